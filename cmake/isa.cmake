@@ -1,0 +1,22 @@
+# smelt_isa(TARGET): compiles smelt/kernels/isa/*.isa.cpp once per instruction set into TARGET.
+# -fno-trapping-math and -fno-math-errno let comparisons become blends and sqrt one instruction; no
+# other rule of floating point is loosened.
+function(smelt_isa TARGET)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/smelt/kernels/isa/*.isa.cpp)
+  set(flags_sse2 -march=x86-64)
+  set(flags_avx2 -march=x86-64-v3)
+  set(flags_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+  # Fake quantisation must round after each operation, as TensorFlow's does.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/smelt/kernels/isa/elementwise.isa.cpp
+                              PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+  foreach(isa sse2 avx2 avx512)
+    set(objects ${TARGET}_isa_${isa})
+    add_library(${objects} OBJECT ${sources})
+    target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_compile_definitions(${objects} PRIVATE SMELT_ISA_NAMESPACE=isa_${isa})
+    target_compile_options(${objects} PRIVATE ${SMELT_WARNINGS} -O3 -fno-trapping-math -fno-math-errno
+                           -Wno-psabi ${flags_${isa}})
+    set_target_properties(${objects} PROPERTIES UNITY_BUILD OFF)
+    target_sources(${TARGET} PRIVATE $<TARGET_OBJECTS:${objects}>)
+  endforeach()
+endfunction()

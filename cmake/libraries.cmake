@@ -1,0 +1,31 @@
+# The libraries of Debian 12 that smelt stands on, each as one target. Static where the archive is
+# packaged, so that a start loads few shared objects. Only the folders named in CMakeLists.txt see them.
+function(smelt_library TARGET HEADER)
+  add_library(${TARGET} INTERFACE)
+  find_path(${TARGET}_INCLUDE ${HEADER} REQUIRED)
+  foreach(lib ${ARGN})
+    find_library(${TARGET}_${lib}_LIB NAMES lib${lib}.a ${lib} REQUIRED)
+    target_link_libraries(${TARGET} INTERFACE ${${TARGET}_${lib}_LIB})
+  endforeach()
+endfunction()
+
+# Abseil's packaged CMake files name the shared objects; the archives stand beside them.
+find_library(ABSL_ONE NAMES libabsl_status.a REQUIRED)
+get_filename_component(ABSL_DIR ${ABSL_ONE} DIRECTORY)
+file(GLOB ABSL_ARCHIVES ${ABSL_DIR}/libabsl_*.a)
+list(FILTER ABSL_ARCHIVES EXCLUDE REGEX "libabsl_(flags_parse|scoped_set_env)")
+add_library(smelt_absl INTERFACE)
+target_link_libraries(smelt_absl INTERFACE -Wl,--start-group ${ABSL_ARCHIVES} -Wl,--end-group pthread)
+
+find_package(OpenMP REQUIRED)
+add_library(smelt_openmp INTERFACE)
+target_link_libraries(smelt_openmp INTERFACE OpenMP::OpenMP_CXX)
+
+smelt_library(smelt_isal isa-l.h isal)
+smelt_library(smelt_leveldb leveldb/table.h leveldb snappy)
+# oneDNN's packaged CMake file asks for OpenCL's headers; the CPU library does not need them.
+smelt_library(smelt_dnnl dnnl.h dnnl)
+smelt_library(smelt_re2 re2/re2.h re2)
+smelt_library(smelt_cli11 CLI/CLI.hpp)
+smelt_library(smelt_rapidjson rapidjson/document.h)
+smelt_library(smelt_farmhash farmhash.h farmhash)

@@ -1,0 +1,261 @@
+// smelt replay: recorded requests against a model, in order, in one session.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "rapidjson/stringbuffer.h"
+#include "rapidjson/writer.h"
+#include "smelt/cli/command.h"
+#include "smelt/io/record.h"
+#include "smelt/model/loaded_model.h"
+#include "smelt/tensor/compare.h"
+#include "smelt/wire/prediction_log.h"
+
+namespace smelt {
+namespace {
+
+struct ReplayFlags {
+  std::string model, log, record;
+  Tolerance tolerance;
+  bool json = false;
+  int threads = 0;
+  int repeat = 1;
+  std::vector<std::string> shapes_only;
+};
+
+struct SignatureResult {
+  int records = 0, differing = 0;
+  bool exact = true;  // every output of a type that is compared exactly
+  double max_abs = 0, max_rel = 0;
+};
+
+struct RecordResult {
+  bool ok = false;
+  Status status;
+  std::map<std::string, Comparison> outputs;
+  double ms = 0;
+  std::string why;
+};
+
+class Replay {
+ public:
+  explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
+
+  StatusOr<int> Run() {
+    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
+    std::optional<RecordWriter> writer;
+    if (!flags_.record.empty()) {
+      ASSIGN_OR_RETURN(writer, RecordWriter::Open(flags_.record + ".partial"));
+    }
+    while (true) {
+      ASSIGN_OR_RETURN(auto bytes, reader.Next());
+      if (!bytes) break;
+      auto record = ParsePredictionLog(*bytes);
+      if (!record.ok()) {
+        return Prefix(record.status(), absl::StrCat("record ", count_, ": "));
+      }
+      NamedTensors answer;
+      RecordResult result = One(*record, &answer);
+      if (writer) {
+        record->has_response = result.status.ok();
+        record->outputs.assign(answer.begin(), answer.end());
+        ASSIGN_OR_RETURN(const std::string out, SerializePredictionLog(*record));
+        RETURN_IF_ERROR(writer->Write(out));
+      }
+      Report(*record, result);
+      ++count_;
+    }
+    if (writer) {
+      RETURN_IF_ERROR(writer->Close());
+      if (std::rename((flags_.record + ".partial").c_str(), flags_.record.c_str()) != 0) {
+        return Internal("cannot rename ", flags_.record, ".partial");
+      }
+    }
+    if (!flags_.json) Summary();
+    return failed_ == 0 ? kExitOk : kExitFailed;
+  }
+
+ private:
+  // The model for the record's tag set, loaded when first asked for.
+  StatusOr<LoadedModel*> ModelFor(std::vector<std::string> tags) {
+    std::sort(tags.begin(), tags.end());
+    const std::string key = absl::StrJoin(tags, ",");
+    auto [it, added] = models_.try_emplace(key);
+    if (added) it->second = LoadOne(tags);
+    if (!it->second.ok()) return it->second.status();
+    return it->second->get();
+  }
+
+  StatusOr<std::unique_ptr<LoadedModel>> LoadOne(const std::vector<std::string>& tags) {
+    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(flags_.model));
+    MetaGraph* meta = nullptr;
+    if (tags.empty() && model.meta_graphs.size() == 1) {
+      meta = &model.meta_graphs[0];
+    } else {
+      ASSIGN_OR_RETURN(meta, FindMetaGraph(model, tags.empty() ? std::vector<std::string>{"serve"}
+                                                               : tags));
+    }
+    SessionOptions options;
+    options.threads = flags_.threads;
+    return LoadedModel::Load(std::move(*meta), flags_.model, options);
+  }
+
+  RecordResult One(const PredictionRecord& record, NamedTensors* answer) {
+    RecordResult r;
+    auto model = ModelFor(record.tags);
+    NamedTensors inputs(record.inputs.begin(), record.inputs.end());
+    const std::string signature =
+        record.signature.empty() ? "serving_default" : record.signature;
+    r.status = model.status();
+    for (int i = 0; i < flags_.repeat && model.ok(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      auto out = (*model)->RunSignature(signature, inputs);
+      r.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                 .count();
+      times_.push_back(r.ms);
+      r.status = out.status();
+      if (out.ok()) *answer = *std::move(out);
+    }
+    if (!record.has_response) {
+      r.ok = !r.status.ok();
+      if (!r.ok) r.why = "answers, where the recorded request had no response";
+      return r;
+    }
+    if (!r.status.ok()) return r;
+    r.ok = true;
+    for (const auto& [name, want] : record.outputs) {
+      auto got = answer->find(name);
+      Comparison c;
+      if (got == answer->end()) {
+        c.why = "is missing";
+      } else if (std::find(flags_.shapes_only.begin(), flags_.shapes_only.end(), name) !=
+                 flags_.shapes_only.end()) {
+        c.equal = want.dtype() == got->second.dtype() && want.shape() == got->second.shape();
+        if (!c.equal) c = Compare(want, got->second, flags_.tolerance);
+      } else {
+        c = Compare(want, got->second, flags_.tolerance);
+      }
+      r.ok = r.ok && c.equal;
+      if (!c.equal) absl::StrAppend(&r.why, r.why.empty() ? "" : "; ", "output '", name, "' ", c.why);
+      auto& s = signatures_[signature];
+      s.exact = s.exact && !IsFloating(want.dtype()) && !IsComplex(want.dtype());
+      r.outputs[name] = std::move(c);
+    }
+    return r;
+  }
+
+  void Report(const PredictionRecord& record, const RecordResult& r) {
+    const std::string signature =
+        record.signature.empty() ? "serving_default" : record.signature;
+    SignatureResult& s = signatures_[signature];
+    ++s.records;
+    for (const auto& [name, c] : r.outputs) {
+      s.max_abs = std::max(s.max_abs, c.max_abs);
+      s.max_rel = std::max(s.max_rel, c.max_rel);
+    }
+    if (!r.ok) {
+      ++s.differing;
+      ++failed_;
+    }
+    if (flags_.json) {
+      PrintJson(signature, r);
+    } else if (!r.ok) {
+      std::printf("record %d, signature '%s': %s\n", count_, signature.c_str(),
+                  r.status.ok() ? r.why.c_str()
+                                : absl::StrCat(CodeName(r.status.code()), ": ",
+                                               r.status.message())
+                                      .c_str());
+    }
+  }
+
+  void PrintJson(const std::string& signature, const RecordResult& r) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer> w(buffer);
+    const auto number = [&w](double v) { std::isfinite(v) ? w.Double(v) : w.Null(); };
+    w.StartObject();
+    w.Key("record");
+    w.Int(count_);
+    w.Key("signature");
+    w.String(signature.c_str());
+    w.Key("ok");
+    w.Bool(r.ok);
+    w.Key("code");
+    w.String(std::string(CodeName(r.status.code())).c_str());
+    w.Key("message");
+    const std::string message =
+        r.status.ok() ? r.why : std::string(r.status.message());
+    w.String(message.c_str(), static_cast<rapidjson::SizeType>(message.size()));
+    w.Key("outputs");
+    w.StartObject();
+    for (const auto& [name, c] : r.outputs) {
+      w.Key(name.c_str());
+      w.StartObject();
+      w.Key("equal");
+      w.Bool(c.equal);
+      w.Key("max_abs");
+      number(c.max_abs);
+      w.Key("max_rel");
+      number(c.max_rel);
+      w.EndObject();
+    }
+    w.EndObject();
+    w.Key("ms");
+    w.Double(std::round(r.ms * 1e4) / 1e4);
+    w.EndObject();
+    std::printf("%s\n", buffer.GetString());
+  }
+
+  void Summary() {
+    for (const auto& [name, s] : signatures_) {
+      std::string line = absl::StrFormat("signature '%s': %d records", name, s.records);
+      if (s.exact && s.max_abs == 0) {
+        absl::StrAppend(&line, ", exact");
+      } else {
+        absl::StrAppendFormat(&line, ", max abs %.3g, max rel %.3g", s.max_abs, s.max_rel);
+      }
+      absl::StrAppend(&line, s.differing == 0 ? ", equal"
+                                              : absl::StrFormat(", %d differ", s.differing));
+      std::printf("%s\n", line.c_str());
+    }
+    std::printf("%d records, %d equal, %d differ\n", count_, count_ - failed_, failed_);
+    if (times_.empty()) return;
+    const double first = times_[0];
+    std::sort(times_.begin(), times_.end());
+    const size_t n = times_.size();
+    std::printf("first %.3f ms, median %.3f ms, p99 %.3f ms over %zu requests\n", first,
+                times_[n / 2], times_[std::min(n - 1, n * 99 / 100)], n);
+  }
+
+  const ReplayFlags& flags_;
+  std::map<std::string, StatusOr<std::unique_ptr<LoadedModel>>> models_;
+  std::map<std::string, SignatureResult> signatures_;
+  std::vector<double> times_;
+  int count_ = 0, failed_ = 0;
+};
+
+}  // namespace
+
+CommandBody SetupReplay(CLI::App& app) {
+  auto flags = std::make_shared<ReplayFlags>();
+  app.add_option("model", flags->model, "SavedModel directory")->required();
+  app.add_option("--log", flags->log, "TFRecord file of PredictionLogs")->required();
+  app.add_option("--rtol", flags->tolerance.rtol, "Relative tolerance of floating outputs")
+      ->capture_default_str();
+  app.add_option("--atol", flags->tolerance.atol, "Absolute tolerance of floating outputs")
+      ->capture_default_str();
+  app.add_flag("--json", flags->json, "One JSON line for each record");
+  app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");
+  app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
+  app.add_option("--repeat", flags->repeat, "Run each request this many times, for timing")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--shapes_only", flags->shapes_only,
+                 "Outputs (random ones) of which only dtype and shape are compared");
+  return [flags] { return Replay(*flags).Run(); };
+}
+
+}  // namespace smelt

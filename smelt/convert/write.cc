@@ -1,0 +1,116 @@
+// From folder to folder: the output appears whole or not at all.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "smelt/convert/conversion.h"
+#include "smelt/io/fs.h"
+
+namespace smelt {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+Status FromCode(const std::error_code& e, const std::string& what) {
+  return e ? Internal(what, ": ", e.message()) : OkStatus();
+}
+
+// Everything of the input folder but what the conversion writes itself.
+Status CopyRest(const std::string& from, const std::string& to) {
+  std::error_code e;
+  for (const auto& entry : stdfs::directory_iterator(from, e)) {
+    const std::string name = entry.path().filename();
+    if (name == "saved_model.pb" || name == "saved_model.pbtxt" || name == "fingerprint.pb") {
+      continue;
+    }
+    stdfs::copy(entry.path(), stdfs::path(to) / name, stdfs::copy_options::recursive, e);
+    if (e) return FromCode(e, absl::StrCat("copying ", entry.path().string()));
+  }
+  return FromCode(e, absl::StrCat("reading ", from));
+}
+
+// Removes a folder that was not renamed away.
+class Scratch {
+ public:
+  explicit Scratch(std::string path) : path_(std::move(path)) {}
+  ~Scratch() {
+    std::error_code ignored;
+    stdfs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+bool HoldsSomething(const std::string& dir) {
+  std::error_code e;
+  return stdfs::exists(dir, e) && !(stdfs::is_directory(dir, e) && stdfs::is_empty(dir, e));
+}
+
+// A mount point cannot be renamed over: its entries move one by one, the model file last.
+Status MoveEntries(const std::string& from, const std::string& to) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(from));
+  for (const bool model : {false, true}) {
+    for (const std::string& name : names) {
+      if ((name == "saved_model.pb") != model) continue;
+      std::error_code e;
+      stdfs::rename(stdfs::path(from) / name, stdfs::path(to) / name, e);
+      if (e) {
+        e.clear();
+        stdfs::copy(stdfs::path(from) / name, stdfs::path(to) / name,
+                    stdfs::copy_options::recursive, e);
+      }
+      RETURN_IF_ERROR(FromCode(e, absl::StrCat("moving ", name, " to ", to)));
+    }
+  }
+  return OkStatus();
+}
+
+Status PutInPlace(const std::string& from, const std::string& to, bool overwrite) {
+  std::error_code e;
+  if (overwrite && HoldsSomething(to)) {
+    const Scratch old(absl::StrCat(to, ".old-", getpid()));
+    stdfs::rename(to, old.path(), e);
+    RETURN_IF_ERROR(FromCode(e, absl::StrCat("moving ", to, " aside")));
+    stdfs::rename(from, to, e);
+    return FromCode(e, absl::StrCat("renaming to ", to));
+  }
+  if (std::rename(from.c_str(), to.c_str()) == 0) return OkStatus();
+  if (stdfs::is_directory(to, e)) return MoveEntries(from, to);
+  return Internal("renaming to ", to, ": ", std::strerror(errno));
+}
+
+}  // namespace
+
+StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* report) {
+  if (flags.input_dir.empty() || flags.output_dir.empty()) {
+    return InvalidArgument("both --input_model_dir and --output_model_dir are needed");
+  }
+  std::string output = flags.output_dir;
+  while (output.size() > 1 && output.back() == '/') output.pop_back();
+  if (!flags.overwrite && HoldsSomething(output)) {
+    return AlreadyExists("the output folder ", output, " is not empty (use --overwrite)");
+  }
+  Conversion c;
+  c.options = flags.options;
+  c.progress = flags.progress;
+  if (c.progress) c.progress("read");
+  ASSIGN_OR_RETURN(c.model, ReadSavedModel(flags.input_dir));
+  RETURN_IF_ERROR(Convert(c));
+  if (c.progress) c.progress("report");
+  *report = ConversionReport(c);
+  if (c.progress) c.progress("write");
+  const stdfs::path parent = stdfs::path(output).parent_path();
+  if (!parent.empty()) RETURN_IF_ERROR(MakeDirs(parent.string()));
+  const Scratch beside(absl::StrCat(output, ".tmp-", getpid()));
+  RETURN_IF_ERROR(MakeDirs(beside.path()));
+  RETURN_IF_ERROR(CopyRest(flags.input_dir, beside.path()));
+  RETURN_IF_ERROR(WriteSavedModel(c.model, beside.path()));
+  RETURN_IF_ERROR(PutInPlace(beside.path(), output, flags.overwrite));
+  return c;
+}
+
+}  // namespace smelt

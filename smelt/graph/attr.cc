@@ -1,0 +1,129 @@
+#include "smelt/graph/attr.h"
+
+#include <algorithm>
+
+namespace smelt {
+
+std::shared_ptr<const TensorValue> TensorValue::Of(Tensor t) {
+  auto v = std::make_shared<TensorValue>();
+  v->dtype = t.dtype();
+  v->shape = PartialShape(t.shape());
+  v->values = t.WithShape(Shape({t.num_elements()}));
+  return v;
+}
+
+int64_t TensorValue::num_elements() const {
+  if (!shape.fully_known()) return -1;
+  auto s = Shape::Make(shape.dims());
+  return s.ok() ? s->num_elements() : -1;
+}
+
+StatusOr<Tensor> TensorValue::Materialize() const {
+  if (!problem.empty()) return InvalidArgument(problem);
+  if (!shape.known_rank()) return InvalidArgument("Shape <unknown> is not fully defined");
+  ASSIGN_OR_RETURN(Shape s, Shape::Make(shape.dims()));
+  const int64_t n = s.num_elements();
+  const int64_t stated = values.valid() ? values.num_elements() : 0;
+  if (stated > n) {
+    return InvalidArgument("Tensor of shape ", s.ToString(), " is given ", stated, " values");
+  }
+  if (stated == n && values.valid()) return values.WithShape(s);
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Zeros(dtype, s));
+  if (stated == 0) return t;
+  if (dtype == Dtype::kString) {
+    auto src = values.flat<std::string>();
+    auto dst = t.flat<std::string>();
+    std::ranges::copy(src, dst.begin());
+    std::fill(dst.begin() + stated, dst.end(), src.back());
+    return t;
+  }
+  if (!IsPod(dtype)) {
+    return InvalidArgument("Cannot repeat a value of type ", DtypeName(dtype));
+  }
+  const size_t size = DtypeSize(dtype);
+  const char* src = static_cast<const char*>(values.raw());
+  char* dst = static_cast<char*>(t.raw());
+  std::memcpy(dst, src, static_cast<size_t>(stated) * size);
+  for (int64_t i = stated; i < n; ++i) {
+    std::memcpy(dst + static_cast<size_t>(i) * size, src + static_cast<size_t>(stated - 1) * size,
+                size);
+  }
+  return t;
+}
+
+namespace {
+
+bool SameTensor(const std::shared_ptr<const TensorValue>& a,
+                const std::shared_ptr<const TensorValue>& b) {
+  if (a == b) return true;
+  if (!a || !b) return false;
+  return a->dtype == b->dtype && a->shape == b->shape && a->problem == b->problem &&
+         a->wire == b->wire && a->values.Identical(b->values);
+}
+
+}  // namespace
+
+bool operator==(const FuncAttr& a, const FuncAttr& b) {
+  if (a.name != b.name) return false;
+  const bool ea = !a.attrs || a.attrs->empty(), eb = !b.attrs || b.attrs->empty();
+  return ea == eb && (ea || *a.attrs == *b.attrs);
+}
+
+bool Attr::operator==(const Attr& o) const {
+  if (value_.index() != o.value_.index()) return false;
+  return std::visit(
+      [&](const auto& a) {
+        using T = std::decay_t<decltype(a)>;
+        const T& b = std::get<T>(o.value_);
+        if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, EmptyList>) {
+          return true;
+        } else if constexpr (std::is_same_v<T, std::shared_ptr<const TensorValue>>) {
+          return SameTensor(a, b);
+        } else if constexpr (std::is_same_v<T, std::vector<std::shared_ptr<const TensorValue>>>) {
+          return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameTensor);
+        } else if constexpr (std::is_same_v<T, PlaceholderAttr>) {
+          return a.name == b.name;
+        } else if constexpr (std::is_same_v<T, float>) {
+          return std::memcmp(&a, &b, sizeof(a)) == 0;
+        } else {
+          return a == b;
+        }
+      },
+      value_);
+}
+
+namespace {
+
+auto LowerBound(auto& entries, absl::string_view name) {
+  return std::lower_bound(entries.begin(), entries.end(), name,
+                          [](const AttrMap::Entry& e, absl::string_view n) { return e.first < n; });
+}
+
+}  // namespace
+
+const Attr* AttrMap::Find(absl::string_view name) const {
+  auto it = LowerBound(entries_, name);
+  return it != entries_.end() && it->first == name ? &it->second : nullptr;
+}
+
+Attr* AttrMap::Find(absl::string_view name) {
+  return const_cast<Attr*>(std::as_const(*this).Find(name));
+}
+
+void AttrMap::Set(absl::string_view name, Attr value) {
+  auto it = LowerBound(entries_, name);
+  if (it != entries_.end() && it->first == name) {
+    it->second = std::move(value);
+  } else {
+    entries_.emplace(it, std::string(name), std::move(value));
+  }
+}
+
+bool AttrMap::Erase(absl::string_view name) {
+  auto it = LowerBound(entries_, name);
+  if (it == entries_.end() || it->first != name) return false;
+  entries_.erase(it);
+  return true;
+}
+
+}  // namespace smelt

@@ -1,0 +1,22 @@
+// Attributes that a node's inputs decide: text written by hand leaves them out, and passes need not
+// repeat them. The definition says which: T from an input of type T, N from the number of inputs,
+// a list of types from a list of inputs, dtype of a constant from its value.
+#ifndef SMELT_GRAPH_INFER_ATTRS_H_
+#define SMELT_GRAPH_INFER_ATTRS_H_
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// Sets type, list(type) and number attributes that `node` lacks and that the output types of its
+// inputs determine, so producers are to be resolved first. An attribute with a default is set only
+// where the inputs contradict the default. With a library, the result types of a call (Tout of
+// PartitionedCall, If, Case, ...) come from the function that it names.
+//
+// Never changes what the node states. What cannot be told is left out, for ResolveTypes to report;
+// inputs of unknown type or that fit no count are such a case, not an error here.
+Status InferAttrs(Node* node, const FunctionLibrary* library = nullptr);
+
+}  // namespace smelt
+
+#endif  // SMELT_GRAPH_INFER_ATTRS_H_

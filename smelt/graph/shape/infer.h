@@ -1,0 +1,58 @@
+// Shape inference: what is known of every tensor's shape before anything runs.
+//
+// A rule is a row of a family's table (one file per family, as kernels are); an op without a rule gives
+// unknown shapes. The walk goes through the graph once in topological order, follows small constants
+// (so that Reshape, Fill, StridedSlice of Shape, ... are seen through), and enters function calls.
+#ifndef SMELT_GRAPH_SHAPE_INFER_H_
+#define SMELT_GRAPH_SHAPE_INFER_H_
+
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// Shapes of one graph's outputs, by node id and port.
+class ShapeTable {
+ public:
+  const PartialShape& of(Endpoint e) const;  // unknown where nothing is known
+  void Set(const Node* node, int port, PartialShape shape);
+
+ private:
+  absl::flat_hash_map<std::pair<int, int>, PartialShape> shapes_;
+};
+
+// What a rule sees of one node.
+class ShapeContext {
+ public:
+  virtual ~ShapeContext() = default;
+  virtual const Node& node() const = 0;
+  virtual int num_inputs() const = 0;
+  virtual const PartialShape& input(int i) const = 0;
+  // The input's value when it is a known constant, else nullptr.
+  virtual const Tensor* constant(int i) const = 0;
+  // An integer input (a shape, sizes, axes) of which some elements may be known: -1 where not, and
+  // unknown rank when not even the length is.
+  virtual PartialShape constant_as_shape(int i) const = 0;
+  virtual void set_output(int i, PartialShape shape) = 0;
+};
+
+struct ShapeRule {
+  absl::string_view op;
+  // INVALID_ARGUMENT when the inputs cannot be right whatever the unknown sizes turn out to be; the
+  // text is TensorFlow's.
+  Status (*infer)(ShapeContext& ctx);
+};
+
+std::span<const std::span<const ShapeRule>> AllShapeFamilies();
+const ShapeRule* FindShapeRule(absl::string_view op);
+
+// Shapes of every output of the graph. `arg_shapes` are those of _Arg nodes by index (missing:
+// unknown, or the node's own _output_shapes attribute). Errors name the node.
+StatusOr<ShapeTable> InferShapes(const Graph& graph, std::span<const PartialShape> arg_shapes = {});
+
+}  // namespace smelt
+
+#endif  // SMELT_GRAPH_SHAPE_INFER_H_

@@ -1,0 +1,31 @@
+// The rules that every graph keeps: run after reading a model and between passes.
+#ifndef SMELT_GRAPH_VERIFY_H_
+#define SMELT_GRAPH_VERIFY_H_
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// OK when, for every node of the graph:
+//   - its name is one that TensorFlow accepts;
+//   - every edge comes from a node of the graph, out of a port that the node has; no node waits for
+//     itself, and no cycle but a version 1 loop closes;
+//   - inputs are as many as the definition wants, of the types that it wants (a reference may be
+//     read as its base type, an unknown type as any); the types noted at the node are the
+//     definition's;
+//   - every attribute of the definition is there or has a default, of the kind stated, within the
+//     allowed values and minimum; a placeholder may stand for any;
+//   - functions that attributes name are in the library, or are ops.
+// Else INVALID_ARGUMENT names the node and the rule. Opaque nodes: names and edges only.
+Status Verify(const Graph& graph);
+
+// Verify of the body, and: arguments are _Arg nodes of the body in the order of the signature,
+// results are outputs of the body of the types that the signature states. Errors name the function.
+Status VerifyFunction(const Function& function);
+
+// The graph and every function of its library.
+Status VerifyAll(const Graph& graph);
+
+}  // namespace smelt
+
+#endif  // SMELT_GRAPH_VERIFY_H_

@@ -1,0 +1,24 @@
+#include "smelt/io/crc32c.h"
+
+#include <isa-l.h>
+
+#include <algorithm>
+
+namespace smelt {
+
+uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }
+
+uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data) {
+  // The library keeps the bare register: both inversions are the caller's. Its length is an int.
+  constexpr size_t kPiece = size_t{1} << 30;
+  uint32_t state = ~crc;
+  while (!data.empty()) {
+    const size_t n = std::min(data.size(), kPiece);
+    auto* bytes = reinterpret_cast<unsigned char*>(const_cast<char*>(data.data()));
+    state = crc32_iscsi(bytes, static_cast<int>(n), state);
+    data.remove_prefix(n);
+  }
+  return ~state;
+}
+
+}  // namespace smelt

@@ -1,0 +1,175 @@
+#include "smelt/io/fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+namespace smelt {
+namespace {
+
+// TensorFlow's form: "path; No such file or directory".
+Status FsError(const std::string& path, int error) {
+  return Status(absl::ErrnoToStatusCode(error),
+                absl::StrCat(path, "; ", absl::ErrnoToStatus(error, "").message().substr(2)));
+}
+
+class FsDescriptor {
+ public:
+  explicit FsDescriptor(int fd) : fd_(fd) {}
+  FsDescriptor(const FsDescriptor&) = delete;
+  FsDescriptor& operator=(const FsDescriptor&) = delete;
+  ~FsDescriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  // The descriptor is gone whatever close says; its error may be that of a delayed write.
+  int Close() { return close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+int OpenForRead(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
+
+Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return FsError(path, errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return OkStatus();
+}
+
+std::string Parent(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// The rename itself must reach the disk; file systems that cannot sync a folder are left to it.
+void SyncDir(const std::string& dir) {
+  FsDescriptor fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() >= 0) fsync(fd.get());
+}
+
+}  // namespace
+
+MappedFile::~MappedFile() {
+  if (size_ != 0) munmap(const_cast<void*>(data_), size_);
+}
+
+StatusOr<std::shared_ptr<const MappedFile>> MapFile(const std::string& path) {
+  FsDescriptor fd(OpenForRead(path));
+  if (fd.get() < 0) return FsError(path, errno);
+  struct stat st;
+  if (fstat(fd.get(), &st) != 0) return FsError(path, errno);
+  if (S_ISDIR(st.st_mode)) return FsError(path, EISDIR);
+  const auto size = static_cast<size_t>(st.st_size);
+  if (size == 0) return std::make_shared<const MappedFile>("", 0);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (data == MAP_FAILED) return FsError(path, errno);
+  return std::make_shared<const MappedFile>(data, size);
+}
+
+StatusOr<std::string> ReadFile(const std::string& path) {
+  FsDescriptor fd(OpenForRead(path));
+  if (fd.get() < 0) return FsError(path, errno);
+  struct stat st;
+  if (fstat(fd.get(), &st) != 0) return FsError(path, errno);
+  std::string bytes;
+  // One more than the file says, so that the read that finds the end needs no growth.
+  bytes.resize(S_ISREG(st.st_mode) ? static_cast<size_t>(st.st_size) + 1 : 65536);
+  size_t have = 0;
+  while (true) {
+    if (have == bytes.size()) bytes.resize(2 * have);
+    const ssize_t n = read(fd.get(), bytes.data() + have, bytes.size() - have);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return FsError(path, errno);
+    }
+    if (n == 0) break;
+    have += static_cast<size_t>(n);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
+  static std::atomic<uint64_t> counter{0};
+  const std::string beside = absl::StrCat(path, ".tmp.", getpid(), ".", counter.fetch_add(1));
+  FsDescriptor fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return FsError(beside, errno);
+  Status status = WriteAll(fd.get(), bytes, beside);
+  if (status.ok() && fsync(fd.get()) != 0) status = FsError(beside, errno);
+  if (fd.Close() != 0 && status.ok()) status = FsError(beside, errno);
+  if (status.ok() && rename(beside.c_str(), path.c_str()) != 0) status = FsError(path, errno);
+  if (!status.ok()) {
+    unlink(beside.c_str());
+    return status;
+  }
+  SyncDir(Parent(path));
+  return OkStatus();
+}
+
+Status MakeDirs(const std::string& path) {
+  for (size_t end = 1; end <= path.size(); ++end) {
+    if (end != path.size() && path[end] != '/') continue;
+    const std::string dir = path.substr(0, end);
+    if (mkdir(dir.c_str(), 0777) != 0) {
+      const int error = errno;
+      // A folder above may refuse the attempt (read-only disk) and still be there.
+      if (!IsDir(dir)) return FsError(dir, error);
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
+  DIR* dir = opendir(path.c_str());
+  if (dir == nullptr) return FsError(path, errno);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(dir)) {
+    const absl::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  const int error = errno;
+  closedir(dir);
+  if (error != 0) return FsError(path, error);
+  std::ranges::sort(names);
+  return names;
+}
+
+bool Exists(const std::string& path) {
+  struct stat st;
+  return stat(path.c_str(), &st) == 0;
+}
+
+bool IsDir(const std::string& path) {
+  struct stat st;
+  return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+StatusOr<int64_t> FileSize(const std::string& path) {
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0) return FsError(path, errno);
+  return static_cast<int64_t>(st.st_size);
+}
+
+std::string JoinPath(absl::string_view dir, absl::string_view name) {
+  if (dir.empty()) return std::string(name);
+  return absl::StrCat(dir, dir.back() == '/' ? "" : "/", name);
+}
+
+}  // namespace smelt

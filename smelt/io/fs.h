@@ -1,0 +1,57 @@
+// Files of the local disk, as whole values: read, map, write beside and rename, list.
+//
+// Errors name the path and carry the code of errno (NOT_FOUND, PERMISSION_DENIED, ...). Thread
+// safe.
+#ifndef SMELT_IO_FS_H_
+#define SMELT_IO_FS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "smelt/base/status.h"
+
+namespace smelt {
+
+// A file's bytes, mapped read-only (private pages) for as long as the object lives. The file must
+// not be truncated meanwhile: replace files by renaming, as WriteFileAtomically does.
+class MappedFile {
+ public:
+  MappedFile(const void* data, size_t size) : data_(data), size_(size) {}
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  const char* data() const { return static_cast<const char*>(data_); }
+  size_t size() const { return size_; }
+  absl::string_view bytes() const { return {data(), size_}; }
+
+ private:
+  const void* data_;
+  size_t size_;
+};
+
+StatusOr<std::shared_ptr<const MappedFile>> MapFile(const std::string& path);
+// Also for what cannot be mapped (pipes).
+StatusOr<std::string> ReadFile(const std::string& path);
+
+// Writes beside `path`, syncs, and renames into place: readers see the old bytes or the new ones,
+// also after a crash. The folder must exist.
+Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
+
+// Makes the folder and those above it; one that is there is fine.
+Status MakeDirs(const std::string& path);
+// Names in the folder, sorted, without "." and "..".
+StatusOr<std::vector<std::string>> ListDir(const std::string& path);
+bool Exists(const std::string& path);
+bool IsDir(const std::string& path);
+StatusOr<int64_t> FileSize(const std::string& path);
+
+// "dir/name"; "name" alone for an empty dir.
+std::string JoinPath(absl::string_view dir, absl::string_view name);
+
+}  // namespace smelt
+
+#endif  // SMELT_IO_FS_H_

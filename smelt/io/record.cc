@@ -1,0 +1,99 @@
+#include "smelt/io/record.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "smelt/io/crc32c.h"
+
+namespace smelt {
+namespace {
+
+constexpr size_t kRecordHeader = 12;  // length and its checksum
+constexpr size_t kRecordFooter = 4;
+
+template <typename T>
+T RecordLoad(const char* p) {
+  T v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+
+template <typename T>
+void RecordStore(T v, char* p) {
+  std::memcpy(p, &v, sizeof(v));
+}
+
+void FrameOf(absl::string_view record, char (&header)[kRecordHeader],
+             char (&footer)[kRecordFooter]) {
+  RecordStore<uint64_t>(record.size(), header);
+  RecordStore<uint32_t>(MaskCrc32c(Crc32c({header, 8})), header + 8);
+  RecordStore<uint32_t>(MaskCrc32c(Crc32c(record)), footer);
+}
+
+}  // namespace
+
+StatusOr<RecordReader> RecordReader::Open(const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, MapFile(path));
+  RecordReader reader(file->bytes());
+  reader.file_ = std::move(file);
+  reader.path_ = path;
+  return reader;
+}
+
+StatusOr<std::optional<absl::string_view>> RecordReader::Next() {
+  const absl::string_view left = bytes_.substr(offset_);
+  auto lost = [&](absl::string_view what) {
+    return DataLoss(what, " record at ", offset_, path_.empty() ? "" : " of ", path_);
+  };
+  if (left.empty()) return std::optional<absl::string_view>();
+  if (left.size() < kRecordHeader) return lost("truncated");
+  if (Crc32c(left.substr(0, 8)) != UnmaskCrc32c(RecordLoad<uint32_t>(left.data() + 8))) {
+    return lost("corrupted");
+  }
+  const auto length = RecordLoad<uint64_t>(left.data());
+  if (left.size() - kRecordHeader < kRecordFooter ||
+      length > left.size() - kRecordHeader - kRecordFooter) {
+    return lost("truncated");
+  }
+  const absl::string_view data = left.substr(kRecordHeader, length);
+  if (Crc32c(data) != UnmaskCrc32c(RecordLoad<uint32_t>(data.data() + length))) {
+    return lost("corrupted");
+  }
+  offset_ += kRecordHeader + length + kRecordFooter;
+  return std::optional<absl::string_view>(data);
+}
+
+StatusOr<RecordWriter> RecordWriter::Open(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "wbe");
+  if (file == nullptr) return absl::ErrnoToStatus(errno, path);
+  return RecordWriter(file, path);
+}
+
+Status RecordWriter::Write(absl::string_view record) {
+  if (file_ == nullptr) return FailedPrecondition("Writer of ", path_, " is closed");
+  char header[kRecordHeader], footer[kRecordFooter];
+  FrameOf(record, header, footer);
+  if (std::fwrite(header, 1, kRecordHeader, file_.get()) != kRecordHeader ||
+      std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() ||
+      std::fwrite(footer, 1, kRecordFooter, file_.get()) != kRecordFooter) {
+    return absl::ErrnoToStatus(errno, path_);
+  }
+  return OkStatus();
+}
+
+Status RecordWriter::Close() {
+  if (file_ == nullptr) return FailedPrecondition("Writer of ", path_, " is closed");
+  if (std::fclose(file_.release()) != 0) return absl::ErrnoToStatus(errno, path_);
+  return OkStatus();
+}
+
+void AppendRecord(absl::string_view record, std::string* out) {
+  char header[kRecordHeader], footer[kRecordFooter];
+  FrameOf(record, header, footer);
+  out->append(header, kRecordHeader);
+  out->append(record.data(), record.size());
+  out->append(footer, kRecordFooter);
+}
+
+}  // namespace smelt

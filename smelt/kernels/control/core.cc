@@ -1,0 +1,70 @@
+// Ops that pass tensors on: identities, no-ops, constants, arguments.
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+namespace {
+
+Status RunPassOn(OpContext& ctx) {
+  for (int i = 0; i < ctx.num_outputs(); ++i) ctx.set_output(i, ctx.TakeInput(i));
+  return OkStatus();
+}
+
+Status RunNothing(OpContext&) { return OkStatus(); }
+
+struct CoreConstState final : KernelState {
+  Tensor value;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareConst(const Node& node) {
+  const Attr* attr = node.Find("value");
+  const auto* value = attr ? attr->get<std::shared_ptr<const TensorValue>>() : nullptr;
+  if (value == nullptr || *value == nullptr) {
+    return InvalidArgument("Const node '", node.name(), "' has no value");
+  }
+  auto state = std::make_unique<CoreConstState>();
+  auto tensor = (*value)->Materialize();
+  if (!tensor.ok()) {
+    return Prefix(tensor.status(), absl::StrCat("Const node '", node.name(), "': "));
+  }
+  state->value = *std::move(tensor);
+  const Dtype dtype = node.Type("dtype");
+  if (state->value.dtype() != dtype) {
+    return InvalidArgument("Const node '", node.name(), "' is of type ", DtypeName(dtype),
+                           " and holds a value of type ", DtypeName(state->value.dtype()));
+  }
+  return state;
+}
+
+Status RunConst(OpContext& ctx) {
+  ctx.set_output(0, ctx.state<CoreConstState>().value);
+  return OkStatus();
+}
+
+Status RunPlaceholder(OpContext& ctx) {
+  return InvalidArgument("You must feed a value for placeholder tensor '", ctx.node().name(),
+                         "' with dtype ", DtypeName(ctx.output_type(0)), " and shape ",
+                         ctx.node().Get<PartialShape>("shape", {}).ToString());
+}
+
+constexpr Kernel kCoreTable[] = {
+    {"Const", "", kAnyType, "core:const", RunConst, PrepareConst},
+    {"Identity", "", kAnyType, "core:identity", RunPassOn},
+    {"IdentityN", "", kAnyType, "core:identity", RunPassOn},
+    {"StopGradient", "", kAnyType, "core:identity", RunPassOn},
+    {"PreventGradient", "", kAnyType, "core:identity", RunPassOn},
+    {"Snapshot", "", kAnyType, "core:identity", RunPassOn},
+    {"PlaceholderWithDefault", "", kAnyType, "core:identity", RunPassOn},
+    {"DebugGradientIdentity", "", kAnyType, "core:identity", RunPassOn},
+    {"_ListToArray", "", kAnyType, "core:identity", RunPassOn},
+    {"_ArrayToList", "", kAnyType, "core:identity", RunPassOn},
+    {"Placeholder", "", kAnyType, "core:placeholder", RunPlaceholder},
+    {"PlaceholderV2", "", kAnyType, "core:placeholder", RunPlaceholder},
+    {"NoOp", "", kAnyType, "core:noop", RunNothing},
+    {"ControlTrigger", "", kAnyType, "core:noop", RunNothing},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kCoreKernels = kCoreTable;
+
+}  // namespace smelt

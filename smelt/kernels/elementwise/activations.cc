@@ -1,0 +1,118 @@
+// Activations of neural networks.
+#include <cmath>
+
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/elementwise/rows.h"
+
+namespace smelt {
+namespace {
+
+// Comparisons are turned so that NaN passes.
+struct ActRelu {
+  template <typename T>
+  static T Of(T x) {
+    return x <= T(0) ? T(0) : x;
+  }
+};
+struct ActRelu6 {
+  template <typename T>
+  static T Of(T x) {
+    return x <= T(0) ? T(0) : (x > T(6) ? T(6) : x);
+  }
+};
+struct ActElu {
+  static double Of(double x) { return x < 0 ? std::expm1(x) : x; }
+};
+struct ActSelu {
+  static double Of(double x) {
+    return x < 0 ? 1.7580993408473768599402175208123 * std::expm1(x)
+                 : 1.0507009873554804934193349852946 * x;
+  }
+};
+struct ActSoftplus {
+  static double Of(double x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x))); }
+};
+struct ActSoftsign {
+  static double Of(double x) { return x / (1 + std::abs(x)); }
+};
+
+template <typename T>
+void LeakyRow(const void* x, void* y, int64_t n, float alpha) {
+  const T* a = static_cast<const T*>(x);
+  T* b = static_cast<T*>(y);
+  const T slope = static_cast<T>(alpha);
+  for (int64_t i = 0; i < n; ++i) b[i] = a[i] > T(0) ? a[i] : static_cast<T>(a[i] * slope);
+}
+
+template <typename F>
+UnaryFn ActReals(Dtype t) {
+  switch (t) {
+    case Dtype::kDouble:
+      return UnaryRow<F, double, double>;
+    case Dtype::kInt8:
+      return UnaryRow<F, int8_t, int8_t>;
+    case Dtype::kInt16:
+      return UnaryRow<F, int16_t, int16_t>;
+    case Dtype::kInt32:
+      return UnaryRow<F, int32_t, int32_t>;
+    case Dtype::kInt64:
+      return UnaryRow<F, int64_t, int64_t>;
+    case Dtype::kUint8:
+      return UnaryRow<F, uint8_t, uint8_t>;
+    case Dtype::kUint16:
+      return UnaryRow<F, uint16_t, uint16_t>;
+    case Dtype::kUint32:
+      return UnaryRow<F, uint32_t, uint32_t>;
+    case Dtype::kUint64:
+      return UnaryRow<F, uint64_t, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+struct ActOp {
+  absl::string_view op;
+  UnaryF32 f32;
+  UnaryFn (*other)(Dtype);
+  int64_t grain;
+};
+template <UnaryFn fn>
+UnaryFn ActDouble(Dtype t) {
+  return t == Dtype::kDouble ? fn : nullptr;
+}
+constexpr ActOp kActOps[] = {
+    {"Relu", UnaryF32::kRelu, ActReals<ActRelu>, 1 << 15},
+    {"Relu6", UnaryF32::kRelu6, ActReals<ActRelu6>, 1 << 15},
+    {"LeakyRelu", UnaryF32::kLeakyRelu, ActDouble<LeakyRow<double>>, 1 << 15},
+    {"Elu", UnaryF32::kElu, ActDouble<UnaryRow<ActElu, double, double>>, 1 << 13},
+    {"Selu", UnaryF32::kSelu, ActDouble<UnaryRow<ActSelu, double, double>>, 1 << 13},
+    {"Softplus", UnaryF32::kSoftplus, ActDouble<UnaryRow<ActSoftplus, double, double>>, 1 << 13},
+    {"Softsign", UnaryF32::kSoftsign, ActDouble<UnaryRow<ActSoftsign, double, double>>, 1 << 15},
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareActivation(const Node& node) {
+  const Dtype t = node.Type("T");
+  for (const ActOp& row : kActOps) {
+    if (row.op != node.op()) continue;
+    return MakeUnaryState(node, t, t, row.other(t), Isa().unary[static_cast<int>(row.f32)],
+                          row.grain, node.Float("alpha", 0.2f));
+  }
+  return Internal("no loops for ", node.op());
+}
+
+constexpr DtypeSet kActFloats = kFloatTypes | kHalfTypes;
+constexpr Kernel kActivationTable[] = {
+    {"Relu", "T", kRealTypes, "isa:relu", RunUnary, PrepareActivation},
+    {"Relu6", "T", kRealTypes, "isa:relu6", RunUnary, PrepareActivation},
+    {"LeakyRelu", "T", kActFloats, "isa:leaky_relu", RunUnary, PrepareActivation},
+    {"Elu", "T", kActFloats, "isa:elu", RunUnary, PrepareActivation},
+    {"Selu", "T", kActFloats, "isa:selu", RunUnary, PrepareActivation},
+    {"Softplus", "T", kActFloats, "isa:softplus", RunUnary, PrepareActivation},
+    {"Softsign", "T", kActFloats, "isa:softsign", RunUnary, PrepareActivation},
+};
+
+}  // namespace
+
+constinit const std::span<const Kernel> kActivationKernels = kActivationTable;
+
+}  // namespace smelt

@@ -1,0 +1,291 @@
+// Division in all its flavours, remainders, and the bitwise ops.
+#include <bit>
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/elementwise/rows.h"
+
+namespace smelt {
+namespace {
+
+// Divisors of integers are checked before any loop runs. The one overflow left, least / -1, wraps.
+template <typename T>
+T WrapQuotient(T a, T b) {
+  if constexpr (std::is_signed_v<T>) {
+    if (b == T(-1)) return static_cast<T>(-static_cast<std::make_unsigned_t<T>>(a));
+  }
+  return static_cast<T>(a / b);
+}
+
+struct DivReal {
+  template <typename T>
+  static T Of(T a, T b) {
+    return a / b;
+  }
+};
+struct DivTruncate {
+  template <typename T>
+  static T Of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return WrapQuotient(a, b);
+    } else {
+      return std::trunc(a / b);
+    }
+  }
+};
+struct DivFloor {
+  template <typename T>
+  static T Of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      const T q = WrapQuotient(a, b);
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return q;
+        if (a % b != 0 && (a < 0) != (b < 0)) return static_cast<T>(q - 1);
+      }
+      return q;
+    } else {
+      return std::floor(a / b);
+    }
+  }
+};
+struct DivNoNanOf {
+  template <typename T>
+  static T Of(T a, T b) {
+    return b == T(0) ? T(0) : a / b;
+  }
+};
+struct ModTruncate {
+  template <typename T>
+  static T Of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return 0;
+      }
+      return static_cast<T>(a % b);
+    } else {
+      return std::fmod(a, b);
+    }
+  }
+};
+// The remainder has the divisor's sign.
+struct ModFloor {
+  template <typename T>
+  static T Of(T a, T b) {
+    const T r = ModTruncate::Of(a, b);
+    if constexpr (std::is_unsigned_v<T>) {
+      return r;
+    } else {
+      return r != T(0) && (r < T(0)) != (b < T(0)) ? static_cast<T>(r + b) : r;
+    }
+  }
+};
+
+template <typename F>
+IsaBinaryLoops DivInts(Dtype t) {
+  switch (t) {
+    case Dtype::kInt8:
+      return BinaryRows<F, int8_t, int8_t>::kLoops;
+    case Dtype::kInt16:
+      return BinaryRows<F, int16_t, int16_t>::kLoops;
+    case Dtype::kInt32:
+      return BinaryRows<F, int32_t, int32_t>::kLoops;
+    case Dtype::kInt64:
+      return BinaryRows<F, int64_t, int64_t>::kLoops;
+    case Dtype::kUint8:
+      return BinaryRows<F, uint8_t, uint8_t>::kLoops;
+    case Dtype::kUint16:
+      return BinaryRows<F, uint16_t, uint16_t>::kLoops;
+    case Dtype::kUint32:
+      return BinaryRows<F, uint32_t, uint32_t>::kLoops;
+    case Dtype::kUint64:
+      return BinaryRows<F, uint64_t, uint64_t>::kLoops;
+    default:
+      return {};
+  }
+}
+template <typename F>
+IsaBinaryLoops DivFloats(Dtype t) {
+  switch (ComputeType(t)) {
+    case Dtype::kFloat:
+      return BinaryRows<F, float, float>::kLoops;
+    case Dtype::kDouble:
+      return BinaryRows<F, double, double>::kLoops;
+    default:
+      return {};
+  }
+}
+template <typename F>
+IsaBinaryLoops DivComplex(Dtype t) {
+  switch (t) {
+    case Dtype::kComplex64:
+      return BinaryRows<F, std::complex<float>, std::complex<float>>::kLoops;
+    case Dtype::kComplex128:
+      return BinaryRows<F, std::complex<double>, std::complex<double>>::kLoops;
+    default:
+      return {};
+  }
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareDivision(const Node& node) {
+  const Dtype t = node.Type("T");
+  IsaBinaryLoops loops;
+  if (node.Is("Div") || node.Is("RealDiv")) {
+    IsaType type;
+    if (IsInteger(t)) {
+      loops = DivInts<DivTruncate>(t);
+    } else if (IsaTypeOf(ComputeType(t), &type)) {
+      loops = Isa().binary[static_cast<int>(IsaBinary::kDiv)][static_cast<int>(type)];
+    } else {
+      loops = DivComplex<DivReal>(t);
+    }
+  } else if (node.Is("TruncateDiv")) {
+    loops = IsInteger(t) ? DivInts<DivTruncate>(t) : DivFloats<DivTruncate>(t);
+  } else if (node.Is("FloorDiv")) {
+    loops = IsInteger(t) ? DivInts<DivFloor>(t) : DivFloats<DivFloor>(t);
+  } else if (node.Is("FloorMod")) {
+    loops = IsInteger(t) ? DivInts<ModFloor>(t) : DivFloats<ModFloor>(t);
+  } else if (node.Is("DivNoNan")) {
+    loops = IsComplex(t) ? DivComplex<DivNoNanOf>(t) : DivFloats<DivNoNanOf>(t);
+  } else {
+    loops = IsInteger(t) ? DivInts<ModTruncate>(t) : DivFloats<ModTruncate>(t);
+  }
+  const OperandCheck check =
+      node.Is("TruncateDiv") ? OperandCheck::kDivisorInternal : OperandCheck::kDivisor;
+  return MakeBinaryState(node, t, t, loops, check, 1 << 14);
+}
+
+struct BitsAnd {
+  template <typename T>
+  static T Of(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct BitsOr {
+  template <typename T>
+  static T Of(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct BitsXor {
+  template <typename T>
+  static T Of(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+// Distances are held within the width of the type.
+template <typename T>
+int ShiftOf(T b) {
+  constexpr int kMost = static_cast<int>(sizeof(T)) * 8 - 1;
+  if (b < T(0)) return 0;
+  return static_cast<uint64_t>(b) > kMost ? kMost : static_cast<int>(b);
+}
+struct BitsLeft {
+  template <typename T>
+  static T Of(T a, T b) {
+    return static_cast<T>(static_cast<uint64_t>(a) << ShiftOf(b));
+  }
+};
+struct BitsRight {
+  template <typename T>
+  static T Of(T a, T b) {
+    return static_cast<T>(a >> ShiftOf(b));
+  }
+};
+
+// Bits do not depend on sign.
+template <typename F>
+IsaBinaryLoops BitsByWidth(Dtype t) {
+  switch (DtypeSize(t)) {
+    case 1:
+      return BinaryRows<F, uint8_t, uint8_t>::kLoops;
+    case 2:
+      return BinaryRows<F, uint16_t, uint16_t>::kLoops;
+    case 4:
+      return BinaryRows<F, uint32_t, uint32_t>::kLoops;
+    default:
+      return BinaryRows<F, uint64_t, uint64_t>::kLoops;
+  }
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareBitwise(const Node& node) {
+  const Dtype t = node.Type("T");
+  IsaBinaryLoops loops;
+  if (node.Is("BitwiseAnd")) {
+    loops = BitsByWidth<BitsAnd>(t);
+  } else if (node.Is("BitwiseOr")) {
+    loops = BitsByWidth<BitsOr>(t);
+  } else if (node.Is("BitwiseXor")) {
+    loops = BitsByWidth<BitsXor>(t);
+  } else if (node.Is("LeftShift")) {
+    loops = DivInts<BitsLeft>(t);
+  } else {
+    loops = DivInts<BitsRight>(t);
+  }
+  return MakeBinaryState(node, t, t, loops);
+}
+
+template <typename T>
+struct BitsCount {
+  static uint8_t Of(T x) { return static_cast<uint8_t>(std::popcount(x)); }
+};
+struct BitsInvert {
+  template <typename T>
+  static T Of(T x) {
+    return static_cast<T>(~x);
+  }
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareBitsUnary(const Node& node) {
+  const Dtype t = node.Type("T");
+  const bool count = node.Is("PopulationCount");
+  UnaryFn fn = nullptr;
+  switch (DtypeSize(t)) {
+    case 1:
+      fn = count ? UnaryRow<BitsCount<uint8_t>, uint8_t, uint8_t>
+                 : UnaryRow<BitsInvert, uint8_t, uint8_t>;
+      break;
+    case 2:
+      fn = count ? UnaryRow<BitsCount<uint16_t>, uint16_t, uint8_t>
+                 : UnaryRow<BitsInvert, uint16_t, uint16_t>;
+      break;
+    case 4:
+      fn = count ? UnaryRow<BitsCount<uint32_t>, uint32_t, uint8_t>
+                 : UnaryRow<BitsInvert, uint32_t, uint32_t>;
+      break;
+    default:
+      fn = count ? UnaryRow<BitsCount<uint64_t>, uint64_t, uint8_t>
+                 : UnaryRow<BitsInvert, uint64_t, uint64_t>;
+      break;
+  }
+  return MakeUnaryState(node, t, count ? Dtype::kUint8 : t, fn);
+}
+
+constexpr DtypeSet kDivFloatTypes = kFloatTypes | kHalfTypes;
+constexpr DtypeSet kDivInexact = kDivFloatTypes | kComplexTypes;
+constexpr DtypeSet kModTypes = kFloatTypes | kHalfTypes | kIndexTypes;
+
+constexpr Kernel kDivisionTable[] = {
+    {"Div", "T", kNumberTypes, "isa:div", RunBinary, PrepareDivision},
+    {"RealDiv", "T", kDivInexact, "isa:div", RunBinary, PrepareDivision},
+    {"FloorDiv", "T", kRealTypes, "reference:floor_div", RunBinary, PrepareDivision},
+    {"TruncateDiv", "T", kRealTypes, "reference:truncate_div", RunBinary, PrepareDivision},
+    {"FloorMod", "T", kRealTypes, "reference:floor_mod", RunBinary, PrepareDivision},
+    {"TruncateMod", "T", kModTypes, "reference:truncate_mod", RunBinary, PrepareDivision},
+    {"Mod", "T", kModTypes, "reference:truncate_mod", RunBinary, PrepareDivision},
+    {"DivNoNan", "T", kDivInexact, "reference:div_no_nan", RunBinary, PrepareDivision},
+    {"BitwiseAnd", "T", kIntTypes, "reference:bitwise_and", RunBinary, PrepareBitwise},
+    {"BitwiseOr", "T", kIntTypes, "reference:bitwise_or", RunBinary, PrepareBitwise},
+    {"BitwiseXor", "T", kIntTypes, "reference:bitwise_xor", RunBinary, PrepareBitwise},
+    {"LeftShift", "T", kIntTypes, "reference:left_shift", RunBinary, PrepareBitwise},
+    {"RightShift", "T", kIntTypes, "reference:right_shift", RunBinary, PrepareBitwise},
+    {"Invert", "T", kIntTypes, "reference:invert", RunUnary, PrepareBitsUnary},
+    {"PopulationCount", "T", kIntTypes, "reference:population_count", RunUnary, PrepareBitsUnary},
+};
+
+}  // namespace
+
+constinit const std::span<const Kernel> kDivisionKernels = kDivisionTable;
+
+}  // namespace smelt

@@ -1,0 +1,449 @@
+#include <algorithm>
+#include <cstring>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/elementwise/elementwise.h"
+
+namespace smelt {
+namespace {
+
+// Elements of a block on the stack: conversions and short rows go through it.
+constexpr int64_t kBlock = 512;
+constexpr int kMaxElement = 16;
+// Rows shorter than this are joined before a row function is called.
+constexpr int64_t kShortRow = 64;
+
+void Convert(Widen w, bool to_float, const void* x, void* y, int64_t n) {
+  const IsaTable& isa = Isa();
+  if (w == Widen::kHalf) {
+    (to_float ? isa.f16_to_f32 : isa.f32_to_f16)(x, y, n);
+  } else {
+    (to_float ? isa.bf16_to_f32 : isa.f32_to_bf16)(x, y, n);
+  }
+}
+
+// One row of a 16-bit type, by blocks of floats. `steps` say which operands advance.
+void WidenedRow(const BinaryState& s, const char* a, bool a_steps, const char* b, bool b_steps,
+                char* out, int64_t n) {
+  float x[kBlock], y[kBlock], r[kBlock];
+  if (!a_steps) Convert(s.widen, true, a, x, 1);
+  if (!b_steps) Convert(s.widen, true, b, y, 1);
+  const IsaBinaryFn fn = a_steps ? (b_steps ? s.loops.vv : s.loops.vs) : s.loops.sv;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    if (a_steps) Convert(s.widen, true, a + i * 2, x, count);
+    if (b_steps) Convert(s.widen, true, b + i * 2, y, count);
+    if (s.narrow_result) {
+      fn(x, y, r, count);
+      Convert(s.widen, false, r, out + i * 2, count);
+    } else {
+      fn(x, y, out + i * s.out_size, count);
+    }
+  }
+}
+
+void BinaryRow(const BinaryState& s, const char* a, bool a_steps, const char* b, bool b_steps,
+               char* out, int64_t n) {
+  if (!a_steps && !b_steps) {
+    // One pair of values for the whole row.
+    if (n <= 0) return;
+    if (s.widen != Widen::kNone) {
+      WidenedRow(s, a, true, b, true, out, 1);
+    } else {
+      s.loops.vv(a, b, out, 1);
+    }
+    for (int64_t i = 1; i < n; ++i) std::memcpy(out + i * s.out_size, out, s.out_size);
+    return;
+  }
+  if (s.widen != Widen::kNone) return WidenedRow(s, a, a_steps, b, b_steps, out, n);
+  (a_steps ? (b_steps ? s.loops.vv : s.loops.vs) : s.loops.sv)(a, b, out, n);
+}
+
+template <typename W>
+void Repeat(const char* from, int64_t step, char* to, int64_t n) {
+  const W* x = reinterpret_cast<const W*>(from);
+  W* y = reinterpret_cast<W*>(to);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i * step];
+}
+struct Wide16 {
+  uint64_t a, b;
+};
+
+void CopyRow(const char* from, int64_t step, char* to, int64_t n, int size) {
+  switch (size) {
+    case 1:
+      return Repeat<uint8_t>(from, step, to, n);
+    case 2:
+      return Repeat<uint16_t>(from, step, to, n);
+    case 4:
+      return Repeat<uint32_t>(from, step, to, n);
+    case 8:
+      return Repeat<uint64_t>(from, step, to, n);
+    default:
+      return Repeat<Wide16>(from, step, to, n);
+  }
+}
+
+// Rows [begin, end), each of n < kShortRow elements: operands are spread into blocks first, so that
+// one call serves many rows.
+void ShortRows(const BinaryState& s, const Broadcast& bc, const char* a, const char* b, char* out,
+               int64_t begin, int64_t end) {
+  alignas(16) char x[kBlock * kMaxElement];
+  alignas(16) char y[kBlock * kMaxElement];
+  const int64_t n = bc.sizes.back();
+  const int64_t per_block = kBlock / n;
+  // With two dimensions an operand is either contiguous, or the same row for every index.
+  const bool flat = bc.sizes.size() == 2;
+  const bool a_whole = flat && bc.strides[0][0] == n && bc.strides[0][1] == 1;
+  const bool b_whole = flat && bc.strides[1][0] == n && bc.strides[1][1] == 1;
+  const bool a_tile = flat && bc.strides[0][0] == 0;
+  const bool b_tile = flat && bc.strides[1][0] == 0;
+  const int size = s.in_size;
+  for (int64_t i = begin; i < end; i += per_block) {
+    const int64_t rows = std::min(per_block, end - i);
+    const bool fill_a = !a_whole && !(a_tile && i != begin);
+    const bool fill_b = !b_whole && !(b_tile && i != begin);
+    if (fill_a || fill_b) {
+      int64_t r = 0;
+      ForEachRow(bc, i, i + rows, [&](const int64_t* offsets, int64_t, int64_t) {
+        if (fill_a) {
+          CopyRow(a + offsets[0] * size, bc.strides[0].back(), x + r * n * size, n, size);
+        }
+        if (fill_b) {
+          CopyRow(b + offsets[1] * size, bc.strides[1].back(), y + r * n * size, n, size);
+        }
+        ++r;
+      });
+    }
+    BinaryRow(s, a_whole ? a + i * n * size : x, true, b_whole ? b + i * n * size : y, true,
+              out + i * n * s.out_size, rows * n);
+  }
+}
+
+template <typename T>
+bool AnyZero(const void* data, int64_t n) {
+  const T* x = static_cast<const T*>(data);
+  for (int64_t i = 0; i < n; ++i) {
+    if (x[i] == 0) return true;
+  }
+  return false;
+}
+template <typename T>
+bool AnyNegative(const void* data, int64_t n) {
+  const T* x = static_cast<const T*>(data);
+  for (int64_t i = 0; i < n; ++i) {
+    if (x[i] < 0) return true;
+  }
+  return false;
+}
+
+Status CheckOperand(const BinaryState& s, const Tensor& t) {
+  const int64_t n = t.num_elements();
+  if (s.check != OperandCheck::kExponent) {
+    bool zero = false;
+    switch (DtypeSize(s.type)) {
+      case 1:
+        zero = AnyZero<uint8_t>(t.raw(), n);
+        break;
+      case 2:
+        zero = AnyZero<uint16_t>(t.raw(), n);
+        break;
+      case 4:
+        zero = AnyZero<uint32_t>(t.raw(), n);
+        break;
+      default:
+        zero = AnyZero<uint64_t>(t.raw(), n);
+        break;
+    }
+    if (!zero) return OkStatus();
+    return s.check == OperandCheck::kDivisor
+               ? InvalidArgument("Integer division by zero")
+               : Internal("Unexpected error in binary operator "
+                          "(only integer div and mod should have errors)");
+  }
+  bool negative = false;
+  switch (s.type) {
+    case Dtype::kInt8:
+      negative = AnyNegative<int8_t>(t.raw(), n);
+      break;
+    case Dtype::kInt16:
+      negative = AnyNegative<int16_t>(t.raw(), n);
+      break;
+    case Dtype::kInt32:
+      negative = AnyNegative<int32_t>(t.raw(), n);
+      break;
+    case Dtype::kInt64:
+      negative = AnyNegative<int64_t>(t.raw(), n);
+      break;
+    default:
+      break;
+  }
+  return negative ? InvalidArgument("Integers to negative integer powers are not allowed")
+                  : OkStatus();
+}
+
+}  // namespace
+
+Status IncompatibleShapes(const Shape& a, const Shape& b) {
+  return InvalidArgument("Incompatible shapes: ", a.ToString(), " vs. ", b.ToString());
+}
+
+bool MakeBroadcast(std::span<const Shape* const> shapes, Broadcast* out) {
+  int rank = 0;
+  for (const Shape* s : shapes) rank = std::max(rank, s->rank());
+  const int count = static_cast<int>(shapes.size());
+  Dims result(rank, 1);
+  for (const Shape* s : shapes) {
+    const int skip = rank - s->rank();
+    for (int i = 0; i < s->rank(); ++i) {
+      const int64_t d = (*s)[i];
+      if (d == 1) continue;
+      int64_t& r = result[skip + i];
+      if (r != 1 && r != d) return false;
+      r = d;
+    }
+  }
+  auto shape = Shape::Make(result);
+  if (!shape.ok()) return false;
+  out->shape = *std::move(shape);
+  // From the innermost dimension out; reversed at the end.
+  out->sizes.clear();
+  for (Dims& s : out->strides) s.clear();
+  int64_t running[Broadcast::kMaxOperands] = {1, 1, 1};
+  for (int i = rank - 1; i >= 0; --i) {
+    const int64_t size = result[i];
+    int64_t stride[Broadcast::kMaxOperands] = {};
+    for (int k = 0; k < count; ++k) {
+      const int at = i - (rank - shapes[k]->rank());
+      const int64_t d = at >= 0 ? (*shapes[k])[at] : 1;
+      stride[k] = d == 1 ? 0 : running[k];
+      running[k] *= d;
+    }
+    if (size == 1) continue;
+    bool merge = !out->sizes.empty();
+    for (int k = 0; merge && k < count; ++k) {
+      merge = stride[k] == out->strides[k].back() * out->sizes.back();
+    }
+    if (merge) {
+      out->sizes.back() *= size;
+      continue;
+    }
+    out->sizes.push_back(size);
+    for (int k = 0; k < count; ++k) out->strides[k].push_back(stride[k]);
+  }
+  if (out->sizes.empty()) {
+    out->sizes.push_back(1);
+    for (int k = 0; k < count; ++k) out->strides[k].push_back(0);
+  }
+  std::reverse(out->sizes.begin(), out->sizes.end());
+  for (int k = 0; k < count; ++k) std::reverse(out->strides[k].begin(), out->strides[k].end());
+  return true;
+}
+
+int64_t NumRows(const Broadcast& bc) {
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < bc.sizes.size(); ++i) rows *= bc.sizes[i];
+  return rows;
+}
+
+void ForEachRow(const Broadcast& bc, int64_t begin, int64_t end,
+                absl::FunctionRef<void(const int64_t* offsets, int64_t out, int64_t n)> row) {
+  if (begin >= end) return;
+  const int outer = static_cast<int>(bc.sizes.size()) - 1;
+  const int64_t n = bc.sizes.back();
+  Dims index(outer, 0);
+  int64_t offsets[Broadcast::kMaxOperands] = {};
+  int64_t left = begin;
+  for (int d = outer - 1; d >= 0; --d) {
+    index[d] = left % bc.sizes[d];
+    left /= bc.sizes[d];
+    for (int k = 0; k < Broadcast::kMaxOperands; ++k) {
+      if (!bc.strides[k].empty()) offsets[k] += index[d] * bc.strides[k][d];
+    }
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    row(offsets, i * n, n);
+    for (int d = outer - 1; d >= 0; --d) {
+      const bool carry = ++index[d] == bc.sizes[d];
+      for (int k = 0; k < Broadcast::kMaxOperands; ++k) {
+        if (bc.strides[k].empty()) continue;
+        offsets[k] += carry ? bc.strides[k][d] * (1 - bc.sizes[d]) : bc.strides[k][d];
+      }
+      if (!carry) break;
+      index[d] = 0;
+    }
+  }
+}
+
+Widen WidenOf(Dtype t) {
+  return t == Dtype::kHalf       ? Widen::kHalf
+         : t == Dtype::kBfloat16 ? Widen::kBfloat16
+                                 : Widen::kNone;
+}
+Dtype ComputeType(Dtype t) { return WidenOf(t) == Widen::kNone ? t : Dtype::kFloat; }
+
+bool IsaTypeOf(Dtype t, IsaType* out) {
+  switch (t) {
+    case Dtype::kFloat:
+      *out = IsaType::kF32;
+      return true;
+    case Dtype::kDouble:
+      *out = IsaType::kF64;
+      return true;
+    case Dtype::kInt32:
+      *out = IsaType::kI32;
+      return true;
+    case Dtype::kInt64:
+      *out = IsaType::kI64;
+      return true;
+    case Dtype::kUint8:
+      *out = IsaType::kU8;
+      return true;
+    case Dtype::kInt8:
+      *out = IsaType::kI8;
+      return true;
+    default:
+      return false;
+  }
+}
+
+StatusOr<std::unique_ptr<KernelState>> MakeBinaryState(const Node& node, Dtype type, Dtype result,
+                                                       const IsaBinaryLoops& loops,
+                                                       OperandCheck check, int64_t grain) {
+  if (loops.vv == nullptr || loops.vs == nullptr || loops.sv == nullptr) {
+    return InvalidArgument("node '", node.name(), "': ", node.op(), " does not take ",
+                           DtypeName(type));
+  }
+  auto state = std::make_unique<BinaryState>();
+  state->loops = loops;
+  state->in_size = static_cast<uint8_t>(DtypeSize(type));
+  state->out_size = static_cast<uint8_t>(DtypeSize(result));
+  state->widen = WidenOf(type);
+  state->narrow_result = result == type;
+  state->check = IsInteger(type) ? check : OperandCheck::kNone;
+  state->type = type;
+  state->grain = grain;
+  return state;
+}
+
+Status RunBinary(OpContext& ctx) {
+  const auto& s = ctx.state<BinaryState>();
+  const Tensor& ta = ctx.input(0);
+  const Tensor& tb = ctx.input(1);
+  const int64_t na = ta.num_elements();
+  const int64_t nb = tb.num_elements();
+  if (ta.shape() == tb.shape() || (nb == 1 && tb.rank() <= ta.rank()) ||
+      (na == 1 && ta.rank() <= tb.rank())) {
+    // One row: no shapes to work out.
+    const bool a_steps = na != 1 || nb == 1;
+    const bool b_steps = nb != 1 || na == 1;
+    const Shape& shape = (na == 1 && ta.rank() <= tb.rank() && !(ta.shape() == tb.shape()))
+                             ? tb.shape()
+                             : ta.shape();
+    const int64_t n = shape.num_elements();
+    if (s.check != OperandCheck::kNone && n > 0) RETURN_IF_ERROR(CheckOperand(s, tb));
+    const char* a = static_cast<const char*>(ta.raw());
+    const char* b = static_cast<const char*>(tb.raw());
+    // An operand that does not step is read again after the first write of the result.
+    ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0, 1}, shape));
+    char* out = static_cast<char*>(t->raw());
+    if (n <= s.grain) {
+      if (n > 0) BinaryRow(s, a, a_steps, b, b_steps, out, n);
+      return OkStatus();
+    }
+    ParallelFor(n, s.grain, [&](int64_t begin, int64_t end) {
+      BinaryRow(s, a_steps ? a + begin * s.in_size : a, a_steps, b_steps ? b + begin * s.in_size : b,
+                b_steps, out + begin * s.out_size, end - begin);
+    });
+    return OkStatus();
+  }
+
+  Broadcast bc;
+  const Shape* shapes[] = {&ta.shape(), &tb.shape()};
+  if (!MakeBroadcast(shapes, &bc)) {
+    if (!s.incompatible_is_value) return IncompatibleShapes(ta.shape(), tb.shape());
+    ASSIGN_OR_RETURN(Tensor * t, ctx.Allocate(0, Shape()));
+    *t->data<bool>() = s.incompatible_value;
+    return OkStatus();
+  }
+  const int64_t n = bc.shape.num_elements();
+  if (s.check != OperandCheck::kNone && n > 0) RETURN_IF_ERROR(CheckOperand(s, tb));
+  const char* a = static_cast<const char*>(ta.raw());
+  const char* b = static_cast<const char*>(tb.raw());
+  // Only an operand with as many elements as the result can lend its bytes; it is read in order.
+  ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0, 1}, bc.shape));
+  char* out = static_cast<char*>(t->raw());
+  if (n == 0) return OkStatus();
+  const int64_t length = bc.sizes.back();
+  const int64_t rows = n / length;
+  const bool join = length < kShortRow && rows > 1;
+  ParallelFor(rows, std::max<int64_t>(1, s.grain / length), [&](int64_t begin, int64_t end) {
+    if (join) return ShortRows(s, bc, a, b, out, begin, end);
+    const bool a_steps = bc.strides[0].back() != 0;
+    const bool b_steps = bc.strides[1].back() != 0;
+    ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t at, int64_t count) {
+      BinaryRow(s, a + offsets[0] * s.in_size, a_steps, b + offsets[1] * s.in_size, b_steps,
+                out + at * s.out_size, count);
+    });
+  });
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<KernelState>> MakeUnaryState(const Node& node, Dtype type, Dtype result,
+                                                      UnaryFn fn, IsaUnaryFn f32, int64_t grain,
+                                                      float alpha) {
+  auto state = std::make_unique<UnaryState>();
+  if (ComputeType(type) != Dtype::kFloat) f32 = nullptr;
+  if (fn == nullptr && f32 == nullptr) {
+    return InvalidArgument("node '", node.name(), "': ", node.op(), " does not take ",
+                           DtypeName(type));
+  }
+  state->fn = fn;
+  state->f32 = f32;
+  state->in_size = static_cast<uint8_t>(DtypeSize(type));
+  state->out_size = static_cast<uint8_t>(DtypeSize(result));
+  state->widen = WidenOf(type);
+  state->narrow_result = result == type;
+  state->alpha = alpha;
+  state->grain = grain;
+  return state;
+}
+
+Status RunUnary(OpContext& ctx) {
+  const auto& s = ctx.state<UnaryState>();
+  const Tensor& in = ctx.input(0);
+  const int64_t n = in.num_elements();
+  const char* x = static_cast<const char*>(in.raw());
+  ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0}, in.shape()));
+  char* y = static_cast<char*>(t->raw());
+  const auto row = [&s](const void* from, void* to, int64_t count) {
+    if (s.f32 != nullptr) {
+      s.f32(static_cast<const float*>(from), static_cast<float*>(to), count, s.alpha);
+    } else {
+      s.fn(from, to, count, s.alpha);
+    }
+  };
+  if (s.widen == Widen::kNone && n <= s.grain) {
+    if (n > 0) row(x, y, n);
+    return OkStatus();
+  }
+  ParallelFor(n, s.grain, [&](int64_t begin, int64_t end) {
+    if (s.widen == Widen::kNone) {
+      return row(x + begin * s.in_size, y + begin * s.out_size, end - begin);
+    }
+    float block[kBlock];
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t count = std::min(kBlock, end - i);
+      Convert(s.widen, true, x + i * s.in_size, block, count);
+      if (s.narrow_result) {
+        row(block, block, count);
+        Convert(s.widen, false, block, y + i * s.out_size, count);
+      } else {
+        row(block, y + i * s.out_size, count);
+      }
+    }
+  });
+  return OkStatus();
+}
+
+}  // namespace smelt

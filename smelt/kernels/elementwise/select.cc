@@ -1,0 +1,197 @@
+// Choosing elements by a condition.
+#include <algorithm>
+#include <cstring>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/elementwise/elementwise.h"
+
+namespace smelt {
+namespace {
+
+constexpr int64_t kSelectGrain = 1 << 15;
+
+// out[i] = c[i] ? a[i * a_step] : b[i * b_step], by width or as objects.
+template <typename W>
+void SelectElements(const bool* c, int64_t c_step, const W* a, int64_t a_step, const W* b,
+                    int64_t b_step, W* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = c[i * c_step] ? a[i * a_step] : b[i * b_step];
+}
+struct SelectWide {
+  uint64_t low, high;
+};
+
+using SelectFn = void (*)(const bool* c, int64_t c_step, const void* a, int64_t a_step,
+                          const void* b, int64_t b_step, void* out, int64_t n);
+template <typename W>
+void SelectRowAs(const bool* c, int64_t c_step, const void* a, int64_t a_step, const void* b,
+                 int64_t b_step, void* out, int64_t n) {
+  if constexpr (std::is_integral_v<W> || std::is_same_v<W, SelectWide>) {
+    if (c_step == 0) {
+      // One side for the whole row.
+      const W* from = static_cast<const W*>(n > 0 && *c ? a : b);
+      const int64_t step = n > 0 && *c ? a_step : b_step;
+      W* to = static_cast<W*>(out);
+      if (step == 1) {
+        if (n > 0) std::memmove(to, from, static_cast<size_t>(n) * sizeof(W));
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i] = *from;
+      }
+      return;
+    }
+    if constexpr (sizeof(W) == 4 || sizeof(W) == 8) {
+      const IsaSelectFn fn = sizeof(W) == 4 ? Isa().select4 : Isa().select8;
+      return fn(reinterpret_cast<const uint8_t*>(c), a, a_step, b, b_step, out, n);
+    }
+  }
+  SelectElements(c, c_step, static_cast<const W*>(a), a_step, static_cast<const W*>(b), b_step,
+                 static_cast<W*>(out), n);
+}
+
+SelectFn SelectFor(Dtype t) {
+  switch (t) {
+    case Dtype::kString:
+      return SelectRowAs<std::string>;
+    case Dtype::kResource:
+      return SelectRowAs<ResourceHandle>;
+    case Dtype::kVariant:
+      return SelectRowAs<Variant>;
+    default:
+      break;
+  }
+  switch (DtypeSize(t)) {
+    case 1:
+      return SelectRowAs<uint8_t>;
+    case 2:
+      return SelectRowAs<uint16_t>;
+    case 4:
+      return SelectRowAs<uint32_t>;
+    case 8:
+      return SelectRowAs<uint64_t>;
+    case 16:
+      return SelectRowAs<SelectWide>;
+    default:
+      return nullptr;
+  }
+}
+
+struct SelectState final : KernelState {
+  SelectFn fn = nullptr;
+  size_t size = 0;  // of an element in memory
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareSelect(const Node& node) {
+  const Dtype t = node.Type("T");
+  auto state = std::make_unique<SelectState>();
+  state->fn = SelectFor(t);
+  state->size = Tensor::ElementSize(t);
+  if (state->fn == nullptr) {
+    return InvalidArgument("node '", node.name(), "': ", node.op(), " does not take ",
+                           DtypeName(t));
+  }
+  return state;
+}
+
+// All three of one shape.
+Status SelectSame(OpContext& ctx) {
+  const auto& s = ctx.state<SelectState>();
+  const Tensor& t = ctx.input(1);
+  const bool* c = ctx.input(0).data<bool>();
+  const char* a = static_cast<const char*>(t.raw());
+  const char* b = static_cast<const char*>(ctx.input(2).raw());
+  ASSIGN_OR_RETURN(Tensor * result, ctx.Forward(0, {1, 2}, t.shape()));
+  char* out = static_cast<char*>(result->raw());
+  ParallelFor(t.num_elements(), kSelectGrain, [&](int64_t begin, int64_t end) {
+    const int64_t at = begin * static_cast<int64_t>(s.size);
+    s.fn(c + begin, 1, a + at, 1, b + at, 1, out + at, end - begin);
+  });
+  return OkStatus();
+}
+
+// Select: a scalar condition chooses a whole tensor, a vector chooses rows, else shapes are equal.
+Status RunSelect(OpContext& ctx) {
+  const auto& s = ctx.state<SelectState>();
+  const Shape& c = ctx.input(0).shape();
+  const Shape& a = ctx.input(1).shape();
+  const Shape& b = ctx.input(2).shape();
+  if (c.rank() == 0) {
+    if (!(a == b)) {
+      return InvalidArgument("'then' and 'else' must have the same size.  but received: ",
+                             a.ToString(), " vs. ", b.ToString());
+    }
+    ctx.set_output(0, ctx.TakeInput(ctx.input(0).scalar<bool>() ? 1 : 2));
+    return OkStatus();
+  }
+  if (c.rank() == 1 && !(c == a && c == b)) {
+    if (a.rank() < 1) {
+      return InvalidArgument("'then' must be at least a vector, but saw shape: ", a.ToString());
+    }
+    if (a[0] != c[0]) {
+      return InvalidArgument("Number of batches of 'then' must match size of 'cond', but saw: ",
+                             a[0], " vs. ", c[0]);
+    }
+  }
+  if (!(a == b) || (c.rank() != 1 && !(c == a))) {
+    const int other = !(c == a) && c.rank() != 1 ? 1 : 2;
+    const Shape& first = c.rank() == 1 && a.rank() != 1 ? a : c;
+    return InvalidArgument("Inputs to operation ", ctx.node().name(), " of type ", ctx.node().op(),
+                           " must have the same size and shape.  Input 0: ", first.ToString(),
+                           " != input ", other, ": ", ctx.input(other).shape().ToString());
+  }
+  if (c == a) return SelectSame(ctx);
+  const int64_t rows = c[0];
+  const int64_t length = a.Product(1, a.rank());
+  const bool* choose = ctx.input(0).data<bool>();
+  const char* x = static_cast<const char*>(ctx.input(1).raw());
+  const char* y = static_cast<const char*>(ctx.input(2).raw());
+  ASSIGN_OR_RETURN(Tensor * result, ctx.Allocate(0, a));
+  char* out = static_cast<char*>(result->raw());
+  if (length == 0) return OkStatus();
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = i * length * static_cast<int64_t>(s.size);
+    s.fn(choose + i, 0, x + at, 1, y + at, 1, out + at, length);
+  }
+  return OkStatus();
+}
+
+Status RunSelectV2(OpContext& ctx) {
+  const auto& s = ctx.state<SelectState>();
+  const Shape& c = ctx.input(0).shape();
+  const Shape& a = ctx.input(1).shape();
+  const Shape& b = ctx.input(2).shape();
+  if (c == a && c == b) return SelectSame(ctx);
+  Broadcast bc;
+  const Shape* shapes[] = {&c, &a, &b};
+  if (!MakeBroadcast(shapes, &bc)) {
+    return InvalidArgument("condition ", c.ToString(), ", then ", a.ToString(), ", and else ",
+                           b.ToString(), " must be broadcastable");
+  }
+  const bool* choose = ctx.input(0).data<bool>();
+  const char* x = static_cast<const char*>(ctx.input(1).raw());
+  const char* y = static_cast<const char*>(ctx.input(2).raw());
+  ASSIGN_OR_RETURN(Tensor * result, ctx.Forward(0, {1, 2}, bc.shape));
+  char* out = static_cast<char*>(result->raw());
+  const int64_t n = bc.shape.num_elements();
+  if (n == 0) return OkStatus();
+  const int64_t length = bc.sizes.back();
+  const auto size = static_cast<int64_t>(s.size);
+  ParallelFor(n / length, std::max<int64_t>(1, kSelectGrain / length),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t at, int64_t count) {
+                  s.fn(choose + offsets[0], bc.strides[0].back(), x + offsets[1] * size,
+                       bc.strides[1].back(), y + offsets[2] * size, bc.strides[2].back(),
+                       out + at * size, count);
+                });
+              });
+  return OkStatus();
+}
+
+constexpr Kernel kSelectTable[] = {
+    {"Select", "", kAnyType, "isa:select", RunSelect, PrepareSelect},
+    {"SelectV2", "", kAnyType, "isa:select", RunSelectV2, PrepareSelect},
+};
+
+}  // namespace
+
+constinit const std::span<const Kernel> kSelectKernels = kSelectTable;
+
+}  // namespace smelt

@@ -1,0 +1,302 @@
+// Functions of one number: roots, exponentials, trigonometry, rounding.
+#include <cmath>
+#include <complex>
+
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/elementwise/rows.h"
+#include "smelt/kernels/elementwise/special.h"
+
+namespace smelt {
+namespace {
+
+template <typename T>
+constexpr bool kMathComplex = false;
+template <typename T>
+constexpr bool kMathComplex<std::complex<T>> = true;
+
+#define SMELT_MATH(Name, expression) \
+  struct Name {                      \
+    template <typename T>            \
+    static T Of(T x) {               \
+      return expression;             \
+    }                                \
+  };
+SMELT_MATH(MathSqrt, std::sqrt(x))
+SMELT_MATH(MathRsqrt, T(1) / std::sqrt(x))
+SMELT_MATH(MathReciprocal, T(1) / x)
+SMELT_MATH(MathExp, std::exp(x))
+SMELT_MATH(MathLog, std::log(x))
+SMELT_MATH(MathSin, std::sin(x))
+SMELT_MATH(MathCos, std::cos(x))
+SMELT_MATH(MathTan, std::tan(x))
+SMELT_MATH(MathAsin, std::asin(x))
+SMELT_MATH(MathAcos, std::acos(x))
+SMELT_MATH(MathAtan, std::atan(x))
+SMELT_MATH(MathSinh, std::sinh(x))
+SMELT_MATH(MathCosh, std::cosh(x))
+SMELT_MATH(MathTanh, std::tanh(x))
+SMELT_MATH(MathAsinh, std::asinh(x))
+SMELT_MATH(MathAcosh, std::acosh(x))
+SMELT_MATH(MathAtanh, std::atanh(x))
+SMELT_MATH(MathErf, std::erf(x))
+SMELT_MATH(MathErfc, std::erfc(x))
+SMELT_MATH(MathFloor, std::floor(x))
+SMELT_MATH(MathCeil, std::ceil(x))
+SMELT_MATH(MathRint, std::nearbyint(x))
+SMELT_MATH(MathErfinv, static_cast<T>(InverseErf(static_cast<double>(x))))
+SMELT_MATH(MathNdtri, static_cast<T>(InverseNormal(static_cast<double>(x))))
+SMELT_MATH(MathLgamma, static_cast<T>(LogGamma(static_cast<double>(x))))
+SMELT_MATH(MathDigamma, static_cast<T>(Digamma(static_cast<double>(x))))
+#undef SMELT_MATH
+
+struct MathExpm1 {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (kMathComplex<T>) {
+      // exp(a + ib) - 1, without cancellation near 0.
+      const auto a = x.real(), b = x.imag();
+      const auto e = std::expm1(a);
+      const auto s = std::sin(b / 2);
+      return T(e * std::cos(b) - 2 * s * s, std::exp(a) * std::sin(b));
+    } else {
+      return std::expm1(x);
+    }
+  }
+};
+struct MathLog1p {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (kMathComplex<T>) {
+      const auto a = x.real(), b = x.imag();
+      using R = typename T::value_type;
+      // log|1+x| = log1p(2a + a^2 + b^2) / 2.
+      const R near = R(0.5) * std::log1p(a * (a + 2) + b * b);
+      const bool small = std::abs(a) < R(0.5) && std::abs(b) < R(0.5);
+      return T(small ? near : std::log(std::abs(T(1 + a, b))), std::atan2(b, 1 + a));
+    } else {
+      return std::log1p(x);
+    }
+  }
+};
+struct MathSigmoid {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (kMathComplex<T>) {
+      return T(1) / (T(1) + std::exp(-x));
+    } else {
+      const T e = std::exp(-std::abs(x));
+      return (x < T(0) ? e : T(1)) / (T(1) + e);
+    }
+  }
+};
+struct MathSquare {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      using W = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+      return static_cast<T>(static_cast<W>(x) * static_cast<W>(x));
+    } else {
+      return x * x;
+    }
+  }
+};
+struct MathNeg {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::make_unsigned_t<T>(0) - static_cast<std::make_unsigned_t<T>>(x));
+    } else {
+      return -x;
+    }
+  }
+};
+struct MathAbs {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? MathNeg::Of(x) : x;
+    } else {
+      return std::abs(x);
+    }
+  }
+};
+struct MathSign {
+  template <typename T>
+  static T Of(T x) {
+    if constexpr (kMathComplex<T>) {
+      const auto a = std::abs(x);
+      return a == 0 ? T(0) : x / a;
+    } else {
+      return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x);
+    }
+  }
+};
+struct MathIdentity {
+  template <typename T>
+  static T Of(T x) {
+    return x;
+  }
+};
+
+// What a type lacks stays nullptr, and MakeUnaryState refuses.
+template <typename F>
+UnaryFn MathFloats(Dtype t) {
+  switch (ComputeType(t)) {
+    case Dtype::kFloat:
+      return UnaryRow<F, float, float>;
+    case Dtype::kDouble:
+      return UnaryRow<F, double, double>;
+    default:
+      return nullptr;
+  }
+}
+template <typename F>
+UnaryFn MathInexact(Dtype t) {
+  switch (t) {
+    case Dtype::kComplex64:
+      return UnaryRow<F, std::complex<float>, std::complex<float>>;
+    case Dtype::kComplex128:
+      return UnaryRow<F, std::complex<double>, std::complex<double>>;
+    default:
+      return MathFloats<F>(t);
+  }
+}
+template <typename F>
+UnaryFn MathInts(Dtype t) {
+  switch (t) {
+    case Dtype::kInt8:
+      return UnaryRow<F, int8_t, int8_t>;
+    case Dtype::kInt16:
+      return UnaryRow<F, int16_t, int16_t>;
+    case Dtype::kInt32:
+      return UnaryRow<F, int32_t, int32_t>;
+    case Dtype::kInt64:
+      return UnaryRow<F, int64_t, int64_t>;
+    case Dtype::kUint8:
+      return UnaryRow<F, uint8_t, uint8_t>;
+    case Dtype::kUint16:
+      return UnaryRow<F, uint16_t, uint16_t>;
+    case Dtype::kUint32:
+      return UnaryRow<F, uint32_t, uint32_t>;
+    case Dtype::kUint64:
+      return UnaryRow<F, uint64_t, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+template <typename F>
+UnaryFn MathNumbers(Dtype t) {
+  return IsInteger(t) ? MathInts<F>(t) : MathInexact<F>(t);
+}
+template <typename F>
+UnaryFn MathReals(Dtype t) {
+  return IsInteger(t) ? MathInts<F>(t) : MathFloats<F>(t);
+}
+UnaryFn MathRounds(Dtype t) {
+  return IsInteger(t) ? MathInts<MathIdentity>(t) : MathFloats<MathRint>(t);
+}
+
+struct MathOp {
+  absl::string_view op;
+  UnaryFn (*fn)(Dtype);
+  UnaryF32 f32;   // kCount: none
+  int64_t grain;  // elements worth a thread
+};
+constexpr int64_t kMathCheap = 1 << 15;
+constexpr int64_t kMathDear = 1 << 13;
+constexpr MathOp kMathOps[] = {
+    {"Abs", MathReals<MathAbs>, UnaryF32::kAbs, kMathCheap},
+    {"Neg", MathNumbers<MathNeg>, UnaryF32::kNeg, kMathCheap},
+    {"Sign", MathNumbers<MathSign>, UnaryF32::kSign, kMathCheap},
+    {"Square", MathNumbers<MathSquare>, UnaryF32::kSquare, kMathCheap},
+    {"Sqrt", MathInexact<MathSqrt>, UnaryF32::kSqrt, kMathCheap},
+    {"Rsqrt", MathInexact<MathRsqrt>, UnaryF32::kRsqrt, kMathCheap},
+    {"Reciprocal", MathInexact<MathReciprocal>, UnaryF32::kReciprocal, kMathCheap},
+    {"Inv", MathInexact<MathReciprocal>, UnaryF32::kReciprocal, kMathCheap},
+    {"Exp", MathInexact<MathExp>, UnaryF32::kExp, kMathDear},
+    {"Expm1", MathInexact<MathExpm1>, UnaryF32::kExpm1, kMathDear},
+    {"Log", MathInexact<MathLog>, UnaryF32::kLog, kMathDear},
+    {"Log1p", MathInexact<MathLog1p>, UnaryF32::kLog1p, kMathDear},
+    {"Sin", MathInexact<MathSin>, UnaryF32::kSin, kMathDear},
+    {"Cos", MathInexact<MathCos>, UnaryF32::kCos, kMathDear},
+    {"Tan", MathInexact<MathTan>, UnaryF32::kCount, kMathDear / 4},
+    {"Asin", MathInexact<MathAsin>, UnaryF32::kCount, kMathDear / 4},
+    {"Acos", MathInexact<MathAcos>, UnaryF32::kCount, kMathDear / 4},
+    {"Atan", MathInexact<MathAtan>, UnaryF32::kCount, kMathDear / 4},
+    {"Sinh", MathInexact<MathSinh>, UnaryF32::kCount, kMathDear / 4},
+    {"Cosh", MathInexact<MathCosh>, UnaryF32::kCount, kMathDear / 4},
+    {"Tanh", MathInexact<MathTanh>, UnaryF32::kTanh, kMathDear},
+    {"Asinh", MathInexact<MathAsinh>, UnaryF32::kCount, kMathDear / 4},
+    {"Acosh", MathInexact<MathAcosh>, UnaryF32::kCount, kMathDear / 4},
+    {"Atanh", MathInexact<MathAtanh>, UnaryF32::kCount, kMathDear / 4},
+    {"Sigmoid", MathInexact<MathSigmoid>, UnaryF32::kSigmoid, kMathDear},
+    {"Erf", MathFloats<MathErf>, UnaryF32::kErf, kMathDear},
+    {"Erfc", MathFloats<MathErfc>, UnaryF32::kCount, kMathDear / 4},
+    {"Erfinv", MathFloats<MathErfinv>, UnaryF32::kCount, kMathDear / 8},
+    {"Ndtri", MathFloats<MathNdtri>, UnaryF32::kCount, kMathDear / 8},
+    {"Lgamma", MathFloats<MathLgamma>, UnaryF32::kCount, kMathDear / 8},
+    {"Digamma", MathFloats<MathDigamma>, UnaryF32::kCount, kMathDear / 8},
+    {"Floor", MathFloats<MathFloor>, UnaryF32::kFloor, kMathCheap},
+    {"Ceil", MathFloats<MathCeil>, UnaryF32::kCeil, kMathCheap},
+    {"Round", MathRounds, UnaryF32::kRint, kMathCheap},
+    {"Rint", MathFloats<MathRint>, UnaryF32::kRint, kMathCheap},
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareMath(const Node& node) {
+  const Dtype t = node.Type("T");
+  for (const MathOp& row : kMathOps) {
+    if (row.op != node.op()) continue;
+    const IsaUnaryFn f32 =
+        row.f32 == UnaryF32::kCount ? nullptr : Isa().unary[static_cast<int>(row.f32)];
+    return MakeUnaryState(node, t, t, row.fn(t), f32, row.grain);
+  }
+  return Internal("no loops for ", node.op());
+}
+
+constexpr DtypeSet kMathFloatTypes = kFloatTypes | kHalfTypes;
+constexpr DtypeSet kMathInexactTypes = kMathFloatTypes | kComplexTypes;
+constexpr DtypeSet kMathSigned = kMathFloatTypes | kSignedIntTypes;
+
+constexpr Kernel kMathTable[] = {
+    {"Abs", "T", kMathSigned, "isa:abs", RunUnary, PrepareMath},
+    {"Neg", "T", kMathSigned | kComplexTypes, "isa:neg", RunUnary, PrepareMath},
+    {"Sign", "T", kMathSigned | kComplexTypes, "isa:sign", RunUnary, PrepareMath},
+    {"Square", "T", kNumberTypes, "isa:square", RunUnary, PrepareMath},
+    {"Sqrt", "T", kMathInexactTypes, "isa:sqrt", RunUnary, PrepareMath},
+    {"Rsqrt", "T", kMathInexactTypes, "isa:rsqrt", RunUnary, PrepareMath},
+    {"Reciprocal", "T", kMathInexactTypes, "isa:reciprocal", RunUnary, PrepareMath},
+    {"Inv", "T", kMathInexactTypes, "isa:reciprocal", RunUnary, PrepareMath},
+    {"Exp", "T", kMathInexactTypes, "isa:exp", RunUnary, PrepareMath},
+    {"Expm1", "T", kMathInexactTypes, "isa:expm1", RunUnary, PrepareMath},
+    {"Log", "T", kMathInexactTypes, "isa:log", RunUnary, PrepareMath},
+    {"Log1p", "T", kMathInexactTypes, "isa:log1p", RunUnary, PrepareMath},
+    {"Sin", "T", kMathInexactTypes, "isa:sin", RunUnary, PrepareMath},
+    {"Cos", "T", kMathInexactTypes, "isa:cos", RunUnary, PrepareMath},
+    {"Tan", "T", kMathInexactTypes, "reference:tan", RunUnary, PrepareMath},
+    {"Asin", "T", kMathInexactTypes, "reference:asin", RunUnary, PrepareMath},
+    {"Acos", "T", kMathInexactTypes, "reference:acos", RunUnary, PrepareMath},
+    {"Atan", "T", kMathInexactTypes, "reference:atan", RunUnary, PrepareMath},
+    {"Sinh", "T", kMathInexactTypes, "reference:sinh", RunUnary, PrepareMath},
+    {"Cosh", "T", kMathInexactTypes, "reference:cosh", RunUnary, PrepareMath},
+    {"Tanh", "T", kMathInexactTypes, "isa:tanh", RunUnary, PrepareMath},
+    {"Asinh", "T", kMathInexactTypes, "reference:asinh", RunUnary, PrepareMath},
+    {"Acosh", "T", kMathInexactTypes, "reference:acosh", RunUnary, PrepareMath},
+    {"Atanh", "T", kMathInexactTypes, "reference:atanh", RunUnary, PrepareMath},
+    {"Sigmoid", "T", kMathInexactTypes, "isa:sigmoid", RunUnary, PrepareMath},
+    {"Erf", "T", kMathFloatTypes, "isa:erf", RunUnary, PrepareMath},
+    {"Erfc", "T", kMathFloatTypes, "reference:erfc", RunUnary, PrepareMath},
+    {"Erfinv", "T", kFloatTypes, "reference:erfinv", RunUnary, PrepareMath},
+    {"Ndtri", "T", kFloatTypes, "reference:ndtri", RunUnary, PrepareMath},
+    {"Lgamma", "T", kMathFloatTypes, "reference:lgamma", RunUnary, PrepareMath},
+    {"Digamma", "T", kMathFloatTypes, "reference:digamma", RunUnary, PrepareMath},
+    {"Floor", "T", kMathFloatTypes, "isa:floor", RunUnary, PrepareMath},
+    {"Ceil", "T", kMathFloatTypes, "isa:ceil", RunUnary, PrepareMath},
+    {"Round", "T", kMathFloatTypes | kIndexTypes, "isa:round", RunUnary, PrepareMath},
+    {"Rint", "T", kFloatTypes, "isa:round", RunUnary, PrepareMath},
+};
+
+}  // namespace
+
+constinit const std::span<const Kernel> kMathKernels = kMathTable;
+
+}  // namespace smelt

@@ -1,0 +1,181 @@
+// y = act(x * w + bias) for few rows: what a library call costs would exceed the work.
+#include <cstdint>
+
+#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/vector.inc"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+void FillDense(IsaTable& t);
+namespace {
+
+constexpr int kPanelVecs = 4;
+constexpr int64_t kPanel = kPanelVecs * kLanes;
+// Rows at once: with kPanelVecs vectors each, accumulators stay in registers.
+constexpr int kTileRows = kVecBytes == 64 ? 4 : 2;
+
+// The first `count` floats of p, zeros after them.
+inline Vec LoadPart(const float* p, int64_t count) {
+  float lanes[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) lanes[i] = i < count ? p[i] : 0.0f;
+  return LoadVec(lanes);
+}
+inline void StorePart(float* p, Vec v, int64_t count) {
+  float lanes[kLanes];
+  StoreVec(lanes, v);
+  for (int64_t i = 0; i < kLanes; ++i) {
+    if (i < count) p[i] = lanes[i];
+  }
+}
+
+// M rows by V vectors, of which `columns` are stored. U sums run side by side: one row alone would
+// wait for each addition. From row full_k on, reading whole vectors of w would leave the matrix.
+template <int M, int V, int U>
+inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k, const float* w,
+                                                int64_t ldw, int64_t full_k, const float* bias,
+                                                float* y, int64_t ldy, int64_t columns) {
+  Vec acc[U][M][V];
+  for (int u = 0; u < U; ++u) {
+    for (int m = 0; m < M; ++m) {
+      for (int v = 0; v < V; ++v) acc[u][m][v] = Vec{};
+    }
+  }
+  if (bias != nullptr) {
+    for (int v = 0; v < V; ++v) {
+      const int64_t left = columns - v * kLanes;
+      const Vec b = left >= kLanes ? LoadVec(bias + v * kLanes)
+                                   : LoadPart(bias + v * kLanes, left > 0 ? left : 0);
+      for (int m = 0; m < M; ++m) acc[0][m][v] = b;
+    }
+  }
+  int64_t i = 0;
+  for (; i + U <= full_k; i += U) {
+#pragma GCC unroll 8
+    for (int u = 0; u < U; ++u) {
+      const float* row = w + (i + u) * ldw;
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        const Vec b = LoadVec(row + v * kLanes);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m) acc[u][m][v] += b * x[m * ldx + i + u];
+      }
+    }
+  }
+  for (; i < full_k; ++i) {
+    const float* row = w + i * ldw;
+    for (int v = 0; v < V; ++v) {
+      const Vec b = LoadVec(row + v * kLanes);
+      for (int m = 0; m < M; ++m) acc[0][m][v] += b * x[m * ldx + i];
+    }
+  }
+  for (; i < k; ++i) {
+    const float* row = w + i * ldw;
+    for (int v = 0; v < V; ++v) {
+      const int64_t left = columns - v * kLanes;
+      const Vec b = LoadPart(row + v * kLanes, left < kLanes ? (left > 0 ? left : 0) : kLanes);
+      for (int m = 0; m < M; ++m) acc[0][m][v] += b * x[m * ldx + i];
+    }
+  }
+  for (int m = 0; m < M; ++m) {
+    for (int v = 0; v < V; ++v) {
+      Vec sum = acc[0][m][v];
+      for (int u = 1; u < U; ++u) sum += acc[u][m][v];
+      const int64_t left = columns - v * kLanes;
+      float* out = y + m * ldy + v * kLanes;
+      if (left >= kLanes) {
+        StoreVec(out, sum);
+      } else if (left > 0) {
+        StorePart(out, sum, left);
+      }
+    }
+  }
+}
+
+// All rows of one panel of V vectors.
+template <int V>
+void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
+           int64_t full_k, const float* bias, float* y, int64_t ldy, int64_t columns) {
+  int64_t r = 0;
+  for (; r + kTileRows <= m; r += kTileRows) {
+    Tile<kTileRows, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
+                                       columns);
+  }
+  for (; r < m; ++r) {
+    Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy, columns);
+  }
+}
+
+void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float alpha) {
+  if (act == UnaryF32::kIdentity) return;
+  if (act == UnaryF32::kRelu) {
+    for (int64_t r = 0; r < m; ++r) {
+      float* row = y + r * ldy;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) row[i] = row[i] <= 0.0f ? 0.0f : row[i];
+    }
+    return;
+  }
+  const IsaUnaryFn f = Isa().unary[static_cast<int>(act)];
+  for (int64_t r = 0; r < m; ++r) f(y + r * ldy, y + r * ldy, n, alpha);
+}
+
+void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw, int64_t n,
+           const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
+  int64_t j = 0;
+  for (; j + kPanel <= n; j += kPanel) {
+    Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, bias ? bias + j : nullptr, y + j, ldy, kPanel);
+  }
+  for (; j < n; j += kLanes) {
+    const int64_t columns = n - j < kLanes ? n - j : kLanes;
+    int64_t full_k = k;
+    if (columns < kLanes) {
+      // The last rows whose vector would end behind the matrix's last element, at (k-1) ldw + n.
+      full_k = 0;
+      if (ldw > 0) {
+        const int64_t room = (k - 1) * ldw + n - (j + kLanes);
+        full_k = room < 0 ? 0 : room / ldw + 1;
+        full_k = full_k > k ? k : full_k;
+      }
+    }
+    Panel<1>(x, ldx, m, k, w + j, ldw, full_k, bias ? bias + j : nullptr, y + j, ldy, columns);
+  }
+  Activate(y, ldy, m, n, act, alpha);
+}
+
+void DensePack(const float* w, int64_t ldw, int64_t k, int64_t n, float* packed) {
+  for (int64_t j = 0; j < n; j += kPanel) {
+    const int64_t columns = n - j < kPanel ? n - j : kPanel;
+    for (int64_t i = 0; i < k; ++i) {
+      const float* row = w + i * ldw + j;
+      for (int64_t c = 0; c < kPanel; ++c) *packed++ = c < columns ? row[c] : 0.0f;
+    }
+  }
+}
+
+void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float* packed, int64_t n,
+                 const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
+  for (int64_t j = 0; j < n; j += kPanel) {
+    const int64_t columns = n - j < kPanel ? n - j : kPanel;
+    const float* w = packed + j * k;
+    const float* b = bias ? bias + j : nullptr;
+    const int64_t vectors = (columns + kLanes - 1) / kLanes;
+    if (vectors == 1) {
+      Panel<1>(x, ldx, m, k, w, kPanel, k, b, y + j, ldy, columns);
+    } else if (vectors == 2) {
+      Panel<2>(x, ldx, m, k, w, kPanel, k, b, y + j, ldy, columns);
+    } else {
+      Panel<kPanelVecs>(x, ldx, m, k, w, kPanel, k, b, y + j, ldy, columns);
+    }
+  }
+  Activate(y, ldy, m, n, act, alpha);
+}
+
+}  // namespace
+
+void FillDense(IsaTable& t) {
+  t.dense = Dense;
+  t.dense_panel = kPanel;
+  t.dense_pack = DensePack;
+  t.dense_packed = DensePacked;
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -1,0 +1,153 @@
+// Hot loops, compiled once for each instruction set (baseline SSE2, AVX2 + FMA, AVX-512) and chosen
+// once by what the processor has.
+//
+// Files named *.isa.cpp are compiled several times (cmake/isa.cmake), each time with
+// SMELT_ISA_NAMESPACE naming the namespace of that copy; they may include only headers without
+// inline functions, else the linker could keep a copy that this processor cannot run.
+//
+// Everything here is thread safe. Outputs may be the very array of an input, but must not overlap
+// one partially. Elementary functions are within about 2 units in the last place of float.
+#ifndef SMELT_KERNELS_ISA_ISA_H_
+#define SMELT_KERNELS_ISA_ISA_H_
+
+#include <cstdint>
+
+namespace smelt {
+
+enum class IsaLevel : uint8_t { kBaseline, kAvx2, kAvx512 };
+inline constexpr int kNumIsaLevels = 3;
+
+// Functions of one float. alpha: LeakyRelu's slope, unused by the others.
+enum class UnaryF32 : uint8_t {
+  kIdentity,
+  kRelu,
+  kRelu6,
+  kLeakyRelu,
+  kElu,
+  kSelu,
+  kTanh,
+  kSigmoid,
+  kSwish,
+  kGeluErf,
+  kGeluTanh,
+  kSoftplus,
+  kSoftsign,
+  kAbs,
+  kNeg,
+  kSign,
+  kSquare,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kErf,
+  kSin,
+  kCos,
+  kFloor,
+  kCeil,
+  kRint,
+  kCount,
+};
+
+enum class IsaBinary : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,      // float types only
+  kMaximum,  // NaN if either is
+  kMinimum,
+  kSquaredDifference,
+  kCount,
+};
+
+enum class IsaCompare : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kCount };
+
+// Element types of binary and comparison loops.
+enum class IsaType : uint8_t { kF32, kF64, kI32, kI64, kU8, kI8, kCount };
+
+// Loops over one row: vector with vector, vector with one value, one value with vector.
+using IsaBinaryFn = void (*)(const void* a, const void* b, void* out, int64_t n);
+struct IsaBinaryLoops {
+  IsaBinaryFn vv = nullptr;
+  IsaBinaryFn vs = nullptr;
+  IsaBinaryFn sv = nullptr;
+};
+
+using IsaUnaryFn = void (*)(const float* x, float* y, int64_t n, float alpha);
+using IsaConvertFn = void (*)(const void* x, void* y, int64_t n);
+// out[i] = condition[i] ? a[i] : b[i]; a and b advance by 0 or 1 elements.
+using IsaSelectFn = void (*)(const uint8_t* condition, const void* a, int64_t a_step, const void* b,
+                             int64_t b_step, void* out, int64_t n);
+
+struct IsaTable {
+  IsaLevel level;
+  const char* name;  // "sse2", "avx2", "avx512"
+
+  IsaUnaryFn unary[static_cast<int>(UnaryF32::kCount)];
+  // y = act(x + bias), elementwise over one row.
+  void (*bias_unary[static_cast<int>(UnaryF32::kCount)])(const float* x, const float* bias, float* y,
+                                                         int64_t n, float alpha);
+  IsaBinaryLoops binary[static_cast<int>(IsaBinary::kCount)][static_cast<int>(IsaType::kCount)];
+  // Results are bytes, 0 or 1.
+  IsaBinaryLoops compare[static_cast<int>(IsaCompare::kCount)][static_cast<int>(IsaType::kCount)];
+  IsaSelectFn select4, select8;  // by bytes of an element
+
+  // Bit patterns of the 16-bit types; rounding to nearest even.
+  IsaConvertFn bf16_to_f32, f32_to_bf16, f16_to_f32, f32_to_f16;
+  IsaConvertFn u8_to_f32, i8_to_f32, i32_to_f32, i64_to_f32;
+  // Truncates towards zero; the most negative integer when out of range or NaN.
+  IsaConvertFn f32_to_i32;
+
+  // Fake quantisation: y = floor(q + 0.5) * scale, where q = (clamp(x, lo, hi) - lo) / scale - zero, or
+  // with inv_scale != 0 the product by it instead of the quotient. Rounds after each operation.
+  void (*fake_quant)(const float* x, float* y, int64_t n, float lo, float hi, float scale,
+                     float inv_scale, float zero);
+  // y = x * scale + shift and y += alpha * x.
+  void (*scale_shift)(const float* x, float* y, int64_t n, float scale, float shift);
+  void (*axpy)(const float* x, float* y, int64_t n, float alpha);
+  // y[i] = x[i] * scale[i] + shift[i].
+  void (*mul_add)(const float* x, const float* scale, const float* shift, float* y, int64_t n);
+
+  // Reductions of a row. max and min of nothing are -inf and inf; NaN wins.
+  float (*sum)(const float* x, int64_t n);
+  float (*max)(const float* x, int64_t n);
+  float (*min)(const float* x, int64_t n);
+  float (*dot)(const float* x, const float* y, int64_t n);
+  // Sum of (x - center)^2.
+  float (*sum_squares)(const float* x, int64_t n, float center);
+
+  void (*softmax)(const float* x, float* y, int64_t n);
+  void (*log_softmax)(const float* x, float* y, int64_t n);
+  // y = (x - mean) / sqrt(variance + epsilon) * scale + shift over one row; scale and shift may be
+  // nullptr (1 and 0). The biased variance, computed in a second pass.
+  void (*layer_norm)(const float* x, const float* scale, const float* shift, float epsilon, float* y,
+                     int64_t n);
+
+  // y[m,n] = act(x[m,k] * w[k,n] + bias[n]), in this thread. Meant for few rows (m up to about 8);
+  // right for any. Rows of x, w and y lie ldx, ldw and ldy elements apart. bias may be nullptr. y
+  // overlaps nothing.
+  void (*dense)(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
+                int64_t n, const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy);
+  // The same with w as dense_pack wrote it: panels of dense_panel columns, k rows each, the last
+  // padded by zeros: k * ceil(n / dense_panel) * dense_panel floats.
+  int64_t dense_panel;
+  void (*dense_pack)(const float* w, int64_t ldw, int64_t k, int64_t n, float* packed);
+  void (*dense_packed)(const float* x, int64_t ldx, int64_t m, int64_t k, const float* packed,
+                       int64_t n, const float* bias, UnaryF32 act, float alpha, float* y,
+                       int64_t ldy);
+};
+
+// The best set that this processor runs; the environment variable SMELT_ISA (sse2, avx2, avx512) asks
+// for a lesser one. Chosen at the first call.
+const IsaTable& Isa();
+// One set, nullptr when the processor lacks it. For tests and benchmarks.
+const IsaTable* IsaOf(IsaLevel level);
+// Does this processor run `level`?
+bool IsaSupported(IsaLevel level);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_ISA_ISA_H_

@@ -1,0 +1,136 @@
+// Functions of one float, alone and after adding a bias.
+#include <cstdint>
+
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+void FillMath(IsaTable& t);
+namespace {
+
+#include "smelt/kernels/isa/vector_math.inc"
+
+#define SMELT_UNARY(Name, expression)        \
+  struct Name##Fn {                          \
+    static SMELT_FN float Of(float x, float alpha) { \
+      (void)alpha;                           \
+      return expression;                     \
+    }                                        \
+  };
+SMELT_UNARY(Identity, x)
+// Comparisons are turned so that NaN passes.
+SMELT_UNARY(Relu, x <= 0.0f ? 0.0f : x)
+SMELT_UNARY(Relu6, (x <= 0.0f ? 0.0f : (x > 6.0f ? 6.0f : x)))
+SMELT_UNARY(LeakyRelu, x > 0.0f ? x : x * alpha)
+SMELT_UNARY(Elu, x < 0.0f ? Expm1(x) : x)
+SMELT_UNARY(Selu, x < 0.0f ? 1.7580993408473768599402175208123f * Expm1(x)
+                           : 1.0507009873554804934193349852946f * x)
+SMELT_UNARY(Tanh, Tanh(x))
+SMELT_UNARY(Sigmoid, Sigmoid(x))
+SMELT_UNARY(Swish, x * Sigmoid(x))
+SMELT_UNARY(GeluErf, 0.5f * x * (1.0f + Erf(x * 0.70710678118654752440f)))
+SMELT_UNARY(GeluTanh,
+            0.5f * x * (1.0f + Tanh(0.79788456080286535588f * (x + 0.044715f * (x * x * x)))))
+SMELT_UNARY(Softplus, Softplus(x))
+SMELT_UNARY(Softsign, x / (1.0f + AbsOf(x)))
+SMELT_UNARY(Abs, AbsOf(x))
+SMELT_UNARY(Neg, -x)
+SMELT_UNARY(Sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x))
+SMELT_UNARY(Square, x* x)
+SMELT_UNARY(Sqrt, __builtin_sqrtf(x))
+SMELT_UNARY(Rsqrt, 1.0f / __builtin_sqrtf(x))
+SMELT_UNARY(Reciprocal, 1.0f / x)
+SMELT_UNARY(Exp, Exp(x))
+SMELT_UNARY(Expm1, Expm1(x))
+SMELT_UNARY(Log, Log(x))
+SMELT_UNARY(Log1p, Log1p(x))
+SMELT_UNARY(Erf, Erf(x))
+SMELT_UNARY(Floor, __builtin_floorf(x))
+SMELT_UNARY(Ceil, __builtin_ceilf(x))
+SMELT_UNARY(Rint, __builtin_rintf(x))
+#undef SMELT_UNARY
+
+template <typename F>
+void Row(const float* x, float* y, int64_t n, float alpha) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = F::Of(x[i], alpha);
+}
+template <typename F>
+void BiasRow(const float* x, const float* bias, float* y, int64_t n, float alpha) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = F::Of(x[i] + bias[i], alpha);
+}
+
+// The reduction of SinQuarter holds below this; libm takes the rest.
+constexpr float kSinLimit = 1e6f;
+
+template <int kQuarter>
+void SinRow(const float* x, float* y, int64_t n, float) {
+  constexpr int64_t kBlock = 256;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+    const float* a = x + begin;
+    float* b = y + begin;
+    int wide = 0;
+    for (int64_t i = 0; i < count; ++i) wide |= AbsOf(a[i]) < kSinLimit ? 0 : 1;
+    if (wide != 0) {
+      for (int64_t i = 0; i < count; ++i) {
+        b[i] = kQuarter == 0 ? __builtin_sinf(a[i]) : __builtin_cosf(a[i]);
+      }
+      continue;
+    }
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      const float v = SinQuarter(a[i], kQuarter);
+      b[i] = kQuarter == 0 && a[i] == 0.0f ? a[i] : v;
+    }
+  }
+}
+template <int kQuarter>
+void BiasSinRow(const float* x, const float* bias, float* y, int64_t n, float) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] + bias[i];
+  SinRow<kQuarter>(y, y, n, 0.0f);
+}
+
+}  // namespace
+
+void FillMath(IsaTable& t) {
+#define SMELT_FILL(Name)                                            \
+  t.unary[static_cast<int>(UnaryF32::k##Name)] = Row<Name##Fn>;     \
+  t.bias_unary[static_cast<int>(UnaryF32::k##Name)] = BiasRow<Name##Fn>
+  SMELT_FILL(Identity);
+  SMELT_FILL(Relu);
+  SMELT_FILL(Relu6);
+  SMELT_FILL(LeakyRelu);
+  SMELT_FILL(Elu);
+  SMELT_FILL(Selu);
+  SMELT_FILL(Tanh);
+  SMELT_FILL(Sigmoid);
+  SMELT_FILL(Swish);
+  SMELT_FILL(GeluErf);
+  SMELT_FILL(GeluTanh);
+  SMELT_FILL(Softplus);
+  SMELT_FILL(Softsign);
+  SMELT_FILL(Abs);
+  SMELT_FILL(Neg);
+  SMELT_FILL(Sign);
+  SMELT_FILL(Square);
+  SMELT_FILL(Sqrt);
+  SMELT_FILL(Rsqrt);
+  SMELT_FILL(Reciprocal);
+  SMELT_FILL(Exp);
+  SMELT_FILL(Expm1);
+  SMELT_FILL(Log);
+  SMELT_FILL(Log1p);
+  SMELT_FILL(Erf);
+  SMELT_FILL(Floor);
+  SMELT_FILL(Ceil);
+  SMELT_FILL(Rint);
+#undef SMELT_FILL
+  t.unary[static_cast<int>(UnaryF32::kSin)] = SinRow<0>;
+  t.unary[static_cast<int>(UnaryF32::kCos)] = SinRow<1>;
+  t.bias_unary[static_cast<int>(UnaryF32::kSin)] = BiasSinRow<0>;
+  t.bias_unary[static_cast<int>(UnaryF32::kCos)] = BiasSinRow<1>;
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -1,0 +1,139 @@
+// Reductions and normalisations of one row of floats.
+#include <cstdint>
+
+#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/vector.inc"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+void FillRows(IsaTable& t);
+namespace {
+
+#include "smelt/kernels/isa/vector_math.inc"
+
+// Four accumulators hide the latency of an addition.
+template <typename Step, typename Tail>
+SMELT_FN float Accumulate(int64_t n, Step step, Tail tail) {
+  Vec a = {}, b = {}, c = {}, d = {};
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    a = step(a, i);
+    b = step(b, i + kLanes);
+    c = step(c, i + 2 * kLanes);
+    d = step(d, i + 3 * kLanes);
+  }
+  for (; i + kLanes <= n; i += kLanes) a = step(a, i);
+  a = (a + b) + (c + d);
+  float s = 0;
+  for (int64_t l = 0; l < kLanes; ++l) s += a[l];
+  for (; i < n; ++i) s = tail(s, i);
+  return s;
+}
+
+float Sum(const float* x, int64_t n) {
+  return Accumulate(
+      n, [&](Vec v, int64_t i) { return v + LoadVec(x + i); },
+      [&](float s, int64_t i) { return s + x[i]; });
+}
+float Dot(const float* x, const float* y, int64_t n) {
+  return Accumulate(
+      n, [&](Vec v, int64_t i) { return v + LoadVec(x + i) * LoadVec(y + i); },
+      [&](float s, int64_t i) { return s + x[i] * y[i]; });
+}
+float SumSquares(const float* x, int64_t n, float center) {
+  return Accumulate(
+      n,
+      [&](Vec v, int64_t i) {
+        const Vec d = LoadVec(x + i) - center;
+        return v + d * d;
+      },
+      [&](float s, int64_t i) { return s + (x[i] - center) * (x[i] - center); });
+}
+
+// NaN is kept: a comparison with it is false.
+template <bool kMax>
+float Extreme(const float* x, int64_t n) {
+  float best = kMax ? -__builtin_inff() : __builtin_inff();
+  int64_t i = 0;
+  if (n >= kLanes) {
+    Vec m = LoadVec(x);
+    // Lanes where a NaN was seen.
+    IntVec nan = m != m;
+    for (i = kLanes; i + kLanes <= n; i += kLanes) {
+      const Vec v = LoadVec(x + i);
+      nan |= v != v;
+      m = kMax ? (v > m ? v : m) : (v < m ? v : m);
+    }
+    for (int64_t l = 0; l < kLanes; ++l) {
+      if (nan[l] != 0) return __builtin_nanf("");
+      best = kMax ? (m[l] > best ? m[l] : best) : (m[l] < best ? m[l] : best);
+    }
+  }
+  for (; i < n; ++i) {
+    if (x[i] != x[i]) return x[i];
+    best = kMax ? (x[i] > best ? x[i] : best) : (x[i] < best ? x[i] : best);
+  }
+  return best;
+}
+
+void Softmax(const float* x, float* y, int64_t n) {
+  const float m = Extreme<true>(x, n);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = Exp(x[i] - m);
+  const float scale = 1.0f / Sum(y, n);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale;
+}
+
+void LogSoftmax(const float* x, float* y, int64_t n) {
+  const float m = Extreme<true>(x, n);
+  constexpr int64_t kBlock = 256;
+  float block[kBlock];
+  float sum = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) block[i] = Exp(x[begin + i] - m);
+    sum += Sum(block, count);
+  }
+  const float shift = Log(sum);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - shift;
+}
+
+void LayerNorm(const float* x, const float* scale, const float* shift, float epsilon, float* y,
+               int64_t n) {
+  if (n <= 0) return;
+  const float mean = Sum(x, n) / static_cast<float>(n);
+  const float variance = SumSquares(x, n, mean) / static_cast<float>(n);
+  const float r = 1.0f / __builtin_sqrtf(variance + epsilon);
+  if (scale != nullptr && shift != nullptr) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * r * scale[i] + shift[i];
+    return;
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * r;
+  if (scale != nullptr) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale[i];
+  }
+  if (shift != nullptr) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = y[i] + shift[i];
+  }
+}
+
+}  // namespace
+
+void FillRows(IsaTable& t) {
+  t.sum = Sum;
+  t.max = Extreme<true>;
+  t.min = Extreme<false>;
+  t.dot = Dot;
+  t.sum_squares = SumSquares;
+  t.softmax = Softmax;
+  t.log_softmax = LogSoftmax;
+  t.layer_norm = LayerNorm;
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -1,0 +1,197 @@
+#include "smelt/kernels/nn/conv_reference.h"
+
+#include <cstring>
+
+#include "smelt/base/parallel.h"
+
+namespace smelt::nn {
+namespace {
+
+// A problem as three spatial dimensions, the missing ones of size one, with element strides.
+struct ConvView {
+  int64_t batch, in_depth, out_depth, filter_in, groups;
+  int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+  // Distances of neighbouring elements: batch, three spatial, depth.
+  int64_t in_step[5], out_step[5];
+
+  explicit ConvView(const ConvProblem& p)
+      : batch(p.batch),
+        in_depth(p.in_depth),
+        out_depth(p.out_depth),
+        filter_in(p.filter_in),
+        groups(p.groups) {
+    const int missing = 3 - p.spatial();
+    for (int i = 0; i < 3; ++i) {
+      const int j = i - missing;
+      in[i] = j < 0 ? 1 : p.in[j];
+      out[i] = j < 0 ? 1 : p.out[j];
+      kernel[i] = j < 0 ? 1 : p.kernel[j];
+      stride[i] = j < 0 ? 1 : p.strides[j];
+      dilation[i] = j < 0 ? 1 : p.dilations[j];
+      pad[i] = j < 0 ? 0 : p.pad_before[j];
+    }
+    Steps(in, in_depth, p.channels_last, in_step);
+    Steps(out, out_depth, p.channels_last, out_step);
+  }
+
+  static void Steps(const int64_t* size, int64_t depth, bool channels_last, int64_t* step) {
+    const int64_t pixel = channels_last ? depth : 1;
+    step[3] = pixel;
+    step[2] = size[2] * pixel;
+    step[1] = size[1] * size[2] * pixel;
+    step[4] = channels_last ? 1 : size[0] * size[1] * size[2];
+    step[0] = size[0] * size[1] * size[2] * depth;
+  }
+};
+
+// Integers wrap around, as TensorFlow's do, without the undefined behaviour of signed overflow.
+template <typename T>
+inline T MulAdd(T acc, T a, T b) {
+  return acc + a * b;
+}
+template <>
+inline int32_t MulAdd(int32_t acc, int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(acc) +
+                              static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
+
+// Adds one input pixel times one tap of the filter to the accumulators of all output channels.
+template <typename T>
+void AccumulateTap(const ConvView& v, const T* x, int64_t x_step, const T* w, T* acc) {
+  const int64_t group_out = v.out_depth / v.groups;
+  if (v.filter_in == 1 && group_out == 1) {
+    for (int64_t c = 0; c < v.groups; ++c) acc[c] = MulAdd(acc[c], x[c * x_step], w[c]);
+    return;
+  }
+  for (int64_t g = 0; g < v.groups; ++g) {
+    T* a = acc + g * group_out;
+    for (int64_t i = 0; i < v.filter_in; ++i) {
+      const T value = x[(g * v.filter_in + i) * x_step];
+      const T* row = w + i * v.out_depth + g * group_out;
+      for (int64_t o = 0; o < group_out; ++o) a[o] = MulAdd(a[o], value, row[o]);
+    }
+  }
+}
+
+template <typename T>
+void ConvTyped(const ConvView& v, const T* x, const T* w, T* y) {
+  const int64_t pixels = v.out[0] * v.out[1] * v.out[2];
+  const int64_t taps = v.kernel[0] * v.kernel[1] * v.kernel[2];
+  const int64_t work = std::max<int64_t>(1, taps * v.filter_in * v.out_depth);
+  ParallelFor(v.batch * pixels, std::max<int64_t>(1, 65536 / work), [&](int64_t begin,
+                                                                        int64_t end) {
+    std::vector<T> acc(v.out_depth);
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t b = item / pixels;
+      int64_t o[3];
+      o[2] = item % v.out[2];
+      o[1] = item / v.out[2] % v.out[1];
+      o[0] = item / (v.out[2] * v.out[1]) % v.out[0];
+      std::fill(acc.begin(), acc.end(), T(0));
+      const T* image = x + b * v.in_step[0];
+      for (int64_t kd = 0; kd < v.kernel[0]; ++kd) {
+        const int64_t d = o[0] * v.stride[0] - v.pad[0] + kd * v.dilation[0];
+        if (d < 0 || d >= v.in[0]) continue;
+        for (int64_t kh = 0; kh < v.kernel[1]; ++kh) {
+          const int64_t h = o[1] * v.stride[1] - v.pad[1] + kh * v.dilation[1];
+          if (h < 0 || h >= v.in[1]) continue;
+          for (int64_t kw = 0; kw < v.kernel[2]; ++kw) {
+            const int64_t c = o[2] * v.stride[2] - v.pad[2] + kw * v.dilation[2];
+            if (c < 0 || c >= v.in[2]) continue;
+            const T* px = image + d * v.in_step[1] + h * v.in_step[2] + c * v.in_step[3];
+            const T* tap =
+                w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.filter_in * v.out_depth;
+            AccumulateTap(v, px, v.in_step[4], tap, acc.data());
+          }
+        }
+      }
+      T* py = y + b * v.out_step[0] + o[0] * v.out_step[1] + o[1] * v.out_step[2] +
+              o[2] * v.out_step[3];
+      for (int64_t c = 0; c < v.out_depth; ++c) py[c * v.out_step[4]] = acc[c];
+    }
+  });
+}
+
+// Gathers: each input pixel sums over the windows that read it, so that pixels are independent.
+template <typename T>
+void ConvTransposeTyped(const ConvView& v, const T* grad, const T* w, T* x) {
+  const int64_t pixels = v.in[0] * v.in[1] * v.in[2];
+  const int64_t taps = v.kernel[0] * v.kernel[1] * v.kernel[2];
+  const int64_t work = std::max<int64_t>(1, taps * v.in_depth * v.out_depth);
+  // The window position along one dimension whose tap k reads pixel i; -1: none.
+  const auto window_of = [&v](int dim, int64_t i, int64_t k) -> int64_t {
+    const int64_t at = i + v.pad[dim] - k * v.dilation[dim];
+    if (at < 0 || at % v.stride[dim] != 0) return -1;
+    const int64_t o = at / v.stride[dim];
+    return o < v.out[dim] ? o : -1;
+  };
+  ParallelFor(v.batch * pixels, std::max<int64_t>(1, 65536 / work), [&](int64_t begin,
+                                                                        int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t b = item / pixels;
+      const int64_t i2 = item % v.in[2];
+      const int64_t i1 = item / v.in[2] % v.in[1];
+      const int64_t i0 = item / (v.in[2] * v.in[1]) % v.in[0];
+      T* px = x + b * v.in_step[0] + i0 * v.in_step[1] + i1 * v.in_step[2] + i2 * v.in_step[3];
+      for (int64_t c = 0; c < v.in_depth; ++c) px[c * v.in_step[4]] = T(0);
+      for (int64_t kd = 0; kd < v.kernel[0]; ++kd) {
+        const int64_t o0 = window_of(0, i0, kd);
+        if (o0 < 0) continue;
+        for (int64_t kh = 0; kh < v.kernel[1]; ++kh) {
+          const int64_t o1 = window_of(1, i1, kh);
+          if (o1 < 0) continue;
+          for (int64_t kw = 0; kw < v.kernel[2]; ++kw) {
+            const int64_t o2 = window_of(2, i2, kw);
+            if (o2 < 0) continue;
+            const T* g = grad + b * v.out_step[0] + o0 * v.out_step[1] + o1 * v.out_step[2] +
+                         o2 * v.out_step[3];
+            const T* tap =
+                w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.in_depth * v.out_depth;
+            for (int64_t c = 0; c < v.in_depth; ++c) {
+              T sum = T(0);
+              const T* row = tap + c * v.out_depth;
+              for (int64_t o = 0; o < v.out_depth; ++o) {
+                sum = MulAdd(sum, g[o * v.out_step[4]], row[o]);
+              }
+              T& at = px[c * v.in_step[4]];
+              at = MulAdd(at, sum, T(1));
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void ConvReference(const ConvProblem& p, const Tensor& input, const Tensor& filter,
+                   Tensor* output) {
+  const ConvView v(p);
+  switch (input.dtype()) {
+    case Dtype::kDouble:
+      return ConvTyped(v, input.data<double>(), filter.data<double>(), output->data<double>());
+    case Dtype::kInt32:
+      return ConvTyped(v, input.data<int32_t>(), filter.data<int32_t>(), output->data<int32_t>());
+    default:
+      return ConvTyped(v, input.data<float>(), filter.data<float>(), output->data<float>());
+  }
+}
+
+void ConvTransposeReference(const ConvProblem& p, const Tensor& grad, const Tensor& filter,
+                            Tensor* input_grad) {
+  const ConvView v(p);
+  switch (grad.dtype()) {
+    case Dtype::kDouble:
+      return ConvTransposeTyped(v, grad.data<double>(), filter.data<double>(),
+                                input_grad->data<double>());
+    case Dtype::kInt32:
+      return ConvTransposeTyped(v, grad.data<int32_t>(), filter.data<int32_t>(),
+                                input_grad->data<int32_t>());
+    default:
+      return ConvTransposeTyped(v, grad.data<float>(), filter.data<float>(),
+                                input_grad->data<float>());
+  }
+}
+
+}  // namespace smelt::nn

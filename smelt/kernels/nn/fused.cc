@@ -1,0 +1,211 @@
+#include "smelt/kernels/nn/fused.h"
+
+#include <cmath>
+
+#include "absl/strings/str_join.h"
+#include "smelt/base/parallel.h"
+
+namespace smelt::nn {
+namespace {
+
+struct FusedName {
+  absl::string_view name;
+  Activation activation;
+};
+constexpr FusedName kFusedNames[] = {
+    {"Relu", Activation::kRelu},
+    {"Relu6", Activation::kRelu6},
+    {"Elu", Activation::kElu},
+    {"LeakyRelu", Activation::kLeakyRelu},
+    {"Tanh", Activation::kTanh},
+    {"Sigmoid", Activation::kSigmoid},
+    {"GeluExact", Activation::kGeluExact},
+    {"GeluApproximate", Activation::kGeluApproximate},
+    {"Silu", Activation::kSilu},
+    {"HardSwish", Activation::kHardSwish},
+};
+
+template <typename T>
+T Activate(Activation a, T x, T alpha) {
+  switch (a) {
+    case Activation::kRelu:
+      return x < T(0) ? T(0) : x;
+    case Activation::kRelu6:
+      return x < T(0) ? T(0) : (x > T(6) ? T(6) : x);
+    case Activation::kElu:
+      return x < T(0) ? std::expm1(x) : x;
+    case Activation::kLeakyRelu:
+      return x < T(0) ? x * alpha : x;
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kSigmoid:
+      return T(1) / (T(1) + std::exp(-x));
+    case Activation::kGeluExact:
+      return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440)));
+    case Activation::kGeluApproximate:
+      return T(0.5) * x *
+             (T(1) + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+    case Activation::kSilu:
+      return x / (T(1) + std::exp(-x));
+    case Activation::kHardSwish: {
+      const T r = x + T(3);
+      return x * (r < T(0) ? T(0) : (r > T(6) ? T(6) : r)) / T(6);
+    }
+  }
+  return x;
+}
+
+// Calls fn(element, channel) for all elements.
+template <typename F>
+void ForEachWithChannel(int64_t outer, int64_t depth, int64_t inner, F fn) {
+  ParallelFor(outer * depth, std::max<int64_t>(1, 16384 / std::max<int64_t>(inner, 1)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  const int64_t c = row % depth;
+                  for (int64_t i = 0; i < inner; ++i) fn(row * inner + i, c);
+                }
+              });
+}
+
+template <typename T>
+void ApplyFusedTyped(const FusedOps& fused, FusedArgs args, int depth_dim,
+                     Tensor* result) {
+  const Shape& s = result->shape();
+  const int64_t depth = s[depth_dim];
+  const int64_t outer = s.Product(0, depth_dim);
+  const int64_t inner = s.Product(depth_dim + 1, s.rank());
+  T* y = result->data<T>();
+  for (const FusedStep& step : fused.steps) {
+    switch (step.kind) {
+      case FusedStep::Kind::kBias: {
+        const T* b = args[step.arg]->data<T>();
+        ForEachWithChannel(outer, depth, inner, [=](int64_t i, int64_t c) { y[i] += b[c]; });
+        break;
+      }
+      case FusedStep::Kind::kBatchNorm: {
+        std::vector<T> scale(depth), shift(depth);
+        const T* gamma = args[step.arg]->data<T>();
+        const T* beta = args[step.arg + 1]->data<T>();
+        const T* mean = args[step.arg + 2]->data<T>();
+        const T* variance = args[step.arg + 3]->data<T>();
+        for (int64_t c = 0; c < depth; ++c) {
+          scale[c] = gamma[c] / std::sqrt(variance[c] + T(fused.epsilon));
+          shift[c] = beta[c] - mean[c] * scale[c];
+        }
+        ForEachWithChannel(outer, depth, inner, [&](int64_t i, int64_t c) {
+          y[i] = y[i] * scale[c] + shift[c];
+        });
+        break;
+      }
+      case FusedStep::Kind::kAdd: {
+        const T* b = args[step.arg]->data<T>();
+        ForEachWithChannel(outer, depth, inner, [=](int64_t i, int64_t) { y[i] += b[i]; });
+        break;
+      }
+      case FusedStep::Kind::kActivation: {
+        const T alpha = T(fused.leaky_alpha);
+        const Activation a = step.activation;
+        ForEachWithChannel(outer, depth, inner,
+                           [=](int64_t i, int64_t) { y[i] = Activate<T>(a, y[i], alpha); });
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+StatusOr<FusedOps> ParseFusedOps(const Node& node, absl::string_view what) {
+  FusedOps f;
+  f.epsilon = node.Float("epsilon", 1e-4f);
+  f.leaky_alpha = node.Float("leakyrelu_alpha", 0.2f);
+  const auto names = node.Get<std::vector<std::string>>("fused_ops", {});
+  if (names.empty()) return InvalidArgument("Fused ", what, " must have at least one fused op.");
+  for (const std::string& name : names) {
+    FusedStep step;
+    step.arg = f.num_args;
+    if (name == "BiasAdd") {
+      step.kind = FusedStep::Kind::kBias;
+      f.num_args += 1;
+    } else if (name == "FusedBatchNorm") {
+      step.kind = FusedStep::Kind::kBatchNorm;
+      f.num_args += 4;
+    } else if (name == "Add") {
+      step.kind = FusedStep::Kind::kAdd;
+      f.num_args += 1;
+    } else {
+      bool known = false;
+      for (const FusedName& n : kFusedNames) {
+        if (n.name != name) continue;
+        step.kind = FusedStep::Kind::kActivation;
+        step.activation = n.activation;
+        known = true;
+      }
+      if (!known) {
+        return Unimplemented("Fusion is not implemented: [", absl::StrJoin(names, ","), "]");
+      }
+    }
+    f.steps.push_back(step);
+  }
+  const int64_t num_args = node.Int("num_args", 0);
+  if (num_args != f.num_args) {
+    return InvalidArgument("Fused ", what, " [", absl::StrJoin(names, ","), "] must have ",
+                           f.num_args, " extra arguments, not ", num_args);
+  }
+  return f;
+}
+
+Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape,
+                      int depth_dim) {
+  if (args.size() < static_cast<size_t>(fused.num_args)) {
+    return InvalidArgument("fused node needs ", fused.num_args, " arguments, has ", args.size());
+  }
+  const int64_t depth = shape[depth_dim];
+  for (const FusedStep& step : fused.steps) {
+    const int n = step.kind == FusedStep::Kind::kBatchNorm ? 4 : 1;
+    for (int i = step.arg; i < step.arg + n; ++i) {
+      if (step.kind == FusedStep::Kind::kActivation) break;
+      const Shape& s = args[i]->shape();
+      if (step.kind == FusedStep::Kind::kAdd) {
+        if (!(s == shape)) {
+          return InvalidArgument("fused Add needs an argument of shape ", shape.ToString(),
+                                 ", not ", s.ToString());
+        }
+        continue;
+      }
+      // TensorFlow lets a bias have leading dimensions of size one.
+      if (s.num_elements() != depth || s.rank() < 1 || s.back() != depth) {
+        return InvalidArgument(step.kind == FusedStep::Kind::kBias
+                                   ? "Bias must be of the result's depth "
+                                   : "Batch normalisation needs arguments of depth ",
+                               depth, ", not of shape ", s.ToString());
+      }
+    }
+  }
+  return OkStatus();
+}
+
+void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim,
+                   Tensor* result) {
+  if (result->num_elements() == 0) return;
+  if (result->dtype() == Dtype::kDouble) {
+    ApplyFusedTyped<double>(fused, args, depth_dim, result);
+  } else {
+    ApplyFusedTyped<float>(fused, args, depth_dim, result);
+  }
+}
+
+void FoldBatchNorm(const FusedOps& fused, FusedArgs four, float* scale,
+                   float* shift) {
+  const int64_t depth = four[0]->num_elements();
+  const float* gamma = four[0]->data<float>();
+  const float* beta = four[1]->data<float>();
+  const float* mean = four[2]->data<float>();
+  const float* variance = four[3]->data<float>();
+  for (int64_t c = 0; c < depth; ++c) {
+    scale[c] = gamma[c] / std::sqrt(variance[c] + fused.epsilon);
+    shift[c] = beta[c] - mean[c] * scale[c];
+  }
+}
+
+}  // namespace smelt::nn

@@ -1,0 +1,234 @@
+#include "smelt/kernels/nn/window.h"
+
+#include <limits>
+
+namespace smelt::nn {
+namespace {
+
+constexpr int64_t kWindowLimit = std::numeric_limits<int32_t>::max();
+
+// The spatial entries of an attribute that has one entry per dimension.
+Dims SpatialOf(const std::vector<int64_t>& all, int spatial, bool channels_last) {
+  const int first = channels_last ? 1 : 2;
+  return Dims(all.begin() + first, all.begin() + first + spatial);
+}
+
+int64_t DepthEntry(const std::vector<int64_t>& all, bool channels_last) {
+  return channels_last ? all.back() : all[1];
+}
+
+Status ParseExplicit(const std::vector<int64_t>& pads, ConvAttrs* a) {
+  const size_t want = 2 * (a->spatial + 2);
+  if (pads.size() != want) {
+    return InvalidArgument("explicit_paddings attribute must contain ", want,
+                           " values, but got: ", pads.size());
+  }
+  for (const int64_t p : pads) {
+    if (p < 0) return InvalidArgument("All elements of explicit_paddings must be nonnegative");
+    if (p > kWindowLimit) return InvalidArgument("explicit_paddings are too large: ", p);
+  }
+  const size_t depth = a->channels_last ? want - 2 : 2;
+  if (pads[0] != 0 || pads[1] != 0 || pads[depth] != 0 || pads[depth + 1] != 0) {
+    return InvalidArgument(
+        "Nonzero explicit padding in the batch or depth dimensions is not supported");
+  }
+  const int first = a->channels_last ? 1 : 2;
+  for (int i = 0; i < a->spatial; ++i) {
+    a->pad_before.push_back(pads[2 * (first + i)]);
+    a->pad_after.push_back(pads[2 * (first + i) + 1]);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<Padding> ParsePadding(const std::string& text) {
+  if (text == "VALID") return Padding::kValid;
+  if (text == "SAME") return Padding::kSame;
+  if (text == "EXPLICIT") return Padding::kExplicit;
+  return InvalidArgument("Value for attr 'padding' of \"", text, "\" is not in the list of ",
+                         "allowed values: \"SAME\", \"VALID\", \"EXPLICIT\"");
+}
+
+StatusOr<ConvAttrs> ParseConvAttrs(const Node& node, int spatial, bool depthwise) {
+  ConvAttrs a;
+  a.spatial = spatial;
+  a.depthwise = depthwise;
+  const size_t rank = spatial + 2;
+  const std::string format = node.String("data_format", spatial == 2 ? "NHWC" : "NDHWC");
+  if (format == "NCHW" || format == "NCDHW") {
+    a.channels_last = false;
+  } else if (format != "NHWC" && format != "NDHWC") {
+    return InvalidArgument("Invalid data format ", format);
+  }
+  const std::vector<int64_t> strides = node.Ints("strides");
+  std::vector<int64_t> dilations = node.Ints("dilations");
+  if (dilations.empty()) dilations.assign(rank, 1);
+  if (strides.size() != rank) {
+    return InvalidArgument("Sliding window strides field must specify ", rank, " dimensions");
+  }
+  if (dilations.size() != rank) {
+    return InvalidArgument("Sliding window dilations field must specify ", rank, " dimensions");
+  }
+  if (strides[0] != 1 || DepthEntry(strides, a.channels_last) != 1) {
+    return Unimplemented("Current implementation does not yet support strides in the batch and ",
+                         "depth dimensions.");
+  }
+  if (dilations[0] != 1 || DepthEntry(dilations, a.channels_last) != 1) {
+    return Unimplemented("Current implementation does not yet support dilations in the batch and ",
+                         "depth dimensions.");
+  }
+  a.strides = SpatialOf(strides, spatial, a.channels_last);
+  a.dilations = SpatialOf(dilations, spatial, a.channels_last);
+  for (const int64_t s : a.strides) {
+    if (s <= 0) {
+      return spatial == 2 && !depthwise
+                 ? InvalidArgument("Row and column strides should be larger than 0.")
+                 : InvalidArgument("Stride must be > 0, but got ", s);
+    }
+    if (s > kWindowLimit) return InvalidArgument("Stride ", s, " is too large");
+  }
+  for (const int64_t d : a.dilations) {
+    if (d <= 0) return InvalidArgument("Dilated rates should be larger than 0.");
+    if (d > kWindowLimit) return InvalidArgument("Dilation ", d, " is too large");
+  }
+  if (depthwise && a.strides[0] != a.strides[1]) {
+    return InvalidArgument("Current implementation only supports equal length strides in the row ",
+                           "and column dimensions.");
+  }
+  ASSIGN_OR_RETURN(a.padding, ParsePadding(node.String("padding")));
+  const std::vector<int64_t> pads = node.Ints("explicit_paddings");
+  if (a.padding == Padding::kExplicit) {
+    RETURN_IF_ERROR(ParseExplicit(pads, &a));
+  } else if (!pads.empty()) {
+    return InvalidArgument(
+        "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
+  }
+  return a;
+}
+
+StatusOr<WindowSpan> SpanOf(int64_t in, int64_t kernel, int64_t dilation, int64_t stride,
+                            Padding padding, int64_t before, int64_t after) {
+  if (stride <= 0) return InvalidArgument("Stride must be > 0, but got ", stride);
+  if (dilation < 1) return InvalidArgument("Dilation rate must be >= 1, but got ", dilation);
+  if (in > kWindowLimit || kernel > kWindowLimit || stride > kWindowLimit ||
+      dilation > kWindowLimit) {
+    return InvalidArgument("Window too large: input ", in, ", filter ", kernel, ", stride ",
+                           stride, ", dilation ", dilation);
+  }
+  WindowSpan s;
+  const int64_t effective = (kernel - 1) * dilation + 1;
+  switch (padding) {
+    case Padding::kValid:
+      s.out = (in - effective + stride) / stride;
+      break;
+    case Padding::kExplicit:
+      s.before = before;
+      s.after = after;
+      s.out = (in + before + after - effective + stride) / stride;
+      break;
+    case Padding::kSame: {
+      s.out = (in + stride - 1) / stride;
+      const int64_t total = std::max<int64_t>(0, (s.out - 1) * stride + effective - in);
+      s.before = total / 2;
+      s.after = total - s.before;
+      break;
+    }
+  }
+  if (s.out < 0) {
+    return InvalidArgument("Computed output size would be negative: ", s.out, " [input_size: ", in,
+                           ", effective_filter_size: ", effective, ", stride: ", stride, "]");
+  }
+  return s;
+}
+
+StatusOr<Shape> ImageShape(int64_t batch, std::span<const int64_t> spatial, int64_t depth,
+                           bool channels_last) {
+  Dims dims;
+  dims.push_back(batch);
+  if (!channels_last) dims.push_back(depth);
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  if (channels_last) dims.push_back(depth);
+  return Shape::Make(dims);
+}
+
+int64_t ConvProblem::MultiplyAdds() const {
+  // Saturating: only compared with thresholds.
+  double n = static_cast<double>(batch) * out_depth * filter_in;
+  for (const int64_t k : kernel) n *= static_cast<double>(k);
+  for (const int64_t o : out) n *= static_cast<double>(o);
+  return n > 9e18 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(n);
+}
+
+StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input,
+                                      const Shape& filter) {
+  const int rank = a.spatial + 2;
+  if (input.rank() != rank) {
+    if (a.depthwise) return InvalidArgument("input must be 4-dimensional", input.ToString());
+    if (a.spatial == 3) return InvalidArgument("input must be 5-dimensional");
+    return InvalidArgument("convolution input must be ", rank, "-dimensional: ", input.ToString());
+  }
+  if (filter.rank() != rank) {
+    if (a.depthwise) return InvalidArgument("filter must be 4-dimensional: ", filter.ToString());
+    if (a.spatial == 3) return InvalidArgument("filter must be 5-dimensional");
+    return InvalidArgument("convolution filter must be ", rank,
+                           "-dimensional: ", filter.ToString());
+  }
+  ConvProblem p;
+  p.channels_last = a.channels_last;
+  p.batch = input[0];
+  p.in_depth = a.channels_last ? input.back() : input[1];
+  if (a.depthwise) {
+    if (p.in_depth != filter[a.spatial]) {
+      return InvalidArgument("input and filter must have the same depth: ", p.in_depth, " vs ",
+                             filter[a.spatial]);
+    }
+    p.filter_in = 1;
+    p.groups = p.in_depth;
+    if (filter.back() != 0 && p.in_depth > std::numeric_limits<int64_t>::max() / filter.back()) {
+      return InvalidArgument("filter is too large: ", filter.ToString());
+    }
+    p.out_depth = p.in_depth * filter.back();
+  } else {
+    p.filter_in = filter[a.spatial];
+    p.out_depth = filter.back();
+    if (p.filter_in <= 0) {
+      return InvalidArgument("filter depth must be stricly positive, got ", p.filter_in);
+    }
+    if (p.in_depth % p.filter_in != 0) {
+      return InvalidArgument(a.spatial == 3 ? "Input" : "input",
+                             " depth must be evenly divisible by filter depth: ", p.in_depth,
+                             " vs ", p.filter_in);
+    }
+    p.groups = p.in_depth / p.filter_in;
+    if (p.groups > 0 && p.out_depth % p.groups != 0) {
+      return InvalidArgument("output depth must be evenly divisible by number of groups: ",
+                             p.out_depth, " vs ", p.groups);
+    }
+  }
+  const int first = a.channels_last ? 1 : 2;
+  for (int i = 0; i < a.spatial; ++i) {
+    const int64_t in = input[first + i];
+    const int64_t k = filter[i];
+    const bool given = a.padding == Padding::kExplicit;
+    ASSIGN_OR_RETURN(const WindowSpan s,
+                     SpanOf(in, k, a.dilations[i], a.strides[i], a.padding,
+                            given ? a.pad_before[i] : 0, given ? a.pad_after[i] : 0));
+    p.in.push_back(in);
+    p.kernel.push_back(k);
+    p.out.push_back(s.out);
+    p.pad_before.push_back(s.before);
+    p.pad_after.push_back(s.after);
+  }
+  p.strides = a.strides;
+  p.dilations = a.dilations;
+  ASSIGN_OR_RETURN(p.output, ImageShape(p.batch, p.out, p.out_depth, a.channels_last));
+  // An empty result needs no filter.
+  if (p.output.num_elements() > 0 && filter.num_elements() == 0) {
+    return InvalidArgument(
+        "filter must not have zero elements (i.e. all dimensions must be non-zero)");
+  }
+  return p;
+}
+
+}  // namespace smelt::nn

@@ -1,0 +1,174 @@
+#include "smelt/kernels/onednn/float_matmul.h"
+
+#include <cstring>
+
+#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/onednn/fused_post_ops.h"
+
+namespace smelt::onednn {
+namespace {
+
+// Below this many multiply-adds a call of the library costs more than the arithmetic.
+constexpr int64_t kSmallProduct = 65536;
+
+UnaryF32 IsaActivation(nn::Activation a) {
+  switch (a) {
+    case nn::Activation::kRelu:
+      return UnaryF32::kRelu;
+    case nn::Activation::kRelu6:
+      return UnaryF32::kRelu6;
+    case nn::Activation::kElu:
+      return UnaryF32::kElu;
+    case nn::Activation::kLeakyRelu:
+      return UnaryF32::kLeakyRelu;
+    case nn::Activation::kTanh:
+      return UnaryF32::kTanh;
+    case nn::Activation::kSigmoid:
+      return UnaryF32::kSigmoid;
+    case nn::Activation::kGeluExact:
+      return UnaryF32::kGeluErf;
+    case nn::Activation::kGeluApproximate:
+      return UnaryF32::kGeluTanh;
+    case nn::Activation::kSilu:
+      return UnaryF32::kSwish;
+    case nn::Activation::kHardSwish:
+      break;
+  }
+  return UnaryF32::kIdentity;
+}
+
+// Bias and one activation are done by the loop itself. false: not of that form.
+bool BiasThenActivation(const nn::FusedOps& fused, nn::FusedArgs args, const float** bias,
+                        UnaryF32* act) {
+  size_t i = 0;
+  const auto& steps = fused.steps;
+  if (i < steps.size() && steps[i].kind == nn::FusedStep::Kind::kBias) {
+    *bias = args[steps[i].arg]->data<float>();
+    ++i;
+  }
+  if (i < steps.size() && steps[i].kind == nn::FusedStep::Kind::kActivation &&
+      steps[i].activation != nn::Activation::kHardSwish) {
+    *act = IsaActivation(steps[i].activation);
+    ++i;
+  }
+  return i == steps.size();
+}
+
+void SmallProduct(const nn::MatMulProblem& p, const float* a, const float* b,
+                  const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out) {
+  const IsaTable& isa = Isa();
+  const float* bias = nullptr;
+  UnaryF32 act = UnaryF32::kIdentity;
+  const bool inside = BiasThenActivation(fused, args, &bias, &act);
+  if (!inside) {
+    bias = nullptr;
+    act = UnaryF32::kIdentity;
+  }
+  float* y = out->data<float>();
+  if (!p.transpose_b) {
+    isa.dense(a, p.k, p.m, p.k, b, p.n, p.n, bias, act, fused.leaky_alpha, y, p.n);
+  } else {
+    for (int64_t i = 0; i < p.m; ++i) {
+      float* row = y + i * p.n;
+      for (int64_t j = 0; j < p.n; ++j) row[j] = isa.dot(a + i * p.k, b + j * p.k, p.k);
+      if (bias != nullptr) {
+        isa.bias_unary[static_cast<int>(act)](row, bias, row, p.n, fused.leaky_alpha);
+      } else if (act != UnaryF32::kIdentity) {
+        isa.unary[static_cast<int>(act)](row, row, p.n, fused.leaky_alpha);
+      }
+    }
+  }
+  if (!inside) nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
+}
+
+// One matrix, or a batch of them, stored densely; `transposed`: with rows and columns exchanged.
+Layout MatrixLayout(const Dims& batch, int64_t rows, int64_t columns, bool transposed) {
+  Dims dims = batch;
+  dims.push_back(transposed ? columns : rows);
+  dims.push_back(transposed ? rows : columns);
+  Layout l = Layout::Dense(Dtype::kFloat, dims);
+  if (transposed) {
+    const size_t r = dims.size();
+    std::swap(l.dims[r - 2], l.dims[r - 1]);
+    std::swap(l.strides[r - 2], l.strides[r - 1]);
+  }
+  return l;
+}
+
+struct MatMulLayouts {
+  Layout a, b, dst;
+  bool single_b = false;  // one matrix b: it may be packed
+};
+
+MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p) {
+  MatMulLayouts l;
+  l.single_b = p.batches_b() == 1 && (!p.transpose_a || p.batches() == 1);
+  if (l.single_b) {
+    const int64_t rows = p.batches() * p.m;
+    l.a = MatrixLayout({}, rows, p.k, p.transpose_a);
+    l.b = MatrixLayout({}, p.k, p.n, p.transpose_b);
+    l.dst = MatrixLayout({}, rows, p.n, false);
+    return l;
+  }
+  Dims batch = p.batch, batch_a = p.batch_a, batch_b = p.batch_b;
+  if (batch_a == batch_b) batch = batch_a = batch_b = Dims{p.batches()};
+  l.a = MatrixLayout(batch_a, p.m, p.k, p.transpose_a);
+  l.b = MatrixLayout(batch_b, p.k, p.n, p.transpose_b);
+  l.dst = MatrixLayout(batch, p.m, p.n, false);
+  return l;
+}
+
+}  // namespace
+
+Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
+                        bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args,
+                        Tensor* out, Allocator* allocator) {
+  if (out->num_elements() == 0) return OkStatus();
+  if (p.k == 0) {
+    std::memset(out->raw(), 0, out->bytes());
+    nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
+    return OkStatus();
+  }
+  // Sizes are those of tensors in memory: the two products do not overflow, their product may.
+  if (!p.transpose_a && p.output.num_elements() <= kSmallProduct / p.k && p.batches() == 1) {
+    SmallProduct(p, a.data<float>(), b.data<float>(), fused, args, out);
+    return OkStatus();
+  }
+  const PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
+  std::shared_ptr<const Primitive> plan;
+  if (!plans_.Find(key, &plan)) {
+    const MatMulLayouts l = MakeMatMulLayouts(p);
+    const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
+    const FusedPostOps post = MakeFusedPostOps(fused, l.dst, depth_dim);
+    Layout bias;
+    if (post.bias) {
+      Dims dims(l.dst.dims.size(), 1);
+      dims.back() = p.n;
+      bias = Layout::Dense(Dtype::kFloat, dims);
+    }
+    const bool choose = constant_b && l.single_b;
+    auto made =
+        Primitive::Matmul(l.a, choose ? Layout::Chosen(Dtype::kFloat, l.b.dims) : l.b, bias,
+                          l.dst, post.post_ops);
+    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+    if (made.ok()) plan = *std::move(made);
+    plans_.Insert(key, plan);
+  }
+  if (plan == nullptr) {
+    RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, out));
+    nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const FusedPointers pointers, FusedPointers::Make(fused, args, allocator));
+  if (!constant_b) {
+    return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
+  }
+  const MatMulLayouts l = MakeMatMulLayouts(p);
+  if (!l.single_b || plan->TakesWeights(l.b)) {
+    return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
+  }
+  ASSIGN_OR_RETURN(const Tensor packed, weights_.Get(plan, l.b, b, true, allocator));
+  return plan->Run(pointers.Tensors(a.raw(), packed.raw(), out->raw()), allocator);
+}
+
+}  // namespace smelt::onednn

@@ -1,0 +1,26 @@
+// Float matrix products through oneDNN or, the small ones, own loops.
+#ifndef SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
+#define SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
+
+#include "smelt/kernels/nn/fused.h"
+#include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/onednn/plan_cache.h"
+
+namespace smelt::onednn {
+
+// One per node. Thread safe.
+class FloatMatMul {
+ public:
+  // out = fused(a * b). Tensors are float and of the problem's shapes, out is allocated and `args`
+  // are checked. `constant_b`: b holds the same values whenever it is the same buffer.
+  Status Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b, bool constant_b,
+             const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
+
+ private:
+  PlanCache plans_;
+  WeightCache weights_;
+};
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_

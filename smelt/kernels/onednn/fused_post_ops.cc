@@ -1,0 +1,131 @@
+#include "smelt/kernels/onednn/fused_post_ops.h"
+
+namespace smelt::onednn {
+namespace {
+
+PostOp ActivationPostOp(nn::Activation a, float leaky_alpha) {
+  PostOp p;
+  switch (a) {
+    case nn::Activation::kRelu:
+      p.kind = PostOp::Kind::kRelu;
+      break;
+    case nn::Activation::kRelu6:
+      p.kind = PostOp::Kind::kClip;
+      p.beta = 6;
+      break;
+    case nn::Activation::kElu:
+      p.kind = PostOp::Kind::kElu;
+      p.alpha = 1;
+      break;
+    case nn::Activation::kLeakyRelu:
+      p.kind = PostOp::Kind::kRelu;
+      p.alpha = leaky_alpha;
+      break;
+    case nn::Activation::kTanh:
+      p.kind = PostOp::Kind::kTanh;
+      break;
+    case nn::Activation::kSigmoid:
+      p.kind = PostOp::Kind::kLogistic;
+      break;
+    case nn::Activation::kGeluExact:
+      p.kind = PostOp::Kind::kGeluErf;
+      break;
+    case nn::Activation::kGeluApproximate:
+      p.kind = PostOp::Kind::kGeluTanh;
+      break;
+    case nn::Activation::kSilu:
+      p.kind = PostOp::Kind::kSwish;
+      break;
+    case nn::Activation::kHardSwish:
+      p.kind = PostOp::Kind::kHardSwish;
+      break;
+  }
+  return p;
+}
+
+}  // namespace
+
+FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int depth_dim) {
+  FusedPostOps out;
+  Dims per_depth(dst.dims.size(), 1);
+  per_depth[depth_dim] = dst.dims[depth_dim];
+  const auto along_depth = [&](PostOp::Kind kind) {
+    PostOp p;
+    p.kind = kind;
+    p.operand = Layout::Dense(Dtype::kFloat, per_depth);
+    return p;
+  };
+  for (size_t i = 0; i < fused.steps.size(); ++i) {
+    const nn::FusedStep& step = fused.steps[i];
+    switch (step.kind) {
+      case nn::FusedStep::Kind::kBias:
+        if (i == 0) {
+          out.bias = true;
+        } else {
+          out.post_ops.push_back(along_depth(PostOp::Kind::kAdd));
+        }
+        break;
+      case nn::FusedStep::Kind::kBatchNorm:
+        out.post_ops.push_back(along_depth(PostOp::Kind::kMul));
+        out.post_ops.push_back(along_depth(PostOp::Kind::kAdd));
+        break;
+      case nn::FusedStep::Kind::kAdd: {
+        PostOp p;
+        p.kind = PostOp::Kind::kAdd;
+        p.operand = dst;
+        p.operand.dtype = Dtype::kFloat;
+        out.post_ops.push_back(p);
+        break;
+      }
+      case nn::FusedStep::Kind::kActivation:
+        out.post_ops.push_back(ActivationPostOp(step.activation, fused.leaky_alpha));
+        break;
+    }
+  }
+  return out;
+}
+
+StatusOr<FusedPointers> FusedPointers::Make(const nn::FusedOps& fused,
+                                            nn::FusedArgs args, Allocator* allocator) {
+  FusedPointers out;
+  for (size_t i = 0; i < fused.steps.size(); ++i) {
+    const nn::FusedStep& step = fused.steps[i];
+    switch (step.kind) {
+      case nn::FusedStep::Kind::kBias:
+        if (i == 0) {
+          out.bias_ = args[step.arg]->raw();
+        } else {
+          out.operands_.push_back(args[step.arg]->raw());
+        }
+        break;
+      case nn::FusedStep::Kind::kBatchNorm: {
+        const int64_t depth = args[step.arg]->num_elements();
+        ASSIGN_OR_RETURN(Tensor both,
+                         Tensor::Make(Dtype::kFloat, Shape({2, depth}), allocator));
+        float* scale = both.data<float>();
+        nn::FoldBatchNorm(fused, args.subspan(step.arg, 4), scale, scale + depth);
+        out.operands_.push_back(scale);
+        out.operands_.push_back(scale + depth);
+        out.scratch_.push_back(std::move(both));
+        break;
+      }
+      case nn::FusedStep::Kind::kAdd:
+        out.operands_.push_back(args[step.arg]->raw());
+        break;
+      case nn::FusedStep::Kind::kActivation:
+        break;
+    }
+  }
+  return out;
+}
+
+absl::InlinedVector<const void*, 8> FusedPointers::Tensors(const void* src, const void* weights,
+                                                           const void* dst) const {
+  absl::InlinedVector<const void*, 8> all = {src, weights};
+  if (bias_ != nullptr) all.push_back(bias_);
+  all.push_back(dst);
+  all.insert(all.end(), operands_.begin(), operands_.end());
+  return all;
+}
+
+}  // namespace smelt::onednn

@@ -1,0 +1,38 @@
+// Fused steps as oneDNN's bias and post-ops.
+#ifndef SMELT_KERNELS_ONEDNN_FUSED_POST_OPS_H_
+#define SMELT_KERNELS_ONEDNN_FUSED_POST_OPS_H_
+
+#include <vector>
+
+#include "smelt/kernels/nn/fused.h"
+#include "smelt/kernels/onednn/primitive.h"
+
+namespace smelt::onednn {
+
+// Layouts: what a primitive is compiled with.
+struct FusedPostOps {
+  bool bias = false;  // the first step is a bias
+  std::vector<PostOp> post_ops;
+};
+// `dst` is the result's layout, `depth_dim` the logical dimension that biases go along.
+FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int depth_dim);
+
+// Pointers: what one run is given after src and weights (bias, dst, operands).
+class FusedPointers {
+ public:
+  // Batch normalisations are folded into scales and shifts that live in `scratch_`.
+  // REQUIRES: nn::CheckFusedArgs; float arguments.
+  static StatusOr<FusedPointers> Make(const nn::FusedOps& fused, nn::FusedArgs args,
+                                      Allocator* allocator);
+  absl::InlinedVector<const void*, 8> Tensors(const void* src, const void* weights,
+                                              const void* dst) const;
+
+ private:
+  const void* bias_ = nullptr;
+  absl::InlinedVector<const void*, 4> operands_;
+  std::vector<Tensor> scratch_;
+};
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_FUSED_POST_OPS_H_

@@ -1,0 +1,72 @@
+#include "smelt/kernels/onednn/plan_cache.h"
+
+#include <algorithm>
+
+#include "smelt/base/parallel.h"
+
+namespace smelt::onednn {
+namespace {
+
+constexpr size_t kMaxPlans = 16;
+// Weights of one node in use at a time: more than one only when a function is called with several.
+constexpr size_t kMaxPacked = 4;
+
+}  // namespace
+
+PlanKey MakePlanKey(std::initializer_list<const Shape*> shapes) {
+  PlanKey key;
+  key.push_back(Threads());
+  for (const Shape* s : shapes) {
+    key.push_back(s->rank());
+    key.insert(key.end(), s->dims().begin(), s->dims().end());
+  }
+  return key;
+}
+
+bool PlanCache::Find(const PlanKey& key, std::shared_ptr<const Primitive>* primitive) {
+  absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].key != key) continue;
+    std::rotate(entries_.begin(), entries_.begin() + i, entries_.begin() + i + 1);
+    *primitive = entries_[0].primitive;
+    return true;
+  }
+  return false;
+}
+
+void PlanCache::Insert(const PlanKey& key, std::shared_ptr<const Primitive> primitive) {
+  absl::MutexLock lock(&mutex_);
+  if (entries_.size() >= kMaxPlans) entries_.pop_back();
+  entries_.insert(entries_.begin(), Entry{key, std::move(primitive)});
+}
+
+StatusOr<Tensor> WeightCache::Get(const std::shared_ptr<const Primitive>& primitive,
+                                  const Layout& from, const Tensor& weights, bool constant,
+                                  Allocator* allocator) {
+  const auto pack = [&](Allocator* where) -> StatusOr<Tensor> {
+    const auto bytes = static_cast<int64_t>(primitive->weights_bytes());
+    ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kUint8, Shape({bytes}), where));
+    RETURN_IF_ERROR(primitive->PackWeights(from, weights.raw(), packed.raw()));
+    return packed;
+  };
+  if (!constant) return pack(allocator);
+  absl::MutexLock lock(&mutex_);
+  for (const Entry& e : entries_) {
+    if (e.original.raw() == weights.raw() && e.original.SharesBufferWith(weights) &&
+        (e.layout == primitive || e.layout->SameWeightsLayout(*primitive))) {
+      return e.packed;
+    }
+  }
+  ASSIGN_OR_RETURN(Tensor packed, pack(HeapAllocator()));
+  DropResidentPages(weights);
+  if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
+  entries_.push_back(Entry{weights, primitive, packed});
+  return packed;
+}
+
+bool InputIsConst(const Node& node, int i) {
+  return i < node.num_inputs() && node.inputs[i].node != nullptr &&
+         node.inputs[i].node->Is("Const");
+}
+
+}  // namespace smelt::onednn

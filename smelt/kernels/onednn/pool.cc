@@ -1,0 +1,152 @@
+// Pools: float ones through oneDNN, others in plain loops.
+#include "smelt/kernels/nn/pool.h"
+
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/plan_cache.h"
+
+namespace smelt {
+namespace {
+
+struct PoolState final : KernelState {
+  nn::PoolAttrs attrs;
+  bool batch_in_index = false;
+  onednn::PlanCache plans;
+};
+
+constexpr int64_t kSmallPool = 2048;
+
+Status PoolFloat(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, const Tensor& x,
+                 bool cacheable, Tensor* out, Allocator* allocator) {
+  using onednn::Layout;
+  using onednn::Primitive;
+  if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) {
+    nn::PoolReference(kind, p, x, out);
+    return OkStatus();
+  }
+  const onednn::PlanKey key = onednn::MakePlanKey({&x.shape()});
+  std::shared_ptr<const Primitive> plan;
+  if (!state.plans.Find(key, &plan)) {
+    const auto image = [&](const Dims& spatial) {
+      return Layout::Image(Dtype::kFloat, p.batch, p.depth, spatial, p.channels_last);
+    };
+    auto made = Primitive::Pooling(
+        kind == nn::PoolKind::kMax ? Primitive::Pool::kMax : Primitive::Pool::kAvg, image(p.in),
+        image(p.out), {p.strides, Dims(p.in.size(), 1), p.pad_before, p.pad_after}, p.kernel);
+    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+    if (made.ok()) plan = *std::move(made);
+    state.plans.Insert(key, plan);
+  }
+  if (plan == nullptr) {
+    nn::PoolReference(kind, p, x, out);
+    return OkStatus();
+  }
+  const void* tensors[] = {x.raw(), out->raw()};
+  return plan->Run(tensors, allocator);
+}
+
+// `cacheable`: the window is the node's own, so that a primitive can be kept by the input's shape.
+Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
+  auto& state = ctx.state<PoolState>();
+  const Tensor& x = ctx.input(0);
+  ASSIGN_OR_RETURN(const nn::PoolProblem p, nn::MakePoolProblem(attrs, x.shape()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
+  if (out->num_elements() == 0) return OkStatus();
+  Allocator* allocator = ctx.step().allocator;
+  switch (x.dtype()) {
+    case Dtype::kFloat:
+      return PoolFloat(state, attrs.kind, p, x, cacheable, out, allocator);
+    case Dtype::kHalf:
+    case Dtype::kBfloat16: {
+      ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
+      ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, p.output, allocator));
+      RETURN_IF_ERROR(PoolFloat(state, attrs.kind, p, xf, cacheable, &yf, allocator));
+      ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, x.dtype(), allocator));
+      return OkStatus();
+    }
+    default:
+      nn::PoolReference(attrs.kind, p, x, out);
+      return OkStatus();
+  }
+}
+
+Status RunPool(OpContext& ctx) { return RunPoolOf(ctx, ctx.state<PoolState>().attrs, true); }
+
+Status RunMaxPoolV2(OpContext& ctx) {
+  nn::PoolAttrs attrs = ctx.state<PoolState>().attrs;
+  for (const int i : {1, 2}) {
+    const Tensor& t = ctx.input(i);
+    if (t.rank() != 1) {
+      return InvalidArgument(i == 1 ? "ksize" : "strides", " must be a vector, not of shape ",
+                             t.shape().ToString());
+    }
+    const auto values = t.flat<int32_t>();
+    (i == 1 ? attrs.ksize : attrs.strides).assign(values.begin(), values.end());
+  }
+  RETURN_IF_ERROR(nn::CheckPoolWindow(attrs));
+  return RunPoolOf(ctx, attrs, false);
+}
+
+Status RunMaxPoolWithArgmax(OpContext& ctx) {
+  auto& state = ctx.state<PoolState>();
+  const Tensor& x = ctx.input(0);
+  ASSIGN_OR_RETURN(nn::PoolProblem p, nn::MakePoolProblem(state.attrs, x.shape()));
+  if (x.num_elements() == 0) return InvalidArgument("tensor_in must not be empty (2)");
+  if (p.depth_window > 1) {
+    return Unimplemented("MaxPoolWithArgmax does not pool over the depth dimension");
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
+  ASSIGN_OR_RETURN(Tensor * argmax, ctx.Allocate(1, p.output));
+  if (x.dtype() != Dtype::kHalf && x.dtype() != Dtype::kBfloat16) {
+    nn::MaxPoolArgmax(p, state.batch_in_index, x, out, argmax);
+    return OkStatus();
+  }
+  Allocator* allocator = ctx.step().allocator;
+  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
+  ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, p.output, allocator));
+  nn::MaxPoolArgmax(p, state.batch_in_index, xf, &yf, argmax);
+  ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, x.dtype(), allocator));
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<KernelState>> MakePoolState(const Node& node, nn::PoolKind kind,
+                                                     int spatial) {
+  auto state = std::make_unique<PoolState>();
+  ASSIGN_OR_RETURN(state->attrs, nn::ParsePoolAttrs(node, kind, spatial));
+  state->batch_in_index = node.Bool("include_batch_in_index");
+  return state;
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareMaxPool(const Node& node) {
+  return MakePoolState(node, nn::PoolKind::kMax, 2);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareAvgPool(const Node& node) {
+  return MakePoolState(node, nn::PoolKind::kAvg, 2);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareMaxPool3D(const Node& node) {
+  return MakePoolState(node, nn::PoolKind::kMax, 3);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareAvgPool3D(const Node& node) {
+  return MakePoolState(node, nn::PoolKind::kAvg, 3);
+}
+
+constexpr DtypeSet kPoolFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
+constexpr DtypeSet kPoolPlain = kIntTypes | Types(Dtype::kDouble);
+
+constexpr Kernel kPoolTable[] = {
+    {"MaxPool", "T", kPoolFast, "onednn:max_pool", RunPool, PrepareMaxPool},
+    {"MaxPool", "T", kPoolPlain, "reference:max_pool", RunPool, PrepareMaxPool},
+    {"MaxPoolV2", "T", kPoolFast | kPoolPlain, "reference:max_pool", RunMaxPoolV2, PrepareMaxPool},
+    {"MaxPool3D", "T", kPoolFast, "onednn:max_pool3d", RunPool, PrepareMaxPool3D},
+    {"AvgPool", "T", kPoolFast, "onednn:avg_pool", RunPool, PrepareAvgPool},
+    {"AvgPool", "T", Types(Dtype::kDouble), "reference:avg_pool", RunPool, PrepareAvgPool},
+    {"AvgPool3D", "T", kPoolFast, "onednn:avg_pool3d", RunPool, PrepareAvgPool3D},
+    {"AvgPool3D", "T", Types(Dtype::kDouble), "reference:avg_pool3d", RunPool, PrepareAvgPool3D},
+    {"MaxPoolWithArgmax", "T", kPoolFast | kPoolPlain, "reference:max_pool_argmax",
+     RunMaxPoolWithArgmax, PrepareMaxPool},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kPoolKernels = kPoolTable;
+
+}  // namespace smelt

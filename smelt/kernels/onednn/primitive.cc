@@ -1,0 +1,435 @@
+#include "smelt/kernels/onednn/primitive.h"
+
+#include <dnnl.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+namespace smelt::onednn {
+namespace {
+
+const char* StatusText(dnnl_status_t s) {
+  switch (s) {
+    case dnnl_success:
+      return "success";
+    case dnnl_out_of_memory:
+      return "out of memory";
+    case dnnl_invalid_arguments:
+      return "invalid arguments";
+    case dnnl_unimplemented:
+      return "not implemented";
+    default:
+      return "runtime error";
+  }
+}
+
+Status FromDnnl(dnnl_status_t s, absl::string_view what) {
+  if (s == dnnl_success) return OkStatus();
+  if (s == dnnl_out_of_memory) return ResourceExhausted("oneDNN ", what, ": out of memory");
+  return Unimplemented("oneDNN ", what, ": ", StatusText(s));
+}
+
+#define DNNL_RETURN_IF_ERROR(expr, what)                             \
+  do {                                                               \
+    if (const dnnl_status_t s_ = (expr); s_ != dnnl_success)         \
+      return FromDnnl(s_, what);                                     \
+  } while (false)
+
+// Never destroyed: primitives in static storage may outlive every other object.
+dnnl_engine_t Engine() {
+  static const dnnl_engine_t engine = [] {
+    dnnl_engine_t e = nullptr;
+    dnnl_engine_create(&e, dnnl_cpu, 0);
+    return e;
+  }();
+  return engine;
+}
+
+// One per thread: executing on a stream is not promised to be thread safe.
+dnnl_stream_t ThreadStream() {
+  struct Holder {
+    dnnl_stream_t stream = nullptr;
+    Holder() { dnnl_stream_create(&stream, Engine(), dnnl_stream_default_flags); }
+    ~Holder() { dnnl_stream_destroy(stream); }
+  };
+  thread_local Holder holder;
+  return holder.stream;
+}
+
+StatusOr<dnnl_data_type_t> TypeOf(Dtype t) {
+  switch (t) {
+    case Dtype::kFloat:
+      return dnnl_f32;
+    case Dtype::kBfloat16:
+      return dnnl_bf16;
+    case Dtype::kInt32:
+      return dnnl_s32;
+    case Dtype::kInt8:
+      return dnnl_s8;
+    case Dtype::kUint8:
+      return dnnl_u8;
+    default:
+      return Unimplemented("oneDNN has no type ", DtypeName(t));
+  }
+}
+
+StatusOr<dnnl_memory_desc_t> DescOf(const Layout& l) {
+  dnnl_memory_desc_t md{};
+  if (l.dims.size() > DNNL_MAX_NDIMS) return Unimplemented("oneDNN: too many dimensions");
+  ASSIGN_OR_RETURN(const dnnl_data_type_t type, TypeOf(l.dtype));
+  const int rank = static_cast<int>(l.dims.size());
+  if (l.strides.empty()) {
+    DNNL_RETURN_IF_ERROR(
+        dnnl_memory_desc_init_by_tag(&md, rank, l.dims.data(), type, dnnl_format_tag_any),
+        "layout");
+  } else {
+    DNNL_RETURN_IF_ERROR(
+        dnnl_memory_desc_init_by_strides(&md, rank, l.dims.data(), type, l.strides.data()),
+        "layout");
+  }
+  return md;
+}
+
+// Memory objects of one execution. They only carry pointers, which each execution sets.
+struct ArgSet {
+  std::vector<dnnl_exec_arg_t> args;
+  ~ArgSet() {
+    for (const dnnl_exec_arg_t& a : args) dnnl_memory_destroy(a.memory);
+  }
+};
+
+struct Attributes {
+  dnnl_primitive_attr_t attr = nullptr;
+  dnnl_post_ops_t ops = nullptr;
+  ~Attributes() {
+    if (attr != nullptr) dnnl_primitive_attr_destroy(attr);
+    if (ops != nullptr) dnnl_post_ops_destroy(ops);
+  }
+};
+
+dnnl_alg_kind_t EltwiseKind(PostOp::Kind kind) {
+  switch (kind) {
+    case PostOp::Kind::kRelu:
+      return dnnl_eltwise_relu;
+    case PostOp::Kind::kClip:
+      return dnnl_eltwise_clip;
+    case PostOp::Kind::kElu:
+      return dnnl_eltwise_elu;
+    case PostOp::Kind::kTanh:
+      return dnnl_eltwise_tanh;
+    case PostOp::Kind::kLogistic:
+      return dnnl_eltwise_logistic;
+    case PostOp::Kind::kGeluErf:
+      return dnnl_eltwise_gelu_erf;
+    case PostOp::Kind::kGeluTanh:
+      return dnnl_eltwise_gelu_tanh;
+    case PostOp::Kind::kSwish:
+      return dnnl_eltwise_swish;
+    default:
+      return dnnl_eltwise_hardswish;
+  }
+}
+
+}  // namespace
+
+struct Primitive::Impl {
+  dnnl_primitive_desc_t desc = nullptr;
+  dnnl_primitive_t primitive = nullptr;
+  // What Run's tensors are: argument numbers and layouts.
+  std::vector<std::pair<int, dnnl_memory_desc_t>> tensors;
+  dnnl_memory_desc_t weights{};
+  dnnl_memory_desc_t scratch{};
+  size_t scratch_bytes = 0;
+  // Argument sets at rest. More executions at once than slots make their own.
+  mutable std::array<std::atomic<ArgSet*>, 4> slots{};
+
+  ~Impl() {
+    for (auto& slot : slots) delete slot.load(std::memory_order_acquire);
+    if (primitive != nullptr) dnnl_primitive_destroy(primitive);
+    if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
+  }
+
+  Status SetAttributes(std::span<const PostOp> post_ops, Attributes* out) {
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_create(&out->attr), "attributes");
+    DNNL_RETURN_IF_ERROR(
+        dnnl_primitive_attr_set_scratchpad_mode(out->attr, dnnl_scratchpad_mode_user),
+        "attributes");
+    if (post_ops.empty()) return OkStatus();
+    DNNL_RETURN_IF_ERROR(dnnl_post_ops_create(&out->ops), "attributes");
+    for (const PostOp& p : post_ops) {
+      if (p.takes_tensor()) {
+        ASSIGN_OR_RETURN(const dnnl_memory_desc_t md, DescOf(p.operand));
+        const auto kind = p.kind == PostOp::Kind::kAdd ? dnnl_binary_add : dnnl_binary_mul;
+        DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_binary(out->ops, kind, &md), "post-op");
+      } else {
+        const float alpha = p.kind == PostOp::Kind::kSwish ? 1.0f : p.alpha;
+        DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_eltwise(out->ops, 1.0f, EltwiseKind(p.kind),
+                                                          alpha, p.beta),
+                             "post-op");
+      }
+    }
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_set_post_ops(out->attr, out->ops), "attributes");
+    return OkStatus();
+  }
+
+  Status Compile(const void* op_desc, const Attributes& attributes) {
+    DNNL_RETURN_IF_ERROR(
+        dnnl_primitive_desc_create(&desc, op_desc, attributes.attr, Engine(), nullptr),
+        "primitive");
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&primitive, desc), "primitive");
+    if (const auto* md = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)) {
+      scratch = *md;
+      scratch_bytes = dnnl_memory_desc_get_size(md);
+    }
+    return OkStatus();
+  }
+
+  void AddTensor(int arg, const dnnl_memory_desc_t& md) { tensors.emplace_back(arg, md); }
+
+  // Src, weights, bias, dst and post-op operands of a compiled primitive that has weights.
+  Status ListTensors(const dnnl_memory_desc_t& src, bool has_bias, const dnnl_memory_desc_t* bias,
+                     const dnnl_memory_desc_t& dst, std::span<const PostOp> post_ops) {
+    weights = *dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
+    AddTensor(DNNL_ARG_SRC, src);
+    AddTensor(DNNL_ARG_WEIGHTS, weights);
+    if (has_bias) AddTensor(DNNL_ARG_BIAS, *bias);
+    AddTensor(DNNL_ARG_DST, dst);
+    for (size_t i = 0; i < post_ops.size(); ++i) {
+      if (!post_ops[i].takes_tensor()) continue;
+      ASSIGN_OR_RETURN(const dnnl_memory_desc_t md, DescOf(post_ops[i].operand));
+      AddTensor(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, md);
+    }
+    return OkStatus();
+  }
+
+  StatusOr<ArgSet*> MakeArgs() const {
+    auto set = std::make_unique<ArgSet>();
+    set->args.reserve(tensors.size() + 1);
+    const auto add = [&](int arg, const dnnl_memory_desc_t& md) -> Status {
+      dnnl_memory_t m = nullptr;
+      DNNL_RETURN_IF_ERROR(dnnl_memory_create(&m, &md, Engine(), DNNL_MEMORY_NONE), "memory");
+      set->args.push_back({arg, m});
+      return OkStatus();
+    };
+    for (const auto& [arg, md] : tensors) RETURN_IF_ERROR(add(arg, md));
+    if (scratch_bytes > 0) RETURN_IF_ERROR(add(DNNL_ARG_SCRATCHPAD, scratch));
+    return set.release();
+  }
+};
+
+Layout Layout::Dense(Dtype dtype, std::span<const int64_t> dims) {
+  Layout l;
+  l.dtype = dtype;
+  l.dims.assign(dims.begin(), dims.end());
+  l.strides.resize(dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    l.strides[i] = stride;
+    stride *= dims[i];
+  }
+  return l;
+}
+
+Layout Layout::Image(Dtype dtype, int64_t batch, int64_t channels,
+                     std::span<const int64_t> spatial, bool channels_last) {
+  Layout l;
+  l.dtype = dtype;
+  l.dims.push_back(batch);
+  l.dims.push_back(channels);
+  l.dims.insert(l.dims.end(), spatial.begin(), spatial.end());
+  if (!channels_last) return Dense(dtype, l.dims);
+  l.strides.resize(l.dims.size());
+  l.strides[1] = 1;
+  int64_t stride = channels;
+  for (size_t i = l.dims.size(); i-- > 2;) {
+    l.strides[i] = stride;
+    stride *= l.dims[i];
+  }
+  l.strides[0] = stride;
+  return l;
+}
+
+Layout Layout::Chosen(Dtype dtype, std::span<const int64_t> dims) {
+  Layout l;
+  l.dtype = dtype;
+  l.dims.assign(dims.begin(), dims.end());
+  return l;
+}
+
+Primitive::Primitive(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Primitive::~Primitive() = default;
+
+StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(const Layout& src,
+                                                            const Layout& weights,
+                                                            const Layout& bias, const Layout& dst,
+                                                            const Window& window,
+                                                            std::span<const PostOp> post_ops) {
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
+  dnnl_memory_desc_t bias_md{};
+  if (bias.present()) {
+    ASSIGN_OR_RETURN(bias_md, DescOf(bias));
+  }
+  Dims dilates(window.dilations);
+  for (int64_t& d : dilates) d -= 1;
+  dnnl_convolution_desc_t d;
+  DNNL_RETURN_IF_ERROR(
+      dnnl_dilated_convolution_forward_desc_init(
+          &d, dnnl_forward_inference, dnnl_convolution_direct, &src_md, &weights_md,
+          bias.present() ? &bias_md : nullptr, &dst_md, window.strides.data(), dilates.data(),
+          window.pad_before.data(), window.pad_after.data()),
+      "convolution");
+  auto impl = std::make_unique<Impl>();
+  Attributes attributes;
+  RETURN_IF_ERROR(impl->SetAttributes(post_ops, &attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
+  return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
+}
+
+StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
+                                                              const Layout& weights,
+                                                              const Layout& dst,
+                                                              const Window& window) {
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
+  Dims dilates(window.dilations);
+  for (int64_t& d : dilates) d -= 1;
+  dnnl_deconvolution_desc_t d;
+  DNNL_RETURN_IF_ERROR(dnnl_dilated_deconvolution_forward_desc_init(
+                           &d, dnnl_forward_inference, dnnl_deconvolution_direct, &src_md,
+                           &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
+                           window.pad_before.data(), window.pad_after.data()),
+                       "deconvolution");
+  auto impl = std::make_unique<Impl>();
+  Attributes attributes;
+  RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
+  return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
+}
+
+StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const Layout& weights,
+                                                       const Layout& bias, const Layout& dst,
+                                                       std::span<const PostOp> post_ops) {
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
+  dnnl_memory_desc_t bias_md{};
+  if (bias.present()) {
+    ASSIGN_OR_RETURN(bias_md, DescOf(bias));
+  }
+  dnnl_matmul_desc_t d;
+  DNNL_RETURN_IF_ERROR(dnnl_matmul_desc_init(&d, &src_md, &weights_md,
+                                             bias.present() ? &bias_md : nullptr, &dst_md),
+                       "matmul");
+  auto impl = std::make_unique<Impl>();
+  Attributes attributes;
+  RETURN_IF_ERROR(impl->SetAttributes(post_ops, &attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
+  return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
+}
+
+StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout& src,
+                                                        const Layout& dst, const Window& window,
+                                                        std::span<const int64_t> kernel) {
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
+  Dims dilates(window.dilations);
+  for (int64_t& d : dilates) d -= 1;
+  dnnl_pooling_v2_desc_t d;
+  DNNL_RETURN_IF_ERROR(
+      dnnl_pooling_v2_forward_desc_init(
+          &d, dnnl_forward_inference,
+          kind == Pool::kMax ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding, &src_md,
+          &dst_md, window.strides.data(), kernel.data(), dilates.data(),
+          window.pad_before.data(), window.pad_after.data()),
+      "pooling");
+  auto impl = std::make_unique<Impl>();
+  Attributes attributes;
+  RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  impl->AddTensor(DNNL_ARG_SRC, src_md);
+  impl->AddTensor(DNNL_ARG_DST, dst_md);
+  return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
+}
+
+size_t Primitive::weights_bytes() const { return dnnl_memory_desc_get_size(&impl_->weights); }
+
+bool Primitive::SameWeightsLayout(const Primitive& o) const {
+  return dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
+}
+
+bool Primitive::TakesWeights(const Layout& layout) const {
+  auto md = DescOf(layout);
+  return md.ok() && dnnl_memory_desc_equal(&impl_->weights, &*md) != 0;
+}
+
+Status Primitive::PackWeights(const Layout& from, const void* weights, void* packed) const {
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t from_md, DescOf(from));
+  struct Reorder {
+    dnnl_primitive_desc_t desc = nullptr;
+    dnnl_primitive_t primitive = nullptr;
+    dnnl_memory_t from = nullptr;
+    dnnl_memory_t to = nullptr;
+    ~Reorder() {
+      if (primitive != nullptr) dnnl_primitive_destroy(primitive);
+      if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
+      if (from != nullptr) dnnl_memory_destroy(from);
+      if (to != nullptr) dnnl_memory_destroy(to);
+    }
+  } r;
+  DNNL_RETURN_IF_ERROR(dnnl_reorder_primitive_desc_create(&r.desc, &from_md, Engine(),
+                                                          &impl_->weights, Engine(), nullptr),
+                       "reorder");
+  DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&r.primitive, r.desc), "reorder");
+  DNNL_RETURN_IF_ERROR(
+      dnnl_memory_create(&r.from, &from_md, Engine(), const_cast<void*>(weights)), "memory");
+  DNNL_RETURN_IF_ERROR(dnnl_memory_create(&r.to, &impl_->weights, Engine(), packed), "memory");
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, r.from}, {DNNL_ARG_TO, r.to}};
+  DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(r.primitive, ThreadStream(), 2, args), "reorder");
+  return OkStatus();
+}
+
+Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator) const {
+  const Impl& impl = *impl_;
+  BufferRef scratch;
+  if (impl.scratch_bytes > 0) {
+    ASSIGN_OR_RETURN(scratch, allocator->Allocate(impl.scratch_bytes));
+  }
+  ArgSet* taken = nullptr;
+  for (auto& slot : impl.slots) {
+    taken = slot.exchange(nullptr, std::memory_order_acq_rel);
+    if (taken != nullptr) break;
+  }
+  if (taken == nullptr) {
+    ASSIGN_OR_RETURN(taken, impl.MakeArgs());
+  }
+  std::unique_ptr<ArgSet> set(taken);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    DNNL_RETURN_IF_ERROR(
+        dnnl_memory_set_data_handle(set->args[i].memory, const_cast<void*>(tensors[i])), "memory");
+  }
+  if (scratch) {
+    DNNL_RETURN_IF_ERROR(dnnl_memory_set_data_handle(set->args.back().memory, scratch->data()),
+                         "memory");
+  }
+  DNNL_RETURN_IF_ERROR(
+      dnnl_primitive_execute(impl.primitive, ThreadStream(), static_cast<int>(set->args.size()),
+                             set->args.data()),
+      "execution");
+  for (auto& slot : impl.slots) {
+    ArgSet* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {
+      set.release();
+      break;
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace smelt::onednn

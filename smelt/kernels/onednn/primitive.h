@@ -1,0 +1,106 @@
+// A thin layer over oneDNN's C API: layouts, fused operations and compiled primitives.
+//
+// Everything that differs between the library's versions stays behind this header; no type of the
+// library is named here. A Primitive is compiled for one set of shapes and for the number of
+// threads that the compiling thread may use.
+#ifndef SMELT_KERNELS_ONEDNN_PRIMITIVE_H_
+#define SMELT_KERNELS_ONEDNN_PRIMITIVE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "smelt/tensor/tensor.h"
+
+namespace smelt::onednn {
+
+// Element type, logical sizes, and where elements lie.
+struct Layout {
+  Dtype dtype = Dtype::kFloat;  // float, bfloat16, int32, int8 or uint8
+  Dims dims;
+  Dims strides;  // in elements; empty: the library chooses (weights only)
+
+  bool present() const { return !dims.empty(); }
+  // Row-major, without gaps.
+  static Layout Dense(Dtype dtype, std::span<const int64_t> dims);
+  // Logical order batch, channels, spatial; in memory the channels lie innermost, or second.
+  static Layout Image(Dtype dtype, int64_t batch, int64_t channels,
+                      std::span<const int64_t> spatial, bool channels_last);
+  static Layout Chosen(Dtype dtype, std::span<const int64_t> dims);
+};
+
+// Applied to the result before it is stored, in order.
+struct PostOp {
+  enum class Kind : uint8_t {
+    kRelu,      // alpha: slope of negative values
+    kClip,      // to [alpha, beta]
+    kElu,       // alpha
+    kTanh,
+    kLogistic,
+    kGeluErf,
+    kGeluTanh,
+    kSwish,
+    kHardSwish,
+    kAdd,       // a tensor of `operand`'s layout, sizes equal to the result's or 1
+    kMul,
+  };
+  Kind kind = Kind::kRelu;
+  float alpha = 0;
+  float beta = 0;
+  Layout operand;  // kAdd, kMul
+  bool takes_tensor() const { return kind == Kind::kAdd || kind == Kind::kMul; }
+};
+
+struct Window {
+  Dims strides;
+  Dims dilations;  // 1: dense
+  Dims pad_before;
+  Dims pad_after;
+};
+
+// Thread safe.
+class Primitive {
+ public:
+  // UNIMPLEMENTED when the library has no code for the combination. The tensors of Run are, in this
+  // order: src, weights, bias when present, dst, then the operands of the post-ops.
+  static StatusOr<std::unique_ptr<Primitive>> Convolution(const Layout& src, const Layout& weights,
+                                                          const Layout& bias, const Layout& dst,
+                                                          const Window& window,
+                                                          std::span<const PostOp> post_ops);
+  // Convolution's transpose: spreads src over the larger dst.
+  static StatusOr<std::unique_ptr<Primitive>> Deconvolution(const Layout& src,
+                                                            const Layout& weights,
+                                                            const Layout& dst,
+                                                            const Window& window);
+  static StatusOr<std::unique_ptr<Primitive>> Matmul(const Layout& src, const Layout& weights,
+                                                     const Layout& bias, const Layout& dst,
+                                                     std::span<const PostOp> post_ops);
+  // Run takes src, dst.
+  enum class Pool : uint8_t { kMax, kAvg };
+  static StatusOr<std::unique_ptr<Primitive>> Pooling(Pool kind, const Layout& src,
+                                                      const Layout& dst, const Window& window,
+                                                      std::span<const int64_t> kernel);
+  ~Primitive();
+
+  // Bytes of the weights in the layout that the primitive wants.
+  size_t weights_bytes() const;
+  bool SameWeightsLayout(const Primitive& o) const;
+  // Are weights of this layout taken as they are?
+  bool TakesWeights(const Layout& layout) const;
+  // Rearranges weights. `packed` has weights_bytes() bytes.
+  Status PackWeights(const Layout& from, const void* weights, void* packed) const;
+
+  // REQUIRES: one pointer for each tensor, of the primitive's layouts.
+  Status Run(std::span<const void* const> tensors, Allocator* allocator) const;
+
+  struct Impl;
+
+ private:
+  explicit Primitive(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_PRIMITIVE_H_

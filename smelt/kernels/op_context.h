@@ -1,0 +1,94 @@
+// What a kernel sees of the step that runs it.
+#ifndef SMELT_KERNELS_OP_CONTEXT_H_
+#define SMELT_KERNELS_OP_CONTEXT_H_
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "smelt/graph/graph.h"
+#include "smelt/kernels/step.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// What a kernel keeps per node of a prepared graph (parsed attributes, packed weights, primitives).
+class KernelState {
+ public:
+  virtual ~KernelState() = default;
+};
+
+// Valid during one call of a kernel, in the calling thread.
+class OpContext {
+ public:
+  // `last_use[i]`: nobody reads input i after this call. An input that stands twice is never a last use.
+  OpContext(const Node& node, KernelState* state, Step& step, std::span<Tensor* const> inputs,
+            std::span<const bool> last_use, std::span<Tensor> outputs)
+      : node_(node),
+        state_(state),
+        step_(step),
+        inputs_(inputs),
+        last_use_(last_use),
+        outputs_(outputs) {}
+
+  const Node& node() const { return node_; }
+  Step& step() const { return step_; }
+  // What prepare returned. REQUIRES: the row has a prepare that returns an S.
+  template <typename S>
+  S& state() const {
+    return *static_cast<S*>(state_);
+  }
+
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  const Tensor& input(int i) const { return *inputs_[i]; }
+  // The input for keeping or changing: Writable() when nobody else needs its bytes. Call once per input,
+  // and do not read input(i) afterwards.
+  Tensor TakeInput(int i) { return last_use_[i] ? std::move(*inputs_[i]) : *inputs_[i]; }
+
+  void set_output(int i, Tensor t) { outputs_[i] = std::move(t); }
+  Tensor& output(int i) { return outputs_[i]; }
+  Dtype output_type(int i) const { return node_.output_types[i]; }
+
+  // A fresh output of the node's type. The pointer is valid until the kernel returns.
+  StatusOr<Tensor*> Allocate(int i, const Shape& shape) {
+    return AllocateAs(i, node_.output_types[i], shape);
+  }
+  StatusOr<Tensor*> AllocateAs(int i, Dtype dtype, const Shape& shape) {
+    ASSIGN_OR_RETURN(outputs_[i], Tensor::Make(dtype, shape, step_.allocator));
+    return &outputs_[i];
+  }
+  // Output i in the bytes of one of the candidate inputs when nobody else needs them and type size
+  // and element count agree; a fresh one else. Elementwise kernels read element j before they write
+  // element j, so that both cases work.
+  StatusOr<Tensor*> Forward(int i, std::initializer_list<int> candidates, const Shape& shape) {
+    const Dtype dtype = node_.output_types[i];
+    for (int c : candidates) {
+      const Tensor& in = *inputs_[c];
+      if (last_use_[c] && in.valid() && in.dtype() == dtype && IsPod(dtype) &&
+          in.num_elements() == shape.num_elements() && in.Writable()) {
+        // The input stays readable: both share the bytes.
+        outputs_[i] = in.WithShape(shape);
+        return &outputs_[i];
+      }
+    }
+    return Allocate(i, shape);
+  }
+  // Scratch memory of this call.
+  StatusOr<Tensor> Temp(Dtype dtype, const Shape& shape) const {
+    return Tensor::Make(dtype, shape, step_.allocator);
+  }
+
+ private:
+  const Node& node_;
+  KernelState* state_;
+  Step& step_;
+  std::span<Tensor* const> inputs_;
+  std::span<const bool> last_use_;
+  std::span<Tensor> outputs_;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_OP_CONTEXT_H_

@@ -1,0 +1,89 @@
+// Resources by (container, kind, name), and the resource every model has: the variable.
+#ifndef SMELT_KERNELS_RESOURCE_MANAGER_H_
+#define SMELT_KERNELS_RESOURCE_MANAGER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// Thread safe.
+class ResourceManager {
+ public:
+  // nullptr when there is none.
+  std::shared_ptr<Resource> Find(absl::string_view container, absl::string_view kind,
+                                 absl::string_view name) const;
+  // The one that is there, else what `make` returns (called at most once, under the lock).
+  StatusOr<std::shared_ptr<Resource>> FindOrCreate(
+      absl::string_view container, absl::string_view kind, absl::string_view name,
+      const std::function<StatusOr<std::shared_ptr<Resource>>()>& make);
+  // false when there was none.
+  bool Remove(absl::string_view container, absl::string_view kind, absl::string_view name);
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;
+  mutable absl::Mutex mutex_;
+  std::map<Key, std::shared_ptr<Resource>> resources_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A variable of either generation: TF2's resource variable, TF1's ref variable.
+//
+// Values are shared, never changed while shared: a reader keeps the tensor it read, whatever is
+// assigned later. Thread safe.
+class Variable final : public Resource {
+ public:
+  static constexpr absl::string_view kKind = "variable";
+  Variable(std::string name, Dtype dtype) : name_(std::move(name)), dtype_(dtype) {}
+  absl::string_view kind() const override { return kKind; }
+  const std::string& name() const { return name_; }
+  Dtype dtype() const { return dtype_; }
+
+  // An invalid tensor while uninitialised.
+  Tensor Read() const;
+  void Assign(Tensor value);
+  // Changes the value under the lock: `update` is given a tensor that it may replace or, being the
+  // only holder, write in place (it is cloned first when shared).
+  Status Update(const std::function<Status(Tensor& value)>& update);
+  void Clear() { Assign(Tensor()); }
+  bool initialized() const { return Read().valid(); }
+  // Grows with every assignment.
+  int64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  const std::string name_;
+  const Dtype dtype_;
+  mutable absl::Mutex mutex_;
+  Tensor value_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> version_{0};
+};
+
+// The resource that a handle tensor names, as R. INVALID_ARGUMENT when the tensor holds no handle;
+// NOT_FOUND ("Resource <container>/<name>/<kind> does not exist.") when nothing is behind it;
+// INVALID_ARGUMENT when it is of another kind.
+template <typename R>
+StatusOr<std::shared_ptr<R>> LookupResource(const Tensor& handle) {
+  if (handle.dtype() != Dtype::kResource || handle.num_elements() < 1) {
+    return InvalidArgument("input is not a resource handle");
+  }
+  const ResourceHandle& h = handle.scalar<ResourceHandle>();
+  if (!h.resource) {
+    return NotFound("Resource ", h.container, "/", h.name, "/", R::kKind, " does not exist.");
+  }
+  if (h.resource->kind() != R::kKind) {
+    return InvalidArgument("Resource ", h.container, "/", h.name, " is a ", h.resource->kind(),
+                           ", not a ", R::kKind);
+  }
+  return std::static_pointer_cast<R>(h.resource);
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_RESOURCE_MANAGER_H_

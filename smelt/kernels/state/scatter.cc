@@ -1,0 +1,208 @@
+// Scattered changes of variables: rows by one index (Scatter*), slices by index tuples (ScatterNd*).
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "smelt/kernels/state/variables.h"
+
+namespace smelt {
+namespace {
+
+// Checks and applies under the variable's lock.
+Status ScatterRows(const OpContext& ctx, UpdateKind kind, Tensor& params) {
+  const Tensor& indices = ctx.input(1);
+  const Tensor& updates = ctx.input(2);
+  if (!params.valid()) return UninitializedVariable(ctx, 0);
+  if (params.dtype() != updates.dtype()) {
+    return InvalidArgument("Trying to update a variable of type ", DtypeName(params.dtype()),
+                           " with a value of type ", DtypeName(updates.dtype()));
+  }
+  const bool is_ref = IsRef(ctx.node().input_types[0]);
+  if (is_ref && params.rank() < 1) {
+    return InvalidArgument("params must be at least 1-D, got shape ", params.shape().ToString());
+  }
+  const bool one_value = updates.rank() == 0;
+  const auto mismatch = [&] {
+    return InvalidArgument(
+        "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+        "updates.shape ",
+        updates.shape().ToString(), ", indices.shape ", indices.shape().ToString(),
+        ", params.shape ", params.shape().ToString());
+  };
+  if (!one_value && updates.rank() != indices.rank() + params.rank() - 1) return mismatch();
+  if (params.rank() < 1) return mismatch();
+  const int64_t n = indices.num_elements();
+  if (!one_value) {
+    for (int d = 0; d < updates.rank(); ++d) {
+      if (d < indices.rank() && updates.dim(d) != indices.dim(d)) {
+        if (is_ref) return mismatch();
+        if (n == 0) continue;
+        return InvalidArgument("The shape of indices (", indices.shape().ToString(),
+                               ") must be a prefix of the shape of updates (",
+                               updates.shape().ToString(), ")");
+      }
+      if (d >= indices.rank() && updates.dim(d) != params.dim(d - indices.rank() + 1)) {
+        return mismatch();
+      }
+    }
+  }
+  if (n == 0) return OkStatus();
+  const int64_t rows = params.dim(0);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t row = IndexAt(indices, i);
+    if (row < 0 || row >= rows) {
+      return InvalidArgument(IndexText(indices.shape(), i), " = ", row, " is not in [0, ", rows,
+                             ")");
+    }
+  }
+  if (kind == UpdateKind::kDiv && HasIntegerZero(updates)) {
+    return InvalidArgument("updates must not contain 0");
+  }
+  const int64_t width = params.shape().Product(1, params.rank());
+  const size_t row_bytes = static_cast<size_t>(width) * Tensor::ElementSize(params.dtype());
+  auto* base = static_cast<char*>(params.raw());
+  const auto* from = static_cast<const char*>(updates.raw());
+  for (int64_t i = 0; i < n; ++i) {
+    ApplyUpdate(kind, params.dtype(), base + static_cast<size_t>(IndexAt(indices, i)) * row_bytes,
+                one_value ? from : from + static_cast<size_t>(i) * row_bytes, width, one_value ? 0 : 1);
+  }
+  return OkStatus();
+}
+
+Status CheckScatterNdShapes(const Shape& params, const Shape& indices, const Shape& updates,
+                            int64_t depth, int batch) {
+  const auto suffix = [&] {
+    return InvalidArgument("Dimensions [", depth, ",", params.rank(), ") of input[shape=",
+                           params.ToString(), "] must match dimensions [", depth, ",",
+                           updates.rank(), ") of updates[shape=", updates.ToString(), "]");
+  };
+  for (int d = 0; d < batch; ++d) {
+    if (d >= updates.rank() || updates[d] != indices[d]) {
+      return InvalidArgument("Dimensions [", d, ",", d + 1, ") of indices[shape=",
+                             indices.ToString(), "] = ", indices[d], " must match dimensions [", d,
+                             ",", d + 1, ") of updates[shape=", updates.ToString(), "] = ",
+                             d < updates.rank() ? updates[d] : 0);
+    }
+  }
+  if (depth > params.rank() || updates.rank() != batch + params.rank() - depth) return suffix();
+  for (int d = 0; d < updates.rank() - batch; ++d) {
+    if (updates[batch + d] != params[static_cast<int>(depth) + d]) return suffix();
+  }
+  return OkStatus();
+}
+
+Status ScatterSlices(const OpContext& ctx, UpdateKind kind, bool skip_bad, Tensor& params) {
+  const Tensor& indices = ctx.input(1);
+  const Tensor& updates = ctx.input(2);
+  if (!params.valid()) return UninitializedVariable(ctx, 0);
+  if (params.dtype() != updates.dtype()) {
+    return InvalidArgument("Trying to update a variable of type ", DtypeName(params.dtype()),
+                           " with a value of type ", DtypeName(updates.dtype()));
+  }
+  if (params.rank() < 1) {
+    return InvalidArgument("Output must be at least 1-D, got shape: ", params.shape().ToString());
+  }
+  if (params.num_elements() == 0 && (indices.num_elements() != 0 || updates.num_elements() != 0)) {
+    return InvalidArgument("Indices and updates specified for empty output.  indices shape: ",
+                           indices.shape().ToString());
+  }
+  if (indices.rank() < 1) {
+    return InvalidArgument("Indices must be at least 1-D, got shape: ", indices.shape().ToString());
+  }
+  const int64_t depth = indices.rank() > 1 ? indices.shape().back() : 1;
+  const int batch = indices.rank() > 1 ? indices.rank() - 1 : 1;
+  RETURN_IF_ERROR(
+      CheckScatterNdShapes(params.shape(), indices.shape(), updates.shape(), depth, batch));
+  // Depth is at most the rank here, so the tuples are bounded by the shapes that were checked.
+  const int64_t n = indices.shape().Product(0, batch);
+  const int slice_from = static_cast<int>(depth);
+  const int64_t width = params.shape().Product(slice_from, params.rank());
+  const size_t slice_bytes = static_cast<size_t>(width) * Tensor::ElementSize(params.dtype());
+  const Shape tuples(indices.shape().dims().subspan(0, static_cast<size_t>(batch)));
+  auto* base = static_cast<char*>(params.raw());
+  const auto* from = static_cast<const char*>(updates.raw());
+  // First all indices, so that an error leaves the variable as it was.
+  std::vector<int64_t> slices(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t slice = 0;
+    bool bad = false;
+    for (int d = 0; d < slice_from; ++d) {
+      const int64_t at = IndexAt(indices, i * depth + d);
+      bad |= at < 0 || at >= params.dim(d);
+      slice = bad ? 0 : slice * params.dim(d) + at;
+    }
+    if (bad && !skip_bad) {
+      std::vector<int64_t> tuple;
+      for (int d = 0; d < slice_from; ++d) tuple.push_back(IndexAt(indices, i * depth + d));
+      return InvalidArgument(IndexText(tuples, i), " = [", absl::StrJoin(tuple, ", "),
+                             "] does not index into shape ", params.shape().ToString());
+    }
+    slices[static_cast<size_t>(i)] = bad ? -1 : slice;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t slice = slices[static_cast<size_t>(i)];
+    if (slice < 0) continue;
+    ApplyUpdate(kind, params.dtype(), base + static_cast<size_t>(slice) * slice_bytes,
+                from + static_cast<size_t>(i) * slice_bytes, width, 1);
+  }
+  return OkStatus();
+}
+
+template <UpdateKind kKind>
+Status RunScatter(OpContext& ctx) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
+  RETURN_IF_ERROR(
+      variable->Update([&](Tensor& value) { return ScatterRows(ctx, kKind, value); }));
+  ForwardRef(ctx);
+  return OkStatus();
+}
+
+template <UpdateKind kKind>
+Status RunScatterNd(OpContext& ctx) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
+  const std::string policy = ctx.node().String("bad_indices_policy");
+  if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE") {
+    return InvalidArgument("Bad indices policy: ", policy);
+  }
+  RETURN_IF_ERROR(variable->Update([&](Tensor& value) {
+    return ScatterSlices(ctx, kKind, policy == "IGNORE", value);
+  }));
+  ForwardRef(ctx);
+  return OkStatus();
+}
+
+constexpr DtypeSet kScatterNdTypes = kNumberTypes | Types(Dtype::kBool);
+
+constexpr Kernel kScatterTable[] = {
+    {"ResourceScatterUpdate", "", kAnyType, "state:scatter", RunScatter<UpdateKind::kSet>},
+    {"ResourceScatterAdd", "dtype", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kAdd>},
+    {"ResourceScatterSub", "dtype", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kSub>},
+    {"ResourceScatterMul", "dtype", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kMul>},
+    {"ResourceScatterDiv", "dtype", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kDiv>},
+    {"ResourceScatterMin", "dtype", kRealTypes, "state:scatter", RunScatter<UpdateKind::kMin>},
+    {"ResourceScatterMax", "dtype", kRealTypes, "state:scatter", RunScatter<UpdateKind::kMax>},
+    {"ScatterUpdate", "", kAnyType, "state:scatter", RunScatter<UpdateKind::kSet>},
+    {"ScatterAdd", "T", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kAdd>},
+    {"ScatterSub", "T", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kSub>},
+    {"ScatterMul", "T", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kMul>},
+    {"ScatterDiv", "T", kNumberTypes, "state:scatter", RunScatter<UpdateKind::kDiv>},
+    {"ScatterMin", "T", kRealTypes, "state:scatter", RunScatter<UpdateKind::kMin>},
+    {"ScatterMax", "T", kRealTypes, "state:scatter", RunScatter<UpdateKind::kMax>},
+    {"ResourceScatterNdUpdate", "", kAnyType, "state:scatter_nd", RunScatterNd<UpdateKind::kSet>},
+    {"ResourceScatterNdAdd", "T", kScatterNdTypes, "state:scatter_nd",
+     RunScatterNd<UpdateKind::kAdd>},
+    {"ResourceScatterNdSub", "T", kScatterNdTypes, "state:scatter_nd",
+     RunScatterNd<UpdateKind::kSub>},
+    {"ResourceScatterNdMin", "T", kRealTypes, "state:scatter_nd", RunScatterNd<UpdateKind::kMin>},
+    {"ResourceScatterNdMax", "T", kRealTypes, "state:scatter_nd", RunScatterNd<UpdateKind::kMax>},
+    {"ScatterNdUpdate", "", kAnyType, "state:scatter_nd", RunScatterNd<UpdateKind::kSet>},
+    {"ScatterNdAdd", "T", kScatterNdTypes, "state:scatter_nd", RunScatterNd<UpdateKind::kAdd>},
+    {"ScatterNdSub", "T", kScatterNdTypes, "state:scatter_nd", RunScatterNd<UpdateKind::kSub>},
+    {"ScatterNdMin", "T", kRealTypes, "state:scatter_nd", RunScatterNd<UpdateKind::kMin>},
+    {"ScatterNdMax", "T", kRealTypes, "state:scatter_nd", RunScatterNd<UpdateKind::kMax>},
+};
+
+}  // namespace
+
+constinit const std::span<const Kernel> kScatterKernels = kScatterTable;
+
+}  // namespace smelt

@@ -1,0 +1,78 @@
+// Lookup tables: what their ops share.
+#ifndef SMELT_KERNELS_STATE_TABLES_H_
+#define SMELT_KERNELS_STATE_TABLES_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+
+// A map from keys (string, int32, int64) to values (any type, each of one shape). Thread safe.
+// Callers have checked dtypes; implementations check shapes.
+class LookupTable : public Resource {
+ public:
+  static constexpr absl::string_view kKind = "hash_table";
+  LookupTable(Dtype key_dtype, Dtype value_dtype, const Shape& key_shape, const Shape& value_shape)
+      : key_dtype_(key_dtype),
+        value_dtype_(value_dtype),
+        key_shape_(key_shape),
+        value_shape_(value_shape) {}
+  absl::string_view kind() const final { return kKind; }
+
+  Dtype key_dtype() const { return key_dtype_; }
+  Dtype value_dtype() const { return value_dtype_; }
+  const Shape& value_shape() const { return value_shape_; }
+
+  virtual int64_t size() const = 0;
+  // Values of keys; missing ones take the default, which is one value or one for each key.
+  virtual StatusOr<Tensor> Find(const Tensor& keys, const Tensor& default_value,
+                                Allocator* allocator) const = 0;
+  virtual Status Insert(const Tensor& keys, const Tensor& values) = 0;
+  virtual Status Remove(const Tensor& keys) = 0;
+  // Replaces what is there.
+  virtual Status Import(const Tensor& keys, const Tensor& values) = 0;
+  // Fills a table that is filled once; one that is filled already must have as many entries.
+  virtual Status Initialize(const Tensor& keys, const Tensor& values) = 0;
+  virtual StatusOr<std::pair<Tensor, Tensor>> Export(Allocator* allocator) const = 0;
+
+ protected:
+  // Keys of the shape [..., key_shape]: how many; and the shape of as many values.
+  StatusOr<std::pair<int64_t, Shape>> CheckKeys(const Tensor& keys) const;
+  Status CheckValues(const Tensor& values, const Shape& want) const;
+  // Whether there is one default for each key.
+  StatusOr<bool> CheckDefault(const Tensor& value, const Shape& want) const;
+
+ private:
+  const Dtype key_dtype_;
+  const Dtype value_dtype_;
+  const Shape key_shape_;
+  const Shape value_shape_;
+};
+
+// A hash table with one value per key, each of value_shape. `fill_once`: only Initialize and an
+// equal Import fill it.
+StatusOr<std::shared_ptr<LookupTable>> MakeHashTable(Dtype key_dtype, Dtype value_dtype,
+                                                     const Shape& value_shape, bool fill_once);
+
+// An open-addressing table whose export is its buckets, empty ones included. INVALID_ARGUMENT for
+// parameters that TensorFlow refuses.
+struct DenseTableOptions {
+  Dtype key_dtype;
+  Dtype value_dtype;
+  Shape value_shape;
+  int64_t buckets;
+  float max_load;
+  Tensor empty_key;
+  Tensor deleted_key;  // invalid: keys are never removed
+};
+StatusOr<std::shared_ptr<LookupTable>> MakeDenseTable(const DenseTableOptions& options);
+
+// The table whose handle is input i, by handle or by name in the step's resources.
+StatusOr<std::shared_ptr<LookupTable>> FindTable(const OpContext& ctx, int i);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_STATE_TABLES_H_

@@ -1,0 +1,184 @@
+// Elementwise changes of a variable's bytes.
+#include <algorithm>
+#include <type_traits>
+
+#include "smelt/kernels/state/variables.h"
+
+namespace smelt {
+namespace {
+
+// Arithmetic in a type that cannot overflow into undefined behaviour.
+template <typename T>
+T UpdateOne(UpdateKind kind, T a, T b) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
+    return T(UpdateOne<float>(kind, static_cast<float>(a), static_cast<float>(b)));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    switch (kind) {
+      case UpdateKind::kAdd:
+        return a || b;
+      case UpdateKind::kSub:
+        return a != b;
+      case UpdateKind::kMul:
+      case UpdateKind::kMin:
+        return a && b;
+      case UpdateKind::kMax:
+        return a || b;
+      default:
+        return b;
+    }
+  } else if constexpr (std::is_integral_v<T>) {
+    // 64 bits: the products of narrower unsigned types would promote to signed int.
+    const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    switch (kind) {
+      case UpdateKind::kAdd:
+        return static_cast<T>(x + y);
+      case UpdateKind::kSub:
+        return static_cast<T>(x - y);
+      case UpdateKind::kMul:
+        return static_cast<T>(x * y);
+      case UpdateKind::kDiv:
+        if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(0 - x);
+        return static_cast<T>(a / b);
+      case UpdateKind::kMin:
+        return std::min(a, b);
+      case UpdateKind::kMax:
+        return std::max(a, b);
+      default:
+        return b;
+    }
+  } else {
+    switch (kind) {
+      case UpdateKind::kAdd:
+        return a + b;
+      case UpdateKind::kSub:
+        return a - b;
+      case UpdateKind::kMul:
+        return a * b;
+      case UpdateKind::kDiv:
+        return a / b;
+      case UpdateKind::kMin:
+        if constexpr (std::is_floating_point_v<T>) return std::min(a, b);
+        return b;
+      case UpdateKind::kMax:
+        if constexpr (std::is_floating_point_v<T>) return std::max(a, b);
+        return b;
+      default:
+        return b;
+    }
+  }
+}
+
+template <typename T, UpdateKind kKind>
+void UpdateLoop(T* params, const T* updates, int64_t n, int64_t step) {
+  if (step == 0) {
+    for (int64_t i = 0; i < n; ++i) params[i] = UpdateOne<T>(kKind, params[i], *updates);
+  } else {
+    for (int64_t i = 0; i < n; ++i) params[i] = UpdateOne<T>(kKind, params[i], updates[i]);
+  }
+}
+
+template <typename T>
+void UpdateTyped(UpdateKind kind, void* params, const void* updates, int64_t n, int64_t step) {
+  auto* p = static_cast<T*>(params);
+  const auto* u = static_cast<const T*>(updates);
+  switch (kind) {
+    case UpdateKind::kAdd:
+      return UpdateLoop<T, UpdateKind::kAdd>(p, u, n, step);
+    case UpdateKind::kSub:
+      return UpdateLoop<T, UpdateKind::kSub>(p, u, n, step);
+    case UpdateKind::kMul:
+      return UpdateLoop<T, UpdateKind::kMul>(p, u, n, step);
+    case UpdateKind::kDiv:
+      return UpdateLoop<T, UpdateKind::kDiv>(p, u, n, step);
+    case UpdateKind::kMin:
+      return UpdateLoop<T, UpdateKind::kMin>(p, u, n, step);
+    case UpdateKind::kMax:
+      return UpdateLoop<T, UpdateKind::kMax>(p, u, n, step);
+    case UpdateKind::kSet:
+      return;
+  }
+}
+
+template <typename T>
+void SetObjects(void* params, const void* updates, int64_t n, int64_t step) {
+  auto* p = static_cast<T*>(params);
+  const auto* u = static_cast<const T*>(updates);
+  for (int64_t i = 0; i < n; ++i) p[i] = u[i * step];
+}
+
+void SetUpdate(Dtype dtype, void* params, const void* updates, int64_t n, int64_t step) {
+  switch (dtype) {
+    case Dtype::kString:
+      return SetObjects<std::string>(params, updates, n, step);
+    case Dtype::kResource:
+      return SetObjects<ResourceHandle>(params, updates, n, step);
+    case Dtype::kVariant:
+      return SetObjects<Variant>(params, updates, n, step);
+    default:
+      break;
+  }
+  const size_t size = DtypeSize(dtype);
+  if (n == 0) return;
+  if (step == 1) {
+    std::memcpy(params, updates, static_cast<size_t>(n) * size);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(static_cast<char*>(params) + static_cast<size_t>(i) * size, updates, size);
+  }
+}
+
+}  // namespace
+
+void ApplyUpdate(UpdateKind kind, Dtype dtype, void* params, const void* updates, int64_t n,
+                 int64_t step) {
+  if (kind == UpdateKind::kSet) return SetUpdate(dtype, params, updates, n, step);
+  switch (dtype) {
+#define SMELT_UPDATE_CASE(T) \
+  case kDtypeOf<T>:          \
+    return UpdateTyped<T>(kind, params, updates, n, step);
+    SMELT_UPDATE_CASE(float)
+    SMELT_UPDATE_CASE(double)
+    SMELT_UPDATE_CASE(Half)
+    SMELT_UPDATE_CASE(Bfloat16)
+    SMELT_UPDATE_CASE(int8_t)
+    SMELT_UPDATE_CASE(int16_t)
+    SMELT_UPDATE_CASE(int32_t)
+    SMELT_UPDATE_CASE(int64_t)
+    SMELT_UPDATE_CASE(uint8_t)
+    SMELT_UPDATE_CASE(uint16_t)
+    SMELT_UPDATE_CASE(uint32_t)
+    SMELT_UPDATE_CASE(uint64_t)
+    SMELT_UPDATE_CASE(bool)
+    SMELT_UPDATE_CASE(std::complex<float>)
+    SMELT_UPDATE_CASE(std::complex<double>)
+#undef SMELT_UPDATE_CASE
+    default:
+      return;
+  }
+}
+
+bool HasIntegerZero(const Tensor& t) {
+  if (!IsInteger(t.dtype())) return false;
+  const size_t size = DtypeSize(t.dtype());
+  const int64_t n = t.num_elements();
+  const auto* bytes = static_cast<const char*>(t.raw());
+  static constexpr char kZero[8] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    if (std::memcmp(bytes + static_cast<size_t>(i) * size, kZero, size) == 0) return true;
+  }
+  return false;
+}
+
+std::string IndexText(const Shape& shape, int64_t i) {
+  if (shape.rank() == 0) return "indices";
+  std::string out;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    const int64_t size = std::max<int64_t>(shape[d], 1);
+    out = absl::StrCat(i % size, d == shape.rank() - 1 ? "" : ",", out);
+    i /= size;
+  }
+  return absl::StrCat("indices[", out, "]");
+}
+
+}  // namespace smelt

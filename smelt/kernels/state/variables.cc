@@ -1,0 +1,303 @@
+// Variables of both generations: handles, reads, assignments.
+#include "smelt/kernels/state/variables.h"
+
+#include "smelt/kernels/state/handle_cache.h"
+
+namespace smelt {
+namespace {
+
+// Under this name every run of VarHandleOp makes a variable of its own.
+constexpr absl::string_view kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+
+struct HandleState final : KernelState {
+  std::string container;
+  std::string name;
+  Dtype dtype;
+  PartialShape shape;
+  bool anonymous = false;
+  HandleCache cache;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareHandle(const Node& node) {
+  auto state = std::make_unique<HandleState>();
+  state->container = node.String("container");
+  if (state->container.empty()) state->container = "localhost";
+  state->name = node.String("shared_name");
+  state->anonymous = state->name == kAnonymousName;
+  if (state->name.empty()) state->name = node.name();
+  state->dtype = node.Type("dtype");
+  if (state->dtype == Dtype::kInvalid) {
+    return InvalidArgument("variable '", node.name(), "' has no dtype");
+  }
+  state->shape = node.Get<PartialShape>("shape", {});
+  return state;
+}
+
+Tensor MakeVariableHandle(const HandleState& s, std::shared_ptr<Resource> variable,
+                          const Step& step) {
+  ResourceHandle h;
+  h.container = s.container;
+  h.name = s.name;
+  h.device = step.device;
+  h.type_name = "N10tensorflow3VarE";
+  h.types_and_shapes.emplace_back(s.dtype, s.shape);
+  h.resource = std::move(variable);
+  return Tensor::Scalar(std::move(h));
+}
+
+Status RunHandle(OpContext& ctx) {
+  auto& s = ctx.state<HandleState>();
+  ResourceManager* resources = ctx.step().resources;
+  if (s.anonymous) {
+    ctx.set_output(
+        0, MakeVariableHandle(s, std::make_shared<Variable>(s.name, s.dtype), ctx.step()));
+    return OkStatus();
+  }
+  if (const Tensor* handle = s.cache.Find(resources)) {
+    ctx.set_output(0, *handle);
+    return OkStatus();
+  }
+  if (resources == nullptr) {
+    return FailedPrecondition("variable '", s.name, "' is used where there are no resources");
+  }
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<Resource> variable,
+      resources->FindOrCreate(s.container, Variable::kKind, s.name,
+                              [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                                return std::make_shared<Variable>(s.name, s.dtype);
+                              }));
+  ctx.set_output(0, MakeVariableHandle(s, std::move(variable), ctx.step()));
+  s.cache.Set(resources, ctx.output(0));
+  return OkStatus();
+}
+
+Status RunRead(OpContext& ctx) {
+  auto variable = FindVariable(ctx, 0);
+  Tensor value;
+  if (variable.ok()) value = (*variable)->Read();
+  if (!value.valid()) {
+    if (!variable.ok() && !absl::IsNotFound(variable.status())) return variable.status();
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    return FailedPrecondition("Could not find variable ", h.name,
+                              ". This could mean that the variable has been deleted. In TF1, it "
+                              "can also mean the variable is uninitialized. Debug info: container=",
+                              h.container, ", status error message=",
+                              NoVariable(h.container, h.name).message());
+  }
+  if (value.dtype() != ctx.output_type(0)) {
+    return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
+                           DtypeName(ctx.output_type(0)), " got ", DtypeName(value.dtype()));
+  }
+  ctx.set_output(0, std::move(value));
+  return OkStatus();
+}
+
+Status RunIsInitialized(OpContext& ctx) {
+  auto variable = FindVariable(ctx, 0);
+  if (!variable.ok() && !absl::IsNotFound(variable.status())) return variable.status();
+  ctx.set_output(0, Tensor::Scalar(variable.ok() && (*variable)->initialized()));
+  return OkStatus();
+}
+
+struct AssignState final : KernelState {
+  bool validate_shape = false;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareAssign(const Node& node) {
+  auto state = std::make_unique<AssignState>();
+  state->validate_shape = node.Bool("validate_shape");
+  return state;
+}
+
+Status RunAssignVariable(OpContext& ctx) {
+  auto found = FindVariable(ctx, 0);
+  if (absl::IsNotFound(found.status()) && ctx.step().resources != nullptr) {
+    // A handle from elsewhere names a variable that nobody made yet.
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    RETURN_IF_ERROR(ctx.step()
+                        .resources
+                        ->FindOrCreate(h.container, Variable::kKind, h.name,
+                                       [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                                         return std::make_shared<Variable>(h.name,
+                                                                           ctx.input(1).dtype());
+                                       })
+                        .status());
+    found = FindVariable(ctx, 0);
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, std::move(found));
+  const Tensor& value = ctx.input(1);
+  if (variable->dtype() != value.dtype()) {
+    return InvalidArgument("Trying to assign variable with wrong dtype. Expected ",
+                           DtypeName(variable->dtype()), " got ", DtypeName(value.dtype()));
+  }
+  if (ctx.state<AssignState>().validate_shape) {
+    const Tensor old = variable->Read();
+    if (old.valid() && !(old.shape() == value.shape())) {
+      return InvalidArgument("Trying to assign to variable with tensor with wrong shape. Expected ",
+                             old.shape().ToString(), " got ", value.shape().ToString());
+    }
+  }
+  variable->Assign(ctx.TakeInput(1));
+  return OkStatus();
+}
+
+template <UpdateKind kKind>
+Status RunAssignUpdate(OpContext& ctx) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
+  const Tensor& delta = ctx.input(1);
+  const bool is_ref = IsRef(ctx.node().input_types[0]);
+  RETURN_IF_ERROR(variable->Update([&](Tensor& value) -> Status {
+    if (!value.valid()) return UninitializedVariable(ctx, 0);
+    if (value.dtype() != delta.dtype()) {
+      return InvalidArgument("Trying to update a variable of type ", DtypeName(value.dtype()),
+                             " with a value of type ", DtypeName(delta.dtype()));
+    }
+    if (!(value.shape() == delta.shape())) {
+      if (is_ref) return InvalidArgument("Parameters and update must be the same size");
+      return InvalidArgument("Cannot update variable with shape ", value.shape().ToString(),
+                             " using a Tensor with shape ", delta.shape().ToString(),
+                             ", shapes must be equal.");
+    }
+    ApplyUpdate(kKind, value.dtype(), value.raw(), delta.raw(), value.num_elements(), 1);
+    return OkStatus();
+  }));
+  ForwardRef(ctx);
+  return OkStatus();
+}
+
+// Output 0 must be written before the input that names the variable is moved on.
+Status RunAssignRef(OpContext& ctx) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
+  const Tensor& value = ctx.input(1);
+  if (variable->dtype() != value.dtype()) {
+    return InvalidArgument("Trying to assign variable with wrong dtype. Expected ",
+                           DtypeName(variable->dtype()), " got ", DtypeName(value.dtype()));
+  }
+  if (ctx.state<AssignState>().validate_shape) {
+    const Tensor old = variable->Read();
+    const auto& known = ctx.input(0).scalar<ResourceHandle>().types_and_shapes;
+    std::string want;
+    if (old.valid()) {
+      if (!(old.shape() == value.shape())) want = old.shape().ToString();
+    } else if (!known.empty() && !known[0].second.Matches(value.shape())) {
+      want = known[0].second.ToString();
+    }
+    if (!want.empty()) {
+      return InvalidArgument("Assign requires shapes of both tensors to match. lhs shape= ", want,
+                             " rhs shape= ", value.shape().ToString());
+    }
+  }
+  variable->Assign(ctx.TakeInput(1));
+  ForwardRef(ctx);
+  return OkStatus();
+}
+
+Status RunDestroy(OpContext& ctx) {
+  auto variable = FindVariable(ctx, 0);
+  const bool ignore = ctx.node().Bool("ignore_lookup_error", true);
+  if (!variable.ok()) {
+    // A table or another resource: dropping the manager's reference destroys it.
+    if (absl::IsNotFound(variable.status())) return ignore ? OkStatus() : variable.status();
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    if (h.resource != nullptr && ctx.step().resources != nullptr) {
+      ctx.step().resources->Remove(h.container, h.resource->kind(), h.name);
+      return OkStatus();
+    }
+    return variable.status();
+  }
+  // Emptied, not removed: handles already made stay good for a later assignment.
+  if (!(*variable)->initialized() && !ignore) {
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    return NoVariable(h.container, h.name);
+  }
+  (*variable)->Clear();
+  return OkStatus();
+}
+
+Status RunDisableCopyOnRead(OpContext& ctx) {
+  // Reads share and never copy; there is nothing to switch off.
+  return FindVariable(ctx, 0).status();
+}
+
+Status RunCountUpTo(OpContext& ctx) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
+  const int64_t limit = ctx.node().Int("limit");
+  Tensor before;
+  RETURN_IF_ERROR(variable->Update([&](Tensor& value) -> Status {
+    if (!value.valid()) return UninitializedVariable(ctx, 0);
+    if (value.dtype() != ctx.output_type(0)) {
+      return InvalidArgument("input is not ", DtypeName(ctx.output_type(0)));
+    }
+    if (value.rank() != 0) return InvalidArgument("input is not a scalar");
+    const int64_t now = IndexAt(value, 0);
+    if (now >= limit) return OutOfRange("Reached limit of ", limit);
+    if (value.dtype() == Dtype::kInt32) {
+      before = Tensor::Scalar(static_cast<int32_t>(now));
+      *value.data<int32_t>() = static_cast<int32_t>(now) + 1;
+    } else {
+      before = Tensor::Scalar(now);
+      *value.data<int64_t>() = now + 1;
+    }
+    return OkStatus();
+  }));
+  ctx.set_output(0, std::move(before));
+  return OkStatus();
+}
+
+constexpr Kernel kVariableTable[] = {
+    {"VarHandleOp", "", kAnyType, "state:var_handle", RunHandle, PrepareHandle},
+    {"VariableV2", "", kAnyType, "state:variable", RunHandle, PrepareHandle},
+    {"Variable", "", kAnyType, "state:variable", RunHandle, PrepareHandle},
+    {"ReadVariableOp", "", kAnyType, "state:read", RunRead},
+    {"VarIsInitializedOp", "", kAnyType, "state:is_initialized", RunIsInitialized},
+    {"IsVariableInitialized", "", kAnyType, "state:is_initialized", RunIsInitialized},
+    {"AssignVariableOp", "", kAnyType, "state:assign", RunAssignVariable, PrepareAssign},
+    {"Assign", "", kAnyType, "state:assign", RunAssignRef, PrepareAssign},
+    {"AssignAddVariableOp", "dtype", kNumberTypes, "state:assign_add",
+     RunAssignUpdate<UpdateKind::kAdd>},
+    {"AssignSubVariableOp", "dtype", kNumberTypes, "state:assign_sub",
+     RunAssignUpdate<UpdateKind::kSub>},
+    {"AssignAdd", "T", kNumberTypes, "state:assign_add", RunAssignUpdate<UpdateKind::kAdd>},
+    {"AssignSub", "T", kNumberTypes, "state:assign_sub", RunAssignUpdate<UpdateKind::kSub>},
+    {"DestroyResourceOp", "", kAnyType, "state:destroy", RunDestroy},
+    {"DisableCopyOnRead", "", kAnyType, "state:disable_copy_on_read", RunDisableCopyOnRead},
+    {"CountUpTo", "T", kIndexTypes, "state:count_up_to", RunCountUpTo},
+    {"ResourceCountUpTo", "T", kIndexTypes, "state:count_up_to", RunCountUpTo},
+};
+
+}  // namespace
+
+constinit const std::span<const Kernel> kVariableKernels = kVariableTable;
+
+Status NoVariable(absl::string_view container, absl::string_view name) {
+  return NotFound("Resource ", container, "/", name, "/N10tensorflow3VarE does not exist.");
+}
+
+Status UninitializedVariable(const OpContext& ctx, int i) {
+  const ResourceHandle& h = ctx.input(i).scalar<ResourceHandle>();
+  if (IsRef(ctx.node().input_types[i])) {
+    return FailedPrecondition("Attempting to use uninitialized value ", h.name);
+  }
+  return NoVariable(h.container, h.name);
+}
+
+StatusOr<std::shared_ptr<Variable>> FindVariable(const OpContext& ctx, int i) {
+  const Tensor& handle = ctx.input(i);
+  if (handle.dtype() != Dtype::kResource || handle.num_elements() < 1) {
+    return InvalidArgument("input ", i, " of node '", ctx.node().name(),
+                           "' is not a resource handle");
+  }
+  const ResourceHandle& h = handle.scalar<ResourceHandle>();
+  std::shared_ptr<Resource> resource = h.resource;
+  if (resource == nullptr && ctx.step().resources != nullptr) {
+    resource = ctx.step().resources->Find(h.container, Variable::kKind, h.name);
+  }
+  if (resource == nullptr) return NoVariable(h.container, h.name);
+  if (resource->kind() != Variable::kKind) {
+    return InvalidArgument("Resource ", h.container, "/", h.name, " is a ", resource->kind(),
+                           ", not a ", Variable::kKind);
+  }
+  return std::static_pointer_cast<Variable>(std::move(resource));
+}
+
+}  // namespace smelt

@@ -1,0 +1,188 @@
+#include "smelt/model/loaded_model.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "smelt/io/fs.h"
+
+namespace smelt {
+namespace {
+
+constexpr absl::string_view kInitOpKey = "__saved_model_init_op";
+
+void AddSlots(const std::string& key, const TensorInfo& info,
+              std::map<std::string, LoadedModel::Slot>* out) {
+  switch (info.kind) {
+    case TensorInfo::Kind::kNone: break;
+    case TensorInfo::Kind::kDense: (*out)[key] = {info.name, info.dtype, info.shape}; break;
+    case TensorInfo::Kind::kSparse: {
+      const int rank = info.shape.rank();
+      (*out)[key + "/indices"] = {info.indices_name, Dtype::kInt64,
+                                  PartialShape::Of({-1, int64_t{rank}})};
+      (*out)[key + "/values"] = {info.values_name, info.dtype, PartialShape::Of({-1})};
+      (*out)[key + "/dense_shape"] = {info.dense_shape_name, Dtype::kInt64,
+                                      PartialShape::Of({int64_t{rank}})};
+      break;
+    }
+    case TensorInfo::Kind::kComposite:
+      for (size_t i = 0; i < info.components.size(); ++i) {
+        AddSlots(absl::StrCat(key, "/", i), info.components[i], out);
+      }
+  }
+}
+
+std::string Describe(const std::map<std::string, LoadedModel::Slot>& slots) {
+  std::vector<std::string> out;
+  for (const auto& [key, slot] : slots) {
+    out.push_back(absl::StrCat("'", key, "' (", DtypeName(slot.dtype), " ", slot.shape.ToString(),
+                               ")"));
+  }
+  return out.empty() ? "no inputs" : absl::StrJoin(out, ", ");
+}
+
+}  // namespace
+
+struct LoadedModel::Prepared {
+  std::vector<std::string> inputs;   // keys in the order of the callable's feeds
+  std::vector<std::string> outputs;  // keys in the order of its fetches
+  std::map<std::string, Slot> wanted;
+  std::shared_ptr<Callable> callable;
+};
+
+std::map<std::string, LoadedModel::Slot> LoadedModel::Slots(
+    const std::map<std::string, TensorInfo>& infos) {
+  std::map<std::string, Slot> out;
+  for (const auto& [key, info] : infos) AddSlots(key, info, &out);
+  return out;
+}
+
+StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string& dir,
+                                                         const std::vector<std::string>& tags,
+                                                         const SessionOptions& options) {
+  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir));
+  ASSIGN_OR_RETURN(MetaGraph * meta, FindMetaGraph(model, tags));
+  return Load(std::move(*meta), dir, options);
+}
+
+StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(MetaGraph meta, const std::string& dir,
+                                                         const SessionOptions& options) {
+  auto model = std::make_unique<LoadedModel>();
+  model->meta_ = std::move(meta);
+  std::shared_ptr<const Graph> graph = std::move(model->meta_.graph);
+  model->session_ = std::make_unique<Session>(std::move(graph), options);
+  for (const AssetFile& asset : model->meta_.assets) {
+    model->asset_feeds_.emplace_back(
+        asset.tensor_name,
+        Tensor::Scalar<std::string>(absl::StrCat(dir, "/assets/", asset.filename)));
+  }
+  RETURN_IF_ERROR(Prefix(model->Restore(dir), "Restoring variables: "));
+  RETURN_IF_ERROR(Prefix(model->Initialize(dir), "Running the init op: "));
+  return model;
+}
+
+Status LoadedModel::Restore(const std::string& dir) {
+  if (!meta_.saver) return OkStatus();
+  const std::string prefix = dir + "/variables/variables";
+  if (!Exists(prefix + ".index")) return OkStatus();
+  std::vector<std::pair<std::string, Tensor>> feeds = asset_feeds_;
+  feeds.emplace_back(meta_.saver->filename_tensor_name, Tensor::Scalar<std::string>(prefix));
+  return session_->Run(feeds, {}, {meta_.saver->restore_op_name}).status();
+}
+
+Status LoadedModel::Initialize(const std::string& dir) {
+  std::string op;
+  if (auto it = meta_.signatures.find(std::string(kInitOpKey)); it != meta_.signatures.end()) {
+    auto out = it->second.outputs.find(std::string(kInitOpKey));
+    if (out != it->second.outputs.end()) op = out->second.name;
+  }
+  for (const char* key : {"saved_model_main_op", "legacy_init_op"}) {
+    auto it = meta_.collections.find(key);
+    if (!op.empty() || it == meta_.collections.end()) continue;
+    if (it->second.kind != Collection::Kind::kNodes || it->second.values.size() != 1) {
+      return FailedPrecondition("Expected exactly one main op in collection ", key);
+    }
+    op = it->second.values[0];
+  }
+  if (op.empty()) return OkStatus();
+  return session_->Run(asset_feeds_, {}, {op}).status();
+}
+
+StatusOr<const Signature*> LoadedModel::FindSignature(const std::string& name) const {
+  auto it = meta_.signatures.find(name);
+  if (it != meta_.signatures.end()) return &it->second;
+  std::vector<std::string> names;
+  for (const auto& [key, s] : meta_.signatures) names.push_back(key);
+  return NotFound("Serving signature key \"", name, "\" not found. The model has: ",
+                  names.empty() ? "none" : absl::StrJoin(names, ", "));
+}
+
+StatusOr<std::shared_ptr<const LoadedModel::Prepared>> LoadedModel::Prepare(
+    const std::string& signature, const NamedTensors& inputs) {
+  std::string key = signature;
+  for (const auto& [name, t] : inputs) absl::StrAppend(&key, "\n", name);
+  absl::MutexLock lock(&mutex_);
+  auto& slot = prepared_[key];
+  if (slot) return slot;
+  auto p = std::make_shared<Prepared>();
+  ASSIGN_OR_RETURN(const Signature* sig, FindSignature(signature));
+  p->wanted = Slots(sig->inputs);
+  for (const auto& [name, t] : inputs) {
+    if (!p->wanted.contains(name)) {
+      return InvalidArgument("input '", name, "' is not in signature '", signature,
+                             "', which takes ", Describe(p->wanted));
+    }
+  }
+  CallableSpec spec;
+  for (const auto& [name, want] : p->wanted) {
+    if (!inputs.contains(name)) {
+      if (sig->defaults.contains(name)) continue;
+      return InvalidArgument("input '", name, "' of signature '", signature,
+                             "' is missing; it takes ", Describe(p->wanted));
+    }
+    p->inputs.push_back(name);
+    spec.feeds.push_back(want.tensor);
+  }
+  for (const auto& [name, value] : sig->defaults) {
+    auto want = p->wanted.find(name);
+    if (inputs.contains(name) || want == p->wanted.end()) continue;
+    p->inputs.push_back(name);
+    spec.feeds.push_back(want->second.tensor);
+  }
+  for (const auto& [name, out] : Slots(sig->outputs)) {
+    p->outputs.push_back(name);
+    spec.fetches.push_back(out.tensor);
+  }
+  ASSIGN_OR_RETURN(p->callable, session_->MakeCallable(spec));
+  slot = p;
+  return slot;
+}
+
+StatusOr<NamedTensors> LoadedModel::RunSignature(const std::string& signature,
+                                                 const NamedTensors& inputs,
+                                                 const RunOptions& options) {
+  ASSIGN_OR_RETURN(auto p, Prepare(signature, inputs));
+  std::vector<Tensor> args;
+  for (const std::string& key : p->inputs) {
+    const Slot& want = p->wanted.at(key);
+    auto it = inputs.find(key);
+    Tensor value;
+    if (it != inputs.end()) {
+      value = it->second;
+    } else {
+      ASSIGN_OR_RETURN(value, meta_.signatures.at(signature).defaults.at(key)->Materialize());
+    }
+    if (value.dtype() != BaseType(want.dtype)) {
+      return InvalidArgument("input '", key, "' of signature '", signature, "' should be of type ",
+                             DtypeName(BaseType(want.dtype)), " but is of type ",
+                             DtypeName(value.dtype()));
+    }
+    args.push_back(std::move(value));
+  }
+  std::vector<Tensor> results;
+  RETURN_IF_ERROR(session_->RunCallable(*p->callable, std::move(args), &results, options));
+  NamedTensors out;
+  for (size_t i = 0; i < results.size(); ++i) out[p->outputs[i]] = std::move(results[i]);
+  return out;
+}
+
+}  // namespace smelt

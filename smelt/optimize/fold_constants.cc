@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "smelt/kernels/run_op.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+bool MayFold(const Node& n) {
+  if (n.def() == nullptr || n.def()->stateful || n.num_outputs() == 0 || n.num_inputs() == 0) {
+    return false;
+  }
+  static const auto* never = new absl::flat_hash_set<absl::string_view>{
+      // Control flow, function calls and what depends on the step.
+      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "PlaceholderWithDefault",
+      "StatelessIf", "StatelessWhile", "StatelessCase", "PartitionedCall", "_Retval", "_Arg",
+      "Placeholder", "CheckNumerics", "OptionalFromValue"};
+  if (never->contains(n.op())) return false;
+  for (Dtype t : n.output_types) {
+    if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;
+    if (IsRef(t)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status FoldConstants(Graph& graph, const PassContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  absl::flat_hash_map<const Node*, std::vector<Tensor>> known;
+  Step step;
+  ResourceManager none, none_of_step;
+  step.resources = &none;
+  step.step_resources = &none_of_step;
+  auto value_of = [&](Endpoint e) -> const Tensor* {
+    auto it = known.find(e.node);
+    return it == known.end() ? nullptr : &it->second[e.port];
+  };
+  absl::flat_hash_map<const Node*, std::vector<Node*>> constants;  // folded node -> per port
+  for (Node* n : order) {
+    if (n->Is("Const")) {
+      const Attr* attr = n->Find("value");
+      const auto* value = attr ? attr->get<std::shared_ptr<const TensorValue>>() : nullptr;
+      if (value == nullptr || !*value) continue;
+      auto t = (*value)->Materialize();
+      // A constant that has no tensor is reported when it must run.
+      if (t.ok()) known[n] = {*std::move(t)};
+      continue;
+    }
+    if (!MayFold(*n) || n->attrs().Find("_root")) continue;
+    std::vector<Tensor> inputs;
+    for (const Endpoint& e : n->inputs) {
+      const Tensor* t = value_of(e);
+      if (t == nullptr) break;
+      inputs.push_back(*t);
+    }
+    if (inputs.size() != n->inputs.size()) continue;
+    auto outputs = RunOp(*n, std::move(inputs), step);
+    // What fails here fails again, with its place in the step, when it runs; or never runs.
+    if (!outputs.ok()) continue;
+    int64_t bytes = 0;
+    for (const Tensor& t : *outputs) bytes += static_cast<int64_t>(t.bytes());
+    if (bytes > context.max_folded_bytes) continue;
+    std::vector<Node*>& ports = constants[n];
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      Node* c = graph.AddConst(n->num_outputs() == 1
+                                   ? n->name() + "/folded"
+                                   : absl::StrCat(n->name(), "/folded_", i),
+                               (*outputs)[i]);
+      // What the node had to wait for, its constants have to wait for as well.
+      c->control_inputs = n->control_inputs;
+      ports.push_back(c);
+    }
+    known[n] = *std::move(outputs);
+  }
+  for (Node* n : graph.Nodes()) {
+    for (Endpoint& e : n->inputs) {
+      if (auto it = constants.find(e.node); it != constants.end()) e = {it->second[e.port], 0};
+    }
+    for (Node*& c : n->control_inputs) {
+      if (auto it = constants.find(c); it != constants.end()) c = it->second[0];
+    }
+  }
+  graph.Prune(Roots(graph));
+  return OkStatus();
+}
+
+}  // namespace smelt

@@ -1,0 +1,288 @@
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+// A model that expands beyond this is a hostile one, or better run by calls.
+constexpr int kMaxInlinedNodes = 2'000'000;
+
+// Replaces placeholders ($T) in `attrs` by their values.
+Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where) {
+  for (auto& [name, attr] : attrs) {
+    if (const auto* p = attr.get<PlaceholderAttr>()) {
+      const Attr* v = values.Find(p->name);
+      if (v == nullptr) {
+        return InvalidArgument("Could not instantiate ", where, ": attribute '", p->name,
+                               "' is not given");
+      }
+      attr = Attr(*v);
+    }
+    if (auto* f = std::get_if<FuncAttr>(&attr.value()); f && f->attrs) {
+      AttrMap inner = *f->attrs;
+      RETURN_IF_ERROR(FillPlaceholders(inner, values, where));
+      f->attrs = std::make_shared<AttrMap>(std::move(inner));
+    }
+  }
+  return OkStatus();
+}
+
+bool HasPlaceholders(const Graph& body) {
+  for (const Node* n : body.Nodes()) {
+    for (const auto& [name, attr] : n->attrs()) {
+      if (attr.get<PlaceholderAttr>()) return true;
+      const auto* f = attr.get<FuncAttr>();
+      if (f && f->attrs && !f->attrs->empty()) return true;
+    }
+  }
+  return false;
+}
+
+// The function that the node calls, or nullptr.
+const Function* Callee(const Graph& graph, const Node& node, const AttrMap** attrs) {
+  *attrs = nullptr;
+  if (node.Is("PartitionedCall") || node.Is("StatefulPartitionedCall")) {
+    const FuncAttr* f = node.Func("f");
+    if (f == nullptr) return nullptr;
+    *attrs = f->attrs.get();
+    return graph.library()->Find(f->name);
+  }
+  *attrs = &node.attrs();
+  return graph.library()->Find(node.op());
+}
+
+// Reads of state, and nodes that only order others, need not run for their own sake.
+bool HasEffect(const Node& n) {
+  if (n.def() == nullptr) return true;
+  if (!n.def()->stateful) return false;
+  static const auto* pure = new absl::flat_hash_set<absl::string_view>{
+      "ReadVariableOp",   "VarHandleOp", "_Arg",        "VariableV2",   "Variable",
+      "VarIsInitializedOp", "HashTableV2", "LookupTableFindV2", "ResourceGather", "Placeholder",
+      "LookupTableSizeV2", "VariableShape", "ResourceGatherNd", "HashTable", "DisableCopyOnRead"};
+  return !pure->contains(n.op());
+}
+
+// Does waiting for the node mean waiting for an effect? Looks through nodes that only order others.
+bool OrdersEffect(const Node* n) {
+  absl::flat_hash_set<const Node*> seen{n};
+  std::vector<const Node*> stack{n};
+  while (!stack.empty()) {
+    const Node* m = stack.back();
+    stack.pop_back();
+    if (HasEffect(*m)) return true;
+    for (const Node* c : m->control_inputs) {
+      if (seen.insert(c).second) stack.push_back(c);
+    }
+    for (const Endpoint& e : m->inputs) {
+      if (seen.insert(e.node).second) stack.push_back(e.node);
+    }
+  }
+  return false;
+}
+
+struct PendingCall {
+  Node* node;
+  std::shared_ptr<std::vector<std::string>> ancestors;  // functions whose bodies it came from
+};
+
+class Inliner {
+ public:
+  Inliner(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+
+  Status Run() {
+    std::vector<PendingCall> calls;
+    auto none = std::make_shared<std::vector<std::string>>();
+    for (Node* n : graph_.Nodes()) calls.push_back({n, none});
+    while (!calls.empty()) {
+      PendingCall call = std::move(calls.back());
+      calls.pop_back();
+      const AttrMap* attrs = nullptr;
+      const Function* f = Callee(graph_, *call.node, &attrs);
+      if (f == nullptr || (context_.keep_call && context_.keep_call(*f))) continue;
+      const bool recursive = std::ranges::find(*call.ancestors, f->name()) != call.ancestors->end();
+      if (recursive || f->body == nullptr) continue;
+      auto ancestors = std::make_shared<std::vector<std::string>>(*call.ancestors);
+      ancestors->push_back(f->name());
+      std::vector<Node*> added;
+      Status s = InlineOne(call.node, *f, attrs, &added);
+      if (!s.ok()) return Prefix(s, absl::StrCat("In function '", f->name(), "': "));
+      for (Node* n : added) calls.push_back({n, ancestors});
+    }
+    Redirect();
+    for (Node* n : dead_) graph_.Remove(n);
+    return OkStatus();
+  }
+
+ private:
+  Status InlineOne(Node* call, const Function& f, const AttrMap* attrs,
+                   std::vector<Node*>* added) {
+    const std::vector<Endpoint> results = f.FlatResults();
+    if (static_cast<int>(results.size()) != call->num_outputs()) {
+      return InvalidArgument("call '", call->name(), "' has ", call->num_outputs(),
+                             " outputs, the function ", results.size());
+    }
+    int arg_count = 0;
+    for (const Node* a : f.args) arg_count += a->num_outputs();
+    if (arg_count != call->num_inputs()) {
+      return InvalidArgument("Function takes ", arg_count, " argument(s) but ",
+                             call->num_inputs(), " argument(s) were passed by '", call->name(),
+                             "'");
+    }
+    if (graph_.num_nodes() + f.body->num_nodes() > kMaxInlinedNodes) {
+      return ResourceExhausted("inlining '", call->name(), "' gives more than ", kMaxInlinedNodes,
+                               " nodes");
+    }
+    const bool fill = HasPlaceholders(*f.body);
+    const std::string prefix = call->name() + "/";
+    ASSIGN_OR_RETURN(auto map, graph_.CopyFrom(*f.body, prefix));
+    // Nodes of the body without inputs must not run before the call's control inputs.
+    Node* before = nullptr;
+    if (!call->control_inputs.empty()) {
+      ASSIGN_OR_RETURN(before, graph_.Add(prefix + "_start", "NoOp", {}));
+      before->control_inputs = call->control_inputs;
+    }
+    absl::flat_hash_map<const Node*, std::pair<int, const Node*>> arg_of;
+    int index = 0;
+    for (const Node* a : f.args) {
+      arg_of[map[a]] = {index, a};
+      index += a->num_outputs();
+    }
+    auto resolve = [&](Endpoint e) {
+      auto it = arg_of.find(e.node);
+      return it == arg_of.end() ? e : call->inputs[it->second.first + e.port];
+    };
+    for (const auto& [old_node, n] : map) {
+      if (arg_of.contains(n)) continue;
+      if (fill && attrs) RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs, f.name()));
+      for (Endpoint& e : n->inputs) e = resolve(e);
+      // Waiting for an argument is waiting for what computed it, or for the call's own inputs.
+      std::vector<Node*> controls;
+      for (Node* c : n->control_inputs) {
+        auto it = arg_of.find(c);
+        controls.push_back(it == arg_of.end() ? c : call->inputs[it->second.first].node);
+      }
+      std::ranges::sort(controls, {}, &Node::id);
+      controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
+      n->control_inputs = std::move(controls);
+      if (before && n->inputs.empty() && n->control_inputs.empty()) {
+        n->control_inputs.push_back(before);
+      }
+      if (n->device.empty()) n->device = call->device;
+      // A resource without a name of its own is known by its node's, whoever calls the function.
+      if (n->def() && n->def()->FindAttr("shared_name") && n->String("shared_name").empty()) {
+        n->attrs().Set("shared_name", old_node->name());
+      }
+      added->push_back(n);
+    }
+    std::ranges::sort(*added, {}, &Node::id);
+    if (fill) {
+      for (Node* n : *added) RETURN_IF_ERROR(graph_.ResolveTypes(n));
+    }
+    auto& outputs = replaced_[call];
+    for (Endpoint e : results) outputs.ports.push_back(resolve({map[e.node], e.port}));
+    // What waits for the call waits for its effects and its results.
+    ASSIGN_OR_RETURN(outputs.after, graph_.Add(prefix + "_end", "NoOp", {}));
+    auto& waits = outputs.after->control_inputs;
+    for (const auto& [name, node] : f.control_results) {
+      Node* n = map[node];
+      if (arg_of.contains(n)) continue;
+      waits.push_back(n);
+      if (OrdersEffect(n)) AddRoot(n);
+    }
+    for (Endpoint e : outputs.ports) waits.push_back(e.node);
+    if (before) waits.push_back(before);
+    std::ranges::sort(waits, {}, &Node::id);
+    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+    for (const auto& [old_node, n] : map) {
+      if (arg_of.contains(n)) dead_.push_back(n);
+    }
+    dead_.push_back(call);
+    return OkStatus();
+  }
+
+  struct Replacement {
+    std::vector<Endpoint> ports;
+    Node* after = nullptr;
+  };
+
+  Endpoint Final(Endpoint e) const {
+    for (auto it = replaced_.find(e.node); it != replaced_.end(); it = replaced_.find(e.node)) {
+      e = it->second.ports[e.port];
+    }
+    return e;
+  }
+
+  // Points every reader of an inlined call at the body's nodes.
+  void Redirect() {
+    for (Node* n : graph_.Nodes()) {
+      for (Endpoint& e : n->inputs) e = Final(e);
+      for (Node*& c : n->control_inputs) {
+        if (auto it = replaced_.find(c); it != replaced_.end()) c = it->second.after;
+      }
+      std::ranges::sort(n->control_inputs, {}, &Node::id);
+      auto [first, last] = std::ranges::unique(n->control_inputs);
+      n->control_inputs.erase(first, last);
+    }
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  absl::flat_hash_map<const Node*, Replacement> replaced_;
+  std::vector<Node*> dead_;
+};
+
+}  // namespace
+
+Status InlineFunctions(Graph& graph, const PassContext& context) {
+  return Inliner(graph, context).Run();
+}
+
+StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const AttrMap* attrs) {
+  ASSIGN_OR_RETURN(auto copy, function.Clone(function.name()));
+  Graph& g = *copy->body;
+  if (attrs && HasPlaceholders(g)) {
+    for (Node* n : g.Nodes()) {
+      RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs, function.name()));
+    }
+    for (Node* n : g.Nodes()) RETURN_IF_ERROR(g.ResolveTypes(n));
+  }
+  // List arguments become one argument per element.
+  int index = 0;
+  for (Node* a : copy->args) {
+    if (a->num_outputs() == 1 && a->attrs().Find("T") != nullptr) {
+      a->attrs().Set("index", index++);
+      continue;
+    }
+    for (int i = 0; i < a->num_outputs(); ++i) {
+      AttrMap arg_attrs;
+      arg_attrs.Set("T", a->output_types[i]);
+      arg_attrs.Set("index", index++);
+      ASSIGN_OR_RETURN(Node * element, g.Add(a->name(), "_Arg", {}, std::move(arg_attrs)));
+      g.ReplaceAll({a, i}, {element, 0});
+      for (auto& r : copy->results) {
+        for (Endpoint& e : r) {
+          if (e == Endpoint{a, i}) e = {element, 0};
+        }
+      }
+    }
+    g.ReplaceControl(a, nullptr);
+    g.Remove(a);
+  }
+  index = 0;
+  for (Endpoint e : copy->FlatResults()) {
+    AttrMap ret_attrs;
+    ret_attrs.Set("T", BaseType(e.node->output_types[e.port]));
+    ret_attrs.Set("index", index++);
+    RETURN_IF_ERROR(g.Add("_retval", "_Retval", {e}, std::move(ret_attrs)).status());
+  }
+  for (const auto& [name, node] : copy->control_results) {
+    if (OrdersEffect(node)) AddRoot(node);
+  }
+  g.Prune(Roots(g));
+  return std::move(copy->body);
+}
+
+}  // namespace smelt

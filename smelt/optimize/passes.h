@@ -1,0 +1,59 @@
+// Graph passes: each one function over one graph, in its own file; pipeline.cc lists them in order.
+//
+// The graphs they see are callable graphs: arguments are _Arg nodes, results are _Retval nodes, and
+// what must run for its effect has the attribute "_root" (see AddRoot). A pass keeps every value that
+// a _Retval reads and every effect; it may be run again at any time. Not thread safe on one graph.
+#ifndef SMELT_OPTIMIZE_PASSES_H_
+#define SMELT_OPTIMIZE_PASSES_H_
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// Nodes that must stay: _Retval and root nodes.
+std::vector<Node*> Roots(const Graph& graph);
+// Makes `node` run whenever the graph runs.
+void AddRoot(Node* node);
+
+struct PassContext {
+  // The value of a variable that may be taken for constant, given its VarHandleOp, its ref variable
+  // node or the _Arg that brings its handle; empty when it may not.
+  std::function<std::optional<Tensor>(const Node& variable)> frozen_value;
+  // Calls of these functions are left as they are.
+  std::function<bool(const Function& function)> keep_call;
+  // Results larger than this are not folded. TensorFlow's own default.
+  int64_t max_folded_bytes = 10 << 20;
+};
+
+struct Pass {
+  absl::string_view name;
+  Status (*run)(Graph& graph, const PassContext& context);
+  absl::string_view why_here;
+};
+
+// Calls of functions become their bodies (PartitionedCall, StatefulPartitionedCall, and functions
+// used as ops), except recursive ones. Node names become CALL/NAME.
+Status InlineFunctions(Graph& graph, const PassContext& context);
+// Reads of variables that nobody writes become constants.
+Status FreezeVariables(Graph& graph, const PassContext& context);
+// Nodes without effect whose inputs are constants become constants.
+Status FoldConstants(Graph& graph, const PassContext& context);
+// Identities go, control edges to nodes without effect go, unreachable nodes go.
+Status RemoveIdentities(Graph& graph, const PassContext& context);
+// Conv2D, DepthwiseConv2dNative and MatMul take in the bias, normalisation, residual and activation
+// that follow them.
+Status Remap(Graph& graph, const PassContext& context);
+
+// Runs the pipeline. Errors name the pass.
+Status Optimize(Graph& graph, const PassContext& context);
+
+// The body of `function` as a callable graph, with attribute placeholders filled from `attrs`.
+StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const AttrMap* attrs);
+
+}  // namespace smelt
+
+#endif  // SMELT_OPTIMIZE_PASSES_H_

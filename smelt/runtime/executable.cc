@@ -1,0 +1,224 @@
+#include "smelt/runtime/executable.h"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "smelt/runtime/dataflow.h"
+#include "smelt/runtime/sequential.h"
+
+namespace smelt {
+namespace {
+
+constexpr int64_t kMaxArgs = 1 << 20;
+
+bool IsControlFlow(const Node& n) {
+  static const std::vector<absl::string_view> ops = {
+      "Switch", "Merge",    "Enter",    "Exit",    "NextIteration",    "LoopCond", "RefSwitch",
+      "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "ControlTrigger", "_SwitchN"};
+  return std::ranges::find(ops, n.op()) != ops.end();
+}
+
+// Depth first among what is ready, so that values are read soon after they are made; nodes of the
+// graph's order first where it is free.
+std::vector<Node*> RunningOrder(const std::vector<Node*>& order, int max_id) {
+  std::vector<int> pending(max_id, 0);
+  std::vector<std::vector<Node*>> readers(max_id);
+  for (Node* n : order) {
+    for (const Endpoint& e : n->inputs) readers[e.node->id()].push_back(n);
+    for (Node* c : n->control_inputs) readers[c->id()].push_back(n);
+    pending[n->id()] = n->num_inputs() + static_cast<int>(n->control_inputs.size());
+  }
+  std::vector<Node*> ready, out;
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    if (pending[(*it)->id()] == 0) ready.push_back(*it);
+  }
+  while (!ready.empty()) {
+    Node* n = ready.back();
+    ready.pop_back();
+    out.push_back(n);
+    auto& r = readers[n->id()];
+    for (auto it = r.rbegin(); it != r.rend(); ++it) {
+      if (--pending[(*it)->id()] == 0) ready.push_back(*it);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string NodeInError(const std::string& function, const Node& node) {
+  return function.empty()
+             ? absl::StrCat("[[{{node ", node.name(), "}}]]")
+             : absl::StrCat("[[{{function_node ", function, "}}{{node ", node.name(), "}}]]");
+}
+
+Status ReadRef(const Tensor& handle, Tensor* value) {
+  ASSIGN_OR_RETURN(auto variable, LookupResource<Variable>(handle));
+  *value = variable->Read();
+  if (!value->valid()) {
+    return FailedPrecondition("Attempting to use uninitialized value ", variable->name());
+  }
+  return OkStatus();
+}
+
+Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, DeviceKind device,
+                         bool inline_constants) {
+  graph_ = std::move(graph);
+  function_ = std::move(function);
+  ASSIGN_OR_RETURN(std::vector<Node*> order, graph_->TopologicalOrder());
+  if (std::ranges::none_of(order, [](const Node* n) { return IsControlFlow(*n); })) {
+    order = RunningOrder(order, graph_->max_id());
+  }
+  std::vector<int> first_slot(graph_->max_id(), -1);  // of each node; constants: -2 - index
+  std::map<std::string, std::vector<std::string>> missing;
+  Status first_missing;
+  for (Node* n : order) {
+    if (n->Is("_Arg")) {
+      const int64_t index = n->Int("index", -1);
+      if (index < 0 || index > kMaxArgs) {
+        return InvalidArgument("_Arg '", n->name(), "' has index ", index);
+      }
+      if (static_cast<size_t>(index) >= arg_slots_.size()) {
+        arg_slots_.resize(index + 1, -1);
+        arg_types_.resize(index + 1, Dtype::kInvalid);
+      }
+      first_slot[n->id()] = arg_slots_[index] = num_slots_++;
+      arg_types_[index] = BaseType(n->output_types[0]);
+      continue;
+    }
+    if (n->Is("_Retval")) {
+      const int64_t index = n->Int("index", -1);
+      if (index < 0 || index > kMaxArgs) {
+        return InvalidArgument("_Retval '", n->name(), "' has index ", index);
+      }
+      if (static_cast<size_t>(index) >= results_.size()) {
+        results_.resize(index + 1, Input{-1, false, false});
+        result_types_.resize(index + 1, Dtype::kInvalid);
+      }
+      continue;
+    }
+    auto kernel = FindKernel(*n, device);
+    if (!kernel.ok()) {
+      missing[n->op()].push_back(n->name());
+      if (first_missing.ok()) first_missing = kernel.status();
+      continue;
+    }
+    if (n->Is("Const") && inline_constants) {
+      auto state = (*kernel)->prepare(*n);
+      if (!state.ok()) {
+        return Suffix(state.status(), absl::StrCat("\n\t ", NodeInError(function_, *n)));
+      }
+      std::vector<Tensor> out(1);
+      Step step;
+      OpContext ctx(*n, state->get(), step, {}, {}, std::span<Tensor>(out));
+      RETURN_IF_ERROR((*kernel)->run(ctx));
+      constant_bytes_ += static_cast<int64_t>(out[0].bytes());
+      constants_.push_back(std::move(out[0]));
+      first_slot[n->id()] = -1 - static_cast<int>(constants_.size());
+      continue;
+    }
+    Item item;
+    item.node = n;
+    item.kernel = *kernel;
+    item.num_inputs = n->num_inputs();
+    item.num_outputs = n->num_outputs();
+    item.first_output = num_slots_;
+    first_slot[n->id()] = num_slots_;
+    num_slots_ += n->num_outputs();
+    items_.push_back(std::move(item));
+  }
+  if (!missing.empty()) {
+    std::vector<std::string> lines;
+    for (const auto& [op, nodes] : missing) {
+      lines.push_back(absl::StrCat(op, " (", nodes.size(), nodes.size() == 1 ? " node, " : " nodes, first ",
+                                   "'", nodes[0], "')"));
+    }
+    return Status(first_missing.code(),
+                  absl::StrCat(first_missing.message(), "\nOps without a kernel",
+                               function_.empty() ? "" : absl::StrCat(" in function '", function_, "'"),
+                               ": ", absl::StrJoin(lines, ", ")));
+  }
+  auto input_of = [&](Endpoint e) {
+    const int base = first_slot[e.node->id()];
+    return Input{base < -1 ? base + 1 : base + e.port, false, false};
+  };
+  for (Item& item : items_) {
+    item.first_input = static_cast<int>(inputs_.size());
+    max_inputs_ = std::max(max_inputs_, item.num_inputs);
+    for (int i = 0; i < item.num_inputs; ++i) {
+      const Endpoint e = item.node->inputs[i];
+      Input in = input_of(e);
+      in.deref = IsRef(e.node->output_types[e.port]) && !IsRef(item.node->input_types[i]);
+      inputs_.push_back(in);
+    }
+    if (item.kernel->prepare != nullptr) {
+      auto state = item.kernel->prepare(*item.node);
+      if (!state.ok()) {
+        return Suffix(state.status(), absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+      }
+      item.state = *std::move(state);
+    }
+  }
+  for (Node* n : order) {
+    if (!n->Is("_Retval")) continue;
+    Input in = input_of(n->inputs[0]);
+    in.deref = IsRef(n->inputs[0].node->output_types[n->inputs[0].port]);
+    const int64_t index = n->Int("index");
+    results_[index] = in;
+    result_types_[index] = n->Type("T");
+  }
+  return OkStatus();
+}
+
+Status Executable::CheckArgs(std::span<const Tensor> args) const {
+  if (args.size() < arg_types_.size()) {
+    return InvalidArgument("Function ", function_, " takes ", arg_types_.size(),
+                           " argument(s) but ", args.size(), " argument(s) were passed");
+  }
+  for (size_t i = 0; i < arg_types_.size(); ++i) {
+    if (arg_types_[i] != Dtype::kInvalid && args[i].dtype() != arg_types_[i]) {
+      return InvalidArgument("Argument ", i, " of ", function_.empty() ? "the graph" : function_,
+                             " should be of type ", DtypeName(arg_types_[i]), " but is of type ",
+                             DtypeName(args[i].dtype()));
+    }
+  }
+  return OkStatus();
+}
+
+Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
+                           std::span<const bool> last_use, std::span<Tensor> outputs,
+                           StepStats* stats) const {
+  OpContext ctx(*item.node, item.state.get(), step, inputs, last_use, outputs);
+  const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
+  Status status = item.kernel->run(ctx);
+  if (!status.ok()) [[unlikely]] {
+    return Suffix(status, absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+  }
+  for (int i = 0; i < item.num_outputs; ++i) {
+    if (!outputs[i].valid()) [[unlikely]] {
+      return Internal("kernel ", item.kernel->name, " left output ", i, " unset\n\t ",
+                      NodeInError(function_, *item.node));
+    }
+  }
+  if (stats) [[unlikely]] {
+    int64_t bytes = 0;
+    for (const Tensor& t : outputs) bytes += static_cast<int64_t>(t.bytes());
+    stats->Add({item.node->name(), item.node->op(), item.kernel->name, start,
+                absl::GetCurrentTimeNanos(),
+                std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff, bytes});
+  }
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Executable>> Executable::Make(std::unique_ptr<Graph> graph,
+                                                       std::string function, DeviceKind device) {
+  bool control_flow = false;
+  for (const Node* n : graph->Nodes()) control_flow = control_flow || IsControlFlow(*n);
+  if (control_flow) return MakeDataflow(std::move(graph), std::move(function), device);
+  return MakeSequential(std::move(graph), std::move(function), device);
+}
+
+}  // namespace smelt

@@ -1,0 +1,64 @@
+#include "smelt/runtime/frozen.h"
+
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+// A variable that has been assigned this often under an executable is read at every step instead.
+constexpr int kMaxChanges = 2;
+
+}  // namespace
+
+bool FrozenExecutable::Made::current() const {
+  for (const auto& [variable, version] : frozen) {
+    if (variable->version() != version) return false;
+  }
+  return true;
+}
+
+StatusOr<std::shared_ptr<Executable>> FrozenExecutable::Get() {
+  absl::MutexLock lock(&mutex_);
+  if (made_ && made_->current()) return made_->executable;
+  if (made_) {
+    for (const auto& [variable, version] : made_->frozen) {
+      if (variable->version() != version) ++changes_[variable.get()];
+    }
+    made_ = nullptr;
+  }
+  ASSIGN_OR_RETURN(made_, Make());
+  return made_->executable;
+}
+
+StatusOr<std::shared_ptr<const FrozenExecutable::Made>> FrozenExecutable::Make() {
+  ++builds_;
+  auto made = std::make_shared<Made>();
+  ASSIGN_OR_RETURN(auto graph, recipe_.graph());
+  // Rewrites may assume that there is an order.
+  RETURN_IF_ERROR(graph->TopologicalOrder().status());
+  if (recipe_.check_before) RETURN_IF_ERROR(recipe_.check_before(*graph));
+  if (recipe_.optimize) {
+    PassContext context;
+    context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
+      std::shared_ptr<Variable> variable = recipe_.variable(node);
+      if (!variable) return std::nullopt;
+      if (auto it = changes_.find(variable.get());
+          it != changes_.end() && it->second >= kMaxChanges) {
+        return std::nullopt;
+      }
+      // The version first: a value assigned in between only makes the executable anew.
+      const int64_t version = variable->version();
+      Tensor value = variable->Read();
+      if (!value.valid()) return std::nullopt;
+      made->frozen.emplace_back(std::move(variable), version);
+      return value;
+    };
+    RETURN_IF_ERROR(Optimize(*graph, context));
+  }
+  if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
+  ASSIGN_OR_RETURN(made->executable,
+                   Executable::Make(std::move(graph), recipe_.function, DeviceKind::kCpu));
+  return made;
+}
+
+}  // namespace smelt

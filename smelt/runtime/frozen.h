@@ -1,0 +1,55 @@
+// An executable together with the variables that it took for constants.
+#ifndef SMELT_RUNTIME_FROZEN_H_
+#define SMELT_RUNTIME_FROZEN_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "smelt/kernels/resource_manager.h"
+#include "smelt/runtime/executable.h"
+
+namespace smelt {
+
+// Makes an executable when first asked, and again when a variable it took for constant has been
+// assigned since. A variable that changes time and again is no longer taken. Thread safe.
+class FrozenExecutable {
+ public:
+  struct Recipe {
+    // The callable graph, fresh.
+    std::function<StatusOr<std::unique_ptr<Graph>>()> graph;
+    // The variable behind a node that yields its handle (or is a ref variable); nullptr: unknown.
+    std::function<std::shared_ptr<Variable>(const Node&)> variable;
+    std::string function;  // name for errors
+    bool optimize = true;
+    // Called on the optimised graph before it is made executable.
+    std::function<Status(const Graph&)> check;
+    // Called before optimising.
+    std::function<Status(const Graph&)> check_before;
+  };
+  explicit FrozenExecutable(Recipe recipe) : recipe_(std::move(recipe)) {}
+
+  StatusOr<std::shared_ptr<Executable>> Get();
+  int64_t builds() const { return builds_; }
+
+ private:
+  struct Made {
+    std::shared_ptr<Executable> executable;
+    std::vector<std::pair<std::shared_ptr<Variable>, int64_t>> frozen;  // with version
+    bool current() const;
+  };
+  StatusOr<std::shared_ptr<const Made>> Make() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Recipe recipe_;
+  absl::Mutex mutex_;
+  std::shared_ptr<const Made> made_ ABSL_GUARDED_BY(mutex_);
+  // How often each variable has spoiled an executable.
+  absl::flat_hash_map<const Variable*, int> changes_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> builds_{0};
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_RUNTIME_FROZEN_H_

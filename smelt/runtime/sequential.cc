@@ -1,0 +1,173 @@
+#include "smelt/runtime/sequential.h"
+
+#include <algorithm>
+
+namespace smelt {
+namespace {
+
+class SequentialExecutable final : public Executable {
+ public:
+  Status Init(std::unique_ptr<Graph> graph, std::string function, DeviceKind device) {
+    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), device, true));
+    MarkLastUses();
+    return OkStatus();
+  }
+
+  Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
+             StepStats* stats) override {
+    RETURN_IF_ERROR(CheckArgs(args));
+    std::unique_ptr<Frame> frame = TakeFrame();
+    Status status = RunIn(*frame, args, results, step, stats);
+    if (!status.ok()) frame->Clear();
+    GiveFrame(std::move(frame));
+    return status;
+  }
+
+ private:
+  // Values of one run. Reused by later runs, empty in between.
+  struct Frame {
+    std::vector<Tensor> slots;
+    std::vector<Tensor> values;  // of ref variables, for the kernel at hand
+    std::vector<Tensor*> pointers;
+    std::unique_ptr<bool[]> last_use;
+    void Clear() {
+      for (Tensor& t : slots) t = Tensor();
+      for (Tensor& t : values) t = Tensor();
+    }
+  };
+
+  // A slot is last used by the item that reads it last; never where one item reads it twice, and never
+  // before a result is taken from it.
+  void MarkLastUses() {
+    std::vector<int> last_reader(num_slots_, -1);
+    for (size_t i = 0; i < items_.size(); ++i) {
+      for (int k = 0; k < items_[i].num_inputs; ++k) {
+        const int slot = inputs_[items_[i].first_input + k].slot;
+        if (slot >= 0) last_reader[slot] = static_cast<int>(i);
+      }
+    }
+    std::vector<bool> result(num_slots_, false);
+    for (const Input& r : results_) {
+      if (r.slot >= 0) result[r.slot] = true;
+    }
+    release_.resize(items_.size());
+    for (size_t i = 0; i < items_.size(); ++i) {
+      Item& item = items_[i];
+      for (int k = 0; k < item.num_inputs; ++k) {
+        Input& in = inputs_[item.first_input + k];
+        if (in.slot < 0 || last_reader[in.slot] != static_cast<int>(i) || result[in.slot]) continue;
+        bool twice = false;
+        for (int j = 0; j < item.num_inputs; ++j) {
+          twice = twice || (j != k && inputs_[item.first_input + j].slot == in.slot);
+        }
+        in.last_use = !twice && !in.deref;
+        if (std::ranges::find(release_[i], in.slot) == release_[i].end()) {
+          release_[i].push_back(in.slot);
+        }
+      }
+      for (int k = 0; k < item.num_outputs; ++k) {
+        const int slot = item.first_output + k;
+        if (last_reader[slot] < 0 && !result[slot]) release_[i].push_back(slot);
+      }
+    }
+    for (size_t i = 0; i < arg_slots_.size(); ++i) {
+      unread_arg_.push_back(arg_slots_[i] < 0 ||
+                            (last_reader[arg_slots_[i]] < 0 && !result[arg_slots_[i]]));
+    }
+    // A result that several results share is copied, the last one moves it.
+    for (size_t i = 0; i < results_.size(); ++i) {
+      bool again = false;
+      for (size_t j = i + 1; j < results_.size(); ++j) {
+        again = again || results_[j].slot == results_[i].slot;
+      }
+      results_[i].last_use = !again;
+    }
+  }
+
+  Status RunIn(Frame& frame, std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
+               StepStats* stats) {
+    Tensor* slots = frame.slots.data();
+    for (size_t i = 0; i < arg_slots_.size(); ++i) {
+      if (!unread_arg_[i]) slots[arg_slots_[i]] = std::move(args[i]);
+    }
+    const bool check = step.cancellation != nullptr;
+    const size_t n = items_.size();
+    for (size_t i = 0; i < n; ++i) {
+      const Item& item = items_[i];
+      if (check && (i % 16 == 0)) RETURN_IF_ERROR(step.cancellation->Check());
+      for (int k = 0; k < item.num_inputs; ++k) {
+        const Input& in = inputs_[item.first_input + k];
+        Tensor* t = in.slot >= 0 ? &slots[in.slot] : &constants_[-1 - in.slot];
+        if (in.deref) [[unlikely]] {
+          RETURN_IF_ERROR(Suffix(ReadRef(*t, &frame.values[k]),
+                                 absl::StrCat("\n\t ", NodeInError(function_, *item.node))));
+          t = &frame.values[k];
+        }
+        frame.pointers[k] = t;
+        frame.last_use[k] = in.last_use;
+      }
+      const auto inputs = static_cast<size_t>(item.num_inputs);
+      RETURN_IF_ERROR(RunItem(item, step, {frame.pointers.data(), inputs},
+                              {frame.last_use.get(), inputs},
+                              {slots + item.first_output, static_cast<size_t>(item.num_outputs)},
+                              stats));
+      for (int slot : release_[i]) slots[slot] = Tensor();
+    }
+    results->resize(results_.size());
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Input& r = results_[i];
+      if (r.slot < 0) {
+        (*results)[i] = constants_[-1 - r.slot];
+      } else if (r.deref) {
+        Tensor value;
+        RETURN_IF_ERROR(ReadRef(slots[r.slot], &value));
+        (*results)[i] = std::move(value);
+      } else {
+        (*results)[i] = r.last_use ? std::move(slots[r.slot]) : slots[r.slot];
+      }
+    }
+    for (const Input& r : results_) {
+      if (r.slot >= 0) slots[r.slot] = Tensor();
+    }
+    for (Tensor& t : frame.values) t = Tensor();
+    return OkStatus();
+  }
+
+  std::unique_ptr<Frame> TakeFrame() {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!frames_.empty()) {
+        auto frame = std::move(frames_.back());
+        frames_.pop_back();
+        return frame;
+      }
+    }
+    auto frame = std::make_unique<Frame>();
+    frame->slots.resize(num_slots_);
+    frame->values.resize(max_inputs_);
+    frame->pointers.resize(max_inputs_);
+    frame->last_use = std::make_unique<bool[]>(max_inputs_);
+    return frame;
+  }
+
+  void GiveFrame(std::unique_ptr<Frame> frame) {
+    absl::MutexLock lock(&mutex_);
+    frames_.push_back(std::move(frame));
+  }
+
+  std::vector<std::vector<int>> release_;  // per item: slots to empty after it
+  std::vector<bool> unread_arg_;
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Executable>> MakeSequential(std::unique_ptr<Graph> graph,
+                                                     std::string function, DeviceKind device) {
+  auto e = std::make_unique<SequentialExecutable>();
+  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function), device));
+  return e;
+}
+
+}  // namespace smelt

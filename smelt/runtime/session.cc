@@ -1,0 +1,291 @@
+#include "smelt/runtime/session.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "smelt/base/parallel.h"
+#include "smelt/optimize/passes.h"
+#include "smelt/runtime/callable_graph.h"
+#include "smelt/runtime/frozen.h"
+#include "smelt/runtime/tpu_program.h"
+
+namespace smelt {
+namespace {
+
+// Functions that call functions deeper than this are taken to call themselves without end.
+constexpr int kMaxCallDepth = 128;
+constexpr size_t kMaxSpecialisations = 8;
+
+std::shared_ptr<Variable> AsVariable(const std::shared_ptr<Resource>& r) {
+  return r && r->kind() == Variable::kKind ? std::static_pointer_cast<Variable>(r) : nullptr;
+}
+
+std::shared_ptr<Variable> FindVariable(const ResourceManager& resources, const Node& node) {
+  const std::string container = node.String("container");
+  const std::string shared = node.String("shared_name");
+  return AsVariable(resources.Find(container.empty() ? "localhost" : container, Variable::kKind,
+                                   shared.empty() ? node.name() : shared));
+}
+
+std::string FunctionKey(const FuncAttr& f) {
+  // Attribute values of polymorphic functions are types; their numbers make the key.
+  std::string key = f.name;
+  if (f.attrs) {
+    for (const auto& [name, attr] : *f.attrs) {
+      absl::StrAppend(&key, ";", name, "=");
+      if (const auto* t = attr.get<Dtype>()) absl::StrAppend(&key, static_cast<int>(*t));
+      if (const auto* i = attr.get<int64_t>()) absl::StrAppend(&key, *i);
+      if (const auto* s = attr.get<std::string>()) absl::StrAppend(&key, *s);
+      if (const auto* b = attr.get<bool>()) absl::StrAppend(&key, *b);
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
+class Callable {
+ public:
+  Callable(CallableSpec spec, FrozenExecutable::Recipe recipe)
+      : spec_(std::move(spec)), executable_(std::move(recipe)) {}
+  const CallableSpec& spec() const { return spec_; }
+  FrozenExecutable& executable() { return executable_; }
+
+ private:
+  const CallableSpec spec_;
+  FrozenExecutable executable_;
+};
+
+// A function of the library. The variables whose handles it is called with are taken as constants, so
+// there is one executable for each set of handles.
+struct Session::FunctionEntry {
+  struct Special {
+    std::vector<const Resource*> handles;  // by argument; nullptr: not a handle
+    std::vector<std::shared_ptr<Resource>> held;
+    std::unique_ptr<FrozenExecutable> executable;
+  };
+  FuncAttr f;
+  bool tpu = false;
+  TpuProgram program;  // of an accelerator function
+  absl::Mutex mutex;
+  std::vector<std::shared_ptr<Special>> specials ABSL_GUARDED_BY(mutex);
+};
+
+Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
+    : graph_(std::move(graph)), options_(options), cpu_(MakeCpuDevice(0)) {
+  if (options_.threads <= 0) options_.threads = NumCores();
+  for (int i = 0; i < options_.tpu_cores; ++i) {
+    cores_.push_back(MakeTpuCore(i, options_.hbm_bytes));
+  }
+}
+
+Session::~Session() = default;
+
+StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& spec) {
+  const std::string key = absl::StrCat(absl::StrJoin(spec.feeds, ","), ">",
+                                       absl::StrJoin(spec.fetches, ","), "/",
+                                       absl::StrJoin(spec.targets, ","));
+  absl::MutexLock lock(&mutex_);
+  auto& slot = callables_[key];
+  if (!slot) {
+    FrozenExecutable::Recipe recipe;
+    recipe.graph = [this, spec] {
+      return CutCallable(*graph_, spec.feeds, spec.fetches, spec.targets);
+    };
+    recipe.variable = [this](const Node& node) -> std::shared_ptr<Variable> {
+      return node.Is("_Arg") ? nullptr : FindVariable(resources_, node);
+    };
+    recipe.optimize = options_.optimize;
+    slot = std::make_shared<Callable>(spec, std::move(recipe));
+  }
+  return slot;
+}
+
+void Session::FillStep(Step& step, ResourceManager* step_resources,
+                       const Cancellation* cancellation) {
+  step.id = next_step_.fetch_add(1, std::memory_order_relaxed);
+  step.resources = &resources_;
+  step.step_resources = step_resources;
+  step.functions = this;
+  step.allocator = cpu_->allocator().get();
+  step.cancellation = cancellation;
+}
+
+Status Session::RunCallable(Callable& callable, std::vector<Tensor> args,
+                            std::vector<Tensor>* results, const RunOptions& options) {
+  SetThreads(options_.threads);
+  if (args.size() != callable.spec().feeds.size()) {
+    return InvalidArgument("the request feeds ", args.size(), " tensors, the callable takes ",
+                           callable.spec().feeds.size());
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, callable.executable().Get());
+  for (int i = 0; i < executable->num_args(); ++i) {
+    const Dtype wanted = executable->arg_type(i);
+    if (wanted != Dtype::kInvalid && args[i].dtype() != wanted) {
+      return InvalidArgument("Expects arg[", i, "] to be ", DtypeName(wanted), " but ",
+                             DtypeName(args[i].dtype()), " is provided (tensor '",
+                             callable.spec().feeds[i], "')");
+    }
+  }
+  Step step;
+  ResourceManager step_resources;
+  Cancellation deadline;
+  const Cancellation* cancellation = options.cancellation;
+  if (cancellation == nullptr && options.timeout != absl::InfiniteDuration()) {
+    deadline.SetDeadline(absl::Now() + options.timeout);
+    cancellation = &deadline;
+  }
+  FillStep(step, &step_resources, cancellation);
+  return executable->Run(std::span<Tensor>(args), results, step, options.stats);
+}
+
+StatusOr<std::vector<Tensor>> Session::Run(
+    const std::vector<std::pair<std::string, Tensor>>& feeds,
+    const std::vector<std::string>& fetches, const std::vector<std::string>& targets,
+    const RunOptions& options) {
+  CallableSpec spec;
+  std::vector<Tensor> args;
+  for (const auto& [name, tensor] : feeds) {
+    spec.feeds.push_back(name);
+    args.push_back(tensor);
+  }
+  spec.fetches = fetches;
+  spec.targets = targets;
+  ASSIGN_OR_RETURN(auto callable, MakeCallable(spec));
+  std::vector<Tensor> results;
+  RETURN_IF_ERROR(RunCallable(*callable, std::move(args), &results, options));
+  return results;
+}
+
+StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
+                                                   std::vector<Tensor> args,
+                                                   const RunOptions& options) {
+  SetThreads(options_.threads);
+  Step step;
+  ResourceManager step_resources;
+  Cancellation deadline;
+  if (options.timeout != absl::InfiniteDuration()) {
+    deadline.SetDeadline(absl::Now() + options.timeout);
+  }
+  FillStep(step, &step_resources, options.cancellation ? options.cancellation : &deadline);
+  std::vector<Tensor> results;
+  RETURN_IF_ERROR(Call(FuncAttr{name, nullptr}, std::move(args), &results, step));
+  return results;
+}
+
+StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const FuncAttr& f,
+                                                                        bool tpu) {
+  const std::string key = tpu ? absl::StrCat("tpu:", FunctionKey(f))
+                          : f.attrs ? FunctionKey(f)
+                                    : f.name;
+  absl::MutexLock lock(&mutex_);
+  auto& slot = functions_[key];
+  if (!slot) {
+    if (graph_->library()->Find(f.name) == nullptr) {
+      functions_.erase(key);
+      return NotFound("Function ", f.name, " is not defined.");
+    }
+    slot = std::make_shared<FunctionEntry>();
+    slot->f = f;
+    slot->tpu = tpu;
+  }
+  return slot;
+}
+
+Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+                     Step& step) {
+  if (step.call_depth >= kMaxCallDepth) {
+    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth,
+                             " at function '", f.name, "': it seems to call itself without end");
+  }
+  ASSIGN_OR_RETURN(auto entry, FindFunction(f, false));
+  ++step.call_depth;
+  Status status = CallEntry(*entry, std::move(args), results, step);
+  --step.call_depth;
+  return status;
+}
+
+Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
+                          std::vector<Tensor>* results, Step& step) {
+  absl::InlinedVector<const Resource*, 16> handles;
+  for (const Tensor& t : args) {
+    const bool handle = t.dtype() == Dtype::kResource && t.num_elements() == 1;
+    handles.push_back(handle ? t.scalar<ResourceHandle>().resource.get() : nullptr);
+  }
+  std::shared_ptr<FunctionEntry::Special> special;
+  {
+    absl::MutexLock lock(&entry.mutex);
+    for (auto& s : entry.specials) {
+      if (std::equal(handles.begin(), handles.end(), s->handles.begin(), s->handles.end())) {
+        special = s;
+        break;
+      }
+    }
+    if (!special) {
+      special = std::make_shared<FunctionEntry::Special>();
+      special->handles.assign(handles.begin(), handles.end());
+      for (const Tensor& t : args) {
+        special->held.push_back(
+            t.dtype() == Dtype::kResource && t.num_elements() == 1
+                ? t.scalar<ResourceHandle>().resource
+                : nullptr);
+      }
+      FrozenExecutable::Recipe recipe;
+      recipe.graph = [this, f = entry.f]() -> StatusOr<std::unique_ptr<Graph>> {
+        const Function* function = graph_->library()->Find(f.name);
+        if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
+        return Instantiate(*function, f.attrs.get());
+      };
+      recipe.variable = [this, held = special->held](const Node& node) -> std::shared_ptr<Variable> {
+        if (!node.Is("_Arg")) return FindVariable(resources_, node);
+        const auto index = static_cast<size_t>(node.Int("index"));
+        return index < held.size() ? AsVariable(held[index]) : nullptr;
+      };
+      recipe.function = entry.f.name;
+      recipe.optimize = options_.optimize;
+      if (entry.tpu) {
+        recipe.check_before = [&entry, cores = num_tpu_cores()](const Graph& g) {
+          return entry.program.Check(g, cores);
+        };
+      }
+      special->executable = std::make_unique<FrozenExecutable>(std::move(recipe));
+      if (entry.specials.size() >= kMaxSpecialisations) {
+        entry.specials.erase(entry.specials.begin());
+      }
+      entry.specials.push_back(special);
+    }
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, special->executable->Get());
+  if (entry.tpu) {
+    RETURN_IF_ERROR(entry.program.Reserve(*executable, special->executable->builds(), step));
+  }
+  return executable->Run(std::span<Tensor>(args), results, step, nullptr);
+}
+
+Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+                          std::vector<Tensor>* results, Step& step) {
+  if (cores_.empty()) {
+    return InvalidArgument("TPUPartitionedCall of function '", f.name,
+                           "': this session has no TPU devices");
+  }
+  if (ordinal >= static_cast<int64_t>(cores_.size())) {
+    return InvalidArgument("device ordinal ", ordinal, " is larger than the number of available ",
+                           "TPU devices: ", cores_.size());
+  }
+  const size_t core = ordinal >= 0 ? static_cast<size_t>(ordinal)
+                                   : next_core_.fetch_add(1) % cores_.size();
+  ASSIGN_OR_RETURN(auto entry, FindFunction(f, true));
+  Device& device = *cores_[core];
+  Step inner = step;
+  const std::shared_ptr<Allocator> allocator = device.allocator();
+  inner.allocator = allocator.get();
+  inner.device = device.name();
+  inner.tpu_core = &device;
+  if (++inner.call_depth > kMaxCallDepth) {
+    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth);
+  }
+  return CallEntry(*entry, std::move(args), results, inner);
+}
+
+}  // namespace smelt

@@ -1,0 +1,104 @@
+// Session: a graph, its functions and its resources, ready to answer requests.
+//
+// A request names tensors to feed, tensors to fetch and nodes to run. The part of the graph that it
+// needs is cut out, optimised and made executable once for each combination of names, then kept.
+// Variables that no part of a request writes are taken as constants; when one is assigned later, the
+// executables that took it are made anew. All methods are thread safe; several requests run at once.
+#ifndef SMELT_RUNTIME_SESSION_H_
+#define SMELT_RUNTIME_SESSION_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "smelt/device/device.h"
+#include "smelt/graph/graph.h"
+#include "smelt/kernels/step.h"
+#include "smelt/runtime/executable.h"
+#include "smelt/runtime/step_stats.h"
+
+namespace smelt {
+
+struct SessionOptions {
+  int threads = 0;  // of one request; 0: every core
+  // false: graphs run as they are stated, calls included.
+  bool optimize = true;
+  int tpu_cores = 8;
+  int64_t hbm_bytes = int64_t{16} << 30;  // of one core
+};
+
+struct RunOptions {
+  absl::Duration timeout = absl::InfiniteDuration();
+  const Cancellation* cancellation = nullptr;  // overrides timeout
+  StepStats* stats = nullptr;
+};
+
+// Names of one kind of request. Feeds and fetches are "node:port" or "node", targets "node".
+struct CallableSpec {
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+class Callable;
+
+class Session final : public FunctionRunner {
+ public:
+  explicit Session(std::shared_ptr<const Graph> graph, SessionOptions options = {});
+  ~Session() override;
+
+  // Errors as TensorFlow's: NOT_FOUND for names that are not in the graph, INVALID_ARGUMENT for a
+  // tensor both fed and fetched or fed twice, for ops without kernels NOT_FOUND naming each.
+  StatusOr<std::shared_ptr<Callable>> MakeCallable(const CallableSpec& spec);
+  // `args` in the order of spec.feeds; they are moved from. Results in the order of spec.fetches.
+  Status RunCallable(Callable& callable, std::vector<Tensor> args, std::vector<Tensor>* results,
+                     const RunOptions& options = {});
+  StatusOr<std::vector<Tensor>> Run(const std::vector<std::pair<std::string, Tensor>>& feeds,
+                                    const std::vector<std::string>& fetches,
+                                    const std::vector<std::string>& targets,
+                                    const RunOptions& options = {});
+  // Calls a function of the library with nothing fed.
+  StatusOr<std::vector<Tensor>> RunFunction(const std::string& name, std::vector<Tensor> args,
+                                            const RunOptions& options = {});
+
+  Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+              Step& step) override;
+  Status CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+                   std::vector<Tensor>* results, Step& step) override;
+
+  ResourceManager& resources() { return resources_; }
+  const Graph& graph() const { return *graph_; }
+  const SessionOptions& options() const { return options_; }
+  int num_tpu_cores() const { return static_cast<int>(cores_.size()); }
+  Device& tpu_core(int i) { return *cores_[i]; }
+
+ private:
+  friend class Callable;
+  struct FunctionEntry;
+
+  void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);
+  StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const FuncAttr& f, bool tpu);
+  Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
+                   Step& step);
+
+  std::shared_ptr<const Graph> graph_;
+  SessionOptions options_;
+  ResourceManager resources_;
+  std::unique_ptr<Device> cpu_;
+  std::vector<std::unique_ptr<Device>> cores_;
+  std::atomic<int64_t> next_step_{1};
+  std::atomic<uint64_t> next_core_{0};
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<Callable>> callables_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>> functions_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_RUNTIME_SESSION_H_

@@ -1,0 +1,44 @@
+// When each kernel of a step ran, for traces. Thread safe.
+#ifndef SMELT_RUNTIME_STEP_STATS_H_
+#define SMELT_RUNTIME_STEP_STATS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+
+namespace smelt {
+
+class StepStats {
+ public:
+  struct Event {
+    std::string node;
+    std::string op;
+    absl::string_view kernel;
+    int64_t start_ns;
+    int64_t end_ns;
+    uint64_t thread;
+    int64_t output_bytes;
+  };
+  void Add(Event event) {
+    absl::MutexLock lock(&mutex_);
+    events_.push_back(std::move(event));
+  }
+  std::vector<Event> events() const {
+    absl::MutexLock lock(&mutex_);
+    return events_;
+  }
+  // Chrome's trace event format (chrome://tracing, Perfetto): complete events in microseconds.
+  std::string ChromeTrace() const;
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_RUNTIME_STEP_STATS_H_

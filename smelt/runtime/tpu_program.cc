@@ -1,0 +1,93 @@
+#include "smelt/runtime/tpu_program.h"
+
+#include <set>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+
+namespace smelt {
+namespace {
+
+constexpr int kMaxSearchDepth = 64;
+
+// Ops of the bridge itself, which hold a cluster together, and those the compiler never sees.
+bool IsBridgeOp(absl::string_view op) {
+  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
+      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
+      "_Arg", "_Retval", "NoOp", "Const", "Placeholder", "Identity", "IdentityN"};
+  return ops->contains(op);
+}
+
+Status NotCompilable(const Node& n) {
+  return InvalidArgument("'tf.", n.op(), "' op isn't compilable for TPU device. ",
+                         "enable soft_device_placement option to run on CPU (node '", n.name(),
+                         "')");
+}
+
+Status CheckNode(const Graph& graph, const Node& n, int depth,
+                 absl::flat_hash_set<std::string>* seen) {
+  const Function* direct = graph.library()->Find(n.op());
+  if (!IsBridgeOp(n.op()) && direct == nullptr && !IsTpuCompilable(n.op())) {
+    return NotCompilable(n);
+  }
+  for (Dtype t : n.output_types) {
+    if (BaseType(t) == Dtype::kString && !n.Is("TPUCompilationResult") && !n.Is("Const")) {
+      return NotCompilable(n);
+    }
+  }
+  if (depth > kMaxSearchDepth) return OkStatus();
+  std::vector<std::string> called;
+  if (direct != nullptr) called.push_back(n.op());
+  ForEachFunc(n.attrs(), [&](const FuncAttr& f) { called.push_back(f.name); });
+  for (const std::string& name : called) {
+    const Function* f = graph.library()->Find(name);
+    if (f == nullptr || f->body == nullptr || !seen->insert(name).second) continue;
+    for (const Node* inner : f->body->Nodes()) {
+      Status s = CheckNode(*f->body, *inner, depth + 1, seen);
+      if (!s.ok()) return Suffix(s, absl::StrCat(" in function '", name, "'"));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status TpuProgram::Check(const Graph& graph, int num_cores) const {
+  std::set<std::string> clusters;
+  for (const Node* n : graph.Nodes()) {
+    const std::string cluster = n->String("_tpu_replicate");
+    if (cluster.empty()) continue;
+    clusters.insert(cluster);
+    if (clusters.size() > 1) {
+      return InvalidArgument(
+          "Only one cluster is allowed when optimization is turned on for TPUPartitionedCall. ",
+          "Found ", *clusters.begin(), " and ", *clusters.rbegin());
+    }
+    if (n->Is("TPUReplicateMetadata")) {
+      const int64_t replicas = n->Int("num_replicas"), cores = n->Int("num_cores_per_replica", 1);
+      if (cores > 1 && replicas > 1) {
+        return InvalidArgument("num_replicas shouldn't be large than 1, however it is: ", replicas);
+      }
+      if (cores > num_cores) {
+        return InvalidArgument("num_cores_per_replica: ", cores,
+                               " in the graph is larger than the number of available TPU devices: ",
+                               num_cores);
+      }
+    }
+    absl::flat_hash_set<std::string> seen;
+    RETURN_IF_ERROR(CheckNode(graph, *n, 0, &seen));
+  }
+  return OkStatus();
+}
+
+Status TpuProgram::Reserve(const Executable& executable, int64_t build, Step& step) {
+  absl::MutexLock lock(&mutex_);
+  Booking& booking = bookings_[{step.tpu_core, &executable}];
+  if (booking.build == build) return OkStatus();
+  booking.token = nullptr;
+  ASSIGN_OR_RETURN(booking.token, step.tpu_core->Reserve(executable.constant_bytes()));
+  booking.build = build;
+  return OkStatus();
+}
+
+}  // namespace smelt

@@ -1,0 +1,173 @@
+#include "smelt/tensor/buffer.h"
+
+#include <bit>
+#include <cstdlib>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+
+namespace smelt {
+namespace {
+
+std::atomic<int64_t> heap_limit{0};
+std::atomic<int64_t> heap_live{0};
+
+StatusOr<void*> HeapTake(size_t size) {
+  const auto bytes = static_cast<int64_t>(size);
+  const int64_t limit = heap_limit.load(std::memory_order_relaxed);
+  const int64_t live = heap_live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  void* p = nullptr;
+  if (bytes >= 0 && (limit == 0 || live <= limit) && size < (size_t{1} << 46)) {
+    p = std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  if (p == nullptr) {
+    heap_live.fetch_sub(bytes, std::memory_order_relaxed);
+    return ResourceExhausted("OOM when allocating ", size, " bytes; ", live - bytes,
+                             " bytes are in use, the limit is ",
+                             limit == 0 ? "the machine's" : absl::StrCat(limit));
+  }
+  return p;
+}
+
+void HeapGive(void* p, size_t size) {
+  heap_live.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
+  std::free(p);
+}
+
+class HeapBuffer final : public Buffer {
+ public:
+  using Buffer::Buffer;
+  ~HeapBuffer() override { HeapGive(data_, size_); }
+};
+
+class HeapAllocatorImpl final : public Allocator {
+ public:
+  StatusOr<BufferRef> Allocate(size_t size) override {
+    ASSIGN_OR_RETURN(void* p, HeapTake(size == 0 ? 1 : size));
+    return BufferRef(new HeapBuffer(p, size == 0 ? 1 : size));
+  }
+};
+
+class ForeignBufferImpl final : public Buffer {
+ public:
+  ForeignBufferImpl(const void* data, size_t size, bool read_only,
+                    std::shared_ptr<const void> owner)
+      : Buffer(const_cast<void*>(data), size), read_only_(read_only), owner_(std::move(owner)) {}
+  bool read_only() const override { return read_only_; }
+
+ private:
+  bool read_only_;
+  std::shared_ptr<const void> owner_;
+};
+
+// Size classes: 64 bytes, then eight steps an octave.
+constexpr int kPoolClasses = 8 * 44;
+
+int PoolClass(size_t size) {
+  if (size <= kAlignment) return 0;
+  const size_t units = (size - 1) / kAlignment;  // >= 1
+  const int octave = std::bit_width(units) - 1;
+  const size_t step = octave >= 3 ? (units >> (octave - 3)) & 7 : (units << (3 - octave)) & 7;
+  return octave * 8 + static_cast<int>(step) + 1;
+}
+
+size_t PoolClassBytes(int c) {
+  if (c == 0) return kAlignment;
+  const int octave = (c - 1) / 8;
+  const size_t step = (c - 1) % 8;
+  const size_t units = (((8 + step + 1) << octave) + 7) / 8;
+  return units * kAlignment;
+}
+
+class Pool;
+
+class PoolBuffer final : public Buffer {
+ public:
+  PoolBuffer(void* data, size_t size, int cls) : Buffer(data, size), cls_(cls) {}
+  ~PoolBuffer() override { HeapGive(data_, size_); }
+  void Attach(std::shared_ptr<Pool> pool) {
+    ResetRefs();
+    pool_ = std::move(pool);
+  }
+  int cls() const { return cls_; }
+
+ private:
+  void Destroy() override;
+  int cls_;
+  std::shared_ptr<Pool> pool_;
+};
+
+class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
+ public:
+  ~Pool() override {
+    for (auto& list : free_) {
+      for (PoolBuffer* b : list) Delete(b);
+    }
+  }
+  StatusOr<BufferRef> Allocate(size_t size) override {
+    const int c = PoolClass(size);
+    if (c >= kPoolClasses) return ResourceExhausted("OOM when allocating ", size, " bytes");
+    PoolBuffer* b = nullptr;
+    {
+      absl::MutexLock hold(&mutex_);
+      if (!free_[c].empty()) {
+        b = free_[c].back();
+        free_[c].pop_back();
+      }
+    }
+    if (b == nullptr) {
+      const size_t bytes = PoolClassBytes(c);
+      auto p = HeapTake(bytes);
+      if (!p.ok()) {
+        Trim();
+        p = HeapTake(bytes);
+      }
+      if (!p.ok()) return p.status();
+      b = new PoolBuffer(*p, bytes, c);
+    }
+    b->Attach(shared_from_this());
+    return BufferRef(b);
+  }
+  void Return(PoolBuffer* b) {
+    absl::MutexLock hold(&mutex_);
+    free_[b->cls()].push_back(b);
+  }
+
+ private:
+  static void Delete(PoolBuffer* b) { delete b; }
+  void Trim() {
+    absl::MutexLock hold(&mutex_);
+    for (auto& list : free_) {
+      for (PoolBuffer* b : list) Delete(b);
+      list.clear();
+    }
+  }
+
+  absl::Mutex mutex_;
+  std::vector<PoolBuffer*> free_[kPoolClasses] ABSL_GUARDED_BY(mutex_);
+};
+
+void PoolBuffer::Destroy() {
+  // The pool may die with this reference: it frees the buffer then, so nothing is touched after.
+  std::shared_ptr<Pool> pool = std::move(pool_);
+  pool->Return(this);
+}
+
+}  // namespace
+
+Allocator* HeapAllocator() {
+  static HeapAllocatorImpl* a = new HeapAllocatorImpl;
+  return a;
+}
+void SetHeapLimit(int64_t bytes) { heap_limit = bytes; }
+int64_t HeapLimit() { return heap_limit; }
+int64_t HeapLive() { return heap_live; }
+
+BufferRef ForeignBuffer(const void* data, size_t size, bool read_only,
+                        std::shared_ptr<const void> owner) {
+  return BufferRef(new ForeignBufferImpl(data, size, read_only, std::move(owner)));
+}
+
+std::shared_ptr<Allocator> MakePool() { return std::make_shared<Pool>(); }
+
+}  // namespace smelt

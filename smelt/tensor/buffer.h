@@ -1,0 +1,106 @@
+// Reference-counted bytes, and where they come from.
+//
+// A Buffer's count is atomic: buffers may be shared between threads; the bytes themselves are
+// written only by whoever holds the single reference.
+#ifndef SMELT_TENSOR_BUFFER_H_
+#define SMELT_TENSOR_BUFFER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "smelt/base/status.h"
+
+namespace smelt {
+
+// Alignment of every allocation: a cache line, and the widest vector register.
+inline constexpr size_t kAlignment = 64;
+
+class Buffer {
+ public:
+  Buffer(void* data, size_t size) : data_(data), size_(size) {}
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return data_; }
+  size_t size() const { return size_; }
+  // Bytes that nobody may write, e.g. a mapped file.
+  virtual bool read_only() const { return false; }
+
+  void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref() {
+    if (refs_.load(std::memory_order_acquire) == 1 ||
+        refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      Destroy();
+    }
+  }
+  bool unique() const { return refs_.load(std::memory_order_acquire) == 1; }
+
+ protected:
+  virtual ~Buffer() = default;
+  // Called when the last reference goes; deletes, or returns the memory to a pool.
+  virtual void Destroy() { delete this; }
+  void ResetRefs() { refs_.store(1, std::memory_order_relaxed); }
+
+  void* data_;
+  size_t size_;
+
+ private:
+  std::atomic<int32_t> refs_{1};
+};
+
+class BufferRef {
+ public:
+  BufferRef() = default;
+  // Takes over one reference.
+  explicit BufferRef(Buffer* adopted) : b_(adopted) {}
+  BufferRef(const BufferRef& o) : b_(o.b_) {
+    if (b_) b_->Ref();
+  }
+  BufferRef(BufferRef&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
+  BufferRef& operator=(BufferRef o) noexcept {
+    std::swap(b_, o.b_);
+    return *this;
+  }
+  ~BufferRef() {
+    if (b_) b_->Unref();
+  }
+  Buffer* get() const { return b_; }
+  Buffer* operator->() const { return b_; }
+  explicit operator bool() const { return b_ != nullptr; }
+
+ private:
+  Buffer* b_ = nullptr;
+};
+
+// Where tensors of one device or one step take their memory. Thread safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // At least `size` bytes, aligned to kAlignment, contents undefined. RESOURCE_EXHAUSTED when the
+  // machine or a limit refuses.
+  virtual StatusOr<BufferRef> Allocate(size_t size) = 0;
+};
+
+// The process's heap. With a memory limit set, one allocation above it, or one that brings the
+// total of live bytes above it, is refused.
+Allocator* HeapAllocator();
+// 0: no limit. Affects allocations from now on.
+void SetHeapLimit(int64_t bytes);
+int64_t HeapLimit();
+int64_t HeapLive();
+
+// Bytes owned by something else: `owner` is kept until the last reference goes.
+BufferRef ForeignBuffer(const void* data, size_t size, bool read_only,
+                        std::shared_ptr<const void> owner);
+
+// Heap memory that reuses freed buffers of similar size (eighth-octave classes). Meant for the
+// steps of one graph, where sizes repeat. Freed buffers return here from any thread; the pool lives
+// until the last.
+std::shared_ptr<Allocator> MakePool();
+
+}  // namespace smelt
+
+#endif  // SMELT_TENSOR_BUFFER_H_

@@ -1,0 +1,196 @@
+#include "smelt/wire/converter_options.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "smelt/wire/proto/converter.pb.h"
+
+namespace smelt {
+namespace {
+
+// Keeps the first complaint of the parser.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (message_.empty()) {
+      message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+    }
+  }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+bool IsWordChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+
+// Mends what strict text format refuses and people paste all the same. Strings and comments stay as
+// they are, and so does the number of lines.
+std::string MendOptionsText(absl::string_view text) {
+  std::string out;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      out.push_back(c);
+      if (c == '\\' && i + 1 < text.size()) {
+        out.push_back(text[++i]);
+      } else if (c == quote) {
+        quote = 0;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      out.push_back(c);
+    } else if (c == '#') {
+      while (i < text.size() && text[i] != '\n') out.push_back(text[i++]);
+      if (i < text.size()) out.push_back('\n');
+    } else if (c == '\\') {
+      size_t end = i + 1;
+      while (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == '\r')) {
+        ++end;
+      }
+      // A continuation of the shell; anything else is left for the parser to refuse.
+      out.push_back(end == text.size() || text[end] == '\n' ? ' ' : c);
+    } else if (c == '=') {
+      out.push_back(':');
+    } else if (IsWordChar(c) && (i == 0 || !IsWordChar(text[i - 1]))) {
+      size_t end = i;
+      while (end < text.size() && IsWordChar(text[end])) ++end;
+      const absl::string_view word = text.substr(i, end - i);
+      absl::StrAppend(&out, word == "True" ? "true" : word == "False" ? "false" : word);
+      i = end - 1;
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+Status CheckExpanded(absl::string_view text) {
+  const size_t start = text.find("${");
+  if (start == absl::string_view::npos) return OkStatus();
+  const size_t end = text.find('}', start);
+  if (end == absl::string_view::npos) return OkStatus();
+  const absl::string_view variable = text.substr(start, end - start + 1);
+  return InvalidArgument("the converter options hold ", variable,
+                         ", which the shell did not expand: it stands inside single quotes. Write "
+                         "the value, or close the quotes around it: '...'\"",
+                         variable, "\"'...'");
+}
+
+OptionState State(converter::ConverterOptions::State s) {
+  switch (s) {
+    case converter::ConverterOptions::ENABLED:
+      return OptionState::kEnabled;
+    case converter::ConverterOptions::DISABLED:
+      return OptionState::kDisabled;
+    default:
+      return OptionState::kDefault;
+  }
+}
+
+TpuFunctionOption Function(const converter::TpuFunction& f) {
+  TpuFunctionOption out;
+  switch (f.name_case()) {
+    case converter::TpuFunction::kFunctionAlias:
+      out.kind = TpuFunctionOption::Kind::kAlias;
+      out.name = f.function_alias();
+      break;
+    case converter::TpuFunction::kConcreteFunctionName:
+      out.kind = TpuFunctionOption::Kind::kConcreteName;
+      out.name = f.concrete_function_name();
+      break;
+    case converter::TpuFunction::kSignatureName:
+      out.kind = TpuFunctionOption::Kind::kSignature;
+      out.name = f.signature_name();
+      break;
+    case converter::TpuFunction::kJitCompileFunctions:
+      out.kind = TpuFunctionOption::Kind::kJitCompiled;
+      out.jit_compiled = f.jit_compile_functions();
+      break;
+    case converter::TpuFunction::NAME_NOT_SET:
+      break;
+  }
+  return out;
+}
+
+BatchOption Batch(const converter::BatchOptions& b) {
+  BatchOption out;
+  out.num_batch_threads = b.num_batch_threads();
+  out.max_batch_size = b.max_batch_size();
+  out.batch_timeout_micros = b.batch_timeout_micros();
+  out.allowed_batch_sizes.assign(b.allowed_batch_sizes().begin(), b.allowed_batch_sizes().end());
+  out.max_enqueued_batches = b.max_enqueued_batches();
+  out.disable_large_batch_splitting = b.disable_large_batch_splitting();
+  const auto& e = b.experimental();
+  switch (e.batch_component_case()) {
+    case converter::BatchOptions::Experimental::kFunctionAlias:
+      out.component = BatchOption::Component::kAlias;
+      out.component_name = e.function_alias();
+      break;
+    case converter::BatchOptions::Experimental::kConcreteFunctionName:
+      out.component = BatchOption::Component::kConcreteName;
+      out.component_name = e.concrete_function_name();
+      break;
+    case converter::BatchOptions::Experimental::kSignatureName:
+      out.component = BatchOption::Component::kSignature;
+      out.component_name = e.signature_name();
+      break;
+    default:
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
+  RETURN_IF_ERROR(CheckExpanded(text));
+  converter::ConverterOptions proto;
+  google::protobuf::TextFormat::Parser parser;
+  FirstError error;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(32);
+  if (!parser.ParseFromString(MendOptionsText(text), &proto)) {
+    return InvalidArgument("the converter options do not parse: ", error.message());
+  }
+  ConverterOptions out;
+  for (const auto& f : proto.tpu_functions()) out.tpu_functions.push_back(Function(f));
+  for (const auto& b : proto.batch_options()) out.batch_options.push_back(Batch(b));
+  out.disable_default_optimizations = proto.disable_default_optimizations();
+  out.io_shape_optimization = State(proto.io_shape_optimization());
+  out.bfloat16_optimization = State(proto.bfloat16_optimization());
+  if (proto.has_bfloat16_optimization_options()) {
+    const auto& b = proto.bfloat16_optimization_options();
+    out.bfloat16_optimization_options =
+        Bfloat16Option{b.scope() == converter::BFloat16OptimizationOptions::ALL,
+                       b.skip_safety_checks(),
+                       {b.filterlist().begin(), b.filterlist().end()}};
+  }
+  if (proto.has_xla_sharding_options()) {
+    const auto& x = proto.xla_sharding_options();
+    out.xla_sharding_options =
+        XlaShardingOption{x.num_cores_per_replica(),
+                          {x.device_assignment().begin(), x.device_assignment().end()},
+                          x.topology()};
+  }
+  if (proto.has_quantization_options()) {
+    out.quantization_options = proto.quantization_options().SerializeAsString();
+    out.quantization_field = "quantization_options";
+  }
+  if (proto.external_feature_configs().has_quantization_options()) {
+    if (out.quantization_options) {
+      return InvalidArgument(
+          "quantization_options is given twice: by itself and in external_feature_configs");
+    }
+    out.quantization_options =
+        proto.external_feature_configs().quantization_options().SerializeAsString();
+    out.quantization_field = "external_feature_configs.quantization_options";
+  }
+  return out;
+}
+
+}  // namespace smelt

@@ -1,0 +1,558 @@
+// smelt_op_tests FILE...: runs op cases (docs/formats/op_cases.md) on the CPU kernels.
+//
+//   --filter TEXT   only cases whose name contains TEXT
+//   --list-ops      counts cases by op instead of running them
+//
+// Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
+// file could not be read.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "smelt/graph/text.h"
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/run_op.h"
+
+namespace smelt {
+namespace {
+
+struct Failure {
+  bool expected = false;
+  std::string code;
+  std::string words;
+};
+
+struct TestStep {
+  std::vector<std::pair<std::string, std::string>> feeds;    // endpoint, literal
+  std::vector<std::pair<std::string, std::string>> fetches;  // endpoint, literal or ""
+  std::vector<std::string> runs;
+  Failure failure;
+};
+
+struct TestCase {
+  std::string file;
+  int line = 0;
+  std::string name;
+  std::string op;     // "Relu {T=float}", one op
+  std::string graph;  // text, several ops
+  bool is_graph = false;
+  std::vector<std::string> ins;
+  std::vector<std::string> outs;
+  std::vector<TestStep> steps{1};  // the first also holds the failure of one op
+  double rtol = -1;
+  double atol = -1;
+  bool shape_only = false;
+
+  std::string OpName() const {
+    return is_graph ? "(graph) " + name.substr(0, name.find('_'))
+                    : std::string(absl::string_view(op).substr(0, op.find_first_of(" {")));
+  }
+};
+
+// "first rest": cuts the first word (a quoted name counts as one) off.
+std::string TakeWord(absl::string_view* text) {
+  *text = absl::StripAsciiWhitespace(*text);
+  size_t end = 0;
+  bool quoted = false;
+  for (; end < text->size() && (quoted || (*text)[end] != ' '); ++end) {
+    if ((*text)[end] == '\\' && quoted) {
+      ++end;
+    } else if ((*text)[end] == '"') {
+      quoted = !quoted;
+    }
+  }
+  std::string word(text->substr(0, end));
+  *text = absl::StripAsciiWhitespace(text->substr(std::min(end, text->size())));
+  return word;
+}
+
+std::string Unquoted(absl::string_view text) {
+  std::string out;
+  if (absl::ConsumePrefix(&text, "\"") && absl::ConsumeSuffix(&text, "\"") &&
+      absl::CUnescape(text, &out)) {
+    return out;
+  }
+  return std::string(text);
+}
+
+std::string UnquotedEndpoint(const std::string& text) {
+  if (text.empty() || text[0] != '"') return text;
+  const size_t end = text.rfind('"');
+  return Unquoted(text.substr(0, end + 1)) + text.substr(end + 1);
+}
+
+Status ReadCases(const std::string& path, std::vector<TestCase>* cases) {
+  std::ifstream file(path);
+  if (!file) return NotFound(path, ": cannot open");
+  std::string line;
+  bool in_graph = false;
+  for (int number = 1; std::getline(file, line); ++number) {
+    absl::string_view rest = absl::StripAsciiWhitespace(line);
+    if (in_graph) {
+      if (rest == "end") {
+        in_graph = false;
+      } else {
+        absl::StrAppend(&cases->back().graph, line, "\n");
+      }
+      continue;
+    }
+    if (rest.empty() || rest[0] == '#' || rest == "---") continue;
+    const std::string word = TakeWord(&rest);
+    if (word == "case") {
+      TestCase c;
+      c.file = path;
+      c.line = number;
+      c.name = std::string(rest);
+      cases->push_back(std::move(c));
+      continue;
+    }
+    if (cases->empty() || cases->back().file != path) {
+      return InvalidArgument(path, ":", number, ": '", word, "' before the first case");
+    }
+    TestCase& c = cases->back();
+    TestStep& step = c.steps.back();
+    if (word == "op") {
+      c.op = std::string(rest);
+    } else if (word == "graph") {
+      c.is_graph = in_graph = true;
+    } else if (word == "in") {
+      c.ins.emplace_back(rest);
+    } else if (word == "out") {
+      c.outs.emplace_back(rest);
+    } else if (word == "feed" || word == "fetch") {
+      std::string endpoint = UnquotedEndpoint(TakeWord(&rest));
+      (word == "feed" ? step.feeds : step.fetches)
+          .emplace_back(std::move(endpoint), std::string(rest));
+    } else if (word == "run") {
+      step.runs.push_back(Unquoted(rest));
+    } else if (word == "step") {
+      c.steps.emplace_back();
+    } else if (word == "error") {
+      step.failure.expected = true;
+      step.failure.code = TakeWord(&rest);
+      step.failure.words = Unquoted(rest);
+    } else if (word == "tol") {
+      if (std::sscanf(std::string(rest).c_str(), "%lf %lf", &c.rtol, &c.atol) != 2) {
+        return InvalidArgument(path, ":", number, ": tol RTOL ATOL");
+      }
+    } else if (word == "compare") {
+      c.shape_only = rest == "shape";
+    } else {
+      return InvalidArgument(path, ":", number, ": unknown word '", word, "'");
+    }
+  }
+  return OkStatus();
+}
+
+// ---- comparison ----
+
+bool Near(double got, double want, double rtol, double atol) {
+  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want);
+  if (std::isinf(got) || std::isinf(want)) return got == want;
+  return std::abs(got - want) <= atol + rtol * std::abs(want);
+}
+
+template <typename T>
+struct Parts {
+  static constexpr int kCount = 1;
+  static double Get(const T& v, int) {
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
+      return static_cast<float>(v);
+    } else {
+      return static_cast<double>(v);
+    }
+  }
+};
+template <typename T>
+struct Parts<std::complex<T>> {
+  static constexpr int kCount = 2;
+  static double Get(const std::complex<T>& v, int i) { return i ? v.imag() : v.real(); }
+};
+
+// Why not, or empty.
+template <typename T>
+std::string CompareFloats(const Tensor& got, const Tensor& want, double rtol, double atol) {
+  const auto g = got.flat<T>(), w = want.flat<T>();
+  size_t wrong = 0, first = 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    bool near = true;
+    for (int part = 0; part < Parts<T>::kCount; ++part) {
+      near = near && Near(Parts<T>::Get(g[i], part), Parts<T>::Get(w[i], part), rtol, atol);
+    }
+    if (!near && wrong++ == 0) first = i;
+  }
+  if (wrong == 0) return "";
+  const int last = Parts<T>::kCount - 1;
+  return absl::StrCat(wrong, " of ", w.size(), " values differ, first [", first,
+                      "]: ", Parts<T>::Get(g[first], 0), last ? "," : "",
+                      last ? absl::StrCat(Parts<T>::Get(g[first], last)) : "", " instead of ",
+                      Parts<T>::Get(w[first], 0), last ? "," : "",
+                      last ? absl::StrCat(Parts<T>::Get(w[first], last)) : "");
+}
+
+std::string Brief(const Tensor& t) {
+  std::string text = PrintTensor(*TensorValue::Of(t));
+  if (text.size() > 150) text = text.substr(0, 147) + "...";
+  return text;
+}
+
+std::string Compare(const Tensor& got, const Tensor& want, const TestCase& c) {
+  if (!got.valid()) return "not set";
+  if (got.dtype() != want.dtype()) {
+    return absl::StrCat("is ", DtypeName(got.dtype()), ", not ", DtypeName(want.dtype()));
+  }
+  if (!(got.shape() == want.shape())) {
+    return absl::StrCat("has shape ", got.shape().ToString(), ", not ", want.shape().ToString());
+  }
+  if (c.shape_only) return "";
+  auto tolerance = [&c](double rtol, double atol) {
+    return c.rtol >= 0 ? std::pair(c.rtol, c.atol) : std::pair(rtol, atol);
+  };
+  const auto [frtol, fatol] = tolerance(1e-5, 1e-6);
+  const auto [drtol, datol] = tolerance(1e-9, 1e-12);
+  const auto [hrtol, hatol] = tolerance(1e-3, 1e-3);
+  const auto [brtol, batol] = tolerance(1e-2, 1e-2);
+  switch (want.dtype()) {
+    case Dtype::kFloat:
+      return CompareFloats<float>(got, want, frtol, fatol);
+    case Dtype::kDouble:
+      return CompareFloats<double>(got, want, drtol, datol);
+    case Dtype::kHalf:
+      return CompareFloats<Half>(got, want, hrtol, hatol);
+    case Dtype::kBfloat16:
+      return CompareFloats<Bfloat16>(got, want, brtol, batol);
+    case Dtype::kComplex64:
+      return CompareFloats<std::complex<float>>(got, want, frtol, fatol);
+    case Dtype::kComplex128:
+      return CompareFloats<std::complex<double>>(got, want, drtol, datol);
+    default:
+      if (got.Identical(want)) return "";
+      return absl::StrCat(Brief(got), " instead of ", Brief(want));
+  }
+}
+
+// An outcome against the expectation of failure: why not, or empty. `done` when there is nothing
+// more to compare.
+std::string CompareStatus(const Status& status, const Failure& failure, bool* done) {
+  *done = true;
+  if (!failure.expected) {
+    *done = !status.ok();
+    return status.ok() ? "" : absl::StrCat(CodeName(status.code()), ": ", status.message());
+  }
+  if (status.ok()) return absl::StrCat("no error instead of ", failure.code);
+  if (CodeName(status.code()) != failure.code) {
+    return absl::StrCat(CodeName(status.code()), " instead of ", failure.code, ": ",
+                        status.message());
+  }
+  if (!absl::StrContains(status.message(), failure.words)) {
+    return absl::StrCat("message \"", status.message(), "\" lacks \"", failure.words, "\"");
+  }
+  return "";
+}
+
+// ---- running several ops ----
+
+// Runs graphs and functions node by node, in order. Kernels keep their state for the case's life.
+class GraphRunner final : public FunctionRunner {
+ public:
+  explicit GraphRunner(const FunctionLibrary& library) : library_(library) {}
+
+  using Values = absl::flat_hash_map<std::pair<const Node*, int>, Tensor>;
+
+  // Computes `wanted` (and runs `also`) from `values`, which holds what is fed.
+  Status Run(const Graph& graph, Values values, const std::vector<Endpoint>& wanted,
+             const std::vector<Node*>& also, std::vector<Tensor>* results, Step& step) {
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+    std::set<const Node*> needed;
+    for (Endpoint e : wanted) {
+      if (!values.contains({e.node, e.port})) needed.insert(e.node);
+    }
+    needed.insert(also.begin(), also.end());
+    // How often each value is still to be read: its last reader may change it.
+    absl::flat_hash_map<std::pair<const Node*, int>, int> readers;
+    for (Endpoint e : wanted) ++readers[{e.node, e.port}];
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      if (!needed.contains(*it)) continue;
+      for (Endpoint e : (*it)->inputs) {
+        ++readers[{e.node, e.port}];
+        if (!values.contains({e.node, e.port})) needed.insert(e.node);
+      }
+      needed.insert((*it)->control_inputs.begin(), (*it)->control_inputs.end());
+    }
+    auto take = [&](Endpoint e) -> StatusOr<Tensor> {
+      auto it = values.find({e.node, e.port});
+      if (it == values.end()) return Internal("no value of ", EndpointName(e));
+      if (--readers[{e.node, e.port}] == 0) return std::move(it->second);
+      return it->second;
+    };
+    for (Node* node : order) {
+      if (!needed.contains(node)) continue;
+      std::vector<Tensor> inputs;
+      for (Endpoint e : node->inputs) {
+        ASSIGN_OR_RETURN(Tensor t, take(e));
+        inputs.push_back(std::move(t));
+      }
+      std::vector<Tensor> outputs(node->output_types.size());
+      RETURN_IF_ERROR(RunNode(*node, inputs, outputs, step));
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        values.try_emplace({node, static_cast<int>(i)}, std::move(outputs[i]));
+      }
+    }
+    for (Endpoint e : wanted) {
+      ASSIGN_OR_RETURN(Tensor t, take(e));
+      results->push_back(std::move(t));
+    }
+    return OkStatus();
+  }
+
+  Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+              Step& step) override {
+    const Function* function = library_.Find(f.name);
+    if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
+    if (step.call_depth > 50) return ResourceExhausted("calls nest too deep");
+    Values values;
+    size_t next = 0;
+    for (const Node* arg : function->args) {
+      for (int port = 0; port < arg->num_outputs(); ++port, ++next) {
+        if (next >= args.size()) return InvalidArgument(f.name, " is given too few arguments");
+        values[{arg, port}] = std::move(args[next]);
+      }
+    }
+    if (next != args.size()) return InvalidArgument(f.name, " is given too many arguments");
+    std::vector<Node*> also;
+    for (Node* node : function->body->Nodes()) {
+      if (node->def() != nullptr && node->def()->stateful) also.push_back(node);
+    }
+    for (const auto& [name, node] : function->control_results) also.push_back(node);
+    std::erase_if(also, [](const Node* n) { return n->Is("_Arg"); });
+    results->clear();
+    ++step.call_depth;
+    const Status status =
+        Run(*function->body, std::move(values), function->FlatResults(), also, results, step);
+    --step.call_depth;
+    return status;
+  }
+
+  Status CallOnTpu(const FuncAttr& f, int64_t, std::vector<Tensor> args,
+                   std::vector<Tensor>* results, Step& step) override {
+    return Call(f, std::move(args), results, step);
+  }
+
+ private:
+  struct Prepared {
+    const Kernel* kernel = nullptr;
+    std::unique_ptr<KernelState> state;
+  };
+
+  Status RunNode(const Node& node, std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                 Step& step) {
+    // A node whose op is a function calls it.
+    if (library_.Find(node.op()) != nullptr) {
+      FuncAttr f;
+      f.name = node.op();
+      return Call(f, std::move(inputs), &outputs, step);
+    }
+    Prepared& p = prepared_[&node];
+    if (p.kernel == nullptr) {
+      ASSIGN_OR_RETURN(p.kernel, FindKernel(node, DeviceKind::kCpu));
+      if (p.kernel->prepare != nullptr) {
+        ASSIGN_OR_RETURN(p.state, p.kernel->prepare(node));
+      }
+    }
+    absl::InlinedVector<Tensor*, 8> pointers;
+    // Readers that are yet to come hold the buffer too, which keeps kernels from writing it.
+    absl::InlinedVector<bool, 8> last_use(inputs.size(), true);
+    for (Tensor& t : inputs) pointers.push_back(&t);
+    OpContext ctx(
+        node, p.state.get(), step, std::span<Tensor* const>(pointers.data(), pointers.size()),
+        std::span<const bool>(last_use.data(), last_use.size()), std::span<Tensor>(outputs));
+    return p.kernel->run(ctx);
+  }
+
+  const FunctionLibrary& library_;
+  // A map whose entries stay in place: functions run within functions.
+  std::map<const Node*, Prepared> prepared_;
+};
+
+std::string RunGraphCase(const TestCase& c) {
+  auto graph = ParseGraph(c.graph);
+  bool done = false;
+  if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
+  GraphRunner runner(*(*graph)->library());
+  ResourceManager resources;
+  for (size_t i = 0; i < c.steps.size(); ++i) {
+    const TestStep& s = c.steps[i];
+    const std::string where = c.steps.size() > 1 ? absl::StrCat("step ", i + 1, ": ") : "";
+    ResourceManager step_resources;
+    Cancellation cancellation;
+    Step step;
+    step.id = static_cast<int64_t>(i) + 1;
+    step.resources = &resources;
+    step.step_resources = &step_resources;
+    step.functions = &runner;
+    step.cancellation = &cancellation;
+    GraphRunner::Values values;
+    std::vector<Endpoint> wanted;
+    std::vector<Node*> also;
+    for (const auto& [name, literal] : s.feeds) {
+      auto endpoint = (*graph)->FindEndpoint(name);
+      if (!endpoint.ok()) return absl::StrCat(where, endpoint.status().message());
+      auto tensor = ParseTensorText(literal);
+      if (!tensor.ok()) return absl::StrCat(where, tensor.status().message());
+      values[{endpoint->node, endpoint->port}] = *std::move(tensor);
+    }
+    for (const auto& [name, literal] : s.fetches) {
+      auto endpoint = (*graph)->FindEndpoint(name);
+      if (!endpoint.ok()) return absl::StrCat(where, endpoint.status().message());
+      wanted.push_back(*endpoint);
+    }
+    for (const std::string& name : s.runs) {
+      Node* node = (*graph)->Find(name);
+      if (node == nullptr) return absl::StrCat(where, "no node ", name);
+      also.push_back(node);
+    }
+    std::vector<Tensor> results;
+    const Status status = runner.Run(**graph, std::move(values), wanted, also, &results, step);
+    std::string why = CompareStatus(status, s.failure, &done);
+    if (!why.empty()) return absl::StrCat(where, why);
+    if (done) continue;
+    for (size_t k = 0; k < results.size(); ++k) {
+      auto want = ParseTensorText(s.fetches[k].second);
+      if (!want.ok()) return absl::StrCat(where, want.status().message());
+      why = Compare(results[k], *want, c);
+      if (!why.empty()) return absl::StrCat(where, s.fetches[k].first, " ", why);
+    }
+  }
+  return "";
+}
+
+// ---- running one op ----
+
+std::string RunOpCase(const TestCase& c) {
+  std::vector<Tensor> inputs;
+  std::string text, args;
+  for (size_t i = 0; i < c.ins.size(); ++i) {
+    auto tensor = ParseTensorText(c.ins[i]);
+    if (!tensor.ok()) return absl::StrCat("input ", i, ": ", tensor.status().message());
+    absl::StrAppend(&text, "in", i, " = Placeholder {dtype=", DtypeName(tensor->dtype()),
+                    ", shape=shape(?)}\n");
+    absl::StrAppend(&args, i ? ", " : "", "in", i);
+    inputs.push_back(*std::move(tensor));
+  }
+  const size_t name_end = c.op.find_first_of(" {");
+  const std::string op = c.op.substr(0, name_end);
+  absl::StrAppend(&text, "tested = ", op, args.empty() ? "" : absl::StrCat("(", args, ")"),
+                  name_end == std::string::npos ? "" : c.op.substr(name_end), "\n");
+  bool done = false;
+  auto graph = ParseGraph(text);
+  if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
+  const Node* node = (*graph)->Find("tested");
+  const bool stateful = node->def() != nullptr && node->def()->stateful;
+
+  for (int shared = 0; shared < (stateful ? 1 : 2); ++shared) {
+    const absl::string_view mode = shared ? "with shared inputs: " : "";
+    std::vector<Tensor> given;
+    for (const Tensor& t : inputs) {
+      auto clone = t.Clone();
+      if (!clone.ok()) return std::string(clone.status().message());
+      given.push_back(*std::move(clone));
+    }
+    std::vector<Tensor> kept;
+    if (shared) kept = given;
+    ResourceManager resources, step_resources;
+    Cancellation cancellation;
+    GraphRunner runner(*(*graph)->library());
+    Step step;
+    step.id = 1;
+    step.resources = &resources;
+    step.step_resources = &step_resources;
+    step.functions = &runner;
+    step.cancellation = &cancellation;
+    auto outputs = RunOp(*node, std::move(given), step);
+    std::string why = CompareStatus(outputs.status(), c.steps[0].failure, &done);
+    if (!why.empty()) return absl::StrCat(mode, why);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (!kept[i].Identical(inputs[i])) return absl::StrCat("changes its shared input ", i);
+    }
+    if (done) continue;
+    if (outputs->size() != c.outs.size()) {
+      return absl::StrCat(mode, outputs->size(), " outputs instead of ", c.outs.size());
+    }
+    for (size_t i = 0; i < c.outs.size(); ++i) {
+      auto want = ParseTensorText(c.outs[i]);
+      if (!want.ok()) return absl::StrCat("output ", i, ": ", want.status().message());
+      why = Compare((*outputs)[i], *want, c);
+      if (!why.empty()) return absl::StrCat(mode, "output ", i, " ", why);
+    }
+  }
+  return "";
+}
+
+int Main(int argc, char** argv) {
+  std::vector<TestCase> cases;
+  std::string filter;
+  bool list_ops = false;
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view arg = argv[i];
+    if (arg == "--filter" && i + 1 < argc) {
+      filter = argv[++i];
+    } else if (absl::StartsWith(arg, "--filter=")) {
+      filter = std::string(arg.substr(9));
+    } else if (arg == "--list-ops") {
+      list_ops = true;
+    } else if (const Status s = ReadCases(argv[i], &cases); !s.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+      return 2;
+    }
+  }
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: smelt_op_tests [--filter TEXT] [--list-ops] FILE...\n");
+    return 2;
+  }
+  std::erase_if(cases, [&](const TestCase& c) { return !absl::StrContains(c.name, filter); });
+  if (list_ops) {
+    std::map<std::string, int> counts;
+    for (const TestCase& c : cases) ++counts[c.OpName()];
+    for (const auto& [op, n] : counts) std::printf("%5d %s\n", n, op.c_str());
+    return 0;
+  }
+  int passed = 0, failed = 0;
+  std::map<std::string, int> unknown;
+  for (const TestCase& c : cases) {
+    const std::string why = c.is_graph ? RunGraphCase(c) : RunOpCase(c);
+    if (why.empty()) {
+      ++passed;
+      continue;
+    }
+    ++failed;
+    if (const size_t at = why.find("No OpKernel was registered to support Op '");
+        at != std::string::npos && absl::StrContains(why, "<no registered kernels>")) {
+      const size_t begin = why.find('\'', at) + 1;
+      ++unknown[why.substr(begin, why.find('\'', begin) - begin)];
+      continue;
+    }
+    std::printf("FAILED %s (%s:%d) %s\n", c.name.c_str(), c.file.c_str(), c.line, why.c_str());
+  }
+  for (const auto& [op, n] : unknown) {
+    std::printf("no kernel for %s (%d case%s)\n", op.c_str(), n, n > 1 ? "s" : "");
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace smelt
+
+int main(int argc, char** argv) { return smelt::Main(argc, argv); }
