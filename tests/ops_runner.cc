@@ -8,153 +8,22 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "smelt/graph/text.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/run_op.h"
+#include "tests/op_case.h"
 
 namespace smelt {
 namespace {
-
-struct Failure {
-  bool expected = false;
-  std::string code;
-  std::string words;
-};
-
-struct TestStep {
-  std::vector<std::pair<std::string, std::string>> feeds;    // endpoint, literal
-  std::vector<std::pair<std::string, std::string>> fetches;  // endpoint, literal or ""
-  std::vector<std::string> runs;
-  Failure failure;
-};
-
-struct TestCase {
-  std::string file;
-  int line = 0;
-  std::string name;
-  std::string op;     // "Relu {T=float}", one op
-  std::string graph;  // text, several ops
-  bool is_graph = false;
-  std::vector<std::string> ins;
-  std::vector<std::string> outs;
-  std::vector<TestStep> steps{1};  // the first also holds the failure of one op
-  double rtol = -1;
-  double atol = -1;
-  bool shape_only = false;
-
-  std::string OpName() const {
-    return is_graph ? "(graph) " + name.substr(0, name.find('_'))
-                    : std::string(absl::string_view(op).substr(0, op.find_first_of(" {")));
-  }
-};
-
-// "first rest": cuts the first word (a quoted name counts as one) off.
-std::string TakeWord(absl::string_view* text) {
-  *text = absl::StripAsciiWhitespace(*text);
-  size_t end = 0;
-  bool quoted = false;
-  for (; end < text->size() && (quoted || (*text)[end] != ' '); ++end) {
-    if ((*text)[end] == '\\' && quoted) {
-      ++end;
-    } else if ((*text)[end] == '"') {
-      quoted = !quoted;
-    }
-  }
-  std::string word(text->substr(0, end));
-  *text = absl::StripAsciiWhitespace(text->substr(std::min(end, text->size())));
-  return word;
-}
-
-std::string Unquoted(absl::string_view text) {
-  std::string out;
-  if (absl::ConsumePrefix(&text, "\"") && absl::ConsumeSuffix(&text, "\"") &&
-      absl::CUnescape(text, &out)) {
-    return out;
-  }
-  return std::string(text);
-}
-
-std::string UnquotedEndpoint(const std::string& text) {
-  if (text.empty() || text[0] != '"') return text;
-  const size_t end = text.rfind('"');
-  return Unquoted(text.substr(0, end + 1)) + text.substr(end + 1);
-}
-
-Status ReadCases(const std::string& path, std::vector<TestCase>* cases) {
-  std::ifstream file(path);
-  if (!file) return NotFound(path, ": cannot open");
-  std::string line;
-  bool in_graph = false;
-  for (int number = 1; std::getline(file, line); ++number) {
-    absl::string_view rest = absl::StripAsciiWhitespace(line);
-    if (in_graph) {
-      if (rest == "end") {
-        in_graph = false;
-      } else {
-        absl::StrAppend(&cases->back().graph, line, "\n");
-      }
-      continue;
-    }
-    if (rest.empty() || rest[0] == '#' || rest == "---") continue;
-    const std::string word = TakeWord(&rest);
-    if (word == "case") {
-      TestCase c;
-      c.file = path;
-      c.line = number;
-      c.name = std::string(rest);
-      cases->push_back(std::move(c));
-      continue;
-    }
-    if (cases->empty() || cases->back().file != path) {
-      return InvalidArgument(path, ":", number, ": '", word, "' before the first case");
-    }
-    TestCase& c = cases->back();
-    TestStep& step = c.steps.back();
-    if (word == "op") {
-      c.op = std::string(rest);
-    } else if (word == "graph") {
-      c.is_graph = in_graph = true;
-    } else if (word == "in") {
-      c.ins.emplace_back(rest);
-    } else if (word == "out") {
-      c.outs.emplace_back(rest);
-    } else if (word == "feed" || word == "fetch") {
-      std::string endpoint = UnquotedEndpoint(TakeWord(&rest));
-      (word == "feed" ? step.feeds : step.fetches)
-          .emplace_back(std::move(endpoint), std::string(rest));
-    } else if (word == "run") {
-      step.runs.push_back(Unquoted(rest));
-    } else if (word == "step") {
-      c.steps.emplace_back();
-    } else if (word == "error") {
-      step.failure.expected = true;
-      step.failure.code = TakeWord(&rest);
-      step.failure.words = Unquoted(rest);
-    } else if (word == "tol") {
-      if (std::sscanf(std::string(rest).c_str(), "%lf %lf", &c.rtol, &c.atol) != 2) {
-        return InvalidArgument(path, ":", number, ": tol RTOL ATOL");
-      }
-    } else if (word == "compare") {
-      c.shape_only = rest == "shape";
-    } else {
-      return InvalidArgument(path, ":", number, ": unknown word '", word, "'");
-    }
-  }
-  return OkStatus();
-}
 
 // ---- comparison ----
 

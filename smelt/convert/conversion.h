@@ -61,7 +61,7 @@ struct ConvertFlags {
 StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* report);
 
 // The conversion report, in the inference converter's form.
-std::string ConversionReport(const Conversion& c);
+std::string ConversionReport(Conversion& c);
 
 }  // namespace smelt
 

@@ -61,10 +61,11 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
   }
   std::vector<const Node*> target_nodes;
   for (const std::string& name : targets) {
-    auto e = graph.FindEndpoint(name);
-    if (!e.ok()) return NotFound("PruneForTargets: Some target nodes not found: ", name);
-    target_nodes.push_back(e->node);
-    visit(e->node);
+    // "node", or one of its outputs.
+    const Node* n = graph.Find(name.substr(0, name.rfind(':')));
+    if (n == nullptr) return NotFound("PruneForTargets: Some target nodes not found: ", name);
+    target_nodes.push_back(n);
+    visit(n);
   }
   while (!stack.empty()) {
     const Node* n = stack.back();

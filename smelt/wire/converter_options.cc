@@ -92,7 +92,7 @@ OptionState State(converter::ConverterOptions::State s) {
   }
 }
 
-TpuFunctionOption Function(const converter::TpuFunction& f) {
+TpuFunctionOption FromProto(const converter::TpuFunction& f) {
   TpuFunctionOption out;
   switch (f.name_case()) {
     case converter::TpuFunction::kFunctionAlias:
@@ -117,7 +117,7 @@ TpuFunctionOption Function(const converter::TpuFunction& f) {
   return out;
 }
 
-BatchOption Batch(const converter::BatchOptions& b) {
+BatchOption FromProto(const converter::BatchOptions& b) {
   BatchOption out;
   out.num_batch_threads = b.num_batch_threads();
   out.max_batch_size = b.max_batch_size();
@@ -158,8 +158,8 @@ StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
     return InvalidArgument("the converter options do not parse: ", error.message());
   }
   ConverterOptions out;
-  for (const auto& f : proto.tpu_functions()) out.tpu_functions.push_back(Function(f));
-  for (const auto& b : proto.batch_options()) out.batch_options.push_back(Batch(b));
+  for (const auto& f : proto.tpu_functions()) out.tpu_functions.push_back(FromProto(f));
+  for (const auto& b : proto.batch_options()) out.batch_options.push_back(FromProto(b));
   out.disable_default_optimizations = proto.disable_default_optimizations();
   out.io_shape_optimization = State(proto.io_shape_optimization());
   out.bfloat16_optimization = State(proto.bfloat16_optimization());

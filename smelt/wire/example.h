@@ -68,31 +68,6 @@ StatusOr<ParsedExamples> ParseExamples(const ExampleFeatures& features,
 StatusOr<ParsedExamples> ParseOneExample(const ExampleFeatures& features,
                                          absl::string_view serialized, Allocator* allocator);
 
-// ---- What ParseSequenceExamples shares ----
-
-// A sequence example: context features as above, and feature lists: lists of Features by key.
-//   SequenceExample { 1: Features context  2: FeatureLists { 1: repeated map entry } }
-//   map entry       { 1: key  2: FeatureList { 1: repeated Feature } }
-struct SequenceFeatures {
-  ExampleFeatures context;
-  ExampleFeatures lists;
-  // By dense list: a missing one is empty, not an error.
-  std::vector<bool> missing_is_empty;
-};
-
-struct ParsedSequences {
-  ParsedExamples context;
-  ParsedExamples lists;
-  std::vector<Tensor> dense_lengths;               // by dense list, [batch] (or scalar): rows
-  std::vector<Tensor> ragged_inner, ragged_outer;  // by ragged list; lists.ragged_splits is unused
-};
-
-// `batched` false: `serialized` holds one example, outputs have no batch dimension.
-StatusOr<ParsedSequences> ParseSequenceExamples(const SequenceFeatures& features, bool batched,
-                                                std::span<const std::string> serialized,
-                                                std::span<const std::string> names,
-                                                Allocator* allocator);
-
 }  // namespace smelt
 
 #endif  // SMELT_WIRE_EXAMPLE_H_

@@ -1,4 +1,4 @@
-// The wire format of Examples, piece by piece: shared by example.cc and sequence_example.cc.
+// The wire format of Examples, piece by piece.
 #ifndef SMELT_WIRE_EXAMPLE_READER_H_
 #define SMELT_WIRE_EXAMPLE_READER_H_
 
@@ -189,7 +189,7 @@ inline bool ReadExampleEntry(absl::string_view bytes, absl::string_view* key,
   return entry.done();
 }
 
-// The map entries of Features (or FeatureLists).
+// The map entries of Features.
 inline bool ReadFeatureEntries(absl::string_view bytes, std::vector<ExampleEntry>* entries) {
   absl::string_view entry;
   for (WireCursor c(bytes); !c.done();) {

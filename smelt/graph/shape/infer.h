@@ -1,12 +1,18 @@
 // Shape inference: what is known of every tensor's shape before anything runs.
 //
-// A rule is a row of a family's table (one file per family, as kernels are); an op without a rule gives
-// unknown shapes. The walk goes through the graph once in topological order, follows small constants
-// (so that Reshape, Fill, StridedSlice of Shape, ... are seen through), and enters function calls.
+// A rule is a row of a family's table (one file per family, as kernels are); an op without a rule
+// gives unknown shapes. The walk goes through the graph once in topological order, follows small
+// integer values (so that Reshape, Fill, StridedSlice of Shape, ... are seen through) and what
+// resource handles and lists hold, and enters function calls, branches and loops.
+//
+// Unknown is always a legal answer. All functions are thread safe as long as nobody changes the
+// graph.
 #ifndef SMELT_GRAPH_SHAPE_INFER_H_
 #define SMELT_GRAPH_SHAPE_INFER_H_
 
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,6 +25,8 @@ class ShapeTable {
  public:
   const PartialShape& of(Endpoint e) const;  // unknown where nothing is known
   void Set(const Node* node, int port, PartialShape shape);
+  // Keeps of each shape what `other` says too. Both are of the same graph.
+  void KeepCommon(const ShapeTable& other);
 
  private:
   absl::flat_hash_map<std::pair<int, int>, PartialShape> shapes_;
@@ -36,22 +44,39 @@ class ShapeContext {
   // An integer input (a shape, sizes, axes) of which some elements may be known: -1 where not, and
   // unknown rank when not even the length is.
   virtual PartialShape constant_as_shape(int i) const = 0;
+  // The shape of what a resource or variant input holds: a variable's value, a list's elements.
+  virtual const PartialShape& held(int i) const = 0;
   virtual void set_output(int i, PartialShape shape) = 0;
+  virtual void set_held(int i, PartialShape shape) = 0;
 };
 
 struct ShapeRule {
   absl::string_view op;
   // INVALID_ARGUMENT when the inputs cannot be right whatever the unknown sizes turn out to be; the
-  // text is TensorFlow's.
+  // text is TensorFlow's. Inputs are as many as the op's definition says, outputs that are not set
+  // are unknown.
   Status (*infer)(ShapeContext& ctx);
 };
 
 std::span<const std::span<const ShapeRule>> AllShapeFamilies();
+// nullptr when the op has no rule.
 const ShapeRule* FindShapeRule(absl::string_view op);
 
 // Shapes of every output of the graph. `arg_shapes` are those of _Arg nodes by index (missing:
-// unknown, or the node's own _output_shapes attribute). Errors name the node.
+// unknown, or the node's own _output_shapes attribute). Errors name the node. What branches and
+// loop bodies get wrong is no error: they may never run.
 StatusOr<ShapeTable> InferShapes(const Graph& graph, std::span<const PartialShape> arg_shapes = {});
+
+// Shapes of a graph and of all functions of its library.
+struct ModelShapes {
+  ShapeTable graph;
+  // By name: what is true of every call that the graph reaches. A function that it does not reach
+  // counts as called with the shapes of its _input_shapes attribute.
+  absl::flat_hash_map<std::string, ShapeTable> functions;
+};
+
+// Never fails: the outputs of a node whose inputs contradict each other are unknown.
+ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> arg_shapes = {});
 
 }  // namespace smelt
 

@@ -69,6 +69,6 @@ constexpr Kernel kTpuTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kTpuKernels = kTpuTable;
+extern constinit const std::span<const Kernel> kTpuKernels = kTpuTable;
 
 }  // namespace smelt

@@ -113,6 +113,6 @@ constexpr Kernel kActivationTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kActivationKernels = kActivationTable;
+extern constinit const std::span<const Kernel> kActivationKernels = kActivationTable;
 
 }  // namespace smelt

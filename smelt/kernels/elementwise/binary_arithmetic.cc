@@ -396,6 +396,6 @@ constexpr Kernel kArithmeticTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kArithmeticKernels = kArithmeticTable;
+extern constinit const std::span<const Kernel> kArithmeticKernels = kArithmeticTable;
 
 }  // namespace smelt

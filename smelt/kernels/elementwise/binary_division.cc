@@ -151,8 +151,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDivision(const Node& node) {
   } else {
     loops = IsInteger(t) ? DivInts<ModTruncate>(t) : DivFloats<ModTruncate>(t);
   }
-  const OperandCheck check =
-      node.Is("TruncateDiv") ? OperandCheck::kDivisorInternal : OperandCheck::kDivisor;
+  const OperandCheck check = node.Is("TruncateDiv") || node.Is("TruncateMod")
+                                 ? OperandCheck::kDivisorInternal
+                                 : OperandCheck::kDivisor;
   return MakeBinaryState(node, t, t, loops, check, 1 << 14);
 }
 
@@ -286,6 +287,6 @@ constexpr Kernel kDivisionTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kDivisionKernels = kDivisionTable;
+extern constinit const std::span<const Kernel> kDivisionKernels = kDivisionTable;
 
 }  // namespace smelt

@@ -84,6 +84,42 @@ void CopyRow(const char* from, int64_t step, char* to, int64_t n, int size) {
   }
 }
 
+// Each of `rows` values n times.
+template <typename W>
+void SpreadColumn(const char* from, char* to, int64_t rows, int64_t n) {
+  const W* x = reinterpret_cast<const W*>(from);
+  W* y = reinterpret_cast<W*>(to);
+  for (int64_t i = 0; i < rows; ++i) {
+    const W v = x[i];
+    for (int64_t j = 0; j < n; ++j) *y++ = v;
+  }
+}
+
+// Fills `to` with an operand's part of rows [begin, begin + rows), each of n elements.
+void SpreadRows(const Broadcast& bc, int operand, const char* from, int64_t begin, int64_t rows,
+                int size, char* to) {
+  const int64_t n = bc.sizes.back();
+  const Dims& strides = bc.strides[operand];
+  if (strides.size() == 2 && strides[0] == 1 && strides[1] == 0) {
+    const char* at = from + begin * size;
+    switch (size) {
+      case 1:
+        return SpreadColumn<uint8_t>(at, to, rows, n);
+      case 2:
+        return SpreadColumn<uint16_t>(at, to, rows, n);
+      case 4:
+        return SpreadColumn<uint32_t>(at, to, rows, n);
+      case 8:
+        return SpreadColumn<uint64_t>(at, to, rows, n);
+      default:
+        return SpreadColumn<Wide16>(at, to, rows, n);
+    }
+  }
+  ForEachRow(bc, begin, begin + rows, [&](const int64_t* offsets, int64_t out, int64_t) {
+    CopyRow(from + offsets[operand] * size, strides.back(), to + (out - begin * n) * size, n, size);
+  });
+}
+
 // Rows [begin, end), each of n < kShortRow elements: operands are spread into blocks first, so that
 // one call serves many rows.
 void ShortRows(const BinaryState& s, const Broadcast& bc, const char* a, const char* b, char* out,
@@ -103,18 +139,8 @@ void ShortRows(const BinaryState& s, const Broadcast& bc, const char* a, const c
     const int64_t rows = std::min(per_block, end - i);
     const bool fill_a = !a_whole && !(a_tile && i != begin);
     const bool fill_b = !b_whole && !(b_tile && i != begin);
-    if (fill_a || fill_b) {
-      int64_t r = 0;
-      ForEachRow(bc, i, i + rows, [&](const int64_t* offsets, int64_t, int64_t) {
-        if (fill_a) {
-          CopyRow(a + offsets[0] * size, bc.strides[0].back(), x + r * n * size, n, size);
-        }
-        if (fill_b) {
-          CopyRow(b + offsets[1] * size, bc.strides[1].back(), y + r * n * size, n, size);
-        }
-        ++r;
-      });
-    }
+    if (fill_a) SpreadRows(bc, 0, a, i, rows, size, x);
+    if (fill_b) SpreadRows(bc, 1, b, i, rows, size, y);
     BinaryRow(s, a_whole ? a + i * n * size : x, true, b_whole ? b + i * n * size : y, true,
               out + i * n * s.out_size, rows * n);
   }
@@ -156,10 +182,10 @@ Status CheckOperand(const BinaryState& s, const Tensor& t) {
         break;
     }
     if (!zero) return OkStatus();
-    return s.check == OperandCheck::kDivisor
-               ? InvalidArgument("Integer division by zero")
-               : Internal("Unexpected error in binary operator "
-                          "(only integer div and mod should have errors)");
+    return s.check == OperandCheck::kDivisor ? InvalidArgument("Integer division by zero")
+                                             : Internal(
+                                                   "Unexpected error in binary operator "
+                                                   "(only integer div and mod should have errors)");
   }
   bool negative = false;
   switch (s.type) {
@@ -276,9 +302,7 @@ void ForEachRow(const Broadcast& bc, int64_t begin, int64_t end,
 }
 
 Widen WidenOf(Dtype t) {
-  return t == Dtype::kHalf       ? Widen::kHalf
-         : t == Dtype::kBfloat16 ? Widen::kBfloat16
-                                 : Widen::kNone;
+  return t == Dtype::kHalf ? Widen::kHalf : t == Dtype::kBfloat16 ? Widen::kBfloat16 : Widen::kNone;
 }
 Dtype ComputeType(Dtype t) { return WidenOf(t) == Widen::kNone ? t : Dtype::kFloat; }
 
@@ -352,8 +376,9 @@ Status RunBinary(OpContext& ctx) {
       return OkStatus();
     }
     ParallelFor(n, s.grain, [&](int64_t begin, int64_t end) {
-      BinaryRow(s, a_steps ? a + begin * s.in_size : a, a_steps, b_steps ? b + begin * s.in_size : b,
-                b_steps, out + begin * s.out_size, end - begin);
+      BinaryRow(s, a_steps ? a + begin * s.in_size : a, a_steps,
+                b_steps ? b + begin * s.in_size : b, b_steps, out + begin * s.out_size,
+                end - begin);
     });
     return OkStatus();
   }

@@ -43,16 +43,10 @@ struct Casting {
     }
   }
 };
-// Of a complex number the real part is taken; to bool, both count.
+// Of a complex number the real part is taken, to bool too.
 template <typename To, typename R>
 struct Casting<To, std::complex<R>> {
-  static To Of(std::complex<R> x) {
-    if constexpr (std::is_same_v<To, bool>) {
-      return x != std::complex<R>(0);
-    } else {
-      return Casting<To, R>::Of(x.real());
-    }
-  }
+  static To Of(std::complex<R> x) { return Casting<To, R>::Of(x.real()); }
 };
 template <typename T, typename From>
 struct Casting<std::complex<T>, From> {
@@ -330,7 +324,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareCast(const Node& node) {
   s->in_size = static_cast<uint8_t>(DtypeSize(s->from));
   s->out_size = static_cast<uint8_t>(DtypeSize(s->to));
   const int from_bits = MantissaBits(s->from), to_bits = MantissaBits(s->to);
-  if (node.Bool("Truncate", false) && from_bits > to_bits && to_bits > 0 && from_bits >= 23) {
+  // TensorFlow rounds double to bfloat16 all the same.
+  const bool rounds = s->from == Dtype::kDouble && s->to == Dtype::kBfloat16;
+  if (node.Bool("Truncate", false) && from_bits > to_bits && to_bits > 0 && from_bits >= 23 &&
+      !rounds) {
     s->clear_bits = from_bits - to_bits;
   }
   return s;
@@ -343,8 +340,7 @@ void ClearBits(int bits, size_t size, const void* x, void* y, int64_t n) {
     double* b = static_cast<double*>(y);
     const uint64_t mask = ~((uint64_t{1} << bits) - 1);
     for (int64_t i = 0; i < n; ++i) {
-      b[i] = std::isnan(a[i]) ? a[i]
-                              : std::bit_cast<double>(std::bit_cast<uint64_t>(a[i]) & mask);
+      b[i] = std::isnan(a[i]) ? a[i] : std::bit_cast<double>(std::bit_cast<uint64_t>(a[i]) & mask);
     }
     return;
   }
@@ -357,8 +353,8 @@ void ClearBits(int bits, size_t size, const void* x, void* y, int64_t n) {
 }
 
 void CastRange(const CastState& s, const char* x, char* y, int64_t n) {
-  const int steps = (s.clear_bits != 0) + (s.widen != nullptr) + (s.convert != nullptr) +
-                    (s.narrow != nullptr);
+  const int steps =
+      (s.clear_bits != 0) + (s.widen != nullptr) + (s.convert != nullptr) + (s.narrow != nullptr);
   if (steps == 0) {
     if (n > 0) std::memcpy(y, x, static_cast<size_t>(n) * s.in_size);
     return;
@@ -448,6 +444,6 @@ constexpr Kernel kCastTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kCastKernels = kCastTable;
+extern constinit const std::span<const Kernel> kCastKernels = kCastTable;
 
 }  // namespace smelt

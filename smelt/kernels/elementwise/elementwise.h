@@ -45,7 +45,7 @@ Dtype ComputeType(Dtype t);
 enum class OperandCheck : uint8_t {
   kNone,
   kDivisor,          // no integer 0 on the right
-  kDivisorInternal,  // the same, reported as TruncateDiv does
+  kDivisorInternal,  // the same, reported as TruncateDiv and TruncateMod do
   kExponent,         // no negative integer on the right
 };
 
@@ -75,8 +75,8 @@ Status RunBinary(OpContext& ctx);
 
 using UnaryFn = void (*)(const void* x, void* y, int64_t n, float alpha);
 struct UnaryState : KernelState {
-  UnaryFn fn = nullptr;          // of the compute type, or
-  IsaUnaryFn f32 = nullptr;      // for floats
+  UnaryFn fn = nullptr;      // of the compute type, or
+  IsaUnaryFn f32 = nullptr;  // for floats
   uint8_t in_size = 0;
   uint8_t out_size = 0;
   Widen widen = Widen::kNone;

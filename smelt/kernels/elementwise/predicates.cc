@@ -101,10 +101,10 @@ StatusOr<std::unique_ptr<KernelState>> PreparePart(const Node& node) {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareConj(const Node& node) {
   const Dtype t = node.Type("T");
-  return MakeUnaryState(
-      node, t, t,
-      t == Dtype::kComplex64 ? UnaryRow<PredConj, std::complex<float>, std::complex<float>>
-                             : UnaryRow<PredConj, std::complex<double>, std::complex<double>>);
+  return MakeUnaryState(node, t, t,
+                        t == Dtype::kComplex64
+                            ? UnaryRow<PredConj, std::complex<float>, std::complex<float>>
+                            : UnaryRow<PredConj, std::complex<double>, std::complex<double>>);
 }
 
 Status RunZerosLike(OpContext& ctx) {
@@ -189,6 +189,6 @@ constexpr Kernel kPredicateTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kPredicateKernels = kPredicateTable;
+extern constinit const std::span<const Kernel> kPredicateKernels = kPredicateTable;
 
 }  // namespace smelt

@@ -126,8 +126,8 @@ Status RunSelect(OpContext& ctx) {
       return InvalidArgument("'then' must be at least a vector, but saw shape: ", a.ToString());
     }
     if (a[0] != c[0]) {
-      return InvalidArgument("Number of batches of 'then' must match size of 'cond', but saw: ",
-                             a[0], " vs. ", c[0]);
+      return InvalidArgument(
+          "Number of batches of 'then' must match size of 'cond', but saw: ", a[0], " vs. ", c[0]);
     }
   }
   if (!(a == b) || (c.rank() != 1 && !(c == a))) {
@@ -192,6 +192,6 @@ constexpr Kernel kSelectTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kSelectKernels = kSelectTable;
+extern constinit const std::span<const Kernel> kSelectKernels = kSelectTable;
 
 }  // namespace smelt

@@ -14,9 +14,7 @@ constexpr double kSpecialPi = 3.14159265358979323846;
 constexpr double kSpecialEpsilon = 1.1e-16;
 
 // x^a e^-x / Gamma(a): the factor before the series and the fraction.
-double GammaFactor(double a, double x) {
-  return std::exp(a * std::log(x) - x - LogGamma(a));
-}
+double GammaFactor(double a, double x) { return std::exp(a * std::log(x) - x - LogGamma(a)); }
 
 // P(a, x) by its power series; for x <= a + 1.
 double GammaSeries(double a, double x) {
@@ -198,7 +196,7 @@ double HurwitzZeta(double x, double q) {
     sum += term;
     if (std::abs(term / sum) < kSpecialEpsilon) return sum;
     // A far negative q has no end in sight; its terms do not matter any more.
-    if (i > 1000000) return kSpecialNan;
+    if (i > 10000) return kSpecialNan;
   }
   sum += term * at / (x - 1) - 0.5 * term;
   // (2k)! / B_2k.

@@ -12,7 +12,8 @@ double Digamma(double x);
 double InverseErf(double x);
 // The quantile function of the normal distribution; infinite at 0 and 1, NaN outside.
 double InverseNormal(double p);
-// Regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x); NaN outside x >= 0, a > 0.
+// Regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x); NaN outside x >= 0, a >
+// 0.
 double IncompleteGamma(double a, double x);
 double IncompleteGammaComplement(double a, double x);
 // The Hurwitz zeta function: sum of (q + k)^-x over k >= 0.

@@ -297,6 +297,6 @@ constexpr Kernel kMathTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kMathKernels = kMathTable;
+extern constinit const std::span<const Kernel> kMathKernels = kMathTable;
 
 }  // namespace smelt

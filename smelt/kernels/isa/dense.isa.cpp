@@ -30,9 +30,10 @@ inline void StorePart(float* p, Vec v, int64_t count) {
 // M rows by V vectors, of which `columns` are stored. U sums run side by side: one row alone would
 // wait for each addition. From row full_k on, reading whole vectors of w would leave the matrix.
 template <int M, int V, int U>
-inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k, const float* w,
-                                                int64_t ldw, int64_t full_k, const float* bias,
-                                                float* y, int64_t ldy, int64_t columns) {
+inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k,
+                                                const float* w, int64_t ldw, int64_t full_k,
+                                                const float* bias, float* y, int64_t ldy,
+                                                int64_t columns) {
   Vec acc[U][M][V];
   for (int u = 0; u < U; ++u) {
     for (int m = 0; m < M; ++m) {
@@ -100,7 +101,8 @@ void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
                                        columns);
   }
   for (; r < m; ++r) {
-    Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy, columns);
+    Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
+                               columns);
   }
 }
 
@@ -118,8 +120,8 @@ void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float a
   for (int64_t r = 0; r < m; ++r) f(y + r * ldy, y + r * ldy, n, alpha);
 }
 
-void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw, int64_t n,
-           const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
+void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
+           int64_t n, const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
   int64_t j = 0;
   for (; j + kPanel <= n; j += kPanel) {
     Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, bias ? bias + j : nullptr, y + j, ldy, kPanel);

@@ -83,12 +83,12 @@ struct SquaredDifferenceOp {
   }
 };
 
-#define SMELT_COMPARE(Name, op)      \
-  struct Name {                      \
-    template <typename T>            \
-    SMELT_FN uint8_t Of(T a, T b) {  \
-      return a op b ? 1 : 0;         \
-    }                                \
+#define SMELT_COMPARE(Name, op)     \
+  struct Name {                     \
+    template <typename T>           \
+    SMELT_FN uint8_t Of(T a, T b) { \
+      return a op b ? 1 : 0;        \
+    }                               \
   };
 SMELT_COMPARE(EqualOp, ==)
 SMELT_COMPARE(NotEqualOp, !=)

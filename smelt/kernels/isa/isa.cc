@@ -5,12 +5,12 @@
 
 namespace smelt {
 
-#define SMELT_ISA_COPY(ns)             \
-  namespace ns {                       \
-  void FillElementwise(IsaTable& t);   \
-  void FillMath(IsaTable& t);          \
-  void FillRows(IsaTable& t);          \
-  void FillDense(IsaTable& t);         \
+#define SMELT_ISA_COPY(ns)           \
+  namespace ns {                     \
+  void FillElementwise(IsaTable& t); \
+  void FillMath(IsaTable& t);        \
+  void FillRows(IsaTable& t);        \
+  void FillDense(IsaTable& t);       \
   }
 SMELT_ISA_COPY(isa_sse2)
 SMELT_ISA_COPY(isa_avx2)
@@ -24,12 +24,12 @@ constexpr const char* kIsaNames[kNumIsaLevels] = {"sse2", "avx2", "avx512"};
 struct IsaTables {
   IsaTable tables[kNumIsaLevels] = {};
   IsaTables() {
-#define SMELT_ISA_FILL(i, ns)       \
-  tables[i].level = IsaLevel{i}; \
-  tables[i].name = kIsaNames[i]; \
-  ns::FillElementwise(tables[i]);   \
-  ns::FillMath(tables[i]);          \
-  ns::FillRows(tables[i]);          \
+#define SMELT_ISA_FILL(i, ns)     \
+  tables[i].level = IsaLevel{i};  \
+  tables[i].name = kIsaNames[i];  \
+  ns::FillElementwise(tables[i]); \
+  ns::FillMath(tables[i]);        \
+  ns::FillRows(tables[i]);        \
   ns::FillDense(tables[i])
     SMELT_ISA_FILL(0, isa_sse2);
     // Filling runs code of that set, so only where the processor has it.

@@ -63,7 +63,15 @@ enum class IsaBinary : uint8_t {
   kCount,
 };
 
-enum class IsaCompare : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kCount };
+enum class IsaCompare : uint8_t {
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kCount
+};
 
 // Element types of binary and comparison loops.
 enum class IsaType : uint8_t { kF32, kF64, kI32, kI64, kU8, kI8, kCount };
@@ -88,8 +96,8 @@ struct IsaTable {
 
   IsaUnaryFn unary[static_cast<int>(UnaryF32::kCount)];
   // y = act(x + bias), elementwise over one row.
-  void (*bias_unary[static_cast<int>(UnaryF32::kCount)])(const float* x, const float* bias, float* y,
-                                                         int64_t n, float alpha);
+  void (*bias_unary[static_cast<int>(UnaryF32::kCount)])(const float* x, const float* bias,
+                                                         float* y, int64_t n, float alpha);
   IsaBinaryLoops binary[static_cast<int>(IsaBinary::kCount)][static_cast<int>(IsaType::kCount)];
   // Results are bytes, 0 or 1.
   IsaBinaryLoops compare[static_cast<int>(IsaCompare::kCount)][static_cast<int>(IsaType::kCount)];
@@ -101,8 +109,9 @@ struct IsaTable {
   // Truncates towards zero; the most negative integer when out of range or NaN.
   IsaConvertFn f32_to_i32;
 
-  // Fake quantisation: y = floor(q + 0.5) * scale, where q = (clamp(x, lo, hi) - lo) / scale - zero, or
-  // with inv_scale != 0 the product by it instead of the quotient. Rounds after each operation.
+  // Fake quantisation: y = floor(q + 0.5) * scale, where q = (clamp(x, lo, hi) - lo) / scale -
+  // zero, or with inv_scale != 0 the product by it instead of the quotient. Rounds after each
+  // operation.
   void (*fake_quant)(const float* x, float* y, int64_t n, float lo, float hi, float scale,
                      float inv_scale, float zero);
   // y = x * scale + shift and y += alpha * x.
@@ -123,8 +132,8 @@ struct IsaTable {
   void (*log_softmax)(const float* x, float* y, int64_t n);
   // y = (x - mean) / sqrt(variance + epsilon) * scale + shift over one row; scale and shift may be
   // nullptr (1 and 0). The biased variance, computed in a second pass.
-  void (*layer_norm)(const float* x, const float* scale, const float* shift, float epsilon, float* y,
-                     int64_t n);
+  void (*layer_norm)(const float* x, const float* scale, const float* shift, float epsilon,
+                     float* y, int64_t n);
 
   // y[m,n] = act(x[m,k] * w[k,n] + bias[n]), in this thread. Meant for few rows (m up to about 8);
   // right for any. Rows of x, w and y lie ldx, ldw and ldy elements apart. bias may be nullptr. y
@@ -140,8 +149,8 @@ struct IsaTable {
                        int64_t ldy);
 };
 
-// The best set that this processor runs; the environment variable SMELT_ISA (sse2, avx2, avx512) asks
-// for a lesser one. Chosen at the first call.
+// The best set that this processor runs; the environment variable SMELT_ISA (sse2, avx2, avx512)
+// asks for a lesser one. Chosen at the first call.
 const IsaTable& Isa();
 // One set, nullptr when the processor lacks it. For tests and benchmarks.
 const IsaTable* IsaOf(IsaLevel level);

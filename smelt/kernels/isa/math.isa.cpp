@@ -9,12 +9,12 @@ namespace {
 
 #include "smelt/kernels/isa/vector_math.inc"
 
-#define SMELT_UNARY(Name, expression)        \
-  struct Name##Fn {                          \
+#define SMELT_UNARY(Name, expression)                \
+  struct Name##Fn {                                  \
     static SMELT_FN float Of(float x, float alpha) { \
-      (void)alpha;                           \
-      return expression;                     \
-    }                                        \
+      (void)alpha;                                   \
+      return expression;                             \
+    }                                                \
   };
 SMELT_UNARY(Identity, x)
 // Comparisons are turned so that NaN passes.
@@ -26,7 +26,7 @@ SMELT_UNARY(Selu, x < 0.0f ? 1.7580993408473768599402175208123f * Expm1(x)
                            : 1.0507009873554804934193349852946f * x)
 SMELT_UNARY(Tanh, Tanh(x))
 SMELT_UNARY(Sigmoid, Sigmoid(x))
-SMELT_UNARY(Swish, x * Sigmoid(x))
+SMELT_UNARY(Swish, x* Sigmoid(x))
 SMELT_UNARY(GeluErf, 0.5f * x * (1.0f + Erf(x * 0.70710678118654752440f)))
 SMELT_UNARY(GeluTanh,
             0.5f * x * (1.0f + Tanh(0.79788456080286535588f * (x + 0.044715f * (x * x * x)))))
@@ -95,8 +95,8 @@ void BiasSinRow(const float* x, const float* bias, float* y, int64_t n, float) {
 }  // namespace
 
 void FillMath(IsaTable& t) {
-#define SMELT_FILL(Name)                                            \
-  t.unary[static_cast<int>(UnaryF32::k##Name)] = Row<Name##Fn>;     \
+#define SMELT_FILL(Name)                                        \
+  t.unary[static_cast<int>(UnaryF32::k##Name)] = Row<Name##Fn>; \
   t.bias_unary[static_cast<int>(UnaryF32::k##Name)] = BiasRow<Name##Fn>
   SMELT_FILL(Identity);
   SMELT_FILL(Relu);

@@ -130,8 +130,8 @@ Status RunGatherV2(OpContext& ctx) {
   const int64_t given = IndexAt(axis, 0);
   const int64_t a = given < 0 ? given + params.rank() : given;
   if (a < 0 || a >= params.rank()) {
-    return InvalidArgument("Expected axis in the range [", -params.rank(), ", ", params.rank(),
-                           "), but got ", given);
+    return InvalidArgument("Shape must be at least rank ", given < 0 ? -given : given + 1,
+                           " but is rank ", params.rank());
   }
   return GatherAlong(ctx, params, ctx.input(1), a, ctx.state<IntAttrs>()[0]);
 }

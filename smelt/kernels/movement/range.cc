@@ -10,21 +10,22 @@ namespace smelt {
 namespace {
 
 template <typename T>
-StatusOr<int64_t> RangeLength(T start, T limit, T delta) {
-  if (delta == T(0)) return InvalidArgument("Requires delta != 0: ", delta);
-  if (delta > T(0)) {
-    if (start > limit) {
+StatusOr<int64_t> RangeLength(T start_value, T limit_value, T delta_value) {
+  const auto start = static_cast<Wide<T>>(start_value), limit = static_cast<Wide<T>>(limit_value);
+  const auto delta = static_cast<Wide<T>>(delta_value);
+  if (delta == 0) return InvalidArgument("Requires delta != 0: ", delta);
+  if (delta > 0) {
+    if (!(start <= limit)) {
       return InvalidArgument("Requires start <= limit when delta > 0: ", start, "/", limit);
     }
-  } else if (start < limit) {
+  } else if (!(start >= limit)) {
     return InvalidArgument("Requires start >= limit when delta < 0: ", start, "/", limit);
   }
   if constexpr (std::is_integral_v<T>) {
     // In unsigned arithmetic: limit - start may exceed the type.
-    const auto span = delta > T(0) ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
-                                   : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
-    const auto step =
-        delta > T(0) ? static_cast<uint64_t>(delta) : 0 - static_cast<uint64_t>(delta);
+    const auto span = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
+                                : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
+    const auto step = delta > 0 ? static_cast<uint64_t>(delta) : 0 - static_cast<uint64_t>(delta);
     const uint64_t n = span / step + (span % step != 0 ? 1 : 0);
     if (n > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return InvalidArgument("Requires ((limit - start) / delta) <= ",
@@ -32,7 +33,10 @@ StatusOr<int64_t> RangeLength(T start, T limit, T delta) {
     }
     return static_cast<int64_t>(n);
   } else {
-    const double n = std::ceil(std::abs((limit - start) / delta));
+    // Rounded to T at each step, as the 16-bit types compute.
+    const auto span = static_cast<Wide<T>>(T(limit - start));
+    const double n =
+        std::ceil(std::abs(static_cast<double>(static_cast<Wide<T>>(T(span / delta)))));
     if (!(n < 9223372036854775808.0)) {
       return InvalidArgument("Requires ((limit - start) / delta) <= ",
                              std::numeric_limits<int64_t>::max());
@@ -43,11 +47,9 @@ StatusOr<int64_t> RangeLength(T start, T limit, T delta) {
 
 template <typename T>
 Status RangeOf(OpContext& ctx) {
-  using W = Wide<T>;
   const T start = ctx.input(0).scalar<T>(), limit = ctx.input(1).scalar<T>();
   const T delta = ctx.input(2).scalar<T>();
-  ASSIGN_OR_RETURN(const int64_t n, RangeLength(static_cast<W>(start), static_cast<W>(limit),
-                                                static_cast<W>(delta)));
+  ASSIGN_OR_RETURN(const int64_t n, RangeLength(start, limit, delta));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({n})));
   T* values = out->data<T>();
   if constexpr (std::is_integral_v<T>) {
@@ -56,11 +58,8 @@ Status RangeOf(OpContext& ctx) {
       values[i] = static_cast<T>(static_cast<U>(start) + static_cast<U>(i) * static_cast<U>(delta));
     }
   } else {
-    // Every value is the one before plus delta, rounding errors included.
-    T value = start;
     for (int64_t i = 0; i < n; ++i) {
-      values[i] = value;
-      value = AddValues(value, delta);
+      values[i] = AddValues(start, MultiplyValues(T(static_cast<Wide<T>>(i)), delta));
     }
   }
   return OkStatus();

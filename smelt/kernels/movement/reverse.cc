@@ -90,10 +90,10 @@ Status RunReverseSequence(OpContext& ctx) {
   const int64_t seq = ctx.state<IntAttrs>()[0], batch = ctx.state<IntAttrs>()[1];
   if (input.rank() < 1) return InvalidArgument("`input` cannot be a scalar");
   if (lengths.rank() != 1) {
-    return InvalidArgument("seq_lens input must be 1-dim, not ", lengths.rank());
+    return InvalidArgument("seq_lengths must be 1-dim, not ", lengths.rank());
   }
-  if (batch < 0) return InvalidArgument("batch_dim must be >= 0, got ", batch);
-  if (seq < 0) return InvalidArgument("seq_dim must be >= 0, got ", seq);
+  if (batch < 0) return InvalidArgument("Invalid batch_dim ", batch);
+  if (seq < 0) return InvalidArgument("Invalid seq_dim ", seq);
   if (seq == batch) return InvalidArgument("batch_dim == seq_dim == ", seq);
   if (seq >= input.rank()) {
     return InvalidArgument("seq_dim must be < input rank", " ( ", seq, " vs. ", input.rank(), ")");
@@ -104,7 +104,7 @@ Status RunReverseSequence(OpContext& ctx) {
   }
   const auto s = static_cast<int>(seq), b = static_cast<int>(batch);
   if (lengths.num_elements() != input.dim(b)) {
-    return InvalidArgument("Length of seq_lens != input.dims(", batch, "), (",
+    return InvalidArgument("Length of seq_lengths != input.dims(", batch, "), (",
                            lengths.num_elements(), " vs. ", input.dim(b), ")");
   }
   for (int64_t i = 0; i < lengths.num_elements(); ++i) {
@@ -159,7 +159,7 @@ Status RunRoll(OpContext& ctx) {
   for (int64_t i = 0; i < shift.num_elements(); ++i) {
     const int64_t given = IndexAt(axis, i);
     const int64_t a = given < 0 ? given + rank : given;
-    if (a < 0 || a >= rank) return InvalidArgument("axis ", given, " is out of range");
+    if (a < 0 || a >= rank) return InvalidArgument("axis ", a, " is out of range");
     const int64_t size = std::max<int64_t>(input.dim(static_cast<int>(a)), 1);
     by[a] = (by[a] + IndexAt(shift, i) % size + size) % size;
   }

@@ -1,4 +1,5 @@
 // Ops on shapes: what they are, and the same bytes under another one.
+#include <algorithm>
 #include <limits>
 
 #include "absl/container/inlined_vector.h"

@@ -84,12 +84,19 @@ Status MoveSpace(OpContext& ctx, const Dims& block_shape, const Tensor& amounts,
   }
   int64_t blocks = 1;
   for (int64_t b : block_shape) {
-    if (b < 1) return InvalidArgument("All values in block_shape must be positive, got value, ", b);
     if (__builtin_mul_overflow(blocks, b, &blocks)) {
       return InvalidArgument("Product of block sizes must be less than 2**63");
     }
   }
-  if (blocks <= 0) return InvalidArgument("Product of block sizes must be positive, got ", blocks);
+  if (!to_batch && blocks <= 0) {
+    return InvalidArgument("Product of block sizes must be positive, got ", blocks);
+  }
+  for (int d = 0; d < m; ++d) {
+    if (block_shape[d] < 1) {
+      return InvalidArgument("All values in block_shape must be positive, got value, ",
+                             block_shape[d], " at index ", d, ".");
+    }
+  }
   if (m == 0) {
     ctx.set_output(0, ctx.TakeInput(0));
     return OkStatus();
@@ -174,7 +181,7 @@ template <bool kToBatch>
 Status RunSpace2d(OpContext& ctx) {
   const int64_t size = ctx.state<IntAttrs>()[0];
   if (ctx.input(0).rank() != 4) {
-    return InvalidArgument("Input rank should be ", 4, " instead of ", ctx.input(0).rank());
+    return InvalidArgument("Input rank should be: ", 4, "instead of: ", ctx.input(0).rank());
   }
   return MoveSpace(ctx, {size, size}, ctx.input(1), kToBatch);
 }
@@ -199,7 +206,9 @@ Status RunDepth(OpContext& ctx) {
   const int64_t b = ctx.state<IntAttrs>()[0];
   const bool channels_first = ctx.state<IntAttrs>()[1] != 0;
   if (input.rank() != 4) {
-    return InvalidArgument("Input rank should be: ", 4, " instead of: ", input.rank());
+    const absl::string_view colon = kToDepth ? "" : ":";
+    return InvalidArgument("Input rank should be", colon, " 4 instead of", colon, " ",
+                           input.rank());
   }
   const int ch = channels_first ? 1 : 3, hh = channels_first ? 2 : 1, ww = hh + 1;
   const int64_t n = input.dim(0), in_h = input.dim(hh), in_w = input.dim(ww), in_c = input.dim(ch);

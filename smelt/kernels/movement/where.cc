@@ -41,7 +41,7 @@ Status WhereSet(OpContext& ctx, const T* values) {
   int64_t found = 0;
   for (int64_t i = 0; i < n; ++i) found += IsSet(values[i], mask) ? 1 : 0;
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({found, rank})));
-  if (found == 0 || rank == 0) return OkStatus();
+  if (found == 0) return OkStatus();
   int64_t* to = out->data<int64_t>();
   const int64_t columns = input.shape().back();
   const int64_t rows = n / columns;
@@ -64,6 +64,9 @@ Status RunWhere(OpContext& ctx) {
   const Tensor& input = ctx.input(0);
   if (!IsPod(input.dtype())) {
     return InvalidArgument("Where of type ", DtypeName(input.dtype()));
+  }
+  if (input.rank() == 0) {
+    return InvalidArgument("WhereOp : Unhandled input dimensions: ", input.rank());
   }
   Status status = OkStatus();
   VisitMovable(input.dtype(), [&]<typename T>() {

@@ -50,8 +50,9 @@ StatusOr<BatchNormView> CheckBatchNorm(const OpContext& ctx, const BatchNormStat
                              "of x, got ", n, " and ", v.depth);
     }
     if (s.training && s.average_factor == 1.0f) continue;
-    return InvalidArgument("When ", s.training ? "exponential_avg_factor != 1" : "is_training=false",
-                           ", ", kNames[i], " must have the same number of elements as the ",
+    return InvalidArgument("When ",
+                           s.training ? "exponential_avg_factor != 1" : "is_training=false", ", ",
+                           kNames[i], " must have the same number of elements as the ",
                            "channels of x, got ", n, " and ", v.depth);
   }
   return v;
@@ -115,18 +116,34 @@ void ScaleAndShift(const BatchNormView& v, const float* x, const float* scale, c
   if (rest > 0) isa.mul_add(x + done, scale, shift, y + done, rest);
 }
 
+// y = (x - mean) * scale + offset by channel: where a batch varies little around a large mean,
+// folding the mean into the offset would lose its digits.
+void Normalize(const BatchNormView& v, const float* x, const float* mean, const float* scale,
+               const float* offset, float* y) {
+  ParallelFor(v.outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, v.depth * v.inner)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t o = begin; o < end; ++o) {
+                  for (int64_t c = 0; c < v.depth; ++c) {
+                    const int64_t at = (o * v.depth + c) * v.inner;
+                    for (int64_t i = at; i < at + v.inner; ++i) {
+                      y[i] = (x[i] - mean[c]) * scale[c] + offset[c];
+                    }
+                  }
+                }
+              });
+}
+
 Status FillNan(OpContext& ctx, int64_t depth) {
   for (int i = 1; i <= 4; ++i) {
     ASSIGN_OR_RETURN(Tensor * t, ctx.Allocate(i, Shape({depth})));
-    std::fill_n(t->data<float>(), depth,
-                i <= 2 ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
+    std::fill_n(t->data<float>(), depth, i <= 2 ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
   }
   return OkStatus();
 }
 
-// Outputs 1 to 4 of a training step; scale and shift to apply.
+// Outputs 1 to 4 of a training step; the scale to apply.
 Status TrainStatistics(OpContext& ctx, const BatchNormState& s, const BatchNormView& v,
-                       const float* x, float* scale, float* shift) {
+                       const float* x, float* scale) {
   std::vector<double> mean(v.depth), variance(v.depth);
   ChannelSums(v, x, nullptr, mean.data());
   const auto n = static_cast<double>(v.per_channel());
@@ -138,20 +155,17 @@ Status TrainStatistics(OpContext& ctx, const BatchNormState& s, const BatchNormV
   }
   const float f = s.average_factor;
   const float* gamma = ctx.input(1).data<float>();
-  const float* beta = ctx.input(2).data<float>();
   for (int64_t c = 0; c < v.depth; ++c) {
     const auto m = static_cast<float>(mean[c]);
     const auto biased = static_cast<float>(variance[c] / n);
     // The running variance is the unbiased one.
     const auto unbiased = static_cast<float>(variance[c] / std::max(n - 1, 1.0));
-    out[1]->data<float>()[c] =
-        f == 1.0f ? m : (1 - f) * ctx.input(3).data<float>()[c] + f * m;
+    out[1]->data<float>()[c] = f == 1.0f ? m : (1 - f) * ctx.input(3).data<float>()[c] + f * m;
     out[2]->data<float>()[c] =
         f == 1.0f ? unbiased : (1 - f) * ctx.input(4).data<float>()[c] + f * unbiased;
     out[3]->data<float>()[c] = m;
     out[4]->data<float>()[c] = biased;
     scale[c] = gamma[c] / std::sqrt(biased + s.epsilon);
-    shift[c] = beta[c] - m * scale[c];
   }
   return OkStatus();
 }
@@ -182,7 +196,7 @@ Status RunBatchNorm(OpContext& ctx) {
   float* scale = factors.data<float>();
   float* shift = scale + v.depth;
   if (s.training) {
-    RETURN_IF_ERROR(TrainStatistics(ctx, s, v, xf.data<float>(), scale, shift));
+    RETURN_IF_ERROR(TrainStatistics(ctx, s, v, xf.data<float>(), scale));
   } else {
     const float* mean = ctx.input(3).data<float>();
     const float* variance = ctx.input(4).data<float>();
@@ -200,7 +214,12 @@ Status RunBatchNorm(OpContext& ctx) {
     ASSIGN_OR_RETURN(result, ctx.Temp(Dtype::kFloat, x.shape()));
   }
   float* y = result.data<float>();
-  ScaleAndShift(v, xf.data<float>(), scale, shift, y);
+  if (s.training) {
+    Normalize(v, xf.data<float>(), ctx.output(3).data<float>(), scale, ctx.input(2).data<float>(),
+              y);
+  } else {
+    ScaleAndShift(v, xf.data<float>(), scale, shift, y);
+  }
   for (int i = 0; i < s.side_inputs; ++i) {
     ASSIGN_OR_RETURN(const Tensor side, nn::ToFloat(ctx.input(5 + i), allocator));
     const float* p = side.data<float>();

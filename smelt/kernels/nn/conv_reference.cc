@@ -78,38 +78,38 @@ void ConvTyped(const ConvView& v, const T* x, const T* w, T* y) {
   const int64_t pixels = v.out[0] * v.out[1] * v.out[2];
   const int64_t taps = v.kernel[0] * v.kernel[1] * v.kernel[2];
   const int64_t work = std::max<int64_t>(1, taps * v.filter_in * v.out_depth);
-  ParallelFor(v.batch * pixels, std::max<int64_t>(1, 65536 / work), [&](int64_t begin,
-                                                                        int64_t end) {
-    std::vector<T> acc(v.out_depth);
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t b = item / pixels;
-      int64_t o[3];
-      o[2] = item % v.out[2];
-      o[1] = item / v.out[2] % v.out[1];
-      o[0] = item / (v.out[2] * v.out[1]) % v.out[0];
-      std::fill(acc.begin(), acc.end(), T(0));
-      const T* image = x + b * v.in_step[0];
-      for (int64_t kd = 0; kd < v.kernel[0]; ++kd) {
-        const int64_t d = o[0] * v.stride[0] - v.pad[0] + kd * v.dilation[0];
-        if (d < 0 || d >= v.in[0]) continue;
-        for (int64_t kh = 0; kh < v.kernel[1]; ++kh) {
-          const int64_t h = o[1] * v.stride[1] - v.pad[1] + kh * v.dilation[1];
-          if (h < 0 || h >= v.in[1]) continue;
-          for (int64_t kw = 0; kw < v.kernel[2]; ++kw) {
-            const int64_t c = o[2] * v.stride[2] - v.pad[2] + kw * v.dilation[2];
-            if (c < 0 || c >= v.in[2]) continue;
-            const T* px = image + d * v.in_step[1] + h * v.in_step[2] + c * v.in_step[3];
-            const T* tap =
-                w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.filter_in * v.out_depth;
-            AccumulateTap(v, px, v.in_step[4], tap, acc.data());
+  ParallelFor(
+      v.batch * pixels, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
+        std::vector<T> acc(v.out_depth);
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t b = item / pixels;
+          int64_t o[3];
+          o[2] = item % v.out[2];
+          o[1] = item / v.out[2] % v.out[1];
+          o[0] = item / (v.out[2] * v.out[1]) % v.out[0];
+          std::fill(acc.begin(), acc.end(), T(0));
+          const T* image = x + b * v.in_step[0];
+          for (int64_t kd = 0; kd < v.kernel[0]; ++kd) {
+            const int64_t d = o[0] * v.stride[0] - v.pad[0] + kd * v.dilation[0];
+            if (d < 0 || d >= v.in[0]) continue;
+            for (int64_t kh = 0; kh < v.kernel[1]; ++kh) {
+              const int64_t h = o[1] * v.stride[1] - v.pad[1] + kh * v.dilation[1];
+              if (h < 0 || h >= v.in[1]) continue;
+              for (int64_t kw = 0; kw < v.kernel[2]; ++kw) {
+                const int64_t c = o[2] * v.stride[2] - v.pad[2] + kw * v.dilation[2];
+                if (c < 0 || c >= v.in[2]) continue;
+                const T* px = image + d * v.in_step[1] + h * v.in_step[2] + c * v.in_step[3];
+                const T* tap =
+                    w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.filter_in * v.out_depth;
+                AccumulateTap(v, px, v.in_step[4], tap, acc.data());
+              }
+            }
           }
+          T* py = y + b * v.out_step[0] + o[0] * v.out_step[1] + o[1] * v.out_step[2] +
+                  o[2] * v.out_step[3];
+          for (int64_t c = 0; c < v.out_depth; ++c) py[c * v.out_step[4]] = acc[c];
         }
-      }
-      T* py = y + b * v.out_step[0] + o[0] * v.out_step[1] + o[1] * v.out_step[2] +
-              o[2] * v.out_step[3];
-      for (int64_t c = 0; c < v.out_depth; ++c) py[c * v.out_step[4]] = acc[c];
-    }
-  });
+      });
 }
 
 // Gathers: each input pixel sums over the windows that read it, so that pixels are independent.
@@ -125,42 +125,42 @@ void ConvTransposeTyped(const ConvView& v, const T* grad, const T* w, T* x) {
     const int64_t o = at / v.stride[dim];
     return o < v.out[dim] ? o : -1;
   };
-  ParallelFor(v.batch * pixels, std::max<int64_t>(1, 65536 / work), [&](int64_t begin,
-                                                                        int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t b = item / pixels;
-      const int64_t i2 = item % v.in[2];
-      const int64_t i1 = item / v.in[2] % v.in[1];
-      const int64_t i0 = item / (v.in[2] * v.in[1]) % v.in[0];
-      T* px = x + b * v.in_step[0] + i0 * v.in_step[1] + i1 * v.in_step[2] + i2 * v.in_step[3];
-      for (int64_t c = 0; c < v.in_depth; ++c) px[c * v.in_step[4]] = T(0);
-      for (int64_t kd = 0; kd < v.kernel[0]; ++kd) {
-        const int64_t o0 = window_of(0, i0, kd);
-        if (o0 < 0) continue;
-        for (int64_t kh = 0; kh < v.kernel[1]; ++kh) {
-          const int64_t o1 = window_of(1, i1, kh);
-          if (o1 < 0) continue;
-          for (int64_t kw = 0; kw < v.kernel[2]; ++kw) {
-            const int64_t o2 = window_of(2, i2, kw);
-            if (o2 < 0) continue;
-            const T* g = grad + b * v.out_step[0] + o0 * v.out_step[1] + o1 * v.out_step[2] +
-                         o2 * v.out_step[3];
-            const T* tap =
-                w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.in_depth * v.out_depth;
-            for (int64_t c = 0; c < v.in_depth; ++c) {
-              T sum = T(0);
-              const T* row = tap + c * v.out_depth;
-              for (int64_t o = 0; o < v.out_depth; ++o) {
-                sum = MulAdd(sum, g[o * v.out_step[4]], row[o]);
+  ParallelFor(
+      v.batch * pixels, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t b = item / pixels;
+          const int64_t i2 = item % v.in[2];
+          const int64_t i1 = item / v.in[2] % v.in[1];
+          const int64_t i0 = item / (v.in[2] * v.in[1]) % v.in[0];
+          T* px = x + b * v.in_step[0] + i0 * v.in_step[1] + i1 * v.in_step[2] + i2 * v.in_step[3];
+          for (int64_t c = 0; c < v.in_depth; ++c) px[c * v.in_step[4]] = T(0);
+          for (int64_t kd = 0; kd < v.kernel[0]; ++kd) {
+            const int64_t o0 = window_of(0, i0, kd);
+            if (o0 < 0) continue;
+            for (int64_t kh = 0; kh < v.kernel[1]; ++kh) {
+              const int64_t o1 = window_of(1, i1, kh);
+              if (o1 < 0) continue;
+              for (int64_t kw = 0; kw < v.kernel[2]; ++kw) {
+                const int64_t o2 = window_of(2, i2, kw);
+                if (o2 < 0) continue;
+                const T* g = grad + b * v.out_step[0] + o0 * v.out_step[1] + o1 * v.out_step[2] +
+                             o2 * v.out_step[3];
+                const T* tap =
+                    w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.in_depth * v.out_depth;
+                for (int64_t c = 0; c < v.in_depth; ++c) {
+                  T sum = T(0);
+                  const T* row = tap + c * v.out_depth;
+                  for (int64_t o = 0; o < v.out_depth; ++o) {
+                    sum = MulAdd(sum, g[o * v.out_step[4]], row[o]);
+                  }
+                  T& at = px[c * v.in_step[4]];
+                  at = MulAdd(at, sum, T(1));
+                }
               }
-              T& at = px[c * v.in_step[4]];
-              at = MulAdd(at, sum, T(1));
             }
           }
         }
-      }
-    }
-  });
+      });
 }
 
 }  // namespace

@@ -8,8 +8,7 @@ namespace smelt::nn {
 
 // REQUIRES: tensors of one type (float, double, int32) and of the problem's shapes; a filter of
 // [spatial..., filter_in, out_depth] elements; a non-empty output.
-void ConvReference(const ConvProblem& p, const Tensor& input, const Tensor& filter,
-                   Tensor* output);
+void ConvReference(const ConvProblem& p, const Tensor& input, const Tensor& filter, Tensor* output);
 
 // The transpose: adds filter * grad over the windows of `input_grad`, which has the shape of the
 // forward convolution's input; `grad` has the shape of its output. Not grouped.

@@ -68,8 +68,7 @@ void ForEachWithChannel(int64_t outer, int64_t depth, int64_t inner, F fn) {
 }
 
 template <typename T>
-void ApplyFusedTyped(const FusedOps& fused, FusedArgs args, int depth_dim,
-                     Tensor* result) {
+void ApplyFusedTyped(const FusedOps& fused, FusedArgs args, int depth_dim, Tensor* result) {
   const Shape& s = result->shape();
   const int64_t depth = s[depth_dim];
   const int64_t outer = s.Product(0, depth_dim);
@@ -92,9 +91,8 @@ void ApplyFusedTyped(const FusedOps& fused, FusedArgs args, int depth_dim,
           scale[c] = gamma[c] / std::sqrt(variance[c] + T(fused.epsilon));
           shift[c] = beta[c] - mean[c] * scale[c];
         }
-        ForEachWithChannel(outer, depth, inner, [&](int64_t i, int64_t c) {
-          y[i] = y[i] * scale[c] + shift[c];
-        });
+        ForEachWithChannel(outer, depth, inner,
+                           [&](int64_t i, int64_t c) { y[i] = y[i] * scale[c] + shift[c]; });
         break;
       }
       case FusedStep::Kind::kAdd: {
@@ -155,8 +153,7 @@ StatusOr<FusedOps> ParseFusedOps(const Node& node, absl::string_view what) {
   return f;
 }
 
-Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape,
-                      int depth_dim) {
+Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape, int depth_dim) {
   if (args.size() < static_cast<size_t>(fused.num_args)) {
     return InvalidArgument("fused node needs ", fused.num_args, " arguments, has ", args.size());
   }
@@ -185,9 +182,8 @@ Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape,
   return OkStatus();
 }
 
-void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim,
-                   Tensor* result) {
-  if (result->num_elements() == 0) return;
+void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim, Tensor* result) {
+  if (fused.empty() || result->num_elements() == 0) return;
   if (result->dtype() == Dtype::kDouble) {
     ApplyFusedTyped<double>(fused, args, depth_dim, result);
   } else {
@@ -195,8 +191,7 @@ void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim,
   }
 }
 
-void FoldBatchNorm(const FusedOps& fused, FusedArgs four, float* scale,
-                   float* shift) {
+void FoldBatchNorm(const FusedOps& fused, FusedArgs four, float* scale, float* shift) {
   const int64_t depth = four[0]->num_elements();
   const float* gamma = four[0]->data<float>();
   const float* beta = four[1]->data<float>();

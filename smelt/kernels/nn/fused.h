@@ -52,17 +52,14 @@ using FusedArgs = std::span<const Tensor* const>;
 StatusOr<FusedOps> ParseFusedOps(const Node& node, absl::string_view what);
 
 // Shapes of the arguments for a result of `shape`, whose depth is dimension `depth_dim`.
-Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape,
-                      int depth_dim);
+Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape, int depth_dim);
 
 // Does the steps in place. REQUIRES: CheckFusedArgs; arguments and result of one type: float or
 // double.
-void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim,
-                   Tensor* result);
+void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim, Tensor* result);
 
 // Batch normalisation as y = x * scale + shift. Float arguments [depth].
-void FoldBatchNorm(const FusedOps& fused, FusedArgs four, float* scale,
-                   float* shift);
+void FoldBatchNorm(const FusedOps& fused, FusedArgs four, float* scale, float* shift);
 
 }  // namespace smelt::nn
 

@@ -26,8 +26,7 @@ struct Wrapping<T, true> {
 
 template <typename T>
 T MaybeConjugate(T x, bool conjugate) {
-  if constexpr (std::is_same_v<T, std::complex<float>> ||
-                std::is_same_v<T, std::complex<double>>) {
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
     return conjugate ? std::conj(x) : x;
   } else {
     return x;
@@ -35,42 +34,42 @@ T MaybeConjugate(T x, bool conjugate) {
 }
 
 template <typename T>
-void MatMulTyped(const MatMulProblem& p, const T* a, const T* b, bool conjugate_a,
-                 bool conjugate_b, T* out) {
+void MatMulTyped(const MatMulProblem& p, const T* a, const T* b, bool conjugate_a, bool conjugate_b,
+                 T* out) {
   using U = typename Wrapping<T>::type;
   const MatMulBatches batches(p);
   const int64_t a_row = p.transpose_a ? 1 : p.k, a_col = p.transpose_a ? p.m : 1;
   const int64_t work = std::max<int64_t>(1, p.k * p.n);
-  ParallelFor(p.batches() * p.m, std::max<int64_t>(1, 65536 / work), [&](int64_t begin,
-                                                                         int64_t end) {
-    std::vector<U> row(p.n);
-    for (int64_t item = begin; item < end; ++item) {
-      const auto [batch_a, batch_b] = batches.Operands(item / p.m);
-      const T* pa = a + batch_a * p.m * p.k + item % p.m * a_row;
-      const T* pb = b + batch_b * p.k * p.n;
-      std::fill(row.begin(), row.end(), U(0));
-      if (p.transpose_b) {
-        for (int64_t j = 0; j < p.n; ++j) {
-          U sum = U(0);
-          for (int64_t k = 0; k < p.k; ++k) {
-            sum += static_cast<U>(MaybeConjugate(pa[k * a_col], conjugate_a)) *
-                   static_cast<U>(MaybeConjugate(pb[j * p.k + k], conjugate_b));
-          }
-          row[j] = sum;
-        }
-      } else {
-        for (int64_t k = 0; k < p.k; ++k) {
-          const U x = static_cast<U>(MaybeConjugate(pa[k * a_col], conjugate_a));
-          const T* w = pb + k * p.n;
-          for (int64_t j = 0; j < p.n; ++j) {
-            row[j] += x * static_cast<U>(MaybeConjugate(w[j], conjugate_b));
-          }
-        }
-      }
-      T* y = out + item * p.n;
-      for (int64_t j = 0; j < p.n; ++j) y[j] = static_cast<T>(row[j]);
-    }
-  });
+  ParallelFor(p.batches() * p.m, std::max<int64_t>(1, 65536 / work),
+              [&](int64_t begin, int64_t end) {
+                std::vector<U> row(p.n);
+                for (int64_t item = begin; item < end; ++item) {
+                  const auto [batch_a, batch_b] = batches.Operands(item / p.m);
+                  const T* pa = a + batch_a * p.m * p.k + item % p.m * a_row;
+                  const T* pb = b + batch_b * p.k * p.n;
+                  std::fill(row.begin(), row.end(), U(0));
+                  if (p.transpose_b) {
+                    for (int64_t j = 0; j < p.n; ++j) {
+                      U sum = U(0);
+                      for (int64_t k = 0; k < p.k; ++k) {
+                        sum += static_cast<U>(MaybeConjugate(pa[k * a_col], conjugate_a)) *
+                               static_cast<U>(MaybeConjugate(pb[j * p.k + k], conjugate_b));
+                      }
+                      row[j] = sum;
+                    }
+                  } else {
+                    for (int64_t k = 0; k < p.k; ++k) {
+                      const U x = static_cast<U>(MaybeConjugate(pa[k * a_col], conjugate_a));
+                      const T* w = pb + k * p.n;
+                      for (int64_t j = 0; j < p.n; ++j) {
+                        row[j] += x * static_cast<U>(MaybeConjugate(w[j], conjugate_b));
+                      }
+                    }
+                  }
+                  T* y = out + item * p.n;
+                  for (int64_t j = 0; j < p.n; ++j) y[j] = static_cast<T>(row[j]);
+                }
+              });
 }
 
 }  // namespace
@@ -149,8 +148,8 @@ Status MatMulReference(const MatMulProblem& p, const Tensor& a, const Tensor& b,
                        bool conjugate_b, Tensor* out) {
   if (out->num_elements() == 0) return OkStatus();
   switch (out->dtype()) {
-#define SMELT_MATMUL_CASE(T, D)                                                             \
-  case Dtype::D:                                                                            \
+#define SMELT_MATMUL_CASE(T, D)                                                            \
+  case Dtype::D:                                                                           \
     MatMulTyped<T>(p, a.data<T>(), b.data<T>(), conjugate_a, conjugate_b, out->data<T>()); \
     return OkStatus();
     SMELT_MATMUL_CASE(float, kFloat)

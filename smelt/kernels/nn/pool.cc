@@ -23,6 +23,10 @@ struct PoolView {
     }
   }
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+  // Input pixels of the largest window.
+  int64_t taps() const {
+    return std::min(kernel[0], in[0]) * std::min(kernel[1], in[1]) * std::min(kernel[2], in[2]);
+  }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
 
   // Calls fn(pixel number) for the input pixels of an output pixel's window, in order.
@@ -68,7 +72,7 @@ void PoolTyped(PoolKind kind, const PoolProblem& p, const Tensor& input, Tensor*
   // Channels second: each channel is an image of depth one.
   const int64_t images = p.channels_last ? p.batch : p.batch * p.depth;
   const int64_t depth = p.channels_last ? p.depth : 1;
-  const int64_t work = std::max<int64_t>(1, v.kernel[0] * v.kernel[1] * v.kernel[2] * depth);
+  const int64_t work = std::max<int64_t>(1, v.taps() * depth);
   ParallelFor(images * v.out_pixels(), std::max<int64_t>(1, 16384 / work),
               [&](int64_t begin, int64_t end) {
                 for (int64_t item = begin; item < end; ++item) {
@@ -97,7 +101,7 @@ void ArgmaxTyped(const PoolProblem& p, bool batch_in_index, const T* x, T* y, I*
   const PoolView v(p);
   const int64_t depth = p.depth;
   const int64_t image_size = v.in_pixels() * depth;
-  const int64_t work = std::max<int64_t>(1, v.kernel[1] * v.kernel[2] * depth);
+  const int64_t work = std::max<int64_t>(1, v.taps() * depth);
   ParallelFor(p.batch * v.out_pixels(), std::max<int64_t>(1, 16384 / work),
               [&](int64_t begin, int64_t end) {
                 for (int64_t item = begin; item < end; ++item) {
@@ -258,8 +262,7 @@ StatusOr<PoolProblem> MakePoolProblem(const PoolAttrs& a, const Shape& input) {
     p.pad_before.push_back(s.before);
     p.pad_after.push_back(s.after);
   }
-  ASSIGN_OR_RETURN(p.output,
-                   ImageShape(p.batch, p.out, p.depth / p.depth_window, a.channels_last));
+  ASSIGN_OR_RETURN(p.output, ImageShape(p.batch, p.out, p.depth / p.depth_window, a.channels_last));
   return p;
 }
 

@@ -127,8 +127,7 @@ Status RunCrossEntropy(OpContext& ctx) {
     const int64_t a = logits.dim(i), b = labels.dim(i);
     if (a != b && a != 1 && b != 1) {
       return InvalidArgument("logits and labels must be broadcastable: logits_size=",
-                             logits.shape().ToString(),
-                             " labels_size=", labels.shape().ToString());
+                             logits.shape().ToString(), " labels_size=", labels.shape().ToString());
     }
     dims.push_back(a == 1 ? b : a);
   }
@@ -189,8 +188,9 @@ Status RunSparseCrossEntropy(OpContext& ctx) {
   for (int64_t i = 0; i < labels.num_elements(); ++i) {
     const int64_t label = IndexAt(labels, i);
     if (label >= 0 && label < logits.dim(1)) continue;
-    return InvalidArgument("Received a label value of ", label, " which is outside the valid range ",
-                           "of [0, ", logits.dim(1), ").  Label values: ", Summarize(labels, 10));
+    return InvalidArgument("Received a label value of ", label,
+                           " which is outside the valid range ", "of [0, ", logits.dim(1),
+                           ").  Label values: ", Summarize(labels, 10));
   }
   Allocator* allocator = ctx.step().allocator;
   ASSIGN_OR_RETURN(const Tensor x, LossOperand(logits, allocator));

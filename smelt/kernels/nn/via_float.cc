@@ -16,8 +16,7 @@ StatusOr<Tensor> ToFloat(const Tensor& t, Allocator* allocator) {
     return Internal("no conversion of ", DtypeName(t.dtype()), " to float here");
   }
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(Dtype::kFloat, t.shape(), allocator));
-  const IsaConvertFn convert =
-      t.dtype() == Dtype::kHalf ? Isa().f16_to_f32 : Isa().bf16_to_f32;
+  const IsaConvertFn convert = t.dtype() == Dtype::kHalf ? Isa().f16_to_f32 : Isa().bf16_to_f32;
   const auto* from = static_cast<const uint16_t*>(t.raw());
   float* to = out.data<float>();
   ParallelFor(t.num_elements(), kConvertGrain,

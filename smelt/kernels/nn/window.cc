@@ -71,8 +71,9 @@ StatusOr<ConvAttrs> ParseConvAttrs(const Node& node, int spatial, bool depthwise
     return InvalidArgument("Sliding window dilations field must specify ", rank, " dimensions");
   }
   if (strides[0] != 1 || DepthEntry(strides, a.channels_last) != 1) {
-    return Unimplemented("Current implementation does not yet support strides in the batch and ",
-                         "depth dimensions.");
+    constexpr absl::string_view kText =
+        "Current implementation does not yet support strides in the batch and depth dimensions.";
+    return depthwise || spatial == 3 ? InvalidArgument(kText) : Unimplemented(kText);
   }
   if (dilations[0] != 1 || DepthEntry(dilations, a.channels_last) != 1) {
     return Unimplemented("Current implementation does not yet support dilations in the batch and ",
@@ -113,8 +114,8 @@ StatusOr<WindowSpan> SpanOf(int64_t in, int64_t kernel, int64_t dilation, int64_
   if (dilation < 1) return InvalidArgument("Dilation rate must be >= 1, but got ", dilation);
   if (in > kWindowLimit || kernel > kWindowLimit || stride > kWindowLimit ||
       dilation > kWindowLimit) {
-    return InvalidArgument("Window too large: input ", in, ", filter ", kernel, ", stride ",
-                           stride, ", dilation ", dilation);
+    return InvalidArgument("Window too large: input ", in, ", filter ", kernel, ", stride ", stride,
+                           ", dilation ", dilation);
   }
   WindowSpan s;
   const int64_t effective = (kernel - 1) * dilation + 1;
@@ -160,8 +161,7 @@ int64_t ConvProblem::MultiplyAdds() const {
   return n > 9e18 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(n);
 }
 
-StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input,
-                                      const Shape& filter) {
+StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, const Shape& filter) {
   const int rank = a.spatial + 2;
   if (input.rank() != rank) {
     if (a.depthwise) return InvalidArgument("input must be 4-dimensional", input.ToString());

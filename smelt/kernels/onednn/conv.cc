@@ -54,13 +54,21 @@ onednn::Window ConvWindow(const nn::ConvProblem& p) {
   return {p.strides, p.dilations, p.pad_before, p.pad_after};
 }
 
+void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
+  if (x.num_elements() > 0) {
+    nn::ConvReference(p, x, w, out);
+  } else {
+    // No channels, or nothing but padding.
+    std::memset(out->raw(), 0, out->bytes());
+  }
+}
+
 // Float tensors of checked shapes, a non-empty result.
 Status ConvFloat(ConvState& state, const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
-                 nn::FusedArgs args, bool constant_filter, Tensor* out,
-                 Allocator* allocator) {
+                 nn::FusedArgs args, bool constant_filter, Tensor* out, Allocator* allocator) {
   const onednn::PlanKey key = onednn::MakePlanKey({&x.shape(), &w.shape()});
   std::shared_ptr<const Primitive> plan;
-  if (!state.plans.Find(key, &plan)) {
+  if (x.num_elements() > 0 && !state.plans.Find(key, &plan)) {
     const ConvLayouts l = MakeConvLayouts(p);
     const auto fused = onednn::MakeFusedPostOps(state.fused, l.dst, 1);
     Layout bias;
@@ -72,7 +80,7 @@ Status ConvFloat(ConvState& state, const nn::ConvProblem& p, const Tensor& x, co
     state.plans.Insert(key, plan);
   }
   if (plan == nullptr) {
-    nn::ConvReference(p, x, w, out);
+    ConvPlain(p, x, w, out);
     nn::ApplyFusedOps(state.fused, args, p.channels_last ? p.output.rank() - 1 : 1, out);
     return OkStatus();
   }
@@ -102,7 +110,7 @@ Status RunConv(OpContext& ctx) {
     return ConvFloat(state, p, x, w, args, state.constant_filter, out, allocator);
   }
   if (dtype == Dtype::kDouble || dtype == Dtype::kInt32) {
-    nn::ConvReference(p, x, w, out);
+    ConvPlain(p, x, w, out);
     nn::ApplyFusedOps(state.fused, args, depth_dim, out);
     return OkStatus();
   }
@@ -167,8 +175,7 @@ constexpr Kernel kConvTable[] = {
      PrepareFusedConv2D},
     {"Conv3D", "T", kConvFast, "onednn:conv3d", RunConv, PrepareConv3D},
     {"Conv3D", "T", Types(Dtype::kDouble), "reference:conv3d", RunConv, PrepareConv3D},
-    {"DepthwiseConv2dNative", "T", kConvFast, "onednn:depthwise_conv2d", RunConv,
-     PrepareDepthwise},
+    {"DepthwiseConv2dNative", "T", kConvFast, "onednn:depthwise_conv2d", RunConv, PrepareDepthwise},
     {"DepthwiseConv2dNative", "T", Types(Dtype::kDouble), "reference:depthwise_conv2d", RunConv,
      PrepareDepthwise},
     {"_FusedDepthwiseConv2dNative", "T", kConvFast, "onednn:fused_depthwise_conv2d", RunConv,

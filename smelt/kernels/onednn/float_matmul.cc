@@ -1,7 +1,9 @@
 #include "smelt/kernels/onednn/float_matmul.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
@@ -54,8 +56,21 @@ bool BiasThenActivation(const nn::FusedOps& fused, nn::FusedArgs args, const flo
   return i == steps.size();
 }
 
-void SmallProduct(const nn::MatMulProblem& p, const float* a, const float* b,
-                  const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out) {
+// Is the product better off in this processor's own loops than in the library?
+bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
+  if (p.transpose_a || p.batches() != 1) return false;
+  // Sizes are those of tensors in memory: m * n does not overflow, m * n * k may.
+  if (p.output.num_elements() <= kSmallProduct / p.k) return true;
+  if (p.transpose_b) return false;
+  // One row reads each weight once: there is nothing to gain from packing, nor from compiling.
+  if (p.m == 1) return true;
+  // The library copies weights that lie a multiple of a kilobyte apart, on each call unless they
+  // are constant.
+  return !constant_b && p.m <= 8 && p.n % 256 == 0;
+}
+
+void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const nn::FusedOps& fused,
+             nn::FusedArgs args, Tensor* out) {
   const IsaTable& isa = Isa();
   const float* bias = nullptr;
   UnaryF32 act = UnaryF32::kIdentity;
@@ -66,7 +81,16 @@ void SmallProduct(const nn::MatMulProblem& p, const float* a, const float* b,
   }
   float* y = out->data<float>();
   if (!p.transpose_b) {
-    isa.dense(a, p.k, p.m, p.k, b, p.n, p.n, bias, act, fused.leaky_alpha, y, p.n);
+    // Slices of columns, in whole cache lines.
+    constexpr int64_t kSlice = 64;
+    const int64_t slices = (p.n + kSlice - 1) / kSlice;
+    ParallelFor(slices, std::max<int64_t>(1, 2 * kSmallProduct / (p.m * p.k * kSlice)),
+                [&](int64_t begin, int64_t end) {
+                  const int64_t from = begin * kSlice;
+                  const int64_t n = std::min(end * kSlice, p.n) - from;
+                  isa.dense(a, p.k, p.m, p.k, b + from, p.n, n, bias ? bias + from : nullptr, act,
+                            fused.leaky_alpha, y + from, p.n);
+                });
   } else {
     for (int64_t i = 0; i < p.m; ++i) {
       float* row = y + i * p.n;
@@ -121,20 +145,20 @@ MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p) {
 }  // namespace
 
 Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
-                        bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args,
-                        Tensor* out, Allocator* allocator) {
+                        bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out,
+                        Allocator* allocator) {
   if (out->num_elements() == 0) return OkStatus();
   if (p.k == 0) {
     std::memset(out->raw(), 0, out->bytes());
     nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
   }
-  // Sizes are those of tensors in memory: the two products do not overflow, their product may.
-  if (!p.transpose_a && p.output.num_elements() <= kSmallProduct / p.k && p.batches() == 1) {
-    SmallProduct(p, a.data<float>(), b.data<float>(), fused, args, out);
+  if (WantsOwnLoop(p, constant_b)) {
+    OwnLoop(p, a.data<float>(), b.data<float>(), fused, args, out);
     return OkStatus();
   }
-  const PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
+  PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
+  key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
   std::shared_ptr<const Primitive> plan;
   if (!plans_.Find(key, &plan)) {
     const MatMulLayouts l = MakeMatMulLayouts(p);
@@ -147,9 +171,8 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
       bias = Layout::Dense(Dtype::kFloat, dims);
     }
     const bool choose = constant_b && l.single_b;
-    auto made =
-        Primitive::Matmul(l.a, choose ? Layout::Chosen(Dtype::kFloat, l.b.dims) : l.b, bias,
-                          l.dst, post.post_ops);
+    auto made = Primitive::Matmul(l.a, choose ? Layout::Chosen(Dtype::kFloat, l.b.dims) : l.b, bias,
+                                  l.dst, post.post_ops);
     if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
     if (made.ok()) plan = *std::move(made);
     plans_.Insert(key, plan);

@@ -85,8 +85,8 @@ FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int 
   return out;
 }
 
-StatusOr<FusedPointers> FusedPointers::Make(const nn::FusedOps& fused,
-                                            nn::FusedArgs args, Allocator* allocator) {
+StatusOr<FusedPointers> FusedPointers::Make(const nn::FusedOps& fused, nn::FusedArgs args,
+                                            Allocator* allocator) {
   FusedPointers out;
   for (size_t i = 0; i < fused.steps.size(); ++i) {
     const nn::FusedStep& step = fused.steps[i];
@@ -100,8 +100,7 @@ StatusOr<FusedPointers> FusedPointers::Make(const nn::FusedOps& fused,
         break;
       case nn::FusedStep::Kind::kBatchNorm: {
         const int64_t depth = args[step.arg]->num_elements();
-        ASSIGN_OR_RETURN(Tensor both,
-                         Tensor::Make(Dtype::kFloat, Shape({2, depth}), allocator));
+        ASSIGN_OR_RETURN(Tensor both, Tensor::Make(Dtype::kFloat, Shape({2, depth}), allocator));
         float* scale = both.data<float>();
         nn::FoldBatchNorm(fused, args.subspan(step.arg, 4), scale, scale + depth);
         out.operands_.push_back(scale);

@@ -62,8 +62,7 @@ Status RunMatMulViaFloat(MatMulState& state, const nn::MatMulProblem& p, const T
     args[i] = &float_args[i];
   }
   ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(
-      state.product.Run(p, af, bf, false, state.fused, args, &result, allocator));
+  RETURN_IF_ERROR(state.product.Run(p, af, bf, false, state.fused, args, &result, allocator));
   ASSIGN_OR_RETURN(*out, nn::FromFloat(result, out->dtype(), allocator));
   return OkStatus();
 }
@@ -73,8 +72,8 @@ Status RunMatMul(OpContext& ctx) {
   const Tensor& a = ctx.input(0);
   const Tensor& b = ctx.input(1);
   ASSIGN_OR_RETURN(const nn::MatMulProblem p,
-                   nn::MakeMatMulProblem(a.shape(), b.shape(), state.transpose_a,
-                                         state.transpose_b, state.broadcast));
+                   nn::MakeMatMulProblem(a.shape(), b.shape(), state.transpose_a, state.transpose_b,
+                                         state.broadcast));
   if (ctx.num_inputs() < 2 + state.fused.num_args) {
     return InvalidArgument("fused matrix product needs ", state.fused.num_args, " arguments");
   }
@@ -131,8 +130,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareBatchMatMulV2(const Node& node) {
 }
 
 constexpr DtypeSet kMatMulFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
-constexpr DtypeSet kMatMulPlain =
-    kIntTypes | kComplexTypes | Types(Dtype::kDouble);
+constexpr DtypeSet kMatMulPlain = kIntTypes | kComplexTypes | Types(Dtype::kDouble);
 
 constexpr Kernel kMatMulTable[] = {
     {"MatMul", "T", kMatMulFast, "onednn:matmul", RunMatMul, PrepareMatMul},
@@ -141,10 +139,8 @@ constexpr Kernel kMatMulTable[] = {
     {"BatchMatMul", "T", kMatMulFast, "onednn:batch_matmul", RunMatMul, PrepareBatchMatMul},
     {"BatchMatMul", "T", kMatMulPlain, "reference:batch_matmul", RunMatMul, PrepareBatchMatMul},
     {"BatchMatMulV2", "T", kMatMulFast, "onednn:batch_matmul", RunMatMul, PrepareBatchMatMulV2},
-    {"BatchMatMulV2", "T", kMatMulPlain, "reference:batch_matmul", RunMatMul,
-     PrepareBatchMatMulV2},
-    {"BatchMatMulV3", "Tout", kMatMulFast, "onednn:batch_matmul", RunMatMul,
-     PrepareBatchMatMulV2},
+    {"BatchMatMulV2", "T", kMatMulPlain, "reference:batch_matmul", RunMatMul, PrepareBatchMatMulV2},
+    {"BatchMatMulV3", "Tout", kMatMulFast, "onednn:batch_matmul", RunMatMul, PrepareBatchMatMulV2},
     {"BatchMatMulV3", "Tout", kMatMulPlain, "reference:batch_matmul", RunMatMul,
      PrepareBatchMatMulV2},
 };

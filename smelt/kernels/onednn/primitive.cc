@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 
 namespace smelt::onednn {
 namespace {
@@ -30,10 +31,9 @@ Status FromDnnl(dnnl_status_t s, absl::string_view what) {
   return Unimplemented("oneDNN ", what, ": ", StatusText(s));
 }
 
-#define DNNL_RETURN_IF_ERROR(expr, what)                             \
-  do {                                                               \
-    if (const dnnl_status_t s_ = (expr); s_ != dnnl_success)         \
-      return FromDnnl(s_, what);                                     \
+#define DNNL_RETURN_IF_ERROR(expr, what)                                                \
+  do {                                                                                  \
+    if (const dnnl_status_t s_ = (expr); s_ != dnnl_success) return FromDnnl(s_, what); \
   } while (false)
 
 // Never destroyed: primitives in static storage may outlive every other object.
@@ -77,6 +77,10 @@ StatusOr<dnnl_data_type_t> TypeOf(Dtype t) {
 StatusOr<dnnl_memory_desc_t> DescOf(const Layout& l) {
   dnnl_memory_desc_t md{};
   if (l.dims.size() > DNNL_MAX_NDIMS) return Unimplemented("oneDNN: too many dimensions");
+  for (const int64_t d : l.dims) {
+    // The library's generated code counts in int.
+    if (d > std::numeric_limits<int32_t>::max()) return Unimplemented("oneDNN: too large");
+  }
   ASSIGN_OR_RETURN(const dnnl_data_type_t type, TypeOf(l.dtype));
   const int rank = static_cast<int>(l.dims.size());
   if (l.strides.empty()) {
@@ -89,6 +93,20 @@ StatusOr<dnnl_memory_desc_t> DescOf(const Layout& l) {
         "layout");
   }
   return md;
+}
+
+// Windows come from graphs that nobody vouches for, and the library multiplies their sizes as int.
+Status CheckWindow(const Window& w, std::span<const int64_t> kernel) {
+  constexpr int64_t kLimit = 1 << 15;
+  for (const Dims* dims : {&w.strides, &w.dilations, &w.pad_before, &w.pad_after}) {
+    for (const int64_t d : *dims) {
+      if (d < 0 || d > kLimit) return Unimplemented("oneDNN: window too large");
+    }
+  }
+  for (const int64_t d : kernel) {
+    if (d > kLimit) return Unimplemented("oneDNN: window too large");
+  }
+  return OkStatus();
 }
 
 // Memory objects of one execution. They only carry pointers, which each execution sets.
@@ -164,9 +182,9 @@ struct Primitive::Impl {
         DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_binary(out->ops, kind, &md), "post-op");
       } else {
         const float alpha = p.kind == PostOp::Kind::kSwish ? 1.0f : p.alpha;
-        DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_eltwise(out->ops, 1.0f, EltwiseKind(p.kind),
-                                                          alpha, p.beta),
-                             "post-op");
+        DNNL_RETURN_IF_ERROR(
+            dnnl_post_ops_append_eltwise(out->ops, 1.0f, EltwiseKind(p.kind), alpha, p.beta),
+            "post-op");
       }
     }
     DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_set_post_ops(out->attr, out->ops), "attributes");
@@ -231,8 +249,8 @@ Layout Layout::Dense(Dtype dtype, std::span<const int64_t> dims) {
   return l;
 }
 
-Layout Layout::Image(Dtype dtype, int64_t batch, int64_t channels,
-                     std::span<const int64_t> spatial, bool channels_last) {
+Layout Layout::Image(Dtype dtype, int64_t batch, int64_t channels, std::span<const int64_t> spatial,
+                     bool channels_last) {
   Layout l;
   l.dtype = dtype;
   l.dims.push_back(batch);
@@ -265,6 +283,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(const Layout& src,
                                                             const Layout& bias, const Layout& dst,
                                                             const Window& window,
                                                             std::span<const PostOp> post_ops) {
+  RETURN_IF_ERROR(
+      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
@@ -293,6 +313,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
                                                               const Layout& weights,
                                                               const Layout& dst,
                                                               const Window& window) {
+  RETURN_IF_ERROR(
+      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
@@ -323,9 +345,9 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
     ASSIGN_OR_RETURN(bias_md, DescOf(bias));
   }
   dnnl_matmul_desc_t d;
-  DNNL_RETURN_IF_ERROR(dnnl_matmul_desc_init(&d, &src_md, &weights_md,
-                                             bias.present() ? &bias_md : nullptr, &dst_md),
-                       "matmul");
+  DNNL_RETURN_IF_ERROR(
+      dnnl_matmul_desc_init(&d, &src_md, &weights_md, bias.present() ? &bias_md : nullptr, &dst_md),
+      "matmul");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes(post_ops, &attributes));
@@ -337,18 +359,18 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
 StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout& src,
                                                         const Layout& dst, const Window& window,
                                                         std::span<const int64_t> kernel) {
+  RETURN_IF_ERROR(CheckWindow(window, kernel));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
   Dims dilates(window.dilations);
   for (int64_t& d : dilates) d -= 1;
   dnnl_pooling_v2_desc_t d;
-  DNNL_RETURN_IF_ERROR(
-      dnnl_pooling_v2_forward_desc_init(
-          &d, dnnl_forward_inference,
-          kind == Pool::kMax ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding, &src_md,
-          &dst_md, window.strides.data(), kernel.data(), dilates.data(),
-          window.pad_before.data(), window.pad_after.data()),
-      "pooling");
+  DNNL_RETURN_IF_ERROR(dnnl_pooling_v2_forward_desc_init(
+                           &d, dnnl_forward_inference,
+                           kind == Pool::kMax ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding,
+                           &src_md, &dst_md, window.strides.data(), kernel.data(), dilates.data(),
+                           window.pad_before.data(), window.pad_after.data()),
+                       "pooling");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
@@ -387,8 +409,8 @@ Status Primitive::PackWeights(const Layout& from, const void* weights, void* pac
                                                           &impl_->weights, Engine(), nullptr),
                        "reorder");
   DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&r.primitive, r.desc), "reorder");
-  DNNL_RETURN_IF_ERROR(
-      dnnl_memory_create(&r.from, &from_md, Engine(), const_cast<void*>(weights)), "memory");
+  DNNL_RETURN_IF_ERROR(dnnl_memory_create(&r.from, &from_md, Engine(), const_cast<void*>(weights)),
+                       "memory");
   DNNL_RETURN_IF_ERROR(dnnl_memory_create(&r.to, &impl_->weights, Engine(), packed), "memory");
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, r.from}, {DNNL_ARG_TO, r.to}};
   DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(r.primitive, ThreadStream(), 2, args), "reorder");
@@ -418,10 +440,9 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
     DNNL_RETURN_IF_ERROR(dnnl_memory_set_data_handle(set->args.back().memory, scratch->data()),
                          "memory");
   }
-  DNNL_RETURN_IF_ERROR(
-      dnnl_primitive_execute(impl.primitive, ThreadStream(), static_cast<int>(set->args.size()),
-                             set->args.data()),
-      "execution");
+  DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(impl.primitive, ThreadStream(),
+                                              static_cast<int>(set->args.size()), set->args.data()),
+                       "execution");
   for (auto& slot : impl.slots) {
     ArgSet* empty = nullptr;
     if (slot.compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {

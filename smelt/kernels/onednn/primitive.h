@@ -33,16 +33,16 @@ struct Layout {
 // Applied to the result before it is stored, in order.
 struct PostOp {
   enum class Kind : uint8_t {
-    kRelu,      // alpha: slope of negative values
-    kClip,      // to [alpha, beta]
-    kElu,       // alpha
+    kRelu,  // alpha: slope of negative values
+    kClip,  // to [alpha, beta]
+    kElu,   // alpha
     kTanh,
     kLogistic,
     kGeluErf,
     kGeluTanh,
     kSwish,
     kHardSwish,
-    kAdd,       // a tensor of `operand`'s layout, sizes equal to the result's or 1
+    kAdd,  // a tensor of `operand`'s layout, sizes equal to the result's or 1
     kMul,
   };
   Kind kind = Kind::kRelu;

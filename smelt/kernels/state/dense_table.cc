@@ -19,9 +19,9 @@ bool DenseEqual(const Tensor& a, int64_t i, const Tensor& b, int64_t j, int64_t 
                       b.data<std::string>() + j * width);
   }
   const auto size = static_cast<int64_t>(DtypeSize(a.dtype())) * width;
-  return size == 0 || std::memcmp(static_cast<const char*>(a.raw()) + i * size,
-                                  static_cast<const char*>(b.raw()) + j * size,
-                                  static_cast<size_t>(size)) == 0;
+  return size == 0 ||
+         std::memcmp(static_cast<const char*>(a.raw()) + i * size,
+                     static_cast<const char*>(b.raw()) + j * size, static_cast<size_t>(size)) == 0;
 }
 
 void DenseCopy(const Tensor& from, int64_t i, Tensor& to, int64_t j, int64_t width) {
@@ -122,7 +122,9 @@ class DenseTable final : public LookupTable {
 
   // Keys and values are buckets as Export gives them: reserved keys are skipped, the bucket count
   // is kept.
-  Status Import(const Tensor& keys, const Tensor& values) override {
+  Status Import(const Tensor& key_rows, const Tensor& value_rows) override {
+    const Tensor keys = empty_key_.rank() == 0 ? WithoutRowsOfOne(key_rows) : key_rows;
+    const Tensor values = value_shape().rank() == 0 ? WithoutRowsOfOne(value_rows) : value_rows;
     ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
     RETURN_IF_ERROR(CheckValues(values, counted.second));
     int64_t buckets = 4;
@@ -140,10 +142,17 @@ class DenseTable final : public LookupTable {
     absl::ReaderMutexLock lock(&mutex_);
     ASSIGN_OR_RETURN(Tensor keys, keys_.Clone(allocator));
     ASSIGN_OR_RETURN(Tensor values, values_.Clone(allocator));
+    // Scalars are exported as rows of one.
+    if (keys.rank() == 1) keys = keys.WithShape(Shape({buckets_, 1}));
+    if (values.rank() == 1) values = values.WithShape(Shape({buckets_, 1}));
     return std::make_pair(std::move(keys), std::move(values));
   }
 
  private:
+  static Tensor WithoutRowsOfOne(const Tensor& t) {
+    return t.rank() == 2 && t.dim(1) == 1 ? t.WithShape(Shape({t.dim(0)})) : t;
+  }
+
   Status Allocate(int64_t buckets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Shape key_shape = empty_key_.shape(), shape = value_shape();
     key_shape.Insert(0, buckets);
@@ -207,8 +216,8 @@ class DenseTable final : public LookupTable {
       const auto b = static_cast<int64_t>(at);
       if (DenseEqual(keys_, b, keys, i, key_width_)) return b;
       const bool empty = DenseEqual(keys_, b, empty_key_, 0, key_width_);
-      if (*free < 0 && (empty || (deleted_key_.valid() &&
-                                  DenseEqual(keys_, b, deleted_key_, 0, key_width_)))) {
+      if (*free < 0 &&
+          (empty || (deleted_key_.valid() && DenseEqual(keys_, b, deleted_key_, 0, key_width_)))) {
         *free = b;
       }
       if (empty) return -1;

@@ -2,7 +2,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/str_format.h"
 #include "smelt/io/fs.h"
@@ -42,7 +41,7 @@ Status RunWriteFile(OpContext& ctx) {
 }
 
 // Adds the files that match the path components from `at` on, below `dir`.
-void MatchBelow(const std::string& dir, absl::string_view rest, std::set<std::string>* found) {
+void MatchBelow(const std::string& dir, absl::string_view rest, std::vector<std::string>* found) {
   const size_t slash = rest.find('/');
   const std::string part(rest.substr(0, slash));
   const bool last = slash == absl::string_view::npos;
@@ -50,7 +49,7 @@ void MatchBelow(const std::string& dir, absl::string_view rest, std::set<std::st
   const auto descend = [&](const std::string& name) {
     const std::string path = dir == "/" ? absl::StrCat("/", name) : JoinPath(dir, name);
     if (last) {
-      if (Exists(path)) found->insert(path);
+      if (Exists(path)) found->push_back(path);
     } else if (IsDir(path)) {
       MatchBelow(path, below, found);
     }
@@ -68,13 +67,14 @@ void MatchBelow(const std::string& dir, absl::string_view rest, std::set<std::st
 }
 
 Status RunMatchingFiles(OpContext& ctx) {
-  std::set<std::string> found;
+  std::vector<std::string> found;
   for (const std::string& pattern : ctx.input(0).flat<std::string>()) {
     const bool absolute = !pattern.empty() && pattern[0] == '/';
     MatchBelow(absolute ? "/" : "", absl::string_view(pattern).substr(absolute ? 1 : 0), &found);
   }
+  std::sort(found.begin(), found.end());
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({static_cast<int64_t>(found.size())})));
-  std::copy(found.begin(), found.end(), out->data<std::string>());
+  std::move(found.begin(), found.end(), out->data<std::string>());
   return OkStatus();
 }
 
@@ -116,6 +116,6 @@ constexpr Kernel kFileTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kFileKernels = kFileTable;
+extern constinit const std::span<const Kernel> kFileKernels = kFileTable;
 
 }  // namespace smelt

@@ -116,9 +116,10 @@ class HashTableOf final : public LookupTable {
                         Allocator* allocator) const override {
     ASSIGN_OR_RETURN(auto counted, CheckKeys(keys));
     const auto& [n, shape] = counted;
-    ASSIGN_OR_RETURN(const bool each, CheckDefault(default_value, shape));
+    ASSIGN_OR_RETURN(const bool per_key, CheckDefault(default_value, shape));
+    // Tables that are filled once take the first default for all keys, as TensorFlow's do.
+    const bool each = per_key && !fill_once_;
     ASSIGN_OR_RETURN(Tensor out, Tensor::Make(value_dtype(), shape, allocator));
-    // The default as rows, so that a missing key costs one copy too.
     const int64_t width = value_shape().num_elements();
     absl::ReaderMutexLock lock(&mutex_);
     if (!filled_) return FailedPrecondition("Table not initialized.");

@@ -1,4 +1,5 @@
-// Scattered changes of variables: rows by one index (Scatter*), slices by index tuples (ScatterNd*).
+// Scattered changes of variables: rows by one index (Scatter*), slices by index tuples
+// (ScatterNd*).
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -63,7 +64,8 @@ Status ScatterRows(const OpContext& ctx, UpdateKind kind, Tensor& params) {
   const auto* from = static_cast<const char*>(updates.raw());
   for (int64_t i = 0; i < n; ++i) {
     ApplyUpdate(kind, params.dtype(), base + static_cast<size_t>(IndexAt(indices, i)) * row_bytes,
-                one_value ? from : from + static_cast<size_t>(i) * row_bytes, width, one_value ? 0 : 1);
+                one_value ? from : from + static_cast<size_t>(i) * row_bytes, width,
+                one_value ? 0 : 1);
   }
   return OkStatus();
 }
@@ -71,16 +73,17 @@ Status ScatterRows(const OpContext& ctx, UpdateKind kind, Tensor& params) {
 Status CheckScatterNdShapes(const Shape& params, const Shape& indices, const Shape& updates,
                             int64_t depth, int batch) {
   const auto suffix = [&] {
-    return InvalidArgument("Dimensions [", depth, ",", params.rank(), ") of input[shape=",
-                           params.ToString(), "] must match dimensions [", depth, ",",
-                           updates.rank(), ") of updates[shape=", updates.ToString(), "]");
+    return InvalidArgument("Dimensions [", depth, ",", params.rank(),
+                           ") of input[shape=", params.ToString(), "] must match dimensions [",
+                           depth, ",", updates.rank(), ") of updates[shape=", updates.ToString(),
+                           "]");
   };
   for (int d = 0; d < batch; ++d) {
     if (d >= updates.rank() || updates[d] != indices[d]) {
-      return InvalidArgument("Dimensions [", d, ",", d + 1, ") of indices[shape=",
-                             indices.ToString(), "] = ", indices[d], " must match dimensions [", d,
-                             ",", d + 1, ") of updates[shape=", updates.ToString(), "] = ",
-                             d < updates.rank() ? updates[d] : 0);
+      return InvalidArgument(
+          "Dimensions [", d, ",", d + 1, ") of indices[shape=", indices.ToString(),
+          "] = ", indices[d], " must match dimensions [", d, ",", d + 1,
+          ") of updates[shape=", updates.ToString(), "] = ", d < updates.rank() ? updates[d] : 0);
     }
   }
   if (depth > params.rank() || updates.rank() != batch + params.rank() - depth) return suffix();
@@ -150,8 +153,7 @@ Status ScatterSlices(const OpContext& ctx, UpdateKind kind, bool skip_bad, Tenso
 template <UpdateKind kKind>
 Status RunScatter(OpContext& ctx) {
   ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
-  RETURN_IF_ERROR(
-      variable->Update([&](Tensor& value) { return ScatterRows(ctx, kKind, value); }));
+  RETURN_IF_ERROR(variable->Update([&](Tensor& value) { return ScatterRows(ctx, kKind, value); }));
   ForwardRef(ctx);
   return OkStatus();
 }
@@ -163,9 +165,8 @@ Status RunScatterNd(OpContext& ctx) {
   if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE") {
     return InvalidArgument("Bad indices policy: ", policy);
   }
-  RETURN_IF_ERROR(variable->Update([&](Tensor& value) {
-    return ScatterSlices(ctx, kKind, policy == "IGNORE", value);
-  }));
+  RETURN_IF_ERROR(variable->Update(
+      [&](Tensor& value) { return ScatterSlices(ctx, kKind, policy == "IGNORE", value); }));
   ForwardRef(ctx);
   return OkStatus();
 }
@@ -203,6 +204,6 @@ constexpr Kernel kScatterTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kScatterKernels = kScatterTable;
+extern constinit const std::span<const Kernel> kScatterKernels = kScatterTable;
 
 }  // namespace smelt

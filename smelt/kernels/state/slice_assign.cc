@@ -47,7 +47,8 @@ StatusOr<SliceDim> SliceOneDim(int64_t begin, int64_t end, int64_t stride, int64
   SliceDim out{b, stride, 0};
   if (span > 0) {
     // |stride| of INT64_MIN does not exist as int64.
-    const uint64_t step = stride > 0 ? static_cast<uint64_t>(stride) : 0 - static_cast<uint64_t>(stride);
+    const uint64_t step =
+        stride > 0 ? static_cast<uint64_t>(stride) : 0 - static_cast<uint64_t>(stride);
     out.count = static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / step + 1);
   }
   return out;
@@ -55,8 +56,8 @@ StatusOr<SliceDim> SliceOneDim(int64_t begin, int64_t end, int64_t stride, int64
 
 StatusOr<SliceSpec> ResolveSlice(const Shape& shape, const Tensor& begin, const Tensor& end,
                                  const Tensor& strides, SliceMasks masks) {
-  if (begin.rank() != 1 || end.rank() != 1 || strides.rank() != 1 ||
-      begin.dim(0) != end.dim(0) || begin.dim(0) != strides.dim(0) || begin.dim(0) >= 32) {
+  if (begin.rank() != 1 || end.rank() != 1 || strides.rank() != 1 || begin.dim(0) != end.dim(0) ||
+      begin.dim(0) != strides.dim(0) || begin.dim(0) >= 32) {
     return InvalidArgument("Expected begin, end, and strides to be 1D equal size tensors, but got ",
                            "shapes ", begin.shape().ToString(), ", ", end.shape().ToString(),
                            ", and ", strides.shape().ToString(), " instead.");
@@ -161,12 +162,12 @@ Status AssignSlice(const OpContext& ctx, const SliceMasks& masks, Tensor& params
   const Shape shape = params.shape();
   ASSIGN_OR_RETURN(SliceSpec spec,
                    ResolveSlice(shape, ctx.input(1), ctx.input(2), ctx.input(3), masks));
-  ASSIGN_OR_RETURN(
-      std::vector<int64_t> from_steps,
-      ValueSteps(spec, value, FinalDims(shape, static_cast<int>(ctx.input(1).dim(0)), masks)));
   for (const SliceDim& d : spec.dims) {
     if (d.count == 0) return OkStatus();
   }
+  ASSIGN_OR_RETURN(
+      std::vector<int64_t> from_steps,
+      ValueSteps(spec, value, FinalDims(shape, static_cast<int>(ctx.input(1).dim(0)), masks)));
   const int rank = shape.rank();
   const size_t size = Tensor::ElementSize(params.dtype());
   auto* to = static_cast<char*>(params.raw());
@@ -197,8 +198,7 @@ Status RunSliceAssign(OpContext& ctx) {
   const Node& node = ctx.node();
   const SliceMasks masks{node.Int("begin_mask"), node.Int("end_mask"), node.Int("ellipsis_mask"),
                          node.Int("new_axis_mask"), node.Int("shrink_axis_mask")};
-  RETURN_IF_ERROR(
-      variable->Update([&](Tensor& value) { return AssignSlice(ctx, masks, value); }));
+  RETURN_IF_ERROR(variable->Update([&](Tensor& value) { return AssignSlice(ctx, masks, value); }));
   ForwardRef(ctx);
   return OkStatus();
 }
@@ -210,6 +210,6 @@ constexpr Kernel kSliceAssignTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kSliceAssignKernels = kSliceAssignTable;
+extern constinit const std::span<const Kernel> kSliceAssignKernels = kSliceAssignTable;
 
 }  // namespace smelt

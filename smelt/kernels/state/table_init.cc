@@ -42,8 +42,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareTextInit(const Node& node) {
 Status CheckTextColumn(absl::string_view what, int64_t index, Dtype dtype) {
   if (index == kLineNumber && dtype != Dtype::kInt64) {
     return InvalidArgument(what == "key" ? "Key" : "Value",
-                           " index for line number requires table ", what,
-                           " dtype of int64, got ", DtypeName(dtype));
+                           " index for line number requires table ", what, " dtype of int64, got ",
+                           DtypeName(dtype));
   }
   if (index == kWholeLine && !IsInteger(dtype) && dtype != Dtype::kString) {
     return InvalidArgument(what == "key" ? "Key" : "Value", " index for entire line requires ",
@@ -89,8 +89,7 @@ StatusOr<std::vector<TextLine>> TextLines(absl::string_view bytes, const std::st
                                           int64_t vocab_size) {
   std::vector<TextLine> lines;
   size_t at = 0;
-  while (at < bytes.size() &&
-         (vocab_size < 0 || static_cast<int64_t>(lines.size()) < vocab_size)) {
+  while (at < bytes.size() && (vocab_size < 0 || static_cast<int64_t>(lines.size()) < vocab_size)) {
     size_t stop = bytes.find('\n', at);
     const size_t next = stop == absl::string_view::npos ? bytes.size() : stop + 1;
     if (stop == absl::string_view::npos) stop = bytes.size();
@@ -109,8 +108,7 @@ Status RunTextInit(OpContext& ctx) {
   const auto& s = ctx.state<TextInitState>();
   const Tensor& name = ctx.input(1);
   if (name.num_elements() != 1) {
-    return InvalidArgument("filename should be a single string, but got ",
-                           name.shape().ToString());
+    return InvalidArgument("filename should be a single string, but got ", name.shape().ToString());
   }
   const std::string& path = name.scalar<std::string>();
   if (path.empty()) return InvalidArgument("filename cannot be empty.");
@@ -170,6 +168,6 @@ constexpr Kernel kTableInitTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kTableInitKernels = kTableInitTable;
+extern constinit const std::span<const Kernel> kTableInitKernels = kTableInitTable;
 
 }  // namespace smelt

@@ -28,8 +28,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareTable(const Node& node) {
   state->value_dtype = node.Type("value_dtype");
   const auto shape = node.Get<PartialShape>("value_shape", PartialShape(Shape()));
   if (!shape.fully_known()) {
-    return InvalidArgument("table '", node.name(), "' has a value_shape that is not known: ",
-                           shape.ToString());
+    return InvalidArgument("table '", node.name(),
+                           "' has a value_shape that is not known: ", shape.ToString());
   }
   ASSIGN_OR_RETURN(state->value_shape, Shape::Make(shape.dims()));
   if (state->value_shape.rank() > 1) {
@@ -104,8 +104,7 @@ Status CheckSignature(const OpContext& ctx, const LookupTable& table, bool with_
   const bool values_fit = !with_values || ctx.input(2).dtype() == table.value_dtype();
   const bool output_fits = !with_output || ctx.output_type(0) == table.value_dtype();
   if (keys_fit && values_fit && output_fits) return OkStatus();
-  const absl::string_view handle =
-      IsRef(ctx.node().input_types[0]) ? "string_ref" : "resource";
+  const absl::string_view handle = IsRef(ctx.node().input_types[0]) ? "string_ref" : "resource";
   std::string have = absl::StrCat(handle, ", ", DtypeName(ctx.input(1).dtype()));
   std::string want = absl::StrCat(handle, ", ", DtypeName(table.key_dtype()));
   if (with_values) {
@@ -124,8 +123,7 @@ Status CheckSignature(const OpContext& ctx, const LookupTable& table, bool with_
 Status RunTableFind(OpContext& ctx) {
   ASSIGN_OR_RETURN(std::shared_ptr<LookupTable> table, FindTable(ctx, 0));
   RETURN_IF_ERROR(CheckSignature(ctx, *table, /*with_values=*/true, /*with_output=*/true));
-  ASSIGN_OR_RETURN(Tensor out,
-                   table->Find(ctx.input(1), ctx.input(2), ctx.step().allocator));
+  ASSIGN_OR_RETURN(Tensor out, table->Find(ctx.input(1), ctx.input(2), ctx.step().allocator));
   ctx.set_output(0, std::move(out));
   return OkStatus();
 }
@@ -197,8 +195,8 @@ constexpr Kernel kTableTable[] = {
      PrepareTable},
     {"AnonymousMutableHashTable", "", kAnyType, "state:hash_table",
      RunAnonymousTable<TableForm::kMutable>, PrepareTable},
-    {"MutableHashTableOfTensorsV2", "", kAnyType, "state:hash_table",
-     RunTable<TableForm::kTensors>, PrepareTable},
+    {"MutableHashTableOfTensorsV2", "", kAnyType, "state:hash_table", RunTable<TableForm::kTensors>,
+     PrepareTable},
     {"MutableHashTableOfTensors", "", kAnyType, "state:hash_table", RunTable<TableForm::kTensors>,
      PrepareTable},
     {"AnonymousMutableHashTableOfTensors", "", kAnyType, "state:hash_table",
@@ -226,7 +224,7 @@ constexpr Kernel kTableTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kTableKernels = kTableTable;
+extern constinit const std::span<const Kernel> kTableKernels = kTableTable;
 
 StatusOr<std::shared_ptr<LookupTable>> FindTable(const OpContext& ctx, int i) {
   const Tensor& handle = ctx.input(i);

@@ -49,8 +49,8 @@ Status RunHandle(OpContext& ctx) {
   auto& s = ctx.state<HandleState>();
   ResourceManager* resources = ctx.step().resources;
   if (s.anonymous) {
-    ctx.set_output(
-        0, MakeVariableHandle(s, std::make_shared<Variable>(s.name, s.dtype), ctx.step()));
+    ctx.set_output(0,
+                   MakeVariableHandle(s, std::make_shared<Variable>(s.name, s.dtype), ctx.step()));
     return OkStatus();
   }
   if (const Tensor* handle = s.cache.Find(resources)) {
@@ -60,12 +60,11 @@ Status RunHandle(OpContext& ctx) {
   if (resources == nullptr) {
     return FailedPrecondition("variable '", s.name, "' is used where there are no resources");
   }
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<Resource> variable,
-      resources->FindOrCreate(s.container, Variable::kKind, s.name,
-                              [&]() -> StatusOr<std::shared_ptr<Resource>> {
-                                return std::make_shared<Variable>(s.name, s.dtype);
-                              }));
+  ASSIGN_OR_RETURN(std::shared_ptr<Resource> variable,
+                   resources->FindOrCreate(s.container, Variable::kKind, s.name,
+                                           [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                                             return std::make_shared<Variable>(s.name, s.dtype);
+                                           }));
   ctx.set_output(0, MakeVariableHandle(s, std::move(variable), ctx.step()));
   s.cache.Set(resources, ctx.output(0));
   return OkStatus();
@@ -81,8 +80,8 @@ Status RunRead(OpContext& ctx) {
     return FailedPrecondition("Could not find variable ", h.name,
                               ". This could mean that the variable has been deleted. In TF1, it "
                               "can also mean the variable is uninitialized. Debug info: container=",
-                              h.container, ", status error message=",
-                              NoVariable(h.container, h.name).message());
+                              h.container,
+                              ", status error message=", NoVariable(h.container, h.name).message());
   }
   if (value.dtype() != ctx.output_type(0)) {
     return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
@@ -267,7 +266,7 @@ constexpr Kernel kVariableTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kVariableKernels = kVariableTable;
+extern constinit const std::span<const Kernel> kVariableKernels = kVariableTable;
 
 Status NoVariable(absl::string_view container, absl::string_view name) {
   return NotFound("Resource ", container, "/", name, "/N10tensorflow3VarE does not exist.");

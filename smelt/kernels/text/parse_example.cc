@@ -54,8 +54,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareParseExample(const Node& node) {
     bool fits = shape.known_rank();
     for (int i = 1; fits && i < shape.rank(); ++i) fits = shape[i] >= 0;
     if (!fits) {
-      return InvalidArgument("dense_shapes[", d, "] has unknown rank or unknown inner dimensions: ",
-                             shape.ToString());
+      return InvalidArgument("dense_shapes[", d,
+                             "] has unknown rank or unknown inner dimensions: ", shape.ToString());
     }
     // Sizes are bounded here once, so that products below cannot overflow.
     Dims dims(shape.dims().begin(), shape.dims().end());
@@ -77,19 +77,18 @@ Status AddDense(const OpContext& ctx, int first, ExampleFeatures* features) {
       return InvalidArgument("dense_defaults[", d, "].dtype() == ", DtypeName(value.dtype()),
                              " != dense_types_[", d, "] == ", DtypeName(f.dtype));
     }
-    if (value.num_elements() > 0) {
-      if (f.variable()) {
-        if (value.num_elements() != 1) {
-          return InvalidArgument("dense_shape[", d, "] is a variable length shape: ",
-                                 f.shape.ToString(), ", therefore def_value[", d,
-                                 "] must contain a single element (the padding element).  But its ",
-                                 "shape is: ", value.shape().ToString());
-        }
-      } else if (!f.shape.Matches(value.shape())) {
-        return InvalidArgument("def_value[", d, "].shape() == ", value.shape().ToString(),
-                               " is not compatible with dense_shapes_[", d,
-                               "] == ", f.shape.ToString());
+    if (f.variable()) {
+      if (value.num_elements() != 1) {
+        return InvalidArgument("dense_shape[", d,
+                               "] is a variable length shape: ", f.shape.ToString(),
+                               ", therefore def_value[", d,
+                               "] must contain a single element (the padding element).  But its ",
+                               "shape is: ", value.shape().ToString());
       }
+    } else if (value.num_elements() > 0 && !f.shape.Matches(value.shape())) {
+      return InvalidArgument("def_value[", d, "].shape() == ", value.shape().ToString(),
+                             " is not compatible with dense_shapes_[", d,
+                             "] == ", f.shape.ToString());
     }
     f.default_value = value;
   }
@@ -119,9 +118,9 @@ Status CheckOutputCount(const OpContext& ctx, const ExampleFeatures& f) {
 StatusOr<std::span<const std::string>> ExampleNames(const Tensor& names, const Tensor& serialized) {
   if (names.num_elements() == 0) return std::span<const std::string>();
   if (!(names.shape() == serialized.shape())) {
-    return InvalidArgument("Expected names have the same shape as serialized: name.shape=",
-                           names.shape().ToString(),
-                           ", serialized.shape=", serialized.shape().ToString());
+    return InvalidArgument(
+        "Expected names have the same shape as serialized: name.shape=", names.shape().ToString(),
+        ", serialized.shape=", serialized.shape().ToString());
   }
   return names.flat<std::string>();
 }
@@ -130,9 +129,9 @@ Status ParseInto(OpContext& ctx, const ExampleFeatures& features, const Tensor& 
                  std::span<const std::string> names) {
   RETURN_IF_ERROR(CheckOutputCount(ctx, features));
   if (serialized.rank() == 0) {
-    ASSIGN_OR_RETURN(ParsedExamples parsed,
-                     ParseOneExample(features, serialized.scalar<std::string>(),
-                                     ctx.step().allocator));
+    ASSIGN_OR_RETURN(
+        ParsedExamples parsed,
+        ParseOneExample(features, serialized.scalar<std::string>(), ctx.step().allocator));
     SetParsedOutputs(ctx, std::move(parsed));
     return OkStatus();
   }
@@ -151,8 +150,8 @@ Status RunParseExampleV2(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(const auto names, ExampleNames(ctx.input(1), serialized));
   const Tensor &sparse = ctx.input(2), &dense = ctx.input(3), &ragged = ctx.input(4);
-  RETURN_IF_ERROR(CheckKeyCount("dense_keys", "len(dense_types)", dense.num_elements(),
-                                s.dense_types.size()));
+  RETURN_IF_ERROR(
+      CheckKeyCount("dense_keys", "len(dense_types)", dense.num_elements(), s.dense_types.size()));
   RETURN_IF_ERROR(
       CheckKeyCount("sparse_keys", "num_sparse", sparse.num_elements(), s.sparse_types.size()));
   RETURN_IF_ERROR(CheckKeyCount("ragged_keys", "len(ragged_value_types)", ragged.num_elements(),
@@ -183,8 +182,8 @@ Status RunParseExample(OpContext& ctx) {
   ASSIGN_OR_RETURN(const auto names, ExampleNames(ctx.input(1), serialized));
   const size_t sparse = s.sparse_types.size(), dense = s.dense_types.size();
   if (static_cast<size_t>(ctx.num_inputs()) != 2 + sparse + 2 * dense) {
-    return InvalidArgument("node '", ctx.node().name(), "' has ", ctx.num_inputs(),
-                           " inputs for ", sparse, " sparse and ", dense, " dense features");
+    return InvalidArgument("node '", ctx.node().name(), "' has ", ctx.num_inputs(), " inputs for ",
+                           sparse, " sparse and ", dense, " dense features");
   }
   ExampleFeatures features;
   features.dense.resize(dense);
@@ -214,8 +213,7 @@ Status RunParseSingleExample(OpContext& ctx) {
   RETURN_IF_ERROR(CheckKeyCount("dense_keys", "len(dense_types)",
                                 static_cast<int64_t>(s.dense_keys.size()), s.dense_types.size()));
   RETURN_IF_ERROR(CheckKeyCount("sparse_keys", "num_sparse",
-                                static_cast<int64_t>(s.sparse_keys.size()),
-                                s.sparse_types.size()));
+                                static_cast<int64_t>(s.sparse_keys.size()), s.sparse_types.size()));
   ExampleFeatures features;
   for (size_t i = 0; i < s.sparse_types.size(); ++i) {
     features.sparse.push_back({s.sparse_keys[i], s.sparse_types[i]});
@@ -235,6 +233,6 @@ constexpr Kernel kParseExampleTable[] = {
 
 }  // namespace
 
-constinit const std::span<const Kernel> kParseExampleKernels = kParseExampleTable;
+extern constinit const std::span<const Kernel> kParseExampleKernels = kParseExampleTable;
 
 }  // namespace smelt

@@ -1,0 +1,38 @@
+# The commands a person needs; the build itself is CMake's.
+#   make demo        install packages, build, and do the main job on a sample model
+#   make test        install packages, build, run every test that this machine allows
+#   make test-peers  install TensorFlow into .venv and test against it
+#   make bench       measure beside TensorFlow
+BUILD ?= build
+JOBS ?= $(shell nproc)
+export BUILD JOBS
+
+.PHONY: all packages build demo test test-peers bench format check clean
+all: build
+
+packages:
+	@tools/install_packages.sh debian-packages.txt
+
+build: packages
+	@tools/build.sh
+
+demo: build
+	@tools/demo.sh
+
+test: build
+	@tools/test.sh
+
+test-peers: build
+	@tools/test_peers.sh
+
+bench: build
+	@tools/bench.sh
+
+check:
+	@tools/check.sh
+
+format:
+	@git ls-files 'smelt/*.h' 'smelt/*.cc' 'smelt/*.cpp' 'tests/*.cc' 'fuzz/*.cc' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD)

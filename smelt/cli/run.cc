@@ -1,0 +1,187 @@
+// smelt run: one request to a signature, with the flags and output of saved_model_cli run.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "smelt/cli/command.h"
+#include "smelt/cli/numpy_text.h"
+#include "smelt/cli/rest_json.h"
+#include "smelt/cli/run_inputs.h"
+#include "smelt/io/fs.h"
+#include "smelt/wire/npy.h"
+
+namespace smelt {
+namespace {
+
+struct RunFlags {
+  std::string dir, tag_set, signature = "serving_default";
+  InputFlags input;
+  std::string outdir, json, trace;
+  bool overwrite = false, init_tpu = false;
+  int threads = 0;
+  int64_t timeout_ms = 0, memory_limit = 0;
+};
+
+class RunCommand {
+ public:
+  explicit RunCommand(const RunFlags& flags) : flags_(flags) {}
+
+  StatusOr<int> Run() {
+    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
+    std::vector<std::string> warnings;
+    ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
+    for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
+    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(flags_.dir));
+    ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model));
+    // What is asked is checked before anything is loaded for it.
+    RestPredictRequest request;
+    if (flags_.json.empty()) {
+      request.signature = flags_.signature;
+      ASSIGN_OR_RETURN(const Signature* signature, FindRunSignature(*meta, flags_.signature));
+      if (given.empty() && !LoadedModel::Slots(signature->inputs).empty() &&
+          signature->defaults.empty()) {
+        return InvalidArgument(
+            "At least one of --inputs, --input_exprs or --input_examples must be required: "
+            "signature '",
+            flags_.signature, "' takes ", Wanted(*signature));
+      }
+      ASSIGN_OR_RETURN(request.inputs, InputTensors(given, *signature));
+    } else {
+      if (!given.empty()) return InvalidArgument("give --json or input flags, not both");
+      ASSIGN_OR_RETURN(const std::string body, ReadBody());
+      ASSIGN_OR_RETURN(request, ParseRestPredict(body, [&](const std::string& name) {
+                         return FindRunSignature(*meta, name);
+                       }));
+    }
+    ASSIGN_OR_RETURN(const NamedTensors outputs, Answer(std::move(*meta), request));
+    if (!flags_.json.empty()) {
+      ASSIGN_OR_RETURN(const std::string text, WriteRestPredict(outputs, request.rows));
+      std::printf("%s\n", text.c_str());
+      return Save(outputs, false);
+    }
+    return Save(outputs, true);
+  }
+
+ private:
+  StatusOr<MetaGraph*> Choose(SavedModel& model) const {
+    if (!flags_.tag_set.empty()) {
+      std::vector<std::string> tags;
+      for (const std::string& tag : SplitTags(flags_.tag_set)) {
+        const absl::string_view stripped = absl::StripAsciiWhitespace(tag);
+        if (!stripped.empty()) tags.emplace_back(stripped);
+      }
+      if (tags.empty()) {
+        return InvalidArgument("tag_set must contain at least one non-empty item.");
+      }
+      return FindMetaGraph(model, tags);
+    }
+    if (model.meta_graphs.size() == 1) return &model.meta_graphs[0];
+    return FindMetaGraph(model, {"serve"});
+  }
+
+  static StatusOr<const Signature*> FindRunSignature(const MetaGraph& meta,
+                                                     const std::string& name) {
+    const auto it = meta.signatures.find(name);
+    if (it != meta.signatures.end()) return &it->second;
+    std::vector<std::string> names;
+    for (const auto& [key, signature] : meta.signatures) {
+      if (key != "__saved_model_init_op") names.push_back(key);
+    }
+    return NotFound("Could not find signature \"", name,
+                    "\". Please choose from: ", absl::StrJoin(names, ", "));
+  }
+
+  static std::string Wanted(const Signature& signature) {
+    return absl::StrJoin(LoadedModel::Slots(signature.inputs), ", ",
+                         [](std::string* out, const auto& s) {
+                           absl::StrAppend(out, "'", s.first, "' (", DtypeName(s.second.dtype), " ",
+                                           s.second.shape.ToString(), ")");
+                         });
+  }
+
+  StatusOr<std::string> ReadBody() const {
+    if (flags_.json != "-") return ReadFile(flags_.json);
+    return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  }
+
+  StatusOr<NamedTensors> Answer(MetaGraph meta, const RestPredictRequest& request) const {
+    if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
+    SessionOptions options;
+    options.threads = flags_.threads;
+    ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), flags_.dir, options));
+    RunOptions run;
+    if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
+    StepStats stats;
+    if (!flags_.trace.empty()) run.stats = &stats;
+    auto outputs = loaded->RunSignature(request.signature, request.inputs, run);
+    // A step that failed half way is worth a trace, too.
+    if (!flags_.trace.empty()) {
+      const Status written = WriteFileAtomically(flags_.trace, stats.ChromeTrace());
+      if (outputs.ok()) RETURN_IF_ERROR(written);
+    }
+    return outputs;
+  }
+
+  StatusOr<int> Save(const NamedTensors& outputs, bool print) const {
+    for (const auto& [key, value] : outputs) {
+      if (print) {
+        auto text = NumpyText(value);
+        if (!text.ok()) return Prefix(text.status(), absl::StrCat("output '", key, "': "));
+        std::printf("Result for output key %s:\n", key.c_str());
+        std::fwrite(text->data(), 1, text->size(), stdout);
+        std::printf("\n");
+      }
+      if (flags_.outdir.empty()) continue;
+      RETURN_IF_ERROR(MakeDirs(flags_.outdir));
+      // A model's output names must not lead out of the folder.
+      const std::string path =
+          JoinPath(flags_.outdir, absl::StrCat(absl::StrReplaceAll(key, {{"/", "_"}}), ".npy"));
+      if (!flags_.overwrite && Exists(path)) {
+        return AlreadyExists("Output file ", path,
+                             " already exists. Add \"--overwrite\" to overwrite the existing "
+                             "output files.");
+      }
+      ASSIGN_OR_RETURN(const std::string bytes, SerializeNpy(value));
+      RETURN_IF_ERROR(WriteFileAtomically(path, bytes));
+      if (print) std::printf("Output %s is saved to %s\n", key.c_str(), path.c_str());
+    }
+    return kExitOk;
+  }
+
+  const RunFlags& flags_;
+};
+
+}  // namespace
+
+CommandBody SetupRun(CLI::App& app) {
+  auto flags = std::make_shared<RunFlags>();
+  app.add_option("--dir", flags->dir, "SavedModel directory")->required();
+  app.add_option("--tag_set", flags->tag_set,
+                 "Tags of the MetaGraph, separated by ','; left out: the only one, or 'serve'");
+  app.add_option("--signature_def", flags->signature, "Signature to run")->capture_default_str();
+  app.add_option("--inputs", flags->input.inputs,
+                 "Files: 'KEY=FILE.npy', 'KEY=FILE.npz[NAME]', separated by ';'");
+  app.add_option(
+      "--input_exprs", flags->input.exprs,
+      "Python literals or numpy constructors: 'KEY=[[1.0, 2.0]]', 'KEY=np.ones((2, 3))', "
+      "separated by ';'");
+  app.add_option("--input_examples", flags->input.examples,
+                 "tf.Examples: 'KEY=[{\"age\": [22.0], \"name\": [b\"x\"]}]', separated by ';'");
+  app.add_option("--json", flags->json,
+                 "File ('-': standard input) with a REST predict request; the response is printed");
+  app.add_option("--outdir", flags->outdir, "Write each output to OUTDIR/KEY.npy");
+  app.add_flag("--overwrite", flags->overwrite, "Replace output files that are there");
+  app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
+  app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
+  app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
+  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  app.add_flag("--init_tpu", flags->init_tpu, "Accepted: the TPU system needs no initialising");
+  return [flags] { return RunCommand(*flags).Run(); };
+}
+
+}  // namespace smelt

@@ -1,0 +1,492 @@
+#include "smelt/graph/shape/infer.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
+#include "smelt/graph/shape/rules.h"
+#include "smelt/graph/shape/values.h"
+
+namespace smelt {
+namespace {
+
+// Constants larger than this are data, not shapes.
+constexpr int64_t kMaxConstant = 1024;
+// Calls nested deeper give unknown shapes.
+constexpr int kMaxShapeDepth = 48;
+// A function is walked for that many different arguments, then for unknown ones: calls of calls
+// could ask for a number that doubles at every level.
+constexpr int kMaxVariants = 12;
+// A loop that has not settled after so many rounds has unknown shapes.
+constexpr int kMaxLoopRounds = 6;
+
+using PortKey = std::pair<int, int>;
+
+// What is known of one tensor.
+struct Fact {
+  PartialShape shape;
+  PartialShape held;
+  std::optional<IntVector> value;
+  Tensor constant;
+};
+
+Fact CommonFact(const Fact& a, const Fact& b) {
+  Fact out;
+  out.shape = CommonShape(a.shape, b.shape);
+  out.held = CommonShape(a.held, b.held);
+  if (a.value && a.value == b.value) {
+    out.value = a.value;
+    out.constant = a.constant;
+  }
+  return out;
+}
+
+void AppendKey(const Fact& f, std::string* key) {
+  absl::StrAppend(key, f.shape.ToString(), f.held.ToString());
+  if (f.constant.valid() && IsPod(f.constant.dtype())) {
+    key->append(static_cast<const char*>(f.constant.raw()), f.constant.bytes());
+  } else if (f.value) {
+    absl::StrAppend(key, f.value->scalar ? "=" : "=v", absl::StrJoin(f.value->values, ","));
+  }
+  key->push_back(';');
+}
+
+// One walk of one function.
+struct FunctionWalk {
+  ShapeTable table;
+  std::vector<Fact> results;
+  Status first_error;
+};
+
+// What all walks of one inference share.
+struct Walks {
+  const FunctionLibrary& library;
+  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<FunctionWalk>>>
+      variants;
+  absl::flat_hash_set<std::string> in_progress;
+
+  // nullptr when there is nothing to walk, or it is being walked, or too deep.
+  const FunctionWalk* Function(const std::string& name, std::vector<Fact> args, int depth);
+};
+
+const std::vector<PartialShape>* ShapeListAttr(const AttrMap& attrs, absl::string_view name) {
+  const Attr* a = attrs.Find(name);
+  return a ? a->get<std::vector<PartialShape>>() : nullptr;
+}
+
+class Walk {
+ public:
+  Walk(Walks& walks, int depth) : walks_(walks), depth_(depth) {}
+
+  void SetFact(const Node& n, int port, const Fact& f) {
+    table.Set(&n, port, f.shape);
+    if (f.held.known_rank()) held_[{n.id(), port}] = f.held;
+    if (f.value) values_[{n.id(), port}] = *f.value;
+    if (f.constant.valid()) constants_[{n.id(), port}] = f.constant;
+  }
+
+  Fact FactOf(Endpoint e) const {
+    Fact f{table.of(e), Held(e), {}, {}};
+    if (const IntVector* v = Value(e)) f.value = *v;
+    auto c = constants_.find({e.node->id(), e.port});
+    if (c != constants_.end()) f.constant = c->second;
+    return f;
+  }
+
+  // Goes on after an error, which leaves the node's outputs unknown. `args` are those of _Arg nodes
+  // by index, unless `args_set`.
+  void Run(const Graph& graph, std::span<const PartialShape> args, bool args_set) {
+    auto order = graph.TopologicalOrder();
+    if (!order.ok()) {
+      first_error = order.status();
+      return;
+    }
+    for (const Node* n : *order) {
+      if (n->Is("_Arg")) {
+        VisitArg(*n, args, args_set);
+        continue;
+      }
+      const Status s = Visit(*n);
+      if (!s.ok() && first_error.ok()) first_error = Explain(s, *n);
+    }
+  }
+
+  ShapeTable table;
+  Status first_error;
+
+ private:
+  // Outputs are collected and written afterwards, so that what the rule has read stays in place.
+  class Context final : public ShapeContext {
+   public:
+    Context(const Walk& walk, const Node& node)
+        : walk_(walk), node_(node), outputs_(node.num_outputs()), held_(node.num_outputs()) {}
+    const Node& node() const override { return node_; }
+    int num_inputs() const override { return node_.num_inputs(); }
+    const PartialShape& input(int i) const override { return walk_.table.of(node_.inputs[i]); }
+    const Tensor* constant(int i) const override {
+      auto it = walk_.constants_.find({node_.inputs[i].node->id(), node_.inputs[i].port});
+      return it == walk_.constants_.end() ? nullptr : &it->second;
+    }
+    PartialShape constant_as_shape(int i) const override {
+      if (const IntVector* v = walk_.Value(node_.inputs[i])) {
+        if (v->values.size() > static_cast<size_t>(kMaxRank)) return {};
+        return PartialShape::Of(std::span<const int64_t>(v->values.data(), v->values.size()));
+      }
+      const PartialShape& s = input(i);
+      if (s.rank() == 1 && s[0] >= 0 && s[0] <= kMaxRank) {
+        return PartialShape::UnknownOfRank(static_cast<int>(s[0]));
+      }
+      return {};
+    }
+    const PartialShape& held(int i) const override { return walk_.Held(node_.inputs[i]); }
+    void set_output(int i, PartialShape shape) override {
+      if (i < node_.num_outputs()) outputs_[i] = std::move(shape);
+    }
+    void set_held(int i, PartialShape shape) override {
+      if (i < node_.num_outputs()) held_[i] = std::move(shape);
+    }
+
+    void Commit(Walk& walk) {
+      for (int i = 0; i < node_.num_outputs(); ++i) {
+        walk.SetFact(node_, i, {std::move(outputs_[i]), std::move(held_[i]), {}, {}});
+      }
+    }
+
+   private:
+    const Walk& walk_;
+    const Node& node_;
+    std::vector<PartialShape> outputs_, held_;
+  };
+
+  const PartialShape& Held(Endpoint e) const {
+    static const auto* unknown = new PartialShape;
+    auto it = held_.find({e.node->id(), e.port});
+    return it == held_.end() ? *unknown : it->second;
+  }
+
+  const IntVector* Value(Endpoint e) const {
+    auto it = values_.find({e.node->id(), e.port});
+    return it == values_.end() ? nullptr : &it->second;
+  }
+
+  // TensorFlow's words after the message.
+  Status Explain(const Status& s, const Node& n) const {
+    std::vector<std::string> shapes;
+    for (const Endpoint& e : n.inputs) {
+      const PartialShape& shape = table.of(e);
+      shapes.push_back(shape.known_rank() ? shape.ToString() : "?");
+    }
+    return Suffix(s, absl::StrCat(" for '{{node ", n.name(), "}}' (op: '", n.op(),
+                                  "') with input shapes: ", absl::StrJoin(shapes, ", "), "."));
+  }
+
+  void VisitArg(const Node& n, std::span<const PartialShape> args, bool args_set) {
+    for (int p = 0; p < n.num_outputs(); ++p) {
+      Fact f = FactOf({const_cast<Node*>(&n), p});
+      const auto index = static_cast<size_t>(n.Int("index")) + p;
+      if (!args_set && index < args.size()) f.shape = args[index];
+      if (const PartialShape* known = Declared(n, p)) {
+        auto merged = PartialShape::Merge(f.shape, *known);
+        if (merged.ok()) f.shape = *std::move(merged);
+      }
+      if (n.output_types[p] == Dtype::kResource) {
+        if (!f.shape.known_rank()) f.shape = Shape();
+        const auto* held = ShapeListAttr(n.attrs(), "_handle_shapes");
+        if (!f.held.known_rank() && held != nullptr && held->size() == 1) f.held = held->front();
+      }
+      SetFact(n, p, f);
+    }
+  }
+
+  Status Visit(const Node& n) {
+    if (n.Is("Const")) {
+      VisitConst(n);
+      return OkStatus();
+    }
+    if (const auto* callee = walks_.library.Find(n.op())) {
+      return VisitCall(n, callee->name(), n.num_inputs());
+    }
+    if (n.Is("PartitionedCall") || n.Is("StatefulPartitionedCall") || n.Is("TPUPartitionedCall")) {
+      const FuncAttr* f = n.Func("f");
+      // The last input of the accelerator's call says which core.
+      const int args = n.num_inputs() - (n.Is("TPUPartitionedCall") ? 1 : 0);
+      return f == nullptr ? OkStatus() : VisitCall(n, f->name, args);
+    }
+    if (n.Is("If") || n.Is("StatelessIf")) {
+      std::vector<FuncAttr> branches;
+      for (absl::string_view name : {"then_branch", "else_branch"}) {
+        if (const FuncAttr* f = n.Func(name)) branches.push_back(*f);
+      }
+      VisitBranches(n, branches);
+      return OkStatus();
+    }
+    if (n.Is("Case") || n.Is("StatelessCase")) {
+      VisitBranches(n, n.Get<std::vector<FuncAttr>>("branches", {}));
+      return OkStatus();
+    }
+    if (n.Is("While") || n.Is("StatelessWhile")) {
+      VisitWhile(n);
+      return OkStatus();
+    }
+    const ShapeRule* rule = n.def() == nullptr ? nullptr : FindShapeRule(n.op());
+    if (rule == nullptr) {
+      for (int p = 0; p < n.num_outputs(); ++p) {
+        if (const auto* known = Declared(n, p)) table.Set(&n, p, *known);
+      }
+      return OkStatus();
+    }
+    if (n.inputs.size() != n.input_types.size()) return OkStatus();
+    Context context(*this, n);
+    RETURN_IF_ERROR(rule->infer(context));
+    context.Commit(*this);
+    Follow(n);
+    return OkStatus();
+  }
+
+  void VisitConst(const Node& n) {
+    const Attr* a = n.Find("value");
+    const auto* v = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
+    if (v == nullptr || *v == nullptr || n.num_outputs() != 1) return;
+    table.Set(&n, 0, (*v)->shape);
+    const int64_t size = (*v)->num_elements();
+    if (size < 0 || size > kMaxConstant) return;
+    auto t = (*v)->Materialize();
+    if (!t.ok()) return;
+    if (auto value = IntVectorOf(*t)) values_[{n.id(), 0}] = *std::move(value);
+    constants_[{n.id(), 0}] = *std::move(t);
+  }
+
+  // What the file says of an output, for ops without a rule.
+  static const PartialShape* Declared(const Node& n, int port) {
+    const auto* shapes = ShapeListAttr(n.attrs(), "_output_shapes");
+    return shapes && static_cast<size_t>(port) < shapes->size() ? &(*shapes)[port] : nullptr;
+  }
+
+  std::vector<Fact> InputFacts(const Node& n, int begin, int end) const {
+    std::vector<Fact> facts;
+    for (int i = begin; i < end; ++i) facts.push_back(FactOf(n.inputs[i]));
+    return facts;
+  }
+
+  Status VisitCall(const Node& n, const std::string& name, int num_args) {
+    if (num_args < 0) return OkStatus();
+    const FunctionWalk* v = walks_.Function(name, InputFacts(n, 0, num_args), depth_);
+    if (v == nullptr) return OkStatus();
+    SetResults(n, v->results);
+    return Prefix(v->first_error, absl::StrCat("In function '", name, "': "));
+  }
+
+  void SetResults(const Node& n, std::span<const Fact> results) {
+    for (int p = 0; p < n.num_outputs() && p < static_cast<int>(results.size()); ++p) {
+      SetFact(n, p, results[p]);
+    }
+  }
+
+  // The loop's or branch's attribute narrows what was found.
+  static void Narrow(const Node& n, std::vector<Fact>* facts) {
+    const auto* shapes = ShapeListAttr(n.attrs(), "output_shapes");
+    if (shapes == nullptr || shapes->size() != facts->size()) return;
+    for (size_t i = 0; i < facts->size(); ++i) {
+      auto merged = PartialShape::Merge((*facts)[i].shape, (*shapes)[i]);
+      if (merged.ok()) (*facts)[i].shape = *std::move(merged);
+    }
+  }
+
+  void VisitBranches(const Node& n, std::span<const FuncAttr> branches) {
+    std::vector<Fact> common(n.num_outputs());
+    bool first = true, all = !branches.empty();
+    for (const FuncAttr& f : branches) {
+      const FunctionWalk* v = walks_.Function(f.name, InputFacts(n, 1, n.num_inputs()), depth_);
+      if (v == nullptr || v->results.size() != common.size()) {
+        all = false;
+        continue;
+      }
+      for (size_t i = 0; i < common.size(); ++i) {
+        common[i] = first ? v->results[i] : CommonFact(common[i], v->results[i]);
+      }
+      first = false;
+    }
+    if (!all) common.assign(n.num_outputs(), Fact());
+    Narrow(n, &common);
+    SetResults(n, common);
+  }
+
+  // Shapes that hold before and after every round.
+  void VisitWhile(const Node& n) {
+    const FuncAttr* body = n.Func("body");
+    const FuncAttr* cond = n.Func("cond");
+    const auto* function = body ? walks_.library.Find(body->name) : nullptr;
+    if (function == nullptr || n.num_outputs() != n.num_inputs()) return;
+    std::vector<Fact> facts = InputFacts(n, 0, n.num_inputs());
+    const std::vector<Endpoint> results = function->FlatResults();
+    std::vector<Endpoint> args;
+    for (Node* arg : function->args) {
+      for (int p = 0; p < arg->num_outputs(); ++p) args.push_back({arg, p});
+    }
+    if (results.size() != facts.size() || args.size() != facts.size()) return;
+    for (size_t i = 0; i < facts.size(); ++i) {
+      if (results[i] == args[i]) continue;
+      facts[i].value.reset();
+      facts[i].constant = Tensor();
+    }
+    bool settled = false;
+    for (int round = 0; round < kMaxLoopRounds && !settled; ++round) {
+      const FunctionWalk* v = walks_.Function(body->name, facts, depth_);
+      if (v == nullptr) break;
+      settled = true;
+      for (size_t i = 0; i < facts.size(); ++i) {
+        if (results[i] == args[i]) continue;
+        Fact common = CommonFact(facts[i], v->results[i]);
+        if (!(common.shape == facts[i].shape && common.held == facts[i].held)) settled = false;
+        facts[i].shape = common.shape;
+        facts[i].held = common.held;
+      }
+    }
+    if (!settled) {
+      for (size_t i = 0; i < facts.size(); ++i) {
+        if (!(results[i] == args[i])) facts[i] = Fact();
+      }
+      walks_.Function(body->name, facts, depth_);
+    }
+    if (cond != nullptr) walks_.Function(cond->name, facts, depth_);
+    Narrow(n, &facts);
+    SetResults(n, facts);
+  }
+
+  void Follow(const Node& n) {
+    // A constant of any type goes through where the op passes its input on.
+    if (n.Is("Identity") || n.Is("IdentityN") || n.Is("StopGradient") || n.Is("Enter")) {
+      for (int i = 0; i < n.num_inputs() && i < n.num_outputs(); ++i) {
+        auto it = constants_.find({n.inputs[i].node->id(), n.inputs[i].port});
+        if (it != constants_.end()) {
+          Tensor t = it->second;
+          constants_[{n.id(), i}] = std::move(t);
+        }
+      }
+    }
+    absl::InlinedVector<const PartialShape*, 8> shapes;
+    absl::InlinedVector<const IntVector*, 8> values;
+    for (const Endpoint& e : n.inputs) {
+      shapes.push_back(&table.of(e));
+      values.push_back(Value(e));
+    }
+    auto out = FollowValues(n, {shapes.data(), shapes.size()}, {values.data(), values.size()});
+    for (size_t p = 0; p < out.size(); ++p) {
+      if (!out[p]) continue;
+      const PortKey key{n.id(), static_cast<int>(p)};
+      if (out[p]->complete()) constants_[key] = ToTensor(*out[p], BaseType(n.output_types[p]));
+      values_[key] = *std::move(out[p]);
+    }
+  }
+
+  Walks& walks_;
+  const int depth_;
+  absl::flat_hash_map<PortKey, PartialShape> held_;
+  absl::flat_hash_map<PortKey, IntVector> values_;
+  absl::flat_hash_map<PortKey, Tensor> constants_;  // of at most kMaxConstant elements
+};
+
+const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> args, int depth) {
+  const smelt::Function* f = library.Find(name);
+  if (f == nullptr || f->body == nullptr || depth >= kMaxShapeDepth) return nullptr;
+  auto& known = variants[name];
+  std::string key;
+  for (const Fact& a : args) AppendKey(a, &key);
+  if (auto it = known.find(key); it != known.end()) return it->second.get();
+  if (!in_progress.insert(name).second) return nullptr;
+  if (known.size() >= kMaxVariants) {
+    key = "unknown";
+    args.clear();
+  }
+  std::unique_ptr<FunctionWalk> made;
+  if (!known.contains(key)) {
+    made = std::make_unique<FunctionWalk>();
+    Walk walk(*this, depth + 1);
+    size_t next = 0;
+    for (const Node* arg : f->args) {
+      for (int p = 0; p < arg->num_outputs() && next < args.size(); ++p) {
+        walk.SetFact(*arg, p, args[next++]);
+      }
+    }
+    walk.Run(*f->body, {}, true);
+    for (Endpoint e : f->FlatResults()) made->results.push_back(walk.FactOf(e));
+    made->table = std::move(walk.table);
+    made->first_error = std::move(walk.first_error);
+  }
+  in_progress.erase(name);
+  // The walk may have added functions: look the name up again.
+  auto& slot = variants[name][key];
+  if (made != nullptr) slot = std::move(made);
+  return slot.get();
+}
+
+}  // namespace
+
+const PartialShape& ShapeTable::of(Endpoint e) const {
+  static const auto* unknown = new PartialShape;
+  auto it = shapes_.find({e.node->id(), e.port});
+  return it == shapes_.end() ? *unknown : it->second;
+}
+
+void ShapeTable::Set(const Node* node, int port, PartialShape shape) {
+  shapes_[{node->id(), port}] = std::move(shape);
+}
+
+void ShapeTable::KeepCommon(const ShapeTable& other) {
+  for (auto& [key, shape] : shapes_) {
+    auto it = other.shapes_.find(key);
+    shape = it == other.shapes_.end() ? PartialShape() : CommonShape(shape, it->second);
+  }
+}
+
+const ShapeRule* FindShapeRule(absl::string_view op) {
+  static const auto* rules = [] {
+    auto* map = new absl::flat_hash_map<absl::string_view, const ShapeRule*>;
+    for (const auto& family : AllShapeFamilies()) {
+      for (const ShapeRule& rule : family) map->try_emplace(rule.op, &rule);
+    }
+    return map;
+  }();
+  auto it = rules->find(op);
+  return it == rules->end() ? nullptr : it->second;
+}
+
+StatusOr<ShapeTable> InferShapes(const Graph& graph, std::span<const PartialShape> arg_shapes) {
+  Walks walks{*graph.library()};
+  Walk walk(walks, 0);
+  walk.Run(graph, arg_shapes, false);
+  RETURN_IF_ERROR(walk.first_error);
+  return std::move(walk.table);
+}
+
+ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> arg_shapes) {
+  Walks walks{*graph.library()};
+  Walk walk(walks, 0);
+  walk.Run(graph, arg_shapes, false);
+  ModelShapes out;
+  out.graph = std::move(walk.table);
+  for (const Function* f : graph.library()->Functions()) {
+    if (walks.variants.contains(f->name())) continue;
+    std::vector<Fact> args;
+    if (const auto* shapes = ShapeListAttr(f->attrs, "_input_shapes")) {
+      for (const PartialShape& s : *shapes) args.push_back({s, {}, {}, {}});
+    }
+    walks.Function(f->name(), std::move(args), 0);
+  }
+  for (auto& [name, variants] : walks.variants) {
+    bool first = true;
+    ShapeTable& table = out.functions[name];
+    for (auto& [key, variant] : variants) {
+      if (first) {
+        table = std::move(variant->table);
+      } else {
+        table.KeepCommon(variant->table);
+      }
+      first = false;
+    }
+  }
+  return out;
+}
+
+}  // namespace smelt

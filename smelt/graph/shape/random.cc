@@ -1,0 +1,54 @@
+// Shapes of random numbers: what the first input states.
+#include <array>
+
+#include "smelt/graph/shape/rules.h"
+
+namespace smelt {
+namespace {
+
+// logits[batch, classes], samples -> [batch, samples]
+Status MultinomialShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(const PartialShape logits, WithRank(ctx.input(0), 2));
+  const auto samples = IntConstant(ctx, 1);
+  ctx.set_output(0,
+                 PartialShape::Of({logits[0], samples && *samples >= 0 ? *samples : kUnknownDim}));
+  return OkStatus();
+}
+
+// Keys of one element; counters of two.
+Status KeyCounterShape(ShapeContext& ctx) {
+  ctx.set_output(0, VectorShape(1));
+  ctx.set_output(1, VectorShape(2));
+  if (ctx.node().num_outputs() > 2) ctx.set_output(2, Shape());
+  return OkStatus();
+}
+
+constexpr std::array kRandomRows = {
+    ShapeRule{"Multinomial", MultinomialShape},
+    ShapeRule{"RandomGamma", NoShapes},
+    ShapeRule{"RandomStandardNormal", ShapeFromInputRule<0>},
+    ShapeRule{"RandomUniform", ShapeFromInputRule<0>},
+    ShapeRule{"RandomUniformInt", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessMultinomial", MultinomialShape},
+    ShapeRule{"StatelessRandomGetAlg", ScalarShapes},
+    ShapeRule{"StatelessRandomGetKeyCounter", KeyCounterShape},
+    ShapeRule{"StatelessRandomGetKeyCounterAlg", KeyCounterShape},
+    ShapeRule{"StatelessRandomNormal", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomNormalV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomUniform", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomUniformFullInt", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomUniformFullIntV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomUniformInt", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomUniformIntV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomUniformV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessTruncatedNormal", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessTruncatedNormalV2", ShapeFromInputRule<0>},
+    ShapeRule{"TruncatedNormal", ShapeFromInputRule<0>},
+};
+
+}  // namespace
+
+extern const std::span<const ShapeRule> kRandomShapes;
+constinit const std::span<const ShapeRule> kRandomShapes = kRandomRows;
+
+}  // namespace smelt

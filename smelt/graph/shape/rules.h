@@ -1,0 +1,81 @@
+// What shape rules share: sizes that may be unknown (-1), and the checks that TensorFlow words the
+// same way everywhere. For the files of this folder.
+#ifndef SMELT_GRAPH_SHAPE_RULES_H_
+#define SMELT_GRAPH_SHAPE_RULES_H_
+
+#include <optional>
+#include <vector>
+
+#include "smelt/graph/shape/infer.h"
+
+namespace smelt {
+
+inline constexpr int64_t kUnknownDim = -1;
+
+// ---- sizes ----
+// Unknown when a part is unknown or the result does not fit.
+int64_t AddDims(int64_t a, int64_t b);
+int64_t MulDims(int64_t a, int64_t b);
+// "Dimensions must be equal, but are 3 and 4"
+StatusOr<int64_t> MergeDims(int64_t a, int64_t b);
+// Size i, unknown when the rank is. REQUIRES: i < rank where that is known.
+int64_t DimOf(const PartialShape& s, int i);
+// Product of sizes [begin, end); a zero decides whatever else is unknown.
+int64_t DimProduct(const PartialShape& s, int begin, int end);
+int64_t NumElements(const PartialShape& s);
+
+// ---- shapes ----
+// The shape with that rank: "Shape must be rank 2 but is rank 3".
+StatusOr<PartialShape> WithRank(const PartialShape& s, int rank);
+// "Shape must be at least rank 2 but is rank 1"
+Status RankAtLeast(const PartialShape& s, int rank);
+// The shape of a scalar or nothing that could be one; the same for vectors.
+StatusOr<PartialShape> BroadcastShapes(const PartialShape& a, const PartialShape& b);
+// What is true of both.
+PartialShape CommonShape(const PartialShape& a, const PartialShape& b);
+// Dimensions [begin, end) of a known rank.
+PartialShape SubShape(const PartialShape& s, int begin, int end);
+PartialShape SubShape(const PartialShape& s, int begin);
+// Unknown rank when either is.
+PartialShape Concatenate(const PartialShape& a, const PartialShape& b);
+PartialShape VectorShape(int64_t size);
+// An axis in [-rank, rank) counted from the front: "Dimension 3 must be in the range [-2, 2)".
+StatusOr<int> WrapAxis(int64_t axis, int rank);
+
+// ---- inputs ----
+// All values of a constant int32 or int64 input.
+std::optional<std::vector<int64_t>> IntConstants(const ShapeContext& ctx, int i);
+// A constant integer input of one element.
+std::optional<int64_t> IntConstant(const ShapeContext& ctx, int i);
+// A shape that an input states; a constant scalar -1 stands for any shape.
+PartialShape ShapeFromInput(const ShapeContext& ctx, int i);
+// Index of the first tensor of the input argument `name`, and how many it has; {0, 0} when the
+// definition has none.
+std::pair<int, int> InputRange(const Node& n, absl::string_view name);
+
+// ---- whole rules ----
+Status SameShape(ShapeContext& ctx);     // output 0 as input 0
+Status SameShapes(ShapeContext& ctx);    // output i as input i
+Status SecondShape(ShapeContext& ctx);   // output 0 as input 1
+Status ScalarShapes(ShapeContext& ctx);  // every output a scalar
+Status NoShapes(ShapeContext& ctx);      // nothing is known, or there is nothing to say
+Status MergedShape(ShapeContext& ctx);   // output 0 as all inputs, which are alike
+Status BroadcastShape(ShapeContext& ctx);
+Status VectorShapes(ShapeContext& ctx);   // every output a vector of unknown length
+Status ShapeFromAttr(ShapeContext& ctx);  // attribute "shape"
+template <int kInput>
+Status ShapeFromInputRule(ShapeContext& ctx) {
+  ctx.set_output(0, ShapeFromInput(ctx, kInput));
+  return OkStatus();
+}
+template <int kRank>
+Status SomeRank(ShapeContext& ctx) {
+  for (int i = 0; i < ctx.node().num_outputs(); ++i) {
+    ctx.set_output(i, PartialShape::UnknownOfRank(kRank));
+  }
+  return OkStatus();
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_GRAPH_SHAPE_RULES_H_

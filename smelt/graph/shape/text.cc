@@ -1,0 +1,73 @@
+// Shapes of ops on strings.
+#include <array>
+
+#include "smelt/graph/shape/rules.h"
+
+namespace smelt {
+namespace {
+
+// Scalars go with anything, everything else is alike.
+Status JoinShape(ShapeContext& ctx) {
+  PartialShape out = Shape();
+  bool unknown = false;
+  for (int i = 0; i < ctx.num_inputs(); ++i) {
+    const PartialShape& in = ctx.input(i);
+    if (!in.known_rank()) {
+      unknown = true;
+    } else if (in.rank() > 0) {
+      ASSIGN_OR_RETURN(out,
+                       out.rank() == 0 ? StatusOr<PartialShape>(in) : PartialShape::Merge(out, in));
+    }
+  }
+  if (unknown && out.rank() == 0) return OkStatus();
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// indices[n, 2], values[n], shape[2]
+Status StringSplitShape(ShapeContext& ctx) {
+  ctx.set_output(0, PartialShape::Of({kUnknownDim, 2}));
+  ctx.set_output(1, VectorShape(kUnknownDim));
+  ctx.set_output(2, VectorShape(2));
+  return OkStatus();
+}
+
+// Positions broadcast against the strings.
+Status SubstrShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(const PartialShape at, PartialShape::Merge(ctx.input(1), ctx.input(2)));
+  ASSIGN_OR_RETURN(PartialShape out, BroadcastShapes(ctx.input(0), at));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+constexpr std::array kTextRows = {
+    ShapeRule{"AsString", SameShape},
+    ShapeRule{"DecodeBase64", SameShape},
+    ShapeRule{"EncodeBase64", SameShape},
+    ShapeRule{"RegexFullMatch", SameShape},
+    ShapeRule{"RegexReplace", SameShape},
+    ShapeRule{"StaticRegexFullMatch", SameShape},
+    ShapeRule{"StaticRegexReplace", SameShape},
+    ShapeRule{"StringFormat", ScalarShapes},
+    ShapeRule{"StringJoin", JoinShape},
+    ShapeRule{"StringLength", SameShape},
+    ShapeRule{"StringLower", SameShape},
+    ShapeRule{"StringSplit", StringSplitShape},
+    ShapeRule{"StringSplitV2", StringSplitShape},
+    ShapeRule{"StringStrip", SameShape},
+    ShapeRule{"StringToHashBucket", SameShape},
+    ShapeRule{"StringToHashBucketFast", SameShape},
+    ShapeRule{"StringToHashBucketStrong", SameShape},
+    ShapeRule{"StringToNumber", SameShape},
+    ShapeRule{"StringUpper", SameShape},
+    ShapeRule{"Substr", SubstrShape},
+    ShapeRule{"UnicodeScript", SameShape},
+    ShapeRule{"UnicodeTranscode", SameShape},
+};
+
+}  // namespace
+
+extern const std::span<const ShapeRule> kTextShapes;
+constinit const std::span<const ShapeRule> kTextShapes = kTextRows;
+
+}  // namespace smelt

@@ -1,0 +1,38 @@
+// Small integer values of which some elements are known: what shapes are computed with.
+#ifndef SMELT_GRAPH_SHAPE_VALUES_H_
+#define SMELT_GRAPH_SHAPE_VALUES_H_
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+inline constexpr int64_t kUnknownInt = std::numeric_limits<int64_t>::min();
+
+// A scalar or vector of int32 or int64 elements.
+struct IntVector {
+  bool scalar = false;
+  Dims values;  // kUnknownInt: not known
+
+  bool complete() const;
+  bool operator==(const IntVector&) const = default;
+};
+
+// The value of a tensor of rank 0 or 1 with at most kMaxTracked elements.
+std::optional<IntVector> IntVectorOf(const Tensor& t);
+// REQUIRES: complete(), dtype int32 or int64.
+Tensor ToTensor(const IntVector& v, Dtype dtype);
+
+// Values of the node's outputs, nothing where the op is not one that shapes are computed with.
+// `values[i]` is nullptr when nothing is known of input i.
+std::vector<std::optional<IntVector>> FollowValues(const Node& n,
+                                                   std::span<const PartialShape* const> inputs,
+                                                   std::span<const IntVector* const> values);
+
+}  // namespace smelt
+
+#endif  // SMELT_GRAPH_SHAPE_VALUES_H_

@@ -1,0 +1,189 @@
+// Control flow of version 2: calls, branches and loops over functions of the library.
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+namespace {
+
+struct CallState final : KernelState {
+  std::vector<FuncAttr> functions;  // by branch; a loop's condition, then its body
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
+  auto state = std::make_unique<CallState>();
+  auto add = [&](absl::string_view name) {
+    const FuncAttr* f = node.Func(name);
+    if (f == nullptr) return InvalidArgument(node.op(), " names no function '", name, "'");
+    state->functions.push_back(*f);
+    return OkStatus();
+  };
+  if (node.Is("PartitionedCall") || node.Is("StatefulPartitionedCall")) {
+    RETURN_IF_ERROR(add("f"));
+  } else if (node.Is("If") || node.Is("StatelessIf")) {
+    RETURN_IF_ERROR(add("then_branch"));
+    RETURN_IF_ERROR(add("else_branch"));
+  } else if (node.Is("While") || node.Is("StatelessWhile")) {
+    RETURN_IF_ERROR(add("cond"));
+    RETURN_IF_ERROR(add("body"));
+  } else {
+    const Attr* attr = node.Find("branches");
+    const auto* branches = attr ? attr->get<std::vector<FuncAttr>>() : nullptr;
+    if (branches == nullptr || branches->empty()) {
+      return InvalidArgument(node.op(), " has no branches");
+    }
+    state->functions = *branches;
+  }
+  return state;
+}
+
+template <typename T>
+bool NotZero(const Tensor& t) {
+  return static_cast<float>(t.scalar<T>()) != 0;
+}
+
+// A condition of any type: a scalar is true unless it is zero or empty, another tensor when it has
+// elements.
+StatusOr<bool> AsCondition(const Tensor& t) {
+  if (!t.valid()) return Internal("the condition has no value");
+  if (t.rank() != 0) return t.num_elements() > 0;
+  switch (t.dtype()) {
+    case Dtype::kBool:
+      return t.scalar<bool>();
+    case Dtype::kString:
+      return !t.scalar<std::string>().empty();
+    case Dtype::kFloat:
+      return t.scalar<float>() != 0;
+    case Dtype::kDouble:
+      return t.scalar<double>() != 0;
+    case Dtype::kInt8:
+    case Dtype::kUint8:
+      return *static_cast<const uint8_t*>(t.raw()) != 0;
+    case Dtype::kInt16:
+    case Dtype::kUint16:
+      return *static_cast<const uint16_t*>(t.raw()) != 0;
+    case Dtype::kInt32:
+    case Dtype::kUint32:
+      return *static_cast<const uint32_t*>(t.raw()) != 0;
+    case Dtype::kInt64:
+    case Dtype::kUint64:
+      return *static_cast<const uint64_t*>(t.raw()) != 0;
+    case Dtype::kHalf:
+      return NotZero<Half>(t);
+    case Dtype::kBfloat16:
+      return NotZero<Bfloat16>(t);
+    case Dtype::kComplex64:
+      return t.scalar<std::complex<float>>() != std::complex<float>(0);
+    case Dtype::kComplex128:
+      return t.scalar<std::complex<double>>() != std::complex<double>(0);
+    default:
+      return InvalidArgument("DType ", DtypeName(t.dtype()),
+                             " cannot be converted to a Python bool");
+  }
+}
+
+std::vector<Tensor> TakeInputs(OpContext& ctx, int first) {
+  std::vector<Tensor> args;
+  args.reserve(static_cast<size_t>(ctx.num_inputs()));
+  for (int i = first; i < ctx.num_inputs(); ++i) args.push_back(ctx.TakeInput(i));
+  return args;
+}
+
+// Calls f, which must give tensors of the types that the node's outputs have.
+Status CallFor(OpContext& ctx, const FuncAttr& f, std::vector<Tensor> args,
+               std::vector<Tensor>* results) {
+  Step& step = ctx.step();
+  if (step.functions == nullptr) {
+    return Internal("function '", f.name, "' cannot be called here");
+  }
+  results->clear();
+  RETURN_IF_ERROR(step.functions->Call(f, std::move(args), results, step));
+  if (results->size() != static_cast<size_t>(ctx.num_outputs())) {
+    return InvalidArgument("function '", f.name, "' returns ", results->size(), " values, ",
+                           ctx.node().op(), " has ", ctx.num_outputs());
+  }
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    const Tensor& t = (*results)[static_cast<size_t>(i)];
+    if (t.valid() && t.dtype() != BaseType(ctx.output_type(i))) {
+      return InvalidArgument("function '", f.name, "' returns a ", DtypeName(t.dtype()),
+                             " as value ", i, ", not a ", DtypeName(ctx.output_type(i)));
+    }
+  }
+  return OkStatus();
+}
+
+Status CallAndReturn(OpContext& ctx, const FuncAttr& f, std::vector<Tensor> args) {
+  std::vector<Tensor> results;
+  RETURN_IF_ERROR(CallFor(ctx, f, std::move(args), &results));
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    ctx.set_output(i, std::move(results[static_cast<size_t>(i)]));
+  }
+  return OkStatus();
+}
+
+Status RunCall(OpContext& ctx) {
+  return CallAndReturn(ctx, ctx.state<CallState>().functions[0], TakeInputs(ctx, 0));
+}
+
+Status RunIf(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const bool cond, AsCondition(ctx.input(0)));
+  const CallState& state = ctx.state<CallState>();
+  return CallAndReturn(ctx, state.functions[cond ? 0 : 1], TakeInputs(ctx, 1));
+}
+
+Status RunCase(OpContext& ctx) {
+  const CallState& state = ctx.state<CallState>();
+  const Tensor& index = ctx.input(0);
+  if (index.num_elements() != 1) {
+    return InvalidArgument("branch_index must be scalar, got shape ", index.shape().ToString());
+  }
+  const auto last = static_cast<int64_t>(state.functions.size()) - 1;
+  int64_t branch = IndexAt(index, 0);
+  if (branch < 0 || branch > last) branch = last;
+  return CallAndReturn(ctx, state.functions[static_cast<size_t>(branch)], TakeInputs(ctx, 1));
+}
+
+Status RunWhile(OpContext& ctx) {
+  const FuncAttr& cond = ctx.state<CallState>().functions[0];
+  const FuncAttr& body = ctx.state<CallState>().functions[1];
+  Step& step = ctx.step();
+  if (step.functions == nullptr) {
+    return Internal("function '", cond.name, "' cannot be called here");
+  }
+  std::vector<Tensor> variables = TakeInputs(ctx, 0);
+  std::vector<Tensor> results;
+  while (true) {
+    if (step.cancellation != nullptr) RETURN_IF_ERROR(step.cancellation->Check());
+    results.clear();
+    RETURN_IF_ERROR(step.functions->Call(cond, variables, &results, step));
+    if (results.size() != 1) {
+      return InvalidArgument("Expected a single scalar return value from WhileOp cond function '",
+                             cond.name, "', got ", results.size(), " tensors.");
+    }
+    ASSIGN_OR_RETURN(const bool more, AsCondition(results[0]));
+    if (!more) break;
+    // The body is given the only references, so that it may update them in place.
+    results.clear();
+    RETURN_IF_ERROR(CallFor(ctx, body, std::move(variables), &results));
+    variables.swap(results);
+  }
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    ctx.set_output(i, std::move(variables[static_cast<size_t>(i)]));
+  }
+  return OkStatus();
+}
+
+constexpr Kernel kFunctionalTable[] = {
+    {"PartitionedCall", "", kAnyType, "function:call", RunCall, PrepareFunctional},
+    {"StatefulPartitionedCall", "", kAnyType, "function:call", RunCall, PrepareFunctional},
+    {"If", "", kAnyType, "function:if", RunIf, PrepareFunctional},
+    {"StatelessIf", "", kAnyType, "function:if", RunIf, PrepareFunctional},
+    {"Case", "", kAnyType, "function:case", RunCase, PrepareFunctional},
+    {"StatelessCase", "", kAnyType, "function:case", RunCase, PrepareFunctional},
+    {"While", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
+    {"StatelessWhile", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kFunctionalKernels = kFunctionalTable;
+
+}  // namespace smelt

@@ -1,0 +1,309 @@
+// Simulated quantisation: FakeQuant* and QuantizeAndDequantize*. Formulas as TensorFlow's CPU
+// kernels round them, operation by operation.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/elementwise/elementwise.h"
+
+namespace smelt {
+namespace {
+
+constexpr int64_t kQuantGrain = 1 << 14;
+
+struct FakeQuantState final : KernelState {
+  float quant_min = 0;
+  float quant_max = 255;
+  float min = 0, max = 0;  // FakeQuantWithMinMaxArgs
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareFakeQuant(const Node& node) {
+  auto s = std::make_unique<FakeQuantState>();
+  const int64_t bits = node.Int("num_bits", 8);
+  if (bits < 2 || bits > 16) {
+    return InvalidArgument("num_bits must be between 2 and 16, inclusive");
+  }
+  s->quant_min = node.Bool("narrow_range", false) ? 1.0f : 0.0f;
+  s->quant_max = static_cast<float>((int64_t{1} << bits) - 1);
+  if (node.Is("FakeQuantWithMinMaxArgs")) {
+    s->min = node.Float("min", -6.0f);
+    s->max = node.Float("max", 6.0f);
+    if (!(s->min < s->max)) {
+      return InvalidArgument("min has to be smaller than max, was: ", s->min, " >= ", s->max);
+    }
+  }
+  return s;
+}
+
+// The range moved so that zero falls on a quantised value.
+struct NudgedRange {
+  float lo, hi, scale, inv_scale, zero;
+};
+NudgedRange Nudge(const FakeQuantState& s, float min, float max) {
+  NudgedRange r;
+  r.scale = (max - min) / (s.quant_max - s.quant_min);
+  r.inv_scale = (s.quant_max - s.quant_min) / (max - min);
+  const float from_min = s.quant_min - min / r.scale;
+  float zero_point = std::floor(from_min + 0.5f);
+  if (from_min < s.quant_min) zero_point = s.quant_min;
+  if (from_min > s.quant_max) zero_point = s.quant_max;
+  r.lo = (s.quant_min - zero_point) * r.scale;
+  r.hi = (s.quant_max - zero_point) * r.scale;
+  r.zero = std::floor(-r.lo / r.scale + 0.5f);
+  return r;
+}
+
+Status RunFakeQuantArgs(OpContext& ctx) {
+  const auto& s = ctx.state<FakeQuantState>();
+  const Tensor& in = ctx.input(0);
+  const NudgedRange r = Nudge(s, s.min, s.max);
+  const float* x = in.data<float>();
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
+  float* y = out->data<float>();
+  ParallelFor(in.num_elements(), kQuantGrain, [&](int64_t begin, int64_t end) {
+    Isa().fake_quant(x + begin, y + begin, end - begin, r.lo, r.hi, r.scale, r.inv_scale, r.zero);
+  });
+  return OkStatus();
+}
+
+void FakeQuantRange(const FakeQuantState& s, float min, float max, const float* x, float* y,
+                    int64_t n) {
+  if (min == 0.0f && max == 0.0f) {
+    std::fill(y, y + n, 0.0f);
+    return;
+  }
+  const NudgedRange r = Nudge(s, min, max);
+  Isa().fake_quant(x, y, n, r.lo, r.hi, r.scale, 0.0f, r.zero);
+}
+
+Status RunFakeQuantVars(OpContext& ctx) {
+  const auto& s = ctx.state<FakeQuantState>();
+  const Tensor& in = ctx.input(0);
+  for (int i = 1; i <= 2; ++i) {
+    if (ctx.input(i).rank() != 0) {
+      return InvalidArgument("`", i == 1 ? "min" : "max", "` must be rank 0 but is rank ",
+                             ctx.input(i).rank());
+    }
+  }
+  const float min = ctx.input(1).scalar<float>();
+  const float max = ctx.input(2).scalar<float>();
+  const float* x = in.data<float>();
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
+  float* y = out->data<float>();
+  ParallelFor(in.num_elements(), kQuantGrain, [&](int64_t begin, int64_t end) {
+    FakeQuantRange(s, min, max, x + begin, y + begin, end - begin);
+  });
+  return OkStatus();
+}
+
+Status RunFakeQuantChannels(OpContext& ctx) {
+  const auto& s = ctx.state<FakeQuantState>();
+  const Tensor& in = ctx.input(0);
+  if (in.rank() < 1) return InvalidArgument("`inputs` must be at least rank 1 but is rank 0");
+  const int64_t depth = in.shape().back();
+  for (int i = 1; i <= 2; ++i) {
+    const absl::string_view name = i == 1 ? "min" : "max";
+    const Tensor& t = ctx.input(i);
+    if (t.rank() != 1) {
+      return InvalidArgument("`", name, "` must be rank 1 but is rank ", t.rank());
+    }
+    if (t.dim(0) != depth) {
+      return InvalidArgument(name, " has incorrect size, expected ", depth, " was ", t.dim(0));
+    }
+  }
+  const float* x = in.data<float>();
+  const float* min = ctx.input(1).data<float>();
+  const float* max = ctx.input(2).data<float>();
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
+  float* y = out->data<float>();
+  if (in.num_elements() == 0) return OkStatus();
+  std::vector<NudgedRange> ranges(static_cast<size_t>(depth));
+  for (int64_t c = 0; c < depth; ++c) ranges[c] = Nudge(s, min[c], max[c]);
+  const int64_t rows = in.num_elements() / depth;
+  ParallelFor(rows, std::max<int64_t>(1, kQuantGrain / depth), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t c = 0; c < depth; ++c) {
+        const NudgedRange& r = ranges[c];
+        const int64_t at = i * depth + c;
+        if (min[c] == 0.0f && max[c] == 0.0f) {
+          y[at] = 0.0f;
+          continue;
+        }
+        float v = x[at];
+        v = v > r.hi ? r.hi : v;
+        v = v < r.lo ? r.lo : v;
+        y[at] = std::floor((v - r.lo) * r.inv_scale - r.zero + 0.5f) * r.scale;
+      }
+    }
+  });
+  return OkStatus();
+}
+
+struct RoundTripState final : KernelState {
+  bool is_signed = true;
+  bool range_given = false;
+  bool narrow_range = false;
+  bool half_up = false;
+  int64_t num_bits = 8;  // V2, V4
+  int64_t axis = -1;
+};
+
+Status CheckBits(int64_t bits, bool is_signed, absl::string_view name) {
+  if (bits > 0 && bits < (is_signed ? 62 : 63)) return OkStatus();
+  return InvalidArgument("num_bits is out of range: ", bits, " with ", name, " ",
+                         is_signed ? 1 : 0);
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareRoundTrip(const Node& node) {
+  auto s = std::make_unique<RoundTripState>();
+  s->is_signed = node.Bool("signed_input", true);
+  s->range_given = node.Bool("range_given", node.Is("QuantizeAndDequantizeV3"));
+  s->narrow_range = node.Bool("narrow_range", false);
+  s->half_up = node.String("round_mode", "HALF_TO_EVEN") == "HALF_UP";
+  s->num_bits = node.Int("num_bits", 8);
+  s->axis = node.Int("axis", -1);
+  if (s->axis < -1) return InvalidArgument("Axis must be at least -1. Found ", s->axis);
+  if (!node.Is("QuantizeAndDequantizeV3")) {
+    RETURN_IF_ERROR(CheckBits(s->num_bits, s->is_signed, "signed_input_"));
+  }
+  return s;
+}
+
+template <typename T>
+struct RoundTripRange {
+  T min, max, scale, inverse_scale;
+};
+template <typename T>
+RoundTripRange<T> RoundTripRangeOf(const RoundTripState& s, int64_t bits, T min, T max) {
+  const int64_t half = int64_t{1} << (bits - 1);
+  const int64_t least = s.is_signed ? (s.narrow_range ? 1 - half : -half) : 0;
+  const int64_t most = s.is_signed ? half - 1 : (half - 1) * 2 + 1;
+  const T lo = static_cast<T>(least), hi = static_cast<T>(most);
+  constexpr T kMax = std::numeric_limits<T>::max();
+  const T from_min = lo * min > 0 ? lo / min : kMax;
+  const T from_max = hi * max > 0 ? hi / max : kMax;
+  RoundTripRange<T> r = {min, max, T(0), T(0)};
+  if (from_min < from_max) {
+    r.scale = from_min;
+    r.inverse_scale = min / lo;
+    r.max = hi * r.inverse_scale;
+  } else {
+    r.scale = from_max;
+    r.inverse_scale = max / hi;
+    r.min = lo * r.inverse_scale;
+  }
+  return r;
+}
+
+// One channel: `count` runs of `length` elements, `stride` apart.
+template <typename T>
+Status RoundTripChannel(const RoundTripState& s, int64_t bits, T min, T max, const T* x, T* y,
+                        int64_t count, int64_t length, int64_t stride) {
+  if (!s.range_given) {
+    if (count == 0 || length == 0) return OkStatus();
+    min = max = x[0];
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 0; j < length; ++j) {
+        const T v = x[i * stride + j];
+        min = v < min ? v : min;
+        max = v > max ? v : max;
+      }
+    }
+  }
+  const RoundTripRange<T> r = RoundTripRangeOf(s, bits, min, max);
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t j = 0; j < length; ++j) {
+      T v = x[i * stride + j];
+      if (s.range_given) {
+        v = v > r.max ? r.max : v;
+        v = v < r.min ? r.min : v;
+      }
+      v *= r.scale;
+      v = s.half_up ? std::floor(v + T(0.5)) : std::nearbyint(v);
+      y[i * stride + j] = v * r.inverse_scale;
+    }
+  }
+  return OkStatus();
+}
+
+template <typename T>
+Status RoundTrip(OpContext& ctx, int64_t bits) {
+  const auto& s = ctx.state<RoundTripState>();
+  const Tensor& in = ctx.input(0);
+  const Tensor& tmin = ctx.input(1);
+  const Tensor& tmax = ctx.input(2);
+  if (s.axis >= in.rank()) {
+    return InvalidArgument("Axis requested is larger than input dimensions. Axis: ", s.axis,
+                           " Input Dimensions: ", in.rank());
+  }
+  const bool v3 = ctx.node().Is("QuantizeAndDequantizeV3");
+  const int64_t depth = s.axis == -1 ? 1 : in.dim(static_cast<int>(s.axis));
+  if (s.range_given) {
+    for (const Tensor* t : {&tmin, &tmax}) {
+      // V3 takes a vector of one value as well.
+      const bool one = t->rank() == 0 || (v3 && t->num_elements() == 1);
+      const bool fits = s.axis == -1 ? one : t->rank() == 1 && t->dim(0) == depth;
+      if (fits) continue;
+      const absl::string_view name = t == &tmin ? "input_min" : "input_max";
+      if (s.axis == -1) {
+        return InvalidArgument(name, " must be a scalar.");
+      }
+      return InvalidArgument(name, " has incorrect size, was ", t->num_elements(), " expected ",
+                             depth);
+    }
+    for (int64_t c = 0; c < depth; ++c) {
+      if (tmin.data<T>()[c] > tmax.data<T>()[c]) {
+        return InvalidArgument("Invalid range: input_min ", tmin.data<T>()[c], " > input_max ",
+                               tmax.data<T>()[c]);
+      }
+    }
+  }
+  const T* x = in.data<T>();
+  const int axis = static_cast<int>(s.axis);
+  const int64_t outer = s.axis == -1 ? 1 : in.shape().Product(0, axis);
+  const int64_t inner = s.axis == -1 ? in.num_elements() : in.shape().Product(axis + 1, in.rank());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, in.shape()));
+  T* y = out->data<T>();
+  for (int64_t c = 0; c < depth; ++c) {
+    RETURN_IF_ERROR(RoundTripChannel<T>(s, bits, s.range_given ? tmin.data<T>()[c] : T(0),
+                                        s.range_given ? tmax.data<T>()[c] : T(0), x + c * inner,
+                                        y + c * inner, outer, inner, depth * inner));
+  }
+  return OkStatus();
+}
+
+Status RunRoundTrip(OpContext& ctx) {
+  const auto& s = ctx.state<RoundTripState>();
+  int64_t bits = s.num_bits;
+  if (ctx.node().Is("QuantizeAndDequantizeV3")) {
+    const Tensor& t = ctx.input(3);
+    if (t.rank() != 0) {
+      return InvalidArgument(
+          "Invalid shape. The `num_bits` tensor should be a scalar. Got dimensions: ", t.rank());
+    }
+    bits = t.scalar<int32_t>();
+    RETURN_IF_ERROR(CheckBits(bits, s.is_signed, "`signed_input_`"));
+  }
+  return ctx.output_type(0) == Dtype::kFloat ? RoundTrip<float>(ctx, bits)
+                                             : RoundTrip<double>(ctx, bits);
+}
+
+constexpr Kernel kFakeQuantTable[] = {
+    {"FakeQuantWithMinMaxArgs", "", kAnyType, "isa:fake_quant", RunFakeQuantArgs, PrepareFakeQuant},
+    {"FakeQuantWithMinMaxVars", "", kAnyType, "isa:fake_quant", RunFakeQuantVars, PrepareFakeQuant},
+    {"FakeQuantWithMinMaxVarsPerChannel", "", kAnyType, "reference:fake_quant_channels",
+     RunFakeQuantChannels, PrepareFakeQuant},
+    {"QuantizeAndDequantizeV2", "T", kFloatTypes, "reference:quantize_dequantize", RunRoundTrip,
+     PrepareRoundTrip},
+    {"QuantizeAndDequantizeV3", "T", kFloatTypes, "reference:quantize_dequantize", RunRoundTrip,
+     PrepareRoundTrip},
+    {"QuantizeAndDequantizeV4", "T", kFloatTypes, "reference:quantize_dequantize", RunRoundTrip,
+     PrepareRoundTrip},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kFakeQuantKernels = kFakeQuantTable;
+
+}  // namespace smelt

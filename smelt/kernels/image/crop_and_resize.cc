@@ -1,0 +1,181 @@
+// CropAndResize: boxes of images, each resized to one size.
+#include <cmath>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+namespace {
+
+struct CropState final : KernelState {
+  bool nearest = false;
+  float extrapolation = 0;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareCrop(const Node& node) {
+  auto s = std::make_unique<CropState>();
+  const std::string method = node.String("method", "bilinear");
+  if (method != "bilinear" && method != "nearest") {
+    return InvalidArgument("method must be 'bilinear' or 'nearest'", method);
+  }
+  s->nearest = method == "nearest";
+  s->extrapolation = node.Float("extrapolation_value");
+  return s;
+}
+
+struct CropProblem {
+  int64_t boxes, in_h, in_w, depth, crop_h, crop_w;
+};
+
+StatusOr<CropProblem> CheckCrop(const OpContext& ctx) {
+  const Tensor& image = ctx.input(0);
+  const Tensor& boxes = ctx.input(1);
+  const Tensor& index = ctx.input(2);
+  const Tensor& size = ctx.input(3);
+  if (image.rank() != 4) {
+    return InvalidArgument("input image must be 4-D", image.shape().ToString());
+  }
+  if (size.rank() != 1) {
+    return InvalidArgument("crop_size must be 1-D", size.shape().ToString());
+  }
+  if (size.num_elements() != 2) {
+    return InvalidArgument("crop_size must have two elements", size.shape().ToString());
+  }
+  CropProblem p;
+  p.boxes = 0;
+  p.in_h = image.dim(1);
+  p.in_w = image.dim(2);
+  p.depth = image.dim(3);
+  p.crop_h = IndexAt(size, 0);
+  p.crop_w = IndexAt(size, 1);
+  if (boxes.num_elements() > 0 || index.num_elements() > 0) {
+    if (boxes.rank() != 2) {
+      return InvalidArgument("boxes must be 2-D, got: ", boxes.shape().ToString());
+    }
+    if (boxes.dim(1) != 4) return InvalidArgument("boxes must have 4 columns");
+    if (index.rank() != 1) {
+      return InvalidArgument("box_index must be 1-D", index.shape().ToString());
+    }
+    if (index.dim(0) != boxes.dim(0)) {
+      return InvalidArgument("box_index has incompatible shape");
+    }
+    p.boxes = boxes.dim(0);
+  }
+  if (p.in_h <= 0 || p.in_w <= 0) return InvalidArgument("image dimensions must be positive");
+  if (p.crop_h <= 0 || p.crop_w <= 0) return InvalidArgument("crop dimensions must be positive");
+  for (int64_t b = 0; b < p.boxes; ++b) {
+    const int64_t at = IndexAt(index, b);
+    if (at < 0 || at >= image.dim(0)) {
+      return OutOfRange("box_index has values outside [0, batch_size)");
+    }
+    for (int64_t i = 0; i < 4; ++i) {
+      if (!std::isfinite(boxes.data<float>()[b * 4 + i])) {
+        return InvalidArgument("Boxes contains at least one element that is not finite");
+      }
+    }
+  }
+  return p;
+}
+
+// Where crop pixel i falls in the image along one dimension.
+struct CropLine {
+  float origin, scale;
+  CropLine(float from, float to, int64_t in, int64_t crop) {
+    const auto last = static_cast<float>(in - 1);
+    scale = crop > 1 ? (to - from) * last / static_cast<float>(crop - 1) : 0;
+    origin = crop > 1 ? from * last : 0.5f * (from + to) * last;
+  }
+  float At(int64_t i) const { return origin + static_cast<float>(i) * scale; }
+};
+
+// Not so for NaN, which overflowing boxes give.
+bool InsideImage(float x, int64_t size) { return x >= 0 && x <= static_cast<float>(size - 1); }
+
+template <typename T>
+void CropBox(const CropProblem& p, const CropState& s, const T* image, const float* box,
+             float* out) {
+  const CropLine rows(box[0], box[2], p.in_h, p.crop_h);
+  const CropLine columns(box[1], box[3], p.in_w, p.crop_w);
+  const auto pixel = [&](int64_t y, int64_t x) { return image + (y * p.in_w + x) * p.depth; };
+  for (int64_t r = 0; r < p.crop_h; ++r) {
+    const float y = rows.At(r);
+    for (int64_t c = 0; c < p.crop_w; ++c, out += p.depth) {
+      const float x = columns.At(c);
+      if (!InsideImage(y, p.in_h) || !InsideImage(x, p.in_w)) {
+        std::fill(out, out + p.depth, s.extrapolation);
+        continue;
+      }
+      if (s.nearest) {
+        const T* from =
+            pixel(static_cast<int64_t>(std::round(y)), static_cast<int64_t>(std::round(x)));
+        for (int64_t d = 0; d < p.depth; ++d) out[d] = static_cast<float>(from[d]);
+        continue;
+      }
+      const float top = std::floor(y), left = std::floor(x);
+      const auto y0 = static_cast<int64_t>(top), x0 = static_cast<int64_t>(left);
+      const auto y1 = static_cast<int64_t>(std::ceil(y)), x1 = static_cast<int64_t>(std::ceil(x));
+      const T *tl = pixel(y0, x0), *tr = pixel(y0, x1), *bl = pixel(y1, x0), *br = pixel(y1, x1);
+      for (int64_t d = 0; d < p.depth; ++d) {
+        const auto a = static_cast<float>(tl[d]), b = static_cast<float>(tr[d]);
+        const auto e = static_cast<float>(bl[d]), f = static_cast<float>(br[d]);
+        const float upper = a + (b - a) * (x - left);
+        const float lower = e + (f - e) * (x - left);
+        out[d] = upper + (lower - upper) * (y - top);
+      }
+    }
+  }
+}
+
+template <typename T>
+void CropBoxes(const CropProblem& p, const CropState& s, OpContext& ctx, float* out) {
+  const T* images = ctx.input(0).data<T>();
+  const float* boxes = ctx.input(1).data<float>();
+  const Tensor& index = ctx.input(2);
+  const int64_t crop = p.crop_h * p.crop_w * p.depth;
+  ParallelFor(p.boxes, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, crop)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t b = begin; b < end; ++b) {
+                  CropBox(p, s, images + IndexAt(index, b) * p.in_h * p.in_w * p.depth,
+                          boxes + b * 4, out + b * crop);
+                }
+              });
+}
+
+Status RunCrop(OpContext& ctx) {
+  const auto& s = ctx.state<CropState>();
+  ASSIGN_OR_RETURN(const CropProblem p, CheckCrop(ctx));
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{p.boxes, p.crop_h, p.crop_w, p.depth}));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  if (out->num_elements() == 0) return OkStatus();
+  float* y = out->data<float>();
+  switch (ctx.input(0).dtype()) {
+#define SMELT_CROP_CASE(T, D)   \
+  case Dtype::D:                \
+    CropBoxes<T>(p, s, ctx, y); \
+    return OkStatus();
+    SMELT_CROP_CASE(float, kFloat)
+    SMELT_CROP_CASE(double, kDouble)
+    SMELT_CROP_CASE(Half, kHalf)
+    SMELT_CROP_CASE(int8_t, kInt8)
+    SMELT_CROP_CASE(uint8_t, kUint8)
+    SMELT_CROP_CASE(int16_t, kInt16)
+    SMELT_CROP_CASE(uint16_t, kUint16)
+    SMELT_CROP_CASE(int32_t, kInt32)
+    SMELT_CROP_CASE(int64_t, kInt64)
+#undef SMELT_CROP_CASE
+    default:
+      return Unimplemented("cropping images of ", DtypeName(ctx.input(0).dtype()));
+  }
+}
+
+constexpr Kernel kCropTable[] = {
+    {"CropAndResize", "T",
+     kFloatTypes | kSignedIntTypes | Types(Dtype::kHalf, Dtype::kUint8, Dtype::kUint16),
+     "image:crop_and_resize", RunCrop, PrepareCrop},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kCropKernels = kCropTable;
+
+}  // namespace smelt

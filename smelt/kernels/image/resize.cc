@@ -1,0 +1,352 @@
+// ResizeBilinear, ResizeNearestNeighbor, ResizeBicubic and ResizeArea.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+namespace {
+
+struct ResizeState final : KernelState {
+  bool align_corners = false;
+  bool half_pixel_centers = false;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareResize(const Node& node) {
+  auto s = std::make_unique<ResizeState>();
+  s->align_corners = node.Bool("align_corners");
+  s->half_pixel_centers = node.Bool("half_pixel_centers");
+  if (s->align_corners && s->half_pixel_centers) {
+    return InvalidArgument("If half_pixel_centers is True, align_corners must be False.");
+  }
+  return s;
+}
+
+struct ResizeProblem {
+  int64_t batch, in_h, in_w, depth, out_h, out_w;
+  float scale_h, scale_w;
+  Shape output;
+};
+
+// Input pixels per output pixel.
+float ResizeScale(int64_t in, int64_t out, bool align_corners) {
+  return align_corners && out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                                  : static_cast<float>(in) / static_cast<float>(out);
+}
+
+StatusOr<ResizeProblem> MakeResizeProblem(const Tensor& in, const Tensor& size,
+                                          const ResizeState& s) {
+  if (in.rank() != 4) {
+    return InvalidArgument("input must be 4-dimensional", in.shape().ToString());
+  }
+  if (size.rank() != 1) {
+    return InvalidArgument("shape_t must be 1-dimensional", size.shape().ToString());
+  }
+  if (size.num_elements() != 2) {
+    return InvalidArgument("shape_t must have two elements", size.shape().ToString());
+  }
+  ResizeProblem p;
+  p.batch = in.dim(0);
+  p.in_h = in.dim(1);
+  p.in_w = in.dim(2);
+  p.depth = in.dim(3);
+  p.out_h = IndexAt(size, 0);
+  p.out_w = IndexAt(size, 1);
+  if (p.out_h <= 0 || p.out_w <= 0) return InvalidArgument("output dimensions must be positive");
+  if (p.depth <= 0) return InvalidArgument("image must have at least one channel");
+  if (p.in_h <= 0 || p.in_w <= 0) return InvalidArgument("input image must be of non-zero size");
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  if (p.in_h > kMax || p.in_w > kMax)
+    return InvalidArgument("input sizes must be between 0 and max int32");
+  p.scale_h = ResizeScale(p.in_h, p.out_h, s.align_corners);
+  p.scale_w = ResizeScale(p.in_w, p.out_w, s.align_corners);
+  ASSIGN_OR_RETURN(p.output, Shape::Make(Dims{p.batch, p.out_h, p.out_w, p.depth}));
+  return p;
+}
+
+int64_t ResizeRowGrain(const ResizeProblem& p) {
+  return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.out_w * p.depth));
+}
+
+// The pixels on either side of where an output pixel falls, and how far it is towards the second.
+struct Neighbours {
+  int64_t low, high;
+  float weight;
+};
+
+std::vector<Neighbours> LinearNeighbours(int64_t out, int64_t in, float scale, bool half_pixel) {
+  std::vector<Neighbours> n(out);
+  for (int64_t i = 0; i < out; ++i) {
+    const float x =
+        half_pixel ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;
+    const float floor = std::floor(x);
+    n[i].low = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, in - 1);
+    n[i].high = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(x)), 0, in - 1);
+    n[i].weight = x - floor;
+  }
+  return n;
+}
+
+template <typename T>
+void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, float* y) {
+  const auto rows = LinearNeighbours(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
+  const auto columns = LinearNeighbours(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers);
+  const int64_t row_size = p.in_w * p.depth;
+  ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const Neighbours& v = rows[r % p.out_h];
+      const T* image = x + r / p.out_h * p.in_h * row_size;
+      const T* top = image + v.low * row_size;
+      const T* bottom = image + v.high * row_size;
+      float* out = y + r * p.out_w * p.depth;
+      for (int64_t c = 0; c < p.out_w; ++c) {
+        const Neighbours& h = columns[c];
+        const T* tl = top + h.low * p.depth;
+        const T* tr = top + h.high * p.depth;
+        const T* bl = bottom + h.low * p.depth;
+        const T* br = bottom + h.high * p.depth;
+        for (int64_t d = 0; d < p.depth; ++d) {
+          const auto a = static_cast<float>(tl[d]), b = static_cast<float>(tr[d]);
+          const auto e = static_cast<float>(bl[d]), f = static_cast<float>(br[d]);
+          const float upper = a + (b - a) * h.weight;
+          const float lower = e + (f - e) * h.weight;
+          *out++ = upper + (lower - upper) * v.weight;
+        }
+      }
+    }
+  });
+}
+
+// Keys' cubic kernel, tabulated as TensorFlow does: 1024 positions between two pixels.
+constexpr int kCubicTable = 1024;
+struct CubicTable {
+  // Weights at distance i/1024 (first) and 1 + i/1024 (second).
+  float weights[(kCubicTable + 1) * 2];
+  explicit CubicTable(double a) {
+    for (int i = 0; i <= kCubicTable; ++i) {
+      float x = static_cast<float>(i * 1.0 / kCubicTable);
+      weights[i * 2] = static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1);
+      x += 1;
+      weights[i * 2 + 1] = static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a);
+    }
+  }
+};
+const CubicTable& CubicWeights(bool half_pixel) {
+  static const CubicTable legacy(-0.75);
+  static const CubicTable keys(-0.5);
+  return half_pixel ? keys : legacy;
+}
+
+struct CubicTaps {
+  int64_t index[4];
+  float weight[4];
+};
+
+std::vector<CubicTaps> MakeCubicTaps(int64_t out, int64_t in, float scale, bool half_pixel) {
+  const CubicTable& table = CubicWeights(half_pixel);
+  std::vector<CubicTaps> taps(out);
+  for (int64_t i = 0; i < out; ++i) {
+    const float x =
+        half_pixel ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;
+    const auto at = static_cast<int64_t>(std::floor(x));
+    const float delta = x - static_cast<float>(at);
+    const auto offset = static_cast<int64_t>(std::lrint(delta * kCubicTable));
+    CubicTaps& t = taps[i];
+    const float w[4] = {table.weights[offset * 2 + 1], table.weights[offset * 2],
+                        table.weights[(kCubicTable - offset) * 2],
+                        table.weights[(kCubicTable - offset) * 2 + 1]};
+    float sum = 0;
+    for (int j = 0; j < 4; ++j) {
+      const int64_t index = at - 1 + j;
+      t.index[j] = std::clamp<int64_t>(index, 0, in - 1);
+      // With pixel centres, taps outside the image do not count and the rest is scaled up.
+      t.weight[j] = half_pixel && t.index[j] != index ? 0 : w[j];
+      sum += t.weight[j];
+    }
+    if (half_pixel && std::abs(sum) >= 1000.0f * std::numeric_limits<float>::min()) {
+      for (float& weight : t.weight) weight /= sum;
+    }
+  }
+  return taps;
+}
+
+template <typename T>
+void BicubicTyped(const ResizeProblem& p, const ResizeState& s, const T* x, float* y) {
+  const auto rows = MakeCubicTaps(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
+  const auto columns = MakeCubicTaps(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers);
+  const int64_t row_size = p.in_w * p.depth;
+  ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const CubicTaps& v = rows[r % p.out_h];
+      const T* image = x + r / p.out_h * p.in_h * row_size;
+      float* out = y + r * p.out_w * p.depth;
+      for (int64_t c = 0; c < p.out_w; ++c) {
+        const CubicTaps& h = columns[c];
+        for (int64_t d = 0; d < p.depth; ++d) {
+          float total = 0;
+          for (int j = 0; j < 4; ++j) {
+            float column = 0;
+            for (int i = 0; i < 4; ++i) {
+              column +=
+                  static_cast<float>(image[v.index[i] * row_size + h.index[j] * p.depth + d]) *
+                  v.weight[i];
+            }
+            total += column * h.weight[j];
+          }
+          *out++ = total;
+        }
+      }
+    }
+  });
+}
+
+// The share of input pixels that an output pixel covers: indices may lie beyond the image, where
+// the last pixel repeats.
+struct AreaSpan {
+  int64_t first, last;  // last is exclusive
+  float from, to;
+};
+
+float AreaShare(const AreaSpan& s, int64_t i) {
+  const auto pixel = static_cast<float>(i);
+  const float share = std::min(pixel + 1, s.to) - std::max(pixel, s.from);
+  return std::max(share, 0.0f);
+}
+
+AreaSpan MakeAreaSpan(int64_t i, float scale) {
+  AreaSpan s;
+  s.from = static_cast<float>(i) * scale;
+  s.to = static_cast<float>(i + 1) * scale;
+  s.first = static_cast<int64_t>(std::floor(s.from));
+  s.last = static_cast<int64_t>(std::ceil(s.to));
+  return s;
+}
+
+template <typename T>
+void AreaTyped(ResizeProblem p, const T* x, float* y) {
+  const int64_t row_size = p.in_w * p.depth;
+  // Corners of an image of one pixel coincide: its area is stretched.
+  if (p.scale_h == 0) p.scale_h = ResizeScale(p.in_h, p.out_h, false);
+  if (p.scale_w == 0) p.scale_w = ResizeScale(p.in_w, p.out_w, false);
+  const float norm = 1.0f / (p.scale_h * p.scale_w);
+  ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const AreaSpan v = MakeAreaSpan(r % p.out_h, p.scale_h);
+      const T* image = x + r / p.out_h * p.in_h * row_size;
+      float* out = y + r * p.out_w * p.depth;
+      for (int64_t c = 0; c < p.out_w; ++c, out += p.depth) {
+        const AreaSpan h = MakeAreaSpan(c, p.scale_w);
+        std::fill(out, out + p.depth, 0.0f);
+        for (int64_t i = v.first; i < v.last; ++i) {
+          const float row_share = AreaShare(v, i) * norm;
+          const T* row = image + std::clamp<int64_t>(i, 0, p.in_h - 1) * row_size;
+          for (int64_t j = h.first; j < h.last; ++j) {
+            const float share = AreaShare(h, j) * row_share;
+            const T* pixel = row + std::clamp<int64_t>(j, 0, p.in_w - 1) * p.depth;
+            for (int64_t d = 0; d < p.depth; ++d) out[d] += static_cast<float>(pixel[d]) * share;
+          }
+        }
+      }
+    }
+  });
+}
+
+std::vector<int64_t> NearestPixels(int64_t out, int64_t in, float scale, const ResizeState& s) {
+  std::vector<int64_t> at(out);
+  for (int64_t i = 0; i < out; ++i) {
+    const float x =
+        (s.half_pixel_centers ? static_cast<float>(i) + 0.5f : static_cast<float>(i)) * scale;
+    at[i] = std::clamp<int64_t>(
+        static_cast<int64_t>(s.align_corners ? std::round(x) : std::floor(x)), 0, in - 1);
+  }
+  return at;
+}
+
+Status RunResizeNearest(OpContext& ctx) {
+  const auto& s = ctx.state<ResizeState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const ResizeProblem p, MakeResizeProblem(in, ctx.input(1), s));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
+  const auto rows = NearestPixels(p.out_h, p.in_h, p.scale_h, s);
+  const auto columns = NearestPixels(p.out_w, p.in_w, p.scale_w, s);
+  const auto pixel = static_cast<int64_t>(DtypeSize(in.dtype())) * p.depth;
+  const char* x = static_cast<const char*>(in.raw());
+  char* y = static_cast<char*>(out->raw());
+  ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const char* row = x + (r / p.out_h * p.in_h + rows[r % p.out_h]) * p.in_w * pixel;
+      char* to = y + r * p.out_w * pixel;
+      for (int64_t c = 0; c < p.out_w; ++c) {
+        std::memcpy(to + c * pixel, row + columns[c] * pixel, static_cast<size_t>(pixel));
+      }
+    }
+  });
+  return OkStatus();
+}
+
+enum class ResizeMethod : uint8_t { kBilinear, kBicubic, kArea };
+
+template <typename T>
+void ResizeTyped(ResizeMethod method, const ResizeProblem& p, const ResizeState& s,
+                 const Tensor& in, float* y) {
+  const T* x = in.data<T>();
+  switch (method) {
+    case ResizeMethod::kBilinear:
+      return BilinearTyped(p, s, x, y);
+    case ResizeMethod::kBicubic:
+      return BicubicTyped(p, s, x, y);
+    case ResizeMethod::kArea:
+      return AreaTyped(p, x, y);
+  }
+}
+
+Status ResizeTo(OpContext& ctx, ResizeMethod method) {
+  const auto& s = ctx.state<ResizeState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const ResizeProblem p, MakeResizeProblem(in, ctx.input(1), s));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateAs(0, Dtype::kFloat, p.output));
+  if (out->num_elements() == 0) return OkStatus();
+  float* y = out->data<float>();
+  switch (in.dtype()) {
+#define SMELT_RESIZE_CASE(T, D)          \
+  case Dtype::D:                         \
+    ResizeTyped<T>(method, p, s, in, y); \
+    return OkStatus();
+    SMELT_RESIZE_CASE(float, kFloat)
+    SMELT_RESIZE_CASE(double, kDouble)
+    SMELT_RESIZE_CASE(Half, kHalf)
+    SMELT_RESIZE_CASE(Bfloat16, kBfloat16)
+    SMELT_RESIZE_CASE(int8_t, kInt8)
+    SMELT_RESIZE_CASE(uint8_t, kUint8)
+    SMELT_RESIZE_CASE(int16_t, kInt16)
+    SMELT_RESIZE_CASE(uint16_t, kUint16)
+    SMELT_RESIZE_CASE(int32_t, kInt32)
+    SMELT_RESIZE_CASE(int64_t, kInt64)
+#undef SMELT_RESIZE_CASE
+    default:
+      return Unimplemented("resizing images of ", DtypeName(in.dtype()));
+  }
+}
+Status RunResizeBilinear(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kBilinear); }
+Status RunResizeBicubic(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kBicubic); }
+Status RunResizeArea(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kArea); }
+
+constexpr DtypeSet kResizeTypes =
+    kFloatTypes | kHalfTypes | kSignedIntTypes | Types(Dtype::kUint8, Dtype::kUint16);
+
+constexpr Kernel kResizeTable[] = {
+    {"ResizeBilinear", "T", kResizeTypes, "image:resize_bilinear", RunResizeBilinear,
+     PrepareResize},
+    {"ResizeNearestNeighbor", "T", kResizeTypes, "image:resize_nearest", RunResizeNearest,
+     PrepareResize},
+    {"ResizeBicubic", "T", kResizeTypes, "image:resize_bicubic", RunResizeBicubic, PrepareResize},
+    {"ResizeArea", "T", kResizeTypes, "image:resize_area", RunResizeArea, PrepareResize},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kResizeKernels = kResizeTable;
+
+}  // namespace smelt

@@ -1,0 +1,184 @@
+// Conv2DBackpropInput and Conv3DBackpropInputV2: the transposed convolutions of decoders.
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/nn/conv_reference.h"
+#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/plan_cache.h"
+
+namespace smelt {
+namespace {
+
+struct ConvTransposeState final : KernelState {
+  nn::ConvAttrs attrs;
+  std::string op;
+  bool constant_filter = false;
+  onednn::PlanCache plans;
+  onednn::WeightCache weights;
+};
+
+// The shape of the result: all of input_sizes, or its spatial part.
+StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& sizes,
+                                     const Shape& filter, const Shape& grad) {
+  const int rank = s.attrs.spatial + 2;
+  if (sizes.rank() != 1) {
+    return InvalidArgument(s.op, ": input_sizes input must be 1-dim, not ", sizes.rank());
+  }
+  Dims dims;
+  for (int64_t i = 0; i < sizes.num_elements() && i < rank; ++i) {
+    const int64_t size = IndexAt(sizes, i);
+    if (size < 0) return InvalidArgument("Dimension ", size, " must be >= 0");
+    dims.push_back(size);
+  }
+  if (grad.rank() != rank) {
+    return InvalidArgument("input_sizes must be ", rank, "-dimensional, got: ", grad.rank());
+  }
+  if (filter.rank() != rank) {
+    return InvalidArgument("filter_sizes shape must be rank ", rank, " but is rank ",
+                           filter.rank());
+  }
+  if (sizes.num_elements() == rank) return Shape::Make(dims);
+  if (sizes.num_elements() == s.attrs.spatial && s.attrs.spatial == 2) {
+    return nn::ImageShape(grad[0], dims, filter[s.attrs.spatial], s.attrs.channels_last);
+  }
+  return InvalidArgument(s.op, " requires input_sizes to contain ", rank, " values or ",
+                         s.attrs.spatial, " values, but got: ", sizes.num_elements());
+}
+
+StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, const Shape& result,
+                                               const Shape& filter, const Shape& grad) {
+  const absl::string_view op =
+      s.op == "Conv2DBackpropInput" ? "Conv2DCustomBackpropInput" : absl::string_view(s.op);
+  const bool last = s.attrs.channels_last;
+  const int rank = s.attrs.spatial + 2;
+  if (result[0] != grad[0]) {
+    return InvalidArgument(op, ": input and out_backprop must have the same batch size. ",
+                           "Input batch: ", result[0], ", outbackprop batch: ", grad[0],
+                           ", batch_dim: 0");
+  }
+  const int64_t in_depth = last ? result.back() : result[1];
+  const int64_t filter_in = filter[s.attrs.spatial];
+  if (filter_in <= 0 || in_depth % filter_in != 0) {
+    return InvalidArgument(op, ": input depth must be evenly divisible by filter depth");
+  }
+  if (filter.back() != (last ? grad.back() : grad[1])) {
+    return InvalidArgument(op, ": filter and out_backprop must have the same out_depth");
+  }
+  if (in_depth != filter_in) {
+    return InvalidArgument(
+        "Gradients for grouped convolutions are not supported on CPU. Please file a feature "
+        "request if you run into this issue. Computed input depth ",
+        in_depth, " doesn't match filter input depth ", filter_in);
+  }
+  ASSIGN_OR_RETURN(nn::ConvProblem p, nn::MakeConvProblem(s.attrs, result, filter));
+  const int first = last ? 1 : 2;
+  for (int i = 0; i < rank - 2; ++i) {
+    if (p.out[i] == grad[first + i]) continue;
+    return InvalidArgument(
+        op, ": Size of out_backprop doesn't match computed: actual = ", grad[first + i],
+        ", computed = ", p.out[i], " spatial_dim: ", first + i, " input: ", p.in[i],
+        " filter: ", p.kernel[i], " output: ", grad[first + i], " stride: ", p.strides[i],
+        " dilation: ", p.dilations[i]);
+  }
+  return p;
+}
+
+Status TransposeFloat(ConvTransposeState& s, const nn::ConvProblem& p, const Tensor& grad,
+                      const Tensor& w, bool constant_filter, Tensor* out, Allocator* allocator) {
+  using onednn::Layout;
+  using onednn::Primitive;
+  // The filter as the library names it: out is the larger image's depth.
+  Layout weights;
+  weights.dims = {p.in_depth, p.out_depth};
+  weights.strides = {p.out_depth, 1};
+  weights.dims.insert(weights.dims.end(), p.kernel.begin(), p.kernel.end());
+  weights.strides.resize(weights.dims.size());
+  int64_t stride = p.in_depth * p.out_depth;
+  for (size_t i = weights.dims.size(); i-- > 2;) {
+    weights.strides[i] = stride;
+    stride *= weights.dims[i];
+  }
+  const onednn::PlanKey key = onednn::MakePlanKey({&grad.shape(), &w.shape(), &out->shape()});
+  std::shared_ptr<const Primitive> plan;
+  if (!s.plans.Find(key, &plan)) {
+    const Layout src = Layout::Image(Dtype::kFloat, p.batch, p.out_depth, p.out, p.channels_last);
+    const Layout dst = Layout::Image(Dtype::kFloat, p.batch, p.in_depth, p.in, p.channels_last);
+    auto made = Primitive::Deconvolution(src, Layout::Chosen(Dtype::kFloat, weights.dims), dst,
+                                         {p.strides, p.dilations, p.pad_before, p.pad_after});
+    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+    if (made.ok()) plan = *std::move(made);
+    s.plans.Insert(key, plan);
+  }
+  if (plan == nullptr) {
+    nn::ConvTransposeReference(p, grad, w, out);
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Tensor packed,
+                   s.weights.Get(plan, weights, w, constant_filter, allocator));
+  const void* tensors[] = {grad.raw(), packed.raw(), out->raw()};
+  return plan->Run(tensors, allocator);
+}
+
+Status RunConvTranspose(OpContext& ctx) {
+  auto& s = ctx.state<ConvTransposeState>();
+  const Tensor& w = ctx.input(1);
+  const Tensor& grad = ctx.input(2);
+  ASSIGN_OR_RETURN(const Shape result,
+                   TransposeResultShape(s, ctx.input(0), w.shape(), grad.shape()));
+  ASSIGN_OR_RETURN(const nn::ConvProblem p,
+                   MakeTransposeProblem(s, result, w.shape(), grad.shape()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, result));
+  if (out->num_elements() == 0) return OkStatus();
+  if (grad.num_elements() == 0 || w.num_elements() == 0) {
+    std::memset(out->raw(), 0, out->bytes());
+    return OkStatus();
+  }
+  Allocator* allocator = ctx.step().allocator;
+  switch (grad.dtype()) {
+    case Dtype::kFloat:
+      return TransposeFloat(s, p, grad, w, s.constant_filter, out, allocator);
+    case Dtype::kDouble:
+    case Dtype::kInt32:
+      nn::ConvTransposeReference(p, grad, w, out);
+      return OkStatus();
+    default: {
+      ASSIGN_OR_RETURN(const Tensor gf, nn::ToFloat(grad, allocator));
+      ASSIGN_OR_RETURN(const Tensor wf, nn::ToFloat(w, allocator));
+      ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, result, allocator));
+      RETURN_IF_ERROR(TransposeFloat(s, p, gf, wf, false, &yf, allocator));
+      ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, grad.dtype(), allocator));
+      return OkStatus();
+    }
+  }
+}
+
+StatusOr<std::unique_ptr<KernelState>> MakeTransposeState(const Node& node, int spatial) {
+  auto s = std::make_unique<ConvTransposeState>();
+  s->op = node.op();
+  ASSIGN_OR_RETURN(s->attrs, nn::ParseConvAttrs(node, spatial, false));
+  s->constant_filter = onednn::InputIsConst(node, 1);
+  return s;
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareConvTranspose2D(const Node& node) {
+  return MakeTransposeState(node, 2);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareConvTranspose3D(const Node& node) {
+  return MakeTransposeState(node, 3);
+}
+
+constexpr DtypeSet kTransposeFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
+
+constexpr Kernel kConvTransposeTable[] = {
+    {"Conv2DBackpropInput", "T", kTransposeFast, "onednn:conv2d_transpose", RunConvTranspose,
+     PrepareConvTranspose2D},
+    {"Conv2DBackpropInput", "T", Types(Dtype::kDouble, Dtype::kInt32), "reference:conv2d_transpose",
+     RunConvTranspose, PrepareConvTranspose2D},
+    {"Conv3DBackpropInputV2", "T", kTransposeFast, "onednn:conv3d_transpose", RunConvTranspose,
+     PrepareConvTranspose3D},
+    {"Conv3DBackpropInputV2", "T", Types(Dtype::kDouble), "reference:conv3d_transpose",
+     RunConvTranspose, PrepareConvTranspose3D},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kConvTransposeKernels = kConvTransposeTable;
+
+}  // namespace smelt

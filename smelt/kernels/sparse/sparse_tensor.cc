@@ -1,0 +1,61 @@
+#include "smelt/kernels/sparse/sparse_tensor.h"
+
+#include "absl/strings/str_join.h"
+
+namespace smelt {
+
+int CompareIndices(const int64_t* a, const int64_t* b, int n) {
+  for (int i = 0; i < n; ++i) {
+    if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+  }
+  return 0;
+}
+
+std::string IndicesText(const int64_t* row, int n) {
+  return absl::StrCat("[", absl::StrJoin(row, row + n, ","), "]");
+}
+
+StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, const Tensor& shape,
+                                bool bounds, SparseWords words) {
+  struct Part {
+    const Tensor& tensor;
+    absl::string_view name;
+    int rank;
+  };
+  const Part parts[] = {{indices, "indices", 2}, {values, "values", 1}, {shape, "shape", 1}};
+  for (const Part& p : parts) {
+    if (p.tensor.rank() == p.rank) continue;
+    if (words == SparseWords::kSparse) {
+      return InvalidArgument("Sparse ", p.name, " must be rank ", p.rank, " but is rank ",
+                             p.tensor.rank());
+    }
+    return InvalidArgument("Input ", p.name, " should be a ", p.rank == 2 ? "matrix" : "vector",
+                           " but received shape ", p.tensor.shape().ToString());
+  }
+  if (indices.dim(0) != values.dim(0)) {
+    return InvalidArgument("Number of elements in indices (", indices.dim(0), ") and values (",
+                           values.dim(0), ") do not match");
+  }
+  if (indices.dim(1) != shape.dim(0)) {
+    return InvalidArgument("Index rank (", indices.dim(1), ") and shape rank (", shape.dim(0),
+                           ") do not match");
+  }
+  SparseView view{&indices, &values, IntsOf(shape)};
+  for (int64_t d : view.shape) {
+    if (d < 0) return InvalidArgument("Dimension ", d, " must be >= 0");
+  }
+  if (!bounds) return view;
+  for (int64_t i = 0; i < view.count(); ++i) {
+    const int64_t* row = view.row(i);
+    for (int d = 0; d < view.rank(); ++d) {
+      if (row[d] < 0 || row[d] >= view.shape[d]) {
+        return InvalidArgument("indices[", i, "] = ", IndicesText(row, view.rank()),
+                               " is out of bounds: need 0 <= index < [",
+                               absl::StrJoin(view.shape, ","), "]");
+      }
+    }
+  }
+  return view;
+}
+
+}  // namespace smelt

@@ -1,0 +1,19 @@
+// Tensors as serialised TensorProto bytes, for those who do not see the messages. Thread safe.
+#ifndef SMELT_WIRE_TENSOR_BYTES_H_
+#define SMELT_WIRE_TENSOR_BYTES_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// DATA_LOSS for bytes that are no TensorProto; else as TensorFromProto.
+StatusOr<Tensor> ParseTensorBytes(absl::string_view bytes);
+// Deterministic. UNIMPLEMENTED for handles and variants.
+StatusOr<std::string> SerializeTensorBytes(const Tensor& tensor);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_TENSOR_BYTES_H_

@@ -1,0 +1,53 @@
+// Op cases (docs/formats/op_cases.md) as read from their files.
+#ifndef SMELT_TESTS_OP_CASE_H_
+#define SMELT_TESTS_OP_CASE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "smelt/base/status.h"
+
+namespace smelt {
+
+struct Failure {
+  bool expected = false;
+  std::string code;
+  std::string words;
+};
+
+struct TestStep {
+  std::vector<std::pair<std::string, std::string>> feeds;    // endpoint, literal
+  std::vector<std::pair<std::string, std::string>> fetches;  // endpoint, literal or ""
+  std::vector<std::string> runs;
+  Failure failure;
+};
+
+struct TestCase {
+  std::string file;
+  int line = 0;
+  std::string name;
+  std::string op;     // "Relu {T=float}", one op
+  std::string graph;  // text, several ops
+  bool is_graph = false;
+  std::vector<std::string> ins;
+  std::vector<std::string> outs;
+  std::vector<TestStep> steps{1};  // the first also holds the failure of one op
+  double rtol = -1;
+  double atol = -1;
+  bool shape_only = false;
+
+  std::string OpName() const {
+    return is_graph ? "(graph) " + name.substr(0, name.find('_'))
+                    : std::string(absl::string_view(op).substr(0, op.find_first_of(" {")));
+  }
+};
+
+// Appends the cases of a file. NOT_FOUND when it cannot be opened, INVALID_ARGUMENT names the line
+// that does not parse.
+Status ReadCases(const std::string& path, std::vector<TestCase>* cases);
+
+}  // namespace smelt
+
+#endif  // SMELT_TESTS_OP_CASE_H_

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Writes the sample and test models with TensorFlow: make_fixtures.py OUT_DIR [NAME...]
+
+For each model NAME: OUT_DIR/NAME/ (the SavedModel) and OUT_DIR/NAME.tfrecord (PredictionLogs: requests and what TensorFlow answers, in
+one session). Everything is seeded. Needs tensorflow and tensorflow-serving-api; smelt itself needs neither.
+"""
+import os
+import shutil
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
+import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2
+
+SEED = 7
+
+
+class LanguageModel(tf.Module):
+    """Words to ids on the host (strings, a vocabulary table), a small transformer behind `tpu_func`."""
+
+    WORDS = ("the a an of to and in is it you that was for on are as with his they be at one have this from or had by not but what all were "
+             "we when your can said there use each which she do how their if will up other about out many then them these so some her would "
+             "make like him into time has look two more write go see number no way could people my than first water been call who oil its now "
+             "find long down day did get come made may part good bad film great poor fine movie story actor plot dull bright slow fast warm cold").split()
+    LENGTH, WIDTH, HEADS = 16, 64, 4
+
+    def __init__(self, vocabulary):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        self.table = tf.lookup.StaticVocabularyTable(
+            tf.lookup.TextFileInitializer(vocabulary, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER),
+            num_oov_buckets=8)
+        weight = lambda name, *shape: tf.Variable(rng.normal(0, shape[0] ** -0.5, shape).astype(np.float32), name=name)
+        w = self.WIDTH
+        self.embedding = tf.Variable(rng.normal(0, 1, (len(self.WORDS) + 9, w)).astype(np.float32), name="embedding")
+        self.position = tf.Variable(rng.normal(0, 0.3, (self.LENGTH, w)).astype(np.float32), name="position")
+        self.layers = [{k: weight(f"layer_{i}/{k}", *s) for k, s in dict(qkv=(w, 3 * w), out=(w, w), up=(w, 4 * w), down=(4 * w, w)).items()}
+                       for i in range(2)]
+        self.bias = [tf.Variable(rng.normal(0, 0.1, 4 * w).astype(np.float32), name=f"layer_{i}/up_bias") for i in range(2)]
+        self.classify = weight("classify", w, 2)
+
+    def preprocess(self, text):
+        clean = tf.strings.regex_replace(tf.strings.lower(text), r"[^a-z ]", " ")
+        words = tf.raw_ops.StringSplitV2(input=clean, sep="", maxsplit=-1)
+        ids = self.table.lookup(words.values) + 1  # 0 pads
+        dense = tf.sparse.to_dense(tf.sparse.SparseTensor(words.indices, ids, words.shape))[:, :self.LENGTH]
+        return tf.cast(tf.pad(dense, [[0, 0], [0, self.LENGTH - tf.shape(dense)[1]]]), tf.int32)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, LENGTH], tf.int32, name="word_ids")])
+    def tpu_func(self, word_ids):
+        norm = lambda v: (v - tf.reduce_mean(v, -1, keepdims=True)) * tf.math.rsqrt(tf.math.reduce_variance(v, -1, keepdims=True) + 1e-5)
+        mask = tf.cast(tf.equal(word_ids, 0), tf.float32)[:, None, None, :] * -1e9
+        x = tf.gather(self.embedding, word_ids) + self.position
+        batch, depth = tf.shape(word_ids)[0], self.WIDTH // self.HEADS
+        for layer, bias in zip(self.layers, self.bias):
+            qkv = tf.reshape(tf.matmul(tf.reshape(norm(x), [-1, self.WIDTH]), layer["qkv"]), [batch, self.LENGTH, 3, self.HEADS, depth])
+            q, k, v = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))
+            attention = tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * depth ** -0.5 + mask)
+            y = tf.reshape(tf.transpose(tf.matmul(attention, v), [0, 2, 1, 3]), [batch, self.LENGTH, self.WIDTH])
+            x += tf.tensordot(y, layer["out"], 1)
+            x += tf.tensordot(tf.nn.gelu(tf.tensordot(norm(x), layer["up"], 1) + bias), layer["down"], 1)
+        return {"scores": tf.nn.softmax(tf.matmul(tf.reduce_mean(norm(x), 1), self.classify))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def model_func(self, text):
+        return self.tpu_func(self.preprocess(text))
+
+
+class Functions(tf.Module):
+    """Functions that call each other: for placement."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable([[2.0, 0.5], [1.0, -1.0]], name="scale")
+
+    spec = [tf.TensorSpec([None, 2], tf.float32, name="x")]
+
+    @tf.function(input_signature=spec)
+    def leaf(self, x):
+        return tf.matmul(x, self.scale)
+
+    @tf.function(input_signature=spec)
+    def between(self, x):
+        return self.leaf(x) + 1.0
+
+    @tf.function(input_signature=spec)
+    def indirect(self, x):
+        return self.between(x) * 2.0
+
+    @tf.function(input_signature=spec)
+    def direct(self, x):
+        return self.leaf(x) * 3.0
+
+    @tf.function(input_signature=spec, jit_compile=True)
+    def compiled(self, x):
+        return tf.nn.relu(x) - 0.25
+
+    @tf.function(input_signature=spec)
+    def serve(self, x):
+        return {"direct": self.direct(x), "indirect": self.indirect(x), "compiled": self.compiled(x), "same": x}
+
+
+class Counter(tf.Module):
+    """State that requests change."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = tf.Variable(0.0, name="count")
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="delta")])
+    def add(self, delta):
+        return {"count": self.count.assign_add(delta)}
+
+    @tf.function(input_signature=[])
+    def get(self):
+        return {"count": self.count.read_value()}
+
+
+class Loop(tf.Module):
+    """A while loop over a tensor list, and a branch."""
+
+    def __init__(self):
+        super().__init__()
+        self.step = tf.Variable([[0.5, 0.25], [-0.25, 0.5]], name="step")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x"), tf.TensorSpec([], tf.int32, name="steps")])
+    def run(self, x, steps):
+        parts = tf.TensorArray(tf.float32, size=steps, element_shape=[None, 2])
+        for i in tf.range(steps):
+            x = tf.tanh(tf.matmul(x, self.step)) + x
+            parts = parts.write(i, x)
+        y = tf.cond(tf.reduce_sum(x) > 0, lambda: x * 2.0, lambda: x - 1.0)
+        return {"all": parts.stack(), "last": y}
+
+
+class Cnn(tf.Module):
+    """Convolution, normalisation, depthwise, pooling, a dense layer."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        variable = lambda *shape: tf.Variable(rng.normal(0, 0.3, shape).astype(np.float32))
+        self.conv, self.depthwise, self.dense = variable(3, 3, 3, 8), variable(3, 3, 8, 1), variable(8, 5)
+        self.gamma, self.beta, self.mean, self.variance = (tf.Variable(rng.uniform(0.5, 1.5, 8).astype(np.float32)) for _ in range(4))
+        self.bias = variable(5)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 16, 16, 3], tf.float32, name="image")])
+    def serve(self, image):
+        x = tf.nn.conv2d(image, self.conv, 2, "SAME")
+        x = tf.raw_ops.FusedBatchNormV3(x=x, scale=self.gamma, offset=self.beta, mean=self.mean, variance=self.variance, is_training=False).y
+        x = tf.nn.relu(x)
+        x = tf.nn.relu6(tf.nn.depthwise_conv2d(x, self.depthwise, [1, 1, 1, 1], "SAME"))
+        x = tf.reduce_mean(tf.nn.max_pool2d(x, 2, 2, "VALID"), [1, 2])
+        return {"logits": tf.nn.bias_add(tf.matmul(x, self.dense), self.bias)}
+
+
+def record(path, log_path, requests):
+    """Asks TensorFlow each (signature, inputs) in one session, as its C++ loader opens the model."""
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session, tf.io.TFRecordWriter(log_path) as out:
+        meta = tf.compat.v1.saved_model.load(session, ["serve"], path)
+        for signature, inputs in requests:
+            sig = meta.signature_def[signature]
+            names = sorted(sig.outputs)
+            answers = session.run([sig.outputs[n].name for n in names], {sig.inputs[k].name: v for k, v in inputs.items()})
+            log = prediction_log_pb2.PredictionLog()
+            log.log_metadata.saved_model_tags.append("serve")
+            log.predict_log.request.model_spec.signature_name = signature
+            for k, v in inputs.items():
+                log.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
+            for k, v in zip(names, answers):
+                log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v))
+            out.write(log.SerializeToString())
+
+
+def language_model(path):
+    vocabulary = "/tmp/vocabulary.txt"
+    with open(vocabulary, "w") as f:
+        f.write("\n".join(LanguageModel.WORDS) + "\n")
+    model = LanguageModel(vocabulary)
+    tf.saved_model.save(model, path, signatures=model.model_func, options=tf.saved_model.SaveOptions(function_aliases={"tpu_func": model.tpu_func}))
+    texts = ["A great film, with a fine story!", "the plot was dull and slow", "", "what a bright and warm movie about people who find water",
+             "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"]
+    return [("serving_default", {"text": np.array(t, dtype=object)}) for t in ([texts[0]], texts, ["poor"] * 2)]
+
+
+def functions(path):
+    model = Functions()
+    aliases = {n: getattr(model, n) for n in ("leaf", "between", "indirect", "direct", "compiled")}
+    tf.saved_model.save(model, path, signatures=model.serve, options=tf.saved_model.SaveOptions(function_aliases=aliases))
+    return [("serving_default", {"x": np.array(v, np.float32)}) for v in ([[1, 2]], [[0.5, -1], [3, 4], [-2, 0.25]])]
+
+
+def counter(path):
+    model = Counter()
+    tf.saved_model.save(model, path, signatures={"add": model.add, "get": model.get})
+    delta = lambda v: ("add", {"delta": np.float32(v)})
+    return [("get", {}), delta(1.5), ("get", {}), delta(2), delta(-0.5), ("get", {}), ("get", {}), delta(4), ("get", {})]
+
+
+def loop(path):
+    model = Loop()
+    tf.saved_model.save(model, path, signatures=model.run)
+    return [("serving_default", {"x": np.array(x, np.float32), "steps": np.int32(n)}) for x, n in (([[1, 2]], 3), ([[-1, -2], [0.5, -3]], 5), ([[1, 1]], 1))]
+
+
+def cnn(path):
+    model = Cnn()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(1)
+    return [("serving_default", {"image": rng.normal(0, 1, (b, 16, 16, 3)).astype(np.float32)}) for b in (1, 3)]
+
+
+def half_plus_two_v1(path):
+    """TensorFlow 1: ref variables, a saver, ParseExample, a main op."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.disable_resource_variables()
+        a, b = v1.get_variable("a", initializer=0.5), v1.get_variable("b", initializer=2.0)
+        serialized = v1.placeholder(tf.string, [None], name="tf_example")
+        parsed = v1.parse_example(serialized, {"x": tf.io.FixedLenFeature([1], tf.float32, default_value=[0.0])})
+        x = v1.placeholder_with_default(tf.identity(parsed["x"]), [None, 1], name="x")
+        y = tf.add(tf.multiply(a, x), b, name="y")
+        session.run(v1.global_variables_initializer())
+        info = v1.saved_model.build_tensor_info
+        signature = v1.saved_model.signature_def_utils.build_signature_def
+        builder = v1.saved_model.Builder(path)
+        builder.add_meta_graph_and_variables(session, ["serve"], {
+            "serving_default": signature({"x": info(x)}, {"y": info(y)}, "tensorflow/serving/predict"),
+            "regress": signature({"inputs": info(serialized)}, {"outputs": info(y)}, "tensorflow/serving/regress")}, main_op=tf.no_op(name="init"))
+        builder.save()
+    example = tf.train.Example(features=tf.train.Features(feature={"x": tf.train.Feature(float_list=tf.train.FloatList(value=[6.0]))})).SerializeToString()
+    empty = tf.train.Example().SerializeToString()
+    return [("serving_default", {"x": np.array([[1.0], [4.0]], np.float32)}), ("regress", {"inputs": np.array([example, empty], dtype=object)})]
+
+
+MODELS = dict(language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1)
+
+
+def main():
+    out, wanted = sys.argv[1], sys.argv[2:] or list(MODELS)
+    for name in wanted:
+        path = os.path.join(out, name)
+        shutil.rmtree(path, ignore_errors=True)
+        tf.random.set_seed(SEED)
+        requests = MODELS[name](path)
+        record(path, path + ".tfrecord", requests)
+        print(name, sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs) // 1024, "KB", len(requests), "records")
+
+
+if __name__ == "__main__":
+    main()

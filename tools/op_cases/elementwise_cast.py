@@ -1,0 +1,6 @@
+"""Elementwise ops: cast; see elementwise.py."""
+from op_cases import elementwise as e
+
+
+def cases(r):
+    yield from e.casts(r)
