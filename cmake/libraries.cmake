@@ -22,7 +22,7 @@ add_library(smelt_openmp INTERFACE)
 target_link_libraries(smelt_openmp INTERFACE OpenMP::OpenMP_CXX)
 
 smelt_library(smelt_isal isa-l.h isal)
-smelt_library(smelt_leveldb leveldb/table.h leveldb snappy)
+smelt_library(smelt_snappy snappy.h snappy)
 # oneDNN's packaged CMake file asks for OpenCL's headers; the CPU library does not need them.
 smelt_library(smelt_dnnl dnnl.h dnnl)
 smelt_library(smelt_re2 re2/re2.h re2)

@@ -70,7 +70,7 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(MetaGraph meta, const s
   model->meta_ = std::move(meta);
   std::shared_ptr<const Graph> graph = std::move(model->meta_.graph);
   model->session_ = std::make_unique<Session>(std::move(graph), options);
-  for (const AssetFile& asset : model->meta_.assets) {
+  for (const AssetFile& asset : AssetsOf(model->meta_)) {
     model->asset_feeds_.emplace_back(
         asset.tensor_name,
         Tensor::Scalar<std::string>(absl::StrCat(dir, "/assets/", asset.filename)));
@@ -152,7 +152,10 @@ StatusOr<std::shared_ptr<const LoadedModel::Prepared>> LoadedModel::Prepare(
     p->outputs.push_back(name);
     spec.fetches.push_back(out.tensor);
   }
-  ASSIGN_OR_RETURN(p->callable, session_->MakeCallable(spec));
+  // A signature without outputs answers with nothing.
+  if (!spec.fetches.empty()) {
+    ASSIGN_OR_RETURN(p->callable, session_->MakeCallable(spec));
+  }
   slot = p;
   return slot;
 }
@@ -179,6 +182,7 @@ StatusOr<NamedTensors> LoadedModel::RunSignature(const std::string& signature,
     args.push_back(std::move(value));
   }
   std::vector<Tensor> results;
+  if (p->callable == nullptr) return NamedTensors();
   RETURN_IF_ERROR(session_->RunCallable(*p->callable, std::move(args), &results, options));
   NamedTensors out;
   for (size_t i = 0; i < results.size(); ++i) out[p->outputs[i]] = std::move(results[i]);

@@ -12,7 +12,7 @@ namespace smelt {
 namespace {
 
 // Keeps the first complaint of the parser.
-class FirstError final : public google::protobuf::io::ErrorCollector {
+class FirstOptionError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
     if (message_.empty()) {
@@ -151,7 +151,7 @@ StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
   RETURN_IF_ERROR(CheckExpanded(text));
   converter::ConverterOptions proto;
   google::protobuf::TextFormat::Parser parser;
-  FirstError error;
+  FirstOptionError error;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(32);
   if (!parser.ParseFromString(MendOptionsText(text), &proto)) {

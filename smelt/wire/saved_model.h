@@ -108,6 +108,9 @@ StatusOr<std::string> SerializeSavedModel(const SavedModel& model);
 // there.
 StatusOr<MetaGraph*> FindMetaGraph(SavedModel& model, const std::vector<std::string>& tags);
 
+// The model's assets, of either generation: asset_file_def, else collection "saved_model_assets".
+std::vector<AssetFile> AssetsOf(const MetaGraph& meta);
+
 // A GraphDef, binary or text, for frozen graphs and --graph flags.
 StatusOr<std::unique_ptr<Graph>> ParseGraphDef(absl::string_view bytes, GraphVersions* versions);
 StatusOr<std::string> SerializeGraphDef(const Graph& graph, const GraphVersions& versions);

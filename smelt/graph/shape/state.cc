@@ -19,8 +19,16 @@ Status OldVariableShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
-Status HeldShape(ShapeContext& ctx) {
-  ctx.set_output(0, ctx.held(0));
+// A variable that comes through a function nobody calls is as the file says the read is: unlike
+// other shapes, a variable's does not change with what a graph is fed.
+Status ReadVariableShape(ShapeContext& ctx) {
+  PartialShape shape = ctx.held(0);
+  const Attr* a = ctx.node().attrs().Find("_output_shapes");
+  const auto* declared = a ? a->get<std::vector<PartialShape>>() : nullptr;
+  if (!shape.known_rank() && declared != nullptr && declared->size() == 1) {
+    shape = declared->front();
+  }
+  ctx.set_output(0, std::move(shape));
   return OkStatus();
 }
 
@@ -97,7 +105,7 @@ constexpr std::array kStateRows = {
     ShapeRule{"Variable", OldVariableShape},
     ShapeRule{"VariableV2", ShapeFromAttr},
     ShapeRule{"TemporaryVariable", ShapeFromAttr},
-    ShapeRule{"ReadVariableOp", HeldShape},
+    ShapeRule{"ReadVariableOp", ReadVariableShape},
     ShapeRule{"VariableShape", VariableShapeShape},
     ShapeRule{"VarIsInitializedOp", ScalarShapes},
     ShapeRule{"IsVariableInitialized", ScalarShapes},

@@ -46,6 +46,11 @@ Status RunPlaceholder(OpContext& ctx) {
                          ctx.node().Get<PartialShape>("shape", {}).ToString());
 }
 
+// The data-flow executor gives these ops their meaning; a row makes them known.
+Status RunByExecutor(OpContext& ctx) {
+  return Internal(ctx.node().op(), " is run by the executor, not by a kernel");
+}
+
 constexpr Kernel kCoreTable[] = {
     {"Const", "", kAnyType, "core:const", RunConst, PrepareConst},
     {"Identity", "", kAnyType, "core:identity", RunPassOn},
@@ -60,6 +65,18 @@ constexpr Kernel kCoreTable[] = {
     {"Placeholder", "", kAnyType, "core:placeholder", RunPlaceholder},
     {"PlaceholderV2", "", kAnyType, "core:placeholder", RunPlaceholder},
     {"NoOp", "", kAnyType, "core:noop", RunNothing},
+    {"Switch", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"RefSwitch", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"_SwitchN", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"Merge", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"RefMerge", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"Enter", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"RefEnter", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"Exit", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"RefExit", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"NextIteration", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"RefNextIteration", "", kAnyType, "executor:control_flow", RunByExecutor},
+    {"LoopCond", "", kAnyType, "executor:control_flow", RunByExecutor},
     {"ControlTrigger", "", kAnyType, "core:noop", RunNothing},
 };
 
