@@ -40,7 +40,8 @@ StatusOr<int> RunConvert(const ConvertCommandFlags& flags) {
   std::string text = flags.options_string;
   if (!flags.options_file.empty()) {
     if (!text.empty()) {
-      return InvalidArgument("give --converter_options_string or --converter_options_file, not both");
+      return InvalidArgument(
+          "give --converter_options_string or --converter_options_file, not both");
     }
     ASSIGN_OR_RETURN(text, ReadFile(flags.options_file));
   }

@@ -278,8 +278,9 @@ class NumpyPrinter {
       case Dtype::kString:
         return NumpyElement([this](int64_t i) { return BytesLiteral(t_.data<std::string>()[i]); });
       case Dtype::kBfloat16:
-        return NumpyElement([this](int64_t i) {
-          return absl::StrFormat("%g", static_cast<float>(t_.data<Bfloat16>()[i]));
+        return NumpyElement([this](int64_t i) -> std::string {
+          const auto v = static_cast<float>(t_.data<Bfloat16>()[i]);
+          return std::isnan(v) ? "nan" : absl::StrFormat("%g", v);
         });
       case Dtype::kQint8:
         return Quantized<int8_t>();

@@ -23,9 +23,9 @@ std::string TypeList(const Kernel& k) {
 }
 
 std::string ArgText(const ArgDef& a) {
-  std::string type = !a.type_list_attr.empty()          ? "list(" + a.type_list_attr + ")"
-                     : a.type_attr.empty()              ? std::string(DtypeName(a.type))
-                                                        : a.type_attr;
+  std::string type = !a.type_list_attr.empty() ? "list(" + a.type_list_attr + ")"
+                     : a.type_attr.empty()     ? std::string(DtypeName(a.type))
+                                               : a.type_attr;
   if (!a.number_attr.empty()) type = a.number_attr + "*" + type;
   return a.name + ": " + (a.is_ref ? "Ref(" + type + ")" : type);
 }

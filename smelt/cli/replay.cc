@@ -97,8 +97,8 @@ class Replay {
     if (tags.empty() && model.meta_graphs.size() == 1) {
       meta = &model.meta_graphs[0];
     } else {
-      ASSIGN_OR_RETURN(meta, FindMetaGraph(model, tags.empty() ? std::vector<std::string>{"serve"}
-                                                               : tags));
+      ASSIGN_OR_RETURN(
+          meta, FindMetaGraph(model, tags.empty() ? std::vector<std::string>{"serve"} : tags));
     }
     SessionOptions options;
     options.threads = flags_.threads;
@@ -109,8 +109,7 @@ class Replay {
     RecordResult r;
     auto model = ModelFor(record.tags);
     NamedTensors inputs(record.inputs.begin(), record.inputs.end());
-    const std::string signature =
-        record.signature.empty() ? "serving_default" : record.signature;
+    const std::string signature = record.signature.empty() ? "serving_default" : record.signature;
     r.status = model.status();
     for (int i = 0; i < flags_.repeat && model.ok(); ++i) {
       const auto start = std::chrono::steady_clock::now();
@@ -141,7 +140,8 @@ class Replay {
         c = Compare(want, got->second, flags_.tolerance);
       }
       r.ok = r.ok && c.equal;
-      if (!c.equal) absl::StrAppend(&r.why, r.why.empty() ? "" : "; ", "output '", name, "' ", c.why);
+      if (!c.equal)
+        absl::StrAppend(&r.why, r.why.empty() ? "" : "; ", "output '", name, "' ", c.why);
       auto& s = signatures_[signature];
       s.exact = s.exact && !IsFloating(want.dtype()) && !IsComplex(want.dtype());
       r.outputs[name] = std::move(c);
@@ -150,8 +150,7 @@ class Replay {
   }
 
   void Report(const PredictionRecord& record, const RecordResult& r) {
-    const std::string signature =
-        record.signature.empty() ? "serving_default" : record.signature;
+    const std::string signature = record.signature.empty() ? "serving_default" : record.signature;
     SignatureResult& s = signatures_[signature];
     ++s.records;
     for (const auto& [name, c] : r.outputs) {
@@ -166,10 +165,9 @@ class Replay {
       PrintJson(signature, r);
     } else if (!r.ok) {
       std::printf("record %d, signature '%s': %s\n", count_, signature.c_str(),
-                  r.status.ok() ? r.why.c_str()
-                                : absl::StrCat(CodeName(r.status.code()), ": ",
-                                               r.status.message())
-                                      .c_str());
+                  r.status.ok()
+                      ? r.why.c_str()
+                      : absl::StrCat(CodeName(r.status.code()), ": ", r.status.message()).c_str());
     }
   }
 
@@ -187,8 +185,7 @@ class Replay {
     w.Key("code");
     w.String(std::string(CodeName(r.status.code())).c_str());
     w.Key("message");
-    const std::string message =
-        r.status.ok() ? r.why : std::string(r.status.message());
+    const std::string message = r.status.ok() ? r.why : std::string(r.status.message());
     w.String(message.c_str(), static_cast<rapidjson::SizeType>(message.size()));
     w.Key("outputs");
     w.StartObject();
@@ -218,8 +215,8 @@ class Replay {
       } else {
         absl::StrAppendFormat(&line, ", max abs %.3g, max rel %.3g", s.max_abs, s.max_rel);
       }
-      absl::StrAppend(&line, s.differing == 0 ? ", equal"
-                                              : absl::StrFormat(", %d differ", s.differing));
+      absl::StrAppend(&line,
+                      s.differing == 0 ? ", equal" : absl::StrFormat(", %d differ", s.differing));
       std::printf("%s\n", line.c_str());
     }
     std::printf("%d records, %d equal, %d differ\n", count_, count_ - failed_, failed_);

@@ -50,8 +50,9 @@ Status Convert(Conversion& c);
 // The closest of `names` to `name`, as "did you mean ...?" text, or empty.
 std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
 
-// Reads, converts, and writes the folder whole: beside first, then renamed into place. `report` gets
-// the conversion report. ALREADY_EXISTS when the output folder holds something and overwrite is false.
+// Reads, converts, and writes the folder whole: beside first, then renamed into place. `report`
+// gets the conversion report. ALREADY_EXISTS when the output folder holds something and overwrite
+// is false.
 struct ConvertFlags {
   std::string input_dir, output_dir;
   ConverterOptions options;

@@ -1,10 +1,10 @@
 // Placement: a chosen function becomes a stub that calls its old body on the accelerator.
 //
 // The concrete function keeps its name, arguments and results, so the object graph, the aliases and
-// every caller stay valid. The body moves to a new function, in which each node carries the cluster's
-// name, arguments enter through TPUReplicatedInput and results leave through TPUReplicatedOutput.
-// Resource arguments (captured variables) go straight to the ops that read them: the runtime makes
-// the core's copy of a variable from exactly that.
+// every caller stay valid. The body moves to a new function, in which each node carries the
+// cluster's name, arguments enter through TPUReplicatedInput and results leave through
+// TPUReplicatedOutput. Resource arguments (captured variables) go straight to the ops that read
+// them: the runtime makes the core's copy of a variable from exactly that.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -150,8 +150,8 @@ class Placer {
           AttrMap attrs;
           attrs.Set("T", t);
           attrs.Set(kCluster, cluster);
-          ASSIGN_OR_RETURN(Node * identity, g.Add(absl::StrCat("passed_on", index), "Identity",
-                                                  {e}, std::move(attrs)));
+          ASSIGN_OR_RETURN(Node * identity, g.Add(absl::StrCat("passed_on", index), "Identity", {e},
+                                                  std::move(attrs)));
           members->push_back(identity);
           from = {identity, 0};
         }

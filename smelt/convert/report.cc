@@ -26,32 +26,37 @@ int64_t AddCost(int64_t a, int64_t b) { return std::min(kMaxCost, a + b); }
 bool IsFree(const Node& n) {
   static const auto* free = new absl::flat_hash_set<absl::string_view>{
       "_Arg", "_Retval", "Placeholder", "Const", "NoOp", "VarHandleOp", "VariableV2",
-      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput",
-      "TPUReplicatedOutput", "TPUOrdinalSelector", "TPUPartitionedCall", "HashTableV2"};
+      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
+      "TPUOrdinalSelector", "HashTableV2",
+      // Calls cost what their functions cost.
+      "TPUPartitionedCall", "PartitionedCall", "StatefulPartitionedCall"};
   return free->contains(n.op());
 }
 
 // Cost 1 whatever the size: bookkeeping of shapes.
 bool IsBookkeeping(const Node& n) {
   static const auto* cheap = new absl::flat_hash_set<absl::string_view>{
-      "Shape", "StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Identity", "IdentityN",
-      "ReadVariableOp", "StopGradient", "Size", "Rank"};
+      "Shape",     "StridedSlice",   "Reshape",      "ExpandDims", "Squeeze", "Identity",
+      "IdentityN", "ReadVariableOp", "StopGradient", "Size",       "Rank"};
   return cheap->contains(n.op());
 }
 
 class Costs {
  public:
-  explicit Costs(Conversion& c) : c_(c) {}
+  explicit Costs(Conversion& c) : c_(c), shapes_(InferModelShapes(*c.meta->graph)) {}
 
   // Cost on the host of what the signatures reach; what accelerator calls run is left out.
-  int64_t Host() { return GraphCost(*c_.meta->graph, true); }
+  int64_t Host() { return GraphCost(*c_.meta->graph, shapes_.graph, true); }
 
   int64_t Function(const std::string& name) {
     auto [it, added] = functions_.try_emplace(name, 0);
     if (!added) return it->second;
     const smelt::Function* f = c_.library().Find(name);
     if (f == nullptr || f->body == nullptr) return 0;
-    const int64_t cost = GraphCost(*f->body, false);
+    const ShapeTable none;
+    auto shapes = shapes_.functions.find(name);
+    const int64_t cost =
+        GraphCost(*f->body, shapes == shapes_.functions.end() ? none : shapes->second, false);
     functions_[name] = cost;
     return cost;
   }
@@ -79,17 +84,12 @@ class Costs {
     return AddCost(1, in);
   }
 
-  int64_t GraphCost(const Graph& graph, bool only_reached) {
-    auto shapes = InferShapes(graph);
-    // A graph whose shapes contradict each other is still priced, by its nodes alone.
-    const ShapeTable none;
-    const ShapeTable& table = shapes.ok() ? *shapes : none;
+  int64_t GraphCost(const Graph& graph, const ShapeTable& table, bool only_reached) {
     int64_t cost = 0;
     for (const Node* n : only_reached ? Reached(graph) : graph.Nodes()) {
       cost = AddCost(cost, NodeCost(*n, table));
       if (n->Is("TPUPartitionedCall")) continue;
-      ForEachFunc(n->attrs(),
-                  [&](const FuncAttr& f) { cost = AddCost(cost, Function(f.name)); });
+      ForEachFunc(n->attrs(), [&](const FuncAttr& f) { cost = AddCost(cost, Function(f.name)); });
       if (c_.library().Find(n->op()) != nullptr) cost = AddCost(cost, Function(n->op()));
     }
     return cost;
@@ -123,6 +123,7 @@ class Costs {
   }
 
   Conversion& c_;
+  const ModelShapes shapes_;
   absl::flat_hash_map<std::string, int64_t> functions_;
 };
 

@@ -37,8 +37,9 @@ StatusOr<std::string> ByAlias(const Conversion& c, const std::string& alias) {
   }
   if (found.size() == 1) return found[0];
   if (found.size() > 1) {
-    return InvalidArgument("function_alias \"", alias, "\" names several functions: ",
-                           absl::StrJoin(found, ", "), ". Use concrete_function_name.");
+    return InvalidArgument("function_alias \"", alias,
+                           "\" names several functions: ", absl::StrJoin(found, ", "),
+                           ". Use concrete_function_name.");
   }
   return NotFound("function_alias \"", alias, "\" is not in the model", Suggest(alias, aliases),
                   ". Aliases: ", aliases.empty() ? "none" : absl::StrJoin(aliases, ", "));
@@ -162,8 +163,8 @@ void WarnUnreached(Conversion& c) {
   }
   for (const TpuPlacement& p : c.placements) {
     if (!reached.contains(p.function)) {
-      c.warnings.push_back(absl::StrCat("no signature calls function \"", p.function, "\" (",
-                                        p.label, ")"));
+      c.warnings.push_back(
+          absl::StrCat("no signature calls function \"", p.function, "\" (", p.label, ")"));
     }
   }
 }
@@ -192,8 +193,9 @@ Status ResolveTpuFunctions(Conversion& c) {
     std::string function;
     switch (option.kind) {
       case TpuFunctionOption::Kind::kNone:
-        return InvalidArgument("tpu_functions {} names no function: give function_alias, "
-                               "concrete_function_name, signature_name or jit_compile_functions");
+        return InvalidArgument(
+            "tpu_functions {} names no function: give function_alias, "
+            "concrete_function_name, signature_name or jit_compile_functions");
       case TpuFunctionOption::Kind::kAlias: {
         ASSIGN_OR_RETURN(function, ByAlias(c, option.name));
         RETURN_IF_ERROR(AddPlacement(c, function, option.name, "function_alias"));
@@ -222,8 +224,9 @@ Status ResolveTpuFunctions(Conversion& c) {
                                        "jit_compile_functions"));
         }
         if (found == 0) {
-          return NotFound("jit_compile_functions is set, but the model has no function that was "
-                          "exported with jit_compile=True");
+          return NotFound(
+              "jit_compile_functions is set, but the model has no function that was "
+              "exported with jit_compile=True");
         }
         break;
       }

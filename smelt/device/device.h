@@ -20,8 +20,8 @@ class Device {
   virtual absl::string_view type() const = 0;  // "CPU", "TPU"
   // Memory of tensors that live on the device.
   virtual std::shared_ptr<Allocator> allocator() = 0;
-  // Counts `bytes` as used until the returned token goes, without taking host memory: weights that the
-  // device holds a copy of. RESOURCE_EXHAUSTED when they do not fit.
+  // Counts `bytes` as used until the returned token goes, without taking host memory: weights that
+  // the device holds a copy of. RESOURCE_EXHAUSTED when they do not fit.
   virtual StatusOr<std::shared_ptr<const void>> Reserve(int64_t bytes) = 0;
   // Bytes; 0: not limited.
   virtual int64_t memory_limit() const = 0;

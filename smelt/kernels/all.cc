@@ -2,11 +2,10 @@
 
 #include <vector>
 
-
 namespace smelt {
 
-// One span per family, defined in the family's file. Families whose rows should be tried first stand
-// first.
+// One span per family, defined in the family's file. Families whose rows should be tried first
+// stand first.
 #define SMELT_FAMILY(name) extern const std::span<const Kernel> name;
 #include "smelt/kernels/families.inc"
 #undef SMELT_FAMILY

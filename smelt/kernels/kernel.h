@@ -1,9 +1,9 @@
 // Kernel rows: what runs an op.
 //
-// A kernel is a row of a table: the op, the types it takes, a name that traces and `smelt ops` show,
-// and a function. Families list their rows best first, a plain reference last; all.cc lists the
-// families in that order. A row that does not fit a node says why in words (decline). There are no
-// registrars: what exists is what the tables say.
+// A kernel is a row of a table: the op, the types it takes, a name that traces and `smelt ops`
+// show, and a function. Families list their rows best first, a plain reference last; all.cc lists
+// the families in that order. A row that does not fit a node says why in words (decline). There are
+// no registrars: what exists is what the tables say.
 #ifndef SMELT_KERNELS_KERNEL_H_
 #define SMELT_KERNELS_KERNEL_H_
 
@@ -27,10 +27,11 @@ struct Kernel {
   absl::string_view type_attr;
   DtypeSet types = kAnyType;
   absl::string_view name;  // "onednn:matmul"
-  // Called once per step and node. Inputs are as the definition says; outputs must all be set on OK.
+  // Called once per step and node. Inputs are as the definition says; outputs must all be set on
+  // OK.
   Status (*run)(OpContext& ctx) = nullptr;
-  // Called once per node of a prepared graph: reads attributes and checks them, so that run need not.
-  // The result is shared by all steps, which may run at once: what it caches must be guarded.
+  // Called once per node of a prepared graph: reads attributes and checks them, so that run need
+  // not. The result is shared by all steps, which may run at once: what it caches must be guarded.
   StatusOr<std::unique_ptr<KernelState>> (*prepare)(const Node& node) = nullptr;
   // Empty when the row fits the node, else why not. nullptr: always fits.
   std::string (*decline)(const Node& node) = nullptr;

@@ -22,7 +22,8 @@ class KernelState {
 // Valid during one call of a kernel, in the calling thread.
 class OpContext {
  public:
-  // `last_use[i]`: nobody reads input i after this call. An input that stands twice is never a last use.
+  // `last_use[i]`: nobody reads input i after this call. An input that stands twice is never a last
+  // use.
   OpContext(const Node& node, KernelState* state, Step& step, std::span<Tensor* const> inputs,
             std::span<const bool> last_use, std::span<Tensor> outputs)
       : node_(node),
@@ -43,8 +44,8 @@ class OpContext {
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const Tensor& input(int i) const { return *inputs_[i]; }
-  // The input for keeping or changing: Writable() when nobody else needs its bytes. Call once per input,
-  // and do not read input(i) afterwards.
+  // The input for keeping or changing: Writable() when nobody else needs its bytes. Call once per
+  // input, and do not read input(i) afterwards.
   Tensor TakeInput(int i) { return last_use_[i] ? std::move(*inputs_[i]) : *inputs_[i]; }
 
   void set_output(int i, Tensor t) { outputs_[i] = std::move(t); }

@@ -24,7 +24,8 @@ StatusOr<std::vector<Tensor>> RunOp(const Node& node, std::vector<Tensor> inputs
   absl::InlinedVector<bool, 8> last_use(inputs.size(), true);
   for (Tensor& t : inputs) pointers.push_back(&t);
   OpContext ctx(node, state.get(), step, std::span<Tensor* const>(pointers.data(), pointers.size()),
-                std::span<const bool>(last_use.data(), last_use.size()), std::span<Tensor>(outputs));
+                std::span<const bool>(last_use.data(), last_use.size()),
+                std::span<Tensor>(outputs));
   RETURN_IF_ERROR(kernel->run(ctx));
   return outputs;
 }

@@ -15,8 +15,7 @@ Status Cancellation::Check() const {
   return OkStatus();
 }
 
-std::shared_ptr<Resource> ResourceManager::Find(absl::string_view container,
-                                                absl::string_view kind,
+std::shared_ptr<Resource> ResourceManager::Find(absl::string_view container, absl::string_view kind,
                                                 absl::string_view name) const {
   absl::MutexLock lock(&mutex_);
   auto it = resources_.find(Key(container, kind, name));

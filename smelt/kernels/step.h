@@ -23,8 +23,8 @@ class FunctionRunner {
  public:
   virtual ~FunctionRunner() = default;
   // Runs `f` on args in this thread, within the step. NOT_FOUND when the library has no such
-  // function; RESOURCE_EXHAUSTED when calls nest too deep. Arguments that are moved in may be changed
-  // in place.
+  // function; RESOURCE_EXHAUSTED when calls nest too deep. Arguments that are moved in may be
+  // changed in place.
   virtual Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                       Step& step) = 0;
   // Runs `f` as compiled for an accelerator core; ordinal < 0 lets the runtime choose the core.

@@ -13,8 +13,11 @@ constexpr absl::string_view kInitOpKey = "__saved_model_init_op";
 void AddSlots(const std::string& key, const TensorInfo& info,
               std::map<std::string, LoadedModel::Slot>* out) {
   switch (info.kind) {
-    case TensorInfo::Kind::kNone: break;
-    case TensorInfo::Kind::kDense: (*out)[key] = {info.name, info.dtype, info.shape}; break;
+    case TensorInfo::Kind::kNone:
+      break;
+    case TensorInfo::Kind::kDense:
+      (*out)[key] = {info.name, info.dtype, info.shape};
+      break;
     case TensorInfo::Kind::kSparse: {
       const int rank = info.shape.rank();
       (*out)[key + "/indices"] = {info.indices_name, Dtype::kInt64,
@@ -34,8 +37,8 @@ void AddSlots(const std::string& key, const TensorInfo& info,
 std::string Describe(const std::map<std::string, LoadedModel::Slot>& slots) {
   std::vector<std::string> out;
   for (const auto& [key, slot] : slots) {
-    out.push_back(absl::StrCat("'", key, "' (", DtypeName(slot.dtype), " ", slot.shape.ToString(),
-                               ")"));
+    out.push_back(
+        absl::StrCat("'", key, "' (", DtypeName(slot.dtype), " ", slot.shape.ToString(), ")"));
   }
   return out.empty() ? "no inputs" : absl::StrJoin(out, ", ");
 }
@@ -71,9 +74,8 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(MetaGraph meta, const s
   std::shared_ptr<const Graph> graph = std::move(model->meta_.graph);
   model->session_ = std::make_unique<Session>(std::move(graph), options);
   for (const AssetFile& asset : AssetsOf(model->meta_)) {
-    model->asset_feeds_.emplace_back(
-        asset.tensor_name,
-        Tensor::Scalar<std::string>(absl::StrCat(dir, "/assets/", asset.filename)));
+    model->asset_feeds_.emplace_back(asset.tensor_name, Tensor::Scalar<std::string>(absl::StrCat(
+                                                            dir, "/assets/", asset.filename)));
   }
   RETURN_IF_ERROR(Prefix(model->Restore(dir), "Restoring variables: "));
   RETURN_IF_ERROR(Prefix(model->Initialize(dir), "Running the init op: "));

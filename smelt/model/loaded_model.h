@@ -1,9 +1,9 @@
 // A SavedModel made ready to answer: read, restored, initialised.
 //
-// Follows TensorFlow's C++ loader: the MetaGraph whose tag set equals the one asked for; its saver's
-// restore op run on DIR/variables/variables; assets fed as DIR/assets/FILE; then the init op of
-// whichever generation (__saved_model_init_op, saved_model_main_op, legacy_init_op). Methods other
-// than Load are thread safe.
+// Follows TensorFlow's C++ loader: the MetaGraph whose tag set equals the one asked for; its
+// saver's restore op run on DIR/variables/variables; assets fed as DIR/assets/FILE; then the init
+// op of whichever generation (__saved_model_init_op, saved_model_main_op, legacy_init_op). Methods
+// other than Load are thread safe.
 #ifndef SMELT_MODEL_LOADED_MODEL_H_
 #define SMELT_MODEL_LOADED_MODEL_H_
 

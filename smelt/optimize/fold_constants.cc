@@ -14,9 +14,22 @@ bool MayFold(const Node& n) {
   }
   static const auto* never = new absl::flat_hash_set<absl::string_view>{
       // Control flow, function calls and what depends on the step.
-      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "PlaceholderWithDefault",
-      "StatelessIf", "StatelessWhile", "StatelessCase", "PartitionedCall", "_Retval", "_Arg",
-      "Placeholder", "CheckNumerics", "OptionalFromValue"};
+      "Switch",
+      "Merge",
+      "Enter",
+      "Exit",
+      "NextIteration",
+      "LoopCond",
+      "PlaceholderWithDefault",
+      "StatelessIf",
+      "StatelessWhile",
+      "StatelessCase",
+      "PartitionedCall",
+      "_Retval",
+      "_Arg",
+      "Placeholder",
+      "CheckNumerics",
+      "OptionalFromValue"};
   if (never->contains(n.op())) return false;
   for (Dtype t : n.output_types) {
     if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;
@@ -65,10 +78,9 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
     if (bytes > context.max_folded_bytes) continue;
     std::vector<Node*>& ports = constants[n];
     for (int i = 0; i < n->num_outputs(); ++i) {
-      Node* c = graph.AddConst(n->num_outputs() == 1
-                                   ? n->name() + "/folded"
-                                   : absl::StrCat(n->name(), "/folded_", i),
-                               (*outputs)[i]);
+      Node* c = graph.AddConst(
+          n->num_outputs() == 1 ? n->name() + "/folded" : absl::StrCat(n->name(), "/folded_", i),
+          (*outputs)[i]);
       // What the node had to wait for, its constants have to wait for as well.
       c->control_inputs = n->control_inputs;
       ports.push_back(c);

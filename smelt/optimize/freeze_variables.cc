@@ -100,8 +100,8 @@ Status FreezeVariables(Graph& graph, const PassContext& context) {
   auto constant = [&](Node* variable) -> Node* {
     auto [it, added] = constant_of.try_emplace(variable, nullptr);
     if (!added) return it->second;
-    const bool free = IsRefVariable(*variable) ? OnlyValueReaders(fanout, variable)
-                                               : !writers.Written(variable);
+    const bool free =
+        IsRefVariable(*variable) ? OnlyValueReaders(fanout, variable) : !writers.Written(variable);
     if (!free) return nullptr;
     std::optional<Tensor> value = context.frozen_value(*variable);
     if (!value) return nullptr;

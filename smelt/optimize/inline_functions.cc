@@ -59,9 +59,11 @@ bool HasEffect(const Node& n) {
   if (n.def() == nullptr) return true;
   if (!n.def()->stateful) return false;
   static const auto* pure = new absl::flat_hash_set<absl::string_view>{
-      "ReadVariableOp",   "VarHandleOp", "_Arg",        "VariableV2",   "Variable",
-      "VarIsInitializedOp", "HashTableV2", "LookupTableFindV2", "ResourceGather", "Placeholder",
-      "LookupTableSizeV2", "VariableShape", "ResourceGatherNd", "HashTable", "DisableCopyOnRead"};
+      "ReadVariableOp",   "VarHandleOp",       "_Arg",
+      "VariableV2",       "Variable",          "VarIsInitializedOp",
+      "HashTableV2",      "LookupTableFindV2", "ResourceGather",
+      "Placeholder",      "LookupTableSizeV2", "VariableShape",
+      "ResourceGatherNd", "HashTable",         "DisableCopyOnRead"};
   return !pure->contains(n.op());
 }
 
@@ -117,8 +119,7 @@ class Inliner {
   }
 
  private:
-  Status InlineOne(Node* call, const Function& f, const AttrMap* attrs,
-                   std::vector<Node*>* added) {
+  Status InlineOne(Node* call, const Function& f, const AttrMap* attrs, std::vector<Node*>* added) {
     const std::vector<Endpoint> results = f.FlatResults();
     if (static_cast<int>(results.size()) != call->num_outputs()) {
       return InvalidArgument("call '", call->name(), "' has ", call->num_outputs(),
@@ -127,9 +128,8 @@ class Inliner {
     int arg_count = 0;
     for (const Node* a : f.args) arg_count += a->num_outputs();
     if (arg_count != call->num_inputs()) {
-      return InvalidArgument("Function takes ", arg_count, " argument(s) but ",
-                             call->num_inputs(), " argument(s) were passed by '", call->name(),
-                             "'");
+      return InvalidArgument("Function takes ", arg_count, " argument(s) but ", call->num_inputs(),
+                             " argument(s) were passed by '", call->name(), "'");
     }
     if (graph_.num_nodes() + f.body->num_nodes() > kMaxInlinedNodes) {
       return ResourceExhausted("inlining '", call->name(), "' gives more than ", kMaxInlinedNodes,

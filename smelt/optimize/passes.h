@@ -1,8 +1,9 @@
 // Graph passes: each one function over one graph, in its own file; pipeline.cc lists them in order.
 //
 // The graphs they see are callable graphs: arguments are _Arg nodes, results are _Retval nodes, and
-// what must run for its effect has the attribute "_root" (see AddRoot). A pass keeps every value that
-// a _Retval reads and every effect; it may be run again at any time. Not thread safe on one graph.
+// what must run for its effect has the attribute "_root" (see AddRoot). A pass keeps every value
+// that a _Retval reads and every effect; it may be run again at any time. Not thread safe on one
+// graph.
 #ifndef SMELT_OPTIMIZE_PASSES_H_
 #define SMELT_OPTIMIZE_PASSES_H_
 

@@ -23,7 +23,7 @@ struct RemapActivation {
   absl::string_view name;
 };
 constexpr RemapActivation kRemapActivations[] = {
-    {"Relu", "Relu"}, {"Relu6", "Relu6"},     {"Elu", "Elu"},         {"LeakyRelu", "LeakyRelu"},
+    {"Relu", "Relu"}, {"Relu6", "Relu6"},     {"Elu", "Elu"},    {"LeakyRelu", "LeakyRelu"},
     {"Tanh", "Tanh"}, {"Sigmoid", "Sigmoid"}, {"_Silu", "Silu"},
 };
 
@@ -93,15 +93,16 @@ class Remapper {
       if (bias == nullptr || bias->rank() != 1 || bias->dim(0) != Depth(root)) return false;
       chain.ops.push_back("BiasAdd");
       chain.args.push_back(next->inputs[1 - input]);
-    } else if (conv && input == 0 && absl::string_view(next->op()).substr(0, 14) == "FusedBatchNorm" &&
+    } else if (conv && input == 0 &&
+               absl::string_view(next->op()).substr(0, 14) == "FusedBatchNorm" &&
                !next->Bool("is_training", true) && next->String("data_format", "NHWC") == format &&
                std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end()) {
       chain.ops.push_back("FusedBatchNorm");
       for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs[i]);
       chain.epsilon = next->Float("epsilon", 1e-4F);
     } else {
-      const auto* act = std::ranges::find(kRemapActivations, absl::string_view(next->op()),
-                                          &RemapActivation::op);
+      const auto* act =
+          std::ranges::find(kRemapActivations, absl::string_view(next->op()), &RemapActivation::op);
       if (act == std::end(kRemapActivations)) return false;
       chain.ops.emplace_back(act->name);
       if (next->Is("LeakyRelu")) chain.alpha = next->Float("alpha", 0.2F);

@@ -7,20 +7,20 @@ namespace smelt {
 namespace {
 
 bool IsPlainIdentity(const Node& n) {
-  return n.Is("Identity") || n.Is("IdentityN") || n.Is("StopGradient") ||
-         n.Is("PreventGradient") || n.Is("Snapshot") || n.Is("PlaceholderWithDefault") ||
+  return n.Is("Identity") || n.Is("IdentityN") || n.Is("StopGradient") || n.Is("PreventGradient") ||
+         n.Is("Snapshot") || n.Is("PlaceholderWithDefault") ||
          (n.Is("TPUReplicatedInput") && n.num_inputs() == 1) ||
          (n.Is("TPUReplicatedOutput") && n.num_outputs() == 1);
 }
 
 // An identity of a ref variable is where its value is read: reads keep their place.
 bool ReadsRef(const Node& n) {
-  return std::ranges::any_of(
-      n.inputs, [](Endpoint e) { return IsRef(e.node->output_types[e.port]); });
+  return std::ranges::any_of(n.inputs,
+                             [](Endpoint e) { return IsRef(e.node->output_types[e.port]); });
 }
 
-// In graphs with version 1 control flow an identity decides what is dead where: its control edges and
-// its place count.
+// In graphs with version 1 control flow an identity decides what is dead where: its control edges
+// and its place count.
 bool HasSwitch(const std::vector<Node*>& nodes) {
   return std::ranges::any_of(nodes, [](const Node* n) {
     return n->Is("Switch") || n->Is("Merge") || n->Is("Enter") || n->Is("RefSwitch") ||

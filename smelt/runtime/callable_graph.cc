@@ -14,8 +14,8 @@ using Port = std::pair<const Node*, int>;
 StatusOr<Endpoint> FindTensor(const Graph& graph, const std::string& name, absl::string_view role) {
   auto e = graph.FindEndpoint(name);
   if (!e.ok() || e->port < 0) {
-    return NotFound(role, ": unable to find ", role == "FeedInputs" ? "feed" : "fetch",
-                    " output ", name, e.ok() ? "" : absl::StrCat(" (", e.status().message(), ")"));
+    return NotFound(role, ": unable to find ", role == "FeedInputs" ? "feed" : "fetch", " output ",
+                    name, e.ok() ? "" : absl::StrCat(" (", e.status().message(), ")"));
   }
   return *e;
 }

@@ -40,7 +40,7 @@ struct FlowItem {
   int child_frame = -1;   // Enter: the frame it leads to
   bool constant = false;  // Enter of a loop invariant
   int index_in_frame = 0;
-  int first_entry = 0;    // of its inputs, among its frame's entries
+  int first_entry = 0;  // of its inputs, among its frame's entries
   int num_control = 0;
   struct Edge {
     int item;
@@ -61,11 +61,11 @@ struct FlowFrame;
 // One iteration of a frame.
 struct Iteration {
   std::vector<Entry> entries;
-  std::vector<int> pending;    // inputs still to come; Merge: control inputs still to come
-  std::vector<int> dead;       // dead inputs so far
+  std::vector<int> pending;  // inputs still to come; Merge: control inputs still to come
+  std::vector<int> dead;     // dead inputs so far
   std::vector<char> started;
   std::vector<int> merge_input;  // the live input of a Merge, -1 so far
-  int outstanding = 0;         // scheduled items and live child frames
+  int outstanding = 0;           // scheduled items and live child frames
 };
 
 struct FlowFrame {
@@ -335,7 +335,8 @@ class FlowRun {
     Iteration& it = ready.frame->iterations.at(ready.iteration);
     Entry* in = it.entries.data() + flow.first_entry;
     switch (flow.kind) {
-      case FlowKind::kEnter: return Enter(ready, ready.dead ? Entry{} : in[0]);
+      case FlowKind::kEnter:
+        return Enter(ready, ready.dead ? Entry{} : in[0]);
       case FlowKind::kExit:
         if (!ready.dead) {
           DeliverOutput(ready.frame->parent, ready.frame->parent_iteration, ready.item, 0, in[0]);
@@ -354,12 +355,15 @@ class FlowRun {
         DeliverOutput(ready.frame, next, ready.item, 0, value);
         return OkStatus();
       }
-      case FlowKind::kSwitch: return Switch(ready, item, in);
-      case FlowKind::kMerge: return Merge(ready, it, flow, in);
+      case FlowKind::kSwitch:
+        return Switch(ready, item, in);
+      case FlowKind::kMerge:
+        return Merge(ready, it, flow, in);
       case FlowKind::kPass:
         DeliverOutput(ready.frame, ready.iteration, ready.item, 0, ready.dead ? Entry{} : in[0]);
         return OkStatus();
-      default: break;
+      default:
+        break;
     }
     const int outputs = item.num_outputs;
     if (ready.dead) {

@@ -16,8 +16,9 @@ constexpr int64_t kMaxArgs = 1 << 20;
 
 bool IsControlFlow(const Node& n) {
   static const std::vector<absl::string_view> ops = {
-      "Switch", "Merge",    "Enter",    "Exit",    "NextIteration",    "LoopCond", "RefSwitch",
-      "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "ControlTrigger", "_SwitchN"};
+      "Switch",           "Merge",          "Enter",    "Exit",     "NextIteration",
+      "LoopCond",         "RefSwitch",      "RefMerge", "RefEnter", "RefExit",
+      "RefNextIteration", "ControlTrigger", "_SwitchN"};
   return std::ranges::find(ops, n.op()) != ops.end();
 }
 
@@ -133,13 +134,15 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, Dev
   if (!missing.empty()) {
     std::vector<std::string> lines;
     for (const auto& [op, nodes] : missing) {
-      lines.push_back(absl::StrCat(op, " (", nodes.size(), nodes.size() == 1 ? " node, " : " nodes, first ",
-                                   "'", nodes[0], "')"));
+      lines.push_back(absl::StrCat(op, " (", nodes.size(),
+                                   nodes.size() == 1 ? " node, " : " nodes, first ", "'", nodes[0],
+                                   "')"));
     }
-    return Status(first_missing.code(),
-                  absl::StrCat(first_missing.message(), "\nOps without a kernel",
-                               function_.empty() ? "" : absl::StrCat(" in function '", function_, "'"),
-                               ": ", absl::StrJoin(lines, ", ")));
+    return Status(
+        first_missing.code(),
+        absl::StrCat(first_missing.message(), "\nOps without a kernel",
+                     function_.empty() ? "" : absl::StrCat(" in function '", function_, "'"), ": ",
+                     absl::StrJoin(lines, ", ")));
   }
   auto input_of = [&](Endpoint e) {
     const int base = first_slot[e.node->id()];

@@ -1,5 +1,5 @@
-// Executable: a callable graph made ready to run, any number of times and from any number of threads
-// at once.
+// Executable: a callable graph made ready to run, any number of times and from any number of
+// threads at once.
 //
 // Nodes lie in flat arrays: kernel, state, input and output slots. Graphs without version 1 control
 // flow run in one topological order in the calling thread (kernels use the thread's team inside);
@@ -22,8 +22,8 @@ namespace smelt {
 class Executable {
  public:
   // `graph` is a callable graph (optimize/passes.h); argument and result i are the _Arg and _Retval
-  // with index i. `function` is named in errors; empty for a session's own graph. Kernels are found and
-  // prepared here: NOT_FOUND names every op without a kernel and its nodes.
+  // with index i. `function` is named in errors; empty for a session's own graph. Kernels are found
+  // and prepared here: NOT_FOUND names every op without a kernel and its nodes.
   static StatusOr<std::unique_ptr<Executable>> Make(std::unique_ptr<Graph> graph,
                                                     std::string function, DeviceKind device);
   virtual ~Executable() = default;
@@ -33,8 +33,8 @@ class Executable {
   Dtype arg_type(int i) const { return arg_types_[i]; }  // kInvalid: an argument nobody reads
   const Graph& graph() const { return *graph_; }
 
-  // Runs on args (moved from where they are last read). INVALID_ARGUMENT when their count or types do
-  // not fit; errors of kernels name the node. `stats` may be nullptr.
+  // Runs on args (moved from where they are last read). INVALID_ARGUMENT when their count or types
+  // do not fit; errors of kernels name the node. `stats` may be nullptr.
   virtual Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
                      StepStats* stats) = 0;
 
@@ -63,8 +63,7 @@ class Executable {
   Status CheckArgs(std::span<const Tensor> args) const;
   // Runs one kernel; `inputs` and `last_use` lie in the caller's frame. Fills `outputs`.
   Status RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
-                 std::span<const bool> last_use, std::span<Tensor> outputs,
-                 StepStats* stats) const;
+                 std::span<const bool> last_use, std::span<Tensor> outputs, StepStats* stats) const;
 
   std::unique_ptr<Graph> graph_;
   std::string function_;
@@ -74,7 +73,7 @@ class Executable {
   int num_slots_ = 0;
   int max_inputs_ = 0;
   std::vector<Dtype> arg_types_;
-  std::vector<int> arg_slots_;   // -1: not read
+  std::vector<int> arg_slots_;  // -1: not read
   std::vector<Input> results_;
   std::vector<Dtype> result_types_;
   int64_t constant_bytes_ = 0;

@@ -36,8 +36,8 @@ class SequentialExecutable final : public Executable {
     }
   };
 
-  // A slot is last used by the item that reads it last; never where one item reads it twice, and never
-  // before a result is taken from it.
+  // A slot is last used by the item that reads it last; never where one item reads it twice, and
+  // never before a result is taken from it.
   void MarkLastUses() {
     std::vector<int> last_reader(num_slots_, -1);
     for (size_t i = 0; i < items_.size(); ++i) {
@@ -107,10 +107,9 @@ class SequentialExecutable final : public Executable {
         frame.last_use[k] = in.last_use;
       }
       const auto inputs = static_cast<size_t>(item.num_inputs);
-      RETURN_IF_ERROR(RunItem(item, step, {frame.pointers.data(), inputs},
-                              {frame.last_use.get(), inputs},
-                              {slots + item.first_output, static_cast<size_t>(item.num_outputs)},
-                              stats));
+      RETURN_IF_ERROR(
+          RunItem(item, step, {frame.pointers.data(), inputs}, {frame.last_use.get(), inputs},
+                  {slots + item.first_output, static_cast<size_t>(item.num_outputs)}, stats));
       for (int slot : release_[i]) slots[slot] = Tensor();
     }
     results->resize(results_.size());

@@ -57,8 +57,8 @@ class Callable {
   FrozenExecutable executable_;
 };
 
-// A function of the library. The variables whose handles it is called with are taken as constants, so
-// there is one executable for each set of handles.
+// A function of the library. The variables whose handles it is called with are taken as constants,
+// so there is one executable for each set of handles.
 struct Session::FunctionEntry {
   struct Special {
     std::vector<const Resource*> handles;  // by argument; nullptr: not a handle
@@ -83,9 +83,9 @@ Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
 Session::~Session() = default;
 
 StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& spec) {
-  const std::string key = absl::StrCat(absl::StrJoin(spec.feeds, ","), ">",
-                                       absl::StrJoin(spec.fetches, ","), "/",
-                                       absl::StrJoin(spec.targets, ","));
+  const std::string key =
+      absl::StrCat(absl::StrJoin(spec.feeds, ","), ">", absl::StrJoin(spec.fetches, ","), "/",
+                   absl::StrJoin(spec.targets, ","));
   absl::MutexLock lock(&mutex_);
   auto& slot = callables_[key];
   if (!slot) {
@@ -140,10 +140,10 @@ Status Session::RunCallable(Callable& callable, std::vector<Tensor> args,
   return executable->Run(std::span<Tensor>(args), results, step, options.stats);
 }
 
-StatusOr<std::vector<Tensor>> Session::Run(
-    const std::vector<std::pair<std::string, Tensor>>& feeds,
-    const std::vector<std::string>& fetches, const std::vector<std::string>& targets,
-    const RunOptions& options) {
+StatusOr<std::vector<Tensor>> Session::Run(const std::vector<std::pair<std::string, Tensor>>& feeds,
+                                           const std::vector<std::string>& fetches,
+                                           const std::vector<std::string>& targets,
+                                           const RunOptions& options) {
   CallableSpec spec;
   std::vector<Tensor> args;
   for (const auto& [name, tensor] : feeds) {
@@ -176,7 +176,7 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
 
 StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const FuncAttr& f,
                                                                         bool tpu) {
-  const std::string key = tpu ? absl::StrCat("tpu:", FunctionKey(f))
+  const std::string key = tpu       ? absl::StrCat("tpu:", FunctionKey(f))
                           : f.attrs ? FunctionKey(f)
                                     : f.name;
   absl::MutexLock lock(&mutex_);
@@ -196,8 +196,8 @@ StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Fu
 Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                      Step& step) {
   if (step.call_depth >= kMaxCallDepth) {
-    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth,
-                             " at function '", f.name, "': it seems to call itself without end");
+    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
+                             f.name, "': it seems to call itself without end");
   }
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, false));
   ++step.call_depth;
@@ -226,10 +226,9 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
       special = std::make_shared<FunctionEntry::Special>();
       special->handles.assign(handles.begin(), handles.end());
       for (const Tensor& t : args) {
-        special->held.push_back(
-            t.dtype() == Dtype::kResource && t.num_elements() == 1
-                ? t.scalar<ResourceHandle>().resource
-                : nullptr);
+        special->held.push_back(t.dtype() == Dtype::kResource && t.num_elements() == 1
+                                    ? t.scalar<ResourceHandle>().resource
+                                    : nullptr);
       }
       FrozenExecutable::Recipe recipe;
       recipe.graph = [this, f = entry.f]() -> StatusOr<std::unique_ptr<Graph>> {
@@ -237,7 +236,8 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
         if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
         return Instantiate(*function, f.attrs.get());
       };
-      recipe.variable = [this, held = special->held](const Node& node) -> std::shared_ptr<Variable> {
+      recipe.variable = [this,
+                         held = special->held](const Node& node) -> std::shared_ptr<Variable> {
         if (!node.Is("_Arg")) return FindVariable(resources_, node);
         const auto index = static_cast<size_t>(node.Int("index"));
         return index < held.size() ? AsVariable(held[index]) : nullptr;
@@ -273,8 +273,8 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
     return InvalidArgument("device ordinal ", ordinal, " is larger than the number of available ",
                            "TPU devices: ", cores_.size());
   }
-  const size_t core = ordinal >= 0 ? static_cast<size_t>(ordinal)
-                                   : next_core_.fetch_add(1) % cores_.size();
+  const size_t core =
+      ordinal >= 0 ? static_cast<size_t>(ordinal) : next_core_.fetch_add(1) % cores_.size();
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, true));
   Device& device = *cores_[core];
   Step inner = step;

@@ -2,8 +2,9 @@
 //
 // A request names tensors to feed, tensors to fetch and nodes to run. The part of the graph that it
 // needs is cut out, optimised and made executable once for each combination of names, then kept.
-// Variables that no part of a request writes are taken as constants; when one is assigned later, the
-// executables that took it are made anew. All methods are thread safe; several requests run at once.
+// Variables that no part of a request writes are taken as constants; when one is assigned later,
+// the executables that took it are made anew. All methods are thread safe; several requests run at
+// once.
 #ifndef SMELT_RUNTIME_SESSION_H_
 #define SMELT_RUNTIME_SESSION_H_
 

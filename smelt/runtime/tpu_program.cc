@@ -12,9 +12,17 @@ constexpr int kMaxSearchDepth = 64;
 
 // Ops of the bridge itself, which hold a cluster together, and those the compiler never sees.
 bool IsBridgeOp(absl::string_view op) {
-  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
-      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
-      "_Arg", "_Retval", "NoOp", "Const", "Placeholder", "Identity", "IdentityN"};
+  static const auto* ops = new absl::flat_hash_set<absl::string_view>{"TPUReplicateMetadata",
+                                                                      "TPUCompilationResult",
+                                                                      "TPUReplicatedInput",
+                                                                      "TPUReplicatedOutput",
+                                                                      "_Arg",
+                                                                      "_Retval",
+                                                                      "NoOp",
+                                                                      "Const",
+                                                                      "Placeholder",
+                                                                      "Identity",
+                                                                      "IdentityN"};
   return ops->contains(op);
 }
 
@@ -69,9 +77,9 @@ Status TpuProgram::Check(const Graph& graph, int num_cores) const {
         return InvalidArgument("num_replicas shouldn't be large than 1, however it is: ", replicas);
       }
       if (cores > num_cores) {
-        return InvalidArgument("num_cores_per_replica: ", cores,
-                               " in the graph is larger than the number of available TPU devices: ",
-                               num_cores);
+        return InvalidArgument(
+            "num_cores_per_replica: ", cores,
+            " in the graph is larger than the number of available TPU devices: ", num_cores);
       }
     }
     absl::flat_hash_set<std::string> seen;

@@ -19,12 +19,12 @@ namespace smelt {
 class TpuProgram {
  public:
   // Checks the function's graph as TensorFlow's runtime does, with its texts: one cluster at most,
-  // one replica, no more cores than there are, and in the cluster (calls followed) only ops that can be
-  // compiled, without strings.
+  // one replica, no more cores than there are, and in the cluster (calls followed) only ops that
+  // can be compiled, without strings.
   Status Check(const Graph& graph, int num_cores) const;
 
-  // Books the constants of `executable`, made the `build`th time, on the step's core: once for each core.
-  // RESOURCE_EXHAUSTED when they do not fit.
+  // Books the constants of `executable`, made the `build`th time, on the step's core: once for each
+  // core. RESOURCE_EXHAUSTED when they do not fit.
   Status Reserve(const Executable& executable, int64_t build, Step& step);
 
  private:

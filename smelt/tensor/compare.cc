@@ -68,10 +68,18 @@ Comparison Compare(const Tensor& want, const Tensor& got, const Tolerance& toler
   Differ d{tolerance, out};
   const int64_t n = want.num_elements();
   switch (want.dtype()) {
-    case Dtype::kFloat: CompareReals(want.data<float>(), got.data<float>(), n, 1, d); break;
-    case Dtype::kDouble: CompareReals(want.data<double>(), got.data<double>(), n, 1, d); break;
-    case Dtype::kHalf: CompareFloats<Half>(want, got, d); break;
-    case Dtype::kBfloat16: CompareFloats<Bfloat16>(want, got, d); break;
+    case Dtype::kFloat:
+      CompareReals(want.data<float>(), got.data<float>(), n, 1, d);
+      break;
+    case Dtype::kDouble:
+      CompareReals(want.data<double>(), got.data<double>(), n, 1, d);
+      break;
+    case Dtype::kHalf:
+      CompareFloats<Half>(want, got, d);
+      break;
+    case Dtype::kBfloat16:
+      CompareFloats<Bfloat16>(want, got, d);
+      break;
     case Dtype::kComplex64:
       CompareReals(static_cast<const float*>(want.raw()), static_cast<const float*>(got.raw()),
                    2 * n, 2, d);
@@ -80,17 +88,38 @@ Comparison Compare(const Tensor& want, const Tensor& got, const Tolerance& toler
       CompareReals(static_cast<const double*>(want.raw()), static_cast<const double*>(got.raw()),
                    2 * n, 2, d);
       break;
-    case Dtype::kString: CompareExact<std::string>(want, got, d); break;
-    case Dtype::kInt8: CompareExact<int8_t>(want, got, d); break;
-    case Dtype::kInt16: CompareExact<int16_t>(want, got, d); break;
-    case Dtype::kInt32: CompareExact<int32_t>(want, got, d); break;
-    case Dtype::kInt64: CompareExact<int64_t>(want, got, d); break;
-    case Dtype::kUint8: CompareExact<uint8_t>(want, got, d); break;
-    case Dtype::kUint16: CompareExact<uint16_t>(want, got, d); break;
-    case Dtype::kUint32: CompareExact<uint32_t>(want, got, d); break;
-    case Dtype::kUint64: CompareExact<uint64_t>(want, got, d); break;
-    case Dtype::kBool: CompareExact<bool>(want, got, d); break;
-    default: d.Note(0, want.Identical(got));
+    case Dtype::kString:
+      CompareExact<std::string>(want, got, d);
+      break;
+    case Dtype::kInt8:
+      CompareExact<int8_t>(want, got, d);
+      break;
+    case Dtype::kInt16:
+      CompareExact<int16_t>(want, got, d);
+      break;
+    case Dtype::kInt32:
+      CompareExact<int32_t>(want, got, d);
+      break;
+    case Dtype::kInt64:
+      CompareExact<int64_t>(want, got, d);
+      break;
+    case Dtype::kUint8:
+      CompareExact<uint8_t>(want, got, d);
+      break;
+    case Dtype::kUint16:
+      CompareExact<uint16_t>(want, got, d);
+      break;
+    case Dtype::kUint32:
+      CompareExact<uint32_t>(want, got, d);
+      break;
+    case Dtype::kUint64:
+      CompareExact<uint64_t>(want, got, d);
+      break;
+    case Dtype::kBool:
+      CompareExact<bool>(want, got, d);
+      break;
+    default:
+      d.Note(0, want.Identical(got));
   }
   out.equal = d.count == 0;
   if (!out.equal) {

@@ -1,4 +1,5 @@
-// An accelerator core on host threads: its memory is heap memory, counted against the core's own size.
+// An accelerator core on host threads: its memory is heap memory, counted against the core's own
+// size.
 #include <algorithm>
 #include <atomic>
 

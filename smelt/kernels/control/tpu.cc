@@ -1,5 +1,5 @@
-// The ops of an accelerator serving graph on the host: the call itself goes to the runtime, what holds a
-// cluster together passes tensors on.
+// The ops of an accelerator serving graph on the host: the call itself goes to the runtime, what
+// holds a cluster together passes tensors on.
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {

@@ -1,0 +1,42 @@
+// The functions of a model's root object, in the order in which TensorFlow's own tool lists them.
+//
+// An option is a concrete function (a trace) behind a function; options count from 1. A function is
+// named "function:ATTRIBUTE#OPTION" where a signature is asked for. Thread safe.
+#ifndef SMELT_CLI_SHOW_FUNCTIONS_H_
+#define SMELT_CLI_SHOW_FUNCTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "smelt/wire/object_graph.h"
+#include "smelt/wire/saved_model.h"
+
+namespace smelt {
+
+struct FunctionOption {
+  std::string function;  // in the graph's library, if the model holds together
+  // Its signature; nullptr when the model does not state one.
+  const ConcreteFunction* concrete = nullptr;
+};
+
+struct RootFunction {
+  std::string attribute;
+  const ObjectNode* node = nullptr;
+  std::vector<FunctionOption> options;  // option N is options[N - 1]
+};
+
+// By attribute. Pointers are into `objects`.
+std::vector<RootFunction> RootFunctions(const ObjectGraph& objects, const Graph& graph);
+
+// "__call__" and 1 from "function:__call__#1"; option 1 where none is given. NOT_FOUND lists what
+// there is; INVALID_ARGUMENT when `name` is not of that form.
+StatusOr<FunctionOption> FindRootFunction(const std::vector<RootFunction>& functions,
+                                          absl::string_view name);
+
+// "Concrete Functions:" and what follows, as TensorFlow prints it: it begins with a newline, and
+// ends with one if there are functions.
+std::string ConcreteFunctionsText(const std::vector<RootFunction>& functions);
+
+}  // namespace smelt
+
+#endif  // SMELT_CLI_SHOW_FUNCTIONS_H_

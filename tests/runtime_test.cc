@@ -1,0 +1,207 @@
+// Sessions: control flow, calls, variables, errors, several requests at once.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "smelt/graph/text.h"
+#include "smelt/runtime/session.h"
+
+namespace smelt {
+namespace {
+
+std::unique_ptr<Session> Open(absl::string_view text, SessionOptions options = {}) {
+  auto graph = ParseGraph(text);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return std::make_unique<Session>(std::shared_ptr<const Graph>(*std::move(graph)), options);
+}
+
+constexpr char kLoop[] = R"(
+  start = Placeholder {dtype=int32, shape=[]}
+  limit = Placeholder {dtype=int32, shape=[]}
+  i = Enter(start) {T=int32, frame_name="loop"}
+  n = Enter(limit) {T=int32, frame_name="loop", is_constant=true}
+  merge = Merge(i, next) {T=int32, N=2}
+  less = Less(merge:0, n) {T=int32}
+  go = LoopCond(less)
+  switch = Switch(merge:0, go) {T=int32}
+  one = Const(^switch) {dtype=int32, value=int32[]{1}}
+  sum = Add(switch:1, one) {T=int32}
+  next = NextIteration(sum) {T=int32}
+  out = Exit(switch:0) {T=int32}
+)";
+
+TEST(Dataflow, LoopsAsOftenAsItsConditionSays) {
+  auto session = Open(kLoop);
+  for (int limit : {0, 1, 1000}) {
+    auto out = session->Run(
+        {{"start", Tensor::Scalar<int32_t>(0)}, {"limit", Tensor::Scalar<int32_t>(limit)}}, {"out"},
+        {});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ((*out)[0].scalar<int32_t>(), limit);
+  }
+}
+
+TEST(Dataflow, TakesOneBranchOnly) {
+  auto session = Open(R"(
+    x = Placeholder {dtype=float, shape=[]}
+    p = Placeholder {dtype=bool, shape=[]}
+    s = Switch(x, p) {T=float}
+    neg = Neg(s:0) {T=float}
+    sq = Square(s:1) {T=float}
+    m = Merge(neg, sq) {T=float, N=2}
+  )");
+  for (bool taken : {false, true}) {
+    auto out = session->Run({{"x", Tensor::Scalar<float>(3)}, {"p", Tensor::Scalar<bool>(taken)}},
+                            {"m:0", "m:1"}, {});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ((*out)[0].scalar<float>(), taken ? 9 : -3);
+    EXPECT_EQ((*out)[1].scalar<int32_t>(), taken ? 1 : 0);
+  }
+  auto dead = session->Run({{"x", Tensor::Scalar<float>(3)}, {"p", Tensor::Scalar<bool>(true)}},
+                           {"neg"}, {});
+  EXPECT_EQ(dead.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+constexpr char kCounter[] = R"(
+  v = VarHandleOp {dtype=float, shape=[], shared_name="v"}
+  zero = Const {dtype=float, value=float[]{0}}
+  init = AssignVariableOp(v, zero) {dtype=float}
+  delta = Placeholder {dtype=float, shape=[]}
+  add = AssignAddVariableOp(v, delta) {dtype=float}
+  read = ReadVariableOp(v, ^add) {dtype=float}
+  get = ReadVariableOp(v) {dtype=float}
+  twice = Add(get, get) {T=float}
+)";
+
+TEST(Session, SeesAssignmentsToVariablesItTookForConstants) {
+  auto session = Open(kCounter);
+  ASSERT_TRUE(session->Run({}, {}, {"init"}).ok());
+  float want = 0;
+  for (int i = 0; i < 6; ++i) {
+    auto twice = session->Run({}, {"twice"}, {});
+    ASSERT_TRUE(twice.ok()) << twice.status();
+    EXPECT_EQ((*twice)[0].scalar<float>(), 2 * want);
+    auto out = session->Run({{"delta", Tensor::Scalar<float>(1.5)}}, {"read"}, {});
+    ASSERT_TRUE(out.ok()) << out.status();
+    want += 1.5;
+    EXPECT_EQ((*out)[0].scalar<float>(), want);
+  }
+}
+
+TEST(Session, NamesAnUninitializedVariable) {
+  auto session = Open(kCounter);
+  auto out = session->Run({}, {"twice"}, {});
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(out.status().message().find("Could not find variable v"), absl::string_view::npos);
+}
+
+TEST(Session, AnswersSeveralRequestsAtOnce) {
+  SessionOptions options;
+  options.threads = 1;
+  auto session = Open(R"(
+    x = Placeholder {dtype=float, shape=[?,4]}
+    w = Const {dtype=float, value=float[4,4]{0.5}}
+    y = MatMul(x, w) {T=float}
+    z = Relu(y) {T=float}
+  )",
+                      options);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        auto x = *Tensor::Make(Dtype::kFloat, Shape({t + 1, 4}));
+        for (float& f : x.flat<float>()) f = static_cast<float>(t);
+        auto out = session->Run({{"x", x}}, {"z"}, {});
+        if (!out.ok() || (*out)[0].dim(0) != t + 1 ||
+            (*out)[0].scalar<float>() != 2.0F * static_cast<float>(t)) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Session, AFunctionThatCallsItselfEndsWithAnError) {
+  auto session = Open(R"(
+    func f(x: float) -> (y: float) {
+      r = StatefulPartitionedCall(x) {Tin=list(float), Tout=list(float), f=@f}
+      return y=r:0
+    }
+    x = Placeholder {dtype=float, shape=[]}
+    y = StatefulPartitionedCall(x) {Tin=list(float), Tout=list(float), f=@f}
+  )");
+  auto out = session->Run({{"x", Tensor::Scalar<float>(1)}}, {"y"}, {});
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kResourceExhausted) << out.status();
+}
+
+TEST(Session, AnEndlessLoopEndsAtItsDeadline) {
+  auto session = Open(R"(
+    func cond(x: float) -> (go: bool) {
+      t = Const {dtype=bool, value=bool[]{true}}
+      return go=t:0
+    }
+    func body(x: float) -> (y: float) {
+      y = Neg(x) {T=float}
+      return y=y:0
+    }
+    x = Placeholder {dtype=float, shape=[]}
+    w = While(x) {T=list(float), cond=@cond, body=@body}
+  )");
+  RunOptions options;
+  options.timeout = absl::Milliseconds(50);
+  auto out = session->Run({{"x", Tensor::Scalar<float>(1)}}, {"w"}, {}, options);
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kDeadlineExceeded) << out.status();
+}
+
+TEST(Session, SaysWhatIsWrongWithARequest) {
+  auto session = Open("x = Placeholder {dtype=float, shape=[]}\ny = Neg(x) {T=float}");
+  const Tensor one = Tensor::Scalar<float>(1);
+  EXPECT_EQ(session->Run({}, {"nowhere"}, {}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(session->Run({{"nowhere", one}}, {"y"}, {}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(session->Run({}, {"y"}, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(session->Run({{"x", Tensor::Scalar<int32_t>(1)}}, {"y"}, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(session->Run({{"x", one}, {"x", one}}, {"y"}, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(session->Run({}, {}, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+constexpr char kTpu[] = R"(
+  func body(x: float) -> (y: float) {
+    meta = TPUReplicateMetadata {num_replicas=1, _tpu_replicate="cluster"}
+    in = TPUReplicatedInput(x) {N=1, T=float}
+    w = Const(^meta) {dtype=float, value=float[256,256]{0.5}, _tpu_replicate="cluster"}
+    m = MatMul(in, w) {T=float, _tpu_replicate="cluster"}
+    out = TPUReplicatedOutput(m) {num_replicas=1, T=float}
+    return y=out:0
+  }
+  x = Placeholder {dtype=float, shape=[?,256]}
+  core = TPUOrdinalSelector
+  y = TPUPartitionedCall(x, core) {Tin=list(float), Tout=list(float), f=@body}
+)";
+
+TEST(Tpu, CountsWeightsOnEachCoreAndRefusesWhatDoesNotFit) {
+  auto x = *Tensor::Zeros(Dtype::kFloat, Shape({1, 256}));
+  SessionOptions options;
+  options.tpu_cores = 2;
+  auto session = Open(kTpu, options);
+  for (int i = 0; i < 2; ++i) {
+    auto out = session->Run({{"x", x}}, {"y"}, {});
+    ASSERT_TRUE(out.ok()) << out.status();
+  }
+  EXPECT_GE(session->tpu_core(0).memory_used(), 256 * 256 * 4);
+  EXPECT_GE(session->tpu_core(1).memory_used(), 256 * 256 * 4);
+  options.hbm_bytes = 100000;
+  auto small = Open(kTpu, options);
+  auto refused = small->Run({{"x", x}}, {"y"}, {});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
+  options.tpu_cores = 0;
+  EXPECT_FALSE(Open(kTpu, options)->Run({{"x", x}}, {"y"}, {}).ok());
+}
+
+}  // namespace
+}  // namespace smelt

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Installs TensorFlow into .venv-peers and runs the tests against it; ends with "N passed, N failed".
+set -eu
+venv=.venv-peers
+if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; then
+  echo "installing tensorflow into $venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install -q --disable-pip-version-check -r tests/peers/requirements.txt
+fi
+"$venv/bin/python" tests/peers/run_all.py "${BUILD:-build}/smelt"
