@@ -1,3 +1,4 @@
+// Long because one file holds every case of one contract.
 // Variable bundles: bytes as TensorFlow writes them, turns through disk, slices, merging, and
 // damaged or hostile files. Over 600 lines: one format, whose cases share their fixtures.
 #include "smelt/wire/bundle.h"

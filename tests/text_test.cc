@@ -1,3 +1,4 @@
+// Long because one file holds every case of one contract.
 // The text form of graphs, attribute inference and the verifier.
 #include "smelt/graph/text.h"
 

@@ -1,3 +1,4 @@
+// Long because one file holds every case of one contract.
 // Import and export of graphs and SavedModels: byte forms, errors, and hostile input. Messages are
 // written in protobuf's text form, which goes through the same import as the binary one.
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ namespace smelt {
 namespace {
 
 constexpr int kMaxLiteralDepth = 100;
-constexpr size_t kMaxLiteralItems = size_t{1} << 24;
+constexpr size_t kMaxLiteralItems = size_t{1} << 20;
 
 class LiteralParser {
  public:

@@ -23,7 +23,7 @@ struct ShowFlags {
   bool has_signature() const { return signature_option->count() > 0; }
 };
 
-void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void PrintShown(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 // Without blanks and empty ones: an empty flag is the empty tag set.
 std::vector<std::string> CleanTags(const std::string& flag) {
@@ -51,7 +51,7 @@ void ShowEverything(const SavedModel& model) {
   for (size_t i = 0; i < metas.size(); ++i) {
     absl::StrAppend(&out, "\n", FactsText(*metas[i], facts[i]));
   }
-  Print(out);
+  PrintShown(out);
 }
 
 StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
@@ -59,12 +59,12 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
   if (flags.json) {
     std::vector<MetaGraphFacts> facts;
     facts.push_back(FactsOf(*meta, model.dir));
-    Print(ShowJson(model, {meta}, facts));
+    PrintShown(ShowJson(model, {meta}, facts));
     return kExitOk;
   }
-  if (flags.list_ops) Print(UsedOpsText(*meta));
+  if (flags.list_ops) PrintShown(UsedOpsText(*meta));
   if (!flags.has_signature()) {
-    Print(SignatureKeysText(*meta));
+    PrintShown(SignatureKeysText(*meta));
     return kExitOk;
   }
   auto signature = meta->signatures.find(flags.signature_def);
@@ -74,7 +74,7 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
                       absl::StrAppend(out, s.first);
                     }));
   }
-  Print(SignatureText(signature->second, 0));
+  PrintShown(SignatureText(signature->second, 0));
   return kExitOk;
 }
 
@@ -89,11 +89,11 @@ StatusOr<int> RunShow(const ShowFlags& flags) {
     const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
     std::vector<MetaGraphFacts> facts;
     for (const MetaGraph* meta : metas) facts.push_back(FactsOf(*meta, model.dir));
-    Print(ShowJson(model, metas, facts));
+    PrintShown(ShowJson(model, metas, facts));
     return kExitOk;
   }
-  if (flags.list_ops) Print("--list_ops must be paired with a tag-set or with --all.\n");
-  Print(TagSetsText(model));
+  if (flags.list_ops) PrintShown("--list_ops must be paired with a tag-set or with --all.\n");
+  PrintShown(TagSetsText(model));
   return kExitOk;
 }
 

@@ -91,8 +91,9 @@ std::string ArgumentsText(const StructuredValue& v) {
     case StructuredValue::Kind::kNamedTuple: {
       std::vector<std::string> parts;
       for (size_t i = 0; i < v.values.size(); ++i) {
-        const std::string key = i < v.keys.size() ? v.keys[i] + "=" : "";
-        parts.push_back(key + ArgumentsText(v.values[i]));
+        // A tensor that is named as its key needs no key.
+        const bool keyed = i < v.keys.size() && v.keys[i] != v.values[i].text;
+        parts.push_back(absl::StrCat(keyed ? v.keys[i] + "=" : "", ArgumentsText(v.values[i])));
       }
       const bool list = v.is(StructuredValue::Kind::kList);
       const bool tuple = v.is(StructuredValue::Kind::kTuple);
@@ -118,17 +119,20 @@ std::string OptionText(const FunctionOption& option) {
     for (const StructuredValue& v : signature.values[0].values) parts.push_back(ArgumentsText(v));
     const StructuredValue& keywords = signature.values[1];
     for (size_t i = 0; i < keywords.keys.size(); ++i) {
-      parts.push_back(absl::StrCat(keywords.keys[i], "=", ArgumentsText(keywords.values[i])));
+      const StructuredValue& v = keywords.values[i];
+      const bool keyed = keywords.keys[i] != v.text;
+      parts.push_back(absl::StrCat(keyed ? keywords.keys[i] + "=" : "", ArgumentsText(v)));
     }
   }
   return absl::StrCat(" (", absl::StrJoin(parts, ", "), ") -> ",
                       ArgumentsText(option.concrete->output_signature));
 }
 
-std::string Bytes(int64_t n) { return n < 0 ? "? bytes" : absl::StrCat(n, " bytes"); }
+std::string BytesText(int64_t n) { return n < 0 ? "? bytes" : absl::StrCat(n, " bytes"); }
 
 void AppendVariables(const MetaGraphFacts& facts, std::string* out) {
-  absl::StrAppend(out, "  Variables: ", facts.variables.size(), ", ", Bytes(facts.variable_bytes),
+  absl::StrAppend(out, "  Variables: ", facts.variables.size(), ", ",
+                  BytesText(facts.variable_bytes),
                   facts.variables.empty() ? ""
                   : facts.from_bundle     ? " (variables/variables.index)"
                                           : " (nodes of the graph)",
@@ -136,7 +140,7 @@ void AppendVariables(const MetaGraphFacts& facts, std::string* out) {
   for (const VariableFacts& v : facts.variables) {
     const std::string key = v.key.empty() || v.key == v.name ? "" : absl::StrCat("  [", v.key, "]");
     absl::StrAppend(out, "    ", v.name, ": ", TfDtypeName(v.dtype), " ", ShapeTuple(v.shape), ", ",
-                    Bytes(v.bytes), key, "\n");
+                    BytesText(v.bytes), key, "\n");
   }
 }
 
@@ -200,7 +204,7 @@ std::string FactsText(const MetaGraph& meta, const MetaGraphFacts& facts) {
   AppendVariables(facts, &out);
   absl::StrAppend(&out, "  Assets: ", facts.assets.size(), "\n");
   for (const AssetFacts& a : facts.assets) {
-    absl::StrAppend(&out, "    ", a.filename, ": ", a.bytes < 0 ? "missing" : Bytes(a.bytes),
+    absl::StrAppend(&out, "    ", a.filename, ": ", a.bytes < 0 ? "missing" : BytesText(a.bytes),
                     ", fed to ", a.tensor, "\n");
   }
   absl::StrAppend(&out, "  Ops: ", facts.ops.size(), " kinds, ", facts.num_nodes, " nodes\n");

@@ -31,7 +31,12 @@ struct OpFacts {
   bool has_kernel = false;
 };
 
+// May be moved, not copied: pointers are into the object graph that it holds.
 struct MetaGraphFacts {
+  MetaGraphFacts() = default;
+  MetaGraphFacts(MetaGraphFacts&&) = default;
+  MetaGraphFacts& operator=(MetaGraphFacts&&) = default;
+
   ObjectGraph objects;                  // empty when there is none, or it does not parse
   std::vector<RootFunction> functions;  // pointers into `objects`
   std::vector<VariableFacts> variables;
@@ -43,8 +48,7 @@ struct MetaGraphFacts {
   std::vector<std::string> notes;  // what could not be read, and why
 };
 
-// Never fails: what cannot be read is noted. `dir` holds variables and assets. The result must not
-// be copied (its pointers are into itself), but may be moved.
+// Never fails: what cannot be read is noted. `dir` holds variables and assets.
 MetaGraphFacts FactsOf(const MetaGraph& meta, const std::string& dir);
 
 // The section that `smelt show --all` adds, heading first.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/io/fs.h"
+#include "smelt/wire/object_restore.h"
 
 namespace smelt {
 namespace {
@@ -88,7 +89,45 @@ Status LoadedModel::Restore(const std::string& dir) {
   if (!Exists(prefix + ".index")) return OkStatus();
   std::vector<std::pair<std::string, Tensor>> feeds = asset_feeds_;
   feeds.emplace_back(meta_.saver->filename_tensor_name, Tensor::Scalar<std::string>(prefix));
-  return session_->Run(feeds, {}, {meta_.saver->restore_op_name}).status();
+  RETURN_IF_ERROR(session_->Run(feeds, {}, {meta_.saver->restore_op_name}).status());
+  return RestoreByObjects(prefix);
+}
+
+// Variables that the restore op does not know are found by the object graph.
+Status LoadedModel::RestoreByObjects(const std::string& prefix) {
+  std::vector<const Node*> missing;
+  ResourceManager& resources = session_->resources();
+  const auto place = [](const Node& n) {
+    const std::string container = n.String("container"), shared = n.String("shared_name");
+    return std::make_pair(container.empty() ? std::string("localhost") : container,
+                          shared.empty() ? n.name() : shared);
+  };
+  for (const Node* n : session_->graph().Nodes()) {
+    if (!n->Is("VarHandleOp")) continue;
+    const auto [container, name] = place(*n);
+    auto found = resources.Find(container, Variable::kKind, name);
+    if (!found || !std::static_pointer_cast<Variable>(found)->initialized()) missing.push_back(n);
+  }
+  if (missing.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(const auto bundle, BundleReader::Open(prefix));
+  ASSIGN_OR_RETURN(const auto keys, VariableKeys(meta_, session_->graph(), *bundle));
+  for (const Node* n : missing) {
+    auto key = keys.find(n->name());
+    if (key == keys.end() || !bundle->Has(key->second)) continue;
+    ASSIGN_OR_RETURN(Tensor value, bundle->Read(key->second));
+    const Dtype dtype = n->Type("dtype");
+    if (value.dtype() != dtype) {
+      return InvalidArgument("variable '", n->name(), "' is of type ", DtypeName(dtype),
+                             ", the checkpoint holds ", DtypeName(value.dtype()), " under ",
+                             key->second);
+    }
+    const auto [container, name] = place(*n);
+    ASSIGN_OR_RETURN(auto resource, resources.FindOrCreate(container, Variable::kKind, name, [&] {
+      return StatusOr<std::shared_ptr<Resource>>(std::make_shared<Variable>(name, dtype));
+    }));
+    std::static_pointer_cast<Variable>(resource)->Assign(std::move(value));
+  }
+  return OkStatus();
 }
 
 Status LoadedModel::Initialize(const std::string& dir) {

@@ -55,6 +55,7 @@ class LoadedModel {
   StatusOr<std::shared_ptr<const Prepared>> Prepare(const std::string& signature,
                                                     const NamedTensors& inputs);
   Status Restore(const std::string& dir);
+  Status RestoreByObjects(const std::string& prefix);
   Status Initialize(const std::string& dir);
 
   MetaGraph meta_;

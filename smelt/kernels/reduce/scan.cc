@@ -86,8 +86,17 @@ void ScanAll(const ScanJob& job) {
       const int64_t row = unit / strips;
       const int64_t column = (unit - row * strips) * kScanStrip;
       const int64_t width = std::min(kScanStrip, job.inner - column);
-      std::fill_n(running, width, ScanInit<kOp, T>());
       int64_t at = (row * job.n + (job.reverse ? job.n - 1 : 0)) * job.inner + column;
+      if (job.inner == 1) {  // the running value stays in a register
+        T value = ScanInit<kOp, T>();
+        for (int64_t i = 0; i < job.n; ++i, at += step) {
+          const T before = value;
+          value = static_cast<T>(ScanStep<kOp, V>(static_cast<V>(before), static_cast<V>(in[at])));
+          out[at] = job.exclusive ? before : value;
+        }
+        continue;
+      }
+      std::fill_n(running, width, ScanInit<kOp, T>());
       for (int64_t i = 0; i < job.n; ++i, at += step) {
         for (int64_t j = 0; j < width; ++j) {
           const T before = running[j];

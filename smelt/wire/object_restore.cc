@@ -1,0 +1,91 @@
+#include "smelt/wire/object_restore.h"
+
+#include <vector>
+
+#include "smelt/wire/proto/saved_model.pb.h"
+
+namespace smelt {
+namespace {
+
+constexpr absl::string_view kCheckpointGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
+constexpr absl::string_view kVariableValue = "VARIABLE_VALUE";
+
+// Checkpoint key of each saved object that is a variable, found by walking both graphs together.
+std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& saved,
+                                        const tensorflow::TrackableObjectGraph& checkpoint) {
+  std::map<int, std::string> keys;
+  if (saved.nodes_size() == 0 || checkpoint.nodes_size() == 0) return keys;
+  std::vector<int> twin(static_cast<size_t>(saved.nodes_size()), -1);
+  std::vector<int> stack = {0};
+  twin[0] = 0;
+  while (!stack.empty()) {
+    const int id = stack.back();
+    stack.pop_back();
+    const auto& other = checkpoint.nodes(twin[id]);
+    for (const auto& attribute : other.attributes()) {
+      if (attribute.name() == kVariableValue) keys[id] = attribute.checkpoint_key();
+    }
+    for (const auto& child : saved.nodes(id).children()) {
+      if (child.node_id() < 0 || child.node_id() >= saved.nodes_size() ||
+          twin[child.node_id()] >= 0) {
+        continue;
+      }
+      for (const auto& candidate : other.children()) {
+        if (candidate.local_name() != child.local_name() || candidate.node_id() < 0 ||
+            candidate.node_id() >= checkpoint.nodes_size()) {
+          continue;
+        }
+        twin[child.node_id()] = candidate.node_id();
+        stack.push_back(child.node_id());
+        break;
+      }
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
+                                                          const BundleReader& bundle) {
+  std::map<std::string, std::string> out;
+  if (meta.object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
+  tensorflow::SavedObjectGraph saved;
+  if (!saved.ParseFromString(meta.object_graph)) {
+    return DataLoss("the model's object graph does not parse");
+  }
+  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
+  tensorflow::TrackableObjectGraph checkpoint;
+  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1 ||
+      !checkpoint.ParseFromString(bytes.scalar<std::string>())) {
+    return DataLoss("the checkpoint's object graph does not parse");
+  }
+  const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
+  std::map<std::string, int> named;  // object by variable name; -1: several
+  for (int i = 0; i < saved.nodes_size(); ++i) {
+    if (!saved.nodes(i).has_variable()) continue;
+    auto [it, added] = named.try_emplace(saved.nodes(i).variable().name(), i);
+    if (!added) it->second = -1;
+  }
+  for (const Node* n : graph.Nodes()) {
+    const FuncAttr* f = n->Func("f");
+    if (f != nullptr) {
+      auto it = saved.concrete_functions().find(f->name);
+      if (it == saved.concrete_functions().end()) continue;
+      const auto& bound = it->second.bound_inputs();
+      const int first = n->num_inputs() - bound.size();
+      for (int i = 0; i < bound.size() && first >= 0; ++i) {
+        const Node* handle = n->inputs[first + i].node;
+        auto key = keys.find(bound[i]);
+        if (handle->Is("VarHandleOp") && key != keys.end()) out[handle->name()] = key->second;
+      }
+    } else if (n->Is("VarHandleOp") && !out.contains(n->name())) {
+      auto it = named.find(n->String("shared_name"));
+      auto key = it == named.end() ? keys.end() : keys.find(it->second);
+      if (key != keys.end()) out[n->name()] = key->second;
+    }
+  }
+  return out;
+}
+
+}  // namespace smelt
