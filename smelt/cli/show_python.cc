@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -70,32 +71,57 @@ StatusOr<Tensor> PrintableTensor(const TensorValue& value) {
   return value.Materialize();
 }
 
+// "1.  , 0.25" from the row "1.   0.25" of `n` columns, which numpy makes equally wide. Rows that
+// were broken or shortened get their commas at blanks.
+std::string RowRepr(absl::string_view row, int64_t n) {
+  const auto length = static_cast<int64_t>(row.size()) + 1;
+  std::string out;
+  if (n > 0 && length % n == 0 && row.find('\n') == absl::string_view::npos) {
+    const auto step = static_cast<size_t>(length / n);
+    for (size_t at = 0; at < row.size(); at += step) {
+      absl::StrAppend(&out, at > 0 ? ", " : "", row.substr(at, step - 1));
+    }
+    return out;
+  }
+  for (size_t i = 0; i < row.size(); ++i) {
+    const bool blank = row[i] == ' ' || row[i] == '\n';
+    if (blank && i > 0 && row[i - 1] != ' ' && row[i - 1] != '\n') out += ',';
+    out += row[i];
+    if (row[i] == '\n') out += "      ";
+  }
+  return out;
+}
+
 // numpy's repr differs from its str by commas, an indent and the type.
 std::string ArrayRepr(const TensorValue& value) {
-  const StatusOr<Tensor> tensor = PrintableTensor(value);
-  if (!tensor.ok()) return absl::StrCat("<", tensor.status().message(), ">");
-  const bool scalar = tensor->rank() == 0;
-  const StatusOr<std::string> text = NumpyText(scalar ? tensor->WithShape(Shape({1})) : *tensor);
+  const StatusOr<Tensor> stated = PrintableTensor(value);
+  if (!stated.ok()) return absl::StrCat("<", stated.status().message(), ">");
+  const bool scalar = stated->rank() == 0;
+  const Tensor tensor = scalar ? stated->WithShape(Shape({1})) : *stated;
+  const StatusOr<std::string> text = NumpyText(tensor);
   if (!text.ok()) return absl::StrCat("<", text.status().message(), ">");
   std::string body;
   for (size_t i = 0; i < text->size(); ++i) {
     const char c = (*text)[i];
-    if ((c == ' ' || c == '\n') && i > 0) {
-      const char before = (*text)[i - 1];
-      if (before != ' ' && before != '[' && before != '\n') body += ',';
-    }
+    const char next = i + 1 < text->size() ? (*text)[i + 1] : '\0';
+    if (c == '\n' && body.back() == ']') body += ',';
     body += c;
-    if (c == '\n') body += "      ";
+    if (c == '\n' && next != '\n') body += "      ";
+    if (c != '[' || next == '[') continue;
+    const size_t end = text->find(']', i);
+    if (end == std::string::npos) continue;
+    body += RowRepr(absl::string_view(*text).substr(i + 1, end - i - 1), tensor.shape().back());
+    i = end - 1;
   }
   if (scalar) {
     absl::string_view element = body;
     absl::ConsumePrefix(&element, "[");
     absl::ConsumeSuffix(&element, "]");
-    body = std::string(element);
+    body = std::string(absl::StripAsciiWhitespace(element));
   }
-  const Dtype t = tensor->dtype();
-  const bool own_type = tensor->num_elements() > 0 &&
-                        (t == Dtype::kDouble || t == Dtype::kInt64 || t == Dtype::kBool);
+  const Dtype t = tensor.dtype();
+  const bool own_type =
+      tensor.num_elements() > 0 && (t == Dtype::kDouble || t == Dtype::kInt64 || t == Dtype::kBool);
   return absl::StrCat("array(", body, own_type ? "" : absl::StrCat(", dtype=", NumpyName(t)), ")");
 }
 
