@@ -72,10 +72,10 @@ check("records", len(theirs) == len(ours) and all(
     for a, b in zip(theirs, ours) for k in a.predict_log.response.outputs), out)
 
 # The commands that print as TensorFlow's own tool does.
-for script in ("show_test.py", "run_test.py"):
-    if (here / script).exists():
-        p = subprocess.run([sys.executable, here / script, smelt, *map(str, sorted(d for d in models.iterdir() if d.is_dir()))], capture_output=True, text=True)
-        check(script, p.returncode == 0, p.stdout[-1200:] + p.stderr[-300:])
+folders = [str(d) for d in sorted(models.iterdir()) if d.is_dir()]
+for script, arguments in [("show_test.py", folders), ("run_test.py", [])]:
+    p = subprocess.run([sys.executable, here / script, smelt, *arguments], capture_output=True, text=True)
+    check(script, p.returncode == 0, p.stdout[-1200:] + p.stderr[-300:])
 
 print(f"{passed} passed, {len(failed)} failed")
 sys.exit(1 if failed else 0)
