@@ -209,7 +209,11 @@ class Placer {
         out.push_back({identity, 0});
       }
     }
-    for (auto& [name, node] : f->control_results) node = call;
+    // Each control output is a node of its own: TensorFlow refuses one node under two names.
+    for (auto& [name, node] : f->control_results) {
+      ASSIGN_OR_RETURN(node, g->Add("done", "NoOp", {}));
+      node->control_inputs = {call};
+    }
     f->body = std::move(g);
     f->args = std::move(args);
     f->results = std::move(results);

@@ -59,10 +59,11 @@ for model, options in [("language_model", 'function_alias: "tpu_func"'), ("funct
     try:
         before, after = tf.saved_model.load(str(models / model)), tf.saved_model.load(str(where))
         same = sorted(before.signatures) == sorted(after.signatures) and sorted(dir(before)) == sorted(dir(after))
-        ops = {n.op for f in after.signatures["serving_default"].graph.as_graph_def().library.function for n in f.node_def}
+        graph = after.signatures["serving_default"].graph.as_graph_def()
+        ops = {n.op for nodes in [graph.node] + [f.node_def for f in graph.library.function] for n in nodes}
         check(f"tensorflow loads converted {model}", same and "TPUPartitionedCall" in ops, sorted(ops))
     except Exception as e:
-        check(f"tensorflow loads converted {model}", False, repr(e))
+        check(f"tensorflow loads converted {model}", False, f"{e!r} {getattr(e, 'message', '')}")
 
 # What smelt records, TensorFlow reads.
 code, out = call("replay", models / "functions", "--log", models / "functions.tfrecord", "--record", work / "out.tfrecord")
