@@ -223,6 +223,15 @@ void ShowJsonWriter::Facts(const MetaGraph& meta, const MetaGraphFacts& facts) {
     Close();
   }
   CloseArray();
+  Key("library");
+  OpenArray();
+  for (const Function* f : meta.graph->library()->Functions()) {
+    Open();
+    Field("function", f->name());
+    Field("num_nodes", static_cast<int64_t>(f->body->Nodes().size()));
+    Close();
+  }
+  CloseArray();
   Texts("notes", facts.notes);
 }
 
