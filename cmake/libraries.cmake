@@ -22,6 +22,8 @@ add_library(smelt_openmp INTERFACE)
 target_link_libraries(smelt_openmp INTERFACE OpenMP::OpenMP_CXX)
 
 smelt_library(smelt_isal isa-l.h isal)
+# Tar and gzip alone, so that of the archive library only these parts are linked.
+smelt_library(smelt_archive archive.h archive z)
 smelt_library(smelt_snappy snappy.h snappy)
 # oneDNN's packaged CMake file asks for OpenCL's headers; the CPU library does not need them.
 smelt_library(smelt_dnnl dnnl.h dnnl)

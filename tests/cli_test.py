@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the program as a user does, on the models in tests/models: cli_test.py SMELT. Ends with 'N passed, N failed'.
+"""Runs the program as a user does, on the models in tests/models: cli_test.py SMELT OP_LIBRARY. Ends with 'N passed, N failed'.
 
 The models and the recorded answers were written by TensorFlow (tools/make_fixtures.py)."""
 import json
@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
-smelt = os.path.abspath(sys.argv[1])
+smelt, op_library = map(os.path.abspath, sys.argv[1:3])
 models = pathlib.Path(__file__).resolve().parent / "models"
 work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_cli_"))
 passed, failed = 0, []
@@ -146,6 +147,79 @@ code, out, err = call("replay", work / "nowhere", "--log", models / "cnn.tfrecor
 check("missing model", code == 1 and "NOT_FOUND" in out, out + err)
 code, out, err = call("replay", models / "cnn", "--log", work / "nowhere")
 check("missing log", code == 1 and "NOT_FOUND" in err, err)
+
+# A model where users keep it: an archive, a folder of versions, a folder around a folder.
+log = models / "cnn.tfrecord"
+versions = work / "versions"
+shutil.copytree(models / "loop", versions / "9")
+shutil.copytree(models / "cnn", versions / "10")
+for name, place in [("versions", versions), ("around", work / "around")]:
+    if name == "around":
+        shutil.copytree(models / "cnn", place / "deep" / "er")
+    code, out, err = call("replay", place, "--log", log)
+    check(f"model in {name}", code == 0, out + err)
+temporary = work / "tmp"
+temporary.mkdir()
+os.environ["TMPDIR"] = str(temporary)
+for name, mode in [("cnn.tar.gz", "w:gz"), ("cnn.tar", "w")]:
+    with tarfile.open(work / name, mode) as tar:
+        tar.add(models / "cnn", "./some/cnn")
+    code, out, err = call("replay", work / name, "--log", log)
+    check(f"model in {name}", code == 0 and not list(temporary.iterdir()), out + err)
+code, out, err = call("show", "--dir", work / "cnn.tar.gz")
+check("show an archive", code == 0 and "serve" in out, out + err)
+code, out, err = call("convert", "--input_model_dir", work / "cnn.tar.gz", "--output_model_dir", work / "from_archive", "--converter_options_string",
+                      'tpu_functions { signature_name: "serving_default" }' + OFF)
+check("convert an archive", code == 0 and call("replay", work / "from_archive", "--log", log)[0] == 0, out + err)
+with tarfile.open(work / "escapes.tar", "w") as tar:
+    tar.add(models / "cnn" / "saved_model.pb", "../escaped.pb")
+code, out, err = call("show", "--dir", work / "escapes.tar")
+check("archive that leads out", code == 1 and "INVALID_ARGUMENT" in err and not (work / "escaped.pb").exists(), err)
+(work / "cut.tar.gz").write_bytes((work / "cnn.tar.gz").read_bytes()[:3000])
+code, out, err = call("show", "--dir", work / "cut.tar.gz")
+check("archive cut short", code == 1 and "truncated" in err and not list(temporary.iterdir()), err)
+code, out, err = call("show", "--dir", models / "cnn" / "saved_model.pb")
+check("a file that is no archive", code == 1 and ("INVALID_ARGUMENT" in err or "DATA_LOSS" in err), err)
+shutil.copytree(models / "cnn", work / "two" / "a"), shutil.copytree(models / "cnn", work / "two" / "b")
+code, out, err = call("show", "--dir", work / "two")
+check("several models", code == 1 and "a, b" in err, err)
+
+# Functions of a model without signatures.
+code, out, err = call("show", "--dir", models / "plain_module", "--all")
+check("functions are listed", code == 0 and all(f"function:__call__#{i}" in out for i in range(4)), out + err)
+code, out, err = call("run", "--dir", models / "plain_module", "--signature_def", "function:lookup#0", "--input_exprs", 'words=["b", "c"]')
+check("run a function", code == 0 and "[ 5 -1]" in out and "[0 1]" in out, out + err)
+code, out, err = call("run", "--dir", models / "plain_module", "--signature_def", "function:lookup#1", "--input_exprs", 'words=["b"]')
+check("no such function", code == 1 and "NOT_FOUND" in err and "function:lookup#0" in err, err)
+code, out, err = call("run", "--dir", models / "plain_module", "--input_exprs", 'words=["b"]')
+check("no signatures", code == 1 and "NOT_FOUND" in err, err)
+
+# Frozen graphs, and ops of a user's own.
+graph = work / "graph.pbtxt"
+graph.write_text("""
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "two" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 2 } } } }
+node { name: "times" op: "Mul" input: "x" input: "two" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "scaled" op: "SmeltExampleScale" input: "times" attr { key: "factor" value { f: 10 } } }
+node { name: "words" op: "Placeholder" attr { key: "dtype" value { type: DT_STRING } } }
+node { name: "joined" op: "SmeltExampleJoin" input: "words" }
+versions { producer: 1882 }
+""")
+code, out, err = call("run", "--graph_def", graph, "--input_exprs", "x=[[1.0, 2.5]]", "--fetches", "times:0")
+check("frozen graph", code == 0 and "[[2. 5.]]" in out, out + err)
+code, out, err = call("run", "--graph_def", graph, "--input_exprs", "times=[[1.0]];words=['a', 'b']", "--op_library", op_library)
+check("op library", code == 0 and "[[10.]]" in out and "[b'a#0' b'b#1']" in out, out + err)
+code, out, err = call("run", "--graph_def", graph, "--input_exprs", "times=3.0", "--fetches", "scaled", "--op_library", op_library)
+check("op library fails", code == 1 and "INVALID_ARGUMENT" in err and "x must not be a scalar" in err and "scaled" in err, out + err)
+code, out, err = call("run", "--graph_def", graph, "--input_exprs", "x=[[1.0]]", "--fetches", "scaled")
+check("op of nobody", code == 1 and "NOT_FOUND" in err and "SmeltExampleScale" in err and "scaled" in err, out + err)
+code, out, err = call("ops", "SmeltExampleScale", "--op_library", op_library)
+check("ops lists an own op", code == 0 and "custom:SmeltExampleScale" in out, out + err)
+code, out, err = call("ops", "--op_library", smelt)
+check("no op library", code == 1, out + err)
+code, out, err = call("run", "--graph_def", graph, "--input_exprs", "x=[[1.0]]", "--fetches", "nothing:0")
+check("no such tensor", code == 1 and "NOT_FOUND" in err and "nothing" in err, err)
 
 code, out, err = call("ops", "MatMul")
 check("ops NAME", code == 0 and "onednn" in out, out)

@@ -21,7 +21,6 @@ only = {
     r"google/protobuf/": ["wire/"],
     r"grpcpp/": ["rpc/"],
     r"<dnnl": ["kernels/onednn/", "compile/"],
-    r"<leveldb/": ["wire/"],
     r"<CLI/": ["cli/"],
     r"<omp\.h>": ["base/parallel.cc"],
 }

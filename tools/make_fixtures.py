@@ -156,6 +156,31 @@ class Cnn(tf.Module):
         return {"logits": tf.nn.bias_add(tf.matmul(x, self.dense), self.bias)}
 
 
+class PlainModule(tf.Module):
+    """What Python saves without a thought of serving: several traces, keyword and nested arguments, every kind of captured object."""
+
+    def __init__(self, words):
+        super().__init__()
+        self.scale = tf.Variable([1.5, -2.0], name="scale")
+        self.total = tf.Variable(0.0, name="total")
+        self.shift = tf.constant([[10.0, 20.0]] * 40)  # too large to be a node of the function
+        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.constant([4, 5], tf.int64)), -1)
+        self.words = tf.lookup.StaticHashTable(
+            tf.lookup.TextFileInitializer(words, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER), -7)
+
+    @tf.function
+    def __call__(self, x, training=False):
+        return {"scaled": x * self.scale, "shifted": (x + self.shift[:1], tf.reduce_sum(x) if training else tf.reduce_max(x))}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="delta")])
+    def add(self, delta):
+        return self.total.assign_add(delta)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def lookup(self, words):
+        return self.table.lookup(words), self.words.lookup(words)
+
+
 def record(path, log_path, requests):
     """Asks TensorFlow each (signature, inputs) in one session, as its C++ loader opens the model."""
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session, tf.io.TFRecordWriter(log_path) as out:
@@ -171,6 +196,24 @@ def record(path, log_path, requests):
                 log.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
             for k, v in zip(names, answers):
                 log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v))
+            out.write(log.SerializeToString())
+
+
+def record_functions(path, log_path, requests):
+    """The same through Python, for a model without signatures: 'function:ATTRIBUTE#OPTION' names a trace, in the order saved."""
+    model = tf.saved_model.load(path)
+    with tf.io.TFRecordWriter(log_path) as out:
+        for name, inputs in requests:
+            attribute, option = name[len("function:"):].split("#")
+            function = getattr(model, attribute).concrete_functions[int(option)]
+            answers = tf.nest.flatten(function(*[tf.constant(v) for v in inputs.values()]), expand_composites=True)
+            log = prediction_log_pb2.PredictionLog()
+            log.log_metadata.saved_model_tags.append("serve")
+            log.predict_log.request.model_spec.signature_name = name
+            for k, v in inputs.items():
+                log.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
+            for i, v in enumerate(answers):
+                log.predict_log.response.outputs[f"output_{i}"].CopyFrom(tf.make_tensor_proto(v.numpy()))
             out.write(log.SerializeToString())
 
 
@@ -235,7 +278,21 @@ def half_plus_two_v1(path):
     return [("serving_default", {"x": np.array([[1.0], [4.0]], np.float32)}), ("regress", {"inputs": np.array([example, empty], dtype=object)})]
 
 
-MODELS = dict(language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1)
+def plain_module(path):
+    with open("/tmp/words.txt", "w") as f:
+        f.write("b\nc\n")
+    model = PlainModule("/tmp/words.txt")
+    for shape in ([None, 2], [2]):
+        for training in (False, True):
+            model.__call__.get_concrete_function(tf.TensorSpec(shape, tf.float32, name="x"), training=training)
+    tf.saved_model.save(model, path)
+    x = np.array([[1, 2], [3, -4]], np.float32)
+    words = {"words": np.array(["b", "a", "c", ""], dtype=object)}
+    return ([(f"function:__call__#{i}", {"x": x}) for i in range(2)] + [(f"function:__call__#{i}", {"x": x[0]}) for i in (2, 3)]
+            + [("function:add#0", {"delta": np.float32(v)}) for v in (2, 0.5)] + [("function:lookup#0", words)])
+
+
+MODELS = dict(plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1)
 
 
 def main():
@@ -245,7 +302,8 @@ def main():
         shutil.rmtree(path, ignore_errors=True)
         tf.random.set_seed(SEED)
         requests = MODELS[name](path)
-        record(path, path + ".tfrecord", requests)
+        by_function = requests[0][0].startswith("function:")
+        (record_functions if by_function else record)(path, path + ".tfrecord", requests)
         print(name, sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs) // 1024, "KB", len(requests), "records")
 
 

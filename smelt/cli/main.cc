@@ -2,16 +2,32 @@
 #include <cstdio>
 
 #include "smelt/cli/command.h"
+#include "smelt/kernels/custom/op_library.h"
+
+namespace {
+
+smelt::Status LoadOpLibraries(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    smelt::Status s = smelt::LoadOpLibrary(path);
+    if (!s.ok()) return s;
+  }
+  return smelt::OkStatus();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using smelt::Command;
   CLI::App app{"smelt: show, run, replay and convert TensorFlow SavedModels"};
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, smelt::CommandBody>> bodies;
+  std::vector<std::string> op_libraries;
   for (const Command& command : smelt::Commands()) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.what));
     sub->footer("Example:\n  " + std::string(command.example));
     bodies.emplace_back(sub, command.setup(*sub));
+    sub->add_option("--op_library", op_libraries,
+                    "Shared library with ops of your own (smelt/kernels/custom/smelt_op.h)");
   }
   try {
     app.parse(argc, argv);
@@ -20,7 +36,8 @@ int main(int argc, char** argv) {
   }
   for (auto& [sub, body] : bodies) {
     if (!sub->parsed()) continue;
-    smelt::StatusOr<int> code = body();
+    smelt::Status loaded = LoadOpLibraries(op_libraries);
+    smelt::StatusOr<int> code = loaded.ok() ? body() : loaded;
     if (code.ok()) return *code;
     std::fflush(stdout);
     std::fprintf(stderr, "error: %s: %s\n",

@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
 #include "smelt/cli/command.h"
 #include "smelt/io/record.h"
+#include "smelt/model/function_signatures.h"
 #include "smelt/model/loaded_model.h"
+#include "smelt/model/model_folder.h"
 #include "smelt/tensor/compare.h"
 #include "smelt/wire/prediction_log.h"
 
@@ -47,6 +50,9 @@ class Replay {
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
+    RETURN_IF_ERROR(LookForFunctions());
+    ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
+    folder_.emplace(std::move(folder));
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     std::optional<RecordWriter> writer;
     if (!flags_.record.empty()) {
@@ -81,6 +87,20 @@ class Replay {
   }
 
  private:
+  // Whether a record asks for a function: the model must know before it is loaded.
+  Status LookForFunctions() {
+    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
+    for (int i = 0; !functions_; ++i) {
+      ASSIGN_OR_RETURN(auto bytes, reader.Next());
+      if (!bytes) break;
+      if (!absl::StrContains(*bytes, "function:")) continue;
+      auto record = ParsePredictionLog(*bytes);
+      if (!record.ok()) return Prefix(record.status(), absl::StrCat("record ", i, ": "));
+      functions_ = IsFunctionSignatureName(record->signature);
+    }
+    return OkStatus();
+  }
+
   // The model for the record's tag set, loaded when first asked for.
   StatusOr<LoadedModel*> ModelFor(std::vector<std::string> tags) {
     std::sort(tags.begin(), tags.end());
@@ -92,7 +112,7 @@ class Replay {
   }
 
   StatusOr<std::unique_ptr<LoadedModel>> LoadOne(const std::vector<std::string>& tags) {
-    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(flags_.model));
+    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder_->dir()));
     MetaGraph* meta = nullptr;
     if (tags.empty() && model.meta_graphs.size() == 1) {
       meta = &model.meta_graphs[0];
@@ -100,9 +120,14 @@ class Replay {
       ASSIGN_OR_RETURN(
           meta, FindMetaGraph(model, tags.empty() ? std::vector<std::string>{"serve"} : tags));
     }
+    if (functions_) {
+      std::vector<std::string> left_out;
+      RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));
+      for (const std::string& why : left_out) std::fprintf(stderr, "note: %s\n", why.c_str());
+    }
     SessionOptions options;
     options.threads = flags_.threads;
-    return LoadedModel::Load(std::move(*meta), flags_.model, options);
+    return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
   }
 
   RecordResult One(const PredictionRecord& record, NamedTensors* answer) {
@@ -232,6 +257,8 @@ class Replay {
   std::map<std::string, StatusOr<std::unique_ptr<LoadedModel>>> models_;
   std::map<std::string, SignatureResult> signatures_;
   std::vector<double> times_;
+  std::optional<ModelFolder> folder_;
+  bool functions_ = false;
   int count_ = 0, failed_ = 0;
 };
 

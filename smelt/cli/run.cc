@@ -6,13 +6,18 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy_text.h"
 #include "smelt/cli/rest_json.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/io/fs.h"
+#include "smelt/model/function_signatures.h"
+#include "smelt/model/graph_file.h"
+#include "smelt/model/model_folder.h"
 #include "smelt/wire/npy.h"
 
 namespace smelt {
@@ -21,6 +26,7 @@ namespace {
 struct RunFlags {
   std::string dir, tag_set, signature = "serving_default";
   InputFlags input;
+  std::string graph_def, fetches;
   std::string outdir, json, trace;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
@@ -36,7 +42,17 @@ class RunCommand {
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
     for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
-    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(flags_.dir));
+    if (flags_.dir.empty() == flags_.graph_def.empty()) {
+      return InvalidArgument("give --dir or --graph_def");
+    }
+    ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags_.dir));
+    SavedModel model;
+    if (flags_.graph_def.empty()) {
+      ASSIGN_OR_RETURN(model, ReadSavedModel(folder.dir()));
+    } else {
+      ASSIGN_OR_RETURN(MetaGraph meta, ReadGraph(given));
+      model.meta_graphs.push_back(std::move(meta));
+    }
     ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model));
     // What is asked is checked before anything is loaded for it.
     RestPredictRequest request;
@@ -58,7 +74,7 @@ class RunCommand {
                          return FindRunSignature(*meta, name);
                        }));
     }
-    ASSIGN_OR_RETURN(const NamedTensors outputs, Answer(std::move(*meta), request));
+    ASSIGN_OR_RETURN(const NamedTensors outputs, Answer(std::move(*meta), folder.dir(), request));
     if (!flags_.json.empty()) {
       ASSIGN_OR_RETURN(const std::string text, WriteRestPredict(outputs, request.rows));
       std::printf("%s\n", text.c_str());
@@ -68,6 +84,15 @@ class RunCommand {
   }
 
  private:
+  StatusOr<MetaGraph> ReadGraph(const std::map<std::string, GivenInput>& given) const {
+    std::vector<std::string> feeds, fetches;
+    for (const auto& [key, input] : given) feeds.push_back(key);
+    for (absl::string_view name : absl::StrSplit(flags_.fetches, ',', absl::SkipWhitespace())) {
+      fetches.emplace_back(absl::StripAsciiWhitespace(name));
+    }
+    return ReadGraphFile(flags_.graph_def, feeds, fetches);
+  }
+
   StatusOr<MetaGraph*> Choose(SavedModel& model) const {
     if (!flags_.tag_set.empty()) {
       std::vector<std::string> tags;
@@ -84,10 +109,16 @@ class RunCommand {
     return FindMetaGraph(model, {"serve"});
   }
 
-  static StatusOr<const Signature*> FindRunSignature(const MetaGraph& meta,
-                                                     const std::string& name) {
+  static StatusOr<const Signature*> FindRunSignature(MetaGraph& meta, const std::string& name) {
+    std::vector<std::string> left_out;
+    if (IsFunctionSignatureName(name) && !meta.signatures.contains(name)) {
+      RETURN_IF_ERROR(AddFunctionSignatures(&meta, &left_out));
+    }
     const auto it = meta.signatures.find(name);
     if (it != meta.signatures.end()) return &it->second;
+    for (const std::string& why : left_out) {
+      if (absl::StartsWith(why, name + ":")) return Unimplemented("cannot run ", why);
+    }
     std::vector<std::string> names;
     for (const auto& [key, signature] : meta.signatures) {
       if (key != "__saved_model_init_op") names.push_back(key);
@@ -109,11 +140,12 @@ class RunCommand {
     return std::string(std::istreambuf_iterator<char>(std::cin), {});
   }
 
-  StatusOr<NamedTensors> Answer(MetaGraph meta, const RestPredictRequest& request) const {
+  StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
+                                const RestPredictRequest& request) const {
     if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
     SessionOptions options;
     options.threads = flags_.threads;
-    ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), flags_.dir, options));
+    ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
     RunOptions run;
     if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
     StepStats stats;
@@ -160,7 +192,11 @@ class RunCommand {
 
 CommandBody SetupRun(CLI::App& app) {
   auto flags = std::make_shared<RunFlags>();
-  app.add_option("--dir", flags->dir, "SavedModel directory")->required();
+  app.add_option("--dir", flags->dir, "SavedModel directory (or archive, or folder of versions)");
+  app.add_option("--graph_def", flags->graph_def,
+                 "Run a frozen graph instead; input keys are its tensors");
+  app.add_option("--fetches", flags->fetches,
+                 "Tensors of the frozen graph to print, separated by ','; left out: its outputs");
   app.add_option("--tag_set", flags->tag_set,
                  "Tags of the MetaGraph, separated by ','; left out: the only one, or 'serve'");
   app.add_option("--signature_def", flags->signature, "Signature to run")->capture_default_str();

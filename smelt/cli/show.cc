@@ -9,6 +9,7 @@
 #include "smelt/cli/show_facts.h"
 #include "smelt/cli/show_functions.h"
 #include "smelt/cli/show_signatures.h"
+#include "smelt/model/model_folder.h"
 
 namespace smelt {
 namespace {
@@ -79,7 +80,8 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
 }
 
 StatusOr<int> RunShow(const ShowFlags& flags) {
-  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(flags.dir));
+  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.dir));
+  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
   if (flags.all && !flags.json) {
     ShowEverything(model);
     return kExitOk;

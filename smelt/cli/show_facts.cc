@@ -9,6 +9,7 @@
 #include "smelt/cli/show_python.h"
 #include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/model/function_signatures.h"
 #include "smelt/wire/bundle.h"
 
 namespace smelt {
@@ -193,8 +194,8 @@ std::string FactsText(const MetaGraph& meta, const MetaGraphFacts& facts) {
   absl::StrAppend(&out, "  Functions: ", meta.graph->library()->Functions().size(), "\n");
   for (const RootFunction& f : facts.functions) {
     for (size_t i = 0; i < f.options.size(); ++i) {
-      absl::StrAppend(&out, "    function:", f.attribute, "#", i + 1, OptionText(f.options[i]),
-                      "\n");
+      absl::StrAppend(&out, "    ", FunctionSignatureName(f.attribute, f.options[i].index),
+                      OptionText(f.options[i]), "\n");
     }
   }
   absl::StrAppend(&out, "  Function aliases: ", meta.function_aliases.size(), "\n");

@@ -25,7 +25,7 @@ std::set<std::string> LoadDeps(const Function& function, const FunctionLibrary& 
       continue;
     }
     // Calls carry the attribute too, but are followed by the function that they name.
-    const bool call = node->Is("PartitionedCall") || node->Is("StatefulPartitionedCall");
+    const bool call = IsPartitionedCall(*node);
     auto gradient = gradient_functions.find(call ? "" : node->String("_gradient_op_type"));
     if (gradient != gradient_functions.end()) {
       deps.insert(gradient->second);
@@ -190,7 +190,8 @@ std::vector<RootFunction> RootFunctions(const ObjectGraph& objects, const Graph&
     RootFunction f{attribute, node, {}};
     for (const std::string& name : node->concrete_functions) {
       auto it = objects.concrete_functions.find(name);
-      f.options.push_back({name, it == objects.concrete_functions.end() ? nullptr : &it->second});
+      f.options.push_back(
+          {name, it == objects.concrete_functions.end() ? nullptr : &it->second, f.options.size()});
     }
     const auto key = [&loaded](const FunctionOption& option) {
       auto it = loaded.find(option.function);
@@ -202,33 +203,6 @@ std::vector<RootFunction> RootFunctions(const ObjectGraph& objects, const Graph&
     functions.push_back(std::move(f));
   }
   return functions;
-}
-
-StatusOr<FunctionOption> FindRootFunction(const std::vector<RootFunction>& functions,
-                                          absl::string_view name) {
-  constexpr absl::string_view kPrefix = "function:";
-  if (!absl::StartsWith(name, kPrefix)) {
-    return InvalidArgument("'", name, "' is not of the form function:ATTRIBUTE#OPTION");
-  }
-  absl::string_view attribute = name.substr(kPrefix.size());
-  size_t option = 1;
-  const size_t hash = attribute.rfind('#');
-  if (hash != absl::string_view::npos) {
-    if (!absl::SimpleAtoi(attribute.substr(hash + 1), &option)) {
-      return InvalidArgument("'", name, "' is not of the form function:ATTRIBUTE#OPTION");
-    }
-    attribute = attribute.substr(0, hash);
-  }
-  std::vector<std::string> there;
-  for (const RootFunction& f : functions) {
-    if (f.attribute == attribute && option >= 1 && option <= f.options.size()) {
-      return f.options[option - 1];
-    }
-    for (size_t i = 1; i <= f.options.size(); ++i) {
-      there.push_back(absl::StrCat("function:", f.attribute, "#", i));
-    }
-  }
-  return NotFound("Could not find '", name, "'. Please choose from: ", absl::StrJoin(there, ", "));
 }
 
 std::string ConcreteFunctionsText(const std::vector<RootFunction>& functions) {

@@ -1,7 +1,7 @@
 // The functions of a model's root object, in the order in which TensorFlow's own tool lists them.
 //
-// An option is a concrete function (a trace) behind a function; options count from 1. A function is
-// named "function:ATTRIBUTE#OPTION" where a signature is asked for. Thread safe.
+// An option is a concrete function (a trace) behind a function; that tool counts them from 1, by
+// the names they get when loaded. Thread safe.
 #ifndef SMELT_CLI_SHOW_FUNCTIONS_H_
 #define SMELT_CLI_SHOW_FUNCTIONS_H_
 
@@ -17,6 +17,7 @@ struct FunctionOption {
   std::string function;  // in the graph's library, if the model holds together
   // Its signature; nullptr when the model does not state one.
   const ConcreteFunction* concrete = nullptr;
+  size_t index = 0;  // in the order saved: "function:ATTRIBUTE#INDEX"
 };
 
 struct RootFunction {
@@ -27,11 +28,6 @@ struct RootFunction {
 
 // By attribute. Pointers are into `objects`.
 std::vector<RootFunction> RootFunctions(const ObjectGraph& objects, const Graph& graph);
-
-// "__call__" and 1 from "function:__call__#1"; option 1 where none is given. NOT_FOUND lists what
-// there is; INVALID_ARGUMENT when `name` is not of that form.
-StatusOr<FunctionOption> FindRootFunction(const std::vector<RootFunction>& functions,
-                                          absl::string_view name);
 
 // "Concrete Functions:" and what follows, as TensorFlow prints it: it begins with a newline, and
 // ends with one if there are functions.

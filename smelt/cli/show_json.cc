@@ -6,6 +6,7 @@
 #include "smelt/cli/show_facts.h"
 #include "smelt/cli/show_python.h"
 #include "smelt/cli/show_signatures.h"
+#include "smelt/model/function_signatures.h"
 
 namespace smelt {
 namespace {
@@ -160,7 +161,7 @@ void ShowJsonWriter::Functions(const MetaGraphFacts& facts) {
     for (size_t i = 0; i < f.options.size(); ++i) {
       const FunctionOption& option = f.options[i];
       Open();
-      Field("signature_def", absl::StrCat("function:", f.attribute, "#", i + 1));
+      Field("signature_def", FunctionSignatureName(f.attribute, option.index));
       Field("function", option.function);
       if (option.concrete != nullptr) {
         const StructuredValue& signature = option.concrete->input_signature;

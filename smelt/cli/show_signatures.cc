@@ -84,7 +84,7 @@ std::vector<std::string> UsedOps(const Graph& graph) {
   };
   const auto process = [&](const Node& node) {
     mark(node.op());
-    if (node.Is("PartitionedCall") || node.Is("StatefulPartitionedCall")) {
+    if (IsPartitionedCall(node)) {
       const FuncAttr* callee = node.Func("f");
       mark(callee != nullptr ? callee->name : "");
     }

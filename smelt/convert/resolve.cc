@@ -76,8 +76,7 @@ StatusOr<std::string> BySignature(Conversion& c, const std::string& name) {
     call = e.node;
   }
   const FuncAttr* f = call ? call->Func("f") : nullptr;
-  if (f != nullptr && (call->Is("PartitionedCall") || call->Is("StatefulPartitionedCall")) &&
-      c.library().Find(f->name) != nullptr) {
+  if (f != nullptr && IsPartitionedCall(*call) && c.library().Find(f->name) != nullptr) {
     return f->name;
   }
   return Unimplemented("signature_name \"", name,

@@ -7,6 +7,7 @@
 
 #include "smelt/convert/conversion.h"
 #include "smelt/io/fs.h"
+#include "smelt/model/model_folder.h"
 
 namespace smelt {
 namespace {
@@ -98,7 +99,8 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* r
   c.options = flags.options;
   c.progress = flags.progress;
   if (c.progress) c.progress("read");
-  ASSIGN_OR_RETURN(c.model, ReadSavedModel(flags.input_dir));
+  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
+  ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
   RETURN_IF_ERROR(Convert(c));
   if (c.progress) c.progress("report");
   *report = ConversionReport(c);
@@ -107,7 +109,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* r
   if (!parent.empty()) RETURN_IF_ERROR(MakeDirs(parent.string()));
   const Scratch beside(absl::StrCat(output, ".tmp-", getpid()));
   RETURN_IF_ERROR(MakeDirs(beside.path()));
-  RETURN_IF_ERROR(CopyRest(flags.input_dir, beside.path()));
+  RETURN_IF_ERROR(CopyRest(folder.dir(), beside.path()));
   RETURN_IF_ERROR(WriteSavedModel(c.model, beside.path()));
   RETURN_IF_ERROR(PutInPlace(beside.path(), output, flags.overwrite));
   return c;

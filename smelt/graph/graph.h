@@ -222,6 +222,11 @@ class FunctionLibrary {
   void Declare(const OpDef& signature);
 };
 
+// A call of the function in attribute `f`, here or wherever the node is placed.
+inline bool IsPartitionedCall(const Node& n) {
+  return n.Is("PartitionedCall") || n.Is("StatefulPartitionedCall");
+}
+
 // "node" or "node:2"; a control input prints as "^node".
 std::string EndpointName(Endpoint e);
 

@@ -1,6 +1,7 @@
 #include "smelt/graph/op_def.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -243,19 +244,28 @@ namespace {
 struct OpCache {
   absl::Mutex mutex;
   absl::flat_hash_map<absl::string_view, std::unique_ptr<OpDef>> parsed ABSL_GUARDED_BY(mutex);
+  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> added ABSL_GUARDED_BY(mutex);
 };
+
+OpCache& Cache() {
+  static auto* cache = new OpCache;
+  return *cache;
+}
 
 }  // namespace
 
 const OpDef* FindOpDef(absl::string_view name) {
-  static auto* cache = new OpCache;
+  OpCache& cache = Cache();
   const auto rows = internal::kOpRows;
   auto row =
       std::lower_bound(rows.begin(), rows.end(), name,
                        [](const internal::OpRow& r, absl::string_view n) { return r.name < n; });
-  if (row == rows.end() || row->name != name) return nullptr;
-  absl::MutexLock lock(&cache->mutex);
-  auto& slot = cache->parsed[row->name];
+  absl::MutexLock lock(&cache.mutex);
+  if (row == rows.end() || row->name != name) {
+    auto it = cache.added.find(name);
+    return it == cache.added.end() ? nullptr : it->second.get();
+  }
+  auto& slot = cache.parsed[row->name];
   if (!slot) {
     auto def = ParseOpDef(row->text);
     // The table is ours and a test parses every row of it.
@@ -267,7 +277,19 @@ const OpDef* FindOpDef(absl::string_view name) {
 std::vector<absl::string_view> AllOpNames() {
   std::vector<absl::string_view> names;
   for (const internal::OpRow& row : internal::kOpRows) names.push_back(row.name);
+  OpCache& cache = Cache();
+  absl::MutexLock lock(&cache.mutex);
+  for (const auto& [name, def] : cache.added) names.push_back(name);
   return names;
+}
+
+Status AddOpDef(OpDef def) {
+  if (FindOpDef(def.name) != nullptr) return AlreadyExists("op '", def.name, "' is known already");
+  OpCache& cache = Cache();
+  absl::MutexLock lock(&cache.mutex);
+  const std::string name = def.name;
+  cache.added.emplace(name, std::make_unique<OpDef>(std::move(def)));
+  return OkStatus();
 }
 
 const Attr* FindAttrOrDefault(const OpDef* def, const AttrMap& attrs, absl::string_view name) {

@@ -57,8 +57,11 @@ struct OpDef {
 
 // The definition of TensorFlow's op `name`, nullptr when there is none. The pointer stays valid.
 const OpDef* FindOpDef(absl::string_view name);
-// Names of all ops of the table, sorted.
+// Names of all ops of the table, sorted, then those that were added.
 std::vector<absl::string_view> AllOpNames();
+// Makes an op that TensorFlow does not define known to this process, for good. ALREADY_EXISTS when
+// it is.
+Status AddOpDef(OpDef def);
 
 // One entry of the embedded table, in the form of ops.txt (see docs/formats/op_table.md).
 // INVALID_ARGUMENT names what does not parse.

@@ -11,9 +11,17 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/graph/graph.h"
 #include "smelt/tensor/tensor.h"
 
 namespace smelt {
+
+// Where a node's resource is kept: its attributes `container` ("localhost" when empty) and
+// `shared_name` (the node's name when empty).
+struct ResourceName {
+  explicit ResourceName(const Node& node);
+  std::string container, name;
+};
 
 // Thread safe.
 class ResourceManager {

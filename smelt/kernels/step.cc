@@ -15,6 +15,12 @@ Status Cancellation::Check() const {
   return OkStatus();
 }
 
+ResourceName::ResourceName(const Node& node)
+    : container(node.String("container")), name(node.String("shared_name")) {
+  if (container.empty()) container = "localhost";
+  if (name.empty()) name = node.name();
+}
+
 std::shared_ptr<Resource> ResourceManager::Find(absl::string_view container, absl::string_view kind,
                                                 absl::string_view name) const {
   absl::MutexLock lock(&mutex_);

@@ -97,15 +97,10 @@ Status LoadedModel::Restore(const std::string& dir) {
 Status LoadedModel::RestoreByObjects(const std::string& prefix) {
   std::vector<const Node*> missing;
   ResourceManager& resources = session_->resources();
-  const auto place = [](const Node& n) {
-    const std::string container = n.String("container"), shared = n.String("shared_name");
-    return std::make_pair(container.empty() ? std::string("localhost") : container,
-                          shared.empty() ? n.name() : shared);
-  };
   for (const Node* n : session_->graph().Nodes()) {
     if (!n->Is("VarHandleOp")) continue;
-    const auto [container, name] = place(*n);
-    auto found = resources.Find(container, Variable::kKind, name);
+    const ResourceName place(*n);
+    auto found = resources.Find(place.container, Variable::kKind, place.name);
     if (!found || !std::static_pointer_cast<Variable>(found)->initialized()) missing.push_back(n);
   }
   if (missing.empty()) return OkStatus();
@@ -121,10 +116,11 @@ Status LoadedModel::RestoreByObjects(const std::string& prefix) {
                              ", the checkpoint holds ", DtypeName(value.dtype()), " under ",
                              key->second);
     }
-    const auto [container, name] = place(*n);
-    ASSIGN_OR_RETURN(auto resource, resources.FindOrCreate(container, Variable::kKind, name, [&] {
-      return StatusOr<std::shared_ptr<Resource>>(std::make_shared<Variable>(name, dtype));
-    }));
+    const ResourceName place(*n);
+    ASSIGN_OR_RETURN(
+        auto resource, resources.FindOrCreate(place.container, Variable::kKind, place.name, [&] {
+          return StatusOr<std::shared_ptr<Resource>>(std::make_shared<Variable>(place.name, dtype));
+        }));
     std::static_pointer_cast<Variable>(resource)->Assign(std::move(value));
   }
   return OkStatus();
@@ -154,7 +150,8 @@ StatusOr<const Signature*> LoadedModel::FindSignature(const std::string& name) c
   std::vector<std::string> names;
   for (const auto& [key, s] : meta_.signatures) names.push_back(key);
   return NotFound("Serving signature key \"", name, "\" not found. The model has: ",
-                  names.empty() ? "none" : absl::StrJoin(names, ", "));
+                  names.empty() ? "none (its functions answer to function:ATTRIBUTE#OPTION)"
+                                : absl::StrJoin(names, ", "));
 }
 
 StatusOr<std::shared_ptr<const LoadedModel::Prepared>> LoadedModel::Prepare(

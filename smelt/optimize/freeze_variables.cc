@@ -33,7 +33,7 @@ class Writers {
         continue;
       }
       const bool loop = reader->Is("While") || reader->Is("StatelessWhile");
-      const bool call = reader->Is("PartitionedCall") || reader->Is("StatefulPartitionedCall");
+      const bool call = IsPartitionedCall(*reader);
       const bool branch = reader->Is("If") || reader->Is("StatelessIf") || reader->Is("Case") ||
                           reader->Is("StatelessCase");
       if (!loop && !call && !branch) return true;

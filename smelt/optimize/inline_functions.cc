@@ -44,7 +44,7 @@ bool HasPlaceholders(const Graph& body) {
 // The function that the node calls, or nullptr.
 const Function* Callee(const Graph& graph, const Node& node, const AttrMap** attrs) {
   *attrs = nullptr;
-  if (node.Is("PartitionedCall") || node.Is("StatefulPartitionedCall")) {
+  if (IsPartitionedCall(node)) {
     const FuncAttr* f = node.Func("f");
     if (f == nullptr) return nullptr;
     *attrs = f->attrs.get();

@@ -22,10 +22,8 @@ std::shared_ptr<Variable> AsVariable(const std::shared_ptr<Resource>& r) {
 }
 
 std::shared_ptr<Variable> FindVariable(const ResourceManager& resources, const Node& node) {
-  const std::string container = node.String("container");
-  const std::string shared = node.String("shared_name");
-  return AsVariable(resources.Find(container.empty() ? "localhost" : container, Variable::kKind,
-                                   shared.empty() ? node.name() : shared));
+  const ResourceName at(node);
+  return AsVariable(resources.Find(at.container, Variable::kKind, at.name));
 }
 
 std::string FunctionKey(const FuncAttr& f) {

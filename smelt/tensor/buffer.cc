@@ -1,5 +1,8 @@
 #include "smelt/tensor/buffer.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cstdlib>
 #include <vector>
@@ -50,13 +53,14 @@ class HeapAllocatorImpl final : public Allocator {
 
 class ForeignBufferImpl final : public Buffer {
  public:
-  ForeignBufferImpl(const void* data, size_t size, bool read_only,
+  ForeignBufferImpl(const void* data, size_t size, ForeignBytes kind,
                     std::shared_ptr<const void> owner)
-      : Buffer(const_cast<void*>(data), size), read_only_(read_only), owner_(std::move(owner)) {}
-  bool read_only() const override { return read_only_; }
+      : Buffer(const_cast<void*>(data), size), kind_(kind), owner_(std::move(owner)) {}
+  bool read_only() const override { return kind_ != ForeignBytes::kWritable; }
+  bool mapped_file() const override { return kind_ == ForeignBytes::kMappedFile; }
 
  private:
-  bool read_only_;
+  ForeignBytes kind_;
   std::shared_ptr<const void> owner_;
 };
 
@@ -163,9 +167,17 @@ void SetHeapLimit(int64_t bytes) { heap_limit = bytes; }
 int64_t HeapLimit() { return heap_limit; }
 int64_t HeapLive() { return heap_live; }
 
-BufferRef ForeignBuffer(const void* data, size_t size, bool read_only,
+BufferRef ForeignBuffer(const void* data, size_t size, ForeignBytes kind,
                         std::shared_ptr<const void> owner) {
-  return BufferRef(new ForeignBufferImpl(data, size, read_only, std::move(owner)));
+  return BufferRef(new ForeignBufferImpl(data, size, kind, std::move(owner)));
+}
+
+void DropMappedPages(const void* data, size_t size) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + size) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 std::shared_ptr<Allocator> MakePool() { return std::make_shared<Pool>(); }

@@ -28,6 +28,8 @@ class Buffer {
   size_t size() const { return size_; }
   // Bytes that nobody may write, e.g. a mapped file.
   virtual bool read_only() const { return false; }
+  // Bytes of a file that is mapped for reading: its pages may be dropped and are read again.
+  virtual bool mapped_file() const { return false; }
 
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() {
@@ -93,8 +95,14 @@ int64_t HeapLimit();
 int64_t HeapLive();
 
 // Bytes owned by something else: `owner` is kept until the last reference goes.
-BufferRef ForeignBuffer(const void* data, size_t size, bool read_only,
+enum class ForeignBytes { kWritable, kReadOnly, kMappedFile };
+BufferRef ForeignBuffer(const void* data, size_t size, ForeignBytes kind,
                         std::shared_ptr<const void> owner);
+
+// Gives the whole pages inside the bytes back to the system. They must be of a file mapped for
+// reading: who touches them again reads them from the file. Large weights that were read once
+// (verified, packed) then do not count as memory of the process.
+void DropMappedPages(const void* data, size_t size);
 
 // Heap memory that reuses freed buffers of similar size (eighth-octave classes). Meant for the
 // steps of one graph, where sizes repeat. Freed buffers return here from any thread; the pool lives

@@ -176,7 +176,8 @@ StatusOr<Tensor> FromContent(const tensorflow::TensorProto& p, tensorflow::Tenso
   Tensor t;
   if (own != nullptr && content.size() >= kMoveContent) {
     auto owner = std::make_shared<std::string>(std::move(*own->mutable_tensor_content()));
-    t = Tensor(dtype, Shape({n}), ForeignBuffer(owner->data(), owner->size(), false, owner));
+    t = Tensor(dtype, Shape({n}),
+               ForeignBuffer(owner->data(), owner->size(), ForeignBytes::kWritable, owner));
   } else {
     ASSIGN_OR_RETURN(t, Tensor::Make(dtype, Shape({n})));
     std::memcpy(t.raw(), content.data(), content.size());

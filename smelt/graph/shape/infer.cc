@@ -207,7 +207,7 @@ class Walk {
     if (const auto* callee = walks_.library.Find(n.op())) {
       return VisitCall(n, callee->name(), n.num_inputs());
     }
-    if (n.Is("PartitionedCall") || n.Is("StatefulPartitionedCall") || n.Is("TPUPartitionedCall")) {
+    if (IsPartitionedCall(n) || n.Is("TPUPartitionedCall")) {
       const FuncAttr* f = n.Func("f");
       // The last input of the accelerator's call says which core.
       const int args = n.num_inputs() - (n.Is("TPUPartitionedCall") ? 1 : 0);

@@ -16,7 +16,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
     state->functions.push_back(*f);
     return OkStatus();
   };
-  if (node.Is("PartitionedCall") || node.Is("StatefulPartitionedCall")) {
+  if (IsPartitionedCall(node)) {
     RETURN_IF_ERROR(add("f"));
   } else if (node.Is("If") || node.Is("StatelessIf")) {
     RETURN_IF_ERROR(add("then_branch"));

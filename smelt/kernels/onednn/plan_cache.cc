@@ -10,6 +10,8 @@ namespace {
 constexpr size_t kMaxPlans = 16;
 // Weights of one node in use at a time: more than one only when a function is called with several.
 constexpr size_t kMaxPacked = 4;
+// Packed weights take the place of pages of the file from this size on.
+constexpr size_t kWorthDropping = 256 << 10;
 
 }  // namespace
 
@@ -58,7 +60,9 @@ StatusOr<Tensor> WeightCache::Get(const std::shared_ptr<const Primitive>& primit
     }
   }
   ASSIGN_OR_RETURN(Tensor packed, pack(HeapAllocator()));
-  DropResidentPages(weights);
+  if (weights.buffer()->mapped_file() && weights.bytes() >= kWorthDropping) {
+    DropMappedPages(weights.raw(), weights.bytes());
+  }
   if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
   entries_.push_back(Entry{weights, primitive, packed});
   return packed;

@@ -55,11 +55,6 @@ class WeightCache {
 // Is input i of the node the output of a Const?
 bool InputIsConst(const Node& node, int i);
 
-// Gives the physical pages behind a tensor back to the system where they are a read-only mapping of
-// a file, from which they come back when read again. Does nothing else, and nothing to small
-// tensors.
-void DropResidentPages(const Tensor& t);
-
 }  // namespace smelt::onednn
 
 #endif  // SMELT_KERNELS_ONEDNN_PLAN_CACHE_H_

@@ -20,10 +20,9 @@ struct TableState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareTable(const Node& node) {
   auto state = std::make_unique<TableState>();
-  state->container = node.String("container");
-  if (state->container.empty()) state->container = "localhost";
-  state->name = node.String("shared_name");
-  if (state->name.empty()) state->name = node.name();
+  const ResourceName at(node);
+  state->container = at.container;
+  state->name = at.name;
   state->key_dtype = node.Type("key_dtype");
   state->value_dtype = node.Type("value_dtype");
   const auto shape = node.Get<PartialShape>("value_shape", PartialShape(Shape()));

@@ -20,11 +20,10 @@ struct HandleState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareHandle(const Node& node) {
   auto state = std::make_unique<HandleState>();
-  state->container = node.String("container");
-  if (state->container.empty()) state->container = "localhost";
-  state->name = node.String("shared_name");
-  state->anonymous = state->name == kAnonymousName;
-  if (state->name.empty()) state->name = node.name();
+  const ResourceName at(node);
+  state->container = at.container;
+  state->name = at.name;
+  state->anonymous = node.String("shared_name") == kAnonymousName;
   state->dtype = node.Type("dtype");
   if (state->dtype == Dtype::kInvalid) {
     return InvalidArgument("variable '", node.name(), "' has no dtype");

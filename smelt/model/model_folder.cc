@@ -1,0 +1,83 @@
+#include "smelt/model/model_folder.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "smelt/io/archive.h"
+#include "smelt/io/fs.h"
+
+namespace smelt {
+namespace {
+
+bool HoldsSavedModel(const std::string& dir) {
+  return Exists(JoinPath(dir, "saved_model.pb")) || Exists(JoinPath(dir, "saved_model.pbtxt"));
+}
+
+// Folders around a model are looked through only so far.
+constexpr int kMaxFolders = 4;
+
+// The SavedModel in `dir` or below it. "" when there is none.
+StatusOr<std::string> FindSavedModel(const std::string& dir, int depth = 0) {
+  if (HoldsSavedModel(dir)) return dir;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(dir));
+  std::vector<std::string> models, folders;
+  std::string newest;
+  uint64_t highest = 0;
+  for (const std::string& name : names) {
+    const std::string sub = JoinPath(dir, name);
+    if (!IsDir(sub)) continue;
+    folders.push_back(sub);
+    if (!HoldsSavedModel(sub)) continue;
+    models.push_back(name);
+    uint64_t version = 0;
+    if (absl::SimpleAtoi(name, &version) && (newest.empty() || version > highest)) {
+      newest = sub;
+      highest = version;
+    }
+  }
+  if (!newest.empty()) return newest;
+  if (models.size() > 1) {
+    return InvalidArgument(
+        dir, " holds several SavedModels; give one of: ", absl::StrJoin(models, ", "));
+  }
+  if (models.size() == 1) return JoinPath(dir, models[0]);
+  if (folders.size() != 1 || depth == kMaxFolders) return std::string();
+  return FindSavedModel(folders[0], depth + 1);
+}
+
+}  // namespace
+
+StatusOr<ModelFolder> ModelFolder::Open(const std::string& path) {
+  ModelFolder folder;
+  if (IsDir(path)) {
+    ASSIGN_OR_RETURN(folder.dir_, FindSavedModel(path));
+    // ReadSavedModel says what is missing.
+    if (folder.dir_.empty()) folder.dir_ = path;
+    return folder;
+  }
+  folder.dir_ = path;
+  if (!Exists(path)) return folder;
+  const char* tmp = std::getenv("TMPDIR");
+  folder.unpacked_ = JoinPath(tmp != nullptr && *tmp != 0 ? tmp : "/tmp", "smelt_model_XXXXXX");
+  if (mkdtemp(folder.unpacked_.data()) == nullptr) {
+    const std::string wanted = std::exchange(folder.unpacked_, "");
+    return Internal("cannot make a temporary folder ", wanted);
+  }
+  RETURN_IF_ERROR(ExtractArchive(path, folder.unpacked_));
+  ASSIGN_OR_RETURN(folder.dir_, FindSavedModel(folder.unpacked_));
+  if (folder.dir_.empty()) {
+    return NotFound("archive ", path, " holds no saved_model.pb or saved_model.pbtxt");
+  }
+  return folder;
+}
+
+ModelFolder::~ModelFolder() {
+  if (unpacked_.empty()) return;
+  std::error_code ignored;  // a folder in TMPDIR that cannot be removed harms nobody
+  std::filesystem::remove_all(unpacked_, ignored);
+}
+
+}  // namespace smelt

@@ -1,0 +1,41 @@
+// Where users keep a SavedModel: its folder, a folder of versions, a folder around it, a .tar.gz.
+#ifndef SMELT_MODEL_MODEL_FOLDER_H_
+#define SMELT_MODEL_MODEL_FOLDER_H_
+
+#include <string>
+#include <utility>
+
+#include "smelt/base/status.h"
+
+namespace smelt {
+
+// The folder of a SavedModel, and what was unpacked to reach it (removed with the object).
+class ModelFolder {
+ public:
+  // `path` is one of
+  //   a folder with saved_model.pb or saved_model.pbtxt: itself;
+  //   a folder with such folders whose names are numbers (as TensorFlow Serving reads it): the
+  //   highest number; a folder with one folder in it that is one of these;
+  //   a file: a tar archive, gzipped or not, unpacked beside other temporary files (TMPDIR), whose
+  //   content is one of the above.
+  // A path where nothing is, or a folder without a SavedModel, is taken as it is: ReadSavedModel
+  // says what is missing. NOT_FOUND for an archive without one; INVALID_ARGUMENT when there are
+  // several without numbers.
+  static StatusOr<ModelFolder> Open(const std::string& path);
+
+  ModelFolder(ModelFolder&& o) noexcept
+      : dir_(std::move(o.dir_)), unpacked_(std::exchange(o.unpacked_, "")) {}
+  ModelFolder& operator=(ModelFolder&&) = delete;
+  ~ModelFolder();
+
+  const std::string& dir() const { return dir_; }
+
+ private:
+  ModelFolder() = default;
+  std::string dir_;
+  std::string unpacked_;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_MODEL_MODEL_FOLDER_H_
