@@ -61,6 +61,7 @@ for name, model, options in [
     ("alias", "language_model", 'tpu_functions { function_alias: "tpu_func" }' + OFF),
     ("signature", "cnn", 'tpu_functions { signature_name: "serving_default" }' + OFF),
     ("signature of a loop", "loop", 'tpu_functions { signature_name: "serving_default" }' + OFF),
+    ("signature of TensorFlow 1", "half_plus_two_v1", 'tpu_functions { signature_name: "serving_default" }' + OFF),
     ("jit", "functions", "tpu_functions { jit_compile_functions: true }" + OFF),
     ("two aliases", "functions", 'tpu_functions { function_alias: "leaf" } tpu_functions { function_alias: "compiled" }' + OFF),
     ("direct call", "functions", 'tpu_functions { function_alias: "leaf" } tpu_functions { function_alias: "direct" }' + OFF),

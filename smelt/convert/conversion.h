@@ -44,6 +44,13 @@ struct Stage {
 Status ResolveTpuFunctions(Conversion& c);
 Status PlaceOnTpu(Conversion& c);
 
+// Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
+// name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
+StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
+
+// Nodes of the main graph that some signature's outputs need, the initialisation left out.
+std::vector<Node*> ServedNodes(const MetaGraph& meta);
+
 // Runs all stages on the model in memory.
 Status Convert(Conversion& c);
 

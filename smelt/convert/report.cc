@@ -84,42 +84,15 @@ class Costs {
     return AddCost(1, in);
   }
 
-  int64_t GraphCost(const Graph& graph, const ShapeTable& table, bool only_reached) {
+  int64_t GraphCost(const Graph& graph, const ShapeTable& table, bool served_only) {
     int64_t cost = 0;
-    for (const Node* n : only_reached ? Reached(graph) : graph.Nodes()) {
+    for (const Node* n : served_only ? ServedNodes(*c_.meta) : graph.Nodes()) {
       cost = AddCost(cost, NodeCost(*n, table));
       if (n->Is("TPUPartitionedCall")) continue;
       ForEachFunc(n->attrs(), [&](const FuncAttr& f) { cost = AddCost(cost, Function(f.name)); });
       if (c_.library().Find(n->op()) != nullptr) cost = AddCost(cost, Function(n->op()));
     }
     return cost;
-  }
-
-  // Nodes of the main graph that some signature needs.
-  std::vector<Node*> Reached(const Graph& graph) {
-    std::vector<Node*> out, stack;
-    absl::flat_hash_set<const Node*> seen;
-    auto visit = [&](Node* n) {
-      if (seen.insert(n).second) stack.push_back(n);
-    };
-    for (const auto& [key, signature] : c_.meta->signatures) {
-      if (key == "__saved_model_init_op") continue;
-      for (const auto& [name, info] : signature.outputs) {
-        for (const std::string& tensor :
-             {info.name, info.values_name, info.indices_name, info.dense_shape_name}) {
-          auto e = graph.FindEndpoint(tensor);
-          if (e.ok()) visit(e->node);
-        }
-      }
-    }
-    while (!stack.empty()) {
-      Node* n = stack.back();
-      stack.pop_back();
-      out.push_back(n);
-      for (const Endpoint& e : n->inputs) visit(e.node);
-      for (Node* control : n->control_inputs) visit(control);
-    }
-    return out;
   }
 
   Conversion& c_;

@@ -53,7 +53,8 @@ StatusOr<std::string> ByConcreteName(Conversion& c, const std::string& name) {
                   " functions", Suggest(name, names));
 }
 
-// The function that a signature's outputs come from: behind identities, one call.
+// The function that a signature's outputs come from: behind identities, one call. A signature that
+// is no call is made one.
 StatusOr<std::string> BySignature(Conversion& c, const std::string& name) {
   auto it = c.meta->signatures.find(name);
   if (it == c.meta->signatures.end()) {
@@ -65,7 +66,8 @@ StatusOr<std::string> BySignature(Conversion& c, const std::string& name) {
   const Node* call = nullptr;
   for (const auto& [key, info] : it->second.outputs) {
     if (info.kind != TensorInfo::Kind::kDense) {
-      return Unimplemented("signature \"", name, "\": output \"", key, "\" is not a dense tensor");
+      call = nullptr;
+      break;
     }
     ASSIGN_OR_RETURN(Endpoint e, c.meta->graph->FindEndpoint(info.name));
     while (e.node->Is("Identity")) e = e.node->inputs[0];
@@ -79,8 +81,7 @@ StatusOr<std::string> BySignature(Conversion& c, const std::string& name) {
   if (f != nullptr && IsPartitionedCall(*call) && c.library().Find(f->name) != nullptr) {
     return f->name;
   }
-  return Unimplemented("signature_name \"", name,
-                       "\": the signature is not one function call (a TensorFlow 1 model?)");
+  return OutlineSignature(c, name);
 }
 
 Status AddPlacement(Conversion& c, const std::string& function, const std::string& label,
@@ -151,7 +152,11 @@ Status CheckIndirectCalls(Conversion& c) {
 // Functions that no signature reaches: placing them changes nothing that is served.
 void WarnUnreached(Conversion& c) {
   CallGraph calls(c.library());
-  std::vector<std::string> stack = CalledFunctions(*c.meta->graph);
+  std::vector<std::string> stack;
+  for (const Node* n : ServedNodes(*c.meta)) {
+    if (c.library().Find(n->op()) != nullptr) stack.push_back(n->op());
+    ForEachFunc(n->attrs(), [&](const FuncAttr& f) { stack.push_back(f.name); });
+  }
   absl::flat_hash_set<std::string> reached(stack.begin(), stack.end());
   while (!stack.empty()) {
     const std::string f = stack.back();

@@ -1,0 +1,19 @@
+// Converter options as text, and GraphDefs as text and binary: what parses, prints and verifies.
+#include <cstdint>
+
+#include "smelt/graph/verify.h"
+#include "smelt/wire/converter_options.h"
+#include "smelt/wire/saved_model.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace smelt;
+  SetHeapLimit(int64_t{256} << 20);
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  ParseConverterOptions(std::string(text)).status().IgnoreError();
+  GraphVersions versions;
+  auto graph = ParseGraphDef(text, &versions);
+  if (!graph.ok()) return 0;
+  VerifyAll(**graph).IgnoreError();
+  SerializeGraphDef(**graph, versions).status().IgnoreError();
+  return 0;
+}

@@ -1,0 +1,40 @@
+// What the signatures reach in the main graph.
+#include "absl/container/flat_hash_set.h"
+#include "smelt/convert/conversion.h"
+
+namespace smelt {
+namespace {
+
+void VisitTensors(const TensorInfo& info, const std::function<void(const std::string&)>& visit) {
+  for (const std::string* name :
+       {&info.name, &info.values_name, &info.indices_name, &info.dense_shape_name}) {
+    if (!name->empty()) visit(*name);
+  }
+  for (const TensorInfo& component : info.components) VisitTensors(component, visit);
+}
+
+}  // namespace
+
+std::vector<Node*> ServedNodes(const MetaGraph& meta) {
+  std::vector<Node*> reached;
+  absl::flat_hash_set<const Node*> seen;
+  const auto visit = [&](Node* n) {
+    if (seen.insert(n).second) reached.push_back(n);
+  };
+  for (const auto& [key, signature] : meta.signatures) {
+    if (key == "__saved_model_init_op") continue;
+    for (const auto& [name, info] : signature.outputs) {
+      VisitTensors(info, [&](const std::string& tensor) {
+        if (auto e = meta.graph->FindEndpoint(tensor); e.ok()) visit(e->node);
+      });
+    }
+  }
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const Node* n = reached[i];
+    for (const Endpoint& e : n->inputs) visit(e.node);
+    for (Node* control : n->control_inputs) visit(control);
+  }
+  return reached;
+}
+
+}  // namespace smelt
