@@ -65,22 +65,25 @@ class Costs {
   int64_t NodeCost(const Node& n, const ShapeTable& shapes) {
     if (IsFree(n)) return 0;
     if (IsBookkeeping(n)) return 1;
-    int64_t in = 0;
-    for (const Endpoint& e : n.inputs) in = AddCost(in, Elements(shapes.of(e)));
-    int64_t out = 0;
-    for (int p = 0; p < n.num_outputs(); ++p) {
-      out = AddCost(out, Elements(shapes.of({const_cast<Node*>(&n), p})));
-    }
+    const auto output_elements = [&] {
+      int64_t out = 0;
+      for (int p = 0; p < n.num_outputs(); ++p) {
+        out = AddCost(out, Elements(shapes.of({const_cast<Node*>(&n), p})));
+      }
+      return out;
+    };
     // Lookups touch what they fetch, not the whole table.
     if (n.Is("GatherV2") || n.Is("ResourceGather") || n.Is("SparseSegmentSum") ||
         n.Is("SparseSegmentMean")) {
-      return AddCost(out, 1);
+      return AddCost(output_elements(), 1);
     }
     if (n.Is("LookupTableFindV2")) {
       const bool text = !n.input_types.empty() && n.num_inputs() > 1 &&
                         BaseType(n.input_types[1]) == Dtype::kString;
-      return std::min(kMaxCost, out * (text ? 16 : 8));
+      return std::min(kMaxCost, output_elements() * (text ? 16 : 8));
     }
+    int64_t in = 0;
+    for (const Endpoint& e : n.inputs) in = AddCost(in, Elements(shapes.of(e)));
     return AddCost(1, in);
   }
 
