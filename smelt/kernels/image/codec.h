@@ -1,0 +1,80 @@
+// Image files to pixels and back: what the ops of decode_image.cc and encode_image.cc stand on.
+// Bytes come from anywhere: every decoder bounds what it allocates by the limits below before it
+// does. Thread safe.
+#ifndef SMELT_KERNELS_IMAGE_CODEC_H_
+#define SMELT_KERNELS_IMAGE_CODEC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "smelt/base/status.h"
+
+namespace smelt::image {
+
+// Decoded images have fewer values (JPEG) or pixels (PNG, a frame of a GIF).
+inline constexpr int64_t kMaxPixels = int64_t{1} << 29;
+// Animations decode to at most so many bytes.
+inline constexpr int64_t kMaxAnimationBytes = int64_t{1} << 32;
+
+struct Extent {
+  int64_t frames = 1;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 0;
+};
+
+// Room for an image whose size is now known, [frames, height, width, channels] without gaps; called
+// at most once per decoding. Its error ends the decoding.
+using Room = absl::FunctionRef<StatusOr<uint8_t*>(const Extent&)>;
+
+// ---- JPEG (jpeg_decode.cc, jpeg_encode.cc) ----
+struct JpegCrop {
+  int64_t y = 0, x = 0, height = 0, width = 0;
+};
+struct JpegOptions {
+  int channels = 0;  // 0 as in the file, 1 or 3
+  int ratio = 1;     // 1, 2, 4 or 8
+  bool fancy_upscaling = true;
+  bool recover_truncated = false;
+  float acceptable_fraction = 1;
+  bool accurate_dct = false;
+};
+// Decodes the whole image, or the part of it (after scaling) that `crop` names.
+Status DecodeJpeg(absl::string_view file, const JpegOptions& options, const JpegCrop* crop,
+                  Room room);
+// Height, width and channels, from the header.
+StatusOr<Extent> JpegExtent(absl::string_view file);
+
+struct JpegSettings {
+  int quality = 95;
+  bool progressive = false;
+  bool optimize_size = false;
+  bool chroma_downsampling = true;
+  int density_unit = 1;  // 1: inch, 2: centimetre
+  int x_density = 300;
+  int y_density = 300;
+  std::string xmp_metadata;
+};
+// REQUIRES: 1 or 3 channels, below 2^31 values.
+StatusOr<std::string> EncodeJpeg(const uint8_t* pixels, const Extent& extent,
+                                 const JpegSettings& settings);
+
+// ---- PNG (png.cc) ----
+// Values of `bits` bits, 8 or 16 (host order). `channels` 0 is as in the file.
+Status DecodePng(absl::string_view file, int channels, int bits, Room room);
+// REQUIRES: 1 to 4 channels. compression in [-1, 9].
+StatusOr<std::string> EncodePng(const void* pixels, const Extent& extent, int bits,
+                                int compression);
+
+// ---- GIF (gif.cc) ----
+// RGB frames, each with the frames before it underneath; only the first unless `all_frames`.
+Status DecodeGif(absl::string_view file, bool all_frames, Room room);
+
+// ---- BMP (bmp.cc) ----
+Status DecodeBmp(absl::string_view file, int channels, Room room);
+
+}  // namespace smelt::image
+
+#endif  // SMELT_KERNELS_IMAGE_CODEC_H_
