@@ -29,3 +29,13 @@ smelt_library(smelt_re2 re2/re2.h re2)
 smelt_library(smelt_cli11 CLI/CLI.hpp)
 smelt_library(smelt_rapidjson rapidjson/document.h)
 smelt_library(smelt_farmhash farmhash.h farmhash)
+
+# Eigen is headers alone. Only the sources of smelt/kernels/linalg see it; each of them compiles by
+# itself in unity builds too, as it takes long enough.
+function(smelt_eigen)
+  find_path(SMELT_EIGEN_INCLUDE Eigen/Core PATH_SUFFIXES eigen3 REQUIRED)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/smelt/kernels/linalg/*.cc)
+  set_source_files_properties(
+    ${sources} PROPERTIES COMPILE_OPTIONS
+    "-isystem;${SMELT_EIGEN_INCLUDE};-DEIGEN_MPL2_ONLY;-DEIGEN_DONT_PARALLELIZE")
+endfunction()
