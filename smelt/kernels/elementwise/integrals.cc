@@ -65,7 +65,7 @@ std::complex<double> Fresnel(double x) {
   std::complex<double> v;
   if (size < 1.5) {
     v = FresnelSeries(size);
-  } else if (size < 1e8) {
+  } else if (size < 36974) {  // beyond, TensorFlow is content with the limit
     v = FresnelFraction(size);
   } else {
     v = {0.5, 0.5};
