@@ -2,23 +2,16 @@
 
 namespace smelt {
 
-extern const std::span<const ShapeRule> kElementwiseShapes;
-extern const std::span<const ShapeRule> kMatMulShapes;
-extern const std::span<const ShapeRule> kNnShapes;
-extern const std::span<const ShapeRule> kMovementShapes;
-extern const std::span<const ShapeRule> kIndexingShapes;
-extern const std::span<const ShapeRule> kReduceShapes;
-extern const std::span<const ShapeRule> kStateShapes;
-extern const std::span<const ShapeRule> kControlShapes;
-extern const std::span<const ShapeRule> kTextShapes;
-extern const std::span<const ShapeRule> kRandomShapes;
-extern const std::span<const ShapeRule> kImageShapes;
+#define SMELT_SHAPE_FAMILY(name) extern const std::span<const ShapeRule> name;
+#include "smelt/graph/shape/families.inc"
+#undef SMELT_SHAPE_FAMILY
 
 std::span<const std::span<const ShapeRule>> AllShapeFamilies() {
+#define SMELT_SHAPE_FAMILY(name) name,
   static const auto* all = new std::vector<std::span<const ShapeRule>>{
-      kElementwiseShapes, kMatMulShapes, kNnShapes,    kMovementShapes,
-      kIndexingShapes,    kReduceShapes, kStateShapes, kControlShapes,
-      kTextShapes,        kRandomShapes, kImageShapes};
+#include "smelt/graph/shape/families.inc"
+  };
+#undef SMELT_SHAPE_FAMILY
   return *all;
 }
 

@@ -119,6 +119,7 @@ constexpr SpecialOp kSpecialOps[] = {
     {"NextAfter", SpecialFloats<SpecialNextAfter>},
     {"Igamma", SpecialFloats<SpecialDouble<IncompleteGamma>>},
     {"Igammac", SpecialFloats<SpecialDouble<IncompleteGammaComplement>>},
+    {"IgammaGradA", SpecialFloats<SpecialDouble<IncompleteGammaGradient>>},
     {"Zeta", SpecialFloats<SpecialDouble<HurwitzZeta>>},
     {"Polygamma", SpecialFloats<SpecialDouble<Polygamma>>},
 };
@@ -179,6 +180,7 @@ constexpr Kernel kSpecialTable[] = {
     {"NextAfter", "T", kFloatTypes, "reference:next_after", RunBinary, PrepareSpecial},
     {"Igamma", "T", kFloatTypes, "reference:igamma", RunBinary, PrepareSpecial},
     {"Igammac", "T", kFloatTypes, "reference:igammac", RunBinary, PrepareSpecial},
+    {"IgammaGradA", "T", kFloatTypes, "reference:igamma_grad_a", RunBinary, PrepareSpecial},
     {"Zeta", "T", kFloatTypes, "reference:zeta", RunBinary, PrepareSpecial},
     {"Polygamma", "T", kFloatTypes, "reference:polygamma", RunBinary, PrepareSpecial},
     {"Betainc", "T", kFloatTypes, "reference:betainc", RunBetainc},

@@ -23,6 +23,34 @@ double Polygamma(double n, double x);
 // Regularised incomplete beta function I_x(a, b); NaN outside a, b > 0, 0 <= x <= 1.
 double IncompleteBeta(double a, double b, double x);
 
+// d/da P(a, x); NaN where P is.
+double IncompleteGammaGradient(double a, double x);
+
+// Bessel functions of the first (J) and second kind (Y), and modified ones (I, K), which an e
+// scales by exp(-|x|) and exp(x). Y is -inf and K inf for x <= 0.
+double BesselI0(double x);
+double BesselI0e(double x);
+double BesselI1(double x);
+double BesselI1e(double x);
+double BesselJ0(double x);
+double BesselJ1(double x);
+double BesselK0(double x);
+double BesselK0e(double x);
+double BesselK1(double x);
+double BesselK1e(double x);
+double BesselY0(double x);
+double BesselY1(double x);
+
+// exp(-x^2) times the integral of exp(t^2) from 0 to x.
+double Dawson(double x);
+// Ei(x), the principal value of the integral of e^t / t up to x; NaN for x < 0, -inf at 0.
+double ExponentialIntegral(double x);
+// Integrals of cos(pi t^2 / 2) and sin(pi t^2 / 2) from 0 to x.
+double FresnelCosine(double x);
+double FresnelSine(double x);
+// The integral of log t / (1 - t) from 1 to x, for x >= 0.
+double Spence(double x);
+
 }  // namespace smelt
 
 #endif  // SMELT_KERNELS_ELEMENTWISE_SPECIAL_H_

@@ -1,5 +1,6 @@
-// Discrete Fourier transforms over the innermost dimension. Computed in double: powers of two by
-// radix 2, other lengths by Bluestein's convolution.
+// Discrete Fourier transforms over the innermost one, two or three dimensions. Computed in double:
+// powers of two by radix 2, other lengths by Bluestein's convolution.
+#include <array>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -78,86 +79,145 @@ Out FftCast(const In& v) {
 
 enum class FftKind { kForward, kInverse, kReal, kInverseReal };
 
-// `length` is that of the transform; rows of the input are cut or padded with zeros to what it
-// reads.
+// A transform of `rank` dimensions; sizes of those that it lacks are 1. The last dimension of a
+// real transform's complex side holds length / 2 + 1 bins.
+struct FftPlan {
+  FftKind kind;
+  int rank;
+  std::array<int64_t, 3> length{1, 1, 1}, in{1, 1, 1}, out{1, 1, 1};
+
+  bool inverse() const { return kind == FftKind::kInverse || kind == FftKind::kInverseReal; }
+  int64_t points() const { return length[0] * length[1] * length[2]; }
+  int64_t in_points() const { return in[0] * in[1] * in[2]; }
+  int64_t out_points() const { return out[0] * out[1] * out[2]; }
+  // Values of the last dimension that are read.
+  int64_t bins() const {
+    return std::min(in[2], kind == FftKind::kInverseReal ? length[2] / 2 + 1 : length[2]);
+  }
+};
+
+// Transforms every line of `block` along one dimension.
+void FftAlong(const FftPlan& plan, int axis, std::vector<FftValue>& block) {
+  const int64_t n = plan.length[axis];
+  int64_t step = 1;
+  for (int i = axis + 1; i < 3; ++i) step *= plan.length[i];
+  std::vector<FftValue> line(static_cast<size_t>(n));
+  for (int64_t start = 0; start < plan.points(); start += n * step) {
+    for (int64_t inner = 0; inner < step; ++inner) {
+      FftValue* at = block.data() + start + inner;
+      for (int64_t k = 0; k < n; ++k) line[k] = at[k * step];
+      FftAny(line, plan.inverse() ? 1 : -1);
+      for (int64_t k = 0; k < n; ++k) at[k * step] = line[k];
+    }
+  }
+}
+
 template <typename In, typename Out>
-void FftRows(const Tensor& in, Tensor& out, FftKind kind, int64_t length) {
-  const int64_t in_row = in.shape().back(), out_row = out.shape().back();
-  const int64_t rows = out_row == 0 ? 0 : out.num_elements() / out_row;
+void FftBlock(const FftPlan& plan, const In* in, Out* out, std::vector<FftValue>& block) {
+  const auto& n = plan.length;
+  block.assign(static_cast<size_t>(plan.points()), FftValue());
+  const auto row_of = [](const std::array<int64_t, 3>& sizes, int64_t i, int64_t j) {
+    return (i * sizes[1] + j) * sizes[2];
+  };
+  for (int64_t i = 0; i < n[0]; ++i) {
+    for (int64_t j = 0; j < n[1]; ++j) {
+      for (int64_t k = 0; k < plan.bins(); ++k) {
+        block[row_of(n, i, j) + k] = FftCast<In, FftValue>(in[row_of(plan.in, i, j) + k]);
+      }
+    }
+  }
+  for (int axis = 3 - plan.rank; axis < 2; ++axis) FftAlong(plan, axis, block);
+  if (plan.kind == FftKind::kInverseReal) {
+    // The bins that are not stored mirror those that are.
+    for (int64_t row = 0; row < plan.points(); row += n[2]) {
+      for (int64_t k = 1; k < n[2] - n[2] / 2; ++k) {
+        block[row + n[2] - k] = std::conj(block[row + k]);
+      }
+    }
+  }
+  FftAlong(plan, 2, block);
+  const double scale = plan.inverse() ? 1.0 / static_cast<double>(plan.points()) : 1.0;
+  for (int64_t i = 0; i < n[0]; ++i) {
+    for (int64_t j = 0; j < n[1]; ++j) {
+      for (int64_t k = 0; k < plan.out[2]; ++k) {
+        out[row_of(plan.out, i, j) + k] =
+            FftCast<FftValue, Out>(block[row_of(n, i, j) + k] * scale);
+      }
+    }
+  }
+}
+
+template <typename In, typename Out>
+void FftBlocks(const FftPlan& plan, const Tensor& in, Tensor& out) {
   const In* src = static_cast<const In*>(in.raw());
   Out* dst = static_cast<Out*>(out.raw());
-  const bool inverse = kind == FftKind::kInverse || kind == FftKind::kInverseReal;
-  ParallelFor(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(length, 1)),
+  ParallelFor(out.num_elements() / plan.out_points(),
+              std::max<int64_t>(1, 4096 / std::max<int64_t>(plan.points(), 1)),
               [&](int64_t begin, int64_t end) {
-                std::vector<FftValue> a;
-                for (int64_t r = begin; r < end; ++r) {
-                  a.assign(static_cast<size_t>(length), FftValue());
-                  const int64_t bins = kind == FftKind::kInverseReal ? length / 2 + 1 : length;
-                  for (int64_t k = 0; k < std::min(in_row, bins); ++k) {
-                    a[k] = FftCast<In, FftValue>(src[r * in_row + k]);
-                  }
-                  if (kind == FftKind::kInverseReal) {
-                    for (int64_t k = 1; k < length - length / 2; ++k)
-                      a[length - k] = std::conj(a[k]);
-                  }
-                  FftAny(a, inverse ? 1 : -1);
-                  const double scale = inverse ? 1.0 / static_cast<double>(length) : 1.0;
-                  for (int64_t k = 0; k < out_row; ++k) {
-                    dst[r * out_row + k] = FftCast<FftValue, Out>(a[k] * scale);
-                  }
+                std::vector<FftValue> block;
+                for (int64_t b = begin; b < end; ++b) {
+                  FftBlock(plan, src + b * plan.in_points(), dst + b * plan.out_points(), block);
                 }
               });
 }
 
-Status RunFft(OpContext& ctx, FftKind kind) {
-  const Tensor& in = ctx.input(0);
-  if (in.rank() < 1) {
-    return InvalidArgument("Input must have rank of at least 1 but got: ", in.shape().ToString());
+// Lengths of a real transform are stated. TensorFlow wants input enough for them; nothing at all
+// stays nothing.
+Status ReadFftLengths(const Tensor& in, const Tensor& wanted, FftPlan* plan) {
+  if (wanted.rank() != 1 || wanted.dim(0) != plan->rank) {
+    return InvalidArgument("fft_length must have shape [", plan->rank, "]");
   }
-  Shape shape = in.shape();
-  int64_t length = in.shape().back();
-  if (kind == FftKind::kReal || kind == FftKind::kInverseReal) {
-    const Tensor& wanted = ctx.input(1);
-    if (wanted.rank() != 1 || wanted.dim(0) != 1) {
-      return InvalidArgument("fft_length must have shape [1]");
+  for (int i = 0; i < plan->rank; ++i) {
+    const int64_t length = IndexAt(wanted, i);
+    if (length < 0) return InvalidArgument("fft_length[", i, "] must >= 0, but got: ", length);
+    const bool halved = plan->kind == FftKind::kInverseReal && i == plan->rank - 1;
+    const int64_t needed = halved ? length / 2 + 1 : length;
+    const int dim = in.rank() - plan->rank + i;
+    if (in.dim(dim) != 0 && in.dim(dim) < needed) {
+      return InvalidArgument("Input dimension ", dim, " must have length of at least ", needed,
+                             " but got: ", in.dim(dim));
     }
-    length = IndexAt(wanted, 0);
-    if (length < 0) return InvalidArgument("fft_length[0] must be >= 0, but got: ", length);
-    // TensorFlow wants input enough for the transform; nothing at all stays nothing.
-    const int64_t needed = kind == FftKind::kReal ? length : length / 2 + 1;
-    if (in.shape().back() != 0 && in.shape().back() < needed) {
-      return InvalidArgument("Input dimension ", in.rank() - 1, " must have length of at least ",
-                             needed, " but got: ", in.shape().back());
-    }
-    shape.Set(in.rank() - 1, kind == FftKind::kReal ? length / 2 + 1 : length);
-  }
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (out->num_elements() == 0) return OkStatus();
-  if (length == 0 || in.num_elements() == 0) {
-    std::memset(out->raw(), 0, out->bytes());
-    return OkStatus();
-  }
-  const bool wide = in.dtype() == Dtype::kDouble || in.dtype() == Dtype::kComplex128;
-  switch (kind) {
-    case FftKind::kReal:
-      wide ? FftRows<double, std::complex<double>>(in, *out, kind, length)
-           : FftRows<float, std::complex<float>>(in, *out, kind, length);
-      break;
-    case FftKind::kInverseReal:
-      wide ? FftRows<std::complex<double>, double>(in, *out, kind, length)
-           : FftRows<std::complex<float>, float>(in, *out, kind, length);
-      break;
-    default:
-      wide ? FftRows<std::complex<double>, std::complex<double>>(in, *out, kind, length)
-           : FftRows<std::complex<float>, std::complex<float>>(in, *out, kind, length);
+    plan->length[3 - plan->rank + i] = length;
   }
   return OkStatus();
 }
 
-Status RunForwardFft(OpContext& ctx) { return RunFft(ctx, FftKind::kForward); }
-Status RunInverseFft(OpContext& ctx) { return RunFft(ctx, FftKind::kInverse); }
-Status RunRealFft(OpContext& ctx) { return RunFft(ctx, FftKind::kReal); }
-Status RunInverseRealFft(OpContext& ctx) { return RunFft(ctx, FftKind::kInverseReal); }
+template <FftKind kKind, int kRank>
+Status RunFft(OpContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  if (in.rank() < kRank) {
+    return InvalidArgument("Input must have rank of at least ", kRank,
+                           " but got: ", in.shape().ToString());
+  }
+  FftPlan plan{kKind, kRank};
+  for (int i = 0; i < kRank; ++i) plan.in[3 - kRank + i] = in.dim(in.rank() - kRank + i);
+  plan.length = plan.in;
+  constexpr bool kRealSide = kKind == FftKind::kReal || kKind == FftKind::kInverseReal;
+  if (kRealSide) RETURN_IF_ERROR(ReadFftLengths(in, ctx.input(1), &plan));
+  plan.out = plan.length;
+  if (kKind == FftKind::kReal && plan.length[2] > 0) plan.out[2] = plan.length[2] / 2 + 1;
+  Dims dims(in.shape().dims().begin(), in.shape().dims().end() - kRank);
+  dims.insert(dims.end(), plan.out.end() - kRank, plan.out.end());
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  if (out->num_elements() == 0) return OkStatus();
+  if (plan.points() == 0 || in.num_elements() == 0) {
+    std::memset(out->raw(), 0, out->bytes());
+    return OkStatus();
+  }
+  const bool wide = in.dtype() == Dtype::kDouble || in.dtype() == Dtype::kComplex128;
+  if constexpr (kKind == FftKind::kReal) {
+    wide ? FftBlocks<double, std::complex<double>>(plan, in, *out)
+         : FftBlocks<float, std::complex<float>>(plan, in, *out);
+  } else if constexpr (kKind == FftKind::kInverseReal) {
+    wide ? FftBlocks<std::complex<double>, double>(plan, in, *out)
+         : FftBlocks<std::complex<float>, float>(plan, in, *out);
+  } else {
+    wide ? FftBlocks<std::complex<double>, std::complex<double>>(plan, in, *out)
+         : FftBlocks<std::complex<float>, std::complex<float>>(plan, in, *out);
+  }
+  return OkStatus();
+}
 
 // The real side and the complex side must be of one width.
 std::string DeclineMixedWidth(const Node& node) {
@@ -167,11 +227,24 @@ std::string DeclineMixedWidth(const Node& node) {
 }
 
 constexpr Kernel kFftTable[] = {
-    {"FFT", "Tcomplex", kComplexTypes, "reference:fft", RunForwardFft},
-    {"IFFT", "Tcomplex", kComplexTypes, "reference:fft", RunInverseFft},
-    {"RFFT", "Tcomplex", kComplexTypes, "reference:fft", RunRealFft, nullptr, DeclineMixedWidth},
-    {"IRFFT", "Tcomplex", kComplexTypes, "reference:fft", RunInverseRealFft, nullptr,
+    {"FFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 1>},
+    {"FFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 2>},
+    {"FFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 3>},
+    {"IFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 1>},
+    {"IFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 2>},
+    {"IFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 3>},
+    {"RFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 1>, nullptr,
      DeclineMixedWidth},
+    {"RFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 2>, nullptr,
+     DeclineMixedWidth},
+    {"RFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 3>, nullptr,
+     DeclineMixedWidth},
+    {"IRFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 1>, nullptr,
+     DeclineMixedWidth},
+    {"IRFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 2>,
+     nullptr, DeclineMixedWidth},
+    {"IRFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 3>,
+     nullptr, DeclineMixedWidth},
 };
 
 }  // namespace

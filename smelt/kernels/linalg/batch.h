@@ -1,0 +1,95 @@
+// Linear algebra over the innermost two dimensions: one function, called on every matrix of a
+// batch. Matrices lie in row-major order. Used by the kernels of this folder.
+#ifndef SMELT_KERNELS_LINALG_BATCH_H_
+#define SMELT_KERNELS_LINALG_BATCH_H_
+
+#include <complex>
+#include <initializer_list>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+
+struct MatrixSize {
+  int64_t rows = 0, cols = 0;
+  int64_t count() const { return rows * cols; }
+  bool empty() const { return rows == 0 || cols == 0; }
+};
+
+// The matrices of a node's inputs and outputs. Valid during one call of a kernel.
+class MatrixBatch {
+ public:
+  // Inputs [0, matrices) are batches of matrices: of rank 2 at least, all with the same leading
+  // dimensions.
+  static StatusOr<MatrixBatch> Of(OpContext& ctx, int matrices);
+
+  int64_t size() const { return size_; }
+  MatrixSize input_size(int i) const;
+
+  // Output i holds one matrix, vector or scalar of the given sizes for each member of the batch.
+  Status Allocate(int i, std::initializer_list<int64_t> sizes);
+
+  // Member b of an input or output. REQUIRES: an allocated output.
+  template <typename T>
+  const T* in(int i, int64_t b) const {
+    return ctx_->input(i).data<T>() + b * input_size(i).count();
+  }
+  template <typename T>
+  T* out(int i, int64_t b) const {
+    Tensor& t = ctx_->output(i);
+    return t.data<T>() + (size_ == 0 ? 0 : b * (t.num_elements() / size_));
+  }
+
+  // Calls fn(b) for every member, on several threads when they are worth it: `cost` is about the
+  // number of operations of one. The error of the first member that fails.
+  Status ForEach(double cost, absl::FunctionRef<Status(int64_t)> fn) const;
+
+ private:
+  OpContext* ctx_ = nullptr;
+  std::vector<int64_t> leading_;
+  int64_t size_ = 0;
+};
+
+// "Input matrix must be square."
+Status CheckSquare(MatrixSize size);
+
+// Is no pivot zero? The first may not be NaN either; a later NaN is passed on.
+template <typename Pivots>
+bool PivotsInvert(const Pivots& pivots) {
+  auto smallest = std::abs(pivots(0));
+  for (int64_t i = 1; i < pivots.size(); ++i) {
+    if (std::abs(pivots(i)) < smallest) smallest = std::abs(pivots(i));
+  }
+  return smallest > 0;
+}
+
+// The cube of n: what decompositions cost.
+inline double CubicCost(int64_t n) {
+  const auto x = static_cast<double>(n);
+  return x * x * x;
+}
+
+constexpr DtypeSet kMatrixTypes = kFloatTypes | kComplexTypes;
+
+// fn.operator()<T>() for the types of kMatrixTypes.
+template <typename F>
+Status VisitMatrixType(Dtype dtype, F&& fn) {
+  switch (dtype) {
+    case Dtype::kFloat:
+      return fn.template operator()<float>();
+    case Dtype::kDouble:
+      return fn.template operator()<double>();
+    case Dtype::kComplex64:
+      return fn.template operator()<std::complex<float>>();
+    case Dtype::kComplex128:
+      return fn.template operator()<std::complex<double>>();
+    default:
+      return Unimplemented("Matrices of type ", DtypeName(dtype));
+  }
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_LINALG_BATCH_H_

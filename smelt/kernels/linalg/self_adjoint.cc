@@ -1,0 +1,94 @@
+// Eigenvalues and eigenvectors of symmetric and Hermitian matrices.
+#include <Eigen/Eigenvalues>
+
+#include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/movement/arguments.h"
+
+namespace smelt {
+namespace {
+
+template <typename T>
+using SelfAdjointMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <typename T>
+using SelfAdjointOut = Eigen::Map<SelfAdjointMatrix<T>>;
+
+// Reads the lower triangle alone. n values, rising; `vectors` (n x n, in columns) may be nullptr.
+// False when it does not converge.
+template <typename T>
+bool DecomposeSelfAdjoint(const T* in, T* values, T* vectors, int64_t n) {
+  const Eigen::SelfAdjointEigenSolver<SelfAdjointMatrix<T>> solver(
+      Eigen::Map<const SelfAdjointMatrix<T>>(in, n, n),
+      vectors == nullptr ? Eigen::EigenvaluesOnly : Eigen::ComputeEigenvectors);
+  if (solver.info() != Eigen::Success) return false;
+  SelfAdjointOut<T>(values, n, 1) = solver.eigenvalues().template cast<T>();
+  if (vectors != nullptr) SelfAdjointOut<T>(vectors, n, n) = solver.eigenvectors();
+  return true;
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareSelfAdjoint(const Node& node) {
+  return ReadIntAttrs(node, {"compute_v"});
+}
+
+Status RunSelfAdjointEigV2(OpContext& ctx) {
+  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
+  const MatrixSize size = batch.input_size(0);
+  const int64_t n = size.rows;
+  RETURN_IF_ERROR(CheckSquare(size));
+  const bool vectors = ctx.state<IntAttrs>()[0] != 0;
+  RETURN_IF_ERROR(batch.Allocate(0, {n}));
+  if (vectors) {
+    RETURN_IF_ERROR(batch.Allocate(1, {n, n}));
+  } else {
+    ASSIGN_OR_RETURN(Tensor unused, Tensor::Zeros(ctx.output_type(1), Shape()));
+    ctx.set_output(1, std::move(unused));
+  }
+  if (size.empty()) return OkStatus();
+  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+    return batch.ForEach(10 * CubicCost(n), [&](int64_t b) {
+      if (!DecomposeSelfAdjoint(batch.in<T>(0, b), batch.out<T>(0, b),
+                                vectors ? batch.out<T>(1, b) : nullptr, n)) {
+        return InvalidArgument(
+            "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
+      }
+      return OkStatus();
+    });
+  });
+}
+
+template <typename T>
+Status DecomposeInRows(const MatrixBatch& batch, int64_t n) {
+  return batch.ForEach(10 * CubicCost(n), [&](int64_t b) {
+    T* out = batch.out<T>(0, b);
+    if (!DecomposeSelfAdjoint(batch.in<T>(0, b), out, out + n, n)) {
+      return InvalidArgument(
+          "Self Adjoint Eigen decomposition wasnot successful. The input might not be valid.");
+    }
+    return OkStatus();
+  });
+}
+
+// The values stand in the first row of one matrix, the vectors below.
+Status RunSelfAdjointEig(OpContext& ctx) {
+  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
+  const MatrixSize size = batch.input_size(0);
+  RETURN_IF_ERROR(CheckSquare(size));
+  RETURN_IF_ERROR(batch.Allocate(0, {size.rows + 1, size.rows}));
+  if (size.empty()) return OkStatus();
+  return ctx.input(0).dtype() == Dtype::kFloat ? DecomposeInRows<float>(batch, size.rows)
+                                               : DecomposeInRows<double>(batch, size.rows);
+}
+
+constexpr Kernel kSelfAdjointTable[] = {
+    {"SelfAdjointEigV2", "T", kMatrixTypes, "linalg:self_adjoint_eig", RunSelfAdjointEigV2,
+     PrepareSelfAdjoint},
+    {"BatchSelfAdjointEigV2", "T", kMatrixTypes, "linalg:self_adjoint_eig", RunSelfAdjointEigV2,
+     PrepareSelfAdjoint},
+    {"SelfAdjointEig", "T", kFloatTypes, "linalg:self_adjoint_eig", RunSelfAdjointEig},
+    {"BatchSelfAdjointEig", "T", kFloatTypes, "linalg:self_adjoint_eig", RunSelfAdjointEig},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kSelfAdjointKernels = kSelfAdjointTable;
+
+}  // namespace smelt

@@ -1,0 +1,105 @@
+// Inverses and square systems of equations, by factors with row exchanges.
+#include <Eigen/LU>
+
+#include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/movement/arguments.h"
+
+namespace smelt {
+namespace {
+
+template <typename T>
+using SolveMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+StatusOr<std::unique_ptr<KernelState>> PrepareAdjoint(const Node& node) {
+  return ReadIntAttrs(node, {"adjoint"});
+}
+
+template <typename T>
+StatusOr<Eigen::PartialPivLU<SolveMatrix<T>>> FactorForSolve(const SolveMatrix<T>& matrix,
+                                                             absl::string_view what) {
+  Eigen::PartialPivLU<SolveMatrix<T>> lu(matrix);
+  if (!PivotsInvert(lu.matrixLU().diagonal())) {
+    return InvalidArgument(what, " is not invertible.");
+  }
+  return lu;
+}
+
+template <typename T>
+SolveMatrix<T> MatrixForSolve(const T* in, int64_t n, bool adjoint) {
+  const Eigen::Map<const SolveMatrix<T>> matrix(in, n, n);
+  if (adjoint) return matrix.adjoint();
+  return matrix;
+}
+
+template <typename T>
+Status InvertMatrix(const T* in, T* out, int64_t n, bool adjoint) {
+  ASSIGN_OR_RETURN(const auto lu, FactorForSolve<T>(MatrixForSolve(in, n, adjoint), "Input"));
+  Eigen::Map<SolveMatrix<T>>(out, n, n) = lu.inverse();
+  return OkStatus();
+}
+
+// In float, as half has too few digits for it.
+Status InvertHalf(const Half* in, Half* out, int64_t n, bool adjoint) {
+  const std::vector<float> wide(in, in + n * n);
+  std::vector<float> inverse(wide.size());
+  RETURN_IF_ERROR(InvertMatrix(wide.data(), inverse.data(), n, adjoint));
+  std::transform(inverse.begin(), inverse.end(), out, [](float v) { return Half(v); });
+  return OkStatus();
+}
+
+Status RunMatrixInverse(OpContext& ctx) {
+  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
+  const MatrixSize size = batch.input_size(0);
+  const int64_t n = size.rows;
+  RETURN_IF_ERROR(CheckSquare(size));
+  RETURN_IF_ERROR(batch.Allocate(0, {n, n}));
+  if (size.empty()) return OkStatus();
+  const bool adjoint = ctx.state<IntAttrs>()[0] != 0;
+  if (ctx.input(0).dtype() == Dtype::kHalf) {
+    return batch.ForEach(2 * CubicCost(n), [&](int64_t b) {
+      return InvertHalf(batch.in<Half>(0, b), batch.out<Half>(0, b), n, adjoint);
+    });
+  }
+  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+    return batch.ForEach(2 * CubicCost(n), [&](int64_t b) {
+      return InvertMatrix(batch.in<T>(0, b), batch.out<T>(0, b), n, adjoint);
+    });
+  });
+}
+
+Status RunMatrixSolve(OpContext& ctx) {
+  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 2));
+  const MatrixSize size = batch.input_size(0), rhs = batch.input_size(1);
+  const int64_t n = size.rows;
+  if (size.rows != size.cols) {
+    return InvalidArgument("First input (lhs) must be a square matrix.");
+  }
+  if (rhs.rows != n) return InvalidArgument("Input matrix and rhs are incompatible.");
+  RETURN_IF_ERROR(batch.Allocate(0, {n, rhs.cols}));
+  if (rhs.empty()) return OkStatus();
+  const bool adjoint = ctx.state<IntAttrs>()[0] != 0;
+  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+    return batch.ForEach(CubicCost(n), [&](int64_t b) -> Status {
+      ASSIGN_OR_RETURN(
+          const auto lu,
+          FactorForSolve<T>(MatrixForSolve(batch.in<T>(0, b), n, adjoint), "Input matrix"));
+      Eigen::Map<SolveMatrix<T>>(batch.out<T>(0, b), n, rhs.cols) =
+          lu.solve(Eigen::Map<const SolveMatrix<T>>(batch.in<T>(1, b), n, rhs.cols));
+      return OkStatus();
+    });
+  });
+}
+
+constexpr Kernel kSolveTable[] = {
+    {"MatrixInverse", "T", kMatrixTypes | Types(Dtype::kHalf), "linalg:inverse", RunMatrixInverse,
+     PrepareAdjoint},
+    {"BatchMatrixInverse", "T", kFloatTypes, "linalg:inverse", RunMatrixInverse, PrepareAdjoint},
+    {"MatrixSolve", "T", kMatrixTypes, "linalg:solve", RunMatrixSolve, PrepareAdjoint},
+    {"BatchMatrixSolve", "T", kMatrixTypes, "linalg:solve", RunMatrixSolve, PrepareAdjoint},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kSolveKernels = kSolveTable;
+
+}  // namespace smelt
