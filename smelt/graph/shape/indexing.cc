@@ -486,6 +486,8 @@ Status SparseSplitShape(ShapeContext& ctx) {
   return SparseTriples(ctx, ctx.node().num_outputs() / 3, DimOf(ctx.input(3), 0));
 }
 
+Status SparseCrossShape(ShapeContext& ctx) { return SparseTriples(ctx, 1, 2); }
+
 constexpr std::array kIndexingRows = {
     ShapeRule{"BatchToSpace", SpaceToBatchShape<false>},
     ShapeRule{"BatchToSpaceND", SpaceToBatchNdShape<false>},
@@ -516,6 +518,9 @@ constexpr std::array kIndexingRows = {
     ShapeRule{"SpaceToBatchND", SpaceToBatchNdShape<true>},
     ShapeRule{"SpaceToDepth", SpaceToDepthShape},
     ShapeRule{"SparseConcat", SparseConcatShape},
+    ShapeRule{"SparseCross", SparseCrossShape},
+    ShapeRule{"SparseCrossHashed", SparseCrossShape},
+    ShapeRule{"SparseCrossV2", SparseCrossShape},
     ShapeRule{"SparseDenseCwiseAdd", SecondShape},
     ShapeRule{"SparseDenseCwiseDiv", SecondShape},
     ShapeRule{"SparseDenseCwiseMul", SecondShape},
