@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
-#include "smelt/wire/example_reader.h"
+#include "smelt/wire/example_column.h"
 
 namespace smelt {
 namespace {
@@ -35,51 +35,6 @@ struct FixedSink {
   void AddBytes(absl::string_view v) requires std::is_same_v<T, std::string> {
     if (count < room) out[count].assign(v.data(), v.size());
     ++count;
-  }
-};
-
-// Values of all examples one after another, and where each example ends.
-struct ExampleColumn {
-  std::vector<int64_t> ints;
-  std::vector<float> floats;
-  std::vector<std::string> strings;
-  std::vector<int64_t> ends;
-
-  int64_t size(Dtype dtype) const {
-    return static_cast<int64_t>(dtype == Dtype::kInt64   ? ints.size()
-                                : dtype == Dtype::kFloat ? floats.size()
-                                                         : strings.size());
-  }
-  bool Read(ExampleFeature& f, Dtype dtype) {
-    switch (dtype) {
-      case Dtype::kInt64: {
-        VectorSink<int64_t> sink{&ints};
-        return ReadInt64List(f, sink);
-      }
-      case Dtype::kFloat: {
-        VectorSink<float> sink{&floats};
-        return ReadFloatList(f, sink);
-      }
-      default: {
-        VectorSink<std::string> sink{&strings};
-        return ReadBytesList(f, sink);
-      }
-    }
-  }
-  // Moves values [begin, begin + n) to element `at` of t.
-  void Move(Dtype dtype, int64_t begin, int64_t n, Tensor& t, int64_t at) {
-    if (n == 0) return;
-    const auto count = static_cast<size_t>(n);
-    switch (dtype) {
-      case Dtype::kInt64:
-        std::memcpy(t.data<int64_t>() + at, ints.data() + begin, count * sizeof(int64_t));
-        return;
-      case Dtype::kFloat:
-        std::memcpy(t.data<float>() + at, floats.data() + begin, count * sizeof(float));
-        return;
-      default:
-        std::move(strings.begin() + begin, strings.begin() + begin + n, t.data<std::string>() + at);
-    }
   }
 };
 

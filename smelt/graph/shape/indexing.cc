@@ -486,6 +486,73 @@ Status SparseSplitShape(ShapeContext& ctx) {
   return SparseTriples(ctx, ctx.node().num_outputs() / 3, DimOf(ctx.input(3), 0));
 }
 
+Status SparseAddShape(ShapeContext& ctx) { return SparseTriples(ctx, 1, DimOf(ctx.input(2), 0)); }
+
+Status SparseAddGradShape(ShapeContext& ctx) {
+  ctx.set_output(0, VectorShape(DimOf(ctx.input(1), 0)));
+  ctx.set_output(1, VectorShape(DimOf(ctx.input(2), 0)));
+  return OkStatus();
+}
+
+Status SparseSliceGradShape(ShapeContext& ctx) {
+  ctx.set_output(0, VectorShape(DimOf(ctx.input(1), 0)));
+  return OkStatus();
+}
+
+// The union of two sets of indices.
+Status SparseExtremeShape(ShapeContext& ctx) {
+  ctx.set_output(0, PartialShape::Of({kUnknownDim, DimOf(ctx.input(0), 1)}));
+  ctx.set_output(1, VectorShape(kUnknownDim));
+  return OkStatus();
+}
+
+Status SparseDenseAddShape(ShapeContext& ctx) {
+  ctx.set_output(0, ctx.input(3));
+  return OkStatus();
+}
+
+// The dimensions that stay; unknown unless the axes are constant.
+Status SparseReduceShape(ShapeContext& ctx) {
+  const PartialShape in = ctx.constant_as_shape(2);
+  const auto axes = IntConstants(ctx, 3);
+  if (!in.known_rank() || !axes) return OkStatus();
+  std::vector<bool> reduced(static_cast<size_t>(in.rank()), false);
+  for (int64_t axis : *axes) {
+    ASSIGN_OR_RETURN(const int at, WrapAxis(axis, in.rank()));
+    reduced[static_cast<size_t>(at)] = true;
+  }
+  PartialShape out = Shape();
+  for (int d = 0; d < in.rank(); ++d) {
+    if (!reduced[static_cast<size_t>(d)]) {
+      out.Add(in[d]);
+    } else if (ctx.node().Bool("keep_dims")) {
+      out.Add(1);
+    }
+  }
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status SparseReduceSparseShape(ShapeContext& ctx) { return SparseTriples(ctx, 1, kUnknownDim); }
+
+Status SegmentGradV2Shape(ShapeContext& ctx) {
+  PartialShape out = ctx.input(0);
+  if (out.rank() > 0) out.Set(0, kUnknownDim);
+  ctx.set_output(0, std::move(out));
+  ctx.set_output(1, VectorShape(kUnknownDim));
+  return OkStatus();
+}
+
+Status SparseMatMulShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(const PartialShape a, WithRank(ctx.input(0), 2));
+  ASSIGN_OR_RETURN(const PartialShape b, WithRank(ctx.input(1), 2));
+  const int ta = ctx.node().Bool("transpose_a"), tb = ctx.node().Bool("transpose_b");
+  ctx.set_output(0, PartialShape::Of({a[ta], b[1 - tb]}));
+  return OkStatus();
+}
+
+Status SparseCrossShape(ShapeContext& ctx) { return SparseTriples(ctx, 1, 2); }
+
 constexpr std::array kIndexingRows = {
     ShapeRule{"BatchToSpace", SpaceToBatchShape<false>},
     ShapeRule{"BatchToSpaceND", SpaceToBatchNdShape<false>},
@@ -515,15 +582,33 @@ constexpr std::array kIndexingRows = {
     ShapeRule{"SpaceToBatch", SpaceToBatchShape<true>},
     ShapeRule{"SpaceToBatchND", SpaceToBatchNdShape<true>},
     ShapeRule{"SpaceToDepth", SpaceToDepthShape},
+    ShapeRule{"SparseAdd", SparseAddShape},
+    ShapeRule{"SparseAddGrad", SparseAddGradShape},
     ShapeRule{"SparseConcat", SparseConcatShape},
+    ShapeRule{"SparseCross", SparseCrossShape},
+    ShapeRule{"SparseCrossHashed", SparseCrossShape},
+    ShapeRule{"SparseCrossV2", SparseCrossShape},
     ShapeRule{"SparseDenseCwiseAdd", SecondShape},
     ShapeRule{"SparseDenseCwiseDiv", SecondShape},
     ShapeRule{"SparseDenseCwiseMul", SecondShape},
     ShapeRule{"SparseFillEmptyRows", SparseFillEmptyRowsShape},
+    ShapeRule{"SparseMatMul", SparseMatMulShape},
+    ShapeRule{"SparseReduceMax", SparseReduceShape},
+    ShapeRule{"SparseReduceMaxSparse", SparseReduceSparseShape},
+    ShapeRule{"SparseReduceSum", SparseReduceShape},
+    ShapeRule{"SparseReduceSumSparse", SparseReduceSparseShape},
     ShapeRule{"SparseReorder", SameShapes},
     ShapeRule{"SparseReshape", SparseReshapeShape},
+    ShapeRule{"SparseSegmentMeanGradV2", SegmentGradV2Shape},
+    ShapeRule{"SparseSegmentSqrtNGradV2", SegmentGradV2Shape},
+    ShapeRule{"SparseSegmentSumGradV2", SegmentGradV2Shape},
     ShapeRule{"SparseSlice", SparseSliceShape},
+    ShapeRule{"SparseSliceGrad", SparseSliceGradShape},
+    ShapeRule{"SparseSoftmax", SecondShape},
+    ShapeRule{"SparseSparseMaximum", SparseExtremeShape},
+    ShapeRule{"SparseSparseMinimum", SparseExtremeShape},
     ShapeRule{"SparseSplit", SparseSplitShape},
+    ShapeRule{"SparseTensorDenseAdd", SparseDenseAddShape},
     ShapeRule{"SparseToDense", SparseToDenseShape},
     ShapeRule{"StridedSlice", StridedSliceShape},
     ShapeRule{"StridedSliceGrad", StridedSliceGradShape},

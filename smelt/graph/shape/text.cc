@@ -1,6 +1,7 @@
 // Shapes of ops on strings.
 #include <array>
 
+#include "absl/strings/match.h"
 #include "smelt/graph/shape/rules.h"
 
 namespace smelt {
@@ -40,10 +41,47 @@ Status SubstrShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// Of SequenceExamples, by the name of the output. Without a batch its dimension is missing.
+Status ParseSequenceShape(ShapeContext& ctx) {
+  const Node& n = ctx.node();
+  const PartialShape& batch =
+      n.Is("ParseSingleSequenceExample") ? PartialShape(Shape()) : ctx.input(0);
+  if (n.def() == nullptr || !batch.known_rank()) return OkStatus();
+  const int64_t rank = batch.rank();
+  int at = 0;
+  for (const ArgDef& arg : n.def()->outputs) {
+    ASSIGN_OR_RETURN(const int64_t arity, ArgArity(arg, *n.def(), n.attrs()));
+    const bool list = absl::StartsWith(arg.name, "feature_list");
+    const bool dense = absl::EndsWith(arg.name, "dense_values");
+    const auto shapes = n.Get<std::vector<PartialShape>>(
+        list ? "feature_list_dense_shapes" : "context_dense_shapes", {});
+    for (int64_t i = 0; i < arity; ++i, ++at) {
+      PartialShape out = VectorShape(kUnknownDim);
+      if (absl::EndsWith(arg.name, "sparse_indices")) {
+        out.Add(rank + (list ? 2 : 1));
+      } else if (absl::EndsWith(arg.name, "sparse_shapes")) {
+        out = VectorShape(rank + (list ? 2 : 1));
+      } else if (absl::EndsWith(arg.name, "lengths")) {
+        out = batch;
+      } else if (dense && static_cast<size_t>(i) < shapes.size()) {
+        out = Concatenate(list ? Concatenate(batch, out) : batch, shapes[static_cast<size_t>(i)]);
+      } else if (rank == 0 && (absl::EndsWith(arg.name, "outer_splits") ||
+                               absl::EndsWith(arg.name, "row_splits"))) {
+        out = Shape();
+      }
+      if (at < n.num_outputs()) ctx.set_output(at, std::move(out));
+    }
+  }
+  return OkStatus();
+}
+
 constexpr std::array kTextRows = {
     ShapeRule{"AsString", SameShape},
     ShapeRule{"DecodeBase64", SameShape},
     ShapeRule{"EncodeBase64", SameShape},
+    ShapeRule{"ParseSequenceExample", ParseSequenceShape},
+    ShapeRule{"ParseSequenceExampleV2", ParseSequenceShape},
+    ShapeRule{"ParseSingleSequenceExample", ParseSequenceShape},
     ShapeRule{"RegexFullMatch", SameShape},
     ShapeRule{"RegexReplace", SameShape},
     ShapeRule{"StaticRegexFullMatch", SameShape},

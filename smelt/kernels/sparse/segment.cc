@@ -266,8 +266,33 @@ Status RunSparseSegment(OpContext& ctx) {
   return status;
 }
 
-// The gradient spreads each segment's row over the rows that made it.
-template <SegmentOp kOp>
+// Adds each segment's row of `grad`, scaled, to the rows that made it: row place[i] for the i-th.
+template <typename T>
+void SpreadSegments(const Tensor& grad, const Tensor& ids, const std::vector<int64_t>& counts,
+                    const std::vector<int64_t>& place, SegmentOp op, Tensor* out) {
+  using W = Wide<T>;
+  if constexpr (std::is_floating_point_v<W>) {
+    const int64_t rows = out->dim(0), total = out->num_elements();
+    const int64_t row = total == 0 ? 0 : total / rows;
+    std::vector<W> sum(static_cast<size_t>(total), W(0));
+    for (size_t i = 0; i < place.size(); ++i) {
+      const int64_t id = IndexAt(ids, static_cast<int64_t>(i));
+      const auto count = static_cast<double>(counts[id]);
+      const W scale = op == SegmentOp::kSum    ? W(1)
+                      : op == SegmentOp::kMean ? W(1) / static_cast<W>(count)
+                                               : static_cast<W>(1.0 / std::sqrt(count));
+      const T* line = grad.data<T>() + id * row;
+      W* to = sum.data() + place[i] * row;
+      for (int64_t j = 0; j < row; ++j) to[j] += static_cast<W>(line[j]) * scale;
+    }
+    T* to = out->data<T>();
+    for (size_t j = 0; j < sum.size(); ++j) to[j] = T(sum[j]);
+  }
+}
+
+// The gradient spreads each segment's row over the rows that made it. The compact form gives only
+// those rows, in the order of their indices, and the indices.
+template <SegmentOp kOp, bool kCompact>
 Status RunSparseSegmentGrad(OpContext& ctx) {
   const Tensor& grad = ctx.input(0);
   const Tensor& indices = ctx.input(1);
@@ -275,8 +300,13 @@ Status RunSparseSegmentGrad(OpContext& ctx) {
   const Tensor& dim0 = ctx.input(3);
   if (indices.rank() != 1) return InvalidArgument("indices should be a vector.");
   if (ids.rank() != 1) return InvalidArgument("segment_ids should be a vector.");
-  if (dim0.rank() != 0) return InvalidArgument("output_dim0 should be a scalar.");
-  if (grad.rank() < 1) return InvalidArgument("Shape must be at least rank 1");
+  if (dim0.rank() != 0) {
+    return InvalidArgument(kCompact ? "dense_" : "", "output_dim0 should be a scalar.");
+  }
+  if (grad.rank() < 1) {
+    if (kCompact) return InvalidArgument("Index must be less than 0, got 0");
+    return InvalidArgument("Shape must be at least rank 1");
+  }
   const int64_t n = indices.num_elements();
   if (n != ids.num_elements()) {
     return InvalidArgument("segment_ids and indices should have same size.");
@@ -287,10 +317,7 @@ Status RunSparseSegmentGrad(OpContext& ctx) {
   if (n > 0 && IndexAt(ids, n - 1) >= segments) {
     return InvalidArgument("Invalid number of segments");
   }
-  Dims dims(grad.shape().dims().begin(), grad.shape().dims().end());
-  dims[0] = rows;
-  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dims));
-  std::vector<int64_t> counts(static_cast<size_t>(segments), 0);
+  std::vector<int64_t> counts(static_cast<size_t>(segments), 0), place;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t id = IndexAt(ids, i), index = IndexAt(indices, i);
     if (id < 0 || id >= segments) {
@@ -300,28 +327,24 @@ Status RunSparseSegmentGrad(OpContext& ctx) {
       return InvalidArgument("Index ", index, " out of range [0, ", rows, ").");
     }
     ++counts[id];
+    place.push_back(index);
   }
+  Dims dims(grad.shape().dims().begin(), grad.shape().dims().end());
+  dims[0] = rows;
+  if (kCompact) {
+    std::vector<int64_t> unique = place;
+    std::sort(unique.begin(), unique.end());
+    unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
+    for (int64_t& p : place) {
+      p = std::lower_bound(unique.begin(), unique.end(), p) - unique.begin();
+    }
+    dims[0] = static_cast<int64_t>(unique.size());
+    RETURN_IF_ERROR(SetInts(ctx, 1, unique));
+  }
+  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dims));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  const int64_t row = shape.num_elements() == 0 ? 0 : shape.num_elements() / rows;
-  if (!VisitReal(grad.dtype(), [&]<typename T>() {
-        using W = Wide<T>;
-        if constexpr (std::is_floating_point_v<W>) {
-          std::vector<W> sum(static_cast<size_t>(shape.num_elements()), W(0));
-          for (int64_t i = 0; i < n; ++i) {
-            const int64_t id = IndexAt(ids, i), index = IndexAt(indices, i);
-            const auto count = static_cast<double>(counts[id]);
-            const W scale = kOp == SegmentOp::kSum    ? W(1)
-                            : kOp == SegmentOp::kMean ? W(1) / static_cast<W>(count)
-                                                      : static_cast<W>(1.0 / std::sqrt(count));
-            const T* line = grad.data<T>() + id * row;
-            for (int64_t j = 0; j < row; ++j) {
-              sum[index * row + j] += static_cast<W>(line[j]) * scale;
-            }
-          }
-          T* to = out->data<T>();
-          for (size_t j = 0; j < sum.size(); ++j) to[j] = T(sum[j]);
-        }
-      })) {
+  if (!VisitReal(grad.dtype(),
+                 [&]<typename T>() { SpreadSegments<T>(grad, ids, counts, place, kOp, out); })) {
     return Unimplemented(ctx.node().op(), " of type ", DtypeName(grad.dtype()));
   }
   return OkStatus();
@@ -353,11 +376,17 @@ constexpr Kernel kSegmentTable[] = {
     {"SparseSegmentSqrtNWithNumSegments", "T", kSegmentGradTypes, "sparse:segment",
      RunSparseSegment<SegmentOp::kSqrtN>},
     {"SparseSegmentSumGrad", "T", kSegmentGradTypes, "sparse:segment",
-     RunSparseSegmentGrad<SegmentOp::kSum>},
+     RunSparseSegmentGrad<SegmentOp::kSum, false>},
     {"SparseSegmentMeanGrad", "T", kSegmentGradTypes, "sparse:segment",
-     RunSparseSegmentGrad<SegmentOp::kMean>},
+     RunSparseSegmentGrad<SegmentOp::kMean, false>},
     {"SparseSegmentSqrtNGrad", "T", kSegmentGradTypes, "sparse:segment",
-     RunSparseSegmentGrad<SegmentOp::kSqrtN>},
+     RunSparseSegmentGrad<SegmentOp::kSqrtN, false>},
+    {"SparseSegmentSumGradV2", "T", kSegmentGradTypes, "sparse:segment_grad",
+     RunSparseSegmentGrad<SegmentOp::kSum, true>},
+    {"SparseSegmentMeanGradV2", "T", kSegmentGradTypes, "sparse:segment_grad",
+     RunSparseSegmentGrad<SegmentOp::kMean, true>},
+    {"SparseSegmentSqrtNGradV2", "T", kSegmentGradTypes, "sparse:segment_grad",
+     RunSparseSegmentGrad<SegmentOp::kSqrtN, true>},
 };
 
 }  // namespace

@@ -186,6 +186,42 @@ Status RunSparseTensorDenseMatMul(OpContext& ctx) {
   return status;
 }
 
+StatusOr<std::unique_ptr<KernelState>> PrepareMatMulOfZeros(const Node& node) {
+  return ReadIntAttrs(node, {"transpose_a", "transpose_b"});
+}
+
+// Element i of a tensor of float or bfloat16.
+float FloatAt(const Tensor& t, int64_t i) {
+  return t.dtype() == Dtype::kFloat ? t.data<float>()[i]
+                                    : static_cast<float>(t.data<Bfloat16>()[i]);
+}
+
+// A product of dense matrices with many zeros, which nothing but speed depends on.
+Status RunSparseMatMul(OpContext& ctx) {
+  const Tensor &a = ctx.input(0), &b = ctx.input(1);
+  if (a.rank() != 2) return InvalidArgument("a is not a matrix");
+  if (b.rank() != 2) return InvalidArgument("b is not a matrix");
+  const bool ta = ctx.state<IntAttrs>()[0] != 0, tb = ctx.state<IntAttrs>()[1] != 0;
+  const int64_t rows = a.dim(ta ? 1 : 0), inner = a.dim(ta ? 0 : 1), cols = b.dim(tb ? 0 : 1);
+  if (b.dim(tb ? 1 : 0) != inner) {
+    return InvalidArgument("Matrix size incompatible: a: ", a.shape().ToString(),
+                           ", b: ", b.shape().ToString());
+  }
+  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(Dims{rows, cols}));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  float* to = out->data<float>();
+  std::fill_n(to, shape.num_elements(), 0.0f);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = 0; k < inner; ++k) {
+      const float x = FloatAt(a, ta ? k * rows + i : i * inner + k);
+      for (int64_t j = 0; j < cols; ++j) {
+        to[i * cols + j] += x * FloatAt(b, tb ? j * inner + k : k * cols + j);
+      }
+    }
+  }
+  return OkStatus();
+}
+
 enum class SparseDenseOp : uint8_t { kAdd, kMultiply, kDivide };
 
 // values[i] op dense[indices[i]], dense broadcast to the sparse shape.
@@ -243,6 +279,7 @@ constexpr Kernel kSparseDenseTable[] = {
     {"SparseToDense", "", kAnyType, "sparse:to_dense", RunSparseToDense, PrepareSparseToDense},
     {"SparseTensorDenseMatMul", "T", kNumberTypes, "sparse:matmul", RunSparseTensorDenseMatMul,
      PrepareSparseMatMul},
+    {"SparseMatMul", "", kAnyType, "sparse:matmul", RunSparseMatMul, PrepareMatMulOfZeros},
     {"SparseDenseCwiseAdd", "T", kNumberTypes, "sparse:cwise", RunSparseDense<SparseDenseOp::kAdd>},
     {"SparseDenseCwiseMul", "T", kNumberTypes, "sparse:cwise",
      RunSparseDense<SparseDenseOp::kMultiply>},

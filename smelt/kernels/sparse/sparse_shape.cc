@@ -425,6 +425,8 @@ constexpr Kernel kSparseShapeTable[] = {
     {"SparseFillEmptyRows", "", kAnyType, "sparse:fill_empty_rows", RunSparseFillEmptyRows},
     {"SparseFillEmptyRowsGrad", "T", kNumberTypes, "sparse:fill_empty_rows",
      RunSparseFillEmptyRowsGrad},
+    {"RaggedFillEmptyRowsGrad", "T", kNumberTypes, "sparse:fill_empty_rows",
+     RunSparseFillEmptyRowsGrad},
 };
 
 }  // namespace

@@ -42,13 +42,19 @@ StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, con
   }
   SparseView view{&indices, &values, IntsOf(shape)};
   for (int64_t d : view.shape) {
-    if (d < 0) return InvalidArgument("Dimension ", d, " must be >= 0");
+    if (d < 0 && !(bounds && view.count() > 0)) {
+      return InvalidArgument("Dimension ", d, " must be >= 0");
+    }
   }
   if (!bounds) return view;
   for (int64_t i = 0; i < view.count(); ++i) {
     const int64_t* row = view.row(i);
     for (int d = 0; d < view.rank(); ++d) {
-      if (row[d] < 0 || row[d] >= view.shape[d]) {
+      if (row[d] >= 0 && row[d] < view.shape[d]) continue;
+      if (words == SparseWords::kSparse) {
+        return InvalidArgument("Sparse index tuple indices[", i, ", :] = [",
+                               absl::StrJoin(row, row + view.rank(), ", "), "] is out of bounds");
+      } else {
         return InvalidArgument("indices[", i, "] = ", IndicesText(row, view.rank()),
                                " is out of bounds: need 0 <= index < [",
                                absl::StrJoin(view.shape, ","), "]");
