@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "smelt/graph/text.h"
+#include "smelt/kernels/function_bodies.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/run_op.h"
 #include "tests/op_case.h"
@@ -134,7 +135,7 @@ std::string CompareStatus(const Status& status, const Failure& failure, bool* do
 // ---- running several ops ----
 
 // Runs graphs and functions node by node, in order. Kernels keep their state for the case's life.
-class GraphRunner final : public FunctionRunner {
+class GraphRunner final : public FunctionRunner, public FunctionBodies {
  public:
   explicit GraphRunner(const FunctionLibrary& library) : library_(library) {}
 
@@ -218,6 +219,7 @@ class GraphRunner final : public FunctionRunner {
                    std::vector<Tensor>* results, Step& step) override {
     return Call(f, std::move(args), results, step);
   }
+  const Function* FindBody(absl::string_view name) const override { return library_.Find(name); }
 
  private:
   struct Prepared {

@@ -14,7 +14,8 @@ should have a sweep over its types, a few shapes (scalar, empty, broadcasting), 
 errors. A case holds at most 200 elements per tensor. The format is docs/formats/op_cases.md.
 
 Every case runs in a graph of its own, optimisers off, with inputs fed, so that the kernels themselves
-compute. A case that fails in TensorFlow is written as `error CODE`, with the substring that the spec
+compute. A family whose module says JIT = True holds ops that only XLA's compiler knows: its cases run
+inside tf.function(jit_compile=True). A case that fails in TensorFlow is written as `error CODE`, with the substring that the spec
 gives (checked against TensorFlow's message); one that the spec did not announce is reported.
 """
 import argparse
@@ -421,6 +422,65 @@ def run_graph_case(spec, w):
     w.end(spec)
 
 
+def run_jit_case(spec, w):
+    """A case in a function that XLA compiles. What takes functions is written as a graph."""
+    w.begin(spec)
+    op_def = op_def_registry.get(spec.op)
+    if len(spec.inputs) != len(op_def.input_arg):
+        raise ValueError(f"{w.name}: {spec.op} takes {[a.name for a in op_def.input_arg]}")
+    flat = []
+    for v in spec.inputs:
+        flat += [np.asarray(x) for x in v] if isinstance(v, (list, tuple)) else [np.asarray(v)]
+
+    def compute(*tensors):
+        rest, kwargs = list(tensors), dict(default_attrs(op_def), **spec.attrs)
+        for arg, v in zip(op_def.input_arg, spec.inputs):
+            n = len(v) if isinstance(v, (list, tuple)) else None
+            kwargs[arg.name] = rest.pop(0) if n is None else [rest.pop(0) for _ in range(n)]
+        for k, v in kwargs.items():
+            if isinstance(v, op_cases.Body):
+                args = [tf.TensorSpec(shape, tf.as_dtype(t)) for t, shape in v.args]
+                kwargs[k] = tf.function(v.fn, autograph=False).get_concrete_function(*args)
+        _, _, op, _ = op_def_library._apply_op_helper(spec.op, name="case_op", **kwargs)
+        return op.outputs
+
+    specs = [tf.TensorSpec(None, v.dtype, name=f"in{i}") for i, v in enumerate(flat)]
+    try:
+        f = tf.function(compute, jit_compile=True, autograph=False).get_concrete_function(*specs)
+    except (ValueError, TypeError, NotImplementedError) as e:
+        w.drop(f"TensorFlow builds no such op: {str(e)[:300]}")
+        return
+    error = None
+    try:
+        outs = [o.numpy() for o in f(*[tf.constant(v) for v in flat])]
+        if spec.error is not None:
+            w.problems.append(f"{w.name}: was to fail, does not")
+    except tf.errors.OpError as e:
+        error = e
+    node = f.graph.get_operation_by_name("case_op")
+    kinds = [type_text(o.dtype.as_datatype_enum) for o in node.outputs]
+    if any(isinstance(v, op_cases.Body) for v in spec.attrs.values()):
+        graph_def = f.graph.as_graph_def()
+        functions = {g.signature.name: g for g in graph_def.library.function}
+        name_functions(functions)
+        w.lines.append("graph")
+        w.lines += ["  " + node_text(n, [graph_input(i) for i in n.input]) for n in graph_def.node
+                    if not n.name.startswith("Identity")]
+        for name in sorted(functions, key=function_names.get):
+            w.lines += ["  " + l for l in function_text(functions[name], functions)]
+        w.lines.append("end")
+        w.lines += [f"feed in{i} {tensor_text(v)}" for i, v in enumerate(flat)]
+        values = [""] * len(kinds) if error else [" " + tensor_text(o, t) for o, t in zip(outs, kinds)]
+        w.lines += [f"fetch {endpoint_text('case_op', i)}{v}" for i, v in enumerate(values)]
+    else:
+        w.lines.append(f"op {spec.op}{attrs_text(node.node_def.attr)}")
+        w.lines += ["in " + tensor_text(v) for v in flat]
+        w.lines += [] if error else ["out " + tensor_text(o, t) for o, t in zip(outs, kinds)]
+    if error:
+        w.error(CODES[error.error_code], error.message, spec.error)
+    w.end(spec)
+
+
 def make(family, args):
     module = importlib.import_module("op_cases." + family)
     seed = [args.seed] + [ord(c) for c in family]
@@ -432,6 +492,8 @@ def make(family, args):
             print(spec.op, spec.name, flush=True)
         if isinstance(spec, op_cases.GraphCase):
             run_graph_case(spec, w)
+        elif getattr(module, "JIT", False):
+            run_jit_case(spec, w)
         else:
             run_op_case(spec, w)
     header = [f"# Written by tools/make_op_cases.py {family} with TensorFlow {tf.__version__}; do not edit."]

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "smelt/device/device.h"
 #include "smelt/graph/graph.h"
+#include "smelt/kernels/function_bodies.h"
 #include "smelt/kernels/step.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/step_stats.h"
@@ -47,7 +48,7 @@ struct CallableSpec {
 
 class Callable;
 
-class Session final : public FunctionRunner {
+class Session final : public FunctionRunner, public FunctionBodies {
  public:
   explicit Session(std::shared_ptr<const Graph> graph, SessionOptions options = {});
   ~Session() override;
@@ -70,6 +71,9 @@ class Session final : public FunctionRunner {
               Step& step) override;
   Status CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
                    std::vector<Tensor>* results, Step& step) override;
+  const Function* FindBody(absl::string_view name) const override {
+    return graph_->library()->Find(name);
+  }
 
   ResourceManager& resources() { return resources_; }
   const Graph& graph() const { return *graph_; }

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 __all__ = [
-    "case", "graph_case", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
+    "case", "graph_case", "Body", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
     "FLOATS", "HALVES", "FLOATING", "SIGNED", "UNSIGNED", "INTS", "REALS", "COMPLEX", "NUMBERS",
     "SHAPES", "BROADCASTS",
 ]
@@ -51,6 +51,14 @@ class Typed:
     """Values of a type that numpy has no array of (qint8, ...): the array holds the plain integers."""
     dtype: str
     values: np.ndarray
+
+
+@dataclasses.dataclass
+class Body:
+    """The value of a function attribute: a Python function of tensors, and its arguments as (type, shape).
+    In families that XLA compiles (JIT = True)."""
+    fn: Callable
+    args: list
 
 
 @dataclasses.dataclass

@@ -18,10 +18,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
   };
   if (IsPartitionedCall(node)) {
     RETURN_IF_ERROR(add("f"));
-  } else if (node.Is("If") || node.Is("StatelessIf")) {
+  } else if (node.Is("If") || node.Is("StatelessIf") || node.Is("XlaIf")) {
     RETURN_IF_ERROR(add("then_branch"));
     RETURN_IF_ERROR(add("else_branch"));
-  } else if (node.Is("While") || node.Is("StatelessWhile")) {
+  } else if (node.Is("While") || node.Is("StatelessWhile") || node.Is("XlaWhile")) {
     RETURN_IF_ERROR(add("cond"));
     RETURN_IF_ERROR(add("body"));
   } else {
@@ -180,6 +180,8 @@ constexpr Kernel kFunctionalTable[] = {
     {"StatelessCase", "", kAnyType, "function:case", RunCase, PrepareFunctional},
     {"While", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
     {"StatelessWhile", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
+    {"XlaIf", "", kAnyType, "function:if", RunIf, PrepareFunctional},
+    {"XlaWhile", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
 };
 
 }  // namespace

@@ -1,94 +1,17 @@
-// Convolutions through oneDNN. Activations keep the graph's plain layout; weights take the layout
-// that the library likes best, once where they are constant.
+// Convolutions: float ones through FloatConv, others in plain loops.
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/conv_reference.h"
-#include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/via_float.h"
-#include "smelt/kernels/onednn/fused_post_ops.h"
-#include "smelt/kernels/onednn/plan_cache.h"
+#include "smelt/kernels/onednn/float_conv.h"
 
 namespace smelt {
 namespace {
-
-using onednn::Layout;
-using onednn::Primitive;
 
 struct ConvState final : KernelState {
   nn::ConvAttrs attrs;
   nn::FusedOps fused;
   bool constant_filter = false;
-  onednn::PlanCache plans;
-  onednn::WeightCache weights;
+  onednn::FloatConv conv;
 };
-
-struct ConvLayouts {
-  Layout src, weights, dst;
-};
-
-// The filter as it lies in TensorFlow, with oneDNN's logical order: (groups,) out, in, spatial.
-ConvLayouts MakeConvLayouts(const nn::ConvProblem& p) {
-  ConvLayouts l;
-  l.src = Layout::Image(Dtype::kFloat, p.batch, p.in_depth, p.in, p.channels_last);
-  l.dst = Layout::Image(Dtype::kFloat, p.batch, p.out_depth, p.out, p.channels_last);
-  const int64_t group_out = p.out_depth / p.groups;
-  if (p.groups > 1) {
-    l.weights.dims.push_back(p.groups);
-    l.weights.strides.push_back(group_out);
-  }
-  l.weights.dims.push_back(group_out);
-  l.weights.strides.push_back(1);
-  l.weights.dims.push_back(p.filter_in);
-  l.weights.strides.push_back(p.out_depth);
-  const size_t first = l.weights.dims.size();
-  l.weights.dims.insert(l.weights.dims.end(), p.kernel.begin(), p.kernel.end());
-  l.weights.strides.resize(l.weights.dims.size());
-  int64_t stride = p.filter_in * p.out_depth;
-  for (size_t i = l.weights.dims.size(); i-- > first;) {
-    l.weights.strides[i] = stride;
-    stride *= l.weights.dims[i];
-  }
-  return l;
-}
-
-onednn::Window ConvWindow(const nn::ConvProblem& p) {
-  return {p.strides, p.dilations, p.pad_before, p.pad_after};
-}
-
-void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
-  if (x.num_elements() > 0) {
-    nn::ConvReference(p, x, w, out);
-  } else {
-    // No channels, or nothing but padding.
-    std::memset(out->raw(), 0, out->bytes());
-  }
-}
-
-// Float tensors of checked shapes, a non-empty result.
-Status ConvFloat(ConvState& state, const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
-                 nn::FusedArgs args, bool constant_filter, Tensor* out, Allocator* allocator) {
-  const onednn::PlanKey key = onednn::MakePlanKey({&x.shape(), &w.shape()});
-  std::shared_ptr<const Primitive> plan;
-  if (x.num_elements() > 0 && !state.plans.Find(key, &plan)) {
-    const ConvLayouts l = MakeConvLayouts(p);
-    const auto fused = onednn::MakeFusedPostOps(state.fused, l.dst, 1);
-    Layout bias;
-    if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
-    auto made = Primitive::Convolution(l.src, Layout::Chosen(Dtype::kFloat, l.weights.dims), bias,
-                                       l.dst, ConvWindow(p), fused.post_ops);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    state.plans.Insert(key, plan);
-  }
-  if (plan == nullptr) {
-    ConvPlain(p, x, w, out);
-    nn::ApplyFusedOps(state.fused, args, p.channels_last ? p.output.rank() - 1 : 1, out);
-    return OkStatus();
-  }
-  ASSIGN_OR_RETURN(const Tensor packed, state.weights.Get(plan, MakeConvLayouts(p).weights, w,
-                                                          constant_filter, allocator));
-  ASSIGN_OR_RETURN(const auto pointers, onednn::FusedPointers::Make(state.fused, args, allocator));
-  return plan->Run(pointers.Tensors(x.raw(), packed.raw(), out->raw()), allocator);
-}
 
 Status RunConv(OpContext& ctx) {
   auto& state = ctx.state<ConvState>();
@@ -107,10 +30,10 @@ Status RunConv(OpContext& ctx) {
   Allocator* allocator = ctx.step().allocator;
   const Dtype dtype = x.dtype();
   if (dtype == Dtype::kFloat) {
-    return ConvFloat(state, p, x, w, args, state.constant_filter, out, allocator);
+    return state.conv.Run(p, x, w, state.constant_filter, state.fused, args, out, allocator);
   }
   if (dtype == Dtype::kDouble || dtype == Dtype::kInt32) {
-    ConvPlain(p, x, w, out);
+    onednn::ConvPlain(p, x, w, out);
     nn::ApplyFusedOps(state.fused, args, depth_dim, out);
     return OkStatus();
   }
@@ -122,7 +45,7 @@ Status RunConv(OpContext& ctx) {
     args[i] = &float_args[i];
   }
   ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(ConvFloat(state, p, xf, wf, args, false, &result, allocator));
+  RETURN_IF_ERROR(state.conv.Run(p, xf, wf, false, state.fused, args, &result, allocator));
   ASSIGN_OR_RETURN(*out, nn::FromFloat(result, dtype, allocator));
   return OkStatus();
 }

@@ -1,0 +1,51 @@
+// Sums of products over labelled dimensions: each operand is brought to [batch, free, contracted]
+// (which is often how it lies already), the two are multiplied as matrices, and the product is
+// brought to the order of the output.
+#ifndef SMELT_KERNELS_ONEDNN_CONTRACTION_H_
+#define SMELT_KERNELS_ONEDNN_CONTRACTION_H_
+
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "smelt/kernels/nn/einsum_equation.h"
+#include "smelt/kernels/onednn/float_matmul.h"
+
+namespace smelt::onednn {
+
+// One per node. Thread safe.
+class Contraction {
+ public:
+  // Which operands hold the same values whenever they are the same buffer.
+  void SetConstant(bool first, bool second) {
+    constant_[0] = first;
+    constant_[1] = second;
+  }
+  // One or two operands of one number type, 16-bit floats through float. UNIMPLEMENTED
+  // for types that have no sums of products.
+  StatusOr<Tensor> Run(const nn::EinsumShapes& s, std::span<const Tensor* const> operands,
+                       Allocator* allocator);
+
+ private:
+  StatusOr<Tensor> Arranged(const nn::EinsumShapes& s, int operand, const Tensor& t,
+                            const nn::EinsumLabels& order, int kept, bool constant,
+                            Allocator* allocator);
+  StatusOr<Tensor> Product(const nn::EinsumShapes& s, const Tensor* const* in, const bool* constant,
+                           nn::EinsumLabels* order, Allocator* allocator);
+
+  bool constant_[2] = {false, false};
+  FloatMatMul product_;
+
+  // Constant operands in the order that the product wants.
+  struct Kept {
+    Tensor original;
+    nn::EinsumLabels order;
+    Tensor tensor;
+  };
+  absl::Mutex mutex_;
+  std::vector<Kept> arranged_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_CONTRACTION_H_

@@ -1,0 +1,31 @@
+// Float convolutions through oneDNN. Activations keep the graph's plain layout; weights take the
+// layout that the library likes best, once where they are constant.
+#ifndef SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
+#define SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
+
+#include "smelt/kernels/nn/fused.h"
+#include "smelt/kernels/nn/window.h"
+#include "smelt/kernels/onednn/plan_cache.h"
+
+namespace smelt::onednn {
+
+// One per node. Thread safe.
+class FloatConv {
+ public:
+  // out = fused(x * w). Tensors are float and of the problem's shapes, out is allocated and not
+  // empty, `args` are checked. `constant_filter`: w holds the same values whenever it is the same
+  // buffer.
+  Status Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, bool constant_filter,
+             const nn::FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
+
+ private:
+  PlanCache plans_;
+  WeightCache weights_;
+};
+
+// In plain loops, for float, double and int32. `out` is not empty.
+void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out);
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_

@@ -1,0 +1,55 @@
+// Where the slices of a gather (and of a scatter) lie: one slice of the operand for each index
+// vector, spread over the window dimensions of the other tensor. For the files of this folder.
+#ifndef SMELT_KERNELS_XLA_GATHER_PLAN_H_
+#define SMELT_KERNELS_XLA_GATHER_PLAN_H_
+
+#include <span>
+
+#include "smelt/kernels/movement/copy.h"
+#include "smelt/wire/dimension_numbers.h"
+
+namespace smelt::xla {
+
+class GatherPlan {
+ public:
+  // INVALID_ARGUMENT unless the numbers fit each other and the shapes. `slice` has one size for
+  // each dimension of the operand.
+  static StatusOr<GatherPlan> Make(const GatherDimensions& numbers, const Shape& operand,
+                                   const Shape& indices, std::span<const int64_t> slice);
+
+  // Shape of the gather's result, of the scatter's updates.
+  const Shape& spread() const { return spread_; }
+  // How many slices there are.
+  int64_t slices() const { return slices_; }
+  int64_t slice_elements() const { return slice_elements_; }
+  // Loops over one slice: src in the operand, dst in the spread tensor.
+  const CopyDims& loops() const { return loops_; }
+
+  struct Place {
+    int64_t operand = 0, spread = 0;  // the first elements of a slice
+    bool inside = true;               // the slice fits where the indices put it
+  };
+  // Slice n. `clamp`: it is moved until it fits. REQUIRES: shapes with elements.
+  Place Find(const Tensor& indices, int64_t n, bool clamp) const;
+
+  // Sizes of the slices that a scatter's updates have: ones for dimensions without a window.
+  static StatusOr<Dims> SliceOfUpdates(const GatherDimensions& numbers, const Shape& operand,
+                                       const Shape& updates);
+
+ private:
+  struct Indexed {  // an operand dimension that the index vector places
+    int64_t component, stride, last;
+  };
+  struct Batch {  // a dimension of the indices beside the index vector
+    int64_t size, indices_stride, spread_stride, operand_stride;
+  };
+  Shape spread_;
+  int64_t slices_ = 1, slice_elements_ = 1;
+  CopyDims loops_;
+  absl::InlinedVector<Indexed, 4> indexed_;
+  absl::InlinedVector<Batch, 4> batch_;
+};
+
+}  // namespace smelt::xla
+
+#endif  // SMELT_KERNELS_XLA_GATHER_PLAN_H_

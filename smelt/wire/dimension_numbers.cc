@@ -1,0 +1,73 @@
+#include "smelt/wire/dimension_numbers.h"
+
+#include "smelt/wire/proto/xla_data.pb.h"
+
+namespace smelt {
+namespace {
+
+template <typename Field>
+Dims DimsOf(const Field& field) {
+  return Dims(field.begin(), field.end());
+}
+
+template <typename Message>
+StatusOr<Message> ParseNumbers(const std::string& bytes) {
+  Message m;
+  if (!m.ParseFromString(bytes)) {
+    return InvalidArgument("attribute dimension_numbers holds no ", m.GetTypeName());
+  }
+  return m;
+}
+
+}  // namespace
+
+StatusOr<ConvDimensions> ParseConvDimensions(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto m, ParseNumbers<::xla::ConvolutionDimensionNumbers>(bytes));
+  ConvDimensions d;
+  d.input_batch = m.input_batch_dimension();
+  d.input_feature = m.input_feature_dimension();
+  d.kernel_input = m.kernel_input_feature_dimension();
+  d.kernel_output = m.kernel_output_feature_dimension();
+  d.output_batch = m.output_batch_dimension();
+  d.output_feature = m.output_feature_dimension();
+  d.input_spatial = DimsOf(m.input_spatial_dimensions());
+  d.kernel_spatial = DimsOf(m.kernel_spatial_dimensions());
+  d.output_spatial = DimsOf(m.output_spatial_dimensions());
+  return d;
+}
+
+StatusOr<DotDimensions> ParseDotDimensions(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto m, ParseNumbers<::xla::DotDimensionNumbers>(bytes));
+  DotDimensions d;
+  d.lhs_contracting = DimsOf(m.lhs_contracting_dimensions());
+  d.rhs_contracting = DimsOf(m.rhs_contracting_dimensions());
+  d.lhs_batch = DimsOf(m.lhs_batch_dimensions());
+  d.rhs_batch = DimsOf(m.rhs_batch_dimensions());
+  return d;
+}
+
+StatusOr<GatherDimensions> ParseGatherDimensions(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto m, ParseNumbers<::xla::GatherDimensionNumbers>(bytes));
+  GatherDimensions d;
+  d.window = DimsOf(m.offset_dims());
+  d.collapsed = DimsOf(m.collapsed_slice_dims());
+  d.index_map = DimsOf(m.start_index_map());
+  d.index_vector = m.index_vector_dim();
+  d.operand_batch = DimsOf(m.operand_batching_dims());
+  d.indices_batch = DimsOf(m.start_indices_batching_dims());
+  return d;
+}
+
+StatusOr<GatherDimensions> ParseScatterDimensions(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto m, ParseNumbers<::xla::ScatterDimensionNumbers>(bytes));
+  GatherDimensions d;
+  d.window = DimsOf(m.update_window_dims());
+  d.collapsed = DimsOf(m.inserted_window_dims());
+  d.index_map = DimsOf(m.scatter_dims_to_operand_dims());
+  d.index_vector = m.index_vector_dim();
+  d.operand_batch = DimsOf(m.input_batching_dims());
+  d.indices_batch = DimsOf(m.scatter_indices_batching_dims());
+  return d;
+}
+
+}  // namespace smelt
