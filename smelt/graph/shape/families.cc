@@ -5,6 +5,7 @@ namespace smelt {
 extern const std::span<const ShapeRule> kElementwiseShapes;
 extern const std::span<const ShapeRule> kMatMulShapes;
 extern const std::span<const ShapeRule> kNnShapes;
+extern const std::span<const ShapeRule> kGradientShapes;
 extern const std::span<const ShapeRule> kMovementShapes;
 extern const std::span<const ShapeRule> kIndexingShapes;
 extern const std::span<const ShapeRule> kReduceShapes;
@@ -15,8 +16,9 @@ extern const std::span<const ShapeRule> kRandomShapes;
 
 std::span<const std::span<const ShapeRule>> AllShapeFamilies() {
   static const auto* all = new std::vector<std::span<const ShapeRule>>{
-      kElementwiseShapes, kMatMulShapes, kNnShapes,      kMovementShapes, kIndexingShapes,
-      kReduceShapes,      kStateShapes,  kControlShapes, kTextShapes,     kRandomShapes};
+      kElementwiseShapes, kMatMulShapes,   kNnShapes,     kGradientShapes,
+      kMovementShapes,    kIndexingShapes, kReduceShapes, kStateShapes,
+      kControlShapes,     kTextShapes,     kRandomShapes};
   return *all;
 }
 
