@@ -12,13 +12,14 @@ extern const std::span<const ShapeRule> kReduceShapes;
 extern const std::span<const ShapeRule> kStateShapes;
 extern const std::span<const ShapeRule> kControlShapes;
 extern const std::span<const ShapeRule> kTextShapes;
+extern const std::span<const ShapeRule> kTrainShapes;
 extern const std::span<const ShapeRule> kRandomShapes;
 
 std::span<const std::span<const ShapeRule>> AllShapeFamilies() {
   static const auto* all = new std::vector<std::span<const ShapeRule>>{
       kElementwiseShapes, kMatMulShapes,   kNnShapes,     kGradientShapes,
       kMovementShapes,    kIndexingShapes, kReduceShapes, kStateShapes,
-      kControlShapes,     kTextShapes,     kRandomShapes};
+      kControlShapes,     kTextShapes,     kTrainShapes,  kRandomShapes};
   return *all;
 }
 
