@@ -170,8 +170,17 @@ class GraphRunner final : public FunctionRunner, public FunctionBodies {
     for (Node* node : order) {
       if (!needed.contains(node)) continue;
       std::vector<Tensor> inputs;
-      for (Endpoint e : node->inputs) {
+      for (size_t i = 0; i < node->inputs.size(); ++i) {
+        const Endpoint e = node->inputs[i];
         ASSIGN_OR_RETURN(Tensor t, take(e));
+        // A reference that is not wanted as one is read.
+        if (IsRef(e.node->output_types[e.port]) && !IsRef(node->input_types[i])) {
+          ASSIGN_OR_RETURN(const auto variable, LookupResource<Variable>(t));
+          t = variable->Read();
+          if (!t.valid()) {
+            return FailedPrecondition("Attempting to use uninitialized value ", variable->name());
+          }
+        }
         inputs.push_back(std::move(t));
       }
       std::vector<Tensor> outputs(node->output_types.size());

@@ -277,7 +277,9 @@ constexpr std::array kElementwiseRows = {
     // Alike.
     ShapeRule{"ApproximateEqual", MergedShape},
     ShapeRule{"EluGrad", MergedShape},
+    ShapeRule{"InvGrad", SameShape},
     ShapeRule{"LeakyReluGrad", MergedShape},
+    ShapeRule{"ReciprocalGrad", SameShape},
     ShapeRule{"Relu6Grad", MergedShape},
     ShapeRule{"ReluGrad", MergedShape},
     ShapeRule{"RsqrtGrad", SameShape},

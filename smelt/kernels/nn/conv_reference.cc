@@ -117,7 +117,8 @@ template <typename T>
 void ConvTransposeTyped(const ConvView& v, const T* grad, const T* w, T* x) {
   const int64_t pixels = v.in[0] * v.in[1] * v.in[2];
   const int64_t taps = v.kernel[0] * v.kernel[1] * v.kernel[2];
-  const int64_t work = std::max<int64_t>(1, taps * v.in_depth * v.out_depth);
+  const int64_t group_out = v.out_depth / v.groups;
+  const int64_t work = std::max<int64_t>(1, taps * v.in_depth * group_out);
   // The window position along one dimension whose tap k reads pixel i; -1: none.
   const auto window_of = [&v](int dim, int64_t i, int64_t k) -> int64_t {
     const int64_t at = i + v.pad[dim] - k * v.dilation[dim];
@@ -146,12 +147,14 @@ void ConvTransposeTyped(const ConvView& v, const T* grad, const T* w, T* x) {
                 const T* g = grad + b * v.out_step[0] + o0 * v.out_step[1] + o1 * v.out_step[2] +
                              o2 * v.out_step[3];
                 const T* tap =
-                    w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.in_depth * v.out_depth;
+                    w + ((kd * v.kernel[1] + kh) * v.kernel[2] + kw) * v.filter_in * v.out_depth;
                 for (int64_t c = 0; c < v.in_depth; ++c) {
                   T sum = T(0);
-                  const T* row = tap + c * v.out_depth;
-                  for (int64_t o = 0; o < v.out_depth; ++o) {
-                    sum = MulAdd(sum, g[o * v.out_step[4]], row[o]);
+                  const int64_t group = c / v.filter_in * group_out;
+                  const T* row = tap + c % v.filter_in * v.out_depth + group;
+                  const T* from = g + group * v.out_step[4];
+                  for (int64_t o = 0; o < group_out; ++o) {
+                    sum = MulAdd(sum, from[o * v.out_step[4]], row[o]);
                   }
                   T& at = px[c * v.in_step[4]];
                   at = MulAdd(at, sum, T(1));
@@ -161,6 +164,47 @@ void ConvTransposeTyped(const ConvView& v, const T* grad, const T* w, T* x) {
           }
         }
       });
+}
+
+// Rows of the filter (a tap and an input channel of a group) are independent: each goes over all
+// output pixels. Partial sums are of one image row.
+template <typename T>
+void ConvFilterTyped(const ConvView& v, const T* x, const T* grad, T* w) {
+  const int64_t group_out = v.out_depth / v.groups;
+  const int64_t rows = v.kernel[0] * v.kernel[1] * v.kernel[2] * v.filter_in;
+  ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
+    std::vector<T> part(v.out_depth);
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t i = row % v.filter_in;
+      const int64_t tap = row / v.filter_in;
+      const int64_t k[3] = {tap / (v.kernel[1] * v.kernel[2]), tap / v.kernel[2] % v.kernel[1],
+                            tap % v.kernel[2]};
+      T* out = w + row * v.out_depth;
+      std::fill(out, out + v.out_depth, T(0));
+      for (int64_t line = 0; line < v.batch * v.out[0] * v.out[1]; ++line) {
+        const int64_t b = line / (v.out[0] * v.out[1]);
+        const int64_t o0 = line / v.out[1] % v.out[0], o1 = line % v.out[1];
+        const int64_t i0 = o0 * v.stride[0] - v.pad[0] + k[0] * v.dilation[0];
+        const int64_t i1 = o1 * v.stride[1] - v.pad[1] + k[1] * v.dilation[1];
+        if (i0 < 0 || i0 >= v.in[0] || i1 < 0 || i1 >= v.in[1]) continue;
+        const T* xs = x + b * v.in_step[0] + i0 * v.in_step[1] + i1 * v.in_step[2];
+        const T* gs = grad + b * v.out_step[0] + o0 * v.out_step[1] + o1 * v.out_step[2];
+        std::fill(part.begin(), part.end(), T(0));
+        for (int64_t o2 = 0; o2 < v.out[2]; ++o2) {
+          const int64_t i2 = o2 * v.stride[2] - v.pad[2] + k[2] * v.dilation[2];
+          if (i2 < 0 || i2 >= v.in[2]) continue;
+          const T* g = gs + o2 * v.out_step[3];
+          for (int64_t group = 0; group < v.groups; ++group) {
+            const T value = xs[i2 * v.in_step[3] + (group * v.filter_in + i) * v.in_step[4]];
+            for (int64_t o = group * group_out; o < (group + 1) * group_out; ++o) {
+              part[o] = MulAdd(part[o], value, g[o * v.out_step[4]]);
+            }
+          }
+        }
+        for (int64_t o = 0; o < v.out_depth; ++o) out[o] = MulAdd(out[o], part[o], T(1));
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -192,6 +236,16 @@ void ConvTransposeReference(const ConvProblem& p, const Tensor& grad, const Tens
       return ConvTransposeTyped(v, grad.data<float>(), filter.data<float>(),
                                 input_grad->data<float>());
   }
+}
+
+void ConvFilterReference(const ConvProblem& p, const Tensor& input, const Tensor& grad,
+                         Tensor* filter_grad) {
+  const ConvView v(p);
+  if (input.dtype() == Dtype::kDouble) {
+    return ConvFilterTyped(v, input.data<double>(), grad.data<double>(),
+                           filter_grad->data<double>());
+  }
+  return ConvFilterTyped(v, input.data<float>(), grad.data<float>(), filter_grad->data<float>());
 }
 
 }  // namespace smelt::nn

@@ -11,9 +11,13 @@ namespace smelt::nn {
 void ConvReference(const ConvProblem& p, const Tensor& input, const Tensor& filter, Tensor* output);
 
 // The transpose: adds filter * grad over the windows of `input_grad`, which has the shape of the
-// forward convolution's input; `grad` has the shape of its output. Not grouped.
+// forward convolution's input; `grad` has the shape of its output.
 void ConvTransposeReference(const ConvProblem& p, const Tensor& grad, const Tensor& filter,
                             Tensor* input_grad);
+
+// The gradient for the filter, of float or double: input * grad summed over all pixels.
+void ConvFilterReference(const ConvProblem& p, const Tensor& input, const Tensor& grad,
+                         Tensor* filter_grad);
 
 }  // namespace smelt::nn
 

@@ -8,46 +8,6 @@
 namespace smelt::nn {
 namespace {
 
-// A pool over three spatial dimensions, the missing ones of size one.
-struct PoolView {
-  int64_t in[3], out[3], kernel[3], stride[3], pad[3];
-  explicit PoolView(const PoolProblem& p) {
-    const int missing = 3 - static_cast<int>(p.in.size());
-    for (int i = 0; i < 3; ++i) {
-      const int j = i - missing;
-      in[i] = j < 0 ? 1 : p.in[j];
-      out[i] = j < 0 ? 1 : p.out[j];
-      kernel[i] = j < 0 ? 1 : p.kernel[j];
-      stride[i] = j < 0 ? 1 : p.strides[j];
-      pad[i] = j < 0 ? 0 : p.pad_before[j];
-    }
-  }
-  int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
-  // Input pixels of the largest window.
-  int64_t taps() const {
-    return std::min(kernel[0], in[0]) * std::min(kernel[1], in[1]) * std::min(kernel[2], in[2]);
-  }
-  int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
-
-  // Calls fn(pixel number) for the input pixels of an output pixel's window, in order.
-  template <typename F>
-  void ForWindow(int64_t out_pixel, F fn) const {
-    const int64_t o[3] = {out_pixel / (out[1] * out[2]), out_pixel / out[2] % out[1],
-                          out_pixel % out[2]};
-    int64_t from[3], to[3];
-    for (int i = 0; i < 3; ++i) {
-      const int64_t start = o[i] * stride[i] - pad[i];
-      from[i] = std::max<int64_t>(start, 0);
-      to[i] = std::min(start + kernel[i], in[i]);
-    }
-    for (int64_t d = from[0]; d < to[0]; ++d) {
-      for (int64_t h = from[1]; h < to[1]; ++h) {
-        for (int64_t w = from[2]; w < to[2]; ++w) fn((d * in[1] + h) * in[2] + w);
-      }
-    }
-  }
-};
-
 template <typename T>
 constexpr T Least() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -196,7 +156,7 @@ StatusOr<PoolAttrs> ParsePoolAttrs(const Node& node, PoolKind kind, int spatial)
     return InvalidArgument(
         "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
   }
-  if (!node.Is("MaxPoolV2")) {
+  if (!node.Is("MaxPoolV2") && !node.Is("MaxPoolGradV2") && !node.Is("MaxPoolGradGradV2")) {
     a.ksize = node.Ints("ksize");
     a.strides = node.Ints("strides");
     RETURN_IF_ERROR(CheckPoolWindow(a));

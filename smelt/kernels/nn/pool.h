@@ -2,6 +2,8 @@
 #ifndef SMELT_KERNELS_NN_POOL_H_
 #define SMELT_KERNELS_NN_POOL_H_
 
+#include <algorithm>
+
 #include "smelt/kernels/nn/window.h"
 
 namespace smelt::nn {
@@ -18,7 +20,8 @@ struct PoolAttrs {
   std::vector<int64_t> explicit_pads;
   bool with_argmax = false;
 };
-// ksize and strides are read from the node unless it takes them as inputs (MaxPoolV2).
+// ksize and strides are read from the node unless it takes them as inputs (MaxPoolV2
+// and its gradients).
 StatusOr<PoolAttrs> ParsePoolAttrs(const Node& node, PoolKind kind, int spatial);
 // The entries of ksize and strides themselves.
 Status CheckPoolWindow(const PoolAttrs& attrs);
@@ -31,6 +34,46 @@ struct PoolProblem {
   Shape output;
 };
 StatusOr<PoolProblem> MakePoolProblem(const PoolAttrs& attrs, const Shape& input);
+
+// A pool over three spatial dimensions, the missing ones of size one.
+struct PoolView {
+  int64_t in[3], out[3], kernel[3], stride[3], pad[3];
+  explicit PoolView(const PoolProblem& p) {
+    const int missing = 3 - static_cast<int>(p.in.size());
+    for (int i = 0; i < 3; ++i) {
+      const int j = i - missing;
+      in[i] = j < 0 ? 1 : p.in[j];
+      out[i] = j < 0 ? 1 : p.out[j];
+      kernel[i] = j < 0 ? 1 : p.kernel[j];
+      stride[i] = j < 0 ? 1 : p.strides[j];
+      pad[i] = j < 0 ? 0 : p.pad_before[j];
+    }
+  }
+  int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+  // Input pixels of the largest window.
+  int64_t taps() const {
+    return std::min(kernel[0], in[0]) * std::min(kernel[1], in[1]) * std::min(kernel[2], in[2]);
+  }
+  int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+
+  // Calls fn(pixel number) for the input pixels of an output pixel's window, in order.
+  template <typename F>
+  void ForWindow(int64_t out_pixel, F fn) const {
+    const int64_t o[3] = {out_pixel / (out[1] * out[2]), out_pixel / out[2] % out[1],
+                          out_pixel % out[2]};
+    int64_t from[3], to[3];
+    for (int i = 0; i < 3; ++i) {
+      const int64_t start = o[i] * stride[i] - pad[i];
+      from[i] = std::max<int64_t>(start, 0);
+      to[i] = std::min(start + kernel[i], in[i]);
+    }
+    for (int64_t d = from[0]; d < to[0]; ++d) {
+      for (int64_t h = from[1]; h < to[1]; ++h) {
+        for (int64_t w = from[2]; w < to[2]; ++w) fn((d * in[1] + h) * in[2] + w);
+      }
+    }
+  }
+};
 
 // REQUIRES: tensors of one number type and of the problem's shapes; not of a 16-bit float type;
 // averages of float or double only.

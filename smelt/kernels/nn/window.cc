@@ -231,4 +231,34 @@ StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, co
   return p;
 }
 
+StatusOr<ConvProblem> MakeConvGradientProblem(absl::string_view op, const ConvAttrs& a,
+                                              const Shape& input, const Shape& filter,
+                                              const Shape& output) {
+  const bool last = a.channels_last;
+  if (input[0] != output[0]) {
+    return InvalidArgument(op, ": input and out_backprop must have the same batch size. ",
+                           "Input batch: ", input[0], ", outbackprop batch: ", output[0],
+                           ", batch_dim: 0");
+  }
+  const int64_t in_depth = last ? input.back() : input[1];
+  const int64_t filter_in = filter[a.spatial];
+  if (filter_in <= 0 || in_depth % filter_in != 0) {
+    return InvalidArgument(op, ": input depth must be evenly divisible by filter depth");
+  }
+  if (filter.back() != (last ? output.back() : output[1])) {
+    return InvalidArgument(op, ": filter and out_backprop must have the same out_depth");
+  }
+  ASSIGN_OR_RETURN(ConvProblem p, MakeConvProblem(a, input, filter));
+  const int first = last ? 1 : 2;
+  for (int i = 0; i < a.spatial; ++i) {
+    if (p.out[i] == output[first + i]) continue;
+    return InvalidArgument(
+        op, ": Size of out_backprop doesn't match computed: actual = ", output[first + i],
+        ", computed = ", p.out[i], " spatial_dim: ", first + i, " input: ", p.in[i],
+        " filter: ", p.kernel[i], " output: ", output[first + i], " stride: ", p.strides[i],
+        " dilation: ", p.dilations[i]);
+  }
+  return p;
+}
+
 }  // namespace smelt::nn

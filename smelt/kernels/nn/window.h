@@ -56,6 +56,12 @@ struct ConvProblem {
 StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& attrs, const Shape& input,
                                       const Shape& filter);
 
+// The same where the output is given too, as gradients have it: INVALID_ARGUMENT, in TensorFlow's
+// words with `op` in front, when the three do not fit.
+StatusOr<ConvProblem> MakeConvGradientProblem(absl::string_view op, const ConvAttrs& attrs,
+                                              const Shape& input, const Shape& filter,
+                                              const Shape& output);
+
 // The shape [batch, spatial..., depth], or with depth second.
 StatusOr<Shape> ImageShape(int64_t batch, std::span<const int64_t> spatial, int64_t depth,
                            bool channels_last);

@@ -1,4 +1,4 @@
-// Conv2DBackpropInput and Conv3DBackpropInputV2: the transposed convolutions of decoders.
+// Conv2DBackpropInput and Conv3DBackpropInput(V2): the transposed convolutions of decoders.
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/via_float.h"
@@ -14,6 +14,24 @@ struct ConvTransposeState final : KernelState {
   onednn::PlanCache plans;
   onednn::WeightCache weights;
 };
+
+// The old op takes an input of which only the shape counts.
+StatusOr<Shape> OldTransposeResultShape(const Shape& input, const Shape& filter,
+                                        const Shape& grad) {
+  if (input.rank() != 5) return InvalidArgument("input tensor must have 5 dimensions");
+  if (filter.rank() != 5) return InvalidArgument("filter_sizes tensor must have 5 dimensions");
+  if (grad.rank() != 5) return InvalidArgument("out_backprop tensor must have 5 dimensions");
+  if (input[4] != filter[3]) {
+    return InvalidArgument("input and filter_sizes must have the same number of channels. Got ",
+                           input[4], " for input and ", filter[3], " for filter_sizes");
+  }
+  if (grad[4] != filter[4]) {
+    return InvalidArgument(
+        "out_backprop and filter_sizes must have the same number of channels. Got ", grad[4],
+        " for out_backprop and ", filter[4], " for filter_sizes");
+  }
+  return input;
+}
 
 // The shape of the result: all of input_sizes, or its spatial part.
 StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& sizes,
@@ -45,38 +63,16 @@ StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& 
 
 StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, const Shape& result,
                                                const Shape& filter, const Shape& grad) {
-  const absl::string_view op =
-      s.op == "Conv2DBackpropInput" ? "Conv2DCustomBackpropInput" : absl::string_view(s.op);
-  const bool last = s.attrs.channels_last;
-  const int rank = s.attrs.spatial + 2;
-  if (result[0] != grad[0]) {
-    return InvalidArgument(op, ": input and out_backprop must have the same batch size. ",
-                           "Input batch: ", result[0], ", outbackprop batch: ", grad[0],
-                           ", batch_dim: 0");
-  }
-  const int64_t in_depth = last ? result.back() : result[1];
-  const int64_t filter_in = filter[s.attrs.spatial];
-  if (filter_in <= 0 || in_depth % filter_in != 0) {
-    return InvalidArgument(op, ": input depth must be evenly divisible by filter depth");
-  }
-  if (filter.back() != (last ? grad.back() : grad[1])) {
-    return InvalidArgument(op, ": filter and out_backprop must have the same out_depth");
-  }
-  if (in_depth != filter_in) {
+  const absl::string_view op = s.op == "Conv2DBackpropInput"   ? "Conv2DCustomBackpropInput"
+                               : s.op == "Conv3DBackpropInput" ? "Conv3DBackpropInputOp"
+                                                               : absl::string_view(s.op);
+  ASSIGN_OR_RETURN(const nn::ConvProblem p,
+                   nn::MakeConvGradientProblem(op, s.attrs, result, filter, grad));
+  if (p.groups != 1) {
     return InvalidArgument(
         "Gradients for grouped convolutions are not supported on CPU. Please file a feature "
         "request if you run into this issue. Computed input depth ",
-        in_depth, " doesn't match filter input depth ", filter_in);
-  }
-  ASSIGN_OR_RETURN(nn::ConvProblem p, nn::MakeConvProblem(s.attrs, result, filter));
-  const int first = last ? 1 : 2;
-  for (int i = 0; i < rank - 2; ++i) {
-    if (p.out[i] == grad[first + i]) continue;
-    return InvalidArgument(
-        op, ": Size of out_backprop doesn't match computed: actual = ", grad[first + i],
-        ", computed = ", p.out[i], " spatial_dim: ", first + i, " input: ", p.in[i],
-        " filter: ", p.kernel[i], " output: ", grad[first + i], " stride: ", p.strides[i],
-        " dilation: ", p.dilations[i]);
+        p.in_depth, " doesn't match filter input depth ", p.filter_in);
   }
   return p;
 }
@@ -122,7 +118,9 @@ Status RunConvTranspose(OpContext& ctx) {
   const Tensor& w = ctx.input(1);
   const Tensor& grad = ctx.input(2);
   ASSIGN_OR_RETURN(const Shape result,
-                   TransposeResultShape(s, ctx.input(0), w.shape(), grad.shape()));
+                   s.op == "Conv3DBackpropInput"
+                       ? OldTransposeResultShape(ctx.input(0).shape(), w.shape(), grad.shape())
+                       : TransposeResultShape(s, ctx.input(0), w.shape(), grad.shape()));
   ASSIGN_OR_RETURN(const nn::ConvProblem p,
                    MakeTransposeProblem(s, result, w.shape(), grad.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, result));
@@ -174,6 +172,10 @@ constexpr Kernel kConvTransposeTable[] = {
     {"Conv3DBackpropInputV2", "T", kTransposeFast, "onednn:conv3d_transpose", RunConvTranspose,
      PrepareConvTranspose3D},
     {"Conv3DBackpropInputV2", "T", Types(Dtype::kDouble), "reference:conv3d_transpose",
+     RunConvTranspose, PrepareConvTranspose3D},
+    {"Conv3DBackpropInput", "T", Types(Dtype::kFloat, Dtype::kHalf), "onednn:conv3d_transpose",
+     RunConvTranspose, PrepareConvTranspose3D},
+    {"Conv3DBackpropInput", "T", Types(Dtype::kDouble), "reference:conv3d_transpose",
      RunConvTranspose, PrepareConvTranspose3D},
 };
 

@@ -1,0 +1,74 @@
+// Shapes of gradients of convolutions, pools and normalisation.
+#include <array>
+
+#include "absl/strings/match.h"
+#include "smelt/graph/shape/rules.h"
+
+namespace smelt {
+namespace {
+
+// A shape that input kInput states in so many sizes.
+template <int kInput, int kRank>
+Status StatedShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(PartialShape out, WithRank(ctx.constant_as_shape(kInput), kRank));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// The shape of input kInput, which has so many sizes.
+template <int kInput, int kRank>
+Status ShapeOfInput(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(PartialShape out, WithRank(ctx.input(kInput), kRank));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// y_backprop, x, scale, ... -> x_backprop, and two vectors along the channels.
+Status BatchNormGradShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(PartialShape x, PartialShape::Merge(ctx.input(0), ctx.input(1)));
+  RETURN_IF_ERROR(RankAtLeast(x, 4));
+  int64_t channels = kUnknownDim;
+  for (int i = 2; i <= 4; ++i) {
+    ASSIGN_OR_RETURN(const PartialShape v, WithRank(ctx.input(i), 1));
+    ASSIGN_OR_RETURN(channels, MergeDims(channels, v[0]));
+  }
+  if (x.known_rank()) {
+    const bool first = absl::StartsWith(ctx.node().String("data_format", "NHWC"), "NC");
+    const int at = first ? 1 : x.rank() - 1;
+    ASSIGN_OR_RETURN(channels, MergeDims(channels, x[at]));
+    x.Set(at, channels);
+  }
+  ctx.set_output(0, std::move(x));
+  for (const int i : {1, 2}) ctx.set_output(i, VectorShape(channels));
+  for (const int i : {3, 4}) ctx.set_output(i, VectorShape(0));
+  return OkStatus();
+}
+
+constexpr std::array kGradientRows = {
+    ShapeRule{"AvgPool3DGrad", StatedShape<0, 5>},
+    ShapeRule{"AvgPoolGrad", StatedShape<0, 4>},
+    ShapeRule{"Conv2DBackpropFilter", StatedShape<1, 4>},
+    ShapeRule{"Conv3DBackpropFilter", ShapeOfInput<1, 5>},
+    ShapeRule{"Conv3DBackpropFilterV2", StatedShape<1, 5>},
+    ShapeRule{"Conv3DBackpropInput", ShapeOfInput<0, 5>},
+    ShapeRule{"DepthwiseConv2dNativeBackpropFilter", StatedShape<1, 4>},
+    ShapeRule{"DepthwiseConv2dNativeBackpropInput", StatedShape<0, 4>},
+    ShapeRule{"FusedBatchNormGrad", BatchNormGradShape},
+    ShapeRule{"FusedBatchNormGradV2", BatchNormGradShape},
+    ShapeRule{"FusedBatchNormGradV3", BatchNormGradShape},
+    ShapeRule{"LRNGrad", MergedShape},
+    ShapeRule{"MaxPool3DGrad", ShapeOfInput<0, 5>},
+    ShapeRule{"MaxPool3DGradGrad", ShapeOfInput<1, 5>},
+    ShapeRule{"MaxPoolGrad", ShapeOfInput<0, 4>},
+    ShapeRule{"MaxPoolGradGrad", ShapeOfInput<1, 4>},
+    ShapeRule{"MaxPoolGradGradV2", ShapeOfInput<1, 4>},
+    ShapeRule{"MaxPoolGradV2", ShapeOfInput<0, 4>},
+    ShapeRule{"MaxPoolGradWithArgmax", ShapeOfInput<0, 4>},
+};
+
+}  // namespace
+
+extern const std::span<const ShapeRule> kGradientShapes;
+constinit const std::span<const ShapeRule> kGradientShapes = kGradientRows;
+
+}  // namespace smelt

@@ -1,0 +1,44 @@
+// Shapes of optimiser steps: a reference comes back as it came.
+#include <array>
+
+#include "smelt/graph/shape/rules.h"
+
+namespace smelt {
+namespace {
+
+constexpr std::array kTrainRows = {
+    ShapeRule{"ApplyAdaMax", SameShape},
+    ShapeRule{"ApplyAdadelta", SameShape},
+    ShapeRule{"ApplyAdagrad", SameShape},
+    ShapeRule{"ApplyAdagradDA", SameShape},
+    ShapeRule{"ApplyAdagradV2", SameShape},
+    ShapeRule{"ApplyAdam", SameShape},
+    ShapeRule{"ApplyAddSign", SameShape},
+    ShapeRule{"ApplyCenteredRMSProp", SameShape},
+    ShapeRule{"ApplyFtrl", SameShape},
+    ShapeRule{"ApplyFtrlV2", SameShape},
+    ShapeRule{"ApplyGradientDescent", SameShape},
+    ShapeRule{"ApplyMomentum", SameShape},
+    ShapeRule{"ApplyPowerSign", SameShape},
+    ShapeRule{"ApplyProximalAdagrad", SameShape},
+    ShapeRule{"ApplyProximalGradientDescent", SameShape},
+    ShapeRule{"ApplyRMSProp", SameShape},
+    ShapeRule{"SparseApplyAdadelta", SameShape},
+    ShapeRule{"SparseApplyAdagrad", SameShape},
+    ShapeRule{"SparseApplyAdagradDA", SameShape},
+    ShapeRule{"SparseApplyAdagradV2", SameShape},
+    ShapeRule{"SparseApplyCenteredRMSProp", SameShape},
+    ShapeRule{"SparseApplyFtrl", SameShape},
+    ShapeRule{"SparseApplyFtrlV2", SameShape},
+    ShapeRule{"SparseApplyMomentum", SameShape},
+    ShapeRule{"SparseApplyProximalAdagrad", SameShape},
+    ShapeRule{"SparseApplyProximalGradientDescent", SameShape},
+    ShapeRule{"SparseApplyRMSProp", SameShape},
+};
+
+}  // namespace
+
+extern const std::span<const ShapeRule> kTrainShapes;
+constinit const std::span<const ShapeRule> kTrainShapes = kTrainRows;
+
+}  // namespace smelt

@@ -1,0 +1,300 @@
+// Runs optimiser steps: finds the variables and the scalars of an op, checks them, and walks a
+// dense gradient, or the rows that `indices` name. What is wrong is found before anything changes.
+#include "smelt/kernels/train/apply.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/strip.h"
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/state/variables.h"
+
+namespace smelt {
+namespace {
+
+struct ApplyState final : KernelState {
+  const ApplyRule* rule = nullptr;
+  ApplyLoop loop = nullptr;
+  ApplyFlags flags;
+  Dtype dtype = Dtype::kInvalid;
+  int num_slots = 0;
+  // Where the op takes them; -1: not at all.
+  std::array<int, kMaxApplyScalars> scalars;
+  int grad = -1;
+  int indices = -1;
+  absl::string_view grad_name;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareApply(const Node& node) {
+  auto s = std::make_unique<ApplyState>();
+  absl::string_view name = node.op();
+  absl::ConsumePrefix(&name, "Resource");
+  absl::ConsumePrefix(&name, "Sparse");
+  absl::ConsumePrefix(&name, "Apply");
+  s->rule = FindApplyRule(name);
+  s->dtype = node.Type("T");
+  if (s->rule != nullptr) s->loop = s->rule->loop(s->dtype);
+  if (s->loop == nullptr || node.def() == nullptr) {
+    return InvalidArgument("node '", node.name(), "': ", node.op(), " does not take ",
+                           DtypeName(s->dtype));
+  }
+  // Every argument is one tensor.
+  const auto find = [&](absl::string_view arg) {
+    const auto& args = node.def()->inputs;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].name == arg) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  s->grad_name = find("delta") >= 0 ? "delta" : "grad";
+  s->grad = find(s->grad_name);
+  s->indices = find("indices");
+  for (int k = 0; k < kMaxApplyScalars; ++k) {
+    const absl::string_view scalar = s->rule->scalars[k].name;
+    s->scalars[k] = scalar.empty() ? -1 : find(scalar);
+    if (!scalar.empty() && s->scalars[k] < 0) {
+      return Internal(node.op(), " has no argument '", scalar, "'");
+    }
+  }
+  for (const absl::string_view slot : s->rule->slots) s->num_slots += !slot.empty();
+  if (s->grad < s->num_slots) return Internal(node.op(), " has no gradient behind its variables");
+  s->flags.rows = s->indices >= 0;
+  s->flags.use_nesterov = node.Bool("use_nesterov");
+  s->flags.update_slots = node.Bool("update_slots", true);
+  s->flags.multiply_linear_by_lr = node.Bool("multiply_linear_by_lr");
+  return s;
+}
+
+// Calls `fn` with the values of all variables held for writing. Each is locked once, in one order
+// for all steps.
+Status WithVariables(std::span<const std::shared_ptr<Variable>> variables,
+                     absl::FunctionRef<Status(std::span<Tensor* const>)> fn) {
+  std::vector<Variable*> order;
+  for (const auto& v : variables) order.push_back(v.get());
+  std::sort(order.begin(), order.end(), std::less<>());
+  order.erase(std::unique(order.begin(), order.end()), order.end());
+  std::vector<Tensor*> held(variables.size());
+  std::function<Status(size_t)> lock = [&](size_t at) -> Status {
+    if (at == order.size()) return fn(held);
+    return order[at]->Update([&](Tensor& value) {
+      for (size_t i = 0; i < variables.size(); ++i) {
+        if (variables[i].get() == order[at]) held[i] = &value;
+      }
+      return lock(at + 1);
+    });
+  };
+  return lock(0);
+}
+
+std::complex<double> ScalarValue(const Tensor& t) {
+  switch (t.dtype()) {
+    case Dtype::kFloat:
+      return t.scalar<float>();
+    case Dtype::kDouble:
+      return t.scalar<double>();
+    case Dtype::kHalf:
+      return static_cast<float>(t.scalar<Half>());
+    case Dtype::kBfloat16:
+      return static_cast<float>(t.scalar<Bfloat16>());
+    case Dtype::kComplex64:
+      return t.scalar<std::complex<float>>();
+    case Dtype::kComplex128:
+      return t.scalar<std::complex<double>>();
+    default:  // a step number
+      return static_cast<double>(IndexAt(t, 0));
+  }
+}
+
+StatusOr<ApplyScalars> ReadScalars(const OpContext& ctx, const ApplyState& s) {
+  ApplyScalars values{};
+  for (int k = 0; k < kMaxApplyScalars && s.scalars[k] >= 0; ++k) {
+    const ApplyScalar& scalar = s.rule->scalars[k];
+    const Tensor& t = ctx.input(s.scalars[k]);
+    const ApplyRange range =
+        s.indices >= 0 || s.rule->dense_ranges ? scalar.range : ApplyRange::kAny;
+    bool fits = t.rank() == 0;
+    if (fits) {
+      values[k] = ScalarValue(t);
+      const double v = values[k].real();
+      switch (range) {
+        case ApplyRange::kAny:
+          break;
+        case ApplyRange::kPositive:
+          fits = v > 0 || (s.flags.multiply_linear_by_lr && v >= 0);
+          break;
+        case ApplyRange::kNonNegative:
+          fits = v >= 0;
+          break;
+        case ApplyRange::kNonPositive:
+          fits = v <= 0;
+          break;
+      }
+    }
+    if (fits) continue;
+    static constexpr absl::string_view kKinds[] = {
+        "a scalar", "a positive scalar", "a non-negative scalar", "a non-positive scalar"};
+    return InvalidArgument(scalar.label, " is not ", kKinds[static_cast<int>(range)], ": ",
+                           t.shape().ToString());
+  }
+  return values;
+}
+
+Status CheckSlots(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots) {
+  for (int k = 0; k < s.num_slots; ++k) {
+    if (!slots[k]->valid()) return UninitializedVariable(ctx, k);
+    if (slots[k]->dtype() != s.dtype) {
+      return InvalidArgument("Trying to update a variable of type ", DtypeName(slots[k]->dtype()),
+                             " with a value of type ", DtypeName(s.dtype));
+    }
+  }
+  const Shape& shape = slots[0]->shape();
+  for (int k = 1; k < s.num_slots; ++k) {
+    if (slots[k]->shape() == shape) continue;
+    return InvalidArgument("var and ", s.rule->slots[k], " do not have the same shape",
+                           shape.ToString(), " ", slots[k]->shape().ToString());
+  }
+  return OkStatus();
+}
+
+Status ApplyDense(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots,
+                  const ApplyScalars& scalars) {
+  const Tensor& grad = ctx.input(s.grad);
+  if (!(grad.shape() == slots[0]->shape())) {
+    return InvalidArgument("var and ", s.grad_name, " do not have the same shape",
+                           slots[0]->shape().ToString(), " ", grad.shape().ToString());
+  }
+  const auto size = static_cast<int64_t>(DtypeSize(s.dtype));
+  ParallelFor(grad.num_elements(), 1 << 13, [&](int64_t begin, int64_t end) {
+    void* at[kMaxApplySlots] = {};
+    for (int k = 0; k < s.num_slots; ++k) {
+      at[k] = static_cast<char*>(slots[k]->raw()) + begin * size;
+    }
+    s.loop(at, static_cast<const char*>(grad.raw()) + begin * size, scalars, s.flags, end - begin);
+  });
+  return OkStatus();
+}
+
+Status CheckRows(const ApplyRule& rule, const Shape& var, const Tensor& grad,
+                 const Tensor& indices) {
+  if (indices.rank() != 1) return InvalidArgument("indices must be one-dimensional");
+  if (grad.rank() != var.rank()) {
+    return InvalidArgument("var and grad must have the same number of dimensions: ", var.ToString(),
+                           " and ", grad.shape().ToString());
+  }
+  for (int d = 1; d < var.rank(); ++d) {
+    if (var[d] != grad.dim(d)) {
+      return InvalidArgument("var and grad must match in dimension ", d);
+    }
+  }
+  const int64_t n = indices.num_elements();
+  if (grad.dim(0) != n) {
+    return InvalidArgument("grad must be the same size as indices in the first dimension.");
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t index = IndexAt(indices, i);
+    if (index >= 0 && index < var[0]) continue;
+    if (rule.element_named) {
+      return InvalidArgument("indices[", i, "] = ", index, " is not in [0, ", var[0], ")");
+    }
+    return InvalidArgument("Index ", index, " at offset ", i, " in indices is out of range");
+  }
+  return OkStatus();
+}
+
+// Rows that stand twice take two steps.
+Status ApplySparse(const OpContext& ctx, const ApplyState& s, std::span<Tensor* const> slots,
+                   const ApplyScalars& scalars) {
+  const Tensor& grad = ctx.input(s.grad);
+  const Tensor& indices = ctx.input(s.indices);
+  const Shape& var = slots[0]->shape();
+  if (var.rank() < 1) return InvalidArgument("var must be at least 1 dimensional");
+  RETURN_IF_ERROR(CheckRows(*s.rule, var, grad, indices));
+  const int64_t row = var.Product(1, var.rank());
+  const int64_t bytes = row * static_cast<int64_t>(DtypeSize(s.dtype));
+  for (int64_t i = 0; i < indices.num_elements(); ++i) {
+    void* at[kMaxApplySlots] = {};
+    for (int k = 0; k < s.num_slots; ++k) {
+      at[k] = static_cast<char*>(slots[k]->raw()) + IndexAt(indices, i) * bytes;
+    }
+    s.loop(at, static_cast<const char*>(grad.raw()) + i * bytes, scalars, s.flags, row);
+  }
+  return OkStatus();
+}
+
+Status RunApply(OpContext& ctx) {
+  const auto& s = ctx.state<ApplyState>();
+  std::vector<std::shared_ptr<Variable>> variables;
+  for (int k = 0; k < s.num_slots; ++k) {
+    auto found = FindVariable(ctx, k);
+    if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
+    const bool is_ref = IsRef(ctx.node().input_types[k]);
+    if (!found.ok() || (!is_ref && !(*found)->initialized())) {
+      return is_ref ? UninitializedVariable(ctx, k) : Internal("Invalid variable reference.");
+    }
+    variables.push_back(*std::move(found));
+  }
+  RETURN_IF_ERROR(WithVariables(variables, [&](std::span<Tensor* const> slots) -> Status {
+    RETURN_IF_ERROR(CheckSlots(ctx, s, slots));
+    ASSIGN_OR_RETURN(const ApplyScalars scalars, ReadScalars(ctx, s));
+    return s.indices < 0 ? ApplyDense(ctx, s, slots, scalars) : ApplySparse(ctx, s, slots, scalars);
+  }));
+  ForwardRef(ctx);
+  return OkStatus();
+}
+
+constexpr DtypeSet kApplyExact = kFloatTypes;
+constexpr DtypeSet kApplyHalf = kFloatTypes | Types(Dtype::kHalf);
+constexpr DtypeSet kApplyReal = kFloatTypes | kHalfTypes;
+constexpr DtypeSet kApplyNumber = kApplyReal | kComplexTypes;
+constexpr DtypeSet kApplyNoBfloat16 = kApplyHalf | kComplexTypes;
+
+#define SMELT_APPLY(OP, TYPES) \
+  { OP, "T", TYPES, "train:apply", RunApply, PrepareApply }
+#define SMELT_APPLY_DENSE(RULE, TYPES) \
+  SMELT_APPLY("Apply" RULE, TYPES), SMELT_APPLY("ResourceApply" RULE, TYPES)
+#define SMELT_APPLY_SPARSE(RULE, TYPES) \
+  SMELT_APPLY("SparseApply" RULE, TYPES), SMELT_APPLY("ResourceSparseApply" RULE, TYPES)
+
+constexpr Kernel kApplyTable[] = {
+    SMELT_APPLY_DENSE("GradientDescent", kApplyNumber),
+    SMELT_APPLY_DENSE("ProximalGradientDescent", kApplyExact),
+    SMELT_APPLY_SPARSE("ProximalGradientDescent", kApplyExact),
+    SMELT_APPLY_DENSE("ProximalAdagrad", kApplyExact),
+    SMELT_APPLY_SPARSE("ProximalAdagrad", kApplyExact),
+    SMELT_APPLY_DENSE("Momentum", kApplyNumber),
+    SMELT_APPLY_SPARSE("Momentum", kApplyNumber),
+    SMELT_APPLY("ResourceApplyKerasMomentum", kApplyNumber),
+    SMELT_APPLY("ResourceSparseApplyKerasMomentum", kApplyNumber),
+    SMELT_APPLY_DENSE("Adagrad", kApplyNumber),
+    SMELT_APPLY_SPARSE("Adagrad", kApplyNumber),
+    SMELT_APPLY_DENSE("AdagradV2", kApplyNumber),
+    SMELT_APPLY_SPARSE("AdagradV2", kApplyNumber),
+    SMELT_APPLY_DENSE("AdagradDA", kApplyExact),
+    SMELT_APPLY_SPARSE("AdagradDA", kApplyExact),
+    SMELT_APPLY_DENSE("Adadelta", kApplyNumber),
+    SMELT_APPLY_SPARSE("Adadelta", kApplyNumber),
+    SMELT_APPLY_DENSE("Adam", kApplyNumber),
+    SMELT_APPLY("ResourceApplyAdamWithAmsgrad", kApplyReal),
+    SMELT_APPLY_DENSE("AdaMax", kApplyHalf),
+    SMELT_APPLY_DENSE("AddSign", kApplyReal),
+    SMELT_APPLY_DENSE("PowerSign", kApplyReal),
+    SMELT_APPLY_DENSE("RMSProp", kApplyNumber),
+    SMELT_APPLY_SPARSE("RMSProp", kApplyNoBfloat16),
+    SMELT_APPLY_DENSE("CenteredRMSProp", kApplyNumber),
+    SMELT_APPLY_SPARSE("CenteredRMSProp", kApplyNoBfloat16),
+    SMELT_APPLY_DENSE("Ftrl", kApplyReal),
+    SMELT_APPLY_SPARSE("Ftrl", kApplyReal),
+    SMELT_APPLY_DENSE("FtrlV2", kApplyReal),
+    SMELT_APPLY_SPARSE("FtrlV2", kApplyReal),
+};
+
+#undef SMELT_APPLY
+#undef SMELT_APPLY_DENSE
+#undef SMELT_APPLY_SPARSE
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kApplyKernels = kApplyTable;
+
+}  // namespace smelt

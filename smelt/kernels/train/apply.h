@@ -1,0 +1,57 @@
+// Optimiser steps: one formula, in one place, for all the ops that take it (on variables of either
+// kind, with a dense gradient or with rows of one). Private to this folder. Thread safe.
+#ifndef SMELT_KERNELS_TRAIN_APPLY_H_
+#define SMELT_KERNELS_TRAIN_APPLY_H_
+
+#include <array>
+#include <complex>
+
+#include "absl/strings/string_view.h"
+#include "smelt/tensor/dtype.h"
+
+namespace smelt {
+
+inline constexpr int kMaxApplySlots = 4;    // variables of an op
+inline constexpr int kMaxApplyScalars = 6;  // learning rate and the like
+
+struct ApplyFlags {
+  bool use_nesterov = false;
+  bool update_slots = true;
+  bool multiply_linear_by_lr = false;
+  bool rows = false;  // not dense: differs where values are not finite
+};
+
+// Scalars of every type, without loss.
+using ApplyScalars = std::array<std::complex<double>, kMaxApplyScalars>;
+
+// One step of n elements: slots[k][i] change by grad[i]. All are of the type that the loop was
+// asked for; slots may be the same variable.
+using ApplyLoop = void (*)(void* const* slots, const void* grad, const ApplyScalars& scalars,
+                           const ApplyFlags& flags, int64_t n);
+
+// Which values of a scalar ops on rows accept; dense ones accept all, unless the rule says else.
+enum class ApplyRange : uint8_t { kAny, kPositive, kNonNegative, kNonPositive };
+
+struct ApplyScalar {
+  absl::string_view name;   // the op's argument; empty: no more
+  absl::string_view label;  // in errors
+  ApplyRange range = ApplyRange::kAny;
+};
+
+struct ApplyRule {
+  absl::string_view name;  // that of ApplyAdam, ResourceSparseApplyAdam, ... is "Adam"
+  // What errors call the variables; empty: no more.
+  std::array<absl::string_view, kMaxApplySlots> slots;
+  std::array<ApplyScalar, kMaxApplyScalars> scalars;
+  // nullptr for types that the rule does not take.
+  ApplyLoop (*loop)(Dtype dtype) = nullptr;
+  bool dense_ranges = false;   // dense ops look at the ranges too
+  bool element_named = false;  // an index outside is "indices[1] = 3", not "Index 3 at offset 1"
+};
+
+// nullptr when no rule has that name.
+const ApplyRule* FindApplyRule(absl::string_view name);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_TRAIN_APPLY_H_
