@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/movement/copy.h"
 
@@ -60,6 +61,11 @@ absl::string_view QueueKindName(QueueKind kind) {
       return "PriorityQueue";
   }
   return "";
+}
+
+std::string TypesText(std::span<const Dtype> types) {
+  return absl::StrJoin(types, ", ",
+                       [](std::string* out, Dtype t) { absl::StrAppend(out, DtypeName(t)); });
 }
 
 Queue::Queue(QueueOptions options)

@@ -18,6 +18,8 @@ using Tuple = std::vector<Tensor>;
 
 enum class QueueKind : uint8_t { kFifo, kPadding, kShuffle, kPriority };
 absl::string_view QueueKindName(QueueKind kind);  // "FIFOQueue"
+// "float, int64"
+std::string TypesText(std::span<const Dtype> types);
 
 struct QueueOptions {
   std::string name;

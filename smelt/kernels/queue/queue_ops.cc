@@ -11,11 +11,6 @@
 namespace smelt {
 namespace {
 
-std::string TypesText(std::span<const Dtype> types) {
-  return absl::StrJoin(types, ", ",
-                       [](std::string* out, Dtype t) { absl::StrAppend(out, DtypeName(t)); });
-}
-
 std::string ShapesText(const std::vector<PartialShape>& shapes) {
   return absl::StrCat(
       "[",
