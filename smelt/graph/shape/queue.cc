@@ -1,4 +1,4 @@
-// Shapes of what queues, staging areas and barriers answer. What they hold is not followed.
+// Shapes of what queues, staging areas, barriers and readers answer. What they hold is not followed.
 #include <array>
 
 #include "smelt/graph/shape/rules.h"
@@ -28,6 +28,21 @@ constexpr std::array kQueueRows = {
     ShapeRule{"OrderedMapIncompleteSize", ScalarShapes},
     ShapeRule{"BarrierReadySize", ScalarShapes},
     ShapeRule{"BarrierIncompleteSize", ScalarShapes},
+    ShapeRule{"IdentityReaderV2", ScalarShapes},
+    ShapeRule{"WholeFileReaderV2", ScalarShapes},
+    ShapeRule{"TextLineReaderV2", ScalarShapes},
+    ShapeRule{"TFRecordReaderV2", ScalarShapes},
+    ShapeRule{"FixedLengthRecordReaderV2", ScalarShapes},
+    ShapeRule{"ReaderRead", ScalarShapes},
+    ShapeRule{"ReaderReadV2", ScalarShapes},
+    ShapeRule{"ReaderReadUpTo", VectorShapes},
+    ShapeRule{"ReaderReadUpToV2", VectorShapes},
+    ShapeRule{"ReaderNumRecordsProduced", ScalarShapes},
+    ShapeRule{"ReaderNumRecordsProducedV2", ScalarShapes},
+    ShapeRule{"ReaderNumWorkUnitsCompleted", ScalarShapes},
+    ShapeRule{"ReaderNumWorkUnitsCompletedV2", ScalarShapes},
+    ShapeRule{"ReaderSerializeState", ScalarShapes},
+    ShapeRule{"ReaderSerializeStateV2", ScalarShapes},
 };
 
 }  // namespace
