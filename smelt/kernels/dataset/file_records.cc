@@ -81,9 +81,9 @@ class TfRecords final : public FileRecords {
 
 class FixedRecords final : public FileRecords {
  public:
-  // REQUIRES: all within the content, hop > 0.
-  FixedRecords(FileContent content, const FixedLengths& lengths)
-      : content_(std::move(content)), lengths_(lengths) {
+  // `end`: what is said of bytes left over. REQUIRES: all within the content, hop > 0.
+  FixedRecords(FileContent content, const FixedLengths& lengths, Status end)
+      : content_(std::move(content)), lengths_(lengths), end_(std::move(end)) {
     rest_ = content_.bytes();
     rest_.remove_prefix(static_cast<size_t>(lengths.header));
     rest_.remove_suffix(static_cast<size_t>(lengths.footer));
@@ -91,7 +91,10 @@ class FixedRecords final : public FileRecords {
 
   StatusOr<std::optional<std::string>> Next() override {
     const auto length = static_cast<size_t>(lengths_.record);
-    if (rest_.size() < length) return std::optional<std::string>();
+    if (rest_.size() < length) {
+      RETURN_IF_ERROR(end_);
+      return std::optional<std::string>();
+    }
     std::string record(rest_.substr(0, length));
     rest_.remove_prefix(std::min(rest_.size(), static_cast<size_t>(lengths_.hop)));
     ++count_;
@@ -102,6 +105,7 @@ class FixedRecords final : public FileRecords {
  private:
   const FileContent content_;
   const FixedLengths lengths_;
+  const Status end_;
   absl::string_view rest_;
   int64_t count_ = 0;
 };
@@ -152,15 +156,18 @@ StatusOr<std::unique_ptr<FileRecords>> OpenFixedLength(const std::string& path,
   if (l.hop == 0) l.hop = l.record;
   const auto size = static_cast<int64_t>(content.bytes().size());
   const int64_t body = size - l.header - l.footer;
+  Status end;
   if (odd == OddLength::kRefuse && (body < 0 || body % l.record != 0)) {
-    const bool compressed = !compression.empty();
-    return InvalidArgument("Excess bytes found at the end of ",
-                           compressed ? "compressed file \"" : "file \"", path, "\": body of ",
-                           body, " bytes, which is not an exact multiple of the record length (",
-                           l.record, " bytes).");
+    const std::string words = absl::StrCat(
+        "Excluding the header (", l.header, " bytes) and footer (", l.footer,
+        " bytes), input file \"", path, "\" has body length ", body,
+        " bytes, which is not an exact multiple of the record length (", l.record, " bytes).");
+    // How long a compressed file is shows only at its end.
+    if (compression.empty()) return InvalidArgument(words);
+    end = DataLoss(words);
   }
   if (body < 0) l = {.header = size, .record = l.record, .hop = l.hop};
-  return std::make_unique<FixedRecords>(std::move(content), l);
+  return std::make_unique<FixedRecords>(std::move(content), l, std::move(end));
 }
 
 }  // namespace smelt

@@ -49,7 +49,7 @@ struct FixedLengths {
   int64_t hop = 0;  // from record to record; 0: the record's length
 };
 // Where the file's length is no whole number of records: readers leave the rest out, datasets give
-// INVALID_ARGUMENT.
+// INVALID_ARGUMENT at once, or DATA_LOSS behind the last record of a compressed file.
 enum class OddLength { kLeaveOut, kRefuse };
 StatusOr<std::unique_ptr<FileRecords>> OpenFixedLength(const std::string& path,
                                                        absl::string_view compression,

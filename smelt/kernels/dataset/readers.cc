@@ -195,6 +195,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareReader(const Node& node) {
   o.name = node.String("shared_name");
   if (o.name.empty()) o.name = node.name();
   o.compression = node.String("compression_type");
+  // TensorFlow takes what it does not know for no compression.
+  if (o.compression != "ZLIB" && o.compression != "GZIP") o.compression.clear();
   if (kKind == ReaderKind::kLines) o.skip_lines = node.Int("skip_header_lines");
   if (kKind != ReaderKind::kFixedLength) return state;
   o.compression = node.String("encoding");
