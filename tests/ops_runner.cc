@@ -1,7 +1,8 @@
 // smelt_op_tests FILE...: runs op cases (docs/formats/op_cases.md) on the CPU kernels.
 //
 //   --filter TEXT   only cases whose name contains TEXT
-//   --list-ops      counts cases by op instead of running them
+//   --list-ops      counts, instead of running: for each op its cases, how many of them fail as
+//                   they must, and the op; in a graph every op counts, failures for the case's own
 //
 // Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
 // file could not be read.
@@ -369,6 +370,34 @@ std::string RunOpCase(const TestCase& c) {
   return "";
 }
 
+// ---- counting ----
+
+void CountOps(const std::vector<TestCase>& cases) {
+  struct Counts {
+    int cases = 0, failing = 0;
+  };
+  std::map<std::string, Counts> counts;
+  for (const TestCase& c : cases) {
+    std::set<std::string> ops = {c.OpName()};
+    if (c.is_graph) {
+      if (auto graph = ParseGraph(c.graph); graph.ok()) {
+        for (const Node* node : (*graph)->Nodes()) ops.insert(node->op());
+        for (const Function* f : (*graph)->library()->Functions()) {
+          for (const Node* node : f->body->Nodes()) ops.insert(node->op());
+        }
+      }
+    }
+    for (const std::string& op : ops) ++counts[op].cases;
+    for (const TestStep& s : c.steps) {
+      if (s.failure.expected) {
+        ++counts[c.OpName()].failing;
+        break;
+      }
+    }
+  }
+  for (const auto& [op, n] : counts) std::printf("%5d %5d %s\n", n.cases, n.failing, op.c_str());
+}
+
 int Main(int argc, char** argv) {
   std::vector<TestCase> cases;
   std::string filter;
@@ -392,9 +421,7 @@ int Main(int argc, char** argv) {
   }
   std::erase_if(cases, [&](const TestCase& c) { return !absl::StrContains(c.name, filter); });
   if (list_ops) {
-    std::map<std::string, int> counts;
-    for (const TestCase& c : cases) ++counts[c.OpName()];
-    for (const auto& [op, n] : counts) std::printf("%5d %s\n", n, op.c_str());
+    CountOps(cases);
     return 0;
   }
   int passed = 0, failed = 0;
