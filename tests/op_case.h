@@ -38,8 +38,9 @@ struct TestCase {
   double atol = -1;
   bool shape_only = false;
 
+  // The op that the case is about; of a graph, as the case's name says.
   std::string OpName() const {
-    return is_graph ? "(graph) " + name.substr(0, name.find('_'))
+    return is_graph ? name.substr(0, name.find('_', 1))
                     : std::string(absl::string_view(op).substr(0, op.find_first_of(" {")));
   }
 };

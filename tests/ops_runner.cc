@@ -1,12 +1,11 @@
 // smelt_op_tests FILE...: runs op cases (docs/formats/op_cases.md) on the CPU kernels.
 //
 //   --filter TEXT   only cases whose name contains TEXT
-//   --list-ops      counts cases by op instead of running them
+//   --list-ops      counts, instead of running: for each op its cases, how many of them fail as
+//                   they must, and the op; in a graph every op counts, failures for the case's own
 //
 // Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
 // file could not be read.
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -22,115 +21,10 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/run_op.h"
 #include "tests/op_case.h"
+#include "tests/op_compare.h"
 
 namespace smelt {
 namespace {
-
-// ---- comparison ----
-
-bool Near(double got, double want, double rtol, double atol) {
-  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want);
-  if (std::isinf(got) || std::isinf(want)) return got == want;
-  return std::abs(got - want) <= atol + rtol * std::abs(want);
-}
-
-template <typename T>
-struct Parts {
-  static constexpr int kCount = 1;
-  static double Get(const T& v, int) {
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
-      return static_cast<float>(v);
-    } else {
-      return static_cast<double>(v);
-    }
-  }
-};
-template <typename T>
-struct Parts<std::complex<T>> {
-  static constexpr int kCount = 2;
-  static double Get(const std::complex<T>& v, int i) { return i ? v.imag() : v.real(); }
-};
-
-// Why not, or empty.
-template <typename T>
-std::string CompareFloats(const Tensor& got, const Tensor& want, double rtol, double atol) {
-  const auto g = got.flat<T>(), w = want.flat<T>();
-  size_t wrong = 0, first = 0;
-  for (size_t i = 0; i < w.size(); ++i) {
-    bool near = true;
-    for (int part = 0; part < Parts<T>::kCount; ++part) {
-      near = near && Near(Parts<T>::Get(g[i], part), Parts<T>::Get(w[i], part), rtol, atol);
-    }
-    if (!near && wrong++ == 0) first = i;
-  }
-  if (wrong == 0) return "";
-  const int last = Parts<T>::kCount - 1;
-  return absl::StrCat(wrong, " of ", w.size(), " values differ, first [", first,
-                      "]: ", Parts<T>::Get(g[first], 0), last ? "," : "",
-                      last ? absl::StrCat(Parts<T>::Get(g[first], last)) : "", " instead of ",
-                      Parts<T>::Get(w[first], 0), last ? "," : "",
-                      last ? absl::StrCat(Parts<T>::Get(w[first], last)) : "");
-}
-
-std::string Brief(const Tensor& t) {
-  std::string text = PrintTensor(*TensorValue::Of(t));
-  if (text.size() > 150) text = text.substr(0, 147) + "...";
-  return text;
-}
-
-std::string Compare(const Tensor& got, const Tensor& want, const TestCase& c) {
-  if (!got.valid()) return "not set";
-  if (got.dtype() != want.dtype()) {
-    return absl::StrCat("is ", DtypeName(got.dtype()), ", not ", DtypeName(want.dtype()));
-  }
-  if (!(got.shape() == want.shape())) {
-    return absl::StrCat("has shape ", got.shape().ToString(), ", not ", want.shape().ToString());
-  }
-  if (c.shape_only) return "";
-  auto tolerance = [&c](double rtol, double atol) {
-    return c.rtol >= 0 ? std::pair(c.rtol, c.atol) : std::pair(rtol, atol);
-  };
-  const auto [frtol, fatol] = tolerance(1e-5, 1e-6);
-  const auto [drtol, datol] = tolerance(1e-9, 1e-12);
-  const auto [hrtol, hatol] = tolerance(1e-3, 1e-3);
-  const auto [brtol, batol] = tolerance(1e-2, 1e-2);
-  switch (want.dtype()) {
-    case Dtype::kFloat:
-      return CompareFloats<float>(got, want, frtol, fatol);
-    case Dtype::kDouble:
-      return CompareFloats<double>(got, want, drtol, datol);
-    case Dtype::kHalf:
-      return CompareFloats<Half>(got, want, hrtol, hatol);
-    case Dtype::kBfloat16:
-      return CompareFloats<Bfloat16>(got, want, brtol, batol);
-    case Dtype::kComplex64:
-      return CompareFloats<std::complex<float>>(got, want, frtol, fatol);
-    case Dtype::kComplex128:
-      return CompareFloats<std::complex<double>>(got, want, drtol, datol);
-    default:
-      if (got.Identical(want)) return "";
-      return absl::StrCat(Brief(got), " instead of ", Brief(want));
-  }
-}
-
-// An outcome against the expectation of failure: why not, or empty. `done` when there is nothing
-// more to compare.
-std::string CompareStatus(const Status& status, const Failure& failure, bool* done) {
-  *done = true;
-  if (!failure.expected) {
-    *done = !status.ok();
-    return status.ok() ? "" : absl::StrCat(CodeName(status.code()), ": ", status.message());
-  }
-  if (status.ok()) return absl::StrCat("no error instead of ", failure.code);
-  if (CodeName(status.code()) != failure.code) {
-    return absl::StrCat(CodeName(status.code()), " instead of ", failure.code, ": ",
-                        status.message());
-  }
-  if (!absl::StrContains(status.message(), failure.words)) {
-    return absl::StrCat("message \"", status.message(), "\" lacks \"", failure.words, "\"");
-  }
-  return "";
-}
 
 // ---- running several ops ----
 
@@ -380,6 +274,34 @@ std::string RunOpCase(const TestCase& c) {
   return "";
 }
 
+// ---- counting ----
+
+void CountOps(const std::vector<TestCase>& cases) {
+  struct Counts {
+    int cases = 0, failing = 0;
+  };
+  std::map<std::string, Counts> counts;
+  for (const TestCase& c : cases) {
+    std::set<std::string> ops = {c.OpName()};
+    if (c.is_graph) {
+      if (auto graph = ParseGraph(c.graph); graph.ok()) {
+        for (const Node* node : (*graph)->Nodes()) ops.insert(node->op());
+        for (const Function* f : (*graph)->library()->Functions()) {
+          for (const Node* node : f->body->Nodes()) ops.insert(node->op());
+        }
+      }
+    }
+    for (const std::string& op : ops) ++counts[op].cases;
+    for (const TestStep& s : c.steps) {
+      if (s.failure.expected) {
+        ++counts[c.OpName()].failing;
+        break;
+      }
+    }
+  }
+  for (const auto& [op, n] : counts) std::printf("%5d %5d %s\n", n.cases, n.failing, op.c_str());
+}
+
 int Main(int argc, char** argv) {
   std::vector<TestCase> cases;
   std::string filter;
@@ -403,9 +325,7 @@ int Main(int argc, char** argv) {
   }
   std::erase_if(cases, [&](const TestCase& c) { return !absl::StrContains(c.name, filter); });
   if (list_ops) {
-    std::map<std::string, int> counts;
-    for (const TestCase& c : cases) ++counts[c.OpName()];
-    for (const auto& [op, n] : counts) std::printf("%5d %s\n", n, op.c_str());
+    CountOps(cases);
     return 0;
   }
   int passed = 0, failed = 0;

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Holds every op that has a kernel to its number of op cases.
+
+    check_op_cases.py SMELT_OP_TESTS SMELT [--least N] [--errors]
+
+Lists the ops with fewer than N (8) cases in tests/ops and fails when there is one. `--errors` also names the
+ops without a case that must fail, which not every op can have: that does not fail.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+# Nothing to vary: no input decides what they do, or the outcome is not theirs to fix.
+FEW = {
+    "StatelessRandomGetAlg": "takes nothing, gives one number",
+    "Timestamp": "the time",
+}
+
+
+def lines(*command):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tests")
+    parser.add_argument("smelt")
+    parser.add_argument("--least", type=int, default=8)
+    parser.add_argument("--errors", action="store_true")
+    args = parser.parse_args()
+    files = sorted((pathlib.Path(__file__).resolve().parent.parent / "tests" / "ops").glob("*.ops"))
+    counts = {}
+    for line in lines(args.tests, "--list-ops", *files):
+        cases, failing, op = line.split(None, 2)
+        counts[op] = int(cases), int(failing)
+    ops = [line.split()[0] for line in lines(args.smelt, "ops") if " CPU " in line or " TPU " in line]
+    few = [(counts.get(op, (0, 0))[0], op) for op in ops if op not in FEW]
+    few = sorted(f for f in few if f[0] < args.least)
+    for n, op in few:
+        print(f"{n:5} {op}")
+    if args.errors:
+        print("no failing case: " + " ".join(op for op in ops if not counts.get(op, (0, 0))[1]))
+    print(f"{len(ops)} ops with kernels, {len(few)} with fewer than {args.least} cases")
+    return 1 if few else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
