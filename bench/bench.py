@@ -5,13 +5,14 @@ SUITE is a folder of NAME/saved_model with NAME/inputs_B.npz and outputs_B.npz. 
 2 threads: the two take turns, the best median of the rounds counts. --cold: exec to first answer and peak RSS of a fresh process.
 Needs tensorflow and tensorflow-serving-api; run it on a machine that does nothing else."""
 import argparse
-import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
+
+from measure import best, script_median, shown, smelt_median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -45,26 +46,6 @@ def write_log(npz, path, outputs=None):
             log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v.astype(object) if v.dtype.kind == "S" else v))
     with tf.io.TFRecordWriter(str(path)) as w:
         w.write(log.SerializeToString())
-
-
-def pin(threads):
-    return ["taskset", "-c", "0" if threads == 1 else "0,1"]
-
-
-def smelt_median(smelt, model, log, threads, repeat):
-    p = subprocess.run(pin(threads) + [smelt, "replay", model, "--log", log, "--threads", str(threads), "--repeat", str(repeat)], capture_output=True, text=True)
-    for line in p.stdout.splitlines():
-        if line.startswith("first "):
-            return float(line.split("median ")[1].split()[0])
-    return None
-
-
-def tf_median(model, data, threads, repeat):
-    p = subprocess.run(pin(threads) + [sys.executable, "-c", TF_TIMER, model, data, str(threads), str(repeat)], capture_output=True, text=True)
-    try:
-        return json.loads(p.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return None
 
 
 def fresh(command):
@@ -101,11 +82,9 @@ def main():
                 first = smelt_median(a.smelt, model, str(checked), threads, 5)
                 repeat = 5 if first is None else max(5, min(2000, int(1000 / max(first, 0.01))))
                 ours = [smelt_median(a.smelt, model, str(checked), threads, repeat) for _ in range(a.rounds)]
-                theirs = [] if a.no_tf else [tf_median(model, data, threads, min(repeat, 400)) for _ in range(a.rounds)]
-                best = lambda v: min((x for x in v if x is not None), default=None)
+                theirs = [] if a.no_tf else [script_median(TF_TIMER, threads, model, data, threads, min(repeat, 400)) for _ in range(a.rounds)]
                 x, y = best(ours), best(theirs)
-                show = lambda v: f"{v:10.3f}" if v is not None else "    cannot"
-                print(f"{name:20} {batch:5} {threads:7} {show(x)} {show(y)} {x / y if x and y else float('nan'):9.2f} {'yes' if equal.returncode == 0 else 'NO'}", flush=True)
+                print(f"{name:20} {batch:5} {threads:7} {shown(x)} {shown(y)} {x / y if x and y else float('nan'):9.2f} {'yes' if equal.returncode == 0 else 'NO'}", flush=True)
         if a.cold:
             log = work / f"{name}_1.tfrecord"
             seconds, rss, _ = fresh([a.smelt, "replay", model, "--log", str(work / f"{name}_1_checked.tfrecord")])

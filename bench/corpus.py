@@ -8,9 +8,9 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
+
+from measure import best, script_median, shown, smelt_median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -50,26 +50,6 @@ print(json.dumps(times[len(times) // 2]))
 """
 
 
-def pin(threads):
-    return ["taskset", "-c", "0" if threads == 1 else f"0-{threads - 1}"]
-
-
-def smelt_median(smelt, model, log, threads, repeat):
-    p = subprocess.run(pin(threads) + [smelt, "replay", model, "--log", log, "--threads", str(threads), "--repeat", str(repeat)], capture_output=True, text=True)
-    for line in p.stdout.splitlines():
-        if line.startswith("first "):
-            return float(line.split("median ")[1].split()[0])
-    return None
-
-
-def tf_median(model, log, threads, seconds):
-    p = subprocess.run(pin(threads) + [sys.executable, "-c", TF_TIMER, model, log, str(threads), str(seconds)], capture_output=True, text=True)
-    try:
-        return json.loads(p.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return None
-
-
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("smelt"), ap.add_argument("models", type=pathlib.Path), ap.add_argument("goldens", type=pathlib.Path), ap.add_argument("names", nargs="*")
@@ -100,11 +80,10 @@ def main():
             ours, theirs = [], []
             for _ in range(a.rounds):
                 ours.append(smelt_median(a.smelt, model, path, a.threads, repeat))
-                theirs.append(tf_median(model, path, a.threads, a.seconds))
-            x, y = (min((v for v in t if v is not None), default=None) for t in (ours, theirs))
-            show = lambda v: f"{v:10.3f}" if v is not None else "    cannot"
+                theirs.append(script_median(TF_TIMER, a.threads, model, path, a.threads, a.seconds))
+            x, y = best(ours), best(theirs)
             ratio = x / y if x and y else float("nan")
-            print(f"{name:26} {signature[:24]:24} {batch:5} {show(x)} {show(y)} {ratio:9.2f}", flush=True)
+            print(f"{name:26} {signature[:24]:24} {batch:5} {shown(x)} {shown(y)} {ratio:9.2f}", flush=True)
             if x and y:
                 rows.append((ratio, name, signature, batch))
     rows.sort(reverse=True)

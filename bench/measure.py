@@ -1,0 +1,34 @@
+"""What the benchmarks share: processes on chosen cores, smelt's median out of `smelt replay`, TensorFlow's out of a timing script."""
+import json
+import subprocess
+import sys
+
+
+def pin(threads):
+    return ["taskset", "-c", "0" if threads == 1 else f"0-{threads - 1}"]
+
+
+def smelt_median(smelt, model, log, threads, repeat):
+    """Milliseconds of one request; None when smelt refuses the model."""
+    p = subprocess.run(pin(threads) + [smelt, "replay", model, "--log", log, "--threads", str(threads), "--repeat", str(repeat)], capture_output=True, text=True)
+    for line in p.stdout.splitlines():
+        if line.startswith("first "):
+            return float(line.split("median ")[1].split()[0])
+    return None
+
+
+def script_median(script, threads, *arguments):
+    """What a Python script prints as its last line, in a process of its own; None when it fails."""
+    p = subprocess.run(pin(threads) + [sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
+    try:
+        return json.loads(p.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return None
+
+
+def best(times):
+    return min((t for t in times if t is not None), default=None)
+
+
+def shown(milliseconds):
+    return f"{milliseconds:10.3f}" if milliseconds is not None else "    cannot"
