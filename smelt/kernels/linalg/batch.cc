@@ -8,10 +8,51 @@
 #include "smelt/base/parallel.h"
 
 namespace smelt {
+namespace {
+
+Dtype WideType(Dtype t) {
+  switch (t) {
+    case Dtype::kHalf:
+    case Dtype::kFloat:
+      return Dtype::kDouble;
+    case Dtype::kComplex64:
+      return Dtype::kComplex128;
+    default:
+      return t;
+  }
+}
+
+template <typename From, typename To>
+void ConvertElements(const Tensor& from, Tensor& to) {
+  const From* in = from.data<From>();
+  To* out = to.data<To>();
+  for (int64_t i = 0; i < from.num_elements(); ++i) out[i] = static_cast<To>(in[i]);
+}
+
+// Between a type and its wide one.
+void ConvertMatrix(const Tensor& from, Tensor& to) {
+  const bool widens = WideType(from.dtype()) != from.dtype();
+  switch (widens ? from.dtype() : to.dtype()) {
+    case Dtype::kHalf:
+      return widens ? ConvertElements<Half, double>(from, to)
+                    : ConvertElements<double, Half>(from, to);
+    case Dtype::kFloat:
+      return widens ? ConvertElements<float, double>(from, to)
+                    : ConvertElements<double, float>(from, to);
+    default:
+      using Narrow = std::complex<float>;
+      using Wide = std::complex<double>;
+      return widens ? ConvertElements<Narrow, Wide>(from, to)
+                    : ConvertElements<Wide, Narrow>(from, to);
+  }
+}
+
+}  // namespace
 
 StatusOr<MatrixBatch> MatrixBatch::Of(OpContext& ctx, int matrices) {
   MatrixBatch batch;
   batch.ctx_ = &ctx;
+  batch.matrices_ = matrices;
   const Shape& first = ctx.input(0).shape();
   for (int i = 0; i < matrices; ++i) {
     const Shape& shape = ctx.input(i).shape();
@@ -39,7 +80,29 @@ Status MatrixBatch::Allocate(int i, std::initializer_list<int64_t> sizes) {
   std::vector<int64_t> dims = leading_;
   dims.insert(dims.end(), sizes);
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+  allocated_.push_back(i);
   return ctx_->Allocate(i, shape).status();
+}
+
+Status MatrixBatch::Widen() {
+  for (int i = 0; i < matrices_; ++i) {
+    const Dtype wide = WideType(ctx_->input(i).dtype());
+    if (wide == ctx_->input(i).dtype()) return OkStatus();
+    ASSIGN_OR_RETURN(Tensor t, ctx_->Temp(wide, ctx_->input(i).shape()));
+    ConvertMatrix(ctx_->input(i), t);
+    wide_inputs_.push_back(std::move(t));
+  }
+  for (int i : allocated_) {
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Zeros(WideType(ctx_->output(i).dtype()),
+                                             ctx_->output(i).shape(), ctx_->step().allocator));
+    wide_outputs_[i] = std::move(t);
+  }
+  return OkStatus();
+}
+
+Status MatrixBatch::Narrow() {
+  for (const auto& [i, wide] : wide_outputs_) ConvertMatrix(wide, ctx_->output(i));
+  return OkStatus();
 }
 
 Status MatrixBatch::ForEach(double cost, absl::FunctionRef<Status(int64_t)> fn) const {

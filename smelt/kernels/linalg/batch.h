@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <initializer_list>
+#include <map>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -34,12 +35,25 @@ class MatrixBatch {
   // Member b of an input or output. REQUIRES: an allocated output.
   template <typename T>
   const T* in(int i, int64_t b) const {
-    return ctx_->input(i).data<T>() + b * input_size(i).count();
+    const Tensor& t = wide_inputs_.empty() ? ctx_->input(i) : wide_inputs_[static_cast<size_t>(i)];
+    return t.data<T>() + b * input_size(i).count();
   }
   template <typename T>
   T* out(int i, int64_t b) const {
-    Tensor& t = ctx_->output(i);
+    Tensor& t = wide_outputs_.contains(i) ? wide_outputs_.at(i) : ctx_->output(i);
     return t.data<T>() + (size_ == 0 ? 0 : b * (t.num_elements() / size_));
+  }
+
+  // fn.operator()<T>() with T double or complex<double>: inputs of narrower types (half, float,
+  // complex64) are widened first, outputs that were allocated before are narrowed after. Wide
+  // results are the better ones, and the large templates are made for two types, not five.
+  template <typename F>
+  Status VisitWide(F&& fn) {
+    RETURN_IF_ERROR(Widen());
+    RETURN_IF_ERROR(IsComplex(ctx_->input(0).dtype())
+                        ? fn.template operator()<std::complex<double>>()
+                        : fn.template operator()<double>());
+    return Narrow();
   }
 
   // Calls fn(b) for every member, on several threads when they are worth it: `cost` is about the
@@ -47,7 +61,15 @@ class MatrixBatch {
   Status ForEach(double cost, absl::FunctionRef<Status(int64_t)> fn) const;
 
  private:
+  Status Widen();
+  Status Narrow();
+
   OpContext* ctx_ = nullptr;
+  int matrices_ = 0;
+  // Empty unless the types are narrow. By input; by allocated output.
+  std::vector<Tensor> wide_inputs_;
+  mutable std::map<int, Tensor> wide_outputs_;
+  std::vector<int> allocated_;
   std::vector<int64_t> leading_;
   int64_t size_ = 0;
 };

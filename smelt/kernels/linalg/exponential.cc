@@ -1,6 +1,7 @@
-// Exponentials and square roots of matrices.
+// Exponentials of matrices: the [13/13] Pade approximant, scaled and squared (Higham 2005).
+#include <Eigen/LU>
+#include <cmath>
 #include <limits>
-#include <unsupported/Eigen/MatrixFunctions>
 
 #include "smelt/kernels/linalg/batch.h"
 
@@ -8,59 +9,90 @@ namespace smelt {
 namespace {
 
 template <typename T>
-using FunctionMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using ExpMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Checked first, as the scaling of a matrix that is not finite has no end.
+// One product for all that follows: the template is large.
+template <typename T>
+__attribute__((noinline)) ExpMatrix<T> ExpProduct(const ExpMatrix<T>& a, const ExpMatrix<T>& b) {
+  return a * b;
+}
+
+// Up to this norm the approximant is exact in double.
+constexpr double kPadeNorm = 5.371920351148152;
+constexpr double kPade[] = {64764752532480000.,
+                            32382376266240000.,
+                            7771770303897600.,
+                            1187353796428800.,
+                            129060195264000.,
+                            10559470521600.,
+                            670442572800.,
+                            33522128640.,
+                            1323241920.,
+                            40840800.,
+                            960960.,
+                            16380.,
+                            182.,
+                            1.};
+
 template <typename T>
 void Exponentiate(const T* in, T* out, int64_t n) {
-  const Eigen::Map<const FunctionMatrix<T>> matrix(in, n, n);
-  Eigen::Map<FunctionMatrix<T>> result(out, n, n);
-  if (matrix.allFinite()) {
-    const FunctionMatrix<T> copy = matrix;
-    result = copy.exp();
-  } else {
-    result.fill(T(std::numeric_limits<typename Eigen::NumTraits<T>::Real>::quiet_NaN()));
+  using Matrix = ExpMatrix<T>;
+  Eigen::Map<Matrix> result(out, n, n);
+  Matrix a = Eigen::Map<const Matrix>(in, n, n);
+  // The scaling of a matrix that is not finite has no end.
+  if (!a.allFinite()) {
+    result.fill(T(std::numeric_limits<double>::quiet_NaN()));
+    return;
   }
+  double norm = 0;  // the largest column sum
+  for (int64_t j = 0; j < n; ++j) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += std::abs(a(i, j));
+    norm = std::max(norm, sum);
+  }
+  int squarings = 0;
+  if (norm > kPadeNorm) {
+    std::frexp(norm / kPadeNorm, &squarings);
+    a *= T(std::ldexp(1.0, -squarings));
+  }
+  const Matrix a2 = ExpProduct(a, a), a4 = ExpProduct(a2, a2), a6 = ExpProduct(a4, a2);
+  // The odd part is a times `odd`, the even part `even`.
+  Matrix high_odd = a6, high_even = a6, odd = a6, even = a6;
+  for (int64_t i = 0; i < n * n; ++i) {
+    const T m2 = a2.data()[i], m4 = a4.data()[i], m6 = a6.data()[i];
+    const T one = i % (n + 1) == 0 ? T(1) : T(0);
+    high_odd.data()[i] = kPade[13] * m6 + kPade[11] * m4 + kPade[9] * m2;
+    high_even.data()[i] = kPade[12] * m6 + kPade[10] * m4 + kPade[8] * m2;
+    odd.data()[i] = kPade[7] * m6 + kPade[5] * m4 + kPade[3] * m2 + kPade[1] * one;
+    even.data()[i] = kPade[6] * m6 + kPade[4] * m4 + kPade[2] * m2 + kPade[0] * one;
+  }
+  odd = ExpProduct(a, Matrix(ExpProduct(a6, high_odd) + odd));
+  even += ExpProduct(a6, high_even);
+  Matrix power = Eigen::PartialPivLU<Matrix>(even - odd).solve(even + odd);
+  for (int i = 0; i < squarings; ++i) power = ExpProduct(power, power);
+  result = power;
 }
 
-template <typename T>
-void SquareRoot(const T* in, T* out, int64_t n) {
-  const FunctionMatrix<T> matrix = Eigen::Map<const FunctionMatrix<T>>(in, n, n);
-  Eigen::Map<FunctionMatrix<T>> result(out, n, n);
-  if (matrix.allFinite()) {
-    result = matrix.sqrt();
-  } else {
-    result.fill(T(std::numeric_limits<typename Eigen::NumTraits<T>::Real>::quiet_NaN()));
-  }
-}
-
-template <bool kExponential>
-Status RunMatrixFunction(OpContext& ctx) {
+Status RunExponential(OpContext& ctx) {
   ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
   const MatrixSize size = batch.input_size(0);
-  const int64_t n = size.rows;
   RETURN_IF_ERROR(CheckSquare(size));
-  RETURN_IF_ERROR(batch.Allocate(0, {n, n}));
+  RETURN_IF_ERROR(batch.Allocate(0, {size.rows, size.rows}));
   if (size.empty()) return OkStatus();
-  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
-    return batch.ForEach(20 * CubicCost(n), [&](int64_t b) {
-      if constexpr (kExponential) {
-        Exponentiate(batch.in<T>(0, b), batch.out<T>(0, b), n);
-      } else {
-        SquareRoot(batch.in<T>(0, b), batch.out<T>(0, b), n);
-      }
+  return batch.VisitWide([&]<typename T>() {
+    return batch.ForEach(20 * CubicCost(size.rows), [&](int64_t b) {
+      Exponentiate(batch.in<T>(0, b), batch.out<T>(0, b), size.rows);
       return OkStatus();
     });
   });
 }
 
-constexpr Kernel kMatrixFunctionTable[] = {
-    {"MatrixExponential", "T", kMatrixTypes, "linalg:exponential", RunMatrixFunction<true>},
-    {"MatrixSquareRoot", "T", kMatrixTypes, "linalg:square_root", RunMatrixFunction<false>},
+constexpr Kernel kMatrixExponentialTable[] = {
+    {"MatrixExponential", "T", kMatrixTypes, "linalg:exponential", RunExponential},
 };
 
 }  // namespace
 
-extern constinit const std::span<const Kernel> kMatrixFunctionKernels = kMatrixFunctionTable;
+extern constinit const std::span<const Kernel> kMatrixExponentialKernels = kMatrixExponentialTable;
 
 }  // namespace smelt

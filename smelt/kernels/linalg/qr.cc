@@ -23,16 +23,6 @@ void FactorQr(const T* in, T* q, T* r, int64_t m, int64_t n, int64_t k) {
   upper = qr.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
 }
 
-// In float, as half has too few digits for it.
-void FactorQrHalf(const Half* in, Half* q, Half* r, int64_t m, int64_t n, int64_t k) {
-  const std::vector<float> wide(in, in + m * n);
-  std::vector<float> q_wide(static_cast<size_t>(m * k)), r_wide(static_cast<size_t>(k * n));
-  FactorQr(wide.data(), q_wide.data(), r_wide.data(), m, n, k);
-  const auto narrow = [](float v) { return Half(v); };
-  std::transform(q_wide.begin(), q_wide.end(), q, narrow);
-  std::transform(r_wide.begin(), r_wide.end(), r, narrow);
-}
-
 StatusOr<std::unique_ptr<KernelState>> PrepareQr(const Node& node) {
   return ReadIntAttrs(node, {"full_matrices"});
 }
@@ -46,14 +36,7 @@ Status RunQr(OpContext& ctx) {
   RETURN_IF_ERROR(batch.Allocate(1, {k, n}));
   const double cost = 2 * CubicCost(std::max(m, n));
   const int64_t rows = m, cols = n;
-  if (ctx.input(0).dtype() == Dtype::kHalf) {
-    return batch.ForEach(cost, [&](int64_t b) {
-      FactorQrHalf(batch.in<Half>(0, b), batch.out<Half>(0, b), batch.out<Half>(1, b), rows, cols,
-                   k);
-      return OkStatus();
-    });
-  }
-  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+  return batch.VisitWide([&]<typename T>() {
     return batch.ForEach(cost, [&](int64_t b) {
       FactorQr(batch.in<T>(0, b), batch.out<T>(0, b), batch.out<T>(1, b), rows, cols, k);
       return OkStatus();

@@ -38,15 +38,6 @@ Status InvertMatrix(const T* in, T* out, int64_t n, bool adjoint) {
   return OkStatus();
 }
 
-// In float, as half has too few digits for it.
-Status InvertHalf(const Half* in, Half* out, int64_t n, bool adjoint) {
-  const std::vector<float> wide(in, in + n * n);
-  std::vector<float> inverse(wide.size());
-  RETURN_IF_ERROR(InvertMatrix(wide.data(), inverse.data(), n, adjoint));
-  std::transform(inverse.begin(), inverse.end(), out, [](float v) { return Half(v); });
-  return OkStatus();
-}
-
 Status RunMatrixInverse(OpContext& ctx) {
   ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
   const MatrixSize size = batch.input_size(0);
@@ -55,12 +46,7 @@ Status RunMatrixInverse(OpContext& ctx) {
   RETURN_IF_ERROR(batch.Allocate(0, {n, n}));
   if (size.empty()) return OkStatus();
   const bool adjoint = ctx.state<IntAttrs>()[0] != 0;
-  if (ctx.input(0).dtype() == Dtype::kHalf) {
-    return batch.ForEach(2 * CubicCost(n), [&](int64_t b) {
-      return InvertHalf(batch.in<Half>(0, b), batch.out<Half>(0, b), n, adjoint);
-    });
-  }
-  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+  return batch.VisitWide([&]<typename T>() {
     return batch.ForEach(2 * CubicCost(n), [&](int64_t b) {
       return InvertMatrix(batch.in<T>(0, b), batch.out<T>(0, b), n, adjoint);
     });
@@ -78,7 +64,7 @@ Status RunMatrixSolve(OpContext& ctx) {
   RETURN_IF_ERROR(batch.Allocate(0, {n, rhs.cols}));
   if (rhs.empty()) return OkStatus();
   const bool adjoint = ctx.state<IntAttrs>()[0] != 0;
-  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+  return batch.VisitWide([&]<typename T>() {
     return batch.ForEach(CubicCost(n), [&](int64_t b) -> Status {
       ASSIGN_OR_RETURN(
           const auto lu,

@@ -54,7 +54,7 @@ Status RunSolveLs(OpContext& ctx) {
   if (size.rows != rhs.rows) return InvalidArgument("Input matrix and rhs are incompatible.");
   RETURN_IF_ERROR(batch.Allocate(0, {size.cols, rhs.cols}));
   const bool fast = ctx.state<IntAttrs>()[0] != 0;
-  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+  return batch.VisitWide([&]<typename T>() {
     return batch.ForEach(4 * CubicCost(std::max(size.rows, size.cols)), [&](int64_t i) -> Status {
       const LsIn<T> a(batch.in<T>(0, i), size.rows, size.cols);
       const LsIn<T> b(batch.in<T>(1, i), rhs.rows, rhs.cols);

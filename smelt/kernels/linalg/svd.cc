@@ -6,40 +6,18 @@
 
 namespace smelt {
 
-template bool DecomposeSvd(const SvdProblem&, const double*, double*, double*, double*);
-extern template bool DecomposeSvd(const SvdProblem&, const std::complex<float>*,
-                                  std::complex<float>*, std::complex<float>*, std::complex<float>*);
 extern template bool DecomposeSvd(const SvdProblem&, const std::complex<double>*,
                                   std::complex<double>*, std::complex<double>*,
                                   std::complex<double>*);
 
 namespace {
 
-// float is computed in double: its values are the better for it, and there is one template less.
-bool DecomposeFloatSvd(const SvdProblem& p, const float* in, float* values, float* u, float* v) {
-  const std::vector<double> wide(in, in + p.rows * p.cols);
-  std::vector<double> values_wide(static_cast<size_t>(p.values()));
-  std::vector<double> u_wide(static_cast<size_t>(p.vectors ? p.rows * p.u_cols() : 0));
-  std::vector<double> v_wide(static_cast<size_t>(p.vectors ? p.cols * p.v_cols() : 0));
-  if (!DecomposeSvd(p, wide.data(), values_wide.data(), u_wide.data(), v_wide.data())) return false;
-  std::copy(values_wide.begin(), values_wide.end(), values);
-  std::copy(u_wide.begin(), u_wide.end(), u);
-  std::copy(v_wide.begin(), v_wide.end(), v);
-  return true;
-}
-
 template <typename T>
 void RunSvdMember(const MatrixBatch& batch, const SvdProblem& p, int64_t b) {
   T* values = batch.out<T>(0, b);
   T* u = p.vectors ? batch.out<T>(1, b) : nullptr;
   T* v = p.vectors ? batch.out<T>(2, b) : nullptr;
-  bool ok;
-  if constexpr (std::is_same_v<T, float>) {
-    ok = DecomposeFloatSvd(p, batch.in<T>(0, b), values, u, v);
-  } else {
-    ok = DecomposeSvd(p, batch.in<T>(0, b), values, u, v);
-  }
-  if (ok) return;
+  if (DecomposeSvd(p, batch.in<T>(0, b), values, u, v)) return;
   const T nan(std::numeric_limits<double>::quiet_NaN());
   std::fill_n(values, p.values(), nan);
   if (!p.vectors) return;
@@ -65,7 +43,7 @@ Status RunSvd(OpContext& ctx) {
     RETURN_IF_ERROR(ctx.Allocate(1, Shape({0})).status());
     RETURN_IF_ERROR(ctx.Allocate(2, Shape({0})).status());
   }
-  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
+  return batch.VisitWide([&]<typename T>() {
     return batch.ForEach(20 * CubicCost(std::max(p.rows, p.cols)), [&](int64_t b) {
       RunSvdMember<T>(batch, p, b);
       return OkStatus();
