@@ -43,6 +43,7 @@ Status SubstrShape(ShapeContext& ctx) {
 constexpr std::array kTextRows = {
     ShapeRule{"AsString", SameShape},
     ShapeRule{"DecodeBase64", SameShape},
+    ShapeRule{"DecodeCompressed", SameShape},
     ShapeRule{"EncodeBase64", SameShape},
     ShapeRule{"RegexFullMatch", SameShape},
     ShapeRule{"RegexReplace", SameShape},
