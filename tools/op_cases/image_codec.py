@@ -334,7 +334,37 @@ def gif_cases(r):
     yield decode("DecodeGif", b"GIF89a" + b"\xff" * 30, error="Invalid GIF data (size 36), failed to")
 
 
+def webp_cases(r):
+    rgb, rgba = smooth(r, 6, 7), smooth(r, 5, 6, 4)
+    still = [pil(rgb, "WEBP", lossless=True), pil(rgba, "WEBP", lossless=True), pil(rgb, "WEBP", quality=80)]
+    for f in still:
+        yield decode("DecodeWebP", f)
+        yield decode("DecodeImage", f)
+        yield decode("DecodeImage", f, expand_animations=False)
+        for channels in [3, 4]:
+            wrong = channels != (4 if f == still[1] else 3)
+            yield decode("DecodeWebP", f, channels=channels,
+                         error="Number of channels requested does not match input" if wrong else None)
+    yield whole("DecodeWebP", pil(smooth(r, 40, 37), "WEBP", quality=70), {}, name="lossy")
+    yield whole("DecodeWebP", pil(smooth(r, 40, 37, 4), "WEBP", quality=70), {}, name="lossy_alpha")
+    out = io.BytesIO()
+    frames = [Image.fromarray(smooth(r, 4, 3, 4)) for _ in range(3)]
+    frames[0].save(out, "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+    moving = out.getvalue()
+    yield decode("DecodeWebP", moving)
+    yield decode("DecodeWebP", moving, channels=4)
+    yield decode("DecodeImage", moving, expand_animations=False)
+    f = still[0]
+    yield decode("DecodeWebP", f, channels=1, error="WebP only supports 3 or 4 channels")
+    yield decode("DecodeImage", f, dtype=tf.float32, error="WebP only supports uint8 for dtype")
+    yield decode("DecodeWebP", f[:-9], error="Failed to decode WebP")
+    yield decode("DecodeWebP", f[:16], error="Failed to decode WebP header.")
+    yield decode("DecodeWebP", moving[:-30], error="Failed to decode WebP")
+    yield decode("DecodeWebP", pil(rgb, "JPEG"))
+
+
 def cases(r):
+    yield from webp_cases(r)
     yield from jpeg_cases(r)
     yield from encode_cases(r)
     yield from png_cases(r)
