@@ -138,6 +138,11 @@ Status RunPaddedConv(OpContext& ctx) {
     return InvalidArgument("input and filter must have the same depth: ", in.dim(3), " vs ",
                            filter.dim(2));
   }
+  // Lines are tabulated.
+  constexpr int64_t kLongestLine = int64_t{1} << 27;
+  if (height > kLongestLine || width > kLongestLine) {
+    return ResourceExhausted("resized image is too large: ", resized.ToString());
+  }
   const int32_t* pads = paddings.data<int32_t>();
   ASSIGN_OR_RETURN(const Shape padded_shape,
                    Shape::Make(Dims{in.dim(0), height + pads[2] + pads[3],

@@ -46,12 +46,11 @@ int64_t WholeTimes(float x, int64_t size) {
 
 // A coordinate brought into [0, size - 1]; NaN stays.
 float FoldCoordinate(BeyondEdge beyond, float x, int64_t size) {
-  const auto last = static_cast<float>(size - 1);
   if (beyond == BeyondEdge::kConstant) return x;
+  if (size <= 1) return std::isnan(x) ? x : 0;
+  const auto last = static_cast<float>(size - 1);
   if (beyond != BeyondEdge::kNearest && (x < 0 || x > last)) {
-    if (size <= 1) {
-      x = 0;
-    } else if (beyond == BeyondEdge::kReflect) {
+    if (beyond == BeyondEdge::kReflect) {
       const int64_t period = 2 * size;
       if (x < 0) {
         x = static_cast<float>(period * WholeTimes(-x, period)) + x;

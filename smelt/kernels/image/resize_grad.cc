@@ -159,6 +159,7 @@ Status RunResizeNearestGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();
   std::memset(out->raw(), 0, out->bytes());
+  if (grad.num_elements() == 0) return OkStatus();
   const auto pixels = [&s](int64_t from, int64_t to) {
     return image::NearestPixels(from, to, image::ResizeScale(to, from, s.align_corners),
                                 s.align_corners, s.half_pixel_centers);

@@ -20,38 +20,34 @@ struct Resampler {
   float (*weight)(float x, float radius);  // x >= 0
 };
 
-float Lanczos(float x, float radius) {
+float ResampleLanczos(float x, float radius) {
   constexpr float kPi = 3.14159265359f;
   if (x > radius) return 0;
   if (x <= 1e-3f) return 1;
   return radius * std::sin(kPi * x) * std::sin(kPi * x / radius) / (kPi * kPi * x * x);
 }
-float Gaussian(float x, float radius) {
+float ResampleGaussian(float x, float radius) {
   const double sigma = radius / 3.0f;
   return x >= radius ? 0 : static_cast<float>(std::exp(-x * x / (2.0 * sigma * sigma)));
 }
-float Box(float x, float) { return x < 0.5f ? 1.0f : x == 0.5f ? 0.5f : 0.0f; }
-float Triangle(float x, float) { return x < 1 ? 1 - x : 0; }
-float KeysCubic(float x, float) {
+float ResampleBox(float x, float) { return x < 0.5f ? 1.0f : x == 0.5f ? 0.5f : 0.0f; }
+float ResampleTriangle(float x, float) { return x < 1 ? 1 - x : 0; }
+float ResampleKeys(float x, float) {
   if (x >= 2) return 0;
   if (x >= 1) return ((-0.5f * x + 2.5f) * x - 4.0f) * x + 2.0f;
   return (1.5f * x - 2.5f) * x * x + 1.0f;
 }
-float MitchellCubic(float x, float) {
+float ResampleMitchell(float x, float) {
   if (x >= 2) return 0;
   if (x >= 1) return ((-7.0f / 18.0f * x + 2.0f) * x - 10.0f / 3.0f) * x + 16.0f / 9.0f;
   return (7.0f / 6.0f * x - 2.0f) * x * x + 8.0f / 9.0f;
 }
 
 constexpr Resampler kResamplers[] = {
-    {"lanczos1", 1, Lanczos},
-    {"lanczos3", 3, Lanczos},
-    {"lanczos5", 5, Lanczos},
-    {"gaussian", 1.5f, Gaussian},
-    {"box", 1, Box},
-    {"triangle", 1, Triangle},
-    {"keyscubic", 2, KeysCubic},
-    {"mitchellcubic", 2, MitchellCubic},
+    {"lanczos1", 1, ResampleLanczos}, {"lanczos3", 3, ResampleLanczos},
+    {"lanczos5", 5, ResampleLanczos}, {"gaussian", 1.5f, ResampleGaussian},
+    {"box", 1, ResampleBox},          {"triangle", 1, ResampleTriangle},
+    {"keyscubic", 2, ResampleKeys},   {"mitchellcubic", 2, ResampleMitchell},
 };
 
 struct ResampleState final : KernelState {
@@ -140,15 +136,16 @@ Status ReadScales(const OpContext& ctx, ResampleProblem* p) {
   return ReadPair(ctx.input(3), p->translation);
 }
 
-// Rows first: rows[out_h, in_w, depth], then columns.
+// Rows first, to temp[out_h, in_w, depth], then columns.
 template <typename T>
-void ResampleImage(const ResampleState& s, const ResampleProblem& p, const T* in,
-                   std::vector<float>& rows, float* out) {
+void ResampleImage(const ResampleState& s, const ResampleProblem& p, const T* in, Tensor& temp,
+                   float* out) {
   const int64_t line = p.in_w * p.depth;
-  std::fill(rows.begin(), rows.end(), 0.0f);
+  float* const rows = temp.data<float>();
+  std::memset(rows, 0, temp.bytes());
   ResampleLine vertical(s, p.in_h, p.scale[0], p.translation[0]);
   for (int64_t y = 0; y < p.out_h; ++y) {
-    float* to = rows.data() + y * line;
+    float* to = rows + y * line;
     const std::vector<float>& weights = vertical.Weights(y);
     const T* from = in + vertical.start() * line;
     for (const float w : weights) {
@@ -161,7 +158,7 @@ void ResampleImage(const ResampleState& s, const ResampleProblem& p, const T* in
     const std::vector<float>& weights = horizontal.Weights(x);
     for (int64_t y = 0; y < p.out_h; ++y) {
       float* to = out + (y * p.out_w + x) * p.depth;
-      const float* from = rows.data() + y * line + horizontal.start() * p.depth;
+      const float* from = rows + y * line + horizontal.start() * p.depth;
       std::fill_n(to, p.depth, 0.0f);
       for (const float w : weights) {
         for (int64_t c = 0; c < p.depth; ++c) to[c] += w * from[c];
@@ -195,7 +192,7 @@ Status RunResample(OpContext& ctx) {
   ASSIGN_OR_RETURN(const Shape rows_shape, CheckedShape(Dims{p.out_h, p.in_w, p.depth}));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();
-  std::vector<float> rows(static_cast<size_t>(rows_shape.num_elements()));
+  ASSIGN_OR_RETURN(Tensor rows, ctx.Temp(Dtype::kFloat, rows_shape));
   const bool known = VisitReal(in.dtype(), [&]<typename T>() {
     for (int64_t b = 0; b < p.batch; ++b) {
       ResampleImage(s, p, in.data<T>() + b * p.in_h * p.in_w * p.depth, rows,
@@ -207,13 +204,14 @@ Status RunResample(OpContext& ctx) {
 
 // The transposed maps: what an output took, its gradient gives back.
 void SpreadGradient(const ResampleState& s, const ResampleProblem& p, const float* grad,
-                    std::vector<float>& rows, float* out) {
+                    Tensor& temp, float* out) {
   const int64_t line = p.out_w * p.depth;
-  std::fill(rows.begin(), rows.end(), 0.0f);  // [in_h, out_w, depth]
+  float* const rows = temp.data<float>();  // [in_h, out_w, depth]
+  std::memset(rows, 0, temp.bytes());
   ResampleLine vertical(s, p.in_h, p.scale[0], p.translation[0]);
   for (int64_t y = 0; y < p.out_h; ++y) {
     const std::vector<float>& weights = vertical.Weights(y);
-    float* to = rows.data() + vertical.start() * line;
+    float* to = rows + vertical.start() * line;
     for (const float w : weights) {
       for (int64_t i = 0; w != 0 && i < line; ++i) to[i] += w * grad[y * line + i];
       to += line;
@@ -223,7 +221,7 @@ void SpreadGradient(const ResampleState& s, const ResampleProblem& p, const floa
   for (int64_t x = 0; x < p.out_w; ++x) {
     const std::vector<float>& weights = horizontal.Weights(x);
     for (int64_t y = 0; y < p.in_h; ++y) {
-      const float* from = rows.data() + y * line + x * p.depth;
+      const float* from = rows + y * line + x * p.depth;
       float* to = out + (y * p.in_w + horizontal.start()) * p.depth;
       for (const float w : weights) {
         for (int64_t c = 0; w != 0 && c < p.depth; ++c) to[c] += w * from[c];
@@ -255,7 +253,7 @@ Status RunResampleGrad(OpContext& ctx) {
   RETURN_IF_ERROR(ReadScales(ctx, &p));
   if (out->num_elements() == 0) return OkStatus();
   std::memset(out->raw(), 0, out->bytes());
-  std::vector<float> rows(static_cast<size_t>(rows_shape.num_elements()));
+  ASSIGN_OR_RETURN(Tensor rows, ctx.Temp(Dtype::kFloat, rows_shape));
   for (int64_t b = 0; b < p.batch; ++b) {
     SpreadGradient(s, p, grad.data<float>() + b * p.out_h * p.out_w * p.depth, rows,
                    out->data<float>() + b * p.in_h * p.in_w * p.depth);
