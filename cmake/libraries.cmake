@@ -46,3 +46,4 @@ function(smelt_eigen)
     ${sources} PROPERTIES COMPILE_OPTIONS
     "-isystem;${SMELT_EIGEN_INCLUDE};-DEIGEN_MPL2_ONLY;-DEIGEN_DONT_PARALLELIZE")
 endfunction()
+smelt_library(smelt_webp webp/decode.h webpdemux webp)

@@ -149,7 +149,6 @@ constexpr std::array kImageRows = {
     ShapeRule{"CropAndResizeGradImage", ShapeFromInputRule<3>},
     ShapeRule{"DecodeAndCropJpeg", DecodedImageShape},
     ShapeRule{"DecodeBmp", DecodedImageShape},
-    ShapeRule{"DecodeCompressed", SameShape},
     ShapeRule{"DecodeGif", DecodedImageShape},
     ShapeRule{"DecodeImage", DecodedImageShape},
     ShapeRule{"DecodeJpeg", DecodedImageShape},

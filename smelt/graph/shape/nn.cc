@@ -1,6 +1,7 @@
 // Shapes of convolutions, pools, normalisation and image resizing.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "absl/strings/match.h"
 #include "smelt/graph/shape/rules.h"
@@ -287,6 +288,55 @@ Status ProjectiveTransformShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// Filters are [height, width, depth]; rates stand for dilations.
+Status DilationShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(const PartialShape in, WithRank(ctx.input(0), 4));
+  ASSIGN_OR_RETURN(const PartialShape filter, WithRank(ctx.input(1), 3));
+  ASSIGN_OR_RETURN(const int64_t depth, MergeDims(in[3], filter[2]));
+  NnWindow w = WindowOf(ctx.node());
+  w.dilations = ctx.node().Ints("rates");
+  w.ksize = {1, filter[0], filter[1], 1};
+  ASSIGN_OR_RETURN(PartialShape out, SlideWindow(in, NnLayout{3, 1, 2}, w, depth));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// Cells in each dimension are the size through the ratio; the cuts are one more.
+Status FractionalPoolShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(PartialShape out, WithRank(ctx.input(0), 4));
+  const auto ratio = ctx.node().Get<std::vector<float>>("pooling_ratio", {});
+  for (size_t i = 0; i < 4; ++i) {
+    const int64_t size = out[static_cast<int>(i)];
+    const bool known = size >= 0 && i < ratio.size() && ratio[i] >= 1;
+    out.Set(static_cast<int>(i),
+            known ? static_cast<int64_t>(std::floor(static_cast<float>(size) / ratio[i]))
+                  : kUnknownDim);
+  }
+  for (int i = 1; i <= 2; ++i) ctx.set_output(i, VectorShape(AddDims(out[i], 1)));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// The image may be resized (kPaddings 2), and is padded before the convolution.
+template <int kPaddings>
+Status PaddedConvShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(PartialShape in, WithRank(ctx.input(0), 4));
+  ASSIGN_OR_RETURN(const PartialShape filter, WithRank(ctx.input(kPaddings + 1), 4));
+  const PartialShape size = kPaddings == 2 ? ctx.constant_as_shape(1) : PartialShape();
+  const auto pads = IntConstants(ctx, kPaddings);
+  for (int i = 0; i < 2; ++i) {
+    if (kPaddings == 2) in.Set(1 + i, size.rank() == 2 ? size[i] : kUnknownDim);
+    const bool known = pads && pads->size() == 8;
+    in.Set(1 + i, known ? AddDims(in[1 + i], AddDims((*pads)[2 + 2 * i], (*pads)[3 + 2 * i]))
+                        : kUnknownDim);
+  }
+  NnWindow w = WindowOf(ctx.node());
+  w.ksize = {1, filter[0], filter[1], 1};
+  ASSIGN_OR_RETURN(PartialShape out, SlideWindow(in, NnLayout{3, 1, 2}, w, filter[3]));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
 constexpr std::array kNnRows = {
     ShapeRule{"AvgPool", PoolShape<2>},
     ShapeRule{"AvgPool3D", PoolShape<3>},
@@ -296,14 +346,23 @@ constexpr std::array kNnRows = {
     ShapeRule{"Conv3DBackpropInputV2", ConvBackpropInputShape<3>},
     ShapeRule{"CropAndResize", CropAndResizeShape},
     ShapeRule{"DepthwiseConv2dNative", DepthwiseShape},
+    ShapeRule{"Dilation2D", DilationShape},
+    ShapeRule{"Dilation2DBackpropFilter", SecondShape},
+    ShapeRule{"Dilation2DBackpropInput", SameShape},
     ShapeRule{"ExtractImagePatches", PatchesShape<2>},
     ShapeRule{"ExtractVolumePatches", PatchesShape<3>},
     ShapeRule{"FFT", SameShape},
     ShapeRule{"FFT2D", SameShape},
     ShapeRule{"FFT3D", SameShape},
+    ShapeRule{"FractionalAvgPool", FractionalPoolShape},
+    ShapeRule{"FractionalAvgPoolGrad", ShapeFromInputRule<0>},
+    ShapeRule{"FractionalMaxPool", FractionalPoolShape},
+    ShapeRule{"FractionalMaxPoolGrad", SameShape},
     ShapeRule{"FusedBatchNorm", BatchNormShape},
     ShapeRule{"FusedBatchNormV2", BatchNormShape},
     ShapeRule{"FusedBatchNormV3", BatchNormShape},
+    ShapeRule{"FusedPadConv2D", PaddedConvShape<1>},
+    ShapeRule{"FusedResizeAndPadConv2D", PaddedConvShape<2>},
     ShapeRule{"IFFT", SameShape},
     ShapeRule{"IFFT2D", SameShape},
     ShapeRule{"IFFT3D", SameShape},

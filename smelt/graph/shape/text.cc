@@ -78,6 +78,7 @@ Status ParseSequenceShape(ShapeContext& ctx) {
 constexpr std::array kTextRows = {
     ShapeRule{"AsString", SameShape},
     ShapeRule{"DecodeBase64", SameShape},
+    ShapeRule{"DecodeCompressed", SameShape},
     ShapeRule{"EncodeBase64", SameShape},
     ShapeRule{"ParseSequenceExample", ParseSequenceShape},
     ShapeRule{"ParseSequenceExampleV2", ParseSequenceShape},

@@ -72,6 +72,10 @@ StatusOr<std::string> EncodePng(const void* pixels, const Extent& extent, int bi
 // RGB frames, each with the frames before it underneath; only the first unless `all_frames`.
 Status DecodeGif(absl::string_view file, bool all_frames, Room room);
 
+// ---- WebP (webp.cc) ----
+// `channels` 0 or those of the file; animations are RGBA.
+Status DecodeWebp(absl::string_view file, int channels, bool all_frames, Room room);
+
 // ---- BMP (bmp.cc) ----
 Status DecodeBmp(absl::string_view file, int channels, Room room);
 

@@ -112,7 +112,7 @@ void TurnHue(const float* in, float turn, float* out) {
                            : static_cast<float>((2 * top + 5) % 6) + (1 - ratio);
   }
   hue += turn;
-  if (!(std::abs(hue) < 1e6f)) hue = std::isfinite(hue) ? std::fmod(hue, 6.0f) : 6;
+  if (!(std::abs(hue) < 1e4f)) hue = std::isfinite(hue) ? std::fmod(hue, 6.0f) : 6;
   while (hue < 0) hue += 6;
   while (hue >= 6) hue -= 6;
   const int sector = static_cast<int>(hue);

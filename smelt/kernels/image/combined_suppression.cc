@@ -98,8 +98,8 @@ Status RunCombinedNms(OpContext& ctx) {
   ASSIGN_OR_RETURN(const CombinedProblem p, CheckCombined(ctx));
   const bool pad_per_class = ctx.node().Bool("pad_per_class");
   const bool clip = ctx.node().Bool("clip_boxes", true);
-  const int64_t most =
-      std::min<int64_t>(p.per_class * p.classes, std::numeric_limits<int32_t>::max());
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  const int64_t most = p.classes > kMax / p.per_class ? kMax : p.per_class * p.classes;
   const int64_t size = pad_per_class ? std::min(p.total, most) : p.total;
   ASSIGN_OR_RETURN(const Shape box_shape, CheckedShape(Dims{p.batch, size, 4}));
   ASSIGN_OR_RETURN(Tensor * boxes, ctx.Allocate(0, box_shape));
@@ -112,7 +112,7 @@ Status RunCombinedNms(OpContext& ctx) {
   std::vector<CombinedPick> picks;
   for (int64_t b = 0; b < p.batch; ++b) {
     picks.assign(static_cast<size_t>(limit * p.classes), {});
-    for (int64_t cls = 0; cls < p.classes; ++cls) {
+    for (int64_t cls = 0; p.boxes > 0 && cls < p.classes; ++cls) {
       SuppressClass(p, ctx.input(0).data<float>() + b * p.boxes * p.box_classes * 4,
                     ctx.input(1).data<float>() + b * p.boxes * p.classes, cls,
                     picks.data() + cls * limit);

@@ -1,5 +1,6 @@
-// DecodeJpeg, DecodePng, DecodeGif, DecodeBmp, DecodeImage, DecodeAndCropJpeg: what a file holds is
-// told by its first bytes, not by the op, which only says what may come and in which shape.
+// DecodeJpeg, DecodePng, DecodeGif, DecodeBmp, DecodeWebP, DecodeImage, DecodeAndCropJpeg: what a
+// file holds is told by its first bytes, not by the op, which only says what may come and in which
+// shape.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -15,7 +16,7 @@ namespace {
 using image::Extent;
 
 enum class ImageFile : uint8_t { kUnknown, kJpeg, kPng, kGif, kBmp, kWebp, kJpegXl };
-enum class DecodeOp : uint8_t { kJpeg, kCropJpeg, kPng, kGif, kBmp, kAny };
+enum class DecodeOp : uint8_t { kJpeg, kCropJpeg, kPng, kGif, kBmp, kWebp, kAny };
 
 struct DecodeState final : KernelState {
   DecodeOp op = DecodeOp::kAny;
@@ -77,8 +78,10 @@ absl::string_view KindName(ImageFile kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// Which op may read which file: DecodeBmp its own only, DecodeAndCropJpeg likewise.
+// Which op may read which file: DecodeBmp its own only, DecodeAndCropJpeg likewise; every op takes
+// WebP.
 Status CheckKind(const OpContext& ctx, DecodeOp op, ImageFile kind) {
+  if (kind == ImageFile::kWebp) return OkStatus();
   if (op == DecodeOp::kBmp && kind != ImageFile::kBmp) {
     const std::string own = absl::AsciiStrToLower(KindName(kind));
     return InvalidArgument("Trying to decode ", KindName(kind), " format using DecodeBmp op. Use `",
@@ -104,6 +107,9 @@ Status CheckChannels(ImageFile kind, int channels) {
   if (kind == ImageFile::kGif && channels != 0 && channels != 3) {
     return InvalidArgument("channels must be 0 or 3 for GIF, got ", channels);
   }
+  if (kind == ImageFile::kWebp && channels == 1) {
+    return InvalidArgument("WebP only supports 3 or 4 channels");
+  }
   if (kind == ImageFile::kBmp && channels == 1) {
     return InvalidArgument("`channels` must be 0, 3 or 4 for BMP, but got ", channels);
   }
@@ -126,9 +132,11 @@ StatusOr<Shape> DecodedShape(const DecodeState& s, ImageFile kind, const Extent&
   const Shape image({e.height, e.width, e.channels});
   Shape frames = image;
   frames.Insert(0, e.frames);
+  if (kind == ImageFile::kWebp) return s.expand_animations ? frames : image;
   if (s.op == DecodeOp::kGif) return frames;
   if (kind != ImageFile::kGif) return image;
   if (s.op == DecodeOp::kAny) return s.expand_animations ? frames : image;
+  if (s.op == DecodeOp::kWebp) return InvalidArgument("Bad op type DecodeWebP");
   if (e.frames == 1) return image;
   return InvalidArgument("Got ", e.frames,
                          " frames, but animated gifs can only be decoded by tf.io.decode_gif or "
@@ -185,6 +193,9 @@ Status DecodeFile(OpContext& ctx, absl::string_view file, ImageFile kind) {
     case ImageFile::kBmp:
       RETURN_IF_ERROR(image::DecodeBmp(file, s.channels, room));
       break;
+    case ImageFile::kWebp:
+      if (type != Dtype::kUint8) return InvalidArgument("WebP only supports uint8 for dtype");
+      return image::DecodeWebp(file, s.channels, s.expand_animations, room);
     default:
       return Unimplemented("decoding ", KindName(kind), " images");
   }
@@ -228,6 +239,7 @@ constexpr Kernel kDecodeTable[] = {
     {"DecodePng", "", kAnyType, "image:decode", RunDecode, PrepareDecode<DecodeOp::kPng>},
     {"DecodeGif", "", kAnyType, "image:decode", RunDecode, PrepareDecode<DecodeOp::kGif>},
     {"DecodeBmp", "", kAnyType, "image:decode", RunDecode, PrepareDecode<DecodeOp::kBmp>},
+    {"DecodeWebP", "", kAnyType, "image:decode", RunDecode, PrepareDecode<DecodeOp::kWebp>},
     {"DecodeImage", "", kAnyType, "image:decode", RunDecode, PrepareDecode<DecodeOp::kAny>},
 };
 

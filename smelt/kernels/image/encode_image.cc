@@ -120,9 +120,10 @@ Status RunEncodePng(OpContext& ctx) {
   ASSIGN_OR_RETURN(
       Tensor * out,
       ctx.Allocate(0, Shape(in.shape().dims().first(static_cast<size_t>(batch_dims)))));
-  const int64_t bytes = e.height * e.width * e.channels * bits / 8;
+  const int64_t files = out->num_elements();
+  const int64_t bytes = files > 0 ? static_cast<int64_t>(in.bytes()) / files : 0;
   std::vector<int64_t> failed;
-  for (int64_t i = 0; i < out->num_elements(); ++i) {
+  for (int64_t i = 0; i < files; ++i) {
     auto file =
         image::EncodePng(static_cast<const uint8_t*>(in.raw()) + i * bytes, e, bits, compression);
     if (file.ok()) {

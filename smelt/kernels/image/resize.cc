@@ -1,4 +1,6 @@
 // ResizeBilinear, ResizeNearestNeighbor, ResizeBicubic and ResizeArea.
+#include "smelt/kernels/image/resize.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +10,13 @@
 
 namespace smelt {
 namespace {
+
+using image::CubicTaps;
+using image::LinearNeighbours;
+using image::MakeCubicTaps;
+using image::NearestPixels;
+using image::Neighbours;
+using image::ResizeScale;
 
 struct ResizeState final : KernelState {
   bool align_corners = false;
@@ -29,12 +38,6 @@ struct ResizeProblem {
   float scale_h, scale_w;
   Shape output;
 };
-
-// Input pixels per output pixel.
-float ResizeScale(int64_t in, int64_t out, bool align_corners) {
-  return align_corners && out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-                                  : static_cast<float>(in) / static_cast<float>(out);
-}
 
 StatusOr<ResizeProblem> MakeResizeProblem(const Tensor& in, const Tensor& size,
                                           const ResizeState& s) {
@@ -70,25 +73,6 @@ int64_t ResizeRowGrain(const ResizeProblem& p) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.out_w * p.depth));
 }
 
-// The pixels on either side of where an output pixel falls, and how far it is towards the second.
-struct Neighbours {
-  int64_t low, high;
-  float weight;
-};
-
-std::vector<Neighbours> LinearNeighbours(int64_t out, int64_t in, float scale, bool half_pixel) {
-  std::vector<Neighbours> n(out);
-  for (int64_t i = 0; i < out; ++i) {
-    const float x =
-        half_pixel ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;
-    const float floor = std::floor(x);
-    n[i].low = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, in - 1);
-    n[i].high = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(x)), 0, in - 1);
-    n[i].weight = x - floor;
-  }
-  return n;
-}
-
 template <typename T>
 void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, float* y) {
   const auto rows = LinearNeighbours(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
@@ -117,59 +101,6 @@ void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, flo
       }
     }
   });
-}
-
-// Keys' cubic kernel, tabulated as TensorFlow does: 1024 positions between two pixels.
-constexpr int kCubicTable = 1024;
-struct CubicTable {
-  // Weights at distance i/1024 (first) and 1 + i/1024 (second).
-  float weights[(kCubicTable + 1) * 2];
-  explicit CubicTable(double a) {
-    for (int i = 0; i <= kCubicTable; ++i) {
-      float x = static_cast<float>(i * 1.0 / kCubicTable);
-      weights[i * 2] = static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1);
-      x += 1;
-      weights[i * 2 + 1] = static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a);
-    }
-  }
-};
-const CubicTable& CubicWeights(bool half_pixel) {
-  static const CubicTable legacy(-0.75);
-  static const CubicTable keys(-0.5);
-  return half_pixel ? keys : legacy;
-}
-
-struct CubicTaps {
-  int64_t index[4];
-  float weight[4];
-};
-
-std::vector<CubicTaps> MakeCubicTaps(int64_t out, int64_t in, float scale, bool half_pixel) {
-  const CubicTable& table = CubicWeights(half_pixel);
-  std::vector<CubicTaps> taps(out);
-  for (int64_t i = 0; i < out; ++i) {
-    const float x =
-        half_pixel ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;
-    const auto at = static_cast<int64_t>(std::floor(x));
-    const float delta = x - static_cast<float>(at);
-    const auto offset = static_cast<int64_t>(std::lrint(delta * kCubicTable));
-    CubicTaps& t = taps[i];
-    const float w[4] = {table.weights[offset * 2 + 1], table.weights[offset * 2],
-                        table.weights[(kCubicTable - offset) * 2],
-                        table.weights[(kCubicTable - offset) * 2 + 1]};
-    float sum = 0;
-    for (int j = 0; j < 4; ++j) {
-      const int64_t index = at - 1 + j;
-      t.index[j] = std::clamp<int64_t>(index, 0, in - 1);
-      // With pixel centres, taps outside the image do not count and the rest is scaled up.
-      t.weight[j] = half_pixel && t.index[j] != index ? 0 : w[j];
-      sum += t.weight[j];
-    }
-    if (half_pixel && std::abs(sum) >= 1000.0f * std::numeric_limits<float>::min()) {
-      for (float& weight : t.weight) weight /= sum;
-    }
-  }
-  return taps;
 }
 
 template <typename T>
@@ -253,24 +184,15 @@ void AreaTyped(ResizeProblem p, const T* x, float* y) {
   });
 }
 
-std::vector<int64_t> NearestPixels(int64_t out, int64_t in, float scale, const ResizeState& s) {
-  std::vector<int64_t> at(out);
-  for (int64_t i = 0; i < out; ++i) {
-    const float x =
-        (s.half_pixel_centers ? static_cast<float>(i) + 0.5f : static_cast<float>(i)) * scale;
-    at[i] = std::clamp<int64_t>(
-        static_cast<int64_t>(s.align_corners ? std::round(x) : std::floor(x)), 0, in - 1);
-  }
-  return at;
-}
-
 Status RunResizeNearest(OpContext& ctx) {
   const auto& s = ctx.state<ResizeState>();
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(const ResizeProblem p, MakeResizeProblem(in, ctx.input(1), s));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
-  const auto rows = NearestPixels(p.out_h, p.in_h, p.scale_h, s);
-  const auto columns = NearestPixels(p.out_w, p.in_w, p.scale_w, s);
+  const auto rows =
+      NearestPixels(p.out_h, p.in_h, p.scale_h, s.align_corners, s.half_pixel_centers);
+  const auto columns =
+      NearestPixels(p.out_w, p.in_w, p.scale_w, s.align_corners, s.half_pixel_centers);
   const auto pixel = static_cast<int64_t>(DtypeSize(in.dtype())) * p.depth;
   const char* x = static_cast<const char*>(in.raw());
   char* y = static_cast<char*>(out->raw());

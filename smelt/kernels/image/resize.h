@@ -1,0 +1,33 @@
+// Which pixels of an image a resized pixel takes, and how much of each: for resizing and its
+// gradients. Thread safe.
+#ifndef SMELT_KERNELS_IMAGE_RESIZE_H_
+#define SMELT_KERNELS_IMAGE_RESIZE_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace smelt::image {
+
+// Input pixels per output pixel.
+float ResizeScale(int64_t in, int64_t out, bool align_corners);
+
+// The pixels on either side of where an output pixel falls, and how far it is towards the second.
+struct Neighbours {
+  int64_t low, high;
+  float weight;
+};
+std::vector<Neighbours> LinearNeighbours(int64_t out, int64_t in, float scale, bool half_pixel);
+
+// The four pixels of Keys' cubic kernel. Indices lie in the image.
+struct CubicTaps {
+  int64_t index[4];
+  float weight[4];
+};
+std::vector<CubicTaps> MakeCubicTaps(int64_t out, int64_t in, float scale, bool half_pixel);
+
+std::vector<int64_t> NearestPixels(int64_t out, int64_t in, float scale, bool align_corners,
+                                   bool half_pixel);
+
+}  // namespace smelt::image
+
+#endif  // SMELT_KERNELS_IMAGE_RESIZE_H_
