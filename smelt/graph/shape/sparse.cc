@@ -1,4 +1,5 @@
-// Shapes of ops on sparse tensors: indices[n, rank], values[n], shape[rank].
+// Shapes of ops on sparse tensors: indices[n, rank], values[n], shape[rank]; and of those whose
+// results are sparse.
 #include <algorithm>
 #include <array>
 
@@ -160,7 +161,24 @@ Status SparseHandlesShape(ShapeContext& ctx) {
 
 Status SparseCrossShape(ShapeContext& ctx) { return SparseTriples(ctx, 1, 2); }
 
+// Sparse matrices of labels and a score for each path.
+Status CtcDecodeShape(ShapeContext& ctx) {
+  const int last = ctx.node().num_outputs() - 1;
+  RETURN_IF_ERROR(SparseTriples(ctx, last / 3, 2));
+  ctx.set_output(last, PartialShape::Of({DimOf(ctx.input(0), 1), last / 3}));
+  return OkStatus();
+}
+
+Status CtcLossShape(ShapeContext& ctx) {
+  ctx.set_output(0, VectorShape(DimOf(ctx.input(0), 1)));
+  ctx.set_output(1, ctx.input(0));
+  return OkStatus();
+}
+
 constexpr std::array kSparseRows = {
+    ShapeRule{"CTCBeamSearchDecoder", CtcDecodeShape},
+    ShapeRule{"CTCGreedyDecoder", CtcDecodeShape},
+    ShapeRule{"CTCLoss", CtcLossShape},
     ShapeRule{"AddManySparseToTensorsMap", SparseHandlesShape},
     ShapeRule{"AddSparseToTensorsMap", ScalarShapes},
     ShapeRule{"DenseToDenseSetOperation", SetOperationShape},
