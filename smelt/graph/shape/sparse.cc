@@ -175,12 +175,61 @@ Status CtcLossShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// Compressed rows: a scalar that holds a matrix.
+Status ToCsrShape(ShapeContext& ctx) {
+  ctx.set_output(0, Shape());
+  const bool dense = ctx.node().Is("DenseToCSRSparseMatrix");
+  ctx.set_held(0, dense ? ctx.input(0) : ctx.constant_as_shape(2));
+  return OkStatus();
+}
+
+Status CsrToSparseShape(ShapeContext& ctx) {
+  const int rank = ctx.held(0).rank();
+  return SparseTriples(ctx, 1, rank < 0 ? kUnknownDim : rank);
+}
+
+Status CsrToDenseShape(ShapeContext& ctx) {
+  ctx.set_output(0, ctx.held(0));
+  return OkStatus();
+}
+
+Status CsrTransposeShape(ShapeContext& ctx) {
+  ctx.set_output(0, Shape());
+  PartialShape held = ctx.held(0);
+  const int rank = held.rank();
+  if (rank >= 2) {
+    const int64_t rows = held[rank - 2];
+    held.Set(rank - 2, held[rank - 1]);
+    held.Set(rank - 1, rows);
+  }
+  ctx.set_held(0, std::move(held));
+  return OkStatus();
+}
+
+Status CsrMatMulShape(ShapeContext& ctx) {
+  const PartialShape& b = ctx.input(1);
+  if (b.rank() >= 2) ctx.set_output(0, PartialShape::UnknownOfRank(b.rank()));
+  return OkStatus();
+}
+
+// One count, or one for each matrix of a batch.
+Status CsrNnzShape(ShapeContext& ctx) {
+  const PartialShape& held = ctx.held(0);
+  if (held.rank() == 2) ctx.set_output(0, Shape());
+  if (held.rank() == 3) ctx.set_output(0, VectorShape(held[0]));
+  return OkStatus();
+}
+
 constexpr std::array kSparseRows = {
+    ShapeRule{"AddManySparseToTensorsMap", SparseHandlesShape},
+    ShapeRule{"AddSparseToTensorsMap", ScalarShapes},
+    ShapeRule{"CSRSparseMatrixComponents", VectorShapes},
+    ShapeRule{"CSRSparseMatrixToDense", CsrToDenseShape},
+    ShapeRule{"CSRSparseMatrixToSparseTensor", CsrToSparseShape},
     ShapeRule{"CTCBeamSearchDecoder", CtcDecodeShape},
     ShapeRule{"CTCGreedyDecoder", CtcDecodeShape},
     ShapeRule{"CTCLoss", CtcLossShape},
-    ShapeRule{"AddManySparseToTensorsMap", SparseHandlesShape},
-    ShapeRule{"AddSparseToTensorsMap", ScalarShapes},
+    ShapeRule{"DenseToCSRSparseMatrix", ToCsrShape},
     ShapeRule{"DenseToDenseSetOperation", SetOperationShape},
     ShapeRule{"DenseToSparseSetOperation", SetOperationShape},
     ShapeRule{"DeserializeManySparse", DeserializeSparseShape},
@@ -200,6 +249,10 @@ constexpr std::array kSparseRows = {
     ShapeRule{"SparseDenseCwiseMul", SecondShape},
     ShapeRule{"SparseFillEmptyRows", SparseFillEmptyRowsShape},
     ShapeRule{"SparseMatMul", SparseMatMulShape},
+    ShapeRule{"SparseMatrixMatMul", CsrMatMulShape},
+    ShapeRule{"SparseMatrixNNZ", CsrNnzShape},
+    ShapeRule{"SparseMatrixSparseMatMul", ScalarShapes},
+    ShapeRule{"SparseMatrixTranspose", CsrTransposeShape},
     ShapeRule{"SparseReduceMax", SparseReduceShape},
     ShapeRule{"SparseReduceMaxSparse", SparseReduceSparseShape},
     ShapeRule{"SparseReduceSum", SparseReduceShape},
@@ -216,6 +269,7 @@ constexpr std::array kSparseRows = {
     ShapeRule{"SparseSparseMinimum", SparseExtremeShape},
     ShapeRule{"SparseSplit", SparseSplitShape},
     ShapeRule{"SparseTensorDenseAdd", SparseDenseAddShape},
+    ShapeRule{"SparseTensorToCSRSparseMatrix", ToCsrShape},
     ShapeRule{"SparseToDense", SparseToDenseShape},
     ShapeRule{"SparseToSparseSetOperation", SetOperationShape},
     ShapeRule{"TakeManySparseFromTensorsMap", DeserializeSparseShape},
