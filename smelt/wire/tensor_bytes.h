@@ -13,6 +13,8 @@ namespace smelt {
 StatusOr<Tensor> ParseTensorBytes(absl::string_view bytes);
 // Deterministic. UNIMPLEMENTED for handles and variants.
 StatusOr<std::string> SerializeTensorBytes(const Tensor& tensor);
+// The same with strings in tensor_content as well.
+StatusOr<std::string> SerializeTensorContent(const Tensor& tensor);
 
 }  // namespace smelt
 

@@ -23,7 +23,20 @@ Status KeyCounterShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+Status CandidatesShape(ShapeContext& ctx) {
+  const PartialShape sampled = VectorShape(ctx.node().Int("num_sampled", kUnknownDim));
+  ctx.set_output(0, sampled);
+  ctx.set_output(1, ctx.input(0));
+  ctx.set_output(2, sampled);
+  return OkStatus();
+}
+
 constexpr std::array kRandomRows = {
+    ShapeRule{"AllCandidateSampler", CandidatesShape},
+    ShapeRule{"ComputeAccidentalHits", VectorShapes},
+    ShapeRule{"FixedUnigramCandidateSampler", CandidatesShape},
+    ShapeRule{"LearnedUnigramCandidateSampler", CandidatesShape},
+    ShapeRule{"LogUniformCandidateSampler", CandidatesShape},
     ShapeRule{"Multinomial", MultinomialShape},
     ShapeRule{"RandomGamma", NoShapes},
     ShapeRule{"RandomStandardNormal", ShapeFromInputRule<0>},
@@ -43,7 +56,9 @@ constexpr std::array kRandomRows = {
     ShapeRule{"StatelessRandomUniformV2", ShapeFromInputRule<0>},
     ShapeRule{"StatelessTruncatedNormal", ShapeFromInputRule<0>},
     ShapeRule{"StatelessTruncatedNormalV2", ShapeFromInputRule<0>},
+    ShapeRule{"ThreadUnsafeUnigramCandidateSampler", CandidatesShape},
     ShapeRule{"TruncatedNormal", ShapeFromInputRule<0>},
+    ShapeRule{"UniformCandidateSampler", CandidatesShape},
 };
 
 }  // namespace

@@ -75,11 +75,30 @@ Status ParseSequenceShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// Messages with one more dimension.
+Status DecodeProtoShape(ShapeContext& ctx) {
+  const PartialShape& in = ctx.input(0);
+  ctx.set_output(0, Concatenate(in, VectorShape(ctx.node().num_outputs() - 1)));
+  for (int i = 1; i < ctx.node().num_outputs(); ++i) {
+    ctx.set_output(i, Concatenate(in, VectorShape(kUnknownDim)));
+  }
+  return OkStatus();
+}
+
+Status EncodeProtoShape(ShapeContext& ctx) {
+  const PartialShape& sizes = ctx.input(0);
+  if (sizes.rank() > 0) ctx.set_output(0, SubShape(sizes, 0, sizes.rank() - 1));
+  return OkStatus();
+}
+
 constexpr std::array kTextRows = {
     ShapeRule{"AsString", SameShape},
     ShapeRule{"DecodeBase64", SameShape},
     ShapeRule{"DecodeCompressed", SameShape},
+    ShapeRule{"DecodeJSONExample", SameShape},
+    ShapeRule{"DecodeProtoV2", DecodeProtoShape},
     ShapeRule{"EncodeBase64", SameShape},
+    ShapeRule{"EncodeProto", EncodeProtoShape},
     ShapeRule{"ParseSequenceExample", ParseSequenceShape},
     ShapeRule{"ParseSequenceExampleV2", ParseSequenceShape},
     ShapeRule{"ParseSingleSequenceExample", ParseSequenceShape},

@@ -15,21 +15,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSparseReduce(const Node& node) {
   return ReadIntAttrs(node, {"keep_dims"});
 }
 
-// What all three parts must agree on before indices may be read.
-Status CheckSparseParts(const Tensor& indices, const Tensor& values, const Tensor& shape) {
-  if (indices.dim(0) != values.dim(0)) {
-    return InvalidArgument("indices and values rows (indexing dimension) must match. (indices = ",
-                           indices.dim(0), ", values = ", values.dim(0), ")");
-  }
-  if (indices.dim(1) != shape.dim(0)) {
-    return InvalidArgument("Order length must be SparseTensor rank.");
-  }
-  for (int64_t d : IntsOf(shape)) {
-    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
-  }
-  return CheckedShape(IntsOf(shape)).status();
-}
-
 // Which dimensions go away. Axes may repeat.
 StatusOr<std::vector<bool>> ReducedDims(const Tensor& axes, int64_t rank) {
   if (axes.rank() > 1) {
@@ -113,13 +98,7 @@ T ReduceGroup(const T* values, std::span<const int64_t> rows) {
 template <bool kMax, bool kSparse>
 Status RunSparseReduce(OpContext& ctx) {
   const Tensor &indices = ctx.input(0), &values = ctx.input(1), &shape = ctx.input(2);
-  if (indices.rank() != 2) {
-    return InvalidArgument("indices must be a matrix, but got: ", indices.shape().ToString());
-  }
-  if (values.rank() != 1) {
-    return InvalidArgument("vals must be a vec, but got: ", values.shape().ToString());
-  }
-  if (shape.rank() != 1) {
+  if (indices.rank() == 2 && values.rank() == 1 && shape.rank() != 1) {
     return InvalidArgument("Expected input_shape to be a vector; got shape: ",
                            shape.shape().ToString());
   }

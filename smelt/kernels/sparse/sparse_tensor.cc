@@ -15,6 +15,50 @@ std::string IndicesText(const int64_t* row, int n) {
   return absl::StrCat("[", absl::StrJoin(row, row + n, ","), "]");
 }
 
+Status CheckSparseParts(const Tensor& indices, const Tensor& values, const Tensor& shape) {
+  if (indices.rank() != 2) {
+    return InvalidArgument("indices must be a matrix, but got: ", indices.shape().ToString());
+  }
+  if (values.rank() != 1) {
+    return InvalidArgument("vals must be a vec, but got: ", values.shape().ToString());
+  }
+  if (shape.rank() != 1) return InvalidArgument("Shape must be a 1D tensor.");
+  if (indices.dim(0) != values.dim(0)) {
+    return InvalidArgument("indices and values rows (indexing dimension) must match. (indices = ",
+                           indices.dim(0), ", values = ", values.dim(0), ")");
+  }
+  if (indices.dim(1) != shape.dim(0)) {
+    return InvalidArgument("Order length must be SparseTensor rank.");
+  }
+  for (int64_t d : IntsOf(shape)) {
+    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
+  }
+  return CheckedShape(IntsOf(shape)).status();
+}
+
+Status CheckSparseOrder(const Tensor& indices, std::span<const int64_t> sizes) {
+  const auto rank = static_cast<int>(sizes.size());
+  const int64_t* row = indices.data<int64_t>();
+  for (int64_t i = 0; i < indices.dim(0); ++i, row += rank) {
+    const auto wrong = [&](absl::string_view what) {
+      return InvalidArgument("indices[", i, "] = ", IndicesText(row, rank), what);
+    };
+    for (int d = 0; d < rank; ++d) {
+      if (row[d] >= 0 && row[d] < sizes[d]) continue;
+      return wrong(
+          absl::StrCat(" is out of bounds: need 0 <= index < [", absl::StrJoin(sizes, ","), "]"));
+    }
+    const int order = i == 0 ? 1 : CompareIndices(row, row - rank, rank);
+    if (order == 0) return wrong(" is repeated");
+    if (order < 0) {
+      return wrong(
+          " is out of order. Many sparse ops require sorted indices.\n"
+          "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n");
+    }
+  }
+  return OkStatus();
+}
+
 StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, const Tensor& shape,
                                 bool bounds, SparseWords words) {
   struct Part {

@@ -24,6 +24,12 @@ enum class SparseWords : uint8_t { kInput, kSparse };
 StatusOr<SparseView> ViewSparse(const Tensor& indices, const Tensor& values, const Tensor& shape,
                                 bool bounds, SparseWords words = SparseWords::kInput);
 
+// What ops on whole sparse tensors ask of the three: ranks, equal counts, sizes that make a shape.
+// In the words of TensorFlow's SparseTensor class. Any thread.
+Status CheckSparseParts(const Tensor& indices, const Tensor& values, const Tensor& shape);
+// Rows of indices within the shape, each larger than the one before. REQUIRES: CheckSparseParts.
+Status CheckSparseOrder(const Tensor& indices, std::span<const int64_t> sizes);
+
 // -1, 0 or 1: lexicographic order of two rows of n indices.
 int CompareIndices(const int64_t* a, const int64_t* b, int n);
 
