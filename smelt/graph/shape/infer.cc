@@ -200,7 +200,7 @@ class Walk {
   }
 
   Status Visit(const Node& n) {
-    if (n.Is("Const")) {
+    if (n.Is("Const") || n.Is("HostConst")) {
       VisitConst(n);
       return OkStatus();
     }

@@ -28,6 +28,15 @@ Status CandidatesShape(ShapeContext& ctx) {
   ctx.set_output(0, sampled);
   ctx.set_output(1, ctx.input(0));
   ctx.set_output(2, sampled);
+// Samples' shape in front of the parameters'.
+Status SamplesShape(ShapeContext& ctx) {
+  ctx.set_output(0, Concatenate(ShapeFromInput(ctx, 0), ctx.input(1)));
+  return OkStatus();
+}
+
+// The words of a generator's state.
+Status GeneratorStateShape(ShapeContext& ctx) {
+  ctx.set_output(0, VectorShape(3));
   return OkStatus();
 }
 
@@ -38,22 +47,39 @@ constexpr std::array kRandomRows = {
     ShapeRule{"LearnedUnigramCandidateSampler", CandidatesShape},
     ShapeRule{"LogUniformCandidateSampler", CandidatesShape},
     ShapeRule{"Multinomial", MultinomialShape},
-    ShapeRule{"RandomGamma", NoShapes},
+    ShapeRule{"NonDeterministicInts", ShapeFromInputRule<0>},
+    ShapeRule{"RandomGamma", SamplesShape},
+    ShapeRule{"RandomGammaGrad", BroadcastShape},
+    ShapeRule{"RandomPoisson", SamplesShape},
+    ShapeRule{"RandomPoissonV2", SamplesShape},
     ShapeRule{"RandomStandardNormal", ShapeFromInputRule<0>},
     ShapeRule{"RandomUniform", ShapeFromInputRule<0>},
     ShapeRule{"RandomUniformInt", ShapeFromInputRule<0>},
+    ShapeRule{"RngReadAndSkip", GeneratorStateShape},
+    ShapeRule{"RngSkip", NoShapes},
+    ShapeRule{"StatefulRandomBinomial", ShapeFromInputRule<2>},
+    ShapeRule{"StatefulStandardNormalV2", ShapeFromInputRule<2>},
+    ShapeRule{"StatefulTruncatedNormal", ShapeFromInputRule<2>},
+    ShapeRule{"StatefulUniform", ShapeFromInputRule<2>},
+    ShapeRule{"StatefulUniformFullInt", ShapeFromInputRule<2>},
+    ShapeRule{"StatefulUniformInt", ShapeFromInputRule<2>},
     ShapeRule{"StatelessMultinomial", MultinomialShape},
+    ShapeRule{"StatelessRandomBinomial", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomGammaV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomGammaV3", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomGetAlg", ScalarShapes},
     ShapeRule{"StatelessRandomGetKeyCounter", KeyCounterShape},
     ShapeRule{"StatelessRandomGetKeyCounterAlg", KeyCounterShape},
     ShapeRule{"StatelessRandomNormal", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomNormalV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessRandomPoisson", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomUniform", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomUniformFullInt", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomUniformFullIntV2", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomUniformInt", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomUniformIntV2", ShapeFromInputRule<0>},
     ShapeRule{"StatelessRandomUniformV2", ShapeFromInputRule<0>},
+    ShapeRule{"StatelessShuffle", SameShape},
     ShapeRule{"StatelessTruncatedNormal", ShapeFromInputRule<0>},
     ShapeRule{"StatelessTruncatedNormalV2", ShapeFromInputRule<0>},
     ShapeRule{"ThreadUnsafeUnigramCandidateSampler", CandidatesShape},

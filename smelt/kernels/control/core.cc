@@ -54,6 +54,9 @@ Status RunByExecutor(OpContext& ctx) {
 constexpr Kernel kCoreTable[] = {
     {"Const", "", kAnyType, "core:const", RunConst, PrepareConst},
     {"Identity", "", kAnyType, "core:identity", RunPassOn},
+    {"GuaranteeConst", "", kAnyType, "core:identity", RunPassOn},
+    {"RefIdentity", "", kAnyType, "core:identity", RunPassOn},
+    {"HostConst", "", kAnyType, "core:const", RunConst, PrepareConst},
     {"IdentityN", "", kAnyType, "core:identity", RunPassOn},
     {"StopGradient", "", kAnyType, "core:identity", RunPassOn},
     {"PreventGradient", "", kAnyType, "core:identity", RunPassOn},

@@ -120,6 +120,7 @@ constexpr SpecialOp kSpecialOps[] = {
     {"Igamma", SpecialFloats<SpecialDouble<IncompleteGamma>>},
     {"Igammac", SpecialFloats<SpecialDouble<IncompleteGammaComplement>>},
     {"IgammaGradA", SpecialFloats<SpecialDouble<IncompleteGammaGradient>>},
+    {"RandomGammaGrad", SpecialFloats<SpecialDouble<GammaSampleGradient>>},
     {"Zeta", SpecialFloats<SpecialDouble<HurwitzZeta>>},
     {"Polygamma", SpecialFloats<SpecialDouble<Polygamma>>},
 };
@@ -181,6 +182,8 @@ constexpr Kernel kSpecialTable[] = {
     {"Igamma", "T", kFloatTypes, "reference:igamma", RunBinary, PrepareSpecial},
     {"Igammac", "T", kFloatTypes, "reference:igammac", RunBinary, PrepareSpecial},
     {"IgammaGradA", "T", kFloatTypes, "reference:igamma_grad_a", RunBinary, PrepareSpecial},
+    {"RandomGammaGrad", "T", kFloatTypes, "reference:gamma_sample_gradient", RunBinary,
+     PrepareSpecial},
     {"Zeta", "T", kFloatTypes, "reference:zeta", RunBinary, PrepareSpecial},
     {"Polygamma", "T", kFloatTypes, "reference:polygamma", RunBinary, PrepareSpecial},
     {"Betainc", "T", kFloatTypes, "reference:betainc", RunBetainc},

@@ -93,6 +93,46 @@ double SpenceNearOne(double x) {
   return sum;
 }
 
+constexpr int kGammaSteps = 100000;  // about ten times the root of what a may be
+
+// (d/da P(a, x)) / p(x), p the density of the gamma distribution; for x <= a + 1. The terms of P's
+// series, x^(a+n) e^-x / Gamma(a+n+1), each differentiated: all of one sign but the first.
+double GammaGradientSeries(double a, double x) {
+  const double log_x = std::log(x);
+  double term = x / a, psi = Digamma(a + 1), sum = 0;
+  for (int n = 0; n < kGammaSteps; ++n) {
+    const double part = term * (log_x - psi);
+    sum += part;
+    if (n > 2 && std::abs(part) <= std::abs(sum) * 1e-17) break;
+    psi += 1 / (a + n + 1);
+    term *= x / (a + n + 1);
+  }
+  return sum;
+}
+
+// -(d/da P(a, x)) / p(x) for x > a + 1, from Q(a, x) / p(x) as a continued fraction in a, of which
+// a step in the imaginary direction gives the derivative without loss.
+double GammaGradientFraction(double a, double x) {
+  using C = std::complex<double>;
+  constexpr double kTiny = 1e-300, kStep = 1e-100;
+  const C at(a, kStep);
+  C b = x + 1 - at, c = 1 / kTiny, d = 1.0 / b, h = d;
+  for (int i = 1; i < kGammaSteps; ++i) {
+    const C an = -static_cast<double>(i) * (static_cast<double>(i) - at);
+    b += 2;
+    d = an * d + b;
+    if (std::abs(d) < kTiny) d = kTiny;
+    c = b + an / c;
+    if (std::abs(c) < kTiny) c = kTiny;
+    d = 1.0 / d;
+    const C step = d * c;
+    h *= step;
+    if (std::abs(step.real() - 1) < 1e-16 && std::abs(step.imag()) < 1e-16 * kStep) break;
+  }
+  h *= x;
+  return h.real() * (std::log(x) - Digamma(a)) + h.imag() / kStep;
+}
+
 }  // namespace
 
 double Dawson(double x) {
@@ -131,33 +171,19 @@ double Spence(double x) {
   return -0.5 * log * log - Spence(1 / x);
 }
 
+double GammaSampleGradient(double a, double x) {
+  if (!(a > 0) || !(x >= 0)) return kIntegralNan;
+  if (x == 0) return 0;
+  if (std::isinf(x) || std::isinf(a)) return kIntegralNan;
+  if (x <= a + 1) return -GammaGradientSeries(a, x);
+  return GammaGradientFraction(a, x);
+}
+
 double IncompleteGammaGradient(double a, double x) {
   if (!(a > 0) || !(x >= 0)) return kIntegralNan;
   if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
-  if (a > 1e5) {
-    // Nearly normal in the cube root of x / a (Wilson and Hilferty).
-    const double root = std::cbrt(x / a), scale = 3 * std::sqrt(a);
-    const double z = (root - 1 + 1 / (9 * a)) * scale;
-    const double slope =
-        (root - 1 + 1 / (9 * a)) * scale / (2 * a) + (-root / (3 * a) - 1 / (9 * a * a)) * scale;
-    return std::exp(-z * z / 2) / std::sqrt(2 * kIntegralPi) * slope;
-  }
-  if (x > a + 50 * std::sqrt(a) + 800) return 0;
-  // Each term of the series x^(a+n) e^-x / Gamma(a+n+1), differentiated.
-  const double log_x = std::log(x);
-  double term = std::exp(a * log_x - x - LogGamma(a + 1));
-  double psi = Digamma(a + 1), sum = 0;
-  if (term == 0 && x < a) return 0;
-  for (int n = 0; n < 100000; ++n) {
-    // From the largest term on they fall; start anew where the first ones vanish.
-    if (term == 0) term = std::exp((a + n) * log_x - x - LogGamma(a + n + 1));
-    const double part = term * (log_x - psi);
-    sum += part;
-    if (a + n > x && std::abs(part) <= std::abs(sum) * 1e-17) break;
-    psi += 1 / (a + n + 1);
-    term *= x / (a + n + 1);
-  }
-  return sum;
+  const double density = std::exp((a - 1) * std::log(x) - x - LogGamma(a));
+  return density == 0 ? 0 : -density * GammaSampleGradient(a, x);
 }
 
 }  // namespace smelt

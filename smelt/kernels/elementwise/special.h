@@ -25,6 +25,8 @@ double IncompleteBeta(double a, double b, double x);
 
 // d/da P(a, x); NaN where P is.
 double IncompleteGammaGradient(double a, double x);
+// How a sample x of the gamma distribution of shape a moves with a, its quantile kept.
+double GammaSampleGradient(double a, double x);
 
 // Bessel functions of the first (J) and second kind (Y), and modified ones (I, K), which an e
 // scales by exp(-|x|) and exp(x). Y is -inf and K inf for x <= 0.

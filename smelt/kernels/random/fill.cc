@@ -153,6 +153,8 @@ double PhiloxDouble(uint32_t x0, uint32_t x1) {
   return std::bit_cast<double>(uint64_t{1023} << 52 | mantissa) - 1.0;
 }
 
+void PhiloxNormals(const Philox::Block& x, double* out) { BoxMuller(x.data(), &out[0], &out[1]); }
+
 void FillUniform(const Philox& gen, Tensor* out) {
   const int64_t n = out->num_elements();
   switch (out->dtype()) {

@@ -50,6 +50,8 @@ inline uint64_t ReservedBlocks(int64_t n) { return static_cast<uint64_t>(n) * 25
 
 // A double in [0, 1) of two words.
 double PhiloxDouble(uint32_t x0, uint32_t x1);
+// Two normals of a block.
+void PhiloxNormals(const Philox::Block& x, double* out);
 
 }  // namespace smelt
 

@@ -70,15 +70,12 @@ Status RunSeededInt(OpContext& ctx) {
       ctx.input(1), ctx.input(2), out);
 }
 
-Status RunShuffle(OpContext& ctx) {
+bool NothingToShuffle(const Tensor& t) { return t.num_elements() <= 1 || t.dim(0) <= 1; }
+
+Status ShuffleRows(OpContext& ctx, const Philox& gen) {
   const Tensor& in = ctx.input(0);
-  if (in.num_elements() <= 1 || in.dim(0) <= 1) {
-    ctx.set_output(0, ctx.TakeInput(0));
-    return OkStatus();
-  }
   const int64_t n = in.dim(0);
-  PhiloxWords words(
-      ctx.state<SeededState>().Reserve(ctx.step(), static_cast<uint64_t>(n - 1 + 3) / 4));
+  PhiloxWords words(gen);
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (int64_t i = 0; i < n - 1; ++i) {
@@ -92,6 +89,24 @@ Status RunShuffle(OpContext& ctx) {
             At(in.dtype(), in.raw(), order[static_cast<size_t>(i)] * row), row);
   }
   return OkStatus();
+}
+
+Status RunShuffle(OpContext& ctx) {
+  if (NothingToShuffle(ctx.input(0))) {
+    ctx.set_output(0, ctx.TakeInput(0));
+    return OkStatus();
+  }
+  const auto words = static_cast<uint64_t>(ctx.input(0).dim(0) - 1);
+  return ShuffleRows(ctx, ctx.state<SeededState>().Reserve(ctx.step(), (words + 3) / 4));
+}
+
+Status RunStatelessShuffle(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const Philox gen, KeyCounterGenerator(ctx, 1));
+  if (NothingToShuffle(ctx.input(0))) {
+    ctx.set_output(0, ctx.TakeInput(0));
+    return OkStatus();
+  }
+  return ShuffleRows(ctx, gen);
 }
 
 double LogitAt(const Tensor& t, int64_t i) {
@@ -183,6 +198,7 @@ constexpr Kernel kStatefulRandomTable[] = {
      RunSeeded<FillTruncatedNormal>, PrepareSeeded},
     {"RandomUniformInt", "Tout", kIndexTypes, "random:uniform_int", RunSeededInt, PrepareSeeded},
     {"RandomShuffle", "", kAnyType, "random:shuffle", RunShuffle, PrepareSeeded},
+    {"StatelessShuffle", "", kAnyType, "random:shuffle", RunStatelessShuffle},
     {"Multinomial", "T", kRandomFloats, "random:multinomial", RunMultinomial, PrepareSeeded},
     {"StatelessMultinomial", "T", kRandomFloats, "random:multinomial", RunStatelessMultinomial},
 };

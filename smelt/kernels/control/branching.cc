@@ -1,0 +1,102 @@
+// What v1 conditionals ask: is a tensor true, which device is this; and tensors packed as one.
+#include <algorithm>
+
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/movement/numbers.h"
+
+namespace smelt {
+namespace {
+
+// What TensorFlow takes for a number here.
+constexpr DtypeSet kTruthTypes = kFloatTypes | kSignedIntTypes | Types(Dtype::kUint8);
+
+// A scalar is true when it is not zero or empty, another tensor when it has elements.
+Status RunToBool(OpContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  bool value = in.num_elements() > 0;
+  if (in.rank() == 0) {
+    if (in.dtype() == Dtype::kString) {
+      value = !in.scalar<std::string>().empty();
+    } else if (in.dtype() == Dtype::kBool) {
+      value = in.scalar<bool>();
+    } else if (Has(kTruthTypes, in.dtype())) {
+      VisitReal(in.dtype(),
+                [&]<typename T>() { value = static_cast<Wide<T>>(in.scalar<T>()) != Wide<T>(0); });
+    } else {
+      return InvalidArgument(DtypeName(in.dtype()), " cannot be converted to a boolean");
+    }
+  }
+  ctx.set_output(0, Tensor::Scalar(value));
+  return OkStatus();
+}
+
+struct DeviceIndexState final : KernelState {
+  std::vector<std::string> names;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareDeviceIndex(const Node& node) {
+  auto state = std::make_unique<DeviceIndexState>();
+  const Attr* attr = node.Find("device_names");
+  const auto* names = attr ? attr->get<std::vector<std::string>>() : nullptr;
+  if (names == nullptr) return InvalidArgument("No attr named 'device_names' in NodeDef");
+  state->names = *names;
+  return state;
+}
+
+// The place of this kind of device in the list; one past its end when it is not there.
+Status RunDeviceIndex(OpContext& ctx) {
+  const auto& names = ctx.state<DeviceIndexState>().names;
+  const auto found = std::find(names.begin(), names.end(), "CPU");
+  ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(found - names.begin())));
+  return OkStatus();
+}
+
+struct CompositeTensor final : VariantValue {
+  static constexpr absl::string_view kTypeName = "CompositeTensorVariant";
+  absl::string_view type_name() const override { return kTypeName; }
+  std::vector<Tensor> components;
+};
+
+Status RunPackComposite(OpContext& ctx) {
+  auto composite = std::make_shared<CompositeTensor>();
+  for (int i = 0; i < ctx.num_inputs(); ++i) composite->components.push_back(ctx.TakeInput(i));
+  ctx.set_output(0, Tensor::Scalar(Variant{std::move(composite)}));
+  return OkStatus();
+}
+
+Status RunUnpackComposite(OpContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  const VariantValue* value = in.rank() == 0 ? in.scalar<Variant>().value.get() : nullptr;
+  if (value == nullptr || value->type_name() != CompositeTensor::kTypeName) {
+    return InvalidArgument("The input `encoded` is not a valid CompositeTensorVariant tensor, got ",
+                           "Tensor<type: variant shape: ", in.shape().ToString(), ">");
+  }
+  const auto& components = static_cast<const CompositeTensor*>(value)->components;
+  if (components.size() != static_cast<size_t>(ctx.num_outputs())) {
+    return InvalidArgument("Encoded value has ", components.size(), " tensor components; expected ",
+                           ctx.num_outputs(), " components based on type_spec");
+  }
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    const Tensor& component = components[static_cast<size_t>(i)];
+    if (component.dtype() != ctx.output_type(i)) {
+      return InvalidArgument("Tensor component ", i, " had dtype ",
+                             DtypeEnumName(component.dtype()), "; expected dtype ",
+                             DtypeEnumName(ctx.output_type(i)));
+    }
+    ctx.set_output(i, component);
+  }
+  return OkStatus();
+}
+
+constexpr Kernel kBranchingTable[] = {
+    {"ToBool", "", kAnyType, "control:to_bool", RunToBool},
+    {"DeviceIndex", "", kAnyType, "control:device_index", RunDeviceIndex, PrepareDeviceIndex},
+    {"CompositeTensorVariantFromComponents", "", kAnyType, "control:composite", RunPackComposite},
+    {"CompositeTensorVariantToComponents", "", kAnyType, "control:composite", RunUnpackComposite},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kBranchingKernels = kBranchingTable;
+
+}  // namespace smelt

@@ -1,0 +1,184 @@
+// Binomial samples, bit for bit TensorFlow's on a CPU.
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/random/generator.h"
+#include "smelt/kernels/random/rejection.h"
+
+namespace smelt {
+namespace {
+
+// Blocks of one sample, however many it takes.
+constexpr uint64_t kGeometricStretch = 42, kTransformedStretch = 256;
+
+// How many geometric variables fit into `count` trials; for few successes.
+double BinomialByGeometric(double count, double prob, RejectionSource source) {
+  const double log_fail = std::log1p(-prob);
+  double sum = 0;
+  for (int found = 0; found < kMaxTurns; ++found) {
+    sum += std::ceil(std::log(source.Uniform()) / log_fail);
+    if (!(sum <= count)) return found;
+  }
+  return kMaxTurns;
+}
+
+// log(k!) less Stirling's approximation of it.
+double StirlingTail(double k) {
+  if (k <= 9) {
+    constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+    return std::lgamma(k + 1) - (kHalfLogTwoPi + (k + 0.5) * std::log(k + 1) - (k + 1));
+  }
+  const double n = k + 1, square = n * n;
+  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n;
+}
+
+// Hoermann's transformed rejection with a squeeze (BTRS, 1993), for count * prob >= 10.
+double BinomialByRejection(double count, double prob, RejectionSource source) {
+  const double deviation = std::sqrt(count * prob * (1 - prob));
+  const double b = 1.15 + 2.53 * deviation;
+  const double a = -0.0873 + 0.0248 * b + 0.01 * prob;
+  const double c = count * prob + 0.5;
+  const double v_r = 0.92 - 4.2 / b;
+  const double r = prob / (1 - prob);
+  const double alpha = (2.83 + 5.1 / b) * deviation;
+  const double m = std::floor((count + 1) * prob);
+  for (int turn = 0; turn < kMaxTurns; ++turn) {
+    const double u = source.Uniform() - 0.5;
+    const double v = source.Uniform();
+    const double us = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / us + b) * u + c);
+    if (us >= 0.07 && v <= v_r) return k;
+    if (k < 0 || k > count) continue;
+    const double bound = (m + 0.5) * std::log((m + 1) / (r * (count - m + 1))) +
+                         (count + 1) * std::log((count - m + 1) / (count - k + 1)) +
+                         (k + 0.5) * std::log(r * (count - k + 1) / (k + 1)) + StirlingTail(m) +
+                         StirlingTail(count - m) - StirlingTail(k) - StirlingTail(count - k);
+    if (std::log(v * alpha / (a / (us * us) + b)) <= bound) return k;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+// Sample i of the stream.
+double SampleBinomial(double count, double prob, const Philox& gen, int64_t i) {
+  if (std::isnan(prob) || !std::isfinite(count)) return std::numeric_limits<double>::quiet_NaN();
+  if (count <= 0 || prob <= 0) return 0;
+  if (prob >= 1) return count;
+  const bool mirror = prob > 0.5;
+  const double p = mirror ? 1 - prob : prob;
+  const double found =
+      count * p >= 10 ? BinomialByRejection(count, p, RejectionSource(gen, i, kTransformedStretch))
+                      : BinomialByGeometric(count, p, RejectionSource(gen, i, kGeometricStretch));
+  return mirror ? count - found : found;
+}
+
+// Counts and probabilities broadcast against each other: their elements by number of the pair.
+class BinomialPairs {
+ public:
+  static StatusOr<BinomialPairs> Of(const Tensor& counts, const Tensor& probs) {
+    BinomialPairs pairs;
+    pairs.counts_ = &counts;
+    pairs.probs_ = &probs;
+    const int rank = std::max(counts.rank(), probs.rank());
+    for (int i = 0; i < rank; ++i) {
+      const int64_t a = SizeAt(counts, rank, i), b = SizeAt(probs, rank, i);
+      if (a != b && a != 1 && b != 1) {
+        return InvalidArgument("counts and probs must have compatible batch dimensions: ",
+                               counts.shape().ToString(), " vs. ", probs.shape().ToString());
+      }
+      pairs.shape_.push_back(a == 1 ? b : a);
+    }
+    return pairs;
+  }
+  const Dims& shape() const { return shape_; }
+  double count(int64_t pair) const { return ParameterAt(*counts_, Place(*counts_, pair)); }
+  double prob(int64_t pair) const { return ParameterAt(*probs_, Place(*probs_, pair)); }
+
+ private:
+  static int64_t SizeAt(const Tensor& t, int rank, int i) {
+    const int at = i - (rank - t.rank());
+    return at < 0 ? 1 : t.dim(at);
+  }
+  int64_t Place(const Tensor& t, int64_t pair) const {
+    int64_t place = 0, step = 1;
+    for (int i = static_cast<int>(shape_.size()) - 1; i >= 0; --i) {
+      const int64_t size = SizeAt(t, static_cast<int>(shape_.size()), i);
+      if (size != 1) place += pair % shape_[i] * step;
+      step *= size;
+      pair /= shape_[i];
+    }
+    return place;
+  }
+
+  const Tensor* counts_ = nullptr;
+  const Tensor* probs_ = nullptr;
+  Dims shape_;
+};
+
+// Shape [samples..., pairs...], which ends with the pairs' shape.
+Status CheckBinomialShape(const Shape& shape, const Dims& pairs) {
+  const int lead = shape.rank() - static_cast<int>(pairs.size());
+  if (lead >= 0 && std::equal(pairs.begin(), pairs.end(), shape.dims().begin() + lead)) {
+    return OkStatus();
+  }
+  return InvalidArgument("Shape passed in must end with broadcasted shape.");
+}
+
+void FillBinomial(const Philox& gen, const BinomialPairs& pairs, Tensor* out) {
+  const int64_t n = out->num_elements();
+  if (n == 0) return;
+  int64_t count = 1;
+  for (int64_t d : pairs.shape()) count *= d;
+  const int64_t samples = n / count;
+  VisitSampleType(out->dtype(), [&]<typename T>() {
+    T* to = out->data<T>();
+    ParallelFor(n, 256, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t pair = i / samples, sample = i % samples;
+        to[sample * count + pair] =
+            CastSample<T>(SampleBinomial(pairs.count(pair), pairs.prob(pair), gen, i));
+      }
+    });
+  });
+}
+
+Status RunStatelessBinomial(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(0)));
+  ASSIGN_OR_RETURN(const Philox gen, StatelessGenerator(ctx.input(1)));
+  ASSIGN_OR_RETURN(const BinomialPairs pairs, BinomialPairs::Of(ctx.input(2), ctx.input(3)));
+  RETURN_IF_ERROR(CheckBinomialShape(shape, pairs.shape()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  FillBinomial(gen, pairs, out);
+  return OkStatus();
+}
+
+Status RunStatefulBinomial(OpContext& ctx) {
+  if (ctx.input(1).rank() != 0) {
+    return InvalidArgument("algorithm must be of shape [], not ", ctx.input(1).shape().ToString());
+  }
+  ASSIGN_OR_RETURN(const BinomialPairs pairs, BinomialPairs::Of(ctx.input(3), ctx.input(4)));
+  ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(2)));
+  RETURN_IF_ERROR(CheckBinomialShape(shape, pairs.shape()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  // What TensorFlow leaves out of the stream: 50 blocks for each sample, and for 3 more of each
+  // pair.
+  const int lead = shape.rank() - static_cast<int>(pairs.shape().size());
+  const auto samples = static_cast<uint64_t>(shape.Product(0, lead));
+  const auto count = static_cast<uint64_t>(shape.Product(lead, shape.rank()));
+  return UseGenerator(ctx, ctx.input(1).scalar<int64_t>(), count * (samples + 3) * 50 * 256,
+                      [&](const Philox& gen, const int64_t*) {
+                        FillBinomial(gen, pairs, out);
+                        return OkStatus();
+                      });
+}
+
+constexpr DtypeSet kBinomialTypes = kFloatTypes | Types(Dtype::kHalf, Dtype::kInt32, Dtype::kInt64);
+
+constexpr Kernel kBinomialTable[] = {
+    {"StatelessRandomBinomial", "dtype", kBinomialTypes, "random:binomial", RunStatelessBinomial},
+    {"StatefulRandomBinomial", "dtype", kBinomialTypes, "random:binomial", RunStatefulBinomial},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kBinomialKernels = kBinomialTable;
+
+}  // namespace smelt

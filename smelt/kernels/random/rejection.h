@@ -1,0 +1,87 @@
+// What samples by rejection share: each has a stretch of blocks of the stream to itself.
+#ifndef SMELT_KERNELS_RANDOM_REJECTION_H_
+#define SMELT_KERNELS_RANDOM_REJECTION_H_
+
+#include <cmath>
+#include <limits>
+
+#include "smelt/kernels/random/random.h"
+
+namespace smelt {
+
+// Uniforms and normals of one sample's stretch. A block makes two, which are used last first.
+class RejectionSource {
+ public:
+  RejectionSource(const Philox& base, int64_t sample, uint64_t stretch) : gen_(base) {
+    gen_.Skip(static_cast<uint64_t>(sample) * stretch);
+  }
+  double Uniform() {
+    if (uniforms_left_ == 0) {
+      const Philox::Block x = gen_();
+      uniforms_[0] = PhiloxDouble(x[0], x[1]);
+      uniforms_[1] = PhiloxDouble(x[2], x[3]);
+      uniforms_left_ = 2;
+    }
+    return uniforms_[--uniforms_left_];
+  }
+  double Normal() {
+    if (normals_left_ == 0) {
+      const Philox::Block x = gen_();
+      PhiloxNormals(x, normals_);
+      normals_left_ = 2;
+    }
+    return normals_[--normals_left_];
+  }
+
+ private:
+  Philox gen_;
+  double uniforms_[2] = {}, normals_[2] = {};
+  int uniforms_left_ = 0, normals_left_ = 0;
+};
+
+// Rejection takes a few turns; a stream that never accepts would be a broken one.
+inline constexpr int kMaxTurns = 100000;
+
+// Element i of a tensor of a floating type, int32 or int64.
+double ParameterAt(const Tensor& t, int64_t i);
+
+// fn.operator()<T>() for the types of samples.
+template <typename F>
+void VisitSampleType(Dtype dtype, F&& fn) {
+  switch (dtype) {
+    case Dtype::kHalf:
+      return fn.template operator()<Half>();
+    case Dtype::kBfloat16:
+      return fn.template operator()<Bfloat16>();
+    case Dtype::kFloat:
+      return fn.template operator()<float>();
+    case Dtype::kDouble:
+      return fn.template operator()<double>();
+    case Dtype::kInt32:
+      return fn.template operator()<int32_t>();
+    default:
+      return fn.template operator()<int64_t>();
+  }
+}
+
+// NaN has no place among the integers; TensorFlow casts it.
+template <typename T>
+T CastSample(double v) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::isnan(v) ? std::numeric_limits<T>::min() : static_cast<T>(v);
+  } else {
+    return T(v);
+  }
+}
+template <>
+inline Half CastSample(double v) {
+  return Half(static_cast<float>(v));
+}
+template <>
+inline Bfloat16 CastSample(double v) {
+  return Bfloat16(static_cast<float>(v));
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_RANDOM_REJECTION_H_
