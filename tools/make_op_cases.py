@@ -346,10 +346,11 @@ def run_op_case(spec, w):
             v = v if isinstance(v, op_cases.Typed) else np.asarray(v)
             flat.append(v)
             if isinstance(v, op_cases.Typed):
-                p = tf.compat.v1.placeholder(PLAIN[v.dtype], None)
+                p = tf.compat.v1.placeholder(PLAIN[v.dtype], v.values.shape if spec.static else None)
                 feed[p] = v.values
                 return tf.raw_ops.Bitcast(input=p, type=tf.as_dtype(v.dtype))
-            p = tf.compat.v1.placeholder(tf.string if v.dtype.kind in "OSU" else tf.as_dtype(v.dtype), None)
+            t = tf.string if v.dtype.kind in "OSU" else tf.as_dtype(v.dtype)
+            p = tf.compat.v1.placeholder(t, v.shape if spec.static else None)
             feed[p] = v
             return p
 
