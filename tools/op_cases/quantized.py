@@ -78,7 +78,8 @@ def simulated(r):
                     yield case("QuantizeAndDequantize", r.uniform((8,), 0 if not signed else -2, 2, t), signed_input=signed,
                                num_bits=bits, range_given=given, input_min=lo, input_max=hi)
     yield case("QuantizeAndDequantize", r.uniform((3,), -1, 1), num_bits=70, error="num_bits is out of range: 70")
-    yield case("QuantizeAndDequantize", r.uniform((3,), -1, 1), range_given=True, input_min=1.0, input_max=0.0, error="")
+    yield case("QuantizeAndDequantize", r.uniform((3,), -1, 1), range_given=True, input_min=1.0, input_max=0.0,
+               error="Invalid range: input_min 1 > input_max 0")
     for t in FLOATS:
         for shape in [(5,), (2, 3), (0,)]:
             yield case("QuantizeAndDequantizeV4Grad", r.numbers(t, shape), r.uniform(shape, -2, 2, t), array(t, -1.0), array(t, 1.0))
@@ -86,9 +87,12 @@ def simulated(r):
                    array(t, [1.0, 0.5]), axis=1)
     x = f32([-1, 1, -1.0001, 1.0001, np.nan, np.inf])
     yield case("QuantizeAndDequantizeV4Grad", x, x, f32(-1), f32(1))
-    yield case("QuantizeAndDequantizeV4Grad", r.numbers("float", (3,)), r.numbers("float", (2,)), f32(-1), f32(1), error="")
-    yield case("QuantizeAndDequantizeV4Grad", r.numbers("float", (3,)), r.numbers("float", (3,)), f32([-1, 0]), f32(1), error="")
-    yield case("QuantizeAndDequantizeV4Grad", r.numbers("float", (3, 2)), r.numbers("float", (3, 2)), f32([-1]), f32([1]), axis=1, error="")
+    yield case("QuantizeAndDequantizeV4Grad", r.numbers("float", (3,)), r.numbers("float", (2,)), f32(-1), f32(1),
+               error="gradient and input must be the same size")
+    yield case("QuantizeAndDequantizeV4Grad", r.numbers("float", (3,)), r.numbers("float", (3,)), f32([-1, 0]), f32(1),
+               error="input_min must be a scalar if axis is unspecified")
+    yield case("QuantizeAndDequantizeV4Grad", r.numbers("float", (3, 2)), r.numbers("float", (3, 2)), f32([-1]), f32([1]), axis=1,
+               error="min has incorrect size, expected 2 was 1")
     for bits, narrow in [(8, False), (8, True), (4, False), (16, False), (2, True)]:
         for shape in [(9,), (2, 3), (0,)]:
             x = r.uniform(shape, -8, 8)
@@ -99,13 +103,19 @@ def simulated(r):
                        f32([-4, -1, 0]), f32([3, 0.5, 0]), num_bits=bits, narrow_range=narrow)
     yield case("FakeQuantWithMinMaxArgsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), min=-1.0, max=2.5)
     yield case("FakeQuantWithMinMaxVarsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), f32(0), f32(0))
-    yield case("FakeQuantWithMinMaxArgsGradient", r.numbers("float", (3,)), r.uniform((2,), -8, 8), error="")
-    yield case("FakeQuantWithMinMaxArgsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), min=1.0, max=0.0, error="")
-    yield case("FakeQuantWithMinMaxVarsGradient", r.numbers("float", (3,)), r.uniform((2,), -8, 8), f32(-1), f32(1), error="")
-    yield case("FakeQuantWithMinMaxVarsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), f32([-1]), f32(1), error="")
+    yield case("FakeQuantWithMinMaxArgsGradient", r.numbers("float", (3,)), r.uniform((2,), -8, 8),
+               error="of type FakeQuantWithMinMaxArgsGradient must have the same siz")
+    yield case("FakeQuantWithMinMaxArgsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), min=1.0, max=0.0,
+               error="min has to be smaller than max, was: 1 >= 0")
+    yield case("FakeQuantWithMinMaxVarsGradient", r.numbers("float", (3,)), r.uniform((2,), -8, 8), f32(-1), f32(1),
+               error="gradient and input must be the same size")
+    yield case("FakeQuantWithMinMaxVarsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), f32([-1]), f32(1),
+               error="`min` must be rank 0 but is rank 1")
     yield case("FakeQuantWithMinMaxVarsGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), f32(-1), f32(1), num_bits=20, error="num_bits must be between 2 and 16")
-    yield case("FakeQuantWithMinMaxVarsPerChannelGradient", r.numbers("float", (3,)), r.uniform((2,), -8, 8), f32([0, 0]), f32([1, 1]), error="")
-    yield case("FakeQuantWithMinMaxVarsPerChannelGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), f32([0, 0]), f32([1, 1]), error="")
+    yield case("FakeQuantWithMinMaxVarsPerChannelGradient", r.numbers("float", (3,)), r.uniform((2,), -8, 8), f32([0, 0]), f32([1, 1]),
+               error="gradient and input must be the same size")
+    yield case("FakeQuantWithMinMaxVarsPerChannelGradient", r.numbers("float", (3,)), r.uniform((3,), -8, 8), f32([0, 0]), f32([1, 1]),
+               error="min has incorrect size, expected 3 was 2")
 
 
 def requantizations(r):
@@ -125,12 +135,17 @@ def requantizations(r):
     yield case("RequantizationRange", z, f32(-1), f32(1))
     x = q(r, "qint32", (3,))
     yield case("RequantizationRange", x, f32([-1, 2]), f32(1))
-    yield case("RequantizationRange", x, f32([]), f32(1), error="")
-    yield case("QuantizeDownAndShrinkRange", x, f32([-1, 2]), f32(1), out_type=tf.quint8, error="")
-    yield case("QuantizeDownAndShrinkRange", x, f32(-1), f32([1, 2]), out_type=tf.quint8, error="")
-    yield case("Requantize", x, f32([-1, 2]), f32(1), f32(-1), f32(1), out_type=tf.quint8, error="")
-    yield case("Requantize", x, f32(-1), f32(1), f32(0.5), f32(1), out_type=tf.quint8, error="")
-    yield case("Requantize", x, f32(-1), f32(1), f32(-1), f32(-2), out_type=tf.quint8, error="")
+    yield case("RequantizationRange", x, f32([]), f32(1), error="Input min must not be empty.")
+    yield case("QuantizeDownAndShrinkRange", x, f32([-1, 2]), f32(1), out_type=tf.quint8,
+               error="`input_min` must be rank 0 but is rank 1")
+    yield case("QuantizeDownAndShrinkRange", x, f32(-1), f32([1, 2]), out_type=tf.quint8,
+               error="`input_max` must be rank 0 but is rank 1")
+    yield case("Requantize", x, f32([-1, 2]), f32(1), f32(-1), f32(1), out_type=tf.quint8,
+               error="`input_min` must be rank 0 but is rank 1")
+    yield case("Requantize", x, f32(-1), f32(1), f32(0.5), f32(1), out_type=tf.quint8,
+               error="requested_output_min must be <= 0, but got 0.5")
+    yield case("Requantize", x, f32(-1), f32(1), f32(-1), f32(-2), out_type=tf.quint8,
+               error="requested_output_max must be >= requested_output_min, but got -2 and -1")
 
 
 PAIRS = [((6,), (6,)), ((), (4,)), ((4,), ()), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 2, 2), (2, 2, 2)), ((0,), (0,)), ((2, 3), (2, 3))]
@@ -142,17 +157,22 @@ def arithmetic(r):
             yield case(op, q(r, "quint8", a), q(r, "quint8", b), f32(-1), f32(2), f32(0), f32(5), Toutput=tf.qint32)
         for lo, hi in [(0, 255), (-128, 127), (0.0, 0.1)]:
             yield case(op, q(r, "quint8", (5,)), q(r, "quint8", (5,)), f32(lo), f32(hi), f32(-3), f32(3), Toutput=tf.qint32)
-        yield case(op, q(r, "quint8", (5,)), q(r, "quint8", (4,)), f32(0), f32(1), f32(0), f32(1), Toutput=tf.qint32, error="")
+        yield case(op, q(r, "quint8", (5,)), q(r, "quint8", (4,)), f32(0), f32(1), f32(0), f32(1), Toutput=tf.qint32,
+                   error="Incompatible shapes: [5] vs. [4]")
         yield case(op, q(r, "quint8", (5,)), q(r, "quint8", (5,)), f32([0, 0]), f32(1), f32(0), f32(1), Toutput=tf.qint32, error="")
-        yield case(op, q(r, "quint8", (5,)), q(r, "quint8", (5,)), f32(1), f32(1), f32(0), f32(1), Toutput=tf.qint32, error="")
+        yield case(op, q(r, "quint8", (5,)), q(r, "quint8", (5,)), f32(1), f32(1), f32(0), f32(1), Toutput=tf.qint32,
+                   error="max_x must be larger than min_")
     for t in ["qint8", "quint8"]:
         for hi in [3, 0.5]:
             yield case("QuantizedBiasAdd", q(r, t, (3, 4)), q(r, t, (4,)), f32(-1), f32(2), f32(-3), f32(hi), out_type=tf.qint32)
     yield case("QuantizedBiasAdd", q(r, "quint8", (2, 2, 3)), q(r, "quint8", (3,)), f32(0), f32(2), f32(-1), f32(3), out_type=tf.qint32)
     yield case("QuantizedBiasAdd", q(r, "quint8", (0, 3)), q(r, "quint8", (3,)), f32(0), f32(2), f32(-1), f32(3), out_type=tf.qint32)
-    yield case("QuantizedBiasAdd", q(r, "quint8", (2, 3)), q(r, "quint8", (2,)), f32(0), f32(2), f32(-1), f32(3), out_type=tf.qint32, error="")
-    yield case("QuantizedBiasAdd", q(r, "quint8", (3,)), q(r, "quint8", (3,)), f32(0), f32(2), f32(-1), f32(3), out_type=tf.qint32, error="")
-    yield case("QuantizedBiasAdd", q(r, "quint8", (2, 3)), q(r, "quint8", (3,)), f32([0, 1]), f32(2), f32(-1), f32(3), out_type=tf.qint32, error="")
+    yield case("QuantizedBiasAdd", q(r, "quint8", (2, 3)), q(r, "quint8", (2,)), f32(0), f32(2), f32(-1), f32(3), out_type=tf.qint32,
+               error="Must provide as many biases as the last dimension of the input tensor: [2] vs. [2,3]")
+    yield case("QuantizedBiasAdd", q(r, "quint8", (3,)), q(r, "quint8", (3,)), f32(0), f32(2), f32(-1), f32(3), out_type=tf.qint32,
+               error="Input tensor must be at least 2D: [3]")
+    yield case("QuantizedBiasAdd", q(r, "quint8", (2, 3)), q(r, "quint8", (3,)), f32([0, 1]), f32(2), f32(-1), f32(3), out_type=tf.qint32,
+               error="`min_input` must be rank 0 but is rank 1")
     for ta in [False, True]:
         for tb in [False, True]:
             a, b = (4, 3) if ta else (3, 4), (2, 4) if tb else (4, 2)
@@ -175,32 +195,43 @@ def layers(r):
             yield case("QuantizedRelu6", q(r, t, (8,)), f32(lo), f32(hi), out_type=tf.as_dtype(t))
     for op in ["QuantizedRelu", "QuantizedRelu6"]:
         yield case(op, q(r, "quint8", (0,)), f32(-1), f32(1), out_type=tf.quint8)
-        yield case(op, q(r, "quint8", (3,)), f32([-1, 0]), f32(1), out_type=tf.quint8, error="")
-        yield case(op, q(r, "quint8", (3,)), f32(-1), f32([1, 2]), out_type=tf.quint8, error="")
+        yield case(op, q(r, "quint8", (3,)), f32([-1, 0]), f32(1), out_type=tf.quint8,
+                   error="`min_input` must be rank 0 but is rank 1")
+        yield case(op, q(r, "quint8", (3,)), f32(-1), f32([1, 2]), out_type=tf.quint8,
+                   error="`max_input` must be rank 0 but is rank 1")
     for t in ["quint8", "qint32"]:
         for shape, to in [((6,), [2, 3]), ((2, 3), [-1]), ((2, 3), [3, -1]), ((0, 3), [3, 0]), ((1,), [])]:
             yield case("QuantizedReshape", q(r, t, shape), np.array(to, np.int32), f32(-1), f32(2))
     yield case("QuantizedReshape", q(r, "quint8", (6,)), i64([2, 3]), f32(-1), f32(2))
-    yield case("QuantizedReshape", q(r, "quint8", (6,)), i32([4]), f32(-1), f32(2), error="")
-    yield case("QuantizedReshape", q(r, "quint8", (6,)), i32([6]), f32([-1, 1]), f32(2), error="")
-    yield case("QuantizedReshape", q(r, "quint8", (6,)), i32([-1, -1]), f32(-1), f32(2), error="")
+    yield case("QuantizedReshape", q(r, "quint8", (6,)), i32([4]), f32(-1), f32(2),
+               error="Input to reshape is a tensor with 6 values, but the requested shape has 4")
+    yield case("QuantizedReshape", q(r, "quint8", (6,)), i32([6]), f32([-1, 1]), f32(2),
+               error="input_min must be a scalar or a vector of 1 element")
+    yield case("QuantizedReshape", q(r, "quint8", (6,)), i32([-1, -1]), f32(-1), f32(2),
+               error="Only one input size may be -1, not both 0 and 1")
     for t in ["quint8", "qint32"]:
         for axis, shapes in [(0, [(2, 3), (1, 3)]), (1, [(2, 3), (2, 1), (2, 2)]), (0, [(3,), (2,)]), (1, [(2, 0), (2, 3)])]:
             for same in [True, False]:
                 lo = [f32(-1 if same else -1 - i) for i in range(len(shapes))]
                 hi = [f32(2 if same else 2 + i / 2) for i in range(len(shapes))]
                 yield case("QuantizedConcat", i32(axis), [q(r, t, s) for s in shapes], lo, hi)
-    yield case("QuantizedConcat", i32(0), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 2))], [f32(-1)] * 2, [f32(2)] * 2, error="")
-    yield case("QuantizedConcat", i32(2), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 3))], [f32(-1)] * 2, [f32(2)] * 2, error="")
-    yield case("QuantizedConcat", i32([0]), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 3))], [f32(-1)] * 2, [f32(2)] * 2, error="")
-    yield case("QuantizedConcat", i32(0), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 3))], [f32([-1, 2]), f32(-1)], [f32(2)] * 2, error="")
+    yield case("QuantizedConcat", i32(0), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 2))], [f32(-1)] * 2, [f32(2)] * 2,
+               error="ConcatOp : Dimensions of inputs should match: shape[0] = [2,3] vs. shape[1] = [2,2]")
+    yield case("QuantizedConcat", i32(2), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 3))], [f32(-1)] * 2, [f32(2)] * 2,
+               error="ConcatOp : Expected concatenating dimensions in the range [0, 2), but got 2")
+    yield case("QuantizedConcat", i32([0]), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 3))], [f32(-1)] * 2, [f32(2)] * 2,
+               error="Concat dim tensor should be a scalar integer, but got shape [1]")
+    yield case("QuantizedConcat", i32(0), [q(r, "quint8", (2, 3)), q(r, "quint8", (2, 3))], [f32([-1, 2]), f32(-1)], [f32(2)] * 2,
+               error="input_mins each tensor's num elements must be 1, given num elements 2 in index 0")
     for t in ["quint8", "qint8"]:
         for op in ["QuantizedMaxPool", "QuantizedAvgPool"]:
             for shape, k, s, pad in [((1, 4, 4, 2), 2, 2, "VALID"), ((2, 3, 5, 1), 2, 1, "SAME"), ((1, 3, 3, 2), 3, 1, "SAME"),
                                      ((1, 5, 5, 2), 3, 2, "SAME"), ((0, 4, 4, 2), 2, 2, "VALID")]:
                 yield case(op, q(r, t, shape), f32(-1), f32(2), ksize=[1, k, k, 1], strides=[1, s, s, 1], padding=pad)
-            yield case(op, q(r, t, (1, 4, 4)), f32(-1), f32(2), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID", error="")
-            yield case(op, q(r, t, (1, 4, 4, 1)), f32([-1, 1]), f32(2), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID", error="")
+            yield case(op, q(r, t, (1, 4, 4)), f32(-1), f32(2), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID",
+                       error="tensor_in_shape must have 2 spatial dimensions. 3 0")
+            yield case(op, q(r, t, (1, 4, 4, 1)), f32([-1, 1]), f32(2), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID",
+                       error="min_input shape must be rank 0 but is rank 1, received shape: [2]")
     for t in ["quint8"]:
         for shape, filt, s, pad in [((1, 4, 4, 2), (2, 2, 2, 3), 1, "VALID"), ((2, 3, 4, 1), (3, 3, 1, 2), 1, "SAME"),
                                     ((1, 5, 5, 2), (2, 3, 2, 1), 2, "SAME"), ((1, 4, 4, 3), (1, 1, 3, 2), 2, "VALID")]:
