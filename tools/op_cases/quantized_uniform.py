@@ -105,3 +105,17 @@ def cases(r):
     yield clip((4,), 300, -200, 0.5, 1)
     yield clip((2, 3), [-200, -10], [300, 10], [0.5, 1, 2], [1, 2, 3], 1, error="Input min shape must be same as scales/zero_points. Given min of shape [2] and scales/zero_points of shape [3]")
     yield clip((2, 3), [-200], 300, 0.5, 1, error="Input min shape must be same as scales/zero_points. Given min of shape [1] and scales/zero_points of shape []")
+
+    def hybrid(a, b, scale, zero, axis=-1, error=None, x=None):
+        return case("UniformQuantizedDotHybrid", r.numbers("float", a) if x is None else x, q(r, "qint8", b), f32(scale), i32(zero),
+                    Tout=tf.float32, rhs_quantization_axis=axis, error=error, **limits("qint8", "rhs_quantization"))
+
+    for shape in [(2, 3), (1, 8), (4, 1), (0, 3)]:
+        for scale, zero in [(0.5, 1), (0.01, -7)]:
+            yield hybrid(shape, (shape[1], 2), scale, zero)
+        yield hybrid(shape, (shape[1], 2), [0.5, 0.25], [1, -3], 1)
+    for lo, hi in [(0, 5), (-5, 0), (1, 2), (-2, -1), (-100, 1), (-1, 100), (0, 0)]:
+        yield hybrid(None, (6, 3), 0.5, 1, x=r.uniform((3, 6), lo, hi))
+    yield hybrid((2, 3), (2, 2), 0.5, 1, error="lhs.dim_size(1) and rhs.dim_size(0) must be equal")
+    yield hybrid((3,), (3, 2), 0.5, 1, error="lhs rank must be 2, but given lhs shape [3]")
+    yield hybrid((2, 3), (3, 2), 0.0, 1, error="rhs scales elements must be all positive.")
