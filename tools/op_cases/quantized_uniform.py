@@ -119,3 +119,42 @@ def cases(r):
     yield hybrid((2, 3), (2, 2), 0.5, 1, error="lhs.dim_size(1) and rhs.dim_size(0) must be equal")
     yield hybrid((3,), (3, 2), 0.5, 1, error="lhs rank must be 2, but given lhs shape [3]")
     yield hybrid((2, 3), (3, 2), 0.0, 1, error="rhs scales elements must be all positive.")
+
+    def numbers(lhs, rhs, out):
+        """Of letters: b, f, spatial digits; i, o; b, f."""
+        n = attr_pb2.UniformQuantizedConvolutionDimensionNumbersAttr(
+            input_batch_dimension=lhs.index("b"), input_feature_dimension=lhs.index("f"),
+            kernel_input_feature_dimension=rhs.index("i"), kernel_output_feature_dimension=rhs.index("o"),
+            output_batch_dimension=out.index("b"), output_feature_dimension=out.index("f"))
+        for d in "01":
+            n.input_spatial_dimensions.append(lhs.index(d))
+            n.kernel_spatial_dimensions.append(rhs.index(d))
+            n.output_spatial_dimensions.append(out.index(d))
+        return n.SerializeToString()
+
+    def conv(a, b, ls=0.5, lz=1, rs=0.25, rz=0, os=0.5, oz=3, raxis=-1, oaxis=-1, padding="VALID", error=None, **attrs):
+        return case("UniformQuantizedConvolution", q(r, "qint8", a), q(r, "qint8", b), f32(ls), i32(lz), f32(rs), i32(rz), f32(os), i32(oz),
+                    Tout=tf.qint32, rhs_quantization_axis=raxis, output_quantization_axis=oaxis, padding=padding, error=error,
+                    **limits("qint8", "lhs_quantization"), **limits("qint8", "rhs_quantization"), **limits("qint32", "output_quantization"), **attrs)
+
+    yield conv((1, 2, 4, 4), (3, 2, 2, 2))
+    yield conv((1, 2, 4, 4), (3, 2, 2, 2), rz=-4)
+    yield conv((2, 2, 3, 4), (3, 2, 2, 3), padding="SAME")
+    yield conv((1, 2, 5, 5), (3, 2, 3, 3), padding="SAME", window_strides=[2, 2])
+    yield conv((1, 2, 4, 4), (3, 2, 2, 2), padding="EXPLICIT", explicit_padding=[1, 0, 2, 1])
+    yield conv((1, 2, 3, 3), (3, 2, 2, 2), lhs_dilation=[2, 1], rhs_dilation=[1, 2])
+    yield conv((1, 4, 3, 3), (4, 2, 2, 2), feature_group_count=2)
+    yield conv((4, 2, 3, 3), (4, 2, 2, 2), batch_group_count=2)
+    layout = numbers("b01f", "01io", "b01f")
+    yield conv((1, 4, 4, 2), (2, 2, 2, 3), dimension_numbers=layout)
+    yield conv((1, 4, 4, 2), (2, 2, 2, 3), rs=[0.25, 0.5, 1], rz=[0, 0, 0], raxis=3, dimension_numbers=layout, padding="SAME")
+    yield conv((1, 4, 4, 2), (2, 2, 2, 3), rs=[0.25, 0.5, 1], rz=[0, 1, -2], os=[1, 0.5, 2], oz=[1, 2, 3], raxis=3, oaxis=3,
+               dimension_numbers=layout)
+    yield conv((0, 2, 4, 4), (3, 2, 2, 2))
+    yield conv((1, 2, 4), (3, 2, 2))
+    yield conv((1, 2, 4, 4), (3, 3, 2, 2),
+               error="rhs input feature dimension must divide lhs feature dimension size, but 3 does not divide 2")
+    yield conv((1, 2, 4, 4), (3, 2, 2, 2), ls=0, error="lhs scales elements must be all positive.")
+    yield conv((1, 2, 4, 4), (3, 2, 2, 2), padding="EXPLICIT", explicit_padding=[1],
+               error="Size of explicit_padding Attr must be 2 * (rank - 2). Given rank 4 and explicit_padding of size 1")
+    yield conv((1, 2, 4, 4), (3, 2, 2, 2), window_strides=[1], error="Size of window_strides Attr must be dims - 2.")

@@ -79,7 +79,26 @@ Status FakeGradientShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+Status UniformConvShape(ShapeContext& ctx) {
+  const int rank = std::max(ctx.input(0).rank(), ctx.input(1).rank());
+  if (rank >= 0) ctx.set_output(0, PartialShape::UnknownOfRank(rank));
+  return OkStatus();
+}
+
+// One dimension keeps its k best elements.
+Status ApproxTopKShape(ShapeContext& ctx) {
+  PartialShape out = ctx.input(0);
+  if (!out.known_rank()) return OkStatus();
+  ASSIGN_OR_RETURN(const int dim, WrapAxis(ctx.node().Int("reduction_dimension", -1), out.rank()));
+  out.Set(dim, ctx.node().Int("k"));
+  ctx.set_output(0, out);
+  ctx.set_output(1, out);
+  return OkStatus();
+}
+
 constexpr ShapeRule kQuantizedRules[] = {
+    {"ApproxTopK", ApproxTopKShape},
+    {"BatchNormWithGlobalNormalization", SameShape},
     {"QuantizeV2", QuantizeShape},
     {"Dequantize", SameShape},
     {"QuantizeDownAndShrinkRange", QuantizedSame},
@@ -110,6 +129,7 @@ constexpr ShapeRule kQuantizedRules[] = {
     {"UniformQuantizedClipByValue", SameShape},
     {"UniformQuantizedDot", QuantizedMatMulShape},
     {"UniformQuantizedDotHybrid", QuantizedMatMulShape},
+    {"UniformQuantizedConvolution", UniformConvShape},
 };
 
 }  // namespace
