@@ -346,10 +346,11 @@ def run_op_case(spec, w):
             v = v if isinstance(v, op_cases.Typed) else np.asarray(v)
             flat.append(v)
             if isinstance(v, op_cases.Typed):
-                p = tf.compat.v1.placeholder(PLAIN[v.dtype], None)
+                p = tf.compat.v1.placeholder(PLAIN[v.dtype], v.values.shape if spec.static else None)
                 feed[p] = v.values
                 return tf.raw_ops.Bitcast(input=p, type=tf.as_dtype(v.dtype))
-            p = tf.compat.v1.placeholder(tf.string if v.dtype.kind in "OSU" else tf.as_dtype(v.dtype), None)
+            t = tf.string if v.dtype.kind in "OSU" else tf.as_dtype(v.dtype)
+            p = tf.compat.v1.placeholder(t, v.shape if spec.static else None)
             feed[p] = v
             return p
 
@@ -442,7 +443,7 @@ def run_jit_case(spec, w):
                 args = [tf.TensorSpec(shape, tf.as_dtype(t)) for t, shape in v.args]
                 kwargs[k] = tf.function(v.fn, autograph=False).get_concrete_function(*args)
         _, _, op, _ = op_def_library._apply_op_helper(spec.op, name="case_op", **kwargs)
-        return op.outputs
+        return op.outputs if spec.after is None else spec.after(*op.outputs)
 
     specs = [tf.TensorSpec(None, v.dtype, name=f"in{i}") for i, v in enumerate(flat)]
     try:
@@ -458,8 +459,10 @@ def run_jit_case(spec, w):
     except tf.errors.OpError as e:
         error = e
     node = f.graph.get_operation_by_name("case_op")
-    kinds = [type_text(o.dtype.as_datatype_enum) for o in node.outputs]
-    if any(isinstance(v, op_cases.Body) for v in spec.attrs.values()):
+    # What is fetched, without the identities that functions end in.
+    fetches = [t.op.inputs[0] if t.op.type == "Identity" else t for t in f.graph.outputs]
+    kinds = [type_text(o.dtype.as_datatype_enum) for o in fetches]
+    if spec.after is not None or any(isinstance(v, op_cases.Body) for v in spec.attrs.values()):
         graph_def = f.graph.as_graph_def()
         functions = {g.signature.name: g for g in graph_def.library.function}
         name_functions(functions)
@@ -471,7 +474,7 @@ def run_jit_case(spec, w):
         w.lines.append("end")
         w.lines += [f"feed in{i} {tensor_text(v)}" for i, v in enumerate(flat)]
         values = [""] * len(kinds) if error else [" " + tensor_text(o, t) for o, t in zip(outs, kinds)]
-        w.lines += [f"fetch {endpoint_text('case_op', i)}{v}" for i, v in enumerate(values)]
+        w.lines += [f"fetch {graph_input(t.name)}{v}" for t, v in zip(fetches, values)]
     else:
         w.lines.append(f"op {spec.op}{attrs_text(node.node_def.attr)}")
         w.lines += ["in " + tensor_text(v) for v in flat]

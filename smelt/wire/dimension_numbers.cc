@@ -1,5 +1,6 @@
 #include "smelt/wire/dimension_numbers.h"
 
+#include "smelt/wire/proto/uniform_quant.pb.h"
 #include "smelt/wire/proto/xla_data.pb.h"
 
 namespace smelt {
@@ -19,10 +20,9 @@ StatusOr<Message> ParseNumbers(const std::string& bytes) {
   return m;
 }
 
-}  // namespace
-
-StatusOr<ConvDimensions> ParseConvDimensions(const std::string& bytes) {
-  ASSIGN_OR_RETURN(const auto m, ParseNumbers<::xla::ConvolutionDimensionNumbers>(bytes));
+template <typename Message>
+StatusOr<ConvDimensions> ConvNumbers(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto m, ParseNumbers<Message>(bytes));
   ConvDimensions d;
   d.input_batch = m.input_batch_dimension();
   d.input_feature = m.input_feature_dimension();
@@ -34,6 +34,16 @@ StatusOr<ConvDimensions> ParseConvDimensions(const std::string& bytes) {
   d.kernel_spatial = DimsOf(m.kernel_spatial_dimensions());
   d.output_spatial = DimsOf(m.output_spatial_dimensions());
   return d;
+}
+
+}  // namespace
+
+StatusOr<ConvDimensions> ParseConvDimensions(const std::string& bytes) {
+  return ConvNumbers<::xla::ConvolutionDimensionNumbers>(bytes);
+}
+
+StatusOr<ConvDimensions> ParseUniformConvDimensions(const std::string& bytes) {
+  return ConvNumbers<tensorflow::UniformQuantizedConvolutionDimensionNumbersAttr>(bytes);
 }
 
 StatusOr<DotDimensions> ParseDotDimensions(const std::string& bytes) {

@@ -32,6 +32,8 @@ struct GatherDimensions {
 
 // INVALID_ARGUMENT when the bytes are no such message.
 StatusOr<ConvDimensions> ParseConvDimensions(const std::string& bytes);
+// Those of UniformQuantizedConvolution, which has a message of its own.
+StatusOr<ConvDimensions> ParseUniformConvDimensions(const std::string& bytes);
 StatusOr<DotDimensions> ParseDotDimensions(const std::string& bytes);
 StatusOr<GatherDimensions> ParseGatherDimensions(const std::string& bytes);
 StatusOr<GatherDimensions> ParseScatterDimensions(const std::string& bytes);

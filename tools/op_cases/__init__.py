@@ -70,6 +70,8 @@ class Case:
     error: Optional[str] = None
     tol: Optional[tuple] = None
     compare: Optional[str] = None
+    after: Optional[Callable] = None
+    static: bool = False
 
 
 @dataclasses.dataclass
@@ -91,14 +93,17 @@ class GraphCase:
     compare: Optional[str] = None
 
 
-def case(op, *inputs, name=None, error=None, tol=None, compare=None, attrs=None, **more):
+def case(op, *inputs, name=None, error=None, tol=None, compare=None, after=None, static=False,
+         attrs=None, **more):
     """One op on given inputs.
 
     name: ends the case's name; needed only to find it. error: a substring of the message, for cases
     that must fail ("" for any message). tol: (rtol, atol). compare: "shape" when values are random.
+    after: a function from the op's outputs to what is compared, in families that XLA compiles.
+    static: TensorFlow is told the inputs' shapes when it builds the op.
     attrs (or keywords): attributes that TensorFlow does not infer from the inputs.
     """
-    return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare)
+    return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare, after, static)
 
 
 def graph_case(op, build, name=None, error=None, tol=None, compare=None):

@@ -363,6 +363,75 @@ def others(r):
         yield case("XlaWhile", [i32(start), r.numbers("float", (3,))], **while_)
 
 
+def bits(r):
+    shapes = [(), (1,), (5,), (8,), (2, 3), (3, 2), (2, 4), (3, 3), (3, 5), (5, 1, 3), (3, 4, 2), (0, 3)]
+    states = [[1, 2], [2**63 + 5, 2**64 - 1]]
+    for t in ["uint32", "uint64", "uint8"]:
+        for shape in shapes:
+            for algorithm, more in [(1, [[1, 2, 3]]), (2, []), (3, [])]:
+                for state in states[:1] + more if algorithm != 2 else states:
+                    yield case("XlaRngBitGenerator", i32(algorithm), np.array(state, np.uint64),
+                               np.array(shape, np.int32), dtype=tf.as_dtype(t))
+    for state in [[2**63 + 5, 2**64 - 1], [2**63 + 5, 2**64 - 1, 7], [2**63 + 5, 2**64 - 1, 2**64 - 1]]:
+        yield case("XlaRngBitGenerator", i32(1), np.array(state, np.uint64), i64([9]), dtype=tf.uint32)
+    yield case("XlaRngBitGenerator", i32(1), np.array([5], np.uint64), i32([3]), dtype=tf.uint32, error="")
+
+
+def decompositions(r):
+    def symmetric(t, shape):
+        x = r.numbers("double", shape)
+        return (x + np.swapaxes(x, -1, -2)).astype(np_type(t))
+
+    def rebuilt(w, v):
+        return w, tf.matmul(v * w[..., tf.newaxis, :], v, transpose_b=True), tf.matmul(v, v, transpose_a=True)
+
+    for t in ["float", "double", "bfloat16"]:
+        tol = {"float": (1e-4, 1e-5), "double": (1e-5, 1e-5), "bfloat16": (5e-2, 5e-2)}[t]
+        eig = dict(max_iter=100, epsilon=1e-6, tol=tol)
+        for shape in [(3, 3), (1, 1), (5, 5), (2, 3, 3)]:
+            for lower in [True, False]:
+                yield case("XlaSelfAdjointEig", symmetric(t, shape), lower=lower, after=rebuilt, **eig)
+        yield case("XlaSelfAdjointEig", r.numbers(t, (3, 3)), lower=True, after=lambda w, v: (w,), **eig)
+        yield case("XlaSelfAdjointEig", r.numbers(t, (3, 3)), lower=False, after=lambda w, v: (w,), **eig)
+        yield case("XlaSelfAdjointEig", np.eye(3).astype(np_type(t)), lower=False, after=rebuilt, **eig)
+        yield case("XlaSelfAdjointEig", np.zeros((3, 3), np_type(t)), lower=False, after=rebuilt, **eig)
+    yield case("XlaSelfAdjointEig", r.numbers("float", (0, 0)), lower=True, max_iter=100, epsilon=1e-6)
+    yield case("XlaSelfAdjointEig", r.numbers("float", (2, 3)), lower=True, max_iter=100, epsilon=1e-6,
+               error="Arguments to symmetric eigendecomposition must be square matrices: got shape (2, 3).")
+    yield case("XlaSelfAdjointEig", r.numbers("float", (3,)), lower=True, max_iter=100, epsilon=1e-6,
+               error="Arguments to Eigen decomposition must have rank >= 2")
+    for t, tol in [("float", (1e-4, 1e-5)), ("double", (1e-5, 1e-6))]:
+        for shape in [(3, 3), (4, 2), (2, 4), (1, 3), (3, 1), (1, 1), (2, 3, 2)]:
+            k = min(shape[-2:])
+
+            def product(s, u, v, k=k):
+                return (s, tf.matmul(u[..., :k] * s[..., tf.newaxis, :], v[..., :k], transpose_b=True),
+                        tf.matmul(u, u, transpose_a=True), tf.matmul(v, v, transpose_a=True))
+
+            yield case("XlaSvd", r.numbers(t, shape), max_iter=100, epsilon=1e-6, precision_config=b"", after=product,
+                       tol=tol)
+    yield case("XlaSvd", np.ones((3, 2), np.float32), max_iter=100, epsilon=1e-6, precision_config=b"", after=product,
+               tol=(1e-4, 1e-5))
+
+
+def odds(r):
+    words = np.array([[0x01020304, 0x10203040, 0xFF00FF00], [0x80017F05, 0, 0xFFFFFFFF]], np.uint32)
+    for lo, hi in [(0.0, 255.0), (-1.0, 3.0), (-128.0, 127.0), (0.0, 1.0)]:
+        for transpose in [False, True]:
+            yield case("XlaDequantize", words, min_range=lo, max_range=hi, mode="MIN_COMBINED", transpose_output=transpose)
+    yield case("XlaDequantize", np.zeros((0, 2), np.uint32), min_range=0.0, max_range=1.0, mode="MIN_COMBINED",
+               transpose_output=False)
+    yield case("XlaDequantize", words, min_range=0.0, max_range=1.0, mode="SCALED", transpose_output=False,
+               error="Only MIN_COMBINED mode is supported in xla::Dequantize Op.")
+    for t in ["float", "int32", "bool"]:
+        for d, n in [(0, 1), (1, 2), (1, 0), (0, 2)]:
+            yield case("XlaSetDynamicDimensionSize", r.numbers(t, (2, 3)), i32(d), i32(n))
+    for v in [0, 3, 4]:
+        yield case("XlaSetBound", i32(v), i32(4))
+    for t in ["float", "int32"]:
+        yield case("XlaSpmdFullToShardShape", r.numbers(t, (2, 3)), manual_sharding=b"", dim=-1, unspecified_dims=[])
+
+
 def cases(r):
-    for family in [dots, convs, gathers, slices, reductions, sorts, others]:
+    for family in [dots, convs, gathers, slices, reductions, sorts, others, bits, decompositions, odds]:
         yield from family(r)

@@ -6,6 +6,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/quantized/fake_range.h"
 
 namespace smelt {
 namespace {
@@ -36,22 +37,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFakeQuant(const Node& node) {
   return s;
 }
 
-// The range moved so that zero falls on a quantised value.
-struct NudgedRange {
-  float lo, hi, scale, inv_scale, zero;
-};
+using quantized::NudgedRange;
+
 NudgedRange Nudge(const FakeQuantState& s, float min, float max) {
-  NudgedRange r;
-  r.scale = (max - min) / (s.quant_max - s.quant_min);
-  r.inv_scale = (s.quant_max - s.quant_min) / (max - min);
-  const float from_min = s.quant_min - min / r.scale;
-  float zero_point = std::floor(from_min + 0.5f);
-  if (from_min < s.quant_min) zero_point = s.quant_min;
-  if (from_min > s.quant_max) zero_point = s.quant_max;
-  r.lo = (s.quant_min - zero_point) * r.scale;
-  r.hi = (s.quant_max - zero_point) * r.scale;
-  r.zero = std::floor(-r.lo / r.scale + 0.5f);
-  return r;
+  return quantized::Nudge(s.quant_min, s.quant_max, min, max);
 }
 
 Status RunFakeQuantArgs(OpContext& ctx) {
@@ -147,6 +136,7 @@ struct RoundTripState final : KernelState {
   bool half_up = false;
   int64_t num_bits = 8;  // V2, V4
   int64_t axis = -1;
+  float input_min = 0, input_max = 0;  // of the first version
 };
 
 Status CheckBits(int64_t bits, bool is_signed, absl::string_view name) {
@@ -163,6 +153,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareRoundTrip(const Node& node) {
   s->half_up = node.String("round_mode", "HALF_TO_EVEN") == "HALF_UP";
   s->num_bits = node.Int("num_bits", 8);
   s->axis = node.Int("axis", -1);
+  s->input_min = node.Float("input_min");
+  s->input_max = node.Float("input_max");
   if (s->axis < -1) return InvalidArgument("Axis must be at least -1. Found ", s->axis);
   if (!node.Is("QuantizeAndDequantizeV3")) {
     RETURN_IF_ERROR(CheckBits(s->num_bits, s->is_signed, "signed_input_"));
@@ -228,11 +220,9 @@ Status RoundTripChannel(const RoundTripState& s, int64_t bits, T min, T max, con
 }
 
 template <typename T>
-Status RoundTrip(OpContext& ctx, int64_t bits) {
+Status RoundTrip(OpContext& ctx, const Tensor& tmin, const Tensor& tmax, int64_t bits) {
   const auto& s = ctx.state<RoundTripState>();
   const Tensor& in = ctx.input(0);
-  const Tensor& tmin = ctx.input(1);
-  const Tensor& tmax = ctx.input(2);
   if (s.axis >= in.rank()) {
     return InvalidArgument("Axis requested is larger than input dimensions. Axis: ", s.axis,
                            " Input Dimensions: ", in.rank());
@@ -285,8 +275,23 @@ Status RunRoundTrip(OpContext& ctx) {
     bits = t.scalar<int32_t>();
     RETURN_IF_ERROR(CheckBits(bits, s.is_signed, "`signed_input_`"));
   }
-  return ctx.output_type(0) == Dtype::kFloat ? RoundTrip<float>(ctx, bits)
-                                             : RoundTrip<double>(ctx, bits);
+  const Tensor &min = ctx.input(1), &max = ctx.input(2);
+  return ctx.output_type(0) == Dtype::kFloat ? RoundTrip<float>(ctx, min, max, bits)
+                                             : RoundTrip<double>(ctx, min, max, bits);
+}
+
+// The first version: the range stands in attributes.
+Status RunRoundTripOfAttrs(OpContext& ctx) {
+  const auto& s = ctx.state<RoundTripState>();
+  if (s.range_given && s.input_min > s.input_max) {
+    return InvalidArgument("Invalid range: input_min ", s.input_min, " > input_max ", s.input_max);
+  }
+  if (ctx.output_type(0) == Dtype::kFloat) {
+    return RoundTrip<float>(ctx, Tensor::Scalar(s.input_min), Tensor::Scalar(s.input_max),
+                            s.num_bits);
+  }
+  return RoundTrip<double>(ctx, Tensor::Scalar(static_cast<double>(s.input_min)),
+                           Tensor::Scalar(static_cast<double>(s.input_max)), s.num_bits);
 }
 
 constexpr Kernel kFakeQuantTable[] = {
@@ -294,6 +299,8 @@ constexpr Kernel kFakeQuantTable[] = {
     {"FakeQuantWithMinMaxVars", "", kAnyType, "isa:fake_quant", RunFakeQuantVars, PrepareFakeQuant},
     {"FakeQuantWithMinMaxVarsPerChannel", "", kAnyType, "reference:fake_quant_channels",
      RunFakeQuantChannels, PrepareFakeQuant},
+    {"QuantizeAndDequantize", "T", kFloatTypes, "reference:quantize_dequantize",
+     RunRoundTripOfAttrs, PrepareRoundTrip},
     {"QuantizeAndDequantizeV2", "T", kFloatTypes, "reference:quantize_dequantize", RunRoundTrip,
      PrepareRoundTrip},
     {"QuantizeAndDequantizeV3", "T", kFloatTypes, "reference:quantize_dequantize", RunRoundTrip,

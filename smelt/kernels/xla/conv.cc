@@ -1,15 +1,7 @@
-// XlaConv and XlaConvV2: convolutions of any layout, with dilated operands, negative padding and
-// groups of features or batches. Operands are brought to the layout of our own convolutions.
-#include <algorithm>
-#include <cstring>
-#include <numeric>
-
+// XlaConv and XlaConvV2.
 #include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/onednn/float_conv.h"
+#include "smelt/kernels/xla/convolve.h"
 #include "smelt/kernels/xla/operands.h"
-#include "smelt/kernels/xla/window.h"
-#include "smelt/wire/dimension_numbers.h"
 
 namespace smelt {
 namespace {
@@ -29,184 +21,17 @@ StatusOr<std::unique_ptr<KernelState>> PrepareXlaConv(const Node& node) {
   return s;
 }
 
-// first, the spatial ones, last: each of [0, rank) once.
-StatusOr<Dims> LayoutOrder(int64_t first, const Dims& spatial, int64_t last, bool last_two,
-                           int rank, absl::string_view name) {
-  Dims order;
-  if (!last_two) order.push_back(first);
-  order.insert(order.end(), spatial.begin(), spatial.end());
-  if (last_two) order.push_back(first);
-  order.push_back(last);
-  Dims sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i) || static_cast<int>(sorted.size()) != rank) {
-      return InvalidArgument("dimension_numbers: the dimensions of ", name,
-                             " do not fit a tensor of rank ", rank);
-    }
-  }
-  return order;
-}
-
-// Dimension i of the result is dimension order[i] of `t`, or the reverse.
-StatusOr<Tensor> ReorderDims(const Tensor& t, const Dims& order, bool reverse,
-                             Allocator* allocator) {
-  if (std::is_sorted(order.begin(), order.end())) return t;
-  Dims dims(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (reverse) {
-      dims[order[i]] = t.dim(static_cast<int>(i));
-    } else {
-      dims[i] = t.dim(static_cast<int>(order[i]));
-    }
-  }
-  const Shape shape{std::span<const int64_t>(dims)};
-  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(t.dtype(), shape, allocator));
-  if (t.num_elements() == 0) return out;
-  const Dims from = Strides(t.shape()), to = Strides(shape);
-  CopyDims loops;
-  for (size_t i = 0; i < order.size(); ++i) {
-    loops.push_back(reverse ? CopyDim{dims[order[i]], to[order[i]], from[i]}
-                            : CopyDim{dims[i], to[i], from[order[i]]});
-  }
-  CopyStrided(t.dtype(), out.raw(), t.raw(), loops);
-  return out;
-}
-
-// [groups * n, ..., c] as [n, ..., groups * c].
-StatusOr<Tensor> BatchGroupsToDepth(const Tensor& t, int64_t groups, Allocator* allocator) {
-  Dims dims(t.shape().dims().begin(), t.shape().dims().end());
-  dims.front() /= groups;
-  dims.back() *= groups;
-  ASSIGN_OR_RETURN(Tensor out,
-                   Tensor::Make(t.dtype(), Shape(std::span<const int64_t>(dims)), allocator));
-  if (t.num_elements() == 0) return out;
-  const int64_t depth = t.shape().back(), rows = t.num_elements() / groups / depth;
-  const CopyDim loops[] = {
-      {groups, depth, rows * depth}, {rows, groups * depth, depth}, {depth, 1, 1}};
-  CopyStrided(t.dtype(), out.raw(), t.raw(), loops);
-  return out;
-}
-
-// What the inputs beside the operands say.
-struct XlaConvWindow {
-  std::vector<xla::WindowAxis> axes;  // spatial
-  int64_t groups = 1;
-};
-
-StatusOr<XlaConvWindow> ReadConvWindow(const OpContext& ctx, std::span<const int64_t> in,
-                                       std::span<const int64_t> kernel) {
-  XlaConvWindow w;
-  const Tensor sizes = Tensor::Vector<int64_t>(kernel);
-  ASSIGN_OR_RETURN(w.axes, xla::WindowAxes(Shape(in), sizes, ctx.input(2), &ctx.input(4),
-                                           &ctx.input(5), ctx.input(3)));
+Status RunXlaConv(OpContext& ctx) {
+  auto& s = ctx.state<XlaConvState>();
   const Tensor& groups = ctx.input(6);
   if (groups.num_elements() != 1) {
     return InvalidArgument("feature_group_count must be a scalar, not of shape ",
                            groups.shape().ToString());
   }
-  w.groups = IndexAt(groups, 0);
-  return w;
-}
-
-// The convolution of operands in our layouts; pads and dilates `lhs` where the loops cannot.
-StatusOr<nn::ConvProblem> MakeXlaConvProblem(const XlaConvWindow& w, const Shape& rhs, Tensor* lhs,
-                                             Allocator* allocator) {
-  nn::ConvProblem p;
-  std::vector<xla::PadAxis> pads(1);
-  bool plain = true;
-  for (const xla::WindowAxis& a : w.axes) {
-    plain = plain && a.pad.interior == 0 && a.pad.low >= 0 && a.pad.high >= 0;
-    pads.push_back(a.pad);
-  }
-  pads.emplace_back();
-  for (size_t i = 0; i < w.axes.size(); ++i) {
-    const xla::WindowAxis& a = w.axes[i];
-    ASSIGN_OR_RETURN(const int64_t padded,
-                     xla::PaddedSize(lhs->dim(static_cast<int>(i) + 1), a.pad));
-    p.kernel.push_back(a.size);
-    p.strides.push_back(a.stride);
-    p.dilations.push_back(a.dilation);
-    p.out.push_back(WindowCount(padded, a));
-    p.in.push_back(plain ? lhs->dim(static_cast<int>(i) + 1) : padded);
-    p.pad_before.push_back(plain ? a.pad.low : 0);
-    p.pad_after.push_back(plain ? a.pad.high : 0);
-  }
-  p.batch = lhs->dim(0);
-  p.in_depth = lhs->shape().back();
-  p.out_depth = rhs.back();
-  p.filter_in = rhs.back(2);
-  p.groups = w.groups;
-  ASSIGN_OR_RETURN(p.output, nn::ImageShape(p.batch, p.out, p.out_depth, true));
-  if (!plain && p.output.num_elements() > 0) {
-    const uint64_t zero[2] = {};
-    ASSIGN_OR_RETURN(*lhs, xla::PadTensor(*lhs, zero, pads, allocator));
-  }
-  return p;
-}
-
-Status RunXlaConv(OpContext& ctx) {
-  auto& s = ctx.state<XlaConvState>();
-  Allocator* allocator = ctx.step().allocator;
-  const Tensor &x = ctx.input(0), &w = ctx.input(1);
-  const Dtype result = ctx.output_type(0);
-  if (x.rank() != w.rank() || x.rank() < 2 || x.rank() > 5) {
-    return Unimplemented("convolution of shapes ", x.shape().ToString(), " and ",
-                         w.shape().ToString());
-  }
-  const ConvDimensions& d = s.numbers;
-  ASSIGN_OR_RETURN(const Dims x_order, LayoutOrder(d.input_batch, d.input_spatial, d.input_feature,
-                                                   false, x.rank(), "lhs"));
-  ASSIGN_OR_RETURN(const Dims w_order, LayoutOrder(d.kernel_input, d.kernel_spatial,
-                                                   d.kernel_output, true, w.rank(), "rhs"));
-  ASSIGN_OR_RETURN(const Dims y_order,
-                   LayoutOrder(d.output_batch, d.output_spatial, d.output_feature, false, x.rank(),
-                               "the result"));
-  ASSIGN_OR_RETURN(Tensor lhs, ReorderDims(x, x_order, false, allocator));
-  ASSIGN_OR_RETURN(Tensor rhs, ReorderDims(w, w_order, false, allocator));
-  const int spatial = x.rank() - 2;
-  ASSIGN_OR_RETURN(XlaConvWindow window, ReadConvWindow(ctx, lhs.shape().dims().subspan(1, spatial),
-                                                        rhs.shape().dims().subspan(0, spatial)));
-  const int64_t groups = window.groups, batch_groups = s.batch_groups;
-  if (groups < 1 || batch_groups < 1 || (groups > 1 && batch_groups > 1) ||
-      lhs.dim(0) % batch_groups != 0 || rhs.shape().back() % (groups * batch_groups) != 0 ||
-      lhs.shape().back() % groups != 0 || lhs.shape().back() / groups != rhs.shape().back(2)) {
-    return InvalidArgument("groups of ", groups, " features and ", batch_groups,
-                           " batches do not fit shapes ", x.shape().ToString(), " and ",
-                           w.shape().ToString());
-  }
-  if (batch_groups > 1) {
-    ASSIGN_OR_RETURN(lhs, BatchGroupsToDepth(lhs, batch_groups, allocator));
-    window.groups = batch_groups;
-  }
-  if (spatial == 0) {  // a product of matrices: one pixel
-    lhs = lhs.WithShape(Shape({lhs.dim(0), 1, lhs.dim(1)}));
-    rhs = rhs.WithShape(Shape({1, rhs.dim(0), rhs.dim(1)}));
-    window.axes.emplace_back();
-  }
-  ASSIGN_OR_RETURN(const nn::ConvProblem p,
-                   MakeXlaConvProblem(window, rhs.shape(), &lhs, allocator));
-  // Each sum has as many terms as the filter has taps.
-  const int64_t terms = p.out_depth == 0 ? 0 : rhs.num_elements() / p.out_depth;
-  Dtype sum = xla::SumType(x.dtype(), w.dtype(), result, terms);
-  if (sum != Dtype::kFloat && sum != Dtype::kDouble && sum != Dtype::kInt32) {
-    return Unimplemented(ctx.node().op(), " of ", DtypeName(x.dtype()), " and ",
-                         DtypeName(w.dtype()), " giving ", DtypeName(result));
-  }
-  ASSIGN_OR_RETURN(lhs, xla::ConvertOperand(lhs, sum, allocator));
-  ASSIGN_OR_RETURN(rhs, xla::ConvertOperand(rhs, sum, allocator));
-  ASSIGN_OR_RETURN(Tensor y, Tensor::Make(sum, p.output, allocator));
-  if (y.num_elements() > 0 && rhs.num_elements() == 0) {
-    std::memset(y.raw(), 0, y.bytes());
-  } else if (y.num_elements() > 0 && sum == Dtype::kFloat) {
-    const bool constant = s.constant_filter && rhs.SharesBufferWith(w);
-    RETURN_IF_ERROR(s.conv.Run(p, lhs, rhs, constant, {}, {}, &y, allocator));
-  } else if (y.num_elements() > 0) {
-    onednn::ConvPlain(p, lhs, rhs, &y);
-  }
-  if (spatial == 0) y = y.WithShape(Shape({y.dim(0), y.dim(2)}));
-  ASSIGN_OR_RETURN(y, xla::ConvertOperand(y, result, allocator));
-  ASSIGN_OR_RETURN(y, ReorderDims(y, y_order, true, allocator));
+  const xla::ConvArgs args{s.numbers,    ctx.input(2),       ctx.input(3),   ctx.input(4),
+                           ctx.input(5), IndexAt(groups, 0), s.batch_groups, s.constant_filter};
+  ASSIGN_OR_RETURN(Tensor y, xla::Convolve(args, ctx.input(0), ctx.input(1), ctx.output_type(0),
+                                           s.conv, ctx.step().allocator));
   ctx.set_output(0, std::move(y));
   return OkStatus();
 }

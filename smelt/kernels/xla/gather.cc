@@ -27,6 +27,33 @@ StatusOr<std::unique_ptr<KernelState>> PrepareXlaScatter(const Node& node) {
   return s;
 }
 
+// fn(indices) with a pointer of the indices' own type.
+template <typename F>
+decltype(auto) VisitIndices(const Tensor& t, const F& fn) {
+  return t.dtype() == Dtype::kInt32 ? fn(t.data<int32_t>()) : fn(t.data<int64_t>());
+}
+
+// Every slice: one element, a run, or loops.
+template <typename T, typename Index>
+void GatherSlices(const xla::GatherPlan& plan, const Tensor& operand, const Index* indices,
+                  bool run, int64_t begin, int64_t end, Tensor* out) {
+  const int64_t slice = plan.slice_elements();
+  const T* source = static_cast<const T*>(operand.raw());
+  T* result = static_cast<T*>(out->raw());
+  for (int64_t n = begin; n < end; ++n) {
+    const auto at = plan.Find(indices, n, true);
+    const T* from = source + at.operand;
+    T* to = result + at.spread;
+    if (slice == 1) {
+      *to = *from;
+    } else if (run) {
+      std::copy_n(from, slice, to);
+    } else {
+      CopyStrided(operand.dtype(), to, from, plan.loops());
+    }
+  }
+}
+
 Status RunXlaGather(OpContext& ctx) {
   const Tensor& operand = ctx.input(0);
   const Tensor& indices = ctx.input(1);
@@ -52,18 +79,9 @@ Status RunXlaGather(OpContext& ctx) {
   }
   ParallelFor(plan.slices(), std::max<int64_t>(1, 8192 / slice), [&](int64_t begin, int64_t end) {
     VisitMovable(dtype, [&]<typename T>() {
-      for (int64_t n = begin; n < end; ++n) {
-        const auto at = plan.Find(indices, n, true);
-        const T* from = static_cast<const T*>(operand.raw()) + at.operand;
-        T* to = static_cast<T*>(out->raw()) + at.spread;
-        if (slice == 1) {
-          *to = *from;
-        } else if (run) {
-          std::copy_n(from, slice, to);
-        } else {
-          CopyStrided(dtype, to, from, plan.loops());
-        }
-      }
+      VisitIndices(indices, [&](const auto* index) {
+        GatherSlices<T>(plan, operand, index, run, begin, end, out);
+      });
     });
   });
   return OkStatus();
@@ -96,6 +114,32 @@ Status ScatterByCall(const xla::Combiner& combiner, const xla::GatherPlan& plan,
 }
 
 // In order: indices may repeat. Windows that leave the operand are left out whole.
+template <typename Index>
+Status ScatterSlices(const xla::Combiner& combiner, const xla::GatherPlan& plan,
+                     const Index* indices, const Tensor& updates, Tensor* out, Step& step) {
+  const Dtype dtype = out->dtype();
+  CopyDims dims;  // over one slice: into the operand, from the updates
+  for (const CopyDim& d : plan.loops()) {
+    if (d.size != 1) dims.push_back({d.size, d.src, d.dst});
+  }
+  const bool loops = combiner.loops(dtype);
+  const bool sums =
+      dtype == Dtype::kFloat && dims.empty() && combiner.kind() == xla::BodyKind::kAdd;
+  for (int64_t n = 0; n < plan.slices(); ++n) {
+    const auto at = plan.Find(indices, n, false);
+    if (!at.inside) continue;
+    if (sums) {
+      out->data<float>()[at.operand] += updates.data<float>()[at.spread];
+    } else if (loops) {
+      xla::CombineLoops(combiner.kind(), dtype, At(dtype, out->raw(), at.operand),
+                        At(dtype, updates.raw(), at.spread), dims);
+    } else {
+      RETURN_IF_ERROR(ScatterByCall(combiner, plan, at, updates, out, step));
+    }
+  }
+  return OkStatus();
+}
+
 Status RunXlaScatter(OpContext& ctx) {
   const auto& s = ctx.state<XlaGatherState>();
   const Tensor indices = ctx.input(1), updates = ctx.input(2);
@@ -116,31 +160,9 @@ Status RunXlaScatter(OpContext& ctx) {
     if (!out.Writable()) {
       ASSIGN_OR_RETURN(out, out.Clone(ctx.step().allocator));
     }
-    const Dtype dtype = out.dtype();
-    const bool loops = combiner.loops(dtype);
-    CopyDims dims;  // over one slice: into the operand, from the updates
-    for (const CopyDim& d : plan.loops()) {
-      if (d.size != 1) dims.push_back({d.size, d.src, d.dst});
-    }
-    if (loops && dtype == Dtype::kFloat && dims.empty() && combiner.kind() == xla::BodyKind::kAdd) {
-      float* to = out.data<float>();
-      const float* from = updates.data<float>();
-      for (int64_t n = 0; n < plan.slices(); ++n) {
-        const auto at = plan.Find(indices, n, false);
-        if (at.inside) to[at.operand] += from[at.spread];
-      }
-    } else {
-      for (int64_t n = 0; n < plan.slices(); ++n) {
-        const auto at = plan.Find(indices, n, false);
-        if (!at.inside) continue;
-        if (loops) {
-          xla::CombineLoops(combiner.kind(), dtype, At(dtype, out.raw(), at.operand),
-                            At(dtype, updates.raw(), at.spread), dims);
-        } else {
-          RETURN_IF_ERROR(ScatterByCall(combiner, plan, at, updates, &out, ctx.step()));
-        }
-      }
-    }
+    RETURN_IF_ERROR(VisitIndices(indices, [&](const auto* index) {
+      return ScatterSlices(combiner, plan, index, updates, &out, ctx.step());
+    }));
   }
   ctx.set_output(0, std::move(out));
   return OkStatus();

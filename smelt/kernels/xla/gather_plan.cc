@@ -175,24 +175,4 @@ StatusOr<GatherPlan> GatherPlan::Make(const GatherDimensions& numbers, const Sha
   return plan;
 }
 
-GatherPlan::Place GatherPlan::Find(const Tensor& indices, int64_t n, bool clamp) const {
-  Place p;
-  int64_t vector = 0;
-  for (size_t i = batch_.size(); i-- > 0;) {
-    const Batch& b = batch_[i];
-    const int64_t at = i == 0 ? n : n % b.size;
-    n /= b.size;
-    vector += at * b.indices_stride;
-    p.spread += at * b.spread_stride;
-    p.operand += at * b.operand_stride;
-  }
-  for (const Indexed& d : indexed_) {
-    const int64_t index = IntAt(indices, vector + d.component);
-    const int64_t moved = std::clamp<int64_t>(index, 0, d.last);
-    if (!clamp && moved != index) p.inside = false;
-    p.operand += moved * d.stride;
-  }
-  return p;
-}
-
 }  // namespace smelt::xla

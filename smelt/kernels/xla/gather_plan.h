@@ -3,6 +3,7 @@
 #ifndef SMELT_KERNELS_XLA_GATHER_PLAN_H_
 #define SMELT_KERNELS_XLA_GATHER_PLAN_H_
 
+#include <algorithm>
 #include <span>
 
 #include "smelt/kernels/movement/copy.h"
@@ -30,7 +31,28 @@ class GatherPlan {
     bool inside = true;               // the slice fits where the indices put it
   };
   // Slice n. `clamp`: it is moved until it fits. REQUIRES: shapes with elements.
-  Place Find(const Tensor& indices, int64_t n, bool clamp) const;
+  template <typename Index>
+  Place Find(const Index* indices, int64_t n, bool clamp) const {
+    Place p;
+    for (size_t i = batch_.size(); i-- > 0;) {
+      const Batch& b = batch_[i];
+      int64_t at = n;
+      if (i > 0) {
+        at = n % b.size;
+        n /= b.size;
+      }
+      indices += at * b.indices_stride;
+      p.spread += at * b.spread_stride;
+      p.operand += at * b.operand_stride;
+    }
+    for (const Indexed& d : indexed_) {
+      const int64_t index = indices[d.component];
+      const int64_t moved = std::clamp<int64_t>(index, 0, d.last);
+      p.inside = p.inside && (clamp || moved == index);
+      p.operand += moved * d.stride;
+    }
+    return p;
+  }
 
   // Sizes of the slices that a scatter's updates have: ones for dimensions without a window.
   static StatusOr<Dims> SliceOfUpdates(const GatherDimensions& numbers, const Shape& operand,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/movement/copy.h"
 #include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
@@ -142,6 +143,71 @@ Status RunReducePrecision(OpContext& ctx) {
   }
 }
 
+struct UnpackState final : KernelState {
+  float min = 0, scale = 0;
+  bool transpose = false;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareUnpack(const Node& node) {
+  if (node.String("mode") != "MIN_COMBINED") {
+    return InvalidArgument("Only MIN_COMBINED mode is supported in xla::Dequantize Op.");
+  }
+  auto s = std::make_unique<UnpackState>();
+  s->min = node.Float("min_range");
+  s->scale = (node.Float("max_range") - s->min) / 255.0f;
+  s->transpose = node.Bool("transpose_output");
+  return s;
+}
+
+// XlaDequantize: four bytes in each element, the first in the highest bits.
+Status RunUnpack(OpContext& ctx) {
+  const auto& s = ctx.state<UnpackState>();
+  const Tensor& in = ctx.input(0);
+  if (in.rank() != 2) {
+    return InvalidArgument("input must be a matrix, not of shape ", in.shape().ToString());
+  }
+  const int64_t rows = in.dim(0);
+  ASSIGN_OR_RETURN(const Shape wide, CheckedShape(Dims{rows, 4, in.dim(1)}));
+  const int64_t columns = wide.Product(1, 3);
+  ASSIGN_OR_RETURN(Tensor * out,
+                   ctx.Allocate(0, s.transpose ? Shape({columns, rows}) : Shape({rows, columns})));
+  const uint32_t* x = in.data<uint32_t>();
+  Bfloat16* y = out->data<Bfloat16>();
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const uint32_t byte = x[r * in.dim(1) + c / 4] >> (24 - 8 * (c % 4)) & 0xFF;
+      y[s.transpose ? c * rows + r : r * columns + c] =
+          Bfloat16(static_cast<float>(byte) * s.scale + s.min);
+    }
+  }
+  return OkStatus();
+}
+
+// A dimension of which only the first elements are there.
+Status RunSetDimensionSize(OpContext& ctx) {
+  const Tensor &in = ctx.input(0), &index = ctx.input(1), &size = ctx.input(2);
+  if (index.rank() != 0 || size.rank() != 0) {
+    return InvalidArgument("dim_index and size must be scalars");
+  }
+  const int64_t d = index.scalar<int32_t>(), n = size.scalar<int32_t>();
+  if (d < 0 || d >= in.rank()) {
+    return InvalidArgument("dim_index must be in range [0, ", in.rank(), "), but is ", d);
+  }
+  if (n < 0 || n > in.dim(static_cast<int>(d))) {
+    return InvalidArgument("size ", n, " is not within dimension ", d, " of shape ",
+                           in.shape().ToString());
+  }
+  Shape shape = in.shape();
+  shape.Set(static_cast<int>(d), n);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  if (shape.num_elements() == 0) return OkStatus();
+  const Dims from = Strides(in.shape()), to = Strides(shape);
+  CopyDims loops;
+  for (int i = 0; i < in.rank(); ++i) loops.push_back({shape[i], to[i], from[i]});
+  CopyStrided(in.dtype(), out->raw(), in.raw(), loops);
+  return OkStatus();
+}
+
 constexpr DtypeSet kPrecise = kFloatTypes | kHalfTypes;
 
 constexpr Kernel kXlaMiscTable[] = {
@@ -149,6 +215,9 @@ constexpr Kernel kXlaMiscTable[] = {
     {"XlaSharding", "", kAnyType, "core:identity", RunXlaPassOn},
     {"XlaSpmdFullToShardShape", "", kAnyType, "core:identity", RunXlaPassOn},
     {"XlaSpmdShardToFullShape", "", kAnyType, "core:identity", RunXlaPassOn},
+    {"XlaSetBound", "", kAnyType, "core:identity", RunXlaPassOn},
+    {"XlaSetDynamicDimensionSize", "", kAnyType, "xla:set_dimension_size", RunSetDimensionSize},
+    {"XlaDequantize", "", kAnyType, "xla:unpack", RunUnpack, PrepareUnpack},
     {"XlaReplicaId", "", kAnyType, "xla:replica_id", RunReplicaId},
     {"XlaBroadcastHelper", "", kAnyType, "xla:broadcast_helper", RunBroadcastHelper},
     {"XlaReducePrecision", "T", kPrecise, "xla:reduce_precision", RunReducePrecision,

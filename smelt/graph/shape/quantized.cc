@@ -1,0 +1,139 @@
+// Shapes of quantised tensors: those of the plain op, with scalars for the ends of ranges.
+#include <algorithm>
+
+#include "smelt/graph/shape/rules.h"
+
+namespace smelt {
+namespace {
+
+// Outputs after the first are scalars.
+void ScalarEnds(ShapeContext& ctx) {
+  for (int i = 1; i < ctx.node().num_outputs(); ++i) ctx.set_output(i, Shape());
+}
+
+Status QuantizedSame(ShapeContext& ctx) {
+  ScalarEnds(ctx);
+  return SameShape(ctx);
+}
+
+Status QuantizedBroadcast(ShapeContext& ctx) {
+  ScalarEnds(ctx);
+  ASSIGN_OR_RETURN(PartialShape out, BroadcastShapes(ctx.input(0), ctx.input(1)));
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+template <int kRank>
+Status QuantizedOfRank(ShapeContext& ctx) {
+  ctx.set_output(0, PartialShape::UnknownOfRank(kRank));
+  ScalarEnds(ctx);
+  return OkStatus();
+}
+
+Status QuantizedMatMulShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(const PartialShape a, WithRank(ctx.input(0), 2));
+  ASSIGN_OR_RETURN(const PartialShape b, WithRank(ctx.input(1), 2));
+  const int row = ctx.node().Bool("transpose_a") ? 1 : 0;
+  const int column = ctx.node().Bool("transpose_b") ? 0 : 1;
+  RETURN_IF_ERROR(MergeDims(DimOf(a, 1 - row), DimOf(b, 1 - column)).status());
+  ctx.set_output(0, PartialShape::Of({DimOf(a, row), DimOf(b, column)}));
+  ScalarEnds(ctx);
+  return OkStatus();
+}
+
+// The ends of the range are one for each slice along the axis.
+Status QuantizeShape(ShapeContext& ctx) {
+  const int64_t axis = ctx.node().Int("axis", -1);
+  const PartialShape& in = ctx.input(0);
+  PartialShape ends = Shape();
+  if (axis >= 0) {
+    const bool inside = in.known_rank() && axis < in.rank();
+    ends = VectorShape(inside ? in[static_cast<int>(axis)] : kUnknownDim);
+  }
+  for (int i = 1; i < ctx.node().num_outputs(); ++i) ctx.set_output(i, ends);
+  return SameShape(ctx);
+}
+
+Status QuantizedReshapeShape(ShapeContext& ctx) {
+  ScalarEnds(ctx);
+  PartialShape out = ctx.constant_as_shape(1);
+  if (out.known_rank() && !out.fully_known()) out = PartialShape::UnknownOfRank(out.rank());
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status QuantizedConcatShape(ShapeContext& ctx) {
+  ScalarEnds(ctx);
+  const auto [first, n] = InputRange(ctx.node(), "values");
+  for (int i = first; i < first + n; ++i) {
+    if (!ctx.input(i).known_rank()) continue;
+    ctx.set_output(0, PartialShape::UnknownOfRank(ctx.input(i).rank()));
+    break;
+  }
+  return OkStatus();
+}
+
+Status FakeGradientShape(ShapeContext& ctx) {
+  ctx.set_output(0, ctx.input(0));
+  for (int i = 1; i < ctx.node().num_outputs(); ++i) ctx.set_output(i, ctx.input(2));
+  return OkStatus();
+}
+
+Status UniformConvShape(ShapeContext& ctx) {
+  const int rank = std::max(ctx.input(0).rank(), ctx.input(1).rank());
+  if (rank >= 0) ctx.set_output(0, PartialShape::UnknownOfRank(rank));
+  return OkStatus();
+}
+
+// One dimension keeps its k best elements.
+Status ApproxTopKShape(ShapeContext& ctx) {
+  PartialShape out = ctx.input(0);
+  if (!out.known_rank()) return OkStatus();
+  ASSIGN_OR_RETURN(const int dim, WrapAxis(ctx.node().Int("reduction_dimension", -1), out.rank()));
+  out.Set(dim, ctx.node().Int("k"));
+  ctx.set_output(0, out);
+  ctx.set_output(1, out);
+  return OkStatus();
+}
+
+constexpr ShapeRule kQuantizedRules[] = {
+    {"ApproxTopK", ApproxTopKShape},
+    {"BatchNormWithGlobalNormalization", SameShape},
+    {"QuantizeV2", QuantizeShape},
+    {"Dequantize", SameShape},
+    {"QuantizeDownAndShrinkRange", QuantizedSame},
+    {"Requantize", QuantizedSame},
+    {"RequantizationRange", ScalarShapes},
+    {"QuantizedAdd", QuantizedBroadcast},
+    {"QuantizedMul", QuantizedBroadcast},
+    {"QuantizedBiasAdd", QuantizedSame},
+    {"QuantizedMatMul", QuantizedMatMulShape},
+    {"QuantizedRelu", QuantizedSame},
+    {"QuantizedRelu6", QuantizedSame},
+    {"QuantizedReshape", QuantizedReshapeShape},
+    {"QuantizedConcat", QuantizedConcatShape},
+    {"QuantizedMaxPool", QuantizedOfRank<4>},
+    {"QuantizedAvgPool", QuantizedOfRank<4>},
+    {"QuantizedConv2D", QuantizedOfRank<4>},
+    {"QuantizedInstanceNorm", QuantizedSame},
+    {"QuantizedBatchNormWithGlobalNormalization", QuantizedSame},
+    {"QuantizeAndDequantize", SameShape},
+    {"QuantizeAndDequantizeV4Grad", FakeGradientShape},
+    {"FakeQuantWithMinMaxArgsGradient", SameShape},
+    {"FakeQuantWithMinMaxVarsGradient", FakeGradientShape},
+    {"FakeQuantWithMinMaxVarsPerChannelGradient", FakeGradientShape},
+    {"UniformQuantize", SameShape},
+    {"UniformDequantize", SameShape},
+    {"UniformRequantize", SameShape},
+    {"UniformQuantizedAdd", BroadcastShape},
+    {"UniformQuantizedClipByValue", SameShape},
+    {"UniformQuantizedDot", QuantizedMatMulShape},
+    {"UniformQuantizedDotHybrid", QuantizedMatMulShape},
+    {"UniformQuantizedConvolution", UniformConvShape},
+};
+
+}  // namespace
+
+extern constinit const std::span<const ShapeRule> kQuantizedShapes = kQuantizedRules;
+
+}  // namespace smelt

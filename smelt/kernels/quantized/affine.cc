@@ -1,0 +1,78 @@
+#include "smelt/kernels/quantized/affine.h"
+
+#include "smelt/kernels/movement/arguments.h"
+
+namespace smelt::quantized {
+
+StatusOr<AffineAttrs> ReadAffineAttrs(const Node& node, absl::string_view name) {
+  AffineAttrs a;
+  a.axis = node.Int(absl::StrCat(name, "_axis"), -1);
+  const int64_t min = node.Int(absl::StrCat(name, "_min_val"));
+  const int64_t max = node.Int(absl::StrCat(name, "_max_val"));
+  a.min = static_cast<int32_t>(min);
+  a.max = static_cast<int32_t>(max);
+  if (a.axis < -1) {
+    return InvalidArgument(name, "_axis must be greater than or equal to -1, given ", a.axis);
+  }
+  if (a.min != min || a.max != max || min >= max) {
+    return InvalidArgument("quantization_min_val must be smaller than quantization_max_val, given ",
+                           min, " and ", max);
+  }
+  return a;
+}
+
+Status CheckAffine(const Shape& shape, const Tensor& scales, const Tensor& zero_points,
+                   int64_t axis) {
+  if (axis < -1 || axis >= shape.rank()) {
+    return InvalidArgument("quantization_axis must be -1 or in range [0, input.rank), but given ",
+                           axis);
+  }
+  const std::string s = scales.shape().ToString(), z = zero_points.shape().ToString();
+  if (!(scales.shape() == zero_points.shape())) {
+    return InvalidArgument("scales and zero_points shape must be same, but given scales shape ", s,
+                           " and zero_points shape ", z);
+  }
+  if (axis == -1) {
+    if (scales.rank() == 0) return OkStatus();
+    return InvalidArgument(
+        "If quantization_axis is -1, scales and zero_points must be scalar tensors, but given "
+        "scales shape ",
+        s, " and zero_points shape ", z);
+  }
+  if (scales.rank() == 1 && scales.dim(0) == shape[static_cast<int>(axis)]) return OkStatus();
+  return InvalidArgument(
+      "If quantization_axis is not -1, scales and zero_points must be a tensor of rank 1 and the "
+      "size must be equal to the input.dim_size(quantization_axis), but given quantization_axis ",
+      axis, ", scales shape ", s, " and zero_points shape ", z);
+}
+
+bool AllPositive(const Tensor& scales) {
+  const auto values = scales.flat<float>();
+  return std::all_of(values.begin(), values.end(), [](float v) { return v > 0; });
+}
+
+FixedMultiplier::FixedMultiplier(double factor) {
+  if (!(factor > 0) || std::isinf(factor)) return;
+  const double mantissa = std::frexp(factor, &shift_);
+  multiplier_ = std::llround(mantissa * static_cast<double>(int64_t{1} << 31));
+  if (multiplier_ == int64_t{1} << 31) {
+    multiplier_ /= 2;
+    ++shift_;
+  }
+  if (shift_ < -31) {
+    shift_ = 0;
+    multiplier_ = 0;
+  }
+  if (shift_ > 30) {
+    shift_ = 30;
+    multiplier_ = std::numeric_limits<int32_t>::max();
+  }
+}
+
+int64_t FixedMultiplier::operator()(int32_t x) const {
+  const int total = 31 - shift_;
+  const int64_t round = int64_t{1} << (total - 1);
+  return (x * multiplier_ + round) >> total;
+}
+
+}  // namespace smelt::quantized

@@ -1,0 +1,175 @@
+// Normalisation of quantised tensors, and requantisation by channel.
+#include "smelt/kernels/quantized/range.h"
+
+namespace smelt {
+namespace {
+
+using quantized::Plain;
+
+struct InstanceNormState final : KernelState {
+  bool range_given = false;
+  float min = 0, max = 0;
+  float epsilon = 1e-5f, separation = 1e-3f;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareInstanceNorm(const Node& node) {
+  auto s = std::make_unique<InstanceNormState>();
+  s->range_given = node.Bool("output_range_given");
+  s->min = node.Float("given_y_min");
+  s->max = node.Float("given_y_max");
+  s->epsilon = node.Float("variance_epsilon", 1e-5f);
+  s->separation = node.Float("min_separation", 1e-3f);
+  if (s->range_given && !(s->min < s->max)) {
+    return InvalidArgument("given_y_min must be less than given_y_max : ", s->min, " >= ", s->max);
+  }
+  return s;
+}
+
+// Each channel of each image by its own mean and variance.
+Status RunInstanceNorm(OpContext& ctx) {
+  const auto& s = ctx.state<InstanceNormState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const float min, quantized::ScalarInput(ctx, 1, "x_min"));
+  ASSIGN_OR_RETURN(const float max, quantized::ScalarInput(ctx, 2, "x_max"));
+  if (in.rank() != 4) {
+    return InvalidArgument("Expect input Tensor of rank 4, got ", in.rank());
+  }
+  const int64_t depth = in.dim(3), pixels = in.dim(1) * in.dim(2);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  ASSIGN_OR_RETURN(Tensor real, ctx.Temp(Dtype::kFloat, in.shape()));
+  const quantized::Dequantizer<uint8_t> value(min, max);
+  float* y = real.data<float>();
+  for (int64_t i = 0; i < in.num_elements(); ++i) y[i] = value(Plain<uint8_t>(in)[i]);
+  for (int64_t b = 0; b < in.dim(0); ++b) {
+    for (int64_t c = 0; c < depth; ++c) {
+      float* channel = y + b * pixels * depth + c;
+      float sum = 0, squares = 0;
+      for (int64_t p = 0; p < pixels; ++p) sum += channel[p * depth];
+      const float mean = sum / static_cast<float>(pixels);
+      for (int64_t p = 0; p < pixels; ++p) {
+        const float d = channel[p * depth] - mean;
+        squares += d * d;
+      }
+      const float variance = squares / static_cast<float>(pixels);
+      const float factor = 1.0f / std::sqrt(variance + s.epsilon);
+      for (int64_t p = 0; p < pixels; ++p) {
+        channel[p * depth] = (channel[p * depth] - mean) * factor;
+      }
+    }
+  }
+  float low = s.min, high = s.max;
+  if (!s.range_given) {
+    low = std::numeric_limits<float>::max();
+    high = std::numeric_limits<float>::lowest();
+    for (int64_t i = 0; i < real.num_elements(); ++i) {
+      low = std::min(low, y[i]);
+      high = std::max(high, y[i]);
+    }
+    if (high - low < s.separation) high = low + s.separation;
+  }
+  const quantized::Quantizer<uint8_t> step(low, high);
+  for (int64_t i = 0; i < real.num_elements(); ++i) Plain<uint8_t>(out)[i] = step(y[i]);
+  quantized::SetRange(ctx, 1, low, high);
+  return OkStatus();
+}
+
+// A range for each channel of [batch, rows, columns, channels].
+Status CheckChannelRanges(const OpContext& ctx, absl::string_view rank_words) {
+  const Tensor& in = ctx.input(0);
+  if (in.rank() != 4) return InvalidArgument(rank_words);
+  for (int i = 1; i <= 2; ++i) {
+    const Tensor& t = ctx.input(i);
+    if (t.rank() != 1 || t.dim(0) != in.dim(3)) {
+      return InvalidArgument(i == 1 ? "input_min" : "input_max", " has incorrect size, expected ",
+                             in.dim(3), " was ", t.num_elements());
+    }
+  }
+  return OkStatus();
+}
+
+float LargestEnd(const OpContext& ctx, int64_t channel) {
+  return std::max(std::abs(ctx.input(1).data<float>()[channel]),
+                  std::abs(ctx.input(2).data<float>()[channel]));
+}
+
+Status RunChannelRange(OpContext& ctx) {
+  RETURN_IF_ERROR(CheckChannelRanges(ctx, "input must be in NHWC format"));
+  const Tensor& in = ctx.input(0);
+  const int64_t depth = in.dim(3);
+  const int32_t* x = Plain<int32_t>(in);
+  bool negative = false;
+  float largest = std::numeric_limits<float>::lowest();
+  for (int64_t c = 0; c < depth; ++c) {
+    int64_t low = 0, high = 0;
+    for (int64_t i = c; i < in.num_elements(); i += depth) {
+      low = std::min<int64_t>(low, x[i]);
+      high = std::max<int64_t>(high, x[i]);
+    }
+    negative = negative || low < 0;
+    const float scale = LargestEnd(ctx, c) / static_cast<float>(int64_t{1} << 31);
+    largest = std::max(largest, scale * static_cast<float>(std::max(-low, high)));
+  }
+  largest = std::min(largest, ctx.node().Float("clip_value_max"));
+  quantized::SetRange(ctx, 0, negative ? -largest : 0.0f, largest);
+  return OkStatus();
+}
+
+template <typename T>
+void RequantizeChannels(const OpContext& ctx, float new_max, Tensor* out) {
+  const Tensor& in = ctx.input(0);
+  const int64_t depth = in.dim(3);
+  const int32_t* x = Plain<int32_t>(in);
+  for (int64_t c = 0; c < depth; ++c) {
+    const float scale = static_cast<float>(quantized::kHighest<T>) *
+                        (LargestEnd(ctx, c) / new_max / static_cast<float>(int64_t{1} << 31));
+    for (int64_t i = c; i < in.num_elements(); i += depth) {
+      const float step = std::nearbyint(static_cast<float>(x[i]) * scale);
+      const float held = std::clamp(step, static_cast<float>(quantized::kLowest<T>),
+                                    static_cast<float>(quantized::kHighest<T>));
+      Plain<T>(out)[i] = quantized::CastLikeInt32<T>(held);
+    }
+  }
+}
+
+Status RunRequantizeChannels(OpContext& ctx) {
+  const int64_t lows = ctx.input(1).num_elements(), highs = ctx.input(2).num_elements();
+  if (ctx.input(0).rank() == 4 && lows != highs) {
+    return InvalidArgument("input_max has incorrect size, expected ", lows, " was ", highs);
+  }
+  RETURN_IF_ERROR(
+      CheckChannelRanges(ctx, "Current RequantizePerChannel operatorsupports 4D tensors only."));
+  for (int i = 3; i <= 4; ++i) {
+    if (ctx.input(i).num_elements() != 1) {
+      return InvalidArgument(i == 3 ? "requested_output_min" : "requested_output_max",
+                             " must be a scalar");
+    }
+  }
+  const float min = ctx.input(3).scalar<float>(), max = ctx.input(4).scalar<float>();
+  if (ctx.output_type(0) == Dtype::kQint8 && min >= 0) {
+    return InvalidArgument("If out_type is QINT8, requested_output_max must be non negative, got ",
+                           min);
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, ctx.input(0).shape()));
+  if (out->dtype() == Dtype::kQint8) {
+    RequantizeChannels<int8_t>(ctx, max, out);
+  } else {
+    RequantizeChannels<uint8_t>(ctx, max, out);
+  }
+  quantized::SetRange(ctx, 1, min, max);
+  return OkStatus();
+}
+
+constexpr Kernel kQuantizedNormTable[] = {
+    {"QuantizedInstanceNorm", "T", Types(Dtype::kQuint8), "quantized:instance_norm",
+     RunInstanceNorm, PrepareInstanceNorm},
+    {"RequantizationRangePerChannel", "T", Types(Dtype::kQint32), "quantized:channel_range",
+     RunChannelRange},
+    {"RequantizePerChannel", "out_type", Types(Dtype::kQint8, Dtype::kQuint8),
+     "quantized:requantize_channels", RunRequantizeChannels},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kQuantizedNormKernels = kQuantizedNormTable;
+
+}  // namespace smelt

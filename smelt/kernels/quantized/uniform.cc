@@ -1,0 +1,284 @@
+// UniformQuantize and what computes on its values with 32-bit sums.
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/quantized/affine.h"
+#include "smelt/kernels/quantized/range.h"
+
+namespace smelt {
+namespace {
+
+using quantized::AffineAttrs;
+using quantized::AffineIndex;
+using quantized::FixedMultiplier;
+using quantized::Plain;
+
+struct UniformState final : KernelState {
+  // Of the only operand, or of lhs, rhs and result.
+  AffineAttrs first, second, third;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareUniform(const Node& node) {
+  auto s = std::make_unique<UniformState>();
+  if (node.Find("lhs_quantization_axis") != nullptr) {
+    ASSIGN_OR_RETURN(s->first, quantized::ReadAffineAttrs(node, "lhs_quantization"));
+    ASSIGN_OR_RETURN(s->second, quantized::ReadAffineAttrs(node, "rhs_quantization"));
+    ASSIGN_OR_RETURN(s->third, quantized::ReadAffineAttrs(node, "output_quantization"));
+  } else if (node.Find("input_quantization_axis") != nullptr) {
+    ASSIGN_OR_RETURN(s->first, quantized::ReadAffineAttrs(node, "input_quantization"));
+    ASSIGN_OR_RETURN(s->second, quantized::ReadAffineAttrs(node, "output_quantization"));
+  } else {
+    ASSIGN_OR_RETURN(s->first, quantized::ReadAffineAttrs(node, "quantization"));
+  }
+  return s;
+}
+
+Status RunUniformQuantize(OpContext& ctx) {
+  const AffineAttrs& a = ctx.state<UniformState>().first;
+  const Tensor &in = ctx.input(0), &scales = ctx.input(1), &zeros = ctx.input(2);
+  RETURN_IF_ERROR(quantized::CheckAffine(in.shape(), scales, zeros, a.axis));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  const AffineIndex index(in.shape(), a.axis);
+  const float* x = in.data<float>();
+  quantized::VisitPlain(out->dtype(), [&]<typename T>() {
+    T* y = Plain<T>(out);
+    for (int64_t i = 0; i < in.num_elements(); ++i) {
+      const int64_t c = index(i);
+      const float inverse = 1.0f / scales.data<float>()[c];
+      const float step =
+          std::floor(x[i] * inverse + 0.5f) + static_cast<float>(zeros.data<int32_t>()[c]);
+      const float most = static_cast<float>(a.max), least = static_cast<float>(a.min);
+      const float held = std::max(std::min(step, most), least);
+      y[i] = held >= 2147483648.0f ? static_cast<T>(std::numeric_limits<int32_t>::max())
+                                   : quantized::CastLikeInt32<T>(held);
+    }
+  });
+  return OkStatus();
+}
+
+Status RunUniformDequantize(OpContext& ctx) {
+  const AffineAttrs& a = ctx.state<UniformState>().first;
+  const Tensor &in = ctx.input(0), &scales = ctx.input(1), &zeros = ctx.input(2);
+  RETURN_IF_ERROR(quantized::CheckAffine(in.shape(), scales, zeros, a.axis));
+  if (!quantized::AllPositive(scales)) {
+    return InvalidArgument("rhs scales elements must be all positive.");
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  const AffineIndex index(in.shape(), a.axis);
+  float* y = out->data<float>();
+  quantized::VisitPlain(in.dtype(), [&]<typename T>() {
+    const T* x = Plain<T>(in);
+    for (int64_t i = 0; i < in.num_elements(); ++i) {
+      const int64_t c = index(i);
+      const uint32_t steps = static_cast<uint32_t>(static_cast<int32_t>(x[i])) -
+                             static_cast<uint32_t>(zeros.data<int32_t>()[c]);
+      y[i] = static_cast<float>(static_cast<int32_t>(steps)) * scales.data<float>()[c];
+    }
+  });
+  return OkStatus();
+}
+
+// One multiplier for each scale; `divisors` may be one for all or one for each.
+std::vector<FixedMultiplier> Multipliers(const Tensor& scales, const Tensor& divisors,
+                                         float factor) {
+  std::vector<FixedMultiplier> m;
+  const int64_t n = std::max(scales.num_elements(), divisors.num_elements());
+  for (int64_t i = 0; i < n; ++i) {
+    const float s = scales.data<float>()[scales.num_elements() == 1 ? 0 : i];
+    const float d = divisors.data<float>()[divisors.num_elements() == 1 ? 0 : i];
+    m.emplace_back(static_cast<double>(factor) * s / d);
+  }
+  return m;
+}
+
+int32_t ZeroAt(const Tensor& zeros, int64_t c) {
+  return zeros.data<int32_t>()[zeros.num_elements() == 1 ? 0 : c];
+}
+
+Status RunUniformRequantize(OpContext& ctx) {
+  const auto& s = ctx.state<UniformState>();
+  const Tensor &in = ctx.input(0), &scales = ctx.input(1), &zeros = ctx.input(2),
+               &new_scales = ctx.input(3), &new_zeros = ctx.input(4);
+  if (s.first.axis != -1 && s.second.axis != -1 && s.first.axis != s.second.axis) {
+    return InvalidArgument(
+        "If input and output is both per-axis quantized, the quantization axis must be same.");
+  }
+  RETURN_IF_ERROR(quantized::CheckAffine(in.shape(), scales, zeros, s.first.axis));
+  RETURN_IF_ERROR(quantized::CheckAffine(in.shape(), new_scales, new_zeros, s.second.axis));
+  if (!quantized::AllPositive(scales) || !quantized::AllPositive(new_scales)) {
+    return InvalidArgument("input/output scales elements must be all positive.");
+  }
+  const int64_t axis = std::max(s.first.axis, s.second.axis);
+  const AffineIndex index(in.shape(), axis);
+  const std::vector<FixedMultiplier> m = Multipliers(scales, new_scales, 1.0f);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  int8_t* y = Plain<int8_t>(out);
+  quantized::VisitPlain(in.dtype(), [&]<typename T>() {
+    const T* x = Plain<T>(in);
+    for (int64_t i = 0; i < in.num_elements(); ++i) {
+      const int64_t c = index(i);
+      y[i] = quantized::Requantized<int8_t>(x[i], m[static_cast<size_t>(c)], ZeroAt(zeros, c),
+                                            ZeroAt(new_zeros, c), s.second);
+    }
+  });
+  return OkStatus();
+}
+
+// The values without their zero point, as int32.
+StatusOr<Tensor> Centered(const Tensor& t, const Tensor& zeros, int64_t axis,
+                          Allocator* allocator) {
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(Dtype::kInt32, t.shape(), allocator));
+  const AffineIndex index(t.shape(), axis);
+  const int8_t* x = Plain<int8_t>(t);
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    out.data<int32_t>()[i] =
+        static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(x[i])) -
+                             static_cast<uint32_t>(ZeroAt(zeros, index(i))));
+  }
+  return out;
+}
+
+Status RunUniformDot(OpContext& ctx) {
+  const auto& s = ctx.state<UniformState>();
+  const Tensor &lhs = ctx.input(0), &rhs = ctx.input(1);
+  const Tensor &lhs_scale = ctx.input(2), &lhs_zero = ctx.input(3), &rhs_scales = ctx.input(4),
+               &rhs_zeros = ctx.input(5), &out_scales = ctx.input(6), &out_zeros = ctx.input(7);
+  if (lhs.rank() != 2) {
+    return InvalidArgument("lhs rank must be 2, but given lhs shape ", lhs.shape().ToString());
+  }
+  if (rhs.rank() != 2) {
+    return InvalidArgument("rhs rank must be 2, but given rhs shape ", rhs.shape().ToString());
+  }
+  if (lhs.dim(1) != rhs.dim(0)) {
+    return InvalidArgument(
+        "lhs.dim_size(1) and rhs.dim_size(0) must be equal, but given lhs shape ",
+        lhs.shape().ToString(), " and rhs shape ", rhs.shape().ToString());
+  }
+  ASSIGN_OR_RETURN(const nn::MatMulProblem p,
+                   nn::MakeMatMulProblem(lhs.shape(), rhs.shape(), false, false, false));
+  const auto along_columns = [](const AffineAttrs& a) { return a.axis == -1 || a.axis == 1; };
+  if (s.first.axis != -1 || !along_columns(s.second) || !along_columns(s.third) ||
+      (s.third.axis != -1 && s.second.axis == -1)) {
+    return InvalidArgument("UniformQuantizedDot is quantised per tensor or along columns of rhs");
+  }
+  RETURN_IF_ERROR(quantized::CheckAffine(lhs.shape(), lhs_scale, lhs_zero, s.first.axis));
+  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), rhs_scales, rhs_zeros, s.second.axis));
+  RETURN_IF_ERROR(quantized::CheckAffine(p.output, out_scales, out_zeros, s.third.axis));
+  constexpr absl::string_view kNames[] = {"lhs", "rhs", "output"};
+  for (int i = 0; i < 3; ++i) {
+    if (!quantized::AllPositive(ctx.input(2 + 2 * i))) {
+      return InvalidArgument(kNames[i], " scales elements must be all positive.");
+    }
+  }
+  Allocator* allocator = ctx.step().allocator;
+  ASSIGN_OR_RETURN(const Tensor a, Centered(lhs, lhs_zero, -1, allocator));
+  ASSIGN_OR_RETURN(const Tensor b, Centered(rhs, rhs_zeros, s.second.axis, allocator));
+  ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kInt32, p.output, allocator));
+  RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, &sums));
+  const std::vector<FixedMultiplier> m =
+      Multipliers(rhs_scales, out_scales, lhs_scale.scalar<float>());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
+  for (int64_t i = 0; i < sums.num_elements(); ++i) {
+    const int64_t c = m.size() == 1 ? 0 : i % p.n;
+    Plain<int32_t>(out)[i] = quantized::Requantized<int32_t>(
+        sums.data<int32_t>()[i], m[static_cast<size_t>(c)], 0, ZeroAt(out_zeros, c), s.third);
+  }
+  return OkStatus();
+}
+
+// Both operands in the result's quantisation, then added.
+Status RunUniformAdd(OpContext& ctx) {
+  const auto& s = ctx.state<UniformState>();
+  const Tensor* operands[] = {&ctx.input(0), &ctx.input(1)};
+  const AffineAttrs* attrs[] = {&s.first, &s.second};
+  const Tensor &out_scales = ctx.input(6), &out_zeros = ctx.input(7);
+  const Shape* shapes[] = {&operands[0]->shape(), &operands[1]->shape()};
+  Broadcast bc;
+  if (!MakeBroadcast(shapes, &bc)) {
+    return InvalidArgument("Cannot Add tensors of shapes: ", shapes[0]->ToString(),
+                           shapes[1]->ToString());
+  }
+  for (int side = 0; side < 2; ++side) {
+    RETURN_IF_ERROR(quantized::CheckAffine(*shapes[side], ctx.input(2 + 2 * side),
+                                           ctx.input(3 + 2 * side), attrs[side]->axis));
+  }
+  RETURN_IF_ERROR(quantized::CheckAffine(bc.shape, out_scales, out_zeros, s.third.axis));
+  for (int i = 2; i <= 6; i += 2) {
+    if (!quantized::AllPositive(ctx.input(i))) {
+      return InvalidArgument("lhs/rhs/output scales elements must be all positive.");
+    }
+  }
+  Tensor moved[2];
+  for (int side = 0; side < 2; ++side) {
+    const Tensor &scales = ctx.input(2 + 2 * side), &zeros = ctx.input(3 + 2 * side);
+    const std::vector<FixedMultiplier> m = Multipliers(scales, out_scales, 1.0f);
+    ASSIGN_OR_RETURN(moved[side], Tensor::Make(Dtype::kInt32, *shapes[side], ctx.step().allocator));
+    const AffineIndex index(*shapes[side], attrs[side]->axis);
+    const int32_t* x = Plain<int32_t>(*operands[side]);
+    for (int64_t i = 0; i < moved[side].num_elements(); ++i) {
+      const int64_t c = index(i);
+      moved[side].data<int32_t>()[i] = quantized::Requantized<int32_t>(
+          x[i], m[static_cast<size_t>(c)], ZeroAt(zeros, c), ZeroAt(out_zeros, c), s.third);
+    }
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
+  if (out->num_elements() == 0) return OkStatus();
+  const AffineIndex index(bc.shape, s.third.axis);
+  const int64_t step_x = bc.strides[0].back(), step_y = bc.strides[1].back();
+  const int32_t* px = moved[0].data<int32_t>();
+  const int32_t* py = moved[1].data<int32_t>();
+  int32_t* pz = Plain<int32_t>(out);
+  ForEachRow(bc, 0, NumRows(bc), [&](const int64_t* offsets, int64_t at, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t sum = int64_t{px[offsets[0] + i * step_x]} + py[offsets[1] + i * step_y] -
+                          ZeroAt(out_zeros, index(at + i));
+      pz[at + i] = static_cast<int32_t>(std::clamp<int64_t>(sum, s.third.min, s.third.max));
+    }
+  });
+  return OkStatus();
+}
+
+Status RunUniformClip(OpContext& ctx) {
+  const AffineAttrs& a = ctx.state<UniformState>().first;
+  const Tensor in = ctx.input(0);
+  const Tensor &min = ctx.input(1), &max = ctx.input(2), &scales = ctx.input(3);
+  RETURN_IF_ERROR(quantized::CheckAffine(in.shape(), scales, ctx.input(4), a.axis));
+  for (const Tensor* t : {&min, &max}) {
+    if (t->shape() == scales.shape()) continue;
+    const absl::string_view name = t == &min ? "min" : "max";
+    return InvalidArgument("Input ", name, " shape must be same as scales/zero_points. Given ",
+                           name, " of shape ", t->shape().ToString(),
+                           " and scales/zero_points of shape ", scales.shape().ToString());
+  }
+  if (!quantized::AllPositive(scales)) {
+    return InvalidArgument("scales elements must be all positive.");
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  const AffineIndex index(in.shape(), a.axis);
+  for (int64_t i = 0; i < in.num_elements(); ++i) {
+    const int64_t c = index(i);
+    Plain<int32_t>(out)[i] =
+        std::min(std::max(Plain<int32_t>(in)[i], Plain<int32_t>(min)[c]), Plain<int32_t>(max)[c]);
+  }
+  return OkStatus();
+}
+
+constexpr DtypeSet kUniformTypes = Types(Dtype::kQint8, Dtype::kQuint8, Dtype::kQint32);
+
+constexpr Kernel kUniformTable[] = {
+    {"UniformQuantize", "Tout", kUniformTypes, "quantized:uniform_quantize", RunUniformQuantize,
+     PrepareUniform},
+    {"UniformDequantize", "Tin", kUniformTypes, "quantized:uniform_dequantize",
+     RunUniformDequantize, PrepareUniform},
+    {"UniformRequantize", "Tout", Types(Dtype::kQint8), "quantized:uniform_requantize",
+     RunUniformRequantize, PrepareUniform},
+    {"UniformQuantizedDot", "", kAnyType, "quantized:uniform_dot", RunUniformDot, PrepareUniform},
+    {"UniformQuantizedAdd", "", kAnyType, "quantized:uniform_add", RunUniformAdd, PrepareUniform},
+    {"UniformQuantizedClipByValue", "", kAnyType, "quantized:uniform_clip", RunUniformClip,
+     PrepareUniform},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kUniformKernels = kUniformTable;
+
+}  // namespace smelt

@@ -1,0 +1,26 @@
+// Convolutions of any layout, with dilated operands, negative padding and groups of features or
+// batches. Operands are brought to the layout of our own convolutions.
+#ifndef SMELT_KERNELS_XLA_CONVOLVE_H_
+#define SMELT_KERNELS_XLA_CONVOLVE_H_
+
+#include "smelt/kernels/onednn/float_conv.h"
+#include "smelt/wire/dimension_numbers.h"
+
+namespace smelt::xla {
+
+// Integer vectors of one element per spatial dimension, padding of shape [spatial, 2].
+struct ConvArgs {
+  ConvDimensions numbers;
+  Tensor strides, padding, lhs_dilation, rhs_dilation;
+  int64_t groups = 1, batch_groups = 1;
+  bool constant_filter = false;
+};
+
+// INVALID_ARGUMENT when the arguments do not fit the operands, UNIMPLEMENTED for more than three
+// spatial dimensions or types without sums of products (see operands.h).
+StatusOr<Tensor> Convolve(const ConvArgs& args, const Tensor& x, const Tensor& w, Dtype result,
+                          onednn::FloatConv& conv, Allocator* allocator);
+
+}  // namespace smelt::xla
+
+#endif  // SMELT_KERNELS_XLA_CONVOLVE_H_
