@@ -125,6 +125,40 @@ def per_version(r, v):
         yield S("TensorArraySplit", "sum", lambda a: split(a, 2, three, [1, 3]), "but sum of lengths is 4")
         yield S("TensorArraySplit", "few", lambda a: split(a, 4, three, [1, 2]), "(4 vs. 2)")
 
+        for t in ("float", "double", "int32", "int64", "string", "bool", "complex64"):
+            d = tf.as_dtype(t)
+            x, y = r.numbers(t, (2, 2)), r.numbers(t, (3, 2))
+
+            def filled(a, how, d=d, x=x, y=y, read=None):
+                """Two matrices put in one way and taken out in another."""
+                h, flow = a.new(2, t=d)
+                value = lambda v: a.p(v, v.dtype)
+                if how == "split":
+                    flow = a.op("Split", handle=h, value=value(np.concatenate([x, y])), lengths=a.p([2, 3], np.int64), flow_in=flow)
+                elif how == "scatter":
+                    flow = a.op("Scatter", handle=h, indices=a.p([1, 0]), value=value(np.stack([x, x])), flow_in=flow)
+                else:
+                    flow = a.write(h, 1, y, a.write(h, 0, x, flow))
+                if read == "gather":
+                    return a.op("Gather", handle=h, indices=a.p([1, 0]), flow_in=flow, dtype=d)
+                if read == "concat":
+                    return list(a.op("Concat", handle=h, flow_in=flow, dtype=d))
+                if read == "size":
+                    return a.op("Size", handle=h, flow_in=flow)
+                if read == "close":
+                    with tf.control_dependencies([flow]):
+                        return a.op("Close", handle=h)
+                return [a.read(h, i, flow, d) for i in range(2)]
+
+            yield S("TensorArray", t, lambda a, f=filled: f(a, "write"))
+            yield S("TensorArrayWrite", t, lambda a, f=filled: f(a, "write", read="size"))
+            yield S("TensorArraySize", t, lambda a, f=filled: f(a, "split", read="size"))
+            yield S("TensorArraySplit", t, lambda a, f=filled: f(a, "split"))
+            yield S("TensorArrayScatter", t, lambda a, f=filled: f(a, "scatter"))
+            yield S("TensorArrayGather", t, lambda a, f=filled: f(a, "scatter", read="gather"))
+            yield S("TensorArrayConcat", t, lambda a, f=filled: f(a, "write", read="concat"))
+            yield S("TensorArrayClose", t, lambda a, f=filled: f(a, "write", read="close"))
+
         def closed(a):
             h, flow = a.new(2)
             with tf.control_dependencies([a.op("Close", handle=h)]):
@@ -143,6 +177,8 @@ def per_version(r, v):
 
     if v == "":
         yield S("TensorArrayPack", "two", lambda a: packed(a, [[1., 2.], [3., 4.]]))
+        yield S("TensorArrayPack", "part_shape", lambda a: packed(a, [[1., 2.], [3., 4.]], shape=[None]))
+        yield S("TensorArrayUnpack", "cube", lambda a: packed(a, [[[1., 2.]], [[3., 4.]]], unpack=True))
         yield S("TensorArrayPack", "scalars", lambda a: packed(a, [1., 2.]))
         yield S("TensorArrayPack", "uneven", lambda a: packed(a, [[1., 2.], [3.]]), "TensorArray has inconsistent shapes.")
         yield S("TensorArrayPack", "empty", lambda a: packed(a, [], 0), "TensorArray has size zero, but element shape")
@@ -180,6 +216,15 @@ def per_version(r, v):
         yield S("TensorArrayGradWithShape", "summed", lambda a: summed(a, [3]))
         yield S("TensorArrayGradWithShape", "matrix", lambda a: summed(a, [2, 1]))
         yield S("TensorArrayGradWithShape", "none", lambda a: summed(a, []))
+        for t in (tf.float64, tf.float16, tf.int32, tf.complex64):
+            yield S("TensorArrayGradWithShape", type_name(t), lambda a, t=t: summed(a, [2], t))
+
+        def misshaped(a):
+            h, flow = a.new(1)
+            g, gflow = a.grad(h, a.write(h, 0, [1.], flow), prepend=[2])
+            return a.write(g, 0, [1.], gflow)
+
+        yield S("TensorArrayGradWithShape", "shape", misshaped, "because the existing shape is [2,1] but the new input shape is [1]")
 
     def shared(a):
         h, flow = a.new(2)
@@ -275,7 +320,7 @@ def stacks(r):
     def case_of(op, name, error=None, **k):
         return steps(op, name, lambda p: pushed(p, **k)[1], error)
 
-    for t in ("float", "double", "int32", "int64", "bool", "complex64"):
+    for t in ("float", "double", "int32", "int64", "bool", "complex64", "half", "uint8"):
         yield case_of("StackPop", t, values=[r.numbers(t, (2,)), r.numbers(t, (1, 3))], pops=2, t=tf.as_dtype(t))
         yield case_of("StackPush", t, values=[r.numbers(t, ())], pops=1, t=tf.as_dtype(t))
     yield case_of("StackPop", "empty", values=[[1.]], pops=2, error="is empty when calling Pop().")
@@ -291,6 +336,15 @@ def stacks(r):
             return R.StackPop(handle=s, elem_type=F)
 
     yield steps("StackClose", "pop", closed, "has already been closed.")
+
+    def finished(p, t):
+        s, out, last = pushed(p, [r.numbers(t, (2,))], 0, tf.as_dtype(t))
+        with tf.control_dependencies([last]):
+            return out + [R.StackClose(handle=s)]
+
+    for t in ("float", "double", "int32", "int64", "bool", "complex64", "half"):
+        yield steps("StackClose", t, lambda p, t=t: finished(p, t))
+        yield case_of("Stack", t, values=[r.numbers(t, (2, 1)), r.numbers(t, ())], pops=2, t=tf.as_dtype(t))
 
     def two(p):
         a, x, _ = pushed(p, [[1.]], 0)

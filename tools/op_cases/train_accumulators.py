@@ -44,13 +44,19 @@ def dense_cases(r, prefix):
     a = lambda *x, **k: lambda h: apply(h, *x, **k)
     k = lambda *x, **m: lambda h: take(h, *x, **m)
     s = lambda *x, **m: lambda h: at(h, *x, **m)
+    apply_op, take_op = prefix + "AccumulatorApplyGradient", prefix + "AccumulatorTakeGradient"
     for t in ("float", "double", "half"):
         for kind in ("MEAN", "SUM"):
             g = [r.numbers(t, (2, 3)) for _ in range(4)]
+            about = take_op if kind == "MEAN" else apply_op
+            yield run(f"{kind}_{t}", t, [2, 3], [s(7), count, s(0), count], reduction_type=kind)
+            yield run(f"step_{kind}_{t}", t, [2], [s(2), a(1, g[0][0, :2]), a(2, g[1][0, :2]), count, s(5), k(1, t), count],
+                      op=prefix + "AccumulatorSetGlobalStep", reduction_type=kind)
             yield run(f"{kind}_{t}", t, [2, 3], [count, a(0, g[0]), a(0, g[1]), a(5, g[2]), count, k(2, t), count, a(1, g[3]), k(1, t)],
-                      reduction_type=kind)
+                      op=about, reduction_type=kind)
     f = lambda *shape: r.normal(shape)
-    apply_op, take_op = prefix + "AccumulatorApplyGradient", prefix + "AccumulatorTakeGradient"
+    for name, shape in (("scalar", []), ("matrix", [1, 2])):
+        yield run("two_of_" + name, "float", shape, [a(0, f(*shape)), lambda h: count(make("float", shape)), k(1, "float")], op=op)
     yield run("stale", "float", [2], [s(3), a(2, f(2)), count, a(3, f(2)), count, k(1, "float"), a(3, f(2)), count, a(4, f(2)), count],
               op=apply_op)
     yield run("back", "float", [2], [s(3), s(1), a(1, f(2)), count], op=prefix + "AccumulatorSetGlobalStep")
@@ -94,12 +100,13 @@ def sparse_cases(r):
         return graph_case(op, build, name=name, tol=(2e-3, 2e-3) if t == "half" else None)
 
     n = r.numbers
+    A, T = "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"
     for t in ("float", "double", "half"):
         for kind in ("MEAN", "SUM"):
+            yield run(f"{kind}_{t}", t, [5, 2], [count, apply(0, [1], n(t, (1, 2)), [5, 2]), count], reduction_type=kind)
             yield run(f"{kind}_{t}", t, [5, 2], [apply(0, [0, 3], n(t, (2, 2)), [5, 2]), apply(0, [1, 3, 4], n(t, (3, 2)), [5, 2]),
                                                  apply(0, [0, 3], n(t, (2, 2)), [5, 2]), count, take(2, t), count,
-                                                 apply(1, [2], n(t, (1, 2)), [5, 2]), take(1, t)], reduction_type=kind)
-    A, T = "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"
+                                                 apply(1, [2], n(t, (1, 2)), [5, 2]), take(1, t)], op=T, reduction_type=kind)
     f = lambda *shape: r.normal(shape)
     yield run("unknown", "float", None, [apply(0, [1, 2], f(2, 3), [4, 3]), apply(0, [0, 2], f(2, 3), [4, 3]), take(1)], op=A)
     yield run("no_shape", "float", None, [apply(0, [1, 2], f(2, 3), known=False), apply(0, [0, 2], f(2, 3), known=False), take(1)], op=A)
@@ -130,7 +137,8 @@ def temporary(r):
             a = R.Assign(ref=v, value=p)
             return [Step(fetch=[R.DestroyTemporaryVariable(ref=a, var_name="tmp")], feed={p: r.numbers(t, (2, 2))})] * 2
 
-        yield graph_case("TemporaryVariable", build, name=t)
+        for op in ("TemporaryVariable", "DestroyTemporaryVariable"):
+            yield graph_case(op, build, name=t)
 
     def added():
         v = R.TemporaryVariable(shape=[2], dtype=tf.float32)
@@ -167,13 +175,15 @@ def temporary(r):
 
     yield graph_case("TemporaryVariable", twice, name="twice")
 
-    def counted():
-        v = R.VariableV2(shape=[], dtype=tf.int32, shared_name="n")
-        n = R.CountUpTo(ref=v, limit=2)
-        return [Step(run=[R.Assign(ref=v, value=tf.constant(0)).op]), Step(fetch=[n]), Step(fetch=[n]),
-                Step(fetch=[n], error="Reached limit of 2"), Step(fetch=[tf.identity(v)])]
+    def counted(t, start, limit):
+        v = R.VariableV2(shape=[], dtype=t, shared_name="n")
+        n = R.CountUpTo(ref=v, limit=limit)
+        return [Step(run=[R.Assign(ref=v, value=tf.constant(start, t)).op])] + [Step(fetch=[n])] * (limit - start) + [
+            Step(fetch=[n], error="Reached limit of"), Step(fetch=[tf.identity(v)])]
 
-    yield graph_case("CountUpTo", counted)
+    for t in (tf.int32, tf.int64):
+        for start, limit in ((0, 2), (-3, -1), (5, 5), (2**31 - 2, 2**31 - 1)):
+            yield graph_case("CountUpTo", lambda t=t, s=start, l=limit: counted(t, s, l), name=t.name)
 
 
 def cases(r):
