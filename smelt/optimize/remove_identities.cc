@@ -28,9 +28,12 @@ bool HasSwitch(const std::vector<Node*>& nodes) {
   });
 }
 
+// What takes a reference may change what it refers to, though its definition calls it stateless.
+bool TakesRef(const Node& n) { return std::ranges::any_of(n.input_types, IsRef); }
+
 bool WithoutEffect(const Node& n) {
-  return n.Is("NoOp") || (n.def() != nullptr && !n.def()->stateful) || n.Is("_Arg") ||
-         n.Is("VarHandleOp") || n.Is("Placeholder");
+  return n.Is("NoOp") || (n.def() != nullptr && !n.def()->stateful && !TakesRef(n)) ||
+         n.Is("_Arg") || n.Is("VarHandleOp") || n.Is("Placeholder");
 }
 
 }  // namespace

@@ -135,6 +135,12 @@ Status ArrayGatherShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+Status ArrayPackShape(ShapeContext& ctx) {
+  const PartialShape element = ctx.node().Get<PartialShape>("element_shape", {});
+  ctx.set_output(0, Concatenate(VectorShape(kUnknownDim), element));
+  return OkStatus();
+}
+
 constexpr std::array kControlRows = {
     ShapeRule{"Identity", SameShape},
     ShapeRule{"IdentityN", SameShapes},
@@ -187,12 +193,29 @@ constexpr std::array kControlRows = {
     ShapeRule{"TensorListElementShape", ListElementShapeShape},
     ShapeRule{"TensorListLength", ScalarShapes},
     // Arrays.
+    ShapeRule{"TensorArrayWrite", ScalarShapes},
+    ShapeRule{"TensorArrayScatter", ScalarShapes},
+    ShapeRule{"TensorArraySplit", ScalarShapes},
+    ShapeRule{"TensorArraySize", ScalarShapes},
+    ShapeRule{"TensorArrayGather", ArrayGatherShape},
+    ShapeRule{"TensorArrayV2", NoShapes},
+    ShapeRule{"TensorArrayWriteV2", ScalarShapes},
+    ShapeRule{"TensorArrayScatterV2", ScalarShapes},
+    ShapeRule{"TensorArraySplitV2", ScalarShapes},
+    ShapeRule{"TensorArraySizeV2", ScalarShapes},
+    ShapeRule{"TensorArrayGatherV2", ArrayGatherShape},
     ShapeRule{"TensorArrayV3", ArrayShape},
     ShapeRule{"TensorArrayWriteV3", ScalarShapes},
     ShapeRule{"TensorArrayScatterV3", ScalarShapes},
     ShapeRule{"TensorArraySplitV3", ScalarShapes},
     ShapeRule{"TensorArraySizeV3", ScalarShapes},
     ShapeRule{"TensorArrayGatherV3", ArrayGatherShape},
+    ShapeRule{"TensorArrayGradV3", ArrayShape},
+    ShapeRule{"TensorArrayGradWithShape", ArrayShape},
+    ShapeRule{"TensorArrayUnpack", ScalarShapes},
+    ShapeRule{"TensorArrayPack", ArrayPackShape},
+    ShapeRule{"StackPush", SecondShape},
+    ShapeRule{"StackPushV2", SecondShape},
 };
 
 }  // namespace

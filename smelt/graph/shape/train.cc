@@ -1,4 +1,4 @@
-// Shapes of optimiser steps: a reference comes back as it came.
+// Shapes of optimiser steps, where a reference comes back as it came, and of accumulators.
 #include <array>
 
 #include "smelt/graph/shape/rules.h"
@@ -6,7 +6,21 @@
 namespace smelt {
 namespace {
 
+// Indices, values, shape: nothing is known of the values.
+Status SparseGradientShape(ShapeContext& ctx) {
+  ctx.set_output(0, VectorShape(kUnknownDim));
+  ctx.set_output(2, VectorShape(kUnknownDim));
+  return OkStatus();
+}
+
 constexpr std::array kTrainRows = {
+    ShapeRule{"AccumulatorNumAccumulated", ScalarShapes},
+    ShapeRule{"AccumulatorTakeGradient", NoShapes},
+    ShapeRule{"DestroyTemporaryVariable", SameShape},
+    ShapeRule{"ResourceAccumulatorNumAccumulated", ScalarShapes},
+    ShapeRule{"ResourceAccumulatorTakeGradient", NoShapes},
+    ShapeRule{"ResourceConditionalAccumulator", ScalarShapes},
+    ShapeRule{"SparseAccumulatorTakeGradient", SparseGradientShape},
     ShapeRule{"ApplyAdaMax", SameShape},
     ShapeRule{"ApplyAdadelta", SameShape},
     ShapeRule{"ApplyAdagrad", SameShape},

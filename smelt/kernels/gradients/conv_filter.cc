@@ -2,12 +2,14 @@
 #include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt {
 namespace {
 
 struct ConvGradState final : KernelState {
   nn::ConvAttrs attrs;
+  onednn::PlanCache plans;
 };
 
 // TensorFlow's CPU kernels refuse more here than those of the forward ops, and in other words.
@@ -49,6 +51,51 @@ StatusOr<std::unique_ptr<KernelState>> PrepareConvFilter3D(const Node& node) {
   return MakeConvGradState(node, 3);
 }
 
+// oneDNN's code for the problem; nullptr where it has none.
+StatusOr<std::shared_ptr<const onednn::Primitive>> ConvFilterPlan(ConvGradState& s,
+                                                                  const nn::ConvProblem& p,
+                                                                  const Tensor& input,
+                                                                  const Tensor& grad) {
+  using onednn::Layout;
+  std::shared_ptr<const onednn::Primitive> plan;
+  const Shape kernel{std::span<const int64_t>(p.kernel)};
+  const onednn::PlanKey key = onednn::MakePlanKey({&input.shape(), &grad.shape(), &kernel});
+  if (s.plans.Find(key, &plan)) return plan;
+  // Stored as [spatial..., in, out].
+  Layout weights;
+  weights.dims = {p.out_depth, p.in_depth};
+  weights.strides = {1, p.out_depth};
+  weights.dims.insert(weights.dims.end(), p.kernel.begin(), p.kernel.end());
+  weights.strides.resize(weights.dims.size());
+  int64_t stride = p.in_depth * p.out_depth;
+  for (size_t i = weights.dims.size(); i-- > 2;) {
+    weights.strides[i] = stride;
+    stride *= weights.dims[i];
+  }
+  auto made = onednn::Primitive::ConvolutionWeightsGrad(
+      Layout::Image(Dtype::kFloat, p.batch, p.in_depth, p.in, true),
+      Layout::Image(Dtype::kFloat, p.batch, p.out_depth, p.out, true), weights,
+      {p.strides, p.dilations, p.pad_before, p.pad_after});
+  if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+  if (made.ok()) plan = *std::move(made);
+  s.plans.Insert(key, plan);
+  return plan;
+}
+
+Status ConvFilterFloat(ConvGradState& s, const nn::ConvProblem& p, const Tensor& input,
+                       const Tensor& grad, Tensor* out, Allocator* allocator) {
+  std::shared_ptr<const onednn::Primitive> plan;
+  if (p.groups == 1) {
+    ASSIGN_OR_RETURN(plan, ConvFilterPlan(s, p, input, grad));
+  }
+  if (plan == nullptr) {
+    nn::ConvFilterReference(p, input, grad, out);
+    return OkStatus();
+  }
+  const void* tensors[] = {input.raw(), grad.raw(), out->raw()};
+  return plan->Run(tensors, allocator);
+}
+
 // Sums input * grad into output 0 of this shape, the 16-bit types in float.
 Status ConvFilterGrad(OpContext& ctx, const nn::ConvProblem& p, const Shape& shape) {
   const Tensor& input = ctx.input(0);
@@ -59,15 +106,17 @@ Status ConvFilterGrad(OpContext& ctx, const nn::ConvProblem& p, const Shape& sha
     std::memset(out->raw(), 0, out->bytes());
     return OkStatus();
   }
-  if (input.dtype() == Dtype::kDouble || input.dtype() == Dtype::kFloat) {
+  auto& s = ctx.state<ConvGradState>();
+  Allocator* allocator = ctx.step().allocator;
+  if (input.dtype() == Dtype::kDouble) {
     nn::ConvFilterReference(p, input, grad, out);
     return OkStatus();
   }
-  Allocator* allocator = ctx.step().allocator;
+  if (input.dtype() == Dtype::kFloat) return ConvFilterFloat(s, p, input, grad, out, allocator);
   ASSIGN_OR_RETURN(const Tensor x, nn::ToFloat(input, allocator));
   ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(grad, allocator));
   ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, shape));
-  nn::ConvFilterReference(p, x, g, &sum);
+  RETURN_IF_ERROR(ConvFilterFloat(s, p, x, g, &sum, allocator));
   ASSIGN_OR_RETURN(*out, nn::FromFloat(sum, out->dtype(), allocator));
   return OkStatus();
 }
@@ -88,9 +137,10 @@ Status RunConvFilter2D(OpContext& ctx) {
   ASSIGN_OR_RETURN(const nn::ConvProblem p,
                    nn::MakeConvGradientProblem(kOp, s.attrs, input, filter, grad));
   if (p.groups != 1) {
+    const auto size = [](int64_t n) { return static_cast<uint64_t>(n); };  // may wrap around
     return InvalidArgument("filter_size does not have enough elements, requested ",
-                           filter[0] * filter[1] * p.in_depth * p.out_depth, ", got ",
-                           filter.num_elements());
+                           size(filter[0]) * size(filter[1]) * size(p.in_depth) * size(p.out_depth),
+                           ", got ", filter.num_elements());
   }
   return ConvFilterGrad(ctx, p, filter);
 }
@@ -213,15 +263,22 @@ Status RunDepthwiseInput(OpContext& ctx) {
   return OkStatus();
 }
 
+constexpr DtypeSet kConvGradFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
 constexpr DtypeSet kConvGradTypes = kFloatTypes | kHalfTypes;
 
 constexpr Kernel kConvFilterTable[] = {
-    {"Conv2DBackpropFilter", "T", kConvGradTypes, "reference:conv2d_filter_grad", RunConvFilter2D,
+    {"Conv2DBackpropFilter", "T", kConvGradFast, "onednn:conv2d_filter_grad", RunConvFilter2D,
      PrepareConvFilter2D},
-    {"Conv3DBackpropFilter", "T", kFloatTypes | Types(Dtype::kHalf), "reference:conv3d_filter_grad",
+    {"Conv2DBackpropFilter", "T", Types(Dtype::kDouble), "reference:conv2d_filter_grad",
+     RunConvFilter2D, PrepareConvFilter2D},
+    {"Conv3DBackpropFilter", "T", Types(Dtype::kFloat, Dtype::kHalf), "onednn:conv3d_filter_grad",
      RunConvFilter3D, PrepareConvFilter3D},
-    {"Conv3DBackpropFilterV2", "T", kConvGradTypes, "reference:conv3d_filter_grad", RunConvFilter3D,
+    {"Conv3DBackpropFilter", "T", Types(Dtype::kDouble), "reference:conv3d_filter_grad",
+     RunConvFilter3D, PrepareConvFilter3D},
+    {"Conv3DBackpropFilterV2", "T", kConvGradFast, "onednn:conv3d_filter_grad", RunConvFilter3D,
      PrepareConvFilter3D},
+    {"Conv3DBackpropFilterV2", "T", Types(Dtype::kDouble), "reference:conv3d_filter_grad",
+     RunConvFilter3D, PrepareConvFilter3D},
     {"DepthwiseConv2dNativeBackpropFilter", "T", kConvGradTypes, "reference:depthwise_filter_grad",
      RunDepthwiseFilter, PrepareDepthwiseGrad},
     {"DepthwiseConv2dNativeBackpropInput", "T", kConvGradTypes, "reference:depthwise_input_grad",

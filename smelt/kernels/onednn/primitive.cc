@@ -191,9 +191,11 @@ struct Primitive::Impl {
     return OkStatus();
   }
 
-  Status Compile(const void* op_desc, const Attributes& attributes) {
+  // `forward`: what a gradient is the gradient of.
+  Status Compile(const void* op_desc, const Attributes& attributes,
+                 const_dnnl_primitive_desc_t forward = nullptr) {
     DNNL_RETURN_IF_ERROR(
-        dnnl_primitive_desc_create(&desc, op_desc, attributes.attr, Engine(), nullptr),
+        dnnl_primitive_desc_create(&desc, op_desc, attributes.attr, Engine(), forward),
         "primitive");
     DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&primitive, desc), "primitive");
     if (const auto* md = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)) {
@@ -331,6 +333,42 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
   RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
   RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
+  return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
+}
+
+StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Layout& src,
+                                                                       const Layout& dst_grad,
+                                                                       const Layout& weights_grad,
+                                                                       const Window& window) {
+  RETURN_IF_ERROR(
+      CheckWindow(window, std::span<const int64_t>(weights_grad.dims).last(window.strides.size())));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst_grad));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights_grad));
+  Dims dilates(window.dilations);
+  for (int64_t& d : dilates) d -= 1;
+  Impl forward;
+  Attributes none;
+  dnnl_convolution_desc_t forward_desc, d;
+  DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_forward_desc_init(
+                           &forward_desc, dnnl_forward_training, dnnl_convolution_direct, &src_md,
+                           &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
+                           window.pad_before.data(), window.pad_after.data()),
+                       "convolution");
+  RETURN_IF_ERROR(forward.SetAttributes({}, &none));
+  RETURN_IF_ERROR(forward.Compile(&forward_desc, none));
+  DNNL_RETURN_IF_ERROR(
+      dnnl_dilated_convolution_backward_weights_desc_init(
+          &d, dnnl_convolution_direct, &src_md, &weights_md, nullptr, &dst_md,
+          window.strides.data(), dilates.data(), window.pad_before.data(), window.pad_after.data()),
+      "gradient of convolution");
+  auto impl = std::make_unique<Impl>();
+  Attributes attributes;
+  RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, attributes, forward.desc));
+  impl->AddTensor(DNNL_ARG_SRC, src_md);
+  impl->AddTensor(DNNL_ARG_DIFF_DST, dst_md);
+  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, weights_md);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 

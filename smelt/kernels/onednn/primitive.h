@@ -73,6 +73,12 @@ class Primitive {
                                                             const Layout& weights,
                                                             const Layout& dst,
                                                             const Window& window);
+  // Convolution's gradient for the weights, whose layout is given. Run takes src, dst_grad,
+  // weights_grad.
+  static StatusOr<std::unique_ptr<Primitive>> ConvolutionWeightsGrad(const Layout& src,
+                                                                     const Layout& dst_grad,
+                                                                     const Layout& weights_grad,
+                                                                     const Window& window);
   static StatusOr<std::unique_ptr<Primitive>> Matmul(const Layout& src, const Layout& weights,
                                                      const Layout& bias, const Layout& dst,
                                                      std::span<const PostOp> post_ops);

@@ -47,6 +47,27 @@ void LstmStep(const LstmState& s, const LstmSizes& d, const LstmInputs& in, cons
   }
 }
 
+// REQUIRES: a step to take, and cells.
+Status TakeLstmSteps(OpContext& ctx, LstmState& s, const LstmSizes& d, const LstmInputs& in,
+                     int64_t taken, LstmOutputs out) {
+  ASSIGN_OR_RETURN(Tensor xh, ctx.Temp(Dtype::kFloat, Shape({d.batch, d.input + d.cell})));
+  ASSIGN_OR_RETURN(Tensor gates, ctx.Temp(Dtype::kFloat, Shape({d.batch, 4 * d.cell})));
+  ASSIGN_OR_RETURN(const nn::MatMulProblem p,
+                   nn::MakeMatMulProblem(xh.shape(), in.w.shape(), false, false, false));
+  const float* cs = in.cs_prev.data<float>();
+  const float* h = in.h_prev.data<float>();
+  const int64_t size = d.batch * d.cell;
+  for (int64_t t = 0; t < taken; ++t) {
+    JoinLstmRows(d, in.x.data<float>() + t * d.batch * d.input, h, xh.data<float>());
+    RETURN_IF_ERROR(s.matmul.Run(p, xh, in.w, false, {}, {}, &gates, ctx.step().allocator));
+    LstmStep(s, d, in, gates.data<float>(), cs, out);
+    cs = out[1];
+    h = out[6];
+    for (float*& o : out) o += size;
+  }
+  return OkStatus();
+}
+
 // Takes `taken` of the steps of x; the rest of the results is 0.
 Status RunLstmSteps(OpContext& ctx, LstmState& s, const LstmSizes& d, int first, int64_t taken,
                     const Shape& shape) {
@@ -57,20 +78,9 @@ Status RunLstmSteps(OpContext& ctx, LstmState& s, const LstmSizes& d, int first,
     ASSIGN_OR_RETURN(results[v], Tensor::Zeros(Dtype::kFloat, shape, ctx.step().allocator));
     out[v] = results[v].data<float>();
   }
-  ASSIGN_OR_RETURN(Tensor xh, ctx.Temp(Dtype::kFloat, Shape({d.batch, d.input + d.cell})));
-  ASSIGN_OR_RETURN(Tensor gates, ctx.Temp(Dtype::kFloat, Shape({d.batch, 4 * d.cell})));
-  ASSIGN_OR_RETURN(const nn::MatMulProblem p,
-                   nn::MakeMatMulProblem(xh.shape(), in.w.shape(), false, false, false));
-  const float* cs = in.cs_prev.data<float>();
-  const float* h = in.h_prev.data<float>();
-  const int64_t size = d.batch * d.cell;
-  for (int64_t t = 0; t < taken && size > 0; ++t) {
-    JoinLstmRows(d, in.x.data<float>() + t * d.batch * d.input, h, xh.data<float>());
-    RETURN_IF_ERROR(s.matmul.Run(p, xh, in.w, false, {}, {}, &gates, ctx.step().allocator));
-    LstmStep(s, d, in, gates.data<float>(), cs, out);
-    cs = out[1];
-    h = out[6];
-    for (float*& o : out) o += size;
+  // Without cells the sizes say nothing of the memory that x takes.
+  if (taken > 0 && d.batch * d.cell > 0) {
+    RETURN_IF_ERROR(TakeLstmSteps(ctx, s, d, in, taken, out));
   }
   for (int v = 0; v < 7; ++v) {
     ASSIGN_OR_RETURN(Tensor typed,
