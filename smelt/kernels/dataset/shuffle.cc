@@ -143,9 +143,8 @@ Status RunShuffleDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t seed, OptionalCount(ctx, "seed", 0));
   ASSIGN_OR_RETURN(const int64_t seed2, OptionalCount(ctx, "seed2", 0));
   const bool repeats = ArgumentRange(ctx.node(), "count").second > 0;
-  if (size <= 0 && (size != kUnknownCount || repeats)) {
-    return InvalidArgument("buffer_size must be greater than zero",
-                           repeats ? "" : " or UNKNOWN_CARDINALITY", ".");
+  if (size <= 0 && size != kUnknownCount) {
+    return InvalidArgument("buffer_size must be greater than zero or UNKNOWN_CARDINALITY");
   }
   if (repeats && count != -1 && count <= 0) {
     return InvalidArgument("count must be greater than zero or equal to -1.");
