@@ -51,11 +51,17 @@ StatusOr<bool> DropRemainder(const OpContext& ctx) {
   return ScalarInput<bool>(ctx, at, "drop_remainder");
 }
 
+template <BatchRule kRule>
+StatusOr<Element> GatherRows(const std::vector<Element>& elements, Step& step) {
+  return BatchElements(elements, kRule, step);
+}
+
+template <BatchRule kRule>
 Status RunBatchDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const int64_t size, BatchSize(ctx, "Batch size must be greater than zero."));
   ASSIGN_OR_RETURN(const bool drop, DropRemainder(ctx));
-  return SetBatches(ctx, input, size, drop, BatchElements);
+  return SetBatches(ctx, input, size, drop, GatherRows<kRule>);
 }
 
 Status RunMapAndBatchDataset(OpContext& ctx) {
@@ -88,7 +94,7 @@ Status RunMapAndBatchDataset(OpContext& ctx) {
                              out.status().message());
     };
   };
-  return SetBatches(ctx, mapped, size, drop, BatchElements);
+  return SetBatches(ctx, mapped, size, drop, GatherRows<BatchRule::kSameSizes>);
 }
 
 // The shape that all of component c are padded to: stated sizes, the largest where none is.
@@ -210,9 +216,6 @@ Status RunUnbatchDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   int64_t n = kUnknownCount;
   for (const PartialShape& shape : input->shapes) {
-    if (shape.rank() == 0) {
-      return InvalidArgument("Cannot unbatch an input with scalar components.");
-    }
     if (shape.rank() > 0 && shape[0] >= 0 && input->cardinality >= 0) {
       n = shape[0] * input->cardinality;
     }
@@ -317,9 +320,10 @@ Status RunRebatchDataset(OpContext& ctx) {
 }
 
 constexpr Kernel kDatasetBatchTable[] = {
-    {"BatchDataset", "", kAnyType, "dataset:batch", RunBatchDataset},
-    {"BatchDatasetV2", "", kAnyType, "dataset:batch", RunBatchDataset},
-    {"ParallelBatchDataset", "", kAnyType, "dataset:batch", RunBatchDataset},
+    {"BatchDataset", "", kAnyType, "dataset:batch", RunBatchDataset<BatchRule::kSameSizes>},
+    {"BatchDatasetV2", "", kAnyType, "dataset:batch", RunBatchDataset<BatchRule::kSameSizes>},
+    {"ParallelBatchDataset", "", kAnyType, "dataset:batch",
+     RunBatchDataset<BatchRule::kSameShapes>},
     {"MapAndBatchDataset", "", kAnyType, "dataset:map_and_batch", RunMapAndBatchDataset},
     {"PaddedBatchDataset", "", kAnyType, "dataset:padded_batch", RunPaddedBatchDataset},
     {"PaddedBatchDatasetV2", "", kAnyType, "dataset:padded_batch", RunPaddedBatchDataset},

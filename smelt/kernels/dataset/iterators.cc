@@ -305,7 +305,7 @@ Status RunInitializeTable(OpContext& ctx) {
     ASSIGN_OR_RETURN(const Tensor values, ctx.Temp(table->value_dtype(), Shape({0})));
     return table->Initialize(keys, values);
   }
-  ASSIGN_OR_RETURN(const Element all, BatchElements(entries, ctx.step()));
+  ASSIGN_OR_RETURN(const Element all, BatchElements(entries, BatchRule::kSameShapes, ctx.step()));
   return table->Initialize(all[0], all[1]);
 }
 
