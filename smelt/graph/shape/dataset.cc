@@ -85,7 +85,6 @@ constexpr std::array kDatasetRows = {
     ShapeRule{"ShuffleAndRepeatDataset", ScalarShapes},
     ShapeRule{"ShuffleAndRepeatDatasetV2", ScalarShapes},
     ShapeRule{"AnonymousSeedGenerator", ScalarShapes},
-    ShapeRule{"AnonymousRandomSeedGenerator", ScalarShapes},
     ShapeRule{"DummySeedGenerator", ScalarShapes},
     ShapeRule{"CacheDataset", ScalarShapes},
     ShapeRule{"CacheDatasetV2", ScalarShapes},

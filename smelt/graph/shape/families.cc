@@ -14,12 +14,13 @@ extern const std::span<const ShapeRule> kTextShapes;
 extern const std::span<const ShapeRule> kRandomShapes;
 extern const std::span<const ShapeRule> kQueueShapes;
 extern const std::span<const ShapeRule> kDatasetShapes;
+extern const std::span<const ShapeRule> kSummaryShapes;
 
 std::span<const std::span<const ShapeRule>> AllShapeFamilies() {
   static const auto* all = new std::vector<std::span<const ShapeRule>>{
-      kElementwiseShapes, kMatMulShapes, kNnShapes,    kMovementShapes,
-      kIndexingShapes,    kReduceShapes, kStateShapes, kControlShapes,
-      kTextShapes,        kRandomShapes, kQueueShapes, kDatasetShapes};
+      kElementwiseShapes, kMatMulShapes,  kNnShapes,      kMovementShapes, kIndexingShapes,
+      kReduceShapes,      kStateShapes,   kControlShapes, kTextShapes,     kRandomShapes,
+      kQueueShapes,       kDatasetShapes, kSummaryShapes};
   return *all;
 }
 

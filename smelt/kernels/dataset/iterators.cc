@@ -300,11 +300,7 @@ Status RunInitializeTable(OpContext& ctx) {
     }
     entries.push_back(*std::move(entry));
   }
-  if (entries.empty()) {
-    ASSIGN_OR_RETURN(const Tensor keys, ctx.Temp(table->key_dtype(), Shape({0})));
-    ASSIGN_OR_RETURN(const Tensor values, ctx.Temp(table->value_dtype(), Shape({0})));
-    return table->Initialize(keys, values);
-  }
+  if (entries.empty()) return OutOfRange("end of iterator");
   ASSIGN_OR_RETURN(const Element all, BatchElements(entries, BatchRule::kSameShapes, ctx.step()));
   return table->Initialize(all[0], all[1]);
 }

@@ -185,10 +185,7 @@ Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource)
 Status RunSeedGenerator(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 0, "seed"));
   ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 1, "seed2"));
-  bool reshuffle = true;
-  if (ctx.num_inputs() > 2) {
-    ASSIGN_OR_RETURN(reshuffle, ScalarInput<bool>(ctx, 2, "reshuffle"));
-  }
+  ASSIGN_OR_RETURN(const bool reshuffle, ScalarInput<bool>(ctx, 2, "reshuffle"));
   ctx.set_output(
       0, AnonymousHandle(ctx, std::make_shared<SeedGenerator>(SeedsOr(seed, seed2), reshuffle)));
   ctx.set_output(1, Tensor::Scalar(Variant{}));
@@ -200,9 +197,6 @@ Status RunDummyResource(OpContext& ctx) {
   ctx.set_output(0, AnonymousHandle(ctx, nullptr));
   return OkStatus();
 }
-
-// Resources go with their last handle.
-Status RunDeleteNothing(OpContext&) { return OkStatus(); }
 
 // ---- caches ----
 
@@ -277,15 +271,11 @@ constexpr Kernel kDatasetShuffleTable[] = {
     {"ShuffleAndRepeatDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"ShuffleAndRepeatDatasetV2", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"AnonymousSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
-    {"AnonymousRandomSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
     {"DummySeedGenerator", "", kAnyType, "dataset:dummy", RunDummyResource},
-    {"DeleteSeedGenerator", "", kAnyType, "dataset:delete", RunDeleteNothing},
-    {"DeleteRandomSeedGenerator", "", kAnyType, "dataset:delete", RunDeleteNothing},
     {"CacheDataset", "", kAnyType, "dataset:cache", RunCacheDataset},
     {"CacheDatasetV2", "", kAnyType, "dataset:cache", RunCacheDataset},
     {"AnonymousMemoryCache", "", kAnyType, "dataset:memory_cache", RunMemoryCache},
     {"DummyMemoryCache", "", kAnyType, "dataset:dummy", RunDummyResource},
-    {"DeleteMemoryCache", "", kAnyType, "dataset:delete", RunDeleteNothing},
 };
 
 }  // namespace
