@@ -12,7 +12,7 @@
 namespace smelt {
 namespace {
 
-Status SetResults(OpContext& ctx, Element results) {
+Status SetLocalResults(OpContext& ctx, Element results) {
   for (size_t i = 0; i < results.size(); ++i) {
     ctx.set_output(static_cast<int>(i), std::move(results[i]));
   }
@@ -43,7 +43,7 @@ Status RunFor(OpContext& ctx) {
     args.insert(args.begin(), Tensor::Scalar(static_cast<int32_t>(i)));
     ASSIGN_OR_RETURN(values, body(std::move(args), ctx.step()));
   }
-  return SetResults(ctx, std::move(values));
+  return SetLocalResults(ctx, std::move(values));
 }
 
 // f on every row of the arguments, which are put together again.
@@ -76,7 +76,7 @@ Status RunMapDefun(OpContext& ctx) {
   }
   if (!results.empty()) {
     ASSIGN_OR_RETURN(Element all, BatchElements(results, BatchRule::kSameShapes, ctx.step()));
-    return SetResults(ctx, std::move(all));
+    return SetLocalResults(ctx, std::move(all));
   }
   const auto shapes = node.Get<std::vector<PartialShape>>("output_shapes", {});
   for (int i = 0; i < ctx.num_outputs(); ++i) {
@@ -101,7 +101,7 @@ Status RunRemoteCall(OpContext& ctx) {
   Element args;
   for (int i = 0; i < count; ++i) args.push_back(ctx.TakeInput(first + i));
   ASSIGN_OR_RETURN(Element results, f(std::move(args), ctx.step()));
-  return SetResults(ctx, std::move(results));
+  return SetLocalResults(ctx, std::move(results));
 }
 
 // Stands for an argument that nobody reads.

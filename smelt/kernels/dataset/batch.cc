@@ -10,14 +10,15 @@ namespace smelt {
 namespace {
 
 // Puts the elements of a batch together.
-using Gather = std::function<StatusOr<Element>(const std::vector<Element>&, Step&)>;
+using GatherElements = std::function<StatusOr<Element>(const std::vector<Element>&, Step&)>;
 
 int64_t BatchCount(int64_t n, int64_t size, bool drop) {
   if (n < 0) return n;
   return n / size + (drop || n % size == 0 ? 0 : 1);
 }
 
-Status SetBatches(OpContext& ctx, const DatasetRef& input, int64_t size, bool drop, Gather gather) {
+Status SetBatches(OpContext& ctx, const DatasetRef& input, int64_t size, bool drop,
+                  GatherElements gather) {
   const int64_t n = BatchCount(input->cardinality, size, drop);
   return SetDataset(ctx, {&input, 1}, n, [=](Step& s) -> StatusOr<ElementIterator> {
     ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
@@ -98,8 +99,8 @@ Status RunMapAndBatchDataset(OpContext& ctx) {
 }
 
 // The shape that all of component c are padded to: stated sizes, the largest where none is.
-StatusOr<Shape> PaddedShape(const std::vector<Element>& elements, size_t c,
-                            const PartialShape& stated) {
+StatusOr<Shape> PaddedBatchShape(const std::vector<Element>& elements, size_t c,
+                                 const PartialShape& stated) {
   Dims dims(stated.dims().begin(), stated.dims().end());
   for (const Element& e : elements) {
     if (c >= e.size()) return InvalidArgument("elements lack component ", c);
@@ -124,7 +125,7 @@ StatusOr<Shape> PaddedShape(const std::vector<Element>& elements, size_t c,
 
 StatusOr<Tensor> PadComponent(const std::vector<Element>& elements, size_t c,
                               const PartialShape& stated, const Tensor& padding, Step& step) {
-  ASSIGN_OR_RETURN(const Shape shape, PaddedShape(elements, c, stated));
+  ASSIGN_OR_RETURN(const Shape shape, PaddedBatchShape(elements, c, stated));
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(padding.dtype(), shape, step.allocator));
   FillRun(out.dtype(), out.raw(), padding.raw(), out.num_elements());
   if (out.num_elements() == 0) return out;

@@ -11,10 +11,10 @@
 namespace smelt {
 namespace {
 
-using Seeds = std::pair<uint64_t, uint64_t>;
+using SeedPair = std::pair<uint64_t, uint64_t>;
 
 // Both 0: seeds that nobody knows.
-Seeds SeedsOr(int64_t seed, int64_t seed2) {
+SeedPair SeedPairOr(int64_t seed, int64_t seed2) {
   if (seed != 0 || seed2 != 0) return {static_cast<uint64_t>(seed), static_cast<uint64_t>(seed2)};
   std::random_device device;
   auto word = [&] { return uint64_t{device()} << 32 | device(); };
@@ -26,10 +26,10 @@ class SeedGenerator final : public Resource {
  public:
   static constexpr absl::string_view kKind = "seed_generator";
   absl::string_view kind() const override { return kKind; }
-  SeedGenerator(const Seeds& seeds, bool reshuffle)
+  SeedGenerator(const SeedPair& seeds, bool reshuffle)
       : seeds_(seeds), reshuffle_(reshuffle), words_(Philox(seeds.first, seeds.second)) {}
 
-  Seeds Next() {
+  SeedPair Next() {
     if (!reshuffle_) return seeds_;
     absl::MutexLock lock(&mutex_);
     const uint64_t first = words_();
@@ -37,7 +37,7 @@ class SeedGenerator final : public Resource {
   }
 
  private:
-  const Seeds seeds_;
+  const SeedPair seeds_;
   const bool reshuffle_;
   absl::Mutex mutex_;
   PhiloxWords words_ ABSL_GUARDED_BY(mutex_);
@@ -79,7 +79,7 @@ class ShuffleWindow {
   };
 
   PhiloxWords NextWords() {
-    const Seeds seeds = seeds_->Next();
+    const SeedPair seeds = seeds_->Next();
     return PhiloxWords(Philox(seeds.first, seeds.second));
   }
 
@@ -160,7 +160,7 @@ Status RunShuffleDataset(OpContext& ctx) {
     }
   }
   if (seeds == nullptr) {
-    seeds = std::make_shared<SeedGenerator>(SeedsOr(seed, seed2),
+    seeds = std::make_shared<SeedGenerator>(SeedPairOr(seed, seed2),
                                             ctx.node().Bool("reshuffle_each_iteration", true));
   }
   int64_t n = input->cardinality;
@@ -187,7 +187,7 @@ Status RunSeedGenerator(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 1, "seed2"));
   ASSIGN_OR_RETURN(const bool reshuffle, ScalarInput<bool>(ctx, 2, "reshuffle"));
   ctx.set_output(
-      0, AnonymousHandle(ctx, std::make_shared<SeedGenerator>(SeedsOr(seed, seed2), reshuffle)));
+      0, AnonymousHandle(ctx, std::make_shared<SeedGenerator>(SeedPairOr(seed, seed2), reshuffle)));
   ctx.set_output(1, Tensor::Scalar(Variant{}));
   return OkStatus();
 }
