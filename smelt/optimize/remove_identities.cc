@@ -28,7 +28,9 @@ bool HasSwitch(const std::vector<Node*>& nodes) {
   });
 }
 
+// Definitions do not call ops stateful that change what a reference names (Assign, QueueEnqueue).
 bool WithoutEffect(const Node& n) {
+  if (std::ranges::any_of(n.input_types, IsRef)) return false;
   return n.Is("NoOp") || (n.def() != nullptr && !n.def()->stateful) || n.Is("_Arg") ||
          n.Is("VarHandleOp") || n.Is("Placeholder");
 }
