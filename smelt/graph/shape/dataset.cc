@@ -90,6 +90,8 @@ constexpr std::array kDatasetRows = {
     ShapeRule{"CacheDatasetV2", ScalarShapes},
     ShapeRule{"AnonymousMemoryCache", ScalarShapes},
     ShapeRule{"DummyMemoryCache", ScalarShapes},
+    ShapeRule{"ParseExampleDataset", ScalarShapes},
+    ShapeRule{"ParseExampleDatasetV2", ScalarShapes},
     ShapeRule{"WindowDataset", ScalarShapes},
     ShapeRule{"GroupByWindowDataset", ScalarShapes},
 };
