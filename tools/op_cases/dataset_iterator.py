@@ -156,7 +156,7 @@ def cases(r):
     # ---- string handles ----
     for op in ("IteratorToStringHandle", "IteratorFromStringHandle", "IteratorFromStringHandleV2"):
         back = getattr(R, "IteratorFromStringHandle" if op == "IteratorToStringHandle" else op)
-        for n in (1, 2, 3):
+        for n in (1, 2, 3, 4):
             for typed in (False, True):
 
                 def round_trip(back=back, n=n, typed=typed):
