@@ -217,7 +217,7 @@ def queues(r):
                        enqueue(i64(4), r.normal((2,)), error="PriorityQueue 'q' is closed.", **v), name="errors")
         yield on_queue(op, by([F, F], [(2,)]), size(error="Types: int64, float, float, Shapes: [[], [2]]", **v),
                        name="few_shapes")
-    for t in ("float", "string"):
+    for t in ("float", "string", "int32", "bool", "double", "half", "uint8", "complex64"):
         d = tf.as_dtype(t)
 
         def faked(t=t, d=d):
@@ -239,5 +239,33 @@ def queues(r):
     yield graph_case("QueueDequeueV2", timeout, name="timeout")
 
 
+def by_op(r):
+    """Each op on queues of several types."""
+    for version in ("V2", ""):
+        v = dict(version=version)
+        for t in ("float", "double", "int32", "int64", "string", "bool", "half", "complex64"):
+            d = tf.as_dtype(t)
+            make = fifo([d, F], [(2,), ()], version=version)
+            one = enqueue(r.numbers(t, (2,)), r.normal(), **v)
+            many = enqueue(r.numbers(t, (3, 2)), r.normal((3,)), many=True, **v)
+            moves = {
+                "QueueEnqueue": [one, one, size(**v), dequeue(d, F, **v)],
+                "QueueEnqueueMany": [many, one, many, size(**v), dequeue_many(7, d, F, **v)],
+                "QueueDequeue": [many, dequeue(d, F, **v), dequeue(d, F, **v), size(**v)],
+                "QueueDequeueMany": [many, dequeue_many(2, d, F, **v), dequeue_many(0, d, F, **v), dequeue_many(1, d, F, **v)],
+                "QueueDequeueUpTo": [many, dequeue_many(2, d, F, up_to=True, **v), close(**v),
+                                     dequeue_many(5, d, F, up_to=True, **v)],
+                "QueueClose": [one, close(**v), dequeue(d, F, **v), dequeue(d, F, error="is closed and has insufficient", **v)],
+                "QueueIsClosed": [is_closed(**v), close(cancel=True, **v), is_closed(**v)],
+                "QueueSize": [size(**v), many, size(**v), dequeue(d, F, **v), size(**v)],
+            }
+            for op, steps in moves.items():
+                yield on_queue(op + version, make, *steps, name=t)
+            by = fifo([d], [(2,)], op="PriorityQueue", version=version)
+            yield on_queue("PriorityQueue" + version, by, enqueue(i64([3, 1, 2]), r.numbers(t, (3, 2)), many=True, **v),
+                           dequeue_many(2, I, d, **v), dequeue(I, d, **v), name=t)
+
+
 def cases(r):
     yield from queues(r)
+    yield from by_op(r)

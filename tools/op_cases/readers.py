@@ -128,6 +128,12 @@ def cases(r):
                             name="files", **v)
             yield on_reader(op, whole, [], read("/nowhere/at/all; No such file or directory"), counts,
                             spoil=["/nowhere/at/all"], name="missing", **v)
+        for op in ("IdentityReader", "WholeFileReader", "ReaderRead", "ReaderNumRecordsProduced", "ReaderNumWorkUnitsCompleted",
+                   "ReaderReset"):
+            for n in range(1, 7):
+                files = ["content %d" % i for i in range(n)]
+                yield on_reader(op, whole if op == "WholeFileReader" else identity, files, *[read()] * n, counts, end, reset,
+                                counts, name=f"n{n}", **v)
         yield on_reader("WholeFileReader", whole, ["abc", "d"], read_up_to(3), read_up_to(3), read_up_to(1, END),
                         name="up_to", **v)
         for op in ("ReaderSerializeState", "ReaderRestoreState"):

@@ -55,7 +55,7 @@ def peek(index, *types, error=None, **attrs):
 def stages(r):
     size = ("StageSize", {}, dict(dtypes=[F]), None)
     clear = ("StageClear", {}, dict(dtypes=[F]), None)
-    for t in ("float", "int32", "string", "bool", "complex64", "half"):
+    for t in ("float", "int32", "string", "bool", "complex64", "half", "uint8", "double"):
         d = tf.as_dtype(t)
         for op in ("Stage", "Unstage"):
             yield play(op, put(r.numbers(t, (2, 3))), put(r.numbers(t)), size, get(d), size, get(d), size, name=t,
@@ -104,7 +104,7 @@ def maps(r):
                 return (op_name, inputs, dict(attrs, dtypes=list(want or types)), error)
             return play(o + op, *[of(m) for m in moves], name=name, shared_name="m" + o, **more)
 
-        for t in ("float", "int32", "string", "bool", "complex128"):
+        for t in ("float", "int32", "string", "bool", "complex128", "half", "uint8", "double"):
             d = tf.as_dtype(t)
             one, two = r.numbers(t, (2,)), r.numbers(t, (1, 3))
             yield area("MapStage", [d], stage(5, [0], one), stage(-2, [0], two), n, take(5, [0], d), n,
@@ -180,7 +180,7 @@ def barriers(r):
         return lambda h: Step(run=[R.BarrierClose(handle=h, cancel_pending_enqueues=cancel)], error=error)
 
     ab = words("a", "b")
-    for t in ("float", "double", "int32", "string", "bool", "int64"):
+    for t in ("float", "double", "int32", "string", "bool", "int64", "half", "uint8"):
         d = tf.as_dtype(t)
         v = r.numbers(t, (2,))
         for op in ("Barrier", "BarrierInsertMany", "BarrierTakeMany"):

@@ -10,14 +10,15 @@ namespace smelt {
 namespace {
 
 // Puts the elements of a batch together.
-using Gather = std::function<StatusOr<Element>(const std::vector<Element>&, Step&)>;
+using GatherElements = std::function<StatusOr<Element>(const std::vector<Element>&, Step&)>;
 
 int64_t BatchCount(int64_t n, int64_t size, bool drop) {
   if (n < 0) return n;
   return n / size + (drop || n % size == 0 ? 0 : 1);
 }
 
-Status SetBatches(OpContext& ctx, const DatasetRef& input, int64_t size, bool drop, Gather gather) {
+Status SetBatches(OpContext& ctx, const DatasetRef& input, int64_t size, bool drop,
+                  GatherElements gather) {
   const int64_t n = BatchCount(input->cardinality, size, drop);
   return SetDataset(ctx, {&input, 1}, n, [=](Step& s) -> StatusOr<ElementIterator> {
     ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
@@ -51,11 +52,17 @@ StatusOr<bool> DropRemainder(const OpContext& ctx) {
   return ScalarInput<bool>(ctx, at, "drop_remainder");
 }
 
+template <BatchRule kRule>
+StatusOr<Element> GatherRows(const std::vector<Element>& elements, Step& step) {
+  return BatchElements(elements, kRule, step);
+}
+
+template <BatchRule kRule>
 Status RunBatchDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const int64_t size, BatchSize(ctx, "Batch size must be greater than zero."));
   ASSIGN_OR_RETURN(const bool drop, DropRemainder(ctx));
-  return SetBatches(ctx, input, size, drop, BatchElements);
+  return SetBatches(ctx, input, size, drop, GatherRows<kRule>);
 }
 
 Status RunMapAndBatchDataset(OpContext& ctx) {
@@ -88,12 +95,12 @@ Status RunMapAndBatchDataset(OpContext& ctx) {
                              out.status().message());
     };
   };
-  return SetBatches(ctx, mapped, size, drop, BatchElements);
+  return SetBatches(ctx, mapped, size, drop, GatherRows<BatchRule::kSameSizes>);
 }
 
 // The shape that all of component c are padded to: stated sizes, the largest where none is.
-StatusOr<Shape> PaddedShape(const std::vector<Element>& elements, size_t c,
-                            const PartialShape& stated) {
+StatusOr<Shape> PaddedBatchShape(const std::vector<Element>& elements, size_t c,
+                                 const PartialShape& stated) {
   Dims dims(stated.dims().begin(), stated.dims().end());
   for (const Element& e : elements) {
     if (c >= e.size()) return InvalidArgument("elements lack component ", c);
@@ -118,7 +125,7 @@ StatusOr<Shape> PaddedShape(const std::vector<Element>& elements, size_t c,
 
 StatusOr<Tensor> PadComponent(const std::vector<Element>& elements, size_t c,
                               const PartialShape& stated, const Tensor& padding, Step& step) {
-  ASSIGN_OR_RETURN(const Shape shape, PaddedShape(elements, c, stated));
+  ASSIGN_OR_RETURN(const Shape shape, PaddedBatchShape(elements, c, stated));
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(padding.dtype(), shape, step.allocator));
   FillRun(out.dtype(), out.raw(), padding.raw(), out.num_elements());
   if (out.num_elements() == 0) return out;
@@ -210,9 +217,6 @@ Status RunUnbatchDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   int64_t n = kUnknownCount;
   for (const PartialShape& shape : input->shapes) {
-    if (shape.rank() == 0) {
-      return InvalidArgument("Cannot unbatch an input with scalar components.");
-    }
     if (shape.rank() > 0 && shape[0] >= 0 && input->cardinality >= 0) {
       n = shape[0] * input->cardinality;
     }
@@ -317,9 +321,10 @@ Status RunRebatchDataset(OpContext& ctx) {
 }
 
 constexpr Kernel kDatasetBatchTable[] = {
-    {"BatchDataset", "", kAnyType, "dataset:batch", RunBatchDataset},
-    {"BatchDatasetV2", "", kAnyType, "dataset:batch", RunBatchDataset},
-    {"ParallelBatchDataset", "", kAnyType, "dataset:batch", RunBatchDataset},
+    {"BatchDataset", "", kAnyType, "dataset:batch", RunBatchDataset<BatchRule::kSameSizes>},
+    {"BatchDatasetV2", "", kAnyType, "dataset:batch", RunBatchDataset<BatchRule::kSameSizes>},
+    {"ParallelBatchDataset", "", kAnyType, "dataset:batch",
+     RunBatchDataset<BatchRule::kSameShapes>},
     {"MapAndBatchDataset", "", kAnyType, "dataset:map_and_batch", RunMapAndBatchDataset},
     {"PaddedBatchDataset", "", kAnyType, "dataset:padded_batch", RunPaddedBatchDataset},
     {"PaddedBatchDatasetV2", "", kAnyType, "dataset:padded_batch", RunPaddedBatchDataset},

@@ -112,7 +112,7 @@ StatusOr<Element> DatasetFunction::operator()(Element args, Step& step) const {
   return results;
 }
 
-StatusOr<Element> BatchElements(const std::vector<Element>& elements, Step& step) {
+StatusOr<Element> BatchElements(const std::vector<Element>& elements, BatchRule rule, Step& step) {
   Element batch;
   for (size_t c = 0; c < elements[0].size(); ++c) {
     const Tensor& first = elements[0][c];
@@ -127,7 +127,13 @@ StatusOr<Element> BatchElements(const std::vector<Element>& elements, Step& step
                                elements[i].size(), " components");
       }
       const Tensor& t = elements[i][c];
-      if (!(t.shape() == first.shape())) {
+      if (rule == BatchRule::kSameSizes && t.num_elements() != row) {
+        return InvalidArgument(
+            "Cannot add tensor to the batch: number of elements does not match. ",
+            "Shapes are: [tensor]: ", t.shape().ToString(),
+            ", [batch]: ", first.shape().ToString());
+      }
+      if (rule == BatchRule::kSameShapes && !(t.shape() == first.shape())) {
         return InvalidArgument("Cannot batch tensors with different shapes in component ", c,
                                ". First element had shape ", first.shape().ToString(),
                                " and element ", i, " had shape ", t.shape().ToString(), ".");

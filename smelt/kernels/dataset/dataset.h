@@ -86,9 +86,11 @@ std::pair<int, int> ArgumentRange(const Node& node, absl::string_view name);
 // Node attributes that state elements.
 std::vector<Dtype> StatedTypes(const Node& node);
 
-// Rows of a batch: elements put together along a new first dimension. INVALID_ARGUMENT when their
-// shapes differ. REQUIRES: at least one.
-StatusOr<Element> BatchElements(const std::vector<Element>& elements, Step& step);
+// What elements of one batch must have in common: TensorFlow has both, with words of their own.
+enum class BatchRule { kSameShapes, kSameSizes };
+// Rows of a batch: elements put together along a new first dimension, in the shape of the first
+// one. INVALID_ARGUMENT when they do not agree. REQUIRES: at least one.
+StatusOr<Element> BatchElements(const std::vector<Element>& elements, BatchRule rule, Step& step);
 
 }  // namespace smelt
 

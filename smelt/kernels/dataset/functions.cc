@@ -218,9 +218,18 @@ Status RunParallelInterleaveDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t calls, NamedCount(ctx, "num_parallel_calls"));
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   if (cycle == -1) cycle = calls == -1 ? (cores + 2) / 3 : std::min(calls, cores);
-  if (cycle <= 0) return InvalidArgument("`cycle_length` must be > 0");
+  if (cycle <= 0) {
+    return InvalidArgument("`cycle_length` must be `tf.data.AUTOTUNE` or greater than 0 but is ",
+                           cycle);
+  }
   if (block <= 0) return InvalidArgument("`block_length` must be > 0");
-  if (calls <= 0 && calls != -1) return InvalidArgument("`num_parallel_calls` must be > 0");
+  RETURN_IF_ERROR(CheckParallelCalls(calls));
+  if (calls > cycle) {
+    return InvalidArgument("If `cycle_length` is set to a fixed value, `num_parallel_calls` must ",
+                           "be either `tf.data.AUTOTUNE` or a value less than or equal to ",
+                           "`cycle_length`. However, `num_parallel_calls` is ", calls,
+                           " and `cycle_length` is ", cycle, ".");
+  }
   return SetInterleave(ctx, cycle, block);
 }
 

@@ -11,12 +11,12 @@
 namespace smelt {
 namespace {
 
-using Types = std::vector<Dtype>;
-using Shapes = std::vector<PartialShape>;
+using ElementTypes = std::vector<Dtype>;
+using ElementShapes = std::vector<PartialShape>;
 
 // What a dataset gives must be what is wanted of it.
-Status CheckElements(const Types& want_types, const Shapes& want_shapes, const Types& types,
-                     const Shapes& shapes) {
+Status CheckElements(const ElementTypes& want_types, const ElementShapes& want_shapes,
+                     const ElementTypes& types, const ElementShapes& shapes) {
   if (types.size() != want_types.size()) {
     return InvalidArgument("Number of components does not match: expected ", want_types.size(),
                            " types but got ", types.size(), ".");
@@ -40,11 +40,11 @@ class IteratorResource final : public Resource {
  public:
   static constexpr absl::string_view kKind = "iterator";
   absl::string_view kind() const override { return kKind; }
-  IteratorResource(Types types, Shapes shapes)
+  IteratorResource(ElementTypes types, ElementShapes shapes)
       : types_(std::move(types)), shapes_(std::move(shapes)) {}
 
-  const Types& types() const { return types_; }
-  const Shapes& shapes() const { return shapes_; }
+  const ElementTypes& types() const { return types_; }
+  const ElementShapes& shapes() const { return shapes_; }
 
   // Starts anew, over this dataset.
   Status Start(const Dataset& dataset, Step& step) {
@@ -66,8 +66,8 @@ class IteratorResource final : public Resource {
   }
 
  private:
-  const Types types_;
-  const Shapes shapes_;
+  const ElementTypes types_;
+  const ElementShapes shapes_;
   absl::Mutex mutex_;
   ElementIterator iterator_ ABSL_GUARDED_BY(mutex_);
 };
@@ -75,8 +75,8 @@ class IteratorResource final : public Resource {
 struct IteratorState final : KernelState {
   std::string container;
   std::string name;
-  Types types;
-  Shapes shapes;
+  ElementTypes types;
+  ElementShapes shapes;
   FuncAttr factory;  // of a one-shot iterator
   HandleCache cache;
 };
@@ -87,8 +87,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareIterator(const Node& node) {
   if (state->container.empty()) state->container = "localhost";
   state->name = node.String("shared_name");
   if (state->name.empty()) state->name = node.name();
-  state->types = node.Get<Types>("output_types", {});
-  state->shapes = node.Get<Shapes>("output_shapes", {});
+  state->types = node.Get<ElementTypes>("output_types", {});
+  state->shapes = node.Get<ElementShapes>("output_shapes", {});
   if (const FuncAttr* f = node.Func("dataset_factory")) state->factory = *f;
   return state;
 }
@@ -171,7 +171,7 @@ Status SetElement(OpContext& ctx, Element element) {
     return InvalidArgument("Number of components does not match: expected ", n, " types but got ",
                            element.size(), ".");
   }
-  const auto shapes = ctx.node().Get<Shapes>("output_shapes", {});
+  const auto shapes = ctx.node().Get<ElementShapes>("output_shapes", {});
   for (size_t i = 0; i < n; ++i) {
     const int port = static_cast<int>(i);
     if (element[i].dtype() != ctx.output_type(port)) {
@@ -269,8 +269,9 @@ Status RunReduceDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(DatasetRef dataset, DatasetInput(ctx, 0));
   const auto [first_state, states] = ArgumentRange(node, "initial_state");
   const auto [first, count] = ArgumentRange(node, "other_arguments");
-  ASSIGN_OR_RETURN(const DatasetFunction reduce,
-                   DatasetFunction::Of(ctx, "f", first, count, node.Get<Types>("Tstate", {})));
+  ASSIGN_OR_RETURN(
+      const DatasetFunction reduce,
+      DatasetFunction::Of(ctx, "f", first, count, node.Get<ElementTypes>("Tstate", {})));
   Element state;
   for (int i = 0; i < states; ++i) state.push_back(ctx.input(first_state + i));
   ASSIGN_OR_RETURN(ElementIterator iterator, dataset->make(ctx.step()));
@@ -287,7 +288,7 @@ Status RunReduceDataset(OpContext& ctx) {
 Status RunInitializeTable(OpContext& ctx) {
   ASSIGN_OR_RETURN(std::shared_ptr<LookupTable> table, FindTable(ctx, 0));
   ASSIGN_OR_RETURN(DatasetRef dataset, DatasetInput(ctx, 1));
-  if (dataset->types != Types{table->key_dtype(), table->value_dtype()}) {
+  if (dataset->types != ElementTypes{table->key_dtype(), table->value_dtype()}) {
     return InvalidArgument("Initializer dataset must give keys and values of the table's types");
   }
   ASSIGN_OR_RETURN(ElementIterator iterator, dataset->make(ctx.step()));
@@ -300,12 +301,8 @@ Status RunInitializeTable(OpContext& ctx) {
     }
     entries.push_back(*std::move(entry));
   }
-  if (entries.empty()) {
-    ASSIGN_OR_RETURN(const Tensor keys, ctx.Temp(table->key_dtype(), Shape({0})));
-    ASSIGN_OR_RETURN(const Tensor values, ctx.Temp(table->value_dtype(), Shape({0})));
-    return table->Initialize(keys, values);
-  }
-  ASSIGN_OR_RETURN(const Element all, BatchElements(entries, ctx.step()));
+  if (entries.empty()) return OutOfRange("end of iterator");
+  ASSIGN_OR_RETURN(const Element all, BatchElements(entries, BatchRule::kSameShapes, ctx.step()));
   return table->Initialize(all[0], all[1]);
 }
 

@@ -11,10 +11,10 @@
 namespace smelt {
 namespace {
 
-using Seeds = std::pair<uint64_t, uint64_t>;
+using SeedPair = std::pair<uint64_t, uint64_t>;
 
 // Both 0: seeds that nobody knows.
-Seeds SeedsOr(int64_t seed, int64_t seed2) {
+SeedPair SeedPairOr(int64_t seed, int64_t seed2) {
   if (seed != 0 || seed2 != 0) return {static_cast<uint64_t>(seed), static_cast<uint64_t>(seed2)};
   std::random_device device;
   auto word = [&] { return uint64_t{device()} << 32 | device(); };
@@ -26,10 +26,10 @@ class SeedGenerator final : public Resource {
  public:
   static constexpr absl::string_view kKind = "seed_generator";
   absl::string_view kind() const override { return kKind; }
-  SeedGenerator(const Seeds& seeds, bool reshuffle)
+  SeedGenerator(const SeedPair& seeds, bool reshuffle)
       : seeds_(seeds), reshuffle_(reshuffle), words_(Philox(seeds.first, seeds.second)) {}
 
-  Seeds Next() {
+  SeedPair Next() {
     if (!reshuffle_) return seeds_;
     absl::MutexLock lock(&mutex_);
     const uint64_t first = words_();
@@ -37,7 +37,7 @@ class SeedGenerator final : public Resource {
   }
 
  private:
-  const Seeds seeds_;
+  const SeedPair seeds_;
   const bool reshuffle_;
   absl::Mutex mutex_;
   PhiloxWords words_ ABSL_GUARDED_BY(mutex_);
@@ -79,7 +79,7 @@ class ShuffleWindow {
   };
 
   PhiloxWords NextWords() {
-    const Seeds seeds = seeds_->Next();
+    const SeedPair seeds = seeds_->Next();
     return PhiloxWords(Philox(seeds.first, seeds.second));
   }
 
@@ -143,9 +143,8 @@ Status RunShuffleDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t seed, OptionalCount(ctx, "seed", 0));
   ASSIGN_OR_RETURN(const int64_t seed2, OptionalCount(ctx, "seed2", 0));
   const bool repeats = ArgumentRange(ctx.node(), "count").second > 0;
-  if (size <= 0 && (size != kUnknownCount || repeats)) {
-    return InvalidArgument("buffer_size must be greater than zero",
-                           repeats ? "" : " or UNKNOWN_CARDINALITY", ".");
+  if (size <= 0 && size != kUnknownCount) {
+    return InvalidArgument("buffer_size must be greater than zero or UNKNOWN_CARDINALITY");
   }
   if (repeats && count != -1 && count <= 0) {
     return InvalidArgument("count must be greater than zero or equal to -1.");
@@ -161,7 +160,7 @@ Status RunShuffleDataset(OpContext& ctx) {
     }
   }
   if (seeds == nullptr) {
-    seeds = std::make_shared<SeedGenerator>(SeedsOr(seed, seed2),
+    seeds = std::make_shared<SeedGenerator>(SeedPairOr(seed, seed2),
                                             ctx.node().Bool("reshuffle_each_iteration", true));
   }
   int64_t n = input->cardinality;
@@ -186,12 +185,9 @@ Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource)
 Status RunSeedGenerator(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 0, "seed"));
   ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 1, "seed2"));
-  bool reshuffle = true;
-  if (ctx.num_inputs() > 2) {
-    ASSIGN_OR_RETURN(reshuffle, ScalarInput<bool>(ctx, 2, "reshuffle"));
-  }
+  ASSIGN_OR_RETURN(const bool reshuffle, ScalarInput<bool>(ctx, 2, "reshuffle"));
   ctx.set_output(
-      0, AnonymousHandle(ctx, std::make_shared<SeedGenerator>(SeedsOr(seed, seed2), reshuffle)));
+      0, AnonymousHandle(ctx, std::make_shared<SeedGenerator>(SeedPairOr(seed, seed2), reshuffle)));
   ctx.set_output(1, Tensor::Scalar(Variant{}));
   return OkStatus();
 }
@@ -201,9 +197,6 @@ Status RunDummyResource(OpContext& ctx) {
   ctx.set_output(0, AnonymousHandle(ctx, nullptr));
   return OkStatus();
 }
-
-// Resources go with their last handle.
-Status RunDeleteNothing(OpContext&) { return OkStatus(); }
 
 // ---- caches ----
 
@@ -278,15 +271,11 @@ constexpr Kernel kDatasetShuffleTable[] = {
     {"ShuffleAndRepeatDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"ShuffleAndRepeatDatasetV2", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"AnonymousSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
-    {"AnonymousRandomSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
     {"DummySeedGenerator", "", kAnyType, "dataset:dummy", RunDummyResource},
-    {"DeleteSeedGenerator", "", kAnyType, "dataset:delete", RunDeleteNothing},
-    {"DeleteRandomSeedGenerator", "", kAnyType, "dataset:delete", RunDeleteNothing},
     {"CacheDataset", "", kAnyType, "dataset:cache", RunCacheDataset},
     {"CacheDatasetV2", "", kAnyType, "dataset:cache", RunCacheDataset},
     {"AnonymousMemoryCache", "", kAnyType, "dataset:memory_cache", RunMemoryCache},
     {"DummyMemoryCache", "", kAnyType, "dataset:dummy", RunDummyResource},
-    {"DeleteMemoryCache", "", kAnyType, "dataset:delete", RunDeleteNothing},
 };
 
 }  // namespace

@@ -174,10 +174,10 @@ Status RunRangeDataset(OpContext& ctx) {
 
 // ---- files ----
 
-using OpenFile = std::function<StatusOr<std::unique_ptr<FileRecords>>(size_t index)>;
+using OpenRecords = std::function<StatusOr<std::unique_ptr<FileRecords>>(size_t index)>;
 
 // The records of n files, one after another. An error leaves the file that caused it.
-Status SetFileDataset(OpContext& ctx, size_t n, OpenFile open) {
+Status SetFileDataset(OpContext& ctx, size_t n, OpenRecords open) {
   Dataset dataset;
   dataset.op = ctx.node().op();
   dataset.types = {Dtype::kString};

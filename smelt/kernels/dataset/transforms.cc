@@ -17,8 +17,7 @@ Status RunPassDataset(OpContext& ctx) {
 Status RunPrefetchDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t size, CountInput(ctx, 1, "buffer_size"));
   if (size < -1) {
-    return InvalidArgument("`buffer_size` must be >= 0 or set `buffer_size` to be -1 for ",
-                           "auto-tuning");
+    return InvalidArgument("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning");
   }
   return RunPassDataset(ctx);
 }
@@ -147,10 +146,10 @@ Status RunShardDataset(OpContext& ctx) {
         // The first round is read to its end, to see whether every shard gets something.
         if (mine && (!need || at >= shards)) return mine;
       }
-      if (need && at > 0 && at < shards) {
-        return InvalidArgument(
-            "Could not apply FILE based sharding: the dataset has fewer elements than shards: ",
-            "there are ", at, " elements for ", shards, " shards");
+      if (mine && at < shards) {
+        return InvalidArgument("Could not apply FILE based sharding: the dataset only has ",
+                               index + 1, " file(s), which is not enough for the required ", shards,
+                               " shards/workers.");
       }
       return mine;
     };
@@ -191,8 +190,7 @@ Status RunConcatenateDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(DatasetRef a, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(DatasetRef b, DatasetInput(ctx, 1));
   if (a->types != b->types) {
-    return InvalidArgument("input dataset and the dataset to concatenate have different output ",
-                           "types");
+    return InvalidArgument("input dataset and dataset to concatenate have different output_types");
   }
   int64_t n = kUnknownCount;
   if (a->cardinality == kInfinite || b->cardinality == kInfinite) {

@@ -1,4 +1,7 @@
 // Ops that parse tf.Example protocol messages.
+#include <map>
+
+#include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/wire/example.h"
 
@@ -224,7 +227,70 @@ Status RunParseSingleExample(OpContext& ctx) {
   return ParseInto(ctx, features, serialized, {});
 }
 
+// What a dataset of parsed examples keeps: it may outlive its node.
+struct ParsedDataset {
+  std::vector<std::string> keys;
+  ExampleFeatures features;     // whose keys are those above
+  std::vector<size_t> outputs;  // by feature: components stand in the order of their keys
+};
+
+// Each element of the input is a batch of examples.
+Status RunParseExampleDataset(OpContext& ctx) {
+  const auto& s = ctx.state<ParseExampleState>();
+  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(const int64_t calls, CountInput(ctx, 1, "num_parallel_calls"));
+  if (calls <= 0 && calls != -1) {
+    return InvalidArgument("num_parallel_calls must be greater than zero.");
+  }
+  RETURN_IF_ERROR(CheckKeyCount("dense_keys", "len(dense_types)",
+                                static_cast<int64_t>(s.dense_keys.size()), s.dense_types.size()));
+  auto parsed = std::make_shared<ParsedDataset>();
+  parsed->keys = s.dense_keys;
+  parsed->features.dense.resize(parsed->keys.size());
+  std::map<absl::string_view, size_t> order;
+  for (size_t i = 0; i < parsed->keys.size(); ++i) {
+    parsed->features.dense[i].key = parsed->keys[i];
+    order.emplace(parsed->keys[i], i);
+  }
+  if (order.size() != parsed->keys.size()) {
+    return InvalidArgument("dense_keys must be distinct");
+  }
+  for (const auto& [key, i] : order) parsed->outputs.push_back(i);
+  RETURN_IF_ERROR(AddDense(ctx, 2, &parsed->features));
+  return SetDataset(
+      ctx, {&input, 1}, input->cardinality,
+      [input, parsed = std::shared_ptr<const ParsedDataset>(parsed)](
+          Step& step) -> StatusOr<ElementIterator> {
+        ASSIGN_OR_RETURN(ElementIterator in, input->make(step));
+        return [parsed, in = std::move(in)](Step& step) mutable -> NextElement {
+          ASSIGN_OR_RETURN(auto element, Pull(in, step));
+          if (!element) return element;
+          if (element->size() != 1 || (*element)[0].dtype() != Dtype::kString ||
+              (*element)[0].rank() != 1) {
+            return InvalidArgument("Expected elements that are vectors of serialized examples");
+          }
+          ASSIGN_OR_RETURN(ParsedExamples examples,
+                           ParseExamples(parsed->features, (*element)[0].flat<std::string>(), {},
+                                         step.allocator));
+          Element out;
+          for (const size_t i : parsed->outputs) out.push_back(std::move(examples.dense[i]));
+          return std::optional<Element>(std::move(out));
+        };
+      });
+}
+
+// Sparse and ragged features are variants of tensors there.
+std::string DeclineParsedDataset(const Node& node) {
+  if (!ListAttr<std::string>(node, "sparse_keys").empty()) return "sparse features";
+  if (!ListAttr<std::string>(node, "ragged_keys").empty()) return "ragged features";
+  return "";
+}
+
 constexpr Kernel kParseExampleTable[] = {
+    {"ParseExampleDataset", "", kAnyType, "dataset:parse_example", RunParseExampleDataset,
+     PrepareParseExample, DeclineParsedDataset},
+    {"ParseExampleDatasetV2", "", kAnyType, "dataset:parse_example", RunParseExampleDataset,
+     PrepareParseExample, DeclineParsedDataset},
     {"ParseExampleV2", "", kAnyType, "text:parse_example", RunParseExampleV2, PrepareParseExample},
     {"ParseExample", "", kAnyType, "text:parse_example", RunParseExample, PrepareParseExample},
     {"ParseSingleExample", "", kAnyType, "text:parse_example", RunParseSingleExample,

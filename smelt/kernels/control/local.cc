@@ -1,0 +1,234 @@
+// Calls, loops and locks of one process: For, MapDefun, RemoteCall, mutexes, and Abort as an error.
+#include <algorithm>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "smelt/kernels/control/tensor_list.h"
+#include "smelt/kernels/dataset/dataset.h"
+#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/queue/waiting.h"
+#include "smelt/kernels/state/handle_cache.h"
+
+namespace smelt {
+namespace {
+
+Status SetLocalResults(OpContext& ctx, Element results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    ctx.set_output(static_cast<int>(i), std::move(results[i]));
+  }
+  return OkStatus();
+}
+
+// body(i, values) -> values, for i from start up or down to limit.
+Status RunFor(OpContext& ctx) {
+  static constexpr absl::string_view kNames[] = {"start", "limit", "delta"};
+  int64_t bounds[3];
+  for (int i = 0; i < 3; ++i) {
+    if (ctx.input(i).rank() != 0) return InvalidArgument(kNames[i], " must be a scalar");
+    bounds[i] = ctx.input(i).scalar<int32_t>();
+  }
+  const auto [start, limit, delta] = bounds;
+  if (!(delta > 0 && start <= limit) && !(delta < 0 && start >= limit) && start != limit) {
+    return InvalidArgument("Invalid start/limit/delta: ", start, " ", limit, " ", delta);
+  }
+  Element values;
+  for (int i = 3; i < ctx.num_inputs(); ++i) values.push_back(ctx.TakeInput(i));
+  ASSIGN_OR_RETURN(
+      const auto body,
+      DatasetFunction::Of(ctx, "body", 0, 0, ctx.node().Get<std::vector<Dtype>>("T", {})));
+  for (int64_t i = start; delta > 0 ? i < limit : i > limit; i += delta) {
+    if (ctx.step().cancellation != nullptr) RETURN_IF_ERROR(ctx.step().cancellation->Check());
+    if (start == limit) break;
+    Element args = std::move(values);
+    args.insert(args.begin(), Tensor::Scalar(static_cast<int32_t>(i)));
+    ASSIGN_OR_RETURN(values, body(std::move(args), ctx.step()));
+  }
+  return SetLocalResults(ctx, std::move(values));
+}
+
+// f on every row of the arguments, which are put together again.
+Status RunMapDefun(OpContext& ctx) {
+  const Node& node = ctx.node();
+  const auto [first, count] = ArgumentRange(node, "captured_inputs");
+  ASSIGN_OR_RETURN(const auto f,
+                   DatasetFunction::Of(ctx, "f", first, count,
+                                       node.Get<std::vector<Dtype>>("output_types", {})));
+  const Tensor& leader = ctx.input(0);
+  for (int i = 0; i < first; ++i) {
+    const Tensor& t = ctx.input(i);
+    if (t.rank() == 0)
+      return InvalidArgument("All inputs must have rank at least 1. Input ", i, " has a rank of 0");
+    if (t.dim(0) != leader.dim(0)) {
+      return InvalidArgument("All inputs must have the same dimension 0. Input ", i,
+                             " has leading dimension ", t.dim(0),
+                             ", while all previous inputs have leading dimension ", leader.dim(0));
+    }
+  }
+  std::vector<Element> results;
+  for (int64_t row = 0; row < leader.dim(0); ++row) {
+    if (ctx.step().cancellation != nullptr) RETURN_IF_ERROR(ctx.step().cancellation->Check());
+    Element args;
+    for (int i = 0; i < first; ++i) {
+      const Tensor& t = ctx.input(i);
+      args.push_back(t.Rows(row, row + 1).WithShape(RowShape(t.shape())));
+    }
+    ASSIGN_OR_RETURN(results.emplace_back(), f(std::move(args), ctx.step()));
+  }
+  if (!results.empty()) {
+    ASSIGN_OR_RETURN(Element all, BatchElements(results, BatchRule::kSameShapes, ctx.step()));
+    return SetLocalResults(ctx, std::move(all));
+  }
+  const auto shapes = node.Get<std::vector<PartialShape>>("output_shapes", {});
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    Dims dims = {0};
+    if (static_cast<size_t>(i) < shapes.size()) {
+      for (int64_t d : shapes[static_cast<size_t>(i)].dims())
+        dims.push_back(std::max<int64_t>(d, 0));
+    }
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    RETURN_IF_ERROR(ctx.Allocate(i, shape).status());
+  }
+  return OkStatus();
+}
+
+// There is one process: a call of another device of it is a call.
+Status RunRemoteCall(OpContext& ctx) {
+  if (ctx.input(0).rank() != 0) return InvalidArgument("target must be a scalar");
+  const auto [first, count] = ArgumentRange(ctx.node(), "args");
+  ASSIGN_OR_RETURN(
+      const auto f,
+      DatasetFunction::Of(ctx, "f", 0, 0, ctx.node().Get<std::vector<Dtype>>("Tout", {})));
+  Element args;
+  for (int i = 0; i < count; ++i) args.push_back(ctx.TakeInput(first + i));
+  ASSIGN_OR_RETURN(Element results, f(std::move(args), ctx.step()));
+  return SetLocalResults(ctx, std::move(results));
+}
+
+// Stands for an argument that nobody reads.
+Status RunFakeParam(OpContext& ctx) {
+  const auto shape = ctx.node().Get<PartialShape>("shape", {});
+  ASSIGN_OR_RETURN(const Shape known,
+                   shape.fully_known() ? CheckedShape(shape.dims()) : StatusOr<Shape>(Shape({0})));
+  ASSIGN_OR_RETURN(Tensor zeros, Tensor::Zeros(ctx.output_type(0), known, ctx.step().allocator));
+  ctx.set_output(0, std::move(zeros));
+  return OkStatus();
+}
+
+// A graph never ends the process.
+Status RunAbort(OpContext& ctx) {
+  return absl::AbortedError(
+      absl::StrCat("Abort_op intentional failure; ", ctx.node().String("error_msg")));
+}
+
+// ---- mutexes ----
+
+class StepMutex final : public Resource {
+ public:
+  static constexpr absl::string_view kKind = "mutex";
+  absl::string_view kind() const override { return kKind; }
+
+  Status Lock(const Step& step) {
+    absl::MutexLock lock(&mutex_);
+    const WaitingLine::Place place(line_, changed_);
+    while (held_ || !place.in_front()) {
+      RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, "Lock acquisition cancelled."));
+    }
+    held_ = true;
+    return OkStatus();
+  }
+  void Unlock() {
+    absl::MutexLock lock(&mutex_);
+    held_ = false;
+    changed_.SignalAll();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  WaitingLine line_ ABSL_GUARDED_BY(mutex_);
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Held as long as the variant lives.
+struct HeldLock final : VariantValue {
+  static constexpr absl::string_view kTypeName = "LockReleaserWrapper";
+  absl::string_view type_name() const override { return kTypeName; }
+  explicit HeldLock(std::shared_ptr<StepMutex> m) : mutex(std::move(m)) {}
+  HeldLock(const HeldLock&) = delete;
+  HeldLock& operator=(const HeldLock&) = delete;
+  ~HeldLock() override { mutex->Unlock(); }
+  const std::shared_ptr<StepMutex> mutex;
+};
+
+struct MutexState final : KernelState {
+  std::string container;
+  std::string name;
+  HandleCache cache;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareMutex(const Node& node) {
+  auto state = std::make_unique<MutexState>();
+  state->container = node.String("container");
+  if (state->container.empty()) state->container = "localhost";
+  state->name = node.String("shared_name");
+  if (state->name.empty()) state->name = node.name();
+  return state;
+}
+
+Status RunMutex(OpContext& ctx) {
+  auto& s = ctx.state<MutexState>();
+  ResourceManager* resources = ctx.step().resources;
+  if (const Tensor* handle = s.cache.Find(resources)) {
+    ctx.set_output(0, *handle);
+    return OkStatus();
+  }
+  if (resources == nullptr) {
+    return FailedPrecondition("mutex '", s.name, "' is used where there are no resources");
+  }
+  ResourceHandle h;
+  h.container = s.container;
+  h.name = s.name;
+  h.device = ctx.step().device;
+  ASSIGN_OR_RETURN(h.resource, resources->FindOrCreate(s.container, StepMutex::kKind, s.name,
+                                                       []() -> StatusOr<std::shared_ptr<Resource>> {
+                                                         return std::make_shared<StepMutex>();
+                                                       }));
+  ctx.set_output(0, Tensor::Scalar(std::move(h)));
+  s.cache.Set(resources, ctx.output(0));
+  return OkStatus();
+}
+
+Status RunMutexLock(OpContext& ctx) {
+  ASSIGN_OR_RETURN(auto mutex, LookupResource<StepMutex>(ctx.input(0)));
+  RETURN_IF_ERROR(mutex->Lock(ctx.step()));
+  ctx.set_output(0, Tensor::Scalar(Variant{std::make_shared<HeldLock>(std::move(mutex))}));
+  return OkStatus();
+}
+
+Status RunConsumeMutexLock(OpContext& ctx) {
+  // Taking the input drops what may be the last reference.
+  const Tensor lock = ctx.TakeInput(0);
+  const VariantValue* value =
+      lock.num_elements() == 1 ? lock.scalar<Variant>().value.get() : nullptr;
+  if (value == nullptr || value->type_name() != HeldLock::kTypeName) {
+    return InvalidArgument("Expected input to contain a MutexLock, but saw another variant");
+  }
+  return OkStatus();
+}
+
+constexpr Kernel kLocalTable[] = {
+    {"For", "", kAnyType, "function:for", RunFor},
+    {"MapDefun", "", kAnyType, "function:map_defun", RunMapDefun},
+    {"RemoteCall", "", kAnyType, "function:remote_call", RunRemoteCall},
+    {"FakeParam", "", kAnyType, "function:fake_param", RunFakeParam},
+    {"Abort", "", kAnyType, "function:abort", RunAbort},
+    {"MutexV2", "", kAnyType, "state:mutex", RunMutex, PrepareMutex},
+    {"MutexLock", "", kAnyType, "state:mutex_lock", RunMutexLock},
+    {"ConsumeMutexLock", "", kAnyType, "state:mutex_lock", RunConsumeMutexLock},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kLocalKernels = kLocalTable;
+
+}  // namespace smelt

@@ -1,0 +1,18 @@
+// Values of any real type as the doubles that summaries are made of. Thread safe.
+#ifndef SMELT_KERNELS_SUMMARY_AS_DOUBLE_H_
+#define SMELT_KERNELS_SUMMARY_AS_DOUBLE_H_
+
+#include "smelt/kernels/movement/arguments.h"
+#include "smelt/wire/summary.h"
+
+namespace smelt {
+
+// REQUIRES: a real type or bool, 0 <= i < num_elements().
+double DoubleAt(const Tensor& t, int64_t i);
+
+// INVALID_ARGUMENT, naming `name`, for values that are not finite. REQUIRES: as above.
+StatusOr<SummaryHistogram> HistogramOf(const Tensor& values, absl::string_view name);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_SUMMARY_AS_DOUBLE_H_
