@@ -3,7 +3,7 @@
 
     check_op_cases.py SMELT_OP_TESTS SMELT [--least N] [--errors]
 
-Lists the ops with fewer than N (8) cases in tests/ops and fails when there is one. `--errors` also names the
+Lists the ops with fewer than N (8) cases in tests/ops and tests/sessions and fails when there is one. `--errors` also names the
 ops without a case that must fail, which not every op can have: that does not fail.
 """
 import argparse
@@ -29,7 +29,7 @@ def main():
     parser.add_argument("--least", type=int, default=8)
     parser.add_argument("--errors", action="store_true")
     args = parser.parse_args()
-    files = sorted((pathlib.Path(__file__).resolve().parent.parent / "tests" / "ops").glob("*.ops"))
+    files = sorted((pathlib.Path(__file__).resolve().parent.parent / "tests").glob("*s/*.ops"))
     counts = {}
     for line in lines(args.tests, "--list-ops", *files):
         cases, failing, op = line.split(None, 2)

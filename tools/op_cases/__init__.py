@@ -62,6 +62,7 @@ class Case:
     error: Optional[str] = None
     tol: Optional[tuple] = None
     compare: Optional[str] = None
+    when_it_runs: bool = False
 
 
 @dataclasses.dataclass
@@ -83,14 +84,15 @@ class GraphCase:
     compare: Optional[str] = None
 
 
-def case(op, *inputs, name=None, error=None, tol=None, compare=None, attrs=None, **more):
+def case(op, *inputs, name=None, error=None, tol=None, compare=None, attrs=None, when_it_runs=False, **more):
     """One op on given inputs.
 
     name: ends the case's name; needed only to find it. error: a substring of the message, for cases
     that must fail ("" for any message). tol: (rtol, atol). compare: "shape" when values are random.
-    attrs (or keywords): attributes that TensorFlow does not infer from the inputs.
+    attrs (or keywords): attributes that TensorFlow does not infer from the inputs. when_it_runs: left out
+    where TensorFlow fails.
     """
-    return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare)
+    return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare, when_it_runs)
 
 
 def graph_case(op, build, name=None, error=None, tol=None, compare=None):
