@@ -204,7 +204,7 @@ def tables(r):
         return text("x", "y", "z")[:n] if t == "string" else array(t, [5, -6, 7])[:n]
 
     pairs = [("string", "int64"), ("int64", "string"), ("string", "float"), ("int32", "int32"), ("int64", "int64"),
-             ("string", "string"), ("int32", "float"), ("string", "bool"), ("int64", "double")]
+             ("string", "string"), ("int32", "float"), ("string", "bool"), ("int64", "double"), ("int64", "float")]
     for k, v in pairs:
         keys, vals, none = sample(k), r.numbers(v, (3,)), r.numbers(v, ())
         kd, vd = tf.as_dtype(k), tf.as_dtype(v)
