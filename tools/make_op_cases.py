@@ -275,7 +275,7 @@ class Writer:
         return name
 
     def drop(self, spec, why):
-        if not getattr(spec, "when_it_runs", False):
+        if getattr(spec, "otherwise", None) is None:
             self.problems.append(f"{self.name}: {why}")
         self.count -= 1
         del self.lines[max(i for i, l in enumerate(self.lines) if l == "---"):]
@@ -376,7 +376,7 @@ def run_op_case(spec, w):
             if spec.error is not None:
                 w.problems.append(f"{w.name}: was to fail, does not")
         except tf.errors.OpError as e:
-            if spec.when_it_runs:
+            if spec.otherwise is not None:
                 w.drop(spec, e.message)
                 return
             w.error(CODES[e.error_code], e.message, spec.error)
@@ -438,7 +438,12 @@ def make(family, args):
         if isinstance(spec, op_cases.GraphCase):
             run_graph_case(spec, w)
         else:
+            count = w.count
             run_op_case(spec, w)
+            for other in spec.otherwise or []:
+                if w.count == count:
+                    other.otherwise = []
+                    run_op_case(other, w)
     header = [f"# Written by tools/make_op_cases.py {family} with TensorFlow {tf.__version__}; do not edit."]
     text = "\n".join(header + w.lines) + "\n"
     if args.only:

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 __all__ = [
-    "case", "graph_case", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
+    "case", "first_to_run", "graph_case", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
     "FLOATS", "HALVES", "FLOATING", "SIGNED", "UNSIGNED", "INTS", "REALS", "COMPLEX", "NUMBERS",
     "SHAPES", "BROADCASTS",
 ]
@@ -62,7 +62,7 @@ class Case:
     error: Optional[str] = None
     tol: Optional[tuple] = None
     compare: Optional[str] = None
-    when_it_runs: bool = False
+    otherwise: Optional[list] = None
 
 
 @dataclasses.dataclass
@@ -84,15 +84,20 @@ class GraphCase:
     compare: Optional[str] = None
 
 
-def case(op, *inputs, name=None, error=None, tol=None, compare=None, attrs=None, when_it_runs=False, **more):
+def case(op, *inputs, name=None, error=None, tol=None, compare=None, attrs=None, **more):
     """One op on given inputs.
 
     name: ends the case's name; needed only to find it. error: a substring of the message, for cases
     that must fail ("" for any message). tol: (rtol, atol). compare: "shape" when values are random.
-    attrs (or keywords): attributes that TensorFlow does not infer from the inputs. when_it_runs: left out
-    where TensorFlow fails.
+    attrs (or keywords): attributes that TensorFlow does not infer from the inputs.
     """
-    return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare, when_it_runs)
+    return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare)
+
+
+def first_to_run(cases):
+    """The first of the cases that TensorFlow runs; none when it fails them all."""
+    cases[0].otherwise = cases[1:]
+    return cases[0]
 
 
 def graph_case(op, build, name=None, error=None, tol=None, compare=None):

@@ -6,7 +6,8 @@ from op_cases.control import F, R, empty, from_tensor, function, length, pop, pu
 def cases(r):
     tf.compat.v1.disable_eager_execution()
     S = steps
-    kinds = [np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_, np.complex64]
+    kinds = [np.float32, np.float64, np.float16, np_type("bfloat16").type, np.int8, np.int32, np.int64, np.uint8, np.uint16, np.uint64,
+             np.bool_, np.complex64, np.complex128]
 
     def made(shape, t):
         return np.arange(int(np.prod(shape))).reshape(shape).astype(t)

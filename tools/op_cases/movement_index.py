@@ -12,7 +12,8 @@ def more(r):
 
         def reading(op, t=t):
             h = tf.raw_ops.VarHandleOp(dtype=tf.as_dtype(t), shape=None, shared_name="v")
-            x, i = tf.compat.v1.placeholder(tf.as_dtype(t), None), tf.compat.v1.placeholder(tf.int32, None)
+            index = tf.int64 if t == "double" else tf.int32
+            x, i = tf.compat.v1.placeholder(tf.as_dtype(t), None), tf.compat.v1.placeholder(index, None)
             shape = tf.raw_ops.VariableShape(input=h)
             out = getattr(tf.raw_ops, op)(resource=h, indices=i, dtype=tf.as_dtype(t))
             one, two = {i: arr([[2, 0], [1, 1]])}, {i: np.zeros((0, 2), np.int32)}

@@ -29,6 +29,10 @@ def more(r):
         x = r.numbers(t, (4, 2, 3, 1))
         yield case("SpaceToBatch", x, arr([[0, 0], [1, 0]]), block_size=2, name=t)
         yield case("BatchToSpace", x, arr([[0, 1], [1, 0]]), block_size=2, name=t)
+    for t in FLOATING + INTS:
+        x = r.numbers(t, (4, 2, 3, 1))
+        yield blocks("SpaceToBatchND", x, vec(2, 2), arr([[0, 0], [1, 0]]))
+        yield blocks("BatchToSpaceND", x, vec(2, 2), arr([[0, 1], [1, 0]]))
     yield case("SpaceToBatch", count(1, 3, 3, 1), np.array([[2, 1], [0, 0]], np.int64), block_size=3, name="int64")
     yield case("SpaceToBatch", count(0, 2, 2, 1), arr([[0, 0], [0, 0]]), block_size=2, name="empty")
     yield case("SpaceToBatch", count(1, 3, 2, 1), arr([[0, 0], [0, 0]]), block_size=2, error="")

@@ -89,6 +89,7 @@ def variables(r):
         reached = "Reached limit of" if start >= limit else None
         yield on_ref("CountUpTo", "int64", i64(start), lambda v, limit=limit: (R.CountUpTo(ref=v, limit=limit), {}),
                      error=reached)
+    yield on_ref("CountUpTo", "int64", i64(7), lambda v: (R.CountUpTo(ref=v, limit=-1), {}), error="Reached limit of -1")
     yield on_ref("CountUpTo", "int64", None, lambda v: (R.CountUpTo(ref=v, limit=3), {}), name="uninitialized",
                  error="Attempting to use uninitialized value")
     yield on_ref("CountUpTo", "int64", i64([1]), lambda v: (R.CountUpTo(ref=v, limit=3), {}), name="vector",

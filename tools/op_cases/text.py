@@ -363,6 +363,7 @@ def more(r):
         yield case("UnicodeScript", i32(code))
     for t in (tf.uint8, tf.int8, tf.float32, tf.float64, tf.int64, tf.uint16):
         yield case("DecodePaddedRaw", S(b"abc\x00\xff", b"\x80", ""), i32(8), out_type=t)
+    yield case("DecodeRaw", S(bytes(range(32)), b"\x00" * 32), out_type=tf.complex128, little_endian=False)
     yield case("StringSplit", np.zeros((0,), object), s0(" "))
     yield case("StringSplit", s0("a b"), s0(" "), error="input must be a vector, got shape: []")
     yield case("StringSplit", S("a\0b", "\xff\xfe b"), s0(" "))
