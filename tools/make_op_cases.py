@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/ops/<family>.ops: op cases whose expected values TensorFlow computes.
+"""Writes tests/ops/<family>.ops: op cases whose expected values TensorFlow computes. A module with
+FOLDER = "sessions" writes tests/sessions/<family>.ops: graphs that need a session.
 
     make_op_cases.py FAMILY...            writes tests/ops/<family>.ops from tools/op_cases/<family>.py
     make_op_cases.py --all                every family
@@ -274,10 +275,11 @@ class Writer:
         self.lines += ["---", "case " + name]
         return name
 
-    def drop(self, why):
-        self.problems.append(f"{self.name}: {why}")
+    def drop(self, spec, why):
+        if getattr(spec, "otherwise", None) is None:
+            self.problems.append(f"{self.name}: {why}")
         self.count -= 1
-        del self.lines[-2:]
+        del self.lines[max(i for i, l in enumerate(self.lines) if l == "---"):]
 
     def end(self, spec):
         if spec.tol:
@@ -359,7 +361,7 @@ def run_op_case(spec, w):
         try:
             _, _, op, _ = op_def_library._apply_op_helper(spec.op, name="case_op", **kwargs)
         except (ValueError, TypeError, NotImplementedError) as e:
-            w.drop(f"TensorFlow builds no such op: {str(e)[:300]}")
+            w.drop(spec, f"TensorFlow builds no such op: {str(e)[:300]}")
             return
         node = op.node_def
         fetches = []
@@ -376,6 +378,9 @@ def run_op_case(spec, w):
             if spec.error is not None:
                 w.problems.append(f"{w.name}: was to fail, does not")
         except tf.errors.OpError as e:
+            if spec.otherwise is not None:
+                w.drop(spec, e.message)
+                return
             w.error(CODES[e.error_code], e.message, spec.error)
     w.end(spec)
 
@@ -386,7 +391,7 @@ def run_graph_case(spec, w):
         try:
             made = spec.build()
         except (ValueError, TypeError, NotImplementedError) as e:
-            w.drop(f"TensorFlow builds no such graph: {str(e)[:300]}")
+            w.drop(spec, f"TensorFlow builds no such graph: {str(e)[:300]}")
             return
         if not isinstance(made, (list, tuple)):
             made = [made]
@@ -498,13 +503,18 @@ def make(family, args):
         elif getattr(module, "JIT", False):
             run_jit_case(spec, w)
         else:
+            count = w.count
             run_op_case(spec, w)
+            for other in spec.otherwise or []:
+                if w.count == count:
+                    other.otherwise = []
+                    run_op_case(other, w)
     header = [f"# Written by tools/make_op_cases.py {family} with TensorFlow {tf.__version__}; do not edit."]
     text = "\n".join(header + w.lines) + "\n"
     if args.only:
         sys.stdout.write(text)
     else:
-        out = pathlib.Path(args.out) / (family + ".ops")
+        out = pathlib.Path(args.out) / getattr(module, "FOLDER", "ops") / (family + ".ops")
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text)
         print(f"{out}: {w.count} cases")
@@ -523,7 +533,7 @@ def main():
     parser.add_argument("--messages", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="names each case before it runs")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", default=str(TOOLS.parent / "tests" / "ops"))
+    parser.add_argument("--out", default=str(TOOLS.parent / "tests"))
     args = parser.parse_args()
     families = args.families
     if args.all:

@@ -415,7 +415,7 @@ class FlowRun {
     int taken = -1;
     if (!ready.dead) {
       const Tensor& pred = in[1].value;
-      if (pred.num_elements() != 1) {
+      if (pred.rank() != 0) {
         return InvalidArgument("The second input must be a scalar, but it has shape ",
                                pred.shape().ToString(), "\n\t ",
                                NodeInError(e_.function_, *item.node));

@@ -23,6 +23,7 @@ import tensorflow as tf
 
 __all__ = [
     "case", "graph_case", "Body", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
+    "case", "first_to_run", "graph_case", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
     "FLOATS", "HALVES", "FLOATING", "SIGNED", "UNSIGNED", "INTS", "REALS", "COMPLEX", "NUMBERS",
     "SHAPES", "BROADCASTS",
 ]
@@ -72,6 +73,7 @@ class Case:
     compare: Optional[str] = None
     after: Optional[Callable] = None
     static: bool = False
+    otherwise: Optional[list] = None
 
 
 @dataclasses.dataclass
@@ -104,6 +106,12 @@ def case(op, *inputs, name=None, error=None, tol=None, compare=None, after=None,
     attrs (or keywords): attributes that TensorFlow does not infer from the inputs.
     """
     return Case(op, list(inputs), dict(attrs or {}, **more), name, error, tol, compare, after, static)
+
+
+def first_to_run(cases):
+    """The first of the cases that TensorFlow runs; none when it fails them all."""
+    cases[0].otherwise = cases[1:]
+    return cases[0]
 
 
 def graph_case(op, build, name=None, error=None, tol=None, compare=None):

@@ -465,8 +465,8 @@ def calls(r):
                   then_branch=function(lambda a, b: (a + b, a), F, F),
                   else_branch=function(lambda a, b: (b, a * b), F, F))
 
-    for op in (R.If, R.StatelessIf):
-        name = op.__name__ if hasattr(op, "__name__") else "If"
+    for name in ("If", "StatelessIf"):
+        op = getattr(R, name)
         for i, c in enumerate([True, False, 1, 0, 0.5, 0.0, "", "x", np.zeros(0), [0.0], np.int64(2), np.float64(0),
                                np.uint8(3)]):
             if isinstance(c, str):
@@ -477,9 +477,10 @@ def calls(r):
         return list(op(branch_index=p(index), input=[p([1., 2.])], Tout=[F],
                        branches=[function(lambda a, k=k: a * k, F) for k in (1., 2., 3.)]))
 
-    for op in (R.Case, R.StatelessCase):
+    for name in ("Case", "StatelessCase"):
+        op = getattr(R, name)
         for i in (0, 1, 2, 3, -1):
-            yield S(op.__name__, "branch", lambda p, i=i, op=op: case_of(p, i, op))
+            yield S(name, "branch", lambda p, i=i, op=op: case_of(p, i, op))
 
     def loop(p, op, n, list_too=False):
         def cond(i, x, n):
@@ -491,9 +492,10 @@ def calls(r):
         return list(op(input=[p(0), p([1., 3.]), p(n)], cond=function(cond, tf.int32, F, tf.int32),
                        body=function(body, tf.int32, F, tf.int32)))
 
-    for op in (R.While, R.StatelessWhile):
+    for name in ("While", "StatelessWhile"):
+        op = getattr(R, name)
         for n in (0, 1, 7):
-            yield S(op.__name__, str(n), lambda p, n=n, op=op: loop(p, op, n))
+            yield S(name, str(n), lambda p, n=n, op=op: loop(p, op, n))
 
     def fill(p):
         """A loop that fills a list, as Keras's recurrent layers do."""
@@ -535,10 +537,11 @@ def calls(r):
                             body=function(lambda i, x: (i + 1, tf.reshape(x, [2])), tf.int32, F)))
 
     yield S("While", "fails", failing, "")
-    for op in (R.PartitionedCall, R.StatefulPartitionedCall):
-        yield S(op.__name__, "two", lambda p, op=op: list(op(args=[p([1., 2.]), p([3., 4.])], Tout=[F, F],
+    for name in ("PartitionedCall", "StatefulPartitionedCall"):
+        op = getattr(R, name)
+        yield S(name, "two", lambda p, op=op: list(op(args=[p([1., 2.]), p([3., 4.])], Tout=[F, F],
                                                            f=function(lambda a, b: (a - b, a), F, F))))
-        yield S(op.__name__, "fails", lambda p, op=op: list(op(args=[p([1., 2.])], Tout=[F], f=function(
+        yield S(name, "fails", lambda p, op=op: list(op(args=[p([1., 2.])], Tout=[F], f=function(
             lambda a: tf.reshape(a, [3]), F))), "")
 
 

@@ -430,7 +430,32 @@ def fake_quant(r):
 
 
 # Files of a size that reads and diffs well; each is a family of its own.
+
+
+def more(r):
+    for op in ("LeftShift", "RightShift"):
+        yield case(op, i32([1, 2]), i32([1, 2, 3]), name="shapes", error="Incompatible shapes: [2] vs. [3]")
+        yield case(op, i32([]), i32(1), name="empty")
+    for t in ["double", "half", "bfloat16", "int8", "int64", "complex64"]:
+        yield case("AccumulateNV2", [r.numbers(t, (2, 3)) for _ in range(3)], shape=[2, 3], name=t)
+    yield case("AccumulateNV2", [r.numbers("float", (2,))], shape=[2], name="one")
+    yield case("AccumulateNV2", [r.normal((2,)), r.normal((3,))], shape=[None], name="shapes", error="")
+    for t in FLOATS:
+        tol = (1e-4, 1e-6) if t == "float" else (1e-7, 1e-11)
+        yield case("Zeta", r.uniform((0,), t=t), r.uniform((0,), t=t), name="empty_" + t, tol=tol)
+        yield case("Zeta", r.uniform((2, 1), 1.5, 6, t), r.uniform((1, 3), 0.5, 8, t), name="bcast_" + t, tol=tol)
+        yield case("Zeta", r.uniform((2,), 1.5, 6, t), r.uniform((3,), 0.5, 8, t), error="Incompatible shapes: [2] vs. [3]")
+        yield case("Polygamma", r.uniform((0,), t=t), r.uniform((0,), t=t), name="empty_" + t, tol=tol)
+        yield case("Polygamma", array(t, [[1], [2]]), r.uniform((1, 3), 0.5, 8, t), name="bcast_" + t, tol=tol)
+        yield case("Polygamma", r.uniform((2,), t=t), r.uniform((3,), t=t), error="Incompatible shapes: [2] vs. [3]")
+        e = lambda: r.uniform((0,), t=t)
+        yield case("Betainc", e(), e(), e(), name="empty_" + t, tol=tol)
+        yield case("Betainc", array(t, [1, 2, 1, -1, 0]), array(t, [1, 3, 2, 2, 1]), array(t, [0, 1, np.nan, 0.5, 0.5]),
+                   name="edge_" + t, tol=tol)
+
+
 def cases(r):
     yield from unary(r)
     yield from powers_and_special(r)
     yield from complex_parts(r)
+    yield from more(r)

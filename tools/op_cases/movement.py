@@ -45,6 +45,13 @@ def strided_update(x, begin, end, strides, value, error=None, **attrs):
     )
 
 
+def more(r):
+    for t in ["float", "double", "half", "bfloat16", "int8", "uint32", "complex64", "bool", "string"]:
+        yield case("Concat", i32(1), [r.numbers(t, (2, n)) for n in (1, 0, 3)], name=t)
+    yield case("Concat", i32(-1), [r.normal((2, 2, 1)), r.normal((2, 2, 2))], name="last")
+    yield case("Concat", i32(2), [count(2, 2), count(2, 2)], error="")
+
+
 def cases(r):
     yield case("Shape", count(2, 3))
     yield case("Shape", count(2, 3), out_type=np.int64)
@@ -542,9 +549,9 @@ def cases(r):
     yield strided(count(8, 4), [3], [4], [1])
     yield strided(count(8, 4), [3], [3], [1])
     for t in range(150):
-        r = rng.randint(1, 5)
-        sh = tuple(rng.randint(0, 5, r))
-        k = rng.randint(0, r + 2)
+        rank = rng.randint(1, 5)
+        sh = tuple(rng.randint(0, 5, rank))
+        k = rng.randint(0, rank + 2)
         yield strided(
             count(*sh, dt=[F32, np.int8, np.float64, np.complex128][t % 4]),
             rng.randint(-6, 7, k),
@@ -580,3 +587,4 @@ def cases(r):
     yield strided_update(count(4), [1], [1], [1], count(0))
     yield strided_update(count(4, 5), [1, 1], [3, 4], [1, 1], count(1))
     yield strided_update(count(4, 5), [1, 1], [3, 4], [1, 1], count(2, 1))
+    yield from more(r)

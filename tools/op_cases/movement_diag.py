@@ -6,6 +6,48 @@ from op_cases.movement import BF16, F32, HALF, NO_INTS, arr, count, vec, vec64, 
 rng = np.random.RandomState(3)
 
 
+def more(r):
+    every = ["float", "double", "half", "bfloat16", "int8", "int64", "uint16", "complex64", "bool"]
+    for t in every:
+        m = r.numbers(t, (2, 3, 4))
+        if t != "bool":
+            yield case("BatchMatrixBandPart", m, np.array(1), np.array(0), name=t)
+        yield case("BatchMatrixDiag", r.numbers(t, (2, 3)), name=t)
+        yield case("BatchMatrixDiagPart", m, name=t)
+        yield case("BatchMatrixSetDiag", m, r.numbers(t, (2, 3)), name=t)
+        yield case("MatrixDiag", r.numbers(t, (2, 3)), name=t)
+        yield case("MatrixDiagPart", m, name=t)
+        yield case("MatrixDiagPartV2", m, vec(-1, 2), array(t, 1), name=t)
+        yield case("MatrixSetDiagV2", m, r.numbers(t, (2, 2, 3)), vec(-1, 0), name=t)
+        axis = vec(0) if t in ("half", "bfloat16") else vec64(-1)
+        yield case("UniqueWithCountsV2", array(t if t != "complex64" else "int32", [[1, 1, 0], [1, 1, 0]]), axis, name=t)
+    for low, high in [(-1, -1), (0, 0), (0, -1), (2, 3), (5, 1), (1, 7)]:
+        yield case("BatchMatrixBandPart", count(3, 4), np.array(low), np.array(high), error="" if max(low, high) > 4 else None)
+    for shape in [(0,), (2, 0), (1,)]:
+        yield case("BatchMatrixDiag", count(*shape))
+        yield case("MatrixDiag", count(*shape))
+    for shape in [(0, 3), (2, 0, 2), (4, 1)]:
+        yield case("BatchMatrixDiagPart", count(*shape))
+        yield case("MatrixDiagPart", count(*shape))
+    yield case("BatchMatrixDiag", count(), error="diagonal must be at least 1-dim, received shape: []")
+    yield case("BatchMatrixDiagPart", count(3), error="input must be at least 2-dim, received shape: [3]")
+    yield case("BatchMatrixBandPart", count(3), np.array(1), np.array(1), error="input must be at least 2-dim")
+    yield case("BatchMatrixSetDiag", count(3), count(3), error="input must be at least 2-dim")
+    yield case("BatchMatrixSetDiag", count(2, 3), count(3), error="")
+    yield case("BatchMatrixSetDiag", count(0, 3), count(0))
+    yield case("UniqueWithCountsV2", count(2, 0), vec(0))
+    yield case("UniqueWithCountsV2", count(2, 2), vec(2), error="axis has to be between [0, 2)")
+    yield case("UniqueWithCountsV2", arr(["a", "b", "a"], object), NO_INTS, out_idx=np.int64)
+    for t in ["float", "double", "half", "int8", "int32", "uint8"]:
+        yield case("ExtractVolumePatches", r.numbers(t, (1, 3, 3, 3, 1)), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1],
+                   padding="VALID", name=t)
+    for pad in ("SAME", "VALID"):
+        yield case("ExtractVolumePatches", count(2, 3, 2, 3, 1), ksizes=[1, 2, 1, 2, 1], strides=[1, 2, 1, 2, 1], padding=pad)
+    yield case("ExtractVolumePatches", count(0, 3, 3, 3, 1), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID")
+    yield case("ExtractVolumePatches", count(3, 3, 3, 1), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID", error="")
+    yield case("ExtractVolumePatches", count(1, 1, 3, 3, 1), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID")
+
+
 def cases(r):
     for dt in [F32, np.float64, np.int32, np.int64, np.int8, np.uint8, np.uint16, HALF, BF16]:
         yield case("Unique", arr([3, 1, 3, 2, 1], dt))
@@ -337,7 +379,7 @@ def cases(r):
     yield case("DiagPart", count(2, 2, 2, 2))
     yield case("Diag", count(2, 2, 2, dt=np.int64))
     for p in ["SAME", "VALID"]:
-        for k, s, r in [
+        for k, s, rate in [
             ((2, 2), (1, 1), (1, 1)),
             ((3, 2), (2, 1), (1, 1)),
             ((2, 3), (1, 2), (2, 1)),
@@ -350,7 +392,7 @@ def cases(r):
                 count(1, 5, 4, 2),
                 ksizes=[1, *k, 1],
                 strides=[1, *s, 1],
-                rates=[1, *r, 1],
+                rates=[1, *rate, 1],
                 padding=p,
             )
         yield case(
@@ -419,3 +461,4 @@ def cases(r):
         padding="VALID",
         error="Computed output size would be negative: -3 [input_size: 5,",
     )
+    yield from more(r)

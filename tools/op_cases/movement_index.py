@@ -6,6 +6,30 @@ from op_cases.movement import BF16, F32, HALF, NO_INTS, arr, count, vec, vec64, 
 rng = np.random.RandomState(3)
 
 
+def more(r):
+    for t in ["float", "double", "half", "bfloat16", "int8", "uint16", "int64", "complex128", "bool", "string"]:
+        yield case("Gather", r.numbers(t, (3, 2)), arr([[2, 0], [1, 1]]), name=t)
+
+        def reading(op, t=t):
+            h = tf.raw_ops.VarHandleOp(dtype=tf.as_dtype(t), shape=None, shared_name="v")
+            index = tf.int64 if t == "double" else tf.int32
+            x, i = tf.compat.v1.placeholder(tf.as_dtype(t), None), tf.compat.v1.placeholder(index, None)
+            shape = tf.raw_ops.VariableShape(input=h)
+            out = getattr(tf.raw_ops, op)(resource=h, indices=i, dtype=tf.as_dtype(t))
+            one, two = {i: arr([[2, 0], [1, 1]])}, {i: np.zeros((0, 2), np.int32)}
+            return [Step(run=[tf.raw_ops.AssignVariableOp(resource=h, value=x)], feed={x: r.numbers(t, (3, 2))}),
+                    Step(fetch=[out, shape], feed=one), Step(fetch=[out], feed=two),
+                    Step(fetch=[out], feed={i: arr([[3, 0]])}, error=""), Step(fetch=[out], feed={i: arr([[-1, 0]])}, error="")]
+
+        for op in ("ResourceGather", "ResourceGatherNd"):
+            yield graph_case(op, lambda op=op, f=reading: f(op), name=t)
+    yield case("Gather", count(0, 2), NO_INTS, name="empty")
+    yield case("Gather", count(0, 2), vec(0), name="empty", error="indices[0] = 0 is not in [0, 0)")
+    for t in ["float", "half", "int64", "bool", "string"]:
+        yield case("StridedSliceGrad", vec(4, 3), vec(1, 0), vec(3, 3), vec(1, 2), r.numbers(t, (2, 2)), name=t)
+    yield case("StridedSliceGrad", vec(4), vec(0), vec(0), vec(1), r.normal((0,)), name="empty")
+
+
 def cases(r):
     yield case("GatherV2", count(4, 3), vec(0, 2), i32(0))
     yield case("GatherV2", count(4, 3), vec(0, 2), i32(1))
@@ -457,3 +481,4 @@ def cases(r):
 
     yield variable_shape(tf.int32)
     yield variable_shape(tf.int64)
+    yield from more(r)

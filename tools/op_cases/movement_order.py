@@ -24,6 +24,28 @@ def blocks(op, x, block_shape, amounts, error=None):
     return graph_case(op, build)
 
 
+def more(r):
+    for t in ["float", "half", "int8", "int64", "uint16", "bfloat16"]:
+        x = r.numbers(t, (4, 2, 3, 1))
+        yield case("SpaceToBatch", x, arr([[0, 0], [1, 0]]), block_size=2, name=t)
+        yield case("BatchToSpace", x, arr([[0, 1], [1, 0]]), block_size=2, name=t)
+    for t in FLOATING + INTS:
+        x = r.numbers(t, (4, 2, 3, 1))
+        yield blocks("SpaceToBatchND", x, vec(2, 2), arr([[0, 0], [1, 0]]))
+        yield blocks("BatchToSpaceND", x, vec(2, 2), arr([[0, 1], [1, 0]]))
+    yield case("SpaceToBatch", count(1, 3, 3, 1), np.array([[2, 1], [0, 0]], np.int64), block_size=3, name="int64")
+    yield case("SpaceToBatch", count(0, 2, 2, 1), arr([[0, 0], [0, 0]]), block_size=2, name="empty")
+    yield case("SpaceToBatch", count(1, 3, 2, 1), arr([[0, 0], [0, 0]]), block_size=2, error="")
+    yield case("SpaceToBatch", count(1, 2, 2, 1), arr([[-1, 1], [0, 0]]), block_size=2, error="")
+    yield case("BatchToSpace", count(4, 1, 1, 2), np.array([[0, 0], [0, 0]], np.int64), block_size=2, name="int64")
+    yield case("BatchToSpace", count(3, 1, 1, 2), arr([[0, 0], [0, 0]]), block_size=2, error="")
+    yield case("BatchToSpace", count(4, 1, 1, 2), arr([[0, 3], [0, 0]]), block_size=2, error="")
+    for t in ["float", "string", "int8", "bool", "complex64"]:
+        yield case("Reverse", r.numbers(t, (2, 3, 2)), np.array([True, False, True]), name=t)
+    yield case("Reverse", r.normal(()), np.zeros((0,), bool), name="scalar")
+    yield case("Reverse", r.normal((2, 0)), np.array([True, True]), name="empty")
+
+
 def cases(r):
     for ax in [[0], [1], [0, 1], [-1], [-2, 1], [0, 0], [0, -2], [2], [-3], []]:
         yield case("ReverseV2", count(3, 4), arr(ax, np.int32))
@@ -299,3 +321,4 @@ def cases(r):
             yield case("DepthToSpace", count(*sh, dt=np.uint8), block_size=2, data_format=fmt)
     yield case("DepthToSpace", count(1, 2, 2, 9), block_size=3)
     yield case("SpaceToDepth", count(1, 6, 6, 2), block_size=3)
+    yield from more(r)

@@ -186,9 +186,28 @@ def pools(r):
         yield case(op, f(1, 2, 4, 4, 2), ksize=[1, 0, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID", error="")
 
 
+def more(r):
+    for op in ("MaxPool3D", "AvgPool3D"):
+        for t in ("float", "bfloat16"):
+            yield case(op, r.numbers(t, (0, 3, 3, 3, 1)), ksize=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID", name=t)
+            yield case(op, r.numbers(t, (1, 1, 1, 1, 3)), ksize=[1, 1, 1, 1, 1], strides=[1, 1, 1, 1, 1], padding="VALID", name=t)
+            yield case(op, r.numbers(t, (2, 2, 3, 2, 2)), ksize=[1, 3, 3, 3, 1], strides=[1, 2, 2, 2, 1], padding="SAME", name=t)
+    for t in ("float", "double", "half", "bfloat16"):
+        tol = {"half": (5e-3, 5e-3), "bfloat16": (4e-2, 4e-2)}.get(t)
+        for pad, n in (("SAME", 4), ("VALID", 5)):
+            yield case("Conv3DBackpropInputV2", i32([1, n, n, 4, 2]), r.numbers(t, (2, 2, 1, 2, 3)),
+                       r.numbers(t, (1, 2, 2, 2, 3)), strides=[1, 2, 2, 2, 1], padding=pad, name=t, tol=tol)
+    back = lambda sizes, f, d, **k: case("Conv3DBackpropInputV2", i32(sizes), r.normal(f), r.normal(d),
+                                        strides=[1, 1, 1, 1, 1], padding="VALID", **k)
+    yield back([0, 3, 3, 3, 2], (2, 2, 2, 2, 1), (0, 2, 2, 2, 1), name="empty")
+    yield back([1, 3, 3, 3, 2], (2, 2, 2, 2, 1), (1, 3, 2, 2, 1), error="")
+    yield back([1, 3, 3, 3], (2, 2, 2, 2, 1), (1, 2, 2, 2, 1), error="")
+
+
 def cases(r):
     yield from conv2d(r)
     yield from depthwise(r)
     yield from conv3d(r)
     yield from transposed(r)
     yield from pools(r)
+    yield from more(r)

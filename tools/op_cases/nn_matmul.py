@@ -112,7 +112,19 @@ def fused(r):
     yield case("_FusedMatMul", f(2, 3), f(4, 5), [f(5)], fused_ops=["BiasAdd"], error="")
 
 
+def more(r):
+    f = lambda *shape: r.normal(shape)
+    yield case("BatchMatMulV3", f(2, 3, 4), f(2, 5, 5), Tout=tf.float32, error="Matrix size-incompatible")
+    yield case("BatchMatMulV3", f(2, 3, 4), f(3, 4, 5), Tout=tf.float32, error="")
+    yield case("BatchMatMulV3", f(0, 3, 4), f(0, 4, 5), Tout=tf.float32, name="empty")
+    c = r.numbers("complex128", (2, 2, 2))
+    yield case("BatchMatMulV3", c, c, Tout=tf.complex128, adj_x=True, name="complex128")
+    yield case("_FusedConv2D", f(1, 4, 4, 2), f(3, 3, 3, 3), [f(3)], [], fused_ops=["BiasAdd"], num_args=1,
+               strides=[1, 1, 1, 1], padding="SAME", error="")
+
+
 def cases(r):
     yield from products(r)
     yield from einsum(r)
     yield from fused(r)
+    yield from more(r)

@@ -135,8 +135,19 @@ def resize(r):
     yield crop(r.normal((1, 0, 3, 1)), boxes[:1], [0], (2, 2), error="")
 
 
+def more(r):
+    for t in ("float", "half"):
+        yield case("LRN", r.numbers(t, (1, 1, 1, 1)), name=t + "_one", tol=(5e-3, 2e-3) if t == "half" else None)
+        yield case("LRN", r.numbers(t, (2, 1, 2, 4)), depth_radius=1, name=t, tol=(5e-3, 2e-3) if t == "half" else None)
+    yield case("InTopK", np.float32([[1, 3, 2], [np.nan, 0, 1]]), i64([1, 0]), k=1, name="int64")
+    yield case("LRN", np.float32([[[[np.nan, 1, np.inf, 2]]]]), depth_radius=1, name="edge")
+    yield case("LRN", np.float32([[[[1, 1, np.inf, 2], [1e30, 1, 2, 3]]]]), depth_radius=1, name="overflow")
+    yield case("LRN", np.float16([[[[300, 1, 4, 2]]]]), depth_radius=1, name="overflow_half")
+
+
 def cases(r):
     yield from batch_norm(r)
     yield from softmax(r)
     yield from others(r)
     yield from resize(r)
+    yield from more(r)

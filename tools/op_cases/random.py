@@ -71,6 +71,52 @@ def stateful(r):
     yield case("StatelessMultinomial", r.numbers("float", (2, 5)), i32(9), i64([3, 4]))
 
 
+def more(r):
+    for op in ["StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"]:
+        tol = None if op == "StatelessRandomUniform" else (1e-6, 1e-6)
+        for t in FLOATING:
+            for shape in [(), (0,), (3, 4)]:
+                yield case(op + "V2", i32(list(shape)), U64([9]), U64([1, 2**63]), i32(1), dtype=tf.as_dtype(t), name=t,
+                           tol=tol if t not in HALVES else tol and (1e-2, 1e-2))
+        yield case(op + "V2", i32([-1]), U64([9]), U64([1, 2]), i32(1), error="")
+    for t in ("int32", "int64", "uint32", "uint64"):
+        for shape in [(), (0,), (3, 4)]:
+            yield case("StatelessRandomUniformFullInt", i64(list(shape)), i32([5, -6]), dtype=tf.as_dtype(t), name=t)
+            yield case("StatelessRandomUniformFullIntV2", i64(list(shape)), U64([7]), U64([0, 2**64 - 1]), i32(1),
+                       dtype=tf.as_dtype(t), name=t)
+    yield case("StatelessRandomUniformFullInt", i32([2]), i64([1]), dtype=tf.int32, error="seed must have shape [2], not [1]")
+    yield case("StatelessRandomUniformFullIntV2", i32([2]), U64([7]), U64([0, 1]), i32(9), dtype=tf.int32, error="")
+    for t in ("int32", "int64"):
+        for lo, hi in [(-5, 5), (np.iinfo(np_type(t)).min, np.iinfo(np_type(t)).max), (7, 8)]:
+            yield case("StatelessRandomUniformIntV2", i32([2, 3]), U64([8]), U64([5, 6]), i32(1), array(t, lo), array(t, hi), name=t)
+        yield case("StatelessRandomUniformIntV2", i32([2]), U64([8]), U64([5, 6]), i32(1), array(t, 3), array(t, 3), name=t,
+                   error="Need minval < maxval, got 3 >= 3")
+        yield case("RandomUniformInt", i32([0]), array(t, 1), array(t, 2), seed=4, name=t + "_empty")
+        yield case("RandomUniformInt", i64([2, 3]), array(t, -1), array(t, 1), seed=4, seed2=5, name=t)
+        yield case("RandomUniformInt", i32([2]), array(t, [1]), array(t, 2), seed=4, error="minval must be 0-D, got shape [1]")
+        yield case("RandomUniformInt", i32([-2]), array(t, 1), array(t, 2), seed=4, error="")
+    for seed in ([0, 0], [1, 2], [-1, 2**40], [2**63 - 1, -2**63], [5, 5]):
+        yield case("StatelessRandomGetKeyCounterAlg", i64(seed))
+        yield case("StatelessRandomGetKeyCounter", i64(seed[::-1]))
+    for seed in ([0, 1], [-1, 2**31 - 1]):
+        yield case("StatelessRandomGetKeyCounterAlg", i32(seed))
+    yield case("StatelessRandomGetKeyCounterAlg", i64([1]), error="seed must have shape [2]")
+    for t in FLOATING:
+        for out in (tf.int32, tf.int64):
+            yield case("StatelessMultinomial", r.numbers(t, (2, 5)), i32(4), i64([3, 4]), output_dtype=out, name=t)
+    yield case("StatelessMultinomial", r.normal((2, 5)), i32(0), i64([3, 4]), name="none")
+    yield case("StatelessMultinomial", r.normal((0, 5)), i32(3), i64([3, 4]), name="empty")
+    yield case("StatelessMultinomial", r.normal((5,)), i32(3), i64([3, 4]), error="logits should be a matrix, got shape [5]")
+    yield case("StatelessMultinomial", r.normal((2, 5)), i32(-1), i64([3, 4]), error="")
+    for t in ["int8", "half", "complex64", "bool"]:
+        yield case("RandomShuffle", r.numbers(t, (5, 2)), seed=3, seed2=9, name=t)
+    yield case("RandomShuffle", r.normal(()), seed=3, name="scalar")
+    for op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+        yield case(op, i32([2, -1]), seed=3, dtype=tf.float32, error="")
+        yield case(op, i32(3), seed=3, dtype=tf.float32, error="")
+
+
 def cases(r):
     yield from stateless(r)
     yield from stateful(r)
+    yield from more(r)

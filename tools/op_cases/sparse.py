@@ -27,6 +27,18 @@ def fill_rows(indices, values, shape, default=np.array(F32(-1)), error=None):
     return case("SparseFillEmptyRows", indices, values, shape, default, error=error)
 
 
+def more(r):
+    indices = arr([[0, 1], [2, 0]], np.int64)
+    for op in ("Add", "Mul", "Div"):
+        for t in ("float", "double", "half", "bfloat16", "int32", "int64", "uint8"):
+            yield case("SparseDenseCwise" + op, indices, array(t, [4, 6]), vec64(3, 2), array(t, [[1, 2], [3, 4], [2, 6]]), name=t)
+        yield case("SparseDenseCwise" + op, np.zeros((0, 2), np.int64), count(0), vec64(3, 2), count(3, 2), name="empty")
+    for t in ("float", "double", "half", "int32", "int64", "complex64"):
+        yield case("SparseFillEmptyRowsGrad", vec64(2, 0), r.numbers(t, (4,)), name=t)
+    yield case("SparseFillEmptyRowsGrad", vec64(), count(3), name="none")
+    yield case("SparseFillEmptyRowsGrad", vec64(3), count(3), error="")
+
+
 def cases(r):
     for op in ["SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin"]:
         for dt in [F32, np.float64, np.int32, np.int8, np.uint8, HALF, BF16]:
@@ -558,3 +570,4 @@ def cases(r):
         error="reverse_index_map must be a vector, saw: []",
     )
     yield case("SparseFillEmptyRowsGrad", np.zeros(0, np.int64), count(2) + 1)
+    yield from more(r)

@@ -334,9 +334,63 @@ def examples(r):
     yield single([], [("q", "float", [], None)], error="is required but could not be found.")
 
 
+def more(r):
+    yield case("UnicodeDecodeWithOffsets", S(b"\xff"), input_encoding="UTF-8", errors="strict",
+               error="Invalid formatting on input string")
+    shapes = [(), (0,), (3,), (2, 2), (1, 0, 2)]
+    for shape in shapes:
+        x = r.strings(shape, 9)
+        for op in ("StringLower", "StringUpper", "StringStrip", "StringLength", "EncodeBase64", "SerializeTensor"):
+            yield case(op, x, name="shape")
+        yield case("DecodeBase64", np.vectorize(lambda v: b"aGk=", otypes=[object])(x) if x.size else x, name="shape")
+        yield case("StringToHashBucketFast", x, num_buckets=5, name="shape")
+        yield case("StringToHashBucket", x, num_buckets=5, name="shape")
+        yield case("StringToHashBucketStrong", x, num_buckets=5, key=[1, 2], name="shape")
+        yield case("StringJoin", [x, x], separator="/", name="shape")
+        yield case("RegexFullMatch", x, s0("[a-m]*"), name="shape")
+        yield case("StaticRegexFullMatch", x, pattern="[a-m]*", name="shape")
+        yield case("RegexReplace", x, s0("[a-m]"), s0("<\\0>"), name="shape")
+        yield case("StaticRegexReplace", x, pattern="[a-m]", rewrite="<\\0>", name="shape")
+        for u in ("UTF-16-BE", "UTF-32-BE"):
+            yield case("UnicodeTranscode", x, input_encoding="UTF-8", output_encoding=u, name="shape")
+        yield case("UnicodeScript", r.ints(shape, 0, 0x2FFFF), name="shape")
+        yield case("DecodePaddedRaw", x, i32(8), out_type=tf.int32, name="shape")
+        yield case("StringFormat", [x, r.normal(shape)], template="{}: {}", placeholder="{}", name="shape")
+    yield case("StringStrip", S(b"\x00 a \x00", "\u00a0a\u2003"), name="bytes")
+    yield case("StringStrip", S(b"\x1c\x1d\x85 x", "\f\v\r\n"), name="control")
+    yield case("EncodeBase64", S(*[bytes(range(250, 250 + n)) for n in range(6)]), pad=True, name="lengths")
+    for code in ([0, 9, 64, 91, 127], [0x370, 0x5D0, 0x621, 0x905, 0xE01], [0xD800, 0x10FFFF, 2**31 - 1, -2**31, 0xFFFF]):
+        yield case("UnicodeScript", i32(code))
+    for t in (tf.uint8, tf.int8, tf.float32, tf.float64, tf.int64, tf.uint16):
+        yield case("DecodePaddedRaw", S(b"abc\x00\xff", b"\x80", ""), i32(8), out_type=t)
+    yield case("DecodeRaw", S(bytes(range(32)), b"\x00" * 32), out_type=tf.complex128, little_endian=False)
+    yield case("StringSplit", np.zeros((0,), object), s0(" "))
+    yield case("StringSplit", s0("a b"), s0(" "), error="input must be a vector, got shape: []")
+    yield case("StringSplit", S("a\0b", "\xff\xfe b"), s0(" "))
+    yield case("UnsortedSegmentJoin", np.zeros((0,), object), i32([]), i32(2), separator="-")
+    yield case("UnsortedSegmentJoin", S("a", "b"), i32([0, 0]), i32([1]), error="Number of segments must be a scalar")
+    yield case("UnsortedSegmentJoin", s0([["a", "b"], ["c", "d"]]), i32([[0, 1], [1, 0]]), i32(2), separator="")
+    yield case("StringToHashBucketStrong", S("a"), num_buckets=10, key=[1, 2, 3], error="Key must have 2 elements")
+    yield case("StringJoin", [S("a", "b")], separator="-", name="one")
+    yield case("StringJoin", [s0("x"), np.zeros((0,), object)], separator="-", name="empty")
+    e = example(a=[1.0, 2.0], b=[7], c=[b"x", b"y"])
+    one = lambda sparse, dense, text=e, **k: case(
+        "ParseSingleExample", s0(text), [d[3] for d in dense], num_sparse=len(sparse), sparse_keys=[s[0] for s in sparse],
+        sparse_types=[tf.as_dtype(s[1]) for s in sparse], dense_keys=[d[0] for d in dense],
+        dense_shapes=[d[2] for d in dense], **k)
+    none = lambda t: np.zeros((0,), object if t == "string" else np_type(t))
+    yield one([("a", "float"), ("b", "int64"), ("c", "string")], [])
+    yield one([("nope", "float")], [("a", "float", [2], none("float")), ("b", "int64", [1], none("int64"))])
+    yield one([], [("c", "string", [2], none("string")), ("nope", "string", [1], S("default"))])
+    yield one([], [("a", "float", [2], none("float"))], text=b"\x7f\x7f", error="Could not parse example input")
+    yield one([("a", "int64")], [], error="")
+    yield one([], [("a", "float", [3], none("float"))], error="")
+
+
 def cases(r):
     yield from elementwise(r)
     yield from regexes(r)
     yield from numbers(r)
     yield from encodings(r)
     yield from examples(r)
+    yield from more(r)

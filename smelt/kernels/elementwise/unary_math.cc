@@ -131,10 +131,11 @@ struct MathSign {
     }
   }
 };
-struct MathIdentity {
+// Integers halve to nothing on TensorFlow's way to the nearest even number.
+struct MathRoundInteger {
   template <typename T>
-  static T Of(T x) {
-    return x;
+  static T Of(T) {
+    return T(0);
   }
 };
 
@@ -193,7 +194,7 @@ UnaryFn MathReals(Dtype t) {
   return IsInteger(t) ? MathInts<F>(t) : MathFloats<F>(t);
 }
 UnaryFn MathRounds(Dtype t) {
-  return IsInteger(t) ? MathInts<MathIdentity>(t) : MathFloats<MathRint>(t);
+  return IsInteger(t) ? MathInts<MathRoundInteger>(t) : MathFloats<MathRint>(t);
 }
 
 struct MathOp {

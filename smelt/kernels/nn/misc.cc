@@ -38,16 +38,26 @@ Status RunLrn(OpContext& ctx) {
   if (y.num_elements() > 0) {
     const float* from = x.data<float>();
     float* to = y.data<float>();
+    // What overflows in half precision overflows here.
+    const bool half = in.dtype() == Dtype::kHalf;
+    const auto rounded = [half](float v) { return half ? static_cast<float>(Half(v)) : v; };
     ParallelFor(y.num_elements() / depth, std::max<int64_t>(1, 1024 / depth),
                 [&](int64_t begin, int64_t end) {
                   for (int64_t r = begin; r < end; ++r) {
                     const float* p = from + r * depth;
+                    // As a product with a matrix of ones and zeros, where 0 times infinity is NaN.
+                    float rest = 0;
+                    for (int64_t i = 0; i < depth; ++i) rest += 0 * rounded(p[i] * p[i]);
                     for (int64_t c = 0; c < depth; ++c) {
                       const int64_t first = std::max<int64_t>(0, c - s.radius);
                       const int64_t last = std::min(depth - 1, c + s.radius);
                       float sum = 0;
-                      for (int64_t i = first; i <= last; ++i) sum += p[i] * p[i];
-                      to[r * depth + c] = p[c] * std::pow(s.bias + s.alpha * sum, -s.beta);
+                      for (int64_t i = first; i <= last; ++i) sum += rounded(p[i] * p[i]);
+                      if (std::isnan(rest)) {
+                        for (int64_t i = 0; i < first; ++i) sum += 0 * rounded(p[i] * p[i]);
+                        for (int64_t i = last + 1; i < depth; ++i) sum += 0 * rounded(p[i] * p[i]);
+                      }
+                      to[r * depth + c] = p[c] * std::pow(s.bias + s.alpha * rounded(sum), -s.beta);
                     }
                   }
                 });

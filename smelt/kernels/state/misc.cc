@@ -178,7 +178,7 @@ void CountBins(const Tensor& indices, const Tensor& weights, bool binary, int64_
 
 Status RunCount(OpContext& ctx, bool dense) {
   const Tensor &indices = ctx.input(0), &size = ctx.input(1), &weights = ctx.input(2);
-  if (size.num_elements() != 1) {
+  if (size.rank() != 0) {
     return InvalidArgument("Shape must be rank 0 but is rank ", size.rank());
   }
   const int64_t bins = IndexAt(size, 0);

@@ -202,8 +202,6 @@ constexpr Kernel kTableTable[] = {
      RunAnonymousTable<TableForm::kTensors>, PrepareTable},
     {"MutableDenseHashTableV2", "", kAnyType, "state:dense_table", RunTable<TableForm::kDense>,
      PrepareTable},
-    {"MutableDenseHashTable", "", kAnyType, "state:dense_table", RunTable<TableForm::kDense>,
-     PrepareTable},
     {"AnonymousMutableDenseHashTable", "", kAnyType, "state:dense_table",
      RunAnonymousTable<TableForm::kDense>, PrepareTable},
     {"LookupTableFindV2", "", kAnyType, "state:table_find", RunTableFind},

@@ -84,6 +84,10 @@ Status RawRows(OpContext& ctx, int64_t row_bytes) {
     if (n != 0) std::memcpy(p, s.data(), n);
     p += row_bytes;
   }
+  if (dtype == Dtype::kBool) {  // any other byte than 0 and 1 is not a bool to C++
+    auto* bytes = static_cast<char*>(out.raw());
+    for (size_t i = 0; i < out.bytes(); ++i) bytes[i] = bytes[i] != 0;
+  }
   const size_t unit = SwapUnit(dtype);
   if (!ctx.node().Bool("little_endian", true) && unit > 1) {
     SwapBytes(static_cast<char*>(out.raw()),

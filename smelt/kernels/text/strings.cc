@@ -273,10 +273,7 @@ Status RunReduceJoin(OpContext& ctx) {
 Status RunSegmentJoin(OpContext& ctx) {
   const Tensor &in = ctx.input(0), &ids = ctx.input(1), &count = ctx.input(2);
   const std::string separator = ctx.node().String("separator");
-  if (count.num_elements() != 1) {
-    return InvalidArgument("Number of segments should be a scalar, got shape ",
-                           count.shape().ToString());
-  }
+  if (count.rank() != 0) return InvalidArgument("Number of segments must be a scalar");
   const int64_t segments = IndexAt(count, 0);
   if (segments < 0) {
     return InvalidArgument("Number of segments must be non-negative but got ", segments);
