@@ -28,6 +28,9 @@ Status CandidatesShape(ShapeContext& ctx) {
   ctx.set_output(0, sampled);
   ctx.set_output(1, ctx.input(0));
   ctx.set_output(2, sampled);
+  return OkStatus();
+}
+
 // Samples' shape in front of the parameters'.
 Status SamplesShape(ShapeContext& ctx) {
   ctx.set_output(0, Concatenate(ShapeFromInput(ctx, 0), ctx.input(1)));
