@@ -358,11 +358,12 @@ Status RunCsrMatMul(OpContext& ctx) {
   return OkStatus();
 }
 
-// Products of one row: sums by column, and which columns have one.
+// The product of one matrix of the batch, whose entries begin at a_begin and b_begin, after those
+// that are there.
 template <typename T>
-void MultiplyRows(const CsrMatrix& a, const CsrMatrix& b, int64_t batch, CsrMatrix* out,
-                  std::vector<int32_t>* cols, std::vector<T>* values) {
-  const int64_t a_begin = BatchStarts(a)[batch], b_begin = BatchStarts(b)[batch];
+void MultiplyRows(const CsrMatrix& a, int64_t a_begin, const CsrMatrix& b, int64_t b_begin,
+                  int64_t batch, CsrMatrix* out, std::vector<int32_t>* cols,
+                  std::vector<T>* values) {
   std::vector<std::pair<int32_t, T>> terms;
   int32_t* starts = out->row_starts.data<int32_t>() + batch * (out->rows() + 1);
   for (int64_t row = 0; row < a.rows(); ++row) {
@@ -414,7 +415,10 @@ Status RunCsrSparseMatMul(OpContext& ctx) {
   VisitCsr(dtype, [&]<typename T>() {
     std::vector<int32_t> cols;
     std::vector<T> values;
-    for (int64_t i = 0; i < out->batch(); ++i) MultiplyRows(*a, *b, i, out.get(), &cols, &values);
+    const std::vector<int64_t> a_begins = BatchStarts(*a), b_begins = BatchStarts(*b);
+    for (int64_t i = 0; i < out->batch(); ++i) {
+      MultiplyRows(*a, a_begins[i], *b, b_begins[i], i, out.get(), &cols, &values);
+    }
     status = AllocateEntries(ctx, dtype, static_cast<int64_t>(cols.size()), out.get());
     if (!status.ok()) return;
     std::copy(cols.begin(), cols.end(), out->cols.data<int32_t>());
