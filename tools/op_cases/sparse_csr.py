@@ -141,6 +141,23 @@ def cases(r):
     yield graph("SparseMatrixNNZ", nnz, IX[:0], vals(0, F32), S33)
     yield graph("SparseMatrixNNZ", nnz, IB[:0], vals(0, F32), vec64(2, 3, 3))
     yield graph("SparseMatrixNNZ", nnz, IX[:1], vals(1, F32), vec64(1, 4))
+    yield graph("SparseMatrixNNZ", nnz, IB[2:], vals(2, F32), vec64(4, 2, 3))
+    yield graph("SparseMatrixNNZ", nnz, IX[:0], vals(0, F32), vec64(0, 3))
+    yield graph("SparseMatrixNNZ", nnz, IX + 2, vals(3, F32), S33, error="Sparse index tuple indices[0, :]")
+    for op in [nnz, lambda i, v, s: back(csr(i, v, s), tf.float64)]:
+        name = "SparseMatrixNNZ" if op is nnz else "CSRSparseMatrixToSparseTensor"
+        yield graph(name, op, IX, vals(3, np.float64), vec64(3, 3))
+        yield graph(name, op, IX[:0], vals(0, np.float64), vec64(2, 5))
+        yield graph(name, op, IB, vals(4, np.float64), vec64(2, 3, 3))
+    saw = lambda i, v, s: back(csr(i, v, s), tf.float32)
+    yield graph(
+        "CSRSparseMatrixToSparseTensor",
+        saw,
+        IX,
+        vals(3, np.float64),
+        S33,
+        error="Expected a CSRSparseMatrix of type float but saw type: double",
+    )
     v = vals(3, F32)
     to = lambda i, v, s: back(csr(i, v, s), tf.float32)
     yield graph("SparseTensorToCSRSparseMatrix", to, IX[:0], vals(0, F32), S33)
@@ -219,3 +236,15 @@ def cases(r):
         i32(-1),
         error="index (-1) not in [0, 2)",
     )
+    other = [IX, vals(3, np.float64), S33]
+    f32 = dict(type=tf.float32)
+    wrong = lambda i, v, s: raw.CSRSparseMatrixComponents(csr_sparse_matrix=csr(i, v, s), index=0, **f32)
+    yield graph("CSRSparseMatrixComponents", wrong, *other, error="dtype of input is not equal to 'type':")
+    wrong = lambda i, v, s: back(raw.SparseMatrixTranspose(input=csr(i, v, s), **f32), tf.float32)
+    yield graph("SparseMatrixTranspose", wrong, *other, error="dtype of input is not equal to 'type':")
+    eye = np.eye(3, dtype=F32)
+    yield graph("SparseMatrixMatMul", m, *other, eye, error="Input types don't match.  a.dtype == double")
+    wrong = lambda i, v, s: back(
+        raw.SparseMatrixSparseMatMul(a=csr(i, v, s), b=csr(i, v, s), **f32), tf.float32
+    )
+    yield graph("SparseMatrixSparseMatMul", wrong, *other, error="dtype of a is not equal to 'type': double")
