@@ -54,7 +54,9 @@ def cases(r):
         for width, paths in [(1, 1), (2, 2), (10, 3), (100, 1), (3, 1)]:
             for merge in [False, True]:
                 yield beam(x.astype(dt), vec(5, 5), width, paths, merge)
-                yield beam(path.astype(dt) + r.normal((6, 1, 3), scale=0.1).astype(dt), vec(6), width, paths, merge)
+                yield beam(
+                    path.astype(dt) + r.normal((6, 1, 3), scale=0.1).astype(dt), vec(6), width, paths, merge
+                )
         yield beam(x.astype(dt), vec(3, 5), 10, 2)
         yield beam(x.astype(dt), vec(1, 2), 10, 2)
     yield beam(r.normal((8, 3, 5), scale=3), vec(8, 6, 7), 20, 2)
@@ -82,25 +84,69 @@ def cases(r):
     yield loss(x, ix[:2], vec(1, 0), vec(5, 5), error="Labels length is zero in batch 1")
     yield loss(x, ix[2:], vec(1), vec(5, 5), error="Labels length is zero in batch 0")
     yield loss(x, np.zeros((0, 2), np.int64), vec(), vec(5, 5), error="Labels length is zero in batch 0")
-    yield loss(x, ix, lab, vec(1, 5), error="Not enough time for target transition sequence (required: 2, available:")
+    yield loss(
+        x, ix, lab, vec(1, 5), error="Not enough time for target transition sequence (required: 2, available:"
+    )
     yield loss(x, ix, lab, vec(1, 5), ignore_longer_outputs_than_inputs=True)
     yield loss(x, ix, lab, vec(0, 5), ignore_longer_outputs_than_inputs=True)
     yield loss(x, ix, vec(1, 1, 0), vec(2, 5))
     yield loss(x, ix, vec(1, 1, 0), vec(2, 5), preprocess_collapse_repeated=True)
-    yield loss(x, ix, vec(3, 1, 0), vec(5, 5), error="Saw a non-null label (index >= num_classes - 1) following a null label,")
+    yield loss(
+        x,
+        ix,
+        vec(3, 1, 0),
+        vec(5, 5),
+        error="Saw a non-null label (index >= num_classes - 1) following a null label,",
+    )
     yield loss(x, ix, vec(1, 3, 0), vec(5, 5))
     yield loss(x, ix, vec(1, 7, 0), vec(5, 5))
-    yield loss(x, ix, vec(-1, 1, 0), vec(5, 5), error="All labels must be nonnegative integers, batch: 0 labels: -1,1")
-    yield loss(x, ix + 1, lab, vec(5, 5), error="label SparseTensor is not valid: indices[2] = [2,1] is out of bounds:")
-    yield loss(x, ix - 1, lab, vec(5, 5), error="label SparseTensor is not valid: indices[0] = [-1,-1] is out of bounds:")
-    yield loss(x, ix[::-1], lab, vec(5, 5), error="label SparseTensor is not valid: indices[1] = [0,1] is out of order.")
+    yield loss(
+        x,
+        ix,
+        vec(-1, 1, 0),
+        vec(5, 5),
+        error="All labels must be nonnegative integers, batch: 0 labels: -1,1",
+    )
+    yield loss(
+        x,
+        ix + 1,
+        lab,
+        vec(5, 5),
+        error="label SparseTensor is not valid: indices[2] = [2,1] is out of bounds:",
+    )
+    yield loss(
+        x,
+        ix - 1,
+        lab,
+        vec(5, 5),
+        error="label SparseTensor is not valid: indices[0] = [-1,-1] is out of bounds:",
+    )
+    yield loss(
+        x,
+        ix[::-1],
+        lab,
+        vec(5, 5),
+        error="label SparseTensor is not valid: indices[1] = [0,1] is out of order.",
+    )
     yield loss(x[0], ix, lab, vec(5, 5), error="inputs is not a 3-Tensor")
     yield loss(x, ix, lab, arr([[5, 5]]), error="sequence_length is not a vector")
     yield loss(x, ix[:, 0], lab, vec(5, 5), error="labels_indices is not a matrix")
     yield loss(x, ix, lab.reshape(3, 1), vec(5, 5), error="labels_values is not a vector")
-    yield loss(x, ix, lab[:2], vec(5, 5), error="labels_indices and labels_values must contain the same number of rows,")
+    yield loss(
+        x,
+        ix,
+        lab[:2],
+        vec(5, 5),
+        error="labels_indices and labels_values must contain the same number of rows,",
+    )
     yield loss(x, ix, lab, vec(5), error="len(sequence_length) != batch_size.  len(sequence_length):  1")
     yield loss(x, ix, lab, vec(6, 5), error="sequence_length(0) <= 5")
     yield loss(x, ix, lab, vec(-1, 5), error="seq_len(0) < 0")
-    yield loss(np.zeros((0, 2, 4), F32), ix, lab, vec(0, 0), error="Max time or first dimension of input cannot be 0.")
+    yield loss(
+        np.zeros((0, 2, 4), F32),
+        ix,
+        lab,
+        vec(0, 0),
+        error="Max time or first dimension of input cannot be 0.",
+    )
     yield loss(np.zeros((5, 0, 4), F32), ix[:0], vec(), vec(), error="batch_size must not be 0")

@@ -8,7 +8,13 @@ TYPES = [F32, np.float64, np.int32, np.int64, np.uint8, np.int8, np.complex64, H
 
 def to_tensor(shape, values, default, *partitions, types, error=None):
     return case(
-        "RaggedTensorToTensor", shape, values, default, list(partitions), row_partition_types=types, error=error
+        "RaggedTensorToTensor",
+        shape,
+        values,
+        default,
+        list(partitions),
+        row_partition_types=types,
+        error=error,
     )
 
 
@@ -42,8 +48,20 @@ def to_tensor_cases():
     yield splits_case(i64(-1), count(5, 2), zero, vec64(0, 2, 2, 5))
     yield splits_case(i64(-1), count(5, 2), arr([-1, -2], F32), vec64(0, 2, 2, 5))
     yield splits_case(i64(-1), count(5, 2, 3), arr([[-1], [-2]], F32), vec64(0, 2, 2, 5))
-    yield splits_case(vec64(-1, -1, 2, -1), count(5, 2, 3), arr([-1, -2, -3], F32), vec64(0, 2, 2, 5), error="default_value.shape=[3] and rt_input.flat_values.shape=[5,2,3] are")
-    yield splits_case(i64(-1), count(5, 2, 3), arr([-1, -2], F32), vec64(0, 2, 2, 5), error="Error broadcasting default_value")
+    yield splits_case(
+        vec64(-1, -1, 2, -1),
+        count(5, 2, 3),
+        arr([-1, -2, -3], F32),
+        vec64(0, 2, 2, 5),
+        error="default_value.shape=[3] and rt_input.flat_values.shape=[5,2,3] are",
+    )
+    yield splits_case(
+        i64(-1),
+        count(5, 2, 3),
+        arr([-1, -2], F32),
+        vec64(0, 2, 2, 5),
+        error="Error broadcasting default_value",
+    )
     yield splits_case(i64(-1), count(5, 2, 2), arr([-1, -2], F32), vec64(0, 2, 2, 5))
     yield splits_case(i64(-1), count(0), zero, vec64(0))
     yield splits_case(i64(-1), count(0), zero, vec64(0, 0, 0))
@@ -55,17 +73,73 @@ def to_tensor_cases():
     yield to_tensor(
         i64(-1), count(5), zero, vec64(0, 2, 2, 3), vec64(0, 1, 1, 1, 2), types=["ROW_SPLITS", "VALUE_ROWIDS"]
     )
-    yield splits_case(vec64(-1, -1, -1), count(5), zero, vec64(0, 2, 2, 5), error="rt_input.shape and shape=[?,?,?] are incompatible: rt_input.rank = 2")
-    yield splits_case(vec64(-1, -1, 3), count(5, 2), zero, vec64(0, 2, 2, 5), error="rt_input.shape and shape=[?,?,3] are incompatible: rt_input.shape[2] =")
-    yield splits_case(i64(-1), count(5), arr([1], F32), vec64(0, 2, 2, 5), error="default_value.shape=[1] and rt_input.flat_values.shape=[5] are")
-    yield splits_case(i64(-1), count(5, 2), arr([1, 2, 3], F32), vec64(0, 2, 2, 5), error="default_value.shape=[3] and rt_input.flat_values.shape=[5,2] are")
-    yield splits_case(i64(3), count(5), zero, vec64(0, 2, 2, 5), error="The only valid scalar shape tensor is the fully unknown shape specified")
+    yield splits_case(
+        vec64(-1, -1, -1),
+        count(5),
+        zero,
+        vec64(0, 2, 2, 5),
+        error="rt_input.shape and shape=[?,?,?] are incompatible: rt_input.rank = 2",
+    )
+    yield splits_case(
+        vec64(-1, -1, 3),
+        count(5, 2),
+        zero,
+        vec64(0, 2, 2, 5),
+        error="rt_input.shape and shape=[?,?,3] are incompatible: rt_input.shape[2] =",
+    )
+    yield splits_case(
+        i64(-1),
+        count(5),
+        arr([1], F32),
+        vec64(0, 2, 2, 5),
+        error="default_value.shape=[1] and rt_input.flat_values.shape=[5] are",
+    )
+    yield splits_case(
+        i64(-1),
+        count(5, 2),
+        arr([1, 2, 3], F32),
+        vec64(0, 2, 2, 5),
+        error="default_value.shape=[3] and rt_input.flat_values.shape=[5,2] are",
+    )
+    yield splits_case(
+        i64(3),
+        count(5),
+        zero,
+        vec64(0, 2, 2, 5),
+        error="The only valid scalar shape tensor is the fully unknown shape specified",
+    )
     yield splits_case(vec64(-1, -3), count(5), zero, vec64(0, 2, 2, 5), error="Dimension -3 must be >= -1")
-    yield splits_case(arr([[1, 2]], np.int64), count(5), zero, vec64(0, 2, 2, 5), error="Shape must be at most rank 1 but is rank 2")
+    yield splits_case(
+        arr([[1, 2]], np.int64),
+        count(5),
+        zero,
+        vec64(0, 2, 2, 5),
+        error="Shape must be at most rank 1 but is rank 2",
+    )
     yield splits_case(i64(-1), count(5), zero, vec64(0, 2, 1, 5), error="Invalid row split size.")
-    yield ids_case(vec64(2, 2), count(4), zero, i64(2), vec64(0, 0, 2, 3), error="Got next_value_rowid=2 which is not less than 2")
-    yield ids_case(vec64(2, 2), count(4), zero, i64(2), vec64(7, 0, 2, 3), error="Got current_value_rowid=7 which is not less than 2")
-    yield splits_case(vec64(1 << 40, 1 << 40), count(5), zero, vec64(0, 2, 2, 5), error="Shape [1099511627776,1099511627776] would have more than 2**63 - 1")
+    yield ids_case(
+        vec64(2, 2),
+        count(4),
+        zero,
+        i64(2),
+        vec64(0, 0, 2, 3),
+        error="Got next_value_rowid=2 which is not less than 2",
+    )
+    yield ids_case(
+        vec64(2, 2),
+        count(4),
+        zero,
+        i64(2),
+        vec64(7, 0, 2, 3),
+        error="Got current_value_rowid=7 which is not less than 2",
+    )
+    yield splits_case(
+        vec64(1 << 40, 1 << 40),
+        count(5),
+        zero,
+        vec64(0, 2, 2, 5),
+        error="Shape [1099511627776,1099511627776] would have more than 2**63 - 1",
+    )
 
 
 def gather(splits, values, indices, out, error=None):
@@ -88,16 +162,26 @@ def gather_cases():
     yield gather([vec64(0, 2, 2, 5)], count(5, 0), vec(1, 2), 1)
     yield gather([vec64(1, 2, 2, 4)], count(5), vec(1, 2, 0), 1)
     yield gather([vec64(0, 2, 2, 5)], count(5), vec(3), 1, error="indices[0] = 3 is not in [0, 3)")
-    yield gather([vec64(0, 2, 2, 5)], count(5), arr([[0, 1], [-1, 1]]), 2, error="indices[1,0] = -1 is not in [0, 3)")
+    yield gather(
+        [vec64(0, 2, 2, 5)], count(5), arr([[0, 1], [-1, 1]]), 2, error="indices[1,0] = -1 is not in [0, 3)"
+    )
     yield gather([np.array(1, np.int64)], count(5), vec(0), 1, error="Split tensors must not be scalars")
     yield gather([vec64(0, 2, 2, 5)], count(), vec(0), 1, error="params.rank must be nonzero")
     yield gather([vec64(0, 2, 2, 6)], count(5), vec(0), 1, error="Ragged splits must not point past values")
     yield gather([vec64(0, 3, 2, 5)], count(5), vec(0), 1, error="Ragged splits must be sorted")
     yield gather([vec64(-1, 2, 2, 5)], count(5), vec(0), 1, error="Ragged splits must be non-negative")
-    yield gather([vec64(0, 1), np.zeros(0, np.int64)], count(5), vec(0), 2, error="Ragged splits must not point past values")
+    yield gather(
+        [vec64(0, 1), np.zeros(0, np.int64)],
+        count(5),
+        vec(0),
+        2,
+        error="Ragged splits must not point past values",
+    )
     yield gather([np.zeros(0, np.int64)], count(5), NO_INTS, 1, error="Ragged splits may not be empty")
     yield gather([np.zeros(0, np.int64)], count(5), vec(0), 1, error="indices[0] = 0 is not in [0, -1)")
-    yield gather([vec64(0, 9), vec64(0, 2)], count(5), vec(0), 2, error="Ragged splits must not point past values")
+    yield gather(
+        [vec64(0, 9), vec64(0, 2)], count(5), vec(0), 2, error="Ragged splits must not point past values"
+    )
 
 
 def range_cases():
@@ -110,15 +194,59 @@ def range_cases():
         yield case("RaggedRange", np.array(1, dt), np.array(7, dt), arr([2, 3, 7], dt))
         yield case("RaggedRange", arr([], dt), arr([], dt), np.array(1, dt))
         yield case("RaggedRange", arr([1], dt), arr([2], dt), np.array(0, dt), error="Requires delta != 0")
-        yield case("RaggedRange", arr([1, 2], dt), arr([2], dt), np.array(1, dt), error="starts, limits, and deltas must have the same shape")
-        yield case("RaggedRange", arr([[1]], dt), arr([2], dt), np.array(1, dt), error="starts must be a scalar or vector")
-        yield case("RaggedRange", arr([1], dt), arr([[2]], dt), np.array(1, dt), error="limits must be a scalar or vector")
-        yield case("RaggedRange", arr([1], dt), arr([2], dt), arr([[1]], dt), error="deltas must be a scalar or vector")
+        yield case(
+            "RaggedRange",
+            arr([1, 2], dt),
+            arr([2], dt),
+            np.array(1, dt),
+            error="starts, limits, and deltas must have the same shape",
+        )
+        yield case(
+            "RaggedRange",
+            arr([[1]], dt),
+            arr([2], dt),
+            np.array(1, dt),
+            error="starts must be a scalar or vector",
+        )
+        yield case(
+            "RaggedRange",
+            arr([1], dt),
+            arr([[2]], dt),
+            np.array(1, dt),
+            error="limits must be a scalar or vector",
+        )
+        yield case(
+            "RaggedRange",
+            arr([1], dt),
+            arr([2], dt),
+            arr([[1]], dt),
+            error="deltas must be a scalar or vector",
+        )
         yield case("RaggedRange", np.array(5, dt), arr([3, 5, 0], dt), np.array(2, dt))
     yield case("RaggedRange", np.array(0, F32), np.array(1, F32), np.array(0.3, F32))
-    yield case("RaggedRange", np.array(0, F32), np.array(1e30, F32), np.array(1, F32), error="Requires ((limit - start) / delta) <= 9223372036854775807")
-    yield case("RaggedRange", np.array(0, F32), np.array(1e10, F32), np.array(1, F32), Tsplits=tf.int32, error="Requires ((limit - start) / delta) <= 2147483647")
-    yield case("RaggedRange", i64(0), i64(1 << 40), i64(1), Tsplits=tf.int32, error="Requires ((limit - start) / delta) <= 2147483647")
+    yield case(
+        "RaggedRange",
+        np.array(0, F32),
+        np.array(1e30, F32),
+        np.array(1, F32),
+        error="Requires ((limit - start) / delta) <= 9223372036854775807",
+    )
+    yield case(
+        "RaggedRange",
+        np.array(0, F32),
+        np.array(1e10, F32),
+        np.array(1, F32),
+        Tsplits=tf.int32,
+        error="Requires ((limit - start) / delta) <= 2147483647",
+    )
+    yield case(
+        "RaggedRange",
+        i64(0),
+        i64(1 << 40),
+        i64(1),
+        Tsplits=tf.int32,
+        error="Requires ((limit - start) / delta) <= 2147483647",
+    )
     yield case("RaggedRange", i32(2147483640), i32(2147483647), i32(5))
     yield case("RaggedRange", i32(-2147483640), i32(-2147483648), i32(-5))
 
@@ -139,12 +267,28 @@ def sparse_cases():
     yield sparse([vec(0)], count(0))
     yield sparse([vec(0, 0, 0)], count(0, 3))
     yield sparse([vec(0, 2, 2, 3)], count(3, 0))
-    yield sparse([vec64(0, 2, 2, 4)], count(5), error="Final value of ragged splits must match the length the corresponding")
+    yield sparse(
+        [vec64(0, 2, 2, 4)],
+        count(5),
+        error="Final value of ragged splits must match the length the corresponding",
+    )
     yield sparse([vec64(1, 2, 2, 5)], count(5), error="First value of ragged splits must be 0.")
-    yield sparse([vec64(0, 3, 2, 5)], count(5), error="Ragged splits should be non decreasing, but we got 3 followed by 2")
+    yield sparse(
+        [vec64(0, 3, 2, 5)],
+        count(5),
+        error="Ragged splits should be non decreasing, but we got 3 followed by 2",
+    )
     yield sparse([np.zeros(0, np.int64)], count(0), error="ragged splits may not be empty.")
-    yield sparse([vec(0, 2, 2, 4), vec(0, 1, 4, 5)], count(5), error="Final value of ragged splits must match the length the corresponding")
-    yield sparse([vec(0, 2, 2, 3), vec(0, 1, 4, 6)], count(5), error="Final value of ragged splits must match the length the corresponding")
+    yield sparse(
+        [vec(0, 2, 2, 4), vec(0, 1, 4, 5)],
+        count(5),
+        error="Final value of ragged splits must match the length the corresponding",
+    )
+    yield sparse(
+        [vec(0, 2, 2, 3), vec(0, 1, 4, 6)],
+        count(5),
+        error="Final value of ragged splits must match the length the corresponding",
+    )
 
 
 def place(v):
@@ -152,7 +296,9 @@ def place(v):
 
 
 def encode(splits, values, batched):
-    rt = tf.raw_ops.RaggedTensorToVariant(rt_nested_splits=splits, rt_dense_values=values, batched_input=batched)
+    rt = tf.raw_ops.RaggedTensorToVariant(
+        rt_nested_splits=splits, rt_dense_values=values, batched_input=batched
+    )
     return rt
 
 
@@ -227,7 +373,9 @@ def variant_cases():
     yield variant([vec64(0, 1, 1, 3)] + two, count(5), True, 3)
     yield variant([], count(3, 2), True, 1)
     yield variant([], count(3, 2), False, 0)
-    yield variant([], count(3), True, 1, error="Ragged values must have rank >= 1; encoded scalar element at index 0")
+    yield variant(
+        [], count(3), True, 1, error="Ragged values must have rank >= 1; encoded scalar element at index 0"
+    )
     yield variant([], count(3), True, 0)
     yield variant([], count(3, 2), True, 0)
     yield variant([], count(4, 2), True, 0, reshape=vec(2, 2))
@@ -238,10 +386,23 @@ def variant_cases():
     yield variant(one, count(5), True, 1, pick=NO_INTS)
     yield variant(two, count(5), True, 2, pick=NO_INTS)
     yield variant([vec64(0)], count(0), True, 1)
-    yield variant(one, count(5), True, 2, error="Encoded input RaggedTensorVariant has ragged_rank=0.  Expected")
-    yield variant(one, count(5), True, 0, error="All flat_values must have compatible shapes.  Shape at index 0: [2]. ")
-    yield variant(two, count(5), True, 1, input_rank=0, error="Encoded input RaggedTensorVariant has ragged_rank=1.  Expected")
-    yield variant(one, count(5), True, 1, as_type=tf.int32, error="Expected values Tensor dtype: int32, found: float")
+    yield variant(
+        one, count(5), True, 2, error="Encoded input RaggedTensorVariant has ragged_rank=0.  Expected"
+    )
+    yield variant(
+        one, count(5), True, 0, error="All flat_values must have compatible shapes.  Shape at index 0: [2]. "
+    )
+    yield variant(
+        two,
+        count(5),
+        True,
+        1,
+        input_rank=0,
+        error="Encoded input RaggedTensorVariant has ragged_rank=1.  Expected",
+    )
+    yield variant(
+        one, count(5), True, 1, as_type=tf.int32, error="Expected values Tensor dtype: int32, found: float"
+    )
     yield variant_shape(one, count(5), True)
     yield variant_shape(two, count(5), True)
     yield variant_shape(two, count(5), False)
@@ -250,14 +411,51 @@ def variant_cases():
     yield variant_shape([], count(0, 2), True)
     yield variant_shape([vec64(0)], count(0), True)
     yield variant_shape([], count(), True, error="Can't unbatch rank-0 tensor.")
-    yield variant_shape([vec64(0, 2, 4)], count(3), True, error="Invalid ragged splits: last element of ragged splits must be the number")
-    yield variant_shape([vec64(0, 2, 4)], count(3), False, error="Invalid ragged splits: last element of ragged splits must be the number")
-    yield variant_shape([vec64(0, 2, 1)], count(3), True, error="Invalid ragged splits: ragged splits must be monotonically increasing,")
-    yield variant_shape([vec64(1, 2)], count(3), True, error="Invalid ragged splits: first element of ragged splits  must be 0 but is")
-    yield variant_shape([np.zeros(0, np.int64)], count(3), True, error="Invalid ragged splits: ragged splits must have at least one splits, but")
-    yield variant_shape([vec64(0, 5), vec64(0, 2)], count(3), True, error="Invalid ragged splits: last element of ragged splits must be the number")
-    yield variant_shape([vec64(0, 2)], count(), True, error="Requires flat_values to have rank>=1 when nested_row_splits is not")
-    yield variant_shape([i64(0)], count(3), True, error="Invalid ragged splits: ragged splits must be rank 1 but is rank 0")
+    yield variant_shape(
+        [vec64(0, 2, 4)],
+        count(3),
+        True,
+        error="Invalid ragged splits: last element of ragged splits must be the number",
+    )
+    yield variant_shape(
+        [vec64(0, 2, 4)],
+        count(3),
+        False,
+        error="Invalid ragged splits: last element of ragged splits must be the number",
+    )
+    yield variant_shape(
+        [vec64(0, 2, 1)],
+        count(3),
+        True,
+        error="Invalid ragged splits: ragged splits must be monotonically increasing,",
+    )
+    yield variant_shape(
+        [vec64(1, 2)],
+        count(3),
+        True,
+        error="Invalid ragged splits: first element of ragged splits  must be 0 but is",
+    )
+    yield variant_shape(
+        [np.zeros(0, np.int64)],
+        count(3),
+        True,
+        error="Invalid ragged splits: ragged splits must have at least one splits, but",
+    )
+    yield variant_shape(
+        [vec64(0, 5), vec64(0, 2)],
+        count(3),
+        True,
+        error="Invalid ragged splits: last element of ragged splits must be the number",
+    )
+    yield variant_shape(
+        [vec64(0, 2)],
+        count(),
+        True,
+        error="Requires flat_values to have rank>=1 when nested_row_splits is not",
+    )
+    yield variant_shape(
+        [i64(0)], count(3), True, error="Invalid ragged splits: ragged splits must be rank 1 but is rank 0"
+    )
     for dt in [F32, np.int32, HALF]:
         yield gradient(one, count(5, dt=dt), vec64(0, 2, 2, 5), vec(5))
     yield gradient(one, count(5, 2), vec64(0, 2, 2, 5), vec(5, 2))
@@ -284,23 +482,46 @@ def fill_cases():
     yield fill_rows(vec64(0, 1, 2), count(3), i64(3))
     yield fill_rows(np.zeros(0, np.int64), count(0), i64(3))
     yield fill_rows(np.zeros(0, np.int64), count(0), i64(0))
-    yield fill_rows(vec64(0), count(1), i64(0), error="Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = 1")
+    yield fill_rows(
+        vec64(0),
+        count(1),
+        i64(0),
+        error="Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = 1",
+    )
     yield fill_rows(vec64(0, 3), count(2), i64(3), error="indices(1, 0) is invalid: 3 >= 3")
     yield fill_rows(vec64(0, -1), count(2), i64(3), error="indices(1, 0) is invalid: -1 >= 3")
-    yield fill_rows(vec64(0, 1), count(3), i64(3), error="The length of `values` (3) must match the first dimension of")
+    yield fill_rows(
+        vec64(0, 1), count(3), i64(3), error="The length of `values` (3) must match the first dimension of"
+    )
     yield fill_rows(i64(0), count(1), i64(3), error="value_rowids must be a vector, saw: []")
     yield fill_rows(vec64(0), count(1, 1), i64(3), error="values must be a vector, saw: [1,1]")
     yield fill_rows(vec64(0), count(1), vec64(3), error="nrows must be a scalar, saw: [1]")
-    yield fill_rows(vec64(0), count(1), i64(3), arr([1], F32), error="default_value must be a scalar, saw: [1]")
+    yield fill_rows(
+        vec64(0), count(1), i64(3), arr([1], F32), error="default_value must be a scalar, saw: [1]"
+    )
     yield fill_rows(vec64(0), count(1), i64(-3), error="Expected shape dimensions to be non-negative, got -3")
     for dt in TYPES:
         yield case("RaggedFillEmptyRowsGrad", vec64(0, 2), (count(4) + 1).astype(dt))
     yield case("RaggedFillEmptyRowsGrad", np.zeros(0, np.int64), count(2) + 1)
     yield case("RaggedFillEmptyRowsGrad", vec64(3, 2, 1, 0), count(4) + 1)
-    yield case("RaggedFillEmptyRowsGrad", vec64(0, 4), count(4) + 1, error="Elements in reverse index must be in [0, 4) but got 4")
-    yield case("RaggedFillEmptyRowsGrad", vec64(0, -1), count(4) + 1, error="Elements in reverse index must be in [0, 4) but got -1")
-    yield case("RaggedFillEmptyRowsGrad", i64(1), count(4), error="reverse_index_map must be a vector, saw: []")
-    yield case("RaggedFillEmptyRowsGrad", vec64(1), count(2, 2), error="grad_values must be a vector, saw: [2,2]")
+    yield case(
+        "RaggedFillEmptyRowsGrad",
+        vec64(0, 4),
+        count(4) + 1,
+        error="Elements in reverse index must be in [0, 4) but got 4",
+    )
+    yield case(
+        "RaggedFillEmptyRowsGrad",
+        vec64(0, -1),
+        count(4) + 1,
+        error="Elements in reverse index must be in [0, 4) but got -1",
+    )
+    yield case(
+        "RaggedFillEmptyRowsGrad", i64(1), count(4), error="reverse_index_map must be a vector, saw: []"
+    )
+    yield case(
+        "RaggedFillEmptyRowsGrad", vec64(1), count(2, 2), error="grad_values must be a vector, saw: [2,2]"
+    )
 
 
 def cases(r):

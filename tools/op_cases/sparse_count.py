@@ -35,12 +35,26 @@ def bincount_cases():
     yield bins(vec64(0, 2, 2, 5), five, vec(4), none, error="Shape must be rank 0 but is rank 1")
     yield bins(vec64(0, 2, 2, 5), vec(1, 0, -2, 2, 9), i32(4), none, error="Input must be non-negative")
     yield bins(vec64(1, 2, 2, 5), five, i32(4), none, error="Splits must start with 0, not with 1")
-    yield bins(vec64(0, 2, 2, 4), five, i32(4), none, error="Splits must end with the number of values, got 4 instead of 5")
-    yield bins(vec64(0, 2, 2, 7), five, i32(4), none, error="Splits must end with the number of values, got 7 instead of 5")
+    yield bins(
+        vec64(0, 2, 2, 4),
+        five,
+        i32(4),
+        none,
+        error="Splits must end with the number of values, got 4 instead of 5",
+    )
+    yield bins(
+        vec64(0, 2, 2, 7),
+        five,
+        i32(4),
+        none,
+        error="Splits must end with the number of values, got 7 instead of 5",
+    )
     yield bins(vec64(), five, i32(4), none, error="Splits must be non-empty")
     yield bins(arr([[0, 5]], np.int64), five, i32(4), none)
     yield bins(vec64(0, 2, 2, 6), arr([[1, 2, 3], [2, 1, 0]]), i32(4), none)
-    yield bins(i64(0), five, i32(4), none, error="Splits must end with the number of values, got 0 instead of 5")
+    yield bins(
+        i64(0), five, i32(4), none, error="Splits must end with the number of values, got 0 instead of 5"
+    )
     ix = arr([[0, 1], [0, 2], [2, 0], [2, 1], [2, 2]], np.int64)
     shape = vec64(3, 3)
     yield sparse_bins(np.zeros((0, 2), np.int64), vec(), shape, i32(3), none)
@@ -48,14 +62,50 @@ def bincount_cases():
     yield sparse_bins(ix, five, shape, i32(-1), none, error="size (-1) must be non-negative")
     yield sparse_bins(ix, five, shape, vec(4), none, error="Shape must be rank 0 but is rank 1")
     yield sparse_bins(ix, vec(1, 0, -2, 2, 9), shape, i32(4), none)
-    yield sparse_bins(ix, vec(1, 0, 2, 2), shape, i32(4), none, error="Number of elements in indices (5) and values (4) do not match")
-    yield sparse_bins(ix, five, vec64(3), i32(4), none, error="Index rank (2) and shape rank (1) do not match")
-    yield sparse_bins(ix, five, vec64(3, 3, 1), i32(4), none, error="Index rank (2) and shape rank (3) do not match")
-    yield sparse_bins(ix, five, vec64(2, 3), i32(4), none, error="Sparse index tuple indices[2, :] = [2, 0] is out of bounds")
-    yield sparse_bins(ix - 1, five, vec64(2, 3), i32(4), none, error="Sparse index tuple indices[0, :] = [-1, 0] is out of bounds")
-    yield sparse_bins(vec64(0, 1, 2, 3, 4), five, shape, i32(4), none, error="Sparse indices must be rank 2 but is rank 1")
-    yield sparse_bins(ix, five, arr([[3, 3]], np.int64), i32(4), none, error="Sparse shape must be rank 1 but is rank 2")
-    yield sparse_bins(ix, five, vec64(-3, 3), i32(4), none, error="Sparse index tuple indices[0, :] = [0, 1] is out of bounds")
+    yield sparse_bins(
+        ix,
+        vec(1, 0, 2, 2),
+        shape,
+        i32(4),
+        none,
+        error="Number of elements in indices (5) and values (4) do not match",
+    )
+    yield sparse_bins(
+        ix, five, vec64(3), i32(4), none, error="Index rank (2) and shape rank (1) do not match"
+    )
+    yield sparse_bins(
+        ix, five, vec64(3, 3, 1), i32(4), none, error="Index rank (2) and shape rank (3) do not match"
+    )
+    yield sparse_bins(
+        ix,
+        five,
+        vec64(2, 3),
+        i32(4),
+        none,
+        error="Sparse index tuple indices[2, :] = [2, 0] is out of bounds",
+    )
+    yield sparse_bins(
+        ix - 1,
+        five,
+        vec64(2, 3),
+        i32(4),
+        none,
+        error="Sparse index tuple indices[0, :] = [-1, 0] is out of bounds",
+    )
+    yield sparse_bins(
+        vec64(0, 1, 2, 3, 4), five, shape, i32(4), none, error="Sparse indices must be rank 2 but is rank 1"
+    )
+    yield sparse_bins(
+        ix, five, arr([[3, 3]], np.int64), i32(4), none, error="Sparse shape must be rank 1 but is rank 2"
+    )
+    yield sparse_bins(
+        ix,
+        five,
+        vec64(-3, 3),
+        i32(4),
+        none,
+        error="Sparse index tuple indices[0, :] = [0, 1] is out of bounds",
+    )
 
 
 def dense(values, weights, error=None, binary_output=False, **attrs):
@@ -113,25 +163,69 @@ def sparse_output_cases():
     yield ragged(vec64(0, 0, 0, 2), vec(1, 1), none)
     yield dense(vec(1, -1, 2), none, error="Input values must all be non-negative")
     yield dense(i32(3), none, error="Input must be a 1 or 2-dimensional tensor. Got: []")
-    yield dense(np.zeros((1, 1, 1), np.int32), none, error="Input must be a 1 or 2-dimensional tensor. Got: [1,1,1]")
+    yield dense(
+        np.zeros((1, 1, 1), np.int32), none, error="Input must be a 1 or 2-dimensional tensor. Got: [1,1,1]"
+    )
     yield dense(five, count(3), error="Weights and data must have the same shape. Weight shape: [3]; data")
-    yield dense(five, count(5, 1), error="Weights and data must have the same shape. Weight shape: [5,1]; data")
+    yield dense(
+        five, count(5, 1), error="Weights and data must have the same shape. Weight shape: [5,1]; data"
+    )
     yield sparse(ix, vec(1, 0, -2, 2, 9), shape, none, error="Input values must all be non-negative")
-    yield sparse(ix, five, shape, count(3), error="Weights and values must have the same shape. Weight shape: [3]; values")
-    yield sparse(ix, vec(1, 2), shape, none, error="Number of values must match first dimension of indices.Got 2 values,")
-    yield sparse(ix, five, vec64(3), none, error="Number of dimensions must match second dimension of indices.Got 1")
-    yield sparse(ix, five, vec64(2, 3), none, error="Invalid index value at 2: dimension 0 has value 2 which is not in [0,")
-    yield sparse(ix, five, vec64(), none, error="Number of dimensions must match second dimension of indices.Got 0")
-    yield sparse(ix - 1, five, shape, none, error="Invalid index value at 0: dimension 0 has value -1 which is not in [0,")
+    yield sparse(
+        ix,
+        five,
+        shape,
+        count(3),
+        error="Weights and values must have the same shape. Weight shape: [3]; values",
+    )
+    yield sparse(
+        ix,
+        vec(1, 2),
+        shape,
+        none,
+        error="Number of values must match first dimension of indices.Got 2 values,",
+    )
+    yield sparse(
+        ix, five, vec64(3), none, error="Number of dimensions must match second dimension of indices.Got 1"
+    )
+    yield sparse(
+        ix,
+        five,
+        vec64(2, 3),
+        none,
+        error="Invalid index value at 2: dimension 0 has value 2 which is not in [0,",
+    )
+    yield sparse(
+        ix, five, vec64(), none, error="Number of dimensions must match second dimension of indices.Got 0"
+    )
+    yield sparse(
+        ix - 1,
+        five,
+        shape,
+        none,
+        error="Invalid index value at 0: dimension 0 has value -1 which is not in [0,",
+    )
     yield sparse(vec64(1), five, shape, none, error="Input indices must be a 2-dimensional tensor. Got: [1]")
     yield sparse(ix, five, arr([[3, 3]], np.int64), none, error="Input shape must be a vector. Got: [1,2]")
-    yield sparse(ix, five, vec64(0, 3), none, error="Invalid index value at 0: dimension 0 has value 0 which is not in [0,")
+    yield sparse(
+        ix,
+        five,
+        vec64(0, 3),
+        none,
+        error="Invalid index value at 0: dimension 0 has value 0 which is not in [0,",
+    )
     yield sparse(np.concatenate([ix, ix], 1), five, vec64(3, 3, 3, 3), none)
     yield sparse(ix[::-1], five, shape, none)
     yield ragged(splits, vec(1, 0, -2, 2, 9), none, error="Input values must all be non-negative")
-    yield ragged(splits, five, count(3), error="Weights and values must have the same shape. Weight shape: [3]; values")
-    yield ragged(vec64(0, 2, 2, 4), five, none, error="Splits must end with the number of values, got 4 instead of 5")
-    yield ragged(vec64(0, 2, 2, 6), five, none, error="Splits must end with the number of values, got 6 instead of 5")
+    yield ragged(
+        splits, five, count(3), error="Weights and values must have the same shape. Weight shape: [3]; values"
+    )
+    yield ragged(
+        vec64(0, 2, 2, 4), five, none, error="Splits must end with the number of values, got 4 instead of 5"
+    )
+    yield ragged(
+        vec64(0, 2, 2, 6), five, none, error="Splits must end with the number of values, got 6 instead of 5"
+    )
     yield ragged(vec64(1, 2, 2, 5), five, none, error="Splits must start with 0, not with 1")
     yield ragged(vec64(0, 3, 2, 5), five, none)
     yield ragged(vec64(), five, none, error="Must provide at least 2 elements for the splits argument")

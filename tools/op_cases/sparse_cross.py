@@ -12,7 +12,11 @@ def strings(*values):
 
 
 # Sparse columns of three rows: (indices, values, shape).
-A = (arr([[0, 0], [0, 1], [1, 0], [2, 0]], np.int64), strings("a", "bb", "", "long enough to hash in chunks"), vec64(3, 2))
+A = (
+    arr([[0, 0], [0, 1], [1, 0], [2, 0]], np.int64),
+    strings("a", "bb", "", "long enough to hash in chunks"),
+    vec64(3, 2),
+)
 B = (arr([[0, 0], [1, 0], [1, 1], [2, 0]], np.int64), vec64(7, -1, 1 << 40, 0), vec64(3, 2))
 EMPTY_ROW = (arr([[0, 0], [2, 0]], np.int64), strings("x", "y"), vec64(3, 1))
 SD = strings("u", "v", "w").reshape(3, 1)
@@ -62,7 +66,9 @@ def hashed(sparse, dense=(), buckets=0, strong=False, salt=(0, 0), error=None):
     )
 
 
-def ragged(order, values=(), splits=(), sparse=(), dense=(), out=S, buckets=0, key=17, to=I, error=None, hash=None):
+def ragged(
+    order, values=(), splits=(), sparse=(), dense=(), out=S, buckets=0, key=17, to=I, error=None, hash=None
+):
     return case(
         "RaggedCross",
         list(values),
@@ -144,9 +150,15 @@ def cases(r):
         yield hashed([odd], [])
     for make in [cross, cross2, hashed]:
         yield make([A], [SD[:2]], error="Expected batch size 3 got 2 at dense tensor 0")
-        yield make([A], [SD.reshape(3)], error="Dense inputs should be a matrix but received shape [3] at position 0")
-        yield make([(A[0], A[1], vec64(3, 2, 1))], error="shape should imply a 2D tensor, but got [3] at position 0")
-    yield cross2([A], sep=["a", "b"], error="Input separator should be a scalar. Received: Tensor<type: string")
+        yield make(
+            [A], [SD.reshape(3)], error="Dense inputs should be a matrix but received shape [3] at position 0"
+        )
+        yield make(
+            [(A[0], A[1], vec64(3, 2, 1))], error="shape should imply a 2D tensor, but got [3] at position 0"
+        )
+    yield cross2(
+        [A], sep=["a", "b"], error="Input separator should be a scalar. Received: Tensor<type: string"
+    )
     yield hashed([A], buckets=-1)
     yield hashed([A], salt=vec64(1), error='Input "salt" must have length 2 but has length 1')
     yield hashed([A], salt=arr([[1, 2]], np.int64))
@@ -168,15 +180,56 @@ def cases(r):
     yield ragged("S", sparse=[(NONE, strings(), vec64(3, 0))])
     yield ragged("RR", [words], [words_splits], error="Invalid length for input_order")
     yield ragged("")
-    yield ragged("R", [words], [vec64(0, 2, 3, 5)], error="Invalid ragged splits: last element of ragged splits must be the number")
-    yield ragged("R", [words], [vec64(1, 2, 3, 4)], error="Invalid ragged splits: first element of ragged splits  must be 0 but is")
-    yield ragged("R", [words], [vec64(0, 3, 2, 4)], error="Invalid ragged splits: ragged splits must be monotonically increasing,")
-    yield ragged("R", [words], [vec64()], error="Invalid ragged splits: ragged splits must have at least one splits, but")
-    yield ragged("R", [words.reshape(2, 2)], [words_splits], error="tf.ragged.cross only supports inputs with rank=2.")
-    yield ragged("R", [words], [words_splits.reshape(2, 2)], error="tf.ragged.cross only supports inputs with rank=2.")
-    yield ragged("RR", [words, ints], [words_splits, vec(0, 1, 3)], error="inputs must all have the same batch dimension size.")
-    yield ragged("RD", [words], [words_splits], dense=[SD[:2]], error="inputs must all have the same batch dimension size.")
-    yield ragged("RD", [words], [words_splits], dense=[SD.reshape(3)], error="tf.ragged.cross only supports inputs with rank=2.")
+    yield ragged(
+        "R",
+        [words],
+        [vec64(0, 2, 3, 5)],
+        error="Invalid ragged splits: last element of ragged splits must be the number",
+    )
+    yield ragged(
+        "R",
+        [words],
+        [vec64(1, 2, 3, 4)],
+        error="Invalid ragged splits: first element of ragged splits  must be 0 but is",
+    )
+    yield ragged(
+        "R",
+        [words],
+        [vec64(0, 3, 2, 4)],
+        error="Invalid ragged splits: ragged splits must be monotonically increasing,",
+    )
+    yield ragged(
+        "R",
+        [words],
+        [vec64()],
+        error="Invalid ragged splits: ragged splits must have at least one splits, but",
+    )
+    yield ragged(
+        "R", [words.reshape(2, 2)], [words_splits], error="tf.ragged.cross only supports inputs with rank=2."
+    )
+    yield ragged(
+        "R", [words], [words_splits.reshape(2, 2)], error="tf.ragged.cross only supports inputs with rank=2."
+    )
+    yield ragged(
+        "RR",
+        [words, ints],
+        [words_splits, vec(0, 1, 3)],
+        error="inputs must all have the same batch dimension size.",
+    )
+    yield ragged(
+        "RD",
+        [words],
+        [words_splits],
+        dense=[SD[:2]],
+        error="inputs must all have the same batch dimension size.",
+    )
+    yield ragged(
+        "RD",
+        [words],
+        [words_splits],
+        dense=[SD.reshape(3)],
+        error="tf.ragged.cross only supports inputs with rank=2.",
+    )
     for bad in bad_columns(True):
         yield ragged("RS", [words], [words_splits], [bad], error="")
     for odd in odd_columns():

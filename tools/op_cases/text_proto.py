@@ -8,13 +8,35 @@ from op_cases.text_sequence import texts
 
 # A message with every kind of field, as a file of descriptors.
 KINDS = {
-    "d": ("DOUBLE", tf.float64), "f": ("FLOAT", tf.float32), "i64": ("INT64", tf.int64), "u64": ("UINT64", tf.uint64),
-    "i32": ("INT32", tf.int32), "fx64": ("FIXED64", tf.uint64), "fx32": ("FIXED32", tf.uint32), "b": ("BOOL", tf.bool),
-    "s": ("STRING", tf.string), "y": ("BYTES", tf.string), "u32": ("UINT32", tf.uint32), "sf32": ("SFIXED32", tf.int32),
-    "sf64": ("SFIXED64", tf.int64), "si32": ("SINT32", tf.int32), "si64": ("SINT64", tf.int64), "e": ("ENUM", tf.int32),
+    "d": ("DOUBLE", tf.float64),
+    "f": ("FLOAT", tf.float32),
+    "i64": ("INT64", tf.int64),
+    "u64": ("UINT64", tf.uint64),
+    "i32": ("INT32", tf.int32),
+    "fx64": ("FIXED64", tf.uint64),
+    "fx32": ("FIXED32", tf.uint32),
+    "b": ("BOOL", tf.bool),
+    "s": ("STRING", tf.string),
+    "y": ("BYTES", tf.string),
+    "u32": ("UINT32", tf.uint32),
+    "sf32": ("SFIXED32", tf.int32),
+    "sf64": ("SFIXED64", tf.int64),
+    "si32": ("SINT32", tf.int32),
+    "si64": ("SINT64", tf.int64),
+    "e": ("ENUM", tf.int32),
     "m": ("MESSAGE", tf.string),
 }  # yapf: disable
-DEFAULTS = {"d": "1.5", "f": "2.5", "i64": "-3", "i32": "7", "b": "true", "s": "text", "u32": "9", "e": "TWO", "y": "\\001\\002"}
+DEFAULTS = {
+    "d": "1.5",
+    "f": "2.5",
+    "i64": "-3",
+    "i32": "7",
+    "b": "true",
+    "s": "text",
+    "u32": "9",
+    "e": "TWO",
+    "y": "\\001\\002",
+}
 
 
 def descriptors():
@@ -25,11 +47,17 @@ def descriptors():
     m = file.message_type.add(name="M")
     types = descriptor_pb2.FieldDescriptorProto
     number = 1
-    for label, prefix in [(types.LABEL_OPTIONAL, "o_"), (types.LABEL_REPEATED, "r_"), (types.LABEL_REPEATED, "p_")]:
+    for label, prefix in [
+        (types.LABEL_OPTIONAL, "o_"),
+        (types.LABEL_REPEATED, "r_"),
+        (types.LABEL_REPEATED, "p_"),
+    ]:
         for key, (kind, _) in KINDS.items():
             if prefix == "p_" and kind in ("STRING", "BYTES", "MESSAGE"):
                 continue
-            field = m.field.add(name=prefix + key, number=number, label=label, type=getattr(types, "TYPE_" + kind))
+            field = m.field.add(
+                name=prefix + key, number=number, label=label, type=getattr(types, "TYPE_" + kind)
+            )
             number += 1
             if prefix == "p_":
                 field.options.packed = True
@@ -58,9 +86,22 @@ POOL = descriptor_pool.DescriptorPool()
 POOL.Add(FILE)
 M = message_factory.GetMessageClass(POOL.FindMessageTypeByName("t.M"))
 VALUES = {
-    "d": [0.25, -1e100], "f": [1.5, -2.0], "i64": [-5, 1 << 60], "u64": [5, (1 << 64) - 1], "i32": [-6, 1 << 30],
-    "fx64": [8, 1 << 63], "fx32": [9, (1 << 32) - 1], "b": [False, True], "s": ["a", "bc"], "y": [b"\x00x", b""],
-    "u32": [10, (1 << 32) - 1], "sf32": [-11, 12], "sf64": [-13, 1 << 40], "si32": [-14, 15], "si64": [-16, 1 << 41], "e": [2, -3],
+    "d": [0.25, -1e100],
+    "f": [1.5, -2.0],
+    "i64": [-5, 1 << 60],
+    "u64": [5, (1 << 64) - 1],
+    "i32": [-6, 1 << 30],
+    "fx64": [8, 1 << 63],
+    "fx32": [9, (1 << 32) - 1],
+    "b": [False, True],
+    "s": ["a", "bc"],
+    "y": [b"\x00x", b""],
+    "u32": [10, (1 << 32) - 1],
+    "sf32": [-11, 12],
+    "sf64": [-13, 1 << 40],
+    "si32": [-14, 15],
+    "si64": [-16, 1 << 41],
+    "e": [2, -3],
 }  # yapf: disable
 
 
@@ -95,7 +136,15 @@ def decode(data, fields, types=None, error=None, source=None, name="t.M", form="
 
 
 def encode(sizes, values, fields, error=None, source=None, name="t.M"):
-    return case("EncodeProto", sizes, list(values), field_names=fields, message_type=name, descriptor_source=source_of(fields) if source is None else source, error=error)
+    return case(
+        "EncodeProto",
+        sizes,
+        list(values),
+        field_names=fields,
+        message_type=name,
+        descriptor_source=source_of(fields) if source is None else source,
+        error=error,
+    )
 
 
 def decode_cases():
@@ -111,14 +160,48 @@ def decode_cases():
     yield decode(texts(message(["r_i32"]), b"", message(["r_i32"]), b"").reshape(2, 2), ["r_i32", "o_i32"])
     yield decode(texts(), ["r_i32"], error="Bufs argument must contain at least one value")
     yield decode(texts(message(every)), [], [])
-    wider = [("r_f", tf.float64), ("r_i32", tf.int64), ("r_u32", tf.uint64), ("r_fx32", tf.uint64), ("r_sf32", tf.int64), ("r_si32", tf.int64)]
+    wider = [
+        ("r_f", tf.float64),
+        ("r_i32", tf.int64),
+        ("r_u32", tf.uint64),
+        ("r_fx32", tf.uint64),
+        ("r_sf32", tf.int64),
+        ("r_si32", tf.int64),
+    ]
     for f, t in wider:
         yield decode(texts(message([f])), [f], [t])
-    for f, t in [("r_d", tf.float32), ("r_i64", tf.int32), ("r_s", tf.int32), ("r_i32", tf.string), ("r_e", tf.int64), ("r_u32", tf.int64), ("r_u64", tf.int64), ("r_u32", tf.int32), ("r_b", tf.int32)]:
+    for f, t in [
+        ("r_d", tf.float32),
+        ("r_i64", tf.int32),
+        ("r_s", tf.int32),
+        ("r_i32", tf.string),
+        ("r_e", tf.int64),
+        ("r_u32", tf.int64),
+        ("r_u64", tf.int64),
+        ("r_u32", tf.int32),
+        ("r_b", tf.int32),
+    ]:
         yield decode(texts(message([f])), [f], [t], error="Unexpected output type for t.M.r_")
     # Packed where single ones are expected and the other way round.
-    packed = bytes([M.DESCRIPTOR.fields_by_name["r_i32"].number << 3 & 0x7F | 0x82, M.DESCRIPTOR.fields_by_name["r_i32"].number >> 4, 2, 5, 6])
-    single = b"".join(bytes([M.DESCRIPTOR.fields_by_name["p_i32"].number << 3 & 0x7F | 0x80, M.DESCRIPTOR.fields_by_name["p_i32"].number >> 4, v]) for v in (5, 6))
+    packed = bytes(
+        [
+            M.DESCRIPTOR.fields_by_name["r_i32"].number << 3 & 0x7F | 0x82,
+            M.DESCRIPTOR.fields_by_name["r_i32"].number >> 4,
+            2,
+            5,
+            6,
+        ]
+    )
+    single = b"".join(
+        bytes(
+            [
+                M.DESCRIPTOR.fields_by_name["p_i32"].number << 3 & 0x7F | 0x80,
+                M.DESCRIPTOR.fields_by_name["p_i32"].number >> 4,
+                v,
+            ]
+        )
+        for v in (5, 6)
+    )
     yield decode(texts(packed, message(["r_i32"])), ["r_i32"])
     yield decode(texts(single, message(["p_i32"])), ["p_i32"])
     # An optional field that stands twice, and one of another wire type.
@@ -135,9 +218,24 @@ def decode_cases():
     yield decode(texts(b""), ["o_i32"], form="yaml", error="format must be one of binary or text")
     yield decode(texts(b""), ["nowhere"], [tf.int32], error="Unknown field: nowhere in message type t.M")
     yield decode(texts(b""), ["o_i32"], name="t.None", error="No descriptor found for message type t.None")
-    yield decode(texts(b""), ["o_i32"], source=b"bytes://junk", error="Source does not represent serialized file descriptor set proto. This")
-    yield decode(texts(b""), ["o_i32"], source=b"/nowhere/file", error="Source does not represent serialized file descriptor set proto. This")
-    yield decode(texts(b""), ["o_i32", "r_i32"], [tf.int32], error="field_names and output_types attributes must have the same length")
+    yield decode(
+        texts(b""),
+        ["o_i32"],
+        source=b"bytes://junk",
+        error="Source does not represent serialized file descriptor set proto. This",
+    )
+    yield decode(
+        texts(b""),
+        ["o_i32"],
+        source=b"/nowhere/file",
+        error="Source does not represent serialized file descriptor set proto. This",
+    )
+    yield decode(
+        texts(b""),
+        ["o_i32", "r_i32"],
+        [tf.int32],
+        error="field_names and output_types attributes must have the same length",
+    )
 
 
 def encode_cases():
@@ -145,11 +243,17 @@ def encode_cases():
     for key in VALUES:
         values = [v.encode() if isinstance(v, str) else v for v in VALUES[key]]
         for prefix in ["r_"] + (["p_"] if key not in "sy" else []):
-            yield encode(arr([[2], [1], [0]]), [np.array([values, values[::-1], values], np_types[key])], [prefix + key])
+            yield encode(
+                arr([[2], [1], [0]]),
+                [np.array([values, values[::-1], values], np_types[key])],
+                [prefix + key],
+            )
         yield encode(arr([[1], [0]]), [np.array([values[:1], values[1:]], np_types[key])], ["o_" + key])
     sub = message(["o_i32"])
     yield encode(arr([[2]]), [np.array([[sub, b""]], object)], ["r_m"])
-    yield encode(arr([[1, 2], [0, 1]]), [np.array([["b"], ["c"]], object), arr([[1, 2], [3, 4]])], ["o_s", "r_i32"])
+    yield encode(
+        arr([[1, 2], [0, 1]]), [np.array([["b"], ["c"]], object), arr([[1, 2], [3, 4]])], ["o_s", "r_i32"]
+    )
     yield encode(arr([[2, 1]]), [arr([[1, 2]]), np.array([["b"]], object)], ["r_i32", "o_s"])
     yield encode(vec(2), [vec(1, 2)], ["r_i32"], error="Saw shape [2] but it should be at least a matrix.")
     yield encode(arr([[[1], [2]]]), [arr([[[1, 2], [3, 4]]])], ["r_i32"])
@@ -159,22 +263,78 @@ def encode_cases():
     yield encode(arr([[2]]), [arr([[1, 2]], np.int64)], ["r_i32"])
     yield encode(arr([[2]]), [arr([[1, 2]], F32)], ["r_f"])
     yield encode(arr([[2]]), [arr([[1.5, 2]], np.float64)], ["r_f"])
-    yield encode(arr([[2]]), [arr([[1, 2]], F32)], ["r_i32"], error="Incompatible type for field r_i32.  Saw dtype: float but field type is:")
-    yield encode(arr([[2]]), [arr([[1, 2]], np.int64)], ["r_u32"], error="Incompatible type for field r_u32.  Saw dtype: int64 but field type is:")
-    yield encode(arr([[3]]), [arr([[1, 2]])], ["r_i32"], error="Size to write must not be larger than value tensor; but saw: 3 > 2 at")
-    yield encode(arr([[1, 1]]), [arr([[1, 2]])], ["r_i32"], error="sizes should be batch_size + [len(field_names)].  Saw: [1,2] but")
-    yield encode(arr([[1], [1]]), [arr([[1, 2]])], ["r_i32"], error="sizes should be batch_size + [len(field_names)].  Saw: [2,1] but")
-    yield encode(i32(1), [arr([[1, 2]])], ["r_i32"], error="sizes should be batch_size + [len(field_names)].  Saw: [] but expected:")
-    yield encode(arr([[1]]), [vec(1)], ["r_i32"], error="Invalid shape for field r_i32.  Saw shape [1] but it should be at least")
+    yield encode(
+        arr([[2]]),
+        [arr([[1, 2]], F32)],
+        ["r_i32"],
+        error="Incompatible type for field r_i32.  Saw dtype: float but field type is:",
+    )
+    yield encode(
+        arr([[2]]),
+        [arr([[1, 2]], np.int64)],
+        ["r_u32"],
+        error="Incompatible type for field r_u32.  Saw dtype: int64 but field type is:",
+    )
+    yield encode(
+        arr([[3]]),
+        [arr([[1, 2]])],
+        ["r_i32"],
+        error="Size to write must not be larger than value tensor; but saw: 3 > 2 at",
+    )
+    yield encode(
+        arr([[1, 1]]),
+        [arr([[1, 2]])],
+        ["r_i32"],
+        error="sizes should be batch_size + [len(field_names)].  Saw: [1,2] but",
+    )
+    yield encode(
+        arr([[1], [1]]),
+        [arr([[1, 2]])],
+        ["r_i32"],
+        error="sizes should be batch_size + [len(field_names)].  Saw: [2,1] but",
+    )
+    yield encode(
+        i32(1),
+        [arr([[1, 2]])],
+        ["r_i32"],
+        error="sizes should be batch_size + [len(field_names)].  Saw: [] but expected:",
+    )
+    yield encode(
+        arr([[1]]),
+        [vec(1)],
+        ["r_i32"],
+        error="Invalid shape for field r_i32.  Saw shape [1] but it should be at least",
+    )
     yield encode(arr([[1]]), [arr([[1]])], ["nowhere"], error="Unknown field: nowhere in message type t.M")
-    yield encode(arr([[1]]), [arr([[1]])], ["r_i32"], name="t.None", error="No descriptor found for message type t.None")
-    yield encode(arr([[1]]), [arr([[1]])], ["r_i32", "o_i32"], error="Length of inputs list must match field_names")
-    yield encode(arr([[1, 1]]), [arr([[1]]), arr([[1]])], ["r_i32"], error="Length of inputs list must match field_names")
+    yield encode(
+        arr([[1]]),
+        [arr([[1]])],
+        ["r_i32"],
+        name="t.None",
+        error="No descriptor found for message type t.None",
+    )
+    yield encode(
+        arr([[1]]), [arr([[1]])], ["r_i32", "o_i32"], error="Length of inputs list must match field_names"
+    )
+    yield encode(
+        arr([[1, 1]]),
+        [arr([[1]]), arr([[1]])],
+        ["r_i32"],
+        error="Length of inputs list must match field_names",
+    )
 
 
 def json_cases():
     one = '{"features": {"feature": {"k": {"%s": {"value": [%s]}}}}}'
-    for kind, v in [("int64List", "1, -2"), ("int64List", '"3"'), ("floatList", "1.5, 2"), ("floatList", '"NaN", "Infinity"'), ("bytesList", '"YWI="'), ("bytes_list", '"YQ"'), ("int64List", "")]:
+    for kind, v in [
+        ("int64List", "1, -2"),
+        ("int64List", '"3"'),
+        ("floatList", "1.5, 2"),
+        ("floatList", '"NaN", "Infinity"'),
+        ("bytesList", '"YWI="'),
+        ("bytes_list", '"YQ"'),
+        ("int64List", ""),
+    ]:
         yield case("DecodeJSONExample", texts((one % (kind, v)).encode()))
     yield case("DecodeJSONExample", texts(b"{}", b'{"features": {}}').reshape(2, 1))
     yield case("DecodeJSONExample", np.array(b"{}", dtype=object))
@@ -183,9 +343,17 @@ def json_cases():
     yield case("DecodeJSONExample", texts(b"{"), error="Error while parsing JSON: ")
     yield case("DecodeJSONExample", texts(b"[]"), error="Error while parsing JSON: ")
     yield case("DecodeJSONExample", texts(b'{"what": 1}'), error="Error while parsing JSON: ")
-    yield case("DecodeJSONExample", texts((one % ("int64List", "1.5")).encode()), error="Error while parsing JSON: ")
-    yield case("DecodeJSONExample", texts((one % ("int64List", '"x"')).encode()), error="Error while parsing JSON: ")
-    yield case("DecodeJSONExample", texts((one % ("bytesList", '"***"')).encode()), error="Error while parsing JSON: ")
+    yield case(
+        "DecodeJSONExample", texts((one % ("int64List", "1.5")).encode()), error="Error while parsing JSON: "
+    )
+    yield case(
+        "DecodeJSONExample", texts((one % ("int64List", '"x"')).encode()), error="Error while parsing JSON: "
+    )
+    yield case(
+        "DecodeJSONExample",
+        texts((one % ("bytesList", '"***"')).encode()),
+        error="Error while parsing JSON: ",
+    )
 
 
 def cases(r):

@@ -108,14 +108,6 @@ Status SegmentGradV2Shape(ShapeContext& ctx) {
   return OkStatus();
 }
 
-Status SparseMatMulShape(ShapeContext& ctx) {
-  ASSIGN_OR_RETURN(const PartialShape a, WithRank(ctx.input(0), 2));
-  ASSIGN_OR_RETURN(const PartialShape b, WithRank(ctx.input(1), 2));
-  const int ta = ctx.node().Bool("transpose_a"), tb = ctx.node().Bool("transpose_b");
-  ctx.set_output(0, PartialShape::Of({a[ta], b[1 - tb]}));
-  return OkStatus();
-}
-
 // Results of set operations: of as many dimensions as the first set.
 Status SetOperationShape(ShapeContext& ctx) {
   const bool dense = !ctx.node().Is("SparseToSparseSetOperation");
@@ -248,7 +240,6 @@ constexpr std::array kSparseRows = {
     ShapeRule{"SparseDenseCwiseDiv", SecondShape},
     ShapeRule{"SparseDenseCwiseMul", SecondShape},
     ShapeRule{"SparseFillEmptyRows", SparseFillEmptyRowsShape},
-    ShapeRule{"SparseMatMul", SparseMatMulShape},
     ShapeRule{"SparseMatrixMatMul", CsrMatMulShape},
     ShapeRule{"SparseMatrixNNZ", CsrNnzShape},
     ShapeRule{"SparseMatrixSparseMatMul", ScalarShapes},

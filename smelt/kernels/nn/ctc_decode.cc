@@ -100,25 +100,25 @@ T LogAdd(T a, T b) {
 
 // Log probabilities of a prefix: that it ends in a blank, in its label, either.
 template <typename T>
-struct PrefixChance {
+struct CtcChance {
   T total = kNoChance<T>, blank = kNoChance<T>, label = kNoChance<T>;
 };
 
 // A prefix, by its last label and the prefix before.
 template <typename T>
-struct Prefix {
-  Prefix* before = nullptr;
+struct CtcPrefix {
+  CtcPrefix* before = nullptr;
   int64_t label = -1;
-  std::map<int64_t, Prefix*> children;
-  PrefixChance<T> old, now;
+  std::map<int64_t, CtcPrefix*> children;
+  CtcChance<T> old, now;
   bool active() const { return now.total != kNoChance<T>; }
 };
 
 template <typename T>
-class BeamSearch {
+class CtcBeamSearch {
  public:
-  BeamSearch(int64_t classes, int64_t width) : classes_(classes), width_(width) {
-    Prefix<T>* root = Add(nullptr, -1);
+  CtcBeamSearch(int64_t classes, int64_t width) : classes_(classes), width_(width) {
+    CtcPrefix<T>* root = Add(nullptr, -1);
     root->now.total = root->now.blank = 0;
     leaves_.push_back(root);
   }
@@ -129,13 +129,13 @@ class BeamSearch {
     T sum = 0;
     for (int64_t c = 0; c < classes_; ++c) sum += std::exp(row[c] - largest);
     const T offset = largest + std::log(sum);
-    const std::vector<Prefix<T>*> branches = std::move(leaves_);
+    const std::vector<CtcPrefix<T>*> branches = std::move(leaves_);
     leaves_.clear();
-    for (Prefix<T>* p : branches) p->old = p->now;
-    for (Prefix<T>* p : branches) {
+    for (CtcPrefix<T>* p : branches) p->old = p->now;
+    for (CtcPrefix<T>* p : branches) {
       if (p->before != nullptr) {
         if (p->before->active()) {
-          const PrefixChance<T>& before = p->before->old;
+          const CtcChance<T>& before = p->before->old;
           p->now.label =
               LogAdd(p->now.label, p->label == p->before->label ? before.blank : before.total);
         }
@@ -145,67 +145,67 @@ class BeamSearch {
       p->now.total = LogAdd(p->now.blank, p->now.label);
       Keep(p);
     }
-    for (Prefix<T>* p : branches) {
+    for (CtcPrefix<T>* p : branches) {
       if (!Fits(p->old)) continue;
       for (int64_t label = 0; label < blank; ++label) Grow(p, label, row[label] - offset);
     }
   }
 
   // The best prefixes, best first.
-  StatusOr<std::vector<const Prefix<T>*>> Best(int64_t n) const {
+  StatusOr<std::vector<const CtcPrefix<T>*>> Best(int64_t n) const {
     if (n > static_cast<int64_t>(leaves_.size())) {
       return InvalidArgument("Less leaves in the beam search than requested.");
     }
-    return std::vector<const Prefix<T>*>(leaves_.begin(), leaves_.begin() + n);
+    return std::vector<const CtcPrefix<T>*>(leaves_.begin(), leaves_.begin() + n);
   }
 
  private:
-  Prefix<T>* Add(Prefix<T>* before, int64_t label) {
-    Prefix<T>& p = prefixes_.emplace_back();
+  CtcPrefix<T>* Add(CtcPrefix<T>* before, int64_t label) {
+    CtcPrefix<T>& p = prefixes_.emplace_back();
     p.before = before;
     p.label = label;
     return &p;
   }
   bool full() const { return static_cast<int64_t>(leaves_.size()) >= width_; }
-  bool Fits(const PrefixChance<T>& chance) const {
+  bool Fits(const CtcChance<T>& chance) const {
     return chance.total > kNoChance<T> && (!full() || chance.total > leaves_.back()->now.total);
   }
   // Leaves are kept sorted, best first.
-  void Keep(Prefix<T>* p) {
+  void Keep(CtcPrefix<T>* p) {
     if (full()) {
       if (!(p->now.total > leaves_.back()->now.total)) return;
       leaves_.pop_back();
     }
     leaves_.insert(std::upper_bound(leaves_.begin(), leaves_.end(), p,
-                                    [](const Prefix<T>* a, const Prefix<T>* b) {
+                                    [](const CtcPrefix<T>* a, const CtcPrefix<T>* b) {
                                       return a->now.total > b->now.total;
                                     }),
                    p);
   }
-  void Grow(Prefix<T>* p, int64_t label, T chance) {
+  void Grow(CtcPrefix<T>* p, int64_t label, T chance) {
     // A prefix that never was within the beam is not kept.
     auto it = p->children.find(label);
     if (it != p->children.end() && it->second->active()) return;
-    PrefixChance<T> grown;
+    CtcChance<T> grown;
     grown.label = chance + (label == p->label ? p->old.blank : p->old.total);
     grown.total = grown.label;
     if (!Fits(grown)) {
-      if (it != p->children.end()) it->second->old = it->second->now = PrefixChance<T>();
+      if (it != p->children.end()) it->second->old = it->second->now = CtcChance<T>();
       return;
     }
     if (it == p->children.end()) it = p->children.emplace(label, Add(p, label)).first;
     it->second->now = grown;
-    if (full()) leaves_.back()->now = PrefixChance<T>();
+    if (full()) leaves_.back()->now = CtcChance<T>();
     Keep(it->second);
   }
 
   const int64_t classes_, width_;
-  std::deque<Prefix<T>> prefixes_;
-  std::vector<Prefix<T>*> leaves_;
+  std::deque<CtcPrefix<T>> prefixes_;
+  std::vector<CtcPrefix<T>*> leaves_;
 };
 
 template <typename T>
-CtcLabels LabelsOf(const Prefix<T>* p, bool merge) {
+CtcLabels LabelsOf(const CtcPrefix<T>* p, bool merge) {
   CtcLabels labels;
   int64_t previous = -1;
   for (; p->before != nullptr; p = p->before) {
@@ -229,7 +229,7 @@ Status BeamOf(OpContext& ctx) {
                    ctx.Allocate(3 * static_cast<int>(paths), Shape({batch, paths})));
   std::vector<std::vector<CtcLabels>> decoded(static_cast<size_t>(paths));
   for (int64_t b = 0; b < batch; ++b) {
-    BeamSearch<T> search(classes, attrs[0]);
+    CtcBeamSearch<T> search(classes, attrs[0]);
     for (int64_t t = 0; t < lengths.data<int32_t>()[b]; ++t) {
       search.Step(inputs.data<T>() + (t * batch + b) * classes);
     }

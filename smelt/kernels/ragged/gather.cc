@@ -102,7 +102,7 @@ Status RunRaggedGather(OpContext& ctx) {
 
 // Elements of start, start + delta, ... before limit.
 template <typename T>
-StatusOr<int64_t> RangeLength(T start, T limit, T delta, int64_t most) {
+StatusOr<int64_t> RaggedRangeLength(T start, T limit, T delta, int64_t most) {
   if (delta == T(0)) return InvalidArgument("Requires delta != 0");
   if ((delta > 0 && limit < start) || (delta < 0 && limit > start)) return 0;
   if constexpr (std::is_integral_v<T>) {
@@ -136,7 +136,7 @@ Status RaggedRangeOf(OpContext& ctx, int64_t rows) {
   std::vector<int64_t> splits{0};
   for (int64_t row = 0; row < rows; ++row) {
     ASSIGN_OR_RETURN(const int64_t size,
-                     RangeLength<T>(arg(0, row), arg(1, row), arg(2, row), most));
+                     RaggedRangeLength<T>(arg(0, row), arg(1, row), arg(2, row), most));
     if (size > most - splits.back()) {
       return InvalidArgument("The total range size overflowed. Consider using int64 instead of ",
                              "int32 for row_splits_dtype.");

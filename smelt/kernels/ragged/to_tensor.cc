@@ -144,6 +144,10 @@ Status PlaceItems(const Tensor& t, RowPartition kind, int64_t step, int64_t widt
                   int64_t num_rows, const std::vector<int64_t>& rows, std::vector<int64_t>* items) {
   items->clear();
   const int64_t n = t.num_elements();
+  // Rows that `rows` does not hold are cut off as well.
+  const auto place = [&](int64_t row) {
+    return row < static_cast<int64_t>(rows.size()) ? rows[static_cast<size_t>(row)] : -1;
+  };
   if (kind == RowPartition::kRowSplits) {
     if (n - 1 > num_rows) return InvalidArgument("Invalid row split size.");
     for (int64_t i = 0; i + 1 < n; ++i) {
@@ -151,7 +155,7 @@ Status PlaceItems(const Tensor& t, RowPartition kind, int64_t step, int64_t widt
       if (length < 0 || length > most - static_cast<int64_t>(items->size())) {
         return InvalidArgument("Invalid row split size.");
       }
-      const int64_t row = rows[static_cast<size_t>(i)];
+      const int64_t row = place(i);
       for (int64_t j = 0; j < length; ++j) {
         items->push_back(row >= 0 && j < width ? row + j * step : -1);
       }
@@ -169,7 +173,7 @@ Status PlaceItems(const Tensor& t, RowPartition kind, int64_t step, int64_t widt
       return InvalidArgument("Got ", i == 0 ? "current_value_rowid=" : "next_value_rowid=", id,
                              " which is not less than ", num_rows);
     }
-    const int64_t row = rows[static_cast<size_t>(id)];
+    const int64_t row = place(id);
     items->push_back(row >= 0 && column < width ? row + column * step : -1);
   }
   return OkStatus();
@@ -233,23 +237,9 @@ Status RunRaggedTensorToTensor(OpContext& ctx) {
   if (shape.num_elements() == 0) return OkStatus();
   // Places count in rows of `values`.
   int64_t step = shape.Product(1, ragged_rank + 1);
-  // Rows beyond the last one of the partition below cannot have items.
-  int64_t rows = first_dim;
-  if (ragged_rank > 0) {
-    const Tensor& t = partition(0);
-    const bool splits = state.partitions[state.first()] == RowPartition::kRowSplits;
-    if (splits) {
-      rows = std::min(rows, std::max<int64_t>(0, t.num_elements() - 1));
-    } else {
-      int64_t last = -1;
-      for (int64_t i = 0; i < t.num_elements(); ++i) last = std::max(last, IndexAt(t, i));
-      rows = std::min(rows, last + 1);
-    }
-  } else {
-    rows = std::min(rows, values.dim(0));
-  }
+  const int64_t rows = std::min({first_dim, shape[0], ragged_rank > 0 ? first_dim : values.dim(0)});
   std::vector<int64_t> places, items;
-  for (int64_t i = 0; i < rows; ++i) places.push_back(i < shape[0] ? i * step : -1);
+  for (int64_t i = 0; i < rows; ++i) places.push_back(i * step);
   const int64_t n = values.dim(0);
   for (int d = 0; d < ragged_rank; ++d) {
     step /= shape[d + 1];

@@ -36,18 +36,22 @@ std::vector<int64_t> BatchStarts(const CsrMatrix& m) {
   return starts;
 }
 
-StatusOr<const CsrMatrix*> CsrOf(const Tensor& t, Dtype dtype) {
+StatusOr<const CsrMatrix*> CsrOf(const Tensor& t) {
   const VariantValue* value = t.num_elements() == 1 ? t.scalar<Variant>().value.get() : nullptr;
   if (value == nullptr || value->type_name() != CsrMatrix::kTypeName) {
     return InvalidArgument("Could not retrieve a CSRSparseMatrix from a variant of ",
                            value == nullptr ? "<empty>" : value->type_name());
   }
-  const auto* m = static_cast<const CsrMatrix*>(value);
-  if (dtype != Dtype::kInvalid && m->values.dtype() != dtype) {
-    return InvalidArgument("Asked for a CSRSparseMatrix of type ", DtypeName(dtype),
-                           " but saw dtype: ", DtypeName(m->values.dtype()));
-  }
-  return m;
+  return static_cast<const CsrMatrix*>(value);
+}
+
+// The same of the type that an attribute says; `what` names the input in the error.
+StatusOr<const CsrMatrix*> TypedCsr(const Tensor& t, Dtype dtype, absl::string_view what) {
+  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(t));
+  if (m->values.dtype() == dtype) return m;
+  return InvalidArgument("dtype of ", what,
+                         " is not equal to 'type': ", DtypeName(m->values.dtype()), " vs. ",
+                         DtypeName(dtype));
 }
 
 void SetCsr(OpContext& ctx, std::shared_ptr<CsrMatrix> m) {
@@ -192,7 +196,11 @@ void ForEntries(const CsrMatrix& m, F&& fn) {
 }
 
 Status RunCsrToSparse(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0), ctx.output_type(1)));
+  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0)));
+  if (m->values.dtype() != ctx.output_type(1)) {
+    return InvalidArgument("Expected a CSRSparseMatrix of type ", DtypeName(ctx.output_type(1)),
+                           " but saw type: ", DtypeName(m->values.dtype()));
+  }
   const int64_t n = m->values.num_elements();
   ASSIGN_OR_RETURN(Tensor * indices,
                    ctx.Allocate(0, Shape({n, static_cast<int64_t>(m->shape.size())})));
@@ -207,7 +215,11 @@ Status RunCsrToSparse(OpContext& ctx) {
 }
 
 Status RunCsrToDense(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0), ctx.output_type(0)));
+  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0)));
+  if (m->values.dtype() != ctx.output_type(0)) {
+    return InvalidArgument("Asked for a CSRSparseMatrix of type ", DtypeName(ctx.output_type(0)),
+                           " but saw dtype: ", DtypeName(m->values.dtype()));
+  }
   ASSIGN_OR_RETURN(Tensor out,
                    Tensor::Zeros(m->values.dtype(), Shape(m->shape), ctx.step().allocator));
   VisitCsr(out.dtype(), [&]<typename T>() {
@@ -221,7 +233,7 @@ Status RunCsrToDense(OpContext& ctx) {
 }
 
 Status RunCsrComponents(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0), ctx.output_type(2)));
+  ASSIGN_OR_RETURN(const CsrMatrix* m, TypedCsr(ctx.input(0), ctx.output_type(2), "input"));
   const Tensor& index = ctx.input(1);
   if (index.rank() != 0) {
     return InvalidArgument("index should be a scalar, but saw: ", index.shape().ToString());
@@ -241,7 +253,7 @@ Status RunCsrComponents(OpContext& ctx) {
 }
 
 Status RunCsrNnz(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0), Dtype::kInvalid));
+  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0)));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, m->batched() ? Shape({m->batch()}) : Shape()));
   for (int64_t b = 0; b < m->batch(); ++b) {
     out->data<int32_t>()[b] = static_cast<int32_t>(m->nnz(b));
@@ -287,7 +299,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareCsrTranspose(const Node& node) {
 }
 
 Status RunCsrTranspose(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const CsrMatrix* m, CsrOf(ctx.input(0), ctx.node().Type("type")));
+  ASSIGN_OR_RETURN(const CsrMatrix* m, TypedCsr(ctx.input(0), ctx.node().Type("type"), "input"));
   ASSIGN_OR_RETURN(std::shared_ptr<CsrMatrix> out,
                    TransposeCsr(ctx, *m, ctx.state<IntAttrs>()[0] != 0));
   SetCsr(ctx, std::move(out));
@@ -318,7 +330,12 @@ Status WrongInner(absl::string_view gap, const Dims& a, std::span<const int64_t>
 Status RunCsrMatMul(OpContext& ctx) {
   const auto& attrs = ctx.state<IntAttrs>();
   const Tensor& b = ctx.input(1);
-  ASSIGN_OR_RETURN(const CsrMatrix* given, CsrOf(ctx.input(0), b.dtype()));
+  ASSIGN_OR_RETURN(const CsrMatrix* given, CsrOf(ctx.input(0)));
+  if (given->values.dtype() != b.dtype()) {
+    return InvalidArgument(
+        "Input types don't match.  a.dtype == ", DtypeName(given->values.dtype()),
+        " vs. b.dtype == ", DtypeName(b.dtype()));
+  }
   if (b.rank() != static_cast<int>(given->shape.size()) ||
       (b.rank() == 3 && b.dim(0) != given->batch())) {
     return WrongInner(" ", given->shape, b.shape().dims());
@@ -358,11 +375,12 @@ Status RunCsrMatMul(OpContext& ctx) {
   return OkStatus();
 }
 
-// Products of one row: sums by column, and which columns have one.
+// The product of one matrix of the batch, whose entries begin at a_begin and b_begin, after those
+// that are there.
 template <typename T>
-void MultiplyRows(const CsrMatrix& a, const CsrMatrix& b, int64_t batch, CsrMatrix* out,
-                  std::vector<int32_t>* cols, std::vector<T>* values) {
-  const int64_t a_begin = BatchStarts(a)[batch], b_begin = BatchStarts(b)[batch];
+void MultiplyRows(const CsrMatrix& a, int64_t a_begin, const CsrMatrix& b, int64_t b_begin,
+                  int64_t batch, CsrMatrix* out, std::vector<int32_t>* cols,
+                  std::vector<T>* values) {
   std::vector<std::pair<int32_t, T>> terms;
   int32_t* starts = out->row_starts.data<int32_t>() + batch * (out->rows() + 1);
   for (int64_t row = 0; row < a.rows(); ++row) {
@@ -392,8 +410,8 @@ void MultiplyRows(const CsrMatrix& a, const CsrMatrix& b, int64_t batch, CsrMatr
 Status RunCsrSparseMatMul(OpContext& ctx) {
   const auto& attrs = ctx.state<IntAttrs>();
   const Dtype dtype = ctx.node().Type("type");
-  ASSIGN_OR_RETURN(const CsrMatrix* a, CsrOf(ctx.input(0), dtype));
-  ASSIGN_OR_RETURN(const CsrMatrix* b, CsrOf(ctx.input(1), dtype));
+  ASSIGN_OR_RETURN(const CsrMatrix* a, TypedCsr(ctx.input(0), dtype, "a"));
+  ASSIGN_OR_RETURN(const CsrMatrix* b, TypedCsr(ctx.input(1), dtype, "b"));
   if (a->shape.size() != b->shape.size() || a->batch() != b->batch()) {
     return WrongInner("  ", a->shape, b->shape);
   }
@@ -414,7 +432,10 @@ Status RunCsrSparseMatMul(OpContext& ctx) {
   VisitCsr(dtype, [&]<typename T>() {
     std::vector<int32_t> cols;
     std::vector<T> values;
-    for (int64_t i = 0; i < out->batch(); ++i) MultiplyRows(*a, *b, i, out.get(), &cols, &values);
+    const std::vector<int64_t> a_begins = BatchStarts(*a), b_begins = BatchStarts(*b);
+    for (int64_t i = 0; i < out->batch(); ++i) {
+      MultiplyRows(*a, a_begins[i], *b, b_begins[i], i, out.get(), &cols, &values);
+    }
     status = AllocateEntries(ctx, dtype, static_cast<int64_t>(cols.size()), out.get());
     if (!status.ok()) return;
     std::copy(cols.begin(), cols.end(), out->cols.data<int32_t>());

@@ -163,7 +163,7 @@ Status RunSparseReduce(OpContext& ctx) {
 }
 
 template <typename T>
-void SoftmaxRows(const Tensor& indices, const T* x, T* y) {
+void SparseSoftmaxRows(const Tensor& indices, const T* x, T* y) {
   using W = Wide<T>;
   const int64_t n = indices.dim(0);
   const auto rank = static_cast<int>(indices.dim(1));
@@ -199,13 +199,13 @@ Status RunSparseSoftmax(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, values.shape()));
   switch (values.dtype()) {
     case Dtype::kFloat:
-      SoftmaxRows(indices, values.data<float>(), out->data<float>());
+      SparseSoftmaxRows(indices, values.data<float>(), out->data<float>());
       break;
     case Dtype::kDouble:
-      SoftmaxRows(indices, values.data<double>(), out->data<double>());
+      SparseSoftmaxRows(indices, values.data<double>(), out->data<double>());
       break;
     default:
-      SoftmaxRows(indices, values.data<Half>(), out->data<Half>());
+      SparseSoftmaxRows(indices, values.data<Half>(), out->data<Half>());
   }
   return OkStatus();
 }

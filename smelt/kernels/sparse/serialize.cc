@@ -34,7 +34,7 @@ Status CheckPutAway(OpContext& ctx) {
 }
 
 // The rows of dimension 0, each a sparse tensor of one rank less.
-StatusOr<std::vector<SparseParts>> SplitRows(OpContext& ctx) {
+StatusOr<std::vector<SparseParts>> UnbatchRows(OpContext& ctx) {
   const Tensor &indices = ctx.input(0), &values = ctx.input(1), &shape = ctx.input(2);
   RETURN_IF_ERROR(CheckPutAway(ctx));
   const int64_t rank = shape.dim(0);
@@ -89,7 +89,7 @@ Status RunSerializeSparse(OpContext& ctx) {
 }
 
 Status RunSerializeManySparse(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const std::vector<SparseParts> rows, SplitRows(ctx));
+  ASSIGN_OR_RETURN(const std::vector<SparseParts> rows, UnbatchRows(ctx));
   const auto n = static_cast<int64_t>(rows.size());
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({n, 3})));
   for (int64_t i = 0; i < n; ++i) RETURN_IF_ERROR(WriteTriple(rows[i], i, out));
@@ -290,7 +290,7 @@ Status RunAddManySparse(OpContext& ctx) {
                            shape.dim(0),
                            " dimensions, indices shape: ", indices.shape().ToString());
   }
-  ASSIGN_OR_RETURN(std::vector<SparseParts> rows, SplitRows(ctx));
+  ASSIGN_OR_RETURN(std::vector<SparseParts> rows, UnbatchRows(ctx));
   ASSIGN_OR_RETURN(const std::shared_ptr<SparseTensorsMap> map, SparseMapOf(ctx));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({static_cast<int64_t>(rows.size())})));
   // Handles are given to rows with values first.
