@@ -353,13 +353,13 @@ def others(r):
     yield case("XlaReducePrecision", r.numbers("float", (0, 2)), exponent_bits=5, mantissa_bits=3)
     yield case("XlaReducePrecision", r.numbers("float", (2,)), exponent_bits=0, mantissa_bits=3, error="")
     yield case("XlaReducePrecision", r.numbers("float", (2,)), exponent_bits=4, mantissa_bits=-1, error="")
-    for t in ["float", "int32", "bool", "complex64"]:
+    for t in ["float", "int32", "bool", "complex64", "double", "half", "uint8", "int64"]:
         yield case("XlaOptimizationBarrier", [r.numbers(t, (2, 3)), r.numbers("int32", (0,))])
         yield case("XlaSharding", r.numbers(t, (2, 3)))
         yield case("XlaSharding", r.numbers(t, ()))
     while_ = dict(cond=Body(lambda i, x: i < 5, [("int32", []), ("float", [3])]),
                   body=Body(lambda i, x: (i + 1, x * 1.5), [("int32", []), ("float", [3])]))
-    for start in [0, 3, 7]:
+    for start in [-2, 0, 1, 2, 3, 4, 5, 7]:
         yield case("XlaWhile", [i32(start), r.numbers("float", (3,))], **while_)
 
 
@@ -426,9 +426,9 @@ def odds(r):
     for t in ["float", "int32", "bool"]:
         for d, n in [(0, 1), (1, 2), (1, 0), (0, 2)]:
             yield case("XlaSetDynamicDimensionSize", r.numbers(t, (2, 3)), i32(d), i32(n))
-    for v in [0, 3, 4]:
-        yield case("XlaSetBound", i32(v), i32(4))
-    for t in ["float", "int32"]:
+    for v in [0, 1, 2, 3, 4, 5, 7, 8]:
+        yield case("XlaSetBound", i32(v), i32(8))
+    for t in ["float", "int32", "bool", "half", "double", "int64", "uint8", "complex64"]:
         yield case("XlaSpmdFullToShardShape", r.numbers(t, (2, 3)), manual_sharding=b"", dim=-1, unspecified_dims=[])
 
 

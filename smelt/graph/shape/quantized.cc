@@ -85,6 +85,12 @@ Status UniformConvShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+Status SameRankShape(ShapeContext& ctx) {
+  const PartialShape& in = ctx.input(0);
+  if (in.known_rank()) ctx.set_output(0, PartialShape::UnknownOfRank(in.rank()));
+  return OkStatus();
+}
+
 // One dimension keeps its k best elements.
 Status ApproxTopKShape(ShapeContext& ctx) {
   PartialShape out = ctx.input(0);
@@ -98,6 +104,7 @@ Status ApproxTopKShape(ShapeContext& ctx) {
 
 constexpr ShapeRule kQuantizedRules[] = {
     {"ApproxTopK", ApproxTopKShape},
+    {"Conv", SameRankShape},
     {"BatchNormWithGlobalNormalization", SameShape},
     {"QuantizeV2", QuantizeShape},
     {"Dequantize", SameShape},

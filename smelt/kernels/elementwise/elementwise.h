@@ -1,5 +1,6 @@
 // What the elementwise families share: broadcasting, solved once, and the two ways to run a row
-// function over tensors. Private to this folder. Everything here is thread safe.
+// function over tensors. Broadcasting is for whoever needs it, the rest for this folder. Everything
+// here is thread safe.
 //
 // Row functions are type-erased: the families choose them by dtype when a node is prepared. 16-bit
 // floating types have none of their own: blocks are converted to float and back.

@@ -35,8 +35,8 @@ decltype(auto) VisitIndices(const Tensor& t, const F& fn) {
 
 // Every slice: one element, a run, or loops.
 template <typename T, typename Index>
-void GatherSlices(const xla::GatherPlan& plan, const Tensor& operand, const Index* indices,
-                  bool run, int64_t begin, int64_t end, Tensor* out) {
+void XlaGatherSlices(const xla::GatherPlan& plan, const Tensor& operand, const Index* indices,
+                     bool run, int64_t begin, int64_t end, Tensor* out) {
   const int64_t slice = plan.slice_elements();
   const T* source = static_cast<const T*>(operand.raw());
   T* result = static_cast<T*>(out->raw());
@@ -80,7 +80,7 @@ Status RunXlaGather(OpContext& ctx) {
   ParallelFor(plan.slices(), std::max<int64_t>(1, 8192 / slice), [&](int64_t begin, int64_t end) {
     VisitMovable(dtype, [&]<typename T>() {
       VisitIndices(indices, [&](const auto* index) {
-        GatherSlices<T>(plan, operand, index, run, begin, end, out);
+        XlaGatherSlices<T>(plan, operand, index, run, begin, end, out);
       });
     });
   });
@@ -115,8 +115,8 @@ Status ScatterByCall(const xla::Combiner& combiner, const xla::GatherPlan& plan,
 
 // In order: indices may repeat. Windows that leave the operand are left out whole.
 template <typename Index>
-Status ScatterSlices(const xla::Combiner& combiner, const xla::GatherPlan& plan,
-                     const Index* indices, const Tensor& updates, Tensor* out, Step& step) {
+Status XlaScatterSlices(const xla::Combiner& combiner, const xla::GatherPlan& plan,
+                        const Index* indices, const Tensor& updates, Tensor* out, Step& step) {
   const Dtype dtype = out->dtype();
   CopyDims dims;  // over one slice: into the operand, from the updates
   for (const CopyDim& d : plan.loops()) {
@@ -161,7 +161,7 @@ Status RunXlaScatter(OpContext& ctx) {
       ASSIGN_OR_RETURN(out, out.Clone(ctx.step().allocator));
     }
     RETURN_IF_ERROR(VisitIndices(indices, [&](const auto* index) {
-      return ScatterSlices(combiner, plan, index, updates, &out, ctx.step());
+      return XlaScatterSlices(combiner, plan, index, updates, &out, ctx.step());
     }));
   }
   ctx.set_output(0, std::move(out));
