@@ -84,6 +84,20 @@ StatusOr<std::string> TensorSummary(absl::string_view tag, absl::string_view nod
   return summary.SerializeAsString();
 }
 
+std::string AudioSummary(absl::string_view tag, float sample_rate, int64_t channels, int64_t frames,
+                         absl::string_view wav) {
+  tensorflow::Summary summary;
+  auto* v = summary.add_value();
+  v->set_tag(std::string(tag));
+  auto* audio = v->mutable_audio();
+  audio->set_sample_rate(sample_rate);
+  audio->set_num_channels(channels);
+  audio->set_length_frames(frames);
+  audio->set_encoded_audio_string(std::string(wav));
+  audio->set_content_type("audio/wav");
+  return summary.SerializeAsString();
+}
+
 StatusOr<std::string> MergeSummaries(std::span<const std::string> summaries) {
   tensorflow::Summary all;
   std::set<std::string> tags;

@@ -35,6 +35,9 @@ std::string HistogramSummary(absl::string_view tag, const SummaryHistogram& hist
 StatusOr<std::string> TensorSummary(absl::string_view tag, absl::string_view node_name,
                                     const Tensor& tensor,
                                     std::optional<absl::string_view> metadata);
+// Samples as an encoded WAV file.
+std::string AudioSummary(absl::string_view tag, float sample_rate, int64_t channels, int64_t frames,
+                         absl::string_view wav);
 // All values of the inputs. INVALID_ARGUMENT for bytes that do not parse, and for a tag that stands
 // twice.
 StatusOr<std::string> MergeSummaries(std::span<const std::string> summaries);

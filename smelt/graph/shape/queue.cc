@@ -1,4 +1,5 @@
-// Shapes of what queues, staging areas, barriers and readers answer. What they hold is not followed.
+// Shapes of what queues, staging areas, barriers and readers answer. What they hold is not
+// followed.
 #include <array>
 
 #include "smelt/graph/shape/rules.h"

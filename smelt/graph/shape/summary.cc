@@ -12,6 +12,8 @@ constexpr std::array kSummaryRows = {
     ShapeRule{"TensorSummary", ScalarShapes},
     ShapeRule{"TensorSummaryV2", ScalarShapes},
     ShapeRule{"MergeSummary", ScalarShapes},
+    ShapeRule{"AudioSummary", ScalarShapes},
+    ShapeRule{"AudioSummaryV2", ScalarShapes},
     ShapeRule{"SummaryWriter", ScalarShapes},
     ShapeRule{"MutexV2", ScalarShapes},
     ShapeRule{"MutexLock", ScalarShapes},

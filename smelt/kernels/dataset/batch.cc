@@ -218,7 +218,7 @@ Status RunUnbatchDataset(OpContext& ctx) {
   int64_t n = kUnknownCount;
   for (const PartialShape& shape : input->shapes) {
     if (shape.rank() > 0 && shape[0] >= 0 && input->cardinality >= 0) {
-      n = shape[0] * input->cardinality;
+      if (__builtin_mul_overflow(shape[0], input->cardinality, &n)) n = kUnknownCount;
     }
   }
   return SetDataset(ctx, {&input, 1}, n, [input](Step& s) -> StatusOr<ElementIterator> {

@@ -5,6 +5,7 @@
 #include "absl/synchronization/mutex.h"
 #include "smelt/kernels/control/optional.h"
 #include "smelt/kernels/dataset/dataset.h"
+#include "smelt/kernels/queue/waiting.h"
 #include "smelt/kernels/state/handle_cache.h"
 #include "smelt/kernels/state/tables.h"
 
@@ -50,26 +51,48 @@ class IteratorResource final : public Resource {
   Status Start(const Dataset& dataset, Step& step) {
     RETURN_IF_ERROR(CheckElements(types_, shapes_, dataset.types, dataset.shapes));
     ASSIGN_OR_RETURN(ElementIterator iterator, dataset.make(step));
+    auto running = std::make_shared<Running>();
+    running->iterator = std::move(iterator);
     absl::MutexLock lock(&mutex_);
-    iterator_ = std::move(iterator);
+    running_ = std::move(running);
     return OkStatus();
   }
 
   NextElement Next(Step& step) {
-    absl::MutexLock lock(&mutex_);
-    if (!iterator_) {
+    std::shared_ptr<Running> running;
+    {
+      absl::MutexLock lock(&mutex_);
+      running = running_;
+      // Waits without holding the mutex, so that a step in which an iterator asks itself can be
+      // cancelled.
+      while (running != nullptr && running->busy) {
+        RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, "Step was cancelled"));
+      }
+      if (running != nullptr) running->busy = true;
+    }
+    if (running == nullptr) {
       return FailedPrecondition(
           "GetNext() failed because the iterator has not been initialized. Ensure that you have "
           "run the initializer operation for this iterator before getting the next element.");
     }
-    return Pull(iterator_, step);
+    NextElement next = Pull(running->iterator, step);
+    absl::MutexLock lock(&mutex_);
+    running->busy = false;
+    changed_.SignalAll();
+    return next;
   }
 
  private:
+  struct Running {
+    ElementIterator iterator;  // used by whoever made it busy
+    bool busy = false;         // guarded by mutex_
+  };
+
   const ElementTypes types_;
   const ElementShapes shapes_;
   absl::Mutex mutex_;
-  ElementIterator iterator_ ABSL_GUARDED_BY(mutex_);
+  absl::CondVar changed_;
+  std::shared_ptr<Running> running_ ABSL_GUARDED_BY(mutex_);
 };
 
 struct IteratorState final : KernelState {

@@ -136,6 +136,11 @@ StatusOr<int64_t> OptionalCount(const OpContext& ctx, absl::string_view name, in
   return CountInput(ctx, at, name);
 }
 
+// The handles that Dummy ops make hold none.
+bool HoldsResource(const Tensor& handle) {
+  return handle.num_elements() > 0 && handle.scalar<ResourceHandle>().resource != nullptr;
+}
+
 Status RunShuffleDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(int64_t size, CountInput(ctx, 1, "buffer_size"));
@@ -154,8 +159,7 @@ Status RunShuffleDataset(OpContext& ctx) {
   std::shared_ptr<SeedGenerator> seeds;
   const auto [at, handles] = ArgumentRange(ctx.node(), "seed_generator");
   if (handles > 0) {
-    const ResourceHandle& h = ctx.input(at).scalar<ResourceHandle>();
-    if (h.resource != nullptr) {
+    if (HoldsResource(ctx.input(at))) {
       ASSIGN_OR_RETURN(seeds, LookupResource<SeedGenerator>(ctx.input(at)));
     }
   }
@@ -236,7 +240,7 @@ Status RunCacheDataset(OpContext& ctx) {
     return Unimplemented("datasets are cached in memory only, not in the file ", file);
   }
   std::shared_ptr<MemoryCache> cache;
-  if (ctx.num_inputs() > 2 && ctx.input(2).scalar<ResourceHandle>().resource != nullptr) {
+  if (ctx.num_inputs() > 2 && HoldsResource(ctx.input(2))) {
     ASSIGN_OR_RETURN(cache, LookupResource<MemoryCache>(ctx.input(2)));
   }
   if (cache == nullptr) cache = std::make_shared<MemoryCache>();

@@ -1,6 +1,7 @@
 // Datasets that begin: tensors, ranges, files, generators.
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "smelt/kernels/control/tensor_list.h"
@@ -160,7 +161,7 @@ Status RunRangeDataset(OpContext& ctx) {
   const bool some = step > 0 ? start < stop : start > stop;
   const uint64_t n = some ? (distance - 1) / size + 1 : 0;
   return SetDataset(
-      ctx, {}, static_cast<int64_t>(n),
+      ctx, {}, static_cast<int64_t>(std::min<uint64_t>(n, std::numeric_limits<int64_t>::max())),
       [start, step, n, dtype = types[0]](Step&) -> StatusOr<ElementIterator> {
         return [=, next = static_cast<uint64_t>(start), left = n](Step&) mutable -> NextElement {
           if (left == 0) return EndOfElements();

@@ -196,7 +196,7 @@ Status RunConcatenateDataset(OpContext& ctx) {
   if (a->cardinality == kInfinite || b->cardinality == kInfinite) {
     n = kInfinite;
   } else if (a->cardinality >= 0 && b->cardinality >= 0) {
-    n = a->cardinality + b->cardinality;
+    if (__builtin_add_overflow(a->cardinality, b->cardinality, &n)) n = kUnknownCount;
   }
   const DatasetRef inputs[] = {a, b};
   return SetDataset(ctx, inputs, n, [a, b](Step& s) -> StatusOr<ElementIterator> {
@@ -219,7 +219,8 @@ StatusOr<ElementIterator> UniqueIterator(const DatasetRef& input, Step& s) {
     while (true) {
       ASSIGN_OR_RETURN(auto element, Pull(in, step));
       if (!element) return element;
-      const Tensor& t = element->at(0);
+      if (element->empty()) return InvalidArgument("an element has no components");
+      const Tensor& t = element->front();
       if (t.dtype() != kDtypeOf<T> || t.num_elements() != 1) {
         return InvalidArgument("UniqueDataset only supports elements with a single scalar");
       }
@@ -272,7 +273,8 @@ Status RunDirectedInterleaveDataset(OpContext& ctx) {
       while (!ended && left > 0) {
         ASSIGN_OR_RETURN(const auto choice, Pull(its[0], step));
         if (!choice) break;
-        const Tensor& t = choice->at(0);
+        if (choice->empty()) return InvalidArgument("an element has no components");
+        const Tensor& t = choice->front();
         if (t.dtype() != Dtype::kInt64 || t.num_elements() != 1) {
           return InvalidArgument("The selector dataset must give scalars of type int64");
         }

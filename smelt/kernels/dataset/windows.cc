@@ -99,7 +99,8 @@ Status RunWindowDataset(OpContext& ctx) {
   }
   span = (size - 1) * stride + 1;
   int64_t n = input->cardinality;
-  if (n >= 0) n = drop ? (n < span ? 0 : (n - span) / shift + 1) : (n + shift - 1) / shift;
+  if (n >= 0)
+    n = drop ? (n < span ? 0 : (n - span) / shift + 1) : (n == 0 ? 0 : (n - 1) / shift + 1);
   const WindowSizes sizes{static_cast<size_t>(size), static_cast<size_t>(shift),
                           static_cast<size_t>(stride), drop};
   return SetDataset(ctx, {&input, 1}, n, [=](Step& s) -> StatusOr<ElementIterator> {

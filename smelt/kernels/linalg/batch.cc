@@ -26,7 +26,15 @@ template <typename From, typename To>
 void ConvertElements(const Tensor& from, Tensor& to) {
   const From* in = from.data<From>();
   To* out = to.data<To>();
-  for (int64_t i = 0; i < from.num_elements(); ++i) out[i] = static_cast<To>(in[i]);
+  for (int64_t i = 0; i < from.num_elements(); ++i) {
+    if constexpr (std::is_same_v<From, Half>) {
+      out[i] = static_cast<float>(in[i]);
+    } else if constexpr (std::is_same_v<To, Half>) {
+      out[i] = Half(static_cast<float>(in[i]));
+    } else {
+      out[i] = static_cast<To>(in[i]);
+    }
+  }
 }
 
 // Between a type and its wide one.

@@ -55,7 +55,7 @@ Status CheckCtcLoss(OpContext& ctx) {
         std::max(columns, column == std::numeric_limits<int64_t>::max() ? column : column + 1);
   }
   const Status order = CheckSparseOrder(indices, Dims{batch, columns});
-  if (!order.ok()) return Prefix(order, "label SparseTensor is not valid: ");
+  if (!order.ok()) return smelt::Prefix(order, "label SparseTensor is not valid: ");
   if (lengths.dim(0) != batch) {
     return InvalidArgument("len(sequence_length) != batch_size.  len(sequence_length):  ",
                            lengths.dim(0), " batch_size: ", batch);
