@@ -1,4 +1,5 @@
 // Shapes of linear algebra: batches of matrices in the innermost two dimensions.
+#include <algorithm>
 #include <array>
 
 #include "smelt/graph/shape/rules.h"

@@ -1,4 +1,5 @@
 // Shapes of small ops that belong to no larger family.
+#include <algorithm>
 #include <array>
 
 #include "smelt/graph/shape/rules.h"

@@ -1,4 +1,6 @@
 // Rows of the special functions of one number: Bessel functions and integrals.
+#include <limits>
+
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
 #include "smelt/kernels/elementwise/special.h"

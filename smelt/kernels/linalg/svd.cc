@@ -39,9 +39,11 @@ Status RunSvd(OpContext& ctx) {
     RETURN_IF_ERROR(batch.Allocate(1, {p.rows, p.u_cols()}));
     RETURN_IF_ERROR(batch.Allocate(2, {p.cols, p.v_cols()}));
   } else {
-    // The other two exist, empty.
-    RETURN_IF_ERROR(ctx.Allocate(1, Shape({0})).status());
-    RETURN_IF_ERROR(ctx.Allocate(2, Shape({0})).status());
+    for (int i : {1, 2}) {
+      ASSIGN_OR_RETURN(Tensor unused, Tensor::Zeros(ctx.output_type(i), Shape()));
+      ctx.set_output(i, std::move(unused));
+    }
+    if (p.values() == 0) return OkStatus();
   }
   return batch.VisitWide([&]<typename T>() {
     return batch.ForEach(20 * CubicCost(std::max(p.rows, p.cols)), [&](int64_t b) {

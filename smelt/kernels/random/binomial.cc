@@ -1,5 +1,9 @@
 // Binomial samples, bit for bit TensorFlow's on a CPU.
+#include <algorithm>
+#include <cmath>
+
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/elementwise/special.h"
 #include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/random/generator.h"
 #include "smelt/kernels/random/rejection.h"
@@ -25,7 +29,7 @@ double BinomialByGeometric(double count, double prob, RejectionSource source) {
 double StirlingTail(double k) {
   if (k <= 9) {
     constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-    return std::lgamma(k + 1) - (kHalfLogTwoPi + (k + 0.5) * std::log(k + 1) - (k + 1));
+    return LogGamma(k + 1) - (kHalfLogTwoPi + (k + 0.5) * std::log(k + 1) - (k + 1));
   }
   const double n = k + 1, square = n * n;
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n;

@@ -1,6 +1,7 @@
 // Random ops whose generator is a variable: int64 words, a 128-bit counter and a 64-bit key first.
 #include "smelt/kernels/random/generator.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "smelt/kernels/movement/arguments.h"

@@ -2,6 +2,7 @@
 // has a stretch of 256 blocks of the stream to itself.
 #include "smelt/kernels/random/rejection.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,5 @@
 // Isotonic regression: the falling sequence nearest to each row, by pooling adjacent violators.
+#include <algorithm>
 #include <vector>
 
 #include "smelt/base/parallel.h"

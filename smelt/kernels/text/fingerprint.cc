@@ -27,6 +27,7 @@ Status RunFingerprint(OpContext& ctx) {
   }
   const int64_t rows = data.dim(0), width = data.shape().Product(1, data.rank());
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({rows, 8})));
+  if (rows == 0) return OkStatus();
   uint8_t* to = out->data<uint8_t>();
   if (data.dtype() != Dtype::kString) {
     const size_t size = static_cast<size_t>(width) * DtypeSize(data.dtype());
