@@ -30,14 +30,6 @@ Status NeighborsShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
-// The sets lie along the last dimension.
-Status SetSizeShape(ShapeContext& ctx) {
-  const PartialShape shape = ctx.constant_as_shape(2);
-  if (shape.known_rank() && shape.rank() >= 1)
-    ctx.set_output(0, SubShape(shape, 0, shape.rank() - 1));
-  return OkStatus();
-}
-
 constexpr std::array kMiscRows = {
     ShapeRule{"CheckNumericsV2", SameShape},
     ShapeRule{"CompositeTensorVariantFromComponents", ScalarShapes},
@@ -52,7 +44,6 @@ constexpr std::array kMiscRows = {
     ShapeRule{"InplaceUpdate", SameShape},
     ShapeRule{"IsotonicRegression", BothFirstShapes},
     ShapeRule{"NearestNeighbors", NeighborsShape},
-    ShapeRule{"SetSize", SetSizeShape},
     ShapeRule{"TensorMapErase", ScalarShapes},
     ShapeRule{"TensorMapHasKey", ScalarShapes},
     ShapeRule{"TensorMapInsert", ScalarShapes},

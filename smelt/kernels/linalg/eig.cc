@@ -62,7 +62,8 @@ Status RunEig(OpContext& ctx) {
     ctx.set_output(1, std::move(unused));
   }
   if (size.empty()) return OkStatus();
-  return batch.VisitWide([&]<typename T>() { return DecomposeEig<T>(batch, n, vectors); });
+  return VisitMatrixType(ctx.input(0).dtype(),
+                         [&]<typename T>() { return DecomposeEig<T>(batch, n, vectors); });
 }
 
 constexpr Kernel kEigTable[] = {

@@ -43,7 +43,7 @@ Status RunSelfAdjointEigV2(OpContext& ctx) {
     ctx.set_output(1, std::move(unused));
   }
   if (size.empty()) return OkStatus();
-  return batch.VisitWide([&]<typename T>() {
+  return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
     return batch.ForEach(10 * CubicCost(n), [&](int64_t b) {
       if (!DecomposeSelfAdjoint(batch.in<T>(0, b), batch.out<T>(0, b),
                                 vectors ? batch.out<T>(1, b) : nullptr, n)) {
@@ -74,7 +74,8 @@ Status RunSelfAdjointEig(OpContext& ctx) {
   RETURN_IF_ERROR(CheckSquare(size));
   RETURN_IF_ERROR(batch.Allocate(0, {size.rows + 1, size.rows}));
   if (size.empty()) return OkStatus();
-  return batch.VisitWide([&]<typename T>() { return DecomposeInRows<T>(batch, size.rows); });
+  return ctx.input(0).dtype() == Dtype::kFloat ? DecomposeInRows<float>(batch, size.rows)
+                                               : DecomposeInRows<double>(batch, size.rows);
 }
 
 constexpr Kernel kSelfAdjointTable[] = {

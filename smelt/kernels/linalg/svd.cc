@@ -6,6 +6,8 @@
 
 namespace smelt {
 
+extern template bool DecomposeSvd(const SvdProblem&, const std::complex<float>*,
+                                  std::complex<float>*, std::complex<float>*, std::complex<float>*);
 extern template bool DecomposeSvd(const SvdProblem&, const std::complex<double>*,
                                   std::complex<double>*, std::complex<double>*,
                                   std::complex<double>*);
@@ -45,12 +47,17 @@ Status RunSvd(OpContext& ctx) {
     }
     if (p.values() == 0) return OkStatus();
   }
-  return batch.VisitWide([&]<typename T>() {
+  const auto decompose = [&]<typename T>() {
     return batch.ForEach(20 * CubicCost(std::max(p.rows, p.cols)), [&](int64_t b) {
       RunSvdMember<T>(batch, p, b);
       return OkStatus();
     });
-  });
+  };
+  // The phases of complex vectors are free; TensorFlow's come of computing in the input's type.
+  if (ctx.input(0).dtype() == Dtype::kComplex64) {
+    return decompose.template operator()<std::complex<float>>();
+  }
+  return batch.VisitWide(decompose);
 }
 
 constexpr Kernel kSvdTable[] = {
