@@ -459,6 +459,24 @@ def misc(r):
 
 def more(r):
     S, I = tf.string, tf.int64
+
+    def changed(op, names, start, *values):
+
+        def change(h):
+            ps, feed = fed(values)
+            return getattr(R, op)(**dict(zip(names, [h] + ps))), feed
+
+        return on_variable(op, start, change, name="empty")
+
+    nothing = np.zeros((0, 2), np.float32)
+    for op in ("AssignAddVariableOp", "AssignSubVariableOp"):
+        yield changed(op, ["resource", "value"], nothing, nothing)
+    yield changed("ResourceScatterDiv", ["resource", "indices", "updates"], r.normal((3, 2)), i32([]), nothing)
+    for kind in ("Add", "Sub", "Min", "Max", "Update"):
+        yield changed("ResourceScatterNd" + kind, ["ref", "indices", "updates"], r.normal((3, 2)), np.zeros((0, 1), np.int32),
+                      nothing)
+        edges = np.float32([np.nan, np.inf, -np.inf])
+        yield changed("ResourceScatterNd" + kind, ["ref", "indices", "updates"], edges, i32([[0], [1], [2]]), edges[::-1].copy())
     text = lambda *w: np.array(w, object)
 
     def destroyed(t):
