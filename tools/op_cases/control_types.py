@@ -122,6 +122,11 @@ def cases(r):
         yield S(op, "fails", lambda p, op=op: list(getattr(R, op)(branch_index=p(0), input=[p([1.])], Tout=[F], branches=[bad()])), "")
     yield S("StatelessWhile", "fails", lambda p: list(R.StatelessWhile(
         input=[p([1.])], cond=function(lambda x: tf.size(x) < 5, F), body=bad())), "")
+    for op in ("PartitionedCall", "StatefulPartitionedCall"):
+        yield S(op, "empty", lambda p, op=op: list(getattr(R, op)(args=[p(np.zeros((0, 2), np.float32))], Tout=[F], f=function(
+            lambda x: tf.concat([x, x], 1), F))))
+    yield S("TensorListScatter", "empty", lambda p: stack(p, R.TensorListScatter(
+        tensor=p(np.zeros((0, 2), np.float32)), indices=p([], np.int32), element_shape=p([2], np.int32)), [2]))
     for op in ("PartitionedCall", "StatefulPartitionedCall", "Case", "StatelessCase", "StatelessWhile", "While"):
         for t in kinds:
             yield calling(op, t)

@@ -433,6 +433,8 @@ def fake_quant(r):
 
 
 def more(r):
+    yield case("BiasAddV1", r.normal((0, 3)), r.normal((3,)), name="empty")
+    yield case("BiasAddV1", np.float32([[np.nan, np.inf]]), np.float32([1, -np.inf]), name="edge")
     for op in ("LeftShift", "RightShift"):
         yield case(op, i32([1, 2]), i32([1, 2, 3]), name="shapes", error="Incompatible shapes: [2] vs. [3]")
         yield case(op, i32([]), i32(1), name="empty")

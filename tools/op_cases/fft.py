@@ -17,6 +17,12 @@ def transforms(r):
     yield case("IRFFT", (r.normal((2, 2)) + 0j).astype(np.complex64), i32([8]), error="must have length of at least")
     yield case("FFT", np.complex64(1), error="rank")
 
+    for op in ("FFT", "IFFT"):
+        yield case(op, np.zeros((0, 4), np.complex64), name="no_rows")
+    yield case("IFFT", np.complex64(1), error="rank")
+    yield case("IRFFT", np.zeros((0, 3), np.complex64), i32([4]), name="no_rows")
+    yield case("IRFFT", np.zeros((2, 3), np.complex64), i32([4, 4]), error="")
+
 
 def more_dimensions(r):
     near = dict(tol=(1e-4, 1e-4))

@@ -46,6 +46,11 @@ def strided_update(x, begin, end, strides, value, error=None, **attrs):
 
 
 def more(r):
+    yield case("ConjugateTranspose", count(0, 2, dt=np.complex64), vec(1, 0), name="empty")
+    yield case("ConjugateTranspose", count(dt=np.complex64), NO_INTS, name="scalar")
+    yield case("ConjugateTranspose", count(1, 2, dt=np.complex64), vec(1, 2), error="")
+    for shape in [(), (0, 1), (1, 1, 1)]:
+        yield case("Squeeze", count(*shape), name="shape")
     for t in ["float", "double", "half", "bfloat16", "int8", "uint32", "complex64", "bool", "string"]:
         yield case("Concat", i32(1), [r.numbers(t, (2, n)) for n in (1, 0, 3)], name=t)
     yield case("Concat", i32(-1), [r.normal((2, 2, 1)), r.normal((2, 2, 2))], name="last")

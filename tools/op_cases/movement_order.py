@@ -38,6 +38,9 @@ def more(r):
     yield case("SpaceToBatch", count(1, 3, 2, 1), arr([[0, 0], [0, 0]]), block_size=2, error="")
     yield case("SpaceToBatch", count(1, 2, 2, 1), arr([[-1, 1], [0, 0]]), block_size=2, error="")
     yield case("BatchToSpace", count(4, 1, 1, 2), np.array([[0, 0], [0, 0]], np.int64), block_size=2, name="int64")
+    yield case("BatchToSpace", count(0, 1, 1, 2), arr([[0, 0], [0, 0]]), block_size=2, name="empty")
+    yield case("MirrorPadGrad", count(0, 4), arr([[0, 0], [1, 1]]), mode="REFLECT", name="empty")
+    yield case("MirrorPadGrad", np.float32([np.nan, 1, np.inf, 2]), arr([[1, 1]]), mode="REFLECT", name="nan")
     yield case("BatchToSpace", count(3, 1, 1, 2), arr([[0, 0], [0, 0]]), block_size=2, error="")
     yield case("BatchToSpace", count(4, 1, 1, 2), arr([[0, 3], [0, 0]]), block_size=2, error="")
     for t in ["float", "string", "int8", "bool", "complex64"]:

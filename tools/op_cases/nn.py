@@ -187,6 +187,9 @@ def pools(r):
 
 
 def more(r):
+    yield case("MaxPoolV2", r.normal((0, 4, 4, 1)), i32([1, 2, 2, 1]), i32([1, 2, 2, 1]), padding="VALID", name="empty")
+    yield case("MaxPoolV2", np.float32([[[[np.nan], [1]], [[np.inf], [-np.inf]]]]), i32([1, 2, 1, 1]), i32([1, 1, 1, 1]),
+               padding="VALID", name="edge")
     for op in ("MaxPool3D", "AvgPool3D"):
         for t in ("float", "bfloat16"):
             yield case(op, r.numbers(t, (0, 3, 3, 3, 1)), ksize=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID", name=t)

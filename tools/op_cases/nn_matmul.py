@@ -117,6 +117,14 @@ def more(r):
     yield case("BatchMatMulV3", f(2, 3, 4), f(2, 5, 5), Tout=tf.float32, error="Matrix size-incompatible")
     yield case("BatchMatMulV3", f(2, 3, 4), f(3, 4, 5), Tout=tf.float32, error="")
     yield case("BatchMatMulV3", f(0, 3, 4), f(0, 4, 5), Tout=tf.float32, name="empty")
+    for a, b in (((0, 2, 3), (0, 3, 2)), ((2, 2, 0), (2, 0, 3)), ((2, 0, 3), (2, 3, 0))):
+        yield case("BatchMatMul", f(*a), f(*b), name="empty")
+    yield case("BatchMatMul", np.float32([[[np.nan, 1], [np.inf, 0]]]), f(1, 2, 2), name="nan")
+    # Not of inner size 0: TensorFlow leaves the bias out, which the ops that were fused would not.
+    yield case("_FusedMatMul", f(0, 3), f(3, 5), [f(5)], fused_ops=["BiasAdd"], name="empty")
+    yield case("_FusedMatMul", np.float32([[np.nan, 1]]), f(2, 3), [f(3)], fused_ops=["BiasAdd", "Relu"], name="nan")
+    yield case("_FusedConv2D", f(0, 4, 4, 2), f(3, 3, 2, 3), [f(3)], [], fused_ops=["BiasAdd", "Relu"], num_args=1,
+               strides=[1, 1, 1, 1], padding="SAME", name="empty")
     c = r.numbers("complex128", (2, 2, 2))
     yield case("BatchMatMulV3", c, c, Tout=tf.complex128, adj_x=True, name="complex128")
     yield case("_FusedConv2D", f(1, 4, 4, 2), f(3, 3, 3, 3), [f(3)], [], fused_ops=["BiasAdd"], num_args=1,

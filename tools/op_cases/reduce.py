@@ -151,6 +151,17 @@ def search(r):
     yield case("Cross", r.normal((2, 3)), r.normal((3,)), error="Both inputs must be of same shape")
     yield case("Cross", r.normal(()), r.normal(()), error="")
 
+def wide(r):
+    """Sums beyond the type."""
+    for op in ("Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm"):
+        for t in INTS:
+            big = np.iinfo(np_type(t)).max
+            yield case(op, np.full((3, 3), big - 3).astype(np_type(t)), i32([1]), name="wide_" + t)
+            yield case(op, np.full((3,), np.iinfo(np_type(t)).min).astype(np_type(t)), i32([0]), name="least_" + t)
+        for t in ("half", "float"):
+            yield case(op, np.full((2, 5), 6e4 if t == "half" else 3e38).astype(np_type(t)), i32([1]), name="wide_" + t)
+
+
 
 def cases(r):
     yield from reductions(r)
@@ -158,3 +169,4 @@ def cases(r):
     yield from scans(r)
     yield from top(r)
     yield from search(r)
+    yield from wide(r)

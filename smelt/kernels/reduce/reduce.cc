@@ -238,7 +238,11 @@ T FinishReduced(Wide w, int64_t count) {
   } else if constexpr (std::is_same_v<T, bool>) {
     return w != 0;
   } else {
-    if constexpr (kOp == Reduction::kMean) w /= static_cast<Wide>(count);
+    if constexpr (kOp == Reduction::kMean) {
+      // The sum of halves is a half, which may be infinite.
+      if constexpr (std::is_same_v<T, Half>) w = static_cast<float>(T(static_cast<float>(w)));
+      w /= static_cast<Wide>(count);
+    }
     if constexpr (kOp == Reduction::kNorm) w = std::sqrt(w);
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
       return T(static_cast<float>(w));
