@@ -202,6 +202,8 @@ def maps(r):
             raw.TensorMapSize(input_handle=e), raw.TensorMapSize(input_handle=m),
             raw.TensorMapHasKey(input_handle=e, key=p(a)), raw.TensorMapHasKey(input_handle=e, key=p(b))])(
                 raw.TensorMapErase(input_handle=m, key=p(a), value_dtype=tf.int32))), name=name)
+        yield graph_case("TensorMapErase", with_map(two, lambda m, p: raw.TensorMapLookup(
+            input_handle=raw.TensorMapErase(input_handle=m, key=p(b), value_dtype=tf.int32), key=p(a), value_dtype=tf.int32)), name=name)
         yield graph_case("TensorMapStackKeys", with_map([(a, x), (a, y)], lambda m, p: raw.TensorMapStackKeys(
             input_handle=m, key_dtype=tf.string if a.dtype.kind in "OS" else tf.as_dtype(a.dtype))), name=name)
     one = [(np.asarray(f32(1)), i32([1]))]

@@ -15,6 +15,7 @@ def samples(r):
             yield case("StatelessRandomGammaV2", i32([3, 7]), i64([5, -9]), alpha, name=t, tol=NEAR[t])
             yield case("StatelessRandomGammaV2", i32([4]), i32([5, 9]), array(t, 2.5), name=t, tol=NEAR[t])
             yield case("StatelessRandomGammaV3", i32([3, 7]), U64([5]), U64([7, 8]), i32(1), alpha, name=t, tol=NEAR[t])
+            yield case("StatelessRandomGammaV3", i32([5]), U64([2**40]), U64([0, 1]), i32(1), array(t, 0.5), name=t, tol=NEAR[t])
     for op, more in (("RandomGamma", dict(seed=1)), ("RandomPoisson", dict(seed=1)), ("RandomPoissonV2", dict(seed=1))):
         one = np.ones(2, np.float32)
         yield case(op, i32([0]), one, name="empty", **more)

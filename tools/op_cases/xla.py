@@ -250,7 +250,7 @@ def reductions(r):
         yield case("XlaVariadicReduceV2", [r.ints(shape, 0, 3).astype(np.float32), np.arange(n, dtype=np.int32).reshape(shape)],
                    [array("float", -np.inf), i32(0)], dimensions_to_reduce=dims, reducer=pair)
     both = Body(lambda a, b, c, d: (a + c, b * d), [("float", [])] * 4)
-    for shape, dims in [((3, 5), [1]), ((3, 5), [0]), ((7,), [0]), ((2, 3, 4), [0, 2]), ((0, 3), [0]), ((2, 3), [])]:
+    for shape, dims in [((3, 5), [1]), ((3, 5), [0]), ((7,), [0]), ((2, 3, 4), [0, 2]), ((0, 3), [0]), ((2, 3), []), ((4, 2, 3), [1, 2]), ((2, 3, 2), [2])]:
         yield case("XlaVariadicReduce", [r.numbers("float", shape), r.numbers("float", shape)],
                    [r.numbers("float"), r.numbers("float")], dimensions_to_reduce=dims, reducer=both)
     yield case("XlaVariadicReduce", [r.numbers("float", (2, 3)), r.numbers("float", (2, 2))],
