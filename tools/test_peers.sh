@@ -3,6 +3,7 @@
 set -eu
 venv=.venv-peers
 if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; then
+  tools/install_packages.sh debian-packages-peers.txt
   echo "installing tensorflow into $venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check -r tests/peers/requirements.txt
