@@ -82,9 +82,9 @@ def main():
                 ours.append(smelt_median(a.smelt, model, path, a.threads, repeat))
                 theirs.append(script_median(TF_TIMER, a.threads, model, path, a.threads, a.seconds))
             x, y = best(ours), best(theirs)
-            ratio = x / y if x and y else float("nan")
+            ratio = x / y if x is not None and y else float("nan")
             print(f"{name:26} {signature[:24]:24} {batch:5} {shown(x)} {shown(y)} {ratio:9.2f}", flush=True)
-            if x and y:
+            if x is not None and y:
                 rows.append((ratio, name, signature, batch))
     rows.sort(reverse=True)
     print(f"{len(rows)} timed, {sum(r[0] <= 1 for r in rows)} not slower than TensorFlow; the worst:")
