@@ -56,7 +56,7 @@ StatusOr<int> RunConvert(const ConvertCommandFlags& flags) {
   ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &report));
   clock.Stop();
   std::printf("%s", report.c_str());
-  for (const std::string& w : c.warnings) std::printf("note: %s\n", w.c_str());
+  for (const Note& note : c.records.notes) std::printf("note: %s\n", note.text.c_str());
   return kExitOk;
 }
 

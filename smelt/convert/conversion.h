@@ -1,12 +1,20 @@
 // A conversion under way: what every stage reads and changes.
+//
+// A conversion is one pass over kStages (plan.cc), each a function on one Conversion, in its own
+// file. Until the cluster stage the functions that go to the accelerator are plain: stages between
+// "bodies" and "cluster" rewrite them without regard for the bridge's ops.
 #ifndef SMELT_CONVERT_CONVERSION_H_
 #define SMELT_CONVERT_CONVERSION_H_
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "smelt/convert/records.h"
+#include "smelt/convert/variables.h"
 #include "smelt/wire/converter_options.h"
 #include "smelt/wire/saved_model.h"
 
@@ -17,19 +25,38 @@ struct TpuPlacement {
   std::string function;  // the concrete function, which becomes the call stub
   std::string label;     // as the options name it, for the report
   std::string body;      // the function that TPUPartitionedCall runs
+  // Functions that only this body runs (branches, loop bodies, calls too large to inline).
+  std::vector<std::string> callees;
+  // It was on the accelerator before this conversion: function, label and body are the same.
+  bool existing = false;
+};
+
+// What the command line asks for beside the converter options.
+struct ConvertSettings {
+  bool auto_place = false;            // find the function to place in each signature
+  bool allow_soft_placement = false;  // ops that a TPU cannot run stay on the host inside a body
+  bool revert = false;                // turn a converted model back into a plain one
 };
 
 struct Conversion {
   SavedModel model;
   ConverterOptions options;
+  ConvertSettings settings;
   std::vector<TpuPlacement> placements;
-  std::vector<std::string> warnings;
+  ConversionRecords records;
   // Names each stage as it starts; may be empty.
   std::function<void(absl::string_view stage)> progress;
 
   // The MetaGraph that is converted: the only one, or the one tagged "serve".
   MetaGraph* meta = nullptr;
   FunctionLibrary& library() { return *meta->graph->library(); }
+  // Made when first asked for; see variables.h.
+  StatusOr<ModelVariables*> Variables();
+
+  bool Bfloat16() const;
+  bool IoShapes() const;
+
+  std::unique_ptr<ModelVariables> variables;
 };
 
 // A stage of the conversion.
@@ -37,25 +64,11 @@ struct Stage {
   absl::string_view name;
   bool (*wanted)(const Conversion& c);
   Status (*run)(Conversion& c);
+  absl::string_view why_here;
 };
-
-// Resolves what the options name, checks that it can be placed, and places it: each function's body
-// moves behind a TPUPartitionedCall.
-Status ResolveTpuFunctions(Conversion& c);
-Status PlaceOnTpu(Conversion& c);
-
-// Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
-// name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
-StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
-
-// Nodes of the main graph that some signature's outputs need, the initialisation left out.
-std::vector<Node*> ServedNodes(const MetaGraph& meta);
 
 // Runs all stages on the model in memory.
 Status Convert(Conversion& c);
-
-// The closest of `names` to `name`, as "did you mean ...?" text, or empty.
-std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
 
 // Reads, converts, and writes the folder whole: beside first, then renamed into place. `report`
 // gets the conversion report. ALREADY_EXISTS when the output folder holds something and overwrite
@@ -63,7 +76,9 @@ std::string Suggest(absl::string_view name, const std::vector<std::string>& name
 struct ConvertFlags {
   std::string input_dir, output_dir;
   ConverterOptions options;
+  ConvertSettings settings;
   bool overwrite = false;
+  bool dry_run = false;  // convert and report, write nothing
   std::function<void(absl::string_view stage)> progress;
 };
 StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* report);

@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
-#include "smelt/convert/conversion.h"
+#include "smelt/convert/stages.h"
 
 namespace smelt {
 namespace {

@@ -1,30 +1,18 @@
-// The stages of a conversion, in order, and the options that are not built yet.
-#include "smelt/convert/conversion.h"
+// The stages of a conversion, in order.
+#include "smelt/convert/stages.h"
 
 namespace smelt {
 namespace {
 
-// An option that is stated and that no stage serves would change what the model does in silence.
-Status RefuseUnserved(const ConverterOptions& o) {
-  const auto refuse = [](absl::string_view option) {
-    return Unimplemented("converter option ", option, " is not supported");
-  };
-  if (!o.batch_options.empty()) return refuse("batch_options");
-  if (o.io_shape_optimization == OptionState::kEnabled) {
-    return refuse("io_shape_optimization: ENABLED");
-  }
-  if (o.bfloat16_optimization == OptionState::kEnabled) {
-    return refuse("bfloat16_optimization: ENABLED");
-  }
-  if (o.bfloat16_optimization_options) return refuse("bfloat16_optimization_options");
-  if (o.xla_sharding_options) return refuse("xla_sharding_options");
-  if (o.quantization_options) return refuse(o.quantization_field);
-  return OkStatus();
-}
+bool Always(const Conversion&) { return true; }
+bool Places(const Conversion& c) { return !c.placements.empty(); }
 
 constexpr Stage kStages[] = {
-    {"resolve", [](const Conversion&) { return true; }, ResolveTpuFunctions},
-    {"placement", [](const Conversion& c) { return !c.placements.empty(); }, PlaceOnTpu},
+    {"options", Always, CheckOptions, "before anything is read twice or changed"},
+    {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
+    {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
+    {"cluster", Places, MakeClusters, "after all that rewrites computation"},
+    {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
 };
 
 Status ChooseMetaGraph(Conversion& c) {
@@ -37,27 +25,32 @@ Status ChooseMetaGraph(Conversion& c) {
   return OkStatus();
 }
 
+// DEFAULT means on, unless all defaults are off.
+bool IsOn(const Conversion& c, OptionState state) {
+  if (state != OptionState::kDefault) return state == OptionState::kEnabled;
+  return !c.options.disable_default_optimizations;
+}
+
 }  // namespace
 
-Status Convert(Conversion& c) {
-  RETURN_IF_ERROR(RefuseUnserved(c.options));
-  RETURN_IF_ERROR(ChooseMetaGraph(c));
-  if (c.options.tpu_functions.empty()) {
-    return InvalidArgument("the converter options name nothing to do: give tpu_functions");
+bool Conversion::Bfloat16() const { return IsOn(*this, options.bfloat16_optimization); }
+bool Conversion::IoShapes() const { return IsOn(*this, options.io_shape_optimization); }
+
+StatusOr<ModelVariables*> Conversion::Variables() {
+  if (variables == nullptr) {
+    ASSIGN_OR_RETURN(variables, ModelVariables::Trace(*meta, model.dir));
   }
+  return variables.get();
+}
+
+Status Convert(Conversion& c) {
+  RETURN_IF_ERROR(ChooseMetaGraph(c));
   for (const Stage& stage : kStages) {
     if (!stage.wanted(c)) continue;
     if (c.progress) c.progress(stage.name);
     RETURN_IF_ERROR(stage.run(c));
   }
-  if (!c.options.disable_default_optimizations) {
-    if (c.options.bfloat16_optimization == OptionState::kDefault) {
-      c.warnings.push_back("bfloat16_optimization is not applied: the model stays float32");
-    }
-    if (c.options.io_shape_optimization == OptionState::kDefault) {
-      c.warnings.push_back("io_shape_optimization is not applied: shapes stay as they are");
-    }
-  }
+  if (c.variables != nullptr) RETURN_IF_ERROR(c.variables->UpdateObjectGraph());
   return OkStatus();
 }
 

@@ -1,6 +1,6 @@
-// What the signatures reach in the main graph.
+// What the signatures reach.
 #include "absl/container/flat_hash_set.h"
-#include "smelt/convert/conversion.h"
+#include "smelt/convert/stages.h"
 
 namespace smelt {
 namespace {
@@ -33,6 +33,25 @@ std::vector<Node*> ServedNodes(const MetaGraph& meta) {
     const Node* n = reached[i];
     for (const Endpoint& e : n->inputs) visit(e.node);
     for (Node* control : n->control_inputs) visit(control);
+  }
+  return reached;
+}
+
+std::vector<std::string> ServedFunctions(const MetaGraph& meta) {
+  const FunctionLibrary& library = *meta.graph->library();
+  std::vector<std::string> reached;
+  absl::flat_hash_set<std::string> seen;
+  const auto visit = [&](const std::string& name) {
+    if (library.Find(name) != nullptr && seen.insert(name).second) reached.push_back(name);
+  };
+  for (const Node* n : ServedNodes(meta)) {
+    visit(n->op());
+    ForEachFunc(n->attrs(), [&](const FuncAttr& f) { visit(f.name); });
+  }
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const Function* f = library.Find(reached[i]);
+    if (f->body == nullptr) continue;
+    for (const std::string& callee : CalledFunctions(*f->body)) visit(callee);
   }
   return reached;
 }

@@ -2,7 +2,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
-#include "smelt/convert/conversion.h"
+#include "smelt/convert/stages.h"
 #include "smelt/graph/shape/infer.h"
 
 namespace smelt {

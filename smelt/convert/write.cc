@@ -19,11 +19,12 @@ Status FromCode(const std::error_code& e, const std::string& what) {
 }
 
 // Everything of the input folder but what the conversion writes itself.
-Status CopyRest(const std::string& from, const std::string& to) {
+Status CopyRest(const std::string& from, const std::string& to, bool variables) {
   std::error_code e;
   for (const auto& entry : stdfs::directory_iterator(from, e)) {
     const std::string name = entry.path().filename();
-    if (name == "saved_model.pb" || name == "saved_model.pbtxt" || name == "fingerprint.pb") {
+    if (name == "saved_model.pb" || name == "saved_model.pbtxt" || name == "fingerprint.pb" ||
+        (name == "variables" && !variables)) {
       continue;
     }
     stdfs::copy(entry.path(), stdfs::path(to) / name, stdfs::copy_options::recursive, e);
@@ -87,16 +88,17 @@ Status PutInPlace(const std::string& from, const std::string& to, bool overwrite
 }  // namespace
 
 StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* report) {
-  if (flags.input_dir.empty() || flags.output_dir.empty()) {
+  if (flags.input_dir.empty() || (flags.output_dir.empty() && !flags.dry_run)) {
     return InvalidArgument("both --input_model_dir and --output_model_dir are needed");
   }
   std::string output = flags.output_dir;
   while (output.size() > 1 && output.back() == '/') output.pop_back();
-  if (!flags.overwrite && HoldsSomething(output)) {
+  if (!flags.overwrite && !flags.dry_run && HoldsSomething(output)) {
     return AlreadyExists("the output folder ", output, " is not empty (use --overwrite)");
   }
   Conversion c;
   c.options = flags.options;
+  c.settings = flags.settings;
   c.progress = flags.progress;
   if (c.progress) c.progress("read");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
@@ -104,12 +106,17 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* r
   RETURN_IF_ERROR(Convert(c));
   if (c.progress) c.progress("report");
   *report = ConversionReport(c);
+  if (flags.dry_run) return c;
   if (c.progress) c.progress("write");
   const stdfs::path parent = stdfs::path(output).parent_path();
   if (!parent.empty()) RETURN_IF_ERROR(MakeDirs(parent.string()));
   const Scratch beside(absl::StrCat(output, ".tmp-", getpid()));
   RETURN_IF_ERROR(MakeDirs(beside.path()));
-  RETURN_IF_ERROR(CopyRest(folder.dir(), beside.path()));
+  const bool new_variables = c.variables != nullptr && c.variables->changed();
+  RETURN_IF_ERROR(CopyRest(folder.dir(), beside.path(), !new_variables));
+  if (new_variables) {
+    RETURN_IF_ERROR(c.variables->WriteBundle(beside.path() + "/variables/variables"));
+  }
   RETURN_IF_ERROR(WriteSavedModel(c.model, beside.path()));
   RETURN_IF_ERROR(PutInPlace(beside.path(), output, flags.overwrite));
   return c;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "smelt/wire/proto/saved_model.pb.h"
+#include "smelt/wire/proto_internal.h"
 
 namespace smelt {
 namespace {
@@ -44,22 +45,45 @@ std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& save
   return keys;
 }
 
+Status ParseBoth(const std::string& object_graph, const BundleReader& bundle,
+                 tensorflow::SavedObjectGraph* saved,
+                 tensorflow::TrackableObjectGraph* checkpoint) {
+  if (!saved->ParseFromString(object_graph)) {
+    return DataLoss("the model's object graph does not parse");
+  }
+  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
+  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1 ||
+      !checkpoint->ParseFromString(bytes.scalar<std::string>())) {
+    return DataLoss("the checkpoint's object graph does not parse");
+  }
+  return OkStatus();
+}
+
 }  // namespace
+
+StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
+                                            const BundleReader& bundle,
+                                            const std::map<std::string, Dtype>& types) {
+  if (!bundle.Has(kCheckpointGraph)) return object_graph;
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  for (const auto& [id, key] : KeysByObject(saved, checkpoint)) {
+    auto it = types.find(key);
+    if (it == types.end() || !saved.nodes(id).has_variable()) continue;
+    saved.mutable_nodes(id)->mutable_variable()->set_dtype(
+        static_cast<tensorflow::DataType>(it->second));
+  }
+  return SerializeProto(saved);
+}
 
 StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
                                                           const BundleReader& bundle) {
   std::map<std::string, std::string> out;
   if (meta.object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
   tensorflow::SavedObjectGraph saved;
-  if (!saved.ParseFromString(meta.object_graph)) {
-    return DataLoss("the model's object graph does not parse");
-  }
-  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
   tensorflow::TrackableObjectGraph checkpoint;
-  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1 ||
-      !checkpoint.ParseFromString(bytes.scalar<std::string>())) {
-    return DataLoss("the checkpoint's object graph does not parse");
-  }
+  RETURN_IF_ERROR(ParseBoth(meta.object_graph, bundle, &saved, &checkpoint));
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::map<std::string, int> named;  // object by variable name; -1: several
   for (int i = 0; i < saved.nodes_size(); ++i) {

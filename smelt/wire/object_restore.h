@@ -21,6 +21,12 @@ namespace smelt {
 StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
                                                           const BundleReader& bundle);
 
+// The object graph with the types of some variables changed: by checkpoint key. DATA_LOSS when
+// either graph does not parse.
+StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
+                                            const BundleReader& bundle,
+                                            const std::map<std::string, Dtype>& types);
+
 }  // namespace smelt
 
 #endif  // SMELT_WIRE_OBJECT_RESTORE_H_

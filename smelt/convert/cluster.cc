@@ -1,0 +1,194 @@
+// Clusters: each body becomes what TensorFlow's bridge compiles. Every node carries the cluster's
+// name, arguments enter through TPUReplicatedInput and results leave through TPUReplicatedOutput.
+// Resource arguments (captured variables) go straight to the ops that read them: the runtime makes
+// the core's copy of a variable from exactly that.
+//
+// Casts at the border run on the side that makes the crossing smaller: before it when they narrow
+// an argument, after it when they widen a result.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "smelt/convert/stages.h"
+
+namespace smelt {
+namespace {
+
+bool CrossesByReplica(Dtype t) { return t != Dtype::kResource && t != Dtype::kVariant; }
+
+bool Narrows(const Node& cast) {
+  return Tensor::ElementSize(cast.Type("DstT")) < Tensor::ElementSize(cast.Type("SrcT"));
+}
+
+class ClusterMaker {
+ public:
+  ClusterMaker(Function& body, bool move_casts) : body_(body), move_casts_(move_casts) {
+    cluster_ = "cluster_" + body.name();
+  }
+
+  Status Run() {
+    Graph& g = *body_.body;
+    args_.insert(body_.args.begin(), body_.args.end());
+    for (Node* n : g.Nodes()) {
+      if (args_.contains(n)) continue;
+      n->attrs().Set(kClusterAttr, cluster_);
+      n->device.clear();
+      members_.push_back(n);
+    }
+    AttrMap attrs;
+    attrs.Set("num_replicas", 1);
+    attrs.Set(kClusterAttr, cluster_);
+    ASSIGN_OR_RETURN(Node * metadata,
+                     g.Add("TPUReplicateMetadata", "TPUReplicateMetadata", {}, std::move(attrs)));
+    AttrMap result_attrs;
+    result_attrs.Set("_tpu_compilation_status", cluster_);
+    ASSIGN_OR_RETURN(Node * compiled, g.Add("TPUCompilationResult", "TPUCompilationResult", {},
+                                            std::move(result_attrs)));
+    compiled->control_inputs = {metadata};
+    RETURN_IF_ERROR(Outputs());
+    RETURN_IF_ERROR(Inputs());
+    // What nothing in the cluster feeds would otherwise not be tied to it.
+    absl::flat_hash_set<const Node*> inside(members_.begin(), members_.end());
+    for (const Node* n : on_host_) inside.erase(n);
+    for (Node* n : members_) {
+      if (!inside.contains(n)) continue;
+      const bool fed =
+          std::ranges::any_of(n->inputs, [&](Endpoint e) { return inside.contains(e.node); }) ||
+          std::ranges::any_of(n->control_inputs, [&](Node* m) { return inside.contains(m); });
+      if (!fed) n->control_inputs.push_back(metadata);
+    }
+    return OkStatus();
+  }
+
+ private:
+  // Moves the casts that read the argument before the crossing, as one. The endpoint that crosses.
+  Endpoint NarrowBefore(Endpoint arg) {
+    if (!move_casts_) return arg;
+    const Fanout fanout(*body_.body);
+    std::vector<Node*> casts;
+    for (const Fanout::Edge& edge : fanout.of(arg.node)) {
+      if (edge.input < 0) return arg;
+      if (edge.reader->inputs[edge.input] != arg) continue;
+      if (!edge.reader->Is("Cast") || !Narrows(*edge.reader)) return arg;
+      if (!casts.empty() && edge.reader->Type("DstT") != casts[0]->Type("DstT")) return arg;
+      casts.push_back(edge.reader);
+    }
+    if (casts.empty()) return arg;
+    Node* first = casts[0];
+    for (size_t i = 1; i < casts.size(); ++i) {
+      body_.body->ReplaceAll({casts[i], 0}, {first, 0});
+    }
+    first->attrs().Erase(kClusterAttr);
+    first->control_inputs.clear();
+    on_host_.insert(first);
+    return {first, 0};
+  }
+
+  Status Inputs() {
+    Graph& g = *body_.body;
+    int index = 0;
+    for (Node* arg : body_.args) {
+      for (int port = 0; port < arg->num_outputs(); ++port, ++index) {
+        if (!CrossesByReplica(arg->output_types[port])) continue;
+        const Endpoint crossing = NarrowBefore({arg, port});
+        AttrMap attrs;
+        attrs.Set("N", 1);
+        attrs.Set("T", crossing.node->output_types[crossing.port]);
+        ASSIGN_OR_RETURN(Node * in, g.Add(absl::StrCat("input", index), "TPUReplicatedInput",
+                                          {crossing}, std::move(attrs)));
+        g.ReplaceAll(crossing, {in, 0});
+        in->inputs[0] = crossing;
+      }
+    }
+    return OkStatus();
+  }
+
+  // A cast that widens a result: what crosses is its input, and the host casts.
+  StatusOr<Endpoint> WidenAfter(Endpoint result, Node** cast) {
+    *cast = nullptr;
+    Node* n = result.node;
+    if (!move_casts_ || !n->Is("Cast") || on_host_.contains(n) || args_.contains(n->inputs[0].node))
+      return result;
+    if (Tensor::ElementSize(n->Type("DstT")) <= Tensor::ElementSize(n->Type("SrcT"))) return result;
+    // A copy: others on the accelerator may read the wide value too.
+    AttrMap attrs = n->attrs();
+    attrs.Erase(kClusterAttr);
+    ASSIGN_OR_RETURN(*cast, body_.body->Add(n->name() + "/host", "Cast", {n->inputs[0]},
+                                            std::move(attrs)));
+    on_host_.insert(*cast);
+    return n->inputs[0];
+  }
+
+  Status Outputs() {
+    Graph& g = *body_.body;
+    int index = 0;
+    for (auto& result : body_.results) {
+      for (Endpoint& e : result) {
+        const Dtype t = e.node->output_types[e.port];
+        if (!CrossesByReplica(t)) {
+          return InvalidArgument("result ", index, " is a ", DtypeName(t),
+                                 ", which cannot leave the TPU");
+        }
+        Node* cast = nullptr;
+        ASSIGN_OR_RETURN(Endpoint from, WidenAfter(e, &cast));
+        if (args_.contains(e.node)) {
+          AttrMap attrs;
+          attrs.Set("T", t);
+          attrs.Set(kClusterAttr, cluster_);
+          ASSIGN_OR_RETURN(Node * identity, g.Add(absl::StrCat("passed_on", index), "Identity", {e},
+                                                  std::move(attrs)));
+          members_.push_back(identity);
+          from = {identity, 0};
+        }
+        AttrMap attrs;
+        attrs.Set("num_replicas", 1);
+        attrs.Set("T", from.node->output_types[from.port]);
+        ASSIGN_OR_RETURN(Node * out, g.Add(absl::StrCat("output", index), "TPUReplicatedOutput",
+                                           {from}, std::move(attrs)));
+        if (cast != nullptr) cast->inputs[0] = {out, 0};
+        e = cast != nullptr ? Endpoint{cast, 0} : Endpoint{out, 0};
+        ++index;
+      }
+    }
+    RemoveUnread();
+    return OkStatus();
+  }
+
+  // Casts whose results now leave before them, when nothing else reads them.
+  void RemoveUnread() {
+    Graph& g = *body_.body;
+    const Fanout fanout(g);
+    absl::flat_hash_set<const Node*> kept;
+    for (const Endpoint& e : body_.FlatResults()) kept.insert(e.node);
+    for (const auto& [name, n] : body_.control_results) kept.insert(n);
+    std::vector<Node*> alive;
+    for (Node* n : members_) {
+      if (n->Is("Cast") && fanout.of(n).empty() && !kept.contains(n) && move_casts_) {
+        g.Remove(n);
+      } else {
+        alive.push_back(n);
+      }
+    }
+    members_ = std::move(alive);
+  }
+
+  Function& body_;
+  const bool move_casts_;
+  std::string cluster_;
+  absl::flat_hash_set<const Node*> args_;
+  std::vector<Node*> members_;
+  absl::flat_hash_set<const Node*> on_host_;  // casts before and after the crossing
+};
+
+}  // namespace
+
+Status MakeClusters(Conversion& c) {
+  for (const TpuPlacement& p : c.placements) {
+    if (p.existing) continue;
+    Function* body = c.library().Find(p.body);
+    Status s = ClusterMaker(*body, c.Bfloat16() || c.IoShapes()).Run();
+    if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
+  }
+  return OkStatus();
+}
+
+}  // namespace smelt

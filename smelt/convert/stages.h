@@ -1,0 +1,52 @@
+// The stages of a conversion and the pieces that they share. plan.cc lists the stages in order.
+#ifndef SMELT_CONVERT_STAGES_H_
+#define SMELT_CONVERT_STAGES_H_
+
+#include <string>
+#include <vector>
+
+#include "smelt/convert/conversion.h"
+
+namespace smelt {
+
+// What the options ask for that cannot be: wrong numbers, contradictions. Nothing is changed.
+Status CheckOptions(Conversion& c);
+// Resolves what tpu_functions name to placements, and checks that they can stand together.
+Status ResolveTpuFunctions(Conversion& c);
+// Makes each placement's body: a copy of the function with its calls inlined.
+Status MakeBodies(Conversion& c);
+// Ties each body's nodes to a cluster; arguments and results cross through replicated inputs and
+// outputs.
+Status MakeClusters(Conversion& c);
+// Each placed function becomes a stub that calls its body on the accelerator.
+Status MakeStubs(Conversion& c);
+
+// ---- shared pieces
+
+// Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
+// name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
+StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
+
+// The function that a name of the options means. NOT_FOUND with the nearest names.
+StatusOr<std::string> FunctionByAlias(Conversion& c, const std::string& alias);
+StatusOr<std::string> FunctionByConcreteName(Conversion& c, const std::string& name);
+// The function that a signature is one call of; a signature that is no call is made one.
+StatusOr<std::string> FunctionBySignature(Conversion& c, const std::string& name);
+
+// Nodes of the main graph that some signature's outputs need, the initialisation left out.
+std::vector<Node*> ServedNodes(const MetaGraph& meta);
+// Functions that the served nodes call, directly or through others.
+std::vector<std::string> ServedFunctions(const MetaGraph& meta);
+
+// The closest of `names` to `name`, as "did you mean ...?" text, or empty.
+std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
+
+// All functions of a placement that run on the accelerator: its body and its callees.
+std::vector<Function*> FunctionsOnTpu(Conversion& c, const TpuPlacement& p);
+
+// The attribute that ties a node to a cluster.
+inline constexpr char kClusterAttr[] = "_tpu_replicate";
+
+}  // namespace smelt
+
+#endif  // SMELT_CONVERT_STAGES_H_

@@ -1,0 +1,207 @@
+// Where the handles of a model's variables go: through calls, branches and loops.
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "smelt/convert/variables.h"
+#include "smelt/io/fs.h"
+#include "smelt/wire/object_restore.h"
+
+namespace smelt {
+namespace {
+
+// Ops that look at a handle without caring for the type of what it holds.
+bool IgnoresType(const Node& n) {
+  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
+      "VarIsInitializedOp", "DestroyResourceOp", "VariableShape", "DisableCopyOnRead"};
+  return ops->contains(n.op());
+}
+
+// The functions that get input `input` of a call as argument `*arg`.
+std::vector<std::string> CalleesOfInput(const Graph& graph, const Node& n, int input, int* arg) {
+  std::vector<std::string> names;
+  const auto add = [&](absl::string_view attr) {
+    if (const FuncAttr* f = n.Func(attr)) names.push_back(f->name);
+  };
+  *arg = input;
+  if (IsPartitionedCall(n) || n.Is("TPUPartitionedCall") || n.Is("BatchFunction")) {
+    add("f");
+  } else if (n.Is("While") || n.Is("StatelessWhile")) {
+    add("cond");
+    add("body");
+  } else if (n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase")) {
+    *arg = input - 1;
+    add("then_branch");
+    add("else_branch");
+    for (const FuncAttr& f : n.Get<std::vector<FuncAttr>>("branches", {})) names.push_back(f.name);
+  } else if (graph.library()->Find(n.op()) != nullptr) {
+    names.push_back(n.op());
+  }
+  return names;
+}
+
+Endpoint BehindIdentities(Endpoint e) {
+  while (e.node->Is("Identity") && e.node->num_inputs() == 1) e = e.node->inputs[0];
+  return e;
+}
+
+}  // namespace
+
+class VariableTracer {
+ public:
+  VariableTracer(ModelVariables& out, const std::string& dir) : out_(out), dir_(dir) {}
+
+  Status Run() {
+    Graph& main = *out_.meta_.graph;
+    const std::string prefix = dir_ + "/variables/variables";
+    std::map<std::string, std::string> keys;
+    if (Exists(prefix + ".index")) {
+      ASSIGN_OR_RETURN(out_.bundle_, BundleReader::Open(prefix));
+      ASSIGN_OR_RETURN(keys, VariableKeys(out_.meta_, main, *out_.bundle_));
+    }
+    std::map<std::string, ModelVariable*> by_key, by_name;
+    for (Node* n : main.Nodes()) {
+      if (!n->Is("VarHandleOp")) continue;
+      auto key = keys.find(n->name());
+      const std::string shared = n->String("shared_name");
+      const std::string name = shared.empty() ? n->name() : shared;
+      ModelVariable*& slot = key != keys.end() ? by_key[key->second] : by_name[name];
+      if (slot == nullptr) {
+        slot = out_.variables_.emplace_back(std::make_unique<ModelVariable>()).get();
+        slot->name = n->name();
+        slot->dtype = n->Type("dtype");
+        slot->shape = n->Get<PartialShape>("shape", PartialShape());
+        if (key != keys.end()) slot->key = key->second;
+      }
+      slot->handles.push_back(n);
+      Hold(nullptr, {n, 0}, slot);
+    }
+    while (!queue_.empty()) {
+      const Item item = queue_.back();
+      queue_.pop_back();
+      Follow(item);
+    }
+    KeysByRestore();
+    return OkStatus();
+  }
+
+ private:
+  struct Item {
+    Function* function;
+    Endpoint handle;
+    ModelVariable* variable;
+  };
+
+  void Hold(Function* function, Endpoint e, ModelVariable* v) {
+    if (out_.holds_[{e.node, e.port}].insert(v).second) queue_.push_back({function, e, v});
+  }
+
+  const Fanout& FanoutOf(Function* f) {
+    auto& slot = fanouts_[f];
+    if (slot == nullptr) slot = std::make_unique<Fanout>(f ? *f->body : *out_.meta_.graph);
+    return *slot;
+  }
+
+  void Follow(const Item& item) {
+    ModelVariable& v = *item.variable;
+    for (const Fanout::Edge& edge : FanoutOf(item.function).of(item.handle.node)) {
+      if (edge.input < 0 || edge.reader->inputs[edge.input].port != item.handle.port) continue;
+      const VariableUse use{item.function, edge.reader, edge.input};
+      Node& n = *edge.reader;
+      if (IgnoresType(n)) continue;
+      if (n.Is("Identity") || n.Is("IdentityN")) {
+        Hold(item.function, {&n, edge.input}, &v);
+      } else if (n.Is("ReadVariableOp")) {
+        (OnlySaved(item.function, n) ? v.saves : v.reads).push_back(use);
+      } else if (n.Is("ResourceGather") || n.Is("ResourceGatherNd")) {
+        v.lookups.push_back(use);
+      } else if (n.Is("AssignVariableOp")) {
+        const bool restored = BehindIdentities(n.inputs[1]).node->Is("RestoreV2");
+        (restored ? v.restores : v.initialisers).push_back(use);
+      } else if (!FollowCall(use, &v)) {
+        v.others.push_back(use);
+      }
+    }
+  }
+
+  bool FollowCall(const VariableUse& use, ModelVariable* v) {
+    Graph& graph = use.function ? *use.function->body : *out_.meta_.graph;
+    int arg = 0;
+    const std::vector<std::string> callees =
+        CalleesOfInput(graph, *use.node, use.input, &arg);
+    for (const std::string& name : callees) {
+      Function* callee = graph.library()->Find(name);
+      if (callee == nullptr || callee->body == nullptr) return false;
+      int first = 0;
+      for (Node* a : callee->args) {
+        if (arg >= first && arg < first + a->num_outputs()) Hold(callee, {a, arg - first}, v);
+        first += a->num_outputs();
+      }
+    }
+    // A loop gives the handle on, under the same number.
+    if (!callees.empty() && (use.node->Is("While") || use.node->Is("StatelessWhile"))) {
+      Hold(use.function, {use.node, use.input}, v);
+    }
+    return !callees.empty();
+  }
+
+  // The value goes to SaveV2 alone.
+  bool OnlySaved(Function* f, const Node& read) {
+    std::vector<const Node*> stack{&read};
+    bool saved = false;
+    while (!stack.empty()) {
+      const Node* n = stack.back();
+      stack.pop_back();
+      for (const Fanout::Edge& edge : FanoutOf(f).of(n)) {
+        if (edge.input < 0) continue;
+        if (edge.reader->Is("SaveV2")) {
+          saved = true;
+        } else if (edge.reader->Is("Identity")) {
+          stack.push_back(edge.reader);
+        } else {
+          return false;
+        }
+      }
+    }
+    return saved;
+  }
+
+  // Without an object graph the restore op itself says which entry a variable comes from.
+  void KeysByRestore() {
+    for (auto& v : out_.variables_) {
+      if (!v->key.empty() || out_.bundle_ == nullptr) continue;
+      for (const VariableUse& use : v->restores) {
+        const Endpoint from = BehindIdentities(use.node->inputs[1]);
+        const Endpoint names = BehindIdentities(from.node->inputs[1]);
+        const Endpoint slices = BehindIdentities(from.node->inputs[2]);
+        auto key = ElementOf(names, from.port);
+        // A slice of a partitioned variable is not an entry of its own.
+        if (key && ElementOf(slices, from.port) == "" && out_.bundle_->Has(*key)) v->key = *key;
+      }
+    }
+  }
+
+  static std::optional<std::string> ElementOf(Endpoint list, int i) {
+    if (!list.node->Is("Const")) return std::nullopt;
+    const Attr* value = list.node->Find("value");
+    const auto* t = value ? value->get<std::shared_ptr<const TensorValue>>() : nullptr;
+    if (t == nullptr) return std::nullopt;
+    auto tensor = (*t)->Materialize();
+    if (!tensor.ok() || tensor->dtype() != Dtype::kString || i >= tensor->num_elements()) {
+      return std::nullopt;
+    }
+    return tensor->data<std::string>()[i];
+  }
+
+  ModelVariables& out_;
+  const std::string& dir_;
+  std::vector<Item> queue_;
+  absl::flat_hash_map<Function*, std::unique_ptr<Fanout>> fanouts_;
+};
+
+StatusOr<std::unique_ptr<ModelVariables>> ModelVariables::Trace(MetaGraph& meta,
+                                                                const std::string& dir) {
+  auto out = std::unique_ptr<ModelVariables>(new ModelVariables(meta));
+  RETURN_IF_ERROR(VariableTracer(*out, dir).Run());
+  return out;
+}
+
+}  // namespace smelt

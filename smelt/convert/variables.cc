@@ -1,0 +1,144 @@
+#include "smelt/convert/variables.h"
+
+#include "smelt/wire/object_restore.h"
+
+namespace smelt {
+
+std::vector<ModelVariable*> ModelVariables::OfArgument(const Function& function, int arg) const {
+  int first = 0;
+  for (Node* a : function.args) {
+    if (arg < first + a->num_outputs()) return Of(&function, {a, arg - first});
+    first += a->num_outputs();
+  }
+  return {};
+}
+
+std::vector<ModelVariable*> ModelVariables::Of(const Function*, Endpoint handle) const {
+  auto it = holds_.find({handle.node, handle.port});
+  if (it == holds_.end()) return {};
+  return {it->second.begin(), it->second.end()};
+}
+
+StatusOr<Tensor> ModelVariables::Value(const ModelVariable& v) const {
+  if (v.key.empty() || bundle_ == nullptr) {
+    return NotFound("variable '", v.name, "' is not in the checkpoint");
+  }
+  return bundle_->Read(v.key);
+}
+
+namespace {
+
+// Nodes that pass the tensor on from a RestoreV2 to an assignment, or from a read to a SaveV2.
+Status RetypeIdentities(Graph& graph, Endpoint from, Dtype dtype) {
+  while (from.node->Is("Identity")) {
+    from.node->attrs().Set("T", dtype);
+    RETURN_IF_ERROR(graph.ResolveTypes(from.node));
+    from = from.node->inputs[0];
+  }
+  return OkStatus();
+}
+
+Status RetypeListElement(Graph& graph, Node* n, size_t i, Dtype dtype) {
+  auto types = n->Get<std::vector<Dtype>>("dtypes", {});
+  if (i >= types.size()) return Internal("node '", n->name(), "' has no type ", i);
+  types[i] = dtype;
+  n->attrs().Set("dtypes", types);
+  return graph.ResolveTypes(n);
+}
+
+}  // namespace
+
+Status ModelVariables::RetypeRestore(const VariableUse& use, Dtype dtype) {
+  Graph& graph = use.function ? *use.function->body : *meta_.graph;
+  RETURN_IF_ERROR(RetypeIdentities(graph, use.node->inputs[1], dtype));
+  Endpoint e = use.node->inputs[1];
+  while (e.node->Is("Identity")) e = e.node->inputs[0];
+  RETURN_IF_ERROR(RetypeListElement(graph, e.node, e.port, dtype));
+  use.node->attrs().Set("dtype", dtype);
+  return graph.ResolveTypes(use.node);
+}
+
+Status ModelVariables::RetypeSave(const VariableUse& use, Dtype dtype) {
+  Graph& graph = use.function ? *use.function->body : *meta_.graph;
+  use.node->attrs().Set("dtype", dtype);
+  RETURN_IF_ERROR(graph.ResolveTypes(use.node));
+  const Fanout fanout(graph);
+  std::vector<Node*> stack{use.node};
+  while (!stack.empty()) {
+    Node* n = stack.back();
+    stack.pop_back();
+    for (const Fanout::Edge& edge : fanout.of(n)) {
+      if (edge.input < 0) continue;
+      if (edge.reader->Is("SaveV2")) {
+        // Inputs: prefix, names, slices, then the tensors.
+        RETURN_IF_ERROR(RetypeListElement(graph, edge.reader, edge.input - 3, dtype));
+      } else {
+        edge.reader->attrs().Set("T", dtype);
+        RETURN_IF_ERROR(graph.ResolveTypes(edge.reader));
+        stack.push_back(edge.reader);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype,
+                                 std::function<StatusOr<Tensor>(const Tensor&)> value) {
+  if (v.key.empty() || !v.others.empty()) {
+    return Internal("variable '", v.name, "' cannot be stored as ", DtypeName(dtype));
+  }
+  for (Node* handle : v.handles) handle->attrs().Set("dtype", dtype);
+  for (const VariableUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
+  for (const VariableUse& use : v.saves) RETURN_IF_ERROR(RetypeSave(use, dtype));
+  for (const VariableUse& use : v.initialisers) {
+    Graph& graph = use.function ? *use.function->body : *meta_.graph;
+    AttrMap attrs;
+    attrs.Set("SrcT", v.dtype);
+    attrs.Set("DstT", dtype);
+    ASSIGN_OR_RETURN(Node * cast, graph.Add(use.node->name() + "/cast", "Cast",
+                                            {use.node->inputs[1]}, std::move(attrs)));
+    use.node->inputs[1] = {cast, 0};
+    use.node->attrs().Set("dtype", dtype);
+    RETURN_IF_ERROR(graph.ResolveTypes(use.node));
+  }
+  v.dtype = dtype;
+  stored_[v.key] = {dtype, std::move(value)};
+  return OkStatus();
+}
+
+Status ModelVariables::UpdateObjectGraph() {
+  if (stored_.empty() || bundle_ == nullptr || meta_.object_graph.empty()) return OkStatus();
+  std::map<std::string, Dtype> types;
+  for (const auto& [key, stored] : stored_) types[key] = stored.dtype;
+  ASSIGN_OR_RETURN(meta_.object_graph, RetypeVariableObjects(meta_.object_graph, *bundle_, types));
+  return OkStatus();
+}
+
+Status ModelVariables::WriteBundle(const std::string& prefix) const {
+  if (bundle_ == nullptr) return FailedPrecondition("the model has no checkpoint");
+  BundleWriterOptions options;
+  options.data_alignment = 64;
+  ASSIGN_OR_RETURN(auto writer, BundleWriter::Create(prefix, options));
+  for (const std::string& name : bundle_->names()) {
+    ASSIGN_OR_RETURN(const BundleEntry* entry, bundle_->Find(name));
+    auto it = stored_.find(name);
+    if (it == stored_.end() && entry->partitioned()) {
+      for (const TensorSlice& slice : entry->slices) {
+        ASSIGN_OR_RETURN(const Tensor part, bundle_->ReadSlice(name, slice));
+        RETURN_IF_ERROR(writer->AddSlice(name, entry->shape, slice, part));
+      }
+      continue;
+    }
+    ASSIGN_OR_RETURN(Tensor value, bundle_->Read(name));
+    if (it != stored_.end()) {
+      ASSIGN_OR_RETURN(value, it->second.value(value));
+      if (value.dtype() != it->second.dtype) {
+        return Internal("checkpoint entry ", name, " was to be ", DtypeName(it->second.dtype));
+      }
+    }
+    RETURN_IF_ERROR(writer->Add(name, value));
+  }
+  return writer->Finish();
+}
+
+}  // namespace smelt

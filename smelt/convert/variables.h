@@ -1,0 +1,89 @@
+// The variables of a model as a conversion sees them: the handle in the main graph, everywhere that
+// the handle goes, and the entry of the checkpoint.
+//
+// A stage may store a variable as another type (bfloat16, int8): SetStored changes the handle, the
+// object graph and the restore and save ops that touch it, and says what the written checkpoint
+// holds. Readers are the stage's to change. Not thread safe.
+#ifndef SMELT_CONVERT_VARIABLES_H_
+#define SMELT_CONVERT_VARIABLES_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "smelt/wire/bundle.h"
+#include "smelt/wire/saved_model.h"
+
+namespace smelt {
+
+// A place where a handle is used.
+struct VariableUse {
+  Function* function = nullptr;  // nullptr: the main graph
+  Node* node = nullptr;
+  int input = 0;
+};
+
+struct ModelVariable {
+  std::string name;           // the handle's node
+  std::vector<Node*> handles; // VarHandleOps of the main graph that mean this variable
+  std::string key;            // in the checkpoint, or empty
+  Dtype dtype = Dtype::kInvalid;
+  PartialShape shape;
+  std::vector<VariableUse> reads;     // ReadVariableOp
+  std::vector<VariableUse> lookups;   // ResourceGather, ResourceGatherNd
+  std::vector<VariableUse> restores;  // AssignVariableOp of what RestoreV2 read
+  std::vector<VariableUse> saves;     // ReadVariableOp whose value only SaveV2 takes
+  std::vector<VariableUse> initialisers;  // AssignVariableOp of anything else
+  std::vector<VariableUse> others;    // whatever else: updates, unknown ops
+};
+
+class ModelVariables {
+ public:
+  // Follows every VarHandleOp of the main graph through calls, branches and loops. A function that
+  // is called with different variables for one argument belongs to all of them.
+  static StatusOr<std::unique_ptr<ModelVariables>> Trace(MetaGraph& meta, const std::string& dir);
+
+  const std::vector<std::unique_ptr<ModelVariable>>& all() const { return variables_; }
+  // The variables that the resource argument may be; empty for arguments that are no variables.
+  std::vector<ModelVariable*> OfArgument(const Function& function, int arg) const;
+  // The variables that the endpoint (of the main graph, or of a function's body) may hold.
+  std::vector<ModelVariable*> Of(const Function* function, Endpoint handle) const;
+  // The variable's value in the checkpoint that was read. Mapped, not copied.
+  StatusOr<Tensor> Value(const ModelVariable& v) const;
+
+  // From now on the variable is stored as `dtype`; `value` makes the value when the
+  // checkpoint is written. Handles, the object graph, restores and saves follow; initialisers get a
+  // Cast. REQUIRES: the variable has a key and no `others`.
+  Status SetStored(ModelVariable& v, Dtype dtype,
+                   std::function<StatusOr<Tensor>(const Tensor&)> value);
+  bool changed() const { return !stored_.empty(); }
+
+  // Brings the types of the object graph's variables up to date.
+  Status UpdateObjectGraph();
+  // Writes the bundle that was read, with the changed values, to `prefix`, one tensor at a time.
+  Status WriteBundle(const std::string& prefix) const;
+
+ private:
+  explicit ModelVariables(MetaGraph& meta) : meta_(meta) {}
+  Status RetypeRestore(const VariableUse& use, Dtype dtype);
+  Status RetypeSave(const VariableUse& use, Dtype dtype);
+
+  MetaGraph& meta_;
+  std::shared_ptr<BundleReader> bundle_;
+  std::vector<std::unique_ptr<ModelVariable>> variables_;
+  // By node (an argument, or a node that passes a handle on) and port.
+  std::map<std::pair<const Node*, int>, std::set<ModelVariable*>> holds_;
+  struct Stored {
+    Dtype dtype;
+    std::function<StatusOr<Tensor>(const Tensor&)> value;
+  };
+  std::map<std::string, Stored> stored_;  // by key
+  friend class VariableTracer;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_CONVERT_VARIABLES_H_
