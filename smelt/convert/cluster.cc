@@ -112,8 +112,8 @@ class ClusterMaker {
     // A copy: others on the accelerator may read the wide value too.
     AttrMap attrs = n->attrs();
     attrs.Erase(kClusterAttr);
-    ASSIGN_OR_RETURN(*cast, body_.body->Add(n->name() + "/host", "Cast", {n->inputs[0]},
-                                            std::move(attrs)));
+    ASSIGN_OR_RETURN(
+        *cast, body_.body->Add(n->name() + "/host", "Cast", {n->inputs[0]}, std::move(attrs)));
     on_host_.insert(*cast);
     return n->inputs[0];
   }

@@ -21,10 +21,10 @@ struct Note {
 struct BoundaryTensor {
   std::string function;  // the placement's label
   bool input = true;
-  int index = 0;       // among the function's arguments or results
-  std::string name;    // of the argument or result
+  int index = 0;     // among the function's arguments or results
+  std::string name;  // of the argument or result
   Dtype dtype_before = Dtype::kInvalid, dtype = Dtype::kInvalid;
-  PartialShape shape;  // before
+  PartialShape shape;         // before
   std::string form = "keep";  // keep, transpose [perm], flatten
   // Padded to the accelerator's tiles, for one batch row where the batch is unknown; 0: unknown.
   int64_t bytes_before = 0, bytes = 0;
@@ -48,8 +48,8 @@ struct StoredVariable {
 struct QuantizedLayer {
   std::string function, node, op;
   bool quantized = false;
-  std::string method;  // static_range, dynamic_range, weight_only
-  std::string reason;  // why not
+  std::string method;       // static_range, dynamic_range, weight_only
+  std::string reason;       // why not
   double weight_error = 0;  // root mean square, relative to the weights' own
   double output_error = 0;  // the same of its output on the calibration samples; 0: not measured
   int64_t bytes_before = 0, bytes = 0;

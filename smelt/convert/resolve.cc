@@ -86,8 +86,7 @@ void WarnUnreached(Conversion& c) {
   for (const TpuPlacement& p : c.placements) {
     if (reached.contains(p.function)) continue;
     c.records.AddNote(
-        "resolve",
-        absl::StrCat("no signature calls function \"", p.function, "\" (", p.label, ")"),
+        "resolve", absl::StrCat("no signature calls function \"", p.function, "\" (", p.label, ")"),
         p.function);
   }
 }

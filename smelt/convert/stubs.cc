@@ -49,8 +49,8 @@ Status MakeStub(Conversion& c, const TpuPlacement& p) {
     for (size_t i = 0; i < r.size(); ++i, ++index) {
       AttrMap identity_attrs;
       identity_attrs.Set("T", out_types[index]);
-      ASSIGN_OR_RETURN(Node * identity, g->Add("Identity", "Identity", {{call, index}},
-                                               std::move(identity_attrs)));
+      ASSIGN_OR_RETURN(Node * identity,
+                       g->Add("Identity", "Identity", {{call, index}}, std::move(identity_attrs)));
       out.push_back({identity, 0});
     }
   }
@@ -85,8 +85,7 @@ Status MakeStubs(Conversion& c) {
   const auto drop = [&](Graph& graph) {
     for (Node* n : graph.Nodes()) {
       bool calls = placed.contains(n->op());
-      ForEachFunc(n->attrs(),
-                  [&](const FuncAttr& f) { calls = calls || placed.contains(f.name); });
+      ForEachFunc(n->attrs(), [&](const FuncAttr& f) { calls = calls || placed.contains(f.name); });
       if (calls) n->attrs().Erase(kMustCompile);
     }
   };

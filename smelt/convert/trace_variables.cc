@@ -125,8 +125,7 @@ class VariableTracer {
   bool FollowCall(const VariableUse& use, ModelVariable* v) {
     Graph& graph = use.function ? *use.function->body : *out_.meta_.graph;
     int arg = 0;
-    const std::vector<std::string> callees =
-        CalleesOfInput(graph, *use.node, use.input, &arg);
+    const std::vector<std::string> callees = CalleesOfInput(graph, *use.node, use.input, &arg);
     for (const std::string& name : callees) {
       Function* callee = graph.library()->Find(name);
       if (callee == nullptr || callee->body == nullptr) return false;

@@ -27,17 +27,17 @@ struct VariableUse {
 };
 
 struct ModelVariable {
-  std::string name;           // the handle's node
-  std::vector<Node*> handles; // VarHandleOps of the main graph that mean this variable
-  std::string key;            // in the checkpoint, or empty
+  std::string name;            // the handle's node
+  std::vector<Node*> handles;  // VarHandleOps of the main graph that mean this variable
+  std::string key;             // in the checkpoint, or empty
   Dtype dtype = Dtype::kInvalid;
   PartialShape shape;
-  std::vector<VariableUse> reads;     // ReadVariableOp
-  std::vector<VariableUse> lookups;   // ResourceGather, ResourceGatherNd
-  std::vector<VariableUse> restores;  // AssignVariableOp of what RestoreV2 read
-  std::vector<VariableUse> saves;     // ReadVariableOp whose value only SaveV2 takes
+  std::vector<VariableUse> reads;         // ReadVariableOp
+  std::vector<VariableUse> lookups;       // ResourceGather, ResourceGatherNd
+  std::vector<VariableUse> restores;      // AssignVariableOp of what RestoreV2 read
+  std::vector<VariableUse> saves;         // ReadVariableOp whose value only SaveV2 takes
   std::vector<VariableUse> initialisers;  // AssignVariableOp of anything else
-  std::vector<VariableUse> others;    // whatever else: updates, unknown ops
+  std::vector<VariableUse> others;        // whatever else: updates, unknown ops
 };
 
 class ModelVariables {

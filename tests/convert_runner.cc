@@ -1,0 +1,303 @@
+// Runs the converter's text tests: files of cases, each a model, options, and what must come out.
+//
+//   case NAME
+//   options
+//   ...ConverterOptions text...
+//   settings auto_place allow_soft_placement revert     (optional)
+//   alias FUNCTION ALIAS
+//   input SIGNATURE KEY TENSOR TYPE SHAPE               input serving_default x x:0 float [?,4]
+//   output SIGNATURE KEY TENSOR TYPE SHAPE
+//   graph
+//   ...graph text...
+//   expect
+//   error CODE "part of the text"                        the conversion fails
+//   note "part of a note's text"
+//   has FUNCTION NODE                                    regular expressions: some function's (main
+//   lacks FUNCTION NODE                                  graph: "-") line in the text form matches
+//   count N FUNCTION NODE
+//   tolerance 0.02                                       of the output's range; else 1e-5
+//   run SIGNATURE KEY=TENSOR; KEY=TENSOR                 both models run; outputs must agree
+//
+// Cases are separated by lines of dashes. FUNCTION and NODE must match somewhere in the name and in
+// the line. Indented lines continue `expect` lines' comments: lines that begin with # are skipped.
+#include <re2/re2.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "smelt/convert/conversion.h"
+#include "smelt/graph/text.h"
+#include "smelt/model/loaded_model.h"
+
+namespace smelt {
+namespace {
+
+struct ConvertCase {
+  std::string name, options, graph;
+  ConvertSettings settings;
+  std::map<std::string, std::string> aliases;
+  std::map<std::string, Signature> signatures;
+  std::vector<std::string> expect;
+};
+
+// The first word of `line`, which loses it.
+std::string Word(absl::string_view* line) {
+  *line = absl::StripLeadingAsciiWhitespace(*line);
+  const size_t end = std::min(line->find(' '), line->size());
+  std::string word(line->substr(0, end));
+  *line = absl::StripLeadingAsciiWhitespace(line->substr(end));
+  return word;
+}
+
+std::string Unquoted(absl::string_view s) {
+  absl::ConsumePrefix(&s, "\"");
+  absl::ConsumeSuffix(&s, "\"");
+  return std::string(s);
+}
+
+Status AddInfo(absl::string_view line, bool input, ConvertCase* c) {
+  const std::string signature = Word(&line), key = Word(&line), tensor = Word(&line),
+                    type = Word(&line);
+  TensorInfo info;
+  info.kind = TensorInfo::Kind::kDense;
+  info.name = tensor;
+  ASSIGN_OR_RETURN(const Attr dtype, ParseAttrText(type));
+  ASSIGN_OR_RETURN(const Attr shape, ParseAttrText(line));
+  if (dtype.get<Dtype>() == nullptr || shape.get<PartialShape>() == nullptr) {
+    return InvalidArgument("not a type and a shape: ", type, " ", line);
+  }
+  info.dtype = *dtype.get<Dtype>();
+  info.shape = *shape.get<PartialShape>();
+  Signature& s = c->signatures[signature];
+  s.method_name = "tensorflow/serving/predict";
+  (input ? s.inputs : s.outputs)[key] = info;
+  return OkStatus();
+}
+
+StatusOr<MetaGraph> MakeMeta(const ConvertCase& c) {
+  MetaGraph meta;
+  meta.tags = {"serve"};
+  meta.function_aliases = c.aliases;
+  meta.signatures = c.signatures;
+  meta.versions.producer = 2474;
+  ASSIGN_OR_RETURN(meta.graph, ParseGraph(c.graph));
+  return meta;
+}
+
+// Lines of the text form by function; the main graph is "-".
+std::multimap<std::string, std::string> Lines(const MetaGraph& meta) {
+  std::multimap<std::string, std::string> lines;
+  for (const Node* n : meta.graph->Nodes()) lines.emplace("-", PrintNode(*n));
+  for (const Function* f : meta.graph->library()->Functions()) {
+    for (const Node* n : f->body->Nodes()) lines.emplace(f->name(), PrintNode(*n));
+  }
+  return lines;
+}
+
+int CountLines(const MetaGraph& meta, const std::string& function, const std::string& node) {
+  int count = 0;
+  for (const auto& [name, line] : Lines(meta)) {
+    count += RE2::PartialMatch(name, function) && RE2::PartialMatch(line, node);
+  }
+  return count;
+}
+
+// The largest difference, relative to the range of `want`.
+double RelativeDifference(const Tensor& got, const Tensor& want) {
+  double low = INFINITY, high = -INFINITY, worst = 0;
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    low = std::min<double>(low, want.data<float>()[i]);
+    high = std::max<double>(high, want.data<float>()[i]);
+    const double d = std::abs(double{got.data<float>()[i]} - double{want.data<float>()[i]});
+    worst = std::isnan(d) ? INFINITY : std::max(worst, d);
+  }
+  const double range = std::max({high - low, std::abs(high), std::abs(low), 1e-30});
+  return worst / range;
+}
+
+StatusOr<std::string> RunBoth(const ConvertCase& c, const Conversion& converted,
+                              absl::string_view line, double tolerance) {
+  const std::string signature = Word(&line);
+  NamedTensors inputs;
+  for (absl::string_view part : absl::StrSplit(line, "; ", absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> kv =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    ASSIGN_OR_RETURN(inputs[std::string(kv.first)], ParseTensorText(kv.second));
+  }
+  ASSIGN_OR_RETURN(MetaGraph plain, MakeMeta(c));
+  ASSIGN_OR_RETURN(auto before, LoadedModel::Load(std::move(plain), ""));
+  ASSIGN_OR_RETURN(const NamedTensors want, before->RunSignature(signature, inputs));
+  // The text form carries the converted model over, as a file would.
+  MetaGraph meta;
+  meta.tags = converted.meta->tags;
+  meta.signatures = converted.meta->signatures;
+  meta.versions = converted.meta->versions;
+  ASSIGN_OR_RETURN(meta.graph, ParseGraph(PrintGraph(*converted.meta->graph)));
+  ASSIGN_OR_RETURN(auto after, LoadedModel::Load(std::move(meta), ""));
+  ASSIGN_OR_RETURN(const NamedTensors got, after->RunSignature(signature, inputs));
+  if (got.size() != want.size()) return absl::StrCat(got.size(), " outputs for ", want.size());
+  for (const auto& [key, w] : want) {
+    auto it = got.find(key);
+    if (it == got.end()) return absl::StrCat("no output ", key);
+    const Tensor& g = it->second;
+    if (g.dtype() != w.dtype() || !(g.shape() == w.shape())) {
+      return absl::StrCat(key, " is ", DtypeName(g.dtype()), g.shape().ToString(), ", not ",
+                          DtypeName(w.dtype()), w.shape().ToString());
+    }
+    if (w.dtype() != Dtype::kFloat) {
+      if (!g.Identical(w)) return absl::StrCat(key, " differs: ", Summarize(g, 8));
+      continue;
+    }
+    const double d = RelativeDifference(g, w);
+    if (!(d <= tolerance)) {
+      return absl::StrCat(key, " differs by ", d, ": ", Summarize(g, 8), " for ", Summarize(w, 8));
+    }
+  }
+  return std::string();
+}
+
+// What is wrong with the line's expectation, or empty.
+StatusOr<std::string> CheckLine(const ConvertCase& c, const Conversion& conversion,
+                                absl::string_view line, double* tolerance) {
+  const std::string what = Word(&line);
+  const MetaGraph& meta = *conversion.meta;
+  if (what == "note") {
+    for (const Note& note : conversion.records.notes) {
+      if (absl::StrContains(note.text, Unquoted(line))) return std::string();
+    }
+    std::string notes;
+    for (const Note& note : conversion.records.notes) notes += "\n  " + note.text;
+    return "no such note; there are" + notes;
+  }
+  if (what == "has" || what == "lacks" || what == "count") {
+    const std::string wanted = what == "count" ? Word(&line) : "";
+    const std::string function = Word(&line);
+    const int count = CountLines(meta, function, std::string(line));
+    const bool ok = what == "has"     ? count > 0
+                    : what == "lacks" ? count == 0
+                                      : absl::StrCat(count) == wanted;
+    return ok ? std::string() : absl::StrCat(count, " such lines in\n", PrintGraph(*meta.graph));
+  }
+  if (what == "tolerance") {
+    *tolerance = std::stod(std::string(line));
+    return std::string();
+  }
+  if (what == "run") return RunBoth(c, conversion, line, *tolerance);
+  return "what is that?";
+}
+
+bool RunConvertCase(const ConvertCase& c) {
+  const auto fail = [&](absl::string_view line, absl::string_view why) {
+    std::printf("FAILED %s: %s: %s\n", c.name.c_str(), std::string(line).c_str(),
+                std::string(why).c_str());
+    return false;
+  };
+  Conversion conversion;
+  conversion.settings = c.settings;
+  auto options = ParseConverterOptions(c.options);
+  Status status = options.status();
+  if (options.ok()) {
+    conversion.options = *options;
+    auto meta = MakeMeta(c);
+    if (!meta.ok()) return fail("graph", meta.status().ToString());
+    conversion.model.meta_graphs.push_back(*std::move(meta));
+    status = Convert(conversion);
+  }
+  if (c.expect.empty()) return fail("case", "expects nothing");
+  double tolerance = 1e-5;
+  for (const std::string& text : c.expect) {
+    absl::string_view line = text;
+    if (absl::ConsumePrefix(&line, "error ")) {
+      const std::string code = Word(&line);
+      if (status.ok()) return fail(text, "no error");
+      if (absl::StatusCodeToString(status.code()) != code ||
+          !absl::StrContains(status.message(), Unquoted(line))) {
+        return fail(text, status.ToString());
+      }
+      return true;
+    }
+    if (!status.ok()) return fail("conversion", status.ToString());
+    auto wrong = CheckLine(c, conversion, text, &tolerance);
+    if (!wrong.ok()) return fail(text, wrong.status().ToString());
+    if (!wrong->empty()) return fail(text, *wrong);
+  }
+  return true;
+}
+
+Status ReadLine(const std::string& line, std::string* section, ConvertCase* c) {
+  absl::string_view rest = line;
+  if (line == "options" || line == "graph" || line == "expect") {
+    *section = line;
+  } else if (*section == "expect") {
+    if (!line.empty() && line[0] != '#') c->expect.push_back(line);
+  } else if (*section == "graph") {
+    c->graph += line + "\n";
+  } else if (absl::ConsumePrefix(&rest, "case ")) {
+    c->name = std::string(rest);
+  } else if (absl::ConsumePrefix(&rest, "settings ")) {
+    c->settings.auto_place = absl::StrContains(rest, "auto_place");
+    c->settings.allow_soft_placement = absl::StrContains(rest, "allow_soft_placement");
+    c->settings.revert = absl::StrContains(rest, "revert");
+  } else if (absl::ConsumePrefix(&rest, "alias ")) {
+    const std::string function = Word(&rest);
+    c->aliases[function] = Word(&rest);
+  } else if (absl::ConsumePrefix(&rest, "input ")) {
+    return AddInfo(rest, true, c);
+  } else if (absl::ConsumePrefix(&rest, "output ")) {
+    return AddInfo(rest, false, c);
+  } else if (*section == "options") {
+    c->options += line + "\n";
+  } else if (!line.empty() && line[0] != '#') {
+    return InvalidArgument("what is '", line, "'?");
+  }
+  return OkStatus();
+}
+
+int RunConvertFile(const std::string& path, int* passed) {
+  std::ifstream file(path);
+  std::string line, section;
+  ConvertCase c;
+  int failed = 0;
+  const auto finish = [&] {
+    if (!c.name.empty()) RunConvertCase(c) ? ++*passed : ++failed;
+    c = ConvertCase();
+    section.clear();
+  };
+  while (std::getline(file, line)) {
+    if (absl::StartsWith(line, "---")) {
+      finish();
+    } else if (Status s = ReadLine(line, &section, &c); !s.ok()) {
+      std::printf("FAILED %s: %s\n", c.name.c_str(), s.ToString().c_str());
+      ++failed;
+      c.name.clear();
+    }
+  }
+  finish();
+  return failed;
+}
+
+}  // namespace
+}  // namespace smelt
+
+int main(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (int i = 1; i < argc; ++i) {
+    if (std::filesystem::is_regular_file(argv[i])) {
+      failed += smelt::RunConvertFile(argv[i], &passed);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+      if (entry.path().extension() == ".case") {
+        failed += smelt::RunConvertFile(entry.path(), &passed);
+      }
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
