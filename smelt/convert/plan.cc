@@ -13,6 +13,7 @@ constexpr Stage kStages[] = {
     {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
+    {"io_shape", Places, ShapeBorders, "what crosses, and as what type, is settled"},
 };
 
 Status ChooseMetaGraph(Conversion& c) {

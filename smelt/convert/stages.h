@@ -21,6 +21,10 @@ Status MakeClusters(Conversion& c);
 // Each placed function becomes a stub that calls its body on the accelerator.
 Status MakeStubs(Conversion& c);
 
+// Chooses the form in which each tensor crosses to and from the accelerator, and records them; they
+// stay as they are when the optimisation is off.
+Status ShapeBorders(Conversion& c);
+
 // ---- shared pieces
 
 // Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
