@@ -6,6 +6,7 @@ namespace {
 
 bool Always(const Conversion&) { return true; }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
+bool Batches(const Conversion& c) { return !c.options.batch_options.empty(); }
 
 constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
@@ -14,6 +15,7 @@ constexpr Stage kStages[] = {
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
     {"io_shape", Places, ShapeBorders, "what crosses, and as what type, is settled"},
+    {"batching", Batches, AddBatching, "around the stubs, which requests call"},
 };
 
 Status ChooseMetaGraph(Conversion& c) {

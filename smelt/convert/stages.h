@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "smelt/convert/conversion.h"
 
 namespace smelt {
@@ -25,6 +26,9 @@ Status MakeStubs(Conversion& c);
 // stay as they are when the optimisation is off.
 Status ShapeBorders(Conversion& c);
 
+// Wraps functions in BatchFunction, and updates those that are there.
+Status AddBatching(Conversion& c);
+
 // ---- shared pieces
 
 // Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
@@ -44,6 +48,9 @@ std::vector<std::string> ServedFunctions(const MetaGraph& meta);
 
 // The closest of `names` to `name`, as "did you mean ...?" text, or empty.
 std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
+
+// Whoever calls one of `functions`, which can only run on the host, is not told to compile it.
+void RunOnHost(Conversion& c, const absl::flat_hash_set<std::string>& functions);
 
 // All functions of a placement that run on the accelerator: its body and its callees.
 std::vector<Function*> FunctionsOnTpu(Conversion& c, const TpuPlacement& p);
