@@ -13,7 +13,7 @@ namespace {
 
 struct ConvertCommandFlags {
   std::string input, output, options_string, options_file;
-  bool overwrite = false;
+  bool overwrite = false, revert = false;
 };
 
 // Prints each stage when the next begins, with the time it took.
@@ -49,6 +49,10 @@ StatusOr<int> RunConvert(const ConvertCommandFlags& flags) {
   convert.input_dir = flags.input;
   convert.output_dir = flags.output;
   convert.overwrite = flags.overwrite;
+  convert.settings.revert = flags.revert;
+  if (flags.revert && !text.empty()) {
+    return InvalidArgument("--revert takes no converter options");
+  }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
@@ -71,6 +75,7 @@ CommandBody SetupConvert(CLI::App& app) {
                  "ConverterOptions in protobuf text format");
   app.add_option("--converter_options_file", flags->options_file,
                  "File with ConverterOptions in protobuf text format");
+  app.add_flag("--revert", flags->revert, "Turn a converted model back into a plain one");
   app.add_flag("--overwrite", flags->overwrite, "Replace the output folder if it is there");
   return [flags] { return RunConvert(*flags); };
 }

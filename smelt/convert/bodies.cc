@@ -14,7 +14,6 @@ namespace smelt {
 namespace {
 
 constexpr char kMustCompile[] = "_XlaMustCompile";
-constexpr char kRoot[] = "_root";
 // Bodies that expand beyond this keep their calls.
 constexpr int64_t kMaxNodes = 200'000;
 
@@ -59,51 +58,12 @@ class BodyMaker {
 
  private:
   Status Inline(Function& body, const Function& original) {
-    Graph& g = *body.body;
     body.attrs.Erase(kMustCompile);
-    PassContext context;
-    context.keep_call = [&](const Function& callee) {
-      return &callee == &original || sizes_.Of(callee) > kMaxNodes;
-    };
-    // The nodes that results come from may be calls, which inlining removes.
-    std::vector<Node*> returned;
-    for (const Endpoint& e : body.FlatResults()) {
-      AttrMap attrs;
-      attrs.Set("T", BaseType(e.node->output_types[e.port]));
-      ASSIGN_OR_RETURN(Node * n, g.Add("_returned", "Identity", {e}, std::move(attrs)));
-      returned.push_back(n);
-    }
-    absl::flat_hash_map<const Node*, Node*> done;
-    for (auto& [name, node] : body.control_results) {
-      ASSIGN_OR_RETURN(Node * n, g.Add("_done", "NoOp", {}));
-      n->control_inputs = {node};
-      node = n;
-    }
-    RETURN_IF_ERROR(InlineFunctions(g, context));
-    std::vector<Node*> keep(body.args.begin(), body.args.end());
-    size_t next = 0;
-    for (auto& result : body.results) {
-      for (Endpoint& e : result) {
-        Node* n = returned[next++];
-        e = n->inputs[0];
-        // Waiting for the identity alone orders nothing.
-        g.Remove(n);
-        keep.push_back(e.node);
-      }
-    }
-    for (auto& [name, node] : body.control_results) keep.push_back(node);
-    // What has an effect runs also when no result needs it.
-    for (Node* n : g.Nodes()) {
-      n->attrs().Erase(kMustCompile);
-      if (!n->attrs().Erase(kRoot)) continue;
-      if (std::ranges::none_of(body.control_results,
-                               [&](const auto& r) { return r.second == n; })) {
-        body.control_results.emplace_back(n->name(), n);
-        body.signature.control_outputs.push_back(n->name());
-      }
-      keep.push_back(n);
-    }
-    g.Prune(keep);
+    for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
+    RETURN_IF_ERROR(InlineCalls(body, [&](const Function& callee) {
+      return &callee != &original && sizes_.Of(callee) <= kMaxNodes;
+    }));
+    for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
     return OkStatus();
   }
 

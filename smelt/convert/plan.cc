@@ -1,4 +1,6 @@
 // The stages of a conversion, in order.
+#include <span>
+
 #include "smelt/convert/stages.h"
 
 namespace smelt {
@@ -16,6 +18,11 @@ constexpr Stage kStages[] = {
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
     {"io_shape", Places, ShapeBorders, "what crosses, and as what type, is settled"},
     {"batching", Batches, AddBatching, "around the stubs, which requests call"},
+};
+
+constexpr Stage kRevertStages[] = {
+    {"revert", Always, Revert, "every wrapper comes off"},
+    {"prune", Always, RemoveUnusedFunctions, "bodies have moved back"},
 };
 
 Status ChooseMetaGraph(Conversion& c) {
@@ -48,7 +55,9 @@ StatusOr<ModelVariables*> Conversion::Variables() {
 
 Status Convert(Conversion& c) {
   RETURN_IF_ERROR(ChooseMetaGraph(c));
-  for (const Stage& stage : kStages) {
+  const std::span<const Stage> stages =
+      c.settings.revert ? std::span<const Stage>(kRevertStages) : std::span<const Stage>(kStages);
+  for (const Stage& stage : stages) {
     if (!stage.wanted(c)) continue;
     if (c.progress) c.progress(stage.name);
     RETURN_IF_ERROR(stage.run(c));

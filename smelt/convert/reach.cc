@@ -1,6 +1,7 @@
-// What the signatures reach.
+// What the signatures reach, and what nobody does.
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/stages.h"
+#include "smelt/wire/object_graph.h"
 
 namespace smelt {
 namespace {
@@ -54,6 +55,37 @@ std::vector<std::string> ServedFunctions(const MetaGraph& meta) {
     for (const std::string& callee : CalledFunctions(*f->body)) visit(callee);
   }
   return reached;
+}
+
+Status RemoveUnusedFunctions(Conversion& c) {
+  FunctionLibrary& library = c.library();
+  absl::flat_hash_set<std::string> used;
+  std::vector<std::string> stack;
+  const auto use = [&](const std::string& name) {
+    if (library.Find(name) != nullptr && used.insert(name).second) stack.push_back(name);
+  };
+  for (const std::string& name : CalledFunctions(*c.meta->graph)) use(name);
+  for (const auto& [function, alias] : c.meta->function_aliases) use(function);
+  if (!c.meta->object_graph.empty()) {
+    ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(c.meta->object_graph));
+    for (const auto& [name, concrete] : objects.concrete_functions) use(name);
+  }
+  while (!stack.empty()) {
+    const std::string name = stack.back();
+    stack.pop_back();
+    const Function* f = library.Find(name);
+    if (f->body != nullptr) {
+      for (const std::string& callee : CalledFunctions(*f->body)) use(callee);
+    }
+    for (const auto& [function, gradient] : library.gradients) {
+      if (function == name) use(gradient);
+    }
+  }
+  for (const auto& [op, gradient] : library.registered_gradients) used.insert(gradient);
+  for (const Function* f : library.Functions()) {
+    if (!used.contains(f->name())) library.Remove(f->name());
+  }
+  return OkStatus();
 }
 
 }  // namespace smelt

@@ -29,6 +29,12 @@ Status ShapeBorders(Conversion& c);
 // Wraps functions in BatchFunction, and updates those that are there.
 Status AddBatching(Conversion& c);
 
+// Turns a converted model back into a plain one: no batching, no accelerator, no bfloat16. int8
+// stays.
+Status Revert(Conversion& c);
+// Removes functions that nothing names any more: no node, alias, concrete function or gradient.
+Status RemoveUnusedFunctions(Conversion& c);
+
 // ---- shared pieces
 
 // Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
@@ -48,6 +54,10 @@ std::vector<std::string> ServedFunctions(const MetaGraph& meta);
 
 // The closest of `names` to `name`, as "did you mean ...?" text, or empty.
 std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
+
+// The function with the calls of `wanted` functions replaced by their bodies; effects that no
+// result needs become control outputs.
+Status InlineCalls(Function& f, const std::function<bool(const Function& callee)>& wanted);
 
 // Whoever calls one of `functions`, which can only run on the host, is not told to compile it.
 void RunOnHost(Conversion& c, const absl::flat_hash_set<std::string>& functions);
