@@ -9,7 +9,6 @@ Status RefuseUnserved(const ConverterOptions& o) {
   const auto refuse = [](absl::string_view option) {
     return Unimplemented("converter option ", option, " is not supported");
   };
-  if (o.xla_sharding_options) return refuse("xla_sharding_options");
   if (o.quantization_options) return refuse(o.quantization_field);
   return OkStatus();
 }
@@ -63,6 +62,10 @@ Status CheckOptions(Conversion& c) {
   }
   for (const BatchOption& o : c.options.batch_options) {
     RETURN_IF_ERROR(Prefix(CheckBatchOptions(o), "batch_options: "));
+  }
+  if (c.options.xla_sharding_options) {
+    RETURN_IF_ERROR(
+        Prefix(CheckSharding(*c.options.xla_sharding_options), "xla_sharding_options: "));
   }
   if (c.options.tpu_functions.empty() && c.options.batch_options.empty()) {
     return InvalidArgument(

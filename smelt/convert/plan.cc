@@ -8,6 +8,7 @@ namespace {
 
 bool Always(const Conversion&) { return true; }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
+bool Shards(const Conversion& c) { return c.options.xla_sharding_options.has_value(); }
 bool Batches(const Conversion& c) { return !c.options.batch_options.empty(); }
 
 constexpr Stage kStages[] = {
@@ -17,6 +18,7 @@ constexpr Stage kStages[] = {
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
     {"io_shape", Places, ShapeBorders, "what crosses, and as what type, is settled"},
+    {"sharding", Shards, ShardOverCores, "the clusters and stubs are there"},
     {"batching", Batches, AddBatching, "around the stubs, which requests call"},
 };
 

@@ -26,6 +26,9 @@ Status MakeStubs(Conversion& c);
 // stay as they are when the optimisation is off.
 Status ShapeBorders(Conversion& c);
 
+// Spreads each TPU function over several cores, as xla_sharding_options say.
+Status CheckSharding(const XlaShardingOption& options);
+Status ShardOverCores(Conversion& c);
 // Wraps functions in BatchFunction, and updates those that are there.
 Status AddBatching(Conversion& c);
 
