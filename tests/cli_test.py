@@ -72,6 +72,19 @@ for name, model, options in [
     code, out, err = call("replay", where, "--log", models / f"{model}.tfrecord")
     check(f"converted {name} answers the same", code == 0, out + err)
 
+# Turned back, it is the plain model again.
+IO = " bfloat16_optimization: DISABLED"
+for model, options in [("cnn", 'tpu_functions { signature_name: "serving_default" }'), ("language_model", 'tpu_functions { function_alias: "tpu_func" }'),
+                       ("loop", 'tpu_functions { signature_name: "serving_default" }')]:
+    code, out, err, where = convert(model, options + IO, f"to_revert_{model}")
+    check(f"io shapes of {model}", code == 0 and call("replay", where, "--log", models / f"{model}.tfrecord")[0] == 0, out + err)
+    back = work / f"reverted_{model}"
+    code, out, err = call("convert", "--revert", "--input_model_dir", where, "--output_model_dir", back)
+    check(f"revert {model}", code == 0 and "made plain" in out, out + err)
+    code, out, err = call("replay", back, "--log", models / f"{model}.tfrecord")
+    ops = call("show", "--dir", back, "--all")[1]
+    check(f"reverted {model} answers the same", code == 0 and "TPU" not in ops.split("Ops:")[-1], out + err)
+
 # What the report looks like, line by line.
 _, out, _, _ = convert("functions", 'tpu_functions { function_alias: "leaf" }' + OFF, "report")
 lines = out.splitlines()
@@ -92,10 +105,8 @@ for name, model, options, code_name, text in [
     ("unexpanded variable", "functions", 'tpu_functions { function_alias: "${ALIAS}" }', "INVALID_ARGUMENT", "${ALIAS}"),
     ("nothing named", "functions", "", "INVALID_ARGUMENT", "tpu_functions"),
     ("empty function", "functions", "tpu_functions { }", "INVALID_ARGUMENT", "names no function"),
-    ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "UNIMPLEMENTED", "batch_options"),
-    ("bfloat16", "functions", 'tpu_functions { function_alias: "leaf" } bfloat16_optimization: ENABLED', "UNIMPLEMENTED", "bfloat16_optimization"),
-    ("io shapes", "functions", 'tpu_functions { function_alias: "leaf" } io_shape_optimization: ENABLED', "UNIMPLEMENTED", "io_shape_optimization"),
-    ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "UNIMPLEMENTED", "xla_sharding_options"),
+    ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "INVALID_ARGUMENT", "num_batch_threads must be positive"),
+    ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "INVALID_ARGUMENT", "topology is required"),
     ("quantisation", "functions", 'tpu_functions { function_alias: "leaf" } external_feature_configs { quantization_options { signature_keys: "s" } }', "UNIMPLEMENTED",
      "quantization_options"),
 ]:
