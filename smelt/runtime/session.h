@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,8 +88,9 @@ class Session final : public FunctionRunner, public FunctionBodies {
 
   void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);
   StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const FuncAttr& f, bool tpu);
+  // `group`: the accelerator cores that run it; empty on the host.
   Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
-                   Step& step);
+                   Step& step, std::span<const std::unique_ptr<Device>> group);
 
   std::shared_ptr<const Graph> graph_;
   SessionOptions options_;

@@ -1,5 +1,6 @@
 #include "smelt/runtime/tpu_program.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -60,6 +61,17 @@ Status CheckNode(const Graph& graph, const Node& n, int depth,
 
 }  // namespace
 
+TpuReplica TpuReplica::Of(const Function& function) {
+  TpuReplica out;
+  for (const Node* n : function.body->Nodes()) {
+    if (!n->Is("TPUReplicateMetadata")) continue;
+    out.cores =
+        static_cast<int>(std::clamp<int64_t>(n->Int("num_cores_per_replica", 1), 1, 1 << 20));
+    out.assigned = !n->Ints("device_assignment").empty();
+  }
+  return out;
+}
+
 Status TpuProgram::Check(const Graph& graph, int num_cores) const {
   std::set<std::string> clusters;
   for (const Node* n : graph.Nodes()) {
@@ -88,12 +100,12 @@ Status TpuProgram::Check(const Graph& graph, int num_cores) const {
   return OkStatus();
 }
 
-Status TpuProgram::Reserve(const Executable& executable, int64_t build, Step& step) {
+Status TpuProgram::Reserve(const Executable& executable, int64_t build, Device& core) {
   absl::MutexLock lock(&mutex_);
-  Booking& booking = bookings_[{step.tpu_core, &executable}];
+  Booking& booking = bookings_[{&core, &executable}];
   if (booking.build == build) return OkStatus();
   booking.token = nullptr;
-  ASSIGN_OR_RETURN(booking.token, step.tpu_core->Reserve(executable.constant_bytes()));
+  ASSIGN_OR_RETURN(booking.token, core.Reserve(executable.constant_bytes()));
   booking.build = build;
   return OkStatus();
 }
