@@ -3,8 +3,8 @@
 //
 // Into the function goes everything between the signature's inputs and outputs, control edges
 // included. What makes a resource or holds a variable stays outside: handles are passed on, and of
-// the variables of TensorFlow 1 (which are references) the values. The nodes that were copied stay
-// where they are, for other signatures and for those who fetch tensors by name.
+// variables that had to stay references (resource_variables.cc) the values. The nodes that were
+// copied stay where they are, for other signatures and for those who fetch tensors by name.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -14,22 +14,6 @@
 
 namespace smelt {
 namespace {
-
-// The names in `info` that say where its tensors are.
-void TensorNames(TensorInfo& info, std::vector<std::string*>* names) {
-  switch (info.kind) {
-    case TensorInfo::Kind::kNone:
-      break;
-    case TensorInfo::Kind::kDense:
-      names->push_back(&info.name);
-      break;
-    case TensorInfo::Kind::kSparse:
-      names->insert(names->end(), {&info.values_name, &info.indices_name, &info.dense_shape_name});
-      break;
-    case TensorInfo::Kind::kComposite:
-      for (TensorInfo& component : info.components) TensorNames(component, names);
-  }
-}
 
 // Holds state that outlives a request: variables of both kinds, tables, queues.
 bool StaysOutside(const Node& n) {
@@ -114,6 +98,12 @@ class Outliner {
     function_->args.push_back(node);
     function_->signature.inputs.push_back(std::move(arg));
     args_[{e.node, e.port}] = node;
+    if (IsRef(t)) {
+      AttrMap read;
+      read.Set("T", BaseType(t));
+      ASSIGN_OR_RETURN(Node * value, graph_.Add(e.node->name() + "/value", "Identity", {e}, read));
+      e = {value, 0};
+    }
     arg_order_.push_back(e);
     return OkStatus();
   }
@@ -197,6 +187,7 @@ class Outliner {
 }  // namespace
 
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name) {
+  RETURN_IF_ERROR(MakeResourceVariables(c));
   auto function = Outliner(c, name).Run();
   if (!function.ok()) {
     return Prefix(function.status(), absl::StrCat("signature_name \"", name,

@@ -6,15 +6,35 @@
 namespace smelt {
 namespace {
 
-void VisitTensors(const TensorInfo& info, const std::function<void(const std::string&)>& visit) {
-  for (const std::string* name :
-       {&info.name, &info.values_name, &info.indices_name, &info.dense_shape_name}) {
-    if (!name->empty()) visit(*name);
+template <typename Info, typename Visit>
+void VisitTensorNames(Info& info, const Visit& visit) {
+  switch (info.kind) {
+    case TensorInfo::Kind::kNone:
+      break;
+    case TensorInfo::Kind::kDense:
+      visit(info.name);
+      break;
+    case TensorInfo::Kind::kSparse:
+      visit(info.values_name);
+      visit(info.indices_name);
+      visit(info.dense_shape_name);
+      break;
+    case TensorInfo::Kind::kComposite:
+      for (auto& component : info.components) VisitTensorNames(component, visit);
   }
-  for (const TensorInfo& component : info.components) VisitTensors(component, visit);
 }
 
 }  // namespace
+
+void TensorNames(TensorInfo& info, std::vector<std::string*>* names) {
+  VisitTensorNames(info, [&](std::string& name) { names->push_back(&name); });
+}
+
+std::vector<std::string> TensorNames(const TensorInfo& info) {
+  std::vector<std::string> names;
+  VisitTensorNames(info, [&](const std::string& name) { names.push_back(name); });
+  return names;
+}
 
 std::vector<Node*> ServedNodes(const MetaGraph& meta) {
   std::vector<Node*> reached;
@@ -25,9 +45,9 @@ std::vector<Node*> ServedNodes(const MetaGraph& meta) {
   for (const auto& [key, signature] : meta.signatures) {
     if (key == "__saved_model_init_op") continue;
     for (const auto& [name, info] : signature.outputs) {
-      VisitTensors(info, [&](const std::string& tensor) {
+      for (const std::string& tensor : TensorNames(info)) {
         if (auto e = meta.graph->FindEndpoint(tensor); e.ok()) visit(e->node);
-      });
+      }
     }
   }
   for (size_t i = 0; i < reached.size(); ++i) {

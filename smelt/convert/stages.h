@@ -44,12 +44,18 @@ Status RemoveUnusedFunctions(Conversion& c);
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
 
+// Turns the main graph's reference variables into resources where every use allows it.
+Status MakeResourceVariables(Conversion& c);
+
 // The function that a name of the options means. NOT_FOUND with the nearest names.
 StatusOr<std::string> FunctionByAlias(Conversion& c, const std::string& alias);
 StatusOr<std::string> FunctionByConcreteName(Conversion& c, const std::string& name);
 // The function that a signature is one call of; a signature that is no call is made one.
 StatusOr<std::string> FunctionBySignature(Conversion& c, const std::string& name);
 
+// The tensors that `info` names, and the places where it does.
+std::vector<std::string> TensorNames(const TensorInfo& info);
+void TensorNames(TensorInfo& info, std::vector<std::string*>* names);
 // Nodes of the main graph that some signature's outputs need, the initialisation left out.
 std::vector<Node*> ServedNodes(const MetaGraph& meta);
 // Functions that the served nodes call, directly or through others.
