@@ -43,15 +43,15 @@ class Model:
         self.smelt, self.name, self.path = smelt, name, models / name
         self.log = goldens / f"{name}.tfrecord"
         facts = json.loads((goldens / f"{name}.json").read_text())
-        self.cases, self.errors = facts["cases"], facts["errors"]
+        self.cases, self.errors, self.tags = facts["cases"], facts["errors"], facts.get("tags", ["serve"])
         self.random = sorted({o for c in self.cases for o in c["random"]})
 
     def replay(self, path):
         shapes = ["--shapes_only", *self.random] if self.random else []
         return call([self.smelt, "replay", path, "--log", self.log, "--rtol", "1e-3", "--atol", "1e-4", *shapes], 300)
 
-    def convert(self, choice, out):
-        options = "tpu_functions { %s: \"%s\" } disable_default_optimizations: true" % choice
+    def convert(self, choice, out, options="disable_default_optimizations: true"):
+        options = "tpu_functions { %s: \"%s\" } %s" % (*choice, options)
         return call([self.smelt, "convert", "--input_model_dir", self.path, "--output_model_dir", out, "--overwrite", "--converter_options_string", options], 300)
 
     def choices(self):
