@@ -15,11 +15,11 @@ Status InlineCalls(Function& f, const std::function<bool(const Function& callee)
   for (const Endpoint& e : f.FlatResults()) {
     AttrMap attrs;
     attrs.Set("T", BaseType(e.node->output_types[e.port]));
-    ASSIGN_OR_RETURN(Node * n, g.Add("_returned", "Identity", {e}, std::move(attrs)));
+    ASSIGN_OR_RETURN(Node * n, g.Add("returned", "Identity", {e}, std::move(attrs)));
     returned.push_back(n);
   }
   for (auto& [name, node] : f.control_results) {
-    ASSIGN_OR_RETURN(Node * n, g.Add("_done", "NoOp", {}));
+    ASSIGN_OR_RETURN(Node * n, g.Add("done", "NoOp", {}));
     n->control_inputs = {node};
     node = n;
   }

@@ -81,6 +81,10 @@ def differs(got, want, range_tol, random):
             continue
         if w.size == 0:
             continue
+        same = (g == w) | (np.isnan(g) & np.isnan(w))
+        if same.all():
+            continue
+        w, g = w[~same], g[~same]
         scale = max(float(np.max(w) - np.min(w)), float(np.max(np.abs(w))), 1e-4)
         worst = float(np.max(np.abs(g.astype(np.float64) - w.astype(np.float64)))) / scale
         if not worst <= range_tol:
