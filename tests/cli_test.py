@@ -56,6 +56,10 @@ for log in sorted(models.glob("*.tfrecord")):
 code, out, err = call("replay", models / "functions", "--log", models / "cnn.tfrecord")
 check("replay finds differences", code == 1 and "INVALID_ARGUMENT" in out, out + err)
 
+# Several clients at once.
+code, out, err = call("replay", models / "cnn", "--log", models / "cnn.tfrecord", "--clients", 3, "--repeat", 9)
+check("replay with several clients", code == 0 and "3 clients, " in out, out + err)
+
 # Conversion: the four ways to name a function, and a converted model answers the same.
 for name, model, options in [
     ("alias", "language_model", 'tpu_functions { function_alias: "tpu_func" }' + OFF),

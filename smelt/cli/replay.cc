@@ -1,14 +1,17 @@
 // smelt replay: recorded requests against a model, in order, in one session.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
 #include "smelt/cli/command.h"
@@ -28,6 +31,7 @@ struct ReplayFlags {
   bool json = false;
   int threads = 0;
   int repeat = 1;
+  int clients = 1;
   std::vector<std::string> shapes_only;
 };
 
@@ -139,11 +143,14 @@ class Replay {
     for (int i = 0; i < flags_.repeat && model.ok(); ++i) {
       const auto start = std::chrono::steady_clock::now();
       auto out = (*model)->RunSignature(signature, inputs);
-      r.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                 .count();
+      r.ms = MsSince(start);
       times_.push_back(r.ms);
       r.status = out.status();
       if (out.ok()) *answer = *std::move(out);
+      if (flags_.clients > 1 && r.status.ok()) {
+        r.status = ManyClients(**model, signature, inputs);
+        break;
+      }
     }
     if (!record.has_response) {
       r.ok = !r.status.ok();
@@ -172,6 +179,38 @@ class Replay {
       r.outputs[name] = std::move(c);
     }
     return r;
+  }
+
+  static double MsSince(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  }
+
+  // The request, `repeat` times in all, by clients that each send the next one when they have their
+  // answer. The first error, if any.
+  Status ManyClients(LoadedModel& model, const std::string& signature, const NamedTensors& inputs) {
+    std::atomic<int> sent{0};
+    absl::Mutex mutex;
+    Status status;
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> clients;
+    for (int c = 0; c < flags_.clients; ++c) {
+      clients.emplace_back([&] {
+        std::vector<double> times;
+        Status mine;
+        while (mine.ok() && sent.fetch_add(1) < flags_.repeat) {
+          const auto begin = std::chrono::steady_clock::now();
+          mine = model.RunSignature(signature, inputs).status();
+          times.push_back(MsSince(begin));
+        }
+        absl::MutexLock lock(&mutex);
+        status.Update(mine);
+        times_.insert(times_.end(), times.begin(), times.end());
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    busy_ms_ += MsSince(start);
+    return status;
   }
 
   void Report(const PredictionRecord& record, const RecordResult& r) {
@@ -251,12 +290,17 @@ class Replay {
     const size_t n = times_.size();
     std::printf("first %.3f ms, median %.3f ms, p99 %.3f ms over %zu requests\n", first,
                 times_[n / 2], times_[std::min(n - 1, n * 99 / 100)], n);
+    if (busy_ms_ > 0) {
+      std::printf("%d clients, %.2f requests a second\n", flags_.clients,
+                  static_cast<double>(n - static_cast<size_t>(count_)) * 1e3 / busy_ms_);
+    }
   }
 
   const ReplayFlags& flags_;
   std::map<std::string, StatusOr<std::unique_ptr<LoadedModel>>> models_;
   std::map<std::string, SignatureResult> signatures_;
   std::vector<double> times_;
+  double busy_ms_ = 0;  // while several clients asked
   std::optional<ModelFolder> folder_;
   bool functions_ = false;
   int count_ = 0, failed_ = 0;
@@ -276,6 +320,9 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat, "Run each request this many times, for timing")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--clients", flags->clients,
+                 "Clients that share the repetitions of a request and wait at the same time")
       ->check(CLI::PositiveNumber);
   app.add_option("--shapes_only", flags->shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");

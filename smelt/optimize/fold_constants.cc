@@ -29,7 +29,12 @@ bool MayFold(const Node& n) {
       "_Arg",
       "Placeholder",
       "CheckNumerics",
-      "OptionalFromValue"};
+      "OptionalFromValue",
+      // What waits for other steps.
+      "BatchFunction",
+      "Batch",
+      "Unbatch",
+      "UnbatchGrad"};
   if (never->contains(n.op())) return false;
   for (Dtype t : n.output_types) {
     if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;

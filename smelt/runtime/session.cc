@@ -79,7 +79,19 @@ Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
   }
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  std::vector<std::function<void()>> at_end;
+  {
+    absl::MutexLock lock(&mutex_);
+    at_end.swap(at_end_);
+  }
+  for (const auto& stop : at_end) stop();
+}
+
+void Session::AtEnd(std::function<void()> stop) {
+  absl::MutexLock lock(&mutex_);
+  at_end_.push_back(std::move(stop));
+}
 
 StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& spec) {
   const std::string key =

@@ -9,6 +9,7 @@
 #define SMELT_RUNTIME_SESSION_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include "smelt/device/device.h"
 #include "smelt/graph/graph.h"
 #include "smelt/kernels/function_bodies.h"
+#include "smelt/kernels/session_end.h"
 #include "smelt/kernels/step.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/step_stats.h"
@@ -49,7 +51,7 @@ struct CallableSpec {
 
 class Callable;
 
-class Session final : public FunctionRunner, public FunctionBodies {
+class Session final : public FunctionRunner, public FunctionBodies, public SessionEnd {
  public:
   explicit Session(std::shared_ptr<const Graph> graph, SessionOptions options = {});
   ~Session() override;
@@ -75,6 +77,7 @@ class Session final : public FunctionRunner, public FunctionBodies {
   const Function* FindBody(absl::string_view name) const override {
     return graph_->library()->Find(name);
   }
+  void AtEnd(std::function<void()> stop) override;
 
   ResourceManager& resources() { return resources_; }
   const Graph& graph() const { return *graph_; }
@@ -104,6 +107,7 @@ class Session final : public FunctionRunner, public FunctionBodies {
   absl::flat_hash_map<std::string, std::shared_ptr<Callable>> callables_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>> functions_
       ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> at_end_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace smelt
