@@ -34,6 +34,7 @@ const std::map<std::string, PassFunction>& PassTable() {
                                               {"fold_constants", FoldConstants},
                                               {"remove_identities", RemoveIdentities},
                                               {"remap", Remap},
+                                              {"fuse_quantized", FuseQuantized},
                                               {"optimize", Optimize}};
   return *table;
 }

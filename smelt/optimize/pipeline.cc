@@ -10,6 +10,8 @@ constexpr Pass kPipeline[] = {
     {"remove_identities", RemoveIdentities,
      "before folding: reads of variables leave identities between constants and their users"},
     {"fold_constants", FoldConstants, "before remapping: biases and statistics are constants then"},
+    {"fuse_quantized", FuseQuantized,
+     "after folding: weights, biases and scales are constants then"},
     {"remap", Remap, "last of the rewrites: looks for neighbours, which the others bring together"},
     {"remove_identities", RemoveIdentities, "drops what the rewrites left unread"},
 };

@@ -7,13 +7,7 @@
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {
-namespace {
 
-struct ConvLayouts {
-  Layout src, weights, dst;
-};
-
-// The filter as it lies in TensorFlow, with oneDNN's logical order: (groups,) out, in, spatial.
 ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype) {
   ConvLayouts l;
   l.src = Layout::Image(dtype, p.batch, p.in_depth, p.in, p.channels_last);
@@ -42,8 +36,6 @@ ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype) {
 Window ConvWindow(const nn::ConvProblem& p) {
   return {p.strides, p.dilations, p.pad_before, p.pad_after};
 }
-
-}  // namespace
 
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
   if (x.num_elements() > 0) {

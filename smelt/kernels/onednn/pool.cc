@@ -71,6 +71,13 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
       ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, x.dtype(), allocator));
       return OkStatus();
     }
+    case Dtype::kInt8:
+    case Dtype::kUint8: {
+      const Status s = PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
+      if (!absl::IsUnimplemented(s)) return s;
+      nn::PoolReference(attrs.kind, p, x, out);
+      return OkStatus();
+    }
     default:
       nn::PoolReference(attrs.kind, p, x, out);
       return OkStatus();
