@@ -35,6 +35,7 @@ const std::map<std::string, PassFunction>& PassTable() {
                                               {"remove_identities", RemoveIdentities},
                                               {"remap", Remap},
                                               {"fuse_quantized", FuseQuantized},
+                                              {"widen_bfloat16", WidenBfloat16},
                                               {"optimize", Optimize}};
   return *table;
 }
