@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "smelt/kernels/nn/fused.h"
+#include "smelt/kernels/nn/via_float.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -60,6 +62,9 @@ class Remapper {
     float epsilon = 0;
     float alpha = 0;
     bool activated = false;
+    // What has been taken into the constant filter, by channel, and the bias that came of it;
+    // empty: nothing.
+    std::vector<float> scale, bias;
   };
 
   // The only reader of the node's first output, if that is all that is read of it.
@@ -80,6 +85,7 @@ class Remapper {
     Node* next = OnlyReader(chain.last, &input);
     if (next == nullptr || chain.activated || !next->control_inputs.empty()) return false;
     if (next->Type("T") != root->Type("T")) return false;
+    std::vector<float> values;
     const std::string format = conv ? root->String("data_format", "NHWC") : "NHWC";
     if (next->Is("BiasAdd") && input == 0) {
       if (next->String("data_format", "NHWC") != format) return false;
@@ -93,13 +99,23 @@ class Remapper {
       if (bias == nullptr || bias->rank() != 1 || bias->dim(0) != Depth(root)) return false;
       chain.ops.push_back("BiasAdd");
       chain.args.push_back(next->inputs[1 - input]);
+    } else if ((next->Is("Add") || next->Is("AddV2")) && !chain.bias.empty() &&
+               MayScale(chain, root) && format == "NHWC" &&
+               ConstVector(next->inputs[1 - input], Depth(root), &values)) {
+      for (size_t i = 0; i < values.size(); ++i) chain.bias[i] += values[i];
+    } else if (next->Is("Mul") && MayScale(chain, root) && format == "NHWC" &&
+               ConstVector(next->inputs[1 - input], Depth(root), &values)) {
+      ScaleAndShift(chain, root, values, std::vector<float>(values.size()));
     } else if (conv && input == 0 &&
                absl::string_view(next->op()).substr(0, 14) == "FusedBatchNorm" &&
                !next->Bool("is_training", true) && next->String("data_format", "NHWC") == format &&
-               std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end()) {
-      chain.ops.push_back("FusedBatchNorm");
-      for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs[i]);
-      chain.epsilon = next->Float("epsilon", 1e-4F);
+               std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end() &&
+               (!FoldsBatchNorm(root) || FoldBatchNorm(chain, root, *next))) {
+      if (!FoldsBatchNorm(root)) {
+        chain.ops.push_back("FusedBatchNorm");
+        for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs[i]);
+        chain.epsilon = next->Float("epsilon", 1e-4F);
+      }
     } else {
       const auto* act =
           std::ranges::find(kRemapActivations, absl::string_view(next->op()), &RemapActivation::op);
@@ -111,6 +127,100 @@ class Remapper {
     chain.members.push_back(next);
     chain.last = next;
     return true;
+  }
+
+  // _FusedDepthwiseConv2dNative takes arguments of one type, so that statistics cannot stay float
+  // beside a bfloat16 image: they go into the filter then.
+  static bool FoldsBatchNorm(const Node* root) {
+    return root->Is("DepthwiseConv2dNative") && root->Type("T") != Dtype::kFloat;
+  }
+
+  // A constant of `depth` values, or of one that is repeated, as floats. false: it is none.
+  static bool ConstVector(Endpoint e, int64_t depth, std::vector<float>* values) {
+    Tensor storage;
+    const Tensor* t = ConstValue(e.node, &storage);
+    if (t == nullptr || t->rank() > 1 || depth < 0) return false;
+    if (t->num_elements() != depth && t->num_elements() != 1) return false;
+    if (t->dtype() != Dtype::kFloat && t->dtype() != Dtype::kBfloat16) return false;
+    const auto wide = nn::ToFloat(*t, HeapAllocator());
+    if (!wide.ok()) return false;
+    const auto v = wide->flat<float>();
+    values->assign(depth, v[0]);
+    if (t->num_elements() == depth) values->assign(v.begin(), v.end());
+    return true;
+  }
+
+  // Can a factor of each channel be taken into the filter, and into the bias if there is one?
+  static bool MayScale(const Chain& chain, const Node* root) {
+    std::vector<float> bias;
+    return Depth(root) > 0 && !(root->Is("MatMul") && root->Bool("transpose_b")) &&
+           (chain.ops.empty() ||
+            (chain.ops.size() == 1 && chain.ops[0] == "BiasAdd" &&
+             (!chain.bias.empty() || ConstVector(chain.args[0], Depth(root), &bias))));
+  }
+
+  // y = y * scale + shift, folded into filter and bias. REQUIRES: MayScale.
+  static void ScaleAndShift(Chain& chain, const Node* root, const std::vector<float>& scale,
+                            const std::vector<float>& shift) {
+    if (chain.bias.empty()) {
+      chain.bias.assign(scale.size(), 0.0F);
+      if (!chain.ops.empty()) ConstVector(chain.args[0], Depth(root), &chain.bias);
+    }
+    if (chain.scale.empty()) chain.scale.assign(scale.size(), 1.0F);
+    for (size_t i = 0; i < scale.size(); ++i) {
+      chain.scale[i] *= scale[i];
+      chain.bias[i] = chain.bias[i] * scale[i] + shift[i];
+    }
+    chain.ops = {"BiasAdd"};
+    chain.args = {{}};  // made of chain.bias
+  }
+
+  static bool FoldBatchNorm(Chain& chain, const Node* root, const Node& batch_norm) {
+    if (!MayScale(chain, root)) return false;
+    Tensor four[4];
+    const Tensor* args[4];
+    const int64_t depth = Depth(root);
+    for (int i = 0; i < 4; ++i) {
+      args[i] = ConstValue(batch_norm.inputs[1 + i].node, &four[i]);
+      if (args[i] == nullptr || args[i]->dtype() != Dtype::kFloat ||
+          args[i]->num_elements() != depth) {
+        return false;
+      }
+    }
+    std::vector<float> scale(depth), shift(depth);
+    nn::FusedOps ops;
+    ops.epsilon = batch_norm.Float("epsilon", 1e-4F);
+    nn::FoldBatchNorm(ops, args, scale.data(), shift.data());
+    ScaleAndShift(chain, root, scale, shift);
+    return true;
+  }
+
+  // The filter and the bias that the chain's folds make.
+  Status MakeFolded(const Node* root, Chain& chain, Endpoint* filter) {
+    if (chain.bias.empty()) return OkStatus();
+    const auto depth = static_cast<int64_t>(chain.bias.size());
+    Tensor w;
+    ConstValue(root->inputs[1].node, &w);
+    const Dtype t = root->Type("T");
+    if (!chain.scale.empty()) {
+      ASSIGN_OR_RETURN(const Tensor from, nn::ToFloat(w, HeapAllocator()));
+      ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, w.shape(), HeapAllocator()));
+      const float* x = from.data<float>();
+      float* y = to.data<float>();
+      for (int64_t i = 0; i < w.num_elements(); i += depth) {
+        for (int64_t c = 0; c < depth; ++c) y[i + c] = x[i + c] * chain.scale[c];
+      }
+      ASSIGN_OR_RETURN(const Tensor narrow, nn::FromFloat(to, t, HeapAllocator()));
+      *filter = {graph_.AddConst(root->name() + "/scaled_filter", narrow), 0};
+    }
+    ASSIGN_OR_RETURN(Tensor bias, Tensor::Make(Dtype::kFloat, Shape({depth}), HeapAllocator()));
+    std::ranges::copy(chain.bias, bias.data<float>());
+    // Where the fused op has room for a type of its own, the bias stays float.
+    if (!root->Is("Conv2D")) {
+      ASSIGN_OR_RETURN(bias, nn::FromFloat(bias, t, HeapAllocator()));
+    }
+    chain.args = {{graph_.AddConst(root->name() + "/folded_bias", bias), 0}};
+    return OkStatus();
   }
 
   // Size of the result's last dimension as the constant weights state it; -1 unknown.
@@ -125,7 +235,7 @@ class Remapper {
 
   Status Fuse(Node* root, const RemapTarget& target) {
     const Dtype t = root->Type("T");
-    if (t != Dtype::kFloat) return OkStatus();
+    if (t != Dtype::kFloat && t != Dtype::kBfloat16) return OkStatus();
     if (target.conv && root->String("padding") == "EXPLICIT" && !root->Is("Conv2D")) {
       return OkStatus();
     }
@@ -133,6 +243,8 @@ class Remapper {
     while (Extend(chain, root, target.conv)) {
     }
     if (chain.ops.empty()) return OkStatus();
+    Endpoint filter = root->inputs[1];
+    RETURN_IF_ERROR(MakeFolded(root, chain, &filter));
     AttrMap attrs;
     for (const auto& [name, value] : root->attrs()) {
       const OpDef* def = FindOpDef(target.fused);
@@ -143,9 +255,11 @@ class Remapper {
     attrs.Set("epsilon", chain.epsilon);
     attrs.Set("leakyrelu_alpha", chain.alpha);
     if (target.fused == "_FusedConv2D") {
-      attrs.Set("TArgs", std::vector<Dtype>(chain.args.size(), t));
+      std::vector<Dtype> types;
+      for (const Endpoint& e : chain.args) types.push_back(e.node->output_types[e.port]);
+      attrs.Set("TArgs", std::move(types));
     }
-    std::vector<Endpoint> inputs = {root->inputs[0], root->inputs[1]};
+    std::vector<Endpoint> inputs = {root->inputs[0], filter};
     inputs.insert(inputs.end(), chain.args.begin(), chain.args.end());
     ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last->name() + "/fused", target.fused,
                                               std::move(inputs), std::move(attrs)));

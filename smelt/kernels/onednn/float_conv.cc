@@ -7,17 +7,12 @@
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {
-namespace {
 
-struct ConvLayouts {
-  Layout src, weights, dst;
-};
-
-// The filter as it lies in TensorFlow, with oneDNN's logical order: (groups,) out, in, spatial.
-ConvLayouts MakeConvLayouts(const nn::ConvProblem& p) {
+ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype) {
   ConvLayouts l;
-  l.src = Layout::Image(Dtype::kFloat, p.batch, p.in_depth, p.in, p.channels_last);
-  l.dst = Layout::Image(Dtype::kFloat, p.batch, p.out_depth, p.out, p.channels_last);
+  l.src = Layout::Image(dtype, p.batch, p.in_depth, p.in, p.channels_last);
+  l.dst = Layout::Image(dtype, p.batch, p.out_depth, p.out, p.channels_last);
+  l.weights.dtype = dtype;
   const int64_t group_out = p.out_depth / p.groups;
   if (p.groups > 1) {
     l.weights.dims.push_back(p.groups);
@@ -42,8 +37,6 @@ Window ConvWindow(const nn::ConvProblem& p) {
   return {p.strides, p.dilations, p.pad_before, p.pad_after};
 }
 
-}  // namespace
-
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
   if (x.num_elements() > 0) {
     nn::ConvReference(p, x, w, out);
@@ -56,30 +49,33 @@ void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tenso
 Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
                       bool constant_filter, const nn::FusedOps& fused_ops, nn::FusedArgs args,
                       Tensor* out, Allocator* allocator) {
+  const Dtype dtype = x.dtype();
   PlanKey key = MakePlanKey({&x.shape(), &w.shape()});
+  key.push_back(static_cast<int64_t>(dtype));
   // Ops of XLA are told their windows by their inputs.
   for (const Dims* d : {&p.strides, &p.dilations, &p.pad_before, &p.pad_after}) {
     key.insert(key.end(), d->begin(), d->end());
   }
   std::shared_ptr<const Primitive> plan;
   if (x.num_elements() > 0 && !plans_.Find(key, &plan)) {
-    const ConvLayouts l = MakeConvLayouts(p);
+    const ConvLayouts l = MakeConvLayouts(p, dtype);
     const auto fused = MakeFusedPostOps(fused_ops, l.dst, 1);
     Layout bias;
     if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
-    auto made = Primitive::Convolution(l.src, Layout::Chosen(Dtype::kFloat, l.weights.dims), bias,
-                                       l.dst, ConvWindow(p), fused.post_ops);
+    auto made = Primitive::Convolution(l.src, Layout::Chosen(dtype, l.weights.dims), bias, l.dst,
+                                       ConvWindow(p), fused.post_ops);
     if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
     if (made.ok()) plan = *std::move(made);
     plans_.Insert(key, plan);
   }
   if (plan == nullptr) {
+    if (dtype != Dtype::kFloat) return Unimplemented("no convolution of ", DtypeName(dtype));
     ConvPlain(p, x, w, out);
     nn::ApplyFusedOps(fused_ops, args, p.channels_last ? p.output.rank() - 1 : 1, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor packed,
-                   weights_.Get(plan, MakeConvLayouts(p).weights, w, constant_filter, allocator));
+  ASSIGN_OR_RETURN(const Tensor packed, weights_.Get(plan, MakeConvLayouts(p, dtype).weights, w,
+                                                     constant_filter, allocator));
   ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(fused_ops, args, allocator));
   return plan->Run(pointers.Tensors(x.raw(), packed.raw(), out->raw()), allocator);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt::onednn {
 namespace {
@@ -66,6 +67,18 @@ StatusOr<Tensor> WeightCache::Get(const std::shared_ptr<const Primitive>& primit
   if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
   entries_.push_back(Entry{weights, primitive, packed});
   return packed;
+}
+
+StatusOr<Tensor> FloatCopies::Get(const Tensor& t, bool constant, Allocator* allocator) {
+  if (!constant || t.dtype() == Dtype::kFloat) return nn::ToFloat(t, allocator);
+  absl::MutexLock lock(&mutex_);
+  for (const Entry& e : entries_) {
+    if (e.original.raw() == t.raw() && e.original.SharesBufferWith(t)) return e.wide;
+  }
+  ASSIGN_OR_RETURN(Tensor wide, nn::ToFloat(t, HeapAllocator()));
+  if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
+  entries_.push_back(Entry{t, wide});
+  return wide;
 }
 
 bool InputIsConst(const Node& node, int i) {

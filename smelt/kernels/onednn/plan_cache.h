@@ -52,6 +52,20 @@ class WeightCache {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
+// 16-bit floats widened, made once for each constant tensor. Thread safe.
+class FloatCopies {
+ public:
+  StatusOr<Tensor> Get(const Tensor& t, bool constant, Allocator* allocator);
+
+ private:
+  struct Entry {
+    Tensor original;
+    Tensor wide;
+  };
+  absl::Mutex mutex_;
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
 // Is input i of the node the output of a Const?
 bool InputIsConst(const Node& node, int i);
 
