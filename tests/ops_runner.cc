@@ -17,7 +17,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "smelt/graph/text.h"
-#include "smelt/kernels/function_bodies.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/run_op.h"
 #include "tests/op_case.h"
@@ -29,9 +28,12 @@ namespace {
 // ---- running several ops ----
 
 // Runs graphs and functions node by node, in order. Kernels keep their state for the case's life.
-class GraphRunner final : public FunctionRunner, public FunctionBodies {
+class GraphRunner final : public FunctionRunner {
  public:
   explicit GraphRunner(const FunctionLibrary& library) : library_(library) {}
+  ~GraphRunner() override {
+    for (const auto& stop : at_end_) stop();
+  }
 
   using Values = absl::flat_hash_map<std::pair<const Node*, int>, Tensor>;
 
@@ -123,6 +125,7 @@ class GraphRunner final : public FunctionRunner, public FunctionBodies {
     return Call(f, std::move(args), results, step);
   }
   const Function* FindBody(absl::string_view name) const override { return library_.Find(name); }
+  void AtEnd(std::function<void()> stop) override { at_end_.push_back(std::move(stop)); }
 
  private:
   struct Prepared {
@@ -155,6 +158,7 @@ class GraphRunner final : public FunctionRunner, public FunctionBodies {
     return p.kernel->run(ctx);
   }
 
+  std::vector<std::function<void()>> at_end_;
   const FunctionLibrary& library_;
   // A map whose entries stay in place: functions run within functions.
   std::map<const Node*, Prepared> prepared_;

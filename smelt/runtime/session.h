@@ -20,8 +20,6 @@
 #include "absl/time/time.h"
 #include "smelt/device/device.h"
 #include "smelt/graph/graph.h"
-#include "smelt/kernels/function_bodies.h"
-#include "smelt/kernels/session_end.h"
 #include "smelt/kernels/step.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/step_stats.h"
@@ -51,7 +49,7 @@ struct CallableSpec {
 
 class Callable;
 
-class Session final : public FunctionRunner, public FunctionBodies, public SessionEnd {
+class Session final : public FunctionRunner {
  public:
   explicit Session(std::shared_ptr<const Graph> graph, SessionOptions options = {});
   ~Session() override;

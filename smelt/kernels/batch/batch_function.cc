@@ -1,7 +1,6 @@
 // BatchFunction: a function that is called once for the rows of several requests.
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/batch/batch_rows.h"
-#include "smelt/kernels/function_bodies.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -52,9 +51,8 @@ Status CheckBatchedCall(const OpContext& ctx, const BatchFunctionState& state) {
   if (ctx.step().tpu_core != nullptr) {
     return InvalidArgument("BatchFunction cannot run on an accelerator core");
   }
-  const auto* bodies = dynamic_cast<const FunctionBodies*>(ctx.step().functions);
-  const Function* f = bodies == nullptr ? nullptr : bodies->FindBody(name);
-  if (bodies != nullptr && f == nullptr) {
+  const Function* f = ctx.step().functions->FindBody(name);
+  if (f == nullptr) {
     return NotFound("Failed to find definition for function \"", name, "\"");
   }
   for (int i = 0; i < state.num_inputs; ++i) {
@@ -63,7 +61,7 @@ Status CheckBatchedCall(const OpContext& ctx, const BatchFunctionState& state) {
                              " is a resource.");
     }
   }
-  if (f != nullptr && f->signature.inputs.size() != static_cast<size_t>(ctx.num_inputs())) {
+  if (f->signature.inputs.size() != static_cast<size_t>(ctx.num_inputs())) {
     return InvalidArgument("Function takes ", f->signature.inputs.size(), " argument(s) but ",
                            ctx.num_inputs(), " argument(s) were passed");
   }

@@ -4,7 +4,6 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/session_end.h"
 
 namespace smelt {
 namespace {
@@ -35,9 +34,8 @@ StatusOr<int32_t> AsInt32(absl::string_view name, int64_t value) {
 }
 
 void StopAtSessionEnd(const std::shared_ptr<BatchScheduler>& scheduler, const Step& step) {
-  auto* session = dynamic_cast<SessionEnd*>(step.functions);
-  if (session == nullptr) return;
-  session->AtEnd([weak = std::weak_ptr<BatchScheduler>(scheduler)] {
+  if (step.functions == nullptr) return;
+  step.functions->AtEnd([weak = std::weak_ptr<BatchScheduler>(scheduler)] {
     if (const auto s = weak.lock()) s->Shutdown();
   });
 }
