@@ -1,10 +1,11 @@
 // Batching: requests that arrive at the same time run as one. The chosen functions keep name and
 // interface; what they did moves to a function of its own, which a BatchFunction calls on the rows
-// of several requests. Captured resources are passed on, everything else is joined along dimension
-// 0; what cannot be joined is refused here, before a server finds out.
+// of several requests. What is captured from the model is passed on, everything else is joined
+// along dimension 0; what cannot be joined is refused here, before a server finds out.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/convert/captured.h"
 #include "smelt/convert/stages.h"
 #include "smelt/graph/shape/infer.h"
 
@@ -17,8 +18,6 @@ constexpr int64_t kProbe = 55440;
 constexpr char kAdvice[] =
     " Batch another function or signature, or export it with an input_signature whose shapes begin "
     "with None.";
-
-bool IsCaptured(Dtype t) { return t == Dtype::kResource; }
 
 void SetOptions(const BatchOption& o, AttrMap* attrs) {
   attrs->Set("num_batch_threads", o.num_batch_threads);
@@ -37,6 +36,7 @@ class Batcher {
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<std::string> targets, Targets());
     shapes_ = InferModelShapes(*c_.meta->graph);
+    captured_ = std::make_unique<CapturedArguments>(*c_.meta->graph);
     const absl::flat_hash_set<std::string> inside = InsideBatches();
     for (const std::string& name : targets) {
       if (UpdateWithin(name)) continue;
@@ -143,14 +143,15 @@ class Batcher {
   Status CheckShapes(const Function& f) {
     const auto table = shapes_.functions.find(f.name());
     std::vector<PartialShape> probe;
-    int batched = 0;
+    int batched = 0, number = 0;
     for (size_t i = 0; i < f.args.size(); ++i) {
       for (int port = 0; port < f.args[i]->num_outputs(); ++port) {
         const Dtype t = f.args[i]->output_types[port];
         const PartialShape shape =
             table == shapes_.functions.end() ? PartialShape() : table->second.of({f.args[i], port});
-        probe.push_back(WithBatch(shape));
-        if (IsCaptured(t)) continue;
+        const bool captured = captured_->IsCaptured(f, number++);
+        probe.push_back(captured ? shape : WithBatch(shape));
+        if (captured) continue;
         ++batched;
         const std::string what =
             absl::StrCat("input '", f.signature.inputs[i].name, "' of function ", Called(f));
@@ -261,13 +262,12 @@ class Batcher {
 
   // The function under a new name with what is joined first and what is captured last, as
   // BatchFunction calls it.
-  StatusOr<std::string> MoveBody(const Function& f) {
+  StatusOr<std::string> MoveBody(const Function& f, const std::vector<bool>& captures) {
     const std::string name = c_.library().FreeName(f.name() + "_batched");
     ASSIGN_OR_RETURN(auto batched, f.Clone(name));
     std::vector<size_t> order(f.args.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_partition(
-        order, [&](size_t i) { return !IsCaptured(f.args[i]->output_types[0]); });
+    std::ranges::stable_partition(order, [&](size_t i) { return !captures[i]; });
     std::vector<Node*> args;
     std::vector<ArgDef> inputs;
     std::map<int, AttrMap> arg_attrs;
@@ -294,15 +294,25 @@ class Batcher {
     return name;
   }
 
-  Status Wrap(Function& f) {
+  // By argument. A list is captured as one.
+  StatusOr<std::vector<bool>> Captures(const Function& f) {
+    std::vector<bool> out;
+    int number = 0;
     for (const Node* a : f.args) {
-      for (Dtype t : a->output_types) {
-        if (IsCaptured(t) != IsCaptured(a->output_types[0])) {
-          return Unimplemented("function '", f.name(), "' takes tensors and resources in one list");
-        }
+      int captured = 0;
+      for (int i = 0; i < a->num_outputs(); ++i) captured += captured_->IsCaptured(f, number++);
+      if (captured != 0 && captured != a->num_outputs()) {
+        return Unimplemented("function '", f.name(),
+                             "' takes tensors of requests and of the model in one list");
       }
+      out.push_back(captured != 0);
     }
-    ASSIGN_OR_RETURN(const std::string moved, MoveBody(f));
+    return out;
+  }
+
+  Status Wrap(Function& f) {
+    ASSIGN_OR_RETURN(const std::vector<bool> captures, Captures(f));
+    ASSIGN_OR_RETURN(const std::string moved, MoveBody(f, captures));
     auto g = std::make_unique<Graph>(c_.meta->graph->library());
     std::vector<Node*> args;
     std::vector<Endpoint> joined, captured;
@@ -314,7 +324,7 @@ class Batcher {
       arg->extra = a->extra;
       args.push_back(arg);
       for (int i = 0; i < arg->num_outputs(); ++i) {
-        const bool capture = IsCaptured(arg->output_types[i]);
+        const bool capture = captures[args.size() - 1];
         (capture ? captured : joined).push_back({arg, i});
         (capture ? tcaptured : tin).push_back(arg->output_types[i]);
       }
@@ -356,6 +366,7 @@ class Batcher {
   Conversion& c_;
   const BatchOption& options_;
   ModelShapes shapes_;
+  std::unique_ptr<CapturedArguments> captured_;  // of the model before anything was wrapped
   absl::flat_hash_set<const Node*> done_;
   absl::flat_hash_set<std::string> wrapped_;
 };

@@ -1,6 +1,7 @@
 // Where the handles of a model's variables go: through calls, branches and loops.
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/convert/captured.h"
 #include "smelt/convert/variables.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/object_restore.h"
@@ -13,29 +14,6 @@ bool IgnoresType(const Node& n) {
   static const auto* ops = new absl::flat_hash_set<absl::string_view>{
       "VarIsInitializedOp", "DestroyResourceOp", "VariableShape", "DisableCopyOnRead"};
   return ops->contains(n.op());
-}
-
-// The functions that get input `input` of a call as argument `*arg`.
-std::vector<std::string> CalleesOfInput(const Graph& graph, const Node& n, int input, int* arg) {
-  std::vector<std::string> names;
-  const auto add = [&](absl::string_view attr) {
-    if (const FuncAttr* f = n.Func(attr)) names.push_back(f->name);
-  };
-  *arg = input;
-  if (IsPartitionedCall(n) || n.Is("TPUPartitionedCall") || n.Is("BatchFunction")) {
-    add("f");
-  } else if (n.Is("While") || n.Is("StatelessWhile")) {
-    add("cond");
-    add("body");
-  } else if (n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase")) {
-    *arg = input - 1;
-    add("then_branch");
-    add("else_branch");
-    for (const FuncAttr& f : n.Get<std::vector<FuncAttr>>("branches", {})) names.push_back(f.name);
-  } else if (graph.library()->Find(n.op()) != nullptr) {
-    names.push_back(n.op());
-  }
-  return names;
 }
 
 Endpoint BehindIdentities(Endpoint e) {
