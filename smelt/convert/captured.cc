@@ -82,6 +82,29 @@ bool CapturedArguments::IsCaptured(const Function& f, int arg) {
   return captured;
 }
 
+const Node* CapturedArguments::ConstantOf(const Function& f, int arg) {
+  return ConstantOf(f, arg, 0);
+}
+
+const Node* CapturedArguments::ConstantOf(const Function& f, int arg, int depth) {
+  constexpr int kMaxDepth = 64;  // of calls; functions may call themselves
+  const auto sites = sites_.find({&f, arg});
+  if (sites == sites_.end() || depth > kMaxDepth) return nullptr;
+  const Node* constant = nullptr;
+  for (const CallSite& s : sites->second) {
+    if (s.loop) return nullptr;
+    Endpoint e = s.value;
+    while (e.node->Is("Identity")) e = e.node->inputs[0];
+    const Node* n = e.node->Is("Const") ? e.node : nullptr;
+    if (s.caller != nullptr && e.node->Is("_Arg")) {
+      n = ConstantOf(*s.caller, ArgumentNumber(*s.caller, e), depth + 1);
+    }
+    if (n == nullptr || (constant != nullptr && constant != n)) return nullptr;
+    constant = n;
+  }
+  return constant;
+}
+
 bool CapturedArguments::FromRequest(const Function* where, Endpoint e) {
   if (where != nullptr && e.node->Is("_Arg")) {
     const int arg = ArgumentNumber(*where, e);

@@ -25,6 +25,8 @@ class CapturedArguments {
   // Whether at every call the argument is a resource or depends on no Placeholder. Arguments of
   // functions that nobody calls, or that loops call, are not captured unless they are resources.
   bool IsCaptured(const Function& f, int arg);
+  // The Const that the argument is at every call; nullptr when it is none, or not always the same.
+  const Node* ConstantOf(const Function& f, int arg);
 
  private:
   struct CallSite {
@@ -33,6 +35,7 @@ class CapturedArguments {
     bool loop;
   };
   bool FromRequest(const Function* where, Endpoint e);
+  const Node* ConstantOf(const Function& f, int arg, int depth);
 
   const FunctionLibrary& library_;
   absl::flat_hash_map<std::pair<const Function*, int>, std::vector<CallSite>> sites_;

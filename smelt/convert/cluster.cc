@@ -89,6 +89,7 @@ class ClusterMaker {
     for (Node* arg : body_.args) {
       for (int port = 0; port < arg->num_outputs(); ++port, ++index) {
         if (!CrossesByReplica(arg->output_types[port])) continue;
+        if (Fanout(g).CountPort({arg, port}) == 0) continue;  // nobody on the accelerator wants it
         const Endpoint crossing = NarrowBefore({arg, port});
         AttrMap attrs;
         attrs.Set("N", 1);
