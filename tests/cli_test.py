@@ -89,6 +89,22 @@ for model, options in [("cnn", 'tpu_functions { signature_name: "serving_default
     ops = call("show", "--dir", back, "--all")[1]
     check(f"reverted {model} answers the same", code == 0 and "TPU" not in ops.split("Ops:")[-1], out + err)
 
+# bfloat16: answers within 2% of the range, variables stored as bfloat16 in graph, object graph and checkpoint, and still readable by all.
+BFLOAT16 = " io_shape_optimization: DISABLED"
+for name, model, option in [("alias", "language_model", 'function_alias: "tpu_func"'), ("signature", "cnn", 'signature_name: "serving_default"'),
+                            ("loop", "loop", 'signature_name: "serving_default"'), ("TensorFlow 1", "half_plus_two_v1", 'signature_name: "serving_default"')]:
+    code, out, err, where = convert(model, "tpu_functions { %s }" % option + BFLOAT16, "bf16_" + name.replace(" ", "_"))
+    check(f"bfloat16 {name}", code == 0 and "note: bfloat16: " in out and " float ops" in out, out + err)
+    code, out, err = call("replay", where, "--log", models / f"{model}.tfrecord", "--rtol", "0", "--atol", "1e-30", "--range_tol", "0.02")
+    check(f"bfloat16 {name} answers within 2%", code == 0, out + err)
+code, out, err = call("replay", work / "bf16_signature", "--log", models / "cnn.tfrecord", "--rtol", "0", "--atol", "0", "--range_tol", "1e-9")
+check("range_tol finds differences", code == 1, out + err)
+code, out, err = call("show", "--dir", work / "bf16_signature", "--all")
+check("products' variables are stored as bfloat16", "Variable: bfloat16 (3, 3, 3, 8)" in out and "Variable: bfloat16 (8, 5)" in out, out)
+check("a normalisation's are not", out.count("Variable: float32 (8,)") == 4, out)
+plain, half = (sum(f.stat().st_size for f in (d / "variables").glob("variables.data*")) for d in (models / "cnn", work / "bf16_signature"))
+check("the checkpoint shrinks", half < 0.7 * plain, (plain, half))
+
 # What the report looks like, line by line.
 _, out, _, _ = convert("functions", 'tpu_functions { function_alias: "leaf" }' + OFF, "report")
 lines = out.splitlines()

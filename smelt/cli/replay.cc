@@ -38,7 +38,7 @@ struct ReplayFlags {
 struct SignatureResult {
   int records = 0, differing = 0;
   bool exact = true;  // every output of a type that is compared exactly
-  double max_abs = 0, max_rel = 0;
+  double max_abs = 0, max_rel = 0, max_range = 0;
 };
 
 struct RecordResult {
@@ -220,6 +220,7 @@ class Replay {
     for (const auto& [name, c] : r.outputs) {
       s.max_abs = std::max(s.max_abs, c.max_abs);
       s.max_rel = std::max(s.max_rel, c.max_rel);
+      s.max_range = std::max(s.max_range, c.max_range);
     }
     if (!r.ok) {
       ++s.differing;
@@ -262,6 +263,8 @@ class Replay {
       number(c.max_abs);
       w.Key("max_rel");
       number(c.max_rel);
+      w.Key("max_range");
+      number(c.max_range);
       w.EndObject();
     }
     w.EndObject();
@@ -278,6 +281,9 @@ class Replay {
         absl::StrAppend(&line, ", exact");
       } else {
         absl::StrAppendFormat(&line, ", max abs %.3g, max rel %.3g", s.max_abs, s.max_rel);
+        if (flags_.tolerance.range_tol > 0) {
+          absl::StrAppendFormat(&line, ", max %.3g of the range", s.max_range);
+        }
       }
       absl::StrAppend(&line,
                       s.differing == 0 ? ", equal" : absl::StrFormat(", %d differ", s.differing));
@@ -315,6 +321,9 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--rtol", flags->tolerance.rtol, "Relative tolerance of floating outputs")
       ->capture_default_str();
   app.add_option("--atol", flags->tolerance.atol, "Absolute tolerance of floating outputs")
+      ->capture_default_str();
+  app.add_option("--range_tol", flags->tolerance.range_tol,
+                 "Tolerance of floating outputs relative to the range of the whole output")
       ->capture_default_str();
   app.add_flag("--json", flags->json, "One JSON line for each record");
   app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");

@@ -11,10 +11,17 @@ bool Places(const Conversion& c) { return !c.placements.empty(); }
 bool Shards(const Conversion& c) { return c.options.xla_sharding_options.has_value(); }
 bool Batches(const Conversion& c) { return !c.options.batch_options.empty(); }
 
+bool WantsBfloat16(const Conversion& c) {
+  const auto& o = c.options.bfloat16_optimization_options;
+  return c.Bfloat16() && (Places(c) || (o && o->scope_all));
+}
+
 constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
     {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
     {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
+    {"bfloat16", WantsBfloat16, ConvertToBfloat16,
+     "on plain bodies; its casts at the border are the cluster stage's to move"},
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
     {"io_shape", Places, ShapeBorders, "what crosses, and as what type, is settled"},
@@ -51,6 +58,13 @@ bool Conversion::IoShapes() const { return IsOn(*this, options.io_shape_optimiza
 StatusOr<ModelVariables*> Conversion::Variables() {
   if (variables == nullptr) {
     ASSIGN_OR_RETURN(variables, ModelVariables::Trace(*meta, model.dir));
+  }
+  // Bodies that no graph calls before the stubs stage.
+  for (const TpuPlacement& p : placements) {
+    if (p.existing || p.body.empty()) continue;
+    const Function* original = library().Find(p.function);
+    Function* body = library().Find(p.body);
+    if (original != nullptr && body != nullptr) variables->TraceCopy(*original, *body);
   }
   return variables.get();
 }

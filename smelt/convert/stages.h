@@ -16,6 +16,8 @@ Status CheckOptions(Conversion& c);
 Status ResolveTpuFunctions(Conversion& c);
 // Makes each placement's body: a copy of the function with its calls inlined.
 Status MakeBodies(Conversion& c);
+// Computes in bfloat16 what can bear it: the bodies, or all that is served; stores variables so.
+Status ConvertToBfloat16(Conversion& c);
 // Ties each body's nodes to a cluster; arguments and results cross through replicated inputs and
 // outputs.
 Status MakeClusters(Conversion& c);

@@ -4,6 +4,7 @@
 #include "smelt/convert/captured.h"
 #include "smelt/convert/variables.h"
 #include "smelt/io/fs.h"
+#include "smelt/wire/object_graph.h"
 #include "smelt/wire/object_restore.h"
 
 namespace smelt {
@@ -52,16 +53,56 @@ class VariableTracer {
       slot->handles.push_back(n);
       Hold(nullptr, {n, 0}, slot);
     }
+    RETURN_IF_ERROR(ObjectFunctions(by_key));
+    FollowAll();
+    KeysByRestore();
+    return OkStatus();
+  }
+
+  void Copy(const Function& original, Function& copy) {
+    for (size_t i = 0; i < original.args.size() && i < copy.args.size(); ++i) {
+      for (int port = 0; port < original.args[i]->num_outputs(); ++port) {
+        for (ModelVariable* v : out_.Of(&original, {original.args[i], port})) {
+          Hold(&copy, {copy.args[i], port}, v);
+        }
+      }
+    }
+    FollowAll();
+  }
+
+ private:
+  // What a concrete function captured, whether or not the graph calls it.
+  Status ObjectFunctions(const std::map<std::string, ModelVariable*>& by_key) {
+    const MetaGraph& meta = out_.meta_;
+    if (meta.object_graph.empty() || out_.bundle_ == nullptr || by_key.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(meta.object_graph));
+    ASSIGN_OR_RETURN(const auto keys, VariableObjectKeys(meta.object_graph, *out_.bundle_));
+    for (const auto& [name, concrete] : objects.concrete_functions) {
+      Function* f = meta.graph->library()->Find(name);
+      if (f == nullptr || f->body == nullptr) continue;
+      std::vector<Endpoint> args;
+      for (Node* a : f->args) {
+        for (int port = 0; port < a->num_outputs(); ++port) args.push_back({a, port});
+      }
+      if (concrete.bound_inputs.size() > args.size()) continue;
+      const size_t first = args.size() - concrete.bound_inputs.size();
+      for (size_t i = 0; i < concrete.bound_inputs.size(); ++i) {
+        auto key = keys.find(concrete.bound_inputs[i]);
+        auto v = key == keys.end() ? by_key.end() : by_key.find(key->second);
+        if (v != by_key.end()) Hold(f, args[first + i], v->second);
+      }
+    }
+    return OkStatus();
+  }
+
+  void FollowAll() {
     while (!queue_.empty()) {
       const Item item = queue_.back();
       queue_.pop_back();
       Follow(item);
     }
-    KeysByRestore();
-    return OkStatus();
   }
 
- private:
   struct Item {
     Function* function;
     Endpoint handle;
@@ -169,10 +210,14 @@ class VariableTracer {
   }
 
   ModelVariables& out_;
-  const std::string& dir_;
+  const std::string dir_;
   std::vector<Item> queue_;
   absl::flat_hash_map<Function*, std::unique_ptr<Fanout>> fanouts_;
 };
+
+void ModelVariables::TraceCopy(const Function& original, Function& copy) {
+  VariableTracer(*this, "").Copy(original, copy);
+}
 
 StatusOr<std::unique_ptr<ModelVariables>> ModelVariables::Trace(MetaGraph& meta,
                                                                 const std::string& dir) {
