@@ -11,7 +11,6 @@ Status RefuseUnserved(const ConverterOptions& o) {
   };
   if (!o.batch_options.empty()) return refuse("batch_options");
   if (o.xla_sharding_options) return refuse("xla_sharding_options");
-  if (o.quantization_options) return refuse(o.quantization_field);
   return OkStatus();
 }
 
@@ -19,7 +18,9 @@ Status RefuseUnserved(const ConverterOptions& o) {
 
 Status CheckOptions(Conversion& c) {
   RETURN_IF_ERROR(RefuseUnserved(c.options));
-  if (c.options.tpu_functions.empty()) {
+  if (c.options.quantization_options) {
+    RETURN_IF_ERROR(CheckQuantizationOptions(*c.options.quantization_options));
+  } else if (c.options.tpu_functions.empty()) {
     return InvalidArgument("the converter options name nothing to do: give tpu_functions");
   }
   return OkStatus();

@@ -5,11 +5,13 @@ namespace smelt {
 namespace {
 
 bool Always(const Conversion&) { return true; }
+bool Quantizes(const Conversion& c) { return c.options.quantization_options.has_value(); }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
 
 constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
     {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
+    {"quantize", Quantizes, QuantizeModel, "calibration runs the float model as it was trained"},
     {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},

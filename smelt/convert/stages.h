@@ -13,6 +13,8 @@ namespace smelt {
 Status CheckOptions(Conversion& c);
 // Resolves what tpu_functions name to placements, and checks that they can stand together.
 Status ResolveTpuFunctions(Conversion& c);
+// Rewrites float layers to 8-bit integers, as quantization_options say (quantize/).
+Status QuantizeModel(Conversion& c);
 // Makes each placement's body: a copy of the function with its calls inlined.
 Status MakeBodies(Conversion& c);
 // Ties each body's nodes to a cluster; arguments and results cross through replicated inputs and
@@ -21,7 +23,13 @@ Status MakeClusters(Conversion& c);
 // Each placed function becomes a stub that calls its body on the accelerator.
 Status MakeStubs(Conversion& c);
 
+// Fills in the defaults of quantization_options. Errors are TensorFlow's.
+Status CheckQuantizationOptions(QuantizationOption& q);
+
 // ---- shared pieces
+
+// {'a', 'b'}
+std::string KeySetText(const std::vector<std::string>& keys);
 
 // Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
