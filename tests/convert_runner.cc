@@ -5,6 +5,8 @@
 //   ...ConverterOptions text...
 //   settings auto_place allow_soft_placement revert     (optional)
 //   alias FUNCTION ALIAS
+//   sample SIGNATURE KEY=TENSOR; KEY=TENSOR             (repeated) a record of the signature's
+//                                                       representative dataset
 //   input SIGNATURE KEY TENSOR TYPE SHAPE               input serving_default x x:0 float [?,4]
 //   output SIGNATURE KEY TENSOR TYPE SHAPE
 //   graph
@@ -21,6 +23,7 @@
 // Cases are separated by lines of dashes. FUNCTION and NODE must match somewhere in the name and in
 // the line. Indented lines continue `expect` lines' comments: lines that begin with # are skipped.
 #include <re2/re2.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -33,7 +36,9 @@
 #include "absl/strings/strip.h"
 #include "smelt/convert/conversion.h"
 #include "smelt/graph/text.h"
+#include "smelt/io/record.h"
 #include "smelt/model/loaded_model.h"
+#include "smelt/wire/representative_data.h"
 
 namespace smelt {
 namespace {
@@ -44,6 +49,7 @@ struct ConvertCase {
   std::map<std::string, std::string> aliases;
   std::map<std::string, Signature> signatures;
   std::vector<std::string> expect;
+  std::map<std::string, std::string> samples;  // signature key to the bytes of a TFRecord file
 };
 
 // The first word of `line`, which loses it.
@@ -79,6 +85,44 @@ Status AddInfo(absl::string_view line, bool input, ConvertCase* c) {
   (input ? s.inputs : s.outputs)[key] = info;
   return OkStatus();
 }
+
+StatusOr<NamedTensors> ParseTensors(absl::string_view line) {
+  NamedTensors tensors;
+  for (absl::string_view part : absl::StrSplit(line, "; ", absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> kv =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    ASSIGN_OR_RETURN(tensors[std::string(kv.first)], ParseTensorText(kv.second));
+  }
+  return tensors;
+}
+
+Status AddSample(absl::string_view line, ConvertCase* c) {
+  const std::string signature = Word(&line);
+  ASSIGN_OR_RETURN(const NamedTensors inputs, ParseTensors(line));
+  ASSIGN_OR_RETURN(const std::string record, SerializeRepresentativeSample(inputs));
+  AppendRecord(record, &c->samples[signature]);
+  return OkStatus();
+}
+
+// Files of the case's samples, named in the options; removed with the object.
+class SampleFiles {
+ public:
+  SampleFiles(const ConvertCase& c, ConverterOptions& options) {
+    for (const auto& [signature, bytes] : c.samples) {
+      if (!options.quantization_options) continue;
+      paths_.push_back(std::filesystem::temp_directory_path() /
+                       absl::StrCat("smelt-convert-test-", getpid(), "-", paths_.size()));
+      std::ofstream(paths_.back(), std::ios::binary) << bytes;
+      options.quantization_options->representative_datasets[signature] = paths_.back();
+    }
+  }
+  ~SampleFiles() {
+    for (const auto& path : paths_) std::filesystem::remove(path);
+  }
+
+ private:
+  std::vector<std::filesystem::path> paths_;
+};
 
 StatusOr<MetaGraph> MakeMeta(const ConvertCase& c) {
   MetaGraph meta;
@@ -124,12 +168,7 @@ double RelativeDifference(const Tensor& got, const Tensor& want) {
 StatusOr<std::string> RunBoth(const ConvertCase& c, const Conversion& converted,
                               absl::string_view line, double tolerance) {
   const std::string signature = Word(&line);
-  NamedTensors inputs;
-  for (absl::string_view part : absl::StrSplit(line, "; ", absl::SkipEmpty())) {
-    const std::pair<absl::string_view, absl::string_view> kv =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
-    ASSIGN_OR_RETURN(inputs[std::string(kv.first)], ParseTensorText(kv.second));
-  }
+  ASSIGN_OR_RETURN(const NamedTensors inputs, ParseTensors(line));
   ASSIGN_OR_RETURN(MetaGraph plain, MakeMeta(c));
   ASSIGN_OR_RETURN(auto before, LoadedModel::Load(std::move(plain), ""));
   ASSIGN_OR_RETURN(const NamedTensors want, before->RunSignature(signature, inputs));
@@ -217,6 +256,7 @@ bool RunConvertCase(const ConvertCase& c) {
   Status status = options.status();
   if (options.ok()) {
     conversion.options = *options;
+    const SampleFiles files(c, conversion.options);
     auto meta = MakeMeta(c);
     if (!meta.ok()) return fail("graph", meta.status().ToString());
     conversion.model.meta_graphs.push_back(*std::move(meta));
@@ -264,6 +304,8 @@ Status ReadLine(const std::string& line, std::string* section, ConvertCase* c) {
   } else if (absl::ConsumePrefix(&rest, "alias ")) {
     const std::string function = Word(&rest);
     c->aliases[function] = Word(&rest);
+  } else if (absl::ConsumePrefix(&rest, "sample ")) {
+    return AddSample(rest, c);
   } else if (absl::ConsumePrefix(&rest, "input ")) {
     return AddInfo(rest, true, c);
   } else if (absl::ConsumePrefix(&rest, "output ")) {

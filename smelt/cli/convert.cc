@@ -14,7 +14,21 @@ namespace {
 struct ConvertCommandFlags {
   std::string input, output, options_string, options_file;
   bool overwrite = false, revert = false;
+  std::vector<std::string> exclude;
 };
+
+// Nodes that stay float: one more unit-wise specification.
+Status ExcludeNodes(const std::vector<std::string>& names, ConverterOptions& options) {
+  if (names.empty()) return OkStatus();
+  if (!options.quantization_options) {
+    return InvalidArgument("--exclude names layers that stay float: it needs quantization_options");
+  }
+  UnitWiseQuantizationOption spec;
+  spec.method.preset = QuantizationPreset::kNoQuantize;
+  for (const std::string& name : names) spec.units.push_back({"", name, ""});
+  options.quantization_options->unit_wise.push_back(std::move(spec));
+  return OkStatus();
+}
 
 // Prints each stage when the next begins, with the time it took.
 class StageClock {
@@ -54,6 +68,7 @@ StatusOr<int> RunConvert(const ConvertCommandFlags& flags) {
     return InvalidArgument("--revert takes no converter options");
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
+  RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   std::string report;
@@ -76,6 +91,8 @@ CommandBody SetupConvert(CLI::App& app) {
   app.add_option("--converter_options_file", flags->options_file,
                  "File with ConverterOptions in protobuf text format");
   app.add_flag("--revert", flags->revert, "Turn a converted model back into a plain one");
+  app.add_option("--exclude", flags->exclude,
+                 "Regular expression of layers (whole node names) that are not quantised");
   app.add_flag("--overwrite", flags->overwrite, "Replace the output folder if it is there");
   return [flags] { return RunConvert(*flags); };
 }

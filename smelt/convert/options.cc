@@ -4,15 +4,6 @@
 namespace smelt {
 namespace {
 
-// An option that is stated and that no stage serves would change what the model does in silence.
-Status RefuseUnserved(const ConverterOptions& o) {
-  const auto refuse = [](absl::string_view option) {
-    return Unimplemented("converter option ", option, " is not supported");
-  };
-  if (o.quantization_options) return refuse(o.quantization_field);
-  return OkStatus();
-}
-
 // The batch scheduler's own checks and texts (facts: core/kernels/batch_kernels.cc).
 Status CheckBatchOptions(const BatchOption& o) {
   if (o.num_batch_threads <= 0) {
@@ -55,7 +46,6 @@ Status CheckBatchOptions(const BatchOption& o) {
 }  // namespace
 
 Status CheckOptions(Conversion& c) {
-  RETURN_IF_ERROR(RefuseUnserved(c.options));
   if (c.options.batch_options.size() > 1) {
     return Unimplemented("only one batch_options is supported; ", c.options.batch_options.size(),
                          " are given");
@@ -67,9 +57,14 @@ Status CheckOptions(Conversion& c) {
     RETURN_IF_ERROR(
         Prefix(CheckSharding(*c.options.xla_sharding_options), "xla_sharding_options: "));
   }
-  if (c.options.tpu_functions.empty() && c.options.batch_options.empty()) {
+  if (c.options.quantization_options) {
+    RETURN_IF_ERROR(CheckQuantizationOptions(*c.options.quantization_options));
+  }
+  if (c.options.tpu_functions.empty() && c.options.batch_options.empty() &&
+      !c.options.quantization_options) {
     return InvalidArgument(
-        "the converter options name nothing to do: give tpu_functions or batch_options");
+        "the converter options name nothing to do: give tpu_functions, batch_options or "
+        "quantization_options");
   }
   return OkStatus();
 }

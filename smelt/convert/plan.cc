@@ -7,6 +7,7 @@ namespace smelt {
 namespace {
 
 bool Always(const Conversion&) { return true; }
+bool Quantizes(const Conversion& c) { return c.options.quantization_options.has_value(); }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
 bool Shards(const Conversion& c) { return c.options.xla_sharding_options.has_value(); }
 bool Batches(const Conversion& c) { return !c.options.batch_options.empty(); }
@@ -19,6 +20,7 @@ bool WantsBfloat16(const Conversion& c) {
 constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
     {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
+    {"quantize", Quantizes, QuantizeModel, "calibration runs the float model as it was trained"},
     {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
     {"bfloat16", WantsBfloat16, ConvertToBfloat16,
      "on plain bodies; its casts at the border are the cluster stage's to move"},

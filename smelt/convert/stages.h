@@ -14,6 +14,8 @@ namespace smelt {
 Status CheckOptions(Conversion& c);
 // Resolves what tpu_functions name to placements, and checks that they can stand together.
 Status ResolveTpuFunctions(Conversion& c);
+// Rewrites float layers to 8-bit integers, as quantization_options say (quantize/).
+Status QuantizeModel(Conversion& c);
 // Makes each placement's body: a copy of the function with its calls inlined.
 Status MakeBodies(Conversion& c);
 // Computes in bfloat16 what can bear it: the bodies, or all that is served; stores variables so.
@@ -39,8 +41,14 @@ Status AddBatching(Conversion& c);
 Status Revert(Conversion& c);
 // Removes functions that nothing names any more: no node, alias, concrete function or gradient.
 Status RemoveUnusedFunctions(Conversion& c);
+// Fills in the defaults of quantization_options. Errors are TensorFlow's.
+Status CheckQuantizationOptions(QuantizationOption& q);
+
 
 // ---- shared pieces
+
+// {'a', 'b'}
+std::string KeySetText(const std::vector<std::string>& keys);
 
 // Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.

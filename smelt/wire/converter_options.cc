@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "smelt/wire/proto/converter.pb.h"
+#include "smelt/wire/proto/quantization.pb.h"
+#include "smelt/wire/proto/stablehlo_quantization.pb.h"
 
 namespace smelt {
 namespace {
@@ -145,6 +147,81 @@ BatchOption FromProto(const converter::BatchOptions& b) {
   return out;
 }
 
+namespace tfq = tensorflow::quantization;
+namespace shlo = stablehlo::quantization;
+
+// Our enums follow the protos' numbers.
+template <typename Ours, typename Theirs>
+Ours SameNumber(Theirs value) {
+  return static_cast<Ours>(static_cast<int>(value));
+}
+
+StatusOr<QuantizationMethodOption> FromProto(const tfq::QuantizationMethod& m) {
+  QuantizationMethodOption out;
+  out.preset = SameNumber<QuantizationPreset>(m.preset_method());
+  for (const auto method : {m.method(), m.experimental_method()}) {
+    if (method == tfq::QuantizationMethod::EXPERIMENTAL_METHOD_UNSPECIFIED) continue;
+    if (out.preset != QuantizationPreset::kUnspecified) {
+      return InvalidArgument("quantization_method is given in two spellings");
+    }
+    out.preset = method == tfq::QuantizationMethod::STATIC_RANGE ? QuantizationPreset::kStaticRange
+                 : method == tfq::QuantizationMethod::WEIGHT_ONLY
+                     ? QuantizationPreset::kWeightOnly
+                     : QuantizationPreset::kDynamicRange;
+  }
+  for (const auto& spec : m.quantization_component_specs()) {
+    out.components.emplace_back(SameNumber<QuantizationComponent>(spec.quantization_component()),
+                                SameNumber<QuantizationType>(spec.tensor_type()));
+  }
+  return out;
+}
+
+CalibrationOption FromProto(const shlo::CalibrationOptions& c) {
+  CalibrationOption out;
+  out.method = SameNumber<CalibrationMethod>(c.calibration_method());
+  out.num_bins = c.calibration_parameters().num_bins();
+  out.min_percentile = c.calibration_parameters().min_percentile();
+  out.max_percentile = c.calibration_parameters().max_percentile();
+  return out;
+}
+
+StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
+  QuantizationOption out;
+  ASSIGN_OR_RETURN(out.method, FromProto(q.quantization_method()));
+  out.op_set = SameNumber<QuantizationOpSet>(q.op_set());
+  for (const auto& spec : q.unit_wise_quantization_specs()) {
+    UnitWiseQuantizationOption& unit_wise = out.unit_wise.emplace_back();
+    for (const auto& u : spec.unit()) {
+      unit_wise.units.push_back({u.op_type(), u.node_name(), u.func_name()});
+    }
+    ASSIGN_OR_RETURN(unit_wise.method, FromProto(spec.quantization_method()));
+  }
+  out.tags.assign(q.tags().begin(), q.tags().end());
+  out.signature_keys.assign(q.signature_keys().begin(), q.signature_keys().end());
+  for (const auto& dataset : q.calibration_options().representative_datasets()) {
+    const std::string& key = dataset.signature_key();
+    out.representative_datasets[key.empty() ? "serving_default" : key] = dataset.tf_record().path();
+  }
+  for (const auto& [key, file] : q.representative_datasets()) {
+    out.representative_datasets[key] = file.tfrecord_file_path();
+  }
+  out.min_num_elements_for_weights = q.min_num_elements_for_weights();
+  if (q.has_freeze_all_variables()) out.freeze_all_variables = q.freeze_all_variables();
+  if (q.has_enable_per_channel_quantization()) {
+    out.per_channel = q.enable_per_channel_quantization();
+  }
+  out.two_input_tensors = q.enable_two_input_tensors();
+  out.tpu_model_support = q.experimental_enable_tpu_model_support();
+  out.legacy_weight_only = q.enable_legacy_weight_only();
+  out.calibration = FromProto(q.calibration_options());
+  if (q.has_debugger_config()) {
+    const auto& d = q.debugger_config();
+    out.debugger = QuantizationDebuggerOption{SameNumber<QuantizationDebugger>(d.debugger_type()),
+                                              d.unquantized_dump_model_path(), d.log_dir_path()};
+  }
+  return out;
+}
+
 }  // namespace
 
 StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
@@ -178,17 +255,17 @@ StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
                           x.topology()};
   }
   if (proto.has_quantization_options()) {
-    out.quantization_options = proto.quantization_options().SerializeAsString();
-    out.quantization_field = "quantization_options";
+    ASSIGN_OR_RETURN(out.quantization_options, FromProto(proto.quantization_options()));
+    out.quantization_options->field = "quantization_options";
   }
   if (proto.external_feature_configs().has_quantization_options()) {
     if (out.quantization_options) {
       return InvalidArgument(
           "quantization_options is given twice: by itself and in external_feature_configs");
     }
-    out.quantization_options =
-        proto.external_feature_configs().quantization_options().SerializeAsString();
-    out.quantization_field = "external_feature_configs.quantization_options";
+    ASSIGN_OR_RETURN(out.quantization_options,
+                     FromProto(proto.external_feature_configs().quantization_options()));
+    out.quantization_options->field = "external_feature_configs.quantization_options";
   }
   return out;
 }

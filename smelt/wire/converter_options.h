@@ -2,8 +2,10 @@
 #ifndef SMELT_WIRE_CONVERTER_OPTIONS_H_
 #define SMELT_WIRE_CONVERTER_OPTIONS_H_
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "smelt/base/status.h"
@@ -41,6 +43,69 @@ struct XlaShardingOption {
   std::string topology;  // serialised tensorflow.tpu.TopologyProto
 };
 
+// The enums' order is the protos'; "unspecified" is what CheckQuantization replaces by the default.
+enum class QuantizationPreset {
+  kUnspecified,
+  kNoQuantize,
+  kStaticRange,
+  kDynamicRange,
+  kWeightOnly
+};
+enum class QuantizationOpSet { kUnspecified, kTf, kXla, kUniformQuantized, kStableHlo };
+enum class QuantizationComponent { kUnspecified, kActivation, kWeight, kBias };
+enum class QuantizationType { kUnspecified, kInt4, kInt8, kInt32 };
+enum class CalibrationMethod {
+  kUnspecified,
+  kMinMax,
+  kAverageMinMax,
+  kHistogramPercentile,
+  kHistogramMseBruteforce,
+  kHistogramMseMaxFrequency,
+  kHistogramMseSymmetric
+};
+enum class QuantizationDebugger { kUnspecified, kWholeModel, kIntPerLayer, kFloatPerLayer };
+
+struct QuantizationMethodOption {
+  QuantizationPreset preset = QuantizationPreset::kUnspecified;
+  // What overrides the preset.
+  std::vector<std::pair<QuantizationComponent, QuantizationType>> components;
+};
+
+struct QuantizationUnitOption {
+  std::string op_type;
+  std::string node_name, func_name;  // regular expressions for the whole name
+};
+
+struct UnitWiseQuantizationOption {
+  std::vector<QuantizationUnitOption> units;
+  QuantizationMethodOption method;
+};
+
+struct CalibrationOption {
+  CalibrationMethod method = CalibrationMethod::kUnspecified;
+  int num_bins = 0;
+  float min_percentile = 0, max_percentile = 0;
+};
+
+struct QuantizationDebuggerOption {
+  QuantizationDebugger type = QuantizationDebugger::kUnspecified;
+  std::string unquantized_dump_model_path, log_dir_path;
+};
+
+struct QuantizationOption {
+  std::string field;  // the spelling that was used
+  QuantizationMethodOption method;
+  QuantizationOpSet op_set = QuantizationOpSet::kUnspecified;
+  std::vector<UnitWiseQuantizationOption> unit_wise;
+  std::vector<std::string> tags, signature_keys;
+  std::map<std::string, std::string> representative_datasets;  // signature key to file, or ""
+  int64_t min_num_elements_for_weights = 0;
+  std::optional<bool> freeze_all_variables, per_channel;
+  bool two_input_tensors = false, tpu_model_support = false, legacy_weight_only = false;
+  CalibrationOption calibration;
+  std::optional<QuantizationDebuggerOption> debugger;
+};
+
 struct ConverterOptions {
   std::vector<TpuFunctionOption> tpu_functions;
   std::vector<BatchOption> batch_options;
@@ -49,9 +114,7 @@ struct ConverterOptions {
   OptionState bfloat16_optimization = OptionState::kDefault;
   std::optional<Bfloat16Option> bfloat16_optimization_options;
   std::optional<XlaShardingOption> xla_sharding_options;
-  // Serialised tensorflow.quantization.QuantizationOptions, by the spelling that was used.
-  std::optional<std::string> quantization_options;
-  std::string quantization_field;
+  std::optional<QuantizationOption> quantization_options;
 };
 
 // Parses the text, also as people paste it from shell examples: a backslash before a line end or

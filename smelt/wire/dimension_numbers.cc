@@ -56,6 +56,31 @@ StatusOr<DotDimensions> ParseDotDimensions(const std::string& bytes) {
   return d;
 }
 
+std::string SerializeConvDimensions(const ConvDimensions& d) {
+  ::xla::ConvolutionDimensionNumbers m;
+  m.set_input_batch_dimension(d.input_batch);
+  m.set_input_feature_dimension(d.input_feature);
+  m.set_kernel_input_feature_dimension(d.kernel_input);
+  m.set_kernel_output_feature_dimension(d.kernel_output);
+  m.set_output_batch_dimension(d.output_batch);
+  m.set_output_feature_dimension(d.output_feature);
+  m.mutable_input_spatial_dimensions()->Assign(d.input_spatial.begin(), d.input_spatial.end());
+  m.mutable_kernel_spatial_dimensions()->Assign(d.kernel_spatial.begin(), d.kernel_spatial.end());
+  m.mutable_output_spatial_dimensions()->Assign(d.output_spatial.begin(), d.output_spatial.end());
+  return m.SerializeAsString();
+}
+
+std::string SerializeDotDimensions(const DotDimensions& d) {
+  ::xla::DotDimensionNumbers m;
+  m.mutable_lhs_contracting_dimensions()->Assign(d.lhs_contracting.begin(),
+                                                 d.lhs_contracting.end());
+  m.mutable_rhs_contracting_dimensions()->Assign(d.rhs_contracting.begin(),
+                                                 d.rhs_contracting.end());
+  m.mutable_lhs_batch_dimensions()->Assign(d.lhs_batch.begin(), d.lhs_batch.end());
+  m.mutable_rhs_batch_dimensions()->Assign(d.rhs_batch.begin(), d.rhs_batch.end());
+  return m.SerializeAsString();
+}
+
 StatusOr<GatherDimensions> ParseGatherDimensions(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto m, ParseNumbers<::xla::GatherDimensionNumbers>(bytes));
   GatherDimensions d;

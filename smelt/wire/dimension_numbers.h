@@ -35,6 +35,9 @@ StatusOr<ConvDimensions> ParseConvDimensions(const std::string& bytes);
 // Those of UniformQuantizedConvolution, which has a message of its own.
 StatusOr<ConvDimensions> ParseUniformConvDimensions(const std::string& bytes);
 StatusOr<DotDimensions> ParseDotDimensions(const std::string& bytes);
+// As attributes hold them; equal numbers give equal bytes.
+std::string SerializeConvDimensions(const ConvDimensions& d);
+std::string SerializeDotDimensions(const DotDimensions& d);
 StatusOr<GatherDimensions> ParseGatherDimensions(const std::string& bytes);
 StatusOr<GatherDimensions> ParseScatterDimensions(const std::string& bytes);
 

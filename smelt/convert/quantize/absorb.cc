@@ -1,0 +1,132 @@
+// What follows a layer and can be part of its requantisation: vectors that are added or multiplied
+// by channel, normalisation, and one Relu or Relu6.
+#include <cmath>
+
+#include "smelt/convert/quantize/quantize.h"
+
+namespace smelt::quantize {
+namespace {
+
+// The value as one number per channel, or one for all; empty when it is neither.
+std::vector<double> ByChannel(const std::optional<Tensor>& t, int64_t channels) {
+  if (!t || t->dtype() != Dtype::kFloat || t->rank() > 4) return {};
+  const int64_t n = t->num_elements();
+  if (n != 1 && (n != channels || t->shape().back(1) != channels)) return {};
+  std::vector<double> out(t->flat<float>().begin(), t->flat<float>().end());
+  for (const double v : out) {
+    if (!std::isfinite(v)) return {};
+  }
+  return out;
+}
+
+class Absorber {
+ public:
+  Absorber(Layer& layer, const Fanout& fanout, const KnownValues& known)
+      : layer_(layer), fanout_(fanout), known_(known) {}
+
+  void Run() {
+    for (;;) {
+      Node* next = OnlyReader(layer_.output);
+      if (next == nullptr) return;
+      if (next->Is("Relu") || next->Is("Relu6")) {
+        layer_.activation = next;
+        layer_.output = {next, 0};
+        return;
+      }
+      if (!next->Is("Identity") && !Linear(*next)) return;
+      layer_.output = layer_.linear = {next, 0};
+    }
+  }
+
+ private:
+  // The node that alone reads the tensor and alone knows that it is there.
+  Node* OnlyReader(Endpoint e) {
+    if (layer_.scope->IsResult(e)) return nullptr;
+    const auto& edges = fanout_.of(e.node);
+    if (edges.size() != 1 || edges[0].input < 0) return nullptr;
+    Node* reader = edges[0].reader;
+    if (!reader->control_inputs.empty() || !layer_.scope->nodes.contains(reader)) return nullptr;
+    return reader;
+  }
+
+  std::vector<double> Vector(Endpoint e) {
+    std::optional<Tensor> t = known_.Of(*layer_.scope, e);
+    // More dimensions than the output would change its rank.
+    const int rank =
+        layer_.kind == LayerKind::kConv || layer_.kind == LayerKind::kDepthwise ? 4 : 2;
+    if (t && t->rank() > rank) return {};
+    return ByChannel(t, layer_.channels);
+  }
+
+  bool Linear(Node& n) {
+    if (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC") {
+      return n.inputs[0] == layer_.output && Add(Vector(n.inputs[1]), 1);
+    }
+    if (n.Is("AddV2") || n.Is("Add")) return Add(Vector(Other(n)), 1);
+    if (n.Is("Sub")) return n.inputs[0] == layer_.output && Add(Vector(n.inputs[1]), -1);
+    if (n.Is("Mul")) return Multiply(Vector(Other(n)));
+    if (n.Is("FusedBatchNorm") || n.Is("FusedBatchNormV2") || n.Is("FusedBatchNormV3")) {
+      return Normalize(n);
+    }
+    return false;
+  }
+
+  Endpoint Other(const Node& n) const {
+    return n.inputs[0] == layer_.output ? n.inputs[1] : n.inputs[0];
+  }
+
+  bool Add(const std::vector<double>& v, double sign) {
+    if (v.empty()) return false;
+    layer_.bias.resize(layer_.channels, 0);
+    for (int64_t i = 0; i < layer_.channels; ++i) {
+      layer_.bias[i] += sign * v[v.size() == 1 ? 0 : i];
+    }
+    return true;
+  }
+
+  bool Multiply(const std::vector<double>& v) {
+    if (v.empty()) return false;
+    if (v.size() > layer_.multiplier.size()) {
+      layer_.multiplier.resize(layer_.channels, layer_.multiplier[0]);
+    }
+    for (size_t i = 0; i < layer_.multiplier.size(); ++i) {
+      layer_.multiplier[i] *= v[v.size() == 1 ? 0 : i];
+    }
+    for (size_t i = 0; i < layer_.bias.size(); ++i) layer_.bias[i] *= v[v.size() == 1 ? 0 : i];
+    return true;
+  }
+
+  bool Normalize(const Node& n) {
+    if (n.Bool("is_training", true) || n.String("data_format", "NHWC") != "NHWC" ||
+        n.inputs[0] != layer_.output) {
+      return false;
+    }
+    std::vector<double> p[4];  // scale, offset, mean, variance
+    for (int i = 0; i < 4; ++i) {
+      p[i] = Vector(n.inputs[i + 1]);
+      if (p[i].empty()) return false;
+      p[i].resize(layer_.channels, p[i][0]);
+    }
+    std::vector<double> factor(layer_.channels);
+    for (int64_t i = 0; i < layer_.channels; ++i) {
+      factor[i] = p[0][i] / std::sqrt(p[3][i] + double{n.Float("epsilon", 1e-4f)});
+      if (!std::isfinite(factor[i])) return false;
+    }
+    Add(p[2], -1);
+    Multiply(factor);
+    Add(p[1], 1);
+    return true;
+  }
+
+  Layer& layer_;
+  const Fanout& fanout_;
+  const KnownValues& known_;
+};
+
+}  // namespace
+
+void AbsorbFollowers(Layer& layer, const Fanout& fanout, const KnownValues& known) {
+  Absorber(layer, fanout, known).Run();
+}
+
+}  // namespace smelt::quantize

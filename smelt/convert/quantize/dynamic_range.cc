@@ -1,0 +1,103 @@
+// Dynamic range: activations get their scale on every call.
+#include "smelt/convert/quantize/node_maker.h"
+
+namespace smelt::quantize {
+namespace {
+
+constexpr float kTiny = 1e-30f;  // the scale of an input of zeros
+constexpr float kLimit = 127;
+
+struct DynamicInput {
+  Endpoint int8, scale;
+};
+
+class DynamicRangeWriter {
+ public:
+  DynamicRangeWriter(Conversion& c, LayerSet& set) : c_(c), set_(set) {}
+
+  Status Run(std::vector<Scope>& scopes) {
+    const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
+    Veto(shapes);
+    RETURN_IF_ERROR(StoreWeights(c_, set_));
+    absl::flat_hash_map<const Scope*, std::vector<Node*>> dead;
+    for (auto& layer : set_.layers) {
+      RETURN_IF_ERROR(Write(*layer));
+      dead[layer->scope].push_back(layer->node);
+    }
+    RETURN_IF_ERROR(DequantizeReaders(c_, set_));
+    for (Scope& scope : scopes) RemoveUnread(scope, dead[&scope]);
+    return OkStatus();
+  }
+
+ private:
+  void Veto(const ModelShapes& shapes) {
+    std::erase_if(set_.layers, [&](const std::unique_ptr<Layer>& l) {
+      if (l->kind == LayerKind::kMatMul) return false;
+      auto it =
+          l->scope->function ? shapes.functions.find(l->scope->name()) : shapes.functions.end();
+      const ShapeTable none;
+      const ShapeTable& table = !l->scope->function            ? shapes.graph
+                                : it == shapes.functions.end() ? none
+                                                               : it->second;
+      auto geometry = GeometryOf(*l, table.of(l->node->inputs[0]));
+      if (geometry.ok()) {
+        geometry_[l.get()] = *std::move(geometry);
+        return false;
+      }
+      LeaveFloat(c_, *l, std::string(geometry.status().message()));
+      return true;
+    });
+  }
+
+  // Once for each tensor.
+  StatusOr<DynamicInput> Input(Layer& l) {
+    const Endpoint x = l.node->inputs[0];
+    auto it = inputs_.find({x.node, x.port});
+    if (it != inputs_.end()) return it->second;
+    NodeMaker make(*l.scope->graph, x.node->name() + "/quantize");
+    const Endpoint flat = make.Op("flat", "Reshape", {x, make.Ints("flat_shape", {-1})},
+                                  {{"T", Dtype::kFloat}, {"Tshape", Dtype::kInt32}});
+    const Endpoint size = make.Op("abs", "Abs", {flat}, {{"T", Dtype::kFloat}});
+    const Endpoint largest =
+        make.Op("largest", "Max", {size, make.Ints("axis", {0})},
+                {{"T", Dtype::kFloat}, {"Tidx", Dtype::kInt32}, {"keep_dims", false}});
+    const Endpoint positive =
+        make.Float("positive", "Maximum", largest, make.Scalar("tiny", kTiny));
+    const Endpoint scale =
+        make.Float("scale", "Mul", positive, make.Scalar("inverse_limit", 1 / kLimit));
+    Endpoint q = make.Float("scaled", "Div", x, scale);
+    q = make.Float("above", "Maximum", q, make.Scalar("low", -kLimit));
+    q = make.Float("within", "Minimum", q, make.Scalar("high", kLimit));
+    q = make.Op("rounded", "Round", {q}, {{"T", Dtype::kFloat}});
+    q = make.Cast("int8", q, Dtype::kFloat, Dtype::kInt8);
+    RETURN_IF_ERROR(make.status());
+    return inputs_[{x.node, x.port}] = DynamicInput{q, scale};
+  }
+
+  Status Write(Layer& l) {
+    ASSIGN_OR_RETURN(const DynamicInput in, Input(l));
+    NodeMaker make(*l.scope->graph, l.node->name());
+    ASSIGN_OR_RETURN(Endpoint sum, Accumulate(make, l, in.int8, geometry_[&l], 2));
+    sum = make.Cast("sum_float", sum, Dtype::kInt32, Dtype::kFloat);
+    const Endpoint scale =
+        make.Float("scale", "Mul", in.scale, make.Scalar("weight_scale", l.weights->scales[0]));
+    const Endpoint result = make.Float("multiplied", "Mul", sum, scale);
+    RETURN_IF_ERROR(make.status());
+    ReplaceEverywhere(c_, *l.scope, {l.node, 0}, result);
+    l.written = result;
+    return OkStatus();
+  }
+
+  Conversion& c_;
+  LayerSet& set_;
+  absl::flat_hash_map<const Layer*, ConvGeometry> geometry_;
+  absl::flat_hash_map<std::pair<const Node*, int>, DynamicInput> inputs_;
+};
+
+}  // namespace
+
+Status WriteDynamicRange(Conversion& c, LayerSet& set, std::vector<Scope>& scopes) {
+  return DynamicRangeWriter(c, set).Run(scopes);
+}
+
+}  // namespace smelt::quantize

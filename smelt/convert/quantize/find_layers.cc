@@ -1,0 +1,303 @@
+// Which ops are layers, and why others are not.
+#include <re2/re2.h>
+
+#include "smelt/convert/quantize/quantize.h"
+
+namespace smelt::quantize {
+namespace {
+
+std::optional<LayerKind> KindOf(const Node& n, QuantizationPreset preset) {
+  using Row = std::pair<absl::string_view, LayerKind>;
+  static constexpr Row kRows[] = {
+      {"Conv2D", LayerKind::kConv},
+      {"DepthwiseConv2dNative", LayerKind::kDepthwise},
+      {"MatMul", LayerKind::kMatMul},
+      {"BatchMatMul", LayerKind::kBatchMatMul},
+      {"BatchMatMulV2", LayerKind::kBatchMatMul},
+      {"BatchMatMulV3", LayerKind::kBatchMatMul},
+      {"GatherV2", LayerKind::kGather},
+      {"ResourceGather", LayerKind::kGather},
+  };
+  for (const auto& [op, kind] : kRows) {
+    if (!n.Is(op)) continue;
+    if (kind == LayerKind::kGather && preset != QuantizationPreset::kWeightOnly) break;
+    if (kind == LayerKind::kBatchMatMul && preset == QuantizationPreset::kDynamicRange) break;
+    return kind;
+  }
+  return std::nullopt;
+}
+
+absl::string_view MethodName(QuantizationPreset preset) {
+  switch (preset) {
+    case QuantizationPreset::kDynamicRange:
+      return "dynamic_range";
+    case QuantizationPreset::kWeightOnly:
+      return "weight_only";
+    default:
+      return "static_range";
+  }
+}
+
+// The units that the options leave float.
+class Exclusions {
+ public:
+  explicit Exclusions(const QuantizationOption& q) {
+    for (const UnitWiseQuantizationOption& spec : q.unit_wise) {
+      // Another method than NO_QUANTIZE is the same as for all.
+      if (spec.method.preset != QuantizationPreset::kNoQuantize) continue;
+      for (const QuantizationUnitOption& u : spec.units) {
+        units_.push_back({u.op_type, u.node_name.empty() ? nullptr : Regex(u.node_name),
+                          u.func_name.empty() ? nullptr : Regex(u.func_name)});
+      }
+    }
+  }
+  bool Exclude(const Scope& scope, const Node& n) const {
+    for (const Unit& u : units_) {
+      if (!u.op_type.empty() && u.op_type != n.op()) continue;
+      if (u.node && !RE2::FullMatch(n.name(), *u.node)) continue;
+      if (u.function && !RE2::FullMatch(scope.name(), *u.function)) continue;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static std::shared_ptr<RE2> Regex(const std::string& text) {
+    return std::make_shared<RE2>(text, RE2::Quiet);
+  }
+  struct Unit {
+    std::string op_type;
+    std::shared_ptr<RE2> node, function;
+  };
+  std::vector<Unit> units_;
+};
+
+class LayerFinder {
+ public:
+  LayerFinder(Conversion& c, const KnownValues& known)
+      : c_(c), q_(*c.options.quantization_options), known_(known), exclusions_(q_) {}
+
+  Status Run(std::vector<Scope>& scopes) {
+    for (Scope& scope : scopes) {
+      for (Node* n : scope.graph->Nodes()) {
+        if (!scope.nodes.contains(n)) continue;
+        const auto kind = KindOf(*n, q_.method.preset);
+        if (!kind) continue;
+        auto layer = std::make_unique<Layer>();
+        layer->scope = &scope;
+        layer->node = n;
+        layer->kind = *kind;
+        layer->output = layer->linear = layer->written = {n, 0};
+        Add(std::move(layer));
+      }
+    }
+    return OkStatus();
+  }
+
+  LayerSet set;
+
+ private:
+  void Add(std::unique_ptr<Layer> layer) {
+    const Dtype type =
+        layer->node->output_types.empty() ? Dtype::kInvalid : layer->node->output_types[0];
+    // What never was float32 is no candidate.
+    if (type != Dtype::kFloat) return;
+    QuantizedLayer record;
+    record.function = layer->scope->name();
+    record.node = layer->node->name();
+    record.op = layer->node->op();
+    record.reason = WhyNot(*layer);
+    record.method = std::string(MethodName(q_.method.preset));
+    record.quantized = record.reason.empty();
+    // A gather from what is no weight is indexing, not a layer.
+    if (!record.quantized && layer->kind == LayerKind::kGather) return;
+    if (layer->weights != nullptr) {
+      record.bytes_before = static_cast<int64_t>(layer->weights->value.bytes());
+      record.bytes = record.quantized ? layer->weights->value.num_elements() : record.bytes_before;
+    }
+    layer->record = c_.records.layers.size();
+    c_.records.layers.push_back(std::move(record));
+    if (c_.records.layers.back().quantized) set.layers.push_back(std::move(layer));
+  }
+
+  std::string WhyNot(Layer& layer) {
+    const Node& n = *layer.node;
+    if (n.attrs().Find(kClusterAttr)) return "It is on the accelerator already.";
+    if (exclusions_.Exclude(*layer.scope, n)) return "Excluded by unit_wise_quantization_specs.";
+    if (layer.kind == LayerKind::kGather) {
+      layer.input = 1;
+      layer.weights_input = 0;
+    } else {
+      layer.input = 0;
+      layer.weights_input = 1;
+    }
+    if (std::string why = FindWeights(layer); !why.empty()) return why;
+    const Shape& shape = layer.weights->value.shape();
+    if (q_.method.preset != QuantizationPreset::kStaticRange &&
+        shape.num_elements() < q_.min_num_elements_for_weights) {
+      return absl::StrCat("Its weights have ", shape.num_elements(),
+                          " elements, less than min_num_elements_for_weights.");
+    }
+    if (shape.num_elements() == 0) return "Its weights are empty.";
+    return CheckShape(layer, shape);
+  }
+
+  std::string FindWeights(Layer& layer) {
+    const Scope& scope = *layer.scope;
+    Endpoint e = layer.node->inputs[layer.weights_input];
+    const void* key = nullptr;
+    auto weights = std::make_unique<Weights>();
+    if (layer.node->Is("ResourceGather")) {
+      weights->variable = known_.ReadOnlyVariable(scope, e);
+      if (weights->variable == nullptr) return "It reads a variable that is assigned or not known.";
+      layer.weight_source = e;
+    } else {
+      bool faked = false;
+      const Endpoint whole = e;
+      while (e.node->Is("Identity") || IsFakeQuant(*e.node)) {
+        faked |= !e.node->Is("Identity");
+        e = e.node->inputs[0];
+      }
+      if (e.node->Is("ReadVariableOp")) {
+        weights->variable = known_.ReadOnlyVariable(scope, e.node->inputs[0]);
+      } else if (e.node->Is("Const")) {
+        weights->constant = e.node;
+        weights->graph = scope.graph;
+      }
+      if (weights->variable == nullptr && weights->constant == nullptr) {
+        return "Non-constant weights are not supported at the moment.";
+      }
+      layer.weight_source = e;
+      if (faked) {
+        auto value = known_.Of(scope, whole);
+        if (!value) return "The FakeQuant of its weights has no known range.";
+        weights->value = *value;
+      }
+    }
+    if (weights->variable != nullptr) {
+      key = weights->variable;
+      for (const VariableUse& use : weights->variable->lookups) {
+        if (!use.node->Is("ResourceGather")) return "ResourceGatherNd reads its weights, too.";
+      }
+    } else {
+      key = weights->constant;
+    }
+    auto& slot = set.weights[key];
+    if (slot == nullptr) {
+      if (!weights->value.valid()) {
+        auto value = weights->variable ? VariableValue(*weights->variable)
+                                       : known_.Of(scope, {weights->constant, 0});
+        if (!value) {
+          set.weights.erase(key);
+          return "Its weights are not in the checkpoint.";
+        }
+        weights->value = *value;
+      }
+      if (weights->value.dtype() != Dtype::kFloat) return "Its weights are not float32.";
+      if (Status s = ChooseScales(*weights); !s.ok()) {
+        set.weights.erase(key);
+        return std::string(s.message());
+      }
+      slot = std::move(weights);
+    }
+    layer.weights = slot.get();
+    return "";
+  }
+
+  std::optional<Tensor> VariableValue(const ModelVariable& v) {
+    auto variables = c_.Variables();
+    if (!variables.ok()) return std::nullopt;
+    auto t = (*variables)->Value(v);
+    return t.ok() ? std::optional<Tensor>(*std::move(t)) : std::nullopt;
+  }
+
+  std::string CheckShape(Layer& layer, const Shape& w) {
+    const Node& n = *layer.node;
+    const int rank = w.rank();
+    switch (layer.kind) {
+      case LayerKind::kConv:
+      case LayerKind::kDepthwise: {
+        if (n.String("data_format", "NHWC") != "NHWC") return "Its data_format is not NHWC.";
+        if (rank != 4) return "Its filter is not of rank 4.";
+        const bool depthwise = layer.kind == LayerKind::kDepthwise;
+        layer.channels = depthwise ? w[2] * w[3] : w[3];
+        layer.terms = w[0] * w[1] * (depthwise ? 1 : w[2]);
+        layer.channel_shape = depthwise ? Shape({w[2], w[3]}) : Shape({w[3]});
+        break;
+      }
+      case LayerKind::kMatMul: {
+        if (rank != 2) return "Its weights are not a matrix.";
+        const bool transposed = n.Bool("transpose_b");
+        layer.channels = transposed ? w[0] : w[1];
+        layer.terms = transposed ? w[1] : w[0];
+        layer.channel_shape = transposed ? Shape({w[0], 1}) : Shape({w[1]});
+        break;
+      }
+      case LayerKind::kBatchMatMul: {
+        if (rank < 2) return "Its weights are not a matrix.";
+        const bool transposed = n.Bool("adj_y") || n.Bool("grad_y");
+        layer.channels = transposed ? w.back(2) : w.back(1);
+        layer.terms = transposed ? w.back(1) : w.back(2);
+        if (rank == 2) {
+          layer.channel_shape = transposed ? Shape({w[0], 1}) : Shape({w[1]});
+        }
+        break;
+      }
+      case LayerKind::kGather: {
+        if (rank < 1) return "What it reads is a scalar.";
+        layer.channels = w.back(1);
+        if (rank > 1) layer.channel_shape = Shape({w.back(1)});
+        if (n.Int("batch_dims") != 0) return "It has batch dimensions.";
+        if (n.Is("GatherV2")) {
+          // Along another axis the channels would move.
+          auto axis = known_.Of(*layer.scope, n.inputs[2]);
+          if (!axis || axis->num_elements() != 1 || IndexAt(*axis, 0) != 0) {
+            return "Its axis is not 0.";
+          }
+        }
+        break;
+      }
+    }
+    return "";
+  }
+
+  Conversion& c_;
+  const QuantizationOption& q_;
+  const KnownValues& known_;
+  const Exclusions exclusions_;
+};
+
+}  // namespace
+
+bool IsFakeQuant(const Node& n) {
+  return (n.Is("FakeQuantWithMinMaxArgs") || n.Is("FakeQuantWithMinMaxVars") ||
+          n.Is("FakeQuantWithMinMaxVarsPerChannel")) &&
+         n.Int("num_bits", 8) == 8;
+}
+
+void LeaveFloat(Conversion& c, Layer& layer, std::string reason) {
+  QuantizedLayer& record = c.records.layers[layer.record];
+  record.quantized = false;
+  record.reason = std::move(reason);
+  record.bytes = record.bytes_before;
+}
+
+StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known) {
+  LayerFinder finder(c, known);
+  RETURN_IF_ERROR(finder.Run(scopes));
+  if (c.options.quantization_options->method.preset == QuantizationPreset::kStaticRange) {
+    std::map<const Graph*, std::unique_ptr<Fanout>> fanouts;
+    for (auto& layer : finder.set.layers) {
+      auto& fanout = fanouts[layer->scope->graph];
+      if (fanout == nullptr) fanout = std::make_unique<Fanout>(*layer->scope->graph);
+      AbsorbFollowers(*layer, *fanout, known);
+    }
+  }
+  for (auto& layer : finder.set.layers) {
+    layer->output_key = KeyOf(*layer->scope, layer->output);
+    layer->written = layer->output;
+  }
+  return std::move(finder.set);
+}
+
+}  // namespace smelt::quantize

@@ -1,0 +1,90 @@
+// Adds the nodes that one layer is written as. Errors stick: ask for `status` when done.
+#ifndef SMELT_CONVERT_QUANTIZE_NODE_MAKER_H_
+#define SMELT_CONVERT_QUANTIZE_NODE_MAKER_H_
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "smelt/convert/quantize/quantize.h"
+
+namespace smelt::quantize {
+
+class NodeMaker {
+ public:
+  using Attrs = std::initializer_list<std::pair<absl::string_view, Attr>>;
+  NodeMaker(Graph& graph, std::string layer) : graph_(graph), layer_(std::move(layer)) {}
+
+  // Named LAYER/SUFFIX.
+  Endpoint Op(absl::string_view suffix, absl::string_view op, std::vector<Endpoint> inputs,
+              Attrs attrs) {
+    if (!status_.ok()) return {};
+    AttrMap map;
+    for (const auto& [name, value] : attrs) map.Set(name, value);
+    map.Set(kLayerAttr, layer_);
+    auto node =
+        graph_.Add(absl::StrCat(layer_, "/", suffix), op, std::move(inputs), std::move(map));
+    status_ = node.status();
+    return status_.ok() ? Endpoint{*node, 0} : Endpoint{};
+  }
+  // An op of two float operands.
+  Endpoint Float(absl::string_view suffix, absl::string_view op, Endpoint x, Endpoint y) {
+    return Op(suffix, op, {x, y}, {{"T", Dtype::kFloat}});
+  }
+  Endpoint Cast(absl::string_view suffix, Endpoint x, Dtype from, Dtype to) {
+    return Op(suffix, "Cast", {x}, {{"SrcT", from}, {"DstT", to}});
+  }
+  Endpoint Const(absl::string_view suffix, const Tensor& value) {
+    return {graph_.AddConst(graph_.FreeName(absl::StrCat(layer_, "/", suffix)), value), 0};
+  }
+  Endpoint Scalar(absl::string_view suffix, float value) {
+    return Const(suffix, Tensor::Scalar(value));
+  }
+  Endpoint Ints(absl::string_view suffix, std::initializer_list<int32_t> values) {
+    return Const(suffix, Tensor::Vector(values));
+  }
+  const Status& status() const { return status_; }
+  void Fail(Status status) { status_.Update(std::move(status)); }
+
+ private:
+  Graph& graph_;
+  const std::string layer_;
+  Status status_ = OkStatus();
+};
+
+// What XlaConvV2 is given beside its operands.
+struct ConvGeometry {
+  std::vector<int32_t> strides, dilations;
+  std::vector<int32_t> padding;  // [2,2]
+  int32_t groups = 1;
+  bool padded() const {
+    for (const int32_t p : padding) {
+      if (p != 0) return true;
+    }
+    return false;
+  }
+};
+// Of a Conv2D or DepthwiseConv2dNative whose input has the shape. INVALID_ARGUMENT says why not.
+StatusOr<ConvGeometry> GeometryOf(const Layer& layer, const PartialShape& input);
+
+// The int32 sum of products of the layer: XlaConvV2 or XlaDotV2. `geometry.padding` goes to the
+// operand. `rank` is that of the input, for BatchMatMul.
+StatusOr<Endpoint> Accumulate(NodeMaker& make, Layer& layer, Endpoint x,
+                              const ConvGeometry& geometry, int rank);
+
+// Every reader of `from` in the layer's scope reads `to`, the scope's results and signatures too.
+void ReplaceEverywhere(Conversion& c, Scope& scope, Endpoint from, Endpoint to);
+// Removes what nothing reads any more, from these nodes towards their inputs.
+// What was removed is returned by its address.
+absl::flat_hash_set<const Node*> RemoveUnread(Scope& scope, std::vector<Node*> nodes);
+
+// int8 to float: s * (q - z).
+Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale);
+
+// A tensor of these values in the shape.
+Tensor FloatTensor(const Shape& shape, const std::vector<float>& values);
+
+}  // namespace smelt::quantize
+
+#endif  // SMELT_CONVERT_QUANTIZE_NODE_MAKER_H_

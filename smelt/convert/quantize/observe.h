@@ -1,0 +1,47 @@
+// Looking at tensors while a model runs: a node `_SmeltObserve` on the edge gives each value that
+// passes to the observers of its session.
+#ifndef SMELT_CONVERT_QUANTIZE_OBSERVE_H_
+#define SMELT_CONVERT_QUANTIZE_OBSERVE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "smelt/convert/quantize/quantize.h"
+#include "smelt/model/loaded_model.h"
+
+namespace smelt::quantize {
+
+// Where to look in a model that is about to be loaded.
+struct ObservedTensor {
+  TensorKey key;  // KeyOf
+  int id = 0;
+  // The tensor is int8 and stands for these values.
+  bool int8 = false;
+  ActivationScale scale;
+};
+
+// A model that tells what its tensors are. Calls of `on_value` come one at a time.
+class ObservedModel {
+ public:
+  // NOT_FOUND names a tensor that is not there. `dir` holds the model's variables.
+  static StatusOr<std::unique_ptr<ObservedModel>> Load(MetaGraph meta, const std::string& dir,
+                                                       const std::vector<ObservedTensor>& tensors);
+  StatusOr<NamedTensors> Run(const std::string& signature, const NamedTensors& inputs,
+                             const std::function<void(int id, const Tensor& value)>& on_value);
+
+ private:
+  std::unique_ptr<LoadedModel> model_;
+};
+
+// The samples of one signature, checked against what it takes.
+struct SampleSet {
+  std::string signature;
+  std::vector<NamedTensors> samples;
+};
+StatusOr<std::vector<SampleSet>> ReadSamples(Conversion& c);
+
+}  // namespace smelt::quantize
+
+#endif  // SMELT_CONVERT_QUANTIZE_OBSERVE_H_

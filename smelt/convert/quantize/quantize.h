@@ -1,0 +1,165 @@
+// Quantisation: pieces that the files of this folder share. The stage is quantize.cc; what it
+// writes is docs/quantization.md. Names are of the float model unless said otherwise.
+#ifndef SMELT_CONVERT_QUANTIZE_QUANTIZE_H_
+#define SMELT_CONVERT_QUANTIZE_QUANTIZE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "smelt/convert/stages.h"
+#include "smelt/graph/shape/infer.h"
+
+namespace smelt::quantize {
+
+// Marks every node that a layer was written as.
+inline constexpr char kLayerAttr[] = "_quantized_layer";
+
+// A graph whose layers are quantised: a function's body, or the main graph as far as it is served.
+struct Scope {
+  Function* function = nullptr;  // nullptr: the main graph
+  Graph* graph = nullptr;
+  absl::flat_hash_set<const Node*> nodes;  // that are looked at
+  // Read from outside the graph: results of the function, tensors of signatures.
+  std::vector<Endpoint> results;
+  std::string name() const { return function ? function->name() : "-"; }
+  bool IsResult(Endpoint e) const;
+};
+// What the signatures reach. NOT_FOUND names a signature that the model lacks.
+StatusOr<std::vector<Scope>> FindScopes(Conversion& c, const std::vector<std::string>& signatures);
+bool TrainedWithFakeQuant(const MetaGraph& meta);
+
+// What is known of tensors before anything runs: constants, variables that nothing served assigns,
+// and what is computed from them.
+class KnownValues {
+ public:
+  KnownValues(Conversion& c, ModelVariables& variables);
+  // The variable that the handle is, when it is one alone and served functions only read it.
+  ModelVariable* ReadOnlyVariable(const Scope& scope, Endpoint handle) const;
+  // Empty when the value is not known.
+  std::optional<Tensor> Of(const Scope& scope, Endpoint e, int depth = 0) const;
+
+ private:
+  std::vector<Tensor> Compute(const Scope& scope, const Node& n, int depth) const;
+
+  ModelVariables& variables_;
+  absl::flat_hash_set<const ModelVariable*> change_;
+  mutable absl::flat_hash_map<const Node*, std::vector<Tensor>> computed_;  // empty: not known
+};
+
+struct Range {
+  float min = 0, max = 0;
+};
+struct ActivationScale {
+  float scale = 1;
+  int zero_point = 0;
+};
+
+// By place in the float model. Node names are unique in a function.
+using TensorKey = std::pair<std::string, std::string>;  // scope, "node:port"
+TensorKey KeyOf(const Scope& scope, Endpoint e);
+
+// int8 weights: symmetric, scale `scales[i]` where i runs over `scale_shape`, which broadcasts
+// against the weights' trailing dimensions.
+struct Weights {
+  ModelVariable* variable = nullptr;  // or
+  Node* constant = nullptr;           // the node whose value they are, when no variable
+  Graph* graph = nullptr;             // of `constant`
+  Tensor value;                       // float
+  Shape scale_shape;
+  std::vector<float> scales;
+  std::string channels_of;    // the layer that chose scale_shape
+  Node* quantized = nullptr;  // the int8 constant, once made
+  bool floats_made = false;   // of the int8 constant, for those who want floats
+  // Root mean square of the rounding, relative to the weights' own.
+  double error = 0;
+};
+// Fills scales and error. INVALID_ARGUMENT when there is a NaN or infinity.
+Status ChooseScales(Weights& w);
+// The weights as int8, in their own shape.
+StatusOr<Tensor> QuantizeWeights(const Tensor& value, const Shape& scale_shape,
+                                 const std::vector<float>& scales);
+
+enum class LayerKind { kConv, kDepthwise, kMatMul, kBatchMatMul, kGather };
+
+// A float op with known weights, and what follows it that becomes part of it:
+// output = activation(multiplier * op(input) + bias), by channel.
+struct Layer {
+  Scope* scope = nullptr;
+  Node* node = nullptr;
+  LayerKind kind = LayerKind::kMatMul;
+  int input = 0;  // which input of the node is the activation
+  int weights_input = 1;
+  Endpoint weight_source;  // ReadVariableOp or Const; of a gather from a variable its handle
+  Weights* weights = nullptr;
+  Shape channel_shape;  // scale_shape of its weights when they are quantised by channel
+  int64_t channels = 1;
+  int64_t terms = 1;                  // products in one sum
+  std::vector<double> multiplier{1};  // one, or one per channel
+  std::vector<double> bias;           // none, or one per channel
+  Endpoint linear;                    // the result before the activation
+  Node* activation = nullptr;         // Relu or Relu6
+  Endpoint output;
+  TensorKey output_key;  // of `output` in the float model
+  size_t record = 0;     // in c.records.layers
+  // Where the quantised model has the output: as floats, or as int8 where nobody reads floats.
+  Endpoint written, written_int8;
+  ActivationScale written_scale;
+  bool int8_wanted = false;  // another layer reads it
+};
+
+struct LayerSet {
+  std::vector<std::unique_ptr<Layer>> layers;
+  std::map<const void*, std::unique_ptr<Weights>> weights;  // by variable or constant node
+};
+// All layers of the scopes that the options let be quantised. Every candidate gets a record, those
+// left out with their reason.
+StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known);
+// Extends the layer by what follows it.
+void AbsorbFollowers(Layer& layer, const Fanout& fanout, const KnownValues& known);
+// Takes the layer out, with the reason in its record.
+void LeaveFloat(Conversion& c, Layer& layer, std::string reason);
+
+// Asymmetric int8 with 0 in the range.
+ActivationScale ScaleOf(Range range);
+
+using Ranges = std::map<TensorKey, Range>;
+
+// What static range needs to know the ranges of.
+std::vector<std::pair<Scope*, Endpoint>> TensorsToCalibrate(const LayerSet& set);
+// Runs the model on the samples. Tensors that never occurred are left out.
+StatusOr<Ranges> Calibrate(Conversion& c, const std::vector<std::pair<Scope*, Endpoint>>& tensors);
+// Ranges that the training put into FakeQuant nodes, by what they read.
+Ranges FakeQuantRanges(const std::vector<Scope>& scopes, const KnownValues& known);
+// The node is FakeQuantWithMinMax* of 8 bits.
+bool IsFakeQuant(const Node& n);
+
+// Rewriting, by method. The layers' variables become int8 in the checkpoint.
+Status WriteStaticRange(Conversion& c, LayerSet& set, std::vector<Scope>& scopes, Ranges ranges);
+Status WriteDynamicRange(Conversion& c, LayerSet& set, std::vector<Scope>& scopes);
+Status WriteWeightOnly(Conversion& c, LayerSet& set, std::vector<Scope>& scopes);
+
+// Makes the layers' variables int8 (readers see int8 from here on) and the layers' constants.
+// Shapes of `shapes` must have been taken before.
+Status StoreWeights(Conversion& c, LayerSet& set);
+// The int8 weights in the layer's graph.
+StatusOr<Endpoint> Int8Weights(Layer& layer);
+// Every reader of an int8 variable that wants floats gets them.
+Status DequantizeReaders(Conversion& c, LayerSet& set);
+
+// A copy of the model that may be run and changed; shares the constants.
+StatusOr<MetaGraph> CopyModel(const MetaGraph& meta);
+
+// Compares each layer's output in both models on the samples; fills the records' output_error.
+// `plain` is the model before quantisation.
+Status MeasureLayers(Conversion& c, LayerSet& set, MetaGraph plain);
+
+}  // namespace smelt::quantize
+
+#endif  // SMELT_CONVERT_QUANTIZE_QUANTIZE_H_

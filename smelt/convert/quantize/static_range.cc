@@ -1,0 +1,369 @@
+// Static range: int8 activations at scales that calibration or training found, products in int32.
+#include <algorithm>
+#include <cmath>
+
+#include "smelt/convert/quantize/int8_flow.h"
+#include "smelt/convert/quantize/node_maker.h"
+
+namespace smelt::quantize {
+
+bool PassesInt8(const Node& n) {
+  if (n.Is("MaxPool")) return n.String("data_format", "NHWC") == "NHWC";
+  return n.Is("Identity") || n.Is("Reshape") || n.Is("Squeeze") || n.Is("ExpandDims") ||
+         n.Is("Transpose") || n.Is("Pad");
+}
+
+Layer* Int8Flow::Behind(Endpoint e) const {
+  for (int depth = 0; depth < 64; ++depth) {
+    if (Layer* layer = Producer(e)) return layer;
+    if (e.port != 0 || !(PassesInt8(*e.node) || IsFakeQuant(*e.node))) return nullptr;
+    e = e.node->inputs[0];
+  }
+  return nullptr;
+}
+
+std::vector<std::pair<Scope*, Endpoint>> TensorsToCalibrate(const LayerSet& set) {
+  const Int8Flow flow(set);
+  std::vector<std::pair<Scope*, Endpoint>> out;
+  absl::flat_hash_set<std::pair<const Node*, int>> seen;
+  for (const auto& layer : set.layers) {
+    const Endpoint in = Int8Flow::Unfaked(layer->node->inputs[layer->input]);
+    const Layer* before = flow.Behind(in);
+    const Endpoint e = before ? before->output : in;
+    if (seen.insert({e.node, e.port}).second) out.emplace_back(layer->scope, e);
+  }
+  return out;
+}
+
+namespace {
+
+// Of one accumulator: |sum of products| stays below it.
+constexpr double kLargestProduct = 255.0 * 127.0;
+constexpr double kInt32Limit = 2147483647.0;
+
+struct Int8Value {
+  Endpoint e;
+  ActivationScale scale;
+};
+
+class StaticRangeWriter {
+ public:
+  StaticRangeWriter(Conversion& c, LayerSet& set, Ranges ranges)
+      : c_(c), set_(set), flow_(set), ranges_(std::move(ranges)) {}
+
+  Status Run(std::vector<Scope>& scopes) {
+    const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
+    Veto(shapes);
+    for (auto& layer : set_.layers) {
+      if (Layer* before = flow_.Behind(Input(*layer))) before->int8_wanted = true;
+    }
+    RETURN_IF_ERROR(StoreWeights(c_, set_));
+    for (Scope& scope : scopes) {
+      ASSIGN_OR_RETURN(const std::vector<Node*> order, scope.graph->TopologicalOrder());
+      absl::flat_hash_map<const Node*, Layer*> layers;
+      for (auto& layer : set_.layers) {
+        if (layer->scope == &scope) layers[layer->node] = layer.get();
+      }
+      for (const Node* n : order) {
+        if (auto it = layers.find(n); it != layers.end()) RETURN_IF_ERROR(Write(*it->second));
+      }
+    }
+    RETURN_IF_ERROR(DequantizeReaders(c_, set_));
+    for (Scope& scope : scopes) {
+      const auto removed = RemoveUnread(scope, dead_[&scope]);
+      for (auto& layer : set_.layers) {
+        // Nobody reads its floats.
+        if (layer->scope == &scope && removed.contains(layer->written.node)) {
+          layer->written = layer->written_int8;
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  static std::pair<const Node*, int> Key(Endpoint e) { return {e.node, e.port}; }
+  static Endpoint Input(const Layer& l) { return Int8Flow::Unfaked(l.node->inputs[l.input]); }
+
+  // Takes out the layers that cannot be, until the rest can.
+  void Veto(const ModelShapes& shapes) {
+    const ShapeTable none;
+    for (size_t i = 0; i < set_.layers.size();) {
+      Layer& l = *set_.layers[i];
+      auto it = l.scope->function ? shapes.functions.find(l.scope->name()) : shapes.functions.end();
+      const ShapeTable& table = !l.scope->function             ? shapes.graph
+                                : it == shapes.functions.end() ? none
+                                                               : it->second;
+      std::string reason = WhyNot(l, table.of(l.node->inputs[l.input]));
+      if (reason.empty()) {
+        ++i;
+        continue;
+      }
+      LeaveFloat(c_, l, std::move(reason));
+      flow_.Gives(l.output, nullptr);
+      set_.layers.erase(set_.layers.begin() + static_cast<ptrdiff_t>(i));
+      i = 0;  // those behind it may have lost their range
+    }
+  }
+
+  std::string WhyNot(Layer& l, const PartialShape& input) {
+    if (static_cast<double>(l.terms) * kLargestProduct > kInt32Limit) {
+      return absl::StrCat("Its sums of ", l.terms, " products do not fit int32.");
+    }
+    if (l.kind == LayerKind::kConv || l.kind == LayerKind::kDepthwise) {
+      auto geometry = GeometryOf(l, input);
+      if (!geometry.ok()) return std::string(geometry.status().message());
+      geometry_[&l] = *std::move(geometry);
+    }
+    if (l.kind == LayerKind::kBatchMatMul) {
+      if (l.node->Bool("adj_x") || l.node->Bool("grad_x")) return "Its input is transposed.";
+      const Shape& w = l.weights->value.shape();
+      if (!input.known_rank() || input.rank() < 2) return "The rank of its input is not known.";
+      if (w.rank() > 2) {
+        if (input.rank() != w.rank()) return "Its weights are repeated over the batch.";
+        for (int i = 0; i + 2 < w.rank(); ++i) {
+          if (input[i] != w[i]) return "Its weights are repeated over the batch.";
+        }
+      }
+      rank_[&l] = input.rank();
+    }
+    const Endpoint in = Input(l);
+    const Layer* before = flow_.Behind(in);
+    if (!ranges_.contains(KeyOf(*l.scope, before ? before->output : in))) {
+      return TrainedWithFakeQuant(*c_.meta)
+                 ? "No FakeQuant says what values its input has."
+                 : "It never ran on the samples, or its input was never finite.";
+    }
+    return "";
+  }
+
+  // The layer's result as int8 is at the scale of its range.
+  ActivationScale OutputScale(const Layer& l) const {
+    return ScaleOf(ranges_.at(KeyOf(*l.scope, l.output)));
+  }
+
+  StatusOr<Int8Value> Int8Of(Scope& scope, Endpoint e) {
+    e = Int8Flow::Unfaked(e);
+    auto it = int8_.find(Key(e));
+    if (it != int8_.end()) return it->second;
+    Int8Value value;
+    if (flow_.Behind(e) != nullptr) {
+      ASSIGN_OR_RETURN(value, PassThrough(scope, e));
+    } else {
+      ASSIGN_OR_RETURN(value, Quantize(scope, e));
+    }
+    return int8_[Key(e)] = value;
+  }
+
+  StatusOr<Int8Value> PassThrough(Scope& scope, Endpoint e) {
+    Node& n = *e.node;
+    ASSIGN_OR_RETURN(Int8Value value, Int8Of(scope, n.inputs[0]));
+    std::vector<Endpoint> inputs = n.inputs;
+    inputs[0] = value.e;
+    NodeMaker make(*scope.graph, n.name());
+    AttrMap attrs = n.attrs();
+    attrs.Set("T", Dtype::kInt8);
+    attrs.Set(kLayerAttr, n.name());
+    const bool pad = n.Is("Pad");
+    if (pad) {
+      inputs.push_back(
+          make.Const("zero_point", Tensor::Scalar(static_cast<int8_t>(value.scale.zero_point))));
+    }
+    ASSIGN_OR_RETURN(Node * copy, scope.graph->Add(n.name() + "/int8", pad ? "PadV2" : n.op(),
+                                                   std::move(inputs), std::move(attrs)));
+    copy->control_inputs = n.control_inputs;
+    value.e = {copy, 0};
+    return value;
+  }
+
+  StatusOr<Int8Value> Quantize(Scope& scope, Endpoint e) {
+    const ActivationScale s = ScaleOf(ranges_.at(KeyOf(scope, e)));
+    NodeMaker make(*scope.graph, absl::StrCat(e.node->name(), "/quantize"));
+    Endpoint q = make.Float("scaled", "Div", e, make.Scalar("scale", s.scale));
+    q = Finish(make, q, s.zero_point, -128, 127);
+    RETURN_IF_ERROR(make.status());
+    return Int8Value{q, s};
+  }
+
+  // Zero point, limits, rounding.
+  static Endpoint Finish(NodeMaker& make, Endpoint x, int zero, float low, float high) {
+    if (zero != 0) {
+      x = make.Float("shifted", "AddV2", x, make.Scalar("zero_point", static_cast<float>(zero)));
+    }
+    x = make.Float("above", "Maximum", x, make.Scalar("low", low));
+    x = make.Float("within", "Minimum", x, make.Scalar("high", high));
+    x = make.Op("rounded", "Round", {x}, {{"T", Dtype::kFloat}});
+    return make.Cast("int8", x, Dtype::kFloat, Dtype::kInt8);
+  }
+
+  // What is added to the sums: the bias in their scale, less what the zero point brought in.
+  struct Correction {
+    Tensor offset;
+    bool subtract = false;          // no bias: `offset` is taken off
+    std::vector<float> multiplier;  // of the corrected sum
+  };
+  Correction Correct(const Layer& l, const ActivationScale& in) {
+    const Weights& w = *l.weights;
+    const int64_t channels = l.channels;
+    const auto scale_of = [&](int64_t channel) {
+      return double{w.scales[w.scales.size() == 1 ? 0 : channel]};
+    };
+    Correction out;
+    std::vector<double> factor(
+        std::max({l.multiplier.size(), w.scales.size(), l.bias.empty() ? 1 : l.bias.size()}));
+    for (size_t i = 0; i < factor.size(); ++i) {
+      factor[i] = double{in.scale} * scale_of(static_cast<int64_t>(i)) *
+                  l.multiplier[l.multiplier.size() == 1 ? 0 : i];
+    }
+    // A channel whose factor is tiny has a bias beyond int32: its factor is made larger, where the
+    // sums no longer matter beside the bias.
+    const double limit = std::max(
+        double{1 << 24}, std::min(double{1 << 30}, kInt32Limit - kLargestProduct * l.terms));
+    std::vector<double> bias(l.bias.size());
+    for (size_t i = 0; i < bias.size(); ++i) {
+      if (std::abs(l.bias[i]) > limit * std::abs(factor[i])) {
+        factor[i] = std::copysign(std::abs(l.bias[i]) / limit, factor[i]);
+      }
+      bias[i] = factor[i] == 0 ? 0 : std::nearbyint(l.bias[i] / factor[i]);
+    }
+    std::vector<int64_t> sums = SumsOfWeights(l);
+    std::vector<int32_t> offset(sums.size());
+    out.subtract = bias.empty();
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const int64_t zero = in.zero_point * sums[i];
+      const int64_t b =
+          bias.empty() ? 0 : static_cast<int64_t>(bias[static_cast<int64_t>(i) % channels]);
+      offset[i] = static_cast<int32_t>(out.subtract ? zero : b - zero);
+    }
+    for (const double f : factor) out.multiplier.push_back(static_cast<float>(f));
+    if (std::all_of(out.multiplier.begin(), out.multiplier.end(),
+                    [&](float f) { return f == out.multiplier[0]; })) {
+      out.multiplier.resize(1);
+    }
+    if (std::all_of(offset.begin(), offset.end(), [](int32_t o) { return o == 0; })) return out;
+    out.offset = Tensor::Vector(std::span<const int32_t>(offset)).WithShape(OffsetShape(l));
+    return out;
+  }
+
+  Shape OffsetShape(const Layer& l) {
+    Shape shape;
+    const Shape& w = l.weights->value.shape();
+    int rank = l.kind == LayerKind::kMatMul ? 2 : 4;
+    if (l.kind == LayerKind::kBatchMatMul) rank = rank_[&l];
+    for (int i = 0; i + 1 < rank; ++i) {
+      const bool batch = l.kind == LayerKind::kBatchMatMul && w.rank() > 2 && i + 2 < rank;
+      shape.Add(batch ? w[i] : 1);
+    }
+    shape.Add(l.channels);
+    return shape;
+  }
+
+  // Of the int8 weights that meet in each result, by channel; by batch and channel for weights of
+  // higher rank.
+  static std::vector<int64_t> SumsOfWeights(const Layer& l) {
+    const Weights& w = *l.weights;
+    auto q = QuantizeWeights(w.value, w.scale_shape, w.scales);
+    if (!q.ok()) return std::vector<int64_t>(l.channels, 0);
+    const auto v = q->flat<int8_t>();
+    const Shape& s = w.value.shape();
+    const bool transposed = l.kind == LayerKind::kMatMul ? l.node->Bool("transpose_b")
+                            : l.kind == LayerKind::kBatchMatMul
+                                ? l.node->Bool("adj_y") || l.node->Bool("grad_y")
+                                : false;
+    const bool batched = l.kind == LayerKind::kBatchMatMul && s.rank() > 2;
+    const int64_t matrix = batched ? s.back(1) * s.back(2) : q->num_elements();
+    std::vector<int64_t> sums(l.channels * (batched ? q->num_elements() / matrix : 1), 0);
+    for (int64_t i = 0; i < q->num_elements(); ++i) {
+      const int64_t in_matrix = i % matrix;
+      const int64_t channel = transposed ? in_matrix / s.back(1) : in_matrix % l.channels;
+      sums[i / matrix * l.channels + channel] += v[i];
+    }
+    return sums;
+  }
+
+  Status Write(Layer& l) {
+    Scope& scope = *l.scope;
+    ASSIGN_OR_RETURN(const Int8Value in, Int8Of(scope, l.node->inputs[l.input]));
+    NodeMaker make(*scope.graph, l.node->name());
+    Endpoint x = in.e;
+    ConvGeometry geometry = geometry_[&l];
+    if (geometry.padded()) {
+      const auto& p = geometry.padding;
+      const Tensor paddings =
+          Tensor::Vector<int32_t>({0, 0, p[0], p[1], p[2], p[3], 0, 0}).WithShape(Shape({4, 2}));
+      x = make.Op(
+          "padded", "PadV2",
+          {x, make.Const("paddings", paddings),
+           make.Const("pad_value", Tensor::Scalar(static_cast<int8_t>(in.scale.zero_point)))},
+          {{"T", Dtype::kInt8}, {"Tpaddings", Dtype::kInt32}});
+      RETURN_IF_ERROR(make.status());
+      geometry.padding.assign(4, 0);
+    }
+    ASSIGN_OR_RETURN(x, Accumulate(make, l, x, geometry, rank_[&l]));
+    Correction correction = Correct(l, in.scale);
+    if (correction.offset.valid()) {
+      x = make.Op("corrected", correction.subtract ? "Sub" : "AddV2",
+                  {x, make.Const("offset", correction.offset)}, {{"T", Dtype::kInt32}});
+    }
+    x = make.Cast("sum_float", x, Dtype::kInt32, Dtype::kFloat);
+    ActivationScale out;
+    if (l.int8_wanted) {
+      out = OutputScale(l);
+      for (float& m : correction.multiplier) m /= out.scale;
+    }
+    const auto count = static_cast<int64_t>(correction.multiplier.size());
+    x = make.Float("multiplied", "Mul", x,
+                   make.Const("multiplier", FloatTensor(count == 1 ? Shape() : Shape({count}),
+                                                        correction.multiplier)));
+    RETURN_IF_ERROR(make.status());
+    Endpoint result = x;
+    if (l.int8_wanted) {
+      const auto zero = static_cast<float>(out.zero_point);
+      const float low = l.activation ? std::max(-128.0f, zero) : -128.0f;
+      float high = 127;
+      if (l.activation && l.activation->Is("Relu6")) {
+        high = std::min(high, std::round(6 / out.scale) + zero);
+      }
+      const Int8Value q{Finish(make, x, out.zero_point, low, high), out};
+      RETURN_IF_ERROR(make.status());
+      int8_[Key(l.output)] = q;
+      // Only where floats are read; else it goes again.
+      NodeMaker back(*scope.graph, l.node->name());
+      result = Dequantize(back, q.e, out);
+      RETURN_IF_ERROR(back.status());
+      int8_[Key(result)] = q;
+      l.written_int8 = q.e;
+      l.written_scale = out;
+    } else if (l.activation != nullptr) {
+      l.activation->inputs[0] = x;
+      l.activation->attrs().Set(kLayerAttr, l.node->name());
+      l.written = l.output;
+      scope.graph->ReplaceControl(l.node, x.node);
+      dead_[&scope].push_back(l.linear.node);
+      return OkStatus();
+    }
+    flow_.Gives(result, &l);
+    ReplaceEverywhere(c_, scope, l.output, result);
+    scope.graph->ReplaceControl(l.node, result.node);
+    l.written = result;
+    dead_[&scope].push_back(l.output.node);
+    return OkStatus();
+  }
+
+  Conversion& c_;
+  LayerSet& set_;
+  Int8Flow flow_;
+  Ranges ranges_;
+  absl::flat_hash_map<const Layer*, ConvGeometry> geometry_;
+  absl::flat_hash_map<const Layer*, int> rank_;
+  absl::flat_hash_map<std::pair<const Node*, int>, Int8Value> int8_;
+  absl::flat_hash_map<const Scope*, std::vector<Node*>> dead_;
+};
+
+}  // namespace
+
+Status WriteStaticRange(Conversion& c, LayerSet& set, std::vector<Scope>& scopes, Ranges ranges) {
+  return StaticRangeWriter(c, set, std::move(ranges)).Run(scopes);
+}
+
+}  // namespace smelt::quantize

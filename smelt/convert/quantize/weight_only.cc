@@ -1,0 +1,67 @@
+// Weight only: int8 weights become floats before the float op; rows that are looked up, after it.
+#include "smelt/convert/quantize/node_maker.h"
+
+namespace smelt::quantize {
+namespace {
+
+// The layer's constant, as int8 with what makes floats of it.
+Status DequantizeConstant(Conversion& c, Layer& l) {
+  Weights& w = *l.weights;
+  if (w.floats_made) return OkStatus();
+  w.floats_made = true;
+  ASSIGN_OR_RETURN(const Endpoint q, Int8Weights(l));
+  NodeMaker make(*w.graph, w.constant->name());
+  const Endpoint x = make.Cast("float", q, Dtype::kInt8, Dtype::kFloat);
+  const Endpoint y = make.Float("dequantized", "Mul", x,
+                                make.Const("scale", FloatTensor(w.scale_shape, w.scales)));
+  RETURN_IF_ERROR(make.status());
+  ReplaceEverywhere(c, *l.scope, {w.constant, 0}, y);
+  return OkStatus();
+}
+
+// GatherV2 of a variable that was read, or of a constant: rows are fetched as int8.
+Status FetchInt8(Conversion& c, Layer& l) {
+  Weights& w = *l.weights;
+  Graph& g = *l.scope->graph;
+  ASSIGN_OR_RETURN(const Endpoint q, Int8Weights(l));
+  l.node->inputs[0] = q;
+  l.node->attrs().Set("Tparams", Dtype::kInt8);
+  l.node->attrs().Set(kLayerAttr, l.node->name());
+  RETURN_IF_ERROR(g.ResolveTypes(l.node));
+  NodeMaker make(g, l.node->name());
+  const Endpoint x = make.Cast("float", {l.node, 0}, Dtype::kInt8, Dtype::kFloat);
+  const Endpoint y = make.Float("dequantized", "Mul", x,
+                                make.Const("scale", FloatTensor(w.scale_shape, w.scales)));
+  RETURN_IF_ERROR(make.status());
+  ReplaceEverywhere(c, *l.scope, {l.node, 0}, y);
+  x.node->inputs[0] = {l.node, 0};
+  l.written = y;
+  return OkStatus();
+}
+
+bool TrailingOnly(const Shape& scales) { return scales.rank() <= 1; }
+
+}  // namespace
+
+Status WriteWeightOnly(Conversion& c, LayerSet& set, std::vector<Scope>& scopes) {
+  RETURN_IF_ERROR(StoreWeights(c, set));
+  absl::flat_hash_map<const Scope*, std::vector<Node*>> dead;
+  // Gathers first: they then read int8, and what follows leaves them alone.
+  for (auto& l : set.layers) {
+    if (l->kind != LayerKind::kGather || l->node->Is("ResourceGather")) continue;
+    dead[l->scope].push_back(l->node->inputs[0].node);
+    // Scales by row would have to be fetched as well: such weights are made floats whole.
+    if (TrailingOnly(l->weights->scale_shape)) RETURN_IF_ERROR(FetchInt8(c, *l));
+  }
+  for (auto& l : set.layers) {
+    Weights& w = *l->weights;
+    if (l->kind == LayerKind::kGather || w.constant == nullptr) continue;
+    dead[l->scope].push_back(w.constant);
+    RETURN_IF_ERROR(DequantizeConstant(c, *l));
+  }
+  RETURN_IF_ERROR(DequantizeReaders(c, set));
+  for (Scope& scope : scopes) RemoveUnread(scope, dead[&scope]);
+  return OkStatus();
+}
+
+}  // namespace smelt::quantize
