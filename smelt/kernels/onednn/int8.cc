@@ -52,6 +52,7 @@ struct Int8Layer {
   const Tensor* addend;  // nullptr: none, or one that is not of the result's shape
   const Shape& output;
   int64_t depth;
+  float low, high;  // what a float result is clamped to
 };
 
 constexpr float kInt8Infinity = std::numeric_limits<float>::infinity();
@@ -77,11 +78,11 @@ std::vector<PostOp> Int8PostOps(const Int8State& s, const Int8Layer& layer, cons
   }
   PostOp p;
   p.kind = PostOp::Kind::kClip;
-  p.alpha = s.low;
-  p.beta = s.high;
-  if (s.high != kInt8Infinity) {
+  p.alpha = layer.low;
+  p.beta = layer.high;
+  if (layer.high != kInt8Infinity) {
     ops.push_back(p);
-  } else if (s.low != -kInt8Infinity) {
+  } else if (layer.low != -kInt8Infinity) {
     p.kind = PostOp::Kind::kRelu;
     p.alpha = 0;
     ops.push_back(p);
@@ -110,7 +111,7 @@ void FinishSums(const Int8State& s, const Int8Layer& layer, const Tensor& sums, 
                   float* y = out->data<float>() + r * depth;
                   for (int64_t c = 0; c < depth; ++c) {
                     const float v = addend != nullptr ? row[c] + addend[r * depth + c] : row[c];
-                    y[c] = v < s.low ? s.low : (v > s.high ? s.high : v);
+                    y[c] = v < layer.low ? layer.low : (v > layer.high ? layer.high : v);
                   }
                 }
               });
@@ -241,8 +242,10 @@ Status RunInt8Layer(OpContext& ctx, const Shape& output, int64_t depth, Run run)
   if (s.scales.size() != 1 && static_cast<int64_t>(s.scales.size()) != depth) {
     return InvalidArgument("there must be 1 scale or ", depth, ", not ", s.scales.size());
   }
-  Int8Layer layer{ctx.input(0), ctx.input(1), bias, nullptr, output, depth};
+  Int8Layer layer{ctx.input(0), ctx.input(1), bias, nullptr, output, depth, s.low, s.high};
   if (s.addend && !(ctx.input(3).shape() == output)) {
+    layer.low = -kInt8Infinity;
+    layer.high = kInt8Infinity;
     ASSIGN_OR_RETURN(Tensor v, ctx.Temp(Dtype::kFloat, output));
     if (v.num_elements() > 0) RETURN_IF_ERROR(run(s, layer, &v));
     return AddBroadcast(ctx, s, v, ctx.input(3));
@@ -276,13 +279,14 @@ Status RunInt8MatMul(OpContext& ctx) {
   Dims dims(x.dims().begin(), x.dims().end());
   dims.back() = p.n;
   ASSIGN_OR_RETURN(const Shape output, Shape::Make(dims));
-  return RunInt8Layer(
-      ctx, output, p.n, [&](Int8State& s, const Int8Layer& layer, Tensor* out) -> Status {
-        Tensor flat = out->WithShape(p.output);
-        const Tensor flat_x = layer.x.WithShape(rows);
-        const Int8Layer two{flat_x, layer.w, layer.bias, layer.addend, p.output, layer.depth};
-        return MatMulInt8(s, p, two, &flat, ctx.step().allocator);
-      });
+  return RunInt8Layer(ctx, output, p.n,
+                      [&](Int8State& s, const Int8Layer& layer, Tensor* out) -> Status {
+                        Tensor flat = out->WithShape(p.output);
+                        const Tensor flat_x = layer.x.WithShape(rows);
+                        const Int8Layer two{flat_x,   layer.w,     layer.bias, layer.addend,
+                                            p.output, layer.depth, layer.low,  layer.high};
+                        return MatMulInt8(s, p, two, &flat, ctx.step().allocator);
+                      });
 }
 
 StatusOr<std::unique_ptr<Int8State>> MakeInt8State(const Node& node) {

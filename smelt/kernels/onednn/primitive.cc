@@ -221,6 +221,14 @@ struct Primitive::Impl {
     return OkStatus();
   }
 
+  // The library's plain loops are slower than the way through float.
+  Status RefuseReference() const {
+    const char* name = nullptr;
+    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, static_cast<void*>(&name));
+    if (name == nullptr || absl::string_view(name).substr(0, 3) != "ref") return OkStatus();
+    return Unimplemented("oneDNN has but plain loops");
+  }
+
   void AddTensor(int arg, const dnnl_memory_desc_t& md) { tensors.emplace_back(arg, md); }
 
   // Src, weights, bias, dst and post-op operands of a compiled primitive that has weights.
@@ -321,6 +329,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
@@ -405,6 +414,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, dst_md.ndims - 1, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
@@ -428,6 +438,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DST, dst_md);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
