@@ -44,7 +44,6 @@ Status RemoveUnusedFunctions(Conversion& c);
 // Fills in the defaults of quantization_options. Errors are TensorFlow's.
 Status CheckQuantizationOptions(QuantizationOption& q);
 
-
 // ---- shared pieces
 
 // {'a', 'b'}
