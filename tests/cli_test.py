@@ -103,7 +103,7 @@ code, out, err = call("show", "--dir", work / "bf16_signature", "--all")
 check("products' variables are stored as bfloat16", "Variable: bfloat16 (3, 3, 3, 8)" in out and "Variable: bfloat16 (8, 5)" in out, out)
 check("a normalisation's are not", out.count("Variable: float32 (8,)") == 4, out)
 plain, half = (sum(f.stat().st_size for f in (d / "variables").glob("variables.data*")) for d in (models / "cnn", work / "bf16_signature"))
-check("the checkpoint shrinks", half < 0.7 * plain, (plain, half))
+check("the checkpoint shrinks", half < 0.9 * plain, (plain, half))
 
 # What the report looks like, line by line.
 _, out, _, _ = convert("functions", 'tpu_functions { function_alias: "leaf" }' + OFF, "report")
@@ -127,8 +127,8 @@ for name, model, options, code_name, text in [
     ("empty function", "functions", "tpu_functions { }", "INVALID_ARGUMENT", "names no function"),
     ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "INVALID_ARGUMENT", "num_batch_threads must be positive"),
     ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "INVALID_ARGUMENT", "topology is required"),
-    ("quantisation", "functions", 'tpu_functions { function_alias: "leaf" } external_feature_configs { quantization_options { signature_keys: "s" } }', "UNIMPLEMENTED",
-     "quantization_options"),
+    ("quantisation", "functions", 'tpu_functions { function_alias: "leaf" } external_feature_configs { quantization_options { signature_keys: "s" } }', "INVALID_ARGUMENT",
+     "the model should be trained with quantization-aware training (QAT)"),
 ]:
     code, out, err, where = convert(model, options, "error_" + name.replace(" ", "_"))
     check(f"convert error: {name}", code == 1 and f"error: {code_name}: " in err and text in err, err)
