@@ -347,7 +347,23 @@ def gradients(r):
     yield steps((x, index(4, 4), g, 4, "bad bookkeeping of available tensors."), name="same")
 
 
+def alone(r):
+    """One op for itself, whose shapes are inferred as well."""
+    more = dict(NO_TIME, max_batch_size=8, grad_timeout_micros=0)
+    index = np.array([[5, 0, 2], [6, 2, 3]], I)
+    for shape in ((3,), (3, 2), (3, 0, 2)):
+        x = r.normal(shape)
+        yield case("Batch", [x, r.ints((3, 1))], compare="shape", name="alone", **more)
+        yield case("Batch", [x], compare="shape", name="alone", allowed_batch_sizes=[4, 8], **more)
+        yield case("Batch", [x[:0]], name="alone_empty", **more)
+        yield case("Unbatch", x, index, np.array(6, I), timeout_micros=0, name="alone")
+        yield case("UnbatchGrad", x[:0], index, x, np.array(6, I), name="alone")
+        if x.size:
+            yield case("UnbatchGrad", x, index[:1], x, np.array(5, I), name="alone")
+
+
 def cases(r):
+    yield from alone(r)
     yield from functions(r)
     yield from batches(r)
     yield from unbatches(r)

@@ -92,7 +92,9 @@ Status SplitResults(std::vector<Tensor> results, int64_t padding, Batch& batch) 
   return OkStatus();
 }
 
-// The function, the captured tensors and the step are those of the request that came last.
+// The function, the captured tensors and the step are those of the request that came last. Every
+// thread of the scheduler has a team of its own for loops, of the size that the session gives a
+// request: batches that run at once share the cores as requests do.
 Status CallOnBatch(Batch& batch, const BatchOptions& options, const Cancellation& cancellation) {
   const BatchRequest& last = *batch.tasks.back().request;
   SetThreads(last.threads);
