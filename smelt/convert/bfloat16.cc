@@ -276,7 +276,10 @@ class Bfloat16Stage {
       if (body == nullptr || cond == nullptr) return;
       CarryLoop(*by_name_[body->name], *by_name_[cond->name], &(*carried)[{&n, "T"}]);
     } else {
-      CarryCall(std::move(callees), &(*carried)[{&n, "Tin"}], &(*carried)[{&n, "Tout"}]);
+      absl::flat_hash_set<int> inputs, outputs;
+      CarryCall(std::move(callees), &inputs, &outputs);
+      (*carried)[{&n, "Tin"}] = std::move(inputs);
+      (*carried)[{&n, "Tout"}] = std::move(outputs);
     }
   }
 
