@@ -29,11 +29,15 @@ class Sensitive {
         Keep(static_cast<int>(i), "the variance of a normalisation");
         for (int input : u.inputs) Variance(u.node->inputs[input], false, kLongestChain);
       } else {
-        const bool decision = u.row->inputs == Bf16Inputs::kDecision;
+        const bool spectrum = u.row->inputs == Bf16Inputs::kSpectrum;
+        const bool through = spectrum || u.row->inputs == Bf16Inputs::kDecision;
+        const std::string why = absl::StrCat("leads to ", u.node->op());
+        products_.clear();
         for (int input = 0; input < u.node->num_inputs(); ++input) {
-          Chain(u.node->inputs[input], absl::StrCat("leads to ", u.node->op()), decision,
-                kLongestChain);
+          Chain(u.node->inputs[input], why, through, kLongestChain);
         }
+        if (!spectrum) continue;
+        for (int product : products_) FrontEnd(product, why);
       }
     }
     if (g_.loop_body) GrowingSums();
@@ -55,11 +59,44 @@ class Sensitive {
     const FloatUnit& u = g_.units[unit];
     if (u.row == nullptr && u.fixed) return;
     if (u.kind == Bf16Class::kAnchor) {
-      if (through) Keep(unit, why);
+      if (through) {
+        Keep(unit, why);
+        products_.push_back(unit);
+      }
       return;
     }
     Keep(unit, why);
     for (int input : u.inputs) Chain(u.node->inputs[input], why, through, steps - 1);
+  }
+
+  static bool IsLinear(const FloatUnit& u) {
+    static const auto* bends = new absl::flat_hash_set<absl::string_view>{
+        "Relu", "Relu6",     "Maximum",   "Minimum", "Max",         "Min",    "MaxPool",
+        "Abs",  "MaxPoolV2", "MaxPool3D", "Sign",    "ClipByValue", "Select", "SelectV2"};
+    static const auto* sums = new absl::flat_hash_set<absl::string_view>{
+        "Add", "AddV2", "AddN", "Sub", "Mul", "RealDiv", "BiasAdd", "Mean", "Sum", "AvgPool"};
+    if (u.kind == Bf16Class::kArithmetic) return sums->contains(u.node->op());
+    return u.kind != Bf16Class::kKeep && !bends->contains(u.node->op());
+  }
+
+  // A filter bank: products in a row, from the arguments on. Noise of 8 bits that one of them adds
+  // is what the logarithm of a quiet band shows.
+  void FrontEnd(int product, const std::string& why) {
+    absl::flat_hash_set<int> seen{product};
+    std::vector<int> stack{product};
+    while (!stack.empty()) {
+      const FloatUnit& u = g_.units[stack.back()];
+      stack.pop_back();
+      if (!IsLinear(u)) return;
+      for (int input : u.inputs) {
+        const Endpoint from = u.node->inputs[input];
+        if (IsFloatSource(*from.node)) continue;
+        const int unit = g_.Out(from);
+        if (unit < 0) return;
+        if (seen.insert(unit).second) stack.push_back(unit);
+      }
+    }
+    for (int unit : seen) Keep(unit, why);
   }
 
   // From a square root up through the mean of squares and the mean within it. What the statistics
@@ -184,6 +221,7 @@ class Sensitive {
 
   FloatGraph& g_;
   absl::flat_hash_set<int> reached_;
+  std::vector<int> products_;  // that the last chain went through
 };
 
 }  // namespace
