@@ -18,26 +18,26 @@ class Sensitive {
   explicit Sensitive(FloatGraph& g) : g_(g) {}
 
   void Run() {
+    absl::flat_hash_set<const Node*> with_unit;
     const size_t n = g_.units.size();
     for (size_t i = 0; i < n; ++i) {
       const FloatUnit& u = g_.units[i];
-      if (u.row == nullptr || u.row->inputs == Bf16Inputs::kPlain || u.keep == "filterlist") {
-        continue;
-      }
-      reached_.clear();
+      with_unit.insert(u.node);
+      if (u.row == nullptr || u.keep == "filterlist") continue;
       if (u.row->inputs == Bf16Inputs::kStatistic) {
         Keep(static_cast<int>(i), "the variance of a normalisation");
+        variance_.clear();
         for (int input : u.inputs) Variance(u.node->inputs[input], false, kLongestChain);
       } else {
-        const bool spectrum = u.row->inputs == Bf16Inputs::kSpectrum;
-        const bool through = spectrum || u.row->inputs == Bf16Inputs::kDecision;
-        const std::string why = absl::StrCat("leads to ", u.node->op());
-        products_.clear();
-        for (int input = 0; input < u.node->num_inputs(); ++input) {
-          Chain(u.node->inputs[input], why, through, kLongestChain);
-        }
-        if (!spectrum) continue;
-        for (int product : products_) FrontEnd(product, why);
+        Exact(*u.node, *u.row);
+      }
+    }
+    // Ops that take float32 alone.
+    for (const Node* node : g_.graph->Nodes()) {
+      const Bf16Op* row = FindBf16Op(node->op());
+      if (row != nullptr && row->kind == Bf16Class::kKeep && !with_unit.contains(node) &&
+          !g_.outside.contains(node)) {
+        Exact(*node, *row);
       }
     }
     if (g_.loop_body) GrowingSums();
@@ -45,6 +45,19 @@ class Sensitive {
   }
 
  private:
+  // What the inputs of such an op need.
+  void Exact(const Node& n, const Bf16Op& row) {
+    if (row.inputs == Bf16Inputs::kPlain) return;
+    const bool spectrum = row.inputs == Bf16Inputs::kSpectrum;
+    const bool through = spectrum || row.inputs == Bf16Inputs::kDecision;
+    const std::string why = absl::StrCat("leads to ", n.op());
+    reached_.clear();
+    products_.clear();
+    for (const Endpoint& e : n.inputs) Chain(e, why, through, kLongestChain);
+    if (!spectrum) return;
+    for (int product : products_) FrontEnd(product, why);
+  }
+
   void Keep(int unit, std::string why) {
     FloatUnit& u = g_.units[unit];
     if (u.keep.empty()) u.keep = std::move(why);
@@ -104,7 +117,7 @@ class Sensitive {
   void Variance(Endpoint e, bool beyond_square, int steps) {
     if (!IsFloat32(e) || steps == 0) return;
     const int unit = g_.Out(e);
-    if (unit < 0) return;
+    if (unit < 0 || !variance_.insert({unit, beyond_square}).second) return;
     const FloatUnit& u = g_.units[unit];
     const Node& n = *u.node;
     const bool mean = n.Is("Mean") || n.Is("Sum");
@@ -221,6 +234,7 @@ class Sensitive {
 
   FloatGraph& g_;
   absl::flat_hash_set<int> reached_;
+  absl::flat_hash_set<std::pair<int, bool>> variance_;
   std::vector<int> products_;  // that the last chain went through
 };
 
