@@ -21,6 +21,12 @@ bool HasBfloat16(const Node& n) {
          });
 }
 
+std::string Size(int64_t bytes) {
+  const auto b = static_cast<double>(bytes);
+  return bytes < 1'000'000 ? absl::StrFormat("%.1f KB", b / 1e3)
+                           : absl::StrFormat("%.1f MB", b / 1e6);
+}
+
 class Bfloat16Stage {
  public:
   explicit Bfloat16Stage(Conversion& c) : c_(c) {
@@ -276,7 +282,10 @@ class Bfloat16Stage {
       if (body == nullptr || cond == nullptr) return;
       CarryLoop(*by_name_[body->name], *by_name_[cond->name], &(*carried)[{&n, "T"}]);
     } else {
-      CarryCall(std::move(callees), &(*carried)[{&n, "Tin"}], &(*carried)[{&n, "Tout"}]);
+      absl::flat_hash_set<int> inputs, outputs;
+      CarryCall(std::move(callees), &inputs, &outputs);
+      (*carried)[{&n, "Tin"}] = std::move(inputs);
+      (*carried)[{&n, "Tout"}] = std::move(outputs);
     }
   }
 
@@ -340,8 +349,11 @@ class Bfloat16Stage {
     std::map<std::string, std::string> example;
     for (const PrecisionChoice& p : c_.records.precision) {
       if (p.op == "variable") {
-        ++kept[absl::StrCat("stored as float32: ", p.reason)]["variable"];
-        example[absl::StrCat("stored as float32: ", p.reason)] = p.node;
+        // Who reads it is in the records.
+        const std::string reason =
+            absl::StrCat("stored as float32: ", p.reason.substr(0, p.reason.find(" by '")));
+        ++kept[reason]["variable"];
+        example[reason] = p.node;
         continue;
       }
       ++all;
@@ -359,8 +371,8 @@ class Bfloat16Stage {
     }
     std::string text = absl::StrFormat("bfloat16: %d of %d float ops", converted, all);
     if (stored > 0) {
-      absl::StrAppendFormat(&text, ", %d variables stored as bfloat16 (%.1f MB -> %.1f MB)", stored,
-                            static_cast<double>(before) / 1e6, static_cast<double>(after) / 1e6);
+      absl::StrAppendFormat(&text, ", %d variable%s stored as bfloat16 (%s -> %s)", stored,
+                            stored == 1 ? "" : "s", Size(before), Size(after));
     }
     c_.records.AddNote(kStageName, std::move(text));
     for (const auto& [reason, ops] : kept) {

@@ -30,6 +30,7 @@ enum class Bf16Inputs {
   kPlain,
   kExact,      // what leads here stays float32, up to the products
   kDecision,   // the products too: an index comes of it
+  kSpectrum,   // likewise, and products that are linear in the arguments: a logarithm shows noise
   kStatistic,  // the variance of a normalisation leads here
 };
 

@@ -18,22 +18,26 @@ class Sensitive {
   explicit Sensitive(FloatGraph& g) : g_(g) {}
 
   void Run() {
+    absl::flat_hash_set<const Node*> with_unit;
     const size_t n = g_.units.size();
     for (size_t i = 0; i < n; ++i) {
       const FloatUnit& u = g_.units[i];
-      if (u.row == nullptr || u.row->inputs == Bf16Inputs::kPlain || u.keep == "filterlist") {
-        continue;
-      }
-      reached_.clear();
+      with_unit.insert(u.node);
+      if (u.row == nullptr || u.keep == "filterlist") continue;
       if (u.row->inputs == Bf16Inputs::kStatistic) {
         Keep(static_cast<int>(i), "the variance of a normalisation");
+        variance_.clear();
         for (int input : u.inputs) Variance(u.node->inputs[input], false, kLongestChain);
       } else {
-        const bool decision = u.row->inputs == Bf16Inputs::kDecision;
-        for (int input = 0; input < u.node->num_inputs(); ++input) {
-          Chain(u.node->inputs[input], absl::StrCat("leads to ", u.node->op()), decision,
-                kLongestChain);
-        }
+        Exact(*u.node, *u.row);
+      }
+    }
+    // Ops that take float32 alone.
+    for (const Node* node : g_.graph->Nodes()) {
+      const Bf16Op* row = FindBf16Op(node->op());
+      if (row != nullptr && row->kind == Bf16Class::kKeep && !with_unit.contains(node) &&
+          !g_.outside.contains(node)) {
+        Exact(*node, *row);
       }
     }
     if (g_.loop_body) GrowingSums();
@@ -41,6 +45,19 @@ class Sensitive {
   }
 
  private:
+  // What the inputs of such an op need.
+  void Exact(const Node& n, const Bf16Op& row) {
+    if (row.inputs == Bf16Inputs::kPlain) return;
+    const bool spectrum = row.inputs == Bf16Inputs::kSpectrum;
+    const bool through = spectrum || row.inputs == Bf16Inputs::kDecision;
+    const std::string why = absl::StrCat("leads to ", n.op());
+    reached_.clear();
+    products_.clear();
+    for (const Endpoint& e : n.inputs) Chain(e, why, through, kLongestChain);
+    if (!spectrum) return;
+    for (int product : products_) FrontEnd(product, why);
+  }
+
   void Keep(int unit, std::string why) {
     FloatUnit& u = g_.units[unit];
     if (u.keep.empty()) u.keep = std::move(why);
@@ -55,11 +72,44 @@ class Sensitive {
     const FloatUnit& u = g_.units[unit];
     if (u.row == nullptr && u.fixed) return;
     if (u.kind == Bf16Class::kAnchor) {
-      if (through) Keep(unit, why);
+      if (through) {
+        Keep(unit, why);
+        products_.push_back(unit);
+      }
       return;
     }
     Keep(unit, why);
     for (int input : u.inputs) Chain(u.node->inputs[input], why, through, steps - 1);
+  }
+
+  static bool IsLinear(const FloatUnit& u) {
+    static const auto* bends = new absl::flat_hash_set<absl::string_view>{
+        "Relu", "Relu6",     "Maximum",   "Minimum", "Max",         "Min",    "MaxPool",
+        "Abs",  "MaxPoolV2", "MaxPool3D", "Sign",    "ClipByValue", "Select", "SelectV2"};
+    static const auto* sums = new absl::flat_hash_set<absl::string_view>{
+        "Add", "AddV2", "AddN", "Sub", "Mul", "RealDiv", "BiasAdd", "Mean", "Sum", "AvgPool"};
+    if (u.kind == Bf16Class::kArithmetic) return sums->contains(u.node->op());
+    return u.kind != Bf16Class::kKeep && !bends->contains(u.node->op());
+  }
+
+  // A filter bank: products in a row, from the arguments on. Noise of 8 bits that one of them adds
+  // is what the logarithm of a quiet band shows.
+  void FrontEnd(int product, const std::string& why) {
+    absl::flat_hash_set<int> seen{product};
+    std::vector<int> stack{product};
+    while (!stack.empty()) {
+      const FloatUnit& u = g_.units[stack.back()];
+      stack.pop_back();
+      if (!IsLinear(u)) return;
+      for (int input : u.inputs) {
+        const Endpoint from = u.node->inputs[input];
+        if (IsFloatSource(*from.node)) continue;
+        const int unit = g_.Out(from);
+        if (unit < 0) return;
+        if (seen.insert(unit).second) stack.push_back(unit);
+      }
+    }
+    for (int unit : seen) Keep(unit, why);
   }
 
   // From a square root up through the mean of squares and the mean within it. What the statistics
@@ -67,7 +117,7 @@ class Sensitive {
   void Variance(Endpoint e, bool beyond_square, int steps) {
     if (!IsFloat32(e) || steps == 0) return;
     const int unit = g_.Out(e);
-    if (unit < 0) return;
+    if (unit < 0 || !variance_.insert({unit, beyond_square}).second) return;
     const FloatUnit& u = g_.units[unit];
     const Node& n = *u.node;
     const bool mean = n.Is("Mean") || n.Is("Sum");
@@ -184,6 +234,8 @@ class Sensitive {
 
   FloatGraph& g_;
   absl::flat_hash_set<int> reached_;
+  absl::flat_hash_set<std::pair<int, bool>> variance_;
+  std::vector<int> products_;  // that the last chain went through
 };
 
 }  // namespace

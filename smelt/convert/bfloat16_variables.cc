@@ -70,9 +70,9 @@ class VariableStorer {
         auto g = graphs_.find(use.function);
         if (g == graphs_.end()) {
           no(absl::StrCat("read on the host by '", use.node->name(), "'"));
-        } else if (!OnlyBf16(*g->second, *use.node)) {
+        } else if (const Wanted wanted = WantedOf(*g->second, *use.node); wanted.as_float) {
           no(absl::StrCat("read as float32 by '", use.node->name(), "'"));
-        } else {
+        } else if (wanted.as_bf16) {
           profits_.insert(&v);
         }
       }
@@ -91,25 +91,30 @@ class VariableStorer {
     return served_.contains(use.function->name());
   }
 
-  bool OnlyBf16(const FloatGraph& g, const Node& read) {
+  // Neither: nobody reads the value.
+  struct Wanted {
+    bool as_float = false, as_bf16 = false;
+  };
+
+  Wanted WantedOf(const FloatGraph& g, const Node& read) {
+    Wanted out;
     if (!read.Is("ReadVariableOp")) {
       const int u = g.Out({const_cast<Node*>(&read), 0});
-      return u >= 0 && g.units[u].bf16;
+      (u >= 0 && g.units[u].bf16 ? out.as_bf16 : out.as_float) = true;
+      return out;
     }
     auto& fanout = fanouts_[&g];
     if (fanout == nullptr) fanout = std::make_unique<Fanout>(*g.graph);
-    bool any = false;
     for (const Fanout::Edge& edge : fanout->of(&read)) {
       if (edge.input < 0) continue;
-      if (!g.WantsBf16(edge.reader, edge.input)) return false;
-      any = true;
+      (g.WantsBf16(edge.reader, edge.input) ? out.as_bf16 : out.as_float) = true;
     }
     if (g.function != nullptr) {
       for (const Endpoint& e : g.function->FlatResults()) {
-        if (e.node == &read) return false;
+        if (e.node == &read) out.as_float = true;
       }
     }
-    return any;
+    return out;
   }
 
   // A read that may be of several variables reads one type; a checkpoint entry has one, too.

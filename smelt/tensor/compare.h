@@ -22,11 +22,11 @@ struct Comparison {
   double max_abs = 0;
   double max_rel = 0;
   double max_range = 0;  // max_abs relative to the wanted tensor's range
-  std::string why;  // what differs, when something does
+  std::string why;       // what differs, when something does
 };
 
-// Floating and complex types: |got - want| <= atol + rtol * |want| + range_tol * range, NaN equals NaN, infinities by
-// sign. Everything else exactly. Dtype and shape must be the same.
+// Floating and complex types: |got - want| <= atol + rtol * |want| + range_tol * range, NaN equals
+// NaN, infinities by sign. Everything else exactly. Dtype and shape must be the same.
 Comparison Compare(const Tensor& want, const Tensor& got, const Tolerance& tolerance);
 
 }  // namespace smelt
