@@ -127,13 +127,86 @@ for name, model, options, code_name, text in [
     ("empty function", "functions", "tpu_functions { }", "INVALID_ARGUMENT", "names no function"),
     ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "INVALID_ARGUMENT", "num_batch_threads must be positive"),
     ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "INVALID_ARGUMENT", "topology is required"),
-    ("quantisation", "functions", 'tpu_functions { function_alias: "leaf" } external_feature_configs { quantization_options { signature_keys: "s" } }', "INVALID_ARGUMENT",
-     "the model should be trained with quantization-aware training (QAT)"),
+    ("quantisation without samples", "functions", 'tpu_functions { function_alias: "leaf" } external_feature_configs { quantization_options { signature_keys: "s" } }',
+     "INVALID_ARGUMENT", "When `representative_dataset` is not provided"),
+    ("quantisation with no such file", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "/nowhere" } } }',
+     "NOT_FOUND", "/nowhere"),
+    ("quantisation with bad records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } } }'
+     % (models / "cnn" / "saved_model.pb"), "DATA_LOSS", "sample 0"),
+    ("quantisation with no records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "/dev/null" } } }',
+     "INVALID_ARGUMENT", "holds no samples"),
 ]:
     code, out, err, where = convert(model, options, "error_" + name.replace(" ", "_"))
     check(f"convert error: {name}", code == 1 and f"error: {code_name}: " in err and text in err, err)
     left = [p.name for p in work.iterdir() if p.name.startswith(where.name)]
     check(f"nothing left: {name}", not left, left)
+
+
+
+# Quantisation: the requests of the recorded log are the samples (a PredictRequest's inputs have the field number of a sample's).
+def fields(data):
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (data[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 128:
+                return value
+    while at < len(data):
+        tag = varint()
+        size = {0: 0, 1: 8, 5: 4}.get(tag & 7)
+        if size == 0:
+            varint()
+        else:
+            size = varint() if size is None else size
+            yield tag >> 3, data[at:at + size]
+            at += size
+
+
+def masked_crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    crc ^= 0xffffffff
+    return ((crc >> 15 | crc << 17) + 0xa282ead8 & 0xffffffff).to_bytes(4, "little")
+
+
+def write_samples(log, path):
+    data, out = log.read_bytes(), b""
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        request = dict(fields(dict(fields(data[12:12 + size]))[6]))[1]
+        length = len(request).to_bytes(8, "little")
+        out += length + masked_crc32c(length) + request + masked_crc32c(request)
+        data = data[16 + size:]
+    path.write_bytes(out)
+
+
+write_samples(models / "cnn.tfrecord", work / "cnn.samples")
+SAMPLES = ' representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } }' % (work / "cnn.samples")
+for name, options, smaller in [
+    ("static", SAMPLES, True),
+    ("dynamic", "quantization_method { preset_method: METHOD_DYNAMIC_RANGE_INT8 } min_num_elements_for_weights: 1", True),
+    ("weights", "quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } min_num_elements_for_weights: 1" + SAMPLES, True),
+    ("placed", SAMPLES + ' } tpu_functions { signature_name: "serving_default"', True),
+]:
+    code, out, err, where = convert("cnn", "quantization_options { " + options + " }" + OFF, "quantized_" + name)
+    check(f"quantise {name}", code == 0 and "layers quantised" in out and "layers by error" in out, out + err)
+    code, out, err = call("replay", where, "--log", models / "cnn.tfrecord", "--rtol", "0.05", "--atol", "0.05")
+    check(f"quantised {name} answers nearly the same", code == 0, out + err)
+    bytes_of = lambda folder: (folder / "variables" / "variables.data-00000-of-00001").stat().st_size
+    check(f"quantised {name} is smaller", bytes_of(where) < bytes_of(models / "cnn"), bytes_of(where))
+code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "excluded", "--converter_options_string",
+                      "quantization_options {" + SAMPLES + " }", "--exclude", ".*")
+check("--exclude", code == 0 and "0 of " in out and "Excluded by" in out, out + err)
+code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "excluded_nothing", "--exclude", "x",
+                      "--converter_options_string", 'tpu_functions { signature_name: "serving_default" }')
+check("--exclude needs quantisation", code == 1 and "it needs quantization_options" in err, err)
 
 # The output folder: not overwritten unless asked; an interrupted conversion leaves nothing half-written.
 existing = work / "existing"

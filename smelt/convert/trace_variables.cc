@@ -56,6 +56,7 @@ class VariableTracer {
     RETURN_IF_ERROR(ObjectFunctions(by_key));
     FollowAll();
     KeysByRestore();
+    MergeByKey();
     return OkStatus();
   }
 
@@ -195,6 +196,34 @@ class VariableTracer {
         if (key && ElementOf(slices, from.port) == "" && out_.bundle_->Has(*key)) v->key = *key;
       }
     }
+  }
+
+  // Keras 3 restores copies: handles that signatures do not read, from the entries that they do.
+  // What is stored in one entry has one type, so they are one variable.
+  void MergeByKey() {
+    std::map<std::string, ModelVariable*> by_key;
+    std::map<ModelVariable*, ModelVariable*> merged;
+    for (auto& v : out_.variables_) {
+      if (v->key.empty()) continue;
+      auto [it, added] = by_key.try_emplace(v->key, v.get());
+      if (added) continue;
+      ModelVariable& first = *it->second;
+      merged[v.get()] = &first;
+      first.handles.insert(first.handles.end(), v->handles.begin(), v->handles.end());
+      for (auto uses :
+           {&ModelVariable::reads, &ModelVariable::lookups, &ModelVariable::restores,
+            &ModelVariable::saves, &ModelVariable::initialisers, &ModelVariable::others}) {
+        auto& to = first.*uses;
+        to.insert(to.end(), ((*v).*uses).begin(), ((*v).*uses).end());
+      }
+    }
+    if (merged.empty()) return;
+    for (auto& [place, variables] : out_.holds_) {
+      for (const auto& [from, to] : merged) {
+        if (variables.erase(from) > 0) variables.insert(to);
+      }
+    }
+    std::erase_if(out_.variables_, [&](const auto& v) { return merged.contains(v.get()); });
   }
 
   static std::optional<std::string> ElementOf(Endpoint list, int i) {

@@ -81,7 +81,7 @@ std::string Listed(const std::vector<std::string>& names) {
       names.size() > kListed ? absl::StrCat(" and ", names.size() - kListed, " more") : "");
 }
 
-void Report(Conversion& c) {
+void ReportLayers(Conversion& c) {
   std::vector<const QuantizedLayer*> done;
   std::map<std::string, std::vector<std::string>> left;
   int64_t before = 0, after = 0;
@@ -162,7 +162,7 @@ Status QuantizeModel(Conversion& c) {
   if (plain && !set.layers.empty()) {
     RETURN_IF_ERROR(quantize::MeasureLayers(c, set, *std::move(plain)));
   }
-  Report(c);
+  ReportLayers(c);
   return OkStatus();
 }
 
