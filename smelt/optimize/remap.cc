@@ -92,19 +92,17 @@ class Remapper {
       if (!chain.ops.empty()) return false;
       chain.ops.push_back("BiasAdd");
       chain.args.push_back(next->inputs[1]);
-    } else if ((next->Is("Add") || next->Is("AddV2")) && chain.ops.empty() && format == "NHWC") {
+    } else if ((next->Is("Add") || next->Is("AddV2")) && chain.ops.empty() && format == "NHWC" &&
+               IsVector(next->inputs[1 - input], Depth(root))) {
       // A constant vector along the last dimension is a bias, whatever it is added by.
-      Tensor storage;
-      const Tensor* bias = ConstValue(next->inputs[1 - input].node, &storage);
-      if (bias == nullptr || bias->rank() != 1 || bias->dim(0) != Depth(root)) return false;
       chain.ops.push_back("BiasAdd");
       chain.args.push_back(next->inputs[1 - input]);
-    } else if ((next->Is("Add") || next->Is("AddV2")) && !chain.bias.empty() &&
-               MayScale(chain, root) && format == "NHWC" &&
-               ConstVector(next->inputs[1 - input], Depth(root), &values)) {
+    } else if ((next->Is("Add") || next->Is("AddV2")) && MayScale(chain, root) &&
+               format == "NHWC" && ConstVector(next->inputs[1 - input], root, &values)) {
+      StartFolding(chain, root);
       for (size_t i = 0; i < values.size(); ++i) chain.bias[i] += values[i];
     } else if (next->Is("Mul") && MayScale(chain, root) && format == "NHWC" &&
-               ConstVector(next->inputs[1 - input], Depth(root), &values)) {
+               ConstVector(next->inputs[1 - input], root, &values)) {
       ScaleAndShift(chain, root, values, std::vector<float>(values.size()));
     } else if (conv && input == 0 &&
                absl::string_view(next->op()).substr(0, 14) == "FusedBatchNorm" &&
@@ -135,18 +133,27 @@ class Remapper {
     return root->Is("DepthwiseConv2dNative") && root->Type("T") != Dtype::kFloat;
   }
 
-  // A constant of `depth` values, or of one that is repeated, as floats. false: it is none.
-  static bool ConstVector(Endpoint e, int64_t depth, std::vector<float>* values) {
+  static bool IsVector(Endpoint e, int64_t depth) {
     Tensor storage;
     const Tensor* t = ConstValue(e.node, &storage);
-    if (t == nullptr || t->rank() > 1 || depth < 0) return false;
-    if (t->num_elements() != depth && t->num_elements() != 1) return false;
+    return t != nullptr && t->rank() == 1 && t->dim(0) == depth;
+  }
+
+  // A constant along the last dimension of the root's result, or of one value that is repeated, as
+  // floats. false: it is none.
+  static bool ConstVector(Endpoint e, const Node* root, std::vector<float>* values) {
+    const int64_t depth = Depth(root);
+    Tensor storage;
+    const Tensor* t = ConstValue(e.node, &storage);
+    if (t == nullptr || depth <= 0 || t->rank() > (root->Is("MatMul") ? 2 : 4)) return false;
+    const int64_t count = t->num_elements();
+    if (count != 1 && (count != depth || t->shape().back() != depth)) return false;
     if (t->dtype() != Dtype::kFloat && t->dtype() != Dtype::kBfloat16) return false;
     const auto wide = nn::ToFloat(*t, HeapAllocator());
     if (!wide.ok()) return false;
     const auto v = wide->flat<float>();
     values->assign(depth, v[0]);
-    if (t->num_elements() == depth) values->assign(v.begin(), v.end());
+    if (count == depth) values->assign(v.begin(), v.end());
     return true;
   }
 
@@ -156,23 +163,27 @@ class Remapper {
     return Depth(root) > 0 && !(root->Is("MatMul") && root->Bool("transpose_b")) &&
            (chain.ops.empty() ||
             (chain.ops.size() == 1 && chain.ops[0] == "BiasAdd" &&
-             (!chain.bias.empty() || ConstVector(chain.args[0], Depth(root), &bias))));
+             (!chain.bias.empty() || ConstVector(chain.args[0], root, &bias))));
+  }
+
+  // Keeps the bias, if there is one, as numbers to calculate with. REQUIRES: MayScale.
+  static void StartFolding(Chain& chain, const Node* root) {
+    if (!chain.bias.empty()) return;
+    chain.bias.assign(Depth(root), 0.0F);
+    if (!chain.ops.empty()) ConstVector(chain.args[0], root, &chain.bias);
+    chain.ops = {"BiasAdd"};
+    chain.args = {{}};  // made of chain.bias
   }
 
   // y = y * scale + shift, folded into filter and bias. REQUIRES: MayScale.
   static void ScaleAndShift(Chain& chain, const Node* root, const std::vector<float>& scale,
                             const std::vector<float>& shift) {
-    if (chain.bias.empty()) {
-      chain.bias.assign(scale.size(), 0.0F);
-      if (!chain.ops.empty()) ConstVector(chain.args[0], Depth(root), &chain.bias);
-    }
+    StartFolding(chain, root);
     if (chain.scale.empty()) chain.scale.assign(scale.size(), 1.0F);
     for (size_t i = 0; i < scale.size(); ++i) {
       chain.scale[i] *= scale[i];
       chain.bias[i] = chain.bias[i] * scale[i] + shift[i];
     }
-    chain.ops = {"BiasAdd"};
-    chain.args = {{}};  // made of chain.bias
   }
 
   static bool FoldBatchNorm(Chain& chain, const Node* root, const Node& batch_norm) {
@@ -195,6 +206,13 @@ class Remapper {
     return true;
   }
 
+  static StatusOr<Tensor> FloatVector(const std::vector<float>& values) {
+    const Shape shape({static_cast<int64_t>(values.size())});
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(Dtype::kFloat, shape, HeapAllocator()));
+    std::ranges::copy(values, t.data<float>());
+    return t;
+  }
+
   // The filter and the bias that the chain's folds make.
   Status MakeFolded(const Node* root, Chain& chain, Endpoint* filter) {
     if (chain.bias.empty()) return OkStatus();
@@ -202,6 +220,23 @@ class Remapper {
     Tensor w;
     ConstValue(root->inputs[1].node, &w);
     const Dtype t = root->Type("T");
+    // A large filter would lie in memory twice, with the file's pages and without: the factors are
+    // applied to the result then, as those of a normalisation whose mean is 0 and variance 1.
+    constexpr size_t kWorthSharing = 256 << 10;
+    if (!chain.scale.empty() && w.bytes() >= kWorthSharing &&
+        (t == Dtype::kFloat || root->Is("Conv2D")) &&
+        std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end()) {
+      chain.ops[0] = "FusedBatchNorm";
+      chain.epsilon = 0;
+      chain.args.clear();
+      for (const std::vector<float>& values :
+           {chain.scale, chain.bias, std::vector<float>(depth, 0.0F),
+            std::vector<float>(depth, 1.0F)}) {
+        ASSIGN_OR_RETURN(const Tensor arg, FloatVector(values));
+        chain.args.push_back({graph_.AddConst(root->name() + "/scale_and_shift", arg), 0});
+      }
+      return OkStatus();
+    }
     if (!chain.scale.empty()) {
       ASSIGN_OR_RETURN(const Tensor from, nn::ToFloat(w, HeapAllocator()));
       ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, w.shape(), HeapAllocator()));
@@ -213,8 +248,7 @@ class Remapper {
       ASSIGN_OR_RETURN(const Tensor narrow, nn::FromFloat(to, t, HeapAllocator()));
       *filter = {graph_.AddConst(root->name() + "/scaled_filter", narrow), 0};
     }
-    ASSIGN_OR_RETURN(Tensor bias, Tensor::Make(Dtype::kFloat, Shape({depth}), HeapAllocator()));
-    std::ranges::copy(chain.bias, bias.data<float>());
+    ASSIGN_OR_RETURN(Tensor bias, FloatVector(chain.bias));
     // Where the fused op has room for a type of its own, the bias stays float.
     if (!root->Is("Conv2D")) {
       ASSIGN_OR_RETURN(bias, nn::FromFloat(bias, t, HeapAllocator()));

@@ -1,4 +1,6 @@
 // Convolutions: float ones through FloatConv, others in plain loops.
+#include <algorithm>
+
 #include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
@@ -56,6 +58,13 @@ Status RunConv(OpContext& ctx) {
   return OkStatus();
 }
 
+// Is argument i a tensor of the result's shape?
+bool IsWhole(const nn::FusedOps& fused, int i) {
+  return std::ranges::any_of(fused.steps, [&](const nn::FusedStep& s) {
+    return s.kind == nn::FusedStep::Kind::kAdd && s.arg == i;
+  });
+}
+
 StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spatial, bool depthwise,
                                                      absl::string_view fused) {
   auto state = std::make_unique<ConvState>();
@@ -78,6 +87,12 @@ StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spati
     }
   }
   state->constant_filter = onednn::InputIsConst(node, 1);
+  bool constant_args = true;
+  for (int i = 0; i < state->fused.num_args; ++i) {
+    // Sums with whole tensors are never folded.
+    constant_args &= onednn::InputIsConst(node, 2 + i) || IsWhole(state->fused, i);
+  }
+  state->conv.SetConstantArgs(constant_args);
   return state;
 }
 

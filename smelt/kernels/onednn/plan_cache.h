@@ -38,9 +38,11 @@ class PlanCache {
 class WeightCache {
  public:
   // The packed form of `weights`, lying as `from` says. Kept when `constant`, and then the pages of
-  // a mapped original are given back; packed anew on each call else.
+  // a mapped original are given back; packed anew on each call else. `factors`: what each of the
+  // last dimension's numbers is multiplied by first, the same on each call; empty: nothing.
   StatusOr<Tensor> Get(const std::shared_ptr<const Primitive>& primitive, const Layout& from,
-                       const Tensor& weights, bool constant, Allocator* allocator);
+                       const Tensor& weights, bool constant, Allocator* allocator,
+                       std::span<const float> factors = {});
 
  private:
   struct Entry {
