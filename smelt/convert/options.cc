@@ -19,7 +19,7 @@ Status RefuseUnserved(const ConverterOptions& o) {
 
 Status CheckOptions(Conversion& c) {
   RETURN_IF_ERROR(RefuseUnserved(c.options));
-  if (c.options.tpu_functions.empty()) {
+  if (c.options.tpu_functions.empty() && !c.settings.auto_place) {
     return InvalidArgument("the converter options name nothing to do: give tpu_functions");
   }
   return OkStatus();

@@ -5,12 +5,15 @@ namespace smelt {
 namespace {
 
 bool Always(const Conversion&) { return true; }
+bool AutoPlaces(const Conversion& c) { return c.settings.auto_place; }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
 
 constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
     {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
+    {"auto_place", AutoPlaces, AutoPlace, "it cuts functions that nobody has copied yet"},
     {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
+    {"compatibility", Places, CheckCompatibility, "calls are inlined, nothing is rewritten yet"},
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
 };

@@ -13,8 +13,13 @@ namespace smelt {
 Status CheckOptions(Conversion& c);
 // Resolves what tpu_functions name to placements, and checks that they can stand together.
 Status ResolveTpuFunctions(Conversion& c);
+// Finds the part of each named function, else of each signature, that a TPU can run, and places
+// that.
+Status AutoPlace(Conversion& c);
 // Makes each placement's body: a copy of the function with its calls inlined.
 Status MakeBodies(Conversion& c);
+// Finds what a TPU cannot compile. INVALID_ARGUMENT lists it.
+Status CheckCompatibility(Conversion& c);
 // Ties each body's nodes to a cluster; arguments and results cross through replicated inputs and
 // outputs.
 Status MakeClusters(Conversion& c);
@@ -26,6 +31,9 @@ Status MakeStubs(Conversion& c);
 // Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
+
+// Calls in the function become what they call; those that are too large stay.
+Status InlineCalls(Conversion& c, Function& function);
 
 // The function that a name of the options means. NOT_FOUND with the nearest names.
 StatusOr<std::string> FunctionByAlias(Conversion& c, const std::string& alias);
