@@ -18,6 +18,7 @@ struct Comparison {
   // Over elements that are finite in both. Relative to the wanted value where that is not zero.
   double max_abs = 0;
   double max_rel = 0;
+  double max_wanted = 0;  // the largest of |wanted|, of floating and complex types
   std::string why;  // what differs, when something does
 };
 
