@@ -76,7 +76,7 @@ class BodyMaker {
     return c_.library().Add(std::move(body));
   }
 
- private:
+  // The calls in the body, which is a copy of `original` or itself.
   Status Inline(Function& body, const Function& original) {
     body.attrs.Erase(kMustCompile);
     for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
@@ -124,6 +124,7 @@ class BodyMaker {
     return OkStatus();
   }
 
+ private:
   // Gives the graph functions of its own to call.
   Status OwnCallees(Graph& g, TpuPlacement& p) {
     for (Node* n : g.Nodes()) {
@@ -178,6 +179,10 @@ Status MakeBodies(Conversion& c) {
     if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
   }
   return OkStatus();
+}
+
+Status InlineAllCalls(Conversion& c, Function& function) {
+  return BodyMaker(c).Inline(function, function);
 }
 
 std::vector<Function*> FunctionsOnTpu(Conversion& c, const TpuPlacement& p) {

@@ -61,10 +61,10 @@ Status CheckOptions(Conversion& c) {
     RETURN_IF_ERROR(CheckQuantizationOptions(*c.options.quantization_options));
   }
   if (c.options.tpu_functions.empty() && c.options.batch_options.empty() &&
-      !c.options.quantization_options) {
+      !c.options.quantization_options && !c.settings.auto_place) {
     return InvalidArgument(
         "the converter options name nothing to do: give tpu_functions, batch_options or "
-        "quantization_options");
+        "quantization_options, or --auto_place");
   }
   return OkStatus();
 }

@@ -8,6 +8,7 @@ namespace {
 
 bool Always(const Conversion&) { return true; }
 bool Quantizes(const Conversion& c) { return c.options.quantization_options.has_value(); }
+bool AutoPlaces(const Conversion& c) { return c.settings.auto_place; }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
 bool Shards(const Conversion& c) { return c.options.xla_sharding_options.has_value(); }
 bool Batches(const Conversion& c) { return !c.options.batch_options.empty(); }
@@ -21,7 +22,9 @@ constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
     {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
     {"quantize", Quantizes, QuantizeModel, "calibration runs the float model as it was trained"},
+    {"auto_place", AutoPlaces, AutoPlace, "it cuts functions that nobody has copied yet"},
     {"bodies", Places, MakeBodies, "what follows rewrites copies that only the accelerator runs"},
+    {"compatibility", Places, CheckCompatibility, "calls are inlined, nothing is rewritten yet"},
     {"bfloat16", WantsBfloat16, ConvertToBfloat16,
      "on plain bodies; its casts at the border are the cluster stage's to move"},
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},

@@ -175,7 +175,8 @@ Status ResolveTpuFunctions(Conversion& c) {
       }
     }
   }
-  RETURN_IF_ERROR(CheckIndirectCalls(c));
+  // What is cut to the part that a TPU can run has its calls inlined first.
+  if (!c.settings.auto_place) RETURN_IF_ERROR(CheckIndirectCalls(c));
   WarnUnreached(c);
   return OkStatus();
 }

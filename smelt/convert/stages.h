@@ -16,8 +16,13 @@ Status CheckOptions(Conversion& c);
 Status ResolveTpuFunctions(Conversion& c);
 // Rewrites float layers to 8-bit integers, as quantization_options say (quantize/).
 Status QuantizeModel(Conversion& c);
+// Finds the part of each named function, else of each signature, that a TPU can run, and places
+// that.
+Status AutoPlace(Conversion& c);
 // Makes each placement's body: a copy of the function with its calls inlined.
 Status MakeBodies(Conversion& c);
+// Finds what a TPU cannot compile. INVALID_ARGUMENT lists it.
+Status CheckCompatibility(Conversion& c);
 // Computes in bfloat16 what can bear it: the bodies, or all that is served; stores variables so.
 Status ConvertToBfloat16(Conversion& c);
 // Ties each body's nodes to a cluster; arguments and results cross through replicated inputs and
@@ -55,6 +60,8 @@ StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
 
 // Turns the main graph's reference variables into resources where every use allows it.
 Status MakeResourceVariables(Conversion& c);
+// Calls in the function become what they call; those that are too large stay.
+Status InlineAllCalls(Conversion& c, Function& function);
 
 // The function that a name of the options means. NOT_FOUND with the nearest names.
 StatusOr<std::string> FunctionByAlias(Conversion& c, const std::string& alias);

@@ -13,17 +13,11 @@ constexpr int kMaxSearchDepth = 64;
 
 // Ops of the bridge itself, which hold a cluster together, and those the compiler never sees.
 bool IsBridgeOp(absl::string_view op) {
-  static const auto* ops = new absl::flat_hash_set<absl::string_view>{"TPUReplicateMetadata",
-                                                                      "TPUCompilationResult",
-                                                                      "TPUReplicatedInput",
-                                                                      "TPUReplicatedOutput",
-                                                                      "_Arg",
-                                                                      "_Retval",
-                                                                      "NoOp",
-                                                                      "Const",
-                                                                      "Placeholder",
-                                                                      "Identity",
-                                                                      "IdentityN"};
+  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
+      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
+      "_Arg", "_Retval", "NoOp", "Const", "Placeholder", "Identity", "IdentityN",
+      // Made into functions.
+      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"};
   return ops->contains(op);
 }
 
@@ -74,6 +68,10 @@ TpuReplica TpuReplica::Of(const Function& function) {
 
 Status TpuProgram::Check(const Graph& graph, int num_cores) const {
   std::set<std::string> clusters;
+  bool soft = false;
+  for (const Node* n : graph.Nodes()) {
+    soft = soft || (n->Is("TPUReplicateMetadata") && n->Bool("allow_soft_placement"));
+  }
   for (const Node* n : graph.Nodes()) {
     const std::string cluster = n->String("_tpu_replicate");
     if (cluster.empty()) continue;
@@ -94,6 +92,7 @@ Status TpuProgram::Check(const Graph& graph, int num_cores) const {
             " in the graph is larger than the number of available TPU devices: ", num_cores);
       }
     }
+    if (soft) continue;  // what cannot be compiled runs on the host
     absl::flat_hash_set<std::string> seen;
     RETURN_IF_ERROR(CheckNode(graph, *n, 0, &seen));
   }

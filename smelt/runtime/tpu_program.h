@@ -28,7 +28,7 @@ class TpuProgram {
  public:
   // Checks the function's graph as TensorFlow's runtime does, with its texts: one cluster at most,
   // one replica, no more cores than there are, and in the cluster (calls followed) only ops that
-  // can be compiled, without strings.
+  // can be compiled, without strings; not the latter when the cluster allows soft placement.
   Status Check(const Graph& graph, int num_cores) const;
 
   // Books the constants of `executable`, made the `build`th time, on a core: once for each core.

@@ -25,6 +25,7 @@ struct Differ {
     if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
     if (std::isinf(want) || std::isinf(got)) return want == got;
     const double diff = std::abs(got - want);
+    out.max_wanted = std::max(out.max_wanted, std::abs(want));
     out.max_abs = std::max(out.max_abs, diff);
     if (want != 0) out.max_rel = std::max(out.max_rel, diff / std::abs(want));
     return diff <= tolerance.atol + tolerance.rtol * std::abs(want) + tolerance.range_tol * range;

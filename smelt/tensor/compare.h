@@ -21,8 +21,9 @@ struct Comparison {
   // Over elements that are finite in both. Relative to the wanted value where that is not zero.
   double max_abs = 0;
   double max_rel = 0;
-  double max_range = 0;  // max_abs relative to the wanted tensor's range
-  std::string why;       // what differs, when something does
+  double max_range = 0;   // max_abs relative to the wanted tensor's range
+  double max_wanted = 0;  // the largest of |wanted|, of floating and complex types
+  std::string why;        // what differs, when something does
 };
 
 // Floating and complex types: |got - want| <= atol + rtol * |want| + range_tol * range, NaN equals
