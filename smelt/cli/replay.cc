@@ -28,6 +28,7 @@ struct ReplayFlags {
   bool json = false;
   int threads = 0;
   int repeat = 1;
+  int64_t memory_limit = 0;
   std::vector<std::string> shapes_only;
 };
 
@@ -50,6 +51,7 @@ class Replay {
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
+    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
@@ -277,6 +279,7 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat, "Run each request this many times, for timing")
       ->check(CLI::PositiveNumber);
+  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
   app.add_option("--shapes_only", flags->shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };
