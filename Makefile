@@ -3,11 +3,12 @@
 #   make test        install packages, build, run every test that this machine allows
 #   make test-peers  install TensorFlow into .venv and test against it
 #   make bench       measure beside TensorFlow
+#   make sanitize    build under the address and undefined sanitizers, run every test
 BUILD ?= build
 JOBS ?= $(shell nproc)
 export BUILD JOBS
 
-.PHONY: all packages build demo test test-peers bench format check clean
+.PHONY: all packages build demo test test-peers bench sanitize format check clean
 all: build
 
 packages:
@@ -27,6 +28,9 @@ test-peers: build
 
 bench: build
 	@tools/bench.sh
+
+sanitize:
+	@tools/sanitize.sh address
 
 check:
 	@tools/check.sh

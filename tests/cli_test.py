@@ -360,6 +360,14 @@ check("missing model", code == 1 and "NOT_FOUND" in out, out + err)
 code, out, err = call("replay", models / "cnn", "--log", work / "nowhere")
 check("missing log", code == 1 and "NOT_FOUND" in err, err)
 
+# Tensors beyond the memory limit are refused, and nothing else happens.
+code, out, err = call("run", "--dir", models / "plain_module", "--signature_def", "function:lookup#0", "--input_exprs", 'words=["b", "c"]', "--memory_limit", 1)
+check("run within a memory limit", code == 1 and "RESOURCE_EXHAUSTED" in err and "the limit is 1" in err, out + err)
+code, out, err = call("replay", models / "cnn", "--log", models / "cnn.tfrecord", "--memory_limit", 1)
+check("replay within a memory limit", code == 1 and "RESOURCE_EXHAUSTED" in out + err and "the limit is 1" in out + err, out + err)
+code, out, err = call("replay", models / "cnn", "--log", models / "cnn.tfrecord", "--memory_limit", 1 << 30)
+check("a memory limit that suffices", code == 0, out + err)
+
 # A model where users keep it: an archive, a folder of versions, a folder around a folder.
 log = models / "cnn.tfrecord"
 versions = work / "versions"

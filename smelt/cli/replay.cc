@@ -32,6 +32,7 @@ struct ReplayFlags {
   int threads = 0;
   int repeat = 1;
   int clients = 1;
+  int64_t memory_limit = 0;
   std::vector<std::string> shapes_only;
 };
 
@@ -54,6 +55,7 @@ class Replay {
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
+    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
@@ -333,6 +335,7 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--clients", flags->clients,
                  "Clients that share the repetitions of a request and wait at the same time")
       ->check(CLI::PositiveNumber);
+  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
   app.add_option("--shapes_only", flags->shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };

@@ -9,6 +9,20 @@ Status RunPassOn(OpContext& ctx) {
   return OkStatus();
 }
 
+// Lists and arrays: nothing in the definition says that they are as long and of the same types.
+StatusOr<std::unique_ptr<KernelState>> PrepareList(const Node& node) {
+  const size_t in = node.input_types.size(), out = node.output_types.size();
+  if (in != out) return Internal("#inputs != #outputs : ", in, " vs. ", out);
+  for (size_t i = 0; i < in; ++i) {
+    if (BaseType(node.input_types[i]) != BaseType(node.output_types[i])) {
+      return Internal("Input and output types for position ", i,
+                      " does not match: ", DtypeName(node.input_types[i]), " vs. ",
+                      DtypeName(node.output_types[i]));
+    }
+  }
+  return std::make_unique<KernelState>();
+}
+
 Status RunNothing(OpContext&) { return OkStatus(); }
 
 struct CoreConstState final : KernelState {
@@ -63,8 +77,8 @@ constexpr Kernel kCoreTable[] = {
     {"Snapshot", "", kAnyType, "core:identity", RunPassOn},
     {"PlaceholderWithDefault", "", kAnyType, "core:identity", RunPassOn},
     {"DebugGradientIdentity", "", kAnyType, "core:identity", RunPassOn},
-    {"_ListToArray", "", kAnyType, "core:identity", RunPassOn},
-    {"_ArrayToList", "", kAnyType, "core:identity", RunPassOn},
+    {"_ListToArray", "", kAnyType, "core:identity", RunPassOn, PrepareList},
+    {"_ArrayToList", "", kAnyType, "core:identity", RunPassOn, PrepareList},
     {"Placeholder", "", kAnyType, "core:placeholder", RunPlaceholder},
     {"PlaceholderV2", "", kAnyType, "core:placeholder", RunPlaceholder},
     {"NoOp", "", kAnyType, "core:noop", RunNothing},
