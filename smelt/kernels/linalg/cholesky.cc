@@ -14,8 +14,7 @@ using CholeskyIn = Eigen::Map<const CholeskyMatrix<T>>;
 template <typename T>
 using CholeskyOut = Eigen::Map<CholeskyMatrix<T>>;
 
-// Reads the lower triangle alone. What is not positive definite has no factor: NaN below the
-// diagonal.
+// Reads the lower triangle alone. What is not positive definite has no factor.
 template <typename T>
 void FactorCholesky(const T* in, T* out, int64_t n) {
   CholeskyOut<T> lower(out, n, n);
@@ -24,8 +23,7 @@ void FactorCholesky(const T* in, T* out, int64_t n) {
   if (llt.info() == Eigen::Success) {
     lower.template triangularView<Eigen::Lower>() = llt.matrixL();
   } else {
-    const T nan(std::numeric_limits<typename Eigen::NumTraits<T>::Real>::quiet_NaN());
-    lower.template triangularView<Eigen::Lower>().fill(nan);
+    lower.template triangularView<Eigen::Lower>().fill(MissingResult<T>());
   }
 }
 

@@ -17,7 +17,7 @@ void SquareRoot(const T* in, T* out, int64_t n) {
   if (matrix.allFinite()) {
     result = matrix.sqrt();
   } else {
-    result.fill(T(std::numeric_limits<double>::quiet_NaN()));
+    result.fill(AllNan<T>());
   }
 }
 
