@@ -111,6 +111,7 @@ Status GraphRunner::RunNode(const Node& node, std::vector<Tensor>& inputs,
   OpContext ctx(
       node, p.state.get(), step, std::span<Tensor* const>(pointers.data(), pointers.size()),
       std::span<const bool>(last_use.data(), last_use.size()), std::span<Tensor>(outputs));
+  const FlushDenormals flush;
   return p.kernel->run(ctx);
 }
 

@@ -3,6 +3,7 @@
 //   --filter TEXT   only cases whose name contains TEXT
 //   --list-ops      counts, instead of running: for each op its cases, how many of them fail as
 //                   they must, and the op; in a graph every op counts, failures for the case's own
+//                   and for those that the failing step asks for
 //
 // Prints what fails and ends with "N passed, N failed"; exit code 1 when something failed, 2 when a
 // file could not be read.
@@ -14,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "smelt/base/denormals.h"
 #include "smelt/graph/text.h"
 #include "smelt/kernels/run_op.h"
 #include "tests/graph_runner.h"
@@ -141,28 +143,40 @@ std::string RunOpCase(const TestCase& c) {
 
 // ---- counting ----
 
+// The ops that a step asks for.
+void AddStepOps(const Graph& graph, const TestStep& s, std::set<std::string>* ops) {
+  std::vector<std::string> names = s.runs;
+  for (const auto& [endpoint, literal] : s.fetches) {
+    names.push_back(endpoint.substr(0, endpoint.find(':')));
+  }
+  for (const std::string& name : names) {
+    if (const Node* node = graph.Find(name); node != nullptr) ops->insert(node->op());
+  }
+}
+
 void CountOps(const std::vector<TestCase>& cases) {
   struct Counts {
     int cases = 0, failing = 0;
   };
   std::map<std::string, Counts> counts;
   for (const TestCase& c : cases) {
-    std::set<std::string> ops = {c.OpName()};
+    std::set<std::string> ops = {c.OpName()}, failing;
+    for (const TestStep& s : c.steps) {
+      if (s.failure.expected) failing.insert(c.OpName());
+    }
     if (c.is_graph) {
       if (auto graph = ParseGraph(c.graph); graph.ok()) {
         for (const Node* node : (*graph)->Nodes()) ops.insert(node->op());
         for (const Function* f : (*graph)->library()->Functions()) {
           for (const Node* node : f->body->Nodes()) ops.insert(node->op());
         }
+        for (const TestStep& s : c.steps) {
+          if (s.failure.expected) AddStepOps(**graph, s, &failing);
+        }
       }
     }
     for (const std::string& op : ops) ++counts[op].cases;
-    for (const TestStep& s : c.steps) {
-      if (s.failure.expected) {
-        ++counts[c.OpName()].failing;
-        break;
-      }
-    }
+    for (const std::string& op : failing) ++counts[op].failing;
   }
   for (const auto& [op, n] : counts) std::printf("%5d %5d %s\n", n.cases, n.failing, op.c_str());
 }

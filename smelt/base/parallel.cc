@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "smelt/base/denormals.h"
+
 namespace smelt {
 
 void SetThreads(int n) { omp_set_num_threads(n); }
@@ -25,8 +27,11 @@ void ParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64
     body(0, n);
     return;
   }
+  // Where the caller flushes denormals, so does its team.
+  const bool flush = FlushDenormals::On();
 #pragma omp parallel for num_threads(static_cast <int>(parts)) schedule(static, 1)
   for (int64_t i = 0; i < parts; ++i) {
+    if (flush) FlushDenormals::Start();
     body(n * i / parts, n * (i + 1) / parts);
   }
 }

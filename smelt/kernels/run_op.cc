@@ -1,5 +1,7 @@
 #include "smelt/kernels/run_op.h"
 
+#include "smelt/base/denormals.h"
+
 namespace smelt {
 
 StatusOr<std::vector<Tensor>> RunOp(const Node& node, std::vector<Tensor> inputs, Step& step) {
@@ -26,6 +28,7 @@ StatusOr<std::vector<Tensor>> RunOp(const Node& node, std::vector<Tensor> inputs
   OpContext ctx(node, state.get(), step, std::span<Tensor* const>(pointers.data(), pointers.size()),
                 std::span<const bool>(last_use.data(), last_use.size()),
                 std::span<Tensor>(outputs));
+  const FlushDenormals flush;
   RETURN_IF_ERROR(kernel->run(ctx));
   return outputs;
 }

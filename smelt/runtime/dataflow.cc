@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "smelt/base/denormals.h"
 
 namespace smelt {
 namespace {
@@ -519,6 +520,7 @@ class FlowRun {
 Status DataflowExecutable::Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
                                StepStats* stats) {
   RETURN_IF_ERROR(CheckArgs(args));
+  const FlushDenormals flush;
   return FlowRun(*this, step, stats).Go(args, results);
 }
 

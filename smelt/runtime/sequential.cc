@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/base/denormals.h"
+
 namespace smelt {
 namespace {
 
@@ -16,6 +18,7 @@ class SequentialExecutable final : public Executable {
   Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
              StepStats* stats) override {
     RETURN_IF_ERROR(CheckArgs(args));
+    const FlushDenormals flush;
     std::unique_ptr<Frame> frame = TakeFrame();
     Status status = RunIn(*frame, args, results, step, stats);
     if (!status.ok()) frame->Clear();

@@ -63,7 +63,10 @@ class SequenceParser {
 
   Status Parse(absl::string_view serialized, size_t e) {
     std::vector<ExampleEntry> context, lists;
-    if (!ReadSequence(serialized, &context, &lists) && single()) {
+    if (!ReadSequence(serialized, &context, &lists)) {
+      if (!single()) {
+        return InvalidArgument("Invalid protocol message input, example id: ", Name(e));
+      }
       return InvalidArgument("Could not parse example input, value: '", absl::CEscape(serialized),
                              "'");
     }

@@ -5,6 +5,15 @@ namespace smelt {
 namespace {
 
 Status RunPassOn(OpContext& ctx) {
+  if (ctx.num_inputs() != ctx.num_outputs()) {
+    return Internal("#inputs != #outputs : ", ctx.num_inputs(), " vs. ", ctx.num_outputs());
+  }
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    const Dtype type = ctx.output_type(i);
+    if (IsRef(type) || ctx.input(i).dtype() == type) continue;
+    return InvalidArgument("output ", i, " is a ", DtypeName(type), ", its input a ",
+                           DtypeName(ctx.input(i).dtype()));
+  }
   for (int i = 0; i < ctx.num_outputs(); ++i) ctx.set_output(i, ctx.TakeInput(i));
   return OkStatus();
 }

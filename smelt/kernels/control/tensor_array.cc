@@ -42,8 +42,8 @@ Status RunTensorArray(OpContext& ctx) {
 }
 
 Status RunArrayWrite(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto array, FindTensorArray(ctx));
   ASSIGN_OR_RETURN(const int64_t index, ArrayIndex(ctx.input(1), "TensorArray index"));
+  ASSIGN_OR_RETURN(auto array, FindTensorArray(ctx));
   RETURN_IF_ERROR(array->CheckWriteType(ctx.input(2).dtype()));
   {
     absl::MutexLock lock(&array->mutex);
@@ -53,8 +53,8 @@ Status RunArrayWrite(OpContext& ctx) {
 }
 
 Status RunArrayRead(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto array, FindTensorArray(ctx));
   ASSIGN_OR_RETURN(const int64_t index, ArrayIndex(ctx.input(1), "TensorArray index"));
+  ASSIGN_OR_RETURN(auto array, FindTensorArray(ctx));
   RETURN_IF_ERROR(array->CheckReadType(ctx.output_type(0)));
   absl::MutexLock lock(&array->mutex);
   ASSIGN_OR_RETURN(Tensor value, array->Read(ctx, index));

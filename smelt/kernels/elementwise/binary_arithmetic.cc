@@ -313,7 +313,7 @@ void ApproximateRow(const Tensor& a, const Tensor& b, float tolerance, Tensor* o
   const T* y = b.data<T>();
   bool* r = out->data<bool>();
   const T limit = static_cast<T>(tolerance);
-  for (int64_t i = 0; i < a.num_elements(); ++i) r[i] = std::abs(x[i] - y[i]) < limit;
+  for (int64_t i = 0; i < a.num_elements(); ++i) r[i] = std::abs(x[i] - y[i]) <= limit;
 }
 Status RunApproximateEqual(OpContext& ctx) {
   const Tensor& a = ctx.input(0);

@@ -243,7 +243,7 @@ Status RoundTrip(OpContext& ctx, const Tensor& tmin, const Tensor& tmax, int64_t
                              depth);
     }
     for (int64_t c = 0; c < depth; ++c) {
-      if (tmin.data<T>()[c] > tmax.data<T>()[c]) {
+      if (!(tmin.data<T>()[c] <= tmax.data<T>()[c])) {
         return InvalidArgument("Invalid range: input_min ", tmin.data<T>()[c], " > input_max ",
                                tmax.data<T>()[c]);
       }
@@ -283,7 +283,7 @@ Status RunRoundTrip(OpContext& ctx) {
 // The first version: the range stands in attributes.
 Status RunRoundTripOfAttrs(OpContext& ctx) {
   const auto& s = ctx.state<RoundTripState>();
-  if (s.range_given && s.input_min > s.input_max) {
+  if (s.range_given && !(s.input_min <= s.input_max)) {
     return InvalidArgument("Invalid range: input_min ", s.input_min, " > input_max ", s.input_max);
   }
   if (ctx.output_type(0) == Dtype::kFloat) {

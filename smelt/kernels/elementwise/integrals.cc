@@ -172,16 +172,17 @@ double Spence(double x) {
 }
 
 double GammaSampleGradient(double a, double x) {
-  if (!(a > 0) || !(x >= 0)) return kIntegralNan;
   if (x == 0) return 0;
-  if (std::isinf(x) || std::isinf(a)) return kIntegralNan;
+  if (!(a > 0) || !(x >= 0)) return kIntegralNan;
+  if (std::isinf(x) || std::isinf(a)) return 0;
   if (x <= a + 1) return -GammaGradientSeries(a, x);
   return GammaGradientFraction(a, x);
 }
 
 double IncompleteGammaGradient(double a, double x) {
+  if (x == 0) return 0;
   if (!(a > 0) || !(x >= 0)) return kIntegralNan;
-  if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
+  if (std::isinf(x) || std::isinf(a)) return 0;
   const double density = std::exp((a - 1) * std::log(x) - x - LogGamma(a));
   return density == 0 ? 0 : -density * GammaSampleGradient(a, x);
 }

@@ -112,7 +112,7 @@ double Digamma(double x) {
   if (std::isnan(x) || x == -kSpecialInf) return kSpecialNan;
   if (x == kSpecialInf) return x;
   if (x <= 0) {
-    if (x == std::floor(x)) return x == 0 ? -std::copysign(kSpecialInf, x) : kSpecialNan;
+    if (x == std::floor(x)) return kSpecialNan;
     // psi(1 - x) - psi(x) = pi cot(pi x); the fraction of x keeps tan exact.
     const double f = x - std::floor(x);
     const double cotangent = f == 0.5 ? 0 : kSpecialPi / std::tan(kSpecialPi * f);
@@ -158,9 +158,9 @@ double InverseNormal(double p) {
 }
 
 double IncompleteGamma(double a, double x) {
-  if (!(a > 0) || !(x >= 0)) return kSpecialNan;
   if (x == 0) return 0;
-  if (std::isinf(a)) return std::isinf(x) ? kSpecialNan : 0;
+  if (!(a > 0) || !(x >= 0)) return kSpecialNan;
+  if (std::isinf(a)) return 0;
   if (std::isinf(x)) return 1;
   return x <= a + 1 ? GammaSeries(a, x) : 1 - GammaFraction(a, x);
 }
@@ -168,18 +168,18 @@ double IncompleteGamma(double a, double x) {
 double IncompleteGammaComplement(double a, double x) {
   if (!(a > 0) || !(x >= 0)) return kSpecialNan;
   if (x == 0) return 1;
-  if (std::isinf(a)) return std::isinf(x) ? kSpecialNan : 1;
   if (std::isinf(x)) return 0;
+  if (std::isinf(a)) return 1;
   return x <= a + 1 ? 1 - GammaSeries(a, x) : GammaFraction(a, x);
 }
 
 double HurwitzZeta(double x, double q) {
-  if (std::isnan(x) || std::isnan(q)) return kSpecialNan;
   if (x == 1) return kSpecialInf;
-  if (x < 1) return kSpecialNan;
+  if (std::isnan(q) || !(x > 1)) return kSpecialNan;
+  if (q == kSpecialInf) return 0;
   if (q <= 0) {
     if (q == std::floor(q)) {
-      return x == std::floor(x) && std::fmod(x, 2) == 0 ? kSpecialInf : kSpecialNan;
+      return std::isinf(x) || std::fmod(x, 2) == 0 ? kSpecialInf : kSpecialNan;
     }
     if (x != std::floor(x)) return kSpecialNan;
   }
@@ -230,7 +230,7 @@ double HurwitzZeta(double x, double q) {
 double Polygamma(double n, double x) {
   if (!(n >= 0) || n != std::floor(n)) return kSpecialNan;
   if (n == 0) return Digamma(x);
-  const double sign = std::fmod(n, 2) == 1 ? 1 : -1;
+  const double sign = std::fmod(n, 2) == 0 ? -1 : 1;
   return sign * std::exp(LogGamma(n + 1)) * HurwitzZeta(n + 1, x);
 }
 

@@ -1,6 +1,7 @@
 // Functions of one number: roots, exponentials, trigonometry, rounding.
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
@@ -38,7 +39,9 @@ SMELT_MATH(MathTanh, std::tanh(x))
 SMELT_MATH(MathAsinh, std::asinh(x))
 SMELT_MATH(MathAcosh, std::acosh(x))
 SMELT_MATH(MathAtanh, std::atanh(x))
-SMELT_MATH(MathErf, std::erf(x))
+// TensorFlow's erf of doubles has no limit at infinity.
+SMELT_MATH(MathErf,
+           sizeof(T) == 8 && std::isinf(x) ? std::numeric_limits<T>::quiet_NaN() : std::erf(x))
 SMELT_MATH(MathErfc, std::erfc(x))
 SMELT_MATH(MathFloor, std::floor(x))
 SMELT_MATH(MathCeil, std::ceil(x))

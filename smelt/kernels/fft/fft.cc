@@ -182,6 +182,8 @@ Status ReadFftLengths(const Tensor& in, const Tensor& wanted, FftPlan* plan) {
   return OkStatus();
 }
 
+bool IsWideFft(Dtype t) { return t == Dtype::kDouble || t == Dtype::kComplex128; }
+
 template <FftKind kKind, int kRank>
 Status RunFft(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
@@ -196,6 +198,12 @@ Status RunFft(OpContext& ctx) {
   if (kRealSide) RETURN_IF_ERROR(ReadFftLengths(in, ctx.input(1), &plan));
   plan.out = plan.length;
   if (kKind == FftKind::kReal && plan.length[2] > 0) plan.out[2] = plan.length[2] / 2 + 1;
+  const bool wide = IsWideFft(in.dtype());
+  if (wide != IsWideFft(ctx.output_type(0))) {
+    return InvalidArgument("Wrong types for ", kKind == FftKind::kReal ? "forward" : "backward",
+                           " real FFT: in=", static_cast<int>(in.dtype()),
+                           " out=", static_cast<int>(ctx.output_type(0)));
+  }
   Dims dims(in.shape().dims().begin(), in.shape().dims().end() - kRank);
   dims.insert(dims.end(), plan.out.end() - kRank, plan.out.end());
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
@@ -205,7 +213,6 @@ Status RunFft(OpContext& ctx) {
     std::memset(out->raw(), 0, out->bytes());
     return OkStatus();
   }
-  const bool wide = in.dtype() == Dtype::kDouble || in.dtype() == Dtype::kComplex128;
   if constexpr (kKind == FftKind::kReal) {
     wide ? FftBlocks<double, std::complex<double>>(plan, in, *out)
          : FftBlocks<float, std::complex<float>>(plan, in, *out);
@@ -219,13 +226,6 @@ Status RunFft(OpContext& ctx) {
   return OkStatus();
 }
 
-// The real side and the complex side must be of one width.
-std::string DeclineMixedWidth(const Node& node) {
-  const bool wide = node.Type("Treal", Dtype::kFloat) == Dtype::kDouble;
-  const bool complex_wide = node.Type("Tcomplex", Dtype::kComplex64) == Dtype::kComplex128;
-  return wide == complex_wide ? "" : "wants Treal and Tcomplex of one width";
-}
-
 constexpr Kernel kFftTable[] = {
     {"FFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 1>},
     {"FFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kForward, 2>},
@@ -233,18 +233,12 @@ constexpr Kernel kFftTable[] = {
     {"IFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 1>},
     {"IFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 2>},
     {"IFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverse, 3>},
-    {"RFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 1>, nullptr,
-     DeclineMixedWidth},
-    {"RFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 2>, nullptr,
-     DeclineMixedWidth},
-    {"RFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 3>, nullptr,
-     DeclineMixedWidth},
-    {"IRFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 1>, nullptr,
-     DeclineMixedWidth},
-    {"IRFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 2>,
-     nullptr, DeclineMixedWidth},
-    {"IRFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 3>,
-     nullptr, DeclineMixedWidth},
+    {"RFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 1>},
+    {"RFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 2>},
+    {"RFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kReal, 3>},
+    {"IRFFT", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 1>},
+    {"IRFFT2D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 2>},
+    {"IRFFT3D", "Tcomplex", kComplexTypes, "reference:fft", RunFft<FftKind::kInverseReal, 3>},
 };
 
 }  // namespace

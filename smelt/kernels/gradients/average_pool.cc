@@ -17,13 +17,13 @@ StatusOr<std::unique_ptr<KernelState>> PrepareAveragePoolGrad(const Node& node) 
     return InvalidArgument("Default Avg", spatial == 3 ? "Pooling3d" : "Pooling",
                            "GradOp only supports ", format, " on device type CPU");
   }
-  for (const int64_t k : node.Ints("ksize")) {
-    if (k <= 0) return InvalidArgument("ksize must be positive, got: ", k);
-  }
   auto s = std::make_unique<AveragePoolGradState>();
   ASSIGN_OR_RETURN(s->attrs, nn::ParsePoolAttrs(node, nn::PoolKind::kAvg, spatial));
   if (s->attrs.ksize.back() != 1 || s->attrs.strides.back() != 1) {
     return Unimplemented("Non-spatial pooling is not yet supported. Volunteers? :)");
+  }
+  for (const int64_t k : s->attrs.ksize) {
+    if (k <= 0) return InvalidArgument("ksize must be positive, got: ", k);
   }
   return s;
 }

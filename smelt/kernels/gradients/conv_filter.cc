@@ -184,8 +184,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDepthwiseGrad(const Node& node) {
   if (!s->attrs.channels_last) {
     return Unimplemented("Depthwise convolution on CPU is only supported for NHWC format");
   }
-  // TensorFlow's kernels do not look at the dilations.
-  for (int64_t& d : s->attrs.dilations) d = 1;
   return s;
 }
 

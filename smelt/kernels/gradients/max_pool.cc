@@ -14,7 +14,7 @@ struct MaxPoolGradState final : KernelState {
 };
 
 Status CheckPoolDepth(const nn::PoolAttrs& attrs, absl::string_view name) {
-  if (attrs.ksize.back() == 1 && attrs.strides.back() == 1) return OkStatus();
+  if (attrs.ksize.back() == 1 && attrs.strides.back() == 1) return nn::CheckPoolSizes(attrs);
   return Unimplemented(name, " is not yet supported on the depth dimension.");
 }
 
@@ -219,6 +219,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareArgmaxGrad(const Node& node) {
   auto s = std::make_unique<ArgmaxGradState>();
   s->batch_in_index = node.Bool("include_batch_in_index");
   ASSIGN_OR_RETURN(s->attrs, nn::ParsePoolAttrs(node, nn::PoolKind::kMax, 2));
+  RETURN_IF_ERROR(nn::CheckPoolSizes(s->attrs));
   return s;
 }
 

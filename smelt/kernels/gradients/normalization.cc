@@ -36,7 +36,7 @@ Status CheckBatchNormGrad(const OpContext& ctx, const BatchNormGradState& s, int
     if (shape->rank() == 4 || shape->rank() == 5) continue;
     return InvalidArgument("input must be 4 or 5-dimensional", shape->ToString());
   }
-  static constexpr absl::string_view kNames[] = {"scale", "saved mean", "saved variance"};
+  static constexpr absl::string_view kNames[] = {"scale", "reserve_space_1", "reserve_space_2"};
   for (int i = 0; i < 3; ++i) {
     const Shape& v = ctx.input(2 + i).shape();
     if (v.rank() != 1) return InvalidArgument(kNames[i], " must be 1-dimensional", v.ToString());
@@ -99,6 +99,11 @@ Status RunBatchNormGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * offset_grad, ctx.Allocate(2, Shape({depth})));
   // What is reserved for a second gradient holds nothing.
   for (const int i : {3, 4}) RETURN_IF_ERROR(ctx.Allocate(i, Shape({0})).status());
+  if (x.num_elements() == 0) {
+    std::fill_n(scale_grad->data<float>(), depth, 0.0f);
+    std::fill_n(offset_grad->data<float>(), depth, 0.0f);
+    return ctx.Allocate(0, shape).status();
+  }
   const float* scale = ctx.input(2).data<float>();
   const float* mean = ctx.input(3).data<float>();
   const float* variance = ctx.input(4).data<float>();

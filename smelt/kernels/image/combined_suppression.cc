@@ -27,6 +27,17 @@ struct CombinedPick {
 StatusOr<CombinedProblem> CheckCombined(const OpContext& ctx) {
   const Tensor& boxes = ctx.input(0);
   const Tensor& scores = ctx.input(1);
+  constexpr absl::string_view kNames[] = {"max_size_per_class", "max_total_size", "iou_threshold",
+                                          "score_threshold"};
+  for (int i = 0; i < 4; ++i) {
+    const Tensor& t = ctx.input(2 + i);
+    if (t.rank() != 0) {
+      return InvalidArgument(kNames[i], " must be 0-D, got shape ", t.shape().ToString());
+    }
+    if (i < 2 && t.scalar<int32_t>() <= 0) {
+      return InvalidArgument(kNames[i], i == 0 ? " must be positive" : " must be > 0");
+    }
+  }
   if (boxes.rank() > 0 && scores.rank() > 0 && boxes.dim(0) != scores.dim(0)) {
     return InvalidArgument("boxes and scores must have same batch size");
   }
@@ -46,17 +57,6 @@ StatusOr<CombinedProblem> CheckCombined(const OpContext& ctx) {
   }
   if (boxes.dim(3) != 4) return InvalidArgument("boxes must have 4 columns");
   if (scores.dim(1) != p.boxes) return InvalidArgument("scores has incompatible shape");
-  constexpr absl::string_view kNames[] = {"max_size_per_class", "max_total_size", "iou_threshold",
-                                          "score_threshold"};
-  for (int i = 0; i < 4; ++i) {
-    const Tensor& t = ctx.input(2 + i);
-    if (t.rank() != 0) {
-      return InvalidArgument(kNames[i], " must be 0-D, got shape ", t.shape().ToString());
-    }
-    if (i < 2 && t.scalar<int32_t>() <= 0) {
-      return InvalidArgument(kNames[i], i == 0 ? " must be positive" : " must be > 0");
-    }
-  }
   p.per_class = ctx.input(2).scalar<int32_t>();
   p.total = ctx.input(3).scalar<int32_t>();
   p.threshold = ctx.input(4).scalar<float>();

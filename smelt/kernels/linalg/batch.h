@@ -5,7 +5,9 @@
 
 #include <complex>
 #include <initializer_list>
+#include <limits>
 #include <map>
+#include <type_traits>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -78,6 +80,23 @@ class MatrixBatch {
 
 // "Input matrix must be square."
 Status CheckSquare(MatrixSize size);
+
+// What TensorFlow fills a result with that does not exist: NaN, of complex types zero.
+template <typename T>
+constexpr T MissingResult() {
+  return std::numeric_limits<T>::quiet_NaN();
+}
+
+// NaN in each part.
+template <typename T>
+constexpr T AllNan() {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::numeric_limits<T>::quiet_NaN();
+  } else {
+    constexpr auto kNan = std::numeric_limits<typename T::value_type>::quiet_NaN();
+    return T(kNan, kNan);
+  }
+}
 
 // Is no pivot zero? The first may not be NaN either; a later NaN is passed on.
 template <typename Pivots>

@@ -8,8 +8,7 @@
 namespace smelt {
 namespace {
 
-// Reads the lower triangle alone. What is not positive definite has no factor: NaN below the
-// diagonal.
+// Reads the lower triangle alone. What is not positive definite has no factor.
 template <typename T>
 void FactorCholesky(const T* in, T* out, int64_t n) {
   DenseOut<T> lower(out, n, n);
@@ -18,8 +17,7 @@ void FactorCholesky(const T* in, T* out, int64_t n) {
   if (llt.info() == Eigen::Success) {
     lower.template triangularView<Eigen::Lower>() = llt.matrixL();
   } else {
-    const T nan(std::numeric_limits<typename Eigen::NumTraits<T>::Real>::quiet_NaN());
-    lower.template triangularView<Eigen::Lower>().fill(nan);
+    lower.template triangularView<Eigen::Lower>().fill(MissingResult<T>());
   }
 }
 

@@ -33,7 +33,7 @@ void Exponentiate(const T* in, T* out, int64_t n) {
   Matrix a = DenseIn<T>(in, n, n);
   // The scaling of a matrix that is not finite has no end.
   if (!a.allFinite()) {
-    result.fill(T(std::numeric_limits<double>::quiet_NaN()));
+    result.fill(AllNan<T>());
     return;
   }
   double norm = 0;  // the largest column sum

@@ -70,8 +70,7 @@ void LogOf(const T* in, T* out, int64_t n) {
       return;
     }
   }
-  const auto nan = std::numeric_limits<typename T::value_type>::quiet_NaN();
-  result.fill(T(nan, nan));
+  result.fill(AllNan<T>());
 }
 
 Status RunMatrixLogarithm(OpContext& ctx) {

@@ -100,7 +100,7 @@ void SquareRoot(const T* in, T* out, int64_t n) {
   if (DenseIn<T>(in, n, n).allFinite() && DecomposeSchur(in, t.data(), u.data(), n)) {
     result = DenseProduct(u, DenseProduct(RootOfSchur(t), u.adjoint()));
   } else {
-    result.fill(T(std::numeric_limits<double>::quiet_NaN()));
+    result.fill(AllNan<T>());
   }
 }
 

@@ -15,11 +15,10 @@ void RunSvdMember(const MatrixBatch& batch, const SvdProblem& p, int64_t b) {
   T* u = p.vectors ? batch.out<T>(1, b) : nullptr;
   T* v = p.vectors ? batch.out<T>(2, b) : nullptr;
   if (DecomposeSvd(p, batch.in<T>(0, b), values, u, v)) return;
-  const T nan(std::numeric_limits<double>::quiet_NaN());
-  std::fill_n(values, p.values(), nan);
+  std::fill_n(values, p.values(), MissingResult<T>());
   if (!p.vectors) return;
-  std::fill_n(u, p.rows * p.u_cols(), nan);
-  std::fill_n(v, p.cols * p.v_cols(), nan);
+  std::fill_n(u, p.rows * p.u_cols(), MissingResult<T>());
+  std::fill_n(v, p.cols * p.v_cols(), MissingResult<T>());
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSvd(const Node& node) {

@@ -208,7 +208,7 @@ Status RunTridiagonalSolve(OpContext& ctx) {
       if (perturb) {
         SolvePerturbed(system);
       } else if (!SolvePlain(system, pivoting)) {
-        std::fill_n(out, n * cols, T(std::numeric_limits<TridiagonalReal<T>>::quiet_NaN()));
+        std::fill_n(out, n * cols, MissingResult<T>());
       }
       return OkStatus();
     });

@@ -45,7 +45,8 @@ Status ConcatFrom(OpContext& ctx, int first, int n, const Tensor& axis_tensor,
   }
   const Shape& model = ctx.input(first).shape();
   const int rank = model.rank();
-  const int64_t given = IndexAt(axis_tensor, 0);
+  // Of a wider number TensorFlow takes the low 32 bits.
+  const int64_t given = static_cast<int32_t>(IndexAt(axis_tensor, 0));
   const int64_t axis = given < 0 ? given + rank : given;
   if ((axis < 0 || axis >= rank) && rank > 0) {
     return InvalidArgument("ConcatOp : Expected concatenating dimensions in the range [", -rank,

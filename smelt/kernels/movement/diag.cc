@@ -99,11 +99,8 @@ void CopyDiagonals(const DiagBand& b, T* matrix, T* rows, bool to_matrix) {
 }
 
 Status ScalarInput(const Tensor& t, absl::string_view name) {
-  if (t.num_elements() == 0 || t.rank() > 1) {
-    return InvalidArgument(name, " must be a scalar or a vector of one element, received shape: ",
-                           t.shape().ToString());
-  }
-  return OkStatus();
+  if (t.rank() == 0) return OkStatus();
+  return InvalidArgument(name, " must be a scalar");
 }
 
 Status RunMatrixDiag(OpContext& ctx) {

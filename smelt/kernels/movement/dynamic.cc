@@ -52,16 +52,14 @@ Status RunDynamicStitch(OpContext& ctx) {
   const int n = ctx.num_inputs() / 2;
   if (n == 0) return InvalidArgument(ctx.node().op(), " takes at least one pair of inputs");
   int32_t largest = -1;
-  bool found = false;
   for (int i = 0; i < n; ++i) {
-    const Tensor& indices = ctx.input(i);
-    for (int32_t index : indices.flat<int32_t>()) {
-      largest = std::max(found ? largest : index, index);
-      found = true;
+    const auto indices = ctx.input(i).flat<int32_t>();
+    for (size_t j = 0; j < indices.size(); ++j) {
+      if (indices[j] < 0 || indices[j] == std::numeric_limits<int32_t>::max()) {
+        return InvalidArgument("indices[", j, "] is out of range");
+      }
+      largest = std::max(largest, indices[j]);
     }
-  }
-  if (largest == std::numeric_limits<int32_t>::max()) {
-    return InvalidArgument("indices are too large: ", largest);
   }
   const int64_t rows = int64_t{largest} + 1;
   // Rows that no index names hold zeros, so what one index may cost is bounded by the memory limit.
@@ -89,14 +87,6 @@ Status RunDynamicStitch(OpContext& ctx) {
                              "].shape = ", indices.shape().ToString());
     }
     if (i == 0) dims.insert(dims.end(), rest.begin(), rest.end());
-  }
-  for (int i = 0; i < n; ++i) {
-    const Tensor& indices = ctx.input(i);
-    for (int64_t j = 0; j < indices.num_elements(); ++j) {
-      if (indices.data<int32_t>()[j] < 0) {
-        return InvalidArgument("indices[", i, "] is out of range");
-      }
-    }
   }
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dims));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));

@@ -87,6 +87,7 @@ Status RunPad(OpContext& ctx) {
 
 Status RunPadV2(OpContext& ctx) {
   const Tensor& value = ctx.input(2);
+  RETURN_IF_ERROR(CheckPaddings(ctx.input(0), ctx.input(1)));
   if (value.rank() != 0) {
     return InvalidArgument("constant_values must be a scalar. Found: ", value.shape().ToString());
   }

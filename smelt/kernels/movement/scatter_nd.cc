@@ -174,6 +174,9 @@ Status RunScatterNd(OpContext& ctx) {
     return InvalidArgument("Indices and updates specified for empty output shape");
   }
   RETURN_IF_ERROR(CheckScatterNdShapes(shape, indices, updates, ScatterNdWords::kScatter));
+  if (shape.rank() < 1) {
+    return InvalidArgument("Output must be at least 1-D, got shape: ", shape.ToString());
+  }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   ClearRun(out->dtype(), out->raw(), out->num_elements());
   return ScatterNdInto(ctx, *out, indices, updates, ScatterNdOp::kAdd);

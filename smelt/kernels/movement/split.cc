@@ -68,6 +68,9 @@ Status RunSplitV(OpContext& ctx) {
   const Tensor& value = ctx.input(0);
   const Tensor& sizes = ctx.input(1);
   const int n = ctx.num_outputs();
+  if (ctx.input(2).num_elements() != 1) {
+    return InvalidArgument("split_dim_tensor must have exactly one element.");
+  }
   if (sizes.rank() != 1 || sizes.num_elements() != n) {
     return InvalidArgument("size of the split_tensor must be 1-D and have the same elements as ",
                            "outputs got ", sizes.rank(), " -D and ", sizes.num_elements(),

@@ -43,7 +43,7 @@ Status TransposeInto(OpContext& ctx) {
   }
   for (int i = 0; i < rank; ++i) {
     if (!seen[i]) {
-      return InvalidArgument(i, " is missing from {", absl::StrJoin(IntsOf(perm), ","), "}.");
+      return InvalidArgument(i, " is missing from {", absl::StrJoin(axes, ","), "}.");
     }
   }
   if (in_order || input.num_elements() == 0) {

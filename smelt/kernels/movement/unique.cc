@@ -12,13 +12,14 @@
 namespace smelt {
 namespace {
 
-// What makes two elements the same: for floating types 0 equals -0 and a NaN equals nothing.
+// What makes two elements the same: a NaN equals nothing; 0 equals -0 but in the 16-bit types.
 template <typename T>
 struct UniqueKey {
   T value;
   friend bool operator==(const UniqueKey& a, const UniqueKey& b) {
     if constexpr (kIsHalf<T>) {
-      return static_cast<float>(a.value) == static_cast<float>(b.value);
+      return a.value.bits == b.value.bits &&
+             static_cast<float>(a.value) == static_cast<float>(b.value);
     } else {
       return a.value == b.value;
     }
@@ -26,7 +27,7 @@ struct UniqueKey {
   template <typename H>
   friend H AbslHashValue(H h, const UniqueKey& k) {
     if constexpr (kIsHalf<T>) {
-      return H::combine(std::move(h), static_cast<float>(k.value));
+      return H::combine(std::move(h), k.value.bits);
     } else {
       return H::combine(std::move(h), k.value);
     }

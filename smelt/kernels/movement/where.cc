@@ -65,7 +65,11 @@ Status RunWhere(OpContext& ctx) {
   if (!IsPod(input.dtype())) {
     return InvalidArgument("Where of type ", DtypeName(input.dtype()));
   }
-  if (input.rank() == 0) {
+  if (input.dtype() == Dtype::kHalf) {
+    return Unimplemented("No WhereOp available for float16/half type on CPU; dying in CPU WhereOp ",
+                         "to avoid silently creating costly copies from device.");
+  }
+  if (input.rank() == 0 || input.rank() > 8) {
     return InvalidArgument("WhereOp : Unhandled input dimensions: ", input.rank());
   }
   Status status = OkStatus();

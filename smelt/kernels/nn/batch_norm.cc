@@ -36,7 +36,10 @@ StatusOr<BatchNormView> CheckBatchNorm(const OpContext& ctx, const BatchNormStat
     return InvalidArgument("input must be 4 or 5-dimensional", x.ToString());
   }
   static constexpr absl::string_view kNames[] = {"", "scale", "offset", "mean", "variance"};
-  for (int i = 1; i <= 4; ++i) RETURN_IF_ERROR(BatchNormVector(kNames[i], ctx.input(i)));
+  for (int i = 1; i <= 4; ++i) {
+    RETURN_IF_ERROR(
+        BatchNormVector(absl::StrCat(i > 2 ? "estimated_" : "", kNames[i]), ctx.input(i)));
+  }
   BatchNormView v;
   const int depth_dim = s.channels_last ? x.rank() - 1 : 1;
   v.depth = x[depth_dim];
@@ -204,7 +207,12 @@ Status RunBatchNorm(OpContext& ctx) {
       scale[c] = ctx.input(1).data<float>()[c] / std::sqrt(variance[c] + s.epsilon);
       shift[c] = ctx.input(2).data<float>()[c] - mean[c] * scale[c];
     }
-    for (int i = 1; i <= 4; ++i) ctx.set_output(i, ctx.input(i % 2 == 1 ? 3 : 4));
+    ctx.set_output(1, ctx.input(3));
+    ctx.set_output(2, ctx.input(4));
+    for (const int i : {3, 4}) {
+      ASSIGN_OR_RETURN(Tensor * reserve, ctx.Allocate(i, Shape({v.depth})));
+      std::fill_n(reserve->data<float>(), v.depth, 0.0f);
+    }
   }
   Tensor result;
   if (dtype == Dtype::kFloat && s.side_inputs == 0) {

@@ -83,7 +83,10 @@ StatusOr<MatMulProblem> MakeMatMulProblem(const Shape& a, const Shape& b, bool t
     return InvalidArgument("In[0] and In[1] has different ndims: ", a.ToString(), " vs. ",
                            b.ToString());
   }
-  if (a.rank() < 2) return InvalidArgument("In[0] ndims must be >= 2: ", a.rank());
+  if (a.rank() < 2) {
+    return InvalidArgument("In[0]", broadcast ? "" : " and In[1]",
+                           " ndims must be >= 2: ", a.rank());
+  }
   if (b.rank() < 2) return InvalidArgument("In[1] ndims must be >= 2: ", b.rank());
   MatMulProblem p;
   p.transpose_a = transpose_a;

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
 
@@ -89,26 +90,22 @@ void ArgmaxTyped(const PoolProblem& p, bool batch_in_index, const T* x, T* y, I*
               });
 }
 
-Status CheckEntries(const PoolAttrs& a) {
-  const std::vector<int64_t>& k = a.ksize;
-  for (const int64_t size : k) {
+}  // namespace
+
+Status CheckPoolSizes(const PoolAttrs& a) {
+  for (const int64_t size : a.ksize) {
     if (size > 0) continue;
     if (a.spatial == 3) {
       return InvalidArgument("Sliding window ksize field must have non-negative dimensions");
     }
     if (a.kind == PoolKind::kMax && !a.with_argmax) {
       return InvalidArgument("Sliding window ksize must be positive. The specified or inferred ",
-                             "ksize is: ", absl::StrJoin(k, ","));
+                             "ksize is: ", absl::StrJoin(a.ksize, ","));
     }
     return InvalidArgument("ksize must be a positive int32 value, got:", size);
   }
-  if (k[0] != 1 || a.strides[0] != 1) {
-    return Unimplemented("Pooling is not yet supported on the batch dimension.");
-  }
   return OkStatus();
 }
-
-}  // namespace
 
 Status CheckPoolWindow(const PoolAttrs& a) {
   const size_t rank = a.spatial + 2;
@@ -116,12 +113,20 @@ Status CheckPoolWindow(const PoolAttrs& a) {
     return InvalidArgument("Sliding window ksize field must specify ", rank, " dimensions");
   }
   if (a.strides.size() != rank) {
-    return InvalidArgument("Sliding window stride field must specify ", rank, " dimensions");
+    return InvalidArgument("Sliding window ", a.gradient ? "strides" : "stride",
+                           " field must specify ", rank, " dimensions");
   }
-  for (const int64_t s : a.strides) {
-    if (s <= 0) return InvalidArgument("Stride must be > 0, but got ", s);
+  // Which of two mistakes is reported depends on the op.
+  const bool sizes_first = !a.gradient && !a.with_argmax && (a.kind == PoolKind::kMax || rank == 5);
+  if (sizes_first) RETURN_IF_ERROR(CheckPoolSizes(a));
+  if (a.ksize[0] != 1 || a.strides[0] != 1) {
+    return Unimplemented("Pooling is not yet supported on the batch dimension.");
   }
-  return CheckEntries(a);
+  const size_t depth = a.channels_last ? rank - 1 : 1;
+  if (rank == 5 && !a.gradient && (a.ksize[depth] != 1 || a.strides[depth] != 1)) {
+    return Unimplemented("Pooling is not yet supported on the depth dimension.");
+  }
+  return sizes_first || a.gradient ? OkStatus() : CheckPoolSizes(a);
 }
 
 StatusOr<PoolAttrs> ParsePoolAttrs(const Node& node, PoolKind kind, int spatial) {
@@ -129,6 +134,7 @@ StatusOr<PoolAttrs> ParsePoolAttrs(const Node& node, PoolKind kind, int spatial)
   a.kind = kind;
   a.spatial = spatial;
   a.with_argmax = node.Is("MaxPoolWithArgmax");
+  a.gradient = absl::StrContains(node.op(), "Grad");
   const std::string format = node.String("data_format", spatial == 2 ? "NHWC" : "NDHWC");
   if (format == "NCHW" || format == "NCDHW") {
     a.channels_last = false;
@@ -152,7 +158,7 @@ StatusOr<PoolAttrs> ParsePoolAttrs(const Node& node, PoolKind kind, int spatial)
       return InvalidArgument(
           "Nonzero explicit padding in the batch or depth dimensions is not supported");
     }
-  } else if (!a.explicit_pads.empty()) {
+  } else if (!a.explicit_pads.empty() && !a.gradient) {
     return InvalidArgument(
         "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
   }
@@ -197,8 +203,6 @@ StatusOr<PoolProblem> MakePoolProblem(const PoolAttrs& a, const Shape& input) {
       return Unimplemented("Depthwise max pooling requires the depth window to equal the depth ",
                            "stride");
     }
-  } else if (a.strides[depth_dim] != 1) {
-    return Unimplemented("Pooling is not yet supported with a stride in the depth dimension.");
   }
   for (int i = 0; i < a.spatial; ++i) {
     const bool given = a.padding == Padding::kExplicit;

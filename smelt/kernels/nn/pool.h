@@ -19,12 +19,16 @@ struct PoolAttrs {
   std::vector<int64_t> ksize, strides;
   std::vector<int64_t> explicit_pads;
   bool with_argmax = false;
+  bool gradient = false;
 };
 // ksize and strides are read from the node unless it takes them as inputs (MaxPoolV2
 // and its gradients).
 StatusOr<PoolAttrs> ParsePoolAttrs(const Node& node, PoolKind kind, int spatial);
-// The entries of ksize and strides themselves.
+// How many entries ksize and strides have, and those of dimensions that are not pooled over. A
+// stride along the depth says nothing where no window does. Of gradients all but the sizes
+// themselves, which they check after what they cannot do.
 Status CheckPoolWindow(const PoolAttrs& attrs);
+Status CheckPoolSizes(const PoolAttrs& attrs);
 
 struct PoolProblem {
   bool channels_last = true;

@@ -5,6 +5,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
@@ -116,20 +117,26 @@ void CrossEntropyRows(const Tensor& logits, const Tensor& labels, Tensor* loss, 
 }
 
 Status RunCrossEntropy(OpContext& ctx) {
-  const Tensor& logits = ctx.input(0);
-  const Tensor& labels = ctx.input(1);
-  if (logits.rank() != 2 || labels.rank() != 2) {
-    return InvalidArgument("logits and labels must be either 2-dimensional, or broadcasted to be ",
-                           "2-dimensional");
-  }
+  const int rank = std::max(ctx.input(0).rank(), ctx.input(1).rank());
+  const auto widened = [rank](const Tensor& t) {
+    Dims dims(static_cast<size_t>(rank - t.rank()), 1);
+    dims.insert(dims.end(), t.shape().dims().begin(), t.shape().dims().end());
+    return t.WithShape(Shape(std::span<const int64_t>(dims)));
+  };
+  const Tensor logits = widened(ctx.input(0)), labels = widened(ctx.input(1));
   Dims dims;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < rank; ++i) {
     const int64_t a = logits.dim(i), b = labels.dim(i);
     if (a != b && a != 1 && b != 1) {
-      return InvalidArgument("logits and labels must be broadcastable: logits_size=",
-                             logits.shape().ToString(), " labels_size=", labels.shape().ToString());
+      return InvalidArgument(
+          "logits and labels must be broadcastable: logits_size=", ctx.input(0).shape().ToString(),
+          " labels_size=", ctx.input(1).shape().ToString());
     }
     dims.push_back(a == 1 ? b : a);
+  }
+  if (rank != 2) {
+    return InvalidArgument("logits and labels must be either 2-dimensional, or broadcasted to be ",
+                           "2-dimensional");
   }
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
   Allocator* allocator = ctx.step().allocator;
@@ -185,12 +192,14 @@ Status RunSparseCrossEntropy(OpContext& ctx) {
     return InvalidArgument("Must have at least one class, but got logits shape ",
                            logits.shape().ToString());
   }
-  for (int64_t i = 0; i < labels.num_elements(); ++i) {
-    const int64_t label = IndexAt(labels, i);
-    if (label >= 0 && label < logits.dim(1)) continue;
-    return InvalidArgument("Received a label value of ", label,
-                           " which is outside the valid range ", "of [0, ", logits.dim(1),
-                           ").  Label values: ", Summarize(labels, 10));
+  const Dims given = IntsOf(labels);
+  if (!given.empty()) {
+    const auto [least, most] = std::minmax_element(given.begin(), given.end());
+    if (*least < 0 || *most >= logits.dim(1)) {
+      return InvalidArgument("Received a label value of ", *least < 0 ? *least : *most,
+                             " which is outside the valid range of [0, ", logits.dim(1),
+                             ").  Label values: ", absl::StrJoin(given, " "));
+    }
   }
   Allocator* allocator = ctx.step().allocator;
   ASSIGN_OR_RETURN(const Tensor x, LossOperand(logits, allocator));

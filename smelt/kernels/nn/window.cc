@@ -2,6 +2,9 @@
 
 #include <limits>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+
 namespace smelt::nn {
 namespace {
 
@@ -40,6 +43,45 @@ Status ParseExplicit(const std::vector<int64_t>& pads, ConvAttrs* a) {
   return OkStatus();
 }
 
+// Strides and dilations of dimensions that no window moves along. Which code says so differs from
+// op to op.
+Status CheckStepEntries(absl::string_view op, const std::vector<int64_t>& strides,
+                        const std::vector<int64_t>& dilations, const ConvAttrs& a) {
+  const size_t rank = a.spatial + 2;
+  if (strides.size() != rank) {
+    return InvalidArgument("Sliding window strides field must specify ", rank, " dimensions");
+  }
+  const bool gradient = absl::StrContains(op, "Backprop");
+  if (dilations.size() != rank) {
+    return InvalidArgument(
+        gradient && a.spatial == 3 ? "Dilation rates" : "Sliding window dilations",
+        " field must specify ", rank, " dimensions");
+  }
+  const bool quantized = absl::StartsWith(op, "Quantized");
+  const Dims steps = SpatialOf(strides, a.spatial, a.channels_last);
+  if ((a.depthwise || quantized) && steps[0] != steps[1]) {
+    return InvalidArgument("Current implementation only supports equal length strides in the row ",
+                           "and column dimensions.");
+  }
+  const bool invalid = a.spatial == 3 || quantized || op == "Conv2DBackpropFilter";
+  if (strides[0] != 1 || DepthEntry(strides, a.channels_last) != 1) {
+    constexpr absl::string_view kText =
+        "Current implementation does not yet support strides in the batch and depth dimensions.";
+    return invalid || a.depthwise ? InvalidArgument(kText) : Unimplemented(kText);
+  }
+  if (dilations[0] != 1 || DepthEntry(dilations, a.channels_last) != 1) {
+    if (a.depthwise) {
+      return Unimplemented("Current kernel implementation does not support dilations, received [",
+                           absl::StrJoin(dilations, " "), "]");
+    }
+    const std::string text = absl::StrCat("Current implementation does not yet support ",
+                                          a.spatial == 3 ? "dilation rates" : "dilations",
+                                          " in the batch and depth ", "dimensions.");
+    return invalid ? InvalidArgument(text) : Unimplemented(text);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Padding> ParsePadding(const std::string& text) {
@@ -63,22 +105,11 @@ StatusOr<ConvAttrs> ParseConvAttrs(const Node& node, int spatial, bool depthwise
   }
   const std::vector<int64_t> strides = node.Ints("strides");
   std::vector<int64_t> dilations = node.Ints("dilations");
-  if (dilations.empty()) dilations.assign(rank, 1);
-  if (strides.size() != rank) {
-    return InvalidArgument("Sliding window strides field must specify ", rank, " dimensions");
+  // TensorFlow's gradients of depthwise convolutions do not look at the dilations.
+  if (dilations.empty() || (depthwise && absl::StrContains(node.op(), "Backprop"))) {
+    dilations.assign(rank, 1);
   }
-  if (dilations.size() != rank) {
-    return InvalidArgument("Sliding window dilations field must specify ", rank, " dimensions");
-  }
-  if (strides[0] != 1 || DepthEntry(strides, a.channels_last) != 1) {
-    constexpr absl::string_view kText =
-        "Current implementation does not yet support strides in the batch and depth dimensions.";
-    return depthwise || spatial == 3 ? InvalidArgument(kText) : Unimplemented(kText);
-  }
-  if (dilations[0] != 1 || DepthEntry(dilations, a.channels_last) != 1) {
-    return Unimplemented("Current implementation does not yet support dilations in the batch and ",
-                         "depth dimensions.");
-  }
+  RETURN_IF_ERROR(CheckStepEntries(node.op(), strides, dilations, a));
   a.strides = SpatialOf(strides, spatial, a.channels_last);
   a.dilations = SpatialOf(dilations, spatial, a.channels_last);
   for (const int64_t s : a.strides) {
@@ -92,10 +123,6 @@ StatusOr<ConvAttrs> ParseConvAttrs(const Node& node, int spatial, bool depthwise
   for (const int64_t d : a.dilations) {
     if (d <= 0) return InvalidArgument("Dilated rates should be larger than 0.");
     if (d > kWindowLimit) return InvalidArgument("Dilation ", d, " is too large");
-  }
-  if (depthwise && a.strides[0] != a.strides[1]) {
-    return InvalidArgument("Current implementation only supports equal length strides in the row ",
-                           "and column dimensions.");
   }
   ASSIGN_OR_RETURN(a.padding, ParsePadding(node.String("padding")));
   const std::vector<int64_t> pads = node.Ints("explicit_paddings");

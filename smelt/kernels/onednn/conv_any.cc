@@ -9,7 +9,7 @@ namespace {
 struct ConvAnyState final : KernelState {
   nn::ConvAttrs attrs;  // but for what the rank settles
   std::vector<int64_t> strides, dilations, pads;
-  int64_t batch_dims = 1, groups = 1;
+  int64_t batch_dims = 1;
   bool constant_filter = false;
   onednn::FloatConv conv;
 };
@@ -26,10 +26,11 @@ StatusOr<std::unique_ptr<KernelState>> PrepareConvAny(const Node& node) {
   s->dilations = node.Ints("dilations");
   s->pads = node.Ints("explicit_paddings");
   s->batch_dims = node.Int("batch_dims", 1);
-  s->groups = node.Int("groups", 1);
   s->constant_filter = onednn::InputIsConst(node, 1);
   if (s->batch_dims < 0) return InvalidArgument("batch_dims must be non-negative.");
-  if (s->groups < 1) return InvalidArgument("groups must be positive.");
+  if (node.Int("groups", 1) != 1) {
+    return Unimplemented("Grouped/Depthwise Convolutions are not supported yet.");
+  }
   return s;
 }
 
@@ -87,6 +88,15 @@ Status RunConvAny(OpContext& ctx) {
   Dims folded{x.shape().Product(0, static_cast<int>(s.batch_dims))};
   folded.insert(folded.end(), dims.begin() + s.batch_dims, dims.end());
   const Tensor image = x.WithShape(Shape(std::span<const int64_t>(folded)));
+  const int64_t depth = attrs.channels_last ? image.shape().back() : image.dim(1);
+  if (depth != w.dim(static_cast<int>(spatial))) {
+    return InvalidArgument("Input depth must be equal to filter depth: ", depth, " vs ",
+                           w.dim(static_cast<int>(spatial)));
+  }
+  if (w.num_elements() == 0) {
+    return InvalidArgument(
+        "filter must not have zero elements (i.e. all dimensions must be non-zero)");
+  }
   ASSIGN_OR_RETURN(const nn::ConvProblem p, nn::MakeConvProblem(attrs, image.shape(), w.shape()));
   Dims result(dims.begin(), dims.begin() + static_cast<int64_t>(batch_rank));
   const auto made = p.output.dims().subspan(1);

@@ -78,6 +78,10 @@ Status RunMatMul(OpContext& ctx) {
   auto& state = ctx.state<MatMulState>();
   const Tensor& a = ctx.input(0);
   const Tensor& b = ctx.input(1);
+  // Only batched products conjugate.
+  if (!state.adjoint && a.rank() == b.rank() && a.rank() != 2) {
+    return InvalidArgument("In[0] and In[1] ndims must be == 2: ", a.rank());
+  }
   ASSIGN_OR_RETURN(const nn::MatMulProblem p,
                    nn::MakeMatMulProblem(a.shape(), b.shape(), state.transpose_a, state.transpose_b,
                                          state.broadcast));

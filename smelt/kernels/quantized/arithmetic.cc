@@ -62,9 +62,11 @@ Status CombinePairs(OpContext& ctx, const F& combine) {
   return OkStatus();
 }
 
-Status CheckRangeOrder(const PairRange& r, absl::string_view least_x, absl::string_view least_y) {
+// The names are those that TensorFlow's op gives.
+Status CheckRangeOrder(const PairRange& r, absl::string_view least_x, absl::string_view most_y,
+                       absl::string_view least_y) {
   if (!(r.max_x > r.min_x)) return InvalidArgument("max_x must be larger than ", least_x, ".");
-  if (!(r.max_y > r.min_y)) return InvalidArgument("max_y must be larger than ", least_y, ".");
+  if (!(r.max_y > r.min_y)) return InvalidArgument(most_y, " must be larger than ", least_y, ".");
   return OkStatus();
 }
 
@@ -74,7 +76,7 @@ Status RunQuantizedAdd(OpContext& ctx) {
   ASSIGN_OR_RETURN(r.max_x, quantized::ScalarInput(ctx, 3, "max_x"));
   ASSIGN_OR_RETURN(r.min_y, quantized::ScalarInput(ctx, 4, "min_y"));
   ASSIGN_OR_RETURN(r.max_y, quantized::ScalarInput(ctx, 5, "max_y"));
-  RETURN_IF_ERROR(CheckRangeOrder(r, "min_x", "min_y"));
+  RETURN_IF_ERROR(CheckRangeOrder(r, "min_x", "max_y", "min_y"));
   const auto [min, max] = SumRange(r.min_x, r.max_x, r.min_y, r.max_y, 1 << 14);
   int32_t steps_x[256], steps_y[256];
   const bool scalar_x = ctx.input(0).num_elements() == 1;
@@ -94,7 +96,7 @@ Status RunQuantizedMul(OpContext& ctx) {
   }
   const PairRange r{ctx.input(2).scalar<float>(), ctx.input(3).scalar<float>(),
                     ctx.input(4).scalar<float>(), ctx.input(5).scalar<float>()};
-  RETURN_IF_ERROR(CheckRangeOrder(r, "min_a", "min_b"));
+  RETURN_IF_ERROR(CheckRangeOrder(r, "min_a", "max_x", "min_b"));
   const auto zero_x = static_cast<int32_t>(quantized::ToStep<uint8_t>(0.0f, r.min_x, r.max_x));
   const auto zero_y = static_cast<int32_t>(quantized::ToStep<uint8_t>(0.0f, r.min_y, r.max_y));
   RETURN_IF_ERROR(CombinePairs(ctx, [&](uint8_t x, uint8_t y) {
@@ -181,6 +183,10 @@ Status RunQuantizedMatMul(OpContext& ctx) {
       return InvalidArgument(kNames[i], " must be a scalar, but got shape", t.shape().ToString());
     }
     range[i] = t.scalar<float>();
+  }
+  for (const int i : {0, 2}) {
+    if (range[i + 1] > range[i]) continue;
+    return InvalidArgument(kNames[i + 1], " must be larger than ", kNames[i], ".");
   }
   if (a.rank() != 2) return InvalidArgument("In[0] is not a matrix");
   if (b.rank() != 2) return InvalidArgument("In[1] is not a matrix");

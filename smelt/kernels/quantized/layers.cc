@@ -233,8 +233,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareQuantizedConv(const Node& node) {
   ASSIGN_OR_RETURN(s->conv, nn::ParseConvAttrs(node, 2, false));
   for (const int64_t d : s->conv.dilations) {
     if (d != 1) {
-      return Unimplemented(
-          "Current implementation only supports dilations as 1 in the batch and depth dimensions.");
+      return InvalidArgument("Current implementation only supports dilated rate as 1 in the row ",
+                             "and column dimensions.");
     }
   }
   return s;

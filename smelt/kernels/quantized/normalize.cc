@@ -34,6 +34,9 @@ Status RunInstanceNorm(OpContext& ctx) {
   if (in.rank() != 4) {
     return InvalidArgument("Expect input Tensor of rank 4, got ", in.rank());
   }
+  if (!(min < max)) {
+    return InvalidArgument("input_min must be less than input_max : ", min, " >= ", max);
+  }
   const int64_t depth = in.dim(3), pixels = in.dim(1) * in.dim(2);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   ASSIGN_OR_RETURN(Tensor real, ctx.Temp(Dtype::kFloat, in.shape()));
@@ -79,7 +82,7 @@ Status CheckChannelRanges(const OpContext& ctx, absl::string_view rank_words) {
   if (in.rank() != 4) return InvalidArgument(rank_words);
   for (int i = 1; i <= 2; ++i) {
     const Tensor& t = ctx.input(i);
-    if (t.rank() != 1 || t.dim(0) != in.dim(3)) {
+    if (t.rank() == 0 || t.dim(0) != in.dim(3) || t.num_elements() != in.dim(3)) {
       return InvalidArgument(i == 1 ? "input_min" : "input_max", " has incorrect size, expected ",
                              in.dim(3), " was ", t.num_elements());
     }

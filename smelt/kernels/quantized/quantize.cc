@@ -146,7 +146,7 @@ Status RunQuantize(OpContext& ctx) {
     return Unimplemented("MIN_FIRST mode is not implemented for Quantize with axis != -1.");
   }
   const QuantizeSlices slices = SlicesOf(in.shape(), s.axis);
-  const Shape range = s.axis == -1 ? Shape() : Shape({slices.count});
+  const Shape range = slices.count == 1 ? Shape() : Shape({slices.count});
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   ASSIGN_OR_RETURN(Tensor * out_min, ctx.Allocate(1, range));
   ASSIGN_OR_RETURN(Tensor * out_max, ctx.Allocate(2, range));

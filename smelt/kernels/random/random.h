@@ -29,6 +29,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSeeded(const Node& node);
 // The shape that a vector of int32 or int64 says.
 StatusOr<Shape> ShapeInput(const Tensor& t);
 
+// The shapes of a stateless op's seed, or of its key, counter and algorithm from input `first` on;
+// what they hold is only looked at for an output with elements.
+Status CheckStatelessSeed(const Tensor& seed);
+Status CheckKeyCounter(const OpContext& ctx, int first);
 // The scrambled generator of a stateless op's seed (two integers). INVALID_ARGUMENT for another
 // shape.
 StatusOr<Philox> StatelessGenerator(const Tensor& seed);

@@ -139,8 +139,10 @@ Status RunSeededRejection(OpContext& ctx) {
 // The stateless ops state the whole shape; the parameters' shape is its end.
 template <RejectionKind kKind, bool kKeyed>
 Status RunStatelessRejection(OpContext& ctx) {
+  RETURN_IF_ERROR(kKeyed ? CheckKeyCounter(ctx, 1) : CheckStatelessSeed(ctx.input(1)));
   ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(0)));
   const Tensor& parameters = ctx.input(kKeyed ? 4 : 2);
+  if (shape.num_elements() == 0) return ctx.Allocate(0, shape).status();
   ASSIGN_OR_RETURN(const Philox gen,
                    kKeyed ? KeyCounterGenerator(ctx, 1) : StatelessGenerator(ctx.input(1)));
   const Shape& tail = parameters.shape();
@@ -150,7 +152,6 @@ Status RunStatelessRejection(OpContext& ctx) {
     return InvalidArgument("Shape passed in must end with broadcasted shape.");
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (out->num_elements() == 0) return OkStatus();
   FillRejection<kKind>(gen, parameters, shape.Product(0, lead), out);
   return OkStatus();
 }

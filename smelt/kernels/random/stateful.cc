@@ -48,7 +48,10 @@ StatusOr<Shape> ShapeInput(const Tensor& t) {
                            " are allowed");
   }
   Dims dims;
-  for (int64_t i = 0; i < t.num_elements(); ++i) dims.push_back(IndexAt(t, i));
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    if (IndexAt(t, i) < 0) return InvalidArgument("Dimension ", IndexAt(t, i), " must be >= 0");
+    dims.push_back(IndexAt(t, i));
+  }
   return Shape::Make(dims);
 }
 
@@ -101,11 +104,12 @@ Status RunShuffle(OpContext& ctx) {
 }
 
 Status RunStatelessShuffle(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const Philox gen, KeyCounterGenerator(ctx, 1));
+  RETURN_IF_ERROR(CheckKeyCounter(ctx, 1));
   if (NothingToShuffle(ctx.input(0))) {
     ctx.set_output(0, ctx.TakeInput(0));
     return OkStatus();
   }
+  ASSIGN_OR_RETURN(const Philox gen, KeyCounterGenerator(ctx, 1));
   return ShuffleRows(ctx, gen);
 }
 

@@ -1,47 +1,66 @@
 // Random ops that are functions of their seed.
+#include <optional>
+
 #include "smelt/kernels/random/random.h"
 
 namespace smelt {
+namespace {
+
+// Algorithms by number; 2 is ThreeFry, which CPU kernels do not have.
+constexpr int32_t kPhilox = 1, kDeviceChoice = 3;
+
+}  // namespace
+
+Status CheckStatelessSeed(const Tensor& seed) {
+  if (seed.rank() == 1 && seed.dim(0) == 2) return OkStatus();
+  return InvalidArgument("seed must have shape [2], not ", seed.shape().ToString());
+}
+
+Status CheckKeyCounter(const OpContext& ctx, int first) {
+  const Tensor &key = ctx.input(first), &counter = ctx.input(first + 1),
+               &alg = ctx.input(first + 2);
+  if (alg.rank() != 0) {
+    return InvalidArgument("input ", first + 2, " (0-based) must have shape [], not ",
+                           alg.shape().ToString());
+  }
+  if (key.rank() != 1 || key.dim(0) != 1) {
+    return InvalidArgument("key must have shape [1], not ", key.shape().ToString(),
+                           ". (Note that batched keys are not supported yet.)");
+  }
+  // TensorFlow asks for as many words as the algorithm's number says.
+  const int32_t id = alg.scalar<int32_t>();
+  const int32_t least = id == kDeviceChoice ? kPhilox : id;
+  if (counter.rank() != 1 || counter.dim(0) < least) {
+    return InvalidArgument("counter must be a vector with length at least ", least,
+                           "; got shape: ", counter.shape().ToString(),
+                           ". (Note that batched counters are not supported yet.)");
+  }
+  return OkStatus();
+}
 
 StatusOr<Philox> StatelessGenerator(const Tensor& seed) {
-  if (seed.rank() != 1 || seed.dim(0) != 2) {
-    return InvalidArgument("seed must have shape [2], not ", seed.shape().ToString());
+  RETURN_IF_ERROR(CheckStatelessSeed(seed));
+  if (seed.dtype() != Dtype::kInt32 && seed.dtype() != Dtype::kInt64) {
+    return InvalidArgument("Invalid seed type: ", DtypeName(seed.dtype()));
   }
-  uint64_t words[2];
-  for (int i = 0; i < 2; ++i) {
-    switch (seed.dtype()) {
-      case Dtype::kUint32:
-        words[i] = seed.data<uint32_t>()[i];
-        break;
-      case Dtype::kUint64:
-        words[i] = seed.data<uint64_t>()[i];
-        break;
-      default:
-        words[i] = static_cast<uint64_t>(IndexAt(seed, i));
-    }
-  }
+  const auto low = static_cast<uint64_t>(IndexAt(seed, 0));
+  const auto high = static_cast<uint64_t>(IndexAt(seed, 1));
   // One block under a fixed key spreads weak seeds.
-  Philox scramble({static_cast<uint32_t>(words[0]), static_cast<uint32_t>(words[0] >> 32),
-                   static_cast<uint32_t>(words[1]), static_cast<uint32_t>(words[1] >> 32)},
+  Philox scramble({static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                   static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)},
                   {0x3ec8f720, 0x02461e29});
   const Philox::Block mix = scramble();
   return Philox({0, 0, mix[2], mix[3]}, {mix[0], mix[1]});
 }
 
 StatusOr<Philox> KeyCounterGenerator(const OpContext& ctx, int first) {
-  const Tensor &key = ctx.input(first), &counter = ctx.input(first + 1),
-               &alg = ctx.input(first + 2);
-  if (alg.rank() != 0) {
-    return InvalidArgument("algorithm must be of shape [], not ", alg.shape().ToString());
+  RETURN_IF_ERROR(CheckKeyCounter(ctx, first));
+  const Tensor &key = ctx.input(first), &counter = ctx.input(first + 1);
+  const int32_t id = ctx.input(first + 2).scalar<int32_t>();
+  if (id != kPhilox && id != kDeviceChoice) {
+    return InvalidArgument("Unsupported algorithm id: ", id);
   }
-  // 1: Philox, 2: ThreeFry, 3: the device's choice, which is Philox.
-  const int32_t which = alg.scalar<int32_t>();
-  if (which == 2) return Unimplemented("Unsupported algorithm id: 2");
-  if (which != 1 && which != 3) return InvalidArgument("Unsupported algorithm id: ", which);
-  if (key.rank() != 1 || key.dim(0) != 1) {
-    return InvalidArgument("key must have shape [1], not ", key.shape().ToString());
-  }
-  if (counter.rank() != 1 || counter.dim(0) < 2) {
+  if (counter.dim(0) < 2) {
     return InvalidArgument("counter must be a vector with at least 2 elements, not ",
                            counter.shape().ToString());
   }
@@ -54,24 +73,31 @@ StatusOr<Philox> KeyCounterGenerator(const OpContext& ctx, int first) {
 
 namespace {
 
-template <void (*kFill)(const Philox&, Tensor*), bool kKeyed>
-Status RunStateless(OpContext& ctx) {
+// The output, allocated, and the generator that fills it: none where there is nothing to fill.
+template <bool kKeyed>
+StatusOr<std::optional<Philox>> BeginStateless(OpContext& ctx) {
+  RETURN_IF_ERROR(kKeyed ? CheckKeyCounter(ctx, 1) : CheckStatelessSeed(ctx.input(1)));
   ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(0)));
+  RETURN_IF_ERROR(ctx.Allocate(0, shape).status());
+  if (shape.num_elements() == 0) return std::nullopt;
   ASSIGN_OR_RETURN(const Philox gen,
                    kKeyed ? KeyCounterGenerator(ctx, 1) : StatelessGenerator(ctx.input(1)));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  kFill(gen, out);
+  return gen;
+}
+
+template <void (*kFill)(const Philox&, Tensor*), bool kKeyed>
+Status RunStateless(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const std::optional<Philox> gen, BeginStateless<kKeyed>(ctx));
+  if (gen.has_value()) kFill(*gen, &ctx.output(0));
   return OkStatus();
 }
 
 template <bool kKeyed>
 Status RunStatelessInt(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const Shape shape, ShapeInput(ctx.input(0)));
-  ASSIGN_OR_RETURN(const Philox gen,
-                   kKeyed ? KeyCounterGenerator(ctx, 1) : StatelessGenerator(ctx.input(1)));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  ASSIGN_OR_RETURN(const std::optional<Philox> gen, BeginStateless<kKeyed>(ctx));
+  if (!gen.has_value()) return OkStatus();
   const int low = kKeyed ? 4 : 2;
-  return FillUniformInt(gen, ctx.input(low), ctx.input(low + 1), out);
+  return FillUniformInt(*gen, ctx.input(low), ctx.input(low + 1), &ctx.output(0));
 }
 
 Status RunKeyCounter(OpContext& ctx) {

@@ -2,12 +2,22 @@
 
 namespace smelt {
 
-Status CheckRanks(const OpContext& ctx, int first, std::initializer_list<RankCheck> checks) {
+Status CheckRanks(const OpContext& ctx, int first, RankWords words,
+                  std::initializer_list<RankCheck> checks) {
   int at = first;
   for (const RankCheck& c : checks) {
     const int rank = ctx.input(at++).rank();
     if (rank == c.rank) continue;
-    return InvalidArgument(c.name, "_tensor must be rank ", c.rank, " but is rank ", rank, ".");
+    switch (words) {
+      case RankWords::kTensor:
+        return InvalidArgument(c.name, "_tensor must be rank ", c.rank, " but is rank ", rank, ".");
+      case RankWords::kPlain:
+        return InvalidArgument(c.name, " must be rank ", c.rank, " but is rank ", rank);
+      case RankWords::kDimensions:
+        return InvalidArgument(c.name, " must be ", c.rank, "D");
+      case RankWords::kRankOf:
+        return InvalidArgument("Rank of ", c.name, " must be ", c.rank, ", got ", rank);
+    }
   }
   return OkStatus();
 }

@@ -8,12 +8,20 @@
 
 namespace smelt {
 
-// "x_tensor must be rank 2 but is rank 3.": inputs from `first` on.
 struct RankCheck {
   absl::string_view name;
   int rank;
 };
-Status CheckRanks(const OpContext& ctx, int first, std::initializer_list<RankCheck> checks);
+// How an op says that a rank is wrong.
+enum class RankWords : uint8_t {
+  kTensor,      // "x_tensor must be rank 2 but is rank 3."
+  kPlain,       // "x must be rank 2 but is rank 3"
+  kDimensions,  // "x must be 2D"
+  kRankOf,      // "Rank of x must be 2, got 3"
+};
+// Of the inputs from `first` on.
+Status CheckRanks(const OpContext& ctx, int first, RankWords words,
+                  std::initializer_list<RankCheck> checks);
 
 // "w.dim_size(1) != cell_size * 4: 9 vs. 8". REQUIRES: the input has that dimension.
 struct SizeCheck {

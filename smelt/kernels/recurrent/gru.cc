@@ -20,8 +20,9 @@ struct GruSizes {
 };
 
 StatusOr<GruSizes> CheckGru(const OpContext& ctx) {
-  RETURN_IF_ERROR(CheckRanks(
-      ctx, 0, {{"x", 2}, {"h_prev", 2}, {"w_ru", 2}, {"w_c", 2}, {"b_ru", 1}, {"b_c", 1}}));
+  RETURN_IF_ERROR(
+      CheckRanks(ctx, 0, RankWords::kRankOf,
+                 {{"x", 2}, {"h_prev", 2}, {"w_ru_", 2}, {"w_c", 2}, {"b_ru", 1}, {"b_c", 1}}));
   const GruSizes d{ctx.input(0).dim(0), ctx.input(0).dim(1), ctx.input(1).dim(1)};
   int64_t sum = 0, gates = 0;
   if (__builtin_add_overflow(d.input, d.cell, &sum) ||
@@ -84,7 +85,8 @@ Status RunGruCell(OpContext& ctx) {
 Status RunGruCellGrad(OpContext& ctx) {
   auto& s = ctx.state<GruState>();
   ASSIGN_OR_RETURN(const GruSizes d, CheckGru(ctx));
-  RETURN_IF_ERROR(CheckRanks(ctx, 6, {{"r", 2}, {"u", 2}, {"c", 2}, {"d_h", 2}}));
+  RETURN_IF_ERROR(
+      CheckRanks(ctx, 6, RankWords::kRankOf, {{"r", 2}, {"u", 2}, {"w_c", 2}, {"d_h", 2}}));
   RETURN_IF_ERROR(CheckSizes(ctx, {{6, 0, "r.dims(0)", "batch_size", d.batch},
                                    {6, 1, "r.dims(1)", "cell_size", d.cell},
                                    {7, 0, "u.dims(0)", "batch_size", d.batch},

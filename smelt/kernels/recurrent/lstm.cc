@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/recurrent/checks.h"
 
@@ -128,8 +129,13 @@ StatusOr<std::unique_ptr<KernelState>> PrepareLstm(const Node& node) {
 }
 
 StatusOr<LstmSizes> CheckLstm(const OpContext& ctx, const LstmState& s, int first, bool layer) {
-  if (layer && ctx.input(first).rank() != 3) return InvalidArgument("x must be 3D");
-  RETURN_IF_ERROR(CheckRanks(ctx, first,
+  if (layer && ctx.input(0).rank() != 0) {
+    return InvalidArgument("`seq_len_max_tensor` must be rank 0 but is rank ", ctx.input(0).rank());
+  }
+  const RankWords words = !layer                                       ? RankWords::kTensor
+                          : absl::StrContains(ctx.node().op(), "Grad") ? RankWords::kPlain
+                                                                       : RankWords::kDimensions;
+  RETURN_IF_ERROR(CheckRanks(ctx, first, words,
                              {{"x", layer ? 3 : 2},
                               {"cs_prev", 2},
                               {"h_prev", 2},
@@ -164,11 +170,7 @@ StatusOr<LstmSizes> CheckLstm(const OpContext& ctx, const LstmState& s, int firs
 }
 
 StatusOr<int64_t> LstmStepsTaken(const OpContext& ctx, const LstmSizes& d) {
-  const Tensor& t = ctx.input(0);
-  if (t.rank() != 0) {
-    return InvalidArgument("seq_len_max_tensor must be rank 0 but is rank ", t.rank(), ".");
-  }
-  const int64_t taken = IndexAt(t, 0);
+  const int64_t taken = IndexAt(ctx.input(0), 0);
   if (taken < 0 || taken > d.steps) {
     return InvalidArgument("seq_len_max must be in [0, ", d.steps, "], got ", taken);
   }

@@ -69,7 +69,7 @@ Status SetLstmResults(OpContext& ctx, const std::vector<Tensor>& results) {
 }
 
 Status CheckLstmCellGrad(const OpContext& ctx, const LstmSizes& d) {
-  RETURN_IF_ERROR(CheckRanks(ctx, 8,
+  RETURN_IF_ERROR(CheckRanks(ctx, 8, RankWords::kTensor,
                              {{"i", 2},
                               {"cs", 2},
                               {"f", 2},
@@ -121,6 +121,9 @@ Status CheckLstmLayerGrad(const OpContext& ctx, const LstmSizes& d) {
   for (int k = 0; k < 9; ++k) {
     const Shape& shape = ctx.input(9 + k).shape();
     if (shape == want) continue;
+    if (shape.rank() != 3) {
+      return InvalidArgument(kNames[k], " must be rank 3. Received: ", shape.rank());
+    }
     return InvalidArgument(kNames[k], " must have shape ", want.ToString(), ", got ",
                            shape.ToString());
   }

@@ -179,8 +179,9 @@ Status RunArg(OpContext& ctx) {
     return InvalidArgument("dim must be a scalar, but received tensor of shape: ",
                            dimension.shape().ToString());
   }
-  const int64_t dim =
-      dimension.dtype() == Dtype::kInt16 ? dimension.scalar<int16_t>() : IndexAt(dimension, 0);
+  // Of a wider number TensorFlow takes the low 32 bits.
+  const auto dim = static_cast<int32_t>(
+      dimension.dtype() == Dtype::kInt16 ? dimension.scalar<int16_t>() : IndexAt(dimension, 0));
   const int rank = in.rank();
   if (dim < -rank || dim >= rank) {
     return InvalidArgument("Expected dimension in the range [", -rank, ", ", rank, "), but got ",

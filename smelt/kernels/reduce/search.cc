@@ -106,20 +106,12 @@ Status CountBins(const Tensor& values, const Tensor& range, int64_t nbins,
     return InvalidArgument("value_range should satisfy value_range[0] < value_range[1], but got '[",
                            low, ", ", high, "]'");
   }
-  // Differences of integers wrap, as in the original.
-  auto minus = [](T a, T b) -> T {
-    if constexpr (std::is_integral_v<T>) {
-      using U = std::make_unsigned_t<T>;
-      return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
-    } else {
-      return a - b;
-    }
-  };
-  const double step = static_cast<double>(minus(high, low)) / static_cast<double>(nbins);
+  const double base = static_cast<double>(low);
+  const double step = (static_cast<double>(high) - base) / static_cast<double>(nbins);
   const double last = static_cast<double>(nbins - 1);
   for (const T& v : values.flat<T>()) {
-    const double bin = static_cast<double>(minus(std::max(v, low), low)) / step;
-    // NaN, too, counts in the first bin.
+    if (v != v) return InvalidArgument("Histogram values must not contain NaN");
+    const double bin = (static_cast<double>(std::max(v, low)) - base) / step;
     ++(*counts)[bin > 0 ? static_cast<size_t>(std::min(bin, last)) : 0];
   }
   return OkStatus();
@@ -129,7 +121,8 @@ Status RunHistogram(OpContext& ctx) {
   const Tensor& values = ctx.input(0);
   const Tensor& range = ctx.input(1);
   const Tensor& nbins_tensor = ctx.input(2);
-  if (range.rank() != 1 || range.num_elements() != 2) {
+  if (range.rank() != 1) return InvalidArgument("value_range should be a vector.");
+  if (range.num_elements() != 2) {
     return InvalidArgument("value_range should be a vector of 2 elements.");
   }
   if (nbins_tensor.rank() != 0) return InvalidArgument("nbins should be a scalar.");

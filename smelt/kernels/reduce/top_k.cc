@@ -106,6 +106,21 @@ void SelectGreatest(Key* keys, int64_t n, int64_t k) {
   }
 }
 
+// The k greatest of more than k in the order in which TensorFlow leaves them when it need not sort:
+// that of a heap whose root is the least, which each greater key replaces. The heap is in the
+// standard library's order, as TensorFlow's is.
+template <typename Key>
+void SelectUnsorted(Key* keys, int64_t n, int64_t k) {
+  const auto greater = [](const Key& a, const Key& b) { return a > b; };
+  std::make_heap(keys, keys + k + 1, greater);
+  std::pop_heap(keys, keys + k + 1, greater);
+  for (int64_t i = k + 1; i < n; ++i) {
+    if (!greater(keys[i], keys[0])) continue;
+    keys[k] = keys[i];
+    std::pop_heap(keys, keys + k + 1, greater);
+  }
+}
+
 // out[i] = row[index[i]], for elements of `width` bytes.
 template <typename W>
 void Pick(const void* row, const uint32_t* index, int64_t k, void* out) {
@@ -132,6 +147,7 @@ struct SelectState final : KernelState {
   bool wide = false;
   int64_t k = -1;  // TopK's attribute
   bool reverse = false;
+  bool sorted = true;
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSelect(const Node& node) {
@@ -145,6 +161,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSelect(const Node& node) {
     if (state->k < 0) return InvalidArgument("Need k >= 0, got ", state->k);
   }
   state->reverse = node.Bool("reverse");
+  state->sorted = node.Bool("sorted", true);
   return state;
 }
 
@@ -204,7 +221,11 @@ Status RunTopK(OpContext& ctx) {
   ForRowsOfKeys(
       state, in, shape.Product(0, shape.rank() - 1), n,
       [&](int64_t r, const char* row, auto* keys) {
-        SelectGreatest(keys, n, k);
+        if (state.sorted || k == n) {
+          SelectGreatest(keys, n, k);
+        } else {
+          SelectUnsorted(keys, n, k);
+        }
         constexpr int64_t kChunk = 64;
         uint32_t picked[kChunk];
         for (int64_t begin = 0; begin < k; begin += kChunk) {

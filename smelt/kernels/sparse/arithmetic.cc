@@ -68,7 +68,22 @@ std::string DeclineSparseAdd(const Node& node) {
   Dtype t = node.Type("T");
   if (t == Dtype::kComplex64) t = Dtype::kFloat;
   if (t == Dtype::kComplex128) t = Dtype::kDouble;
-  return node.Type("Treal") == t ? "" : absl::StrCat("Treal is not ", DtypeName(t));
+  const Dtype real = node.Type("Treal");
+  // TensorFlow's kernels of integers take the threshold in a narrower type.
+  constexpr DtypeSet kSigned = Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32, Dtype::kInt64);
+  if (Has(kSigned, t) && Has(kSigned, real) && DtypeSize(real) <= DtypeSize(t)) return "";
+  return real == t ? "" : absl::StrCat("Treal is not ", DtypeName(t));
+}
+
+int64_t IntThreshold(const Tensor& t) {
+  switch (t.dtype()) {
+    case Dtype::kInt8:
+      return t.scalar<int8_t>();
+    case Dtype::kInt16:
+      return t.scalar<int16_t>();
+    default:
+      return IndexAt(t, 0);
+  }
 }
 
 Status CheckSparseAdd(OpContext& ctx) {
@@ -123,6 +138,8 @@ Status RunSparseAdd(OpContext& ctx) {
         return threshold.scalar<T>().bits == 0 && v.bits == 0;
       } else if constexpr (std::is_unsigned_v<T>) {
         return threshold.scalar<T>() <= v;
+      } else if constexpr (std::is_integral_v<T>) {
+        return IntThreshold(threshold) <= std::abs(v);
       } else {
         return threshold.scalar<T>() <= std::abs(v);
       }

@@ -123,8 +123,8 @@ template <SegmentOp kOp>
 Status RunSegment(OpContext& ctx) {
   const Tensor& data = ctx.input(0);
   const Tensor& ids = ctx.input(1);
-  if (ids.rank() != 1) return InvalidArgument("segment_ids should be a vector.");
   if (data.rank() < 1) return InvalidArgument("input must be at least rank 1");
+  if (ids.rank() != 1) return InvalidArgument("segment_ids should be a vector.");
   if (ids.num_elements() != data.dim(0)) {
     return InvalidArgument("segment_ids should be the same size as dimension 0 of input.");
   }
@@ -314,11 +314,12 @@ Status RunSparseSegmentGrad(OpContext& ctx) {
   const int64_t rows = IndexAt(dim0, 0);
   if (rows < 0) return InvalidArgument("Expected a non-negative size, got ", rows);
   const int64_t segments = grad.dim(0);
-  if (n > 0 && IndexAt(ids, n - 1) >= segments) {
+  if (n > 0 && rows > 0 && IndexAt(ids, n - 1) >= segments) {
     return InvalidArgument("Invalid number of segments");
   }
   std::vector<int64_t> counts(static_cast<size_t>(segments), 0), place;
-  for (int64_t i = 0; i < n; ++i) {
+  // Where no row comes out nobody looks at the indices.
+  for (int64_t i = 0; i < n && rows > 0; ++i) {
     const int64_t id = IndexAt(ids, i), index = IndexAt(indices, i);
     if (id < 0 || id >= segments) {
       return InvalidArgument("Segment id ", id, " out of range [0, ", segments, ").");

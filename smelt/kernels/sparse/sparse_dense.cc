@@ -224,12 +224,36 @@ Status RunSparseMatMul(OpContext& ctx) {
 
 enum class SparseDenseOp : uint8_t { kAdd, kMultiply, kDivide };
 
+Status CheckSparseOperand(const Tensor& indices, const Tensor& values, const Tensor& shape) {
+  if (indices.rank() != 2) {
+    return InvalidArgument("Input sp_indices should be a matrix but received shape: ",
+                           indices.shape().ToString());
+  }
+  if (values.rank() != 1 || shape.rank() != 1) {
+    return InvalidArgument("Inputs sp_values and sp_shape should be vectors but received shapes: ",
+                           values.shape().ToString(), " and ", shape.shape().ToString());
+  }
+  if (values.dim(0) != indices.dim(0)) {
+    return InvalidArgument("The first dimension of values and indices should match. (",
+                           values.dim(0), " vs. ", indices.dim(0), ")");
+  }
+  if (shape.dim(0) != indices.dim(1)) {
+    return InvalidArgument("Number of dimensions must match second dimension of indices. Got ",
+                           shape.dim(0),
+                           " dimensions, indices shape: ", indices.shape().ToString());
+  }
+  for (const int64_t d : IntsOf(shape)) {
+    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
+  }
+  return OkStatus();
+}
+
 // values[i] op dense[indices[i]], dense broadcast to the sparse shape.
 template <SparseDenseOp kOp>
 Status RunSparseDense(OpContext& ctx) {
   const Tensor& dense = ctx.input(3);
-  ASSIGN_OR_RETURN(const SparseView view,
-                   ViewSparse(ctx.input(0), ctx.input(1), ctx.input(2), true));
+  RETURN_IF_ERROR(CheckSparseOperand(ctx.input(0), ctx.input(1), ctx.input(2)));
+  const SparseView view{&ctx.input(0), &ctx.input(1), IntsOf(ctx.input(2))};
   const int missing = view.rank() - dense.rank();
   bool fits = missing >= 0;
   for (int d = 0; fits && d < dense.rank(); ++d) {
@@ -242,6 +266,17 @@ Status RunSparseDense(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, view.values->shape()));
   if (view.count() == 0) return OkStatus();
+  if (view.rank() < 1 || view.rank() > 5) {
+    return InvalidArgument("Only tensors with ranks between 1 and 5 are currently supported.  ",
+                           "Tensor rank: ", view.rank());
+  }
+  for (int64_t i = 0; i < view.count(); ++i) {
+    for (int d = 0; d < view.rank(); ++d) {
+      if (view.row(i)[d] >= 0 && view.row(i)[d] < view.shape[d]) continue;
+      return InvalidArgument(
+          "Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape");
+    }
+  }
   const Dims strides = Strides(dense.shape());
   Status status = OkStatus();
   if (!VisitNumber(dense.dtype(), [&]<typename T>() {

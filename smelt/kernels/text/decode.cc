@@ -268,6 +268,9 @@ Status RunDecodeCsv(OpContext& ctx) {
   if (ctx.num_inputs() != n + 1) return InvalidArgument("one default is needed for each field");
   for (int f = 0; f < n; ++f) {
     const Tensor& value = ctx.input(1 + f);
+    if (value.rank() > 1) {
+      return InvalidArgument("Each record default should be at most rank 1");
+    }
     if (value.num_elements() > 1) {
       return InvalidArgument("There should only be 1 default per field but field ", f, " has ",
                              value.num_elements());

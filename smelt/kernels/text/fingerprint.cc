@@ -37,14 +37,14 @@ Status RunFingerprint(OpContext& ctx) {
     }
     return OkStatus();
   }
-  // Strings are hashed first, rows of them by their hashes.
+  // Strings are hashed first, rows of several by their hashes.
   std::vector<uint64_t> hashes(static_cast<size_t>(width));
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < width; ++j) {
       hashes[j] = Fingerprint64(data.data<std::string>()[i * width + j]);
     }
     PutFingerprint(
-        data.rank() == 1 ? hashes[0] : Fingerprint64(BytesOf(hashes.data(), hashes.size() * 8)),
+        width == 1 ? hashes[0] : Fingerprint64(BytesOf(hashes.data(), hashes.size() * 8)),
         to + i * 8);
   }
   return OkStatus();

@@ -188,15 +188,15 @@ Status RunParseSequence(OpContext& ctx) {
   return ParseSequenceBatch(ctx, features);
 }
 
-// Keys that are inputs of one element each, from input `*at` on.
+// Keys that are scalar inputs, from input `*at` on.
 template <typename F>
 Status TakeScalarKeys(const OpContext& ctx, absl::string_view what, int* at,
                       std::vector<F>* features) {
   for (F& f : *features) {
     const Tensor& key = ctx.input((*at)++);
-    if (key.num_elements() != 1) {
-      return InvalidArgument("Expected ", what, "_keys to be a vector of scalars, got shape: ",
-                             key.shape().ToString());
+    if (key.rank() != 0) {
+      return InvalidArgument("Expected ", what, "_keys[", &f - features->data(),
+                             "] to be a scalar, got shape: ", key.shape().ToString());
     }
     f.key = key.scalar<std::string>();
   }

@@ -273,20 +273,23 @@ Status RunReduceJoin(OpContext& ctx) {
 Status RunSegmentJoin(OpContext& ctx) {
   const Tensor &in = ctx.input(0), &ids = ctx.input(1), &count = ctx.input(2);
   const std::string separator = ctx.node().String("separator");
+  if (count.num_elements() == 0) {
+    return InvalidArgument("Number of segments cannot be empty.");
+  }
   if (count.rank() != 0) return InvalidArgument("Number of segments must be a scalar");
   const int64_t segments = IndexAt(count, 0);
   if (segments < 0) {
     return InvalidArgument("Number of segments must be non-negative but got ", segments);
   }
-  if (ids.rank() == 0) return InvalidArgument("segment_ids cannot have rank 0");
+  if (ids.rank() == 0) return InvalidArgument("Segment_id cannot have rank 0");
   if (ids.rank() > in.rank()) {
-    return InvalidArgument("segment_ids cannot have larger rank than input: ", ids.rank(), " > ",
-                           in.rank());
+    return OutOfRange("Invalid segment_id rank ", ids.rank(), " for input with ", in.rank(),
+                      " dimension(s)");
   }
   for (int d = 0; d < ids.rank(); ++d) {
     if (ids.dim(d) != in.dim(d)) {
       return InvalidArgument("Segment dimension is ", ids.dim(d), " while input dimension is ",
-                             in.dim(d), " in rank ", d);
+                             in.rank(), " in rank ", d);
     }
   }
   const int64_t n = ids.num_elements(), row = in.shape().Product(ids.rank(), in.rank());

@@ -121,9 +121,10 @@ Status RunUnicodeTranscode(OpContext& ctx) {
 Status RunUnicodeEncode(OpContext& ctx) {
   const auto& state = ctx.state<UnicodeState>();
   const Tensor &values = ctx.input(0), &splits = ctx.input(1);
-  if (values.rank() != 1 || splits.rank() != 1 || splits.dim(0) < 1) {
-    return InvalidArgument("input_values and input_splits must be vectors, input_splits not empty");
+  if (values.rank() != 1 || splits.rank() != 1) {
+    return InvalidArgument("Both the input_tensor and input_splits should be of rank 1. ");
   }
+  if (splits.dim(0) < 1) return InvalidArgument("input_splits must not be empty");
   const int64_t n = splits.dim(0) - 1;
   if (IndexAt(splits, 0) != 0) {
     return InvalidArgument("First value in input_splits must be zero.");

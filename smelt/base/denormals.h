@@ -1,0 +1,45 @@
+// Denormal numbers count as zero in kernels, as they do in TensorFlow's.
+#ifndef SMELT_BASE_DENORMALS_H_
+#define SMELT_BASE_DENORMALS_H_
+
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
+namespace smelt {
+
+// While one lives, this thread's arithmetic takes denormal numbers for zero and gives zero for
+// them. On processors other than x86 it changes nothing.
+class FlushDenormals {
+ public:
+#ifdef __SSE__
+  FlushDenormals() : before_(_mm_getcsr()) {
+    if (!On(before_)) Start();
+  }
+  ~FlushDenormals() {
+    if (!On(before_)) _mm_setcsr(before_);
+  }
+  // From now on, for threads that only run kernels.
+  static void Start() { _mm_setcsr(_mm_getcsr() | kBits); }
+  static bool On() { return On(_mm_getcsr()); }
+#else
+  FlushDenormals() {}
+  ~FlushDenormals() {}
+  static void Start() {}
+  static bool On() { return false; }
+#endif
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+#ifdef __SSE__
+  // Results to zero (bit 15), operands as zero (bit 6).
+  static constexpr unsigned kBits = 0x8040;
+  static bool On(unsigned csr) { return (csr & kBits) == kBits; }
+  unsigned before_;
+#endif
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_BASE_DENORMALS_H_
