@@ -9,12 +9,17 @@ function(smelt_isa TARGET)
   # Fake quantisation must round after each operation, as TensorFlow's does.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/smelt/kernels/isa/elementwise.isa.cpp
                               PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+  # Sanitizers compile slowly enough without.
+  set(optimize -O3)
+  if(SMELT_SANITIZE)
+    set(optimize)
+  endif()
   foreach(isa sse2 avx2 avx512)
     set(objects ${TARGET}_isa_${isa})
     add_library(${objects} OBJECT ${sources})
     target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(${objects} PRIVATE SMELT_ISA_NAMESPACE=isa_${isa})
-    target_compile_options(${objects} PRIVATE ${SMELT_WARNINGS} -O3 -fno-trapping-math -fno-math-errno
+    target_compile_options(${objects} PRIVATE ${SMELT_WARNINGS} ${optimize} -fno-trapping-math -fno-math-errno
                            -Wno-psabi ${flags_${isa}})
     set_target_properties(${objects} PROPERTIES UNITY_BUILD OFF)
     target_sources(${TARGET} PRIVATE $<TARGET_OBJECTS:${objects}>)

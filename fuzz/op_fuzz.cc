@@ -1,7 +1,8 @@
 // Kernels: an op case that TensorFlow wrote (tests/ops), bent. The bytes choose the case, then
 // change attributes and inputs: other values, other shapes, other cases' tensors. Whatever comes, a
 // kernel answers or gives an error; it never crashes and never takes more memory than the limit
-// allows.
+// allows. Cases of several ops run as a graph, step after step, so that ops meet the resources,
+// lists and data sets of others. With SMELT_FUZZ_SHOW set, what runs is printed first.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/text.h"
+#include "smelt/graph/verify.h"
 #include "smelt/kernels/run_op.h"
+#include "tests/graph_runner.h"
 #include "tests/op_case.h"
 
 namespace smelt {
@@ -54,43 +57,71 @@ class FuzzBytes {
   size_t size_;
 };
 
-struct FuzzCase {
-  std::string text;  // a graph with the node "tested"
-  std::vector<Tensor> inputs;
+struct FuzzStep {
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  std::vector<std::string> fetches, runs;
 };
 
-const std::vector<FuzzCase>& FuzzCases() {
+struct FuzzCase {
+  std::string text;             // a graph; one op: with a node "tested"
+  std::vector<Tensor> inputs;   // of one op
+  std::vector<FuzzStep> steps;  // of several
+};
+
+// Ops that touch files are left out: the fuzzer would write where it runs.
+bool TouchesFiles(absl::string_view text) {
+  for (const absl::string_view word : {"File", "Save", "Checkpoint", "Summary", "Print", "Dump"}) {
+    if (absl::StrContains(text, word)) return true;
+  }
+  return false;
+}
+
+StatusOr<FuzzCase> OneOp(const TestCase& c) {
+  FuzzCase f;
+  std::string args;
+  for (size_t i = 0; i < c.ins.size(); ++i) {
+    ASSIGN_OR_RETURN(Tensor t, ParseTensorText(c.ins[i]));
+    absl::StrAppend(&f.text, "in", i, " = Placeholder {dtype=", DtypeName(t.dtype()),
+                    ", shape=shape(?)}\n");
+    absl::StrAppend(&args, i ? ", " : "", "in", i);
+    f.inputs.push_back(std::move(t));
+  }
+  const size_t end = c.op.find_first_of(" {");
+  absl::StrAppend(&f.text, "tested = ", c.op.substr(0, end),
+                  args.empty() ? "" : absl::StrCat("(", args, ")"),
+                  end == std::string::npos ? "" : c.op.substr(end), "\n");
+  return f;
+}
+
+StatusOr<FuzzCase> SeveralOps(const TestCase& c) {
+  FuzzCase f;
+  f.text = c.graph;
+  for (const TestStep& s : c.steps) {
+    FuzzStep step;
+    for (const auto& [name, literal] : s.feeds) {
+      ASSIGN_OR_RETURN(Tensor t, ParseTensorText(literal));
+      step.feeds.emplace_back(name, std::move(t));
+    }
+    for (const auto& [name, literal] : s.fetches) step.fetches.push_back(name);
+    step.runs = s.runs;
+    f.steps.push_back(std::move(step));
+  }
+  return f;
+}
+
+// What the files say; parsed when chosen.
+const std::vector<TestCase>& FuzzCases() {
   static const auto* all = [] {
-    auto* cases = new std::vector<FuzzCase>;
-    std::vector<TestCase> read;
+    auto* cases = new std::vector<TestCase>;
     const char* folder = std::getenv("SMELT_OP_CASES");
     for (const auto& file : std::filesystem::directory_iterator(folder ? folder : "tests/ops")) {
       if (file.path().extension() != ".ops") continue;
-      if (!ReadCases(file.path().string(), &read).ok()) std::abort();
+      if (!ReadCases(file.path().string(), cases).ok()) std::abort();
     }
-    for (const TestCase& c : read) {
-      if (c.is_graph) continue;
-      // Ops that touch files are left out: the fuzzer would write where it runs.
-      if (absl::StrContains(c.op, "File") || absl::StrContains(c.op, "Save")) continue;
-      FuzzCase f;
-      std::string args;
-      bool ok = true;
-      for (size_t i = 0; i < c.ins.size() && ok; ++i) {
-        auto t = ParseTensorText(c.ins[i]);
-        ok = t.ok();
-        if (!ok) break;
-        absl::StrAppend(&f.text, "in", i, " = Placeholder {dtype=", DtypeName(t->dtype()),
-                        ", shape=shape(?)}\n");
-        absl::StrAppend(&args, i ? ", " : "", "in", i);
-        f.inputs.push_back(*std::move(t));
-      }
-      if (!ok) continue;
-      const size_t end = c.op.find_first_of(" {");
-      absl::StrAppend(&f.text, "tested = ", c.op.substr(0, end),
-                      args.empty() ? "" : absl::StrCat("(", args, ")"),
-                      end == std::string::npos ? "" : c.op.substr(end), "\n");
-      cases->push_back(std::move(f));
-    }
+    std::erase_if(*cases,
+                  [](const TestCase& c) { return TouchesFiles(c.is_graph ? c.graph : c.op); });
+    // The order of files differs from machine to machine; bytes mean the same on all of them.
+    std::ranges::stable_sort(*cases, {}, &TestCase::file);
     if (cases->empty()) std::abort();
     std::fprintf(stderr, "%zu op cases\n", cases->size());
     return cases;
@@ -134,6 +165,13 @@ Tensor Reshaped(FuzzBytes& in, const Tensor& t) {
   for (size_t rank = in.Below(6); rank > 0; --rank) {
     dims.push_back(static_cast<int64_t>(in.Below(in.Byte() % 8 == 0 ? 40 : 5)));
   }
+  // No element, and sizes whose products pass every limit.
+  if (!dims.empty() && in.Byte() % 8 == 0) {
+    for (int64_t& d : dims) {
+      if (in.Byte() % 2 == 0) d = in.Integer();
+    }
+    dims[in.Below(dims.size())] = 0;
+  }
   auto shape = Shape::Make(dims);
   if (!shape.ok() || shape->num_elements() > 1 << 16) return t;
   auto out = Tensor::Make(t.dtype(), *shape);
@@ -163,10 +201,10 @@ void BendInput(FuzzBytes& in, Tensor& t) {
       t = Reshaped(in, t);
       break;
     case 1: {
-      const FuzzCase& other = FuzzCases()[in.Below(FuzzCases().size())];
-      if (other.inputs.empty()) break;
-      const Tensor& from = other.inputs[in.Below(other.inputs.size())];
-      if (from.dtype() == t.dtype()) t = from;
+      const TestCase& other = FuzzCases()[in.Below(FuzzCases().size())];
+      if (other.ins.empty()) break;
+      auto from = ParseTensorText(other.ins[in.Below(other.ins.size())]);
+      if (from.ok() && from->dtype() == t.dtype()) t = *std::move(from);
       break;
     }
     default:
@@ -192,6 +230,11 @@ void BendAttr(FuzzBytes& in, Node& node) {
   } else if (now->get<std::string>() != nullptr) {
     const auto& allowed = def.allowed_strings;
     node.attrs().Set(def.name, allowed.empty() ? in.Text() : allowed[in.Below(allowed.size())]);
+  } else if (const auto* numbers = now->get<std::vector<float>>()) {
+    std::vector<float> values = *numbers;
+    if (in.Byte() % 4 == 0) values.resize(in.Below(7));
+    if (!values.empty()) values[in.Below(values.size())] = in.Number();
+    node.attrs().Set(def.name, values);
   } else if (const auto* list = now->get<std::vector<int64_t>>()) {
     std::vector<int64_t> values = *list;
     if (in.Byte() % 4 == 0) values.resize(in.Below(7));
@@ -200,22 +243,40 @@ void BendAttr(FuzzBytes& in, Node& node) {
   } else if (now->get<PartialShape>() != nullptr) {
     Dims dims;
     for (size_t rank = in.Below(5); rank > 0; --rank) dims.push_back(in.Integer());
-    auto shape = PartialShape::Make(dims);
-    if (shape.ok()) node.attrs().Set(def.name, *shape);
+    node.attrs().Set(def.name, PartialShape::Of(dims));
   }
 }
 
-}  // namespace
-}  // namespace smelt
+void ShowRun(const Graph& graph, absl::string_view name, const Tensor& t) {
+  static const bool show = std::getenv("SMELT_FUZZ_SHOW") != nullptr;
+  if (!show) return;
+  if (name.empty()) {
+    std::fprintf(stderr, "%s", PrintGraph(graph).c_str());
+    return;
+  }
+  const std::string text =
+      t.num_elements() <= 64 && (IsPod(t.dtype()) || t.dtype() == Dtype::kString)
+          ? PrintTensor(*TensorValue::Of(t))
+          : absl::StrCat(DtypeName(t.dtype()), t.shape().ToString());
+  std::fprintf(stderr, "%s %s\n", std::string(name).c_str(), text.c_str());
+}
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace smelt;
-  const std::vector<FuzzCase>& cases = FuzzCases();
-  FuzzBytes in(data, size);
-  const FuzzCase& chosen = cases[in.Below(cases.size())];
-  auto graph = ParseGraph(chosen.text);
-  if (!graph.ok()) return 0;
-  Node* node = (*graph)->Find("tested");
+// What a run needs, with little time: queues wait, loops go on.
+struct FuzzRun {
+  FuzzRun() {
+    cancellation.SetDeadline(absl::Now() + absl::Milliseconds(500));
+    step.id = 1;
+    step.resources = &resources;
+    step.step_resources = &step_resources;
+    step.cancellation = &cancellation;
+  }
+  ResourceManager resources, step_resources;
+  Cancellation cancellation;
+  Step step;
+};
+
+void BendOneOp(FuzzBytes& in, const FuzzCase& chosen, Graph& graph) {
+  Node* node = graph.Find("tested");
   std::vector<Tensor> inputs = chosen.inputs;
   for (int i = 0; i < 6 && !in.done(); ++i) {
     if (inputs.empty() || in.Byte() % 3 == 0) {
@@ -225,16 +286,77 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   // Attributes may have changed what the node takes and gives; then it is refused here, as at load.
-  if (!(*graph)->ResolveTypes(node).ok()) return 0;
+  if (!graph.ResolveTypes(node).ok() || !Verify(graph).ok()) return;
+  ShowRun(graph, "", {});
+  for (const Tensor& t : inputs) ShowRun(graph, "in", t);
+  FuzzRun run;
+  RunOp(*node, std::move(inputs), run.step).status().IgnoreError();
+}
+
+void BendGraph(FuzzBytes& in, const FuzzCase& chosen, Graph& graph) {
+  std::vector<Node*> nodes = graph.Nodes();
+  for (const Function* f : graph.library()->Functions()) {
+    for (Node* node : f->body->Nodes()) nodes.push_back(node);
+  }
+  std::vector<FuzzStep> steps = chosen.steps;
+  for (int i = 0; i < 6 && !in.done(); ++i) {
+    auto& feeds = steps[in.Below(steps.size())].feeds;
+    if (feeds.empty() || in.Byte() % 2 == 0) {
+      Node* node = nodes[in.Below(nodes.size())];
+      BendAttr(in, *node);
+      if (!graph.ResolveTypes(node).ok()) return;
+    } else {
+      BendInput(in, feeds[in.Below(feeds.size())].second);
+    }
+  }
+  if (!VerifyAll(graph).ok()) return;
+  ShowRun(graph, "", {});
+  FuzzRun run;
+  GraphRunner runner(*graph.library());
+  run.step.functions = &runner;
+  for (FuzzStep& s : steps) {
+    ResourceManager step_resources;
+    run.step.step_resources = &step_resources;
+    GraphRunner::Values values;
+    std::vector<Endpoint> wanted;
+    std::vector<Node*> also;
+    for (auto& [name, tensor] : s.feeds) {
+      auto e = graph.FindEndpoint(name);
+      ShowRun(graph, name, tensor);
+      if (e.ok()) values[{e->node, e->port}] = std::move(tensor);
+    }
+    for (const std::string& name : s.fetches) {
+      auto e = graph.FindEndpoint(name);
+      if (e.ok()) wanted.push_back(*e);
+    }
+    for (const std::string& name : s.runs) {
+      Node* node = graph.Find(name);
+      if (node != nullptr) also.push_back(node);
+    }
+    std::vector<Tensor> results;
+    runner.Run(graph, std::move(values), wanted, also, &results, run.step).IgnoreError();
+    ++run.step.id;
+  }
+}
+
+}  // namespace
+}  // namespace smelt
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace smelt;
+  const std::vector<TestCase>& cases = FuzzCases();
+  FuzzBytes in(data, size);
+  const TestCase& c = cases[in.Below(cases.size())];
+  SetHeapLimit(0);
+  const auto chosen = c.is_graph ? SeveralOps(c) : OneOp(c);
+  if (!chosen.ok()) return 0;
+  auto graph = ParseGraph(chosen->text);
+  if (!graph.ok()) return 0;
   SetHeapLimit(HeapLive() + kHeap);
-  ResourceManager resources, step_resources;
-  Cancellation cancellation;
-  cancellation.SetDeadline(absl::Now() + absl::Seconds(10));
-  Step step;
-  step.id = 1;
-  step.resources = &resources;
-  step.step_resources = &step_resources;
-  step.cancellation = &cancellation;
-  RunOp(*node, std::move(inputs), step).status().IgnoreError();
+  if (chosen->steps.empty()) {
+    BendOneOp(in, *chosen, **graph);
+  } else {
+    BendGraph(in, *chosen, **graph);
+  }
   return 0;
 }

@@ -1,7 +1,10 @@
 // Runs a fuzz target without libFuzzer: random bytes for SECONDS, then a count. For compilers that
-// have sanitizers but no fuzzer; coverage does not guide it.
+// have sanitizers but no fuzzer; coverage does not guide it. An input that takes longer than 20 s
+// ends the process by SIGALRM.
 //
 //   TARGET SECONDS [SEED] [FILE...]     files are run first, as they are and damaged
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -30,8 +33,10 @@ int main(int argc, char** argv) {
       std::fwrite(bytes.data(), 1, bytes.size(), f);
       std::fclose(f);
     }
+    alarm(20);
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   };
+  LLVMFuzzerTestOneInput(nullptr, 0);  // reads what the target stands on
   for (const std::string& file : files) run(file);
   const auto start = std::chrono::steady_clock::now();
   int64_t count = 0;

@@ -2,9 +2,11 @@
 """Runs the program as a user does, on the models in tests/models: cli_test.py SMELT OP_LIBRARY. Ends with 'N passed, N failed'.
 
 The models and the recorded answers were written by TensorFlow (tools/make_fixtures.py)."""
+import html.parser
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -33,9 +35,9 @@ def check(name, truth, detail=""):
         print(f"FAILED {name}: {detail}"[:2000])
 
 
-def convert(model, options, name):
+def convert(model, options, name, *flags):
     out = work / name
-    code, stdout, stderr = call("convert", "--input_model_dir", models / model, "--output_model_dir", out, "--converter_options_string", options)
+    code, stdout, stderr = call("convert", "--input_model_dir", models / model, "--output_model_dir", out, "--converter_options_string", options, *flags)
     return code, stdout, stderr, out
 
 
@@ -56,11 +58,14 @@ for log in sorted(models.glob("*.tfrecord")):
 code, out, err = call("replay", models / "functions", "--log", models / "cnn.tfrecord")
 check("replay finds differences", code == 1 and "INVALID_ARGUMENT" in out, out + err)
 
+# Several clients at once.
+code, out, err = call("replay", models / "cnn", "--log", models / "cnn.tfrecord", "--clients", 3, "--repeat", 9)
+check("replay with several clients", code == 0 and "3 clients, " in out, out + err)
+
 # Conversion: the four ways to name a function, and a converted model answers the same.
 for name, model, options in [
     ("alias", "language_model", 'tpu_functions { function_alias: "tpu_func" }' + OFF),
     ("signature", "cnn", 'tpu_functions { signature_name: "serving_default" }' + OFF),
-    ("signature of a loop", "loop", 'tpu_functions { signature_name: "serving_default" }' + OFF),
     ("signature of TensorFlow 1", "half_plus_two_v1", 'tpu_functions { signature_name: "serving_default" }' + OFF),
     ("jit", "functions", "tpu_functions { jit_compile_functions: true }" + OFF),
     ("two aliases", "functions", 'tpu_functions { function_alias: "leaf" } tpu_functions { function_alias: "compiled" }' + OFF),
@@ -71,6 +76,35 @@ for name, model, options in [
     check(f"convert {name}", code == 0 and out.startswith("-------- Conversion Report --------\nTPU cost of the model: "), out + err)
     code, out, err = call("replay", where, "--log", models / f"{model}.tfrecord")
     check(f"converted {name} answers the same", code == 0, out + err)
+
+# Turned back, it is the plain model again.
+IO = " bfloat16_optimization: DISABLED"
+for model, options in [("cnn", 'tpu_functions { signature_name: "serving_default" }'), ("language_model", 'tpu_functions { function_alias: "tpu_func" }'),
+                       ("loop", 'tpu_functions { signature_name: "serving_default" }')]:
+    code, out, err, where = convert(model, options + IO, f"to_revert_{model}")
+    check(f"io shapes of {model}", code == 0 and call("replay", where, "--log", models / f"{model}.tfrecord")[0] == 0, out + err)
+    back = work / f"reverted_{model}"
+    code, out, err = call("convert", "--revert", "--input_model_dir", where, "--output_model_dir", back)
+    check(f"revert {model}", code == 0 and "made plain" in out, out + err)
+    code, out, err = call("replay", back, "--log", models / f"{model}.tfrecord")
+    ops = call("show", "--dir", back, "--all")[1]
+    check(f"reverted {model} answers the same", code == 0 and "TPU" not in ops.split("Ops:")[-1], out + err)
+
+# bfloat16: answers within 2% of the range, variables stored as bfloat16 in graph, object graph and checkpoint, and still readable by all.
+BFLOAT16 = " io_shape_optimization: DISABLED"
+for name, model, option in [("alias", "language_model", 'function_alias: "tpu_func"'), ("signature", "cnn", 'signature_name: "serving_default"'),
+                            ("loop", "loop", 'signature_name: "serving_default"'), ("TensorFlow 1", "half_plus_two_v1", 'signature_name: "serving_default"')]:
+    code, out, err, where = convert(model, "tpu_functions { %s }" % option + BFLOAT16, "bf16_" + name.replace(" ", "_"))
+    check(f"bfloat16 {name}", code == 0 and "note: bfloat16: " in out and " float ops" in out, out + err)
+    code, out, err = call("replay", where, "--log", models / f"{model}.tfrecord", "--rtol", "0", "--atol", "1e-30", "--range_tol", "0.02")
+    check(f"bfloat16 {name} answers within 2%", code == 0, out + err)
+code, out, err = call("replay", work / "bf16_signature", "--log", models / "cnn.tfrecord", "--rtol", "0", "--atol", "0", "--range_tol", "1e-9")
+check("range_tol finds differences", code == 1, out + err)
+code, out, err = call("show", "--dir", work / "bf16_signature", "--all")
+check("products' variables are stored as bfloat16", "Variable: bfloat16 (3, 3, 3, 8)" in out and "Variable: bfloat16 (8, 5)" in out, out)
+check("a normalisation's are not", out.count("Variable: float32 (8,)") == 4, out)
+plain, half = (sum(f.stat().st_size for f in (d / "variables").glob("variables.data*")) for d in (models / "cnn", work / "bf16_signature"))
+check("the checkpoint shrinks", half < 0.9 * plain, (plain, half))
 
 # What the report looks like, line by line.
 _, out, _, _ = convert("functions", 'tpu_functions { function_alias: "leaf" }' + OFF, "report")
@@ -92,10 +126,8 @@ for name, model, options, code_name, text in [
     ("unexpanded variable", "functions", 'tpu_functions { function_alias: "${ALIAS}" }', "INVALID_ARGUMENT", "${ALIAS}"),
     ("nothing named", "functions", "", "INVALID_ARGUMENT", "tpu_functions"),
     ("empty function", "functions", "tpu_functions { }", "INVALID_ARGUMENT", "names no function"),
-    ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "UNIMPLEMENTED", "batch_options"),
-    ("bfloat16", "functions", 'tpu_functions { function_alias: "leaf" } bfloat16_optimization: ENABLED', "UNIMPLEMENTED", "bfloat16_optimization"),
-    ("io shapes", "functions", 'tpu_functions { function_alias: "leaf" } io_shape_optimization: ENABLED', "UNIMPLEMENTED", "io_shape_optimization"),
-    ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "UNIMPLEMENTED", "xla_sharding_options"),
+    ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "INVALID_ARGUMENT", "num_batch_threads must be positive"),
+    ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "INVALID_ARGUMENT", "topology is required"),
     ("quantisation without samples", "functions", 'tpu_functions { function_alias: "leaf" } external_feature_configs { quantization_options { signature_keys: "s" } }',
      "INVALID_ARGUMENT", "When `representative_dataset` is not provided"),
     ("quantisation with no such file", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "/nowhere" } } }',
@@ -196,10 +228,116 @@ for delay in (0.001, 0.003, 0.006, 0.01, 0.02):
     whole = not target.exists() or call("replay", target, "--log", models / "cnn.tfrecord")[0] == 0
     check(f"killed after {delay} s: whole or absent", whole)
 
-# An accelerator refuses what it cannot compile, when it runs, in TensorFlow's words.
-code, out, err, where = convert("language_model", 'tpu_functions { signature_name: "serving_default" }' + OFF, "strings")
+# What a TPU cannot compile is found at conversion, in TensorFlow's words, all of it.
+whole = 'tpu_functions { signature_name: "serving_default" }' + OFF
+code, out, err, where = convert("language_model", whole, "strings")
+check("strings on the accelerator", code == 1 and "things that a TPU cannot run:" in err and "op isn't compilable for TPU device. enable soft_device_placement" in err
+      and "in function '__inference" in err and " > __inference" in err and not where.exists(), err)
+code, out, err, where = convert("language_model", whole, "soft", "--allow_soft_placement")
+check("soft placement", code == 0 and "runs on the CPU: 'tf." in out, out + err)
 code, out, err = call("replay", where, "--log", models / "language_model.tfrecord")
-check("strings on the accelerator", code == 1 and "op isn't compilable for TPU device" in out, out)
+check("soft placement answers the same", code == 0, out + err)
+
+code, out, err, where = convert("debug_lines", whole, "lines")
+line = re.compile(r"make_fixtures\.py:\d+, in parse")
+check("the user's line", code == 1 and "'tf.StringToNumber' op" in err and line.search(err), err)
+code, out, err, where = convert("debug_lines", OFF, "auto_lines", "--auto_place", "--report_json", work / "lines.json", "--verify", "2")
+check("the user's line in the report", code == 0 and any(op["op"] == "AsString" and line.search(op["source"])
+                                                        for op in json.loads((work / "lines.json").read_text())["cpu_ops"]), out + err)
+
+# A list as long as an argument says: XLA wants to know how long when it compiles.
+code, out, err, where = convert("loop", whole, "late_size", "--allow_soft_placement")
+check("a size known at run time only", code == 1 and "with op TensorListReserve must be a compile-time constant" in err and not where.exists(), err)
+code, out, err, where = convert("loop", OFF, "loop_auto", "--auto_place")
+check("auto_place of a loop", code == 0 and call("replay", where, "--log", models / "loop.tfrecord")[0] == 0, out + err)
+
+# --auto_place leaves text to the host and places the rest; --dry_run says what it would do and writes nothing.
+code, out, err, where = convert("language_model", OFF, "proposed", "--auto_place", "--dry_run")
+check("proposal", code == 0 and "note: auto_place: serving_default: " in out and not where.exists(), out + err)
+code, out, err, where = convert("language_model", OFF, "auto", "--auto_place", "--report_json", work / "auto.json", "--report_html", work / "auto.html",
+                                "--verify", "3", "--verify_tolerance", "1e-5", "--warmup_requests", "--tpu", "v4")
+check("auto_place", code == 0 and "verify: signature 'serving_default', output " in out and ": ok" in out, out + err)
+code, out, err = call("replay", where, "--log", models / "language_model.tfrecord")
+check("auto_place answers the same", code == 0, out + err)
+report = json.loads((work / "auto.json").read_text())
+placed = report["auto_placements"][0]
+check("auto_place: most of the cost is placed", placed["part"] and not placed["whole"] and placed["placed_cost"] > placed["cost"] / 2, placed)
+check("text stays on the CPU", any("String" in op["op"] for op in report["cpu_ops"]) and all(op["reason"] for op in report["cpu_ops"]), report["cpu_ops"])
+check("report: where functions run", {f["runs_on"] for f in report["functions"]} == {"TPU", "CPU"} and report["cost"]["tpu"] > 0
+      and report["cost"]["total"] == report["cost"]["tpu"] + report["cost"]["cpu"], report["cost"])
+check("report: memory", report["hbm"]["generation"] == "v4" and report["hbm"]["chip_bytes"] == 32 << 30 and report["hbm"]["fits"]
+      and report["placements"][0]["variable_bytes"] > 0 and report["placements"][0]["activation_bytes"] > 0, report["hbm"])
+requests = (where / "assets.extra/tf_serving_warmup_requests").read_bytes()
+
+
+def records(data):
+    count = 0
+    while data:
+        data = data[int.from_bytes(data[:8], "little") + 16:]
+        count += 1
+    return count
+
+
+check("warm-up requests", records(requests) == 1, requests)
+code, out, err = call("convert", "--input_model_dir", where, "--output_model_dir", work / "auto_again", "--auto_place", "--warmup_requests",
+                      "--converter_options_string", OFF)
+check("warm-up requests are kept", code == 0 and (work / "auto_again/assets.extra/tf_serving_warmup_requests").read_bytes() == requests, out + err)
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser would see: elements that are closed in order, text, and whatever is loaded from elsewhere."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts, self.outside, self.broken = [], set(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag != "meta":
+            self.open.append(tag)
+        self.outside += [v for k, v in attrs if k in ("src", "href", "xlink:href", "data", "action") or (v and "url(" in v)]
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.broken.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+text = (work / "auto.html").read_text()
+page = Page(text)
+check("report page", not page.open and not page.broken and not page.outside and {"svg", "rect", "path", "table"} <= page.tags
+      and not {"script", "link", "img", "iframe"} & page.tags and "://" not in text and "@import" not in text, (page.open, page.broken, page.outside, page.tags))
+
+# Names from a model are text on the page, whatever they are.
+hostile = work / "hostile"
+shutil.copytree(models / "language_model", hostile)
+(hostile / "saved_model.pb").write_bytes((hostile / "saved_model.pb").read_bytes().replace(b"\x08tpu_func", b"\x08<b>&\"'xy"))
+code, out, err = call("convert", "--input_model_dir", hostile, "--output_model_dir", work / "hostile_out", "--report_html", work / "hostile.html",
+                      "--report_json", work / "hostile.json", "--converter_options_string", "tpu_functions { function_alias: \"<b>&\\\"'xy\" }" + OFF)
+page = Page((work / "hostile.html").read_text()) if code == 0 else None
+check("hostile names", code == 0 and "b" not in page.tags and not page.broken and "<b>&\"'xy" in page.texts
+      and json.loads((work / "hostile.json").read_text())["placements"][0]["label"] == "<b>&\"'xy", out + err)
+
+# Reports come with the output or not at all.
+code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "half", "--report_json", work / "missing/report.json",
+                      "--converter_options_string", whole)
+check("no output without its report", code == 1 and not (work / "half").exists(), err)
+
+# Recorded inputs; equal bytes for equal options; exit codes.
+code, out, err, where = convert("cnn", whole, "bytes_1", "--verify_log", models / "cnn.tfrecord", "--warmup_requests", "--report_json", work / "1.json")
+check("verify recorded inputs", code == 0 and "2 requests" in out and out.rstrip().endswith("ok"), out + err)
+code, out, err, again = convert("cnn", whole, "bytes_2", "--warmup_requests", "--report_json", work / "2.json")
+files = sorted(p.relative_to(where) for p in where.rglob("*") if p.is_file())
+check("equal options give equal bytes", files == sorted(p.relative_to(again) for p in again.rglob("*") if p.is_file())
+      and all((where / f).read_bytes() == (again / f).read_bytes() for f in files) and (work / "1.json").read_bytes() == (work / "2.json").read_bytes(), files)
+check("stages and times on stderr", all(s in err for s in ("read", "bodies", "compatibility", "write")) and " ms" in err, err)
+check("no output folder: usage", call("convert", "--input_model_dir", models / "cnn", "--converter_options_string", whole)[0] == 2)
+check("no such generation: usage", call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "x", "--tpu", "v99")[0] == 2)
+code, out, err = call("convert", "--input_model_dir", models / "counter", "--output_model_dir", work / "refused", "--verify", "2", "--dry_run", "--auto_place")
+check("verify needs a model", code == 1 and "--dry_run" in err, err)
 
 # Bad input: a clear error with a code, quickly, whatever the bytes.
 for file in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001"):

@@ -231,6 +231,19 @@ StatusOr<std::string> CheckLine(const ConvertCase& c, const Conversion& conversi
   return "what is that?";
 }
 
+// TensorFlow's importer refuses other names.
+std::string OddName(const MetaGraph& meta) {
+  static const RE2* const allowed = new RE2("[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*");
+  std::vector<const Graph*> graphs{meta.graph.get()};
+  for (const Function* f : meta.graph->library()->Functions()) graphs.push_back(f->body.get());
+  for (const Graph* g : graphs) {
+    for (const Node* n : g->Nodes()) {
+      if (!RE2::FullMatch(n->name(), *allowed)) return n->name();
+    }
+  }
+  return "";
+}
+
 bool RunConvertCase(const ConvertCase& c) {
   const auto fail = [&](absl::string_view line, absl::string_view why) {
     std::printf("FAILED %s: %s: %s\n", c.name.c_str(), std::string(line).c_str(),
@@ -250,6 +263,10 @@ bool RunConvertCase(const ConvertCase& c) {
     status = Convert(conversion);
   }
   if (c.expect.empty()) return fail("case", "expects nothing");
+  if (status.ok()) {
+    const std::string odd = OddName(*conversion.meta);
+    if (!odd.empty()) return fail("names", absl::StrCat("node '", odd, "' has no valid name"));
+  }
   double tolerance = 1e-5;
   for (const std::string& text : c.expect) {
     absl::string_view line = text;

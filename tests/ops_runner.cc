@@ -11,15 +11,12 @@
 #include <set>
 #include <sstream>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "smelt/graph/text.h"
-#include "smelt/kernels/function_bodies.h"
-#include "smelt/kernels/kernel.h"
 #include "smelt/kernels/run_op.h"
+#include "tests/graph_runner.h"
 #include "tests/op_case.h"
 #include "tests/op_compare.h"
 
@@ -27,138 +24,6 @@ namespace smelt {
 namespace {
 
 // ---- running several ops ----
-
-// Runs graphs and functions node by node, in order. Kernels keep their state for the case's life.
-class GraphRunner final : public FunctionRunner, public FunctionBodies {
- public:
-  explicit GraphRunner(const FunctionLibrary& library) : library_(library) {}
-
-  using Values = absl::flat_hash_map<std::pair<const Node*, int>, Tensor>;
-
-  // Computes `wanted` (and runs `also`) from `values`, which holds what is fed.
-  Status Run(const Graph& graph, Values values, const std::vector<Endpoint>& wanted,
-             const std::vector<Node*>& also, std::vector<Tensor>* results, Step& step) {
-    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-    std::set<const Node*> needed;
-    for (Endpoint e : wanted) {
-      if (!values.contains({e.node, e.port})) needed.insert(e.node);
-    }
-    needed.insert(also.begin(), also.end());
-    // How often each value is still to be read: its last reader may change it.
-    absl::flat_hash_map<std::pair<const Node*, int>, int> readers;
-    for (Endpoint e : wanted) ++readers[{e.node, e.port}];
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (!needed.contains(*it)) continue;
-      for (Endpoint e : (*it)->inputs) {
-        ++readers[{e.node, e.port}];
-        if (!values.contains({e.node, e.port})) needed.insert(e.node);
-      }
-      needed.insert((*it)->control_inputs.begin(), (*it)->control_inputs.end());
-    }
-    auto take = [&](Endpoint e) -> StatusOr<Tensor> {
-      auto it = values.find({e.node, e.port});
-      if (it == values.end()) return Internal("no value of ", EndpointName(e));
-      if (--readers[{e.node, e.port}] == 0) return std::move(it->second);
-      return it->second;
-    };
-    for (Node* node : order) {
-      if (!needed.contains(node)) continue;
-      std::vector<Tensor> inputs;
-      for (size_t i = 0; i < node->inputs.size(); ++i) {
-        const Endpoint e = node->inputs[i];
-        ASSIGN_OR_RETURN(Tensor t, take(e));
-        // A reference that is not wanted as one is read.
-        if (IsRef(e.node->output_types[e.port]) && !IsRef(node->input_types[i])) {
-          ASSIGN_OR_RETURN(const auto variable, LookupResource<Variable>(t));
-          t = variable->Read();
-          if (!t.valid()) {
-            return FailedPrecondition("Attempting to use uninitialized value ", variable->name());
-          }
-        }
-        inputs.push_back(std::move(t));
-      }
-      std::vector<Tensor> outputs(node->output_types.size());
-      RETURN_IF_ERROR(RunNode(*node, inputs, outputs, step));
-      for (size_t i = 0; i < outputs.size(); ++i) {
-        values.try_emplace({node, static_cast<int>(i)}, std::move(outputs[i]));
-      }
-    }
-    for (Endpoint e : wanted) {
-      ASSIGN_OR_RETURN(Tensor t, take(e));
-      results->push_back(std::move(t));
-    }
-    return OkStatus();
-  }
-
-  Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
-              Step& step) override {
-    const Function* function = library_.Find(f.name);
-    if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
-    if (step.call_depth > 50) return ResourceExhausted("calls nest too deep");
-    Values values;
-    size_t next = 0;
-    for (const Node* arg : function->args) {
-      for (int port = 0; port < arg->num_outputs(); ++port, ++next) {
-        if (next >= args.size()) return InvalidArgument(f.name, " is given too few arguments");
-        values[{arg, port}] = std::move(args[next]);
-      }
-    }
-    if (next != args.size()) return InvalidArgument(f.name, " is given too many arguments");
-    std::vector<Node*> also;
-    for (Node* node : function->body->Nodes()) {
-      if (node->def() != nullptr && node->def()->stateful) also.push_back(node);
-    }
-    for (const auto& [name, node] : function->control_results) also.push_back(node);
-    std::erase_if(also, [](const Node* n) { return n->Is("_Arg"); });
-    results->clear();
-    ++step.call_depth;
-    const Status status =
-        Run(*function->body, std::move(values), function->FlatResults(), also, results, step);
-    --step.call_depth;
-    return status;
-  }
-
-  Status CallOnTpu(const FuncAttr& f, int64_t, std::vector<Tensor> args,
-                   std::vector<Tensor>* results, Step& step) override {
-    return Call(f, std::move(args), results, step);
-  }
-  const Function* FindBody(absl::string_view name) const override { return library_.Find(name); }
-
- private:
-  struct Prepared {
-    const Kernel* kernel = nullptr;
-    std::unique_ptr<KernelState> state;
-  };
-
-  Status RunNode(const Node& node, std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-                 Step& step) {
-    // A node whose op is a function calls it.
-    if (library_.Find(node.op()) != nullptr) {
-      FuncAttr f;
-      f.name = node.op();
-      return Call(f, std::move(inputs), &outputs, step);
-    }
-    Prepared& p = prepared_[&node];
-    if (p.kernel == nullptr) {
-      ASSIGN_OR_RETURN(p.kernel, FindKernel(node, DeviceKind::kCpu));
-      if (p.kernel->prepare != nullptr) {
-        ASSIGN_OR_RETURN(p.state, p.kernel->prepare(node));
-      }
-    }
-    absl::InlinedVector<Tensor*, 8> pointers;
-    // Readers that are yet to come hold the buffer too, which keeps kernels from writing it.
-    absl::InlinedVector<bool, 8> last_use(inputs.size(), true);
-    for (Tensor& t : inputs) pointers.push_back(&t);
-    OpContext ctx(
-        node, p.state.get(), step, std::span<Tensor* const>(pointers.data(), pointers.size()),
-        std::span<const bool>(last_use.data(), last_use.size()), std::span<Tensor>(outputs));
-    return p.kernel->run(ctx);
-  }
-
-  const FunctionLibrary& library_;
-  // A map whose entries stay in place: functions run within functions.
-  std::map<const Node*, Prepared> prepared_;
-};
 
 std::string RunGraphCase(const TestCase& c) {
   auto graph = ParseGraph(c.graph);

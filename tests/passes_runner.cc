@@ -34,6 +34,8 @@ const std::map<std::string, PassFunction>& PassTable() {
                                               {"fold_constants", FoldConstants},
                                               {"remove_identities", RemoveIdentities},
                                               {"remap", Remap},
+                                              {"fuse_quantized", FuseQuantized},
+                                              {"widen_bfloat16", WidenBfloat16},
                                               {"optimize", Optimize}};
   return *table;
 }

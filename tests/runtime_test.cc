@@ -184,6 +184,27 @@ constexpr char kTpu[] = R"(
   y = TPUPartitionedCall(x, core) {Tin=list(float), Tout=list(float), f=@body}
 )";
 
+TEST(Tpu, AReplicaOfSeveralCoresHoldsItsWeightsOnEach) {
+  std::string text = kTpu;
+  text.replace(text.find("num_replicas=1, _tpu"), 14, "num_replicas=1, num_cores_per_replica=2");
+  SessionOptions options;
+  options.tpu_cores = 4;
+  auto session = Open(text, options);
+  const Tensor x = *Tensor::Zeros(Dtype::kFloat, Shape({1, 256}));
+  for (int i = 0; i < 2; ++i) {
+    auto y = session->Run({{"x", x}}, {"y"}, {});
+    ASSERT_TRUE(y.ok()) << y.status();
+  }
+  const int64_t each = session->tpu_core(0).memory_used();
+  EXPECT_GT(each, 0);
+  for (int i = 1; i < 4; ++i) EXPECT_EQ(session->tpu_core(i).memory_used(), each);
+  options.tpu_cores = 1;
+  auto refused = Open(text, options)->Run({{"x", x}}, {"y"}, {});
+  EXPECT_NE(refused.status().message().find("num_cores_per_replica: 2 in the graph is larger"),
+            absl::string_view::npos)
+      << refused.status();
+}
+
 TEST(Tpu, CountsWeightsOnEachCoreAndRefusesWhatDoesNotFit) {
   auto x = *Tensor::Zeros(Dtype::kFloat, Shape({1, 256}));
   SessionOptions options;

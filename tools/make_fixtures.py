@@ -292,7 +292,30 @@ def plain_module(path):
             + [("function:add#0", {"delta": np.float32(v)}) for v in (2, 0.5)] + [("function:lookup#0", words)])
 
 
-MODELS = dict(plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1)
+class DebugLines(tf.Module):
+    """Saved with debug info: which line of this file made a node. `parse` has ops that no TPU can compile."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable([[1.0, -2.0], [3.0, 0.5]])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def parse(self, x):
+        return tf.strings.to_number(tf.strings.as_string(x))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def model(self, x):
+        y = tf.matmul(self.parse(x), self.w)
+        return tf.matmul(tf.tanh(y), self.w) + y
+
+
+def debug_lines(path):
+    model = DebugLines()
+    tf.saved_model.save(model, path, signatures=model.model, options=tf.saved_model.SaveOptions(save_debug_info=True))
+    return [("serving_default", {"x": np.array(v, np.float32)}) for v in ([[1, 2]], [[0.5, -1], [3, 4]])]
+
+
+MODELS = dict(plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
 
 
 def main():

@@ -33,7 +33,7 @@ REASONS = [
      r"MultiDeviceIterator\w*|InitializeTableFromDataset|MapDefun|RecordInput|Experimental\w+",
      "input pipelines: a server is given its inputs"),
     (r"\w*Reader\w*|\w*Queue\w*|Barrier\w*|(Ordered)?Map(Clear|IncompleteSize|Peek|Size|Stage|Unstage|UnstageNoKey)|Stage\w*|"
-     r"Unstage|FakeQueue|Batch|BatchFunction|Unbatch|UnbatchGrad", "queues and readers of version 1 input pipelines"),
+     r"Unstage|FakeQueue", "queues and readers of version 1 input pipelines"),
     (r"\w*Accumulator\w*|(Resource)?(Sparse)?Apply\w+|Sdca\w+", "a step of training"),
     (r"\w+Grad(V\d|Boxes|Image|GradV\d|Grad|WithArgmax|WithShape|A)?|\w+Gradient|\w+Backprop\w+|SymbolicGradient|DebugGradientRefIdentity",
      "a gradient: part of training graphs"),

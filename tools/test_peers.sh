@@ -10,3 +10,4 @@ if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; 
 fi
 "$venv/bin/python" tests/peers/run_all.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/zoo.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/convert_test.py "${BUILD:-build}/smelt" tests/models

@@ -1,20 +1,28 @@
-// smelt convert: flags of the inference converter.
+// smelt convert: flags of the inference converter, and those that it lacks.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
-#include "smelt/convert/conversion.h"
+#include "smelt/cli/convert_reports.h"
 #include "smelt/io/fs.h"
 
 namespace smelt {
 namespace {
 
+// Notes beyond these are in the reports.
+constexpr size_t kMaxNotesShown = 12;
+constexpr double kVerifyTolerance = 1e-3, kVerifyToleranceBfloat16 = 2e-2;
+
 struct ConvertCommandFlags {
-  std::string input, output, options_string, options_file;
-  bool overwrite = false;
+  std::string options_string, options_file;
+  std::string report_json, report_html;
+  VerifyFlags verify;
+  std::optional<double> tolerance;
   std::vector<std::string> exclude;
+  ConvertFlags convert;
 };
 
 // Nodes that stay float: one more unit-wise specification.
@@ -41,7 +49,7 @@ class StageClock {
   void Stop() {
     if (stage_.empty()) return;
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start_;
-    std::fprintf(stderr, "%-12s %8.1f ms\n", stage_.c_str(), ms.count());
+    std::fprintf(stderr, "%-14s %8.1f ms\n", stage_.c_str(), ms.count());
     stage_.clear();
   }
 
@@ -50,7 +58,7 @@ class StageClock {
   std::chrono::steady_clock::time_point start_;
 };
 
-StatusOr<int> RunConvert(const ConvertCommandFlags& flags) {
+StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   std::string text = flags.options_string;
   if (!flags.options_file.empty()) {
     if (!text.empty()) {
@@ -59,37 +67,116 @@ StatusOr<int> RunConvert(const ConvertCommandFlags& flags) {
     }
     ASSIGN_OR_RETURN(text, ReadFile(flags.options_file));
   }
-  ConvertFlags convert;
-  convert.input_dir = flags.input;
-  convert.output_dir = flags.output;
-  convert.overwrite = flags.overwrite;
+  ConvertFlags& convert = flags.convert;
+  if (convert.settings.revert && !text.empty()) {
+    return InvalidArgument("--revert takes no converter options");
+  }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
+  const bool verify = flags.verify.count > 0 || !flags.verify.log.empty();
+  if (verify && convert.dry_run) {
+    return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
+  }
+  if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
+  if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
-  std::string report;
-  ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &report));
+  ReportData data;
+  bool bfloat16 = false;
+  {
+    ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &data));
+    clock.Stop();
+    bfloat16 = c.Bfloat16();
+    std::printf("%s%s", ConversionReport(data).c_str(), ConvertSummary(c, data).c_str());
+  }
+  if (!verify) return kExitOk;
+  flags.verify.original = convert.input_dir;
+  flags.verify.converted = convert.output_dir;
+  flags.verify.tolerance =
+      flags.tolerance.value_or(bfloat16 ? kVerifyToleranceBfloat16 : kVerifyTolerance);
+  clock.Start("verify");
+  ASSIGN_OR_RETURN(const bool equal, VerifyConversion(flags.verify));
   clock.Stop();
-  std::printf("%s", report.c_str());
-  for (const Note& note : c.records.notes) std::printf("note: %s\n", note.text.c_str());
-  return kExitOk;
+  return equal ? kExitOk : kExitFailed;
 }
 
 }  // namespace
 
+std::string BytesText(int64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+}
+
+std::string ConvertSummary(const Conversion& c, const ReportData& data) {
+  std::string out;
+  if (!data.placements.empty()) {
+    absl::StrAppendFormat(&out, "HBM: %s of %s (%s)\n", BytesText(data.hbm_bytes),
+                          BytesText(data.tpu->hbm_bytes), data.tpu->name);
+  }
+  if (data.transfer_bytes_before > 0) {
+    absl::StrAppendFormat(&out, "Transfers: %s, before %s\n", BytesText(data.transfer_bytes),
+                          BytesText(data.transfer_bytes_before));
+  }
+  const std::vector<Note>& notes = c.records.notes;
+  for (size_t i = 0; i < notes.size() && i < kMaxNotesShown; ++i) {
+    absl::StrAppend(&out, "note: ", notes[i].text, "\n");
+  }
+  if (notes.size() > kMaxNotesShown) {
+    absl::StrAppend(&out, "... and ", notes.size() - kMaxNotesShown,
+                    " more notes: --report_json or --report_html lists them\n");
+  }
+  return out;
+}
+
 CommandBody SetupConvert(CLI::App& app) {
   auto flags = std::make_shared<ConvertCommandFlags>();
-  app.add_option("--input_model_dir", flags->input, "SavedModel to convert")->required();
-  app.add_option("--output_model_dir", flags->output, "Folder for the converted SavedModel")
-      ->required();
+  ConvertFlags& convert = flags->convert;
+  app.add_option("--input_model_dir", convert.input_dir, "SavedModel to convert")->required();
+  auto* output = app.add_option("--output_model_dir", convert.output_dir,
+                                "Folder for the converted SavedModel");
   app.add_option("--converter_options_string", flags->options_string,
                  "ConverterOptions in protobuf text format");
   app.add_option("--converter_options_file", flags->options_file,
                  "File with ConverterOptions in protobuf text format");
+  app.add_flag("--overwrite", convert.overwrite, "Replace the output folder if it is there");
+  app.add_flag("--revert", convert.settings.revert, "Turn a converted model back into a plain one");
   app.add_option("--exclude", flags->exclude,
                  "Regular expression of layers (whole node names) that are not quantised");
-  app.add_flag("--overwrite", flags->overwrite, "Replace the output folder if it is there");
-  return [flags] { return RunConvert(*flags); };
+  app.add_flag("--dry_run", convert.dry_run, "Convert and report, write no model");
+  app.add_flag("--auto_place", convert.settings.auto_place,
+               "Find the part that a TPU can run, of each function that tpu_functions names, else "
+               "of each signature");
+  app.add_flag("--allow_soft_placement", convert.settings.allow_soft_placement,
+               "Ops that a TPU cannot run stay on the CPU, within a TPU function");
+  app.add_flag("--warmup_requests", convert.warmup_requests,
+               "Write requests that TensorFlow Serving warms up with");
+  app.add_option("--tpu", convert.tpu, "TPU generation that the reports measure against")
+      ->check(CLI::IsMember(TpuGenerationNames()))
+      ->capture_default_str();
+  app.add_option("--report_json", flags->report_json, "Write the report as JSON (docs/report.md)");
+  app.add_option("--report_html", flags->report_html, "Write the report as one HTML page");
+  app.add_option("--verify", flags->verify.count,
+                 "Compare both models on so many made-up inputs for each signature")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--verify_log", flags->verify.log,
+                 "Compare both models on the inputs of a TFRecord file of PredictionLogs");
+  app.add_option("--verify_tolerance", flags->tolerance,
+                 "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
+      ->check(CLI::NonNegativeNumber);
+  return [flags, output]() -> StatusOr<int> {
+    if (output->count() == 0 && !flags->convert.dry_run) {
+      std::fprintf(stderr,
+                   "--output_model_dir is required\nRun with --help for more information.\n");
+      return kExitUsage;
+    }
+    return RunConvert(*flags);
+  };
 }
 
 }  // namespace smelt

@@ -1,14 +1,17 @@
 // smelt replay: recorded requests against a model, in order, in one session.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
 #include "smelt/cli/command.h"
@@ -28,13 +31,14 @@ struct ReplayFlags {
   bool json = false;
   int threads = 0;
   int repeat = 1;
+  int clients = 1;
   std::vector<std::string> shapes_only;
 };
 
 struct SignatureResult {
   int records = 0, differing = 0;
   bool exact = true;  // every output of a type that is compared exactly
-  double max_abs = 0, max_rel = 0;
+  double max_abs = 0, max_rel = 0, max_range = 0;
 };
 
 struct RecordResult {
@@ -139,11 +143,14 @@ class Replay {
     for (int i = 0; i < flags_.repeat && model.ok(); ++i) {
       const auto start = std::chrono::steady_clock::now();
       auto out = (*model)->RunSignature(signature, inputs);
-      r.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                 .count();
+      r.ms = MsSince(start);
       times_.push_back(r.ms);
       r.status = out.status();
       if (out.ok()) *answer = *std::move(out);
+      if (flags_.clients > 1 && r.status.ok()) {
+        r.status = ManyClients(**model, signature, inputs);
+        break;
+      }
     }
     if (!record.has_response) {
       r.ok = !r.status.ok();
@@ -174,6 +181,38 @@ class Replay {
     return r;
   }
 
+  static double MsSince(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  }
+
+  // The request, `repeat` times in all, by clients that each send the next one when they have their
+  // answer. The first error, if any.
+  Status ManyClients(LoadedModel& model, const std::string& signature, const NamedTensors& inputs) {
+    std::atomic<int> sent{0};
+    absl::Mutex mutex;
+    Status status;
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> clients;
+    for (int c = 0; c < flags_.clients; ++c) {
+      clients.emplace_back([&] {
+        std::vector<double> times;
+        Status mine;
+        while (mine.ok() && sent.fetch_add(1) < flags_.repeat) {
+          const auto begin = std::chrono::steady_clock::now();
+          mine = model.RunSignature(signature, inputs).status();
+          times.push_back(MsSince(begin));
+        }
+        absl::MutexLock lock(&mutex);
+        status.Update(mine);
+        times_.insert(times_.end(), times.begin(), times.end());
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    busy_ms_ += MsSince(start);
+    return status;
+  }
+
   void Report(const PredictionRecord& record, const RecordResult& r) {
     const std::string signature = record.signature.empty() ? "serving_default" : record.signature;
     SignatureResult& s = signatures_[signature];
@@ -181,6 +220,7 @@ class Replay {
     for (const auto& [name, c] : r.outputs) {
       s.max_abs = std::max(s.max_abs, c.max_abs);
       s.max_rel = std::max(s.max_rel, c.max_rel);
+      s.max_range = std::max(s.max_range, c.max_range);
     }
     if (!r.ok) {
       ++s.differing;
@@ -223,6 +263,8 @@ class Replay {
       number(c.max_abs);
       w.Key("max_rel");
       number(c.max_rel);
+      w.Key("max_range");
+      number(c.max_range);
       w.EndObject();
     }
     w.EndObject();
@@ -239,6 +281,9 @@ class Replay {
         absl::StrAppend(&line, ", exact");
       } else {
         absl::StrAppendFormat(&line, ", max abs %.3g, max rel %.3g", s.max_abs, s.max_rel);
+        if (flags_.tolerance.range_tol > 0) {
+          absl::StrAppendFormat(&line, ", max %.3g of the range", s.max_range);
+        }
       }
       absl::StrAppend(&line,
                       s.differing == 0 ? ", equal" : absl::StrFormat(", %d differ", s.differing));
@@ -251,12 +296,17 @@ class Replay {
     const size_t n = times_.size();
     std::printf("first %.3f ms, median %.3f ms, p99 %.3f ms over %zu requests\n", first,
                 times_[n / 2], times_[std::min(n - 1, n * 99 / 100)], n);
+    if (busy_ms_ > 0) {
+      std::printf("%d clients, %.2f requests a second\n", flags_.clients,
+                  static_cast<double>(n - static_cast<size_t>(count_)) * 1e3 / busy_ms_);
+    }
   }
 
   const ReplayFlags& flags_;
   std::map<std::string, StatusOr<std::unique_ptr<LoadedModel>>> models_;
   std::map<std::string, SignatureResult> signatures_;
   std::vector<double> times_;
+  double busy_ms_ = 0;  // while several clients asked
   std::optional<ModelFolder> folder_;
   bool functions_ = false;
   int count_ = 0, failed_ = 0;
@@ -272,10 +322,16 @@ CommandBody SetupReplay(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--atol", flags->tolerance.atol, "Absolute tolerance of floating outputs")
       ->capture_default_str();
+  app.add_option("--range_tol", flags->tolerance.range_tol,
+                 "Tolerance of floating outputs relative to the range of the whole output")
+      ->capture_default_str();
   app.add_flag("--json", flags->json, "One JSON line for each record");
   app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat, "Run each request this many times, for timing")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--clients", flags->clients,
+                 "Clients that share the repetitions of a request and wait at the same time")
       ->check(CLI::PositiveNumber);
   app.add_option("--shapes_only", flags->shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");

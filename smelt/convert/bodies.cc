@@ -7,16 +7,24 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/convert/captured.h"
 #include "smelt/convert/stages.h"
-#include "smelt/optimize/passes.h"
+#include "smelt/wire/object_graph.h"
 
 namespace smelt {
 namespace {
 
 constexpr char kMustCompile[] = "_XlaMustCompile";
-constexpr char kRoot[] = "_root";
 // Bodies that expand beyond this keep their calls.
 constexpr int64_t kMaxNodes = 200'000;
+// saved_model.pb holds every constant, and no more than 2 GiB.
+constexpr int64_t kMaxAdoptedBytes = int64_t{256} << 20;
+
+size_t FlatArguments(const Function& f) {
+  size_t n = 0;
+  for (const Node* a : f.args) n += static_cast<size_t>(a->num_outputs());
+  return n;
+}
 
 // Functions are `const Function*` nodes of a graph that may have cycles.
 class ExpandedSizes {
@@ -46,67 +54,77 @@ class ExpandedSizes {
 
 class BodyMaker {
  public:
-  explicit BodyMaker(Conversion& c) : c_(c), sizes_(c.library()) {}
+  explicit BodyMaker(Conversion& c) : c_(c), sizes_(c.library()), captured_(*c.meta->graph) {}
+
+  // How many arguments of concrete functions Python binds to captured values: the last ones.
+  Status ReadBoundInputs() {
+    if (c_.meta->object_graph.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(c_.meta->object_graph));
+    for (const auto& [name, concrete] : objects.concrete_functions) {
+      bound_inputs_[name] = concrete.bound_inputs.size();
+    }
+    return OkStatus();
+  }
 
   Status Make(TpuPlacement& p) {
     const Function* f = c_.library().Find(p.function);
     p.body = c_.library().FreeName(p.function + "_on_tpu");
     ASSIGN_OR_RETURN(auto body, f->Clone(p.body));
     RETURN_IF_ERROR(Inline(*body, *f));
+    RETURN_IF_ERROR(AdoptConstants(*body, *f));
     RETURN_IF_ERROR(OwnCallees(*body->body, p));
     return c_.library().Add(std::move(body));
   }
 
- private:
+  // The calls in the body, which is a copy of `original` or itself.
   Status Inline(Function& body, const Function& original) {
-    Graph& g = *body.body;
     body.attrs.Erase(kMustCompile);
-    PassContext context;
-    context.keep_call = [&](const Function& callee) {
-      return &callee == &original || sizes_.Of(callee) > kMaxNodes;
-    };
-    // The nodes that results come from may be calls, which inlining removes.
-    std::vector<Node*> returned;
-    for (const Endpoint& e : body.FlatResults()) {
-      AttrMap attrs;
-      attrs.Set("T", BaseType(e.node->output_types[e.port]));
-      ASSIGN_OR_RETURN(Node * n, g.Add("_returned", "Identity", {e}, std::move(attrs)));
-      returned.push_back(n);
-    }
-    absl::flat_hash_map<const Node*, Node*> done;
-    for (auto& [name, node] : body.control_results) {
-      ASSIGN_OR_RETURN(Node * n, g.Add("_done", "NoOp", {}));
-      n->control_inputs = {node};
-      node = n;
-    }
-    RETURN_IF_ERROR(InlineFunctions(g, context));
-    std::vector<Node*> keep(body.args.begin(), body.args.end());
-    size_t next = 0;
-    for (auto& result : body.results) {
-      for (Endpoint& e : result) {
-        Node* n = returned[next++];
-        e = n->inputs[0];
-        // Waiting for the identity alone orders nothing.
-        g.Remove(n);
-        keep.push_back(e.node);
-      }
-    }
-    for (auto& [name, node] : body.control_results) keep.push_back(node);
-    // What has an effect runs also when no result needs it.
-    for (Node* n : g.Nodes()) {
-      n->attrs().Erase(kMustCompile);
-      if (!n->attrs().Erase(kRoot)) continue;
-      if (std::ranges::none_of(body.control_results,
-                               [&](const auto& r) { return r.second == n; })) {
-        body.control_results.emplace_back(n->name(), n);
-        body.signature.control_outputs.push_back(n->name());
-      }
-      keep.push_back(n);
-    }
-    g.Prune(keep);
+    for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
+    RETURN_IF_ERROR(InlineCalls(body, [&](const Function& callee) {
+      return &callee != &original && sizes_.Of(callee) <= kMaxNodes;
+    }));
+    for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
     return OkStatus();
   }
 
+  // Arguments that are always the same constant of the model become that constant: the accelerator
+  // keeps it, instead of getting it with each request. What Python may pass stays an argument.
+  Status AdoptConstants(Function& body, const Function& original) {
+    const size_t count = FlatArguments(body);
+    const auto bound = bound_inputs_.find(original.name());
+    const size_t first = bound == bound_inputs_.end() ? 0 : count - std::min(count, bound->second);
+    size_t number = 0;
+    for (Node* a : body.args) {
+      for (int port = 0; port < a->num_outputs(); ++port, ++number) {
+        if (number < first || a->output_types[port] == Dtype::kResource) continue;
+        const Node* constant = captured_.ConstantOf(original, static_cast<int>(number));
+        if (constant == nullptr || constant->output_types[0] == Dtype::kString) continue;
+        const Attr* value = constant->Find("value");
+        const auto* tensor = value ? value->get<std::shared_ptr<const TensorValue>>() : nullptr;
+        if (tensor == nullptr) continue;
+        adopted_bytes_ +=
+            static_cast<int64_t>((*tensor)->values.valid() ? (*tensor)->values.bytes() : 0);
+        if (adopted_bytes_ > kMaxAdoptedBytes) {
+          c_.records.AddNote("bodies",
+                             "constants passed as arguments are too large to be copied into "
+                             "the TPU functions: they cross with each request",
+                             original.name());
+          return OkStatus();
+        }
+        Graph& g = *body.body;
+        ASSIGN_OR_RETURN(Node * copy, g.Add(a->name() + "/value", "Const", {}, constant->attrs()));
+        g.ReplaceAll({a, port}, {copy, 0});
+        for (auto& result : body.results) {
+          for (Endpoint& e : result) {
+            if (e == Endpoint{a, port}) e = {copy, 0};
+          }
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
   // Gives the graph functions of its own to call.
   Status OwnCallees(Graph& g, TpuPlacement& p) {
     for (Node* n : g.Nodes()) {
@@ -143,6 +161,9 @@ class BodyMaker {
 
   Conversion& c_;
   ExpandedSizes sizes_;
+  CapturedArguments captured_;
+  absl::flat_hash_map<std::string, size_t> bound_inputs_;
+  int64_t adopted_bytes_ = 0;
   std::map<std::string, absl::flat_hash_map<std::string, std::string>> copies_;  // by body
 };
 
@@ -150,6 +171,7 @@ class BodyMaker {
 
 Status MakeBodies(Conversion& c) {
   BodyMaker maker(c);
+  RETURN_IF_ERROR(maker.ReadBoundInputs());
   // All of them before any stub: a placed function may call another, whose body it gets.
   for (TpuPlacement& p : c.placements) {
     if (p.existing) continue;
@@ -157,6 +179,10 @@ Status MakeBodies(Conversion& c) {
     if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
   }
   return OkStatus();
+}
+
+Status InlineAllCalls(Conversion& c, Function& function) {
+  return BodyMaker(c).Inline(function, function);
 }
 
 std::vector<Function*> FunctionsOnTpu(Conversion& c, const TpuPlacement& p) {

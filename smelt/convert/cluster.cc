@@ -21,7 +21,8 @@ bool Narrows(const Node& cast) {
 
 class ClusterMaker {
  public:
-  ClusterMaker(Function& body, bool move_casts) : body_(body), move_casts_(move_casts) {
+  ClusterMaker(Function& body, bool move_casts, bool soft_placement)
+      : body_(body), move_casts_(move_casts), soft_placement_(soft_placement) {
     cluster_ = "cluster_" + body.name();
   }
 
@@ -36,6 +37,7 @@ class ClusterMaker {
     }
     AttrMap attrs;
     attrs.Set("num_replicas", 1);
+    if (soft_placement_) attrs.Set("allow_soft_placement", true);
     attrs.Set(kClusterAttr, cluster_);
     ASSIGN_OR_RETURN(Node * metadata,
                      g.Add("TPUReplicateMetadata", "TPUReplicateMetadata", {}, std::move(attrs)));
@@ -89,6 +91,7 @@ class ClusterMaker {
     for (Node* arg : body_.args) {
       for (int port = 0; port < arg->num_outputs(); ++port, ++index) {
         if (!CrossesByReplica(arg->output_types[port])) continue;
+        if (Fanout(g).CountPort({arg, port}) == 0) continue;  // nobody on the accelerator wants it
         const Endpoint crossing = NarrowBefore({arg, port});
         AttrMap attrs;
         attrs.Set("N", 1);
@@ -173,6 +176,7 @@ class ClusterMaker {
 
   Function& body_;
   const bool move_casts_;
+  const bool soft_placement_;
   std::string cluster_;
   absl::flat_hash_set<const Node*> args_;
   std::vector<Node*> members_;
@@ -185,7 +189,8 @@ Status MakeClusters(Conversion& c) {
   for (const TpuPlacement& p : c.placements) {
     if (p.existing) continue;
     Function* body = c.library().Find(p.body);
-    Status s = ClusterMaker(*body, c.Bfloat16() || c.IoShapes()).Run();
+    Status s =
+        ClusterMaker(*body, c.Bfloat16() || c.IoShapes(), c.settings.allow_soft_placement).Run();
     if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
   }
   return OkStatus();

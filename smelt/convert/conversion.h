@@ -70,21 +70,29 @@ struct Stage {
 // Runs all stages on the model in memory.
 Status Convert(Conversion& c);
 
-// Reads, converts, and writes the folder whole: beside first, then renamed into place. `report`
-// gets the conversion report. ALREADY_EXISTS when the output folder holds something and overwrite
-// is false.
+struct ReportData;  // report_data.h
+
+// A file that is written with the output.
+struct ReportFile {
+  std::string path;
+  std::function<std::string(const Conversion& c, const ReportData& data)> text;
+};
+
+// Reads, converts, and writes the folder whole: it and the reports beside first, then renamed into
+// place. `report` gets what the reports say. ALREADY_EXISTS when the output folder holds something
+// and overwrite is false.
 struct ConvertFlags {
   std::string input_dir, output_dir;
   ConverterOptions options;
   ConvertSettings settings;
   bool overwrite = false;
-  bool dry_run = false;  // convert and report, write nothing
+  bool dry_run = false;          // convert and report, write no model
+  bool warmup_requests = false;  // see warmup.h
+  std::string tpu = "v5e";       // the generation that reports measure against
+  std::vector<ReportFile> reports;
   std::function<void(absl::string_view stage)> progress;
 };
-StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* report);
-
-// The conversion report, in the inference converter's form.
-std::string ConversionReport(Conversion& c);
+StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* report);
 
 }  // namespace smelt
 

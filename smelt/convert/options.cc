@@ -4,24 +4,67 @@
 namespace smelt {
 namespace {
 
-// An option that is stated and that no stage serves would change what the model does in silence.
-Status RefuseUnserved(const ConverterOptions& o) {
-  const auto refuse = [](absl::string_view option) {
-    return Unimplemented("converter option ", option, " is not supported");
-  };
-  if (!o.batch_options.empty()) return refuse("batch_options");
-  if (o.xla_sharding_options) return refuse("xla_sharding_options");
+// The batch scheduler's own checks and texts (facts: core/kernels/batch_kernels.cc).
+Status CheckBatchOptions(const BatchOption& o) {
+  if (o.num_batch_threads <= 0) {
+    return InvalidArgument("num_batch_threads must be positive; was ", o.num_batch_threads);
+  }
+  if (o.max_batch_size <= 0) {
+    return InvalidArgument("max_batch_size must be positive; was ", o.max_batch_size);
+  }
+  if (o.batch_timeout_micros < 0) {
+    return InvalidArgument("batch_timeout_micros must be non-negative; was ",
+                           o.batch_timeout_micros);
+  }
+  if (o.max_enqueued_batches < 0) {
+    return InvalidArgument("max_enqueued_batches must be non-negative; was ",
+                           o.max_enqueued_batches);
+  }
+  if (o.allowed_batch_sizes.empty()) return OkStatus();
+  int last = 0;
+  for (int size : o.allowed_batch_sizes) {
+    if (size <= last) {
+      return InvalidArgument("allowed_batch_sizes entries must be monotonically increasing: ", size,
+                             last == 0 ? " is not positive" : absl::StrCat(" follows ", last));
+    }
+    last = size;
+  }
+  if (o.disable_large_batch_splitting && last != o.max_batch_size) {
+    return InvalidArgument(
+        "final entry in allowed_batch_sizes must equal max_batch_size when "
+        "enable_large_batch_splitting is False: ",
+        last, " is not ", o.max_batch_size);
+  }
+  if (last > o.max_batch_size) {
+    return InvalidArgument(
+        "final entry in allowed_batch_sizes must be less than or equal to max_batch_size: ", last,
+        " is more than ", o.max_batch_size);
+  }
   return OkStatus();
 }
 
 }  // namespace
 
 Status CheckOptions(Conversion& c) {
-  RETURN_IF_ERROR(RefuseUnserved(c.options));
+  if (c.options.batch_options.size() > 1) {
+    return Unimplemented("only one batch_options is supported; ", c.options.batch_options.size(),
+                         " are given");
+  }
+  for (const BatchOption& o : c.options.batch_options) {
+    RETURN_IF_ERROR(Prefix(CheckBatchOptions(o), "batch_options: "));
+  }
+  if (c.options.xla_sharding_options) {
+    RETURN_IF_ERROR(
+        Prefix(CheckSharding(*c.options.xla_sharding_options), "xla_sharding_options: "));
+  }
   if (c.options.quantization_options) {
     RETURN_IF_ERROR(CheckQuantizationOptions(*c.options.quantization_options));
-  } else if (c.options.tpu_functions.empty()) {
-    return InvalidArgument("the converter options name nothing to do: give tpu_functions");
+  }
+  if (c.options.tpu_functions.empty() && c.options.batch_options.empty() &&
+      !c.options.quantization_options && !c.settings.auto_place) {
+    return InvalidArgument(
+        "the converter options name nothing to do: give tpu_functions, batch_options or "
+        "quantization_options, or --auto_place");
   }
   return OkStatus();
 }

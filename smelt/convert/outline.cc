@@ -3,33 +3,17 @@
 //
 // Into the function goes everything between the signature's inputs and outputs, control edges
 // included. What makes a resource or holds a variable stays outside: handles are passed on, and of
-// the variables of TensorFlow 1 (which are references) the values. The nodes that were copied stay
-// where they are, for other signatures and for those who fetch tensors by name.
+// variables that had to stay references (resource_variables.cc) the values. The nodes that were
+// copied stay where they are, for other signatures and for those who fetch tensors by name.
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "smelt/convert/function_piece.h"
 #include "smelt/convert/stages.h"
 
 namespace smelt {
 namespace {
-
-// The names in `info` that say where its tensors are.
-void TensorNames(TensorInfo& info, std::vector<std::string*>* names) {
-  switch (info.kind) {
-    case TensorInfo::Kind::kNone:
-      break;
-    case TensorInfo::Kind::kDense:
-      names->push_back(&info.name);
-      break;
-    case TensorInfo::Kind::kSparse:
-      names->insert(names->end(), {&info.values_name, &info.indices_name, &info.dense_shape_name});
-      break;
-    case TensorInfo::Kind::kComposite:
-      for (TensorInfo& component : info.components) TensorNames(component, names);
-  }
-}
 
 // Holds state that outlives a request: variables of both kinds, tables, queues.
 bool StaysOutside(const Node& n) {
@@ -44,24 +28,19 @@ bool StaysOutside(const Node& n) {
 
 class Outliner {
  public:
-  Outliner(Conversion& c, const std::string& signature)
-      : graph_(*c.meta->graph), library_(c.library()), signature_(c.meta->signatures[signature]) {
-    name_ = "signature_";
-    for (char ch : signature) name_ += absl::ascii_isalnum(ch) ? ch : '_';
-    name_ = library_.FreeName(name_);
-  }
+  Outliner(Conversion& c, const std::string& signature, std::string name)
+      : graph_(*c.meta->graph),
+        signature_(c.meta->signatures[signature]),
+        piece_(graph_, std::move(name)) {}
 
-  StatusOr<std::string> Run() {
+  Status Run() {
     std::vector<std::string*> in, out;
     for (auto& [key, info] : signature_.inputs) TensorNames(info, &in);
     for (auto& [key, info] : signature_.outputs) TensorNames(info, &out);
     if (out.empty()) return InvalidArgument("the signature has no outputs");
-    function_ = std::make_unique<Function>();
-    function_->signature.name = name_;
-    function_->body = std::make_unique<Graph>(graph_.library());
     for (const std::string* name : in) {
       ASSIGN_OR_RETURN(const Endpoint e, graph_.FindEndpoint(*name));
-      if (!args_.contains({e.node, e.port})) RETURN_IF_ERROR(AddArg(e));
+      RETURN_IF_ERROR(piece_.AddArg(e));
     }
     std::vector<Endpoint> outputs;
     for (const std::string* name : out) {
@@ -69,64 +48,25 @@ class Outliner {
       outputs.push_back(e);
     }
     ASSIGN_OR_RETURN(const std::vector<Node*> inside, Inside(outputs));
-    RETURN_IF_ERROR(Copy(inside));
-    std::vector<Dtype> out_types;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const Dtype t = BaseType(outputs[i].node->output_types[outputs[i].port]);
-      ArgDef result;
-      result.name = absl::StrCat("output_", i);
-      result.type = t;
-      function_->signature.outputs.push_back(std::move(result));
-      function_->results.push_back({InBody(outputs[i])});
-      out_types.push_back(t);
-    }
-    for (const Node* n : inside) {
-      function_->signature.stateful |= n->def() != nullptr && n->def()->stateful;
-    }
-    AttrMap attrs;
-    std::vector<Dtype> in_types;
-    for (const Endpoint& e : arg_order_) in_types.push_back(BaseType(e.node->output_types[e.port]));
-    attrs.Set("f", FuncAttr{name_, nullptr});
-    attrs.Set("Tin", in_types.empty() ? Attr(EmptyList{}) : Attr(in_types));
-    attrs.Set("Tout", out_types);
-    RETURN_IF_ERROR(library_.Add(std::move(function_)));
-    ASSIGN_OR_RETURN(Node * call,
-                     graph_.Add(name_, "StatefulPartitionedCall", arg_order_, std::move(attrs)));
+    RETURN_IF_ERROR(piece_.Copy(inside));
+    for (const Endpoint& e : outputs) piece_.AddResult(e);
+    ASSIGN_OR_RETURN(Node * call, piece_.Call());
     for (size_t i = 0; i < out.size(); ++i) {
       *out[i] = absl::StrCat(call->name(), ":", i);
     }
-    return name_;
-  }
-
- private:
-  Status AddArg(Endpoint e) {
-    const Dtype t = e.node->output_types[e.port];
-    if (t == Dtype::kInvalid) {
-      return Unimplemented("node '", e.node->name(), "' is of unknown op ", e.node->op());
-    }
-    ArgDef arg;
-    arg.name = absl::StrCat("input_", arg_order_.size());
-    arg.type = BaseType(t);
-    AttrMap attrs;
-    attrs.Set("T", arg.type);
-    attrs.Set("index", static_cast<int64_t>(arg_order_.size()));
-    ASSIGN_OR_RETURN(Node * node, function_->body->Add(arg.name, "_Arg", {}, std::move(attrs)));
-    function_->args.push_back(node);
-    function_->signature.inputs.push_back(std::move(arg));
-    args_[{e.node, e.port}] = node;
-    arg_order_.push_back(e);
     return OkStatus();
   }
 
+ private:
   // What the outputs need and the inputs do not give. In the order of the graph.
   StatusOr<std::vector<Node*>> Inside(const std::vector<Endpoint>& outputs) {
     absl::flat_hash_set<Node*> seen;
     std::vector<Node*> stack;
     Status refused = OkStatus();
     const auto visit = [&](Endpoint e) {
-      if (e.port >= 0 && args_.contains({e.node, e.port})) return;
+      if (e.port >= 0 && piece_.IsArg(e)) return;
       if (StaysOutside(*e.node)) {
-        if (e.port >= 0 && refused.ok()) refused = AddArg(e);
+        if (e.port >= 0 && refused.ok()) refused = piece_.AddArg(e);
         return;
       }
       if (seen.insert(e.node).second) stack.push_back(e.node);
@@ -152,56 +92,22 @@ class Outliner {
     return inside;
   }
 
-  Endpoint InBody(Endpoint e) const {
-    if (auto arg = args_.find({e.node, e.port}); arg != args_.end()) {
-      return Endpoint{arg->second, 0};
-    }
-    return Endpoint{copies_.at(e.node), e.port};
-  }
-
-  Status Copy(const std::vector<Node*>& inside) {
-    Graph& body = *function_->body;
-    for (const Node* n : inside) {
-      ASSIGN_OR_RETURN(Node * copy, body.AddNode(body.FreeName(n->name()), n->op()));
-      copy->attrs() = n->attrs();
-      copy->attrs().Erase("_class");  // colocation with nodes that may not be here
-      copy->device = n->device;
-      copy->input_types = n->input_types;
-      copy->output_types = n->output_types;
-      copy->opaque_outputs = n->opaque_outputs;
-      copy->extra = n->extra;
-      copies_[n] = copy;
-    }
-    for (const Node* n : inside) {
-      Node* copy = copies_[n];
-      for (const Endpoint& e : n->inputs) copy->inputs.push_back(InBody(e));
-      for (const Node* control : n->control_inputs) {
-        if (auto it = copies_.find(control); it != copies_.end()) {
-          copy->control_inputs.push_back(it->second);
-        }
-      }
-    }
-    return OkStatus();
-  }
-
   Graph& graph_;
-  FunctionLibrary& library_;
   Signature& signature_;
-  std::string name_;
-  std::unique_ptr<Function> function_;
-  absl::flat_hash_map<std::pair<const Node*, int>, Node*> args_;
-  std::vector<Endpoint> arg_order_;
-  absl::flat_hash_map<const Node*, Node*> copies_;
+  FunctionPiece piece_;
 };
 
 }  // namespace
 
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name) {
-  auto function = Outliner(c, name).Run();
-  if (!function.ok()) {
-    return Prefix(function.status(), absl::StrCat("signature_name \"", name,
-                                                  "\" is not one function call and cannot be made "
-                                                  "one: "));
+  RETURN_IF_ERROR(MakeResourceVariables(c));
+  std::string function = "signature_";
+  for (char ch : name) function += absl::ascii_isalnum(ch) ? ch : '_';
+  function = c.library().FreeName(function);
+  const Status s = Outliner(c, name, function).Run();
+  if (!s.ok()) {
+    return Prefix(s, absl::StrCat("signature_name \"", name,
+                                  "\" is not one function call and cannot be made one: "));
   }
   return function;
 }

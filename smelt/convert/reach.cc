@@ -1,19 +1,40 @@
-// What the signatures reach.
+// What the signatures reach, and what nobody does.
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/stages.h"
+#include "smelt/wire/object_graph.h"
 
 namespace smelt {
 namespace {
 
-void VisitTensors(const TensorInfo& info, const std::function<void(const std::string&)>& visit) {
-  for (const std::string* name :
-       {&info.name, &info.values_name, &info.indices_name, &info.dense_shape_name}) {
-    if (!name->empty()) visit(*name);
+template <typename Info, typename Visit>
+void VisitTensorNames(Info& info, const Visit& visit) {
+  switch (info.kind) {
+    case TensorInfo::Kind::kNone:
+      break;
+    case TensorInfo::Kind::kDense:
+      visit(info.name);
+      break;
+    case TensorInfo::Kind::kSparse:
+      visit(info.values_name);
+      visit(info.indices_name);
+      visit(info.dense_shape_name);
+      break;
+    case TensorInfo::Kind::kComposite:
+      for (auto& component : info.components) VisitTensorNames(component, visit);
   }
-  for (const TensorInfo& component : info.components) VisitTensors(component, visit);
 }
 
 }  // namespace
+
+void TensorNames(TensorInfo& info, std::vector<std::string*>* names) {
+  VisitTensorNames(info, [&](std::string& name) { names->push_back(&name); });
+}
+
+std::vector<std::string> TensorNames(const TensorInfo& info) {
+  std::vector<std::string> names;
+  VisitTensorNames(info, [&](const std::string& name) { names.push_back(name); });
+  return names;
+}
 
 std::vector<Node*> ServedNodes(const MetaGraph& meta) {
   std::vector<Node*> reached;
@@ -24,9 +45,9 @@ std::vector<Node*> ServedNodes(const MetaGraph& meta) {
   for (const auto& [key, signature] : meta.signatures) {
     if (key == "__saved_model_init_op") continue;
     for (const auto& [name, info] : signature.outputs) {
-      VisitTensors(info, [&](const std::string& tensor) {
+      for (const std::string& tensor : TensorNames(info)) {
         if (auto e = meta.graph->FindEndpoint(tensor); e.ok()) visit(e->node);
-      });
+      }
     }
   }
   for (size_t i = 0; i < reached.size(); ++i) {
@@ -54,6 +75,37 @@ std::vector<std::string> ServedFunctions(const MetaGraph& meta) {
     for (const std::string& callee : CalledFunctions(*f->body)) visit(callee);
   }
   return reached;
+}
+
+Status RemoveUnusedFunctions(Conversion& c) {
+  FunctionLibrary& library = c.library();
+  absl::flat_hash_set<std::string> used;
+  std::vector<std::string> stack;
+  const auto use = [&](const std::string& name) {
+    if (library.Find(name) != nullptr && used.insert(name).second) stack.push_back(name);
+  };
+  for (const std::string& name : CalledFunctions(*c.meta->graph)) use(name);
+  for (const auto& [function, alias] : c.meta->function_aliases) use(function);
+  if (!c.meta->object_graph.empty()) {
+    ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(c.meta->object_graph));
+    for (const auto& [name, concrete] : objects.concrete_functions) use(name);
+  }
+  while (!stack.empty()) {
+    const std::string name = stack.back();
+    stack.pop_back();
+    const Function* f = library.Find(name);
+    if (f->body != nullptr) {
+      for (const std::string& callee : CalledFunctions(*f->body)) use(callee);
+    }
+    for (const auto& [function, gradient] : library.gradients) {
+      if (function == name) use(gradient);
+    }
+  }
+  for (const auto& [op, gradient] : library.registered_gradients) used.insert(gradient);
+  for (const Function* f : library.Functions()) {
+    if (!used.contains(f->name())) library.Remove(f->name());
+  }
+  return OkStatus();
 }
 
 }  // namespace smelt

@@ -55,6 +55,23 @@ struct QuantizedLayer {
   int64_t bytes_before = 0, bytes = 0;
 };
 
+// An op that stays on the host, and why.
+struct HostOp {
+  std::string function, node, op;
+  std::string source;  // the user's line, where the model says
+  std::string reason;
+};
+
+// What --auto_place found in a function.
+struct AutoPlacement {
+  std::string label, function;
+  std::string part;  // the function that was placed; empty: nothing is worth it
+  bool whole = false;
+  int nodes = 0, placed_nodes = 0;
+  int64_t cost = 0, placed_cost = 0;
+  int64_t crossing = 0;  // elements that go in and out, where sizes are known
+};
+
 // A BatchFunction that was put in or updated.
 struct BatchRecord {
   std::string component;  // function or signature
@@ -68,6 +85,8 @@ struct ConversionRecords {
   std::vector<StoredVariable> variables;
   std::vector<QuantizedLayer> layers;
   std::vector<BatchRecord> batches;
+  std::vector<HostOp> host_ops;
+  std::vector<AutoPlacement> auto_placements;
 
   void AddNote(std::string stage, std::string text, std::string function = "",
                std::string node = "") {

@@ -17,10 +17,15 @@ std::string AliasOf(const MetaGraph& meta, const std::string& function) {
 Status AddPlacement(Conversion& c, const std::string& function, const std::string& label,
                     const std::string& how) {
   for (const TpuPlacement& p : c.placements) {
-    if (p.function == function) {
-      return InvalidArgument("Function \"", function, "\" is given twice in tpu_functions: as \"",
-                             p.label, "\" and by ", how, ". Provide each function once.");
+    if (p.function != function) continue;
+    if (p.existing) {
+      return InvalidArgument("Function \"", function,
+                             "\" runs on the TPU already. To change its "
+                             "batching give batch_options alone; to convert anew, turn the model "
+                             "back with --revert first.");
     }
+    return InvalidArgument("Function \"", function, "\" is given twice in tpu_functions: as \"",
+                           p.label, "\" and by ", how, ". Provide each function once.");
   }
   c.placements.push_back({function, label, "", {}, false});
   return OkStatus();
@@ -53,19 +58,27 @@ class CallGraph {
 // put the stub, which only the host can run, on the accelerator.
 Status CheckIndirectCalls(Conversion& c) {
   CallGraph calls(c.library());
-  absl::flat_hash_set<std::string> placed;
-  for (const TpuPlacement& p : c.placements) placed.insert(p.function);
+  absl::flat_hash_set<std::string> placed, existing;
   for (const TpuPlacement& p : c.placements) {
+    (p.existing ? existing : placed).insert(p.function);
+  }
+  for (const TpuPlacement& p : c.placements) {
+    if (p.existing) continue;
     std::vector<std::string> stack;
     absl::flat_hash_set<std::string> seen;
     for (const std::string& callee : calls.Callees(p.function)) {
+      if (existing.contains(callee)) {
+        return InvalidArgument("Unable to place \"", p.function,
+                               "\" on the TPU because it calls \"", callee,
+                               "\", which runs there already through a call of its own");
+      }
       if (!placed.contains(callee) && seen.insert(callee).second) stack.push_back(callee);
     }
     while (!stack.empty()) {
       const std::string f = stack.back();
       stack.pop_back();
       for (const std::string& callee : calls.Callees(f)) {
-        if (placed.contains(callee)) {
+        if (placed.contains(callee) || existing.contains(callee)) {
           return InvalidArgument("Unable to place both \"", p.function, "\" and \"", callee,
                                  "\" on the TPU because \"", p.function, "\" indirectly calls \"",
                                  callee,
@@ -91,9 +104,34 @@ void WarnUnreached(Conversion& c) {
   }
 }
 
+// Computations that are on the accelerator already: by the function that calls them.
+Status FindExisting(Conversion& c) {
+  for (const Node* n : c.meta->graph->Nodes()) {
+    if (n->Is("TPUPartitionedCall")) {
+      c.records.AddNote("resolve",
+                        absl::StrCat("TPUPartitionedCall '", n->name(),
+                                     "' stands outside of any "
+                                     "function and is left as it is"),
+                        "", n->name());
+    }
+  }
+  for (const Function* f : c.library().Functions()) {
+    if (f->body == nullptr) continue;
+    for (const Node* n : f->body->Nodes()) {
+      const FuncAttr* body = n->Is("TPUPartitionedCall") ? n->Func("f") : nullptr;
+      if (body == nullptr || c.library().Find(body->name) == nullptr) continue;
+      const std::string alias = AliasOf(*c.meta, f->name());
+      TpuPlacement p{f->name(), alias.empty() ? f->name() : alias, body->name, {}, true};
+      c.placements.push_back(std::move(p));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ResolveTpuFunctions(Conversion& c) {
+  RETURN_IF_ERROR(FindExisting(c));
   for (const TpuFunctionOption& option : c.options.tpu_functions) {
     std::string function;
     switch (option.kind) {
@@ -137,7 +175,8 @@ Status ResolveTpuFunctions(Conversion& c) {
       }
     }
   }
-  RETURN_IF_ERROR(CheckIndirectCalls(c));
+  // What is cut to the part that a TPU can run has its calls inlined first.
+  if (!c.settings.auto_place) RETURN_IF_ERROR(CheckIndirectCalls(c));
   WarnUnreached(c);
   return OkStatus();
 }

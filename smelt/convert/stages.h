@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "smelt/convert/conversion.h"
 
 namespace smelt {
@@ -15,14 +16,36 @@ Status CheckOptions(Conversion& c);
 Status ResolveTpuFunctions(Conversion& c);
 // Rewrites float layers to 8-bit integers, as quantization_options say (quantize/).
 Status QuantizeModel(Conversion& c);
+// Finds the part of each named function, else of each signature, that a TPU can run, and places
+// that.
+Status AutoPlace(Conversion& c);
 // Makes each placement's body: a copy of the function with its calls inlined.
 Status MakeBodies(Conversion& c);
+// Finds what a TPU cannot compile. INVALID_ARGUMENT lists it.
+Status CheckCompatibility(Conversion& c);
+// Computes in bfloat16 what can bear it: the bodies, or all that is served; stores variables so.
+Status ConvertToBfloat16(Conversion& c);
 // Ties each body's nodes to a cluster; arguments and results cross through replicated inputs and
 // outputs.
 Status MakeClusters(Conversion& c);
 // Each placed function becomes a stub that calls its body on the accelerator.
 Status MakeStubs(Conversion& c);
 
+// Chooses the form in which each tensor crosses to and from the accelerator, and records them; they
+// stay as they are when the optimisation is off.
+Status ShapeBorders(Conversion& c);
+
+// Spreads each TPU function over several cores, as xla_sharding_options say.
+Status CheckSharding(const XlaShardingOption& options);
+Status ShardOverCores(Conversion& c);
+// Wraps functions in BatchFunction, and updates those that are there.
+Status AddBatching(Conversion& c);
+
+// Turns a converted model back into a plain one: no batching, no accelerator, no bfloat16. int8
+// stays.
+Status Revert(Conversion& c);
+// Removes functions that nothing names any more: no node, alias, concrete function or gradient.
+Status RemoveUnusedFunctions(Conversion& c);
 // Fills in the defaults of quantization_options. Errors are TensorFlow's.
 Status CheckQuantizationOptions(QuantizationOption& q);
 
@@ -35,12 +58,20 @@ std::string KeySetText(const std::vector<std::string>& keys);
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
 
+// Turns the main graph's reference variables into resources where every use allows it.
+Status MakeResourceVariables(Conversion& c);
+// Calls in the function become what they call; those that are too large stay.
+Status InlineAllCalls(Conversion& c, Function& function);
+
 // The function that a name of the options means. NOT_FOUND with the nearest names.
 StatusOr<std::string> FunctionByAlias(Conversion& c, const std::string& alias);
 StatusOr<std::string> FunctionByConcreteName(Conversion& c, const std::string& name);
 // The function that a signature is one call of; a signature that is no call is made one.
 StatusOr<std::string> FunctionBySignature(Conversion& c, const std::string& name);
 
+// The tensors that `info` names, and the places where it does.
+std::vector<std::string> TensorNames(const TensorInfo& info);
+void TensorNames(TensorInfo& info, std::vector<std::string*>* names);
 // Nodes of the main graph that some signature's outputs need, the initialisation left out.
 std::vector<Node*> ServedNodes(const MetaGraph& meta);
 // Functions that the served nodes call, directly or through others.
@@ -48,6 +79,13 @@ std::vector<std::string> ServedFunctions(const MetaGraph& meta);
 
 // The closest of `names` to `name`, as "did you mean ...?" text, or empty.
 std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
+
+// The function with the calls of `wanted` functions replaced by their bodies; effects that no
+// result needs become control outputs.
+Status InlineCalls(Function& f, const std::function<bool(const Function& callee)>& wanted);
+
+// Whoever calls one of `functions`, which can only run on the host, is not told to compile it.
+void RunOnHost(Conversion& c, const absl::flat_hash_set<std::string>& functions);
 
 // All functions of a placement that run on the accelerator: its body and its callees.
 std::vector<Function*> FunctionsOnTpu(Conversion& c, const TpuPlacement& p);

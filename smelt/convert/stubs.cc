@@ -63,36 +63,41 @@ Status MakeStub(Conversion& c, const TpuPlacement& p) {
   f->args = std::move(args);
   f->results = std::move(results);
   f->signature.stateful = true;
-  f->attrs.Erase(kMustCompile);
   return OkStatus();
 }
 
 }  // namespace
 
-Status MakeStubs(Conversion& c) {
-  absl::flat_hash_set<std::string> placed, on_tpu;
+void RunOnHost(Conversion& c, const absl::flat_hash_set<std::string>& functions) {
+  absl::flat_hash_set<std::string> on_tpu;
   for (const TpuPlacement& p : c.placements) {
-    placed.insert(p.function);
     on_tpu.insert(p.body);
     on_tpu.insert(p.callees.begin(), p.callees.end());
   }
-  for (const TpuPlacement& p : c.placements) {
-    if (p.existing) continue;
-    Status s = MakeStub(c, p);
-    if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
-  }
-  // A stub runs on the host: whoever calls it must not be told to compile it whole.
   const auto drop = [&](Graph& graph) {
     for (Node* n : graph.Nodes()) {
-      bool calls = placed.contains(n->op());
-      ForEachFunc(n->attrs(), [&](const FuncAttr& f) { calls = calls || placed.contains(f.name); });
+      bool calls = functions.contains(n->op());
+      ForEachFunc(n->attrs(),
+                  [&](const FuncAttr& f) { calls = calls || functions.contains(f.name); });
       if (calls) n->attrs().Erase(kMustCompile);
     }
   };
   drop(*c.meta->graph);
   for (Function* f : c.library().Functions()) {
-    if (!on_tpu.contains(f->name())) drop(*f->body);
+    if (functions.contains(f->name())) f->attrs.Erase(kMustCompile);
+    if (f->body != nullptr && !on_tpu.contains(f->name())) drop(*f->body);
   }
+}
+
+Status MakeStubs(Conversion& c) {
+  absl::flat_hash_set<std::string> placed;
+  for (const TpuPlacement& p : c.placements) {
+    if (p.existing) continue;
+    placed.insert(p.function);
+    Status s = MakeStub(c, p);
+    if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
+  }
+  RunOnHost(c, placed);
   return OkStatus();
 }
 

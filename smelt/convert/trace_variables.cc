@@ -1,8 +1,10 @@
 // Where the handles of a model's variables go: through calls, branches and loops.
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/convert/captured.h"
 #include "smelt/convert/variables.h"
 #include "smelt/io/fs.h"
+#include "smelt/wire/object_graph.h"
 #include "smelt/wire/object_restore.h"
 
 namespace smelt {
@@ -13,29 +15,6 @@ bool IgnoresType(const Node& n) {
   static const auto* ops = new absl::flat_hash_set<absl::string_view>{
       "VarIsInitializedOp", "DestroyResourceOp", "VariableShape", "DisableCopyOnRead"};
   return ops->contains(n.op());
-}
-
-// The functions that get input `input` of a call as argument `*arg`.
-std::vector<std::string> CalleesOfInput(const Graph& graph, const Node& n, int input, int* arg) {
-  std::vector<std::string> names;
-  const auto add = [&](absl::string_view attr) {
-    if (const FuncAttr* f = n.Func(attr)) names.push_back(f->name);
-  };
-  *arg = input;
-  if (IsPartitionedCall(n) || n.Is("TPUPartitionedCall") || n.Is("BatchFunction")) {
-    add("f");
-  } else if (n.Is("While") || n.Is("StatelessWhile")) {
-    add("cond");
-    add("body");
-  } else if (n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase")) {
-    *arg = input - 1;
-    add("then_branch");
-    add("else_branch");
-    for (const FuncAttr& f : n.Get<std::vector<FuncAttr>>("branches", {})) names.push_back(f.name);
-  } else if (graph.library()->Find(n.op()) != nullptr) {
-    names.push_back(n.op());
-  }
-  return names;
 }
 
 Endpoint BehindIdentities(Endpoint e) {
@@ -74,17 +53,57 @@ class VariableTracer {
       slot->handles.push_back(n);
       Hold(nullptr, {n, 0}, slot);
     }
-    while (!queue_.empty()) {
-      const Item item = queue_.back();
-      queue_.pop_back();
-      Follow(item);
-    }
+    RETURN_IF_ERROR(ObjectFunctions(by_key));
+    FollowAll();
     KeysByRestore();
     MergeByKey();
     return OkStatus();
   }
 
+  void Copy(const Function& original, Function& copy) {
+    for (size_t i = 0; i < original.args.size() && i < copy.args.size(); ++i) {
+      for (int port = 0; port < original.args[i]->num_outputs(); ++port) {
+        for (ModelVariable* v : out_.Of(&original, {original.args[i], port})) {
+          Hold(&copy, {copy.args[i], port}, v);
+        }
+      }
+    }
+    FollowAll();
+  }
+
  private:
+  // What a concrete function captured, whether or not the graph calls it.
+  Status ObjectFunctions(const std::map<std::string, ModelVariable*>& by_key) {
+    const MetaGraph& meta = out_.meta_;
+    if (meta.object_graph.empty() || out_.bundle_ == nullptr || by_key.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(meta.object_graph));
+    ASSIGN_OR_RETURN(const auto keys, VariableObjectKeys(meta.object_graph, *out_.bundle_));
+    for (const auto& [name, concrete] : objects.concrete_functions) {
+      Function* f = meta.graph->library()->Find(name);
+      if (f == nullptr || f->body == nullptr) continue;
+      std::vector<Endpoint> args;
+      for (Node* a : f->args) {
+        for (int port = 0; port < a->num_outputs(); ++port) args.push_back({a, port});
+      }
+      if (concrete.bound_inputs.size() > args.size()) continue;
+      const size_t first = args.size() - concrete.bound_inputs.size();
+      for (size_t i = 0; i < concrete.bound_inputs.size(); ++i) {
+        auto key = keys.find(concrete.bound_inputs[i]);
+        auto v = key == keys.end() ? by_key.end() : by_key.find(key->second);
+        if (v != by_key.end()) Hold(f, args[first + i], v->second);
+      }
+    }
+    return OkStatus();
+  }
+
+  void FollowAll() {
+    while (!queue_.empty()) {
+      const Item item = queue_.back();
+      queue_.pop_back();
+      Follow(item);
+    }
+  }
+
   struct Item {
     Function* function;
     Endpoint handle;
@@ -220,10 +239,14 @@ class VariableTracer {
   }
 
   ModelVariables& out_;
-  const std::string& dir_;
+  const std::string dir_;
   std::vector<Item> queue_;
   absl::flat_hash_map<Function*, std::unique_ptr<Fanout>> fanouts_;
 };
+
+void ModelVariables::TraceCopy(const Function& original, Function& copy) {
+  VariableTracer(*this, "").Copy(original, copy);
+}
 
 StatusOr<std::unique_ptr<ModelVariables>> ModelVariables::Trace(MetaGraph& meta,
                                                                 const std::string& dir) {

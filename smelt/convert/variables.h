@@ -42,9 +42,13 @@ struct ModelVariable {
 
 class ModelVariables {
  public:
-  // Follows every VarHandleOp of the main graph through calls, branches and loops. A function that
-  // is called with different variables for one argument belongs to all of them.
+  // Follows every VarHandleOp of the main graph through calls, branches and loops, and into the
+  // functions that the object graph alone holds. A function that is called with different variables
+  // for one argument belongs to all of them.
   static StatusOr<std::unique_ptr<ModelVariables>> Trace(MetaGraph& meta, const std::string& dir);
+
+  // Gives `copy` the handles that `original` gets: a body that no graph calls yet.
+  void TraceCopy(const Function& original, Function& copy);
 
   const std::vector<std::unique_ptr<ModelVariable>>& all() const { return variables_; }
   // The variables that the resource argument may be; empty for arguments that are no variables.

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "smelt/convert/conversion.h"
+#include "absl/strings/str_join.h"
+#include "smelt/convert/report_data.h"
+#include "smelt/convert/warmup.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/model_folder.h"
 
@@ -85,9 +87,17 @@ Status PutInPlace(const std::string& from, const std::string& to, bool overwrite
   return Internal("renaming to ", to, ": ", std::strerror(errno));
 }
 
+Status WriteReports(const ConvertFlags& flags, const Conversion& c, const ReportData& data,
+                    const std::string& suffix) {
+  for (const ReportFile& file : flags.reports) {
+    RETURN_IF_ERROR(WriteFileAtomically(file.path + suffix, file.text(c, data)));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
-StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* report) {
+StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* report) {
   if (flags.input_dir.empty() || (flags.output_dir.empty() && !flags.dry_run)) {
     return InvalidArgument("both --input_model_dir and --output_model_dir are needed");
   }
@@ -95,6 +105,11 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* r
   while (output.size() > 1 && output.back() == '/') output.pop_back();
   if (!flags.overwrite && !flags.dry_run && HoldsSomething(output)) {
     return AlreadyExists("the output folder ", output, " is not empty (use --overwrite)");
+  }
+  const TpuGeneration* tpu = FindTpuGeneration(flags.tpu);
+  if (tpu == nullptr) {
+    return InvalidArgument("no TPU generation \"", flags.tpu, "\"; there are ",
+                           absl::StrJoin(TpuGenerationNames(), ", "));
   }
   Conversion c;
   c.options = flags.options;
@@ -105,8 +120,11 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* r
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
   RETURN_IF_ERROR(Convert(c));
   if (c.progress) c.progress("report");
-  *report = ConversionReport(c);
-  if (flags.dry_run) return c;
+  ASSIGN_OR_RETURN(*report, MakeReportData(c, *tpu));
+  if (flags.dry_run) {
+    RETURN_IF_ERROR(WriteReports(flags, c, *report, ""));
+    return c;
+  }
   if (c.progress) c.progress("write");
   const stdfs::path parent = stdfs::path(output).parent_path();
   if (!parent.empty()) RETURN_IF_ERROR(MakeDirs(parent.string()));
@@ -118,7 +136,23 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, std::string* r
     RETURN_IF_ERROR(c.variables->WriteBundle(beside.path() + "/variables/variables"));
   }
   RETURN_IF_ERROR(WriteSavedModel(c.model, beside.path()));
+  if (flags.warmup_requests) {
+    if (c.progress) c.progress("warmup");
+    RETURN_IF_ERROR(WriteWarmupRequests(c, beside.path()));
+  }
+  // All that can fail for what is in them fails before anything is in its place.
+  std::vector<std::unique_ptr<Scratch>> reports;
+  const std::string suffix = absl::StrCat(".tmp-", getpid());
+  for (const ReportFile& file : flags.reports) {
+    reports.push_back(std::make_unique<Scratch>(file.path + suffix));
+  }
+  RETURN_IF_ERROR(WriteReports(flags, c, *report, suffix));
   RETURN_IF_ERROR(PutInPlace(beside.path(), output, flags.overwrite));
+  for (const ReportFile& file : flags.reports) {
+    std::error_code e;
+    stdfs::rename(file.path + suffix, file.path, e);
+    RETURN_IF_ERROR(FromCode(e, absl::StrCat("renaming to ", file.path)));
+  }
   return c;
 }
 

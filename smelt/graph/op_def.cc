@@ -239,7 +239,19 @@ StatusOr<OpDef> ParseOpDef(absl::string_view text) {
   return def;
 }
 
+namespace internal {
+// Ops that the optimiser puts in the place of several (own_ops.cc), sorted by name.
+extern const std::span<const OpRow> kOwnOpRows;
+}  // namespace internal
+
 namespace {
+
+const internal::OpRow* FindOpRow(std::span<const internal::OpRow> rows, absl::string_view name) {
+  const auto row =
+      std::lower_bound(rows.begin(), rows.end(), name,
+                       [](const internal::OpRow& r, absl::string_view n) { return r.name < n; });
+  return row == rows.end() || row->name != name ? nullptr : &*row;
+}
 
 struct OpCache {
   absl::Mutex mutex;
@@ -256,12 +268,10 @@ OpCache& Cache() {
 
 const OpDef* FindOpDef(absl::string_view name) {
   OpCache& cache = Cache();
-  const auto rows = internal::kOpRows;
-  auto row =
-      std::lower_bound(rows.begin(), rows.end(), name,
-                       [](const internal::OpRow& r, absl::string_view n) { return r.name < n; });
+  const internal::OpRow* row = FindOpRow(internal::kOpRows, name);
+  if (row == nullptr) row = FindOpRow(internal::kOwnOpRows, name);
   absl::MutexLock lock(&cache.mutex);
-  if (row == rows.end() || row->name != name) {
+  if (row == nullptr) {
     auto it = cache.added.find(name);
     return it == cache.added.end() ? nullptr : it->second.get();
   }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 
 namespace smelt {
 
+struct Function;
 struct Step;
 
 // Calls functions of the model's library. Thread safe.
@@ -30,6 +32,12 @@ class FunctionRunner {
   // Runs `f` as compiled for an accelerator core; ordinal < 0 lets the runtime choose the core.
   virtual Status CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
                            std::vector<Tensor>* results, Step& step) = 0;
+  // The function as the model states it, for kernels that know plain ones by sight (a reducer that
+  // only adds); nullptr when there is none. Valid as long as the runner.
+  virtual const Function* FindBody(absl::string_view name) const = 0;
+  // For resources with threads of their own: `stop` is called once, before what the threads refer
+  // to ends, and returns when they have ended.
+  virtual void AtEnd(std::function<void()> stop) = 0;
 };
 
 // Set from any thread, seen by long kernels and between nodes.

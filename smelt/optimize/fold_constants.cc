@@ -29,13 +29,29 @@ bool MayFold(const Node& n) {
       "_Arg",
       "Placeholder",
       "CheckNumerics",
-      "OptionalFromValue"};
+      "OptionalFromValue",
+      // What waits for other steps.
+      "BatchFunction",
+      "Batch",
+      "Unbatch",
+      "UnbatchGrad"};
   if (never->contains(n.op())) return false;
   for (Dtype t : n.output_types) {
     if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;
     if (IsRef(t)) return false;
   }
   return true;
+}
+
+// Makes numbers of int8 weights. Doing that anew for each request would make a product as slow as
+// its weights' size, so that no size is too large.
+bool Dequantizes(const Node& n) {
+  const auto from_int8 = [](const Node& c) {
+    return c.Is("Cast") && c.Type("SrcT") == Dtype::kInt8;
+  };
+  return from_int8(n) || (n.Is("Mul") && std::ranges::any_of(n.inputs, [&](const Endpoint& e) {
+                            return from_int8(*e.node);
+                          }));
 }
 
 }  // namespace
@@ -75,7 +91,7 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
     if (!outputs.ok()) continue;
     int64_t bytes = 0;
     for (const Tensor& t : *outputs) bytes += static_cast<int64_t>(t.bytes());
-    if (bytes > context.max_folded_bytes) continue;
+    if (bytes > context.max_folded_bytes && !Dequantizes(*n)) continue;
     std::vector<Node*>& ports = constants[n];
     for (int i = 0; i < n->num_outputs(); ++i) {
       Node* c = graph.AddConst(

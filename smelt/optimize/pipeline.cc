@@ -1,7 +1,12 @@
+#include "smelt/kernels/isa/features.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {
+
+Status WidenWhereSlow(Graph& graph, const PassContext& context) {
+  return Bfloat16IsNative() ? OkStatus() : WidenBfloat16(graph, context);
+}
 
 constexpr Pass kPipeline[] = {
     {"inline_functions", InlineFunctions,
@@ -10,6 +15,9 @@ constexpr Pass kPipeline[] = {
     {"remove_identities", RemoveIdentities,
      "before folding: reads of variables leave identities between constants and their users"},
     {"fold_constants", FoldConstants, "before remapping: biases and statistics are constants then"},
+    {"widen_bfloat16", WidenWhereSlow, "after folding: weights are constants then"},
+    {"fuse_quantized", FuseQuantized,
+     "after folding: weights, biases and scales are constants then"},
     {"remap", Remap, "last of the rewrites: looks for neighbours, which the others bring together"},
     {"remove_identities", RemoveIdentities, "drops what the rewrites left unread"},
 };

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "smelt/kernels/nn/fused.h"
+#include "smelt/kernels/nn/via_float.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -60,6 +62,9 @@ class Remapper {
     float epsilon = 0;
     float alpha = 0;
     bool activated = false;
+    // What has been taken into the constant filter, by channel, and the bias that came of it;
+    // empty: nothing.
+    std::vector<float> scale, bias;
   };
 
   // The only reader of the node's first output, if that is all that is read of it.
@@ -80,26 +85,35 @@ class Remapper {
     Node* next = OnlyReader(chain.last, &input);
     if (next == nullptr || chain.activated || !next->control_inputs.empty()) return false;
     if (next->Type("T") != root->Type("T")) return false;
+    std::vector<float> values;
     const std::string format = conv ? root->String("data_format", "NHWC") : "NHWC";
     if (next->Is("BiasAdd") && input == 0) {
       if (next->String("data_format", "NHWC") != format) return false;
       if (!chain.ops.empty()) return false;
       chain.ops.push_back("BiasAdd");
       chain.args.push_back(next->inputs[1]);
-    } else if ((next->Is("Add") || next->Is("AddV2")) && chain.ops.empty() && format == "NHWC") {
+    } else if ((next->Is("Add") || next->Is("AddV2")) && chain.ops.empty() && format == "NHWC" &&
+               IsVector(next->inputs[1 - input], Depth(root))) {
       // A constant vector along the last dimension is a bias, whatever it is added by.
-      Tensor storage;
-      const Tensor* bias = ConstValue(next->inputs[1 - input].node, &storage);
-      if (bias == nullptr || bias->rank() != 1 || bias->dim(0) != Depth(root)) return false;
       chain.ops.push_back("BiasAdd");
       chain.args.push_back(next->inputs[1 - input]);
+    } else if ((next->Is("Add") || next->Is("AddV2")) && MayScale(chain, root) &&
+               format == "NHWC" && ConstVector(next->inputs[1 - input], root, &values)) {
+      StartFolding(chain, root);
+      for (size_t i = 0; i < values.size(); ++i) chain.bias[i] += values[i];
+    } else if (next->Is("Mul") && MayScale(chain, root) && format == "NHWC" &&
+               ConstVector(next->inputs[1 - input], root, &values)) {
+      ScaleAndShift(chain, root, values, std::vector<float>(values.size()));
     } else if (conv && input == 0 &&
                absl::string_view(next->op()).substr(0, 14) == "FusedBatchNorm" &&
                !next->Bool("is_training", true) && next->String("data_format", "NHWC") == format &&
-               std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end()) {
-      chain.ops.push_back("FusedBatchNorm");
-      for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs[i]);
-      chain.epsilon = next->Float("epsilon", 1e-4F);
+               std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end() &&
+               (!FoldsBatchNorm(root) || FoldBatchNorm(chain, root, *next))) {
+      if (!FoldsBatchNorm(root)) {
+        chain.ops.push_back("FusedBatchNorm");
+        for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs[i]);
+        chain.epsilon = next->Float("epsilon", 1e-4F);
+      }
     } else {
       const auto* act =
           std::ranges::find(kRemapActivations, absl::string_view(next->op()), &RemapActivation::op);
@@ -111,6 +125,136 @@ class Remapper {
     chain.members.push_back(next);
     chain.last = next;
     return true;
+  }
+
+  // _FusedDepthwiseConv2dNative takes arguments of one type, so that statistics cannot stay float
+  // beside a bfloat16 image: they go into the filter then.
+  static bool FoldsBatchNorm(const Node* root) {
+    return root->Is("DepthwiseConv2dNative") && root->Type("T") != Dtype::kFloat;
+  }
+
+  static bool IsVector(Endpoint e, int64_t depth) {
+    Tensor storage;
+    const Tensor* t = ConstValue(e.node, &storage);
+    return t != nullptr && t->rank() == 1 && t->dim(0) == depth;
+  }
+
+  // A constant along the last dimension of the root's result, or of one value that is repeated, as
+  // floats. false: it is none.
+  static bool ConstVector(Endpoint e, const Node* root, std::vector<float>* values) {
+    const int64_t depth = Depth(root);
+    Tensor storage;
+    const Tensor* t = ConstValue(e.node, &storage);
+    if (t == nullptr || depth <= 0 || t->rank() > (root->Is("MatMul") ? 2 : 4)) return false;
+    const int64_t count = t->num_elements();
+    if (count != 1 && (count != depth || t->shape().back() != depth)) return false;
+    if (t->dtype() != Dtype::kFloat && t->dtype() != Dtype::kBfloat16) return false;
+    const auto wide = nn::ToFloat(*t, HeapAllocator());
+    if (!wide.ok()) return false;
+    const auto v = wide->flat<float>();
+    values->assign(depth, v[0]);
+    if (count == depth) values->assign(v.begin(), v.end());
+    return true;
+  }
+
+  // Can a factor of each channel be taken into the filter, and into the bias if there is one?
+  static bool MayScale(const Chain& chain, const Node* root) {
+    std::vector<float> bias;
+    return Depth(root) > 0 && !(root->Is("MatMul") && root->Bool("transpose_b")) &&
+           (chain.ops.empty() ||
+            (chain.ops.size() == 1 && chain.ops[0] == "BiasAdd" &&
+             (!chain.bias.empty() || ConstVector(chain.args[0], root, &bias))));
+  }
+
+  // Keeps the bias, if there is one, as numbers to calculate with. REQUIRES: MayScale.
+  static void StartFolding(Chain& chain, const Node* root) {
+    if (!chain.bias.empty()) return;
+    chain.bias.assign(Depth(root), 0.0F);
+    if (!chain.ops.empty()) ConstVector(chain.args[0], root, &chain.bias);
+    chain.ops = {"BiasAdd"};
+    chain.args = {{}};  // made of chain.bias
+  }
+
+  // y = y * scale + shift, folded into filter and bias. REQUIRES: MayScale.
+  static void ScaleAndShift(Chain& chain, const Node* root, const std::vector<float>& scale,
+                            const std::vector<float>& shift) {
+    StartFolding(chain, root);
+    if (chain.scale.empty()) chain.scale.assign(scale.size(), 1.0F);
+    for (size_t i = 0; i < scale.size(); ++i) {
+      chain.scale[i] *= scale[i];
+      chain.bias[i] = chain.bias[i] * scale[i] + shift[i];
+    }
+  }
+
+  static bool FoldBatchNorm(Chain& chain, const Node* root, const Node& batch_norm) {
+    if (!MayScale(chain, root)) return false;
+    Tensor four[4];
+    const Tensor* args[4];
+    const int64_t depth = Depth(root);
+    for (int i = 0; i < 4; ++i) {
+      args[i] = ConstValue(batch_norm.inputs[1 + i].node, &four[i]);
+      if (args[i] == nullptr || args[i]->dtype() != Dtype::kFloat ||
+          args[i]->num_elements() != depth) {
+        return false;
+      }
+    }
+    std::vector<float> scale(depth), shift(depth);
+    nn::FusedOps ops;
+    ops.epsilon = batch_norm.Float("epsilon", 1e-4F);
+    nn::FoldBatchNorm(ops, args, scale.data(), shift.data());
+    ScaleAndShift(chain, root, scale, shift);
+    return true;
+  }
+
+  static StatusOr<Tensor> FloatVector(const std::vector<float>& values) {
+    const Shape shape({static_cast<int64_t>(values.size())});
+    ASSIGN_OR_RETURN(Tensor t, Tensor::Make(Dtype::kFloat, shape, HeapAllocator()));
+    std::ranges::copy(values, t.data<float>());
+    return t;
+  }
+
+  // The filter and the bias that the chain's folds make.
+  Status MakeFolded(const Node* root, Chain& chain, Endpoint* filter) {
+    if (chain.bias.empty()) return OkStatus();
+    const auto depth = static_cast<int64_t>(chain.bias.size());
+    Tensor w;
+    ConstValue(root->inputs[1].node, &w);
+    const Dtype t = root->Type("T");
+    // A large filter would lie in memory twice, with the file's pages and without: the factors are
+    // applied to the result then, as those of a normalisation whose mean is 0 and variance 1.
+    constexpr size_t kWorthSharing = 256 << 10;
+    if (!chain.scale.empty() && w.bytes() >= kWorthSharing &&
+        (t == Dtype::kFloat || root->Is("Conv2D")) &&
+        std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end()) {
+      chain.ops[0] = "FusedBatchNorm";
+      chain.epsilon = 0;
+      chain.args.clear();
+      for (const std::vector<float>& values :
+           {chain.scale, chain.bias, std::vector<float>(depth, 0.0F),
+            std::vector<float>(depth, 1.0F)}) {
+        ASSIGN_OR_RETURN(const Tensor arg, FloatVector(values));
+        chain.args.push_back({graph_.AddConst(root->name() + "/scale_and_shift", arg), 0});
+      }
+      return OkStatus();
+    }
+    if (!chain.scale.empty()) {
+      ASSIGN_OR_RETURN(const Tensor from, nn::ToFloat(w, HeapAllocator()));
+      ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, w.shape(), HeapAllocator()));
+      const float* x = from.data<float>();
+      float* y = to.data<float>();
+      for (int64_t i = 0; i < w.num_elements(); i += depth) {
+        for (int64_t c = 0; c < depth; ++c) y[i + c] = x[i + c] * chain.scale[c];
+      }
+      ASSIGN_OR_RETURN(const Tensor narrow, nn::FromFloat(to, t, HeapAllocator()));
+      *filter = {graph_.AddConst(root->name() + "/scaled_filter", narrow), 0};
+    }
+    ASSIGN_OR_RETURN(Tensor bias, FloatVector(chain.bias));
+    // Where the fused op has room for a type of its own, the bias stays float.
+    if (!root->Is("Conv2D")) {
+      ASSIGN_OR_RETURN(bias, nn::FromFloat(bias, t, HeapAllocator()));
+    }
+    chain.args = {{graph_.AddConst(root->name() + "/folded_bias", bias), 0}};
+    return OkStatus();
   }
 
   // Size of the result's last dimension as the constant weights state it; -1 unknown.
@@ -125,7 +269,7 @@ class Remapper {
 
   Status Fuse(Node* root, const RemapTarget& target) {
     const Dtype t = root->Type("T");
-    if (t != Dtype::kFloat) return OkStatus();
+    if (t != Dtype::kFloat && t != Dtype::kBfloat16) return OkStatus();
     if (target.conv && root->String("padding") == "EXPLICIT" && !root->Is("Conv2D")) {
       return OkStatus();
     }
@@ -133,6 +277,8 @@ class Remapper {
     while (Extend(chain, root, target.conv)) {
     }
     if (chain.ops.empty()) return OkStatus();
+    Endpoint filter = root->inputs[1];
+    RETURN_IF_ERROR(MakeFolded(root, chain, &filter));
     AttrMap attrs;
     for (const auto& [name, value] : root->attrs()) {
       const OpDef* def = FindOpDef(target.fused);
@@ -143,9 +289,11 @@ class Remapper {
     attrs.Set("epsilon", chain.epsilon);
     attrs.Set("leakyrelu_alpha", chain.alpha);
     if (target.fused == "_FusedConv2D") {
-      attrs.Set("TArgs", std::vector<Dtype>(chain.args.size(), t));
+      std::vector<Dtype> types;
+      for (const Endpoint& e : chain.args) types.push_back(e.node->output_types[e.port]);
+      attrs.Set("TArgs", std::move(types));
     }
-    std::vector<Endpoint> inputs = {root->inputs[0], root->inputs[1]};
+    std::vector<Endpoint> inputs = {root->inputs[0], filter};
     inputs.insert(inputs.end(), chain.args.begin(), chain.args.end());
     ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last->name() + "/fused", target.fused,
                                               std::move(inputs), std::move(attrs)));

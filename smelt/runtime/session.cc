@@ -65,6 +65,7 @@ struct Session::FunctionEntry {
   };
   FuncAttr f;
   bool tpu = false;
+  TpuReplica replica;
   TpuProgram program;  // of an accelerator function
   absl::Mutex mutex;
   std::vector<std::shared_ptr<Special>> specials ABSL_GUARDED_BY(mutex);
@@ -78,7 +79,19 @@ Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
   }
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  std::vector<std::function<void()>> at_end;
+  {
+    absl::MutexLock lock(&mutex_);
+    at_end.swap(at_end_);
+  }
+  for (const auto& stop : at_end) stop();
+}
+
+void Session::AtEnd(std::function<void()> stop) {
+  absl::MutexLock lock(&mutex_);
+  at_end_.push_back(std::move(stop));
+}
 
 StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& spec) {
   const std::string key =
@@ -180,11 +193,13 @@ StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Fu
   absl::MutexLock lock(&mutex_);
   auto& slot = functions_[key];
   if (!slot) {
-    if (graph_->library()->Find(f.name) == nullptr) {
+    const Function* function = graph_->library()->Find(f.name);
+    if (function == nullptr) {
       functions_.erase(key);
       return NotFound("Function ", f.name, " is not defined.");
     }
     slot = std::make_shared<FunctionEntry>();
+    if (tpu) slot->replica = TpuReplica::Of(*function);
     slot->f = f;
     slot->tpu = tpu;
   }
@@ -199,13 +214,14 @@ Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Te
   }
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, false));
   ++step.call_depth;
-  Status status = CallEntry(*entry, std::move(args), results, step);
+  Status status = CallEntry(*entry, std::move(args), results, step, {});
   --step.call_depth;
   return status;
 }
 
 Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
-                          std::vector<Tensor>* results, Step& step) {
+                          std::vector<Tensor>* results, Step& step,
+                          std::span<const std::unique_ptr<Device>> group) {
   absl::InlinedVector<const Resource*, 16> handles;
   for (const Tensor& t : args) {
     const bool handle = t.dtype() == Dtype::kResource && t.num_elements() == 1;
@@ -256,7 +272,9 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, special->executable->Get());
   if (entry.tpu) {
-    RETURN_IF_ERROR(entry.program.Reserve(*executable, special->executable->builds(), step));
+    for (const auto& core : group) {
+      RETURN_IF_ERROR(entry.program.Reserve(*executable, special->executable->builds(), *core));
+    }
   }
   return executable->Run(std::span<Tensor>(args), results, step, nullptr);
 }
@@ -271,9 +289,25 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
     return InvalidArgument("device ordinal ", ordinal, " is larger than the number of available ",
                            "TPU devices: ", cores_.size());
   }
-  const size_t core =
-      ordinal >= 0 ? static_cast<size_t>(ordinal) : next_core_.fetch_add(1) % cores_.size();
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, true));
+  const auto wanted = static_cast<size_t>(entry->replica.cores);
+  if (wanted > cores_.size()) {
+    return InvalidArgument(
+        "num_cores_per_replica: ", wanted,
+        " in the graph is larger than the number of available TPU devices: ", cores_.size());
+  }
+  if (wanted > 1 && entry->replica.assigned && ordinal != 0) {
+    return InvalidArgument(
+        "`device_assignment` shouldn't be set manually in the graph when core selector is enabled "
+        "or device_ordinal of the op is non-zero.");
+  }
+  // Replicas of several cores begin at multiples of their size.
+  const size_t core = ordinal >= 0 ? static_cast<size_t>(ordinal)
+                                   : next_core_.fetch_add(1) % (cores_.size() / wanted) * wanted;
+  if (core + wanted > cores_.size()) {
+    return InvalidArgument("device ordinal ", core, " leaves fewer than the ", wanted,
+                           " cores that a replica of function '", f.name, "' takes");
+  }
   Device& device = *cores_[core];
   Step inner = step;
   const std::shared_ptr<Allocator> allocator = device.allocator();
@@ -283,7 +317,10 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
   if (++inner.call_depth > kMaxCallDepth) {
     return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth);
   }
-  return CallEntry(*entry, std::move(args), results, inner);
+  // The partitioned program computes what the whole one does; every core of the replica holds the
+  // weights.
+  return CallEntry(*entry, std::move(args), results, inner,
+                   std::span<const std::unique_ptr<Device>>(cores_).subspan(core, wanted));
 }
 
 }  // namespace smelt

@@ -9,7 +9,9 @@
 #define SMELT_RUNTIME_SESSION_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +20,6 @@
 #include "absl/time/time.h"
 #include "smelt/device/device.h"
 #include "smelt/graph/graph.h"
-#include "smelt/kernels/function_bodies.h"
 #include "smelt/kernels/step.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/step_stats.h"
@@ -48,7 +49,7 @@ struct CallableSpec {
 
 class Callable;
 
-class Session final : public FunctionRunner, public FunctionBodies {
+class Session final : public FunctionRunner {
  public:
   explicit Session(std::shared_ptr<const Graph> graph, SessionOptions options = {});
   ~Session() override;
@@ -74,6 +75,7 @@ class Session final : public FunctionRunner, public FunctionBodies {
   const Function* FindBody(absl::string_view name) const override {
     return graph_->library()->Find(name);
   }
+  void AtEnd(std::function<void()> stop) override;
 
   ResourceManager& resources() { return resources_; }
   const Graph& graph() const { return *graph_; }
@@ -87,8 +89,9 @@ class Session final : public FunctionRunner, public FunctionBodies {
 
   void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);
   StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const FuncAttr& f, bool tpu);
+  // `group`: the accelerator cores that run it; empty on the host.
   Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
-                   Step& step);
+                   Step& step, std::span<const std::unique_ptr<Device>> group);
 
   std::shared_ptr<const Graph> graph_;
   SessionOptions options_;
@@ -102,6 +105,7 @@ class Session final : public FunctionRunner, public FunctionBodies {
   absl::flat_hash_map<std::string, std::shared_ptr<Callable>> callables_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>> functions_
       ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> at_end_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace smelt

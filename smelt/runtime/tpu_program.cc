@@ -1,5 +1,6 @@
 #include "smelt/runtime/tpu_program.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -12,17 +13,11 @@ constexpr int kMaxSearchDepth = 64;
 
 // Ops of the bridge itself, which hold a cluster together, and those the compiler never sees.
 bool IsBridgeOp(absl::string_view op) {
-  static const auto* ops = new absl::flat_hash_set<absl::string_view>{"TPUReplicateMetadata",
-                                                                      "TPUCompilationResult",
-                                                                      "TPUReplicatedInput",
-                                                                      "TPUReplicatedOutput",
-                                                                      "_Arg",
-                                                                      "_Retval",
-                                                                      "NoOp",
-                                                                      "Const",
-                                                                      "Placeholder",
-                                                                      "Identity",
-                                                                      "IdentityN"};
+  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
+      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
+      "_Arg", "_Retval", "NoOp", "Const", "Placeholder", "Identity", "IdentityN",
+      // Made into functions.
+      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"};
   return ops->contains(op);
 }
 
@@ -60,8 +55,23 @@ Status CheckNode(const Graph& graph, const Node& n, int depth,
 
 }  // namespace
 
+TpuReplica TpuReplica::Of(const Function& function) {
+  TpuReplica out;
+  for (const Node* n : function.body->Nodes()) {
+    if (!n->Is("TPUReplicateMetadata")) continue;
+    out.cores =
+        static_cast<int>(std::clamp<int64_t>(n->Int("num_cores_per_replica", 1), 1, 1 << 20));
+    out.assigned = !n->Ints("device_assignment").empty();
+  }
+  return out;
+}
+
 Status TpuProgram::Check(const Graph& graph, int num_cores) const {
   std::set<std::string> clusters;
+  bool soft = false;
+  for (const Node* n : graph.Nodes()) {
+    soft = soft || (n->Is("TPUReplicateMetadata") && n->Bool("allow_soft_placement"));
+  }
   for (const Node* n : graph.Nodes()) {
     const std::string cluster = n->String("_tpu_replicate");
     if (cluster.empty()) continue;
@@ -82,18 +92,19 @@ Status TpuProgram::Check(const Graph& graph, int num_cores) const {
             " in the graph is larger than the number of available TPU devices: ", num_cores);
       }
     }
+    if (soft) continue;  // what cannot be compiled runs on the host
     absl::flat_hash_set<std::string> seen;
     RETURN_IF_ERROR(CheckNode(graph, *n, 0, &seen));
   }
   return OkStatus();
 }
 
-Status TpuProgram::Reserve(const Executable& executable, int64_t build, Step& step) {
+Status TpuProgram::Reserve(const Executable& executable, int64_t build, Device& core) {
   absl::MutexLock lock(&mutex_);
-  Booking& booking = bookings_[{step.tpu_core, &executable}];
+  Booking& booking = bookings_[{&core, &executable}];
   if (booking.build == build) return OkStatus();
   booking.token = nullptr;
-  ASSIGN_OR_RETURN(booking.token, step.tpu_core->Reserve(executable.constant_bytes()));
+  ASSIGN_OR_RETURN(booking.token, core.Reserve(executable.constant_bytes()));
   booking.build = build;
   return OkStatus();
 }

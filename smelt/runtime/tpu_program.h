@@ -15,17 +15,25 @@
 
 namespace smelt {
 
+// How a function is spread, from its TPUReplicateMetadata.
+struct TpuReplica {
+  int cores = 1;          // num_cores_per_replica
+  bool assigned = false;  // device_assignment names the cores
+
+  static TpuReplica Of(const Function& function);
+};
+
 // One function that TPUPartitionedCall names. Thread safe.
 class TpuProgram {
  public:
   // Checks the function's graph as TensorFlow's runtime does, with its texts: one cluster at most,
   // one replica, no more cores than there are, and in the cluster (calls followed) only ops that
-  // can be compiled, without strings.
+  // can be compiled, without strings; not the latter when the cluster allows soft placement.
   Status Check(const Graph& graph, int num_cores) const;
 
-  // Books the constants of `executable`, made the `build`th time, on the step's core: once for each
-  // core. RESOURCE_EXHAUSTED when they do not fit.
-  Status Reserve(const Executable& executable, int64_t build, Step& step);
+  // Books the constants of `executable`, made the `build`th time, on a core: once for each core.
+  // RESOURCE_EXHAUSTED when they do not fit.
+  Status Reserve(const Executable& executable, int64_t build, Device& core);
 
  private:
   struct Booking {

@@ -1,5 +1,6 @@
 #include "smelt/tensor/compare.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@ namespace {
 struct Differ {
   const Tolerance& tolerance;
   Comparison& out;
+  double range = 0;  // of the wanted tensor
   int64_t first = -1;
   int64_t count = 0;
 
@@ -23,11 +25,49 @@ struct Differ {
     if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
     if (std::isinf(want) || std::isinf(got)) return want == got;
     const double diff = std::abs(got - want);
+    out.max_wanted = std::max(out.max_wanted, std::abs(want));
     out.max_abs = std::max(out.max_abs, diff);
     if (want != 0) out.max_rel = std::max(out.max_rel, diff / std::abs(want));
-    return diff <= tolerance.atol + tolerance.rtol * std::abs(want);
+    return diff <= tolerance.atol + tolerance.rtol * std::abs(want) + tolerance.range_tol * range;
   }
 };
+
+template <typename T>
+double RangeOf(const T* values, int64_t n) {
+  double low = INFINITY, high = -INFINITY;
+  for (int64_t i = 0; i < n; ++i) {
+    double v;
+    if constexpr (sizeof(T) == 2) {
+      v = static_cast<double>(static_cast<float>(values[i]));
+    } else {
+      v = static_cast<double>(values[i]);
+    }
+    if (!std::isfinite(v)) continue;
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  return low > high ? 0 : std::max({high - low, std::abs(high), std::abs(low)});
+}
+
+double RangeOf(const Tensor& t) {
+  const int64_t n = t.num_elements();
+  switch (t.dtype()) {
+    case Dtype::kFloat:
+      return RangeOf(t.data<float>(), n);
+    case Dtype::kDouble:
+      return RangeOf(t.data<double>(), n);
+    case Dtype::kHalf:
+      return RangeOf(t.data<Half>(), n);
+    case Dtype::kBfloat16:
+      return RangeOf(t.data<Bfloat16>(), n);
+    case Dtype::kComplex64:
+      return RangeOf(static_cast<const float*>(t.raw()), 2 * n);
+    case Dtype::kComplex128:
+      return RangeOf(static_cast<const double*>(t.raw()), 2 * n);
+    default:
+      return 0;
+  }
+}
 
 template <typename T>
 void CompareFloats(const Tensor& want, const Tensor& got, Differ& d) {
@@ -65,7 +105,7 @@ Comparison Compare(const Tensor& want, const Tensor& got, const Tolerance& toler
                            DtypeName(want.dtype()), want.shape().ToString());
     return out;
   }
-  Differ d{tolerance, out};
+  Differ d{tolerance, out, RangeOf(want)};
   const int64_t n = want.num_elements();
   switch (want.dtype()) {
     case Dtype::kFloat:
@@ -122,6 +162,7 @@ Comparison Compare(const Tensor& want, const Tensor& got, const Tolerance& toler
       d.Note(0, want.Identical(got));
   }
   out.equal = d.count == 0;
+  if (d.range > 0) out.max_range = out.max_abs / d.range;
   if (!out.equal) {
     out.why = absl::StrCat(d.count, " of ", n, " elements differ, the first at ", d.first,
                            ": max abs ", out.max_abs, ", max rel ", out.max_rel);

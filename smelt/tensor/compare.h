@@ -11,6 +11,9 @@ namespace smelt {
 struct Tolerance {
   double rtol = 1e-3;
   double atol = 1e-4;
+  // Of the wanted tensor's range, added to what the others allow: the span of its finite elements,
+  // or their largest size where that is more.
+  double range_tol = 0;
 };
 
 struct Comparison {
@@ -18,11 +21,13 @@ struct Comparison {
   // Over elements that are finite in both. Relative to the wanted value where that is not zero.
   double max_abs = 0;
   double max_rel = 0;
-  std::string why;  // what differs, when something does
+  double max_range = 0;   // max_abs relative to the wanted tensor's range
+  double max_wanted = 0;  // the largest of |wanted|, of floating and complex types
+  std::string why;        // what differs, when something does
 };
 
-// Floating and complex types: |got - want| <= atol + rtol * |want|, NaN equals NaN, infinities by
-// sign. Everything else exactly. Dtype and shape must be the same.
+// Floating and complex types: |got - want| <= atol + rtol * |want| + range_tol * range, NaN equals
+// NaN, infinities by sign. Everything else exactly. Dtype and shape must be the same.
 Comparison Compare(const Tensor& want, const Tensor& got, const Tolerance& tolerance);
 
 }  // namespace smelt

@@ -37,16 +37,13 @@ class Shape {
   void Insert(int i, int64_t size) { dims_.insert(dims_.begin() + i, size); }
   void Remove(int i) { dims_.erase(dims_.begin() + i); }
 
-  int64_t num_elements() const {
-    int64_t n = 1;
-    for (int64_t d : dims_) n *= d;
-    return n;
-  }
-  // Product of the sizes of dimensions [begin, end).
+  int64_t num_elements() const { return Product(0, rank()); }
+  // Product of the sizes of dimensions [begin, end). Of a shape without elements a part may be
+  // beyond int64: then the product modulo 2^64, by which nothing can be found.
   int64_t Product(int begin, int end) const {
-    int64_t n = 1;
-    for (int i = begin; i < end; ++i) n *= dims_[i];
-    return n;
+    uint64_t n = 1;
+    for (int i = begin; i < end; ++i) n *= static_cast<uint64_t>(dims_[i]);
+    return static_cast<int64_t>(n);
   }
 
   bool operator==(const Shape& o) const { return dims_ == o.dims_; }

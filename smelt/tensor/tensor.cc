@@ -49,9 +49,17 @@ StatusOr<Tensor> Tensor::Make(Dtype dtype, const Shape& shape, Allocator* alloca
   if (size == 0 || IsRef(dtype)) {
     return InvalidArgument("Cannot make a tensor of type ", DtypeName(dtype));
   }
-  const auto n = static_cast<size_t>(shape.num_elements());
-  size_t bytes = 0;
-  if (__builtin_mul_overflow(n, size, &bytes)) {
+  // Refused before memory is taken: sizes below zero, and more bytes than can be counted.
+  size_t n = 1, bytes = size;
+  bool fits = true, empty = false, negative = false;
+  for (const int64_t d : shape.dims()) {
+    negative = negative || d < 0;
+    empty = empty || d == 0;
+    fits = !__builtin_mul_overflow(bytes, static_cast<size_t>(d), &bytes) && fits;
+    n *= static_cast<size_t>(d);
+  }
+  if (empty) bytes = 0;
+  if (negative || (!fits && !empty)) {
     return ResourceExhausted("OOM when allocating tensor with shape ", shape.ToString(),
                              " and type ", DtypeName(dtype));
   }

@@ -61,6 +61,17 @@ Status ParseBoth(const std::string& object_graph, const BundleReader& bundle,
 
 }  // namespace
 
+StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
+                                                        const BundleReader& bundle) {
+  if (object_graph.empty() || !bundle.Has(kCheckpointGraph)) return std::map<int, std::string>();
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
+  std::erase_if(keys, [&](const auto& k) { return !saved.nodes(k.first).has_variable(); });
+  return keys;
+}
+
 StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
                                             const BundleReader& bundle,
                                             const std::map<std::string, Dtype>& types) {

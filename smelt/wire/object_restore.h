@@ -21,6 +21,11 @@ namespace smelt {
 StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
                                                           const BundleReader& bundle);
 
+// Checkpoint key by number of the object graph's variable objects. Empty without an object graph on
+// either side. DATA_LOSS when one does not parse.
+StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
+                                                        const BundleReader& bundle);
+
 // The object graph with the types of some variables changed: by checkpoint key. DATA_LOSS when
 // either graph does not parse.
 StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,

@@ -157,7 +157,7 @@ Status RunDecodeWav(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   // Channels that the file lacks repeat its last; samples that it lacks are silent.
   float* to = out->data<float>();
-  for (int64_t i = 0; i < samples; ++i) {
+  for (int64_t i = 0; i < (channels == 0 ? 0 : samples); ++i) {
     for (int64_t c = 0; c < channels; ++c) {
       int16_t value = 0;
       if (i < had) {

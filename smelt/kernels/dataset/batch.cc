@@ -10,7 +10,7 @@ namespace smelt {
 namespace {
 
 // Puts the elements of a batch together.
-using GatherElements = std::function<StatusOr<Element>(const std::vector<Element>&, Step&)>;
+using ElementJoiner = std::function<StatusOr<Element>(const std::vector<Element>&, Step&)>;
 
 int64_t BatchCount(int64_t n, int64_t size, bool drop) {
   if (n < 0) return n;
@@ -18,7 +18,7 @@ int64_t BatchCount(int64_t n, int64_t size, bool drop) {
 }
 
 Status SetBatches(OpContext& ctx, const DatasetRef& input, int64_t size, bool drop,
-                  GatherElements gather) {
+                  ElementJoiner gather) {
   const int64_t n = BatchCount(input->cardinality, size, drop);
   return SetDataset(ctx, {&input, 1}, n, [=](Step& s) -> StatusOr<ElementIterator> {
     ASSIGN_OR_RETURN(ElementIterator in, input->make(s));

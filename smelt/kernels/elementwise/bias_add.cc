@@ -4,6 +4,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/isa/bfloat16.h"
 
 namespace smelt {
 namespace {
@@ -49,7 +50,7 @@ IsaBinaryLoops BiasLoops(Dtype t) {
     case Dtype::kHalf:
       return {BiasHalfVV<Half>, BiasHalfVS<Half>, nullptr};
     case Dtype::kBfloat16:
-      return {BiasHalfVV<Bfloat16>, BiasHalfVS<Bfloat16>, nullptr};
+      return Bfloat16Loops(IsaBinary::kAdd);
     case Dtype::kInt16:
     case Dtype::kUint16:
       return {BiasVV<uint16_t>, BiasVS<uint16_t>, nullptr};

@@ -3,6 +3,7 @@
 
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
+#include "smelt/kernels/isa/bfloat16.h"
 
 namespace smelt {
 namespace {
@@ -189,6 +190,12 @@ StatusOr<std::unique_ptr<KernelState>> PrepareArithmetic(const Node& node) {
   const Dtype t = node.Type("T");
   for (const ArithOp& row : kArithOps) {
     if (row.op != node.op() && row.also != node.op()) continue;
+    if (const IsaBinaryLoops own = Bfloat16Loops(row.isa);
+        t == Dtype::kBfloat16 && own.vv != nullptr) {
+      ASSIGN_OR_RETURN(auto state, MakeBinaryState(node, t, t, own));
+      static_cast<BinaryState*>(state.get())->widen = Widen::kNone;
+      return state;
+    }
     IsaType type;
     const IsaBinaryLoops loops =
         IsaTypeOf(ComputeType(t), &type)

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
 #include "smelt/kernels/image/codec.h"
+#include "smelt/tensor/buffer.h"
 
 namespace smelt::image {
 namespace {
@@ -29,7 +29,9 @@ struct GifCloser {
 struct GifFrame {
   GifImageDesc place;
   int transparent = NO_TRANSPARENT_COLOR;
-  std::unique_ptr<GifPixelType[]> pixels;
+  BufferRef pixels;  // counted by the memory limit, as small files hold large frames
+
+  GifPixelType* data() const { return static_cast<GifPixelType*>(pixels->data()); }
 };
 
 const char* GifErrorName(int code) {
@@ -54,8 +56,9 @@ bool ReadGifPixels(GifFileType* gif, const GifImageDesc& place, GifPixelType* pi
   return true;
 }
 
-// Appends the frames up to the end or the first that is not whole. False for an error.
-bool ReadGifFrames(GifFileType* gif, std::vector<GifFrame>* frames) {
+// Appends the frames up to the end or the first that is not whole. False for an error; of memory,
+// when there is none, `refused` tells.
+bool ReadGifFrames(GifFileType* gif, std::vector<GifFrame>* frames, Status* refused) {
   std::optional<int> transparent;  // as the first control block before a frame says
   for (;;) {
     GifRecordType record;
@@ -67,10 +70,13 @@ bool ReadGifFrames(GifFileType* gif, std::vector<GifFrame>* frames) {
       frame.place = gif->SavedImages[gif->ImageCount - 1].ImageDesc;
       const int64_t size = int64_t{frame.place.Width} * frame.place.Height;
       if (frame.place.Width <= 0 || frame.place.Height <= 0 || size >= kMaxPixels) return false;
-      frame.pixels.reset(new (std::nothrow) GifPixelType[static_cast<size_t>(size)]);
-      if (frame.pixels == nullptr || !ReadGifPixels(gif, frame.place, frame.pixels.get())) {
+      StatusOr<BufferRef> pixels = HeapAllocator()->Allocate(static_cast<size_t>(size));
+      if (!pixels.ok()) {
+        *refused = pixels.status();
         return false;
       }
+      frame.pixels = *std::move(pixels);
+      if (!ReadGifPixels(gif, frame.place, frame.data())) return false;
       frame.transparent = transparent.value_or(NO_TRANSPARENT_COLOR);
       transparent.reset();
       frames->push_back(std::move(frame));
@@ -98,7 +104,7 @@ Status DrawGifFrame(const GifFrame& frame, const ColorMapObject* colors, size_t 
   const int64_t bottom = std::min<int64_t>(int64_t{at.Top} + at.Height, extent.height);
   if (colors == nullptr) return InvalidArgument("missing color map for frame ", k);
   for (int64_t y = at.Top; y < bottom; ++y) {
-    const GifPixelType* from = frame.pixels.get() + (y - at.Top) * at.Width;
+    const GifPixelType* from = frame.data() + (y - at.Top) * at.Width;
     for (int64_t x = at.Left; x < right; ++x) {
       const int color = from[x - at.Left];
       if (color == frame.transparent) continue;
@@ -120,7 +126,10 @@ Status DecodeGifFrames(absl::string_view file, bool all_frames, Room room) {
   const std::unique_ptr<GifFileType, GifCloser> gif(DGifOpen(&file, GifTake, &error));
   if (gif == nullptr) return InvalidArgument("failed to open gif file: ", GifErrorName(error));
   std::vector<GifFrame> frames;
-  if (!ReadGifFrames(gif.get(), &frames) && frames.empty()) {
+  Status refused = OkStatus();
+  const bool whole = ReadGifFrames(gif.get(), &frames, &refused);
+  RETURN_IF_ERROR(refused);
+  if (!whole && frames.empty()) {
     return InvalidArgument("failed to slurp gif file: ", GifErrorName(gif->Error));
   }
   if (frames.empty()) {
@@ -166,7 +175,10 @@ Status DecodeGif(absl::string_view file, bool all_frames, Room room) {
     return to;
   };
   const Status status = DecodeGifFrames(file, all_frames, place);
-  if (status.ok() || (placed && !refused.ok())) return status;
+  if (status.ok() || (placed && !refused.ok()) ||
+      status.code() == absl::StatusCode::kResourceExhausted) {
+    return status;
+  }
   return Prefix(status, absl::StrCat("Invalid GIF data (size ", file.size(), "), "));
 }
 

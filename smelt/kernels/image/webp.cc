@@ -14,6 +14,10 @@ struct WebpAnimationDeleter {
   void operator()(WebPAnimDecoder* d) const { WebPAnimDecoderDelete(d); }
 };
 
+struct WebpDemuxDeleter {
+  void operator()(WebPDemuxer* d) const { WebPDemuxDelete(d); }
+};
+
 Status WebpAnimationFailed(absl::string_view why) {
   return InvalidArgument("Failed to decode WebP Animation: ", why);
 }
@@ -21,21 +25,21 @@ Status WebpAnimationFailed(absl::string_view why) {
 // Frames of RGBA, each drawn over those before it as the file says.
 Status DecodeWebpFrames(absl::string_view file, bool all_frames, Room room) {
   const WebPData data{reinterpret_cast<const uint8_t*>(file.data()), file.size()};
-  const std::unique_ptr<WebPAnimDecoder, WebpAnimationDeleter> decoder(
-      WebPAnimDecoderNew(&data, nullptr));
-  if (decoder == nullptr) return WebpAnimationFailed("failed to decode WebP Animation");
-  WebPAnimInfo info;
-  if (!WebPAnimDecoderGetInfo(decoder.get(), &info)) {
-    return WebpAnimationFailed("failed to get WebP Animation Info");
-  }
-  const Extent extent{all_frames ? int64_t{info.frame_count} : 1, info.canvas_height,
-                      info.canvas_width, 4};
+  const std::unique_ptr<WebPDemuxer, WebpDemuxDeleter> demuxer(WebPDemux(&data));
+  if (demuxer == nullptr) return WebpAnimationFailed("failed to decode WebP Animation");
+  const auto about = [&](WebPFormatFeature f) { return int64_t{WebPDemuxGetI(demuxer.get(), f)}; };
+  const Extent extent{all_frames ? about(WEBP_FF_FRAME_COUNT) : 1, about(WEBP_FF_CANVAS_HEIGHT),
+                      about(WEBP_FF_CANVAS_WIDTH), 4};
   const int64_t frame_bytes = extent.height * extent.width * extent.channels;
   if (extent.frames == 0 || frame_bytes == 0 || frame_bytes > kMaxAnimationBytes / extent.frames) {
     return WebpAnimationFailed(absl::StrCat("bad size: ", extent.frames, " frames of ",
                                             extent.width, " by ", extent.height));
   }
+  // Room before the decoder, which takes two canvases of its own.
   ASSIGN_OR_RETURN(uint8_t* const to, room(extent));
+  const std::unique_ptr<WebPAnimDecoder, WebpAnimationDeleter> decoder(
+      WebPAnimDecoderNew(&data, nullptr));
+  if (decoder == nullptr) return WebpAnimationFailed("failed to decode WebP Animation");
   for (int64_t k = 0; k < extent.frames; ++k) {
     if (!WebPAnimDecoderHasMoreFrames(decoder.get())) {
       return WebpAnimationFailed(absl::StrCat("only read ", k, " of ", extent.frames, " frames"));

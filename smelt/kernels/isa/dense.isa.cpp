@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/loop.inc"
 #include "smelt/kernels/isa/vector.inc"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
@@ -111,7 +112,7 @@ void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float a
   if (act == UnaryF32::kRelu) {
     for (int64_t r = 0; r < m; ++r) {
       float* row = y + r * ldy;
-#pragma GCC ivdep
+      SMELT_LOOP
       for (int64_t i = 0; i < n; ++i) row[i] = row[i] <= 0.0f ? 0.0f : row[i];
     }
     return;

@@ -2,13 +2,12 @@
 #include <cstdint>
 
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/loop.inc"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
 void FillElementwise(IsaTable& t);
 namespace {
 
-// Outputs may be an input's own array: iterations stay independent, but not for `restrict`.
-#define SMELT_LOOP _Pragma("GCC ivdep")
 #define SMELT_FN static inline __attribute__((always_inline))
 
 // Integers wrap around, so they are computed unsigned, at least 32 bits wide.

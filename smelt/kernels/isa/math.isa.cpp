@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/loop.inc"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
 void FillMath(IsaTable& t);
@@ -51,12 +52,12 @@ SMELT_UNARY(Rint, __builtin_rintf(x))
 
 template <typename F>
 void Row(const float* x, float* y, int64_t n, float alpha) {
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = F::Of(x[i], alpha);
 }
 template <typename F>
 void BiasRow(const float* x, const float* bias, float* y, int64_t n, float alpha) {
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = F::Of(x[i] + bias[i], alpha);
 }
 
@@ -78,7 +79,7 @@ void SinRow(const float* x, float* y, int64_t n, float) {
       }
       continue;
     }
-#pragma GCC ivdep
+    SMELT_LOOP
     for (int64_t i = 0; i < count; ++i) {
       const float v = SinQuarter(a[i], kQuarter);
       b[i] = kQuarter == 0 && a[i] == 0.0f ? a[i] : v;
@@ -87,7 +88,7 @@ void SinRow(const float* x, float* y, int64_t n, float) {
 }
 template <int kQuarter>
 void BiasSinRow(const float* x, const float* bias, float* y, int64_t n, float) {
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] + bias[i];
   SinRow<kQuarter>(y, y, n, 0.0f);
 }

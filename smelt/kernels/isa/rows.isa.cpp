@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/loop.inc"
 #include "smelt/kernels/isa/vector.inc"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
@@ -77,10 +78,10 @@ float Extreme(const float* x, int64_t n) {
 
 void Softmax(const float* x, float* y, int64_t n) {
   const float m = Extreme<true>(x, n);
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = Exp(x[i] - m);
   const float scale = 1.0f / Sum(y, n);
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale;
 }
 
@@ -91,12 +92,12 @@ void LogSoftmax(const float* x, float* y, int64_t n) {
   float sum = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = n - begin < kBlock ? n - begin : kBlock;
-#pragma GCC ivdep
+    SMELT_LOOP
     for (int64_t i = 0; i < count; ++i) block[i] = Exp(x[begin + i] - m);
     sum += Sum(block, count);
   }
   const float shift = Log(sum);
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - shift;
 }
 
@@ -107,18 +108,18 @@ void LayerNorm(const float* x, const float* scale, const float* shift, float eps
   const float variance = SumSquares(x, n, mean) / static_cast<float>(n);
   const float r = 1.0f / __builtin_sqrtf(variance + epsilon);
   if (scale != nullptr && shift != nullptr) {
-#pragma GCC ivdep
+    SMELT_LOOP
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * r * scale[i] + shift[i];
     return;
   }
-#pragma GCC ivdep
+  SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * r;
   if (scale != nullptr) {
-#pragma GCC ivdep
+    SMELT_LOOP
     for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale[i];
   }
   if (shift != nullptr) {
-#pragma GCC ivdep
+    SMELT_LOOP
     for (int64_t i = 0; i < n; ++i) y[i] = y[i] + shift[i];
   }
 }

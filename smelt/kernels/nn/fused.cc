@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt::nn {
 namespace {
@@ -189,6 +190,22 @@ void ApplyFusedOps(const FusedOps& fused, FusedArgs args, int depth_dim, Tensor*
   } else {
     ApplyFusedTyped<float>(fused, args, depth_dim, result);
   }
+}
+
+Status WidenFusedArgs(const FusedOps& fused, bool whole_too, std::vector<Tensor>* wide,
+                      WidenedArgs* args, Allocator* allocator) {
+  for (const FusedStep& step : fused.steps) {
+    int n = step.kind == FusedStep::Kind::kBatchNorm ? 4 : 1;
+    if (step.kind == FusedStep::Kind::kActivation) n = 0;
+    if (step.kind == FusedStep::Kind::kAdd && !whole_too) n = 0;
+    for (int i = step.arg; i < step.arg + n; ++i) {
+      const Tensor*& arg = (*args)[i];
+      if (arg->dtype() == Dtype::kFloat) continue;
+      ASSIGN_OR_RETURN((*wide)[i], ToFloat(*arg, allocator));
+      arg = &(*wide)[i];
+    }
+  }
+  return OkStatus();
 }
 
 void FoldBatchNorm(const FusedOps& fused, FusedArgs four, float* scale, float* shift) {

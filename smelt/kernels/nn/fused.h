@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "smelt/graph/graph.h"
 #include "smelt/tensor/tensor.h"
 
@@ -53,6 +54,12 @@ StatusOr<FusedOps> ParseFusedOps(const Node& node, absl::string_view what);
 
 // Shapes of the arguments for a result of `shape`, whose depth is dimension `depth_dim`.
 Status CheckFusedArgs(const FusedOps& fused, FusedArgs args, const Shape& shape, int depth_dim);
+
+// Makes 16-bit arguments float: all, or all but those that are added whole. What is new lies in
+// `wide`, one per argument.
+using WidenedArgs = absl::InlinedVector<const Tensor*, 6>;
+Status WidenFusedArgs(const FusedOps& fused, bool whole_too, std::vector<Tensor>* wide,
+                      WidenedArgs* args, Allocator* allocator);
 
 // Does the steps in place. REQUIRES: CheckFusedArgs; arguments and result of one type: float or
 // double.

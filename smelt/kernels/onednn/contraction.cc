@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/movement/copy.h"
 #include "smelt/kernels/nn/via_float.h"
 
@@ -248,7 +249,7 @@ StatusOr<Tensor> Contraction::Product(const EinsumShapes& s, const Tensor* const
   const Tensor a = matrix(tensors[first], p.m, p.k, p.transpose_a);
   const Tensor b = matrix(tensors[second], p.k, p.n, p.transpose_b);
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(a.dtype(), p.output, allocator));
-  if (a.dtype() == Dtype::kFloat) {
+  if (a.dtype() == Dtype::kFloat || a.dtype() == Dtype::kBfloat16) {
     RETURN_IF_ERROR(product_.Run(p, a, b, constant[second], nn::FusedOps(), {}, &out, allocator));
   } else {
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, &out));
@@ -261,20 +262,22 @@ StatusOr<Tensor> Contraction::Run(const EinsumShapes& s, std::span<const Tensor*
                                   Allocator* allocator) {
   const Dtype dtype = operands[0]->dtype();
   const bool narrow = dtype == Dtype::kHalf || dtype == Dtype::kBfloat16;
+  EinsumLabels order;
+  if (dtype == Dtype::kBfloat16 && operands.size() == 2 && Bfloat16IsNative()) {
+    auto product = Product(s, operands.data(), constant_, &order, allocator);
+    if (product.ok()) return ArrangeResult(s, *product, order, allocator);
+    if (!absl::IsUnimplemented(product.status())) return product.status();
+  }
   Tensor wide[2];
   const Tensor* in[2] = {};
-  bool constant[2] = {};
   for (size_t i = 0; i < operands.size(); ++i) {
     in[i] = operands[i];
     if (narrow) {
-      ASSIGN_OR_RETURN(wide[i], nn::ToFloat(*operands[i], allocator));
+      ASSIGN_OR_RETURN(wide[i], wide_[i].Get(*operands[i], constant_[i], allocator));
       in[i] = &wide[i];
-    } else {
-      constant[i] = constant_[i];
     }
   }
   Tensor result;
-  EinsumLabels order;
   if (operands.size() == 1) {
     const OperandParts parts = Classify(s, 0);
     order = parts.free;
@@ -283,7 +286,7 @@ StatusOr<Tensor> Contraction::Run(const EinsumShapes& s, std::span<const Tensor*
                                     Concatenate({&parts.free, &parts.summed}), allocator));
     ASSIGN_OR_RETURN(result, SumLast(dense, static_cast<int>(order.size()), allocator));
   } else {
-    ASSIGN_OR_RETURN(result, Product(s, in, constant, &order, allocator));
+    ASSIGN_OR_RETURN(result, Product(s, in, constant_, &order, allocator));
   }
   ASSIGN_OR_RETURN(result, ArrangeResult(s, result, order, allocator));
   if (!narrow) return result;

@@ -34,6 +34,7 @@ class Contraction {
                            nn::EinsumLabels* order, Allocator* allocator);
 
   bool constant_[2] = {false, false};
+  FloatCopies wide_[2];
   FloatMatMul product_;
 
   // Constant operands in the order that the product wants.

@@ -1,4 +1,7 @@
 // Convolutions: float ones through FloatConv, others in plain loops.
+#include <algorithm>
+
+#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/float_conv.h"
@@ -11,6 +14,7 @@ struct ConvState final : KernelState {
   nn::FusedOps fused;
   bool constant_filter = false;
   onednn::FloatConv conv;
+  onednn::FloatCopies filters;
 };
 
 Status RunConv(OpContext& ctx) {
@@ -21,7 +25,7 @@ Status RunConv(OpContext& ctx) {
   if (ctx.num_inputs() < 2 + state.fused.num_args) {
     return InvalidArgument("fused convolution needs ", state.fused.num_args, " arguments");
   }
-  absl::InlinedVector<const Tensor*, 6> args;
+  nn::WidenedArgs args;
   for (int i = 0; i < state.fused.num_args; ++i) args.push_back(&ctx.input(2 + i));
   const int depth_dim = p.channels_last ? p.output.rank() - 1 : 1;
   RETURN_IF_ERROR(nn::CheckFusedArgs(state.fused, args, p.output, depth_dim));
@@ -37,17 +41,28 @@ Status RunConv(OpContext& ctx) {
     nn::ApplyFusedOps(state.fused, args, depth_dim, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
-  ASSIGN_OR_RETURN(const Tensor wf, nn::ToFloat(w, allocator));
   std::vector<Tensor> float_args(args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    ASSIGN_OR_RETURN(float_args[i], nn::ToFloat(*args[i], allocator));
-    args[i] = &float_args[i];
+  if (dtype == Dtype::kBfloat16 && Bfloat16IsNative()) {
+    RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, false, &float_args, &args, allocator));
+    const Status s =
+        state.conv.Run(p, x, w, state.constant_filter, state.fused, args, out, allocator);
+    if (!absl::IsUnimplemented(s)) return s;
   }
+  RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, true, &float_args, &args, allocator));
+  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
+  ASSIGN_OR_RETURN(const Tensor wf, state.filters.Get(w, state.constant_filter, allocator));
   ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(state.conv.Run(p, xf, wf, false, state.fused, args, &result, allocator));
+  RETURN_IF_ERROR(
+      state.conv.Run(p, xf, wf, state.constant_filter, state.fused, args, &result, allocator));
   ASSIGN_OR_RETURN(*out, nn::FromFloat(result, dtype, allocator));
   return OkStatus();
+}
+
+// Is argument i a tensor of the result's shape?
+bool IsWhole(const nn::FusedOps& fused, int i) {
+  return std::ranges::any_of(fused.steps, [&](const nn::FusedStep& s) {
+    return s.kind == nn::FusedStep::Kind::kAdd && s.arg == i;
+  });
 }
 
 StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spatial, bool depthwise,
@@ -61,13 +76,23 @@ StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spati
                            node.String("filter_format"));
     }
     for (size_t i = 2; i < node.input_types.size(); ++i) {
-      if (i < 2 + static_cast<size_t>(state->fused.num_args) &&
-          node.input_types[i] != node.input_types[0]) {
+      if (i >= 2 + static_cast<size_t>(state->fused.num_args)) break;
+      // 16-bit ones may keep their statistics in float.
+      const Dtype t = node.input_types[0];
+      const bool wide =
+          node.input_types[i] == Dtype::kFloat && (t == Dtype::kHalf || t == Dtype::kBfloat16);
+      if (node.input_types[i] != t && !wide) {
         return InvalidArgument("Fused ", fused, " needs arguments of the input's type");
       }
     }
   }
   state->constant_filter = onednn::InputIsConst(node, 1);
+  bool constant_args = true;
+  for (int i = 0; i < state->fused.num_args; ++i) {
+    // Sums with whole tensors are never folded.
+    constant_args &= onednn::InputIsConst(node, 2 + i) || IsWhole(state->fused, i);
+  }
+  state->conv.SetConstantArgs(constant_args);
   return state;
 }
 

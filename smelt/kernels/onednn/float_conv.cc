@@ -7,17 +7,12 @@
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {
-namespace {
 
-struct ConvLayouts {
-  Layout src, weights, dst;
-};
-
-// The filter as it lies in TensorFlow, with oneDNN's logical order: (groups,) out, in, spatial.
-ConvLayouts MakeConvLayouts(const nn::ConvProblem& p) {
+ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype) {
   ConvLayouts l;
-  l.src = Layout::Image(Dtype::kFloat, p.batch, p.in_depth, p.in, p.channels_last);
-  l.dst = Layout::Image(Dtype::kFloat, p.batch, p.out_depth, p.out, p.channels_last);
+  l.src = Layout::Image(dtype, p.batch, p.in_depth, p.in, p.channels_last);
+  l.dst = Layout::Image(dtype, p.batch, p.out_depth, p.out, p.channels_last);
+  l.weights.dtype = dtype;
   const int64_t group_out = p.out_depth / p.groups;
   if (p.groups > 1) {
     l.weights.dims.push_back(p.groups);
@@ -42,8 +37,6 @@ Window ConvWindow(const nn::ConvProblem& p) {
   return {p.strides, p.dilations, p.pad_before, p.pad_after};
 }
 
-}  // namespace
-
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
   if (x.num_elements() > 0) {
     nn::ConvReference(p, x, w, out);
@@ -53,34 +46,83 @@ void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tenso
   }
 }
 
+StatusOr<const FloatConv::Folded*> FloatConv::Fold(const nn::FusedOps& ops, nn::FusedArgs args) {
+  using Kind = nn::FusedStep::Kind;
+  const size_t at = !ops.empty() && ops.steps[0].kind == Kind::kBias ? 1 : 0;
+  if (!constant_args_ || ops.steps.size() <= at || ops.steps[at].kind != Kind::kBatchNorm) {
+    return nullptr;
+  }
+  absl::MutexLock lock(&mutex_);
+  if (folded_ == nullptr) {
+    auto f = std::make_unique<Folded>();
+    const nn::FusedArgs four = args.subspan(ops.steps[at].arg, 4);
+    const int64_t depth = four[0]->num_elements();
+    f->factors.resize(depth);
+    ASSIGN_OR_RETURN(f->bias, Tensor::Make(Dtype::kFloat, Shape({depth}), HeapAllocator()));
+    float* bias = f->bias.data<float>();
+    nn::FoldBatchNorm(ops, four, f->factors.data(), bias);
+    if (at == 1) {
+      const float* before = args[0]->data<float>();
+      for (int64_t c = 0; c < depth; ++c) bias[c] += before[c] * f->factors[c];
+    }
+    f->skipped = ops.steps[at].arg + 4;
+    f->ops = ops;
+    f->ops.steps.assign(ops.steps.begin() + at, ops.steps.end());
+    f->ops.steps[0] = {Kind::kBias};
+    for (size_t i = 1; i < f->ops.steps.size(); ++i) f->ops.steps[i].arg -= f->skipped - 1;
+    f->ops.num_args -= f->skipped - 1;
+    folded_ = std::move(f);
+  }
+  return folded_.get();
+}
+
 Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
                       bool constant_filter, const nn::FusedOps& fused_ops, nn::FusedArgs args,
                       Tensor* out, Allocator* allocator) {
+  const Dtype dtype = x.dtype();
+  const nn::FusedOps* ops = &fused_ops;
+  const Folded* folded = nullptr;
+  nn::WidenedArgs some_args;
+  if (constant_filter) {
+    ASSIGN_OR_RETURN(folded, Fold(fused_ops, args));
+  }
+  nn::FusedArgs plan_args = args;
+  if (folded != nullptr) {
+    ops = &folded->ops;
+    some_args.push_back(&folded->bias);
+    some_args.insert(some_args.end(), args.begin() + folded->skipped, args.end());
+    plan_args = some_args;
+  }
   PlanKey key = MakePlanKey({&x.shape(), &w.shape()});
+  key.push_back(static_cast<int64_t>(dtype));
   // Ops of XLA are told their windows by their inputs.
   for (const Dims* d : {&p.strides, &p.dilations, &p.pad_before, &p.pad_after}) {
     key.insert(key.end(), d->begin(), d->end());
   }
   std::shared_ptr<const Primitive> plan;
   if (x.num_elements() > 0 && !plans_.Find(key, &plan)) {
-    const ConvLayouts l = MakeConvLayouts(p);
-    const auto fused = MakeFusedPostOps(fused_ops, l.dst, 1);
+    const ConvLayouts l = MakeConvLayouts(p, dtype);
+    const auto fused = MakeFusedPostOps(*ops, l.dst, 1);
     Layout bias;
     if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
-    auto made = Primitive::Convolution(l.src, Layout::Chosen(Dtype::kFloat, l.weights.dims), bias,
-                                       l.dst, ConvWindow(p), fused.post_ops);
+    auto made = Primitive::Convolution(l.src, Layout::Chosen(dtype, l.weights.dims), bias, l.dst,
+                                       ConvWindow(p), fused.post_ops);
     if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
     if (made.ok()) plan = *std::move(made);
     plans_.Insert(key, plan);
   }
   if (plan == nullptr) {
+    if (dtype != Dtype::kFloat) return Unimplemented("no convolution of ", DtypeName(dtype));
     ConvPlain(p, x, w, out);
     nn::ApplyFusedOps(fused_ops, args, p.channels_last ? p.output.rank() - 1 : 1, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor packed,
-                   weights_.Get(plan, MakeConvLayouts(p).weights, w, constant_filter, allocator));
-  ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(fused_ops, args, allocator));
+  ASSIGN_OR_RETURN(
+      const Tensor packed,
+      weights_.Get(
+          plan, MakeConvLayouts(p, dtype).weights, w, constant_filter, allocator,
+          folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>()));
+  ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(*ops, plan_args, allocator));
   return plan->Run(pointers.Tensors(x.raw(), packed.raw(), out->raw()), allocator);
 }
 

@@ -1,5 +1,5 @@
-// Float convolutions through oneDNN. Activations keep the graph's plain layout; weights take the
-// layout that the library likes best, once where they are constant.
+// Float and bfloat16 convolutions through oneDNN. Activations keep the graph's plain layout;
+// weights take the layout that the library likes best, once where they are constant.
 #ifndef SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 #define SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 
@@ -12,16 +12,42 @@ namespace smelt::onednn {
 // One per node. Thread safe.
 class FloatConv {
  public:
-  // out = fused(x * w). Tensors are float and of the problem's shapes, out is allocated and not
-  // empty, `args` are checked. `constant_filter`: w holds the same values whenever it is the same
-  // buffer.
+  // The arguments of the fused steps are the same on each call: with a constant filter, a batch
+  // normalisation goes into it and a bias.
+  void SetConstantArgs(bool constant) { constant_args_ = constant; }
+
+  // out = fused(x * w). Tensors are of the problem's shapes, out is allocated and not empty, `args`
+  // are checked. x, w and out are float; or all bfloat16, with `args` as MakeFusedPostOps wants
+  // them, and then UNIMPLEMENTED where the library has no code. `constant_filter`: w holds the same
+  // values whenever it is the same buffer.
   Status Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, bool constant_filter,
              const nn::FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
 
  private:
+  // Steps without the normalisation, their bias, and what the filter is multiplied by.
+  struct Folded {
+    nn::FusedOps ops;
+    Tensor bias;
+    std::vector<float> factors;
+    int skipped = 0;  // arguments that are no longer used
+  };
+  // nullptr: there is nothing to fold.
+  StatusOr<const Folded*> Fold(const nn::FusedOps& ops, nn::FusedArgs args);
+
+  bool constant_args_ = false;
   PlanCache plans_;
   WeightCache weights_;
+  absl::Mutex mutex_;
+  std::unique_ptr<const Folded> folded_ ABSL_GUARDED_BY(mutex_);  // made once
 };
+
+// A convolution's tensors as they lie in TensorFlow, with the library's logical order of the
+// filter: (groups,) out, in, spatial.
+struct ConvLayouts {
+  Layout src, weights, dst;
+};
+ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype);
+Window ConvWindow(const nn::ConvProblem& p);
 
 // In plain loops, for float, double and int32. `out` is not empty.
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out);

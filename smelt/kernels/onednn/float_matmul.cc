@@ -56,11 +56,15 @@ bool BiasThenActivation(const nn::FusedOps& fused, nn::FusedArgs args, const flo
   return i == steps.size();
 }
 
+bool IsSmallProduct(const nn::MatMulProblem& p) {
+  // Sizes are those of tensors in memory: m * n does not overflow, m * n * k may.
+  return p.output.num_elements() <= kSmallProduct / p.k;
+}
+
 // Is the product better off in this processor's own loops than in the library?
 bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
   if (p.transpose_a || p.batches() != 1) return false;
-  // Sizes are those of tensors in memory: m * n does not overflow, m * n * k may.
-  if (p.output.num_elements() <= kSmallProduct / p.k) return true;
+  if (IsSmallProduct(p)) return true;
   if (p.transpose_b) return false;
   // One row reads each weight once: there is nothing to gain from packing, nor from compiling.
   if (p.m == 1) return true;
@@ -106,11 +110,12 @@ void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const n
 }
 
 // One matrix, or a batch of them, stored densely; `transposed`: with rows and columns exchanged.
-Layout MatrixLayout(const Dims& batch, int64_t rows, int64_t columns, bool transposed) {
+Layout MatrixLayout(Dtype dtype, const Dims& batch, int64_t rows, int64_t columns,
+                    bool transposed) {
   Dims dims = batch;
   dims.push_back(transposed ? columns : rows);
   dims.push_back(transposed ? rows : columns);
-  Layout l = Layout::Dense(Dtype::kFloat, dims);
+  Layout l = Layout::Dense(dtype, dims);
   if (transposed) {
     const size_t r = dims.size();
     std::swap(l.dims[r - 2], l.dims[r - 1]);
@@ -124,21 +129,21 @@ struct MatMulLayouts {
   bool single_b = false;  // one matrix b: it may be packed
 };
 
-MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p) {
+MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p, Dtype dtype) {
   MatMulLayouts l;
   l.single_b = p.batches_b() == 1 && (!p.transpose_a || p.batches() == 1);
   if (l.single_b) {
     const int64_t rows = p.batches() * p.m;
-    l.a = MatrixLayout({}, rows, p.k, p.transpose_a);
-    l.b = MatrixLayout({}, p.k, p.n, p.transpose_b);
-    l.dst = MatrixLayout({}, rows, p.n, false);
+    l.a = MatrixLayout(dtype, {}, rows, p.k, p.transpose_a);
+    l.b = MatrixLayout(dtype, {}, p.k, p.n, p.transpose_b);
+    l.dst = MatrixLayout(dtype, {}, rows, p.n, false);
     return l;
   }
   Dims batch = p.batch, batch_a = p.batch_a, batch_b = p.batch_b;
   if (batch_a == batch_b) batch = batch_a = batch_b = Dims{p.batches()};
-  l.a = MatrixLayout(batch_a, p.m, p.k, p.transpose_a);
-  l.b = MatrixLayout(batch_b, p.k, p.n, p.transpose_b);
-  l.dst = MatrixLayout(batch, p.m, p.n, false);
+  l.a = MatrixLayout(dtype, batch_a, p.m, p.k, p.transpose_a);
+  l.b = MatrixLayout(dtype, batch_b, p.k, p.n, p.transpose_b);
+  l.dst = MatrixLayout(dtype, batch, p.m, p.n, false);
   return l;
 }
 
@@ -148,20 +153,25 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
                         bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out,
                         Allocator* allocator) {
   if (out->num_elements() == 0) return OkStatus();
+  const Dtype dtype = a.dtype();
+  if (dtype != Dtype::kFloat && (p.k == 0 || IsSmallProduct(p))) {
+    return Unimplemented("no product of ", DtypeName(dtype));
+  }
   if (p.k == 0) {
     std::memset(out->raw(), 0, out->bytes());
     nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
   }
-  if (WantsOwnLoop(p, constant_b)) {
+  if (dtype == Dtype::kFloat && WantsOwnLoop(p, constant_b)) {
     OwnLoop(p, a.data<float>(), b.data<float>(), fused, args, out);
     return OkStatus();
   }
   PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
+  key.push_back(static_cast<int64_t>(dtype));
   key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
   std::shared_ptr<const Primitive> plan;
   if (!plans_.Find(key, &plan)) {
-    const MatMulLayouts l = MakeMatMulLayouts(p);
+    const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
     const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
     const FusedPostOps post = MakeFusedPostOps(fused, l.dst, depth_dim);
     Layout bias;
@@ -171,13 +181,14 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
       bias = Layout::Dense(Dtype::kFloat, dims);
     }
     const bool choose = constant_b && l.single_b;
-    auto made = Primitive::Matmul(l.a, choose ? Layout::Chosen(Dtype::kFloat, l.b.dims) : l.b, bias,
-                                  l.dst, post.post_ops);
+    auto made = Primitive::Matmul(l.a, choose ? Layout::Chosen(dtype, l.b.dims) : l.b, bias, l.dst,
+                                  post.post_ops);
     if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
     if (made.ok()) plan = *std::move(made);
     plans_.Insert(key, plan);
   }
   if (plan == nullptr) {
+    if (dtype != Dtype::kFloat) return Unimplemented("no product of ", DtypeName(dtype));
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, out));
     nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
@@ -186,7 +197,7 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
   if (!constant_b) {
     return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
   }
-  const MatMulLayouts l = MakeMatMulLayouts(p);
+  const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
   if (!l.single_b || plan->TakesWeights(l.b)) {
     return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
   }

@@ -1,4 +1,4 @@
-// Float matrix products through oneDNN or, the small ones, own loops.
+// Float and bfloat16 matrix products through oneDNN or, the small ones, own loops.
 #ifndef SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 #define SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 
@@ -11,8 +11,10 @@ namespace smelt::onednn {
 // One per node. Thread safe.
 class FloatMatMul {
  public:
-  // out = fused(a * b). Tensors are float and of the problem's shapes, out is allocated and `args`
-  // are checked. `constant_b`: b holds the same values whenever it is the same buffer.
+  // out = fused(a * b). Tensors are of the problem's shapes, out is allocated and `args` are
+  // checked. a, b and out are float; or all bfloat16, with `args` as MakeFusedPostOps wants them,
+  // and then UNIMPLEMENTED where float is better off. `constant_b`: b holds the same values
+  // whenever it is the same buffer.
   Status Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b, bool constant_b,
              const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
 

@@ -73,7 +73,6 @@ FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int 
         PostOp p;
         p.kind = PostOp::Kind::kAdd;
         p.operand = dst;
-        p.operand.dtype = Dtype::kFloat;
         out.post_ops.push_back(p);
         break;
       }

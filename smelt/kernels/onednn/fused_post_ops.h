@@ -14,14 +14,15 @@ struct FusedPostOps {
   bool bias = false;  // the first step is a bias
   std::vector<PostOp> post_ops;
 };
-// `dst` is the result's layout, `depth_dim` the logical dimension that biases go along.
+// `dst` is the result's layout, `depth_dim` the logical dimension that biases go along. Tensors
+// that are added whole are of dst's type, all other arguments are float.
 FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int depth_dim);
 
 // Pointers: what one run is given after src and weights (bias, dst, operands).
 class FusedPointers {
  public:
   // Batch normalisations are folded into scales and shifts that live in `scratch_`.
-  // REQUIRES: nn::CheckFusedArgs; float arguments.
+  // REQUIRES: nn::CheckFusedArgs; arguments of the types said above.
   static StatusOr<FusedPointers> Make(const nn::FusedOps& fused, nn::FusedArgs args,
                                       Allocator* allocator);
   absl::InlinedVector<const void*, 8> Tensors(const void* src, const void* weights,

@@ -1,4 +1,5 @@
 // Matrix products: float ones through FloatMatMul, others in plain loops.
+#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/float_matmul.h"
@@ -14,6 +15,7 @@ struct MatMulState final : KernelState {
   bool constant_b = false;
   nn::FusedOps fused;
   onednn::FloatMatMul product;
+  onednn::FloatCopies weights;
 };
 
 // Values of any integer type as `to`, which holds them.
@@ -51,18 +53,23 @@ StatusOr<Tensor> MatMulOperand(const Tensor& t, Dtype want, Allocator* allocator
   return out;
 }
 
-Status RunMatMulViaFloat(MatMulState& state, const nn::MatMulProblem& p, const Tensor& a,
-                         const Tensor& b, std::span<const Tensor*> args, Tensor* out,
-                         Allocator* allocator) {
-  ASSIGN_OR_RETURN(const Tensor af, nn::ToFloat(a, allocator));
-  ASSIGN_OR_RETURN(const Tensor bf, nn::ToFloat(b, allocator));
-  std::vector<Tensor> float_args(args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    ASSIGN_OR_RETURN(float_args[i], nn::ToFloat(*args[i], allocator));
-    args[i] = &float_args[i];
+// Products of 16-bit floats: in bfloat16 where that pays, through float else.
+Status RunMatMulNarrow(MatMulState& state, const nn::MatMulProblem& p, const Tensor& a,
+                       const Tensor& b, nn::WidenedArgs& args, Tensor* out, Allocator* allocator) {
+  std::vector<Tensor> wide(args.size());
+  if (Bfloat16IsNative() && out->dtype() == Dtype::kBfloat16 && a.dtype() == out->dtype() &&
+      b.dtype() == out->dtype()) {
+    RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, false, &wide, &args, allocator));
+    const Status s =
+        state.product.Run(p, a, b, state.constant_b, state.fused, args, out, allocator);
+    if (!absl::IsUnimplemented(s)) return s;
   }
+  RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, true, &wide, &args, allocator));
+  ASSIGN_OR_RETURN(const Tensor af, nn::ToFloat(a, allocator));
+  ASSIGN_OR_RETURN(const Tensor bf, state.weights.Get(b, state.constant_b, allocator));
   ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(state.product.Run(p, af, bf, false, state.fused, args, &result, allocator));
+  RETURN_IF_ERROR(
+      state.product.Run(p, af, bf, state.constant_b, state.fused, args, &result, allocator));
   ASSIGN_OR_RETURN(*out, nn::FromFloat(result, out->dtype(), allocator));
   return OkStatus();
 }
@@ -77,7 +84,7 @@ Status RunMatMul(OpContext& ctx) {
   if (ctx.num_inputs() < 2 + state.fused.num_args) {
     return InvalidArgument("fused matrix product needs ", state.fused.num_args, " arguments");
   }
-  absl::InlinedVector<const Tensor*, 6> args;
+  nn::WidenedArgs args;
   for (int i = 0; i < state.fused.num_args; ++i) args.push_back(&ctx.input(2 + i));
   RETURN_IF_ERROR(nn::CheckFusedArgs(state.fused, args, p.output, p.output.rank() - 1));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
@@ -88,7 +95,7 @@ Status RunMatMul(OpContext& ctx) {
     return state.product.Run(p, a, b, state.constant_b, state.fused, args, out, allocator);
   }
   if (dtype == Dtype::kHalf || dtype == Dtype::kBfloat16) {
-    return RunMatMulViaFloat(state, p, a, b, std::span<const Tensor*>(args), out, allocator);
+    return RunMatMulNarrow(state, p, a, b, args, out, allocator);
   }
   ASSIGN_OR_RETURN(const Tensor wide_a, MatMulOperand(a, dtype, allocator));
   ASSIGN_OR_RETURN(const Tensor wide_b, MatMulOperand(b, dtype, allocator));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt::onednn {
 namespace {
@@ -12,6 +13,19 @@ constexpr size_t kMaxPlans = 16;
 constexpr size_t kMaxPacked = 4;
 // Packed weights take the place of pages of the file from this size on.
 constexpr size_t kWorthDropping = 256 << 10;
+
+// Floats or bfloat16 numbers [..., factors.size()] times factors.
+StatusOr<Tensor> Multiplied(const Tensor& t, std::span<const float> factors) {
+  ASSIGN_OR_RETURN(const Tensor from, nn::ToFloat(t, HeapAllocator()));
+  ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, t.shape(), HeapAllocator()));
+  const float* x = from.data<float>();
+  float* y = to.data<float>();
+  const auto n = static_cast<int64_t>(factors.size());
+  for (int64_t i = 0; i < t.num_elements(); i += n) {
+    for (int64_t c = 0; c < n; ++c) y[i + c] = x[i + c] * factors[c];
+  }
+  return nn::FromFloat(to, t.dtype(), HeapAllocator());
+}
 
 }  // namespace
 
@@ -44,11 +58,15 @@ void PlanCache::Insert(const PlanKey& key, std::shared_ptr<const Primitive> prim
 
 StatusOr<Tensor> WeightCache::Get(const std::shared_ptr<const Primitive>& primitive,
                                   const Layout& from, const Tensor& weights, bool constant,
-                                  Allocator* allocator) {
+                                  Allocator* allocator, std::span<const float> factors) {
   const auto pack = [&](Allocator* where) -> StatusOr<Tensor> {
     const auto bytes = static_cast<int64_t>(primitive->weights_bytes());
     ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kUint8, Shape({bytes}), where));
-    RETURN_IF_ERROR(primitive->PackWeights(from, weights.raw(), packed.raw()));
+    Tensor scaled = weights;
+    if (!factors.empty()) {
+      ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
+    }
+    RETURN_IF_ERROR(primitive->PackWeights(from, scaled.raw(), packed.raw()));
     return packed;
   };
   if (!constant) return pack(allocator);
@@ -66,6 +84,18 @@ StatusOr<Tensor> WeightCache::Get(const std::shared_ptr<const Primitive>& primit
   if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
   entries_.push_back(Entry{weights, primitive, packed});
   return packed;
+}
+
+StatusOr<Tensor> FloatCopies::Get(const Tensor& t, bool constant, Allocator* allocator) {
+  if (!constant || t.dtype() == Dtype::kFloat) return nn::ToFloat(t, allocator);
+  absl::MutexLock lock(&mutex_);
+  for (const Entry& e : entries_) {
+    if (e.original.raw() == t.raw() && e.original.SharesBufferWith(t)) return e.wide;
+  }
+  ASSIGN_OR_RETURN(Tensor wide, nn::ToFloat(t, HeapAllocator()));
+  if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
+  entries_.push_back(Entry{t, wide});
+  return wide;
 }
 
 bool InputIsConst(const Node& node, int i) {

@@ -38,15 +38,31 @@ class PlanCache {
 class WeightCache {
  public:
   // The packed form of `weights`, lying as `from` says. Kept when `constant`, and then the pages of
-  // a mapped original are given back; packed anew on each call else.
+  // a mapped original are given back; packed anew on each call else. `factors`: what each of the
+  // last dimension's numbers is multiplied by first, the same on each call; empty: nothing.
   StatusOr<Tensor> Get(const std::shared_ptr<const Primitive>& primitive, const Layout& from,
-                       const Tensor& weights, bool constant, Allocator* allocator);
+                       const Tensor& weights, bool constant, Allocator* allocator,
+                       std::span<const float> factors = {});
 
  private:
   struct Entry {
     Tensor original;  // holds its buffer, so that its address names it
     std::shared_ptr<const Primitive> layout;
     Tensor packed;
+  };
+  absl::Mutex mutex_;
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+// 16-bit floats widened, made once for each constant tensor. Thread safe.
+class FloatCopies {
+ public:
+  StatusOr<Tensor> Get(const Tensor& t, bool constant, Allocator* allocator);
+
+ private:
+  struct Entry {
+    Tensor original;
+    Tensor wide;
   };
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 // Pools: float ones through oneDNN, others in plain loops.
 #include "smelt/kernels/nn/pool.h"
 
+#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/plan_cache.h"
@@ -16,19 +17,24 @@ struct PoolState final : KernelState {
 
 constexpr int64_t kSmallPool = 2048;
 
-Status PoolFloat(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, const Tensor& x,
-                 bool cacheable, Tensor* out, Allocator* allocator) {
+// In the library where it pays and has code. Else float pools run in plain loops, and others are
+// UNIMPLEMENTED.
+Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, const Tensor& x,
+                bool cacheable, Tensor* out, Allocator* allocator) {
   using onednn::Layout;
   using onednn::Primitive;
-  if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) {
+  const auto plain = [&]() -> Status {
+    if (x.dtype() != Dtype::kFloat) return Unimplemented("no pool of ", DtypeName(x.dtype()));
     nn::PoolReference(kind, p, x, out);
     return OkStatus();
-  }
-  const onednn::PlanKey key = onednn::MakePlanKey({&x.shape()});
+  };
+  if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) return plain();
+  onednn::PlanKey key = onednn::MakePlanKey({&x.shape()});
+  key.push_back(static_cast<int64_t>(x.dtype()));
   std::shared_ptr<const Primitive> plan;
   if (!state.plans.Find(key, &plan)) {
     const auto image = [&](const Dims& spatial) {
-      return Layout::Image(Dtype::kFloat, p.batch, p.depth, spatial, p.channels_last);
+      return Layout::Image(x.dtype(), p.batch, p.depth, spatial, p.channels_last);
     };
     auto made = Primitive::Pooling(
         kind == nn::PoolKind::kMax ? Primitive::Pool::kMax : Primitive::Pool::kAvg, image(p.in),
@@ -37,10 +43,7 @@ Status PoolFloat(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, 
     if (made.ok()) plan = *std::move(made);
     state.plans.Insert(key, plan);
   }
-  if (plan == nullptr) {
-    nn::PoolReference(kind, p, x, out);
-    return OkStatus();
-  }
+  if (plan == nullptr) return plain();
   const void* tensors[] = {x.raw(), out->raw()};
   return plan->Run(tensors, allocator);
 }
@@ -55,13 +58,24 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
   Allocator* allocator = ctx.step().allocator;
   switch (x.dtype()) {
     case Dtype::kFloat:
-      return PoolFloat(state, attrs.kind, p, x, cacheable, out, allocator);
+      return PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
     case Dtype::kHalf:
     case Dtype::kBfloat16: {
+      if (x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative()) {
+        const Status s = PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
+        if (!absl::IsUnimplemented(s)) return s;
+      }
       ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
       ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, p.output, allocator));
-      RETURN_IF_ERROR(PoolFloat(state, attrs.kind, p, xf, cacheable, &yf, allocator));
+      RETURN_IF_ERROR(PoolFast(state, attrs.kind, p, xf, cacheable, &yf, allocator));
       ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, x.dtype(), allocator));
+      return OkStatus();
+    }
+    case Dtype::kInt8:
+    case Dtype::kUint8: {
+      const Status s = PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
+      if (!absl::IsUnimplemented(s)) return s;
+      nn::PoolReference(attrs.kind, p, x, out);
       return OkStatus();
     }
     default:

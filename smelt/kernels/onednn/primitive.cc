@@ -144,6 +144,8 @@ dnnl_alg_kind_t EltwiseKind(PostOp::Kind kind) {
       return dnnl_eltwise_gelu_tanh;
     case PostOp::Kind::kSwish:
       return dnnl_eltwise_swish;
+    case PostOp::Kind::kLinear:
+      return dnnl_eltwise_linear;
     default:
       return dnnl_eltwise_hardswish;
   }
@@ -168,11 +170,25 @@ struct Primitive::Impl {
     if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
   }
 
-  Status SetAttributes(std::span<const PostOp> post_ops, Attributes* out) {
+  // `depth_dim`: the result's dimension that scales go along.
+  Status SetAttributes(std::span<const PostOp> post_ops, const Quantization* q, int depth_dim,
+                       Attributes* out) {
     DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_create(&out->attr), "attributes");
     DNNL_RETURN_IF_ERROR(
         dnnl_primitive_attr_set_scratchpad_mode(out->attr, dnnl_scratchpad_mode_user),
         "attributes");
+    if (q != nullptr) {
+      const int mask = q->scales.size() > 1 ? 1 << depth_dim : 0;
+      DNNL_RETURN_IF_ERROR(
+          dnnl_primitive_attr_set_output_scales(
+              out->attr, static_cast<dnnl_dim_t>(q->scales.size()), mask, q->scales.data()),
+          "attributes");
+      if (q->src_zero != 0) {
+        DNNL_RETURN_IF_ERROR(
+            dnnl_primitive_attr_set_zero_points(out->attr, DNNL_ARG_SRC, 1, 0, &q->src_zero),
+            "attributes");
+      }
+    }
     if (post_ops.empty()) return OkStatus();
     DNNL_RETURN_IF_ERROR(dnnl_post_ops_create(&out->ops), "attributes");
     for (const PostOp& p : post_ops) {
@@ -203,6 +219,14 @@ struct Primitive::Impl {
       scratch_bytes = dnnl_memory_desc_get_size(md);
     }
     return OkStatus();
+  }
+
+  // The library's plain loops are slower than the way through float.
+  Status RefuseReference() const {
+    const char* name = nullptr;
+    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, static_cast<void*>(&name));
+    if (name == nullptr || absl::string_view(name).substr(0, 3) != "ref") return OkStatus();
+    return Unimplemented("oneDNN has but plain loops");
   }
 
   void AddTensor(int arg, const dnnl_memory_desc_t& md) { tensors.emplace_back(arg, md); }
@@ -280,11 +304,9 @@ Layout Layout::Chosen(Dtype dtype, std::span<const int64_t> dims) {
 Primitive::Primitive(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Primitive::~Primitive() = default;
 
-StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(const Layout& src,
-                                                            const Layout& weights,
-                                                            const Layout& bias, const Layout& dst,
-                                                            const Window& window,
-                                                            std::span<const PostOp> post_ops) {
+StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
+    const Layout& src, const Layout& weights, const Layout& bias, const Layout& dst,
+    const Window& window, std::span<const PostOp> post_ops, const Quantization* q) {
   RETURN_IF_ERROR(
       CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
@@ -305,8 +327,9 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(const Layout& src,
       "convolution");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes(post_ops, &attributes));
+  RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
@@ -330,7 +353,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
                        "deconvolution");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
+  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
   RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
@@ -355,7 +378,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
                            &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
                            window.pad_before.data(), window.pad_after.data()),
                        "convolution");
-  RETURN_IF_ERROR(forward.SetAttributes({}, &none));
+  RETURN_IF_ERROR(forward.SetAttributes({}, nullptr, 0, &none));
   RETURN_IF_ERROR(forward.Compile(&forward_desc, none));
   DNNL_RETURN_IF_ERROR(
       dnnl_dilated_convolution_backward_weights_desc_init(
@@ -364,7 +387,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
       "gradient of convolution");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
+  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes, forward.desc));
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DIFF_DST, dst_md);
@@ -374,7 +397,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
 
 StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const Layout& weights,
                                                        const Layout& bias, const Layout& dst,
-                                                       std::span<const PostOp> post_ops) {
+                                                       std::span<const PostOp> post_ops,
+                                                       const Quantization* q) {
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
@@ -388,8 +412,9 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
       "matmul");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes(post_ops, &attributes));
+  RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, dst_md.ndims - 1, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
@@ -411,8 +436,9 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
                        "pooling");
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, &attributes));
+  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
   RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DST, dst_md);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));

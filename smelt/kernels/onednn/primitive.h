@@ -42,7 +42,8 @@ struct PostOp {
     kGeluTanh,
     kSwish,
     kHardSwish,
-    kAdd,  // a tensor of `operand`'s layout, sizes equal to the result's or 1
+    kLinear,  // alpha * y + beta
+    kAdd,     // a tensor of `operand`'s layout, sizes equal to the result's or 1
     kMul,
   };
   Kind kind = Kind::kRelu;
@@ -50,6 +51,14 @@ struct PostOp {
   float beta = 0;
   Layout operand;  // kAdd, kMul
   bool takes_tensor() const { return kind == Kind::kAdd || kind == Kind::kMul; }
+};
+
+// Of 8-bit operands: y = scale * (sum of (src - src_zero) * weights + bias), with an int32 bias and
+// sums without rounding; padding stands for src_zero. An 8-bit result is rounded to nearest even
+// and saturated.
+struct Quantization {
+  std::span<const float> scales;  // one, or one for each channel of the result
+  int32_t src_zero = 0;
 };
 
 struct Window {
@@ -67,7 +76,8 @@ class Primitive {
   static StatusOr<std::unique_ptr<Primitive>> Convolution(const Layout& src, const Layout& weights,
                                                           const Layout& bias, const Layout& dst,
                                                           const Window& window,
-                                                          std::span<const PostOp> post_ops);
+                                                          std::span<const PostOp> post_ops,
+                                                          const Quantization* q = nullptr);
   // Convolution's transpose: spreads src over the larger dst.
   static StatusOr<std::unique_ptr<Primitive>> Deconvolution(const Layout& src,
                                                             const Layout& weights,
@@ -81,7 +91,8 @@ class Primitive {
                                                                      const Window& window);
   static StatusOr<std::unique_ptr<Primitive>> Matmul(const Layout& src, const Layout& weights,
                                                      const Layout& bias, const Layout& dst,
-                                                     std::span<const PostOp> post_ops);
+                                                     std::span<const PostOp> post_ops,
+                                                     const Quantization* q = nullptr);
   // Run takes src, dst.
   enum class Pool : uint8_t { kMax, kAvg };
   static StatusOr<std::unique_ptr<Primitive>> Pooling(Pool kind, const Layout& src,

@@ -1,5 +1,6 @@
 // Candidate samplers: classes drawn for sampled losses, and how often each class was to be
 // expected. The draws are TensorFlow's, given the seeds.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -79,7 +80,8 @@ class LogUniformClasses final : public ClassSampler {
   explicit LogUniformClasses(int64_t range)
       : range_(range), log_range_(std::log1p(static_cast<double>(range))) {}
   int64_t Sample(CandidateRandom& random) const override {
-    return (static_cast<int64_t>(std::exp(random.Double() * log_range_)) - 1) % range_;
+    const double drawn = std::exp(random.Double() * log_range_);
+    return (static_cast<int64_t>(std::min(drawn, 9e18)) - 1) % range_;
   }
   float Probability(int64_t value) const override {
     const auto v = static_cast<double>(value);
@@ -199,15 +201,19 @@ StatusOr<std::vector<float>> UnigramWeights(const Node& node) {
   if (reserved > std::numeric_limits<int32_t>::max()) {
     return InvalidArgument("num_reserved_ids is too large: ", reserved);
   }
-  weights.assign(static_cast<size_t>(reserved), 0.0f);
   int64_t id = reserved;
   for (float w : given) {
     if (id++ % shards == shard) weights.push_back(std::pow(w, node.Float("distortion", 1)));
   }
+  // Before there is room for them: the reserved ones may be many.
   const int64_t range = node.Int("range_max");
-  if (range != static_cast<int64_t>(weights.size())) {
-    return InvalidArgument("range is ", range, " must be equal to weights size  ", weights.size());
+  const int64_t size = reserved + static_cast<int64_t>(weights.size());
+  if (range != size) {
+    return InvalidArgument("range is ", range, " must be equal to weights size  ", size);
   }
+  constexpr int64_t kMostWeights = int64_t{1} << 26;
+  if (size > kMostWeights) return ResourceExhausted("too many classes to draw from: ", size);
+  weights.insert(weights.begin(), static_cast<size_t>(reserved), 0.0f);
   for (float w : weights) {
     if (!(w >= 0) || std::isinf(w)) return InvalidArgument("unigrams must be finite and >= 0");
   }

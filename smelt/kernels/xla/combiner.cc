@@ -163,7 +163,10 @@ StatusOr<FuncAttr> FunctionOf(const Node& node, absl::string_view attr) {
 }
 
 Combiner::Combiner(Step& step, const FuncAttr& function, int values)
-    : step_(step), function_(function), kind_(KindOfBody(FindBody(step, function.name), values)) {}
+    : step_(step),
+      function_(function),
+      kind_(KindOfBody(
+          step.functions == nullptr ? nullptr : step.functions->FindBody(function.name), values)) {}
 
 bool Combiner::loops(Dtype dtype) const {
   switch (kind_) {

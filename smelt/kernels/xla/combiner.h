@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "smelt/kernels/function_bodies.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/step.h"
 
 namespace smelt::xla {
 

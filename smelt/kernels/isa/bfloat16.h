@@ -1,0 +1,15 @@
+// Arithmetic of bfloat16, each element widened, computed and rounded in registers; compiled per
+// instruction set as the loops of isa.h are.
+#ifndef SMELT_KERNELS_ISA_BFLOAT16_H_
+#define SMELT_KERNELS_ISA_BFLOAT16_H_
+
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt {
+
+// Of the set that Isa() chose; empty where there are no loops of its own.
+IsaBinaryLoops Bfloat16Loops(IsaBinary op);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_ISA_BFLOAT16_H_

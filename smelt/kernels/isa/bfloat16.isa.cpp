@@ -1,0 +1,77 @@
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+namespace {
+
+inline __attribute__((always_inline)) float WidenOne(uint16_t x) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
+}
+// To nearest even; NaNs stay NaNs.
+inline __attribute__((always_inline)) uint16_t NarrowOne(float x) {
+  const uint32_t u = __builtin_bit_cast(uint32_t, x);
+  const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  const uint32_t quiet = (u >> 16) | 0x40u;
+  return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+}
+
+struct NarrowAdd {
+  static float Of(float a, float b) { return a + b; }
+};
+struct NarrowSub {
+  static float Of(float a, float b) { return a - b; }
+};
+struct NarrowMul {
+  static float Of(float a, float b) { return a * b; }
+};
+struct NarrowSquaredDifference {
+  static float Of(float a, float b) { return (a - b) * (a - b); }
+};
+
+template <typename Op>
+void NarrowVV(const void* a, const void* b, void* out, int64_t n) {
+  const uint16_t* x = static_cast<const uint16_t*>(a);
+  const uint16_t* y = static_cast<const uint16_t*>(b);
+  uint16_t* r = static_cast<uint16_t*>(out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = NarrowOne(Op::Of(WidenOne(x[i]), WidenOne(y[i])));
+}
+template <typename Op>
+void NarrowVS(const void* a, const void* b, void* out, int64_t n) {
+  const uint16_t* x = static_cast<const uint16_t*>(a);
+  const float y = WidenOne(*static_cast<const uint16_t*>(b));
+  uint16_t* r = static_cast<uint16_t*>(out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = NarrowOne(Op::Of(WidenOne(x[i]), y));
+}
+template <typename Op>
+void NarrowSV(const void* a, const void* b, void* out, int64_t n) {
+  const float x = WidenOne(*static_cast<const uint16_t*>(a));
+  const uint16_t* y = static_cast<const uint16_t*>(b);
+  uint16_t* r = static_cast<uint16_t*>(out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = NarrowOne(Op::Of(x, WidenOne(y[i])));
+}
+template <typename Op>
+constexpr IsaBinaryLoops NarrowRows() {
+  return {NarrowVV<Op>, NarrowVS<Op>, NarrowSV<Op>};
+}
+
+}  // namespace
+
+IsaBinaryLoops NarrowLoops(IsaBinary op);
+IsaBinaryLoops NarrowLoops(IsaBinary op) {
+  switch (op) {
+    case IsaBinary::kAdd:
+      return NarrowRows<NarrowAdd>();
+    case IsaBinary::kSub:
+      return NarrowRows<NarrowSub>();
+    case IsaBinary::kMul:
+      return NarrowRows<NarrowMul>();
+    case IsaBinary::kSquaredDifference:
+      return NarrowRows<NarrowSquaredDifference>();
+    default:
+      return {};
+  }
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

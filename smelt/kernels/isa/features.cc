@@ -1,0 +1,75 @@
+#include "smelt/kernels/isa/features.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt {
+namespace {
+
+// What `variable` says: "native" or `other`; `found` where it says neither.
+bool Decided(const char* variable, const char* other, bool found) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr) return found;
+  if (std::strcmp(value, "native") == 0) return true;
+  return std::strcmp(value, other) != 0 && found;
+}
+
+// Some processors have the instruction and run it at half the pace of float's, so that nothing is
+// won: both are timed, some ten microseconds each.
+__attribute__((target("avx512f,avx512bf16"))) bool Bfloat16Pays() {
+  constexpr int kSums = 12;
+  constexpr int kSteps = 1000;
+  const auto time = [](auto step) {
+    auto best = std::chrono::steady_clock::duration::max();
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      const auto start = std::chrono::steady_clock::now();
+      step();
+      best = std::min(best, std::chrono::steady_clock::now() - start);
+    }
+    return best;
+  };
+  const auto products = time([]() __attribute__((target("avx512f,avx512bf16"))) {
+    __m512 sums[kSums] = {};
+    __m512i x = _mm512_set1_epi32(0x3f803f80);
+    for (int i = 0; i < kSteps; ++i) {
+      __asm__ volatile("" : "+v"(x));
+      for (__m512& s : sums) s = _mm512_dpbf16_ps(s, (__m512bh)x, (__m512bh)x);
+    }
+    for (__m512& s : sums) __asm__ volatile("" ::"v"(s));
+  });
+  const auto floats = time([]() __attribute__((target("avx512f,avx512bf16"))) {
+    __m512 sums[kSums] = {};
+    __m512 x = _mm512_set1_ps(1);
+    for (int i = 0; i < kSteps; ++i) {
+      __asm__ volatile("" : "+v"(x));
+      for (__m512& s : sums) s = _mm512_fmadd_ps(x, x, s);
+    }
+    for (__m512& s : sums) __asm__ volatile("" ::"v"(s));
+  });
+  // One does two products a lane, the other one.
+  return products * 2 < floats * 3;
+}
+
+}  // namespace
+
+bool Bfloat16IsNative() {
+  static const bool native = Decided(
+      "SMELT_BF16", "float",
+      Isa().level == IsaLevel::kAvx512 && __builtin_cpu_supports("avx512bf16") && Bfloat16Pays());
+  return native;
+}
+
+bool Int8IsNative() {
+  static const bool native =
+      Decided("SMELT_INT8", "plain",
+              Isa().level == IsaLevel::kAvx512 && __builtin_cpu_supports("avx512vnni"));
+  return native;
+}
+
+}  // namespace smelt

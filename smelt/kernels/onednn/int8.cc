@@ -1,0 +1,396 @@
+// Convolutions and matrix products of int8 numbers, with what follows them: scales, bias, a
+// residual, an activation or the way back to int8. See graph/own_ops.cc for what they compute.
+//
+// Where the processor multiplies 8-bit numbers the library does it all. Elsewhere the products are
+// made in float, whose sums are off by at most a few units in 2^24.
+#include "smelt/kernels/isa/int8.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/isa/features.h"
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/onednn/float_conv.h"
+#include "smelt/kernels/onednn/float_matmul.h"
+
+namespace smelt {
+namespace {
+
+using onednn::Layout;
+using onednn::PostOp;
+using onednn::Primitive;
+
+struct Int8State final : KernelState {
+  nn::ConvAttrs conv;
+  bool transpose_b = false;
+  std::vector<float> scales;
+  int32_t x_zero = 0;
+  bool int8_result = false;
+  bool addend = false;
+  // Of an int8 result zero is added first. Infinite where there is nothing to clamp.
+  float zero = 0, low = 0, high = 0;
+  bool constant_weights = false;
+
+  onednn::PlanCache plans;
+  onednn::WeightCache weights;
+  // The way through float.
+  onednn::FloatConv float_conv;
+  onednn::FloatMatMul float_matmul;
+  absl::Mutex mutex;
+  Tensor narrow ABSL_GUARDED_BY(mutex), wide ABSL_GUARDED_BY(mutex);
+};
+
+// One call: the layer as a product of known shapes.
+struct Int8Layer {
+  const Tensor& x;
+  const Tensor& w;
+  const Tensor& bias;
+  const Tensor* addend;  // nullptr: none, or one that is not of the result's shape
+  const Shape& output;
+  int64_t depth;
+  float low, high;  // what a float result is clamped to
+};
+
+constexpr float kInt8Infinity = std::numeric_limits<float>::infinity();
+
+std::vector<PostOp> Int8PostOps(const Int8State& s, const Int8Layer& layer, const Layout& dst) {
+  std::vector<PostOp> ops;
+  if (layer.addend != nullptr) {
+    PostOp p;
+    p.kind = PostOp::Kind::kAdd;
+    p.operand = dst;
+    ops.push_back(p);
+  }
+  if (s.int8_result) {
+    if (s.zero != 0) {
+      PostOp p;
+      p.kind = PostOp::Kind::kLinear;
+      p.alpha = 1;
+      p.beta = s.zero;
+      ops.push_back(p);
+    }
+    // The library saturates by itself.
+    if (s.low == -128 && s.high == 127) return ops;
+  }
+  PostOp p;
+  p.kind = PostOp::Kind::kClip;
+  p.alpha = layer.low;
+  p.beta = layer.high;
+  if (layer.high != kInt8Infinity) {
+    ops.push_back(p);
+  } else if (layer.low != -kInt8Infinity) {
+    p.kind = PostOp::Kind::kRelu;
+    p.alpha = 0;
+    ops.push_back(p);
+  }
+  return ops;
+}
+
+// Sums in float, with x_zero taken off, to the result.
+void FinishSums(const Int8State& s, const Int8Layer& layer, const Tensor& sums, Tensor* out) {
+  const int64_t depth = layer.depth;
+  const int64_t step = s.scales.size() > 1 ? 1 : 0;
+  const Int8Loops& loops = IsaInt8();
+  const int32_t* bias = layer.bias.data<int32_t>();
+  const float* addend = layer.addend != nullptr ? layer.addend->data<float>() : nullptr;
+  ParallelFor(sums.num_elements() / depth, std::max<int64_t>(1, 16384 / depth),
+              [&](int64_t begin, int64_t end) {
+                std::vector<float> row(depth);
+                for (int64_t r = begin; r < end; ++r) {
+                  loops.scale_sums(sums.data<float>() + r * depth, bias, s.scales.data(), step,
+                                   row.data(), depth);
+                  if (s.int8_result) {
+                    loops.quantize(row.data(), out->data<int8_t>() + r * depth, depth, 1, s.zero,
+                                   s.low, s.high);
+                    continue;
+                  }
+                  float* y = out->data<float>() + r * depth;
+                  for (int64_t c = 0; c < depth; ++c) {
+                    const float v = addend != nullptr ? row[c] + addend[r * depth + c] : row[c];
+                    y[c] = v < layer.low ? layer.low : (v > layer.high ? layer.high : v);
+                  }
+                }
+              });
+}
+
+StatusOr<Tensor> Int8AsFloat(const Tensor& t, int32_t zero, Allocator* allocator) {
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(Dtype::kFloat, t.shape(), allocator));
+  const int8_t* from = t.data<int8_t>();
+  float* to = out.data<float>();
+  ParallelFor(t.num_elements(), 32768, [&](int64_t begin, int64_t end) {
+    IsaInt8().dequantize(from + begin, to + begin, end - begin, 1, static_cast<float>(zero));
+  });
+  return out;
+}
+
+// Weights as float, made once where they are constant.
+StatusOr<Tensor> WideWeights(Int8State& s, const Tensor& w, Allocator* allocator) {
+  if (!s.constant_weights) return Int8AsFloat(w, 0, allocator);
+  absl::MutexLock lock(&s.mutex);
+  if (!s.narrow.valid() || s.narrow.raw() != w.raw() || !s.narrow.SharesBufferWith(w)) {
+    ASSIGN_OR_RETURN(s.wide, Int8AsFloat(w, 0, HeapAllocator()));
+    s.narrow = w;
+  }
+  return s.wide;
+}
+
+// Runs the library's primitive that `make` compiles. false: there is none.
+template <typename Make>
+StatusOr<bool> RunInt8Plan(Int8State& s, const Int8Layer& layer, const Layout& weights, Make make,
+                           Tensor* out, Allocator* allocator) {
+  if (!Int8IsNative()) return false;
+  onednn::PlanKey key = onednn::MakePlanKey({&layer.x.shape(), &layer.w.shape()});
+  key.push_back(layer.addend != nullptr);
+  std::shared_ptr<const Primitive> plan;
+  if (!s.plans.Find(key, &plan)) {
+    const onednn::Quantization q{s.scales, s.x_zero};
+    StatusOr<std::unique_ptr<Primitive>> made = make(q);
+    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+    if (made.ok()) plan = *std::move(made);
+    s.plans.Insert(key, plan);
+  }
+  if (plan == nullptr) return false;
+  auto packed = s.weights.Get(plan, weights, layer.w, s.constant_weights, allocator);
+  if (absl::IsUnimplemented(packed.status())) return false;
+  RETURN_IF_ERROR(packed.status());
+  absl::InlinedVector<const void*, 5> tensors = {layer.x.raw(), packed->raw(), layer.bias.raw(),
+                                                 out->raw()};
+  if (layer.addend != nullptr) tensors.push_back(layer.addend->raw());
+  RETURN_IF_ERROR(plan->Run(tensors, allocator));
+  return true;
+}
+
+Status ConvInt8(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer, Tensor* out,
+                Allocator* allocator) {
+  onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kInt8);
+  l.dst.dtype = out->dtype();
+  const auto make = [&](const onednn::Quantization& q) {
+    return Primitive::Convolution(l.src, Layout::Chosen(Dtype::kInt8, l.weights.dims),
+                                  Layout::Dense(Dtype::kInt32, std::array<int64_t, 1>{p.out_depth}),
+                                  l.dst, onednn::ConvWindow(p), Int8PostOps(s, layer, l.dst), &q);
+  };
+  if (layer.x.num_elements() > 0) {
+    ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, l.weights, make, out, allocator));
+    if (done) return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Tensor x, Int8AsFloat(layer.x, s.x_zero, allocator));
+  ASSIGN_OR_RETURN(const Tensor w, WideWeights(s, layer.w, allocator));
+  ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kFloat, layer.output, allocator));
+  RETURN_IF_ERROR(
+      s.float_conv.Run(p, x, w, s.constant_weights, nn::FusedOps(), {}, &sums, allocator));
+  FinishSums(s, layer, sums, out);
+  return OkStatus();
+}
+
+Status MatMulInt8(Int8State& s, const nn::MatMulProblem& p, const Int8Layer& layer, Tensor* out,
+                  Allocator* allocator) {
+  Layout w = Layout::Dense(Dtype::kInt8, std::array<int64_t, 2>{p.k, p.n});
+  if (p.transpose_b) w.strides = Dims{1, p.k};
+  const auto matrix = [&](Dtype t, int64_t rows, int64_t columns) {
+    return Layout::Dense(t, std::array<int64_t, 2>{rows, columns});
+  };
+  const auto make = [&](const onednn::Quantization& q) {
+    const Layout dst = matrix(out->dtype(), p.m, p.n);
+    return Primitive::Matmul(matrix(Dtype::kInt8, p.m, p.k), Layout::Chosen(Dtype::kInt8, w.dims),
+                             matrix(Dtype::kInt32, 1, p.n), dst, Int8PostOps(s, layer, dst), &q);
+  };
+  if (p.k > 0) {
+    ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, w, make, out, allocator));
+    if (done) return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Tensor x, Int8AsFloat(layer.x, s.x_zero, allocator));
+  ASSIGN_OR_RETURN(const Tensor wide, WideWeights(s, layer.w, allocator));
+  ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kFloat, p.output, allocator));
+  RETURN_IF_ERROR(
+      s.float_matmul.Run(p, x, wide, s.constant_weights, nn::FusedOps(), {}, &sums, allocator));
+  FinishSums(s, layer, sums, out);
+  return OkStatus();
+}
+
+// v + addend under numpy's rules, then the activation: the addend is not of v's shape.
+Status AddBroadcast(OpContext& ctx, const Int8State& s, const Tensor& v, const Tensor& addend) {
+  const Shape* shapes[] = {&v.shape(), &addend.shape()};
+  Broadcast bc;
+  if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(v.shape(), addend.shape());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
+  if (out->num_elements() == 0) return OkStatus();
+  const float* a = v.data<float>();
+  const float* b = addend.data<float>();
+  float* y = out->data<float>();
+  ForEachRow(bc, 0, NumRows(bc), [&](const int64_t* offsets, int64_t at, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const float sum =
+          a[offsets[0] + i * bc.strides[0].back()] + b[offsets[1] + i * bc.strides[1].back()];
+      y[at + i] = sum < s.low ? s.low : (sum > s.high ? s.high : sum);
+    }
+  });
+  return OkStatus();
+}
+
+// `run(state without activation or with, layer, out)` computes the layer.
+template <typename Run>
+Status RunInt8Layer(OpContext& ctx, const Shape& output, int64_t depth, Run run) {
+  auto& s = ctx.state<Int8State>();
+  const Tensor& bias = ctx.input(2);
+  if (bias.rank() != 1 || bias.dim(0) != depth) {
+    return InvalidArgument("bias must be of shape [", depth, "], not ", bias.shape().ToString());
+  }
+  if (s.scales.size() != 1 && static_cast<int64_t>(s.scales.size()) != depth) {
+    return InvalidArgument("there must be 1 scale or ", depth, ", not ", s.scales.size());
+  }
+  Int8Layer layer{ctx.input(0), ctx.input(1), bias, nullptr, output, depth, s.low, s.high};
+  if (s.addend && !(ctx.input(3).shape() == output)) {
+    layer.low = -kInt8Infinity;
+    layer.high = kInt8Infinity;
+    ASSIGN_OR_RETURN(Tensor v, ctx.Temp(Dtype::kFloat, output));
+    if (v.num_elements() > 0) RETURN_IF_ERROR(run(s, layer, &v));
+    return AddBroadcast(ctx, s, v, ctx.input(3));
+  }
+  if (s.addend) layer.addend = &ctx.input(3);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, output));
+  if (out->num_elements() == 0) return OkStatus();
+  return run(s, layer, out);
+}
+
+Status RunInt8Conv(OpContext& ctx) {
+  ASSIGN_OR_RETURN(
+      const nn::ConvProblem p,
+      nn::MakeConvProblem(ctx.state<Int8State>().conv, ctx.input(0).shape(), ctx.input(1).shape()));
+  return RunInt8Layer(ctx, p.output, p.out_depth,
+                      [&](Int8State& s, const Int8Layer& layer, Tensor* out) {
+                        return ConvInt8(s, p, layer, out, ctx.step().allocator);
+                      });
+}
+
+Status RunInt8MatMul(OpContext& ctx) {
+  const Shape& x = ctx.input(0).shape();
+  const Shape& w = ctx.input(1).shape();
+  if (x.rank() < 2 || w.rank() != 2) {
+    return InvalidArgument("int8 product of shapes ", x.ToString(), " and ", w.ToString());
+  }
+  const bool transpose_b = ctx.state<Int8State>().transpose_b;
+  const Shape rows({x.Product(0, x.rank() - 1), x.back()});
+  ASSIGN_OR_RETURN(const nn::MatMulProblem p,
+                   nn::MakeMatMulProblem(rows, w, false, transpose_b, false));
+  Dims dims(x.dims().begin(), x.dims().end());
+  dims.back() = p.n;
+  ASSIGN_OR_RETURN(const Shape output, Shape::Make(dims));
+  return RunInt8Layer(ctx, output, p.n,
+                      [&](Int8State& s, const Int8Layer& layer, Tensor* out) -> Status {
+                        Tensor flat = out->WithShape(p.output);
+                        const Tensor flat_x = layer.x.WithShape(rows);
+                        const Int8Layer two{flat_x,   layer.w,     layer.bias, layer.addend,
+                                            p.output, layer.depth, layer.low,  layer.high};
+                        return MatMulInt8(s, p, two, &flat, ctx.step().allocator);
+                      });
+}
+
+StatusOr<std::unique_ptr<Int8State>> MakeInt8State(const Node& node) {
+  auto s = std::make_unique<Int8State>();
+  s->scales = node.Get<std::vector<float>>("scales", {});
+  s->x_zero = static_cast<int32_t>(std::clamp<int64_t>(node.Int("x_zero"), -128, 127));
+  s->int8_result = node.output_types[0] == Dtype::kInt8;
+  s->addend = node.Int("num_addends") > 0;
+  if (s->scales.empty()) return InvalidArgument("node '", node.name(), "' has no scales");
+  const std::string activation = node.String("activation", "Identity");
+  if (s->int8_result) {
+    if (s->addend || activation != "Identity") {
+      return InvalidArgument("node '", node.name(), "': an int8 result is neither added to nor ",
+                             "activated");
+    }
+    s->zero = static_cast<float>(node.Int("zero"));
+    s->low = static_cast<float>(std::clamp<int64_t>(node.Int("low", -128), -128, 127));
+    s->high = static_cast<float>(std::clamp<int64_t>(node.Int("high", 127), -128, 127));
+  } else {
+    s->low = activation == "Identity" ? -kInt8Infinity : 0;
+    s->high = activation == "Relu6" ? 6 : kInt8Infinity;
+  }
+  s->constant_weights = onednn::InputIsConst(node, 1);
+  return s;
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conv(const Node& node) {
+  ASSIGN_OR_RETURN(auto s, MakeInt8State(node));
+  const auto two = [&](absl::string_view name) { return node.Get<std::vector<int64_t>>(name, {}); };
+  const auto strides = two("strides"), dilations = two("dilations"), padding = two("padding");
+  if (strides.size() != 2 || dilations.size() != 2 || padding.size() != 4 ||
+      *std::ranges::min_element(strides) < 1 || *std::ranges::min_element(dilations) < 1 ||
+      *std::ranges::min_element(padding) < 0) {
+    return InvalidArgument("node '", node.name(), "': strides, dilations or padding are absurd");
+  }
+  s->conv.padding = nn::Padding::kExplicit;
+  s->conv.strides.assign(strides.begin(), strides.end());
+  s->conv.dilations.assign(dilations.begin(), dilations.end());
+  s->conv.pad_before = {padding[0], padding[2]};
+  s->conv.pad_after = {padding[1], padding[3]};
+  return s;
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareInt8MatMul(const Node& node) {
+  ASSIGN_OR_RETURN(auto s, MakeInt8State(node));
+  s->transpose_b = node.Bool("transpose_b");
+  return s;
+}
+
+// ---- borders ----
+
+struct Int8BorderState final : KernelState {
+  float zero = 0, low = 0, high = 0;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareInt8Border(const Node& node) {
+  auto s = std::make_unique<Int8BorderState>();
+  s->zero = static_cast<float>(node.Int("zero"));
+  s->low = static_cast<float>(std::clamp<int64_t>(node.Int("low", -128), -128, 127));
+  s->high = static_cast<float>(std::clamp<int64_t>(node.Int("high", 127), -128, 127));
+  return s;
+}
+
+// `loop(x, y, n, scale)` does n elements.
+template <typename From, typename To, typename Loop>
+Status RunInt8Border(OpContext& ctx, Loop loop) {
+  const Tensor& x = ctx.input(0);
+  if (ctx.input(1).num_elements() != 1) {
+    return InvalidArgument("scale must be a scalar, not of shape ",
+                           ctx.input(1).shape().ToString());
+  }
+  const float scale = ctx.input(1).flat<float>()[0];
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, x.shape()));
+  const From* from = x.data<From>();
+  To* to = out->data<To>();
+  ParallelFor(x.num_elements(), 1 << 15, [&](int64_t begin, int64_t end) {
+    loop(from + begin, to + begin, end - begin, scale);
+  });
+  return OkStatus();
+}
+
+Status RunInt8Quantize(OpContext& ctx) {
+  const auto& s = ctx.state<Int8BorderState>();
+  return RunInt8Border<float, int8_t>(ctx, [&](const float* x, int8_t* y, int64_t n, float scale) {
+    IsaInt8().quantize(x, y, n, scale, s.zero, s.low, s.high);
+  });
+}
+
+Status RunInt8Dequantize(OpContext& ctx) {
+  const auto& s = ctx.state<Int8BorderState>();
+  return RunInt8Border<int8_t, float>(ctx, [&](const int8_t* x, float* y, int64_t n, float scale) {
+    IsaInt8().dequantize(x, y, n, scale, s.zero);
+  });
+}
+
+constexpr Kernel kInt8Table[] = {
+    {"_Int8Conv2D", "", kAnyType, "onednn:int8_conv2d", RunInt8Conv, PrepareInt8Conv},
+    {"_Int8MatMul", "", kAnyType, "onednn:int8_matmul", RunInt8MatMul, PrepareInt8MatMul},
+    {"_Int8Quantize", "", kAnyType, "isa:int8_quantize", RunInt8Quantize, PrepareInt8Border},
+    {"_Int8Dequantize", "", kAnyType, "isa:int8_dequantize", RunInt8Dequantize, PrepareInt8Border},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kInt8Kernels = kInt8Table;
+
+}  // namespace smelt

@@ -1,0 +1,377 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/container/flat_hash_set.h"
+#include "smelt/optimize/passes.h"
+#include "smelt/wire/dimension_numbers.h"
+
+namespace smelt {
+namespace {
+
+std::optional<Tensor> QuantConst(const Node* n) {
+  const Attr* a = n->Is("Const") ? n->Find("value") : nullptr;
+  const auto* v = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
+  if (v == nullptr || !*v) return std::nullopt;
+  auto t = (*v)->Materialize();
+  if (!t.ok()) return std::nullopt;
+  return *std::move(t);
+}
+
+// A constant of one value per channel, or of one for all, that does not add dimensions to a tensor
+// of `rank`.
+template <typename T>
+std::optional<std::vector<T>> QuantVector(const Node* n, Dtype type, int64_t depth, int rank) {
+  const std::optional<Tensor> t = QuantConst(n);
+  if (!t || t->dtype() != type || t->rank() > rank) return std::nullopt;
+  const int64_t count = t->num_elements();
+  if (count != 1 && (count != depth || t->rank() < 1 || t->shape().back() != depth)) {
+    return std::nullopt;
+  }
+  const auto values = t->flat<T>();
+  return std::vector<T>(values.begin(), values.end());
+}
+
+std::optional<int64_t> QuantWhole(const Node* n) {
+  const auto v = QuantVector<float>(n, Dtype::kFloat, 1, 0);
+  if (!v || (*v)[0] != std::floor((*v)[0]) || std::abs((*v)[0]) > 1e6F) return std::nullopt;
+  return static_cast<int64_t>((*v)[0]);
+}
+
+std::optional<std::vector<int64_t>> QuantInts(const Node* n, int64_t count) {
+  const std::optional<Tensor> t = QuantConst(n);
+  if (!t || t->num_elements() != count) return std::nullopt;
+  if (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64) return std::nullopt;
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < count; ++i) out.push_back(IndexAt(*t, i));
+  return out;
+}
+
+// As int32 tensors add.
+int32_t WrappingAdd(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+
+bool IsQuantCast(const Node* n, Dtype from, Dtype to) {
+  return n->Is("Cast") && n->Type("SrcT") == from && n->Type("DstT") == to;
+}
+
+// Nodes from the first to the last, each the only reader of the one before.
+struct QuantChain {
+  std::vector<Node*> nodes;
+  Node* last() const { return nodes.back(); }
+};
+
+// [zero +], clamped, rounded, as int8.
+struct QuantEnd {
+  int64_t zero = 0, low = 0, high = 0;
+};
+
+// What is known of a layer before its chain is followed.
+struct QuantLayer {
+  absl::string_view op;
+  Endpoint x, w;
+  int64_t depth = 0;
+  int rank = 0;  // of the result
+  bool rank_known = true;
+  std::vector<int32_t> bias;  // of what the padding stands for
+  AttrMap attrs;
+};
+
+class QuantFuser {
+ public:
+  explicit QuantFuser(Graph& graph) : graph_(graph), fanout_(graph) {}
+
+  Status Run() {
+    for (Node* n : graph_.Nodes()) {
+      if (n->attrs().Find("_root") != nullptr) continue;
+      std::optional<QuantLayer> layer;
+      if (n->Is("XlaConvV2")) layer = Conv(*n);
+      if (n->Is("XlaDotV2")) layer = Dot(*n);
+      if (layer) RETURN_IF_ERROR(FuseLayer(n, *std::move(layer)));
+    }
+    for (Node* n : graph_.Nodes()) {
+      if (n->Is("Div")) RETURN_IF_ERROR(FuseQuantize(n));
+      if (IsQuantCast(n, Dtype::kInt8, Dtype::kFloat)) RETURN_IF_ERROR(FuseDequantize(n));
+    }
+    graph_.Prune(Roots(graph_));
+    return OkStatus();
+  }
+
+ private:
+  // The only reader of the chain's end, nullptr when there are several or it is taken already.
+  Node* Next(const QuantChain& chain, int* input) const {
+    Node* reader = nullptr;
+    for (const Fanout::Edge& e : fanout_.of(chain.last())) {
+      if (e.input < 0) continue;
+      if (reader != nullptr || e.reader->inputs[e.input].port != 0) return nullptr;
+      reader = e.reader;
+      *input = e.input;
+    }
+    if (reader == nullptr || !reader->control_inputs.empty() || taken_.contains(reader)) {
+      return nullptr;
+    }
+    return reader;
+  }
+
+  // The other operand of the next node when that is `op`, which commutes or is read first.
+  Node* NextBinary(const QuantChain& chain, absl::string_view op, Endpoint* other) const {
+    int input = 0;
+    Node* next = Next(chain, &input);
+    if (next == nullptr || !next->Is(op) || next->num_inputs() != 2) return nullptr;
+    if (input != 0 && (next->Is("Sub") || next->Is("Div"))) return nullptr;
+    *other = next->inputs[1 - input];
+    return next;
+  }
+
+  // Follows the way back to int8; the chain stays as it is where there is none.
+  std::optional<QuantEnd> FollowEnd(QuantChain& chain) const {
+    QuantChain c = chain;
+    QuantEnd end;
+    Endpoint other;
+    if (Node* add = NextBinary(c, "AddV2", &other)) {
+      const auto zero = QuantWhole(other.node);
+      if (!zero) return std::nullopt;
+      end.zero = *zero;
+      c.nodes.push_back(add);
+    }
+    Node* max = NextBinary(c, "Maximum", &other);
+    const auto low = max ? QuantWhole(other.node) : std::nullopt;
+    if (!low) return std::nullopt;
+    c.nodes.push_back(max);
+    Node* min = NextBinary(c, "Minimum", &other);
+    const auto high = min ? QuantWhole(other.node) : std::nullopt;
+    if (!high) return std::nullopt;
+    c.nodes.push_back(min);
+    int input = 0;
+    Node* round = Next(c, &input);
+    if (round == nullptr || !round->Is("Round")) return std::nullopt;
+    c.nodes.push_back(round);
+    Node* cast = Next(c, &input);
+    if (cast == nullptr || !IsQuantCast(cast, Dtype::kFloat, Dtype::kInt8)) return std::nullopt;
+    c.nodes.push_back(cast);
+    end.low = *low;
+    end.high = *high;
+    if (end.low < -128 || end.high > 127 || end.low > end.high) return std::nullopt;
+    chain = std::move(c);
+    return end;
+  }
+
+  static bool Int8Product(const Node& n) {
+    return n.input_types[0] == Dtype::kInt8 && n.input_types[1] == Dtype::kInt8 &&
+           n.output_types[0] == Dtype::kInt32;
+  }
+
+  std::optional<QuantLayer> Conv(const Node& n) const {
+    if (!Int8Product(n) || n.Int("batch_group_count", 1) != 1) return std::nullopt;
+    const auto numbers = ParseConvDimensions(n.String("dimension_numbers"));
+    const Dims inner = {1, 2}, first = {0, 1};
+    if (!numbers.ok() || numbers->input_batch != 0 || numbers->input_feature != 3 ||
+        numbers->kernel_input != 2 || numbers->kernel_output != 3 || numbers->output_batch != 0 ||
+        numbers->output_feature != 3 || numbers->input_spatial != inner ||
+        numbers->output_spatial != inner || numbers->kernel_spatial != first) {
+      return std::nullopt;
+    }
+    const std::optional<Tensor> w = QuantConst(n.inputs[1].node);
+    const auto strides = QuantInts(n.inputs[2].node, 2);
+    auto padding = QuantInts(n.inputs[3].node, 4);
+    const auto lhs_dilation = QuantInts(n.inputs[4].node, 2);
+    const auto dilations = QuantInts(n.inputs[5].node, 2);
+    const auto groups = QuantInts(n.inputs[6].node, 1);
+    if (!w || w->rank() != 4 || w->num_elements() == 0 || !strides || !padding || !lhs_dilation ||
+        !dilations || !groups || *lhs_dilation != std::vector<int64_t>{1, 1} ||
+        *std::ranges::min_element(*padding) < 0) {
+      return std::nullopt;
+    }
+    QuantLayer layer;
+    layer.op = "_Int8Conv2D";
+    layer.x = n.inputs[0];
+    layer.w = n.inputs[1];
+    layer.depth = w->dim(3);
+    layer.rank = 4;
+    layer.bias.assign(layer.depth, 0);
+    const auto pad = PaddingBefore(*layer.x.node);
+    if (pad && *std::ranges::max_element(*padding) == 0) {
+      padding = pad->first;
+      layer.x = layer.x.node->inputs[0];
+      layer.attrs.Set("x_zero", static_cast<int64_t>(pad->second));
+      // The layer's own bias counts what lies outside like what lies inside.
+      const int8_t* p = w->data<int8_t>();
+      for (int64_t i = 0; i < w->num_elements(); ++i) {
+        layer.bias[i % layer.depth] = WrappingAdd(layer.bias[i % layer.depth], pad->second * p[i]);
+      }
+    }
+    layer.attrs.Set("strides", *strides);
+    layer.attrs.Set("dilations", *dilations);
+    layer.attrs.Set("padding", *padding);
+    return layer;
+  }
+
+  // Padding of an image's height and width, and the value.
+  static std::optional<std::pair<std::vector<int64_t>, int32_t>> PaddingBefore(const Node& n) {
+    if (!n.Is("PadV2")) return std::nullopt;
+    const auto pads = QuantInts(n.inputs[1].node, 8);
+    const std::optional<Tensor> value = QuantConst(n.inputs[2].node);
+    if (!pads || !value || value->dtype() != Dtype::kInt8 || value->num_elements() != 1) {
+      return std::nullopt;
+    }
+    if (*std::ranges::min_element(*pads) < 0 || (*pads)[0] != 0 || (*pads)[1] != 0 ||
+        (*pads)[6] != 0 || (*pads)[7] != 0) {
+      return std::nullopt;
+    }
+    return std::pair(std::vector<int64_t>(pads->begin() + 2, pads->begin() + 6),
+                     static_cast<int32_t>(value->flat<int8_t>()[0]));
+  }
+
+  std::optional<QuantLayer> Dot(const Node& n) const {
+    if (!Int8Product(n)) return std::nullopt;
+    const auto numbers = ParseDotDimensions(n.String("dimension_numbers"));
+    const std::optional<Tensor> w = QuantConst(n.inputs[1].node);
+    if (!numbers.ok() || !numbers->lhs_batch.empty() || !numbers->rhs_batch.empty() ||
+        numbers->lhs_contracting.size() != 1 || numbers->rhs_contracting.size() != 1 || !w ||
+        w->rank() != 2 || w->num_elements() == 0 || numbers->lhs_contracting[0] < 1 ||
+        numbers->lhs_contracting[0] > 6) {
+      return std::nullopt;
+    }
+    QuantLayer layer;
+    layer.op = "_Int8MatMul";
+    layer.x = n.inputs[0];
+    layer.w = n.inputs[1];
+    const int64_t contracted = numbers->rhs_contracting[0];
+    if (contracted != 0 && contracted != 1) return std::nullopt;
+    layer.depth = w->dim(contracted == 0 ? 1 : 0);
+    layer.rank = static_cast<int>(numbers->lhs_contracting[0]) + 1;
+    // The contracted dimension must be the last: our converter says so by its mark, others by a
+    // bias of the result's rank.
+    layer.rank_known = n.attrs().Find("_quantized_layer") != nullptr;
+    layer.bias.assign(layer.depth, 0);
+    layer.attrs.Set("transpose_b", contracted == 1);
+    return layer;
+  }
+
+  Status FuseLayer(Node* acc, QuantLayer layer) {
+    QuantChain chain{{acc}};
+    Endpoint other;
+    int input = 0;
+    for (const bool sub : {true, false}) {
+      Node* next = NextBinary(chain, sub ? "Sub" : "AddV2", &other);
+      if (next == nullptr) continue;
+      const auto values = QuantVector<int32_t>(other.node, Dtype::kInt32, layer.depth, layer.rank);
+      if (!values) return OkStatus();
+      if (QuantConst(other.node)->rank() == layer.rank) layer.rank_known = true;
+      for (int64_t c = 0; c < layer.depth; ++c) {
+        const int32_t v = (*values)[values->size() == 1 ? 0 : c];
+        layer.bias[c] = WrappingAdd(layer.bias[c], sub ? WrappingAdd(~v, 1) : v);
+      }
+      chain.nodes.push_back(next);
+    }
+    Node* cast = Next(chain, &input);
+    if (cast == nullptr || !IsQuantCast(cast, Dtype::kInt32, Dtype::kFloat)) return OkStatus();
+    if (!layer.rank_known) return OkStatus();
+    chain.nodes.push_back(cast);
+    std::vector<float> scales = {1.0F};
+    std::optional<QuantEnd> end;
+    Node* mul = NextBinary(chain, "Mul", &other);
+    const auto factors =
+        mul ? QuantVector<float>(other.node, Dtype::kFloat, layer.depth, layer.rank) : std::nullopt;
+    std::vector<Endpoint> addend;
+    if (factors) {
+      scales = *factors;
+      chain.nodes.push_back(mul);
+      end = FollowEnd(chain);
+      if (!end) addend = FollowFloat(chain, layer.attrs);
+    }
+    if (end) {
+      layer.attrs.Set("zero", end->zero);
+      layer.attrs.Set("low", end->low);
+      layer.attrs.Set("high", end->high);
+    }
+    layer.attrs.Set("Tout", end ? Dtype::kInt8 : Dtype::kFloat);
+    layer.attrs.Set("scales", std::move(scales));
+    layer.attrs.Set("num_addends", static_cast<int64_t>(addend.size()));
+    ASSIGN_OR_RETURN(Tensor bias,
+                     Tensor::Make(Dtype::kInt32, Shape({layer.depth}), HeapAllocator()));
+    std::ranges::copy(layer.bias, bias.data<int32_t>());
+    Node* constant = graph_.AddConst(acc->name() + "/int8_bias", bias);
+    std::vector<Endpoint> inputs = {layer.x, layer.w, {constant, 0}};
+    inputs.insert(inputs.end(), addend.begin(), addend.end());
+    return Replace(chain, layer.op, std::move(inputs), std::move(layer.attrs));
+  }
+
+  // A float result: takes in a sum with another tensor, and an activation.
+  std::vector<Endpoint> FollowFloat(QuantChain& chain, AttrMap& attrs) const {
+    std::vector<Endpoint> addend;
+    Endpoint other;
+    if (Node* add = NextBinary(chain, "AddV2", &other)) {
+      // Constants are a matter of channels, which nothing here adds up.
+      if (!other.node->Is("Const") && other.node != chain.last()) {
+        addend.push_back(other);
+        chain.nodes.push_back(add);
+      }
+    }
+    int input = 0;
+    Node* act = Next(chain, &input);
+    if (act != nullptr && (act->Is("Relu") || act->Is("Relu6"))) {
+      attrs.Set("activation", act->op());
+      chain.nodes.push_back(act);
+    }
+    return addend;
+  }
+
+  Status FuseQuantize(Node* div) {
+    if (taken_.contains(div) || div->Type("T") != Dtype::kFloat) return OkStatus();
+    if (!QuantVector<float>(div->inputs[1].node, Dtype::kFloat, 1, 0) &&
+        div->attrs().Find("_quantized_layer") == nullptr) {
+      return OkStatus();
+    }
+    QuantChain chain{{div}};
+    const std::optional<QuantEnd> end = FollowEnd(chain);
+    if (!end) return OkStatus();
+    AttrMap attrs;
+    attrs.Set("zero", end->zero);
+    attrs.Set("low", end->low);
+    attrs.Set("high", end->high);
+    return Replace(chain, "_Int8Quantize", {div->inputs[0], div->inputs[1]}, std::move(attrs));
+  }
+
+  Status FuseDequantize(Node* cast) {
+    QuantChain chain{{cast}};
+    Endpoint other;
+    AttrMap attrs;
+    if (Node* sub = NextBinary(chain, "Sub", &other)) {
+      const auto zero = QuantWhole(other.node);
+      if (!zero) return OkStatus();
+      attrs.Set("zero", *zero);
+      chain.nodes.push_back(sub);
+    }
+    Node* mul = NextBinary(chain, "Mul", &other);
+    if (mul == nullptr || !QuantVector<float>(other.node, Dtype::kFloat, 1, 0)) return OkStatus();
+    chain.nodes.push_back(mul);
+    return Replace(chain, "_Int8Dequantize", {cast->inputs[0], other}, std::move(attrs));
+  }
+
+  Status Replace(const QuantChain& chain, absl::string_view op, std::vector<Endpoint> inputs,
+                 AttrMap attrs) {
+    Node* first = chain.nodes.front();
+    ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last()->name() + "/int8", op, std::move(inputs),
+                                              std::move(attrs)));
+    fused->control_inputs = first->control_inputs;
+    fused->device = first->device;
+    graph_.ReplaceAll({chain.last(), 0}, {fused, 0});
+    for (Node* n : chain.nodes) {
+      graph_.ReplaceControl(n, fused);
+      taken_.insert(n);
+    }
+    return OkStatus();
+  }
+
+  Graph& graph_;
+  Fanout fanout_;
+  absl::flat_hash_set<const Node*> taken_;
+};
+
+}  // namespace
+
+Status FuseQuantized(Graph& graph, const PassContext&) { return QuantFuser(graph).Run(); }
+
+}  // namespace smelt

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Converted models, as TensorFlow's Python sees them: convert_test.py SMELT MODELS
+
+Each SavedModel in MODELS is converted in several ways; tf.saved_model.load must take the result and find in it the callables of the original:
+the same signatures and functions with the same arguments and results, and variables with the same names and shapes."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import tensorflow as tf
+
+smelt, models = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+BATCH = "batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 1000 allowed_batch_sizes: 4 allowed_batch_sizes: 8 }"
+VARIANTS = {
+    "plain": "disable_default_optimizations: true",
+    "defaults": "",
+    "io shapes": "bfloat16_optimization: DISABLED",
+    "bfloat16": "io_shape_optimization: DISABLED",
+    "batched": "disable_default_optimizations: true " + BATCH,
+}
+PLACED = {
+    "cnn": 'tpu_functions { signature_name: "serving_default" }',
+    "functions": 'tpu_functions { function_alias: "leaf" } tpu_functions { function_alias: "compiled" }',
+    "language_model": 'tpu_functions { function_alias: "tpu_func" }',
+    "loop": 'tpu_functions { signature_name: "serving_default" }',
+}
+# Where batching refuses, rightly: an output that is no batch.
+UNBATCHED = {"functions", "loop"}
+passed = failed = 0
+
+
+def describe(model):
+    """What a user can call, and with what."""
+    seen = {}
+    for name, f in sorted(model.signatures.items()):
+        seen[f"signature {name}"] = (str(f.structured_input_signature), str({k: (v.dtype, v.shape.rank) for k, v in sorted(f.structured_outputs.items())}))
+    for name in sorted(vars(model)):
+        f = getattr(model, name)
+        if hasattr(f, "concrete_functions"):
+            seen[f"function {name}"] = sorted(str(c.structured_input_signature) for c in f.concrete_functions)
+        elif isinstance(f, tf.Variable):
+            seen[f"variable {name}"] = str(f.shape)
+    return seen
+
+
+with tempfile.TemporaryDirectory() as work:
+    for name, placed in PLACED.items():
+        want = describe(tf.saved_model.load(str(models / name)))
+        for variant, options in VARIANTS.items():
+            if variant == "batched" and name in UNBATCHED:
+                continue
+            out = pathlib.Path(work) / name / variant.replace(" ", "_")
+            p = subprocess.run([smelt, "convert", "--input_model_dir", str(models / name), "--output_model_dir", str(out), "--converter_options_string",
+                                f"{placed} {options}"], capture_output=True, text=True)
+            problem = p.stderr[-500:] if p.returncode else ""
+            if not problem:
+                try:
+                    got = describe(tf.saved_model.load(str(out)))
+                    problem = "" if got == want else f"wanted {want}, got {got}"
+                except Exception as e:  # noqa: BLE001  whatever TensorFlow says is the finding
+                    problem = f"{type(e).__name__}: {e}"
+            passed, failed = passed + (not problem), failed + bool(problem)
+            if problem:
+                print(f"FAILED {name} {variant}: {problem[:2000]}")
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
