@@ -76,9 +76,11 @@ def main():
         keras.utils.set_random_seed(SEED)
         model = make()
         model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-        model.fit(images[train], labels[train], batch_size=BATCH, epochs=20, verbose=0)
+        model.fit(images[train], labels[train], batch_size=BATCH, epochs=60, verbose=0)
+        served = make()  # without the optimiser and its variables
+        served.set_weights(model.get_weights())
         shutil.rmtree(out / name, ignore_errors=True)
-        module = Classifier(model)
+        module = Classifier(served)
         tf.saved_model.save(module, str(out / name), signatures={"serving_default": module.serve})
         samples = [{"image": images[train][i:i + 1]} for i in range(CALIBRATION)]
         tf.quantization.experimental.TfRecordRepresentativeDatasetSaver(

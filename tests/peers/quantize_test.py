@@ -14,6 +14,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import numpy as np
 import tensorflow as tf
+
+tf.get_logger().setLevel("ERROR")
 from tensorflow_serving.apis import prediction_log_pb2
 
 smelt = os.path.abspath(sys.argv[1])
