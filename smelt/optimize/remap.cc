@@ -25,8 +25,8 @@ struct RemapActivation {
   absl::string_view name;
 };
 constexpr RemapActivation kRemapActivations[] = {
-    {"Relu", "Relu"}, {"Relu6", "Relu6"},     {"Elu", "Elu"},    {"LeakyRelu", "LeakyRelu"},
-    {"Tanh", "Tanh"}, {"Sigmoid", "Sigmoid"}, {"_Silu", "Silu"},
+    {"Relu", "Relu"},           {"Relu6", "Relu6"}, {"Elu", "Elu"},
+    {"LeakyRelu", "LeakyRelu"}, {"Tanh", "Tanh"},   {"Sigmoid", "Sigmoid"},
 };
 
 const Tensor* ConstValue(const Node* n, Tensor* storage) {
@@ -79,8 +79,32 @@ class Remapper {
     return reader;
   }
 
+  // The product of the node's output and its sigmoid, when nothing else is read of either.
+  bool FindSilu(const Node* n, Node** sigmoid, Node** product) const {
+    *sigmoid = *product = nullptr;
+    for (const Fanout::Edge& e : fanout_.of(n)) {
+      if (e.input < 0) continue;
+      Node*& slot = e.reader->Is("Sigmoid") ? *sigmoid : *product;
+      if (slot != nullptr || e.reader->inputs[e.input].port != 0) return false;
+      slot = e.reader;
+    }
+    int input = 0;
+    return *sigmoid != nullptr && *product != nullptr && (*product)->Is("Mul") &&
+           OnlyReader(*sigmoid, &input) == *product && (*product)->control_inputs.empty() &&
+           (*sigmoid)->control_inputs.empty();
+  }
+
   // Takes in the reader of the chain's end; false when it does not fit.
   bool Extend(Chain& chain, const Node* root, bool conv) {
+    Node *sigmoid = nullptr, *product = nullptr;
+    if (!chain.activated && FindSilu(chain.last, &sigmoid, &product)) {
+      chain.ops.emplace_back("Silu");
+      chain.activated = true;
+      chain.members.push_back(sigmoid);
+      chain.members.push_back(product);
+      chain.last = product;
+      return true;
+    }
     int input = 0;
     Node* next = OnlyReader(chain.last, &input);
     if (next == nullptr || chain.activated || !next->control_inputs.empty()) return false;
