@@ -6,10 +6,11 @@ namespace {
 
 bool IsRefVariable(const Node& n) { return n.Is("VariableV2") || n.Is("Variable"); }
 
-// Ops that read a resource variable and leave it as it is.
+// Ops that read a resource variable and leave it as it is. Whoever is handed it (a loop's next
+// iteration) and writes it makes this graph's executable stale.
 bool OnlyReads(const Node& n) {
-  return n.Is("ReadVariableOp") || n.Is("ResourceGather") || n.Is("ResourceGatherNd") ||
-         n.Is("VariableShape") || n.Is("VarIsInitializedOp");
+  return n.Is("_Retval") || n.Is("ReadVariableOp") || n.Is("ResourceGather") ||
+         n.Is("ResourceGatherNd") || n.Is("VariableShape") || n.Is("VarIsInitializedOp");
 }
 
 // Decides which variables nobody in the graph writes. A handle that goes anywhere but into a plain

@@ -25,8 +25,8 @@ struct RemapActivation {
   absl::string_view name;
 };
 constexpr RemapActivation kRemapActivations[] = {
-    {"Relu", "Relu"}, {"Relu6", "Relu6"},     {"Elu", "Elu"},    {"LeakyRelu", "LeakyRelu"},
-    {"Tanh", "Tanh"}, {"Sigmoid", "Sigmoid"}, {"_Silu", "Silu"},
+    {"Relu", "Relu"},           {"Relu6", "Relu6"}, {"Elu", "Elu"},
+    {"LeakyRelu", "LeakyRelu"}, {"Tanh", "Tanh"},   {"Sigmoid", "Sigmoid"},
 };
 
 const Tensor* ConstValue(const Node* n, Tensor* storage) {
@@ -79,8 +79,51 @@ class Remapper {
     return reader;
   }
 
+  // Is this x * 1, as activations with a slope are written?
+  static bool TimesOne(const Node* n, int input) {
+    Tensor storage;
+    const Tensor* t = n->Is("Mul") ? ConstValue(n->inputs[1 - input].node, &storage) : nullptr;
+    if (t == nullptr || t->rank() != 0) return false;
+    const auto wide = nn::ToFloat(*t, HeapAllocator());
+    return wide.ok() && wide->flat<float>()[0] == 1;
+  }
+
+  // The nodes of x * sigmoid(x), or x * sigmoid(1 * x), the product last, when nothing else reads
+  // the node's output or what lies between.
+  bool FindSilu(const Node* n, std::vector<Node*>* nodes) const {
+    Node *inner = nullptr, *product = nullptr;
+    for (const Fanout::Edge& e : fanout_.of(n)) {
+      if (e.input < 0) continue;
+      const bool inside = e.reader->Is("Sigmoid") || TimesOne(e.reader, e.input);
+      Node*& slot = inside ? inner : product;
+      if (slot != nullptr || e.reader->inputs[e.input].port != 0) return false;
+      slot = e.reader;
+    }
+    int input = 0;
+    nodes->clear();
+    while (inner != nullptr && inner != product && nodes->size() < 2) {
+      nodes->push_back(inner);
+      if (inner->Is("Sigmoid")) break;
+      inner = OnlyReader(inner, &input);
+    }
+    if (product == nullptr || !product->Is("Mul") || nodes->empty() ||
+        !nodes->back()->Is("Sigmoid") || OnlyReader(nodes->back(), &input) != product) {
+      return false;
+    }
+    nodes->push_back(product);
+    return std::ranges::all_of(*nodes, [](const Node* m) { return m->control_inputs.empty(); });
+  }
+
   // Takes in the reader of the chain's end; false when it does not fit.
   bool Extend(Chain& chain, const Node* root, bool conv) {
+    std::vector<Node*> silu;
+    if (!chain.activated && FindSilu(chain.last, &silu)) {
+      chain.ops.emplace_back("Silu");
+      chain.activated = true;
+      chain.members.insert(chain.members.end(), silu.begin(), silu.end());
+      chain.last = silu.back();
+      return true;
+    }
     int input = 0;
     Node* next = OnlyReader(chain.last, &input);
     if (next == nullptr || chain.activated || !next->control_inputs.empty()) return false;

@@ -3,6 +3,7 @@
 
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
+#include "smelt/kernels/isa/bfloat16.h"
 
 namespace smelt {
 namespace {
@@ -94,6 +95,11 @@ StatusOr<std::unique_ptr<KernelState>> PrepareActivation(const Node& node) {
   const Dtype t = node.Type("T");
   for (const ActOp& row : kActOps) {
     if (row.op != node.op()) continue;
+    if (const UnaryFn own = Bfloat16Unary(row.f32); t == Dtype::kBfloat16 && own != nullptr) {
+      ASSIGN_OR_RETURN(auto state, MakeUnaryState(node, t, t, own, nullptr, row.grain));
+      static_cast<UnaryState*>(state.get())->widen = Widen::kNone;
+      return state;
+    }
     return MakeUnaryState(node, t, t, row.other(t), Isa().unary[static_cast<int>(row.f32)],
                           row.grain, node.Float("alpha", 0.2f));
   }

@@ -6,6 +6,7 @@
 
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
+#include "smelt/kernels/isa/bfloat16.h"
 
 namespace smelt {
 namespace {
@@ -132,6 +133,11 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDivision(const Node& node) {
   const Dtype t = node.Type("T");
   IsaBinaryLoops loops;
   if (node.Is("Div") || node.Is("RealDiv")) {
+    if (t == Dtype::kBfloat16) {
+      ASSIGN_OR_RETURN(auto state, MakeBinaryState(node, t, t, Bfloat16Loops(IsaBinary::kDiv)));
+      static_cast<BinaryState*>(state.get())->widen = Widen::kNone;
+      return state;
+    }
     IsaType type;
     if (IsInteger(t)) {
       loops = DivInts<DivTruncate>(t);

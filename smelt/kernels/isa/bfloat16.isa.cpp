@@ -1,4 +1,4 @@
-#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/bfloat16.h"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
 namespace {
@@ -22,6 +22,9 @@ struct NarrowSub {
 };
 struct NarrowMul {
   static float Of(float a, float b) { return a * b; }
+};
+struct NarrowDiv {
+  static float Of(float a, float b) { return a / b; }
 };
 struct NarrowSquaredDifference {
   static float Of(float a, float b) { return (a - b) * (a - b); }
@@ -56,7 +59,38 @@ constexpr IsaBinaryLoops NarrowRows() {
   return {NarrowVV<Op>, NarrowVS<Op>, NarrowSV<Op>};
 }
 
+// NaN passes.
+void NarrowRelu(const void* x, void* y, int64_t n, float) {
+  const uint16_t* a = static_cast<const uint16_t*>(x);
+  uint16_t* r = static_cast<uint16_t*>(y);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = WidenOne(a[i]) <= 0 ? uint16_t{0} : a[i];
+}
+void NarrowRelu6(const void* x, void* y, int64_t n, float) {
+  constexpr uint16_t kSix = 0x40c0;
+  const uint16_t* a = static_cast<const uint16_t*>(x);
+  uint16_t* r = static_cast<uint16_t*>(y);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const float v = WidenOne(a[i]);
+    const uint16_t low = v <= 0 ? uint16_t{0} : a[i];
+    r[i] = v > 6 ? kSix : low;
+  }
+}
+
 }  // namespace
+
+Bfloat16UnaryFn NarrowUnary(UnaryF32 op);
+Bfloat16UnaryFn NarrowUnary(UnaryF32 op) {
+  switch (op) {
+    case UnaryF32::kRelu:
+      return NarrowRelu;
+    case UnaryF32::kRelu6:
+      return NarrowRelu6;
+    default:
+      return nullptr;
+  }
+}
 
 IsaBinaryLoops NarrowLoops(IsaBinary op);
 IsaBinaryLoops NarrowLoops(IsaBinary op) {
@@ -67,6 +101,8 @@ IsaBinaryLoops NarrowLoops(IsaBinary op) {
       return NarrowRows<NarrowSub>();
     case IsaBinary::kMul:
       return NarrowRows<NarrowMul>();
+    case IsaBinary::kDiv:
+      return NarrowRows<NarrowDiv>();
     case IsaBinary::kSquaredDifference:
       return NarrowRows<NarrowSquaredDifference>();
     default:

@@ -4,7 +4,6 @@
 #include <complex>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/movement/copy.h"
 #include "smelt/kernels/nn/via_float.h"
 
@@ -145,6 +144,11 @@ OperandParts Classify(const EinsumShapes& s, int operand) {
   return p;
 }
 
+// Is anything summed in one operand alone?
+bool SumsAlone(const EinsumShapes& s) {
+  return !Classify(s, 0).summed.empty() || !Classify(s, 1).summed.empty();
+}
+
 // Puts dimensions `order` into the output's order; labels that repeat there fill a diagonal.
 StatusOr<Tensor> ArrangeResult(const EinsumShapes& s, const Tensor& t, const EinsumLabels& order,
                                Allocator* allocator) {
@@ -201,6 +205,21 @@ StatusOr<Tensor> Contraction::Arranged(const EinsumShapes& s, int operand, const
   return summed;
 }
 
+Status Contraction::NarrowProduct(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
+                                  bool constant_b, Tensor* out, Allocator* allocator) {
+  if (WorthBfloat16(p)) {
+    const Status s = product_.Run(p, a, b, constant_b, nn::FusedOps(), {}, out, allocator);
+    if (!absl::IsUnimplemented(s)) return s;
+  }
+  ASSIGN_OR_RETURN(const Tensor wide_a, nn::ToFloat(a, allocator));
+  ASSIGN_OR_RETURN(const Tensor wide_b, wide_[1].Get(b, constant_b, allocator));
+  ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
+  RETURN_IF_ERROR(product_.Run(p, wide_a, wide_b.WithShape(b.shape()), constant_b, nn::FusedOps(),
+                               {}, &result, allocator));
+  ASSIGN_OR_RETURN(*out, nn::FromFloat(result, Dtype::kBfloat16, allocator));
+  return OkStatus();
+}
+
 // A tensor of dimensions `*order`.
 StatusOr<Tensor> Contraction::Product(const EinsumShapes& s, const Tensor* const* in,
                                       const bool* constant, EinsumLabels* order,
@@ -249,7 +268,9 @@ StatusOr<Tensor> Contraction::Product(const EinsumShapes& s, const Tensor* const
   const Tensor a = matrix(tensors[first], p.m, p.k, p.transpose_a);
   const Tensor b = matrix(tensors[second], p.k, p.n, p.transpose_b);
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(a.dtype(), p.output, allocator));
-  if (a.dtype() == Dtype::kFloat || a.dtype() == Dtype::kBfloat16) {
+  if (a.dtype() == Dtype::kBfloat16) {
+    RETURN_IF_ERROR(NarrowProduct(p, a, b, constant[second], &out, allocator));
+  } else if (a.dtype() == Dtype::kFloat) {
     RETURN_IF_ERROR(product_.Run(p, a, b, constant[second], nn::FusedOps(), {}, &out, allocator));
   } else {
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, &out));
@@ -263,10 +284,10 @@ StatusOr<Tensor> Contraction::Run(const EinsumShapes& s, std::span<const Tensor*
   const Dtype dtype = operands[0]->dtype();
   const bool narrow = dtype == Dtype::kHalf || dtype == Dtype::kBfloat16;
   EinsumLabels order;
-  if (dtype == Dtype::kBfloat16 && operands.size() == 2 && Bfloat16IsNative()) {
-    auto product = Product(s, operands.data(), constant_, &order, allocator);
-    if (product.ok()) return ArrangeResult(s, *product, order, allocator);
-    if (!absl::IsUnimplemented(product.status())) return product.status();
+  if (dtype == Dtype::kBfloat16 && operands.size() == 2 && !SumsAlone(s)) {
+    ASSIGN_OR_RETURN(const Tensor product,
+                     Product(s, operands.data(), constant_, &order, allocator));
+    return ArrangeResult(s, product, order, allocator);
   }
   Tensor wide[2];
   const Tensor* in[2] = {};

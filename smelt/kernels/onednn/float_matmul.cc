@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
@@ -149,14 +150,15 @@ MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p, Dtype dtype) {
 
 }  // namespace
 
+bool WorthBfloat16(const nn::MatMulProblem& p) {
+  return Bfloat16IsNative() && p.k > 0 && !IsSmallProduct(p);
+}
+
 Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
                         bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out,
                         Allocator* allocator) {
   if (out->num_elements() == 0) return OkStatus();
   const Dtype dtype = a.dtype();
-  if (dtype != Dtype::kFloat && (p.k == 0 || IsSmallProduct(p))) {
-    return Unimplemented("no product of ", DtypeName(dtype));
-  }
   if (p.k == 0) {
     std::memset(out->raw(), 0, out->bytes());
     nn::ApplyFusedOps(fused, args, out->rank() - 1, out);

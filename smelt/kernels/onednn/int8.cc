@@ -295,7 +295,12 @@ StatusOr<std::unique_ptr<Int8State>> MakeInt8State(const Node& node) {
   s->x_zero = static_cast<int32_t>(std::clamp<int64_t>(node.Int("x_zero"), -128, 127));
   s->int8_result = node.output_types[0] == Dtype::kInt8;
   s->addend = node.Int("num_addends") > 0;
+  // Graphs may name the op though no file should.
   if (s->scales.empty()) return InvalidArgument("node '", node.name(), "' has no scales");
+  if (node.Int("num_addends") > 1 || (!s->int8_result && node.output_types[0] != Dtype::kFloat)) {
+    return InvalidArgument("node '", node.name(), "' has several addends, or a result that is ",
+                           "neither int8 nor float");
+  }
   const std::string activation = node.String("activation", "Identity");
   if (s->int8_result) {
     if (s->addend || activation != "Identity") {

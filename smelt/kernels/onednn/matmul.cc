@@ -1,5 +1,4 @@
 // Matrix products: float ones through FloatMatMul, others in plain loops.
-#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/float_matmul.h"
@@ -57,8 +56,8 @@ StatusOr<Tensor> MatMulOperand(const Tensor& t, Dtype want, Allocator* allocator
 Status RunMatMulNarrow(MatMulState& state, const nn::MatMulProblem& p, const Tensor& a,
                        const Tensor& b, nn::WidenedArgs& args, Tensor* out, Allocator* allocator) {
   std::vector<Tensor> wide(args.size());
-  if (Bfloat16IsNative() && out->dtype() == Dtype::kBfloat16 && a.dtype() == out->dtype() &&
-      b.dtype() == out->dtype()) {
+  if (out->dtype() == Dtype::kBfloat16 && a.dtype() == out->dtype() && b.dtype() == out->dtype() &&
+      onednn::WorthBfloat16(p)) {
     RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, false, &wide, &args, allocator));
     const Status s =
         state.product.Run(p, a, b, state.constant_b, state.fused, args, out, allocator);
