@@ -115,7 +115,7 @@ def main():
             seconds, busy, peak = min(r[0] for r in runs), min(r[1] for r in runs), max(r[2] for r in runs)
             print(f"{f'{n} functions, {place}':32} {seconds:8.2f} {busy:8.2f} {peak:8.0f}  {1000 * busy / n:.3f} s per 1,000 functions", flush=True)
     for model in args.model:
-        weights = sum(f.stat().st_size for f in pathlib.Path(model).glob("variables/variables.data*")) / 2**20
+        weights = sum(f.stat().st_size for f in pathlib.Path(model).rglob("variables.data*")) / 2**20
         for name, text in (("defaults off", OFF), ("defaults", "")):
             try:
                 runs = [convert(args.smelt, model, work / "out", 'tpu_functions { signature_name: "serving_default" } ' + text) for _ in range(3)]

@@ -43,31 +43,27 @@ bool ReadsVariable(const Node& n) {
          n.Is("VariableShape");
 }
 
+bool IsLoopMerge(const Node& n) {
+  return n.Is("Merge") && std::ranges::any_of(n.inputs, [](const Endpoint& e) {
+           return e.node->Is("Enter") || e.node->Is("NextIteration");
+         });
+}
+
 // Inside conditionals and loops of TensorFlow 1 no node stands alone.
 AutoNodeSet InOldControlFlow(const Graph& graph) {
   AutoNodeSet inside;
   auto order = graph.TopologicalOrder();
   if (!order.ok()) return inside;
+  // A conditional ends at its Merge, a loop at its Exits.
+  const auto carries = [&](const Node* m) {
+    return inside.contains(m) && !m->Is("Exit") && (!m->Is("Merge") || IsLoopMerge(*m));
+  };
   for (const Node* n : *order) {
-    const bool starts = n->Is("Switch") || n->Is("RefSwitch") || n->Is("Enter") ||
-                        n->Is("RefEnter") || n->Is("Merge") || n->Is("NextIteration") ||
-                        n->Is("LoopCond") || n->Is("Exit");
-    const auto carries = [&](const Node* m) {
-      return inside.contains(m) && !m->Is("Exit") && !m->Is("Merge");
-    };
-    if (starts ||
+    const bool is_part = n->Is("Switch") || n->Is("Merge") || n->Is("Enter") || n->Is("Exit") ||
+                         n->Is("NextIteration") || n->Is("LoopCond");
+    if (is_part ||
         std::ranges::any_of(n->inputs, [&](const Endpoint& e) { return carries(e.node); }) ||
         std::ranges::any_of(n->control_inputs, carries)) {
-      inside.insert(n);
-    }
-  }
-  // A Merge of a loop goes on into it.
-  for (const Node* n : *order) {
-    if (std::ranges::any_of(n->inputs, [&](const Endpoint& e) {
-          return e.node->Is("Merge") && std::ranges::any_of(e.node->inputs, [](const Endpoint& m) {
-                   return m.node->Is("Enter") || m.node->Is("NextIteration");
-                 });
-        })) {
       inside.insert(n);
     }
   }
@@ -232,7 +228,7 @@ class AutoPlacer {
 
   void NameHostOps(const AutoNodeSet& set) {
     for (const Node* n : g_.Nodes()) {
-      if (set.contains(n)) continue;
+      if (set.contains(n) || n->Is("Const")) continue;
       auto it = blocked_.find(n);
       const bool old = old_control_flow_.contains(n);
       if (it == blocked_.end() && !old) continue;
@@ -332,17 +328,24 @@ class AutoPlacer {
   std::unique_ptr<Fanout> fanout_;
 };
 
-// Arguments of functions whose variables some served function updates.
+// Arguments of functions whose variables a request may update.
 StatusOr<absl::flat_hash_set<const Node*>> UpdatedArguments(Conversion& c) {
   ASSIGN_OR_RETURN(const auto variables, ModelVariables::Trace(*c.meta, c.model.dir));
-  const std::vector<std::string> served = ServedFunctions(*c.meta);
-  const absl::flat_hash_set<absl::string_view> reached(served.begin(), served.end());
+  const std::vector<std::string> functions = ServedFunctions(*c.meta);
+  const absl::flat_hash_set<absl::string_view> served(functions.begin(), functions.end());
+  const std::vector<Node*> nodes = ServedNodes(*c.meta);
+  const absl::flat_hash_set<const Node*> served_nodes(nodes.begin(), nodes.end());
+  // What only training or the initialisation does is done before or without a request.
+  const auto in_request = [&](const VariableUse& use) {
+    return use.function != nullptr ? served.contains(use.function->name())
+                                   : served_nodes.contains(use.node);
+  };
   absl::flat_hash_set<const ModelVariable*> updated;
   for (const auto& v : variables->all()) {
-    const bool assigned = std::ranges::any_of(v->initialisers, [&](const VariableUse& use) {
-      return use.function != nullptr && reached.contains(use.function->name());
-    });
-    if (assigned || !v->others.empty()) updated.insert(v.get());
+    if (std::ranges::any_of(v->initialisers, in_request) ||
+        std::ranges::any_of(v->others, in_request)) {
+      updated.insert(v.get());
+    }
   }
   absl::flat_hash_set<const Node*> args;
   for (const Function* f : c.library().Functions()) {

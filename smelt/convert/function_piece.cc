@@ -89,7 +89,10 @@ StatusOr<Node*> FunctionPiece::Call() {
   attrs.Set("Tin", in_types.empty() ? Attr(EmptyList{}) : Attr(in_types));
   attrs.Set("Tout", out_types.empty() ? Attr(EmptyList{}) : Attr(out_types));
   RETURN_IF_ERROR(graph_.library()->Add(std::move(function_)));
-  return graph_.Add(name, "StatefulPartitionedCall", arg_order_, std::move(attrs));
+  // A node's name may not begin with an underscore, as functions of TensorFlow 2 do.
+  const size_t start = name.find_first_not_of('_');
+  return graph_.Add(start == std::string::npos ? "call" : name.substr(start),
+                    "StatefulPartitionedCall", arg_order_, std::move(attrs));
 }
 
 }  // namespace smelt
