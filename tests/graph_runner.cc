@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/container/inlined_vector.h"
+#include "smelt/base/denormals.h"
 
 namespace smelt {
 

@@ -97,7 +97,9 @@ std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool 
         "  groups = Const {dtype=int32, value=int32[]{", c.groups, "}}\n",
         "  acc = XlaConvV2(p, w, strides, none, ones, ones, groups) {LhsT=int8, RhsT=int8, "
         "Tindices=int32, preferred_element_type=int32, batch_group_count=1, precision_config=\"\", "
-        "dimension_numbers=\"\\030\\002\\040\\003\\062\\002\\000\\001\\100\\003\\120\\003\\132\\002\\001\\002\\142\\002\\001\\002\"}\n",
+        "dimension_numbers="
+        "\"\\030\\002\\040\\003\\062\\002\\000\\001\\100\\003\\120\\003\\132\\002\\001\\002\\142\\0"
+        "02\\001\\002\"}\n",
         "  b = Const {dtype=int32, value=int32[1,1,1,", c.out, "]{", Ints(rng, c.out, -9999, 9999),
         "}}\n");
   }

@@ -15,7 +15,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "smelt/base/denormals.h"
 #include "smelt/graph/text.h"
 #include "smelt/kernels/run_op.h"
 #include "tests/graph_runner.h"

@@ -7,11 +7,10 @@ namespace {
 
 // In all of them int8 numbers q stand for scale * (q - zero).
 //
-// _Int8Conv2D, _Int8MatMul: acc = sum of (x - x_zero) * weights + bias, exact in int32, with padding
-// that is x_zero; v = acc * scales, one for all or one per channel. Of type float the result is
-// activation(v + addend); of type int8 it is v + zero, clamped to [low, high] and rounded to nearest
-// even.
-// _Int8Quantize: x / scale + zero, clamped and rounded in the same way.
+// _Int8Conv2D, _Int8MatMul: acc = sum of (x - x_zero) * weights + bias, exact in int32, with
+// padding that is x_zero; v = acc * scales, one for all or one per channel. Of type float the
+// result is activation(v + addend); of type int8 it is v + zero, clamped to [low, high] and rounded
+// to nearest even. _Int8Quantize: x / scale + zero, clamped and rounded in the same way.
 constexpr OpRow kOwnRows[] = {
     {"_Int8Conv2D", R"op(_Int8Conv2D
   in:  x: int8; filter: int8; bias: int32; addend: num_addends*float

@@ -14,27 +14,11 @@ bool MayFold(const Node& n) {
   }
   static const auto* never = new absl::flat_hash_set<absl::string_view>{
       // Control flow, function calls and what depends on the step.
-      "Switch",
-      "Merge",
-      "Enter",
-      "Exit",
-      "NextIteration",
-      "LoopCond",
-      "PlaceholderWithDefault",
-      "StatelessIf",
-      "StatelessWhile",
-      "StatelessCase",
-      "PartitionedCall",
-      "_Retval",
-      "_Arg",
-      "Placeholder",
-      "CheckNumerics",
-      "OptionalFromValue",
+      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "PlaceholderWithDefault",
+      "StatelessIf", "StatelessWhile", "StatelessCase", "PartitionedCall", "_Retval", "_Arg",
+      "Placeholder", "CheckNumerics", "OptionalFromValue",
       // What waits for other steps.
-      "BatchFunction",
-      "Batch",
-      "Unbatch",
-      "UnbatchGrad"};
+      "BatchFunction", "Batch", "Unbatch", "UnbatchGrad"};
   if (never->contains(n.op())) return false;
   for (Dtype t : n.output_types) {
     if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;

@@ -49,8 +49,9 @@ Status RemoveIdentities(Graph& graph, const PassContext& context);
 // that follow them.
 Status Remap(Graph& graph, const PassContext& context);
 
-// Layers of int8 numbers, as smelt convert writes them (docs/quantization.md), become one node each:
-// the product with its bias, scale, residual, activation and way back to int8; and the borders.
+// Layers of int8 numbers, as smelt convert writes them (docs/quantization.md), become one node
+// each: the product with its bias, scale, residual, activation and way back to int8; and the
+// borders.
 Status FuseQuantized(Graph& graph, const PassContext& context);
 
 // What is computed in bfloat16 is computed in float, from weights that are made float once; values
