@@ -206,7 +206,7 @@ class CompatibilityWalk {
     bool branches = false;
     if (n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase")) {
       branches = true;
-      inputs.erase(inputs.begin());
+      if (!inputs.empty()) inputs.erase(inputs.begin());
     }
     ForEachFunc(n.attrs(), [&](const FuncAttr& f) {
       if (const Function* callee = library_.Find(f.name)) callees.push_back(callee);
