@@ -27,21 +27,25 @@ using SequenceKeys = absl::flat_hash_map<absl::string_view, std::vector<Sequence
 
 // Entries of a SequenceExample, or of several one after another; those of lists hold FeatureList
 // messages. false where the bytes cease to parse.
-bool ReadSequence(absl::string_view bytes, std::vector<ExampleEntry>* context,
-                  std::vector<ExampleEntry>* lists) {
+// How the bytes of an example end: cut within a field of stated length, which batches pass over, or
+// in something that is no field.
+enum class SequenceEnd : uint8_t { kWhole, kCut, kNonsense };
+
+SequenceEnd ReadSequence(absl::string_view bytes, std::vector<ExampleEntry>* context,
+                         std::vector<ExampleEntry>* lists) {
   absl::string_view part;
   for (WireCursor c(bytes); !c.done();) {
     uint64_t tag = 0;
-    if (!c.Varint(&tag)) return false;
+    if (!c.Varint(&tag)) return SequenceEnd::kNonsense;
     if (tag == kWireField1) {
-      if (!c.Bytes(&part) || !ReadFeatureEntries(part, context)) return false;
+      if (!c.Bytes(&part) || !ReadFeatureEntries(part, context)) return SequenceEnd::kCut;
     } else if (tag == kWireField2) {
-      if (!c.Bytes(&part) || !ReadFeatureEntries(part, lists)) return false;
+      if (!c.Bytes(&part) || !ReadFeatureEntries(part, lists)) return SequenceEnd::kCut;
     } else if (!c.SkipField(tag)) {
-      return false;
+      return (tag & 7) == 2 ? SequenceEnd::kCut : SequenceEnd::kNonsense;
     }
   }
-  return true;
+  return SequenceEnd::kWhole;
 }
 
 class SequenceParser {
@@ -63,10 +67,11 @@ class SequenceParser {
 
   Status Parse(absl::string_view serialized, size_t e) {
     std::vector<ExampleEntry> context, lists;
-    if (!ReadSequence(serialized, &context, &lists)) {
-      if (!single()) {
-        return InvalidArgument("Invalid protocol message input, example id: ", Name(e));
-      }
+    const SequenceEnd end = ReadSequence(serialized, &context, &lists);
+    if (end == SequenceEnd::kNonsense && !single()) {
+      return InvalidArgument("Invalid protocol message input, example id: ", Name(e));
+    }
+    if (end != SequenceEnd::kWhole && single()) {
       return InvalidArgument("Could not parse example input, value: '", absl::CEscape(serialized),
                              "'");
     }

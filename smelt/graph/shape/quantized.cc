@@ -41,14 +41,15 @@ Status QuantizedMatMulShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
-// The ends of the range are one for each slice along the axis.
+// The ends of the range are one for each slice along the axis; scalars where there is one slice.
 Status QuantizeShape(ShapeContext& ctx) {
   const int64_t axis = ctx.node().Int("axis", -1);
   const PartialShape& in = ctx.input(0);
   PartialShape ends = Shape();
   if (axis >= 0) {
     const bool inside = in.known_rank() && axis < in.rank();
-    ends = VectorShape(inside ? in[static_cast<int>(axis)] : kUnknownDim);
+    const int64_t slices = inside ? in[static_cast<int>(axis)] : kUnknownDim;
+    if (slices != 1) ends = slices == kUnknownDim ? PartialShape() : VectorShape(slices);
   }
   for (int i = 1; i < ctx.node().num_outputs(); ++i) ctx.set_output(i, ends);
   return SameShape(ctx);
