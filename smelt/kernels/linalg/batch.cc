@@ -92,6 +92,12 @@ Status MatrixBatch::Allocate(int i, std::initializer_list<int64_t> sizes) {
   return ctx_->Allocate(i, shape).status();
 }
 
+Status MatrixBatch::Leave(int i) {
+  ASSIGN_OR_RETURN(Tensor unused, Tensor::Zeros(ctx_->output_type(i), Shape()));
+  ctx_->set_output(i, std::move(unused));
+  return OkStatus();
+}
+
 Status MatrixBatch::Widen() {
   for (int i = 0; i < matrices_; ++i) {
     const Dtype wide = WideType(ctx_->input(i).dtype());

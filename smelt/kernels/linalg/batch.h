@@ -31,6 +31,8 @@ class MatrixBatch {
 
   // Output i holds one matrix, vector or scalar of the given sizes for each member of the batch.
   Status Allocate(int i, std::initializer_list<int64_t> sizes);
+  // Output i is not asked for: a zero.
+  Status Leave(int i);
 
   // Member b of an input or output. REQUIRES: an allocated output.
   template <typename T>
@@ -91,6 +93,23 @@ bool PivotsInvert(const Pivots& pivots) {
 inline double CubicCost(int64_t n) {
   const auto x = static_cast<double>(n);
   return x * x * x;
+}
+
+// Each square matrix of input 0 gives one of its size: fn(in, out, n) on wide elements, at about 20
+// n^3 operations.
+template <typename F>
+Status MapSquares(OpContext& ctx, const F& fn) {
+  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
+  const MatrixSize size = batch.input_size(0);
+  RETURN_IF_ERROR(CheckSquare(size));
+  RETURN_IF_ERROR(batch.Allocate(0, {size.rows, size.rows}));
+  if (size.empty()) return OkStatus();
+  return batch.VisitWide([&]<typename T>() {
+    return batch.ForEach(20 * CubicCost(size.rows), [&](int64_t b) {
+      fn(batch.in<T>(0, b), batch.out<T>(0, b), size.rows);
+      return OkStatus();
+    });
+  });
 }
 
 constexpr DtypeSet kMatrixTypes = kFloatTypes | kComplexTypes;

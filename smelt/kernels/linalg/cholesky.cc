@@ -3,23 +3,17 @@
 #include <limits>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/dense.inc"
 
 namespace smelt {
 namespace {
-
-template <typename T>
-using CholeskyMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <typename T>
-using CholeskyIn = Eigen::Map<const CholeskyMatrix<T>>;
-template <typename T>
-using CholeskyOut = Eigen::Map<CholeskyMatrix<T>>;
 
 // Reads the lower triangle alone. What is not positive definite has no factor: NaN below the
 // diagonal.
 template <typename T>
 void FactorCholesky(const T* in, T* out, int64_t n) {
-  CholeskyOut<T> lower(out, n, n);
-  const Eigen::LLT<CholeskyMatrix<T>> llt(CholeskyIn<T>(in, n, n));
+  DenseOut<T> lower(out, n, n);
+  const Eigen::LLT<DenseMatrix<T>> llt(DenseIn<T>(in, n, n));
   lower.setZero();
   if (llt.info() == Eigen::Success) {
     lower.template triangularView<Eigen::Lower>() = llt.matrixL();
@@ -47,17 +41,16 @@ Status RunCholesky(OpContext& ctx) {
 // (Murray, "Differentiation of the Cholesky decomposition").
 template <typename T>
 void BackCholesky(const T* factor, const T* gradient, T* out, int64_t n) {
-  const CholeskyMatrix<T> l = CholeskyIn<T>(factor, n, n).template triangularView<Eigen::Lower>();
-  const CholeskyMatrix<T> grad =
-      CholeskyIn<T>(gradient, n, n).template triangularView<Eigen::Lower>();
+  const DenseMatrix<T> l = DenseIn<T>(factor, n, n).template triangularView<Eigen::Lower>();
+  const DenseMatrix<T> grad = DenseIn<T>(gradient, n, n).template triangularView<Eigen::Lower>();
   const auto lower = l.template triangularView<Eigen::Lower>();
-  const CholeskyMatrix<T> product = l.transpose() * grad;
-  CholeskyMatrix<T> p = product.template triangularView<Eigen::Lower>();
+  const DenseMatrix<T> product = l.transpose() * grad;
+  DenseMatrix<T> p = product.template triangularView<Eigen::Lower>();
   p.diagonal() *= T(0.5);
   lower.transpose().solveInPlace(p);
-  CholeskyMatrix<T> s = p.transpose();
+  DenseMatrix<T> s = p.transpose();
   lower.transpose().solveInPlace(s);
-  CholeskyOut<T>(out, n, n) = T(0.5) * (s + s.transpose());
+  DenseOut<T>(out, n, n) = T(0.5) * (s + s.transpose());
 }
 
 template <typename T>

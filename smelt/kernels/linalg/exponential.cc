@@ -4,18 +4,10 @@
 #include <limits>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/dense.inc"
 
 namespace smelt {
 namespace {
-
-template <typename T>
-using ExpMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-// One product for all that follows: the template is large.
-template <typename T>
-__attribute__((noinline)) ExpMatrix<T> ExpProduct(const ExpMatrix<T>& a, const ExpMatrix<T>& b) {
-  return a * b;
-}
 
 // Up to this norm the approximant is exact in double.
 constexpr double kPadeNorm = 5.371920351148152;
@@ -36,9 +28,9 @@ constexpr double kPade[] = {64764752532480000.,
 
 template <typename T>
 void Exponentiate(const T* in, T* out, int64_t n) {
-  using Matrix = ExpMatrix<T>;
-  Eigen::Map<Matrix> result(out, n, n);
-  Matrix a = Eigen::Map<const Matrix>(in, n, n);
+  using Matrix = DenseMatrix<T>;
+  DenseOut<T> result(out, n, n);
+  Matrix a = DenseIn<T>(in, n, n);
   // The scaling of a matrix that is not finite has no end.
   if (!a.allFinite()) {
     result.fill(T(std::numeric_limits<double>::quiet_NaN()));
@@ -55,7 +47,7 @@ void Exponentiate(const T* in, T* out, int64_t n) {
     std::frexp(norm / kPadeNorm, &squarings);
     a *= T(std::ldexp(1.0, -squarings));
   }
-  const Matrix a2 = ExpProduct(a, a), a4 = ExpProduct(a2, a2), a6 = ExpProduct(a4, a2);
+  const Matrix a2 = DenseProduct(a, a), a4 = DenseProduct(a2, a2), a6 = DenseProduct(a4, a2);
   // The odd part is a times `odd`, the even part `even`.
   Matrix high_odd = a6, high_even = a6, odd = a6, even = a6;
   for (int64_t i = 0; i < n * n; ++i) {
@@ -66,25 +58,15 @@ void Exponentiate(const T* in, T* out, int64_t n) {
     odd.data()[i] = kPade[7] * m6 + kPade[5] * m4 + kPade[3] * m2 + kPade[1] * one;
     even.data()[i] = kPade[6] * m6 + kPade[4] * m4 + kPade[2] * m2 + kPade[0] * one;
   }
-  odd = ExpProduct(a, Matrix(ExpProduct(a6, high_odd) + odd));
-  even += ExpProduct(a6, high_even);
+  odd = DenseProduct(a, Matrix(DenseProduct(a6, high_odd) + odd));
+  even += DenseProduct(a6, high_even);
   Matrix power = Eigen::PartialPivLU<Matrix>(even - odd).solve(even + odd);
-  for (int i = 0; i < squarings; ++i) power = ExpProduct(power, power);
+  for (int i = 0; i < squarings; ++i) power = DenseProduct(power, power);
   result = power;
 }
 
 Status RunExponential(OpContext& ctx) {
-  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 1));
-  const MatrixSize size = batch.input_size(0);
-  RETURN_IF_ERROR(CheckSquare(size));
-  RETURN_IF_ERROR(batch.Allocate(0, {size.rows, size.rows}));
-  if (size.empty()) return OkStatus();
-  return batch.VisitWide([&]<typename T>() {
-    return batch.ForEach(20 * CubicCost(size.rows), [&](int64_t b) {
-      Exponentiate(batch.in<T>(0, b), batch.out<T>(0, b), size.rows);
-      return OkStatus();
-    });
-  });
+  return MapSquares(ctx, [](const auto* in, auto* out, int64_t n) { Exponentiate(in, out, n); });
 }
 
 constexpr Kernel kMatrixExponentialTable[] = {

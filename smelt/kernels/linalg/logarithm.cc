@@ -1,14 +1,15 @@
 // Logarithms of complex matrices: inverse scaling and squaring (Al-Mohy and Higham, 2012).
-#include <Eigen/Eigenvalues>
 #include <limits>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/decompose.h"
+#include "smelt/kernels/linalg/dense.inc"
 
 namespace smelt {
 namespace {
 
 using LogValue = std::complex<double>;
-using LogMatrix = Eigen::Matrix<LogValue, Eigen::Dynamic, Eigen::Dynamic>;
+using LogMatrix = DenseMatrix<LogValue>;
 
 // The principal square root of an upper triangular matrix, in place, column by column.
 void RootTriangular(LogMatrix& t) {
@@ -59,15 +60,13 @@ bool LogTriangular(LogMatrix& t) {
 
 template <typename T>
 void LogOf(const T* in, T* out, int64_t n) {
-  using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::Map<const Rows> matrix(in, n, n);
-  Eigen::Map<Rows> result(out, n, n);
+  const DenseIn<T> matrix(in, n, n);
+  DenseOut<T> result(out, n, n);
   if (matrix.allFinite()) {
-    const Eigen::ComplexSchur<LogMatrix> schur(matrix.template cast<LogValue>());
-    LogMatrix t = schur.matrixT().triangularView<Eigen::Upper>();
-    if (schur.info() == Eigen::Success && LogTriangular(t)) {
-      const LogMatrix log = schur.matrixU() * t * schur.matrixU().adjoint();
-      result = log.cast<T>();
+    const LogMatrix wide = matrix.template cast<LogValue>();
+    LogMatrix t(n, n), u(n, n);
+    if (DecomposeSchur(wide.data(), t.data(), u.data(), n) && LogTriangular(t)) {
+      result = DenseProduct(u, DenseProduct(t, u.adjoint())).cast<T>();
       return;
     }
   }

@@ -4,22 +4,19 @@
 #include <limits>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/dense.inc"
 
 namespace smelt {
 namespace {
 
-template <typename T>
-using LuMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 template <typename T, typename Index>
 Status FactorLu(MatrixBatch& batch, int64_t n) {
   return batch.ForEach(CubicCost(n), [&](int64_t b) -> Status {
-    const Eigen::PartialPivLU<LuMatrix<T>> lu(
-        Eigen::Map<const LuMatrix<T>>(batch.in<T>(0, b), n, n));
+    const Eigen::PartialPivLU<DenseMatrix<T>> lu(DenseIn<T>(batch.in<T>(0, b), n, n));
     if (!PivotsInvert(lu.matrixLU().diagonal())) {
       return InvalidArgument("Input is not invertible.");
     }
-    Eigen::Map<LuMatrix<T>>(batch.out<T>(0, b), n, n) = lu.matrixLU();
+    DenseOut<T>(batch.out<T>(0, b), n, n) = lu.matrixLU();
     // Row i of the product stood in row p[i] of the input.
     const auto& place = lu.permutationP().indices();
     Index* p = batch.out<Index>(1, b);
@@ -56,7 +53,7 @@ LogDeterminant<T> DeterminantOf(const T* in, int64_t n) {
   using Real = typename Eigen::NumTraits<T>::Real;
   LogDeterminant<T> d;
   if (n == 0) return d;
-  const Eigen::PartialPivLU<LuMatrix<T>> lu(Eigen::Map<const LuMatrix<T>>(in, n, n));
+  const Eigen::PartialPivLU<DenseMatrix<T>> lu(DenseIn<T>(in, n, n));
   d.sign = T(static_cast<Real>(lu.permutationP().determinant()));
   for (int64_t i = 0; i < n; ++i) {
     const T pivot = lu.matrixLU()(i, i);

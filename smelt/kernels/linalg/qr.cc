@@ -2,24 +2,22 @@
 #include <Eigen/QR>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/dense.inc"
 #include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {
 
-template <typename T>
-using QrMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 // q is m x k, r is k x n.
 template <typename T>
 void FactorQr(const T* in, T* q, T* r, int64_t m, int64_t n, int64_t k) {
   if (m == 0 || n == 0) {
-    Eigen::Map<QrMatrix<T>>(q, m, k).setIdentity();
+    DenseOut<T>(q, m, k).setIdentity();
     return;
   }
-  const Eigen::HouseholderQR<QrMatrix<T>> qr(Eigen::Map<const QrMatrix<T>>(in, m, n));
-  Eigen::Map<QrMatrix<T>>(q, m, k) = qr.householderQ() * QrMatrix<T>::Identity(m, k);
-  Eigen::Map<QrMatrix<T>> upper(r, k, n);
+  const Eigen::HouseholderQR<DenseMatrix<T>> qr(DenseIn<T>(in, m, n));
+  DenseOut<T>(q, m, k) = qr.householderQ() * DenseMatrix<T>::Identity(m, k);
+  DenseOut<T> upper(r, k, n);
   upper = qr.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
 }
 

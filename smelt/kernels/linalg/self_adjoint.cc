@@ -1,29 +1,10 @@
 // Eigenvalues and eigenvectors of symmetric and Hermitian matrices.
-#include <Eigen/Eigenvalues>
-
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/decompose.h"
 #include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {
-
-template <typename T>
-using SelfAdjointMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <typename T>
-using SelfAdjointOut = Eigen::Map<SelfAdjointMatrix<T>>;
-
-// Reads the lower triangle alone. n values, rising; `vectors` (n x n, in columns) may be nullptr.
-// False when it does not converge.
-template <typename T>
-bool DecomposeSelfAdjoint(const T* in, T* values, T* vectors, int64_t n) {
-  const Eigen::SelfAdjointEigenSolver<SelfAdjointMatrix<T>> solver(
-      Eigen::Map<const SelfAdjointMatrix<T>>(in, n, n),
-      vectors == nullptr ? Eigen::EigenvaluesOnly : Eigen::ComputeEigenvectors);
-  if (solver.info() != Eigen::Success) return false;
-  SelfAdjointOut<T>(values, n, 1) = solver.eigenvalues().template cast<T>();
-  if (vectors != nullptr) SelfAdjointOut<T>(vectors, n, n) = solver.eigenvectors();
-  return true;
-}
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSelfAdjoint(const Node& node) {
   return ReadIntAttrs(node, {"compute_v"});
@@ -36,12 +17,7 @@ Status RunSelfAdjointEigV2(OpContext& ctx) {
   RETURN_IF_ERROR(CheckSquare(size));
   const bool vectors = ctx.state<IntAttrs>()[0] != 0;
   RETURN_IF_ERROR(batch.Allocate(0, {n}));
-  if (vectors) {
-    RETURN_IF_ERROR(batch.Allocate(1, {n, n}));
-  } else {
-    ASSIGN_OR_RETURN(Tensor unused, Tensor::Zeros(ctx.output_type(1), Shape()));
-    ctx.set_output(1, std::move(unused));
-  }
+  RETURN_IF_ERROR(vectors ? batch.Allocate(1, {n, n}) : batch.Leave(1));
   if (size.empty()) return OkStatus();
   return VisitMatrixType(ctx.input(0).dtype(), [&]<typename T>() {
     return batch.ForEach(10 * CubicCost(n), [&](int64_t b) {

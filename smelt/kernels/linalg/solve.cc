@@ -2,22 +2,20 @@
 #include <Eigen/LU>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/dense.inc"
 #include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {
-
-template <typename T>
-using SolveMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 StatusOr<std::unique_ptr<KernelState>> PrepareAdjoint(const Node& node) {
   return ReadIntAttrs(node, {"adjoint"});
 }
 
 template <typename T>
-StatusOr<Eigen::PartialPivLU<SolveMatrix<T>>> FactorForSolve(const SolveMatrix<T>& matrix,
+StatusOr<Eigen::PartialPivLU<DenseMatrix<T>>> FactorForSolve(const DenseMatrix<T>& matrix,
                                                              absl::string_view what) {
-  Eigen::PartialPivLU<SolveMatrix<T>> lu(matrix);
+  Eigen::PartialPivLU<DenseMatrix<T>> lu(matrix);
   if (!PivotsInvert(lu.matrixLU().diagonal())) {
     return InvalidArgument(what, " is not invertible.");
   }
@@ -25,8 +23,8 @@ StatusOr<Eigen::PartialPivLU<SolveMatrix<T>>> FactorForSolve(const SolveMatrix<T
 }
 
 template <typename T>
-SolveMatrix<T> MatrixForSolve(const T* in, int64_t n, bool adjoint) {
-  const Eigen::Map<const SolveMatrix<T>> matrix(in, n, n);
+DenseMatrix<T> MatrixForSolve(const T* in, int64_t n, bool adjoint) {
+  const DenseIn<T> matrix(in, n, n);
   if (adjoint) return matrix.adjoint();
   return matrix;
 }
@@ -34,7 +32,7 @@ SolveMatrix<T> MatrixForSolve(const T* in, int64_t n, bool adjoint) {
 template <typename T>
 Status InvertMatrix(const T* in, T* out, int64_t n, bool adjoint) {
   ASSIGN_OR_RETURN(const auto lu, FactorForSolve<T>(MatrixForSolve(in, n, adjoint), "Input"));
-  Eigen::Map<SolveMatrix<T>>(out, n, n) = lu.inverse();
+  DenseOut<T>(out, n, n) = lu.inverse();
   return OkStatus();
 }
 
@@ -69,8 +67,8 @@ Status RunMatrixSolve(OpContext& ctx) {
       ASSIGN_OR_RETURN(
           const auto lu,
           FactorForSolve<T>(MatrixForSolve(batch.in<T>(0, b), n, adjoint), "Input matrix"));
-      Eigen::Map<SolveMatrix<T>>(batch.out<T>(0, b), n, rhs.cols) =
-          lu.solve(Eigen::Map<const SolveMatrix<T>>(batch.in<T>(1, b), n, rhs.cols));
+      DenseOut<T>(batch.out<T>(0, b), n, rhs.cols) =
+          lu.solve(DenseIn<T>(batch.in<T>(1, b), n, rhs.cols));
       return OkStatus();
     });
   });

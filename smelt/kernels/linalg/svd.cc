@@ -1,16 +1,11 @@
-// Singular values and vectors. What one matrix takes is in svd.inc, compiled once per type.
-#include "smelt/kernels/linalg/svd.inc"
+// Singular values and vectors.
+#include <limits>
 
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/decompose.h"
 #include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
-
-extern template bool DecomposeSvd(const SvdProblem&, const std::complex<float>*,
-                                  std::complex<float>*, std::complex<float>*, std::complex<float>*);
-extern template bool DecomposeSvd(const SvdProblem&, const std::complex<double>*,
-                                  std::complex<double>*, std::complex<double>*,
-                                  std::complex<double>*);
 
 namespace {
 
@@ -41,10 +36,8 @@ Status RunSvd(OpContext& ctx) {
     RETURN_IF_ERROR(batch.Allocate(1, {p.rows, p.u_cols()}));
     RETURN_IF_ERROR(batch.Allocate(2, {p.cols, p.v_cols()}));
   } else {
-    for (int i : {1, 2}) {
-      ASSIGN_OR_RETURN(Tensor unused, Tensor::Zeros(ctx.output_type(i), Shape()));
-      ctx.set_output(i, std::move(unused));
-    }
+    RETURN_IF_ERROR(batch.Leave(1));
+    RETURN_IF_ERROR(batch.Leave(2));
     if (p.values() == 0) return OkStatus();
   }
   const auto decompose = [&]<typename T>() {

@@ -1,18 +1,12 @@
 // Systems of equations whose matrix is triangular, stored whole or as bands. Batches broadcast.
-#include <Eigen/Core>
-
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/linalg/batch.h"
+#include "smelt/kernels/linalg/dense.inc"
 #include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/matmul_reference.h"
 
 namespace smelt {
 namespace {
-
-template <typename T>
-using TriangularMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <typename T>
-using TriangularIn = Eigen::Map<const TriangularMatrix<T>>;
 
 struct TriangularAttrs {
   bool lower, adjoint;
@@ -22,8 +16,8 @@ struct TriangularAttrs {
 // NaN.
 template <typename T>
 void SolveWhole(const T* matrix, T* x, int64_t n, int64_t cols, TriangularAttrs attrs) {
-  const TriangularIn<T> a(matrix, n, n);
-  Eigen::Map<TriangularMatrix<T>> y(x, n, cols);
+  const DenseIn<T> a(matrix, n, n);
+  DenseOut<T> y(x, n, cols);
   if (attrs.lower) {
     const auto lower = a.template triangularView<Eigen::Lower>();
     attrs.adjoint ? lower.adjoint().solveInPlace(y) : lower.solveInPlace(y);
