@@ -107,7 +107,21 @@ def shapes(r):
         yield case("LogicalNot", r.bools(shape))
 
 
+def lists():
+    """Lists and arrays that are not as long as each other, or of other types."""
+    x, d = np.float32([0.60447377, 0.044337437]), tf.float32
+    for n in [2, 40000]:
+        yield case("_ListToArray", [x], T=d, N=n, name=f"shorter_{n}", error="#inputs != #outputs")
+    yield case("_ListToArray", [x, x], T=d, N=1, name="longer", error="#inputs != #outputs")
+    yield case("_ArrayToList", [x], out_types=[d, d], name="shorter", error="#inputs != #outputs")
+    yield case("_ArrayToList", [x, x], out_types=[d], name="longer", error="#inputs != #outputs")
+    yield case("_ArrayToList", [x], out_types=[tf.float64], name="other_type", error="")
+    y = np.float64([2.1640953741385016, -0.4803903159646201])
+    yield case("_ListToArray", [y], T=d, N=1, name="other_type", error="")
+
+
 def cases(r):
     yield from identities(r)
     yield from printing(r)
     yield from shapes(r)
+    yield from lists()

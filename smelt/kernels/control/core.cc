@@ -24,9 +24,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareList(const Node& node) {
   if (in != out) return Internal("#inputs != #outputs : ", in, " vs. ", out);
   for (size_t i = 0; i < in; ++i) {
     if (BaseType(node.input_types[i]) != BaseType(node.output_types[i])) {
-      return Internal("Input and output types for position ", i,
-                      " does not match: ", DtypeName(node.input_types[i]), " vs. ",
-                      DtypeName(node.output_types[i]));
+      return InvalidArgument("Input and output types for position ", i,
+                             " does not match: ", DtypeName(node.input_types[i]), " vs. ",
+                             DtypeName(node.output_types[i]));
     }
   }
   return std::make_unique<KernelState>();

@@ -13,6 +13,11 @@ namespace smelt {
 namespace {
 
 Status SetLocalResults(OpContext& ctx, Element results) {
+  // Not seen before where the node states no type at all.
+  if (results.size() != static_cast<size_t>(ctx.num_outputs())) {
+    return InvalidArgument("the function returns ", results.size(), " values, ", ctx.node().op(),
+                           " has ", ctx.num_outputs());
+  }
   for (size_t i = 0; i < results.size(); ++i) {
     ctx.set_output(static_cast<int>(i), std::move(results[i]));
   }

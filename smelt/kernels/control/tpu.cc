@@ -34,7 +34,14 @@ Status RunTpuPartitionedCall(OpContext& ctx) {
     return InvalidArgument("function '", f->name, "' gives ", results.size(), " results, Tout has ",
                            ctx.num_outputs());
   }
-  for (int i = 0; i < ctx.num_outputs(); ++i) ctx.set_output(i, std::move(results[i]));
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    // The function's own types count, whatever Tout says.
+    if (results[i].valid() && results[i].dtype() != BaseType(ctx.output_type(i))) {
+      return InvalidArgument("function '", f->name, "' returns a ", DtypeName(results[i].dtype()),
+                             " as value ", i, ", not a ", DtypeName(ctx.output_type(i)));
+    }
+    ctx.set_output(i, std::move(results[i]));
+  }
   return OkStatus();
 }
 

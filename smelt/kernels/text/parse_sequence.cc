@@ -102,10 +102,15 @@ Status SetDefaults(const OpContext& ctx, int first, absl::string_view name,
   return OkStatus();
 }
 
-void SetSequenceOutputs(OpContext& ctx, ParsedSequences parsed, bool lengths) {
+// The attributes state counts and types apart: their sum may be right where the parts are not.
+Status SetSequenceOutputs(OpContext& ctx, ParsedSequences parsed, bool lengths) {
   int i = 0;
+  bool fits = true;
   const auto set = [&](std::vector<Tensor>& list) {
-    for (Tensor& t : list) ctx.set_output(i++, std::move(t));
+    for (Tensor& t : list) {
+      fits = fits && t.dtype() == ctx.output_type(i);
+      ctx.set_output(i++, std::move(t));
+    }
   };
   for (auto* list :
        {&parsed.context.sparse_indices, &parsed.context.sparse_values,
@@ -118,6 +123,9 @@ void SetSequenceOutputs(OpContext& ctx, ParsedSequences parsed, bool lengths) {
   set(parsed.lists.ragged_values);
   set(parsed.outer_splits);
   set(parsed.lists.ragged_splits);
+  if (fits) return OkStatus();
+  return InvalidArgument("node '", ctx.node().name(), "' has outputs of other types than its ",
+                         "features");
 }
 
 Status CheckSequenceOutputs(const OpContext& ctx, const SequenceFeatures& f, bool lengths) {
@@ -140,8 +148,7 @@ Status ParseSequenceBatch(OpContext& ctx, const SequenceFeatures& features) {
   ASSIGN_OR_RETURN(ParsedSequences parsed,
                    ParseSequences(features, mode, serialized.flat<std::string>(),
                                   names.flat<std::string>(), ctx.step().allocator));
-  SetSequenceOutputs(ctx, std::move(parsed), true);
-  return OkStatus();
+  return SetSequenceOutputs(ctx, std::move(parsed), true);
 }
 
 Status CheckSequenceRank(const Tensor& serialized) {
@@ -237,8 +244,7 @@ Status RunParseSingleSequence(OpContext& ctx) {
   ASSIGN_OR_RETURN(ParsedSequences parsed,
                    ParseSequences(features, SequenceMode::kSingle, serialized.flat<std::string>(),
                                   name.flat<std::string>(), ctx.step().allocator));
-  SetSequenceOutputs(ctx, std::move(parsed), false);
-  return OkStatus();
+  return SetSequenceOutputs(ctx, std::move(parsed), false);
 }
 
 constexpr Kernel kParseSequenceTable[] = {
