@@ -19,7 +19,7 @@ struct Comparison {
   double max_abs = 0;
   double max_rel = 0;
   double max_wanted = 0;  // the largest of |wanted|, of floating and complex types
-  std::string why;  // what differs, when something does
+  std::string why;        // what differs, when something does
 };
 
 // Floating and complex types: |got - want| <= atol + rtol * |want|, NaN equals NaN, infinities by
