@@ -50,12 +50,12 @@ for log in sorted(fresh.glob("*.tfrecord")):
     check(f"fresh {log.stem}", code == 0, out)
 
 # What smelt converts, TensorFlow loads: the graph imports, functions are instantiated, callables and signatures are the same.
-for model, options in [("language_model", 'function_alias: "tpu_func"'), ("functions", 'function_alias: "leaf"'), ("functions", "jit_compile_functions: true"),
-                       ("cnn", 'signature_name: "serving_default"'), ("loop", 'signature_name: "serving_default"'),
-                       ("half_plus_two_v1", 'signature_name: "serving_default"')]:
+for model, options, *flags in [("language_model", 'function_alias: "tpu_func"'), ("functions", 'function_alias: "leaf"'), ("functions", "jit_compile_functions: true"),
+                               ("cnn", 'signature_name: "serving_default"'), ("loop", 'signature_name: "serving_default"', "--auto_place"),
+                               ("half_plus_two_v1", 'signature_name: "serving_default"')]:
     where = work / f"converted_{model}_{len(list(work.iterdir()))}"
     code, out = call("convert", "--input_model_dir", models / model, "--output_model_dir", where, "--converter_options_string",
-                     "tpu_functions { " + options + " } disable_default_optimizations: true")
+                     "tpu_functions { " + options + " } disable_default_optimizations: true", *flags)
     check(f"convert {model} {options}", code == 0, out)
     try:
         before, after = tf.saved_model.load(str(models / model)), tf.saved_model.load(str(where))
