@@ -10,8 +10,15 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
+STARTER = """
+import os, subprocess, sys, time
+start = time.monotonic()
+p = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(p.pid, 0)
+print(time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+sys.exit(status != 0)
+"""
 OFF = "disable_default_optimizations: true"
 
 
@@ -85,14 +92,13 @@ def convert(smelt, model, out, options):
     """Seconds, seconds on the processor and peak resident MB of one conversion."""
     file = pathlib.Path(str(out) + ".options")  # a command line would be too short for thousands of names
     file.write_text(options)
-    start = time.monotonic()
-    p = subprocess.Popen([smelt, "convert", "--input_model_dir", model, "--output_model_dir", out, "--overwrite", "--converter_options_file", file],
-                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    err = p.stderr.read()
-    _, status, usage = os.wait4(p.pid, 0)
-    if status != 0:
-        raise RuntimeError(err.decode()[-500:])
-    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    # A process counts the memory of the one that starts it until it executes: a small one starts it.
+    p = subprocess.run([sys.executable, "-c", STARTER, smelt, "convert", "--input_model_dir", model, "--output_model_dir", out, "--overwrite",
+                        "--converter_options_file", file], capture_output=True, text=True)
+    if p.returncode != 0:
+        raise RuntimeError(p.stderr[-500:])
+    seconds, cpu, kilobytes = map(float, p.stdout.split())
+    return seconds, cpu, kilobytes / 1024
 
 
 def main():
