@@ -1,5 +1,7 @@
 #include "smelt/kernels/isa/isa.h"
 
+#include <cpuid.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -55,12 +57,17 @@ const IsaTable* ChooseIsa() {
   return IsaOf(IsaLevel::kBaseline);
 }
 
+// clang 14 has no name for it.
+bool HasF16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 }  // namespace
 
 bool IsaSupported(IsaLevel level) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                    __builtin_cpu_supports("f16c");
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && HasF16c();
   switch (level) {
     case IsaLevel::kBaseline:
       return true;
