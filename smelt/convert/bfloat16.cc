@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "smelt/convert/captured.h"
 
 namespace smelt {
 namespace {
@@ -215,8 +216,7 @@ class Bfloat16Stage {
     for (const Function* f : c_.library().Functions()) count(*f->body);
     for (FloatGraph* g : pointers_) {
       for (const Node* n : g->graph->Nodes()) {
-        const FuncAttr* body =
-            n->Is("While") || n->Is("StatelessWhile") ? n->Func("body") : nullptr;
+        const FuncAttr* body = IsLoop(*n) ? n->Func("body") : nullptr;
         auto it = body == nullptr ? by_name_.end() : by_name_.find(body->name);
         if (it != by_name_.end()) it->second->loop_body = true;
       }
@@ -263,7 +263,7 @@ class Bfloat16Stage {
 
   // What the call, loop or branch may take and give as bfloat16.
   void Carry(const Node& n, CarriedElements* carried) {
-    const bool loop = n.Is("While") || n.Is("StatelessWhile");
+    const bool loop = IsLoop(n);
     const bool branch = n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase");
     if (!loop && !branch && !IsPartitionedCall(n)) return;
     std::vector<FloatGraph*> callees;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "smelt/convert/bfloat16.h"
+#include "smelt/graph/constant.h"
 
 namespace smelt {
 namespace {
@@ -90,11 +91,8 @@ class PrecisionRewriter {
     }
     for (Node* n : order) {
       if (!wanted[n].second) continue;
-      const Attr* value = n->Find("value");
-      const auto* t = value ? value->get<std::shared_ptr<const TensorValue>>() : nullptr;
-      if (t == nullptr) continue;
-      auto tensor = (*t)->Materialize();
-      if (!tensor.ok()) continue;  // whoever reads it fails as before, behind a cast
+      const std::optional<Tensor> tensor = ConstantTensor(*n);
+      if (!tensor) continue;  // whoever reads it fails as before, behind a cast
       ASSIGN_OR_RETURN(const Tensor rounded, ToBfloat16(*tensor));
       Node* to = n;
       const bool outside = g_.outside.contains(n);

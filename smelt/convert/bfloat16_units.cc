@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "smelt/convert/bfloat16.h"
+#include "smelt/convert/captured.h"
 
 namespace smelt {
 namespace {
@@ -46,7 +47,6 @@ bool Allows(const Node& n, absl::string_view attr) {
          std::ranges::find(def->allowed_types, Dtype::kBfloat16) != def->allowed_types.end();
 }
 
-bool IsLoop(const Node& n) { return n.Is("While") || n.Is("StatelessWhile"); }
 bool IsBranch(const Node& n) {
   return n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase");
 }

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/captured.h"
 #include "smelt/convert/stages.h"
+#include "smelt/graph/constant.h"
 #include "smelt/wire/object_graph.h"
 
 namespace smelt {
@@ -99,11 +100,9 @@ class BodyMaker {
         if (number < first || a->output_types[port] == Dtype::kResource) continue;
         const Node* constant = captured_.ConstantOf(original, static_cast<int>(number));
         if (constant == nullptr || constant->output_types[0] == Dtype::kString) continue;
-        const Attr* value = constant->Find("value");
-        const auto* tensor = value ? value->get<std::shared_ptr<const TensorValue>>() : nullptr;
-        if (tensor == nullptr) continue;
-        adopted_bytes_ +=
-            static_cast<int64_t>((*tensor)->values.valid() ? (*tensor)->values.bytes() : 0);
+        const TensorValue* value = StatedConstant(*constant);
+        if (value == nullptr) continue;
+        adopted_bytes_ += static_cast<int64_t>(value->values.valid() ? value->values.bytes() : 0);
         if (adopted_bytes_ > kMaxAdoptedBytes) {
           c_.records.AddNote("bodies",
                              "constants passed as arguments are too large to be copied into "

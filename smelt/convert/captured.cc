@@ -5,8 +5,6 @@
 namespace smelt {
 namespace {
 
-bool IsWhileNode(const Node& n) { return n.Is("While") || n.Is("StatelessWhile"); }
-
 Endpoint ArgumentEndpoint(const Function& f, int arg) {
   for (Node* a : f.args) {
     if (arg < a->num_outputs()) return {a, arg};
@@ -34,7 +32,7 @@ std::vector<std::string> CalleesOfInput(const Graph& graph, const Node& n, int i
   *arg = input;
   if (IsPartitionedCall(n) || n.Is("TPUPartitionedCall") || n.Is("BatchFunction")) {
     add("f");
-  } else if (IsWhileNode(n)) {
+  } else if (IsLoop(n)) {
     add("cond");
     add("body");
   } else if (n.Is("If") || n.Is("StatelessIf") || n.Is("Case") || n.Is("StatelessCase")) {
@@ -55,7 +53,7 @@ CapturedArguments::CapturedArguments(const Graph& main) : library_(*main.library
         int arg = 0;
         for (const std::string& name : CalleesOfInput(graph, *n, i, &arg)) {
           if (const Function* callee = library_.Find(name); callee != nullptr && arg >= 0) {
-            sites_[{callee, arg}].push_back({caller, n->inputs[i], IsWhileNode(*n)});
+            sites_[{callee, arg}].push_back({caller, n->inputs[i], IsLoop(*n)});
           }
         }
       }

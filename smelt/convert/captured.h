@@ -13,6 +13,9 @@
 
 namespace smelt {
 
+// While, of either kind.
+inline bool IsLoop(const Node& n) { return n.Is("While") || n.Is("StatelessWhile"); }
+
 // The functions that get input `input` of the node as argument `*arg` (flat, list elements
 // counted).
 std::vector<std::string> CalleesOfInput(const Graph& graph, const Node& n, int input, int* arg);

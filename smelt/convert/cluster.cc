@@ -63,9 +63,8 @@ class ClusterMaker {
 
  private:
   // Moves the casts that read the argument before the crossing, as one. The endpoint that crosses.
-  Endpoint NarrowBefore(Endpoint arg) {
+  Endpoint NarrowBefore(const Fanout& fanout, Endpoint arg) {
     if (!move_casts_) return arg;
-    const Fanout fanout(*body_.body);
     std::vector<Node*> casts;
     for (const Fanout::Edge& edge : fanout.of(arg.node)) {
       if (edge.input < 0) return arg;
@@ -87,12 +86,14 @@ class ClusterMaker {
 
   Status Inputs() {
     Graph& g = *body_.body;
+    // What happens to one argument adds no reader to another.
+    const Fanout fanout(g);
     int index = 0;
     for (Node* arg : body_.args) {
       for (int port = 0; port < arg->num_outputs(); ++port, ++index) {
         if (!CrossesByReplica(arg->output_types[port])) continue;
-        if (Fanout(g).CountPort({arg, port}) == 0) continue;  // nobody on the accelerator wants it
-        const Endpoint crossing = NarrowBefore({arg, port});
+        if (fanout.CountPort({arg, port}) == 0) continue;  // nobody on the accelerator wants it
+        const Endpoint crossing = NarrowBefore(fanout, {arg, port});
         AttrMap attrs;
         attrs.Set("N", 1);
         attrs.Set("T", crossing.node->output_types[crossing.port]);

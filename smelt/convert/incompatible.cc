@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/convert/captured.h"
 #include "smelt/convert/compile_time.h"
 #include "smelt/device/device.h"
 #include "smelt/graph/shape/infer.h"
@@ -188,7 +189,7 @@ class CompatibilityWalk {
 
   // Functions that the node runs: their results are its own. False when it runs none.
   bool Call(const Node& n, const Facts& in, const Node* at, int depth, Facts* out) {
-    if (n.Is("While") || n.Is("StatelessWhile")) {
+    if (IsLoop(n)) {
       Facts inputs = in;
       // What the body gives on unchanged stays what it was.
       const Function* body = Callee(n, "body");

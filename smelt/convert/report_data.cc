@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/cost.h"
 #include "smelt/convert/stages.h"
+#include "smelt/graph/constant.h"
 #include "smelt/model/loaded_model.h"
 
 namespace smelt {
@@ -63,10 +64,8 @@ int64_t LivePeak(const Graph& graph, const ShapeTable& shapes, int64_t batch) {
 int64_t ConstantBytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Node* n : graph.Nodes()) {
-    if (!n->Is("Const")) continue;
-    const Attr* value = n->Find("value");
-    const auto* t = value ? value->get<std::shared_ptr<const TensorValue>>() : nullptr;
-    if (t != nullptr) bytes = AddCost(bytes, BytesAtBatch((*t)->shape, (*t)->dtype, 1));
+    const TensorValue* t = StatedConstant(*n);
+    if (t != nullptr) bytes = AddCost(bytes, BytesAtBatch(t->shape, t->dtype, 1));
   }
   return bytes;
 }

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/captured.h"
 #include "smelt/convert/variables.h"
+#include "smelt/graph/constant.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/object_graph.h"
 #include "smelt/wire/object_restore.h"
@@ -156,7 +157,7 @@ class VariableTracer {
       }
     }
     // A loop gives the handle on, under the same number.
-    if (!callees.empty() && (use.node->Is("While") || use.node->Is("StatelessWhile"))) {
+    if (!callees.empty() && IsLoop(*use.node)) {
       Hold(use.function, {use.node, use.input}, v);
     }
     return !callees.empty();
@@ -227,12 +228,8 @@ class VariableTracer {
   }
 
   static std::optional<std::string> ElementOf(Endpoint list, int i) {
-    if (!list.node->Is("Const")) return std::nullopt;
-    const Attr* value = list.node->Find("value");
-    const auto* t = value ? value->get<std::shared_ptr<const TensorValue>>() : nullptr;
-    if (t == nullptr) return std::nullopt;
-    auto tensor = (*t)->Materialize();
-    if (!tensor.ok() || tensor->dtype() != Dtype::kString || i >= tensor->num_elements()) {
+    const std::optional<Tensor> tensor = ConstantTensor(*list.node);
+    if (!tensor || tensor->dtype() != Dtype::kString || i >= tensor->num_elements()) {
       return std::nullopt;
     }
     return tensor->data<std::string>()[i];

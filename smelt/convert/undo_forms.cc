@@ -2,17 +2,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "smelt/convert/revert.h"
+#include "smelt/graph/constant.h"
 
 namespace smelt {
 namespace {
 
 // The integers of a Const, or empty.
 std::vector<int64_t> ConstInts(const Node& n) {
-  const Attr* a = n.Is("Const") ? n.Find("value") : nullptr;
-  const auto* value = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
-  if (value == nullptr) return {};
-  auto t = (*value)->Materialize();
-  if (!t.ok() || (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64)) return {};
+  const std::optional<Tensor> t = ConstantTensor(n);
+  if (!t || (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64)) return {};
   std::vector<int64_t> out;
   for (int64_t i = 0; i < t->num_elements(); ++i) out.push_back(IndexAt(*t, i));
   return out;

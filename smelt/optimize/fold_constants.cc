@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/constant.h"
 #include "smelt/kernels/run_op.h"
 #include "smelt/optimize/passes.h"
 
@@ -54,12 +55,8 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
   absl::flat_hash_map<const Node*, std::vector<Node*>> constants;  // folded node -> per port
   for (Node* n : order) {
     if (n->Is("Const")) {
-      const Attr* attr = n->Find("value");
-      const auto* value = attr ? attr->get<std::shared_ptr<const TensorValue>>() : nullptr;
-      if (value == nullptr || !*value) continue;
-      auto t = (*value)->Materialize();
       // A constant that has no tensor is reported when it must run.
-      if (t.ok()) known[n] = {*std::move(t)};
+      if (std::optional<Tensor> t = ConstantTensor(*n)) known[n] = {*std::move(t)};
       continue;
     }
     if (!MayFold(*n) || n->attrs().Find("_root")) continue;

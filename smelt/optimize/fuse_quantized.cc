@@ -3,26 +3,18 @@
 #include <optional>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/constant.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/wire/dimension_numbers.h"
 
 namespace smelt {
 namespace {
 
-std::optional<Tensor> QuantConst(const Node* n) {
-  const Attr* a = n->Is("Const") ? n->Find("value") : nullptr;
-  const auto* v = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
-  if (v == nullptr || !*v) return std::nullopt;
-  auto t = (*v)->Materialize();
-  if (!t.ok()) return std::nullopt;
-  return *std::move(t);
-}
-
 // A constant of one value per channel, or of one for all, that does not add dimensions to a tensor
 // of `rank`.
 template <typename T>
 std::optional<std::vector<T>> QuantVector(const Node* n, Dtype type, int64_t depth, int rank) {
-  const std::optional<Tensor> t = QuantConst(n);
+  const std::optional<Tensor> t = ConstantTensor(*n);
   if (!t || t->dtype() != type || t->rank() > rank) return std::nullopt;
   const int64_t count = t->num_elements();
   if (count != 1 && (count != depth || t->rank() < 1 || t->shape().back() != depth)) {
@@ -39,7 +31,7 @@ std::optional<int64_t> QuantWhole(const Node* n) {
 }
 
 std::optional<std::vector<int64_t>> QuantInts(const Node* n, int64_t count) {
-  const std::optional<Tensor> t = QuantConst(n);
+  const std::optional<Tensor> t = ConstantTensor(*n);
   if (!t || t->num_elements() != count) return std::nullopt;
   if (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64) return std::nullopt;
   std::vector<int64_t> out;
@@ -172,7 +164,7 @@ class QuantFuser {
         numbers->output_spatial != inner || numbers->kernel_spatial != first) {
       return std::nullopt;
     }
-    const std::optional<Tensor> w = QuantConst(n.inputs[1].node);
+    const std::optional<Tensor> w = ConstantTensor(*n.inputs[1].node);
     const auto strides = QuantInts(n.inputs[2].node, 2);
     auto padding = QuantInts(n.inputs[3].node, 4);
     const auto lhs_dilation = QuantInts(n.inputs[4].node, 2);
@@ -211,7 +203,7 @@ class QuantFuser {
   static std::optional<std::pair<std::vector<int64_t>, int32_t>> PaddingBefore(const Node& n) {
     if (!n.Is("PadV2")) return std::nullopt;
     const auto pads = QuantInts(n.inputs[1].node, 8);
-    const std::optional<Tensor> value = QuantConst(n.inputs[2].node);
+    const std::optional<Tensor> value = ConstantTensor(*n.inputs[2].node);
     if (!pads || !value || value->dtype() != Dtype::kInt8 || value->num_elements() != 1) {
       return std::nullopt;
     }
@@ -226,7 +218,7 @@ class QuantFuser {
   std::optional<QuantLayer> Dot(const Node& n) const {
     if (!Int8Product(n)) return std::nullopt;
     const auto numbers = ParseDotDimensions(n.String("dimension_numbers"));
-    const std::optional<Tensor> w = QuantConst(n.inputs[1].node);
+    const std::optional<Tensor> w = ConstantTensor(*n.inputs[1].node);
     if (!numbers.ok() || !numbers->lhs_batch.empty() || !numbers->rhs_batch.empty() ||
         numbers->lhs_contracting.size() != 1 || numbers->rhs_contracting.size() != 1 || !w ||
         w->rank() != 2 || w->num_elements() == 0 || numbers->lhs_contracting[0] < 1 ||
@@ -258,7 +250,7 @@ class QuantFuser {
       if (next == nullptr) continue;
       const auto values = QuantVector<int32_t>(other.node, Dtype::kInt32, layer.depth, layer.rank);
       if (!values) return OkStatus();
-      if (QuantConst(other.node)->rank() == layer.rank) layer.rank_known = true;
+      if (ConstantTensor(*other.node)->rank() == layer.rank) layer.rank_known = true;
       for (int64_t c = 0; c < layer.depth; ++c) {
         const int32_t v = (*values)[values->size() == 1 ? 0 : c];
         layer.bias[c] = WrappingAdd(layer.bias[c], sub ? WrappingAdd(~v, 1) : v);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "smelt/graph/constant.h"
 #include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/optimize/passes.h"
@@ -30,11 +31,8 @@ constexpr RemapActivation kRemapActivations[] = {
 };
 
 const Tensor* ConstValue(const Node* n, Tensor* storage) {
-  const Attr* a = n->Is("Const") ? n->Find("value") : nullptr;
-  const auto* v = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
-  if (v == nullptr || !*v) return nullptr;
-  auto t = (*v)->Materialize();
-  if (!t.ok()) return nullptr;
+  std::optional<Tensor> t = ConstantTensor(*n);
+  if (!t) return nullptr;
   *storage = *std::move(t);
   return storage;
 }

@@ -1,5 +1,6 @@
 // Values that are known before anything runs.
 #include "smelt/convert/quantize/quantize.h"
+#include "smelt/graph/constant.h"
 #include "smelt/kernels/run_op.h"
 
 namespace smelt::quantize {
@@ -55,13 +56,7 @@ ModelVariable* KnownValues::ReadOnlyVariable(const Scope& scope, Endpoint handle
 std::optional<Tensor> KnownValues::Of(const Scope& scope, Endpoint e, int depth) const {
   const Node& n = *e.node;
   if (depth > kMaxDepth || e.port < 0) return std::nullopt;
-  if (n.Is("Const")) {
-    const Attr* attr = n.Find("value");
-    const auto* value = attr ? attr->get<std::shared_ptr<const TensorValue>>() : nullptr;
-    if (value == nullptr || !*value) return std::nullopt;
-    auto t = (*value)->Materialize();
-    return t.ok() ? std::optional<Tensor>(*std::move(t)) : std::nullopt;
-  }
+  if (n.Is("Const")) return ConstantTensor(n);
   if (n.Is("ReadVariableOp")) {
     const ModelVariable* v = ReadOnlyVariable(scope, n.inputs[0]);
     if (v == nullptr) return std::nullopt;
