@@ -4,46 +4,10 @@
 #include <cstring>
 
 #include "smelt/kernels/nn/conv_reference.h"
+#include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {
-namespace {
-
-struct ConvLayouts {
-  Layout src, weights, dst;
-};
-
-// The filter as it lies in TensorFlow, with oneDNN's logical order: (groups,) out, in, spatial.
-ConvLayouts MakeConvLayouts(const nn::ConvProblem& p) {
-  ConvLayouts l;
-  l.src = Layout::Image(Dtype::kFloat, p.batch, p.in_depth, p.in, p.channels_last);
-  l.dst = Layout::Image(Dtype::kFloat, p.batch, p.out_depth, p.out, p.channels_last);
-  const int64_t group_out = p.out_depth / p.groups;
-  if (p.groups > 1) {
-    l.weights.dims.push_back(p.groups);
-    l.weights.strides.push_back(group_out);
-  }
-  l.weights.dims.push_back(group_out);
-  l.weights.strides.push_back(1);
-  l.weights.dims.push_back(p.filter_in);
-  l.weights.strides.push_back(p.out_depth);
-  const size_t first = l.weights.dims.size();
-  l.weights.dims.insert(l.weights.dims.end(), p.kernel.begin(), p.kernel.end());
-  l.weights.strides.resize(l.weights.dims.size());
-  int64_t stride = p.filter_in * p.out_depth;
-  for (size_t i = l.weights.dims.size(); i-- > first;) {
-    l.weights.strides[i] = stride;
-    stride *= l.weights.dims[i];
-  }
-  return l;
-}
-
-Window ConvWindow(const nn::ConvProblem& p) {
-  return {p.strides, p.dilations, p.pad_before, p.pad_after};
-}
-
-}  // namespace
-
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
   if (x.num_elements() > 0) {
     nn::ConvReference(p, x, w, out);
@@ -63,12 +27,13 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
   }
   std::shared_ptr<const Primitive> plan;
   if (x.num_elements() > 0 && !plans_.Find(key, &plan)) {
-    const ConvLayouts l = MakeConvLayouts(p);
-    const auto fused = MakeFusedPostOps(fused_ops, l.dst, 1);
+    const Layout to = ConvOutputLayout(p);
+    const auto fused = MakeFusedPostOps(fused_ops, to, 1);
     Layout bias;
     if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
-    auto made = Primitive::Convolution(l.src, Layout::Chosen(Dtype::kFloat, l.weights.dims), bias,
-                                       l.dst, ConvWindow(p), fused.post_ops);
+    auto made = Primitive::Convolution(ConvInputLayout(p),
+                                       Layout::Chosen(Dtype::kFloat, FilterLayout(p).dims), bias,
+                                       to, ConvWindow(p), fused.post_ops);
     if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
     if (made.ok()) plan = *std::move(made);
     plans_.Insert(key, plan);
@@ -79,7 +44,7 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const Tensor packed,
-                   weights_.Get(plan, MakeConvLayouts(p).weights, w, constant_filter, allocator));
+                   weights_.Get(plan, FilterLayout(p), w, constant_filter, allocator));
   ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(fused_ops, args, allocator));
   return plan->Run(pointers.Tensors(x.raw(), packed.raw(), out->raw()), allocator);
 }
