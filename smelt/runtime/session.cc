@@ -285,6 +285,8 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
       if (done) return OkStatus();
     }
   }
+  // Rows cannot be split: each op splits what its kernel splits, over the threads of all cores.
+  const ScopedThreads team(std::max(Threads(), static_cast<int>(group.size())));
   return executable->Run(std::span<Tensor>(args), results, step, nullptr);
 }
 
