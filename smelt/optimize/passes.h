@@ -70,10 +70,10 @@ Status FuseQuantized(Graph& graph, const PassContext& context);
 // What is computed in bfloat16 is computed in float, from weights that are made float once; values
 // pass in bfloat16 only where another kind of node wants them.
 Status WidenBfloat16(Graph& graph, const PassContext& context);
-// In TPU programs alone (a plain model that says bfloat16 means TensorFlow's roundings), the same
-// for parts whose products are too small for bfloat16 to win what its casts and calls cost: less
-// than 32,768 multiply-adds a row on average, as far as their weights are known, unless widening
-// would take two casts or more for each product.
+// In what runs on a TPU alone (a plain model that says bfloat16 means TensorFlow's roundings), the
+// same for parts whose products are too small for bfloat16 to win what its casts and calls cost:
+// less than 32,768 multiply-adds a row on average, as far as their weights are known, unless
+// widening would take two casts or more for each product.
 Status WidenSmallBfloat16(Graph& graph, const PassContext& context);
 
 // Runs the pipeline. Errors name the pass.
