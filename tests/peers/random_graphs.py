@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Random models, answered by TensorFlow and by smelt: random_graphs.py SMELT [--seed 1] [--count 50] [--forms off io_shape ...] [--keep DIR]
 
-Each model draws some dozens of steps (layers, normalisations, activations as graphs spell them, residuals, attention, loops, branches, calls, casts,
+Each model draws up to thirty steps (layers, normalisations, activations as graphs spell them, residuals, attention, loops, branches, calls, casts,
 changes of layout) over images, sequences and vectors, with variables or constants for weights. It is saved by TensorFlow, replayed plain, then converted
-in each of FORMS (rows of corpus.py's table) and replayed again. Model N of a seed is the same whatever the count: `--only N` repeats one.
+in each of FORMS (rows of corpus.py's table, and quantisations, of which only is asked that they run) and replayed again. Model N of a seed is the same whatever the count: `--only N` repeats one.
 Needs tensorflow, tensorflow-serving-api."""
 import argparse
 import os
@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import corpus
 import numpy as np
 import tensorflow as tf
+from tensorflow.compiler.mlir.quantization.tensorflow import quantization_options_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 ACTIVATIONS = {
@@ -30,11 +31,22 @@ ACTIVATIONS = {
     "max": lambda x: tf.maximum(x, 0.1 * x), "square": lambda x: x * tf.abs(x), "sin": tf.sin, "minmax": lambda x: tf.minimum(tf.maximum(x, 0.0), 6.0)}
 
 
+class Quantised(corpus.Form):
+    def __init__(self, name, method, rest=""):
+        super().__init__(name, corpus.OFF + " quantization_options { quantization_method { preset_method: METHOD_%s } op_set: XLA signature_keys: \"serving_default\" "
+                         "min_num_elements_for_weights: 1 %s }" % (method, rest))
+
+
+SAMPLES = 'representative_datasets { key: "serving_default" value { tfrecord_file_path: "{samples}" } }'
+QUANTISED = [Quantised("int8_static", "STATIC_RANGE_INT8", SAMPLES), Quantised("int8_dynamic", "DYNAMIC_RANGE_INT8"), Quantised("int8_weights", "STATIC_RANGE_WEIGHT_ONLY_INT8")]
+
+
 class Drawn(tf.Module):
     """One model. Values are kept by rank: 2 vectors, 3 sequences, 4 images; the batch is unknown."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, version_one=False):
         super().__init__()
+        self.version_one = version_one
         self.seed, self.rng = (*seed, 0), np.random.default_rng(seed)
         self.weights, self.rounded, self.joins_rows = [], False, False
         self.inputs = {"image": tf.TensorSpec([None, self.pick(6, 9, 12), self.pick(5, 8, 12), self.pick(1, 3, 8)], tf.float32, "image"),
@@ -50,6 +62,8 @@ class Drawn(tf.Module):
         if self.rng.random() < 0.3:
             return tf.constant(value)
         trainable = bool(self.rng.random() < 0.8)
+        if self.version_one:
+            return tf.compat.v1.Variable(value, use_resource=bool(self.pick(0, 1)))
         if self.next_weight == len(self.weights):
             with tf.init_scope():
                 self.weights.append(tf.Variable(value, trainable=trainable, name=f"w{self.next_weight}"))
@@ -232,32 +246,48 @@ class Drawn(tf.Module):
         return {"last": pool[-1], "middle": pool[len(pool) // 2], "early": pool[3]}
 
 
-def save(seed, path):
+def save(seed, path, version_one):
     """The model and its requests, answered; whether values pass in 16 bits; whether a row's answer depends on others."""
-    module = Drawn(seed)
-    tf.compat.v1.wrap_function(module.build, list(module.inputs.values()))  # makes the variables, which tf.function forbids
-    f = tf.function(module.build, input_signature=list(module.inputs.values()), autograph=False)
-    tf.saved_model.save(module, str(path), signatures=f.get_concrete_function())
-    loaded = tf.saved_model.load(str(path)).signatures["serving_default"]
-    with tf.io.TFRecordWriter(str(path) + ".tfrecord") as out:
-        for batch in (1, 3):
-            feeds = {k: module.rng.normal(size=[batch, *s.shape[1:]]).astype(np.float32) for k, s in module.inputs.items()}
+    module = Drawn(seed, version_one)
+    feeds = [{k: module.rng.normal(size=[batch, *s.shape[1:]]).astype(np.float32) for k, s in module.inputs.items()} for batch in (1, 3)]
+    if version_one:
+        answers = save_version_one(module, path, feeds)
+    else:
+        tf.compat.v1.wrap_function(module.build, list(module.inputs.values()))  # makes the variables, which tf.function forbids
+        f = tf.function(module.build, input_signature=list(module.inputs.values()), autograph=False)
+        tf.saved_model.save(module, str(path), signatures=f.get_concrete_function())
+        loaded = tf.saved_model.load(str(path)).signatures["serving_default"]
+        answers = [{k: v.numpy() for k, v in loaded(**{k: tf.constant(v) for k, v in feed.items()}).items()} for feed in feeds]
+    with tf.io.TFRecordWriter(str(path) + ".tfrecord") as out, tf.io.TFRecordWriter(str(path) + ".samples") as samples:
+        for feed, answer in zip(feeds, answers):
             log = prediction_log_pb2.PredictionLog()
             log.log_metadata.saved_model_tags.append("serve")
             request = log.predict_log.request
             request.model_spec.signature_name = "serving_default"
-            for k, v in feeds.items():
+            for k, v in feed.items():
                 request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
-            for k, v in loaded(**{k: tf.constant(v) for k, v in feeds.items()}).items():
-                log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v.numpy()))
+            for k, v in answer.items():
+                log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v))
             out.write(log.SerializeToString())
+            samples.write(quantization_options_pb2.RepresentativeDataSample(tensor_proto_inputs=dict(request.inputs)).SerializeToString())
     return module.rounded, module.joins_rows
+
+
+def save_version_one(module, path, feeds):
+    """As TensorFlow 1 does: control flow in the graph, variables of both kinds, a main op."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        inputs = {k: tf.compat.v1.placeholder(s.dtype, s.shape, k) for k, s in module.inputs.items()}
+        outputs = {k: tf.identity(v) for k, v in module.build(**inputs).items()}
+        session.run(tf.compat.v1.global_variables_initializer())
+        tf.compat.v1.saved_model.simple_save(session, str(path), inputs, outputs)
+        return [session.run(outputs, {inputs[k]: v for k, v in feed.items()}) for feed in feeds]
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("smelt"), ap.add_argument("--seed", type=int, default=1), ap.add_argument("--count", type=int, default=50), ap.add_argument("--only", type=int)
-    ap.add_argument("--keep", type=pathlib.Path), ap.add_argument("--forms", nargs="*", default=["off", "io_shape", "bfloat16", "batching"])
+    ap.add_argument("--version_one", action="store_true", help="graphs and variables as TensorFlow 1 saves them")
+    ap.add_argument("--keep", type=pathlib.Path), ap.add_argument("--forms", nargs="*", default=["off", "io_shape", "bfloat16", "batching", *(q.name for q in QUANTISED)])
     a = ap.parse_args()
     smelt, work = os.path.abspath(a.smelt), a.keep or pathlib.Path(tempfile.mkdtemp(prefix="smelt_random_"))
     work.mkdir(exist_ok=True)
@@ -266,13 +296,15 @@ def main():
         p = subprocess.run([smelt, *map(str, args)], capture_output=True, text=True, timeout=120)
         return p.returncode, (p.stdout + p.stderr).strip()
 
-    forms = [f for f in corpus.FORMS if f.name in a.forms]
+    if a.version_one:
+        tf.compat.v1.disable_control_flow_v2()
+    forms = [f for f in corpus.FORMS + QUANTISED if f.name in a.forms]
     passed, failed = 0, []
     for n in [a.only] if a.only is not None else range(a.count):
         path = work / f"m{n}"
         shutil.rmtree(path, ignore_errors=True)
         try:
-            rounded, joins_rows = save((a.seed, n), path)
+            rounded, joins_rows = save((a.seed, n), path, a.version_one)
         except tf.errors.UnimplementedError as e:  # fusions that TensorFlow makes and cannot run
             print(f"TensorFlow cannot run {n}: {corpus.one_line(str(e), 120)}")
             continue
@@ -285,13 +317,15 @@ def main():
             if form.batching and joins_rows:
                 continue
             convert = ["convert", "--input_model_dir", path, "--output_model_dir", str(path) + "_c", "--overwrite", "--converter_options_string",
-                       'tpu_functions { signature_name: "serving_default" } ' + form.options]
+                       'tpu_functions { signature_name: "serving_default" } ' + form.options.replace("{samples}", str(path) + ".samples")]
             code, text = call(*convert)
             if "isn't compilable for TPU" in text:
                 code, text = call(*convert, "--allow_soft_placement")
             if code == 0:
                 code, text = call("replay", str(path) + "_c", *log[:-1], "0.1" if form.bfloat16 else log[-1])
             flips = [int(k) / int(m) for k, m in re.findall(r"(\d+) of (\d+) elements differ", text)]
+            if isinstance(form, Quantised) and ("No quantizable" in text or flips):
+                code = 0
             if form.bfloat16 and flips and max(flips) < 0.02:
                 code = 0  # a comparison that bfloat16 decides otherwise
             rightly = form.batching and any(words in text for words in corpus.NO_BATCHING) or form.bfloat16 and "is bfloat16 already" in text
