@@ -3,7 +3,7 @@
 
 Each model draws up to thirty steps (layers, normalisations, activations as graphs spell them, residuals, attention, loops, branches, calls, casts,
 changes of layout) over images, sequences and vectors, with variables or constants for weights. It is saved by TensorFlow, replayed plain, then converted
-in each of FORMS (rows of corpus.py's table, and quantisations, of which only is asked that they run) and replayed again. Model N of a seed is the same whatever the count: `--only N` repeats one.
+in each of FORMS (rows of corpus.py's table, and quantisations, of which, as of bfloat16, only is asked that they run) and replayed again. Model N of a seed is the same whatever the count: `--only N` repeats one.
 Needs tensorflow, tensorflow-serving-api."""
 import argparse
 import os
@@ -52,6 +52,8 @@ class Drawn(tf.Module):
         self.inputs = {"image": tf.TensorSpec([None, self.pick(6, 9, 12), self.pick(5, 8, 12), self.pick(1, 3, 8)], tf.float32, "image"),
                        "vector": tf.TensorSpec([None, self.pick(4, 7, 16)], tf.float32, "vector")}
         self.steps = int(self.rng.integers(6, 30))
+        keys = tf.lookup.KeyValueTensorInitializer([f"k{i}" for i in range(4)], [2, 0, 3, 1], tf.string, tf.int64)
+        self.table = None if version_one else tf.lookup.StaticHashTable(keys, 1)
 
     def pick(self, *choices):
         return choices[int(self.rng.integers(len(choices)))]
@@ -190,6 +192,23 @@ class Drawn(tf.Module):
             lambda: tf.concat([x, tf.reduce_max(x, 1, keepdims=True)], 1), lambda: tf.linalg.matvec(self.weight(6, d), x), lambda: tf.pad(x, [[0, 0], [0, 2]]), lambda: tf.tile(x, [1, 2]),
             lambda: tf.squeeze(tf.expand_dims(x, 1) @ tf.expand_dims(x, 2), 2) * self.weight(4, scale=0.3), lambda: tf.math.divide_no_nan(x, tf.reduce_sum(tf.abs(x), 1, keepdims=True)))()
 
+    def index(self, x):
+        """Indices, tables, strings and shapes that only values tell."""
+        d = x.shape[-1]
+        whole = tf.cast(tf.clip_by_value(x * 3, -9, 9), tf.int32)
+        ids = tf.abs(whole) % 5
+        return self.pick(
+            lambda: tf.gather(x, tf.argsort(x, stable=True), batch_dims=1), lambda: tf.cast(tf.math.bincount(ids, minlength=5, maxlength=5, axis=-1), tf.float32),
+            lambda: tf.strings.to_number(tf.strings.as_string(whole)) * 0.5, lambda: tf.one_hot(tf.strings.to_hash_bucket_fast(tf.strings.as_string(whole[:, 0]), 7), 7),
+            lambda: x if self.table is None else tf.one_hot(self.table.lookup(tf.strings.join(["k", tf.strings.as_string(ids[:, 0])])), 4), lambda: tf.tensor_scatter_nd_update(tf.zeros([6, d]), [[2], [5]], self.weight(2, d))[:1] + x,
+            lambda: tf.scatter_nd([[0], [3]], self.weight(2, d), [4, d])[3:] * x, lambda: tf.math.unsorted_segment_sum(tf.transpose(x), tf.constant([i % 3 for i in range(d)]), 3)[0][:, None] + x,
+            lambda: tf.RaggedTensor.from_tensor(x, padding=0.0).to_tensor(0.5, shape=[None, d]), lambda: tf.sparse.sparse_dense_matmul(tf.sparse.from_dense(tf.nn.relu(x)), self.weight(d, 6)),
+            lambda: tf.reshape(tf.boolean_mask(tf.concat([x, x], 1), tf.concat([x > 0, x <= 0], 1)), [-1, d]), lambda: tf.cast(tf.searchsorted(tf.constant([-1.0, 0.0, 0.5]), tf.reshape(x, [-1])), tf.float32)[:, None] * tf.ones([1, 3]),
+            lambda: tf.quantization.fake_quant_with_min_max_vars(x, -2.0, 2.5), lambda: tf.cast(tf.bitwise.bitwise_xor(whole, 5), tf.float32) * 0.1, lambda: tf.cast(tf.math.floormod(whole, 3), tf.float32),
+            lambda: tf.random.stateless_normal(tf.shape(x), [3, 5]) * 0.1 + x, lambda: tf.linalg.inv(tf.matmul(x[:, :, None], x[:, None, :]) + tf.eye(d))[:, 0] if d < 9 else x,
+            lambda: tf.einsum("bi,bj->bij", x, x)[:, 0], lambda: tf.math.cumulative_logsumexp(x, 1), lambda: tf.reverse_sequence(x, tf.abs(whole[:, 0]) % (d + 1), 1, 0), lambda: tf.repeat(x, 2, 1),
+            lambda: tf.cast(tf.unique(tf.reshape(ids, [-1])).idx, tf.float32)[:, None] * tf.constant([[0.1, 0.2]]), lambda: tf.gather(x, tf.where(tf.reduce_sum(x, 1) > -1e9)[:, 0]))()
+
     # ---- any rank ----
     def control(self, x):
         kind = self.pick("cond", "loop", "call", "case", "nested")
@@ -235,9 +254,10 @@ class Drawn(tf.Module):
         x = pool[int(self.rng.integers(max(0, len(pool) - 5), len(pool)))]
         any_rank = [self.activate, self.control, self.detour, lambda x: self.combine(pool, x), self.bridge, tf.identity, tf.stop_gradient]
         own = {4: [self.layer, self.layer, self.layer, self.residual, self.squeeze_excite, self.pool, self.move_image, self.normalise_image],
-               3: [self.sequence, self.sequence, self.dense, self.layer_norm], 2: [self.vector, self.dense, self.dense, self.layer_norm]}[x.shape.rank]
+               3: [self.sequence, self.sequence, self.dense, self.layer_norm], 2: [self.vector, self.dense, self.dense, self.layer_norm, self.index]}[x.shape.rank]
         y = self.pick(*own, *own, *any_rank)(x)
-        return y if np.prod(y.shape[1:].as_list()) <= 20000 and 0 not in y.shape[1:].as_list() else x
+        dims = y.shape[1:].as_list() if y.shape.rank else [None]
+        return y if None not in dims and 0 not in dims and np.prod(dims) <= 20000 else x
 
     def build(self, image, vector):
         self.rng, self.next_weight, pool = np.random.default_rng(self.seed), 0, [image, vector]
@@ -299,13 +319,13 @@ def main():
     if a.version_one:
         tf.compat.v1.disable_control_flow_v2()
     forms = [f for f in corpus.FORMS + QUANTISED if f.name in a.forms]
-    passed, failed = 0, []
+    passed, failed, coarse = 0, [], 0
     for n in [a.only] if a.only is not None else range(a.count):
         path = work / f"m{n}"
         shutil.rmtree(path, ignore_errors=True)
         try:
             rounded, joins_rows = save((a.seed, n), path, a.version_one)
-        except tf.errors.UnimplementedError as e:  # fusions that TensorFlow makes and cannot run
+        except tf.errors.OpError as e:  # its own fusions that it cannot run, singular matrices
             print(f"TensorFlow cannot run {n}: {corpus.one_line(str(e), 120)}")
             continue
         wrong = []
@@ -323,11 +343,11 @@ def main():
                 code, text = call(*convert, "--allow_soft_placement")
             if code == 0:
                 code, text = call("replay", str(path) + "_c", *log[:-1], "0.1" if form.bfloat16 else log[-1])
-            flips = [int(k) / int(m) for k, m in re.findall(r"(\d+) of (\d+) elements differ", text)]
-            if isinstance(form, Quantised) and ("No quantizable" in text or flips):
+            answered = re.search(r"\d+ of \d+ elements differ", text)
+            if isinstance(form, Quantised) and (answered or "No quantizable" in text or "quantization-aware training (QAT) is not supported" in text):
                 code = 0
-            if form.bfloat16 and flips and max(flips) < 0.02:
-                code = 0  # a comparison that bfloat16 decides otherwise
+            if code and form.bfloat16 and answered:
+                code, coarse = 0, coarse + 1
             rightly = form.batching and any(words in text for words in corpus.NO_BATCHING) or form.bfloat16 and "is bfloat16 already" in text
             if code and not rightly:
                 wrong.append(f"{form.name}: {corpus.one_line(text, 400)}")
@@ -337,6 +357,7 @@ def main():
             print(f"FAILED {n}\n  " + "\n  ".join(wrong), flush=True)
         elif not a.keep:
             shutil.rmtree(path), shutil.rmtree(str(path) + "_c", ignore_errors=True)
+    print(f"in bfloat16 {coarse} differ by more than a tenth of their range")
     print(f"{passed} passed, {len(failed)} failed {failed or ''}")
     sys.exit(bool(failed))
 
