@@ -155,7 +155,7 @@ dnnl_alg_kind_t EltwiseKind(PostOp::Kind kind) {
 
 // Below this many multiply-adds the parts are not worth meeting a team for, which costs
 // microseconds at best and the scheduler's time slice where another process holds a core.
-constexpr double kWorkOfTeam = 1 << 18;
+constexpr double kWorkOfTeam = 1 << 16;
 
 // As floating point: nobody vouches for the sizes.
 double Elements(const Layout& l) {
@@ -459,7 +459,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
                            &src_md, &dst_md, window.strides.data(), kernel.data(), dilates.data(),
                            window.pad_before.data(), window.pad_after.data()),
                        "pooling");
-  double work = Elements(dst);
+  double work = 8 * Elements(dst);  // a comparison takes as long as some multiply-adds
   for (const int64_t k : kernel) work *= static_cast<double>(k);
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
