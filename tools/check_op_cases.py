@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Holds every op that has a kernel to its number of op cases.
 
-    check_op_cases.py SMELT_OP_TESTS SMELT [--least N] [--errors]
+    check_op_cases.py SMELT_OP_TESTS SMELT [--least N]
 
-Lists the ops with fewer than N (8) cases in tests/ops and tests/sessions and fails when there is one. `--errors` also names the
-ops without a case that must fail, where no reason stands here: that does not fail.
+Fails when an op has fewer than N (8) cases in tests/ops and tests/sessions, or none that must fail, and no reason stands here; and
+when a reason stands here that does not hold.
 """
 import argparse
 import pathlib
@@ -46,19 +46,21 @@ NEVER_FAIL = {
         "Abs Acos Acosh Angle Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e "
         "BesselK1 BesselK1e BesselY0 BesselY1 Ceil ComplexAbs Conj Cos Cosh Dawsn Digamma Elu EncodeBase64 Erf Erfc Erfinv Exp "
         "Expint Expm1 Floor FresnelCos FresnelSin Imag Inv Invert IsFinite IsInf IsNan L2Loss LeakyRelu Lgamma Log Log1p "
-        "LogicalNot Ndtri OnesLike PopulationCount RandomShuffle Rank Real Reciprocal Relu Relu6 Rint Round Rsqrt Selu ShapeN "
+        "IsotonicRegression IsVariableInitialized LogicalNot Ndtri OnesLike PopulationCount RandomShuffle Rank Real Reciprocal Relu Relu6 Rint Round Rsqrt Selu "
+        "SerializeTensor ShapeN "
         "Sigmoid Sign Sin Sinh Size Softplus Softsign Spence Sqrt Square StringLength StringStrip StringToHashBucket "
-        "StringToHashBucketFast Tan Tanh UnicodeScript"),
+        "StringToHashBucketFast Tan Tanh TensorSummary UnicodeScript"),
     "passes on what it is given": (
         "DebugGradientIdentity DeepCopy GuaranteeConst IdentityN LoopCond NextIteration PlaceholderWithDefault PreventGradient Print "
         "RefEnter RefExit RefIdentity RefMerge RefNextIteration Snapshot StopGradient XlaOptimizationBarrier XlaSetBound "
         "XlaSetDynamicDimensionSize XlaSharding XlaSpmdFullToShardShape XlaSpmdShardToFullShape _SwitchN"),
     "makes a resource of its own": (
-        "AnonymousHashTable AnonymousIterator AnonymousIteratorV2 AnonymousIteratorV3 AnonymousMutableHashTable DummyMemoryCache "
+        "ConditionalAccumulator ResourceConditionalAccumulator SparseConditionalAccumulator AnonymousHashTable AnonymousIterator AnonymousIteratorV2 AnonymousIteratorV3 AnonymousMutableHashTable DummyMemoryCache "
         "DummySeedGenerator EmptyTensorMap MutexV2 OptionalFromValue Stack VarHandleOp"),
     "makes what is asked about where nobody has": (
         "MapClear MapIncompleteSize MapSize OrderedMapClear OrderedMapIncompleteSize OrderedMapSize StageClear StageSize "
         "VarIsInitializedOp"),
+    "shape inference refuses all that is wrong, so that no graph with it is built": "ApproxTopK ParallelConcat StringFormat",
     "has no input": "Const ControlTrigger DeviceIndex FakeParam HostConst NoOp StatelessRandomGetAlg Timestamp",
     "ends the process": "Abort",
     "TensorFlow 2.21 runs no graph that holds it": (
@@ -80,7 +82,6 @@ def main():
     parser.add_argument("tests")
     parser.add_argument("smelt")
     parser.add_argument("--least", type=int, default=8)
-    parser.add_argument("--errors", action="store_true")
     args = parser.parse_args()
     files = sorted((pathlib.Path(__file__).resolve().parent.parent / "tests").glob("*s/*.ops"))
     counts = {}
@@ -92,13 +93,15 @@ def main():
     few = sorted(f for f in few if f[0] < args.least)
     for n, op in few:
         print(f"{n:5} {op}")
-    if args.errors:
-        never = {op for names in NEVER_FAIL.values() for op in names.split()}
-        failing = {op for op in ops if counts.get(op, (0, 0))[1]}
-        print("no failing case: " + " ".join(op for op in ops if op not in failing | never))
-        print("fails, though NEVER_FAIL has it: " + " ".join(sorted(never & failing)))
-    print(f"{len(ops)} ops with kernels, {len(few)} with fewer than {args.least} cases")
-    return 1 if few else 0
+    never = {op for names in NEVER_FAIL.values() for op in names.split()}
+    failing = {op for op in ops if counts.get(op, (0, 0))[1]}
+    unfailing = [op for op in ops if op not in failing | never]
+    wrong = sorted((never & failing) | (never - set(ops)))
+    for what, names in (("no failing case", unfailing), ("NEVER_FAIL has it in vain", wrong)):
+        if names:
+            print(f"{what}: {' '.join(names)}")
+    print(f"{len(ops)} ops with kernels, {len(few)} with fewer than {args.least} cases, {len(unfailing)} without one that fails")
+    return 1 if few or unfailing or wrong else 0
 
 
 if __name__ == "__main__":

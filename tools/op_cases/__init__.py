@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 __all__ = [
-    "case", "graph_case", "Body", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
+    "case", "graph_case", "AS_SAID", "Body", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
     "case", "first_to_run", "graph_case", "Step", "Typed", "np", "tf", "np_type", "array", "i32", "i64", "edge",
     "FLOATS", "HALVES", "FLOATING", "SIGNED", "UNSIGNED", "INTS", "REALS", "COMPLEX", "NUMBERS",
     "SHAPES", "BROADCASTS",
@@ -38,6 +38,9 @@ INTS = SIGNED + UNSIGNED
 REALS = FLOATING + INTS
 COMPLEX = ["complex64", "complex128"]
 NUMBERS = REALS + COMPLEX
+
+# As `error`: the first line of TensorFlow's message, whatever it is.
+AS_SAID = "*"
 
 SHAPES = [(), (0,), (1,), (7,), (2, 3), (2, 0, 3), (2, 3, 4), (1, 2, 1, 3)]
 # Pairs that broadcast.
@@ -100,7 +103,7 @@ def case(op, *inputs, name=None, error=None, tol=None, compare=None, after=None,
     """One op on given inputs.
 
     name: ends the case's name; needed only to find it. error: a substring of the message, for cases
-    that must fail ("" for any message). tol: (rtol, atol). compare: "shape" when values are random.
+    that must fail ("" for any message, AS_SAID for the one that TensorFlow gives). tol: (rtol, atol). compare: "shape" when values are random.
     after: a function from the op's outputs to what is compared, in families that XLA compiles.
     static: TensorFlow is told the inputs' shapes when it builds the op.
     attrs (or keywords): attributes that TensorFlow does not infer from the inputs.

@@ -229,6 +229,19 @@ def sources(r):
     for n in range(1, 9):
         yield generator(n, name=f"reads{n}", again=n % 3)
 
+    def failing(part):
+
+        def make():
+            halves = lambda name: fn(lambda x: tf.math.floordiv(x, x - x) if name == part else x, ((), I))
+            return R.GeneratorDataset(init_func_other_args=[c64(3)], next_func_other_args=[], finalize_func_other_args=[],
+                                      init_func=halves("init"), next_func=halves("next"), finalize_func=halves("last"),
+                                      output_types=[I], output_shapes=[()])
+
+        return rows("GeneratorDataset", make, 0, types=[I], shapes=[()], error="Integer division by zero", name=f"fails_in_{part}")
+
+    yield failing("init")
+    yield failing("next")
+
 
 def cases(r):
     yield from sources(r)

@@ -57,13 +57,13 @@ def cases(r):
     yield mapped([r.normal((4,))], [], lambda x: [tf.stack([x, -x])], [F], [(2,)], name="grows")
 
     # ---- RemoteCall ----
-    def remote(values, f, name=None, target="/job:localhost/replica:0/task:0/device:CPU:0"):
+    def remote(values, f, name=None, target="/job:localhost/replica:0/task:0/device:CPU:0", error=None):
 
         def build():
             xs = [tf.compat.v1.placeholder(tf.as_dtype(v.dtype) if v.dtype != object else tf.string, v.shape) for v in values]
             g = fn(f, *[(x.shape, x.dtype) for x in xs])
             out = R.RemoteCall(target=target, args=xs, Tout=[o.dtype for o in g.outputs], f=g)
-            return [Step(fetch=list(out), feed=dict(zip(xs, values)))]
+            return [Step(fetch=list(out), feed=dict(zip(xs, values)), error=error)]
 
         return graph_case("RemoteCall", build, name=name)
 
@@ -71,6 +71,10 @@ def cases(r):
         yield remote([r.numbers(t, (2, 3))], lambda x: [tf.reverse(x, [0]), tf.shape(x)], name=t)
     yield remote([r.normal((2,)), i32(3)], lambda x, n: [tf.tile(x, [n])], name="two")
     yield remote([r.normal((2,))], lambda x: [x], name="same")
+    yield remote([r.normal((2,))], lambda x: [x], name="nonsense", target="nonsense",
+                 error="Could not parse nonsense into a device specification.")
+    yield remote([r.normal((2,))], lambda x: [x], name="elsewhere", target="/job:nobody/device:CPU:0",
+                 error="Currently don't support instantiating functions on device: /job:nobody/replica:0/task:0/device:CPU:0")
 
     # ---- FakeParam ----
     for t in ("float", "int32", "bool", "string", "double", "half", "int64", "complex64"):

@@ -1,5 +1,7 @@
 """Small ops that belong to no larger family."""
 from op_cases import *
+from tensorflow.core.protobuf import composite_tensor_variant_pb2
+from tensorflow.python.saved_model import nested_structure_coder
 
 
 def f32(v):
@@ -232,12 +234,12 @@ def maps(r):
 def composites(r):
     raw = tf.raw_ops
 
-    def build(parts, types, error=None, encoded=None):
+    def build(parts, types, error=None, encoded=None, packed="", wanted=""):
         feed = {}
         for x in parts:
             feed[fed(x)] = x
-        v = encoded() if encoded else raw.CompositeTensorVariantFromComponents(components=list(feed), metadata="")
-        out = raw.CompositeTensorVariantToComponents(encoded=v, metadata="", Tcomponents=types)
+        v = encoded() if encoded else raw.CompositeTensorVariantFromComponents(components=list(feed), metadata=packed)
+        out = raw.CompositeTensorVariantToComponents(encoded=v, metadata=wanted, Tcomponents=types)
         return [Step(fetch=list(out), feed=feed, error=error)]
 
     op = "CompositeTensorVariantToComponents"
@@ -253,6 +255,19 @@ def composites(r):
         yield graph_case(op, lambda types=types, e=e: build(parts, types, e), error=e)
     e = "The input `encoded` is not a valid CompositeTensorVariant tensor, got Tensor<type: variant"
     yield graph_case(op, lambda: build([], [tf.float32], e, raw.EmptyTensorMap), error=e)
+
+    def metadata(spec):
+        return composite_tensor_variant_pb2.CompositeTensorVariantMetadata(
+            type_spec_proto=nested_structure_coder.encode_structure(spec).type_spec_value).SerializeToString()
+
+    sparse, ragged = metadata(tf.SparseTensorSpec([2, 3])), metadata(tf.RaggedTensorSpec([2, None]))
+    types = [tf.float32, tf.int32]
+    for packed, wanted, e in ((ragged, ragged, None), (sparse, metadata(tf.SparseTensorSpec([None])), None),
+                              (sparse, ragged, "Expected a RAGGED_TENSOR_SPEC (based on `type_spec`), but `encoded` contains a "
+                               "SPARSE_TENSOR_SPEC"), ("", sparse, "but `encoded` contains a UNKNOWN"),
+                              ("x", "", "Error parsing metadata"), ("", b"\n", "Error parsing `metadata`")):
+        yield graph_case("CompositeTensorVariantFromComponents" if packed == "x" else op,
+                         lambda packed=packed, wanted=wanted, e=e: build(parts, types, e, packed=packed, wanted=wanted), error=e)
 
 
 def cases(r):

@@ -463,6 +463,7 @@ def variant_cases():
     yield gradient(one, count(5), vec64(0, 3), vec(3), pick=vec(2))
     yield gradient(one, count(5), vec64(0, 5, 7), vec(5), pick=vec(2, 0))
     yield gradient(one, count(5), vec64(0, 5), vec(5), batched=False)
+    yield gradient(one, count(5), vec64(), vec(5), error="Invalid ragged splits: ragged splits must have at least one splits, but is empty")
     yield gradient(one, count(5), i64(0), vec(5), batched=False)
     yield gradient([], count(3, 2), vec64(0, 1, 2, 3), vec(3, 2))
     yield gradient(one, count(5), vec64(0, 2, 2), vec(5))

@@ -3,6 +3,7 @@
 
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/movement/numbers.h"
+#include "smelt/wire/type_spec.h"
 
 namespace smelt {
 namespace {
@@ -54,11 +55,29 @@ Status RunDeviceIndex(OpContext& ctx) {
 struct CompositeTensor final : VariantValue {
   static constexpr absl::string_view kTypeName = "CompositeTensorVariant";
   absl::string_view type_name() const override { return kTypeName; }
+  std::string spec;  // the class of its TypeSpec
   std::vector<Tensor> components;
 };
 
+struct CompositeState final : KernelState {
+  std::string spec;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareComposite(const Node& node) {
+  auto state = std::make_unique<CompositeState>();
+  const auto spec = TypeSpecClass(node.String("metadata"));
+  if (!spec) {
+    return InvalidArgument("Error parsing ", node.Is("CompositeTensorVariantToComponents")
+                                                 ? "`metadata`"
+                                                 : "metadata");
+  }
+  state->spec = *spec;
+  return state;
+}
+
 Status RunPackComposite(OpContext& ctx) {
   auto composite = std::make_shared<CompositeTensor>();
+  composite->spec = ctx.state<CompositeState>().spec;
   for (int i = 0; i < ctx.num_inputs(); ++i) composite->components.push_back(ctx.TakeInput(i));
   ctx.set_output(0, Tensor::Scalar(Variant{std::move(composite)}));
   return OkStatus();
@@ -66,12 +85,17 @@ Status RunPackComposite(OpContext& ctx) {
 
 Status RunUnpackComposite(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
-  const VariantValue* value = in.rank() == 0 ? in.scalar<Variant>().value.get() : nullptr;
+  const VariantValue* value = in.num_elements() > 0 ? in.flat<Variant>()[0].value.get() : nullptr;
   if (value == nullptr || value->type_name() != CompositeTensor::kTypeName) {
     return InvalidArgument("The input `encoded` is not a valid CompositeTensorVariant tensor, got ",
                            "Tensor<type: variant shape: ", in.shape().ToString(), ">");
   }
-  const auto& components = static_cast<const CompositeTensor*>(value)->components;
+  const auto& composite = static_cast<const CompositeTensor&>(*value);
+  if (composite.spec != ctx.state<CompositeState>().spec) {
+    return InvalidArgument("Expected a ", ctx.state<CompositeState>().spec,
+                           " (based on `type_spec`), but `encoded` contains a ", composite.spec);
+  }
+  const std::vector<Tensor>& components = composite.components;
   if (components.size() != static_cast<size_t>(ctx.num_outputs())) {
     return InvalidArgument("Encoded value has ", components.size(), " tensor components; expected ",
                            ctx.num_outputs(), " components based on type_spec");
@@ -91,8 +115,10 @@ Status RunUnpackComposite(OpContext& ctx) {
 constexpr Kernel kBranchingTable[] = {
     {"ToBool", "", kAnyType, "control:to_bool", RunToBool},
     {"DeviceIndex", "", kAnyType, "control:device_index", RunDeviceIndex, PrepareDeviceIndex},
-    {"CompositeTensorVariantFromComponents", "", kAnyType, "control:composite", RunPackComposite},
-    {"CompositeTensorVariantToComponents", "", kAnyType, "control:composite", RunUnpackComposite},
+    {"CompositeTensorVariantFromComponents", "", kAnyType, "control:composite", RunPackComposite,
+     PrepareComposite},
+    {"CompositeTensorVariantToComponents", "", kAnyType, "control:composite", RunUnpackComposite,
+     PrepareComposite},
 };
 
 }  // namespace

@@ -52,8 +52,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareConst(const Node& node) {
   state->value = *std::move(tensor);
   const Dtype dtype = node.Type("dtype");
   if (state->value.dtype() != dtype) {
-    return InvalidArgument("Const node '", node.name(), "' is of type ", DtypeName(dtype),
-                           " and holds a value of type ", DtypeName(state->value.dtype()));
+    return InvalidArgument("Type mismatch between value (", DtypeName(state->value.dtype()),
+                           ") and dtype (", DtypeName(dtype), ")");
   }
   return state;
 }

@@ -142,6 +142,28 @@ Status RunCase(OpContext& ctx) {
   return CallAndReturn(ctx, state.functions[static_cast<size_t>(branch)], TakeInputs(ctx, 1));
 }
 
+// "(s32[], f32[2,3])", as XLA writes what a computation gives.
+std::string XlaShapesText(std::span<const Tensor> values) {
+  constexpr std::pair<Dtype, absl::string_view> kNames[] = {
+      {Dtype::kBool, "pred"},  {Dtype::kInt8, "s8"},       {Dtype::kInt16, "s16"},
+      {Dtype::kInt32, "s32"},  {Dtype::kInt64, "s64"},     {Dtype::kUint8, "u8"},
+      {Dtype::kUint16, "u16"}, {Dtype::kUint32, "u32"},    {Dtype::kUint64, "u64"},
+      {Dtype::kHalf, "f16"},   {Dtype::kBfloat16, "bf16"}, {Dtype::kFloat, "f32"},
+      {Dtype::kDouble, "f64"}, {Dtype::kComplex64, "c64"}, {Dtype::kComplex128, "c128"},
+  };
+  std::string text;
+  for (const Tensor& t : values) {
+    absl::string_view name = DtypeName(t.dtype());
+    for (const auto& [dtype, xla] : kNames) {
+      if (dtype == t.dtype()) name = xla;
+    }
+    absl::StrAppend(&text, text.empty() ? "" : ", ", name, t.shape().ToString());
+  }
+  return absl::StrCat("(", text, ")");
+}
+
+// The compiler knows all shapes ahead: a loop of its own keeps them.
+template <bool kXla>
 Status RunWhile(OpContext& ctx) {
   const FuncAttr& cond = ctx.state<CallState>().functions[0];
   const FuncAttr& body = ctx.state<CallState>().functions[1];
@@ -159,11 +181,21 @@ Status RunWhile(OpContext& ctx) {
       return InvalidArgument("Expected a single scalar return value from WhileOp cond function '",
                              cond.name, "', got ", results.size(), " tensors.");
     }
+    if (kXla && (results[0].rank() != 0 || results[0].dtype() != Dtype::kBool)) {
+      return InvalidArgument(
+          "Output shape of loop condition should be (pred[]) or (pred[], token[]), got: ",
+          XlaShapesText(results));
+    }
     ASSIGN_OR_RETURN(const bool more, AsCondition(results[0]));
     if (!more) break;
+    const std::string before = kXla ? XlaShapesText(variables) : "";
     // The body is given the only references, so that it may update them in place.
     results.clear();
     RETURN_IF_ERROR(CallFor(ctx, body, std::move(variables), &results));
+    if (kXla && XlaShapesText(results) != before) {
+      return InvalidArgument("Input and output shapes of loop body do not match: ", before, " vs. ",
+                             XlaShapesText(results));
+    }
     variables.swap(results);
   }
   for (int i = 0; i < ctx.num_outputs(); ++i) {
@@ -179,10 +211,10 @@ constexpr Kernel kFunctionalTable[] = {
     {"StatelessIf", "", kAnyType, "function:if", RunIf, PrepareFunctional},
     {"Case", "", kAnyType, "function:case", RunCase, PrepareFunctional},
     {"StatelessCase", "", kAnyType, "function:case", RunCase, PrepareFunctional},
-    {"While", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
-    {"StatelessWhile", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
+    {"While", "", kAnyType, "function:while", RunWhile<false>, PrepareFunctional},
+    {"StatelessWhile", "", kAnyType, "function:while", RunWhile<false>, PrepareFunctional},
     {"XlaIf", "", kAnyType, "function:if", RunIf, PrepareFunctional},
-    {"XlaWhile", "", kAnyType, "function:while", RunWhile, PrepareFunctional},
+    {"XlaWhile", "", kAnyType, "function:while", RunWhile<true>, PrepareFunctional},
 };
 
 }  // namespace

@@ -2,11 +2,14 @@
 #include <algorithm>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/queue/waiting.h"
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/shared_handle.h"
 
 namespace smelt {
@@ -96,9 +99,42 @@ Status RunMapDefun(OpContext& ctx) {
   return OkStatus();
 }
 
+// "/job:localhost/replica:0/task:0/device:CPU:0", any part of it, or the old "/cpu:0": of another
+// process it is refused.
+Status CheckCallTarget(absl::string_view target) {
+  const Status refused =
+      InvalidArgument("Could not parse ", target, " into a device specification.");
+  if (target.empty()) return OkStatus();
+  if (target[0] != '/') return refused;
+  std::string job = "localhost", place = "/replica:0/task:0", device = "/device:CPU:0";
+  bool elsewhere = false;
+  for (const absl::string_view part : absl::StrSplit(target.substr(1), '/')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(part, ':');
+    int number = 0;
+    if (words.size() < 2 || words.size() > 3) return refused;
+    const bool numbered = words.back() == "*" || absl::SimpleAtoi(words.back(), &number);
+    if (words[0] == "job" && words.size() == 2) {
+      job = std::string(words[1]);
+      elsewhere = elsewhere || job != "localhost";
+    } else if ((words[0] == "replica" || words[0] == "task") && words.size() == 2 && numbered) {
+      elsewhere = elsewhere || number != 0;
+      if (words[0] == "replica") place = absl::StrCat("/replica:", number, "/task:0");
+      if (words[0] == "task") place = absl::StrCat(place.substr(0, place.rfind(':')), ":", number);
+    } else if (words[0] == "device" && words.size() == 3 && numbered) {
+      device = absl::StrCat("/", part);
+    } else if (words.size() != 2 || !numbered) {
+      return refused;
+    }
+  }
+  if (!elsewhere) return OkStatus();
+  return Internal("Currently don't support instantiating functions on device: /job:", job, place,
+                  device);
+}
+
 // There is one process: a call of another device of it is a call.
 Status RunRemoteCall(OpContext& ctx) {
   if (ctx.input(0).rank() != 0) return InvalidArgument("target must be a scalar");
+  RETURN_IF_ERROR(CheckCallTarget(ctx.input(0).scalar<std::string>()));
   const auto [first, count] = ArgumentRange(ctx.node(), "args");
   ASSIGN_OR_RETURN(
       const auto f,
@@ -175,12 +211,12 @@ StatusOr<std::unique_ptr<KernelState>> PrepareMutex(const Node& node) {
 }
 
 Status RunMutex(OpContext& ctx) {
-  return AnswerWithHandle(ctx, ctx.state<MutexState>().shared, {StepMutex::kKind, "mutex", ""},
+  return AnswerWithHandle(ctx, ctx.state<MutexState>().shared, {StepMutex::kKind, "mutex"},
                           [] { return std::make_shared<StepMutex>(); });
 }
 
 Status RunMutexLock(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto mutex, LookupResource<StepMutex>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto mutex, FindResource<StepMutex>(ctx.input(0)));
   RETURN_IF_ERROR(mutex->Lock(ctx.step()));
   ctx.set_output(0, Tensor::Scalar(Variant{std::make_shared<HeldLock>(std::move(mutex))}));
   return OkStatus();

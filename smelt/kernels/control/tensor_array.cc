@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/resource_types.h"
 
 namespace smelt {
 namespace {
@@ -226,6 +227,7 @@ Status SetStepHandle(OpContext& ctx, absl::string_view container, const std::str
   const Dtype wanted = ctx.output_type(0);
   if (wanted == Dtype::kResource) {
     // The handle owns the resource.
+    handle.type_name = std::string(ResourceTypeName(resource->kind()));
     handle.resource = std::move(resource);
     ctx.set_output(0, Tensor::Scalar(std::move(handle)));
     return OkStatus();
@@ -262,10 +264,9 @@ StatusOr<std::shared_ptr<Resource>> FindStepResource(const OpContext& ctx, absl:
   Tensor handle = ctx.input(0);
   if (handle.dtype() == Dtype::kResource && handle.num_elements() > 0) {
     const ResourceHandle& h = handle.scalar<ResourceHandle>();
-    if (h.resource != nullptr && h.resource->kind() == kind) return h.resource;
-    if (h.resource == nullptr || h.resource->kind() != Variable::kKind) {
-      return NotFound("Resource ", h.container, "/", h.name, "/", kind, " does not exist.");
-    }
+    const bool by_name = IsRef(ctx.node().input_types[0]) && h.resource != nullptr &&
+                         h.resource->kind() == Variable::kKind;
+    if (!by_name) return ResourceOfKind(h, kind);
     handle = static_cast<const Variable&>(*h.resource).Read();
   }
   if (handle.dtype() != Dtype::kString || handle.num_elements() != 2) {
@@ -278,7 +279,7 @@ StatusOr<std::shared_ptr<Resource>> FindStepResource(const OpContext& ctx, absl:
     found = ctx.step().step_resources->Find(text[0], kind, text[1]);
   }
   if (found == nullptr) {
-    return NotFound("Resource ", text[0], "/", text[1], "/", kind, " does not exist.");
+    return NoSuchResource(text[0], text[1], kind);
   }
   return found;
 }

@@ -38,6 +38,17 @@ StatusOr<std::shared_ptr<TensorArray>> MakeArrayGradient(TensorArray& array,
   return made;
 }
 
+// A handle of another resource is told by where it is kept.
+Status CheckArrayHandle(const OpContext& ctx) {
+  const Tensor& t = ctx.input(0);
+  if (IsRef(ctx.node().input_types[0]) || t.dtype() != Dtype::kResource || t.num_elements() == 0) {
+    return OkStatus();
+  }
+  const ResourceHandle& h = t.scalar<ResourceHandle>();
+  if (h.resource == nullptr || h.resource->kind() == TensorArray::kKind) return OkStatus();
+  return InvalidArgument("Wrong input container. ", h.name);
+}
+
 Status ArrayGradient(OpContext& ctx, std::span<const int64_t> lead) {
   ASSIGN_OR_RETURN(auto array, FindTensorArray(ctx));
   if (array->is_gradient) {
@@ -66,9 +77,13 @@ Status ArrayGradient(OpContext& ctx, std::span<const int64_t> lead) {
   return ctx.num_outputs() > 1 ? SetFlow(ctx, 1, 1) : OkStatus();
 }
 
-Status RunArrayGrad(OpContext& ctx) { return ArrayGradient(ctx, {}); }
+Status RunArrayGrad(OpContext& ctx) {
+  RETURN_IF_ERROR(CheckArrayHandle(ctx));
+  return ArrayGradient(ctx, {});
+}
 
 Status RunArrayGradWithShape(OpContext& ctx) {
+  RETURN_IF_ERROR(CheckArrayHandle(ctx));
   const Tensor& lead = ctx.input(2);
   if (lead.rank() != 1) {
     return InvalidArgument("shape must be a vector of {int32,int64}, got shape ",

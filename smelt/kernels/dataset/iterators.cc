@@ -6,6 +6,7 @@
 #include "smelt/kernels/control/optional.h"
 #include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/queue/waiting.h"
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/handle_cache.h"
 #include "smelt/kernels/state/tables.h"
 
@@ -122,7 +123,7 @@ Tensor IteratorHandle(const OpContext& ctx, std::string container, std::string n
   h.container = std::move(container);
   h.name = std::move(name);
   h.device = ctx.step().device;
-  h.type_name = "N10tensorflow4data16IteratorResourceE";
+  h.type_name = std::string(ResourceTypeName(IteratorResource::kKind));
   h.resource = std::move(iterator);
   return Tensor::Scalar(std::move(h));
 }
@@ -183,7 +184,7 @@ Status RunAnonymousIterator(OpContext& ctx) {
 
 Status RunMakeIterator(OpContext& ctx) {
   ASSIGN_OR_RETURN(DatasetRef dataset, DatasetInput(ctx, 0));
-  ASSIGN_OR_RETURN(auto iterator, LookupResource<IteratorResource>(ctx.input(1)));
+  ASSIGN_OR_RETURN(auto iterator, FindResource<IteratorResource>(ctx.input(1)));
   return iterator->Start(*dataset, ctx.step());
 }
 
@@ -212,14 +213,14 @@ Status SetElement(OpContext& ctx, Element element) {
 }
 
 Status RunGetNext(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto iterator, LookupResource<IteratorResource>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto iterator, FindResource<IteratorResource>(ctx.input(0)));
   ASSIGN_OR_RETURN(auto next, iterator->Next(ctx.step()));
   if (!next) return OutOfRange("End of sequence");
   return SetElement(ctx, *std::move(next));
 }
 
 Status RunGetNextAsOptional(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto iterator, LookupResource<IteratorResource>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto iterator, FindResource<IteratorResource>(ctx.input(0)));
   ASSIGN_OR_RETURN(auto next, iterator->Next(ctx.step()));
   auto optional = std::make_shared<Optional>();
   if (next) {
@@ -235,7 +236,7 @@ constexpr absl::string_view kByString = "iterator_by_string";
 
 Status RunToStringHandle(OpContext& ctx) {
   RETURN_IF_ERROR(NeedResources(ctx));
-  ASSIGN_OR_RETURN(auto iterator, LookupResource<IteratorResource>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto iterator, FindResource<IteratorResource>(ctx.input(0)));
   const auto& h = ctx.input(0).scalar<ResourceHandle>();
   RETURN_IF_ERROR(
       ctx.step()
@@ -268,8 +269,11 @@ Status RunFromStringHandle(OpContext& ctx) {
 }
 
 Status RunDeleteIterator(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto iterator, LookupResource<IteratorResource>(ctx.input(0)));
+  const auto iterator = FindResource<IteratorResource>(ctx.input(0));
+  if (ctx.input(0).dtype() != Dtype::kResource) return iterator.status();
   const auto& h = ctx.input(0).scalar<ResourceHandle>();
+  // TensorFlow drops it by its name, whatever the handle's type.
+  if (!iterator.ok()) return NotFound("Container ", h.container, " does not exist.");
   if (ctx.step().resources != nullptr) {
     ctx.step().resources->Remove(h.container, IteratorResource::kKind, h.name);
     ctx.step().resources->Remove(h.container, kByString, h.name);

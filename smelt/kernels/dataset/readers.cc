@@ -7,6 +7,7 @@
 #include "smelt/kernels/dataset/file_records.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/queue/queue.h"
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/shared_handle.h"
 #include "smelt/wire/reader_state.h"
 
@@ -214,13 +215,13 @@ StatusOr<std::unique_ptr<KernelState>> PrepareReader(const Node& node) {
 
 Status RunReader(OpContext& ctx) {
   auto& s = ctx.state<ReaderState>();
-  return AnswerWithHandle(ctx, s.shared, {Reader::kKind, "reader", ""},
+  return AnswerWithHandle(ctx, s.shared, {Reader::kKind, "reader"},
                           [&] { return std::make_shared<Reader>(s.options); });
 }
 
 Status RunReaderRead(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto reader, LookupResource<Reader>(ctx.input(0)));
-  ASSIGN_OR_RETURN(auto queue, LookupResource<Queue>(ctx.input(1)));
+  ASSIGN_OR_RETURN(auto reader, FindResource<Reader>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto queue, FindResource<Queue>(ctx.input(1)));
   ASSIGN_OR_RETURN(auto records, reader->Read(*queue, 1, ctx.step()));
   ctx.set_output(0, Tensor::Scalar(std::move(records[0].key)));
   ctx.set_output(1, Tensor::Scalar(std::move(records[0].value)));
@@ -228,8 +229,8 @@ Status RunReaderRead(OpContext& ctx) {
 }
 
 Status RunReaderReadUpTo(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto reader, LookupResource<Reader>(ctx.input(0)));
-  ASSIGN_OR_RETURN(auto queue, LookupResource<Queue>(ctx.input(1)));
+  ASSIGN_OR_RETURN(auto reader, FindResource<Reader>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto queue, FindResource<Queue>(ctx.input(1)));
   const Tensor& limit = ctx.input(2);
   if (limit.num_elements() != 1 || limit.scalar<int64_t>() < 0) {
     return InvalidArgument("num_records must be a number that is not negative");
@@ -247,20 +248,20 @@ Status RunReaderReadUpTo(OpContext& ctx) {
 
 template <int64_t ReaderBaseState::*kCount>
 Status RunReaderCount(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto reader, LookupResource<Reader>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto reader, FindResource<Reader>(ctx.input(0)));
   ctx.set_output(0, Tensor::Scalar(reader->state().*kCount));
   return OkStatus();
 }
 
 Status RunReaderSerialize(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto reader, LookupResource<Reader>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto reader, FindResource<Reader>(ctx.input(0)));
   ASSIGN_OR_RETURN(std::string bytes, reader->Serialize());
   ctx.set_output(0, Tensor::Scalar(std::move(bytes)));
   return OkStatus();
 }
 
 Status RunReaderRestore(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto reader, LookupResource<Reader>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto reader, FindResource<Reader>(ctx.input(0)));
   if (ctx.input(1).rank() != 0) {
     return InvalidArgument("Reader state must be scalar, but had shape: ",
                            ctx.input(1).shape().ToString());
@@ -269,7 +270,7 @@ Status RunReaderRestore(OpContext& ctx) {
 }
 
 Status RunReaderReset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto reader, LookupResource<Reader>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto reader, FindResource<Reader>(ctx.input(0)));
   return reader->Reset();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/random/philox.h"
+#include "smelt/kernels/resource_types.h"
 
 namespace smelt {
 namespace {
@@ -160,7 +161,7 @@ Status RunShuffleDataset(OpContext& ctx) {
   const auto [at, handles] = ArgumentRange(ctx.node(), "seed_generator");
   if (handles > 0) {
     if (HoldsResource(ctx.input(at))) {
-      ASSIGN_OR_RETURN(seeds, LookupResource<SeedGenerator>(ctx.input(at)));
+      ASSIGN_OR_RETURN(seeds, FindResource<SeedGenerator>(ctx.input(at)));
     }
   }
   if (seeds == nullptr) {
@@ -181,6 +182,7 @@ Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource)
   h.container = "localhost";
   h.name = ctx.node().name();
   h.device = ctx.step().device;
+  if (resource != nullptr) h.type_name = std::string(ResourceTypeName(resource->kind()));
   h.resource = std::move(resource);
   return Tensor::Scalar(std::move(h));
 }
@@ -241,7 +243,7 @@ Status RunCacheDataset(OpContext& ctx) {
   }
   std::shared_ptr<MemoryCache> cache;
   if (ctx.num_inputs() > 2 && HoldsResource(ctx.input(2))) {
-    ASSIGN_OR_RETURN(cache, LookupResource<MemoryCache>(ctx.input(2)));
+    ASSIGN_OR_RETURN(cache, FindResource<MemoryCache>(ctx.input(2)));
   }
   if (cache == nullptr) cache = std::make_shared<MemoryCache>();
   return SetDataset(ctx, {&input, 1}, input->cardinality,

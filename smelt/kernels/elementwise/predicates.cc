@@ -88,8 +88,9 @@ StatusOr<std::unique_ptr<KernelState>> PreparePart(const Node& node) {
   const Dtype t = node.Type("T");
   const Dtype result = t == Dtype::kComplex64 ? Dtype::kFloat : Dtype::kDouble;
   if (node.Type("Tout") != result) {
-    return InvalidArgument("node '", node.name(), "': ", node.op(), " of ", DtypeName(t), " is ",
-                           DtypeName(result), ", not ", DtypeName(node.Type("Tout")));
+    return InvalidArgument("Signature mismatch, have: ", DtypeName(t), "->",
+                           DtypeName(node.Type("Tout")), " expected: ", DtypeName(t), "->",
+                           DtypeName(result));
   }
   return MakeUnaryState(node, t, result,
                         node.Is("Real")    ? PredPart<PredReal>(t)

@@ -121,7 +121,7 @@ Status RunSelect(OpContext& ctx) {
     ctx.set_output(0, ctx.TakeInput(ctx.input(0).scalar<bool>() ? 1 : 2));
     return OkStatus();
   }
-  if (c.rank() == 1 && !(c == a && c == b)) {
+  if (c.rank() == 1 && a.rank() != 1) {
     if (a.rank() < 1) {
       return InvalidArgument("'then' must be at least a vector, but saw shape: ", a.ToString());
     }
@@ -129,12 +129,14 @@ Status RunSelect(OpContext& ctx) {
       return InvalidArgument(
           "Number of batches of 'then' must match size of 'cond', but saw: ", a[0], " vs. ", c[0]);
     }
-  }
-  if (!(a == b) || (c.rank() != 1 && !(c == a))) {
-    const int other = !(c == a) && c.rank() != 1 ? 1 : 2;
-    const Shape& first = c.rank() == 1 && a.rank() != 1 ? a : c;
+    if (!(a == b)) {
+      return InvalidArgument("'then' and 'else' must have the same size.  but received: ",
+                             a.ToString(), " vs. ", b.ToString());
+    }
+  } else if (!(c == a) || !(c == b)) {
+    const int other = c == a ? 2 : 1;
     return InvalidArgument("Inputs to operation ", ctx.node().name(), " of type ", ctx.node().op(),
-                           " must have the same size and shape.  Input 0: ", first.ToString(),
+                           " must have the same size and shape.  Input 0: ", c.ToString(),
                            " != input ", other, ": ", ctx.input(other).shape().ToString());
   }
   if (c == a) return SelectSame(ctx);

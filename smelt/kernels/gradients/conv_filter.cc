@@ -147,7 +147,7 @@ Status RunConvFilter3D(OpContext& ctx) {
     }
     ASSIGN_OR_RETURN(filter, CheckedShape(IntsOf(ctx.input(1))));
   }
-  RETURN_IF_ERROR(nn::CheckConv3DGradient(input, filter, grad));
+  RETURN_IF_ERROR(nn::CheckConv3DGradient(input, filter, grad, s.attrs.channels_last));
   ASSIGN_OR_RETURN(
       const nn::ConvProblem p,
       nn::MakeConvGradientProblem("Conv3DBackpropFilterOp", s.attrs, input, filter, grad));

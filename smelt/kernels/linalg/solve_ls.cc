@@ -13,16 +13,16 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSolveLs(const Node& node) {
 
 Status RunSolveLs(OpContext& ctx) {
   const Tensor& l2_tensor = ctx.input(2);
+  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 2));
+  const MatrixSize size = batch.input_size(0), rhs = batch.input_size(1);
+  if (size.rows != rhs.rows) return InvalidArgument("Input matrix and rhs are incompatible.");
+  RETURN_IF_ERROR(batch.Allocate(0, {size.cols, rhs.cols}));
   if (l2_tensor.rank() != 0) {
     return InvalidArgument("l2_regularizer must be scalar, got shape ",
                            l2_tensor.shape().ToString());
   }
   const double l2 = l2_tensor.scalar<double>();
   if (l2 < 0) return InvalidArgument("l2_regularizer must be >= 0.");
-  ASSIGN_OR_RETURN(MatrixBatch batch, MatrixBatch::Of(ctx, 2));
-  const MatrixSize size = batch.input_size(0), rhs = batch.input_size(1);
-  if (size.rows != rhs.rows) return InvalidArgument("Input matrix and rhs are incompatible.");
-  RETURN_IF_ERROR(batch.Allocate(0, {size.cols, rhs.cols}));
   const bool fast = ctx.state<IntAttrs>()[0] != 0;
   const LsProblem p{size.rows, size.cols, rhs.cols};
   return batch.VisitWide([&]<typename T>() {

@@ -48,16 +48,17 @@ Status ConcatFrom(OpContext& ctx, int first, int n, const Tensor& axis_tensor,
   // Of a wider number TensorFlow takes the low 32 bits.
   const int64_t given = static_cast<int32_t>(IndexAt(axis_tensor, 0));
   const int64_t axis = given < 0 ? given + rank : given;
-  if ((axis < 0 || axis >= rank) && rank > 0) {
+  // Scalars are refused one by one below.
+  if ((axis < 0 || axis >= rank) && (rank > 0 || given != 0)) {
     return InvalidArgument("ConcatOp : Expected concatenating dimensions in the range [", -rank,
                            ", ", rank, "), but got ", given);
-  }
-  if (rank == 0) {
-    return InvalidArgument("ConcatOp : Can't concatenate scalars (use tf.stack instead)");
   }
   int64_t total = 0;
   for (int i = 0; i < n; ++i) {
     const Shape& shape = ctx.input(first + i).shape();
+    if (shape.rank() == 0) {
+      return InvalidArgument("ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+    }
     if (shape.rank() != rank) {
       return InvalidArgument("ConcatOp : Ranks of all input tensors should match: shape[0] = ",
                              model.ToString(), " vs. shape[", i, "] = ", shape.ToString());

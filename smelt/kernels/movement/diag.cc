@@ -47,14 +47,20 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDiag(const Node& node) {
   return state;
 }
 
-Status ReadDiagRange(const Tensor& k, DiagBand* band) {
+Status CheckDiagOrder(const DiagBand& b) {
+  if (b.lower <= b.upper) return OkStatus();
+  return InvalidArgument("lower_diag_index must not be larger than upper_diag_index: ", b.lower,
+                         " > ", b.upper);
+}
+
+Status ReadDiagRange(const Tensor& k, absl::string_view none, DiagBand* band) {
   const int64_t n = k.num_elements();
   if (k.rank() > 1) {
     return InvalidArgument("diag_index must be a scalar or vector, received shape: ",
                            k.shape().ToString());
   }
   if (n < 1) {
-    return InvalidArgument("Expected diag_index to have at least 1 element");
+    return InvalidArgument(none);
   }
   if (n > 2) {
     return InvalidArgument("diag_index must have only one or two elements, received ", n,
@@ -62,10 +68,6 @@ Status ReadDiagRange(const Tensor& k, DiagBand* band) {
   }
   band->lower = IndexAt(k, 0);
   band->upper = IndexAt(k, n - 1);
-  if (band->lower > band->upper) {
-    return InvalidArgument("lower_diag_index must not be larger than upper_diag_index: ",
-                           band->lower, " > ", band->upper);
-  }
   return OkStatus();
 }
 
@@ -78,7 +80,7 @@ Status CheckDiagRange(const DiagBand& b, absl::string_view stop) {
     return InvalidArgument("upper_diag_index is out of bound: ", b.upper, " It must be between ",
                            -b.rows, " and ", b.cols);
   }
-  return OkStatus();
+  return CheckDiagOrder(b);
 }
 
 // Copies the diagonals of one matrix to rows of `width`, or back.
@@ -111,7 +113,9 @@ Status RunMatrixDiag(OpContext& ctx) {
   int64_t given_rows = -1, given_cols = -1;
   const bool extended = ctx.num_inputs() > 1;
   if (extended) {
-    RETURN_IF_ERROR(ReadDiagRange(ctx.input(1), &b));
+    RETURN_IF_ERROR(
+        ReadDiagRange(ctx.input(1), "Expected diag_index to have at least 1 element", &b));
+    RETURN_IF_ERROR(CheckDiagOrder(b));
     RETURN_IF_ERROR(ScalarInput(ctx.input(2), "num_rows"));
     RETURN_IF_ERROR(ScalarInput(ctx.input(3), "num_cols"));
     RETURN_IF_ERROR(ScalarInput(ctx.input(4), "padding_value"));
@@ -181,7 +185,8 @@ Status RunMatrixDiagPart(OpContext& ctx) {
   b.left_above = ctx.state<DiagAlign>().left_above;
   b.left_below = ctx.state<DiagAlign>().left_below;
   if (extended) {
-    RETURN_IF_ERROR(ReadDiagRange(ctx.input(1), &b));
+    RETURN_IF_ERROR(
+        ReadDiagRange(ctx.input(1), "Expected diag_index to have at least 1 element", &b));
     if (ctx.input(2).num_elements() != 1) {
       return InvalidArgument("Padding must be scalar.");
     }
@@ -221,7 +226,9 @@ Status RunMatrixSetDiag(OpContext& ctx) {
   DiagBand b;
   b.left_above = ctx.state<DiagAlign>().left_above;
   b.left_below = ctx.state<DiagAlign>().left_below;
-  if (extended) RETURN_IF_ERROR(ReadDiagRange(ctx.input(2), &b));
+  if (extended) {
+    RETURN_IF_ERROR(ReadDiagRange(ctx.input(2), "diag_index must have at least one element", &b));
+  }
   if (rank < 2) {
     return InvalidArgument("input must be at least 2-dim, received shape: ",
                            input.shape().ToString());
@@ -236,7 +243,7 @@ Status RunMatrixSetDiag(OpContext& ctx) {
   b.width =
       std::min(b.rows + std::min<int64_t>(b.upper, 0), b.cols - std::max<int64_t>(b.lower, 0));
   if (b.count() > 1) {
-    if (diagonal.rank() != rank || diagonal.dim(rank - 2) != b.count()) {
+    if (diagonal.rank() < rank - 1 || diagonal.dim(rank - 2) != b.count()) {
       return InvalidArgument("The number of diagonals provided in `diag` is not consistent ",
                              "with `lower_diag_index` and `upper_diag_index`");
     }

@@ -4,6 +4,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/movement/copy.h"
 #include "smelt/kernels/movement/slice_name.h"
+#include "smelt/kernels/resource_types.h"
 
 namespace smelt {
 namespace {
@@ -137,11 +138,11 @@ Status RunGatherV2(OpContext& ctx) {
 }
 
 Status RunResourceGather(OpContext& ctx) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, LookupResource<Variable>(ctx.input(0)));
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindResource<Variable>(ctx.input(0)));
   const Tensor params = variable->Read();
   if (!params.valid()) {
-    return FailedPrecondition("Error while reading resource variable ", variable->name(),
-                              ". The variable is not initialized.");
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    return NoSuchResource(h.container, h.name, Variable::kKind);
   }
   if (params.dtype() != ctx.output_type(0)) {
     return InvalidArgument("Trying to read variable with wrong dtype. Expected ",

@@ -88,7 +88,6 @@ Status RunReverseSequence(OpContext& ctx) {
   const Tensor& input = ctx.input(0);
   const Tensor& lengths = ctx.input(1);
   const int64_t seq = ctx.state<IntAttrs>()[0], batch = ctx.state<IntAttrs>()[1];
-  if (input.rank() < 1) return InvalidArgument("`input` cannot be a scalar");
   if (lengths.rank() != 1) {
     return InvalidArgument("seq_lengths must be 1-dim, not ", lengths.rank());
   }

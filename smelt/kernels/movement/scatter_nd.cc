@@ -162,9 +162,6 @@ Status RunScatterNd(OpContext& ctx) {
     return InvalidArgument("Updates shape must have rank at least one. Found:",
                            updates.shape().ToString());
   }
-  if (shape_tensor.rank() != 1) {
-    return InvalidArgument("Shape must be a vector");
-  }
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(IntsOf(shape_tensor)));
   if (shape.num_elements() == 0 && (indices.num_elements() > 0 || updates.num_elements() > 0)) {
     return InvalidArgument("Indices and updates specified for empty output.  indices shape: ",
@@ -174,6 +171,7 @@ Status RunScatterNd(OpContext& ctx) {
     return InvalidArgument("Indices and updates specified for empty output shape");
   }
   RETURN_IF_ERROR(CheckScatterNdShapes(shape, indices, updates, ScatterNdWords::kScatter));
+  if (shape_tensor.rank() != 1) return InvalidArgument("Shape must be a vector");
   if (shape.rank() < 1) {
     return InvalidArgument("Output must be at least 1-D, got shape: ", shape.ToString());
   }

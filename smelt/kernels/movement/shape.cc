@@ -327,6 +327,11 @@ Status RunUnravelIndex(OpContext& ctx) {
                            DtypeName(indices.dtype()), " shape: [0] values: >");
   }
   const int64_t rank = dims.num_elements();
+  for (int64_t d = 0; d < rank; ++d) {
+    if (IndexAt(dims, d) >= 0) continue;
+    return InvalidArgument("Input dims cannot be negative. Got dim = ", IndexAt(dims, d),
+                           " at index ", d);
+  }
   int64_t size = 1;
   for (int64_t d = 0; d < rank; ++d) {
     const int64_t dim = IndexAt(dims, d);
@@ -334,7 +339,7 @@ Status RunUnravelIndex(OpContext& ctx) {
       return InvalidArgument("Input dims cannot contain a dim of zero, but dims contains zero at ",
                              "index ", d);
     }
-    if (dim < 0 || __builtin_mul_overflow(size, dim, &size) ||
+    if (__builtin_mul_overflow(size, dim, &size) ||
         (dims.dtype() == Dtype::kInt32 && size > std::numeric_limits<int32_t>::max())) {
       return InvalidArgument("Input dims product is causing integer overflow: (",
                              absl::StrJoin(IntsOf(dims), " "), ")");

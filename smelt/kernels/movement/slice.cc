@@ -157,6 +157,11 @@ Status RunTensorStridedSliceUpdate(OpContext& ctx) {
   SliceSpec spec;
   RETURN_IF_ERROR(ResolveSlice(ctx.input(0).shape(), ctx.input(1), ctx.input(2), ctx.input(3),
                                ctx.state<IntAttrs>(), &spec));
+  if (spec.shape.num_elements() == 0) {
+    // Nothing is written, whatever the value's shape.
+    ctx.set_output(0, ctx.TakeInput(0));
+    return OkStatus();
+  }
   Tensor value = ctx.input(4);
   if (!(value.shape() == spec.shape)) {
     ASSIGN_OR_RETURN(value, BroadcastValue(ctx, value, spec.shape));

@@ -7,7 +7,8 @@
 namespace smelt::nn {
 
 // INVALID_ARGUMENT, in TensorFlow's words, unless all have rank 5 and their channels agree.
-Status CheckConv3DGradient(const Shape& input, const Shape& filter, const Shape& output);
+Status CheckConv3DGradient(const Shape& input, const Shape& filter, const Shape& output,
+                           bool channels_last);
 
 }  // namespace smelt::nn
 

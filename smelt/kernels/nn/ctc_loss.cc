@@ -36,7 +36,7 @@ Status CheckCtcLoss(OpContext& ctx) {
   if (lengths.rank() != 1) return InvalidArgument("sequence_length is not a vector");
   if (indices.rank() != 2) return InvalidArgument("labels_indices is not a matrix");
   if (indices.dim(1) != 2) {
-    return InvalidArgument("labels_indices must have 2 columns, but has ", indices.dim(1));
+    return InvalidArgument("Order length must be SparseTensor rank.");
   }
   if (values.rank() != 1) return InvalidArgument("labels_values is not a vector");
   if (indices.dim(0) != values.dim(0)) {

@@ -121,6 +121,10 @@ StatusOr<ConvAttrs> ParseConvAttrs(const Node& node, int spatial, bool depthwise
     if (s > kWindowLimit) return InvalidArgument("Stride ", s, " is too large");
   }
   for (const int64_t d : a.dilations) {
+    if (d <= 0 && spatial == 3 && absl::StrContains(node.op(), "Backprop")) {
+      return InvalidArgument(
+          "Current CPU implementation does not yet support dilation rates larger than 1.");
+    }
     if (d <= 0) return InvalidArgument("Dilated rates should be larger than 0.");
     if (d > kWindowLimit) return InvalidArgument("Dilation ", d, " is too large");
   }

@@ -17,19 +17,25 @@ struct ConvTransposeState final : KernelState {
   onednn::WeightCache weights;
 };
 
-// The shape of the result: all of input_sizes, or its spatial part.
+// The shape that input_sizes states: in two dimensions its spatial part will do.
 StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& sizes,
                                      const Shape& filter, const Shape& grad) {
+  const bool planes = s.attrs.spatial == 3;
   const int rank = s.attrs.spatial + 2;
   if (sizes.rank() != 1) {
+    if (planes) {
+      return InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
+                             sizes.shape().ToString());
+    }
     return InvalidArgument(s.op, ": input_sizes input must be 1-dim, not ", sizes.rank());
   }
   Dims dims;
-  for (int64_t i = 0; i < sizes.num_elements() && i < rank; ++i) {
+  for (int64_t i = 0; i < sizes.num_elements(); ++i) {
     const int64_t size = IndexAt(sizes, i);
     if (size < 0) return InvalidArgument("Dimension ", size, " must be >= 0");
     dims.push_back(size);
   }
+  if (planes) return Shape::Make(dims);
   if (grad.rank() != rank) {
     return InvalidArgument("input_sizes must be ", rank, "-dimensional, got: ", grad.rank());
   }
@@ -38,7 +44,7 @@ StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& 
                            filter.rank());
   }
   if (sizes.num_elements() == rank) return Shape::Make(dims);
-  if (sizes.num_elements() == s.attrs.spatial && s.attrs.spatial == 2) {
+  if (sizes.num_elements() == s.attrs.spatial) {
     return nn::ImageShape(grad[0], dims, filter[s.attrs.spatial], s.attrs.channels_last);
   }
   return InvalidArgument(s.op, " requires input_sizes to contain ", rank, " values or ",
@@ -47,9 +53,8 @@ StatusOr<Shape> TransposeResultShape(const ConvTransposeState& s, const Tensor& 
 
 StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, const Shape& result,
                                                const Shape& filter, const Shape& grad) {
-  const absl::string_view op = s.op == "Conv2DBackpropInput"   ? "Conv2DCustomBackpropInput"
-                               : s.op == "Conv3DBackpropInput" ? "Conv3DBackpropInputOp"
-                                                               : absl::string_view(s.op);
+  const absl::string_view op =
+      s.attrs.spatial == 2 ? "Conv2DCustomBackpropInput" : "Conv3DBackpropInputOp";
   ASSIGN_OR_RETURN(const nn::ConvProblem p,
                    nn::MakeConvGradientProblem(op, s.attrs, result, filter, grad));
   if (p.groups != 1) {
@@ -95,10 +100,12 @@ Status RunConvTranspose(OpContext& ctx) {
   const Tensor& grad = ctx.input(2);
   // The old op takes an input of which only the shape counts.
   Shape result = ctx.input(0).shape();
-  if (s.op == "Conv3DBackpropInput") {
-    RETURN_IF_ERROR(nn::CheckConv3DGradient(result, w.shape(), grad.shape()));
-  } else {
+  if (s.op != "Conv3DBackpropInput") {
     ASSIGN_OR_RETURN(result, TransposeResultShape(s, ctx.input(0), w.shape(), grad.shape()));
+  }
+  if (s.attrs.spatial == 3) {
+    RETURN_IF_ERROR(
+        nn::CheckConv3DGradient(result, w.shape(), grad.shape(), s.attrs.channels_last));
   }
   ASSIGN_OR_RETURN(const nn::ConvProblem p,
                    MakeTransposeProblem(s, result, w.shape(), grad.shape()));

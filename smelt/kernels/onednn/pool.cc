@@ -90,10 +90,6 @@ Status RunMaxPoolV2(OpContext& ctx) {
   nn::PoolAttrs attrs = ctx.state<PoolState>().attrs;
   for (const int i : {1, 2}) {
     const Tensor& t = ctx.input(i);
-    if (t.rank() != 1) {
-      return InvalidArgument(i == 1 ? "ksize" : "strides", " must be a vector, not of shape ",
-                             t.shape().ToString());
-    }
     const auto values = t.flat<int32_t>();
     (i == 1 ? attrs.ksize : attrs.strides).assign(values.begin(), values.end());
   }

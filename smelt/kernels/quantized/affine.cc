@@ -4,7 +4,7 @@
 
 namespace smelt::quantized {
 
-StatusOr<AffineAttrs> ReadAffineAttrs(const Node& node, absl::string_view name) {
+AffineAttrs ReadAffineAttrs(const Node& node, absl::string_view name) {
   AffineAttrs a;
   a.axis = node.Int(absl::StrCat(name, "_axis"), -1);
   const int64_t min = node.Int(absl::StrCat(name, "_min_val"));
@@ -13,22 +13,19 @@ StatusOr<AffineAttrs> ReadAffineAttrs(const Node& node, absl::string_view name) 
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   a.min = static_cast<int32_t>(std::clamp(min, kLeast, kMost));
   a.max = static_cast<int32_t>(std::clamp(max, kLeast, kMost));
-  if (a.axis < -1) {
-    return InvalidArgument(name, "_axis must be greater than or equal to -1, given ", a.axis);
-  }
   return a;
 }
 
 Status CheckAffine(const Shape& shape, const Tensor& scales, const Tensor& zero_points,
                    int64_t axis) {
-  if (axis < -1 || axis >= shape.rank()) {
-    return InvalidArgument("quantization_axis must be -1 or in range [0, input.rank), but given ",
-                           axis);
-  }
   const std::string s = scales.shape().ToString(), z = zero_points.shape().ToString();
   if (!(scales.shape() == zero_points.shape())) {
     return InvalidArgument("scales and zero_points shape must be same, but given scales shape ", s,
                            " and zero_points shape ", z);
+  }
+  if (axis < -1 || axis >= shape.rank()) {
+    return InvalidArgument("quantization_axis must be -1 or in range [0, input.rank), but given ",
+                           axis);
   }
   if (axis == -1) {
     if (scales.rank() == 0) return OkStatus();
@@ -47,6 +44,21 @@ Status CheckAffine(const Shape& shape, const Tensor& scales, const Tensor& zero_
 bool AllPositive(const Tensor& scales) {
   const auto values = scales.flat<float>();
   return std::all_of(values.begin(), values.end(), [](float v) { return v > 0; });
+}
+
+Status CheckAllPositive(const OpContext& ctx) {
+  constexpr absl::string_view kNames[] = {"lhs", "rhs", "output"};
+  for (int i = 0; i < 3; ++i) {
+    if (AllPositive(ctx.input(2 + 2 * i))) continue;
+    return InvalidArgument(kNames[i], " scales elements must be all positive.");
+  }
+  return OkStatus();
+}
+
+Status CheckOneForLhs(const Tensor& scales, const Tensor& zero_points) {
+  if (scales.rank() == 0 && zero_points.rank() == 0) return OkStatus();
+  return InvalidArgument("lhs scales/zero_points must be all scalar tensors. Given: ",
+                         scales.shape().ToString(), zero_points.shape().ToString());
 }
 
 Status CheckDotOperands(const Shape& lhs, const Shape& rhs) {

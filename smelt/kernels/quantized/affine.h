@@ -15,12 +15,16 @@ struct AffineAttrs {
   int64_t axis = -1;
   int32_t min = 0, max = 0;
 };
-StatusOr<AffineAttrs> ReadAffineAttrs(const Node& node, absl::string_view name);
+AffineAttrs ReadAffineAttrs(const Node& node, absl::string_view name);
 
 // Scales and zero points beside a tensor of `shape`.
 Status CheckAffine(const Shape& shape, const Tensor& scales, const Tensor& zero_points,
                    int64_t axis);
 bool AllPositive(const Tensor& scales);
+// Of operations on (lhs, rhs, then scales and zero points of lhs, rhs and result).
+Status CheckAllPositive(const OpContext& ctx);
+// Are both scalars?
+Status CheckOneForLhs(const Tensor& scales, const Tensor& zero_points);
 // Are these matrices that multiply?
 Status CheckDotOperands(const Shape& lhs, const Shape& rhs);
 
@@ -70,7 +74,9 @@ To Requantized(int32_t value, const FixedMultiplier& m, int32_t zero_in, int32_t
                const AffineAttrs& limits) {
   const auto centered =
       static_cast<int32_t>(static_cast<uint32_t>(value) - static_cast<uint32_t>(zero_in));
-  const auto scaled = static_cast<int32_t>(m(centered));
+  // The product is held to 32 bits; what is added then may wrap around.
+  const auto scaled = static_cast<int32_t>(std::clamp<int64_t>(
+      m(centered), std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
   const auto moved =
       static_cast<int32_t>(static_cast<uint32_t>(scaled) + static_cast<uint32_t>(zero_out));
   return static_cast<To>(std::max(std::min(moved, limits.max), limits.min));

@@ -119,24 +119,29 @@ template <typename T>
 Status RoundTripGrad(OpContext& ctx) {
   const Tensor g = ctx.input(0), x = ctx.input(1), min = ctx.input(2), max = ctx.input(3);
   const int64_t axis = ctx.node().Int("axis", -1);
-  if (!(g.shape() == x.shape())) {
-    return InvalidArgument("gradient and input must be the same size");
-  }
   if (axis < -1) return InvalidArgument("Axis must be at least -1. Found ", axis);
   if (axis >= x.rank()) {
     return InvalidArgument("Axis should be -1 or 0 or a positive value less than ", x.rank(),
                            "but given axis value was ", axis);
   }
+  if (!(g.shape() == x.shape())) {
+    return InvalidArgument("gradient and input must be the same size");
+  }
   const int d = static_cast<int>(axis);
   const int64_t depth = axis < 0 ? 1 : x.dim(d);
+  for (const Tensor* t : {&min, &max}) {
+    if (t->rank() <= 1) continue;
+    return InvalidArgument("Input ", t == &min ? "min" : "max",
+                           " tensor must have dimension 0 or 1. Received ", t->rank(), ".");
+  }
   for (const Tensor* t : {&min, &max}) {
     const absl::string_view name = t == &min ? "min" : "max";
     if (axis < 0 && t->rank() != 0) {
       return InvalidArgument("input_", name, " must be a scalar if axis is unspecified");
     }
-    if (t->rank() > 1) {
-      return InvalidArgument("Input ", name, " tensor must have dimension 0 or 1. Received ",
-                             t->rank(), ".");
+    if (axis >= 0 && t->rank() != 1) {
+      return InvalidArgument("Shape must be rank 1 for input_", name,
+                             "_tensor when the axis is specified");
     }
     if (axis >= 0 && t->num_elements() != depth) {
       return InvalidArgument(name, " has incorrect size, expected ", depth, " was ",

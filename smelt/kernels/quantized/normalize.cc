@@ -141,6 +141,29 @@ Status RunQuantizedBatchNorm(OpContext& ctx) {
   return OkStatus();
 }
 
+// Of RequantizationRangePerChannel, which asks in an order of its own.
+Status CheckChannelsToMeasure(const OpContext& ctx) {
+  const Tensor &in = ctx.input(0), &min = ctx.input(1), &max = ctx.input(2);
+  const int64_t depth = max.num_elements();
+  for (const Tensor* t : {&min, &max}) {
+    const int64_t size = t->rank() == 0 ? 0 : t->dim(0);
+    if (size == depth) continue;
+    return InvalidArgument(t == &min ? "input_min" : "input_max", " has incorrect size, expected ",
+                           depth, " was ", size);
+  }
+  if (min.num_elements() != depth) {
+    return InvalidArgument("input_min must have the same number of elements as input_max, got ",
+                           min.num_elements(), " and ", depth);
+  }
+  if (in.num_elements() == 0) return InvalidArgument("input must not be empty");
+  if (in.rank() != 4) return InvalidArgument("input must be in NHWC format");
+  if (in.dim(3) != depth) {
+    return InvalidArgument("input must have same number of channels as length of input_min: ",
+                           in.dim(3), " vs ", depth);
+  }
+  return OkStatus();
+}
+
 // A range for each channel of [batch, rows, columns, channels].
 Status CheckChannelRanges(const OpContext& ctx, absl::string_view rank_words) {
   const Tensor& in = ctx.input(0);
@@ -161,7 +184,7 @@ float LargestEnd(const OpContext& ctx, int64_t channel) {
 }
 
 Status RunChannelRange(OpContext& ctx) {
-  RETURN_IF_ERROR(CheckChannelRanges(ctx, "input must be in NHWC format"));
+  RETURN_IF_ERROR(CheckChannelsToMeasure(ctx));
   const Tensor& in = ctx.input(0);
   const int64_t depth = in.dim(3);
   const int32_t* x = Plain<int32_t>(in);

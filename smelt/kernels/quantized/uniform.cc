@@ -20,16 +20,48 @@ struct UniformState final : KernelState {
 StatusOr<std::unique_ptr<KernelState>> PrepareUniform(const Node& node) {
   auto s = std::make_unique<UniformState>();
   if (node.Find("lhs_quantization_axis") != nullptr) {
-    ASSIGN_OR_RETURN(s->first, quantized::ReadAffineAttrs(node, "lhs_quantization"));
-    ASSIGN_OR_RETURN(s->second, quantized::ReadAffineAttrs(node, "rhs_quantization"));
-    ASSIGN_OR_RETURN(s->third, quantized::ReadAffineAttrs(node, "output_quantization"));
+    s->first = quantized::ReadAffineAttrs(node, "lhs_quantization");
+    s->second = quantized::ReadAffineAttrs(node, "rhs_quantization");
+    s->third = quantized::ReadAffineAttrs(node, "output_quantization");
   } else if (node.Find("input_quantization_axis") != nullptr) {
-    ASSIGN_OR_RETURN(s->first, quantized::ReadAffineAttrs(node, "input_quantization"));
-    ASSIGN_OR_RETURN(s->second, quantized::ReadAffineAttrs(node, "output_quantization"));
+    s->first = quantized::ReadAffineAttrs(node, "input_quantization");
+    s->second = quantized::ReadAffineAttrs(node, "output_quantization");
   } else {
-    ASSIGN_OR_RETURN(s->first, quantized::ReadAffineAttrs(node, "quantization"));
+    s->first = quantized::ReadAffineAttrs(node, "quantization");
   }
   return s;
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareUniformQuantize(const Node& node) {
+  for (const absl::string_view axis :
+       {"input_quantization_axis", "output_quantization_axis", "quantization_axis"}) {
+    const int64_t at = node.Int(axis, -1);
+    if (at < -1) return InvalidArgument(axis, " must be >= -1, given: ", at);
+  }
+  return PrepareUniform(node);
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareUniformAdd(const Node& node) {
+  ASSIGN_OR_RETURN(auto state, PrepareUniform(node));
+  const auto& s = static_cast<const UniformState&>(*state);
+  if (std::min({s.first.axis, s.second.axis, s.third.axis}) < -1) {
+    return InvalidArgument("lhs, rhs and output quantization_axis must be -1 or within [0, dims)");
+  }
+  return state;
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareUniformDot(const Node& node) {
+  ASSIGN_OR_RETURN(auto state, PrepareUniform(node));
+  const auto& s = static_cast<const UniformState&>(*state);
+  if (s.first.axis != -1) {
+    return InvalidArgument("lhs_quantization_axis Attr must be -1 (per-tensor).");
+  }
+  for (const AffineAttrs* a : {&s.second, &s.third}) {
+    if (a->axis == -1 || a->axis == 1) continue;
+    return InvalidArgument(a == &s.second ? "rhs" : "output",
+                           "_quantization_axis Attr must be 1 (per-channel) or -1 (per-tensor).");
+  }
+  return state;
 }
 
 Status RunUniformQuantize(OpContext& ctx) {
@@ -44,12 +76,12 @@ Status RunUniformQuantize(OpContext& ctx) {
     for (int64_t i = 0; i < in.num_elements(); ++i) {
       const int64_t c = index(i);
       const float inverse = 1.0f / scales.data<float>()[c];
-      const float step =
-          std::floor(x[i] * inverse + 0.5f) + static_cast<float>(zeros.data<int32_t>()[c]);
-      const float most = static_cast<float>(a.max), least = static_cast<float>(a.min);
-      const float held = std::max(std::min(step, most), least);
-      y[i] = held >= 2147483648.0f ? static_cast<T>(std::numeric_limits<int32_t>::max())
-                                   : quantized::CastLikeInt32<T>(held);
+      // Sums wrap around.
+      const auto step =
+          static_cast<int32_t>(static_cast<uint32_t>(quantized::CastLikeInt32<int32_t>(
+                                   std::floor(x[i] * inverse + 0.5f))) +
+                               static_cast<uint32_t>(zeros.data<int32_t>()[c]));
+      y[i] = static_cast<T>(std::max(std::min(step, a.max), a.min));
     }
   });
   return OkStatus();
@@ -142,26 +174,26 @@ Status RunUniformDot(OpContext& ctx) {
   const Tensor &lhs = ctx.input(0), &rhs = ctx.input(1);
   const Tensor &lhs_scale = ctx.input(2), &lhs_zero = ctx.input(3), &rhs_scales = ctx.input(4),
                &rhs_zeros = ctx.input(5), &out_scales = ctx.input(6), &out_zeros = ctx.input(7);
+  RETURN_IF_ERROR(quantized::CheckAllPositive(ctx));
   RETURN_IF_ERROR(quantized::CheckDotOperands(lhs.shape(), rhs.shape()));
   ASSIGN_OR_RETURN(const nn::MatMulProblem p,
                    nn::MakeMatMulProblem(lhs.shape(), rhs.shape(), false, false, false));
-  const auto along_columns = [](const AffineAttrs& a) { return a.axis == -1 || a.axis == 1; };
-  if (s.first.axis != -1 || !along_columns(s.second) || !along_columns(s.third) ||
-      (s.third.axis != -1 && s.second.axis == -1)) {
-    return InvalidArgument("UniformQuantizedDot is quantised per tensor or along columns of rhs");
-  }
-  RETURN_IF_ERROR(quantized::CheckAffine(lhs.shape(), lhs_scale, lhs_zero, s.first.axis));
-  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), rhs_scales, rhs_zeros, s.second.axis));
-  RETURN_IF_ERROR(quantized::CheckAffine(p.output, out_scales, out_zeros, s.third.axis));
-  constexpr absl::string_view kNames[] = {"lhs", "rhs", "output"};
-  for (int i = 0; i < 3; ++i) {
-    if (!quantized::AllPositive(ctx.input(2 + 2 * i))) {
-      return InvalidArgument(kNames[i], " scales elements must be all positive.");
-    }
+  RETURN_IF_ERROR(quantized::CheckOneForLhs(lhs_scale, lhs_zero));
+  // The scales say whether columns have their own; the attributes are not looked at again.
+  const int64_t rhs_axis = rhs_scales.rank() == 0 ? -1 : 1;
+  const int64_t out_axis = out_scales.rank() == 0 ? -1 : 1;
+  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), rhs_scales, rhs_zeros, rhs_axis));
+  RETURN_IF_ERROR(quantized::CheckAffine(p.output, out_scales, out_zeros, out_axis));
+  if (rhs_axis == -1 && out_axis != -1) {
+    return InvalidArgument(
+        "If rhs is per-tensor quantized, output must be also per-tensor quantized. Given rhs "
+        "scales and zero_points of shape ",
+        rhs_scales.shape().ToString(), " but given output scales and zero_points of shape ",
+        out_scales.shape().ToString());
   }
   Allocator* allocator = ctx.step().allocator;
   ASSIGN_OR_RETURN(const Tensor a, Centered(lhs, lhs_zero, -1, allocator));
-  ASSIGN_OR_RETURN(const Tensor b, Centered(rhs, rhs_zeros, s.second.axis, allocator));
+  ASSIGN_OR_RETURN(const Tensor b, Centered(rhs, rhs_zeros, rhs_axis, allocator));
   ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kInt32, p.output, allocator));
   RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, &sums));
   const std::vector<FixedMultiplier> m =
@@ -182,14 +214,14 @@ Status RunUniformAdd(OpContext& ctx) {
   const AffineAttrs* attrs[] = {&s.first, &s.second};
   const Tensor &out_scales = ctx.input(6), &out_zeros = ctx.input(7);
   const Shape* shapes[] = {&operands[0]->shape(), &operands[1]->shape()};
+  for (int side = 0; side < 2; ++side) {
+    RETURN_IF_ERROR(quantized::CheckAffine(*shapes[side], ctx.input(2 + 2 * side),
+                                           ctx.input(3 + 2 * side), attrs[side]->axis));
+  }
   Broadcast bc;
   if (!MakeBroadcast(shapes, &bc)) {
     return InvalidArgument("Cannot Add tensors of shapes: ", shapes[0]->ToString(),
                            shapes[1]->ToString());
-  }
-  for (int side = 0; side < 2; ++side) {
-    RETURN_IF_ERROR(quantized::CheckAffine(*shapes[side], ctx.input(2 + 2 * side),
-                                           ctx.input(3 + 2 * side), attrs[side]->axis));
   }
   RETURN_IF_ERROR(quantized::CheckAffine(bc.shape, out_scales, out_zeros, s.third.axis));
   for (int i = 2; i <= 6; i += 2) {
@@ -259,13 +291,15 @@ constexpr DtypeSet kUniformTypes = Types(Dtype::kQint8, Dtype::kQuint8, Dtype::k
 
 constexpr Kernel kUniformTable[] = {
     {"UniformQuantize", "Tout", kUniformTypes, "quantized:uniform_quantize", RunUniformQuantize,
-     PrepareUniform},
+     PrepareUniformQuantize},
     {"UniformDequantize", "Tin", kUniformTypes, "quantized:uniform_dequantize",
      RunUniformDequantize, PrepareUniform},
     {"UniformRequantize", "Tout", Types(Dtype::kQint8), "quantized:uniform_requantize",
-     RunUniformRequantize, PrepareUniform},
-    {"UniformQuantizedDot", "", kAnyType, "quantized:uniform_dot", RunUniformDot, PrepareUniform},
-    {"UniformQuantizedAdd", "", kAnyType, "quantized:uniform_add", RunUniformAdd, PrepareUniform},
+     RunUniformRequantize, PrepareUniformQuantize},
+    {"UniformQuantizedDot", "", kAnyType, "quantized:uniform_dot", RunUniformDot,
+     PrepareUniformDot},
+    {"UniformQuantizedAdd", "", kAnyType, "quantized:uniform_add", RunUniformAdd,
+     PrepareUniformAdd},
     {"UniformQuantizedClipByValue", "", kAnyType, "quantized:uniform_clip", RunUniformClip,
      PrepareUniform},
 };

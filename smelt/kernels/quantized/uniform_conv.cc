@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "absl/strings/str_join.h"
 #include "smelt/kernels/quantized/affine.h"
 #include "smelt/kernels/quantized/range.h"
 #include "smelt/kernels/xla/convolve.h"
@@ -22,17 +23,24 @@ struct UniformConvState final : KernelState {
 
 StatusOr<std::unique_ptr<UniformConvState>> ReadUniformConv(const Node& node) {
   auto s = std::make_unique<UniformConvState>();
-  ASSIGN_OR_RETURN(s->rhs, quantized::ReadAffineAttrs(node, "rhs_quantization"));
-  const std::string numbers = node.String("dimension_numbers");
-  s->default_numbers = numbers.empty();
-  ASSIGN_OR_RETURN(s->numbers, ParseUniformConvDimensions(numbers));
+  s->rhs = quantized::ReadAffineAttrs(node, "rhs_quantization");
   s->padding = node.String("padding");
+  s->explicit_padding = node.Ints("explicit_padding");
   if (s->padding != "SAME" && s->padding != "VALID" && s->padding != "EXPLICIT") {
     return InvalidArgument("padding Attr must be one of [EXPLICIT | SAME | VALID], but given: ",
                            s->padding);
   }
+  if (s->padding != "EXPLICIT" && !s->explicit_padding.empty()) {
+    return InvalidArgument(
+        "If padding Attr is not 'EXPLICIT', explicit_padding Attr must be empty. Given padding ",
+        s->padding, " and explicit_padding of size ", s->explicit_padding.size());
+  }
+  const std::string numbers = node.String("dimension_numbers");
+  const auto parsed = ParseUniformConvDimensions(numbers);
+  if (!parsed.ok()) return InvalidArgument("Error parsing convolution dimension numbers.");
+  s->numbers = *parsed;
+  s->default_numbers = s->numbers.input_spatial.empty();
   s->strides = node.Ints("window_strides");
-  s->explicit_padding = node.Ints("explicit_padding");
   s->lhs_dilation = node.Ints("lhs_dilation");
   s->rhs_dilation = node.Ints("rhs_dilation");
   s->groups = node.Int("feature_group_count", 1);
@@ -41,8 +49,11 @@ StatusOr<std::unique_ptr<UniformConvState>> ReadUniformConv(const Node& node) {
 }
 StatusOr<std::unique_ptr<KernelState>> PrepareUniformConv(const Node& node) {
   ASSIGN_OR_RETURN(auto s, ReadUniformConv(node));
-  ASSIGN_OR_RETURN(s->lhs, quantized::ReadAffineAttrs(node, "lhs_quantization"));
-  ASSIGN_OR_RETURN(s->out, quantized::ReadAffineAttrs(node, "output_quantization"));
+  s->lhs = quantized::ReadAffineAttrs(node, "lhs_quantization");
+  s->out = quantized::ReadAffineAttrs(node, "output_quantization");
+  if (s->lhs.axis != -1) {
+    return InvalidArgument("lhs_quantization_axis Attr must be -1 (per-tensor).");
+  }
   return s;
 }
 StatusOr<std::unique_ptr<KernelState>> PrepareHybridConv(const Node& node) {
@@ -69,9 +80,74 @@ StatusOr<std::vector<int64_t>> PerDimension(const std::vector<int64_t>& given, s
     return InvalidArgument("Size of ", name, " Attr must be dims - 2.");
   }
   for (const int64_t v : given) {
-    if (v < 1) return InvalidArgument("All elements of ", name, " must be >= 1, but given ", v);
+    if (v >= 1) continue;
+    return InvalidArgument("All elements of ", name, " must be >= 1. Given ",
+                           absl::StrJoin(given, ", "));
   }
   return given;
+}
+
+Status CheckNumber(int64_t number, int64_t rank) {
+  if (number >= 0 && number < rank) return OkStatus();
+  return InvalidArgument("Each dimension number must be in region [0, rank). Given rank ", rank,
+                         " and dimension number value ", number);
+}
+
+// Of the images, the kernel or the result.
+Status CheckNumbers(int64_t first, int64_t second, std::span<const int64_t> spatial, int64_t rank) {
+  RETURN_IF_ERROR(CheckNumber(first, rank));
+  RETURN_IF_ERROR(CheckNumber(second, rank));
+  if (static_cast<int64_t>(spatial.size()) != rank - 2) {
+    return InvalidArgument("Spatial dimensions size must be rank - 2. Given rank ", rank,
+                           " and spatial dimensions size ", spatial.size());
+  }
+  for (const int64_t number : spatial) RETURN_IF_ERROR(CheckNumber(number, rank));
+  return OkStatus();
+}
+
+Status CheckGroups(const xla::ConvArgs& args, const Shape& lhs, const Shape& rhs) {
+  const auto size = [](const Shape& shape, int64_t d) { return shape[static_cast<int>(d)]; };
+  const int64_t features = size(lhs, args.numbers.input_feature),
+                each = size(rhs, args.numbers.kernel_input),
+                made = size(rhs, args.numbers.kernel_output),
+                batch = size(lhs, args.numbers.input_batch);
+  if (args.groups <= 0) {
+    return InvalidArgument("feature_group_count must be a positive integer, given: ", args.groups);
+  }
+  if (features % args.groups != 0) {
+    return InvalidArgument("feature_group_count must divide lhs feature dimension size, but ",
+                           args.groups, " does not divide ", features);
+  }
+  if (each < 1 || features % each != 0) {
+    return InvalidArgument(
+        "rhs input feature dimension must divide lhs feature dimension size, but ", each,
+        " does not divide ", features);
+  }
+  if (features / args.groups != each) {
+    return InvalidArgument(
+        "lhs feature dimension size divided by feature_group_count must equal the rhs input "
+        "feature dimension size, but ",
+        features, " / ", args.groups, " != ", each);
+  }
+  if (made % args.groups != 0) {
+    return InvalidArgument(
+        "rhs output dimension size must be a multiple of feature_group_count, but ", made,
+        " is not a multiple of ", args.groups);
+  }
+  if (args.batch_groups <= 0) {
+    return InvalidArgument("batch_group_count Attr must be a positive integer. Given: ",
+                           args.batch_groups);
+  }
+  if (batch % args.batch_groups != 0) {
+    return InvalidArgument("batch_group_count must divide lhs batch dimension size, but ",
+                           args.batch_groups, " does not divide ", batch);
+  }
+  if (made % args.batch_groups != 0) {
+    return InvalidArgument(
+        "rhs output dimension size must be a multiple of batch_group_count, but ", made,
+        " is not a multiple of ", args.batch_groups);
+  }
+  return OkStatus();
 }
 
 // How much goes before and after one dimension so that windows cover it all.
@@ -98,29 +174,25 @@ StatusOr<Tensor> CenteredSteps(const Tensor& t, const Tensor& zeros, int64_t axi
 StatusOr<xla::ConvArgs> UniformConvArgs(const UniformConvState& s, const Shape& lhs,
                                         const Shape& rhs) {
   xla::ConvArgs args;
-  args.numbers = s.default_numbers ? DefaultNumbers(lhs.rank()) : s.numbers;
-  const size_t n = args.numbers.input_spatial.size();
-  if (lhs.rank() != rhs.rank() || lhs.rank() != static_cast<int>(n) + 2 ||
-      args.numbers.kernel_spatial.size() != n) {
-    return InvalidArgument(
-        "lhs and rhs must have same dims, and dimension numbers for them, but "
-        "given lhs and rhs of shapes: ",
-        lhs.ToString(), " and ", rhs.ToString());
+  if (lhs.rank() != rhs.rank()) {
+    return InvalidArgument("lhs and rhs must have same dims. Given lhs and rhs of shapes: ",
+                           lhs.ToString(), rhs.ToString());
   }
-  const int64_t depth = args.numbers.input_feature, taken = args.numbers.kernel_input;
-  if (depth < 0 || depth >= lhs.rank() || taken < 0 || taken >= rhs.rank()) {
-    return InvalidArgument("dimension_numbers: features ", depth, " and ", taken,
-                           " are not dimensions of ", lhs.ToString(), " and ", rhs.ToString());
+  if (lhs.rank() <= 2) {
+    return InvalidArgument("lhs and rhs shape dims must be at least 3. Given: ", lhs.rank());
   }
-  const int64_t features = lhs[static_cast<int>(depth)], each = rhs[static_cast<int>(taken)];
-  if (each < 1 || features % each != 0) {
-    return InvalidArgument(
-        "rhs input feature dimension must divide lhs feature dimension size, but ", each,
-        " does not divide ", features);
-  }
+  const auto n = static_cast<size_t>(lhs.rank() - 2);
   ASSIGN_OR_RETURN(const auto strides, PerDimension(s.strides, n, "window_strides"));
   ASSIGN_OR_RETURN(const auto lhs_dilation, PerDimension(s.lhs_dilation, n, "lhs_dilation"));
   ASSIGN_OR_RETURN(const auto rhs_dilation, PerDimension(s.rhs_dilation, n, "rhs_dilation"));
+  args.numbers = s.default_numbers ? DefaultNumbers(lhs.rank()) : s.numbers;
+  const ConvDimensions& d = args.numbers;
+  RETURN_IF_ERROR(CheckNumbers(d.input_batch, d.input_feature, d.input_spatial, lhs.rank()));
+  RETURN_IF_ERROR(CheckNumbers(d.kernel_input, d.kernel_output, d.kernel_spatial, lhs.rank()));
+  RETURN_IF_ERROR(CheckNumbers(d.output_batch, d.output_feature, d.output_spatial, lhs.rank()));
+  args.groups = s.groups;
+  args.batch_groups = s.batch_groups;
+  RETURN_IF_ERROR(CheckGroups(args, lhs, rhs));
   std::vector<int64_t> padding(2 * n, 0);
   if (s.padding == "EXPLICIT") {
     if (s.explicit_padding.size() != padding.size()) {
@@ -129,13 +201,16 @@ StatusOr<xla::ConvArgs> UniformConvArgs(const UniformConvState& s, const Shape& 
                              s.explicit_padding.size());
     }
     padding = s.explicit_padding;
+    if (std::ranges::any_of(padding, [](int64_t p) { return p < 0; })) {
+      return InvalidArgument("All explicit_padding elems must be >= 0, Given ",
+                             absl::StrJoin(padding, ", "));
+    }
   } else if (s.padding == "SAME") {
     constexpr int64_t kMost = int64_t{1} << 24;
     for (size_t i = 0; i < n; ++i) {
-      const int64_t x = args.numbers.input_spatial[i], k = args.numbers.kernel_spatial[i];
-      if (x < 0 || x >= lhs.rank() || k < 0 || k >= rhs.rank() || lhs_dilation[i] > kMost ||
-          rhs_dilation[i] > kMost || strides[i] > kMost) {
-        return InvalidArgument("dimension_numbers, strides or dilations are out of range");
+      const int64_t x = d.input_spatial[i], k = d.kernel_spatial[i];
+      if (lhs_dilation[i] > kMost || rhs_dilation[i] > kMost || strides[i] > kMost) {
+        return InvalidArgument("strides or dilations are out of range");
       }
       const int64_t in = lhs[static_cast<int>(x)], kernel = rhs[static_cast<int>(k)];
       std::tie(padding[2 * i], padding[2 * i + 1]) =
@@ -147,33 +222,41 @@ StatusOr<xla::ConvArgs> UniformConvArgs(const UniformConvState& s, const Shape& 
   args.lhs_dilation = Tensor::Vector<int64_t>(lhs_dilation);
   args.rhs_dilation = Tensor::Vector<int64_t>(rhs_dilation);
   args.padding = Tensor::Vector<int64_t>(padding).WithShape(Shape({static_cast<int64_t>(n), 2}));
-  args.groups = s.groups;
-  args.batch_groups = s.batch_groups;
   return args;
+}
+
+Status CheckKernelAxis(const UniformConvState& s, const xla::ConvArgs& args) {
+  if (s.rhs.axis == -1 || s.rhs.axis == args.numbers.kernel_output) return OkStatus();
+  return InvalidArgument(
+      "rhs_quantization_axis Attr must be -1 (per-tensor) or "
+      "dimension_numbers.kernel_output_feature_dimension (per-channel).");
 }
 
 Status RunUniformConv(OpContext& ctx) {
   auto& s = ctx.state<UniformConvState>();
   const Tensor &lhs = ctx.input(0), &rhs = ctx.input(1), &lhs_scale = ctx.input(2),
                &rhs_scales = ctx.input(4), &out_scales = ctx.input(6), &out_zeros = ctx.input(7);
+  RETURN_IF_ERROR(quantized::CheckAllPositive(ctx));
   ASSIGN_OR_RETURN(const xla::ConvArgs args, UniformConvArgs(s, lhs.shape(), rhs.shape()));
-  if (s.lhs.axis != -1 || (s.rhs.axis != -1 && s.rhs.axis != args.numbers.kernel_output) ||
-      (s.out.axis != -1 && (s.rhs.axis == -1 || s.out.axis != args.numbers.output_feature))) {
-    return InvalidArgument("quantisation is per tensor, or along the kernel's output features");
-  }
-  RETURN_IF_ERROR(quantized::CheckAffine(lhs.shape(), lhs_scale, ctx.input(3), s.lhs.axis));
+  RETURN_IF_ERROR(quantized::CheckOneForLhs(lhs_scale, ctx.input(3)));
+  RETURN_IF_ERROR(CheckKernelAxis(s, args));
   RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), rhs_scales, ctx.input(5), s.rhs.axis));
-  constexpr absl::string_view kNames[] = {"lhs", "rhs", "output"};
-  for (int i = 0; i < 3; ++i) {
-    if (!quantized::AllPositive(ctx.input(2 + 2 * i))) {
-      return InvalidArgument(kNames[i], " scales elements must be all positive.");
-    }
+  if (s.out.axis != -1 && s.out.axis != args.numbers.output_feature) {
+    return InvalidArgument(
+        "output_quantization_axis Attr must be -1 (per-tensor) or "
+        "dimension_numbers.output_feature_dimension (per-channel).");
   }
   Allocator* allocator = ctx.step().allocator;
   ASSIGN_OR_RETURN(const Tensor x, CenteredSteps(lhs, ctx.input(3), -1, allocator));
   ASSIGN_OR_RETURN(const Tensor w, CenteredSteps(rhs, ctx.input(5), s.rhs.axis, allocator));
   ASSIGN_OR_RETURN(const Tensor sums, xla::Convolve(args, x, w, Dtype::kInt32, s.conv, allocator));
   RETURN_IF_ERROR(quantized::CheckAffine(sums.shape(), out_scales, out_zeros, s.out.axis));
+  if (rhs_scales.rank() == 0 && out_scales.rank() != 0) {
+    return InvalidArgument(
+        "If rhs is per-tensor quantized, output must be also per-tensor quantized. Given output "
+        "scales/zero_points of rank ",
+        out_scales.rank());
+  }
   std::vector<quantized::FixedMultiplier> m;
   for (int64_t c = 0; c < rhs_scales.num_elements(); ++c) {
     const float to = out_scales.data<float>()[out_scales.num_elements() == 1 ? 0 : c];
@@ -195,22 +278,14 @@ Status RunUniformConv(OpContext& ctx) {
 Status RunHybridConv(OpContext& ctx) {
   auto& s = ctx.state<UniformConvState>();
   const Tensor &lhs = ctx.input(0), &rhs = ctx.input(1), &scales = ctx.input(2);
-  ASSIGN_OR_RETURN(const xla::ConvArgs args, UniformConvArgs(s, lhs.shape(), rhs.shape()));
-  if (s.rhs.axis != -1 && s.rhs.axis != args.numbers.kernel_output) {
-    return InvalidArgument(
-        "rhs_quantization_axis Attr must be -1 (per-tensor) or "
-        "dimension_numbers.kernel_output_feature_dimension (per-channel).");
-  }
-  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), scales, ctx.input(3), s.rhs.axis));
   if (!quantized::AllPositive(scales)) {
     return InvalidArgument("rhs scales elements must be all positive.");
   }
+  ASSIGN_OR_RETURN(const xla::ConvArgs args, UniformConvArgs(s, lhs.shape(), rhs.shape()));
+  RETURN_IF_ERROR(CheckKernelAxis(s, args));
+  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), scales, ctx.input(3), s.rhs.axis));
   Allocator* allocator = ctx.step().allocator;
   const int64_t batch_dim = args.numbers.input_batch;
-  if (batch_dim < 0 || batch_dim >= lhs.rank()) {
-    return InvalidArgument("dimension_numbers: batch ", batch_dim, " is no dimension of ",
-                           lhs.shape().ToString());
-  }
   const quantized::AffineIndex image(lhs.shape(), batch_dim);
   const auto images = static_cast<size_t>(image.count);
   std::vector<float> low(images, 0), high(images, 0);

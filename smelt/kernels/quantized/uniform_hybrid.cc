@@ -8,25 +8,22 @@ namespace {
 
 using quantized::Plain;
 
-struct HybridState final : KernelState {
-  quantized::AffineAttrs rhs;
-};
-
 StatusOr<std::unique_ptr<KernelState>> PrepareHybrid(const Node& node) {
-  auto s = std::make_unique<HybridState>();
-  ASSIGN_OR_RETURN(s->rhs, quantized::ReadAffineAttrs(node, "rhs_quantization"));
-  return s;
+  const int64_t axis = node.Int("rhs_quantization_axis", -1);
+  if (axis != -1 && axis != 1) {
+    return InvalidArgument(
+        "rhs_quantization_axis Attr must be 1 (per-channel) or -1 (per-tensor).");
+  }
+  return std::make_unique<KernelState>();
 }
 
 Status RunDotHybrid(OpContext& ctx) {
-  const auto& s = ctx.state<HybridState>();
   const Tensor &lhs = ctx.input(0), &rhs = ctx.input(1), &scales = ctx.input(2),
                &zeros = ctx.input(3);
   RETURN_IF_ERROR(quantized::CheckDotOperands(lhs.shape(), rhs.shape()));
-  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), scales, zeros, s.rhs.axis));
-  if (s.rhs.axis == 0) {
-    return InvalidArgument("rhs_quantization_axis must be -1 or 1, but is ", s.rhs.axis);
-  }
+  // The scales say whether columns have their own.
+  const int64_t axis = scales.rank() == 0 ? -1 : 1;
+  RETURN_IF_ERROR(quantized::CheckAffine(rhs.shape(), scales, zeros, axis));
   if (!quantized::AllPositive(scales)) {
     return InvalidArgument("rhs scales elements must be all positive.");
   }
@@ -48,13 +45,13 @@ Status RunDotHybrid(OpContext& ctx) {
     std::fill(sums.begin(), sums.end(), 0);
     for (int64_t i = 0; i < k; ++i) {
       for (int64_t c = 0; c < columns; ++c) {
-        const int64_t zero = zeros.data<int32_t>()[s.rhs.axis < 0 ? 0 : c];
+        const int64_t zero = zeros.data<int32_t>()[axis < 0 ? 0 : c];
         sums[static_cast<size_t>(c)] +=
             centered[static_cast<size_t>(i)] * (w[i * columns + c] - zero);
       }
     }
     for (int64_t c = 0; c < columns; ++c) {
-      const float each = scales.data<float>()[s.rhs.axis < 0 ? 0 : c];
+      const float each = scales.data<float>()[axis < 0 ? 0 : c];
       out->data<float>()[r * columns + c] =
           static_cast<float>(static_cast<int32_t>(sums[static_cast<size_t>(c)])) *
           (range.scale() * each);

@@ -7,6 +7,7 @@
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/queue/queue.h"
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/shared_handle.h"
 
 namespace smelt {
@@ -176,7 +177,7 @@ Status CheckSharedBarrier(const Barrier& barrier, const BarrierState& s) {
 Status RunBarrier(OpContext& ctx) {
   auto& s = ctx.state<BarrierState>();
   return AnswerWithHandle(
-      ctx, s.shared, {Barrier::kKind, "barrier", ""},
+      ctx, s.shared, {Barrier::kKind, "barrier"},
       [&] { return std::make_shared<Barrier>(s.shared.at.name, s.ready); },
       [&](const Resource& barrier) {
         return CheckSharedBarrier(static_cast<const Barrier&>(barrier), s);
@@ -199,7 +200,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareBarrierAccess(const Node& node) {
 }
 
 Status RunBarrierInsertMany(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, LookupResource<Barrier>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
   const int64_t component = ctx.state<BarrierAccess>().component;
   if (component < 0 || component >= barrier->components()) {
     return InvalidArgument("The component ID is out of range ", component,
@@ -221,7 +222,7 @@ Status RunBarrierInsertMany(OpContext& ctx) {
 }
 
 Status RunBarrierTakeMany(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, LookupResource<Barrier>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
   const Tensor& n = ctx.input(1);
   if (n.num_elements() != 1 || n.scalar<int32_t>() < 0) {
     return InvalidArgument("num_elements must be a number that is not negative");
@@ -240,13 +241,13 @@ Status RunBarrierTakeMany(OpContext& ctx) {
 }
 
 Status RunBarrierClose(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, LookupResource<Barrier>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
   return barrier->Close(ctx.state<BarrierAccess>().cancel);
 }
 
 template <bool kReady>
 Status RunBarrierSize(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, LookupResource<Barrier>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
   const int64_t size = kReady ? barrier->ready_size() : barrier->incomplete_size();
   ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(size)));
   return OkStatus();

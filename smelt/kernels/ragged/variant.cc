@@ -254,6 +254,7 @@ Status RunRaggedTensorToVariantGradient(OpContext& ctx) {
   if (wanted.rank() > 1) {
     return InvalidArgument("Shape must be at most rank 1 but is rank ", wanted.rank());
   }
+  if (row_splits.num_elements() == 0) return CheckRowSplits(row_splits, 0);
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(IntsOf(wanted)));
   const Dtype dtype = ctx.output_type(0);
   std::vector<const Tensor*> found;  // nullptr: zeros

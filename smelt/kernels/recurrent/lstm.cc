@@ -155,6 +155,14 @@ StatusOr<LstmSizes> CheckLstm(const OpContext& ctx, const LstmState& s, int firs
       __builtin_mul_overflow(d.cell, int64_t{4}, &gates)) {
     return InvalidArgument("sizes of an LSTM are too large: ", d.input, ", ", d.cell);
   }
+  if (words == RankWords::kPlain) {
+    // The gradient of a layer asks w for the size of the cell.
+    const Tensor& w = ctx.input(first + 3);
+    const int64_t rows = d.input + w.dim(1) / 4;
+    if (rows != w.dim(0)) {
+      return InvalidArgument("w matrix rows don't match: ", rows, " vs. ", w.dim(0));
+    }
+  }
   RETURN_IF_ERROR(CheckSizes(ctx, {{first + 1, 0, "cs_prev.dims(0)", "batch_size", d.batch},
                                    {first + 2, 0, "h_prev.dims(0)", "batch_size", d.batch},
                                    {first + 2, 1, "h_prev.dims(1)", "cell_size", d.cell},

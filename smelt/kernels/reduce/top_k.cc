@@ -116,8 +116,9 @@ void SelectUnsorted(Key* keys, int64_t n, int64_t k) {
   std::pop_heap(keys, keys + k + 1, greater);
   for (int64_t i = k + 1; i < n; ++i) {
     if (!greater(keys[i], keys[0])) continue;
-    keys[k] = keys[i];
-    std::pop_heap(keys, keys + k + 1, greater);
+    std::pop_heap(keys, keys + k, greater);
+    keys[k - 1] = keys[i];
+    std::push_heap(keys, keys + k, greater);
   }
 }
 

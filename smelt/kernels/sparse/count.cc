@@ -29,8 +29,7 @@ Status AddToBins(OpContext& ctx, const Tensor& values, const Tensor& weights, co
                  F&& row) {
   const int64_t n = values.num_elements();
   if (weights.num_elements() != 0 && weights.num_elements() != n) {
-    return InvalidArgument("weights must be as many as values or none, but are ",
-                           weights.num_elements(), " for ", n);
+    return InvalidArgument("Input indices and weights must have the same size.");
   }
   RETURN_IF_ERROR(CheckedShape(shape.dims()).status());
   ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(ctx.output_type(0), shape, ctx.step().allocator));

@@ -245,8 +245,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSparseCross(const Node& node) {
   state->words_only = node.Type("internal_type") == Dtype::kString;
   const auto sparse_types = node.Get<std::vector<Dtype>>("sparse_types", {});
   if (sparse_types.size() != static_cast<size_t>(state->inputs.sparse)) {
-    return InvalidArgument("N is ", state->inputs.sparse, ", but there are ", sparse_types.size(),
-                           " sparse_types");
+    return InvalidArgument("Expected ", state->inputs.sparse, " input values, got ",
+                           sparse_types.size());
   }
   return state;
 }

@@ -15,12 +15,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSparseReduce(const Node& node) {
   return ReadIntAttrs(node, {"keep_dims"});
 }
 
-// Which dimensions go away. Axes may repeat.
+// Which dimensions go away. Axes, a scalar or a vector, may repeat.
 StatusOr<std::vector<bool>> ReducedDims(const Tensor& axes, int64_t rank) {
-  if (axes.rank() > 1) {
-    return InvalidArgument("Expected reduction_axes to be a scalar or a vector; got shape: ",
-                           axes.shape().ToString());
-  }
   std::vector<bool> reduced(static_cast<size_t>(rank), false);
   for (int64_t axis : IntsOf(axes)) {
     if (axis < -rank || axis >= rank) {
@@ -98,9 +94,13 @@ T ReduceGroup(const T* values, std::span<const int64_t> rows) {
 template <bool kMax, bool kSparse>
 Status RunSparseReduce(OpContext& ctx) {
   const Tensor &indices = ctx.input(0), &values = ctx.input(1), &shape = ctx.input(2);
-  if (indices.rank() == 2 && values.rank() == 1 && shape.rank() != 1) {
+  if (shape.rank() != 1) {
     return InvalidArgument("Expected input_shape to be a vector; got shape: ",
                            shape.shape().ToString());
+  }
+  if (ctx.input(3).rank() > 1) {
+    return InvalidArgument("Expected reduction_axes to be a scalar or a vector; got shape: ",
+                           ctx.input(3).shape().ToString());
   }
   RETURN_IF_ERROR(CheckSparseParts(indices, values, shape));
   const int64_t rank = shape.dim(0);

@@ -71,6 +71,9 @@ Status RunSparseReshape(OpContext& ctx) {
     return InvalidArgument("Input tensor rank must match input shape length.");
   }
   const Dims from = IntsOf(old_shape);
+  for (const int64_t d : from) {
+    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
+  }
   Dims to = IntsOf(new_shape);
   ASSIGN_OR_RETURN(const Shape from_shape, CheckedShape(from));
   const int64_t size = from_shape.num_elements();
@@ -145,12 +148,24 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSparseConcat(const Node& node) {
   return ReadIntAttrs(node, {"concat_dim"});
 }
 
+Status CheckConcatRanks(const OpContext& ctx, int i, int n) {
+  constexpr absl::string_view kNames[] = {"indices", "values", "shapes"};
+  for (int part = 0; part < 3; ++part) {
+    const Shape& shape = ctx.input(part * n + i).shape();
+    if (shape.rank() == (part == 0 ? 2 : 1)) continue;
+    return InvalidArgument("Input ", kNames[part], " should be a ", part == 0 ? "matrix" : "vector",
+                           " but received shape ", shape.ToString(), " at position ", i);
+  }
+  return OkStatus();
+}
+
 Status RunSparseConcat(OpContext& ctx) {
   const int n = ctx.num_inputs() / 3;
   std::vector<SparseView> views;
   for (int i = 0; i < n; ++i) {
     const Tensor& indices = ctx.input(i);
     const Tensor& values = ctx.input(n + i);
+    RETURN_IF_ERROR(CheckConcatRanks(ctx, i, n));
     const int64_t rank0 = ctx.input(2 * n).num_elements();
     if (i > 0 && ctx.input(2 * n + i).num_elements() != rank0) {
       return InvalidArgument("Ranks of all input tensors must match: expected ", rank0, " but got ",
@@ -267,6 +282,18 @@ Status RunSparseSlice(OpContext& ctx) {
   return SetInts(ctx, 2, shape);
 }
 
+// TensorFlow looks at the ranks before it looks at the axis.
+Status CheckSplitRanks(const OpContext& ctx) {
+  constexpr absl::string_view kNames[] = {"indices", "values", "shape"};
+  for (int i = 0; i < 3; ++i) {
+    const Shape& shape = ctx.input(i + 1).shape();
+    if (shape.rank() == (i == 0 ? 2 : 1)) continue;
+    return InvalidArgument("Input ", kNames[i], " should be a ", i == 0 ? "matrix" : "vector",
+                           " but received shape ", shape.ToString());
+  }
+  return OkStatus();
+}
+
 Status RunSparseSplit(OpContext& ctx) {
   const Tensor& dim = ctx.input(0);
   const Tensor& shape_tensor = ctx.input(3);
@@ -275,6 +302,7 @@ Status RunSparseSplit(OpContext& ctx) {
     return InvalidArgument("Input axis should be a scalar but received shape ",
                            dim.shape().ToString());
   }
+  RETURN_IF_ERROR(CheckSplitRanks(ctx));
   const int64_t given = IndexAt(dim, 0);
   const int64_t rank = shape_tensor.num_elements();
   const int64_t axis = given < 0 ? given + rank : given;

@@ -16,24 +16,25 @@ std::string IndicesText(const int64_t* row, int n) {
 }
 
 Status CheckSparseParts(const Tensor& indices, const Tensor& values, const Tensor& shape) {
-  if (indices.rank() != 2) {
-    return InvalidArgument("indices must be a matrix, but got: ", indices.shape().ToString());
+  if (shape.rank() != 1) return InvalidArgument("Shape must be a 1D tensor.");
+  for (int64_t d : IntsOf(shape)) {
+    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
   }
+  RETURN_IF_ERROR(CheckedShape(IntsOf(shape)).status());
   if (values.rank() != 1) {
     return InvalidArgument("vals must be a vec, but got: ", values.shape().ToString());
   }
-  if (shape.rank() != 1) return InvalidArgument("Shape must be a 1D tensor.");
-  if (indices.dim(0) != values.dim(0)) {
+  if (indices.rank() > 0 && indices.dim(0) != values.dim(0)) {
     return InvalidArgument("indices and values rows (indexing dimension) must match. (indices = ",
                            indices.dim(0), ", values = ", values.dim(0), ")");
+  }
+  if (indices.rank() != 2) {
+    return InvalidArgument("indices must be a matrix, but got: ", indices.shape().ToString());
   }
   if (indices.dim(1) != shape.dim(0)) {
     return InvalidArgument("Order length must be SparseTensor rank.");
   }
-  for (int64_t d : IntsOf(shape)) {
-    if (d < 0) return InvalidArgument("Expected shape dimensions to be non-negative, got ", d);
-  }
-  return CheckedShape(IntsOf(shape)).status();
+  return OkStatus();
 }
 
 Status CheckSparseOrder(const Tensor& indices, std::span<const int64_t> sizes) {

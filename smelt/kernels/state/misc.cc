@@ -186,7 +186,10 @@ Status RunCount(OpContext& ctx, bool dense) {
   if (dense && indices.rank() > 2) {
     return InvalidArgument("Shape must be at most rank 2 but is rank ", indices.rank());
   }
-  if (weights.num_elements() != 0 && !(weights.shape() == indices.shape())) {
+  if (!dense && weights.num_elements() != 0 && weights.num_elements() != indices.num_elements()) {
+    return InvalidArgument("Input indices and weights must have the same size.");
+  }
+  if (dense && weights.num_elements() != 0 && !(weights.shape() == indices.shape())) {
     return InvalidArgument("`weights` must be the same shape as `arr` or a length-0 `Tensor`, in ",
                            "which case it acts as all weights equal to 1. Received ",
                            weights.shape().ToString());

@@ -1,5 +1,7 @@
 #include "smelt/kernels/state/shared_handle.h"
 
+#include "smelt/kernels/resource_types.h"
+
 namespace smelt {
 
 Status AnswerWithHandle(OpContext& ctx, SharedHandle& shared, const SharedKind& kind,
@@ -23,7 +25,7 @@ Status AnswerWithHandle(OpContext& ctx, SharedHandle& shared, const SharedKind& 
   h.container = at.container;
   h.name = at.name;
   h.device = ctx.step().device;
-  h.type_name = std::string(kind.type_name);
+  if (!IsRef(ctx.output_type(0))) h.type_name = std::string(ResourceTypeName(kind.kind));
   ctx.set_output(0, Tensor::Scalar(std::move(h)));
   shared.cache.Set(resources, ctx.output(0));
   return OkStatus();

@@ -17,9 +17,8 @@ struct SharedHandle {
 };
 
 struct SharedKind {
-  absl::string_view kind;       // Resource::kind()
-  absl::string_view called;     // in messages: "queue"
-  absl::string_view type_name;  // of the handle
+  absl::string_view kind;    // Resource::kind()
+  absl::string_view called;  // in messages: "queue"
 };
 
 // Output 0 becomes the handle of the resource, which is made when it is not there. What was there

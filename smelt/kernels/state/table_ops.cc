@@ -1,4 +1,5 @@
 // The ops of lookup tables: handles, queries, changes.
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/handle_cache.h"
 #include "smelt/kernels/state/tables.h"
 
@@ -59,7 +60,7 @@ Tensor MakeTableHandle(const OpContext& ctx, std::shared_ptr<Resource> table) {
   h.container = s.container;
   h.name = s.name;
   h.device = ctx.step().device;
-  h.type_name = "N10tensorflow6lookup15LookupInterfaceE";
+  if (!IsRef(ctx.output_type(0))) h.type_name = std::string(ResourceTypeName(LookupTable::kKind));
   h.resource = std::move(table);
   return Tensor::Scalar(std::move(h));
 }
@@ -232,7 +233,7 @@ StatusOr<std::shared_ptr<LookupTable>> FindTable(const OpContext& ctx, int i) {
       if (found != nullptr) return std::static_pointer_cast<LookupTable>(std::move(found));
     }
   }
-  return LookupResource<LookupTable>(handle);
+  return FindResource<LookupTable>(handle);
 }
 
 }  // namespace smelt

@@ -1,6 +1,7 @@
 // Variables of both generations: handles, reads, assignments.
 #include "smelt/kernels/state/variables.h"
 
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/handle_cache.h"
 
 namespace smelt {
@@ -38,7 +39,7 @@ Tensor MakeVariableHandle(const HandleState& s, std::shared_ptr<Resource> variab
   h.container = s.container;
   h.name = s.name;
   h.device = step.device;
-  h.type_name = "N10tensorflow3VarE";
+  h.type_name = std::string(ResourceTypeName(Variable::kKind));
   h.types_and_shapes.emplace_back(s.dtype, s.shape);
   h.resource = std::move(variable);
   return Tensor::Scalar(std::move(h));
@@ -75,13 +76,15 @@ StatusOr<Tensor> ReadWritten(const OpContext& ctx) {
   Tensor value;
   if (variable.ok()) value = (*variable)->Read();
   if (value.valid()) return value;
-  if (!variable.ok() && !absl::IsNotFound(variable.status())) return variable.status();
+  if (ctx.input(0).dtype() != Dtype::kResource || ctx.input(0).num_elements() == 0) {
+    return variable.status();
+  }
   const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+  const Status why = variable.ok() ? NoVariable(h.container, h.name) : variable.status();
   return FailedPrecondition("Could not find variable ", h.name,
                             ". This could mean that the variable has been deleted. In TF1, it "
                             "can also mean the variable is uninitialized. Debug info: container=",
-                            h.container,
-                            ", status error message=", NoVariable(h.container, h.name).message());
+                            h.container, ", status error message=", why.message());
 }
 
 Status RunRead(OpContext& ctx) {
@@ -95,8 +98,8 @@ Status RunRead(OpContext& ctx) {
 }
 
 Status RunIsInitialized(OpContext& ctx) {
-  auto variable = FindVariable(ctx, 0);
-  if (!variable.ok() && !absl::IsNotFound(variable.status())) return variable.status();
+  // What is no variable at all is not initialised either.
+  const auto variable = FindVariable(ctx, 0);
   ctx.set_output(0, Tensor::Scalar(variable.ok() && (*variable)->initialized()));
   return OkStatus();
 }
@@ -272,7 +275,7 @@ constexpr Kernel kVariableTable[] = {
 extern constinit const std::span<const Kernel> kVariableKernels = kVariableTable;
 
 Status NoVariable(absl::string_view container, absl::string_view name) {
-  return NotFound("Resource ", container, "/", name, "/N10tensorflow3VarE does not exist.");
+  return NoSuchResource(container, name, Variable::kKind);
 }
 
 Status UninitializedVariable(const OpContext& ctx, int i) {
@@ -295,10 +298,7 @@ StatusOr<std::shared_ptr<Variable>> FindVariable(const OpContext& ctx, int i) {
     resource = ctx.step().resources->Find(h.container, Variable::kKind, h.name);
   }
   if (resource == nullptr) return NoVariable(h.container, h.name);
-  if (resource->kind() != Variable::kKind) {
-    return InvalidArgument("Resource ", h.container, "/", h.name, " is a ", resource->kind(),
-                           ", not a ", Variable::kKind);
-  }
+  if (resource->kind() != Variable::kKind) return ResourceOfKind(h, Variable::kKind).status();
   return std::static_pointer_cast<Variable>(std::move(resource));
 }
 

@@ -10,6 +10,7 @@
 #include "smelt/io/fs.h"
 #include "smelt/io/record.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/shared_handle.h"
 #include "smelt/kernels/summary/as_double.h"
 
@@ -110,7 +111,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareWriter(const Node& node) {
 
 Status RunSummaryWriter(OpContext& ctx) {
   auto& s = ctx.state<WriterState>();
-  return AnswerWithHandle(ctx, s.shared, {EventWriter::kKind, "writer", ""},
+  return AnswerWithHandle(ctx, s.shared, {EventWriter::kKind, "writer"},
                           [&] { return std::make_shared<EventWriter>(s.shared.at.name); });
 }
 
@@ -126,7 +127,7 @@ Status CheckScalarInputs(const OpContext& ctx, int n) {
 }
 
 Status RunCreateFileWriter(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   RETURN_IF_ERROR(CheckScalarInputs(ctx, 5));
   return writer->Open(ctx.input(1).scalar<std::string>(), ctx.input(4).scalar<std::string>(),
                       ctx.input(2).scalar<int32_t>(),
@@ -146,7 +147,7 @@ Status CheckSummaryType(const Tensor& values) {
 
 // (writer, step, tag, value)
 Status RunWriteScalar(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   RETURN_IF_ERROR(CheckScalarInputs(ctx, 4));
   RETURN_IF_ERROR(CheckSummaryType(ctx.input(3)));
   return AddSummary(ctx, *writer,
@@ -156,7 +157,7 @@ Status RunWriteScalar(OpContext& ctx) {
 
 // (writer, step, tag, values)
 Status RunWriteHistogram(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   RETURN_IF_ERROR(CheckScalarInputs(ctx, 3));
   RETURN_IF_ERROR(CheckSummaryType(ctx.input(3)));
   const std::string& tag = ctx.input(2).scalar<std::string>();
@@ -166,7 +167,7 @@ Status RunWriteHistogram(OpContext& ctx) {
 
 // (writer, step, tensor, tag, metadata)
 Status RunWriteSummary(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   if (ctx.input(1).rank() != 0 || ctx.input(3).rank() != 0 || ctx.input(4).rank() != 0) {
     return InvalidArgument("step, tag and summary_metadata must be scalars");
   }
@@ -179,7 +180,7 @@ Status RunWriteSummary(OpContext& ctx) {
 
 // (writer, step, bytes)
 Status RunWriteRawProto(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   if (ctx.input(1).rank() != 0) return InvalidArgument("step must be scalar");
   for (const std::string& summary : ctx.input(2).flat<std::string>()) {
     RETURN_IF_ERROR(AddSummary(ctx, *writer, summary));
@@ -188,19 +189,19 @@ Status RunWriteRawProto(OpContext& ctx) {
 }
 
 Status RunWriteGraph(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   RETURN_IF_ERROR(CheckScalarInputs(ctx, 3));
   return writer->Add(
       GraphEvent(WallTime(), ctx.input(1).scalar<int64_t>(), ctx.input(2).scalar<std::string>()));
 }
 
 Status RunFlushWriter(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   return writer->Flush();
 }
 
 Status RunCloseWriter(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto writer, LookupResource<EventWriter>(ctx.input(0)));
+  ASSIGN_OR_RETURN(auto writer, FindResource<EventWriter>(ctx.input(0)));
   return writer->Close();
 }
 

@@ -177,6 +177,10 @@ StatusOr<std::unique_ptr<KernelState>> PrepareCsv(const Node& node) {
   state->quotes = node.Bool("use_quote_delim", true);
   state->na_value = node.String("na_value");
   state->columns = node.Ints("select_cols");
+  const size_t outputs = node.output_types.size();
+  if (!state->columns.empty() && state->columns.size() != outputs) {
+    return InvalidArgument("select_cols should match output size");
+  }
   for (size_t i = 0; i < state->columns.size(); ++i) {
     if (state->columns[i] < 0) return InvalidArgument("select_cols should be non-negative");
     if (i > 0 && state->columns[i - 1] >= state->columns[i]) {

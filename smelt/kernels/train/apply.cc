@@ -227,7 +227,6 @@ Status RunApply(OpContext& ctx) {
   std::vector<std::shared_ptr<Variable>> variables;
   for (int k = 0; k < s.num_slots; ++k) {
     auto found = FindVariable(ctx, k);
-    if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
     const bool is_ref = IsRef(ctx.node().input_types[k]);
     if (!found.ok() || (!is_ref && !(*found)->initialized())) {
       return is_ref ? UninitializedVariable(ctx, k) : Internal("Invalid variable reference.");

@@ -21,6 +21,27 @@ StatusOr<std::unique_ptr<KernelState>> PrepareXlaConv(const Node& node) {
   return s;
 }
 
+// What TensorFlow's bridge to the compiler refuses: the verifier of its dialect knows no better
+// code.
+Status CheckConvOperands(const Shape& lhs, const Shape& rhs, const ConvDimensions& numbers,
+                         int64_t groups) {
+  if (lhs.rank() != rhs.rank()) {
+    return absl::UnknownError(
+        "'tf.XlaConvV2' op both input tensor and kernel tensor must have same number of "
+        "dimensions.");
+  }
+  const int64_t rank = lhs.rank(), z = numbers.input_feature, k = numbers.kernel_input;
+  // Numbers past the operands are refused where the rest of them is.
+  if (z < 0 || z >= rank || k < 0 || k >= rank) return OkStatus();
+  const int64_t features = lhs[static_cast<int>(z)], taken = rhs[static_cast<int>(k)];
+  int64_t wanted = 0;
+  if (!__builtin_mul_overflow(taken, groups, &wanted) && wanted == features) return OkStatus();
+  return absl::UnknownError(absl::StrCat(
+      "'tf.XlaConvV2' op Expected the size of kernel_input_features (value ", taken,
+      ") in rhs times feature_group_count (value ", groups,
+      ") in lhs should equal the size of the z dimension (value ", features, ") in lhs."));
+}
+
 Status RunXlaConv(OpContext& ctx) {
   auto& s = ctx.state<XlaConvState>();
   const Tensor& groups = ctx.input(6);
@@ -28,6 +49,8 @@ Status RunXlaConv(OpContext& ctx) {
     return InvalidArgument("feature_group_count must be a scalar, not of shape ",
                            groups.shape().ToString());
   }
+  RETURN_IF_ERROR(
+      CheckConvOperands(ctx.input(0).shape(), ctx.input(1).shape(), s.numbers, IndexAt(groups, 0)));
   const xla::ConvArgs args{s.numbers,    ctx.input(2),       ctx.input(3),   ctx.input(4),
                            ctx.input(5), IndexAt(groups, 0), s.batch_groups, s.constant_filter};
   ASSIGN_OR_RETURN(Tensor y, xla::Convolve(args, ctx.input(0), ctx.input(1), ctx.output_type(0),

@@ -7,6 +7,7 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/movement/numbers.h"
+#include "smelt/wire/precision_config.h"
 
 namespace smelt {
 namespace {
@@ -228,6 +229,13 @@ Status RunXlaEig(OpContext& ctx) {
   return OkStatus();
 }
 
+StatusOr<std::unique_ptr<KernelState>> PrepareXlaSvd(const Node& node) {
+  if (!IsPrecisionConfig(node.String("precision_config"))) {
+    return InvalidArgument("Error parsing precision config.");
+  }
+  return std::make_unique<KernelState>();
+}
+
 Status RunXlaSvd(OpContext& ctx) {
   const Tensor& a = ctx.input(0);
   if (a.rank() < 2) {
@@ -255,7 +263,7 @@ constexpr DtypeSet kDecomposed = kFloatTypes | Types(Dtype::kBfloat16);
 
 constexpr Kernel kXlaDecomposeTable[] = {
     {"XlaSelfAdjointEig", "T", kDecomposed, "xla:jacobi_eig", RunXlaEig},
-    {"XlaSvd", "T", kDecomposed, "xla:jacobi_svd", RunXlaSvd},
+    {"XlaSvd", "T", kDecomposed, "xla:jacobi_svd", RunXlaSvd, PrepareXlaSvd},
 };
 
 }  // namespace

@@ -178,7 +178,9 @@ Status PutInOrder(OpContext& ctx, int i, const SortRows& rows, const SortOrder& 
 Status RunXlaSort(OpContext& ctx) {
   const Tensor& keys = ctx.input(0);
   if (keys.rank() == 0) {
-    return InvalidArgument(ctx.node().op(), " needs at least one dimension to sort along");
+    return InvalidArgument(
+        "TF to XLA legalization failed: dimension attribute value must be in range [-0, 0), but "
+        "found -1");
   }
   for (int i = 1; i < ctx.num_inputs(); ++i) {
     if (!(ctx.input(i).shape() == keys.shape())) {

@@ -7,6 +7,12 @@ namespace smelt::xla {
 StatusOr<std::vector<WindowAxis>> WindowAxes(const Shape& in, const Tensor& size,
                                              const Tensor& stride, const Tensor* base_dilation,
                                              const Tensor* dilation, const Tensor& padding) {
+  if (size.rank() == 1 && stride.rank() == 1 && size.dim(0) != stride.dim(0)) {
+    return InvalidArgument(
+        "Window has different number of window dimensions than of window strides\n"
+        "Number of window dimensions: ",
+        size.dim(0), "\nNumber of window strides: ", stride.dim(0));
+  }
   for (const Tensor* t : {&size, &stride, base_dilation, dilation}) {
     if (t != nullptr && (t->rank() != 1 || t->num_elements() != in.rank())) {
       return InvalidArgument("windows over ", in.rank(), " dimensions are given by vectors of ",
