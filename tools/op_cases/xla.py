@@ -290,7 +290,7 @@ def reductions(r):
     yield window("float", (2, 3), [3, 1])
     yield window("float", (0, 3), [1, 1])
     yield window("float", (0, 3), [1, 1], pads=[[2, 0], [0, 0]])
-    yield window("float", (4, 5), [2], error="Window has different number of window dimensions than of window strides")
+    yield window("float", (4, 5), [2, 3], init=[1, 2], error="differs from the op's corresponding init-value type: 'tensor<f32>' vs 'tensor<2xf32>'")
 
     def select(t, shape, size, strides, pads, source, pick=tf.greater_equal, fn=ADD, init=0, x=None, error=None):
         return case("XlaSelectAndScatter", r.numbers(t, shape) if x is None else x, i32(size), i32(strides), i32(pads),
