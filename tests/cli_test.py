@@ -233,6 +233,11 @@ for name, options, smaller in [
     check(f"quantised {name} answers nearly the same", code == 0, out + err)
     bytes_of = lambda folder: (folder / "variables" / "variables.data-00000-of-00001").stat().st_size
     check(f"quantised {name} is smaller", bytes_of(where) < bytes_of(models / "cnn"), bytes_of(where))
+code, out, err, where = convert("slopes", "quantization_options { quantization_method { preset_method: METHOD_DYNAMIC_RANGE_INT8 } min_num_elements_for_weights: 1 }" + OFF,
+                                "quantized_slopes")
+check("quantise a function that also returns its weights", code == 0 and "layers quantised" in out, out + err)
+code, out, err = call("replay", where, "--log", models / "slopes.tfrecord", "--rtol", "0.05", "--atol", "0.05")
+check("as it answers nearly the same", code == 0, out + err)
 code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "excluded", "--converter_options_string",
                       "quantization_options {" + SAMPLES + " }", "--exclude", ".*")
 check("--exclude", code == 0 and "0 of " in out and "Excluded by" in out, out + err)

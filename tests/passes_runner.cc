@@ -1,7 +1,7 @@
 // Runs the pass tests: files of cases, each a graph before and the graph wanted after.
 //
 //   case NAME
-//   pass fold_constants [more passes]
+//   pass [on_tpu] fold_constants [more passes]
 //   in
 //   ...graph text...
 //   out
@@ -62,6 +62,10 @@ StatusOr<bool> RunPassCase(const std::string& name, const std::string& passes,
     return Tensor::Vector<float>({1, 2});
   };
   for (absl::string_view p : absl::StrSplit(passes, ' ', absl::SkipEmpty())) {
+    if (p == "on_tpu") {
+      context.device_type = "TPU";
+      continue;
+    }
     auto it = PassTable().find(std::string(p));
     if (it == PassTable().end()) return InvalidArgument("no pass ", p);
     RETURN_IF_ERROR(it->second(*graph, context));

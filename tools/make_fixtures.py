@@ -315,7 +315,30 @@ def debug_lines(path):
     return [("serving_default", {"x": np.array(v, np.float32)}) for v in ([[1, 2]], [[0.5, -1], [3, 4]])]
 
 
-MODELS = dict(plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
+class Slopes(tf.Module):
+    """A signature that asks for a gradient: forward functions also return what the backward ones need, weights among it."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(np.random.default_rng(SEED).normal(0, 0.5, (8, 4)).astype(np.float32))
+        self.layer = tf.function(lambda x: tf.nn.softmax(tf.matmul(x, self.w)))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 8], tf.float32, name="x")])
+    def serve(self, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            best = tf.reduce_max(self.layer(x), 1)
+        return {"best": best, "slope": tape.gradient(best, x)}
+
+
+def slopes(path):
+    model = Slopes()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(2)
+    return [("serving_default", {"x": rng.normal(0, 1, (b, 8)).astype(np.float32)}) for b in (1, 3)]
+
+
+MODELS = dict(slopes=slopes, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
 
 
 def main():

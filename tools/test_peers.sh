@@ -13,3 +13,5 @@ fi
 "$venv/bin/python" tests/peers/convert_test.py "${BUILD:-build}/smelt" tests/models
 "$venv/bin/python" tests/peers/quantize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30
+"$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30 --version_one

@@ -16,6 +16,22 @@ namespace smelt {
 void SetThreads(int n);
 int Threads();
 
+// Another team size while it lives.
+class ScopedThreads {
+ public:
+  explicit ScopedThreads(int n) : before_(Threads()) {
+    if (n != before_) SetThreads(n);
+  }
+  ~ScopedThreads() {
+    if (Threads() != before_) SetThreads(before_);
+  }
+  ScopedThreads(const ScopedThreads&) = delete;
+  ScopedThreads& operator=(const ScopedThreads&) = delete;
+
+ private:
+  int before_;
+};
+
 // Cores that this process may use.
 int NumCores();
 

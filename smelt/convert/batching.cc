@@ -185,6 +185,7 @@ class Batcher {
         if (shape.dims().empty()) {
           return InvalidArgument("Batched output tensor has 0 dimensions: ", what, ".");
         }
+        RETURN_IF_ERROR(CheckOtherDims(shape, what));
         const int64_t rows = shape.dims()[0];
         if (rows < 0 || rows == kProbe) continue;
         return InvalidArgument(
@@ -195,6 +196,19 @@ class Batcher {
                                : absl::StrCat(rows, " rows whatever the batch"),
             ". Batch a function that does not return it.");
       }
+    }
+    return OkStatus();
+  }
+
+  // Rows against rows (similarities of all pairs): a request would get a column for every other
+  // request of its batch, and for what pads it.
+  static Status CheckOtherDims(const PartialShape& shape, absl::string_view what) {
+    for (size_t d = 1; d < shape.dims().size(); ++d) {
+      const int64_t size = shape.dims()[d];
+      if (size <= 0 || size % kProbe != 0) continue;
+      return InvalidArgument("Batched output tensor's size depends on the batch in dimension ", d,
+                             " as well: ", what,
+                             " compares rows with rows. Batch a function that does not return it.");
     }
     return OkStatus();
   }

@@ -44,6 +44,7 @@ class Bfloat16Stage {
     CheckFilterlist();
     InferShapesOfAll();
     CountCalls();
+    FindLoops();
     for (FloatGraph* g : InOrder()) Decide(*g);
     RETURN_IF_ERROR(StoreBf16Variables(c_, pointers_, served_));
     // Before names and types change.
@@ -234,11 +235,22 @@ class Bfloat16Stage {
     };
     count(*c_.meta->graph);
     for (const Function* f : c_.library().Functions()) count(*f->body);
+  }
+
+  void FindLoops() {
     for (FloatGraph* g : pointers_) {
       for (const Node* n : g->graph->Nodes()) {
-        const FuncAttr* body = IsLoop(*n) ? n->Func("body") : nullptr;
-        auto it = body == nullptr ? by_name_.end() : by_name_.find(body->name);
-        if (it != by_name_.end()) it->second->loop_body = true;
+        if (!IsLoop(*n)) continue;
+        const FuncAttr *body = n->Func("body"), *cond = n->Func("cond");
+        auto in_body = body == nullptr ? by_name_.end() : by_name_.find(body->name);
+        if (in_body == by_name_.end()) continue;
+        in_body->second->loop_body = true;
+        auto in_cond = cond == nullptr ? by_name_.end() : by_name_.find(cond->name);
+        if (in_cond == by_name_.end()) continue;
+        in_cond->second->loop_condition = true;
+        const absl::flat_hash_set<int> tested = TestedArgs(*in_cond->second->function);
+        in_body->second->tested.insert(tested.begin(), tested.end());
+        g->tested_inputs[n] = tested;
       }
     }
   }

@@ -65,6 +65,10 @@ struct FloatGraph {
   std::string path;  // for messages
   bool on_tpu = false;
   bool loop_body = false;
+  bool loop_condition = false;
+  absl::flat_hash_set<int> tested;  // a loop's body: results that its condition looks at
+  // The loops of this graph: inputs that their conditions look at.
+  absl::flat_hash_map<const Node*, absl::flat_hash_set<int>> tested_inputs;
   const ShapeTable* shapes = nullptr;
   absl::flat_hash_set<const Node*> outside;  // of the main graph: what no signature needs
   absl::flat_hash_set<const Node*> stored;   // reads and lookups of variables stored as bfloat16
@@ -93,6 +97,10 @@ using CarriedElements =
     absl::flat_hash_map<std::pair<const Node*, std::string>, absl::flat_hash_set<int>>;
 void MakeFloatUnits(FloatGraph& g, const absl::flat_hash_set<std::string>& filterlist,
                     const CarriedElements& carried);
+// The arguments that a loop's condition answers by.
+absl::flat_hash_set<int> TestedArgs(const Function& condition);
+// Float tensors that decide what runs next: which branch, whether a loop goes on.
+std::vector<Endpoint> DecidingFloats(const FloatGraph& g);
 // Sets `keep` where rounding would be felt.
 void KeepSensitive(FloatGraph& g);
 // Sets `bf16`: the cheapest choice in bytes moved, without islands that hold no product.

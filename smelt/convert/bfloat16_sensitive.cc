@@ -3,6 +3,7 @@
 // step to step of a loop, and the few numbers that are computed from weights alone.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "smelt/convert/bfloat16.h"
 
 namespace smelt {
@@ -12,6 +13,23 @@ namespace {
 constexpr int kLongestChain = 24;
 // Weights of a normalisation or a bias, not those of a product.
 constexpr int64_t kFewWeights = 8192;
+
+constexpr Bf16Op kUnlistedDecision = {"", Bf16Class::kKeep, Bf16Inputs::kDecision, "", ""};
+
+// An op without a row that makes whole numbers, choices or texts of floats (a histogram, a search,
+// a decoder). What runs functions decides nothing itself.
+bool Decides(const Node& n) {
+  if (n.def() == nullptr || n.Is("Cast") || n.Is("Merge") || n.Is("RefMerge") ||
+      !std::ranges::any_of(n.inputs, IsFloat32) ||
+      std::ranges::any_of(n.def()->attrs,
+                          [](const AttrDef& a) { return absl::StrContains(a.type, "func"); })) {
+    return false;
+  }
+  return std::ranges::any_of(n.output_types, [](Dtype t) {
+    t = BaseType(t);
+    return IsInteger(t) || IsQuantized(t) || t == Dtype::kBool || t == Dtype::kString;
+  });
+}
 
 class Sensitive {
  public:
@@ -35,11 +53,15 @@ class Sensitive {
     }
     // Ops that take float32 alone.
     for (const Node* node : g_.graph->Nodes()) {
+      if (with_unit.contains(node) || g_.outside.contains(node)) continue;
       const Bf16Op* row = FindBf16Op(node->op());
-      if (row != nullptr && row->kind == Bf16Class::kKeep && !with_unit.contains(node) &&
-          !g_.outside.contains(node)) {
-        Exact(*node, *row);
+      if (row != nullptr ? row->kind == Bf16Class::kKeep : Decides(*node)) {
+        Exact(*node, row != nullptr ? *row : kUnlistedDecision);
       }
+    }
+    for (const Endpoint& e : DecidingFloats(g_)) {
+      reached_.clear();
+      Chain(e, "decides what runs next", true, kLongestChain);
     }
     if (g_.loop_body) GrowingSums();
     WeightsAlone();

@@ -23,6 +23,7 @@ Status InlineCalls(Function& f, const std::function<bool(const Function& callee)
     n->control_inputs = {node};
     node = n;
   }
+  context.device_type = "TPU";
   RETURN_IF_ERROR(InlineFunctions(g, context));
   std::vector<Node*> keep(f.args.begin(), f.args.end());
   size_t next = 0;

@@ -60,7 +60,7 @@ Status CheckSharding(const XlaShardingOption& o) {
 
 namespace {
 
-// What the cores of a replica share: the rows, or nothing.
+// What the cores of a replica share: the rows, or the work of each op.
 void NoteSplits(Conversion& c) {
   const int cores = c.options.xla_sharding_options->num_cores_per_replica;
   const ModelShapes shapes = InferModelShapes(*c.meta->graph);
@@ -75,8 +75,8 @@ void NoteSplits(Conversion& c) {
         split.possible()
             ? absl::StrCat(p.label, ": the rows of a request are split over ", cores, " cores")
             : absl::StrCat(
-                  p.label, ": a request runs whole on one of ", cores,
-                  " cores, unless its shapes show at run time that its rows can be split: ",
+                  p.label, ": each op of a request is split over ", cores,
+                  " cores by itself, unless shapes show at run time that the rows can be: ",
                   split.why_not));
   }
 }

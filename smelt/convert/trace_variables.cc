@@ -202,32 +202,48 @@ class VariableTracer {
     }
   }
 
+  static std::vector<const std::string*> KeysOf(const ModelVariable& v) {
+    std::vector<const std::string*> keys = {&v.key};
+    for (const std::string& key : v.copies) keys.push_back(&key);
+    return keys;
+  }
+
   // Keras 3 restores copies: handles that signatures do not read, from the entries that they do.
   // What is stored in one entry has one type, so they are one variable.
   void MergeByKey() {
     std::map<std::string, ModelVariable*> by_key;
-    std::map<ModelVariable*, ModelVariable*> merged;
-    for (auto& v : out_.variables_) {
-      if (v->key.empty()) continue;
-      std::set<std::string> keys = v->copies;
-      keys.insert(v->key);
-      ModelVariable* known = nullptr;
-      for (const std::string& key : keys) {
-        if (auto it = by_key.find(key); it != by_key.end()) known = it->second;
-      }
-      for (const std::string& key : keys) by_key[key] = known != nullptr ? known : v.get();
-      if (known == nullptr) continue;
-      ModelVariable& first = *known;
-      first.copies.insert(keys.begin(), keys.end());
-      first.copies.erase(first.key);
-      merged[v.get()] = &first;
-      first.handles.insert(first.handles.end(), v->handles.begin(), v->handles.end());
+    std::map<ModelVariable*, ModelVariable*> merged;  // into one that is not merged itself
+    const auto join = [&](ModelVariable* from, ModelVariable* into) {
+      into->copies.insert(from->key);
+      into->copies.insert(from->copies.begin(), from->copies.end());
+      into->copies.erase(into->key);
+      into->handles.insert(into->handles.end(), from->handles.begin(), from->handles.end());
       for (auto uses :
            {&ModelVariable::reads, &ModelVariable::lookups, &ModelVariable::restores,
             &ModelVariable::saves, &ModelVariable::initialisers, &ModelVariable::others}) {
-        auto& to = first.*uses;
-        to.insert(to.end(), ((*v).*uses).begin(), ((*v).*uses).end());
+        auto& to = into->*uses;
+        to.insert(to.end(), (from->*uses).begin(), (from->*uses).end());
       }
+      for (auto& [old, now] : merged) {
+        if (now == from) now = into;
+      }
+      merged[from] = into;
+    };
+    for (auto& v : out_.variables_) {
+      if (v->key.empty()) continue;
+      std::vector<ModelVariable*> known;
+      for (const std::string* key : KeysOf(*v)) {
+        const auto it = by_key.find(*key);
+        if (it != by_key.end() && std::ranges::find(known, it->second) == known.end()) {
+          known.push_back(it->second);
+        }
+      }
+      ModelVariable* first = known.empty() ? v.get() : known[0];
+      for (ModelVariable* other : known) {
+        if (other != first) join(other, first);
+      }
+      if (first != v.get()) join(v.get(), first);
+      for (const std::string* key : KeysOf(*first)) by_key[*key] = first;
     }
     if (merged.empty()) return;
     for (auto& [place, variables] : out_.holds_) {

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/control_inputs.h"
+#include "smelt/optimize/implementations.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -102,6 +103,7 @@ class Inliner {
     while (!calls.empty()) {
       PendingCall call = std::move(calls.back());
       calls.pop_back();
+      SelectImplementations(graph_, call.node, context_.device_type);
       const AttrMap* attrs = nullptr;
       const Function* f = Callee(graph_, *call.node, &attrs);
       if (f == nullptr || (context_.keep_call && context_.keep_call(*f))) continue;

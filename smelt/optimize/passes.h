@@ -27,6 +27,8 @@ struct PassContext {
   std::function<std::optional<Tensor>(const Node& variable)> frozen_value;
   // Calls of these functions are left as they are.
   std::function<bool(const Function& function)> keep_call;
+  // The kind of device that the graph is for.
+  absl::string_view device_type = "CPU";
   // Results larger than this are not folded. TensorFlow's own default.
   int64_t max_folded_bytes = 10 << 20;
 };
@@ -41,7 +43,8 @@ struct Pass {
 // error of a module that could not be is met here.
 Status CallModules(Graph& graph, const PassContext& context);
 // Calls of functions become their bodies (PartitionedCall, StatefulPartitionedCall, and functions
-// used as ops), except recursive ones. Node names become CALL/NAME.
+// used as ops), except recursive ones. Node names become CALL/NAME. Of functions that stand for
+// each other the one for the device is taken (implementations.h).
 Status InlineFunctions(Graph& graph, const PassContext& context);
 // Reads of variables that nobody writes become constants.
 Status FreezeVariables(Graph& graph, const PassContext& context);
@@ -67,10 +70,10 @@ Status FuseQuantized(Graph& graph, const PassContext& context);
 // What is computed in bfloat16 is computed in float, from weights that are made float once; values
 // pass in bfloat16 only where another kind of node wants them.
 Status WidenBfloat16(Graph& graph, const PassContext& context);
-// In TPU programs alone (a plain model that says bfloat16 means TensorFlow's roundings), the same
-// for parts whose products are too small for bfloat16 to win what its casts and calls cost: less
-// than 32,768 multiply-adds a row on average, as far as their weights are known, unless widening
-// would take two casts or more for each product.
+// In what runs on a TPU alone (a plain model that says bfloat16 means TensorFlow's roundings), the
+// same for parts whose products are too small for bfloat16 to win what its casts and calls cost:
+// less than 32,768 multiply-adds a row on average, as far as their weights are known, unless
+// widening would take two casts or more for each product.
 Status WidenSmallBfloat16(Graph& graph, const PassContext& context);
 
 // Runs the pipeline. Errors name the pass.

@@ -294,7 +294,7 @@ class Remapper {
     if (!root->Is("Conv2D")) {
       ASSIGN_OR_RETURN(bias, nn::FromFloat(bias, t, HeapAllocator()));
     }
-    chain.args = {{graph_.AddConst(root->name() + "/folded_bias", bias), 0}};
+    chain.args[0] = {graph_.AddConst(root->name() + "/folded_bias", bias), 0};
     return OkStatus();
   }
 

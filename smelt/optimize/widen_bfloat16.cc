@@ -285,12 +285,8 @@ class Widener {
 
 Status WidenBfloat16(Graph& graph, const PassContext&) { return Widener(graph, nullptr).Run(); }
 
-Status WidenSmallBfloat16(Graph& graph, const PassContext&) {
-  if (std::ranges::none_of(graph.Nodes(), [](const Node* n) {
-        return n->attrs().Find("_tpu_replicate") != nullptr;
-      })) {
-    return OkStatus();
-  }
+Status WidenSmallBfloat16(Graph& graph, const PassContext& context) {
+  if (context.device_type != "TPU") return OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   SmallParts small(graph, order);
   return Widener(graph, &small).Run();

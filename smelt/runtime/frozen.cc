@@ -39,6 +39,7 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Made>> FrozenExecutable::Make()
   if (recipe_.check_before) RETURN_IF_ERROR(recipe_.check_before(*graph));
   if (recipe_.optimize) {
     PassContext context;
+    context.device_type = recipe_.device_type;
     context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
       std::shared_ptr<Variable> variable = recipe_.variable(node);
       if (!variable) return std::nullopt;

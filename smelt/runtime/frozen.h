@@ -24,6 +24,7 @@ class FrozenExecutable {
     std::function<std::shared_ptr<Variable>(const Node&)> variable;
     std::string function;  // name for errors
     bool optimize = true;
+    absl::string_view device_type = "CPU";  // for PassContext
     // Called on the optimised graph before it is made executable.
     std::function<Status(const Graph&)> check;
     // Called before optimising.

@@ -66,7 +66,7 @@ struct Session::FunctionEntry {
     std::unique_ptr<FrozenExecutable> executable;
   };
   FuncAttr f;
-  bool tpu = false;
+  Place place = Place::kHost;
   TpuReplica replica;
   TpuProgram program;  // of an accelerator function
   absl::Mutex mutex;
@@ -189,10 +189,9 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
 }
 
 StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const FuncAttr& f,
-                                                                        bool tpu) {
-  const std::string key = tpu       ? absl::StrCat("tpu:", FunctionKey(f))
-                          : f.attrs ? FunctionKey(f)
-                                    : f.name;
+                                                                        Place place) {
+  std::string key = f.attrs ? FunctionKey(f) : f.name;
+  if (place != Place::kHost) key += place == Place::kTpuProgram ? " program" : " on TPU";
   absl::MutexLock lock(&mutex_);
   auto& slot = functions_[key];
   if (!slot) {
@@ -202,9 +201,9 @@ StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Fu
       return NotFound("Function ", f.name, " is not defined.");
     }
     slot = std::make_shared<FunctionEntry>();
-    if (tpu) slot->replica = TpuReplica::Of(*function);
+    if (place == Place::kTpuProgram) slot->replica = TpuReplica::Of(*function);
     slot->f = f;
-    slot->tpu = tpu;
+    slot->place = place;
   }
   return slot;
 }
@@ -215,7 +214,8 @@ Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Te
     return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
                              f.name, "': it seems to call itself without end");
   }
-  ASSIGN_OR_RETURN(auto entry, FindFunction(f, false));
+  const Place place = step.tpu_core != nullptr ? Place::kInTpuProgram : Place::kHost;
+  ASSIGN_OR_RETURN(auto entry, FindFunction(f, place));
   ++step.call_depth;
   Status status = CallEntry(*entry, std::move(args), results, step, {});
   --step.call_depth;
@@ -261,7 +261,8 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
       };
       recipe.function = entry.f.name;
       recipe.optimize = options_.optimize;
-      if (entry.tpu) {
+      if (entry.place != Place::kHost) recipe.device_type = "TPU";
+      if (entry.place == Place::kTpuProgram) {
         recipe.check_before = [&entry, cores = num_tpu_cores()](const Graph& g) {
           return entry.program.Check(g, cores);
         };
@@ -274,7 +275,7 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
     }
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, special->executable->Get());
-  if (entry.tpu) {
+  if (entry.place == Place::kTpuProgram) {
     const int64_t build = special->executable->builds();
     for (const auto& core : group) {
       RETURN_IF_ERROR(entry.program.Reserve(*executable, build, *core));
@@ -285,6 +286,8 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
       if (done) return OkStatus();
     }
   }
+  // Rows cannot be split: each op splits what its kernel splits, over the threads of all cores.
+  const ScopedThreads team(std::max(Threads(), static_cast<int>(group.size())));
   return executable->Run(std::span<Tensor>(args), results, step, nullptr);
 }
 
@@ -373,7 +376,7 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
     return InvalidArgument("device ordinal ", ordinal, " is larger than the number of available ",
                            "TPU devices: ", cores_.size());
   }
-  ASSIGN_OR_RETURN(auto entry, FindFunction(f, true));
+  ASSIGN_OR_RETURN(auto entry, FindFunction(f, Place::kTpuProgram));
   const auto wanted = static_cast<size_t>(entry->replica.cores);
   if (wanted > cores_.size()) {
     return InvalidArgument(

@@ -5,7 +5,6 @@ Each SavedModel in MODELS is converted in several ways; tf.saved_model.load must
 the same signatures and functions with the same arguments and results, and variables with the same names and shapes."""
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -13,7 +12,9 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import tensorflow as tf
 
-smelt, models = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+from checks import call, check, finish
+
+models = pathlib.Path(sys.argv[2])
 BATCH = "batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 1000 allowed_batch_sizes: 4 allowed_batch_sizes: 8 }"
 VARIANTS = {
     "plain": "disable_default_optimizations: true",
@@ -30,7 +31,6 @@ PLACED = {
 }
 # Where batching refuses, rightly: an output that is no batch.
 UNBATCHED = {"functions"}
-passed = failed = 0
 
 
 def describe(model):
@@ -54,17 +54,13 @@ with tempfile.TemporaryDirectory() as work:
             if variant == "batched" and name in UNBATCHED:
                 continue
             out = pathlib.Path(work) / name / variant.replace(" ", "_")
-            p = subprocess.run([smelt, "convert", "--input_model_dir", str(models / name), "--output_model_dir", str(out), "--converter_options_string",
-                                f"{placed} {options}"], capture_output=True, text=True)
-            problem = p.stderr[-500:] if p.returncode else ""
+            code, text = call("convert", "--input_model_dir", models / name, "--output_model_dir", out, "--converter_options_string", f"{placed} {options}")
+            problem = text[-500:] if code else ""
             if not problem:
                 try:
                     got = describe(tf.saved_model.load(str(out)))
                     problem = "" if got == want else f"wanted {want}, got {got}"
                 except Exception as e:  # noqa: BLE001  whatever TensorFlow says is the finding
                     problem = f"{type(e).__name__}: {e}"
-            passed, failed = passed + (not problem), failed + bool(problem)
-            if problem:
-                print(f"FAILED {name} {variant}: {problem[:2000]}")
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+            check(f"{name} {variant}", not problem, problem)
+finish()

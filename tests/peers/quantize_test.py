@@ -18,11 +18,11 @@ import tensorflow as tf
 tf.get_logger().setLevel("ERROR")
 from tensorflow_serving.apis import prediction_log_pb2
 
-smelt = os.path.abspath(sys.argv[1])
+from checks import call, check, finish
+
 here = pathlib.Path(__file__).resolve().parent
 work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_quantize_"))
 digits = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else work / "digits"
-passed, failed = 0, []
 
 METHODS = {  # name: (options, points of accuracy that may be lost)
     "static": ("quantization_method { preset_method: METHOD_STATIC_RANGE_INT8 }", 1.0),
@@ -31,20 +31,6 @@ METHODS = {  # name: (options, points of accuracy that may be lost)
     "weight only": ("quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } min_num_elements_for_weights: 64", 0.3),
 }
 CALIBRATIONS = ["AVERAGE_MIN_MAX", "HISTOGRAM_PERCENTILE", "HISTOGRAM_MSE_MAX_FREQUENCY", "HISTOGRAM_MSE_SYMMETRIC"]
-
-
-def check(name, truth, detail=""):
-    global passed
-    if truth:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED {name}: {detail}"[:2000])
-
-
-def call(*args):
-    p = subprocess.run([smelt, *map(str, args)], capture_output=True, text=True, timeout=300)
-    return p.returncode, p.stdout + p.stderr
 
 
 def logits(path):
@@ -123,5 +109,4 @@ got = tf.saved_model.load(str(work / "keras_int8")).signatures["serving_default"
 want = model(x).numpy()
 check("Keras export: TensorFlow's answers", np.max(np.abs(got - want)) <= 0.02 * np.ptp(want), np.max(np.abs(got - want)))
 
-print(f"{passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+finish()

@@ -12,25 +12,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-smelt = os.path.abspath(sys.argv[1])
+from checks import call, check, finish
+
 here = pathlib.Path(__file__).resolve().parent
 models = here.parent / "models"
 work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_peers_"))
-passed, failed = 0, []
-
-
-def check(name, truth, detail=""):
-    global passed
-    if truth:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED {name}: {detail}"[:1500])
-
-
-def call(*args):
-    p = subprocess.run([smelt, *map(str, args)], capture_output=True, text=True, timeout=120)
-    return p.returncode, p.stdout + p.stderr
 
 
 def records(path):
@@ -76,8 +62,7 @@ check("records", len(theirs) == len(ours) and all(
 # The commands that print as TensorFlow's own tool does.
 folders = [str(d) for d in sorted(models.iterdir()) if d.is_dir()]
 for script, arguments in [("show_test.py", folders), ("run_test.py", [])]:
-    p = subprocess.run([sys.executable, here / script, smelt, *arguments], capture_output=True, text=True)
+    p = subprocess.run([sys.executable, here / script, sys.argv[1], *arguments], capture_output=True, text=True)
     check(script, p.returncode == 0, p.stdout[-1200:] + p.stderr[-300:])
 
-print(f"{passed} passed, {len(failed)} failed")
-sys.exit(1 if failed else 0)
+finish()

@@ -18,7 +18,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from stranger_rows.rows import ROWS
 
-FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries")
+FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models")
 PLACE = 'tpu_functions { signature_name: "%s" } '
 PLAIN = "disable_default_optimizations: true "
 BATCH = "batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 8 } "
@@ -71,8 +71,14 @@ class Stranger:
         print(f"FAILED {self.name} {step}: {' '.join(text.split())[:600]}", flush=True)
 
     def replay(self, step, path, closeness):
-        tolerance = ["--rtol", "1e-3", "--atol", "1e-4"] if closeness == EXACT else ["--rtol", "0", "--atol", "1e-30", "--range_tol", "0.1"]
-        random = self.facts["random"] if closeness != RUNS else self.facts["outputs"]
+        # A TPU's program rounds 16-bit types less often.
+        exact = closeness == EXACT and not (self.facts["narrow"] and step != "replay")
+        tolerance = ["--rtol", "1e-3", "--atol", "1e-4"] if exact else ["--rtol", "0", "--atol", "1e-30", "--range_tol", "0.1"]
+        if exact and self.facts["narrow"]:  # the last digit of a 16-bit type
+            tolerance = ["--rtol", "2e-2", "--atol", "2e-3"]
+        # Numbers are drawn for the rows that fill up a batch too.
+        any_value = closeness == RUNS or (step.startswith("batched") and self.facts["draws"])
+        random = self.facts["outputs"] if any_value else self.facts["random"]
         code, text, seconds = call(600, self.smelt, "replay", path, "--log", self.log, *tolerance, *(["--shapes_only", *random] if random else []))
         # Int8 moves values, and where sizes depend on values, sizes.
         good = code == 0 or (closeness == RUNS and code == 1 and ", wanted " in text)
@@ -103,6 +109,8 @@ class Stranger:
             good, _ = self.replay(step, out, closeness)
             if good and step in ("placed", "default", "auto_place", "batched"):
                 code, text, _ = call(600, self.smelt, "convert", "--input_model_dir", out, "--output_model_dir", back, "--overwrite", "--revert")
+                if "nothing to revert" in text and step == "auto_place":  # no part of it is worth a TPU
+                    continue
                 if code != 0:
                     self.fail("revert " + step, text)
                 else:

@@ -157,6 +157,12 @@ class Sweep:
         off, output = distance(answers, want, model.random)
         return ("equal", "") if off <= form.tolerance else ("failed", f"{output} differs by {off:.3g} of its range")
 
+    def named(self, kind, verdict, model, form, choice, options):
+        """A difference that the converter itself finds and prints is named."""
+        if kind == "failed" and form.bfloat16 and "of its range" in verdict and model.verified(choice, self.work / model.name, options):
+            return "named", verdict + "; the converter's own --verify_log says so"
+        return kind, verdict
+
     def one(self, model, form, choice, options):
         """(kind, what is to be said)"""
         path, signature = self.work / model.name, model.signature(choice)
@@ -166,10 +172,7 @@ class Sweep:
             return ("forbidden" if forbidden else "failed"), "not converted: " + corpus.one_line(text, 200)
         answers, why = self.reader.read(path, model, signature, "TF")
         if answers is not None:
-            kind, verdict = self.compared(*answers, model, form)
-            if kind == "failed" and form.bfloat16 and "of its range" in verdict and model.verified(choice, path, options):
-                return "named", verdict + "; the converter's own --verify_log says so"
-            return kind, verdict
+            return self.named(*self.compared(*answers, model, form), model, form, choice, options)
         if form.bfloat16 and CARRIES in why and "bf16" in why and CARRY_FLOAT not in options and self.pass_refuses_loops():
             kind, verdict = self.one(model, form, choice, options + CARRY_FLOAT)
             return kind, f"{verdict} with float32 carried; the pass refuses bfloat16 loops, TensorFlow's own too: {why[-200:]}"
@@ -180,7 +183,13 @@ class Sweep:
             by_itself, _ = distance(plain[0], plain[1], model.random)
             if kind == "failed" and form.bfloat16 and distance(answers[0], plain[0], model.random)[0] < by_itself / 2:
                 kind, verdict = "limit", f"{verdict}; the pass by itself changes the plain model's by {by_itself:.3g}"
+            kind, verdict = self.named(kind, verdict, model, form, choice, options)
             return kind, verdict or f"to the plain model through the same pass; op set TF: {why[-160:]}"
+        if answers is not None and plain is None:
+            # Only the XLA op set takes the model, and by itself changes answers by some hundredths.
+            off, output = distance(*answers, model.random)
+            if off < 0.05:
+                return "limit", f"unconverted: {plain_why[-160:]}; converted and through the XLA op set {output} differs by {off:.3g} of its range"
         if answers is None and plain is None and same_refusal(again, plain_why):
             return "limit", again
         return "failed", f"converted: {again or 'accepted'}; plain: {plain_why or 'accepted'}"

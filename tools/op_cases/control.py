@@ -166,6 +166,24 @@ def lists(r):
     yield S("ZerosLike", "unset_list", lambda p: stack(p, zeros(reserve(p, [2], 2)), [2]))
     yield S("ZerosLike", "lists", lambda p: stack(p, zeros(tf.stack([reserve(p, [2], 2)] * 2)), [2]),
             "ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported.")
+    pairs = lambda p, t=np.float32: from_tensor(p, np.array([[1, 2], [3, 4]], t), [2], t)
+    other = lambda p, by=0.7: from_tensor(p, np.float32([[0.1, 1e8], [3, -4]]) * np.float32(by), [2], np.float32)
+    ones = lambda p, n: from_tensor(p, np.ones((n, 2), np.float32), [2], np.float32)
+    add = lambda *lists: R.AddN(inputs=list(lists))
+    for n in (1, 2, 3, 4, 5):
+        yield S("AddN", "lists", lambda p, n=n: stack(p, add(*[other(p, by) for by in (0.7, 1.3, -1.0, 0.01, 2.0)[:n]]), [2]))
+    yield S("AddN", "lists_of_integers", lambda p: stack(p, add(pairs(p, np.int32), pairs(p, np.int32)), [2], tf.int32))
+    yield S("AddN", "partly_set_lists", lambda p: stack(p, add(put(p, reserve(p, [2], 3), 1, [1., 2.]), put(p, reserve(p, [2], 3), 2, [5., 6.])), [2]))
+    yield S("AddN", "lists_of_open_shape", lambda p: get(p, add(put(p, reserve(p, [-1], 1), 0, [1., 2.]), ones(p, 1)), 0, [2]))
+    nested = lambda p: R.TensorListSetItem(input_handle=reserve(p, [], 2, tf.variant), index=p(1), item=pairs(p))
+    inner = lambda p, l: stack(p, R.TensorListGetItem(input_handle=l, index=p(1), element_shape=p([], np.int32), element_dtype=tf.variant), [2])
+    yield S("AddN", "lists_of_lists", lambda p: inner(p, add(nested(p), nested(p))))
+    yield S("ZerosLike", "lists_of_lists", lambda p: inner(p, zeros(nested(p))))
+    yield S("AddN", "lists_of_two_types", lambda p: length(add(pairs(p), pairs(p, np.int32))), "Trying to add two lists of tensors of different dtypes.")
+    yield S("AddN", "lists_of_two_lengths", lambda p: length(add(pairs(p), reserve(p, [2], 3))), "Trying to add two lists of tensors with different lengths. One is 2 and the other is 3")
+    yield S("AddN", "lists_of_two_shapes", lambda p: length(add(pairs(p), reserve(p, [3], 2))), "Trying to add two lists of tensors with incompatible element shapes.")
+    yield S("AddN", "items_of_two_shapes", lambda p: length(add(mixed(p), ones(p, 2))), "Trying to add two tensors with incompatible element shapes.")
+    yield S("AddN", "list_vectors", lambda p: length(add(*[tf.stack([pairs(p), pairs(p)])] * 2)[0]), "AddN of non-scalar Tensor with dtype=DT_VARIANT is not supported;")
     yield S("TensorListStack", "unset_unknown", lambda p: stack(p, reserve(p, [-1], 2), [-1]),
             "Tried to stack list which only contains uninitialized tensors")
     yield S("TensorListStack", "count", lambda p: stack(p, reserve(p, [2], 2), [2], n=3),

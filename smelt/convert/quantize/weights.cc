@@ -158,12 +158,12 @@ namespace {
 
 // Floats of the int8 tensor, for those who read it as floats.
 Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w) {
-  std::vector<std::pair<Node*, size_t>> readers;
+  std::vector<std::pair<Node*, size_t>> readers, of_int8;
   const Fanout fanout(g);
   for (const Fanout::Edge& edge : fanout.of(q.node)) {
     if (edge.input < 0 || edge.reader->inputs[edge.input] != q) continue;
     const Dtype wanted = edge.reader->input_types[edge.input];
-    if (wanted == Dtype::kFloat) readers.emplace_back(edge.reader, edge.input);
+    (wanted == Dtype::kFloat ? readers : of_int8).emplace_back(edge.reader, edge.input);
   }
   Scope scope;
   scope.function = f;
@@ -189,6 +189,7 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
   if (result) {
     ReplaceEverywhere(c, scope, q, y);
     x.node->inputs[0] = q;
+    for (const auto& [reader, input] : of_int8) reader->inputs[input] = q;
   }
   return OkStatus();
 }

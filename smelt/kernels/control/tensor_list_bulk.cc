@@ -341,27 +341,7 @@ Status RunSplitList(OpContext& ctx) {
   return OkStatus();
 }
 
-// ZerosLike of a list: one of as many items, each of zeros. Items not set stay so, which reads as
-// zeros.
-Status RunListZeros(OpContext& ctx) {
-  if (ctx.input(0).rank() != 0) {
-    return InvalidArgument("ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported.");
-  }
-  ASSIGN_OR_RETURN(const TensorList* list, ListOf(ctx.input(0)));
-  if (list->element_dtype == Dtype::kVariant) {
-    return Unimplemented("ZerosLike of a list of variants");
-  }
-  auto zeros = std::make_shared<TensorList>(*list);
-  for (Tensor& item : zeros->items) {
-    if (!item.valid()) continue;
-    ASSIGN_OR_RETURN(item, ZeroItem(ctx, item.dtype(), item.shape()));
-  }
-  ctx.set_output(0, ListTensor(std::move(zeros)));
-  return OkStatus();
-}
-
 constexpr Kernel kTensorListBulkTable[] = {
-    {"ZerosLike", "T", Types(Dtype::kVariant), "list:zeros_like", RunListZeros},
     {"TensorListFromTensor", "", kAnyType, "list:from_tensor", RunFromTensor},
     {"TensorListStack", "", kAnyType, "list:stack", RunStack, PrepareBulk},
     {"TensorListGather", "", kAnyType, "list:gather", RunGather, PrepareBulk},

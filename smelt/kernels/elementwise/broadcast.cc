@@ -8,7 +8,7 @@ namespace smelt {
 namespace {
 
 // Elements of a block on the stack: conversions and short rows go through it.
-constexpr int64_t kBlock = 512;
+constexpr int64_t kBlock = kNarrowBlock;
 constexpr int kMaxElement = 16;
 // Rows shorter than this are joined before a row function is called.
 constexpr int64_t kShortRow = 64;
@@ -344,6 +344,12 @@ StatusOr<std::unique_ptr<KernelState>> MakeBinaryState(const Node& node, Dtype t
   state->out_size = static_cast<uint8_t>(DtypeSize(result));
   state->widen = WidenOf(type);
   state->narrow_result = result == type;
+  // bfloat16 may come with loops of its own.
+  if (const IsaBinaryLoops narrow = NarrowBinary(node.op(), state->widen);
+      narrow.vv != nullptr && type == result) {
+    state->loops = narrow;
+    state->widen = Widen::kNone;
+  }
   state->check = IsInteger(type) ? check : OperandCheck::kNone;
   state->type = type;
   state->grain = grain;
@@ -429,6 +435,7 @@ StatusOr<std::unique_ptr<KernelState>> MakeUnaryState(const Node& node, Dtype ty
   state->out_size = static_cast<uint8_t>(DtypeSize(result));
   state->widen = WidenOf(type);
   state->narrow_result = result == type;
+  if (state->widen != Widen::kNone) state->narrow = NarrowActivation(node.op());
   state->alpha = alpha;
   state->grain = grain;
   return state;
@@ -442,7 +449,9 @@ Status RunUnary(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0}, in.shape()));
   char* y = static_cast<char*>(t->raw());
   const auto row = [&s](const void* from, void* to, int64_t count) {
-    if (s.f32 != nullptr) {
+    if (s.narrow != nullptr) {
+      s.narrow(s.widen, static_cast<float*>(to), count, s.alpha);
+    } else if (s.f32 != nullptr) {
       s.f32(static_cast<const float*>(from), static_cast<float*>(to), count, s.alpha);
     } else {
       s.fn(from, to, count, s.alpha);

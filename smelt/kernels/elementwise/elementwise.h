@@ -75,6 +75,13 @@ StatusOr<std::unique_ptr<KernelState>> MakeBinaryState(const Node& node, Dtype t
 Status RunBinary(OpContext& ctx);
 
 using UnaryFn = void (*)(const void* x, void* y, int64_t n, float alpha);
+// In place on at most kNarrowBlock values of a 16-bit type, widened; the result is rounded after.
+constexpr int64_t kNarrowBlock = 512;
+using NarrowFn = void (*)(Widen type, float* x, int64_t n, float alpha);
+NarrowFn NarrowActivation(absl::string_view op);  // nullptr: the float loop is right, rounded
+// The same of two operands: loops over the 16-bit type itself, empty where float's are right.
+IsaBinaryLoops NarrowBinary(absl::string_view op, Widen type);
+
 struct UnaryState : KernelState {
   UnaryFn fn = nullptr;      // of the compute type, or
   IsaUnaryFn f32 = nullptr;  // for floats
@@ -82,6 +89,7 @@ struct UnaryState : KernelState {
   uint8_t out_size = 0;
   Widen widen = Widen::kNone;
   bool narrow_result = false;
+  NarrowFn narrow = nullptr;  // of 16-bit types, instead of the others
   float alpha = 0;
   int64_t grain = 1 << 15;
 };

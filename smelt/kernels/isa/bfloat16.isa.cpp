@@ -27,7 +27,10 @@ struct NarrowDiv {
   static float Of(float a, float b) { return a / b; }
 };
 struct NarrowSquaredDifference {
-  static float Of(float a, float b) { return (a - b) * (a - b); }
+  static float Of(float a, float b) {
+    const float d = WidenOne(NarrowOne(a - b));
+    return d * d;
+  }
 };
 
 template <typename Op>

@@ -192,17 +192,20 @@ void F32ToBf16(const void* x, void* y, int64_t n) {
     b[i] = static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
   }
 }
-// Multiplying by 2^112 moves a half's exponent to a float's, subnormals included.
+// Without arithmetic on subnormal numbers, which count as zero: those of halves are what they add
+// to 2^-14, the least normal one.
 void F16ToF32(const void* x, void* y, int64_t n) {
   const uint16_t* a = static_cast<const uint16_t*>(x);
   uint32_t* b = static_cast<uint32_t*>(y);
+  constexpr uint32_t kLeastNormal = 0x38800000u;
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
     const uint32_t h = a[i];
     const uint32_t magnitude = (h & 0x7fffu) << 13;
-    const float scaled =
-        __builtin_bit_cast(float, magnitude) * __builtin_bit_cast(float, 0x77800000u);
-    const uint32_t finite = __builtin_bit_cast(uint32_t, scaled);
-    const uint32_t bits = magnitude >= 0x0f800000u ? (magnitude | 0x7f800000u) : finite;
+    const float small = __builtin_bit_cast(float, magnitude + kLeastNormal) -
+                        __builtin_bit_cast(float, kLeastNormal);
+    uint32_t bits = magnitude + 0x38000000u;
+    bits = magnitude < 0x00800000u ? __builtin_bit_cast(uint32_t, small) : bits;
+    bits = magnitude >= 0x0f800000u ? (magnitude | 0x7f800000u) : bits;
     b[i] = bits | ((h & 0x8000u) << 16);
   }
 }

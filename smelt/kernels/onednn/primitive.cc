@@ -7,6 +7,8 @@
 #include <atomic>
 #include <limits>
 
+#include "smelt/base/parallel.h"
+
 namespace smelt::onednn {
 namespace {
 
@@ -151,6 +153,22 @@ dnnl_alg_kind_t EltwiseKind(PostOp::Kind kind) {
   }
 }
 
+// Below this many multiply-adds the parts are not worth meeting a team for, which costs
+// microseconds at best and the scheduler's time slice where another process holds a core.
+constexpr double kWorkOfTeam = 1 << 16;
+
+// As floating point: nobody vouches for the sizes.
+double Elements(const Layout& l) {
+  double n = 1;
+  for (const int64_t d : l.dims) n *= static_cast<double>(d);
+  return n;
+}
+// `spread`: the image in which each position meets the whole window.
+double ConvolutionWork(const Layout& spread, const Layout& weights) {
+  return Elements(spread) / std::max<double>(1, static_cast<double>(spread.dims[1])) *
+         Elements(weights);
+}
+
 }  // namespace
 
 struct Primitive::Impl {
@@ -161,6 +179,7 @@ struct Primitive::Impl {
   dnnl_memory_desc_t weights{};
   dnnl_memory_desc_t scratch{};
   size_t scratch_bytes = 0;
+  bool alone = false;  // compiled for the calling thread, without its team
   // Argument sets at rest. More executions at once than slots make their own.
   mutable std::array<std::atomic<ArgSet*>, 4> slots{};
 
@@ -207,9 +226,11 @@ struct Primitive::Impl {
     return OkStatus();
   }
 
-  // `forward`: what a gradient is the gradient of.
-  Status Compile(const void* op_desc, const Attributes& attributes,
+  // `work`: multiply-adds. `forward`: what a gradient is the gradient of.
+  Status Compile(const void* op_desc, double work, const Attributes& attributes,
                  const_dnnl_primitive_desc_t forward = nullptr) {
+    alone = work < kWorkOfTeam;
+    const ScopedThreads team(TeamSize());
     DNNL_RETURN_IF_ERROR(
         dnnl_primitive_desc_create(&desc, op_desc, attributes.attr, Engine(), forward),
         "primitive");
@@ -220,6 +241,8 @@ struct Primitive::Impl {
     }
     return OkStatus();
   }
+
+  int TeamSize() const { return alone ? 1 : Threads(); }
 
   // The library's plain loops are slower than the way through float.
   Status RefuseReference() const {
@@ -328,7 +351,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, ConvolutionWork(dst, weights), attributes));
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
@@ -354,7 +377,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, ConvolutionWork(src, weights), attributes));
   RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
@@ -370,6 +393,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights_grad));
   Dims dilates(window.dilations);
   for (int64_t& d : dilates) d -= 1;
+  const double work = ConvolutionWork(dst_grad, weights_grad);
   Impl forward;
   Attributes none;
   dnnl_convolution_desc_t forward_desc, d;
@@ -379,7 +403,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
                            window.pad_before.data(), window.pad_after.data()),
                        "convolution");
   RETURN_IF_ERROR(forward.SetAttributes({}, nullptr, 0, &none));
-  RETURN_IF_ERROR(forward.Compile(&forward_desc, none));
+  RETURN_IF_ERROR(forward.Compile(&forward_desc, work, none));
   DNNL_RETURN_IF_ERROR(
       dnnl_dilated_convolution_backward_weights_desc_init(
           &d, dnnl_convolution_direct, &src_md, &weights_md, nullptr, &dst_md,
@@ -388,7 +412,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, attributes, forward.desc));
+  RETURN_IF_ERROR(impl->Compile(&d, work, attributes, forward.desc));
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DIFF_DST, dst_md);
   impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, weights_md);
@@ -413,7 +437,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, dst_md.ndims - 1, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(
+      impl->Compile(&d, Elements(dst) * static_cast<double>(src.dims.back()), attributes));
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
@@ -434,10 +459,12 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
                            &src_md, &dst_md, window.strides.data(), kernel.data(), dilates.data(),
                            window.pad_before.data(), window.pad_after.data()),
                        "pooling");
+  double work = 8 * Elements(dst);  // a comparison takes as long as some multiply-adds
+  for (const int64_t k : kernel) work *= static_cast<double>(k);
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, attributes));
+  RETURN_IF_ERROR(impl->Compile(&d, work, attributes));
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DST, dst_md);
@@ -483,6 +510,7 @@ Status Primitive::PackWeights(const Layout& from, const void* weights, void* pac
 
 Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator) const {
   const Impl& impl = *impl_;
+  const ScopedThreads team(impl.TeamSize());
   BufferRef scratch;
   if (impl.scratch_bytes > 0) {
     ASSIGN_OR_RETURN(scratch, allocator->Allocate(impl.scratch_bytes));

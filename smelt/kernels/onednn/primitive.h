@@ -2,7 +2,7 @@
 //
 // Everything that differs between the library's versions stays behind this header; no type of the
 // library is named here. A Primitive is compiled for one set of shapes and for the number of
-// threads that the compiling thread may use.
+// threads that the compiling thread may use; small ones run in the calling thread.
 #ifndef SMELT_KERNELS_ONEDNN_PRIMITIVE_H_
 #define SMELT_KERNELS_ONEDNN_PRIMITIVE_H_
 

@@ -115,7 +115,6 @@ def vision(name, make, size=64):
 
 
 vision("yolo_v8", lambda c: c.models.YOLOV8Detector(num_classes=3, bounding_box_format="xyxy", backbone=c.models.YOLOV8Backbone(include_rescaling=True, stackwise_channels=[8, 16, 16, 16], stackwise_depth=[1, 1, 1, 1]), fpn_depth=1))
-vision("retina_net", lambda c: c.models.RetinaNet(num_classes=3, bounding_box_format="xyxy", backbone=c.models.ResNetV2Backbone(
+vision("retina_net", lambda c: c.models.RetinaNet(num_classes=3, bounding_box_format="xyxy", backbone=c.models.ResNetBackbone(
     stackwise_filters=[8, 8, 16, 16], stackwise_blocks=[1, 1, 1, 1], stackwise_strides=[1, 2, 2, 2], include_rescaling=True)))
-vision("deeplab", lambda c: c.models.DeepLabV3Plus(num_classes=3, backbone=c.models.ResNetV2Backbone(stackwise_filters=[8, 8, 16, 16], stackwise_blocks=[1, 1, 1, 1], stackwise_strides=[1, 2, 2, 2], include_rescaling=True, input_shape=(64, 64, 3))))
-vision("efficientnet_lite", lambda c: c.models.EfficientNetLiteB0Backbone(include_rescaling=True, input_shape=(64, 64, 3)))
+vision("deeplab", lambda c: c.models.DeepLabV3Plus(num_classes=3, backbone=c.models.ResNetBackbone(stackwise_filters=[8, 8, 16, 16], stackwise_blocks=[1, 1, 1, 1], stackwise_strides=[1, 2, 2, 2], include_rescaling=True, input_shape=(64, 64, 3))))

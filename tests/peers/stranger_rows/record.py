@@ -111,8 +111,12 @@ def record(path, requests):
                     predict.response.outputs[k].CopyFrom(tf.make_tensor_proto(v))
                 out.write(log.SerializeToString())
     key = list(requests)[0]
+    graph = first.session.graph.as_graph_def()
+    nodes = [n for part in (graph.node, *(f.node_def for f in graph.library.function)) for n in part]
+    draws = any("Random" in n.op or "Multinomial" in n.op for n in nodes)
+    narrow = any(a.type in (tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum) for n in nodes for a in n.attr.values())
     tf.quantization.experimental.TfRecordRepresentativeDatasetSaver(path_map={key: f"{path}.samples.tfrecord"}).save({key: requests[key]})
-    facts = {"signatures": list(requests), "random": sorted(random), "outputs": sorted(outputs), "seconds": seconds, "tensorflow": tf.__version__}
+    facts = {"signatures": list(requests), "random": sorted(random), "draws": draws, "narrow": narrow, "outputs": sorted(outputs), "seconds": seconds, "tensorflow": tf.__version__}
     path.with_name(path.name + ".json").write_text(json.dumps(facts))
 
 

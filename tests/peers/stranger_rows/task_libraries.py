@@ -94,14 +94,14 @@ def recurrent_policy(tf, steps, observation, action):
 policy("q", q_policy), policy("actor", actor_policy), policy("recurrent", recurrent_policy)
 
 
-def jax_model(name, make):
+def jax_model(name, make, native=False):
     @stranger("jax==0.4.30 jaxlib==0.4.30", "jax2tf_" + name)
     def build(path):
         import jax
         import tensorflow as tf
         from jax.experimental import jax2tf
         function, request = make(jax)
-        serve = tf.function(jax2tf.convert(function, native_serialization=False, enable_xla=name != "plain"), autograph=False,
+        serve = tf.function(jax2tf.convert(function, with_gradient=False, native_serialization=native, native_serialization_platforms=["cpu", "tpu"] if native else None), autograph=False,
                             input_signature=[tf.TensorSpec(v.shape, v.dtype, name=k) for k, v in request.items()])
         module = tf.Module()
         module.serve = serve
@@ -138,7 +138,9 @@ def jax_control(jax):
     return f, {"x": normal(3, 4), "n": np.int32(5)}
 
 
-jax_model("mlp", jax_mlp), jax_model("conv", jax_conv), jax_model("control", jax_control), jax_model("plain", jax_mlp)
+jax_model("mlp", jax_mlp), jax_model("conv", jax_conv), jax_model("control", jax_control)
+for name, make in (("mlp", jax_mlp), ("conv", jax_conv), ("control", jax_control)):
+    jax_model(name + "_stablehlo", make, True)
 
 
 @stranger("tensorflow_decision_forests tf_keras", "tfdf_opaque_ops")

@@ -87,7 +87,6 @@ transformer("xlm", "XLMModel", "XLMConfig", vocab_size=99, emb_dim=32, n_layers=
 transformer("flaubert", "FlaubertModel", "FlaubertConfig", vocab_size=99, emb_dim=32, n_layers=2, n_heads=4, max_position_embeddings=64)
 transformer("layoutlm", "LayoutLMModel", "LayoutLMConfig", max_2d_position_embeddings=64, **TEXT)
 transformer("layoutlmv3", "LayoutLMv3Model", "LayoutLMv3Config", max_2d_position_embeddings=64, coordinate_size=6, shape_size=4, input_size=32, patch_size=16, **TEXT)
-transformer("tapas", "TapasForQuestionAnswering", "TapasConfig", type_vocab_sizes=[3, 64, 64, 8, 8, 8, 8], num_aggregation_labels=4, **TEXT)
 transformer("rembert", "RemBertModel", "RemBertConfig", input_embedding_size=16, output_embedding_size=24, **TEXT)
 transformer("roformer", "RoFormerForMaskedLM", "RoFormerConfig", embedding_size=16, **TEXT)
 transformer("esm", "EsmForMaskedLM", "EsmConfig", position_embedding_type="rotary", pad_token_id=1, mask_token_id=4, **TEXT)
@@ -138,8 +137,8 @@ transformer("sam", "SamModel", "SamConfig", vision_config=dict(hidden_size=32, o
             mask_decoder_config=dict(hidden_size=16, mlp_dim=20, num_attention_heads=2, iou_head_hidden_dim=16, num_hidden_layers=2))
 
 
-def generating(name, model, config, settings, length=8, **arguments):
-    """generate() as a signature: beams, sampling, caches in a While loop."""
+def generating(name, model, config, settings, length=8, batch=None, **arguments):
+    """generate() as a signature: beams, sampling, caches in a While loop. Some searches want to know the batch size."""
     @stranger("transformers<4.50 tf_keras", "hf_generate_" + name)
     def build(path):
         import tensorflow as tf
@@ -147,7 +146,7 @@ def generating(name, model, config, settings, length=8, **arguments):
         made = getattr(transformers, "TF" + model)(getattr(transformers, config)(**settings))
         made(made.dummy_inputs)
 
-        @tf.function(input_signature=[tf.TensorSpec([None, length], tf.int32, name="input_ids"), tf.TensorSpec([None, length], tf.int32, name="attention_mask")])
+        @tf.function(input_signature=[tf.TensorSpec([batch, length], tf.int32, name="input_ids"), tf.TensorSpec([batch, length], tf.int32, name="attention_mask")])
         def serve(input_ids, attention_mask):
             return {"sequences": made.generate(input_ids=input_ids, attention_mask=attention_mask, **arguments)}
         tf.saved_model.save(made, str(path), signatures={"serving_default": serve})
@@ -157,11 +156,11 @@ def generating(name, model, config, settings, length=8, **arguments):
 GPT2 = dict(vocab_size=99, n_embd=32, n_layer=2, n_head=4, n_positions=64, pad_token_id=0, eos_token_id=98)
 T5 = dict(vocab_size=99, d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, decoder_start_token_id=0)
 generating("greedy", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6)
-generating("beams", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, num_beams=3)
-generating("sample", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, do_sample=True, top_k=20, top_p=0.9, temperature=0.7, seed=[3, 4])
-generating("contrastive", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, penalty_alpha=0.6, top_k=4)
+generating("beams", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, batch=2, num_beams=3)
+generating("sample", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, batch=2, do_sample=True, top_k=20, top_p=0.9, temperature=0.7, seed=[3, 4])
+generating("contrastive", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, batch=2, penalty_alpha=0.6, top_k=4)
 generating("t5", "T5ForConditionalGeneration", "T5Config", T5, max_new_tokens=6)
-generating("t5_beams", "T5ForConditionalGeneration", "T5Config", T5, max_new_tokens=6, num_beams=2, no_repeat_ngram_size=2)
+generating("t5_beams", "T5ForConditionalGeneration", "T5Config", T5, max_new_tokens=6, batch=2, num_beams=2, no_repeat_ngram_size=2)
 generating("bart", "BartForConditionalGeneration", "BartConfig", DECODER, max_new_tokens=6, repetition_penalty=1.3)
 
 

@@ -1,0 +1,63 @@
+#include "smelt/optimize/implementations.h"
+
+#include <algorithm>
+
+namespace smelt {
+namespace {
+
+// What a forward and a backward function of one interface must not be exchanged for.
+enum class PassKind { kInference, kForward, kBackward };
+
+PassKind KindOfPass(const Function& f) {
+  if (f.attrs.Find("backward_function_name") != nullptr) return PassKind::kForward;
+  if (f.attrs.Find("forward_function_name") != nullptr) return PassKind::kBackward;
+  return PassKind::kInference;
+}
+
+absl::string_view FunctionText(const Function& f, absl::string_view name) {
+  const Attr* attr = f.attrs.Find(name);
+  const auto* text = attr ? attr->get<std::string>() : nullptr;
+  return text ? absl::string_view(*text) : absl::string_view();
+}
+
+bool SameTypes(const std::vector<ArgDef>& a, const std::vector<ArgDef>& b) {
+  return std::ranges::equal(a, b, [](const ArgDef& x, const ArgDef& y) {
+    return x.type == y.type && x.type_attr == y.type_attr && x.number_attr == y.number_attr &&
+           x.type_list_attr == y.type_list_attr;
+  });
+}
+
+// nullptr: the function stays.
+const Function* Substitute(const FunctionLibrary& library, absl::string_view name,
+                           absl::string_view device) {
+  const Function* called = library.Find(name);
+  if (called == nullptr) return nullptr;
+  const absl::string_view interface = FunctionText(*called, "api_implements");
+  if (interface.empty() || FunctionText(*called, "api_preferred_device") == device) return nullptr;
+  for (const Function* f : library.Functions()) {
+    if (f != called && FunctionText(*f, "api_implements") == interface &&
+        FunctionText(*f, "api_preferred_device") == device &&
+        KindOfPass(*f) == KindOfPass(*called) &&
+        SameTypes(f->signature.inputs, called->signature.inputs) &&
+        SameTypes(f->signature.outputs, called->signature.outputs)) {
+      return f;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void SelectImplementations(Graph& graph, Node* node, absl::string_view device) {
+  const FunctionLibrary& library = *graph.library();
+  for (auto& [name, attr] : node->attrs()) {
+    auto* f = std::get_if<FuncAttr>(&attr.value());
+    if (f == nullptr) continue;
+    if (const Function* chosen = Substitute(library, f->name, device)) f->name = chosen->name();
+  }
+  if (const Function* chosen = Substitute(library, node->op(), device)) {
+    graph.SetOp(node, chosen->name());
+  }
+}
+
+}  // namespace smelt
