@@ -97,18 +97,6 @@ def convs(r):
     yield from conv((1, 3, 4, 2), (2, 2, 2, 2), t="bfloat16", to="float")
 
 
-def conv_errors(r):
-    """What the compiler refuses before it builds anything. Its message is not XLA's."""
-    for rhs, rank, groups, e in (((2, 3, 3, 3), 4, 1, "Expected the size of kernel_input_features (value 3) in rhs times"),
-                                 ((2, 3, 2, 3), 4, 3, "feature_group_count (value 3) in lhs should equal the size of the z"),
-                                 ((2, 3, 2, 3), 3, 1, "both input tensor and kernel tensor must have same number of dimensions.")):
-        args = [r.numbers("float", (1, 4, 5, 2)[:rank]), r.numbers("float", rhs), i32((1, 1)), i32(((0, 0), (0, 0))), i32((1, 1)),
-                i32((1, 1)), i32(groups)]
-        common = dict(dimension_numbers=conv_numbers("b01f", "01io", "b01f"), precision_config=b"", error=e)
-        yield case("XlaConv", *args, **common)
-        yield case("XlaConvV2", *args, preferred_element_type=tf.float32, batch_group_count=1, **common)
-
-
 def gather_numbers(offset, collapsed, start, vector):
     n = xla.GatherDimensionNumbers()
     n.offset_dims.extend(offset)
@@ -290,7 +278,6 @@ def reductions(r):
     yield window("float", (2, 3), [3, 1])
     yield window("float", (0, 3), [1, 1])
     yield window("float", (0, 3), [1, 1], pads=[[2, 0], [0, 0]])
-    yield window("float", (4, 5), [2], error="Window has different number of window dimensions than of window strides")
 
     def select(t, shape, size, strides, pads, source, pick=tf.greater_equal, fn=ADD, init=0, x=None, error=None):
         return case("XlaSelectAndScatter", r.numbers(t, shape) if x is None else x, i32(size), i32(strides), i32(pads),
@@ -304,8 +291,6 @@ def reductions(r):
     yield select("float", (4, 4), [2, 2], [2, 2], [[0, 0], [0, 0]], (2, 2), tf.greater_equal, x=np.ones((4, 4), np.float32))
     yield select("float", (4, 4), [2, 2], [1, 1], [[0, 0], [0, 0]], (3, 3), lambda a, b: tf.abs(a) >= tf.abs(b), HALF_SUM)
     yield select("float", (1, 4, 4, 2), [1, 2, 2, 1], [1, 2, 2, 1], [[0, 0]] * 4, (1, 2, 2, 2))
-    yield select("float", (4, 4), [2, 2], [2, 2], [[0, 0], [0, 0]], (3, 2),
-                 error="Source shape does not match the shape of window-reduced operand.")
 
 
 def sorts(r):
@@ -318,7 +303,6 @@ def sorts(r):
     yield case("XlaSort", r.numbers("float", (0,)))
     yield case("XlaSort", r.numbers("float", (2, 0)))
     yield case("XlaSort", r.numbers("float", (2, 3, 4)))
-    yield case("XlaSort", r.numbers("float", ()), error="dimension attribute value must be in range [-0, 0), but found -1")
     yield case("XlaKeyValueSort", r.numbers("float", (7,)), r.numbers("double", (7,)))
     yield case("XlaKeyValueSort", r.numbers("float", (0, 7)), r.numbers("int64", (0, 7)))
     yield case("XlaKeyValueSort", r.numbers("float", (7,)), r.numbers("float", (6,)),
@@ -351,7 +335,6 @@ def others(r):
                      ("a,b->ab", (2,), (3,)), ("abc,cd->dab", (2, 2, 3), (3, 2))]:
         for t in ["float", "bfloat16", "complex64"]:
             yield case("XlaEinsum", r.numbers(t, a), r.numbers(t, b), equation=eq)
-    yield case("XlaEinsum", r.numbers("float", (2, 3, 4)), r.numbers("float", (3, 4)), equation="abc,bc->ac", error="")
     for a, b, dims in [((2, 3), (3,), [1]), ((2, 3), (2,), [0]), ((3,), (2, 3), [1]), ((2, 3, 4), (2, 4), [0, 2]),
                        ((2, 3), (2, 3), []), ((2, 3), (), []), ((), (3,), []), ((2, 3), (1,), [0]),
                        ((2, 3), (2, 3), [0, 1])]:
@@ -378,11 +361,6 @@ def others(r):
                   body=Body(lambda i, x: (i + 1, x * 1.5), [("int32", []), ("float", [3])]))
     for start in [-2, 0, 1, 2, 3, 4, 5, 7]:
         yield case("XlaWhile", [i32(start), r.numbers("float", (3,))], **while_)
-    for cond, step, e in ((lambda i: i < 5, lambda i: tf.stack([i, i]), "Input and output shapes of loop body do not match: (s32[]) vs. (s32[2])"),
-                          (lambda i: tf.stack([i < 5, i < 3]), lambda i: i + 1,
-                           "Output shape of loop condition should be (pred[]) or (pred[], token[]), got: (pred[2])")):
-        args = [("int32", [])]
-        yield case("XlaWhile", [i32(0)], cond=Body(cond, args), body=Body(step, args), error=e)
 
 
 def bits(r):
@@ -434,8 +412,6 @@ def decompositions(r):
                        tol=tol)
     yield case("XlaSvd", np.ones((3, 2), np.float32), max_iter=100, epsilon=1e-6, precision_config=b"", after=product,
                tol=(1e-4, 1e-5))
-    yield case("XlaSvd", r.numbers("float", (3, 2)), max_iter=100, epsilon=1e-6, precision_config=b"x",
-               error="Error parsing precision config.")
 
 
 def odds(r):
@@ -457,5 +433,5 @@ def odds(r):
 
 
 def cases(r):
-    for family in [dots, convs, conv_errors, gathers, slices, reductions, sorts, others, bits, decompositions, odds]:
+    for family in [dots, convs, gathers, slices, reductions, sorts, others, bits, decompositions, odds]:
         yield from family(r)

@@ -98,10 +98,10 @@ Status RunSelectScatter(OpContext& ctx) {
     windows.Add(WindowCount(padded, axes[i]));
   }
   if (!(windows == source.shape())) {
-    return InvalidArgument(
-        "Source shape does not match the shape of window-reduced operand: "
-        "source(",
-        source.shape().ToString(), "), window-reduced operand(", windows.ToString(), ").");
+    // TensorFlow's bridge to the compiler says so, with no better code.
+    return absl::UnknownError(absl::StrCat(
+        "Source shape does not match the shape of window-reduced operand: source(",
+        source.shape().ToString(), "), window-reduced operand(", windows.ToString(), ")."));
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   FillRun(dtype, out->raw(), init.raw(), out->num_elements());
