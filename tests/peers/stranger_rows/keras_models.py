@@ -1,4 +1,4 @@
-"""What people build of Keras's layers, with Keras 3 and Keras 2: preprocessing inside the model, recurrent layers of every kind, policies, compiled models, quantisation-aware ones."""
+"""What people build of Keras's layers, with Keras 3 and Keras 2: preprocessing inside the model, recurrent layers of every kind, policies, compiled, pruned and clustered models."""
 import numpy as np
 
 from stranger_rows.modules import normal, words
@@ -222,21 +222,6 @@ def ragged(tf, keras):
     return model, [{"args_0": np.array([1, 2, 19], np.int64), "args_0_1": np.array([0, 2, 3], np.int64), "args_0_2": np.array([[0, 3], [1, 8]], np.int64), "args_0_3": np.array([1.0, 2], np.float32), "args_0_4": np.array([2, 9], np.int64)}]
 
 
-@stranger("tensorflow-model-optimization tensorflow<2.16", "tfmot_quantization_aware")
-def quantization_aware(path):
-    import tensorflow_model_optimization as tfmot
-    import tf_keras
-    L = tf_keras.layers
-    i = tf_keras.Input([12, 12, 3], name="x")
-    x = L.ReLU(6.0)(L.BatchNormalization()(L.Conv2D(8, 3, use_bias=False)(i)))
-    x = L.Add()([L.DepthwiseConv2D(3, padding="same")(x), x])
-    model = tf_keras.Model(i, L.Dense(4, activation="softmax")(L.Flatten()(L.MaxPooling2D()(x))))
-    model = tfmot.quantization.keras.quantize_model(model)
-    model.compile("sgd", "mse")
-    model.fit(normal(4, 12, 12, 3), normal(4, 4), verbose=0)
-    model.save(str(path), save_format="tf")
-
-
 @stranger("tensorflow-model-optimization tensorflow<2.16", "tfmot_pruned_clustered")
 def pruned(path):
     import tensorflow as tf
@@ -249,22 +234,6 @@ def pruned(path):
     clustered = tfmot.clustering.keras.cluster_weights(tf.keras.Sequential([L.Dense(16, input_shape=(8,)), L.Dense(4)]), number_of_clusters=4, cluster_centroids_init=tfmot.clustering.keras.CentroidInitialization.LINEAR)
     i = tf.keras.Input([8], name="x")
     tf.keras.Model(i, [model(i), clustered(i)]).save(str(path), save_format="tf")
-
-
-@stranger("tensorflow-addons tensorflow<2.16", "tfa_layers")
-def addons(path):
-    import tensorflow as tf
-    import tensorflow_addons as tfa
-    L = tf.keras.layers
-    i = tf.keras.Input([10, 6], name="x")
-    x = tfa.layers.WeightNormalization(L.Conv1D(8, 3, padding="same"))(i)
-    x = tfa.layers.GroupNormalization(2)(tfa.activations.mish(x))
-    x = tfa.layers.ESN(5, return_sequences=True)(x) if hasattr(tfa.layers, "ESN") else x
-    x = tfa.layers.SpectralNormalization(L.Dense(6))(x)
-    y = L.RNN(tfa.rnn.LayerNormLSTMCell(4), return_sequences=True)(x)
-    z = L.RNN(tfa.rnn.NASCell(3))(y)
-    decoded, scores, _, _ = tfa.layers.CRF(4)(x)
-    tf.keras.Model(i, [z, decoded, scores, tfa.layers.NetVLAD(3)(x), tfa.layers.Maxout(2)(z[:, :2])]).save(str(path), save_format="tf")
 
 
 @stranger("keras>=3 jax==0.4.30", "keras3_jax_backend")
