@@ -65,7 +65,7 @@ hub("roberta", lambda h, k: h.models.RobertaBackbone(max_sequence_length=16, **S
 hub("f_net", lambda h, k: h.models.FNetBackbone(max_sequence_length=16, **{n: v for n, v in SMALL.items() if n != "num_heads"}), ("token_ids", "segment_ids"))
 hub("xlnet", lambda h, k: h.models.XLNetBackbone(**SMALL), SEGMENTED)
 hub("gpt2", lambda h, k: h.models.GPT2Backbone(max_sequence_length=16, **SMALL), PADDED)
-hub("gpt_neo_x", lambda h, k: h.models.GPTNeoXBackbone(max_sequence_length=16, **SMALL), PADDED)
+hub("gpt_neo_x", lambda h, k: h.models.GPTNeoXBackbone(max_sequence_length=16, rotary_percentage=0.5, **SMALL), PADDED)
 hub("opt", lambda h, k: h.models.OPTBackbone(max_sequence_length=16, **SMALL), PADDED)
 hub("bloom", lambda h, k: h.models.BloomBackbone(max_sequence_length=16, **SMALL), PADDED)
 DECODER = dict(vocabulary_size=64, num_layers=2, num_query_heads=2, num_key_value_heads=1, hidden_dim=8, intermediate_dim=16)
@@ -78,12 +78,10 @@ hub("phi3", lambda h, k: h.models.Phi3Backbone(**DECODER), PADDED)
 hub("bart", lambda h, k: h.models.BartBackbone(max_sequence_length=16, **SMALL), PAIR)
 hub("t5", lambda h, k: h.models.T5Backbone(**SMALL), PAIR)
 hub("vit", lambda h, k: h.models.ViTBackbone(image_shape=(32, 32, 3), patch_size=8, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=16), ("images",))
-hub("segformer", lambda h, k: h.models.MiTBackbone(depths=[1, 1], num_layers=2, blockwise_num_heads=[1, 2], blockwise_sr_ratios=[8, 4], max_drop_path_rate=0.1, hidden_dims=[8, 16], patch_sizes=[7, 3], strides=[4, 2],
+hub("segformer", lambda h, k: h.models.MiTBackbone(layerwise_depths=[1, 1], num_layers=2, layerwise_num_heads=[1, 2], layerwise_sr_ratios=[8, 4], max_drop_path_rate=0.1, hidden_dims=[8, 16], layerwise_patch_sizes=[7, 3], layerwise_strides=[4, 2],
                                                    image_shape=(32, 32, 3)), ("images",))
-hub("resnet_vd", lambda h, k: h.models.ResNetBackbone(input_conv_filters=[8, 8, 16], input_conv_kernel_sizes=[3, 3, 3], stackwise_num_filters=[16, 16], stackwise_num_blocks=[1, 1], stackwise_num_strides=[1, 2],
+hub("resnet_vd", lambda h, k: h.models.ResNetBackbone(input_conv_filters=[8, 8, 16], input_conv_kernel_sizes=[3, 3, 3], stackwise_num_filters=[64, 16], stackwise_num_blocks=[1, 1], stackwise_num_strides=[1, 2],
                                                       block_type="bottleneck_block_vd", image_shape=(32, 32, 3)), ("images",))
-hub("csp_darknet", lambda h, k: h.models.CSPDarkNetBackbone(stem_filters=8, stem_kernel_size=3, stem_strides=1, stackwise_num_filters=[8, 16], stackwise_depth=[1, 1], block_type="dark_block", stage_type="csp",
-                                                            groups=1, image_shape=(32, 32, 3)), ("images",))
 
 
 @stranger("keras-hub tensorflow-text", "keras_hub_generate")

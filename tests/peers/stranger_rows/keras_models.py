@@ -219,7 +219,7 @@ def ragged(tf, keras):
     ids, bag = keras.Input([None], name="ids", dtype="int64", ragged=True), keras.Input([9], name="bag", sparse=True)
     x = L.LSTM(3)(L.Embedding(20, 4)(ids))
     model = keras.Model([ids, bag], L.Concatenate()([x, L.Dense(2)(bag)]))
-    return model, [{"ids": np.array([1, 2, 19], np.int64), "ids_1": np.array([0, 2, 3], np.int64), "bag/indices": np.array([[0, 3], [1, 8]], np.int64), "bag/values": np.array([1.0, 2], np.float32), "bag/dense_shape": np.array([2, 9], np.int64)}]
+    return model, [{"args_0": np.array([1, 2, 19], np.int64), "args_0_1": np.array([0, 2, 3], np.int64), "args_0_2": np.array([[0, 3], [1, 8]], np.int64), "args_0_3": np.array([1.0, 2], np.float32), "args_0_4": np.array([2, 9], np.int64)}]
 
 
 @stranger("tensorflow-model-optimization tensorflow<2.16", "tfmot_quantization_aware")

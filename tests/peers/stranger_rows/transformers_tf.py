@@ -18,6 +18,9 @@ def fill(name, dtype, dims, batch, length, config):
     image = image if isinstance(image, int) else image[0]
     if name == "pixel_values":
         return rng.normal(0, 1, [d if d > 0 else s for d, s in zip(dims, (batch, 3, image, image))]).astype(np.float32)
+    if name == "input_features":  # whisper: bands first
+        whisper = hasattr(config, "num_mel_bins")
+        return rng.normal(0, 1, (batch, config.num_mel_bins, 2 * config.max_source_positions) if whisper else (batch, length, config.input_feat_per_channel)).astype(np.float32)
     if name == "bbox":
         return np.sort(rng.integers(0, 60, (batch, length, 4)), -1).astype(dtype.as_numpy_dtype)
     shape = [d if d > 0 else (batch if i == 0 else length) for i, d in enumerate(dims)]
