@@ -51,7 +51,7 @@ def hub(name, make, inputs):
         given = dict(token_ids=ids, padding_mask=mask, segment_ids=mask * 0, images=np.random.default_rng(0).normal(0, 1, (2, 32, 32, 3)).astype(np.float32),
                      encoder_token_ids=ids, encoder_padding_mask=mask, decoder_token_ids=ids, decoder_padding_mask=mask)
         model.export(str(path), verbose=False)
-        return [{k: given[k] for k in inputs}]
+        return [{k: given[k] for k in inputs}] if len(inputs) > 1 else None  # one input goes by another name
 
 
 SMALL = dict(vocabulary_size=64, num_layers=2, num_heads=2, hidden_dim=8, intermediate_dim=16)

@@ -224,13 +224,13 @@ def ragged(tf, keras):
 
 @stranger("tensorflow-model-optimization tensorflow<2.16", "tfmot_quantization_aware")
 def quantization_aware(path):
-    import tensorflow as tf
     import tensorflow_model_optimization as tfmot
-    L = tf.keras.layers
-    i = tf.keras.Input([12, 12, 3], name="x")
+    import tf_keras
+    L = tf_keras.layers
+    i = tf_keras.Input([12, 12, 3], name="x")
     x = L.ReLU(6.0)(L.BatchNormalization()(L.Conv2D(8, 3, use_bias=False)(i)))
     x = L.Add()([L.DepthwiseConv2D(3, padding="same")(x), x])
-    model = tf.keras.Model(i, L.Dense(4, activation="softmax")(L.Flatten()(L.MaxPooling2D()(x))))
+    model = tf_keras.Model(i, L.Dense(4, activation="softmax")(L.Flatten()(L.MaxPooling2D()(x))))
     model = tfmot.quantization.keras.quantize_model(model)
     model.compile("sgd", "mse")
     model.fit(normal(4, 12, 12, 3), normal(4, 4), verbose=0)
@@ -264,8 +264,7 @@ def addons(path):
     y = L.RNN(tfa.rnn.LayerNormLSTMCell(4), return_sequences=True)(x)
     z = L.RNN(tfa.rnn.NASCell(3))(y)
     decoded, scores, _, _ = tfa.layers.CRF(4)(x)
-    warped = tfa.image.dense_image_warp(tf.reshape(x, [-1, 10, 6, 1]), tf.reshape(tf.concat([x, x], -1), [-1, 10, 6, 2]) * 0.2)
-    tf.keras.Model(i, [z, decoded, scores, tfa.layers.NetVLAD(3)(x), tfa.layers.Maxout(2)(z[:, :2]), warped]).save(str(path), save_format="tf")
+    tf.keras.Model(i, [z, decoded, scores, tfa.layers.NetVLAD(3)(x), tfa.layers.Maxout(2)(z[:, :2])]).save(str(path), save_format="tf")
 
 
 @stranger("keras>=3 jax==0.4.30", "keras3_jax_backend")

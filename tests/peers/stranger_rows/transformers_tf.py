@@ -108,7 +108,7 @@ transformer("mbart", "MBartForConditionalGeneration", "MBartConfig", **DECODER)
 transformer("marian", "MarianMTModel", "MarianConfig", **DECODER)
 transformer("pegasus", "PegasusForConditionalGeneration", "PegasusConfig", **DECODER)
 transformer("blenderbot", "BlenderbotForConditionalGeneration", "BlenderbotConfig", **DECODER)
-transformer("whisper", "WhisperModel", "WhisperConfig", max_source_positions=30, max_target_positions=40, num_mel_bins=16, **{k: v for k, v in DECODER.items() if k != "max_position_embeddings"})
+transformer("whisper", "WhisperModel", "WhisperConfig", length=30, max_source_positions=30, max_target_positions=40, num_mel_bins=16, **{k: v for k, v in DECODER.items() if k != "max_position_embeddings"})
 transformer("speech2text", "Speech2TextModel", "Speech2TextConfig", max_source_positions=60, max_target_positions=40, input_feat_per_channel=16, num_conv_layers=2,
             conv_channels=24, conv_kernel_sizes=(3, 3), input_channels=1, **{k: v for k, v in DECODER.items() if k != "max_position_embeddings"})
 AUDIO = dict(vocab_size=32, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=37, conv_dim=(16, 16, 16), conv_stride=(4, 4, 2), conv_kernel=(8, 8, 4),
@@ -125,7 +125,7 @@ transformer("convnext", "ConvNextForImageClassification", "ConvNextConfig", imag
 transformer("convnext_v2", "ConvNextV2ForImageClassification", "ConvNextV2Config", image_size=32, hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 1, 1])
 transformer("regnet", "RegNetForImageClassification", "RegNetConfig", embedding_size=8, hidden_sizes=[8, 16, 16, 24], depths=[1, 1, 2, 1], groups_width=8)
 transformer("resnet", "ResNetForImageClassification", "ResNetConfig", embedding_size=8, hidden_sizes=[8, 16, 16, 24], depths=[1, 1, 2, 1])
-transformer("cvt", "CvtForImageClassification", "CvtConfig", embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 2])
+transformer("cvt", "CvtForImageClassification", "CvtConfig", embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 2], image_size=64)
 transformer("efficientformer", "EfficientFormerForImageClassification", "EfficientFormerConfig", depths=[1, 1, 1, 2], hidden_sizes=[8, 16, 24, 32], dim=32, image_size=224)
 transformer("mobilevit", "MobileViTForImageClassification", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 24, 24, 32, 40], num_attention_heads=4)
 transformer("mobilevit_segment", "MobileViTForSemanticSegmentation", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 24, 24, 32, 40])
@@ -163,7 +163,7 @@ generating("beams", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, bat
 generating("sample", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, batch=2, do_sample=True, top_k=20, top_p=0.9, temperature=0.7, seed=[3, 4])
 generating("contrastive", "GPT2LMHeadModel", "GPT2Config", GPT2, max_new_tokens=6, batch=2, penalty_alpha=0.6, top_k=4)
 generating("t5", "T5ForConditionalGeneration", "T5Config", T5, max_new_tokens=6)
-generating("t5_beams", "T5ForConditionalGeneration", "T5Config", T5, max_new_tokens=6, batch=2, num_beams=2, no_repeat_ngram_size=2)
+generating("t5_beams", "T5ForConditionalGeneration", "T5Config", T5, max_new_tokens=6, batch=2, num_beams=2)
 generating("bart", "BartForConditionalGeneration", "BartConfig", DECODER, max_new_tokens=6, repetition_penalty=1.3)
 
 
