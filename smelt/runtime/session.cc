@@ -346,9 +346,10 @@ StatusOr<bool> Session::RunSplit(FunctionEntry& entry, Executable& executable, i
       others.DecrementCount();
     });
   }
-  const int threads = Threads();
-  run(0);
-  SetThreads(threads);
+  {
+    const ScopedThreads restored(team);
+    run(0);
+  }
   others.Wait();
   for (const Part& part : work) RETURN_IF_ERROR(part.status);
   results->clear();
@@ -405,7 +406,7 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
     return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth);
   }
   // Every core of the replica holds the weights. Where rows can be split each computes some of
-  // them, else the first computes all.
+  // them, else they share the work of each op.
   return CallEntry(*entry, std::move(args), results, inner,
                    std::span<const std::unique_ptr<Device>>(cores_).subspan(core, wanted));
 }
