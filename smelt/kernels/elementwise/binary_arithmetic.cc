@@ -98,12 +98,6 @@ struct ArithLessEqual {
     return a <= b;
   }
 };
-struct ArithAnd {
-  static bool Of(bool a, bool b) { return a && b; }
-};
-struct ArithOr {
-  static bool Of(bool a, bool b) { return a || b; }
-};
 struct ArithComplexOf {
   template <typename T>
   static std::complex<T> Of(T a, T b) {
@@ -114,7 +108,7 @@ struct ArithComplexOf {
 // Loops of the types that the instruction sets' table leaves out.
 template <typename F>
 IsaBinaryLoops RestOfInts(Dtype t) {
-  return LoopsAmong<F, int16_t, uint16_t, uint32_t, uint64_t>(t);
+  return LoopsAmong<F, int16_t, uint16_t>(t);
 }
 template <typename F>
 IsaBinaryLoops IntsAndComplex(Dtype t) {
@@ -129,10 +123,6 @@ IsaBinaryLoops CompareRest(Dtype t) {
     case Dtype::kUint16:
     case Dtype::kQuint16:
       return BinaryRows<F, uint16_t, bool>::kLoops;
-    case Dtype::kUint32:
-      return BinaryRows<F, uint32_t, bool>::kLoops;
-    case Dtype::kUint64:
-      return BinaryRows<F, uint64_t, bool>::kLoops;
     default:
       return {};
   }
@@ -249,9 +239,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareCompare(const Node& node) {
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareLogical(const Node& node) {
-  return MakeBinaryState(node, Dtype::kBool, Dtype::kBool,
-                         node.Is("LogicalAnd") ? BinaryRows<ArithAnd, bool, bool>::kLoops
-                                               : BinaryRows<ArithOr, bool, bool>::kLoops);
+  // A bool is a byte, 0 or 1.
+  const IntegerBinary op = node.Is("LogicalAnd") ? IntegerBinary::kAnd : IntegerBinary::kOr;
+  return MakeBinaryState(node, Dtype::kBool, Dtype::kBool, IntegerLoops(op, IsaType::kU8));
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareComplex(const Node& node) {
@@ -364,8 +354,8 @@ constexpr Kernel kArithmeticTable[] = {
     {"GreaterEqual", "T", kRealTypes, "isa:greater_equal", RunBinary, PrepareCompare},
     {"ApproximateEqual", "T", kFloatTypes, "reference:approximate_equal", RunApproximateEqual,
      PrepareApproximateEqual},
-    {"LogicalAnd", "", kAnyType, "reference:logical_and", RunBinary, PrepareLogical},
-    {"LogicalOr", "", kAnyType, "reference:logical_or", RunBinary, PrepareLogical},
+    {"LogicalAnd", "", kAnyType, "isa:logical_and", RunBinary, PrepareLogical},
+    {"LogicalOr", "", kAnyType, "isa:logical_or", RunBinary, PrepareLogical},
     {"Complex", "T", kFloatTypes, "reference:complex", RunBinary, PrepareComplex},
 };
 

@@ -84,8 +84,8 @@ struct ModFloor {
 };
 
 template <typename F>
-IsaBinaryLoops IntOrFloatLoops(Dtype t) {
-  return IsInteger(t) ? IntLoops<F>(t) : FloatLoops<F>(t);
+IsaBinaryLoops IntOrFloatLoops(IntegerBinary op, Dtype t) {
+  return IsInteger(t) ? IntegerLoopsOr<F>(op, t) : FloatLoops<F>(t);
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareDivision(const Node& node) {
@@ -99,22 +99,22 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDivision(const Node& node) {
     }
     IsaType type;
     if (IsInteger(t)) {
-      loops = IntLoops<DivTruncate>(t);
+      loops = IntegerLoopsOr<DivTruncate>(IntegerBinary::kDivTruncate, t);
     } else if (IsaTypeOf(ComputeType(t), &type)) {
       loops = Isa().binary[static_cast<int>(IsaBinary::kDiv)][static_cast<int>(type)];
     } else {
       loops = ComplexLoops<DivReal>(t);
     }
   } else if (node.Is("TruncateDiv")) {
-    loops = IntOrFloatLoops<DivTruncate>(t);
+    loops = IntOrFloatLoops<DivTruncate>(IntegerBinary::kDivTruncate, t);
   } else if (node.Is("FloorDiv")) {
-    loops = IntOrFloatLoops<DivFloor>(t);
+    loops = IntOrFloatLoops<DivFloor>(IntegerBinary::kDivFloor, t);
   } else if (node.Is("FloorMod")) {
-    loops = IntOrFloatLoops<ModFloor>(t);
+    loops = IntOrFloatLoops<ModFloor>(IntegerBinary::kModFloor, t);
   } else if (node.Is("DivNoNan")) {
     loops = InexactLoops<DivNoNanOf>(t);
   } else {
-    loops = IntOrFloatLoops<ModTruncate>(t);
+    loops = IntOrFloatLoops<ModTruncate>(IntegerBinary::kModTruncate, t);
   }
   const OperandCheck check = node.Is("TruncateDiv") || node.Is("TruncateMod")
                                  ? OperandCheck::kDivisorInternal
@@ -160,34 +160,19 @@ struct BitsRight {
   }
 };
 
-// Bits do not depend on sign.
-template <typename F>
-IsaBinaryLoops BitsByWidth(Dtype t) {
-  switch (DtypeSize(t)) {
-    case 1:
-      return BinaryRows<F, uint8_t, uint8_t>::kLoops;
-    case 2:
-      return BinaryRows<F, uint16_t, uint16_t>::kLoops;
-    case 4:
-      return BinaryRows<F, uint32_t, uint32_t>::kLoops;
-    default:
-      return BinaryRows<F, uint64_t, uint64_t>::kLoops;
-  }
-}
-
 StatusOr<std::unique_ptr<KernelState>> PrepareBitwise(const Node& node) {
   const Dtype t = node.Type("T");
   IsaBinaryLoops loops;
   if (node.Is("BitwiseAnd")) {
-    loops = BitsByWidth<BitsAnd>(t);
+    loops = IntegerLoopsOr<BitsAnd>(IntegerBinary::kAnd, t);
   } else if (node.Is("BitwiseOr")) {
-    loops = BitsByWidth<BitsOr>(t);
+    loops = IntegerLoopsOr<BitsOr>(IntegerBinary::kOr, t);
   } else if (node.Is("BitwiseXor")) {
-    loops = BitsByWidth<BitsXor>(t);
+    loops = IntegerLoopsOr<BitsXor>(IntegerBinary::kXor, t);
   } else if (node.Is("LeftShift")) {
-    loops = IntLoops<BitsLeft>(t);
+    loops = IntegerLoopsOr<BitsLeft>(IntegerBinary::kShiftLeft, t);
   } else {
-    loops = IntLoops<BitsRight>(t);
+    loops = IntegerLoopsOr<BitsRight>(IntegerBinary::kShiftRight, t);
   }
   return MakeBinaryState(node, t, t, loops);
 }
@@ -203,29 +188,24 @@ struct BitsInvert {
   }
 };
 
-StatusOr<std::unique_ptr<KernelState>> PrepareBitsUnary(const Node& node) {
-  const Dtype t = node.Type("T");
-  const bool count = node.Is("PopulationCount");
-  UnaryFn fn = nullptr;
+// Bits do not depend on sign.
+UnaryFn CountRow(Dtype t) {
   switch (DtypeSize(t)) {
     case 1:
-      fn = count ? UnaryRow<BitsCount<uint8_t>, uint8_t, uint8_t>
-                 : UnaryRow<BitsInvert, uint8_t, uint8_t>;
-      break;
+      return UnaryRow<BitsCount<uint8_t>, uint8_t, uint8_t>;
     case 2:
-      fn = count ? UnaryRow<BitsCount<uint16_t>, uint16_t, uint8_t>
-                 : UnaryRow<BitsInvert, uint16_t, uint16_t>;
-      break;
+      return UnaryRow<BitsCount<uint16_t>, uint16_t, uint8_t>;
     case 4:
-      fn = count ? UnaryRow<BitsCount<uint32_t>, uint32_t, uint8_t>
-                 : UnaryRow<BitsInvert, uint32_t, uint32_t>;
-      break;
+      return UnaryRow<BitsCount<uint32_t>, uint32_t, uint8_t>;
     default:
-      fn = count ? UnaryRow<BitsCount<uint64_t>, uint64_t, uint8_t>
-                 : UnaryRow<BitsInvert, uint64_t, uint64_t>;
-      break;
+      return UnaryRow<BitsCount<uint64_t>, uint64_t, uint8_t>;
   }
-  return MakeUnaryState(node, t, count ? Dtype::kUint8 : t, fn);
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareBitsUnary(const Node& node) {
+  const Dtype t = node.Type("T");
+  if (node.Is("PopulationCount")) return MakeUnaryState(node, t, Dtype::kUint8, CountRow(t));
+  return MakeUnaryState(node, t, t, IntegerRowOr<BitsInvert>(IntegerUnary::kInvert, t));
 }
 
 constexpr DtypeSet kDivFloatTypes = kFloatTypes | kHalfTypes;
@@ -235,18 +215,18 @@ constexpr DtypeSet kModTypes = kFloatTypes | kHalfTypes | kIndexTypes;
 constexpr Kernel kDivisionTable[] = {
     {"Div", "T", kNumberTypes, "isa:div", RunBinary, PrepareDivision},
     {"RealDiv", "T", kDivInexact, "isa:div", RunBinary, PrepareDivision},
-    {"FloorDiv", "T", kRealTypes, "reference:floor_div", RunBinary, PrepareDivision},
-    {"TruncateDiv", "T", kRealTypes, "reference:truncate_div", RunBinary, PrepareDivision},
-    {"FloorMod", "T", kRealTypes, "reference:floor_mod", RunBinary, PrepareDivision},
-    {"TruncateMod", "T", kModTypes, "reference:truncate_mod", RunBinary, PrepareDivision},
-    {"Mod", "T", kModTypes, "reference:truncate_mod", RunBinary, PrepareDivision},
+    {"FloorDiv", "T", kRealTypes, "isa:floor_div", RunBinary, PrepareDivision},
+    {"TruncateDiv", "T", kRealTypes, "isa:truncate_div", RunBinary, PrepareDivision},
+    {"FloorMod", "T", kRealTypes, "isa:floor_mod", RunBinary, PrepareDivision},
+    {"TruncateMod", "T", kModTypes, "isa:truncate_mod", RunBinary, PrepareDivision},
+    {"Mod", "T", kModTypes, "isa:truncate_mod", RunBinary, PrepareDivision},
     {"DivNoNan", "T", kDivInexact, "reference:div_no_nan", RunBinary, PrepareDivision},
-    {"BitwiseAnd", "T", kIntTypes, "reference:bitwise_and", RunBinary, PrepareBitwise},
-    {"BitwiseOr", "T", kIntTypes, "reference:bitwise_or", RunBinary, PrepareBitwise},
-    {"BitwiseXor", "T", kIntTypes, "reference:bitwise_xor", RunBinary, PrepareBitwise},
-    {"LeftShift", "T", kIntTypes, "reference:left_shift", RunBinary, PrepareBitwise},
-    {"RightShift", "T", kIntTypes, "reference:right_shift", RunBinary, PrepareBitwise},
-    {"Invert", "T", kIntTypes, "reference:invert", RunUnary, PrepareBitsUnary},
+    {"BitwiseAnd", "T", kIntTypes, "isa:bitwise_and", RunBinary, PrepareBitwise},
+    {"BitwiseOr", "T", kIntTypes, "isa:bitwise_or", RunBinary, PrepareBitwise},
+    {"BitwiseXor", "T", kIntTypes, "isa:bitwise_xor", RunBinary, PrepareBitwise},
+    {"LeftShift", "T", kIntTypes, "isa:left_shift", RunBinary, PrepareBitwise},
+    {"RightShift", "T", kIntTypes, "isa:right_shift", RunBinary, PrepareBitwise},
+    {"Invert", "T", kIntTypes, "isa:invert", RunUnary, PrepareBitsUnary},
     {"PopulationCount", "T", kIntTypes, "reference:population_count", RunUnary, PrepareBitsUnary},
 };
 

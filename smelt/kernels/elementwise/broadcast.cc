@@ -320,6 +320,12 @@ bool IsaTypeOf(Dtype t, IsaType* out) {
     case Dtype::kInt64:
       *out = IsaType::kI64;
       return true;
+    case Dtype::kUint32:
+      *out = IsaType::kU32;
+      return true;
+    case Dtype::kUint64:
+      *out = IsaType::kU64;
+      return true;
     case Dtype::kUint8:
       *out = IsaType::kU8;
       return true;

@@ -28,9 +28,6 @@ struct PredFinite {
     return std::isfinite(x);
   }
 };
-struct PredNot {
-  static bool Of(bool x) { return !x; }
-};
 struct PredReal {
   template <typename T>
   static T Of(std::complex<T> x) {
@@ -69,7 +66,8 @@ UnaryFn PredFloats(Dtype t) {
 
 StatusOr<std::unique_ptr<KernelState>> PreparePredicate(const Node& node) {
   if (node.Is("LogicalNot")) {
-    return MakeUnaryState(node, Dtype::kBool, Dtype::kBool, UnaryRow<PredNot, bool, bool>);
+    return MakeUnaryState(node, Dtype::kBool, Dtype::kBool,
+                          IntegerRow(IntegerUnary::kNot, IsaType::kU8));
   }
   const Dtype t = node.Type("T");
   return MakeUnaryState(node, t, Dtype::kBool,
@@ -178,7 +176,7 @@ constexpr Kernel kPredicateTable[] = {
     {"IsNan", "T", kPredFloatTypes, "reference:is_nan", RunUnary, PreparePredicate},
     {"IsInf", "T", kPredFloatTypes, "reference:is_inf", RunUnary, PreparePredicate},
     {"IsFinite", "T", kPredFloatTypes, "reference:is_finite", RunUnary, PreparePredicate},
-    {"LogicalNot", "", kAnyType, "reference:logical_not", RunUnary, PreparePredicate},
+    {"LogicalNot", "", kAnyType, "isa:logical_not", RunUnary, PreparePredicate},
     {"Real", "T", kComplexTypes, "reference:real", RunUnary, PreparePart},
     {"Imag", "T", kComplexTypes, "reference:imag", RunUnary, PreparePart},
     {"Angle", "T", kComplexTypes, "reference:angle", RunUnary, PreparePart},

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/isa/integers.h"
 
 namespace smelt {
 
@@ -43,6 +44,15 @@ template <typename F>
 IsaBinaryLoops IntLoops(Dtype t) {
   return LoopsAmong<F, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(t);
 }
+// The instruction sets' loops where they have the type, else those of F.
+template <typename F>
+IsaBinaryLoops IntegerLoopsOr(IntegerBinary op, Dtype t) {
+  IsaType type;
+  if (IsaTypeOf(t, &type)) {
+    if (const IsaBinaryLoops loops = IntegerLoops(op, type); loops.vv != nullptr) return loops;
+  }
+  return IntLoops<F>(t);
+}
 template <typename F>
 IsaBinaryLoops FloatLoops(Dtype t) {
   return LoopsAmong<F, float, double>(ComputeType(t));
@@ -74,6 +84,13 @@ UnaryFn RowAmong(Dtype t) {
 template <typename F>
 UnaryFn IntRow(Dtype t) {
   return RowAmong<F, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(t);
+}
+// The instruction sets' row where they have the type, else that of F.
+template <typename F>
+UnaryFn IntegerRowOr(IntegerUnary op, Dtype t) {
+  IsaType type;
+  const IntegerFn own = IsaTypeOf(t, &type) ? IntegerRow(op, type) : nullptr;
+  return own != nullptr ? own : IntRow<F>(t);
 }
 template <typename F>
 UnaryFn FloatRow(Dtype t) {

@@ -38,8 +38,11 @@ void SelectRowAs(const bool* c, int64_t c_step, const void* a, int64_t a_step, c
       }
       return;
     }
-    if constexpr (sizeof(W) == 4 || sizeof(W) == 8) {
-      const IsaSelectFn fn = sizeof(W) == 4 ? Isa().select4 : Isa().select8;
+    if constexpr (sizeof(W) <= 8) {
+      const IsaSelectFn fn = sizeof(W) == 1   ? Isa().select1
+                             : sizeof(W) == 2 ? Isa().select2
+                             : sizeof(W) == 4 ? Isa().select4
+                                              : Isa().select8;
       return fn(reinterpret_cast<const uint8_t*>(c), a, a_step, b, b_step, out, n);
     }
   }

@@ -143,13 +143,13 @@ struct MathRoundInteger {
 };
 
 // What a type lacks stays nullptr, and MakeUnaryState refuses.
-template <typename F>
+template <typename F, IntegerUnary op>
 UnaryFn MathNumbers(Dtype t) {
-  return IsInteger(t) ? IntRow<F>(t) : InexactRow<F>(t);
+  return IsInteger(t) ? IntegerRowOr<F>(op, t) : InexactRow<F>(t);
 }
-template <typename F>
+template <typename F, IntegerUnary op>
 UnaryFn MathReals(Dtype t) {
-  return IsInteger(t) ? IntRow<F>(t) : FloatRow<F>(t);
+  return IsInteger(t) ? IntegerRowOr<F>(op, t) : FloatRow<F>(t);
 }
 UnaryFn MathRounds(Dtype t) {
   return IsInteger(t) ? IntRow<MathRoundInteger>(t) : FloatRow<MathRint>(t);
@@ -164,10 +164,10 @@ struct MathOp {
 constexpr int64_t kMathCheap = 1 << 15;
 constexpr int64_t kMathDear = 1 << 13;
 constexpr MathOp kMathOps[] = {
-    {"Abs", MathReals<MathAbs>, UnaryF32::kAbs, kMathCheap},
-    {"Neg", MathNumbers<MathNeg>, UnaryF32::kNeg, kMathCheap},
-    {"Sign", MathNumbers<MathSign>, UnaryF32::kSign, kMathCheap},
-    {"Square", MathNumbers<MathSquare>, UnaryF32::kSquare, kMathCheap},
+    {"Abs", MathReals<MathAbs, IntegerUnary::kAbs>, UnaryF32::kAbs, kMathCheap},
+    {"Neg", MathNumbers<MathNeg, IntegerUnary::kNeg>, UnaryF32::kNeg, kMathCheap},
+    {"Sign", MathNumbers<MathSign, IntegerUnary::kSign>, UnaryF32::kSign, kMathCheap},
+    {"Square", MathNumbers<MathSquare, IntegerUnary::kSquare>, UnaryF32::kSquare, kMathCheap},
     {"Sqrt", InexactRow<MathSqrt>, UnaryF32::kSqrt, kMathCheap},
     {"Rsqrt", InexactRow<MathRsqrt>, UnaryF32::kRsqrt, kMathCheap},
     {"Reciprocal", InexactRow<MathReciprocal>, UnaryF32::kReciprocal, kMathCheap},

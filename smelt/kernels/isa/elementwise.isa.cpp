@@ -97,31 +97,7 @@ SMELT_COMPARE(GreaterOp, >)
 SMELT_COMPARE(GreaterEqualOp, >=)
 #undef SMELT_COMPARE
 
-template <typename Op, typename T, typename R>
-void RowVV(const void* a, const void* b, void* out, int64_t n) {
-  const T* x = static_cast<const T*>(a);
-  const T* y = static_cast<const T*>(b);
-  R* r = static_cast<R*>(out);
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) r[i] = Op::template Of<T>(x[i], y[i]);
-}
-template <typename Op, typename T, typename R>
-void RowVS(const void* a, const void* b, void* out, int64_t n) {
-  const T* x = static_cast<const T*>(a);
-  const T y = *static_cast<const T*>(b);
-  R* r = static_cast<R*>(out);
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) r[i] = Op::template Of<T>(x[i], y);
-}
-template <typename Op, typename T, typename R>
-void RowSV(const void* a, const void* b, void* out, int64_t n) {
-  const T x = *static_cast<const T*>(a);
-  const T* y = static_cast<const T*>(b);
-  R* r = static_cast<R*>(out);
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) r[i] = Op::template Of<T>(x, y[i]);
-}
-template <typename Op, typename T, typename R>
-constexpr IsaBinaryLoops RowsOf() {
-  return {RowVV<Op, T, R>, RowVS<Op, T, R>, RowSV<Op, T, R>};
-}
+#include "smelt/kernels/isa/binary_rows.inc"
 
 template <typename T>
 void FillType(IsaTable& t, IsaType type) {
@@ -153,8 +129,8 @@ SMELT_FN void SelectLoop(const uint8_t* c, const W* a, const W* b, W* out, int64
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
     const W x = a[kStepA ? i : 0];
     const W y = b[kStepB ? i : 0];
-    const W mask = static_cast<W>(0) - static_cast<W>(c[i] != 0);
-    out[i] = (x & mask) | (y & ~mask);
+    const W mask = static_cast<W>(static_cast<W>(0) - static_cast<W>(c[i] != 0));
+    out[i] = static_cast<W>((x & mask) | (y & ~mask));
   }
 }
 template <typename W>
@@ -282,8 +258,12 @@ void FillElementwise(IsaTable& t) {
   FillType<double>(t, IsaType::kF64);
   FillType<int32_t>(t, IsaType::kI32);
   FillType<int64_t>(t, IsaType::kI64);
+  FillType<uint32_t>(t, IsaType::kU32);
+  FillType<uint64_t>(t, IsaType::kU64);
   FillType<uint8_t>(t, IsaType::kU8);
   FillType<int8_t>(t, IsaType::kI8);
+  t.select1 = SelectRow<uint8_t>;
+  t.select2 = SelectRow<uint16_t>;
   t.select4 = SelectRow<uint32_t>;
   t.select8 = SelectRow<uint64_t>;
   t.bf16_to_f32 = Bf16ToF32;

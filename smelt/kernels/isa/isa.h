@@ -74,7 +74,7 @@ enum class IsaCompare : uint8_t {
 };
 
 // Element types of binary and comparison loops.
-enum class IsaType : uint8_t { kF32, kF64, kI32, kI64, kU8, kI8, kCount };
+enum class IsaType : uint8_t { kF32, kF64, kI32, kI64, kU32, kU64, kU8, kI8, kCount };
 
 // Loops over one row: vector with vector, vector with one value, one value with vector.
 using IsaBinaryFn = void (*)(const void* a, const void* b, void* out, int64_t n);
@@ -101,7 +101,7 @@ struct IsaTable {
   IsaBinaryLoops binary[static_cast<int>(IsaBinary::kCount)][static_cast<int>(IsaType::kCount)];
   // Results are bytes, 0 or 1.
   IsaBinaryLoops compare[static_cast<int>(IsaCompare::kCount)][static_cast<int>(IsaType::kCount)];
-  IsaSelectFn select4, select8;  // by bytes of an element
+  IsaSelectFn select1, select2, select4, select8;  // by bytes of an element
 
   // Bit patterns of the 16-bit types; rounding to nearest even.
   IsaConvertFn bf16_to_f32, f32_to_bf16, f16_to_f32, f32_to_f16;
