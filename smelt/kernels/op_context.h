@@ -17,6 +17,9 @@ namespace smelt {
 class KernelState {
  public:
   virtual ~KernelState() = default;
+  // The node has no inputs, and what it answered once it answers to every run with the same
+  // resources: executors may keep that instead of running it again.
+  virtual bool same_for_resources() const { return false; }
 };
 
 // Valid during one call of a kernel, in the calling thread.

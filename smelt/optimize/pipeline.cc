@@ -1,4 +1,4 @@
-#include "smelt/kernels/isa/features.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {

@@ -11,6 +11,9 @@ class SequentialExecutable final : public Executable {
  public:
   Status Init(std::unique_ptr<Graph> graph, std::string function, DeviceKind device) {
     RETURN_IF_ERROR(Build(std::move(graph), std::move(function), device, true));
+    for (const Item& item : items_) {
+      kept_.push_back(item.num_inputs == 0 && item.state && item.state->same_for_resources());
+    }
     MarkLastUses();
     return OkStatus();
   }
@@ -27,8 +30,9 @@ class SequentialExecutable final : public Executable {
   }
 
  private:
-  // Values of one run. Reused by later runs, empty in between.
+  // Values of one run. Reused by later runs, empty in between but for those of `kept_` items.
   struct Frame {
+    const ResourceManager* resources = nullptr;  // whose the kept ones are
     std::vector<Tensor> slots;
     std::vector<Tensor> values;  // of ref variables, for the kernel at hand
     std::vector<Tensor*> pointers;
@@ -47,6 +51,12 @@ class SequentialExecutable final : public Executable {
       for (int k = 0; k < items_[i].num_inputs; ++k) {
         const int slot = inputs_[items_[i].first_input + k].slot;
         if (slot >= 0) last_reader[slot] = static_cast<int>(i);
+      }
+    }
+    // Nobody is the last to read what is kept.
+    for (size_t i = 0; i < items_.size(); ++i) {
+      for (int k = 0; kept_[i] && k < items_[i].num_outputs; ++k) {
+        last_reader[items_[i].first_output + k] = static_cast<int>(items_.size());
       }
     }
     std::vector<bool> result(num_slots_, false);
@@ -89,6 +99,8 @@ class SequentialExecutable final : public Executable {
 
   Status RunIn(Frame& frame, std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
                StepStats* stats) {
+    if (frame.resources != step.resources) frame.Clear();
+    frame.resources = step.resources;
     Tensor* slots = frame.slots.data();
     for (size_t i = 0; i < arg_slots_.size(); ++i) {
       if (!unread_arg_[i]) slots[arg_slots_[i]] = std::move(args[i]);
@@ -98,6 +110,7 @@ class SequentialExecutable final : public Executable {
     for (size_t i = 0; i < n; ++i) {
       const Item& item = items_[i];
       if (check && (i % 16 == 0)) RETURN_IF_ERROR(step.cancellation->Check());
+      if (kept_[i] && slots[item.first_output].valid()) continue;
       for (int k = 0; k < item.num_inputs; ++k) {
         const Input& in = inputs_[item.first_input + k];
         Tensor* t = in.slot >= 0 ? &slots[in.slot] : &constants_[-1 - in.slot];
@@ -157,6 +170,7 @@ class SequentialExecutable final : public Executable {
     frames_.push_back(std::move(frame));
   }
 
+  std::vector<bool> kept_;                 // per item: its outputs stay in the frame
   std::vector<std::vector<int>> release_;  // per item: slots to empty after it
   std::vector<bool> unread_arg_;
   absl::Mutex mutex_;

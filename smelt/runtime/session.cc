@@ -190,22 +190,19 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
 
 StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const FuncAttr& f,
                                                                         Place place) {
-  std::string key = f.attrs ? FunctionKey(f) : f.name;
-  if (place != Place::kHost) key += place == Place::kTpuProgram ? " program" : " on TPU";
+  const std::string attrs = f.attrs ? FunctionKey(f) : "";
+  const absl::string_view key = f.attrs ? attrs : f.name;
   absl::MutexLock lock(&mutex_);
-  auto& slot = functions_[key];
-  if (!slot) {
-    const Function* function = graph_->library()->Find(f.name);
-    if (function == nullptr) {
-      functions_.erase(key);
-      return NotFound("Function ", f.name, " is not defined.");
-    }
-    slot = std::make_shared<FunctionEntry>();
-    if (place == Place::kTpuProgram) slot->replica = TpuReplica::Of(*function);
-    slot->f = f;
-    slot->place = place;
-  }
-  return slot;
+  auto& entries = functions_[static_cast<size_t>(place)];
+  if (auto it = entries.find(key); it != entries.end()) return it->second;
+  const Function* function = graph_->library()->Find(f.name);
+  if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
+  auto entry = std::make_shared<FunctionEntry>();
+  if (place == Place::kTpuProgram) entry->replica = TpuReplica::Of(*function);
+  entry->f = f;
+  entry->place = place;
+  entries.emplace(key, entry);
+  return entry;
 }
 
 Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,

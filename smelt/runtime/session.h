@@ -8,6 +8,7 @@
 #ifndef SMELT_RUNTIME_SESSION_H_
 #define SMELT_RUNTIME_SESSION_H_
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -118,7 +119,8 @@ class Session final : public FunctionRunner {
 
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::shared_ptr<Callable>> callables_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>> functions_
+  // By place, then by name and attributes.
+  std::array<absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>>, 3> functions_
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> at_end_ ABSL_GUARDED_BY(mutex_);
 };

@@ -89,20 +89,24 @@ class PoolBuffer final : public Buffer {
  public:
   PoolBuffer(void* data, size_t size, int cls) : Buffer(data, size), cls_(cls) {}
   ~PoolBuffer() override { HeapGive(data_, size_); }
-  void Attach(std::shared_ptr<Pool> pool) {
+  void Attach(std::shared_ptr<Pool> pool, int64_t metered) {
     ResetRefs();
     pool_ = std::move(pool);
+    metered_ = metered;
   }
   int cls() const { return cls_; }
+  int64_t metered() const { return metered_; }
 
  private:
   void Destroy() override;
   int cls_;
+  int64_t metered_ = 0;
   std::shared_ptr<Pool> pool_;
 };
 
 class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
  public:
+  explicit Pool(std::shared_ptr<MemoryMeter> meter) : meter_(std::move(meter)) {}
   ~Pool() override {
     for (auto& list : free_) {
       for (PoolBuffer* b : list) Delete(b);
@@ -111,33 +115,41 @@ class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
   StatusOr<BufferRef> Allocate(size_t size) override {
     const int c = PoolClass(size);
     if (c >= kPoolClasses) return ResourceExhausted("OOM when allocating ", size, " bytes");
-    PoolBuffer* b = nullptr;
-    {
-      absl::MutexLock hold(&mutex_);
-      if (!free_[c].empty()) {
-        b = free_[c].back();
-        free_[c].pop_back();
-      }
+    const auto metered = static_cast<int64_t>(size);
+    if (meter_) RETURN_IF_ERROR(meter_->Take(metered));
+    auto b = Find(c);
+    if (!b.ok()) {
+      if (meter_) meter_->Give(metered);
+      return b.status();
     }
-    if (b == nullptr) {
-      const size_t bytes = PoolClassBytes(c);
-      auto p = HeapTake(bytes);
-      if (!p.ok()) {
-        Trim();
-        p = HeapTake(bytes);
-      }
-      if (!p.ok()) return p.status();
-      b = new PoolBuffer(*p, bytes, c);
-    }
-    b->Attach(shared_from_this());
-    return BufferRef(b);
+    (*b)->Attach(shared_from_this(), metered);
+    return BufferRef(*b);
   }
   void Return(PoolBuffer* b) {
+    if (meter_) meter_->Give(b->metered());
     absl::MutexLock hold(&mutex_);
     free_[b->cls()].push_back(b);
   }
 
  private:
+  StatusOr<PoolBuffer*> Find(int c) {
+    {
+      absl::MutexLock hold(&mutex_);
+      if (!free_[c].empty()) {
+        PoolBuffer* b = free_[c].back();
+        free_[c].pop_back();
+        return b;
+      }
+    }
+    const size_t bytes = PoolClassBytes(c);
+    auto p = HeapTake(bytes);
+    if (!p.ok()) {
+      Trim();
+      p = HeapTake(bytes);
+    }
+    if (!p.ok()) return p.status();
+    return new PoolBuffer(*p, bytes, c);
+  }
   static void Delete(PoolBuffer* b) { delete b; }
   void Trim() {
     absl::MutexLock hold(&mutex_);
@@ -147,6 +159,7 @@ class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
     }
   }
 
+  const std::shared_ptr<MemoryMeter> meter_;
   absl::Mutex mutex_;
   std::vector<PoolBuffer*> free_[kPoolClasses] ABSL_GUARDED_BY(mutex_);
 };
@@ -180,6 +193,8 @@ void DropMappedPages(const void* data, size_t size) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
-std::shared_ptr<Allocator> MakePool() { return std::make_shared<Pool>(); }
+std::shared_ptr<Allocator> MakePool(std::shared_ptr<MemoryMeter> meter) {
+  return std::make_shared<Pool>(std::move(meter));
+}
 
 }  // namespace smelt

@@ -104,10 +104,19 @@ BufferRef ForeignBuffer(const void* data, size_t size, ForeignBytes kind,
 // (verified, packed) then do not count as memory of the process.
 void DropMappedPages(const void* data, size_t size);
 
+// Counts the bytes of what is alive, as asked for. Thread safe.
+class MemoryMeter {
+ public:
+  virtual ~MemoryMeter() = default;
+  // Before an allocation; an error refuses it.
+  virtual Status Take(int64_t bytes) = 0;
+  virtual void Give(int64_t bytes) = 0;
+};
+
 // Heap memory that reuses freed buffers of similar size (eighth-octave classes). Meant for the
 // steps of one graph, where sizes repeat. Freed buffers return here from any thread; the pool lives
-// until the last.
-std::shared_ptr<Allocator> MakePool();
+// until the last. `meter` may be nullptr.
+std::shared_ptr<Allocator> MakePool(std::shared_ptr<MemoryMeter> meter = nullptr);
 
 }  // namespace smelt
 

@@ -27,6 +27,7 @@ Status RunTpuPartitionedCall(OpContext& ctx) {
     return InvalidArgument("device ordinal ", core, " is negative");
   }
   std::vector<Tensor> args, results;
+  args.reserve(last);
   for (int i = 0; i < last; ++i) args.push_back(ctx.TakeInput(i));
   if (ctx.step().functions == nullptr) return FailedPrecondition("no function library");
   RETURN_IF_ERROR(ctx.step().functions->CallOnTpu(*f, core, std::move(args), &results, ctx.step()));

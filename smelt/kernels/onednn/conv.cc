@@ -1,9 +1,9 @@
 // Convolutions: float ones through FloatConv, others in plain loops.
 #include <algorithm>
 
-#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/float_conv.h"
 
 namespace smelt {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {

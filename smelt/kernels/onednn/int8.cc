@@ -12,9 +12,9 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
-#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/conv_layout.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/float_conv.h"
 #include "smelt/kernels/onednn/float_matmul.h"
 

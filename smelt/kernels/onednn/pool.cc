@@ -1,9 +1,9 @@
 // Pools: float ones through oneDNN, others in plain loops.
 #include "smelt/kernels/nn/pool.h"
 
-#include "smelt/kernels/isa/features.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt {

@@ -11,6 +11,7 @@ namespace {
 constexpr absl::string_view kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
 struct HandleState final : KernelState {
+  bool same_for_resources() const override { return !anonymous; }
   std::string container;
   std::string name;
   Dtype dtype;

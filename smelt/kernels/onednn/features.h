@@ -1,6 +1,6 @@
 // What this processor does faster in a narrow type than in float.
-#ifndef SMELT_KERNELS_ISA_FEATURES_H_
-#define SMELT_KERNELS_ISA_FEATURES_H_
+#ifndef SMELT_KERNELS_ONEDNN_FEATURES_H_
+#define SMELT_KERNELS_ONEDNN_FEATURES_H_
 
 namespace smelt {
 
@@ -15,4 +15,4 @@ bool Int8IsNative();
 
 }  // namespace smelt
 
-#endif  // SMELT_KERNELS_ISA_FEATURES_H_
+#endif  // SMELT_KERNELS_ONEDNN_FEATURES_H_

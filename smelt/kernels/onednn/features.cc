@@ -1,5 +1,6 @@
-#include "smelt/kernels/isa/features.h"
+#include "smelt/kernels/onednn/features.h"
 
+#include <dnnl.h>
 #include <immintrin.h>
 
 #include <algorithm>
@@ -20,8 +21,20 @@ bool Decided(const char* variable, const char* other, bool found) {
   return std::strcmp(value, other) != 0 && found;
 }
 
+// Products of whole tiles, which oneDNN takes where it can.
+bool HasBfloat16Tiles() {
+  const unsigned isa = dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+}
+
 // Some processors have the instruction and run it at half the pace of float's, so that nothing is
-// won: both are timed, some ten microseconds each.
+// won: both are timed, some microseconds each. The sums stay in registers only where the loops over
+// them are laid out.
+#if defined(__clang__)
+#define SMELT_SUMS  // as it does by itself
+#else
+#define SMELT_SUMS _Pragma("GCC unroll 12")
+#endif
 __attribute__((target("avx512f,avx512bf16"))) bool Bfloat16Pays() {
   constexpr int kSums = 12;
   constexpr int kSteps = 1000;
@@ -39,29 +52,31 @@ __attribute__((target("avx512f,avx512bf16"))) bool Bfloat16Pays() {
     __m512i x = _mm512_set1_epi32(0x3f803f80);
     for (int i = 0; i < kSteps; ++i) {
       __asm__ volatile("" : "+v"(x));
-      for (__m512& s : sums) s = _mm512_dpbf16_ps(s, (__m512bh)x, (__m512bh)x);
+      SMELT_SUMS for (__m512& s : sums) s = _mm512_dpbf16_ps(s, (__m512bh)x, (__m512bh)x);
     }
-    for (__m512& s : sums) __asm__ volatile("" ::"v"(s));
+    SMELT_SUMS for (__m512& s : sums) __asm__ volatile("" ::"v"(s));
   });
   const auto floats = time([]() __attribute__((target("avx512f,avx512bf16"))) {
     __m512 sums[kSums] = {};
     __m512 x = _mm512_set1_ps(1);
     for (int i = 0; i < kSteps; ++i) {
       __asm__ volatile("" : "+v"(x));
-      for (__m512& s : sums) s = _mm512_fmadd_ps(x, x, s);
+      SMELT_SUMS for (__m512& s : sums) s = _mm512_fmadd_ps(x, x, s);
     }
-    for (__m512& s : sums) __asm__ volatile("" ::"v"(s));
+    SMELT_SUMS for (__m512& s : sums) __asm__ volatile("" ::"v"(s));
   });
   // One does two products a lane, the other one.
   return products * 2 < floats * 3;
 }
+#undef SMELT_SUMS
 
 }  // namespace
 
 bool Bfloat16IsNative() {
-  static const bool native = Decided(
-      "SMELT_BF16", "float",
-      Isa().level == IsaLevel::kAvx512 && __builtin_cpu_supports("avx512bf16") && Bfloat16Pays());
+  static const bool native =
+      Decided("SMELT_BF16", "float",
+              Isa().level == IsaLevel::kAvx512 && __builtin_cpu_supports("avx512bf16") &&
+                  (HasBfloat16Tiles() || Bfloat16Pays()));
   return native;
 }
 
