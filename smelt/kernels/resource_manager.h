@@ -73,25 +73,6 @@ class Variable final : public Resource {
   std::atomic<int64_t> version_{0};
 };
 
-// The resource that a handle tensor names, as R. INVALID_ARGUMENT when the tensor holds no handle;
-// NOT_FOUND ("Resource <container>/<name>/<kind> does not exist.") when nothing is behind it;
-// INVALID_ARGUMENT when it is of another kind.
-template <typename R>
-StatusOr<std::shared_ptr<R>> LookupResource(const Tensor& handle) {
-  if (handle.dtype() != Dtype::kResource || handle.num_elements() < 1) {
-    return InvalidArgument("input is not a resource handle");
-  }
-  const ResourceHandle& h = handle.scalar<ResourceHandle>();
-  if (!h.resource) {
-    return NotFound("Resource ", h.container, "/", h.name, "/", R::kKind, " does not exist.");
-  }
-  if (h.resource->kind() != R::kKind) {
-    return InvalidArgument("Resource ", h.container, "/", h.name, " is a ", h.resource->kind(),
-                           ", not a ", R::kKind);
-  }
-  return std::static_pointer_cast<R>(h.resource);
-}
-
 }  // namespace smelt
 
 #endif  // SMELT_KERNELS_RESOURCE_MANAGER_H_

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "smelt/kernels/resource_types.h"
 #include "smelt/runtime/dataflow.h"
 #include "smelt/runtime/sequential.h"
 
@@ -57,7 +58,7 @@ std::string NodeInError(const std::string& function, const Node& node) {
 }
 
 Status ReadRef(const Tensor& handle, Tensor* value) {
-  ASSIGN_OR_RETURN(auto variable, LookupResource<Variable>(handle));
+  ASSIGN_OR_RETURN(auto variable, FindResource<Variable>(handle));
   *value = variable->Read();
   if (!value->valid()) {
     return FailedPrecondition("Attempting to use uninitialized value ", variable->name());
