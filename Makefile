@@ -3,12 +3,13 @@
 #   make test        install packages, build, run every test that this machine allows
 #   make test-peers  install TensorFlow into .venv and test against it
 #   make bench       measure beside TensorFlow
+#   make tidy        clang-tidy over the sources
 #   make sanitize    build under the address and undefined sanitizers, then under the thread sanitizer; run every test under each
 BUILD ?= build
 JOBS ?= $(shell nproc)
 export BUILD JOBS
 
-.PHONY: all packages build demo test test-peers bench sanitize format check clean
+.PHONY: all packages build demo test test-peers bench sanitize tidy format check clean
 all: build
 
 packages:
@@ -32,6 +33,9 @@ bench: build
 sanitize:
 	@tools/sanitize.sh address
 	@tools/sanitize.sh thread
+
+tidy: build
+	@tools/tidy.sh
 
 check:
 	@tools/check.sh

@@ -4,6 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "smelt/base/denormals.h"
+#include "smelt/kernels/resource_types.h"
 
 namespace smelt {
 
@@ -40,7 +41,7 @@ Status GraphRunner::Run(const Graph& graph, Values values, const std::vector<End
       ASSIGN_OR_RETURN(Tensor t, take(e));
       // A reference that is not wanted as one is read.
       if (IsRef(e.node->output_types[e.port]) && !IsRef(node->input_types[i])) {
-        ASSIGN_OR_RETURN(const auto variable, LookupResource<Variable>(t));
+        ASSIGN_OR_RETURN(const auto variable, FindResource<Variable>(t));
         t = variable->Read();
         if (!t.valid()) {
           return FailedPrecondition("Attempting to use uninitialized value ", variable->name());

@@ -356,6 +356,7 @@ StatusOr<bool> Session::RunSplit(FunctionEntry& entry, Executable& executable, i
       continue;
     }
     std::vector<Tensor> pieces;
+    pieces.reserve(work.size());
     for (Part& part : work) pieces.push_back(std::move(part.results[i]));
     ASSIGN_OR_RETURN(Tensor joined, JoinRows(pieces, 0, step.allocator));
     results->push_back(std::move(joined));

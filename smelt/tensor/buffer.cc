@@ -186,11 +186,11 @@ BufferRef ForeignBuffer(const void* data, size_t size, ForeignBytes kind,
 }
 
 void DropMappedPages(const void* data, size_t size) {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + size) / page * page;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t before = (page - reinterpret_cast<uintptr_t>(data) % page) % page;
+  if (before >= size) return;
+  auto* first = const_cast<char*>(static_cast<const char*>(data)) + before;
+  madvise(first, (size - before) / page * page, MADV_DONTNEED);
 }
 
 std::shared_ptr<Allocator> MakePool(std::shared_ptr<MemoryMeter> meter) {
