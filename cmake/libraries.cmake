@@ -24,9 +24,11 @@ endif()
 add_library(smelt_absl INTERFACE)
 target_link_libraries(smelt_absl INTERFACE -Wl,--start-group ${ABSL_ARCHIVES} -Wl,--end-group pthread)
 
-find_package(OpenMP REQUIRED)
-add_library(smelt_openmp INTERFACE)
-target_link_libraries(smelt_openmp INTERFACE OpenMP::OpenMP_CXX)
+# What oneDNN finds in the program instead of in libgomp (smelt/base/openmp.cc).
+add_library(smelt_openmp_entries INTERFACE)
+foreach(entry GOMP_parallel GOMP_barrier omp_get_max_threads omp_get_num_threads omp_get_thread_num omp_in_parallel)
+  target_link_options(smelt_openmp_entries INTERFACE -Wl,-u,${entry} -Wl,--export-dynamic-symbol=${entry})
+endforeach()
 
 smelt_library(smelt_isal isa-l.h isal)
 # Tar and gzip alone, so that of the archive library only these parts are linked.

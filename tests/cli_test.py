@@ -487,6 +487,11 @@ for command in ("show", "run", "replay", "convert", "ops", "version"):
     code, out, err = call(command, "--help")
     check(f"{command} --help", code == 0 and "Example" in out, out)
 
+# oneDNN's loops run on the program's own teams, not on libgomp's.
+bound = subprocess.run([smelt, "--help"], capture_output=True, text=True, env={**os.environ, "LD_BIND_NOW": "1", "LD_DEBUG": "bindings"}).stderr
+bound = re.findall(r"binding file \S*libdnnl\S* \[0\] to (\S+) \[0\]: normal symbol `(GOMP_\w+|omp_\w+)'", bound)
+check("oneDNN finds libgomp's names in the program", bound and all(os.path.samefile(to, smelt) for to, _ in bound), str(bound))
+
 shutil.rmtree(work)
 print(f"{passed} passed, {len(failed)} failed")
 sys.exit(1 if failed else 0)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds smelt under sanitizers and runs every test: tools/sanitize.sh [address|thread]. `address` stands for address,undefined.
-# Clang where it is installed, as its checks see more (conversions out of range) and its OpenMP tells the thread sanitizer what it does.
+# Clang where it is installed, as its checks see more (conversions out of range) and its thread sanitizer sees more.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-address}

@@ -21,12 +21,17 @@ class FlushDenormals {
   }
   // From now on, for threads that only run kernels.
   static void Start() { _mm_setcsr(_mm_getcsr() | kBits); }
-  static bool On() { return On(_mm_getcsr()); }
+  // The whole floating-point mode of this thread, for another to compute alike.
+  using Mode = unsigned;
+  static Mode CurrentMode() { return _mm_getcsr(); }
+  static void SetMode(Mode mode) { _mm_setcsr(mode); }
 #else
   FlushDenormals() {}
   ~FlushDenormals() {}
   static void Start() {}
-  static bool On() { return false; }
+  struct Mode {};
+  static Mode CurrentMode() { return {}; }
+  static void SetMode(Mode) {}
 #endif
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;

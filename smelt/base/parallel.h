@@ -1,8 +1,8 @@
 // Intra-op parallelism: one loop split over the calling thread's team.
 //
-// The team is libgomp's, the same that oneDNN's primitives use, so that the two never compete for
-// cores. Each calling thread has its own team size (SetThreads), as OpenMP defines it; concurrent
-// callers are independent. Thread safe.
+// The team (team.h) is the one that oneDNN's primitives use, so that the two never compete for
+// cores. Each calling thread has its own team size (SetThreads); concurrent callers are
+// independent. Thread safe.
 #ifndef SMELT_BASE_PARALLEL_H_
 #define SMELT_BASE_PARALLEL_H_
 

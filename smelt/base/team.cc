@@ -1,0 +1,196 @@
+#include "smelt/base/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "smelt/base/denormals.h"
+#include "smelt/base/parallel.h"
+
+namespace smelt {
+namespace {
+
+// Waking a thread costs some tens of microseconds, the gaps between the loops of a model are
+// shorter.
+constexpr auto kYieldAfter = std::chrono::microseconds(20);
+constexpr auto kSleepAfter = std::chrono::microseconds(300);
+constexpr int kPausesBetweenLooks = 16;
+
+void Pause() {
+#ifdef __SSE__
+  _mm_pause();
+#endif
+}
+
+// false: not ready within the time.
+template <typename Ready>
+bool SpinUntil(Ready ready) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    for (int i = 0; i < kPausesBetweenLooks; ++i) {
+      if (ready()) return true;
+      Pause();
+    }
+    const auto elapsed = std::chrono::steady_clock::now() - begin;
+    if (elapsed > kSleepAfter) return false;
+    if (elapsed > kYieldAfter) sched_yield();
+  }
+}
+
+void WaitUntilChanged(const std::atomic<uint32_t>& word, uint32_t seen) {
+  const auto changed = [&] { return word.load(std::memory_order_acquire) != seen; };
+  if (SpinUntil(changed)) return;
+  while (!changed()) word.wait(seen, std::memory_order_acquire);
+}
+
+struct Region {
+  absl::FunctionRef<void()> body;
+  int size;
+  int wanted;  // WantedTeamSize() of its members
+  FlushDenormals::Mode mode;
+  std::atomic<uint32_t> arrived{0}, barriers{0};
+};
+
+// What a thread takes part in.
+struct Member {
+  Region* region = nullptr;
+  int index = 0, size = 1;
+  bool in_team = false;
+  int wanted = 0;  // 0: nobody said
+};
+thread_local Member me;
+
+// The workers of one thread, which end with it.
+class Crew {
+ public:
+  ~Crew() {
+    for (auto& w : workers_) {
+      w->stop = true;
+      w->Call();
+    }
+    for (auto& w : workers_) pthread_join(w->thread, nullptr);
+  }
+
+  // As many workers as can be had, `count` at most.
+  int Recruit(int count) {
+    while (std::ssize(workers_) < count) {
+      auto w = std::make_unique<Worker>();
+      w->crew = this;
+      w->index = static_cast<int>(workers_.size()) + 1;
+      if (pthread_create(&w->thread, nullptr, &Crew::Work, w.get()) != 0) break;
+      workers_.push_back(std::move(w));
+    }
+    return std::min(count, static_cast<int>(workers_.size()));
+  }
+
+  void Start(Region& region) {
+    working_.store(region.size - 1, std::memory_order_relaxed);
+    for (int i = 0; i + 1 < region.size; ++i) {
+      workers_[i]->region = &region;
+      workers_[i]->Call();
+    }
+  }
+  void WaitForAll() {
+    const auto done = [&] { return working_.load(std::memory_order_acquire) == 0; };
+    if (SpinUntil(done)) return;
+    for (uint32_t n = 0; (n = working_.load(std::memory_order_acquire)) != 0;) {
+      working_.wait(n, std::memory_order_acquire);
+    }
+  }
+
+ private:
+  struct alignas(64) Worker {
+    std::atomic<uint32_t> calls{0};
+    Region* region = nullptr;
+    bool stop = false;
+    int index = 0;  // in each region
+    Crew* crew = nullptr;
+    pthread_t thread;
+    void Call() {
+      calls.fetch_add(1, std::memory_order_release);
+      calls.notify_one();
+    }
+  };
+
+  static void* Work(void* self) {
+    auto& w = *static_cast<Worker*>(self);
+    for (uint32_t seen = 0;; ++seen) {
+      WaitUntilChanged(w.calls, seen);
+      if (w.stop) return nullptr;
+      const Region& r = *w.region;
+      FlushDenormals::SetMode(r.mode);
+      me = {w.region, w.index, r.size, true, r.wanted};
+      r.body();
+      me = {};
+      if (w.crew->working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        w.crew->working_.notify_one();
+      }
+    }
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  alignas(64) std::atomic<uint32_t> working_{0};
+};
+
+// The thread's workers; nullptr when it is about to end.
+Crew* MyCrew() {
+  thread_local bool ended = false;
+  struct Holder {
+    Crew crew;
+    ~Holder() { ended = true; }
+  };
+  if (ended) return nullptr;
+  thread_local Holder holder;
+  return &holder.crew;
+}
+
+}  // namespace
+
+void RunTeam(int size, absl::FunctionRef<void()> body) {
+  const Member before = me;
+  Crew* crew = size > 1 && !before.in_team ? MyCrew() : nullptr;
+  const int workers = crew != nullptr ? crew->Recruit(size - 1) : 0;
+  if (workers == 0) {
+    me = {nullptr, 0, 1, before.in_team, before.wanted};
+    body();
+    me = before;
+    return;
+  }
+  Region region{body, workers + 1, WantedTeamSize(), FlushDenormals::CurrentMode()};
+  crew->Start(region);
+  me = {&region, 0, region.size, true, region.wanted};
+  body();
+  me = before;
+  crew->WaitForAll();
+}
+
+int TeamIndex() { return me.index; }
+int TeamSize() { return me.size; }
+bool InTeam() { return me.in_team; }
+
+void TeamBarrier() {
+  Region* r = me.region;
+  if (r == nullptr) return;
+  const uint32_t round = r->barriers.load(std::memory_order_acquire);
+  if (r->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(r->size)) {
+    r->arrived.store(0, std::memory_order_relaxed);
+    r->barriers.fetch_add(1, std::memory_order_release);
+    r->barriers.notify_all();
+    return;
+  }
+  WaitUntilChanged(r->barriers, round);
+}
+
+void SetTeamSize(int size) { me.wanted = size; }
+
+int WantedTeamSize() {
+  static const int cores = NumCores();
+  return me.wanted > 0 ? me.wanted : cores;
+}
+
+}  // namespace smelt

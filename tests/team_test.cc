@@ -1,0 +1,91 @@
+// Teams: every member runs once, regions within regions are alone, barriers hold, callers do not
+// disturb each other, and workers end with the thread that had them.
+#include "smelt/base/team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "smelt/base/denormals.h"
+#include "smelt/base/parallel.h"
+
+namespace smelt {
+namespace {
+
+TEST(Team, EveryMemberRunsOnce) {
+  for (int size : {1, 2, 5, 3}) {
+    std::vector<std::atomic<int>> runs(size);
+    RunTeam(size, [&] {
+      EXPECT_EQ(TeamSize(), size);
+      EXPECT_EQ(InTeam(), size > 1);
+      ++runs[TeamIndex()];
+    });
+    for (const auto& r : runs) EXPECT_EQ(r, 1);
+    EXPECT_EQ(TeamIndex(), 0);
+    EXPECT_EQ(TeamSize(), 1);
+    EXPECT_FALSE(InTeam());
+  }
+}
+
+TEST(Team, RegionsWithinRegionsAreAlone) {
+  std::atomic<int> inner{0};
+  RunTeam(3, [&] {
+    const int index = TeamIndex();
+    RunTeam(4, [&] {
+      EXPECT_EQ(TeamSize(), 1);
+      EXPECT_EQ(TeamIndex(), 0);
+      EXPECT_TRUE(InTeam());
+      TeamBarrier();
+      ++inner;
+    });
+    EXPECT_EQ(TeamIndex(), index);
+    EXPECT_EQ(TeamSize(), 3);
+  });
+  EXPECT_EQ(inner, 3);
+}
+
+TEST(Team, BarriersSeparateSteps) {
+  constexpr int kSize = 4, kSteps = 200;
+  std::atomic<int> arrived{0};
+  RunTeam(kSize, [&] {
+    for (int step = 1; step <= kSteps; ++step) {
+      ++arrived;
+      TeamBarrier();
+      EXPECT_EQ(arrived, kSize * step);
+      TeamBarrier();
+    }
+  });
+}
+
+TEST(Team, MembersInheritSizeAndMode) {
+  const int before = WantedTeamSize();
+  SetTeamSize(3);
+  const FlushDenormals flush;
+  RunTeam(2, [&] {
+    EXPECT_EQ(WantedTeamSize(), 3);
+    EXPECT_EQ(FlushDenormals::CurrentMode() & 0x8040U, 0x8040U);
+  });
+  SetTeamSize(before);
+}
+
+TEST(Team, CallersAreIndependentAndEnd) {
+  std::atomic<int64_t> sum{0};
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::thread> callers;
+    for (int c = 0; c < 4; ++c) {
+      callers.emplace_back([&] {
+        SetThreads(3);
+        for (int i = 0; i < 50; ++i) {
+          ParallelFor(90, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+        }
+      });
+    }
+    for (std::thread& t : callers) t.join();
+  }
+  EXPECT_EQ(sum, 3 * 4 * 50 * 90);
+}
+
+}  // namespace
+}  // namespace smelt
