@@ -44,6 +44,7 @@ constexpr std::array kMiscRows = {
     ShapeRule{"InplaceUpdate", SameShape},
     ShapeRule{"IsotonicRegression", BothFirstShapes},
     ShapeRule{"NearestNeighbors", NeighborsShape},
+    ShapeRule{"KMC2ChainInitialization", ScalarShapes},
     ShapeRule{"TensorMapErase", ScalarShapes},
     ShapeRule{"TensorMapHasKey", ScalarShapes},
     ShapeRule{"TensorMapInsert", ScalarShapes},
