@@ -16,6 +16,7 @@ import tensorflow as tf
 OUT = pathlib.Path(__file__).resolve().parent.parent / "smelt" / "kernels" / "random" / "sobol_numbers.inc"
 DEGREE, DIGITS = 15, 30
 NOTICE = """Initial direction numbers of Sobol sequences by Stephen Joe and Frances Kuo (new-joe-kuo-6).
+Long because it is a table.
 
 Copyright (c) 2008, Frances Y. Kuo and Stephen Joe
 All rights reserved.
