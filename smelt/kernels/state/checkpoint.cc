@@ -180,7 +180,7 @@ Status RunSaveV2(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(std::unique_ptr<BundleWriter> writer,
                    BundleWriter::Create(ctx.input(0).scalar<std::string>()));
-  for (const int i : SavingOrder(ctx.input(1))) {
+  for (int i = 0; i < n; ++i) {
     const auto k = static_cast<size_t>(i);
     const Tensor& value = ctx.input(3 + i);
     Status added;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
@@ -90,6 +91,18 @@ Status RunRestoreSlices(OpContext& ctx) {
   return OkStatus();
 }
 
+// Positions of names in the order in which TensorFlow saves them: sorted, equal ones as its sort
+// leaves them.
+std::vector<int> SavingOrder(const Tensor& names) {
+  const auto flat = names.flat<std::string>();
+  std::vector<int> order(flat.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return flat[static_cast<size_t>(a)] < flat[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
 // Inputs: filename, names, with `slices` also shapes and slices, then the tensors.
 Status SaveToSliceTable(OpContext& ctx, bool slices) {
   const Tensor &path = ctx.input(0), &names = ctx.input(1);
@@ -166,16 +179,6 @@ StatusOr<Tensor> RestoreFromSliceTables(const OpContext& ctx, const std::string&
   }
   RETURN_IF_ERROR(CheckSliceTableType(dtype));
   return reader->ReadSlice(name, slice);
-}
-
-std::vector<int> SavingOrder(const Tensor& names) {
-  const auto flat = names.flat<std::string>();
-  std::vector<int> order(flat.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return flat[static_cast<size_t>(a)] < flat[static_cast<size_t>(b)];
-  });
-  return order;
 }
 
 extern constinit const std::span<const Kernel> kSliceTableKernels = kSliceTableTable;

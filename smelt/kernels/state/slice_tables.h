@@ -3,7 +3,6 @@
 #define SMELT_KERNELS_STATE_SLICE_TABLES_H_
 
 #include <string>
-#include <vector>
 
 #include "smelt/kernels/op_context.h"
 
@@ -15,10 +14,6 @@ namespace smelt {
 StatusOr<Tensor> RestoreFromSliceTables(const OpContext& ctx, const std::string& pattern,
                                         int preferred_shard, const std::string& name,
                                         const std::string& shape_and_slice, Dtype dtype);
-
-// Positions of names in the order in which TensorFlow saves them: sorted, equal ones as its sort
-// leaves them.
-std::vector<int> SavingOrder(const Tensor& names);
 
 }  // namespace smelt
 
