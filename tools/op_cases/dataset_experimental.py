@@ -51,3 +51,9 @@ def cases(r):
         for spec in module.cases(r):
             if spec.op in RENAMED and hasattr(spec, "build") and not (spec.name or "").startswith(NEWER):
                 yield renamed(spec)
+
+    def no_dataset():
+        other = R.EmptyTensorList(element_shape=[2], max_num_elements=3, element_dtype=F)
+        return [Step(fetch=[R.ExperimentalDatasetCardinality(input_dataset=other)], error=AS_SAID)]
+
+    yield graph_case("ExperimentalDatasetCardinality", no_dataset, name="no_dataset")
