@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,6 +62,32 @@ std::string Parent(const std::string& path) {
 void SyncDir(const std::string& dir) {
   FsDescriptor fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() >= 0) fsync(fd.get());
+}
+
+// Adds the files that match the path components from `at` on, below `dir`.
+void AddMatching(const std::string& dir, absl::string_view rest, std::vector<std::string>* found) {
+  const size_t slash = rest.find('/');
+  const std::string part(rest.substr(0, slash));
+  const bool last = slash == absl::string_view::npos;
+  const absl::string_view below = last ? absl::string_view() : rest.substr(slash + 1);
+  const auto descend = [&](const std::string& name) {
+    const std::string path = dir == "/" ? absl::StrCat("/", name) : JoinPath(dir, name);
+    if (last) {
+      if (Exists(path)) found->push_back(path);
+    } else if (IsDir(path)) {
+      AddMatching(path, below, found);
+    }
+  };
+  if (part.empty()) {  // a doubled slash
+    if (!last) AddMatching(dir, below, found);
+    return;
+  }
+  if (part.find_first_of("*?[\\") == std::string::npos) return descend(part);
+  const auto names = ListDir(dir.empty() ? "." : dir);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (fnmatch(part.c_str(), name.c_str(), 0) == 0) descend(name);
+  }
 }
 
 }  // namespace
@@ -135,6 +162,19 @@ Status MakeDirs(const std::string& path) {
   return OkStatus();
 }
 
+Status MakeFile(const std::string& path, absl::string_view bytes) {
+  FsDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return FsError(path, errno);
+  Status status = WriteAll(fd.get(), bytes, path);
+  if (fd.Close() != 0 && status.ok()) status = FsError(path, errno);
+  if (!status.ok()) unlink(path.c_str());
+  return status;
+}
+
+Status RemoveFile(const std::string& path) {
+  return unlink(path.c_str()) == 0 ? OkStatus() : FsError(path, errno);
+}
+
 StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
   DIR* dir = opendir(path.c_str());
   if (dir == nullptr) return FsError(path, errno);
@@ -149,6 +189,14 @@ StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
   if (error != 0) return FsError(path, error);
   std::ranges::sort(names);
   return names;
+}
+
+std::vector<std::string> MatchingPaths(const std::string& pattern) {
+  std::vector<std::string> found;
+  const bool absolute = !pattern.empty() && pattern[0] == '/';
+  AddMatching(absolute ? "/" : "", absl::string_view(pattern).substr(absolute ? 1 : 0), &found);
+  std::ranges::sort(found);
+  return found;
 }
 
 bool Exists(const std::string& path) {

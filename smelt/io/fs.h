@@ -41,10 +41,17 @@ StatusOr<std::string> ReadFile(const std::string& path);
 // also after a crash. The folder must exist.
 Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
 
+// A file that was not there: ALREADY_EXISTS else, so that it can serve as a lock.
+Status MakeFile(const std::string& path, absl::string_view bytes);
+// NOT_FOUND where there is none.
+Status RemoveFile(const std::string& path);
+
 // Makes the folder and those above it; one that is there is fine.
 Status MakeDirs(const std::string& path);
 // Names in the folder, sorted, without "." and "..".
 StatusOr<std::vector<std::string>> ListDir(const std::string& path);
+// Sorted. A pattern knows *, ? and [..], within a name: a slash only matches itself.
+std::vector<std::string> MatchingPaths(const std::string& pattern);
 bool Exists(const std::string& path);
 bool IsDir(const std::string& path);
 StatusOr<int64_t> FileSize(const std::string& path);

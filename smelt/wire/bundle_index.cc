@@ -50,13 +50,7 @@ StatusOr<BundleEntry> EntryFromProto(absl::string_view bytes, int num_shards) {
   entry.masked_crc = proto.crc32c();
   if (entry.offset < 0 || entry.size < 0) return DataLoss("the entry has a negative position");
   for (const auto& slice_proto : proto.slices()) {
-    TensorSlice slice;
-    for (const auto& extent : slice_proto.extent()) {
-      slice.starts.push_back(extent.start());
-      const bool whole = extent.has_length_hack_case() ==
-                         tensorflow::TensorSliceProto::Extent::HAS_LENGTH_HACK_NOT_SET;
-      slice.lengths.push_back(whole ? -1 : extent.length());
-    }
+    TensorSlice slice = SliceFromProto(slice_proto);
     if (auto part = slice.ShapeIn(entry.shape); !part.ok()) {
       return DataLoss(part.status().message());
     }
@@ -80,13 +74,7 @@ StatusOr<std::string> EntryToProto(const BundleEntry& entry) {
   proto.set_size(entry.size);
   proto.set_crc32c(entry.masked_crc);
   for (const TensorSlice& slice : entry.slices) {
-    auto* slice_proto = proto.add_slices();
-    for (size_t i = 0; i < slice.starts.size(); ++i) {
-      auto* extent = slice_proto->add_extent();
-      if (slice.lengths[i] < 0) continue;
-      extent->set_start(slice.starts[i]);
-      extent->set_length(slice.lengths[i]);
-    }
+    SliceToProto(slice, proto.add_slices());
   }
   return SerializeProto(proto);
 }

@@ -18,7 +18,7 @@ constexpr size_t kBlockTrailer = 5;  // type and checksum
 constexpr char kPlainBlock = 0;
 constexpr char kSnappyBlock = 1;
 // Snappy's densest element is a copy of 64 bytes written in three.
-constexpr size_t kSnappyMaxRatio = 22;
+constexpr size_t kSnappyMaxRatio = kTableMaxExpansion;
 // Bound of the length of all keys together (see kMaxTableKey).
 constexpr size_t kFreeKeyBytes = 16 << 20;
 constexpr size_t kKeyBytesPerFileByte = 256;
@@ -93,6 +93,43 @@ Status ReadBlockRows(absl::string_view block, IndexRow row) {
   }
   return OkStatus();
 }
+
+// The index block, uncompressed into `storage` where needed.
+StatusOr<absl::string_view> TableIndexBlock(absl::string_view file, std::string* storage) {
+  if (file.size() < kTableFooter) return DataLoss("file is too short to be an sstable");
+  absl::string_view footer = file.substr(file.size() - kTableFooter);
+  if (LoadLittle<uint64_t>(footer.data() + kTableFooter - 8) != kTableMagic) {
+    return DataLoss("not an sstable (bad magic number)");
+  }
+  BlockHandle metaindex, index;
+  if (!TakeHandle(&footer, &metaindex) || !TakeHandle(&footer, &index)) {
+    return BrokenTable("bad block handle");
+  }
+  return TableBlock(file, index, storage);
+}
+
+// What keys must hold together: they ascend, and are no longer than the file allows.
+class TableKeys {
+ public:
+  explicit TableKeys(size_t file_size)
+      : most_rows_(file_size),
+        most_bytes_(file_size > std::numeric_limits<size_t>::max() / kKeyBytesPerFileByte / 2
+                        ? std::numeric_limits<size_t>::max()
+                        : kFreeKeyBytes + kKeyBytesPerFileByte * file_size) {}
+
+  Status Next(absl::string_view key) {
+    if (rows_ != 0 && key <= last_) return BrokenTable("keys are not sorted");
+    bytes_ += key.size();
+    if (++rows_ > most_rows_ || bytes_ > most_bytes_) return BrokenTable("too many rows");
+    last_.assign(key.data(), key.size());
+    return OkStatus();
+  }
+
+ private:
+  const size_t most_rows_, most_bytes_;
+  size_t rows_ = 0, bytes_ = 0;
+  std::string last_;
+};
 
 // One block as it grows: each row leaves out what it shares with the one before, but for those at
 // restart points.
@@ -180,40 +217,59 @@ void AppendVarint64(uint64_t value, std::string* out) {
 }
 
 Status ReadIndexTable(absl::string_view file, IndexRow row) {
-  if (file.size() < kTableFooter) return DataLoss("file is too short to be an sstable");
-  absl::string_view footer = file.substr(file.size() - kTableFooter);
-  if (LoadLittle<uint64_t>(footer.data() + kTableFooter - 8) != kTableMagic) {
-    return DataLoss("not an sstable (bad magic number)");
-  }
-  BlockHandle metaindex, index;
-  if (!TakeHandle(&footer, &metaindex) || !TakeHandle(&footer, &index)) {
-    return BrokenTable("bad block handle");
-  }
-  const size_t key_limit =
-      file.size() > std::numeric_limits<size_t>::max() / kKeyBytesPerFileByte / 2
-          ? std::numeric_limits<size_t>::max()
-          : kFreeKeyBytes + kKeyBytesPerFileByte * file.size();
-  size_t rows = 0, key_bytes = 0;
+  std::string storage;
+  ASSIGN_OR_RETURN(const absl::string_view index_block, TableIndexBlock(file, &storage));
+  TableKeys keys(file.size());
   uint64_t block_bytes = 0;
-  std::string last_key, index_storage;
   auto checked_row = [&](absl::string_view key, absl::string_view value) -> Status {
-    if (rows != 0 && key <= last_key) return BrokenTable("keys are not sorted");
-    key_bytes += key.size();
-    if (++rows > file.size() || key_bytes > key_limit) return BrokenTable("too many rows");
-    last_key.assign(key.data(), key.size());
+    RETURN_IF_ERROR(keys.Next(key));
     return row(key, value);
   };
-  ASSIGN_OR_RETURN(const absl::string_view index_block, TableBlock(file, index, &index_storage));
   return ReadBlockRows(index_block, [&](absl::string_view, absl::string_view value) -> Status {
     BlockHandle handle;
     if (!TakeHandle(&value, &handle)) return BrokenTable("bad block handle");
     // Blocks do not overlap, so together they are no longer than the file.
     if (handle.size > file.size() - block_bytes) return BrokenTable("blocks overlap");
     block_bytes += handle.size;
-    std::string storage;
-    ASSIGN_OR_RETURN(const absl::string_view block, TableBlock(file, handle, &storage));
+    std::string block_storage;
+    ASSIGN_OR_RETURN(const absl::string_view block, TableBlock(file, handle, &block_storage));
     return ReadBlockRows(block, checked_row);
   });
+}
+
+StatusOr<IndexTable> IndexTable::Open(absl::string_view file) {
+  IndexTable table;
+  table.file_ = file;
+  std::string storage;
+  ASSIGN_OR_RETURN(const absl::string_view block, TableIndexBlock(file, &storage));
+  TableKeys keys(file.size());
+  RETURN_IF_ERROR(
+      ReadBlockRows(block, [&](absl::string_view key, absl::string_view value) -> Status {
+        RETURN_IF_ERROR(keys.Next(key));
+        table.blocks_.emplace_back(std::string(key), std::string(value));
+        return OkStatus();
+      }));
+  return table;
+}
+
+StatusOr<bool> IndexTable::Find(absl::string_view key,
+                                absl::FunctionRef<Status(absl::string_view)> found) const {
+  const auto at = std::ranges::lower_bound(
+      blocks_, key, std::less<>(), [](const auto& b) { return absl::string_view(b.first); });
+  if (at == blocks_.end()) return false;
+  absl::string_view text = at->second;
+  BlockHandle handle;
+  if (!TakeHandle(&text, &handle)) return BrokenTable("bad block handle");
+  std::string storage;
+  ASSIGN_OR_RETURN(const absl::string_view block, TableBlock(file_, handle, &storage));
+  bool have = false;
+  RETURN_IF_ERROR(
+      ReadBlockRows(block, [&](absl::string_view row, absl::string_view value) -> Status {
+        if (have || row != key) return OkStatus();
+        have = true;
+        return found(value);
+      }));
+  return have;
 }
 
 std::string BuildIndexTable(std::span<const std::pair<std::string, std::string>> rows) {

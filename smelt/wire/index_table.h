@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
@@ -27,6 +28,26 @@ using IndexRow = absl::FunctionRef<Status(absl::string_view key, absl::string_vi
 // the first error of `row`. DATA_LOSS says which structure of the table is broken. There are at
 // most file.size() rows, and their keys together are no longer than a fixed multiple of it.
 Status ReadIndexTable(absl::string_view file, IndexRow row);
+
+// Finds rows by key without reading the others. Thread safe; `file` outlives it.
+class IndexTable {
+ public:
+  // Reads the footer and the index block: DATA_LOSS as above.
+  static StatusOr<IndexTable> Open(absl::string_view file);
+
+  // Calls `found` with the value of `key`, valid during the call only; false when there is no such
+  // row. Errors of `found`, DATA_LOSS for a broken block.
+  StatusOr<bool> Find(absl::string_view key,
+                      absl::FunctionRef<Status(absl::string_view value)> found) const;
+
+ private:
+  absl::string_view file_;
+  // The last key that each data block may hold, and where the block lies.
+  std::vector<std::pair<std::string, std::string>> blocks_;
+};
+
+// A table's values together are no longer than this times the file.
+inline constexpr size_t kTableMaxExpansion = 22;
 
 // The table of `rows`, byte for byte as TensorFlow writes it: uncompressed blocks of 256 KiB.
 // REQUIRES: keys ascend strictly.

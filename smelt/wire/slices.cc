@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "smelt/wire/proto/framework.pb.h"
 
 namespace smelt {
 namespace {
@@ -141,6 +142,26 @@ std::string SliceKey(absl::string_view name, const TensorSlice& slice) {
     AppendOrderedSigned(slice.lengths[i], &key);
   }
   return key;
+}
+
+TensorSlice SliceFromProto(const tensorflow::TensorSliceProto& proto) {
+  TensorSlice slice;
+  for (const auto& extent : proto.extent()) {
+    slice.starts.push_back(extent.start());
+    const bool whole = extent.has_length_hack_case() ==
+                       tensorflow::TensorSliceProto::Extent::HAS_LENGTH_HACK_NOT_SET;
+    slice.lengths.push_back(whole ? -1 : extent.length());
+  }
+  return slice;
+}
+
+void SliceToProto(const TensorSlice& slice, tensorflow::TensorSliceProto* proto) {
+  for (size_t i = 0; i < slice.starts.size(); ++i) {
+    auto* extent = proto->add_extent();
+    if (slice.lengths[i] < 0) continue;
+    extent->set_start(slice.starts[i]);
+    extent->set_length(slice.lengths[i]);
+  }
 }
 
 }  // namespace smelt

@@ -9,6 +9,10 @@
 #include "absl/strings/string_view.h"
 #include "smelt/tensor/shape.h"
 
+namespace tensorflow {
+class TensorSliceProto;
+}
+
 namespace smelt {
 
 // One extent a dimension; length -1: all of it, and then start is 0.
@@ -37,6 +41,12 @@ Status ParseShapeAndSlice(absl::string_view text, Shape* full, TensorSlice* slic
 // The bundle's key of one slice: ordered code of 0, the name, the rank and each (start, length).
 // The first byte is 0, which no tensor's name begins with.
 std::string SliceKey(absl::string_view name, const TensorSlice& slice);
+
+// Extents without a length are all of their dimension. What comes from a file need not lie within
+// anything: ShapeIn says.
+TensorSlice SliceFromProto(const tensorflow::TensorSliceProto& proto);
+// Appends the extents.
+void SliceToProto(const TensorSlice& slice, tensorflow::TensorSliceProto* proto);
 
 }  // namespace smelt
 

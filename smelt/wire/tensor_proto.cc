@@ -274,6 +274,10 @@ void AppendList(const Tensor& t, int64_t per_element, google::protobuf::Repeated
 }
 
 void ToList(const Tensor& t, tensorflow::TensorProto* p) {
+  if (t.dtype() == Dtype::kString) {
+    for (const std::string& s : t.flat<std::string>()) p->add_string_val(s);
+    return;
+  }
   if (Has(kFloat8Val, t.dtype())) {
     p->mutable_float8_val()->assign(static_cast<const char*>(t.raw()), t.bytes());
     return;
@@ -306,9 +310,7 @@ void ToList(const Tensor& t, tensorflow::TensorProto* p) {
 // `values` are all `n` elements, or the first of them.
 void ValuesToProto(const Tensor& values, int64_t n, tensorflow::TensorProto* p) {
   if (!values.valid() || values.num_elements() == 0) return;
-  if (values.dtype() == Dtype::kString) {
-    for (const std::string& s : values.flat<std::string>()) p->add_string_val(s);
-  } else if (values.num_elements() == n) {
+  if (values.dtype() != Dtype::kString && values.num_elements() == n) {
     p->mutable_tensor_content()->assign(static_cast<const char*>(values.raw()), values.bytes());
   } else {
     ToList(values, p);
@@ -392,6 +394,18 @@ Status TensorToProto(const Tensor& tensor, tensorflow::TensorProto* proto) {
   ShapeToProto(tensor.shape(), proto->mutable_tensor_shape());
   ValuesToProto(tensor, tensor.num_elements(), proto);
   return OkStatus();
+}
+
+void TensorToList(const Tensor& tensor, tensorflow::TensorProto* proto) { ToList(tensor, proto); }
+
+StatusOr<Tensor> TensorFromList(const tensorflow::TensorProto& proto, Dtype dtype,
+                                const Shape& shape) {
+  const int64_t n = shape.num_elements(), stated = ListSize(proto, dtype);
+  if (stated != n) {
+    return BadTensor(absl::StrCat(stated, " elements are stated where ", n, " are to be"));
+  }
+  ASSIGN_OR_RETURN(const Tensor list, FromList(proto, dtype, n));
+  return list.WithShape(shape);
 }
 
 }  // namespace smelt

@@ -41,6 +41,12 @@ StatusOr<Tensor> TensorFromProto(const tensorflow::TensorProto& proto);
 // and variants, which have no value outside their process.
 Status TensorToProto(const Tensor& tensor, tensorflow::TensorProto* proto);
 
+// A typed list alone, as tables of version 1 have it: REQUIRES numbers or strings. The other way,
+// INVALID_ARGUMENT when the list has not exactly the elements of `shape`.
+void TensorToList(const Tensor& tensor, tensorflow::TensorProto* proto);
+StatusOr<Tensor> TensorFromList(const tensorflow::TensorProto& proto, Dtype dtype,
+                                const Shape& shape);
+
 }  // namespace smelt
 
 #endif  // SMELT_WIRE_TENSOR_PROTO_H_

@@ -165,6 +165,14 @@ def powers_and_special(r):
         yield case("Zeta", r.uniform((2, 3), 1.5, 6, t), r.uniform((2, 3), 0.5, 8, t), name=t, tol=tol)
         yield case("Zeta", array(t, [1, 0.5, 2, 3]), array(t, [2, 2, 1, 1]), name="edge_" + t, tol=tol)
         yield case("Zeta", array(t, 3), r.uniform((3,), 0.5, 8, t), name="scalar_" + t, tol=tol)
+        # Beyond the poles: whole numbers alone have an answer, in floats that of a short series.
+        yield case("Zeta", array(t, [2, 3, 2, 3, 5, 4, 2, 7, 11]),
+                   array(t, [-0.5, -0.5, -1.25, -2.75, -7.5, -8.25, -9.5, -20.5, -29.75]), name="negative_" + t, tol=tol)
+        yield case("Zeta", array(t, [2, 3, 4, 5, 2.5, np.inf, np.inf, 2, 0.5, np.nan, 2, 2]),
+                   array(t, [-2, -2, 0, 0, -1.5, -1.5, -3, -1000.5, -0.5, -0.5, np.nan, -np.inf]),
+                   name="poles_" + t, tol=tol)
+        yield case("Polygamma", array(t, [1, 2, 3, 1, 2, 1, 2, 0, 5]),
+                   array(t, [-0.5, -0.5, -2.5, -20.5, -20.5, -3, -3, -1.5, -0.25]), name="negative_" + t, tol=tol)
         yield case("Polygamma", array(t, [0, 1, 2, 3, 1]), array(t, [2.5, 1.5, 3, 2, 8]), name=t, tol=tol)
         yield case("Polygamma", array(t, 1), r.uniform((2, 3), 1, 8, t), name="scalar_" + t, tol=tol)
         yield case("Polygamma", array(t, [0.5, 2]), array(t, [2, 2]), name="fraction_" + t, tol=tol)

@@ -124,6 +124,32 @@ def variables(r):
         yield graph_case("RefExit", looped, name=t)
 
 
+def selections(r):
+
+    def selected(t, n=2):
+
+        def build():
+            refs = [R.VariableV2(dtype=tf.as_dtype(t), shape=None, shared_name=f"v{k}") for k in range(n)]
+            i = ph("int32")
+            values = [r.numbers(t, (2,)) for _ in refs]
+            xs, feed = fed(values + [r.numbers(t, (2,))])
+            taken = R.RefSelect(index=i, inputs=refs)
+            start = Step(run=[R.Assign(ref=v, value=x, validate_shape=False).op for v, x in zip(refs, xs)],
+                         feed={x: feed[x] for x in xs[:-1]})
+            # What is selected is the variable itself.
+            changed = Step(run=[R.Assign(ref=taken, value=xs[-1], validate_shape=False).op], feed={xs[-1]: feed[xs[-1]], i: i32(n - 1)})
+            return [start] + [Step(fetch=[R.Identity(input=taken)], feed={i: i32(k)}) for k in range(n)] + [
+                changed, Step(fetch=[R.Identity(input=v) for v in refs])] + [
+                Step(fetch=[R.Identity(input=taken)], feed={i: i32(k)}, error=AS_SAID) for k in (n, -1)]
+
+        return graph_case("RefSelect", build, name=t)
+
+    for t in ["float", "double", "int32", "int64", "string", "bool", "complex64", "half"]:
+        yield selected(t)
+    yield selected("float", 1)
+    yield selected("float", 4)
+
+
 def scatters(r):
 
     def scatter(op, t, start, indices, updates, error=None, name=None, **attrs):
@@ -326,3 +352,4 @@ def cases(r):
     yield from scatters(r)
     yield from tables(r)
     yield from aliases(r)
+    yield from selections(r)

@@ -30,6 +30,47 @@ Status NeighborsShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// A size that a constant input says, if it is one.
+int64_t SizeInput(const ShapeContext& ctx, int i) {
+  const auto n = IntConstant(ctx, i);
+  return n && *n >= 0 ? *n : kUnknownDim;
+}
+
+// dim, num_results, skip -> [num_results, dim]
+Status SobolShape(ShapeContext& ctx) {
+  ctx.set_output(0, PartialShape::Of({SizeInput(ctx, 1), SizeInput(ctx, 0)}));
+  return OkStatus();
+}
+
+// points[n, d], num_to_sample, ... -> [num_to_sample, d]
+Status KmeansShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(const PartialShape points, WithRank(ctx.input(0), 2));
+  ctx.set_output(0, PartialShape::Of({SizeInput(ctx, 1), points[1]}));
+  return OkStatus();
+}
+
+Status VocabRemappingShape(ShapeContext& ctx) {
+  ctx.set_output(0, PartialShape::Of({ctx.node().Int("num_new_vocab")}));
+  ctx.set_output(1, Shape());
+  return OkStatus();
+}
+
+Status RemappedMatrixShape(ShapeContext& ctx) {
+  ctx.set_output(0, PartialShape::Of({ctx.node().Int("num_rows"), ctx.node().Int("num_cols")}));
+  return OkStatus();
+}
+
+// Two vectors of words, three numbers, two vectors of a batch.
+Status SkipgramShape(ShapeContext& ctx) {
+  const int64_t n = ctx.node().Int("batch_size");
+  for (int i = 0; i < 2; ++i) {
+    ctx.set_output(i, PartialShape::Of({kUnknownDim}));
+    ctx.set_output(5 + i, PartialShape::Of({n}));
+  }
+  for (int i = 2; i < 5; ++i) ctx.set_output(i, Shape());
+  return OkStatus();
+}
+
 constexpr std::array kMiscRows = {
     ShapeRule{"CheckNumericsV2", SameShape},
     ShapeRule{"CompositeTensorVariantFromComponents", ScalarShapes},
@@ -44,6 +85,13 @@ constexpr std::array kMiscRows = {
     ShapeRule{"InplaceUpdate", SameShape},
     ShapeRule{"IsotonicRegression", BothFirstShapes},
     ShapeRule{"NearestNeighbors", NeighborsShape},
+    ShapeRule{"ImmutableConst", ShapeFromAttr},
+    ShapeRule{"KMC2ChainInitialization", ScalarShapes},
+    ShapeRule{"KmeansPlusPlusInitialization", KmeansShape},
+    ShapeRule{"SobolSample", SobolShape},
+    ShapeRule{"GenerateVocabRemapping", VocabRemappingShape},
+    ShapeRule{"LoadAndRemapMatrix", RemappedMatrixShape},
+    ShapeRule{"Skipgram", SkipgramShape},
     ShapeRule{"TensorMapErase", ScalarShapes},
     ShapeRule{"TensorMapHasKey", ScalarShapes},
     ShapeRule{"TensorMapInsert", ScalarShapes},

@@ -72,6 +72,7 @@ constexpr std::array kRandomRows = {
     ShapeRule{"RngReadAndSkip", GeneratorStateShape},
     ShapeRule{"RngSkip", NoShapes},
     ShapeRule{"StatefulRandomBinomial", ShapeFromInputRule<2>},
+    ShapeRule{"StatefulStandardNormal", ShapeFromInputRule<1>},
     ShapeRule{"StatefulStandardNormalV2", ShapeFromInputRule<2>},
     ShapeRule{"StatefulTruncatedNormal", ShapeFromInputRule<2>},
     ShapeRule{"StatefulUniform", ShapeFromInputRule<2>},

@@ -145,6 +145,8 @@ constexpr std::array kStateRows = {
     ShapeRule{"ParseExampleV2", ParseExampleV2Shape},
     ShapeRule{"ParseSingleExample", ParseSingleExampleShape},
     ShapeRule{"RestoreV2", NoShapes},
+    ShapeRule{"Restore", NoShapes},
+    ShapeRule{"RestoreSlice", NoShapes},
     ShapeRule{"ShardedFilename", ScalarShapes},
     ShapeRule{"ShardedFilespec", ScalarShapes},
     ShapeRule{"MatchingFiles", VectorShapes},

@@ -74,11 +74,27 @@ Status RunByExecutor(OpContext& ctx) {
   return Internal(ctx.node().op(), " is run by the executor, not by a kernel");
 }
 
+// The reference among inputs 1 and up that the index in input 0 names.
+Status RunRefSelect(OpContext& ctx) {
+  const Tensor& index = ctx.input(0);
+  const int n = ctx.num_inputs() - 1;
+  if (index.rank() != 0) {
+    return InvalidArgument("Index must be a scalar, but it has shape ", index.shape().ToString());
+  }
+  const int32_t i = index.scalar<int32_t>();
+  if (i < 0 || i >= n) {
+    return InvalidArgument("Index must be in the range [0, ", n, ") but got ", i);
+  }
+  ctx.set_output(0, ctx.input(1 + i));
+  return OkStatus();
+}
+
 constexpr Kernel kCoreTable[] = {
     {"Const", "", kAnyType, "core:const", RunConst, PrepareConst},
     {"Identity", "", kAnyType, "core:identity", RunPassOn},
     {"GuaranteeConst", "", kAnyType, "core:identity", RunPassOn},
     {"RefIdentity", "", kAnyType, "core:identity", RunPassOn},
+    {"RefSelect", "", kAnyType, "core:select", RunRefSelect},
     {"HostConst", "", kAnyType, "core:const", RunConst, PrepareConst},
     {"IdentityN", "", kAnyType, "core:identity", RunPassOn},
     {"StopGradient", "", kAnyType, "core:identity", RunPassOn},

@@ -326,9 +326,12 @@ constexpr Kernel kDatasetBatchTable[] = {
     {"ParallelBatchDataset", "", kAnyType, "dataset:batch",
      RunBatchDataset<BatchRule::kSameShapes>},
     {"MapAndBatchDataset", "", kAnyType, "dataset:map_and_batch", RunMapAndBatchDataset},
+    {"ExperimentalMapAndBatchDataset", "", kAnyType, "dataset:map_and_batch",
+     RunMapAndBatchDataset},
     {"PaddedBatchDataset", "", kAnyType, "dataset:padded_batch", RunPaddedBatchDataset},
     {"PaddedBatchDatasetV2", "", kAnyType, "dataset:padded_batch", RunPaddedBatchDataset},
     {"UnbatchDataset", "", kAnyType, "dataset:unbatch", RunUnbatchDataset},
+    {"ExperimentalUnbatchDataset", "", kAnyType, "dataset:unbatch", RunUnbatchDataset},
     {"RebatchDatasetV2", "", kAnyType, "dataset:rebatch", RunRebatchDataset},
 };
 

@@ -67,6 +67,10 @@ Status SetDataset(OpContext& ctx, std::span<const DatasetRef> inputs, int64_t ca
 Tensor DatasetTensor(Dataset dataset);
 Tensor DatasetTensor(DatasetRef dataset);
 
+// A handle that owns the resource; one to nothing of nullptr, which HoldsResource tells.
+Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource);
+bool HoldsResource(const Tensor& handle);
+
 // A function of the library with the values that it captured.
 class DatasetFunction {
  public:

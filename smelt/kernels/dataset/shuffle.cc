@@ -1,4 +1,4 @@
-// Datasets in random order, and the resources that their seeds and caches live in.
+// Datasets in random order, and the resources that their seeds live in.
 #include <deque>
 #include <random>
 #include <utility>
@@ -137,11 +137,6 @@ StatusOr<int64_t> OptionalCount(const OpContext& ctx, absl::string_view name, in
   return CountInput(ctx, at, name);
 }
 
-// The handles that Dummy ops make hold none.
-bool HoldsResource(const Tensor& handle) {
-  return handle.num_elements() > 0 && handle.scalar<ResourceHandle>().resource != nullptr;
-}
-
 Status RunShuffleDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(int64_t size, CountInput(ctx, 1, "buffer_size"));
@@ -177,16 +172,6 @@ Status RunShuffleDataset(OpContext& ctx) {
   });
 }
 
-Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource) {
-  ResourceHandle h;
-  h.container = "localhost";
-  h.name = ctx.node().name();
-  h.device = ctx.step().device;
-  if (resource != nullptr) h.type_name = std::string(ResourceTypeName(resource->kind()));
-  h.resource = std::move(resource);
-  return Tensor::Scalar(std::move(h));
-}
-
 // The second output frees the resource in TensorFlow; here the last handle does.
 Status RunSeedGenerator(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 0, "seed"));
@@ -204,72 +189,6 @@ Status RunDummyResource(OpContext& ctx) {
   return OkStatus();
 }
 
-// ---- caches ----
-
-// The elements of a dataset, once one iterator has seen them all. Thread safe.
-class MemoryCache final : public Resource {
- public:
-  static constexpr absl::string_view kKind = "memory_cache";
-  absl::string_view kind() const override { return kKind; }
-
-  // nullptr before it is complete.
-  std::shared_ptr<const std::vector<Element>> Elements() {
-    absl::MutexLock lock(&mutex_);
-    return elements_;
-  }
-  void Complete(std::vector<Element> elements) {
-    absl::MutexLock lock(&mutex_);
-    if (elements_ == nullptr) {
-      elements_ = std::make_shared<const std::vector<Element>>(std::move(elements));
-    }
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::shared_ptr<const std::vector<Element>> elements_ ABSL_GUARDED_BY(mutex_);
-};
-
-Status RunMemoryCache(OpContext& ctx) {
-  ctx.set_output(0, AnonymousHandle(ctx, std::make_shared<MemoryCache>()));
-  ctx.set_output(1, Tensor::Scalar(Variant{}));
-  return OkStatus();
-}
-
-Status RunCacheDataset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
-  ASSIGN_OR_RETURN(const std::string file, ScalarInput<std::string>(ctx, 1, "filename"));
-  if (!file.empty()) {
-    return Unimplemented("datasets are cached in memory only, not in the file ", file);
-  }
-  std::shared_ptr<MemoryCache> cache;
-  if (ctx.num_inputs() > 2 && HoldsResource(ctx.input(2))) {
-    ASSIGN_OR_RETURN(cache, FindResource<MemoryCache>(ctx.input(2)));
-  }
-  if (cache == nullptr) cache = std::make_shared<MemoryCache>();
-  return SetDataset(ctx, {&input, 1}, input->cardinality,
-                    [input, cache](Step& s) -> StatusOr<ElementIterator> {
-                      if (auto elements = cache->Elements()) {
-                        return [elements, at = size_t{0}](Step&) mutable -> NextElement {
-                          if (at == elements->size()) return EndOfElements();
-                          return std::optional<Element>((*elements)[at++]);
-                        };
-                      }
-                      ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
-                      return [cache, in = std::move(in), seen = std::vector<Element>(),
-                              ended = false](Step& step) mutable -> NextElement {
-                        if (ended) return EndOfElements();
-                        ASSIGN_OR_RETURN(auto element, Pull(in, step));
-                        if (element) {
-                          seen.push_back(*element);
-                        } else {
-                          ended = true;
-                          cache->Complete(std::move(seen));
-                        }
-                        return element;
-                      };
-                    });
-}
-
 constexpr Kernel kDatasetShuffleTable[] = {
     {"ShuffleDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"ShuffleDatasetV2", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
@@ -278,13 +197,24 @@ constexpr Kernel kDatasetShuffleTable[] = {
     {"ShuffleAndRepeatDatasetV2", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
     {"AnonymousSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
     {"DummySeedGenerator", "", kAnyType, "dataset:dummy", RunDummyResource},
-    {"CacheDataset", "", kAnyType, "dataset:cache", RunCacheDataset},
-    {"CacheDatasetV2", "", kAnyType, "dataset:cache", RunCacheDataset},
-    {"AnonymousMemoryCache", "", kAnyType, "dataset:memory_cache", RunMemoryCache},
     {"DummyMemoryCache", "", kAnyType, "dataset:dummy", RunDummyResource},
 };
 
 }  // namespace
+
+bool HoldsResource(const Tensor& handle) {
+  return handle.num_elements() > 0 && handle.scalar<ResourceHandle>().resource != nullptr;
+}
+
+Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource) {
+  ResourceHandle h;
+  h.container = "localhost";
+  h.name = ctx.node().name();
+  h.device = ctx.step().device;
+  if (resource != nullptr) h.type_name = std::string(ResourceTypeName(resource->kind()));
+  h.resource = std::move(resource);
+  return Tensor::Scalar(std::move(h));
+}
 
 extern constinit const std::span<const Kernel> kDatasetShuffleKernels = kDatasetShuffleTable;
 

@@ -214,6 +214,8 @@ Status RunGroupByWindowDataset(OpContext& ctx) {
 constexpr Kernel kDatasetWindowTable[] = {
     {"WindowDataset", "", kAnyType, "dataset:window", RunWindowDataset},
     {"GroupByWindowDataset", "", kAnyType, "dataset:group_by_window", RunGroupByWindowDataset},
+    {"ExperimentalGroupByWindowDataset", "", kAnyType, "dataset:group_by_window",
+     RunGroupByWindowDataset},
 };
 
 }  // namespace

@@ -68,6 +68,18 @@ struct SpecialDouble {
     return static_cast<T>(fn(static_cast<double>(a), static_cast<double>(b)));
   }
 };
+struct SpecialZeta {
+  template <typename T>
+  static T Of(T x, T q) {
+    return HurwitzZeta(x, q);
+  }
+};
+struct SpecialPolygamma {
+  template <typename T>
+  static T Of(T n, T x) {
+    return Polygamma(n, x);
+  }
+};
 
 IsaBinaryLoops PowLoops(Dtype t) {
   return IsInteger(t) ? LoopsAmong<SpecialPow, int8_t, int16_t, int32_t, int64_t>(t)
@@ -89,8 +101,8 @@ constexpr SpecialOp kSpecialOps[] = {
     {"Igammac", FloatLoops<SpecialDouble<IncompleteGammaComplement>>},
     {"IgammaGradA", FloatLoops<SpecialDouble<IncompleteGammaGradient>>},
     {"RandomGammaGrad", FloatLoops<SpecialDouble<GammaSampleGradient>>},
-    {"Zeta", FloatLoops<SpecialDouble<HurwitzZeta>>},
-    {"Polygamma", FloatLoops<SpecialDouble<Polygamma>>},
+    {"Zeta", FloatLoops<SpecialZeta>},
+    {"Polygamma", FloatLoops<SpecialPolygamma>},
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSpecial(const Node& node) {

@@ -173,53 +173,43 @@ double IncompleteGammaComplement(double a, double x) {
   return x <= a + 1 ? 1 - GammaSeries(a, x) : GammaFraction(a, x);
 }
 
-double HurwitzZeta(double x, double q) {
-  if (x == 1) return kSpecialInf;
-  if (std::isnan(q) || !(x > 1)) return kSpecialNan;
-  if (q == kSpecialInf) return 0;
-  if (q <= 0) {
-    if (q == std::floor(q)) {
-      return std::isinf(x) || std::fmod(x, 2) == 0 ? kSpecialInf : kSpecialNan;
-    }
-    if (x != std::floor(x)) return kSpecialNan;
-  }
-  // Euler-Maclaurin: terms until q + n > 9, then an integral and Bernoulli corrections.
-  double sum = 0;
-  double term = std::pow(q, -x);
-  double at = q;
-  sum = term;
-  int i = 0;
-  while (i < 9 || at <= 9) {
-    ++i;
+namespace {
+
+// Terms from n = 0 on, to where an integral and Bernoulli corrections stand for the rest. In
+// doubles until q + n > 9; in floats nine, whatever q is: TensorFlow's answers for negative q are
+// those of this series.
+template <typename T>
+T ZetaSeries(T x, T q) {
+  constexpr T kEnough = sizeof(T) == 8 ? T(kSpecialEpsilon) : T(5.9604644775390625e-8);
+  T term = std::pow(q, -x), sum = term, at = q;
+  for (int i = 0; i < 9 || (sizeof(T) == 8 && at <= 9); ++i) {
     at += 1;
     term = std::pow(at, -x);
     sum += term;
-    if (std::abs(term / sum) < kSpecialEpsilon) return sum;
-    // A far negative q has no end in sight; its terms do not matter any more.
-    if (i > 10000) return kSpecialNan;
+    if (std::abs(term / sum) < kEnough) return sum;
   }
   if (sum == 0) return 0;
-  sum += term * at / (x - 1) - 0.5 * term;
+  sum += term * at / (x - 1) - T(0.5) * term;
   // (2k)! / B_2k.
-  constexpr double kFactors[] = {12.0,
-                                 -720.0,
-                                 30240.0,
-                                 -1209600.0,
-                                 47900160.0,
-                                 -1.8924375803183791606e9,
-                                 7.47242496e10,
-                                 -2.950130727918164224e12,
-                                 1.1646782814350067249e14,
-                                 -4.5979787224074726105e15,
-                                 1.8152105401943546773e17,
-                                 -7.1661652561756670113e18};
-  double factor = 1, k = 0;
-  for (const double f : kFactors) {
+  constexpr T kFactors[] = {T(12.0),
+                            T(-720.0),
+                            T(30240.0),
+                            T(-1209600.0),
+                            T(47900160.0),
+                            T(-1.8924375803183791606e9),
+                            T(7.47242496e10),
+                            T(-2.950130727918164224e12),
+                            T(1.1646782814350067249e14),
+                            T(-4.5979787224074726105e15),
+                            T(1.8152105401943546773e17),
+                            T(-7.1661652561756670113e18)};
+  T factor = 1, k = 0;
+  for (const T f : kFactors) {
     factor *= x + k;
     term /= at;
-    const double t = factor * term / f;
+    const T t = factor * term / f;
     sum += t;
-    if (std::abs(t / sum) < kSpecialEpsilon) break;
+    if (std::abs(t / sum) < kEnough) break;
     k += 1;
     factor *= x + k;
     term /= at;
@@ -228,12 +218,43 @@ double HurwitzZeta(double x, double q) {
   return sum;
 }
 
-double Polygamma(double n, double x) {
-  if (!(n >= 0) || n != std::floor(n)) return kSpecialNan;
-  if (n == 0) return Digamma(x);
-  const double sign = std::fmod(n + 1, 2) == 0 ? 1 : -1;
-  return sign * std::exp(LogGamma(n + 1)) * HurwitzZeta(n + 1, x);
+template <typename T>
+T ZetaOf(T x, T q) {
+  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  if (x == 1) return kInf;
+  if (std::isnan(q) || !(x > 1)) return kNan;
+  if (q == kInf) return 0;
+  if (q <= 0) {
+    if (q == std::floor(q)) return std::isinf(x) || std::fmod(x, T(2)) == 0 ? kInf : kNan;
+    if (x != std::floor(x)) return kNan;
+    // The sum up to q + n > 0 is that of two series of positive numbers: no need to take a term for
+    // each of them.
+    if (std::isinf(x)) return kInf;
+    constexpr T kFar = 10000;
+    if (sizeof(T) == 8 && q < -kFar) {
+      const T above = q - std::floor(q), below = 1 - above;
+      const T sign = std::fmod(x, T(2)) == 0 ? 1 : -1;
+      return ZetaSeries(x, above) + sign * (ZetaSeries(x, below) - ZetaSeries(x, 1 - q));
+    }
+  }
+  return ZetaSeries(x, q);
 }
+
+template <typename T>
+T PolygammaOf(T n, T x) {
+  if (!(n >= 0) || n != std::floor(n)) return std::numeric_limits<T>::quiet_NaN();
+  if (n == 0) return static_cast<T>(Digamma(x));
+  const T sign = std::fmod(n + 1, T(2)) == 0 ? 1 : -1;
+  return sign * static_cast<T>(std::exp(LogGamma(n + 1))) * ZetaOf(n + 1, x);
+}
+
+}  // namespace
+
+double HurwitzZeta(double x, double q) { return ZetaOf(x, q); }
+float HurwitzZeta(float x, float q) { return ZetaOf(x, q); }
+double Polygamma(double n, double x) { return PolygammaOf(n, x); }
+float Polygamma(float n, float x) { return PolygammaOf(n, x); }
 
 double IncompleteBeta(double a, double b, double x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1)) return kSpecialNan;

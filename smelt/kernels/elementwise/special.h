@@ -18,8 +18,10 @@ double IncompleteGamma(double a, double x);
 double IncompleteGammaComplement(double a, double x);
 // The Hurwitz zeta function: sum of (q + k)^-x over k >= 0.
 double HurwitzZeta(double x, double q);
+float HurwitzZeta(float x, float q);
 // The n-th derivative of Digamma at x; NaN unless n is a natural number.
 double Polygamma(double n, double x);
+float Polygamma(float n, float x);
 // Regularised incomplete beta function I_x(a, b); NaN outside a, b > 0, 0 <= x <= 1.
 double IncompleteBeta(double a, double b, double x);
 

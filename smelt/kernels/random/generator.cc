@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/state/variables.h"
@@ -19,14 +20,14 @@ Status CheckGeneratorScalar(const OpContext& ctx, int i) {
 }
 
 // 1: Philox, 2: ThreeFry.
-Status CheckAlgorithm(int64_t algorithm, int64_t words) {
+Status CheckAlgorithm(int64_t algorithm, int64_t words, int64_t least) {
   if (algorithm == 2) {
     return Unimplemented("Non-XLA devices don't support the ThreeFry algorithm.");
   }
   if (algorithm != 1) return InvalidArgument("Unsupported algorithm id: ", algorithm);
-  if (words < kStateWords) {
-    return InvalidArgument("For the Philox algorithm, the size of state must be at least ",
-                           kStateWords, "; got ", words);
+  if (words < least) {
+    return InvalidArgument("For the Philox algorithm, the size of state must be at least ", least,
+                           "; got ", words);
   }
   return OkStatus();
 }
@@ -41,10 +42,9 @@ void StoreCounter(const Philox& gen, int64_t* words) {
   std::memcpy(words, gen.counter().data(), sizeof gen.counter());
 }
 
-}  // namespace
-
-Status UseGenerator(const OpContext& ctx, int64_t algorithm, uint64_t blocks,
-                    absl::FunctionRef<Status(const Philox&, const int64_t*)> use) {
+// Without an algorithm, the state's first word is it.
+Status UseGeneratorOf(const OpContext& ctx, std::optional<int64_t> algorithm, uint64_t blocks,
+                      absl::FunctionRef<Status(const Philox&, const int64_t*)> use) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Variable> variable, FindVariable(ctx, 0));
   return variable->Update([&](Tensor& state) -> Status {
     if (!state.valid()) return UninitializedVariable(ctx, 0);
@@ -55,13 +55,27 @@ Status UseGenerator(const OpContext& ctx, int64_t algorithm, uint64_t blocks,
     if (state.rank() != 1) {
       return InvalidArgument("RNG state must have one and only one dimension, not ", state.rank());
     }
-    RETURN_IF_ERROR(CheckAlgorithm(algorithm, state.dim(0)));
-    Philox gen = LoadGenerator(state.data<int64_t>());
-    RETURN_IF_ERROR(use(gen, state.data<int64_t>()));
+    int64_t* words = state.data<int64_t>();
+    int64_t least = kStateWords;
+    if (!algorithm) {
+      if (state.dim(0) < 1) return InvalidArgument("Size of tensor must be > 0");
+      algorithm = *words++;
+      ++least;
+    }
+    RETURN_IF_ERROR(CheckAlgorithm(*algorithm, state.dim(0), least));
+    Philox gen = LoadGenerator(words);
+    RETURN_IF_ERROR(use(gen, words));
     gen.Skip(blocks);
-    StoreCounter(gen, state.data<int64_t>());
+    StoreCounter(gen, words);
     return OkStatus();
   });
+}
+
+}  // namespace
+
+Status UseGenerator(const OpContext& ctx, int64_t algorithm, uint64_t blocks,
+                    absl::FunctionRef<Status(const Philox&, const int64_t*)> use) {
+  return UseGeneratorOf(ctx, algorithm, blocks, use);
 }
 
 namespace {
@@ -82,6 +96,17 @@ Status RunGeneratorFill(OpContext& ctx) {
     kFill(gen, out);
     return OkStatus();
   });
+}
+
+// The first form of StatefulStandardNormalV2.
+Status RunGeneratorNormal(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(IntsOf(ctx.input(1))));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  return UseGeneratorOf(ctx, std::nullopt, ReservedBlocks(out->num_elements()),
+                        [&](const Philox& gen, const int64_t*) {
+                          FillNormal(gen, out);
+                          return OkStatus();
+                        });
 }
 
 Status RunGeneratorInt(OpContext& ctx) {
@@ -126,6 +151,7 @@ constexpr DtypeSet kGeneratorInts =
 constexpr Kernel kGeneratorTable[] = {
     {"StatefulStandardNormalV2", "dtype", kGeneratorFloats, "random:normal",
      RunGeneratorFill<FillNormal>},
+    {"StatefulStandardNormal", "dtype", kGeneratorFloats, "random:normal", RunGeneratorNormal},
     {"StatefulTruncatedNormal", "dtype", kGeneratorFloats, "random:truncated_normal",
      RunGeneratorFill<FillTruncatedNormal>},
     {"StatefulUniform", "dtype", kGeneratorFloats, "random:uniform", RunGeneratorFill<FillUniform>},

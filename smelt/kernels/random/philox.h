@@ -3,6 +3,7 @@
 #define SMELT_KERNELS_RANDOM_PHILOX_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace smelt {
@@ -68,6 +69,37 @@ class PhiloxWords {
   Philox gen_;
   Philox::Block block_{};
   int used_ = Philox::kWords;
+};
+
+// Numbers drawn one after another from the words of a stream.
+class PhiloxDraws {
+ public:
+  explicit PhiloxDraws(const Philox& gen) : words_(gen) {}
+  uint32_t Word() { return words_(); }
+  // In [0, 1).
+  float Uniform() { return std::bit_cast<float>((words_() & 0x7fffff) | 0x3f800000) - 1.0f; }
+  // Evenly in [0, n); 0 for n = 0.
+  uint32_t Below(uint32_t n) {
+    return Even(n, [this] { return words_(); });
+  }
+  uint64_t Below64(uint64_t n) {
+    return Even(n, [this] {
+      const uint64_t low = words_();
+      return low | uint64_t{words_()} << 32;
+    });
+  }
+
+ private:
+  template <typename T, typename Draw>
+  static T Even(T n, Draw draw) {
+    if ((n & (n - 1)) == 0) return n == 0 ? draw() * n : draw() & (n - 1);
+    const T uneven = ~T{0} % n + 1;
+    T v = draw();
+    while (v < uneven) v = draw();
+    return v % n;
+  }
+
+  PhiloxWords words_;
 };
 
 }  // namespace smelt

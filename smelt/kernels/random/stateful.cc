@@ -194,6 +194,48 @@ Status RunStatelessMultinomial(OpContext& ctx) {
 
 constexpr DtypeSet kRandomFloats = kFloatTypes | kHalfTypes;
 
+// Where the image is larger than the crop, it begins anywhere: first its column is drawn.
+Status RunRandomCrop(OpContext& ctx) {
+  const Tensor &image = ctx.input(0), &size = ctx.input(1);
+  if (image.rank() != 3) {
+    return InvalidArgument("input must be 3-dimensional", image.shape().ToString());
+  }
+  if (size.rank() != 1) {
+    return InvalidArgument("shape_t must be 1-dimensional", size.shape().ToString());
+  }
+  if (size.num_elements() != 2) {
+    return InvalidArgument("shape_t must have two elements", size.shape().ToString());
+  }
+  const int64_t height = size.data<int64_t>()[0], width = size.data<int64_t>()[1];
+  const int64_t rows = image.dim(0), cols = image.dim(1), channels = image.dim(2);
+  if (height < 0 || width < 0) {
+    return InvalidArgument("size must not be negative: [", height, ",", width, "]");
+  }
+  if (cols < width) {
+    return FailedPrecondition("width must be >= target_width: width = ", cols,
+                              ", target_width = ", width);
+  }
+  if (rows < height) {
+    return FailedPrecondition("height must be >= target_height: height = ", rows,
+                              ", target_height = ", height);
+  }
+  PhiloxDraws draws(ctx.state<SeededState>().Reserve(ctx.step(), 1));
+  const auto begin = [&](int64_t spare) {
+    return spare == 0 ? 0 : static_cast<int64_t>(draws.Word()) % (spare + 1);
+  };
+  const int64_t left = begin(cols - width), top = begin(rows - height);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({height, width, channels})));
+  const Dtype t = image.dtype();
+  for (int64_t y = 0; y < height; ++y) {
+    CopyRun(t, At(t, out->raw(), y * width * channels),
+            At(t, image.raw(), ((top + y) * cols + left) * channels), width * channels);
+  }
+  return OkStatus();
+}
+
+constexpr DtypeSet kCropTypes = Types(Dtype::kUint8, Dtype::kInt8, Dtype::kInt16, Dtype::kInt32,
+                                      Dtype::kInt64, Dtype::kFloat, Dtype::kDouble);
+
 constexpr Kernel kStatefulRandomTable[] = {
     {"RandomUniform", "dtype", kRandomFloats, "random:uniform", RunSeeded<FillUniform>,
      PrepareSeeded},
@@ -202,6 +244,7 @@ constexpr Kernel kStatefulRandomTable[] = {
     {"TruncatedNormal", "dtype", kRandomFloats, "random:truncated_normal",
      RunSeeded<FillTruncatedNormal>, PrepareSeeded},
     {"RandomUniformInt", "Tout", kIndexTypes, "random:uniform_int", RunSeededInt, PrepareSeeded},
+    {"RandomCrop", "T", kCropTypes, "random:crop", RunRandomCrop, PrepareSeeded},
     {"RandomShuffle", "", kAnyType, "random:shuffle", RunShuffle, PrepareSeeded},
     {"StatelessShuffle", "", kAnyType, "random:shuffle", RunStatelessShuffle},
     {"Multinomial", "T", kRandomFloats, "random:multinomial", RunMultinomial, PrepareSeeded},

@@ -9,6 +9,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/state/slice_tables.h"
 #include "smelt/wire/bundle.h"
 
 namespace smelt {
@@ -138,9 +139,19 @@ Status RunRestoreV2(OpContext& ctx) {
                            " expected dtypes.");
   }
   RETURN_IF_ERROR(CheckCheckpointInputs(ctx));
-  ASSIGN_OR_RETURN(std::shared_ptr<BundleReader> reader,
-                   OpenForStep(ctx, ctx.input(0).scalar<std::string>()));
+  const std::string& prefix = *ctx.input(0).data<std::string>();
   const int n = ctx.num_outputs();
+  if (!StampOf(prefix)) {
+    // No bundle: a checkpoint of version 1, whose files match the prefix.
+    for (int i = 0; i < n; ++i) {
+      ASSIGN_OR_RETURN(Tensor value, RestoreFromSliceTables(
+                                         ctx, prefix, -1, ctx.input(1).data<std::string>()[i],
+                                         ctx.input(2).data<std::string>()[i], ctx.output_type(i)));
+      ctx.set_output(i, std::move(value));
+    }
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<BundleReader> reader, OpenForStep(ctx, prefix));
   // Reading is checking sums of every byte: worth all cores.
   std::vector<Status> status(static_cast<size_t>(n));
   ParallelFor(n, 1, [&](int64_t begin, int64_t end) {

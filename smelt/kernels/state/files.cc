@@ -1,6 +1,4 @@
 // Ops on whole files and on the names of sharded ones.
-#include <fnmatch.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
@@ -40,37 +38,10 @@ Status RunWriteFile(OpContext& ctx) {
   return WriteFileAtomically(path, contents.scalar<std::string>());
 }
 
-// Adds the files that match the path components from `at` on, below `dir`.
-void MatchBelow(const std::string& dir, absl::string_view rest, std::vector<std::string>* found) {
-  const size_t slash = rest.find('/');
-  const std::string part(rest.substr(0, slash));
-  const bool last = slash == absl::string_view::npos;
-  const absl::string_view below = last ? absl::string_view() : rest.substr(slash + 1);
-  const auto descend = [&](const std::string& name) {
-    const std::string path = dir == "/" ? absl::StrCat("/", name) : JoinPath(dir, name);
-    if (last) {
-      if (Exists(path)) found->push_back(path);
-    } else if (IsDir(path)) {
-      MatchBelow(path, below, found);
-    }
-  };
-  if (part.empty()) {  // a doubled slash
-    if (!last) MatchBelow(dir, below, found);
-    return;
-  }
-  if (part.find_first_of("*?[\\") == std::string::npos) return descend(part);
-  const auto names = ListDir(dir.empty() ? "." : dir);
-  if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    if (fnmatch(part.c_str(), name.c_str(), 0) == 0) descend(name);
-  }
-}
-
 Status RunMatchingFiles(OpContext& ctx) {
   std::vector<std::string> found;
   for (const std::string& pattern : ctx.input(0).flat<std::string>()) {
-    const bool absolute = !pattern.empty() && pattern[0] == '/';
-    MatchBelow(absolute ? "/" : "", absl::string_view(pattern).substr(absolute ? 1 : 0), &found);
+    for (std::string& path : MatchingPaths(pattern)) found.push_back(std::move(path));
   }
   std::sort(found.begin(), found.end());
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({static_cast<int64_t>(found.size())})));
@@ -106,9 +77,40 @@ Status RunShardedFilespec(OpContext& ctx) {
   return OkStatus();
 }
 
+// The tensor is the file's first bytes, which stay mapped while it lives.
+Status RunImmutableConst(OpContext& ctx) {
+  const Dtype dtype = ctx.output_type(0);
+  if (dtype == Dtype::kResource || dtype == Dtype::kVariant) {
+    return InvalidArgument("Resource and variant dtypes are invalid for this op.");
+  }
+  ASSIGN_OR_RETURN(const auto file, MapFile(ctx.node().String("memory_region_name")));
+  if (!IsPod(dtype)) {
+    return Unimplemented("Sorry, DT_STRING is not currently supported for ImmutableConstOp.");
+  }
+  const PartialShape stated = ctx.node().Get<PartialShape>("shape", {});
+  if (!stated.fully_known()) return InvalidArgument("shape is not fully known");
+  const Shape shape = stated.ToShape();
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<size_t>(shape.num_elements()), DtypeSize(dtype), &bytes) ||
+      bytes > file->size()) {
+    return Internal("Readonly memory region has wrong length (", file->size(), ") when allocating ",
+                    bytes);
+  }
+  if (dtype != Dtype::kBool) {
+    ctx.set_output(0, Tensor(dtype, shape,
+                             ForeignBuffer(file->data(), bytes, ForeignBytes::kMappedFile, file)));
+    return OkStatus();
+  }
+  // C++ knows two values of bool; a file may hold others.
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  for (size_t i = 0; i < bytes; ++i) out->data<bool>()[i] = file->data()[i] != 0;
+  return OkStatus();
+}
+
 constexpr Kernel kFileTable[] = {
     {"ReadFile", "", kAnyType, "state:read_file", RunReadFile},
     {"WriteFile", "", kAnyType, "state:write_file", RunWriteFile},
+    {"ImmutableConst", "", kAnyType, "state:mapped_file", RunImmutableConst},
     {"MatchingFiles", "", kAnyType, "state:matching_files", RunMatchingFiles},
     {"ShardedFilename", "", kAnyType, "state:sharded_filename", RunShardedFilename},
     {"ShardedFilespec", "", kAnyType, "state:sharded_filename", RunShardedFilespec},

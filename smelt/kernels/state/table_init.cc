@@ -10,42 +10,35 @@
 namespace smelt {
 namespace {
 
-// Values of key_index and value_index that are not columns.
-constexpr int64_t kWholeLine = -2;
-constexpr int64_t kLineNumber = -1;
-
 struct TextInitState final : KernelState {
-  int64_t key_index = kWholeLine;
-  int64_t value_index = kLineNumber;
-  int64_t vocab_size = -1;
-  int64_t offset = 0;
-  char delimiter = '\t';
+  TextColumns columns;
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareTextInit(const Node& node) {
   auto state = std::make_unique<TextInitState>();
-  state->key_index = node.Int("key_index");
-  state->value_index = node.Int("value_index");
-  state->vocab_size = node.Int("vocab_size", -1);
-  state->offset = node.Int("offset");
+  TextColumns& c = state->columns;
+  c.key_index = node.Int("key_index");
+  c.value_index = node.Int("value_index");
+  c.vocab_size = node.Int("vocab_size", -1);
+  c.offset = node.Int("offset");
   const std::string delimiter = node.String("delimiter", "\t");
   if (delimiter.size() != 1) {
     return InvalidArgument("delimiter should be only 1 char");
   }
-  state->delimiter = delimiter[0];
-  if (state->key_index < kWholeLine || state->value_index < kWholeLine) {
+  c.delimiter = delimiter[0];
+  if (c.key_index < TextColumns::kWholeLine || c.value_index < TextColumns::kWholeLine) {
     return InvalidArgument("key_index and value_index must be at least -2");
   }
   return state;
 }
 
 Status CheckTextColumn(absl::string_view what, int64_t index, Dtype dtype) {
-  if (index == kLineNumber && dtype != Dtype::kInt64) {
+  if (index == TextColumns::kLineNumber && dtype != Dtype::kInt64) {
     return InvalidArgument(what == "key" ? "Key" : "Value",
                            " index for line number requires table ", what, " dtype of int64, got ",
                            DtypeName(dtype));
   }
-  if (index == kWholeLine && !IsInteger(dtype) && dtype != Dtype::kString) {
+  if (index == TextColumns::kWholeLine && !IsInteger(dtype) && dtype != Dtype::kString) {
     return InvalidArgument(what == "key" ? "Key" : "Value", " index for entire line requires ",
                            "table ", what, " dtype of integer or string, got ", DtypeName(dtype));
   }
@@ -105,23 +98,35 @@ StatusOr<std::vector<TextLine>> TextLines(absl::string_view bytes, const std::st
 
 Status RunTextInit(OpContext& ctx) {
   ASSIGN_OR_RETURN(std::shared_ptr<LookupTable> table, FindTable(ctx, 0));
-  const auto& s = ctx.state<TextInitState>();
   const Tensor& name = ctx.input(1);
   if (name.num_elements() != 1) {
     return InvalidArgument("filename should be a single string, but got ", name.shape().ToString());
   }
   const std::string& path = name.scalar<std::string>();
   if (path.empty()) return InvalidArgument("filename cannot be empty.");
-  RETURN_IF_ERROR(CheckTextColumn("key", s.key_index, table->key_dtype()));
-  RETURN_IF_ERROR(CheckTextColumn("value", s.value_index, table->value_dtype()));
+  return InitializeFromText(path, ctx.state<TextInitState>().columns, *table);
+}
+
+constexpr Kernel kTableInitTable[] = {
+    {"InitializeTableFromTextFileV2", "", kAnyType, "state:table_from_text", RunTextInit,
+     PrepareTextInit},
+    {"InitializeTableFromTextFile", "", kAnyType, "state:table_from_text", RunTextInit,
+     PrepareTextInit},
+};
+
+}  // namespace
+
+Status InitializeFromText(const std::string& path, const TextColumns& columns, LookupTable& table) {
+  RETURN_IF_ERROR(CheckTextColumn("key", columns.key_index, table.key_dtype()));
+  RETURN_IF_ERROR(CheckTextColumn("value", columns.value_index, table.value_dtype()));
   ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MapFile(path));
   if (file->size() == 0) return OutOfRange("Read less bytes than requested");
-  ASSIGN_OR_RETURN(std::vector<TextLine> lines, TextLines(file->bytes(), path, s.vocab_size));
+  ASSIGN_OR_RETURN(std::vector<TextLine> lines, TextLines(file->bytes(), path, columns.vocab_size));
 
   const auto n = static_cast<int64_t>(lines.size());
-  ASSIGN_OR_RETURN(Tensor keys, ctx.Temp(table->key_dtype(), Shape({n})));
-  ASSIGN_OR_RETURN(Tensor values, ctx.Temp(table->value_dtype(), Shape({n})));
-  const int64_t columns = std::max(s.key_index, s.value_index);
+  ASSIGN_OR_RETURN(Tensor keys, Tensor::Make(table.key_dtype(), Shape({n})));
+  ASSIGN_OR_RETURN(Tensor values, Tensor::Make(table.value_dtype(), Shape({n})));
+  const int64_t last_column = std::max(columns.key_index, columns.value_index);
   std::string clean;
   std::vector<absl::string_view> fields;
   for (int64_t i = 0; i < n; ++i) {
@@ -135,38 +140,30 @@ Status RunTextInit(OpContext& ctx) {
       return InvalidArgument("Invalid content in ", path, ": empty line found at position ",
                              lines[static_cast<size_t>(i)].end, ".");
     }
-    if (columns >= 0) {
-      fields = absl::StrSplit(line, s.delimiter);
-      if (columns >= static_cast<int64_t>(fields.size())) {
+    if (last_column >= 0) {
+      fields = absl::StrSplit(line, columns.delimiter);
+      if (last_column >= static_cast<int64_t>(fields.size())) {
         return InvalidArgument("Invalid number of columns in ", path, " line ", i, " (", line,
-                               ") : expected at least ", columns + 1, " got ", fields.size());
+                               ") : expected at least ", last_column + 1, " got ", fields.size());
       }
     }
     const auto set = [&](int64_t index, Tensor& t) -> Status {
-      if (index == kLineNumber) {
+      if (index == TextColumns::kLineNumber) {
         int64_t number = 0;
-        if (__builtin_add_overflow(i, s.offset, &number)) {
-          return InvalidArgument("offset ", s.offset, " is too large");
+        if (__builtin_add_overflow(i, columns.offset, &number)) {
+          return InvalidArgument("offset ", columns.offset, " is too large");
         }
         t.data<int64_t>()[i] = number;
         return OkStatus();
       }
-      return ParseField(index == kWholeLine ? line : fields[static_cast<size_t>(index)], i, t, i);
+      return ParseField(
+          index == TextColumns::kWholeLine ? line : fields[static_cast<size_t>(index)], i, t, i);
     };
-    RETURN_IF_ERROR(set(s.key_index, keys));
-    RETURN_IF_ERROR(set(s.value_index, values));
+    RETURN_IF_ERROR(set(columns.key_index, keys));
+    RETURN_IF_ERROR(set(columns.value_index, values));
   }
-  return table->Initialize(keys, values);
+  return table.Initialize(keys, values);
 }
-
-constexpr Kernel kTableInitTable[] = {
-    {"InitializeTableFromTextFileV2", "", kAnyType, "state:table_from_text", RunTextInit,
-     PrepareTextInit},
-    {"InitializeTableFromTextFile", "", kAnyType, "state:table_from_text", RunTextInit,
-     PrepareTextInit},
-};
-
-}  // namespace
 
 extern constinit const std::span<const Kernel> kTableInitKernels = kTableInitTable;
 

@@ -70,6 +70,20 @@ struct DenseTableOptions {
 };
 StatusOr<std::shared_ptr<LookupTable>> MakeDenseTable(const DenseTableOptions& options);
 
+// What of a text file's lines becomes an entry: a column, the whole line or its number.
+struct TextColumns {
+  static constexpr int64_t kWholeLine = -2;
+  static constexpr int64_t kLineNumber = -1;
+  int64_t key_index = kWholeLine;
+  int64_t value_index = kLineNumber;
+  int64_t vocab_size = -1;  // of that many lines; -1: of all
+  int64_t offset = 0;       // of line numbers
+  char delimiter = '\t';
+};
+// Initialize from the lines of the file. INVALID_ARGUMENT for lines that do not parse or are too
+// few, and for columns that do not fit the table's types; OUT_OF_RANGE for an empty file.
+Status InitializeFromText(const std::string& path, const TextColumns& columns, LookupTable& table);
+
 // The table whose handle is input i, by handle or by name in the step's resources.
 StatusOr<std::shared_ptr<LookupTable>> FindTable(const OpContext& ctx, int i);
 

@@ -330,6 +330,8 @@ Status RunParseExampleDataset(OpContext& ctx) {
 constexpr Kernel kParseExampleTable[] = {
     {"ParseExampleDataset", "", kAnyType, "dataset:parse_example", RunParseExampleDataset,
      PrepareParseExample},
+    {"ExperimentalParseExampleDataset", "", kAnyType, "dataset:parse_example",
+     RunParseExampleDataset, PrepareParseExample},
     {"ParseExampleDatasetV2", "", kAnyType, "dataset:parse_example", RunParseExampleDataset,
      PrepareParseExample},
     {"ParseExampleV2", "", kAnyType, "text:parse_example", RunParseExampleV2, PrepareParseExample},

@@ -1,0 +1,222 @@
+// Elements kept in memory, or in a file for other processes too: a variable bundle whose tensors
+// are the components of the elements, in order.
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "smelt/io/fs.h"
+#include "smelt/kernels/dataset/dataset.h"
+#include "smelt/kernels/resource_types.h"
+#include "smelt/wire/bundle.h"
+
+namespace smelt {
+namespace {
+
+// The elements of a dataset, once one iterator has seen them all. Thread safe.
+class MemoryCache final : public Resource {
+ public:
+  static constexpr absl::string_view kKind = "memory_cache";
+  absl::string_view kind() const override { return kKind; }
+
+  // nullptr before it is complete.
+  std::shared_ptr<const std::vector<Element>> Elements() {
+    absl::MutexLock lock(&mutex_);
+    return elements_;
+  }
+  void Complete(std::vector<Element> elements) {
+    absl::MutexLock lock(&mutex_);
+    if (elements_ == nullptr) {
+      elements_ = std::make_shared<const std::vector<Element>>(std::move(elements));
+    }
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::shared_ptr<const std::vector<Element>> elements_ ABSL_GUARDED_BY(mutex_);
+};
+
+Status RunMemoryCache(OpContext& ctx) {
+  ctx.set_output(0, AnonymousHandle(ctx, std::make_shared<MemoryCache>()));
+  ctx.set_output(1, Tensor::Scalar(Variant{}));
+  return OkStatus();
+}
+
+StatusOr<ElementIterator> IterateMemory(const DatasetRef& input,
+                                        const std::shared_ptr<MemoryCache>& cache, Step& s) {
+  if (auto elements = cache->Elements()) {
+    return [elements, at = size_t{0}](Step&) mutable -> NextElement {
+      if (at == elements->size()) return EndOfElements();
+      return std::optional<Element>((*elements)[at++]);
+    };
+  }
+  ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
+  return [cache, in = std::move(in), seen = std::vector<Element>(),
+          ended = false](Step& step) mutable -> NextElement {
+    if (ended) return EndOfElements();
+    ASSIGN_OR_RETURN(auto element, Pull(in, step));
+    if (element) {
+      seen.push_back(*element);
+    } else {
+      ended = true;
+      cache->Complete(std::move(seen));
+    }
+    return element;
+  };
+}
+
+constexpr int64_t kMostCachedItems = 10000000;
+constexpr int kItemDigits = 7;  // of the last item's number
+
+// Names sort as the elements come.
+std::string CachedName(int64_t item, size_t component, size_t components) {
+  const auto digits = static_cast<int>(absl::StrCat(components - 1).size());
+  return absl::StrFormat("%*d_%*d", kItemDigits, item, digits, component);
+}
+
+// Passes elements on and writes them. What was written goes when the end is never reached.
+class CacheFileWriter {
+ public:
+  CacheFileWriter(const std::string& file, ElementIterator in)
+      : file_(file), part_(file + "_0"), lock_(part_ + ".lockfile"), in_(std::move(in)) {}
+  CacheFileWriter(const CacheFileWriter&) = delete;
+  CacheFileWriter& operator=(const CacheFileWriter&) = delete;
+  ~CacheFileWriter() {
+    if (writer_ != nullptr) RemoveFile(lock_).IgnoreError();
+  }
+
+  NextElement Next(Step& step) {
+    if (finished_) return EndOfElements();
+    RETURN_IF_ERROR(Begin());
+    if (items_ >= kMostCachedItems) {
+      RETURN_IF_ERROR(Finish());
+      return InvalidArgument("Upstream iterator is producing more than ", kMostCachedItems,
+                             " items, which is more than the cache limit.");
+    }
+    ASSIGN_OR_RETURN(auto element, Pull(in_, step));
+    if (!element) {
+      RETURN_IF_ERROR(Finish());
+      return element;
+    }
+    for (size_t i = 0; i < element->size(); ++i) {
+      RETURN_IF_ERROR(writer_->Add(CachedName(items_, i, element->size()), (*element)[i]));
+    }
+    ++items_;
+    return element;
+  }
+
+ private:
+  // At the first element: from then on no other iterator may write.
+  Status Begin() {
+    if (writer_ != nullptr) return OkStatus();
+    if (Exists(part_ + ".index")) {
+      return AlreadyExists("Existing cache files found: \n", part_, ".index\n", part_,
+                           ".data-00000-of-00001\nTo continue delete the above files.");
+    }
+    const Status made =
+        MakeFile(lock_, absl::StrCat("Created at: ", absl::ToUnixSeconds(absl::Now())));
+    if (absl::IsAlreadyExists(made)) {
+      const auto contents = ReadFile(lock_);
+      return AlreadyExists(
+          "There appears to be a concurrent caching iterator running - cache lockfile already "
+          "exists ('",
+          lock_,
+          "'). If you are sure no other running TF computations are using this cache prefix, "
+          "delete the lockfile and re-initialize the iterator. Lockfile contents: ",
+          contents.ok() ? contents->substr(0, 150) : "");
+    }
+    RETURN_IF_ERROR(made);
+    auto writer = BundleWriter::Create(part_);
+    if (!writer.ok()) {
+      RemoveFile(lock_).IgnoreError();
+      return writer.status();
+    }
+    writer_ = *std::move(writer);
+    return OkStatus();
+  }
+
+  Status Finish() {
+    finished_ = true;
+    RETURN_IF_ERROR(writer_->Finish());
+    RETURN_IF_ERROR(MergeBundles({part_}, file_, /*delete_old=*/false));
+    writer_.reset();
+    return RemoveFile(lock_);
+  }
+
+  const std::string file_, part_, lock_;
+  ElementIterator in_;
+  std::unique_ptr<BundleWriter> writer_;  // while it holds the lock
+  int64_t items_ = 0;
+  bool finished_ = false;
+};
+
+// The elements of a cache that was written whole.
+class CacheFileReader {
+ public:
+  CacheFileReader(std::string file, size_t components)
+      : file_(std::move(file)), components_(components) {}
+
+  NextElement Next() {
+    if (reader_ == nullptr) {
+      ASSIGN_OR_RETURN(reader_, BundleReader::Open(file_));
+      names_ = reader_->names();
+    }
+    // A cache of elements with other components ends like one that was cut short.
+    if (names_.size() - at_ < components_) return EndOfElements();
+    Element element;
+    for (size_t i = 0; i < components_; ++i) {
+      ASSIGN_OR_RETURN(Tensor value, reader_->Read(names_[at_ + i]));
+      element.push_back(std::move(value));
+    }
+    at_ += components_;
+    return std::optional<Element>(std::move(element));
+  }
+
+ private:
+  const std::string file_;
+  const size_t components_;
+  std::shared_ptr<BundleReader> reader_;
+  std::vector<std::string> names_;
+  size_t at_ = 0;
+};
+
+StatusOr<ElementIterator> IterateFile(const DatasetRef& input, const std::string& file, Step& s) {
+  if (Exists(file + ".index")) {
+    return [reader = CacheFileReader(file, input->types.size())](Step&) mutable -> NextElement {
+      return reader.Next();
+    };
+  }
+  ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
+  return [writer = std::make_unique<CacheFileWriter>(file, std::move(in))](
+             Step& step) mutable -> NextElement { return writer->Next(step); };
+}
+
+Status RunCacheDataset(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(const std::string file, ScalarInput<std::string>(ctx, 1, "filename"));
+  if (!file.empty()) {
+    return SetDataset(ctx, {&input, 1}, input->cardinality,
+                      [input, file](Step& s) { return IterateFile(input, file, s); });
+  }
+  std::shared_ptr<MemoryCache> cache;
+  if (ctx.num_inputs() > 2 && HoldsResource(ctx.input(2))) {
+    ASSIGN_OR_RETURN(cache, FindResource<MemoryCache>(ctx.input(2)));
+  }
+  if (cache == nullptr) cache = std::make_shared<MemoryCache>();
+  return SetDataset(ctx, {&input, 1}, input->cardinality,
+                    [input, cache](Step& s) { return IterateMemory(input, cache, s); });
+}
+
+constexpr Kernel kDatasetCacheTable[] = {
+    {"CacheDataset", "", kAnyType, "dataset:cache", RunCacheDataset},
+    {"CacheDatasetV2", "", kAnyType, "dataset:cache", RunCacheDataset},
+    {"AnonymousMemoryCache", "", kAnyType, "dataset:memory_cache", RunMemoryCache},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kDatasetCacheKernels = kDatasetCacheTable;
+
+}  // namespace smelt
