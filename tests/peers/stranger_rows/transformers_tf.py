@@ -43,7 +43,8 @@ def save(model, path, length=16, whole=False):
     else:  # the same signature without the functions of each layer
         module = tf.Module()
         module.variables_ = model.variables
-        tf.saved_model.save(module, str(path), signatures={"serving_default": model.serving.get_concrete_function(model.input_signature)})
+        serve = tf.function(lambda inputs: {k: v for k, v in model.serving(inputs).items() if not hasattr(v, "to_tuple")})  # the towers' own results are no tensors
+        tf.saved_model.save(module, str(path), signatures={"serving_default": serve.get_concrete_function(model.input_signature)})
     return filled(path, model.config, length)
 
 
@@ -125,7 +126,7 @@ transformer("convnext", "ConvNextForImageClassification", "ConvNextConfig", imag
 transformer("convnext_v2", "ConvNextV2ForImageClassification", "ConvNextV2Config", image_size=32, hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 1, 1])
 transformer("regnet", "RegNetForImageClassification", "RegNetConfig", embedding_size=8, hidden_sizes=[8, 16, 16, 24], depths=[1, 1, 2, 1], groups_width=8)
 transformer("resnet", "ResNetForImageClassification", "ResNetConfig", embedding_size=8, hidden_sizes=[8, 16, 16, 24], depths=[1, 1, 2, 1])
-transformer("cvt", "CvtForImageClassification", "CvtConfig", embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 2], image_size=64)
+transformer("cvt", "CvtForImageClassification", "CvtConfig", embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 2, 3], image_size=64)
 transformer("efficientformer", "EfficientFormerForImageClassification", "EfficientFormerConfig", depths=[1, 1, 1, 2], hidden_sizes=[8, 16, 24, 32], dim=32, image_size=224)
 transformer("mobilevit", "MobileViTForImageClassification", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 24, 24, 32, 40], num_attention_heads=4)
 transformer("mobilevit_segment", "MobileViTForSemanticSegmentation", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 24, 24, 32, 40])
