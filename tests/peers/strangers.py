@@ -78,8 +78,8 @@ class Stranger:
         tolerance = ["--rtol", "1e-3", "--atol", "1e-4"] if exact else ["--rtol", "0", "--atol", "1e-30", "--range_tol", "0.1"]
         if exact and self.facts["narrow"]:  # the last digit of a 16-bit type
             tolerance = ["--rtol", "2e-2", "--atol", "2e-3"]
-        # Numbers are drawn for the rows that fill up a batch too, and a TPU may have a sampler of its own.
-        own_sampler = self.facts["chooses"] and step != "replay" and not step.endswith("and back")
+        # Numbers are drawn for the rows that fill up a batch too, and a TPU may have a sampler of its own, which stays when a body is turned back.
+        own_sampler = self.facts["chooses"] and step != "replay"
         any_value = closeness == RUNS or (self.facts["draws"] and (step.startswith("batched") or own_sampler))
         random = self.facts["outputs"] if any_value else self.facts["random"]
         code, text, seconds = call(600, self.smelt, "replay", path, "--log", self.log, *tolerance, *(["--shapes_only", *random] if random else []))

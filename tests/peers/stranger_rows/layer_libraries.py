@@ -1,4 +1,4 @@
-"""Libraries of layers on Keras 2 and tf.Module: lattices, click models, quantised and binary nets, Gaussian processes, graphs, audio, add-ons, image backbones."""
+"""Libraries of layers on Keras 2 and tf.Module: lattices, click models, quantised and binary nets, Gaussian processes, audio, add-ons, image backbones."""
 import numpy as np
 
 from stranger_rows.modules import normal, words
@@ -81,16 +81,6 @@ def temporal(tf):
     i = tf.keras.Input([None, 3], name="x")
     x = TCN(8, kernel_size=2, dilations=[1, 2, 4], return_sequences=True, use_skip_connections=True, use_layer_norm=True)(i)
     return tf.keras.Model(i, tf.keras.layers.Dense(2)(TCN(8, kernel_size=3, dilations=[1, 2], padding="same", use_batch_norm=True)(x))), None
-
-
-@keras2("spektral_graphs", "spektral")
-def graphs(tf):
-    from spektral import layers as S
-    x, a = tf.keras.Input([6, 4], name="x"), tf.keras.Input([6, 6], name="a")
-    y = S.GATConv(4, attn_heads=2)([S.GCNConv(8, activation="relu")([x, a]), a])
-    y = S.ChebConv(4, K=3)([S.ARMAConv(5, iterations=2, order=2)([y, a]), a])
-    pooled, b = S.MinCutPool(3)([y, a])
-    return tf.keras.Model([x, a], [S.GlobalAttentionPool(4)(pooled), b, S.DiffusionConv(3, K=2)([x, a])]), [{"x": normal(2, 6, 4), "a": np.eye(6, dtype=np.float32)[[1, 0, 3, 2, 5, 4]][None].repeat(2, 0) + np.eye(6, dtype=np.float32)}]
 
 
 @keras2("kapre_audio", "kapre librosa")

@@ -136,9 +136,9 @@ transformer("clip", "CLIPModel", "CLIPConfig", text_config=TEXT, vision_config=d
 transformer("groupvit", "GroupViTModel", "GroupViTConfig", text_config=TEXT, vision_config=dict(image_size=32, patch_size=8, hidden_size=32, depths=[1, 1, 1], num_hidden_layers=3,
             num_group_tokens=[0, 8, 4], num_output_groups=[0, 8, 4], num_attention_heads=4, intermediate_size=37))
 transformer("blip", "BlipModel", "BlipConfig", text_config=dict(encoder_hidden_size=32, **TEXT), vision_config=dict(patch_size=8, **VISION))
-transformer("sam", "SamModel", "SamConfig", vision_config=dict(hidden_size=32, output_channels=16, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=8, window_size=4,
-            global_attn_indexes=[1], mlp_dim=37, num_pos_feats=8), prompt_encoder_config=dict(hidden_size=16, image_size=64, patch_size=8, mask_input_channels=4),
-            mask_decoder_config=dict(hidden_size=16, mlp_dim=20, num_attention_heads=2, iou_head_hidden_dim=16, num_hidden_layers=2))
+transformer("sam", "SamModel", "SamConfig", vision_config=dict(hidden_size=32, output_channels=32, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=8, window_size=4,
+            global_attn_indexes=[1], mlp_dim=37, num_pos_feats=16), prompt_encoder_config=dict(hidden_size=32, image_size=64, patch_size=8, mask_input_channels=4),
+            mask_decoder_config=dict(hidden_size=32, mlp_dim=20, num_attention_heads=2, iou_head_hidden_dim=16, num_hidden_layers=2))
 
 
 def generating(name, model, config, settings, length=8, batch=None, **arguments):
