@@ -18,7 +18,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from stranger_rows.rows import ROWS
 
-FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models", "training", "layer_libraries")
+FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models", "training", "layer_libraries", "keras_exports")
 PLACE = 'tpu_functions { signature_name: "%s" } '
 PLAIN = "disable_default_optimizations: true "
 BATCH = "batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 8 } "

@@ -164,13 +164,11 @@ def sonnet(path):
     tf.saved_model.save(net, str(path), signatures={"serving_default": net.serve})
 
 
-BACKBONES = dict(MobileViT_XXS="mobilevit", LeViT128S="levit", EfficientFormerL1="efficientformer", MaxViT_Tiny="maxvit", BeitBasePatch16="beit", GCViT_XXTiny="gcvit", CoAtNet0="coatnet", FasterViT0="fastervit", GhostNetV2_1X="ghostnet", HaloNetH0="halonet",
-                 EdgeNeXt_XX_Small="edgenext", TinyViT_5M="tinyvit", MLPMixerS32="mlp_family", UniformerSmall32="uniformer", InceptionNeXtTiny="inceptionnext", VanillaNet5="vanillanet", YOLOXNano="yolox", EfficientDetD0="efficientdet")
-for family, part in BACKBONES.items():
+for family, part in dict(MobileViT_XXS="mobilevit", LeViT128S="levit").items():
     def backbone(tf, family=family, part=part):
         import importlib
         package = importlib.import_module("keras_cv_attention_models." + part)
-        return getattr(package, family)(input_shape=(64, 64, 3) if family not in ("GCViT_XXTiny", "MaxViT_Tiny", "BeitBasePatch16", "FasterViT0") else (224, 224, 3), pretrained=None, num_classes=5), None
+        return getattr(package, family)(input_shape=(64, 64, 3), pretrained=None, num_classes=5), None
     keras2("kecam_" + family, "keras-cv-attention-models")(backbone)
 
 
