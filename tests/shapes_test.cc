@@ -101,6 +101,37 @@ p = PartitionedCall(v) {f=@f, Tin=list(resource), Tout=list(float)}
             "[3,4]");
 }
 
+// An argument's shape is what the resource holds, scalars too.
+TEST(Shapes, ArgumentsHold) {
+  constexpr absl::string_view kRead = R"(
+v = _Arg {T=resource, index=0}
+w = ReadVariableOp(v) {dtype=float}
+)";
+  const PartialShape scalar = Shape(), row = PartialShape::Of({1, 4});
+  EXPECT_EQ(Inferred(kRead, "w", {&scalar, 1}), "[]");
+  EXPECT_EQ(Inferred(kRead, "w", {&row, 1}), "[1,4]");
+  EXPECT_EQ(Inferred(kRead, "v", {&row, 1}), "[]");
+}
+
+// What every call of a function agrees on, of handles as well.
+TEST(Shapes, ModelShapesTellWhatHandlesHold) {
+  auto graph = ParseGraph(R"(
+func f(v: resource) -> (r: float) {
+  w = ReadVariableOp(v) {dtype=float}
+  return r=w
+}
+v = VarHandleOp {dtype=float, shape=[3,4]}
+u = VarHandleOp {dtype=float, shape=[5,4]}
+p = PartitionedCall(v) {f=@f, Tin=list(resource), Tout=list(float)}
+q = PartitionedCall(u) {f=@f, Tin=list(resource), Tout=list(float)}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ModelShapes shapes = InferModelShapes(**graph);
+  Node* arg = (*graph)->library()->Find("f")->args[0];
+  EXPECT_EQ(shapes.functions["f"].AsArgument({arg, 0}).ToString(), "[?,4]");
+  EXPECT_EQ(shapes.functions["f"].of({arg, 0}).ToString(), "[]");
+}
+
 TEST(Shapes, RecursionAndDoublingEnd) {
   EXPECT_EQ(Inferred(R"(
 func f(a: float) -> (r: float) {

@@ -431,7 +431,7 @@ Status AutoPlace(Conversion& c) {
       const ShapeTable& table = costs.ShapesOf(a.function);
       for (Node* arg : c.library().Find(a.function)->args) {
         for (int i = 0; i < arg->num_outputs(); ++i) {
-          shapes[a.function].push_back(table.of({arg, i}));
+          shapes[a.function].push_back(table.AsArgument({arg, i}));
         }
       }
     }

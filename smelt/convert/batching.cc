@@ -8,6 +8,7 @@
 #include "smelt/convert/captured.h"
 #include "smelt/convert/function_wrapper.h"
 #include "smelt/convert/stages.h"
+#include "smelt/convert/variables.h"
 #include "smelt/graph/shape/infer.h"
 
 namespace smelt {
@@ -141,6 +142,20 @@ class Batcher {
     return PartialShape::Of(dims);
   }
 
+  // Of a captured argument, as shape inference takes it. A variable whose shape the graph leaves
+  // open is as the checkpoint has it when the model only ever restores it.
+  StatusOr<PartialShape> CapturedShape(const Function& f, Endpoint arg) {
+    const auto table = shapes_.functions.find(f.name());
+    PartialShape shape =
+        table == shapes_.functions.end() ? PartialShape() : table->second.AsArgument(arg);
+    if (arg.node->output_types[arg.port] != Dtype::kResource || shape.fully_known()) return shape;
+    ASSIGN_OR_RETURN(ModelVariables * variables, c_.Variables());
+    const std::vector<ModelVariable*> held = variables->Of(&f, arg);
+    if (held.size() != 1) return shape;
+    const bool constant = held[0]->initialisers.empty() && held[0]->others.empty();
+    return constant ? variables->StoredShape(*held[0]) : held[0]->shape;
+  }
+
   Status CheckShapes(const Function& f) {
     const auto table = shapes_.functions.find(f.name());
     std::vector<PartialShape> probe;
@@ -151,8 +166,12 @@ class Batcher {
         const PartialShape shape =
             table == shapes_.functions.end() ? PartialShape() : table->second.of({f.args[i], port});
         const bool captured = captured_->IsCaptured(f, number++);
-        probe.push_back(captured ? shape : WithBatch(shape));
-        if (captured) continue;
+        if (captured) {
+          ASSIGN_OR_RETURN(PartialShape always, CapturedShape(f, {f.args[i], port}));
+          probe.push_back(std::move(always));
+          continue;
+        }
+        probe.push_back(WithBatch(shape));
         ++batched;
         const std::string what =
             absl::StrCat("input '", f.signature.inputs[i].name, "' of function ", Called(f));

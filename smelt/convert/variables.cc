@@ -26,6 +26,12 @@ StatusOr<Tensor> ModelVariables::Value(const ModelVariable& v) const {
   return bundle_->Read(v.key);
 }
 
+PartialShape ModelVariables::StoredShape(const ModelVariable& v) const {
+  if (v.key.empty() || bundle_ == nullptr) return v.shape;
+  auto entry = bundle_->Find(v.key);
+  return entry.ok() ? PartialShape((*entry)->shape) : v.shape;
+}
+
 namespace {
 
 // Nodes that pass the tensor on from a RestoreV2 to an assignment, or from a read to a SaveV2.

@@ -58,6 +58,8 @@ class ModelVariables {
   std::vector<ModelVariable*> Of(const Function* function, Endpoint handle) const;
   // The variable's value in the checkpoint that was read. Mapped, not copied.
   StatusOr<Tensor> Value(const ModelVariable& v) const;
+  // That value's shape; the handle's where the checkpoint has none.
+  PartialShape StoredShape(const ModelVariable& v) const;
 
   // From now on the variable is stored as `dtype`; `value` makes the value when the
   // checkpoint is written. Handles, the object graph, restores and saves follow; initialisers get a

@@ -82,13 +82,13 @@ class Walk {
 
   void SetFact(const Node& n, int port, const Fact& f) {
     table.Set(&n, port, f.shape);
-    if (f.held.known_rank()) held_[{n.id(), port}] = f.held;
+    if (f.held.known_rank()) table.SetHeld(&n, port, f.held);
     if (f.value) values_[{n.id(), port}] = *f.value;
     if (f.constant.valid()) constants_[{n.id(), port}] = f.constant;
   }
 
   Fact FactOf(Endpoint e) const {
-    Fact f{table.of(e), Held(e), {}, {}};
+    Fact f{table.of(e), table.held(e), {}, {}};
     if (const IntVector* v = Value(e)) f.value = *v;
     auto c = constants_.find({e.node->id(), e.port});
     if (c != constants_.end()) f.constant = c->second;
@@ -140,7 +140,7 @@ class Walk {
       }
       return {};
     }
-    const PartialShape& held(int i) const override { return walk_.Held(node_.inputs[i]); }
+    const PartialShape& held(int i) const override { return walk_.table.held(node_.inputs[i]); }
     void set_output(int i, PartialShape shape) override {
       if (i < node_.num_outputs()) outputs_[i] = std::move(shape);
     }
@@ -159,12 +159,6 @@ class Walk {
     const Node& node_;
     std::vector<PartialShape> outputs_, held_;
   };
-
-  const PartialShape& Held(Endpoint e) const {
-    static const auto* unknown = new PartialShape;
-    auto it = held_.find({e.node->id(), e.port});
-    return it == held_.end() ? *unknown : it->second;
-  }
 
   const IntVector* Value(Endpoint e) const {
     auto it = values_.find({e.node->id(), e.port});
@@ -187,9 +181,7 @@ class Walk {
       Fact f = FactOf({const_cast<Node*>(&n), p});
       const auto index = static_cast<size_t>(n.Int("index")) + p;
       if (!args_set && index < args.size()) {
-        // A handle is a scalar: more dimensions are those of what it holds.
-        const bool held = n.output_types[p] == Dtype::kResource && args[index].rank() > 0;
-        (held ? f.held : f.shape) = args[index];
+        (n.output_types[p] == Dtype::kResource ? f.held : f.shape) = args[index];
       }
       if (const PartialShape* known = Declared(n, p)) {
         auto merged = PartialShape::Merge(f.shape, *known);
@@ -387,7 +379,6 @@ class Walk {
 
   Walks& walks_;
   const int depth_;
-  absl::flat_hash_map<PortKey, PartialShape> held_;
   absl::flat_hash_map<PortKey, IntVector> values_;
   absl::flat_hash_map<PortKey, Tensor> constants_;  // of at most kMaxConstant elements
 };
@@ -428,20 +419,32 @@ const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> a
 
 }  // namespace
 
-const PartialShape& ShapeTable::of(Endpoint e) const {
-  static const auto* unknown = new PartialShape;
-  auto it = shapes_.find({e.node->id(), e.port});
-  return it == shapes_.end() ? *unknown : it->second;
+const PartialShape& ShapeTable::of(Endpoint e) const { return Find(shapes_, e); }
+const PartialShape& ShapeTable::held(Endpoint e) const { return Find(held_, e); }
+
+const PartialShape& ShapeTable::AsArgument(Endpoint e) const {
+  return e.node->output_types[e.port] == Dtype::kResource ? held(e) : of(e);
 }
 
 void ShapeTable::Set(const Node* node, int port, PartialShape shape) {
   shapes_[{node->id(), port}] = std::move(shape);
 }
+void ShapeTable::SetHeld(const Node* node, int port, PartialShape shape) {
+  held_[{node->id(), port}] = std::move(shape);
+}
+
+const PartialShape& ShapeTable::Find(const Shapes& shapes, Endpoint e) {
+  static const auto* unknown = new PartialShape;
+  auto it = shapes.find({e.node->id(), e.port});
+  return it == shapes.end() ? *unknown : it->second;
+}
 
 void ShapeTable::KeepCommon(const ShapeTable& other) {
-  for (auto& [key, shape] : shapes_) {
-    auto it = other.shapes_.find(key);
-    shape = it == other.shapes_.end() ? PartialShape() : CommonShape(shape, it->second);
+  for (auto [mine, theirs] : {std::pair(&shapes_, &other.shapes_), {&held_, &other.held_}}) {
+    for (auto& [key, shape] : *mine) {
+      auto it = theirs->find(key);
+      shape = it == theirs->end() ? PartialShape() : CommonShape(shape, it->second);
+    }
   }
 }
 

@@ -24,12 +24,19 @@ namespace smelt {
 class ShapeTable {
  public:
   const PartialShape& of(Endpoint e) const;  // unknown where nothing is known
+  // The shape of what a resource or variant holds.
+  const PartialShape& held(Endpoint e) const;
+  // As InferShapes takes it for an argument.
+  const PartialShape& AsArgument(Endpoint e) const;
   void Set(const Node* node, int port, PartialShape shape);
+  void SetHeld(const Node* node, int port, PartialShape shape);
   // Keeps of each shape what `other` says too. Both are of the same graph.
   void KeepCommon(const ShapeTable& other);
 
  private:
-  absl::flat_hash_map<std::pair<int, int>, PartialShape> shapes_;
+  using Shapes = absl::flat_hash_map<std::pair<int, int>, PartialShape>;
+  static const PartialShape& Find(const Shapes& shapes, Endpoint e);
+  Shapes shapes_, held_;
 };
 
 // What a rule sees of one node.

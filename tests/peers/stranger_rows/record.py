@@ -113,10 +113,13 @@ def record(path, requests):
     key = list(requests)[0]
     graph = first.session.graph.as_graph_def()
     nodes = [n for part in (graph.node, *(f.node_def for f in graph.library.function)) for n in part]
+    functions = {f.signature.name for f in graph.library.function}
+    custom = sorted({n.op for n in nodes if not hasattr(tf.raw_ops, n.op) and n.op not in functions and not n.op.startswith("_")})
+    chooses = any("api_implements" in f.attr for f in graph.library.function)
     draws = any("Random" in n.op or "Multinomial" in n.op for n in nodes)
     narrow = any(a.type in (tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum) for n in nodes for a in n.attr.values())
     tf.quantization.experimental.TfRecordRepresentativeDatasetSaver(path_map={key: f"{path}.samples.tfrecord"}).save({key: requests[key]})
-    facts = {"signatures": list(requests), "random": sorted(random), "draws": draws, "narrow": narrow, "outputs": sorted(outputs), "seconds": seconds, "tensorflow": tf.__version__}
+    facts = {"signatures": list(requests), "random": sorted(random), "draws": draws, "narrow": narrow, "custom": custom, "chooses": chooses, "outputs": sorted(outputs), "seconds": seconds, "tensorflow": tf.__version__}
     path.with_name(path.name + ".json").write_text(json.dumps(facts))
 
 

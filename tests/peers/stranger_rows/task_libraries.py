@@ -143,6 +143,67 @@ for name, make in (("mlp", jax_mlp), ("conv", jax_conv), ("control", jax_control
     jax_model(name + "_stablehlo", make, True)
 
 
+def jax_sizes(name, native):
+    @stranger("jax==0.4.30 jaxlib==0.4.30", "jax2tf_sizes_" + name)
+    def build(path):
+        """Two sizes stay open; reshapes, masks and slices compute with them."""
+        import jax
+        import tensorflow as tf
+        from jax.experimental import jax2tf
+        jnp, w, u = jax.numpy, tf.Variable(normal(4, 6)), tf.Variable(normal(6, 3))
+
+        def f(params, x):
+            rows, length, _ = x.shape
+            h = jax.nn.silu(x @ params["w"]) + jnp.arange(length)[:, None] / length
+            causal = jnp.where(jnp.tri(length, dtype=bool), jnp.einsum("bqd,bkd->bqk", h, h), -1e9)
+            h = jnp.concatenate([jax.nn.softmax(causal, -1) @ h, h], 1)
+            last = jax.lax.dynamic_slice_in_dim(h, length - 1, 2, 1)
+            return {"y": h.reshape(rows * 2 * length, -1) @ params["u"], "last": last, "mean": jnp.mean(h, (0, 1)), "rows": jnp.sum(jnp.ones((rows, length))), "loop": jax.lax.fori_loop(0, rows, lambda i, a: a + x[i, 0], jnp.zeros(4))}
+        converted = jax2tf.convert(f, polymorphic_shapes=[None, "(b, t, 4)"], with_gradient=False, native_serialization=native)
+        module = tf.Module()
+        module.params = {"w": w, "u": u}
+        module.serve = tf.function(lambda x: converted(module.params, x), autograph=False, input_signature=[tf.TensorSpec([None, None, 4], tf.float32, name="x")])
+        tf.saved_model.save(module, str(path), signatures={"serving_default": module.serve})
+        return [{"x": normal(2, 3, 4)}, {"x": normal(1, 5, 4, seed=1)}]
+
+
+jax_sizes("graph", False), jax_sizes("stablehlo", True)
+
+
+def onnx_model(name, make):
+    """onnx2tf writes the SavedModel; the function gets onnx.helper and returns (nodes, weights, inputs, outputs)."""
+    @stranger("onnx2tf<1.29 onnx==1.17 onnx-graphsurgeon sng4onnx psutil ai-edge-litert tf_keras", "onnx2tf_" + name)
+    def build(path):
+        import onnx
+        import onnx2tf
+        nodes, weights, inputs, outputs = make(onnx.helper.make_node)
+        kind = onnx.TensorProto.FLOAT
+        graph = onnx.helper.make_graph(nodes, name, [onnx.helper.make_tensor_value_info(k, kind, s) for k, s in inputs.items()], [onnx.helper.make_tensor_value_info(k, kind, None) for k in outputs],
+                                       [onnx.numpy_helper.from_array(v, k) for k, v in weights.items()])
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+        onnx.save(onnx.shape_inference.infer_shapes(model), str(path) + ".onnx")
+        onnx2tf.convert(input_onnx_file_path=str(path) + ".onnx", output_folder_path=str(path), keep_shape_absolutely_input_names=["x"] if name == "sequence" else None, output_signaturedefs=True, not_use_onnxsim=True, non_verbose=True)
+
+
+def onnx_conv(node):
+    weights = {"w1": normal(8, 2, 3, 3), "b1": normal(8), "scale": np.ones(8, np.float32), "shift": normal(8), "mean": normal(8), "var": np.ones(8, np.float32), "w2": normal(8, 1, 3, 3), "w3": normal(4, 8, 1, 1), "wt": normal(4, 4, 2, 2),
+               "fc": normal(4, 5), "sizes": np.array([1, 1, 2, 2], np.float32), "empty": np.zeros([0], np.float32)}
+    return [node("Conv", ["x", "w1", "b1"], ["c1"], kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]), node("BatchNormalization", ["c1", "scale", "shift", "mean", "var"], ["n1"]), node("LeakyRelu", ["n1"], ["h1"], alpha=0.1),
+            node("Conv", ["h1", "w2"], ["d"], kernel_shape=[3, 3], group=8, pads=[1, 1, 1, 1]), node("Relu", ["d"], ["r"]), node("Add", ["r", "h1"], ["s"]), node("MaxPool", ["s"], ["p"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+            node("Conv", ["p", "w3"], ["q"], kernel_shape=[1, 1]), node("ConvTranspose", ["q", "wt"], ["up"], kernel_shape=[2, 2], strides=[2, 2]), node("Resize", ["up", "empty", "sizes"], ["mask"], mode="linear", coordinate_transformation_mode="half_pixel"),
+            node("GlobalAveragePool", ["q"], ["g"]), node("Flatten", ["g"], ["f"]), node("Gemm", ["f", "fc"], ["logits"], alpha=0.5), node("Softmax", ["logits"], ["y"], axis=1)], weights, {"x": [1, 2, 16, 16]}, ["y", "mask"]
+
+
+def onnx_sequence(node):
+    weights = {"w": normal(1, 24, 4) * 0.3, "r": normal(1, 24, 6) * 0.3, "b": normal(1, 48) * 0.1, "axes": np.array([1], np.int64), "h0": normal(1, 2, 6), "c0": normal(1, 2, 6), "proj": normal(6, 8), "half": np.array(0.5, np.float32), "eps": np.array(1e-5, np.float32), "two": np.array(2.0, np.float32)}
+    return [node("LSTM", ["x", "w", "r", "b", "", "h0", "c0"], ["all", "h", "c"], hidden_size=6), node("Squeeze", ["all", "axes"], ["s"]), node("MatMul", ["s", "proj"], ["m"]), node("ReduceMean", ["m"], ["mu"], axes=[-1]), node("Sub", ["m", "mu"], ["z"]),
+            node("Pow", ["z", "two"], ["zz"]), node("ReduceMean", ["zz"], ["v"], axes=[-1]), node("Add", ["v", "eps"], ["ve"]), node("Sqrt", ["ve"], ["sd"]), node("Div", ["z", "sd"], ["n"]), node("Erf", ["n"], ["e"]), node("Mul", ["n", "e"], ["ne"]),
+            node("Transpose", ["ne"], ["y"], perm=[1, 0, 2])], weights, {"x": [5, 2, 4]}, ["y"]
+
+
+onnx_model("conv", onnx_conv), onnx_model("sequence", onnx_sequence)
+
+
 @stranger("tensorflow_decision_forests tf_keras", "tfdf_opaque_ops")
 def forest(path):
     import pandas

@@ -43,7 +43,8 @@ def save(model, path, length=16, whole=False):
     else:  # the same signature without the functions of each layer
         module = tf.Module()
         module.variables_ = model.variables
-        tf.saved_model.save(module, str(path), signatures={"serving_default": model.serving.get_concrete_function(model.input_signature)})
+        serve = tf.function(lambda inputs: {k: v for k, v in model.serving(inputs).items() if not hasattr(v, "to_tuple")})  # the towers' own results are no tensors
+        tf.saved_model.save(module, str(path), signatures={"serving_default": serve.get_concrete_function(model.input_signature)})
     return filled(path, model.config, length)
 
 
@@ -125,7 +126,7 @@ transformer("convnext", "ConvNextForImageClassification", "ConvNextConfig", imag
 transformer("convnext_v2", "ConvNextV2ForImageClassification", "ConvNextV2Config", image_size=32, hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 1, 1])
 transformer("regnet", "RegNetForImageClassification", "RegNetConfig", embedding_size=8, hidden_sizes=[8, 16, 16, 24], depths=[1, 1, 2, 1], groups_width=8)
 transformer("resnet", "ResNetForImageClassification", "ResNetConfig", embedding_size=8, hidden_sizes=[8, 16, 16, 24], depths=[1, 1, 2, 1])
-transformer("cvt", "CvtForImageClassification", "CvtConfig", embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 2], image_size=64)
+transformer("cvt", "CvtForImageClassification", "CvtConfig", embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 2, 3], image_size=64)
 transformer("efficientformer", "EfficientFormerForImageClassification", "EfficientFormerConfig", depths=[1, 1, 1, 2], hidden_sizes=[8, 16, 24, 32], dim=32, image_size=224)
 transformer("mobilevit", "MobileViTForImageClassification", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 24, 24, 32, 40], num_attention_heads=4)
 transformer("mobilevit_segment", "MobileViTForSemanticSegmentation", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 24, 24, 32, 40])
@@ -135,9 +136,9 @@ transformer("clip", "CLIPModel", "CLIPConfig", text_config=TEXT, vision_config=d
 transformer("groupvit", "GroupViTModel", "GroupViTConfig", text_config=TEXT, vision_config=dict(image_size=32, patch_size=8, hidden_size=32, depths=[1, 1, 1], num_hidden_layers=3,
             num_group_tokens=[0, 8, 4], num_output_groups=[0, 8, 4], num_attention_heads=4, intermediate_size=37))
 transformer("blip", "BlipModel", "BlipConfig", text_config=dict(encoder_hidden_size=32, **TEXT), vision_config=dict(patch_size=8, **VISION))
-transformer("sam", "SamModel", "SamConfig", vision_config=dict(hidden_size=32, output_channels=16, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=8, window_size=4,
-            global_attn_indexes=[1], mlp_dim=37, num_pos_feats=8), prompt_encoder_config=dict(hidden_size=16, image_size=64, patch_size=8, mask_input_channels=4),
-            mask_decoder_config=dict(hidden_size=16, mlp_dim=20, num_attention_heads=2, iou_head_hidden_dim=16, num_hidden_layers=2))
+transformer("sam", "SamModel", "SamConfig", vision_config=dict(hidden_size=32, output_channels=32, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=8, window_size=4,
+            global_attn_indexes=[1], mlp_dim=37, num_pos_feats=16), prompt_encoder_config=dict(hidden_size=32, image_size=64, patch_size=8, mask_input_channels=4),
+            mask_decoder_config=dict(hidden_size=32, mlp_dim=20, num_attention_heads=2, iou_head_hidden_dim=16, num_hidden_layers=2))
 
 
 def generating(name, model, config, settings, length=8, batch=None, **arguments):
