@@ -59,8 +59,10 @@ class Attr {
 
   Attr() = default;
   template <typename T>
-  requires(!std::is_same_v<std::decay_t<T>, Attr> && std::is_constructible_v<Value, T>) Attr(T&& v)
-      : value_(std::forward<T>(v)) {}                    // NOLINT: any value is an attribute
+  // Any value is an attribute.
+  requires(!std::is_same_v<std::decay_t<T>, Attr> && std::is_constructible_v<Value, T>)
+      Attr(T&& v)  // NOLINT
+      : value_(std::forward<T>(v)) {}
   Attr(const char* s) : value_(std::string(s)) {}        // NOLINT
   Attr(absl::string_view s) : value_(std::string(s)) {}  // NOLINT
   Attr(int i) : value_(int64_t{i}) {}                    // NOLINT
