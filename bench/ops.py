@@ -288,7 +288,7 @@ def main():
                     w.write(log.SerializeToString())
                 ours = smelt_median(a.smelt, str(path), record, a.threads, int(max(7, min(2000, a.seconds * 1e3 / max(theirs, 0.01)))))
                 theirs = min(theirs, tensorflow_median(call, values, a.seconds))
-            ratio = ours / theirs if ours else float("inf")
+            ratio = ours / theirs if ours is not None else float("inf")
             print(f"{name:28} {shown(ours)} {shown(theirs)} {ratio:9.2f}", flush=True)
             rows.append((ratio, name))
     slow = sorted((r for r in rows if r[0] > a.above), reverse=True)

@@ -23,12 +23,17 @@ QueueOptions Options(int64_t capacity, QueueKind kind = QueueKind::kFifo) {
 
 Tuple One(int64_t v) { return {Tensor::Scalar(v)}; }
 
+// Until another thread stands in line.
+void WaitForSomeone(const Queue& queue) {
+  while (queue.waiting() == 0) absl::SleepFor(absl::Milliseconds(1));
+}
+
 TEST(QueueTest, DequeueWaitsForAnElement) {
   Queue queue(Options(5));
   Step step;
   int64_t got = 0;
   std::thread reader([&] { got = (*queue.Dequeue(step))[0].scalar<int64_t>(); });
-  absl::SleepFor(absl::Milliseconds(20));
+  WaitForSomeone(queue);
   EXPECT_TRUE(queue.Enqueue(One(7), step).ok());
   reader.join();
   EXPECT_EQ(got, 7);
@@ -43,7 +48,7 @@ TEST(QueueTest, EnqueueWaitsForRoom) {
     EXPECT_TRUE(queue.Enqueue(One(2), step).ok());
     done = true;
   });
-  absl::SleepFor(absl::Milliseconds(20));
+  WaitForSomeone(queue);
   EXPECT_FALSE(done);
   EXPECT_EQ((*queue.Dequeue(step))[0].scalar<int64_t>(), 1);
   EXPECT_EQ((*queue.Dequeue(step))[0].scalar<int64_t>(), 2);
@@ -81,7 +86,7 @@ TEST(QueueTest, ClosingEndsTheWait) {
   Step step;
   Status read;
   std::thread reader([&] { read = queue.Dequeue(step).status(); });
-  absl::SleepFor(absl::Milliseconds(20));
+  WaitForSomeone(queue);
   EXPECT_TRUE(queue.Close(false).ok());
   reader.join();
   EXPECT_TRUE(absl::IsOutOfRange(read)) << read;
@@ -93,7 +98,7 @@ TEST(QueueTest, PendingElementsStillEnterAClosedQueue) {
   ASSERT_TRUE(queue.Enqueue(One(1), step).ok());
   Status wrote;
   std::thread writer([&] { wrote = queue.Enqueue(One(2), step); });
-  absl::SleepFor(absl::Milliseconds(20));
+  WaitForSomeone(queue);
   EXPECT_TRUE(queue.Close(false).ok());
   EXPECT_EQ((*queue.Dequeue(step))[0].scalar<int64_t>(), 1);
   EXPECT_EQ((*queue.Dequeue(step))[0].scalar<int64_t>(), 2);
@@ -108,7 +113,7 @@ TEST(QueueTest, ClosingCancelsPendingElements) {
   ASSERT_TRUE(queue.Enqueue(One(1), step).ok());
   Status wrote;
   std::thread writer([&] { wrote = queue.Enqueue(One(2), step); });
-  absl::SleepFor(absl::Milliseconds(20));
+  WaitForSomeone(queue);
   EXPECT_TRUE(queue.Close(true).ok());
   writer.join();
   EXPECT_EQ(wrote, absl::CancelledError("Enqueue operation was cancelled"));

@@ -86,13 +86,19 @@ IsaBinaryLoops PowLoops(Dtype t) {
                       : InexactLoops<SpecialPow>(t);
 }
 
+IsaBinaryLoops Atan2Loops(Dtype t) {
+  return ComputeType(t) == Dtype::kFloat
+             ? Isa().binary[static_cast<int>(IsaBinary::kAtan2)][static_cast<int>(IsaType::kF32)]
+             : FloatLoops<SpecialAtan2>(t);
+}
+
 struct SpecialOp {
   absl::string_view op;
   IsaBinaryLoops (*loops)(Dtype);
 };
 constexpr SpecialOp kSpecialOps[] = {
     {"Pow", PowLoops},
-    {"Atan2", FloatLoops<SpecialAtan2>},
+    {"Atan2", Atan2Loops},
     {"Xdivy", InexactLoops<SpecialXdivy>},
     {"Xlogy", InexactLoops<SpecialXlogy>},
     {"Xlog1py", InexactLoops<SpecialXlog1py>},
@@ -154,7 +160,7 @@ constexpr DtypeSet kSpecialInexactTypes = kSpecialFloatTypes | kComplexTypes;
 constexpr Kernel kSpecialTable[] = {
     {"Pow", "T", kSpecialInexactTypes | kSignedIntTypes, "reference:pow", RunBinary,
      PrepareSpecial},
-    {"Atan2", "T", kSpecialFloatTypes, "reference:atan2", RunBinary, PrepareSpecial},
+    {"Atan2", "T", kSpecialFloatTypes, "isa:atan2", RunBinary, PrepareSpecial},
     {"Xdivy", "T", kSpecialInexactTypes, "reference:xdivy", RunBinary, PrepareSpecial},
     {"Xlogy", "T", kSpecialInexactTypes, "reference:xlogy", RunBinary, PrepareSpecial},
     {"Xlog1py", "T", kSpecialInexactTypes, "reference:xlog1py", RunBinary, PrepareSpecial},

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -69,6 +71,9 @@ int64_t ResizeRowGrain(const ResizeProblem& p) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.out_w * p.depth));
 }
 
+// Channels from which on a loop over them pays its call.
+constexpr int64_t kVectorDepth = 8;
+
 template <typename T>
 void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, float* y) {
   const auto rows = LinearNeighbours(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
@@ -87,6 +92,14 @@ void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, flo
         const T* tr = top + h.high * p.depth;
         const T* bl = bottom + h.low * p.depth;
         const T* br = bottom + h.high * p.depth;
+        if constexpr (std::is_same_v<T, float>) {
+          if (p.depth >= kVectorDepth) {
+            const float* corners[] = {tl, tr, bl, br};
+            Isa().bilinear(corners, h.weight, v.weight, out, p.depth);
+            out += p.depth;
+            continue;
+          }
+        }
         for (int64_t d = 0; d < p.depth; ++d) {
           const auto a = static_cast<float>(tl[d]), b = static_cast<float>(tr[d]);
           const auto e = static_cast<float>(bl[d]), f = static_cast<float>(br[d]);
@@ -105,23 +118,23 @@ void BicubicTyped(const ResizeProblem& p, const ResizeState& s, const T* x, floa
   const auto columns = MakeCubicTaps(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers);
   const int64_t row_size = p.in_w * p.depth;
   ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
+    // The four rows of an output row as one, then the four columns of each of its pixels.
+    std::vector<float> wide(row_size), joined(row_size);
     for (int64_t r = begin; r < end; ++r) {
       const CubicTaps& v = rows[r % p.out_h];
       const T* image = x + r / p.out_h * p.in_h * row_size;
+      std::ranges::fill(joined, 0.0f);
+      for (int i = 0; i < 4; ++i) {
+        const T* row = image + v.index[i] * row_size;
+        for (int64_t k = 0; k < row_size; ++k) wide[k] = static_cast<float>(row[k]);
+        Isa().axpy(wide.data(), joined.data(), row_size, v.weight[i]);
+      }
       float* out = y + r * p.out_w * p.depth;
       for (int64_t c = 0; c < p.out_w; ++c) {
         const CubicTaps& h = columns[c];
         for (int64_t d = 0; d < p.depth; ++d) {
           float total = 0;
-          for (int j = 0; j < 4; ++j) {
-            float column = 0;
-            for (int i = 0; i < 4; ++i) {
-              column +=
-                  static_cast<float>(image[v.index[i] * row_size + h.index[j] * p.depth + d]) *
-                  v.weight[i];
-            }
-            total += column * h.weight[j];
-          }
+          for (int j = 0; j < 4; ++j) total += joined[h.index[j] * p.depth + d] * h.weight[j];
           *out++ = total;
         }
       }

@@ -238,6 +238,17 @@ void FakeQuant(const float* x, float* y, int64_t n, float lo, float hi, float sc
     FakeQuantLoop<false>(x, y, n, lo, hi, scale, inv_scale, zero);
   }
 }
+void Bilinear(const float* const corners[4], float wx, float wy, float* y, int64_t n) {
+  const float* tl = corners[0];
+  const float* tr = corners[1];
+  const float* bl = corners[2];
+  const float* br = corners[3];
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    const float upper = tl[i] + (tr[i] - tl[i]) * wx;
+    const float lower = bl[i] + (br[i] - bl[i]) * wx;
+    y[i] = upper + (lower - upper) * wy;
+  }
+}
 void ScaleShift(const float* x, float* y, int64_t n, float scale, float shift) {
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = x[i] * scale + shift;
 }
@@ -276,6 +287,7 @@ void FillElementwise(IsaTable& t) {
   t.i64_to_f32 = ToF32<int64_t>;
   t.f32_to_i32 = F32ToI32;
   t.fake_quant = FakeQuant;
+  t.bilinear = Bilinear;
   t.scale_shift = ScaleShift;
   t.axpy = Axpy;
   t.mul_add = MulAdd;

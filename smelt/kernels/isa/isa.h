@@ -44,6 +44,12 @@ enum class UnaryF32 : uint8_t {
   kLog,
   kLog1p,
   kErf,
+  kAsin,
+  kAcos,
+  kAtan,
+  kAsinh,
+  kAcosh,
+  kAtanh,
   kSin,
   kCos,
   kFloor,
@@ -60,6 +66,7 @@ enum class IsaBinary : uint8_t {
   kMaximum,  // NaN if either is
   kMinimum,
   kSquaredDifference,
+  kAtan2,  // of float only
   kCount,
 };
 
@@ -114,6 +121,8 @@ struct IsaTable {
   // operation.
   void (*fake_quant)(const float* x, float* y, int64_t n, float lo, float hi, float scale,
                      float inv_scale, float zero);
+  // Between four neighbours: l + (r - l) * wx above and below, then the same between the two by wy.
+  void (*bilinear)(const float* const corners[4], float wx, float wy, float* y, int64_t n);
   // y = x * scale + shift and y += alpha * x.
   void (*scale_shift)(const float* x, float* y, int64_t n, float scale, float shift);
   void (*axpy)(const float* x, float* y, int64_t n, float alpha);
@@ -129,6 +138,8 @@ struct IsaTable {
   float (*sum_squares)(const float* x, int64_t n, float center);
 
   void (*softmax)(const float* x, float* y, int64_t n);
+  // Of each of `rows` rows of n, one behind the other.
+  void (*softmax_rows)(const float* x, float* y, int64_t rows, int64_t n);
   void (*log_softmax)(const float* x, float* y, int64_t n);
   // y = (x - mean) / sqrt(variance + epsilon) * scale + shift over one row; scale and shift may be
   // nullptr (1 and 0). The biased variance, computed in a second pass.

@@ -45,6 +45,12 @@ SMELT_UNARY(Expm1, Expm1(x))
 SMELT_UNARY(Log, Log(x))
 SMELT_UNARY(Log1p, Log1p(x))
 SMELT_UNARY(Erf, Erf(x))
+SMELT_UNARY(Asin, Asin(x))
+SMELT_UNARY(Acos, Acos(x))
+SMELT_UNARY(Atan, Atan(x))
+SMELT_UNARY(Asinh, Asinh(x))
+SMELT_UNARY(Acosh, Acosh(x))
+SMELT_UNARY(Atanh, Atanh(x))
 SMELT_UNARY(Floor, __builtin_floorf(x))
 SMELT_UNARY(Ceil, __builtin_ceilf(x))
 SMELT_UNARY(Rint, __builtin_rintf(x))
@@ -60,6 +66,14 @@ void BiasRow(const float* x, const float* bias, float* y, int64_t n, float alpha
   SMELT_LOOP
   for (int64_t i = 0; i < n; ++i) y[i] = F::Of(x[i] + bias[i], alpha);
 }
+
+struct Atan2Op {
+  template <typename T>
+  static SMELT_FN T Of(T y, T x) {
+    return Atan2(y, x);
+  }
+};
+#include "smelt/kernels/isa/binary_rows.inc"
 
 // The reduction of SinQuarter holds below this; libm takes the rest.
 constexpr float kSinLimit = 1e6f;
@@ -124,10 +138,18 @@ void FillMath(IsaTable& t) {
   SMELT_FILL(Log);
   SMELT_FILL(Log1p);
   SMELT_FILL(Erf);
+  SMELT_FILL(Asin);
+  SMELT_FILL(Acos);
+  SMELT_FILL(Atan);
+  SMELT_FILL(Asinh);
+  SMELT_FILL(Acosh);
+  SMELT_FILL(Atanh);
   SMELT_FILL(Floor);
   SMELT_FILL(Ceil);
   SMELT_FILL(Rint);
 #undef SMELT_FILL
+  t.binary[static_cast<int>(IsaBinary::kAtan2)][static_cast<int>(IsaType::kF32)] =
+      RowsOf<Atan2Op, float, float>();
   t.unary[static_cast<int>(UnaryF32::kSin)] = SinRow<0>;
   t.unary[static_cast<int>(UnaryF32::kCos)] = SinRow<1>;
   t.bias_unary[static_cast<int>(UnaryF32::kSin)] = BiasSinRow<0>;

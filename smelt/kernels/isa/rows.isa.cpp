@@ -85,6 +85,33 @@ void Softmax(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale;
 }
 
+// Short rows: the exponentials of many together fill the registers.
+void SoftmaxRows(const float* x, float* y, int64_t rows, int64_t n) {
+  if (n >= kLanes) {
+    for (int64_t r = 0; r < rows; ++r) Softmax(x + r * n, y + r * n, n);
+    return;
+  }
+  constexpr int64_t kBlock = 1024;
+  const int64_t block = n > 0 ? kBlock / n : 0;
+  for (int64_t begin = 0; block > 0 && begin < rows; begin += block) {
+    const int64_t count = rows - begin < block ? rows - begin : block;
+    const float* a = x + begin * n;
+    float* b = y + begin * n;
+    for (int64_t r = 0; r < count; ++r) {
+      const float m = Extreme<true>(a + r * n, n);
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) b[i] = a[i] - m;
+    }
+    SMELT_LOOP
+    for (int64_t i = 0; i < count * n; ++i) b[i] = Exp(b[i]);
+    for (int64_t r = 0; r < count; ++r) {
+      float sum = 0;
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) sum += b[i];
+      const float scale = 1.0f / sum;
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) b[i] = b[i] * scale;
+    }
+  }
+}
+
 void LogSoftmax(const float* x, float* y, int64_t n) {
   const float m = Extreme<true>(x, n);
   constexpr int64_t kBlock = 256;
@@ -133,6 +160,7 @@ void FillRows(IsaTable& t) {
   t.dot = Dot;
   t.sum_squares = SumSquares;
   t.softmax = Softmax;
+  t.softmax_rows = SoftmaxRows;
   t.log_softmax = LogSoftmax;
   t.layer_norm = LayerNorm;
 }

@@ -1,6 +1,8 @@
 // Local response normalisation, L2Loss and InTopK.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
@@ -24,6 +26,34 @@ StatusOr<std::unique_ptr<KernelState>> nn::PrepareLocalResponse(const Node& node
 
 namespace {
 
+// One place: to[c] = x[c] * (bias + alpha * sum of squares around c) ^ -beta. `squares` are those
+// of x, rounded as the type rounds them, between 2 * radius zeros; `sums` holds depth floats.
+void LrnRow(const nn::LocalResponse& s, bool half, const float* x, const float* squares,
+            int64_t radius, int64_t depth, float* sums, float* to) {
+  const auto rounded = [half](float v) { return half ? static_cast<float>(Half(v)) : v; };
+  const IsaTable& isa = Isa();
+  const float* inner = squares + radius;
+  // As a product with a matrix of ones and zeros, where 0 times infinity is NaN.
+  float rest = 0;
+  for (int64_t i = 0; i < depth; ++i) rest += 0 * inner[i];
+  std::fill(sums, sums + depth, 0.0f);
+  for (int64_t k = 0; k <= 2 * radius; ++k) isa.axpy(squares + k, sums, depth, 1);
+  for (int64_t c = 0; std::isnan(rest) && c < depth; ++c) {
+    for (int64_t i = 0; i < depth; ++i) {
+      if (i < c - radius || i > c + radius) sums[c] += 0 * inner[i];
+    }
+  }
+  for (int64_t c = 0; c < depth; ++c) sums[c] = s.bias + s.alpha * rounded(sums[c]);
+  if (std::ranges::any_of(sums, sums + depth, [](float v) { return !(v > 0) || std::isinf(v); })) {
+    for (int64_t c = 0; c < depth; ++c) to[c] = x[c] * std::pow(sums[c], -s.beta);
+    return;
+  }
+  isa.unary[static_cast<int>(UnaryF32::kLog)](sums, sums, depth, 0);
+  for (int64_t c = 0; c < depth; ++c) sums[c] *= -s.beta;
+  isa.unary[static_cast<int>(UnaryF32::kExp)](sums, sums, depth, 0);
+  for (int64_t c = 0; c < depth; ++c) to[c] = x[c] * sums[c];
+}
+
 Status RunLrn(OpContext& ctx) {
   const auto& s = ctx.state<nn::LocalResponse>();
   const Tensor& in = ctx.input(0);
@@ -37,25 +67,17 @@ Status RunLrn(OpContext& ctx) {
     float* to = y.data<float>();
     // What overflows in half precision overflows here.
     const bool half = in.dtype() == Dtype::kHalf;
-    const auto rounded = [half](float v) { return half ? static_cast<float>(Half(v)) : v; };
+    const int64_t radius = std::min(s.radius, depth);
     ParallelFor(y.num_elements() / depth, std::max<int64_t>(1, 1024 / depth),
                 [&](int64_t begin, int64_t end) {
+                  std::vector<float> squares(depth + 2 * radius), sums(depth);
                   for (int64_t r = begin; r < end; ++r) {
                     const float* p = from + r * depth;
-                    // As a product with a matrix of ones and zeros, where 0 times infinity is NaN.
-                    float rest = 0;
-                    for (int64_t i = 0; i < depth; ++i) rest += 0 * rounded(p[i] * p[i]);
-                    for (int64_t c = 0; c < depth; ++c) {
-                      const int64_t first = std::max<int64_t>(0, c - s.radius);
-                      const int64_t last = std::min(depth - 1, c + s.radius);
-                      float sum = 0;
-                      for (int64_t i = first; i <= last; ++i) sum += rounded(p[i] * p[i]);
-                      if (std::isnan(rest)) {
-                        for (int64_t i = 0; i < first; ++i) sum += 0 * rounded(p[i] * p[i]);
-                        for (int64_t i = last + 1; i < depth; ++i) sum += 0 * rounded(p[i] * p[i]);
-                      }
-                      to[r * depth + c] = p[c] * std::pow(s.bias + s.alpha * rounded(sum), -s.beta);
+                    for (int64_t i = 0; i < depth; ++i) {
+                      const float v = p[i] * p[i];
+                      squares[radius + i] = half ? static_cast<float>(Half(v)) : v;
                     }
+                    LrnRow(s, half, p, squares.data(), radius, depth, sums.data(), to + r * depth);
                   }
                 });
   }

@@ -37,6 +37,9 @@ void SoftmaxRows(const Tensor& x, Tensor* y, bool log) {
   const T* from = x.data<T>();
   T* to = y->data<T>();
   ParallelFor(x.num_elements() / n, SoftmaxRowGrain(n), [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!log) return Isa().softmax_rows(from + begin * n, to + begin * n, end - begin, n);
+    }
     for (int64_t r = begin; r < end; ++r) SoftmaxRow(from + r * n, to + r * n, n, log);
   });
 }

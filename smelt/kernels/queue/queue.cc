@@ -247,4 +247,9 @@ int64_t Queue::size() const {
   return store_->size();
 }
 
+int64_t Queue::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return enqueuers_.length() + dequeuers_.length();
+}
+
 }  // namespace smelt

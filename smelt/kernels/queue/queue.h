@@ -73,6 +73,8 @@ class Queue final : public Resource {
   Status Close(bool cancel_pending);
   bool closed() const;
   int64_t size() const;
+  // Callers in both lines.
+  int64_t waiting() const;
 
  private:
   // Refuses when closed, then waits in `place` for its turn.

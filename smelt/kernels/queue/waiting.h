@@ -47,6 +47,7 @@ class WaitingLine {
   };
 
   bool empty() const { return places_.empty(); }
+  int64_t length() const { return static_cast<int64_t>(places_.size()); }
 
  private:
   std::list<char> places_;
