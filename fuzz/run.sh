@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the fuzz targets and runs each for SECONDS_EACH (default 600): fuzz/run.sh [TARGET...]. With clang++ (Debian: clang,
-# libclang-rt-14-dev, libomp-14-dev) they are libFuzzer's; without it g++ runs them on random bytes.
+# libclang-rt-14-dev) they are libFuzzer's; without it g++ runs them on random bytes.
 # Each starts from fuzz/seeds/TARGET and from the models in tests/; what it finds worth keeping lies in BUILD/corpus.
 set -eu
 cd "$(dirname "$0")/.."
