@@ -12,7 +12,7 @@ How to add cases: write (or extend) tools/op_cases/<family>.py with a function c
 case(...) and graph_case(...); tools/op_cases/__init__.py describes both and has the helpers. Run this
 tool with a Python that has TensorFlow 2.21, then `smelt_op_tests tests/ops/<family>.ops`. Each op
 should have a sweep over its types, a few shapes (scalar, empty, broadcasting), edge values, and its
-errors. A case holds at most 200 elements per tensor. The format is docs/formats/op_cases.md.
+errors. A case holds at most 300 elements per tensor. The format is docs/formats/op_cases.md.
 
 Every case runs in a graph of its own, optimisers off, with inputs fed, so that the kernels themselves
 compute. A family whose module says JIT = True holds ops that only XLA's compiler knows: its cases run
@@ -44,7 +44,7 @@ CODES = [
     "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
     "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"
 ]
-MAX_ELEMENTS = 200
+MAX_ELEMENTS = 300
 BARE = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/>")
 
 

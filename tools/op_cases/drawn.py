@@ -112,6 +112,7 @@ def parsed(block):
     for arg in op_def.input_arg:
         count = attrs.get(arg.number_attr) if arg.number_attr else len(attrs[arg.type_list_attr]) if arg.type_list_attr else None
         nested.append(inputs.pop(0) if count is None else [inputs.pop(0) for _ in range(count)])
+    for arg in op_def.input_arg:
         for a in (arg.type_attr, arg.number_attr, arg.type_list_attr):
             attrs.pop(a, None)
     return case(op, *nested, name=name.removeprefix(op + "_"), error=error, tol=tol, attrs=attrs)
