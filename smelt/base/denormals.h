@@ -14,13 +14,11 @@ class FlushDenormals {
  public:
 #ifdef __SSE__
   FlushDenormals() : before_(_mm_getcsr()) {
-    if (!On(before_)) Start();
+    if (!On(before_)) _mm_setcsr(before_ | kBits);
   }
   ~FlushDenormals() {
     if (!On(before_)) _mm_setcsr(before_);
   }
-  // From now on, for threads that only run kernels.
-  static void Start() { _mm_setcsr(_mm_getcsr() | kBits); }
   // The whole floating-point mode of this thread, for another to compute alike.
   using Mode = unsigned;
   static Mode CurrentMode() { return _mm_getcsr(); }
@@ -28,7 +26,6 @@ class FlushDenormals {
 #else
   FlushDenormals() {}
   ~FlushDenormals() {}
-  static void Start() {}
   struct Mode {};
   static Mode CurrentMode() { return {}; }
   static void SetMode(Mode) {}

@@ -10,27 +10,7 @@ namespace {
 
 #define SMELT_FN static inline __attribute__((always_inline))
 
-// Integers wrap around, so they are computed unsigned, at least 32 bits wide.
-template <typename T>
-struct Wrapping {
-  using type = T;
-};
-template <>
-struct Wrapping<int32_t> {
-  using type = uint32_t;
-};
-template <>
-struct Wrapping<int64_t> {
-  using type = uint64_t;
-};
-template <>
-struct Wrapping<int8_t> {
-  using type = uint32_t;
-};
-template <>
-struct Wrapping<uint8_t> {
-  using type = uint32_t;
-};
+#include "smelt/kernels/isa/wrapping.inc"
 
 struct AddOp {
   template <typename T>

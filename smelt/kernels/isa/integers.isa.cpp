@@ -9,19 +9,7 @@ namespace {
 #define SMELT_FN static inline __attribute__((always_inline))
 
 #include "smelt/kernels/isa/binary_rows.inc"
-
-template <typename T>
-struct WordOf {
-  using type = T;
-};
-template <>
-struct WordOf<int32_t> {
-  using type = uint32_t;
-};
-template <>
-struct WordOf<int64_t> {
-  using type = uint64_t;
-};
+#include "smelt/kernels/isa/wrapping.inc"
 
 // a = quotient * b + remainder, the quotient truncated.
 template <typename T>
@@ -36,7 +24,7 @@ SMELT_FN T SafeDivisor(T b) {
 }
 template <typename T>
 SMELT_FN Parts<T> PartsOf(T a, T b, T quotient) {
-  using U = typename WordOf<T>::type;
+  using U = typename Wrapping<T>::type;
   const U rest = static_cast<U>(a) - static_cast<U>(quotient) * static_cast<U>(b);
   return {quotient, static_cast<T>(rest)};
 }
@@ -50,7 +38,7 @@ SMELT_FN Parts<T> Divide(T a, T b) {
 // Without branches, so that it becomes vectors.
 template <typename T>
 SMELT_FN Parts<T> DivideBy(T a, T b, double inverse) {
-  using U = typename WordOf<T>::type;
+  using U = typename Wrapping<T>::type;
   const Parts<T> p = PartsOf<T>(a, b, static_cast<T>(static_cast<double>(a) * inverse));
   const U rest = static_cast<U>(p.remainder);
   const U more = rest == static_cast<U>(b) ? 1 : 0;
@@ -63,15 +51,15 @@ SMELT_FN Parts<T> DivideBy(T a, T b, double inverse) {
 struct QuotientTruncated {
   template <typename T>
   SMELT_FN T Of(Parts<T> p, T b) {
-    using U = typename WordOf<T>::type;
+    using U = typename Wrapping<T>::type;
     const U q = static_cast<U>(p.quotient);
     return static_cast<T>(SafeDivisor(b) == b ? q : 0 - q);
   }
 };
 // 1 where the truncated quotient lies above the true one.
 template <typename T>
-SMELT_FN typename WordOf<T>::type RoundsUp(Parts<T> p, T b) {
-  using U = typename WordOf<T>::type;
+SMELT_FN typename Wrapping<T>::type RoundsUp(Parts<T> p, T b) {
+  using U = typename Wrapping<T>::type;
   const U unlike = (p.remainder ^ b) < 0 ? 1 : 0;
   const U rest = p.remainder != 0 ? 1 : 0;
   return unlike & rest;
@@ -79,7 +67,7 @@ SMELT_FN typename WordOf<T>::type RoundsUp(Parts<T> p, T b) {
 struct QuotientFloored {
   template <typename T>
   SMELT_FN T Of(Parts<T> p, T b) {
-    using U = typename WordOf<T>::type;
+    using U = typename Wrapping<T>::type;
     return static_cast<T>(static_cast<U>(QuotientTruncated::Of<T>(p, b)) - RoundsUp(p, b));
   }
 };
@@ -92,7 +80,7 @@ struct RemainderTruncated {
 struct RemainderFloored {
   template <typename T>
   SMELT_FN T Of(Parts<T> p, T b) {
-    using U = typename WordOf<T>::type;
+    using U = typename Wrapping<T>::type;
     const U mask = 0 - RoundsUp(p, b);
     return static_cast<T>(static_cast<U>(p.remainder) + (static_cast<U>(b) & mask));
   }
@@ -143,7 +131,7 @@ SMELT_FN T Distance(T b) {
 struct LeftOp {
   template <typename T>
   SMELT_FN T Of(T a, T b) {
-    return static_cast<T>(static_cast<typename WordOf<T>::type>(a) << Distance(b));
+    return static_cast<T>(static_cast<typename Wrapping<T>::type>(a) << Distance(b));
   }
 };
 struct RightOp {
@@ -156,14 +144,14 @@ struct RightOp {
 struct AbsOp {
   template <typename T>
   SMELT_FN T Of(T x) {
-    using U = typename WordOf<T>::type;
+    using U = typename Wrapping<T>::type;
     return x < 0 ? static_cast<T>(0 - static_cast<U>(x)) : x;
   }
 };
 struct NegOp {
   template <typename T>
   SMELT_FN T Of(T x) {
-    return static_cast<T>(0 - static_cast<typename WordOf<T>::type>(x));
+    return static_cast<T>(0 - static_cast<typename Wrapping<T>::type>(x));
   }
 };
 struct SignOp {
@@ -175,7 +163,7 @@ struct SignOp {
 struct SquareOp {
   template <typename T>
   SMELT_FN T Of(T x) {
-    using U = typename WordOf<T>::type;
+    using U = typename Wrapping<T>::type;
     return static_cast<T>(static_cast<U>(x) * static_cast<U>(x));
   }
 };
