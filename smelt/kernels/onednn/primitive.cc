@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "smelt/base/parallel.h"
 
 namespace smelt::onednn {
@@ -169,6 +171,24 @@ double ConvolutionWork(const Layout& spread, const Layout& weights) {
          Elements(weights);
 }
 
+absl::string_view ImplementationOf(const_dnnl_primitive_desc_t desc) {
+  const char* name = nullptr;
+  dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, static_cast<void*>(&name));
+  return name == nullptr ? "" : name;
+}
+
+// The first kAdd of a whole tensor that may as well lie where the result goes; -1: none.
+int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst) {
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    const PostOp& p = post_ops[i];
+    if (p.kind == PostOp::Kind::kAdd && p.operand.dtype == dst.dtype &&
+        p.operand.dims == dst.dims && p.operand.strides == dst.strides) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
 }  // namespace
 
 struct Primitive::Impl {
@@ -180,6 +200,8 @@ struct Primitive::Impl {
   dnnl_memory_desc_t scratch{};
   size_t scratch_bytes = 0;
   bool alone = false;  // compiled for the calling thread, without its team
+  // Numbers of the tensors that Run lays one into the other first; -1: none.
+  int sum_from = -1, sum_into = -1;
   // Argument sets at rest. More executions at once than slots make their own.
   mutable std::array<std::atomic<ArgSet*>, 4> slots{};
 
@@ -189,9 +211,10 @@ struct Primitive::Impl {
     if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
   }
 
-  // `depth_dim`: the result's dimension that scales go along.
+  // `depth_dim`: the result's dimension that scales go along. `sum`: the kAdd whose tensor will lie
+  // where the result goes.
   Status SetAttributes(std::span<const PostOp> post_ops, const Quantization* q, int depth_dim,
-                       Attributes* out) {
+                       Attributes* out, int sum = -1) {
     DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_create(&out->attr), "attributes");
     DNNL_RETURN_IF_ERROR(
         dnnl_primitive_attr_set_scratchpad_mode(out->attr, dnnl_scratchpad_mode_user),
@@ -210,8 +233,11 @@ struct Primitive::Impl {
     }
     if (post_ops.empty()) return OkStatus();
     DNNL_RETURN_IF_ERROR(dnnl_post_ops_create(&out->ops), "attributes");
-    for (const PostOp& p : post_ops) {
-      if (p.takes_tensor()) {
+    for (size_t i = 0; i < post_ops.size(); ++i) {
+      const PostOp& p = post_ops[i];
+      if (static_cast<int>(i) == sum) {
+        DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_sum(out->ops, 1.0f), "post-op");
+      } else if (p.takes_tensor()) {
         ASSIGN_OR_RETURN(const dnnl_memory_desc_t md, DescOf(p.operand));
         const auto kind = p.kind == PostOp::Kind::kAdd ? dnnl_binary_add : dnnl_binary_mul;
         DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_binary(out->ops, kind, &md), "post-op");
@@ -226,14 +252,22 @@ struct Primitive::Impl {
     return OkStatus();
   }
 
-  // `work`: multiply-adds. `forward`: what a gradient is the gradient of.
-  Status Compile(const void* op_desc, double work, const Attributes& attributes,
-                 const_dnnl_primitive_desc_t forward = nullptr) {
+  // Lets the library choose its code. `work`: multiply-adds. `forward`: what a gradient is the
+  // gradient of.
+  Status Choose(const void* op_desc, double work, const Attributes& attributes,
+                const_dnnl_primitive_desc_t forward = nullptr) {
     alone = work < kWorkOfTeam;
     const ScopedThreads team(TeamSize());
+    if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
+    desc = nullptr;
     DNNL_RETURN_IF_ERROR(
         dnnl_primitive_desc_create(&desc, op_desc, attributes.attr, Engine(), forward),
         "primitive");
+    return OkStatus();
+  }
+
+  Status Compile() {
+    const ScopedThreads team(TeamSize());
     DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&primitive, desc), "primitive");
     if (const auto* md = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)) {
       scratch = *md;
@@ -246,9 +280,7 @@ struct Primitive::Impl {
 
   // The library's plain loops are slower than the way through float.
   Status RefuseReference() const {
-    const char* name = nullptr;
-    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, static_cast<void*>(&name));
-    if (name == nullptr || absl::string_view(name).substr(0, 3) != "ref") return OkStatus();
+    if (!absl::StartsWith(ImplementationOf(desc), "ref")) return OkStatus();
     return Unimplemented("oneDNN has but plain loops");
   }
 
@@ -256,14 +288,20 @@ struct Primitive::Impl {
 
   // Src, weights, bias, dst and post-op operands of a compiled primitive that has weights.
   Status ListTensors(const dnnl_memory_desc_t& src, bool has_bias, const dnnl_memory_desc_t* bias,
-                     const dnnl_memory_desc_t& dst, std::span<const PostOp> post_ops) {
+                     const dnnl_memory_desc_t& dst, std::span<const PostOp> post_ops,
+                     int sum = -1) {
     weights = *dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
     AddTensor(DNNL_ARG_SRC, src);
     AddTensor(DNNL_ARG_WEIGHTS, weights);
     if (has_bias) AddTensor(DNNL_ARG_BIAS, *bias);
     AddTensor(DNNL_ARG_DST, dst);
+    const int into = static_cast<int>(tensors.size()) - 1;
     for (size_t i = 0; i < post_ops.size(); ++i) {
       if (!post_ops[i].takes_tensor()) continue;
+      if (static_cast<int>(i) == sum) {
+        sum_from = static_cast<int>(tensors.size());
+        sum_into = into;
+      }
       ASSIGN_OR_RETURN(const dnnl_memory_desc_t md, DescOf(post_ops[i].operand));
       AddTensor(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, md);
     }
@@ -349,11 +387,25 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
           window.pad_before.data(), window.pad_after.data()),
       "convolution");
   auto impl = std::make_unique<Impl>();
+  const double work = ConvolutionWork(dst, weights);
+  int sum = WholeAddend(post_ops, dst);
+  if (sum >= 0) {
+    // The library's fastest code adds to what the result's place holds, but no other whole tensor.
+    Attributes attributes;
+    RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes, sum));
+    if (!impl->Choose(&d, work, attributes).ok() ||
+        !absl::StartsWith(ImplementationOf(impl->desc), "brg")) {
+      sum = -1;
+    }
+  }
   Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, ConvolutionWork(dst, weights), attributes));
+  if (sum < 0) {
+    RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
+    RETURN_IF_ERROR(impl->Choose(&d, work, attributes));
+  }
+  RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
+  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops, sum));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -377,7 +429,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, ConvolutionWork(src, weights), attributes));
+  RETURN_IF_ERROR(impl->Choose(&d, ConvolutionWork(src, weights), attributes));
+  RETURN_IF_ERROR(impl->Compile());
   RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
@@ -403,7 +456,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
                            window.pad_before.data(), window.pad_after.data()),
                        "convolution");
   RETURN_IF_ERROR(forward.SetAttributes({}, nullptr, 0, &none));
-  RETURN_IF_ERROR(forward.Compile(&forward_desc, work, none));
+  RETURN_IF_ERROR(forward.Choose(&forward_desc, work, none));
   DNNL_RETURN_IF_ERROR(
       dnnl_dilated_convolution_backward_weights_desc_init(
           &d, dnnl_convolution_direct, &src_md, &weights_md, nullptr, &dst_md,
@@ -412,7 +465,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, work, attributes, forward.desc));
+  RETURN_IF_ERROR(impl->Choose(&d, work, attributes, forward.desc));
+  RETURN_IF_ERROR(impl->Compile());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DIFF_DST, dst_md);
   impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, weights_md);
@@ -438,7 +492,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, dst_md.ndims - 1, &attributes));
   RETURN_IF_ERROR(
-      impl->Compile(&d, Elements(dst) * static_cast<double>(src.dims.back()), attributes));
+      impl->Choose(&d, Elements(dst) * static_cast<double>(src.dims.back()), attributes));
+  RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
@@ -464,7 +519,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
   auto impl = std::make_unique<Impl>();
   Attributes attributes;
   RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Compile(&d, work, attributes));
+  RETURN_IF_ERROR(impl->Choose(&d, work, attributes));
+  RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DST, dst_md);
@@ -514,6 +570,14 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
   BufferRef scratch;
   if (impl.scratch_bytes > 0) {
     ASSIGN_OR_RETURN(scratch, allocator->Allocate(impl.scratch_bytes));
+  }
+  if (impl.sum_from >= 0 && tensors[impl.sum_from] != tensors[impl.sum_into]) {
+    const auto* from = static_cast<const char*>(tensors[impl.sum_from]);
+    auto* into = static_cast<char*>(const_cast<void*>(tensors[impl.sum_into]));
+    const size_t bytes = dnnl_memory_desc_get_size(&impl.tensors[impl.sum_into].second);
+    ParallelFor(static_cast<int64_t>(bytes), 1 << 17, [&](int64_t begin, int64_t end) {
+      std::memcpy(into + begin, from + begin, end - begin);
+    });
   }
   ArgSet* taken = nullptr;
   for (auto& slot : impl.slots) {
