@@ -46,11 +46,26 @@ Tensor RandomFloats(std::mt19937& rng, const Shape& shape) {
 struct LayerCase {
   int64_t size, in, out, kernel, stride, pad, groups;
   bool dot = false;
+  int64_t dilation = 1, more_after = 0;  // padding
 };
 constexpr LayerCase kLayerCases[] = {
-    {8, 16, 32, 3, 1, 1, 1},       {9, 3, 7, 3, 2, 1, 1},          {5, 70, 33, 1, 1, 0, 1},
-    {7, 24, 24, 3, 1, 1, 24},      {10, 17, 34, 3, 2, 1, 17},      {6, 8, 8, 5, 1, 2, 2},
-    {4, 64, 48, 0, 0, 0, 1, true}, {1, 1000, 3, 0, 0, 0, 1, true},
+    {8, 16, 32, 3, 1, 1, 1},
+    {9, 3, 7, 3, 2, 1, 1},
+    {5, 70, 33, 1, 1, 0, 1},
+    {7, 24, 24, 3, 1, 1, 24},
+    {10, 17, 34, 3, 2, 1, 17},
+    {6, 8, 8, 5, 1, 2, 2},
+    {4, 64, 48, 0, 0, 0, 1, true},
+    {1, 1000, 3, 0, 0, 0, 1, true},
+    // Depthwise: whole registers and parts of them, windows that reach beyond both borders.
+    {8, 64, 64, 3, 1, 1, 64},
+    {9, 32, 32, 3, 2, 0, 32, false, 1, 1},
+    {11, 100, 100, 5, 1, 2, 100},
+    {2, 16, 16, 7, 1, 3, 16},
+    {13, 40, 40, 3, 1, 2, 40, false, 2},
+    {15, 200, 200, 3, 2, 3, 200, false, 3, 2},
+    {1, 96, 96, 1, 1, 0, 96},
+    {6, 130, 130, 2, 3, 0, 130},
 };
 enum class LayerEnd { kInt8, kClamped, kFloat, kRelu, kResidual, kBroadcast };
 
@@ -85,17 +100,19 @@ std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool 
                     "  b = Const {dtype=int32, value=int32[1,", c.out, "]{",
                     Ints(rng, c.out, -9999, 9999), "}}\n");
   } else {
+    const int64_t after = c.pad + c.more_after;
     absl::StrAppend(
-        &t, "  pads = Const {dtype=int32, value=int32[4,2]{0,0,", c.pad, ",", c.pad, ",", c.pad,
-        ",", c.pad, ",0,0}}\n  z8 = Const {dtype=int8, value=int8[]{-7}}\n",
+        &t, "  pads = Const {dtype=int32, value=int32[4,2]{0,0,", c.pad, ",", after, ",", c.pad,
+        ",", after, ",0,0}}\n  z8 = Const {dtype=int8, value=int8[]{-7}}\n",
         "  p = PadV2(q, pads, z8) {T=int8, Tpaddings=int32}\n",
         "  w = Const {dtype=int8, value=int8[", c.kernel, ",", c.kernel, ",", c.in / c.groups, ",",
         c.out, "]{", Ints(rng, filter, -127, 127), "}}\n",
         "  strides = Const {dtype=int32, value=int32[2]{", c.stride, ",", c.stride, "}}\n",
         "  none = Const {dtype=int32, value=int32[2,2]{0,0,0,0}}\n",
         "  ones = Const {dtype=int32, value=int32[2]{1,1}}\n",
+        "  apart = Const {dtype=int32, value=int32[2]{", c.dilation, ",", c.dilation, "}}\n",
         "  groups = Const {dtype=int32, value=int32[]{", c.groups, "}}\n",
-        "  acc = XlaConvV2(p, w, strides, none, ones, ones, groups) {LhsT=int8, RhsT=int8, "
+        "  acc = XlaConvV2(p, w, strides, none, ones, apart, groups) {LhsT=int8, RhsT=int8, "
         "Tindices=int32, preferred_element_type=int32, batch_group_count=1, precision_config=\"\", "
         "dimension_numbers="
         "\"\\030\\002\\040\\003\\062\\002\\000\\001\\100\\003\\120\\003\\132\\002\\001\\002\\142\\0"

@@ -1,8 +1,9 @@
 // Convolutions and matrix products of int8 numbers, with what follows them: scales, bias, a
 // residual, an activation or the way back to int8. See graph/own_ops.cc for what they compute.
 //
-// Where the processor multiplies 8-bit numbers the library does it all. Elsewhere the products are
-// made in float, whose sums are off by at most a few units in 2^24.
+// Where the processor multiplies 8-bit numbers the library does it, but for depthwise layers
+// (nn/depthwise_int8.h). Elsewhere the products are made in float, whose sums are off by at most a
+// few units in 2^24.
 #include "smelt/kernels/isa/int8.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/nn/depthwise_int8.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/float_conv.h"
@@ -39,6 +41,7 @@ struct Int8State final : KernelState {
 
   onednn::PlanCache plans;
   onednn::WeightCache weights;
+  std::unique_ptr<const nn::DepthwiseInt8> depthwise ABSL_GUARDED_BY(mutex);
   // The way through float.
   onednn::FloatConv float_conv;
   onednn::FloatMatMul float_matmul;
@@ -166,6 +169,19 @@ StatusOr<bool> RunInt8Plan(Int8State& s, const Int8Layer& layer, const Layout& w
   return true;
 }
 
+// The layer as a depthwise one; nullptr: it is none, or its weights may change.
+const nn::DepthwiseInt8* Depthwise(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer) {
+  if (!s.int8_result || !s.constant_weights || !Int8IsNative() || !nn::IsDepthwiseInt8(p)) {
+    return nullptr;
+  }
+  absl::MutexLock lock(&s.mutex);
+  if (s.depthwise == nullptr) {
+    s.depthwise =
+        std::make_unique<nn::DepthwiseInt8>(p, layer.w, s.scales, s.x_zero, s.zero, s.low, s.high);
+  }
+  return s.depthwise.get();
+}
+
 Status ConvInt8(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer, Tensor* out,
                 Allocator* allocator) {
   onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kInt8);
@@ -176,6 +192,10 @@ Status ConvInt8(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer, 
                                   l.dst, onednn::ConvWindow(p), Int8PostOps(s, layer, l.dst), &q);
   };
   if (layer.x.num_elements() > 0) {
+    if (const nn::DepthwiseInt8* depthwise = Depthwise(s, p, layer)) {
+      return depthwise->Run(p, layer.x.data<int8_t>(), layer.bias.data<int32_t>(),
+                            out->data<int8_t>(), allocator);
+    }
     ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, l.weights, make, out, allocator));
     if (done) return OkStatus();
   }

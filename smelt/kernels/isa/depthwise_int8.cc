@@ -1,0 +1,204 @@
+#include "smelt/kernels/isa/depthwise_int8.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+
+namespace smelt {
+namespace {
+
+// The sums stay in registers only where the loops over them are laid out.
+#if defined(__clang__)
+#define SMELT_FOUR  // as it does by itself
+#else
+#define SMELT_FOUR _Pragma("GCC unroll 4")
+#endif
+
+#define SMELT_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define SMELT_VNNI_INLINE SMELT_VNNI __attribute__((always_inline)) inline
+
+// Registers of 64 channels, or of 32 for a short end. Bytes of a lane of 16 channels stay in their
+// lane: quarter q of a block has channels 4q to 4q + 3 of each lane.
+struct Zmm {
+  using Ints = __m512i;
+  using Floats = __m512;
+  static constexpr int kLanes = 4;
+  SMELT_VNNI_INLINE static Ints Load(const void* p) { return _mm512_loadu_si512(p); }
+  SMELT_VNNI_INLINE static Ints LoadPart(uint64_t mask, const void* p) {
+    return _mm512_maskz_loadu_epi8(mask, p);
+  }
+  SMELT_VNNI_INLINE static void StorePart(uint64_t mask, void* p, Ints v) {
+    _mm512_mask_storeu_epi8(p, mask, v);
+  }
+  SMELT_VNNI_INLINE static void Store(void* p, Ints v) { _mm512_storeu_si512(p, v); }
+  SMELT_VNNI_INLINE static Floats LoadFloats(const float* p) { return _mm512_loadu_ps(p); }
+  SMELT_VNNI_INLINE static Ints FlipSigns(Ints v) {
+    return _mm512_xor_si512(v, _mm512_set1_epi8(-128));
+  }
+  SMELT_VNNI_INLINE static Ints Low8(Ints a, Ints b) { return _mm512_unpacklo_epi8(a, b); }
+  SMELT_VNNI_INLINE static Ints High8(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
+  SMELT_VNNI_INLINE static Ints Low16(Ints a, Ints b) { return _mm512_unpacklo_epi16(a, b); }
+  SMELT_VNNI_INLINE static Ints High16(Ints a, Ints b) { return _mm512_unpackhi_epi16(a, b); }
+  SMELT_VNNI_INLINE static Ints Dot(Ints sum, Ints x, Ints w) {
+    return _mm512_dpbusd_epi32(sum, x, w);
+  }
+  SMELT_VNNI_INLINE static Ints Round(Ints sum, Floats scale, Floats zero, Floats low,
+                                      Floats high) {
+    const Floats v = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale), zero);
+    return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(v, low), high));
+  }
+  SMELT_VNNI_INLINE static Floats All(float v) { return _mm512_set1_ps(v); }
+  SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4]) {
+    return _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+  }
+};
+
+struct Ymm {
+  using Ints = __m256i;
+  using Floats = __m256;
+  static constexpr int kLanes = 2;
+  SMELT_VNNI_INLINE static Ints Load(const void* p) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  }
+  SMELT_VNNI_INLINE static Ints LoadPart(uint64_t mask, const void* p) {
+    return _mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), p);
+  }
+  SMELT_VNNI_INLINE static void StorePart(uint64_t mask, void* p, Ints v) {
+    _mm256_mask_storeu_epi8(p, static_cast<__mmask32>(mask), v);
+  }
+  SMELT_VNNI_INLINE static void Store(void* p, Ints v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(p), v);
+  }
+  SMELT_VNNI_INLINE static Floats LoadFloats(const float* p) { return _mm256_loadu_ps(p); }
+  SMELT_VNNI_INLINE static Ints FlipSigns(Ints v) {
+    return _mm256_xor_si256(v, _mm256_set1_epi8(-128));
+  }
+  SMELT_VNNI_INLINE static Ints Low8(Ints a, Ints b) { return _mm256_unpacklo_epi8(a, b); }
+  SMELT_VNNI_INLINE static Ints High8(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
+  SMELT_VNNI_INLINE static Ints Low16(Ints a, Ints b) { return _mm256_unpacklo_epi16(a, b); }
+  SMELT_VNNI_INLINE static Ints High16(Ints a, Ints b) { return _mm256_unpackhi_epi16(a, b); }
+  SMELT_VNNI_INLINE static Ints Dot(Ints sum, Ints x, Ints w) {
+    return _mm256_dpbusd_epi32(sum, x, w);
+  }
+  SMELT_VNNI_INLINE static Ints Round(Ints sum, Floats scale, Floats zero, Floats low,
+                                      Floats high) {
+    const Floats v = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale), zero);
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(v, low), high));
+  }
+  SMELT_VNNI_INLINE static Floats All(float v) { return _mm256_set1_ps(v); }
+  SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4]) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+  }
+};
+
+// One block of channels for all pairs of a run. kPart: only the channels of `mask`.
+template <typename V, bool kPart>
+SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run,
+                         int64_t block, uint64_t mask) {
+  using Ints = typename V::Ints;
+  constexpr int kQuarter = V::kLanes * 4;
+  const int64_t channel = block * kDepthwiseInt8Block;
+  const int8_t* weights = layer.weights + channel * layer.groups * 8;
+  Ints start[4];
+  typename V::Floats scales[4];
+  SMELT_FOUR for (int q = 0; q < 4; ++q) {
+    start[q] = V::Load(layer.start + channel + q * kQuarter);
+    scales[q] = V::LoadFloats(layer.scales + channel + q * kQuarter);
+  }
+  const auto zero = V::All(layer.zero), low = V::All(layer.low), high = V::All(layer.high);
+  const int8_t* const* end = run.taps + layer.groups * 4;
+  int64_t at = channel;
+  int8_t* y0 = run.y0 + channel;
+  int8_t* y1 = run.y1 + channel;
+  for (int64_t i = 0; i < run.pairs; ++i) {
+    Ints a[4] = {start[0], start[1], start[2], start[3]};
+    Ints b[4] = {start[0], start[1], start[2], start[3]};
+    const int8_t* w = weights;
+    for (const int8_t* const* tap = run.taps; tap != end; tap += 4, w += 32 * kQuarter) {
+      Ints x[4];
+      SMELT_FOUR for (int t = 0; t < 4; ++t) {
+        x[t] = V::FlipSigns(kPart ? V::LoadPart(mask, tap[t] + at) : V::Load(tap[t] + at));
+      }
+      const Ints low01 = V::Low8(x[0], x[1]), low23 = V::Low8(x[2], x[3]);
+      const Ints high01 = V::High8(x[0], x[1]), high23 = V::High8(x[2], x[3]);
+      const Ints quarter[4] = {V::Low16(low01, low23), V::High16(low01, low23),
+                               V::Low16(high01, high23), V::High16(high01, high23)};
+      SMELT_FOUR for (int q = 0; q < 4; ++q) {
+        a[q] = V::Dot(a[q], quarter[q], V::Load(w + q * 4 * kQuarter));
+        b[q] = V::Dot(b[q], quarter[q], V::Load(w + (4 + q) * 4 * kQuarter));
+      }
+    }
+    SMELT_FOUR for (int q = 0; q < 4; ++q) {
+      a[q] = V::Round(a[q], scales[q], zero, low, high);
+      b[q] = V::Round(b[q], scales[q], zero, low, high);
+    }
+    if (kPart) {
+      V::StorePart(mask, y0, V::Narrow(a));
+      V::StorePart(mask, y1, V::Narrow(b));
+    } else {
+      V::Store(y0, V::Narrow(a));
+      V::Store(y1, V::Narrow(b));
+    }
+    at += run.tap_step;
+    y0 += run.y_step;
+    y1 += run.y_step;
+  }
+}
+
+#undef SMELT_FOUR
+#undef SMELT_VNNI
+#undef SMELT_VNNI_INLINE
+
+// Where channel c's numbers stand, in a block of `left` channels.
+struct Place {
+  int64_t lanes, quarter, in_quarter;
+  Place(int64_t c, int64_t left)
+      : lanes(left > 32 ? Zmm::kLanes : Ymm::kLanes),
+        quarter(c % 16 / 4),
+        in_quarter(c / 16 * 4 + c % 4) {}
+};
+
+}  // namespace
+
+int64_t DepthwiseInt8Place(int64_t c, int64_t channels) {
+  const int64_t in_block = c % kDepthwiseInt8Block;
+  const Place p(in_block, channels - (c - in_block));
+  return c - in_block + p.quarter * p.lanes * 4 + p.in_quarter;
+}
+
+std::vector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels) {
+  const int64_t num = static_cast<int64_t>(taps.size()) / 2;
+  const int64_t groups = (num + 3) / 4;
+  const int64_t blocks = (channels + kDepthwiseInt8Block - 1) / kDepthwiseInt8Block;
+  std::vector<int8_t> out(blocks * kDepthwiseInt8Block * groups * 8);
+  for (int64_t c = 0; c < channels; ++c) {
+    const int64_t in_block = c % kDepthwiseInt8Block, first = c - in_block;
+    const Place p(in_block, channels - first);
+    for (int64_t result = 0; result < 2; ++result) {
+      for (int64_t t = 0; t < num; ++t) {
+        const int8_t* w = taps[result * num + t];
+        if (w == nullptr) continue;
+        const int64_t quarter = t / 4 * 8 + result * 4 + p.quarter;
+        out[first * groups * 8 + (quarter * p.lanes * 4 + p.in_quarter) * 4 + t % 4] = w[c];
+      }
+    }
+  }
+  return out;
+}
+
+void RunDepthwiseInt8(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run) {
+  for (int64_t block = run.first_block; block < run.last_block; ++block) {
+    const int64_t left = layer.channels - block * kDepthwiseInt8Block;
+    if (left >= 64) {
+      RunBlock<Zmm, false>(layer, run, block, 0);
+    } else if (left > 32) {
+      RunBlock<Zmm, true>(layer, run, block, (uint64_t{1} << left) - 1);
+    } else if (left == 32) {
+      RunBlock<Ymm, false>(layer, run, block, 0);
+    } else {
+      RunBlock<Ymm, true>(layer, run, block, (uint64_t{1} << left) - 1);
+    }
+  }
+}
+
+}  // namespace smelt

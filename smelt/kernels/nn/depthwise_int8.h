@@ -1,0 +1,48 @@
+// Depthwise convolution of int8 images with an int8 result, over rows and in parallel.
+#ifndef SMELT_KERNELS_NN_DEPTHWISE_INT8_H_
+#define SMELT_KERNELS_NN_DEPTHWISE_INT8_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "smelt/kernels/nn/window.h"
+
+namespace smelt::nn {
+
+// Has p the form that DepthwiseInt8 computes: one result channel for each channel, two spatial
+// dimensions, and enough channels to fill registers?
+bool IsDepthwiseInt8(const ConvProblem& p);
+
+// A layer's weights, laid out for one window. Immutable.
+class DepthwiseInt8 {
+ public:
+  // `weights` as TensorFlow has them, int8 [height, width, 1, channels], of which nothing is kept.
+  // One scale, or one per channel. Of a result, zero is added, then [low, high] clamps.
+  // REQUIRES: IsDepthwiseInt8(p).
+  DepthwiseInt8(const ConvProblem& p, const Tensor& weights, std::span<const float> scales,
+                int32_t x_zero, float zero, float low, float high);
+
+  // out = rint(clamp((sum of (x - x_zero) * weights + bias) * scale + zero)), padding is x_zero.
+  // p may differ from the constructor's in batch and image sizes.
+  // REQUIRES: Int8IsNative().
+  Status Run(const ConvProblem& p, const int8_t* x, const int32_t* bias, int8_t* out,
+             Allocator* allocator) const;
+
+ private:
+  struct Tap {
+    int64_t row, column;  // in pixels from the window's corner
+  };
+  std::vector<Tap> taps_;  // a multiple of four
+  int64_t span_ = 0;       // columns that two neighbouring results want
+  std::vector<int8_t> weights_;
+  // By DepthwiseInt8Place, in whole blocks.
+  std::vector<int32_t> offsets_;  // -(128 + x_zero) * sum of weights
+  std::vector<float> scales_;
+  int32_t x_zero_;
+  float zero_, low_, high_;
+};
+
+}  // namespace smelt::nn
+
+#endif  // SMELT_KERNELS_NN_DEPTHWISE_INT8_H_
