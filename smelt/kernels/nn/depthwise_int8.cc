@@ -87,8 +87,8 @@ Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* 
   for (int64_t c = 0; c < channels; c += 4) {
     int32_t* four = start.data() + DepthwiseInt8Place(c, channels);
     for (int64_t i = 0; i < std::min<int64_t>(4, channels - c); ++i) {
-      four[i] = static_cast<int32_t>(static_cast<uint32_t>(bias[c + i]) +
-                                     static_cast<uint32_t>(four[i]));
+      four[i] =
+          static_cast<int32_t>(static_cast<uint32_t>(bias[c + i]) + static_cast<uint32_t>(four[i]));
     }
   }
   // A row of padding, so that taps outside walk along with those inside.
