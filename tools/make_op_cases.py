@@ -33,6 +33,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
+from tensorflow.python.eager import context
 from tensorflow.python.framework import op_def_library, op_def_registry
 
 TOOLS = pathlib.Path(__file__).resolve().parent
@@ -503,7 +504,8 @@ def make(family, args):
         if isinstance(spec, op_cases.GraphCase):
             run_graph_case(spec, w)
         elif getattr(module, "JIT", False):
-            run_jit_case(spec, w)
+            with context.eager_mode():  # families before this one may have turned it off
+                run_jit_case(spec, w)
         else:
             count = w.count
             run_op_case(spec, w)
