@@ -104,6 +104,23 @@ code, out, err = call("show", "--dir", work / "bf16_signature", "--all")
 check("products' variables are stored as bfloat16", "Variable: bfloat16 (3, 3, 3, 8)" in out and "Variable: bfloat16 (8, 5)" in out, out)
 check("a normalisation's are not", out.count("Variable: float32 (8,)") == 4, out)
 
+# TensorFlow makes an optimizer's slots of their variable's type when it loads a model, so they are stored so.
+def slots(where):
+    return sorted(l.split("[")[0].strip() for l in call("show", "--dir", where, "--all")[1].splitlines() if "OPTIMIZER_SLOT" in l)
+
+
+PLACE = 'tpu_functions { signature_name: "serving_default" } '
+WEIGHTS = 'quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } min_num_elements_for_weights: 1 signature_keys: "serving_default" }'
+kept = slots(models / "trained")
+check("an optimizer's slots are shown", len(kept) == 4 and all("float32" in l for l in kept), kept)
+code, out, err, where = convert("trained", PLACE + BFLOAT16, "slots_bf16")
+check("slots of bfloat16 variables are bfloat16", code == 0 and all("bfloat16" in l for l in slots(where)) and len(slots(where)) == 4, out + err)
+check("and the model answers", call("replay", where, "--log", models / "trained.tfrecord", "--rtol", "0", "--atol", "0", "--range_tol", "0.02")[0] == 0)
+code, out, err = call("convert", "--revert", "--input_model_dir", where, "--output_model_dir", work / "slots_back")
+check("slots are float32 again", code == 0 and slots(work / "slots_back") == kept, out + err)
+code, out, err, where = convert("trained", PLACE + IO + WEIGHTS, "slots_int8")
+check("slots of int8 variables are int8", code == 0 and [l.split(" ")[1] for l in slots(where)] == ["float32", "float32", "int8", "int8"], out + err)
+
 
 def with_second_meta_graph(source, target):
     """A copy of the model whose MetaGraph is there once more, under the tag "train"."""

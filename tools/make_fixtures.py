@@ -338,7 +338,32 @@ def slopes(path):
     return [("serving_default", {"x": rng.normal(0, 1, (b, 8)).astype(np.float32)}) for b in (1, 3)]
 
 
-MODELS = dict(slopes=slopes, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
+class Trained(tf.Module):
+    """Saved with its optimizer, which keeps two slots for each variable, after a step of training."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        self.w = tf.Variable(rng.normal(0, 0.5, (16, 8)).astype(np.float32), name="w")
+        self.b = tf.Variable(rng.normal(0, 0.5, 8).astype(np.float32), name="b")
+        self.optimizer = tf.compat.v1.train.AdamOptimizer(0.01)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(self.serve(tf.constant(rng.normal(0, 1, (4, 16)), tf.float32))["y"] ** 2)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, [self.w, self.b]), [self.w, self.b]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 16], tf.float32, name="x")])
+    def serve(self, x):
+        return {"y": tf.nn.relu(tf.matmul(x, self.w) + self.b)}
+
+
+def trained(path):
+    model = Trained()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(3)
+    return [("serving_default", {"x": rng.normal(0, 1, (b, 16)).astype(np.float32)}) for b in (1, 3)]
+
+
+MODELS = dict(slopes=slopes, trained=trained, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
 
 
 def main():

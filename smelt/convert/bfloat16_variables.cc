@@ -18,31 +18,11 @@ StatusOr<Tensor> Rounded(const Tensor& t) {
   return out;
 }
 
-// Whoever reads what is stored as bfloat16 now gets float32 as before.
-Status CastBack(Graph& graph, const VariableUse& use) {
-  use.node->attrs().Set("dtype", Dtype::kBfloat16);
-  RETURN_IF_ERROR(graph.ResolveTypes(use.node));
-  AttrMap attrs;
-  attrs.Set("SrcT", Dtype::kBfloat16);
-  attrs.Set("DstT", Dtype::kFloat);
-  ASSIGN_OR_RETURN(Node * cast, graph.Add(use.node->name() + "/float32", "Cast", {{use.node, 0}},
-                                          std::move(attrs)));
-  graph.ReplaceAll({use.node, 0}, {cast, 0});
-  cast->inputs[0] = {use.node, 0};
-  if (use.function == nullptr) return OkStatus();
-  for (auto& result : use.function->results) {
-    for (Endpoint& e : result) {
-      if (e.node == use.node) e = {cast, 0};
-    }
-  }
-  return OkStatus();
-}
-
 // Another MetaGraph of the model, which is not converted but reads the same checkpoint.
 class OtherMetaGraph {
  public:
   static StatusOr<OtherMetaGraph> Of(MetaGraph& meta, const std::string& dir) {
-    OtherMetaGraph out(meta);
+    OtherMetaGraph out;
     ASSIGN_OR_RETURN(out.variables_, ModelVariables::Trace(meta, dir));
     for (const auto& v : out.variables_->all()) {
       if (!v->key.empty()) out.by_key_[v->key] = v.get();
@@ -64,7 +44,7 @@ class OtherMetaGraph {
     }
     const ModelVariable& v = *it->second;
     if (v.dtype != Dtype::kFloat) return "of another type in another MetaGraph";
-    if (!v.others.empty()) return "changed in another MetaGraph";
+    if (!v.WhyFixed().empty()) return "changed in another MetaGraph";
     for (const auto* uses : {&v.reads, &v.lookups}) {
       for (const VariableUse& use : *uses) {
         if (variables_->Of(use.function, use.node->inputs[0]).size() != 1) {
@@ -79,12 +59,12 @@ class OtherMetaGraph {
     auto it = by_key_.find(key);
     if (it == by_key_.end()) return OkStatus();
     ModelVariable& v = *it->second;
-    RETURN_IF_ERROR(variables_->SetStored(v, Dtype::kBfloat16, Rounded));
+    RETURN_IF_ERROR(variables_->SetStored(v, Dtype::kBfloat16, Rounded, Rounded));
     absl::flat_hash_set<const Node*> done;
     for (const auto* uses : {&v.reads, &v.lookups}) {
       for (const VariableUse& use : *uses) {
         if (!done.insert(use.node).second) continue;
-        RETURN_IF_ERROR(CastBack(use.function ? *use.function->body : *meta_->graph, use));
+        RETURN_IF_ERROR(variables_->CastBack(use, Dtype::kBfloat16));
       }
     }
     return OkStatus();
@@ -93,9 +73,8 @@ class OtherMetaGraph {
   Status Finish() { return variables_->UpdateObjectGraph(); }
 
  private:
-  explicit OtherMetaGraph(MetaGraph& meta) : meta_(&meta) {}
+  OtherMetaGraph() = default;
 
-  MetaGraph* meta_;
   std::unique_ptr<ModelVariables> variables_;
   std::map<std::string, ModelVariable*> by_key_;
   absl::flat_hash_set<std::string> restored_;
@@ -167,10 +146,13 @@ class VariableStorer {
         }
       }
     }
-    if (v.key.empty()) no("not in the checkpoint");
-    if (!v.others.empty()) {
-      no(absl::StrCat("changed by '", v.others[0].node->name(), "' (", v.others[0].node->op(),
-                      ")"));
+    if (std::string text = v.WhyFixed(); !text.empty()) no(std::move(text));
+    for (const ModelVariable* slot : v.slots) {
+      for (const auto* uses : {&slot->reads, &slot->lookups}) {
+        for (const VariableUse& use : *uses) {
+          if (Served(use)) no(absl::StrCat("its optimizer's '", slot->name, "' is served"));
+        }
+      }
     }
     for (const OtherMetaGraph& other : others_) {
       if (std::string text = other.WhyNot(v.key); !text.empty()) no(std::move(text));
@@ -237,7 +219,7 @@ class VariableStorer {
 
   Status Store(const std::string& key, const std::vector<ModelVariable*>& all) {
     for (ModelVariable* v : all) {
-      RETURN_IF_ERROR(variables_.SetStored(*v, Dtype::kBfloat16, Rounded));
+      RETURN_IF_ERROR(variables_.SetStored(*v, Dtype::kBfloat16, Rounded, Rounded));
       for (const auto* uses : {&v->reads, &v->lookups}) {
         for (const VariableUse& use : *uses) RETURN_IF_ERROR(Read(use));
       }
@@ -254,9 +236,9 @@ class VariableStorer {
 
   Status Read(const VariableUse& use) {
     if (!done_.insert(use.node).second) return OkStatus();
-    Graph& graph = use.function != nullptr ? *use.function->body : *c_.meta->graph;
     auto g = graphs_.find(use.function);
-    if (g == graphs_.end()) return CastBack(graph, use);
+    if (g == graphs_.end()) return variables_.CastBack(use, Dtype::kBfloat16);
+    Graph& graph = use.function != nullptr ? *use.function->body : *c_.meta->graph;
     use.node->attrs().Set("dtype", Dtype::kBfloat16);
     RETURN_IF_ERROR(graph.ResolveTypes(use.node));
     g->second->stored.insert(use.node);

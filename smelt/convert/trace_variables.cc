@@ -58,7 +58,7 @@ class VariableTracer {
     FollowAll();
     KeysByRestore();
     MergeByKey();
-    return OkStatus();
+    return FindSlots();
   }
 
   void Copy(const Function& original, Function& copy) {
@@ -252,6 +252,34 @@ class VariableTracer {
       }
     }
     std::erase_if(out_.variables_, [&](const auto& v) { return merged.contains(v.get()); });
+  }
+
+  Status FindSlots() {
+    if (out_.bundle_ == nullptr) return OkStatus();
+    const BundleReader& bundle = *out_.bundle_;
+    ASSIGN_OR_RETURN(const auto slots, VariableSlots(out_.meta_.object_graph, bundle));
+    if (slots.empty()) return OkStatus();
+    std::map<std::string, ModelVariable*> by_key;
+    for (auto& v : out_.variables_) {
+      for (const std::string* key : KeysOf(*v)) by_key[*key] = v.get();
+    }
+    for (const auto& [key, entries] : slots) {
+      const auto owner = by_key.find(key);
+      if (owner == by_key.end() || owner->first.empty()) continue;
+      ModelVariable& v = *owner->second;
+      for (const std::string& entry : entries) {
+        ASSIGN_OR_RETURN(const BundleEntry* stored, bundle.Find(entry));
+        if (stored->dtype != v.dtype) continue;
+        const auto slot = by_key.find(entry);
+        if (slot == by_key.end()) {
+          v.slot_entries.insert(entry);
+        } else if (slot->second != &v &&
+                   std::ranges::find(v.slots, slot->second) == v.slots.end()) {
+          v.slots.push_back(slot->second);
+        }
+      }
+    }
+    return OkStatus();
   }
 
   static std::optional<std::string> ElementOf(Endpoint list, int i) {

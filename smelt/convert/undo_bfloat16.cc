@@ -92,8 +92,8 @@ Status UndoBfloat16(Conversion& c) {
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
   int stored = 0;
   for (const auto& v : variables->all()) {
-    if (v->dtype != Dtype::kBfloat16 || v->key.empty() || !v->others.empty()) continue;
-    RETURN_IF_ERROR(variables->SetStored(*v, Dtype::kFloat, Widened));
+    if (v->dtype != Dtype::kBfloat16 || !v->WhyFixed().empty()) continue;
+    RETURN_IF_ERROR(variables->SetStored(*v, Dtype::kFloat, Widened, Widened));
     ++stored;
   }
   for (Function* f : c.library().Functions()) {

@@ -88,18 +88,64 @@ Status ModelVariables::RetypeSave(const VariableUse& use, Dtype dtype) {
   return OkStatus();
 }
 
-Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype,
-                                 std::function<StatusOr<Tensor>(const Tensor&)> value) {
-  if (v.key.empty() || !v.others.empty()) {
-    return Internal("variable '", v.name, "' cannot be stored as ", DtypeName(dtype));
+std::string ModelVariable::WhyFixed() const {
+  if (key.empty()) return "not in the checkpoint";
+  if (!others.empty()) {
+    return absl::StrCat("changed by '", others[0].node->name(), "' (", others[0].node->op(), ")");
   }
+  for (const ModelVariable* slot : slots) {
+    if (slot->others.empty()) continue;
+    const Node& n = *slot->others[0].node;
+    return absl::StrCat("its optimizer's '", slot->name, "' is changed by '", n.name(), "' (",
+                        n.op(), ")");
+  }
+  return "";
+}
+
+Status ModelVariables::CastBack(const VariableUse& use, Dtype dtype) {
+  Graph& graph = use.function ? *use.function->body : *meta_.graph;
+  const Dtype before = use.node->Type("dtype");
+  if (before == dtype) return OkStatus();
+  use.node->attrs().Set("dtype", dtype);
+  RETURN_IF_ERROR(graph.ResolveTypes(use.node));
+  AttrMap attrs;
+  attrs.Set("SrcT", dtype);
+  attrs.Set("DstT", before);
+  ASSIGN_OR_RETURN(Node * cast, graph.Add(absl::StrCat(use.node->name(), "/", DtypeName(before)),
+                                          "Cast", {{use.node, 0}}, std::move(attrs)));
+  graph.ReplaceAll({use.node, 0}, {cast, 0});
+  cast->inputs[0] = {use.node, 0};
+  if (use.function == nullptr) return OkStatus();
+  for (auto& result : use.function->results) {
+    for (Endpoint& e : result) {
+      if (e.node == use.node) e = {cast, 0};
+    }
+  }
+  return OkStatus();
+}
+
+Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
+                                 MakeValue slot_value) {
+  if (const std::string why = v.WhyFixed(); !why.empty()) {
+    return Internal("variable '", v.name, "' cannot be stored as ", DtypeName(dtype), ": ", why);
+  }
+  const Dtype before = v.dtype;
+  v.dtype = dtype;
+  for (ModelVariable* slot : v.slots) {
+    if (slot->dtype == dtype) continue;
+    RETURN_IF_ERROR(SetStored(*slot, dtype, slot_value, slot_value));
+    for (const auto* uses : {&slot->reads, &slot->lookups}) {
+      for (const VariableUse& use : *uses) RETURN_IF_ERROR(CastBack(use, dtype));
+    }
+  }
+  for (const std::string& entry : v.slot_entries) stored_[entry] = {dtype, slot_value};
   for (Node* handle : v.handles) handle->attrs().Set("dtype", dtype);
   for (const VariableUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
   for (const VariableUse& use : v.saves) RETURN_IF_ERROR(RetypeSave(use, dtype));
   for (const VariableUse& use : v.initialisers) {
     Graph& graph = use.function ? *use.function->body : *meta_.graph;
     AttrMap attrs;
-    attrs.Set("SrcT", v.dtype);
+    attrs.Set("SrcT", before);
     attrs.Set("DstT", dtype);
     ASSIGN_OR_RETURN(Node * cast, graph.Add(use.node->name() + "/cast", "Cast",
                                             {use.node->inputs[1]}, std::move(attrs)));
@@ -107,7 +153,6 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype,
     use.node->attrs().Set("dtype", dtype);
     RETURN_IF_ERROR(graph.ResolveTypes(use.node));
   }
-  v.dtype = dtype;
   for (const std::string& copy : v.copies) stored_[copy] = {dtype, value};
   stored_[v.key] = {dtype, std::move(value)};
   return OkStatus();

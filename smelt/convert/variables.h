@@ -39,6 +39,13 @@ struct ModelVariable {
   std::vector<VariableUse> saves;         // ReadVariableOp whose value only SaveV2 takes
   std::vector<VariableUse> initialisers;  // AssignVariableOp of anything else
   std::vector<VariableUse> others;        // whatever else: updates, unknown ops
+  // What the object graph's optimizers keep for it: variables, and entries of the checkpoint that
+  // have no handle. TensorFlow loads them with the variable's type.
+  std::vector<ModelVariable*> slots;
+  std::set<std::string> slot_entries;
+
+  // Why it cannot be stored as another type, or empty.
+  std::string WhyFixed() const;
 };
 
 class ModelVariables {
@@ -61,11 +68,14 @@ class ModelVariables {
   // That value's shape; the handle's where the checkpoint has none.
   PartialShape StoredShape(const ModelVariable& v) const;
 
+  using MakeValue = std::function<StatusOr<Tensor>(const Tensor&)>;
   // From now on the variable is stored as `dtype`; `value` makes the value when the
-  // checkpoint is written. Handles, the object graph, restores and saves follow; initialisers get a
-  // Cast. REQUIRES: the variable has a key and no `others`.
-  Status SetStored(ModelVariable& v, Dtype dtype,
-                   std::function<StatusOr<Tensor>(const Tensor&)> value);
+  // checkpoint is written, `slot_value` that of the optimizers' slots. Handles, the object graph,
+  // restores and saves follow; initialisers get a Cast, readers of slots one back. REQUIRES:
+  // v.WhyFixed() is empty.
+  Status SetStored(ModelVariable& v, Dtype dtype, MakeValue value, MakeValue slot_value);
+  // Makes a reader of what is now stored as `dtype` read that and cast it back.
+  Status CastBack(const VariableUse& use, Dtype dtype);
   bool changed() const { return !stored_.empty(); }
 
   // Brings the types of the object graph's variables up to date.
@@ -85,7 +95,7 @@ class ModelVariables {
   std::map<std::pair<const Node*, int>, std::set<ModelVariable*>> holds_;
   struct Stored {
     Dtype dtype;
-    std::function<StatusOr<Tensor>(const Tensor&)> value;
+    MakeValue value;
   };
   std::map<std::string, Stored> stored_;  // by key
   friend class VariableTracer;

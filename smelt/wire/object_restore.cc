@@ -11,21 +11,29 @@ namespace {
 constexpr absl::string_view kCheckpointGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr absl::string_view kVariableValue = "VARIABLE_VALUE";
 
+template <typename ObjectGraphProto>
+bool IsNode(const ObjectGraphProto& graph, int id) {
+  return id >= 0 && id < graph.nodes_size();
+}
+
 // Checkpoint key of each saved object that is a variable, found by walking both graphs together.
 std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& saved,
                                         const tensorflow::TrackableObjectGraph& checkpoint) {
   std::map<int, std::string> keys;
   if (saved.nodes_size() == 0 || checkpoint.nodes_size() == 0) return keys;
   std::vector<int> twin(static_cast<size_t>(saved.nodes_size()), -1);
+  const auto take = [&](int id, int other) {
+    twin[id] = other;
+    for (const auto& attribute : checkpoint.nodes(other).attributes()) {
+      if (attribute.name() == kVariableValue) keys[id] = attribute.checkpoint_key();
+    }
+  };
   std::vector<int> stack = {0};
-  twin[0] = 0;
+  take(0, 0);
   while (!stack.empty()) {
     const int id = stack.back();
     stack.pop_back();
     const auto& other = checkpoint.nodes(twin[id]);
-    for (const auto& attribute : other.attributes()) {
-      if (attribute.name() == kVariableValue) keys[id] = attribute.checkpoint_key();
-    }
     for (const auto& child : saved.nodes(id).children()) {
       if (child.node_id() < 0 || child.node_id() >= saved.nodes_size() ||
           twin[child.node_id()] >= 0) {
@@ -36,9 +44,24 @@ std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& save
             candidate.node_id() >= checkpoint.nodes_size()) {
           continue;
         }
-        twin[child.node_id()] = candidate.node_id();
+        take(child.node_id(), candidate.node_id());
         stack.push_back(child.node_id());
         break;
+      }
+    }
+  }
+  // Optimizers hold slots, which are nobody's children, by variable and name.
+  for (int id = 0; id < saved.nodes_size(); ++id) {
+    if (twin[id] < 0) continue;
+    for (const auto& slot : saved.nodes(id).slot_variables()) {
+      const int node = slot.slot_variable_node_id();
+      if (!IsNode(saved, node) || !IsNode(saved, slot.original_variable_node_id())) continue;
+      for (const auto& candidate : checkpoint.nodes(twin[id]).slot_variables()) {
+        if (candidate.slot_name() == slot.slot_name() && twin[node] < 0 &&
+            IsNode(checkpoint, candidate.slot_variable_node_id()) &&
+            candidate.original_variable_node_id() == twin[slot.original_variable_node_id()]) {
+          take(node, candidate.slot_variable_node_id());
+        }
       }
     }
   }
@@ -70,6 +93,26 @@ StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& objec
   std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::erase_if(keys, [&](const auto& k) { return !saved.nodes(k.first).has_variable(); });
   return keys;
+}
+
+StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
+    const std::string& object_graph, const BundleReader& bundle) {
+  std::map<std::string, std::set<std::string>> out;
+  if (object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
+  for (const auto& node : saved.nodes()) {
+    for (const auto& slot : node.slot_variables()) {
+      auto variable = keys.find(slot.original_variable_node_id());
+      auto entry = keys.find(slot.slot_variable_node_id());
+      if (variable != keys.end() && entry != keys.end()) {
+        out[variable->second].insert(entry->second);
+      }
+    }
+  }
+  return out;
 }
 
 StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,

@@ -8,6 +8,7 @@
 #define SMELT_WIRE_OBJECT_RESTORE_H_
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "smelt/wire/bundle.h"
@@ -25,6 +26,11 @@ StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta,
 // either side. DATA_LOSS when one does not parse.
 StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
                                                         const BundleReader& bundle);
+
+// Checkpoint keys of the slots that the object graph's optimizers keep for a variable, by the
+// variable's key. Empty without an object graph on either side. DATA_LOSS when one does not parse.
+StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
+    const std::string& object_graph, const BundleReader& bundle);
 
 // The object graph with the types of some variables changed: by checkpoint key. DATA_LOSS when
 // either graph does not parse.

@@ -2,7 +2,8 @@
 """Converted models, as TensorFlow's Python sees them: convert_test.py SMELT MODELS
 
 Each SavedModel in MODELS is converted in several ways; tf.saved_model.load must take the result and find in it the callables of the original:
-the same signatures and functions with the same arguments and results, and variables with the same names and shapes."""
+the same signatures and functions with the same arguments and results, and variables with the same names and shapes. So for a model that tf_keras
+trained and saved with its optimizer, which TensorFlow loads with it."""
 import os
 import pathlib
 import sys
@@ -10,7 +11,9 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
 import tensorflow as tf
+import tf_keras
 
 from checks import call, check, finish
 
@@ -29,6 +32,8 @@ PLACED = {
     "language_model": 'tpu_functions { function_alias: "tpu_func" }',
     "half_plus_two_v1": 'tpu_functions { signature_name: "serving_default" }',
 }
+INT8 = ('bfloat16_optimization: DISABLED quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } '
+        'min_num_elements_for_weights: 1 signature_keys: "serving_default" }')
 # Where batching refuses, rightly: an output that is no batch.
 UNBATCHED = {"functions"}
 
@@ -47,14 +52,25 @@ def describe(model):
     return seen
 
 
+def trained(path):
+    model = tf_keras.Sequential([tf_keras.layers.Dense(8, activation="relu", input_shape=(6,)), tf_keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    model.fit(np.ones((4, 6), np.float32), np.ones((4, 2), np.float32), verbose=0)
+    model.save(path, save_format="tf")
+
+
 with tempfile.TemporaryDirectory() as work:
-    for name, placed in PLACED.items():
-        want = describe(tf.saved_model.load(str(models / name)))
-        for variant, options in VARIANTS.items():
+    trained(pathlib.Path(work) / "trained")
+    places = {models / name: placed for name, placed in PLACED.items()}
+    places[pathlib.Path(work) / "trained"] = 'tpu_functions { signature_name: "serving_default" }'
+    for source, placed in places.items():
+        name = source.name
+        want = describe(tf.saved_model.load(str(source)))
+        for variant, options in (VARIANTS | ({"int8": INT8} if name == "trained" else {})).items():
             if variant == "batched" and name in UNBATCHED:
                 continue
-            out = pathlib.Path(work) / name / variant.replace(" ", "_")
-            code, text = call("convert", "--input_model_dir", models / name, "--output_model_dir", out, "--converter_options_string", f"{placed} {options}")
+            out = pathlib.Path(work) / "converted" / name / variant.replace(" ", "_")
+            code, text = call("convert", "--input_model_dir", source, "--output_model_dir", out, "--converter_options_string", f"{placed} {options}")
             problem = text[-500:] if code else ""
             if not problem:
                 try:

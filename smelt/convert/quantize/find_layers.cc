@@ -182,6 +182,9 @@ class LayerFinder {
       }
     }
     if (weights->variable != nullptr) {
+      if (const std::string why = weights->variable->WhyFixed(); !why.empty()) {
+        return absl::StrCat("Its variable must stay as it is: ", why, ".");
+      }
       key = weights->variable;
       for (const VariableUse& use : weights->variable->lookups) {
         if (!use.node->Is("ResourceGather")) return "ResourceGatherNd reads its weights, too.";

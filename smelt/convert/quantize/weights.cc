@@ -96,6 +96,13 @@ Status ChooseChannels(LayerSet& set) {
   return OkStatus();
 }
 
+// What an optimizer gathered for a variable means nothing for its quantised values: it starts anew.
+StatusOr<Tensor> NewSlot(const Tensor& t) {
+  ASSIGN_OR_RETURN(Tensor zeros, Tensor::Make(Dtype::kInt8, t.shape()));
+  std::ranges::fill(zeros.flat<int8_t>(), int8_t{0});
+  return zeros;
+}
+
 Status StoreVariable(Conversion& c, ModelVariables& variables, Weights& w) {
   ModelVariable& v = *w.variable;
   StoredVariable record{v.key, v.dtype, Dtype::kInt8, static_cast<int64_t>(w.value.bytes()),
@@ -104,7 +111,8 @@ Status StoreVariable(Conversion& c, ModelVariables& variables, Weights& w) {
       v, Dtype::kInt8,
       [shape = w.scale_shape, scales = w.scales](const Tensor& t) -> StatusOr<Tensor> {
         return QuantizeWeights(t, shape, scales);
-      }));
+      },
+      NewSlot));
   c.records.variables.push_back(std::move(record));
   for (const auto* uses : {&v.reads, &v.lookups}) {
     for (const VariableUse& use : *uses) {
