@@ -118,7 +118,7 @@ check("slots of bfloat16 variables are bfloat16", code == 0 and all("bfloat16" i
 check("and the model answers", call("replay", where, "--log", models / "trained.tfrecord", "--rtol", "0", "--atol", "0", "--range_tol", "0.02")[0] == 0)
 code, out, err = call("convert", "--revert", "--input_model_dir", where, "--output_model_dir", work / "slots_back")
 check("slots are float32 again", code == 0 and slots(work / "slots_back") == kept, out + err)
-code, out, err, where = convert("trained", PLACE + IO + WEIGHTS, "slots_int8")
+code, out, err, where = convert("trained", PLACE + IO + " " + WEIGHTS, "slots_int8")
 check("slots of int8 variables are int8", code == 0 and [l.split(" ")[1] for l in slots(where)] == ["float32", "float32", "int8", "int8"], out + err)
 
 
