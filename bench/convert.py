@@ -2,7 +2,7 @@
 """Converter bench: time and memory of `smelt convert`. convert.py SMELT [--model DIR ...] [--functions N ...]
 
 Synthetic models of N functions (a chain of calls, each with a few nodes and a constant) show whether time grows with size; --model adds real ones, placed
-by their serving_default signature. Needs TensorFlow's protos, to write the models. Rows: what, seconds and processor
+by their serving_default signature. So do models of N layers, each with two variables, stored as bfloat16 and as int8. Needs TensorFlow's protos, to write the models. Rows: what, seconds and processor
 seconds (best of 3), peak resident MB, processor seconds per 1,000 functions or MB per MB of weights."""
 import argparse
 import os
@@ -20,6 +20,8 @@ print(time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 sys.exit(status != 0)
 """
 OFF = "disable_default_optimizations: true"
+WEIGHTS = ('quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } min_num_elements_for_weights: 1 '
+           'signature_keys: "serving_default" } ')
 
 
 def synthetic(path, functions, body=12):
@@ -88,6 +90,23 @@ def synthetic(path, functions, body=12):
     (pathlib.Path(path) / "saved_model.pb").write_bytes(model.SerializeToString())
 
 
+def layered(path, layers, width=16):
+    """A SavedModel of `layers` dense layers in one function."""
+    import numpy as np
+    import tensorflow as tf
+    model, rng = tf.Module(), np.random.default_rng(1)
+    model.w = [tf.Variable(rng.normal(0, 0.3, (width, width)).astype(np.float32)) for _ in range(layers)]
+    model.b = [tf.Variable(rng.normal(0, 0.3, width).astype(np.float32)) for _ in range(layers)]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, width], tf.float32, name="x")])
+    def serve(x):
+        for w, b in zip(model.w, model.b):
+            x = tf.nn.relu(tf.matmul(x, w) + b)
+        return {"y": x}
+
+    tf.saved_model.save(model, str(path), signatures=serve)
+
+
 def convert(smelt, model, out, options):
     """Seconds, seconds on the processor and peak resident MB of one conversion."""
     file = pathlib.Path(str(out) + ".options")  # a command line would be too short for thousands of names
@@ -106,6 +125,7 @@ def main():
     parser.add_argument("smelt")
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--functions", type=int, nargs="*", default=[1000, 2000, 4000])
+    parser.add_argument("--layers", type=int, nargs="*", default=[])
     parser.add_argument("--keep", help="folder for the synthetic models, used again when it is there")
     args = parser.parse_args()
     work = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="smelt_convert_"))
@@ -120,6 +140,14 @@ def main():
             runs = [convert(args.smelt, path, work / "out", text + OFF) for _ in range(3)]
             seconds, busy, peak = min(r[0] for r in runs), min(r[1] for r in runs), max(r[2] for r in runs)
             print(f"{f'{n} functions, {place}':32} {seconds:8.2f} {busy:8.2f} {peak:8.0f}  {1000 * busy / n:.3f} s per 1,000 functions", flush=True)
+    for what, options in (("bfloat16", ""), ("weights in int8", WEIGHTS + OFF)):
+        for n in args.layers:
+            path = work / f"layers_{n}"
+            if not path.exists():
+                layered(path, n)
+            runs = [convert(args.smelt, path, work / "out", 'tpu_functions { signature_name: "serving_default" } ' + options) for _ in range(3)]
+            seconds, busy, peak = min(r[0] for r in runs), min(r[1] for r in runs), max(r[2] for r in runs)
+            print(f"{f'{n} layers, {what}':32} {seconds:8.2f} {busy:8.2f} {peak:8.0f}  {1000 * busy / n:.3f} s per 1,000 layers", flush=True)
     for model in args.model:
         weights = sum(f.stat().st_size for f in pathlib.Path(model).rglob("variables.data*")) / 2**20
         for name, text in (("defaults off", OFF), ("defaults", "")):

@@ -24,6 +24,7 @@ class OtherMetaGraph {
   static StatusOr<OtherMetaGraph> Of(MetaGraph& meta, const std::string& dir) {
     OtherMetaGraph out;
     ASSIGN_OR_RETURN(out.variables_, ModelVariables::Trace(meta, dir));
+    out.variables_->BeginChanges();
     for (const auto& v : out.variables_->all()) {
       if (!v->key.empty()) out.by_key_[v->key] = v.get();
     }
@@ -90,6 +91,7 @@ class VariableStorer {
   }
 
   Status Run() {
+    variables_.BeginChanges();
     for (MetaGraph& meta : c_.model.meta_graphs) {
       if (&meta == c_.meta) continue;
       ASSIGN_OR_RETURN(OtherMetaGraph other, OtherMetaGraph::Of(meta, c_.model.dir));

@@ -82,10 +82,7 @@ class VariableTracer {
     for (const auto& [name, concrete] : objects.concrete_functions) {
       Function* f = meta.graph->library()->Find(name);
       if (f == nullptr || f->body == nullptr) continue;
-      std::vector<Endpoint> args;
-      for (Node* a : f->args) {
-        for (int port = 0; port < a->num_outputs(); ++port) args.push_back({a, port});
-      }
+      const std::vector<Endpoint>& args = ArgsOf(f);
       if (concrete.bound_inputs.size() > args.size()) continue;
       const size_t first = args.size() - concrete.bound_inputs.size();
       for (size_t i = 0; i < concrete.bound_inputs.size(); ++i) {
@@ -121,6 +118,16 @@ class VariableTracer {
     return *slot;
   }
 
+  const std::vector<Endpoint>& ArgsOf(const Function* f) {
+    auto [it, added] = args_.try_emplace(f);
+    if (added) {
+      for (Node* a : f->args) {
+        for (int port = 0; port < a->num_outputs(); ++port) it->second.push_back({a, port});
+      }
+    }
+    return it->second;
+  }
+
   void Follow(const Item& item) {
     ModelVariable& v = *item.variable;
     for (const Fanout::Edge& edge : FanoutOf(item.function).of(item.handle.node)) {
@@ -131,7 +138,10 @@ class VariableTracer {
       if (n.Is("Identity") || n.Is("IdentityN")) {
         Hold(item.function, {&n, edge.input}, &v);
       } else if (n.Is("ReadVariableOp")) {
-        (OnlySaved(item.function, n) ? v.saves : v.reads).push_back(use);
+        std::vector<VariableUse> path;
+        const bool saved = OnlySaved(item.function, n, &path);
+        (saved ? v.saves : v.reads).push_back(use);
+        if (saved) v.save_path.insert(v.save_path.end(), path.begin(), path.end());
       } else if (n.Is("ResourceGather") || n.Is("ResourceGatherNd")) {
         v.lookups.push_back(use);
       } else if (n.Is("AssignVariableOp")) {
@@ -150,11 +160,8 @@ class VariableTracer {
     for (const std::string& name : callees) {
       Function* callee = graph.library()->Find(name);
       if (callee == nullptr || callee->body == nullptr) return false;
-      int first = 0;
-      for (Node* a : callee->args) {
-        if (arg >= first && arg < first + a->num_outputs()) Hold(callee, {a, arg - first}, v);
-        first += a->num_outputs();
-      }
+      const std::vector<Endpoint>& args = ArgsOf(callee);
+      if (arg >= 0 && arg < static_cast<int>(args.size())) Hold(callee, args[arg], v);
     }
     // A loop gives the handle on, under the same number.
     if (!callees.empty() && IsLoop(*use.node)) {
@@ -163,8 +170,8 @@ class VariableTracer {
     return !callees.empty();
   }
 
-  // The value goes to SaveV2 alone.
-  bool OnlySaved(Function* f, const Node& read) {
+  // The value goes to SaveV2 alone, on this path.
+  bool OnlySaved(Function* f, const Node& read, std::vector<VariableUse>* path) {
     std::vector<const Node*> stack{&read};
     bool saved = false;
     while (!stack.empty()) {
@@ -172,6 +179,7 @@ class VariableTracer {
       stack.pop_back();
       for (const Fanout::Edge& edge : FanoutOf(f).of(n)) {
         if (edge.input < 0) continue;
+        path->push_back({f, edge.reader, edge.input});
         if (edge.reader->Is("SaveV2")) {
           saved = true;
         } else if (edge.reader->Is("Identity")) {
@@ -218,9 +226,9 @@ class VariableTracer {
       into->copies.insert(from->copies.begin(), from->copies.end());
       into->copies.erase(into->key);
       into->handles.insert(into->handles.end(), from->handles.begin(), from->handles.end());
-      for (auto uses :
-           {&ModelVariable::reads, &ModelVariable::lookups, &ModelVariable::restores,
-            &ModelVariable::saves, &ModelVariable::initialisers, &ModelVariable::others}) {
+      for (auto uses : {&ModelVariable::reads, &ModelVariable::lookups, &ModelVariable::restores,
+                        &ModelVariable::saves, &ModelVariable::save_path,
+                        &ModelVariable::initialisers, &ModelVariable::others}) {
         auto& to = into->*uses;
         to.insert(to.end(), (from->*uses).begin(), (from->*uses).end());
       }
@@ -294,6 +302,7 @@ class VariableTracer {
   const std::string dir_;
   std::vector<Item> queue_;
   absl::flat_hash_map<Function*, std::unique_ptr<Fanout>> fanouts_;
+  std::map<const Function*, std::vector<Endpoint>> args_;
 };
 
 void ModelVariables::TraceCopy(const Function& original, Function& copy) {

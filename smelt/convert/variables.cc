@@ -64,25 +64,19 @@ Status ModelVariables::RetypeRestore(const VariableUse& use, Dtype dtype) {
   return graph.ResolveTypes(use.node);
 }
 
-Status ModelVariables::RetypeSave(const VariableUse& use, Dtype dtype) {
-  Graph& graph = use.function ? *use.function->body : *meta_.graph;
-  use.node->attrs().Set("dtype", dtype);
-  RETURN_IF_ERROR(graph.ResolveTypes(use.node));
-  const Fanout fanout(graph);
-  std::vector<Node*> stack{use.node};
-  while (!stack.empty()) {
-    Node* n = stack.back();
-    stack.pop_back();
-    for (const Fanout::Edge& edge : fanout.of(n)) {
-      if (edge.input < 0) continue;
-      if (edge.reader->Is("SaveV2")) {
-        // Inputs: prefix, names, slices, then the tensors.
-        RETURN_IF_ERROR(RetypeListElement(graph, edge.reader, edge.input - 3, dtype));
-      } else {
-        edge.reader->attrs().Set("T", dtype);
-        RETURN_IF_ERROR(graph.ResolveTypes(edge.reader));
-        stack.push_back(edge.reader);
-      }
+Status ModelVariables::RetypeSaves(const ModelVariable& v, Dtype dtype) {
+  for (const VariableUse& use : v.saves) {
+    use.node->attrs().Set("dtype", dtype);
+    RETURN_IF_ERROR((use.function ? *use.function->body : *meta_.graph).ResolveTypes(use.node));
+  }
+  for (const VariableUse& use : v.save_path) {
+    Graph& graph = use.function ? *use.function->body : *meta_.graph;
+    if (use.node->Is("SaveV2")) {
+      // Inputs: prefix, names, slices, then the tensors.
+      RETURN_IF_ERROR(RetypeListElement(graph, use.node, use.input - 3, dtype));
+    } else {
+      use.node->attrs().Set("T", dtype);
+      RETURN_IF_ERROR(graph.ResolveTypes(use.node));
     }
   }
   return OkStatus();
@@ -108,13 +102,15 @@ Status ModelVariables::CastBack(const VariableUse& use, Dtype dtype) {
   if (before == dtype) return OkStatus();
   use.node->attrs().Set("dtype", dtype);
   RETURN_IF_ERROR(graph.ResolveTypes(use.node));
+  const Fanout& readers = readers_.try_emplace(&graph, graph).first->second;
   AttrMap attrs;
   attrs.Set("SrcT", dtype);
   attrs.Set("DstT", before);
   ASSIGN_OR_RETURN(Node * cast, graph.Add(absl::StrCat(use.node->name(), "/", DtypeName(before)),
                                           "Cast", {{use.node, 0}}, std::move(attrs)));
-  graph.ReplaceAll({use.node, 0}, {cast, 0});
-  cast->inputs[0] = {use.node, 0};
+  for (const Fanout::Edge& edge : readers.of(use.node)) {
+    if (edge.input >= 0) edge.reader->inputs[edge.input] = {cast, 0};
+  }
   if (use.function == nullptr) return OkStatus();
   for (auto& result : use.function->results) {
     for (Endpoint& e : result) {
@@ -141,7 +137,7 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
   for (const std::string& entry : v.slot_entries) stored_[entry] = {dtype, slot_value};
   for (Node* handle : v.handles) handle->attrs().Set("dtype", dtype);
   for (const VariableUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
-  for (const VariableUse& use : v.saves) RETURN_IF_ERROR(RetypeSave(use, dtype));
+  RETURN_IF_ERROR(RetypeSaves(v, dtype));
   for (const VariableUse& use : v.initialisers) {
     Graph& graph = use.function ? *use.function->body : *meta_.graph;
     AttrMap attrs;

@@ -37,6 +37,7 @@ struct ModelVariable {
   std::vector<VariableUse> lookups;       // ResourceGather, ResourceGatherNd
   std::vector<VariableUse> restores;      // AssignVariableOp of what RestoreV2 read
   std::vector<VariableUse> saves;         // ReadVariableOp whose value only SaveV2 takes
+  std::vector<VariableUse> save_path;     // those SaveV2s and the Identities before them
   std::vector<VariableUse> initialisers;  // AssignVariableOp of anything else
   std::vector<VariableUse> others;        // whatever else: updates, unknown ops
   // What the object graph's optimizers keep for it: variables, and entries of the checkpoint that
@@ -68,6 +69,9 @@ class ModelVariables {
   // That value's shape; the handle's where the checkpoint has none.
   PartialShape StoredShape(const ModelVariable& v) const;
 
+  // Comes before a series of SetStored and CastBack, while which nothing else adds or redirects
+  // readers of variables' values.
+  void BeginChanges() { readers_.clear(); }
   using MakeValue = std::function<StatusOr<Tensor>(const Tensor&)>;
   // From now on the variable is stored as `dtype`; `value` makes the value when the
   // checkpoint is written, `slot_value` that of the optimizers' slots. Handles, the object graph,
@@ -86,9 +90,10 @@ class ModelVariables {
  private:
   explicit ModelVariables(MetaGraph& meta) : meta_(meta) {}
   Status RetypeRestore(const VariableUse& use, Dtype dtype);
-  Status RetypeSave(const VariableUse& use, Dtype dtype);
+  Status RetypeSaves(const ModelVariable& v, Dtype dtype);
 
   MetaGraph& meta_;
+  std::map<const Graph*, Fanout> readers_;  // since BeginChanges
   std::shared_ptr<BundleReader> bundle_;
   std::vector<std::unique_ptr<ModelVariable>> variables_;
   // By node (an argument, or a node that passes a handle on) and port.

@@ -69,7 +69,8 @@ OpDef ObserveDef() {
 }
 
 // Puts the observer on the tensor: whoever reads it reads what passed the observer.
-Status Observe(MetaGraph& meta, const ObservedTensor& t) {
+// `fanouts`: of the graphs before any observer, whose own reads do not count.
+Status Observe(MetaGraph& meta, const ObservedTensor& t, std::map<const Graph*, Fanout>* fanouts) {
   Function* f = t.key.first == "-" ? nullptr : meta.graph->library()->Find(t.key.first);
   if (t.key.first != "-" && f == nullptr) return NotFound("no function '", t.key.first, "'");
   Graph& g = f ? *f->body : *meta.graph;
@@ -82,12 +83,8 @@ Status Observe(MetaGraph& meta, const ObservedTensor& t) {
   RETURN_IF_ERROR(make.status());
   if (t.int8) {
     // The readers want int8: they wait for the observer instead of reading it.
-    const Fanout fanout(g);
-    for (const Fanout::Edge& edge : fanout.of(e->node)) {
+    for (const Fanout::Edge& edge : fanouts->at(&g).of(e->node)) {
       if (edge.input < 0 || edge.reader->attrs().Find(kLayerAttr) == nullptr) continue;
-      if (absl::string_view(edge.reader->name()).find("/observe") != absl::string_view::npos) {
-        continue;
-      }
       edge.reader->control_inputs.push_back(seen.node);
     }
     return OkStatus();
@@ -110,7 +107,12 @@ StatusOr<std::unique_ptr<ObservedModel>> ObservedModel::Load(
   static std::once_flag once;
   std::call_once(once, [] { AddKernels(kObserveTable); });
   meta.graph->library()->AddOp(ObserveDef());
-  for (const ObservedTensor& t : tensors) RETURN_IF_ERROR(Observe(meta, t));
+  std::map<const Graph*, Fanout> fanouts;
+  fanouts.try_emplace(meta.graph.get(), *meta.graph);
+  for (const Function* f : meta.graph->library()->Functions()) {
+    if (f->body != nullptr) fanouts.try_emplace(f->body.get(), *f->body);
+  }
+  for (const ObservedTensor& t : tensors) RETURN_IF_ERROR(Observe(meta, t, &fanouts));
   auto out = std::make_unique<ObservedModel>();
   ASSIGN_OR_RETURN(out->model_, LoadedModel::Load(std::move(meta), dir));
   return out;

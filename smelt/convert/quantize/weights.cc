@@ -132,6 +132,7 @@ Status StoreWeights(Conversion& c, LayerSet& set) {
     RETURN_IF_ERROR(ChooseChannels(set));
   }
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
+  variables->BeginChanges();
   absl::flat_hash_set<const Weights*> done;
   for (const auto& layer : set.layers) {
     Weights& w = *layer->weights;
@@ -165,9 +166,9 @@ Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale) {
 namespace {
 
 // Floats of the int8 tensor, for those who read it as floats.
-Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w) {
+Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w,
+                           const Fanout& fanout) {
   std::vector<std::pair<Node*, size_t>> readers, of_int8;
-  const Fanout fanout(g);
   for (const Fanout::Edge& edge : fanout.of(q.node)) {
     if (edge.input < 0 || edge.reader->inputs[edge.input] != q) continue;
     const Dtype wanted = edge.reader->input_types[edge.input];
@@ -206,13 +207,16 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
 
 Status DequantizeReaders(Conversion& c, LayerSet& set) {
   absl::flat_hash_set<const Weights*> done;
+  // What is added for one variable changes no reader of another.
+  std::map<const Graph*, Fanout> fanouts;
   for (const auto& layer : set.layers) {
     const Weights& w = *layer->weights;
     if (w.variable == nullptr || !done.insert(&w).second) continue;
     for (const auto* uses : {&w.variable->reads, &w.variable->lookups}) {
       for (const VariableUse& use : *uses) {
         Graph& g = use.function ? *use.function->body : *c.meta->graph;
-        RETURN_IF_ERROR(DequantizeForFloats(c, g, use.function, {use.node, 0}, w));
+        const Fanout& fanout = fanouts.try_emplace(&g, g).first->second;
+        RETURN_IF_ERROR(DequantizeForFloats(c, g, use.function, {use.node, 0}, w, fanout));
       }
     }
   }
