@@ -131,6 +131,8 @@ class Graph {
   std::vector<Node*> Nodes() const;
   int num_nodes() const { return live_; }
   int max_id() const { return static_cast<int>(nodes_.size()); }
+  // nullptr when it was removed. REQUIRES: 0 <= id < max_id().
+  Node* NodeOf(int id) const { return nodes_[id].get(); }
 
   // Every reader of `from` reads `to` instead.
   void ReplaceAll(Endpoint from, Endpoint to);

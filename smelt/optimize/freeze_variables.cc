@@ -1,5 +1,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "smelt/graph/function_ops.h"
+#include "smelt/graph/readers.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -97,6 +98,7 @@ Status FreezeVariables(Graph& graph, const PassContext& context) {
   if (!context.frozen_value) return OkStatus();
   Writers writers(graph);
   Fanout fanout(graph);
+  Readers readers(graph);
   absl::flat_hash_map<const Node*, Node*> constant_of;  // by variable; nullptr: not frozen
   auto constant = [&](Node* variable) -> Node* {
     auto [it, added] = constant_of.try_emplace(variable, nullptr);
@@ -115,14 +117,14 @@ Status FreezeVariables(Graph& graph, const PassContext& context) {
       if (!IsHandleSource(*variable)) continue;
       Node* c = constant(variable);
       if (c == nullptr || c->output_types[0] != n->output_types[0]) continue;
-      graph.ReplaceAll({n, 0}, {c, 0});
-      graph.ReplaceControl(n, nullptr);
+      readers.ReplaceAll({n, 0}, {c, 0});
+      readers.ReplaceControl(n, nullptr);
       graph.Remove(n);
     } else if (IsRefVariable(*n)) {
       Node* c = constant(n);
       if (c == nullptr) continue;
-      graph.ReplaceAll({n, 0}, {c, 0});
-      graph.ReplaceControl(n, nullptr);
+      readers.ReplaceAll({n, 0}, {c, 0});
+      readers.ReplaceControl(n, nullptr);
       graph.Remove(n);
     }
   }

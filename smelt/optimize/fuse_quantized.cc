@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/readers.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/wire/dimension_numbers.h"
 
@@ -79,7 +80,7 @@ struct QuantLayer {
 
 class QuantFuser {
  public:
-  explicit QuantFuser(Graph& graph) : graph_(graph), fanout_(graph) {}
+  explicit QuantFuser(Graph& graph) : graph_(graph), fanout_(graph), readers_(graph) {}
 
   Status Run() {
     for (Node* n : graph_.Nodes()) {
@@ -382,9 +383,9 @@ class QuantFuser {
                                               std::move(attrs)));
     fused->control_inputs = first->control_inputs;
     fused->device = first->device;
-    graph_.ReplaceAll({chain.last(), 0}, {fused, 0});
+    readers_.ReplaceAll({chain.last(), 0}, {fused, 0});
     for (Node* n : chain.nodes) {
-      graph_.ReplaceControl(n, fused);
+      readers_.ReplaceControl(n, fused);
       taken_.insert(n);
     }
     return OkStatus();
@@ -392,6 +393,7 @@ class QuantFuser {
 
   Graph& graph_;
   Fanout fanout_;
+  Readers readers_;
   absl::flat_hash_set<const Node*> taken_;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "smelt/graph/constant.h"
+#include "smelt/graph/readers.h"
 #include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/optimize/passes.h"
@@ -39,7 +40,7 @@ const Tensor* ConstValue(const Node* n, Tensor* storage) {
 
 class Remapper {
  public:
-  explicit Remapper(Graph& graph) : graph_(graph), fanout_(graph) {}
+  explicit Remapper(Graph& graph) : graph_(graph), fanout_(graph), readers_(graph) {}
 
   Status Run() {
     for (Node* n : graph_.Nodes()) {
@@ -340,14 +341,15 @@ class Remapper {
                                               std::move(inputs), std::move(attrs)));
     fused->control_inputs = root->control_inputs;
     fused->device = root->device;
-    graph_.ReplaceAll({chain.last, 0}, {fused, 0});
-    graph_.ReplaceControl(root, fused);
-    for (Node* m : chain.members) graph_.ReplaceControl(m, fused);
+    readers_.ReplaceAll({chain.last, 0}, {fused, 0});
+    readers_.ReplaceControl(root, fused);
+    for (Node* m : chain.members) readers_.ReplaceControl(m, fused);
     return OkStatus();
   }
 
   Graph& graph_;
   Fanout fanout_;
+  Readers readers_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/readers.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/optimize/passes.h"
 
@@ -196,8 +197,9 @@ class Widener {
       if (only_ == nullptr || only_->Contains(n)) RETURN_IF_ERROR(Visit(n));
     }
     if (wide_.empty()) return OkStatus();
+    Readers readers(graph_);
     for (Node* n : order) {
-      if (!wide_.contains(n)) RETURN_IF_ERROR(NarrowInputs(n));
+      if (!wide_.contains(n)) RETURN_IF_ERROR(NarrowInputs(n, readers));
     }
     graph_.Prune(Roots(graph_));
     return OkStatus();
@@ -257,13 +259,13 @@ class Widener {
   }
 
   // Gives a node that stays in bfloat16 what it reads of those that do not.
-  Status NarrowInputs(Node* n) {
+  Status NarrowInputs(Node* n, Readers& readers) {
     for (int i = 0; i < n->num_inputs(); ++i) {
       const Endpoint e = n->inputs[i];
       if (n->input_types[i] != Dtype::kBfloat16 || !wide_.contains(e.node)) continue;
       if (n->Is("Cast") && n->output_types[0] == Dtype::kFloat) {
-        graph_.ReplaceAll({n, 0}, e);
-        graph_.ReplaceControl(n, e.node);
+        readers.ReplaceAll({n, 0}, e);
+        readers.ReplaceControl(n, e.node);
         continue;
       }
       auto [it, added] = narrowed_.try_emplace(Port(e.node, e.port));
