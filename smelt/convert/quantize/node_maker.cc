@@ -183,8 +183,8 @@ void RenameTensor(const Graph& g, TensorInfo& info, Endpoint from, Endpoint to) 
 }  // namespace
 
 void ReplaceEverywhere(Conversion& c, Scope& scope, Endpoint from, Endpoint to) {
-  scope.graph->ReplaceAll(from, to);
-  scope.graph->ReplaceControl(from.node, to.node);
+  scope.ReadersOfGraph().ReplaceAll(from, to);
+  scope.ReadersOfGraph().ReplaceControl(from.node, to.node);
   for (Endpoint& e : scope.results) {
     if (e == from) e = to;
   }

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/stages.h"
+#include "smelt/graph/readers.h"
 #include "smelt/graph/shape/infer.h"
 
 namespace smelt::quantize {
@@ -28,6 +29,8 @@ struct Scope {
   absl::flat_hash_set<const Node*> nodes;  // that are looked at
   // Read from outside the graph: results of the function, tensors of signatures.
   std::vector<Endpoint> results;
+  std::shared_ptr<Readers> readers;  // of `graph`, from the first redirection on
+  Readers& ReadersOfGraph();
   std::string name() const { return function ? function->name() : "-"; }
   bool IsResult(Endpoint e) const;
 };

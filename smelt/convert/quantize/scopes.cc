@@ -57,6 +57,11 @@ Scope FunctionScope(Function* f) {
 
 }  // namespace
 
+Readers& Scope::ReadersOfGraph() {
+  if (readers == nullptr) readers = std::make_shared<Readers>(*graph);
+  return *readers;
+}
+
 bool Scope::IsResult(Endpoint e) const {
   return std::find(results.begin(), results.end(), e) != results.end();
 }

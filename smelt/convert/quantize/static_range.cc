@@ -370,13 +370,13 @@ class StaticRangeWriter {
       l.activation->inputs[0] = x;
       l.activation->attrs().Set(kLayerAttr, l.node->name());
       l.written = l.output;
-      scope.graph->ReplaceControl(l.node, x.node);
+      scope.ReadersOfGraph().ReplaceControl(l.node, x.node);
       dead_[&scope].push_back(l.linear.node);
       return OkStatus();
     }
     flow_.Gives(result, &l);
     ReplaceEverywhere(c_, scope, l.output, result);
-    scope.graph->ReplaceControl(l.node, result.node);
+    scope.ReadersOfGraph().ReplaceControl(l.node, result.node);
     l.written = result;
     dead_[&scope].push_back(l.output.node);
     return OkStatus();
