@@ -6,9 +6,10 @@ outputs that are random ("random": only dtype and shape count) and whose "errors
 
 --convert: each model that replays equal is converted with a TPU function and replayed again. Signatures are tried first, then the functions of
 its library, the largest first; the first choice whose conversion runs and answers counts.
---forms: what --convert chose is converted in these forms too (FORMS below: each optimisation alone, the defaults, the three forms of batching) and
-replayed. Forms without bfloat16 must be equal within 1e-3; with it outputs are to be within 2% of their range, or else the converter's own --verify_log
-must say so ("named"). Outputs that are no floats (class ids, indices of the best) may differ by ties there, and are named, too. Batching that the model's shapes forbid is named, too.
+--forms: what --convert chose is converted in these forms too (FORMS below: each optimisation alone, the defaults, the three forms of batching, three
+of quantisation, calibrated with the requests) and replayed. Forms without bfloat16 must be equal within 1e-3; with it outputs are to be within 2% of their range, or else the converter's own --verify_log
+must say so ("named"). Quantised forms are to be within 10%, or else the report must name the layers and their errors. Outputs that are no floats (class ids, indices of the best) may differ by ties there, and are named, too. What the model forbids (batching by its shapes, a
+way of quantising by its training) is named, too.
 --tensorflow: TensorFlow loads the graph of each converted model into a session of its own, and the model with tf.saved_model.load (needs tensorflow).
 A model that TensorFlow refuses unconverted, in the same words, is "unloadable"."""
 import argparse
@@ -51,10 +52,15 @@ NAMED = "experimental { concrete_function_name: \"{function}\" } "
 SIGNATURE = "experimental { signature_name: \"{signature}\" } "
 
 
+QUANTISE = ('quantization_options { quantization_method { preset_method: METHOD_%s } op_set: XLA min_num_elements_for_weights: 16 '
+            'signature_keys: "{signature}" %s }')
+SAMPLES = 'representative_datasets { key: "{signature}" value { tfrecord_file_path: "{samples}" } }'
+
+
 class Form:
     def __init__(self, name, options, tolerance=1e-3):
         self.name, self.options, self.tolerance = name, options, tolerance
-        self.bfloat16, self.batching = tolerance > 1e-3, "batch_options" in options
+        self.exact, self.batching, self.int8 = tolerance == 1e-3, "batch_options" in options, "METHOD_" in options
 
 
 FORMS = [
@@ -66,10 +72,14 @@ FORMS = [
     Form("batch_signature", OFF + " " + BATCH % SIGNATURE),
     Form("defaults", "", 0.02),
     Form("defaults_batching", BATCH % "", 0.02),
+    Form("weight_only", OFF + " " + QUANTISE % ("STATIC_RANGE_WEIGHT_ONLY_INT8", ""), 0.1),
+    Form("dynamic", OFF + " " + QUANTISE % ("DYNAMIC_RANGE_INT8", ""), 0.1),
+    Form("static", OFF + " " + QUANTISE % ("STATIC_RANGE_INT8", SAMPLES), 0.1),
 ]
 # The batching checks' own words: the model's shapes forbid it.
 NO_BATCHING = ["Batching input tensors", "cannot be joined along dimension 0", "Batched output tensor", "BatchFunction cannot take",
                "cannot be batched", "no rows to batch", "with any batch size"]
+NO_INT8 = ["quantization-aware training (QAT) is not supported"]
 
 
 def call(args, timeout):
@@ -132,7 +142,37 @@ class Model:
         """The form's options, or None where it names a function and there is none."""
         if "{function}" in form.options and not function:
             return None
-        return form.options.replace("{function}", function).replace("{signature}", self.signature(choice))
+        options = form.options.replace("{function}", function).replace("{signature}", self.signature(choice))
+        if "{samples}" in options:
+            options = options.replace("{samples}", str(self.samples(self.signature(choice))))
+        return options
+
+    def samples(self, signature):
+        """The signature's recorded requests as RepresentativeDataSamples."""
+        import tensorflow as tf
+        from tensorflow.compiler.mlir.quantization.tensorflow import quantization_options_pb2
+        from tensorflow_serving.apis import prediction_log_pb2
+        path = pathlib.Path(tempfile.gettempdir()) / f"{self.name}.samples"
+        with tf.io.TFRecordWriter(str(path)) as w:
+            for record in tf.data.TFRecordDataset(str(self.log)).as_numpy_iterator():
+                request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+                if request.model_spec.signature_name == signature:
+                    sample = quantization_options_pb2.RepresentativeDataSample()
+                    for key, value in request.inputs.items():
+                        sample.tensor_proto_inputs[key].CopyFrom(value)
+                    w.write(sample.SerializeToString())
+        return path
+
+    def layers(self, choice, out, options):
+        """(how many layers are int8, of how many, the worst by the report's errors)."""
+        report = out.parent / "report.json"
+        code, text = self.convert(choice, out, options, "--dry_run", "--report_json", report)
+        if code != 0:
+            raise RuntimeError(one_line(text))
+        layers = json.loads(report.read_text())["quantized_layers"]
+        error = lambda l: max(l["weight_error"], l["own_error"])
+        done = sorted((l for l in layers if l["quantized"]), key=error, reverse=True)
+        return len(done), len(layers), [f"{l['node']} {error(l):.2%}" for l in done[:2] if error(l) > 0]
 
     def differences(self, out):
         """(worst difference of the range, outputs that are no floats and differ, what went wrong)."""
@@ -184,7 +224,8 @@ class Model:
 
 
 class Verdict:
-    """How one form went. kind: equal, close (bfloat16), named (beyond 2%, and --verify says so), forbidden (batching), failed."""
+    """How one form went. kind: equal, close (bfloat16), named (beyond 2%, and --verify says so), forbidden (batching; int8 of a model that
+    was trained for another way), failed."""
 
     def __init__(self, kind, text=""):
         self.kind, self.text = kind, text
@@ -201,9 +242,9 @@ def judge(model, form, choice, function, out):
         return Verdict("forbidden", "no function of the model stands behind the signature")
     code, text = model.convert(choice, out, options)
     if code != 0:
-        forbidden = form.batching and any(words in text for words in NO_BATCHING)
+        forbidden = form.batching and any(words in text for words in NO_BATCHING) or form.int8 and any(words in text for words in NO_INT8)
         return Verdict("forbidden" if forbidden else "failed", one_line(text))
-    if not form.bfloat16:
+    if form.exact:
         code, text = model.replay(out)
         if code == 0:
             return Verdict("equal")
@@ -213,6 +254,10 @@ def judge(model, form, choice, function, out):
     if wrong:
         return Verdict("forbidden" if form.batching and any(words in wrong for words in NO_BATCHING) else "failed", "at run time: " + one_line(wrong))
     said = f"worst {worst:.2g} of the range" + (f"; no floats, and different: {', '.join(other)}" if other else "")
+    if form.int8:
+        done, layers, errors = model.layers(choice, out, options)
+        said += f"; {done} of {layers} layers int8" + (", worst " + ", ".join(errors) if errors else "")
+        return Verdict("close" if worst <= form.tolerance else "named" if errors else "failed", said)
     if worst <= form.tolerance:
         return Verdict("close", said)
     found = model.verified(choice, out, options)

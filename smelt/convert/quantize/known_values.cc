@@ -39,8 +39,9 @@ KnownValues::KnownValues(Conversion& c, ModelVariables& variables) : variables_(
     return use.function ? served.contains(use.function->name()) : served_nodes.contains(use.node);
   };
   for (const auto& v : variables.all()) {
-    bool changes = v->key.empty() || !v->others.empty();
+    bool changes = v->key.empty();
     for (const VariableUse& use : v->initialisers) changes |= is_served(use);
+    for (const VariableUse& use : v->others) changes |= is_served(use);
     for (const VariableUse& use : v->restores) changes |= use.function && is_served(use);
     if (changes) change_.insert(v.get());
   }

@@ -7,6 +7,12 @@
 
 namespace smelt::quantize {
 
+namespace {
+
+constexpr int kMaxPassed = 64;  // ops in a row that int8 passes through
+
+}  // namespace
+
 bool PassesInt8(const Node& n) {
   if (n.Is("MaxPool")) return n.String("data_format", "NHWC") == "NHWC";
   return n.Is("Identity") || n.Is("Reshape") || n.Is("Squeeze") || n.Is("ExpandDims") ||
@@ -14,7 +20,7 @@ bool PassesInt8(const Node& n) {
 }
 
 Layer* Int8Flow::Behind(Endpoint e) const {
-  for (int depth = 0; depth < 64; ++depth) {
+  for (int depth = 0; depth < kMaxPassed; ++depth) {
     if (Layer* layer = Producer(e)) return layer;
     if (e.port != 0 || !(PassesInt8(*e.node) || IsFakeQuant(*e.node))) return nullptr;
     e = e.node->inputs[0];
@@ -134,12 +140,23 @@ class StaticRangeWriter {
     }
     const Endpoint in = Input(l);
     const Layer* before = flow_.Behind(in);
-    if (!ranges_.contains(KeyOf(*l.scope, before ? before->output : in))) {
+    if (!HasRange(*l.scope, before ? before->output : in)) {
       return TrainedWithFakeQuant(*c_.meta)
                  ? "No FakeQuant says what values its input has."
                  : "It never ran on the samples, or its input was never finite.";
     }
     return "";
+  }
+
+  // A range of its own, or of what reaches it through ops that int8 passes through.
+  bool HasRange(const Scope& scope, Endpoint e) const {
+    for (int depth = 0; depth < kMaxPassed; ++depth) {
+      e = Int8Flow::Unfaked(e);
+      if (ranges_.contains(KeyOf(scope, e))) return true;
+      if (e.port != 0 || !PassesInt8(*e.node)) return false;
+      e = e.node->inputs[0];
+    }
+    return false;
   }
 
   // The layer's result as int8 is at the scale of its range.
@@ -152,7 +169,7 @@ class StaticRangeWriter {
     auto it = int8_.find(Key(e));
     if (it != int8_.end()) return it->second;
     Int8Value value;
-    if (flow_.Behind(e) != nullptr) {
+    if (flow_.Behind(e) != nullptr || !ranges_.contains(KeyOf(scope, e))) {
       ASSIGN_OR_RETURN(value, PassThrough(scope, e));
     } else {
       ASSIGN_OR_RETURN(value, Quantize(scope, e));
