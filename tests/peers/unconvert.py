@@ -198,7 +198,7 @@ class Sweep:
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("smelt"), ap.add_argument("models", type=pathlib.Path), ap.add_argument("goldens", type=pathlib.Path), ap.add_argument("names", nargs="*")
-    ap.add_argument("--forms", nargs="+", default=FORMS, choices=[f.name for f in corpus.FORMS])
+    ap.add_argument("--forms", nargs="+", default=FORMS, choices=[f.name for f in corpus.FORMS if not f.int8])
     a = ap.parse_args()
     work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_unconvert_"))
     forms = [f for f in corpus.FORMS if f.name in a.forms]
