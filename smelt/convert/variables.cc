@@ -102,15 +102,14 @@ Status ModelVariables::CastBack(const VariableUse& use, Dtype dtype) {
   if (before == dtype) return OkStatus();
   use.node->attrs().Set("dtype", dtype);
   RETURN_IF_ERROR(graph.ResolveTypes(use.node));
-  const Fanout& readers = readers_.try_emplace(&graph, graph).first->second;
+  Readers& readers = readers_.try_emplace(&graph, graph).first->second;
   AttrMap attrs;
   attrs.Set("SrcT", dtype);
   attrs.Set("DstT", before);
   ASSIGN_OR_RETURN(Node * cast, graph.Add(absl::StrCat(use.node->name(), "/", DtypeName(before)),
                                           "Cast", {{use.node, 0}}, std::move(attrs)));
-  for (const Fanout::Edge& edge : readers.of(use.node)) {
-    if (edge.input >= 0) edge.reader->inputs[edge.input] = {cast, 0};
-  }
+  readers.ReplaceAll({use.node, 0}, {cast, 0});
+  cast->inputs[0] = {use.node, 0};
   if (use.function == nullptr) return OkStatus();
   for (auto& result : use.function->results) {
     for (Endpoint& e : result) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "smelt/graph/readers.h"
 #include "smelt/wire/bundle.h"
 #include "smelt/wire/saved_model.h"
 
@@ -93,7 +94,7 @@ class ModelVariables {
   Status RetypeSaves(const ModelVariable& v, Dtype dtype);
 
   MetaGraph& meta_;
-  std::map<const Graph*, Fanout> readers_;  // since BeginChanges
+  std::map<const Graph*, Readers> readers_;  // since BeginChanges
   std::shared_ptr<BundleReader> bundle_;
   std::vector<std::unique_ptr<ModelVariable>> variables_;
   // By node (an argument, or a node that passes a handle on) and port.
