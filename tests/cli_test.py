@@ -93,7 +93,8 @@ for model, options in [("cnn", 'tpu_functions { signature_name: "serving_default
 # bfloat16: answers within 2% of the range, variables stored as bfloat16 in graph, object graph and checkpoint, and still readable by all.
 BFLOAT16 = " io_shape_optimization: DISABLED"
 for name, model, option in [("alias", "language_model", 'function_alias: "tpu_func"'), ("signature", "cnn", 'signature_name: "serving_default"'),
-                            ("TensorFlow 1", "half_plus_two_v1", 'signature_name: "serving_default"')]:
+                            ("TensorFlow 1", "half_plus_two_v1", 'signature_name: "serving_default"'),
+                            ("Keras 3", "keras_in_module", 'signature_name: "serving_default"')]:
     code, out, err, where = convert(model, "tpu_functions { %s }" % option + BFLOAT16, "bf16_" + name.replace(" ", "_"))
     check(f"bfloat16 {name}", code == 0 and "note: bfloat16: " in out and " float ops" in out, out + err)
     code, out, err = call("replay", where, "--log", models / f"{model}.tfrecord", "--rtol", "0", "--atol", "1e-30", "--range_tol", "0.02")

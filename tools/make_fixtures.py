@@ -181,6 +181,17 @@ class PlainModule(tf.Module):
         return self.table.lookup(words), self.words.lookup(words)
 
 
+def write_log(out, signature, inputs, outputs):
+    log = prediction_log_pb2.PredictionLog()
+    log.log_metadata.saved_model_tags.append("serve")
+    log.predict_log.request.model_spec.signature_name = signature
+    for k, v in inputs.items():
+        log.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
+    for k, v in outputs.items():
+        log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v))
+    out.write(log.SerializeToString())
+
+
 def record(path, log_path, requests):
     """Asks TensorFlow each (signature, inputs) in one session, as its C++ loader opens the model."""
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session, tf.io.TFRecordWriter(log_path) as out:
@@ -189,14 +200,16 @@ def record(path, log_path, requests):
             sig = meta.signature_def[signature]
             names = sorted(sig.outputs)
             answers = session.run([sig.outputs[n].name for n in names], {sig.inputs[k].name: v for k, v in inputs.items()})
-            log = prediction_log_pb2.PredictionLog()
-            log.log_metadata.saved_model_tags.append("serve")
-            log.predict_log.request.model_spec.signature_name = signature
-            for k, v in inputs.items():
-                log.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v))
-            for k, v in zip(names, answers):
-                log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v))
-            out.write(log.SerializeToString())
+            write_log(out, signature, inputs, dict(zip(names, answers)))
+
+
+def record_loaded(path, log_path, requests):
+    """As record, as Python loads the model: TensorFlow's session leaves variables of Keras 3 without a value."""
+    model = tf.saved_model.load(path)
+    with tf.io.TFRecordWriter(log_path) as out:
+        for signature, inputs in requests:
+            answers = model.signatures[signature](**{k: tf.constant(v) for k, v in inputs.items()})
+            write_log(out, signature, inputs, {k: answers[k].numpy() for k in sorted(answers)})
 
 
 def record_functions(path, log_path, requests):
@@ -363,7 +376,19 @@ def trained(path):
     return [("serving_default", {"x": rng.normal(0, 1, (b, 16)).astype(np.float32)}) for b in (1, 3)]
 
 
-MODELS = dict(slopes=slopes, trained=trained, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
+def keras_in_module(path):
+    """A Keras 3 model inside a module: each variable has two handles, one of which starts with what the other holds."""
+    import keras
+    keras.utils.set_random_seed(SEED)
+    model = tf.Module()
+    model.inner = keras.Sequential([keras.layers.Input((16,)), keras.layers.Dense(24, activation="relu"), keras.layers.Dense(4)])
+    model.serve = tf.function(lambda x: {"y": model.inner(x)})
+    tf.saved_model.save(model, path, signatures=model.serve.get_concrete_function(tf.TensorSpec([None, 16], tf.float32, name="x")))
+    rng = np.random.default_rng(4)
+    return [("serving_default", {"x": rng.normal(0, 1, (b, 16)).astype(np.float32)}) for b in (1, 3)]
+
+
+MODELS = dict(slopes=slopes, trained=trained, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
 
 
 def main():
@@ -374,7 +399,8 @@ def main():
         tf.random.set_seed(SEED)
         requests = MODELS[name](path)
         by_function = requests[0][0].startswith("function:")
-        (record_functions if by_function else record)(path, path + ".tfrecord", requests)
+        recorder = record_functions if by_function else record_loaded if name == "keras_in_module" else record
+        recorder(path, path + ".tfrecord", requests)
         print(name, sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs) // 1024, "KB", len(requests), "records")
 
 
