@@ -10,9 +10,9 @@
 #include <map>
 
 #include "smelt/io/crc32c.h"
-#include "smelt/wire/bundle.h"
-#include "smelt/wire/bundle_index.h"
-#include "smelt/wire/index_table.h"
+#include "smelt/wire/bundle/bundle.h"
+#include "smelt/wire/bundle/bundle_index.h"
+#include "smelt/wire/bundle/index_table.h"
 
 namespace smelt {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "smelt/wire/example.h"
+#include "smelt/wire/example/example.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace smelt;

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "smelt/wire/npy.h"
+#include "smelt/wire/numpy/npy.h"
 
 namespace {
 

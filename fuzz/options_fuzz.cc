@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "smelt/graph/verify.h"
-#include "smelt/wire/converter_options.h"
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/options/converter_options.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace smelt;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "smelt/graph/verify.h"
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   smelt::SetHeapLimit(int64_t{256} << 20);

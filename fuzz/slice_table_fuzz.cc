@@ -8,7 +8,7 @@
 #include <map>
 
 #include "smelt/io/fs.h"
-#include "smelt/wire/slice_table.h"
+#include "smelt/wire/bundle/slice_table.h"
 
 namespace smelt {
 namespace {

@@ -1,7 +1,7 @@
 // Long because one file holds every case of one contract.
 // Variable bundles: bytes as TensorFlow writes them, turns through disk, slices, merging, and
 // damaged or hostile files. Over 600 lines: one format, whose cases share their fixtures.
-#include "smelt/wire/bundle.h"
+#include "smelt/wire/bundle/bundle.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "smelt/io/crc32c.h"
-#include "smelt/wire/bundle_index.h"
-#include "smelt/wire/index_table.h"
+#include "smelt/wire/bundle/bundle_index.h"
+#include "smelt/wire/bundle/index_table.h"
 
 namespace smelt {
 namespace {

@@ -39,7 +39,7 @@
 #include "smelt/graph/text.h"
 #include "smelt/io/record.h"
 #include "smelt/model/loaded_model.h"
-#include "smelt/wire/representative_data.h"
+#include "smelt/wire/options/representative_data.h"
 
 namespace smelt {
 namespace {

@@ -1,11 +1,11 @@
 // .npy and .npz files: what is read, what is written, and what is refused.
-#include "smelt/wire/npy.h"
+#include "smelt/wire/numpy/npy.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "smelt/wire/example_writer.h"
+#include "smelt/wire/example/example_writer.h"
 
 namespace smelt {
 namespace {

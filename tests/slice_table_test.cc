@@ -1,6 +1,6 @@
 // Checkpoints of version 1 that are damaged or hostile. What TensorFlow writes and reads is in
 // tests/ops/checkpoint_v1.ops.
-#include "smelt/wire/slice_table.h"
+#include "smelt/wire/bundle/slice_table.h"
 
 #include <gtest/gtest.h>
 

@@ -12,9 +12,9 @@
 #include "smelt/io/crc32c.h"
 #include "smelt/io/fs.h"
 #include "smelt/io/record.h"
-#include "smelt/wire/prediction_log.h"
-#include "smelt/wire/saved_model.h"
-#include "smelt/wire/variable_defs.h"
+#include "smelt/wire/records/prediction_log.h"
+#include "smelt/wire/saved_model/saved_model.h"
+#include "smelt/wire/saved_model/variable_defs.h"
 
 namespace smelt {
 namespace {

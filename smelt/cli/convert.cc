@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
-#include "smelt/cli/convert_reports.h"
+#include "smelt/cli/report/reports.h"
 #include "smelt/io/fs.h"
 
 namespace smelt {

@@ -20,7 +20,7 @@
 #include "smelt/model/loaded_model.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/tensor/compare.h"
-#include "smelt/wire/prediction_log.h"
+#include "smelt/wire/records/prediction_log.h"
 
 namespace smelt {
 namespace {

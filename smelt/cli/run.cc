@@ -11,14 +11,14 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
-#include "smelt/cli/numpy_text.h"
-#include "smelt/cli/rest_json.h"
+#include "smelt/cli/numpy/text.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/graph_file.h"
 #include "smelt/model/model_folder.h"
-#include "smelt/wire/npy.h"
+#include "smelt/serve/rest_json.h"
+#include "smelt/wire/numpy/npy.h"
 
 namespace smelt {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
-#include "smelt/cli/numpy_text.h"
+#include "smelt/cli/numpy/text.h"
 #include "smelt/io/fs.h"
-#include "smelt/wire/example_writer.h"
-#include "smelt/wire/npy.h"
+#include "smelt/wire/example/example_writer.h"
+#include "smelt/wire/numpy/npy.h"
 
 namespace smelt {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "smelt/cli/literal.h"
+#include "smelt/cli/numpy/literal.h"
 #include "smelt/model/loaded_model.h"
 
 namespace smelt {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "smelt/convert/captured.h"
+#include "smelt/analysis/captured.h"
 #include "smelt/convert/function_wrapper.h"
 #include "smelt/convert/stages.h"
 #include "smelt/convert/variables.h"

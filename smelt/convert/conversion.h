@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "smelt/convert/records.h"
 #include "smelt/convert/variables.h"
-#include "smelt/wire/converter_options.h"
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/options/converter_options.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
 

@@ -1,7 +1,7 @@
 // What the signatures reach, and what nobody does.
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/stages.h"
-#include "smelt/wire/object_graph.h"
+#include "smelt/wire/saved_model/object_graph.h"
 
 namespace smelt {
 namespace {

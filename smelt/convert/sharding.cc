@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "smelt/analysis/split_rows.h"
 #include "smelt/convert/stages.h"
 #include "smelt/graph/shape/infer.h"
-#include "smelt/optimize/split_rows.h"
-#include "smelt/wire/topology.h"
+#include "smelt/wire/xla/topology.h"
 
 namespace smelt {
 

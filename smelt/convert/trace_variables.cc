@@ -1,12 +1,12 @@
 // Where the handles of a model's variables go: through calls, branches and loops.
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "smelt/convert/captured.h"
+#include "smelt/analysis/captured.h"
 #include "smelt/convert/variables.h"
 #include "smelt/graph/constant.h"
 #include "smelt/io/fs.h"
-#include "smelt/wire/object_graph.h"
-#include "smelt/wire/object_restore.h"
+#include "smelt/wire/saved_model/object_graph.h"
+#include "smelt/wire/saved_model/object_restore.h"
 
 namespace smelt {
 namespace {

@@ -1,6 +1,6 @@
 #include "smelt/convert/variables.h"
 
-#include "smelt/wire/object_restore.h"
+#include "smelt/wire/saved_model/object_restore.h"
 
 namespace smelt {
 

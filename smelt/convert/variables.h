@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "smelt/graph/readers.h"
-#include "smelt/wire/bundle.h"
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/bundle/bundle.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
 

@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "smelt/convert/random_inputs.h"
 #include "smelt/io/fs.h"
 #include "smelt/io/record.h"
-#include "smelt/wire/prediction_log.h"
+#include "smelt/model/random_inputs.h"
+#include "smelt/wire/records/prediction_log.h"
 
 namespace smelt {
 namespace {

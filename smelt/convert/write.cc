@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_join.h"
-#include "smelt/convert/report_data.h"
+#include "smelt/convert/report/report_data.h"
 #include "smelt/convert/warmup.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/model_folder.h"

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "smelt/kernels/text/hash.h"
+#include "smelt/base/hash.h"
 
 namespace smelt {
 namespace {

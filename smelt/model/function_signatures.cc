@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
-#include "smelt/wire/object_graph.h"
+#include "smelt/wire/saved_model/object_graph.h"
 
 namespace smelt {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "smelt/base/status.h"
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
 

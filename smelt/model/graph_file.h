@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
 

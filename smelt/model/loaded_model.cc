@@ -5,8 +5,8 @@
 #include "absl/strings/str_join.h"
 #include "smelt/io/fs.h"
 #include "smelt/stablehlo/call_module.h"
-#include "smelt/wire/object_restore.h"
-#include "smelt/wire/signature_keys.h"
+#include "smelt/wire/saved_model/object_restore.h"
+#include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt {
 namespace {

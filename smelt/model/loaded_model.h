@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "smelt/runtime/session.h"
-#include "smelt/wire/saved_model.h"
+#include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
 

@@ -6,7 +6,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/readers.h"
 #include "smelt/optimize/passes.h"
-#include "smelt/wire/dimension_numbers.h"
+#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/analysis/split_rows.h"
 #include "smelt/device/device.h"
 #include "smelt/kernels/step.h"
-#include "smelt/optimize/split_rows.h"
 #include "smelt/runtime/executable.h"
 
 namespace smelt {

@@ -1,7 +1,7 @@
 // The integer products, and the graph around them.
 #include "smelt/convert/quantize/node_maker.h"
 
-#include "smelt/wire/dimension_numbers.h"
+#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt::quantize {
 namespace {

@@ -1,7 +1,7 @@
 // The samples that the options name, read and checked.
 #include "smelt/convert/quantize/observe.h"
 #include "smelt/io/record.h"
-#include "smelt/wire/representative_data.h"
+#include "smelt/wire/options/representative_data.h"
 
 namespace smelt::quantize {
 namespace {

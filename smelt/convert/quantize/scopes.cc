@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/convert/quantize/quantize.h"
-#include "smelt/wire/signature_keys.h"
+#include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt::quantize {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

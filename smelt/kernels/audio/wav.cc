@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

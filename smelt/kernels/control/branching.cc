@@ -1,9 +1,9 @@
 // What v1 conditionals ask: is a tensor true, which device is this; and tensors packed as one.
 #include <algorithm>
 
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/numbers.h"
-#include "smelt/wire/type_spec.h"
+#include "smelt/wire/saved_model/type_spec.h"
 
 namespace smelt {
 namespace {

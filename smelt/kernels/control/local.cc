@@ -5,12 +5,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/shared_handle.h"
+#include "smelt/kernels/common/waiting.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/dataset/dataset.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/queue/waiting.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/shared_handle.h"
 
 namespace smelt {
 namespace {

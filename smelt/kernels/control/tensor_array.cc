@@ -3,8 +3,8 @@
 
 #include <atomic>
 
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/control/tensor_list.h"
-#include "smelt/kernels/movement/numbers.h"
 #include "smelt/kernels/resource_types.h"
 
 namespace smelt {

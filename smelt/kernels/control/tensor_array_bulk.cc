@@ -1,9 +1,9 @@
 // Tensor arrays of all versions, many elements at a time.
 #include <algorithm>
 
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/control/tensor_array.h"
 #include "smelt/kernels/control/tensor_list.h"
-#include "smelt/kernels/movement/copy.h"
 
 namespace smelt {
 namespace {

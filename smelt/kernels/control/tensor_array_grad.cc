@@ -1,6 +1,6 @@
 // Gradients of tensor arrays: arrays of the same size, in which writes are added up.
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/control/tensor_array.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/copy.h"
 
 namespace smelt {
 

@@ -1,9 +1,9 @@
 // TensorList ops that turn lists into tensors and tensors into lists.
 #include <algorithm>
 
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/copy.h"
 
 namespace smelt {
 namespace {

@@ -1,7 +1,7 @@
 // AddN and ZerosLike of lists, as gradients of loops need them: item by item, lists of lists too.
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
 namespace {

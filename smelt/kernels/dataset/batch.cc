@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/dataset/dataset.h"
-#include "smelt/kernels/movement/copy.h"
 
 namespace smelt {
 namespace {

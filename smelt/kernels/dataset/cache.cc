@@ -10,7 +10,7 @@
 #include "smelt/io/fs.h"
 #include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/wire/bundle.h"
+#include "smelt/wire/bundle/bundle.h"
 
 namespace smelt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

@@ -3,11 +3,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/common/handle_cache.h"
+#include "smelt/kernels/common/waiting.h"
 #include "smelt/kernels/control/optional.h"
 #include "smelt/kernels/dataset/dataset.h"
-#include "smelt/kernels/queue/waiting.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/handle_cache.h"
 #include "smelt/kernels/state/tables.h"
 
 namespace smelt {

@@ -4,12 +4,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/escaping.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/dataset/file_records.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/queue/queue.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/shared_handle.h"
-#include "smelt/wire/reader_state.h"
+#include "smelt/wire/records/reader_state.h"
 
 namespace smelt {
 namespace {

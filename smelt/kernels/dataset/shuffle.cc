@@ -5,8 +5,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/dataset/dataset.h"
-#include "smelt/kernels/random/philox.h"
 #include "smelt/kernels/resource_types.h"
 
 namespace smelt {

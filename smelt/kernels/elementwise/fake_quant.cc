@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/fake_range.h"
 #include "smelt/kernels/elementwise/elementwise.h"
-#include "smelt/kernels/quantized/fake_range.h"
 
 namespace smelt {
 namespace {

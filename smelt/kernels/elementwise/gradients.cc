@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rounded.h"
-#include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt {
 

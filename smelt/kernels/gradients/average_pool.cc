@@ -1,5 +1,5 @@
 // Gradients of average pooling: each value is shared out over the window that it came from.
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/nn/pool.h"
 #include "smelt/kernels/nn/via_float.h"
 

@@ -1,5 +1,5 @@
 // Gradients of convolutions for their filters, and both gradients of depthwise convolutions.
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/via_float.h"

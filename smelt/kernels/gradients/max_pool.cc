@@ -1,6 +1,6 @@
 // Gradients of max pooling, and the gradients of those: where the maximum of a window stood.
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/nn/pool.h"
 #include "smelt/kernels/nn/via_float.h"
 

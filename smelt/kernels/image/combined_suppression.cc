@@ -4,9 +4,9 @@
 #include <queue>
 #include <vector>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/image/boxes.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

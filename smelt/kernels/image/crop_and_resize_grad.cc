@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
 #include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/random/random.h"
 
 namespace smelt {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/image/boxes.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {

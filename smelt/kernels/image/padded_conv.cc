@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/image/resize.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/via_float.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
 namespace {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <vector>
 
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/image/resize.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
 #include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {

@@ -1,7 +1,7 @@
 // Eigenvalues and eigenvectors of square matrices, which are complex.
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/decompose.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

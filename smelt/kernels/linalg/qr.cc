@@ -1,9 +1,9 @@
 // QR by Householder reflections.
 #include <Eigen/QR>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/dense.inc"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

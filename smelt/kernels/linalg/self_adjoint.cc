@@ -1,7 +1,7 @@
 // Eigenvalues and eigenvectors of symmetric and Hermitian matrices.
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/decompose.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

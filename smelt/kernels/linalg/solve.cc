@@ -1,9 +1,9 @@
 // Inverses and square systems of equations, by factors with row exchanges.
 #include <Eigen/LU>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/dense.inc"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

@@ -1,8 +1,8 @@
 // Least squares: by the normal equations, or by an orthogonal decomposition that stands rank
 // deficiency.
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/decompose.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

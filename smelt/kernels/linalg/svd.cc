@@ -1,9 +1,9 @@
 // Singular values and vectors.
 #include <limits>
 
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/decompose.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 

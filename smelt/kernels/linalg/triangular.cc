@@ -1,8 +1,8 @@
 // Systems of equations whose matrix is triangular, stored whole or as bands. Batches broadcast.
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/linalg/batch.h"
 #include "smelt/kernels/linalg/dense.inc"
-#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/matmul_reference.h"
 
 namespace smelt {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <vector>
 
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/linalg/batch.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
 namespace {

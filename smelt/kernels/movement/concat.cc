@@ -1,6 +1,6 @@
 // Putting tensors side by side: Concat, ConcatV2, Pack, ParallelConcat.
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

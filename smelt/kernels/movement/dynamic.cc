@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/slice_name.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/slice_name.h"
 
 namespace smelt {
 namespace {

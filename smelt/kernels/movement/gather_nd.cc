@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/slice_name.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/slice_name.h"
 #include "smelt/kernels/resource_types.h"
 
 namespace smelt {

@@ -1,7 +1,7 @@
 // Rows of a tensor replaced, increased or decreased by rows of another.
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt {
 namespace {

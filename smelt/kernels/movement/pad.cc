@@ -1,7 +1,7 @@
 // Pad, PadV2, MirrorPad and the gradient of MirrorPad.
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt {
 namespace {

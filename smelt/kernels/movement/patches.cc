@@ -1,8 +1,8 @@
 // ExtractImagePatches, ExtractVolumePatches: sliding windows laid out in the last dimension.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

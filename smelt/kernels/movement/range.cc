@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt {
 namespace {

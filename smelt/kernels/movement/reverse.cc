@@ -1,8 +1,8 @@
 // Reverse, ReverseV2, ReverseSequence, Roll: the same elements in another order.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

@@ -1,9 +1,9 @@
 // ScatterNd and the TensorScatter family: slices written to places that rows of indices name.
 #include <algorithm>
 
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
-#include "smelt/kernels/movement/slice_name.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/slice_name.h"
 
 namespace smelt {
 namespace {

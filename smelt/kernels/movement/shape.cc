@@ -4,7 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/state/variables.h"
 
 namespace smelt {

@@ -1,7 +1,7 @@
 // Slice, StridedSlice and what puts a slice back.
 #include <algorithm>
 
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/movement/slice_spec.h"
 
 namespace smelt {

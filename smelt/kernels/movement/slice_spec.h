@@ -3,7 +3,7 @@
 #ifndef SMELT_KERNELS_MOVEMENT_SLICE_SPEC_H_
 #define SMELT_KERNELS_MOVEMENT_SLICE_SPEC_H_
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt {
 

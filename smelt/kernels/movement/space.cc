@@ -1,8 +1,8 @@
 // Moving blocks between space and batch, and between space and depth.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

@@ -1,6 +1,6 @@
 // Taking a tensor apart along one dimension: Split, SplitV, Unpack.
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

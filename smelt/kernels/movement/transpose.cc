@@ -1,7 +1,7 @@
 // Transpose and ConjugateTranspose.
 #include "absl/strings/str_join.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

@@ -5,9 +5,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt {
 namespace {

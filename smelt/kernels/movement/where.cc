@@ -1,6 +1,6 @@
 // Where: coordinates of the elements that are not zero.
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

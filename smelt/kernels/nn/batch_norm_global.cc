@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
 namespace {

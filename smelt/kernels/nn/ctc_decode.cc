@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/numbers.h"
 #include "smelt/kernels/nn/window.h"
 
 namespace smelt {

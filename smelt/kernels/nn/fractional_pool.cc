@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
 #include "smelt/kernels/random/random.h"
 
 namespace smelt {

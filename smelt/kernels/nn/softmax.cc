@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {

@@ -4,7 +4,7 @@
 #include <complex>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/nn/via_float.h"
 
 namespace smelt::onednn {

@@ -1,6 +1,6 @@
 #include "smelt/kernels/quantized/affine.h"
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt::quantized {
 

@@ -1,7 +1,7 @@
 // Gradients of simulated quantisation: they pass where the value lay within the range, and go to
 // its ends elsewhere.
+#include "smelt/kernels/common/fake_range.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/quantized/fake_range.h"
 
 namespace smelt {
 namespace {

@@ -1,5 +1,5 @@
 // Layers on quantised tensors: activations, shapes, concatenation, pools, convolution.
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/pool.h"
 #include "smelt/kernels/quantized/range.h"

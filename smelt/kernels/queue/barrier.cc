@@ -4,11 +4,11 @@
 #include <limits>
 #include <map>
 
+#include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/queue/queue.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/shared_handle.h"
 
 namespace smelt {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/control/tensor_list.h"
-#include "smelt/kernels/movement/copy.h"
 
 namespace smelt {
 namespace {

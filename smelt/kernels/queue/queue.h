@@ -8,8 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/common/waiting.h"
 #include "smelt/kernels/op_context.h"
-#include "smelt/kernels/queue/waiting.h"
 #include "smelt/kernels/resource_manager.h"
 
 namespace smelt {

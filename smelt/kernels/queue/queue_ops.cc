@@ -4,10 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/queue/queue.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/shared_handle.h"
 
 namespace smelt {
 namespace {

@@ -3,8 +3,8 @@
 #include <queue>
 #include <random>
 
+#include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/queue/queue.h"
-#include "smelt/kernels/random/philox.h"
 
 namespace smelt {
 namespace {

@@ -1,7 +1,7 @@
 // RaggedTensorToSparse: values with the indices that their rows give them.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt {
 namespace {

@@ -1,8 +1,8 @@
 // RaggedTensorToTensor: values of a ragged tensor into a dense one, padded and cut to its shape.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

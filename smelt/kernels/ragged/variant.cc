@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/elementwise/special.h"
-#include "smelt/kernels/movement/arguments.h"
 #include "smelt/kernels/random/generator.h"
 #include "smelt/kernels/random/rejection.h"
 

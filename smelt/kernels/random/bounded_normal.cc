@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/random/rejection.h"
 
 namespace smelt {

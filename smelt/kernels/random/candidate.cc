@@ -7,7 +7,7 @@
 #include <map>
 
 #include "absl/container/flat_hash_set.h"
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/random/random.h"
 
 namespace smelt {

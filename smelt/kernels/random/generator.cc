@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/state/variables.h"
 
 namespace smelt {

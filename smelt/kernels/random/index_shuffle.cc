@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/random/random.h"
 
 namespace smelt {

@@ -6,8 +6,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/random/philox.h"
 
 namespace smelt {
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/elementwise/special.h"
-#include "smelt/kernels/movement/arguments.h"
 
 namespace smelt {
 namespace {

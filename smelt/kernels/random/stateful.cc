@@ -4,9 +4,9 @@
 #include <numeric>
 #include <random>
 
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/base/hash.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/random/random.h"
-#include "smelt/kernels/text/hash.h"
 
 namespace smelt {
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/numbers.h"
 
 namespace smelt {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/random/philox.h"
 
 namespace smelt {
 namespace {

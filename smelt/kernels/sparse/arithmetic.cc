@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_join.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
 namespace smelt {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/text/hash.h"
+#include "smelt/base/hash.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
 namespace smelt {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
 namespace smelt {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
-#include "smelt/kernels/movement/slice_name.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/slice_name.h"
 
 namespace smelt {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/tensor_variant.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
-#include "smelt/kernels/sparse/variant.h"
-#include "smelt/wire/tensor_bytes.h"
+#include "smelt/wire/graph_def/tensor_bytes.h"
 
 namespace smelt {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
 namespace smelt {

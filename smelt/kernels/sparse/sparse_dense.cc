@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
 
 namespace smelt {

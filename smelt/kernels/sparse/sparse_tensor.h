@@ -2,7 +2,7 @@
 #ifndef SMELT_KERNELS_SPARSE_SPARSE_TENSOR_H_
 #define SMELT_KERNELS_SPARSE_SPARSE_TENSOR_H_
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt {
 

@@ -10,7 +10,7 @@
 #include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/state/slice_tables.h"
-#include "smelt/wire/bundle.h"
+#include "smelt/wire/bundle/bundle.h"
 
 namespace smelt {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "smelt/base/hash.h"
 #include "smelt/kernels/state/tables.h"
-#include "smelt/kernels/text/hash.h"
 
 namespace smelt {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "smelt/io/fs.h"
 #include "smelt/kernels/state/tables.h"
-#include "smelt/wire/bundle.h"
+#include "smelt/wire/bundle/bundle.h"
 
 namespace smelt {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/wire/slice_table.h"
+#include "smelt/wire/bundle/slice_table.h"
 
 namespace smelt {
 namespace {

@@ -1,6 +1,6 @@
 // The ops of lookup tables: handles, queries, changes.
+#include "smelt/kernels/common/handle_cache.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/handle_cache.h"
 #include "smelt/kernels/state/tables.h"
 
 namespace smelt {

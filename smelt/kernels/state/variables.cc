@@ -1,8 +1,8 @@
 // Variables of both generations: handles, reads, assignments.
 #include "smelt/kernels/state/variables.h"
 
+#include "smelt/kernels/common/handle_cache.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/handle_cache.h"
 
 namespace smelt {
 namespace {

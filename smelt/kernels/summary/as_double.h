@@ -2,8 +2,8 @@
 #ifndef SMELT_KERNELS_SUMMARY_AS_DOUBLE_H_
 #define SMELT_KERNELS_SUMMARY_AS_DOUBLE_H_
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/wire/summary.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/wire/records/summary.h"
 
 namespace smelt {
 

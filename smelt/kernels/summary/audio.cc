@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "smelt/kernels/kernel.h"
-#include "smelt/wire/summary.h"
+#include "smelt/wire/records/summary.h"
 
 namespace smelt {
 namespace {

@@ -1,5 +1,5 @@
 // Summaries of values as serialised messages.
-#include "smelt/wire/summary.h"
+#include "smelt/wire/records/summary.h"
 
 #include <cmath>
 

@@ -9,9 +9,9 @@
 #include "absl/time/clock.h"
 #include "smelt/io/fs.h"
 #include "smelt/io/record.h"
+#include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/shared_handle.h"
 #include "smelt/kernels/summary/as_double.h"
 
 namespace smelt {

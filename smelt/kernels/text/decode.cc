@@ -4,7 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/wire/tensor_bytes.h"
+#include "smelt/wire/graph_def/tensor_bytes.h"
 
 namespace smelt {
 namespace {

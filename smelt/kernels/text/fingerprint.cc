@@ -1,6 +1,6 @@
 // Fingerprint: eight bytes for each row of a tensor.
+#include "smelt/base/hash.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/text/hash.h"
 
 namespace smelt {
 namespace {

@@ -1,6 +1,6 @@
 // Strings to bucket numbers.
+#include "smelt/base/hash.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/text/hash.h"
 
 namespace smelt {
 namespace {

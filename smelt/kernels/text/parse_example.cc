@@ -1,11 +1,11 @@
 // Ops that parse tf.Example protocol messages.
 #include <map>
 
+#include "smelt/kernels/common/tensor_variant.h"
 #include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/ragged/variant.h"
-#include "smelt/kernels/sparse/variant.h"
-#include "smelt/wire/example.h"
+#include "smelt/wire/example/example.h"
 
 namespace smelt {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/kernels/kernel.h"
-#include "smelt/wire/sequence_example.h"
+#include "smelt/wire/example/sequence_example.h"
 
 namespace smelt {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/kernels/kernel.h"
-#include "smelt/wire/proto_codec.h"
+#include "smelt/wire/proto/proto_codec.h"
 
 namespace smelt {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/io/fs.h"
+#include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/random/philox.h"
 
 namespace smelt {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/resource_types.h"
-#include "smelt/kernels/state/shared_handle.h"
 
 namespace smelt {
 namespace {

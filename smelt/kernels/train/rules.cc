@@ -2,7 +2,7 @@
 // gradient, h the scalars in the order of the rule's row below.
 #include <cmath>
 
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/train/apply.h"
 
 namespace smelt {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt::xla {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/copy.h"
 #include "smelt/kernels/step.h"
 
 namespace smelt::xla {

@@ -1,5 +1,5 @@
 // XlaConv and XlaConvV2.
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/xla/convolve.h"
 #include "smelt/kernels/xla/operands.h"
 

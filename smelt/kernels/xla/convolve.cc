@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/xla/operands.h"
 #include "smelt/kernels/xla/window.h"
 

@@ -4,7 +4,7 @@
 #define SMELT_KERNELS_XLA_CONVOLVE_H_
 
 #include "smelt/kernels/onednn/float_conv.h"
-#include "smelt/wire/dimension_numbers.h"
+#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt::xla {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
-#include "smelt/wire/precision_config.h"
+#include "smelt/wire/xla/precision_config.h"
 
 namespace smelt {
 namespace {

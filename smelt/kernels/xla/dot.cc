@@ -5,7 +5,7 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/contraction.h"
 #include "smelt/kernels/xla/operands.h"
-#include "smelt/wire/dimension_numbers.h"
+#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt {
 namespace {

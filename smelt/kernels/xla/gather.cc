@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/xla/combiner.h"
 #include "smelt/kernels/xla/gather_plan.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt::xla {
 namespace {

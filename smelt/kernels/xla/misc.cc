@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/numbers.h"
 
 namespace smelt {
 namespace {

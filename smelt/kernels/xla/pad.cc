@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
 
 namespace smelt {
 namespace xla {

@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "smelt/kernels/random/philox.h"
+#include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/random/random.h"
 
 namespace smelt {

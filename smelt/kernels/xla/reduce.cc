@@ -1,7 +1,7 @@
 // XlaReduce and its variadic forms: dimensions folded by a function of two scalars.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/xla/combiner.h"
 

@@ -2,7 +2,7 @@
 // operand takes no part.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/xla/combiner.h"
 #include "smelt/kernels/xla/window.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/functional/function_ref.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/xla/combiner.h"
 #include "smelt/kernels/xla/window.h"
 

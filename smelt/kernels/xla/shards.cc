@@ -1,8 +1,8 @@
 // XlaSplitND and XlaConcatND: a tensor cut into equal parts along all dimensions, and back.
 #include <algorithm>
 
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/copy.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/copy.h"
 
 namespace smelt {
 namespace {

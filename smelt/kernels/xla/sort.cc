@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/movement/arguments.h"
-#include "smelt/kernels/movement/numbers.h"
+#include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/xla/combiner.h"
 
 namespace smelt {

@@ -1,6 +1,6 @@
 #include "smelt/kernels/xla/window.h"
 
-#include "smelt/kernels/movement/arguments.h"
+#include "smelt/kernels/common/arguments.h"
 
 namespace smelt::xla {
 

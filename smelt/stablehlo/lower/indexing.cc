@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/stablehlo/lower/builder.h"
-#include "smelt/wire/dimension_numbers.h"
+#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt::stablehlo {
 namespace {

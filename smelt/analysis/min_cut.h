@@ -1,0 +1,43 @@
+// A minimum cut of a small network: two labels for many things, where labels cost and differing
+// neighbours cost.
+#ifndef SMELT_ANALYSIS_MIN_CUT_H_
+#define SMELT_ANALYSIS_MIN_CUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace smelt {
+
+// Points are numbered from 0; two more are the source and the sink. Not thread safe.
+class MinCut {
+ public:
+  static constexpr int64_t kInfinite = int64_t{1} << 60;
+
+  MinCut();
+  int AddPoint();
+  int source() const { return 0; }
+  int sink() const { return 1; }
+  // `cost` is paid when `from` is on the source's side and `to` on the sink's.
+  void AddCost(int from, int to, int64_t cost);
+  // For each point, whether it is on the source's side. Of several best cuts the one with the
+  // fewest points there.
+  std::vector<bool> Solve();
+
+ private:
+  struct Arc {
+    int to;
+    int64_t room;
+  };
+  bool Levels();
+  int64_t Push(int64_t limit);
+
+  std::vector<Arc> arcs_;  // arc i and i ^ 1 are opposite
+  std::vector<std::vector<int>> out_;
+  std::vector<int> level_;
+  std::vector<size_t> next_;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_ANALYSIS_MIN_CUT_H_

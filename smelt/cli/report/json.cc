@@ -1,0 +1,226 @@
+// smelt convert --report_json: docs/report.md says what is in it.
+#include <cmath>
+
+#include "rapidjson/prettywriter.h"
+#include "rapidjson/stringbuffer.h"
+#include "smelt/cli/report/reports.h"
+
+namespace smelt {
+namespace {
+
+constexpr int kReportVersion = 1;
+
+class ReportJsonWriter {
+ public:
+  // One object, or one element of an array, in braces.
+  template <typename F>
+  void Object(F fill) {
+    w_.StartObject();
+    fill();
+    w_.EndObject();
+  }
+  template <typename F>
+  void Object(const char* key, F fill) {
+    w_.Key(key);
+    Object(fill);
+  }
+  template <typename List, typename F>
+  void Array(const char* key, const List& list, F element) {
+    w_.Key(key);
+    w_.StartArray();
+    for (const auto& e : list) element(e);
+    w_.EndArray();
+  }
+  void Text(absl::string_view s) {
+    w_.String(s.data(), static_cast<rapidjson::SizeType>(s.size()));
+  }
+  void Field(const char* key, absl::string_view text) {
+    w_.Key(key);
+    Text(text);
+  }
+  void Field(const char* key, int64_t n) {
+    w_.Key(key);
+    w_.Int64(n);
+  }
+  void Flag(const char* key, bool b) {
+    w_.Key(key);
+    w_.Bool(b);
+  }
+  void Real(const char* key, double v) {
+    w_.Key(key);
+    std::isfinite(v) ? w_.Double(v) : w_.Null();
+  }
+  // null for an unknown rank, -1 for an unknown size.
+  void ShapeField(const PartialShape& shape) {
+    w_.Key("shape");
+    if (!shape.known_rank()) {
+      w_.Null();
+      return;
+    }
+    w_.StartArray();
+    for (int64_t d : shape.dims()) w_.Int64(d);
+    w_.EndArray();
+  }
+  void Texts(const char* key, const std::vector<std::string>& texts) {
+    Array(key, texts, [&](const std::string& t) { Text(t); });
+  }
+  std::string Take() const { return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n"; }
+
+ private:
+  rapidjson::StringBuffer buffer_;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> w_{buffer_};
+};
+
+void WritePlacements(ReportJsonWriter& w, const ReportData& data) {
+  w.Array("placements", data.placements, [&](const ReportPlacement& p) {
+    w.Object([&] {
+      w.Field("label", p.label);
+      w.Field("function", p.function);
+      w.Field("body", p.body);
+      w.Flag("existing", p.existing);
+      w.Field("cost", p.cost);
+      w.Field("variable_bytes", p.variable_bytes);
+      w.Field("constant_bytes", p.constant_bytes);
+      w.Field("activation_bytes", p.activation_bytes);
+      w.Field("activation_bytes_at_largest_batch", p.activation_bytes_at_batch);
+    });
+  });
+}
+
+void WriteGraphOfFunctions(ReportJsonWriter& w, const ReportData& data) {
+  w.Array("signatures", data.signatures, [&](const ReportSignature& s) {
+    w.Object([&] {
+      w.Field("name", s.name);
+      w.Texts("calls", s.calls);
+    });
+  });
+  w.Array("functions", data.functions, [&](const ReportFunction& f) {
+    w.Object([&] {
+      w.Field("name", f.name);
+      w.Field("runs_on", f.on_tpu ? "TPU" : "CPU");
+      w.Field("label", f.label);
+      w.Field("cost", f.cost);
+      w.Field("nodes", f.nodes);
+      w.Texts("calls", f.calls);
+    });
+  });
+}
+
+void WriteRecords(ReportJsonWriter& w, const ConversionRecords& r) {
+  w.Array("transfers", r.boundary, [&](const BoundaryTensor& b) {
+    w.Object([&] {
+      w.Field("function", b.function);
+      w.Field("direction", b.input ? "in" : "out");
+      w.Field("index", b.index);
+      w.Field("name", b.name);
+      w.Field("dtype_before", DtypeName(b.dtype_before));
+      w.Field("dtype", DtypeName(b.dtype));
+      w.ShapeField(b.shape);
+      w.Field("form", b.form);
+      w.Field("bytes_before", b.bytes_before);
+      w.Field("bytes", b.bytes);
+    });
+  });
+  w.Array("cpu_ops", r.host_ops, [&](const HostOp& h) {
+    w.Object([&] {
+      w.Field("function", h.function);
+      w.Field("node", h.node);
+      w.Field("op", h.op);
+      w.Field("source", h.source);
+      w.Field("reason", h.reason);
+    });
+  });
+  w.Array("auto_placements", r.auto_placements, [&](const AutoPlacement& a) {
+    w.Object([&] {
+      w.Field("label", a.label);
+      w.Field("function", a.function);
+      w.Field("part", a.part);
+      w.Flag("whole", a.whole);
+      w.Field("nodes", a.nodes);
+      w.Field("placed_nodes", a.placed_nodes);
+      w.Field("cost", a.cost);
+      w.Field("placed_cost", a.placed_cost);
+      w.Field("crossing_elements", a.crossing);
+    });
+  });
+  w.Array("precision", r.precision, [&](const PrecisionChoice& p) {
+    w.Object([&] {
+      w.Field("function", p.function);
+      w.Field("node", p.node);
+      w.Field("op", p.op);
+      w.Flag("converted", p.converted);
+      w.Field("reason", p.reason);
+    });
+  });
+  w.Array("stored_variables", r.variables, [&](const StoredVariable& v) {
+    w.Object([&] {
+      w.Field("name", v.name);
+      w.Field("dtype_before", DtypeName(v.before));
+      w.Field("dtype", DtypeName(v.after));
+      w.Field("bytes_before", v.bytes_before);
+      w.Field("bytes", v.bytes);
+    });
+  });
+  w.Array("quantized_layers", r.layers, [&](const QuantizedLayer& l) {
+    w.Object([&] {
+      w.Field("function", l.function);
+      w.Field("node", l.node);
+      w.Field("op", l.op);
+      w.Flag("quantized", l.quantized);
+      w.Field("method", l.method);
+      w.Field("reason", l.reason);
+      w.Real("weight_error", l.weight_error);
+      w.Real("output_error", l.output_error);
+      w.Real("own_error", l.own_error);
+      w.Field("bytes_before", l.bytes_before);
+      w.Field("bytes", l.bytes);
+    });
+  });
+  w.Array("batching", r.batches, [&](const BatchRecord& b) {
+    w.Object([&] {
+      w.Field("component", b.component);
+      w.Flag("updated", b.updated);
+    });
+  });
+  w.Array("notes", r.notes, [&](const Note& n) {
+    w.Object([&] {
+      w.Field("stage", n.stage);
+      w.Field("function", n.function);
+      w.Field("node", n.node);
+      w.Field("text", n.text);
+    });
+  });
+}
+
+}  // namespace
+
+std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
+  ReportJsonWriter w;
+  w.Object([&] {
+    w.Field("version", kReportVersion);
+    w.Object("cost", [&] {
+      w.Field("total", data.total_cost);
+      w.Field("tpu", data.tpu_cost);
+      w.Field("cpu", data.cpu_cost);
+    });
+    w.Object("hbm", [&] {
+      w.Field("generation", data.tpu->name);
+      w.Field("chip_bytes", data.tpu->hbm_bytes);
+      w.Field("cores", data.cores);
+      w.Field("largest_batch", data.batch);
+      w.Field("bytes_on_a_core", data.hbm_bytes);
+      w.Field("bytes_on_all_cores", data.hbm_bytes * data.cores);
+      w.Flag("fits", data.hbm_bytes <= data.tpu->hbm_bytes);
+    });
+    w.Object("transfer_bytes", [&] {
+      w.Field("before", data.transfer_bytes_before);
+      w.Field("after", data.transfer_bytes);
+    });
+    WritePlacements(w, data);
+    WriteGraphOfFunctions(w, data);
+    WriteRecords(w, c.records);
+  });
+  return w.Take();
+}
+
+}  // namespace smelt

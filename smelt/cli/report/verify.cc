@@ -1,0 +1,139 @@
+// smelt convert --verify: the model and its conversion on the same inputs.
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "smelt/cli/report/reports.h"
+#include "smelt/io/record.h"
+#include "smelt/model/loaded_model.h"
+#include "smelt/model/model_folder.h"
+#include "smelt/model/random_inputs.h"
+#include "smelt/tensor/compare.h"
+#include "smelt/wire/records/prediction_log.h"
+
+namespace smelt {
+namespace {
+
+constexpr uint64_t kVerifySeed = 7;
+
+struct VerifiedOutput {
+  int64_t requests = 0;
+  double max_abs = 0, max_relative = 0;
+  std::string why;  // what differs that no tolerance covers
+};
+
+class Verification {
+ public:
+  explicit Verification(const VerifyFlags& flags) : flags_(flags) {}
+
+  StatusOr<bool> Run() {
+    ASSIGN_OR_RETURN(original_, Open(flags_.original));
+    ASSIGN_OR_RETURN(converted_, Open(flags_.converted));
+    if (!flags_.log.empty()) {
+      RETURN_IF_ERROR(Recorded());
+    } else {
+      Random();
+    }
+    Print();
+    return ok_;
+  }
+
+ private:
+  static StatusOr<std::unique_ptr<LoadedModel>> Open(const std::string& dir) {
+    ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(dir));
+    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
+    if (model.meta_graphs.size() == 1) {
+      return LoadedModel::Load(std::move(model.meta_graphs[0]), folder.dir());
+    }
+    ASSIGN_OR_RETURN(MetaGraph * meta, FindMetaGraph(model, {"serve"}));
+    return LoadedModel::Load(std::move(*meta), folder.dir());
+  }
+
+  Status Recorded() {
+    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
+    for (int i = 0;; ++i) {
+      ASSIGN_OR_RETURN(auto bytes, reader.Next());
+      if (!bytes) return OkStatus();
+      auto record = ParsePredictionLog(*bytes);
+      if (!record.ok()) return Prefix(record.status(), absl::StrCat("record ", i, ": "));
+      One(record->signature.empty() ? "serving_default" : record->signature,
+          NamedTensors(record->inputs.begin(), record->inputs.end()));
+    }
+  }
+
+  void Random() {
+    for (const auto& [name, signature] : original_->meta().signatures) {
+      if (name == "__saved_model_init_op") continue;
+      RandomInputs random(kVerifySeed);
+      for (int i = 0; i < flags_.count; ++i) {
+        auto inputs = random.Make(signature, 0);
+        if (!inputs.ok()) {
+          std::printf("verify: signature '%s': %s\n", name.c_str(),
+                      std::string(inputs.status().message()).c_str());
+          break;
+        }
+        One(name, *inputs);
+      }
+    }
+  }
+
+  // A failure of the original is said, and proves nothing.
+  void One(const std::string& signature, const NamedTensors& inputs) {
+    auto want = original_->RunSignature(signature, inputs);
+    if (!want.ok()) {
+      if (++refused_[signature] == 1) {
+        std::printf("verify: signature '%s': the original fails: %s\n", signature.c_str(),
+                    want.status().ToString().c_str());
+      }
+      return;
+    }
+    auto got = converted_->RunSignature(signature, inputs);
+    if (!got.ok()) {
+      ok_ = false;
+      std::printf("verify: signature '%s': the conversion fails: %s\n", signature.c_str(),
+                  got.status().ToString().c_str());
+      return;
+    }
+    for (const auto& [name, wanted] : *want) {
+      VerifiedOutput& v = outputs_[{signature, name}];
+      ++v.requests;
+      auto it = got->find(name);
+      if (it == got->end()) {
+        v.why = "is missing";
+        continue;
+      }
+      // Tolerance is relative to the range: here only what no number says counts as different.
+      const Comparison c = Compare(wanted, it->second, {0, INFINITY});
+      if (!c.equal) v.why = c.why;
+      v.max_abs = std::max(v.max_abs, c.max_abs);
+      const double relative = c.max_abs == 0 ? 0 : c.max_abs / std::max(c.max_wanted, 1e-30);
+      v.max_relative = std::max(v.max_relative, relative);
+    }
+  }
+
+  void Print() {
+    for (const auto& [key, v] : outputs_) {
+      const bool ok = v.why.empty() && v.max_relative <= flags_.tolerance;
+      ok_ = ok_ && ok;
+      std::printf("verify: signature '%s', output '%s': %s\n", key.first.c_str(),
+                  key.second.c_str(),
+                  absl::StrFormat("%d requests, max abs %.3g, %.3g of the range: %s%s", v.requests,
+                                  v.max_abs, v.max_relative, ok ? "ok" : "differs",
+                                  v.why.empty() ? "" : ", " + v.why)
+                      .c_str());
+    }
+    if (outputs_.empty()) std::printf("verify: nothing was compared\n");
+  }
+
+  const VerifyFlags& flags_;
+  std::unique_ptr<LoadedModel> original_, converted_;
+  std::map<std::pair<std::string, std::string>, VerifiedOutput> outputs_;
+  std::map<std::string, int> refused_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+StatusOr<bool> VerifyConversion(const VerifyFlags& flags) { return Verification(flags).Run(); }
+
+}  // namespace smelt

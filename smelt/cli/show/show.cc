@@ -1,0 +1,117 @@
+// smelt show: what a SavedModel holds.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "smelt/cli/command.h"
+#include "smelt/cli/show/facts.h"
+#include "smelt/cli/show/functions.h"
+#include "smelt/cli/show/signatures.h"
+#include "smelt/model/model_folder.h"
+
+namespace smelt {
+namespace {
+
+struct ShowFlags {
+  std::string dir, tag_set, signature_def;
+  const CLI::Option* tag_set_option = nullptr;
+  const CLI::Option* signature_option = nullptr;
+  bool all = false, list_ops = false, json = false;
+
+  bool has_tag_set() const { return tag_set_option->count() > 0; }
+  bool has_signature() const { return signature_option->count() > 0; }
+};
+
+void PrintShown(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+// Without blanks and empty ones: an empty flag is the empty tag set.
+std::vector<std::string> CleanTags(const std::string& flag) {
+  std::vector<std::string> tags;
+  for (const std::string& tag : SplitTags(flag)) {
+    const absl::string_view t = absl::StripAsciiWhitespace(tag);
+    if (!t.empty()) tags.emplace_back(t);
+  }
+  return tags;
+}
+
+void ShowEverything(const SavedModel& model) {
+  const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
+  std::vector<MetaGraphFacts> facts;
+  const MetaGraphFacts* with_objects = nullptr;
+  facts.reserve(metas.size());
+  std::string out;
+  for (const MetaGraph* meta : metas) {
+    out += MetaGraphText(*meta);
+    facts.push_back(FactsOf(*meta, model.dir));
+    if (with_objects == nullptr && !meta->object_graph.empty()) with_objects = &facts.back();
+  }
+  if (with_objects != nullptr) out += ConcreteFunctionsText(with_objects->functions);
+  if (!out.empty() && out.back() != '\n') out += '\n';
+  for (size_t i = 0; i < metas.size(); ++i) {
+    absl::StrAppend(&out, "\n", FactsText(*metas[i], facts[i]));
+  }
+  PrintShown(out);
+}
+
+StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
+  ASSIGN_OR_RETURN(const MetaGraph* meta, FindMetaGraph(model, CleanTags(flags.tag_set)));
+  if (flags.json) {
+    std::vector<MetaGraphFacts> facts;
+    facts.push_back(FactsOf(*meta, model.dir));
+    PrintShown(ShowJson(model, {meta}, facts));
+    return kExitOk;
+  }
+  if (flags.list_ops) PrintShown(UsedOpsText(*meta));
+  if (!flags.has_signature()) {
+    PrintShown(SignatureKeysText(*meta));
+    return kExitOk;
+  }
+  auto signature = meta->signatures.find(flags.signature_def);
+  if (signature == meta->signatures.end()) {
+    return NotFound("Could not find signature \"", flags.signature_def, "\". Please choose from: ",
+                    absl::StrJoin(meta->signatures, ", ", [](std::string* out, const auto& s) {
+                      absl::StrAppend(out, s.first);
+                    }));
+  }
+  PrintShown(SignatureText(signature->second, 0));
+  return kExitOk;
+}
+
+StatusOr<int> RunShow(const ShowFlags& flags) {
+  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.dir));
+  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
+  if (flags.all && !flags.json) {
+    ShowEverything(model);
+    return kExitOk;
+  }
+  if (flags.has_tag_set() && !flags.all) return ShowTagSet(model, flags);
+  if (flags.json) {
+    const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
+    std::vector<MetaGraphFacts> facts;
+    for (const MetaGraph* meta : metas) facts.push_back(FactsOf(*meta, model.dir));
+    PrintShown(ShowJson(model, metas, facts));
+    return kExitOk;
+  }
+  if (flags.list_ops) PrintShown("--list_ops must be paired with a tag-set or with --all.\n");
+  PrintShown(TagSetsText(model));
+  return kExitOk;
+}
+
+}  // namespace
+
+CommandBody SetupShow(CLI::App& app) {
+  auto flags = std::make_shared<ShowFlags>();
+  app.add_option("--dir", flags->dir, "Folder of the SavedModel")->required();
+  app.add_flag("--all", flags->all, "Everything: signatures, functions, variables, assets, ops");
+  flags->tag_set_option =
+      app.add_option("--tag_set", flags->tag_set, "Tags of one MetaGraph, separated by commas");
+  flags->signature_option =
+      app.add_option("--signature_def", flags->signature_def, "Show this signature");
+  app.add_flag("--list_ops", flags->list_ops, "List the ops of the MetaGraph of --tag_set");
+  app.add_flag("--json", flags->json, "Everything as one JSON document");
+  return [flags] { return RunShow(*flags); };
+}
+
+}  // namespace smelt

@@ -1,0 +1,463 @@
+// --auto_place: which part of a function a TPU can run, found instead of asked for. Text comes in
+// at the front and goes out at the end of many models; what lies between is the model.
+//
+// A function that a TPU can run whole is placed as it is. Else its calls are inlined and the
+// heaviest convex set of nodes that can be compiled becomes a function of its own, which the
+// function calls: its name, arguments and results stay, so object graph and signatures do too.
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_format.h"
+#include "smelt/analysis/convex.h"
+#include "smelt/analysis/cost.h"
+#include "smelt/analysis/incompatible.h"
+#include "smelt/convert/place/origin.h"
+#include "smelt/convert/place/outline.h"
+#include "smelt/convert/stages.h"
+#include "smelt/graph/control_inputs.h"
+#include "smelt/wire/graph_def/debug_info.h"
+
+namespace smelt {
+namespace {
+
+// What turns out not to be compilable when cut out is taken from the set, so many times.
+constexpr int kMaxCuts = 64;
+
+using AutoNodeSet = absl::flat_hash_set<const Node*>;
+
+bool MayCross(Dtype t) {
+  switch (BaseType(t)) {
+    case Dtype::kString:
+    case Dtype::kResource:
+    case Dtype::kVariant:
+    case Dtype::kComplex128:
+    case Dtype::kInvalid:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool ReadsVariable(const Node& n) {
+  return n.Is("ReadVariableOp") || n.Is("ResourceGather") || n.Is("ResourceGatherNd") ||
+         n.Is("VariableShape");
+}
+
+bool IsLoopMerge(const Node& n) {
+  return n.Is("Merge") && std::ranges::any_of(n.inputs, [](const Endpoint& e) {
+           return e.node->Is("Enter") || e.node->Is("NextIteration");
+         });
+}
+
+// Inside conditionals and loops of TensorFlow 1 no node stands alone.
+AutoNodeSet InOldControlFlow(const Graph& graph) {
+  AutoNodeSet inside;
+  auto order = graph.TopologicalOrder();
+  if (!order.ok()) return inside;
+  // A conditional ends at its Merge, a loop at its Exits.
+  const auto carries = [&](const Node* m) {
+    return inside.contains(m) && !m->Is("Exit") && (!m->Is("Merge") || IsLoopMerge(*m));
+  };
+  for (const Node* n : *order) {
+    const bool is_part = n->Is("Switch") || n->Is("Merge") || n->Is("Enter") || n->Is("Exit") ||
+                         n->Is("NextIteration") || n->Is("LoopCond");
+    if (is_part ||
+        std::ranges::any_of(n->inputs, [&](const Endpoint& e) { return carries(e.node); }) ||
+        std::ranges::any_of(n->control_inputs, carries)) {
+      inside.insert(n);
+    }
+  }
+  return inside;
+}
+
+// One function: what of it can be placed.
+class AutoPlacer {
+ public:
+  AutoPlacer(Conversion& c, Function& f, const std::vector<PartialShape>& arg_shapes,
+             const absl::flat_hash_set<const Node*>& updated, CostModel& costs,
+             AutoPlacement& record)
+      : c_(c), f_(f), g_(*f.body), updated_(updated), costs_(costs), record_(record) {
+    auto shapes = InferShapes(g_, arg_shapes);
+    if (shapes.ok()) shapes_ = *std::move(shapes);
+  }
+
+  // The function to place: the whole one, a part of it, or nothing ("").
+  StatusOr<std::string> Run() {
+    for (const Node* n : g_.Nodes()) {
+      ++record_.nodes;
+      record_.cost = AddCost(record_.cost, costs_.OfNode(*n, shapes_));
+    }
+    MarkBlocked();
+    if (CanBeWhole()) {
+      record_.whole = true;
+      record_.placed_nodes = record_.nodes;
+      record_.placed_cost = record_.cost;
+      return f_.name();
+    }
+    RETURN_IF_ERROR(WaitWithoutConstants());
+    AutoNodeSet set = FindSet();
+    for (const Node* n : set) {
+      record_.placed_cost = AddCost(record_.placed_cost, costs_.OfNode(*n, shapes_));
+    }
+    record_.placed_nodes = static_cast<int>(set.size());
+    record_.crossing = Crossing(set);
+    NameHostOps(set);
+    if (record_.placed_cost <= record_.crossing) return std::string();
+    return Outline(set);
+  }
+
+  // For the lines of the user's source: the function before its calls were inlined.
+  void SetSource(const DebugInfo* debug, const Function* original) {
+    debug_ = debug;
+    original_ = original;
+  }
+
+ private:
+  void Block(const Node* n, std::string why) { blocked_.try_emplace(n, std::move(why)); }
+
+  void MarkBlocked() {
+    for (const Incompatible& i : FindIncompatible(g_, [](const Node*) { return true; })) {
+      if (i.kind != Incompatible::Kind::kDynamic) Block(i.at, i.text);
+    }
+    args_.insert(f_.args.begin(), f_.args.end());
+    old_control_flow_ = InOldControlFlow(g_);
+    for (const Node* n : g_.Nodes()) {
+      const bool reads = ReadsVariable(*n);
+      for (size_t i = 0; i < n->inputs.size(); ++i) {
+        const Node* from = n->inputs[i].node;
+        const Dtype t = BaseType(from->output_types[n->inputs[i].port]);
+        if (t == Dtype::kString && !(from->Is("Const") && n->Is("Assert"))) {
+          Block(n, "its input is a string");
+        }
+        // Handles that are made here (lists of TensorFlow 1) may be changed, those from outside
+        // not.
+        if (t != Dtype::kResource || !args_.contains(from)) continue;
+        if (updated_.contains(from)) {
+          Block(n, "its variable is updated, and a TPU has a copy of its own");
+        }
+        if (!reads && !CallsFunctions(*n)) Block(n, "it changes a resource");
+      }
+    }
+  }
+
+  bool CallsFunctions(const Node& n) const {
+    bool calls = c_.library().Find(n.op()) != nullptr;
+    ForEachFunc(n.attrs(), [&](const FuncAttr&) { calls = true; });
+    return calls;
+  }
+
+  bool CanBeWhole() const {
+    if (!blocked_.empty()) return false;
+    for (const Node* a : f_.args) {
+      for (Dtype t : a->output_types) {
+        if (!MayCross(t) && BaseType(t) != Dtype::kResource) return false;
+      }
+    }
+    const std::vector<Endpoint> results = f_.FlatResults();
+    return !results.empty() && std::ranges::all_of(results, [](const Endpoint& e) {
+      return MayCross(e.node->output_types[e.port]);
+    });
+  }
+
+  // A constant may wait for something (an assertion), and its readers with it. Constants belong to
+  // nobody here, so the readers wait themselves.
+  Status WaitWithoutConstants() {
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, g_.TopologicalOrder());
+    const Fanout fanout(g_);
+    for (Node* n : order) {
+      if (!n->Is("Const") || n->control_inputs.empty() || old_control_flow_.contains(n)) continue;
+      for (const Fanout::Edge& edge : fanout.of(n)) {
+        std::vector<Node*>& waits = edge.reader->control_inputs;
+        waits.insert(waits.end(), n->control_inputs.begin(), n->control_inputs.end());
+        SortControlInputs(waits);
+      }
+      n->control_inputs.clear();
+    }
+    return OkStatus();
+  }
+
+  AutoNodeSet FindSet() {
+    const auto may = [&](const Node* n) {
+      return !args_.contains(n) && !blocked_.contains(n) && !old_control_flow_.contains(n);
+    };
+    const auto weight = [&](const Node* n) { return costs_.OfNode(*n, shapes_); };
+    for (int round = 0; round < kMaxCuts; ++round) {
+      AutoNodeSet set = HeaviestConvexSet(g_, may, weight);
+      if (set.empty() || !CutAway(set)) return set;
+    }
+    return {};
+  }
+
+  // Blocks the nodes that spoil the set; false when there are none.
+  bool CutAway(const AutoNodeSet& set) {
+    const size_t before = blocked_.size();
+    for (const Incompatible& i :
+         FindIncompatible(g_, [&](const Node* n) { return n->Is("Const") || set.contains(n); })) {
+      if (i.kind != Incompatible::Kind::kDynamic && set.contains(i.at)) Block(i.at, i.text);
+    }
+    // Lists and handles cannot cross: who reads one from outside stays outside, too.
+    const auto leaves = [&](const Endpoint& e) {
+      return set.contains(e.node) && !MayCross(e.node->output_types[e.port]);
+    };
+    for (const Node* n : g_.Nodes()) {
+      for (const Endpoint& e : n->inputs) {
+        if (!set.contains(n) && leaves(e)) Block(e.node, "its result cannot leave a TPU");
+        if (set.contains(n) && !set.contains(e.node) && !e.node->Is("Const") &&
+            !MayCross(e.node->output_types[e.port]) && !args_.contains(e.node)) {
+          Block(n, "its input cannot cross to a TPU");
+        }
+      }
+    }
+    for (const Endpoint& e : f_.FlatResults()) {
+      if (leaves(e)) Block(e.node, "its result cannot leave a TPU");
+    }
+    return blocked_.size() != before;
+  }
+
+  // Endpoints that members read from outside, and that others read from members.
+  void Border(const AutoNodeSet& set, std::vector<Endpoint>* in, std::vector<Endpoint>* out) const {
+    absl::flat_hash_set<std::pair<const Node*, int>> seen;
+    const auto add = [&](const Endpoint& e, std::vector<Endpoint>* to) {
+      if (seen.insert({e.node, e.port}).second) to->push_back(e);
+    };
+    for (const Node* n : g_.Nodes()) {
+      for (const Endpoint& e : n->inputs) {
+        if (set.contains(n) && !set.contains(e.node) && !e.node->Is("Const")) add(e, in);
+        if (!set.contains(n) && set.contains(e.node)) add(e, out);
+      }
+    }
+    for (const Endpoint& e : f_.FlatResults()) {
+      if (set.contains(e.node)) add(e, out);
+    }
+  }
+
+  int64_t Crossing(const AutoNodeSet& set) const {
+    std::vector<Endpoint> in, out;
+    Border(set, &in, &out);
+    int64_t sum = 0;
+    in.insert(in.end(), out.begin(), out.end());
+    for (const Endpoint& e : in) {
+      if (MayCross(e.node->output_types[e.port])) {
+        sum = AddCost(sum, CostElements(shapes_.of(e)));
+      }
+    }
+    return sum;
+  }
+
+  void NameHostOps(const AutoNodeSet& set) {
+    for (const Node* n : g_.Nodes()) {
+      if (set.contains(n) || n->Is("Const")) continue;
+      auto it = blocked_.find(n);
+      const bool old = old_control_flow_.contains(n);
+      if (it == blocked_.end() && !old) continue;
+      c_.records.host_ops.push_back(
+          {record_.label, n->name(), n->op(), "",
+           it != blocked_.end() ? it->second : "it is part of TensorFlow 1 control flow"});
+      if (original_ == nullptr) continue;
+      const Origin o = OriginOf(c_.library(), *original_, n->name());
+      c_.records.host_ops.back().source = debug_->Line(o.node, o.function);
+    }
+  }
+
+  StatusOr<std::string> Outline(const AutoNodeSet& set) {
+    std::vector<Endpoint> in, out;
+    Border(set, &in, &out);
+    FunctionPiece piece(g_, c_.library().FreeName(f_.name() + "_compatible"));
+    for (const Endpoint& e : in) RETURN_IF_ERROR(piece.AddArg(e));
+    std::vector<Node*> inside, members, before;
+    for (Node* n : g_.Nodes()) {
+      const bool member = set.contains(n);
+      if (member) members.push_back(n);
+      if (member || (n->Is("Const") && FeedsSet(n, set))) inside.push_back(n);
+      if (!member) continue;
+      for (Node* m : n->control_inputs) {
+        if (!set.contains(m) && !m->Is("Const") && !m->Is("_Arg")) before.push_back(m);
+      }
+    }
+    RETURN_IF_ERROR(piece.Copy(inside));
+    for (const Endpoint& e : out) piece.AddResult(e);
+    for (const Node* n : members) {
+      if (n->def() != nullptr && n->def()->stateful && !ReadsVariable(*n)) piece.AddEffect(n);
+    }
+    ASSIGN_OR_RETURN(Node * call, piece.Call());
+    std::ranges::sort(before, {}, &Node::id);
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    call->control_inputs = std::move(before);
+    record_.part = call->Func("f")->name;
+    RETURN_IF_ERROR(Redirect(set, members, out, call));
+    return record_.part;
+  }
+
+  bool FeedsSet(const Node* n, const AutoNodeSet& set) {
+    if (fanout_ == nullptr) fanout_ = std::make_unique<Fanout>(g_);
+    return std::ranges::any_of(fanout_->of(n), [&](const Fanout::Edge& e) {
+      return e.input >= 0 && set.contains(e.reader);
+    });
+  }
+
+  // Whoever read a member reads the call; members go.
+  Status Redirect(const AutoNodeSet& set, const std::vector<Node*>& members,
+                  const std::vector<Endpoint>& out, Node* call) {
+    absl::flat_hash_map<std::pair<const Node*, int>, int> port_of;
+    for (size_t i = 0; i < out.size(); ++i)
+      port_of[{out[i].node, out[i].port}] = static_cast<int>(i);
+    const auto redirect = [&](Endpoint& e) {
+      if (auto it = port_of.find({e.node, e.port}); it != port_of.end()) e = {call, it->second};
+    };
+    for (Node* n : g_.Nodes()) {
+      if (set.contains(n)) continue;
+      for (Endpoint& e : n->inputs) redirect(e);
+      for (Node*& m : n->control_inputs) {
+        if (set.contains(m)) m = call;
+      }
+      SortControlInputs(n->control_inputs);
+    }
+    for (auto& result : f_.results) {
+      for (Endpoint& e : result) redirect(e);
+    }
+    // TensorFlow refuses one node under two names.
+    for (auto& [name, node] : f_.control_results) {
+      if (!set.contains(node)) continue;
+      ASSIGN_OR_RETURN(node, g_.Add("done", "NoOp", {}));
+      node->control_inputs = {call};
+    }
+    std::vector<Node*> keep;
+    for (Node* n : g_.Nodes()) {
+      if (!set.contains(n) && !(n->Is("Const") && FeedsSet(n, set))) keep.push_back(n);
+    }
+    g_.Prune(keep);
+    return OkStatus();
+  }
+
+  Conversion& c_;
+  Function& f_;
+  Graph& g_;
+  const absl::flat_hash_set<const Node*>& updated_;
+  CostModel& costs_;
+  AutoPlacement& record_;
+  const DebugInfo* debug_ = nullptr;
+  const Function* original_ = nullptr;
+  ShapeTable shapes_;
+  AutoNodeSet args_;
+  absl::flat_hash_map<const Node*, std::string> blocked_;
+  AutoNodeSet old_control_flow_;  // goes whole or not at all
+  std::unique_ptr<Fanout> fanout_;
+};
+
+// Arguments of functions whose variables a request may update.
+StatusOr<absl::flat_hash_set<const Node*>> UpdatedArguments(Conversion& c) {
+  ASSIGN_OR_RETURN(const auto variables, ModelVariables::Trace(*c.meta, c.model.dir));
+  const std::vector<std::string> functions = ServedFunctions(*c.meta);
+  const absl::flat_hash_set<absl::string_view> served(functions.begin(), functions.end());
+  const std::vector<Node*> nodes = ServedNodes(*c.meta);
+  const absl::flat_hash_set<const Node*> served_nodes(nodes.begin(), nodes.end());
+  // What only training or the initialisation does is done before or without a request.
+  const auto in_request = [&](const VariableUse& use) {
+    return use.function != nullptr ? served.contains(use.function->name())
+                                   : served_nodes.contains(use.node);
+  };
+  absl::flat_hash_set<const ModelVariable*> updated;
+  for (const auto& v : variables->all()) {
+    if (std::ranges::any_of(v->initialisers, in_request) ||
+        std::ranges::any_of(v->others, in_request)) {
+      updated.insert(v.get());
+    }
+  }
+  absl::flat_hash_set<const Node*> args;
+  for (const Function* f : c.library().Functions()) {
+    for (const Node* a : f->args) {
+      for (const ModelVariable* v : variables->Of(f, {const_cast<Node*>(a), 0})) {
+        if (updated.contains(v)) args.insert(a);
+      }
+    }
+  }
+  return args;
+}
+
+// The functions to look at: those that the options name, else each signature's.
+Status Candidates(Conversion& c) {
+  for (const TpuPlacement& p : c.placements) {
+    if (!p.existing) c.records.auto_placements.push_back({p.label, p.function});
+  }
+  std::erase_if(c.placements, [](const TpuPlacement& p) { return !p.existing; });
+  if (!c.records.auto_placements.empty()) return OkStatus();
+  std::vector<std::string> names;
+  for (const auto& [name, signature] : c.meta->signatures) {
+    if (name != "__saved_model_init_op" && !signature.outputs.empty()) names.push_back(name);
+  }
+  absl::flat_hash_map<std::string, std::string> taken;
+  for (const std::string& name : names) {
+    auto function = FunctionBySignature(c, name);
+    if (!function.ok()) {
+      c.records.AddNote("auto_place", std::string(function.status().message()), name);
+      continue;
+    }
+    auto [it, added] = taken.try_emplace(*function, name);
+    if (!added) continue;  // another signature of the same function
+    c.records.auto_placements.push_back({name, *function});
+  }
+  return OkStatus();
+}
+
+void AddAutoNote(Conversion& c, const AutoPlacement& a) {
+  const double share =
+      a.cost == 0 ? 0 : 100.0 * static_cast<double>(a.placed_cost) / static_cast<double>(a.cost);
+  std::string text = absl::StrCat("auto_place: ", a.label, ": ");
+  if (a.whole) {
+    absl::StrAppend(&text, "all of function '", a.function, "' goes to the TPU");
+  } else if (a.part.empty()) {
+    absl::StrAppendFormat(&text,
+                          "nothing of function '%s' is worth placing: the largest part that a TPU "
+                          "can run costs %d, for %d elements to transfer",
+                          a.function, a.placed_cost, a.crossing);
+  } else {
+    absl::StrAppendFormat(&text, "%d of %d ops of function '%s' go to the TPU, %.2f%% of its cost",
+                          a.placed_nodes, a.nodes, a.function, share);
+  }
+  c.records.AddNote("auto_place", text, a.function);
+}
+
+}  // namespace
+
+Status AutoPlace(Conversion& c) {
+  RETURN_IF_ERROR(Candidates(c));
+  ASSIGN_OR_RETURN(const auto updated, UpdatedArguments(c));
+  // Shapes of arguments as the model calls them, before anything is cut.
+  absl::flat_hash_map<std::string, std::vector<PartialShape>> shapes;
+  {
+    const CostModel costs(*c.meta->graph);
+    for (const AutoPlacement& a : c.records.auto_placements) {
+      const ShapeTable& table = costs.ShapesOf(a.function);
+      for (Node* arg : c.library().Find(a.function)->args) {
+        for (int i = 0; i < arg->num_outputs(); ++i) {
+          shapes[a.function].push_back(table.AsArgument({arg, i}));
+        }
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(const DebugInfo debug, DebugInfo::Read(c.model.dir));
+  std::map<std::string, std::unique_ptr<Function>> originals;
+  // All of them before any is cut: one may call another, and then has a copy of all of it.
+  for (const AutoPlacement& a : c.records.auto_placements) {
+    if (!debug.empty()) {
+      ASSIGN_OR_RETURN(originals[a.function], c.library().Find(a.function)->Clone(a.function));
+    }
+    RETURN_IF_ERROR(InlineAllCalls(c, *c.library().Find(a.function)));
+  }
+  CostModel costs(*c.meta->graph);
+  for (AutoPlacement& a : c.records.auto_placements) {
+    Function& f = *c.library().Find(a.function);
+    AutoPlacer placer(c, f, shapes[a.function], updated, costs, a);
+    if (!debug.empty()) placer.SetSource(&debug, originals[a.function].get());
+    auto placed = placer.Run();
+    if (!placed.ok()) {
+      return Prefix(placed.status(), absl::StrCat("In function '", a.function, "': "));
+    }
+    if (!placed->empty()) c.placements.push_back({*placed, a.label, "", {}, false});
+    AddAutoNote(c, a);
+  }
+  return OkStatus();
+}
+
+}  // namespace smelt

@@ -1,0 +1,45 @@
+// A piece of a graph as a function of its own: what the outlining stages share.
+#ifndef SMELT_CONVERT_PLACE_OUTLINE_H_
+#define SMELT_CONVERT_PLACE_OUTLINE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// Builds a function from nodes of `graph`, which stay where they are, then a call of it there.
+class FunctionPiece {
+ public:
+  FunctionPiece(Graph& graph, std::string name);
+
+  // The endpoint comes from outside: it becomes an argument, once. UNIMPLEMENTED when its type is
+  // not known.
+  Status AddArg(Endpoint e);
+  bool IsArg(Endpoint e) const { return args_.contains({e.node, e.port}); }
+  // Copies the nodes. REQUIRES: what they read is an argument or among them. Control edges to
+  // others are dropped.
+  Status Copy(const std::vector<Node*>& inside);
+  // REQUIRES: copied, or an argument.
+  void AddResult(Endpoint e);
+  // The copied node runs whenever the function is called.
+  void AddEffect(const Node* n);
+  // Puts the function into the library and a call of it into the graph.
+  StatusOr<Node*> Call();
+
+ private:
+  Endpoint InBody(Endpoint e) const;
+
+  Graph& graph_;
+  std::unique_ptr<Function> function_;
+  absl::flat_hash_map<std::pair<const Node*, int>, Node*> args_;
+  std::vector<Endpoint> arg_order_;
+  absl::flat_hash_map<const Node*, Node*> copies_;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_CONVERT_PLACE_OUTLINE_H_

@@ -1,0 +1,142 @@
+// Variables of TensorFlow 1 are references that an op can hold; an accelerator knows only
+// resources. A variable whose every use has a counterpart becomes one: what reads it becomes
+// ReadVariableOp, what assigns it AssignVariableOp. Nodes keep their names, so that the saver, the
+// collections and whoever fetches by name find what they knew.
+#include <algorithm>
+
+#include "smelt/convert/stages.h"
+#include "smelt/optimize/passes.h"
+#include "smelt/wire/saved_model/signature_keys.h"
+#include "smelt/wire/saved_model/variable_defs.h"
+
+namespace smelt {
+namespace {
+
+// The op on a resource that does what the op on a reference does; empty: there is none.
+absl::string_view OnResource(const Node& n) {
+  if (n.Is("Identity")) return "ReadVariableOp";
+  if (n.Is("Assign")) return "AssignVariableOp";
+  if (n.Is("AssignAdd")) return "AssignAddVariableOp";
+  if (n.Is("AssignSub")) return "AssignSubVariableOp";
+  if (n.Is("IsVariableInitialized")) return "VarIsInitializedOp";
+  return "";
+}
+
+bool TakesReference(const Node& n, int input) {
+  return IsRef(n.input_types[input]) || n.Is("Identity");
+}
+
+// Reads of the node's value beside those by waiting.
+bool HasReaders(const Fanout& fanout, const Node* n) {
+  return std::ranges::any_of(fanout.of(n), [](const auto& e) { return e.input >= 0; });
+}
+
+// Variables that a request writes.
+absl::flat_hash_set<const Node*> WrittenByRequests(const std::vector<const Node*>& outputs) {
+  absl::flat_hash_set<const Node*> written, seen;
+  std::vector<const Node*> todo = outputs;
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    if (!seen.insert(n).second) continue;
+    for (int i = 0; i < n->num_inputs(); ++i) {
+      const Node* from = n->inputs[i].node;
+      if (IsRef(n->input_types[i]) && !n->Is("IsVariableInitialized")) written.insert(from);
+      todo.push_back(from);
+    }
+    todo.insert(todo.end(), n->control_inputs.begin(), n->control_inputs.end());
+  }
+  return written;
+}
+
+// `named`: nodes whose outputs signatures name, so that their type must stay.
+bool CanBecomeResource(const Fanout& fanout, const absl::flat_hash_set<const Node*>& named,
+                       const Node* variable) {
+  if (named.contains(variable)) return false;
+  for (const Fanout::Edge& edge : fanout.of(variable)) {
+    if (edge.input < 0 || !TakesReference(*edge.reader, edge.input)) continue;
+    const absl::string_view op = OnResource(*edge.reader);
+    if (op.empty() || edge.input != 0) return false;
+    // An assignment gives the reference on; a resource does not.
+    const bool assigns = op != "ReadVariableOp" && op != "VarIsInitializedOp";
+    if (assigns && (HasReaders(fanout, edge.reader) || named.contains(edge.reader))) return false;
+  }
+  return true;
+}
+
+Status MakeResource(Graph& g, const Fanout& fanout, Node* variable) {
+  const Dtype dtype = variable->Type("dtype");
+  AttrMap attrs;
+  attrs.Set("dtype", dtype);
+  attrs.Set("shape", variable->Get<PartialShape>("shape", {}));
+  const std::string shared = variable->String("shared_name");
+  attrs.Set("shared_name", shared.empty() ? variable->name() : shared);
+  const std::string container = variable->String("container");
+  if (!container.empty()) attrs.Set("container", container);
+  g.SetOp(variable, "VarHandleOp");
+  variable->attrs() = std::move(attrs);
+  RETURN_IF_ERROR(g.ResolveTypes(variable));
+  for (const Fanout::Edge& edge : fanout.of(variable)) {
+    Node* n = edge.reader;
+    if (edge.input < 0) continue;
+    AttrMap read;
+    read.Set("dtype", dtype);
+    if (!TakesReference(*n, edge.input)) {
+      ASSIGN_OR_RETURN(Node * value, g.Add(variable->name() + "/read", "ReadVariableOp",
+                                           {{variable, 0}}, std::move(read)));
+      value->control_inputs = n->control_inputs;  // as late as its reader
+      n->inputs[edge.input] = {value, 0};
+      continue;
+    }
+    const std::string op(OnResource(*n));
+    if (op == "VarIsInitializedOp") read = AttrMap();
+    g.SetOp(n, op);
+    n->attrs() = std::move(read);
+    RETURN_IF_ERROR(g.ResolveTypes(n));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status MakeResourceVariables(Conversion& c) {
+  Graph& g = *c.meta->graph;
+  absl::flat_hash_set<const Node*> named;
+  std::vector<const Node*> outputs;
+  for (const auto& [name, signature] : c.meta->signatures) {
+    for (const auto* side : {&signature.inputs, &signature.outputs}) {
+      for (const auto& [key, info] : *side) {
+        for (const std::string& tensor : TensorNames(info)) {
+          auto e = g.FindEndpoint(tensor);
+          if (!e.ok()) continue;
+          named.insert(e->node);
+          if (side == &signature.outputs && name != kInitSignature) outputs.push_back(e->node);
+        }
+      }
+    }
+  }
+  // What was read of a reference before a write shows the write; what was read of a resource does
+  // not.
+  const absl::flat_hash_set<const Node*> written = WrittenByRequests(outputs);
+  ReadLate(g, [&](const Node& n) { return written.contains(&n); });
+  // Of the graph as it is now: what changes below is no use of another variable.
+  const Fanout fanout(g);
+  absl::flat_hash_set<std::string> resources;
+  for (Node* n : g.Nodes()) {
+    if (!n->Is("VariableV2") && !n->Is("Variable")) continue;
+    if (!CanBecomeResource(fanout, named, n)) {
+      c.records.AddNote("resolve",
+                        absl::StrCat("variable '", n->name(),
+                                     "' stays a reference: its value "
+                                     "crosses to the TPU with each request"),
+                        "", n->name());
+      continue;
+    }
+    RETURN_IF_ERROR(MakeResource(g, fanout, n));
+    resources.insert(n->name());
+  }
+  DescribeAsResources(*c.meta, resources);
+  return OkStatus();
+}
+
+}  // namespace smelt

@@ -1,0 +1,41 @@
+// Reading the small tensors and attributes that say where data goes. Thread safe.
+#ifndef SMELT_KERNELS_COMMON_ARGUMENTS_H_
+#define SMELT_KERNELS_COMMON_ARGUMENTS_H_
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+
+// An element of a tensor of any integer type. REQUIRES: 0 <= i < num_elements().
+int64_t IntAt(const Tensor& t, int64_t i);
+
+// All elements of an integer tensor.
+Dims IntsOf(const Tensor& t);
+
+// The shape that `dims` says, in the words that TensorFlow refuses bad ones with: INVALID_ARGUMENT
+// for a negative size or too many elements.
+StatusOr<Shape> CheckedShape(std::span<const int64_t> dims);
+
+// A tensor of `dtype` (int32 or int64) and shape [values.size()], as output i.
+Status SetInts(OpContext& ctx, int i, std::span<const int64_t> values);
+
+// Up to six integer (or bool) attributes, read once per node.
+struct IntAttrs final : KernelState {
+  std::array<int64_t, 6> values{};
+  int64_t operator[](int i) const { return values[i]; }
+};
+StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(const Node& node,
+                                                    std::initializer_list<absl::string_view> names);
+
+// A result that shares a part of `source`, or copies it when it would keep a much larger buffer
+// alive: rows [begin, end) of dimension 0 under `shape`.
+StatusOr<Tensor> ShareOrCopyRows(OpContext& ctx, const Tensor& source, int64_t begin, int64_t end,
+                                 const Shape& shape);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_COMMON_ARGUMENTS_H_

@@ -1,0 +1,76 @@
+// Copying elements between dense and strided places, for every element type.
+//
+// Plain bytes are moved by width (1, 2, 4, 8 or 16), strings, handles and variants as objects.
+// Large copies are spread over the calling thread's team (base/parallel.h). Nothing here checks
+// bounds: callers have checked shapes. Thread safe.
+#ifndef SMELT_KERNELS_COMMON_COPY_H_
+#define SMELT_KERNELS_COMMON_COPY_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "absl/container/inlined_vector.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// One loop: how often, and how many elements each turn advances on either side.
+struct CopyDim {
+  int64_t size;
+  int64_t dst;
+  int64_t src;
+};
+using CopyDims = absl::InlinedVector<CopyDim, 8>;
+
+// dst[sum(i_d * dims[d].dst)] = src[sum(i_d * dims[d].src)] for all i. The pointers name the
+// elements of index 0. Source strides may be negative or zero.
+// REQUIRES: distinct places in dst, none of them in src.
+void CopyStrided(Dtype dtype, void* dst, const void* src, std::span<const CopyDim> dims);
+
+// n consecutive elements, in the calling thread.
+void CopyRun(Dtype dtype, void* dst, const void* src, int64_t n);
+// n copies of *value.
+void FillRun(Dtype dtype, void* dst, const void* value, int64_t n);
+// Zeros, empty strings, handles to nothing.
+void ClearRun(Dtype dtype, void* dst, int64_t n);
+
+// The element `offset` elements after p.
+inline void* At(Dtype dtype, void* p, int64_t offset) {
+  return static_cast<char*>(p) + offset * static_cast<int64_t>(Tensor::ElementSize(dtype));
+}
+inline const void* At(Dtype dtype, const void* p, int64_t offset) {
+  return static_cast<const char*>(p) + offset * static_cast<int64_t>(Tensor::ElementSize(dtype));
+}
+
+// Row-major strides of `shape`, in elements. REQUIRES: shape has elements.
+Dims Strides(const Shape& shape);
+
+struct Word16 {
+  uint64_t low, high;
+};
+
+// fn.operator()<T>() with T a type that has the memory form of dtype.
+template <typename F>
+decltype(auto) VisitMovable(Dtype dtype, F&& fn) {
+  if (dtype == Dtype::kString) return fn.template operator()<std::string>();
+  if (dtype == Dtype::kResource) return fn.template operator()<ResourceHandle>();
+  if (dtype == Dtype::kVariant) return fn.template operator()<Variant>();
+  switch (DtypeSize(dtype)) {
+    case 1:
+      return fn.template operator()<uint8_t>();
+    case 2:
+      return fn.template operator()<uint16_t>();
+    case 4:
+      return fn.template operator()<uint32_t>();
+    case 8:
+      return fn.template operator()<uint64_t>();
+    default:
+      return fn.template operator()<Word16>();
+  }
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_COMMON_COPY_H_

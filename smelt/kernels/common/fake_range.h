@@ -1,0 +1,29 @@
+// The range of simulated quantisation.
+#ifndef SMELT_KERNELS_COMMON_FAKE_RANGE_H_
+#define SMELT_KERNELS_COMMON_FAKE_RANGE_H_
+
+#include <cmath>
+
+namespace smelt::quantized {
+
+// A range moved so that zero falls on a quantised value; [quant_min, quant_max] are the steps.
+struct NudgedRange {
+  float lo, hi, scale, inv_scale, zero;
+};
+inline NudgedRange Nudge(float quant_min, float quant_max, float min, float max) {
+  NudgedRange r;
+  r.scale = (max - min) / (quant_max - quant_min);
+  r.inv_scale = (quant_max - quant_min) / (max - min);
+  const float from_min = quant_min - min / r.scale;
+  float zero_point = std::floor(from_min + 0.5f);
+  if (from_min < quant_min) zero_point = quant_min;
+  if (from_min > quant_max) zero_point = quant_max;
+  r.lo = (quant_min - zero_point) * r.scale;
+  r.hi = (quant_max - zero_point) * r.scale;
+  r.zero = std::floor(-r.lo / r.scale + 0.5f);
+  return r;
+}
+
+}  // namespace smelt::quantized
+
+#endif  // SMELT_KERNELS_COMMON_FAKE_RANGE_H_

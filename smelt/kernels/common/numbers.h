@@ -1,0 +1,113 @@
+// Element arithmetic for kernels that combine values while they move them (scatter, segments,
+// sparse): wraps around for integers, goes through float for the 16-bit types, means "or" and "and"
+// for bool.
+#ifndef SMELT_KERNELS_COMMON_NUMBERS_H_
+#define SMELT_KERNELS_COMMON_NUMBERS_H_
+
+#include <complex>
+#include <type_traits>
+
+#include "smelt/tensor/dtype.h"
+
+namespace smelt {
+
+template <typename T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>;
+template <typename T>
+inline constexpr bool kIsComplex =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// The type in which sums of T are computed, and the way back.
+template <typename T>
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
+
+template <typename T>
+inline T AddValues(T a, T b) {
+  if constexpr (kIsHalf<T>) {
+    return T(static_cast<float>(a) + static_cast<float>(b));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return a || b;
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+  } else {
+    return a + b;
+  }
+}
+
+template <typename T>
+inline T SubtractValues(T a, T b) {
+  if constexpr (kIsHalf<T>) {
+    return T(static_cast<float>(a) - static_cast<float>(b));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return a != b;
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(static_cast<U>(a) - static_cast<U>(b)));
+  } else {
+    return a - b;
+  }
+}
+
+template <typename T>
+inline T MultiplyValues(T a, T b) {
+  if constexpr (kIsHalf<T>) {
+    return T(static_cast<float>(a) * static_cast<float>(b));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return a && b;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  } else {
+    return a * b;
+  }
+}
+
+template <typename T>
+inline bool LessThan(T a, T b) {
+  if constexpr (kIsHalf<T>) {
+    return static_cast<float>(a) < static_cast<float>(b);
+  } else {
+    return a < b;
+  }
+}
+
+// fn.operator()<T>() for the real number types; false when dtype is none of them.
+template <typename F>
+bool VisitReal(Dtype dtype, F&& fn) {
+  switch (dtype) {
+#define SMELT_VISIT(D, T)        \
+  case Dtype::D:                 \
+    fn.template operator()<T>(); \
+    return true;
+    SMELT_VISIT(kFloat, float)
+    SMELT_VISIT(kDouble, double)
+    SMELT_VISIT(kHalf, Half)
+    SMELT_VISIT(kBfloat16, Bfloat16)
+    SMELT_VISIT(kInt8, int8_t)
+    SMELT_VISIT(kInt16, int16_t)
+    SMELT_VISIT(kInt32, int32_t)
+    SMELT_VISIT(kInt64, int64_t)
+    SMELT_VISIT(kUint8, uint8_t)
+    SMELT_VISIT(kUint16, uint16_t)
+    SMELT_VISIT(kUint32, uint32_t)
+    SMELT_VISIT(kUint64, uint64_t)
+    default:
+      return false;
+  }
+}
+
+// The same for complex numbers as well.
+template <typename F>
+bool VisitNumber(Dtype dtype, F&& fn) {
+  switch (dtype) {
+    SMELT_VISIT(kComplex64, std::complex<float>)
+    SMELT_VISIT(kComplex128, std::complex<double>)
+    default:
+      return VisitReal(dtype, fn);
+  }
+#undef SMELT_VISIT
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_COMMON_NUMBERS_H_

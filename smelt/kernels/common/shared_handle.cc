@@ -1,0 +1,34 @@
+#include "smelt/kernels/common/shared_handle.h"
+
+#include "smelt/kernels/resource_types.h"
+
+namespace smelt {
+
+Status AnswerWithHandle(OpContext& ctx, SharedHandle& shared, const SharedKind& kind,
+                        absl::FunctionRef<std::shared_ptr<Resource>()> make,
+                        absl::FunctionRef<Status(const Resource&)> check) {
+  ResourceManager* resources = ctx.step().resources;
+  if (const Tensor* handle = shared.cache.Find(resources)) {
+    ctx.set_output(0, *handle);
+    return OkStatus();
+  }
+  const ResourceName& at = shared.at;
+  if (resources == nullptr) {
+    return FailedPrecondition(kind.called, " '", at.name, "' is used where there are no resources");
+  }
+  ResourceHandle h;
+  ASSIGN_OR_RETURN(
+      h.resource,
+      resources->FindOrCreate(at.container, kind.kind, at.name,
+                              [&]() -> StatusOr<std::shared_ptr<Resource>> { return make(); }));
+  RETURN_IF_ERROR(check(*h.resource));
+  h.container = at.container;
+  h.name = at.name;
+  h.device = ctx.step().device;
+  if (!IsRef(ctx.output_type(0))) h.type_name = std::string(ResourceTypeName(kind.kind));
+  ctx.set_output(0, Tensor::Scalar(std::move(h)));
+  shared.cache.Set(resources, ctx.output(0));
+  return OkStatus();
+}
+
+}  // namespace smelt

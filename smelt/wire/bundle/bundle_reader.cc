@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "smelt/io/crc32c.h"
+#include "smelt/wire/bundle/bundle.h"
+#include "smelt/wire/bundle/bundle_index.h"
+#include "smelt/wire/bundle/index_table.h"
+#include "smelt/wire/bundle/slice_copy.h"
+
+namespace smelt {
+namespace {
+
+// Verifying a tensor at least this large leaves none of its pages resident: weights that are read
+// later (or never) do not count as memory of the process until then.
+constexpr size_t kDropPagesFrom = size_t{1} << 20;
+constexpr size_t kVerifyStep = size_t{4} << 20;
+
+uint32_t VerifyMapped(absl::string_view bytes) {
+  if (bytes.size() < kDropPagesFrom) return Crc32c(bytes);
+  uint32_t crc = 0;
+  // A page that two steps share is dropped by neither; it is one in a thousand.
+  for (size_t at = 0; at < bytes.size(); at += kVerifyStep) {
+    const absl::string_view piece = bytes.substr(at, kVerifyStep);
+    crc = ExtendCrc32c(crc, piece);
+    DropMappedPages(piece.data(), piece.size());
+  }
+  return crc;
+}
+
+// C++ knows two values of bool; a file may hold others.
+bool ProperBools(absl::string_view bytes) {
+  return std::ranges::all_of(bytes, [](char c) { return static_cast<unsigned char>(c) <= 1; });
+}
+
+}  // namespace
+
+struct BundleReader::Part {
+  const BundleEntry* entry;
+  std::span<const int64_t> starts;  // within the whole tensor
+};
+
+StatusOr<std::shared_ptr<BundleReader>> BundleReader::Open(const std::string& prefix) {
+  ASSIGN_OR_RETURN(BundleIndex index, ReadBundleIndex(prefix));
+  auto reader = std::shared_ptr<BundleReader>(new BundleReader);
+  reader->prefix_ = prefix;
+  reader->num_shards_ = index.num_shards;
+  reader->entries_ = std::move(index.entries);
+  return reader;
+}
+
+std::vector<std::string> BundleReader::names() const {
+  std::vector<std::string> out;
+  for (const auto& [key, entry] : entries_) {
+    if (key[0] != '\0') out.push_back(key);
+  }
+  return out;
+}
+
+const BundleEntry* BundleReader::Lookup(absl::string_view key) const {
+  auto it = std::ranges::lower_bound(entries_, key, std::less<>(),
+                                     [](const auto& e) { return absl::string_view(e.first); });
+  return it != entries_.end() && it->first == key ? &it->second : nullptr;
+}
+
+StatusOr<const BundleEntry*> BundleReader::Find(absl::string_view name) const {
+  const BundleEntry* entry = Lookup(name);
+  if (entry == nullptr) return NotFound("Key ", name, " not found in checkpoint");
+  return entry;
+}
+
+StatusOr<std::shared_ptr<const MappedFile>> BundleReader::Shard(int shard) const {
+  absl::MutexLock hold(&mutex_);
+  auto it = shards_.find(shard);
+  if (it == shards_.end()) {
+    ASSIGN_OR_RETURN(auto file, MapFile(BundleShardPath(prefix_, shard, num_shards_)));
+    it = shards_.emplace(shard, std::move(file)).first;
+  }
+  return it->second;
+}
+
+std::string BundleReader::Where(absl::string_view name, const BundleEntry& entry) const {
+  return absl::StrCat("tensor '", name, "' in ",
+                      BundleShardPath(prefix_, entry.shard, num_shards_));
+}
+
+Status BundleReader::ChecksumError(absl::string_view name, const BundleEntry& entry,
+                                   uint32_t got) const {
+  return DataLoss("TensorBundle at ", prefix_, " shard ", entry.shard, " (", entry.size,
+                  " bytes): Checksum does not match: stored ",
+                  absl::StrFormat("%08u", UnmaskCrc32c(entry.masked_crc)),
+                  " vs. calculated on the restored bytes ", got, " (", Where(name, entry), ")");
+}
+
+StatusOr<Tensor> BundleReader::ReadStrings(absl::string_view name, const BundleEntry& entry,
+                                           absl::string_view bytes) const {
+  auto broken = [&](absl::string_view what) {
+    return DataLoss("strings do not parse: ", what, " (", Where(name, entry), ")");
+  };
+  const int64_t n = entry.shape.num_elements();
+  absl::string_view rest = bytes;
+  std::vector<uint64_t> lengths(static_cast<size_t>(n));
+  uint32_t crc = 0;
+  for (uint64_t& length : lengths) {
+    if (!TakeVarint64(&rest, &length)) return broken("a length does not end");
+    // Checksummed at a fixed width, not as stored.
+    const size_t width = length <= UINT32_MAX ? 4 : 8;
+    crc = ExtendCrc32c(crc, {reinterpret_cast<const char*>(&length), width});
+  }
+  if (rest.size() < 4) return broken("the checksum of the lengths is missing");
+  uint32_t stored = 0;
+  std::memcpy(&stored, rest.data(), 4);
+  if (MaskCrc32c(crc) != stored) {
+    return DataLoss("The length checksum does not match: expected ",
+                    absl::StrFormat("%08u", UnmaskCrc32c(stored)), " but actual is ", crc, " (",
+                    Where(name, entry), ")");
+  }
+  crc = ExtendCrc32c(crc, rest.substr(0, 4));
+  rest.remove_prefix(4);
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(Dtype::kString, entry.shape));
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t length = lengths[static_cast<size_t>(i)];
+    if (length > rest.size()) return broken("a string ends beyond the tensor");
+    const absl::string_view value = rest.substr(0, length);
+    t.data<std::string>()[i].assign(value.data(), value.size());
+    crc = ExtendCrc32c(crc, value);
+    rest.remove_prefix(length);
+  }
+  if (MaskCrc32c(crc) != entry.masked_crc) return ChecksumError(name, entry, crc);
+  return t;
+}
+
+// Does the entry's type fit this program, and its size the shape? Then reading it allocates no more
+// than a small multiple of the size.
+Status BundleReader::CheckSize(absl::string_view name, const BundleEntry& entry) const {
+  const auto n = static_cast<size_t>(entry.shape.num_elements());
+  const auto size = static_cast<size_t>(entry.size);
+  if (entry.dtype == Dtype::kString) {
+    // A length takes a byte at least.
+    if (n <= size) return OkStatus();
+    return DataLoss("Invalid size in bundle entry: key ", name, "; stored size ", size, "; ", n,
+                    " strings (", Where(name, entry), ")");
+  }
+  if (!IsPod(entry.dtype)) {
+    const bool known = entry.dtype != Dtype::kInvalid;
+    return Unimplemented("a ", known ? DtypeName(entry.dtype) : "type of the future",
+                         " cannot be read from a bundle (", Where(name, entry), ")");
+  }
+  size_t wanted = 0;
+  if (__builtin_mul_overflow(n, DtypeSize(entry.dtype), &wanted) || wanted != size) {
+    return DataLoss("Invalid size in bundle entry: key ", name, "; stored size ", size,
+                    "; expected size ", wanted, " (", Where(name, entry), ")");
+  }
+  return OkStatus();
+}
+
+StatusOr<Tensor> BundleReader::ReadStored(absl::string_view name, const BundleEntry& entry) const {
+  RETURN_IF_ERROR(CheckSize(name, entry));
+  ASSIGN_OR_RETURN(const auto file, Shard(entry.shard));
+  const auto offset = static_cast<size_t>(entry.offset), size = static_cast<size_t>(entry.size);
+  if (offset > file->size() || size > file->size() - offset) {
+    return DataLoss("the file ends at byte ", file->size(), ", the tensor at ", entry.offset, " + ",
+                    entry.size, " (", Where(name, entry), ")");
+  }
+  const absl::string_view bytes = file->bytes().substr(offset, size);
+  if (entry.dtype == Dtype::kString) return ReadStrings(name, entry, bytes);
+  const uint32_t crc = VerifyMapped(bytes);
+  if (MaskCrc32c(crc) != entry.masked_crc) return ChecksumError(name, entry, crc);
+  // No type asks for more than the alignment of a double.
+  const size_t align = std::min<size_t>(DtypeSize(entry.dtype), alignof(double));
+  const bool proper = entry.dtype != Dtype::kBool || ProperBools(bytes);
+  if (proper && reinterpret_cast<uintptr_t>(bytes.data()) % align == 0) {
+    return Tensor(entry.dtype, entry.shape,
+                  ForeignBuffer(bytes.data(), size, ForeignBytes::kMappedFile, file));
+  }
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(entry.dtype, entry.shape));
+  if (!bytes.empty()) std::memcpy(t.raw(), bytes.data(), size);
+  if (!proper) {
+    auto* bools = static_cast<unsigned char*>(t.raw());
+    for (size_t i = 0; i < size; ++i) bools[i] = bools[i] != 0;
+  }
+  return t;
+}
+
+StatusOr<Tensor> BundleReader::Read(absl::string_view name) const {
+  ASSIGN_OR_RETURN(const BundleEntry* entry, Find(name));
+  if (!entry->partitioned()) return ReadStored(name, *entry);
+  return ReadSlice(name, TensorSlice::Whole(entry->shape.rank()));
+}
+
+// The stored parts that make up `slice`, which has `shape`. Each of its elements lies in one of
+// them or there are as many that lie in none as in several.
+StatusOr<std::vector<BundleReader::Part>> BundleReader::PartsOf(absl::string_view name,
+                                                                const BundleEntry& entry,
+                                                                const TensorSlice& slice,
+                                                                const Shape& shape) const {
+  std::vector<Part> parts;
+  std::map<int, size_t> bytes;  // by shard
+  int64_t covered = 0;
+  for (const TensorSlice& stored : entry.slices) {
+    ASSIGN_OR_RETURN(const Shape part_shape, stored.ShapeIn(entry.shape));
+    const auto overlap = Overlap(stored.starts, part_shape, slice.starts, shape);
+    if (!overlap) continue;
+    // A part that is all of the tensor has no entry of its own.
+    const BundleEntry* part = stored.IsFull() ? &entry : Lookup(SliceKey(name, stored));
+    if (part == nullptr) {
+      return DataLoss("slice ", stored.ToString(), " of tensor '", name, "' is missing in ",
+                      BundleIndexPath(prefix_));
+    }
+    if (part->dtype != entry.dtype || !(part->shape == part_shape)) {
+      return DataLoss("slice ", stored.ToString(), " of tensor '", name,
+                      "' has another shape or type than the tensor in ", BundleIndexPath(prefix_));
+    }
+    RETURN_IF_ERROR(CheckSize(name, *part));
+    // Parts that lie apart in the tensor lie apart in the file: what they allocate together is
+    // bounded by it.
+    ASSIGN_OR_RETURN(const auto file, Shard(part->shard));
+    size_t& sum = bytes[part->shard];
+    if (static_cast<size_t>(part->size) > file->size() - sum) {
+      return DataLoss("the slices are larger than the file (", Where(name, *part), ")");
+    }
+    sum += static_cast<size_t>(part->size);
+    if (overlap->elements > shape.num_elements() - covered) {
+      return DataLoss("slices of tensor '", name, "' overlap in ", BundleIndexPath(prefix_));
+    }
+    covered += overlap->elements;
+    parts.push_back({part, stored.starts});
+  }
+  if (covered != shape.num_elements()) {
+    return InvalidArgument("Does not have sufficient slices for partitioned tensor ", name,
+                           " to restore in slice_spec: ", slice.ToString());
+  }
+  return parts;
+}
+
+StatusOr<Tensor> BundleReader::ReadSlice(absl::string_view name, const TensorSlice& slice) const {
+  ASSIGN_OR_RETURN(const BundleEntry* entry, Find(name));
+  ASSIGN_OR_RETURN(const Shape shape, slice.ShapeIn(entry->shape));
+  if (!entry->partitioned()) {
+    ASSIGN_OR_RETURN(Tensor whole, ReadStored(name, *entry));
+    if (shape == entry->shape) return whole;
+    // The check above leaves a dimension to cut.
+    if (std::ranges::equal(shape.dims().subspan(1), entry->shape.dims().subspan(1))) {
+      return whole.Rows(slice.starts[0], slice.starts[0] + shape[0]);
+    }
+    ASSIGN_OR_RETURN(Tensor out, Tensor::Make(entry->dtype, shape));
+    const Dims origin(slice.starts.size(), 0);
+    if (auto overlap = Overlap(origin, entry->shape, slice.starts, shape)) {
+      ForEachRun(*overlap, entry->shape, shape, [&](int64_t from, int64_t to, int64_t n) {
+        CopyElements(whole, from, &out, to, n);
+        return true;
+      });
+    }
+    return out;
+  }
+  ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(name, *entry, slice, shape));
+  if (parts.size() == 1 && parts[0].entry->shape == shape) return ReadStored(name, *parts[0].entry);
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(entry->dtype, shape));
+  ElementSet seen(shape.num_elements());
+  for (const Part& part : parts) {
+    ASSIGN_OR_RETURN(const Tensor value, ReadStored(name, *part.entry));
+    const auto overlap = Overlap(part.starts, part.entry->shape, slice.starts, shape);
+    const bool apart =
+        ForEachRun(*overlap, part.entry->shape, shape, [&](int64_t from, int64_t to, int64_t n) {
+          CopyElements(value, from, &out, to, n);
+          return seen.Add(to, n);
+        });
+    if (!apart) {
+      return DataLoss("slices of tensor '", name, "' overlap in ", BundleIndexPath(prefix_));
+    }
+  }
+  return out;
+}
+
+}  // namespace smelt

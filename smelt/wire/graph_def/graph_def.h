@@ -1,0 +1,40 @@
+// GraphDef and FunctionDef <-> Graph and Function.
+//
+// Edges are names on the wire: "node:2" or "^node" in a graph; in a function body "argument",
+// "node:output:2" or "^node". A Graph holds pointers and ports, so both directions go through the
+// definitions of the ops. Nodes whose op nobody defines have as many outputs as readers name.
+#ifndef SMELT_WIRE_GRAPH_DEF_GRAPH_DEF_H_
+#define SMELT_WIRE_GRAPH_DEF_GRAPH_DEF_H_
+
+#include <memory>
+
+#include "smelt/graph/graph.h"
+#include "smelt/wire/saved_model/saved_model.h"
+
+namespace tensorflow {
+class FunctionDef;
+class GraphDef;
+}  // namespace tensorflow
+
+namespace smelt {
+
+// The graph; the functions of `def` join `library`, which holds the model's own ops already.
+// Everything that is modelled is taken out of `def`: what remains is what smelt only carries.
+// INVALID_ARGUMENT names the node and function that do not hold together; RESOURCE_EXHAUSTED when
+// attributes claim far more tensors than the nodes justify. `library` is then of no more use.
+StatusOr<std::unique_ptr<Graph>> TakeGraph(tensorflow::GraphDef* def,
+                                           std::shared_ptr<FunctionLibrary> library,
+                                           GraphVersions* versions);
+
+// Adds the graph, its functions and versions to `def`, which may hold carried fields.
+// INVALID_ARGUMENT when an edge has no name on the wire, INTERNAL when carried bytes do not parse.
+Status GraphToProto(const Graph& graph, const GraphVersions& versions, tensorflow::GraphDef* def);
+Status FunctionToProto(const Function& function, tensorflow::FunctionDef* def);
+
+// The outputs that `name` asks of an opaque node of a main graph, given from outside (a signature):
+// makes them exist. Names of other nodes, and what is no name, are left alone.
+void NoteReader(const Graph& graph, absl::string_view name);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_GRAPH_DEF_GRAPH_DEF_H_

@@ -1,0 +1,279 @@
+#include "smelt/wire/options/converter_options.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "smelt/wire/proto/converter.pb.h"
+#include "smelt/wire/proto/quantization.pb.h"
+#include "smelt/wire/proto/stablehlo_quantization.pb.h"
+
+namespace smelt {
+namespace {
+
+// Keeps the first complaint of the parser.
+class FirstOptionError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (message_.empty()) {
+      message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+    }
+  }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+bool IsWordChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+
+// Mends what strict text format refuses and people paste all the same. Strings and comments stay as
+// they are, and so does the number of lines.
+std::string MendOptionsText(absl::string_view text) {
+  std::string out;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      out.push_back(c);
+      if (c == '\\' && i + 1 < text.size()) {
+        out.push_back(text[++i]);
+      } else if (c == quote) {
+        quote = 0;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      out.push_back(c);
+    } else if (c == '#') {
+      while (i < text.size() && text[i] != '\n') out.push_back(text[i++]);
+      if (i < text.size()) out.push_back('\n');
+    } else if (c == '\\') {
+      size_t end = i + 1;
+      while (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == '\r')) {
+        ++end;
+      }
+      // A continuation of the shell; anything else is left for the parser to refuse.
+      out.push_back(end == text.size() || text[end] == '\n' ? ' ' : c);
+    } else if (c == '=') {
+      out.push_back(':');
+    } else if (IsWordChar(c) && (i == 0 || !IsWordChar(text[i - 1]))) {
+      size_t end = i;
+      while (end < text.size() && IsWordChar(text[end])) ++end;
+      const absl::string_view word = text.substr(i, end - i);
+      absl::StrAppend(&out, word == "True" ? "true" : word == "False" ? "false" : word);
+      i = end - 1;
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+Status CheckExpanded(absl::string_view text) {
+  const size_t start = text.find("${");
+  if (start == absl::string_view::npos) return OkStatus();
+  const size_t end = text.find('}', start);
+  if (end == absl::string_view::npos) return OkStatus();
+  const absl::string_view variable = text.substr(start, end - start + 1);
+  return InvalidArgument("the converter options hold ", variable,
+                         ", which the shell did not expand: it stands inside single quotes. Write "
+                         "the value, or close the quotes around it: '...'\"",
+                         variable, "\"'...'");
+}
+
+OptionState State(converter::ConverterOptions::State s) {
+  switch (s) {
+    case converter::ConverterOptions::ENABLED:
+      return OptionState::kEnabled;
+    case converter::ConverterOptions::DISABLED:
+      return OptionState::kDisabled;
+    default:
+      return OptionState::kDefault;
+  }
+}
+
+TpuFunctionOption FromProto(const converter::TpuFunction& f) {
+  TpuFunctionOption out;
+  switch (f.name_case()) {
+    case converter::TpuFunction::kFunctionAlias:
+      out.kind = TpuFunctionOption::Kind::kAlias;
+      out.name = f.function_alias();
+      break;
+    case converter::TpuFunction::kConcreteFunctionName:
+      out.kind = TpuFunctionOption::Kind::kConcreteName;
+      out.name = f.concrete_function_name();
+      break;
+    case converter::TpuFunction::kSignatureName:
+      out.kind = TpuFunctionOption::Kind::kSignature;
+      out.name = f.signature_name();
+      break;
+    case converter::TpuFunction::kJitCompileFunctions:
+      out.kind = TpuFunctionOption::Kind::kJitCompiled;
+      out.jit_compiled = f.jit_compile_functions();
+      break;
+    case converter::TpuFunction::NAME_NOT_SET:
+      break;
+  }
+  return out;
+}
+
+BatchOption FromProto(const converter::BatchOptions& b) {
+  BatchOption out;
+  out.num_batch_threads = b.num_batch_threads();
+  out.max_batch_size = b.max_batch_size();
+  out.batch_timeout_micros = b.batch_timeout_micros();
+  out.allowed_batch_sizes.assign(b.allowed_batch_sizes().begin(), b.allowed_batch_sizes().end());
+  out.max_enqueued_batches = b.max_enqueued_batches();
+  out.disable_large_batch_splitting = b.disable_large_batch_splitting();
+  const auto& e = b.experimental();
+  switch (e.batch_component_case()) {
+    case converter::BatchOptions::Experimental::kFunctionAlias:
+      out.component = BatchOption::Component::kAlias;
+      out.component_name = e.function_alias();
+      break;
+    case converter::BatchOptions::Experimental::kConcreteFunctionName:
+      out.component = BatchOption::Component::kConcreteName;
+      out.component_name = e.concrete_function_name();
+      break;
+    case converter::BatchOptions::Experimental::kSignatureName:
+      out.component = BatchOption::Component::kSignature;
+      out.component_name = e.signature_name();
+      break;
+    default:
+      break;
+  }
+  return out;
+}
+
+namespace tfq = tensorflow::quantization;
+namespace shlo = stablehlo::quantization;
+
+// Our enums follow the protos' numbers.
+template <typename Ours, typename Theirs>
+Ours SameNumber(Theirs value) {
+  return static_cast<Ours>(static_cast<int>(value));
+}
+
+StatusOr<QuantizationMethodOption> FromProto(const tfq::QuantizationMethod& m) {
+  QuantizationMethodOption out;
+  out.preset = SameNumber<QuantizationPreset>(m.preset_method());
+  for (const auto method : {m.method(), m.experimental_method()}) {
+    if (method == tfq::QuantizationMethod::EXPERIMENTAL_METHOD_UNSPECIFIED) continue;
+    if (out.preset != QuantizationPreset::kUnspecified) {
+      return InvalidArgument("quantization_method is given in two spellings");
+    }
+    out.preset = method == tfq::QuantizationMethod::STATIC_RANGE ? QuantizationPreset::kStaticRange
+                 : method == tfq::QuantizationMethod::WEIGHT_ONLY
+                     ? QuantizationPreset::kWeightOnly
+                     : QuantizationPreset::kDynamicRange;
+  }
+  for (const auto& spec : m.quantization_component_specs()) {
+    out.components.emplace_back(SameNumber<QuantizationComponent>(spec.quantization_component()),
+                                SameNumber<QuantizationType>(spec.tensor_type()));
+  }
+  return out;
+}
+
+CalibrationOption FromProto(const shlo::CalibrationOptions& c) {
+  CalibrationOption out;
+  out.method = SameNumber<CalibrationMethod>(c.calibration_method());
+  out.num_bins = c.calibration_parameters().num_bins();
+  out.min_percentile = c.calibration_parameters().min_percentile();
+  out.max_percentile = c.calibration_parameters().max_percentile();
+  return out;
+}
+
+StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
+  QuantizationOption out;
+  ASSIGN_OR_RETURN(out.method, FromProto(q.quantization_method()));
+  out.op_set = SameNumber<QuantizationOpSet>(q.op_set());
+  for (const auto& spec : q.unit_wise_quantization_specs()) {
+    UnitWiseQuantizationOption& unit_wise = out.unit_wise.emplace_back();
+    for (const auto& u : spec.unit()) {
+      unit_wise.units.push_back({u.op_type(), u.node_name(), u.func_name()});
+    }
+    ASSIGN_OR_RETURN(unit_wise.method, FromProto(spec.quantization_method()));
+  }
+  out.tags.assign(q.tags().begin(), q.tags().end());
+  out.signature_keys.assign(q.signature_keys().begin(), q.signature_keys().end());
+  for (const auto& dataset : q.calibration_options().representative_datasets()) {
+    const std::string& key = dataset.signature_key();
+    out.representative_datasets[key.empty() ? "serving_default" : key] = dataset.tf_record().path();
+  }
+  for (const auto& [key, file] : q.representative_datasets()) {
+    out.representative_datasets[key] = file.tfrecord_file_path();
+  }
+  out.min_num_elements_for_weights = q.min_num_elements_for_weights();
+  if (q.has_freeze_all_variables()) out.freeze_all_variables = q.freeze_all_variables();
+  if (q.has_enable_per_channel_quantization()) {
+    out.per_channel = q.enable_per_channel_quantization();
+  }
+  out.two_input_tensors = q.enable_two_input_tensors();
+  out.tpu_model_support = q.experimental_enable_tpu_model_support();
+  out.legacy_weight_only = q.enable_legacy_weight_only();
+  if (const auto& c = q.calibration_options();
+      !c.calibration_data_dir().empty() || c.force_regenerate_calibration_data()) {
+    return Unimplemented(
+        "calibration_options: calibration_data_dir and force_regenerate_calibration_data are not "
+        "supported: leave them out, statistics are kept in memory and made anew each time");
+  }
+  out.calibration = FromProto(q.calibration_options());
+  if (q.has_debugger_config()) {
+    const auto& d = q.debugger_config();
+    out.debugger = QuantizationDebuggerOption{SameNumber<QuantizationDebugger>(d.debugger_type()),
+                                              d.unquantized_dump_model_path(), d.log_dir_path()};
+  }
+  return out;
+}
+
+}  // namespace
+
+StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
+  RETURN_IF_ERROR(CheckExpanded(text));
+  converter::ConverterOptions proto;
+  google::protobuf::TextFormat::Parser parser;
+  FirstOptionError error;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(32);
+  if (!parser.ParseFromString(MendOptionsText(text), &proto)) {
+    return InvalidArgument("the converter options do not parse: ", error.message());
+  }
+  ConverterOptions out;
+  for (const auto& f : proto.tpu_functions()) out.tpu_functions.push_back(FromProto(f));
+  for (const auto& b : proto.batch_options()) out.batch_options.push_back(FromProto(b));
+  out.disable_default_optimizations = proto.disable_default_optimizations();
+  out.io_shape_optimization = State(proto.io_shape_optimization());
+  out.bfloat16_optimization = State(proto.bfloat16_optimization());
+  if (proto.has_bfloat16_optimization_options()) {
+    const auto& b = proto.bfloat16_optimization_options();
+    out.bfloat16_optimization_options =
+        Bfloat16Option{b.scope() == converter::BFloat16OptimizationOptions::ALL,
+                       b.skip_safety_checks(),
+                       {b.filterlist().begin(), b.filterlist().end()}};
+  }
+  if (proto.has_xla_sharding_options()) {
+    const auto& x = proto.xla_sharding_options();
+    out.xla_sharding_options =
+        XlaShardingOption{x.num_cores_per_replica(),
+                          {x.device_assignment().begin(), x.device_assignment().end()},
+                          x.topology()};
+  }
+  if (proto.has_quantization_options()) {
+    ASSIGN_OR_RETURN(out.quantization_options, FromProto(proto.quantization_options()));
+    out.quantization_options->field = "quantization_options";
+  }
+  if (proto.external_feature_configs().has_quantization_options()) {
+    if (out.quantization_options) {
+      return InvalidArgument(
+          "quantization_options is given twice: by itself and in external_feature_configs");
+    }
+    ASSIGN_OR_RETURN(out.quantization_options,
+                     FromProto(proto.external_feature_configs().quantization_options()));
+    out.quantization_options->field = "external_feature_configs.quantization_options";
+  }
+  return out;
+}
+
+}  // namespace smelt

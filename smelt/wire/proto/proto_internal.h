@@ -1,0 +1,38 @@
+// What every translation unit of wire/ needs of protobuf. Private to wire/.
+#ifndef SMELT_WIRE_PROTO_PROTO_INTERNAL_H_
+#define SMELT_WIRE_PROTO_PROTO_INTERNAL_H_
+
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "smelt/base/status.h"
+
+namespace smelt {
+
+// The bytes of `message`, map entries sorted by key. INVALID_ARGUMENT above 2 GiB, which no reader
+// of the format takes.
+StatusOr<std::string> SerializeProto(const google::protobuf::Message& message);
+
+// What is left of `message` once the modelled fields were taken out of it, or "". REQUIRES: it was
+// parsed, hence is below 2 GiB.
+std::string Remainder(const google::protobuf::Message& message);
+
+// Fields of the message itself (not of those within) that this program's definition lacks.
+inline bool HasUnknownFields(const google::protobuf::Message& message) {
+  return !message.GetReflection()->GetUnknownFields(message).empty();
+}
+
+// Replaces `message`. DATA_LOSS naming `what` ("PATH as binary proto") when the bytes do not parse.
+// Nesting is bounded by protobuf's limit of 100, sizes by the bytes given.
+Status ParseBinaryProto(absl::string_view bytes, absl::string_view what,
+                        google::protobuf::Message* message);
+// The same for text format; the error carries line and column. Unknown fields are skipped.
+Status ParseTextProto(absl::string_view text, absl::string_view what,
+                      google::protobuf::Message* message);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_PROTO_PROTO_INTERNAL_H_

@@ -1,0 +1,52 @@
+// Summaries: what training writes for its viewers, as serialised tensorflow.Summary messages.
+//
+// Such messages may be joined by appending one to another. All functions are thread safe.
+#ifndef SMELT_WIRE_RECORDS_SUMMARY_H_
+#define SMELT_WIRE_RECORDS_SUMMARY_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "smelt/base/status.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// Counts of values between limits that grow by a tenth from 1e-12 to 1e20, on either side of 0.
+class SummaryHistogram {
+ public:
+  SummaryHistogram();
+  void Add(double value);  // REQUIRES: finite
+
+ private:
+  friend std::string HistogramSummary(absl::string_view tag, const SummaryHistogram& histogram);
+  std::vector<double> counts_;
+  double min_, max_;
+  double num_ = 0, sum_ = 0, squares_ = 0;
+};
+
+std::string ScalarSummary(absl::string_view tag, float value);
+// Runs of empty buckets become one.
+std::string HistogramSummary(absl::string_view tag, const SummaryHistogram& histogram);
+// `metadata`: a serialised SummaryMetadata, if there is to be one. Tag and node name may be empty.
+StatusOr<std::string> TensorSummary(absl::string_view tag, absl::string_view node_name,
+                                    const Tensor& tensor,
+                                    std::optional<absl::string_view> metadata);
+// Samples as an encoded WAV file.
+std::string AudioSummary(absl::string_view tag, float sample_rate, int64_t channels, int64_t frames,
+                         absl::string_view wav);
+// All values of the inputs. INVALID_ARGUMENT for bytes that do not parse, and for a tag that stands
+// twice.
+StatusOr<std::string> MergeSummaries(std::span<const std::string> summaries);
+
+// An event of an event file: the version that begins it, or a summary at a step.
+std::string VersionEvent(double wall_time);
+StatusOr<std::string> SummaryEvent(double wall_time, int64_t step, absl::string_view summary);
+std::string GraphEvent(double wall_time, int64_t step, absl::string_view graph_def);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_RECORDS_SUMMARY_H_

@@ -1,0 +1,169 @@
+#include "smelt/wire/saved_model/object_restore.h"
+
+#include <vector>
+
+#include "smelt/wire/proto/proto_internal.h"
+#include "smelt/wire/proto/saved_model.pb.h"
+
+namespace smelt {
+namespace {
+
+constexpr absl::string_view kCheckpointGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
+constexpr absl::string_view kVariableValue = "VARIABLE_VALUE";
+
+template <typename ObjectGraphProto>
+bool IsNode(const ObjectGraphProto& graph, int id) {
+  return id >= 0 && id < graph.nodes_size();
+}
+
+// Checkpoint key of each saved object that is a variable, found by walking both graphs together.
+std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& saved,
+                                        const tensorflow::TrackableObjectGraph& checkpoint) {
+  std::map<int, std::string> keys;
+  if (saved.nodes_size() == 0 || checkpoint.nodes_size() == 0) return keys;
+  std::vector<int> twin(static_cast<size_t>(saved.nodes_size()), -1);
+  const auto take = [&](int id, int other) {
+    twin[id] = other;
+    for (const auto& attribute : checkpoint.nodes(other).attributes()) {
+      if (attribute.name() == kVariableValue) keys[id] = attribute.checkpoint_key();
+    }
+  };
+  std::vector<int> stack = {0};
+  take(0, 0);
+  while (!stack.empty()) {
+    const int id = stack.back();
+    stack.pop_back();
+    const auto& other = checkpoint.nodes(twin[id]);
+    for (const auto& child : saved.nodes(id).children()) {
+      if (child.node_id() < 0 || child.node_id() >= saved.nodes_size() ||
+          twin[child.node_id()] >= 0) {
+        continue;
+      }
+      for (const auto& candidate : other.children()) {
+        if (candidate.local_name() != child.local_name() || candidate.node_id() < 0 ||
+            candidate.node_id() >= checkpoint.nodes_size()) {
+          continue;
+        }
+        take(child.node_id(), candidate.node_id());
+        stack.push_back(child.node_id());
+        break;
+      }
+    }
+  }
+  // Optimizers hold slots, which are nobody's children, by variable and name.
+  for (int id = 0; id < saved.nodes_size(); ++id) {
+    if (twin[id] < 0) continue;
+    for (const auto& slot : saved.nodes(id).slot_variables()) {
+      const int node = slot.slot_variable_node_id();
+      if (!IsNode(saved, node) || !IsNode(saved, slot.original_variable_node_id())) continue;
+      for (const auto& candidate : checkpoint.nodes(twin[id]).slot_variables()) {
+        if (candidate.slot_name() == slot.slot_name() && twin[node] < 0 &&
+            IsNode(checkpoint, candidate.slot_variable_node_id()) &&
+            candidate.original_variable_node_id() == twin[slot.original_variable_node_id()]) {
+          take(node, candidate.slot_variable_node_id());
+        }
+      }
+    }
+  }
+  return keys;
+}
+
+Status ParseBoth(const std::string& object_graph, const BundleReader& bundle,
+                 tensorflow::SavedObjectGraph* saved,
+                 tensorflow::TrackableObjectGraph* checkpoint) {
+  if (!saved->ParseFromString(object_graph)) {
+    return DataLoss("the model's object graph does not parse");
+  }
+  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
+  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1 ||
+      !checkpoint->ParseFromString(bytes.scalar<std::string>())) {
+    return DataLoss("the checkpoint's object graph does not parse");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
+                                                        const BundleReader& bundle) {
+  if (object_graph.empty() || !bundle.Has(kCheckpointGraph)) return std::map<int, std::string>();
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
+  std::erase_if(keys, [&](const auto& k) { return !saved.nodes(k.first).has_variable(); });
+  return keys;
+}
+
+StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
+    const std::string& object_graph, const BundleReader& bundle) {
+  std::map<std::string, std::set<std::string>> out;
+  if (object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
+  for (const auto& node : saved.nodes()) {
+    for (const auto& slot : node.slot_variables()) {
+      auto variable = keys.find(slot.original_variable_node_id());
+      auto entry = keys.find(slot.slot_variable_node_id());
+      if (variable != keys.end() && entry != keys.end()) {
+        out[variable->second].insert(entry->second);
+      }
+    }
+  }
+  return out;
+}
+
+StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
+                                            const BundleReader& bundle,
+                                            const std::map<std::string, Dtype>& types) {
+  if (!bundle.Has(kCheckpointGraph)) return object_graph;
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  for (const auto& [id, key] : KeysByObject(saved, checkpoint)) {
+    auto it = types.find(key);
+    if (it == types.end() || !saved.nodes(id).has_variable()) continue;
+    saved.mutable_nodes(id)->mutable_variable()->set_dtype(
+        static_cast<tensorflow::DataType>(it->second));
+  }
+  return SerializeProto(saved);
+}
+
+StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
+                                                          const BundleReader& bundle) {
+  std::map<std::string, std::string> out;
+  if (meta.object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
+  tensorflow::SavedObjectGraph saved;
+  tensorflow::TrackableObjectGraph checkpoint;
+  RETURN_IF_ERROR(ParseBoth(meta.object_graph, bundle, &saved, &checkpoint));
+  const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
+  std::map<std::string, int> named;  // object by variable name; -1: several
+  for (int i = 0; i < saved.nodes_size(); ++i) {
+    if (!saved.nodes(i).has_variable()) continue;
+    auto [it, added] = named.try_emplace(saved.nodes(i).variable().name(), i);
+    if (!added) it->second = -1;
+  }
+  for (const Node* n : graph.Nodes()) {
+    const FuncAttr* f = n->Func("f");
+    if (f != nullptr) {
+      auto it = saved.concrete_functions().find(f->name);
+      if (it == saved.concrete_functions().end()) continue;
+      const auto& bound = it->second.bound_inputs();
+      const int first = n->num_inputs() - bound.size();
+      for (int i = 0; i < bound.size() && first >= 0; ++i) {
+        const Node* handle = n->inputs[first + i].node;
+        auto key = keys.find(bound[i]);
+        if (handle->Is("VarHandleOp") && key != keys.end()) out[handle->name()] = key->second;
+      }
+    } else if (n->Is("VarHandleOp") && !out.contains(n->name())) {
+      auto it = named.find(n->String("shared_name"));
+      auto key = it == named.end() ? keys.end() : keys.find(it->second);
+      if (key != keys.end()) out[n->name()] = key->second;
+    }
+  }
+  return out;
+}
+
+}  // namespace smelt

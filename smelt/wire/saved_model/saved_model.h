@@ -1,0 +1,120 @@
+// A SavedModel as users have it on disk, in our own types.
+//
+// What smelt works with is typed; the rest of each message (and every field that this program does
+// not know) is kept serialised and written back, so that a read-write turn loses nothing.
+// A SavedModel is not thread safe while it changes.
+#ifndef SMELT_WIRE_SAVED_MODEL_SAVED_MODEL_H_
+#define SMELT_WIRE_SAVED_MODEL_SAVED_MODEL_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// What a signature calls a tensor, and where it lies in the graph.
+struct TensorInfo {
+  enum class Kind { kNone, kDense, kSparse, kComposite };
+  Kind kind = Kind::kNone;
+  std::string name;  // dense: "node:0"
+  // Sparse: the three parts.
+  std::string values_name, indices_name, dense_shape_name;
+  std::vector<TensorInfo> components;  // composite
+  Dtype dtype = Dtype::kInvalid;       // may be a reference type (TF1)
+  PartialShape shape;
+  std::string extra;  // serialised TensorInfo fields not named here
+};
+
+struct Signature {
+  std::map<std::string, TensorInfo> inputs;
+  std::map<std::string, TensorInfo> outputs;
+  std::string method_name;
+  std::map<std::string, std::shared_ptr<const TensorValue>> defaults;
+  std::string extra;
+};
+
+struct AssetFile {
+  std::string tensor_name;  // fed with the path DIR/assets/filename
+  std::string filename;
+  std::string extra;
+};
+
+struct SaverDef {
+  std::string filename_tensor_name;
+  std::string save_tensor_name;
+  std::string restore_op_name;
+  std::string extra;
+};
+
+// A collection of TF1: node names, bytes, or something that is only carried.
+struct Collection {
+  enum class Kind { kNodes, kBytes, kOther };
+  Kind kind = Kind::kOther;
+  std::vector<std::string> values;
+  std::string extra;  // serialised CollectionDef when kOther, unknown fields else
+};
+
+struct GraphVersions {
+  int producer = 0;
+  int min_consumer = 0;
+  std::vector<int> bad_consumers;
+};
+
+struct MetaGraph {
+  std::vector<std::string> tags;
+  std::string tensorflow_version;
+  std::string tensorflow_git_version;
+  bool stripped_default_attrs = false;
+  std::map<std::string, std::string> function_aliases;  // function name -> alias
+  GraphVersions versions;
+  std::unique_ptr<Graph> graph;
+  std::map<std::string, Signature> signatures;
+  std::optional<SaverDef> saver;
+  std::map<std::string, Collection> collections;
+  std::vector<AssetFile> assets;
+  std::string object_graph;  // serialised SavedObjectGraph, empty when there is none (TF1)
+  std::string extra;         // serialised MetaGraphDef with every other field
+
+  bool HasTags(const std::vector<std::string>& wanted) const;  // as sets
+};
+
+struct SavedModel {
+  std::string dir;
+  int64_t schema_version = 1;
+  std::vector<MetaGraph> meta_graphs;
+  std::string extra;
+};
+
+// Reads DIR/saved_model.pb, or DIR/saved_model.pbtxt. Errors:
+//   NOT_FOUND          neither file is there (both paths named)
+//   INVALID_ARGUMENT / DATA_LOSS   the bytes do not parse as a SavedModel
+//   INVALID_ARGUMENT   a node, function or edge does not hold together: names the node and function
+// Nodes of unknown ops are kept opaque, not refused. Memory stays in proportion to the file.
+StatusOr<SavedModel> ReadSavedModel(const std::string& dir);
+// The same from bytes of saved_model.pb (for tests and fuzzing).
+StatusOr<SavedModel> ParseSavedModel(absl::string_view bytes);
+
+// Writes DIR/saved_model.pb (beside, then renamed into place), deterministically: equal models give
+// equal bytes.
+Status WriteSavedModel(const SavedModel& model, const std::string& dir);
+StatusOr<std::string> SerializeSavedModel(const SavedModel& model);
+
+// The MetaGraph whose tag set equals `tags`. NOT_FOUND as TensorFlow says it, listing what is
+// there.
+StatusOr<MetaGraph*> FindMetaGraph(SavedModel& model, const std::vector<std::string>& tags);
+
+// The model's assets, of either generation: asset_file_def, else collection "saved_model_assets".
+std::vector<AssetFile> AssetsOf(const MetaGraph& meta);
+
+// A GraphDef, binary or text, for frozen graphs and --graph flags.
+StatusOr<std::unique_ptr<Graph>> ParseGraphDef(absl::string_view bytes, GraphVersions* versions);
+StatusOr<std::string> SerializeGraphDef(const Graph& graph, const GraphVersions& versions);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_SAVED_MODEL_SAVED_MODEL_H_
