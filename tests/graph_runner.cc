@@ -21,11 +21,11 @@ Status GraphRunner::Run(const Graph& graph, Values values, const std::vector<End
   for (Endpoint e : wanted) ++readers[{e.node, e.port}];
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     if (!needed.contains(*it)) continue;
-    for (Endpoint e : (*it)->inputs) {
+    for (Endpoint e : (*it)->inputs()) {
       ++readers[{e.node, e.port}];
       if (!values.contains({e.node, e.port})) needed.insert(e.node);
     }
-    needed.insert((*it)->control_inputs.begin(), (*it)->control_inputs.end());
+    needed.insert((*it)->control_inputs().begin(), (*it)->control_inputs().end());
   }
   auto take = [&](Endpoint e) -> StatusOr<Tensor> {
     auto it = values.find({e.node, e.port});
@@ -36,8 +36,8 @@ Status GraphRunner::Run(const Graph& graph, Values values, const std::vector<End
   for (Node* node : order) {
     if (!needed.contains(node)) continue;
     std::vector<Tensor> inputs;
-    for (size_t i = 0; i < node->inputs.size(); ++i) {
-      const Endpoint e = node->inputs[i];
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const Endpoint e = node->inputs()[i];
       ASSIGN_OR_RETURN(Tensor t, take(e));
       // A reference that is not wanted as one is read.
       if (IsRef(e.node->output_types[e.port]) && !IsRef(node->input_types[i])) {

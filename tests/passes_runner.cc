@@ -7,40 +7,23 @@
 //   out
 //   ...graph text...
 //
-// Cases are separated by lines of dashes. Names of constants that a pass makes are part of the
-// result.
+// Passes are those of optimize/pipeline.h, or `optimize`, which is all of them; the graph is
+// verified after each. Cases are separated by lines of dashes. Names of constants that a pass makes
+// are part of the result.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "smelt/graph/text.h"
-#include "smelt/optimize/passes.h"
+#include "smelt/optimize/pipeline.h"
 
 namespace smelt {
 namespace {
-
-using PassFunction = Status (*)(Graph&, const PassContext&);
-
-const std::map<std::string, PassFunction>& PassTable() {
-  static const auto* table =
-      new std::map<std::string, PassFunction>{{"inline_functions", InlineFunctions},
-                                              {"freeze_variables", FreezeVariables},
-                                              {"late_reads", LateReads},
-                                              {"fold_constants", FoldConstants},
-                                              {"remove_identities", RemoveIdentities},
-                                              {"remap", Remap},
-                                              {"fuse_quantized", FuseQuantized},
-                                              {"widen_bfloat16", WidenBfloat16},
-                                              {"widen_small_bfloat16", WidenSmallBfloat16},
-                                              {"optimize", Optimize}};
-  return *table;
-}
 
 // Nodes by name, so that the order of a graph does not matter; functions are left out.
 std::string Canonical(const Graph& graph) {
@@ -66,9 +49,14 @@ StatusOr<bool> RunPassCase(const std::string& name, const std::string& passes,
       context.device_type = "TPU";
       continue;
     }
-    auto it = PassTable().find(std::string(p));
-    if (it == PassTable().end()) return InvalidArgument("no pass ", p);
-    RETURN_IF_ERROR(it->second(*graph, context));
+    const PipelineOptions options = {.verify = VerifyPasses::kFail};
+    if (p == "optimize") {
+      RETURN_IF_ERROR(Optimize(*graph, context, options));
+      continue;
+    }
+    const Pass* pass = FindPass(p);
+    if (pass == nullptr) return InvalidArgument("no pass ", p);
+    RETURN_IF_ERROR(RunPasses({pass, 1}, *graph, context, options));
   }
   const std::string got = Canonical(*graph), expected = Canonical(*wanted);
   if (got == expected) return true;

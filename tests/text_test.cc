@@ -48,13 +48,13 @@ void ExpectSameNodes(const Graph& a, const Graph& b) {
     EXPECT_EQ(x[i]->input_types, y[i]->input_types);
     EXPECT_EQ(x[i]->output_types, y[i]->output_types);
     EXPECT_EQ(x[i]->opaque_outputs, y[i]->opaque_outputs);
-    ASSERT_EQ(x[i]->inputs.size(), y[i]->inputs.size());
-    for (size_t k = 0; k < x[i]->inputs.size(); ++k) {
-      EXPECT_EQ(EndpointName(x[i]->inputs[k]), EndpointName(y[i]->inputs[k]));
+    ASSERT_EQ(x[i]->inputs().size(), y[i]->inputs().size());
+    for (size_t k = 0; k < x[i]->inputs().size(); ++k) {
+      EXPECT_EQ(EndpointName(x[i]->inputs()[k]), EndpointName(y[i]->inputs()[k]));
     }
-    ASSERT_EQ(x[i]->control_inputs.size(), y[i]->control_inputs.size());
-    for (size_t k = 0; k < x[i]->control_inputs.size(); ++k) {
-      EXPECT_EQ(x[i]->control_inputs[k]->name(), y[i]->control_inputs[k]->name());
+    ASSERT_EQ(x[i]->control_inputs().size(), y[i]->control_inputs().size());
+    for (size_t k = 0; k < x[i]->control_inputs().size(); ++k) {
+      EXPECT_EQ(x[i]->control_inputs()[k]->name(), y[i]->control_inputs()[k]->name());
     }
   }
 }
@@ -326,15 +326,15 @@ init = NoOp
 )");
   const Node* y = g->Find("y");
   ASSERT_NE(y, nullptr);
-  EXPECT_EQ(y->inputs[1].node, g->Find("w"));
-  ASSERT_EQ(y->control_inputs.size(), 1u);
-  EXPECT_EQ(y->control_inputs[0], g->Find("init"));
+  EXPECT_EQ(y->inputs()[1].node, g->Find("w"));
+  ASSERT_EQ(y->control_inputs().size(), 1u);
+  EXPECT_EQ(y->control_inputs()[0], g->Find("init"));
   EXPECT_TRUE(y->Bool("transpose_b"));
   EXPECT_EQ(g->Find("w")->device, "/device:CPU:0");
   EXPECT_EQ(g->Find("w")->Type("dtype"), Dtype::kFloat);
   EXPECT_EQ(g->Find("s")->num_outputs(), 2);
   EXPECT_EQ(g->Find("z")->Type("T"), Dtype::kFloat);
-  EXPECT_EQ(g->Find("z")->inputs[1].port, 1);
+  EXPECT_EQ(g->Find("z")->inputs()[1].port, 1);
   EXPECT_TRUE(VerifyAll(*g).ok()) << VerifyAll(*g);
   RoundTrip(*g);
 }
@@ -665,20 +665,20 @@ TEST(Verify, WhatPassesCanBreak) {
   auto g = MustParse("x = Const {value=float[]{1}}\ny = Neg(x)");
   Node* y = g->Find("y");
   auto other = MustParse("z = Const {value=float[]{1}}");
-  y->inputs[0].node = other->Find("z");
+  y->inputs()[0].node = other->Find("z");
   EXPECT_PRED2(Contains, Verify(*g).message(), "not in the graph");
-  y->inputs[0] = {g->Find("x"), 1};
+  y->inputs()[0] = {g->Find("x"), 1};
   EXPECT_PRED2(Contains, Verify(*g).message(), "reads output 1 of node 'x'");
-  y->inputs[0].port = -1;
+  y->inputs()[0].port = -1;
   EXPECT_FALSE(Verify(*g).ok());
-  y->inputs.clear();
+  y->inputs().clear();
   EXPECT_PRED2(Contains, Verify(*g).message(), "is given 0 inputs, wants 1");
-  y->inputs = {{g->Find("x"), 0}};
+  y->inputs() = {{g->Find("x"), 0}};
   y->attrs().Set("T", Dtype::kDouble);
   EXPECT_PRED2(Contains, Verify(*g).message(), "its types are not those");
   y->attrs().Set("T", Dtype::kFloat);
   EXPECT_TRUE(Verify(*g).ok());
-  y->control_inputs = {g->Find("x"), g->Find("x")};
+  y->control_inputs() = {g->Find("x"), g->Find("x")};
   EXPECT_PRED2(Contains, Verify(*g).message(), "waits twice");
   auto f = MustParse("func f(a: float) -> (r: float) { b = Neg(a)\nreturn r=b }");
   Function* fn = f->library()->Find("f");

@@ -249,8 +249,8 @@ TEST(GraphDef, ForwardReferencesAndControl) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   Node* z = (*graph)->Find("z");
   EXPECT_EQ(z->num_inputs(), 2);
-  EXPECT_EQ(z->inputs[0].node, (*graph)->Find("y"));
-  EXPECT_EQ(z->control_inputs.size(), 1u);
+  EXPECT_EQ(z->inputs()[0].node, (*graph)->Find("y"));
+  EXPECT_EQ(z->control_inputs().size(), 1u);
   EXPECT_EQ(z->output_types[0], Dtype::kFloat);
 }
 
@@ -383,11 +383,11 @@ TEST(FunctionDef, RecursionListsAndControl) {
   EXPECT_EQ(f->args[0]->Type("T"), Dtype::kFloat);
   EXPECT_EQ(f->args[0]->Int("index", -1), 0);
   EXPECT_EQ(f->body->Find("ids")->num_inputs(), 2);
-  EXPECT_EQ(f->body->Find("ids")->inputs[1].port, 1);
-  EXPECT_EQ(f->body->Find("ids")->control_inputs.size(), 2u);
+  EXPECT_EQ(f->body->Find("ids")->inputs()[1].port, 1);
+  EXPECT_EQ(f->body->Find("ids")->control_inputs().size(), 2u);
   EXPECT_EQ(f->body->Find("odd")->opaque_outputs,
             (std::vector<std::string>{"second:3", "first:0"}));
-  EXPECT_EQ(f->body->Find("sum")->inputs[1].port, 1);
+  EXPECT_EQ(f->body->Find("sum")->inputs()[1].port, 1);
   EXPECT_EQ(f->results[0][0].node, f->body->Find("sum"));
   ASSERT_EQ(f->control_results.size(), 1u);
   EXPECT_EQ(f->control_results[0].first, "side");
@@ -724,9 +724,9 @@ TEST(PredictionLog, RoundTrip) {
   EXPECT_EQ(read->signature, record.signature);
   EXPECT_EQ(read->model, record.model);
   EXPECT_EQ(read->tags, record.tags);
-  ASSERT_EQ(read->inputs.size(), 2u);
-  EXPECT_TRUE(read->inputs[0].second.Identical(record.inputs[0].second));
-  EXPECT_TRUE(read->inputs[1].second.Identical(record.inputs[1].second));
+  ASSERT_EQ(read->inputs().size(), 2u);
+  EXPECT_TRUE(read->inputs()[0].second.Identical(record.inputs[0].second));
+  EXPECT_TRUE(read->inputs()[1].second.Identical(record.inputs[1].second));
   EXPECT_TRUE(read->outputs[0].second.Identical(record.outputs[0].second));
   EXPECT_EQ(read->extra, timestamp);
 

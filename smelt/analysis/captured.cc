@@ -41,7 +41,7 @@ std::vector<std::string> CalleesOfInput(const Graph& graph, const Node& n, int i
     add("else_branch");
     for (const FuncAttr& f : n.Get<std::vector<FuncAttr>>("branches", {})) names.push_back(f.name);
   } else if (graph.library()->Find(n.op()) != nullptr) {
-    names.push_back(n.op());
+    names.emplace_back(n.op());
   }
   return names;
 }
@@ -53,7 +53,7 @@ CapturedArguments::CapturedArguments(const Graph& main) : library_(*main.library
         int arg = 0;
         for (const std::string& name : CalleesOfInput(graph, *n, i, &arg)) {
           if (const Function* callee = library_.Find(name); callee != nullptr && arg >= 0) {
-            sites_[{callee, arg}].push_back({caller, n->inputs[i], IsLoop(*n)});
+            sites_[{callee, arg}].push_back({caller, n->inputs()[i], IsLoop(*n)});
           }
         }
       }
@@ -92,7 +92,7 @@ const Node* CapturedArguments::ConstantOf(const Function& f, int arg, int depth)
   for (const CallSite& s : sites->second) {
     if (s.loop) return nullptr;
     Endpoint e = s.value;
-    while (e.node->Is("Identity")) e = e.node->inputs[0];
+    while (e.node->Is("Identity")) e = e.node->inputs()[0];
     const Node* n = e.node->Is("Const") ? e.node : nullptr;
     if (s.caller != nullptr && e.node->Is("_Arg")) {
       n = ConstantOf(*s.caller, ArgumentNumber(*s.caller, e), depth + 1);
@@ -113,7 +113,7 @@ bool CapturedArguments::FromRequest(const Function* where, Endpoint e) {
   const bool from =
       e.node->Is("Placeholder") || e.node->Is("PlaceholderV2") ||
       e.node->Is("PlaceholderWithDefault") ||
-      std::ranges::any_of(e.node->inputs, [&](Endpoint in) { return FromRequest(where, in); });
+      std::ranges::any_of(e.node->inputs(), [&](Endpoint in) { return FromRequest(where, in); });
   from_request_[e.node] = from;
   return from;
 }

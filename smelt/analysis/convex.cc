@@ -75,10 +75,10 @@ class ConvexSearch {
  private:
   template <typename F>
   static void ForEachSource(const Node* n, F fn) {
-    for (const Endpoint& e : n->inputs) {
+    for (const Endpoint& e : n->inputs()) {
       if (!e.node->Is("Const")) fn(e.node);
     }
-    for (const Node* m : n->control_inputs) {
+    for (const Node* m : n->control_inputs()) {
       if (!m->Is("Const")) fn(m);
     }
   }

@@ -44,7 +44,7 @@ int64_t AddCost(int64_t a, int64_t b) { return std::min(kMaxCost, a + b); }
 
 CostModel::CostModel(const Graph& graph) : graph_(graph), shapes_(InferModelShapes(graph)) {}
 
-const ShapeTable& CostModel::ShapesOf(const std::string& function) const {
+const ShapeTable& CostModel::ShapesOf(absl::string_view function) const {
   static const auto* none = new ShapeTable();
   auto it = shapes_.functions.find(function);
   return it == shapes_.functions.end() ? *none : it->second;
@@ -52,13 +52,13 @@ const ShapeTable& CostModel::ShapesOf(const std::string& function) const {
 
 int64_t CostModel::OfNodes(std::span<Node* const> nodes) { return Sum(nodes, shapes_.graph); }
 
-int64_t CostModel::OfFunction(const std::string& name) {
-  auto [it, added] = functions_.try_emplace(name, 0);
+int64_t CostModel::OfFunction(absl::string_view name) {
+  auto [it, added] = functions_.try_emplace(std::string(name), 0);
   if (!added) return it->second;
   const Function* f = graph_.library()->Find(name);
   if (f == nullptr || f->body == nullptr) return 0;
   const int64_t cost = Sum(f->body->Nodes(), ShapesOf(name));
-  functions_[name] = cost;
+  functions_[std::string(name)] = cost;
   return cost;
 }
 
@@ -86,7 +86,7 @@ int64_t CostModel::OfNode(const Node& n, const ShapeTable& shapes) {
     const bool text = n.num_inputs() > 1 && BaseType(n.input_types[1]) == Dtype::kString;
     return AddCost(called, std::min(kMaxCost, out * (text ? 16 : 8)));
   }
-  for (const Endpoint& e : n.inputs) in = AddCost(in, CostElements(shapes.of(e)));
+  for (const Endpoint& e : n.inputs()) in = AddCost(in, CostElements(shapes.of(e)));
   return AddCost(called, AddCost(1, in));
 }
 

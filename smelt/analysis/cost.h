@@ -24,11 +24,11 @@ class CostModel {
   // Nodes of the graph, with what they call; what accelerator calls run is left out.
   int64_t OfNodes(std::span<Node* const> nodes);
   // A function, with what it calls; accelerator calls left out.
-  int64_t OfFunction(const std::string& name);
+  int64_t OfFunction(absl::string_view name);
   // The node alone, with the functions that it calls.
   int64_t OfNode(const Node& n, const ShapeTable& shapes);
 
-  const ShapeTable& ShapesOf(const std::string& function) const;
+  const ShapeTable& ShapesOf(absl::string_view function) const;
   const ModelShapes& shapes() const { return shapes_; }
 
  private:

@@ -76,7 +76,7 @@ class CompatibilityWalk {
       const Node* top = at != nullptr ? at : n;
       CheckOp(*n, function, top);
       Facts in;
-      for (const Endpoint& e : n->inputs) {
+      for (const Endpoint& e : n->inputs()) {
         const Facts& from = (*facts)[e.node];
         in.push_back(e.port < static_cast<int>(from.size()) ? from[e.port] : TensorFacts());
       }
@@ -152,17 +152,18 @@ class CompatibilityWalk {
     for (int i : {1, 2}) {
       if (in[i].value != When::kRun) continue;
       const int64_t masked = one | n.Int(i == 1 ? "begin_mask" : "end_mask");
-      const Node* pack = n.inputs[i].node;
+      const Node* pack = n.inputs()[i].node;
       if (!pack->Is("Pack")) {
         // How many there are is not known here; one is the usual number.
         if ((masked & 1) == 0) return RefuseInput(n, i, function, at);
         continue;
       }
       for (int k = 0; k < pack->num_inputs() && k < 63; ++k) {
-        auto it = facts.find(pack->inputs[k].node);
-        const bool late = it == facts.end() ||
-                          pack->inputs[k].port >= static_cast<int>(it->second.size()) ||
-                          it->second[pack->inputs[k].port].value == When::kRun;
+        auto it = facts.find(pack->input(static_cast<int>(k)).node);
+        const bool late =
+            it == facts.end() ||
+            pack->input(static_cast<int>(k)).port >= static_cast<int>(it->second.size()) ||
+            it->second[pack->input(static_cast<int>(k)).port].value == When::kRun;
         if (late && (masked >> k & 1) == 0) return RefuseInput(n, i, function, at);
       }
     }
@@ -230,7 +231,7 @@ class CompatibilityWalk {
     const std::vector<Endpoint> results = body.FlatResults();
     if (i >= results.size() || i >= body.args.size()) return false;
     Endpoint e = results[i];
-    while (e.node->Is("Identity")) e = e.node->inputs[0];
+    while (e.node->Is("Identity")) e = e.node->inputs()[0];
     return e == Endpoint{body.args[i], 0};
   }
 

@@ -34,12 +34,12 @@ class RowNode {
     }
     return true;
   }
-  const PartialShape& shape(int i) const { return shapes_.of(node_.inputs[i]); }
+  const PartialShape& shape(int i) const { return shapes_.of(node_.inputs()[i]); }
   int rank(int i) const { return shape(i).rank(); }  // -1: unknown
   const PartialShape& output() const { return shapes_.of({const_cast<Node*>(&node_), 0}); }
   // Elements of a constant input; empty when it is none, or has none.
   std::vector<int64_t> Ints(int i) const {
-    const auto t = ConstantTensor(*node_.inputs[i].node);
+    const auto t = ConstantTensor(*node_.inputs()[i].node);
     std::vector<int64_t> out;
     if (!t || (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64)) return out;
     for (int64_t k = 0; k < t->num_elements(); ++k) out.push_back(IndexAt(*t, k));
@@ -406,7 +406,7 @@ class RowProof {
     }
     std::vector<RowState> inputs;
     bool whole = true, rows = false;
-    for (const Endpoint& e : n.inputs) {
+    for (const Endpoint& e : n.inputs()) {
       inputs.push_back(state_[e.node]);
       whole = whole && inputs.back() == RowState::kWhole;
       rows = rows || inputs.back() == RowState::kRows;
@@ -469,7 +469,7 @@ class RowProof {
     const PartialShape& s = all_.of({const_cast<Node*>(&n), 0});
     if (!s.fully_known() || s.rank() == 0) return;
     const Shape shape = s.ToShape();
-    const Node* second = n.num_inputs() > 1 ? n.inputs[1].node : nullptr;
+    const Node* second = n.num_inputs() > 1 ? n.inputs()[1].node : nullptr;
     const auto weights = second != nullptr ? ConstantTensor(*second) : std::nullopt;
     const int64_t elements = shape.num_elements();
     const bool product = weights && weights->rank() > 1 && shape.back() > 0;

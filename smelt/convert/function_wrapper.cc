@@ -46,7 +46,7 @@ Status FunctionWrapper::Finish(Node* call, const std::vector<Endpoint>& results)
   // Each control output is a node of its own: TensorFlow refuses one node under two names.
   for (auto& [name, node] : function_->control_results) {
     ASSIGN_OR_RETURN(node, graph_->Add("done", "NoOp", {}));
-    node->control_inputs = {call};
+    graph_->SetControlInputs(node, {call});
   }
   function_->body = std::move(graph_);
   function_->args = std::move(args_);

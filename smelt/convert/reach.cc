@@ -52,8 +52,8 @@ std::vector<Node*> ServedNodes(const MetaGraph& meta) {
   }
   for (size_t i = 0; i < reached.size(); ++i) {
     const Node* n = reached[i];
-    for (const Endpoint& e : n->inputs) visit(e.node);
-    for (Node* control : n->control_inputs) visit(control);
+    for (const Endpoint& e : n->inputs()) visit(e.node);
+    for (Node* control : n->control_inputs()) visit(control);
   }
   return reached;
 }
@@ -62,8 +62,8 @@ std::vector<std::string> ServedFunctions(const MetaGraph& meta) {
   const FunctionLibrary& library = *meta.graph->library();
   std::vector<std::string> reached;
   absl::flat_hash_set<std::string> seen;
-  const auto visit = [&](const std::string& name) {
-    if (library.Find(name) != nullptr && seen.insert(name).second) reached.push_back(name);
+  const auto visit = [&](absl::string_view name) {
+    if (library.Find(name) != nullptr && seen.emplace(name).second) reached.emplace_back(name);
   };
   for (const Node* n : ServedNodes(meta)) {
     visit(n->op());

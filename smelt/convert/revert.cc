@@ -80,7 +80,8 @@ class Reverter {
       moved_back_.insert(n->Func("f")->name);
       auto types = n->Get<std::vector<Dtype>>("Tin", {});
       if (tpu) {
-        n->inputs.pop_back();  // the core
+        // Without the core.
+        g.SetInputs(n, std::span<const Endpoint>(n->inputs()).first(n->inputs().size() - 1));
       } else {
         const auto captured = n->Get<std::vector<Dtype>>("Tcaptured", {});
         types.insert(types.end(), captured.begin(), captured.end());
@@ -88,9 +89,8 @@ class Reverter {
       RETURN_IF_ERROR(MakePlainCall(g, n, std::move(types)));
       ++calls_;
     }
-    const Fanout fanout(g);
     for (Node* n : g.Nodes()) {
-      if (IsSelector(*n) && fanout.of(n).empty()) g.Remove(n);
+      if (IsSelector(*n) && n->uses().empty()) g.Remove(n);
     }
     return OkStatus();
   }
@@ -119,14 +119,13 @@ class Reverter {
         gone.push_back(n);
       }
     }
-    const Fanout fanout(g);
     for (Node* n : gone) {
-      if (std::ranges::any_of(fanout.of(n), [](const auto& e) { return e.input >= 0; })) {
+      if (std::ranges::any_of(n->uses(), [](const Use& use) { return !use.is_control(); })) {
         return Unimplemented("node '", n->name(), "' (", n->op(), ") is read by another node");
       }
-      g.ReplaceControl(n, nullptr);
+      g.ReplaceControlUses(n, nullptr);
     }
-    for (Node* n : gone) g.Remove(n);
+    g.Remove(gone);
     return OkStatus();
   }
 

@@ -107,11 +107,10 @@ Status ShardOverCores(Conversion& c) {
     Graph& stub = *c.library().Find(p.function)->body;
     for (Node* n : stub.Nodes()) {
       if (!n->Is("TPUPartitionedCall")) continue;
-      n->inputs.back() = {stub.AddConst("core", Tensor::Scalar<int32_t>(0)), 0};
+      stub.SetInput(n, n->num_inputs() - 1, {stub.AddConst("core", Tensor::Scalar<int32_t>(0)), 0});
     }
-    const Fanout fanout(stub);
     for (Node* n : stub.Nodes()) {
-      if (n->Is("TPUOrdinalSelector") && fanout.of(n).empty()) stub.Remove(n);
+      if (n->Is("TPUOrdinalSelector") && n->uses().empty()) stub.Remove(n);
     }
   }
   return OkStatus();

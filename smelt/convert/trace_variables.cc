@@ -19,7 +19,7 @@ bool IgnoresType(const Node& n) {
 }
 
 Endpoint BehindIdentities(Endpoint e) {
-  while (e.node->Is("Identity") && e.node->num_inputs() == 1) e = e.node->inputs[0];
+  while (e.node->Is("Identity") && e.node->num_inputs() == 1) e = e.node->inputs()[0];
   return e;
 }
 
@@ -112,12 +112,6 @@ class VariableTracer {
     if (out_.holds_[{e.node, e.port}].insert(v).second) queue_.push_back({function, e, v});
   }
 
-  const Fanout& FanoutOf(Function* f) {
-    auto& slot = fanouts_[f];
-    if (slot == nullptr) slot = std::make_unique<Fanout>(f ? *f->body : *out_.meta_.graph);
-    return *slot;
-  }
-
   const std::vector<Endpoint>& ArgsOf(const Function* f) {
     auto [it, added] = args_.try_emplace(f);
     if (added) {
@@ -130,10 +124,10 @@ class VariableTracer {
 
   void Follow(const Item& item) {
     ModelVariable& v = *item.variable;
-    for (const Fanout::Edge& edge : FanoutOf(item.function).of(item.handle.node)) {
-      if (edge.input < 0 || edge.reader->inputs[edge.input].port != item.handle.port) continue;
-      const VariableUse use{item.function, edge.reader, edge.input};
-      Node& n = *edge.reader;
+    for (const Use& edge : item.handle.node->OrderedUses()) {
+      if (edge.port() != item.handle.port) continue;
+      const VariableUse use{item.function, edge.node, edge.input};
+      Node& n = *edge.node;
       if (IgnoresType(n)) continue;
       if (n.Is("Identity") || n.Is("IdentityN")) {
         Hold(item.function, {&n, edge.input}, &v);
@@ -145,7 +139,7 @@ class VariableTracer {
       } else if (n.Is("ResourceGather") || n.Is("ResourceGatherNd")) {
         v.lookups.push_back(use);
       } else if (n.Is("AssignVariableOp")) {
-        const bool restored = BehindIdentities(n.inputs[1]).node->Is("RestoreV2");
+        const bool restored = BehindIdentities(n.inputs()[1]).node->Is("RestoreV2");
         (restored ? v.restores : v.initialisers).push_back(use);
       } else if (!FollowCall(use, &v)) {
         v.others.push_back(use);
@@ -177,13 +171,13 @@ class VariableTracer {
     while (!stack.empty()) {
       const Node* n = stack.back();
       stack.pop_back();
-      for (const Fanout::Edge& edge : FanoutOf(f).of(n)) {
-        if (edge.input < 0) continue;
-        path->push_back({f, edge.reader, edge.input});
-        if (edge.reader->Is("SaveV2")) {
+      for (const Use& use : n->OrderedUses()) {
+        if (use.is_control()) continue;
+        path->push_back({f, use.node, use.input});
+        if (use.node->Is("SaveV2")) {
           saved = true;
-        } else if (edge.reader->Is("Identity")) {
-          stack.push_back(edge.reader);
+        } else if (use.node->Is("Identity")) {
+          stack.push_back(use.node);
         } else {
           return false;
         }
@@ -198,9 +192,9 @@ class VariableTracer {
     if (out_.bundle_ == nullptr) return;
     for (auto& v : out_.variables_) {
       for (const VariableUse& use : v->restores) {
-        const Endpoint from = BehindIdentities(use.node->inputs[1]);
-        const Endpoint names = BehindIdentities(from.node->inputs[1]);
-        const Endpoint slices = BehindIdentities(from.node->inputs[2]);
+        const Endpoint from = BehindIdentities(use.node->inputs()[1]);
+        const Endpoint names = BehindIdentities(from.node->inputs()[1]);
+        const Endpoint slices = BehindIdentities(from.node->inputs()[2]);
         auto key = ElementOf(names, from.port);
         // A slice of a partitioned variable is not an entry of its own.
         if (!key || ElementOf(slices, from.port) != "" || !out_.bundle_->Has(*key)) continue;
@@ -301,7 +295,6 @@ class VariableTracer {
   ModelVariables& out_;
   const std::string dir_;
   std::vector<Item> queue_;
-  absl::flat_hash_map<Function*, std::unique_ptr<Fanout>> fanouts_;
   std::map<const Function*, std::vector<Endpoint>> args_;
 };
 

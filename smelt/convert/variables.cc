@@ -39,7 +39,7 @@ Status RetypeIdentities(Graph& graph, Endpoint from, Dtype dtype) {
   while (from.node->Is("Identity")) {
     from.node->attrs().Set("T", dtype);
     RETURN_IF_ERROR(graph.ResolveTypes(from.node));
-    from = from.node->inputs[0];
+    from = from.node->inputs()[0];
   }
   return OkStatus();
 }
@@ -56,9 +56,9 @@ Status RetypeListElement(Graph& graph, Node* n, size_t i, Dtype dtype) {
 
 Status ModelVariables::RetypeRestore(const VariableUse& use, Dtype dtype) {
   Graph& graph = use.function ? *use.function->body : *meta_.graph;
-  RETURN_IF_ERROR(RetypeIdentities(graph, use.node->inputs[1], dtype));
-  Endpoint e = use.node->inputs[1];
-  while (e.node->Is("Identity")) e = e.node->inputs[0];
+  RETURN_IF_ERROR(RetypeIdentities(graph, use.node->inputs()[1], dtype));
+  Endpoint e = use.node->inputs()[1];
+  while (e.node->Is("Identity")) e = e.node->inputs()[0];
   RETURN_IF_ERROR(RetypeListElement(graph, e.node, e.port, dtype));
   use.node->attrs().Set("dtype", dtype);
   return graph.ResolveTypes(use.node);
@@ -102,14 +102,12 @@ Status ModelVariables::CastBack(const VariableUse& use, Dtype dtype) {
   if (before == dtype) return OkStatus();
   use.node->attrs().Set("dtype", dtype);
   RETURN_IF_ERROR(graph.ResolveTypes(use.node));
-  Readers& readers = readers_.try_emplace(&graph, graph).first->second;
   AttrMap attrs;
   attrs.Set("SrcT", dtype);
   attrs.Set("DstT", before);
   ASSIGN_OR_RETURN(Node * cast, graph.Add(absl::StrCat(use.node->name(), "/", DtypeName(before)),
                                           "Cast", {{use.node, 0}}, std::move(attrs)));
-  readers.ReplaceAll({use.node, 0}, {cast, 0});
-  cast->inputs[0] = {use.node, 0};
+  graph.ReplaceOtherUses({use.node, 0}, {cast, 0});
   if (use.function == nullptr) return OkStatus();
   for (auto& result : use.function->results) {
     for (Endpoint& e : result) {
@@ -143,8 +141,8 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
     attrs.Set("SrcT", before);
     attrs.Set("DstT", dtype);
     ASSIGN_OR_RETURN(Node * cast, graph.Add(use.node->name() + "/cast", "Cast",
-                                            {use.node->inputs[1]}, std::move(attrs)));
-    use.node->inputs[1] = {cast, 0};
+                                            {use.node->inputs()[1]}, std::move(attrs)));
+    graph.SetInput(use.node, 1, {cast, 0});
     use.node->attrs().Set("dtype", dtype);
     RETURN_IF_ERROR(graph.ResolveTypes(use.node));
   }

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "smelt/graph/readers.h"
+#include "smelt/graph/graph.h"
 #include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/saved_model/saved_model.h"
 
@@ -70,9 +70,6 @@ class ModelVariables {
   // That value's shape; the handle's where the checkpoint has none.
   PartialShape StoredShape(const ModelVariable& v) const;
 
-  // Comes before a series of SetStored and CastBack, while which nothing else adds or redirects
-  // readers of variables' values.
-  void BeginChanges() { readers_.clear(); }
   using MakeValue = std::function<StatusOr<Tensor>(const Tensor&)>;
   // From now on the variable is stored as `dtype`; `value` makes the value when the
   // checkpoint is written, `slot_value` that of the optimizers' slots. Handles, the object graph,
@@ -94,7 +91,6 @@ class ModelVariables {
   Status RetypeSaves(const ModelVariable& v, Dtype dtype);
 
   MetaGraph& meta_;
-  std::map<const Graph*, Readers> readers_;  // since BeginChanges
   std::shared_ptr<BundleReader> bundle_;
   std::vector<std::unique_ptr<ModelVariable>> variables_;
   // By node (an argument, or a node that passes a handle on) and port.

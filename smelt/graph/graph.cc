@@ -2,35 +2,42 @@
 
 #include <algorithm>
 
+#include "absl/base/macros.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 
 namespace smelt {
+namespace {
+
+constexpr OpSet kMerges = {"Merge", "RefMerge"};
+constexpr OpSet kNextIterations = {"NextIteration", "RefNextIteration"};
+
+}  // namespace
 
 Graph::Graph(std::shared_ptr<FunctionLibrary> library) : library_(std::move(library)) {}
 
+// ---- nodes
+
 StatusOr<Node*> Graph::AddNode(absl::string_view name, absl::string_view op) {
-  auto [it, added] = by_name_.try_emplace(std::string(name), nullptr);
-  if (!added) return AlreadyExists("Node '", name, "' is not unique");
   auto node = std::make_unique<Node>();
-  node->name_ = it->first;
-  node->op_ = std::string(op);
-  node->def_ = library_->FindOp(op);
+  node->name_ = std::string(name);
+  const auto [it, added] = by_name_.insert({NameHash()(name), node.get()});
+  if (!added) return AlreadyExists("Node '", name, "' is not unique");
   node->id_ = static_cast<int>(nodes_.size());
-  it->second = node.get();
   nodes_.push_back(std::move(node));
   ++live_;
-  return it->second;
+  SetOp(it->node, op);
+  return it->node;
 }
 
 StatusOr<Node*> Graph::Add(absl::string_view name, absl::string_view op,
-                           std::vector<Endpoint> inputs, AttrMap attrs) {
+                           std::span<const Endpoint> inputs, AttrMap attrs) {
   ASSIGN_OR_RETURN(Node * node, AddNode(FreeName(name), op));
-  node->inputs = std::move(inputs);
+  SetInputs(node, inputs);
   node->attrs_ = std::move(attrs);
   RETURN_IF_ERROR(ResolveTypes(node));
-  if (node->def_ && node->inputs.size() != node->input_types.size()) {
-    return Internal("node '", node->name_, "' (", op, ") is given ", node->inputs.size(),
+  if (node->def_ && node->inputs_.size() != node->input_types.size()) {
+    return Internal("node '", node->name_, "' (", op, ") is given ", node->inputs_.size(),
                     " inputs, wants ", node->input_types.size());
   }
   return node;
@@ -45,53 +52,278 @@ Node* Graph::AddConst(absl::string_view name, const Tensor& value) {
 }
 
 Status Graph::ResolveTypes(Node* node) {
-  if (node->op_ == "_Arg" && node->attrs_.Find("T") == nullptr) {
+  if (node->Is("_Arg") && node->attrs_.Find("T") == nullptr) {
     // A list argument carries its types instead.
     node->output_types = node->Get<std::vector<Dtype>>("Tlist", {});
     return OkStatus();
   }
   if (node->def_ == nullptr) {
-    node->input_types.assign(node->inputs.size(), Dtype::kInvalid);
+    node->input_types.assign(node->inputs_.size(), Dtype::kInvalid);
     return OkStatus();
   }
   auto in = ArgTypes(node->def_->inputs, *node->def_, node->attrs_);
   auto out = ArgTypes(node->def_->outputs, *node->def_, node->attrs_);
   if (!in.ok()) return Prefix(in.status(), absl::StrCat("Node '", node->name_, "': "));
   if (!out.ok()) return Prefix(out.status(), absl::StrCat("Node '", node->name_, "': "));
+  if (*in == node->input_types && *out == node->output_types) return OkStatus();
   node->input_types = *std::move(in);
   node->output_types = *std::move(out);
+  ++version_;
   return OkStatus();
-}
-
-void Graph::Remove(Node* node) {
-  by_name_.erase(node->name_);
-  nodes_[node->id_].reset();
-  --live_;
 }
 
 Status Graph::Rename(Node* node, absl::string_view name) {
   if (name == node->name_) return OkStatus();
-  auto [it, added] = by_name_.try_emplace(std::string(name), node);
-  if (!added) return AlreadyExists("Node '", name, "' is not unique");
-  by_name_.erase(node->name_);
-  node->name_ = it->first;
+  if (by_name_.contains(name)) return AlreadyExists("Node '", name, "' is not unique");
+  by_name_.erase(absl::string_view(node->name_));
+  node->name_ = std::string(name);
+  by_name_.insert({NameHash()(name), node});
+  ++version_;
   return OkStatus();
 }
 
+std::string Graph::FreeName(absl::string_view base) const {
+  auto it = next_free_.find(base);
+  if (it == next_free_.end()) {
+    if (!by_name_.contains(base)) return std::string(base);
+    it = next_free_.emplace(base, 1).first;
+  } else if (!by_name_.contains(base)) {
+    return std::string(base);
+  }
+  for (int& next = it->second;; ++next) {
+    std::string name = absl::StrCat(base, "_", next);
+    if (!by_name_.contains(name)) return name;
+  }
+}
+
 void Graph::SetOp(Node* node, absl::string_view op) {
-  node->op_ = std::string(op);
+  ++version_;
+  node->op_name_ = OpName::Of(op);
+  node->op_text_ = node->op_name_.unknown() ? std::string(op) : std::string();
   node->def_ = library_->FindOp(op);
 }
 
-std::string Graph::FreeName(absl::string_view base) const {
-  std::string name(base);
-  for (int i = 1; by_name_.contains(name); ++i) name = absl::StrCat(base, "_", i);
-  return name;
+void Graph::Erase(Node* node) {
+  ++version_;
+  by_name_.erase(absl::string_view(node->name_));
+  nodes_[static_cast<size_t>(node->id_)].reset();
+  --live_;
 }
+
+void Graph::Remove(Node* node) {
+  Node* const nodes[] = {node};
+  Remove(nodes);
+}
+
+void Graph::Remove(std::span<Node* const> nodes) {
+  for (Node* n : nodes) {
+    DropInputs(n);
+    DropControlInputs(n);
+  }
+  for (Node* n : nodes) {
+    ABSL_ASSERT(n->uses_.empty());
+    Erase(n);
+  }
+}
+
+// ---- edges
+
+void Graph::Link(Node* node, int i) {
+  ++version_;
+  const auto at = static_cast<size_t>(i);
+  Node* source = node->inputs_[at].node;
+  if (source == nullptr) return;
+  node->input_places_[at] = static_cast<int>(source->uses_.size());
+  source->uses_.push_back({node, i});
+}
+
+void Graph::LinkControl(Node* node, int i) {
+  ++version_;
+  const auto at = static_cast<size_t>(i);
+  Node* source = node->control_inputs_[at];
+  node->control_places_[at] = static_cast<int>(source->uses_.size());
+  source->uses_.push_back({node, -1 - i});
+}
+
+// The last use takes the place of the one that goes.
+void Graph::DropUse(Node* source, int place) {
+  Node::Uses& uses = source->uses_;
+  const Use moved = uses.back();
+  uses.pop_back();
+  if (static_cast<size_t>(place) == uses.size()) return;
+  uses[static_cast<size_t>(place)] = moved;
+  if (moved.is_control()) {
+    moved.node->control_places_[static_cast<size_t>(-1 - moved.input)] = place;
+  } else {
+    moved.node->input_places_[static_cast<size_t>(moved.input)] = place;
+  }
+}
+
+void Graph::DropInputs(Node* node) {
+  ++version_;
+  for (size_t i = 0; i < node->inputs_.size(); ++i) {
+    Node* source = node->inputs_[i].node;
+    if (source != nullptr) DropUse(source, node->input_places_[i]);
+  }
+  node->inputs_.clear();
+  node->input_places_.clear();
+}
+
+void Graph::DropControlInputs(Node* node) {
+  ++version_;
+  for (size_t i = 0; i < node->control_inputs_.size(); ++i) {
+    DropUse(node->control_inputs_[i], node->control_places_[i]);
+  }
+  node->control_inputs_.clear();
+  node->control_places_.clear();
+}
+
+void Graph::SetInput(Node* node, int i, Endpoint from) {
+  Endpoint& input = node->inputs_[static_cast<size_t>(i)];
+  if (input == from) return;
+  if (input.node == from.node) {
+    input.port = from.port;
+    ++version_;
+    return;
+  }
+  if (input.node != nullptr) DropUse(input.node, node->input_places_[static_cast<size_t>(i)]);
+  input = from;
+  Link(node, i);
+}
+
+void Graph::SetInputs(Node* node, std::span<const Endpoint> from) {
+  if (std::ranges::equal(from, node->inputs_)) return;
+  const Node::Inputs fresh(from.begin(), from.end());  // `from` may be the node's own
+  DropInputs(node);
+  node->inputs_ = fresh;
+  node->input_places_.resize(node->inputs_.size());
+  for (int i = 0; i < node->num_inputs(); ++i) Link(node, i);
+}
+
+void Graph::AddInput(Node* node, Endpoint from) {
+  node->inputs_.push_back(from);
+  node->input_places_.push_back(0);
+  Link(node, node->num_inputs() - 1);
+}
+
+// The position among the node's control inputs, or -1. Looks where there is less to look at: many
+// nodes may wait for one, and one for many.
+int Graph::FindControlInput(const Node* node, const Node* from) {
+  const std::vector<Node*>& inputs = node->control_inputs_;
+  if (inputs.size() <= from->uses_.size()) {
+    const auto it = std::ranges::find(inputs, from);
+    return it == inputs.end() ? -1 : static_cast<int>(it - inputs.begin());
+  }
+  for (const Use& u : from->uses_) {
+    if (u.node == node && u.is_control()) return -1 - u.input;
+  }
+  return -1;
+}
+
+// A short list keeps its order, so that what was read is written as it was; in a long one the last
+// takes the place.
+void Graph::DropControlInput(Node* node, int i) {
+  constexpr int kShort = 64;
+  ++version_;
+  std::vector<Node*>& inputs = node->control_inputs_;
+  std::vector<int>& places = node->control_places_;
+  DropUse(inputs[static_cast<size_t>(i)], places[static_cast<size_t>(i)]);
+  const int last = static_cast<int>(inputs.size()) - 1;
+  const auto move = [&](int from, int to) {
+    const auto f = static_cast<size_t>(from), t = static_cast<size_t>(to);
+    inputs[t] = inputs[f];
+    places[t] = places[f];
+    inputs[t]->uses_[static_cast<size_t>(places[t])].input = -1 - to;
+  };
+  if (last < kShort) {
+    for (int k = i; k < last; ++k) move(k + 1, k);
+  } else if (i < last) {
+    move(last, i);
+  }
+  inputs.pop_back();
+  places.pop_back();
+}
+
+void Graph::AddControlInput(Node* node, Node* from) {
+  if (FindControlInput(node, from) >= 0) return;
+  node->control_inputs_.push_back(from);
+  node->control_places_.push_back(0);
+  LinkControl(node, static_cast<int>(node->control_inputs_.size()) - 1);
+}
+
+void Graph::RemoveControlInput(Node* node, Node* from) {
+  const int i = FindControlInput(node, from);
+  if (i >= 0) DropControlInput(node, i);
+}
+
+void Graph::SetControlInputs(Node* node, std::vector<Node*> from) {
+  if (from.size() > 1) {
+    absl::flat_hash_set<const Node*> seen;
+    std::erase_if(from, [&](const Node* n) { return !seen.insert(n).second; });
+  }
+  if (from == node->control_inputs_) return;
+  DropControlInputs(node);
+  node->control_inputs_ = std::move(from);
+  node->control_places_.resize(node->control_inputs_.size());
+  for (size_t i = 0; i < node->control_inputs_.size(); ++i) LinkControl(node, static_cast<int>(i));
+}
+
+void Graph::ReplaceAllUses(Endpoint from, Endpoint to) {
+  if (from == to) return;
+  // The list loses those that are redirected while it is read.
+  const Node::Uses uses = from.node->uses_;
+  for (const Use& u : uses) {
+    if (u.port() == from.port) SetInput(u.node, u.input, to);
+  }
+}
+
+void Graph::ReplaceOtherUses(Endpoint from, Endpoint to) {
+  const Node::Uses uses = from.node->uses_;
+  for (const Use& u : uses) {
+    if (u.port() == from.port && u.node != to.node) SetInput(u.node, u.input, to);
+  }
+}
+
+void Graph::ReplaceControlUses(Node* from, Node* to) {
+  if (from == to) return;
+  const Node::Uses uses = from->uses_;
+  for (const Use& u : uses) {
+    if (!u.is_control()) continue;
+    // Positions move while edges go.
+    const int i = FindControlInput(u.node, from);
+    if (to == nullptr || to == u.node || FindControlInput(u.node, to) >= 0) {
+      DropControlInput(u.node, i);
+      continue;
+    }
+    DropUse(from, u.node->control_places_[static_cast<size_t>(i)]);
+    u.node->control_inputs_[static_cast<size_t>(i)] = to;
+    LinkControl(u.node, i);
+  }
+}
+
+std::vector<Use> Node::OrderedUses() const {
+  std::vector<Use> uses(uses_.begin(), uses_.end());
+  std::ranges::sort(uses, [](const Use& a, const Use& b) {
+    const int x = a.node->id(), y = b.node->id();
+    // Control edges come behind the others, in their order.
+    const auto place = [](int input) {
+      return input < 0 ? std::pair(1, -input) : std::pair(0, input);
+    };
+    return x != y ? x < y : place(a.input) < place(b.input);
+  });
+  return uses;
+}
+
+int Node::NumUses(int port) const {
+  return static_cast<int>(
+      std::ranges::count_if(uses_, [&](const Use& u) { return u.port() == port; }));
+}
+
+// ---- looking
 
 Node* Graph::Find(absl::string_view name) const {
   auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : it->second;
+  return it == by_name_.end() ? nullptr : it->node;
 }
 
 StatusOr<Endpoint> Graph::FindEndpoint(absl::string_view name) const {
@@ -127,58 +359,54 @@ std::vector<Node*> Graph::Nodes() const {
   return out;
 }
 
-void Graph::ReplaceAll(Endpoint from, Endpoint to) {
-  for (const auto& n : nodes_) {
-    if (!n) continue;
-    for (Endpoint& e : n->inputs) {
-      if (e == from) e = to;
-    }
-  }
-}
-
-void Graph::ReplaceControl(Node* from, Node* to) {
-  for (const auto& n : nodes_) {
-    if (!n) continue;
-    auto& c = n->control_inputs;
-    if (std::erase(c, from) > 0 && to != nullptr && std::ranges::find(c, to) == c.end()) {
-      c.push_back(to);
-    }
-  }
-}
-
 StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
+  // Readers are taken up in the order of the graph, whatever order their edges were made in.
   std::vector<int> pending(nodes_.size(), 0);
-  std::vector<std::vector<Node*>> readers(nodes_.size());
-  std::vector<Node*> ready, order;
-  order.reserve(live_);
+  std::vector<int> first(nodes_.size() + 1, 0);
+  const auto for_edges = [&](auto visit) {
+    for (const auto& n : nodes_) {
+      if (!n) continue;
+      const bool merge = n->Is(kMerges);
+      const auto edge = [&](const Node* from) {
+        if (!(merge && from->Is(kNextIterations))) visit(static_cast<size_t>(from->id_), n.get());
+      };
+      for (const Endpoint& e : n->inputs_) edge(e.node);
+      for (const Node* c : n->control_inputs_) edge(c);
+    }
+  };
+  for_edges([&](size_t from, const Node* to) {
+    ++first[from + 1];
+    ++pending[static_cast<size_t>(to->id_)];
+  });
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<Node*> readers(static_cast<size_t>(first.back()));
+  std::vector<int> next(first.begin(), first.end() - 1);
+  for_edges([&](size_t from, Node* to) { readers[static_cast<size_t>(next[from]++)] = to; });
+
+  std::vector<Node*> order;
+  order.reserve(static_cast<size_t>(live_));
   for (const auto& n : nodes_) {
-    if (!n) continue;
-    const bool merge = n->op_ == "Merge" || n->op_ == "RefMerge";
-    auto count = [&](const Node* from) {
-      if (merge && (from->op_ == "NextIteration" || from->op_ == "RefNextIteration")) return;
-      ++pending[n->id_];
-      readers[from->id_].push_back(n.get());
-    };
-    for (const Endpoint& e : n->inputs) count(e.node);
-    for (const Node* c : n->control_inputs) count(c);
-    if (pending[n->id_] == 0) ready.push_back(n.get());
+    if (n && pending[static_cast<size_t>(n->id_)] == 0) order.push_back(n.get());
   }
   // First in, first out among the ready keeps the graph's own order where it is free.
-  for (size_t i = 0; i < ready.size(); ++i) {
-    order.push_back(ready[i]);
-    for (Node* r : readers[ready[i]->id_]) {
-      if (--pending[r->id_] == 0) ready.push_back(r);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto id = static_cast<size_t>(order[i]->id_);
+    for (int r = first[id]; r < first[id + 1]; ++r) {
+      Node* reader = readers[static_cast<size_t>(r)];
+      if (--pending[static_cast<size_t>(reader->id_)] == 0) order.push_back(reader);
     }
   }
   if (static_cast<int>(order.size()) != live_) {
     for (const auto& n : nodes_) {
-      if (n && pending[n->id_] > 0) {
-        return InvalidArgument("Graph has a cycle through node '", n->name_, "' (", n->op_, ")");
+      if (n && pending[static_cast<size_t>(n->id_)] > 0) {
+        return InvalidArgument("Graph has a cycle through node '", n->name_, "' (", n->op(), ")");
       }
     }
   }
   return order;
 }
+
+// ---- the whole
 
 void Graph::Prune(const std::vector<Node*>& roots) {
   std::vector<bool> keep(nodes_.size(), false);
@@ -193,22 +421,25 @@ void Graph::Prune(const std::vector<Node*>& roots) {
   while (!stack.empty()) {
     const Node* n = stack.back();
     stack.pop_back();
-    for (const Endpoint& e : n->inputs) visit(e.node);
-    for (const Node* c : n->control_inputs) visit(c);
+    for (const Endpoint& e : n->inputs_) visit(e.node);
+    for (const Node* c : n->control_inputs_) visit(c);
   }
+  std::vector<Node*> gone;
   for (const auto& n : nodes_) {
-    if (n && !keep[n->id_]) Remove(n.get());
+    if (n && !keep[n->id_]) gone.push_back(n.get());
   }
+  Remove(gone);
 }
 
 StatusOr<absl::flat_hash_map<const Node*, Node*>> Graph::CopyFrom(const Graph& other,
                                                                   absl::string_view prefix) {
   absl::flat_hash_map<const Node*, Node*> map;
+  map.reserve(static_cast<size_t>(other.live_));
   for (const auto& n : other.nodes_) {
     if (!n) continue;
     ASSIGN_OR_RETURN(
         Node * copy,
-        AddNode(prefix.empty() ? n->name_ : FreeName(absl::StrCat(prefix, n->name_)), n->op_));
+        AddNode(prefix.empty() ? n->name_ : FreeName(absl::StrCat(prefix, n->name_)), n->op()));
     copy->attrs_ = n->attrs_;
     copy->device = n->device;
     copy->input_types = n->input_types;
@@ -220,8 +451,13 @@ StatusOr<absl::flat_hash_map<const Node*, Node*>> Graph::CopyFrom(const Graph& o
   for (const auto& n : other.nodes_) {
     if (!n) continue;
     Node* copy = map[n.get()];
-    for (const Endpoint& e : n->inputs) copy->inputs.push_back({map[e.node], e.port});
-    for (const Node* c : n->control_inputs) copy->control_inputs.push_back(map[c]);
+    Node::Inputs inputs = n->inputs_;
+    for (Endpoint& e : inputs) e.node = map[e.node];
+    SetInputs(copy, inputs);
+    if (n->control_inputs_.empty()) continue;
+    std::vector<Node*> controls = n->control_inputs_;
+    for (Node*& c : controls) c = map[c];
+    SetControlInputs(copy, std::move(controls));
   }
   return map;
 }
@@ -230,21 +466,6 @@ StatusOr<std::unique_ptr<Graph>> Graph::Clone() const {
   auto copy = std::make_unique<Graph>(library_);
   RETURN_IF_ERROR(copy->CopyFrom(*this, "").status());
   return copy;
-}
-
-Fanout::Fanout(const Graph& graph) : edges_(graph.max_id()) {
-  for (Node* n : graph.Nodes()) {
-    for (int i = 0; i < n->num_inputs(); ++i) edges_[n->inputs[i].node->id()].push_back({n, i});
-    for (Node* c : n->control_inputs) edges_[c->id()].push_back({n, -1});
-  }
-}
-
-int Fanout::CountPort(Endpoint e) const {
-  int count = 0;
-  for (const Edge& edge : of(e.node)) {
-    if (edge.input >= 0 && edge.reader->inputs[edge.input].port == e.port) ++count;
-  }
-  return count;
 }
 
 std::vector<Endpoint> Function::FlatResults() const {
@@ -343,8 +564,8 @@ std::string EndpointName(Endpoint e) {
 std::vector<std::string> CalledFunctions(const Graph& graph) {
   std::vector<std::string> out;
   absl::flat_hash_set<std::string> seen;
-  auto add = [&](const std::string& name) {
-    if (seen.insert(name).second) out.push_back(name);
+  auto add = [&](absl::string_view name) {
+    if (seen.emplace(name).second) out.emplace_back(name);
   };
   for (const Node* n : graph.Nodes()) {
     if (graph.library()->Find(n->op()) != nullptr) add(n->op());

@@ -1,4 +1,4 @@
-// Graph, Node, Function, FunctionLibrary: the one form in which every part of smelt sees a model's
+// Graph, Function, FunctionLibrary: the one form in which every part of smelt sees a model's
 // computation. The graph owns its types; wire/ translates to and from TensorFlow's protos, text.h
 // prints and parses it.
 //
@@ -6,148 +6,108 @@
 #ifndef SMELT_GRAPH_GRAPH_H_
 #define SMELT_GRAPH_GRAPH_H_
 
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "smelt/graph/attr.h"
+#include "smelt/graph/node.h"
 #include "smelt/graph/op_def.h"
 
 namespace smelt {
 
-class Node;
-class Graph;
 class FunctionLibrary;
 
-// One output of a node.
-struct Endpoint {
-  Node* node = nullptr;
-  int port = 0;
-  bool operator==(const Endpoint&) const = default;
-};
-
-class Node {
- public:
-  const std::string& name() const { return name_; }
-  const std::string& op() const { return op_; }
-  // nullptr: an op that neither TensorFlow, the model's own op list nor its functions define. Such
-  // a node is opaque: shown and carried, never run.
-  const OpDef* def() const { return def_; }
-  // Position in its graph; stable while the node lives.
-  int id() const { return id_; }
-
-  const AttrMap& attrs() const { return attrs_; }
-  AttrMap& attrs() { return attrs_; }
-  // The attribute, or the definition's default; nullptr when neither.
-  const Attr* Find(absl::string_view name) const { return FindAttrOrDefault(def_, attrs_, name); }
-  // Typed access; `otherwise` when absent or of another kind.
-  template <typename T>
-  T Get(absl::string_view name, T otherwise) const {
-    const Attr* a = Find(name);
-    const T* v = a ? a->get<T>() : nullptr;
-    return v ? *v : std::move(otherwise);
-  }
-  int64_t Int(absl::string_view name, int64_t otherwise = 0) const {
-    return Get<int64_t>(name, otherwise);
-  }
-  bool Bool(absl::string_view name, bool otherwise = false) const {
-    return Get<bool>(name, otherwise);
-  }
-  float Float(absl::string_view name, float otherwise = 0) const {
-    return Get<float>(name, otherwise);
-  }
-  Dtype Type(absl::string_view name, Dtype otherwise = Dtype::kInvalid) const {
-    return Get<Dtype>(name, otherwise);
-  }
-  std::string String(absl::string_view name, std::string otherwise = "") const {
-    return Get<std::string>(name, std::move(otherwise));
-  }
-  std::vector<int64_t> Ints(absl::string_view name) const {
-    return Get<std::vector<int64_t>>(name, {});
-  }
-  // The function that the attribute names; nullptr when it names none.
-  const FuncAttr* Func(absl::string_view name) const {
-    const Attr* a = Find(name);
-    return a ? a->get<FuncAttr>() : nullptr;
-  }
-
-  std::string device;
-  std::vector<Endpoint> inputs;       // data inputs in the order of the definition
-  std::vector<Node*> control_inputs;  // without order or repetition
-  std::vector<Dtype> input_types;     // as the definition wants them
-  std::vector<Dtype> output_types;
-  // For opaque nodes inside functions: the names by which their outputs were read, "out_arg:index",
-  // one for each port.
-  std::vector<std::string> opaque_outputs;
-  std::string extra;  // serialised NodeDef fields that smelt only carries (debug info, full type)
-
-  int num_inputs() const { return static_cast<int>(inputs.size()); }
-  int num_outputs() const { return static_cast<int>(output_types.size()); }
-  bool Is(absl::string_view op) const { return op_ == op; }
-
- private:
-  friend class Graph;
-  std::string name_;
-  std::string op_;
-  const OpDef* def_ = nullptr;
-  int id_ = -1;
-  AttrMap attrs_;
-};
-
+// Nodes, and the edges between them. Edges are changed here alone, so that who uses a node is known
+// at any time. Changing or removing one edge takes constant time, whoever else uses its source.
 class Graph {
  public:
   explicit Graph(std::shared_ptr<FunctionLibrary> library);
   Graph(Graph&&) = default;
   Graph& operator=(Graph&&) = default;
 
+  // ---- nodes
+
   // A node with its definition looked up (functions of the library, then the model's own ops, then
-  // TensorFlow's). ALREADY_EXISTS for a taken name. Types are set by Finish or ResolveTypes.
+  // TensorFlow's). ALREADY_EXISTS for a taken name. Types are set by ResolveTypes.
   StatusOr<Node*> AddNode(absl::string_view name, absl::string_view op);
   // AddNode under a name that is free (name, name_1, ...), attributes and inputs given, types
   // resolved. For passes.
-  StatusOr<Node*> Add(absl::string_view name, absl::string_view op, std::vector<Endpoint> inputs,
-                      AttrMap attrs = {});
+  StatusOr<Node*> Add(absl::string_view name, absl::string_view op,
+                      std::span<const Endpoint> inputs, AttrMap attrs = {});
+  StatusOr<Node*> Add(absl::string_view name, absl::string_view op,
+                      std::initializer_list<Endpoint> inputs, AttrMap attrs = {}) {
+    return Add(name, op, std::span<const Endpoint>(inputs.begin(), inputs.size()),
+               std::move(attrs));
+  }
   // A Const node of `value`.
   Node* AddConst(absl::string_view name, const Tensor& value);
   // Sets input_types and output_types from the definition and attributes. Opaque nodes: as many
   // outputs as attribute _output_types or the readers say.
   Status ResolveTypes(Node* node);
-
-  // The node must have no readers left.
-  void Remove(Node* node);
   Status Rename(Node* node, absl::string_view name);
   std::string FreeName(absl::string_view base) const;
   // Makes the node one of another op with the same inputs and outputs (a call of another function).
   void SetOp(Node* node, absl::string_view op);
+  // REQUIRES: nothing uses the node.
+  void Remove(Node* node);
+  // Each once. REQUIRES: nothing but these nodes uses any of them.
+  void Remove(std::span<Node* const> nodes);
+
+  // ---- edges. REQUIRES: nodes are of this graph. An input may be left open ({nullptr, 0}).
+
+  // REQUIRES: 0 <= i < num_inputs().
+  void SetInput(Node* node, int i, Endpoint from);
+  void SetInputs(Node* node, std::span<const Endpoint> from);
+  void SetInputs(Node* node, std::initializer_list<Endpoint> from) {
+    SetInputs(node, std::span<const Endpoint>(from.begin(), from.size()));
+  }
+  void AddInput(Node* node, Endpoint from);
+  // Nothing happens when the edge is there already.
+  void AddControlInput(Node* node, Node* from);
+  // Nothing happens when the edge is not there.
+  void RemoveControlInput(Node* node, Node* from);
+  // Repetitions are dropped; else the order is kept.
+  void SetControlInputs(Node* node, std::vector<Node*> from);
+  // Whoever reads `from` reads `to` instead.
+  void ReplaceAllUses(Endpoint from, Endpoint to);
+  // The same but for the inputs of to.node: it has been put between `from` and its readers.
+  void ReplaceOtherUses(Endpoint from, Endpoint to);
+  // Whoever waits for `from` waits for `to` (nullptr: for nothing) instead; `to` itself for
+  // nothing.
+  void ReplaceControlUses(Node* from, Node* to);
+
+  // ---- looking
 
   Node* Find(absl::string_view name) const;
   // "node", "node:1" or "^node". NOT_FOUND names it.
   StatusOr<Endpoint> FindEndpoint(absl::string_view name) const;
-
   // Live nodes in the order they were added.
   std::vector<Node*> Nodes() const;
   int num_nodes() const { return live_; }
+  // Grows with every change of a node, an edge, an op or a type; changes of other attributes alone
+  // do not count.
+  int64_t version() const { return version_; }
   int max_id() const { return static_cast<int>(nodes_.size()); }
   // nullptr when it was removed. REQUIRES: 0 <= id < max_id().
-  Node* NodeOf(int id) const { return nodes_[id].get(); }
-
-  // Every reader of `from` reads `to` instead.
-  void ReplaceAll(Endpoint from, Endpoint to);
-  // Every node that waits for `from` waits for `to` (nullptr: for nothing) instead.
-  void ReplaceControl(Node* from, Node* to);
-
+  Node* NodeOf(int id) const { return nodes_[static_cast<size_t>(id)].get(); }
   // Nodes with inputs before readers; the back edges of version 1 loops (NextIteration -> Merge) do
   // not count. INVALID_ARGUMENT names a cycle.
   StatusOr<std::vector<Node*>> TopologicalOrder() const;
+
+  // ---- the whole
+
   // Removes nodes that `roots` do not reach through data or control edges.
   void Prune(const std::vector<Node*>& roots);
-
   // A function's body does not own the library that it is in.
   const std::shared_ptr<FunctionLibrary>& library() const { return library_; }
-
   // Copies nodes of `other` (all of them) under prefix+name; the map from old to new is returned.
   StatusOr<absl::flat_hash_map<const Node*, Node*>> CopyFrom(const Graph& other,
                                                              absl::string_view prefix);
@@ -155,25 +115,41 @@ class Graph {
 
  private:
   friend class FunctionLibrary;
+  void Link(Node* node, int i);
+  void LinkControl(Node* node, int i);
+  static void DropUse(Node* source, int place);
+  void DropInputs(Node* node);
+  void DropControlInputs(Node* node);
+  void DropControlInput(Node* node, int i);
+  static int FindControlInput(const Node* node, const Node* from);
+  void Erase(Node* node);
+
   std::shared_ptr<FunctionLibrary> library_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  absl::flat_hash_map<std::string, Node*> by_name_;
-  int live_ = 0;
-};
-
-// For each node id, who reads it: (reader, input index), -1 for a control edge.
-struct Fanout {
-  explicit Fanout(const Graph& graph);
-  struct Edge {
-    Node* reader;
-    int input;
+  // Nodes by their own names. The hash is kept, so that growing reads no name again.
+  struct Named {
+    size_t hash;
+    Node* node;
   };
-  const std::vector<Edge>& of(const Node* n) const { return edges_[n->id()]; }
-  // Readers of one port.
-  int CountPort(Endpoint e) const;
-
- private:
-  std::vector<std::vector<Edge>> edges_;
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(const Named& n) const { return n.hash; }
+    size_t operator()(absl::string_view name) const {
+      return absl::Hash<absl::string_view>()(name);
+    }
+  };
+  struct NameEqual {
+    using is_transparent = void;
+    bool operator()(const Named& a, const Named& b) const {
+      return a.hash == b.hash && a.node->name() == b.node->name();
+    }
+    bool operator()(const Named& a, absl::string_view b) const { return a.node->name() == b; }
+  };
+  absl::flat_hash_set<Named, NameHash, NameEqual> by_name_;
+  // Lower numbers behind a name that was asked for are taken, as far as known.
+  mutable absl::flat_hash_map<std::string, int> next_free_;
+  int live_ = 0;
+  int64_t version_ = 0;
 };
 
 // A function: a signature and a body. In the body argument i is a node of op "_Arg" with attributes

@@ -20,7 +20,7 @@ constexpr CallRow kCallTable[] = {
 
 // The base type of what input i reads; kInvalid when it is not known.
 Dtype InferInputType(const Node& node, size_t i) {
-  const Endpoint e = node.inputs[i];
+  const Endpoint e = node.inputs()[i];
   if (e.node == nullptr || e.port < 0 || e.port >= e.node->num_outputs()) return Dtype::kInvalid;
   const Dtype t = e.node->output_types[e.port];
   return IsKnownDtype(static_cast<int>(t)) ? BaseType(t) : Dtype::kInvalid;
@@ -54,7 +54,7 @@ std::vector<int64_t> SolveArities(const Node& node, bool trust_defaults) {
       arities.push_back(-1);
     }
   }
-  const int64_t rest = static_cast<int64_t>(node.inputs.size()) - stated;
+  const int64_t rest = static_cast<int64_t>(node.inputs().size()) - stated;
   if (unknown_args == 0 ? rest != 0 : rest < 0 || rest % unknown_args != 0) return {};
   for (int64_t& n : arities) {
     if (n < 0) n = rest / unknown_args;

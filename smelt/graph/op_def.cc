@@ -1,11 +1,12 @@
 #include "smelt/graph/op_def.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -239,66 +240,63 @@ StatusOr<OpDef> ParseOpDef(absl::string_view text) {
   return def;
 }
 
-namespace internal {
-// Ops that the optimiser puts in the place of several (own_ops.cc), sorted by name.
-extern const std::span<const OpRow> kOwnOpRows;
-}  // namespace internal
-
 namespace {
 
-const internal::OpRow* FindOpRow(std::span<const internal::OpRow> rows, absl::string_view name) {
-  const auto row =
-      std::lower_bound(rows.begin(), rows.end(), name,
-                       [](const internal::OpRow& r, absl::string_view n) { return r.name < n; });
-  return row == rows.end() || row->name != name ? nullptr : &*row;
-}
+// Definitions of ops of the tables, by number; nullptr until they are asked for.
+std::array<std::atomic<const OpDef*>, kNumOps> parsed_ops;
 
-struct OpCache {
+struct AddedOps {
   absl::Mutex mutex;
-  absl::flat_hash_map<absl::string_view, std::unique_ptr<OpDef>> parsed ABSL_GUARDED_BY(mutex);
-  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> added ABSL_GUARDED_BY(mutex);
+  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> defs ABSL_GUARDED_BY(mutex);
 };
 
-OpCache& Cache() {
-  static auto* cache = new OpCache;
-  return *cache;
+AddedOps& Added() {
+  static auto* added = new AddedOps;
+  return *added;
 }
 
 }  // namespace
 
+const OpDef* FindOpDef(OpName op) {
+  std::atomic<const OpDef*>& slot = parsed_ops[static_cast<size_t>(op.number())];
+  const OpDef* known = slot.load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  auto def = ParseOpDef(internal::kOpRows[static_cast<size_t>(op.number())].text);
+  // The table is ours and a test parses every row of it.
+  auto fresh =
+      std::make_unique<OpDef>(def.ok() ? *std::move(def) : OpDef{.name = std::string(op.text())});
+  // Somebody else may have been first.
+  if (slot.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
+    return fresh.release();
+  }
+  return known;
+}
+
 const OpDef* FindOpDef(absl::string_view name) {
-  OpCache& cache = Cache();
-  const internal::OpRow* row = FindOpRow(internal::kOpRows, name);
-  if (row == nullptr) row = FindOpRow(internal::kOwnOpRows, name);
-  absl::MutexLock lock(&cache.mutex);
-  if (row == nullptr) {
-    auto it = cache.added.find(name);
-    return it == cache.added.end() ? nullptr : it->second.get();
-  }
-  auto& slot = cache.parsed[row->name];
-  if (!slot) {
-    auto def = ParseOpDef(row->text);
-    // The table is ours and a test parses every row of it.
-    slot = std::make_unique<OpDef>(def.ok() ? *std::move(def) : OpDef{.name = std::string(name)});
-  }
-  return slot.get();
+  if (const OpName op = OpName::Of(name); !op.unknown()) return FindOpDef(op);
+  AddedOps& added = Added();
+  absl::MutexLock lock(&added.mutex);
+  auto it = added.defs.find(name);
+  return it == added.defs.end() ? nullptr : it->second.get();
 }
 
 std::vector<absl::string_view> AllOpNames() {
   std::vector<absl::string_view> names;
-  for (const internal::OpRow& row : internal::kOpRows) names.push_back(row.name);
-  OpCache& cache = Cache();
-  absl::MutexLock lock(&cache.mutex);
-  for (const auto& [name, def] : cache.added) names.push_back(name);
+  for (int i = 0; i < kNumOps; ++i) {
+    if (!internal::kOpRows[static_cast<size_t>(i)].own) names.push_back(OpName::OfNumber(i).text());
+  }
+  AddedOps& added = Added();
+  absl::MutexLock lock(&added.mutex);
+  for (const auto& [name, def] : added.defs) names.push_back(name);
   return names;
 }
 
 Status AddOpDef(OpDef def) {
   if (FindOpDef(def.name) != nullptr) return AlreadyExists("op '", def.name, "' is known already");
-  OpCache& cache = Cache();
-  absl::MutexLock lock(&cache.mutex);
+  AddedOps& added = Added();
+  absl::MutexLock lock(&added.mutex);
   const std::string name = def.name;
-  cache.added.emplace(name, std::make_unique<OpDef>(std::move(def)));
+  added.defs.emplace(name, std::make_unique<OpDef>(std::move(def)));
   return OkStatus();
 }
 

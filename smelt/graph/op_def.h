@@ -1,7 +1,8 @@
 // Op definitions: arguments, attributes, defaults and flags of an op or a function.
 //
-// All of TensorFlow 2.21's ops stand in one embedded table (graph/ops/ops.txt, a row of text each);
-// a row is parsed when the op is first asked for. Lookup is thread safe.
+// All of TensorFlow 2.21's ops stand in one embedded table (graph/ops/ops.txt, a row of text each),
+// with those that only smelt knows (ops/own_ops.txt); a row is parsed when the op is first asked
+// for. Lookup is thread safe.
 #ifndef SMELT_GRAPH_OP_DEF_H_
 #define SMELT_GRAPH_OP_DEF_H_
 
@@ -12,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "smelt/graph/attr.h"
+#include "smelt/graph/op_name.h"
 
 namespace smelt {
 
@@ -55,9 +57,12 @@ struct OpDef {
   const AttrDef* FindAttr(absl::string_view name) const;
 };
 
-// The definition of TensorFlow's op `name`, nullptr when there is none. The pointer stays valid.
+// The definition of op `name`, TensorFlow's, our own or added; nullptr when there is none. The
+// pointer stays valid.
 const OpDef* FindOpDef(absl::string_view name);
-// Names of all ops of the table, sorted, then those that were added.
+// The same, without a lock once it was asked for. REQUIRES: !op.unknown().
+const OpDef* FindOpDef(OpName op);
+// Names of all of TensorFlow's ops, sorted, then those that were added.
 std::vector<absl::string_view> AllOpNames();
 // Makes an op that TensorFlow does not define known to this process, for good. ALREADY_EXISTS when
 // it is.
@@ -79,10 +84,10 @@ const Attr* FindAttrOrDefault(const OpDef* def, const AttrMap& attrs, absl::stri
 
 namespace internal {
 struct OpRow {
-  absl::string_view name;
   absl::string_view text;
+  bool own;  // of own_ops.txt
 };
-extern const std::span<const OpRow> kOpRows;  // sorted by name; generated from ops.txt
+extern const std::span<const OpRow> kOpRows;  // by number (op_name.h); generated from the tables
 }  // namespace internal
 
 }  // namespace smelt

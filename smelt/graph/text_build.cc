@@ -147,12 +147,12 @@ Status GraphBuilder::Link(Graph* graph, const NodeText& text) {
   for (const NamedEndpoint& input : text.inputs) {
     ASSIGN_OR_RETURN(const Endpoint e, Find(*graph, input));
     if (e.port >= 0) {
-      if (!node->control_inputs.empty()) {
+      if (!node->control_inputs().empty()) {
         return reader_->ErrorAt(input.offset, "control inputs stand after the others");
       }
-      node->inputs.push_back(e);
+      graph->AddInput(node, e);
     } else if (waited.insert(e.node).second) {
-      node->control_inputs.push_back(e.node);
+      graph->AddControlInput(node, e.node);
     }
   }
   return OkStatus();
@@ -212,7 +212,7 @@ Status GraphBuilder::Resolve(Graph* graph, Node* node, size_t function_offset) {
   const size_t least = node->Is("_Arg") && node->attrs().Find("T") != nullptr ? 1 : 0;
   const size_t outputs = std::max({ports, node->opaque_outputs.size(), least});
   RETURN_IF_ERROR(spend(static_cast<int64_t>(outputs)));
-  node->input_types.assign(node->inputs.size(), Dtype::kInvalid);
+  node->input_types.assign(node->inputs().size(), Dtype::kInvalid);
   node->output_types.assign(outputs, Dtype::kInvalid);
   return OkStatus();
 }

@@ -18,12 +18,12 @@ void PutNode(std::string* out, const Node& node) {
   absl::StrAppend(out, " = ");
   PutName(out, node.op());
   absl::string_view separator = "(";
-  for (Endpoint e : node.inputs) {
+  for (Endpoint e : node.inputs()) {
     absl::StrAppend(out, separator);
     PutEndpoint(out, e);
     separator = ", ";
   }
-  for (const Node* c : node.control_inputs) {
+  for (const Node* c : node.control_inputs()) {
     absl::StrAppend(out, separator, "^");
     PutName(out, c->name());
     separator = ", ";
@@ -174,7 +174,7 @@ bool IsPlainArg(const Function& f, const Node& node, size_t index) {
   return index < f.args.size() && f.args[index] == &node && index < f.signature.inputs.size() &&
          node.op() == "_Arg" && node.name() == f.signature.inputs[index].name &&
          node.device.empty() && node.extra.empty() && node.opaque_outputs.empty() &&
-         node.inputs.empty() && node.control_inputs.empty() &&
+         node.inputs().empty() && node.control_inputs().empty() &&
          node.attrs() == ArgNodeAttrs(f, static_cast<int>(index));
 }
 

@@ -129,9 +129,9 @@ class GraphVerifier {
   Status VerifyNode(const Node& n) const {
     if (!IsLegalName(n.name())) return InvalidArgument("the name is not legal");
     if (n.op().empty()) return InvalidArgument("there is no op");
-    for (Endpoint e : n.inputs) RETURN_IF_ERROR(VerifyEndpoint(e));
+    for (Endpoint e : n.inputs()) RETURN_IF_ERROR(VerifyEndpoint(e));
     absl::flat_hash_set<const Node*> waited;
-    for (const Node* c : n.control_inputs) {
+    for (const Node* c : n.control_inputs()) {
       if (!IsLive(c)) return InvalidArgument("waits for a node that is not in the graph");
       if (c == &n) return InvalidArgument("waits for itself");
       if (!waited.insert(c).second) {
@@ -166,8 +166,9 @@ class GraphVerifier {
   }
 
   static Status VerifyTypes(const Node& n) {
-    if (n.input_types.size() != n.inputs.size()) {
-      return InvalidArgument("is given ", n.inputs.size(), " inputs, wants ", n.input_types.size());
+    if (n.input_types.size() != n.inputs().size()) {
+      return InvalidArgument("is given ", n.inputs().size(), " inputs, wants ",
+                             n.input_types.size());
     }
     const bool deferred = std::any_of(
         n.attrs().begin(), n.attrs().end(),
@@ -175,15 +176,15 @@ class GraphVerifier {
     if (!deferred && !n.Is("_Arg")) {
       ASSIGN_OR_RETURN(const auto in, ArgTypes(n.def()->inputs, *n.def(), n.attrs()));
       ASSIGN_OR_RETURN(const auto out, ArgTypes(n.def()->outputs, *n.def(), n.attrs()));
-      if (in.size() != n.inputs.size()) {
-        return InvalidArgument("is given ", n.inputs.size(), " inputs, wants ", in.size());
+      if (in.size() != n.inputs().size()) {
+        return InvalidArgument("is given ", n.inputs().size(), " inputs, wants ", in.size());
       }
       if (in != n.input_types || out != n.output_types) {
         return InvalidArgument("its types are not those that its attributes give");
       }
     }
-    for (size_t i = 0; i < n.inputs.size(); ++i) {
-      const Endpoint e = n.inputs[i];
+    for (size_t i = 0; i < n.inputs().size(); ++i) {
+      const Endpoint e = n.inputs()[i];
       const Dtype made = e.node->output_types[e.port], wanted = n.input_types[i];
       if (made == Dtype::kInvalid || wanted == Dtype::kInvalid || made == wanted) continue;
       if (IsRef(made) && BaseType(made) == wanted) continue;

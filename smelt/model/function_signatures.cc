@@ -79,10 +79,10 @@ class FunctionSignatures {
                              : objects.concrete_functions.find(f->name);
       if (it == objects.concrete_functions.end()) continue;
       const std::vector<int>& bound = it->second.bound_inputs;
-      if (bound.size() > n->inputs.size()) continue;
-      const size_t first = n->inputs.size() - bound.size();
+      if (bound.size() > n->inputs().size()) continue;
+      const size_t first = n->inputs().size() - bound.size();
       for (size_t i = 0; i < bound.size(); ++i) {
-        captures_.try_emplace(bound[i], n->inputs[first + i]);
+        captures_.try_emplace(bound[i], n->inputs()[first + i]);
       }
     }
   }

@@ -36,12 +36,11 @@ StatusOr<MetaGraph> ReadGraphFile(const std::string& path, const std::vector<std
   if (!graph.ok()) return Prefix(graph.status(), absl::StrCat(path, ": "));
   meta.graph = *std::move(graph);
   std::vector<std::string> in = feeds, out = fetches;
-  const Fanout fanout(*meta.graph);
   for (Node* n : meta.graph->Nodes()) {
     if (feeds.empty() && n->Is("Placeholder")) in.push_back(n->name());
     if (!fetches.empty()) continue;
     for (int port = 0; port < n->num_outputs(); ++port) {
-      if (fanout.of(n).empty() && !n->Is("Placeholder")) {
+      if (n->uses().empty() && !n->Is("Placeholder")) {
         out.push_back(EndpointName({n, port}));
       }
     }

@@ -7,15 +7,15 @@ namespace {
 // A variable's value or a constant: of the shape that was exported, and no node may stand before a
 // weight that is to be packed.
 bool IsModuleWeight(Endpoint e) {
-  while (!e.node->inputs.empty() && (e.node->Is("Identity") || e.node->Is("PreventGradient"))) {
-    e = e.node->inputs[0];
+  while (!e.node->inputs().empty() && (e.node->Is("Identity") || e.node->Is("PreventGradient"))) {
+    e = e.node->inputs()[0];
   }
   return e.node->Is("ReadVariableOp") || e.node->Is("Const");
 }
 
 // The node's inputs; what is fed is held against the shapes that the module states.
 StatusOr<std::vector<Endpoint>> CheckedInputs(Graph& graph, const Node& node) {
-  std::vector<Endpoint> inputs = node.inputs;
+  std::vector<Endpoint> inputs(node.inputs().begin(), node.inputs().end());
   const std::vector<PartialShape> shapes = stablehlo::StatedShapes(node);
   for (size_t i = 0; i < inputs.size() && i < shapes.size(); ++i) {
     if (IsModuleWeight(inputs[i])) continue;
@@ -43,12 +43,12 @@ Status CallModules(Graph& graph, const PassContext& context) {
     if (const Attr* root = n->attrs().Find("_root")) attrs.Set("_root", *root);
     ASSIGN_OR_RETURN(Node * call, graph.Add(n->name(), "StatefulPartitionedCall", std::move(inputs),
                                             std::move(attrs)));
-    call->control_inputs = n->control_inputs;
+    graph.SetControlInputs(call, n->control_inputs());
     call->device = n->device;
     for (int port = 0; port < n->num_outputs(); ++port) {
-      graph.ReplaceAll({n, port}, {call, port});
+      graph.ReplaceAllUses({n, port}, {call, port});
     }
-    graph.ReplaceControl(n, call);
+    graph.ReplaceControlUses(n, call);
     graph.Remove(n);
   }
   return OkStatus();

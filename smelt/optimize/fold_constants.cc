@@ -34,7 +34,7 @@ bool Dequantizes(const Node& n) {
   const auto from_int8 = [](const Node& c) {
     return c.Is("Cast") && c.Type("SrcT") == Dtype::kInt8;
   };
-  return from_int8(n) || (n.Is("Mul") && std::ranges::any_of(n.inputs, [&](const Endpoint& e) {
+  return from_int8(n) || (n.Is("Mul") && std::ranges::any_of(n.inputs(), [&](const Endpoint& e) {
                             return from_int8(*e.node);
                           }));
 }
@@ -61,12 +61,12 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
     }
     if (!MayFold(*n) || n->attrs().Find("_root")) continue;
     std::vector<Tensor> inputs;
-    for (const Endpoint& e : n->inputs) {
+    for (const Endpoint& e : n->inputs()) {
       const Tensor* t = value_of(e);
       if (t == nullptr) break;
       inputs.push_back(*t);
     }
-    if (inputs.size() != n->inputs.size()) continue;
+    if (inputs.size() != n->inputs().size()) continue;
     auto outputs = RunOp(*n, std::move(inputs), step);
     // What fails here fails again, with its place in the step, when it runs; or never runs.
     if (!outputs.ok()) continue;
@@ -79,18 +79,18 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
           n->num_outputs() == 1 ? n->name() + "/folded" : absl::StrCat(n->name(), "/folded_", i),
           (*outputs)[i]);
       // What the node had to wait for, its constants have to wait for as well.
-      c->control_inputs = n->control_inputs;
+      graph.SetControlInputs(c, n->control_inputs());
       ports.push_back(c);
     }
     known[n] = *std::move(outputs);
   }
-  for (Node* n : graph.Nodes()) {
-    for (Endpoint& e : n->inputs) {
-      if (auto it = constants.find(e.node); it != constants.end()) e = {it->second[e.port], 0};
+  for (Node* n : order) {
+    const auto it = constants.find(n);
+    if (it == constants.end()) continue;
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      graph.ReplaceAllUses({n, i}, {it->second[static_cast<size_t>(i)], 0});
     }
-    for (Node*& c : n->control_inputs) {
-      if (auto it = constants.find(c); it != constants.end()) c = it->second[0];
-    }
+    graph.ReplaceControlUses(n, it->second[0]);
   }
   graph.Prune(Roots(graph));
   return OkStatus();

@@ -1,6 +1,5 @@
 #include "absl/container/flat_hash_map.h"
 #include "smelt/graph/function_ops.h"
-#include "smelt/graph/readers.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -19,20 +18,19 @@ bool OnlyReads(const Node& n) {
 // read (a loop, a branch, a kept call) counts as written unless those functions only read it too.
 class Writers {
  public:
-  explicit Writers(const Graph& graph) : fanout_(graph), graph_(graph) {}
+  explicit Writers(const Graph& graph) : library_(*graph.library()) {}
 
-  bool Written(const Node* variable) { return WrittenThrough(graph_, fanout_, variable, 0, 0); }
+  bool Written(const Node* variable) const { return WrittenThrough(variable, 0, 0); }
 
  private:
-  bool WrittenThrough(const Graph& graph, const Fanout& fanout, const Node* n, int port,
-                      int depth) {
+  bool WrittenThrough(const Node* n, int port, int depth) const {
     if (depth > 16) return true;
-    for (const Fanout::Edge& edge : fanout.of(n)) {
-      if (edge.input < 0 || edge.reader->inputs[edge.input].port != port) continue;
-      const Node* reader = edge.reader;
+    for (const Use& use : n->uses()) {
+      if (use.port() != port) continue;
+      const Node* reader = use.node;
       if (OnlyReads(*reader)) continue;
       if (reader->Is("Identity")) {
-        if (WrittenThrough(graph, fanout, reader, 0, depth + 1)) return true;
+        if (WrittenThrough(reader, 0, depth + 1)) return true;
         continue;
       }
       const bool loop = IsLoop(*reader);
@@ -41,40 +39,35 @@ class Writers {
       if (!loop && !call && !branch) return true;
       bool written = false;
       ForEachFunc(reader->attrs(), [&](const FuncAttr& f) {
-        written = written || ArgWritten(graph, f.name, edge.input - (branch ? 1 : 0), depth + 1);
+        written = written || ArgWritten(f.name, use.input - (branch ? 1 : 0), depth + 1);
       });
       // A loop hands the handle on as its own output too.
-      if (written || (loop && WrittenThrough(graph, fanout, reader, edge.input, depth + 1))) {
+      if (written || (loop && WrittenThrough(reader, use.input, depth + 1))) {
         return true;
       }
     }
     return false;
   }
 
-  bool ArgWritten(const Graph& graph, const std::string& name, int arg, int depth) {
-    const Function* f = graph.library()->Find(name);
+  bool ArgWritten(const std::string& name, int arg, int depth) const {
+    const Function* f = library_.Find(name);
     if (f == nullptr || f->body == nullptr || arg < 0) return true;
-    auto [it, added] = functions_.try_emplace(f);
-    if (added) it->second = std::make_unique<Fanout>(*f->body);
-    const Fanout& fanout = *it->second;
     int index = 0;
     for (const Node* a : f->args) {
       if (arg < index + a->num_outputs()) {
-        return WrittenThrough(*f->body, fanout, a, arg - index, depth);
+        return WrittenThrough(a, arg - index, depth);
       }
       index += a->num_outputs();
     }
     return true;
   }
 
-  Fanout fanout_;
-  const Graph& graph_;
-  absl::flat_hash_map<const Function*, std::unique_ptr<Fanout>> functions_;
+  const FunctionLibrary& library_;
 };
 
 // The variable node behind a handle, through identities.
 Node* HandleSource(Endpoint e) {
-  while (e.node->Is("Identity")) e = e.node->inputs[0];
+  while (e.node->Is("Identity")) e = e.node->inputs()[0];
   return e.node;
 }
 
@@ -84,10 +77,10 @@ bool IsHandleSource(const Node& n) {
 }
 
 // All readers of a ref variable want its value (Identity, Add, ...), none the reference itself.
-bool OnlyValueReaders(const Fanout& fanout, const Node* variable) {
-  for (const Fanout::Edge& edge : fanout.of(variable)) {
-    if (edge.input < 0) continue;
-    if (IsRef(edge.reader->input_types[edge.input]) || edge.reader->def() == nullptr) return false;
+bool OnlyValueReaders(const Node* variable) {
+  for (const Use& use : variable->uses()) {
+    if (use.is_control()) continue;
+    if (IsRef(use.node->input_types[use.input]) || use.node->def() == nullptr) return false;
   }
   return true;
 }
@@ -96,15 +89,13 @@ bool OnlyValueReaders(const Fanout& fanout, const Node* variable) {
 
 Status FreezeVariables(Graph& graph, const PassContext& context) {
   if (!context.frozen_value) return OkStatus();
-  Writers writers(graph);
-  Fanout fanout(graph);
-  Readers readers(graph);
+  const Writers writers(graph);
   absl::flat_hash_map<const Node*, Node*> constant_of;  // by variable; nullptr: not frozen
   auto constant = [&](Node* variable) -> Node* {
     auto [it, added] = constant_of.try_emplace(variable, nullptr);
     if (!added) return it->second;
     const bool free =
-        IsRefVariable(*variable) ? OnlyValueReaders(fanout, variable) : !writers.Written(variable);
+        IsRefVariable(*variable) ? OnlyValueReaders(variable) : !writers.Written(variable);
     if (!free) return nullptr;
     std::optional<Tensor> value = context.frozen_value(*variable);
     if (!value) return nullptr;
@@ -113,18 +104,18 @@ Status FreezeVariables(Graph& graph, const PassContext& context) {
   };
   for (Node* n : graph.Nodes()) {
     if (n->Is("ReadVariableOp")) {
-      Node* variable = HandleSource(n->inputs[0]);
+      Node* variable = HandleSource(n->inputs()[0]);
       if (!IsHandleSource(*variable)) continue;
       Node* c = constant(variable);
       if (c == nullptr || c->output_types[0] != n->output_types[0]) continue;
-      readers.ReplaceAll({n, 0}, {c, 0});
-      readers.ReplaceControl(n, nullptr);
+      graph.ReplaceAllUses({n, 0}, {c, 0});
+      graph.ReplaceControlUses(n, nullptr);
       graph.Remove(n);
     } else if (IsRefVariable(*n)) {
       Node* c = constant(n);
       if (c == nullptr) continue;
-      readers.ReplaceAll({n, 0}, {c, 0});
-      readers.ReplaceControl(n, nullptr);
+      graph.ReplaceAllUses({n, 0}, {c, 0});
+      graph.ReplaceControlUses(n, nullptr);
       graph.Remove(n);
     }
   }

@@ -2,9 +2,7 @@
 #include <cmath>
 #include <optional>
 
-#include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
-#include "smelt/graph/readers.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/wire/xla/dimension_numbers.h"
 
@@ -80,47 +78,51 @@ struct QuantLayer {
 
 class QuantFuser {
  public:
-  explicit QuantFuser(Graph& graph) : graph_(graph), fanout_(graph), readers_(graph) {}
+  explicit QuantFuser(Graph& graph) : graph_(graph) {}
 
   Status Run() {
-    for (Node* n : graph_.Nodes()) {
-      if (n->attrs().Find("_root") != nullptr) continue;
+    for (int id = 0, end = graph_.max_id(); id < end; ++id) {
+      Node* n = graph_.NodeOf(id);
+      if (n == nullptr || IsRoot(*n)) continue;
       std::optional<QuantLayer> layer;
       if (n->Is("XlaConvV2")) layer = Conv(*n);
       if (n->Is("XlaDotV2")) layer = Dot(*n);
       if (layer) RETURN_IF_ERROR(FuseLayer(n, *std::move(layer)));
     }
-    for (Node* n : graph_.Nodes()) {
-      if (n->Is("Div")) RETURN_IF_ERROR(FuseQuantize(n));
-      if (IsQuantCast(n, Dtype::kInt8, Dtype::kFloat)) RETURN_IF_ERROR(FuseDequantize(n));
+    for (int id = 0, end = graph_.max_id(); id < end; ++id) {
+      Node* n = graph_.NodeOf(id);
+      if (n == nullptr || IsRoot(*n)) continue;
+      if (n->Is("Div")) {
+        RETURN_IF_ERROR(FuseQuantize(n));
+      } else if (IsQuantCast(n, Dtype::kInt8, Dtype::kFloat)) {
+        RETURN_IF_ERROR(FuseDequantize(n));
+      }
     }
     graph_.Prune(Roots(graph_));
     return OkStatus();
   }
 
  private:
-  // The only reader of the chain's end, nullptr when there are several or it is taken already.
+  // The only reader of the chain's end, nullptr when there are several or it has to stay.
   Node* Next(const QuantChain& chain, int* input) const {
     Node* reader = nullptr;
-    for (const Fanout::Edge& e : fanout_.of(chain.last())) {
-      if (e.input < 0) continue;
-      if (reader != nullptr || e.reader->inputs[e.input].port != 0) return nullptr;
-      reader = e.reader;
-      *input = e.input;
+    for (const Use& use : chain.last()->uses()) {
+      if (use.is_control()) continue;
+      if (reader != nullptr || use.port() != 0) return nullptr;
+      reader = use.node;
+      *input = use.input;
     }
-    if (reader == nullptr || !reader->control_inputs.empty() || taken_.contains(reader)) {
-      return nullptr;
-    }
+    if (reader == nullptr || !reader->control_inputs().empty() || IsRoot(*reader)) return nullptr;
     return reader;
   }
 
   // The other operand of the next node when that is `op`, which commutes or is read first.
-  Node* NextBinary(const QuantChain& chain, absl::string_view op, Endpoint* other) const {
+  Node* NextBinary(const QuantChain& chain, OpName op, Endpoint* other) const {
     int input = 0;
     Node* next = Next(chain, &input);
     if (next == nullptr || !next->Is(op) || next->num_inputs() != 2) return nullptr;
     if (input != 0 && (next->Is("Sub") || next->Is("Div"))) return nullptr;
-    *other = next->inputs[1 - input];
+    *other = next->inputs()[1 - input];
     return next;
   }
 
@@ -172,12 +174,12 @@ class QuantFuser {
         numbers->output_spatial != inner || numbers->kernel_spatial != first) {
       return std::nullopt;
     }
-    const std::optional<Tensor> w = ConstantTensor(*n.inputs[1].node);
-    const auto strides = QuantInts(n.inputs[2].node, 2);
-    auto padding = QuantInts(n.inputs[3].node, 4);
-    const auto lhs_dilation = QuantInts(n.inputs[4].node, 2);
-    const auto dilations = QuantInts(n.inputs[5].node, 2);
-    const auto groups = QuantInts(n.inputs[6].node, 1);
+    const std::optional<Tensor> w = ConstantTensor(*n.inputs()[1].node);
+    const auto strides = QuantInts(n.inputs()[2].node, 2);
+    auto padding = QuantInts(n.inputs()[3].node, 4);
+    const auto lhs_dilation = QuantInts(n.inputs()[4].node, 2);
+    const auto dilations = QuantInts(n.inputs()[5].node, 2);
+    const auto groups = QuantInts(n.inputs()[6].node, 1);
     if (!w || w->rank() != 4 || w->num_elements() == 0 || !strides || !padding || !lhs_dilation ||
         !dilations || !groups || *lhs_dilation != std::vector<int64_t>{1, 1} ||
         *std::ranges::min_element(*padding) < 0) {
@@ -185,8 +187,8 @@ class QuantFuser {
     }
     QuantLayer layer;
     layer.op = "_Int8Conv2D";
-    layer.x = n.inputs[0];
-    layer.w = n.inputs[1];
+    layer.x = n.inputs()[0];
+    layer.w = n.inputs()[1];
     layer.depth = w->dim(3);
     layer.channels = {layer.depth};
     layer.rank = 4;
@@ -194,8 +196,8 @@ class QuantFuser {
     const auto pad = PaddingBefore(*layer.x.node);
     if (pad && *std::ranges::max_element(*padding) == 0) {
       padding = pad->first;
-      layer.waits_for = layer.x.node->control_inputs;
-      layer.x = layer.x.node->inputs[0];
+      layer.waits_for = layer.x.node->control_inputs();
+      layer.x = layer.x.node->inputs()[0];
       layer.attrs.Set("x_zero", static_cast<int64_t>(pad->second));
       // The layer's own bias counts what lies outside like what lies inside.
       const int8_t* p = w->data<int8_t>();
@@ -212,8 +214,8 @@ class QuantFuser {
   // Padding of an image's height and width, and the value.
   static std::optional<std::pair<std::vector<int64_t>, int32_t>> PaddingBefore(const Node& n) {
     if (!n.Is("PadV2")) return std::nullopt;
-    const auto pads = QuantInts(n.inputs[1].node, 8);
-    const std::optional<Tensor> value = ConstantTensor(*n.inputs[2].node);
+    const auto pads = QuantInts(n.inputs()[1].node, 8);
+    const std::optional<Tensor> value = ConstantTensor(*n.inputs()[2].node);
     if (!pads || !value || value->dtype() != Dtype::kInt8 || value->num_elements() != 1) {
       return std::nullopt;
     }
@@ -228,7 +230,7 @@ class QuantFuser {
   std::optional<QuantLayer> Dot(const Node& n) const {
     if (!Int8Product(n)) return std::nullopt;
     const auto numbers = ParseDotDimensions(n.String("dimension_numbers"));
-    const std::optional<Tensor> w = ConstantTensor(*n.inputs[1].node);
+    const std::optional<Tensor> w = ConstantTensor(*n.inputs()[1].node);
     if (!numbers.ok() || !numbers->lhs_batch.empty() || !numbers->rhs_batch.empty() || !w ||
         w->num_elements() == 0) {
       return std::nullopt;
@@ -243,8 +245,8 @@ class QuantFuser {
     }
     QuantLayer layer;
     layer.op = "_Int8MatMul";
-    layer.x = n.inputs[0];
-    layer.w = n.inputs[1];
+    layer.x = n.inputs()[0];
+    layer.w = n.inputs()[1];
     const int kept = w->rank() - summed;
     const bool transposed = numbers->rhs_contracting[0] == kept;
     if (numbers->rhs_contracting[0] != 0 && !transposed) return std::nullopt;
@@ -274,7 +276,7 @@ class QuantFuser {
     Endpoint other;
     int input = 0;
     for (const bool sub : {true, false}) {
-      Node* next = NextBinary(chain, sub ? "Sub" : "AddV2", &other);
+      Node* next = NextBinary(chain, sub ? OpName("Sub") : OpName("AddV2"), &other);
       if (next == nullptr) continue;
       const auto values =
           QuantVector<int32_t>(other.node, Dtype::kInt32, layer.channels, layer.rank);
@@ -317,10 +319,7 @@ class QuantFuser {
     Node* constant = graph_.AddConst(acc->name() + "/int8_bias", bias);
     std::vector<Endpoint> inputs = {layer.x, layer.w, {constant, 0}};
     inputs.insert(inputs.end(), addend.begin(), addend.end());
-    for (Node* n : layer.waits_for) {
-      auto& control = acc->control_inputs;
-      if (std::ranges::find(control, n) == control.end()) control.push_back(n);
-    }
+    for (Node* n : layer.waits_for) graph_.AddControlInput(acc, n);
     return Replace(chain, layer.op, std::move(inputs), std::move(layer.attrs));
   }
 
@@ -338,15 +337,15 @@ class QuantFuser {
     int input = 0;
     Node* act = Next(chain, &input);
     if (act != nullptr && (act->Is("Relu") || act->Is("Relu6"))) {
-      attrs.Set("activation", act->op());
+      attrs.Set("activation", std::string(act->op()));
       chain.nodes.push_back(act);
     }
     return addend;
   }
 
   Status FuseQuantize(Node* div) {
-    if (taken_.contains(div) || div->Type("T") != Dtype::kFloat) return OkStatus();
-    if (!QuantVector<float>(div->inputs[1].node, Dtype::kFloat, {}, 0) &&
+    if (div->Type("T") != Dtype::kFloat) return OkStatus();
+    if (!QuantVector<float>(div->inputs()[1].node, Dtype::kFloat, {}, 0) &&
         div->attrs().Find("_quantized_layer") == nullptr) {
       return OkStatus();
     }
@@ -357,7 +356,7 @@ class QuantFuser {
     attrs.Set("zero", end->zero);
     attrs.Set("low", end->low);
     attrs.Set("high", end->high);
-    return Replace(chain, "_Int8Quantize", {div->inputs[0], div->inputs[1]}, std::move(attrs));
+    return Replace(chain, "_Int8Quantize", {div->inputs()[0], div->inputs()[1]}, std::move(attrs));
   }
 
   Status FuseDequantize(Node* cast) {
@@ -373,7 +372,7 @@ class QuantFuser {
     Node* mul = NextBinary(chain, "Mul", &other);
     if (mul == nullptr || !QuantVector<float>(other.node, Dtype::kFloat, {}, 0)) return OkStatus();
     chain.nodes.push_back(mul);
-    return Replace(chain, "_Int8Dequantize", {cast->inputs[0], other}, std::move(attrs));
+    return Replace(chain, "_Int8Dequantize", {cast->inputs()[0], other}, std::move(attrs));
   }
 
   Status Replace(const QuantChain& chain, absl::string_view op, std::vector<Endpoint> inputs,
@@ -381,20 +380,15 @@ class QuantFuser {
     Node* first = chain.nodes.front();
     ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last()->name() + "/int8", op, std::move(inputs),
                                               std::move(attrs)));
-    fused->control_inputs = first->control_inputs;
+    graph_.SetControlInputs(fused, first->control_inputs());
     fused->device = first->device;
-    readers_.ReplaceAll({chain.last(), 0}, {fused, 0});
-    for (Node* n : chain.nodes) {
-      readers_.ReplaceControl(n, fused);
-      taken_.insert(n);
-    }
+    graph_.ReplaceAllUses({chain.last(), 0}, {fused, 0});
+    for (Node* n : chain.nodes) graph_.ReplaceControlUses(n, fused);
+    graph_.Remove(chain.nodes);
     return OkStatus();
   }
 
   Graph& graph_;
-  Fanout fanout_;
-  Readers readers_;
-  absl::flat_hash_set<const Node*> taken_;
 };
 
 }  // namespace

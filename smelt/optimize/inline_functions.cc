@@ -2,7 +2,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "smelt/graph/control_inputs.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/passes.h"
 
@@ -77,10 +76,10 @@ bool OrdersEffect(const Node* n) {
     const Node* m = stack.back();
     stack.pop_back();
     if (HasEffect(*m)) return true;
-    for (const Node* c : m->control_inputs) {
+    for (const Node* c : m->control_inputs()) {
       if (seen.insert(c).second) stack.push_back(c);
     }
-    for (const Endpoint& e : m->inputs) {
+    for (const Endpoint& e : m->inputs()) {
       if (seen.insert(e.node).second) stack.push_back(e.node);
     }
   }
@@ -117,7 +116,7 @@ class Inliner {
       for (Node* n : added) calls.push_back({n, ancestors});
     }
     Redirect();
-    for (Node* n : dead_) graph_.Remove(n);
+    graph_.Remove(dead_);
     return OkStatus();
   }
 
@@ -143,9 +142,9 @@ class Inliner {
     ASSIGN_OR_RETURN(auto map, graph_.CopyFrom(*f.body, prefix));
     // Nodes of the body without inputs must not run before the call's control inputs.
     Node* before = nullptr;
-    if (!call->control_inputs.empty()) {
+    if (!call->control_inputs().empty()) {
       ASSIGN_OR_RETURN(before, graph_.Add(prefix + "_start", "NoOp", {}));
-      before->control_inputs = call->control_inputs;
+      graph_.SetControlInputs(before, call->control_inputs());
     }
     absl::flat_hash_map<const Node*, std::pair<int, const Node*>> arg_of;
     int index = 0;
@@ -155,24 +154,22 @@ class Inliner {
     }
     auto resolve = [&](Endpoint e) {
       auto it = arg_of.find(e.node);
-      return it == arg_of.end() ? e : call->inputs[it->second.first + e.port];
+      return it == arg_of.end() ? e : call->inputs()[it->second.first + e.port];
     };
-    for (const auto& [old_node, n] : map) {
+    for (const Node* old_node : f.body->Nodes()) {
+      Node* n = map[old_node];
       if (arg_of.contains(n)) continue;
       if (fill && attrs) RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs, f.name()));
-      for (Endpoint& e : n->inputs) e = resolve(e);
+      for (int i = 0; i < n->num_inputs(); ++i) graph_.SetInput(n, i, resolve(n->input(i)));
       // Waiting for an argument is waiting for what computed it, or for the call's own inputs.
       std::vector<Node*> controls;
-      for (Node* c : n->control_inputs) {
+      for (Node* c : n->control_inputs()) {
         auto it = arg_of.find(c);
-        controls.push_back(it == arg_of.end() ? c : call->inputs[it->second.first].node);
+        controls.push_back(it == arg_of.end() ? c : call->inputs()[it->second.first].node);
       }
+      if (before && n->inputs().empty() && controls.empty()) controls.push_back(before);
       std::ranges::sort(controls, {}, &Node::id);
-      controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
-      n->control_inputs = std::move(controls);
-      if (before && n->inputs.empty() && n->control_inputs.empty()) {
-        n->control_inputs.push_back(before);
-      }
+      graph_.SetControlInputs(n, std::move(controls));
       if (n->device.empty()) n->device = call->device;
       // A resource without a name of its own is known by its node's, whoever calls the function.
       if (n->def() && n->def()->FindAttr("shared_name") && n->String("shared_name").empty()) {
@@ -180,7 +177,6 @@ class Inliner {
       }
       added->push_back(n);
     }
-    std::ranges::sort(*added, {}, &Node::id);
     if (fill) {
       for (Node* n : *added) RETURN_IF_ERROR(graph_.ResolveTypes(n));
     }
@@ -188,7 +184,7 @@ class Inliner {
     for (Endpoint e : results) outputs.ports.push_back(resolve({map[e.node], e.port}));
     // What waits for the call waits for its effects and its results.
     ASSIGN_OR_RETURN(outputs.after, graph_.Add(prefix + "_end", "NoOp", {}));
-    auto& waits = outputs.after->control_inputs;
+    std::vector<Node*> waits;
     for (const auto& [name, node] : f.control_results) {
       Node* n = map[node];
       if (arg_of.contains(n)) continue;
@@ -198,10 +194,8 @@ class Inliner {
     for (Endpoint e : outputs.ports) waits.push_back(e.node);
     if (before) waits.push_back(before);
     std::ranges::sort(waits, {}, &Node::id);
-    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-    for (const auto& [old_node, n] : map) {
-      if (arg_of.contains(n)) dead_.push_back(n);
-    }
+    graph_.SetControlInputs(outputs.after, std::move(waits));
+    for (const Node* a : f.args) dead_.push_back(map[a]);
     dead_.push_back(call);
     return OkStatus();
   }
@@ -221,11 +215,13 @@ class Inliner {
   // Points every reader of an inlined call at the body's nodes.
   void Redirect() {
     for (Node* n : graph_.Nodes()) {
-      for (Endpoint& e : n->inputs) e = Final(e);
-      for (Node*& c : n->control_inputs) {
+      for (int i = 0; i < n->num_inputs(); ++i) graph_.SetInput(n, i, Final(n->input(i)));
+      std::vector<Node*> controls = n->control_inputs();
+      for (Node*& c : controls) {
         if (auto it = replaced_.find(c); it != replaced_.end()) c = it->second.after;
       }
-      SortControlInputs(n->control_inputs);
+      std::ranges::sort(controls, {}, &Node::id);
+      graph_.SetControlInputs(n, std::move(controls));
     }
   }
 
@@ -262,14 +258,14 @@ StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const Att
       arg_attrs.Set("T", a->output_types[i]);
       arg_attrs.Set("index", index++);
       ASSIGN_OR_RETURN(Node * element, g.Add(a->name(), "_Arg", {}, std::move(arg_attrs)));
-      g.ReplaceAll({a, i}, {element, 0});
+      g.ReplaceAllUses({a, i}, {element, 0});
       for (auto& r : copy->results) {
         for (Endpoint& e : r) {
           if (e == Endpoint{a, i}) e = {element, 0};
         }
       }
     }
-    g.ReplaceControl(a, nullptr);
+    g.ReplaceControlUses(a, nullptr);
     g.Remove(a);
   }
   index = 0;

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "smelt/graph/control_inputs.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -10,18 +9,17 @@ namespace {
 bool TakesReference(const Node& n) { return std::ranges::any_of(n.input_types, IsRef); }
 
 bool ReadsReference(const Node& n) {
-  return n.Is("Identity") && IsRef(n.inputs[0].node->output_types[n.inputs[0].port]) &&
+  return n.Is("Identity") && IsRef(n.inputs()[0].node->output_types[n.inputs()[0].port]) &&
          !IsRef(n.input_types[0]);
 }
 
 }  // namespace
 
 void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted) {
-  Fanout fanout(graph);
   std::vector<Node*> reads;
   absl::flat_hash_set<const Node*> found;
   auto add = [&](Node* n) {
-    if (ReadsReference(*n) && wanted(*n->inputs[0].node) && found.insert(n).second) {
+    if (ReadsReference(*n) && wanted(*n->inputs()[0].node) && found.insert(n).second) {
       reads.push_back(n);
     }
   };
@@ -29,13 +27,12 @@ void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted) {
   // A reader that is an identity itself becomes a read and joins the end.
   for (size_t i = 0; i < reads.size(); ++i) {
     Node* read = reads[i];
-    for (const Fanout::Edge& edge : fanout.of(read)) {
+    for (const Use& use : read->OrderedUses()) {
       // A Merge takes what is alive, and the variable always is.
-      if (edge.input < 0 || edge.reader->Is("Merge")) continue;
-      edge.reader->inputs[edge.input] = read->inputs[0];
-      edge.reader->control_inputs.push_back(read);
-      SortControlInputs(edge.reader->control_inputs);
-      add(edge.reader);
+      if (use.is_control() || use.node->Is("Merge")) continue;
+      graph.SetInput(use.node, use.input, read->input(0));
+      graph.AddControlInput(use.node, read);
+      add(use.node);
     }
   }
 }

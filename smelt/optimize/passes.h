@@ -1,4 +1,5 @@
-// Graph passes: each one function over one graph, in its own file; pipeline.cc lists them in order.
+// Graph passes: each one function over one graph, in its own file; pipeline.cc lists them in order
+// and pipeline.h runs them.
 //
 // The graphs they see are callable graphs: arguments are _Arg nodes, results are _Retval nodes, and
 // what must run for its effect has the attribute "_root" (see AddRoot). A pass keeps every value
@@ -20,6 +21,7 @@ namespace smelt {
 std::vector<Node*> Roots(const Graph& graph);
 // Makes `node` run whenever the graph runs.
 void AddRoot(Node* node);
+bool IsRoot(const Node& node);
 
 struct PassContext {
   // The value of a variable that may be taken for constant, given its VarHandleOp, its ref variable
@@ -31,12 +33,6 @@ struct PassContext {
   absl::string_view device_type = "CPU";
   // Results larger than this are not folded. TensorFlow's own default.
   int64_t max_folded_bytes = 10 << 20;
-};
-
-struct Pass {
-  absl::string_view name;
-  Status (*run)(Graph& graph, const PassContext& context);
-  absl::string_view why_here;
 };
 
 // XlaCallModule becomes a call of what its module was lowered to (stablehlo/call_module.h). The
@@ -70,14 +66,13 @@ Status FuseQuantized(Graph& graph, const PassContext& context);
 // What is computed in bfloat16 is computed in float, from weights that are made float once; values
 // pass in bfloat16 only where another kind of node wants them.
 Status WidenBfloat16(Graph& graph, const PassContext& context);
+// WidenBfloat16 where the processor does not multiply bfloat16, else WidenSmallBfloat16.
+Status WidenWhereSlow(Graph& graph, const PassContext& context);
 // In what runs on a TPU alone (a plain model that says bfloat16 means TensorFlow's roundings), the
 // same for parts whose products are too small for bfloat16 to win what its casts and calls cost:
 // less than 32,768 multiply-adds a row on average, as far as their weights are known, unless
 // widening would take two casts or more for each product.
 Status WidenSmallBfloat16(Graph& graph, const PassContext& context);
-
-// Runs the pipeline. Errors name the pass.
-Status Optimize(Graph& graph, const PassContext& context);
 
 // The body of `function` as a callable graph, with attribute placeholders filled from `attrs`.
 StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const AttrMap* attrs);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "smelt/graph/constant.h"
-#include "smelt/graph/readers.h"
 #include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/via_float.h"
 #include "smelt/optimize/passes.h"
@@ -11,8 +10,8 @@ namespace {
 
 // Ops that take neighbours in, and what they become.
 struct RemapTarget {
-  absl::string_view op;
-  absl::string_view fused;
+  OpName op;
+  OpName fused;
   bool conv;
 };
 constexpr RemapTarget kRemapTargets[] = {
@@ -23,13 +22,15 @@ constexpr RemapTarget kRemapTargets[] = {
 
 // Activations by op and their names in fused_ops.
 struct RemapActivation {
-  absl::string_view op;
+  OpName op;
   absl::string_view name;
 };
 constexpr RemapActivation kRemapActivations[] = {
     {"Relu", "Relu"},           {"Relu6", "Relu6"}, {"Elu", "Elu"},
     {"LeakyRelu", "LeakyRelu"}, {"Tanh", "Tanh"},   {"Sigmoid", "Sigmoid"},
 };
+
+constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
 const Tensor* ConstValue(const Node* n, Tensor* storage) {
   std::optional<Tensor> t = ConstantTensor(*n);
@@ -40,13 +41,14 @@ const Tensor* ConstValue(const Node* n, Tensor* storage) {
 
 class Remapper {
  public:
-  explicit Remapper(Graph& graph) : graph_(graph), fanout_(graph), readers_(graph) {}
+  explicit Remapper(Graph& graph) : graph_(graph) {}
 
   Status Run() {
-    for (Node* n : graph_.Nodes()) {
-      for (const RemapTarget& target : kRemapTargets) {
-        if (n->Is(target.op)) RETURN_IF_ERROR(Fuse(n, target));
-      }
+    for (int id = 0, end = graph_.max_id(); id < end; ++id) {
+      Node* n = graph_.NodeOf(id);
+      if (n == nullptr || IsRoot(*n)) continue;
+      const auto* target = std::ranges::find(kRemapTargets, n->op_name(), &RemapTarget::op);
+      if (target != std::end(kRemapTargets)) RETURN_IF_ERROR(Fuse(n, *target));
     }
     graph_.Prune(Roots(graph_));
     return OkStatus();
@@ -69,11 +71,11 @@ class Remapper {
   // The only reader of the node's first output, if that is all that is read of it.
   Node* OnlyReader(const Node* n, int* input) const {
     Node* reader = nullptr;
-    for (const Fanout::Edge& e : fanout_.of(n)) {
-      if (e.input < 0) continue;
-      if (reader != nullptr || e.reader->inputs[e.input].port != 0) return nullptr;
-      reader = e.reader;
-      *input = e.input;
+    for (const Use& use : n->uses()) {
+      if (use.is_control()) continue;
+      if (reader != nullptr || use.port() != 0) return nullptr;
+      reader = use.node;
+      *input = use.input;
     }
     return reader;
   }
@@ -81,7 +83,7 @@ class Remapper {
   // Is this x * 1, as activations with a slope are written?
   static bool TimesOne(const Node* n, int input) {
     Tensor storage;
-    const Tensor* t = n->Is("Mul") ? ConstValue(n->inputs[1 - input].node, &storage) : nullptr;
+    const Tensor* t = n->Is("Mul") ? ConstValue(n->inputs()[1 - input].node, &storage) : nullptr;
     if (t == nullptr || t->rank() != 0) return false;
     const auto wide = nn::ToFloat(*t, HeapAllocator());
     return wide.ok() && wide->flat<float>()[0] == 1;
@@ -91,12 +93,12 @@ class Remapper {
   // the node's output or what lies between.
   bool FindSilu(const Node* n, std::vector<Node*>* nodes) const {
     Node *inner = nullptr, *product = nullptr;
-    for (const Fanout::Edge& e : fanout_.of(n)) {
-      if (e.input < 0) continue;
-      const bool inside = e.reader->Is("Sigmoid") || TimesOne(e.reader, e.input);
+    for (const Use& use : n->uses()) {
+      if (use.is_control()) continue;
+      const bool inside = use.node->Is("Sigmoid") || TimesOne(use.node, use.input);
       Node*& slot = inside ? inner : product;
-      if (slot != nullptr || e.reader->inputs[e.input].port != 0) return false;
-      slot = e.reader;
+      if (slot != nullptr || use.port() != 0) return false;
+      slot = use.node;
     }
     int input = 0;
     nodes->clear();
@@ -110,7 +112,8 @@ class Remapper {
       return false;
     }
     nodes->push_back(product);
-    return std::ranges::all_of(*nodes, [](const Node* m) { return m->control_inputs.empty(); });
+    return std::ranges::all_of(
+        *nodes, [](const Node* m) { return m->control_inputs().empty() && !IsRoot(*m); });
   }
 
   // Takes in the reader of the chain's end; false when it does not fit.
@@ -125,7 +128,9 @@ class Remapper {
     }
     int input = 0;
     Node* next = OnlyReader(chain.last, &input);
-    if (next == nullptr || chain.activated || !next->control_inputs.empty()) return false;
+    if (next == nullptr || chain.activated || !next->control_inputs().empty() || IsRoot(*next)) {
+      return false;
+    }
     if (next->Type("T") != root->Type("T")) return false;
     std::vector<float> values;
     const std::string format = conv ? root->String("data_format", "NHWC") : "NHWC";
@@ -133,32 +138,30 @@ class Remapper {
       if (next->String("data_format", "NHWC") != format) return false;
       if (!chain.ops.empty()) return false;
       chain.ops.push_back("BiasAdd");
-      chain.args.push_back(next->inputs[1]);
+      chain.args.push_back(next->inputs()[1]);
     } else if ((next->Is("Add") || next->Is("AddV2")) && chain.ops.empty() && format == "NHWC" &&
-               IsVector(next->inputs[1 - input], Depth(root))) {
+               IsVector(next->inputs()[1 - input], Depth(root))) {
       // A constant vector along the last dimension is a bias, whatever it is added by.
       chain.ops.push_back("BiasAdd");
-      chain.args.push_back(next->inputs[1 - input]);
+      chain.args.push_back(next->inputs()[1 - input]);
     } else if ((next->Is("Add") || next->Is("AddV2")) && MayScale(chain, root) &&
-               format == "NHWC" && ConstVector(next->inputs[1 - input], root, &values)) {
+               format == "NHWC" && ConstVector(next->inputs()[1 - input], root, &values)) {
       StartFolding(chain, root);
       for (size_t i = 0; i < values.size(); ++i) chain.bias[i] += values[i];
     } else if (next->Is("Mul") && MayScale(chain, root) && format == "NHWC" &&
-               ConstVector(next->inputs[1 - input], root, &values)) {
+               ConstVector(next->inputs()[1 - input], root, &values)) {
       ScaleAndShift(chain, root, values, std::vector<float>(values.size()));
-    } else if (conv && input == 0 &&
-               absl::string_view(next->op()).substr(0, 14) == "FusedBatchNorm" &&
-               !next->Bool("is_training", true) && next->String("data_format", "NHWC") == format &&
+    } else if (conv && input == 0 && next->Is(kBatchNorms) && !next->Bool("is_training", true) &&
+               next->String("data_format", "NHWC") == format &&
                std::ranges::find(chain.ops, "FusedBatchNorm") == chain.ops.end() &&
                (!FoldsBatchNorm(root) || FoldBatchNorm(chain, root, *next))) {
       if (!FoldsBatchNorm(root)) {
         chain.ops.push_back("FusedBatchNorm");
-        for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs[i]);
+        for (int i = 1; i <= 4; ++i) chain.args.push_back(next->inputs()[i]);
         chain.epsilon = next->Float("epsilon", 1e-4F);
       }
     } else {
-      const auto* act =
-          std::ranges::find(kRemapActivations, absl::string_view(next->op()), &RemapActivation::op);
+      const auto* act = std::ranges::find(kRemapActivations, next->op_name(), &RemapActivation::op);
       if (act == std::end(kRemapActivations)) return false;
       chain.ops.emplace_back(act->name);
       if (next->Is("LeakyRelu")) chain.alpha = next->Float("alpha", 0.2F);
@@ -234,7 +237,7 @@ class Remapper {
     const Tensor* args[4];
     const int64_t depth = Depth(root);
     for (int i = 0; i < 4; ++i) {
-      args[i] = ConstValue(batch_norm.inputs[1 + i].node, &four[i]);
+      args[i] = ConstValue(batch_norm.input(1 + i).node, &four[i]);
       if (args[i] == nullptr || args[i]->dtype() != Dtype::kFloat ||
           args[i]->num_elements() != depth) {
         return false;
@@ -260,7 +263,7 @@ class Remapper {
     if (chain.bias.empty()) return OkStatus();
     const auto depth = static_cast<int64_t>(chain.bias.size());
     Tensor w;
-    ConstValue(root->inputs[1].node, &w);
+    ConstValue(root->inputs()[1].node, &w);
     const Dtype t = root->Type("T");
     // A large filter would lie in memory twice, with the file's pages and without: the factors are
     // applied to the result then, as those of a normalisation whose mean is 0 and variance 1.
@@ -302,7 +305,7 @@ class Remapper {
   // Size of the result's last dimension as the constant weights state it; -1 unknown.
   static int64_t Depth(const Node* root) {
     Tensor storage;
-    const Tensor* w = ConstValue(root->inputs[1].node, &storage);
+    const Tensor* w = ConstValue(root->inputs()[1].node, &storage);
     if (w == nullptr) return -1;
     if (root->Is("MatMul")) return w->rank() == 2 ? w->dim(root->Bool("transpose_b") ? 0 : 1) : -1;
     if (w->rank() != 4) return -1;
@@ -319,7 +322,7 @@ class Remapper {
     while (Extend(chain, root, target.conv)) {
     }
     if (chain.ops.empty()) return OkStatus();
-    Endpoint filter = root->inputs[1];
+    Endpoint filter = root->inputs()[1];
     RETURN_IF_ERROR(MakeFolded(root, chain, &filter));
     AttrMap attrs;
     for (const auto& [name, value] : root->attrs()) {
@@ -335,21 +338,21 @@ class Remapper {
       for (const Endpoint& e : chain.args) types.push_back(e.node->output_types[e.port]);
       attrs.Set("TArgs", std::move(types));
     }
-    std::vector<Endpoint> inputs = {root->inputs[0], filter};
+    std::vector<Endpoint> inputs = {root->inputs()[0], filter};
     inputs.insert(inputs.end(), chain.args.begin(), chain.args.end());
-    ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last->name() + "/fused", target.fused,
+    ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last->name() + "/fused", target.fused.text(),
                                               std::move(inputs), std::move(attrs)));
-    fused->control_inputs = root->control_inputs;
+    graph_.SetControlInputs(fused, root->control_inputs());
     fused->device = root->device;
-    readers_.ReplaceAll({chain.last, 0}, {fused, 0});
-    readers_.ReplaceControl(root, fused);
-    for (Node* m : chain.members) readers_.ReplaceControl(m, fused);
+    graph_.ReplaceAllUses({chain.last, 0}, {fused, 0});
+    chain.members.push_back(root);
+    for (Node* m : chain.members) graph_.ReplaceControlUses(m, fused);
+    // Other outputs of a normalisation may be read still.
+    if (chain.last->uses().empty()) graph_.Remove(chain.members);
     return OkStatus();
   }
 
   Graph& graph_;
-  Fanout fanout_;
-  Readers readers_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "smelt/graph/control_inputs.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -16,7 +15,7 @@ bool IsPlainIdentity(const Node& n) {
 
 // An identity of a ref variable is where its value is read: reads keep their place.
 bool ReadsRef(const Node& n) {
-  return std::ranges::any_of(n.inputs,
+  return std::ranges::any_of(n.inputs(),
                              [](Endpoint e) { return IsRef(e.node->output_types[e.port]); });
 }
 
@@ -46,16 +45,16 @@ Status RemoveIdentities(Graph& graph, const PassContext&) {
   absl::flat_hash_map<std::pair<const Node*, int>, Endpoint> to;
   for (Node* n : nodes) {
     if (!IsPlainIdentity(*n) || ReadsRef(*n) || n->attrs().Find("_root")) continue;
-    if (!n->control_inputs.empty() &&
-        (control_flow || !std::ranges::all_of(n->control_inputs, [](const Node* c) {
-           return WithoutEffect(*c) && c->control_inputs.empty();
+    if (!n->control_inputs().empty() &&
+        (control_flow || !std::ranges::all_of(n->control_inputs(), [](const Node* c) {
+           return WithoutEffect(*c) && c->control_inputs().empty();
          }))) {
       continue;
     }
-    if (control_flow && (n->inputs[0].node->Is("Switch") || n->inputs[0].node->Is("Merge"))) {
+    if (control_flow && (n->inputs()[0].node->Is("Switch") || n->inputs()[0].node->Is("Merge"))) {
       continue;
     }
-    for (int i = 0; i < n->num_outputs(); ++i) to[{n, i}] = n->inputs[i];
+    for (int i = 0; i < n->num_outputs(); ++i) to[{n, i}] = n->inputs()[i];
   }
   auto final = [&](Endpoint e) {
     for (auto it = to.find({e.node, e.port}); it != to.end(); it = to.find({e.node, e.port})) {
@@ -64,20 +63,19 @@ Status RemoveIdentities(Graph& graph, const PassContext&) {
     return e;
   };
   for (Node* n : nodes) {
-    for (Endpoint& e : n->inputs) e = final(e);
+    for (int i = 0; i < n->num_inputs(); ++i) graph.SetInput(n, i, final(n->input(i)));
     std::vector<Node*> controls;
-    for (Node* c : n->control_inputs) {
+    for (Node* c : n->control_inputs()) {
       // Waiting for a removed identity is waiting for its source.
       Node* source = to.contains({c, 0}) ? final({c, 0}).node : c;
       // Nodes without effect and without anything to wait for order nothing.
-      if (!control_flow && source->inputs.empty() && source->control_inputs.empty() &&
+      if (!control_flow && source->inputs().empty() && source->control_inputs().empty() &&
           WithoutEffect(*source)) {
         continue;
       }
       if (source != n) controls.push_back(source);
     }
-    SortControlInputs(controls);
-    n->control_inputs = std::move(controls);
+    graph.SetControlInputs(n, std::move(controls));
   }
   graph.Prune(Roots(graph));
   return OkStatus();

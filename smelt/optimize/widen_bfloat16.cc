@@ -5,8 +5,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
-#include "smelt/graph/readers.h"
 #include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -123,22 +123,21 @@ constexpr int64_t kCastsPerProduct = 2;
 // are a part, its products with known weights say what there is to gain.
 class SmallParts {
  public:
-  explicit SmallParts(const Graph& graph, const std::vector<Node*>& order) {
+  explicit SmallParts(const std::vector<Node*>& order) {
     for (const Node* n : order) {
       const WidenOp* row = WidenRow(*n);
       if (row == nullptr) continue;
       const auto inside = [&](const Endpoint& e) { return parent_.contains(e.node); };
-      if (!row->moves || std::ranges::any_of(n->inputs, inside)) parent_[n] = n;
+      if (!row->moves || std::ranges::any_of(n->inputs(), inside)) parent_[n] = n;
     }
-    const Fanout fanout(graph);
     for (const Node* n : order) {
       if (!parent_.contains(n)) continue;
-      for (const Endpoint& e : n->inputs) {
+      for (const Endpoint& e : n->inputs()) {
         if (parent_.contains(e.node)) parent_[Part(n)] = Part(e.node);
       }
     }
     for (const Node* n : order) {
-      if (parent_.contains(n)) Count(*n, fanout);
+      if (parent_.contains(n)) Count(*n);
     }
   }
 
@@ -156,24 +155,24 @@ class SmallParts {
     std::set<std::pair<const Node*, int>> casts;  // what is cast
   };
 
-  void Count(const Node& n, const Fanout& fanout) {
+  void Count(const Node& n) {
     Work& work = work_[Part(&n)];
     const auto* product = std::ranges::find(kWidenProducts, absl::string_view(n.op()),
                                             &std::pair<absl::string_view, int64_t>::first);
     const bool multiplies = product != std::end(kWidenProducts);
     if (multiplies) ++work.products;
     for (int i = 0; i < n.num_inputs(); ++i) {
-      const Endpoint e = n.inputs[i];
+      const Endpoint e = n.inputs()[i];
       if (n.input_types[i] != Dtype::kBfloat16 || parent_.contains(e.node)) continue;
       const auto known = ConstantTensor(*e.node);
       if (known && multiplies) work.steps += known->num_elements() * product->second;
       const bool floats = e.node->Is("Cast") && e.node->input_types[0] == Dtype::kFloat;
       if (!known && !floats) work.casts.emplace(e.node, e.port);
     }
-    for (const Fanout::Edge& e : fanout.of(&n)) {
-      if (e.input < 0 || parent_.contains(e.reader)) continue;
-      if (e.reader->Is("Cast") && e.reader->output_types[0] == Dtype::kFloat) continue;
-      work.casts.emplace(&n, e.reader->inputs[e.input].port);
+    for (const Use& use : n.uses()) {
+      if (use.is_control() || parent_.contains(use.node)) continue;
+      if (use.node->Is("Cast") && use.node->output_types[0] == Dtype::kFloat) continue;
+      work.casts.emplace(&n, use.port());
     }
   }
 
@@ -197,9 +196,8 @@ class Widener {
       if (only_ == nullptr || only_->Contains(n)) RETURN_IF_ERROR(Visit(n));
     }
     if (wide_.empty()) return OkStatus();
-    Readers readers(graph_);
     for (Node* n : order) {
-      if (!wide_.contains(n)) RETURN_IF_ERROR(NarrowInputs(n, readers));
+      if (!wide_.contains(n)) RETURN_IF_ERROR(NarrowInputs(n));
     }
     graph_.Prune(Roots(graph_));
     return OkStatus();
@@ -212,11 +210,12 @@ class Widener {
     const WidenOp* row = WidenRow(*n);
     if (row == nullptr) return OkStatus();
     const bool follows =
-        std::ranges::any_of(n->inputs, [&](const Endpoint& e) { return wide_.contains(e.node); });
+        std::ranges::any_of(n->inputs(), [&](const Endpoint& e) { return wide_.contains(e.node); });
     if (row->moves && !follows) return OkStatus();
     for (int i = 0; i < n->num_inputs(); ++i) {
       if (n->input_types[i] != Dtype::kBfloat16) continue;
-      ASSIGN_OR_RETURN(n->inputs[i], Wide(n->inputs[i]));
+      ASSIGN_OR_RETURN(const Endpoint wide, Wide(n->input(i)));
+      graph_.SetInput(n, i, wide);
     }
     n->attrs().Set(row->attr, Dtype::kFloat);
     RETURN_IF_ERROR(graph_.ResolveTypes(n));
@@ -231,7 +230,7 @@ class Widener {
     if (!added) return it->second;
     // Through a cast of floats to bfloat16 the floats themselves are seen.
     if (e.node->Is("Cast") && e.node->input_types[0] == Dtype::kFloat) {
-      it->second = e.node->inputs[0];
+      it->second = e.node->inputs()[0];
       return it->second;
     }
     if (const Attr* a = e.node->Is("Const") ? e.node->Find("value") : nullptr) {
@@ -240,7 +239,7 @@ class Widener {
         ASSIGN_OR_RETURN(const Tensor t, (*value)->Materialize());
         ASSIGN_OR_RETURN(const Tensor wide, nn::ToFloat(t, HeapAllocator()));
         Node* c = graph_.AddConst(e.node->name() + "/float", wide);
-        c->control_inputs = e.node->control_inputs;
+        graph_.SetControlInputs(c, e.node->control_inputs());
         it->second = {c, 0};
         return it->second;
       }
@@ -259,20 +258,20 @@ class Widener {
   }
 
   // Gives a node that stays in bfloat16 what it reads of those that do not.
-  Status NarrowInputs(Node* n, Readers& readers) {
+  Status NarrowInputs(Node* n) {
     for (int i = 0; i < n->num_inputs(); ++i) {
-      const Endpoint e = n->inputs[i];
+      const Endpoint e = n->inputs()[i];
       if (n->input_types[i] != Dtype::kBfloat16 || !wide_.contains(e.node)) continue;
       if (n->Is("Cast") && n->output_types[0] == Dtype::kFloat) {
-        readers.ReplaceAll({n, 0}, e);
-        readers.ReplaceControl(n, e.node);
+        graph_.ReplaceAllUses({n, 0}, e);
+        graph_.ReplaceControlUses(n, e.node);
         continue;
       }
       auto [it, added] = narrowed_.try_emplace(Port(e.node, e.port));
       if (added) {
         ASSIGN_OR_RETURN(it->second, AddCast(e, Dtype::kFloat, Dtype::kBfloat16, "/bfloat16"));
       }
-      n->inputs[i] = it->second;
+      graph_.SetInput(n, i, it->second);
     }
     return OkStatus();
   }
@@ -287,10 +286,14 @@ class Widener {
 
 Status WidenBfloat16(Graph& graph, const PassContext&) { return Widener(graph, nullptr).Run(); }
 
+Status WidenWhereSlow(Graph& graph, const PassContext& context) {
+  return Bfloat16IsNative() ? WidenSmallBfloat16(graph, context) : WidenBfloat16(graph, context);
+}
+
 Status WidenSmallBfloat16(Graph& graph, const PassContext& context) {
   if (context.device_type != "TPU") return OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-  SmallParts small(graph, order);
+  SmallParts small(order);
   return Widener(graph, &small).Run();
 }
 

@@ -70,10 +70,10 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
   while (!stack.empty()) {
     const Node* n = stack.back();
     stack.pop_back();
-    for (const Endpoint& e : n->inputs) {
+    for (const Endpoint& e : n->inputs()) {
       if (!fed.contains(Port{e.node, e.port})) visit(e.node);
     }
-    for (const Node* c : n->control_inputs) {
+    for (const Node* c : n->control_inputs()) {
       if (!fed_placeholders.contains(c)) visit(c);
     }
   }
@@ -95,10 +95,10 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
   };
   for (const Node* n : order) {
     Node* c = copy[n];
-    for (const Endpoint& e : n->inputs) c->inputs.push_back(resolve(e));
-    for (const Node* control : n->control_inputs) {
+    for (const Endpoint& e : n->inputs()) out->AddInput(c, resolve(e));
+    for (const Node* control : n->control_inputs()) {
       auto it = copy.find(control);
-      if (it != copy.end()) c->control_inputs.push_back(it->second);
+      if (it != copy.end()) out->AddControlInput(c, it->second);
     }
   }
   for (size_t i = 0; i < fetched.size(); ++i) {
@@ -114,7 +114,7 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
     // An output of an opaque op: there is no kernel, and the error says so when it is looked for.
     ASSIGN_OR_RETURN(Node * r, out->AddNode(out->FreeName(name), "_Retval"));
     r->attrs() = std::move(attrs);
-    r->inputs = {resolve(fetched[i])};
+    out->SetInputs(r, {resolve(fetched[i])});
     r->input_types = {Dtype::kInvalid};
   }
   for (const Node* t : target_nodes) AddRoot(copy.at(t));

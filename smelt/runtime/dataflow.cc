@@ -118,8 +118,8 @@ Status DataflowExecutable::AssignFrames(const absl::flat_hash_map<const Node*, i
       auto it = out_frame.find(from);
       if (it != out_frame.end()) frame = std::max(frame, it->second);
     };
-    for (const Endpoint& e : n->inputs) see(e.node);
-    for (const Node* c : n->control_inputs) see(c);
+    for (const Endpoint& e : n->inputs()) see(e.node);
+    for (const Node* c : n->control_inputs()) see(c);
     int out = frame;
     auto it = index.find(n);
     if (it != index.end()) {
@@ -173,14 +173,14 @@ Status DataflowExecutable::BuildFlow() {
     const Node* n = items_[i].node;
     const int item = static_cast<int>(i);
     for (int k = 0; k < n->num_inputs(); ++k) {
-      const Endpoint e = n->inputs[k];
+      const Endpoint e = n->inputs()[k];
       if (e.node->Is("_Arg")) {
         args_.arg_readers[e.node->Int("index")].push_back({item, k});
       } else {
         flow_[index.at(e.node)].readers[e.port].push_back({item, k});
       }
     }
-    for (const Node* c : n->control_inputs) {
+    for (const Node* c : n->control_inputs()) {
       auto it = index.find(c);
       if (it == index.end()) continue;  // arguments are there from the start
       flow_[it->second].control_readers.push_back({item, -1});
@@ -189,7 +189,7 @@ Status DataflowExecutable::BuildFlow() {
   }
   for (const Node* n : graph_->Nodes()) {
     if (!n->Is("_Retval")) continue;
-    const Endpoint e = n->inputs[0];
+    const Endpoint e = n->inputs()[0];
     const int result = static_cast<int>(n->Int("index"));
     if (e.node->Is("_Arg")) {
       args_.arg_results[e.node->Int("index")].push_back(result);

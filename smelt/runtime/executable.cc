@@ -29,9 +29,9 @@ std::vector<Node*> RunningOrder(const std::vector<Node*>& order, int max_id) {
   std::vector<int> pending(max_id, 0);
   std::vector<std::vector<Node*>> readers(max_id);
   for (Node* n : order) {
-    for (const Endpoint& e : n->inputs) readers[e.node->id()].push_back(n);
-    for (Node* c : n->control_inputs) readers[c->id()].push_back(n);
-    pending[n->id()] = n->num_inputs() + static_cast<int>(n->control_inputs.size());
+    for (const Endpoint& e : n->inputs()) readers[e.node->id()].push_back(n);
+    for (Node* c : n->control_inputs()) readers[c->id()].push_back(n);
+    pending[n->id()] = n->num_inputs() + static_cast<int>(n->control_inputs().size());
   }
   std::vector<Node*> ready, out;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -104,7 +104,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, Dev
     }
     auto kernel = FindKernel(*n, device);
     if (!kernel.ok()) {
-      missing[n->op()].push_back(n->name());
+      missing[std::string(n->op())].push_back(n->name());
       if (first_missing.ok()) first_missing = kernel.status();
       continue;
     }
@@ -153,7 +153,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, Dev
     item.first_input = static_cast<int>(inputs_.size());
     max_inputs_ = std::max(max_inputs_, item.num_inputs);
     for (int i = 0; i < item.num_inputs; ++i) {
-      const Endpoint e = item.node->inputs[i];
+      const Endpoint e = item.node->inputs()[i];
       Input in = input_of(e);
       in.deref = IsRef(e.node->output_types[e.port]) && !IsRef(item.node->input_types[i]);
       inputs_.push_back(in);
@@ -168,8 +168,8 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, Dev
   }
   for (Node* n : order) {
     if (!n->Is("_Retval")) continue;
-    Input in = input_of(n->inputs[0]);
-    in.deref = IsRef(n->inputs[0].node->output_types[n->inputs[0].port]);
+    Input in = input_of(n->inputs()[0]);
+    in.deref = IsRef(n->inputs()[0].node->output_types[n->inputs()[0].port]);
     const int64_t index = n->Int("index");
     results_[index] = in;
     result_types_[index] = n->Type("T");
@@ -210,7 +210,7 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
   if (stats) [[unlikely]] {
     int64_t bytes = 0;
     for (const Tensor& t : outputs) bytes += static_cast<int64_t>(t.bytes());
-    stats->Add({item.node->name(), item.node->op(), item.kernel->name, start,
+    stats->Add({item.node->name(), std::string(item.node->op()), item.kernel->name, start,
                 absl::GetCurrentTimeNanos(),
                 std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff, bytes});
   }

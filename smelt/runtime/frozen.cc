@@ -1,6 +1,6 @@
 #include "smelt/runtime/frozen.h"
 
-#include "smelt/optimize/passes.h"
+#include "smelt/optimize/pipeline.h"
 
 namespace smelt {
 namespace {

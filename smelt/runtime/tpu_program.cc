@@ -41,7 +41,7 @@ Status CheckNode(const Graph& graph, const Node& n, int depth,
   }
   if (depth > kMaxSearchDepth) return OkStatus();
   std::vector<std::string> called;
-  if (direct != nullptr) called.push_back(n.op());
+  if (direct != nullptr) called.emplace_back(n.op());
   ForEachFunc(n.attrs(), [&](const FuncAttr& f) { called.push_back(f.name); });
   for (const std::string& name : called) {
     const Function* f = graph.library()->Find(name);

@@ -65,7 +65,7 @@ void CountOps(const MetaGraph& meta, MetaGraphFacts* facts) {
   std::map<std::string, int64_t> counts;
   const auto count = [&](const Node& node) {
     ++facts->num_nodes;
-    if (library.Find(node.op()) == nullptr) ++counts[node.op()];
+    if (library.Find(node.op()) == nullptr) ++counts[std::string(node.op())];
   };
   for (const Node* node : meta.graph->Nodes()) count(*node);
   for (const Function* f : library.Functions()) {
@@ -132,11 +132,11 @@ std::string OptionText(const FunctionOption& option) {
                       ArgumentsText(option.concrete->output_signature));
 }
 
-std::string BytesText(int64_t n) { return n < 0 ? "? bytes" : absl::StrCat(n, " bytes"); }
+std::string ShowBytes(int64_t n) { return n < 0 ? "? bytes" : absl::StrCat(n, " bytes"); }
 
 void AppendVariables(const MetaGraphFacts& facts, std::string* out) {
   absl::StrAppend(out, "  Variables: ", facts.variables.size(), ", ",
-                  BytesText(facts.variable_bytes),
+                  ShowBytes(facts.variable_bytes),
                   facts.variables.empty() ? ""
                   : facts.from_bundle     ? " (variables/variables.index)"
                                           : " (nodes of the graph)",
@@ -144,7 +144,7 @@ void AppendVariables(const MetaGraphFacts& facts, std::string* out) {
   for (const VariableFacts& v : facts.variables) {
     const std::string key = v.key.empty() || v.key == v.name ? "" : absl::StrCat("  [", v.key, "]");
     absl::StrAppend(out, "    ", v.name, ": ", TfDtypeName(v.dtype), " ", ShapeTuple(v.shape), ", ",
-                    BytesText(v.bytes), key, "\n");
+                    ShowBytes(v.bytes), key, "\n");
   }
 }
 
@@ -208,7 +208,7 @@ std::string FactsText(const MetaGraph& meta, const MetaGraphFacts& facts) {
   AppendVariables(facts, &out);
   absl::StrAppend(&out, "  Assets: ", facts.assets.size(), "\n");
   for (const AssetFacts& a : facts.assets) {
-    absl::StrAppend(&out, "    ", a.filename, ": ", a.bytes < 0 ? "missing" : BytesText(a.bytes),
+    absl::StrAppend(&out, "    ", a.filename, ": ", a.bytes < 0 ? "missing" : ShowBytes(a.bytes),
                     ", fed to ", a.tensor, "\n");
   }
   absl::StrAppend(&out, "  Ops: ", facts.ops.size(), " kinds, ", facts.num_nodes, " nodes\n");

@@ -21,7 +21,7 @@ std::set<std::string> LoadDeps(const Function& function, const FunctionLibrary& 
   std::set<std::string> deps;
   for (const Node* node : function.body->Nodes()) {
     if (library.Find(node->op()) != nullptr) {
-      deps.insert(node->op());
+      deps.emplace(node->op());
       continue;
     }
     // Calls carry the attribute too, but are followed by the function that they name.

@@ -78,15 +78,15 @@ std::vector<std::string> UsedOps(const Graph& graph) {
   const FunctionLibrary& library = *graph.library();
   std::set<std::string> used;
   std::vector<const Function*> waiting;
-  const auto mark = [&](const std::string& op) {
-    if (!used.insert(op).second) return;
+  const auto mark = [&](absl::string_view op) {
+    if (!used.emplace(op).second) return;
     if (const Function* f = library.Find(op); f != nullptr) waiting.push_back(f);
   };
   const auto process = [&](const Node& node) {
     mark(node.op());
     if (IsPartitionedCall(node)) {
       const FuncAttr* callee = node.Func("f");
-      mark(callee != nullptr ? callee->name : "");
+      mark(callee != nullptr ? absl::string_view(callee->name) : "");
     }
   };
   for (const Node* node : graph.Nodes()) process(*node);

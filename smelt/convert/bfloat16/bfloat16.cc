@@ -123,10 +123,10 @@ class Bfloat16Stage {
   std::vector<std::string> ServedOnHost(const absl::flat_hash_set<std::string>& placed) {
     std::vector<std::string> reached;
     absl::flat_hash_set<std::string> seen;
-    const auto visit = [&](const std::string& name) {
+    const auto visit = [&](absl::string_view name) {
       if (!placed.contains(name) && c_.library().Find(name) != nullptr &&
-          seen.insert(name).second) {
-        reached.push_back(name);
+          seen.emplace(name).second) {
+        reached.emplace_back(name);
       }
     };
     for (const Node* n : ServedNodes(*c_.meta)) {
@@ -185,7 +185,7 @@ class Bfloat16Stage {
     if (filterlist_.empty()) return;
     std::set<std::string> ops;
     for (const FloatGraph* g : pointers_) {
-      for (const Node* n : g->graph->Nodes()) ops.insert(n->op());
+      for (const Node* n : g->graph->Nodes()) ops.emplace(n->op());
     }
     for (const std::string& op : options_.filterlist) {
       if (ops.contains(op)) continue;
@@ -357,14 +357,15 @@ class Bfloat16Stage {
       if (it != by_node.end()) {
         const auto& [converted, reason] = it->second;
         c_.records.precision.push_back(
-            {g.path, n->name(), n->op(), converted, converted ? "" : reason});
+            {g.path, n->name(), std::string(n->op()), converted, converted ? "" : reason});
       } else if (n->def() != nullptr && !IsFloatSource(*n) && !g.outside.contains(n) &&
                  !IsCall(*n) && !n->Is("Cast") &&
                  (std::ranges::any_of(n->output_types, is_float))) {
         const Bf16Op* row = FindBf16Op(n->op());
         std::string why(row != nullptr && !row->why.empty() ? row->why
                                                             : "no bfloat16 form is known");
-        c_.records.precision.push_back({g.path, n->name(), n->op(), false, std::move(why)});
+        c_.records.precision.push_back(
+            {g.path, n->name(), std::string(n->op()), false, std::move(why)});
       }
     }
   }

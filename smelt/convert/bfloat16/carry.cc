@@ -11,7 +11,7 @@ namespace {
 int PassedOn(const FloatGraph& g, Endpoint result, std::vector<int>* between) {
   while (result.node->Is("Identity") && g.Out(result) >= 0) {
     between->push_back(g.Out(result));
-    result = result.node->inputs[0];
+    result = result.node->inputs()[0];
   }
   if (!result.node->Is("_Arg") || result.node->num_outputs() != 1) return -1;
   const auto it = std::ranges::find(g.function->args, result.node);
@@ -24,17 +24,17 @@ struct Crossing {
 };
 
 // The readers of argument `i`; `except`: units and the result that pass it on.
-Crossing ReadersOfArg(const FloatGraph& g, const Fanout& fanout, int i,
-                      const std::vector<int>& except, int except_result) {
+Crossing ReadersOfArg(const FloatGraph& g, int i, const std::vector<int>& except,
+                      int except_result) {
   Crossing out;
   Node* arg = g.function->args[i];
   if (arg->num_outputs() != 1 || !IsFloat32({arg, 0}) ||
       !g.function->signature.inputs[i].type_attr.empty()) {
     return {false, false};
   }
-  for (const Fanout::Edge& edge : fanout.of(arg)) {
-    if (edge.input < 0) continue;
-    const int u = g.In(edge.reader, edge.input);
+  for (const Use& use : arg->uses()) {
+    if (use.is_control()) continue;
+    const int u = g.In(use.node, use.input);
     if (u >= 0 && std::ranges::find(except, u) != except.end()) continue;
     if (u >= 0 && g.units[u].bf16) {
       out.wants = true;
@@ -50,15 +50,14 @@ Crossing ReadersOfArg(const FloatGraph& g, const Fanout& fanout, int i,
 }
 
 // The identities between serve the crossing alone.
-bool OnlyPass(const FloatGraph& g, const Fanout& fanout, const std::vector<int>& between,
-              size_t result) {
+bool OnlyPass(const FloatGraph& g, const std::vector<int>& between, size_t result) {
   const std::vector<Endpoint> results = g.function->FlatResults();
   for (size_t i = 0; i < between.size(); ++i) {
     const Node* n = g.units[between[i]].node;
     if (g.units[between[i]].keep == "filterlist") return false;
-    for (const Fanout::Edge& edge : fanout.of(n)) {
-      if (edge.input < 0) continue;
-      const int u = g.In(edge.reader, edge.input);
+    for (const Use& use : n->uses()) {
+      if (use.is_control()) continue;
+      const int u = g.In(use.node, use.input);
       if (i == 0 || u != between[i - 1]) {
         if (u < 0 || !g.units[u].bf16) return false;
       }
@@ -90,7 +89,6 @@ bool ProducesBf16(const FloatGraph& g, Endpoint e) {
 }  // namespace
 
 void CarryLoop(FloatGraph& body, FloatGraph& cond, absl::flat_hash_set<int>* elements) {
-  const Fanout in_body(*body.graph), in_cond(*cond.graph);
   const std::vector<Endpoint> results = body.function->FlatResults();
   if (!PlainResults(*body.function) || results.size() != body.function->args.size() ||
       cond.function->args.size() != body.function->args.size()) {
@@ -101,13 +99,13 @@ void CarryLoop(FloatGraph& body, FloatGraph& cond, absl::flat_hash_set<int>* ele
     if (!IsFloat32(results[i]) || !body.function->signature.outputs[i].type_attr.empty()) continue;
     std::vector<int> between;
     const int passed = PassedOn(body, results[i], &between);
-    if (passed >= 0 ? (passed != arg || !OnlyPass(body, in_body, between, i))
+    if (passed >= 0 ? (passed != arg || !OnlyPass(body, between, i))
                     : !ProducesBf16(body, results[i])) {
       continue;
     }
     if (passed < 0) between.clear();
-    const Crossing in = ReadersOfArg(body, in_body, arg, between, passed >= 0 ? arg : -1);
-    const Crossing tested = ReadersOfArg(cond, in_cond, arg, {}, -1);
+    const Crossing in = ReadersOfArg(body, arg, between, passed >= 0 ? arg : -1);
+    const Crossing tested = ReadersOfArg(cond, arg, {}, -1);
     if (!in.may || !tested.may || !(in.wants || passed < 0)) continue;
     MarkPassing(body, between);
     for (FloatGraph* g : {&body, &cond}) g->carried_args.insert(arg);
@@ -125,13 +123,11 @@ void CarryCall(std::vector<FloatGraph*> branches, absl::flat_hash_set<int>* inpu
       return;
     }
   }
-  std::vector<Fanout> fanouts;
-  for (const FloatGraph* b : branches) fanouts.emplace_back(*b->graph);
   for (size_t i = 0; i < first.args.size(); ++i) {
     const int arg = static_cast<int>(i);
     bool may = true, wants = false;
     for (size_t k = 0; k < branches.size(); ++k) {
-      const Crossing c = ReadersOfArg(*branches[k], fanouts[k], arg, {}, -1);
+      const Crossing c = ReadersOfArg(*branches[k], arg, {}, -1);
       may = may && c.may;
       wants = wants || c.wants;
     }

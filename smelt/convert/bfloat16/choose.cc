@@ -15,7 +15,7 @@ constexpr int64_t kCastBytes = 6;   // read as one type, written as the other
 
 class Chooser {
  public:
-  explicit Chooser(FloatGraph& g) : g_(g), fanout_(*g.graph) {}
+  explicit Chooser(FloatGraph& g) : g_(g) {}
 
   void Run() {
     for (const FloatUnit& u : g_.units) {
@@ -27,7 +27,7 @@ class Chooser {
         cut_.AddCost(p, cut_.sink(), MinCut::kInfinite);
       } else {
         int64_t elements = 0;
-        for (int i : u.inputs) elements += g_.Elements(u.node->inputs[i]);
+        for (int i : u.inputs) elements += g_.Elements(u.node->inputs()[i]);
         for (int o : u.outputs) elements += g_.Elements({u.node, o});
         cut_.AddCost(cut_.source(), p, kSavedBytes * elements);
       }
@@ -47,9 +47,9 @@ class Chooser {
   // Readers of the tensor; what is no unit counts as the sink: it reads float32.
   std::vector<int> Readers(Endpoint e) const {
     std::vector<int> readers;
-    for (const Fanout::Edge& edge : fanout_.of(e.node)) {
-      if (edge.input < 0 || edge.reader->inputs[edge.input] != e) continue;
-      const int u = g_.In(edge.reader, edge.input);
+    for (const Use& use : e.node->uses()) {
+      if (use.port() != e.port) continue;
+      const int u = g_.In(use.node, use.input);
       readers.push_back(u < 0 ? cut_.sink() : points_[u]);
     }
     std::ranges::sort(readers);
@@ -90,7 +90,7 @@ class Chooser {
       const FloatUnit& u = g_.units[i];
       if (!u.bf16) continue;
       for (int input : u.inputs) {
-        const int from = g_.Out(u.node->inputs[input]);
+        const int from = g_.Out(u.node->inputs()[input]);
         if (from >= 0 && g_.units[from].bf16) parent[find(static_cast<int>(i))] = find(from);
       }
     }
@@ -108,7 +108,6 @@ class Chooser {
   }
 
   FloatGraph& g_;
-  const Fanout fanout_;
   MinCut cut_;
   std::vector<int> points_;
 };

@@ -23,7 +23,7 @@ class Compared {
       if ((!truth && !n.Is("Cast")) || IsLoop(n) || IsBranch(n) || !seen_.insert(&n).second) {
         continue;
       }
-      for (const Endpoint& from : n.inputs) {
+      for (const Endpoint& from : n.inputs()) {
         if (IsFloat32(from)) {
           out_.push_back(from);
         } else {
@@ -48,7 +48,7 @@ absl::flat_hash_set<int> TestedArgs(const Function& condition) {
     const Node* n = stack.back();
     stack.pop_back();
     if (!seen.insert(n).second) continue;
-    for (const Endpoint& e : n->inputs) stack.push_back(e.node);
+    for (const Endpoint& e : n->inputs()) stack.push_back(e.node);
   }
   absl::flat_hash_set<int> tested;
   for (size_t i = 0; i < condition.args.size(); ++i) {
@@ -69,11 +69,11 @@ std::vector<Endpoint> DecidingFloats(const FloatGraph& g) {
   };
   for (const Node* n : g.graph->Nodes()) {
     if (g.outside.contains(n)) continue;
-    if (IsBranch(*n) || n->Is("LoopCond")) add(n->inputs[0]);
-    if (n->Is("Switch")) add(n->inputs[1]);
+    if (IsBranch(*n) || n->Is("LoopCond")) add(n->inputs()[0]);
+    if (n->Is("Switch")) add(n->inputs()[1]);
     if (auto it = g.tested_inputs.find(n); it != g.tested_inputs.end()) {
       for (int i : it->second) {
-        if (i < n->num_inputs()) add(n->inputs[i]);
+        if (i < n->num_inputs()) add(n->inputs()[i]);
       }
     }
   }

@@ -18,9 +18,9 @@ class PrecisionRewriter {
     }
     if (g_.function != nullptr) RETURN_IF_ERROR(CarriedArguments());
     RETURN_IF_ERROR(Constants());
-    for (const Use& use : uses_) {
-      Endpoint& e = use.reader->inputs[use.input];
-      ASSIGN_OR_RETURN(e, As(e, use.wanted));
+    for (const FloatEdge& edge : edges_) {
+      ASSIGN_OR_RETURN(const Endpoint e, As(edge.reader->input(edge.input), edge.wanted));
+      graph_.SetInput(edge.reader, edge.input, e);
     }
     if (g_.function != nullptr) RETURN_IF_ERROR(Results());
     RemoveEmptyCasts();
@@ -28,7 +28,7 @@ class PrecisionRewriter {
   }
 
  private:
-  struct Use {
+  struct FloatEdge {
     Node* reader;
     int input;
     Dtype wanted;
@@ -38,11 +38,11 @@ class PrecisionRewriter {
   void Remember() {
     for (Node* n : graph_.Nodes()) {
       for (int i = 0; i < n->num_inputs(); ++i) {
-        if (n->inputs[i].node == nullptr || !FloatBefore(n->inputs[i])) continue;
-        if (IsRef(n->inputs[i].node->output_types[n->inputs[i].port]) && !g_.WantsBf16(n, i)) {
+        if (n->inputs()[i].node == nullptr || !FloatBefore(n->inputs()[i])) continue;
+        if (IsRef(n->inputs()[i].node->output_types[n->inputs()[i].port]) && !g_.WantsBf16(n, i)) {
           continue;  // whoever takes a reference may want it as one
         }
-        uses_.push_back({n, i, g_.WantsBf16(n, i) ? Dtype::kBfloat16 : Dtype::kFloat});
+        edges_.push_back({n, i, g_.WantsBf16(n, i) ? Dtype::kBfloat16 : Dtype::kFloat});
       }
     }
   }
@@ -79,12 +79,12 @@ class PrecisionRewriter {
   Status Constants() {
     absl::flat_hash_map<Node*, std::pair<bool, bool>> wanted;  // float32, bfloat16
     std::vector<Node*> order;
-    for (const Use& use : uses_) {
-      Node* n = use.reader->inputs[use.input].node;
+    for (const FloatEdge& edge : edges_) {
+      Node* n = edge.reader->input(edge.input).node;
       if (!n->Is("Const")) continue;
       auto [it, added] = wanted.try_emplace(n, false, false);
       if (added) order.push_back(n);
-      (use.wanted == Dtype::kBfloat16 ? it->second.second : it->second.first) = true;
+      (edge.wanted == Dtype::kBfloat16 ? it->second.second : it->second.first) = true;
     }
     if (g_.function != nullptr) {
       for (const Endpoint& e : g_.function->FlatResults()) wanted[e.node].first = true;
@@ -99,7 +99,7 @@ class PrecisionRewriter {
       if (wanted[n].first || outside) {
         to = graph_.AddConst(n->name() + "/bfloat16", rounded);
         if (const Attr* cluster = n->Find(kClusterAttr)) to->attrs().Set(kClusterAttr, *cluster);
-        to->control_inputs = n->control_inputs;
+        graph_.SetControlInputs(to, n->control_inputs());
         to->device = n->device;
       } else {
         n->attrs().Set("value", Attr(rounded));
@@ -118,7 +118,7 @@ class PrecisionRewriter {
       for (const Node* reader : graph_.Nodes()) {
         const Attr* cluster = reader->Find(kClusterAttr);
         if (cluster == nullptr) continue;
-        for (const Endpoint& from : reader->inputs) {
+        for (const Endpoint& from : reader->inputs()) {
           if (from.node->Is("TPUReplicatedInput")) replicated_.try_emplace(from.node, *cluster);
         }
       }
@@ -171,15 +171,14 @@ class PrecisionRewriter {
       for (const Endpoint& e : g_.function->FlatResults()) kept.insert(e.node);
       for (const auto& [name, n] : g_.function->control_results) kept.insert(n);
     }
-    const Fanout fanout(graph_);
     for (const FloatUnit& u : g_.units) {
       Node* n = u.node;
       if (!u.bf16 || !n->Is("Cast") || kept.contains(n) || n->Type("SrcT") != n->Type("DstT") ||
-          !n->control_inputs.empty() ||
-          std::ranges::any_of(fanout.of(n), [](const Fanout::Edge& e) { return e.input < 0; })) {
+          !n->control_inputs().empty() ||
+          std::ranges::any_of(n->uses(), [](const Use& use) { return use.is_control(); })) {
         continue;
       }
-      graph_.ReplaceAll({n, 0}, n->inputs[0]);
+      graph_.ReplaceAllUses({n, 0}, n->input(0));
       graph_.Remove(n);
     }
   }
@@ -193,7 +192,7 @@ class PrecisionRewriter {
 
   FloatGraph& g_;
   Graph& graph_;
-  std::vector<Use> uses_;
+  std::vector<FloatEdge> edges_;
   absl::flat_hash_map<const Node*, Attr> replicated_;
   absl::flat_hash_map<std::tuple<const Node*, int, Dtype>, Endpoint> casts_;
 };

@@ -16,7 +16,7 @@ Roundings LongestRoundings(const FloatGraph& g) {
   const Node* last = nullptr;
   for (Node* n : *order) {
     Chain chain;
-    for (const Endpoint& e : n->inputs) {
+    for (const Endpoint& e : n->inputs()) {
       auto it = chains.find(e.node);
       if (it == chains.end() || it->second.count <= chain.count) continue;
       chain = {it->second.count, e.node, false};
@@ -36,7 +36,7 @@ Roundings LongestRoundings(const FloatGraph& g) {
   }
   out.path = g.path;
   for (const Node* n = last; n != nullptr; n = chains[n].before) {
-    if (chains[n].rounds) ++out.ops[n->op()];
+    if (chains[n].rounds) ++out.ops[std::string(n->op())];
   }
   return out;
 }

@@ -20,7 +20,7 @@ constexpr Bf16Op kUnlistedDecision = {"", Bf16Class::kKeep, Bf16Inputs::kDecisio
 // a decoder). What runs functions decides nothing itself.
 bool Decides(const Node& n) {
   if (n.def() == nullptr || n.Is("Cast") || n.Is("Merge") || n.Is("RefMerge") ||
-      !std::ranges::any_of(n.inputs, IsFloat32) ||
+      !std::ranges::any_of(n.inputs(), IsFloat32) ||
       std::ranges::any_of(n.def()->attrs,
                           [](const AttrDef& a) { return absl::StrContains(a.type, "func"); })) {
     return false;
@@ -45,7 +45,7 @@ class Sensitive {
       if (u.row->inputs == Bf16Inputs::kStatistic) {
         Keep(static_cast<int>(i), "the variance of a normalisation");
         variance_.clear();
-        for (int input : u.inputs) Variance(u.node->inputs[input], false, kLongestChain);
+        for (int input : u.inputs) Variance(u.node->inputs()[input], false, kLongestChain);
       } else {
         Exact(*u.node, *u.row);
         if (ScaledByExtremes(*u.node)) KeepScaling(static_cast<int>(i));
@@ -76,7 +76,7 @@ class Sensitive {
     const std::string why = absl::StrCat("leads to ", n.op());
     reached_.clear();
     products_.clear();
-    for (const Endpoint& e : n.inputs) Chain(e, why, through, kLongestChain);
+    for (const Endpoint& e : n.inputs()) Chain(e, why, through, kLongestChain);
     if (!spectrum) return;
     for (int product : products_) FrontEnd(product, why);
   }
@@ -102,13 +102,13 @@ class Sensitive {
       return;
     }
     Keep(unit, why);
-    for (int input : u.inputs) Chain(u.node->inputs[input], why, through, steps - 1);
+    for (int input : u.inputs) Chain(u.node->inputs()[input], why, through, steps - 1);
   }
 
   // (x - min(x)) / max(x): the least and the largest differ from others by few of their own digits.
   static bool ScaledByExtremes(const Node& n) {
     return (n.Is("Sub") || n.Is("RealDiv") || n.Is("Div") || n.Is("DivNoNan")) &&
-           LeadsToExtreme(n.inputs[1], 6);
+           LeadsToExtreme(n.inputs()[1], 6);
   }
 
   static bool LeadsToExtreme(Endpoint e, int steps) {
@@ -120,8 +120,8 @@ class Sensitive {
         !n.Is("StopGradient") && !n.Is("BroadcastTo") && !n.Is("Tile")) {
       return false;
     }
-    return LeadsToExtreme(n.inputs[0], steps - 1) ||
-           (both && LeadsToExtreme(n.inputs[1], steps - 1));
+    return LeadsToExtreme(n.inputs()[0], steps - 1) ||
+           (both && LeadsToExtreme(n.inputs()[1], steps - 1));
   }
 
   void KeepScaling(int unit) {
@@ -129,7 +129,7 @@ class Sensitive {
     Keep(unit, why);
     reached_.clear();
     products_.clear();
-    for (const Endpoint& e : g_.units[unit].node->inputs) Chain(e, why, false, kLongestChain);
+    for (const Endpoint& e : g_.units[unit].node->inputs()) Chain(e, why, false, kLongestChain);
   }
 
   static bool IsLinear(const FloatUnit& u) {
@@ -152,7 +152,7 @@ class Sensitive {
       stack.pop_back();
       if (!IsLinear(u)) return;
       for (int input : u.inputs) {
-        const Endpoint from = u.node->inputs[input];
+        const Endpoint from = u.node->inputs()[input];
         if (IsFloatSource(*from.node)) continue;
         const int unit = g_.Out(from);
         if (unit < 0) return;
@@ -171,8 +171,8 @@ class Sensitive {
     const FloatUnit& u = g_.units[unit];
     const Node& n = *u.node;
     const bool mean = n.Is("Mean") || n.Is("Sum");
-    const bool square =
-        n.Is("Square") || n.Is("SquaredDifference") || (n.Is("Mul") && n.inputs[0] == n.inputs[1]);
+    const bool square = n.Is("Square") || n.Is("SquaredDifference") ||
+                        (n.Is("Mul") && n.inputs()[0] == n.inputs()[1]);
     const bool moves = n.Is("Identity") || n.Is("StopGradient") || n.Is("Reshape") ||
                        n.Is("Squeeze") || n.Is("ExpandDims");
     const bool scales = n.Is("Add") || n.Is("AddV2") || n.Is("Maximum") || n.Is("Sub") ||
@@ -185,7 +185,7 @@ class Sensitive {
       } else if (moves || n.Is("Sub")) {
         if (!LeadsToMean(e, 4)) return;
         Keep(unit, why);
-        for (int input : u.inputs) Variance(n.inputs[input], true, steps - 1);
+        for (int input : u.inputs) Variance(n.inputs()[input], true, steps - 1);
       }
       return;
     }
@@ -193,7 +193,7 @@ class Sensitive {
     // Before the first mean anything may scale; what a mean is taken of must be a square.
     Keep(unit, why);
     for (int input : u.inputs) {
-      const Endpoint from = n.inputs[input];
+      const Endpoint from = n.inputs()[input];
       if (square) {
         Variance(from, true, steps - 1);
       } else if (!mean || IsSquare(from)) {
@@ -204,11 +204,11 @@ class Sensitive {
 
   static bool IsSquare(Endpoint e) {
     for (int i = 0; i < 4 && (e.node->Is("Identity") || e.node->Is("Reshape")); ++i) {
-      e = e.node->inputs[0];
+      e = e.node->inputs()[0];
     }
     const Node& n = *e.node;
     return n.Is("Square") || n.Is("SquaredDifference") ||
-           (n.Is("Mul") && n.inputs[0] == n.inputs[1]);
+           (n.Is("Mul") && n.inputs()[0] == n.inputs()[1]);
   }
 
   bool LeadsToMean(Endpoint e, int steps) const {
@@ -220,13 +220,12 @@ class Sensitive {
       return false;
     }
     return std::ranges::any_of(
-        n.inputs, [&](Endpoint from) { return IsFloat32(from) && LeadsToMean(from, steps - 1); });
+        n.inputs(), [&](Endpoint from) { return IsFloat32(from) && LeadsToMean(from, steps - 1); });
   }
 
   // State that a step adds to what the step before left: errors would add up as well.
   void GrowingSums() {
     const std::vector<Endpoint> results = g_.function->FlatResults();
-    const Fanout fanout(*g_.graph);
     for (size_t i = 0; i < results.size() && i < g_.function->args.size(); ++i) {
       Node* arg = g_.function->args[i];
       if (arg->num_outputs() != 1 || !IsFloat32({arg, 0}) || !IsFloat32(results[i])) continue;
@@ -235,9 +234,9 @@ class Sensitive {
       while (!stack.empty()) {
         const Endpoint e = stack.back();
         stack.pop_back();
-        for (const Fanout::Edge& edge : fanout.of(e.node)) {
-          if (edge.input < 0 || edge.reader->inputs[edge.input] != e) continue;
-          const int u = g_.In(edge.reader, edge.input);
+        for (const Use& use : e.node->uses()) {
+          if (use.port() != e.port) continue;
+          const int u = g_.In(use.node, use.input);
           if (u < 0 || g_.units[u].kind == Bf16Class::kAnchor || !forward.insert(u).second) {
             continue;
           }
@@ -249,7 +248,7 @@ class Sensitive {
         const int u = g_.Out(stack.back());
         stack.pop_back();
         if (u < 0 || !forward.contains(u) || !both.insert(u).second) continue;
-        for (int input : g_.units[u].inputs) stack.push_back(g_.units[u].node->inputs[input]);
+        for (int input : g_.units[u].inputs) stack.push_back(g_.units[u].node->inputs()[input]);
       }
       const bool grows = std::ranges::any_of(
           both, [&](int u) { return g_.units[u].kind == Bf16Class::kArithmetic; });
@@ -268,7 +267,7 @@ class Sensitive {
         continue;
       }
       if (n->num_inputs() == 0 || n->num_outputs() == 0 ||
-          !std::ranges::all_of(n->inputs, [&](Endpoint e) { return weights.contains(e.node); })) {
+          !std::ranges::all_of(n->inputs(), [&](Endpoint e) { return weights.contains(e.node); })) {
         continue;
       }
       const int unit = g_.Out({n, 0});

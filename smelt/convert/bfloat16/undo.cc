@@ -90,7 +90,6 @@ Status UndoBfloat16(Conversion& c) {
   }
   // The variables first: their handles and restores are found by the types that they have.
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
-  variables->BeginChanges();
   int stored = 0;
   for (const auto& v : variables->all()) {
     if (v->dtype != Dtype::kBfloat16 || !v->WhyFixed().empty()) continue;

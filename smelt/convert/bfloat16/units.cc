@@ -73,7 +73,7 @@ class UnitMaker {
   void Element(Node* n, std::vector<std::pair<std::string, int>> elements, int input, int output,
                bool call) {
     const Dtype t = input >= 0
-                        ? BaseType(n->inputs[input].node->output_types[n->inputs[input].port])
+                        ? BaseType(n->inputs()[input].node->output_types[n->inputs()[input].port])
                         : n->output_types[output];
     if (t != Dtype::kFloat) return;
     FloatUnit u;
@@ -116,12 +116,12 @@ class UnitMaker {
   bool IsTable(const Node& n) const {
     if (n.Is("ResourceGather") || n.Is("ResourceGatherNd")) {
       const PartialShape& out = g_.shapes->of({const_cast<Node*>(&n), 0});
-      const PartialShape& indices = g_.shapes->of(n.inputs[1]);
+      const PartialShape& indices = g_.shapes->of(n.inputs()[1]);
       return out.known_rank() && indices.known_rank() && out.rank() > indices.rank();
     }
     if (!n.Is("GatherV2") && !n.Is("Gather")) return false;
-    const PartialShape& params = g_.shapes->of(n.inputs[0]);
-    return n.inputs[0].node->Is("ReadVariableOp") && params.known_rank() && params.rank() >= 2;
+    const PartialShape& params = g_.shapes->of(n.inputs()[0]);
+    return n.inputs()[0].node->Is("ReadVariableOp") && params.known_rank() && params.rank() >= 2;
   }
 
   void Put(FloatUnit u) {

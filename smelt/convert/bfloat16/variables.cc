@@ -24,13 +24,12 @@ class OtherMetaGraph {
   static StatusOr<OtherMetaGraph> Of(MetaGraph& meta, const std::string& dir) {
     OtherMetaGraph out;
     ASSIGN_OR_RETURN(out.variables_, ModelVariables::Trace(meta, dir));
-    out.variables_->BeginChanges();
     for (const auto& v : out.variables_->all()) {
       if (!v->key.empty()) out.by_key_[v->key] = v.get();
     }
     for (const Node* n : meta.graph->Nodes()) {
       if (!n->Is("RestoreV2")) continue;
-      const std::optional<Tensor> names = ConstantTensor(*n->inputs[1].node);
+      const std::optional<Tensor> names = ConstantTensor(*n->inputs()[1].node);
       if (!names || names->dtype() != Dtype::kString) continue;
       out.restored_.insert(names->flat<std::string>().begin(), names->flat<std::string>().end());
     }
@@ -48,7 +47,7 @@ class OtherMetaGraph {
     if (!v.WhyFixed().empty()) return "changed in another MetaGraph";
     for (const auto* uses : {&v.reads, &v.lookups}) {
       for (const VariableUse& use : *uses) {
-        if (variables_->Of(use.function, use.node->inputs[0]).size() != 1) {
+        if (variables_->Of(use.function, use.node->inputs()[0]).size() != 1) {
           return "read where another variable may stand, in another MetaGraph";
         }
       }
@@ -91,7 +90,6 @@ class VariableStorer {
   }
 
   Status Run() {
-    variables_.BeginChanges();
     for (MetaGraph& meta : c_.model.meta_graphs) {
       if (&meta == c_.meta) continue;
       ASSIGN_OR_RETURN(OtherMetaGraph other, OtherMetaGraph::Of(meta, c_.model.dir));
@@ -179,11 +177,9 @@ class VariableStorer {
       (u >= 0 && g.units[u].bf16 ? out.as_bf16 : out.as_float) = true;
       return out;
     }
-    auto& fanout = fanouts_[&g];
-    if (fanout == nullptr) fanout = std::make_unique<Fanout>(*g.graph);
-    for (const Fanout::Edge& edge : fanout->of(&read)) {
-      if (edge.input < 0) continue;
-      (g.WantsBf16(edge.reader, edge.input) ? out.as_bf16 : out.as_float) = true;
+    for (const Use& use : read.uses()) {
+      if (use.is_control()) continue;
+      (g.WantsBf16(use.node, use.input) ? out.as_bf16 : out.as_float) = true;
     }
     if (g.function != nullptr) {
       for (const Endpoint& e : g.function->FlatResults()) {
@@ -206,7 +202,7 @@ class VariableStorer {
         if (!good_.contains(v)) continue;
         for (const auto* uses : {&v->reads, &v->lookups}) {
           for (const VariableUse& use : *uses) {
-            for (ModelVariable* other : variables_.Of(use.function, use.node->inputs[0])) {
+            for (ModelVariable* other : variables_.Of(use.function, use.node->inputs()[0])) {
               if (!good_.contains(other)) drop(v, "read where another variable may stand");
             }
           }
@@ -251,7 +247,6 @@ class VariableStorer {
   ModelVariables& variables_;
   const absl::flat_hash_set<std::string>& served_;
   absl::flat_hash_map<const Function*, FloatGraph*> graphs_;
-  absl::flat_hash_map<const FloatGraph*, std::unique_ptr<Fanout>> fanouts_;
   absl::flat_hash_set<const Node*> served_nodes_, done_;
   std::vector<ModelVariable*> candidates_;
   std::map<std::string, std::vector<ModelVariable*>> by_key_;

@@ -15,7 +15,6 @@
 #include "smelt/convert/place/origin.h"
 #include "smelt/convert/place/outline.h"
 #include "smelt/convert/stages.h"
-#include "smelt/graph/control_inputs.h"
 #include "smelt/wire/graph_def/debug_info.h"
 
 namespace smelt {
@@ -45,7 +44,7 @@ bool ReadsVariable(const Node& n) {
 }
 
 bool IsLoopMerge(const Node& n) {
-  return n.Is("Merge") && std::ranges::any_of(n.inputs, [](const Endpoint& e) {
+  return n.Is("Merge") && std::ranges::any_of(n.inputs(), [](const Endpoint& e) {
            return e.node->Is("Enter") || e.node->Is("NextIteration");
          });
 }
@@ -63,8 +62,8 @@ AutoNodeSet InOldControlFlow(const Graph& graph) {
     const bool is_part = n->Is("Switch") || n->Is("Merge") || n->Is("Enter") || n->Is("Exit") ||
                          n->Is("NextIteration") || n->Is("LoopCond");
     if (is_part ||
-        std::ranges::any_of(n->inputs, [&](const Endpoint& e) { return carries(e.node); }) ||
-        std::ranges::any_of(n->control_inputs, carries)) {
+        std::ranges::any_of(n->inputs(), [&](const Endpoint& e) { return carries(e.node); }) ||
+        std::ranges::any_of(n->control_inputs(), carries)) {
       inside.insert(n);
     }
   }
@@ -124,9 +123,9 @@ class AutoPlacer {
     old_control_flow_ = InOldControlFlow(g_);
     for (const Node* n : g_.Nodes()) {
       const bool reads = ReadsVariable(*n);
-      for (size_t i = 0; i < n->inputs.size(); ++i) {
-        const Node* from = n->inputs[i].node;
-        const Dtype t = BaseType(from->output_types[n->inputs[i].port]);
+      for (size_t i = 0; i < n->inputs().size(); ++i) {
+        const Node* from = n->inputs()[i].node;
+        const Dtype t = BaseType(from->output_types[n->inputs()[i].port]);
         if (t == Dtype::kString && !(from->Is("Const") && n->Is("Assert"))) {
           Block(n, "its input is a string");
         }
@@ -164,15 +163,15 @@ class AutoPlacer {
   // nobody here, so the readers wait themselves.
   Status WaitWithoutConstants() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, g_.TopologicalOrder());
-    const Fanout fanout(g_);
     for (Node* n : order) {
-      if (!n->Is("Const") || n->control_inputs.empty() || old_control_flow_.contains(n)) continue;
-      for (const Fanout::Edge& edge : fanout.of(n)) {
-        std::vector<Node*>& waits = edge.reader->control_inputs;
-        waits.insert(waits.end(), n->control_inputs.begin(), n->control_inputs.end());
-        SortControlInputs(waits);
+      if (!n->Is("Const") || n->control_inputs().empty() || old_control_flow_.contains(n)) continue;
+      for (const Use& use : n->OrderedUses()) {
+        std::vector<Node*> waits = use.node->control_inputs();
+        waits.insert(waits.end(), n->control_inputs().begin(), n->control_inputs().end());
+        std::ranges::sort(waits, {}, &Node::id);
+        g_.SetControlInputs(use.node, std::move(waits));
       }
-      n->control_inputs.clear();
+      g_.SetControlInputs(n, {});
     }
     return OkStatus();
   }
@@ -201,7 +200,7 @@ class AutoPlacer {
       return set.contains(e.node) && !MayCross(e.node->output_types[e.port]);
     };
     for (const Node* n : g_.Nodes()) {
-      for (const Endpoint& e : n->inputs) {
+      for (const Endpoint& e : n->inputs()) {
         if (!set.contains(n) && leaves(e)) Block(e.node, "its result cannot leave a TPU");
         if (set.contains(n) && !set.contains(e.node) && !e.node->Is("Const") &&
             !MayCross(e.node->output_types[e.port]) && !args_.contains(e.node)) {
@@ -222,7 +221,7 @@ class AutoPlacer {
       if (seen.insert({e.node, e.port}).second) to->push_back(e);
     };
     for (const Node* n : g_.Nodes()) {
-      for (const Endpoint& e : n->inputs) {
+      for (const Endpoint& e : n->inputs()) {
         if (set.contains(n) && !set.contains(e.node) && !e.node->Is("Const")) add(e, in);
         if (!set.contains(n) && set.contains(e.node)) add(e, out);
       }
@@ -252,7 +251,7 @@ class AutoPlacer {
       const bool old = old_control_flow_.contains(n);
       if (it == blocked_.end() && !old) continue;
       c_.records.host_ops.push_back(
-          {record_.label, n->name(), n->op(), "",
+          {record_.label, n->name(), std::string(n->op()), "",
            it != blocked_.end() ? it->second : "it is part of TensorFlow 1 control flow"});
       if (original_ == nullptr) continue;
       const Origin o = OriginOf(c_.library(), *original_, n->name());
@@ -271,7 +270,7 @@ class AutoPlacer {
       if (member) members.push_back(n);
       if (member || (n->Is("Const") && FeedsSet(n, set))) inside.push_back(n);
       if (!member) continue;
-      for (Node* m : n->control_inputs) {
+      for (Node* m : n->control_inputs()) {
         if (!set.contains(m) && !m->Is("Const") && !m->Is("_Arg")) before.push_back(m);
       }
     }
@@ -282,18 +281,15 @@ class AutoPlacer {
     }
     ASSIGN_OR_RETURN(Node * call, piece.Call());
     std::ranges::sort(before, {}, &Node::id);
-    before.erase(std::unique(before.begin(), before.end()), before.end());
-    call->control_inputs = std::move(before);
+    g_.SetControlInputs(call, std::move(before));
     record_.part = call->Func("f")->name;
     RETURN_IF_ERROR(Redirect(set, members, out, call));
     return record_.part;
   }
 
   bool FeedsSet(const Node* n, const AutoNodeSet& set) {
-    if (fanout_ == nullptr) fanout_ = std::make_unique<Fanout>(g_);
-    return std::ranges::any_of(fanout_->of(n), [&](const Fanout::Edge& e) {
-      return e.input >= 0 && set.contains(e.reader);
-    });
+    return std::ranges::any_of(
+        n->uses(), [&](const Use& use) { return !use.is_control() && set.contains(use.node); });
   }
 
   // Whoever read a member reads the call; members go.
@@ -302,29 +298,34 @@ class AutoPlacer {
     absl::flat_hash_map<std::pair<const Node*, int>, int> port_of;
     for (size_t i = 0; i < out.size(); ++i)
       port_of[{out[i].node, out[i].port}] = static_cast<int>(i);
-    const auto redirect = [&](Endpoint& e) {
-      if (auto it = port_of.find({e.node, e.port}); it != port_of.end()) e = {call, it->second};
+    const auto redirected = [&](Endpoint e) {
+      auto it = port_of.find({e.node, e.port});
+      return it == port_of.end() ? e : Endpoint{call, it->second};
     };
+    // Constants go with the members that they feed.
+    std::vector<Node*> keep;
+    for (Node* n : g_.Nodes()) {
+      if (!set.contains(n) && !(n->Is("Const") && FeedsSet(n, set))) keep.push_back(n);
+    }
     for (Node* n : g_.Nodes()) {
       if (set.contains(n)) continue;
-      for (Endpoint& e : n->inputs) redirect(e);
-      for (Node*& m : n->control_inputs) {
+      for (int i = 0; i < n->num_inputs(); ++i) g_.SetInput(n, i, redirected(n->input(i)));
+      std::vector<Node*> controls = n->control_inputs();
+      for (Node*& m : controls) {
         if (set.contains(m)) m = call;
       }
-      SortControlInputs(n->control_inputs);
+      std::ranges::sort(controls, {}, &Node::id);
+      g_.SetControlInputs(n, std::move(controls));
     }
     for (auto& result : f_.results) {
-      for (Endpoint& e : result) redirect(e);
+      for (Endpoint& e : result) e = redirected(e);
     }
     // TensorFlow refuses one node under two names.
     for (auto& [name, node] : f_.control_results) {
       if (!set.contains(node)) continue;
       ASSIGN_OR_RETURN(node, g_.Add("done", "NoOp", {}));
-      node->control_inputs = {call};
-    }
-    std::vector<Node*> keep;
-    for (Node* n : g_.Nodes()) {
-      if (!set.contains(n) && !(n->Is("Const") && FeedsSet(n, set))) keep.push_back(n);
+      g_.SetControlInputs(node, {call});
+      keep.push_back(node);
     }
     g_.Prune(keep);
     return OkStatus();
@@ -342,7 +343,6 @@ class AutoPlacer {
   AutoNodeSet args_;
   absl::flat_hash_map<const Node*, std::string> blocked_;
   AutoNodeSet old_control_flow_;  // goes whole or not at all
-  std::unique_ptr<Fanout> fanout_;
 };
 
 // Arguments of functions whose variables a request may update.

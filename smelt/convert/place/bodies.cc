@@ -112,7 +112,7 @@ class BodyMaker {
         }
         Graph& g = *body.body;
         ASSIGN_OR_RETURN(Node * copy, g.Add(a->name() + "/value", "Const", {}, constant->attrs()));
-        g.ReplaceAll({a, port}, {copy, 0});
+        g.ReplaceAllUses({a, port}, {copy, 0});
         for (auto& result : body.results) {
           for (Endpoint& e : result) {
             if (e == Endpoint{a, port}) e = {copy, 0};
@@ -133,7 +133,7 @@ class BodyMaker {
         if (!copy.ok()) status = copy.status();
         return copy.ok() ? *copy : name;
       };
-      if (c_.library().Find(n->op()) != nullptr) g.SetOp(n, own(n->op()));
+      if (c_.library().Find(n->op()) != nullptr) g.SetOp(n, own(std::string(n->op())));
       ForEachFunc(n->attrs(), [&](FuncAttr& f) {
         if (c_.library().Find(f.name) != nullptr) f.name = own(f.name);
       });

@@ -45,7 +45,7 @@ class ClusterMaker {
     result_attrs.Set("_tpu_compilation_status", cluster_);
     ASSIGN_OR_RETURN(Node * compiled, g.Add("TPUCompilationResult", "TPUCompilationResult", {},
                                             std::move(result_attrs)));
-    compiled->control_inputs = {metadata};
+    g.SetControlInputs(compiled, {metadata});
     RETURN_IF_ERROR(Outputs());
     RETURN_IF_ERROR(Inputs());
     // What nothing in the cluster feeds would otherwise not be tied to it.
@@ -54,53 +54,50 @@ class ClusterMaker {
     for (Node* n : members_) {
       if (!inside.contains(n)) continue;
       const bool fed =
-          std::ranges::any_of(n->inputs, [&](Endpoint e) { return inside.contains(e.node); }) ||
-          std::ranges::any_of(n->control_inputs, [&](Node* m) { return inside.contains(m); });
-      if (!fed) n->control_inputs.push_back(metadata);
+          std::ranges::any_of(n->inputs(), [&](Endpoint e) { return inside.contains(e.node); }) ||
+          std::ranges::any_of(n->control_inputs(), [&](Node* m) { return inside.contains(m); });
+      if (!fed) g.AddControlInput(n, metadata);
     }
     return OkStatus();
   }
 
  private:
   // Moves the casts that read the argument before the crossing, as one. The endpoint that crosses.
-  Endpoint NarrowBefore(const Fanout& fanout, Endpoint arg) {
+  Endpoint NarrowBefore(Endpoint arg) {
     if (!move_casts_) return arg;
     std::vector<Node*> casts;
-    for (const Fanout::Edge& edge : fanout.of(arg.node)) {
-      if (edge.input < 0) return arg;
-      if (edge.reader->inputs[edge.input] != arg) continue;
-      if (!edge.reader->Is("Cast") || !Narrows(*edge.reader)) return arg;
-      if (!casts.empty() && edge.reader->Type("DstT") != casts[0]->Type("DstT")) return arg;
-      casts.push_back(edge.reader);
+    for (const Use& use : arg.node->OrderedUses()) {
+      if (use.is_control()) return arg;
+      if (use.port() != arg.port) continue;
+      if (!use.node->Is("Cast") || !Narrows(*use.node)) return arg;
+      if (!casts.empty() && use.node->Type("DstT") != casts[0]->Type("DstT")) return arg;
+      casts.push_back(use.node);
     }
     if (casts.empty()) return arg;
     Node* first = casts[0];
     for (size_t i = 1; i < casts.size(); ++i) {
-      body_.body->ReplaceAll({casts[i], 0}, {first, 0});
+      body_.body->ReplaceAllUses({casts[i], 0}, {first, 0});
     }
     first->attrs().Erase(kClusterAttr);
-    first->control_inputs.clear();
+    body_.body->SetControlInputs(first, {});
     on_host_.insert(first);
     return {first, 0};
   }
 
   Status Inputs() {
     Graph& g = *body_.body;
-    // What happens to one argument adds no reader to another.
-    const Fanout fanout(g);
     int index = 0;
     for (Node* arg : body_.args) {
       for (int port = 0; port < arg->num_outputs(); ++port, ++index) {
         if (!CrossesByReplica(arg->output_types[port])) continue;
-        if (fanout.CountPort({arg, port}) == 0) continue;  // nobody on the accelerator wants it
-        const Endpoint crossing = NarrowBefore(fanout, {arg, port});
+        if (arg->NumUses(port) == 0) continue;  // nobody on the accelerator wants it
+        const Endpoint crossing = NarrowBefore({arg, port});
         AttrMap attrs;
         attrs.Set("N", 1);
         attrs.Set("T", crossing.node->output_types[crossing.port]);
         ASSIGN_OR_RETURN(Node * in, g.Add(absl::StrCat("input", index), "TPUReplicatedInput",
                                           {crossing}, std::move(attrs)));
-        g.ReplaceAll(crossing, {in, 0});
-        in->inputs[0] = crossing;
+        g.ReplaceOtherUses(crossing, {in, 0});
       }
     }
     return OkStatus();
@@ -110,16 +107,17 @@ class ClusterMaker {
   StatusOr<Endpoint> WidenAfter(Endpoint result, Node** cast) {
     *cast = nullptr;
     Node* n = result.node;
-    if (!move_casts_ || !n->Is("Cast") || on_host_.contains(n) || args_.contains(n->inputs[0].node))
+    if (!move_casts_ || !n->Is("Cast") || on_host_.contains(n) ||
+        args_.contains(n->inputs()[0].node))
       return result;
     if (Tensor::ElementSize(n->Type("DstT")) <= Tensor::ElementSize(n->Type("SrcT"))) return result;
     // A copy: others on the accelerator may read the wide value too.
     AttrMap attrs = n->attrs();
     attrs.Erase(kClusterAttr);
     ASSIGN_OR_RETURN(
-        *cast, body_.body->Add(n->name() + "/host", "Cast", {n->inputs[0]}, std::move(attrs)));
+        *cast, body_.body->Add(n->name() + "/host", "Cast", {n->inputs()[0]}, std::move(attrs)));
     on_host_.insert(*cast);
-    return n->inputs[0];
+    return n->inputs()[0];
   }
 
   Status Outputs() {
@@ -148,7 +146,7 @@ class ClusterMaker {
         attrs.Set("T", from.node->output_types[from.port]);
         ASSIGN_OR_RETURN(Node * out, g.Add(absl::StrCat("output", index), "TPUReplicatedOutput",
                                            {from}, std::move(attrs)));
-        if (cast != nullptr) cast->inputs[0] = {out, 0};
+        if (cast != nullptr) g.SetInput(cast, 0, {out, 0});
         e = cast != nullptr ? Endpoint{cast, 0} : Endpoint{out, 0};
         ++index;
       }
@@ -160,13 +158,12 @@ class ClusterMaker {
   // Casts whose results now leave before them, when nothing else reads them.
   void RemoveUnread() {
     Graph& g = *body_.body;
-    const Fanout fanout(g);
     absl::flat_hash_set<const Node*> kept;
     for (const Endpoint& e : body_.FlatResults()) kept.insert(e.node);
     for (const auto& [name, n] : body_.control_results) kept.insert(n);
     std::vector<Node*> alive;
     for (Node* n : members_) {
-      if (n->Is("Cast") && fanout.of(n).empty() && !kept.contains(n) && move_casts_) {
+      if (n->Is("Cast") && n->uses().empty() && !kept.contains(n) && move_casts_) {
         g.Remove(n);
       } else {
         alive.push_back(n);

@@ -76,7 +76,7 @@ class CompatibilityReport {
       c_.records.AddNote("compatibility", line, p.label, o.node);
       return;
     }
-    Say(p, o.node, i.node->op(), source, i.soft(), line);
+    Say(p, o.node, std::string(i.node->op()), source, i.soft(), line);
   }
 
   // Soft findings are notes where soft placement is allowed.

@@ -20,7 +20,7 @@ Status InlineCalls(Function& f, const std::function<bool(const Function& callee)
   }
   for (auto& [name, node] : f.control_results) {
     ASSIGN_OR_RETURN(Node * n, g.Add("done", "NoOp", {}));
-    n->control_inputs = {node};
+    g.SetControlInputs(n, {node});
     node = n;
   }
   context.device_type = "TPU";
@@ -30,7 +30,7 @@ Status InlineCalls(Function& f, const std::function<bool(const Function& callee)
   for (auto& result : f.results) {
     for (Endpoint& e : result) {
       Node* n = returned[next++];
-      e = n->inputs[0];
+      e = n->inputs()[0];
       g.Remove(n);
       keep.push_back(e.node);
     }

@@ -82,7 +82,7 @@ StatusOr<std::string> FunctionBySignature(Conversion& c, const std::string& name
       break;
     }
     ASSIGN_OR_RETURN(Endpoint e, c.meta->graph->FindEndpoint(info.name));
-    while (e.node->Is("Identity")) e = e.node->inputs[0];
+    while (e.node->Is("Identity")) e = e.node->inputs()[0];
     if (call != nullptr && e.node != call) {
       call = nullptr;
       break;

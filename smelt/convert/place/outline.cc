@@ -57,10 +57,10 @@ Status FunctionPiece::Copy(const std::vector<Node*>& inside) {
   }
   for (const Node* n : inside) {
     Node* copy = copies_[n];
-    for (const Endpoint& e : n->inputs) copy->inputs.push_back(InBody(e));
-    for (const Node* control : n->control_inputs) {
+    for (const Endpoint& e : n->inputs()) body.AddInput(copy, InBody(e));
+    for (const Node* control : n->control_inputs()) {
       if (auto it = copies_.find(control); it != copies_.end()) {
-        copy->control_inputs.push_back(it->second);
+        body.AddControlInput(copy, it->second);
       }
     }
   }

@@ -20,8 +20,8 @@ bool StaysOutside(const Node& n) {
   if (n.Is("Placeholder") || n.Is("_Arg")) return true;
   if (n.def() == nullptr || !n.def()->stateful) return false;
   for (Dtype t : n.output_types) {
-    if (IsRef(t) && n.inputs.empty()) return true;
-    if (t == Dtype::kResource && n.inputs.empty()) return true;
+    if (IsRef(t) && n.inputs().empty()) return true;
+    if (t == Dtype::kResource && n.inputs().empty()) return true;
   }
   return false;
 }
@@ -75,15 +75,15 @@ class Outliner {
     while (!stack.empty()) {
       Node* n = stack.back();
       stack.pop_back();
-      for (size_t i = 0; i < n->inputs.size(); ++i) {
-        visit(n->inputs[i]);
-        if (IsRef(n->input_types[i]) && StaysOutside(*n->inputs[i].node)) {
+      for (size_t i = 0; i < n->inputs().size(); ++i) {
+        visit(n->inputs()[i]);
+        if (IsRef(n->input_types[i]) && StaysOutside(*n->inputs()[i].node)) {
           return Unimplemented("node '", n->name(), "' (", n->op(), ") writes to variable '",
-                               n->inputs[i].node->name(),
+                               n->inputs()[i].node->name(),
                                "', of which a function only gets the value");
         }
       }
-      for (Node* control : n->control_inputs) visit({control, -1});
+      for (Node* control : n->control_inputs()) visit({control, -1});
     }
     RETURN_IF_ERROR(refused);
     std::vector<Node*> inside(seen.begin(), seen.end());

@@ -27,8 +27,8 @@ bool TakesReference(const Node& n, int input) {
 }
 
 // Reads of the node's value beside those by waiting.
-bool HasReaders(const Fanout& fanout, const Node* n) {
-  return std::ranges::any_of(fanout.of(n), [](const auto& e) { return e.input >= 0; });
+bool HasReaders(const Node* n) {
+  return std::ranges::any_of(n->uses(), [](const Use& use) { return !use.is_control(); });
 }
 
 // Variables that a request writes.
@@ -40,31 +40,30 @@ absl::flat_hash_set<const Node*> WrittenByRequests(const std::vector<const Node*
     todo.pop_back();
     if (!seen.insert(n).second) continue;
     for (int i = 0; i < n->num_inputs(); ++i) {
-      const Node* from = n->inputs[i].node;
+      const Node* from = n->inputs()[i].node;
       if (IsRef(n->input_types[i]) && !n->Is("IsVariableInitialized")) written.insert(from);
       todo.push_back(from);
     }
-    todo.insert(todo.end(), n->control_inputs.begin(), n->control_inputs.end());
+    todo.insert(todo.end(), n->control_inputs().begin(), n->control_inputs().end());
   }
   return written;
 }
 
 // `named`: nodes whose outputs signatures name, so that their type must stay.
-bool CanBecomeResource(const Fanout& fanout, const absl::flat_hash_set<const Node*>& named,
-                       const Node* variable) {
+bool CanBecomeResource(const absl::flat_hash_set<const Node*>& named, const Node* variable) {
   if (named.contains(variable)) return false;
-  for (const Fanout::Edge& edge : fanout.of(variable)) {
-    if (edge.input < 0 || !TakesReference(*edge.reader, edge.input)) continue;
-    const absl::string_view op = OnResource(*edge.reader);
-    if (op.empty() || edge.input != 0) return false;
+  for (const Use& use : variable->uses()) {
+    if (use.is_control() || !TakesReference(*use.node, use.input)) continue;
+    const absl::string_view op = OnResource(*use.node);
+    if (op.empty() || use.input != 0) return false;
     // An assignment gives the reference on; a resource does not.
     const bool assigns = op != "ReadVariableOp" && op != "VarIsInitializedOp";
-    if (assigns && (HasReaders(fanout, edge.reader) || named.contains(edge.reader))) return false;
+    if (assigns && (HasReaders(use.node) || named.contains(use.node))) return false;
   }
   return true;
 }
 
-Status MakeResource(Graph& g, const Fanout& fanout, Node* variable) {
+Status MakeResource(Graph& g, Node* variable) {
   const Dtype dtype = variable->Type("dtype");
   AttrMap attrs;
   attrs.Set("dtype", dtype);
@@ -76,16 +75,16 @@ Status MakeResource(Graph& g, const Fanout& fanout, Node* variable) {
   g.SetOp(variable, "VarHandleOp");
   variable->attrs() = std::move(attrs);
   RETURN_IF_ERROR(g.ResolveTypes(variable));
-  for (const Fanout::Edge& edge : fanout.of(variable)) {
-    Node* n = edge.reader;
-    if (edge.input < 0) continue;
+  for (const Use& use : variable->OrderedUses()) {
+    Node* n = use.node;
+    if (use.is_control()) continue;
     AttrMap read;
     read.Set("dtype", dtype);
-    if (!TakesReference(*n, edge.input)) {
+    if (!TakesReference(*n, use.input)) {
       ASSIGN_OR_RETURN(Node * value, g.Add(variable->name() + "/read", "ReadVariableOp",
                                            {{variable, 0}}, std::move(read)));
-      value->control_inputs = n->control_inputs;  // as late as its reader
-      n->inputs[edge.input] = {value, 0};
+      g.SetControlInputs(value, n->control_inputs());  // as late as its reader
+      g.SetInput(n, use.input, {value, 0});
       continue;
     }
     const std::string op(OnResource(*n));
@@ -119,12 +118,10 @@ Status MakeResourceVariables(Conversion& c) {
   // not.
   const absl::flat_hash_set<const Node*> written = WrittenByRequests(outputs);
   ReadLate(g, [&](const Node& n) { return written.contains(&n); });
-  // Of the graph as it is now: what changes below is no use of another variable.
-  const Fanout fanout(g);
   absl::flat_hash_set<std::string> resources;
   for (Node* n : g.Nodes()) {
     if (!n->Is("VariableV2") && !n->Is("Variable")) continue;
-    if (!CanBecomeResource(fanout, named, n)) {
+    if (!CanBecomeResource(named, n)) {
       c.records.AddNote("resolve",
                         absl::StrCat("variable '", n->name(),
                                      "' stays a reference: its value "
@@ -132,7 +129,7 @@ Status MakeResourceVariables(Conversion& c) {
                         "", n->name());
       continue;
     }
-    RETURN_IF_ERROR(MakeResource(g, fanout, n));
+    RETURN_IF_ERROR(MakeResource(g, n));
     resources.insert(n->name());
   }
   DescribeAsResources(*c.meta, resources);

@@ -43,8 +43,7 @@ std::vector<double> ByChannel(const std::optional<Tensor>& t, const Dims& channe
 
 class Absorber {
  public:
-  Absorber(Layer& layer, const Fanout& fanout, const KnownValues& known)
-      : layer_(layer), fanout_(fanout), known_(known) {}
+  Absorber(Layer& layer, const KnownValues& known) : layer_(layer), known_(known) {}
 
   void Run() {
     // Channels that do not come last are followed no further.
@@ -69,10 +68,10 @@ class Absorber {
   // The node that alone reads the tensor and alone knows that it is there.
   Node* OnlyReader(Endpoint e) {
     if (layer_.scope->IsResult(e)) return nullptr;
-    const auto& edges = fanout_.of(e.node);
-    if (edges.size() != 1 || edges[0].input < 0) return nullptr;
-    Node* reader = edges[0].reader;
-    if (!reader->control_inputs.empty() || !layer_.scope->nodes.contains(reader)) return nullptr;
+    const Node::Uses& uses = e.node->uses();
+    if (uses.size() != 1 || uses[0].is_control()) return nullptr;
+    Node* reader = uses[0].node;
+    if (!reader->control_inputs().empty() || !layer_.scope->nodes.contains(reader)) return nullptr;
     return reader;
   }
 
@@ -85,10 +84,10 @@ class Absorber {
 
   bool Linear(Node& n) {
     if (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC") {
-      return n.inputs[0] == layer_.output && Add(Vector(n.inputs[1]), 1);
+      return n.inputs()[0] == layer_.output && Add(Vector(n.inputs()[1]), 1);
     }
     if (n.Is("AddV2") || n.Is("Add")) return Add(Vector(Other(n)), 1);
-    if (n.Is("Sub")) return n.inputs[0] == layer_.output && Add(Vector(n.inputs[1]), -1);
+    if (n.Is("Sub")) return n.inputs()[0] == layer_.output && Add(Vector(n.inputs()[1]), -1);
     if (n.Is("Mul")) return Multiply(Vector(Other(n)));
     if (n.Is("FusedBatchNorm") || n.Is("FusedBatchNormV2") || n.Is("FusedBatchNormV3")) {
       return Normalize(n);
@@ -97,7 +96,7 @@ class Absorber {
   }
 
   Endpoint Other(const Node& n) const {
-    return n.inputs[0] == layer_.output ? n.inputs[1] : n.inputs[0];
+    return n.inputs()[0] == layer_.output ? n.inputs()[1] : n.inputs()[0];
   }
 
   bool Add(const std::vector<double>& v, double sign) {
@@ -123,12 +122,12 @@ class Absorber {
 
   bool Normalize(const Node& n) {
     if (n.Bool("is_training", true) || n.String("data_format", "NHWC") != "NHWC" ||
-        n.inputs[0] != layer_.output) {
+        n.inputs()[0] != layer_.output) {
       return false;
     }
     std::vector<double> p[4];  // scale, offset, mean, variance
     for (int i = 0; i < 4; ++i) {
-      p[i] = Vector(n.inputs[i + 1]);
+      p[i] = Vector(n.inputs()[i + 1]);
       if (p[i].empty()) return false;
       p[i].resize(layer_.channels, p[i][0]);
     }
@@ -144,14 +143,11 @@ class Absorber {
   }
 
   Layer& layer_;
-  const Fanout& fanout_;
   const KnownValues& known_;
 };
 
 }  // namespace
 
-void AbsorbFollowers(Layer& layer, const Fanout& fanout, const KnownValues& known) {
-  Absorber(layer, fanout, known).Run();
-}
+void AbsorbFollowers(Layer& layer, const KnownValues& known) { Absorber(layer, known).Run(); }
 
 }  // namespace smelt::quantize

@@ -39,7 +39,7 @@ class DynamicRangeWriter {
       const ShapeTable& table = !l->scope->function            ? shapes.graph
                                 : it == shapes.functions.end() ? none
                                                                : it->second;
-      const PartialShape input = table.of(l->node->inputs[l->input]);
+      const PartialShape input = table.of(l->node->inputs()[l->input]);
       if (l->kind == LayerKind::kEinsum) {
         auto form = ProductFormOf(*l, input.known_rank() ? input.rank() : -1);
         if (form.ok()) {
@@ -61,7 +61,7 @@ class DynamicRangeWriter {
 
   // Once for each tensor.
   StatusOr<DynamicInput> Input(Layer& l) {
-    const Endpoint x = l.node->inputs[l.input];
+    const Endpoint x = l.node->inputs()[l.input];
     auto it = inputs_.find({x.node, x.port});
     if (it != inputs_.end()) return it->second;
     NodeMaker make(*l.scope->graph, x.node->name() + "/quantize");
@@ -85,7 +85,7 @@ class DynamicRangeWriter {
   }
 
   Status Write(Layer& l) {
-    l.read = l.node->inputs[l.input];
+    l.read = l.node->inputs()[l.input];
     ASSIGN_OR_RETURN(const DynamicInput in, Input(l));
     NodeMaker make(*l.scope->graph, l.node->name());
     ASSIGN_OR_RETURN(Endpoint sum, Accumulate(make, l, in.int8, geometry_[&l], 2, forms_[&l]));

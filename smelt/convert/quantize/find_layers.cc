@@ -7,7 +7,7 @@ namespace smelt::quantize {
 namespace {
 
 std::optional<LayerKind> KindOf(const Node& n, QuantizationPreset preset) {
-  using Row = std::pair<absl::string_view, LayerKind>;
+  using Row = std::pair<OpName, LayerKind>;
   static constexpr Row kRows[] = {
       {"Conv2D", LayerKind::kConv},
       {"DepthwiseConv2dNative", LayerKind::kDepthwise},
@@ -106,7 +106,7 @@ class LayerFinder {
     QuantizedLayer record;
     record.function = layer->scope->name();
     record.node = layer->node->name();
-    record.op = layer->node->op();
+    record.op = std::string(layer->node->op());
     record.reason = WhyNot(*layer);
     record.method = std::string(MethodName(q_.method.preset));
     record.quantized = record.reason.empty();
@@ -151,7 +151,7 @@ class LayerFinder {
 
   std::string FindWeights(Layer& layer) {
     const Scope& scope = *layer.scope;
-    Endpoint e = layer.node->inputs[layer.weights_input];
+    Endpoint e = layer.node->inputs()[layer.weights_input];
     const void* key = nullptr;
     auto weights = std::make_unique<Weights>();
     if (layer.node->Is("ResourceGather")) {
@@ -163,10 +163,10 @@ class LayerFinder {
       const Endpoint whole = e;
       while (e.node->Is("Identity") || IsFakeQuant(*e.node)) {
         faked |= !e.node->Is("Identity");
-        e = e.node->inputs[0];
+        e = e.node->inputs()[0];
       }
       if (e.node->Is("ReadVariableOp")) {
-        weights->variable = known_.ReadOnlyVariable(scope, e.node->inputs[0]);
+        weights->variable = known_.ReadOnlyVariable(scope, e.node->inputs()[0]);
       } else if (e.node->Is("Const")) {
         weights->constant = e.node;
         weights->graph = scope.graph;
@@ -275,7 +275,7 @@ class LayerFinder {
         if (n.Int("batch_dims") != 0) return "It has batch dimensions.";
         if (n.Is("GatherV2")) {
           // Along another axis the channels would move.
-          auto axis = known_.Of(*layer.scope, n.inputs[2]);
+          auto axis = known_.Of(*layer.scope, n.inputs()[2]);
           if (!axis || axis->num_elements() != 1 || IndexAt(*axis, 0) != 0) {
             return "Its axis is not 0.";
           }
@@ -315,12 +315,7 @@ StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const K
   LayerFinder finder(c, known);
   RETURN_IF_ERROR(finder.Run(scopes));
   if (c.options.quantization_options->method.preset == QuantizationPreset::kStaticRange) {
-    std::map<const Graph*, std::unique_ptr<Fanout>> fanouts;
-    for (auto& layer : finder.set.layers) {
-      auto& fanout = fanouts[layer->scope->graph];
-      if (fanout == nullptr) fanout = std::make_unique<Fanout>(*layer->scope->graph);
-      AbsorbFollowers(*layer, *fanout, known);
-    }
+    for (auto& layer : finder.set.layers) AbsorbFollowers(*layer, known);
   }
   for (auto& layer : finder.set.layers) {
     layer->output_key = KeyOf(*layer->scope, layer->output);

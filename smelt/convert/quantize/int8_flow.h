@@ -21,7 +21,7 @@ class Int8Flow {
   Layer* Behind(Endpoint e) const;
   // The tensor behind FakeQuant nodes.
   static Endpoint Unfaked(Endpoint e) {
-    while (IsFakeQuant(*e.node)) e = e.node->inputs[0];
+    while (IsFakeQuant(*e.node)) e = e.node->inputs()[0];
     return e;
   }
 

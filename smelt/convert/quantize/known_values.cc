@@ -48,7 +48,7 @@ KnownValues::KnownValues(Conversion& c, ModelVariables& variables) : variables_(
 }
 
 ModelVariable* KnownValues::ReadOnlyVariable(const Scope& scope, Endpoint handle) const {
-  while (handle.node->Is("Identity")) handle = handle.node->inputs[0];
+  while (handle.node->Is("Identity")) handle = handle.node->inputs()[0];
   const std::vector<ModelVariable*> found = variables_.Of(scope.function, handle);
   if (found.size() != 1 || change_.contains(found[0])) return nullptr;
   return found[0];
@@ -59,7 +59,7 @@ std::optional<Tensor> KnownValues::Of(const Scope& scope, Endpoint e, int depth)
   if (depth > kMaxDepth || e.port < 0) return std::nullopt;
   if (n.Is("Const")) return ConstantTensor(n);
   if (n.Is("ReadVariableOp")) {
-    const ModelVariable* v = ReadOnlyVariable(scope, n.inputs[0]);
+    const ModelVariable* v = ReadOnlyVariable(scope, n.inputs()[0]);
     if (v == nullptr) return std::nullopt;
     auto t = variables_.Value(*v);
     if (!t.ok() || t->dtype() != n.Type("dtype")) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<Tensor> KnownValues::Of(const Scope& scope, Endpoint e, int depth)
 
 std::vector<Tensor> KnownValues::Compute(const Scope& scope, const Node& n, int depth) const {
   std::vector<Tensor> inputs;
-  for (const Endpoint& in : n.inputs) {
+  for (const Endpoint& in : n.inputs()) {
     auto t = Of(scope, in, depth + 1);
     if (!t) return {};
     inputs.push_back(*std::move(t));

@@ -164,7 +164,7 @@ StatusOr<Endpoint> Accumulate(NodeMaker& make, Layer& layer, Endpoint x,
   }
   RETURN_IF_ERROR(make.status());
   // What waited for the layer's node or what the node waited for stays so.
-  sum.node->control_inputs = layer.node->control_inputs;
+  layer.scope->graph->SetControlInputs(sum.node, layer.node->control_inputs());
   return sum;
 }
 
@@ -183,8 +183,8 @@ void RenameTensor(const Graph& g, TensorInfo& info, Endpoint from, Endpoint to) 
 }  // namespace
 
 void ReplaceEverywhere(Conversion& c, Scope& scope, Endpoint from, Endpoint to) {
-  scope.ReadersOfGraph().ReplaceAll(from, to);
-  scope.ReadersOfGraph().ReplaceControl(from.node, to.node);
+  scope.graph->ReplaceAllUses(from, to);
+  scope.graph->ReplaceControlUses(from.node, to.node);
   for (Endpoint& e : scope.results) {
     if (e == from) e = to;
   }
@@ -214,28 +214,17 @@ absl::flat_hash_set<const Node*> RemoveUnread(Scope& scope, std::vector<Node*> n
     kept.insert(scope.function->args.begin(), scope.function->args.end());
     for (const auto& [name, node] : scope.function->control_results) kept.insert(node);
   }
-  absl::flat_hash_map<const Node*, int> readers;
-  for (const Node* n : g.Nodes()) {
-    for (const Endpoint& e : n->inputs) ++readers[e.node];
-    for (const Node* control : n->control_inputs) ++readers[control];
-  }
   absl::flat_hash_set<const Node*> removed;
   while (!nodes.empty()) {
     Node* n = nodes.back();
     nodes.pop_back();
-    if (removed.contains(n) || kept.contains(n) || readers[n] > 0 || n->def() == nullptr ||
+    if (removed.contains(n) || kept.contains(n) || !n->uses().empty() || n->def() == nullptr ||
         (n->def()->stateful && !n->Is("ReadVariableOp")) || n->num_outputs() == 0 ||
         n->attrs().Find("_root")) {
       continue;
     }
-    for (const Endpoint& e : n->inputs) {
-      --readers[e.node];
-      nodes.push_back(e.node);
-    }
-    for (Node* control : n->control_inputs) {
-      --readers[control];
-      nodes.push_back(control);
-    }
+    for (const Endpoint& e : n->inputs()) nodes.push_back(e.node);
+    nodes.insert(nodes.end(), n->control_inputs().begin(), n->control_inputs().end());
     removed.insert(n);
     scope.nodes.erase(n);
     g.Remove(n);

@@ -69,8 +69,9 @@ OpDef ObserveDef() {
 }
 
 // Puts the observer on the tensor: whoever reads it reads what passed the observer.
-// `fanouts`: of the graphs before any observer, whose own reads do not count.
-Status Observe(MetaGraph& meta, const ObservedTensor& t, std::map<const Graph*, Fanout>* fanouts) {
+// `sizes`: the graphs' max_id before any observer, whose own reads do not count.
+Status Observe(MetaGraph& meta, const ObservedTensor& t,
+               const absl::flat_hash_map<const Graph*, int>& sizes) {
   Function* f = t.key.first == "-" ? nullptr : meta.graph->library()->Find(t.key.first);
   if (t.key.first != "-" && f == nullptr) return NotFound("no function '", t.key.first, "'");
   Graph& g = f ? *f->body : *meta.graph;
@@ -83,14 +84,13 @@ Status Observe(MetaGraph& meta, const ObservedTensor& t, std::map<const Graph*, 
   RETURN_IF_ERROR(make.status());
   if (t.int8) {
     // The readers want int8: they wait for the observer instead of reading it.
-    for (const Fanout::Edge& edge : fanouts->at(&g).of(e->node)) {
-      if (edge.input < 0 || edge.reader->attrs().Find(kLayerAttr) == nullptr) continue;
-      edge.reader->control_inputs.push_back(seen.node);
+    for (const Use& use : e->node->OrderedUses()) {
+      if (use.is_control() || use.node->id() >= sizes.at(&g)) continue;
+      if (use.node->attrs().Find(kLayerAttr) != nullptr) g.AddControlInput(use.node, seen.node);
     }
     return OkStatus();
   }
-  g.ReplaceAll(*e, seen);
-  seen.node->inputs[0] = *e;
+  g.ReplaceOtherUses(*e, seen);
   if (f == nullptr) return OkStatus();
   for (auto& result : f->results) {
     for (Endpoint& r : result) {
@@ -107,12 +107,11 @@ StatusOr<std::unique_ptr<ObservedModel>> ObservedModel::Load(
   static std::once_flag once;
   std::call_once(once, [] { AddKernels(kObserveTable); });
   meta.graph->library()->AddOp(ObserveDef());
-  std::map<const Graph*, Fanout> fanouts;
-  fanouts.try_emplace(meta.graph.get(), *meta.graph);
+  absl::flat_hash_map<const Graph*, int> sizes = {{meta.graph.get(), meta.graph->max_id()}};
   for (const Function* f : meta.graph->library()->Functions()) {
-    if (f->body != nullptr) fanouts.try_emplace(f->body.get(), *f->body);
+    if (f->body != nullptr) sizes[f->body.get()] = f->body->max_id();
   }
-  for (const ObservedTensor& t : tensors) RETURN_IF_ERROR(Observe(meta, t, &fanouts));
+  for (const ObservedTensor& t : tensors) RETURN_IF_ERROR(Observe(meta, t, sizes));
   auto out = std::make_unique<ObservedModel>();
   ASSIGN_OR_RETURN(out->model_, LoadedModel::Load(std::move(meta), dir));
   return out;

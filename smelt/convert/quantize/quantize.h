@@ -14,7 +14,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "smelt/convert/stages.h"
-#include "smelt/graph/readers.h"
 #include "smelt/graph/shape/infer.h"
 
 namespace smelt::quantize {
@@ -29,8 +28,6 @@ struct Scope {
   absl::flat_hash_set<const Node*> nodes;  // that are looked at
   // Read from outside the graph: results of the function, tensors of signatures.
   std::vector<Endpoint> results;
-  std::shared_ptr<Readers> readers;  // of `graph`, from the first redirection on
-  Readers& ReadersOfGraph();
   std::string name() const { return function ? function->name() : "-"; }
   bool IsResult(Endpoint e) const;
 };
@@ -145,7 +142,7 @@ struct LayerSet {
 // left out with their reason.
 StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known);
 // Extends the layer by what follows it.
-void AbsorbFollowers(Layer& layer, const Fanout& fanout, const KnownValues& known);
+void AbsorbFollowers(Layer& layer, const KnownValues& known);
 // Of an Einsum layer whose weights are known; `input_rank` is -1 where it is not known, which
 // matters when there is an ellipsis. INVALID_ARGUMENT says why it is no matrix product.
 StatusOr<ProductForm> ProductFormOf(const Layer& layer, int input_rank);

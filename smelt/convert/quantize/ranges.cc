@@ -30,7 +30,7 @@ Ranges FakeQuantRanges(const std::vector<Scope>& scopes, const KnownValues& know
       }
       Range r{n->Float("min", -6), n->Float("max", 6)};
       if (n->Is("FakeQuantWithMinMaxVars")) {
-        const auto low = known.Of(scope, n->inputs[1]), high = known.Of(scope, n->inputs[2]);
+        const auto low = known.Of(scope, n->inputs()[1]), high = known.Of(scope, n->inputs()[2]);
         if (!low || !high || low->dtype() != Dtype::kFloat || high->dtype() != Dtype::kFloat ||
             low->num_elements() != 1 || high->num_elements() != 1) {
           continue;
@@ -38,7 +38,7 @@ Ranges FakeQuantRanges(const std::vector<Scope>& scopes, const KnownValues& know
         r = {low->scalar<float>(), high->scalar<float>()};
       }
       if (!std::isfinite(r.min) || !std::isfinite(r.max) || r.min >= r.max) continue;
-      ranges[KeyOf(scope, n->inputs[0])] = r;
+      ranges[KeyOf(scope, n->inputs()[0])] = r;
     }
   }
   return ranges;

@@ -1,6 +1,7 @@
 // What the signatures that are quantised reach.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "smelt/convert/quantize/quantize.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
@@ -39,8 +40,8 @@ absl::flat_hash_set<const Node*> Reached(const std::vector<Endpoint>& from) {
   while (!stack.empty()) {
     const Node* n = stack.back();
     stack.pop_back();
-    for (const Endpoint& e : n->inputs) visit(e.node);
-    for (const Node* control : n->control_inputs) visit(control);
+    for (const Endpoint& e : n->inputs()) visit(e.node);
+    for (const Node* control : n->control_inputs()) visit(control);
   }
   return seen;
 }
@@ -56,11 +57,6 @@ Scope FunctionScope(Function* f) {
 }
 
 }  // namespace
-
-Readers& Scope::ReadersOfGraph() {
-  if (readers == nullptr) readers = std::make_shared<Readers>(*graph);
-  return *readers;
-}
 
 bool Scope::IsResult(Endpoint e) const {
   return std::find(results.begin(), results.end(), e) != results.end();
@@ -89,7 +85,7 @@ StatusOr<std::vector<Scope>> FindScopes(Conversion& c, const std::vector<std::st
   main.nodes = Reached(from);
   std::vector<Function*> functions;
   absl::flat_hash_set<const Function*> seen;
-  const auto visit = [&](const std::string& name) {
+  const auto visit = [&](absl::string_view name) {
     Function* f = c.library().Find(name);
     if (f != nullptr && f->body != nullptr && seen.insert(f).second) functions.push_back(f);
   };
@@ -113,7 +109,7 @@ StatusOr<std::vector<Scope>> FindScopes(Conversion& c, const std::vector<std::st
 bool TrainedWithFakeQuant(const MetaGraph& meta) {
   const auto any = [](const Graph& g) {
     for (const Node* n : g.Nodes()) {
-      if (n->op().starts_with("FakeQuant")) return true;
+      if (absl::StartsWith(n->op(), "FakeQuant")) return true;
     }
     return false;
   };

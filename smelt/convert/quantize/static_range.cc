@@ -23,7 +23,7 @@ Layer* Int8Flow::Behind(Endpoint e) const {
   for (int depth = 0; depth < kMaxPassed; ++depth) {
     if (Layer* layer = Producer(e)) return layer;
     if (e.port != 0 || !(PassesInt8(*e.node) || IsFakeQuant(*e.node))) return nullptr;
-    e = e.node->inputs[0];
+    e = e.node->inputs()[0];
   }
   return nullptr;
 }
@@ -33,7 +33,7 @@ std::vector<std::pair<Scope*, Endpoint>> TensorsToCalibrate(const LayerSet& set)
   std::vector<std::pair<Scope*, Endpoint>> out;
   absl::flat_hash_set<std::pair<const Node*, int>> seen;
   for (const auto& layer : set.layers) {
-    const Endpoint in = Int8Flow::Unfaked(layer->node->inputs[layer->input]);
+    const Endpoint in = Int8Flow::Unfaked(layer->node->inputs()[layer->input]);
     const Layer* before = flow.Behind(in);
     const Endpoint e = before ? before->output : in;
     if (seen.insert({e.node, e.port}).second) out.emplace_back(layer->scope, e);
@@ -89,7 +89,7 @@ class StaticRangeWriter {
 
  private:
   static std::pair<const Node*, int> Key(Endpoint e) { return {e.node, e.port}; }
-  static Endpoint Input(const Layer& l) { return Int8Flow::Unfaked(l.node->inputs[l.input]); }
+  static Endpoint Input(const Layer& l) { return Int8Flow::Unfaked(l.node->inputs()[l.input]); }
 
   // Takes out the layers that cannot be, until the rest can.
   void Veto(const ModelShapes& shapes) {
@@ -100,7 +100,7 @@ class StaticRangeWriter {
       const ShapeTable& table = !l.scope->function             ? shapes.graph
                                 : it == shapes.functions.end() ? none
                                                                : it->second;
-      std::string reason = WhyNot(l, table.of(l.node->inputs[l.input]));
+      std::string reason = WhyNot(l, table.of(l.node->inputs()[l.input]));
       if (reason.empty()) {
         ++i;
         continue;
@@ -154,7 +154,7 @@ class StaticRangeWriter {
       e = Int8Flow::Unfaked(e);
       if (ranges_.contains(KeyOf(scope, e))) return true;
       if (e.port != 0 || !PassesInt8(*e.node)) return false;
-      e = e.node->inputs[0];
+      e = e.node->inputs()[0];
     }
     return false;
   }
@@ -179,8 +179,8 @@ class StaticRangeWriter {
 
   StatusOr<Int8Value> PassThrough(Scope& scope, Endpoint e) {
     Node& n = *e.node;
-    ASSIGN_OR_RETURN(Int8Value value, Int8Of(scope, n.inputs[0]));
-    std::vector<Endpoint> inputs = n.inputs;
+    ASSIGN_OR_RETURN(Int8Value value, Int8Of(scope, n.inputs()[0]));
+    std::vector<Endpoint> inputs(n.inputs().begin(), n.inputs().end());
     inputs[0] = value.e;
     NodeMaker make(*scope.graph, n.name());
     AttrMap attrs = n.attrs();
@@ -193,7 +193,7 @@ class StaticRangeWriter {
     }
     ASSIGN_OR_RETURN(Node * copy, scope.graph->Add(n.name() + "/int8", pad ? "PadV2" : n.op(),
                                                    std::move(inputs), std::move(attrs)));
-    copy->control_inputs = n.control_inputs;
+    scope.graph->SetControlInputs(copy, n.control_inputs());
     value.e = {copy, 0};
     return value;
   }
@@ -328,7 +328,7 @@ class StaticRangeWriter {
 
   Status Write(Layer& l) {
     Scope& scope = *l.scope;
-    ASSIGN_OR_RETURN(const Int8Value in, Int8Of(scope, l.node->inputs[l.input]));
+    ASSIGN_OR_RETURN(const Int8Value in, Int8Of(scope, l.node->inputs()[l.input]));
     NodeMaker make(*scope.graph, l.node->name());
     Endpoint x = in.e;
     l.read = in.e;
@@ -384,16 +384,16 @@ class StaticRangeWriter {
       l.written_int8 = q.e;
       l.written_scale = out;
     } else if (l.activation != nullptr) {
-      l.activation->inputs[0] = x;
+      scope.graph->SetInput(l.activation, 0, x);
       l.activation->attrs().Set(kLayerAttr, l.node->name());
       l.written = l.output;
-      scope.ReadersOfGraph().ReplaceControl(l.node, x.node);
+      scope.graph->ReplaceControlUses(l.node, x.node);
       dead_[&scope].push_back(l.linear.node);
       return OkStatus();
     }
     flow_.Gives(result, &l);
     ReplaceEverywhere(c_, scope, l.output, result);
-    scope.ReadersOfGraph().ReplaceControl(l.node, result.node);
+    scope.graph->ReplaceControlUses(l.node, result.node);
     l.written = result;
     dead_[&scope].push_back(l.output.node);
     return OkStatus();

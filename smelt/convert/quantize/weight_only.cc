@@ -24,7 +24,7 @@ Status FetchInt8(Conversion& c, Layer& l) {
   Weights& w = *l.weights;
   Graph& g = *l.scope->graph;
   ASSIGN_OR_RETURN(const Endpoint q, Int8Weights(l));
-  l.node->inputs[0] = q;
+  g.SetInput(l.node, 0, q);
   l.node->attrs().Set("Tparams", Dtype::kInt8);
   l.node->attrs().Set(kLayerAttr, l.node->name());
   RETURN_IF_ERROR(g.ResolveTypes(l.node));
@@ -34,7 +34,7 @@ Status FetchInt8(Conversion& c, Layer& l) {
                                 make.Const("scale", FloatTensor(w.scale_shape, w.scales)));
   RETURN_IF_ERROR(make.status());
   ReplaceEverywhere(c, *l.scope, {l.node, 0}, y);
-  x.node->inputs[0] = {l.node, 0};
+  g.SetInput(x.node, 0, {l.node, 0});
   l.written = y;
   return OkStatus();
 }
@@ -49,7 +49,7 @@ Status WriteWeightOnly(Conversion& c, LayerSet& set, std::vector<Scope>& scopes)
   // Gathers first: they then read int8, and what follows leaves them alone.
   for (auto& l : set.layers) {
     if (l->kind != LayerKind::kGather || l->node->Is("ResourceGather")) continue;
-    dead[l->scope].push_back(l->node->inputs[0].node);
+    dead[l->scope].push_back(l->node->inputs()[0].node);
     // Scales by row would have to be fetched as well: such weights are made floats whole.
     if (TrailingOnly(l->weights->scale_shape)) RETURN_IF_ERROR(FetchInt8(c, *l));
   }

@@ -132,7 +132,6 @@ Status StoreWeights(Conversion& c, LayerSet& set) {
     RETURN_IF_ERROR(ChooseChannels(set));
   }
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
-  variables->BeginChanges();
   absl::flat_hash_set<const Weights*> done;
   for (const auto& layer : set.layers) {
     Weights& w = *layer->weights;
@@ -166,13 +165,11 @@ Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale) {
 namespace {
 
 // Floats of the int8 tensor, for those who read it as floats.
-Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w,
-                           const Fanout& fanout) {
-  std::vector<std::pair<Node*, size_t>> readers, of_int8;
-  for (const Fanout::Edge& edge : fanout.of(q.node)) {
-    if (edge.input < 0 || edge.reader->inputs[edge.input] != q) continue;
-    const Dtype wanted = edge.reader->input_types[edge.input];
-    (wanted == Dtype::kFloat ? readers : of_int8).emplace_back(edge.reader, edge.input);
+Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w) {
+  std::vector<Use> of_float, of_int8;
+  for (const Use& use : q.node->OrderedUses()) {
+    if (use.port() != q.port) continue;
+    (use.node->input_types[use.input] == Dtype::kFloat ? of_float : of_int8).push_back(use);
   }
   Scope scope;
   scope.function = f;
@@ -188,17 +185,17 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
       }
     }
   }
-  if (readers.empty() && !result) return OkStatus();
+  if (of_float.empty() && !result) return OkStatus();
   NodeMaker make(g, q.node->name());
   const Endpoint x = make.Cast("float", q, Dtype::kInt8, Dtype::kFloat);
   const Endpoint y = make.Float("dequantized", "Mul", x,
                                 make.Const("scale", FloatTensor(w.scale_shape, w.scales)));
   RETURN_IF_ERROR(make.status());
-  for (const auto& [reader, input] : readers) reader->inputs[input] = y;
+  for (const Use& use : of_float) g.SetInput(use.node, use.input, y);
   if (result) {
     ReplaceEverywhere(c, scope, q, y);
-    x.node->inputs[0] = q;
-    for (const auto& [reader, input] : of_int8) reader->inputs[input] = q;
+    g.SetInput(x.node, 0, q);
+    for (const Use& use : of_int8) g.SetInput(use.node, use.input, q);
   }
   return OkStatus();
 }
@@ -207,16 +204,13 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
 
 Status DequantizeReaders(Conversion& c, LayerSet& set) {
   absl::flat_hash_set<const Weights*> done;
-  // What is added for one variable changes no reader of another.
-  std::map<const Graph*, Fanout> fanouts;
   for (const auto& layer : set.layers) {
     const Weights& w = *layer->weights;
     if (w.variable == nullptr || !done.insert(&w).second) continue;
     for (const auto* uses : {&w.variable->reads, &w.variable->lookups}) {
       for (const VariableUse& use : *uses) {
         Graph& g = use.function ? *use.function->body : *c.meta->graph;
-        const Fanout& fanout = fanouts.try_emplace(&g, g).first->second;
-        RETURN_IF_ERROR(DequantizeForFloats(c, g, use.function, {use.node, 0}, w, fanout));
+        RETURN_IF_ERROR(DequantizeForFloats(c, g, use.function, {use.node, 0}, w));
       }
     }
   }

@@ -42,7 +42,7 @@ int64_t LivePeak(const Graph& graph, const ShapeTable& shapes, int64_t batch) {
   if (!order.ok()) return 0;
   std::vector<int> readers(graph.max_id());
   for (const Node* n : *order) {
-    for (const Endpoint& e : n->inputs) ++readers[e.node->id()];
+    for (const Endpoint& e : n->inputs()) ++readers[e.node->id()];
   }
   const auto bytes_of = [&](Node* n) {
     int64_t bytes = 0;
@@ -55,7 +55,7 @@ int64_t LivePeak(const Graph& graph, const ShapeTable& shapes, int64_t batch) {
   for (Node* n : *order) {
     alive = AddCost(alive, bytes_of(n));
     peak = std::max(peak, alive);
-    for (const Endpoint& e : n->inputs) {
+    for (const Endpoint& e : n->inputs()) {
       if (--readers[e.node->id()] == 0) alive -= bytes_of(e.node);
     }
   }
@@ -172,7 +172,7 @@ class ReportMaker {
         const Node* n = stack.back();
         stack.pop_back();
         Calls(*n, &s.calls);
-        for (const Endpoint& e : n->inputs) {
+        for (const Endpoint& e : n->inputs()) {
           if (seen.insert(e.node).second) stack.push_back(e.node);
         }
       }
@@ -180,9 +180,9 @@ class ReportMaker {
   }
 
   void Calls(const Node& n, std::vector<std::string>* calls) {
-    const auto add = [&](const std::string& name) {
+    const auto add = [&](absl::string_view name) {
       if (c_.library().Find(name) != nullptr && std::ranges::find(*calls, name) == calls->end()) {
-        calls->push_back(name);
+        calls->emplace_back(name);
       }
     };
     add(n.op());

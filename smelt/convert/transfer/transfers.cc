@@ -38,7 +38,7 @@ class BorderShaper {
     Node* n = body_.body->AddConst(name, t);
     if (on_tpu) {
       n->attrs().Set(kClusterAttr, metadata_->String(kClusterAttr));
-      n->control_inputs.push_back(metadata_);
+      body_.body->AddControlInput(n, metadata_);
     }
     return n;
   }
@@ -96,33 +96,32 @@ class BorderShaper {
   }
 
   Status Input(Node* crossing, bool change) {
-    const Endpoint from = crossing->inputs[0];
+    const Endpoint from = crossing->inputs()[0];
     const PartialShape shape = shapes_.of(from);
     const BorderForm form = FormOf(shape, crossing->output_types[0], change);
-    const Node* arg = from.node->Is("Cast") ? from.node->inputs[0].node : from.node;
+    const Node* arg = from.node->Is("Cast") ? from.node->inputs()[0].node : from.node;
     const Dtype before =
         from.node->Is("Cast") ? from.node->Type("SrcT") : crossing->output_types[0];
     Record(true, *crossing, before, shape, form, arg->name());
     if (form.kind == BorderForm::Kind::kKeep) return OkStatus();
-    // Readers first: the crossing's own reader is added after they are moved.
     Graph& g = *body_.body;
     ASSIGN_OR_RETURN(const Endpoint back,
                      Back({crossing, 0}, form, shape, crossing->name() + "/back", true));
-    g.ReplaceAll({crossing, 0}, back);
-    back.node->inputs[0] = {crossing, 0};
-    ASSIGN_OR_RETURN(crossing->inputs[0], Forward(from, form, crossing->name() + "/form", false));
+    g.ReplaceOtherUses({crossing, 0}, back);
+    ASSIGN_OR_RETURN(const Endpoint formed, Forward(from, form, crossing->name() + "/form", false));
+    g.SetInput(crossing, 0, formed);
     return OkStatus();
   }
 
   Status Output(Node* crossing, bool change) {
-    const Endpoint from = crossing->inputs[0];
+    const Endpoint from = crossing->inputs()[0];
     const PartialShape shape = shapes_.of(from);
     const BorderForm form = FormOf(shape, crossing->output_types[0], change);
     Dtype before = crossing->output_types[0];
     std::string name;
     for (size_t i = 0; i < body_.results.size(); ++i) {
       for (const Endpoint& e : body_.results[i]) {
-        const bool cast = e.node->Is("Cast") && e.node->inputs[0].node == crossing;
+        const bool cast = e.node->Is("Cast") && e.node->inputs()[0].node == crossing;
         if (e.node != crossing && !cast) continue;
         name = body_.signature.outputs[i].name;
         if (cast) before = e.node->Type("DstT");
@@ -133,14 +132,14 @@ class BorderShaper {
     Graph& g = *body_.body;
     ASSIGN_OR_RETURN(const Endpoint back,
                      Back({crossing, 0}, form, shape, crossing->name() + "/back", false));
-    g.ReplaceAll({crossing, 0}, back);
-    back.node->inputs[0] = {crossing, 0};
+    g.ReplaceOtherUses({crossing, 0}, back);
     for (auto& result : body_.results) {
       for (Endpoint& e : result) {
         if (e == Endpoint{crossing, 0}) e = back;
       }
     }
-    ASSIGN_OR_RETURN(crossing->inputs[0], Forward(from, form, crossing->name() + "/form", true));
+    ASSIGN_OR_RETURN(const Endpoint formed, Forward(from, form, crossing->name() + "/form", true));
+    g.SetInput(crossing, 0, formed);
     return OkStatus();
   }
 

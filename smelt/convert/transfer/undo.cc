@@ -28,17 +28,20 @@ class FormFolder {
         if (const Endpoint e = SameAs(*n); e.node != nullptr) same[n] = e;
       }
       again = false;
-      const auto follow = [&](Endpoint& e) {
+      const auto followed = [&](Endpoint e) {
         for (auto it = same.find(e.node); it != same.end() && e.port == 0; it = same.find(e.node)) {
           e = it->second;
           again = true;
         }
+        return e;
       };
       for (Node* n : f_.body->Nodes()) {
-        for (Endpoint& e : n->inputs) follow(e);
+        for (int i = 0; i < n->num_inputs(); ++i) {
+          f_.body->SetInput(n, i, followed(n->input(i)));
+        }
       }
       for (auto& result : f_.results) {
-        for (Endpoint& e : result) follow(e);
+        for (Endpoint& e : result) e = followed(e);
       }
     }
     std::vector<Node*> keep(f_.args.begin(), f_.args.end());
@@ -50,15 +53,16 @@ class FormFolder {
  private:
   // What the node's output is the same as; none when it is of its own. Control inputs keep a node.
   Endpoint SameAs(const Node& n) const {
-    if (!n.control_inputs.empty() || n.inputs.empty()) return {};
-    const Endpoint in = n.inputs[0];
+    if (!n.control_inputs().empty() || n.inputs().empty()) return {};
+    const Endpoint in = n.inputs()[0];
     if (n.Is("Identity") && n.attrs().size() == 1) return in;
     if (n.Is("Cast") && n.Type("SrcT") == n.Type("DstT")) return in;
     if (n.Is("EnsureShape")) {
       return Satisfies(shapes_.of(in), n.Get<PartialShape>("shape", {})) ? in : Endpoint{};
     }
     if (n.Is("Transpose") && in.node->Is("Transpose") && in.port == 0) {
-      const auto outer = ConstInts(*n.inputs[1].node), inner = ConstInts(*in.node->inputs[1].node);
+      const auto outer = ConstInts(*n.inputs()[1].node),
+                 inner = ConstInts(*in.node->inputs()[1].node);
       if (outer.empty() || outer.size() != inner.size()) return {};
       for (size_t i = 0; i < outer.size(); ++i) {
         if (outer[i] < 0 || outer[i] >= static_cast<int64_t>(inner.size()) ||
@@ -66,11 +70,11 @@ class FormFolder {
           return {};
         }
       }
-      return in.node->inputs[0];
+      return in.node->inputs()[0];
     }
     if (n.Is("Reshape") && in.node->Is("Reshape") && in.port == 0) {
-      const Endpoint before = in.node->inputs[0];
-      return SameDims(shapes_.of(before), ConstInts(*n.inputs[1].node)) ? before : Endpoint{};
+      const Endpoint before = in.node->inputs()[0];
+      return SameDims(shapes_.of(before), ConstInts(*n.inputs()[1].node)) ? before : Endpoint{};
     }
     return {};
   }

@@ -1,14 +1,31 @@
 #!/usr/bin/env python3
-"""Turns ops.txt into the C++ table of op rows: embed.py ops.txt op_rows.cc. Run by the build."""
+"""Turns tables of ops into C++: embed.py OUT_DIR ops.txt own_ops.txt. Run by the build.
+
+OUT_DIR/op_rows.cc holds a row of text for each op, OUT_DIR/op_names.inc their names: both sorted by name, so that the position in either is the op's
+number."""
+import pathlib
 import sys
 
-source, target = sys.argv[1:]
-blocks = [b for b in open(source, encoding="utf8").read().split("\n\n") if b and not b.startswith("#")]
-rows = sorted((b.split(None, 1)[0], b.strip()) for b in blocks)
-with open(target, "w", encoding="utf8") as f:
-    f.write('#include "smelt/graph/op_def.h"\n\nnamespace smelt::internal {\nnamespace {\n'
-            "constexpr OpRow kEmbeddedOps[] = {\n")
-    for name, text in rows:
-        assert ')op"' not in text
-        f.write(f'    {{"{name}", R"op({text})op"}},\n')
-    f.write("};\n}  // namespace\nconstinit const std::span<const OpRow> kOpRows = kEmbeddedOps;\n}  // namespace smelt::internal\n")
+target, *sources = sys.argv[1:]
+rows = []
+for own, source in enumerate(sources):
+    blocks = [b for b in pathlib.Path(source).read_text(encoding="utf8").split("\n\n") if b and not b.startswith("#")]
+    rows += [(b.split(None, 1)[0], b.strip(), own) for b in blocks]
+rows.sort()
+assert len({name for name, _, _ in rows}) == len(rows), "an op stands in the tables twice"
+
+
+def write(name, text):
+    """Leaves the file alone where nothing changed: op_names.inc is part of every source."""
+    path = pathlib.Path(target) / name
+    if not path.exists() or path.read_text(encoding="utf8") != text:
+        path.write_text(text, encoding="utf8")
+
+
+lines = []
+for name, text, own in rows:
+    assert ')op"' not in text
+    lines.append(f'    {{R"op({text})op", {"true" if own else "false"}}},\n')
+write("op_rows.cc", '#include "smelt/graph/op_def.h"\n\nnamespace smelt::internal {\nnamespace {\nconstexpr OpRow kEmbeddedOps[] = {\n' + "".join(lines) +
+      "};\n}  // namespace\nconstinit const std::span<const OpRow> kOpRows = kEmbeddedOps;\n}  // namespace smelt::internal\n")
+write("op_names.inc", "".join(f'"{name}",\n' for name, _, _ in rows))

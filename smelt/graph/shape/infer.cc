@@ -124,13 +124,13 @@ class Walk {
         : walk_(walk), node_(node), outputs_(node.num_outputs()), held_(node.num_outputs()) {}
     const Node& node() const override { return node_; }
     int num_inputs() const override { return node_.num_inputs(); }
-    const PartialShape& input(int i) const override { return walk_.table.of(node_.inputs[i]); }
+    const PartialShape& input(int i) const override { return walk_.table.of(node_.inputs()[i]); }
     const Tensor* constant(int i) const override {
-      auto it = walk_.constants_.find({node_.inputs[i].node->id(), node_.inputs[i].port});
+      auto it = walk_.constants_.find({node_.inputs()[i].node->id(), node_.inputs()[i].port});
       return it == walk_.constants_.end() ? nullptr : &it->second;
     }
     PartialShape constant_as_shape(int i) const override {
-      if (const IntVector* v = walk_.Value(node_.inputs[i])) {
+      if (const IntVector* v = walk_.Value(node_.inputs()[i])) {
         if (v->values.size() > static_cast<size_t>(kMaxRank)) return {};
         return PartialShape::Of(std::span<const int64_t>(v->values.data(), v->values.size()));
       }
@@ -140,7 +140,7 @@ class Walk {
       }
       return {};
     }
-    const PartialShape& held(int i) const override { return walk_.table.held(node_.inputs[i]); }
+    const PartialShape& held(int i) const override { return walk_.table.held(node_.inputs()[i]); }
     void set_output(int i, PartialShape shape) override {
       if (i < node_.num_outputs()) outputs_[i] = std::move(shape);
     }
@@ -168,7 +168,7 @@ class Walk {
   // TensorFlow's words after the message.
   Status Explain(const Status& s, const Node& n) const {
     std::vector<std::string> shapes;
-    for (const Endpoint& e : n.inputs) {
+    for (const Endpoint& e : n.inputs()) {
       const PartialShape& shape = table.of(e);
       shapes.push_back(shape.known_rank() ? shape.ToString() : "?");
     }
@@ -233,7 +233,7 @@ class Walk {
       }
       return OkStatus();
     }
-    if (n.inputs.size() != n.input_types.size()) return OkStatus();
+    if (n.inputs().size() != n.input_types.size()) return OkStatus();
     Context context(*this, n);
     RETURN_IF_ERROR(rule->infer(context));
     context.Commit(*this);
@@ -262,7 +262,7 @@ class Walk {
 
   std::vector<Fact> InputFacts(const Node& n, int begin, int end) const {
     std::vector<Fact> facts;
-    for (int i = begin; i < end; ++i) facts.push_back(FactOf(n.inputs[i]));
+    for (int i = begin; i < end; ++i) facts.push_back(FactOf(n.inputs()[i]));
     return facts;
   }
 
@@ -355,7 +355,7 @@ class Walk {
     // A constant of any type goes through where the op passes its input on.
     if (n.Is("Identity") || n.Is("IdentityN") || n.Is("StopGradient") || n.Is("Enter")) {
       for (int i = 0; i < n.num_inputs() && i < n.num_outputs(); ++i) {
-        auto it = constants_.find({n.inputs[i].node->id(), n.inputs[i].port});
+        auto it = constants_.find({n.inputs()[i].node->id(), n.inputs()[i].port});
         if (it != constants_.end()) {
           Tensor t = it->second;
           constants_[{n.id(), i}] = std::move(t);
@@ -364,7 +364,7 @@ class Walk {
     }
     absl::InlinedVector<const PartialShape*, 8> shapes;
     absl::InlinedVector<const IntVector*, 8> values;
-    for (const Endpoint& e : n.inputs) {
+    for (const Endpoint& e : n.inputs()) {
       shapes.push_back(&table.of(e));
       values.push_back(Value(e));
     }

@@ -219,7 +219,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareCustom(const Node& node) {
   CustomOps& customs = Customs();
   {
     absl::MutexLock lock(&customs.mutex);
-    state->compute = customs.computes.find(node.op())->second;
+    state->compute = customs.computes.find(std::string(node.op()))->second;
   }
   for (const AttrDef& a : node.def()->attrs) {
     if (const Attr* v = node.Find(a.name)) state->attrs.emplace_back(a.name, *v);

@@ -195,7 +195,7 @@ Status RunEnsureShape(OpContext& ctx) {
   const Tensor& input = ctx.input(0);
   const PartialShape& expected = ctx.state<ShapeEnsureState>().shape;
   if (!expected.Matches(input.shape())) {
-    const auto& from = ctx.node().inputs;
+    const auto& from = ctx.node().inputs();
     return InvalidArgument("Shape of tensor ",
                            from.empty() ? std::string("input") : EndpointName(from[0]), " ",
                            input.shape().ToString(), " is not compatible with expected shape ",

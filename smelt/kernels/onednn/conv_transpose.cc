@@ -136,7 +136,7 @@ Status RunConvTranspose(OpContext& ctx) {
 
 StatusOr<std::unique_ptr<KernelState>> MakeTransposeState(const Node& node, int spatial) {
   auto s = std::make_unique<ConvTransposeState>();
-  s->op = node.op();
+  s->op = std::string(node.op());
   ASSIGN_OR_RETURN(s->attrs, nn::ParseConvAttrs(node, spatial, false));
   // In three dimensions only the newer op dilates, and only in the types of the library.
   const Dtype t = node.Type("T");

@@ -99,8 +99,8 @@ StatusOr<Tensor> FloatCopies::Get(const Tensor& t, bool constant, Allocator* all
 }
 
 bool InputIsConst(const Node& node, int i) {
-  return i < node.num_inputs() && node.inputs[i].node != nullptr &&
-         node.inputs[i].node->Is("Const");
+  return i < node.num_inputs() && node.inputs()[i].node != nullptr &&
+         node.inputs()[i].node->Is("Const");
 }
 
 }  // namespace smelt::onednn

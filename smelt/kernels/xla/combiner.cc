@@ -9,7 +9,7 @@ namespace smelt::xla {
 namespace {
 
 struct KnownBody {
-  absl::string_view op;
+  OpName op;
   BodyKind kind;
   BodyKind swapped;  // with its arguments the other way round
 };
@@ -28,7 +28,7 @@ constexpr KnownBody kKnownBodies[] = {
 };
 
 // Ops that give for tensors of one shape, or scalars beside them, what they give for each element.
-constexpr absl::string_view kElementwiseOps[] = {
+constexpr OpSet kElementwiseOps = {
     "Abs",          "Add",        "AddV2",      "BitwiseAnd",  "BitwiseOr",    "BitwiseXor",
     "Cast",         "Ceil",       "Div",        "DivNoNan",    "Equal",        "Exp",
     "Floor",        "FloorDiv",   "FloorMod",   "Greater",     "GreaterEqual", "Identity",
@@ -41,7 +41,7 @@ constexpr absl::string_view kElementwiseOps[] = {
 
 Endpoint BehindIdentities(Endpoint e) {
   while (e.node->Is("Identity") || e.node->Is("StopGradient") || e.node->Is("PreventGradient")) {
-    e = e.node->inputs[0];
+    e = e.node->inputs()[0];
   }
   return e;
 }
@@ -61,8 +61,7 @@ bool IsElementwiseNode(const Node& n) {
     return value != nullptr && value->shape.rank() == 0;
   }
   if (n.Is("Bitcast")) return DtypeSize(n.Type("T")) == DtypeSize(n.Type("type"));
-  return std::find(std::begin(kElementwiseOps), std::end(kElementwiseOps), n.op()) !=
-         std::end(kElementwiseOps);
+  return n.Is(kElementwiseOps);
 }
 
 // A body of one pair is known by its only op; comparators may carry further pairs that they ignore.
@@ -74,7 +73,7 @@ BodyKind KindOfBody(const Function* f, int values) {
     const Node& last = *BehindIdentities(results[0]).node;
     for (const KnownBody& known : kKnownBodies) {
       if (!last.Is(known.op)) continue;
-      const int a = ArgumentIndex(*f, last.inputs[0]), b = ArgumentIndex(*f, last.inputs[1]);
+      const int a = ArgumentIndex(*f, last.input(0)), b = ArgumentIndex(*f, last.input(1));
       const bool compares = known.kind >= BodyKind::kLess;
       if (values > 1 && !compares) continue;
       if (a == 0 && b == 1) return known.kind;

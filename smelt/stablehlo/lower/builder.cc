@@ -21,17 +21,17 @@ const Module& Builder::module() const { return owner_.module(); }
 StatusOr<Node*> Builder::AddNode(absl::string_view op, std::vector<Endpoint> inputs,
                                  AttrMap attrs) {
   ASSIGN_OR_RETURN(Node * n, graph_.AddNode(graph_.FreeName(op), op));
-  n->inputs = std::move(inputs);
+  graph_.SetInputs(n, std::move(inputs));
   n->attrs() = std::move(attrs);
   RETURN_IF_ERROR(InferAttrs(n, owner_.library().get()));
   RETURN_IF_ERROR(graph_.ResolveTypes(n));
-  if (n->inputs.size() != n->input_types.size()) {
+  if (n->inputs().size() != n->input_types.size()) {
     return InvalidArgument(op, " wants ", n->input_types.size(), " inputs, is given ",
-                           n->inputs.size());
+                           n->inputs().size());
   }
-  for (size_t i = 0; i < n->inputs.size(); ++i) {
-    if (n->input_types[i] != TypeOf(n->inputs[i])) {
-      return Unimplemented("TensorFlow's ", op, " of ", DtypeName(TypeOf(n->inputs[i])));
+  for (size_t i = 0; i < n->inputs().size(); ++i) {
+    if (n->input_types[i] != TypeOf(n->inputs()[i])) {
+      return Unimplemented("TensorFlow's ", op, " of ", DtypeName(TypeOf(n->inputs()[i])));
     }
   }
   return n;

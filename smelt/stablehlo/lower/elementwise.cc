@@ -154,7 +154,7 @@ Status LowerBinary(Builder& b, const Operation& op) {
       for (const size_t i : {0, 1}) {
         const Node& other = *x[1 - i].node;
         if (b.IsSplat(op.operands[i], 6) && other.Is("Relu")) {
-          return b.Add("Relu6", {other.inputs[0]});
+          return b.Add("Relu6", {other.inputs()[0]});
         }
       }
     }

@@ -199,30 +199,32 @@ Status BodyReader::Connect() {
 
 Status BodyReader::ConnectNode(const Pending& pending) {
   Node* node = pending.node;
-  node->inputs.reserve(static_cast<size_t>(pending.def->input_size()));
-  bool control = false;
+  std::vector<Endpoint> inputs;
+  inputs.reserve(static_cast<size_t>(pending.def->input_size()));
+  std::vector<Node*> controls;
   for (const std::string& input : pending.def->input()) {
     if (!input.empty() && input[0] == '^') {
-      control = true;
       Node* from = graph_->Find(absl::string_view(input).substr(1));
       if (from == nullptr) {
         return InvalidArgument("Node '", node->name(), "': Unknown input node '", input, "'");
       }
       int& waiter = waited_by_[static_cast<size_t>(from->id())];
-      if (waiter != node->id()) node->control_inputs.push_back(from);
+      if (waiter != node->id()) controls.push_back(from);
       waiter = node->id();
       continue;
     }
-    if (control) {
+    if (!controls.empty()) {
       return InvalidArgument("Node '", node->name(),
                              "': Control dependencies must come after regular dependencies");
     }
-    if (Status status = Resolve(input, &node->inputs); !status.ok()) {
+    if (Status status = Resolve(input, &inputs); !status.ok()) {
       return Prefix(status, absl::StrCat("Node '", node->name(), "': "));
     }
   }
+  graph_->SetInputs(node, std::move(inputs));
+  graph_->SetControlInputs(node, std::move(controls));
   if (Opaque(node)) {
-    node->input_types.assign(node->inputs.size(), Dtype::kInvalid);
+    node->input_types.assign(node->inputs().size(), Dtype::kInvalid);
   } else {
     RETURN_IF_ERROR(CheckInputs(node));
   }
@@ -235,14 +237,14 @@ Status BodyReader::ConnectNode(const Pending& pending) {
 }
 
 Status BodyReader::CheckInputs(const Node* node) const {
-  if (node->inputs.size() != node->input_types.size()) {
+  if (node->inputs().size() != node->input_types.size()) {
     return InvalidArgument("NodeDef expected inputs '", TypeList(node->input_types),
-                           "' do not match ", node->inputs.size(),
+                           "' do not match ", node->inputs().size(),
                            " inputs specified; Op<name=", node->op(), ">; NodeDef: {{node ",
                            node->name(), "}}");
   }
-  for (size_t i = 0; i < node->inputs.size(); ++i) {
-    const Endpoint e = node->inputs[i];
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    const Endpoint e = node->inputs()[i];
     const Dtype actual = e.node->output_types[static_cast<size_t>(e.port)];
     const Dtype expected = node->input_types[i];
     if (!Compatible(expected, actual)) {

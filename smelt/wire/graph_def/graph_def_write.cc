@@ -122,17 +122,17 @@ class EdgeNames {
 Status NodeToProto(const Node& node, const EdgeNames* edges, tensorflow::NodeDef* def) {
   RETURN_IF_ERROR(ParseCarried(node.extra, node.name(), def));
   def->set_name(node.name());
-  def->set_op(node.op());
+  def->set_op(std::string(node.op()));
   def->set_device(node.device);
   def->clear_input();
-  for (const Endpoint& e : node.inputs) {
+  for (const Endpoint& e : node.inputs()) {
     if (edges == nullptr) {
       def->add_input(EndpointName(e));
     } else {
       ASSIGN_OR_RETURN(*def->add_input(), edges->Name(e));
     }
   }
-  for (const Node* c : node.control_inputs) {
+  for (const Node* c : node.control_inputs()) {
     def->add_input(absl::StrCat("^", edges ? edges->NodeName(c) : c->name()));
   }
   AttrsToProto(node.attrs(), def->mutable_attr());

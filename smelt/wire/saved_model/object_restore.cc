@@ -153,7 +153,7 @@ StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta,
       const auto& bound = it->second.bound_inputs();
       const int first = n->num_inputs() - bound.size();
       for (int i = 0; i < bound.size() && first >= 0; ++i) {
-        const Node* handle = n->inputs[first + i].node;
+        const Node* handle = n->inputs()[first + i].node;
         auto key = keys.find(bound[i]);
         if (handle->Is("VarHandleOp") && key != keys.end()) out[handle->name()] = key->second;
       }

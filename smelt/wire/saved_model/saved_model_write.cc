@@ -107,7 +107,7 @@ Status ExtendOpList(const Graph& graph, tensorflow::OpList* list) {
   bool added = false;
   auto note = [&](const Graph& body) -> Status {
     for (const Node* node : body.Nodes()) {
-      const std::string& op = node->op();
+      const std::string op(node->op());
       if (op == "_Arg" || node->def() == nullptr || listed.contains(op)) continue;
       listed.insert(op);
       if (library.Find(op) != nullptr) continue;

@@ -1,0 +1,69 @@
+// The pass manager: runs the list of passes (pipeline.cc) over one graph.
+//
+// Passes have names that tests, flags and configurations use. A pass that cannot find anything new,
+// since nothing but itself has touched the graph after it ran, is skipped. On request the graph is
+// verified after each pass (graph/verify.h) and shown to whoever wants to see it.
+#ifndef SMELT_OPTIMIZE_PIPELINE_H_
+#define SMELT_OPTIMIZE_PIPELINE_H_
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "smelt/graph/graph.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+
+// A row of a list of passes.
+struct Pass {
+  absl::string_view name;
+  Status (*run)(Graph& graph, const PassContext& context);
+  absl::string_view why_here;
+};
+
+// What a session runs before execution, in order; a pass may stand in several places.
+std::span<const Pass> Pipeline();
+// Passes that other lists and tests name beside those of the pipeline.
+std::span<const Pass> OtherPasses();
+// Of either list; nullptr: there is none of that name.
+const Pass* FindPass(absl::string_view name);
+
+// What happened to one row.
+struct PassRun {
+  enum class Outcome { kUnchanged, kChanged, kSkipped, kUndone };
+  absl::string_view pass;
+  Outcome outcome = Outcome::kUnchanged;
+  absl::Duration time;
+  int nodes_before = 0, nodes_after = 0;
+  std::string why_undone;  // kUndone: the node and the rule that it broke
+};
+
+enum class VerifyPasses {
+  kOff,
+  kUndo,  // a pass that leaves a graph that does not verify is undone; the others go on
+  kFail,  // such a pass is an error
+};
+// The environment variable SMELT_VERIFY_PASSES, "undo" or "fail", as the tests set it; else kOff.
+VerifyPasses VerifyPassesByDefault();
+
+struct PipelineOptions {
+  // Costs a copy of the graph and a walk over it for each pass that changes something.
+  VerifyPasses verify = VerifyPassesByDefault();
+  // Called after each row with the graph as it left it. May be empty.
+  std::function<void(const PassRun& run, const Graph& graph)> after;
+};
+
+// Runs the passes in order. An error names the pass (INTERNAL where the graph does not verify);
+// the graph is then of no use. Not thread safe on one graph. Nodes may be others afterwards: hold
+// none across the call.
+Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& context,
+                 const PipelineOptions& options = {});
+// RunPasses of the pipeline.
+Status Optimize(Graph& graph, const PassContext& context, const PipelineOptions& options = {});
+
+}  // namespace smelt
+
+#endif  // SMELT_OPTIMIZE_PIPELINE_H_
