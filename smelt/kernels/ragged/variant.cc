@@ -1,5 +1,5 @@
 // Ragged tensors inside variants: whole, or a row to each.
-#include "smelt/kernels/ragged/variant.h"
+#include "smelt/kernels/common/ragged_value.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/text/summarize.h"
+#include "smelt/kernels/common/summarize.h"
 
 namespace smelt {
 namespace {

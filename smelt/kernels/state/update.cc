@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/state/update.h"
 
 namespace smelt {
 namespace {

@@ -1,10 +1,10 @@
-// What the ops on variables share: finding the variable behind an input, and its arithmetic.
-#ifndef SMELT_KERNELS_STATE_VARIABLES_H_
-#define SMELT_KERNELS_STATE_VARIABLES_H_
+// Finding the variable behind an input. For the ops on variables of every family. Thread safe.
+#ifndef SMELT_KERNELS_COMMON_VARIABLES_H_
+#define SMELT_KERNELS_COMMON_VARIABLES_H_
 
 #include <memory>
 
-#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/op_context.h"
 
 namespace smelt {
 
@@ -26,20 +26,6 @@ inline void ForwardRef(OpContext& ctx) {
   if (ctx.num_outputs() > 0 && IsRef(ctx.output_type(0))) ctx.set_output(0, ctx.TakeInput(0));
 }
 
-enum class UpdateKind : uint8_t { kSet, kAdd, kSub, kMul, kDiv, kMin, kMax };
-
-// params[i] = params[i] OP updates[i * step] for i in [0, n); step is 0 (one value for all) or 1.
-// Types of kNumberTypes; bool adds as "or". kSet takes every type. Integers wrap.
-// REQUIRES: integer divisors are not 0; no kMin, kMax of complex numbers.
-void ApplyUpdate(UpdateKind kind, Dtype dtype, void* params, const void* updates, int64_t n,
-                 int64_t step);
-
-// Does an integer tensor hold a 0?
-bool HasIntegerZero(const Tensor& t);
-
-// "indices[1,0]": where element i of a tensor of this shape stands.
-std::string IndexText(const Shape& shape, int64_t i);
-
 }  // namespace smelt
 
-#endif  // SMELT_KERNELS_STATE_VARIABLES_H_
+#endif  // SMELT_KERNELS_COMMON_VARIABLES_H_

@@ -1,6 +1,6 @@
 // Optional: the variant behind the Optional ops, tensors or nothing. Immutable.
-#ifndef SMELT_KERNELS_CONTROL_OPTIONAL_H_
-#define SMELT_KERNELS_CONTROL_OPTIONAL_H_
+#ifndef SMELT_KERNELS_COMMON_OPTIONAL_H_
+#define SMELT_KERNELS_COMMON_OPTIONAL_H_
 
 #include <vector>
 
@@ -18,4 +18,4 @@ struct Optional final : VariantValue {
 
 }  // namespace smelt
 
-#endif  // SMELT_KERNELS_CONTROL_OPTIONAL_H_
+#endif  // SMELT_KERNELS_COMMON_OPTIONAL_H_

@@ -1,6 +1,6 @@
 // BatchFunction: a function that is called once for the rows of several requests.
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/batch/batch_rows.h"
+#include "smelt/kernels/batch/ops/batch_op.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {

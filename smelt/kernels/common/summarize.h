@@ -1,6 +1,6 @@
 // Tensors as TensorFlow prints them: in Assert and Print, and in StringFormat and PrintV2.
-#ifndef SMELT_KERNELS_TEXT_SUMMARIZE_H_
-#define SMELT_KERNELS_TEXT_SUMMARIZE_H_
+#ifndef SMELT_KERNELS_COMMON_SUMMARIZE_H_
+#define SMELT_KERNELS_COMMON_SUMMARIZE_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ std::string SummarizeEnds(const Tensor& t, int64_t ends);
 
 }  // namespace smelt
 
-#endif  // SMELT_KERNELS_TEXT_SUMMARIZE_H_
+#endif  // SMELT_KERNELS_COMMON_SUMMARIZE_H_

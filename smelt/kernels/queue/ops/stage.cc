@@ -1,71 +1,11 @@
 // Staging areas: Stage puts tuples in, Unstage takes them out, first in, first out. Areas are found
 // by name, made by the op that comes first.
-#include <deque>
-
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/queue/staging.h"
+#include "smelt/kernels/queue/ops/staging_op.h"
+#include "smelt/kernels/queue/staging_area.h"
 
 namespace smelt {
 namespace {
-
-class StagingArea final : public Resource {
- public:
-  static constexpr absl::string_view kKind = "staging_area";
-  absl::string_view kind() const override { return kKind; }
-  explicit StagingArea(StagingLimits limits) : limits_(limits) {}
-
-  Status Put(Tuple tuple, const Step& step) {
-    const int64_t bytes = TupleBytes(tuple);
-    RETURN_IF_ERROR(limits_.Check(bytes));
-    absl::MutexLock lock(&mutex_);
-    while (limits_.Full(static_cast<int64_t>(tuples_.size()), bytes_, bytes)) {
-      RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, kStagingCancelled));
-    }
-    bytes_ += bytes;
-    tuples_.push_back(std::move(tuple));
-    changed_.SignalAll();
-    return OkStatus();
-  }
-
-  StatusOr<Tuple> Get(const Step& step) {
-    absl::MutexLock lock(&mutex_);
-    while (tuples_.empty()) {
-      RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, kStagingCancelled));
-    }
-    Tuple tuple = std::move(tuples_.front());
-    tuples_.pop_front();
-    bytes_ -= TupleBytes(tuple);
-    changed_.SignalAll();
-    return tuple;
-  }
-
-  StatusOr<Tuple> Peek(size_t index, const Step& step) {
-    absl::MutexLock lock(&mutex_);
-    while (tuples_.size() <= index) {
-      RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, kStagingCancelled));
-    }
-    return tuples_[index];
-  }
-
-  int64_t size() {
-    absl::MutexLock lock(&mutex_);
-    return static_cast<int64_t>(tuples_.size());
-  }
-
-  void Clear() {
-    absl::MutexLock lock(&mutex_);
-    tuples_.clear();
-    bytes_ = 0;
-    changed_.SignalAll();
-  }
-
- private:
-  const StagingLimits limits_;
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
-  std::deque<Tuple> tuples_ ABSL_GUARDED_BY(mutex_);
-  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 StatusOr<std::shared_ptr<StagingArea>> AreaOf(OpContext& ctx) {
   return FindStaging<StagingArea>(

@@ -1,12 +1,13 @@
 // The ops of queues: handles, filling, emptying, closing. Those of version 1 pass the same handles
 // as references to strings.
+#include "smelt/kernels/queue/queue.h"
+
 #include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/queue/queue.h"
 #include "smelt/kernels/resource_types.h"
 
 namespace smelt {
@@ -177,7 +178,7 @@ Status RunDequeueMany(OpContext& ctx) {
     return InvalidArgument(QueueKindName(queue->options().kind), "'s DequeueMany and ",
                            "DequeueUpTo require the components to have specified shapes.");
   }
-  ASSIGN_OR_RETURN(Tuple tuple, queue->DequeueMany(n.scalar<int32_t>(), kUpTo, ctx));
+  ASSIGN_OR_RETURN(Tuple tuple, queue->DequeueMany(n.scalar<int32_t>(), kUpTo, ctx.step()));
   SetTuple(ctx, std::move(tuple));
   return OkStatus();
 }

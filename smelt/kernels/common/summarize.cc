@@ -1,4 +1,4 @@
-#include "smelt/kernels/text/summarize.h"
+#include "smelt/kernels/common/summarize.h"
 
 #include <algorithm>
 #include <cmath>

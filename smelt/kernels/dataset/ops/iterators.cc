@@ -1,100 +1,16 @@
 // Iterators as resources, and the ops that read a whole dataset.
 #include <atomic>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "smelt/kernels/common/handle_cache.h"
-#include "smelt/kernels/common/waiting.h"
-#include "smelt/kernels/control/optional.h"
-#include "smelt/kernels/dataset/dataset.h"
+#include "smelt/kernels/common/optional.h"
+#include "smelt/kernels/dataset/batches.h"
+#include "smelt/kernels/dataset/iterator.h"
+#include "smelt/kernels/dataset/ops/dataset_op.h"
 #include "smelt/kernels/resource_types.h"
 #include "smelt/kernels/state/tables.h"
 
 namespace smelt {
 namespace {
-
-using ElementTypes = std::vector<Dtype>;
-using ElementShapes = std::vector<PartialShape>;
-
-// What a dataset gives must be what is wanted of it.
-Status CheckElements(const ElementTypes& want_types, const ElementShapes& want_shapes,
-                     const ElementTypes& types, const ElementShapes& shapes) {
-  if (types.size() != want_types.size()) {
-    return InvalidArgument("Number of components does not match: expected ", want_types.size(),
-                           " types but got ", types.size(), ".");
-  }
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] != want_types[i]) {
-      return InvalidArgument("Data type mismatch at component ", i, ": expected ",
-                             DtypeName(want_types[i]), " but got ", DtypeName(types[i]), ".");
-    }
-  }
-  for (size_t i = 0; i < shapes.size() && i < want_shapes.size(); ++i) {
-    if (!PartialShape::Merge(shapes[i], want_shapes[i]).ok()) {
-      return InvalidArgument("Incompatible shapes at component ", i, ": expected ",
-                             want_shapes[i].ToString(), " but got ", shapes[i].ToString(), ".");
-    }
-  }
-  return OkStatus();
-}
-
-class IteratorResource final : public Resource {
- public:
-  static constexpr absl::string_view kKind = "iterator";
-  absl::string_view kind() const override { return kKind; }
-  IteratorResource(ElementTypes types, ElementShapes shapes)
-      : types_(std::move(types)), shapes_(std::move(shapes)) {}
-
-  const ElementTypes& types() const { return types_; }
-  const ElementShapes& shapes() const { return shapes_; }
-
-  // Starts anew, over this dataset.
-  Status Start(const Dataset& dataset, Step& step) {
-    RETURN_IF_ERROR(CheckElements(types_, shapes_, dataset.types, dataset.shapes));
-    ASSIGN_OR_RETURN(ElementIterator iterator, dataset.make(step));
-    auto running = std::make_shared<Running>();
-    running->iterator = std::move(iterator);
-    absl::MutexLock lock(&mutex_);
-    running_ = std::move(running);
-    return OkStatus();
-  }
-
-  NextElement Next(Step& step) {
-    std::shared_ptr<Running> running;
-    {
-      absl::MutexLock lock(&mutex_);
-      running = running_;
-      // Waits without holding the mutex, so that a step in which an iterator asks itself can be
-      // cancelled.
-      while (running != nullptr && running->busy) {
-        RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, "Step was cancelled"));
-      }
-      if (running != nullptr) running->busy = true;
-    }
-    if (running == nullptr) {
-      return FailedPrecondition(
-          "GetNext() failed because the iterator has not been initialized. Ensure that you have "
-          "run the initializer operation for this iterator before getting the next element.");
-    }
-    NextElement next = Pull(running->iterator, step);
-    absl::MutexLock lock(&mutex_);
-    running->busy = false;
-    changed_.SignalAll();
-    return next;
-  }
-
- private:
-  struct Running {
-    ElementIterator iterator;  // used by whoever made it busy
-    bool busy = false;         // guarded by mutex_
-  };
-
-  const ElementTypes types_;
-  const ElementShapes shapes_;
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
-  std::shared_ptr<Running> running_ ABSL_GUARDED_BY(mutex_);
-};
 
 struct IteratorState final : KernelState {
   std::string container;
@@ -296,9 +212,8 @@ Status RunReduceDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(DatasetRef dataset, DatasetInput(ctx, 0));
   const auto [first_state, states] = ArgumentRange(node, "initial_state");
   const auto [first, count] = ArgumentRange(node, "other_arguments");
-  ASSIGN_OR_RETURN(
-      const DatasetFunction reduce,
-      DatasetFunction::Of(ctx, "f", first, count, node.Get<ElementTypes>("Tstate", {})));
+  ASSIGN_OR_RETURN(const BoundFunction reduce,
+                   FunctionArgument(ctx, "f", first, count, node.Get<ElementTypes>("Tstate", {})));
   Element state;
   for (int i = 0; i < states; ++i) state.push_back(ctx.input(first_state + i));
   ASSIGN_OR_RETURN(ElementIterator iterator, dataset->make(ctx.step()));

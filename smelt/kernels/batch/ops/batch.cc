@@ -2,7 +2,7 @@
 // others with empty tensors, until Unbatch gives each its rows.
 #include <atomic>
 
-#include "smelt/kernels/batch/batch_rows.h"
+#include "smelt/kernels/batch/ops/batch_op.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {

@@ -1,6 +1,6 @@
 // A ragged tensor in a variant.
-#ifndef SMELT_KERNELS_RAGGED_VARIANT_H_
-#define SMELT_KERNELS_RAGGED_VARIANT_H_
+#ifndef SMELT_KERNELS_COMMON_RAGGED_VALUE_H_
+#define SMELT_KERNELS_COMMON_RAGGED_VALUE_H_
 
 #include <vector>
 
@@ -19,4 +19,4 @@ struct RaggedValue final : VariantValue {
 
 }  // namespace smelt
 
-#endif  // SMELT_KERNELS_RAGGED_VARIANT_H_
+#endif  // SMELT_KERNELS_COMMON_RAGGED_VALUE_H_
