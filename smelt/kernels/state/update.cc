@@ -1,8 +1,8 @@
 // Elementwise changes of a variable's bytes.
+#include "smelt/kernels/state/update.h"
+
 #include <algorithm>
 #include <type_traits>
-
-#include "smelt/kernels/state/update.h"
 
 namespace smelt {
 namespace {
