@@ -4,8 +4,8 @@
 
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {

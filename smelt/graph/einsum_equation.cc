@@ -1,11 +1,11 @@
-#include "smelt/kernels/nn/einsum_equation.h"
+#include "smelt/graph/einsum_equation.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace smelt::nn {
+namespace smelt {
 namespace {
 
 StatusOr<EinsumLabels> ParseSubscript(absl::string_view text) {
@@ -137,4 +137,4 @@ StatusOr<EinsumShapes> ExpandEinsum(const EinsumEquation& e, std::span<const Sha
   return s;
 }
 
-}  // namespace smelt::nn
+}  // namespace smelt

@@ -1,6 +1,6 @@
 // Einsum equations: "ij,jk->ik", "...a,ab->...b", "ii->i".
-#ifndef SMELT_KERNELS_NN_EINSUM_EQUATION_H_
-#define SMELT_KERNELS_NN_EINSUM_EQUATION_H_
+#ifndef SMELT_GRAPH_EINSUM_EQUATION_H_
+#define SMELT_GRAPH_EINSUM_EQUATION_H_
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "smelt/tensor/tensor.h"
 
-namespace smelt::nn {
+namespace smelt {
 
 // A label for each dimension. Named labels are their character; dimensions that an ellipsis stands
 // for are numbered from the last one on: kEllipsis, kEllipsis + 1, ...
@@ -37,6 +37,6 @@ struct EinsumShapes {
 };
 StatusOr<EinsumShapes> ExpandEinsum(const EinsumEquation& e, std::span<const Shape* const> shapes);
 
-}  // namespace smelt::nn
+}  // namespace smelt
 
-#endif  // SMELT_KERNELS_NN_EINSUM_EQUATION_H_
+#endif  // SMELT_GRAPH_EINSUM_EQUATION_H_

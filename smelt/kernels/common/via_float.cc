@@ -1,9 +1,9 @@
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 
-namespace smelt::nn {
+namespace smelt {
 namespace {
 
 constexpr int64_t kConvertGrain = 32768;
@@ -38,4 +38,4 @@ StatusOr<Tensor> FromFloat(const Tensor& t, Dtype dtype, Allocator* allocator) {
   return out;
 }
 
-}  // namespace smelt::nn
+}  // namespace smelt
