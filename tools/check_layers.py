@@ -57,7 +57,7 @@ for name in order:
             problems.append(f"CMakeLists.txt: {name} may not depend on {d}, which stands below it")
 
 # ---- rooms: "kernels/nn" -> what it may include of its folder; the folder itself is where its headers stand
-rooms, opened = {}, set()
+rooms, opened, floors = {}, set(), set()
 for n, line in enumerate((root / "smelt/rooms.txt").read_text().splitlines(), 1):
     words = line.split("#")[0].split()
     if not words:
@@ -65,7 +65,9 @@ for n, line in enumerate((root / "smelt/rooms.txt").read_text().splitlines(), 1)
     room, folder = words[0], words[0].split("/")[0]
     if "open" in words:
         opened.add(room)
-    rights = {f"{folder}/{w}" for w in words[1:] if w != "open"}
+    if "floor" in words:
+        floors.add(room)
+    rights = {f"{folder}/{w}" for w in words[1:] if w not in ("open", "floor")}
     problems += [f"smelt/rooms.txt:{n}: {room} may not include {r}, which stands below it" for r in rights - set(rooms)]
     if room in rooms:
         problems.append(f"smelt/rooms.txt:{n}: {room} stands twice")
@@ -85,12 +87,14 @@ def room_of(path):
 def check_room(here, where, target):
     """An include inside of one folder; returns the right that it uses."""
     room, other, folder = room_of(here), room_of(target), here.split("/")[0]
-    if room == other or other in opened:
+    if room == other:
         return None
     if room == folder:
-        # The sources of a folder tie its rooms together; its headers stand at their place.
-        if here.endswith(".h") and places[other] > places.get(folder, -1):
-            problems.append(f"{where}: a header of {folder}/ may not include {target}")
+        # The sources of a folder tie its rooms together, unless they are a floor too; its headers stand at their place.
+        if (here.endswith(".h") or folder in floors) and places[other] > places.get(folder, -1):
+            problems.append(f"{where}: {folder}/ itself may not include {target}")
+    elif other in opened:
+        return None
     elif other == folder:
         if places[room] < places.get(folder, -1):
             problems.append(f"{where}: {room} stands below the headers of {folder}/")
