@@ -32,4 +32,21 @@ StatusOr<std::shared_ptr<Variable>> FindVariable(const OpContext& ctx, int i) {
   return std::static_pointer_cast<Variable>(std::move(resource));
 }
 
+Status CheckReadType(const OpContext& ctx, const Tensor& value) {
+  if (value.dtype() == ctx.output_type(0)) return OkStatus();
+  return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
+                         DtypeName(ctx.output_type(0)), " got ", DtypeName(value.dtype()));
+}
+
+StatusOr<Tensor> ReadPartOf(const OpContext& ctx) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindResource<Variable>(ctx.input(0)));
+  Tensor value = variable->Read();
+  if (!value.valid()) {
+    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
+    return NoVariable(h.container, h.name);
+  }
+  RETURN_IF_ERROR(CheckReadType(ctx, value));
+  return value;
+}
+
 }  // namespace smelt

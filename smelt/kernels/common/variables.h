@@ -21,6 +21,12 @@ Status NoVariable(absl::string_view container, absl::string_view name);
 // resource variables, FAILED_PRECONDITION for reference variables.
 Status UninitializedVariable(const OpContext& ctx, int i);
 
+// INVALID_ARGUMENT in TensorFlow's words unless what was read is of the type of output 0.
+Status CheckReadType(const OpContext& ctx, const Tensor& value);
+// The value of the resource variable whose handle is input 0, for ops that answer with a part of
+// it. NOT_FOUND as above when nobody wrote it; its type is checked.
+StatusOr<Tensor> ReadPartOf(const OpContext& ctx);
+
 // Ref kernels answer with the handle they are given.
 inline void ForwardRef(OpContext& ctx) {
   if (ctx.num_outputs() > 0 && IsRef(ctx.output_type(0))) ctx.set_output(0, ctx.TakeInput(0));

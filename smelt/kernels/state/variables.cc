@@ -92,10 +92,7 @@ StatusOr<Tensor> ReadWritten(const OpContext& ctx) {
 
 Status RunRead(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor value, ReadWritten(ctx));
-  if (value.dtype() != ctx.output_type(0)) {
-    return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
-                           DtypeName(ctx.output_type(0)), " got ", DtypeName(value.dtype()));
-  }
+  RETURN_IF_ERROR(CheckReadType(ctx, value));
   ctx.set_output(0, std::move(value));
   return OkStatus();
 }
