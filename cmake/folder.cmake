@@ -1,6 +1,7 @@
 # smelt_folder(NAME DEPS folder... [LIBS target...]): one static library per folder of smelt/, named
 # smelt_NAME with slashes as underscores. Sources are globbed, sub-folders included. DEPS is the layer
 # law that tools/check_layers.py reads: the folders that NAME may include (base is always allowed).
+# LIBS are libraries that only its sources see.
 function(smelt_folder NAME)
   cmake_parse_arguments(F "" "" "DEPS;LIBS" ${ARGN})
   string(REPLACE "/" "_" target "smelt_${NAME}")
@@ -15,7 +16,7 @@ function(smelt_folder NAME)
   if(NOT NAME STREQUAL "base")
     target_link_libraries(${target} PUBLIC smelt_base)
   endif()
-  target_link_libraries(${target} PUBLIC ${F_LIBS})
+  target_link_libraries(${target} PRIVATE ${F_LIBS})
   target_compile_options(${target} PRIVATE ${SMELT_WARNINGS})
   if(SMELT_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)

@@ -1,19 +1,12 @@
 #!/usr/bin/env python3
-"""Holds the layer law: includes of each folder against the DEPS lines of CMakeLists.txt, and who may see which library."""
+"""Holds the layer law: includes of each folder against the DEPS lines of CMakeLists.txt, those of each room inside of a
+folder against smelt/rooms.txt, and who may see which library."""
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-deps = {}
-for name, rest in re.findall(r"smelt_folder\((\w+)\s+DEPS\s*([^)]*)\)", (root / "CMakeLists.txt").read_text()):
-    deps[name] = {w for w in rest.split("LIBS")[0].split()} | {name, "base"}
-# Folder order is the order of the lines: a folder may only name those above it.
-order, problems = list(deps), []
-for name in order:
-    for d in deps[name] - {name, "base"}:
-        if d not in order[: order.index(name)]:
-            problems.append(f"CMakeLists.txt: {name} may not depend on {d}, which stands below it")
+problems = []
 
 # header pattern -> where it may be included (path prefixes under smelt/)
 only = {
@@ -24,25 +17,145 @@ only = {
     r"<CLI/": ["cli/"],
     r"<omp\.h>": ["base/parallel.cc"],
     r"<(unsupported/)?Eigen/": ["kernels/linalg/"],
+    r"<re2/": ["kernels/text/regex.cc", "convert/quantize/"],
+    r"<unicode/": ["kernels/text/icu.cc"],
+    r"<j(peglib|error)\.h>": ["kernels/image/jpeg_"],
+    r"<png\.h>": ["kernels/image/png.cc"],
+    r"<gif_lib\.h>": ["kernels/image/gif.cc"],
+    r"<webp/": ["kernels/image/webp.cc"],
+    r"<zlib\.h>": ["io/inflate.cc", "kernels/image/png.cc"],
+    r"<archive": ["io/archive.cc"],
+    r"<isa-l": ["io/crc32c.cc", "wire/numpy/npz.cc"],
+    r"<snappy": ["wire/bundle/index_table.cc"],
+    r"<farmhash\.h>": ["base/hash.cc"],
+    r"[<\"]rapidjson/": ["serve/", "cli/"],
 }
+
+# ---- the tree: every file below smelt/ with its includes
+files = {}  # "kernels/nn/pool.cc" -> [(line, spelled, target)]
 for path in sorted((root / "smelt").rglob("*")):
-    if path.suffix not in (".h", ".cc", ".cpp", ".inc"):
+    if path.suffix in (".h", ".cc", ".cpp", ".inc"):
+        lines = path.read_text(errors="replace").splitlines()
+        found = [(n, re.match(r'\s*#\s*include\s+([<"]([^>"]+)[>"])', line)) for n, line in enumerate(lines, 1)]
+        files[path.relative_to(root / "smelt").as_posix()] = [(n, m[1], m[2]) for n, m in found if m]
+
+
+def own(target):
+    """The path below smelt/ of an include of ours, else None."""
+    return target[len("smelt/"):] if target.startswith("smelt/") else None
+
+
+# ---- folders
+deps = {}
+for name, rest in re.findall(r"smelt_folder\((\w+)\s+DEPS\s*([^)]*)\)", (root / "CMakeLists.txt").read_text()):
+    deps[name] = set(rest.split("LIBS")[0].split())
+# Folder order is the order of the lines: a folder may only name those above it.
+order = list(deps)
+for name in order:
+    for d in deps[name] - {"base"}:
+        if d not in order[: order.index(name)]:
+            problems.append(f"CMakeLists.txt: {name} may not depend on {d}, which stands below it")
+
+# ---- rooms: "kernels/nn" -> what it may include of its folder; the folder itself is where its headers stand
+rooms, opened, floors = {}, set(), set()
+for n, line in enumerate((root / "smelt/rooms.txt").read_text().splitlines(), 1):
+    words = line.split("#")[0].split()
+    if not words:
         continue
-    here = path.relative_to(root / "smelt").as_posix()
+    room, folder = words[0], words[0].split("/")[0]
+    if "open" in words:
+        opened.add(room)
+    if "floor" in words:
+        floors.add(room)
+    rights = {f"{folder}/{w}" for w in words[1:] if w not in ("open", "floor")}
+    problems += [f"smelt/rooms.txt:{n}: {room} may not include {r}, which stands below it" for r in rights - set(rooms)]
+    if room in rooms:
+        problems.append(f"smelt/rooms.txt:{n}: {room} stands twice")
+    rooms[room] = rights
+places = {room: i for i, room in enumerate(rooms)}
+machinery = {room[: -len("/ops")] for room in rooms if room.endswith("/ops") and room[: -len("/ops")] in rooms}
+
+
+def room_of(path):
+    """The innermost room of a file; a folder's own files are in the room of the folder's name."""
+    folder = path.rsplit("/", 1)[0]
+    while "/" in folder and folder not in rooms:
+        folder = folder.rsplit("/", 1)[0]
+    return folder
+
+
+def check_room(here, where, target):
+    """An include inside of one folder; returns the right that it uses."""
+    room, other, folder = room_of(here), room_of(target), here.split("/")[0]
+    if room == other:
+        return None
+    if room == folder:
+        # The sources of a folder tie its rooms together, unless they are a floor too; its headers stand at their place.
+        if (here.endswith(".h") or folder in floors) and places[other] > places.get(folder, -1):
+            problems.append(f"{where}: {folder}/ itself may not include {target}")
+    elif other in opened:
+        return None
+    elif other == folder:
+        if places[room] < places.get(folder, -1):
+            problems.append(f"{where}: {room} stands below the headers of {folder}/")
+    elif other in rooms[room]:
+        return room, other
+    else:
+        problems.append(f"{where}: the room {room} may not include {target} (smelt/rooms.txt)")
+    return None
+
+
+# ---- every include
+used_rooms = set()
+for here, includes in files.items():
     folder = here.split("/")[0]
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        m = re.match(r'\s*#\s*include\s+([<"]([^>"]+)[>"])', line)
-        if not m:
-            continue
-        spelled, target = m.group(1), m.group(2)
+    inner = here.split("/")[1] if here.count("/") > 1 else None
+    if inner and f"{folder}/{inner}" not in rooms:
+        problems.append(f"smelt/{here}: the room {folder}/{inner} is not in smelt/rooms.txt")
+        continue
+    for number, spelled, target in includes:
         where = f"smelt/{here}:{number}"
-        inside = re.match(r"smelt/(\w+)/", target)
-        if inside and inside.group(1) not in deps.get(folder, set()):
-            problems.append(f"{where}: {folder} may not include {target}")
+        mine = own(target)
+        if mine and mine.split("/")[0] == folder:
+            used_rooms.add(check_room(here, where, mine))
+        elif mine:
+            other = mine.split("/")[0]
+            if other not in deps.get(folder, set()) | {"base"}:
+                problems.append(f"{where}: {folder} may not include {target}")
         for pattern, allowed in only.items():
             if re.search(pattern, spelled) and not any(here.startswith(a) for a in allowed):
                 problems.append(f"{where}: {target} may only be included in {', '.join(allowed)}")
-        if path.suffix == ".h" and re.match(r"(unsupported/)?Eigen/", target):
+        if here.endswith(".h") and re.match(r"(unsupported/)?Eigen/", target):
             problems.append(f"{where}: no header includes Eigen")
-print("\n".join(problems) if problems else f"layers: {len(order)} folders, ok")
+
+# ---- rights that nobody uses
+for room, rights in rooms.items():
+    problems += [f"smelt/rooms.txt: {room} includes nothing of {r}" for r in sorted(rights) if (room, r) not in used_rooms]
+    if not (root / "smelt" / room).is_dir():
+        problems.append(f"smelt/rooms.txt: there is no room {room}")
+
+
+# ---- machinery, with all that it includes, knows no op
+def first_path(start, wanted):
+    """The shortest chain of includes from a file to one of the wanted ones, or None."""
+    seen, line = {start}, [[start]]
+    while line:
+        chain = line.pop(0)
+        for _, _, target in files.get(chain[-1], []):
+            mine = own(target)
+            if mine in wanted:
+                return chain + [mine]
+            if mine and mine not in seen:
+                seen.add(mine)
+                line.append(chain + [mine])
+    return None
+
+
+for here in files:
+    if room_of(here) in machinery:
+        chain = first_path(here, {"kernels/kernel.h", "kernels/op_context.h"})
+        if chain:
+            problems.append(f"smelt/{here}: machinery knows {chain[-1]}, through {' > '.join(chain)}")
+
+print("\n".join(problems) if problems else f"layers: {len(order)} folders, {len(rooms)} rooms, ok")
 sys.exit(1 if problems else 0)

@@ -5,8 +5,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
-#include "smelt/kernels/nn/einsum_equation.h"
-#include "smelt/wire/xla/dimension_numbers.h"
+#include "smelt/graph/einsum_equation.h"
+#include "smelt/kernels/xla/dimension_numbers.h"
 
 namespace smelt {
 namespace {
@@ -109,17 +109,17 @@ bool Int8Product(const RowNode& n) {
   return n.rank(0) > n.node().Int("contracted", 1) && FirstThenAdded(n);
 }
 bool XlaProduct(const RowNode& n) {
-  const auto d = ParseDotDimensions(n.node().String("dimension_numbers"));
+  const auto d = DotDimensionsOf(n.node());
   return d.ok() && FirstAlone(n) && d->lhs_batch.empty() &&
          std::ranges::find(d->lhs_contracting, 0) == d->lhs_contracting.end();
 }
 bool XlaConvolution(const RowNode& n) {
-  const auto d = ParseConvDimensions(n.node().String("dimension_numbers"));
+  const auto d = ConvDimensionsOf(n.node());
   return d.ok() && FirstAlone(n) && d->input_batch == 0 && d->output_batch == 0 &&
          n.node().Int("batch_group_count", 1) == 1;
 }
 bool Contracts(const RowNode& n) {
-  const auto e = nn::ParseEinsum(n.node().String("equation"));
+  const auto e = ParseEinsum(n.node().String("equation"));
   if (!e.ok() || static_cast<int>(e->inputs.size()) != n.inputs() || e->output.empty()) {
     return false;
   }
@@ -129,7 +129,7 @@ bool Contracts(const RowNode& n) {
     const auto& in = e->inputs[i];
     const auto uses = std::ranges::count(in, label);
     if (n.rows(i) ? uses != 1 || in[0] != label : !n.whole(i) || uses != 0) return false;
-    if (label != nn::kEllipsis || !n.rows(i)) continue;
+    if (label != kEllipsis || !n.rows(i)) continue;
     // One that is nothing would make the next label the first; a shorter one begins later.
     const int own = n.rank(i) - static_cast<int>(in.size()) + 1;
     if (own < 1 || (hidden > 0 && own != hidden)) return false;

@@ -1,9 +1,9 @@
 #include "smelt/io/record.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "smelt/base/little_endian.h"
 #include "smelt/io/crc32c.h"
 
 namespace smelt {
@@ -12,23 +12,11 @@ namespace {
 constexpr size_t kRecordHeader = 12;  // length and its checksum
 constexpr size_t kRecordFooter = 4;
 
-template <typename T>
-T RecordLoad(const char* p) {
-  T v;
-  std::memcpy(&v, p, sizeof(v));
-  return v;
-}
-
-template <typename T>
-void RecordStore(T v, char* p) {
-  std::memcpy(p, &v, sizeof(v));
-}
-
 void FrameOf(absl::string_view record, char (&header)[kRecordHeader],
              char (&footer)[kRecordFooter]) {
-  RecordStore<uint64_t>(record.size(), header);
-  RecordStore<uint32_t>(MaskCrc32c(Crc32c({header, 8})), header + 8);
-  RecordStore<uint32_t>(MaskCrc32c(Crc32c(record)), footer);
+  StoreLittle<uint64_t>(record.size(), header);
+  StoreLittle<uint32_t>(MaskCrc32c(Crc32c({header, 8})), header + 8);
+  StoreLittle<uint32_t>(MaskCrc32c(Crc32c(record)), footer);
 }
 
 }  // namespace
@@ -48,16 +36,16 @@ StatusOr<std::optional<absl::string_view>> RecordReader::Next() {
   };
   if (left.empty()) return std::optional<absl::string_view>();
   if (left.size() < kRecordHeader) return lost("truncated");
-  if (Crc32c(left.substr(0, 8)) != UnmaskCrc32c(RecordLoad<uint32_t>(left.data() + 8))) {
+  if (Crc32c(left.substr(0, 8)) != UnmaskCrc32c(LoadLittle<uint32_t>(left.data() + 8))) {
     return lost("corrupted");
   }
-  const auto length = RecordLoad<uint64_t>(left.data());
+  const auto length = LoadLittle<uint64_t>(left.data());
   if (left.size() - kRecordHeader < kRecordFooter ||
       length > left.size() - kRecordHeader - kRecordFooter) {
     return lost("truncated");
   }
   const absl::string_view data = left.substr(kRecordHeader, length);
-  if (Crc32c(data) != UnmaskCrc32c(RecordLoad<uint32_t>(data.data() + length))) {
+  if (Crc32c(data) != UnmaskCrc32c(LoadLittle<uint32_t>(data.data() + length))) {
     return lost("corrupted");
   }
   offset_ += kRecordHeader + length + kRecordFooter;

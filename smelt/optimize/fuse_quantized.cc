@@ -4,7 +4,7 @@
 
 #include "smelt/graph/constant.h"
 #include "smelt/optimize/passes.h"
-#include "smelt/wire/xla/dimension_numbers.h"
+#include "smelt/kernels/xla/dimension_numbers.h"
 
 namespace smelt {
 namespace {
@@ -166,7 +166,7 @@ class QuantFuser {
 
   std::optional<QuantLayer> Conv(const Node& n) const {
     if (!Int8Product(n) || n.Int("batch_group_count", 1) != 1) return std::nullopt;
-    const auto numbers = ParseConvDimensions(n.String("dimension_numbers"));
+    const auto numbers = ConvDimensionsOf(n);
     const Dims inner = {1, 2}, first = {0, 1};
     if (!numbers.ok() || numbers->input_batch != 0 || numbers->input_feature != 3 ||
         numbers->kernel_input != 2 || numbers->kernel_output != 3 || numbers->output_batch != 0 ||
@@ -229,7 +229,7 @@ class QuantFuser {
 
   std::optional<QuantLayer> Dot(const Node& n) const {
     if (!Int8Product(n)) return std::nullopt;
-    const auto numbers = ParseDotDimensions(n.String("dimension_numbers"));
+    const auto numbers = DotDimensionsOf(n);
     const std::optional<Tensor> w = ConstantTensor(*n.inputs()[1].node);
     if (!numbers.ok() || !numbers->lhs_batch.empty() || !numbers->rhs_batch.empty() || !w ||
         w->num_elements() == 0) {

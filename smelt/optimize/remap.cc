@@ -2,7 +2,7 @@
 
 #include "smelt/graph/constant.h"
 #include "smelt/kernels/nn/fused.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -85,7 +85,7 @@ class Remapper {
     Tensor storage;
     const Tensor* t = n->Is("Mul") ? ConstValue(n->inputs()[1 - input].node, &storage) : nullptr;
     if (t == nullptr || t->rank() != 0) return false;
-    const auto wide = nn::ToFloat(*t, HeapAllocator());
+    const auto wide = ToFloat(*t, HeapAllocator());
     return wide.ok() && wide->flat<float>()[0] == 1;
   }
 
@@ -194,7 +194,7 @@ class Remapper {
     const int64_t count = t->num_elements();
     if (count != 1 && (count != depth || t->shape().back() != depth)) return false;
     if (t->dtype() != Dtype::kFloat && t->dtype() != Dtype::kBfloat16) return false;
-    const auto wide = nn::ToFloat(*t, HeapAllocator());
+    const auto wide = ToFloat(*t, HeapAllocator());
     if (!wide.ok()) return false;
     const auto v = wide->flat<float>();
     values->assign(depth, v[0]);
@@ -283,20 +283,20 @@ class Remapper {
       return OkStatus();
     }
     if (!chain.scale.empty()) {
-      ASSIGN_OR_RETURN(const Tensor from, nn::ToFloat(w, HeapAllocator()));
+      ASSIGN_OR_RETURN(const Tensor from, ToFloat(w, HeapAllocator()));
       ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, w.shape(), HeapAllocator()));
       const float* x = from.data<float>();
       float* y = to.data<float>();
       for (int64_t i = 0; i < w.num_elements(); i += depth) {
         for (int64_t c = 0; c < depth; ++c) y[i + c] = x[i + c] * chain.scale[c];
       }
-      ASSIGN_OR_RETURN(const Tensor narrow, nn::FromFloat(to, t, HeapAllocator()));
+      ASSIGN_OR_RETURN(const Tensor narrow, FromFloat(to, t, HeapAllocator()));
       *filter = {graph_.AddConst(root->name() + "/scaled_filter", narrow), 0};
     }
     ASSIGN_OR_RETURN(Tensor bias, FloatVector(chain.bias));
     // Where the fused op has room for a type of its own, the bias stays float.
     if (!root->Is("Conv2D")) {
-      ASSIGN_OR_RETURN(bias, nn::FromFloat(bias, t, HeapAllocator()));
+      ASSIGN_OR_RETURN(bias, FromFloat(bias, t, HeapAllocator()));
     }
     chain.args[0] = {graph_.AddConst(root->name() + "/folded_bias", bias), 0};
     return OkStatus();

@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/optimize/passes.h"
 
@@ -237,7 +237,7 @@ class Widener {
       const auto* value = a->get<std::shared_ptr<const TensorValue>>();
       if (value != nullptr && *value) {
         ASSIGN_OR_RETURN(const Tensor t, (*value)->Materialize());
-        ASSIGN_OR_RETURN(const Tensor wide, nn::ToFloat(t, HeapAllocator()));
+        ASSIGN_OR_RETURN(const Tensor wide, ToFloat(t, HeapAllocator()));
         Node* c = graph_.AddConst(e.node->name() + "/float", wide);
         graph_.SetControlInputs(c, e.node->control_inputs());
         it->second = {c, 0};

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "smelt/base/little_endian.h"
+
 namespace smelt::stablehlo {
 namespace {
 
@@ -20,10 +22,7 @@ StatusOr<uint64_t> ByteReader::Varint() {
   ASSIGN_OR_RETURN(const uint8_t first, Byte());
   const int more = first == 0 ? 8 : std::countr_zero(first);
   if (left() < static_cast<size_t>(more)) return BytecodeEnds(position());
-  uint64_t high = 0;
-  for (int i = 0; i < more; ++i) {
-    high |= uint64_t{static_cast<uint8_t>(bytes_[at_ + static_cast<size_t>(i)])} << (8 * i);
-  }
+  const uint64_t high = LoadLittleBytes(bytes_.data() + at_, static_cast<size_t>(more));
   at_ += static_cast<size_t>(more);
   if (first == 0) return high;
   // The low bits of the first byte are the prefix; the bytes after it continue above it.

@@ -2,12 +2,10 @@
 #include <algorithm>
 
 #include "smelt/convert/quantize/quantize.h"
-#include "smelt/kernels/nn/einsum_equation.h"
+#include "smelt/graph/einsum_equation.h"
 
 namespace smelt::quantize {
 namespace {
-
-using nn::EinsumLabels;
 
 bool HasLabel(const EinsumLabels& labels, int label) {
   return std::ranges::find(labels, label) != labels.end();
@@ -24,11 +22,11 @@ bool Repeats(const EinsumLabels& labels) {
 EinsumLabels WithoutEllipsis(const EinsumLabels& labels, int dims) {
   EinsumLabels out;
   for (const int label : labels) {
-    if (label != nn::kEllipsis) {
+    if (label != kEllipsis) {
       out.push_back(label);
       continue;
     }
-    for (int i = dims; i > 0; --i) out.push_back(nn::kEllipsis + i);
+    for (int i = dims; i > 0; --i) out.push_back(kEllipsis + i);
   }
   return out;
 }
@@ -54,17 +52,16 @@ constexpr char kNoProduct[] = "Its equation is not one product of a matrix and i
 }  // namespace
 
 StatusOr<ProductForm> ProductFormOf(const Layer& layer, int input_rank) {
-  ASSIGN_OR_RETURN(const nn::EinsumEquation equation,
-                   nn::ParseEinsum(layer.node->String("equation")));
+  ASSIGN_OR_RETURN(const EinsumEquation equation, ParseEinsum(layer.node->String("equation")));
   if (equation.inputs.size() != 2) return InvalidArgument(kNoProduct);
   const Shape& shape = layer.weights->value.shape();
   const EinsumLabels& weights = equation.inputs[layer.weights_input];
   EinsumLabels input = equation.inputs[layer.input], output = equation.output;
-  if (HasLabel(weights, nn::kEllipsis) || static_cast<int>(weights.size()) != shape.rank() ||
-      HasLabel(input, nn::kEllipsis) != HasLabel(output, nn::kEllipsis)) {
+  if (HasLabel(weights, kEllipsis) || static_cast<int>(weights.size()) != shape.rank() ||
+      HasLabel(input, kEllipsis) != HasLabel(output, kEllipsis)) {
     return InvalidArgument(kNoProduct);
   }
-  if (HasLabel(input, nn::kEllipsis)) {
+  if (HasLabel(input, kEllipsis)) {
     const int dims = input_rank - (static_cast<int>(input.size()) - 1);
     if (input_rank < 0) return InvalidArgument("The rank of its input is not known.");
     if (dims < 0) return InvalidArgument("Its input has too few dimensions.");

@@ -1,9 +1,9 @@
 // DecodeWav, EncodeWav: 16-bit PCM in RIFF files.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
 
+#include "smelt/base/little_endian.h"
+#include "smelt/kernels/audio/wav_file.h"
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/kernel.h"
 
@@ -34,7 +34,7 @@ class WavReader {
   template <typename T>
   Status Read(T* value) {
     ASSIGN_OR_RETURN(const absl::string_view bytes, Text(sizeof(T)));
-    std::memcpy(value, bytes.data(), sizeof(T));
+    *value = LoadLittle<T>(bytes.data());
     return OkStatus();
   }
 
@@ -162,18 +162,13 @@ Status RunDecodeWav(OpContext& ctx) {
       int16_t value = 0;
       if (i < had) {
         const int64_t from = i * format.channels + std::min<int64_t>(c, format.channels - 1);
-        std::memcpy(&value, data.data() + 2 * from, sizeof(value));
+        value = LoadLittle<int16_t>(data.data() + 2 * from);
       }
       *to++ = static_cast<float>(value) / 32768.0f;
     }
   }
   ctx.set_output(1, Tensor::Scalar(static_cast<int32_t>(format.rate)));
   return OkStatus();
-}
-
-template <typename T>
-void AppendField(std::string* to, T value) {
-  to->append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
 Status RunEncodeWav(OpContext& ctx) {
@@ -199,30 +194,12 @@ Status RunEncodeWav(OpContext& ctx) {
   if (channels == 0 || channels > std::numeric_limits<uint16_t>::max()) {
     return InvalidArgument("num_channels must be in (0, 2^16), got: ", channels);
   }
-  constexpr int64_t kHeader = 44;
-  if (kHeader + 2 * count > std::numeric_limits<uint32_t>::max()) {
+  if (kWavHeader + 2 * count > std::numeric_limits<uint32_t>::max()) {
     return InvalidArgument("Provided channels and frames cannot be encoded as a WAV.");
   }
-  std::string file;
-  file.reserve(static_cast<size_t>(kHeader + 2 * count));
-  file.append("RIFF");
-  AppendField(&file, static_cast<uint32_t>(kHeader - 8 + 2 * count));
-  file.append("WAVEfmt ");
-  AppendField(&file, uint32_t{16});
-  AppendField(&file, uint16_t{1});  // PCM
-  AppendField(&file, static_cast<uint16_t>(channels));
-  AppendField(&file, static_cast<uint32_t>(per_second));
-  AppendField(&file, static_cast<uint32_t>(per_second * 2 * channels));
-  AppendField(&file, static_cast<uint16_t>(2 * channels));
-  AppendField(&file, uint16_t{16});
-  file.append("data");
-  AppendField(&file, static_cast<uint32_t>(2 * count));
-  for (const float v : audio.flat<float>()) {
-    const float scaled = std::round(v * 32768.0f);
-    // NaN becomes the least value.
-    const float kept = scaled > -32768.0f ? std::min(scaled, 32767.0f) : -32768.0f;
-    AppendField(&file, static_cast<int16_t>(kept));
-  }
+  // NaN becomes the least value.
+  std::string file = EncodeWav(audio.flat<float>(), static_cast<uint32_t>(per_second),
+                               static_cast<uint16_t>(channels), /*nan=*/-32768);
   ctx.set_output(0, Tensor::Scalar(std::move(file)));
   return OkStatus();
 }

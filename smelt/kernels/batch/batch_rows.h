@@ -6,13 +6,8 @@
 #include <vector>
 
 #include "smelt/kernels/batch/batch_scheduler.h"
-#include "smelt/kernels/op_context.h"
 
 namespace smelt {
-
-// TensorFlow's check of the inputs [0, n) of a batching op: at least one dimension, equally many
-// rows. INVALID_ARGUMENT lists the inputs by name and shape.
-Status CheckBatchInputs(const OpContext& ctx, int n);
 
 // The parts one below the other, then the first row of the first part `padding` times. One part
 // without padding is given back as it is. INVALID_ARGUMENT when ranks, types or the sizes behind
@@ -21,22 +16,6 @@ StatusOr<Tensor> JoinRows(std::span<const Tensor> parts, int64_t padding, Alloca
 
 // The inputs of the tasks joined and padded to an allowed size, input by input.
 StatusOr<std::vector<Tensor>> JoinTasks(Batch& batch, const BatchOptions& options);
-
-// What Batch and BatchFunction read alike.
-struct BatchAttrs {
-  std::string container, name, queue;
-  BatchOptions options;
-};
-// INVALID_ARGUMENT for a number that is no int32 and for sizes that do not grow.
-Status ReadBatchAttrs(const Node& node, BatchAttrs* attrs);
-
-// The scheduler of the node's op, container and name, made with these attributes when it is the
-// first.
-StatusOr<std::shared_ptr<BatchScheduler>> FindBatchScheduler(const OpContext& ctx,
-                                                             const BatchAttrs& attrs,
-                                                             BatchProcessor process);
-// A request with the first n inputs and what the batch's step takes over.
-std::shared_ptr<BatchRequest> MakeBatchRequest(OpContext& ctx, int n);
 
 }  // namespace smelt
 

@@ -96,4 +96,41 @@ StatusOr<Tensor> ShareOrCopyRows(OpContext& ctx, const Tensor& source, int64_t b
   return out;
 }
 
+std::pair<int, int> ArgumentRange(const Node& node, absl::string_view name) {
+  const OpDef* def = node.def();
+  int at = 0;
+  if (def == nullptr) return {0, 0};
+  for (const ArgDef& arg : def->inputs) {
+    int count = 1;
+    if (!arg.number_attr.empty()) count = static_cast<int>(node.Int(arg.number_attr));
+    if (!arg.type_list_attr.empty()) {
+      count = static_cast<int>(node.Get<std::vector<Dtype>>(arg.type_list_attr, {}).size());
+    }
+    if (arg.name == name) return {at, count};
+    at += count;
+  }
+  return {0, 0};
+}
+
+StatusOr<BoundFunction> FunctionArgument(const OpContext& ctx, absl::string_view name, int first,
+                                         int count, std::vector<Dtype> results) {
+  const FuncAttr* f = ctx.node().Func(name);
+  if (f == nullptr) return InvalidArgument(ctx.node().op(), " names no function '", name, "'");
+  std::vector<Tensor> captured;
+  for (int i = 0; i < count; ++i) captured.push_back(ctx.input(first + i));
+  return BoundFunction(*f, std::move(captured), std::move(results));
+}
+
+Status SetResults(OpContext& ctx, std::vector<Tensor> results) {
+  // Not seen before where the node states no type at all.
+  if (results.size() != static_cast<size_t>(ctx.num_outputs())) {
+    return InvalidArgument("the function returns ", results.size(), " values, ", ctx.node().op(),
+                           " has ", ctx.num_outputs());
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    ctx.set_output(static_cast<int>(i), std::move(results[i]));
+  }
+  return OkStatus();
+}
+
 }  // namespace smelt

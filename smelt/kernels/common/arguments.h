@@ -5,7 +5,10 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "smelt/kernels/common/bound_function.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -30,6 +33,18 @@ struct IntAttrs final : KernelState {
 };
 StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(const Node& node,
                                                     std::initializer_list<absl::string_view> names);
+
+// How many inputs the argument `name` of the node has, behind the first one: {first, count}.
+std::pair<int, int> ArgumentRange(const Node& node, absl::string_view name);
+
+// The function that attribute `name` names; inputs [first, first + count) are what it captured.
+// INVALID_ARGUMENT when it names none. The types of its results are checked against `results`
+// unless that is empty.
+StatusOr<BoundFunction> FunctionArgument(const OpContext& ctx, absl::string_view name, int first,
+                                         int count, std::vector<Dtype> results);
+
+// What a function returned as the outputs of the node. INVALID_ARGUMENT for another number of them.
+Status SetResults(OpContext& ctx, std::vector<Tensor> results);
 
 // A result that shares a part of `source`, or copies it when it would keep a much larger buffer
 // alive: rows [begin, end) of dimension 0 under `shape`.

@@ -7,7 +7,7 @@
 #include <complex>
 #include <type_traits>
 
-#include "smelt/tensor/dtype.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 
@@ -74,38 +74,13 @@ inline bool LessThan(T a, T b) {
 // fn.operator()<T>() for the real number types; false when dtype is none of them.
 template <typename F>
 bool VisitReal(Dtype dtype, F&& fn) {
-  switch (dtype) {
-#define SMELT_VISIT(D, T)        \
-  case Dtype::D:                 \
-    fn.template operator()<T>(); \
-    return true;
-    SMELT_VISIT(kFloat, float)
-    SMELT_VISIT(kDouble, double)
-    SMELT_VISIT(kHalf, Half)
-    SMELT_VISIT(kBfloat16, Bfloat16)
-    SMELT_VISIT(kInt8, int8_t)
-    SMELT_VISIT(kInt16, int16_t)
-    SMELT_VISIT(kInt32, int32_t)
-    SMELT_VISIT(kInt64, int64_t)
-    SMELT_VISIT(kUint8, uint8_t)
-    SMELT_VISIT(kUint16, uint16_t)
-    SMELT_VISIT(kUint32, uint32_t)
-    SMELT_VISIT(kUint64, uint64_t)
-    default:
-      return false;
-  }
+  return VisitTypes(RealTypes(), dtype, fn);
 }
 
 // The same for complex numbers as well.
 template <typename F>
 bool VisitNumber(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    SMELT_VISIT(kComplex64, std::complex<float>)
-    SMELT_VISIT(kComplex128, std::complex<double>)
-    default:
-      return VisitReal(dtype, fn);
-  }
-#undef SMELT_VISIT
+  return VisitTypes(NumberTypes(), dtype, fn);
 }
 
 }  // namespace smelt

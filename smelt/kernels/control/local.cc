@@ -1,4 +1,4 @@
-// Calls, loops and locks of one process: For, MapDefun, RemoteCall, mutexes, and Abort as an error.
+// Calls, loops and locks of one process: For, RemoteCall, mutexes, and Abort as an error.
 #include <algorithm>
 
 #include "absl/base/thread_annotations.h"
@@ -8,24 +8,10 @@
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/common/waiting.h"
-#include "smelt/kernels/control/tensor_list.h"
-#include "smelt/kernels/dataset/dataset.h"
 #include "smelt/kernels/resource_types.h"
 
 namespace smelt {
 namespace {
-
-Status SetLocalResults(OpContext& ctx, Element results) {
-  // Not seen before where the node states no type at all.
-  if (results.size() != static_cast<size_t>(ctx.num_outputs())) {
-    return InvalidArgument("the function returns ", results.size(), " values, ", ctx.node().op(),
-                           " has ", ctx.num_outputs());
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    ctx.set_output(static_cast<int>(i), std::move(results[i]));
-  }
-  return OkStatus();
-}
 
 // body(i, values) -> values, for i from start up or down to limit.
 Status RunFor(OpContext& ctx) {
@@ -39,64 +25,18 @@ Status RunFor(OpContext& ctx) {
   if (!(delta > 0 && start <= limit) && !(delta < 0 && start >= limit) && start != limit) {
     return InvalidArgument("Invalid start/limit/delta: ", start, " ", limit, " ", delta);
   }
-  Element values;
+  std::vector<Tensor> values;
   for (int i = 3; i < ctx.num_inputs(); ++i) values.push_back(ctx.TakeInput(i));
-  ASSIGN_OR_RETURN(
-      const auto body,
-      DatasetFunction::Of(ctx, "body", 0, 0, ctx.node().Get<std::vector<Dtype>>("T", {})));
+  ASSIGN_OR_RETURN(const auto body, FunctionArgument(ctx, "body", 0, 0,
+                                                     ctx.node().Get<std::vector<Dtype>>("T", {})));
   for (int64_t i = start; delta > 0 ? i < limit : i > limit; i += delta) {
     if (ctx.step().cancellation != nullptr) RETURN_IF_ERROR(ctx.step().cancellation->Check());
     if (start == limit) break;
-    Element args = std::move(values);
+    std::vector<Tensor> args = std::move(values);
     args.insert(args.begin(), Tensor::Scalar(static_cast<int32_t>(i)));
     ASSIGN_OR_RETURN(values, body(std::move(args), ctx.step()));
   }
-  return SetLocalResults(ctx, std::move(values));
-}
-
-// f on every row of the arguments, which are put together again.
-Status RunMapDefun(OpContext& ctx) {
-  const Node& node = ctx.node();
-  const auto [first, count] = ArgumentRange(node, "captured_inputs");
-  ASSIGN_OR_RETURN(const auto f,
-                   DatasetFunction::Of(ctx, "f", first, count,
-                                       node.Get<std::vector<Dtype>>("output_types", {})));
-  const Tensor& leader = ctx.input(0);
-  for (int i = 0; i < first; ++i) {
-    const Tensor& t = ctx.input(i);
-    if (t.rank() == 0)
-      return InvalidArgument("All inputs must have rank at least 1. Input ", i, " has a rank of 0");
-    if (t.dim(0) != leader.dim(0)) {
-      return InvalidArgument("All inputs must have the same dimension 0. Input ", i,
-                             " has leading dimension ", t.dim(0),
-                             ", while all previous inputs have leading dimension ", leader.dim(0));
-    }
-  }
-  std::vector<Element> results;
-  for (int64_t row = 0; row < leader.dim(0); ++row) {
-    if (ctx.step().cancellation != nullptr) RETURN_IF_ERROR(ctx.step().cancellation->Check());
-    Element args;
-    for (int i = 0; i < first; ++i) {
-      const Tensor& t = ctx.input(i);
-      args.push_back(t.Rows(row, row + 1).WithShape(RowShape(t.shape())));
-    }
-    ASSIGN_OR_RETURN(results.emplace_back(), f(std::move(args), ctx.step()));
-  }
-  if (!results.empty()) {
-    ASSIGN_OR_RETURN(Element all, BatchElements(results, BatchRule::kSameShapes, ctx.step()));
-    return SetLocalResults(ctx, std::move(all));
-  }
-  const auto shapes = node.Get<std::vector<PartialShape>>("output_shapes", {});
-  for (int i = 0; i < ctx.num_outputs(); ++i) {
-    Dims dims = {0};
-    if (static_cast<size_t>(i) < shapes.size()) {
-      for (int64_t d : shapes[static_cast<size_t>(i)].dims())
-        dims.push_back(std::max<int64_t>(d, 0));
-    }
-    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    RETURN_IF_ERROR(ctx.Allocate(i, shape).status());
-  }
-  return OkStatus();
+  return SetResults(ctx, std::move(values));
 }
 
 // "/job:localhost/replica:0/task:0/device:CPU:0", any part of it, or the old "/cpu:0": of another
@@ -136,13 +76,12 @@ Status RunRemoteCall(OpContext& ctx) {
   if (ctx.input(0).rank() != 0) return InvalidArgument("target must be a scalar");
   RETURN_IF_ERROR(CheckCallTarget(ctx.input(0).scalar<std::string>()));
   const auto [first, count] = ArgumentRange(ctx.node(), "args");
-  ASSIGN_OR_RETURN(
-      const auto f,
-      DatasetFunction::Of(ctx, "f", 0, 0, ctx.node().Get<std::vector<Dtype>>("Tout", {})));
-  Element args;
+  ASSIGN_OR_RETURN(const auto f, FunctionArgument(ctx, "f", 0, 0,
+                                                  ctx.node().Get<std::vector<Dtype>>("Tout", {})));
+  std::vector<Tensor> args;
   for (int i = 0; i < count; ++i) args.push_back(ctx.TakeInput(first + i));
-  ASSIGN_OR_RETURN(Element results, f(std::move(args), ctx.step()));
-  return SetLocalResults(ctx, std::move(results));
+  ASSIGN_OR_RETURN(std::vector<Tensor> results, f(std::move(args), ctx.step()));
+  return SetResults(ctx, std::move(results));
 }
 
 // Stands for an argument that nobody reads.
@@ -236,7 +175,6 @@ Status RunConsumeMutexLock(OpContext& ctx) {
 
 constexpr Kernel kLocalTable[] = {
     {"For", "", kAnyType, "function:for", RunFor},
-    {"MapDefun", "", kAnyType, "function:map_defun", RunMapDefun},
     {"RemoteCall", "", kAnyType, "function:remote_call", RunRemoteCall},
     {"FakeParam", "", kAnyType, "function:fake_param", RunFakeParam},
     {"Abort", "", kAnyType, "function:abort", RunAbort},

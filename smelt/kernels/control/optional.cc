@@ -1,4 +1,4 @@
-#include "smelt/kernels/control/optional.h"
+#include "smelt/kernels/common/optional.h"
 
 #include "smelt/kernels/kernel.h"
 

@@ -86,8 +86,6 @@ Status CheckElementType(const TensorList& list, Dtype op_dtype) {
                          " but list elements ", DtypeName(list.element_dtype));
 }
 
-Shape RowShape(const Shape& shape) { return Shape(shape.dims().subspan(1)); }
-
 StatusOr<Tensor> ZeroItem(OpContext& ctx, Dtype dtype, const Shape& shape) {
   return Tensor::Zeros(dtype, shape, ctx.step().allocator);
 }

@@ -40,8 +40,6 @@ StatusOr<PartialShape> ShapeFromInput(const Tensor& t);
 // PartialShape::Merge with the words of the list ops.
 StatusOr<PartialShape> MergeElementShapes(const PartialShape& a, const PartialShape& b);
 Status CheckElementType(const TensorList& list, Dtype op_dtype);
-// The tensor's dimensions but the first. REQUIRES: rank >= 1.
-Shape RowShape(const Shape& shape);
 
 // The items (indices[0..n), or the first n when nullptr) one after another in a fresh tensor of
 // shape [n] + element_shape; zeros for those not set. REQUIRES: those set have element_shape.

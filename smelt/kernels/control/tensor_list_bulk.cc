@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/rows.h"
 #include "smelt/kernels/control/tensor_list.h"
 #include "smelt/kernels/kernel.h"
 

@@ -1,48 +1,15 @@
-// Elements kept in memory, or in a file for other processes too: a variable bundle whose tensors
-// are the components of the elements, in order.
+#include "smelt/kernels/dataset/cache.h"
+
 #include <optional>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "smelt/io/fs.h"
-#include "smelt/kernels/dataset/dataset.h"
-#include "smelt/kernels/resource_types.h"
 #include "smelt/wire/bundle/bundle.h"
 
 namespace smelt {
 namespace {
-
-// The elements of a dataset, once one iterator has seen them all. Thread safe.
-class MemoryCache final : public Resource {
- public:
-  static constexpr absl::string_view kKind = "memory_cache";
-  absl::string_view kind() const override { return kKind; }
-
-  // nullptr before it is complete.
-  std::shared_ptr<const std::vector<Element>> Elements() {
-    absl::MutexLock lock(&mutex_);
-    return elements_;
-  }
-  void Complete(std::vector<Element> elements) {
-    absl::MutexLock lock(&mutex_);
-    if (elements_ == nullptr) {
-      elements_ = std::make_shared<const std::vector<Element>>(std::move(elements));
-    }
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::shared_ptr<const std::vector<Element>> elements_ ABSL_GUARDED_BY(mutex_);
-};
-
-Status RunMemoryCache(OpContext& ctx) {
-  ctx.set_output(0, AnonymousHandle(ctx, std::make_shared<MemoryCache>()));
-  ctx.set_output(1, Tensor::Scalar(Variant{}));
-  return OkStatus();
-}
 
 StatusOr<ElementIterator> IterateMemory(const DatasetRef& input,
                                         const std::shared_ptr<MemoryCache>& cache, Step& s) {
@@ -193,30 +160,14 @@ StatusOr<ElementIterator> IterateFile(const DatasetRef& input, const std::string
              Step& step) mutable -> NextElement { return writer->Next(step); };
 }
 
-Status RunCacheDataset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
-  ASSIGN_OR_RETURN(const std::string file, ScalarInput<std::string>(ctx, 1, "filename"));
-  if (!file.empty()) {
-    return SetDataset(ctx, {&input, 1}, input->cardinality,
-                      [input, file](Step& s) { return IterateFile(input, file, s); });
-  }
-  std::shared_ptr<MemoryCache> cache;
-  if (ctx.num_inputs() > 2 && HoldsResource(ctx.input(2))) {
-    ASSIGN_OR_RETURN(cache, FindResource<MemoryCache>(ctx.input(2)));
-  }
-  if (cache == nullptr) cache = std::make_shared<MemoryCache>();
-  return SetDataset(ctx, {&input, 1}, input->cardinality,
-                    [input, cache](Step& s) { return IterateMemory(input, cache, s); });
-}
-
-constexpr Kernel kDatasetCacheTable[] = {
-    {"CacheDataset", "", kAnyType, "dataset:cache", RunCacheDataset},
-    {"CacheDatasetV2", "", kAnyType, "dataset:cache", RunCacheDataset},
-    {"AnonymousMemoryCache", "", kAnyType, "dataset:memory_cache", RunMemoryCache},
-};
-
 }  // namespace
 
-extern constinit const std::span<const Kernel> kDatasetCacheKernels = kDatasetCacheTable;
+MakeIterator CachedInMemory(DatasetRef input, std::shared_ptr<MemoryCache> cache) {
+  return [=](Step& s) { return IterateMemory(input, cache, s); };
+}
+
+MakeIterator CachedInFile(DatasetRef input, std::string file) {
+  return [=](Step& s) { return IterateFile(input, file, s); };
+}
 
 }  // namespace smelt

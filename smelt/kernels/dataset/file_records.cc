@@ -1,8 +1,8 @@
 #include "smelt/kernels/dataset/file_records.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "smelt/base/little_endian.h"
 #include "smelt/io/crc32c.h"
 #include "smelt/io/inflate.h"
 
@@ -48,8 +48,7 @@ class TfRecords final : public FileRecords {
     const absl::string_view rest = content_.bytes().substr(offset_);
     if (rest.size() < kHeader + kChecksum) return std::optional<std::string>();
     RETURN_IF_ERROR(Check(offset_, kHeader));
-    uint64_t length;
-    std::memcpy(&length, rest.data(), sizeof(length));
+    const auto length = LoadLittle<uint64_t>(rest.data());
     const size_t begin = kHeader + kChecksum;
     if (rest.size() - begin < kChecksum || length > rest.size() - begin - kChecksum) {
       return DataLoss("truncated record at ", offset_, "' failed with Read less bytes than ",
@@ -68,8 +67,7 @@ class TfRecords final : public FileRecords {
   // Bytes [at, at + length) against the checksum behind them.
   Status Check(size_t at, size_t length) const {
     const absl::string_view bytes = content_.bytes().substr(at);
-    uint32_t masked;
-    std::memcpy(&masked, bytes.data() + length, sizeof(masked));
+    const auto masked = LoadLittle<uint32_t>(bytes.data() + length);
     if (Crc32c(bytes.substr(0, length)) == UnmaskCrc32c(masked)) return OkStatus();
     return DataLoss("corrupted record at ", at);
   }

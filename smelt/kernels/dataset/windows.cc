@@ -1,10 +1,9 @@
-// Datasets whose elements hold datasets: windows and groups.
+#include "smelt/kernels/dataset/windows.h"
+
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <utility>
-
-#include "smelt/kernels/dataset/dataset.h"
 
 namespace smelt {
 namespace {
@@ -38,12 +37,6 @@ Element WindowOf(const std::vector<Element>& elements, const Dataset& input) {
   }
   return window;
 }
-
-struct WindowSizes {
-  size_t size, shift, stride;
-  bool drop;
-  size_t span() const { return (size - 1) * stride + 1; }
-};
 
 class WindowIterator {
  public:
@@ -84,40 +77,11 @@ class WindowIterator {
   std::deque<Element> buffer_;
 };
 
-Status RunWindowDataset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
-  ASSIGN_OR_RETURN(const int64_t size, CountInput(ctx, 1, "size"));
-  ASSIGN_OR_RETURN(const int64_t shift, CountInput(ctx, 2, "shift"));
-  ASSIGN_OR_RETURN(const int64_t stride, CountInput(ctx, 3, "stride"));
-  ASSIGN_OR_RETURN(const bool drop, ScalarInput<bool>(ctx, 4, "drop_remainder"));
-  if (size <= 0) return InvalidArgument("Window size must be greater than zero.");
-  if (shift <= 0) return InvalidArgument("Window shift must be greater than zero.");
-  if (stride <= 0) return InvalidArgument("Window stride must be greater than zero.");
-  int64_t span = 0;
-  if (__builtin_mul_overflow(size, stride, &span)) {
-    return InvalidArgument("a window of ", size, " elements with stride ", stride, " is too large");
-  }
-  span = (size - 1) * stride + 1;
-  int64_t n = input->cardinality;
-  if (n >= 0)
-    n = drop ? (n < span ? 0 : (n - span) / shift + 1) : (n == 0 ? 0 : (n - 1) / shift + 1);
-  const WindowSizes sizes{static_cast<size_t>(size), static_cast<size_t>(shift),
-                          static_cast<size_t>(stride), drop};
-  return SetDataset(ctx, {&input, 1}, n, [=](Step& s) -> StatusOr<ElementIterator> {
-    ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
-    auto windows = std::make_unique<WindowIterator>(input, std::move(in), sizes);
-    return [windows = std::move(windows)](Step& step) { return windows->Next(step); };
-  });
-}
-
 // Elements by key; a group that is full, and at the end every group, is reduced to a dataset whose
 // elements come next.
 class GroupIterator {
  public:
-  struct Functions {
-    DatasetFunction key, reduce, window_size;
-  };
-  GroupIterator(DatasetRef input, ElementIterator in, Functions functions)
+  GroupIterator(DatasetRef input, ElementIterator in, GroupFunctions functions)
       : input_(std::move(input)), in_(std::move(in)), functions_(std::move(functions)) {}
 
   NextElement Next(Step& step) {
@@ -188,38 +152,27 @@ class GroupIterator {
 
   const DatasetRef input_;
   ElementIterator in_;
-  const Functions functions_;
+  const GroupFunctions functions_;
   Groups groups_;
   ElementIterator current_;
 };
 
-Status RunGroupByWindowDataset(OpContext& ctx) {
-  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
-  auto function = [&](absl::string_view name) {
-    const auto [first, count] = ArgumentRange(ctx.node(), absl::StrCat(name, "_other_arguments"));
-    return DatasetFunction::Of(ctx, name, first, count, {});
-  };
-  ASSIGN_OR_RETURN(const auto key, function("key_func"));
-  ASSIGN_OR_RETURN(const auto reduce, function("reduce_func"));
-  ASSIGN_OR_RETURN(const auto window_size, function("window_size_func"));
-  const GroupIterator::Functions functions{key, reduce, window_size};
-  return SetDataset(
-      ctx, {&input, 1}, kUnknownCount, [input, functions](Step& s) -> StatusOr<ElementIterator> {
-        ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
-        auto groups = std::make_unique<GroupIterator>(input, std::move(in), functions);
-        return [groups = std::move(groups)](Step& step) { return groups->Next(step); };
-      });
-}
-
-constexpr Kernel kDatasetWindowTable[] = {
-    {"WindowDataset", "", kAnyType, "dataset:window", RunWindowDataset},
-    {"GroupByWindowDataset", "", kAnyType, "dataset:group_by_window", RunGroupByWindowDataset},
-    {"ExperimentalGroupByWindowDataset", "", kAnyType, "dataset:group_by_window",
-     RunGroupByWindowDataset},
-};
-
 }  // namespace
 
-extern constinit const std::span<const Kernel> kDatasetWindowKernels = kDatasetWindowTable;
+MakeIterator WindowedElements(DatasetRef input, WindowSizes sizes) {
+  return [=](Step& s) -> StatusOr<ElementIterator> {
+    ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
+    auto windows = std::make_unique<WindowIterator>(input, std::move(in), sizes);
+    return [windows = std::move(windows)](Step& step) { return windows->Next(step); };
+  };
+}
+
+MakeIterator GroupedElements(DatasetRef input, GroupFunctions functions) {
+  return [input, functions](Step& s) -> StatusOr<ElementIterator> {
+    ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
+    auto groups = std::make_unique<GroupIterator>(input, std::move(in), functions);
+    return [groups = std::move(groups)](Step& step) { return groups->Next(step); };
+  };
+}
 
 }  // namespace smelt

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -54,20 +55,9 @@ std::string NotFiniteText(const NotFinite& found, bool signs) {
 template <bool kSigns>
 Status RunCheckNumerics(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
-  NotFinite found;
-  switch (in.dtype()) {
-    case Dtype::kFloat:
-      found = FindNotFinite<float>(in);
-      break;
-    case Dtype::kDouble:
-      found = FindNotFinite<double>(in);
-      break;
-    case Dtype::kHalf:
-      found = FindNotFinite<Half>(in);
-      break;
-    default:
-      found = FindNotFinite<Bfloat16>(in);
-  }
+  using Types = decltype(FloatTypes() + HalfTypes());
+  const NotFinite found =
+      VisitOneOf(Types(), in.dtype(), [&]<typename T>() { return FindNotFinite<T>(in); });
   if (found.nan || found.positive || found.negative) {
     return InvalidArgument(ctx.state<CheckNumericsState>().message, " : Tensor had ",
                            NotFiniteText(found, kSigns), " values");

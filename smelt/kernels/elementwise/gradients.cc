@@ -7,6 +7,7 @@
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rounded.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -137,18 +138,9 @@ void GradRow(const void* a, const void* b, void* out, int64_t n, float alpha) {
 
 template <typename F>
 GradFn GradFloatRow(Dtype t) {
-  switch (t) {
-    case Dtype::kFloat:
-      return GradRow<F, float>;
-    case Dtype::kDouble:
-      return GradRow<F, double>;
-    case Dtype::kHalf:
-      return GradRow<F, Half>;
-    case Dtype::kBfloat16:
-      return GradRow<F, Bfloat16>;
-    default:
-      return nullptr;
-  }
+  GradFn fn = nullptr;
+  VisitTypes(FloatTypes() + HalfTypes(), t, [&]<typename T>() { fn = GradRow<F, T>; });
+  return fn;
 }
 template <typename F>
 GradFn GradRealRow(Dtype t) {

@@ -1,7 +1,7 @@
 // Gradients of average pooling: each value is shared out over the window that it came from.
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/nn/pool.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -82,10 +82,10 @@ Status RunAveragePoolGrad(OpContext& ctx) {
     return OkStatus();
   }
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(grad, allocator));
+  ASSIGN_OR_RETURN(const Tensor g, ToFloat(grad, allocator));
   ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, shape));
   ShareOut(v, p.batch, p.depth, g.data<float>(), sum.data<float>());
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(sum, grad.dtype(), allocator));
+  ASSIGN_OR_RETURN(*out, FromFloat(sum, grad.dtype(), allocator));
   return OkStatus();
 }
 

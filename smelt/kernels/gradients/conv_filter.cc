@@ -1,8 +1,8 @@
 // Gradients of convolutions for their filters, and both gradients of depthwise convolutions.
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
-#include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
@@ -102,11 +102,11 @@ Status ConvFilterGrad(OpContext& ctx, const nn::ConvProblem& p, const Shape& sha
     return OkStatus();
   }
   if (input.dtype() == Dtype::kFloat) return ConvFilterFloat(s, p, input, grad, out, allocator);
-  ASSIGN_OR_RETURN(const Tensor x, nn::ToFloat(input, allocator));
-  ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(grad, allocator));
+  ASSIGN_OR_RETURN(const Tensor x, ToFloat(input, allocator));
+  ASSIGN_OR_RETURN(const Tensor g, ToFloat(grad, allocator));
   ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, shape));
   RETURN_IF_ERROR(ConvFilterFloat(s, p, x, g, &sum, allocator));
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(sum, out->dtype(), allocator));
+  ASSIGN_OR_RETURN(*out, FromFloat(sum, out->dtype(), allocator));
   return OkStatus();
 }
 
@@ -231,11 +231,11 @@ Status RunDepthwiseInput(OpContext& ctx) {
     return OkStatus();
   }
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(grad, allocator));
-  ASSIGN_OR_RETURN(const Tensor wf, nn::ToFloat(w, allocator));
+  ASSIGN_OR_RETURN(const Tensor g, ToFloat(grad, allocator));
+  ASSIGN_OR_RETURN(const Tensor wf, ToFloat(w, allocator));
   ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, input));
   nn::ConvTransposeReference(p, g, wf, &sum);
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(sum, out->dtype(), allocator));
+  ASSIGN_OR_RETURN(*out, FromFloat(sum, out->dtype(), allocator));
   return OkStatus();
 }
 

@@ -1,8 +1,8 @@
 // Gradients of max pooling, and the gradients of those: where the maximum of a window stood.
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/nn/pool.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -106,7 +106,7 @@ Status RunMaxPoolGrad(OpContext& ctx) {
   // The maxima are looked for anew: what the pool is said to have given does not matter.
   Tensor x = in;
   if (Has(kHalfTypes, in.dtype())) {
-    ASSIGN_OR_RETURN(x, nn::ToFloat(in, ctx.step().allocator));
+    ASSIGN_OR_RETURN(x, ToFloat(in, ctx.step().allocator));
   }
   ASSIGN_OR_RETURN(Tensor maxima, ctx.Temp(x.dtype(), p.output));
   ASSIGN_OR_RETURN(Tensor at, ctx.Temp(Dtype::kInt64, p.output));

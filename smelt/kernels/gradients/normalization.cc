@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/local_response.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -93,8 +93,8 @@ Status RunBatchNormGrad(OpContext& ctx) {
   const int axis = s.channels_last ? shape.rank() - 1 : 1;
   const int64_t outer = shape.Product(0, axis), inner = shape.Product(axis + 1, shape.rank());
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor dyf, nn::ToFloat(ctx.input(0), allocator));
-  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
+  ASSIGN_OR_RETURN(const Tensor dyf, ToFloat(ctx.input(0), allocator));
+  ASSIGN_OR_RETURN(const Tensor xf, ToFloat(x, allocator));
   ASSIGN_OR_RETURN(Tensor dxf, ctx.Temp(Dtype::kFloat, shape));
   ASSIGN_OR_RETURN(Tensor * scale_grad, ctx.Allocate(1, Shape({depth})));
   ASSIGN_OR_RETURN(Tensor * offset_grad, ctx.Allocate(2, Shape({depth})));
@@ -127,7 +127,7 @@ Status RunBatchNormGrad(OpContext& ctx) {
                                 dxf.data<float>() + c * inner);
                 }
               });
-  ASSIGN_OR_RETURN(Tensor dx, nn::FromFloat(dxf, x.dtype(), allocator));
+  ASSIGN_OR_RETURN(Tensor dx, FromFloat(dxf, x.dtype(), allocator));
   ctx.set_output(0, std::move(dx));
   return OkStatus();
 }
@@ -170,9 +170,9 @@ Status RunLrnGrad(OpContext& ctx) {
     return InvalidArgument("input_grads, input_image, and out_image should have the same shape");
   }
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(ctx.input(0), allocator));
-  ASSIGN_OR_RETURN(const Tensor x, nn::ToFloat(ctx.input(1), allocator));
-  ASSIGN_OR_RETURN(const Tensor y, nn::ToFloat(ctx.input(2), allocator));
+  ASSIGN_OR_RETURN(const Tensor g, ToFloat(ctx.input(0), allocator));
+  ASSIGN_OR_RETURN(const Tensor x, ToFloat(ctx.input(1), allocator));
+  ASSIGN_OR_RETURN(const Tensor y, ToFloat(ctx.input(2), allocator));
   ASSIGN_OR_RETURN(Tensor dx, ctx.Temp(Dtype::kFloat, shape));
   if (dx.num_elements() > 0) {
     const int64_t depth = shape[3];
@@ -184,7 +184,7 @@ Status RunLrnGrad(OpContext& ctx) {
                   }
                 });
   }
-  ASSIGN_OR_RETURN(Tensor out, nn::FromFloat(dx, ctx.output_type(0), allocator));
+  ASSIGN_OR_RETURN(Tensor out, FromFloat(dx, ctx.output_type(0), allocator));
   ctx.set_output(0, std::move(out));
   return OkStatus();
 }

@@ -1,21 +1,14 @@
 // BMP to pixels: uncompressed images of 8 (gray), 24 or 32 bits a pixel.
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 
+#include "smelt/base/little_endian.h"
 #include "smelt/kernels/image/codec.h"
 
 namespace smelt::image {
 namespace {
 
 constexpr size_t kBmpHeader = 32;  // all of the header that is looked at
-
-template <typename T>
-T BmpField(absl::string_view file, size_t at) {
-  T value;
-  std::memcpy(&value, file.data() + at, sizeof(T));
-  return value;
-}
 
 // Blue, green, red (and alpha) in the file; a single value is gray.
 void CopyBmpPixel(const uint8_t* from, int64_t in_channels, uint8_t* to, int64_t out_channels) {
@@ -37,10 +30,10 @@ Status DecodeBmp(absl::string_view file, int channels, Room room) {
         "height, and bpp, got ",
         file.size(), " bytes");
   }
-  const int64_t header = BmpField<int32_t>(file, 10);
-  const int64_t width = BmpField<int32_t>(file, 18);
-  const int64_t height = BmpField<int32_t>(file, 22);
-  const int64_t in_channels = BmpField<int16_t>(file, 28) / 8;
+  const int64_t header = LoadLittle<int32_t>(file.data() + 10);
+  const int64_t width = LoadLittle<int32_t>(file.data() + 18);
+  const int64_t height = LoadLittle<int32_t>(file.data() + 22);
+  const int64_t in_channels = LoadLittle<int16_t>(file.data() + 28) / 8;
   if (in_channels != 1 && in_channels != 3 && in_channels != 4) {
     return InvalidArgument("Number of channels inherent in the image must be 1, 3 or 4, was ",
                            in_channels);

@@ -6,6 +6,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -76,23 +77,10 @@ Status RunColorSpace(OpContext& ctx) {
                               in.dim(in.rank() - 1), " channels.");
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
-  const auto convert = [&]<typename T>() {
-    EachPixel<T>(in, out, kToHsv ? PixelToHsv<T> : PixelToRgb<T>);
-  };
-  switch (in.dtype()) {
-    case Dtype::kFloat:
-      convert.template operator()<float>();
-      return OkStatus();
-    case Dtype::kDouble:
-      convert.template operator()<double>();
-      return OkStatus();
-    case Dtype::kHalf:
-      convert.template operator()<Half>();
-      return OkStatus();
-    default:
-      convert.template operator()<Bfloat16>();
-      return OkStatus();
-  }
+  using Types = decltype(FloatTypes() + HalfTypes());
+  VisitOneOf(Types(), in.dtype(),
+             [&]<typename T>() { EachPixel<T>(in, out, kToHsv ? PixelToHsv<T> : PixelToRgb<T>); });
+  return OkStatus();
 }
 
 // The hue as sixth of the circle and way through it, turned by `turn` sixths.
@@ -229,26 +217,9 @@ Status RunContrast(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   if (in.num_elements() == 0) return OkStatus();
-  switch (in.dtype()) {
-    case Dtype::kFloat:
-      StretchContrast<float>(ctx, out);
-      return OkStatus();
-    case Dtype::kDouble:
-      StretchContrast<double>(ctx, out);
-      return OkStatus();
-    case Dtype::kUint8:
-      StretchContrast<uint8_t>(ctx, out);
-      return OkStatus();
-    case Dtype::kInt8:
-      StretchContrast<int8_t>(ctx, out);
-      return OkStatus();
-    case Dtype::kInt16:
-      StretchContrast<int16_t>(ctx, out);
-      return OkStatus();
-    default:
-      StretchContrast<int32_t>(ctx, out);
-      return OkStatus();
-  }
+  using Types = CppTypes<float, double, uint8_t, int8_t, int16_t, int32_t>;
+  VisitOneOf(Types(), in.dtype(), [&]<typename T>() { StretchContrast<T>(ctx, out); });
+  return OkStatus();
 }
 
 constexpr DtypeSet kColorTypes = kFloatTypes | kHalfTypes;

@@ -3,6 +3,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -148,24 +149,12 @@ Status RunCrop(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();
   float* y = out->data<float>();
-  switch (ctx.input(0).dtype()) {
-#define SMELT_CROP_CASE(T, D)   \
-  case Dtype::D:                \
-    CropBoxes<T>(p, s, ctx, y); \
+  using Types = CppTypes<float, double, Half, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>;
+  if (VisitTypes(Types(), ctx.input(0).dtype(),
+                 [&]<typename T>() { CropBoxes<T>(p, s, ctx, y); })) {
     return OkStatus();
-    SMELT_CROP_CASE(float, kFloat)
-    SMELT_CROP_CASE(double, kDouble)
-    SMELT_CROP_CASE(Half, kHalf)
-    SMELT_CROP_CASE(int8_t, kInt8)
-    SMELT_CROP_CASE(uint8_t, kUint8)
-    SMELT_CROP_CASE(int16_t, kInt16)
-    SMELT_CROP_CASE(uint16_t, kUint16)
-    SMELT_CROP_CASE(int32_t, kInt32)
-    SMELT_CROP_CASE(int64_t, kInt64)
-#undef SMELT_CROP_CASE
-    default:
-      return Unimplemented("cropping images of ", DtypeName(ctx.input(0).dtype()));
   }
+  return Unimplemented("cropping images of ", DtypeName(ctx.input(0).dtype()));
 }
 
 constexpr Kernel kCropTable[] = {

@@ -4,8 +4,9 @@
 
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -146,17 +147,9 @@ Status RunCropGradImage(OpContext& ctx) {
   if (out->num_elements() == 0) return OkStatus();
   std::memset(out->raw(), 0, out->bytes());
   const bool nearest = ctx.node().String("method", "bilinear") == "nearest";
-  switch (out->dtype()) {
-    case Dtype::kFloat:
-      SpreadCrops<float>(p, ctx, nearest, out->data<float>());
-      return OkStatus();
-    case Dtype::kDouble:
-      SpreadCrops<double>(p, ctx, nearest, out->data<double>());
-      return OkStatus();
-    default:
-      SpreadCrops<Half>(p, ctx, nearest, out->data<Half>());
-      return OkStatus();
-  }
+  VisitOneOf(CppTypes<float, double, Half>(), out->dtype(),
+             [&]<typename T>() { SpreadCrops<T>(p, ctx, nearest, out->data<T>()); });
+  return OkStatus();
 }
 
 // How the position of a crop pixel moves with the two edges of its box along one dimension.

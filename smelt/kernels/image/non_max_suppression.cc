@@ -8,9 +8,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/image/boxes.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -113,7 +113,7 @@ Status FinishNmsProblem(const OpContext& ctx, NmsProblem* p) {
   p->half = ctx.input(1).dtype() == Dtype::kHalf;
   p->limit = ctx.input(2).scalar<int32_t>();
   if (p->limit < 0) return InvalidArgument("output size must be non-negative");
-  ASSIGN_OR_RETURN(p->scores, nn::ToFloat(ctx.input(1), ctx.step().allocator));
+  ASSIGN_OR_RETURN(p->scores, ToFloat(ctx.input(1), ctx.step().allocator));
   return OkStatus();
 }
 
@@ -176,7 +176,7 @@ Status RunNms(OpContext& ctx) {
   }
   p.boxes = boxes.dim(0);
   RETURN_IF_ERROR(FinishNmsProblem(ctx, &p));
-  ASSIGN_OR_RETURN(const Tensor corners, nn::ToFloat(boxes, ctx.step().allocator));
+  ASSIGN_OR_RETURN(const Tensor corners, ToFloat(boxes, ctx.step().allocator));
   const float* at = corners.data<float>();
   return SetNmsOutputs(ctx, p, SuppressBoxes(p, [at](int64_t i, int64_t j) {
                          return image::BoxOverlap(at + 4 * i, at + 4 * j);

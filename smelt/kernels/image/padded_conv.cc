@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/image/resize.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/conv_reference.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -156,8 +156,8 @@ Status RunPaddedConv(OpContext& ctx) {
   const bool wide = in.dtype() == Dtype::kDouble;
   Tensor image = in, taps = filter;
   if (!wide) {
-    ASSIGN_OR_RETURN(image, nn::ToFloat(in, allocator));
-    ASSIGN_OR_RETURN(taps, nn::ToFloat(filter, allocator));
+    ASSIGN_OR_RETURN(image, ToFloat(in, allocator));
+    ASSIGN_OR_RETURN(taps, ToFloat(filter, allocator));
   }
   const Dtype type = image.dtype();
   ASSIGN_OR_RETURN(Tensor padded, ctx.Temp(type, padded_shape));
@@ -167,7 +167,7 @@ Status RunPaddedConv(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor out, ctx.Temp(type, p.output));
   nn::ConvReference(p, padded, taps, &out);
   if (type != in.dtype()) {
-    ASSIGN_OR_RETURN(out, nn::FromFloat(out, in.dtype(), allocator));
+    ASSIGN_OR_RETURN(out, FromFloat(out, in.dtype(), allocator));
   }
   ctx.set_output(0, std::move(out));
   return OkStatus();

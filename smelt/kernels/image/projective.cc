@@ -6,6 +6,7 @@
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -169,22 +170,11 @@ Status RunProject(OpContext& ctx) {
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(Dims{in.dim(0), height, width, in.dim(3)}));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();
-  switch (in.dtype()) {
-#define SMELT_PROJECT_CASE(T, D) \
-  case Dtype::D:                 \
-    ProjectImages<T>(ctx, out);  \
+  using Types = CppTypes<float, double, Half, Bfloat16, uint8_t, int32_t, int64_t>;
+  if (VisitTypes(Types(), in.dtype(), [&]<typename T>() { ProjectImages<T>(ctx, out); })) {
     return OkStatus();
-    SMELT_PROJECT_CASE(float, kFloat)
-    SMELT_PROJECT_CASE(double, kDouble)
-    SMELT_PROJECT_CASE(Half, kHalf)
-    SMELT_PROJECT_CASE(Bfloat16, kBfloat16)
-    SMELT_PROJECT_CASE(uint8_t, kUint8)
-    SMELT_PROJECT_CASE(int32_t, kInt32)
-    SMELT_PROJECT_CASE(int64_t, kInt64)
-#undef SMELT_PROJECT_CASE
-    default:
-      return Unimplemented("projecting images of ", DtypeName(in.dtype()));
   }
+  return Unimplemented("projecting images of ", DtypeName(in.dtype()));
 }
 
 constexpr DtypeSet kProjectTypes =

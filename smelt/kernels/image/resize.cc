@@ -9,6 +9,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 
@@ -242,25 +243,12 @@ Status ResizeTo(OpContext& ctx, ResizeMethod method) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateAs(0, Dtype::kFloat, p.output));
   if (out->num_elements() == 0) return OkStatus();
   float* y = out->data<float>();
-  switch (in.dtype()) {
-#define SMELT_RESIZE_CASE(T, D)          \
-  case Dtype::D:                         \
-    ResizeTyped<T>(method, p, s, in, y); \
+  using Types =
+      CppTypes<float, double, Half, Bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>;
+  if (VisitTypes(Types(), in.dtype(), [&]<typename T>() { ResizeTyped<T>(method, p, s, in, y); })) {
     return OkStatus();
-    SMELT_RESIZE_CASE(float, kFloat)
-    SMELT_RESIZE_CASE(double, kDouble)
-    SMELT_RESIZE_CASE(Half, kHalf)
-    SMELT_RESIZE_CASE(Bfloat16, kBfloat16)
-    SMELT_RESIZE_CASE(int8_t, kInt8)
-    SMELT_RESIZE_CASE(uint8_t, kUint8)
-    SMELT_RESIZE_CASE(int16_t, kInt16)
-    SMELT_RESIZE_CASE(uint16_t, kUint16)
-    SMELT_RESIZE_CASE(int32_t, kInt32)
-    SMELT_RESIZE_CASE(int64_t, kInt64)
-#undef SMELT_RESIZE_CASE
-    default:
-      return Unimplemented("resizing images of ", DtypeName(in.dtype()));
   }
+  return Unimplemented("resizing images of ", DtypeName(in.dtype()));
 }
 Status RunResizeBilinear(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kBilinear); }
 Status RunResizeBicubic(OpContext& ctx) { return ResizeTo(ctx, ResizeMethod::kBicubic); }

@@ -6,9 +6,9 @@
 
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/image/resize.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -133,7 +133,7 @@ Status RunResizeGrad(OpContext& ctx) {
     }
   }
   if (type != sums) {
-    ASSIGN_OR_RETURN(total, nn::FromFloat(total, type, ctx.step().allocator));
+    ASSIGN_OR_RETURN(total, FromFloat(total, type, ctx.step().allocator));
   }
   ctx.set_output(0, std::move(total));
   return OkStatus();

@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 
@@ -136,18 +137,12 @@ constexpr DtypeSet kMatrixTypes = kFloatTypes | kComplexTypes;
 // fn.operator()<T>() for the types of kMatrixTypes.
 template <typename F>
 Status VisitMatrixType(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    case Dtype::kFloat:
-      return fn.template operator()<float>();
-    case Dtype::kDouble:
-      return fn.template operator()<double>();
-    case Dtype::kComplex64:
-      return fn.template operator()<std::complex<float>>();
-    case Dtype::kComplex128:
-      return fn.template operator()<std::complex<double>>();
-    default:
-      return Unimplemented("Matrices of type ", DtypeName(dtype));
+  Status status;
+  if (VisitTypes(FloatTypes() + ComplexTypes(), dtype,
+                 [&]<typename T>() { status = fn.template operator()<T>(); })) {
+    return status;
   }
+  return Unimplemented("Matrices of type ", DtypeName(dtype));
 }
 
 }  // namespace smelt

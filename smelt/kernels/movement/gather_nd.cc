@@ -5,7 +5,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/common/slice_name.h"
-#include "smelt/kernels/resource_types.h"
+#include "smelt/kernels/common/variables.h"
 
 namespace smelt {
 namespace {
@@ -81,16 +81,7 @@ Status RunGatherNd(OpContext& ctx) {
 }
 
 Status RunResourceGatherNd(OpContext& ctx) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindResource<Variable>(ctx.input(0)));
-  const Tensor params = variable->Read();
-  if (!params.valid()) {
-    const ResourceHandle& h = ctx.input(0).scalar<ResourceHandle>();
-    return NoSuchResource(h.container, h.name, Variable::kKind);
-  }
-  if (params.dtype() != ctx.output_type(0)) {
-    return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
-                           DtypeName(ctx.output_type(0)), " got ", DtypeName(params.dtype()));
-  }
+  ASSIGN_OR_RETURN(const Tensor params, ReadPartOf(ctx));
   return GatherNdFrom(ctx, params, false);
 }
 

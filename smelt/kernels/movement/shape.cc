@@ -5,7 +5,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
 
 namespace smelt {
 namespace {

@@ -8,6 +8,7 @@
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -44,20 +45,8 @@ bool EqualsItself(const T& value) {
   }
 }
 
-// fn.operator()<T>() for the types whose elements compare.
-template <typename F>
-bool VisitComparable(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    case Dtype::kBool:
-      fn.template operator()<bool>();
-      return true;
-    case Dtype::kString:
-      fn.template operator()<std::string>();
-      return true;
-    default:
-      return VisitReal(dtype, fn);
-  }
-}
+// Those whose elements compare.
+using ComparableTypes = decltype(CppTypes<bool, std::string>() + RealTypes());
 
 struct UniqueResult {
   std::vector<int64_t> first;  // by group: its first member
@@ -155,7 +144,7 @@ Status RunUnique(OpContext& ctx) {
   const int64_t inner = input.shape().Product(axis + 1, input.rank());
   UniqueResult result;
   result.group.resize(static_cast<size_t>(n));
-  const bool known = VisitComparable(input.dtype(), [&]<typename T>() {
+  const bool known = VisitTypes(ComparableTypes(), input.dtype(), [&]<typename T>() {
     if (outer == 1 && inner == 1) {
       GroupElements(input.data<T>(), n, &result);
     } else {
@@ -185,7 +174,7 @@ Status RunListDiff(OpContext& ctx) {
   if (x.rank() != 1) return InvalidArgument("x should be a 1D vector.");
   if (y.rank() != 1) return InvalidArgument("y should be a 1D vector.");
   std::vector<int64_t> kept;
-  const bool known = VisitComparable(x.dtype(), [&]<typename T>() {
+  const bool known = VisitTypes(ComparableTypes(), x.dtype(), [&]<typename T>() {
     using Key = std::conditional_t<std::is_same_v<T, std::string>, absl::string_view, UniqueKey<T>>;
     absl::flat_hash_set<Key> without;
     for (const T& v : y.flat<T>()) {

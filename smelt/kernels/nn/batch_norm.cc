@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -194,7 +194,7 @@ Status RunBatchNorm(OpContext& ctx) {
     return FillNan(ctx, v.depth);
   }
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
+  ASSIGN_OR_RETURN(const Tensor xf, ToFloat(x, allocator));
   ASSIGN_OR_RETURN(Tensor factors, ctx.Temp(Dtype::kFloat, Shape({2, v.depth})));
   float* scale = factors.data<float>();
   float* shift = scale + v.depth;
@@ -229,7 +229,7 @@ Status RunBatchNorm(OpContext& ctx) {
     ScaleAndShift(v, xf.data<float>(), scale, shift, y);
   }
   for (int i = 0; i < s.side_inputs; ++i) {
-    ASSIGN_OR_RETURN(const Tensor side, nn::ToFloat(ctx.input(5 + i), allocator));
+    ASSIGN_OR_RETURN(const Tensor side, ToFloat(ctx.input(5 + i), allocator));
     const float* p = side.data<float>();
     ParallelFor(x.num_elements(), 16384, [&](int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j) y[j] += p[j];
@@ -240,7 +240,7 @@ Status RunBatchNorm(OpContext& ctx) {
       Isa().unary[static_cast<int>(UnaryF32::kRelu)](y + begin, y + begin, end - begin, 0);
     });
   }
-  ASSIGN_OR_RETURN(Tensor typed, nn::FromFloat(result, dtype, allocator));
+  ASSIGN_OR_RETURN(Tensor typed, FromFloat(result, dtype, allocator));
   ctx.set_output(0, std::move(typed));
   return OkStatus();
 }

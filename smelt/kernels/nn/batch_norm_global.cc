@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -114,17 +115,9 @@ Status GlobalNormGrad(OpContext& ctx) {
 
 template <bool kGradient>
 Status RunGlobalNorm(OpContext& ctx) {
-  const auto run = [&]<typename T>() {
+  return VisitOneOf(CppTypes<float, double, Half>(), ctx.output_type(0), [&]<typename T>() {
     return kGradient ? GlobalNormGrad<T>(ctx) : GlobalNorm<T>(ctx);
-  };
-  switch (ctx.output_type(0)) {
-    case Dtype::kFloat:
-      return run.template operator()<float>();
-    case Dtype::kDouble:
-      return run.template operator()<double>();
-    default:
-      return run.template operator()<Half>();
-  }
+  });
 }
 
 constexpr DtypeSet kGlobalNormTypes = Types(Dtype::kFloat, Dtype::kDouble, Dtype::kHalf);

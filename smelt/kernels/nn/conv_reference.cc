@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "smelt/base/parallel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt::nn {
 namespace {
@@ -207,35 +208,25 @@ void ConvFilterTyped(const ConvView& v, const T* x, const T* grad, T* w) {
   });
 }
 
+// What the plain convolutions compute in.
+using ConvTypes = CppTypes<double, int32_t, float>;
+
 }  // namespace
 
 void ConvReference(const ConvProblem& p, const Tensor& input, const Tensor& filter,
                    Tensor* output) {
   const ConvView v(p);
-  switch (input.dtype()) {
-    case Dtype::kDouble:
-      return ConvTyped(v, input.data<double>(), filter.data<double>(), output->data<double>());
-    case Dtype::kInt32:
-      return ConvTyped(v, input.data<int32_t>(), filter.data<int32_t>(), output->data<int32_t>());
-    default:
-      return ConvTyped(v, input.data<float>(), filter.data<float>(), output->data<float>());
-  }
+  VisitOneOf(ConvTypes(), input.dtype(), [&]<typename T>() {
+    ConvTyped(v, input.data<T>(), filter.data<T>(), output->data<T>());
+  });
 }
 
 void ConvTransposeReference(const ConvProblem& p, const Tensor& grad, const Tensor& filter,
                             Tensor* input_grad) {
   const ConvView v(p);
-  switch (grad.dtype()) {
-    case Dtype::kDouble:
-      return ConvTransposeTyped(v, grad.data<double>(), filter.data<double>(),
-                                input_grad->data<double>());
-    case Dtype::kInt32:
-      return ConvTransposeTyped(v, grad.data<int32_t>(), filter.data<int32_t>(),
-                                input_grad->data<int32_t>());
-    default:
-      return ConvTransposeTyped(v, grad.data<float>(), filter.data<float>(),
-                                input_grad->data<float>());
-  }
+  VisitOneOf(ConvTypes(), grad.dtype(), [&]<typename T>() {
+    ConvTransposeTyped(v, grad.data<T>(), filter.data<T>(), input_grad->data<T>());
+  });
 }
 
 void ConvFilterReference(const ConvProblem& p, const Tensor& input, const Tensor& grad,

@@ -9,6 +9,7 @@
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/random/random.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -135,20 +136,8 @@ void PoolCells(const PoolDims& d, const Cells& rows, const Cells& columns, bool 
   }
 }
 
-// fn.operator()<T>() for the four types of these ops.
-template <typename F>
-void VisitPoolType(Dtype dtype, F fn) {
-  switch (dtype) {
-    case Dtype::kFloat:
-      return fn.template operator()<float>();
-    case Dtype::kDouble:
-      return fn.template operator()<double>();
-    case Dtype::kInt32:
-      return fn.template operator()<int32_t>();
-    default:
-      return fn.template operator()<int64_t>();
-  }
-}
+// The types of these ops.
+using PoolTypes = CppTypes<float, double, int32_t, int64_t>;
 
 template <bool kMax>
 Status RunFractional(OpContext& ctx) {
@@ -180,7 +169,7 @@ Status RunFractional(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({d.batch, d.out_h, d.out_w, d.depth})));
   RETURN_IF_ERROR(SetInts(ctx, 1, rows));
   RETURN_IF_ERROR(SetInts(ctx, 2, columns));
-  VisitPoolType(in.dtype(), [&]<typename T>() {
+  VisitOneOf(PoolTypes(), in.dtype(), [&]<typename T>() {
     PoolCells<T, kMax>(d, rows, columns, s.overlapping, in.data<T>(), out);
   });
   return OkStatus();
@@ -259,7 +248,7 @@ Status RunFractionalMaxGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * to, ctx.Allocate(0, in.shape()));
   std::memset(to->raw(), 0, to->bytes());
   Status status = OkStatus();
-  VisitPoolType(in.dtype(), [&]<typename T>() {
+  VisitOneOf(PoolTypes(), in.dtype(), [&]<typename T>() {
     status = SpreadMaxima<T>(d, ctx.node().Bool("overlapping"), ctx, to);
   });
   return status;
@@ -289,7 +278,7 @@ Status RunFractionalAvgGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * to, ctx.Allocate(0, shape));
   // Pixels are counted in whole, for depths may differ.
   const PoolDims d{grad.dim(0), shape[1], shape[2], grad.dim(1), grad.dim(2), 1};
-  VisitPoolType(grad.dtype(), [&]<typename T>() {
+  VisitOneOf(PoolTypes(), grad.dtype(), [&]<typename T>() {
     EachCellPixel(d, ctx.input(2).data<int64_t>(), ctx.input(3).data<int64_t>(),
                   ctx.node().Bool("overlapping"), [&](int64_t o, int64_t i, int64_t count) {
                     for (int64_t c = 0; c < out_depth; ++c) {

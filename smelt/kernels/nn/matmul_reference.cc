@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt::nn {
 namespace {
@@ -150,27 +151,13 @@ std::pair<int64_t, int64_t> MatMulBatches::Operands(int64_t batch) const {
 Status MatMulReference(const MatMulProblem& p, const Tensor& a, const Tensor& b, bool conjugate_a,
                        bool conjugate_b, Tensor* out) {
   if (out->num_elements() == 0) return OkStatus();
-  switch (out->dtype()) {
-#define SMELT_MATMUL_CASE(T, D)                                                            \
-  case Dtype::D:                                                                           \
-    MatMulTyped<T>(p, a.data<T>(), b.data<T>(), conjugate_a, conjugate_b, out->data<T>()); \
+  using Types = decltype(FloatTypes() + IntTypes() + ComplexTypes());
+  if (VisitTypes(Types(), out->dtype(), [&]<typename T>() {
+        MatMulTyped<T>(p, a.data<T>(), b.data<T>(), conjugate_a, conjugate_b, out->data<T>());
+      })) {
     return OkStatus();
-    SMELT_MATMUL_CASE(float, kFloat)
-    SMELT_MATMUL_CASE(double, kDouble)
-    SMELT_MATMUL_CASE(int8_t, kInt8)
-    SMELT_MATMUL_CASE(uint8_t, kUint8)
-    SMELT_MATMUL_CASE(int16_t, kInt16)
-    SMELT_MATMUL_CASE(uint16_t, kUint16)
-    SMELT_MATMUL_CASE(int32_t, kInt32)
-    SMELT_MATMUL_CASE(uint32_t, kUint32)
-    SMELT_MATMUL_CASE(int64_t, kInt64)
-    SMELT_MATMUL_CASE(uint64_t, kUint64)
-    SMELT_MATMUL_CASE(std::complex<float>, kComplex64)
-    SMELT_MATMUL_CASE(std::complex<double>, kComplex128)
-#undef SMELT_MATMUL_CASE
-    default:
-      return Unimplemented("matrix product of ", DtypeName(out->dtype()));
   }
+  return Unimplemented("matrix product of ", DtypeName(out->dtype()));
 }
 
 }  // namespace smelt::nn

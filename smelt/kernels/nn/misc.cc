@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/local_response.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 
@@ -59,7 +59,7 @@ Status RunLrn(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
   if (in.rank() != 4) return InvalidArgument("in must be 4-dimensional");
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor x, nn::ToFloat(in, allocator));
+  ASSIGN_OR_RETURN(const Tensor x, ToFloat(in, allocator));
   ASSIGN_OR_RETURN(Tensor y, ctx.Temp(Dtype::kFloat, in.shape()));
   const int64_t depth = in.dim(3);
   if (y.num_elements() > 0) {
@@ -81,7 +81,7 @@ Status RunLrn(OpContext& ctx) {
                   }
                 });
   }
-  ASSIGN_OR_RETURN(Tensor out, nn::FromFloat(y, in.dtype(), allocator));
+  ASSIGN_OR_RETURN(Tensor out, FromFloat(y, in.dtype(), allocator));
   ctx.set_output(0, std::move(out));
   return OkStatus();
 }
@@ -92,7 +92,7 @@ Status RunL2Loss(OpContext& ctx) {
   if (in.dtype() == Dtype::kDouble) {
     for (const double v : in.flat<double>()) sum += v * v;
   } else {
-    ASSIGN_OR_RETURN(const Tensor x, nn::ToFloat(in, ctx.step().allocator));
+    ASSIGN_OR_RETURN(const Tensor x, ToFloat(in, ctx.step().allocator));
     // Blocks in float, their sums in double.
     const float* p = x.data<float>();
     constexpr int64_t kBlock = 4096;

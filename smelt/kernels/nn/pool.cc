@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt::nn {
 namespace {
@@ -231,23 +232,8 @@ StatusOr<PoolProblem> MakePoolProblem(const PoolAttrs& a, const Shape& input) {
 
 void PoolReference(PoolKind kind, const PoolProblem& p, const Tensor& input, Tensor* output) {
   if (output->num_elements() == 0) return;
-  switch (input.dtype()) {
-#define SMELT_POOL_CASE(T, D) \
-  case Dtype::D:              \
-    return PoolTyped<T>(kind, p, input, output);
-    SMELT_POOL_CASE(double, kDouble)
-    SMELT_POOL_CASE(int8_t, kInt8)
-    SMELT_POOL_CASE(int16_t, kInt16)
-    SMELT_POOL_CASE(int32_t, kInt32)
-    SMELT_POOL_CASE(int64_t, kInt64)
-    SMELT_POOL_CASE(uint8_t, kUint8)
-    SMELT_POOL_CASE(uint16_t, kUint16)
-    SMELT_POOL_CASE(uint32_t, kUint32)
-    SMELT_POOL_CASE(uint64_t, kUint64)
-#undef SMELT_POOL_CASE
-    default:
-      return PoolTyped<float>(kind, p, input, output);
-  }
+  using Types = decltype(CppTypes<double>() + IntTypes() + CppTypes<float>());
+  VisitOneOf(Types(), input.dtype(), [&]<typename T>() { PoolTyped<T>(kind, p, input, output); });
 }
 
 void MaxPoolArgmax(const PoolProblem& p, bool batch_in_index, const Tensor& input, Tensor* output,

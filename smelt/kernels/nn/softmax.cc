@@ -4,9 +4,9 @@
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 
 namespace smelt {
 namespace {
@@ -61,9 +61,9 @@ Status SoftmaxOf(OpContext& ctx, bool log) {
     return OkStatus();
   }
   Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(Tensor f, nn::ToFloat(x, allocator));
+  ASSIGN_OR_RETURN(Tensor f, ToFloat(x, allocator));
   if (x.num_elements() > 0) SoftmaxRows<float>(f, &f, log);
-  ASSIGN_OR_RETURN(Tensor out, nn::FromFloat(f, x.dtype(), allocator));
+  ASSIGN_OR_RETURN(Tensor out, FromFloat(f, x.dtype(), allocator));
   ctx.set_output(0, std::move(out));
   return OkStatus();
 }
@@ -73,12 +73,12 @@ Status RunLogSoftmax(OpContext& ctx) { return SoftmaxOf(ctx, true); }
 // The computation type of the losses: float for 16-bit types.
 StatusOr<Tensor> LossOperand(const Tensor& t, Allocator* allocator) {
   if (t.dtype() == Dtype::kDouble) return t;
-  return nn::ToFloat(t, allocator);
+  return ToFloat(t, allocator);
 }
 
 Status SetLossOutput(OpContext& ctx, int i, Tensor t) {
   if (t.dtype() != ctx.output_type(i)) {
-    ASSIGN_OR_RETURN(t, nn::FromFloat(t, ctx.output_type(i), ctx.step().allocator));
+    ASSIGN_OR_RETURN(t, FromFloat(t, ctx.output_type(i), ctx.step().allocator));
   }
   ctx.set_output(i, std::move(t));
   return OkStatus();

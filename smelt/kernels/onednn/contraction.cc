@@ -5,7 +5,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/copy.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt::onednn {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "smelt/kernels/nn/einsum_equation.h"
 #include "smelt/kernels/onednn/float_matmul.h"
+#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt::onednn {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/float_conv.h"
+#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt {
 namespace {

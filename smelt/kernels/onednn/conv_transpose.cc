@@ -2,8 +2,8 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
-#include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/conv_layout.h"
+#include "smelt/kernels/onednn/nn_names.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt {

@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/window.h"
+#include "smelt/kernels/onednn/nn_names.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt::onednn {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "smelt/kernels/nn/fused.h"
+#include "smelt/kernels/onednn/nn_names.h"
 #include "smelt/kernels/onednn/primitive.h"
 
 namespace smelt::onednn {

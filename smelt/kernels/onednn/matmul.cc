@@ -1,7 +1,7 @@
 // Matrix products: float ones through FloatMatMul, others in plain loops.
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/float_matmul.h"
+#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt {
 namespace {

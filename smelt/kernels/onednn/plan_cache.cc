@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt::onednn {
 namespace {

@@ -2,8 +2,8 @@
 #include "smelt/kernels/nn/pool.h"
 
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/nn/via_float.h"
 #include "smelt/kernels/onednn/features.h"
+#include "smelt/kernels/onednn/nn_names.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt {

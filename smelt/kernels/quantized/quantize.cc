@@ -1,6 +1,6 @@
 // QuantizeV2 and Dequantize: between float and quantised types, whole or by slices along an axis.
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/quantized/range.h"
 
 namespace smelt {
@@ -241,7 +241,7 @@ Status RunDequantize(OpContext& ctx) {
     }
   });
   if (ctx.output_type(0) == Dtype::kBfloat16) {
-    ASSIGN_OR_RETURN(out, nn::FromFloat(out, Dtype::kBfloat16, allocator));
+    ASSIGN_OR_RETURN(out, FromFloat(out, Dtype::kBfloat16, allocator));
   }
   ctx.set_output(0, std::move(out));
   return OkStatus();

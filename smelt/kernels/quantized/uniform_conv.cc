@@ -7,6 +7,7 @@
 #include "smelt/kernels/quantized/affine.h"
 #include "smelt/kernels/quantized/range.h"
 #include "smelt/kernels/xla/convolve.h"
+#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt {
 namespace {

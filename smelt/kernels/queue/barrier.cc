@@ -1,271 +1,97 @@
-// Barriers: tuples put together by key, component by component, and given out whole in the order in
-// which their keys came. The whole ones wait in a priority queue of (index, key, components).
-#include <algorithm>
-#include <limits>
-#include <map>
+#include "smelt/kernels/queue/barrier.h"
 
-#include "smelt/kernels/common/shared_handle.h"
-#include "smelt/kernels/control/tensor_list.h"
-#include "smelt/kernels/kernel.h"
-#include "smelt/kernels/queue/queue.h"
-#include "smelt/kernels/resource_types.h"
+#include <algorithm>
+#include <utility>
+
+#include "smelt/kernels/common/rows.h"
 
 namespace smelt {
-namespace {
 
-class Barrier final : public Resource {
- public:
-  static constexpr absl::string_view kKind = "barrier";
-  absl::string_view kind() const override { return kKind; }
-
-  // `ready` describes the queue of whole tuples.
-  Barrier(std::string name, QueueOptions ready) : name_(std::move(name)), ready_(ready) {}
-
-  const std::string& name() const { return name_; }
-  // int64, string, then the components.
-  const std::vector<Dtype>& types() const { return ready_.options().types; }
-  const std::vector<PartialShape>& shapes() const { return ready_.options().shapes; }
-  int64_t components() const { return static_cast<int64_t>(types().size()) - 2; }
-
-  Status InsertMany(std::span<const std::string> keys, int64_t component, const Tensor& values,
-                    const Step& step) {
-    absl::MutexLock lock(&mutex_);
-    if (closed_ && (cancelled_ || (!keys.empty() && incomplete_.empty()))) {
-      return absl::CancelledError(
-          absl::StrCat("Barrier ", name_, " is closed.  Pending enqueues cancelled: ", cancelled_,
-                       ".  Number of new insertions: ", keys.size(),
-                       ".  Number of incomplete keys: ", incomplete_.size(), "."));
-    }
-    bool added = false;
-    std::vector<Tuple> whole;
-    const Shape shape = RowShape(values.shape());
-    for (size_t i = 0; i < keys.size(); ++i) {
-      const auto row = static_cast<int64_t>(i);
-      RETURN_IF_ERROR(InsertOne(keys[i], row, component, values.Rows(row, row + 1).WithShape(shape),
-                                &added, &whole));
-    }
-    if (added) ++next_index_;
-    for (Tuple& tuple : whole) RETURN_IF_ERROR(ready_.Enqueue(std::move(tuple), step));
-    if (closed_ && incomplete_.empty() && !ready_.closed()) return ready_.Close(false);
-    return OkStatus();
+Status Barrier::InsertMany(std::span<const std::string> keys, int64_t component,
+                           const Tensor& values, const Step& step) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_ && (cancelled_ || (!keys.empty() && incomplete_.empty()))) {
+    return absl::CancelledError(
+        absl::StrCat("Barrier ", name_, " is closed.  Pending enqueues cancelled: ", cancelled_,
+                     ".  Number of new insertions: ", keys.size(),
+                     ".  Number of incomplete keys: ", incomplete_.size(), "."));
   }
+  bool added = false;
+  std::vector<Tuple> whole;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    RETURN_IF_ERROR(InsertOne(keys[i], row, component, RowOf(values, row), &added, &whole));
+  }
+  if (added) ++next_index_;
+  for (Tuple& tuple : whole) RETURN_IF_ERROR(ready_.Enqueue(std::move(tuple), step));
+  if (closed_ && incomplete_.empty() && !ready_.closed()) return ready_.Close(false);
+  return OkStatus();
+}
 
-  StatusOr<Tuple> TakeMany(int64_t n, bool small, OpContext& ctx) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (closed_) {
-        int64_t there = ready_.size();
-        if (small) {
-          n = std::min(n, there);
-        } else {
-          there += static_cast<int64_t>(incomplete_.size());
-        }
-        if (there < std::max<int64_t>(n, 1)) {
-          return OutOfRange("Barrier '", name_, "' is closed and has insufficient elements ",
-                            "(requested ", n, ", total size ", there, ")");
-        }
+StatusOr<Tuple> Barrier::TakeMany(int64_t n, bool small, const Step& step) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) {
+      int64_t there = ready_.size();
+      if (small) {
+        n = std::min(n, there);
+      } else {
+        there += static_cast<int64_t>(incomplete_.size());
+      }
+      if (there < std::max<int64_t>(n, 1)) {
+        return OutOfRange("Barrier '", name_, "' is closed and has insufficient elements ",
+                          "(requested ", n, ", total size ", there, ")");
       }
     }
-    return ready_.DequeueMany(n, small, ctx);
   }
-
-  Status Close(bool cancel) {
-    absl::MutexLock lock(&mutex_);
-    // A second time only to cancel what the first one left pending.
-    if (closed_ && (cancelled_ || !cancel)) {
-      return absl::CancelledError(absl::StrCat("Barrier '", name_, "' is already closed."));
-    }
-    closed_ = true;
-    cancelled_ = cancel;
-    if (cancel) incomplete_.clear();
-    if (incomplete_.empty() && !ready_.closed()) return ready_.Close(cancel);
-    return OkStatus();
-  }
-
-  int64_t ready_size() const { return ready_.size(); }
-  int64_t incomplete_size() {
-    absl::MutexLock lock(&mutex_);
-    return static_cast<int64_t>(incomplete_.size());
-  }
-
- private:
-  Status InsertOne(const std::string& key, int64_t row, int64_t component, Tensor value,
-                   bool* added, std::vector<Tuple>* whole) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto at = incomplete_.find(key);
-    if (at == incomplete_.end()) {
-      if (closed_) {
-        return absl::CancelledError(absl::StrCat(
-            "Barrier ", name_, " is closed, but attempted to insert a brand new key: ", key,
-            ".  Pending enqueues cancelled: ", cancelled_, ".  Insertion index: ", row,
-            ".  Number of incomplete keys: ", incomplete_.size(), "."));
-      }
-      Tuple tuple(types().size());
-      tuple[0] = Tensor::Scalar(next_index_);
-      tuple[1] = Tensor::Scalar(key);
-      at = incomplete_.emplace(key, std::move(tuple)).first;
-      *added = true;
-    }
-    Tensor& part = at->second[static_cast<size_t>(component) + 2];
-    if (part.valid()) {
-      return InvalidArgument("Key ", key, " already has a value for component ", component,
-                             " in barrier ", name_);
-    }
-    part = std::move(value);
-    if (std::ranges::all_of(at->second, &Tensor::valid)) {
-      whole->push_back(std::move(at->second));
-      incomplete_.erase(at);
-    }
-    return OkStatus();
-  }
-
-  const std::string name_;
-  Queue ready_;  // has its own mutex
-  absl::Mutex mutex_;
-  std::map<std::string, Tuple, std::less<>> incomplete_ ABSL_GUARDED_BY(mutex_);
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Grows with every call that brings new keys.
-  int64_t next_index_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<int64_t>::min();
-};
-
-struct BarrierState final : KernelState {
-  explicit BarrierState(const Node& node) : shared(node) {}
-  SharedHandle shared;
-  QueueOptions ready;
-};
-
-StatusOr<std::unique_ptr<KernelState>> PrepareBarrier(const Node& node) {
-  auto state = std::make_unique<BarrierState>(node);
-  QueueOptions& o = state->ready;
-  o.name = state->shared.at.name + "_queue";
-  o.kind = QueueKind::kPriority;
-  o.capacity = std::numeric_limits<int32_t>::max();
-  o.types = node.Get<std::vector<Dtype>>("component_types", {});
-  o.shapes = node.Get<std::vector<PartialShape>>("shapes", {});
-  if (node.Int("capacity", -1) != -1) {
-    return InvalidArgument("Barrier only accepts capacity=-1.  Feed the inputs to your Barrier ",
-                           "through a queue to enforce a limited capacity.");
-  }
-  if (o.shapes.size() != o.types.size()) {
-    return InvalidArgument("All of the component shapes must be specified");
-  }
-  for (size_t i = 0; i < o.shapes.size(); ++i) {
-    if (!o.shapes[i].fully_known() || o.shapes[i].ToShape().num_elements() == 0) {
-      return InvalidArgument("Empty tensors are not supported, but received shape '",
-                             o.shapes[i].ToString(), "' at index ", i);
-    }
-  }
-  o.types.insert(o.types.begin(), {Dtype::kInt64, Dtype::kString});
-  o.shapes.insert(o.shapes.begin(), {Shape(), Shape()});
-  return state;
+  return ready_.DequeueMany(n, small, step);
 }
 
-Status CheckSharedBarrier(const Barrier& barrier, const BarrierState& s) {
-  if (barrier.types() != s.ready.types) {
-    return InvalidArgument("Shared barrier '", s.shared.at.name, "' has component types ",
-                           TypesText(std::span(barrier.types()).subspan(2)),
-                           " but requested component types were ",
-                           TypesText(std::span(s.ready.types).subspan(2)));
+Status Barrier::Close(bool cancel) {
+  absl::MutexLock lock(&mutex_);
+  // A second time only to cancel what the first one left pending.
+  if (closed_ && (cancelled_ || !cancel)) {
+    return absl::CancelledError(absl::StrCat("Barrier '", name_, "' is already closed."));
   }
-  if (barrier.shapes() != s.ready.shapes) {
-    return InvalidArgument("Shared barrier '", s.shared.at.name,
-                           "' has other component shapes than those requested");
-  }
+  closed_ = true;
+  cancelled_ = cancel;
+  if (cancel) incomplete_.clear();
+  if (incomplete_.empty() && !ready_.closed()) return ready_.Close(cancel);
   return OkStatus();
 }
 
-Status RunBarrier(OpContext& ctx) {
-  auto& s = ctx.state<BarrierState>();
-  return AnswerWithHandle(
-      ctx, s.shared, {Barrier::kKind, "barrier"},
-      [&] { return std::make_shared<Barrier>(s.shared.at.name, s.ready); },
-      [&](const Resource& barrier) {
-        return CheckSharedBarrier(static_cast<const Barrier&>(barrier), s);
-      });
+int64_t Barrier::incomplete_size() {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(incomplete_.size());
 }
 
-struct BarrierAccess final : KernelState {
-  int64_t component = 0;
-  bool small = false;
-  bool cancel = false;
-};
-
-StatusOr<std::unique_ptr<KernelState>> PrepareBarrierAccess(const Node& node) {
-  if (node.Int("timeout_ms", -1) != -1) return InvalidArgument("Timeout not supported yet.");
-  auto state = std::make_unique<BarrierAccess>();
-  state->component = node.Int("component_index");
-  state->small = node.Bool("allow_small_batch");
-  state->cancel = node.Bool("cancel_pending_enqueues");
-  return state;
-}
-
-Status RunBarrierInsertMany(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
-  const int64_t component = ctx.state<BarrierAccess>().component;
-  if (component < 0 || component >= barrier->components()) {
-    return InvalidArgument("The component ID is out of range ", component,
-                           " > num_components (= ", barrier->components(), ")");
+Status Barrier::InsertOne(const std::string& key, int64_t row, int64_t component, Tensor value,
+                          bool* added, std::vector<Tuple>* whole) {
+  auto at = incomplete_.find(key);
+  if (at == incomplete_.end()) {
+    if (closed_) {
+      return absl::CancelledError(absl::StrCat(
+          "Barrier ", name_, " is closed, but attempted to insert a brand new key: ", key,
+          ".  Pending enqueues cancelled: ", cancelled_, ".  Insertion index: ", row,
+          ".  Number of incomplete keys: ", incomplete_.size(), "."));
+    }
+    Tuple tuple(types().size());
+    tuple[0] = Tensor::Scalar(next_index_);
+    tuple[1] = Tensor::Scalar(key);
+    at = incomplete_.emplace(key, std::move(tuple)).first;
+    *added = true;
   }
-  const Tensor& keys = ctx.input(1);
-  const Tensor& values = ctx.input(2);
-  const Dtype want = barrier->types()[static_cast<size_t>(component) + 2];
-  if (values.dtype() != want) {
-    return InvalidArgument("Signature mismatch, have: string_ref, string, ",
-                           DtypeName(values.dtype()), "-> expected: string_ref, string, ",
-                           DtypeName(want), "->");
+  Tensor& part = at->second[static_cast<size_t>(component) + 2];
+  if (part.valid()) {
+    return InvalidArgument("Key ", key, " already has a value for component ", component,
+                           " in barrier ", name_);
   }
-  if (values.rank() == 0 || keys.num_elements() != values.dim(0)) {
-    return InvalidArgument("keys and values must have as many rows, got the shapes ",
-                           keys.shape().ToString(), " and ", values.shape().ToString());
-  }
-  return barrier->InsertMany(keys.flat<std::string>(), component, values, ctx.step());
-}
-
-Status RunBarrierTakeMany(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
-  const Tensor& n = ctx.input(1);
-  if (n.num_elements() != 1 || n.scalar<int32_t>() < 0) {
-    return InvalidArgument("num_elements must be a number that is not negative");
-  }
-  const std::vector<Dtype>& have = ctx.node().output_types;
-  if (have != barrier->types()) {
-    return InvalidArgument("Signature mismatch, have: string_ref, int32->", TypesText(have),
-                           " expected: string_ref, int32->", TypesText(barrier->types()));
-  }
-  ASSIGN_OR_RETURN(Tuple tuple,
-                   barrier->TakeMany(n.scalar<int32_t>(), ctx.state<BarrierAccess>().small, ctx));
-  for (size_t i = 0; i < tuple.size(); ++i) {
-    ctx.set_output(static_cast<int>(i), std::move(tuple[i]));
+  part = std::move(value);
+  if (std::ranges::all_of(at->second, &Tensor::valid)) {
+    whole->push_back(std::move(at->second));
+    incomplete_.erase(at);
   }
   return OkStatus();
 }
-
-Status RunBarrierClose(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
-  return barrier->Close(ctx.state<BarrierAccess>().cancel);
-}
-
-template <bool kReady>
-Status RunBarrierSize(OpContext& ctx) {
-  ASSIGN_OR_RETURN(auto barrier, FindResource<Barrier>(ctx.input(0)));
-  const int64_t size = kReady ? barrier->ready_size() : barrier->incomplete_size();
-  ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(size)));
-  return OkStatus();
-}
-
-constexpr Kernel kBarrierTable[] = {
-    {"Barrier", "", kAnyType, "queue:barrier", RunBarrier, PrepareBarrier},
-    {"BarrierInsertMany", "", kAnyType, "queue:barrier_insert_many", RunBarrierInsertMany,
-     PrepareBarrierAccess},
-    {"BarrierTakeMany", "", kAnyType, "queue:barrier_take_many", RunBarrierTakeMany,
-     PrepareBarrierAccess},
-    {"BarrierClose", "", kAnyType, "queue:barrier_close", RunBarrierClose, PrepareBarrierAccess},
-    {"BarrierReadySize", "", kAnyType, "queue:barrier_size", RunBarrierSize<true>},
-    {"BarrierIncompleteSize", "", kAnyType, "queue:barrier_size", RunBarrierSize<false>},
-};
-
-}  // namespace
-
-extern constinit const std::span<const Kernel> kBarrierKernels = kBarrierTable;
 
 }  // namespace smelt

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/kernels/common/copy.h"
-#include "smelt/kernels/control/tensor_list.h"
+#include "smelt/kernels/common/rows.h"
 
 namespace smelt {
 namespace {
@@ -26,9 +26,7 @@ Status ComponentMismatch(size_t i, const std::string& expected, const Tensor& go
 Tuple RowsOf(const Tuple& batch, int64_t i) {
   Tuple tuple;
   tuple.reserve(batch.size());
-  for (const Tensor& t : batch) {
-    tuple.push_back(t.Rows(i, i + 1).WithShape(RowShape(t.shape())));
-  }
+  for (const Tensor& t : batch) tuple.push_back(RowOf(t, i));
   return tuple;
 }
 
@@ -168,7 +166,7 @@ StatusOr<Tuple> Queue::Dequeue(const Step& step) {
   return store_->Take();
 }
 
-StatusOr<Tuple> Queue::DequeueMany(int64_t n, bool up_to, OpContext& ctx) {
+StatusOr<Tuple> Queue::DequeueMany(int64_t n, bool up_to, const Step& step) {
   std::vector<Tuple> taken;
   if (n > 0) {
     absl::MutexLock lock(&mutex_);
@@ -191,17 +189,17 @@ StatusOr<Tuple> Queue::DequeueMany(int64_t n, bool up_to, OpContext& ctx) {
         store_->PutBack(std::exchange(taken, {}));
         return Insufficient(kind, n);
       }
-      const Status status = WaitForChange(changed_, mutex_, ctx.step(), kDequeueCancelled);
+      const Status status = WaitForChange(changed_, mutex_, step, kDequeueCancelled);
       if (!status.ok()) {
         store_->PutBack(std::move(taken));
         return status;
       }
     }
   }
-  return Batch(std::move(taken), ctx);
+  return Batch(std::move(taken), step);
 }
 
-StatusOr<Tuple> Queue::Batch(std::vector<Tuple> elements, OpContext& ctx) const {
+StatusOr<Tuple> Queue::Batch(std::vector<Tuple> elements, const Step& step) const {
   Tuple batch;
   const auto n = static_cast<int64_t>(elements.size());
   for (size_t c = 0; c < options_.types.size(); ++c) {
@@ -214,7 +212,7 @@ StatusOr<Tuple> Queue::Batch(std::vector<Tuple> elements, OpContext& ctx) const 
     }
     dims.insert(dims.begin(), n);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    ASSIGN_OR_RETURN(Tensor out, ctx.Temp(options_.types[c], shape));
+    ASSIGN_OR_RETURN(Tensor out, Tensor::Make(options_.types[c], shape, step.allocator));
     if (!declared.fully_known()) ClearRun(out.dtype(), out.raw(), out.num_elements());
     for (int64_t i = 0; i < n; ++i) {
       Tensor& part = elements[static_cast<size_t>(i)][c];

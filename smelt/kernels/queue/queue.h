@@ -1,16 +1,18 @@
-// Queues of tuples of tensors: the resource behind the Queue ops.
+// Queues of tuples of tensors: the resource behind the Queue ops, which are in ops/. Nothing here
+// knows an op.
 #ifndef SMELT_KERNELS_QUEUE_QUEUE_H_
 #define SMELT_KERNELS_QUEUE_QUEUE_H_
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/kernels/common/waiting.h"
-#include "smelt/kernels/op_context.h"
 #include "smelt/kernels/resource_manager.h"
+#include "smelt/kernels/step.h"
 
 namespace smelt {
 
@@ -67,7 +69,7 @@ class Queue final : public Resource {
   StatusOr<Tuple> Dequeue(const Step& step);
   // n elements, put together along a new first dimension. From a closed queue with fewer:
   // OUT_OF_RANGE, or, with `up_to`, what is left of a queue that is not empty.
-  StatusOr<Tuple> DequeueMany(int64_t n, bool up_to, OpContext& ctx);
+  StatusOr<Tuple> DequeueMany(int64_t n, bool up_to, const Step& step);
   // Nothing can be enqueued any more; callers that wait for room still get it unless
   // `cancel_pending`. CANCELLED when it is closed already.
   Status Close(bool cancel_pending);
@@ -88,7 +90,7 @@ class Queue final : public Resource {
   int64_t Available() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckElement(const Tuple& tuple) const;
   StatusOr<int64_t> CheckBatch(const Tuple& batch) const;
-  StatusOr<Tuple> Batch(std::vector<Tuple> elements, OpContext& ctx) const;
+  StatusOr<Tuple> Batch(std::vector<Tuple> elements, const Step& step) const;
 
   const QueueOptions options_;
   mutable absl::Mutex mutex_;

@@ -1,10 +1,8 @@
-// What staging areas and staging maps share: limits, finding one by name, giving tuples out.
+// What staging areas and staging maps share: their limits.
 #ifndef SMELT_KERNELS_QUEUE_STAGING_H_
 #define SMELT_KERNELS_QUEUE_STAGING_H_
 
-#include <memory>
-#include <string>
-#include <vector>
+#include <cstdint>
 
 #include "smelt/kernels/queue/queue.h"
 
@@ -26,32 +24,6 @@ struct StagingLimits {
 };
 
 int64_t TupleBytes(const Tuple& tuple);
-
-struct StagingState final : KernelState {
-  std::string container;
-  std::string name;
-  StagingLimits limits;
-  std::vector<Dtype> dtypes;
-};
-StatusOr<std::unique_ptr<KernelState>> PrepareStaging(const Node& node);
-
-// The resource of that name, made by make(state) where there is none.
-template <typename R, typename Make>
-StatusOr<std::shared_ptr<R>> FindStaging(OpContext& ctx, Make make) {
-  const auto& s = ctx.state<StagingState>();
-  ResourceManager* resources = ctx.step().resources;
-  if (resources == nullptr) {
-    return FailedPrecondition("staging area '", s.name, "' is used where there are no resources");
-  }
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<Resource> found,
-      resources->FindOrCreate(s.container, R::kKind, s.name,
-                              [&]() -> StatusOr<std::shared_ptr<Resource>> { return make(s); }));
-  return std::static_pointer_cast<R>(std::move(found));
-}
-
-// Outputs from `first` on; INTERNAL when a tensor is not of the type that the node states.
-Status SetStagedOutputs(OpContext& ctx, int first, Tuple tuple);
 
 }  // namespace smelt
 

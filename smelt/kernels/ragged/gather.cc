@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/common/slice_name.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -178,16 +179,8 @@ Status RunRaggedRange(OpContext& ctx) {
     rows = ctx.input(i).dim(0);
   }
   if (rows < 0) rows = 1;
-  switch (ctx.input(0).dtype()) {
-    case Dtype::kFloat:
-      return RaggedRangeOf<float>(ctx, rows);
-    case Dtype::kDouble:
-      return RaggedRangeOf<double>(ctx, rows);
-    case Dtype::kInt32:
-      return RaggedRangeOf<int32_t>(ctx, rows);
-    default:
-      return RaggedRangeOf<int64_t>(ctx, rows);
-  }
+  return VisitOneOf(CppTypes<float, double, int32_t, int64_t>(), ctx.input(0).dtype(),
+                    [&]<typename T>() { return RaggedRangeOf<T>(ctx, rows); });
 }
 
 constexpr Kernel kRaggedGatherTable[] = {

@@ -1,10 +1,9 @@
 // Ragged tensors inside variants: whole, or a row to each.
-#include "smelt/kernels/ragged/variant.h"
-
 #include <algorithm>
 
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/ragged_value.h"
 
 namespace smelt {
 namespace {

@@ -104,7 +104,7 @@ void FillBinomial(const Philox& gen, const BinomialPairs& pairs, Tensor* out) {
   int64_t count = 1;
   for (int64_t d : pairs.shape()) count *= d;
   const int64_t samples = n / count;
-  VisitSampleType(out->dtype(), [&]<typename T>() {
+  VisitOneOf(SampleTypes(), out->dtype(), [&]<typename T>() {
     T* to = out->data<T>();
     ParallelFor(n, 256, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

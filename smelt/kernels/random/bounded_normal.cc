@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/random/rejection.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -189,12 +190,7 @@ class BoundedNormal {
   Way way_ = Way::kNormal;
 };
 
-template <typename F>
-Status VisitBoundedType(Dtype dtype, F&& fn) {
-  if (dtype == Dtype::kHalf) return fn.template operator()<Half>();
-  if (dtype == Dtype::kFloat) return fn.template operator()<float>();
-  return fn.template operator()<double>();
-}
+using BoundedTypes = CppTypes<Half, float, double>;
 
 constexpr absl::string_view kBoundedNames[] = {"means", "stddevs", "minvals", "maxvals"};
 
@@ -237,7 +233,7 @@ Status RunParameterized(OpContext& ctx) {
   const uint64_t reserved = static_cast<uint64_t>(batches) * 2 * kMaxRejections *
                             static_cast<uint64_t>(per_batch + 3) / 4;
   Philox gen = ctx.state<SeededState>().Reserve(ctx.step(), reserved);
-  return VisitBoundedType(out->dtype(), [&]<typename T>() -> Status {
+  return VisitOneOf(BoundedTypes(), out->dtype(), [&]<typename T>() -> Status {
     T* to = out->data<T>();
     const auto at = [&](int i, int64_t b) {
       const Tensor& t = ctx.input(1 + i);
@@ -273,7 +269,7 @@ Status RunStatelessParameterized(OpContext& ctx) {
   const int lead = shape.rank() - static_cast<int>(joint->shape().size());
   const int64_t samples = shape.Product(0, lead), batches = shape.Product(lead, shape.rank());
   ASSIGN_OR_RETURN(Philox gen, StatelessGenerator(ctx.input(1)));
-  return VisitBoundedType(out->dtype(), [&]<typename T>() -> Status {
+  return VisitOneOf(BoundedTypes(), out->dtype(), [&]<typename T>() -> Status {
     const auto at = [&](int i, int64_t b) {
       return ctx.input(2 + i).data<T>()[joint->Place(i, b)];
     };

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
 
 namespace smelt {
 namespace {

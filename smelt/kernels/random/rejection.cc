@@ -148,7 +148,7 @@ enum class RejectionKind : uint8_t { kGamma, kPoisson };
 template <RejectionKind kKind>
 void FillRejection(const Philox& gen, const Tensor& parameters, int64_t samples, Tensor* out) {
   const int64_t count = parameters.num_elements();
-  VisitSampleType(out->dtype(), [&]<typename T>() {
+  VisitOneOf(SampleTypes(), out->dtype(), [&]<typename T>() {
     T* to = out->data<T>();
     ParallelFor(count * samples, 256, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

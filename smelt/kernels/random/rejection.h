@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "smelt/kernels/random/random.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 
@@ -64,24 +65,8 @@ Status CheckSampleShape(const Shape& shape, const Dims& joint);
 // Element i of a tensor of a floating type, int32 or int64.
 double ParameterAt(const Tensor& t, int64_t i);
 
-// fn.operator()<T>() for the types of samples.
-template <typename F>
-void VisitSampleType(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    case Dtype::kHalf:
-      return fn.template operator()<Half>();
-    case Dtype::kBfloat16:
-      return fn.template operator()<Bfloat16>();
-    case Dtype::kFloat:
-      return fn.template operator()<float>();
-    case Dtype::kDouble:
-      return fn.template operator()<double>();
-    case Dtype::kInt32:
-      return fn.template operator()<int32_t>();
-    default:
-      return fn.template operator()<int64_t>();
-  }
-}
+// The types of samples.
+using SampleTypes = CppTypes<Half, Bfloat16, float, double, int32_t, int64_t>;
 
 // NaN has no place among the integers; TensorFlow casts it.
 template <typename T>

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/match.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/recurrent/checks.h"
 
 namespace smelt {
@@ -84,8 +84,7 @@ Status RunLstmSteps(OpContext& ctx, LstmState& s, const LstmSizes& d, int first,
     RETURN_IF_ERROR(TakeLstmSteps(ctx, s, d, in, taken, out));
   }
   for (int v = 0; v < 7; ++v) {
-    ASSIGN_OR_RETURN(Tensor typed,
-                     nn::FromFloat(results[v], ctx.output_type(v), ctx.step().allocator));
+    ASSIGN_OR_RETURN(Tensor typed, FromFloat(results[v], ctx.output_type(v), ctx.step().allocator));
     ctx.set_output(v, std::move(typed));
   }
   return OkStatus();
@@ -189,7 +188,7 @@ StatusOr<LstmInputs> ReadLstm(const OpContext& ctx, int first) {
   LstmInputs in;
   Tensor* const all[] = {&in.x, &in.cs_prev, &in.h_prev, &in.w, &in.wci, &in.wcf, &in.wco, &in.b};
   for (int i = 0; i < 8; ++i) {
-    ASSIGN_OR_RETURN(*all[i], nn::ToFloat(ctx.input(first + i), ctx.step().allocator));
+    ASSIGN_OR_RETURN(*all[i], ToFloat(ctx.input(first + i), ctx.step().allocator));
   }
   return in;
 }

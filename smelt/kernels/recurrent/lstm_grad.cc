@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/recurrent/checks.h"
 #include "smelt/kernels/recurrent/lstm.h"
 
@@ -61,8 +61,7 @@ Status MakeLstmResults(const OpContext& ctx, std::initializer_list<Shape> shapes
 }
 Status SetLstmResults(OpContext& ctx, const std::vector<Tensor>& results) {
   for (int i = 0; i < ctx.num_outputs(); ++i) {
-    ASSIGN_OR_RETURN(Tensor typed,
-                     nn::FromFloat(results[i], ctx.output_type(i), ctx.step().allocator));
+    ASSIGN_OR_RETURN(Tensor typed, FromFloat(results[i], ctx.output_type(i), ctx.step().allocator));
     ctx.set_output(i, std::move(typed));
   }
   return OkStatus();
@@ -97,7 +96,7 @@ Status RunLstmCellGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(const LstmInputs in, ReadLstm(ctx, 0));
   Tensor given[8];
   for (int k = 0; k < 8; ++k) {
-    ASSIGN_OR_RETURN(given[k], nn::ToFloat(ctx.input(8 + k), ctx.step().allocator));
+    ASSIGN_OR_RETURN(given[k], ToFloat(ctx.input(8 + k), ctx.step().allocator));
   }
   const auto at = [&](int k) { return given[k].data<float>(); };
   std::vector<Tensor> out;
@@ -144,7 +143,7 @@ Status RunLstmLayerGrad(OpContext& ctx) {
   ASSIGN_OR_RETURN(const LstmInputs in, ReadLstm(ctx, 1));
   Tensor given[9];  // i, cs, f, o, ci, co, h, cs_grad, h_grad
   for (int k = 0; k < 9; ++k) {
-    ASSIGN_OR_RETURN(given[k], nn::ToFloat(ctx.input(9 + k), allocator));
+    ASSIGN_OR_RETURN(given[k], ToFloat(ctx.input(9 + k), allocator));
   }
   const int64_t width = d.input + d.cell, size = d.batch * d.cell;
   std::vector<Tensor> out;  // of x, cs_prev, h_prev, w, wci, wcf, wco, b

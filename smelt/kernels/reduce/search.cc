@@ -5,6 +5,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -68,34 +69,12 @@ Status RunSearch(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, values.shape()));
   if (out->num_elements() == 0) return OkStatus();
-  switch (sorted.dtype()) {
-    case Dtype::kFloat:
-      return SearchTyped<kUpper, float>(sorted, values, out);
-    case Dtype::kDouble:
-      return SearchTyped<kUpper, double>(sorted, values, out);
-    case Dtype::kHalf:
-      return SearchTyped<kUpper, Half>(sorted, values, out);
-    case Dtype::kBfloat16:
-      return SearchTyped<kUpper, Bfloat16>(sorted, values, out);
-    case Dtype::kInt8:
-      return SearchTyped<kUpper, int8_t>(sorted, values, out);
-    case Dtype::kInt16:
-      return SearchTyped<kUpper, int16_t>(sorted, values, out);
-    case Dtype::kInt32:
-      return SearchTyped<kUpper, int32_t>(sorted, values, out);
-    case Dtype::kInt64:
-      return SearchTyped<kUpper, int64_t>(sorted, values, out);
-    case Dtype::kUint8:
-      return SearchTyped<kUpper, uint8_t>(sorted, values, out);
-    case Dtype::kUint16:
-      return SearchTyped<kUpper, uint16_t>(sorted, values, out);
-    case Dtype::kUint32:
-      return SearchTyped<kUpper, uint32_t>(sorted, values, out);
-    case Dtype::kUint64:
-      return SearchTyped<kUpper, uint64_t>(sorted, values, out);
-    default:
-      return Unimplemented(ctx.node().op(), " of ", DtypeName(sorted.dtype()));
+  Status status;
+  if (VisitTypes(RealTypes(), sorted.dtype(),
+                 [&]<typename T>() { status = SearchTyped<kUpper, T>(sorted, values, out); })) {
+    return status;
   }
+  return Unimplemented(ctx.node().op(), " of ", DtypeName(sorted.dtype()));
 }
 
 template <typename T>
@@ -133,21 +112,9 @@ Status RunHistogram(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({nbins})));
   std::vector<int64_t> counts(static_cast<size_t>(nbins));
   Status status;
-  switch (values.dtype()) {
-    case Dtype::kFloat:
-      status = CountBins<float>(values, range, nbins, &counts);
-      break;
-    case Dtype::kDouble:
-      status = CountBins<double>(values, range, nbins, &counts);
-      break;
-    case Dtype::kInt32:
-      status = CountBins<int32_t>(values, range, nbins, &counts);
-      break;
-    case Dtype::kInt64:
-      status = CountBins<int64_t>(values, range, nbins, &counts);
-      break;
-    default:
-      status = Unimplemented("HistogramFixedWidth of ", DtypeName(values.dtype()));
+  if (!VisitTypes(CppTypes<float, double, int32_t, int64_t>(), values.dtype(),
+                  [&]<typename T>() { status = CountBins<T>(values, range, nbins, &counts); })) {
+    return Unimplemented("HistogramFixedWidth of ", DtypeName(values.dtype()));
   }
   RETURN_IF_ERROR(status);
   for (int64_t i = 0; i < nbins; ++i) {

@@ -9,6 +9,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -59,34 +60,9 @@ using KeyMaker = void (*)(const void*, int64_t, uint64_t*, WideKey*);
 // nullptr for a type that has no order. `wide`: which array it fills.
 KeyMaker KeyMakerOf(Dtype t, bool* wide) {
   *wide = DtypeSize(t) == 8;
-  switch (t) {
-    case Dtype::kFloat:
-      return MakeKeys<float>;
-    case Dtype::kDouble:
-      return MakeKeys<double>;
-    case Dtype::kHalf:
-      return MakeKeys<Half>;
-    case Dtype::kBfloat16:
-      return MakeKeys<Bfloat16>;
-    case Dtype::kInt8:
-      return MakeKeys<int8_t>;
-    case Dtype::kInt16:
-      return MakeKeys<int16_t>;
-    case Dtype::kInt32:
-      return MakeKeys<int32_t>;
-    case Dtype::kInt64:
-      return MakeKeys<int64_t>;
-    case Dtype::kUint8:
-      return MakeKeys<uint8_t>;
-    case Dtype::kUint16:
-      return MakeKeys<uint16_t>;
-    case Dtype::kUint32:
-      return MakeKeys<uint32_t>;
-    case Dtype::kUint64:
-      return MakeKeys<uint64_t>;
-    default:
-      return nullptr;
-  }
+  KeyMaker make = nullptr;
+  VisitTypes(RealTypes(), t, [&]<typename T>() { make = MakeKeys<T>; });
+  return make;
 }
 
 uint32_t IndexOf(uint64_t key) { return ~static_cast<uint32_t>(key); }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "smelt/base/hash.h"
+#include "smelt/base/little_endian.h"
 #include "smelt/kernels/common/arguments.h"
 
 namespace smelt {
@@ -39,7 +40,7 @@ struct CrossHash {
       if (keyed || !c.starts.valid()) return value;
       // SparseCrossHashed fingerprints the low half of integers in sparse columns.
       char bytes[4];
-      for (int b = 0; b < 4; ++b) bytes[b] = static_cast<char>(value >> (8 * b));
+      StoreLittle(static_cast<uint32_t>(value), bytes);
       return Fingerprint64(absl::string_view(bytes, sizeof(bytes)));
     }
     const std::string& s = c.values->data<std::string>()[i];

@@ -7,6 +7,7 @@
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -98,19 +99,7 @@ void SumStarts(CsrMatrix* m) {
   }
 }
 
-template <typename F>
-void VisitCsr(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    case Dtype::kFloat:
-      return fn.template operator()<float>();
-    case Dtype::kDouble:
-      return fn.template operator()<double>();
-    case Dtype::kComplex64:
-      return fn.template operator()<std::complex<float>>();
-    default:
-      return fn.template operator()<std::complex<double>>();
-  }
-}
+using CsrTypes = decltype(FloatTypes() + ComplexTypes());
 
 // The matrix of checked indices; value(i) is the place of entry i in `values`.
 template <typename F>
@@ -222,7 +211,7 @@ Status RunCsrToDense(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(Tensor out,
                    Tensor::Zeros(m->values.dtype(), Shape(m->shape), ctx.step().allocator));
-  VisitCsr(out.dtype(), [&]<typename T>() {
+  VisitOneOf(CsrTypes(), out.dtype(), [&]<typename T>() {
     ForEntries(*m, [&](int64_t b, int64_t row, int64_t k) {
       out.data<T>()[(b * m->rows() + row) * m->num_cols() + m->cols.data<int32_t>()[k]] =
           m->values.data<T>()[k];
@@ -284,7 +273,7 @@ StatusOr<std::shared_ptr<CsrMatrix>> TransposeCsr(OpContext& ctx, const CsrMatri
   SumStarts(out.get());
   const std::vector<int64_t> begins = BatchStarts(m);
   std::vector<int32_t> next(starts, starts + out->row_starts.num_elements());
-  VisitCsr(m.values.dtype(), [&]<typename T>() {
+  VisitOneOf(CsrTypes(), m.values.dtype(), [&]<typename T>() {
     ForEntries(m, [&](int64_t b, int64_t row, int64_t k) {
       const int64_t to = begins[b] + next[b * stride + m.cols.data<int32_t>()[k]]++;
       out->cols.data<int32_t>()[to] = static_cast<int32_t>(row);
@@ -355,7 +344,7 @@ Status RunCsrMatMul(OpContext& ctx) {
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dims));
   ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(b.dtype(), shape, ctx.step().allocator));
   const int64_t rows = given->rows();
-  VisitCsr(b.dtype(), [&]<typename T>() {
+  VisitOneOf(CsrTypes(), b.dtype(), [&]<typename T>() {
     ForEntries(*given, [&](int64_t batch, int64_t row, int64_t k) {
       const T value = given->values.data<T>()[k];
       const int64_t col = given->cols.data<int32_t>()[k];
@@ -429,7 +418,7 @@ Status RunCsrSparseMatMul(OpContext& ctx) {
   shape.back() = b->num_cols();
   ASSIGN_OR_RETURN(std::shared_ptr<CsrMatrix> out, NewCsr(ctx, shape));
   Status status = OkStatus();
-  VisitCsr(dtype, [&]<typename T>() {
+  VisitOneOf(CsrTypes(), dtype, [&]<typename T>() {
     std::vector<int32_t> cols;
     std::vector<T> values;
     const std::vector<int64_t> a_begins = BatchStarts(*a), b_begins = BatchStarts(*b);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -197,16 +198,8 @@ Status RunSparseSoftmax(OpContext& ctx) {
   }
   RETURN_IF_ERROR(CheckSparseParts(indices, values, shape));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, values.shape()));
-  switch (values.dtype()) {
-    case Dtype::kFloat:
-      SparseSoftmaxRows(indices, values.data<float>(), out->data<float>());
-      break;
-    case Dtype::kDouble:
-      SparseSoftmaxRows(indices, values.data<double>(), out->data<double>());
-      break;
-    default:
-      SparseSoftmaxRows(indices, values.data<Half>(), out->data<Half>());
-  }
+  VisitOneOf(CppTypes<float, double, Half>(), values.dtype(),
+             [&]<typename T>() { SparseSoftmaxRows(indices, values.data<T>(), out->data<T>()); });
   return OkStatus();
 }
 

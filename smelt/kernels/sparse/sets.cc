@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/sparse/sparse_tensor.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -182,26 +183,8 @@ Status CombineAll(OpContext& ctx, const SetMembers& a, const Tensor& a_values, c
   return SetInts(ctx, 2, shape);
 }
 
-// fn.operator()<T>() for the types that sets have.
-template <typename F>
-Status VisitSetType(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    case Dtype::kInt8:
-      return fn.template operator()<int8_t>();
-    case Dtype::kInt16:
-      return fn.template operator()<int16_t>();
-    case Dtype::kInt32:
-      return fn.template operator()<int32_t>();
-    case Dtype::kInt64:
-      return fn.template operator()<int64_t>();
-    case Dtype::kUint8:
-      return fn.template operator()<uint8_t>();
-    case Dtype::kUint16:
-      return fn.template operator()<uint16_t>();
-    default:
-      return fn.template operator()<std::string>();
-  }
-}
+// The types that sets have.
+using SetTypes = CppTypes<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, std::string>;
 
 template <bool kSparseA, bool kSparseB>
 Status RunSetOperation(OpContext& ctx) {
@@ -226,8 +209,8 @@ Status RunSetOperation(OpContext& ctx) {
                            Shape(b.groups).ToString());
   }
   const Tensor &a_values = ctx.input(kSparseA ? 1 : 0), &b_values = ctx.input(b_at + kSparseB);
-  return VisitSetType(a_values.dtype(),
-                      [&]<typename T>() { return CombineAll<T>(ctx, a, a_values, b, b_values); });
+  return VisitOneOf(SetTypes(), a_values.dtype(),
+                    [&]<typename T>() { return CombineAll<T>(ctx, a, a_values, b, b_values); });
 }
 
 Status RunSetSize(OpContext& ctx) {
@@ -237,7 +220,7 @@ Status RunSetSize(OpContext& ctx) {
   ASSIGN_OR_RETURN(const Shape shape, CheckedShape(sets.groups));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   std::fill_n(out->data<int32_t>(), shape.num_elements(), 0);
-  return VisitSetType(values.dtype(), [&]<typename T>() {
+  return VisitOneOf(SetTypes(), values.dtype(), [&]<typename T>() {
     for (size_t next = 0; next < sets.members.size();) {
       const int64_t group = sets.members[next].group;
       const auto set = TakeSet(sets, static_cast<const T*>(values.raw()), group, &next);

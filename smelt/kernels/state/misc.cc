@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "absl/time/clock.h"
+#include "smelt/kernels/common/summarize.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/text/summarize.h"
 
 namespace smelt {
 namespace {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/state/update.h"
 
 namespace smelt {
 namespace {

@@ -1,7 +1,9 @@
 // Assignment to a strided slice of a variable.
 #include <algorithm>
 
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
+#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/state/update.h"
 
 namespace smelt {
 namespace {

@@ -1,5 +1,6 @@
 // TemporaryVariable and DestroyTemporaryVariable: a reference that lives within a step.
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
+#include "smelt/kernels/kernel.h"
 
 namespace smelt {
 namespace {

@@ -1,8 +1,10 @@
 // Elementwise changes of a variable's bytes.
+#include "smelt/kernels/state/update.h"
+
 #include <algorithm>
 #include <type_traits>
 
-#include "smelt/kernels/state/variables.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -133,29 +135,8 @@ void SetUpdate(Dtype dtype, void* params, const void* updates, int64_t n, int64_
 void ApplyUpdate(UpdateKind kind, Dtype dtype, void* params, const void* updates, int64_t n,
                  int64_t step) {
   if (kind == UpdateKind::kSet) return SetUpdate(dtype, params, updates, n, step);
-  switch (dtype) {
-#define SMELT_UPDATE_CASE(T) \
-  case kDtypeOf<T>:          \
-    return UpdateTyped<T>(kind, params, updates, n, step);
-    SMELT_UPDATE_CASE(float)
-    SMELT_UPDATE_CASE(double)
-    SMELT_UPDATE_CASE(Half)
-    SMELT_UPDATE_CASE(Bfloat16)
-    SMELT_UPDATE_CASE(int8_t)
-    SMELT_UPDATE_CASE(int16_t)
-    SMELT_UPDATE_CASE(int32_t)
-    SMELT_UPDATE_CASE(int64_t)
-    SMELT_UPDATE_CASE(uint8_t)
-    SMELT_UPDATE_CASE(uint16_t)
-    SMELT_UPDATE_CASE(uint32_t)
-    SMELT_UPDATE_CASE(uint64_t)
-    SMELT_UPDATE_CASE(bool)
-    SMELT_UPDATE_CASE(std::complex<float>)
-    SMELT_UPDATE_CASE(std::complex<double>)
-#undef SMELT_UPDATE_CASE
-    default:
-      return;
-  }
+  VisitTypes(NumberTypes() + CppTypes<bool>(), dtype,
+             [&]<typename T>() { UpdateTyped<T>(kind, params, updates, n, step); });
 }
 
 bool HasIntegerZero(const Tensor& t) {

@@ -1,8 +1,10 @@
 // Variables of both generations: handles, reads, assignments.
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
 
 #include "smelt/kernels/common/handle_cache.h"
+#include "smelt/kernels/kernel.h"
 #include "smelt/kernels/resource_types.h"
+#include "smelt/kernels/state/update.h"
 
 namespace smelt {
 namespace {
@@ -90,10 +92,7 @@ StatusOr<Tensor> ReadWritten(const OpContext& ctx) {
 
 Status RunRead(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor value, ReadWritten(ctx));
-  if (value.dtype() != ctx.output_type(0)) {
-    return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
-                           DtypeName(ctx.output_type(0)), " got ", DtypeName(value.dtype()));
-  }
+  RETURN_IF_ERROR(CheckReadType(ctx, value));
   ctx.set_output(0, std::move(value));
   return OkStatus();
 }
@@ -274,33 +273,5 @@ constexpr Kernel kVariableTable[] = {
 }  // namespace
 
 extern constinit const std::span<const Kernel> kVariableKernels = kVariableTable;
-
-Status NoVariable(absl::string_view container, absl::string_view name) {
-  return NoSuchResource(container, name, Variable::kKind);
-}
-
-Status UninitializedVariable(const OpContext& ctx, int i) {
-  const ResourceHandle& h = ctx.input(i).scalar<ResourceHandle>();
-  if (IsRef(ctx.node().input_types[i])) {
-    return FailedPrecondition("Attempting to use uninitialized value ", h.name);
-  }
-  return NoVariable(h.container, h.name);
-}
-
-StatusOr<std::shared_ptr<Variable>> FindVariable(const OpContext& ctx, int i) {
-  const Tensor& handle = ctx.input(i);
-  if (handle.dtype() != Dtype::kResource || handle.num_elements() < 1) {
-    return InvalidArgument("input ", i, " of node '", ctx.node().name(),
-                           "' is not a resource handle");
-  }
-  const ResourceHandle& h = handle.scalar<ResourceHandle>();
-  std::shared_ptr<Resource> resource = h.resource;
-  if (resource == nullptr && ctx.step().resources != nullptr) {
-    resource = ctx.step().resources->Find(h.container, Variable::kKind, h.name);
-  }
-  if (resource == nullptr) return NoVariable(h.container, h.name);
-  if (resource->kind() != Variable::kKind) return ResourceOfKind(h, Variable::kKind).status();
-  return std::static_pointer_cast<Variable>(std::move(resource));
-}
 
 }  // namespace smelt

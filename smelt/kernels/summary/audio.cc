@@ -1,44 +1,12 @@
 // Summaries of sound: each batch entry as a 16-bit WAV file.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
+#include "smelt/kernels/audio/wav_file.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/wire/records/summary.h"
 
 namespace smelt {
 namespace {
-
-template <typename T>
-void AppendLittle(T v, std::string* out) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &v, sizeof(T));
-  out->append(bytes, sizeof(T));
-}
-
-// RIFF header, format chunk, data chunk. REQUIRES: everything fits the fields.
-std::string EncodeWav(std::span<const float> samples, uint32_t rate, uint16_t channels) {
-  constexpr uint32_t kHeader = 44, kBytes = 2;
-  const auto size = static_cast<uint32_t>(samples.size() * kBytes);
-  std::string out = "RIFF";
-  AppendLittle<uint32_t>(kHeader - 8 + size, &out);
-  out += "WAVEfmt ";
-  AppendLittle<uint32_t>(16, &out);
-  AppendLittle<uint16_t>(1, &out);  // PCM
-  AppendLittle<uint16_t>(channels, &out);
-  AppendLittle<uint32_t>(rate, &out);
-  AppendLittle<uint32_t>(rate * channels * kBytes, &out);
-  AppendLittle<uint16_t>(static_cast<uint16_t>(channels * kBytes), &out);
-  AppendLittle<uint16_t>(8 * kBytes, &out);
-  out += "data";
-  AppendLittle<uint32_t>(size, &out);
-  for (const float s : samples) {
-    const float v =
-        std::isnan(s) ? 0.0f : std::clamp(std::round(s * 32768.0f), -32768.0f, 32767.0f);
-    AppendLittle<int16_t>(static_cast<int16_t>(v), &out);
-  }
-  return out;
-}
 
 Status RunAudioSummary(OpContext& ctx) {
   const Tensor& tag = ctx.input(0);
@@ -72,7 +40,7 @@ Status RunAudioSummary(OpContext& ctx) {
     const auto size = static_cast<size_t>(frames * channels);
     const std::string wav =
         EncodeWav(tensor.flat<float>().subspan(static_cast<size_t>(i) * size, size),
-                  static_cast<uint32_t>(rate), static_cast<uint16_t>(channels));
+                  static_cast<uint32_t>(rate), static_cast<uint16_t>(channels), /*nan=*/0);
     const std::string name =
         most > 1 ? absl::StrCat(base, "/audio/", i) : absl::StrCat(base, "/audio");
     summary += AudioSummary(name, rate, channels, frames, wav);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -205,20 +206,9 @@ Status StringsToNumbers(OpContext& ctx) {
 }
 
 Status RunStringToNumber(OpContext& ctx) {
-  switch (ctx.output_type(0)) {
-    case Dtype::kFloat:
-      return StringsToNumbers<float>(ctx);
-    case Dtype::kDouble:
-      return StringsToNumbers<double>(ctx);
-    case Dtype::kInt32:
-      return StringsToNumbers<int32_t>(ctx);
-    case Dtype::kInt64:
-      return StringsToNumbers<int64_t>(ctx);
-    case Dtype::kUint32:
-      return StringsToNumbers<uint32_t>(ctx);
-    default:
-      return StringsToNumbers<uint64_t>(ctx);
-  }
+  using Types = CppTypes<float, double, int32_t, int64_t, uint32_t, uint64_t>;
+  return VisitOneOf(Types(), ctx.output_type(0),
+                    [&]<typename T>() { return StringsToNumbers<T>(ctx); });
 }
 
 constexpr Kernel kAsStringTable[] = {

@@ -1,13 +1,10 @@
 // Fingerprint: eight bytes for each row of a tensor.
 #include "smelt/base/hash.h"
+#include "smelt/base/little_endian.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
 namespace {
-
-void PutFingerprint(uint64_t hash, uint8_t* out) {
-  for (int i = 0; i < 8; ++i) out[i] = static_cast<uint8_t>(hash >> (8 * i));
-}
 
 absl::string_view BytesOf(const void* data, size_t size) {
   return {static_cast<const char*>(data), size};
@@ -33,7 +30,7 @@ Status RunFingerprint(OpContext& ctx) {
     const size_t size = static_cast<size_t>(width) * DtypeSize(data.dtype());
     const auto* from = static_cast<const char*>(data.raw());
     for (int64_t i = 0; i < rows; ++i) {
-      PutFingerprint(Fingerprint64({from + static_cast<size_t>(i) * size, size}), to + i * 8);
+      StoreLittle(Fingerprint64({from + static_cast<size_t>(i) * size, size}), to + i * 8);
     }
     return OkStatus();
   }
@@ -43,9 +40,8 @@ Status RunFingerprint(OpContext& ctx) {
     for (int64_t j = 0; j < width; ++j) {
       hashes[j] = Fingerprint64(data.data<std::string>()[i * width + j]);
     }
-    PutFingerprint(
-        width == 1 ? hashes[0] : Fingerprint64(BytesOf(hashes.data(), hashes.size() * 8)),
-        to + i * 8);
+    StoreLittle(width == 1 ? hashes[0] : Fingerprint64(BytesOf(hashes.data(), hashes.size() * 8)),
+                to + i * 8);
   }
   return OkStatus();
 }

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "smelt/kernels/common/summarize.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/text/icu.h"
-#include "smelt/kernels/text/summarize.h"
 #include "smelt/kernels/text/unicode.h"
 
 namespace smelt {

@@ -9,6 +9,7 @@
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/resource_types.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -92,18 +93,8 @@ StatusOr<int64_t> AccumulatorScalar(const OpContext& ctx, int i, absl::string_vi
   return IndexAt(t, 0);
 }
 
-// fn.operator()<T>() for the types that accumulators have.
-template <typename F>
-void VisitAccumulated(Dtype dtype, F&& fn) {
-  switch (dtype) {
-    case Dtype::kDouble:
-      return fn.template operator()<double>();
-    case Dtype::kHalf:
-      return fn.template operator()<Half>();
-    default:
-      return fn.template operator()<float>();
-  }
-}
+// The types that accumulators have.
+using AccumulatedTypes = CppTypes<double, Half, float>;
 
 template <typename T>
 void AddRow(const T* from, int64_t n, T* to) {
@@ -129,7 +120,7 @@ Status RunApplyGradient(OpContext& ctx) {
   if (a->count == 0) {
     ASSIGN_OR_RETURN(a->sum, grad.Clone());
   } else {
-    VisitAccumulated(a->dtype, [&]<typename T>() {
+    VisitOneOf(AccumulatedTypes(), a->dtype, [&]<typename T>() {
       AddRow(grad.data<T>(), grad.num_elements(), a->sum.data<T>());
     });
   }
@@ -161,7 +152,7 @@ Status RunTakeGradient(OpContext& ctx) {
   absl::MutexLock lock(&a->mutex);
   RETURN_IF_ERROR(AwaitGradients(ctx, *a, required));
   if (a->mean) {
-    VisitAccumulated(a->dtype, [&]<typename T>() {
+    VisitOneOf(AccumulatedTypes(), a->dtype, [&]<typename T>() {
       DivideRowBy(a->count, a->sum.num_elements(), a->sum.data<T>());
     });
   }
@@ -272,7 +263,7 @@ Status MergeRows(Accumulator& a, const Tensor& indices, const Tensor& values)
   shape.Set(0, static_cast<int64_t>(merged.size()));
   ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
   ASSIGN_OR_RETURN(Tensor sum, Tensor::Zeros(a.dtype, shape));
-  VisitAccumulated(a.dtype, [&]<typename T>() {
+  VisitOneOf(AccumulatedTypes(), a.dtype, [&]<typename T>() {
     T* to = sum.data<T>();
     for (const auto& [i, j] : sources) {
       if (i >= 0) {
@@ -313,7 +304,7 @@ Status RunTakeSparseGradient(OpContext& ctx) {
   const Shape& held = a->sum.shape();
   if (a->mean) {
     const int64_t n = held.Product(1, held.rank());
-    VisitAccumulated(a->dtype, [&]<typename T>() {
+    VisitOneOf(AccumulatedTypes(), a->dtype, [&]<typename T>() {
       for (size_t i = 0; i < a->row_counts.size(); ++i) {
         DivideRowBy(a->row_counts[i], n, a->sum.data<T>() + static_cast<int64_t>(i) * n);
       }

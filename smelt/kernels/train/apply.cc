@@ -8,7 +8,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/strip.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/state/variables.h"
+#include "smelt/kernels/common/variables.h"
+#include "smelt/kernels/kernel.h"
 
 namespace smelt {
 namespace {

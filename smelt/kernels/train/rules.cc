@@ -4,6 +4,7 @@
 
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/train/apply.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -251,31 +252,18 @@ void ApplyRuleLoop(void* const* slots, const void* grad, const ApplyScalars& sca
   }
 }
 
+// nullptr for other types.
 template <typename Rule>
 ApplyLoop RealApplyLoop(Dtype t) {
-  switch (t) {
-    case Dtype::kFloat:
-      return ApplyRuleLoop<Rule, float>;
-    case Dtype::kDouble:
-      return ApplyRuleLoop<Rule, double>;
-    case Dtype::kHalf:
-      return ApplyRuleLoop<Rule, Half>;
-    case Dtype::kBfloat16:
-      return ApplyRuleLoop<Rule, Bfloat16>;
-    default:
-      return nullptr;
-  }
+  ApplyLoop loop = nullptr;
+  VisitTypes(FloatTypes() + HalfTypes(), t, [&]<typename T>() { loop = ApplyRuleLoop<Rule, T>; });
+  return loop;
 }
 template <typename Rule>
 ApplyLoop NumberApplyLoop(Dtype t) {
-  switch (t) {
-    case Dtype::kComplex64:
-      return ApplyRuleLoop<Rule, std::complex<float>>;
-    case Dtype::kComplex128:
-      return ApplyRuleLoop<Rule, std::complex<double>>;
-    default:
-      return RealApplyLoop<Rule>(t);
-  }
+  ApplyLoop loop = RealApplyLoop<Rule>(t);
+  VisitTypes(ComplexTypes(), t, [&]<typename T>() { loop = ApplyRuleLoop<Rule, T>; });
+  return loop;
 }
 
 constexpr ApplyScalar kRate{"lr", "lr"};

@@ -1,6 +1,7 @@
 // XlaConv and XlaConvV2.
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/xla/convolve.h"
+#include "smelt/kernels/xla/dimension_numbers.h"
 #include "smelt/kernels/xla/operands.h"
 
 namespace smelt {
@@ -15,7 +16,7 @@ struct XlaConvState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareXlaConv(const Node& node) {
   auto s = std::make_unique<XlaConvState>();
-  ASSIGN_OR_RETURN(s->numbers, ParseConvDimensions(node.String("dimension_numbers")));
+  ASSIGN_OR_RETURN(s->numbers, ConvDimensionsOf(node));
   s->batch_groups = node.Int("batch_group_count", 1);
   s->constant_filter = onednn::InputIsConst(node, 1);
   return s;

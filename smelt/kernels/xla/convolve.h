@@ -3,8 +3,8 @@
 #ifndef SMELT_KERNELS_XLA_CONVOLVE_H_
 #define SMELT_KERNELS_XLA_CONVOLVE_H_
 
+#include "smelt/graph/dimension_numbers.h"
 #include "smelt/kernels/onednn/float_conv.h"
-#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt::xla {
 

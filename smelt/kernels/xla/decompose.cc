@@ -7,6 +7,7 @@
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 #include "smelt/wire/xla/precision_config.h"
 
 namespace smelt {
@@ -190,13 +191,8 @@ void SingularOf(const T* in, int64_t m, int64_t n, T* s, T* u, T* v) {
   }
 }
 
-// fn.operator()<T>() for the types that are decomposed.
-template <typename F>
-void VisitDecomposed(Dtype dtype, const F& fn) {
-  if (dtype == Dtype::kFloat) return fn.template operator()<float>();
-  if (dtype == Dtype::kDouble) return fn.template operator()<double>();
-  fn.template operator()<Bfloat16>();
-}
+// The types that are decomposed.
+using DecomposedTypes = CppTypes<float, double, Bfloat16>;
 
 // The shape [batch..., dims...].
 StatusOr<Shape> BatchedShape(const Shape& in, std::initializer_list<int64_t> dims) {
@@ -221,7 +217,7 @@ Status RunXlaEig(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * w, ctx.Allocate(0, shape));
   ASSIGN_OR_RETURN(Tensor * v, ctx.Allocate(1, a.shape()));
   const bool lower = ctx.node().Bool("lower");
-  VisitDecomposed(a.dtype(), [&]<typename T>() {
+  VisitOneOf(DecomposedTypes(), a.dtype(), [&]<typename T>() {
     for (int64_t i = 0; n > 0 && i < a.num_elements() / (n * n); ++i) {
       EigenOf(a.data<T>() + i * n * n, n, lower, w->data<T>() + i * n, v->data<T>() + i * n * n);
     }
@@ -250,7 +246,7 @@ Status RunXlaSvd(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * s, ctx.Allocate(0, s_shape));
   ASSIGN_OR_RETURN(Tensor * u, ctx.Allocate(1, u_shape));
   ASSIGN_OR_RETURN(Tensor * v, ctx.Allocate(2, v_shape));
-  VisitDecomposed(a.dtype(), [&]<typename T>() {
+  VisitOneOf(DecomposedTypes(), a.dtype(), [&]<typename T>() {
     for (int64_t i = 0; i < a.num_elements() / (m * n); ++i) {
       SingularOf(a.data<T>() + i * m * n, m, n, s->data<T>() + i * k, u->data<T>() + i * m * m,
                  v->data<T>() + i * n * n);

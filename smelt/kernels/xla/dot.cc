@@ -4,8 +4,8 @@
 
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/contraction.h"
+#include "smelt/kernels/xla/dimension_numbers.h"
 #include "smelt/kernels/xla/operands.h"
-#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt {
 namespace {
@@ -17,7 +17,7 @@ struct XlaDotState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareXlaDot(const Node& node) {
   auto s = std::make_unique<XlaDotState>();
-  ASSIGN_OR_RETURN(s->numbers, ParseDotDimensions(node.String("dimension_numbers")));
+  ASSIGN_OR_RETURN(s->numbers, DotDimensionsOf(node));
   const bool same = node.input_types[0] == node.output_types[0];
   s->contraction.SetConstant(same && onednn::InputIsConst(node, 0),
                              same && onednn::InputIsConst(node, 1));
@@ -30,7 +30,7 @@ class DotLabels {
   DotLabels(const Shape& lhs, const Shape& rhs) : shapes_{&lhs, &rhs} {
     shapes.inputs.resize(2);
     for (int i = 0; i < 2; ++i) {
-      shapes.inputs[i].assign(static_cast<size_t>(shapes_[i]->rank()), nn::EinsumShapes::kNone);
+      shapes.inputs[i].assign(static_cast<size_t>(shapes_[i]->rank()), EinsumShapes::kNone);
     }
   }
 
@@ -45,7 +45,7 @@ class DotLabels {
       for (int side = 0; side < 2; ++side) {
         const int64_t d = side == 0 ? lhs[i] : rhs[i];
         auto& labels = shapes.inputs[side];
-        if (d < 0 || d >= shapes_[side]->rank() || labels[d] != nn::EinsumShapes::kNone ||
+        if (d < 0 || d >= shapes_[side]->rank() || labels[d] != EinsumShapes::kNone ||
             (*shapes_[side])[static_cast<int>(d)] != size) {
           return InvalidArgument("dimension_numbers: dimensions ", lhs[i], " of ",
                                  shapes_[0]->ToString(), " and ", rhs[i], " of ",
@@ -64,7 +64,7 @@ class DotLabels {
     for (int side = 0; side < 2; ++side) {
       for (int d = 0; d < shapes_[side]->rank(); ++d) {
         int& label = shapes.inputs[side][d];
-        if (label != nn::EinsumShapes::kNone) continue;
+        if (label != EinsumShapes::kNone) continue;
         label = next_++;
         shapes.sizes.emplace_back(label, (*shapes_[side])[d]);
         shapes.output.push_back(label);
@@ -72,7 +72,7 @@ class DotLabels {
     }
   }
 
-  nn::EinsumShapes shapes;
+  EinsumShapes shapes;
 
  private:
   const Shape* shapes_[2];

@@ -4,6 +4,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/xla/combiner.h"
+#include "smelt/kernels/xla/dimension_numbers.h"
 #include "smelt/kernels/xla/gather_plan.h"
 
 namespace smelt {
@@ -16,13 +17,13 @@ struct XlaGatherState final : KernelState {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareXlaGather(const Node& node) {
   auto s = std::make_unique<XlaGatherState>();
-  ASSIGN_OR_RETURN(s->numbers, ParseGatherDimensions(node.String("dimension_numbers")));
+  ASSIGN_OR_RETURN(s->numbers, GatherDimensionsOf(node));
   return s;
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareXlaScatter(const Node& node) {
   auto s = std::make_unique<XlaGatherState>();
-  ASSIGN_OR_RETURN(s->numbers, ParseScatterDimensions(node.String("dimension_numbers")));
+  ASSIGN_OR_RETURN(s->numbers, ScatterDimensionsOf(node));
   ASSIGN_OR_RETURN(s->update, xla::FunctionOf(node, "update_computation"));
   return s;
 }

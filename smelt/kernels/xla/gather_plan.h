@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <span>
 
+#include "smelt/graph/dimension_numbers.h"
 #include "smelt/kernels/common/copy.h"
-#include "smelt/wire/xla/dimension_numbers.h"
 
 namespace smelt::xla {
 

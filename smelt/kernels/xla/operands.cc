@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 
 namespace smelt::xla {
 namespace {
@@ -63,8 +63,8 @@ Dtype SumType(Dtype lhs, Dtype rhs, Dtype result, int64_t terms) {
 
 StatusOr<Tensor> ConvertOperand(const Tensor& t, Dtype to, Allocator* allocator) {
   if (t.dtype() == to) return t;
-  if (to == Dtype::kFloat && Has(kHalfTypes, t.dtype())) return nn::ToFloat(t, allocator);
-  if (t.dtype() == Dtype::kFloat && Has(kHalfTypes, to)) return nn::FromFloat(t, to, allocator);
+  if (to == Dtype::kFloat && Has(kHalfTypes, t.dtype())) return ToFloat(t, allocator);
+  if (t.dtype() == Dtype::kFloat && Has(kHalfTypes, to)) return FromFloat(t, to, allocator);
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(to, t.shape(), allocator));
   if (!ConvertInto(t, &out)) {
     return Unimplemented("products of ", DtypeName(t.dtype()), " summed as ", DtypeName(to));

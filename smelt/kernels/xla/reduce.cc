@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/xla/combiner.h"
 
 namespace smelt {
@@ -177,10 +177,10 @@ Status RunXlaReduce(OpContext& ctx) {
   if (values == 1 && combiner.loops(dtype)) {
     Tensor result;
     if (Has(kHalfTypes, dtype) && combiner.kind() != xla::BodyKind::kSecond) {
-      ASSIGN_OR_RETURN(const Tensor wide, nn::ToFloat(rows[0], allocator));
-      ASSIGN_OR_RETURN(const Tensor start, nn::ToFloat(init[0], allocator));
+      ASSIGN_OR_RETURN(const Tensor wide, ToFloat(rows[0], allocator));
+      ASSIGN_OR_RETURN(const Tensor start, ToFloat(init[0], allocator));
       ASSIGN_OR_RETURN(const Tensor sum, ReduceByLoops(combiner, wide, start, allocator));
-      ASSIGN_OR_RETURN(result, nn::FromFloat(sum, dtype, allocator));
+      ASSIGN_OR_RETURN(result, FromFloat(sum, dtype, allocator));
     } else {
       ASSIGN_OR_RETURN(result, ReduceByLoops(combiner, rows[0], init[0], allocator));
     }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/xla/combiner.h"
 #include "smelt/kernels/xla/window.h"
 
@@ -154,11 +154,11 @@ Status RunReduceWindow(OpContext& ctx) {
     ASSIGN_OR_RETURN(present, xla::PadTensor(present, &absent, pads, allocator));
     ASSIGN_OR_RETURN(out, WindowsByCalls(combiner, padded, present, init, axes, shape, ctx.step()));
   } else if (Has(kHalfTypes, dtype)) {
-    ASSIGN_OR_RETURN(Tensor wide, nn::ToFloat(padded, allocator));
-    ASSIGN_OR_RETURN(const Tensor start, nn::ToFloat(init, allocator));
+    ASSIGN_OR_RETURN(Tensor wide, ToFloat(padded, allocator));
+    ASSIGN_OR_RETURN(const Tensor start, ToFloat(init, allocator));
     ASSIGN_OR_RETURN(wide,
                      WindowsByLoops(combiner, std::move(wide), start, axes, shape, allocator));
-    ASSIGN_OR_RETURN(out, nn::FromFloat(wide, dtype, allocator));
+    ASSIGN_OR_RETURN(out, FromFloat(wide, dtype, allocator));
   } else {
     ASSIGN_OR_RETURN(out,
                      WindowsByLoops(combiner, std::move(padded), init, axes, shape, allocator));

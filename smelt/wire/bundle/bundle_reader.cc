@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
+#include "smelt/base/little_endian.h"
 #include "smelt/io/crc32c.h"
 #include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/bundle/bundle_index.h"
@@ -108,8 +109,7 @@ StatusOr<Tensor> BundleReader::ReadStrings(absl::string_view name, const BundleE
     crc = ExtendCrc32c(crc, {reinterpret_cast<const char*>(&length), width});
   }
   if (rest.size() < 4) return broken("the checksum of the lengths is missing");
-  uint32_t stored = 0;
-  std::memcpy(&stored, rest.data(), 4);
+  const auto stored = LoadLittle<uint32_t>(rest.data());
   if (MaskCrc32c(crc) != stored) {
     return DataLoss("The length checksum does not match: expected ",
                     absl::StrFormat("%08u", UnmaskCrc32c(stored)), " but actual is ", crc, " (",

@@ -3,10 +3,10 @@
 #include <snappy.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <vector>
 
+#include "smelt/base/little_endian.h"
 #include "smelt/io/crc32c.h"
 
 namespace smelt {
@@ -25,18 +25,6 @@ constexpr size_t kKeyBytesPerFileByte = 256;
 constexpr size_t kWrittenBlock = 256 << 10;
 
 Status BrokenTable(absl::string_view what) { return DataLoss("not an sstable (", what, ")"); }
-
-template <typename T>
-T LoadLittle(const char* p) {
-  T v;
-  std::memcpy(&v, p, sizeof(v));
-  return v;
-}
-
-template <typename T>
-void AppendLittle(T v, std::string* out) {
-  out->append(reinterpret_cast<const char*>(&v), sizeof(v));
-}
 
 struct BlockHandle {
   uint64_t offset = 0, size = 0;

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "smelt/graph/graph.h"
-#include "smelt/wire/saved_model/saved_model.h"
+#include "smelt/wire/graph_def/graph_versions.h"
 
 namespace tensorflow {
 class FunctionDef;

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "smelt/base/little_endian.h"
 
 namespace smelt {
 namespace {
@@ -327,10 +328,7 @@ StatusOr<Tensor> ParseNpy(absl::string_view bytes) {
   const size_t width = major == 1 ? 2 : 4;
   size_t at = 8;
   if (bytes.size() < at + width) return DataLoss("npy: the file ends inside its header");
-  size_t length = 0;
-  for (size_t i = 0; i < width; ++i) {
-    length |= static_cast<size_t>(static_cast<uint8_t>(bytes[at + i])) << (8 * i);
-  }
+  const size_t length = LoadLittleBytes(bytes.data() + at, width);
   at += width;
   if (length > bytes.size() - at) return DataLoss("npy: the file ends inside its header");
   ASSIGN_OR_RETURN(const NpyHeader h, NpyHeaderParser(bytes.substr(at, length)).Parse());
@@ -366,9 +364,7 @@ StatusOr<std::string> SerializeNpy(const Tensor& tensor) {
   if (wide) length = padded(12);
   out.push_back(wide ? 2 : 1);
   out.push_back(0);
-  for (size_t i = 0; i < (wide ? 4u : 2u); ++i) {
-    out.push_back(static_cast<char>((length >> (8 * i)) & 0xff));
-  }
+  AppendLittleBytes(length, wide ? 4 : 2, &out);
   out += dict;
   out.append(length - dict.size() - 1, ' ');
   out.push_back('\n');

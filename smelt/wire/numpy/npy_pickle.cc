@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "smelt/base/little_endian.h"
 #include "smelt/wire/numpy/npy.h"
 
 namespace smelt {
@@ -66,10 +67,7 @@ class Unpickler {
   }
   bool Number(int n, uint64_t* v) {
     if (in_.size() < static_cast<size_t>(n)) return false;
-    *v = 0;
-    for (int i = 0; i < n; ++i) {
-      *v |= static_cast<uint64_t>(static_cast<uint8_t>(in_[static_cast<size_t>(i)])) << (8 * i);
-    }
+    *v = LoadLittleBytes(in_.data(), static_cast<size_t>(n));
     in_.remove_prefix(static_cast<size_t>(n));
     return true;
   }
@@ -299,10 +297,6 @@ class Unpickler {
   absl::flat_hash_map<uint64_t, PickleRef> memo_;
 };
 
-void AppendLength(uint64_t n, int bytes, std::string* out) {
-  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>((n >> (8 * i)) & 0xff));
-}
-
 }  // namespace
 
 StatusOr<Tensor> UnpickleStrings(absl::string_view pickle, const Shape& shape) {
@@ -349,7 +343,7 @@ std::string PickleStrings(const Tensor& strings) {
   };
   const auto number = [&out](int64_t v) {
     out += "\x8a\x08";
-    AppendLength(static_cast<uint64_t>(v), 8, &out);
+    AppendLittleBytes(static_cast<uint64_t>(v), 8, &out);
   };
   // The name under which every release of numpy finds it.
   global("numpy.core.multiarray", "_reconstruct");
@@ -368,10 +362,10 @@ std::string PickleStrings(const Tensor& strings) {
   for (const std::string& s : strings.flat<std::string>()) {
     if (s.size() < 256) {
       out.push_back('C');
-      AppendLength(s.size(), 1, &out);
+      AppendLittleBytes(s.size(), 1, &out);
     } else {
       out.push_back('\x8e');
-      AppendLength(s.size(), 8, &out);
+      AppendLittleBytes(s.size(), 8, &out);
     }
     out += s;
   }

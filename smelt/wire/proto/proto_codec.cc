@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "absl/strings/match.h"
+#include "smelt/base/little_endian.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/example/example_reader.h"
 #include "smelt/wire/proto/example.pb.h"
@@ -212,8 +213,7 @@ bool ReadWord(WireCursor& in, WireForm form, uint64_t* word) {
   const size_t n = form == WireForm::kFixed64 ? 8 : 4;
   const char* at = in.p;
   if (!in.Skip(n)) return false;
-  *word = 0;
-  for (size_t i = n; i-- > 0;) *word = *word << 8 | static_cast<uint8_t>(at[i]);
+  *word = LoadLittleBytes(at, n);
   return true;
 }
 
@@ -224,9 +224,7 @@ void WriteVarint(uint64_t v, std::string* out) {
 
 void WriteWord(WireForm form, uint64_t word, std::string* out) {
   if (form == WireForm::kVarint) return WriteVarint(word, out);
-  for (int i = 0; i < (form == WireForm::kFixed64 ? 8 : 4); ++i) {
-    out->push_back(static_cast<char>(word >> (8 * i)));
-  }
+  AppendLittleBytes(word, form == WireForm::kFixed64 ? 8 : 4, out);
 }
 
 // Skips a field, groups with what is in them. Depth is bounded as protobuf's is.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/wire/graph_def/graph_versions.h"
 
 namespace smelt {
 
@@ -57,12 +58,6 @@ struct Collection {
   Kind kind = Kind::kOther;
   std::vector<std::string> values;
   std::string extra;  // serialised CollectionDef when kOther, unknown fields else
-};
-
-struct GraphVersions {
-  int producer = 0;
-  int min_consumer = 0;
-  std::vector<int> bad_consumers;
 };
 
 struct MetaGraph {

@@ -1,0 +1,42 @@
+// Einsum equations: "ij,jk->ik", "...a,ab->...b", "ii->i".
+#ifndef SMELT_GRAPH_EINSUM_EQUATION_H_
+#define SMELT_GRAPH_EINSUM_EQUATION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// A label for each dimension. Named labels are their character; dimensions that an ellipsis stands
+// for are numbered from the last one on: kEllipsis, kEllipsis + 1, ...
+using EinsumLabels = absl::InlinedVector<int, 8>;
+inline constexpr int kEllipsis = 256;
+
+struct EinsumEquation {
+  // One entry per subscript, kEllipsis for the whole ellipsis.
+  std::vector<EinsumLabels> inputs;
+  EinsumLabels output;
+};
+// INVALID_ARGUMENT in TensorFlow's words.
+StatusOr<EinsumEquation> ParseEinsum(const std::string& equation);
+
+// What an equation means for operands of known shapes.
+struct EinsumShapes {
+  // By operand and dimension. A dimension of an ellipsis that is broadcast from size one has label
+  // kNone: there is nothing to loop over.
+  static constexpr int kNone = -1;
+  std::vector<EinsumLabels> inputs;
+  // Labels of the output that some input has (others are ignored), possibly repeated.
+  EinsumLabels output;
+  std::vector<std::pair<int, int64_t>> sizes;  // by label
+
+  int64_t Size(int label) const;
+};
+StatusOr<EinsumShapes> ExpandEinsum(const EinsumEquation& e, std::span<const Shape* const> shapes);
+
+}  // namespace smelt
+
+#endif  // SMELT_GRAPH_EINSUM_EQUATION_H_

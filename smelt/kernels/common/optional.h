@@ -1,0 +1,21 @@
+// Optional: the variant behind the Optional ops, tensors or nothing. Immutable.
+#ifndef SMELT_KERNELS_COMMON_OPTIONAL_H_
+#define SMELT_KERNELS_COMMON_OPTIONAL_H_
+
+#include <vector>
+
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+struct Optional final : VariantValue {
+  static constexpr absl::string_view kTypeName = "tensorflow::data::Optional";
+  absl::string_view type_name() const override { return kTypeName; }
+
+  bool has_value = false;
+  std::vector<Tensor> components;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_COMMON_OPTIONAL_H_

@@ -1,0 +1,37 @@
+// Finding the variable behind an input. For the ops on variables of every family. Thread safe.
+#ifndef SMELT_KERNELS_COMMON_VARIABLES_H_
+#define SMELT_KERNELS_COMMON_VARIABLES_H_
+
+#include <memory>
+
+#include "smelt/kernels/op_context.h"
+
+namespace smelt {
+
+// The variable whose handle is input i. A handle that is only a name is looked up in the step's
+// resources. NOT_FOUND, in TensorFlow's words, when there is none; INVALID_ARGUMENT for another
+// kind of resource.
+StatusOr<std::shared_ptr<Variable>> FindVariable(const OpContext& ctx, int i);
+
+// "Resource localhost/v/N10tensorflow3VarE does not exist.": an uninitialised resource variable is
+// one that does not exist.
+Status NoVariable(absl::string_view container, absl::string_view name);
+
+// The error of changing variable i of this node before its first assignment: NOT_FOUND as above for
+// resource variables, FAILED_PRECONDITION for reference variables.
+Status UninitializedVariable(const OpContext& ctx, int i);
+
+// INVALID_ARGUMENT in TensorFlow's words unless what was read is of the type of output 0.
+Status CheckReadType(const OpContext& ctx, const Tensor& value);
+// The value of the resource variable whose handle is input 0, for ops that answer with a part of
+// it. NOT_FOUND as above when nobody wrote it; its type is checked.
+StatusOr<Tensor> ReadPartOf(const OpContext& ctx);
+
+// Ref kernels answer with the handle they are given.
+inline void ForwardRef(OpContext& ctx) {
+  if (ctx.num_outputs() > 0 && IsRef(ctx.output_type(0))) ctx.set_output(0, ctx.TakeInput(0));
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_COMMON_VARIABLES_H_

@@ -1,0 +1,81 @@
+// Datasets in random order, and the resources that their seeds live in.
+#include "smelt/kernels/dataset/shuffle.h"
+
+#include "smelt/kernels/dataset/ops/dataset_op.h"
+#include "smelt/kernels/resource_types.h"
+
+namespace smelt {
+namespace {
+
+// Input `name`, 0 where the op has none.
+StatusOr<int64_t> OptionalCount(const OpContext& ctx, absl::string_view name, int64_t otherwise) {
+  const auto [at, count] = ArgumentRange(ctx.node(), name);
+  if (count == 0) return otherwise;
+  return CountInput(ctx, at, name);
+}
+
+Status RunShuffleDataset(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(int64_t size, CountInput(ctx, 1, "buffer_size"));
+  ASSIGN_OR_RETURN(const int64_t count, OptionalCount(ctx, "count", 1));
+  ASSIGN_OR_RETURN(const int64_t seed, OptionalCount(ctx, "seed", 0));
+  ASSIGN_OR_RETURN(const int64_t seed2, OptionalCount(ctx, "seed2", 0));
+  const bool repeats = ArgumentRange(ctx.node(), "count").second > 0;
+  if (size <= 0 && size != kUnknownCount) {
+    return InvalidArgument("buffer_size must be greater than zero or UNKNOWN_CARDINALITY");
+  }
+  if (repeats && count != -1 && count <= 0) {
+    return InvalidArgument("count must be greater than zero or equal to -1.");
+  }
+  // The window grows as elements come, so that a large size alone costs nothing.
+  if (size == kUnknownCount) size = int64_t{1} << 62;
+  std::shared_ptr<SeedGenerator> seeds;
+  const auto [at, handles] = ArgumentRange(ctx.node(), "seed_generator");
+  if (handles > 0) {
+    if (HoldsResource(ctx.input(at))) {
+      ASSIGN_OR_RETURN(seeds, FindResource<SeedGenerator>(ctx.input(at)));
+    }
+  }
+  if (seeds == nullptr) {
+    seeds = std::make_shared<SeedGenerator>(SeedPairOr(seed, seed2),
+                                            ctx.node().Bool("reshuffle_each_iteration", true));
+  }
+  int64_t n = input->cardinality;
+  if (count < 0 && n != 0) n = kInfinite;
+  if (count > 0 && n > 0 && __builtin_mul_overflow(n, count, &n)) n = kUnknownCount;
+  return SetDataset(ctx, {&input, 1}, n, ShuffledElements(input, size, count, seeds));
+}
+
+// The second output frees the resource in TensorFlow; here the last handle does.
+Status RunSeedGenerator(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const int64_t seed, CountInput(ctx, 0, "seed"));
+  ASSIGN_OR_RETURN(const int64_t seed2, CountInput(ctx, 1, "seed2"));
+  ASSIGN_OR_RETURN(const bool reshuffle, ScalarInput<bool>(ctx, 2, "reshuffle"));
+  ctx.set_output(
+      0, AnonymousHandle(ctx, std::make_shared<SeedGenerator>(SeedPairOr(seed, seed2), reshuffle)));
+  ctx.set_output(1, Tensor::Scalar(Variant{}));
+  return OkStatus();
+}
+
+// A handle to nothing: the dataset keeps what it needs itself.
+Status RunDummyResource(OpContext& ctx) {
+  ctx.set_output(0, AnonymousHandle(ctx, nullptr));
+  return OkStatus();
+}
+
+constexpr Kernel kDatasetShuffleTable[] = {
+    {"ShuffleDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
+    {"ShuffleDatasetV2", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
+    {"ShuffleDatasetV3", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
+    {"ShuffleAndRepeatDataset", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
+    {"ShuffleAndRepeatDatasetV2", "", kAnyType, "dataset:shuffle", RunShuffleDataset},
+    {"AnonymousSeedGenerator", "", kAnyType, "dataset:seed_generator", RunSeedGenerator},
+    {"DummySeedGenerator", "", kAnyType, "dataset:dummy", RunDummyResource},
+    {"DummyMemoryCache", "", kAnyType, "dataset:dummy", RunDummyResource},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kDatasetShuffleKernels = kDatasetShuffleTable;
+
+}  // namespace smelt

@@ -1,0 +1,27 @@
+// The arithmetic that changes variables in place. Thread safe; who calls holds the variable.
+#ifndef SMELT_KERNELS_STATE_UPDATE_H_
+#define SMELT_KERNELS_STATE_UPDATE_H_
+
+#include <string>
+
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+enum class UpdateKind : uint8_t { kSet, kAdd, kSub, kMul, kDiv, kMin, kMax };
+
+// params[i] = params[i] OP updates[i * step] for i in [0, n); step is 0 (one value for all) or 1.
+// Types of kNumberTypes; bool adds as "or". kSet takes every type. Integers wrap.
+// REQUIRES: integer divisors are not 0; no kMin, kMax of complex numbers.
+void ApplyUpdate(UpdateKind kind, Dtype dtype, void* params, const void* updates, int64_t n,
+                 int64_t step);
+
+// Does an integer tensor hold a 0?
+bool HasIntegerZero(const Tensor& t);
+
+// "indices[1,0]": where element i of a tensor of this shape stands.
+std::string IndexText(const Shape& shape, int64_t i);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_STATE_UPDATE_H_
