@@ -26,6 +26,30 @@ Status CheckWindow(const Window& w, std::span<const int64_t> kernel) {
   return OkStatus();
 }
 
+// As the library counts them: 0 is dense.
+Dims Dilates(const Window& w) {
+  Dims dilates(w.dilations);
+  for (int64_t& d : dilates) d -= 1;
+  return dilates;
+}
+
+// What all kinds of convolutions are described by.
+struct ConvolutionDescs {
+  dnnl_memory_desc_t src, weights, dst;
+  Dims dilates;
+};
+StatusOr<ConvolutionDescs> DescribeConvolution(const Layout& src, const Layout& weights,
+                                               const Layout& dst, const Window& window) {
+  RETURN_IF_ERROR(
+      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
+  ConvolutionDescs d;
+  ASSIGN_OR_RETURN(d.src, DescOf(src));
+  ASSIGN_OR_RETURN(d.weights, DescOf(weights));
+  ASSIGN_OR_RETURN(d.dst, DescOf(dst));
+  d.dilates = Dilates(window);
+  return d;
+}
+
 // Memory objects of one execution. They only carry pointers, which each execution sets.
 struct ArgSet {
   std::vector<dnnl_exec_arg_t> args;
@@ -191,6 +215,17 @@ struct Primitive::Impl {
 
   int TeamSize() const { return alone ? 1 : Threads(); }
 
+  // Compiled code for an operation without post-ops and quantization.
+  static StatusOr<std::unique_ptr<Impl>> Plain(const void* op_desc, double work,
+                                               const_dnnl_primitive_desc_t forward = nullptr) {
+    auto impl = std::make_unique<Impl>();
+    Attributes attributes;
+    RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
+    RETURN_IF_ERROR(impl->Choose(op_desc, work, attributes, forward));
+    RETURN_IF_ERROR(impl->Compile());
+    return impl;
+  }
+
   // The library's plain loops are slower than the way through float.
   Status RefuseReference() const {
     if (!absl::StartsWith(ImplementationOf(desc), "ref")) return OkStatus();
@@ -242,24 +277,17 @@ Primitive::~Primitive() = default;
 StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
     const Layout& src, const Layout& weights, const Layout& bias, const Layout& dst,
     const Window& window, std::span<const PostOp> post_ops, const Quantization* q) {
-  RETURN_IF_ERROR(
-      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
+  ASSIGN_OR_RETURN(const ConvolutionDescs c, DescribeConvolution(src, weights, dst, window));
   dnnl_memory_desc_t bias_md{};
   if (bias.present()) {
     ASSIGN_OR_RETURN(bias_md, DescOf(bias));
   }
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
   dnnl_convolution_desc_t d;
-  DNNL_RETURN_IF_ERROR(
-      dnnl_dilated_convolution_forward_desc_init(
-          &d, dnnl_forward_inference, dnnl_convolution_direct, &src_md, &weights_md,
-          bias.present() ? &bias_md : nullptr, &dst_md, window.strides.data(), dilates.data(),
-          window.pad_before.data(), window.pad_after.data()),
-      "convolution");
+  DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_forward_desc_init(
+                           &d, dnnl_forward_inference, dnnl_convolution_direct, &c.src, &c.weights,
+                           bias.present() ? &bias_md : nullptr, &c.dst, window.strides.data(),
+                           c.dilates.data(), window.pad_before.data(), window.pad_after.data()),
+                       "convolution");
   auto impl = std::make_unique<Impl>();
   const double work = ConvolutionWork(dst, weights);
   int sum = WholeAddend(post_ops, dst);
@@ -279,7 +307,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   }
   RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops, sum));
+  RETURN_IF_ERROR(impl->ListTensors(c.src, bias.present(), &bias_md, c.dst, post_ops, sum));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -287,25 +315,15 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
                                                               const Layout& weights,
                                                               const Layout& dst,
                                                               const Window& window) {
-  RETURN_IF_ERROR(
-      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
+  ASSIGN_OR_RETURN(const ConvolutionDescs c, DescribeConvolution(src, weights, dst, window));
   dnnl_deconvolution_desc_t d;
   DNNL_RETURN_IF_ERROR(dnnl_dilated_deconvolution_forward_desc_init(
-                           &d, dnnl_forward_inference, dnnl_deconvolution_direct, &src_md,
-                           &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
+                           &d, dnnl_forward_inference, dnnl_deconvolution_direct, &c.src,
+                           &c.weights, nullptr, &c.dst, window.strides.data(), c.dilates.data(),
                            window.pad_before.data(), window.pad_after.data()),
                        "deconvolution");
-  auto impl = std::make_unique<Impl>();
-  Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Choose(&d, ConvolutionWork(src, weights), attributes));
-  RETURN_IF_ERROR(impl->Compile());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
+  ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, ConvolutionWork(src, weights)));
+  RETURN_IF_ERROR(impl->ListTensors(c.src, false, nullptr, c.dst, {}));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -313,37 +331,28 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
                                                                        const Layout& dst_grad,
                                                                        const Layout& weights_grad,
                                                                        const Window& window) {
-  RETURN_IF_ERROR(
-      CheckWindow(window, std::span<const int64_t>(weights_grad.dims).last(window.strides.size())));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst_grad));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights_grad));
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
+  ASSIGN_OR_RETURN(const ConvolutionDescs c,
+                   DescribeConvolution(src, weights_grad, dst_grad, window));
   const double work = ConvolutionWork(dst_grad, weights_grad);
   Impl forward;
   Attributes none;
   dnnl_convolution_desc_t forward_desc, d;
   DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_forward_desc_init(
-                           &forward_desc, dnnl_forward_training, dnnl_convolution_direct, &src_md,
-                           &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
+                           &forward_desc, dnnl_forward_training, dnnl_convolution_direct, &c.src,
+                           &c.weights, nullptr, &c.dst, window.strides.data(), c.dilates.data(),
                            window.pad_before.data(), window.pad_after.data()),
                        "convolution");
   RETURN_IF_ERROR(forward.SetAttributes({}, nullptr, 0, &none));
   RETURN_IF_ERROR(forward.Choose(&forward_desc, work, none));
   DNNL_RETURN_IF_ERROR(
       dnnl_dilated_convolution_backward_weights_desc_init(
-          &d, dnnl_convolution_direct, &src_md, &weights_md, nullptr, &dst_md,
-          window.strides.data(), dilates.data(), window.pad_before.data(), window.pad_after.data()),
+          &d, dnnl_convolution_direct, &c.src, &c.weights, nullptr, &c.dst, window.strides.data(),
+          c.dilates.data(), window.pad_before.data(), window.pad_after.data()),
       "gradient of convolution");
-  auto impl = std::make_unique<Impl>();
-  Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Choose(&d, work, attributes, forward.desc));
-  RETURN_IF_ERROR(impl->Compile());
-  impl->AddTensor(DNNL_ARG_SRC, src_md);
-  impl->AddTensor(DNNL_ARG_DIFF_DST, dst_md);
-  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, weights_md);
+  ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, work, forward.desc));
+  impl->AddTensor(DNNL_ARG_SRC, c.src);
+  impl->AddTensor(DNNL_ARG_DIFF_DST, c.dst);
+  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, c.weights);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -379,8 +388,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
   RETURN_IF_ERROR(CheckWindow(window, kernel));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
+  const Dims dilates = Dilates(window);
   dnnl_pooling_v2_desc_t d;
   DNNL_RETURN_IF_ERROR(dnnl_pooling_v2_forward_desc_init(
                            &d, dnnl_forward_inference,
@@ -390,11 +398,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
                        "pooling");
   double work = 8 * Elements(dst);  // a comparison takes as long as some multiply-adds
   for (const int64_t k : kernel) work *= static_cast<double>(k);
-  auto impl = std::make_unique<Impl>();
-  Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Choose(&d, work, attributes));
-  RETURN_IF_ERROR(impl->Compile());
+  ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, work));
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DST, dst_md);
