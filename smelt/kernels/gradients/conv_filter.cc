@@ -53,29 +53,18 @@ StatusOr<std::unique_ptr<KernelState>> PrepareConvFilter3D(const Node& node) {
   return MakeConvGradState(node, 3);
 }
 
-// oneDNN's code for the problem; nullptr where it has none.
-StatusOr<std::shared_ptr<const onednn::Primitive>> ConvFilterPlan(ConvGradState& s,
-                                                                  const nn::ConvProblem& p,
-                                                                  const Tensor& input,
-                                                                  const Tensor& grad) {
-  std::shared_ptr<const onednn::Primitive> plan;
-  const Shape kernel{std::span<const int64_t>(p.kernel)};
-  const onednn::PlanKey key = onednn::MakePlanKey({&input.shape(), &grad.shape(), &kernel});
-  if (s.plans.Find(key, &plan)) return plan;
-  const onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
-  auto made =
-      onednn::Primitive::ConvolutionWeightsGrad(l.src, l.dst, l.weights, onednn::ConvWindow(p));
-  if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-  if (made.ok()) plan = *std::move(made);
-  s.plans.Insert(key, plan);
-  return plan;
-}
-
 Status ConvFilterFloat(ConvGradState& s, const nn::ConvProblem& p, const Tensor& input,
                        const Tensor& grad, Tensor* out, Allocator* allocator) {
-  std::shared_ptr<const onednn::Primitive> plan;
+  const auto build = [&] {
+    const onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
+    return onednn::Primitive::ConvolutionWeightsGrad(l.src, l.dst, l.weights,
+                                                     onednn::ConvWindow(p));
+  };
+  onednn::Plan plan;
   if (p.groups == 1) {
-    ASSIGN_OR_RETURN(plan, ConvFilterPlan(s, p, input, grad));
+    const Shape kernel{std::span<const int64_t>(p.kernel)};
+    ASSIGN_OR_RETURN(
+        plan, s.plans.Get(onednn::MakePlanKey({&input.shape(), &grad.shape(), &kernel}), build));
   }
   if (plan == nullptr) {
     nn::ConvFilterReference(p, input, grad, out);

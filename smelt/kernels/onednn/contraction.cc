@@ -184,25 +184,13 @@ StatusOr<Tensor> ArrangeResult(const EinsumShapes& s, const Tensor& t, const Ein
 StatusOr<Tensor> Contraction::Arranged(const EinsumShapes& s, int operand, const Tensor& t,
                                        const EinsumLabels& order, int kept, bool constant,
                                        Allocator* allocator) {
-  if (constant) {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& a : arranged_) {
-      if (a.original.raw() == t.raw() && a.original.SharesBufferWith(t) &&
-          a.original.shape() == t.shape() && a.order == order) {
-        return a.tensor;
-      }
-    }
-  }
-  Allocator* where = constant ? HeapAllocator() : allocator;
-  ASSIGN_OR_RETURN(const Tensor dense, ArrangeOperand(s, t, s.inputs[operand], order, where));
-  ASSIGN_OR_RETURN(Tensor summed, SumLast(dense, kept, where));
-  if (constant) {
-    absl::MutexLock lock(&mutex_);
-    constexpr size_t kMaxArranged = 4;
-    if (arranged_.size() >= kMaxArranged) arranged_.erase(arranged_.begin());
-    arranged_.push_back({t, order, summed});
-  }
-  return summed;
+  const auto make = [&](Allocator* where) -> StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(const Tensor dense, ArrangeOperand(s, t, s.inputs[operand], order, where));
+    return SumLast(dense, kept, where);
+  };
+  if (!constant) return make(allocator);
+  ASSIGN_OR_RETURN(const auto arranged, arranged_.Get(t, order, true, allocator, make));
+  return *arranged;
 }
 
 Status Contraction::NarrowProduct(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,

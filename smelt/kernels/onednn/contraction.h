@@ -4,10 +4,6 @@
 #ifndef SMELT_KERNELS_ONEDNN_CONTRACTION_H_
 #define SMELT_KERNELS_ONEDNN_CONTRACTION_H_
 
-#include <vector>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "smelt/kernels/nn/einsum_equation.h"
 #include "smelt/kernels/onednn/float_matmul.h"
 
@@ -41,14 +37,8 @@ class Contraction {
   FloatCopies wide_[2];
   FloatMatMul product_;
 
-  // Constant operands in the order that the product wants.
-  struct Kept {
-    Tensor original;
-    nn::EinsumLabels order;
-    Tensor tensor;
-  };
-  absl::Mutex mutex_;
-  std::vector<Kept> arranged_ ABSL_GUARDED_BY(mutex_);
+  // Operands in the order of labels that the product wants.
+  ConstantForms<nn::EinsumLabels> arranged_;
 };
 
 }  // namespace smelt::onednn

@@ -14,7 +14,6 @@ struct ConvTransposeState final : KernelState {
   std::string op;
   bool constant_filter = false;
   onednn::PlanCache plans;
-  onednn::WeightCache weights;
 };
 
 // The shape that input_sizes states: in two dimensions its spatial part will do.
@@ -68,29 +67,22 @@ StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, cons
 
 Status TransposeFloat(ConvTransposeState& s, const nn::ConvProblem& p, const Tensor& grad,
                       const Tensor& w, bool constant_filter, Tensor* out, Allocator* allocator) {
-  using onednn::Layout;
-  using onednn::Primitive;
-  // The filter as the library names it: out is the larger image's depth.
-  onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
-  Layout& weights = l.weights;
-  std::swap(weights.dims[0], weights.dims[1]);
-  std::swap(weights.strides[0], weights.strides[1]);
-  const onednn::PlanKey key = onednn::MakePlanKey({&grad.shape(), &w.shape(), &out->shape()});
-  std::shared_ptr<const Primitive> plan;
-  if (!s.plans.Find(key, &plan)) {
-    auto made = Primitive::Deconvolution(l.dst, Layout::Chosen(Dtype::kFloat, weights.dims), l.src,
-                                         onednn::ConvWindow(p));
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    s.plans.Insert(key, plan);
-  }
+  const auto build = [&] {
+    // The filter as the library names it: out is the larger image's depth.
+    onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
+    std::swap(l.weights.dims[0], l.weights.dims[1]);
+    std::swap(l.weights.strides[0], l.weights.strides[1]);
+    return onednn::Primitive::Deconvolution(l.dst, l.weights, l.src, onednn::ConvWindow(p));
+  };
+  ASSIGN_OR_RETURN(
+      const onednn::Plan plan,
+      s.plans.Get(onednn::MakePlanKey({&grad.shape(), &w.shape(), &out->shape()}), build));
   if (plan == nullptr) {
     nn::ConvTransposeReference(p, grad, w, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor packed,
-                   s.weights.Get(plan, weights, w, constant_filter, allocator));
-  const void* tensors[] = {grad.raw(), packed.raw(), out->raw()};
+  ASSIGN_OR_RETURN(const auto weights, s.plans.Weights(plan, w, constant_filter, allocator));
+  const void* tensors[] = {grad.raw(), weights->raw(), out->raw()};
   return plan->Run(tensors, allocator);
 }
 

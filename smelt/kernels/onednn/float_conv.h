@@ -31,14 +31,13 @@ class FloatConv {
     std::vector<float> factors;
     int skipped = 0;  // arguments that are no longer used
   };
+  using FoldedOnce = SmallCache<Folded, 1, 1>;
   // nullptr: there is nothing to fold.
-  StatusOr<const Folded*> Fold(const nn::FusedOps& ops, nn::FusedArgs args);
+  StatusOr<FoldedOnce::Ref> Fold(const nn::FusedOps& ops, nn::FusedArgs args);
 
   bool constant_args_ = false;
   PlanCache plans_;
-  WeightCache weights_;
-  absl::Mutex mutex_;
-  std::unique_ptr<const Folded> folded_ ABSL_GUARDED_BY(mutex_);  // made once
+  FoldedOnce folded_;
 };
 
 // In plain loops, for float, double and int32. `out` is not empty.

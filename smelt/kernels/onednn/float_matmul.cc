@@ -171,8 +171,7 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
   PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
   key.push_back(static_cast<int64_t>(dtype));
   key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
-  std::shared_ptr<const Primitive> plan;
-  if (!plans_.Find(key, &plan)) {
+  const auto build = [&] {
     const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
     const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
     const FusedPostOps post = MakeFusedPostOps(fused, l.dst, depth_dim);
@@ -182,13 +181,9 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
       dims.back() = p.n;
       bias = Layout::Dense(Dtype::kFloat, dims);
     }
-    const bool choose = constant_b && l.single_b;
-    auto made = Primitive::Matmul(l.a, choose ? Layout::Chosen(dtype, l.b.dims) : l.b, bias, l.dst,
-                                  post.post_ops);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    plans_.Insert(key, plan);
-  }
+    return Primitive::Matmul(l.a, l.b, constant_b && l.single_b, bias, l.dst, post.post_ops);
+  };
+  ASSIGN_OR_RETURN(const Plan plan, plans_.Get(key, build));
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no product of ", DtypeName(dtype));
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, out));
@@ -196,15 +191,8 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const FusedPointers pointers, FusedPointers::Make(fused, args, allocator));
-  if (!constant_b) {
-    return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
-  }
-  const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
-  if (!l.single_b || plan->TakesWeights(l.b)) {
-    return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
-  }
-  ASSIGN_OR_RETURN(const Tensor packed, weights_.Get(plan, l.b, b, true, allocator));
-  return plan->Run(pointers.Tensors(a.raw(), packed.raw(), out->raw()), allocator);
+  ASSIGN_OR_RETURN(const auto weights, plans_.Weights(plan, b, constant_b, allocator));
+  return plan->Run(pointers.Tensors(a.raw(), weights->raw(), out->raw()), allocator);
 }
 
 }  // namespace smelt::onednn

@@ -23,7 +23,6 @@ class FloatMatMul {
 
  private:
   PlanCache plans_;
-  WeightCache weights_;
 };
 
 }  // namespace smelt::onednn

@@ -31,18 +31,15 @@ Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, c
   if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) return plain();
   onednn::PlanKey key = onednn::MakePlanKey({&x.shape()});
   key.push_back(static_cast<int64_t>(x.dtype()));
-  std::shared_ptr<const Primitive> plan;
-  if (!state.plans.Find(key, &plan)) {
+  const auto build = [&] {
     const auto image = [&](const Dims& spatial) {
       return Layout::Image(x.dtype(), p.batch, p.depth, spatial, p.channels_last);
     };
-    auto made = Primitive::Pooling(
+    return Primitive::Pooling(
         kind == nn::PoolKind::kMax ? Primitive::Pool::kMax : Primitive::Pool::kAvg, image(p.in),
         image(p.out), {p.strides, Dims(p.in.size(), 1), p.pad_before, p.pad_after}, p.kernel);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    state.plans.Insert(key, plan);
-  }
+  };
+  ASSIGN_OR_RETURN(const onednn::Plan plan, state.plans.Get(key, build));
   if (plan == nullptr) return plain();
   const void* tensors[] = {x.raw(), out->raw()};
   return plan->Run(tensors, allocator);

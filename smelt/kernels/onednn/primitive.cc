@@ -35,7 +35,7 @@ Dims Dilates(const Window& w) {
 
 // What all kinds of convolutions are described by.
 struct ConvolutionDescs {
-  dnnl_memory_desc_t src, weights, dst;
+  dnnl_memory_desc_t src, given_weights, weights, dst;  // weights: as the library likes
   Dims dilates;
 };
 StatusOr<ConvolutionDescs> DescribeConvolution(const Layout& src, const Layout& weights,
@@ -44,7 +44,8 @@ StatusOr<ConvolutionDescs> DescribeConvolution(const Layout& src, const Layout& 
       CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
   ConvolutionDescs d;
   ASSIGN_OR_RETURN(d.src, DescOf(src));
-  ASSIGN_OR_RETURN(d.weights, DescOf(weights));
+  ASSIGN_OR_RETURN(d.given_weights, DescOf(weights));
+  ASSIGN_OR_RETURN(d.weights, AnyDescOf(weights));
   ASSIGN_OR_RETURN(d.dst, DescOf(dst));
   d.dilates = Dilates(window);
   return d;
@@ -133,7 +134,8 @@ struct Primitive::Impl {
   dnnl_primitive_t primitive = nullptr;
   // What Run's tensors are: argument numbers and layouts.
   std::vector<std::pair<int, dnnl_memory_desc_t>> tensors;
-  dnnl_memory_desc_t weights{};
+  dnnl_memory_desc_t given_weights{}, weights{};  // the caller's, and what Run takes
+  bool packs = false;
   dnnl_memory_desc_t scratch{};
   size_t scratch_bytes = 0;
   bool alone = false;  // compiled for the calling thread, without its team
@@ -235,10 +237,12 @@ struct Primitive::Impl {
   void AddTensor(int arg, const dnnl_memory_desc_t& md) { tensors.emplace_back(arg, md); }
 
   // Src, weights, bias, dst and post-op operands of a compiled primitive that has weights.
-  Status ListTensors(const dnnl_memory_desc_t& src, bool has_bias, const dnnl_memory_desc_t* bias,
-                     const dnnl_memory_desc_t& dst, std::span<const PostOp> post_ops,
-                     int sum = -1) {
+  Status ListTensors(const dnnl_memory_desc_t& src, const dnnl_memory_desc_t& given, bool has_bias,
+                     const dnnl_memory_desc_t* bias, const dnnl_memory_desc_t& dst,
+                     std::span<const PostOp> post_ops, int sum = -1) {
+    given_weights = given;
     weights = *dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
+    packs = dnnl_memory_desc_equal(&given_weights, &weights) == 0;
     AddTensor(DNNL_ARG_SRC, src);
     AddTensor(DNNL_ARG_WEIGHTS, weights);
     if (has_bias) AddTensor(DNNL_ARG_BIAS, *bias);
@@ -307,7 +311,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   }
   RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
-  RETURN_IF_ERROR(impl->ListTensors(c.src, bias.present(), &bias_md, c.dst, post_ops, sum));
+  RETURN_IF_ERROR(
+      impl->ListTensors(c.src, c.given_weights, bias.present(), &bias_md, c.dst, post_ops, sum));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -323,7 +328,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
                            window.pad_before.data(), window.pad_after.data()),
                        "deconvolution");
   ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, ConvolutionWork(src, weights)));
-  RETURN_IF_ERROR(impl->ListTensors(c.src, false, nullptr, c.dst, {}));
+  RETURN_IF_ERROR(impl->ListTensors(c.src, c.given_weights, false, nullptr, c.dst, {}));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -339,29 +344,34 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
   dnnl_convolution_desc_t forward_desc, d;
   DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_forward_desc_init(
                            &forward_desc, dnnl_forward_training, dnnl_convolution_direct, &c.src,
-                           &c.weights, nullptr, &c.dst, window.strides.data(), c.dilates.data(),
-                           window.pad_before.data(), window.pad_after.data()),
+                           &c.given_weights, nullptr, &c.dst, window.strides.data(),
+                           c.dilates.data(), window.pad_before.data(), window.pad_after.data()),
                        "convolution");
   RETURN_IF_ERROR(forward.SetAttributes({}, nullptr, 0, &none));
   RETURN_IF_ERROR(forward.Choose(&forward_desc, work, none));
-  DNNL_RETURN_IF_ERROR(
-      dnnl_dilated_convolution_backward_weights_desc_init(
-          &d, dnnl_convolution_direct, &c.src, &c.weights, nullptr, &c.dst, window.strides.data(),
-          c.dilates.data(), window.pad_before.data(), window.pad_after.data()),
-      "gradient of convolution");
+  DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_backward_weights_desc_init(
+                           &d, dnnl_convolution_direct, &c.src, &c.given_weights, nullptr, &c.dst,
+                           window.strides.data(), c.dilates.data(), window.pad_before.data(),
+                           window.pad_after.data()),
+                       "gradient of convolution");
   ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, work, forward.desc));
   impl->AddTensor(DNNL_ARG_SRC, c.src);
   impl->AddTensor(DNNL_ARG_DIFF_DST, c.dst);
-  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, c.weights);
+  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, c.given_weights);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
 StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const Layout& weights,
-                                                       const Layout& bias, const Layout& dst,
+                                                       bool pack, const Layout& bias,
+                                                       const Layout& dst,
                                                        std::span<const PostOp> post_ops,
                                                        const Quantization* q) {
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t given_md, DescOf(weights));
+  dnnl_memory_desc_t weights_md = given_md;
+  if (pack) {
+    ASSIGN_OR_RETURN(weights_md, AnyDescOf(weights));
+  }
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
   dnnl_memory_desc_t bias_md{};
   if (bias.present()) {
@@ -378,7 +388,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
       impl->Choose(&d, Elements(dst) * static_cast<double>(src.dims.back()), attributes));
   RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
+  RETURN_IF_ERROR(impl->ListTensors(src_md, given_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -405,19 +415,17 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
+bool Primitive::packs_weights() const { return impl_->packs; }
+
 size_t Primitive::weights_bytes() const { return dnnl_memory_desc_get_size(&impl_->weights); }
 
-bool Primitive::SameWeightsLayout(const Primitive& o) const {
-  return dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
+bool Primitive::PacksAlike(const Primitive& o) const {
+  return dnnl_memory_desc_equal(&impl_->given_weights, &o.impl_->given_weights) != 0 &&
+         dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
 }
 
-bool Primitive::TakesWeights(const Layout& layout) const {
-  auto md = DescOf(layout);
-  return md.ok() && dnnl_memory_desc_equal(&impl_->weights, &*md) != 0;
-}
-
-Status Primitive::PackWeights(const Layout& from, const void* weights, void* packed) const {
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t from_md, DescOf(from));
+Status Primitive::PackWeights(const void* weights, void* packed) const {
+  const dnnl_memory_desc_t& from_md = impl_->given_weights;
   struct Reorder {
     dnnl_primitive_desc_t desc = nullptr;
     dnnl_primitive_t primitive = nullptr;
