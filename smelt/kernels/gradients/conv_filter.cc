@@ -91,12 +91,10 @@ Status ConvFilterGrad(OpContext& ctx, const nn::ConvProblem& p, const Shape& sha
     return OkStatus();
   }
   if (input.dtype() == Dtype::kFloat) return ConvFilterFloat(s, p, input, grad, out, allocator);
-  ASSIGN_OR_RETURN(const Tensor x, nn::ToFloat(input, allocator));
-  ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(grad, allocator));
-  ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, shape));
-  RETURN_IF_ERROR(ConvFilterFloat(s, p, x, g, &sum, allocator));
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(sum, out->dtype(), allocator));
-  return OkStatus();
+  return nn::ViaFloat({&input, &grad}, out, allocator,
+                      [&](std::span<const Tensor> in, Tensor* sum) {
+                        return ConvFilterFloat(s, p, in[0], in[1], sum, allocator);
+                      });
 }
 
 Status RunConvFilter2D(OpContext& ctx) {
@@ -219,13 +217,11 @@ Status RunDepthwiseInput(OpContext& ctx) {
     nn::ConvTransposeReference(p, grad, w, out);
     return OkStatus();
   }
-  Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor g, nn::ToFloat(grad, allocator));
-  ASSIGN_OR_RETURN(const Tensor wf, nn::ToFloat(w, allocator));
-  ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, input));
-  nn::ConvTransposeReference(p, g, wf, &sum);
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(sum, out->dtype(), allocator));
-  return OkStatus();
+  return nn::ViaFloat({&grad, &w}, out, ctx.step().allocator,
+                      [&](std::span<const Tensor> in, Tensor* sum) {
+                        nn::ConvTransposeReference(p, in[0], in[1], sum);
+                        return OkStatus();
+                      });
 }
 
 constexpr DtypeSet kConvGradFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);

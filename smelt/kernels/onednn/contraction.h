@@ -29,10 +29,6 @@ class Contraction {
   StatusOr<Tensor> Product(const nn::EinsumShapes& s, const Tensor* const* in, const bool* constant,
                            nn::EinsumLabels* order, Allocator* allocator);
 
-  // In bfloat16 where that pays, through float else.
-  Status NarrowProduct(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
-                       bool constant_b, Tensor* out, Allocator* allocator);
-
   bool constant_[2] = {false, false};
   FloatCopies wide_[2];
   FloatMatMul product_;

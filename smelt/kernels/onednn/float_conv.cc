@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/onednn/conv_layout.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {
@@ -49,18 +50,29 @@ StatusOr<FloatConv::FoldedOnce::Ref> FloatConv::Fold(const nn::FusedOps& ops, nn
 Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
                       bool constant_filter, const nn::FusedOps& fused_ops, nn::FusedArgs args,
                       Tensor* out, Allocator* allocator) {
+  const LayerCall whole{x, w, constant_filter, fused_ops, args, out, allocator};
+  if (x.dtype() == Dtype::kFloat) return RunInType(p, whole);
+  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative(),
+                     [&](const LayerCall& call) { return RunInType(p, call); });
+}
+
+Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
+  const Tensor& x = call.x;
+  const Tensor& w = call.w;
+  Tensor* out = call.out;
+  Allocator* allocator = call.allocator;
   const Dtype dtype = x.dtype();
-  const nn::FusedOps* ops = &fused_ops;
+  const nn::FusedOps* ops = &call.fused;
   FoldedOnce::Ref folded;
   nn::WidenedArgs some_args;
-  if (constant_filter) {
-    ASSIGN_OR_RETURN(folded, Fold(fused_ops, args));
+  if (call.constant_w) {
+    ASSIGN_OR_RETURN(folded, Fold(call.fused, call.args));
   }
-  nn::FusedArgs plan_args = args;
+  nn::FusedArgs plan_args = call.args;
   if (folded != nullptr) {
     ops = &folded->ops;
     some_args.push_back(&folded->bias);
-    some_args.insert(some_args.end(), args.begin() + folded->skipped, args.end());
+    some_args.insert(some_args.end(), call.args.begin() + folded->skipped, call.args.end());
     plan_args = some_args;
   }
   PlanKey key = MakePlanKey({&x.shape(), &w.shape()});
@@ -82,13 +94,13 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no convolution of ", DtypeName(dtype));
     ConvPlain(p, x, w, out);
-    nn::ApplyFusedOps(fused_ops, args, p.channels_last ? p.output.rank() - 1 : 1, out);
+    nn::ApplyFusedOps(call.fused, call.args, p.channels_last ? p.output.rank() - 1 : 1, out);
     return OkStatus();
   }
   const auto factors =
       folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>();
   ASSIGN_OR_RETURN(const auto weights,
-                   plans_.Weights(plan, w, constant_filter, allocator, factors));
+                   plans_.Weights(plan, w, call.constant_w, allocator, factors));
   ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(*ops, plan_args, allocator));
   return plan->Run(pointers.Tensors(x.raw(), weights->raw(), out->raw()), allocator);
 }

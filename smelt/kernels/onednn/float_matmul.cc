@@ -148,16 +148,33 @@ MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p, Dtype dtype) {
   return l;
 }
 
-}  // namespace
-
+// Is there enough to do for bfloat16 to be faster than float, conversions included?
 bool WorthBfloat16(const nn::MatMulProblem& p) {
   return Bfloat16IsNative() && p.k > 0 && !IsSmallProduct(p);
 }
+
+}  // namespace
 
 Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
                         bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out,
                         Allocator* allocator) {
   if (out->num_elements() == 0) return OkStatus();
+  const LayerCall whole{a, b, constant_b, fused, args, out, allocator};
+  if (out->dtype() == Dtype::kFloat) return RunInType(p, whole);
+  const bool all_bfloat16 = a.dtype() == Dtype::kBfloat16 && b.dtype() == Dtype::kBfloat16 &&
+                            out->dtype() == Dtype::kBfloat16;
+  return narrow_.Run(whole, all_bfloat16 && WorthBfloat16(p),
+                     [&](const LayerCall& call) { return RunInType(p, call); });
+}
+
+Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call) {
+  const Tensor& a = call.x;
+  const Tensor& b = call.w;
+  const bool constant_b = call.constant_w;
+  const nn::FusedOps& fused = call.fused;
+  const nn::FusedArgs args = call.args;
+  Tensor* out = call.out;
+  Allocator* allocator = call.allocator;
   const Dtype dtype = a.dtype();
   if (p.k == 0) {
     std::memset(out->raw(), 0, out->bytes());
