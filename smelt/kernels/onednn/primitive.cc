@@ -59,6 +59,45 @@ struct ArgSet {
   }
 };
 
+// Argument sets at rest. More executions at once than seats make their own. Each thread begins at a
+// seat of its own, which lies on a line of its own, so that concurrent runs seldom meet.
+class ArgSets {
+ public:
+  ~ArgSets() {
+    for (Seat& seat : seats_) delete seat.set.load(std::memory_order_acquire);
+  }
+  // nullptr: none rests.
+  std::unique_ptr<ArgSet> Take() {
+    for (size_t i = 0; i < kSeats; ++i) {
+      ArgSet* set = SeatOf(i).exchange(nullptr, std::memory_order_acq_rel);
+      if (set != nullptr) return std::unique_ptr<ArgSet>(set);
+    }
+    return nullptr;
+  }
+  void Rest(std::unique_ptr<ArgSet> set) {
+    for (size_t i = 0; i < kSeats; ++i) {
+      ArgSet* empty = nullptr;
+      if (SeatOf(i).compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {
+        set.release();
+        return;
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kSeats = 4;
+  struct alignas(kAlignment) Seat {
+    std::atomic<ArgSet*> set{nullptr};
+  };
+  // The i-th that this thread looks at.
+  std::atomic<ArgSet*>& SeatOf(size_t i) {
+    static std::atomic<size_t> threads{0};
+    thread_local const size_t own = threads.fetch_add(1, std::memory_order_relaxed);
+    return seats_[(own + i) % kSeats].set;
+  }
+  std::array<Seat, kSeats> seats_;
+};
+
 struct Attributes {
   dnnl_primitive_attr_t attr = nullptr;
   dnnl_post_ops_t ops = nullptr;
@@ -141,11 +180,9 @@ struct Primitive::Impl {
   bool alone = false;  // compiled for the calling thread, without its team
   // Numbers of the tensors that Run lays one into the other first; -1: none.
   int sum_from = -1, sum_into = -1;
-  // Argument sets at rest. More executions at once than slots make their own.
-  mutable std::array<std::atomic<ArgSet*>, 4> slots{};
+  mutable ArgSets resting;
 
   ~Impl() {
-    for (auto& slot : slots) delete slot.load(std::memory_order_acquire);
     if (primitive != nullptr) dnnl_primitive_destroy(primitive);
     if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
   }
@@ -260,7 +297,7 @@ struct Primitive::Impl {
     return OkStatus();
   }
 
-  StatusOr<ArgSet*> MakeArgs() const {
+  StatusOr<std::unique_ptr<ArgSet>> MakeArgs() const {
     auto set = std::make_unique<ArgSet>();
     set->args.reserve(tensors.size() + 1);
     const auto add = [&](int arg, const dnnl_memory_desc_t& md) -> Status {
@@ -271,7 +308,7 @@ struct Primitive::Impl {
     };
     for (const auto& [arg, md] : tensors) RETURN_IF_ERROR(add(arg, md));
     if (scratch_bytes > 0) RETURN_IF_ERROR(add(DNNL_ARG_SCRATCHPAD, scratch));
-    return set.release();
+    return set;
   }
 };
 
@@ -465,15 +502,10 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
       std::memcpy(into + begin, from + begin, end - begin);
     });
   }
-  ArgSet* taken = nullptr;
-  for (auto& slot : impl.slots) {
-    taken = slot.exchange(nullptr, std::memory_order_acq_rel);
-    if (taken != nullptr) break;
+  std::unique_ptr<ArgSet> set = impl.resting.Take();
+  if (set == nullptr) {
+    ASSIGN_OR_RETURN(set, impl.MakeArgs());
   }
-  if (taken == nullptr) {
-    ASSIGN_OR_RETURN(taken, impl.MakeArgs());
-  }
-  std::unique_ptr<ArgSet> set(taken);
   for (size_t i = 0; i < tensors.size(); ++i) {
     DNNL_RETURN_IF_ERROR(
         dnnl_memory_set_data_handle(set->args[i].memory, const_cast<void*>(tensors[i])), "memory");
@@ -485,13 +517,7 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
   DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(impl.primitive, ThreadStream(),
                                               static_cast<int>(set->args.size()), set->args.data()),
                        "execution");
-  for (auto& slot : impl.slots) {
-    ArgSet* empty = nullptr;
-    if (slot.compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {
-      set.release();
-      break;
-    }
-  }
+  impl.resting.Rest(std::move(set));
   return OkStatus();
 }
 
