@@ -244,7 +244,7 @@ class Remapper {
       }
     }
     std::vector<float> scale(depth), shift(depth);
-    nn::FusedOps ops;
+    FusedOps ops;
     ops.epsilon = batch_norm.Float("epsilon", 1e-4F);
     nn::FoldBatchNorm(ops, args, scale.data(), shift.data());
     ScaleAndShift(chain, root, scale, shift);

@@ -1,5 +1,6 @@
 #include "smelt/kernels/common/via_float.h"
 
+#include "absl/container/inlined_vector.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 
@@ -36,6 +37,19 @@ StatusOr<Tensor> FromFloat(const Tensor& t, Dtype dtype, Allocator* allocator) {
   ParallelFor(t.num_elements(), kConvertGrain,
               [=](int64_t begin, int64_t end) { convert(from + begin, to + begin, end - begin); });
   return out;
+}
+
+Status ViaFloat(std::initializer_list<const Tensor*> operands, Tensor* out, Allocator* allocator,
+                absl::FunctionRef<Status(std::span<const Tensor>, Tensor*)> run) {
+  absl::InlinedVector<Tensor, 2> wide;
+  for (const Tensor* t : operands) {
+    ASSIGN_OR_RETURN(Tensor f, ToFloat(*t, allocator));
+    wide.push_back(std::move(f));
+  }
+  ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, out->shape(), allocator));
+  RETURN_IF_ERROR(run(wide, &result));
+  ASSIGN_OR_RETURN(*out, FromFloat(result, out->dtype(), allocator));
+  return OkStatus();
 }
 
 }  // namespace smelt

@@ -2,6 +2,10 @@
 #ifndef SMELT_KERNELS_COMMON_VIA_FLOAT_H_
 #define SMELT_KERNELS_COMMON_VIA_FLOAT_H_
 
+#include <initializer_list>
+#include <span>
+
+#include "absl/functional/function_ref.h"
 #include "smelt/tensor/tensor.h"
 
 namespace smelt {
@@ -10,6 +14,11 @@ namespace smelt {
 StatusOr<Tensor> ToFloat(const Tensor& t, Allocator* allocator);
 // The reverse: rounds to nearest even.
 StatusOr<Tensor> FromFloat(const Tensor& t, Dtype dtype, Allocator* allocator);
+
+// Computes the 16-bit tensor `out` in float: `run` is given the operands widened and a tensor of
+// out's shape. `out` gets another buffer.
+Status ViaFloat(std::initializer_list<const Tensor*> operands, Tensor* out, Allocator* allocator,
+                absl::FunctionRef<Status(std::span<const Tensor>, Tensor*)> run);
 
 }  // namespace smelt
 

@@ -53,29 +53,18 @@ StatusOr<std::unique_ptr<KernelState>> PrepareConvFilter3D(const Node& node) {
   return MakeConvGradState(node, 3);
 }
 
-// oneDNN's code for the problem; nullptr where it has none.
-StatusOr<std::shared_ptr<const onednn::Primitive>> ConvFilterPlan(ConvGradState& s,
-                                                                  const nn::ConvProblem& p,
-                                                                  const Tensor& input,
-                                                                  const Tensor& grad) {
-  std::shared_ptr<const onednn::Primitive> plan;
-  const Shape kernel{std::span<const int64_t>(p.kernel)};
-  const onednn::PlanKey key = onednn::MakePlanKey({&input.shape(), &grad.shape(), &kernel});
-  if (s.plans.Find(key, &plan)) return plan;
-  const onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
-  auto made =
-      onednn::Primitive::ConvolutionWeightsGrad(l.src, l.dst, l.weights, onednn::ConvWindow(p));
-  if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-  if (made.ok()) plan = *std::move(made);
-  s.plans.Insert(key, plan);
-  return plan;
-}
-
 Status ConvFilterFloat(ConvGradState& s, const nn::ConvProblem& p, const Tensor& input,
                        const Tensor& grad, Tensor* out, Allocator* allocator) {
-  std::shared_ptr<const onednn::Primitive> plan;
+  const auto build = [&] {
+    const onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
+    return onednn::Primitive::ConvolutionWeightsGrad(l.src, l.dst, l.weights,
+                                                     onednn::ConvWindow(p));
+  };
+  onednn::Plan plan;
   if (p.groups == 1) {
-    ASSIGN_OR_RETURN(plan, ConvFilterPlan(s, p, input, grad));
+    const Shape kernel{std::span<const int64_t>(p.kernel)};
+    ASSIGN_OR_RETURN(
+        plan, s.plans.Get(onednn::MakePlanKey({&input.shape(), &grad.shape(), &kernel}), build));
   }
   if (plan == nullptr) {
     nn::ConvFilterReference(p, input, grad, out);
@@ -102,12 +91,10 @@ Status ConvFilterGrad(OpContext& ctx, const nn::ConvProblem& p, const Shape& sha
     return OkStatus();
   }
   if (input.dtype() == Dtype::kFloat) return ConvFilterFloat(s, p, input, grad, out, allocator);
-  ASSIGN_OR_RETURN(const Tensor x, ToFloat(input, allocator));
-  ASSIGN_OR_RETURN(const Tensor g, ToFloat(grad, allocator));
-  ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, shape));
-  RETURN_IF_ERROR(ConvFilterFloat(s, p, x, g, &sum, allocator));
-  ASSIGN_OR_RETURN(*out, FromFloat(sum, out->dtype(), allocator));
-  return OkStatus();
+  return ViaFloat({&input, &grad}, out, allocator,
+                      [&](std::span<const Tensor> in, Tensor* sum) {
+                        return ConvFilterFloat(s, p, in[0], in[1], sum, allocator);
+                      });
 }
 
 Status RunConvFilter2D(OpContext& ctx) {
@@ -230,13 +217,11 @@ Status RunDepthwiseInput(OpContext& ctx) {
     nn::ConvTransposeReference(p, grad, w, out);
     return OkStatus();
   }
-  Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor g, ToFloat(grad, allocator));
-  ASSIGN_OR_RETURN(const Tensor wf, ToFloat(w, allocator));
-  ASSIGN_OR_RETURN(Tensor sum, ctx.Temp(Dtype::kFloat, input));
-  nn::ConvTransposeReference(p, g, wf, &sum);
-  ASSIGN_OR_RETURN(*out, FromFloat(sum, out->dtype(), allocator));
-  return OkStatus();
+  return ViaFloat({&grad, &w}, out, ctx.step().allocator,
+                      [&](std::span<const Tensor> in, Tensor* sum) {
+                        nn::ConvTransposeReference(p, in[0], in[1], sum);
+                        return OkStatus();
+                      });
 }
 
 constexpr DtypeSet kConvGradFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);

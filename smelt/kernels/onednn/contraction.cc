@@ -184,40 +184,13 @@ StatusOr<Tensor> ArrangeResult(const EinsumShapes& s, const Tensor& t, const Ein
 StatusOr<Tensor> Contraction::Arranged(const EinsumShapes& s, int operand, const Tensor& t,
                                        const EinsumLabels& order, int kept, bool constant,
                                        Allocator* allocator) {
-  if (constant) {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& a : arranged_) {
-      if (a.original.raw() == t.raw() && a.original.SharesBufferWith(t) &&
-          a.original.shape() == t.shape() && a.order == order) {
-        return a.tensor;
-      }
-    }
-  }
-  Allocator* where = constant ? HeapAllocator() : allocator;
-  ASSIGN_OR_RETURN(const Tensor dense, ArrangeOperand(s, t, s.inputs[operand], order, where));
-  ASSIGN_OR_RETURN(Tensor summed, SumLast(dense, kept, where));
-  if (constant) {
-    absl::MutexLock lock(&mutex_);
-    constexpr size_t kMaxArranged = 4;
-    if (arranged_.size() >= kMaxArranged) arranged_.erase(arranged_.begin());
-    arranged_.push_back({t, order, summed});
-  }
-  return summed;
-}
-
-Status Contraction::NarrowProduct(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
-                                  bool constant_b, Tensor* out, Allocator* allocator) {
-  if (WorthBfloat16(p)) {
-    const Status s = product_.Run(p, a, b, constant_b, nn::FusedOps(), {}, out, allocator);
-    if (!absl::IsUnimplemented(s)) return s;
-  }
-  ASSIGN_OR_RETURN(const Tensor wide_a, nn::ToFloat(a, allocator));
-  ASSIGN_OR_RETURN(const Tensor wide_b, wide_[1].Get(b, constant_b, allocator));
-  ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(product_.Run(p, wide_a, wide_b.WithShape(b.shape()), constant_b, nn::FusedOps(),
-                               {}, &result, allocator));
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(result, Dtype::kBfloat16, allocator));
-  return OkStatus();
+  const auto make = [&](Allocator* where) -> StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(const Tensor dense, ArrangeOperand(s, t, s.inputs[operand], order, where));
+    return SumLast(dense, kept, where);
+  };
+  if (!constant) return make(allocator);
+  ASSIGN_OR_RETURN(const auto arranged, arranged_.Get(t, order, true, allocator, make));
+  return *arranged;
 }
 
 // A tensor of dimensions `*order`.
@@ -268,9 +241,7 @@ StatusOr<Tensor> Contraction::Product(const EinsumShapes& s, const Tensor* const
   const Tensor a = matrix(tensors[first], p.m, p.k, p.transpose_a);
   const Tensor b = matrix(tensors[second], p.k, p.n, p.transpose_b);
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(a.dtype(), p.output, allocator));
-  if (a.dtype() == Dtype::kBfloat16) {
-    RETURN_IF_ERROR(NarrowProduct(p, a, b, constant[second], &out, allocator));
-  } else if (a.dtype() == Dtype::kFloat) {
+  if (a.dtype() == Dtype::kFloat || a.dtype() == Dtype::kBfloat16) {
     RETURN_IF_ERROR(product_.Run(p, a, b, constant[second], nn::FusedOps(), {}, &out, allocator));
   } else {
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, &out));

@@ -4,10 +4,7 @@
 #ifndef SMELT_KERNELS_ONEDNN_CONTRACTION_H_
 #define SMELT_KERNELS_ONEDNN_CONTRACTION_H_
 
-#include <vector>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "smelt/graph/einsum_equation.h"
 #include "smelt/kernels/onednn/float_matmul.h"
 #include "smelt/kernels/onednn/nn_names.h"
 
@@ -33,22 +30,12 @@ class Contraction {
   StatusOr<Tensor> Product(const nn::EinsumShapes& s, const Tensor* const* in, const bool* constant,
                            nn::EinsumLabels* order, Allocator* allocator);
 
-  // In bfloat16 where that pays, through float else.
-  Status NarrowProduct(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
-                       bool constant_b, Tensor* out, Allocator* allocator);
-
   bool constant_[2] = {false, false};
   FloatCopies wide_[2];
   FloatMatMul product_;
 
-  // Constant operands in the order that the product wants.
-  struct Kept {
-    Tensor original;
-    nn::EinsumLabels order;
-    Tensor tensor;
-  };
-  absl::Mutex mutex_;
-  std::vector<Kept> arranged_ ABSL_GUARDED_BY(mutex_);
+  // Operands in the order of labels that the product wants.
+  ConstantForms<nn::EinsumLabels> arranged_;
 };
 
 }  // namespace smelt::onednn

@@ -1,20 +1,21 @@
-// Convolutions: float ones through FloatConv, others in plain loops.
+// Convolutions: those of float and narrower floats through FloatConv, others in plain loops.
 #include <algorithm>
 
 #include "smelt/kernels/kernel.h"
-#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/float_conv.h"
 #include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt {
 namespace {
 
+constexpr DtypeSet kConvFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
+constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
+
 struct ConvState final : KernelState {
   nn::ConvAttrs attrs;
   nn::FusedOps fused;
   bool constant_filter = false;
   onednn::FloatConv conv;
-  onednn::FloatCopies filters;
 };
 
 Status RunConv(OpContext& ctx) {
@@ -31,30 +32,12 @@ Status RunConv(OpContext& ctx) {
   RETURN_IF_ERROR(nn::CheckFusedArgs(state.fused, args, p.output, depth_dim));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
   if (out->num_elements() == 0) return OkStatus();
-  Allocator* allocator = ctx.step().allocator;
-  const Dtype dtype = x.dtype();
-  if (dtype == Dtype::kFloat) {
-    return state.conv.Run(p, x, w, state.constant_filter, state.fused, args, out, allocator);
+  if (!Has(kConvPlain, x.dtype())) {
+    return state.conv.Run(p, x, w, state.constant_filter, state.fused, args, out,
+                          ctx.step().allocator);
   }
-  if (dtype == Dtype::kDouble || dtype == Dtype::kInt32) {
-    onednn::ConvPlain(p, x, w, out);
-    nn::ApplyFusedOps(state.fused, args, depth_dim, out);
-    return OkStatus();
-  }
-  std::vector<Tensor> float_args(args.size());
-  if (dtype == Dtype::kBfloat16 && Bfloat16IsNative()) {
-    RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, false, &float_args, &args, allocator));
-    const Status s =
-        state.conv.Run(p, x, w, state.constant_filter, state.fused, args, out, allocator);
-    if (!absl::IsUnimplemented(s)) return s;
-  }
-  RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, true, &float_args, &args, allocator));
-  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
-  ASSIGN_OR_RETURN(const Tensor wf, state.filters.Get(w, state.constant_filter, allocator));
-  ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(
-      state.conv.Run(p, xf, wf, state.constant_filter, state.fused, args, &result, allocator));
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(result, dtype, allocator));
+  onednn::ConvPlain(p, x, w, out);
+  nn::ApplyFusedOps(state.fused, args, depth_dim, out);
   return OkStatus();
 }
 
@@ -111,9 +94,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFusedConv2D(const Node& node) {
 StatusOr<std::unique_ptr<KernelState>> PrepareFusedDepthwise(const Node& node) {
   return MakeConvState(node, 2, true, "DepthwiseConv2dNative");
 }
-
-constexpr DtypeSet kConvFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
-constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
 
 constexpr Kernel kConvTable[] = {
     {"Conv2D", "T", kConvFast, "onednn:conv2d", RunConv, PrepareConv2D},

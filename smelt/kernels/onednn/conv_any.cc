@@ -6,6 +6,8 @@
 namespace smelt {
 namespace {
 
+constexpr DtypeSet kConvAnyFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
+
 struct ConvAnyState final : KernelState {
   nn::ConvAttrs attrs;  // but for what the rank settles
   std::vector<int64_t> strides, dilations, pads;
@@ -104,14 +106,8 @@ Status RunConvAny(OpContext& ctx) {
   Allocator* allocator = ctx.step().allocator;
   const Dtype dtype = x.dtype();
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(dtype, p.output, allocator));
-  if (out.num_elements() > 0 && dtype == Dtype::kFloat) {
+  if (out.num_elements() > 0 && Has(kConvAnyFast, dtype)) {
     RETURN_IF_ERROR(s.conv.Run(p, image, w, s.constant_filter, {}, {}, &out, allocator));
-  } else if (out.num_elements() > 0 && Has(kHalfTypes, dtype)) {
-    ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(image, allocator));
-    ASSIGN_OR_RETURN(const Tensor wf, nn::ToFloat(w, allocator));
-    ASSIGN_OR_RETURN(Tensor wide, Tensor::Make(Dtype::kFloat, p.output, allocator));
-    RETURN_IF_ERROR(s.conv.Run(p, xf, wf, false, {}, {}, &wide, allocator));
-    ASSIGN_OR_RETURN(out, nn::FromFloat(wide, dtype, allocator));
   } else if (out.num_elements() > 0) {
     onednn::ConvPlain(p, image, w, &out);
   }
@@ -120,8 +116,7 @@ Status RunConvAny(OpContext& ctx) {
 }
 
 constexpr Kernel kConvAnyTable[] = {
-    {"Conv", "T", Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16), "onednn:conv", RunConvAny,
-     PrepareConvAny},
+    {"Conv", "T", kConvAnyFast, "onednn:conv", RunConvAny, PrepareConvAny},
     {"Conv", "T", Types(Dtype::kDouble, Dtype::kInt32), "reference:conv", RunConvAny,
      PrepareConvAny},
 };

@@ -3,18 +3,20 @@
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/onednn/conv_layout.h"
-#include "smelt/kernels/onednn/nn_names.h"
-#include "smelt/kernels/onednn/plan_cache.h"
+#include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt {
 namespace {
+
+constexpr DtypeSet kTransposeFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
+constexpr DtypeSet kTransposePlain = Types(Dtype::kDouble, Dtype::kInt32);
 
 struct ConvTransposeState final : KernelState {
   nn::ConvAttrs attrs;
   std::string op;
   bool constant_filter = false;
   onednn::PlanCache plans;
-  onednn::WeightCache weights;
+  onednn::NarrowLayer narrow;
 };
 
 // The shape that input_sizes states: in two dimensions its spatial part will do.
@@ -66,32 +68,29 @@ StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, cons
   return p;
 }
 
-Status TransposeFloat(ConvTransposeState& s, const nn::ConvProblem& p, const Tensor& grad,
-                      const Tensor& w, bool constant_filter, Tensor* out, Allocator* allocator) {
-  using onednn::Layout;
-  using onednn::Primitive;
-  // The filter as the library names it: out is the larger image's depth.
-  onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
-  Layout& weights = l.weights;
-  std::swap(weights.dims[0], weights.dims[1]);
-  std::swap(weights.strides[0], weights.strides[1]);
-  const onednn::PlanKey key = onednn::MakePlanKey({&grad.shape(), &w.shape(), &out->shape()});
-  std::shared_ptr<const Primitive> plan;
-  if (!s.plans.Find(key, &plan)) {
-    auto made = Primitive::Deconvolution(l.dst, Layout::Chosen(Dtype::kFloat, weights.dims), l.src,
-                                         onednn::ConvWindow(p));
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    s.plans.Insert(key, plan);
-  }
+// x is the gradient.
+Status TransposeFloat(ConvTransposeState& s, const nn::ConvProblem& p,
+                      const onednn::LayerCall& call) {
+  const Tensor& grad = call.x;
+  const Tensor& w = call.w;
+  Tensor* out = call.out;
+  const auto build = [&] {
+    // The filter as the library names it: out is the larger image's depth.
+    onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kFloat);
+    std::swap(l.weights.dims[0], l.weights.dims[1]);
+    std::swap(l.weights.strides[0], l.weights.strides[1]);
+    return onednn::Primitive::Deconvolution(l.dst, l.weights, l.src, onednn::ConvWindow(p));
+  };
+  ASSIGN_OR_RETURN(
+      const onednn::Plan plan,
+      s.plans.Get(onednn::MakePlanKey({&grad.shape(), &w.shape(), &out->shape()}), build));
   if (plan == nullptr) {
     nn::ConvTransposeReference(p, grad, w, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor packed,
-                   s.weights.Get(plan, weights, w, constant_filter, allocator));
-  const void* tensors[] = {grad.raw(), packed.raw(), out->raw()};
-  return plan->Run(tensors, allocator);
+  ASSIGN_OR_RETURN(const auto weights, s.plans.Weights(plan, w, call.constant_w, call.allocator));
+  const void* tensors[] = {grad.raw(), weights->raw(), out->raw()};
+  return plan->Run(tensors, call.allocator);
 }
 
 Status RunConvTranspose(OpContext& ctx) {
@@ -115,23 +114,15 @@ Status RunConvTranspose(OpContext& ctx) {
     std::memset(out->raw(), 0, out->bytes());
     return OkStatus();
   }
-  Allocator* allocator = ctx.step().allocator;
-  switch (grad.dtype()) {
-    case Dtype::kFloat:
-      return TransposeFloat(s, p, grad, w, s.constant_filter, out, allocator);
-    case Dtype::kDouble:
-    case Dtype::kInt32:
-      nn::ConvTransposeReference(p, grad, w, out);
-      return OkStatus();
-    default: {
-      ASSIGN_OR_RETURN(const Tensor gf, nn::ToFloat(grad, allocator));
-      ASSIGN_OR_RETURN(const Tensor wf, nn::ToFloat(w, allocator));
-      ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, result, allocator));
-      RETURN_IF_ERROR(TransposeFloat(s, p, gf, wf, false, &yf, allocator));
-      ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, grad.dtype(), allocator));
-      return OkStatus();
-    }
+  if (Has(kTransposePlain, grad.dtype())) {
+    nn::ConvTransposeReference(p, grad, w, out);
+    return OkStatus();
   }
+  const nn::FusedOps none;
+  const onednn::LayerCall call{grad, w, s.constant_filter, none, {}, out, ctx.step().allocator};
+  if (grad.dtype() == Dtype::kFloat) return TransposeFloat(s, p, call);
+  return s.narrow.Run(call, false,
+                      [&](const onednn::LayerCall& wide) { return TransposeFloat(s, p, wide); });
 }
 
 StatusOr<std::unique_ptr<KernelState>> MakeTransposeState(const Node& node, int spatial) {
@@ -157,13 +148,11 @@ StatusOr<std::unique_ptr<KernelState>> PrepareConvTranspose3D(const Node& node) 
   return MakeTransposeState(node, 3);
 }
 
-constexpr DtypeSet kTransposeFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
-
 constexpr Kernel kConvTransposeTable[] = {
     {"Conv2DBackpropInput", "T", kTransposeFast, "onednn:conv2d_transpose", RunConvTranspose,
      PrepareConvTranspose2D},
-    {"Conv2DBackpropInput", "T", Types(Dtype::kDouble, Dtype::kInt32), "reference:conv2d_transpose",
-     RunConvTranspose, PrepareConvTranspose2D},
+    {"Conv2DBackpropInput", "T", kTransposePlain, "reference:conv2d_transpose", RunConvTranspose,
+     PrepareConvTranspose2D},
     {"Conv3DBackpropInputV2", "T", kTransposeFast, "onednn:conv3d_transpose", RunConvTranspose,
      PrepareConvTranspose3D},
     {"Conv3DBackpropInputV2", "T", Types(Dtype::kDouble), "reference:conv3d_transpose",

@@ -5,6 +5,7 @@
 
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/onednn/conv_layout.h"
+#include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
 namespace smelt::onednn {
@@ -17,51 +18,61 @@ void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tenso
   }
 }
 
-StatusOr<const FloatConv::Folded*> FloatConv::Fold(const nn::FusedOps& ops, nn::FusedArgs args) {
+StatusOr<FloatConv::FoldedOnce::Ref> FloatConv::Fold(const nn::FusedOps& ops, nn::FusedArgs args) {
   using Kind = nn::FusedStep::Kind;
   const size_t at = !ops.empty() && ops.steps[0].kind == Kind::kBias ? 1 : 0;
   if (!constant_args_ || ops.steps.size() <= at || ops.steps[at].kind != Kind::kBatchNorm) {
     return nullptr;
   }
-  absl::MutexLock lock(&mutex_);
-  if (folded_ == nullptr) {
-    auto f = std::make_unique<Folded>();
+  const auto make = [&]() -> StatusOr<Folded> {
+    Folded f;
     const nn::FusedArgs four = args.subspan(ops.steps[at].arg, 4);
     const int64_t depth = four[0]->num_elements();
-    f->factors.resize(depth);
-    ASSIGN_OR_RETURN(f->bias, Tensor::Make(Dtype::kFloat, Shape({depth}), HeapAllocator()));
-    float* bias = f->bias.data<float>();
-    nn::FoldBatchNorm(ops, four, f->factors.data(), bias);
+    f.factors.resize(depth);
+    ASSIGN_OR_RETURN(f.bias, Tensor::Make(Dtype::kFloat, Shape({depth}), HeapAllocator()));
+    float* bias = f.bias.data<float>();
+    nn::FoldBatchNorm(ops, four, f.factors.data(), bias);
     if (at == 1) {
       const float* before = args[0]->data<float>();
-      for (int64_t c = 0; c < depth; ++c) bias[c] += before[c] * f->factors[c];
+      for (int64_t c = 0; c < depth; ++c) bias[c] += before[c] * f.factors[c];
     }
-    f->skipped = ops.steps[at].arg + 4;
-    f->ops = ops;
-    f->ops.steps.assign(ops.steps.begin() + at, ops.steps.end());
-    f->ops.steps[0] = {Kind::kBias};
-    for (size_t i = 1; i < f->ops.steps.size(); ++i) f->ops.steps[i].arg -= f->skipped - 1;
-    f->ops.num_args -= f->skipped - 1;
-    folded_ = std::move(f);
-  }
-  return folded_.get();
+    f.skipped = ops.steps[at].arg + 4;
+    f.ops = ops;
+    f.ops.steps.assign(ops.steps.begin() + at, ops.steps.end());
+    f.ops.steps[0] = {Kind::kBias};
+    for (size_t i = 1; i < f.ops.steps.size(); ++i) f.ops.steps[i].arg -= f.skipped - 1;
+    f.ops.num_args -= f.skipped - 1;
+    return f;
+  };
+  return folded_.FindOrMake([](const Folded&) { return true; }, make);
 }
 
 Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
                       bool constant_filter, const nn::FusedOps& fused_ops, nn::FusedArgs args,
                       Tensor* out, Allocator* allocator) {
+  const LayerCall whole{x, w, constant_filter, fused_ops, args, out, allocator};
+  if (x.dtype() == Dtype::kFloat) return RunInType(p, whole);
+  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative(),
+                     [&](const LayerCall& call) { return RunInType(p, call); });
+}
+
+Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
+  const Tensor& x = call.x;
+  const Tensor& w = call.w;
+  Tensor* out = call.out;
+  Allocator* allocator = call.allocator;
   const Dtype dtype = x.dtype();
-  const nn::FusedOps* ops = &fused_ops;
-  const Folded* folded = nullptr;
+  const nn::FusedOps* ops = &call.fused;
+  FoldedOnce::Ref folded;
   nn::WidenedArgs some_args;
-  if (constant_filter) {
-    ASSIGN_OR_RETURN(folded, Fold(fused_ops, args));
+  if (call.constant_w) {
+    ASSIGN_OR_RETURN(folded, Fold(call.fused, call.args));
   }
-  nn::FusedArgs plan_args = args;
+  nn::FusedArgs plan_args = call.args;
   if (folded != nullptr) {
     ops = &folded->ops;
     some_args.push_back(&folded->bias);
-    some_args.insert(some_args.end(), args.begin() + folded->skipped, args.end());
+    some_args.insert(some_args.end(), call.args.begin() + folded->skipped, call.args.end());
     plan_args = some_args;
   }
   PlanKey key = MakePlanKey({&x.shape(), &w.shape()});
@@ -70,31 +81,28 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
   for (const Dims* d : {&p.strides, &p.dilations, &p.pad_before, &p.pad_after}) {
     key.insert(key.end(), d->begin(), d->end());
   }
-  std::shared_ptr<const Primitive> plan;
-  if (x.num_elements() > 0 && !plans_.Find(key, &plan)) {
-    const ConvLayouts l = MakeConvLayouts(p, dtype);
-    const auto fused = MakeFusedPostOps(*ops, l.dst, 1);
-    Layout bias;
-    if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
-    auto made = Primitive::Convolution(l.src, Layout::Chosen(dtype, l.weights.dims), bias, l.dst,
-                                       ConvWindow(p), fused.post_ops);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    plans_.Insert(key, plan);
+  Plan plan;
+  if (x.num_elements() > 0) {
+    ASSIGN_OR_RETURN(plan, plans_.Get(key, [&] {
+      const ConvLayouts l = MakeConvLayouts(p, dtype);
+      const auto fused = MakeFusedPostOps(*ops, l.dst, 1);
+      Layout bias;
+      if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
+      return Primitive::Convolution(l.src, l.weights, bias, l.dst, ConvWindow(p), fused.post_ops);
+    }));
   }
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no convolution of ", DtypeName(dtype));
     ConvPlain(p, x, w, out);
-    nn::ApplyFusedOps(fused_ops, args, p.channels_last ? p.output.rank() - 1 : 1, out);
+    nn::ApplyFusedOps(call.fused, call.args, p.channels_last ? p.output.rank() - 1 : 1, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(
-      const Tensor packed,
-      weights_.Get(
-          plan, MakeConvLayouts(p, dtype).weights, w, constant_filter, allocator,
-          folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>()));
+  const auto factors =
+      folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>();
+  ASSIGN_OR_RETURN(const auto weights,
+                   plans_.Weights(plan, w, call.constant_w, allocator, factors));
   ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(*ops, plan_args, allocator));
-  return plan->Run(pointers.Tensors(x.raw(), packed.raw(), out->raw()), allocator);
+  return plan->Run(pointers.Tensors(x.raw(), weights->raw(), out->raw()), allocator);
 }
 
 }  // namespace smelt::onednn

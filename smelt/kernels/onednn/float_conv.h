@@ -1,12 +1,10 @@
-// Float and bfloat16 convolutions through oneDNN. Activations keep the graph's plain layout;
-// weights take the layout that the library likes best, once where they are constant.
+// Convolutions of float, half and bfloat16 through oneDNN. Activations keep the graph's plain
+// layout; weights take the layout that the library likes best, once where they are constant.
 #ifndef SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 #define SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 
-#include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/window.h"
-#include "smelt/kernels/onednn/nn_names.h"
-#include "smelt/kernels/onednn/plan_cache.h"
+#include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt::onednn {
 
@@ -18,9 +16,9 @@ class FloatConv {
   void SetConstantArgs(bool constant) { constant_args_ = constant; }
 
   // out = fused(x * w). Tensors are of the problem's shapes, out is allocated and not empty, `args`
-  // are checked. x, w and out are float; or all bfloat16, with `args` as MakeFusedPostOps wants
-  // them, and then UNIMPLEMENTED where the library has no code. `constant_filter`: w holds the same
-  // values whenever it is the same buffer.
+  // are checked. x, w and out are of one type: float; half or bfloat16, with arguments of that type
+  // or float, and then `out` gets another buffer. `constant_filter`: w holds the same values
+  // whenever it is the same buffer.
   Status Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, bool constant_filter,
              const nn::FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
 
@@ -32,14 +30,17 @@ class FloatConv {
     std::vector<float> factors;
     int skipped = 0;  // arguments that are no longer used
   };
+  using FoldedOnce = SmallCache<Folded, 1, 1>;
   // nullptr: there is nothing to fold.
-  StatusOr<const Folded*> Fold(const nn::FusedOps& ops, nn::FusedArgs args);
+  StatusOr<FoldedOnce::Ref> Fold(const nn::FusedOps& ops, nn::FusedArgs args);
 
   bool constant_args_ = false;
+  // In the type of x, w and out: float, or bfloat16 as NarrowLayer tries it.
+  Status RunInType(const nn::ConvProblem& p, const LayerCall& call);
+
   PlanCache plans_;
-  WeightCache weights_;
-  absl::Mutex mutex_;
-  std::unique_ptr<const Folded> folded_ ABSL_GUARDED_BY(mutex_);  // made once
+  NarrowLayer narrow_;
+  FoldedOnce folded_;
 };
 
 // In plain loops, for float, double and int32. `out` is not empty.

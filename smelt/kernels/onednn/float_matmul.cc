@@ -148,16 +148,33 @@ MatMulLayouts MakeMatMulLayouts(const nn::MatMulProblem& p, Dtype dtype) {
   return l;
 }
 
-}  // namespace
-
+// Is there enough to do for bfloat16 to be faster than float, conversions included?
 bool WorthBfloat16(const nn::MatMulProblem& p) {
   return Bfloat16IsNative() && p.k > 0 && !IsSmallProduct(p);
 }
+
+}  // namespace
 
 Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
                         bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out,
                         Allocator* allocator) {
   if (out->num_elements() == 0) return OkStatus();
+  const LayerCall whole{a, b, constant_b, fused, args, out, allocator};
+  if (out->dtype() == Dtype::kFloat) return RunInType(p, whole);
+  const bool all_bfloat16 = a.dtype() == Dtype::kBfloat16 && b.dtype() == Dtype::kBfloat16 &&
+                            out->dtype() == Dtype::kBfloat16;
+  return narrow_.Run(whole, all_bfloat16 && WorthBfloat16(p),
+                     [&](const LayerCall& call) { return RunInType(p, call); });
+}
+
+Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call) {
+  const Tensor& a = call.x;
+  const Tensor& b = call.w;
+  const bool constant_b = call.constant_w;
+  const nn::FusedOps& fused = call.fused;
+  const nn::FusedArgs args = call.args;
+  Tensor* out = call.out;
+  Allocator* allocator = call.allocator;
   const Dtype dtype = a.dtype();
   if (p.k == 0) {
     std::memset(out->raw(), 0, out->bytes());
@@ -171,8 +188,7 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
   PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
   key.push_back(static_cast<int64_t>(dtype));
   key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
-  std::shared_ptr<const Primitive> plan;
-  if (!plans_.Find(key, &plan)) {
+  const auto build = [&] {
     const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
     const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
     const FusedPostOps post = MakeFusedPostOps(fused, l.dst, depth_dim);
@@ -182,13 +198,9 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
       dims.back() = p.n;
       bias = Layout::Dense(Dtype::kFloat, dims);
     }
-    const bool choose = constant_b && l.single_b;
-    auto made = Primitive::Matmul(l.a, choose ? Layout::Chosen(dtype, l.b.dims) : l.b, bias, l.dst,
-                                  post.post_ops);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    plans_.Insert(key, plan);
-  }
+    return Primitive::Matmul(l.a, l.b, constant_b && l.single_b, bias, l.dst, post.post_ops);
+  };
+  ASSIGN_OR_RETURN(const Plan plan, plans_.Get(key, build));
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no product of ", DtypeName(dtype));
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, out));
@@ -196,15 +208,8 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const FusedPointers pointers, FusedPointers::Make(fused, args, allocator));
-  if (!constant_b) {
-    return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
-  }
-  const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
-  if (!l.single_b || plan->TakesWeights(l.b)) {
-    return plan->Run(pointers.Tensors(a.raw(), b.raw(), out->raw()), allocator);
-  }
-  ASSIGN_OR_RETURN(const Tensor packed, weights_.Get(plan, l.b, b, true, allocator));
-  return plan->Run(pointers.Tensors(a.raw(), packed.raw(), out->raw()), allocator);
+  ASSIGN_OR_RETURN(const auto weights, plans_.Weights(plan, b, constant_b, allocator));
+  return plan->Run(pointers.Tensors(a.raw(), weights->raw(), out->raw()), allocator);
 }
 
 }  // namespace smelt::onednn

@@ -1,30 +1,28 @@
-// Float and bfloat16 matrix products through oneDNN or, the small ones, own loops.
+// Matrix products of float, half and bfloat16 through oneDNN or, the small ones, own loops.
 #ifndef SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 #define SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 
-#include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/nn/matmul_reference.h"
-#include "smelt/kernels/onednn/nn_names.h"
-#include "smelt/kernels/onednn/plan_cache.h"
+#include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt::onednn {
-
-// Is there enough to do for bfloat16 to be faster than float, conversions included?
-bool WorthBfloat16(const nn::MatMulProblem& p);
 
 // One per node. Thread safe.
 class FloatMatMul {
  public:
   // out = fused(a * b). Tensors are of the problem's shapes, out is allocated and `args` are
-  // checked. a, b and out are float; or all bfloat16, with `args` as MakeFusedPostOps wants them,
-  // and then UNIMPLEMENTED where the library has no code. `constant_b`: b holds the same values
-  // whenever it is the same buffer.
+  // checked. a, b, args and out are float; or out is half or bfloat16, the others any of the three,
+  // and then `out` gets another buffer. `constant_b`: b holds the same values whenever it is the
+  // same buffer.
   Status Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b, bool constant_b,
              const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
 
  private:
+  // In the type of a, b and out: float, or bfloat16 as NarrowLayer tries it.
+  Status RunInType(const nn::MatMulProblem& p, const LayerCall& call);
+
   PlanCache plans_;
-  WeightCache weights_;
+  NarrowLayer narrow_;
 };
 
 }  // namespace smelt::onednn

@@ -40,13 +40,11 @@ struct Int8State final : KernelState {
   bool constant_weights = false;
 
   onednn::PlanCache plans;
-  onednn::WeightCache weights;
-  std::unique_ptr<const nn::DepthwiseInt8> depthwise ABSL_GUARDED_BY(mutex);
+  SmallCache<nn::DepthwiseInt8, 1, 1> depthwise;
   // The way through float.
   onednn::FloatConv float_conv;
   onednn::FloatMatMul float_matmul;
-  absl::Mutex mutex;
-  Tensor narrow ABSL_GUARDED_BY(mutex), wide ABSL_GUARDED_BY(mutex);
+  ConstantForms<std::monostate> wide_weights;
 };
 
 // One call: the layer as a product of known shapes.
@@ -132,105 +130,95 @@ StatusOr<Tensor> Int8AsFloat(const Tensor& t, int32_t zero, Allocator* allocator
   return out;
 }
 
-// Weights as float, made once where they are constant.
-StatusOr<Tensor> WideWeights(Int8State& s, const Tensor& w, Allocator* allocator) {
-  if (!s.constant_weights) return Int8AsFloat(w, 0, allocator);
-  absl::MutexLock lock(&s.mutex);
-  if (!s.narrow.valid() || s.narrow.raw() != w.raw() || !s.narrow.SharesBufferWith(w)) {
-    ASSIGN_OR_RETURN(s.wide, Int8AsFloat(w, 0, HeapAllocator()));
-    s.narrow = w;
-  }
-  return s.wide;
-}
-
-// Runs the library's primitive that `make` compiles. false: there is none.
-template <typename Make>
-StatusOr<bool> RunInt8Plan(Int8State& s, const Int8Layer& layer, const Layout& weights, Make make,
-                           Tensor* out, Allocator* allocator) {
+// Runs the library's primitive that `build` compiles. false: there is none.
+template <typename Build>
+StatusOr<bool> RunInt8Plan(Int8State& s, const Int8Layer& layer, const Build& build, Tensor* out,
+                           Allocator* allocator) {
   if (!Int8IsNative()) return false;
   onednn::PlanKey key = onednn::MakePlanKey({&layer.x.shape(), &layer.w.shape()});
   key.push_back(layer.addend != nullptr);
-  std::shared_ptr<const Primitive> plan;
-  if (!s.plans.Find(key, &plan)) {
-    const onednn::Quantization q{s.scales, s.x_zero};
-    StatusOr<std::unique_ptr<Primitive>> made = make(q);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    s.plans.Insert(key, plan);
-  }
+  ASSIGN_OR_RETURN(const onednn::Plan plan, s.plans.Get(key, [&] {
+    return build(onednn::Quantization{s.scales, s.x_zero});
+  }));
   if (plan == nullptr) return false;
-  auto packed = s.weights.Get(plan, weights, layer.w, s.constant_weights, allocator);
-  if (absl::IsUnimplemented(packed.status())) return false;
-  RETURN_IF_ERROR(packed.status());
-  absl::InlinedVector<const void*, 5> tensors = {layer.x.raw(), packed->raw(), layer.bias.raw(),
+  const auto weights = s.plans.Weights(plan, layer.w, s.constant_weights, allocator);
+  if (absl::IsUnimplemented(weights.status())) return false;
+  RETURN_IF_ERROR(weights.status());
+  absl::InlinedVector<const void*, 5> tensors = {layer.x.raw(), (*weights)->raw(), layer.bias.raw(),
                                                  out->raw()};
   if (layer.addend != nullptr) tensors.push_back(layer.addend->raw());
   RETURN_IF_ERROR(plan->Run(tensors, allocator));
   return true;
 }
 
-// The layer as a depthwise one; nullptr: it is none, or its weights may change.
-const nn::DepthwiseInt8* Depthwise(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer) {
-  if (!s.int8_result || !s.constant_weights || !Int8IsNative() || !nn::IsDepthwiseInt8(p)) {
-    return nullptr;
-  }
-  absl::MutexLock lock(&s.mutex);
-  if (s.depthwise == nullptr) {
-    s.depthwise =
-        std::make_unique<nn::DepthwiseInt8>(p, layer.w, s.scales, s.x_zero, s.zero, s.low, s.high);
-  }
-  return s.depthwise.get();
+// `run(x, w, sums)` computes the layer's sums, of shape `shape`, in float.
+template <typename Run>
+Status RunInt8AsFloat(Int8State& s, const Int8Layer& layer, const Shape& shape, const Run& run,
+                      Tensor* out, Allocator* allocator) {
+  ASSIGN_OR_RETURN(const Tensor x, Int8AsFloat(layer.x, s.x_zero, allocator));
+  ASSIGN_OR_RETURN(const auto w, s.wide_weights.Get(layer.w, {}, s.constant_weights, allocator,
+                                                    [&](Allocator* where) {
+                                                      return Int8AsFloat(layer.w, 0, where);
+                                                    }));
+  ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kFloat, shape, allocator));
+  RETURN_IF_ERROR(run(x, *w, &sums));
+  FinishSums(s, layer, sums, out);
+  return OkStatus();
+}
+
+// Does the layer have code as a depthwise one? Its weights must not change.
+bool IsDepthwiseLayer(const Int8State& s, const nn::ConvProblem& p) {
+  return s.int8_result && s.constant_weights && Int8IsNative() && nn::IsDepthwiseInt8(p);
 }
 
 Status ConvInt8(Int8State& s, const nn::ConvProblem& p, const Int8Layer& layer, Tensor* out,
                 Allocator* allocator) {
-  onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kInt8);
-  l.dst.dtype = out->dtype();
-  const auto make = [&](const onednn::Quantization& q) {
-    return Primitive::Convolution(l.src, Layout::Chosen(Dtype::kInt8, l.weights.dims),
-                                  Layout::Dense(Dtype::kInt32, std::array<int64_t, 1>{p.out_depth}),
-                                  l.dst, onednn::ConvWindow(p), Int8PostOps(s, layer, l.dst), &q);
-  };
   if (layer.x.num_elements() > 0) {
-    if (const nn::DepthwiseInt8* depthwise = Depthwise(s, p, layer)) {
+    if (IsDepthwiseLayer(s, p)) {
+      const auto make = [&]() -> StatusOr<nn::DepthwiseInt8> {
+        return nn::DepthwiseInt8(p, layer.w, s.scales, s.x_zero, s.zero, s.low, s.high);
+      };
+      ASSIGN_OR_RETURN(const auto depthwise,
+                       s.depthwise.FindOrMake([](const auto&) { return true; }, make));
       return depthwise->Run(p, layer.x.data<int8_t>(), layer.bias.data<int32_t>(),
                             out->data<int8_t>(), allocator);
     }
-    ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, l.weights, make, out, allocator));
+    const auto build = [&](const onednn::Quantization& q) {
+      onednn::ConvLayouts l = onednn::MakeConvLayouts(p, Dtype::kInt8);
+      l.dst.dtype = out->dtype();
+      const Layout bias = Layout::Dense(Dtype::kInt32, std::array<int64_t, 1>{p.out_depth});
+      return Primitive::Convolution(l.src, l.weights, bias, l.dst, onednn::ConvWindow(p),
+                                    Int8PostOps(s, layer, l.dst), &q);
+    };
+    ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, build, out, allocator));
     if (done) return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor x, Int8AsFloat(layer.x, s.x_zero, allocator));
-  ASSIGN_OR_RETURN(const Tensor w, WideWeights(s, layer.w, allocator));
-  ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kFloat, layer.output, allocator));
-  RETURN_IF_ERROR(
-      s.float_conv.Run(p, x, w, s.constant_weights, nn::FusedOps(), {}, &sums, allocator));
-  FinishSums(s, layer, sums, out);
-  return OkStatus();
+  const auto run = [&](const Tensor& x, const Tensor& w, Tensor* sums) {
+    return s.float_conv.Run(p, x, w, s.constant_weights, {}, {}, sums, allocator);
+  };
+  return RunInt8AsFloat(s, layer, layer.output, run, out, allocator);
 }
 
 Status MatMulInt8(Int8State& s, const nn::MatMulProblem& p, const Int8Layer& layer, Tensor* out,
                   Allocator* allocator) {
-  Layout w = Layout::Dense(Dtype::kInt8, std::array<int64_t, 2>{p.k, p.n});
-  if (p.transpose_b) w.strides = Dims{1, p.k};
-  const auto matrix = [&](Dtype t, int64_t rows, int64_t columns) {
-    return Layout::Dense(t, std::array<int64_t, 2>{rows, columns});
-  };
-  const auto make = [&](const onednn::Quantization& q) {
-    const Layout dst = matrix(out->dtype(), p.m, p.n);
-    return Primitive::Matmul(matrix(Dtype::kInt8, p.m, p.k), Layout::Chosen(Dtype::kInt8, w.dims),
-                             matrix(Dtype::kInt32, 1, p.n), dst, Int8PostOps(s, layer, dst), &q);
-  };
   if (p.k > 0) {
-    ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, w, make, out, allocator));
+    const auto build = [&](const onednn::Quantization& q) {
+      const auto matrix = [&](Dtype t, int64_t rows, int64_t columns) {
+        return Layout::Dense(t, std::array<int64_t, 2>{rows, columns});
+      };
+      Layout w = matrix(Dtype::kInt8, p.k, p.n);
+      if (p.transpose_b) w.strides = Dims{1, p.k};
+      const Layout dst = matrix(out->dtype(), p.m, p.n);
+      return Primitive::Matmul(matrix(Dtype::kInt8, p.m, p.k), w, true,
+                               matrix(Dtype::kInt32, 1, p.n), dst, Int8PostOps(s, layer, dst), &q);
+    };
+    ASSIGN_OR_RETURN(const bool done, RunInt8Plan(s, layer, build, out, allocator));
     if (done) return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Tensor x, Int8AsFloat(layer.x, s.x_zero, allocator));
-  ASSIGN_OR_RETURN(const Tensor wide, WideWeights(s, layer.w, allocator));
-  ASSIGN_OR_RETURN(Tensor sums, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(
-      s.float_matmul.Run(p, x, wide, s.constant_weights, nn::FusedOps(), {}, &sums, allocator));
-  FinishSums(s, layer, sums, out);
-  return OkStatus();
+  const auto run = [&](const Tensor& x, const Tensor& w, Tensor* sums) {
+    return s.float_matmul.Run(p, x, w, s.constant_weights, {}, {}, sums, allocator);
+  };
+  return RunInt8AsFloat(s, layer, p.output, run, out, allocator);
 }
 
 // v + addend under numpy's rules, then the activation: the addend is not of v's shape.

@@ -37,6 +37,16 @@ StatusOr<dnnl_data_type_t> TypeOf(Dtype t) {
   }
 }
 
+// UNIMPLEMENTED for layouts that the library does not take.
+StatusOr<dnnl_data_type_t> CheckedTypeOf(const Layout& l) {
+  if (l.dims.size() > DNNL_MAX_NDIMS) return Unimplemented("oneDNN: too many dimensions");
+  for (const int64_t d : l.dims) {
+    // The library's generated code counts in int.
+    if (d > std::numeric_limits<int32_t>::max()) return Unimplemented("oneDNN: too large");
+  }
+  return TypeOf(l.dtype);
+}
+
 }  // namespace
 
 Status FromDnnl(dnnl_status_t s, absl::string_view what) {
@@ -65,23 +75,20 @@ dnnl_stream_t ThreadStream() {
 }
 
 StatusOr<dnnl_memory_desc_t> DescOf(const Layout& l) {
+  ASSIGN_OR_RETURN(const dnnl_data_type_t type, CheckedTypeOf(l));
   dnnl_memory_desc_t md{};
-  if (l.dims.size() > DNNL_MAX_NDIMS) return Unimplemented("oneDNN: too many dimensions");
-  for (const int64_t d : l.dims) {
-    // The library's generated code counts in int.
-    if (d > std::numeric_limits<int32_t>::max()) return Unimplemented("oneDNN: too large");
-  }
-  ASSIGN_OR_RETURN(const dnnl_data_type_t type, TypeOf(l.dtype));
-  const int rank = static_cast<int>(l.dims.size());
-  if (l.strides.empty()) {
-    DNNL_RETURN_IF_ERROR(
-        dnnl_memory_desc_init_by_tag(&md, rank, l.dims.data(), type, dnnl_format_tag_any),
-        "layout");
-  } else {
-    DNNL_RETURN_IF_ERROR(
-        dnnl_memory_desc_init_by_strides(&md, rank, l.dims.data(), type, l.strides.data()),
-        "layout");
-  }
+  DNNL_RETURN_IF_ERROR(dnnl_memory_desc_init_by_strides(&md, static_cast<int>(l.dims.size()),
+                                                        l.dims.data(), type, l.strides.data()),
+                       "layout");
+  return md;
+}
+
+StatusOr<dnnl_memory_desc_t> AnyDescOf(const Layout& l) {
+  ASSIGN_OR_RETURN(const dnnl_data_type_t type, CheckedTypeOf(l));
+  dnnl_memory_desc_t md{};
+  DNNL_RETURN_IF_ERROR(dnnl_memory_desc_init_by_tag(&md, static_cast<int>(l.dims.size()),
+                                                    l.dims.data(), type, dnnl_format_tag_any),
+                       "layout");
   return md;
 }
 
@@ -114,13 +121,6 @@ Layout Layout::Image(Dtype dtype, int64_t batch, int64_t channels, std::span<con
     stride *= l.dims[i];
   }
   l.strides[0] = stride;
-  return l;
-}
-
-Layout Layout::Chosen(Dtype dtype, std::span<const int64_t> dims) {
-  Layout l;
-  l.dtype = dtype;
-  l.dims.assign(dims.begin(), dims.end());
   return l;
 }
 

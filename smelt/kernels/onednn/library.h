@@ -24,6 +24,8 @@ dnnl_engine_t Engine();
 dnnl_stream_t ThreadStream();
 
 StatusOr<dnnl_memory_desc_t> DescOf(const Layout& l);
+// Of l's type and sizes; where elements lie is the library's choice.
+StatusOr<dnnl_memory_desc_t> AnyDescOf(const Layout& l);
 
 }  // namespace smelt::onednn
 

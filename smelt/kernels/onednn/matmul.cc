@@ -1,4 +1,4 @@
-// Matrix products: float ones through FloatMatMul, others in plain loops.
+// Matrix products: those of float and narrower floats through FloatMatMul, others in plain loops.
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/float_matmul.h"
 #include "smelt/kernels/onednn/nn_names.h"
@@ -14,7 +14,6 @@ struct MatMulState final : KernelState {
   bool constant_b = false;
   nn::FusedOps fused;
   onednn::FloatMatMul product;
-  onednn::FloatCopies weights;
 };
 
 // Values of any integer type as `to`, which holds them.
@@ -52,27 +51,6 @@ StatusOr<Tensor> MatMulOperand(const Tensor& t, Dtype want, Allocator* allocator
   return out;
 }
 
-// Products of 16-bit floats: in bfloat16 where that pays, through float else.
-Status RunMatMulNarrow(MatMulState& state, const nn::MatMulProblem& p, const Tensor& a,
-                       const Tensor& b, nn::WidenedArgs& args, Tensor* out, Allocator* allocator) {
-  std::vector<Tensor> wide(args.size());
-  if (out->dtype() == Dtype::kBfloat16 && a.dtype() == out->dtype() && b.dtype() == out->dtype() &&
-      onednn::WorthBfloat16(p)) {
-    RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, false, &wide, &args, allocator));
-    const Status s =
-        state.product.Run(p, a, b, state.constant_b, state.fused, args, out, allocator);
-    if (!absl::IsUnimplemented(s)) return s;
-  }
-  RETURN_IF_ERROR(nn::WidenFusedArgs(state.fused, true, &wide, &args, allocator));
-  ASSIGN_OR_RETURN(const Tensor af, nn::ToFloat(a, allocator));
-  ASSIGN_OR_RETURN(const Tensor bf, state.weights.Get(b, state.constant_b, allocator));
-  ASSIGN_OR_RETURN(Tensor result, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  RETURN_IF_ERROR(
-      state.product.Run(p, af, bf, state.constant_b, state.fused, args, &result, allocator));
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(result, out->dtype(), allocator));
-  return OkStatus();
-}
-
 Status RunMatMul(OpContext& ctx) {
   auto& state = ctx.state<MatMulState>();
   const Tensor& a = ctx.input(0);
@@ -94,11 +72,9 @@ Status RunMatMul(OpContext& ctx) {
   if (out->num_elements() == 0) return OkStatus();
   Allocator* allocator = ctx.step().allocator;
   const Dtype dtype = out->dtype();
-  if (dtype == Dtype::kFloat && a.dtype() == dtype && b.dtype() == dtype) {
+  const bool floats = dtype == Dtype::kFloat && a.dtype() == dtype && b.dtype() == dtype;
+  if (floats || Has(kHalfTypes, dtype)) {
     return state.product.Run(p, a, b, state.constant_b, state.fused, args, out, allocator);
-  }
-  if (dtype == Dtype::kHalf || dtype == Dtype::kBfloat16) {
-    return RunMatMulNarrow(state, p, a, b, args, out, allocator);
   }
   ASSIGN_OR_RETURN(const Tensor wide_a, MatMulOperand(a, dtype, allocator));
   ASSIGN_OR_RETURN(const Tensor wide_b, MatMulOperand(b, dtype, allocator));

@@ -1,16 +1,11 @@
 #include "smelt/kernels/onednn/plan_cache.h"
 
-#include <algorithm>
-
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt::onednn {
 namespace {
 
-constexpr size_t kMaxPlans = 16;
-// Weights of one node in use at a time: more than one only when a function is called with several.
-constexpr size_t kMaxPacked = 4;
 // Packed weights take the place of pages of the file from this size on.
 constexpr size_t kWorthDropping = 256 << 10;
 
@@ -39,63 +34,48 @@ PlanKey MakePlanKey(std::initializer_list<const Shape*> shapes) {
   return key;
 }
 
-bool PlanCache::Find(const PlanKey& key, std::shared_ptr<const Primitive>* primitive) {
-  absl::MutexLock lock(&mutex_);
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].key != key) continue;
-    std::rotate(entries_.begin(), entries_.begin() + i, entries_.begin() + i + 1);
-    *primitive = entries_[0].primitive;
-    return true;
+StatusOr<Plan> PlanCache::Get(const PlanKey& key,
+                              absl::FunctionRef<StatusOr<std::unique_ptr<Primitive>>()> build) {
+  const auto is_it = [&](const Entry& e) { return e.key == key; };
+  auto entry = plans_.Find(is_it);
+  if (entry == nullptr) {
+    // Unlocked: runs of other shapes compile theirs meanwhile.
+    auto made = build();
+    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+    entry = plans_.Insert(is_it, {key, made.ok() ? *std::move(made) : nullptr});
   }
-  return false;
+  const Primitive* primitive = entry->primitive.get();
+  return Plan(std::move(entry), primitive);
 }
 
-void PlanCache::Insert(const PlanKey& key, std::shared_ptr<const Primitive> primitive) {
-  absl::MutexLock lock(&mutex_);
-  if (entries_.size() >= kMaxPlans) entries_.pop_back();
-  entries_.insert(entries_.begin(), Entry{key, std::move(primitive)});
-}
-
-StatusOr<Tensor> WeightCache::Get(const std::shared_ptr<const Primitive>& primitive,
-                                  const Layout& from, const Tensor& weights, bool constant,
-                                  Allocator* allocator, std::span<const float> factors) {
-  const auto pack = [&](Allocator* where) -> StatusOr<Tensor> {
-    const auto bytes = static_cast<int64_t>(primitive->weights_bytes());
-    ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kUint8, Shape({bytes}), where));
-    Tensor scaled = weights;
-    if (!factors.empty()) {
-      ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
-    }
-    RETURN_IF_ERROR(primitive->PackWeights(from, scaled.raw(), packed.raw()));
-    return packed;
-  };
-  if (!constant) return pack(allocator);
-  absl::MutexLock lock(&mutex_);
-  for (const Entry& e : entries_) {
-    if (e.original.raw() == weights.raw() && e.original.SharesBufferWith(weights) &&
-        (e.layout == primitive || e.layout->SameWeightsLayout(*primitive))) {
-      return e.packed;
-    }
+StatusOr<std::shared_ptr<const Tensor>> PlanCache::Weights(const Plan& plan, const Tensor& weights,
+                                                           bool constant, Allocator* allocator,
+                                                           std::span<const float> factors) {
+  if (!plan->packs_weights() && factors.empty()) {
+    return std::shared_ptr<const Tensor>(std::shared_ptr<const Tensor>(), &weights);
   }
-  ASSIGN_OR_RETURN(Tensor packed, pack(HeapAllocator()));
-  if (weights.buffer()->mapped_file() && weights.bytes() >= kWorthDropping) {
-    DropMappedPages(weights.raw(), weights.bytes());
-  }
-  if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
-  entries_.push_back(Entry{weights, primitive, packed});
-  return packed;
+  return packed_.Get(
+      weights, PackedFor{plan}, constant, allocator, [&](Allocator* where) -> StatusOr<Tensor> {
+        const auto bytes = static_cast<int64_t>(plan->weights_bytes());
+        ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kUint8, Shape({bytes}), where));
+        Tensor scaled = weights;
+        if (!factors.empty()) {
+          ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
+        }
+        RETURN_IF_ERROR(plan->PackWeights(scaled.raw(), packed.raw()));
+        if (constant && weights.buffer()->mapped_file() && weights.bytes() >= kWorthDropping) {
+          DropMappedPages(weights.raw(), weights.bytes());
+        }
+        return packed;
+      });
 }
 
 StatusOr<Tensor> FloatCopies::Get(const Tensor& t, bool constant, Allocator* allocator) {
-  if (!constant || t.dtype() == Dtype::kFloat) return nn::ToFloat(t, allocator);
-  absl::MutexLock lock(&mutex_);
-  for (const Entry& e : entries_) {
-    if (e.original.raw() == t.raw() && e.original.SharesBufferWith(t)) return e.wide;
-  }
-  ASSIGN_OR_RETURN(Tensor wide, nn::ToFloat(t, HeapAllocator()));
-  if (entries_.size() >= kMaxPacked) entries_.erase(entries_.begin());
-  entries_.push_back(Entry{t, wide});
-  return wide;
+  if (t.dtype() == Dtype::kFloat) return t;
+  ASSIGN_OR_RETURN(const auto wide, wide_.Get(t, {}, constant, allocator, [&](Allocator* where) {
+    return nn::ToFloat(t, where);
+  }));
+  return *wide;
 }
 
 bool InputIsConst(const Node& node, int i) {

@@ -3,55 +3,57 @@
 #define SMELT_KERNELS_ONEDNN_PLAN_CACHE_H_
 
 #include <memory>
-#include <vector>
+#include <variant>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/synchronization/mutex.h"
+#include "absl/functional/function_ref.h"
 #include "smelt/graph/graph.h"
+#include "smelt/kernels/common/constant_forms.h"
+#include "smelt/kernels/common/small_cache.h"
 #include "smelt/kernels/onednn/primitive.h"
 
 namespace smelt::onednn {
 
-// Sizes of all inputs and the number of threads.
-using PlanKey = absl::InlinedVector<int64_t, 16>;
+// Sizes of all inputs and the number of threads. Who uses it appends what else its primitive
+// depends on.
+using PlanKey = absl::InlinedVector<int64_t, 32>;
 PlanKey MakePlanKey(std::initializer_list<const Shape*> shapes);
 
-// Primitives by key, least recently used first to go. A plan that is in use lives on when it is
-// evicted. Thread safe.
+// A compiled primitive; valid as long as the cache that it is from.
+using Plan = std::shared_ptr<const Primitive>;
+
+// One per node. Thread safe; runs whose shapes were among the node's first do not wait for each
+// other.
 class PlanCache {
  public:
-  // false: not known yet. A known key may be without a primitive: the library has none.
-  bool Find(const PlanKey& key, std::shared_ptr<const Primitive>* primitive);
-  void Insert(const PlanKey& key, std::shared_ptr<const Primitive> primitive);
+  // The primitive of `key`, compiled by `build` where it is not known yet. nullptr: the library has
+  // no code for it (`build` said UNIMPLEMENTED), which is remembered as well.
+  StatusOr<Plan> Get(const PlanKey& key,
+                     absl::FunctionRef<StatusOr<std::unique_ptr<Primitive>>()> build);
+
+  // The weights as the plan takes them: the caller's, or packed. Packed once when `constant` (see
+  // ConstantForms), and then the pages of a mapped original are given back; on each call else.
+  // `factors`: what each of the last dimension's numbers is multiplied by first, the same on each
+  // call; empty: nothing. Valid as long as `weights` and this cache. REQUIRES: a plan of this cache
+  // that has weights.
+  StatusOr<std::shared_ptr<const Tensor>> Weights(const Plan& plan, const Tensor& weights,
+                                                  bool constant, Allocator* allocator,
+                                                  std::span<const float> factors = {});
 
  private:
   struct Entry {
     PlanKey key;
-    std::shared_ptr<const Primitive> primitive;
+    std::unique_ptr<const Primitive> primitive;
   };
-  absl::Mutex mutex_;
-  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // last used first
-};
+  SmallCache<Entry, 8, 8> plans_;
 
-// Weights in the layouts that primitives want, made once for each constant tensor. Thread safe.
-class WeightCache {
- public:
-  // The packed form of `weights`, lying as `from` says. Kept when `constant`, and then the pages of
-  // a mapped original are given back; packed anew on each call else. `factors`: what each of the
-  // last dimension's numbers is multiplied by first, the same on each call; empty: nothing.
-  StatusOr<Tensor> Get(const std::shared_ptr<const Primitive>& primitive, const Layout& from,
-                       const Tensor& weights, bool constant, Allocator* allocator,
-                       std::span<const float> factors = {});
-
- private:
-  struct Entry {
-    Tensor original;  // holds its buffer, so that its address names it
-    std::shared_ptr<const Primitive> layout;
-    Tensor packed;
+  struct PackedFor {
+    Plan plan;
+    friend bool operator==(const PackedFor& a, const PackedFor& b) {
+      return a.plan == b.plan || a.plan->PacksAlike(*b.plan);
+    }
   };
-  absl::Mutex mutex_;
-  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  ConstantForms<PackedFor> packed_;
 };
 
 // 16-bit floats widened, made once for each constant tensor. Thread safe.
@@ -60,12 +62,7 @@ class FloatCopies {
   StatusOr<Tensor> Get(const Tensor& t, bool constant, Allocator* allocator);
 
  private:
-  struct Entry {
-    Tensor original;
-    Tensor wide;
-  };
-  absl::Mutex mutex_;
-  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  ConstantForms<std::monostate> wide_;
 };
 
 // Is input i of the node the output of a Const?

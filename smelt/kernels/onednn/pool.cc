@@ -31,18 +31,15 @@ Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, c
   if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) return plain();
   onednn::PlanKey key = onednn::MakePlanKey({&x.shape()});
   key.push_back(static_cast<int64_t>(x.dtype()));
-  std::shared_ptr<const Primitive> plan;
-  if (!state.plans.Find(key, &plan)) {
+  const auto build = [&] {
     const auto image = [&](const Dims& spatial) {
       return Layout::Image(x.dtype(), p.batch, p.depth, spatial, p.channels_last);
     };
-    auto made = Primitive::Pooling(
+    return Primitive::Pooling(
         kind == nn::PoolKind::kMax ? Primitive::Pool::kMax : Primitive::Pool::kAvg, image(p.in),
         image(p.out), {p.strides, Dims(p.in.size(), 1), p.pad_before, p.pad_after}, p.kernel);
-    if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
-    if (made.ok()) plan = *std::move(made);
-    state.plans.Insert(key, plan);
-  }
+  };
+  ASSIGN_OR_RETURN(const onednn::Plan plan, state.plans.Get(key, build));
   if (plan == nullptr) return plain();
   const void* tensors[] = {x.raw(), out->raw()};
   return plan->Run(tensors, allocator);
@@ -56,32 +53,23 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
   if (out->num_elements() == 0) return OkStatus();
   Allocator* allocator = ctx.step().allocator;
-  switch (x.dtype()) {
-    case Dtype::kFloat:
-      return PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
-    case Dtype::kHalf:
-    case Dtype::kBfloat16: {
-      if (x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative()) {
-        const Status s = PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
-        if (!absl::IsUnimplemented(s)) return s;
-      }
-      ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
-      ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, p.output, allocator));
-      RETURN_IF_ERROR(PoolFast(state, attrs.kind, p, xf, cacheable, &yf, allocator));
-      ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, x.dtype(), allocator));
-      return OkStatus();
-    }
-    case Dtype::kInt8:
-    case Dtype::kUint8: {
-      const Status s = PoolFast(state, attrs.kind, p, x, cacheable, out, allocator);
-      if (!absl::IsUnimplemented(s)) return s;
-      nn::PoolReference(attrs.kind, p, x, out);
-      return OkStatus();
-    }
-    default:
-      nn::PoolReference(attrs.kind, p, x, out);
-      return OkStatus();
+  const Dtype dtype = x.dtype();
+  const auto fast = [&](const Tensor& from, Tensor* to) {
+    return PoolFast(state, attrs.kind, p, from, cacheable, to, allocator);
+  };
+  const bool tries = dtype == Dtype::kBfloat16
+                         ? Bfloat16IsNative()
+                         : Has(Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8), dtype);
+  if (tries) {
+    const Status s = fast(x, out);
+    if (!absl::IsUnimplemented(s)) return s;
   }
+  if (Has(kHalfTypes, dtype)) {
+    return nn::ViaFloat({&x}, out, allocator,
+                        [&](std::span<const Tensor> in, Tensor* to) { return fast(in[0], to); });
+  }
+  nn::PoolReference(attrs.kind, p, x, out);
+  return OkStatus();
 }
 
 Status RunPool(OpContext& ctx) { return RunPoolOf(ctx, ctx.state<PoolState>().attrs, true); }
@@ -107,16 +95,14 @@ Status RunMaxPoolWithArgmax(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
   ASSIGN_OR_RETURN(Tensor * argmax, ctx.Allocate(1, p.output));
-  if (x.dtype() != Dtype::kHalf && x.dtype() != Dtype::kBfloat16) {
+  if (!Has(kHalfTypes, x.dtype())) {
     nn::MaxPoolArgmax(p, state.batch_in_index, x, out, argmax);
     return OkStatus();
   }
-  Allocator* allocator = ctx.step().allocator;
-  ASSIGN_OR_RETURN(const Tensor xf, nn::ToFloat(x, allocator));
-  ASSIGN_OR_RETURN(Tensor yf, Tensor::Make(Dtype::kFloat, p.output, allocator));
-  nn::MaxPoolArgmax(p, state.batch_in_index, xf, &yf, argmax);
-  ASSIGN_OR_RETURN(*out, nn::FromFloat(yf, x.dtype(), allocator));
-  return OkStatus();
+  return nn::ViaFloat({&x}, out, ctx.step().allocator, [&](std::span<const Tensor> in, Tensor* to) {
+    nn::MaxPoolArgmax(p, state.batch_in_index, in[0], to, argmax);
+    return OkStatus();
+  });
 }
 
 StatusOr<std::unique_ptr<KernelState>> MakePoolState(const Node& node, nn::PoolKind kind,

@@ -26,12 +26,76 @@ Status CheckWindow(const Window& w, std::span<const int64_t> kernel) {
   return OkStatus();
 }
 
+// As the library counts them: 0 is dense.
+Dims Dilates(const Window& w) {
+  Dims dilates(w.dilations);
+  for (int64_t& d : dilates) d -= 1;
+  return dilates;
+}
+
+// What all kinds of convolutions are described by.
+struct ConvolutionDescs {
+  dnnl_memory_desc_t src, given_weights, weights, dst;  // weights: as the library likes
+  Dims dilates;
+};
+StatusOr<ConvolutionDescs> DescribeConvolution(const Layout& src, const Layout& weights,
+                                               const Layout& dst, const Window& window) {
+  RETURN_IF_ERROR(
+      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
+  ConvolutionDescs d;
+  ASSIGN_OR_RETURN(d.src, DescOf(src));
+  ASSIGN_OR_RETURN(d.given_weights, DescOf(weights));
+  ASSIGN_OR_RETURN(d.weights, AnyDescOf(weights));
+  ASSIGN_OR_RETURN(d.dst, DescOf(dst));
+  d.dilates = Dilates(window);
+  return d;
+}
+
 // Memory objects of one execution. They only carry pointers, which each execution sets.
 struct ArgSet {
   std::vector<dnnl_exec_arg_t> args;
   ~ArgSet() {
     for (const dnnl_exec_arg_t& a : args) dnnl_memory_destroy(a.memory);
   }
+};
+
+// Argument sets at rest. More executions at once than seats make their own. Each thread begins at a
+// seat of its own, which lies on a line of its own, so that concurrent runs seldom meet.
+class ArgSets {
+ public:
+  ~ArgSets() {
+    for (Seat& seat : seats_) delete seat.set.load(std::memory_order_acquire);
+  }
+  // nullptr: none rests.
+  std::unique_ptr<ArgSet> Take() {
+    for (size_t i = 0; i < kSeats; ++i) {
+      ArgSet* set = SeatOf(i).exchange(nullptr, std::memory_order_acq_rel);
+      if (set != nullptr) return std::unique_ptr<ArgSet>(set);
+    }
+    return nullptr;
+  }
+  void Rest(std::unique_ptr<ArgSet> set) {
+    for (size_t i = 0; i < kSeats; ++i) {
+      ArgSet* empty = nullptr;
+      if (SeatOf(i).compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {
+        set.release();
+        return;
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kSeats = 4;
+  struct alignas(kAlignment) Seat {
+    std::atomic<ArgSet*> set{nullptr};
+  };
+  // The i-th that this thread looks at.
+  std::atomic<ArgSet*>& SeatOf(size_t i) {
+    static std::atomic<size_t> threads{0};
+    thread_local const size_t own = threads.fetch_add(1, std::memory_order_relaxed);
+    return seats_[(own + i) % kSeats].set;
+  }
+  std::array<Seat, kSeats> seats_;
 };
 
 struct Attributes {
@@ -109,17 +173,16 @@ struct Primitive::Impl {
   dnnl_primitive_t primitive = nullptr;
   // What Run's tensors are: argument numbers and layouts.
   std::vector<std::pair<int, dnnl_memory_desc_t>> tensors;
-  dnnl_memory_desc_t weights{};
+  dnnl_memory_desc_t given_weights{}, weights{};  // the caller's, and what Run takes
+  bool packs = false;
   dnnl_memory_desc_t scratch{};
   size_t scratch_bytes = 0;
   bool alone = false;  // compiled for the calling thread, without its team
   // Numbers of the tensors that Run lays one into the other first; -1: none.
   int sum_from = -1, sum_into = -1;
-  // Argument sets at rest. More executions at once than slots make their own.
-  mutable std::array<std::atomic<ArgSet*>, 4> slots{};
+  mutable ArgSets resting;
 
   ~Impl() {
-    for (auto& slot : slots) delete slot.load(std::memory_order_acquire);
     if (primitive != nullptr) dnnl_primitive_destroy(primitive);
     if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
   }
@@ -191,6 +254,17 @@ struct Primitive::Impl {
 
   int TeamSize() const { return alone ? 1 : Threads(); }
 
+  // Compiled code for an operation without post-ops and quantization.
+  static StatusOr<std::unique_ptr<Impl>> Plain(const void* op_desc, double work,
+                                               const_dnnl_primitive_desc_t forward = nullptr) {
+    auto impl = std::make_unique<Impl>();
+    Attributes attributes;
+    RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
+    RETURN_IF_ERROR(impl->Choose(op_desc, work, attributes, forward));
+    RETURN_IF_ERROR(impl->Compile());
+    return impl;
+  }
+
   // The library's plain loops are slower than the way through float.
   Status RefuseReference() const {
     if (!absl::StartsWith(ImplementationOf(desc), "ref")) return OkStatus();
@@ -200,10 +274,12 @@ struct Primitive::Impl {
   void AddTensor(int arg, const dnnl_memory_desc_t& md) { tensors.emplace_back(arg, md); }
 
   // Src, weights, bias, dst and post-op operands of a compiled primitive that has weights.
-  Status ListTensors(const dnnl_memory_desc_t& src, bool has_bias, const dnnl_memory_desc_t* bias,
-                     const dnnl_memory_desc_t& dst, std::span<const PostOp> post_ops,
-                     int sum = -1) {
+  Status ListTensors(const dnnl_memory_desc_t& src, const dnnl_memory_desc_t& given, bool has_bias,
+                     const dnnl_memory_desc_t* bias, const dnnl_memory_desc_t& dst,
+                     std::span<const PostOp> post_ops, int sum = -1) {
+    given_weights = given;
     weights = *dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
+    packs = dnnl_memory_desc_equal(&given_weights, &weights) == 0;
     AddTensor(DNNL_ARG_SRC, src);
     AddTensor(DNNL_ARG_WEIGHTS, weights);
     if (has_bias) AddTensor(DNNL_ARG_BIAS, *bias);
@@ -221,7 +297,7 @@ struct Primitive::Impl {
     return OkStatus();
   }
 
-  StatusOr<ArgSet*> MakeArgs() const {
+  StatusOr<std::unique_ptr<ArgSet>> MakeArgs() const {
     auto set = std::make_unique<ArgSet>();
     set->args.reserve(tensors.size() + 1);
     const auto add = [&](int arg, const dnnl_memory_desc_t& md) -> Status {
@@ -232,7 +308,7 @@ struct Primitive::Impl {
     };
     for (const auto& [arg, md] : tensors) RETURN_IF_ERROR(add(arg, md));
     if (scratch_bytes > 0) RETURN_IF_ERROR(add(DNNL_ARG_SCRATCHPAD, scratch));
-    return set.release();
+    return set;
   }
 };
 
@@ -242,24 +318,17 @@ Primitive::~Primitive() = default;
 StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
     const Layout& src, const Layout& weights, const Layout& bias, const Layout& dst,
     const Window& window, std::span<const PostOp> post_ops, const Quantization* q) {
-  RETURN_IF_ERROR(
-      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
+  ASSIGN_OR_RETURN(const ConvolutionDescs c, DescribeConvolution(src, weights, dst, window));
   dnnl_memory_desc_t bias_md{};
   if (bias.present()) {
     ASSIGN_OR_RETURN(bias_md, DescOf(bias));
   }
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
   dnnl_convolution_desc_t d;
-  DNNL_RETURN_IF_ERROR(
-      dnnl_dilated_convolution_forward_desc_init(
-          &d, dnnl_forward_inference, dnnl_convolution_direct, &src_md, &weights_md,
-          bias.present() ? &bias_md : nullptr, &dst_md, window.strides.data(), dilates.data(),
-          window.pad_before.data(), window.pad_after.data()),
-      "convolution");
+  DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_forward_desc_init(
+                           &d, dnnl_forward_inference, dnnl_convolution_direct, &c.src, &c.weights,
+                           bias.present() ? &bias_md : nullptr, &c.dst, window.strides.data(),
+                           c.dilates.data(), window.pad_before.data(), window.pad_after.data()),
+                       "convolution");
   auto impl = std::make_unique<Impl>();
   const double work = ConvolutionWork(dst, weights);
   int sum = WholeAddend(post_ops, dst);
@@ -279,7 +348,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   }
   RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops, sum));
+  RETURN_IF_ERROR(
+      impl->ListTensors(c.src, c.given_weights, bias.present(), &bias_md, c.dst, post_ops, sum));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -287,25 +357,15 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Deconvolution(const Layout& src,
                                                               const Layout& weights,
                                                               const Layout& dst,
                                                               const Window& window) {
-  RETURN_IF_ERROR(
-      CheckWindow(window, std::span<const int64_t>(weights.dims).last(window.strides.size())));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
+  ASSIGN_OR_RETURN(const ConvolutionDescs c, DescribeConvolution(src, weights, dst, window));
   dnnl_deconvolution_desc_t d;
   DNNL_RETURN_IF_ERROR(dnnl_dilated_deconvolution_forward_desc_init(
-                           &d, dnnl_forward_inference, dnnl_deconvolution_direct, &src_md,
-                           &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
+                           &d, dnnl_forward_inference, dnnl_deconvolution_direct, &c.src,
+                           &c.weights, nullptr, &c.dst, window.strides.data(), c.dilates.data(),
                            window.pad_before.data(), window.pad_after.data()),
                        "deconvolution");
-  auto impl = std::make_unique<Impl>();
-  Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Choose(&d, ConvolutionWork(src, weights), attributes));
-  RETURN_IF_ERROR(impl->Compile());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, false, nullptr, dst_md, {}));
+  ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, ConvolutionWork(src, weights)));
+  RETURN_IF_ERROR(impl->ListTensors(c.src, c.given_weights, false, nullptr, c.dst, {}));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -313,46 +373,42 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::ConvolutionWeightsGrad(const Lay
                                                                        const Layout& dst_grad,
                                                                        const Layout& weights_grad,
                                                                        const Window& window) {
-  RETURN_IF_ERROR(
-      CheckWindow(window, std::span<const int64_t>(weights_grad.dims).last(window.strides.size())));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst_grad));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights_grad));
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
+  ASSIGN_OR_RETURN(const ConvolutionDescs c,
+                   DescribeConvolution(src, weights_grad, dst_grad, window));
   const double work = ConvolutionWork(dst_grad, weights_grad);
   Impl forward;
   Attributes none;
   dnnl_convolution_desc_t forward_desc, d;
   DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_forward_desc_init(
-                           &forward_desc, dnnl_forward_training, dnnl_convolution_direct, &src_md,
-                           &weights_md, nullptr, &dst_md, window.strides.data(), dilates.data(),
-                           window.pad_before.data(), window.pad_after.data()),
+                           &forward_desc, dnnl_forward_training, dnnl_convolution_direct, &c.src,
+                           &c.given_weights, nullptr, &c.dst, window.strides.data(),
+                           c.dilates.data(), window.pad_before.data(), window.pad_after.data()),
                        "convolution");
   RETURN_IF_ERROR(forward.SetAttributes({}, nullptr, 0, &none));
   RETURN_IF_ERROR(forward.Choose(&forward_desc, work, none));
-  DNNL_RETURN_IF_ERROR(
-      dnnl_dilated_convolution_backward_weights_desc_init(
-          &d, dnnl_convolution_direct, &src_md, &weights_md, nullptr, &dst_md,
-          window.strides.data(), dilates.data(), window.pad_before.data(), window.pad_after.data()),
-      "gradient of convolution");
-  auto impl = std::make_unique<Impl>();
-  Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Choose(&d, work, attributes, forward.desc));
-  RETURN_IF_ERROR(impl->Compile());
-  impl->AddTensor(DNNL_ARG_SRC, src_md);
-  impl->AddTensor(DNNL_ARG_DIFF_DST, dst_md);
-  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, weights_md);
+  DNNL_RETURN_IF_ERROR(dnnl_dilated_convolution_backward_weights_desc_init(
+                           &d, dnnl_convolution_direct, &c.src, &c.given_weights, nullptr, &c.dst,
+                           window.strides.data(), c.dilates.data(), window.pad_before.data(),
+                           window.pad_after.data()),
+                       "gradient of convolution");
+  ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, work, forward.desc));
+  impl->AddTensor(DNNL_ARG_SRC, c.src);
+  impl->AddTensor(DNNL_ARG_DIFF_DST, c.dst);
+  impl->AddTensor(DNNL_ARG_DIFF_WEIGHTS, c.given_weights);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
 StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const Layout& weights,
-                                                       const Layout& bias, const Layout& dst,
+                                                       bool pack, const Layout& bias,
+                                                       const Layout& dst,
                                                        std::span<const PostOp> post_ops,
                                                        const Quantization* q) {
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t weights_md, DescOf(weights));
+  ASSIGN_OR_RETURN(const dnnl_memory_desc_t given_md, DescOf(weights));
+  dnnl_memory_desc_t weights_md = given_md;
+  if (pack) {
+    ASSIGN_OR_RETURN(weights_md, AnyDescOf(weights));
+  }
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
   dnnl_memory_desc_t bias_md{};
   if (bias.present()) {
@@ -369,7 +425,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Matmul(const Layout& src, const 
       impl->Choose(&d, Elements(dst) * static_cast<double>(src.dims.back()), attributes));
   RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
-  RETURN_IF_ERROR(impl->ListTensors(src_md, bias.present(), &bias_md, dst_md, post_ops));
+  RETURN_IF_ERROR(impl->ListTensors(src_md, given_md, bias.present(), &bias_md, dst_md, post_ops));
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
@@ -379,8 +435,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
   RETURN_IF_ERROR(CheckWindow(window, kernel));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t src_md, DescOf(src));
   ASSIGN_OR_RETURN(const dnnl_memory_desc_t dst_md, DescOf(dst));
-  Dims dilates(window.dilations);
-  for (int64_t& d : dilates) d -= 1;
+  const Dims dilates = Dilates(window);
   dnnl_pooling_v2_desc_t d;
   DNNL_RETURN_IF_ERROR(dnnl_pooling_v2_forward_desc_init(
                            &d, dnnl_forward_inference,
@@ -390,30 +445,24 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Pooling(Pool kind, const Layout&
                        "pooling");
   double work = 8 * Elements(dst);  // a comparison takes as long as some multiply-adds
   for (const int64_t k : kernel) work *= static_cast<double>(k);
-  auto impl = std::make_unique<Impl>();
-  Attributes attributes;
-  RETURN_IF_ERROR(impl->SetAttributes({}, nullptr, 0, &attributes));
-  RETURN_IF_ERROR(impl->Choose(&d, work, attributes));
-  RETURN_IF_ERROR(impl->Compile());
+  ASSIGN_OR_RETURN(auto impl, Impl::Plain(&d, work));
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
   impl->AddTensor(DNNL_ARG_SRC, src_md);
   impl->AddTensor(DNNL_ARG_DST, dst_md);
   return std::unique_ptr<Primitive>(new Primitive(std::move(impl)));
 }
 
+bool Primitive::packs_weights() const { return impl_->packs; }
+
 size_t Primitive::weights_bytes() const { return dnnl_memory_desc_get_size(&impl_->weights); }
 
-bool Primitive::SameWeightsLayout(const Primitive& o) const {
-  return dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
+bool Primitive::PacksAlike(const Primitive& o) const {
+  return dnnl_memory_desc_equal(&impl_->given_weights, &o.impl_->given_weights) != 0 &&
+         dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
 }
 
-bool Primitive::TakesWeights(const Layout& layout) const {
-  auto md = DescOf(layout);
-  return md.ok() && dnnl_memory_desc_equal(&impl_->weights, &*md) != 0;
-}
-
-Status Primitive::PackWeights(const Layout& from, const void* weights, void* packed) const {
-  ASSIGN_OR_RETURN(const dnnl_memory_desc_t from_md, DescOf(from));
+Status Primitive::PackWeights(const void* weights, void* packed) const {
+  const dnnl_memory_desc_t& from_md = impl_->given_weights;
   struct Reorder {
     dnnl_primitive_desc_t desc = nullptr;
     dnnl_primitive_t primitive = nullptr;
@@ -453,15 +502,10 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
       std::memcpy(into + begin, from + begin, end - begin);
     });
   }
-  ArgSet* taken = nullptr;
-  for (auto& slot : impl.slots) {
-    taken = slot.exchange(nullptr, std::memory_order_acq_rel);
-    if (taken != nullptr) break;
+  std::unique_ptr<ArgSet> set = impl.resting.Take();
+  if (set == nullptr) {
+    ASSIGN_OR_RETURN(set, impl.MakeArgs());
   }
-  if (taken == nullptr) {
-    ASSIGN_OR_RETURN(taken, impl.MakeArgs());
-  }
-  std::unique_ptr<ArgSet> set(taken);
   for (size_t i = 0; i < tensors.size(); ++i) {
     DNNL_RETURN_IF_ERROR(
         dnnl_memory_set_data_handle(set->args[i].memory, const_cast<void*>(tensors[i])), "memory");
@@ -473,13 +517,7 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
   DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(impl.primitive, ThreadStream(),
                                               static_cast<int>(set->args.size()), set->args.data()),
                        "execution");
-  for (auto& slot : impl.slots) {
-    ArgSet* empty = nullptr;
-    if (slot.compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {
-      set.release();
-      break;
-    }
-  }
+  impl.resting.Rest(std::move(set));
   return OkStatus();
 }
 

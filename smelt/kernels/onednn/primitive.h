@@ -19,7 +19,7 @@ namespace smelt::onednn {
 struct Layout {
   Dtype dtype = Dtype::kFloat;  // float, bfloat16, int32, int8 or uint8
   Dims dims;
-  Dims strides;  // in elements; empty: the library chooses (weights only)
+  Dims strides;  // in elements
 
   bool present() const { return !dims.empty(); }
   // Row-major, without gaps.
@@ -27,7 +27,6 @@ struct Layout {
   // Logical order batch, channels, spatial; in memory the channels lie innermost, or second.
   static Layout Image(Dtype dtype, int64_t batch, int64_t channels,
                       std::span<const int64_t> spatial, bool channels_last);
-  static Layout Chosen(Dtype dtype, std::span<const int64_t> dims);
 };
 
 // Applied to the result before it is stored, in order.
@@ -72,7 +71,8 @@ struct Window {
 class Primitive {
  public:
   // UNIMPLEMENTED when the library has no code for the combination. The tensors of Run are, in this
-  // order: src, weights, bias when present, dst, then the operands of the post-ops.
+  // order: src, weights, bias when present, dst, then the operands of the post-ops. The layout of
+  // `weights` is the caller's; the library may want another (see PackWeights).
   static StatusOr<std::unique_ptr<Primitive>> Convolution(const Layout& src, const Layout& weights,
                                                           const Layout& bias, const Layout& dst,
                                                           const Window& window,
@@ -89,8 +89,10 @@ class Primitive {
                                                                      const Layout& dst_grad,
                                                                      const Layout& weights_grad,
                                                                      const Window& window);
+  // `pack`: may the library want another layout of the weights?
   static StatusOr<std::unique_ptr<Primitive>> Matmul(const Layout& src, const Layout& weights,
-                                                     const Layout& bias, const Layout& dst,
+                                                     bool pack, const Layout& bias,
+                                                     const Layout& dst,
                                                      std::span<const PostOp> post_ops,
                                                      const Quantization* q = nullptr);
   // Run takes src, dst.
@@ -100,13 +102,14 @@ class Primitive {
                                                       std::span<const int64_t> kernel);
   ~Primitive();
 
+  // Does Run take weights that PackWeights has rearranged, and not the caller's?
+  bool packs_weights() const;
   // Bytes of the weights in the layout that the primitive wants.
   size_t weights_bytes() const;
-  bool SameWeightsLayout(const Primitive& o) const;
-  // Are weights of this layout taken as they are?
-  bool TakesWeights(const Layout& layout) const;
-  // Rearranges weights. `packed` has weights_bytes() bytes.
-  Status PackWeights(const Layout& from, const void* weights, void* packed) const;
+  // Does `o` make the same of the same weights?
+  bool PacksAlike(const Primitive& o) const;
+  // `packed` has weights_bytes() bytes.
+  Status PackWeights(const void* weights, void* packed) const;
 
   // REQUIRES: one pointer for each tensor, of the primitive's layouts.
   Status Run(std::span<const void* const> tensors, Allocator* allocator) const;
