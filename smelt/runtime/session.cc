@@ -17,7 +17,7 @@ namespace {
 
 // Functions that call functions deeper than this are taken to call themselves without end.
 constexpr int kMaxCallDepth = 128;
-constexpr size_t kMaxSpecialisations = 8;
+constexpr size_t kMaxSpecializations = 8;
 
 std::shared_ptr<Variable> AsVariable(const std::shared_ptr<Resource>& r) {
   return r && r->kind() == Variable::kKind ? std::static_pointer_cast<Variable>(r) : nullptr;
@@ -60,7 +60,7 @@ class Callable {
 // A function of the library. The variables whose handles it is called with are taken as constants,
 // so there is one executable for each set of handles.
 struct Session::FunctionEntry {
-  struct Special {
+  struct Specialization {
     std::vector<const Resource*> handles;  // by argument; nullptr: not a handle
     std::vector<std::shared_ptr<Resource>> held;
     std::unique_ptr<FrozenExecutable> executable;
@@ -70,7 +70,7 @@ struct Session::FunctionEntry {
   TpuReplica replica;
   TpuProgram program;  // of an accelerator function
   absl::Mutex mutex;
-  std::vector<std::shared_ptr<Special>> specials ABSL_GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<Specialization>> specializations ABSL_GUARDED_BY(mutex);
 };
 
 Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
@@ -198,7 +198,7 @@ StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Fu
   const Function* function = graph_->library()->Find(f.name);
   if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
   auto entry = std::make_shared<FunctionEntry>();
-  if (place == Place::kTpuProgram) entry->replica = TpuReplica::Of(*function);
+  if (place == Place::kTpuEntry) entry->replica = TpuReplica::Of(*function);
   entry->f = f;
   entry->place = place;
   entries.emplace(key, entry);
@@ -211,7 +211,7 @@ Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Te
     return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
                              f.name, "': it seems to call itself without end");
   }
-  const Place place = step.tpu_core != nullptr ? Place::kInTpuProgram : Place::kHost;
+  const Place place = step.tpu_core != nullptr ? Place::kTpuCallee : Place::kHost;
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, place));
   ++step.call_depth;
   Status status = CallEntry(*entry, std::move(args), results, step, {});
@@ -227,22 +227,22 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
     const bool handle = t.dtype() == Dtype::kResource && t.num_elements() == 1;
     handles.push_back(handle ? t.scalar<ResourceHandle>().resource.get() : nullptr);
   }
-  std::shared_ptr<FunctionEntry::Special> special;
+  std::shared_ptr<FunctionEntry::Specialization> specialization;
   {
     absl::MutexLock lock(&entry.mutex);
-    for (auto& s : entry.specials) {
+    for (auto& s : entry.specializations) {
       if (std::equal(handles.begin(), handles.end(), s->handles.begin(), s->handles.end())) {
-        special = s;
+        specialization = s;
         break;
       }
     }
-    if (!special) {
-      special = std::make_shared<FunctionEntry::Special>();
-      special->handles.assign(handles.begin(), handles.end());
+    if (!specialization) {
+      specialization = std::make_shared<FunctionEntry::Specialization>();
+      specialization->handles.assign(handles.begin(), handles.end());
       for (const Tensor& t : args) {
-        special->held.push_back(t.dtype() == Dtype::kResource && t.num_elements() == 1
-                                    ? t.scalar<ResourceHandle>().resource
-                                    : nullptr);
+        specialization->held.push_back(t.dtype() == Dtype::kResource && t.num_elements() == 1
+                                           ? t.scalar<ResourceHandle>().resource
+                                           : nullptr);
       }
       FrozenExecutable::Recipe recipe;
       recipe.graph = [this, f = entry.f]() -> StatusOr<std::unique_ptr<Graph>> {
@@ -250,8 +250,8 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
         if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
         return Instantiate(*function, f.attrs.get());
       };
-      recipe.variable = [this,
-                         held = special->held](const Node& node) -> std::shared_ptr<Variable> {
+      recipe.variable =
+          [this, held = specialization->held](const Node& node) -> std::shared_ptr<Variable> {
         if (!node.Is("_Arg")) return FindVariable(resources_, node);
         const auto index = static_cast<size_t>(node.Int("index"));
         return index < held.size() ? AsVariable(held[index]) : nullptr;
@@ -259,21 +259,21 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
       recipe.function = entry.f.name;
       recipe.optimize = options_.optimize;
       if (entry.place != Place::kHost) recipe.device_type = "TPU";
-      if (entry.place == Place::kTpuProgram) {
+      if (entry.place == Place::kTpuEntry) {
         recipe.check_before = [&entry, cores = num_tpu_cores()](const Graph& g) {
           return entry.program.Check(g, cores);
         };
       }
-      special->executable = std::make_unique<FrozenExecutable>(std::move(recipe));
-      if (entry.specials.size() >= kMaxSpecialisations) {
-        entry.specials.erase(entry.specials.begin());
+      specialization->executable = std::make_unique<FrozenExecutable>(std::move(recipe));
+      if (entry.specializations.size() >= kMaxSpecializations) {
+        entry.specializations.erase(entry.specializations.begin());
       }
-      entry.specials.push_back(special);
+      entry.specializations.push_back(specialization);
     }
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, special->executable->Get());
-  if (entry.place == Place::kTpuProgram) {
-    const int64_t build = special->executable->builds();
+  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, specialization->executable->Get());
+  if (entry.place == Place::kTpuEntry) {
+    const int64_t build = specialization->executable->builds();
     for (const auto& core : group) {
       RETURN_IF_ERROR(entry.program.Reserve(*executable, build, *core));
     }
@@ -375,7 +375,7 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
     return InvalidArgument("device ordinal ", ordinal, " is larger than the number of available ",
                            "TPU devices: ", cores_.size());
   }
-  ASSIGN_OR_RETURN(auto entry, FindFunction(f, Place::kTpuProgram));
+  ASSIGN_OR_RETURN(auto entry, FindFunction(f, Place::kTpuEntry));
   const auto wanted = static_cast<size_t>(entry->replica.cores);
   if (wanted > cores_.size()) {
     return InvalidArgument(

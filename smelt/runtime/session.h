@@ -95,8 +95,9 @@ class Session final : public FunctionRunner {
   struct FunctionEntry;
 
   void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);
-  // Where a function runs: on the host, as a program of the accelerator, or called by one.
-  enum class Place { kHost, kTpuProgram, kInTpuProgram };
+  // Where a function runs: on the host; on the accelerator, as TPUPartitionedCall names it; or
+  // there, called by such a one.
+  enum class Place { kHost, kTpuEntry, kTpuCallee };
   StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const FuncAttr& f, Place place);
   // `group`: the accelerator cores that run it; empty on the host.
   Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
