@@ -28,21 +28,6 @@ std::shared_ptr<Variable> FindVariable(const ResourceManager& resources, const N
   return AsVariable(resources.Find(at.container, Variable::kKind, at.name));
 }
 
-std::string FunctionKey(const FuncAttr& f) {
-  // Attribute values of polymorphic functions are types; their numbers make the key.
-  std::string key = f.name;
-  if (f.attrs) {
-    for (const auto& [name, attr] : *f.attrs) {
-      absl::StrAppend(&key, ";", name, "=");
-      if (const auto* t = attr.get<Dtype>()) absl::StrAppend(&key, static_cast<int>(*t));
-      if (const auto* i = attr.get<int64_t>()) absl::StrAppend(&key, *i);
-      if (const auto* s = attr.get<std::string>()) absl::StrAppend(&key, *s);
-      if (const auto* b = attr.get<bool>()) absl::StrAppend(&key, *b);
-    }
-  }
-  return key;
-}
-
 }  // namespace
 
 class Callable {
@@ -65,7 +50,7 @@ struct Session::FunctionEntry {
     std::vector<std::shared_ptr<Resource>> held;
     std::unique_ptr<FrozenExecutable> executable;
   };
-  FuncAttr f;
+  Callee callee;
   Place place = Place::kHost;
   TpuReplica replica;
   TpuProgram program;  // of an accelerator function
@@ -184,32 +169,30 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
   }
   FillStep(step, &step_resources, options.cancellation ? options.cancellation : &deadline);
   std::vector<Tensor> results;
-  RETURN_IF_ERROR(Call(FuncAttr{name, nullptr}, std::move(args), &results, step));
+  RETURN_IF_ERROR(Call(Callee(name), std::move(args), &results, step));
   return results;
 }
 
-StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const FuncAttr& f,
+StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Callee& f,
                                                                         Place place) {
-  const std::string attrs = f.attrs ? FunctionKey(f) : "";
-  const absl::string_view key = f.attrs ? attrs : f.name;
   absl::MutexLock lock(&mutex_);
   auto& entries = functions_[static_cast<size_t>(place)];
-  if (auto it = entries.find(key); it != entries.end()) return it->second;
-  const Function* function = graph_->library()->Find(f.name);
-  if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
+  if (auto it = entries.find(f); it != entries.end()) return it->second;
+  const Function* function = graph_->library()->Find(f.name());
+  if (function == nullptr) return NotFound("Function ", f.name(), " is not defined.");
   auto entry = std::make_shared<FunctionEntry>();
   if (place == Place::kTpuEntry) entry->replica = TpuReplica::Of(*function);
-  entry->f = f;
+  entry->callee = f;
   entry->place = place;
-  entries.emplace(key, entry);
+  entries.emplace(f, entry);
   return entry;
 }
 
-Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+Status Session::Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                      Step& step) {
   if (step.call_depth >= kMaxCallDepth) {
     return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
-                             f.name, "': it seems to call itself without end");
+                             f.name(), "': it seems to call itself without end");
   }
   const Place place = step.tpu_core != nullptr ? Place::kTpuCallee : Place::kHost;
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, place));
@@ -245,10 +228,10 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
                                            : nullptr);
       }
       FrozenExecutable::Recipe recipe;
-      recipe.graph = [this, f = entry.f]() -> StatusOr<std::unique_ptr<Graph>> {
-        const Function* function = graph_->library()->Find(f.name);
-        if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
-        return Instantiate(*function, f.attrs.get());
+      recipe.graph = [this, f = entry.callee]() -> StatusOr<std::unique_ptr<Graph>> {
+        const Function* function = graph_->library()->Find(f.name());
+        if (function == nullptr) return NotFound("Function ", f.name(), " is not defined.");
+        return Instantiate(*function, f.attrs());
       };
       recipe.variable =
           [this, held = specialization->held](const Node& node) -> std::shared_ptr<Variable> {
@@ -256,7 +239,7 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
         const auto index = static_cast<size_t>(node.Int("index"));
         return index < held.size() ? AsVariable(held[index]) : nullptr;
       };
-      recipe.function = entry.f.name;
+      recipe.function = entry.callee.name();
       recipe.optimize = options_.optimize;
       if (entry.place != Place::kHost) recipe.device_type = "TPU";
       if (entry.place == Place::kTpuEntry) {
@@ -365,10 +348,10 @@ StatusOr<bool> Session::RunSplit(FunctionEntry& entry, Executable& executable, i
   return true;
 }
 
-Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+Status Session::CallOnTpu(const Callee& f, int64_t ordinal, std::vector<Tensor> args,
                           std::vector<Tensor>* results, Step& step) {
   if (cores_.empty()) {
-    return InvalidArgument("TPUPartitionedCall of function '", f.name,
+    return InvalidArgument("TPUPartitionedCall of function '", f.name(),
                            "': this session has no TPU devices");
   }
   if (ordinal >= static_cast<int64_t>(cores_.size())) {
@@ -392,7 +375,7 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
                                    : next_core_.fetch_add(1) % (cores_.size() / wanted) * wanted;
   if (core + wanted > cores_.size()) {
     return InvalidArgument("device ordinal ", core, " leaves fewer than the ", wanted,
-                           " cores that a replica of function '", f.name, "' takes");
+                           " cores that a replica of function '", f.name(), "' takes");
   }
   Device& device = *cores_[core];
   Step inner = step;

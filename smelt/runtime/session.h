@@ -73,9 +73,9 @@ class Session final : public FunctionRunner {
   StatusOr<std::vector<Tensor>> RunFunction(const std::string& name, std::vector<Tensor> args,
                                             const RunOptions& options = {});
 
-  Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+  Status Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
               Step& step) override;
-  Status CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+  Status CallOnTpu(const Callee& f, int64_t ordinal, std::vector<Tensor> args,
                    std::vector<Tensor>* results, Step& step) override;
   const Function* FindBody(absl::string_view name) const override {
     return graph_->library()->Find(name);
@@ -98,7 +98,7 @@ class Session final : public FunctionRunner {
   // Where a function runs: on the host; on the accelerator, as TPUPartitionedCall names it; or
   // there, called by such a one.
   enum class Place { kHost, kTpuEntry, kTpuCallee };
-  StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const FuncAttr& f, Place place);
+  StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const Callee& f, Place place);
   // `group`: the accelerator cores that run it; empty on the host.
   Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
                    Step& step, std::span<const std::unique_ptr<Device>> group);
@@ -121,7 +121,7 @@ class Session final : public FunctionRunner {
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::shared_ptr<Callable>> callables_ ABSL_GUARDED_BY(mutex_);
   // By place, then by name and attributes.
-  std::array<absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>>, 3> functions_
+  std::array<absl::flat_hash_map<Callee, std::shared_ptr<FunctionEntry>>, 3> functions_
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> at_end_ ABSL_GUARDED_BY(mutex_);
 };

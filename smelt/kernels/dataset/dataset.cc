@@ -84,7 +84,7 @@ StatusOr<DatasetFunction> DatasetFunction::Of(const OpContext& ctx, absl::string
   const FuncAttr* f = ctx.node().Func(name);
   if (f == nullptr) return InvalidArgument(ctx.node().op(), " names no function '", name, "'");
   DatasetFunction function;
-  function.function_ = *f;
+  ASSIGN_OR_RETURN(function.function_, Callee::Of(*f));
   for (int i = 0; i < count; ++i) function.captured_.push_back(ctx.input(first + i));
   function.results_ = std::move(results);
   return function;
@@ -92,19 +92,19 @@ StatusOr<DatasetFunction> DatasetFunction::Of(const OpContext& ctx, absl::string
 
 StatusOr<Element> DatasetFunction::operator()(Element args, Step& step) const {
   if (step.functions == nullptr) {
-    return Internal("function '", function_.name, "' cannot be called here");
+    return Internal("function '", function_.name(), "' cannot be called here");
   }
   args.insert(args.end(), captured_.begin(), captured_.end());
   Element results;
   RETURN_IF_ERROR(step.functions->Call(function_, std::move(args), &results, step));
   if (results_.empty()) return results;
   if (results.size() != results_.size()) {
-    return InvalidArgument("function '", function_.name, "' returns ", results.size(),
+    return InvalidArgument("function '", function_.name(), "' returns ", results.size(),
                            " values where ", results_.size(), " are wanted");
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].dtype() != results_[i]) {
-      return InvalidArgument("function '", function_.name, "' returns a ",
+      return InvalidArgument("function '", function_.name(), "' returns a ",
                              DtypeName(results[i].dtype()), " as value ", i, ", not a ",
                              DtypeName(results_[i]));
     }

@@ -81,7 +81,7 @@ class DatasetFunction {
   StatusOr<Element> operator()(Element args, Step& step) const;
 
  private:
-  FuncAttr function_;
+  Callee function_;
   std::vector<Tensor> captured_;
   std::vector<Dtype> results_;
 };

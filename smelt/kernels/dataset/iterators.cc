@@ -101,7 +101,7 @@ struct IteratorState final : KernelState {
   std::string name;
   ElementTypes types;
   ElementShapes shapes;
-  FuncAttr factory;  // of a one-shot iterator
+  Callee factory;  // of a one-shot iterator
   HandleCache cache;
 };
 
@@ -113,7 +113,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareIterator(const Node& node) {
   if (state->name.empty()) state->name = node.name();
   state->types = node.Get<ElementTypes>("output_types", {});
   state->shapes = node.Get<ElementShapes>("output_shapes", {});
-  if (const FuncAttr* f = node.Func("dataset_factory")) state->factory = *f;
+  if (const FuncAttr* f = node.Func("dataset_factory")) {
+    ASSIGN_OR_RETURN(state->factory, Callee::Of(*f));
+  }
   return state;
 }
 
