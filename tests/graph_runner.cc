@@ -98,7 +98,7 @@ Status GraphRunner::RunNode(const Node& node, std::vector<Tensor>& inputs,
   }
   Prepared& p = prepared_[&node];
   if (p.kernel == nullptr) {
-    ASSIGN_OR_RETURN(const Kernel* kernel, FindKernel(node, DeviceKind::kCpu));
+    ASSIGN_OR_RETURN(const Kernel* kernel, FindKernel(node));
     if (kernel->prepare != nullptr) {
       ASSIGN_OR_RETURN(p.state, kernel->prepare(node));
     }

@@ -84,8 +84,8 @@ struct FlowFrame {
 
 class DataflowExecutable final : public Executable {
  public:
-  Status Init(std::unique_ptr<Graph> graph, std::string function, DeviceKind device) {
-    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), device, false));
+  Status Init(std::unique_ptr<Graph> graph, std::string function) {
+    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), false));
     return BuildFlow();
   }
   Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
@@ -527,9 +527,9 @@ Status DataflowExecutable::Run(std::span<Tensor> args, std::vector<Tensor>* resu
 }  // namespace
 
 StatusOr<std::unique_ptr<Executable>> MakeDataflow(std::unique_ptr<Graph> graph,
-                                                   std::string function, DeviceKind device) {
+                                                   std::string function) {
   auto e = std::make_unique<DataflowExecutable>();
-  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function), device));
+  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function)));
   return e;
 }
 

@@ -36,7 +36,7 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Made>> FrozenExecutable::Make()
   ASSIGN_OR_RETURN(auto graph, recipe_.graph());
   // Rewrites may assume that there is an order.
   RETURN_IF_ERROR(graph->TopologicalOrder().status());
-  if (recipe_.check_before) RETURN_IF_ERROR(recipe_.check_before(*graph));
+  if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
   if (recipe_.optimize) {
     PassContext context;
     context.device_type = recipe_.device_type;
@@ -56,9 +56,7 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Made>> FrozenExecutable::Make()
     };
     RETURN_IF_ERROR(Optimize(*graph, context));
   }
-  if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
-  ASSIGN_OR_RETURN(made->executable,
-                   Executable::Make(std::move(graph), recipe_.function, DeviceKind::kCpu));
+  ASSIGN_OR_RETURN(made->executable, Executable::Make(std::move(graph), recipe_.function));
   return made;
 }
 

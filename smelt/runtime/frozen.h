@@ -25,10 +25,8 @@ class FrozenExecutable {
     std::string function;  // name for errors
     bool optimize = true;
     absl::string_view device_type = "CPU";  // for PassContext
-    // Called on the optimised graph before it is made executable.
+    // Called on the graph before optimising, unless empty.
     std::function<Status(const Graph&)> check;
-    // Called before optimising.
-    std::function<Status(const Graph&)> check_before;
   };
   explicit FrozenExecutable(Recipe recipe) : recipe_(std::move(recipe)) {}
 

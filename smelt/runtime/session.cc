@@ -243,7 +243,7 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
       recipe.optimize = options_.optimize;
       if (entry.place != Place::kHost) recipe.device_type = "TPU";
       if (entry.place == Place::kTpuEntry) {
-        recipe.check_before = [&entry, cores = num_tpu_cores()](const Graph& g) {
+        recipe.check = [&entry, cores = num_tpu_cores()](const Graph& g) {
           return entry.program.Check(g, cores);
         };
       }
