@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "smelt/kernels/callee.h"
 #include "smelt/kernels/resource_manager.h"
@@ -70,8 +71,8 @@ struct Step {
   int call_depth = 0;
   // The accelerator core on which the step runs, nullptr on the host.
   Device* tpu_core = nullptr;
-  // "/job:localhost/replica:0/task:0/device:CPU:0"
-  std::string device = "/job:localhost/replica:0/task:0/device:CPU:0";
+  // The name of the device; outlives the step.
+  absl::string_view device = "/job:localhost/replica:0/task:0/device:CPU:0";
 };
 
 }  // namespace smelt

@@ -124,7 +124,7 @@ Tensor IteratorHandle(const OpContext& ctx, std::string container, std::string n
   ResourceHandle h;
   h.container = std::move(container);
   h.name = std::move(name);
-  h.device = ctx.step().device;
+  h.device = std::string(ctx.step().device);
   h.type_name = std::string(ResourceTypeName(IteratorResource::kKind));
   h.resource = std::move(iterator);
   return Tensor::Scalar(std::move(h));
