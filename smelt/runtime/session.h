@@ -53,6 +53,8 @@ struct CallableSpec {
 };
 
 class Callable;
+class FrozenExecutable;
+class TpuProgram;
 
 class Session final : public FunctionRunner {
  public:
@@ -99,13 +101,15 @@ class Session final : public FunctionRunner {
   // there, called by such a one.
   enum class Place { kHost, kTpuEntry, kTpuCallee };
   StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const Callee& f, Place place);
+  // The function with the variables that `args` have handles of taken for constants.
+  std::shared_ptr<FrozenExecutable> Specialize(FunctionEntry& entry, std::span<const Tensor> args);
   // `group`: the accelerator cores that run it; empty on the host.
   Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
                    Step& step, std::span<const std::unique_ptr<Device>> group);
   // Runs each core of the group on some of the rows, each in its own thread. false: the program
   // cannot be split so, and nothing ran.
-  StatusOr<bool> RunSplit(FunctionEntry& entry, Executable& executable, int64_t build,
-                          std::span<Tensor> args, std::vector<Tensor>* results, const Step& step,
+  StatusOr<bool> RunSplit(Executable& executable, TpuProgram& program, std::span<Tensor> args,
+                          std::vector<Tensor>* results, const Step& step,
                           std::span<const std::unique_ptr<Device>> group);
 
   std::shared_ptr<const Graph> graph_;
