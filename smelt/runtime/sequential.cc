@@ -115,8 +115,9 @@ class SequentialExecutable final : public Executable {
         const Input& in = inputs_[item.first_input + k];
         Tensor* t = in.slot >= 0 ? &slots[in.slot] : &constants_[-1 - in.slot];
         if (in.deref) [[unlikely]] {
-          RETURN_IF_ERROR(Suffix(ReadRef(*t, &frame.values[k]),
-                                 absl::StrCat("\n\t ", NodeInError(function_, *item.node))));
+          if (Status read = ReadRef(*t, &frame.values[k]); !read.ok()) {
+            return Suffix(read, absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+          }
           t = &frame.values[k];
         }
         frame.pointers[k] = t;

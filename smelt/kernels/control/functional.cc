@@ -176,25 +176,24 @@ Status RunWhile(OpContext& ctx) {
     return Internal("function '", cond.name(), "' cannot be called here");
   }
   std::vector<Tensor> variables = TakeInputs(ctx, 0);
-  std::vector<Tensor> results;
+  std::vector<Tensor> go, results;
   while (true) {
     if (step.cancellation != nullptr) RETURN_IF_ERROR(step.cancellation->Check());
-    results.clear();
-    RETURN_IF_ERROR(step.functions->Call(cond, variables, &results, step));
-    if (results.size() != 1) {
+    RETURN_IF_ERROR(step.functions->Call(cond, variables, &go, step));
+    if (go.size() != 1) {
       return InvalidArgument("Expected a single scalar return value from WhileOp cond function '",
-                             cond.name(), "', got ", results.size(), " tensors.");
+                             cond.name(), "', got ", go.size(), " tensors.");
     }
-    if (kXla && (results[0].rank() != 0 || results[0].dtype() != Dtype::kBool)) {
+    if (kXla && (go[0].rank() != 0 || go[0].dtype() != Dtype::kBool)) {
       return InvalidArgument(
           "Output shape of loop condition should be (pred[]) or (pred[], token[]), got: ",
-          XlaShapesText(results));
+          XlaShapesText(go));
     }
-    ASSIGN_OR_RETURN(const bool more, AsCondition(results[0]));
+    ASSIGN_OR_RETURN(const bool more, AsCondition(go[0]));
     if (!more) break;
     const std::string before = kXla ? XlaShapesText(variables) : "";
     // The body is given the only references, so that it may update them in place.
-    results.clear();
+    go.clear();
     RETURN_IF_ERROR(CallFor(ctx, body, std::move(variables), &results));
     if (kXla && XlaShapesText(results) != before) {
       return InvalidArgument("Input and output shapes of loop body do not match: ", before, " vs. ",
