@@ -10,7 +10,7 @@
 namespace smelt {
 
 // The longest key. A model can put an attribute twice into another at each of many calls.
-inline constexpr size_t kMaxAttrKey = size_t{256} << 20;
+inline constexpr size_t kMaxAttrKey = size_t{16} << 20;
 
 // A text (of bytes) that two maps share exactly when they are equal. Every kind of attribute is
 // told apart; numbers are their bits, so that -0 is not 0 and a NaN is itself; tensors are type,
