@@ -62,20 +62,20 @@ Status GraphRunner::Run(const Graph& graph, Values values, const std::vector<End
   return OkStatus();
 }
 
-Status GraphRunner::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+Status GraphRunner::Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                          Step& step) {
-  const Function* function = library_.Find(f.name);
-  if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
+  const Function* function = library_.Find(f.name());
+  if (function == nullptr) return NotFound("Function ", f.name(), " is not defined.");
   if (step.call_depth > 50) return ResourceExhausted("calls nest too deep");
   Values values;
   size_t next = 0;
   for (const Node* arg : function->args) {
     for (int port = 0; port < arg->num_outputs(); ++port, ++next) {
-      if (next >= args.size()) return InvalidArgument(f.name, " is given too few arguments");
+      if (next >= args.size()) return InvalidArgument(f.name(), " is given too few arguments");
       values[{arg, port}] = std::move(args[next]);
     }
   }
-  if (next != args.size()) return InvalidArgument(f.name, " is given too many arguments");
+  if (next != args.size()) return InvalidArgument(f.name(), " is given too many arguments");
   std::vector<Node*> also;
   for (Node* node : function->body->Nodes()) {
     if (node->def() != nullptr && node->def()->stateful) also.push_back(node);
@@ -94,13 +94,11 @@ Status GraphRunner::RunNode(const Node& node, std::vector<Tensor>& inputs,
                             std::vector<Tensor>& outputs, Step& step) {
   // A node whose op is a function calls it.
   if (library_.Find(node.op()) != nullptr) {
-    FuncAttr f;
-    f.name = node.op();
-    return Call(f, std::move(inputs), &outputs, step);
+    return Call(Callee(node.op()), std::move(inputs), &outputs, step);
   }
   Prepared& p = prepared_[&node];
   if (p.kernel == nullptr) {
-    ASSIGN_OR_RETURN(const Kernel* kernel, FindKernel(node, DeviceKind::kCpu));
+    ASSIGN_OR_RETURN(const Kernel* kernel, FindKernel(node));
     if (kernel->prepare != nullptr) {
       ASSIGN_OR_RETURN(p.state, kernel->prepare(node));
     }

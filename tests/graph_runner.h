@@ -27,10 +27,10 @@ class GraphRunner final : public FunctionRunner {
   Status Run(const Graph& graph, Values values, const std::vector<Endpoint>& wanted,
              const std::vector<Node*>& also, std::vector<Tensor>* results, Step& step);
 
-  Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+  Status Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
               Step& step) override;
-  Status CallOnTpu(const FuncAttr& f, int64_t, std::vector<Tensor> args,
-                   std::vector<Tensor>* results, Step& step) override {
+  Status CallOnTpu(const Callee& f, int64_t, std::vector<Tensor> args, std::vector<Tensor>* results,
+                   Step& step) override {
     return Call(f, std::move(args), results, step);
   }
   const Function* FindBody(absl::string_view name) const override { return library_.Find(name); }

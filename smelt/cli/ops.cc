@@ -42,8 +42,7 @@ StatusOr<int> ShowOp(const std::string& name) {
               absl::StrJoin(out, "; ").c_str(), absl::StrJoin(attrs, "; ").c_str());
   const auto rows = KernelsOf(name);
   for (const Kernel* k : rows) {
-    std::printf("  %s: %s, %s\n", std::string(DeviceKindName(k->device)).c_str(),
-                std::string(k->name).c_str(), TypeList(*k).c_str());
+    std::printf("  CPU: %s, %s\n", std::string(k->name).c_str(), TypeList(*k).c_str());
   }
   if (name == "XlaCallModule") {
     std::printf("  no kernel: runs as the functions that its StableHLO module is made into\n");
@@ -64,9 +63,7 @@ StatusOr<int> ListOps() {
       std::string kernel(k->name);
       if (std::find(names.begin(), names.end(), kernel) == names.end()) names.push_back(kernel);
     }
-    std::printf("%-40s %-4s %s\n", std::string(name).c_str(),
-                std::string(DeviceKindName(rows[0]->device)).c_str(),
-                absl::StrJoin(names, ", ").c_str());
+    std::printf("%-40s CPU  %s\n", std::string(name).c_str(), absl::StrJoin(names, ", ").c_str());
   }
   std::printf("%d ops with kernels; %zu ops known\n", with_kernel, AllOpNames().size());
   return kExitOk;

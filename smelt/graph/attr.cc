@@ -1,6 +1,7 @@
 #include "smelt/graph/attr.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace smelt {
 
@@ -84,7 +85,10 @@ bool Attr::operator==(const Attr& o) const {
         } else if constexpr (std::is_same_v<T, PlaceholderAttr>) {
           return a.name == b.name;
         } else if constexpr (std::is_same_v<T, float>) {
-          return std::memcmp(&a, &b, sizeof(a)) == 0;
+          return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+        } else if constexpr (std::is_same_v<T, std::vector<float>>) {
+          return std::ranges::equal(a, b, {}, std::bit_cast<uint32_t, float>,
+                                    std::bit_cast<uint32_t, float>);
         } else {
           return a == b;
         }

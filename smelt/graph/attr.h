@@ -76,7 +76,7 @@ class Attr {
     return std::get_if<T>(&value_);
   }
   bool is_list() const { return value_.index() >= 10; }
-  // Deep equality; tensors by bytes of what is stated.
+  // Deep equality; floats by their bits, tensors by bytes of what is stated.
   bool operator==(const Attr& o) const;
 
  private:

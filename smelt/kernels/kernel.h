@@ -18,9 +18,6 @@
 
 namespace smelt {
 
-enum class DeviceKind : uint8_t { kCpu, kTpu };
-absl::string_view DeviceKindName(DeviceKind kind);  // "CPU"
-
 struct Kernel {
   absl::string_view op;
   // The attribute that `types` constrains ("T"); empty: every type that the definition allows.
@@ -35,12 +32,11 @@ struct Kernel {
   StatusOr<std::unique_ptr<KernelState>> (*prepare)(const Node& node) = nullptr;
   // Empty when the row fits the node, else why not. nullptr: always fits.
   std::string (*decline)(const Node& node) = nullptr;
-  DeviceKind device = DeviceKind::kCpu;
 };
 
 // The best row for the node. NOT_FOUND with TensorFlow's words when there is none, listing why each
 // row of that op declined.
-StatusOr<const Kernel*> FindKernel(const Node& node, DeviceKind device);
+StatusOr<const Kernel*> FindKernel(const Node& node);
 // Rows of one op, best first.
 std::vector<const Kernel*> KernelsOf(absl::string_view op);
 // Every row, in table order.

@@ -32,8 +32,7 @@ KernelIndex& Index() {
   return *index;
 }
 
-std::string WhyNot(const Kernel& k, const Node& node, DeviceKind device) {
-  if (k.device != device) return absl::StrCat("is for ", DeviceKindName(k.device));
+std::string WhyNot(const Kernel& k, const Node& node) {
   if (!k.type_attr.empty()) {
     const Dtype t = node.Type(k.type_attr);
     if (!Has(k.types, t)) {
@@ -44,10 +43,6 @@ std::string WhyNot(const Kernel& k, const Node& node, DeviceKind device) {
 }
 
 }  // namespace
-
-absl::string_view DeviceKindName(DeviceKind kind) {
-  return kind == DeviceKind::kCpu ? "CPU" : "TPU";
-}
 
 std::vector<const Kernel*> KernelsOf(absl::string_view op) {
   KernelIndex& index = Index();
@@ -64,7 +59,7 @@ std::vector<const Kernel*> AllKernels() {
 
 void AddKernels(std::span<const Kernel> rows) { Index().Add(rows); }
 
-StatusOr<const Kernel*> FindKernel(const Node& node, DeviceKind device) {
+StatusOr<const Kernel*> FindKernel(const Node& node) {
   if (node.def() == nullptr) {
     return NotFound("Op type not registered '", node.op(), "' in binary running on this machine. ",
                     "Make sure the Op and Kernel are registered in the binary running in this ",
@@ -73,13 +68,12 @@ StatusOr<const Kernel*> FindKernel(const Node& node, DeviceKind device) {
   const std::vector<const Kernel*> rows = KernelsOf(node.op());
   std::vector<std::string> reasons;
   for (const Kernel* k : rows) {
-    std::string why = WhyNot(*k, node, device);
+    std::string why = WhyNot(*k, node);
     if (why.empty()) return k;
     reasons.push_back(absl::StrCat(k->name, " ", why));
   }
   return NotFound("No OpKernel was registered to support Op '", node.op(), "' used by node '",
-                  node.name(), "'. Registered devices: [", DeviceKindName(device),
-                  "], Registered kernels: ",
+                  node.name(), "'. Registered devices: [CPU], Registered kernels: ",
                   reasons.empty() ? "<no registered kernels>" : absl::StrJoin(reasons, "; "));
 }
 

@@ -5,7 +5,7 @@
 namespace smelt {
 
 StatusOr<std::vector<Tensor>> RunOp(const Node& node, std::vector<Tensor> inputs, Step& step) {
-  ASSIGN_OR_RETURN(const Kernel* kernel, FindKernel(node, DeviceKind::kCpu));
+  ASSIGN_OR_RETURN(const Kernel* kernel, FindKernel(node));
   if (inputs.size() != node.input_types.size()) {
     return InvalidArgument("node '", node.name(), "' (", node.op(), ") takes ",
                            node.input_types.size(), " inputs, is given ", inputs.size());

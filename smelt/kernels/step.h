@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "smelt/graph/attr.h"
+#include "smelt/kernels/callee.h"
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/tensor/tensor.h"
 
@@ -27,10 +28,10 @@ class FunctionRunner {
   // Runs `f` on args in this thread, within the step. NOT_FOUND when the library has no such
   // function; RESOURCE_EXHAUSTED when calls nest too deep. Arguments that are moved in may be
   // changed in place.
-  virtual Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+  virtual Status Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                       Step& step) = 0;
   // Runs `f` as compiled for an accelerator core; ordinal < 0 lets the runtime choose the core.
-  virtual Status CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+  virtual Status CallOnTpu(const Callee& f, int64_t ordinal, std::vector<Tensor> args,
                            std::vector<Tensor>* results, Step& step) = 0;
   // The function as the model states it, for kernels that know plain ones by sight (a reducer that
   // only adds); nullptr when there is none. Valid as long as the runner.
@@ -70,8 +71,8 @@ struct Step {
   int call_depth = 0;
   // The accelerator core on which the step runs, nullptr on the host.
   Device* tpu_core = nullptr;
-  // "/job:localhost/replica:0/task:0/device:CPU:0"
-  std::string device = "/job:localhost/replica:0/task:0/device:CPU:0";
+  // The name of the device; outlives the step.
+  absl::string_view device = "/job:localhost/replica:0/task:0/device:CPU:0";
 };
 
 }  // namespace smelt

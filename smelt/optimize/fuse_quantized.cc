@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "smelt/graph/constant.h"
-#include "smelt/optimize/passes.h"
 #include "smelt/kernels/xla/dimension_numbers.h"
+#include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {

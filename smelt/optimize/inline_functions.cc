@@ -11,7 +11,17 @@ namespace {
 // A model that expands beyond this is a hostile one, or better run by calls.
 constexpr int kMaxInlinedNodes = 2'000'000;
 
-// Replaces placeholders ($T) in `attrs` by their values.
+Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where);
+
+Status FillPlaceholders(FuncAttr& f, const AttrMap& values, const std::string& where) {
+  if (f.attrs == nullptr || f.attrs->empty()) return OkStatus();
+  AttrMap inner = *f.attrs;
+  RETURN_IF_ERROR(FillPlaceholders(inner, values, where));
+  f.attrs = std::make_shared<AttrMap>(std::move(inner));
+  return OkStatus();
+}
+
+// Replaces placeholders ($T) in `attrs` by their values, which are taken as they are.
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where) {
   for (auto& [name, attr] : attrs) {
     if (const auto* p = attr.get<PlaceholderAttr>()) {
@@ -21,11 +31,10 @@ Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string
                                "' is not given");
       }
       attr = Attr(*v);
-    }
-    if (auto* f = std::get_if<FuncAttr>(&attr.value()); f && f->attrs) {
-      AttrMap inner = *f->attrs;
-      RETURN_IF_ERROR(FillPlaceholders(inner, values, where));
-      f->attrs = std::make_shared<AttrMap>(std::move(inner));
+    } else if (auto* f = std::get_if<FuncAttr>(&attr.value())) {
+      RETURN_IF_ERROR(FillPlaceholders(*f, values, where));
+    } else if (auto* list = std::get_if<std::vector<FuncAttr>>(&attr.value())) {
+      for (FuncAttr& each : *list) RETURN_IF_ERROR(FillPlaceholders(each, values, where));
     }
   }
   return OkStatus();
@@ -35,9 +44,12 @@ bool HasPlaceholders(const Graph& body) {
   for (const Node* n : body.Nodes()) {
     for (const auto& [name, attr] : n->attrs()) {
       if (attr.get<PlaceholderAttr>()) return true;
-      const auto* f = attr.get<FuncAttr>();
-      if (f && f->attrs && !f->attrs->empty()) return true;
     }
+    bool instantiates = false;
+    ForEachFunc(n->attrs(), [&](const FuncAttr& f) {
+      instantiates = instantiates || (f.attrs && !f.attrs->empty());
+    });
+    if (instantiates) return true;
   }
   return false;
 }

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "smelt/graph/constant.h"
-#include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/common/via_float.h"
+#include "smelt/kernels/nn/fused.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {

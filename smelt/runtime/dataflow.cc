@@ -84,8 +84,8 @@ struct FlowFrame {
 
 class DataflowExecutable final : public Executable {
  public:
-  Status Init(std::unique_ptr<Graph> graph, std::string function, DeviceKind device) {
-    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), device, false));
+  Status Init(std::unique_ptr<Graph> graph, std::string function) {
+    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), false));
     return BuildFlow();
   }
   Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
@@ -374,10 +374,12 @@ class FlowRun {
       if (outputs == 0) Controls(ready, false);
       return OkStatus();
     }
-    std::vector<Tensor> out(outputs);
-    RETURN_IF_ERROR(RunKernel(ready, item, in, out));
+    outputs_.clear();
+    outputs_.resize(outputs);
+    RETURN_IF_ERROR(RunKernel(ready, item, in, outputs_));
     for (int p = 0; p < outputs; ++p) {
-      DeliverOutput(ready.frame, ready.iteration, ready.item, p, Entry{std::move(out[p]), true});
+      DeliverOutput(ready.frame, ready.iteration, ready.item, p,
+                    Entry{std::move(outputs_[p]), true});
     }
     if (outputs == 0) Controls(ready, true);
     return OkStatus();
@@ -399,8 +401,9 @@ class FlowRun {
     for (size_t k = 0; k < n; ++k) {
       if (e_.inputs_[item.first_input + k].deref) {
         Tensor value;
-        RETURN_IF_ERROR(Suffix(ReadRef(in[k].value, &value),
-                               absl::StrCat("\n\t ", NodeInError(e_.function_, *item.node))));
+        if (Status read = ReadRef(in[k].value, &value); !read.ok()) {
+          return Suffix(read, absl::StrCat("\n\t ", NodeInError(e_.function_, *item.node)));
+        }
         in[k].value = std::move(value);
       }
       pointers_[k] = &in[k].value;
@@ -513,6 +516,7 @@ class FlowRun {
   std::vector<Entry> results_;
   std::vector<char> have_result_;
   std::vector<Tensor*> pointers_;
+  std::vector<Tensor> outputs_;  // of the kernel at hand
   std::unique_ptr<bool[]> last_use_;
   size_t last_use_size_ = 0;
 };
@@ -527,9 +531,9 @@ Status DataflowExecutable::Run(std::span<Tensor> args, std::vector<Tensor>* resu
 }  // namespace
 
 StatusOr<std::unique_ptr<Executable>> MakeDataflow(std::unique_ptr<Graph> graph,
-                                                   std::string function, DeviceKind device) {
+                                                   std::string function) {
   auto e = std::make_unique<DataflowExecutable>();
-  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function), device));
+  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function)));
   return e;
 }
 

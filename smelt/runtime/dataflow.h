@@ -8,7 +8,7 @@
 namespace smelt {
 
 StatusOr<std::unique_ptr<Executable>> MakeDataflow(std::unique_ptr<Graph> graph,
-                                                   std::string function, DeviceKind device);
+                                                   std::string function);
 
 }  // namespace smelt
 

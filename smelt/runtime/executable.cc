@@ -66,7 +66,7 @@ Status ReadRef(const Tensor& handle, Tensor* value) {
   return OkStatus();
 }
 
-Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, DeviceKind device,
+Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
                          bool inline_constants) {
   graph_ = std::move(graph);
   function_ = std::move(function);
@@ -102,7 +102,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, Dev
       }
       continue;
     }
-    auto kernel = FindKernel(*n, device);
+    auto kernel = FindKernel(*n);
     if (!kernel.ok()) {
       missing[std::string(n->op())].push_back(n->name());
       if (first_missing.ok()) first_missing = kernel.status();
@@ -218,11 +218,11 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(std::unique_ptr<Graph> graph,
-                                                       std::string function, DeviceKind device) {
+                                                       std::string function) {
   bool control_flow = false;
   for (const Node* n : graph->Nodes()) control_flow = control_flow || IsControlFlow(*n);
-  if (control_flow) return MakeDataflow(std::move(graph), std::move(function), device);
-  return MakeSequential(std::move(graph), std::move(function), device);
+  if (control_flow) return MakeDataflow(std::move(graph), std::move(function));
+  return MakeSequential(std::move(graph), std::move(function));
 }
 
 }  // namespace smelt

@@ -25,7 +25,7 @@ class Executable {
   // with index i. `function` is named in errors; empty for a session's own graph. Kernels are found
   // and prepared here: NOT_FOUND names every op without a kernel and its nodes.
   static StatusOr<std::unique_ptr<Executable>> Make(std::unique_ptr<Graph> graph,
-                                                    std::string function, DeviceKind device);
+                                                    std::string function);
   virtual ~Executable() = default;
 
   int num_args() const { return static_cast<int>(arg_types_.size()); }
@@ -58,8 +58,7 @@ class Executable {
  protected:
   Executable() = default;
   // Fills the arrays below. `inline_constants`: Const nodes become constants instead of items.
-  Status Build(std::unique_ptr<Graph> graph, std::string function, DeviceKind device,
-               bool inline_constants);
+  Status Build(std::unique_ptr<Graph> graph, std::string function, bool inline_constants);
   Status CheckArgs(std::span<const Tensor> args) const;
   // Runs one kernel; `inputs` and `last_use` lie in the caller's frame. Fills `outputs`.
   Status RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,

@@ -10,33 +10,33 @@ constexpr int kMaxChanges = 2;
 
 }  // namespace
 
-bool FrozenExecutable::Made::current() const {
+bool FrozenExecutable::Build::current() const {
   for (const auto& [variable, version] : frozen) {
     if (variable->version() != version) return false;
   }
   return true;
 }
 
-StatusOr<std::shared_ptr<Executable>> FrozenExecutable::Get() {
+StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Get() {
   absl::MutexLock lock(&mutex_);
-  if (made_ && made_->current()) return made_->executable;
-  if (made_) {
-    for (const auto& [variable, version] : made_->frozen) {
+  if (build_ && build_->current()) return build_;
+  if (build_) {
+    for (const auto& [variable, version] : build_->frozen) {
       if (variable->version() != version) ++changes_[variable.get()];
     }
-    made_ = nullptr;
+    // Its memory is free before the next one's is booked.
+    build_ = nullptr;
   }
-  ASSIGN_OR_RETURN(made_, Make());
-  return made_->executable;
+  ASSIGN_OR_RETURN(build_, Make());
+  return build_;
 }
 
-StatusOr<std::shared_ptr<const FrozenExecutable::Made>> FrozenExecutable::Make() {
-  ++builds_;
-  auto made = std::make_shared<Made>();
+StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make() {
+  auto build = std::make_shared<Build>();
   ASSIGN_OR_RETURN(auto graph, recipe_.graph());
   // Rewrites may assume that there is an order.
   RETURN_IF_ERROR(graph->TopologicalOrder().status());
-  if (recipe_.check_before) RETURN_IF_ERROR(recipe_.check_before(*graph));
+  if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
   if (recipe_.optimize) {
     PassContext context;
     context.device_type = recipe_.device_type;
@@ -51,15 +51,14 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Made>> FrozenExecutable::Make()
       const int64_t version = variable->version();
       Tensor value = variable->Read();
       if (!value.valid()) return std::nullopt;
-      made->frozen.emplace_back(std::move(variable), version);
+      build->frozen.emplace_back(std::move(variable), version);
       return value;
     };
     RETURN_IF_ERROR(Optimize(*graph, context));
   }
-  if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
-  ASSIGN_OR_RETURN(made->executable,
-                   Executable::Make(std::move(graph), recipe_.function, DeviceKind::kCpu));
-  return made;
+  ASSIGN_OR_RETURN(build->executable, Executable::Make(std::move(graph), recipe_.function));
+  if (recipe_.tpu_program) build->program = std::make_unique<TpuProgram>(*build->executable);
+  return build;
 }
 
 }  // namespace smelt

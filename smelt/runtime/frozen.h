@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/runtime/executable.h"
+#include "smelt/runtime/tpu_program.h"
 
 namespace smelt {
 
@@ -25,30 +26,32 @@ class FrozenExecutable {
     std::string function;  // name for errors
     bool optimize = true;
     absl::string_view device_type = "CPU";  // for PassContext
-    // Called on the optimised graph before it is made executable.
+    bool tpu_program = false;               // a program of accelerator cores
+    // Called on the graph before optimising, unless empty.
     std::function<Status(const Graph&)> check;
-    // Called before optimising.
-    std::function<Status(const Graph&)> check_before;
+  };
+  // What is made at once and ends at once: with the last of those who run it, when it was replaced.
+  // Requests that still run one that was replaced leave its memory booked beside that of the next.
+  struct Build {
+    std::unique_ptr<Executable> executable;
+    std::unique_ptr<TpuProgram> program;  // of a Recipe that says so, else nullptr
+    // The variables that were taken, in the version that was.
+    std::vector<std::pair<std::shared_ptr<Variable>, int64_t>> frozen;
+    bool current() const;
   };
   explicit FrozenExecutable(Recipe recipe) : recipe_(std::move(recipe)) {}
 
-  StatusOr<std::shared_ptr<Executable>> Get();
-  int64_t builds() const { return builds_; }
+  // Never nullptr. Errors of the recipe, the passes and Executable::Make.
+  StatusOr<std::shared_ptr<const Build>> Get();
 
  private:
-  struct Made {
-    std::shared_ptr<Executable> executable;
-    std::vector<std::pair<std::shared_ptr<Variable>, int64_t>> frozen;  // with version
-    bool current() const;
-  };
-  StatusOr<std::shared_ptr<const Made>> Make() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<std::shared_ptr<const Build>> Make() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Recipe recipe_;
   absl::Mutex mutex_;
-  std::shared_ptr<const Made> made_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Build> build_ ABSL_GUARDED_BY(mutex_);
   // How often each variable has spoiled an executable.
   absl::flat_hash_map<const Variable*, int> changes_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int64_t> builds_{0};
 };
 
 }  // namespace smelt

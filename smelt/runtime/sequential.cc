@@ -9,8 +9,8 @@ namespace {
 
 class SequentialExecutable final : public Executable {
  public:
-  Status Init(std::unique_ptr<Graph> graph, std::string function, DeviceKind device) {
-    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), device, true));
+  Status Init(std::unique_ptr<Graph> graph, std::string function) {
+    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), true));
     for (const Item& item : items_) {
       kept_.push_back(item.num_inputs == 0 && item.state && item.state->same_for_resources());
     }
@@ -115,8 +115,9 @@ class SequentialExecutable final : public Executable {
         const Input& in = inputs_[item.first_input + k];
         Tensor* t = in.slot >= 0 ? &slots[in.slot] : &constants_[-1 - in.slot];
         if (in.deref) [[unlikely]] {
-          RETURN_IF_ERROR(Suffix(ReadRef(*t, &frame.values[k]),
-                                 absl::StrCat("\n\t ", NodeInError(function_, *item.node))));
+          if (Status read = ReadRef(*t, &frame.values[k]); !read.ok()) {
+            return Suffix(read, absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+          }
           t = &frame.values[k];
         }
         frame.pointers[k] = t;
@@ -180,9 +181,9 @@ class SequentialExecutable final : public Executable {
 }  // namespace
 
 StatusOr<std::unique_ptr<Executable>> MakeSequential(std::unique_ptr<Graph> graph,
-                                                     std::string function, DeviceKind device) {
+                                                     std::string function) {
   auto e = std::make_unique<SequentialExecutable>();
-  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function), device));
+  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function)));
   return e;
 }
 

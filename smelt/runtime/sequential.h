@@ -7,7 +7,7 @@
 namespace smelt {
 
 StatusOr<std::unique_ptr<Executable>> MakeSequential(std::unique_ptr<Graph> graph,
-                                                     std::string function, DeviceKind device);
+                                                     std::string function);
 
 }  // namespace smelt
 

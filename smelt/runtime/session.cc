@@ -17,7 +17,7 @@ namespace {
 
 // Functions that call functions deeper than this are taken to call themselves without end.
 constexpr int kMaxCallDepth = 128;
-constexpr size_t kMaxSpecialisations = 8;
+constexpr size_t kMaxSpecializations = 8;
 
 std::shared_ptr<Variable> AsVariable(const std::shared_ptr<Resource>& r) {
   return r && r->kind() == Variable::kKind ? std::static_pointer_cast<Variable>(r) : nullptr;
@@ -26,21 +26,6 @@ std::shared_ptr<Variable> AsVariable(const std::shared_ptr<Resource>& r) {
 std::shared_ptr<Variable> FindVariable(const ResourceManager& resources, const Node& node) {
   const ResourceName at(node);
   return AsVariable(resources.Find(at.container, Variable::kKind, at.name));
-}
-
-std::string FunctionKey(const FuncAttr& f) {
-  // Attribute values of polymorphic functions are types; their numbers make the key.
-  std::string key = f.name;
-  if (f.attrs) {
-    for (const auto& [name, attr] : *f.attrs) {
-      absl::StrAppend(&key, ";", name, "=");
-      if (const auto* t = attr.get<Dtype>()) absl::StrAppend(&key, static_cast<int>(*t));
-      if (const auto* i = attr.get<int64_t>()) absl::StrAppend(&key, *i);
-      if (const auto* s = attr.get<std::string>()) absl::StrAppend(&key, *s);
-      if (const auto* b = attr.get<bool>()) absl::StrAppend(&key, *b);
-    }
-  }
-  return key;
 }
 
 }  // namespace
@@ -60,17 +45,18 @@ class Callable {
 // A function of the library. The variables whose handles it is called with are taken as constants,
 // so there is one executable for each set of handles.
 struct Session::FunctionEntry {
-  struct Special {
-    std::vector<const Resource*> handles;  // by argument; nullptr: not a handle
-    std::vector<std::shared_ptr<Resource>> held;
-    std::unique_ptr<FrozenExecutable> executable;
+  struct Specialization {
+    std::vector<const Resource*> handles;          // by argument; nullptr: not a handle
+    std::shared_ptr<FrozenExecutable> executable;  // its recipe holds them
   };
-  FuncAttr f;
-  Place place = Place::kHost;
-  TpuReplica replica;
-  TpuProgram program;  // of an accelerator function
+  FunctionEntry(Callee f, Place at, TpuReplica spread)
+      : callee(std::move(f)), place(at), replica(spread) {}
+
+  const Callee callee;
+  const Place place;
+  const TpuReplica replica;  // of an accelerator function
   absl::Mutex mutex;
-  std::vector<std::shared_ptr<Special>> specials ABSL_GUARDED_BY(mutex);
+  std::vector<Specialization> specializations ABSL_GUARDED_BY(mutex);
 };
 
 Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
@@ -133,9 +119,10 @@ Status Session::RunCallable(Callable& callable, std::vector<Tensor> args,
     return InvalidArgument("the request feeds ", args.size(), " tensors, the callable takes ",
                            callable.spec().feeds.size());
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, callable.executable().Get());
-  for (int i = 0; i < executable->num_args(); ++i) {
-    const Dtype wanted = executable->arg_type(i);
+  ASSIGN_OR_RETURN(const auto build, callable.executable().Get());
+  Executable& executable = *build->executable;
+  for (int i = 0; i < executable.num_args(); ++i) {
+    const Dtype wanted = executable.arg_type(i);
     if (wanted != Dtype::kInvalid && args[i].dtype() != wanted) {
       return InvalidArgument("Expects arg[", i, "] to be ", DtypeName(wanted), " but ",
                              DtypeName(args[i].dtype()), " is provided (tensor '",
@@ -151,7 +138,7 @@ Status Session::RunCallable(Callable& callable, std::vector<Tensor> args,
     cancellation = &deadline;
   }
   FillStep(step, &step_resources, cancellation);
-  return executable->Run(std::span<Tensor>(args), results, step, options.stats);
+  return executable.Run(std::span<Tensor>(args), results, step, options.stats);
 }
 
 StatusOr<std::vector<Tensor>> Session::Run(const std::vector<std::pair<std::string, Tensor>>& feeds,
@@ -184,34 +171,30 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
   }
   FillStep(step, &step_resources, options.cancellation ? options.cancellation : &deadline);
   std::vector<Tensor> results;
-  RETURN_IF_ERROR(Call(FuncAttr{name, nullptr}, std::move(args), &results, step));
+  RETURN_IF_ERROR(Call(Callee(name), std::move(args), &results, step));
   return results;
 }
 
-StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const FuncAttr& f,
+StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Callee& f,
                                                                         Place place) {
-  const std::string attrs = f.attrs ? FunctionKey(f) : "";
-  const absl::string_view key = f.attrs ? attrs : f.name;
   absl::MutexLock lock(&mutex_);
   auto& entries = functions_[static_cast<size_t>(place)];
-  if (auto it = entries.find(key); it != entries.end()) return it->second;
-  const Function* function = graph_->library()->Find(f.name);
-  if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
-  auto entry = std::make_shared<FunctionEntry>();
-  if (place == Place::kTpuProgram) entry->replica = TpuReplica::Of(*function);
-  entry->f = f;
-  entry->place = place;
-  entries.emplace(key, entry);
+  if (auto it = entries.find(f); it != entries.end()) return it->second;
+  const Function* function = graph_->library()->Find(f.name());
+  if (function == nullptr) return NotFound("Function ", f.name(), " is not defined.");
+  auto entry = std::make_shared<FunctionEntry>(
+      f, place, place == Place::kTpuEntry ? TpuReplica::Of(*function) : TpuReplica());
+  entries.emplace(f, entry);
   return entry;
 }
 
-Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+Status Session::Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                      Step& step) {
   if (step.call_depth >= kMaxCallDepth) {
     return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
-                             f.name, "': it seems to call itself without end");
+                             f.name(), "': it seems to call itself without end");
   }
-  const Place place = step.tpu_core != nullptr ? Place::kInTpuProgram : Place::kHost;
+  const Place place = step.tpu_core != nullptr ? Place::kTpuCallee : Place::kHost;
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, place));
   ++step.call_depth;
   Status status = CallEntry(*entry, std::move(args), results, step, {});
@@ -219,76 +202,68 @@ Status Session::Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Te
   return status;
 }
 
-Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
-                          std::vector<Tensor>* results, Step& step,
-                          std::span<const std::unique_ptr<Device>> group) {
+std::shared_ptr<FrozenExecutable> Session::Specialize(FunctionEntry& entry,
+                                                      std::span<const Tensor> args) {
   absl::InlinedVector<const Resource*, 16> handles;
   for (const Tensor& t : args) {
     const bool handle = t.dtype() == Dtype::kResource && t.num_elements() == 1;
     handles.push_back(handle ? t.scalar<ResourceHandle>().resource.get() : nullptr);
   }
-  std::shared_ptr<FunctionEntry::Special> special;
-  {
-    absl::MutexLock lock(&entry.mutex);
-    for (auto& s : entry.specials) {
-      if (std::equal(handles.begin(), handles.end(), s->handles.begin(), s->handles.end())) {
-        special = s;
-        break;
-      }
-    }
-    if (!special) {
-      special = std::make_shared<FunctionEntry::Special>();
-      special->handles.assign(handles.begin(), handles.end());
-      for (const Tensor& t : args) {
-        special->held.push_back(t.dtype() == Dtype::kResource && t.num_elements() == 1
-                                    ? t.scalar<ResourceHandle>().resource
-                                    : nullptr);
-      }
-      FrozenExecutable::Recipe recipe;
-      recipe.graph = [this, f = entry.f]() -> StatusOr<std::unique_ptr<Graph>> {
-        const Function* function = graph_->library()->Find(f.name);
-        if (function == nullptr) return NotFound("Function ", f.name, " is not defined.");
-        return Instantiate(*function, f.attrs.get());
-      };
-      recipe.variable = [this,
-                         held = special->held](const Node& node) -> std::shared_ptr<Variable> {
-        if (!node.Is("_Arg")) return FindVariable(resources_, node);
-        const auto index = static_cast<size_t>(node.Int("index"));
-        return index < held.size() ? AsVariable(held[index]) : nullptr;
-      };
-      recipe.function = entry.f.name;
-      recipe.optimize = options_.optimize;
-      if (entry.place != Place::kHost) recipe.device_type = "TPU";
-      if (entry.place == Place::kTpuProgram) {
-        recipe.check_before = [&entry, cores = num_tpu_cores()](const Graph& g) {
-          return entry.program.Check(g, cores);
-        };
-      }
-      special->executable = std::make_unique<FrozenExecutable>(std::move(recipe));
-      if (entry.specials.size() >= kMaxSpecialisations) {
-        entry.specials.erase(entry.specials.begin());
-      }
-      entry.specials.push_back(special);
-    }
+  absl::MutexLock lock(&entry.mutex);
+  for (const auto& s : entry.specializations) {
+    if (std::ranges::equal(handles, s.handles)) return s.executable;
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable, special->executable->Get());
-  if (entry.place == Place::kTpuProgram) {
-    const int64_t build = special->executable->builds();
-    for (const auto& core : group) {
-      RETURN_IF_ERROR(entry.program.Reserve(*executable, build, *core));
-    }
+  FunctionEntry::Specialization made;
+  made.handles.assign(handles.begin(), handles.end());
+  std::vector<std::shared_ptr<Resource>> held;
+  for (size_t i = 0; i < handles.size(); ++i) {
+    held.push_back(handles[i] != nullptr ? args[i].scalar<ResourceHandle>().resource : nullptr);
+  }
+  FrozenExecutable::Recipe recipe;
+  recipe.graph = [this, callee = entry.callee]() -> StatusOr<std::unique_ptr<Graph>> {
+    const Function* function = graph_->library()->Find(callee.name());
+    if (function == nullptr) return NotFound("Function ", callee.name(), " is not defined.");
+    return Instantiate(*function, callee.attrs());
+  };
+  recipe.variable = [this, held = std::move(held)](const Node& node) -> std::shared_ptr<Variable> {
+    if (!node.Is("_Arg")) return FindVariable(resources_, node);
+    const auto index = static_cast<size_t>(node.Int("index"));
+    return index < held.size() ? AsVariable(held[index]) : nullptr;
+  };
+  recipe.function = entry.callee.name();
+  recipe.optimize = options_.optimize;
+  if (entry.place != Place::kHost) recipe.device_type = "TPU";
+  if (entry.place == Place::kTpuEntry) {
+    recipe.tpu_program = true;
+    recipe.check = [cores = num_tpu_cores()](const Graph& g) { return CheckTpuFunction(g, cores); };
+  }
+  made.executable = std::make_shared<FrozenExecutable>(std::move(recipe));
+  if (entry.specializations.size() >= kMaxSpecializations) {
+    entry.specializations.erase(entry.specializations.begin());
+  }
+  entry.specializations.push_back(made);
+  return made.executable;
+}
+
+Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
+                          std::vector<Tensor>* results, Step& step,
+                          std::span<const std::unique_ptr<Device>> group) {
+  const std::shared_ptr<FrozenExecutable> frozen = Specialize(entry, args);
+  ASSIGN_OR_RETURN(const auto build, frozen->Get());
+  if (build->program != nullptr) {
+    for (const auto& core : group) RETURN_IF_ERROR(build->program->Reserve(*core));
     if (group.size() > 1) {
-      ASSIGN_OR_RETURN(const bool done, RunSplit(entry, *executable, build, std::span<Tensor>(args),
-                                                 results, step, group));
+      ASSIGN_OR_RETURN(const bool done, RunSplit(*build->executable, *build->program,
+                                                 std::span<Tensor>(args), results, step, group));
       if (done) return OkStatus();
     }
   }
   // Rows cannot be split: each op splits what its kernel splits, over the threads of all cores.
   const ScopedThreads team(std::max(Threads(), static_cast<int>(group.size())));
-  return executable->Run(std::span<Tensor>(args), results, step, nullptr);
+  return build->executable->Run(std::span<Tensor>(args), results, step, nullptr);
 }
 
-StatusOr<bool> Session::RunSplit(FunctionEntry& entry, Executable& executable, int64_t build,
+StatusOr<bool> Session::RunSplit(Executable& executable, TpuProgram& program,
                                  std::span<Tensor> args, std::vector<Tensor>* results,
                                  const Step& step, std::span<const std::unique_ptr<Device>> group) {
   std::vector<PartialShape> shapes;
@@ -307,10 +282,9 @@ StatusOr<bool> Session::RunSplit(FunctionEntry& entry, Executable& executable, i
   const int64_t parts = std::min<int64_t>(static_cast<int64_t>(group.size()), rows);
   if (parts < 2) return false;
   // Sizes of parts differ by one at most.
-  const auto split = entry.program.Split(executable, build, shapes, rows, rows / parts);
+  const auto split = program.Split(shapes, rows, rows / parts);
   if (!split->possible() || split->work / parts < options_.least_work_of_core) return false;
-  if (rows % parts != 0 &&
-      !entry.program.Split(executable, build, shapes, rows, rows / parts + 1)->possible()) {
+  if (rows % parts != 0 && !program.Split(shapes, rows, rows / parts + 1)->possible()) {
     return false;
   }
   struct Part {
@@ -365,17 +339,17 @@ StatusOr<bool> Session::RunSplit(FunctionEntry& entry, Executable& executable, i
   return true;
 }
 
-Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+Status Session::CallOnTpu(const Callee& f, int64_t ordinal, std::vector<Tensor> args,
                           std::vector<Tensor>* results, Step& step) {
   if (cores_.empty()) {
-    return InvalidArgument("TPUPartitionedCall of function '", f.name,
+    return InvalidArgument("TPUPartitionedCall of function '", f.name(),
                            "': this session has no TPU devices");
   }
   if (ordinal >= static_cast<int64_t>(cores_.size())) {
     return InvalidArgument("device ordinal ", ordinal, " is larger than the number of available ",
                            "TPU devices: ", cores_.size());
   }
-  ASSIGN_OR_RETURN(auto entry, FindFunction(f, Place::kTpuProgram));
+  ASSIGN_OR_RETURN(auto entry, FindFunction(f, Place::kTpuEntry));
   const auto wanted = static_cast<size_t>(entry->replica.cores);
   if (wanted > cores_.size()) {
     return InvalidArgument(
@@ -392,7 +366,7 @@ Status Session::CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor
                                    : next_core_.fetch_add(1) % (cores_.size() / wanted) * wanted;
   if (core + wanted > cores_.size()) {
     return InvalidArgument("device ordinal ", core, " leaves fewer than the ", wanted,
-                           " cores that a replica of function '", f.name, "' takes");
+                           " cores that a replica of function '", f.name(), "' takes");
   }
   Device& device = *cores_[core];
   Step inner = step;

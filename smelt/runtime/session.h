@@ -53,6 +53,8 @@ struct CallableSpec {
 };
 
 class Callable;
+class FrozenExecutable;
+class TpuProgram;
 
 class Session final : public FunctionRunner {
  public:
@@ -73,9 +75,9 @@ class Session final : public FunctionRunner {
   StatusOr<std::vector<Tensor>> RunFunction(const std::string& name, std::vector<Tensor> args,
                                             const RunOptions& options = {});
 
-  Status Call(const FuncAttr& f, std::vector<Tensor> args, std::vector<Tensor>* results,
+  Status Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
               Step& step) override;
-  Status CallOnTpu(const FuncAttr& f, int64_t ordinal, std::vector<Tensor> args,
+  Status CallOnTpu(const Callee& f, int64_t ordinal, std::vector<Tensor> args,
                    std::vector<Tensor>* results, Step& step) override;
   const Function* FindBody(absl::string_view name) const override {
     return graph_->library()->Find(name);
@@ -95,16 +97,19 @@ class Session final : public FunctionRunner {
   struct FunctionEntry;
 
   void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);
-  // Where a function runs: on the host, as a program of the accelerator, or called by one.
-  enum class Place { kHost, kTpuProgram, kInTpuProgram };
-  StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const FuncAttr& f, Place place);
+  // Where a function runs: on the host; on the accelerator, as TPUPartitionedCall names it; or
+  // there, called by such a one.
+  enum class Place { kHost, kTpuEntry, kTpuCallee };
+  StatusOr<std::shared_ptr<FunctionEntry>> FindFunction(const Callee& f, Place place);
+  // The function with the variables that `args` have handles of taken for constants.
+  std::shared_ptr<FrozenExecutable> Specialize(FunctionEntry& entry, std::span<const Tensor> args);
   // `group`: the accelerator cores that run it; empty on the host.
   Status CallEntry(FunctionEntry& entry, std::vector<Tensor> args, std::vector<Tensor>* results,
                    Step& step, std::span<const std::unique_ptr<Device>> group);
   // Runs each core of the group on some of the rows, each in its own thread. false: the program
   // cannot be split so, and nothing ran.
-  StatusOr<bool> RunSplit(FunctionEntry& entry, Executable& executable, int64_t build,
-                          std::span<Tensor> args, std::vector<Tensor>* results, const Step& step,
+  StatusOr<bool> RunSplit(Executable& executable, TpuProgram& program, std::span<Tensor> args,
+                          std::vector<Tensor>* results, const Step& step,
                           std::span<const std::unique_ptr<Device>> group);
 
   std::shared_ptr<const Graph> graph_;
@@ -120,7 +125,7 @@ class Session final : public FunctionRunner {
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::shared_ptr<Callable>> callables_ ABSL_GUARDED_BY(mutex_);
   // By place, then by name and attributes.
-  std::array<absl::flat_hash_map<std::string, std::shared_ptr<FunctionEntry>>, 3> functions_
+  std::array<absl::flat_hash_map<Callee, std::shared_ptr<FunctionEntry>>, 3> functions_
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> at_end_ ABSL_GUARDED_BY(mutex_);
 };

@@ -67,7 +67,7 @@ TpuReplica TpuReplica::Of(const Function& function) {
   return out;
 }
 
-Status TpuProgram::Check(const Graph& graph, int num_cores) const {
+Status CheckTpuFunction(const Graph& graph, int num_cores) {
   std::set<std::string> clusters;
   bool soft = false;
   for (const Node* n : graph.Nodes()) {
@@ -100,21 +100,16 @@ Status TpuProgram::Check(const Graph& graph, int num_cores) const {
   return OkStatus();
 }
 
-Status TpuProgram::Reserve(const Executable& executable, int64_t build, Device& core) {
+Status TpuProgram::Reserve(Device& core) {
   absl::MutexLock lock(&mutex_);
-  Booking& booking = bookings_[{&core, &executable}];
-  if (booking.build == build) return OkStatus();
-  booking.token = nullptr;
-  ASSIGN_OR_RETURN(booking.token, core.Reserve(executable.constant_bytes()));
-  booking.build = build;
+  if (bookings_.contains(&core)) return OkStatus();
+  ASSIGN_OR_RETURN(bookings_[&core], core.Reserve(executable_.constant_bytes()));
   return OkStatus();
 }
 
-std::shared_ptr<const RowSplit> TpuProgram::Split(const Executable& executable, int64_t build,
-                                                  std::span<const PartialShape> args, int64_t rows,
+std::shared_ptr<const RowSplit> TpuProgram::Split(std::span<const PartialShape> args, int64_t rows,
                                                   int64_t part) {
-  std::vector<int64_t> key = {static_cast<int64_t>(reinterpret_cast<intptr_t>(&executable)), build,
-                              rows, part};
+  std::vector<int64_t> key = {rows, part};
   for (const PartialShape& s : args) {
     key.push_back(s.rank());
     if (s.known_rank()) key.insert(key.end(), s.dims().begin(), s.dims().end());
@@ -124,7 +119,7 @@ std::shared_ptr<const RowSplit> TpuProgram::Split(const Executable& executable, 
     if (auto it = splits_.find(key); it != splits_.end()) return it->second;
   }
   auto split =
-      std::make_shared<const RowSplit>(ProveRowSplit(executable.graph(), args, rows, part));
+      std::make_shared<const RowSplit>(ProveRowSplit(executable_.graph(), args, rows, part));
   absl::MutexLock lock(&mutex_);
   if (splits_.size() >= kMaxSplits) splits_.clear();
   splits_.emplace(std::move(key), split);

@@ -5,13 +5,13 @@
 
 #include <map>
 #include <memory>
-#include <utility>
+#include <span>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/analysis/split_rows.h"
 #include "smelt/device/device.h"
-#include "smelt/kernels/step.h"
 #include "smelt/runtime/executable.h"
 
 namespace smelt {
@@ -24,31 +24,33 @@ struct TpuReplica {
   static TpuReplica Of(const Function& function);
 };
 
-// One function that TPUPartitionedCall names. Thread safe.
+// Checks the graph of a function that TPUPartitionedCall names as TensorFlow's runtime does, with
+// its texts: one cluster at most, one replica, no more cores than there are, and in the cluster
+// (calls followed) only ops that can be compiled, without strings; not the latter when the cluster
+// allows soft placement.
+Status CheckTpuFunction(const Graph& graph, int num_cores);
+
+// An executable as accelerator cores hold it: what it booked on them, and what was proved of it.
+// Both end with it. Thread safe.
 class TpuProgram {
  public:
-  // Checks the function's graph as TensorFlow's runtime does, with its texts: one cluster at most,
-  // one replica, no more cores than there are, and in the cluster (calls followed) only ops that
-  // can be compiled, without strings; not the latter when the cluster allows soft placement.
-  Status Check(const Graph& graph, int num_cores) const;
+  // REQUIRES: the executable outlives the program.
+  explicit TpuProgram(const Executable& executable) : executable_(executable) {}
 
-  // Books the constants of `executable`, made the `build`th time, on a core: once for each core.
-  // RESOURCE_EXHAUSTED when they do not fit.
-  Status Reserve(const Executable& executable, int64_t build, Device& core);
+  // Books the executable's constants on a core until the program ends: once for each core.
+  // RESOURCE_EXHAUSTED when they do not fit. REQUIRES: the core outlives the program.
+  Status Reserve(Device& core);
 
   // Whether arguments of these shapes can be split into parts of `part` of `rows` rows. Kept for
   // the next request of the same shapes.
-  std::shared_ptr<const RowSplit> Split(const Executable& executable, int64_t build,
-                                        std::span<const PartialShape> args, int64_t rows,
+  std::shared_ptr<const RowSplit> Split(std::span<const PartialShape> args, int64_t rows,
                                         int64_t part);
 
  private:
-  struct Booking {
-    int64_t build = -1;
-    std::shared_ptr<const void> token;
-  };
+  const Executable& executable_;
   absl::Mutex mutex_;
-  std::map<std::pair<const Device*, const Executable*>, Booking> bookings_ ABSL_GUARDED_BY(mutex_);
+  std::map<const Device*, std::shared_ptr<const void>> bookings_ ABSL_GUARDED_BY(mutex_);
+  // By rows, part and shapes.
   std::map<std::vector<int64_t>, std::shared_ptr<const RowSplit>> splits_ ABSL_GUARDED_BY(mutex_);
 };
 

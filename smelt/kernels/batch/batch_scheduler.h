@@ -71,7 +71,7 @@ class BatchRequest {
   std::vector<Tensor> inputs;  // of `rows` rows each
   int64_t rows = 0;
   std::vector<Tensor> captured;
-  FuncAttr function;
+  Callee function;
   int64_t id = 0;
   int threads = 1;  // team of loops, as in the caller's thread
   // What the batch's own step takes over: resources, functions, allocator, seed, device. Nothing

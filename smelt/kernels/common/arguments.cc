@@ -118,7 +118,8 @@ StatusOr<BoundFunction> FunctionArgument(const OpContext& ctx, absl::string_view
   if (f == nullptr) return InvalidArgument(ctx.node().op(), " names no function '", name, "'");
   std::vector<Tensor> captured;
   for (int i = 0; i < count; ++i) captured.push_back(ctx.input(first + i));
-  return BoundFunction(*f, std::move(captured), std::move(results));
+  ASSIGN_OR_RETURN(Callee callee, Callee::Of(*f));
+  return BoundFunction(std::move(callee), std::move(captured), std::move(results));
 }
 
 Status SetResults(OpContext& ctx, std::vector<Tensor> results) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "smelt/kernels/callee.h"
 #include "smelt/kernels/step.h"
 
 namespace smelt {
@@ -14,7 +15,7 @@ class BoundFunction {
  public:
   // `captured` follow the arguments of every call. The types of its results are checked against
   // `results` unless that is empty.
-  BoundFunction(FuncAttr function, std::vector<Tensor> captured, std::vector<Dtype> results)
+  BoundFunction(Callee function, std::vector<Tensor> captured, std::vector<Dtype> results)
       : function_(std::move(function)),
         captured_(std::move(captured)),
         results_(std::move(results)) {}
@@ -22,7 +23,7 @@ class BoundFunction {
   StatusOr<std::vector<Tensor>> operator()(std::vector<Tensor> args, Step& step) const;
 
  private:
-  FuncAttr function_;
+  Callee function_;
   std::vector<Tensor> captured_;
   std::vector<Dtype> results_;
 };

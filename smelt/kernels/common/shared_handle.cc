@@ -24,7 +24,7 @@ Status AnswerWithHandle(OpContext& ctx, SharedHandle& shared, const SharedKind& 
   RETURN_IF_ERROR(check(*h.resource));
   h.container = at.container;
   h.name = at.name;
-  h.device = ctx.step().device;
+  h.device = std::string(ctx.step().device);
   if (!IsRef(ctx.output_type(0))) h.type_name = std::string(ResourceTypeName(kind.kind));
   ctx.set_output(0, Tensor::Scalar(std::move(h)));
   shared.cache.Set(resources, ctx.output(0));

@@ -6,16 +6,20 @@ namespace smelt {
 namespace {
 
 struct CallState final : KernelState {
-  std::vector<FuncAttr> functions;  // by branch; a loop's condition, then its body
+  std::vector<Callee> functions;  // by branch; a loop's condition, then its body
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
   auto state = std::make_unique<CallState>();
+  auto push = [&](const FuncAttr& f) -> Status {
+    ASSIGN_OR_RETURN(Callee callee, Callee::Of(f));
+    state->functions.push_back(std::move(callee));
+    return OkStatus();
+  };
   auto add = [&](absl::string_view name) {
     const FuncAttr* f = node.Func(name);
     if (f == nullptr) return InvalidArgument(node.op(), " names no function '", name, "'");
-    state->functions.push_back(*f);
-    return OkStatus();
+    return push(*f);
   };
   if (IsPartitionedCall(node)) {
     RETURN_IF_ERROR(add("f"));
@@ -31,7 +35,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
     if (branches == nullptr || branches->empty()) {
       return InvalidArgument(node.op(), " has no branches");
     }
-    state->functions = *branches;
+    for (const FuncAttr& f : *branches) RETURN_IF_ERROR(push(f));
   }
   return state;
 }
@@ -89,29 +93,29 @@ std::vector<Tensor> TakeInputs(OpContext& ctx, int first) {
 }
 
 // Calls f, which must give tensors of the types that the node's outputs have.
-Status CallFor(OpContext& ctx, const FuncAttr& f, std::vector<Tensor> args,
+Status CallFor(OpContext& ctx, const Callee& f, std::vector<Tensor> args,
                std::vector<Tensor>* results) {
   Step& step = ctx.step();
   if (step.functions == nullptr) {
-    return Internal("function '", f.name, "' cannot be called here");
+    return Internal("function '", f.name(), "' cannot be called here");
   }
   results->clear();
   RETURN_IF_ERROR(step.functions->Call(f, std::move(args), results, step));
   if (results->size() != static_cast<size_t>(ctx.num_outputs())) {
-    return InvalidArgument("function '", f.name, "' returns ", results->size(), " values, ",
+    return InvalidArgument("function '", f.name(), "' returns ", results->size(), " values, ",
                            ctx.node().op(), " has ", ctx.num_outputs());
   }
   for (int i = 0; i < ctx.num_outputs(); ++i) {
     const Tensor& t = (*results)[static_cast<size_t>(i)];
     if (t.valid() && t.dtype() != BaseType(ctx.output_type(i))) {
-      return InvalidArgument("function '", f.name, "' returns a ", DtypeName(t.dtype()),
+      return InvalidArgument("function '", f.name(), "' returns a ", DtypeName(t.dtype()),
                              " as value ", i, ", not a ", DtypeName(ctx.output_type(i)));
     }
   }
   return OkStatus();
 }
 
-Status CallAndReturn(OpContext& ctx, const FuncAttr& f, std::vector<Tensor> args) {
+Status CallAndReturn(OpContext& ctx, const Callee& f, std::vector<Tensor> args) {
   std::vector<Tensor> results;
   RETURN_IF_ERROR(CallFor(ctx, f, std::move(args), &results));
   for (int i = 0; i < ctx.num_outputs(); ++i) {
@@ -165,32 +169,31 @@ std::string XlaShapesText(std::span<const Tensor> values) {
 // The compiler knows all shapes ahead: a loop of its own keeps them.
 template <bool kXla>
 Status RunWhile(OpContext& ctx) {
-  const FuncAttr& cond = ctx.state<CallState>().functions[0];
-  const FuncAttr& body = ctx.state<CallState>().functions[1];
+  const Callee& cond = ctx.state<CallState>().functions[0];
+  const Callee& body = ctx.state<CallState>().functions[1];
   Step& step = ctx.step();
   if (step.functions == nullptr) {
-    return Internal("function '", cond.name, "' cannot be called here");
+    return Internal("function '", cond.name(), "' cannot be called here");
   }
   std::vector<Tensor> variables = TakeInputs(ctx, 0);
-  std::vector<Tensor> results;
+  std::vector<Tensor> go, results;
   while (true) {
     if (step.cancellation != nullptr) RETURN_IF_ERROR(step.cancellation->Check());
-    results.clear();
-    RETURN_IF_ERROR(step.functions->Call(cond, variables, &results, step));
-    if (results.size() != 1) {
+    RETURN_IF_ERROR(step.functions->Call(cond, variables, &go, step));
+    if (go.size() != 1) {
       return InvalidArgument("Expected a single scalar return value from WhileOp cond function '",
-                             cond.name, "', got ", results.size(), " tensors.");
+                             cond.name(), "', got ", go.size(), " tensors.");
     }
-    if (kXla && (results[0].rank() != 0 || results[0].dtype() != Dtype::kBool)) {
+    if (kXla && (go[0].rank() != 0 || go[0].dtype() != Dtype::kBool)) {
       return InvalidArgument(
           "Output shape of loop condition should be (pred[]) or (pred[], token[]), got: ",
-          XlaShapesText(results));
+          XlaShapesText(go));
     }
-    ASSIGN_OR_RETURN(const bool more, AsCondition(results[0]));
+    ASSIGN_OR_RETURN(const bool more, AsCondition(go[0]));
     if (!more) break;
     const std::string before = kXla ? XlaShapesText(variables) : "";
     // The body is given the only references, so that it may update them in place.
-    results.clear();
+    go.clear();
     RETURN_IF_ERROR(CallFor(ctx, body, std::move(variables), &results));
     if (kXla && XlaShapesText(results) != before) {
       return InvalidArgument("Input and output shapes of loop body do not match: ", before, " vs. ",

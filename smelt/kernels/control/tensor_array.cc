@@ -223,7 +223,7 @@ Status SetStepHandle(OpContext& ctx, absl::string_view container, const std::str
   ResourceHandle handle;
   handle.container = std::string(container);
   handle.name = name;
-  handle.device = ctx.step().device;
+  handle.device = std::string(ctx.step().device);
   const Dtype wanted = ctx.output_type(0);
   if (wanted == Dtype::kResource) {
     // The handle owns the resource.

@@ -13,9 +13,20 @@ Status RunOrdinalSelector(OpContext& ctx) {
   return OkStatus();
 }
 
-Status RunTpuPartitionedCall(OpContext& ctx) {
-  const FuncAttr* f = ctx.node().Func("f");
+struct TpuCallState final : KernelState {
+  Callee function;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareTpuPartitionedCall(const Node& node) {
+  const FuncAttr* f = node.Func("f");
   if (f == nullptr) return InvalidArgument("TPUPartitionedCall names no function");
+  auto state = std::make_unique<TpuCallState>();
+  ASSIGN_OR_RETURN(state->function, Callee::Of(*f));
+  return state;
+}
+
+Status RunTpuPartitionedCall(OpContext& ctx) {
+  const Callee& f = ctx.state<TpuCallState>().function;
   const int last = ctx.num_inputs() - 1;
   const Tensor& ordinal = ctx.input(last);
   if (ordinal.num_elements() != 1) {
@@ -30,15 +41,15 @@ Status RunTpuPartitionedCall(OpContext& ctx) {
   args.reserve(last);
   for (int i = 0; i < last; ++i) args.push_back(ctx.TakeInput(i));
   if (ctx.step().functions == nullptr) return FailedPrecondition("no function library");
-  RETURN_IF_ERROR(ctx.step().functions->CallOnTpu(*f, core, std::move(args), &results, ctx.step()));
+  RETURN_IF_ERROR(ctx.step().functions->CallOnTpu(f, core, std::move(args), &results, ctx.step()));
   if (static_cast<int>(results.size()) != ctx.num_outputs()) {
-    return InvalidArgument("function '", f->name, "' gives ", results.size(), " results, Tout has ",
-                           ctx.num_outputs());
+    return InvalidArgument("function '", f.name(), "' gives ", results.size(),
+                           " results, Tout has ", ctx.num_outputs());
   }
   for (int i = 0; i < ctx.num_outputs(); ++i) {
     // The function's own types count, whatever Tout says.
     if (results[i].valid() && results[i].dtype() != BaseType(ctx.output_type(i))) {
-      return InvalidArgument("function '", f->name, "' returns a ", DtypeName(results[i].dtype()),
+      return InvalidArgument("function '", f.name(), "' returns a ", DtypeName(results[i].dtype()),
                              " as value ", i, ", not a ", DtypeName(ctx.output_type(i)));
     }
     ctx.set_output(i, std::move(results[i]));
@@ -66,7 +77,8 @@ Status RunCompilationResult(OpContext& ctx) {
 constexpr Kernel kTpuTable[] = {
     {"TPUOrdinalSelector", "", kAnyType, "tpu:ordinal", RunOrdinalSelector},
     {"TPURoundRobin", "", kAnyType, "tpu:ordinal", RunOrdinalSelector},
-    {"TPUPartitionedCall", "", kAnyType, "tpu:call", RunTpuPartitionedCall},
+    {"TPUPartitionedCall", "", kAnyType, "tpu:call", RunTpuPartitionedCall,
+     PrepareTpuPartitionedCall},
     {"TPUReplicateMetadata", "", kAnyType, "tpu:metadata", RunMetadata},
     {"TPUCompilationResult", "", kAnyType, "tpu:compilation_result", RunCompilationResult},
     {"TPUReplicatedInput", "", kAnyType, "tpu:pass_on", RunReplicatedPassOn, nullptr,

@@ -91,10 +91,9 @@ Status ConvFilterGrad(OpContext& ctx, const nn::ConvProblem& p, const Shape& sha
     return OkStatus();
   }
   if (input.dtype() == Dtype::kFloat) return ConvFilterFloat(s, p, input, grad, out, allocator);
-  return ViaFloat({&input, &grad}, out, allocator,
-                      [&](std::span<const Tensor> in, Tensor* sum) {
-                        return ConvFilterFloat(s, p, in[0], in[1], sum, allocator);
-                      });
+  return ViaFloat({&input, &grad}, out, allocator, [&](std::span<const Tensor> in, Tensor* sum) {
+    return ConvFilterFloat(s, p, in[0], in[1], sum, allocator);
+  });
 }
 
 Status RunConvFilter2D(OpContext& ctx) {
@@ -218,10 +217,10 @@ Status RunDepthwiseInput(OpContext& ctx) {
     return OkStatus();
   }
   return ViaFloat({&grad, &w}, out, ctx.step().allocator,
-                      [&](std::span<const Tensor> in, Tensor* sum) {
-                        nn::ConvTransposeReference(p, in[0], in[1], sum);
-                        return OkStatus();
-                      });
+                  [&](std::span<const Tensor> in, Tensor* sum) {
+                    nn::ConvTransposeReference(p, in[0], in[1], sum);
+                    return OkStatus();
+                  });
 }
 
 constexpr DtypeSet kConvGradFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);

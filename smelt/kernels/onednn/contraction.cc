@@ -4,14 +4,16 @@
 #include <complex>
 
 #include "smelt/base/parallel.h"
+#include "smelt/graph/einsum_equation.h"
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/common/copy.h"
-#include "smelt/kernels/onednn/nn_names.h"
+#include "smelt/kernels/common/via_float.h"
 
 namespace smelt::onednn {
 namespace {
 
-using nn::EinsumLabels;
-using nn::EinsumShapes;
+using EinsumLabels;
+using EinsumShapes;
 
 bool EinsumHas(const EinsumLabels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
@@ -242,7 +244,7 @@ StatusOr<Tensor> Contraction::Product(const EinsumShapes& s, const Tensor* const
   const Tensor b = matrix(tensors[second], p.k, p.n, p.transpose_b);
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(a.dtype(), p.output, allocator));
   if (a.dtype() == Dtype::kFloat || a.dtype() == Dtype::kBfloat16) {
-    RETURN_IF_ERROR(product_.Run(p, a, b, constant[second], nn::FusedOps(), {}, &out, allocator));
+    RETURN_IF_ERROR(product_.Run(p, a, b, constant[second], FusedOps(), {}, &out, allocator));
   } else {
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, &out));
   }
@@ -282,7 +284,7 @@ StatusOr<Tensor> Contraction::Run(const EinsumShapes& s, std::span<const Tensor*
   }
   ASSIGN_OR_RETURN(result, ArrangeResult(s, result, order, allocator));
   if (!narrow) return result;
-  return nn::FromFloat(result, dtype, allocator);
+  return FromFloat(result, dtype, allocator);
 }
 
 }  // namespace smelt::onednn

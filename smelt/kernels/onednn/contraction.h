@@ -6,7 +6,6 @@
 
 #include "smelt/graph/einsum_equation.h"
 #include "smelt/kernels/onednn/float_matmul.h"
-#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt::onednn {
 
@@ -20,22 +19,22 @@ class Contraction {
   }
   // One or two operands of one number type, 16-bit floats through float. UNIMPLEMENTED
   // for types that have no sums of products.
-  StatusOr<Tensor> Run(const nn::EinsumShapes& s, std::span<const Tensor* const> operands,
+  StatusOr<Tensor> Run(const EinsumShapes& s, std::span<const Tensor* const> operands,
                        Allocator* allocator);
 
  private:
-  StatusOr<Tensor> Arranged(const nn::EinsumShapes& s, int operand, const Tensor& t,
-                            const nn::EinsumLabels& order, int kept, bool constant,
+  StatusOr<Tensor> Arranged(const EinsumShapes& s, int operand, const Tensor& t,
+                            const EinsumLabels& order, int kept, bool constant,
                             Allocator* allocator);
-  StatusOr<Tensor> Product(const nn::EinsumShapes& s, const Tensor* const* in, const bool* constant,
-                           nn::EinsumLabels* order, Allocator* allocator);
+  StatusOr<Tensor> Product(const EinsumShapes& s, const Tensor* const* in, const bool* constant,
+                           EinsumLabels* order, Allocator* allocator);
 
   bool constant_[2] = {false, false};
   FloatCopies wide_[2];
   FloatMatMul product_;
 
   // Operands in the order of labels that the product wants.
-  ConstantForms<nn::EinsumLabels> arranged_;
+  ConstantForms<EinsumLabels> arranged_;
 };
 
 }  // namespace smelt::onednn

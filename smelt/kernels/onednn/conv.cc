@@ -1,9 +1,9 @@
 // Convolutions: those of float and narrower floats through FloatConv, others in plain loops.
 #include <algorithm>
 
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/float_conv.h"
-#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt {
 namespace {
@@ -13,7 +13,7 @@ constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
 
 struct ConvState final : KernelState {
   nn::ConvAttrs attrs;
-  nn::FusedOps fused;
+  FusedOps fused;
   bool constant_filter = false;
   onednn::FloatConv conv;
 };
@@ -42,9 +42,9 @@ Status RunConv(OpContext& ctx) {
 }
 
 // Is argument i a tensor of the result's shape?
-bool IsWhole(const nn::FusedOps& fused, int i) {
-  return std::ranges::any_of(fused.steps, [&](const nn::FusedStep& s) {
-    return s.kind == nn::FusedStep::Kind::kAdd && s.arg == i;
+bool IsWhole(const FusedOps& fused, int i) {
+  return std::ranges::any_of(fused.steps, [&](const FusedStep& s) {
+    return s.kind == FusedStep::Kind::kAdd && s.arg == i;
   });
 }
 
@@ -53,7 +53,7 @@ StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spati
   auto state = std::make_unique<ConvState>();
   ASSIGN_OR_RETURN(state->attrs, nn::ParseConvAttrs(node, spatial, depthwise));
   if (!fused.empty()) {
-    ASSIGN_OR_RETURN(state->fused, nn::ParseFusedOps(node, fused));
+    ASSIGN_OR_RETURN(state->fused, ParseFusedOps(node, fused));
     if (node.String("filter_format", "HWIO") != "HWIO") {
       return Unimplemented("Fused ", fused, " takes filters of format HWIO, not ",
                            node.String("filter_format"));

@@ -1,7 +1,6 @@
 // Conv: the convolution of two or three spatial dimensions that says so by its input's rank.
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/float_conv.h"
-#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt {
 namespace {

@@ -1,4 +1,5 @@
 // Conv2DBackpropInput and Conv3DBackpropInput(V2): the transposed convolutions of decoders.
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
@@ -118,7 +119,7 @@ Status RunConvTranspose(OpContext& ctx) {
     nn::ConvTransposeReference(p, grad, w, out);
     return OkStatus();
   }
-  const nn::FusedOps none;
+  const FusedOps none;
   const onednn::LayerCall call{grad, w, s.constant_filter, none, {}, out, ctx.step().allocator};
   if (grad.dtype() == Dtype::kFloat) return TransposeFloat(s, p, call);
   return s.narrow.Run(call, false,

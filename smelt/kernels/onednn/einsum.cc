@@ -1,4 +1,5 @@
 // Einsum: an equation says what is contracted.
+#include "smelt/graph/einsum_equation.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/contraction.h"
 
@@ -6,7 +7,7 @@ namespace smelt {
 namespace {
 
 struct EinsumState final : KernelState {
-  nn::EinsumEquation equation;
+  EinsumEquation equation;
   onednn::Contraction contraction;
 };
 
@@ -18,7 +19,7 @@ Status RunEinsum(OpContext& ctx) {
     shapes.push_back(&ctx.input(i).shape());
     operands.push_back(&ctx.input(i));
   }
-  ASSIGN_OR_RETURN(const nn::EinsumShapes s, nn::ExpandEinsum(state.equation, shapes));
+  ASSIGN_OR_RETURN(const EinsumShapes s, ExpandEinsum(state.equation, shapes));
   ASSIGN_OR_RETURN(Tensor result, state.contraction.Run(s, operands, ctx.step().allocator));
   ctx.set_output(0, std::move(result));
   return OkStatus();
@@ -26,7 +27,7 @@ Status RunEinsum(OpContext& ctx) {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareEinsum(const Node& node) {
   auto state = std::make_unique<EinsumState>();
-  ASSIGN_OR_RETURN(state->equation, nn::ParseEinsum(node.String("equation")));
+  ASSIGN_OR_RETURN(state->equation, ParseEinsum(node.String("equation")));
   if (node.input_types.size() != state->equation.inputs.size()) {
     return InvalidArgument("Expected ", state->equation.inputs.size(),
                            " inputs but got: ", node.input_types.size());

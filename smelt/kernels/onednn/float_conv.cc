@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
@@ -18,8 +19,8 @@ void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tenso
   }
 }
 
-StatusOr<FloatConv::FoldedOnce::Ref> FloatConv::Fold(const nn::FusedOps& ops, nn::FusedArgs args) {
-  using Kind = nn::FusedStep::Kind;
+StatusOr<FloatConv::FoldedOnce::Ref> FloatConv::Fold(const FusedOps& ops, nn::FusedArgs args) {
+  using Kind = FusedStep::Kind;
   const size_t at = !ops.empty() && ops.steps[0].kind == Kind::kBias ? 1 : 0;
   if (!constant_args_ || ops.steps.size() <= at || ops.steps[at].kind != Kind::kBatchNorm) {
     return nullptr;
@@ -48,7 +49,7 @@ StatusOr<FloatConv::FoldedOnce::Ref> FloatConv::Fold(const nn::FusedOps& ops, nn
 }
 
 Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
-                      bool constant_filter, const nn::FusedOps& fused_ops, nn::FusedArgs args,
+                      bool constant_filter, const FusedOps& fused_ops, nn::FusedArgs args,
                       Tensor* out, Allocator* allocator) {
   const LayerCall whole{x, w, constant_filter, fused_ops, args, out, allocator};
   if (x.dtype() == Dtype::kFloat) return RunInType(p, whole);
@@ -62,7 +63,7 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
   Tensor* out = call.out;
   Allocator* allocator = call.allocator;
   const Dtype dtype = x.dtype();
-  const nn::FusedOps* ops = &call.fused;
+  const FusedOps* ops = &call.fused;
   FoldedOnce::Ref folded;
   nn::WidenedArgs some_args;
   if (call.constant_w) {

@@ -3,6 +3,7 @@
 #ifndef SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 #define SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/nn/window.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
@@ -20,19 +21,19 @@ class FloatConv {
   // or float, and then `out` gets another buffer. `constant_filter`: w holds the same values
   // whenever it is the same buffer.
   Status Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, bool constant_filter,
-             const nn::FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
+             const FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
 
  private:
   // Steps without the normalisation, their bias, and what the filter is multiplied by.
   struct Folded {
-    nn::FusedOps ops;
+    FusedOps ops;
     Tensor bias;
     std::vector<float> factors;
     int skipped = 0;  // arguments that are no longer used
   };
   using FoldedOnce = SmallCache<Folded, 1, 1>;
   // nullptr: there is nothing to fold.
-  StatusOr<FoldedOnce::Ref> Fold(const nn::FusedOps& ops, nn::FusedArgs args);
+  StatusOr<FoldedOnce::Ref> Fold(const FusedOps& ops, nn::FusedArgs args);
 
   bool constant_args_ = false;
   // In the type of x, w and out: float, or bfloat16 as NarrowLayer tries it.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "smelt/base/parallel.h"
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
@@ -14,43 +15,43 @@ namespace {
 // Below this many multiply-adds a call of the library costs more than the arithmetic.
 constexpr int64_t kSmallProduct = 65536;
 
-UnaryF32 IsaActivation(nn::Activation a) {
+UnaryF32 IsaActivation(Activation a) {
   switch (a) {
-    case nn::Activation::kRelu:
+    case Activation::kRelu:
       return UnaryF32::kRelu;
-    case nn::Activation::kRelu6:
+    case Activation::kRelu6:
       return UnaryF32::kRelu6;
-    case nn::Activation::kElu:
+    case Activation::kElu:
       return UnaryF32::kElu;
-    case nn::Activation::kLeakyRelu:
+    case Activation::kLeakyRelu:
       return UnaryF32::kLeakyRelu;
-    case nn::Activation::kTanh:
+    case Activation::kTanh:
       return UnaryF32::kTanh;
-    case nn::Activation::kSigmoid:
+    case Activation::kSigmoid:
       return UnaryF32::kSigmoid;
-    case nn::Activation::kGeluExact:
+    case Activation::kGeluExact:
       return UnaryF32::kGeluErf;
-    case nn::Activation::kGeluApproximate:
+    case Activation::kGeluApproximate:
       return UnaryF32::kGeluTanh;
-    case nn::Activation::kSilu:
+    case Activation::kSilu:
       return UnaryF32::kSwish;
-    case nn::Activation::kHardSwish:
+    case Activation::kHardSwish:
       break;
   }
   return UnaryF32::kIdentity;
 }
 
 // Bias and one activation are done by the loop itself. false: not of that form.
-bool BiasThenActivation(const nn::FusedOps& fused, nn::FusedArgs args, const float** bias,
+bool BiasThenActivation(const FusedOps& fused, nn::FusedArgs args, const float** bias,
                         UnaryF32* act) {
   size_t i = 0;
   const auto& steps = fused.steps;
-  if (i < steps.size() && steps[i].kind == nn::FusedStep::Kind::kBias) {
+  if (i < steps.size() && steps[i].kind == FusedStep::Kind::kBias) {
     *bias = args[steps[i].arg]->data<float>();
     ++i;
   }
-  if (i < steps.size() && steps[i].kind == nn::FusedStep::Kind::kActivation &&
-      steps[i].activation != nn::Activation::kHardSwish) {
+  if (i < steps.size() && steps[i].kind == FusedStep::Kind::kActivation &&
+      steps[i].activation != Activation::kHardSwish) {
     *act = IsaActivation(steps[i].activation);
     ++i;
   }
@@ -74,7 +75,7 @@ bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
   return !constant_b && p.m <= 8 && p.n % 256 == 0;
 }
 
-void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const nn::FusedOps& fused,
+void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const FusedOps& fused,
              nn::FusedArgs args, Tensor* out) {
   const IsaTable& isa = Isa();
   const float* bias = nullptr;
@@ -156,7 +157,7 @@ bool WorthBfloat16(const nn::MatMulProblem& p) {
 }  // namespace
 
 Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b,
-                        bool constant_b, const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out,
+                        bool constant_b, const FusedOps& fused, nn::FusedArgs args, Tensor* out,
                         Allocator* allocator) {
   if (out->num_elements() == 0) return OkStatus();
   const LayerCall whole{a, b, constant_b, fused, args, out, allocator};
@@ -171,7 +172,7 @@ Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call)
   const Tensor& a = call.x;
   const Tensor& b = call.w;
   const bool constant_b = call.constant_w;
-  const nn::FusedOps& fused = call.fused;
+  const FusedOps& fused = call.fused;
   const nn::FusedArgs args = call.args;
   Tensor* out = call.out;
   Allocator* allocator = call.allocator;

@@ -2,6 +2,7 @@
 #ifndef SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 #define SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/nn/matmul_reference.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
@@ -15,7 +16,7 @@ class FloatMatMul {
   // and then `out` gets another buffer. `constant_b`: b holds the same values whenever it is the
   // same buffer.
   Status Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b, bool constant_b,
-             const nn::FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
+             const FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
 
  private:
   // In the type of a, b and out: float, or bfloat16 as NarrowLayer tries it.

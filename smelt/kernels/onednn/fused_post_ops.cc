@@ -1,42 +1,44 @@
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
+#include "smelt/graph/fused_ops.h"
+
 namespace smelt::onednn {
 namespace {
 
-PostOp ActivationPostOp(nn::Activation a, float leaky_alpha) {
+PostOp ActivationPostOp(Activation a, float leaky_alpha) {
   PostOp p;
   switch (a) {
-    case nn::Activation::kRelu:
+    case Activation::kRelu:
       p.kind = PostOp::Kind::kRelu;
       break;
-    case nn::Activation::kRelu6:
+    case Activation::kRelu6:
       p.kind = PostOp::Kind::kClip;
       p.beta = 6;
       break;
-    case nn::Activation::kElu:
+    case Activation::kElu:
       p.kind = PostOp::Kind::kElu;
       p.alpha = 1;
       break;
-    case nn::Activation::kLeakyRelu:
+    case Activation::kLeakyRelu:
       p.kind = PostOp::Kind::kRelu;
       p.alpha = leaky_alpha;
       break;
-    case nn::Activation::kTanh:
+    case Activation::kTanh:
       p.kind = PostOp::Kind::kTanh;
       break;
-    case nn::Activation::kSigmoid:
+    case Activation::kSigmoid:
       p.kind = PostOp::Kind::kLogistic;
       break;
-    case nn::Activation::kGeluExact:
+    case Activation::kGeluExact:
       p.kind = PostOp::Kind::kGeluErf;
       break;
-    case nn::Activation::kGeluApproximate:
+    case Activation::kGeluApproximate:
       p.kind = PostOp::Kind::kGeluTanh;
       break;
-    case nn::Activation::kSilu:
+    case Activation::kSilu:
       p.kind = PostOp::Kind::kSwish;
       break;
-    case nn::Activation::kHardSwish:
+    case Activation::kHardSwish:
       p.kind = PostOp::Kind::kHardSwish;
       break;
   }
@@ -45,7 +47,7 @@ PostOp ActivationPostOp(nn::Activation a, float leaky_alpha) {
 
 }  // namespace
 
-FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int depth_dim) {
+FusedPostOps MakeFusedPostOps(const FusedOps& fused, const Layout& dst, int depth_dim) {
   FusedPostOps out;
   Dims per_depth(dst.dims.size(), 1);
   per_depth[depth_dim] = dst.dims[depth_dim];
@@ -56,27 +58,27 @@ FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int 
     return p;
   };
   for (size_t i = 0; i < fused.steps.size(); ++i) {
-    const nn::FusedStep& step = fused.steps[i];
+    const FusedStep& step = fused.steps[i];
     switch (step.kind) {
-      case nn::FusedStep::Kind::kBias:
+      case FusedStep::Kind::kBias:
         if (i == 0) {
           out.bias = true;
         } else {
           out.post_ops.push_back(along_depth(PostOp::Kind::kAdd));
         }
         break;
-      case nn::FusedStep::Kind::kBatchNorm:
+      case FusedStep::Kind::kBatchNorm:
         out.post_ops.push_back(along_depth(PostOp::Kind::kMul));
         out.post_ops.push_back(along_depth(PostOp::Kind::kAdd));
         break;
-      case nn::FusedStep::Kind::kAdd: {
+      case FusedStep::Kind::kAdd: {
         PostOp p;
         p.kind = PostOp::Kind::kAdd;
         p.operand = dst;
         out.post_ops.push_back(p);
         break;
       }
-      case nn::FusedStep::Kind::kActivation:
+      case FusedStep::Kind::kActivation:
         out.post_ops.push_back(ActivationPostOp(step.activation, fused.leaky_alpha));
         break;
     }
@@ -84,20 +86,20 @@ FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int 
   return out;
 }
 
-StatusOr<FusedPointers> FusedPointers::Make(const nn::FusedOps& fused, nn::FusedArgs args,
+StatusOr<FusedPointers> FusedPointers::Make(const FusedOps& fused, nn::FusedArgs args,
                                             Allocator* allocator) {
   FusedPointers out;
   for (size_t i = 0; i < fused.steps.size(); ++i) {
-    const nn::FusedStep& step = fused.steps[i];
+    const FusedStep& step = fused.steps[i];
     switch (step.kind) {
-      case nn::FusedStep::Kind::kBias:
+      case FusedStep::Kind::kBias:
         if (i == 0) {
           out.bias_ = args[step.arg]->raw();
         } else {
           out.operands_.push_back(args[step.arg]->raw());
         }
         break;
-      case nn::FusedStep::Kind::kBatchNorm: {
+      case FusedStep::Kind::kBatchNorm: {
         const int64_t depth = args[step.arg]->num_elements();
         ASSIGN_OR_RETURN(Tensor both, Tensor::Make(Dtype::kFloat, Shape({2, depth}), allocator));
         float* scale = both.data<float>();
@@ -107,10 +109,10 @@ StatusOr<FusedPointers> FusedPointers::Make(const nn::FusedOps& fused, nn::Fused
         out.scratch_.push_back(std::move(both));
         break;
       }
-      case nn::FusedStep::Kind::kAdd:
+      case FusedStep::Kind::kAdd:
         out.operands_.push_back(args[step.arg]->raw());
         break;
-      case nn::FusedStep::Kind::kActivation:
+      case FusedStep::Kind::kActivation:
         break;
     }
   }

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/nn/fused.h"
-#include "smelt/kernels/onednn/nn_names.h"
 #include "smelt/kernels/onednn/primitive.h"
 
 namespace smelt::onednn {
@@ -17,14 +17,14 @@ struct FusedPostOps {
 };
 // `dst` is the result's layout, `depth_dim` the logical dimension that biases go along. Tensors
 // that are added whole are of dst's type, all other arguments are float.
-FusedPostOps MakeFusedPostOps(const nn::FusedOps& fused, const Layout& dst, int depth_dim);
+FusedPostOps MakeFusedPostOps(const FusedOps& fused, const Layout& dst, int depth_dim);
 
 // Pointers: what one run is given after src and weights (bias, dst, operands).
 class FusedPointers {
  public:
   // Batch normalisations are folded into scales and shifts that live in `scratch_`.
   // REQUIRES: nn::CheckFusedArgs; arguments of the types said above.
-  static StatusOr<FusedPointers> Make(const nn::FusedOps& fused, nn::FusedArgs args,
+  static StatusOr<FusedPointers> Make(const FusedOps& fused, nn::FusedArgs args,
                                       Allocator* allocator);
   absl::InlinedVector<const void*, 8> Tensors(const void* src, const void* weights,
                                               const void* dst) const;

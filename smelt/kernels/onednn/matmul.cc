@@ -1,7 +1,7 @@
 // Matrix products: those of float and narrower floats through FloatMatMul, others in plain loops.
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/float_matmul.h"
-#include "smelt/kernels/onednn/nn_names.h"
 
 namespace smelt {
 namespace {
@@ -12,7 +12,7 @@ struct MatMulState final : KernelState {
   bool adjoint = false;  // transposing conjugates
   bool broadcast = false;
   bool constant_b = false;
-  nn::FusedOps fused;
+  FusedOps fused;
   onednn::FloatMatMul product;
 };
 
@@ -95,7 +95,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFusedMatMul(const Node& node) {
   state->transpose_a = node.Bool("transpose_a");
   state->transpose_b = node.Bool("transpose_b");
   state->constant_b = onednn::InputIsConst(node, 1);
-  ASSIGN_OR_RETURN(state->fused, nn::ParseFusedOps(node, "MatMul"));
+  ASSIGN_OR_RETURN(state->fused, ParseFusedOps(node, "MatMul"));
   return state;
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "smelt/kernels/nn/via_float.h"
+#include "smelt/kernels/common/via_float.h"
 
 namespace smelt::onednn {
 
@@ -18,7 +18,7 @@ Status NarrowLayer::Run(const LayerCall& call, bool natively,
   }
   RETURN_IF_ERROR(nn::WidenFusedArgs(call.fused, true, &wide, &args, allocator));
   ASSIGN_OR_RETURN(const Tensor w, weights_.Get(call.w, call.constant_w, allocator));
-  return nn::ViaFloat({&call.x}, call.out, allocator, [&](std::span<const Tensor> in, Tensor* out) {
+  return ViaFloat({&call.x}, call.out, allocator, [&](std::span<const Tensor> in, Tensor* out) {
     return run({in[0], w, call.constant_w, call.fused, args, out, allocator});
   });
 }

@@ -3,6 +3,7 @@
 #define SMELT_KERNELS_ONEDNN_NARROW_LAYER_H_
 
 #include "absl/functional/function_ref.h"
+#include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
@@ -13,7 +14,7 @@ struct LayerCall {
   const Tensor& x;
   const Tensor& w;
   bool constant_w;  // w holds the same values whenever it is the same buffer
-  const nn::FusedOps& fused;
+  const FusedOps& fused;
   nn::FusedArgs args;
   Tensor* out;
   Allocator* allocator;

@@ -1,7 +1,7 @@
 #include "smelt/kernels/onednn/plan_cache.h"
 
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/onednn/nn_names.h"
+#include "smelt/kernels/common/via_float.h"
 
 namespace smelt::onednn {
 namespace {
@@ -11,7 +11,7 @@ constexpr size_t kWorthDropping = 256 << 10;
 
 // Floats or bfloat16 numbers [..., factors.size()] times factors.
 StatusOr<Tensor> Multiplied(const Tensor& t, std::span<const float> factors) {
-  ASSIGN_OR_RETURN(const Tensor from, nn::ToFloat(t, HeapAllocator()));
+  ASSIGN_OR_RETURN(const Tensor from, ToFloat(t, HeapAllocator()));
   ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, t.shape(), HeapAllocator()));
   const float* x = from.data<float>();
   float* y = to.data<float>();
@@ -19,7 +19,7 @@ StatusOr<Tensor> Multiplied(const Tensor& t, std::span<const float> factors) {
   for (int64_t i = 0; i < t.num_elements(); i += n) {
     for (int64_t c = 0; c < n; ++c) y[i + c] = x[i + c] * factors[c];
   }
-  return nn::FromFloat(to, t.dtype(), HeapAllocator());
+  return FromFloat(to, t.dtype(), HeapAllocator());
 }
 
 }  // namespace
@@ -72,9 +72,8 @@ StatusOr<std::shared_ptr<const Tensor>> PlanCache::Weights(const Plan& plan, con
 
 StatusOr<Tensor> FloatCopies::Get(const Tensor& t, bool constant, Allocator* allocator) {
   if (t.dtype() == Dtype::kFloat) return t;
-  ASSIGN_OR_RETURN(const auto wide, wide_.Get(t, {}, constant, allocator, [&](Allocator* where) {
-    return nn::ToFloat(t, where);
-  }));
+  ASSIGN_OR_RETURN(const auto wide, wide_.Get(t, {}, constant, allocator,
+                                              [&](Allocator* where) { return ToFloat(t, where); }));
   return *wide;
 }
 

@@ -1,9 +1,9 @@
 // Pools: float ones through oneDNN, others in plain loops.
 #include "smelt/kernels/nn/pool.h"
 
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/features.h"
-#include "smelt/kernels/onednn/nn_names.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt {
@@ -65,8 +65,8 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
     if (!absl::IsUnimplemented(s)) return s;
   }
   if (Has(kHalfTypes, dtype)) {
-    return nn::ViaFloat({&x}, out, allocator,
-                        [&](std::span<const Tensor> in, Tensor* to) { return fast(in[0], to); });
+    return ViaFloat({&x}, out, allocator,
+                    [&](std::span<const Tensor> in, Tensor* to) { return fast(in[0], to); });
   }
   nn::PoolReference(attrs.kind, p, x, out);
   return OkStatus();
@@ -99,7 +99,7 @@ Status RunMaxPoolWithArgmax(OpContext& ctx) {
     nn::MaxPoolArgmax(p, state.batch_in_index, x, out, argmax);
     return OkStatus();
   }
-  return nn::ViaFloat({&x}, out, ctx.step().allocator, [&](std::span<const Tensor> in, Tensor* to) {
+  return ViaFloat({&x}, out, ctx.step().allocator, [&](std::span<const Tensor> in, Tensor* to) {
     nn::MaxPoolArgmax(p, state.batch_in_index, in[0], to, argmax);
     return OkStatus();
   });

@@ -59,7 +59,7 @@ Tensor MakeTableHandle(const OpContext& ctx, std::shared_ptr<Resource> table) {
   ResourceHandle h;
   h.container = s.container;
   h.name = s.name;
-  h.device = ctx.step().device;
+  h.device = std::string(ctx.step().device);
   if (!IsRef(ctx.output_type(0))) h.type_name = std::string(ResourceTypeName(LookupTable::kKind));
   h.resource = std::move(table);
   return Tensor::Scalar(std::move(h));

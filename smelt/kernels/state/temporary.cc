@@ -48,7 +48,7 @@ Status RunTemporary(OpContext& ctx) {
   ResourceHandle h;
   h.container = std::string(kTemporaries);
   h.name = s.name;
-  h.device = ctx.step().device;
+  h.device = std::string(ctx.step().device);
   h.types_and_shapes.emplace_back(s.dtype, s.shape);
   h.resource = std::move(variable);
   ctx.set_output(0, Tensor::Scalar(std::move(h)));

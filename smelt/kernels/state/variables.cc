@@ -41,7 +41,7 @@ Tensor MakeVariableHandle(const HandleState& s, std::shared_ptr<Resource> variab
   ResourceHandle h;
   h.container = s.container;
   h.name = s.name;
-  h.device = step.device;
+  h.device = std::string(step.device);
   h.type_name = std::string(ResourceTypeName(Variable::kKind));
   h.types_and_shapes.emplace_back(s.dtype, s.shape);
   h.resource = std::move(variable);

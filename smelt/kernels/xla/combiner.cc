@@ -155,17 +155,18 @@ void CombineTyped(BodyKind kind, void* into, const void* from, std::span<const C
 
 }  // namespace
 
-StatusOr<FuncAttr> FunctionOf(const Node& node, absl::string_view attr) {
+StatusOr<Callee> FunctionOf(const Node& node, absl::string_view attr) {
   const FuncAttr* f = node.Func(attr);
   if (f == nullptr) return InvalidArgument(node.op(), " names no function '", attr, "'");
-  return *f;
+  return Callee::Of(*f);
 }
 
-Combiner::Combiner(Step& step, const FuncAttr& function, int values)
+Combiner::Combiner(Step& step, const Callee& function, int values)
     : step_(step),
       function_(function),
       kind_(KindOfBody(
-          step.functions == nullptr ? nullptr : step.functions->FindBody(function.name), values)) {}
+          step.functions == nullptr ? nullptr : step.functions->FindBody(function.name()),
+          values)) {}
 
 bool Combiner::loops(Dtype dtype) const {
   switch (kind_) {
@@ -187,7 +188,7 @@ bool Combiner::loops(Dtype dtype) const {
 
 StatusOr<std::vector<Tensor>> Combiner::Call(std::vector<Tensor> args) const {
   if (step_.functions == nullptr) {
-    return Internal("function '", function_.name, "' cannot be called here");
+    return Internal("function '", function_.name(), "' cannot be called here");
   }
   const Shape shape = args[0].shape();
   std::vector<Tensor> results;
@@ -197,8 +198,8 @@ StatusOr<std::vector<Tensor>> Combiner::Call(std::vector<Tensor> args) const {
       if (t.shape() == shape) continue;
       // A result that no argument has part in.
       if (t.rank() != 0) {
-        return InvalidArgument("function '", function_.name, "' gives shape ", t.shape().ToString(),
-                               " instead of ", shape.ToString());
+        return InvalidArgument("function '", function_.name(), "' gives shape ",
+                               t.shape().ToString(), " instead of ", shape.ToString());
       }
       ASSIGN_OR_RETURN(Tensor all, Tensor::Make(t.dtype(), shape, step_.allocator));
       FillRun(t.dtype(), all.raw(), t.raw(), all.num_elements());
@@ -221,7 +222,7 @@ StatusOr<std::vector<Tensor>> Combiner::Call(std::vector<Tensor> args) const {
     for (size_t r = 0; r < scalars.size(); ++r) {
       const Tensor& t = scalars[r];
       if (t.num_elements() != 1 || (i > 0 && results[r].dtype() != t.dtype())) {
-        return InvalidArgument("function '", function_.name, "' must give scalars");
+        return InvalidArgument("function '", function_.name(), "' must give scalars");
       }
       if (i == 0) {
         ASSIGN_OR_RETURN(results[r], Tensor::Make(t.dtype(), shape, step_.allocator));
@@ -243,7 +244,7 @@ Status Combiner::Fold(std::vector<Tensor>* into, std::vector<Tensor> with) const
   bool right = into->size() == values;
   for (size_t i = 0; right && i < values; ++i) right = (*into)[i].dtype() == types[i];
   if (!right) {
-    return InvalidArgument("function '", function_.name, "' must give ", values,
+    return InvalidArgument("function '", function_.name(), "' must give ", values,
                            values == 1 ? " value" : " values", " of its arguments' types");
   }
   return OkStatus();

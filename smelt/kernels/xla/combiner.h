@@ -31,14 +31,14 @@ enum class BodyKind : uint8_t {
 
 // A function attribute of a node.
 struct FunctionState final : KernelState {
-  FuncAttr function;
+  Callee function;
 };
-StatusOr<FuncAttr> FunctionOf(const Node& node, absl::string_view attr);
+StatusOr<Callee> FunctionOf(const Node& node, absl::string_view attr);
 
 class Combiner {
  public:
   // `values`: how many values are combined at once; the function takes twice as many scalars.
-  Combiner(Step& step, const FuncAttr& function, int values);
+  Combiner(Step& step, const Callee& function, int values);
 
   // Is it one of those that CombineLoops runs on this type?
   bool loops(Dtype dtype) const;
@@ -52,7 +52,7 @@ class Combiner {
 
  private:
   Step& step_;
-  const FuncAttr& function_;
+  const Callee& function_;
   BodyKind kind_;
 };
 

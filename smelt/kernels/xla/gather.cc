@@ -12,7 +12,7 @@ namespace {
 
 struct XlaGatherState final : KernelState {
   GatherDimensions numbers;
-  FuncAttr update;  // of a scatter
+  Callee update;  // of a scatter
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareXlaGather(const Node& node) {

@@ -9,7 +9,7 @@ namespace smelt {
 namespace {
 
 struct XlaReduceState final : KernelState {
-  FuncAttr reducer;
+  Callee reducer;
   Dims reduced;
 };
 

@@ -14,7 +14,7 @@ namespace {
 using xla::WindowAxis;
 
 struct SelectScatterState final : KernelState {
-  FuncAttr select, scatter;
+  Callee select, scatter;
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSelectScatter(const Node& node) {
@@ -139,7 +139,7 @@ Status RunSelectScatter(OpContext& ctx) {
         ASSIGN_OR_RETURN(args[1], ElementOf(in, b, step.allocator));
         ASSIGN_OR_RETURN(const std::vector<Tensor> result, select.Call(std::move(args)));
         if (result.size() != 1 || result[0].dtype() != Dtype::kBool) {
-          return InvalidArgument("function '", s.select.name, "' must give one bool");
+          return InvalidArgument("function '", s.select.name(), "' must give one bool");
         }
         return result[0].scalar<bool>();
       },

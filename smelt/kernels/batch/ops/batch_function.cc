@@ -8,7 +8,7 @@ namespace {
 
 struct BatchFunctionState final : KernelState {
   BatchAttrs attrs;
-  FuncAttr function;
+  Callee function;
   int num_inputs = 0;  // captured tensors follow
 };
 
@@ -35,7 +35,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareBatchFunction(const Node& node) {
   }
   const FuncAttr* f = node.Func("f");
   if (f == nullptr) return InvalidArgument("BatchFunction '", node.name(), "' names no function");
-  state->function = *f;
+  ASSIGN_OR_RETURN(state->function, Callee::Of(*f));
   state->num_inputs = static_cast<int>(node.Get<std::vector<Dtype>>("Tin", {}).size());
   if (state->num_inputs < 1 || state->num_inputs > node.num_inputs()) {
     return InvalidArgument("BatchFunction '", node.name(), "' has no inputs");
@@ -44,7 +44,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareBatchFunction(const Node& node) {
 }
 
 Status CheckBatchedCall(const OpContext& ctx, const BatchFunctionState& state) {
-  const std::string& name = state.function.name;
+  const std::string& name = state.function.name();
   if (ctx.step().functions == nullptr) {
     return Internal("function '", name, "' cannot be called here");
   }

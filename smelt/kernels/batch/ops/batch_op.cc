@@ -13,7 +13,7 @@ Status WithInputList(const OpContext& ctx, int n, absl::string_view what) {
   absl::StrAppend(&text, "\nBelow are the input tensors: \n");
   for (int i = 0; i < n; ++i) {
     const auto at = static_cast<size_t>(i);
-    const auto& from = ctx.node().inputs;
+    const auto& from = ctx.node().inputs();
     absl::StrAppend(&text, " - ", at < from.size() ? EndpointName(from[at]) : "input",
                     " has shape ", ctx.input(i).shape().ToString(), "\n");
   }

@@ -47,7 +47,7 @@ Tensor AnonymousHandle(const OpContext& ctx, std::shared_ptr<Resource> resource)
   ResourceHandle h;
   h.container = "localhost";
   h.name = ctx.node().name();
-  h.device = ctx.step().device;
+  h.device = std::string(ctx.step().device);
   if (resource != nullptr) h.type_name = std::string(ResourceTypeName(resource->kind()));
   h.resource = std::move(resource);
   return Tensor::Scalar(std::move(h));

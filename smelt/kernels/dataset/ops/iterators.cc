@@ -17,7 +17,7 @@ struct IteratorState final : KernelState {
   std::string name;
   ElementTypes types;
   ElementShapes shapes;
-  FuncAttr factory;  // of a one-shot iterator
+  Callee factory;  // of a one-shot iterator
   HandleCache cache;
 };
 
@@ -29,7 +29,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareIterator(const Node& node) {
   if (state->name.empty()) state->name = node.name();
   state->types = node.Get<ElementTypes>("output_types", {});
   state->shapes = node.Get<ElementShapes>("output_shapes", {});
-  if (const FuncAttr* f = node.Func("dataset_factory")) state->factory = *f;
+  if (const FuncAttr* f = node.Func("dataset_factory")) {
+    ASSIGN_OR_RETURN(state->factory, Callee::Of(*f));
+  }
   return state;
 }
 
@@ -38,7 +40,7 @@ Tensor IteratorHandle(const OpContext& ctx, std::string container, std::string n
   ResourceHandle h;
   h.container = std::move(container);
   h.name = std::move(name);
-  h.device = ctx.step().device;
+  h.device = std::string(ctx.step().device);
   h.type_name = std::string(ResourceTypeName(IteratorResource::kKind));
   h.resource = std::move(iterator);
   return Tensor::Scalar(std::move(h));
