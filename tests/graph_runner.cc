@@ -94,7 +94,7 @@ Status GraphRunner::RunNode(const Node& node, std::vector<Tensor>& inputs,
                             std::vector<Tensor>& outputs, Step& step) {
   // A node whose op is a function calls it.
   if (library_.Find(node.op()) != nullptr) {
-    return Call(Callee(node.op()), std::move(inputs), &outputs, step);
+    return Call(Callee(std::string(node.op())), std::move(inputs), &outputs, step);
   }
   Prepared& p = prepared_[&node];
   if (p.kernel == nullptr) {

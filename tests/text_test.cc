@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "smelt/graph/infer_attrs.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/graph/verify.h"
 
 namespace smelt {
@@ -665,21 +666,21 @@ TEST(Verify, WhatPassesCanBreak) {
   auto g = MustParse("x = Const {value=float[]{1}}\ny = Neg(x)");
   Node* y = g->Find("y");
   auto other = MustParse("z = Const {value=float[]{1}}");
-  y->inputs()[0].node = other->Find("z");
+  g->SetInput(y, 0, {other->Find("z"), 0});
   EXPECT_PRED2(Contains, Verify(*g).message(), "not in the graph");
-  y->inputs()[0] = {g->Find("x"), 1};
+  g->SetInput(y, 0, {g->Find("x"), 1});
   EXPECT_PRED2(Contains, Verify(*g).message(), "reads output 1 of node 'x'");
-  y->inputs()[0].port = -1;
+  g->SetInput(y, 0, {g->Find("x"), -1});
   EXPECT_FALSE(Verify(*g).ok());
-  y->inputs().clear();
+  g->SetInputs(y, {});
   EXPECT_PRED2(Contains, Verify(*g).message(), "is given 0 inputs, wants 1");
-  y->inputs() = {{g->Find("x"), 0}};
+  g->SetInputs(y, {{g->Find("x"), 0}});
   y->attrs().Set("T", Dtype::kDouble);
   EXPECT_PRED2(Contains, Verify(*g).message(), "its types are not those");
   y->attrs().Set("T", Dtype::kFloat);
   EXPECT_TRUE(Verify(*g).ok());
-  y->control_inputs() = {g->Find("x"), g->Find("x")};
-  EXPECT_PRED2(Contains, Verify(*g).message(), "waits twice");
+  g->AddControlInput(y, y);
+  EXPECT_PRED2(Contains, Verify(*g).message(), "waits for itself");
   auto f = MustParse("func f(a: float) -> (r: float) { b = Neg(a)\nreturn r=b }");
   Function* fn = f->library()->Find("f");
   fn->args[0]->attrs().Set("index", 1);
@@ -690,18 +691,21 @@ TEST(Verify, WhatPassesCanBreak) {
 
 TEST(OpTable, EveryRowParses) {
   EXPECT_GT(internal::kOpRows.size(), 1900u);
-  for (const auto& row : internal::kOpRows) {
-    auto def = ParseOpDef(row.text);
-    ASSERT_TRUE(def.ok()) << row.name << ": " << def.status();
-    EXPECT_EQ(def->name, row.name);
+  ASSERT_EQ(internal::kOpRows.size(), static_cast<size_t>(kNumOps));
+  for (int i = 0; i < kNumOps; ++i) {
+    const absl::string_view name = OpName::OfNumber(i).text();
+    auto def = ParseOpDef(internal::kOpRows[static_cast<size_t>(i)].text);
+    ASSERT_TRUE(def.ok()) << name << ": " << def.status();
+    EXPECT_EQ(def->name, name);
+    EXPECT_EQ(OpName::Of(name), OpName::OfNumber(i));
     for (const AttrDef& a : def->attrs) {
-      EXPECT_FALSE(a.type.empty()) << row.name;
-      for (Dtype t : a.allowed_types) EXPECT_NE(t, Dtype::kInvalid) << row.name << "." << a.name;
+      EXPECT_FALSE(a.type.empty()) << name;
+      for (Dtype t : a.allowed_types) EXPECT_NE(t, Dtype::kInvalid) << name << "." << a.name;
     }
     for (const auto* args : {&def->inputs, &def->outputs}) {
       for (const ArgDef& arg : *args) {
-        for (const std::string& name : {arg.type_attr, arg.type_list_attr, arg.number_attr}) {
-          EXPECT_TRUE(name.empty() || def->FindAttr(name)) << row.name << ": " << arg.name;
+        for (const std::string& attr : {arg.type_attr, arg.type_list_attr, arg.number_attr}) {
+          EXPECT_TRUE(attr.empty() || def->FindAttr(attr)) << name << ": " << arg.name;
         }
       }
     }
@@ -715,6 +719,40 @@ TEST(OpTable, EveryNameIsFound) {
     EXPECT_EQ(def->name, name);
   }
   EXPECT_EQ(FindOpDef("NoSuchOp"), nullptr);
+  EXPECT_TRUE(OpName::Of("NoSuchOp").unknown());
+  EXPECT_TRUE(OpName::Of("").unknown());
+  EXPECT_TRUE(OpName::Of("Identit").unknown());
+  EXPECT_TRUE(OpName::Of("IdentityN2").unknown());
+}
+
+// A function that is called by its name has no number and is in no set.
+TEST(OpTable, OpsWithoutANumberAreInNoSet) {
+  auto g = MustParse(
+      "func f(a: float) -> (r: float) { return r=a }\nx = Const {value=float[]{1}}\ny = f(x)");
+  const Node* y = g->Find("y");
+  EXPECT_EQ(y->op(), "f");
+  EXPECT_TRUE(y->op_name().unknown());
+  EXPECT_FALSE(y->Is(kIdentityOps));
+  EXPECT_FALSE(y->Is("Identity"));
+}
+
+// What the facts say of whole groups holds for the definitions.
+TEST(OpFacts, AgreeWithTheDefinitions) {
+  for (int i = 0; i < kNumOps; ++i) {
+    const OpName op = OpName::OfNumber(i);
+    const OpDef& def = *FindOpDef(op);
+    if (kReadsState.Contains(op) || kBridgeOps.Contains(op)) continue;
+    for (const OpSet* pure : {&kIdentityOps, &kMovesValues, &kElementwiseOps}) {
+      if (pure->Contains(op)) EXPECT_FALSE(def.stateful) << op.text();
+    }
+    if (kCommutativeOps.Contains(op)) {
+      EXPECT_TRUE(kElementwiseOps.Contains(op) || absl::StartsWith(op.text(), "Bitwise"))
+          << op.text();
+      ASSERT_EQ(def.inputs.size(), 2u) << op.text();
+      EXPECT_EQ(def.inputs[0].type_attr, def.inputs[1].type_attr) << op.text();
+    }
+    if (kInvolutions.Contains(op)) EXPECT_EQ(def.inputs.size(), 1u) << op.text();
+  }
 }
 
 // Any definition can stand in a text as one of the model's own.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/graph/op_facts.h"
+
 namespace smelt {
 namespace {
 
@@ -92,7 +94,7 @@ const Node* CapturedArguments::ConstantOf(const Function& f, int arg, int depth)
   for (const CallSite& s : sites->second) {
     if (s.loop) return nullptr;
     Endpoint e = s.value;
-    while (e.node->Is("Identity")) e = e.node->inputs()[0];
+    e = BehindIdentities(e);
     const Node* n = e.node->Is("Const") ? e.node : nullptr;
     if (s.caller != nullptr && e.node->Is("_Arg")) {
       n = ConstantOf(*s.caller, ArgumentNumber(*s.caller, e), depth + 1);

@@ -10,7 +10,7 @@ namespace {
 
 // By op: the names of those inputs. In the order of the op names.
 struct CompileTimeRow {
-  absl::string_view op;
+  OpName op;
   absl::string_view inputs[5];
 };
 
@@ -126,15 +126,15 @@ constexpr CompileTimeRow kCompileTimeRows[] = {
     {"XlaPad", {"padding_low", "padding_high", "padding_interior"}},
     {"XlaSetBound", {"bound"}},
 };
-static_assert(std::ranges::is_sorted(kCompileTimeRows, {}, &CompileTimeRow::op));
+constexpr int NumberOf(const CompileTimeRow& row) { return row.op.number(); }
+static_assert(std::ranges::is_sorted(kCompileTimeRows, {}, NumberOf));
 
 }  // namespace
 
 std::vector<int> CompileTimeInputs(const Node& n) {
   std::vector<int> out;
-  auto row = std::ranges::lower_bound(kCompileTimeRows, absl::string_view(n.op()), {},
-                                      &CompileTimeRow::op);
-  if (row == std::end(kCompileTimeRows) || row->op != n.op()) return out;
+  const auto row = std::ranges::lower_bound(kCompileTimeRows, n.op_name().number(), {}, NumberOf);
+  if (row == std::end(kCompileTimeRows) || !n.Is(row->op)) return out;
   for (absl::string_view name : row->inputs) {
     if (name.empty()) break;
     const auto [first, count] = InputRange(n, name);

@@ -11,21 +11,21 @@ constexpr int64_t kMaxCost = int64_t{1} << 60;
 
 // Nodes that hold no computation of their own.
 bool IsFree(const Node& n) {
-  static const auto* free = new absl::flat_hash_set<absl::string_view>{
+  static constexpr OpSet kFree = {
       "_Arg", "_Retval", "Placeholder", "Const", "NoOp", "VarHandleOp", "VariableV2",
       "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
       "TPUOrdinalSelector", "HashTableV2",
       // Calls cost what their functions cost.
       "TPUPartitionedCall", "PartitionedCall", "StatefulPartitionedCall"};
-  return free->contains(n.op());
+  return n.Is(kFree);
 }
 
 // Cost 1 whatever the size: bookkeeping of shapes.
 bool IsBookkeeping(const Node& n) {
-  static const auto* cheap = new absl::flat_hash_set<absl::string_view>{
-      "Shape",     "StridedSlice",   "Reshape",      "ExpandDims", "Squeeze", "Identity",
-      "IdentityN", "ReadVariableOp", "StopGradient", "Size",       "Rank"};
-  return cheap->contains(n.op());
+  static constexpr OpSet kCheap = {"Shape",        "StridedSlice", "Reshape",   "ExpandDims",
+                                   "Squeeze",      "Identity",     "IdentityN", "ReadVariableOp",
+                                   "StopGradient", "Size",         "Rank"};
+  return n.Is(kCheap);
 }
 
 }  // namespace

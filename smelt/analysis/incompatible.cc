@@ -10,6 +10,7 @@
 #include "smelt/analysis/captured.h"
 #include "smelt/analysis/compile_time.h"
 #include "smelt/device/device.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
 
 namespace smelt {
@@ -31,18 +32,7 @@ using Facts = std::vector<TensorFacts>;
 
 // Ops that the compiler has no kernel for because they are gone before it looks: borders,
 // constants, and the control flow of TensorFlow 1, which the bridge turns into functions.
-bool NeedsNoKernel(const Node& n) {
-  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
-      "_Arg",   "_Retval", "NoOp",  "Const", "Placeholder",   "Identity", "IdentityN",
-      "Switch", "Merge",   "Enter", "Exit",  "NextIteration", "LoopCond"};
-  return ops->contains(n.op());
-}
-
-// Ops whose results are the shapes of their inputs.
-bool GivesShape(const Node& n) {
-  return n.Is("Shape") || n.Is("ShapeN") || n.Is("Size") || n.Is("Rank") || n.Is("VariableShape") ||
-         n.Is("TensorListLength") || n.Is("TensorListElementShape");
-}
+bool NeedsNoKernel(const Node& n) { return n.Is(kStructuralOps) || n.Is(kControlFlow); }
 
 // Ops whose first result has as many elements as the values say.
 bool CountsElements(const Node& n) {
@@ -176,7 +166,7 @@ class CompatibilityWalk {
       counted = counted || f.counted;
       value = std::max(value, f.value);
     }
-    if (GivesShape(n)) {
+    if (n.Is(kReadsShapes)) {
       value = counted && !n.Is("Rank") ? When::kBound : When::kCompile;
       counted = false;
     } else if (n.def() == nullptr || n.def()->stateful || n.Is("Merge") || n.Is("Switch")) {
@@ -231,7 +221,7 @@ class CompatibilityWalk {
     const std::vector<Endpoint> results = body.FlatResults();
     if (i >= results.size() || i >= body.args.size()) return false;
     Endpoint e = results[i];
-    while (e.node->Is("Identity")) e = e.node->inputs()[0];
+    e = BehindIdentities(e);
     return e == Endpoint{body.args[i], 0};
   }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/einsum_equation.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/kernels/xla/dimension_numbers.h"
 
 namespace smelt {
@@ -198,76 +199,12 @@ bool Repeats(const RowNode& n) {
 }
 
 struct RowRule {
-  absl::string_view op;
+  OpName op;
   bool (*by_row)(const RowNode& n);
 };
-constexpr absl::string_view kEachElement[] = {
-    "Abs",
-    "Add",
-    "AddN",
-    "AddV2",
-    "BiasAdd",
-    "Cast",
-    "Ceil",
-    "CheckNumerics",
-    "ClipByValue",
-    "Cos",
-    "Div",
-    "DivNoNan",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Expm1",
-    "Floor",
-    "FloorDiv",
-    "FloorMod",
-    "Greater",
-    "GreaterEqual",
-    "Identity",
-    "IsNan",
-    "LeakyRelu",
-    "Less",
-    "LessEqual",
-    "Log",
-    "Log1p",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "Maximum",
-    "Minimum",
-    "Mul",
-    "Neg",
-    "NotEqual",
-    "OnesLike",
-    "Pow",
-    "RealDiv",
-    "Reciprocal",
-    "Relu",
-    "Relu6",
-    "Rint",
-    "Round",
-    "Rsqrt",
-    "SelectV2",
-    "Selu",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Square",
-    "SquaredDifference",
-    "StopGradient",
-    "Sub",
-    "Tanh",
-    "TPUReplicatedInput",
-    "XlaSharding",
-    "ZerosLike",
-    "_Int8Quantize",
-    "_Int8Dequantize",
-    "TPUReplicatedOutput",
-};
+// Elementwise in effect, beside those that are by definition.
+constexpr OpSet kEachElement = {"BiasAdd",       "TPUReplicatedInput", "XlaSharding",
+                                "_Int8Quantize", "_Int8Dequantize",    "TPUReplicatedOutput"};
 constexpr RowRule kRowRules[] = {
     {"Conv2D", FirstAlone},
     {"Conv3D", FirstAlone},
@@ -329,9 +266,8 @@ constexpr RowRule kRowRules[] = {
 };
 
 bool ByRow(const RowNode& n) {
-  const absl::string_view op = n.node().op();
-  if (std::ranges::find(kEachElement, op) != std::end(kEachElement)) return EachElement(n);
-  const auto* rule = std::ranges::find(kRowRules, op, &RowRule::op);
+  if (n.node().Is(kElementwiseOps) || n.node().Is(kEachElement)) return EachElement(n);
+  const auto* rule = std::ranges::find(kRowRules, n.node().op_name(), &RowRule::op);
   return rule != std::end(kRowRules) && rule->by_row(n);
 }
 

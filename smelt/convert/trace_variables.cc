@@ -4,6 +4,7 @@
 #include "smelt/analysis/captured.h"
 #include "smelt/convert/variables.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/saved_model/object_graph.h"
 #include "smelt/wire/saved_model/object_restore.h"
@@ -13,14 +14,9 @@ namespace {
 
 // Ops that look at a handle without caring for the type of what it holds.
 bool IgnoresType(const Node& n) {
-  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
-      "VarIsInitializedOp", "DestroyResourceOp", "VariableShape", "DisableCopyOnRead"};
-  return ops->contains(n.op());
-}
-
-Endpoint BehindIdentities(Endpoint e) {
-  while (e.node->Is("Identity") && e.node->num_inputs() == 1) e = e.node->inputs()[0];
-  return e;
+  static constexpr OpSet kOps = {"VarIsInitializedOp", "DestroyResourceOp", "VariableShape",
+                                 "DisableCopyOnRead"};
+  return n.Is(kOps);
 }
 
 }  // namespace

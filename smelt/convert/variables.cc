@@ -1,5 +1,6 @@
 #include "smelt/convert/variables.h"
 
+#include "smelt/graph/op_facts.h"
 #include "smelt/wire/saved_model/object_restore.h"
 
 namespace smelt {
@@ -58,7 +59,7 @@ Status ModelVariables::RetypeRestore(const VariableUse& use, Dtype dtype) {
   Graph& graph = use.function ? *use.function->body : *meta_.graph;
   RETURN_IF_ERROR(RetypeIdentities(graph, use.node->inputs()[1], dtype));
   Endpoint e = use.node->inputs()[1];
-  while (e.node->Is("Identity")) e = e.node->inputs()[0];
+  e = BehindIdentities(e);
   RETURN_IF_ERROR(RetypeListElement(graph, e.node, e.port, dtype));
   use.node->attrs().Set("dtype", dtype);
   return graph.ResolveTypes(use.node);

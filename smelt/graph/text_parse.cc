@@ -80,7 +80,7 @@ Status StatementReader::ReadNode(std::vector<NodeText>* nodes) {
   if (reader_->Accept('(')) {
     while (!reader_->tok().Is(')')) {
       ASSIGN_OR_RETURN(NamedEndpoint e, ReadEndpoint());
-      node.inputs().push_back(std::move(e));
+      node.inputs.push_back(std::move(e));
       if (!reader_->Accept(',')) break;
     }
     RETURN_IF_ERROR(reader_->Expect(')'));

@@ -130,13 +130,9 @@ class GraphVerifier {
     if (!IsLegalName(n.name())) return InvalidArgument("the name is not legal");
     if (n.op().empty()) return InvalidArgument("there is no op");
     for (Endpoint e : n.inputs()) RETURN_IF_ERROR(VerifyEndpoint(e));
-    absl::flat_hash_set<const Node*> waited;
     for (const Node* c : n.control_inputs()) {
       if (!IsLive(c)) return InvalidArgument("waits for a node that is not in the graph");
       if (c == &n) return InvalidArgument("waits for itself");
-      if (!waited.insert(c).second) {
-        return InvalidArgument("waits twice for node '", c->name(), "'");
-      }
     }
     RETURN_IF_ERROR(VerifyFunctionNames(n));
     if (n.def() == nullptr) return OkStatus();

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/kernels/run_op.h"
 #include "smelt/optimize/passes.h"
 
@@ -13,14 +13,7 @@ bool MayFold(const Node& n) {
   if (n.def() == nullptr || n.def()->stateful || n.num_outputs() == 0 || n.num_inputs() == 0) {
     return false;
   }
-  static const auto* never = new absl::flat_hash_set<absl::string_view>{
-      // Control flow, function calls and what depends on the step.
-      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "PlaceholderWithDefault",
-      "StatelessIf", "StatelessWhile", "StatelessCase", "PartitionedCall", "_Retval", "_Arg",
-      "Placeholder", "CheckNumerics", "OptionalFromValue",
-      // What waits for other steps.
-      "BatchFunction", "Batch", "Unbatch", "UnbatchGrad"};
-  if (never->contains(n.op())) return false;
+  if (n.Is(kNeverFolded)) return false;
   for (Dtype t : n.output_types) {
     if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;
     if (IsRef(t)) return false;

@@ -1,5 +1,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "smelt/graph/function_ops.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -66,10 +67,7 @@ class Writers {
 };
 
 // The variable node behind a handle, through identities.
-Node* HandleSource(Endpoint e) {
-  while (e.node->Is("Identity")) e = e.node->inputs()[0];
-  return e.node;
-}
+Node* HandleSource(Endpoint e) { return BehindIdentities(e).node; }
 
 // A handle that the graph makes, or is given as an argument.
 bool IsHandleSource(const Node& n) {

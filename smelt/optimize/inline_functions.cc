@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/passes.h"
 
@@ -65,19 +66,6 @@ const Function* Callee(const Graph& graph, const Node& node, const AttrMap** att
   }
   *attrs = &node.attrs();
   return graph.library()->Find(node.op());
-}
-
-// Reads of state, and nodes that only order others, need not run for their own sake.
-bool HasEffect(const Node& n) {
-  if (n.def() == nullptr) return true;
-  if (!n.def()->stateful) return false;
-  static const auto* pure = new absl::flat_hash_set<absl::string_view>{
-      "ReadVariableOp",   "VarHandleOp",       "_Arg",
-      "VariableV2",       "Variable",          "VarIsInitializedOp",
-      "HashTableV2",      "LookupTableFindV2", "ResourceGather",
-      "Placeholder",      "LookupTableSizeV2", "VariableShape",
-      "ResourceGatherNd", "HashTable",         "DisableCopyOnRead"};
-  return !pure->contains(n.op());
 }
 
 // Does waiting for the node mean waiting for an effect? Looks through nodes that only order others.

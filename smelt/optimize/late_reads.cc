@@ -1,12 +1,11 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {
-
-bool TakesReference(const Node& n) { return std::ranges::any_of(n.input_types, IsRef); }
 
 bool ReadsReference(const Node& n) {
   return n.Is("Identity") && IsRef(n.inputs()[0].node->output_types[n.inputs()[0].port]) &&

@@ -1,14 +1,14 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {
 
 bool IsPlainIdentity(const Node& n) {
-  return n.Is("Identity") || n.Is("IdentityN") || n.Is("StopGradient") || n.Is("PreventGradient") ||
-         n.Is("Snapshot") || n.Is("PlaceholderWithDefault") ||
+  return n.Is(kIdentityOps) || n.Is("PlaceholderWithDefault") ||
          (n.Is("TPUReplicatedInput") && n.num_inputs() == 1) ||
          (n.Is("TPUReplicatedOutput") && n.num_outputs() == 1);
 }
@@ -28,11 +28,8 @@ bool HasSwitch(const std::vector<Node*>& nodes) {
   });
 }
 
-// What takes a reference may change what it refers to, though its definition calls it stateless.
-bool TakesRef(const Node& n) { return std::ranges::any_of(n.input_types, IsRef); }
-
 bool WithoutEffect(const Node& n) {
-  return n.Is("NoOp") || (n.def() != nullptr && !n.def()->stateful && !TakesRef(n)) ||
+  return n.Is("NoOp") || (n.def() != nullptr && !n.def()->stateful && !TakesReference(n)) ||
          n.Is("_Arg") || n.Is("VarHandleOp") || n.Is("Placeholder");
 }
 

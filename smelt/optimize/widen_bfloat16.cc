@@ -15,7 +15,7 @@ namespace {
 // Ops whose result in float is at least as good as in bfloat16. What only moves values follows its
 // inputs: there is nothing to win by widening it alone.
 struct WidenOp {
-  absl::string_view op;
+  OpName op;
   absl::string_view attr = "T";
   bool moves = false;
 };
@@ -100,12 +100,12 @@ constexpr WidenOp kWidenOps[] = {
 
 // The row of a node that computes in bfloat16, nullptr for others.
 const WidenOp* WidenRow(const Node& n) {
-  const auto* row = std::ranges::find(kWidenOps, absl::string_view(n.op()), &WidenOp::op);
+  const auto* row = std::ranges::find(kWidenOps, n.op_name(), &WidenOp::op);
   return row != std::end(kWidenOps) && n.Type(row->attr) == Dtype::kBfloat16 ? row : nullptr;
 }
 
 // Multiply-adds that a product does at least with each of its weights, for one row.
-constexpr std::pair<absl::string_view, int64_t> kWidenProducts[] = {
+constexpr std::pair<OpName, int64_t> kWidenProducts[] = {
     // Images of 8 x 8 places, say.
     {"Conv2D", 64}, {"Conv3D", 64},     {"DepthwiseConv2dNative", 64},
     {"MatMul", 1},  {"BatchMatMul", 1}, {"BatchMatMulV2", 1},
@@ -157,8 +157,8 @@ class SmallParts {
 
   void Count(const Node& n) {
     Work& work = work_[Part(&n)];
-    const auto* product = std::ranges::find(kWidenProducts, absl::string_view(n.op()),
-                                            &std::pair<absl::string_view, int64_t>::first);
+    const auto* product =
+        std::ranges::find(kWidenProducts, n.op_name(), &std::pair<OpName, int64_t>::first);
     const bool multiplies = product != std::end(kWidenProducts);
     if (multiplies) ++work.products;
     for (int i = 0; i < n.num_inputs(); ++i) {

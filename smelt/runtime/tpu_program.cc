@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/op_facts.h"
 
 namespace smelt {
 namespace {
@@ -12,14 +13,10 @@ namespace {
 constexpr int kMaxSearchDepth = 64;
 constexpr size_t kMaxSplits = 256;
 
-// Ops of the bridge itself, which hold a cluster together, and those the compiler never sees.
-bool IsBridgeOp(absl::string_view op) {
-  static const auto* ops = new absl::flat_hash_set<absl::string_view>{
-      "TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedInput", "TPUReplicatedOutput",
-      "_Arg", "_Retval", "NoOp", "Const", "Placeholder", "Identity", "IdentityN",
-      // Made into functions.
-      "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"};
-  return ops->contains(op);
+// Ops of the bridge itself, which hold a cluster together, and those the compiler never sees: what
+// it makes into functions among them.
+bool IsBridgeOp(const Node& n) {
+  return n.Is(kBridgeOps) || n.Is(kStructuralOps) || n.Is(kControlFlow);
 }
 
 Status NotCompilable(const Node& n) {
@@ -31,7 +28,7 @@ Status NotCompilable(const Node& n) {
 Status CheckNode(const Graph& graph, const Node& n, int depth,
                  absl::flat_hash_set<std::string>* seen) {
   const Function* direct = graph.library()->Find(n.op());
-  if (!IsBridgeOp(n.op()) && direct == nullptr && !IsTpuCompilable(n.op())) {
+  if (!IsBridgeOp(n) && direct == nullptr && !IsTpuCompilable(n.op())) {
     return NotCompilable(n);
   }
   for (Dtype t : n.output_types) {

@@ -133,13 +133,13 @@ class Sensitive {
   }
 
   static bool IsLinear(const FloatUnit& u) {
-    static const auto* bends = new absl::flat_hash_set<absl::string_view>{
-        "Relu", "Relu6",     "Maximum",   "Minimum", "Max",         "Min",    "MaxPool",
-        "Abs",  "MaxPoolV2", "MaxPool3D", "Sign",    "ClipByValue", "Select", "SelectV2"};
-    static const auto* sums = new absl::flat_hash_set<absl::string_view>{
-        "Add", "AddV2", "AddN", "Sub", "Mul", "RealDiv", "BiasAdd", "Mean", "Sum", "AvgPool"};
-    if (u.kind == Bf16Class::kArithmetic) return sums->contains(u.node->op());
-    return u.kind != Bf16Class::kKeep && !bends->contains(u.node->op());
+    static constexpr OpSet kBends = {"Relu", "Relu6",       "Maximum", "Minimum",   "Max",
+                                     "Min",  "MaxPool",     "Abs",     "MaxPoolV2", "MaxPool3D",
+                                     "Sign", "ClipByValue", "Select",  "SelectV2"};
+    static constexpr OpSet kSums = {"Add",     "AddV2",   "AddN", "Sub", "Mul",
+                                    "RealDiv", "BiasAdd", "Mean", "Sum", "AvgPool"};
+    if (u.kind == Bf16Class::kArithmetic) return u.node->Is(kSums);
+    return u.kind != Bf16Class::kKeep && !u.node->Is(kBends);
   }
 
   // A filter bank: products in a row, from the arguments on. Noise of 8 bits that one of them adds

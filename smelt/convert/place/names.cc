@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/convert/stages.h"
+#include "smelt/graph/op_facts.h"
 
 namespace smelt {
 namespace {
@@ -82,7 +83,7 @@ StatusOr<std::string> FunctionBySignature(Conversion& c, const std::string& name
       break;
     }
     ASSIGN_OR_RETURN(Endpoint e, c.meta->graph->FindEndpoint(info.name));
-    while (e.node->Is("Identity")) e = e.node->inputs()[0];
+    e = BehindIdentities(e);
     if (call != nullptr && e.node != call) {
       call = nullptr;
       break;

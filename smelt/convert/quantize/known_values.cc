@@ -1,6 +1,7 @@
 // Values that are known before anything runs.
 #include "smelt/convert/quantize/quantize.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/kernels/run_op.h"
 
 namespace smelt::quantize {
@@ -13,19 +14,19 @@ bool MayEvaluate(const Node& n) {
   if (n.def() == nullptr || n.def()->stateful || n.num_inputs() == 0 || n.num_outputs() == 0) {
     return false;
   }
-  static const auto* never = new absl::flat_hash_set<absl::string_view>{"Switch",
-                                                                        "Merge",
-                                                                        "Enter",
-                                                                        "Exit",
-                                                                        "NextIteration",
-                                                                        "LoopCond",
-                                                                        "PlaceholderWithDefault",
-                                                                        "StatelessIf",
-                                                                        "StatelessWhile",
-                                                                        "StatelessCase",
-                                                                        "PartitionedCall",
-                                                                        "_Arg"};
-  return !never->contains(n.op());
+  static constexpr OpSet kNever = {"Switch",
+                                   "Merge",
+                                   "Enter",
+                                   "Exit",
+                                   "NextIteration",
+                                   "LoopCond",
+                                   "PlaceholderWithDefault",
+                                   "StatelessIf",
+                                   "StatelessWhile",
+                                   "StatelessCase",
+                                   "PartitionedCall",
+                                   "_Arg"};
+  return !n.Is(kNever);
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ KnownValues::KnownValues(Conversion& c, ModelVariables& variables) : variables_(
 }
 
 ModelVariable* KnownValues::ReadOnlyVariable(const Scope& scope, Endpoint handle) const {
-  while (handle.node->Is("Identity")) handle = handle.node->inputs()[0];
+  handle = BehindIdentities(handle);
   const std::vector<ModelVariable*> found = variables_.Of(scope.function, handle);
   if (found.size() != 1 || change_.contains(found[0])) return nullptr;
   return found[0];

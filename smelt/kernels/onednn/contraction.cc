@@ -12,9 +12,6 @@
 namespace smelt::onednn {
 namespace {
 
-using EinsumLabels;
-using EinsumShapes;
-
 bool EinsumHas(const EinsumLabels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }

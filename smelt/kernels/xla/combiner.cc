@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "smelt/graph/op_facts.h"
 #include "smelt/kernels/common/numbers.h"
 
 namespace smelt::xla {
@@ -38,13 +39,6 @@ constexpr OpSet kElementwiseOps = {
     "RealDiv",      "RightShift", "SelectV2",   "Sign",        "Sqrt",         "Square",
     "StopGradient", "Sub",        "Tanh",       "TruncateDiv", "TruncateMod",  "_Arg",
 };
-
-Endpoint BehindIdentities(Endpoint e) {
-  while (e.node->Is("Identity") || e.node->Is("StopGradient") || e.node->Is("PreventGradient")) {
-    e = e.node->inputs()[0];
-  }
-  return e;
-}
 
 // Which argument of the function an endpoint is; -1: none.
 int ArgumentIndex(const Function& f, Endpoint e) {

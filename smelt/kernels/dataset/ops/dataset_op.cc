@@ -27,7 +27,7 @@ std::vector<Dtype> StatedTypes(const Node& node) {
 Status SetDataset(OpContext& ctx, std::span<const DatasetRef> inputs, int64_t cardinality,
                   MakeIterator make) {
   Dataset dataset;
-  dataset.op = ctx.node().op();
+  dataset.op = std::string(ctx.node().op());
   dataset.types = StatedTypes(ctx.node());
   dataset.shapes = ctx.node().Get<std::vector<PartialShape>>("output_shapes", {});
   dataset.shapes.resize(dataset.types.size());

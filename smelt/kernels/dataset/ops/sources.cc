@@ -74,7 +74,7 @@ Status RunSparseTensorSliceDataset(OpContext& ctx) {
     return InvalidArgument("indices of the first dimension must lie within [0, ", rows, ")");
   }
   Dataset dataset;
-  dataset.op = ctx.node().op();
+  dataset.op = std::string(ctx.node().op());
   dataset.types = {Dtype::kInt64, values.dtype(), Dtype::kInt64};
   dataset.shapes = {PartialShape::Of({-1, rank - 1}), PartialShape::Of({-1}),
                     PartialShape::Of({rank - 1})};
@@ -110,7 +110,7 @@ Status RunRangeDataset(OpContext& ctx) {
 // The records of n files, one after another. An error leaves the file that caused it.
 Status SetFileDataset(OpContext& ctx, size_t n, OpenRecords open) {
   Dataset dataset;
-  dataset.op = ctx.node().op();
+  dataset.op = std::string(ctx.node().op());
   dataset.types = {Dtype::kString};
   dataset.shapes = {Shape()};
   dataset.make = FileElements(n, std::move(open));
