@@ -149,7 +149,7 @@ void AddStepOps(const Graph& graph, const TestStep& s, std::set<std::string>* op
     names.push_back(endpoint.substr(0, endpoint.find(':')));
   }
   for (const std::string& name : names) {
-    if (const Node* node = graph.Find(name); node != nullptr) ops->insert(node->op());
+    if (const Node* node = graph.Find(name); node != nullptr) ops->emplace(node->op());
   }
 }
 
@@ -165,9 +165,9 @@ void CountOps(const std::vector<TestCase>& cases) {
     }
     if (c.is_graph) {
       if (auto graph = ParseGraph(c.graph); graph.ok()) {
-        for (const Node* node : (*graph)->Nodes()) ops.insert(node->op());
+        for (const Node* node : (*graph)->Nodes()) ops.emplace(node->op());
         for (const Function* f : (*graph)->library()->Functions()) {
-          for (const Node* node : f->body->Nodes()) ops.insert(node->op());
+          for (const Node* node : f->body->Nodes()) ops.emplace(node->op());
         }
         for (const TestStep& s : c.steps) {
           if (s.failure.expected) AddStepOps(**graph, s, &failing);

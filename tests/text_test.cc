@@ -718,7 +718,7 @@ TEST(OpTable, EveryNameIsFound) {
     ASSERT_NE(def, nullptr) << name;
     EXPECT_EQ(def->name, name);
   }
-  EXPECT_EQ(FindOpDef("NoSuchOp"), nullptr);
+  EXPECT_EQ(FindOpDef(absl::string_view("NoSuchOp")), nullptr);
   EXPECT_TRUE(OpName::Of("NoSuchOp").unknown());
   EXPECT_TRUE(OpName::Of("").unknown());
   EXPECT_TRUE(OpName::Of("Identit").unknown());
@@ -743,7 +743,9 @@ TEST(OpFacts, AgreeWithTheDefinitions) {
     const OpDef& def = *FindOpDef(op);
     if (kReadsState.Contains(op) || kBridgeOps.Contains(op)) continue;
     for (const OpSet* pure : {&kIdentityOps, &kMovesValues, &kElementwiseOps}) {
-      if (pure->Contains(op)) EXPECT_FALSE(def.stateful) << op.text();
+      if (pure->Contains(op)) {
+        EXPECT_FALSE(def.stateful) << op.text();
+      }
     }
     if (kCommutativeOps.Contains(op)) {
       EXPECT_TRUE(kElementwiseOps.Contains(op) || absl::StartsWith(op.text(), "Bitwise"))
@@ -751,7 +753,9 @@ TEST(OpFacts, AgreeWithTheDefinitions) {
       ASSERT_EQ(def.inputs.size(), 2u) << op.text();
       EXPECT_EQ(def.inputs[0].type_attr, def.inputs[1].type_attr) << op.text();
     }
-    if (kInvolutions.Contains(op)) EXPECT_EQ(def.inputs.size(), 1u) << op.text();
+    if (kInvolutions.Contains(op)) {
+      EXPECT_EQ(def.inputs.size(), 1u) << op.text();
+    }
   }
 }
 

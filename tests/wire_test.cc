@@ -724,9 +724,9 @@ TEST(PredictionLog, RoundTrip) {
   EXPECT_EQ(read->signature, record.signature);
   EXPECT_EQ(read->model, record.model);
   EXPECT_EQ(read->tags, record.tags);
-  ASSERT_EQ(read->inputs().size(), 2u);
-  EXPECT_TRUE(read->inputs()[0].second.Identical(record.inputs[0].second));
-  EXPECT_TRUE(read->inputs()[1].second.Identical(record.inputs[1].second));
+  ASSERT_EQ(read->inputs.size(), 2u);
+  EXPECT_TRUE(read->inputs[0].second.Identical(record.inputs[0].second));
+  EXPECT_TRUE(read->inputs[1].second.Identical(record.inputs[1].second));
   EXPECT_TRUE(read->outputs[0].second.Identical(record.outputs[0].second));
   EXPECT_EQ(read->extra, timestamp);
 

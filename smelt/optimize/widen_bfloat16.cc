@@ -105,7 +105,11 @@ const WidenOp* WidenRow(const Node& n) {
 }
 
 // Multiply-adds that a product does at least with each of its weights, for one row.
-constexpr std::pair<OpName, int64_t> kWidenProducts[] = {
+struct WidenProduct {
+  OpName op;
+  int64_t places;
+};
+constexpr WidenProduct kWidenProducts[] = {
     // Images of 8 x 8 places, say.
     {"Conv2D", 64}, {"Conv3D", 64},     {"DepthwiseConv2dNative", 64},
     {"MatMul", 1},  {"BatchMatMul", 1}, {"BatchMatMulV2", 1},
@@ -157,15 +161,14 @@ class SmallParts {
 
   void Count(const Node& n) {
     Work& work = work_[Part(&n)];
-    const auto* product =
-        std::ranges::find(kWidenProducts, n.op_name(), &std::pair<OpName, int64_t>::first);
+    const auto* product = std::ranges::find(kWidenProducts, n.op_name(), &WidenProduct::op);
     const bool multiplies = product != std::end(kWidenProducts);
     if (multiplies) ++work.products;
     for (int i = 0; i < n.num_inputs(); ++i) {
       const Endpoint e = n.inputs()[i];
       if (n.input_types[i] != Dtype::kBfloat16 || parent_.contains(e.node)) continue;
       const auto known = ConstantTensor(*e.node);
-      if (known && multiplies) work.steps += known->num_elements() * product->second;
+      if (known && multiplies) work.steps += known->num_elements() * product->places;
       const bool floats = e.node->Is("Cast") && e.node->input_types[0] == Dtype::kFloat;
       if (!known && !floats) work.casts.emplace(e.node, e.port);
     }

@@ -7,7 +7,10 @@ namespace smelt::quantize {
 namespace {
 
 std::optional<LayerKind> KindOf(const Node& n, QuantizationPreset preset) {
-  using Row = std::pair<OpName, LayerKind>;
+  struct Row {
+    OpName op;
+    LayerKind kind;
+  };
   static constexpr Row kRows[] = {
       {"Conv2D", LayerKind::kConv},
       {"DepthwiseConv2dNative", LayerKind::kDepthwise},
