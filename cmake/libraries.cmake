@@ -46,11 +46,12 @@ smelt_library(smelt_png png.h png16)
 target_link_libraries(smelt_png INTERFACE smelt_zlib m)
 smelt_library(smelt_gif gif_lib.h gif)
 
-# Eigen is headers alone. Only the sources of smelt/kernels/linalg see it; each of them compiles by
-# itself in unity builds too, as it takes long enough.
+# Eigen is headers alone. Only the sources of these folders see it; each of them compiles by itself
+# in unity builds too, as it takes long enough.
 function(smelt_eigen)
   find_path(SMELT_EIGEN_INCLUDE Eigen/Core PATH_SUFFIXES eigen3 REQUIRED)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/smelt/kernels/linalg/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/smelt/kernels/linalg/*.cc
+       ${CMAKE_SOURCE_DIR}/smelt/kernels/elementwise/special/*.cc)
   set_source_files_properties(
     ${sources} PROPERTIES COMPILE_OPTIONS
     "-isystem;${SMELT_EIGEN_INCLUDE};-DEIGEN_MPL2_ONLY;-DEIGEN_DONT_PARALLELIZE")

@@ -110,18 +110,29 @@ TEST(Npy, RefusesWhatDoesNotHoldTogether) {
   for (size_t n = 0; n < good.size(); ++n) EXPECT_FALSE(ParseNpy(good.substr(0, n)).ok()) << n;
 }
 
-// One stored member.
-std::string Zip(const std::string& name, const std::string& data, uint32_t crc, uint32_t size) {
+// One member, stored unless `flags_and_method` says otherwise.
+std::string Zip(const std::string& name, const std::string& data, uint32_t crc, uint32_t size,
+                uint32_t flags_and_method = 0) {
   const auto u = [](uint64_t v, int n) {
     return std::string(reinterpret_cast<const char*>(&v), static_cast<size_t>(n));
   };
-  const std::string local = "PK\x03\x04" + u(20, 2) + u(0, 8) + u(crc, 4) + u(data.size(), 4) +
-                            u(size, 4) + u(name.size(), 2) + u(0, 2) + name + data;
-  const std::string entry = "PK\x01\x02" + u(20, 2) + u(20, 2) + u(0, 8) + u(crc, 4) +
-                            u(data.size(), 4) + u(size, 4) + u(name.size(), 2) + u(0, 8) + u(0, 4) +
-                            u(0, 4) + name;
+  const std::string local = "PK\x03\x04" + u(20, 2) + u(flags_and_method, 4) + u(0, 4) + u(crc, 4) +
+                            u(data.size(), 4) + u(size, 4) + u(name.size(), 2) + u(0, 2) + name +
+                            data;
+  const std::string entry = "PK\x01\x02" + u(20, 2) + u(20, 2) + u(flags_and_method, 4) + u(0, 4) +
+                            u(crc, 4) + u(data.size(), 4) + u(size, 4) + u(name.size(), 2) +
+                            u(0, 8) + u(0, 4) + u(0, 4) + name;
   return local + entry + "PK\x05\x06" + u(0, 4) + u(1, 2) + u(1, 2) + u(entry.size(), 4) +
          u(local.size(), 4) + u(0, 2);
+}
+
+uint32_t Crc32(const std::string& bytes) {
+  uint32_t crc = 0xffffffff;
+  for (char c : bytes) {
+    crc ^= static_cast<uint8_t>(c);
+    for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc;
 }
 
 TEST(Npz, ReadsByNameAndChecks) {
@@ -132,16 +143,38 @@ TEST(Npz, ReadsByNameAndChecks) {
   EXPECT_EQ(*NpzNames(wrong), std::vector<std::string>{"k"});
   EXPECT_EQ(ParseNpzArray(wrong, "k").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(ParseNpzArray(wrong, "j").status().code(), absl::StatusCode::kNotFound);
-  uint32_t crc = 0xffffffff;
-  for (char c : npy) {
-    crc ^= static_cast<uint8_t>(c);
-    for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  const std::string zip = Zip("k.npy", npy, ~crc, static_cast<uint32_t>(npy.size()));
+  const std::string zip = Zip("k.npy", npy, Crc32(npy), static_cast<uint32_t>(npy.size()));
   auto t = ParseNpzArray(zip, "k");
   ASSERT_TRUE(t.ok()) << t.status();
   EXPECT_TRUE(t->Identical(Tensor::Vector<uint8_t>({7, 8})));
   for (size_t n = 0; n < zip.size(); ++n) EXPECT_FALSE(ParseNpzArray(zip.substr(0, n), "k").ok());
+}
+
+TEST(Npz, ReadsDeflatedMembersOfAnyName) {
+  const std::string npy = Npy(Header("|u1", "(2,)"), "\x07\x08");
+  // One block of deflate without compression.
+  const auto n = static_cast<uint16_t>(npy.size());
+  const uint16_t lengths[] = {n, static_cast<uint16_t>(~n)};
+  const std::string packed = "\x01" + std::string(reinterpret_cast<const char*>(lengths), 4) + npy;
+  constexpr uint32_t kUtf8 = 0x800, kDeflate = 8 << 16;
+  const std::string zip = Zip("gr\u00f6\u00dfe.npy", packed, Crc32(npy), n, kUtf8 | kDeflate);
+  auto t = ParseNpzArray(zip, "gr\u00f6\u00dfe");
+  ASSERT_TRUE(t.ok()) << t.status();
+  EXPECT_TRUE(t->Identical(Tensor::Vector<uint8_t>({7, 8})));
+
+  // What a member claims is not believed.
+  for (const uint32_t size : {n - 1u, n + 1u, 0xfffffff0u}) {
+    const std::string lie = Zip("k.npy", packed, Crc32(npy), size, kDeflate);
+    EXPECT_EQ(ParseNpzArray(lie, "k").status().code(), absl::StatusCode::kDataLoss) << size;
+    const std::string stored = Zip("k.npy", npy, Crc32(npy), size);
+    EXPECT_EQ(ParseNpzArray(stored, "k").status().code(), absl::StatusCode::kDataLoss) << size;
+  }
+  // LZMA with a dictionary of 4 GB; encrypted.
+  const std::string lzma = std::string("\x09\x14\x05\x00\x5d\xff\xff\xff\xff", 9) + npy;
+  for (const uint32_t flags_and_method : {uint32_t{14} << 16, uint32_t{1}}) {
+    const std::string other = Zip("k.npy", lzma, Crc32(npy), n, flags_and_method);
+    EXPECT_EQ(ParseNpzArray(other, "k").status().code(), absl::StatusCode::kUnimplemented);
+  }
 }
 
 TEST(Example, IsWrittenAsProtobufDoes) {

@@ -16,7 +16,7 @@ only = {
     r"<dnnl": ["kernels/onednn/", "compile/"],
     r"<CLI/": ["cli/"],
     r"<omp\.h>": ["base/parallel.cc"],
-    r"<(unsupported/)?Eigen/": ["kernels/linalg/"],
+    r"<(unsupported/)?Eigen/": ["kernels/linalg/", "kernels/elementwise/special/"],
     r"<re2/": ["kernels/text/regex.cc", "convert/quantize/"],
     r"<unicode/": ["kernels/text/icu.cc"],
     r"<j(peglib|error)\.h>": ["kernels/image/jpeg_"],

@@ -203,8 +203,9 @@ struct RowRule {
   bool (*by_row)(const RowNode& n);
 };
 // Elementwise in effect, beside those that are by definition.
-constexpr OpSet kEachElement = {"BiasAdd",       "TPUReplicatedInput", "XlaSharding",
-                                "_Int8Quantize", "_Int8Dequantize",    "TPUReplicatedOutput"};
+constexpr OpSet kEachElement = {"CheckNumerics",      "BiasAdd",       "TPUReplicatedInput",
+                                "XlaSharding",        "_Int8Quantize", "_Int8Dequantize",
+                                "TPUReplicatedOutput"};
 constexpr RowRule kRowRules[] = {
     {"Conv2D", FirstAlone},
     {"Conv3D", FirstAlone},

@@ -1,5 +1,8 @@
 #include "smelt/cli/run_inputs.h"
 
+#include <filesystem>
+#include <memory>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "smelt/cli/numpy/text.h"
@@ -62,7 +65,16 @@ StatusOr<Tensor> LoadNpz(const InputFile& f, absl::string_view bytes) {
 }
 
 StatusOr<Tensor> LoadInputFile(const InputFile& f, std::vector<std::string>* warnings) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(f.path));
+  // Mapped where it can be: of an archive only the array that is asked for is read.
+  std::shared_ptr<const MappedFile> mapped;
+  std::string read;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(f.path, ignored)) {
+    ASSIGN_OR_RETURN(mapped, MapFile(f.path));
+  } else {
+    ASSIGN_OR_RETURN(read, ReadFile(f.path));
+  }
+  const absl::string_view bytes = mapped != nullptr ? mapped->bytes() : read;
   switch (NumpyFileKindOf(bytes)) {
     case NumpyFileKind::kNpy:
       if (!f.variable.empty()) {

@@ -63,7 +63,6 @@ constinit const OpSet kElementwiseOps = {
     "BitwiseXor",
     "Cast",
     "Ceil",
-    "CheckNumerics",
     "ClipByValue",
     "Conj",
     "Cos",

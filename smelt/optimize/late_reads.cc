@@ -30,7 +30,10 @@ void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted) {
       // A Merge takes what is alive, and the variable always is.
       if (use.is_control() || use.node->Is("Merge")) continue;
       graph.SetInput(use.node, use.input, read->input(0));
-      graph.AddControlInput(use.node, read);
+      std::vector<Node*> waits = use.node->control_inputs();
+      waits.push_back(read);
+      std::ranges::sort(waits, {}, &Node::id);
+      graph.SetControlInputs(use.node, std::move(waits));
       add(use.node);
     }
   }

@@ -90,6 +90,9 @@ VerifyPasses VerifyPassesByDefault() {
 
 Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& context,
                  const PipelineOptions& options) {
+  // No pass is to blame for what was wrong before.
+  const bool sound = options.verify != VerifyPasses::kOff && Verify(graph).ok();
+  const VerifyPasses verify = sound ? options.verify : VerifyPasses::kOff;
   // The graph's version when a pass last was done with it.
   absl::flat_hash_map<absl::string_view, int64_t> done;
   for (const Pass& pass : passes) {
@@ -100,7 +103,7 @@ Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& 
       run.outcome = PassRun::Outcome::kSkipped;
       run.nodes_before = run.nodes_after = graph.num_nodes();
     } else {
-      ASSIGN_OR_RETURN(run, RunPass(pass, graph, context, options.verify));
+      ASSIGN_OR_RETURN(run, RunPass(pass, graph, context, verify));
       // The copy counts its versions anew.
       if (run.outcome == PassRun::Outcome::kUndone) done.clear();
       done[pass.name] = graph.version();

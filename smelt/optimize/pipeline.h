@@ -50,7 +50,8 @@ enum class VerifyPasses {
 VerifyPasses VerifyPassesByDefault();
 
 struct PipelineOptions {
-  // Costs a copy of the graph and a walk over it for each pass that changes something.
+  // Costs a walk over the graph for each pass, and a copy with kUndo. A graph that does not verify
+  // before the first pass is not verified after any.
   VerifyPasses verify = VerifyPassesByDefault();
   // Called after each row with the graph as it left it. May be empty.
   std::function<void(const PassRun& run, const Graph& graph)> after;

@@ -7,12 +7,14 @@ import pathlib
 import sys
 
 target, *sources = sys.argv[1:]
-rows = []
-for own, source in enumerate(sources):
+tables = []
+for source in sources:
     blocks = [b for b in pathlib.Path(source).read_text(encoding="utf8").split("\n\n") if b and not b.startswith("#")]
-    rows += [(b.split(None, 1)[0], b.strip(), own) for b in blocks]
-rows.sort()
-assert len({name for name, _, _ in rows}) == len(rows), "an op stands in the tables twice"
+    tables.append({b.split(None, 1)[0]: b.strip() for b in blocks})
+    assert len(tables[-1]) == len(blocks), f"{source}: an op stands there twice"
+theirs, own = tables
+# A definition of our own for an op that TensorFlow has stands in the place of TensorFlow's.
+rows = sorted((name, text, name not in theirs) for name, text in {**theirs, **own}.items())
 
 
 def write(name, text):

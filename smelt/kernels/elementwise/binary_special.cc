@@ -1,10 +1,9 @@
-// Powers, angles and special functions of two numbers (of three: Betainc).
+// Powers, angles and logarithms of two numbers.
 #include <cmath>
 #include <complex>
 
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
-#include "smelt/kernels/elementwise/special.h"
 
 namespace smelt {
 namespace {
@@ -61,25 +60,6 @@ struct SpecialNextAfter {
     return std::nextafter(a, b);
   }
 };
-template <double (*fn)(double, double)>
-struct SpecialDouble {
-  template <typename T>
-  static T Of(T a, T b) {
-    return static_cast<T>(fn(static_cast<double>(a), static_cast<double>(b)));
-  }
-};
-struct SpecialZeta {
-  template <typename T>
-  static T Of(T x, T q) {
-    return HurwitzZeta(x, q);
-  }
-};
-struct SpecialPolygamma {
-  template <typename T>
-  static T Of(T n, T x) {
-    return Polygamma(n, x);
-  }
-};
 
 IsaBinaryLoops PowLoops(Dtype t) {
   return IsInteger(t) ? LoopsAmong<SpecialPow, int8_t, int16_t, int32_t, int64_t>(t)
@@ -103,12 +83,6 @@ constexpr SpecialOp kSpecialOps[] = {
     {"Xlogy", InexactLoops<SpecialXlogy>},
     {"Xlog1py", InexactLoops<SpecialXlog1py>},
     {"NextAfter", FloatLoops<SpecialNextAfter>},
-    {"Igamma", FloatLoops<SpecialDouble<IncompleteGamma>>},
-    {"Igammac", FloatLoops<SpecialDouble<IncompleteGammaComplement>>},
-    {"IgammaGradA", FloatLoops<SpecialDouble<IncompleteGammaGradient>>},
-    {"RandomGammaGrad", FloatLoops<SpecialDouble<GammaSampleGradient>>},
-    {"Zeta", FloatLoops<SpecialZeta>},
-    {"Polygamma", FloatLoops<SpecialPolygamma>},
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSpecial(const Node& node) {
@@ -119,39 +93,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSpecial(const Node& node) {
                            node.Is("Pow") ? OperandCheck::kExponent : OperandCheck::kNone, 1 << 10);
   }
   return Internal("no loops for ", node.op());
-}
-
-Status RunBetainc(OpContext& ctx) {
-  const Tensor& a = ctx.input(0);
-  const Tensor& b = ctx.input(1);
-  const Tensor& x = ctx.input(2);
-  // Scalars broadcast; other shapes must agree.
-  const Tensor* wide = a.rank() != 0 ? &a : b.rank() != 0 ? &b : &x;
-  constexpr absl::string_view kNames[] = {"a", "b", "x"};
-  for (int i = 0; i < 3; ++i) {
-    const Tensor& t = ctx.input(i);
-    if (t.rank() == 0 || t.shape() == wide->shape()) continue;
-    const int first = wide == &a ? 0 : 1;
-    return InvalidArgument("Shapes of ", kNames[first], " and ", kNames[i],
-                           " are inconsistent: ", wide->shape().ToString(), " vs. ",
-                           t.shape().ToString());
-  }
-  const Shape shape = wide->shape();
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  const auto at = [](const Tensor& t, int64_t i) {
-    const int64_t k = t.rank() == 0 ? 0 : i;
-    return t.dtype() == Dtype::kFloat ? static_cast<double>(t.data<float>()[k])
-                                      : t.data<double>()[k];
-  };
-  for (int64_t i = 0; i < out->num_elements(); ++i) {
-    const double v = IncompleteBeta(at(a, i), at(b, i), at(x, i));
-    if (out->dtype() == Dtype::kFloat) {
-      out->data<float>()[i] = static_cast<float>(v);
-    } else {
-      out->data<double>()[i] = v;
-    }
-  }
-  return OkStatus();
 }
 
 constexpr DtypeSet kSpecialFloatTypes = kFloatTypes | kHalfTypes;
@@ -165,14 +106,6 @@ constexpr Kernel kSpecialTable[] = {
     {"Xlogy", "T", kSpecialInexactTypes, "reference:xlogy", RunBinary, PrepareSpecial},
     {"Xlog1py", "T", kSpecialInexactTypes, "reference:xlog1py", RunBinary, PrepareSpecial},
     {"NextAfter", "T", kFloatTypes, "reference:next_after", RunBinary, PrepareSpecial},
-    {"Igamma", "T", kFloatTypes, "reference:igamma", RunBinary, PrepareSpecial},
-    {"Igammac", "T", kFloatTypes, "reference:igammac", RunBinary, PrepareSpecial},
-    {"IgammaGradA", "T", kFloatTypes, "reference:igamma_grad_a", RunBinary, PrepareSpecial},
-    {"RandomGammaGrad", "T", kFloatTypes, "reference:gamma_sample_gradient", RunBinary,
-     PrepareSpecial},
-    {"Zeta", "T", kFloatTypes, "reference:zeta", RunBinary, PrepareSpecial},
-    {"Polygamma", "T", kFloatTypes, "reference:polygamma", RunBinary, PrepareSpecial},
-    {"Betainc", "T", kFloatTypes, "reference:betainc", RunBetainc},
 };
 
 }  // namespace

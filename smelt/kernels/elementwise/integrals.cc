@@ -1,10 +1,11 @@
 // Integrals without a closed form, in double precision: of exponentials, of sines of squares, of
-// logarithms, and the incomplete gamma function's derivative.
+// logarithms. TensorFlow has its own; Eigen has none.
 #include <cmath>
 #include <complex>
 #include <limits>
 
-#include "smelt/kernels/elementwise/special.h"
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/elementwise/rows.h"
 
 namespace smelt {
 namespace {
@@ -93,48 +94,7 @@ double SpenceNearOne(double x) {
   return sum;
 }
 
-constexpr int kGammaSteps = 100000;  // about ten times the root of what a may be
-
-// (d/da P(a, x)) / p(x), p the density of the gamma distribution; for x <= a + 1. The terms of P's
-// series, x^(a+n) e^-x / Gamma(a+n+1), each differentiated: all of one sign but the first.
-double GammaGradientSeries(double a, double x) {
-  const double log_x = std::log(x);
-  double term = x / a, psi = Digamma(a + 1), sum = 0;
-  for (int n = 0; n < kGammaSteps; ++n) {
-    const double part = term * (log_x - psi);
-    sum += part;
-    if (n > 2 && std::abs(part) <= std::abs(sum) * 1e-17) break;
-    psi += 1 / (a + n + 1);
-    term *= x / (a + n + 1);
-  }
-  return sum;
-}
-
-// -(d/da P(a, x)) / p(x) for x > a + 1, from Q(a, x) / p(x) as a continued fraction in a, of which
-// a step in the imaginary direction gives the derivative without loss.
-double GammaGradientFraction(double a, double x) {
-  using C = std::complex<double>;
-  constexpr double kTiny = 1e-300, kStep = 1e-100;
-  const C at(a, kStep);
-  C b = x + 1 - at, c = 1 / kTiny, d = 1.0 / b, h = d;
-  for (int i = 1; i < kGammaSteps; ++i) {
-    const C an = -static_cast<double>(i) * (static_cast<double>(i) - at);
-    b += 2;
-    d = an * d + b;
-    if (std::abs(d) < kTiny) d = kTiny;
-    c = b + an / c;
-    if (std::abs(c) < kTiny) c = kTiny;
-    d = 1.0 / d;
-    const C step = d * c;
-    h *= step;
-    if (std::abs(step.real() - 1) < 1e-16 && std::abs(step.imag()) < 1e-16 * kStep) break;
-  }
-  h *= x;
-  return h.real() * (std::log(x) - Digamma(a)) + h.imag() / kStep;
-}
-
-}  // namespace
-
+// exp(-x^2) times the integral of exp(t^2) from 0 to x.
 double Dawson(double x) {
   if (std::isnan(x)) return x;
   const double size = std::abs(x);
@@ -152,15 +112,18 @@ double Dawson(double x) {
   return std::copysign(sum / std::sqrt(kIntegralPi), x);
 }
 
+// Ei(x), the principal value of the integral of e^t / t up to x; NaN for x < 0, -inf at 0.
 double ExponentialIntegral(double x) {
   if (x == 0) return -kIntegralInf;
   if (!(x > 0) || std::isinf(x)) return kIntegralNan;
   return std::expint(x);
 }
 
+// Integrals of cos(pi t^2 / 2) and sin(pi t^2 / 2) from 0 to x.
 double FresnelCosine(double x) { return Fresnel(x).real(); }
 double FresnelSine(double x) { return Fresnel(x).imag(); }
 
+// The integral of log t / (1 - t) from 1 to x, for x >= 0.
 double Spence(double x) {
   if (!(x >= 0) || std::isinf(x)) return kIntegralNan;
   constexpr double kSixth = kIntegralPi * kIntegralPi / 6;
@@ -171,20 +134,32 @@ double Spence(double x) {
   return -0.5 * log * log - Spence(1 / x);
 }
 
-double GammaSampleGradient(double a, double x) {
-  if (x == 0) return 0;
-  if (!(a > 0) || !(x >= 0)) return kIntegralNan;
-  if (std::isinf(x) || std::isinf(a)) return 0;
-  if (x <= a + 1) return -GammaGradientSeries(a, x);
-  return GammaGradientFraction(a, x);
+template <double (*fn)(double)>
+struct IntegralOf {
+  template <typename T>
+  static T Of(T x) {
+    return static_cast<T>(fn(static_cast<double>(x)));
+  }
+};
+
+template <double (*fn)(double)>
+StatusOr<std::unique_ptr<KernelState>> PrepareIntegral(const Node& node) {
+  const Dtype t = node.Type("T");
+  return MakeUnaryState(node, t, t, FloatRow<IntegralOf<fn>>(t), nullptr, 1 << 9);
 }
 
-double IncompleteGammaGradient(double a, double x) {
-  if (x == 0) return 0;
-  if (!(a > 0) || !(x >= 0)) return kIntegralNan;
-  if (std::isinf(x) || std::isinf(a)) return 0;
-  const double density = std::exp((a - 1) * std::log(x) - x - LogGamma(a));
-  return density == 0 ? 0 : -density * GammaSampleGradient(a, x);
-}
+constexpr Kernel kIntegralTable[] = {
+    {"Dawsn", "T", kFloatTypes, "reference:integral", RunUnary, PrepareIntegral<Dawson>},
+    {"Expint", "T", kFloatTypes, "reference:integral", RunUnary,
+     PrepareIntegral<ExponentialIntegral>},
+    {"FresnelCos", "T", kFloatTypes, "reference:integral", RunUnary,
+     PrepareIntegral<FresnelCosine>},
+    {"FresnelSin", "T", kFloatTypes, "reference:integral", RunUnary, PrepareIntegral<FresnelSine>},
+    {"Spence", "T", kFloatTypes, "reference:integral", RunUnary, PrepareIntegral<Spence>},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kIntegralKernels = kIntegralTable;
 
 }  // namespace smelt

@@ -1,11 +1,12 @@
 // Functions of one number: roots, exponentials, trigonometry, rounding.
+#include <math.h>
+
 #include <cmath>
 #include <complex>
 #include <limits>
 
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/elementwise/rows.h"
-#include "smelt/kernels/elementwise/special.h"
 
 namespace smelt {
 namespace {
@@ -46,12 +47,19 @@ SMELT_MATH(MathErfc, std::erfc(x))
 SMELT_MATH(MathFloor, std::floor(x))
 SMELT_MATH(MathCeil, std::ceil(x))
 SMELT_MATH(MathRint, std::nearbyint(x))
-SMELT_MATH(MathErfinv, static_cast<T>(InverseErf(static_cast<double>(x))))
-SMELT_MATH(MathNdtri, static_cast<T>(InverseNormal(static_cast<double>(x))))
-SMELT_MATH(MathLgamma, static_cast<T>(LogGamma(static_cast<double>(x))))
-SMELT_MATH(MathDigamma, static_cast<T>(Digamma(static_cast<double>(x))))
 #undef SMELT_MATH
 
+// The plain lgamma writes a global variable.
+struct MathLgamma {
+  static float Of(float x) {
+    int sign;
+    return lgammaf_r(x, &sign);
+  }
+  static double Of(double x) {
+    int sign;
+    return lgamma_r(x, &sign);
+  }
+};
 struct MathExpm1 {
   template <typename T>
   static T Of(T x) {
@@ -191,10 +199,7 @@ constexpr MathOp kMathOps[] = {
     {"Sigmoid", InexactRow<MathSigmoid>, UnaryF32::kSigmoid, kMathDear},
     {"Erf", FloatRow<MathErf>, UnaryF32::kErf, kMathDear},
     {"Erfc", FloatRow<MathErfc>, UnaryF32::kCount, kMathDear / 4},
-    {"Erfinv", FloatRow<MathErfinv>, UnaryF32::kCount, kMathDear / 8},
-    {"Ndtri", FloatRow<MathNdtri>, UnaryF32::kCount, kMathDear / 8},
     {"Lgamma", FloatRow<MathLgamma>, UnaryF32::kCount, kMathDear / 8},
-    {"Digamma", FloatRow<MathDigamma>, UnaryF32::kCount, kMathDear / 8},
     {"Floor", FloatRow<MathFloor>, UnaryF32::kFloor, kMathCheap},
     {"Ceil", FloatRow<MathCeil>, UnaryF32::kCeil, kMathCheap},
     {"Round", MathRounds, UnaryF32::kRint, kMathCheap},
@@ -244,10 +249,7 @@ constexpr Kernel kMathTable[] = {
     {"Sigmoid", "T", kMathInexactTypes, "isa:sigmoid", RunUnary, PrepareMath},
     {"Erf", "T", kMathFloatTypes, "isa:erf", RunUnary, PrepareMath},
     {"Erfc", "T", kMathFloatTypes, "reference:erfc", RunUnary, PrepareMath},
-    {"Erfinv", "T", kFloatTypes, "reference:erfinv", RunUnary, PrepareMath},
-    {"Ndtri", "T", kFloatTypes, "reference:ndtri", RunUnary, PrepareMath},
     {"Lgamma", "T", kMathFloatTypes, "reference:lgamma", RunUnary, PrepareMath},
-    {"Digamma", "T", kMathFloatTypes, "reference:digamma", RunUnary, PrepareMath},
     {"Floor", "T", kMathFloatTypes, "isa:floor", RunUnary, PrepareMath},
     {"Ceil", "T", kMathFloatTypes, "isa:ceil", RunUnary, PrepareMath},
     {"Round", "T", kMathFloatTypes | kIndexTypes, "isa:round", RunUnary, PrepareMath},

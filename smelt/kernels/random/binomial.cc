@@ -4,7 +4,6 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/elementwise/special.h"
 #include "smelt/kernels/random/generator.h"
 #include "smelt/kernels/random/rejection.h"
 

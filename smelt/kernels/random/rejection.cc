@@ -2,13 +2,14 @@
 // has a stretch of 256 blocks of the stream to itself.
 #include "smelt/kernels/random/rejection.h"
 
+#include <math.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/elementwise/special.h"
 
 namespace smelt {
 namespace {
@@ -20,6 +21,12 @@ int64_t JointSize(const Tensor& t, int rank, int i) {
 }
 
 }  // namespace
+
+double LogGamma(double x) {
+  int sign;
+  // The plain lgamma writes a global variable.
+  return lgamma_r(x, &sign);
+}
 
 std::optional<BroadcastParameters> BroadcastParameters::Of(std::vector<const Tensor*> tensors) {
   BroadcastParameters joint;

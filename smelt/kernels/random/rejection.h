@@ -42,6 +42,9 @@ class RejectionSource {
   int uniforms_left_ = 0, normals_left_ = 0;
 };
 
+// log|Gamma(x)|.
+double LogGamma(double x);
+
 // Rejection takes a few turns; a stream that never accepts would be a broken one.
 inline constexpr int kMaxTurns = 100000;
 

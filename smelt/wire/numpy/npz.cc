@@ -137,7 +137,9 @@ StatusOr<std::string> InflateZip(absl::string_view packed, uint64_t size) {
   return out;
 }
 
-StatusOr<std::string> ReadZipMember(absl::string_view bytes, const ZipEntry& e) {
+// The member's data: a part of `bytes` where it is stored, else inflated into `*inflated`.
+StatusOr<absl::string_view> ReadZipMember(absl::string_view bytes, const ZipEntry& e,
+                                          std::string* inflated) {
   if (e.flags & 1) return Unimplemented("npz: encrypted members are not supported");
   if (e.offset > bytes.size() || bytes.size() - e.offset < 30 ||
       bytes.substr(e.offset, 4) != "PK\x03\x04") {
@@ -148,12 +150,12 @@ StatusOr<std::string> ReadZipMember(absl::string_view bytes, const ZipEntry& e) 
   const uint64_t room = bytes.size() - e.offset;
   if (skip > room || e.packed > room - skip) return BadZip("a member lies outside of the file");
   const absl::string_view packed = bytes.substr(e.offset + skip, e.packed);
-  std::string data;
+  absl::string_view data = packed;
   if (e.method == 0) {
     if (e.packed != e.size) return BadZip("a stored member has two sizes");
-    data = std::string(packed);
   } else if (e.method == 8) {
-    ASSIGN_OR_RETURN(data, InflateZip(packed, e.size));
+    ASSIGN_OR_RETURN(*inflated, InflateZip(packed, e.size));
+    data = *inflated;
   } else {
     return Unimplemented("npz: compression method ", e.method, " is not supported");
   }
@@ -180,7 +182,8 @@ StatusOr<Tensor> ParseNpzArray(absl::string_view bytes, absl::string_view name) 
   ASSIGN_OR_RETURN(const auto entries, ReadZipDirectory(bytes));
   for (const ZipEntry& e : entries) {
     if (ArrayName(e.name) != name && e.name != name) continue;
-    ASSIGN_OR_RETURN(const std::string data, ReadZipMember(bytes, e));
+    std::string inflated;
+    ASSIGN_OR_RETURN(const absl::string_view data, ReadZipMember(bytes, e, &inflated));
     auto tensor = ParseNpy(data);
     if (!tensor.ok()) return Prefix(tensor.status(), absl::StrCat(e.name, ": "));
     return tensor;
