@@ -4,6 +4,7 @@
 // Each thread that starts regions keeps workers of its own between them, so that concurrent callers
 // are independent. Who waits, for work or for others, spins a little, then lets others have the
 // core, then sleeps: a thread that spins for long on a core that others need holds up its own team.
+// After a fork the child's threads find workers of their own; none may fork within a region.
 #ifndef SMELT_BASE_TEAM_H_
 #define SMELT_BASE_TEAM_H_
 
