@@ -64,6 +64,7 @@ struct Member {
   int wanted = 0;  // 0: nobody said
 };
 thread_local Member me;
+thread_local int64_t regions_started = 0;
 
 // How many forks led to this process: crews of the processes before have no workers here.
 std::atomic<int> forks{0};
@@ -180,6 +181,7 @@ void RunTeam(int size, absl::FunctionRef<void()> body) {
     return;
   }
   Region region{body, workers + 1, WantedTeamSize(), FlushDenormals::CurrentMode()};
+  ++regions_started;
   crew->Start(region);
   me = {&region, 0, region.size, true, region.wanted};
   body();
@@ -189,6 +191,7 @@ void RunTeam(int size, absl::FunctionRef<void()> body) {
 
 int TeamIndex() { return me.index; }
 int TeamSize() { return me.size; }
+int64_t RegionsStarted() { return regions_started; }
 bool InTeam() { return me.in_team; }
 
 void TeamBarrier() {

@@ -8,6 +8,8 @@
 #ifndef SMELT_BASE_TEAM_H_
 #define SMELT_BASE_TEAM_H_
 
+#include <cstdint>
+
 #include "absl/functional/function_ref.h"
 
 namespace smelt {
@@ -20,6 +22,9 @@ void RunTeam(int size, absl::FunctionRef<void()> body);
 // Of the region that the calling thread is in; outside of regions 0 and 1.
 int TeamIndex();
 int TeamSize();
+// How many regions of several threads the calling thread has started so far: tells whether the
+// loops of a library run on smelt's teams.
+int64_t RegionsStarted();
 // Does the thread take part in a region of several threads?
 bool InTeam();
 // Waits until every member of the region has come here.
