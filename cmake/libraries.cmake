@@ -24,18 +24,10 @@ endif()
 add_library(smelt_absl INTERFACE)
 target_link_libraries(smelt_absl INTERFACE -Wl,--start-group ${ABSL_ARCHIVES} -Wl,--end-group pthread)
 
-# What oneDNN finds in the program instead of in libgomp (smelt/base/openmp.cc).
-add_library(smelt_openmp_entries INTERFACE)
-foreach(entry GOMP_parallel GOMP_barrier omp_get_max_threads omp_get_num_threads omp_get_thread_num omp_in_parallel)
-  target_link_options(smelt_openmp_entries INTERFACE -Wl,-u,${entry} -Wl,--export-dynamic-symbol=${entry})
-endforeach()
-
 smelt_library(smelt_isal isa-l.h isal)
 # Tar and gzip alone, so that of the archive library only these parts are linked.
 smelt_library(smelt_archive archive.h archive z)
 smelt_library(smelt_snappy snappy.h snappy)
-# oneDNN's packaged CMake file asks for OpenCL's headers; the CPU library does not need them.
-smelt_library(smelt_dnnl dnnl.h dnnl)
 smelt_library(smelt_re2 re2/re2.h re2)
 smelt_library(smelt_cli11 CLI/CLI.hpp)
 smelt_library(smelt_rapidjson rapidjson/document.h)

@@ -505,10 +505,11 @@ for command in ("show", "run", "replay", "convert", "ops", "version"):
     code, out, err = call(command, "--help")
     check(f"{command} --help", code == 0 and "Example" in out, out)
 
-# oneDNN's loops run on the program's own teams, not on libgomp's.
+# oneDNN's loops run on the program's own teams, and no libgomp is there.
 bound = subprocess.run([smelt, "--help"], capture_output=True, text=True, env={**os.environ, "LD_BIND_NOW": "1", "LD_DEBUG": "bindings"}).stderr
-bound = re.findall(r"binding file \S*libdnnl\S* \[0\] to (\S+) \[0\]: normal symbol `(GOMP_\w+|omp_\w+)'", bound)
-check("oneDNN finds libgomp's names in the program", bound and all(os.path.samefile(to, smelt) for to, _ in bound), str(bound))
+check("no OpenMP is loaded", "libgomp" not in bound and "libiomp" not in bound)
+bound = re.findall(r"binding file \S*libsmelt_onednn\S* \[0\] to (\S+) \[0\]: normal symbol `smelt_(?:GOMP|omp)_\w+'", bound)
+check("oneDNN finds its threads in the program", bound and all(os.path.samefile(to, smelt) for to in bound), str(bound))
 
 shutil.rmtree(work)
 print(f"{passed} passed, {len(failed)} failed")

@@ -3,6 +3,8 @@
 #include "smelt/base/team.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -10,6 +12,10 @@
 
 #include "smelt/base/denormals.h"
 #include "smelt/base/parallel.h"
+
+#ifndef __has_feature  // Clang's
+#define __has_feature(x) 0
+#endif
 
 namespace smelt {
 namespace {
@@ -86,6 +92,31 @@ TEST(Team, CallersAreIndependentAndEnd) {
   }
   EXPECT_EQ(sum, 3 * 4 * 50 * 90);
 }
+
+// The thread sanitizer has no threads after a fork.
+#if !defined(__SANITIZE_THREAD__) && !__has_feature(thread_sanitizer)
+TEST(Team, ForkedChildrenHaveWorkersOfTheirOwn) {
+  const auto members = [] {
+    std::atomic<int> runs{0};
+    RunTeam(3, [&] {
+      TeamBarrier();
+      ++runs;
+    });
+    return runs.load();
+  };
+  ASSERT_EQ(members(), 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // where they wait forever
+    _exit(members() == 3 && members() == 3 ? 0 : 1);
+  }
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(members(), 3);
+}
+#endif
 
 }  // namespace
 }  // namespace smelt

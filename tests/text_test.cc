@@ -718,7 +718,7 @@ TEST(OpTable, EveryNameIsFound) {
     ASSERT_NE(def, nullptr) << name;
     EXPECT_EQ(def->name, name);
   }
-  EXPECT_EQ(FindOpDef(absl::string_view("NoSuchOp")), nullptr);
+  EXPECT_EQ(FindOpDef("NoSuchOp"), nullptr);
   EXPECT_TRUE(OpName::Of("NoSuchOp").unknown());
   EXPECT_TRUE(OpName::Of("").unknown());
   EXPECT_TRUE(OpName::Of("Identit").unknown());
@@ -740,7 +740,7 @@ TEST(OpTable, OpsWithoutANumberAreInNoSet) {
 TEST(OpFacts, AgreeWithTheDefinitions) {
   for (int i = 0; i < kNumOps; ++i) {
     const OpName op = OpName::OfNumber(i);
-    const OpDef& def = *FindOpDef(op);
+    const OpDef& def = *DefinitionOf(op);
     if (kReadsState.Contains(op) || kBridgeOps.Contains(op)) continue;
     for (const OpSet* pure : {&kIdentityOps, &kMovesValues, &kElementwiseOps}) {
       if (pure->Contains(op)) {

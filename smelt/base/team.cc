@@ -64,16 +64,31 @@ struct Member {
   int wanted = 0;  // 0: nobody said
 };
 thread_local Member me;
+thread_local int64_t regions_started = 0;
+
+// How many forks led to this process: crews of the processes before have no workers here.
+std::atomic<int> forks{0};
 
 // The workers of one thread, which end with it.
 class Crew {
  public:
   ~Crew() {
+    ForgetLost();
     for (auto& w : workers_) {
       w->stop = true;
       w->Call();
     }
     for (auto& w : workers_) pthread_join(w->thread, nullptr);
+  }
+
+  // Workers do not come along when the process forks. What they stood on stays unused: another
+  // thread may have been about to wake them.
+  void ForgetLost() {
+    if (born_ == forks) return;
+    for (auto& w : workers_) static_cast<void>(w.release());
+    workers_.clear();
+    working_ = 0;
+    born_ = forks;
   }
 
   // As many workers as can be had, `count` at most.
@@ -133,6 +148,7 @@ class Crew {
     }
   }
 
+  int born_ = forks;
   std::vector<std::unique_ptr<Worker>> workers_;
   alignas(64) std::atomic<uint32_t> working_{0};
 };
@@ -145,7 +161,10 @@ Crew* MyCrew() {
     ~Holder() { ended = true; }
   };
   if (ended) return nullptr;
+  static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  static_cast<void>(watched);
   thread_local Holder holder;
+  holder.crew.ForgetLost();
   return &holder.crew;
 }
 
@@ -162,6 +181,7 @@ void RunTeam(int size, absl::FunctionRef<void()> body) {
     return;
   }
   Region region{body, workers + 1, WantedTeamSize(), FlushDenormals::CurrentMode()};
+  ++regions_started;
   crew->Start(region);
   me = {&region, 0, region.size, true, region.wanted};
   body();
@@ -171,6 +191,7 @@ void RunTeam(int size, absl::FunctionRef<void()> body) {
 
 int TeamIndex() { return me.index; }
 int TeamSize() { return me.size; }
+int64_t RegionsStarted() { return regions_started; }
 bool InTeam() { return me.in_team; }
 
 void TeamBarrier() {

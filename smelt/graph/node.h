@@ -46,7 +46,8 @@ class Node {
   absl::string_view op() const { return op_name_.unknown() ? op_text_ : op_name_.text(); }
   // Unknown for functions called by their name and for ops that no table has.
   OpName op_name() const { return op_name_; }
-  bool Is(OpName op) const { return op_name_ == op; }
+  // An unknown op is none.
+  bool Is(OpName op) const { return op_name_ == op && !op.unknown(); }
   bool Is(const OpSet& ops) const { return ops.Contains(op_name_); }
   // nullptr: an op that neither TensorFlow, the model's own op list nor its functions define. Such
   // a node is opaque: shown and carried, never run.

@@ -257,7 +257,7 @@ AddedOps& Added() {
 
 }  // namespace
 
-const OpDef* FindOpDef(OpName op) {
+const OpDef* DefinitionOf(OpName op) {
   std::atomic<const OpDef*>& slot = parsed_ops[static_cast<size_t>(op.number())];
   const OpDef* known = slot.load(std::memory_order_acquire);
   if (known != nullptr) return known;
@@ -273,7 +273,7 @@ const OpDef* FindOpDef(OpName op) {
 }
 
 const OpDef* FindOpDef(absl::string_view name) {
-  if (const OpName op = OpName::Of(name); !op.unknown()) return FindOpDef(op);
+  if (const OpName op = OpName::Of(name); !op.unknown()) return DefinitionOf(op);
   AddedOps& added = Added();
   absl::MutexLock lock(&added.mutex);
   auto it = added.defs.find(name);

@@ -61,7 +61,7 @@ struct OpDef {
 // pointer stays valid.
 const OpDef* FindOpDef(absl::string_view name);
 // The same, without a lock once it was asked for. REQUIRES: !op.unknown().
-const OpDef* FindOpDef(OpName op);
+const OpDef* DefinitionOf(OpName op);
 // Names of all of TensorFlow's ops, sorted, then those that were added.
 std::vector<absl::string_view> AllOpNames();
 // Makes an op that TensorFlow does not define known to this process, for good. ALREADY_EXISTS when

@@ -59,9 +59,9 @@ check("records", len(theirs) == len(ours) and all(
     np.allclose(tf.make_ndarray(a.predict_log.response.outputs[k]), tf.make_ndarray(b.predict_log.response.outputs[k]))
     for a, b in zip(theirs, ours) for k in a.predict_log.response.outputs), out)
 
-# The commands that print as TensorFlow's own tool does.
+# The commands that print as TensorFlow's own tool does; smelt as a library beside TensorFlow.
 folders = [str(d) for d in sorted(models.iterdir()) if d.is_dir()]
-for script, arguments in [("show_test.py", folders), ("run_test.py", [])]:
+for script, arguments in [("show_test.py", folders), ("run_test.py", []), ("library_test.py", [])]:
     p = subprocess.run([sys.executable, here / script, sys.argv[1], *arguments], capture_output=True, text=True)
     check(script, p.returncode == 0, p.stdout[-1200:] + p.stderr[-300:])
 
