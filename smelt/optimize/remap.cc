@@ -326,7 +326,7 @@ class Remapper {
     RETURN_IF_ERROR(MakeFolded(root, chain, &filter));
     AttrMap attrs;
     for (const auto& [name, value] : root->attrs()) {
-      const OpDef* def = FindOpDef(target.fused);
+      const OpDef* def = DefinitionOf(target.fused);
       if (def->FindAttr(name) != nullptr) attrs.Set(name, value);
     }
     attrs.Set("num_args", static_cast<int64_t>(chain.args.size()));
