@@ -1,11 +1,14 @@
 # The libraries of Debian 12 that smelt stands on, each as one target. Static where the archive is
 # packaged, so that a start loads few shared objects. Only the folders named in CMakeLists.txt see them.
+# Debian's archives are not position independent: a shared library links the shared objects.
+set(SMELT_LINKS_SHARED $<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>)
 function(smelt_library TARGET HEADER)
   add_library(${TARGET} INTERFACE)
   find_path(${TARGET}_INCLUDE ${HEADER} REQUIRED)
   foreach(lib ${ARGN})
     find_library(${TARGET}_${lib}_LIB NAMES lib${lib}.a ${lib} REQUIRED)
-    target_link_libraries(${TARGET} INTERFACE ${${TARGET}_${lib}_LIB})
+    find_library(${TARGET}_${lib}_SHARED NAMES ${lib} REQUIRED)
+    target_link_libraries(${TARGET} INTERFACE $<IF:${SMELT_LINKS_SHARED},${${TARGET}_${lib}_SHARED},${${TARGET}_${lib}_LIB}>)
   endforeach()
 endfunction()
 
@@ -21,8 +24,9 @@ if(SMELT_SANITIZE MATCHES "thread")
   list(FILTER ABSL_ARCHIVES EXCLUDE REGEX "libabsl_synchronization")
   list(PREPEND ABSL_ARCHIVES ${ABSL_TSAN}/libabsl_tsan.a)
 endif()
+string(REGEX REPLACE "\\.a(;|$)" ".so\\1" ABSL_SHARED "${ABSL_ARCHIVES}")
 add_library(smelt_absl INTERFACE)
-target_link_libraries(smelt_absl INTERFACE -Wl,--start-group ${ABSL_ARCHIVES} -Wl,--end-group pthread)
+target_link_libraries(smelt_absl INTERFACE "$<IF:${SMELT_LINKS_SHARED},${ABSL_SHARED},-Wl$<COMMA>--start-group;${ABSL_ARCHIVES};-Wl$<COMMA>--end-group>" pthread)
 
 smelt_library(smelt_isal isa-l.h isal)
 # Tar and gzip alone, so that of the archive library only these parts are linked.

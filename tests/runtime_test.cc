@@ -232,7 +232,9 @@ void ExpectSplit(const std::string& body, const Tensor& x, int64_t split) {
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ((*got)[0].shape(), (*want)[0].shape());
   const auto g = (*got)[0].flat<float>(), w = (*want)[0].flat<float>();
-  EXPECT_EQ(std::vector<float>(g.begin(), g.end()), std::vector<float>(w.begin(), w.end())) << body;
+  ASSERT_EQ(g.size(), w.size());
+  // A product of few rows adds in another order than one of many.
+  for (size_t i = 0; i < g.size(); ++i) EXPECT_NEAR(g[i], w[i], 4e-7 * std::abs(w[i])) << body;
   EXPECT_EQ(two->split_runs(), split) << body;
   EXPECT_EQ(one->split_runs(), 0);
   // Too little to be worth a second core.

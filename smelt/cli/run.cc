@@ -13,6 +13,7 @@
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
 #include "smelt/cli/run_inputs.h"
+#include "smelt/cli/show_passes.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/graph_file.h"
@@ -28,6 +29,7 @@ struct RunFlags {
   InputFlags input;
   std::string graph_def, fetches;
   std::string outdir, json, trace;
+  PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
   int64_t timeout_ms = 0, memory_limit = 0;
@@ -144,6 +146,7 @@ class RunCommand {
                                 const RestPredictRequest& request) const {
     if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
     SessionOptions options;
+    ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     options.threads = flags_.threads;
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
     RunOptions run;
@@ -212,6 +215,7 @@ CommandBody SetupRun(CLI::App& app) {
                  "File ('-': standard input) with a REST predict request; the response is printed");
   app.add_option("--outdir", flags->outdir, "Write each output to OUTDIR/KEY.npy");
   app.add_flag("--overwrite", flags->overwrite, "Replace output files that are there");
+  AddPassFlags(app, &flags->passes);
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");

@@ -108,6 +108,7 @@ Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& 
       if (run.outcome == PassRun::Outcome::kUndone) done.clear();
       done[pass.name] = graph.version();
     }
+    run.graph = options.graph;
     if (options.after) options.after(run, graph);
   }
   return OkStatus();

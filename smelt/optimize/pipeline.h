@@ -35,6 +35,7 @@ const Pass* FindPass(absl::string_view name);
 struct PassRun {
   enum class Outcome { kUnchanged, kChanged, kSkipped, kUndone };
   absl::string_view pass;
+  absl::string_view graph;  // PipelineOptions::graph
   Outcome outcome = Outcome::kUnchanged;
   absl::Duration time;
   int nodes_before = 0, nodes_after = 0;
@@ -53,7 +54,10 @@ struct PipelineOptions {
   // Costs a walk over the graph for each pass, and a copy with kUndo. A graph that does not verify
   // before the first pass is not verified after any.
   VerifyPasses verify = VerifyPassesByDefault();
-  // Called after each row with the graph as it left it. May be empty.
+  // What is optimized, for who sees `after`: a function's name; empty: what a request cut out.
+  std::string graph;
+  // Called after each row with the graph as it left it, in the thread that runs the passes. May be
+  // empty.
   std::function<void(const PassRun& run, const Graph& graph)> after;
 };
 

@@ -54,7 +54,9 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
       build->frozen.emplace_back(std::move(variable), version);
       return value;
     };
-    RETURN_IF_ERROR(Optimize(*graph, context));
+    PipelineOptions passes = recipe_.passes;
+    passes.graph = recipe_.function;
+    RETURN_IF_ERROR(Optimize(*graph, context, passes));
   }
   ASSIGN_OR_RETURN(build->executable, Executable::Make(std::move(graph), recipe_.function));
   if (recipe_.tpu_program) build->program = std::make_unique<TpuProgram>(*build->executable);

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "smelt/kernels/resource_manager.h"
+#include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/tpu_program.h"
 
@@ -25,6 +26,7 @@ class FrozenExecutable {
     std::function<std::shared_ptr<Variable>(const Node&)> variable;
     std::string function;  // name for errors
     bool optimize = true;
+    PipelineOptions passes;
     absl::string_view device_type = "CPU";  // for PassContext
     bool tpu_program = false;               // a program of accelerator cores
     // Called on the graph before optimising, unless empty.

@@ -97,6 +97,7 @@ StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
       return node.Is("_Arg") ? nullptr : FindVariable(resources_, node);
     };
     recipe.optimize = options_.optimize;
+    recipe.passes = options_.passes;
     slot = std::make_shared<Callable>(spec, std::move(recipe));
   }
   return slot;
@@ -232,6 +233,7 @@ std::shared_ptr<FrozenExecutable> Session::Specialize(FunctionEntry& entry,
   };
   recipe.function = entry.callee.name();
   recipe.optimize = options_.optimize;
+  recipe.passes = options_.passes;
   if (entry.place != Place::kHost) recipe.device_type = "TPU";
   if (entry.place == Place::kTpuEntry) {
     recipe.tpu_program = true;

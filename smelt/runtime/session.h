@@ -22,6 +22,7 @@
 #include "smelt/device/device.h"
 #include "smelt/graph/graph.h"
 #include "smelt/kernels/step.h"
+#include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/core_threads.h"
 #include "smelt/runtime/executable.h"
 #include "smelt/runtime/step_stats.h"
@@ -32,6 +33,8 @@ struct SessionOptions {
   int threads = 0;  // of one request; 0: every core
   // false: graphs run as they are stated, calls included.
   bool optimize = true;
+  // How the passes are run. `after` may be called in several threads at once.
+  PipelineOptions passes;
   int tpu_cores = 8;
   int64_t hbm_bytes = int64_t{16} << 30;  // of one core
   // Rows are split over the cores of a program when each gets this much to do (RowSplit::work):

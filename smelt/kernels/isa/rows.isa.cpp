@@ -92,7 +92,6 @@ void SoftmaxRows(const float* x, float* y, int64_t rows, int64_t n) {
     return;
   }
   constexpr int64_t kBlock = 1024;
-  float t[kBlock + kLanes];
   const int64_t block = n > 0 ? kBlock / n : 0;
   for (int64_t begin = 0; block > 0 && begin < rows; begin += block) {
     const int64_t count = rows - begin < block ? rows - begin : block;
@@ -100,21 +99,15 @@ void SoftmaxRows(const float* x, float* y, int64_t rows, int64_t n) {
     float* b = y + begin * n;
     for (int64_t r = 0; r < count; ++r) {
       const float m = Extreme<true>(a + r * n, n);
-      for (int64_t i = r * n; i < (r + 1) * n; ++i) t[i] = a[i] - m;
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) b[i] = a[i] - m;
     }
-    // Whole registers: the compiler may round what is left over otherwise, and a row's answer must
-    // not depend on how many rows there are.
-    int64_t padded = count * n;
-    for (; padded % kLanes != 0; ++padded) t[padded] = 0;
-    for (int64_t i = 0; i < padded; i += kLanes) {
-      SMELT_LOOP
-      for (int64_t l = 0; l < kLanes; ++l) t[i + l] = Exp(t[i + l]);
-    }
+    SMELT_LOOP
+    for (int64_t i = 0; i < count * n; ++i) b[i] = Exp(b[i]);
     for (int64_t r = 0; r < count; ++r) {
       float sum = 0;
-      for (int64_t i = r * n; i < (r + 1) * n; ++i) sum += t[i];
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) sum += b[i];
       const float scale = 1.0f / sum;
-      for (int64_t i = r * n; i < (r + 1) * n; ++i) b[i] = t[i] * scale;
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) b[i] = b[i] * scale;
     }
   }
 }
