@@ -19,7 +19,7 @@ def check(name, wrong):
 
 
 def names(file, *options):
-    lines = subprocess.run(["nm", "-D", *options, file], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(["nm", "-D", "--extern-only", *options, file], capture_output=True, text=True, check=True).stdout.splitlines()
     return [line.split()[-1] for line in lines]
 
 
