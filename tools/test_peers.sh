@@ -9,7 +9,7 @@ if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; 
   "$venv/bin/pip" install -q --disable-pip-version-check -r tests/peers/requirements.txt
 fi
 "$venv/bin/python" tests/peers/run_all.py "${BUILD:-build}/smelt"
-"$venv/bin/python" tests/peers/zoo.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/keras_models.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/convert_test.py "${BUILD:-build}/smelt" tests/models
 "$venv/bin/python" tests/peers/quantize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"

@@ -7,15 +7,15 @@ namespace smelt {
 
 MinCut::MinCut() : out_(2) {}
 
-int MinCut::AddPoint() {
+int MinCut::AddNode() {
   out_.emplace_back();
   return static_cast<int>(out_.size()) - 1;
 }
 
-void MinCut::AddCost(int from, int to, int64_t cost) {
-  if (cost <= 0 || from == to) return;
+void MinCut::AddCapacity(int from, int to, int64_t capacity) {
+  if (capacity <= 0 || from == to) return;
   out_[from].push_back(static_cast<int>(arcs_.size()));
-  arcs_.push_back({to, std::min(cost, kInfinite)});
+  arcs_.push_back({to, std::min(capacity, kInfinite)});
   out_[to].push_back(static_cast<int>(arcs_.size()));
   arcs_.push_back({from, 0});
 }
@@ -26,7 +26,7 @@ bool MinCut::Levels() {
   std::vector<int> queue{source()};
   for (size_t i = 0; i < queue.size(); ++i) {
     for (int a : out_[queue[i]]) {
-      if (arcs_[a].room > 0 && level_[arcs_[a].to] < 0) {
+      if (arcs_[a].capacity > 0 && level_[arcs_[a].to] < 0) {
         level_[arcs_[a].to] = level_[queue[i]] + 1;
         queue.push_back(arcs_[a].to);
       }
@@ -42,17 +42,17 @@ int64_t MinCut::Push(int64_t limit) {
   while (true) {
     if (at == sink()) {
       int64_t flow = limit;
-      for (int a : path) flow = std::min(flow, arcs_[a].room);
+      for (int a : path) flow = std::min(flow, arcs_[a].capacity);
       for (int a : path) {
-        arcs_[a].room -= flow;
-        arcs_[a ^ 1].room += flow;
+        arcs_[a].capacity -= flow;
+        arcs_[a ^ 1].capacity += flow;
       }
       return flow;
     }
     bool stepped = false;
     for (size_t& i = next_[at]; i < out_[at].size(); ++i) {
       const Arc& arc = arcs_[out_[at][i]];
-      if (arc.room <= 0 || level_[arc.to] != level_[at] + 1) continue;
+      if (arc.capacity <= 0 || level_[arc.to] != level_[at] + 1) continue;
       path.push_back(out_[at][i]);
       at = arc.to;
       stepped = true;

@@ -9,25 +9,25 @@
 
 namespace smelt {
 
-// Points are numbered from 0; two more are the source and the sink. Not thread safe.
+// Nodes are numbered from 0; two more are the source and the sink. Not thread safe.
 class MinCut {
  public:
   static constexpr int64_t kInfinite = int64_t{1} << 60;
 
   MinCut();
-  int AddPoint();
+  int AddNode();
   int source() const { return 0; }
   int sink() const { return 1; }
-  // `cost` is paid when `from` is on the source's side and `to` on the sink's.
-  void AddCost(int from, int to, int64_t cost);
-  // For each point, whether it is on the source's side. Of several best cuts the one with the
-  // fewest points there.
+  // `capacity` is paid when `from` is on the source's side and `to` on the sink's.
+  void AddCapacity(int from, int to, int64_t capacity);
+  // For each node, whether it is on the source's side. Of several best cuts the one with the
+  // fewest nodes there.
   std::vector<bool> Solve();
 
  private:
   struct Arc {
     int to;
-    int64_t room;
+    int64_t capacity;
   };
   bool Levels();
   int64_t Push(int64_t limit);

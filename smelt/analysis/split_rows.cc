@@ -87,7 +87,7 @@ bool OfWindows(const RowNode& n) {
   const auto size = n.node().Ints("ksize"), strides = n.node().Ints("strides");
   return FirstAlone(n) && !size.empty() && size[0] == 1 && !strides.empty() && strides[0] == 1;
 }
-bool Normalises(const RowNode& n) {
+bool Normalizes(const RowNode& n) {
   if (n.node().Bool("is_training", true) || !n.rows(0)) return false;
   for (int i = 1; i < 5; ++i) {
     if (!n.whole(i)) return false;
@@ -222,10 +222,10 @@ constexpr RowRule kRowRules[] = {
     {"BatchMatMulV2", BatchProduct},
     {"BatchMatMulV3", BatchProduct},
     {"Einsum", Contracts},
-    {"FusedBatchNorm", Normalises},
-    {"FusedBatchNormV2", Normalises},
-    {"FusedBatchNormV3", Normalises},
-    {"_FusedBatchNormEx", Normalises},
+    {"FusedBatchNorm", Normalizes},
+    {"FusedBatchNormV2", Normalizes},
+    {"FusedBatchNormV3", Normalizes},
+    {"_FusedBatchNormEx", Normalizes},
     {"MaxPool", OfWindows},
     {"MaxPool3D", OfWindows},
     {"AvgPool", OfWindows},

@@ -152,7 +152,7 @@ class Batcher {
     ASSIGN_OR_RETURN(ModelVariables * variables, c_.Variables());
     const std::vector<ModelVariable*> held = variables->Of(&f, arg);
     if (held.size() != 1) return shape;
-    const bool constant = held[0]->initialisers.empty() && held[0]->others.empty();
+    const bool constant = held[0]->initializers.empty() && held[0]->others.empty();
     return constant ? variables->StoredShape(*held[0]) : held[0]->shape;
   }
 

@@ -29,7 +29,7 @@ constexpr Stage kStages[] = {
      "on plain bodies; its casts at the border are the cluster stage's to move"},
     {"cluster", Places, MakeClusters, "after all that rewrites computation"},
     {"stubs", Places, MakeStubs, "the functions' own bodies are needed no more"},
-    {"io_shape", Places, ShapeBorders, "what crosses, and as what type, is settled"},
+    {"io_shape", Places, LayOutTransfers, "what crosses, and as what type, is settled"},
     {"sharding", Shards, ShardOverCores, "the clusters and stubs are there"},
     {"batching", Batches, AddBatching, "around the stubs, which requests call"},
 };

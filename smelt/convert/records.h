@@ -18,7 +18,7 @@ struct Note {
 };
 
 // One tensor that crosses between host and accelerator.
-struct BoundaryTensor {
+struct TransferredTensor {
   std::string function;  // the placement's label
   bool input = true;
   int index = 0;     // among the function's arguments or results
@@ -82,7 +82,7 @@ struct BatchRecord {
 
 struct ConversionRecords {
   std::vector<Note> notes;
-  std::vector<BoundaryTensor> boundary;
+  std::vector<TransferredTensor> transfers;
   std::vector<PrecisionChoice> precision;
   std::vector<StoredVariable> variables;
   std::vector<QuantizedLayer> layers;

@@ -53,7 +53,7 @@ class Reverter {
     const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
     for (Function* f : changed_) {
       if (auto it = shapes.functions.find(f->name()); it != shapes.functions.end()) {
-        UndoForms(*f, it->second);
+        UndoTransferForms(*f, it->second);
       }
     }
     c_.records.AddNote("revert", absl::StrCat(calls_,

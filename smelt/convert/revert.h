@@ -15,7 +15,7 @@ Status UndoBfloat16(Conversion& c);
 // Folds what the border's two halves leave when nothing stands between them: identities, pairs of
 // transposes, reshapes to what the tensor was before, casts to the type that it has, EnsureShape
 // that the shape satisfies.
-void UndoForms(Function& f, const ShapeTable& shapes);
+void UndoTransferForms(Function& f, const ShapeTable& shapes);
 
 }  // namespace smelt
 

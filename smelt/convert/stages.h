@@ -31,9 +31,9 @@ Status MakeClusters(Conversion& c);
 // Each placed function becomes a stub that calls its body on the accelerator.
 Status MakeStubs(Conversion& c);
 
-// Chooses the form in which each tensor crosses to and from the accelerator, and records them; they
-// stay as they are when the optimisation is off.
-Status ShapeBorders(Conversion& c);
+// Chooses the form of each transfer between host and accelerator, and records it; tensors stay as
+// they are when the optimisation is off.
+Status LayOutTransfers(Conversion& c);
 
 // Spreads each TPU function over several cores, as xla_sharding_options say.
 Status CheckSharding(const XlaShardingOption& options);
@@ -54,7 +54,7 @@ Status CheckQuantizationOptions(QuantizationOption& q);
 // {'a', 'b'}
 std::string KeySetText(const std::vector<std::string>& keys);
 
-// Makes a signature that is a piece of the graph (TensorFlow 1) one call of a new function, whose
+// Makes a signature of TensorFlow 1, which is nodes of the graph, one call of a new function, whose
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
 

@@ -136,7 +136,7 @@ class VariableTracer {
         v.lookups.push_back(use);
       } else if (n.Is("AssignVariableOp")) {
         const bool restored = BehindIdentities(n.inputs()[1]).node->Is("RestoreV2");
-        (restored ? v.restores : v.initialisers).push_back(use);
+        (restored ? v.restores : v.initializers).push_back(use);
       } else if (!FollowCall(use, &v)) {
         v.others.push_back(use);
       }
@@ -218,7 +218,7 @@ class VariableTracer {
       into->handles.insert(into->handles.end(), from->handles.begin(), from->handles.end());
       for (auto uses : {&ModelVariable::reads, &ModelVariable::lookups, &ModelVariable::restores,
                         &ModelVariable::saves, &ModelVariable::save_path,
-                        &ModelVariable::initialisers, &ModelVariable::others}) {
+                        &ModelVariable::initializers, &ModelVariable::others}) {
         auto& to = into->*uses;
         to.insert(to.end(), (from->*uses).begin(), (from->*uses).end());
       }

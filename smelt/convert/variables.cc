@@ -136,7 +136,7 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
   for (Node* handle : v.handles) handle->attrs().Set("dtype", dtype);
   for (const VariableUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
   RETURN_IF_ERROR(RetypeSaves(v, dtype));
-  for (const VariableUse& use : v.initialisers) {
+  for (const VariableUse& use : v.initializers) {
     Graph& graph = use.function ? *use.function->body : *meta_.graph;
     AttrMap attrs;
     attrs.Set("SrcT", before);

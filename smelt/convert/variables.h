@@ -39,7 +39,7 @@ struct ModelVariable {
   std::vector<VariableUse> restores;      // AssignVariableOp of what RestoreV2 read
   std::vector<VariableUse> saves;         // ReadVariableOp whose value only SaveV2 takes
   std::vector<VariableUse> save_path;     // those SaveV2s and the Identities before them
-  std::vector<VariableUse> initialisers;  // AssignVariableOp of anything else
+  std::vector<VariableUse> initializers;  // AssignVariableOp of anything else
   std::vector<VariableUse> others;        // whatever else: updates, unknown ops
   // What the object graph's optimizers keep for it: variables, and entries of the checkpoint that
   // have no handle. TensorFlow loads them with the variable's type.
@@ -73,7 +73,7 @@ class ModelVariables {
   using MakeValue = std::function<StatusOr<Tensor>(const Tensor&)>;
   // From now on the variable is stored as `dtype`; `value` makes the value when the
   // checkpoint is written, `slot_value` that of the optimizers' slots. Handles, the object graph,
-  // restores and saves follow; initialisers get a Cast, readers of slots one back. REQUIRES:
+  // restores and saves follow; initializers get a Cast, readers of slots one back. REQUIRES:
   // v.WhyFixed() is empty.
   Status SetStored(ModelVariable& v, Dtype dtype, MakeValue value, MakeValue slot_value);
   // Makes a reader of what is now stored as `dtype` read that and cast it back.

@@ -11,8 +11,8 @@ namespace smelt {
 
 enum class DeflateForm { kZlib, kGzip };
 
-// What to do with a stream that ends early.
-enum class CutShort { kRefuse, kTakeWhatThereIs };
+// What becomes of a stream that ends early: an error, or what was decoded up to there.
+enum class CutShort { kRefuse, kKeepPrefix };
 
 // The uncompressed bytes of a zlib stream, or of one gzip member after another. DATA_LOSS in zlib's
 // words when they are damaged, RESOURCE_EXHAUSTED beyond `limit` bytes. Thread safe.

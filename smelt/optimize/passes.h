@@ -48,7 +48,8 @@ Status FreezeVariables(Graph& graph, const PassContext& context);
 // graph writes variables by reference, readers of such an Identity read the variable, when they
 // run.
 Status LateReads(Graph& graph, const PassContext& context);
-// The same for references alone that come from nodes of which `wanted` is true.
+// LateReads for some variables: each reader of an Identity of a reference that a node comes from of
+// which `wanted` is true reads that reference itself, and waits for the Identity.
 void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted);
 // Nodes without effect whose inputs are constants become constants.
 Status FoldConstants(Graph& graph, const PassContext& context);

@@ -256,7 +256,7 @@ void WriteTables(HtmlPage& page, const ConversionRecords& r) {
   });
   page.Table("Transfers between CPU and TPU (bytes padded to tiles)",
              {"Function", "Direction", "Tensor", "Type", "Shape", "Form", "#Before", "#After"},
-             r.boundary, [](const BoundaryTensor& b) -> Cells {
+             r.transfers, [](const TransferredTensor& b) -> Cells {
                return {b.function,
                        b.input ? "in" : "out",
                        b.name,

@@ -107,7 +107,7 @@ void WriteGraphOfFunctions(ReportJsonWriter& w, const ReportData& data) {
 }
 
 void WriteRecords(ReportJsonWriter& w, const ConversionRecords& r) {
-  w.Array("transfers", r.boundary, [&](const BoundaryTensor& b) {
+  w.Array("transfers", r.transfers, [&](const TransferredTensor& b) {
     w.Object([&] {
       w.Field("function", b.function);
       w.Field("direction", b.input ? "in" : "out");

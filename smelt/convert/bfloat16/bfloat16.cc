@@ -55,7 +55,7 @@ class Bfloat16Stage {
       }
     }
     for (FloatGraph* g : pointers_) RETURN_IF_ERROR(Prefix(RewritePrecision(*g), g->path + ": "));
-    Summarise();
+    Summarize();
     Warn();
     return OkStatus();
   }
@@ -377,7 +377,7 @@ class Bfloat16Stage {
   }
 
   // One line for all, and one for each reason.
-  void Summarise() {
+  void Summarize() {
     int converted = 0, all = 0;
     std::map<std::string, std::map<std::string, int>> kept;  // reason -> op -> nodes
     std::map<std::string, std::string> example;

@@ -29,9 +29,11 @@ enum class Bf16Class {
 // What the float32 inputs of an op decide; see bfloat16_sensitive.cc.
 enum class Bf16Inputs {
   kPlain,
-  kExact,      // what leads here stays float32, up to the products
-  kDecision,   // the products too: an index comes of it
-  kSpectrum,   // likewise, and products that are linear in the arguments: a logarithm shows noise
+  kExact,     // what leads here stays float32, up to the products
+  kDecision,  // the products too: an index comes of it
+  // A logarithm follows. Where its argument is near zero it makes noise large, so that kDecision
+  // holds, and products of a filter bank (linear in the arguments) stay float32 as well.
+  kLogarithm,
   kStatistic,  // the variance of a normalisation leads here
 };
 

@@ -19,17 +19,17 @@ class Chooser {
 
   void Run() {
     for (const FloatUnit& u : g_.units) {
-      points_.push_back(cut_.AddPoint());
+      points_.push_back(cut_.AddNode());
       const int p = points_.back();
       if (u.fixed) {
-        cut_.AddCost(cut_.source(), p, MinCut::kInfinite);
+        cut_.AddCapacity(cut_.source(), p, MinCut::kInfinite);
       } else if (!u.keep.empty()) {
-        cut_.AddCost(p, cut_.sink(), MinCut::kInfinite);
+        cut_.AddCapacity(p, cut_.sink(), MinCut::kInfinite);
       } else {
         int64_t elements = 0;
         for (int i : u.inputs) elements += g_.Elements(u.node->inputs()[i]);
         for (int o : u.outputs) elements += g_.Elements({u.node, o});
-        cut_.AddCost(cut_.source(), p, kSavedBytes * elements);
+        cut_.AddCapacity(cut_.source(), p, kSavedBytes * elements);
       }
     }
     for (Node* n : g_.graph->Nodes()) {
@@ -64,17 +64,17 @@ class Chooser {
     const std::vector<int> readers = Readers(e);
     const int64_t cost = kCastBytes * std::max<int64_t>(g_.Elements(e), 1);
     if (readers.size() == 1) {
-      cut_.AddCost(from, readers[0], cost);
-      cut_.AddCost(readers[0], from, cost);
+      cut_.AddCapacity(from, readers[0], cost);
+      cut_.AddCapacity(readers[0], from, cost);
       return;
     }
     if (readers.empty()) return;
-    const int up = cut_.AddPoint(), down = cut_.AddPoint();
-    cut_.AddCost(from, up, cost);
-    cut_.AddCost(down, from, cost);
+    const int up = cut_.AddNode(), down = cut_.AddNode();
+    cut_.AddCapacity(from, up, cost);
+    cut_.AddCapacity(down, from, cost);
     for (int r : readers) {
-      cut_.AddCost(up, r, MinCut::kInfinite);
-      cut_.AddCost(r, down, MinCut::kInfinite);
+      cut_.AddCapacity(up, r, MinCut::kInfinite);
+      cut_.AddCapacity(r, down, MinCut::kInfinite);
     }
   }
 

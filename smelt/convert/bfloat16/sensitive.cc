@@ -71,7 +71,7 @@ class Sensitive {
   // What the inputs of such an op need.
   void Exact(const Node& n, const Bf16Op& row) {
     if (row.inputs == Bf16Inputs::kPlain) return;
-    const bool spectrum = row.inputs == Bf16Inputs::kSpectrum;
+    const bool spectrum = row.inputs == Bf16Inputs::kLogarithm;
     const bool through = spectrum || row.inputs == Bf16Inputs::kDecision;
     const std::string why = absl::StrCat("leads to ", n.op());
     reached_.clear();

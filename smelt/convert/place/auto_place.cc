@@ -215,7 +215,8 @@ class AutoPlacer {
   }
 
   // Endpoints that members read from outside, and that others read from members.
-  void Border(const AutoNodeSet& set, std::vector<Endpoint>* in, std::vector<Endpoint>* out) const {
+  void Transfers(const AutoNodeSet& set, std::vector<Endpoint>* in,
+                 std::vector<Endpoint>* out) const {
     absl::flat_hash_set<std::pair<const Node*, int>> seen;
     const auto add = [&](const Endpoint& e, std::vector<Endpoint>* to) {
       if (seen.insert({e.node, e.port}).second) to->push_back(e);
@@ -233,7 +234,7 @@ class AutoPlacer {
 
   int64_t Crossing(const AutoNodeSet& set) const {
     std::vector<Endpoint> in, out;
-    Border(set, &in, &out);
+    Transfers(set, &in, &out);
     int64_t sum = 0;
     in.insert(in.end(), out.begin(), out.end());
     for (const Endpoint& e : in) {
@@ -261,9 +262,9 @@ class AutoPlacer {
 
   StatusOr<std::string> Outline(const AutoNodeSet& set) {
     std::vector<Endpoint> in, out;
-    Border(set, &in, &out);
-    FunctionPiece piece(g_, c_.library().FreeName(f_.name() + "_compatible"));
-    for (const Endpoint& e : in) RETURN_IF_ERROR(piece.AddArg(e));
+    Transfers(set, &in, &out);
+    FunctionOutline outline(g_, c_.library().FreeName(f_.name() + "_compatible"));
+    for (const Endpoint& e : in) RETURN_IF_ERROR(outline.AddArg(e));
     std::vector<Node*> inside, members, before;
     for (Node* n : g_.Nodes()) {
       const bool member = set.contains(n);
@@ -274,12 +275,12 @@ class AutoPlacer {
         if (!set.contains(m) && !m->Is("Const") && !m->Is("_Arg")) before.push_back(m);
       }
     }
-    RETURN_IF_ERROR(piece.Copy(inside));
-    for (const Endpoint& e : out) piece.AddResult(e);
+    RETURN_IF_ERROR(outline.Copy(inside));
+    for (const Endpoint& e : out) outline.AddResult(e);
     for (const Node* n : members) {
-      if (n->def() != nullptr && n->def()->stateful && !ReadsVariable(*n)) piece.AddEffect(n);
+      if (n->def() != nullptr && n->def()->stateful && !ReadsVariable(*n)) outline.AddEffect(n);
     }
-    ASSIGN_OR_RETURN(Node * call, piece.Call());
+    ASSIGN_OR_RETURN(Node * call, outline.Call());
     std::ranges::sort(before, {}, &Node::id);
     g_.SetControlInputs(call, std::move(before));
     record_.part = call->Func("f")->name;
@@ -359,7 +360,7 @@ StatusOr<absl::flat_hash_set<const Node*>> UpdatedArguments(Conversion& c) {
   };
   absl::flat_hash_set<const ModelVariable*> updated;
   for (const auto& v : variables->all()) {
-    if (std::ranges::any_of(v->initialisers, in_request) ||
+    if (std::ranges::any_of(v->initializers, in_request) ||
         std::ranges::any_of(v->others, in_request)) {
       updated.insert(v.get());
     }

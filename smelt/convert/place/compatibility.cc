@@ -20,8 +20,8 @@ class CompatibilityReport {
 
   void Look(const TpuPlacement& p) {
     const Function& body = *c_.library().Find(p.body);
-    for (const ArgDef& a : body.signature.inputs) LookAtBorder(p, "argument", a);
-    for (const ArgDef& r : body.signature.outputs) LookAtBorder(p, "result", r);
+    for (const ArgDef& a : body.signature.inputs) LookAtTransfer(p, "argument", a);
+    for (const ArgDef& r : body.signature.outputs) LookAtTransfer(p, "result", r);
     for (const Incompatible& i : FindIncompatible(*body.body, [](const Node*) { return true; })) {
       Add(p, i);
     }
@@ -46,7 +46,7 @@ class CompatibilityReport {
   }
 
  private:
-  void LookAtBorder(const TpuPlacement& p, absl::string_view what, const ArgDef& a) {
+  void LookAtTransfer(const TpuPlacement& p, absl::string_view what, const ArgDef& a) {
     if (a.type != Dtype::kString && a.type != Dtype::kComplex128) return;
     Say(p, a.name, "", "", true,
         absl::StrCat(what, " '", a.name, "' of function '", p.function, "' is a ",

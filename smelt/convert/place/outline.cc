@@ -4,13 +4,13 @@
 
 namespace smelt {
 
-FunctionPiece::FunctionPiece(Graph& graph, std::string name) : graph_(graph) {
+FunctionOutline::FunctionOutline(Graph& graph, std::string name) : graph_(graph) {
   function_ = std::make_unique<Function>();
   function_->signature.name = std::move(name);
   function_->body = std::make_unique<Graph>(graph_.library());
 }
 
-Status FunctionPiece::AddArg(Endpoint e) {
+Status FunctionOutline::AddArg(Endpoint e) {
   if (IsArg(e)) return OkStatus();
   const Dtype t = e.node->output_types[e.port];
   if (t == Dtype::kInvalid) {
@@ -36,12 +36,12 @@ Status FunctionPiece::AddArg(Endpoint e) {
   return OkStatus();
 }
 
-Endpoint FunctionPiece::InBody(Endpoint e) const {
+Endpoint FunctionOutline::InBody(Endpoint e) const {
   if (auto arg = args_.find({e.node, e.port}); arg != args_.end()) return {arg->second, 0};
   return {copies_.at(e.node), e.port};
 }
 
-Status FunctionPiece::Copy(const std::vector<Node*>& inside) {
+Status FunctionOutline::Copy(const std::vector<Node*>& inside) {
   Graph& body = *function_->body;
   for (const Node* n : inside) {
     ASSIGN_OR_RETURN(Node * copy, body.AddNode(body.FreeName(n->name()), n->op()));
@@ -67,7 +67,7 @@ Status FunctionPiece::Copy(const std::vector<Node*>& inside) {
   return OkStatus();
 }
 
-void FunctionPiece::AddResult(Endpoint e) {
+void FunctionOutline::AddResult(Endpoint e) {
   ArgDef result;
   result.name = absl::StrCat("output_", function_->results.size());
   result.type = BaseType(e.node->output_types[e.port]);
@@ -75,13 +75,13 @@ void FunctionPiece::AddResult(Endpoint e) {
   function_->results.push_back({InBody(e)});
 }
 
-void FunctionPiece::AddEffect(const Node* n) {
+void FunctionOutline::AddEffect(const Node* n) {
   Node* copy = copies_.at(n);
   function_->control_results.emplace_back(copy->name(), copy);
   function_->signature.control_outputs.push_back(copy->name());
 }
 
-StatusOr<Node*> FunctionPiece::Call() {
+StatusOr<Node*> FunctionOutline::Call() {
   const std::string name = function_->name();
   std::vector<Dtype> in_types, out_types;
   for (const ArgDef& a : function_->signature.inputs) in_types.push_back(a.type);

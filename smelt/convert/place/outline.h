@@ -1,4 +1,4 @@
-// A piece of a graph as a function of its own: what the outlining stages share.
+// An outline: nodes of a graph as a function of their own. What the outlining stages share.
 #ifndef SMELT_CONVERT_PLACE_OUTLINE_H_
 #define SMELT_CONVERT_PLACE_OUTLINE_H_
 
@@ -12,9 +12,9 @@
 namespace smelt {
 
 // Builds a function from nodes of `graph`, which stay where they are, then a call of it there.
-class FunctionPiece {
+class FunctionOutline {
  public:
-  FunctionPiece(Graph& graph, std::string name);
+  FunctionOutline(Graph& graph, std::string name);
 
   // The endpoint comes from outside: it becomes an argument, once. UNIMPLEMENTED when its type is
   // not known.

@@ -1,4 +1,4 @@
-// A signature of TensorFlow 1 is a piece of the graph between named tensors. To be placed it
+// A signature of TensorFlow 1 is what lies in the graph between named tensors. To be placed it
 // becomes what TensorFlow 2 saves: one call of a function.
 //
 // Into the function goes everything between the signature's inputs and outputs, control edges
@@ -31,7 +31,7 @@ class Outliner {
   Outliner(Conversion& c, const std::string& signature, std::string name)
       : graph_(*c.meta->graph),
         signature_(c.meta->signatures[signature]),
-        piece_(graph_, std::move(name)) {}
+        outline_(graph_, std::move(name)) {}
 
   Status Run() {
     std::vector<std::string*> in, out;
@@ -40,7 +40,7 @@ class Outliner {
     if (out.empty()) return InvalidArgument("the signature has no outputs");
     for (const std::string* name : in) {
       ASSIGN_OR_RETURN(const Endpoint e, graph_.FindEndpoint(*name));
-      RETURN_IF_ERROR(piece_.AddArg(e));
+      RETURN_IF_ERROR(outline_.AddArg(e));
     }
     std::vector<Endpoint> outputs;
     for (const std::string* name : out) {
@@ -48,9 +48,9 @@ class Outliner {
       outputs.push_back(e);
     }
     ASSIGN_OR_RETURN(const std::vector<Node*> inside, Inside(outputs));
-    RETURN_IF_ERROR(piece_.Copy(inside));
-    for (const Endpoint& e : outputs) piece_.AddResult(e);
-    ASSIGN_OR_RETURN(Node * call, piece_.Call());
+    RETURN_IF_ERROR(outline_.Copy(inside));
+    for (const Endpoint& e : outputs) outline_.AddResult(e);
+    ASSIGN_OR_RETURN(Node * call, outline_.Call());
     for (size_t i = 0; i < out.size(); ++i) {
       *out[i] = absl::StrCat(call->name(), ":", i);
     }
@@ -64,9 +64,9 @@ class Outliner {
     std::vector<Node*> stack;
     Status refused = OkStatus();
     const auto visit = [&](Endpoint e) {
-      if (e.port >= 0 && piece_.IsArg(e)) return;
+      if (e.port >= 0 && outline_.IsArg(e)) return;
       if (StaysOutside(*e.node)) {
-        if (e.port >= 0 && refused.ok()) refused = piece_.AddArg(e);
+        if (e.port >= 0 && refused.ok()) refused = outline_.AddArg(e);
         return;
       }
       if (seen.insert(e.node).second) stack.push_back(e.node);
@@ -94,7 +94,7 @@ class Outliner {
 
   Graph& graph_;
   Signature& signature_;
-  FunctionPiece piece_;
+  FunctionOutline outline_;
 };
 
 }  // namespace

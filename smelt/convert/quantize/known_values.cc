@@ -41,7 +41,7 @@ KnownValues::KnownValues(Conversion& c, ModelVariables& variables) : variables_(
   };
   for (const auto& v : variables.all()) {
     bool changes = v->key.empty();
-    for (const VariableUse& use : v->initialisers) changes |= is_served(use);
+    for (const VariableUse& use : v->initializers) changes |= is_served(use);
     for (const VariableUse& use : v->others) changes |= is_served(use);
     for (const VariableUse& use : v->restores) changes |= use.function && is_served(use);
     if (changes) change_.insert(v.get());

@@ -101,7 +101,7 @@ class ReportMaker {
       out_.hbm_bytes = AddCost(out_.hbm_bytes, AddCost(p.variable_bytes, p.constant_bytes));
     }
     out_.hbm_bytes = AddCost(out_.hbm_bytes, activations);
-    for (const BoundaryTensor& b : c_.records.boundary) {
+    for (const TransferredTensor& b : c_.records.transfers) {
       out_.transfer_bytes_before += b.bytes_before;
       out_.transfer_bytes += b.bytes;
     }

@@ -50,7 +50,7 @@ int CountUnknown(const PartialShape& shape) {
 
 }  // namespace
 
-std::string BorderForm::ToString() const {
+std::string TransferForm::ToString() const {
   switch (kind) {
     case Kind::kKeep:
       return "keep";
@@ -70,8 +70,8 @@ int64_t PaddedBytes(const PartialShape& shape, Dtype dtype) {
   return PaddedDims({dims.begin(), dims.end()}, dtype);
 }
 
-BorderForm BestBorderForm(const PartialShape& shape, Dtype dtype) {
-  BorderForm best;
+TransferForm BestTransferForm(const PartialShape& shape, Dtype dtype) {
+  TransferForm best;
   best.bytes = PaddedBytes(shape, dtype);
   if (!shape.known_rank() || shape.dims().size() < 2) return best;
   const std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
@@ -87,7 +87,7 @@ BorderForm BestBorderForm(const PartialShape& shape, Dtype dtype) {
   flat = PaddedDims({flat}, dtype);
   // The way back, a Reshape, finds out one dimension at most.
   if (CountUnknown(shape) <= 1 && flat != 0 && flat <= limit)
-    best = {BorderForm::Kind::kFlatten, {}, flat};
+    best = {TransferForm::Kind::kFlatten, {}, flat};
   if (rank > kMaxTransposedRank) return best;
   for (int second = 0; second < rank; ++second) {
     for (int minor = 0; minor < rank; ++minor) {
@@ -103,8 +103,8 @@ BorderForm BestBorderForm(const PartialShape& shape, Dtype dtype) {
       for (int i : perm) moved.push_back(dims[i]);
       const int64_t bytes = PaddedDims(moved, dtype);
       if (bytes != 0 && bytes <= limit &&
-          (best.kind == BorderForm::Kind::kKeep || bytes < best.bytes)) {
-        best = {BorderForm::Kind::kTranspose, std::move(perm), bytes};
+          (best.kind == TransferForm::Kind::kKeep || bytes < best.bytes)) {
+        best = {TransferForm::Kind::kTranspose, std::move(perm), bytes};
       }
     }
   }

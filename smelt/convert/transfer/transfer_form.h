@@ -16,7 +16,7 @@
 
 namespace smelt {
 
-struct BorderForm {
+struct TransferForm {
   enum class Kind { kKeep, kTranspose, kFlatten };
   Kind kind = Kind::kKeep;
   std::vector<int> perm;  // kTranspose: dimension i of what crosses is dimension perm[i]
@@ -30,7 +30,7 @@ int64_t PaddedBytes(const PartialShape& shape, Dtype dtype);
 
 // The form with the fewest padded bytes. Another form than kKeep must save an eighth and at least a
 // tile; kFlatten, which the host gets for nothing, is preferred to a transpose that saves no more.
-BorderForm BestBorderForm(const PartialShape& shape, Dtype dtype);
+TransferForm BestTransferForm(const PartialShape& shape, Dtype dtype);
 
 }  // namespace smelt
 

@@ -56,15 +56,15 @@ class BorderShaper {
     return Endpoint{n, 0};
   }
 
-  StatusOr<Endpoint> Forward(Endpoint e, const BorderForm& form, const std::string& name,
+  StatusOr<Endpoint> Forward(Endpoint e, const TransferForm& form, const std::string& name,
                              bool on_tpu) {
-    if (form.kind == BorderForm::Kind::kFlatten) return Change(e, name, "Reshape", {-1}, on_tpu);
+    if (form.kind == TransferForm::Kind::kFlatten) return Change(e, name, "Reshape", {-1}, on_tpu);
     return Change(e, name, "Transpose", {form.perm.begin(), form.perm.end()}, on_tpu);
   }
 
-  StatusOr<Endpoint> Back(Endpoint e, const BorderForm& form, const PartialShape& shape,
+  StatusOr<Endpoint> Back(Endpoint e, const TransferForm& form, const PartialShape& shape,
                           const std::string& name, bool on_tpu) {
-    if (form.kind == BorderForm::Kind::kFlatten) {
+    if (form.kind == TransferForm::Kind::kFlatten) {
       std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
       return Change(e, name, "Reshape", dims, on_tpu);
     }
@@ -74,8 +74,8 @@ class BorderShaper {
   }
 
   void Record(bool input, const Node& crossing, Dtype before, const PartialShape& shape,
-              const BorderForm& form, const std::string& name) {
-    BoundaryTensor t;
+              const TransferForm& form, const std::string& name) {
+    TransferredTensor t;
     t.function = placement_.label;
     t.input = input;
     t.name = name;
@@ -85,12 +85,12 @@ class BorderShaper {
     t.form = form.ToString();
     t.bytes_before = PaddedBytes(shape, before);
     t.bytes = form.bytes;
-    c_.records.boundary.push_back(std::move(t));
+    c_.records.transfers.push_back(std::move(t));
   }
 
-  BorderForm FormOf(const PartialShape& shape, Dtype dtype, bool change) const {
-    if (change) return BestBorderForm(shape, dtype);
-    BorderForm keep;
+  TransferForm FormOf(const PartialShape& shape, Dtype dtype, bool change) const {
+    if (change) return BestTransferForm(shape, dtype);
+    TransferForm keep;
     keep.bytes = PaddedBytes(shape, dtype);
     return keep;
   }
@@ -98,12 +98,12 @@ class BorderShaper {
   Status Input(Node* crossing, bool change) {
     const Endpoint from = crossing->inputs()[0];
     const PartialShape shape = shapes_.of(from);
-    const BorderForm form = FormOf(shape, crossing->output_types[0], change);
+    const TransferForm form = FormOf(shape, crossing->output_types[0], change);
     const Node* arg = from.node->Is("Cast") ? from.node->inputs()[0].node : from.node;
     const Dtype before =
         from.node->Is("Cast") ? from.node->Type("SrcT") : crossing->output_types[0];
     Record(true, *crossing, before, shape, form, arg->name());
-    if (form.kind == BorderForm::Kind::kKeep) return OkStatus();
+    if (form.kind == TransferForm::Kind::kKeep) return OkStatus();
     Graph& g = *body_.body;
     ASSIGN_OR_RETURN(const Endpoint back,
                      Back({crossing, 0}, form, shape, crossing->name() + "/back", true));
@@ -116,7 +116,7 @@ class BorderShaper {
   Status Output(Node* crossing, bool change) {
     const Endpoint from = crossing->inputs()[0];
     const PartialShape shape = shapes_.of(from);
-    const BorderForm form = FormOf(shape, crossing->output_types[0], change);
+    const TransferForm form = FormOf(shape, crossing->output_types[0], change);
     Dtype before = crossing->output_types[0];
     std::string name;
     for (size_t i = 0; i < body_.results.size(); ++i) {
@@ -128,7 +128,7 @@ class BorderShaper {
       }
     }
     Record(false, *crossing, before, shape, form, name);
-    if (form.kind == BorderForm::Kind::kKeep) return OkStatus();
+    if (form.kind == TransferForm::Kind::kKeep) return OkStatus();
     Graph& g = *body_.body;
     ASSIGN_OR_RETURN(const Endpoint back,
                      Back({crossing, 0}, form, shape, crossing->name() + "/back", false));
@@ -172,7 +172,7 @@ Status StateShapes(Conversion& c, const TpuPlacement& p, const ShapeTable& body_
 
 }  // namespace
 
-Status ShapeBorders(Conversion& c) {
+Status LayOutTransfers(Conversion& c) {
   const ModelShapes shapes = InferModelShapes(*c.meta->graph);
   int64_t before = 0, after = 0;
   for (const TpuPlacement& p : c.placements) {
@@ -184,7 +184,7 @@ Status ShapeBorders(Conversion& c) {
     Status s = BorderShaper(c, p, table).Run(change);
     if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
   }
-  for (const BoundaryTensor& t : c.records.boundary) {
+  for (const TransferredTensor& t : c.records.transfers) {
     if (t.bytes_before == 0 || t.bytes == 0) continue;
     before += t.bytes_before;
     after += t.bytes;

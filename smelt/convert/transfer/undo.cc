@@ -16,9 +16,9 @@ std::vector<int64_t> ConstInts(const Node& n) {
   return out;
 }
 
-class FormFolder {
+class TransferFolder {
  public:
-  FormFolder(Function& f, const ShapeTable& shapes) : f_(f), shapes_(shapes) {}
+  TransferFolder(Function& f, const ShapeTable& shapes) : f_(f), shapes_(shapes) {}
 
   void Run() {
     // Each fold may lay bare another.
@@ -108,6 +108,6 @@ class FormFolder {
 
 }  // namespace
 
-void UndoForms(Function& f, const ShapeTable& shapes) { FormFolder(f, shapes).Run(); }
+void UndoTransferForms(Function& f, const ShapeTable& shapes) { TransferFolder(f, shapes).Run(); }
 
 }  // namespace smelt

@@ -1,4 +1,4 @@
-// Colours: RGBToHSV, HSVToRGB, AdjustHue, AdjustSaturation, AdjustContrast.
+// Colors: RGBToHSV, HSVToRGB, AdjustHue, AdjustSaturation, AdjustContrast.
 #include <algorithm>
 #include <cmath>
 #include <vector>

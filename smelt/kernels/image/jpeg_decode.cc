@@ -177,7 +177,7 @@ Status JpegInvalid() {
   return InvalidArgument("jpeg::Uncompress failed. Invalid JPEG data or crop window.");
 }
 
-// Colours, scale and method, from the header. False when the file has other colours than asked for.
+// Colors, scale and method, from the header. False when the file has other colours than asked for.
 bool ConfigureJpeg(const JpegOptions& o, int channels, jpeg_decompress_struct& info) {
   if (channels == 1) {
     info.out_color_space = JCS_GRAYSCALE;

@@ -37,12 +37,12 @@ StatusOr<std::unique_ptr<KernelState>> PreparePaddedConv(const Node& node) {
 }
 
 // Which pixels a padded line takes: those of the resized line, mirrored at both ends.
-std::vector<image::Neighbours> PaddedLine(int64_t in, int64_t resized, bool align_corners,
-                                          int64_t before, int64_t after, bool reflect) {
-  const std::vector<image::Neighbours> line =
-      image::LinearNeighbours(resized, in, image::ResizeScale(in, resized, align_corners), false);
+std::vector<image::Neighbors> PaddedLine(int64_t in, int64_t resized, bool align_corners,
+                                         int64_t before, int64_t after, bool reflect) {
+  const std::vector<image::Neighbors> line =
+      image::LinearNeighbors(resized, in, image::ResizeScale(in, resized, align_corners), false);
   const int64_t skip = reflect ? 1 : 0;
-  std::vector<image::Neighbours> padded;
+  std::vector<image::Neighbors> padded;
   for (int64_t i = -before; i < resized + after; ++i) {
     int64_t at = i;
     if (i < 0) at = -i - 1 + skip;
@@ -53,8 +53,8 @@ std::vector<image::Neighbours> PaddedLine(int64_t in, int64_t resized, bool alig
 }
 
 template <typename T>
-void FillPadded(const Tensor& in, const std::vector<image::Neighbours>& rows,
-                const std::vector<image::Neighbours>& columns, Tensor* out) {
+void FillPadded(const Tensor& in, const std::vector<image::Neighbors>& rows,
+                const std::vector<image::Neighbors>& columns, Tensor* out) {
   const int64_t height = in.dim(1), width = in.dim(2), depth = in.dim(3);
   T* to = out->data<T>();
   for (int64_t b = 0; b < in.dim(0); ++b) {

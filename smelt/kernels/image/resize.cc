@@ -46,10 +46,10 @@ StatusOr<image::ResizeProblem> image::MakeResizeProblem(const Tensor& in, const 
 namespace {
 
 using image::CubicTaps;
-using image::LinearNeighbours;
+using image::LinearNeighbors;
 using image::MakeCubicTaps;
 using image::NearestPixels;
-using image::Neighbours;
+using image::Neighbors;
 using image::ResizeProblem;
 using image::ResizeScale;
 
@@ -77,18 +77,18 @@ constexpr int64_t kVectorDepth = 8;
 
 template <typename T>
 void BilinearTyped(const ResizeProblem& p, const ResizeState& s, const T* x, float* y) {
-  const auto rows = LinearNeighbours(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
-  const auto columns = LinearNeighbours(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers);
+  const auto rows = LinearNeighbors(p.out_h, p.in_h, p.scale_h, s.half_pixel_centers);
+  const auto columns = LinearNeighbors(p.out_w, p.in_w, p.scale_w, s.half_pixel_centers);
   const int64_t row_size = p.in_w * p.depth;
   ParallelFor(p.batch * p.out_h, ResizeRowGrain(p), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const Neighbours& v = rows[r % p.out_h];
+      const Neighbors& v = rows[r % p.out_h];
       const T* image = x + r / p.out_h * p.in_h * row_size;
       const T* top = image + v.low * row_size;
       const T* bottom = image + v.high * row_size;
       float* out = y + r * p.out_w * p.depth;
       for (int64_t c = 0; c < p.out_w; ++c) {
-        const Neighbours& h = columns[c];
+        const Neighbors& h = columns[c];
         const T* tl = top + h.low * p.depth;
         const T* tr = top + h.high * p.depth;
         const T* bl = bottom + h.low * p.depth;

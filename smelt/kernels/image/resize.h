@@ -23,11 +23,11 @@ StatusOr<ResizeProblem> MakeResizeProblem(const Tensor& in, const Tensor& size, 
 float ResizeScale(int64_t in, int64_t out, bool align_corners);
 
 // The pixels on either side of where an output pixel falls, and how far it is towards the second.
-struct Neighbours {
+struct Neighbors {
   int64_t low, high;
   float weight;
 };
-std::vector<Neighbours> LinearNeighbours(int64_t out, int64_t in, float scale, bool half_pixel);
+std::vector<Neighbors> LinearNeighbors(int64_t out, int64_t in, float scale, bool half_pixel);
 
 // The four pixels of Keys' cubic kernel. Indices lie in the image.
 struct CubicTaps {

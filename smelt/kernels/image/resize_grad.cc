@@ -70,8 +70,8 @@ StatusOr<ResizeGradProblem> MakeResizeGradProblem(const OpContext& ctx) {
 
 template <typename T>
 void SpreadBilinear(const ResizeGradProblem& p, bool half_pixel, const float* grad, T* out) {
-  const auto rows = image::LinearNeighbours(p.resized_h, p.original_h, p.scale_h, half_pixel);
-  const auto columns = image::LinearNeighbours(p.resized_w, p.original_w, p.scale_w, half_pixel);
+  const auto rows = image::LinearNeighbors(p.resized_h, p.original_h, p.scale_h, half_pixel);
+  const auto columns = image::LinearNeighbors(p.resized_w, p.original_w, p.scale_w, half_pixel);
   for (int64_t b = 0; b < p.batch; ++b) {
     T* image = out + b * p.original_h * p.original_w * p.depth;
     const auto at = [&](int64_t y, int64_t x) { return image + (y * p.original_w + x) * p.depth; };

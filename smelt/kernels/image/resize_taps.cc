@@ -34,8 +34,8 @@ float ResizeScale(int64_t in, int64_t out, bool align_corners) {
                                   : static_cast<float>(in) / static_cast<float>(out);
 }
 
-std::vector<Neighbours> LinearNeighbours(int64_t out, int64_t in, float scale, bool half_pixel) {
-  std::vector<Neighbours> n(out);
+std::vector<Neighbors> LinearNeighbors(int64_t out, int64_t in, float scale, bool half_pixel) {
+  std::vector<Neighbors> n(out);
   for (int64_t i = 0; i < out; ++i) {
     const float x =
         half_pixel ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;

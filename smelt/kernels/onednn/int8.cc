@@ -368,7 +368,7 @@ struct Int8BorderState final : KernelState {
   float zero = 0, low = 0, high = 0;
 };
 
-StatusOr<std::unique_ptr<KernelState>> PrepareInt8Border(const Node& node) {
+StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conversion(const Node& node) {
   auto s = std::make_unique<Int8BorderState>();
   s->zero = static_cast<float>(node.Int("zero"));
   s->low = static_cast<float>(std::clamp<int64_t>(node.Int("low", -128), -128, 127));
@@ -378,7 +378,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareInt8Border(const Node& node) {
 
 // `loop(x, y, n, scale)` does n elements.
 template <typename From, typename To, typename Loop>
-Status RunInt8Border(OpContext& ctx, Loop loop) {
+Status RunInt8Conversion(OpContext& ctx, Loop loop) {
   const Tensor& x = ctx.input(0);
   if (ctx.input(1).num_elements() != 1) {
     return InvalidArgument("scale must be a scalar, not of shape ",
@@ -396,23 +396,26 @@ Status RunInt8Border(OpContext& ctx, Loop loop) {
 
 Status RunInt8Quantize(OpContext& ctx) {
   const auto& s = ctx.state<Int8BorderState>();
-  return RunInt8Border<float, int8_t>(ctx, [&](const float* x, int8_t* y, int64_t n, float scale) {
-    IsaInt8().quantize(x, y, n, scale, s.zero, s.low, s.high);
-  });
+  return RunInt8Conversion<float, int8_t>(
+      ctx, [&](const float* x, int8_t* y, int64_t n, float scale) {
+        IsaInt8().quantize(x, y, n, scale, s.zero, s.low, s.high);
+      });
 }
 
 Status RunInt8Dequantize(OpContext& ctx) {
   const auto& s = ctx.state<Int8BorderState>();
-  return RunInt8Border<int8_t, float>(ctx, [&](const int8_t* x, float* y, int64_t n, float scale) {
-    IsaInt8().dequantize(x, y, n, scale, s.zero);
-  });
+  return RunInt8Conversion<int8_t, float>(ctx,
+                                          [&](const int8_t* x, float* y, int64_t n, float scale) {
+                                            IsaInt8().dequantize(x, y, n, scale, s.zero);
+                                          });
 }
 
 constexpr Kernel kInt8Table[] = {
     {"_Int8Conv2D", "", kAnyType, "onednn:int8_conv2d", RunInt8Conv, PrepareInt8Conv},
     {"_Int8MatMul", "", kAnyType, "onednn:int8_matmul", RunInt8MatMul, PrepareInt8MatMul},
-    {"_Int8Quantize", "", kAnyType, "isa:int8_quantize", RunInt8Quantize, PrepareInt8Border},
-    {"_Int8Dequantize", "", kAnyType, "isa:int8_dequantize", RunInt8Dequantize, PrepareInt8Border},
+    {"_Int8Quantize", "", kAnyType, "isa:int8_quantize", RunInt8Quantize, PrepareInt8Conversion},
+    {"_Int8Dequantize", "", kAnyType, "isa:int8_dequantize", RunInt8Dequantize,
+     PrepareInt8Conversion},
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace smelt {
 namespace {
 
-using image::LinearNeighbours;
-using image::Neighbours;
+using image::LinearNeighbors;
+using image::Neighbors;
 using image::ResizeProblem;
 
 struct QuantizedResizeState final : KernelState {
@@ -53,13 +53,13 @@ struct ResizeWeight<float> {
 template <typename T>
 void ResizeSteps(const ResizeProblem& p, bool half_pixel, const T* x, T* y) {
   using Weight = ResizeWeight<T>;
-  const auto rows = LinearNeighbours(p.out_h, p.in_h, p.scale_h, half_pixel);
-  const auto columns = LinearNeighbours(p.out_w, p.in_w, p.scale_w, half_pixel);
+  const auto rows = LinearNeighbors(p.out_h, p.in_h, p.scale_h, half_pixel);
+  const auto columns = LinearNeighbors(p.out_w, p.in_w, p.scale_w, half_pixel);
   const int64_t row_size = p.in_w * p.depth;
   for (int64_t b = 0; b < p.batch; ++b, x += p.in_h * row_size) {
-    for (const Neighbours& v : rows) {
+    for (const Neighbors& v : rows) {
       const T *top = x + v.low * row_size, *bottom = x + v.high * row_size;
-      for (const Neighbours& h : columns) {
+      for (const Neighbors& h : columns) {
         const int64_t left = h.low * p.depth, right = h.high * p.depth;
         for (int64_t d = 0; d < p.depth; ++d) {
           *y++ = Weight::Between(top[left + d], top[right + d], bottom[left + d], bottom[right + d],

@@ -31,7 +31,7 @@ Status RunDecompress(OpContext& ctx) {
       return InvalidArgument("Decompressed size exceeds 1GB limit");
     }
     auto inflated = Inflate(bytes, type == "GZIP" ? DeflateForm::kGzip : DeflateForm::kZlib,
-                            CutShort::kTakeWhatThereIs, kMaxDecompressed);
+                            CutShort::kKeepPrefix, kMaxDecompressed);
     if (absl::IsResourceExhausted(inflated.status())) {
       return InvalidArgument("Decompressed size exceeds 1GB limit");
     }

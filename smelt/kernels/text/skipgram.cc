@@ -114,7 +114,7 @@ class PairSource {
     for (int i = 0; i < kPairsAhead; ++i) {
       RETURN_IF_ERROR(Advance(step));
       pairs_.emplace_back(sentence_[static_cast<size_t>(word_)],
-                          sentence_[static_cast<size_t>(neighbour_++)]);
+                          sentence_[static_cast<size_t>(neighbor_++)]);
     }
     return OkStatus();
   }
@@ -122,18 +122,18 @@ class PairSource {
  private:
   Status Advance(const Step& step) {
     while (true) {
-      if (neighbour_ >= neighbours_end_) {
+      if (neighbor_ >= neighbors_end_) {
         ++words_seen_;
         if (++word_ >= kSentenceWords) {
           word_ = 0;
           RETURN_IF_ERROR(NextSentence(step));
         }
         const auto reach = static_cast<int32_t>(1 + random_.Below(window_));
-        neighbour_ = std::max(0, word_ - reach);
-        neighbours_end_ = std::min(kSentenceWords, word_ + reach + 1);
+        neighbor_ = std::max(0, word_ - reach);
+        neighbors_end_ = std::min(kSentenceWords, word_ + reach + 1);
       }
-      if (word_ != neighbour_) return OkStatus();
-      ++neighbour_;
+      if (word_ != neighbor_) return OkStatus();
+      ++neighbor_;
     }
   }
 
@@ -169,7 +169,7 @@ class PairSource {
   PhiloxDraws random_{Philox()};
   size_t at_;  // the next word of the text
   std::vector<int32_t> sentence_;
-  int32_t word_ = kSentenceWords, neighbour_ = 0, neighbours_end_ = 0;  // in the sentence
+  int32_t word_ = kSentenceWords, neighbor_ = 0, neighbors_end_ = 0;  // in the sentence
   int32_t epoch_ = -1;
   int64_t words_seen_ = 0;
   std::vector<std::pair<int32_t, int32_t>> pairs_;

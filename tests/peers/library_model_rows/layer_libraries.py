@@ -1,8 +1,8 @@
 """Libraries of layers on Keras 2 and tf.Module: lattices, click models, quantised and binary nets, Gaussian processes, audio, add-ons, image backbones."""
 import numpy as np
 
-from stranger_rows.modules import normal, words
-from stranger_rows.rows import stranger
+from library_model_rows.modules import normal, words
+from library_model_rows.rows import stranger
 
 
 def keras2(name, requirements):

@@ -1,9 +1,9 @@
 """What Keras 3 exports beyond layers: quantised and adapted models, archives of several endpoints, audio, augmentation, keras.ops of every kind."""
 import numpy as np
 
-from stranger_rows.keras_models import keras_model
-from stranger_rows.modules import normal
-from stranger_rows.rows import stranger
+from library_model_rows.keras_models import keras_model
+from library_model_rows.modules import normal
+from library_model_rows.rows import stranger
 
 
 def quantized(mode):

@@ -1,8 +1,8 @@
 """Models that train where they are served: optimisers of every kind, adversaries, recurrent and sparse gradients behind signatures."""
 import numpy as np
 
-from stranger_rows.modules import module, normal
-from stranger_rows.rows import stranger
+from library_model_rows.modules import module, normal
+from library_model_rows.rows import stranger
 
 
 def optimisers(name, reference):

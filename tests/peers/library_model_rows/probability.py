@@ -1,7 +1,7 @@
 """tensorflow-probability: distributions, bijectors, samplers and processes behind signatures."""
 import numpy as np
 
-from stranger_rows.rows import stranger
+from library_model_rows.rows import stranger
 
 
 def probability(name, seeded=False):

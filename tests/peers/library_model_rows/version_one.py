@@ -1,7 +1,7 @@
 """Models in TensorFlow 1's style: graphs and sessions, Estimators, feature columns, tables with assets, loops and conditions of version 1, queues."""
 import numpy as np
 
-from stranger_rows.rows import stranger
+from library_model_rows.rows import stranger
 
 words = lambda *v: np.array([w.encode() if isinstance(w, str) else w for w in v], dtype=object)
 

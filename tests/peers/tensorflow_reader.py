@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TensorFlow's own reader of accelerator models turns converted models back: unconvert.py SMELT MODELS GOLDENS [NAME...] [--forms FORM...]
+"""TensorFlow's own reader of accelerator models turns converted models back: tensorflow_reader.py SMELT MODELS GOLDENS [NAME...] [--forms FORM...]
 
 TensorFlow's quantizer has a pass that undoes what an inference converter wrote (TPUPartitionedCall, replicated inputs and outputs, casts and
 transposes at the border, BatchFunction). Each model of MODELS that smelt converts is converted in each of FORMS (rows of corpus.py's table), turned

@@ -1,7 +1,7 @@
 """keras.applications of both Kerases, keras-hub, keras-nlp, keras-cv: every family, as small as its constructor allows."""
 import numpy as np
 
-from stranger_rows.rows import stranger
+from library_model_rows.rows import stranger
 
 
 def saved(model, path, inputs=None, **requests):

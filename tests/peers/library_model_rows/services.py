@@ -1,8 +1,8 @@
 """What people put behind a signature of their own: decoders, detectors, graphs of messages, parsers, training steps, tables, reusable modules."""
 import numpy as np
 
-from stranger_rows.modules import module, normal, words
-from stranger_rows.rows import stranger
+from library_model_rows.modules import module, normal, words
+from library_model_rows.rows import stranger
 
 
 @module("reusable_module")

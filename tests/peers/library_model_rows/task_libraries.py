@@ -1,7 +1,7 @@
 """Libraries for one task each: forests, recommenders, ranking, agents, text, transforms, model garden, jax2tf."""
 import numpy as np
 
-from stranger_rows.rows import stranger
+from library_model_rows.rows import stranger
 
 words = lambda *v: np.array([w.encode() if isinstance(w, str) else w for w in v], dtype=object)
 

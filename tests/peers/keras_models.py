@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many small models of every kind that Keras and tf.Module make, each saved by TensorFlow and answered by both: zoo.py SMELT [NAME...]
+"""Many small models of every kind that Keras and tf.Module make, each saved by TensorFlow and answered by both: keras_models.py SMELT [NAME...]
 
 One row is a function that returns (model or module, list of requests); what differs is printed with smelt's words. Needs tensorflow,
 tensorflow-serving-api."""
@@ -21,11 +21,11 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 smelt, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
 rng = np.random.default_rng(5)
-ZOO = {}
+ROWS = {}
 
 
-def zoo(f):
-    ZOO[f.__name__] = f
+def row(f):
+    ROWS[f.__name__] = f
     return f
 
 
@@ -41,7 +41,7 @@ def layer(name, make, *shape, batches=(1, 3), integers=0):
         free = [d if d is not None else 7 for d in shape]
         value = lambda b: rng.integers(0, integers, (b, *free)).astype(np.int32) if integers else normal(b, *free)
         return model, [{"x": value(b)} for b in batches]
-    ZOO[name] = build
+    ROWS[name] = build
 
 
 # ---- layers of Keras ----
@@ -122,7 +122,7 @@ def binary(name, make, *shapes):
     def build():
         inputs = [keras.Input(s, name=f"x{i}") for i, s in enumerate(shapes)]
         return keras.Model(inputs, make(inputs)), [{f"x{i}": normal(b, *s) for i, s in enumerate(shapes)} for b in (1, 3)]
-    ZOO[name] = build
+    ROWS[name] = build
 
 
 binary("multi_head_attention", lambda x: L.MultiHeadAttention(2, 4)(x[0], x[1]), (5, 8), (7, 8))
@@ -135,7 +135,7 @@ binary("dot", lambda x: L.Dot(axes=(2, 2), normalize=True)(x), (4, 6), (5, 6))
 binary("bilinear", lambda x: keras.ops.einsum("bij,bkj->bik", *x), (4, 6), (5, 6))
 
 
-@zoo
+@row
 def text_vectorization():
     for_words = L.TextVectorization(max_tokens=20, output_sequence_length=6)
     for_words.adapt(["the cat sat", "the dog sat on the mat"])
@@ -143,7 +143,7 @@ def text_vectorization():
     return keras.Model(x, for_words(x)), [{"x": np.array(v, dtype=object)} for v in (["The cat!"], ["dog on", "", "unknown words the mat sat cat dog the"])]
 
 
-@zoo
+@row
 def text_tf_idf():
     v = L.TextVectorization(max_tokens=20, output_mode="tf_idf", ngrams=2)
     v.adapt(["the cat sat", "the dog sat on the mat"])
@@ -151,7 +151,7 @@ def text_tf_idf():
     return keras.Model(x, v(x)), [{"x": np.array(["the cat", "dog dog mat"], dtype=object)}]
 
 
-@zoo
+@row
 def string_lookup():
     x = keras.Input((3,), dtype="string", name="x")
     y = L.StringLookup(vocabulary=["a", "b", "c"], num_oov_indices=2)(x)
@@ -159,20 +159,20 @@ def string_lookup():
     return keras.Model(x, [y, z]), [{"x": np.array([["a", "zz", "c"], ["q", "b", ""]], dtype=object)}]
 
 
-@zoo
+@row
 def string_inverse():
     x = keras.Input((3,), dtype="int64", name="x")
     return keras.Model(x, L.StringLookup(vocabulary=["a", "b", "c"], invert=True)(x)), [{"x": np.array([[0, 1, 3]], np.int64)}]
 
 
-@zoo
+@row
 def hashed_crossing():
     a, b = keras.Input((1,), dtype="string", name="a"), keras.Input((1,), dtype="int64", name="b")
     y = L.HashedCrossing(8, output_mode="one_hot")((a, b))
     return keras.Model([a, b], y), [{"a": np.array([["u"], ["v"]], dtype=object), "b": np.array([[3], [4]], np.int64)}]
 
 
-@zoo
+@row
 def feature_space():
     f = keras.utils.FeatureSpace({"age": keras.utils.FeatureSpace.float_normalized(), "job": keras.utils.FeatureSpace.string_categorical(num_oov_indices=1)}, output_mode="concat")
     data = tf.data.Dataset.from_tensor_slices({"age": [20.0, 30.0, 50.0], "job": ["cook", "clerk", "cook"]})
@@ -193,7 +193,7 @@ def module(name, function, *requests, specs=None, **variables):
         m.serve = tf.function(lambda **kw: function(m, **kw), input_signature=None)
         m.concrete = m.serve.get_concrete_function(**spec)
         return m, list(requests)
-    ZOO[name] = build
+    ROWS[name] = build
 
 
 s = lambda *v: np.array(v, dtype=object)
@@ -271,7 +271,7 @@ for name in ("MobileNetV3Small", "EfficientNetV2B0", "DenseNet121", "Xception", 
     def application(n=name):
         model = getattr(keras.applications, n)(weights=None, input_shape=(96, 96, 3) if n not in ("NASNetMobile",) else (224, 224, 3), classes=10)
         return model, [{model.input_names[0] if hasattr(model, "input_names") else "x": rng.uniform(0, 255, (1, *model.input_shape[1:])).astype(np.float32)}]
-    ZOO[f"application_{name}"] = application
+    ROWS[f"application_{name}"] = application
 
 
 def save(model, path):
@@ -301,7 +301,7 @@ def record(path, log_path, requests):
 def main():
     work = pathlib.Path(os.environ.get("ZOO_KEEP") or tempfile.mkdtemp(prefix="smelt_zoo_"))
     passed, failed, unmade = 0, [], []
-    for name, build in ZOO.items():
+    for name, build in ROWS.items():
         if wanted and name not in wanted:
             continue
         path, log = work / name, work / f"{name}.tfrecord"

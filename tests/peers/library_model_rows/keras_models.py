@@ -1,8 +1,8 @@
 """What people build of Keras's layers, with Keras 3 and Keras 2: preprocessing inside the model, recurrent layers of every kind, policies, compiled, pruned and clustered models."""
 import numpy as np
 
-from stranger_rows.modules import normal, words
-from stranger_rows.rows import stranger
+from library_model_rows.modules import normal, words
+from library_model_rows.rows import stranger
 
 
 def keras_model(name, libraries=("keras3", "keras2")):

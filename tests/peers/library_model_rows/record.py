@@ -124,7 +124,7 @@ def record(path, requests):
 
 
 def make(name, work):
-    from stranger_rows.rows import ROWS
+    from library_model_rows.rows import ROWS
     try:
         import tensorflow as tf
         tf.get_logger().setLevel("ERROR")

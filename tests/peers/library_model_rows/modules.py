@@ -1,7 +1,7 @@
 """tf.Module and tf.function as people write them: several signatures, composite tensors, state, autograph, random numbers, preprocessing in the graph."""
 import numpy as np
 
-from stranger_rows.rows import stranger
+from library_model_rows.rows import stranger
 
 words = lambda *v: np.array([w.encode() if isinstance(w, str) else w for w in v], dtype=object)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Models that other libraries build and export, through every command: strangers.py SMELT [NAME...] [--keep FOLDER] [--replay_only] [--seconds S]
+"""Models that other libraries build and export, through every command: library_models.py SMELT [NAME...] [--keep FOLDER] [--replay_only] [--seconds S]
 
-One row (stranger_rows/*.py) saves a small model with random weights as its library's users do; what is not installed is skipped (each row says what it
+One row (library_model_rows/*.py) saves a small model with random weights as its library's users do; what is not installed is skipped (each row says what it
 needs). TensorFlow answers requests in the process that built the model; smelt shows, replays, converts in every way, reverts and replays again.
-Needs tensorflow, tensorflow-serving-api and whatever rows are to run; docs in stranger_rows/rows.py."""
+Needs tensorflow, tensorflow-serving-api and whatever rows are to run; docs in library_model_rows/rows.py."""
 import argparse
 import importlib
 import json
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from stranger_rows.rows import ROWS
+from library_model_rows.rows import ROWS
 
 FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models", "training", "layer_libraries", "keras_exports")
 PLACE = 'tpu_functions { signature_name: "%s" } '
@@ -137,7 +137,7 @@ def made_in_turn(smelt, names, work, seconds):
 
 def load_rows():
     for family in FAMILIES:
-        importlib.import_module("stranger_rows." + family)
+        importlib.import_module("library_model_rows." + family)
 
 
 def main():
@@ -168,7 +168,7 @@ def main():
 if __name__ == "__main__":
     load_rows()
     if len(sys.argv) == 4 and sys.argv[1] == "--make":
-        from stranger_rows.record import make
+        from library_model_rows.record import make
         for row in sys.argv[2].split(","):
             make(row, pathlib.Path(sys.argv[3]))
         sys.exit()
