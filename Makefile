@@ -3,13 +3,14 @@
 #   make test        install packages, build, run every test that this machine allows
 #   make test-peers  install TensorFlow into .venv and test against it
 #   make bench       measure beside TensorFlow
+#   make thread-safety  clang's analysis of what each mutex guards
 #   make tidy        clang-tidy over the sources
 #   make sanitize    build under the address and undefined sanitizers, then under the thread sanitizer; run every test under each
 BUILD ?= build
 JOBS ?= $(shell nproc)
 export BUILD JOBS
 
-.PHONY: all packages build demo test test-peers bench sanitize tidy format check clean
+.PHONY: all packages build demo test test-peers bench sanitize thread-safety tidy format check clean
 all: build
 
 packages:
@@ -33,6 +34,11 @@ bench: build
 sanitize:
 	@tools/sanitize.sh address
 	@tools/sanitize.sh thread
+
+# Clang's thread-safety analysis; see tools/thread_safety.sh.
+thread-safety: build
+	@tools/install_packages.sh debian-packages-clang.txt
+	@tools/thread_safety.sh
 
 tidy: build
 	@tools/tidy.sh

@@ -41,6 +41,7 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
     PassContext context;
     context.device_type = recipe_.device_type;
     context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
+      mutex_.AssertHeld();
       std::shared_ptr<Variable> variable = recipe_.variable(node);
       if (!variable) return std::nullopt;
       if (auto it = changes_.find(variable.get());

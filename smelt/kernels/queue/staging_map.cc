@@ -46,7 +46,10 @@ template <bool kOrdered>
 StatusOr<Tuple> StagingMap<kOrdered>::Get(int64_t* key, bool any, bool keep,
                                           std::span<const int32_t> indices, const Step& step) {
   absl::MutexLock lock(&mutex_);
-  auto find = [&] { return any ? tuples_.begin() : tuples_.find(*key); };
+  auto find = [&] {
+    mutex_.AssertHeld();
+    return any ? tuples_.begin() : tuples_.find(*key);
+  };
   auto at = find();
   for (; at == tuples_.end(); at = find()) {
     RETURN_IF_ERROR(WaitForChange(changed_, mutex_, step, kStagingCancelled));

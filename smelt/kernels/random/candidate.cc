@@ -308,6 +308,7 @@ Status RunCandidates(OpContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t tries,
                    DrawClasses(ctx, *state.sampler, state.unique, random, sampled));
   const auto count = [&](int64_t value) {
+    state.mutex.AssertHeld();
     const float p = state.sampler->Probability(value);
     return tries == n
                ? p * static_cast<float>(n)

@@ -121,6 +121,7 @@ Status RunApplyGradient(OpContext& ctx) {
     ASSIGN_OR_RETURN(a->sum, grad.Clone());
   } else {
     VisitOneOf(AccumulatedTypes(), a->dtype, [&]<typename T>() {
+      a->mutex.AssertHeld();
       AddRow(grad.data<T>(), grad.num_elements(), a->sum.data<T>());
     });
   }
@@ -153,6 +154,7 @@ Status RunTakeGradient(OpContext& ctx) {
   RETURN_IF_ERROR(AwaitGradients(ctx, *a, required));
   if (a->mean) {
     VisitOneOf(AccumulatedTypes(), a->dtype, [&]<typename T>() {
+      a->mutex.AssertHeld();
       DivideRowBy(a->count, a->sum.num_elements(), a->sum.data<T>());
     });
   }
@@ -264,6 +266,7 @@ Status MergeRows(Accumulator& a, const Tensor& indices, const Tensor& values)
   ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
   ASSIGN_OR_RETURN(Tensor sum, Tensor::Zeros(a.dtype, shape));
   VisitOneOf(AccumulatedTypes(), a.dtype, [&]<typename T>() {
+    a.mutex.AssertHeld();
     T* to = sum.data<T>();
     for (const auto& [i, j] : sources) {
       if (i >= 0) {
@@ -305,6 +308,7 @@ Status RunTakeSparseGradient(OpContext& ctx) {
   if (a->mean) {
     const int64_t n = held.Product(1, held.rank());
     VisitOneOf(AccumulatedTypes(), a->dtype, [&]<typename T>() {
+      a->mutex.AssertHeld();
       for (size_t i = 0; i < a->row_counts.size(); ++i) {
         DivideRowBy(a->row_counts[i], n, a->sum.data<T>() + static_cast<int64_t>(i) * n);
       }

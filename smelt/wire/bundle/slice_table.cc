@@ -111,6 +111,7 @@ Status SliceTableReader::Load(size_t i) const {
   Status meta;
   // The meta row's key is empty, so it comes first.
   const auto found = file->table.Find("", [&](absl::string_view value) -> Status {
+    mutex_.AssertHeld();
     meta = ReadMeta(file, value);
     return OkStatus();
   });

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Clang's thread-safety analysis over the sources that know a mutex: what ABSL_GUARDED_BY and its like say is held. Needs a
+# configured build (its generated headers) and clang++.
+set -eu
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+git grep -lE 'mutex|Mutex' -- 'smelt/*.cc' | xargs -P "${JOBS:-2}" -I{} clang++ -std=c++20 -I. -I"$build/gen" -isystem "$build/gen/onednn" \
+  -isystem /usr/include/eigen3 -fsyntax-only -Wno-everything -Wthread-safety -Werror {}
+echo "thread safety: ok"
