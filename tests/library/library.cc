@@ -1,12 +1,8 @@
 #include "tests/library/library.h"
 
-#include <dnnl.h>
-
 #include <memory>
 #include <string>
 
-#include "smelt/base/parallel.h"
-#include "smelt/base/team.h"
 #include "smelt/io/record.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/tensor/compare.h"
@@ -19,12 +15,6 @@ const char* TextOf(const Status& status) {
   thread_local std::string text;
   text = status.ToString();
   return status.ok() ? nullptr : text.c_str();
-}
-
-Status Multiply(int threads, int64_t n, const float* a, const float* b, float* product) {
-  const ScopedThreads scoped(threads);
-  const dnnl_status_t s = dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, product, n);
-  return s == dnnl_success ? OkStatus() : Internal("dnnl_sgemm: ", static_cast<int>(s));
 }
 
 StatusOr<std::unique_ptr<LoadedModel>> Load(int threads, const std::string& dir) {
@@ -74,14 +64,6 @@ Status Run(int threads, const std::string& dir, const std::string& input_name,
 }  // namespace
 }  // namespace smelt
 
-const char* smelt_check_multiply(int threads, int64_t n, const float* a, const float* b,
-                                 float* product, int64_t* regions) {
-  const int64_t before = smelt::RegionsStarted();
-  const char* why = smelt::TextOf(smelt::Multiply(threads, n, a, b, product));
-  *regions += smelt::RegionsStarted() - before;
-  return why;
-}
-
 const char* smelt_check_replay(int threads, const char* model, const char* log) {
   return smelt::TextOf(smelt::Replay(threads, model, log));
 }
@@ -92,5 +74,3 @@ const char* smelt_check_run(int threads, const char* model, const char* input_na
   return smelt::TextOf(smelt::Run(threads, model, input_name, {dims, static_cast<size_t>(rank)},
                                   input, output_name, {output, static_cast<size_t>(outputs)}));
 }
-
-int64_t smelt_check_regions() { return smelt::RegionsStarted(); }
