@@ -7,9 +7,9 @@
 //   out
 //   ...graph text...
 //
-// Passes are those of optimize/pipeline.h, or `optimize`, which is all of them; the graph is
-// verified after each. Cases are separated by lines of dashes. Names of constants that a pass makes
-// are part of the result.
+// `same` instead of `out`: the graph as it was. Passes are those of optimize/pipeline.h, or
+// `optimize`, which is all of them; the graph is verified after each. Cases are separated by lines
+// of dashes. Names of constants that a pass makes are part of the result.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -89,7 +89,10 @@ int RunPassFile(const std::string& path, int* passed) {
       section = 1;
     } else if (line == "out") {
       section = 2;
-    } else if (section > 0) {
+    } else if (line == "same") {
+      out = in;
+      section = 3;
+    } else if (section == 1 || section == 2) {
       (section == 1 ? in : out) += line + "\n";
     }
   }
