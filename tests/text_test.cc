@@ -648,9 +648,9 @@ TEST(Verify, Rules) {
   EXPECT_EQ(VerifyError(x + "y = Conv2D(x, x) {strides=list(1, 1, 1, 1)}"),
             "node 'y' (Conv2D): attribute 'padding' is missing");
   EXPECT_EQ(VerifyError("y = PartitionedCall {Tout=list(), f=@f}"),
-            "node 'y' (PartitionedCall): function 'f' is not in the library");
+            "node 'y' (PartitionedCall): Failed to find definition for function \"f\"");
   EXPECT_EQ(VerifyError("y = Custom {f=list(@g)}"),
-            "node 'y' (Custom): function 'g' is not in the library");
+            "node 'y' (Custom): Failed to find definition for function \"g\"");
   EXPECT_PRED2(Contains, VerifyError("a = Neg(b) {T=float}\nb = Neg(a) {T=float}"), "cycle");
   EXPECT_EQ(VerifyError("v = VariableV2 {dtype=float, shape=[]}\nn = Neg(v)\na = Assign(v, n)"),
             "it holds");

@@ -2,6 +2,7 @@
 #include <span>
 
 #include "smelt/convert/stages.h"
+#include "smelt/graph/verify.h"
 
 namespace smelt {
 namespace {
@@ -76,6 +77,8 @@ StatusOr<ModelVariables*> Conversion::Variables() {
 
 Status Convert(Conversion& c) {
   RETURN_IF_ERROR(ChooseMetaGraph(c));
+  // Stages rely on what every graph keeps.
+  RETURN_IF_ERROR(Prefix(VerifyAll(*c.meta->graph), "the model's graph does not verify: "));
   const std::span<const Stage> stages =
       c.settings.revert ? std::span<const Stage>(kRevertStages) : std::span<const Stage>(kStages);
   for (const Stage& stage : stages) {

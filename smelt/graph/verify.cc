@@ -145,7 +145,7 @@ class GraphVerifier {
     ForEachFunc(n.attrs(), [&](const FuncAttr& f) {
       if (f.name.empty() || graph_.library()->Find(f.name) != nullptr) return;
       if (FindOpDef(f.name) != nullptr || !status.ok()) return;
-      status = InvalidArgument("function '", f.name, "' is not in the library");
+      status = NotFound("Failed to find definition for function \"", f.name, "\"");
     });
     return status;
   }

@@ -1,4 +1,5 @@
-// The rules that every graph keeps: run after reading a model and between passes.
+// The rules that every graph keeps. Held before a model is converted, before what a request or call
+// runs is optimized, and on request between passes (optimize/pipeline.h).
 #ifndef SMELT_GRAPH_VERIFY_H_
 #define SMELT_GRAPH_VERIFY_H_
 
@@ -16,7 +17,8 @@ namespace smelt {
 //   - every attribute of the definition is there or has a default, of the kind stated, within the
 //     allowed values and minimum; a placeholder may stand for any;
 //   - functions that attributes name are in the library, or are ops.
-// Else INVALID_ARGUMENT names the node and the rule. Opaque nodes: names and edges only.
+// Else INVALID_ARGUMENT (NOT_FOUND for a function) names the node and the rule. Opaque nodes: names
+// and edges only.
 Status Verify(const Graph& graph);
 
 // Verify of the body, and: arguments are _Arg nodes of the body in the order of the signature,

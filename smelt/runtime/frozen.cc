@@ -1,5 +1,6 @@
 #include "smelt/runtime/frozen.h"
 
+#include "smelt/graph/verify.h"
 #include "smelt/optimize/pipeline.h"
 
 namespace smelt {
@@ -34,8 +35,8 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Get()
 StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make() {
   auto build = std::make_shared<Build>();
   ASSIGN_OR_RETURN(auto graph, recipe_.graph());
-  // Rewrites may assume that there is an order.
-  RETURN_IF_ERROR(graph->TopologicalOrder().status());
+  // Rewrites and the executable rely on what every graph keeps.
+  RETURN_IF_ERROR(Verify(*graph));
   if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
   if (recipe_.optimize) {
     PassContext context;
