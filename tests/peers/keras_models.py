@@ -22,6 +22,8 @@ from tensorflow_serving.apis import prediction_log_pb2
 smelt, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
 rng = np.random.default_rng(5)
 ROWS = {}
+# A step of bfloat16: where the processor does not multiply it, TensorFlow rounds sums on their way.
+TOLERANCES = {"half_precision": "8e-3"}
 
 
 def row(f):
@@ -315,7 +317,7 @@ def main():
             unmade.append(name)
             print(f"not made: {name}: {type(e).__name__}: {str(e).splitlines()[0][:150] if str(e) else traceback.format_exc()[-200:]}", flush=True)
             continue
-        p = subprocess.run([smelt, "replay", str(path), "--log", str(log), "--rtol", "1e-3", "--atol", "1e-4"], capture_output=True, text=True)
+        p = subprocess.run([smelt, "replay", str(path), "--log", str(log), "--rtol", TOLERANCES.get(name, "1e-3"), "--atol", "1e-4"], capture_output=True, text=True)
         if p.returncode == 0:
             passed += 1
         else:
