@@ -93,8 +93,7 @@ const Node* CapturedArguments::ConstantOf(const Function& f, int arg, int depth)
   const Node* constant = nullptr;
   for (const CallSite& s : sites->second) {
     if (s.loop) return nullptr;
-    Endpoint e = s.value;
-    e = BehindIdentities(e);
+    const Endpoint e = BehindIdentities(s.value);
     const Node* n = e.node->Is("Const") ? e.node : nullptr;
     if (s.caller != nullptr && e.node->Is("_Arg")) {
       n = ConstantOf(*s.caller, ArgumentNumber(*s.caller, e), depth + 1);

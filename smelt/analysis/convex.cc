@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "smelt/analysis/cost.h"
 
@@ -22,14 +23,12 @@ class ConvexSearch {
                absl::FunctionRef<bool(const Node*)> may,
                absl::FunctionRef<int64_t(const Node*)> weight)
       : order_(std::move(order)),
-        readers_(graph.max_id()),
         may_(graph.max_id()),
         weight_(graph.max_id()),
         layer_(graph.max_id()) {
     for (const Node* n : order_) {
       may_[n->id()] = !n->Is("Const") && may(n);
       weight_[n->id()] = may_[n->id()] ? weight(n) : 0;
-      ForEachSource(n, [&](const Node* m) { readers_[m->id()].push_back(n); });
     }
     // A layer ends where a node that may not be in the set reads from it.
     // Loops of TensorFlow 1 have edges against the order: again until nothing changes.
@@ -83,6 +82,11 @@ class ConvexSearch {
     }
   }
 
+  // The other way round.
+  static std::span<const Use> Uses(const Node* n) {
+    return n->Is("Const") ? std::span<const Use>() : std::span<const Use>(n->uses());
+  }
+
   bool HasLoops() const {
     return std::ranges::any_of(order_, [](const Node* n) { return n->Is("NextIteration"); });
   }
@@ -91,15 +95,15 @@ class ConvexSearch {
     NodeSet seen;
     std::vector<const Node*> stack;
     const auto visit_readers = [&](const Node* n) {
-      for (const Node* m : readers_[n->id()]) {
-        if (!set.contains(m) && seen.insert(m).second) stack.push_back(m);
+      for (const Use& use : Uses(n)) {
+        if (!set.contains(use.node) && seen.insert(use.node).second) stack.push_back(use.node);
       }
     };
     for (const Node* n : set) visit_readers(n);
     while (!stack.empty()) {
       const Node* n = stack.back();
       stack.pop_back();
-      if (std::ranges::any_of(readers_[n->id()], [&](const Node* m) { return set.contains(m); })) {
+      if (std::ranges::any_of(Uses(n), [&](const Use& use) { return set.contains(use.node); })) {
         return false;
       }
       visit_readers(n);
@@ -124,9 +128,9 @@ class ConvexSearch {
       const Node* n = *it;
       if (set.contains(n)) continue;
       bool direct = false, outside = false;
-      for (const Node* reader : readers_[n->id()]) {
-        direct = direct || set.contains(reader);
-        outside = outside || (!set.contains(reader) && leads[reader->id()]);
+      for (const Use& use : Uses(n)) {
+        direct = direct || set.contains(use.node);
+        outside = outside || (!set.contains(use.node) && leads[use.node->id()]);
       }
       if (may_[n->id()] && direct && !outside) {
         set.insert(n);
@@ -166,7 +170,7 @@ class ConvexSearch {
           if (set.contains(m) && seen.insert(m).second) component.push_back(m);
         };
         ForEachSource(n, visit);
-        for (const Node* m : readers_[n->id()]) visit(m);
+        for (const Use& use : Uses(n)) visit(use.node);
       }
       if (sum >= least) continue;
       for (const Node* n : component) set.erase(n);
@@ -174,8 +178,7 @@ class ConvexSearch {
   }
 
   const std::vector<Node*> order_;
-  std::vector<std::vector<const Node*>> readers_;  // these four by node id
-  std::vector<char> may_;
+  std::vector<char> may_;  // these three by node id
   std::vector<int64_t> weight_;
   std::vector<int> layer_;
 };

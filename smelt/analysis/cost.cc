@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
-
 namespace smelt {
 namespace {
 

@@ -220,9 +220,7 @@ class CompatibilityWalk {
   static bool PassesOn(const Function& body, size_t i) {
     const std::vector<Endpoint> results = body.FlatResults();
     if (i >= results.size() || i >= body.args.size()) return false;
-    Endpoint e = results[i];
-    e = BehindIdentities(e);
-    return e == Endpoint{body.args[i], 0};
+    return BehindIdentities(results[i]) == Endpoint{body.args[i], 0};
   }
 
   Facts WalkFunction(const Function& f, Facts args, const Node* at, int depth) {

@@ -35,32 +35,34 @@ PartialShape ModelVariables::StoredShape(const ModelVariable& v) const {
 
 namespace {
 
-// Nodes that pass the tensor on from a RestoreV2 to an assignment, or from a read to a SaveV2.
-Status RetypeIdentities(Graph& graph, Endpoint from, Dtype dtype) {
-  while (from.node->Is("Identity")) {
-    from.node->attrs().Set("T", dtype);
-    RETURN_IF_ERROR(graph.ResolveTypes(from.node));
-    from = from.node->inputs()[0];
-  }
-  return OkStatus();
-}
-
-Status RetypeListElement(Graph& graph, Node* n, size_t i, Dtype dtype) {
-  auto types = n->Get<std::vector<Dtype>>("dtypes", {});
+Status RetypeListElement(Graph& graph, Node* n, absl::string_view attr, size_t i, Dtype dtype) {
+  auto types = n->Get<std::vector<Dtype>>(attr, {});
   if (i >= types.size()) return Internal("node '", n->name(), "' has no type ", i);
   types[i] = dtype;
-  n->attrs().Set("dtypes", types);
+  n->attrs().Set(attr, types);
   return graph.ResolveTypes(n);
+}
+
+// Retypes the identities (BehindIdentities) that pass the tensor on from a RestoreV2 to an
+// assignment; the RestoreV2's output.
+StatusOr<Endpoint> RetypeIdentities(Graph& graph, Endpoint from, Dtype dtype) {
+  for (; from.node->Is(kIdentityOps); from = from.node->input(from.port)) {
+    if (from.node->Is("IdentityN")) {
+      RETURN_IF_ERROR(RetypeListElement(graph, from.node, "T", from.port, dtype));
+      continue;
+    }
+    from.node->attrs().Set("T", dtype);
+    RETURN_IF_ERROR(graph.ResolveTypes(from.node));
+  }
+  return from;
 }
 
 }  // namespace
 
 Status ModelVariables::RetypeRestore(const VariableUse& use, Dtype dtype) {
   Graph& graph = use.function ? *use.function->body : *meta_.graph;
-  RETURN_IF_ERROR(RetypeIdentities(graph, use.node->inputs()[1], dtype));
-  Endpoint e = use.node->inputs()[1];
-  e = BehindIdentities(e);
-  RETURN_IF_ERROR(RetypeListElement(graph, e.node, e.port, dtype));
+  ASSIGN_OR_RETURN(const Endpoint e, RetypeIdentities(graph, use.node->input(1), dtype));
+  RETURN_IF_ERROR(RetypeListElement(graph, e.node, "dtypes", e.port, dtype));
   use.node->attrs().Set("dtype", dtype);
   return graph.ResolveTypes(use.node);
 }
@@ -74,7 +76,7 @@ Status ModelVariables::RetypeSaves(const ModelVariable& v, Dtype dtype) {
     Graph& graph = use.function ? *use.function->body : *meta_.graph;
     if (use.node->Is("SaveV2")) {
       // Inputs: prefix, names, slices, then the tensors.
-      RETURN_IF_ERROR(RetypeListElement(graph, use.node, use.input - 3, dtype));
+      RETURN_IF_ERROR(RetypeListElement(graph, use.node, "dtypes", use.input - 3, dtype));
     } else {
       use.node->attrs().Set("T", dtype);
       RETURN_IF_ERROR(graph.ResolveTypes(use.node));
