@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/report/reports.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/io/fs.h"
 
 namespace smelt {
@@ -23,6 +24,7 @@ struct ConvertCommandFlags {
   std::optional<double> tolerance;
   std::vector<std::string> exclude;
   ConvertFlags convert;
+  ResourceFlags resources;
 };
 
 // --exclude: adds a unit-wise specification by which the layers of these names are not quantized.
@@ -79,6 +81,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   }
   if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
+  convert.files = flags.verify.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   ReportData data;
@@ -174,6 +177,7 @@ CommandBody SetupConvert(CLI::App& app) {
   app.add_option("--verify_tolerance", flags->tolerance,
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
+  AddResourceFlags(app, &flags->resources);
   return [flags, output]() -> StatusOr<int> {
     if (output->count() == 0 && !flags->convert.dry_run) {
       std::fprintf(stderr,

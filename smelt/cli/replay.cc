@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/io/json_writer.h"
 #include "smelt/io/record.h"
 #include "smelt/model/function_signatures.h"
@@ -31,7 +32,7 @@ struct ReplayFlags {
   int threads = 0;
   int repeat = 1;
   int clients = 1;
-  int64_t memory_limit = 0;
+  ResourceFlags resources;
   std::vector<std::string> shapes_only;
 };
 
@@ -54,14 +55,13 @@ class Replay {
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
-    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     std::optional<RecordWriter> writer;
     if (!flags_.record.empty()) {
-      ASSIGN_OR_RETURN(writer, RecordWriter::Open(flags_.record + ".partial"));
+      ASSIGN_OR_RETURN(writer, RecordWriter::Open(flags_.record));
     }
     while (true) {
       ASSIGN_OR_RETURN(auto bytes, reader.Next());
@@ -81,12 +81,7 @@ class Replay {
       Report(*record, result);
       ++count_;
     }
-    if (writer) {
-      RETURN_IF_ERROR(writer->Close());
-      if (std::rename((flags_.record + ".partial").c_str(), flags_.record.c_str()) != 0) {
-        return Internal("cannot rename ", flags_.record, ".partial");
-      }
-    }
+    if (writer) RETURN_IF_ERROR(writer->Close());
     if (!flags_.json) Summary();
     return failed_ == 0 ? kExitOk : kExitFailed;
   }
@@ -133,6 +128,7 @@ class Replay {
     }
     SessionOptions options;
     options.threads = flags_.threads;
+    options.files = flags_.resources.Files();
     return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
   }
 
@@ -321,7 +317,7 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--clients", flags->clients,
                  "Clients that share the repetitions of a request and wait at the same time")
       ->check(CLI::PositiveNumber);
-  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  AddResourceFlags(app, &flags->resources);
   app.add_option("--shapes_only", flags->shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/cli/show_passes.h"
 #include "smelt/io/fs.h"
@@ -33,7 +34,8 @@ struct RunFlags {
   PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
-  int64_t timeout_ms = 0, memory_limit = 0;
+  int64_t timeout_ms = 0;
+  ResourceFlags resources;
 };
 
 class RunCommand {
@@ -41,7 +43,6 @@ class RunCommand {
   explicit RunCommand(const RunFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
-    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
     for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
@@ -149,6 +150,7 @@ class RunCommand {
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     options.threads = flags_.threads;
+    options.files = flags_.resources.Files();
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
     RunOptions run;
     if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
@@ -220,7 +222,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
-  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  AddResourceFlags(app, &flags->resources);
   app.add_flag("--init_tpu", flags->init_tpu, "Accepted: the TPU system needs no initializing");
   return [flags] { return RunCommand(*flags).Run(); };
 }
