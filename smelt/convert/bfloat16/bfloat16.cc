@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "smelt/analysis/captured.h"
+#include "smelt/base/suggest.h"
 
 namespace smelt {
 namespace {
