@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/report/reports.h"
+#include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
 
 namespace smelt {
@@ -22,6 +23,7 @@ struct ConvertCommandFlags {
   VerifyFlags verify;
   std::optional<double> tolerance;
   std::vector<std::string> exclude;
+  PathArgument input, output;
   ConvertFlags convert;
 };
 
@@ -142,9 +144,8 @@ std::string ConvertSummary(const Conversion& c, const ReportData& data) {
 CommandBody SetupConvert(CLI::App& app) {
   auto flags = std::make_shared<ConvertCommandFlags>();
   ConvertFlags& convert = flags->convert;
-  app.add_option("--input_model_dir", convert.input_dir, "SavedModel to convert")->required();
-  auto* output = app.add_option("--output_model_dir", convert.output_dir,
-                                "Folder for the converted SavedModel");
+  flags->input.Add(app, "in", "--input_model_dir", kModelHelp);
+  flags->output.Add(app, "out", "--output_model_dir", "Folder for the converted SavedModel");
   app.add_option("--converter_options_string", flags->options_string,
                  "ConverterOptions in protobuf text format");
   app.add_option("--converter_options_file", flags->options_file,
@@ -174,13 +175,16 @@ CommandBody SetupConvert(CLI::App& app) {
   app.add_option("--verify_tolerance", flags->tolerance,
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
-  return [flags, output]() -> StatusOr<int> {
-    if (output->count() == 0 && !flags->convert.dry_run) {
-      std::fprintf(stderr,
-                   "--output_model_dir is required\nRun with --help for more information.\n");
-      return kExitUsage;
+  return [flags]() -> StatusOr<int> {
+    std::string wrong;
+    ConvertFlags& convert = flags->convert;
+    convert.input_dir = flags->input.Get(&wrong);
+    convert.output_dir = flags->output.Get(&wrong);
+    if (convert.input_dir.empty()) wrong = "smelt convert needs a model";
+    if (convert.output_dir.empty() && !convert.dry_run && wrong.empty()) {
+      wrong = "smelt convert needs a folder for the result: out or --output_model_dir is required";
     }
-    return RunConvert(*flags);
+    return wrong.empty() ? RunConvert(*flags) : UsageError(wrong);
   };
 }
 

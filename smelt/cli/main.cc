@@ -3,6 +3,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/usage.h"
 #include "smelt/kernels/custom/op_library.h"
 
 namespace {
@@ -13,6 +14,15 @@ smelt::Status LoadOpLibraries(const std::vector<std::string>& paths) {
     if (!s.ok()) return s;
   }
   return smelt::OkStatus();
+}
+
+int Done(const smelt::StatusOr<int>& code) {
+  if (code.ok()) return *code;
+  std::fflush(stdout);
+  std::fprintf(stderr, "error: %s: %s\n",
+               std::string(smelt::CodeName(code.status().code())).c_str(),
+               std::string(code.status().message()).c_str());
+  return smelt::kExitFailed;
 }
 
 }  // namespace
@@ -38,18 +48,17 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? smelt::kExitOk : smelt::kExitUsage;
+    if (e.get_exit_code() == 0) return Done(app.exit(e));
+    const std::string unknown = smelt::UnknownWord(app, argc, argv);
+    if (!unknown.empty()) return smelt::UsageError(unknown);
+    app.exit(e);
+    return smelt::kExitUsage;
   }
   for (auto& [sub, body] : bodies) {
     if (!sub->parsed()) continue;
     smelt::Status loaded = LoadOpLibraries(op_libraries);
     smelt::StatusOr<int> code = loaded.ok() ? body() : loaded;
-    if (code.ok()) return *code;
-    std::fflush(stdout);
-    std::fprintf(stderr, "error: %s: %s\n",
-                 std::string(smelt::CodeName(code.status().code())).c_str(),
-                 std::string(code.status().message()).c_str());
-    return smelt::kExitFailed;
+    return Done(code);
   }
   return smelt::kExitUsage;
 }

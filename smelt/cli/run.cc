@@ -14,6 +14,7 @@
 #include "smelt/cli/numpy/text.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/cli/show_passes.h"
+#include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/graph_file.h"
@@ -26,7 +27,8 @@ namespace smelt {
 namespace {
 
 struct RunFlags {
-  std::string dir, tag_set, signature = "serving_default";
+  PathArgument model;
+  std::string tag_set, signature = "serving_default";
   InputFlags input;
   std::string graph_def, fetches;
   std::string outdir, json, trace;
@@ -41,14 +43,15 @@ class RunCommand {
   explicit RunCommand(const RunFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
+    std::string wrong;
+    const std::string path = flags_.model.Get(&wrong);
+    if (path.empty() == flags_.graph_def.empty()) wrong = "smelt run needs a model or --graph_def";
+    if (!wrong.empty()) return UsageError(wrong);
     if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
     for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
-    if (flags_.dir.empty() == flags_.graph_def.empty()) {
-      return InvalidArgument("give --dir or --graph_def");
-    }
-    ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags_.dir));
+    ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
     SavedModel model;
     if (flags_.graph_def.empty()) {
       ASSIGN_OR_RETURN(model, ReadSavedModel(folder.dir()));
@@ -196,7 +199,7 @@ class RunCommand {
 
 CommandBody SetupRun(CLI::App& app) {
   auto flags = std::make_shared<RunFlags>();
-  app.add_option("--dir", flags->dir, "SavedModel directory (or archive, or folder of versions)");
+  flags->model.Add(app, "model", "--dir", kModelHelp);
   app.add_option("--graph_def", flags->graph_def,
                  "Run a frozen graph instead; input keys are its tensors");
   app.add_option("--fetches", flags->fetches,

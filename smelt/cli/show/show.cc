@@ -9,13 +9,15 @@
 #include "smelt/cli/show/facts.h"
 #include "smelt/cli/show/functions.h"
 #include "smelt/cli/show/signatures.h"
+#include "smelt/cli/usage.h"
 #include "smelt/model/model_folder.h"
 
 namespace smelt {
 namespace {
 
 struct ShowFlags {
-  std::string dir, tag_set, signature_def;
+  PathArgument model;
+  std::string tag_set, signature_def;
   const CLI::Option* tag_set_option = nullptr;
   const CLI::Option* signature_option = nullptr;
   bool all = false, list_ops = false, json = false;
@@ -80,7 +82,11 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
 }
 
 StatusOr<int> RunShow(const ShowFlags& flags) {
-  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.dir));
+  std::string wrong;
+  const std::string path = flags.model.Get(&wrong);
+  if (path.empty()) wrong = "smelt show needs a model";
+  if (!wrong.empty()) return UsageError(wrong);
+  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
   if (flags.all && !flags.json) {
     ShowEverything(model);
@@ -103,7 +109,7 @@ StatusOr<int> RunShow(const ShowFlags& flags) {
 
 CommandBody SetupShow(CLI::App& app) {
   auto flags = std::make_shared<ShowFlags>();
-  app.add_option("--dir", flags->dir, "Folder of the SavedModel")->required();
+  flags->model.Add(app, "model", "--dir", kModelHelp);
   app.add_flag("--all", flags->all, "Everything: signatures, functions, variables, assets, ops");
   flags->tag_set_option =
       app.add_option("--tag_set", flags->tag_set, "Tags of one MetaGraph, separated by commas");
