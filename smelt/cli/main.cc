@@ -3,6 +3,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/standard_streams.h"
 #include "smelt/cli/usage.h"
 #include "smelt/kernels/custom/op_library.h"
 
@@ -16,19 +17,23 @@ smelt::Status LoadOpLibraries(const std::vector<std::string>& paths) {
   return smelt::OkStatus();
 }
 
+// Ends a command: the exit code of the process. Output that was lost is a failure of its own.
 int Done(const smelt::StatusOr<int>& code) {
-  if (code.ok()) return *code;
-  std::fflush(stdout);
-  std::fprintf(stderr, "error: %s: %s\n",
-               std::string(smelt::CodeName(code.status().code())).c_str(),
-               std::string(code.status().message()).c_str());
-  return smelt::kExitFailed;
+  smelt::Status printed = smelt::FinishOutput();
+  for (const smelt::Status& status : {code.status(), printed}) {
+    if (status.ok()) continue;
+    std::fprintf(stderr, "error: %s: %s\n", std::string(smelt::CodeName(status.code())).c_str(),
+                 std::string(status.message()).c_str());
+  }
+  if (smelt::ReaderLeft()) smelt::EndWithoutReader();
+  return code.ok() && printed.ok() ? *code : smelt::kExitFailed;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using smelt::Command;
+  smelt::PrepareStandardStreams();
 #ifdef NDEBUG
   // Debian's abseil looks for deadlocks at each lock, which takes an eighth of a small request's
   // time.
