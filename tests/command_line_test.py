@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""The command line itself: its grammar, hints, lost output, replay's counting: command_line_test.py SMELT. Ends with 'N passed, N failed'."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+from program import call, check, finish, models, read_records, smelt, work, write_records
+
+PLACE = 'tpu_functions { signature_name: "serving_default" } disable_default_optimizations: true'
+
+# One grammar: the model is the first positional argument; TensorFlow's flags mean the same.
+for command, flag, rest in [("show", "--dir", ["--all"]), ("run", "--dir", ["--input_exprs", "image=np.ones((1, 16, 16, 3))"])]:
+    by_position, by_flag = call(command, models / "cnn", *rest), call(command, flag, models / "cnn", *rest)
+    check(f"{command}: model by position", by_position[0] == 0 and by_position == by_flag, by_position)
+    check(f"{command}: both, equal", call(command, models / "cnn", flag, models / "cnn", *rest)[0] == 0)
+    code, out, err = call(command, models / "cnn", flag, models / "loop", *rest)
+    check(f"{command}: both, different", code == 2 and f"model is given twice" in err and flag in err, err)
+    code, out, err = call(command, *rest)
+    check(f"{command}: no model", code == 2 and "needs a model" in err, err)
+code, out, err = call("convert", models / "cnn", work / "placed", "--converter_options_string", PLACE)
+check("convert IN OUT", code == 0 and (work / "placed/saved_model.pb").exists(), err)
+code, out, err = call("convert", models / "cnn", "--output_model_dir", work / "mixed", "--converter_options_string", PLACE)
+check("convert IN --output_model_dir OUT", code == 0 and (work / "mixed/saved_model.pb").exists(), err)
+code, out, err = call("convert", models / "cnn", work / "one", "--output_model_dir", work / "two", "--converter_options_string", PLACE)
+check("convert: two outputs", code == 2 and "out is given twice" in err and not (work / "one").exists(), err)
+
+# The model's own file stands for its folder.
+check("saved_model.pb", call("show", models / "cnn/saved_model.pb") == call("show", models / "cnn"))
+code, out, err = call("show", "saved_model.pb", cwd=models / "cnn")
+check("saved_model.pb of this folder", code == 0 and "serve" in out, err)
+shutil.copytree(models / "cnn", work / "texts")
+(work / "texts/saved_model.pbtxt").write_text("")
+code, out, err = call("show", work / "texts/saved_model.pbtxt")
+check("saved_model.pbtxt that is not read", code == 1 and "INVALID_ARGUMENT" in err and "beside saved_model.pb" in err, err)
+
+# Mistyped words.
+for args, text in [(["conver"], 'there is no command "conver" (did you mean "convert"?)'),
+                   (["frobnicate"], "Commands: show, run, replay, convert"),
+                   (["replay", models / "cnn", "--lgo", "x"], 'smelt replay has no flag "--lgo" (did you mean "--log"?)'),
+                   (["run", "--input_expr=x", models / "cnn"], 'has no flag "--input_expr" (did you mean "--input_exprs"'),
+                   (["convert", "--input_model_dri", "x"], '(did you mean "--input_model_dir"')]:
+    code, out, err = call(*args)
+    check(f"mistyped {args[0]} {args[-1]}", code == 2 and text in err, err)
+
+# Output that does not arrive is an error, whatever command prints it; a reader that leaves is none.
+log = models / "cnn.tfrecord"
+printing = {"show": [models / "cnn", "--all"], "run": [models / "cnn", "--input_exprs", "image=np.ones((1, 16, 16, 3))"], "replay": [models / "cnn", "--log", log],
+            "ops": [], "version": [], "convert": [models / "cnn", "--dry_run", "--converter_options_string", PLACE]}
+for command, args in printing.items():
+    for where in ("full device", "closed descriptor"):
+        with open("/dev/full", "w") as full:
+            p = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", smelt, command, *map(str, args)] if where == "closed descriptor" else [smelt, command, *map(str, args)],
+                               stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        check(f"{command} to a {where}", p.returncode == 1 and "error: DATA_LOSS: standard output cannot be written: " in p.stderr, (p.returncode, p.stderr))
+check("--help to a full device", call("show", "--help", stdout=open("/dev/full", "w"))[0] == 1)
+# A file that is opened while standard output is closed must not be printed into.
+p = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", smelt, "replay", str(models / "cnn"), "--log", str(log), "--record", str(work / "again.tfrecord")], stderr=subprocess.PIPE)
+check("a closed descriptor is not another file's", p.returncode == 1 and call("replay", models / "cnn", "--log", work / "again.tfrecord")[0] == 0, p.stderr)
+archive = shutil.make_archive(str(work / "cnn"), "gztar", models / "cnn")
+temporary = work / "tmp"
+temporary.mkdir()
+for command, args in [("ops", []), ("show", [archive, "--all"]), ("replay", [archive, "--log", log, "--json"])]:
+    read, write = os.pipe()
+    os.close(read)
+    code, out, err = call(command, *args, stdout=write, env={**os.environ, "TMPDIR": str(temporary)})
+    os.close(write)
+    check(f"{command} whose reader left", code == -signal.SIGPIPE and err == "" and not list(temporary.iterdir()), (code, err, list(temporary.iterdir())))
+
+# Replay asks as often as it says, and compares every answer.
+def rows(*args):
+    code, out, err = call("replay", models / "counter", "--log", models / "counter.tfrecord", "--json", *args)
+    return code, [json.loads(line) for line in out.splitlines()]
+
+
+code, once = rows("--clients", 16)
+check("one repetition, many clients: asked once", code == 0 and all(r["answers"] == 1 for r in once), once)
+code, many = rows("--clients", 3, "--repeat", 4)
+# The first "add" counts once as recorded, and three times beyond that.
+first = next(r for r in many if r["signature"] == "add")
+check("every concurrent answer is compared", code == 1 and first["answers"] == 4 and first["differing"] == 3 and not first["ok"] and first["message"], first)
+code, out, err = call("replay", models / "counter", "--log", models / "counter.tfrecord", "--clients", 3, "--repeat", 4)
+check("which the text says", code == 1 and "3 of 4 answers differ: output 'count'" in out, out)
+code, out, err = call("replay", models / "cnn", "--log", log, "--clients", 3, "--repeat", 9)
+check("requests are counted", code == 0 and "over 18 requests" in out and "3 clients, " in out, out)
+
+# Its JSON is UTF-8, whatever bytes a message quotes.
+write_records(work / "bytes.tfrecord", [r.replace(b"\n\x0f\n\r", b"\xff\x0f\n\r") for r in read_records(models / "half_plus_two_v1.tfrecord")])
+p = subprocess.run([smelt, "replay", models / "half_plus_two_v1", "--log", work / "bytes.tfrecord", "--json"], capture_output=True)
+messages = [json.loads(line.decode("utf-8"))["message"] for line in p.stdout.splitlines()]
+check("bytes in a message", p.returncode == 1 and "Could not parse example input, value: '\\xff\x0f" in messages[1], messages)
+finish()
