@@ -2,6 +2,8 @@
 """The command line itself: its grammar, hints, lost output, replay's counting: command_line_test.py SMELT. Ends with 'N passed, N failed'."""
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -43,6 +45,48 @@ for args, text in [(["conver"], 'there is no command "conver" (did you mean "con
                    (["convert", "--input_model_dri", "x"], '(did you mean "--input_model_dir"')]:
     code, out, err = call(*args)
     check(f"mistyped {args[0]} {args[-1]}", code == 2 and text in err, err)
+
+# Converter options: what is wrong, where, and what was probably meant.
+def options_error(name, options, *texts):
+    code, out, err = call("convert", models / "cnn", "--dry_run", "--converter_options_string", options)
+    check(f"options: {name}", code == 1 and "error: INVALID_ARGUMENT: " in err and all(t in err for t in texts), err)
+
+
+options_error("unknown field", 'tpu_function { signature_name: "x" }', "line 1, column", '"tpu_function" (did you mean "tpu_functions"?). Fields: tpu_functions, batch_options')
+options_error("unknown field within", 'tpu_functions { signature: "x" }', 'did you mean "signature_name"', "Fields: function_alias, concrete_function_name")
+options_error("unknown value", "bfloat16_optimization: ON", '"ON"', "Allowed values: DEFAULT, ENABLED, DISABLED")
+options_error("mistyped value", "bfloat16_optimization: ENABELD", 'did you mean "ENABLED"')
+options_error("begun value", "quantization_options { quantization_method { preset_method: METHOD_DYNAMIC } }", 'did you mean "METHOD_DYNAMIC_RANGE_INT8"')
+options_error("no boolean", "disable_default_optimizations: yes", "Allowed values: true, false")
+options_error("brace not closed", 'tpu_functions {\n  signature_name: "}" # }\n', "line 1, column 15: '{' is not closed")
+options_error("brace that closes nothing", "tpu_functions { signature_name: '{' }\n  }", "line 2, column 3: '}' closes nothing")
+options_error("wrong bracket", 'batch_options { allowed_batch_sizes: [1, 2 }', "line 1, column 44: '}' does not close the '[' of line 1, column 38")
+options_error("string not closed", 'tpu_functions { signature_name: "x }', "line 1, column ", "end of string")
+options_file = work / "options.txt"
+for encoding, well in [("utf-8-sig", True), ("utf-16", False), ("utf-16-be", False), ("utf-32", False)]:
+    options_file.write_bytes((PLACE if encoding != "utf-16-be" else "\ufeff" + PLACE).encode(encoding))
+    code, out, err = call("convert", models / "cnn", "--dry_run", "--converter_options_file", options_file)
+    named = encoding[:6].upper()
+    check(f"options in {encoding}", code == 0 if well else code == 1 and f"encoded as {named}: save them as UTF-8" in err, err)
+
+# --explain: every field of the protos has a line (the program refuses where its table and the protos differ), and what it may hold.
+code, out, err = call("convert", "--explain")
+told = {line.split(":")[0].split(" ")[0].split(".")[-1] for line in out.splitlines() if not line.startswith(" ")}
+protos = pathlib.Path(__file__).resolve().parent.parent / "smelt/wire/proto"
+declared, message = set(), ""
+for file in ("converter.proto", "quantization.proto", "stablehlo_quantization.proto"):
+    for line in (protos / file).read_text().splitlines():
+        if m := re.match(r"(message|enum) (\w+)", line):
+            message = m[2] if m[1] == "message" else "enum"
+        elif (m := re.match(r"\s+(?:repeated |optional )?(?:map<.*>|[\w.]+) (\w+) = \d+;", line)) and message != "RepresentativeDataSample":
+            declared.add(m[1])
+check("--explain tells every field", code == 0 and told == declared and len(told) > 50, (err, told ^ declared))
+code, out, err = call("convert", "--explain", "bfloat16_optimization")
+check("--explain FIELD", code == 0 and out.startswith("bfloat16_optimization: DEFAULT, ENABLED, DISABLED\n") and "Default: on" in out and "scope" not in out, out)
+code, out, err = call("convert", "--explain", "batch_options")
+check("--explain tells what is within", code == 0 and "\nbatch_options.max_batch_size: integer\n" in out, out)
+code, out, err = call("convert", "--explain", "max_batch")
+check("--explain of no field", code == 1 and 'did you mean "max_batch_size"' in err, err)
 
 # Output that does not arrive is an error, whatever command prints it; a reader that leaves is none.
 log = models / "cnn.tfrecord"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -31,11 +32,15 @@ int EditDistance(absl::string_view a, absl::string_view b) {
 }  // namespace
 
 std::vector<std::string> Nearest(absl::string_view name, const std::vector<std::string>& names) {
+  // What was begun but not written to its end is nearer than what merely looks like it.
+  constexpr size_t kBeginning = 3;
   std::vector<std::pair<int, std::string>> ranked;
   // Long lists are not searched whole for a hint.
   for (size_t i = 0; i < names.size() && i < 10000; ++i) {
     const int d = EditDistance(name.substr(0, 128), absl::string_view(names[i]).substr(0, 128));
-    if (d <= static_cast<int>(std::max(name.size(), names[i].size())) / 2) {
+    if (name.size() >= kBeginning && absl::StartsWith(names[i], name)) {
+      ranked.emplace_back(0, names[i]);
+    } else if (d <= static_cast<int>(std::max(name.size(), names[i].size())) / 2) {
       ranked.emplace_back(d, names[i]);
     }
   }

@@ -9,6 +9,7 @@
 #include "smelt/cli/report/reports.h"
 #include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
+#include "smelt/wire/options/option_fields.h"
 
 namespace smelt {
 namespace {
@@ -24,6 +25,7 @@ struct ConvertCommandFlags {
   std::optional<double> tolerance;
   std::vector<std::string> exclude;
   PathArgument input, output;
+  std::string explain;
   ConvertFlags convert;
 };
 
@@ -150,6 +152,11 @@ CommandBody SetupConvert(CLI::App& app) {
                  "ConverterOptions in protobuf text format");
   app.add_option("--converter_options_file", flags->options_file,
                  "File with ConverterOptions in protobuf text format");
+  auto* explain =
+      app.add_option("--explain", flags->explain,
+                     "Say what a field of the options means and may hold; without a name, all")
+          ->expected(0, 1)
+          ->type_name("[FIELD]");
   app.add_flag("--overwrite", convert.overwrite, "Replace the output folder if it is there");
   app.add_flag("--revert", convert.settings.revert, "Turn a converted model back into a plain one");
   app.add_option("--exclude", flags->exclude,
@@ -175,7 +182,12 @@ CommandBody SetupConvert(CLI::App& app) {
   app.add_option("--verify_tolerance", flags->tolerance,
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
-  return [flags]() -> StatusOr<int> {
+  return [flags, explain]() -> StatusOr<int> {
+    if (explain->count() > 0) {
+      ASSIGN_OR_RETURN(const std::string text, ExplainOptions(flags->explain));
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      return kExitOk;
+    }
     std::string wrong;
     ConvertFlags& convert = flags->convert;
     convert.input_dir = flags->input.Get(&wrong);
