@@ -76,6 +76,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
     return InvalidArgument("--revert takes no converter options");
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
+  convert.options_text = text;
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
   const bool verify = flags.verify.count > 0 || !flags.verify.log.empty();
   if (verify && convert.dry_run) {

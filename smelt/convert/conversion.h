@@ -85,6 +85,7 @@ struct ReportFile {
 struct ConvertFlags {
   std::string input_dir, output_dir;
   ConverterOptions options;
+  std::string options_text;  // as the user gave them, for the reports
   ConvertSettings settings;
   bool overwrite = false;
   bool dry_run = false;          // convert and report, write no model

@@ -118,9 +118,16 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   if (c.progress) c.progress("read");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
+  if (!folder.version().empty()) {
+    c.records.AddNote("read", absl::StrCat("version ", folder.version(), " of ", flags.input_dir));
+  }
   RETURN_IF_ERROR(Convert(c));
   if (c.progress) c.progress("report");
   ASSIGN_OR_RETURN(*report, MakeReportData(c, *tpu));
+  report->options = flags.options_text;
+  if (!flags.reports.empty()) {
+    ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
+  }
   if (flags.dry_run) {
     RETURN_IF_ERROR(WriteReports(flags, c, *report, ""));
     return c;

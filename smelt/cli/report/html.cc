@@ -3,7 +3,10 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "smelt/cli/report/reports.h"
+#include "smelt/cli/version.h"
+#include "smelt/io/utf8.h"
 
 namespace smelt {
 namespace {
@@ -27,9 +30,9 @@ svg{border:1px solid #e0e0e0;border-radius:6px;max-width:100%;height:auto}
 )";
 
 // Text of a model may be anything: markup is escaped, bytes that no page may hold are replaced.
-std::string Escaped(absl::string_view s) {
+std::string Escaped(absl::string_view bytes) {
   std::string out;
-  for (const char ch : s) {
+  for (const char ch : Utf8Text(bytes)) {
     switch (ch) {
       case '&':
         out += "&amp;";
@@ -123,16 +126,19 @@ class HtmlPage {
 class FunctionDrawing {
  public:
   explicit FunctionDrawing(const ReportData& data) {
+    size_t wanted = data.signatures.size();
     for (const ReportSignature& s : data.signatures) {
       Add(absl::StrCat("signature ", s.name), "", kSignature, s.calls);
     }
     for (const ReportFunction& f : data.functions) {
-      if (boxes_.size() >= kMaxBoxes) break;
+      if (f.inlined) continue;
+      ++wanted;
+      if (boxes_.size() >= kMaxBoxes) continue;
       index_[f.name] = boxes_.size();
-      Add(f.label.empty() ? f.name : f.label, absl::StrCat("cost ", f.cost, ", ", f.nodes, " ops"),
+      Add(data.FunctionTitle(f.name), absl::StrCat("cost ", f.cost, ", ", f.nodes, " ops"),
           f.on_tpu ? kTpu : kCpu, f.calls, f.name);
     }
-    left_out_ = data.signatures.size() + data.functions.size() - boxes_.size();
+    left_out_ = wanted - boxes_.size();
     Layer();
   }
 
@@ -250,51 +256,74 @@ void WriteMemory(HtmlPage& page, const ReportData& data) {
              });
 }
 
-void WriteTables(HtmlPage& page, const ConversionRecords& r) {
+// Bytes of a tensor, 0 where its sizes are not known.
+std::string TransferBytes(const TransferredTensor& t, int64_t bytes) {
+  return bytes == 0 && !t.shape.fully_known() ? "unknown" : BytesText(bytes);
+}
+
+void WriteModelFacts(HtmlPage& page, const ReportData& data) {
+  const ReportModel& m = data.model;
+  using Row = std::pair<std::string, std::string>;
+  std::vector<Row> rows = {{"Path", m.path}};
+  if (!m.version.empty()) rows.emplace_back("Version", m.version);
+  rows.emplace_back("Tags", absl::StrJoin(m.tags, ", "));
+  rows.emplace_back("TensorFlow", m.tensorflow_version);
+  rows.emplace_back("SHA-256", m.sha256);
+  rows.emplace_back("Options", data.options);
+  rows.emplace_back("smelt", kSmeltVersion);
+  page.Table("Model", {"", ""}, rows, [](const Row& row) -> std::vector<std::string> {
+    return {row.first, row.second};
+  });
+}
+
+void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& data) {
   using Cells = std::vector<std::string>;
-  page.Table("Notes", {"Stage", "Function", "Node", "Text"}, r.notes, [](const Note& n) -> Cells {
-    return {n.stage, n.function, n.node, n.text};
+  const auto title = [&](const std::string& function) { return data.FunctionTitle(function); };
+  page.Table("Notes", {"Stage", "Function", "Node", "Text"}, r.notes, [&](const Note& n) -> Cells {
+    return {n.stage, title(n.function), n.node, n.text};
   });
   page.Table("Transfers between CPU and TPU (bytes padded to tiles)",
              {"Function", "Direction", "Tensor", "Type", "Shape", "Form", "#Before", "#After"},
-             r.transfers, [](const TransferredTensor& b) -> Cells {
-               return {b.function,
+             r.transfers, [&](const TransferredTensor& b) -> Cells {
+               return {title(b.function),
                        b.input ? "in" : "out",
                        b.name,
                        std::string(DtypeName(b.dtype)),
-                       b.shape.ToString(),
+                       b.shape.known_rank() ? b.shape.ToString() : "unknown",
                        b.form,
-                       BytesText(b.bytes_before),
-                       BytesText(b.bytes)};
+                       TransferBytes(b, b.bytes_before),
+                       TransferBytes(b, b.bytes)};
              });
   page.Table("Ops that stay on the CPU", {"Function", "Node", "Op", "Source", "Why"}, r.host_ops,
-             [](const HostOp& h) -> Cells {
-               return {h.function, h.node, h.op, h.source, h.reason};
+             [&](const HostOp& h) -> Cells {
+               return {title(h.function), h.node, h.op, h.source, h.reason};
              });
   page.Table("Automatic placement",
              {"What", "Function", "#Ops placed", "#Ops", "#Cost placed", "#Cost"},
-             r.auto_placements, [](const AutoPlacement& a) -> Cells {
+             r.auto_placements, [&](const AutoPlacement& a) -> Cells {
                return {a.label,
-                       a.function,
+                       title(a.function),
                        absl::StrCat(a.placed_nodes),
                        absl::StrCat(a.nodes),
                        absl::StrCat(a.placed_cost),
                        absl::StrCat(a.cost)};
              });
   page.Table("Precision", {"Function", "Node", "Op", "Type", "Why"}, r.precision,
-             [](const PrecisionChoice& p) -> Cells {
-               return {p.function, p.node, p.op, p.converted ? "bfloat16" : "float32", p.reason};
+             [&](const PrecisionChoice& p) -> Cells {
+               return {title(p.function), p.op == kVariableOp ? data.VariableName(p.node) : p.node,
+                       p.op, p.converted ? "bfloat16" : "float32", p.reason};
              });
   page.Table("Stored variables", {"Variable", "Before", "After", "#Before", "#After"}, r.variables,
-             [](const StoredVariable& v) -> Cells {
-               return {v.name, std::string(DtypeName(v.before)), std::string(DtypeName(v.after)),
-                       BytesText(v.bytes_before), BytesText(v.bytes)};
+             [&](const StoredVariable& v) -> Cells {
+               return {data.VariableName(v.name), std::string(DtypeName(v.before)),
+                       std::string(DtypeName(v.after)), BytesText(v.bytes_before),
+                       BytesText(v.bytes)};
              });
   page.Table("Quantized layers",
              {"Function", "Node", "Op", "Method", "#Weight error", "#Own error", "#Output error",
               "Why not"},
-             r.layers, [](const QuantizedLayer& l) -> Cells {
-               return {l.function,
+             r.layers, [&](const QuantizedLayer& l) -> Cells {
+               return {title(l.function),
                        l.node,
                        l.op,
                        l.quantized ? l.method : "none",
@@ -303,7 +332,7 @@ void WriteTables(HtmlPage& page, const ConversionRecords& r) {
                        absl::StrFormat("%.3g", l.output_error),
                        l.reason};
              });
-  page.Table("Batching", {"Component", "What"}, r.batches, [](const BatchRecord& b) -> Cells {
+  page.Table("Batching", {"Component", "What"}, r.batches, [&](const BatchRecord& b) -> Cells {
     return {b.component, b.updated ? "options updated" : "BatchFunction added"};
   });
 }
@@ -320,6 +349,7 @@ std::string ConvertReportHtml(const Conversion& c, const ReportData& data) {
   page.Paragraph(absl::StrFormat("TPU cost of the model: %.2f%% (%d/%d)",
                                  HtmlPercent(data.tpu_cost, data.total_cost), data.tpu_cost,
                                  data.total_cost));
+  WriteModelFacts(page, data);
   WriteCosts(page, data);
   page.Heading("Functions, and where they run");
   const FunctionDrawing drawing(data);
@@ -329,12 +359,15 @@ std::string ConvertReportHtml(const Conversion& c, const ReportData& data) {
     page.Paragraph(absl::StrCat(drawing.left_out(), " more are not drawn."));
   }
   WriteMemory(page, data);
-  page.Table(
-      "Functions", {"Function", "Runs on", "#Cost", "#Ops"}, data.functions,
-      [](const ReportFunction& f) -> std::vector<std::string> {
-        return {f.name, f.on_tpu ? "TPU" : "CPU", absl::StrCat(f.cost), absl::StrCat(f.nodes)};
-      });
-  WriteTables(page, c.records);
+  page.Table("Functions", {"Function", "Alias", "Runs on", "#Cost", "#Ops"}, data.functions,
+             [](const ReportFunction& f) -> std::vector<std::string> {
+               return {f.name, f.alias,
+                       f.inlined  ? "inlined"
+                       : f.on_tpu ? "TPU"
+                                  : "CPU",
+                       absl::StrCat(f.cost), absl::StrCat(f.nodes)};
+             });
+  WriteTables(page, c.records, data);
   page.Raw("</body></html>\n");
   return page.Take();
 }

@@ -76,7 +76,7 @@ class BorderShaper {
   void Record(bool input, const Node& crossing, Dtype before, const PartialShape& shape,
               const TransferForm& form, int index, const std::string& name) {
     TransferredTensor t;
-    t.function = placement_.label;
+    t.function = placement_.function;
     t.input = input;
     t.index = index;
     t.name = name;
