@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """The command line itself: its grammar, hints, lost output, replay's counting: command_line_test.py SMELT. Ends with 'N passed, N failed'."""
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 
 from program import call, check, finish, models, read_records, smelt, work, write_records
 
@@ -134,4 +138,45 @@ write_records(work / "bytes.tfrecord", [r.replace(b"\n\x0f\n\r", b"\xff\x0f\n\r"
 p = subprocess.run([smelt, "replay", models / "half_plus_two_v1", "--log", work / "bytes.tfrecord", "--json"], capture_output=True)
 messages = [json.loads(line.decode("utf-8"))["message"] for line in p.stdout.splitlines()]
 check("bytes in a message", p.returncode == 1 and "Could not parse example input, value: '\\xff\x0f" in messages[1], messages)
+
+
+# What takes over a second is shown on a terminal, and gone when it is done; elsewhere nothing of it is printed.
+def on_terminal(*args):
+    """Exit code, standard output, and what a terminal that is standard error got."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    p = subprocess.Popen([smelt, *map(str, args)], stdout=subprocess.PIPE, stderr=side, env={**os.environ, "TERM": "xterm"})
+    os.close(side)
+    shown = b""
+    while True:
+        try:
+            part = os.read(main, 4096)
+        except OSError:  # as a terminal ends
+            break
+        if not part:
+            break
+        shown += part
+    out = p.stdout.read()
+    return p.wait(), out.decode(), shown.decode().replace("\r\n", "\n")
+
+
+def left(shown):
+    """What is on the terminal's last line in the end."""
+    line = shown.rpartition("\n")[2]
+    return line.rpartition("\r")[2].replace("\x1b[K", "")
+
+
+code, out, shown = on_terminal("replay", models / "cnn", "--log", log)
+check("what is quick shows nothing", code == 0 and shown == "", shown)
+# Enough repetitions for more than two seconds.
+each = json.loads(call("replay", models / "cnn", "--log", log, "--json", "--threads", 1, "--repeat", 200)[1].splitlines()[-1])["ms"]
+repeat = int(1500 / max(each, 1e-3))
+code, out, shown = on_terminal("replay", models / "cnn", "--log", log, "--threads", 1, "--repeat", repeat)
+lines = re.findall(r"\r([^\r\x1b]+)\x1b\[K", shown)
+check("replay shows where it is", code == 0 and lines and all(re.fullmatch(r"replay: request \d+, \d+ s", l) for l in lines), shown)
+check("and takes it away", left(shown) == "" and "\x1b" not in out, (shown[-80:], out))
+code, out, err = call("replay", models / "cnn", "--log", log, "--threads", 1, "--repeat", repeat)
+check("no terminal, no progress", code == 0 and err == "", err)
+code, out, shown = on_terminal("convert", models / "cnn", work / "verified", "--converter_options_string", PLACE, "--verify", repeat)
+check("verify shows how far it is", code == 0 and re.search(r"\rverify \d+ of %d, \d+ s\x1b\[K" % repeat, shown) and left(shown) == "" and re.search(r"\x1b\[Kverify +[\d.]+ ms\n", shown), shown[-300:])
 finish()

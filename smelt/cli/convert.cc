@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/report/reports.h"
 #include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
@@ -47,17 +48,22 @@ class StageClock {
  public:
   void Start(absl::string_view stage) {
     Stop();
+    line_.Step(stage);
     stage_ = std::string(stage);
     start_ = std::chrono::steady_clock::now();
   }
   void Stop() {
     if (stage_.empty()) return;
+    line_.Step("");
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start_;
     std::fprintf(stderr, "%-14s %8.1f ms\n", stage_.c_str(), ms.count());
     stage_.clear();
   }
 
+  ProgressLine& line() { return line_; }
+
  private:
+  ProgressLine line_;
   std::string stage_;
   std::chrono::steady_clock::time_point start_;
 };
@@ -86,6 +92,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
+  convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   ReportData data;
   bool bfloat16 = false;
   {
@@ -100,7 +107,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   flags.verify.tolerance =
       flags.tolerance.value_or(bfloat16 ? kVerifyToleranceBfloat16 : kVerifyTolerance);
   clock.Start("verify");
-  ASSIGN_OR_RETURN(const bool equal, VerifyConversion(flags.verify));
+  ASSIGN_OR_RETURN(const bool equal, VerifyConversion(flags.verify, clock.line()));
   clock.Stop();
   if (!equal && bfloat16) {
     std::printf(

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/replay_results.h"
 #include "smelt/cli/standard_streams.h"
 #include "smelt/cli/usage.h"
@@ -40,6 +41,7 @@ class Replay {
 
   StatusOr<int> Run() {
     if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
+    line_.Step("replay: request");
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
@@ -75,6 +77,7 @@ class Replay {
         return Internal("cannot rename ", flags_.record, ".partial");
       }
     }
+    line_.Step("");
     if (!flags_.json) Summary();
     return failed_ == 0 ? kExitOk : kExitFailed;
   }
@@ -143,18 +146,22 @@ class Replay {
     };
     double ms = 0;
     *first = ask(&ms);
-    r.Add(JudgeAnswer(record, *first, flags_.rules), ms);
-    times_.push_back(ms);
+    Count(JudgeAnswer(record, *first, flags_.rules), ms, &r);
     if (flags_.clients > 1) {
       ManyClients(record, ask, &r);
       return r;
     }
     for (int i = 1; i < flags_.repeat; ++i) {
       const StatusOr<NamedTensors> answer = ask(&ms);
-      r.Add(JudgeAnswer(record, answer, flags_.rules), ms);
-      times_.push_back(ms);
+      Count(JudgeAnswer(record, answer, flags_.rules), ms, &r);
     }
     return r;
+  }
+
+  void Count(AnswerResult judged, double ms, RecordResult* r) {
+    r->Add(std::move(judged), ms);
+    times_.push_back(ms);
+    line_.Count(static_cast<int64_t>(times_.size()), 0);
   }
 
   static double MsSince(std::chrono::steady_clock::time_point start) {
@@ -179,8 +186,7 @@ class Replay {
           const auto begin = std::chrono::steady_clock::now();
           AnswerResult judged = JudgeAnswer(record, answer, flags_.rules);
           absl::MutexLock lock(&mutex);
-          r->Add(std::move(judged), ms);
-          times_.push_back(ms);
+          Count(std::move(judged), ms, r);
           compared_ms += MsSince(begin);
         }
       });
@@ -194,6 +200,7 @@ class Replay {
     const std::string signature = SignatureOf(record);
     signatures_[signature].Add(record, r);
     if (!r.ok()) ++failed_;
+    if (flags_.json || !r.ok()) line_.Clear();
     if (flags_.json) {
       std::printf("%s\n", RecordJson(count_, signature, r).c_str());
     } else if (!r.ok()) {
@@ -223,6 +230,7 @@ class Replay {
   }
 
   const ReplayFlags& flags_;
+  ProgressLine line_;
   std::map<std::string, StatusOr<std::unique_ptr<LoadedModel>>> models_;
   std::map<std::string, SignatureResult> signatures_;
   std::vector<double> times_;

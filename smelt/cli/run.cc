@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/cli/show_passes.h"
 #include "smelt/cli/usage.h"
@@ -149,10 +150,13 @@ class RunCommand {
   StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
                                 const RestPredictRequest& request) const {
     if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
+    ProgressLine line;
+    line.Step("run: loading the model");
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     options.threads = flags_.threads;
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
+    line.Step("run");
     RunOptions run;
     if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
     StepStats stats;

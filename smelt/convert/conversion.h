@@ -46,6 +46,8 @@ struct Conversion {
   ConversionRecords records;
   // Names each stage as it starts; may be empty.
   std::function<void(absl::string_view stage)> progress;
+  // So many of the samples that the stage runs are done; may be empty.
+  std::function<void(int64_t done, int64_t all)> count;
 
   // The MetaGraph that is converted: the only one, or the one tagged "serve".
   MetaGraph* meta = nullptr;
@@ -93,6 +95,7 @@ struct ConvertFlags {
   std::string tpu = "v5e";       // the generation that reports measure against
   std::vector<ReportFile> reports;
   std::function<void(absl::string_view stage)> progress;
+  std::function<void(int64_t done, int64_t all)> count;
 };
 // Reads, converts, and writes the folder and the reports: beside their places first, then renamed,
 // so that a folder is whole or not there. `report` gets what the reports say. ALREADY_EXISTS when

@@ -115,6 +115,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   c.options = flags.options;
   c.settings = flags.settings;
   c.progress = flags.progress;
+  c.count = flags.count;
   if (c.progress) c.progress("read");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));

@@ -10,6 +10,11 @@ namespace {
 
 constexpr int kReportVersion = 1;
 
+// "" where it names the main graph, or a node of it.
+absl::string_view FunctionOrGraph(const ReportData& data, absl::string_view name) {
+  return data.FindFunction(name) != nullptr ? name : "";
+}
+
 void WriteModel(JsonWriter& w, const ReportData& data) {
   w.Field("smelt_version", kSmeltVersion);
   w.Object("model", [&] {
@@ -107,7 +112,7 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r, const ReportData& d
     w.Field("bytes", v.bytes);
   });
   w.Objects("quantized_layers", r.layers, [&](const QuantizedLayer& l) {
-    w.Field("function", l.function);
+    w.Field("function", FunctionOrGraph(data, l.function));
     w.Field("node", l.node);
     w.Field("layer", LayerOf(l.node));
     w.Field("op", l.op);
@@ -121,9 +126,8 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r, const ReportData& d
     w.Field("bytes", l.bytes);
   });
   w.Objects("batching", r.batches, [&](const BatchRecord& b) {
-    const bool known = data.FindFunction(b.component) != nullptr;
     w.Field("component", b.component);
-    w.Field("function", known ? b.component : "");
+    w.Field("function", FunctionOrGraph(data, b.component));
     w.Flag("updated", b.updated);
   });
   w.Objects("notes", r.notes, [&](const Note& n) {

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/show/facts.h"
 #include "smelt/cli/show/functions.h"
 #include "smelt/cli/show/signatures.h"
@@ -26,7 +27,10 @@ struct ShowFlags {
   bool has_signature() const { return signature_option->count() > 0; }
 };
 
-void PrintShown(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void PrintShown(const std::string& text, ProgressLine& line) {
+  line.Step("");
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 // Without blanks and empty ones: an empty flag is the empty tag set.
 std::vector<std::string> CleanTags(const std::string& flag) {
@@ -38,7 +42,7 @@ std::vector<std::string> CleanTags(const std::string& flag) {
   return tags;
 }
 
-void ShowEverything(const SavedModel& model) {
+void ShowEverything(const SavedModel& model, ProgressLine& line) {
   const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
   std::vector<MetaGraphFacts> facts;
   const MetaGraphFacts* with_objects = nullptr;
@@ -54,20 +58,20 @@ void ShowEverything(const SavedModel& model) {
   for (size_t i = 0; i < metas.size(); ++i) {
     absl::StrAppend(&out, "\n", FactsText(*metas[i], facts[i]));
   }
-  PrintShown(out);
+  PrintShown(out, line);
 }
 
-StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
+StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags, ProgressLine& line) {
   ASSIGN_OR_RETURN(const MetaGraph* meta, FindMetaGraph(model, CleanTags(flags.tag_set)));
   if (flags.json) {
     std::vector<MetaGraphFacts> facts;
     facts.push_back(FactsOf(*meta, model.dir));
-    PrintShown(ShowJson(model, {meta}, facts));
+    PrintShown(ShowJson(model, {meta}, facts), line);
     return kExitOk;
   }
-  if (flags.list_ops) PrintShown(UsedOpsText(*meta));
+  if (flags.list_ops) PrintShown(UsedOpsText(*meta), line);
   if (!flags.has_signature()) {
-    PrintShown(SignatureKeysText(*meta));
+    PrintShown(SignatureKeysText(*meta), line);
     return kExitOk;
   }
   auto signature = meta->signatures.find(flags.signature_def);
@@ -77,7 +81,7 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
                       absl::StrAppend(out, s.first);
                     }));
   }
-  PrintShown(SignatureText(signature->second, 0));
+  PrintShown(SignatureText(signature->second, 0), line);
   return kExitOk;
 }
 
@@ -86,22 +90,24 @@ StatusOr<int> RunShow(const ShowFlags& flags) {
   const std::string path = flags.model.Get(&wrong);
   if (path.empty()) wrong = "smelt show needs a model";
   if (!wrong.empty()) return UsageError(wrong);
+  ProgressLine line;
+  line.Step("show: reading the model");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
   if (flags.all && !flags.json) {
-    ShowEverything(model);
+    ShowEverything(model, line);
     return kExitOk;
   }
-  if (flags.has_tag_set() && !flags.all) return ShowTagSet(model, flags);
+  if (flags.has_tag_set() && !flags.all) return ShowTagSet(model, flags, line);
   if (flags.json) {
     const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
     std::vector<MetaGraphFacts> facts;
     for (const MetaGraph* meta : metas) facts.push_back(FactsOf(*meta, model.dir));
-    PrintShown(ShowJson(model, metas, facts));
+    PrintShown(ShowJson(model, metas, facts), line);
     return kExitOk;
   }
-  if (flags.list_ops) PrintShown("--list_ops must be paired with a tag-set or with --all.\n");
-  PrintShown(TagSetsText(model));
+  if (flags.list_ops) PrintShown("--list_ops must be paired with a tag-set or with --all.\n", line);
+  PrintShown(TagSetsText(model), line);
   return kExitOk;
 }
 
