@@ -64,6 +64,7 @@ alias, _ = report("alias", models / "language_model", 'tpu_functions { function_
 auto, _ = report("auto", models / "language_model", "", "--auto_place")
 soft, _ = report("soft", models / "language_model", PLACE, "--allow_soft_placement")
 int8, _ = report("int8", models / "cnn", "quantization_options { quantization_method { preset_method: METHOD_DYNAMIC_RANGE_INT8 } min_num_elements_for_weights: 1 } " + PLACE)
+check("a result whose shape only the signature states", [(t["shape"], t["bytes"] > 0) for t in int8["transfers"] if t["direction"] == "out"] == [([-1, 5], True)], int8["transfers"])
 batched, _ = report("batched", models / "cnn", PLACE + BATCH)
 again, _ = report("updated", work / "batched", BATCH + " disable_default_optimizations: true")
 check("a BatchFunction that was there", again["batching"][0]["updated"] and not batched["batching"][0]["updated"], again["batching"])

@@ -303,8 +303,9 @@ std::string ReportData::FunctionTitle(const std::string& name) const {
   return !f->label.empty() ? f->label : !f->alias.empty() ? f->alias : name;
 }
 
-std::string LayerOf(absl::string_view node) {
+std::string WithoutCalls(absl::string_view node) {
   std::vector<absl::string_view> scopes = absl::StrSplit(node, '/');
+  const absl::string_view own = scopes.back();
   scopes.pop_back();
   std::erase_if(scopes, [](absl::string_view scope) {
     if (!absl::ConsumePrefix(&scope, "StatefulPartitionedCall") &&
@@ -314,7 +315,14 @@ std::string LayerOf(absl::string_view node) {
     int64_t number = 0;
     return scope.empty() || (absl::ConsumePrefix(&scope, "_") && absl::SimpleAtoi(scope, &number));
   });
+  scopes.push_back(own);
   return absl::StrJoin(scopes, "/");
+}
+
+std::string LayerOf(absl::string_view node) {
+  const std::string name = WithoutCalls(node);
+  const size_t end = name.rfind('/');
+  return end == std::string::npos ? "" : name.substr(0, end);
 }
 
 const TpuGeneration* FindTpuGeneration(absl::string_view name) {

@@ -99,8 +99,10 @@ StatusOr<ReportData> MakeReportData(Conversion& c, const TpuGeneration& tpu);
 StatusOr<ReportModel> DescribeModel(const std::string& path, const ModelFolder& folder,
                                     const MetaGraph& meta);
 
-// "functional_1/conv1" of "StatefulPartitionedCall/functional_1/conv1/convolution": the name scope
-// of a node, which names layers, without the calls that were inlined.
+// "functional_1/conv1/convolution" of "StatefulPartitionedCall/functional_1/conv1/convolution": the
+// name of a node without the calls that were inlined.
+std::string WithoutCalls(absl::string_view node);
+// "functional_1/conv1": the name scope of that, which names layers.
 std::string LayerOf(absl::string_view node);
 
 // The text report, in the inference converter's form.
