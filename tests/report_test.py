@@ -69,6 +69,16 @@ batched, _ = report("batched", models / "cnn", PLACE + BATCH)
 again, _ = report("updated", work / "batched", BATCH + " disable_default_optimizations: true")
 check("a BatchFunction that was there", again["batching"][0]["updated"] and not batched["batching"][0]["updated"], again["batching"])
 
+# The page: a narrow window scrolls what is wide, not the page; names as a reader knows them.
+page = work / "page.html"
+code, out, err = call("convert", KERAS, work / "paged", "--converter_options_string", PLACE, "--report_html", page)
+text = page.read_text()
+wide = text.count('<div class="wide">')
+check("what is wide scrolls by itself", code == 0 and 'name="viewport" content="width=device-width"' in text
+      and wide == text.count("<table") + text.count("<svg") == len(re.findall(r'<div class="wide">\s*<(?:table|svg)', text)) > 4, wide)
+check("no names of inlined calls", "<td>sequential_1/dense_1/" in text and "PartitionedCall/" not in text)
+check("no empty columns", not re.search(r"<th>Alias</th>", text) and "<th>Runs on</th>" in text)
+
 # Names: aliases, layers, variables as Python has them.
 bodies = {p["body"] for p in alias["placements"]}
 check("a body has its function's alias", {f["alias"] for f in alias["functions"] if f["name"] in bodies} == {"tpu_func"}, alias["functions"])

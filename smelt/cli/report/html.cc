@@ -294,7 +294,10 @@ void WriteModelFacts(HtmlPage& page, const ReportData& data) {
 
 void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& data) {
   using Cells = std::vector<std::string>;
-  const auto title = [&](const std::string& function) { return data.FunctionTitle(function); };
+  const auto title = [&](const std::string& function) {
+    const auto placed = std::ranges::find(data.placements, function, &ReportPlacement::function);
+    return placed != data.placements.end() ? placed->label : data.FunctionTitle(function);
+  };
   page.Table("Notes", {"Stage", "Function", "Node", "Text"}, r.notes, [&](const Note& n) -> Cells {
     return {n.stage, title(n.function), n.node, n.text};
   });
