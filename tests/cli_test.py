@@ -37,7 +37,7 @@ def check(name, truth, detail=""):
 
 def convert(model, options, name, *flags):
     out = work / name
-    code, stdout, stderr = call("convert", "--input_model_dir", models / model, "--output_model_dir", out, "--converter_options_string", options, *flags)
+    code, stdout, stderr = call("convert", models / model, out, "--converter_options_string", options, *flags)
     return code, stdout, stderr, out
 
 
@@ -84,10 +84,10 @@ for model, options in [("cnn", 'tpu_functions { signature_name: "serving_default
     code, out, err, where = convert(model, options + IO, f"to_revert_{model}")
     check(f"io shapes of {model}", code == 0 and call("replay", where, "--log", models / f"{model}.tfrecord")[0] == 0, out + err)
     back = work / f"reverted_{model}"
-    code, out, err = call("convert", "--revert", "--input_model_dir", where, "--output_model_dir", back)
+    code, out, err = call("convert", "--revert", where, back)
     check(f"revert {model}", code == 0 and "made plain" in out, out + err)
     code, out, err = call("replay", back, "--log", models / f"{model}.tfrecord")
-    ops = call("show", "--dir", back, "--all")[1]
+    ops = call("show", back, "--all")[1]
     check(f"reverted {model} answers the same", code == 0 and "TPU" not in ops.split("Ops:")[-1], out + err)
 
 # bfloat16: answers within 2% of the range, variables stored as bfloat16 in graph, object graph and checkpoint, and still readable by all.
@@ -101,13 +101,13 @@ for name, model, option in [("alias", "language_model", 'function_alias: "tpu_fu
     check(f"bfloat16 {name} answers within 2%", code == 0, out + err)
 code, out, err = call("replay", work / "bf16_signature", "--log", models / "cnn.tfrecord", "--rtol", "0", "--atol", "0", "--range_tol", "1e-9")
 check("range_tol finds differences", code == 1, out + err)
-code, out, err = call("show", "--dir", work / "bf16_signature", "--all")
+code, out, err = call("show", work / "bf16_signature", "--all")
 check("products' variables are stored as bfloat16", "Variable: bfloat16 (3, 3, 3, 8)" in out and "Variable: bfloat16 (8, 5)" in out, out)
 check("a normalization's are not", out.count("Variable: float32 (8,)") == 4, out)
 
 # TensorFlow makes an optimizer's slots of their variable's type when it loads a model, so they are stored so.
 def slots(where):
-    return sorted(l.split("[")[0].strip() for l in call("show", "--dir", where, "--all")[1].splitlines() if "OPTIMIZER_SLOT" in l)
+    return sorted(l.split("[")[0].strip() for l in call("show", where, "--all")[1].splitlines() if "OPTIMIZER_SLOT" in l)
 
 
 PLACE = 'tpu_functions { signature_name: "serving_default" } '
@@ -117,7 +117,7 @@ check("an optimizer's slots are shown", len(kept) == 4 and all("float32" in l fo
 code, out, err, where = convert("trained", PLACE + BFLOAT16, "slots_bf16")
 check("slots of bfloat16 variables are bfloat16", code == 0 and all("bfloat16" in l for l in slots(where)) and len(slots(where)) == 4, out + err)
 check("and the model answers", call("replay", where, "--log", models / "trained.tfrecord", "--rtol", "0", "--atol", "0", "--range_tol", "0.02")[0] == 0)
-code, out, err = call("convert", "--revert", "--input_model_dir", where, "--output_model_dir", work / "slots_back")
+code, out, err = call("convert", "--revert", where, work / "slots_back")
 check("slots are float32 again", code == 0 and slots(work / "slots_back") == kept, out + err)
 code, out, err, where = convert("trained", PLACE + IO + " " + WEIGHTS, "slots_int8")
 check("slots of int8 variables are int8", code == 0 and [l.split(" ")[1] for l in slots(where)] == ["float32", "float32", "int8", "int8"], out + err)
@@ -148,7 +148,7 @@ code, out, err = call("replay", where, "--log", models / "cnn.tfrecord", "--rtol
 check("bfloat16 beside another MetaGraph answers within 2%", code == 0, out + err)
 answers = []
 for folder, tag in [(models / "cnn", "serve"), (where, "train")]:
-    code, out, err = call("run", "--dir", folder, "--tag_set", tag, "--input_exprs", "image=np.ones((1, 16, 16, 3))")
+    code, out, err = call("run", folder, "--tag_set", tag, "--input_exprs", "image=np.ones((1, 16, 16, 3))")
     answers.append([float(x) for x in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", out)])
 check("the other MetaGraph reads bfloat16 back", len(answers[0]) == 5 == len(answers[1]) and
       max(abs(a - b) for a, b in zip(*answers)) < 0.02 * max(map(abs, answers[0])), (answers, err))
@@ -256,17 +256,17 @@ code, out, err, where = convert("slopes", "quantization_options { quantization_m
 check("quantize a function that also returns its weights", code == 0 and "layers quantized" in out, out + err)
 code, out, err = call("replay", where, "--log", models / "slopes.tfrecord", "--rtol", "0.05", "--atol", "0.05")
 check("as it answers nearly the same", code == 0, out + err)
-code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "excluded", "--converter_options_string",
+code, out, err = call("convert", models / "cnn", work / "excluded", "--converter_options_string",
                       "quantization_options {" + SAMPLES + " }", "--exclude", ".*")
 check("--exclude", code == 0 and "0 of " in out and "Excluded by" in out, out + err)
-code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "excluded_nothing", "--exclude", "x",
+code, out, err = call("convert", models / "cnn", work / "excluded_nothing", "--exclude", "x",
                       "--converter_options_string", 'tpu_functions { signature_name: "serving_default" }')
 check("--exclude needs quantization", code == 1 and "it needs quantization_options" in err, err)
 
 # The output folder: not overwritten unless asked; an interrupted conversion leaves nothing half-written.
 existing = work / "existing"
 shutil.copytree(models / "functions", existing)
-base = ["convert", "--input_model_dir", models / "cnn", "--output_model_dir", existing, "--converter_options_string",
+base = ["convert", models / "cnn", existing, "--converter_options_string",
         'tpu_functions { signature_name: "serving_default" }' + OFF]
 code, out, err = call(*base)
 check("keeps what is there", code == 1 and "ALREADY_EXISTS" in err and (existing / "saved_model.pb").read_bytes() == (models / "functions/saved_model.pb").read_bytes(), err)
@@ -332,7 +332,7 @@ def records(data):
 
 
 check("warm-up requests", records(requests) == 1, requests)
-code, out, err = call("convert", "--input_model_dir", where, "--output_model_dir", work / "auto_again", "--auto_place", "--warmup_requests",
+code, out, err = call("convert", where, work / "auto_again", "--auto_place", "--warmup_requests",
                       "--converter_options_string", OFF)
 check("warm-up requests are kept", code == 0 and (work / "auto_again/assets.extra/tf_serving_warmup_requests").read_bytes() == requests, out + err)
 
@@ -368,14 +368,14 @@ check("report page", not page.open and not page.broken and not page.outside and 
 hostile = work / "hostile"
 shutil.copytree(models / "language_model", hostile)
 (hostile / "saved_model.pb").write_bytes((hostile / "saved_model.pb").read_bytes().replace(b"\x08tpu_func", b"\x08<b>&\"'xy"))
-code, out, err = call("convert", "--input_model_dir", hostile, "--output_model_dir", work / "hostile_out", "--report_html", work / "hostile.html",
+code, out, err = call("convert", hostile, work / "hostile_out", "--report_html", work / "hostile.html",
                       "--report_json", work / "hostile.json", "--converter_options_string", "tpu_functions { function_alias: \"<b>&\\\"'xy\" }" + OFF)
 page = Page((work / "hostile.html").read_text()) if code == 0 else None
 check("hostile names", code == 0 and "b" not in page.tags and not page.broken and "<b>&\"'xy" in page.texts
       and json.loads((work / "hostile.json").read_text())["placements"][0]["label"] == "<b>&\"'xy", out + err)
 
 # Reports come with the output or not at all.
-code, out, err = call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "half", "--report_json", work / "missing/report.json",
+code, out, err = call("convert", models / "cnn", work / "half", "--report_json", work / "missing/report.json",
                       "--converter_options_string", whole)
 check("no output without its report", code == 1 and not (work / "half").exists(), err)
 
@@ -388,8 +388,8 @@ check("equal options give equal bytes", files == sorted(p.relative_to(again) for
       and all((where / f).read_bytes() == (again / f).read_bytes() for f in files) and (work / "1.json").read_bytes() == (work / "2.json").read_bytes(), files)
 check("stages and times on stderr", all(s in err for s in ("read", "bodies", "compatibility", "write")) and " ms" in err, err)
 check("no output folder: usage", call("convert", "--input_model_dir", models / "cnn", "--converter_options_string", whole)[0] == 2)
-check("no such generation: usage", call("convert", "--input_model_dir", models / "cnn", "--output_model_dir", work / "x", "--tpu", "v99")[0] == 2)
-code, out, err = call("convert", "--input_model_dir", models / "counter", "--output_model_dir", work / "refused", "--verify", "2", "--dry_run", "--auto_place")
+check("no such generation: usage", call("convert", models / "cnn", work / "x", "--tpu", "v99")[0] == 2)
+code, out, err = call("convert", models / "counter", work / "refused", "--verify", "2", "--dry_run", "--auto_place")
 check("verify needs a model", code == 1 and "--dry_run" in err, err)
 
 # Bad input: a clear error with a code, quickly, whatever the bytes.
@@ -414,7 +414,7 @@ code, out, err = call("replay", models / "cnn", "--log", work / "nowhere")
 check("missing log", code == 1 and "NOT_FOUND" in err, err)
 
 # Tensors beyond the memory limit are refused with an error; the program does not crash.
-code, out, err = call("run", "--dir", models / "plain_module", "--signature_def", "function:lookup#0", "--input_exprs", 'words=["b", "c"]', "--memory_limit", 1)
+code, out, err = call("run", models / "plain_module", "--signature_def", "function:lookup#0", "--input_exprs", 'words=["b", "c"]', "--memory_limit", 1)
 check("run within a memory limit", code == 1 and "RESOURCE_EXHAUSTED" in err and "the limit is 1" in err, out + err)
 code, out, err = call("replay", models / "cnn", "--log", models / "cnn.tfrecord", "--memory_limit", 1)
 check("replay within a memory limit", code == 1 and "RESOURCE_EXHAUSTED" in out + err and "the limit is 1" in out + err, out + err)
@@ -439,32 +439,32 @@ for name, mode in [("cnn.tar.gz", "w:gz"), ("cnn.tar", "w")]:
         tar.add(models / "cnn", "./some/cnn")
     code, out, err = call("replay", work / name, "--log", log)
     check(f"model in {name}", code == 0 and not list(temporary.iterdir()), out + err)
-code, out, err = call("show", "--dir", work / "cnn.tar.gz")
+code, out, err = call("show", work / "cnn.tar.gz")
 check("show an archive", code == 0 and "serve" in out, out + err)
-code, out, err = call("convert", "--input_model_dir", work / "cnn.tar.gz", "--output_model_dir", work / "from_archive", "--converter_options_string",
+code, out, err = call("convert", work / "cnn.tar.gz", work / "from_archive", "--converter_options_string",
                       'tpu_functions { signature_name: "serving_default" }' + OFF)
 check("convert an archive", code == 0 and call("replay", work / "from_archive", "--log", log)[0] == 0, out + err)
 with tarfile.open(work / "escapes.tar", "w") as tar:
     tar.add(models / "cnn" / "saved_model.pb", "../escaped.pb")
-code, out, err = call("show", "--dir", work / "escapes.tar")
+code, out, err = call("show", work / "escapes.tar")
 check("archive that leads out", code == 1 and "INVALID_ARGUMENT" in err and not (work / "escaped.pb").exists(), err)
 (work / "cut.tar.gz").write_bytes((work / "cnn.tar.gz").read_bytes()[:3000])
-code, out, err = call("show", "--dir", work / "cut.tar.gz")
+code, out, err = call("show", work / "cut.tar.gz")
 check("archive cut short", code == 1 and "truncated" in err and not list(temporary.iterdir()), err)
-code, out, err = call("show", "--dir", models / "cnn" / "saved_model.pb")
+code, out, err = call("show", models / "cnn" / "variables/variables.index")
 check("a file that is no archive", code == 1 and ("INVALID_ARGUMENT" in err or "DATA_LOSS" in err), err)
 shutil.copytree(models / "cnn", work / "several" / "a"), shutil.copytree(models / "cnn", work / "several" / "b")
-code, out, err = call("show", "--dir", work / "several")
+code, out, err = call("show", work / "several")
 check("several models", code == 1 and "a, b" in err, err)
 
 # Functions of a model without signatures.
-code, out, err = call("show", "--dir", models / "plain_module", "--all")
+code, out, err = call("show", models / "plain_module", "--all")
 check("functions are listed", code == 0 and all(f"function:__call__#{i}" in out for i in range(4)), out + err)
-code, out, err = call("run", "--dir", models / "plain_module", "--signature_def", "function:lookup#0", "--input_exprs", 'words=["b", "c"]')
+code, out, err = call("run", models / "plain_module", "--signature_def", "function:lookup#0", "--input_exprs", 'words=["b", "c"]')
 check("run a function", code == 0 and "[ 5 -1]" in out and "[0 1]" in out, out + err)
-code, out, err = call("run", "--dir", models / "plain_module", "--signature_def", "function:lookup#1", "--input_exprs", 'words=["b"]')
+code, out, err = call("run", models / "plain_module", "--signature_def", "function:lookup#1", "--input_exprs", 'words=["b"]')
 check("no such function", code == 1 and "NOT_FOUND" in err and "function:lookup#0" in err, err)
-code, out, err = call("run", "--dir", models / "plain_module", "--input_exprs", 'words=["b"]')
+code, out, err = call("run", models / "plain_module", "--input_exprs", 'words=["b"]')
 check("no signatures", code == 1 and "NOT_FOUND" in err, err)
 
 # Frozen graphs, and ops of a user's own.

@@ -5,14 +5,11 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 
-from program import Program, int_const, node, string_const
+from program import call, check, finish, int_const, models, node, smelt, string_const, work
 
-p = Program(sys.argv[1], "smelt_files_")
-call, check, work, models = p.call, p.check, p.work, p.models
 OPTIONS = 'tpu_functions { signature_name: "serving_default" } disable_default_optimizations: true'
 
 
@@ -123,7 +120,7 @@ shutil.copytree(model, large)
 (large / "assets").mkdir(exist_ok=True)
 with open(large / "assets/ballast", "wb") as f:
     f.truncate(1 << 30)
-argv = [p.smelt, "convert", "--input_model_dir", str(large), "--converter_options_string", OPTIONS]
+argv = [smelt, "convert", "--input_model_dir", str(large), "--converter_options_string", OPTIONS]
 first = subprocess.Popen([*argv, "--output_model_dir", str(work / "contested")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 while not (work / "contested.smelt-tmp").exists() and first.poll() is None:
     time.sleep(0.001)
@@ -251,4 +248,4 @@ leads_out = ("../" * 8)[: len(asset) - 1] + asset[-1]
 pb.write_bytes(pb.read_bytes().replace(asset.encode(), leads_out.encode()))
 code, out, err = call("replay", own, "--log", log)
 check("an asset's name that leads out", code == 1 and "INVALID_ARGUMENT" in err + out and "leads out of the model's folder" in err + out, out + err)
-p.end()
+finish()

@@ -2,18 +2,16 @@
 """What a model or an input makes the program allocate ends as an error, not as an abort: memory_test.py SMELT. Ends with
 'N passed, N failed'."""
 import resource
-import sys
 
-from program import Program, int_const, node, string_const
+from program import call, check, finish, int_const, models, node, string_const, work
 
-p = Program(sys.argv[1], "smelt_memory_")
 GB = 1 << 30
 
 
 def run(text, *flags, **more):
-    path = p.work / "graph.pbtxt"
+    path = work / "graph.pbtxt"
     path.write_text(text)
-    return p.call("run", "--graph_def", path, "--fetches", "out:0", *flags, **more)
+    return call("run", "--graph_def", path, "--fetches", "out:0", *flags, **more)
 
 
 def peak(before):
@@ -22,7 +20,7 @@ def peak(before):
 
 
 def refused(name, code, out, err):
-    p.check(name, code == 1 and "error: RESOURCE_EXHAUSTED" in err, (code, out[:300], err[-600:]))
+    check(name, code == 1 and "error: RESOURCE_EXHAUSTED" in err, (code, out[:300], err[-600:]))
 
 
 # Strings that double: 2^32 bytes in the end.
@@ -59,19 +57,19 @@ SIZES["a stack that grows"] = (
     + node("out", "Exit", "s", T="type: DT_INT32"))
 for name, text in SIZES.items():
     refused(f"{name}, limited", *run(text, "--memory_limit", 1 << 28))
-p.check("memory stays below the limit", peak(0) < (1 << 28) + (1 << 28), f"{peak(0)} bytes")
+check("memory stays below the limit", peak(0) < (1 << 28) + (1 << 28), f"{peak(0)} bytes")
 # What the system refuses is the same error.
 for name, text in SIZES.items():
     code, out, err = run(text, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 * GB, 2 * GB)))
     refused(f"{name}, refused by the system", code, out, err)
 code, out, err = run(int_const("out", 7), "--memory_limit", 0)
-p.check("no limit", code == 0 and "7" in out, err)
-code, out, err = p.call("show", "--dir", p.models / "cnn", "--all")
-p.check("show is not limited by accident", code == 0, err)
+check("no limit", code == 0 and "7" in out, err)
+code, out, err = call("show", models / "cnn", "--all")
+check("show is not limited by accident", code == 0, err)
 
 # Threads that the system refuses.
-model, log = p.models / "cnn", p.models / "cnn.tfrecord"
-code, out, err = p.call("replay", model, "--log", log, "--clients", 16, "--repeat", 32,
+model, log = models / "cnn", models / "cnn.tfrecord"
+code, out, err = call("replay", model, "--log", log, "--clients", 16, "--repeat", 32,
                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
-p.check("no thread", (code == 0 or "RESOURCE_EXHAUSTED" in err) and code in (0, 1), (code, out, err))
-p.end()
+check("no thread", (code == 0 or "RESOURCE_EXHAUSTED" in err) and code in (0, 1), (code, out, err))
+finish()

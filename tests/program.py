@@ -1,4 +1,4 @@
-"""What tests of the program share: it is run as a user runs it, and checks are counted."""
+"""What tests of the program share: running it, counting checks, records of TFRecord files, graphs as text."""
 import os
 import pathlib
 import shutil
@@ -6,30 +6,58 @@ import subprocess
 import sys
 import tempfile
 
+models = pathlib.Path(__file__).resolve().parent / "models"
+work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_test_"))
+smelt = os.path.abspath(sys.argv[1])
+passed, failed = 0, []
 
-class Program:
-    def __init__(self, smelt, prefix):
-        self.smelt = os.path.abspath(smelt)
-        self.models = pathlib.Path(__file__).resolve().parent / "models"
-        self.work = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
-        self.passed, self.failed = 0, []
 
-    def call(self, *args, limit=60, **more):
-        """(exit code, stdout, stderr)."""
-        p = subprocess.run([self.smelt, *map(str, args)], capture_output=True, text=True, timeout=limit, **more)
-        return p.returncode, p.stdout, p.stderr
+def call(*args, limit=60, **more):
+    """Exit code (negative: the signal), standard output and error of the program."""
+    p = subprocess.run([smelt, *map(str, args)], stderr=subprocess.PIPE, text=True, timeout=limit, **{"stdout": subprocess.PIPE, **more})
+    return p.returncode, p.stdout, p.stderr
 
-    def check(self, name, truth, detail=""):
-        if truth:
-            self.passed += 1
-        else:
-            self.failed.append(name)
-            print(f"FAILED {name}: {detail}"[:2000])
 
-    def end(self):
-        shutil.rmtree(self.work, ignore_errors=True)
-        print(f"{self.passed} passed, {len(self.failed)} failed")
-        sys.exit(bool(self.failed))
+def check(name, truth, detail=""):
+    global passed
+    if truth:
+        passed += 1
+    else:
+        failed.append(name)
+        print(f"FAILED {name}: {detail}"[:2000])
+
+
+def finish():
+    shutil.rmtree(work)
+    print(f"{passed} passed, {len(failed)} failed")
+    sys.exit(1 if failed else 0)
+
+
+def masked_crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    crc ^= 0xffffffff
+    return ((crc >> 15 | crc << 17) + 0xa282ead8 & 0xffffffff).to_bytes(4, "little")
+
+
+def read_records(path):
+    data, out = path.read_bytes(), []
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        out.append(data[12:12 + size])
+        data = data[16 + size:]
+    return out
+
+
+def write_records(path, records):
+    out = b""
+    for record in records:
+        length = len(record).to_bytes(8, "little")
+        out += length + masked_crc32c(length) + record + masked_crc32c(record)
+    path.write_bytes(out)
 
 
 def node(name, op, *inputs, **attrs):

@@ -6,9 +6,12 @@
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/report/reports.h"
 #include "smelt/cli/resource_flags.h"
+#include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
+#include "smelt/wire/options/option_fields.h"
 
 namespace smelt {
 namespace {
@@ -23,6 +26,8 @@ struct ConvertCommandFlags {
   VerifyFlags verify;
   std::optional<double> tolerance;
   std::vector<std::string> exclude;
+  PathArgument input, output;
+  std::string explain;
   ConvertFlags convert;
   ResourceFlags resources;
 };
@@ -45,17 +50,22 @@ class StageClock {
  public:
   void Start(absl::string_view stage) {
     Stop();
+    line_.Step(stage);
     stage_ = std::string(stage);
     start_ = std::chrono::steady_clock::now();
   }
   void Stop() {
     if (stage_.empty()) return;
+    line_.Step("");
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start_;
     std::fprintf(stderr, "%-14s %8.1f ms\n", stage_.c_str(), ms.count());
     stage_.clear();
   }
 
+  ProgressLine& line() { return line_; }
+
  private:
+  ProgressLine line_;
   std::string stage_;
   std::chrono::steady_clock::time_point start_;
 };
@@ -74,6 +84,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
     return InvalidArgument("--revert takes no converter options");
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
+  convert.options_text = text;
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
   const bool verify = flags.verify.count > 0 || !flags.verify.log.empty();
   if (verify && convert.dry_run) {
@@ -84,6 +95,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   convert.files = flags.verify.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
+  convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   ReportData data;
   bool bfloat16 = false;
   {
@@ -98,7 +110,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   flags.verify.tolerance =
       flags.tolerance.value_or(bfloat16 ? kVerifyToleranceBfloat16 : kVerifyTolerance);
   clock.Start("verify");
-  ASSIGN_OR_RETURN(const bool equal, VerifyConversion(flags.verify));
+  ASSIGN_OR_RETURN(const bool equal, VerifyConversion(flags.verify, clock.line()));
   clock.Stop();
   if (!equal && bfloat16) {
     std::printf(
@@ -145,13 +157,17 @@ std::string ConvertSummary(const Conversion& c, const ReportData& data) {
 CommandBody SetupConvert(CLI::App& app) {
   auto flags = std::make_shared<ConvertCommandFlags>();
   ConvertFlags& convert = flags->convert;
-  app.add_option("--input_model_dir", convert.input_dir, "SavedModel to convert")->required();
-  auto* output = app.add_option("--output_model_dir", convert.output_dir,
-                                "Folder for the converted SavedModel");
+  flags->input.Add(app, "in", "--input_model_dir", kModelHelp);
+  flags->output.Add(app, "out", "--output_model_dir", "Folder for the converted SavedModel");
   app.add_option("--converter_options_string", flags->options_string,
                  "ConverterOptions in protobuf text format");
   app.add_option("--converter_options_file", flags->options_file,
                  "File with ConverterOptions in protobuf text format");
+  auto* explain =
+      app.add_option("--explain", flags->explain,
+                     "Say what a field of the options means and may hold; without a name, all")
+          ->expected(0, 1)
+          ->type_name("[FIELD]");
   app.add_flag("--overwrite", convert.overwrite, "Replace the output folder if it is there");
   app.add_flag("--revert", convert.settings.revert, "Turn a converted model back into a plain one");
   app.add_option("--exclude", flags->exclude,
@@ -178,13 +194,21 @@ CommandBody SetupConvert(CLI::App& app) {
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
   AddResourceFlags(app, &flags->resources);
-  return [flags, output]() -> StatusOr<int> {
-    if (output->count() == 0 && !flags->convert.dry_run) {
-      std::fprintf(stderr,
-                   "--output_model_dir is required\nRun with --help for more information.\n");
-      return kExitUsage;
+  return [flags, explain]() -> StatusOr<int> {
+    if (explain->count() > 0) {
+      ASSIGN_OR_RETURN(const std::string text, ExplainOptions(flags->explain));
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      return kExitOk;
     }
-    return RunConvert(*flags);
+    std::string wrong;
+    ConvertFlags& convert = flags->convert;
+    convert.input_dir = flags->input.Get(&wrong);
+    convert.output_dir = flags->output.Get(&wrong);
+    if (convert.input_dir.empty()) wrong = "smelt convert needs a model";
+    if (convert.output_dir.empty() && !convert.dry_run && wrong.empty()) {
+      wrong = "smelt convert needs a folder for the result: out or --output_model_dir is required";
+    }
+    return wrong.empty() ? RunConvert(*flags) : UsageError(wrong);
   };
 }
 

@@ -6,6 +6,8 @@
 #include "smelt/base/out_of_memory.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/resource_flags.h"
+#include "smelt/cli/standard_streams.h"
+#include "smelt/cli/usage.h"
 #include "smelt/io/signal_cleanup.h"
 #include "smelt/kernels/custom/op_library.h"
 
@@ -19,10 +21,23 @@ smelt::Status LoadOpLibraries(const std::vector<std::string>& paths) {
   return smelt::OkStatus();
 }
 
+// Ends a command: the exit code of the process. Output that was lost is a failure of its own.
+int Done(const smelt::StatusOr<int>& code) {
+  smelt::Status printed = smelt::FinishOutput();
+  for (const smelt::Status& status : {code.status(), printed}) {
+    if (status.ok()) continue;
+    std::fprintf(stderr, "error: %s: %s\n", std::string(smelt::CodeName(status.code())).c_str(),
+                 std::string(status.message()).c_str());
+  }
+  if (smelt::ReaderLeft()) smelt::EndWithoutReader();
+  return code.ok() && printed.ok() ? *code : smelt::kExitFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using smelt::Command;
+  smelt::PrepareStandardStreams();
 #ifdef NDEBUG
   // Debian's abseil looks for deadlocks at each lock, which takes an eighth of a small request's
   // time.
@@ -46,18 +61,17 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? smelt::kExitOk : smelt::kExitUsage;
+    if (e.get_exit_code() == 0) return Done(app.exit(e));
+    const std::string unknown = smelt::UnknownWord(app, argc, argv);
+    if (!unknown.empty()) return smelt::UsageError(unknown);
+    app.exit(e);
+    return smelt::kExitUsage;
   }
   for (auto& [sub, body] : bodies) {
     if (!sub->parsed()) continue;
     smelt::Status loaded = LoadOpLibraries(op_libraries);
     smelt::StatusOr<int> code = loaded.ok() ? smelt::OrOutOfMemory(body) : loaded;
-    if (code.ok()) return *code;
-    std::fflush(stdout);
-    std::fprintf(stderr, "error: %s: %s\n",
-                 std::string(smelt::CodeName(code.status().code())).c_str(),
-                 std::string(code.status().message()).c_str());
-    return smelt::kExitFailed;
+    return Done(code);
   }
   return smelt::kExitUsage;
 }

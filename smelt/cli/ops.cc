@@ -3,11 +3,8 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/version.h"
 #include "smelt/kernels/kernel.h"
-
-#ifndef SMELT_VERSION
-#define SMELT_VERSION "0.1.0"
-#endif
 
 namespace smelt {
 namespace {
@@ -79,7 +76,7 @@ CommandBody SetupOps(CLI::App& app) {
 
 CommandBody SetupVersion(CLI::App& app) {
   return []() -> StatusOr<int> {
-    std::printf("smelt %s (TensorFlow 2.21 op definitions)\n", SMELT_VERSION);
+    std::printf("smelt %s (TensorFlow 2.21 op definitions)\n", kSmeltVersion);
     return kExitOk;
   };
 }

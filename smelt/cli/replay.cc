@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <thread>
@@ -13,13 +12,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/progress.h"
+#include "smelt/cli/replay_results.h"
 #include "smelt/cli/resource_flags.h"
-#include "smelt/io/json_writer.h"
+#include "smelt/cli/standard_streams.h"
+#include "smelt/cli/usage.h"
 #include "smelt/io/record.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/model/model_folder.h"
-#include "smelt/tensor/compare.h"
 #include "smelt/wire/records/prediction_log.h"
 
 namespace smelt {
@@ -27,27 +28,12 @@ namespace {
 
 struct ReplayFlags {
   std::string model, log, record;
-  Tolerance tolerance;
+  AnswerRules rules;
   bool json = false;
   int threads = 0;
   int repeat = 1;
   int clients = 1;
   ResourceFlags resources;
-  std::vector<std::string> shapes_only;
-};
-
-struct SignatureResult {
-  int records = 0, differing = 0;
-  bool exact = true;  // every output of a type that is compared exactly
-  double max_abs = 0, max_rel = 0, max_range = 0;
-};
-
-struct RecordResult {
-  bool ok = false;
-  Status status;
-  std::map<std::string, Comparison> outputs;
-  double ms = 0;
-  std::string why;
 };
 
 class Replay {
@@ -55,6 +41,7 @@ class Replay {
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
+    line_.Step("replay: request");
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
@@ -70,18 +57,22 @@ class Replay {
       if (!record.ok()) {
         return Prefix(record.status(), absl::StrCat("record ", count_, ": "));
       }
-      NamedTensors answer;
-      RecordResult result = One(*record, &answer);
+      StatusOr<NamedTensors> answer = Internal("nothing was asked");
+      const RecordResult result = One(*record, &answer);
+      Report(*record, result);
       if (writer) {
-        record->has_response = result.status.ok();
-        record->outputs.assign(answer.begin(), answer.end());
+        record->has_response = answer.ok();
+        record->outputs.clear();
+        if (answer.ok()) record->outputs.assign(answer->begin(), answer->end());
         ASSIGN_OR_RETURN(const std::string out, SerializePredictionLog(*record));
         RETURN_IF_ERROR(writer->Write(out));
       }
-      Report(*record, result);
       ++count_;
+      // Comparing serves those who read what is printed.
+      if (OutputLost() && !writer) break;
     }
     if (writer) RETURN_IF_ERROR(writer->Close());
+    line_.Step("");
     if (!flags_.json) Summary();
     return failed_ == 0 ? kExitOk : kExitFailed;
   }
@@ -132,51 +123,41 @@ class Replay {
     return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
   }
 
-  RecordResult One(const PredictionRecord& record, NamedTensors* answer) {
+  // Asks `repeat` times, the first time alone: what is made once is made then. `first` gets the
+  // answer to that.
+  RecordResult One(const PredictionRecord& record, StatusOr<NamedTensors>* first) {
     RecordResult r;
     auto model = ModelFor(record.tags);
-    NamedTensors inputs(record.inputs.begin(), record.inputs.end());
-    const std::string signature = record.signature.empty() ? "serving_default" : record.signature;
-    r.status = model.status();
-    for (int i = 0; i < flags_.repeat && model.ok(); ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      auto out = (*model)->RunSignature(signature, inputs);
-      r.ms = MsSince(start);
-      times_.push_back(r.ms);
-      r.status = out.status();
-      if (out.ok()) *answer = *std::move(out);
-      if (flags_.clients > 1 && r.status.ok()) {
-        r.status = ManyClients(**model, signature, inputs);
-        break;
-      }
-    }
-    if (!record.has_response) {
-      r.ok = !r.status.ok();
-      if (!r.ok) r.why = "answers, where the recorded request had no response";
+    if (!model.ok()) {
+      *first = model.status();
+      r.Add(JudgeAnswer(record, *first, flags_.rules), 0);
       return r;
     }
-    if (!r.status.ok()) return r;
-    r.ok = true;
-    for (const auto& [name, want] : record.outputs) {
-      auto got = answer->find(name);
-      Comparison c;
-      if (got == answer->end()) {
-        c.why = "is missing";
-      } else if (std::find(flags_.shapes_only.begin(), flags_.shapes_only.end(), name) !=
-                 flags_.shapes_only.end()) {
-        c.equal = want.dtype() == got->second.dtype() && want.shape() == got->second.shape();
-        if (!c.equal) c = Compare(want, got->second, flags_.tolerance);
-      } else {
-        c = Compare(want, got->second, flags_.tolerance);
-      }
-      r.ok = r.ok && c.equal;
-      if (!c.equal)
-        absl::StrAppend(&r.why, r.why.empty() ? "" : "; ", "output '", name, "' ", c.why);
-      auto& s = signatures_[signature];
-      s.exact = s.exact && !IsFloating(want.dtype()) && !IsComplex(want.dtype());
-      r.outputs[name] = std::move(c);
+    const NamedTensors inputs(record.inputs.begin(), record.inputs.end());
+    const auto ask = [&](double* ms) {
+      const auto start = std::chrono::steady_clock::now();
+      auto answer = (*model)->RunSignature(SignatureOf(record), inputs);
+      *ms = MsSince(start);
+      return answer;
+    };
+    double ms = 0;
+    *first = ask(&ms);
+    Count(JudgeAnswer(record, *first, flags_.rules), ms, &r);
+    if (flags_.clients > 1) {
+      ManyClients(record, ask, &r);
+      return r;
+    }
+    for (int i = 1; i < flags_.repeat; ++i) {
+      const StatusOr<NamedTensors> answer = ask(&ms);
+      Count(JudgeAnswer(record, answer, flags_.rules), ms, &r);
     }
     return r;
+  }
+
+  void Count(AnswerResult judged, double ms, RecordResult* r) {
+    r->Add(std::move(judged), ms);
+    times_.push_back(ms);
+    line_.Count(static_cast<int64_t>(times_.size()), 0);
   }
 
   static double MsSince(std::chrono::steady_clock::time_point start) {
@@ -184,94 +165,49 @@ class Replay {
         .count();
   }
 
-  // `repeat` more runs of the request, shared by clients that each send the next one when they have
-  // their answer. The first error, if any, which ends that client.
-  Status ManyClients(LoadedModel& model, const std::string& signature, const NamedTensors& inputs) {
-    std::atomic<int> sent{0};
+  // The repetitions after the first, shared by clients that each send the next one when they have
+  // compared their answer.
+  template <typename Ask>
+  void ManyClients(const PredictionRecord& record, const Ask& ask, RecordResult* r) {
+    std::atomic<int> sent{1};
     absl::Mutex mutex;
-    Status status;
+    double compared_ms = 0;
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::thread> clients;
     for (int c = 0; c < flags_.clients; ++c) {
       clients.emplace_back([&] {
-        std::vector<double> times;
-        Status mine;
-        while (mine.ok() && sent.fetch_add(1) < flags_.repeat) {
+        while (sent.fetch_add(1) < flags_.repeat) {
+          double ms = 0;
+          const StatusOr<NamedTensors> answer = ask(&ms);
           const auto begin = std::chrono::steady_clock::now();
-          mine = model.RunSignature(signature, inputs).status();
-          times.push_back(MsSince(begin));
+          AnswerResult judged = JudgeAnswer(record, answer, flags_.rules);
+          absl::MutexLock lock(&mutex);
+          Count(std::move(judged), ms, r);
+          compared_ms += MsSince(begin);
         }
-        absl::MutexLock lock(&mutex);
-        status.Update(mine);
-        times_.insert(times_.end(), times.begin(), times.end());
       });
     }
     for (std::thread& client : clients) client.join();
-    busy_ms_ += MsSince(start);
-    return status;
+    // A client that compares sends nothing: that time is not the model's.
+    busy_ms_ += MsSince(start) - compared_ms / flags_.clients;
   }
 
   void Report(const PredictionRecord& record, const RecordResult& r) {
-    const std::string signature = record.signature.empty() ? "serving_default" : record.signature;
-    SignatureResult& s = signatures_[signature];
-    ++s.records;
-    for (const auto& [name, c] : r.outputs) {
-      s.max_abs = std::max(s.max_abs, c.max_abs);
-      s.max_rel = std::max(s.max_rel, c.max_rel);
-      s.max_range = std::max(s.max_range, c.max_range);
-    }
-    if (!r.ok) {
-      ++s.differing;
-      ++failed_;
-    }
+    const std::string signature = SignatureOf(record);
+    signatures_[signature].Add(record, r);
+    if (!r.ok()) ++failed_;
+    if (flags_.json || !r.ok()) line_.Clear();
     if (flags_.json) {
-      PrintJson(signature, r);
-    } else if (!r.ok) {
+      std::printf("%s\n", RecordJson(count_, signature, r).c_str());
+    } else if (!r.ok()) {
       std::printf("record %d, signature '%s': %s\n", count_, signature.c_str(),
-                  r.status.ok()
-                      ? r.why.c_str()
-                      : absl::StrCat(CodeName(r.status.code()), ": ", r.status.message()).c_str());
+                  r.Complaint().c_str());
     }
-  }
-
-  void PrintJson(const std::string& signature, const RecordResult& r) {
-    JsonLineWriter w;
-    w.Object([&] {
-      w.Field("record", count_);
-      w.Field("signature", signature);
-      w.Flag("ok", r.ok);
-      w.Field("code", CodeName(r.status.code()));
-      w.Field("message", r.status.ok() ? r.why : absl::string_view(r.status.message()));
-      w.Object("outputs", [&] {
-        for (const auto& output : r.outputs) {
-          w.Object(output.first, [&] {
-            const auto& c = output.second;
-            w.Flag("equal", c.equal);
-            w.RealField("max_abs", c.max_abs);
-            w.RealField("max_rel", c.max_rel);
-            w.RealField("max_range", c.max_range);
-          });
-        }
-      });
-      w.RealField("ms", std::round(r.ms * 1e4) / 1e4);
-    });
-    std::printf("%s\n", std::string(w.text()).c_str());
   }
 
   void Summary() {
     for (const auto& [name, s] : signatures_) {
-      std::string line = absl::StrFormat("signature '%s': %d records", name, s.records);
-      if (s.exact && s.max_abs == 0) {
-        absl::StrAppend(&line, ", exact");
-      } else {
-        absl::StrAppendFormat(&line, ", max abs %.3g, max rel %.3g", s.max_abs, s.max_rel);
-        if (flags_.tolerance.range_tol > 0) {
-          absl::StrAppendFormat(&line, ", max %.3g of the range", s.max_range);
-        }
-      }
-      absl::StrAppend(&line,
-                      s.differing == 0 ? ", equal" : absl::StrFormat(", %d differ", s.differing));
-      std::printf("%s\n", line.c_str());
+      std::printf("%s\n", s.Line(name, flags_.rules.tolerance).c_str());
     }
     std::printf("%d records, %d equal, %d differ\n", count_, count_ - failed_, failed_);
     if (times_.empty()) return;
@@ -280,13 +216,17 @@ class Replay {
     const size_t n = times_.size();
     std::printf("first %.3f ms, median %.3f ms, p99 %.3f ms over %zu requests\n", first,
                 times_[n / 2], times_[std::min(n - 1, n * 99 / 100)], n);
-    if (busy_ms_ > 0) {
+    if (flags_.clients == 1) return;
+    if (flags_.repeat == 1) {
+      std::printf("%d clients had nothing to share: --repeat is 1\n", flags_.clients);
+    } else {
       std::printf("%d clients, %.2f requests a second\n", flags_.clients,
                   static_cast<double>(n - static_cast<size_t>(count_)) * 1e3 / busy_ms_);
     }
   }
 
   const ReplayFlags& flags_;
+  ProgressLine line_;
   std::map<std::string, StatusOr<std::unique_ptr<LoadedModel>>> models_;
   std::map<std::string, SignatureResult> signatures_;
   std::vector<double> times_;
@@ -300,25 +240,26 @@ class Replay {
 
 CommandBody SetupReplay(CLI::App& app) {
   auto flags = std::make_shared<ReplayFlags>();
-  app.add_option("model", flags->model, "SavedModel directory")->required();
+  app.add_option("model", flags->model, kModelHelp)->required();
   app.add_option("--log", flags->log, "TFRecord file of PredictionLogs")->required();
-  app.add_option("--rtol", flags->tolerance.rtol, "Relative tolerance of floating outputs")
+  app.add_option("--rtol", flags->rules.tolerance.rtol, "Relative tolerance of floating outputs")
       ->capture_default_str();
-  app.add_option("--atol", flags->tolerance.atol, "Absolute tolerance of floating outputs")
+  app.add_option("--atol", flags->rules.tolerance.atol, "Absolute tolerance of floating outputs")
       ->capture_default_str();
-  app.add_option("--range_tol", flags->tolerance.range_tol,
+  app.add_option("--range_tol", flags->rules.tolerance.range_tol,
                  "Tolerance of floating outputs relative to the range of the whole output")
       ->capture_default_str();
   app.add_flag("--json", flags->json, "One JSON line for each record");
   app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
-  app.add_option("--repeat", flags->repeat, "Run each request this many times, for timing")
+  app.add_option("--repeat", flags->repeat,
+                 "Run each request this many times and compare every answer")
       ->check(CLI::PositiveNumber);
   app.add_option("--clients", flags->clients,
-                 "Clients that share the repetitions of a request and wait at the same time")
+                 "Clients that share the repetitions after the first one and wait at the same time")
       ->check(CLI::PositiveNumber);
   AddResourceFlags(app, &flags->resources);
-  app.add_option("--shapes_only", flags->shapes_only,
+  app.add_option("--shapes_only", flags->rules.shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };
 }

@@ -12,9 +12,11 @@
 #include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/cli/show_passes.h"
+#include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/graph_file.h"
@@ -27,7 +29,8 @@ namespace smelt {
 namespace {
 
 struct RunFlags {
-  std::string dir, tag_set, signature = "serving_default";
+  PathArgument model;
+  std::string tag_set, signature = "serving_default";
   InputFlags input;
   std::string graph_def, fetches;
   std::string outdir, json, trace;
@@ -43,13 +46,14 @@ class RunCommand {
   explicit RunCommand(const RunFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
+    std::string wrong;
+    const std::string path = flags_.model.Get(&wrong);
+    if (path.empty() == flags_.graph_def.empty()) wrong = "smelt run needs a model or --graph_def";
+    if (!wrong.empty()) return UsageError(wrong);
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
     for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
-    if (flags_.dir.empty() == flags_.graph_def.empty()) {
-      return InvalidArgument("give --dir or --graph_def");
-    }
-    ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags_.dir));
+    ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
     SavedModel model;
     if (flags_.graph_def.empty()) {
       ASSIGN_OR_RETURN(model, ReadSavedModel(folder.dir()));
@@ -147,11 +151,14 @@ class RunCommand {
   StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
                                 const RestPredictRequest& request) const {
     if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
+    ProgressLine line;
+    line.Step("run: loading the model");
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
+    line.Step("run");
     RunOptions run;
     if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
     StepStats stats;
@@ -198,7 +205,7 @@ class RunCommand {
 
 CommandBody SetupRun(CLI::App& app) {
   auto flags = std::make_shared<RunFlags>();
-  app.add_option("--dir", flags->dir, "SavedModel directory (or archive, or folder of versions)");
+  flags->model.Add(app, "model", "--dir", kModelHelp);
   app.add_option("--graph_def", flags->graph_def,
                  "Run a frozen graph instead; input keys are its tensors");
   app.add_option("--fetches", flags->fetches,

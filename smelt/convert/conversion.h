@@ -48,6 +48,8 @@ struct Conversion {
   FileSystem files = FileSystem::Nothing();
   // Names each stage as it starts; may be empty.
   std::function<void(absl::string_view stage)> progress;
+  // So many of the samples that the stage runs are done; may be empty.
+  std::function<void(int64_t done, int64_t all)> count;
 
   // The MetaGraph that is converted: the only one, or the one tagged "serve".
   MetaGraph* meta = nullptr;
@@ -87,6 +89,7 @@ struct ReportFile {
 struct ConvertFlags {
   std::string input_dir, output_dir;
   ConverterOptions options;
+  std::string options_text;  // as the user gave them, for the reports
   ConvertSettings settings;
   bool overwrite = false;
   bool dry_run = false;          // convert and report, write no model
@@ -95,6 +98,7 @@ struct ConvertFlags {
   std::vector<ReportFile> reports;
   FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder
   std::function<void(absl::string_view stage)> progress;
+  std::function<void(int64_t done, int64_t all)> count;
 };
 // Reads, converts, and writes the folder and the reports, whole or not at all. `report` gets what
 // the reports say. Errors of StageOutput (output_folder.h) and of Convert.

@@ -1,4 +1,5 @@
-// What the stages of a conversion did, for the reports: plain data, filled in stage by stage.
+// What the stages of a conversion did, for the reports: plain data, filled in stage by stage. A
+// `function` is a name in the model's library; empty: the main graph, or none in particular.
 #ifndef SMELT_CONVERT_RECORDS_H_
 #define SMELT_CONVERT_RECORDS_H_
 
@@ -19,7 +20,7 @@ struct Note {
 
 // One tensor that crosses between host and accelerator.
 struct TransferredTensor {
-  std::string function;  // the placement's label
+  std::string function;  // the placement's
   bool input = true;
   // Position among the function's arguments or results, lists expanded; -1: it is none of them.
   int index = -1;
@@ -31,8 +32,9 @@ struct TransferredTensor {
   int64_t bytes_before = 0, bytes = 0;
 };
 
-// What the bfloat16 stage chose for one float32 op; with op "variable", a variable that stays
-// float32.
+// What the bfloat16 stage chose for one float32 op; with the op kVariableOp, a variable that stays
+// float32, whose checkpoint key is `node`.
+inline constexpr char kVariableOp[] = "variable";
 struct PrecisionChoice {
   std::string function, node, op;
   bool converted = false;

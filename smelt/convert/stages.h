@@ -87,9 +87,6 @@ std::vector<Node*> ServedNodes(const MetaGraph& meta);
 std::vector<std::string> ServedFunctions(const MetaGraph& meta,
                                          const absl::flat_hash_set<std::string>& except = {});
 
-// ` (did you mean "a" or "b"?)` of up to three of `names` that are close to `name`, or empty.
-std::string Suggest(absl::string_view name, const std::vector<std::string>& names);
-
 // Replaces calls of `wanted` functions in the function by their bodies; effects that no result
 // needs become control outputs. Of functions that stand for each other (optimize/implementations.h)
 // a call becomes the one for `device` ("TPU"), or where that is empty the one that it names; a call

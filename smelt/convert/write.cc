@@ -78,6 +78,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   c.options = flags.options;
   c.settings = flags.settings;
   c.progress = flags.progress;
+  c.count = flags.count;
   if (c.progress) c.progress("read");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
   c.files = flags.files.With(FoldersOfModel(folder.dir()));
@@ -88,9 +89,16 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
                                           flags.overwrite, ReportEntries(flags)}));
   }
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
+  if (!folder.version().empty()) {
+    c.records.AddNote("read", absl::StrCat("version ", folder.version(), " of ", flags.input_dir));
+  }
   RETURN_IF_ERROR(Convert(c));
   if (c.progress) c.progress("report");
   ASSIGN_OR_RETURN(*report, MakeReportData(c, *tpu));
+  report->options = flags.options_text;
+  if (!flags.reports.empty()) {
+    ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
+  }
   Reports reports;
   if (flags.dry_run) {
     RETURN_IF_ERROR(reports.Write(flags, c, *report, nullptr));

@@ -6,8 +6,8 @@
 //     w.Array("sizes", sizes, [&](int64_t n) { w.Int(n); });
 //   });
 //
-// Strings must be UTF-8. A number that JSON lacks (an infinity, NaN) is written as null. Not thread
-// safe.
+// Strings become UTF-8 as Utf8Text has it. A number that JSON lacks (an infinity, NaN) is written
+// as null. Not thread safe.
 #ifndef SMELT_IO_JSON_WRITER_H_
 #define SMELT_IO_JSON_WRITER_H_
 
@@ -19,6 +19,7 @@
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
+#include "smelt/io/utf8.h"
 
 namespace smelt {
 
@@ -38,14 +39,20 @@ class JsonWriterOf {
     for (const auto& e : list) element(e);
     w_.EndArray();
   }
-  void Text(absl::string_view s) { w_.String(s.data(), Size(s)); }
+  void Text(absl::string_view s) {
+    const std::string text = Utf8Text(s);
+    w_.String(text.data(), Size(text));
+  }
   void Int(int64_t n) { w_.Int64(n); }
   void Bool(bool b) { w_.Bool(b); }
   void Real(double v) { std::isfinite(v) ? w_.Double(v) : w_.Null(); }
   void Null() { w_.Null(); }
 
   // Within an object: what follows is the value of `key`.
-  void Key(absl::string_view key) { w_.Key(key.data(), Size(key)); }
+  void Key(absl::string_view key) {
+    const std::string text = Utf8Text(key);
+    w_.Key(text.data(), Size(text));
+  }
   template <typename F>
   void Object(absl::string_view key, F fill) {
     Key(key);

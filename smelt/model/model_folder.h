@@ -16,7 +16,7 @@ namespace smelt {
 class ModelFolder {
  public:
   // `path` is one of
-  //   a folder with saved_model.pb or saved_model.pbtxt: itself;
+  //   a folder with saved_model.pb or saved_model.pbtxt, or one of these files: the folder;
   //   a folder with such folders whose names are numbers (as TensorFlow Serving reads it): the
   //   highest number; a folder with one folder in it that is one of these;
   //   a file: a tar archive, gzipped or not, unpacked beside other temporary files (TMPDIR), whose
@@ -27,10 +27,12 @@ class ModelFolder {
   static StatusOr<ModelFolder> Open(const std::string& path);
 
   const std::string& dir() const { return dir_; }
+  // The name of the version that was chosen in a folder of versions, else empty.
+  const std::string& version() const { return version_; }
 
  private:
   ModelFolder() = default;
-  std::string dir_;
+  std::string dir_, version_;
   std::unique_ptr<TemporaryFolder> unpacked_;
 };
 

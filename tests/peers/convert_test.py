@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as work:
             if variant == "batched" and name in UNBATCHED:
                 continue
             out = pathlib.Path(work) / "converted" / name / variant.replace(" ", "_")
-            code, text = call("convert", "--input_model_dir", source, "--output_model_dir", out, "--converter_options_string", f"{placed} {options}")
+            code, text = call("convert", source, out, "--converter_options_string", f"{placed} {options}")
             problem = text[-500:] if code else ""
             if not problem:
                 try:

@@ -129,7 +129,7 @@ class Model:
 
     def convert(self, choice, out, more=OFF, *flags):
         options = "tpu_functions { %s: \"%s\" } " % choice + more
-        return call([self.smelt, "convert", "--input_model_dir", self.path, "--output_model_dir", out, "--overwrite", "--converter_options_string", options, *flags], 300)
+        return call([self.smelt, "convert", self.path, out, "--overwrite", "--converter_options_string", options, *flags], 300)
 
     def verified(self, choice, out, options):
         """What the converter's own verification finds different on the recorded requests."""
@@ -194,7 +194,7 @@ class Model:
 
     def choices(self):
         """What may be named a TPU function, most of the model first."""
-        meta = json.loads(call([self.smelt, "show", "--dir", self.path, "--json"], 120)[1])["meta_graphs"][0]
+        meta = json.loads(call([self.smelt, "show", self.path, "--json"], 120)[1])["meta_graphs"][0]
         used = [c["signature"] for c in self.cases]
         for s in sorted(meta["signatures"], key=lambda s: s not in used):
             if s in used:
@@ -220,7 +220,7 @@ class Model:
         report = work / "report.json"
         code, _ = self.convert(choice, work / "dry", OFF, "--dry_run", "--report_json", report)
         name = json.loads(report.read_text())["placements"][0]["function"] if code == 0 else ""
-        meta = json.loads(call([self.smelt, "show", "--dir", self.path, "--json"], 120)[1])["meta_graphs"][0]
+        meta = json.loads(call([self.smelt, "show", self.path, "--json"], 120)[1])["meta_graphs"][0]
         return name if name in {f["function"] for f in meta["library"]} else ""
 
 

@@ -42,10 +42,10 @@ def call(name, *args):
 
 
 call("tensorflow writes", sys.executable, "-c", MAKE, work, rows)
-call("convert", smelt, "convert", "--input_model_dir", work / "model", "--output_model_dir", work / "converted", "--converter_options_string",
+call("convert", smelt, "convert", work / "model", work / "converted", "--converter_options_string",
      'tpu_functions { signature_name: "serving_default" } disable_default_optimizations: true')
 for name in ("model", "converted"):
-    call(f"run {name}", smelt, "run", "--dir", work / name, "--input_exprs", f"row=[0, {rows // 2}, {rows - 1}]", "--outdir", work / f"{name}_out")
+    call(f"run {name}", smelt, "run", work / name, "--input_exprs", f"row=[0, {rows // 2}, {rows - 1}]", "--outdir", work / f"{name}_out")
     if (work / f"{name}_out" / "rows.npy").read_bytes()[128:] != (work / "answer.npy").read_bytes()[128:]:
         failed.append(f"{name} differs")
 size = sum(f.stat().st_size for f in (work / "model").rglob("*") if f.is_file()) / 2 ** 30

@@ -90,7 +90,7 @@ class Stranger:
         return good, seconds
 
     def check(self, replay_only):
-        code, text, _ = call(120, self.smelt, "show", "--dir", self.path, "--all")
+        code, text, _ = call(120, self.smelt, "show", self.path, "--all")
         if code != 0:
             self.fail("show", text)
         good, seconds = self.replay("replay", self.path, EXACT)
@@ -102,7 +102,7 @@ class Stranger:
         for step, options, flags, closeness in variants(self.facts, self.log):
             if step == "static" and self.facts["custom"]:  # it runs the model
                 continue
-            code, text, _ = call(600, self.smelt, "convert", "--input_model_dir", self.path, "--output_model_dir", out, "--overwrite",
+            code, text, _ = call(600, self.smelt, "convert", self.path, out, "--overwrite",
                                  "--converter_options_string", options, *flags)
             if code == 1 and ("error: INVALID_ARGUMENT" in text or "error: UNIMPLEMENTED" in text) and step != "auto_place":  # a person judges whether rightly
                 self.refused.append(step)
@@ -113,7 +113,7 @@ class Stranger:
                 continue
             good, _ = self.replay(step, out, closeness)
             if good and step in ("placed", "default", "auto_place", "batched"):
-                code, text, _ = call(600, self.smelt, "convert", "--input_model_dir", out, "--output_model_dir", back, "--overwrite", "--revert")
+                code, text, _ = call(600, self.smelt, "convert", out, back, "--overwrite", "--revert")
                 if "nothing to revert" in text and step == "auto_place":  # no part of it is worth a TPU
                     continue
                 if code != 0:

@@ -59,7 +59,7 @@ labels = np.array(json.loads((digits / "labels.json").read_text()))
 def quantize(model, name, options, samples):
     out = work / f"{model}_{name}".replace(" ", "_").replace(",", "")
     data = 'representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } }' % (digits / f"{model}.calibration.tfrecord")
-    code, text = call("convert", "--input_model_dir", digits / model, "--output_model_dir", out, "--converter_options_string",
+    code, text = call("convert", digits / model, out, "--converter_options_string",
                       "quantization_options { %s %s }" % (options, data if samples else ""))
     check(f"{model} {name}: convert", code == 0, text)
     answers = work / f"{out.name}.tfrecord"
@@ -98,12 +98,12 @@ import keras
 x = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
 model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(4)])
 model.export(str(work / "keras"), verbose=False)
-code, text = call("convert", "--input_model_dir", work / "keras", "--output_model_dir", work / "keras_int8", "--converter_options_string",
+code, text = call("convert", work / "keras", work / "keras_int8", "--converter_options_string",
                   "quantization_options { %s }" % METHODS["weight only"][0])
 check("Keras export: convert", code == 0, text)
 np.save(work / "x.npy", x)
 (name,) = tf.saved_model.load(str(work / "keras")).signatures["serving_default"].structured_input_signature[1]
-code, text = call("run", "--dir", work / "keras_int8", "--signature_def", "serving_default", "--inputs", f"{name}={work / 'x.npy'}")
+code, text = call("run", work / "keras_int8", "--signature_def", "serving_default", "--inputs", f"{name}={work / 'x.npy'}")
 check("Keras export: run", code == 0, text)
 got = tf.saved_model.load(str(work / "keras_int8")).signatures["serving_default"](**{name: tf.constant(x)})["output_0"].numpy()
 want = model(x).numpy()

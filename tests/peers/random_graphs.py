@@ -337,7 +337,7 @@ def main():
         for form in forms:
             if form.batching and joins_rows:
                 continue
-            convert = ["convert", "--input_model_dir", path, "--output_model_dir", str(path) + "_c", "--overwrite", "--converter_options_string",
+            convert = ["convert", path, str(path) + "_c", "--overwrite", "--converter_options_string",
                        'tpu_functions { signature_name: "serving_default" } ' + form.options.replace("{samples}", str(path) + ".samples")]
             code, text = call(*convert)
             if "isn't compilable for TPU" in text:

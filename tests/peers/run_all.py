@@ -40,7 +40,7 @@ for model, options, *flags in [("language_model", 'function_alias: "tpu_func"'),
                                ("cnn", 'signature_name: "serving_default"'), ("loop", 'signature_name: "serving_default"', "--auto_place"),
                                ("half_plus_two_v1", 'signature_name: "serving_default"')]:
     where = work / f"converted_{model}_{len(list(work.iterdir()))}"
-    code, out = call("convert", "--input_model_dir", models / model, "--output_model_dir", where, "--converter_options_string",
+    code, out = call("convert", models / model, where, "--converter_options_string",
                      "tpu_functions { " + options + " } disable_default_optimizations: true", *flags)
     check(f"convert {model} {options}", code == 0, out)
     try:

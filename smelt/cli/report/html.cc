@@ -3,7 +3,10 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "smelt/cli/report/reports.h"
+#include "smelt/cli/version.h"
+#include "smelt/io/utf8.h"
 
 namespace smelt {
 namespace {
@@ -12,24 +15,28 @@ namespace {
 constexpr size_t kMaxBoxes = 150;
 constexpr size_t kMaxRows = 2000;
 constexpr size_t kOpenRows = 24;  // longer tables are folded
-constexpr int kBoxWidth = 210, kBoxHeight = 40, kColumn = 270, kRow = 56;
+constexpr int kBoxWidth = 220, kBoxHeight = 40, kColumn = 280, kRow = 56;
 
+// What does not fit a narrow window is scrolled by itself, so that the page is not.
 constexpr char kStyle[] = R"(
 body{font:14px/1.45 system-ui,sans-serif;margin:24px auto;max-width:1180px;padding:0 16px;color:#202124}
-h1{font-size:22px}h2{font-size:17px;margin-top:28px}
+h1{font-size:22px}h2{font-size:17px;margin-top:28px}p{overflow-wrap:anywhere}
+.wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid #e0e0e0;vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-td{overflow-wrap:anywhere;min-width:9ch}summary{cursor:pointer;color:#1a73e8}
-.bar{background:#e8eaed;height:12px;border-radius:3px;overflow:hidden;min-width:120px}
+td{min-width:14ch;overflow-wrap:anywhere;white-space:pre-wrap}td:last-child{min-width:24ch}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;min-width:7ch;white-space:nowrap}
+table.facts td:first-child{min-width:9ch;width:12ch;color:#5f6368}
+summary{cursor:pointer;color:#1a73e8}
+.bar{background:#e8eaed;height:12px;border-radius:3px;overflow:hidden;margin-top:4px}
 .bar div{height:12px}.tpu{background:#1a73e8}.cpu{background:#9aa0a6}.bad{color:#b3261e;font-weight:600}
-svg{border:1px solid #e0e0e0;border-radius:6px;max-width:100%;height:auto}
+svg{display:block;border:1px solid #e0e0e0;border-radius:6px}text{font-family:monospace}
 )";
 
 // Text of a model may be anything: markup is escaped, bytes that no page may hold are replaced.
-std::string Escaped(absl::string_view s) {
+std::string Escaped(absl::string_view bytes) {
   std::string out;
-  for (const char ch : s) {
+  for (const char ch : Utf8Text(bytes)) {
     switch (ch) {
       case '&':
         out += "&amp;";
@@ -76,7 +83,8 @@ class HtmlPage {
   void Paragraph(absl::string_view text) { absl::StrAppend(&out_, "<p>", Escaped(text), "</p>\n"); }
   std::string Take() { return std::move(out_); }
 
-  // A table of `rows`, each made into cells; headings that begin with '#' are of numbers.
+  // A table of `rows`, each made into cells; headings that begin with '#' are of numbers. Columns
+  // that no row fills are left out, and the headings where none has a text.
   template <typename Row, typename F>
   void Table(absl::string_view title, const std::vector<const char*>& headings,
              const std::vector<Row>& rows, F cells) {
@@ -84,23 +92,32 @@ class HtmlPage {
     Heading(title);
     const bool folded = rows.size() > kOpenRows;
     if (folded) absl::StrAppend(&out_, "<details><summary>", rows.size(), " rows</summary>\n");
-    Raw("<table><tr>");
-    for (const char* h : headings) {
-      const bool number = h[0] == '#';
-      absl::StrAppend(&out_, number ? "<th class=\"n\">" : "<th>", Escaped(number ? h + 1 : h),
-                      "</th>");
-    }
-    Raw("</tr>\n");
+    std::vector<std::vector<std::string>> shown;
+    std::vector<bool> filled(headings.size());
     for (size_t i = 0; i < rows.size() && i < kMaxRows; ++i) {
+      shown.push_back(cells(rows[i]));
+      for (size_t k = 0; k < headings.size(); ++k) filled[k] = filled[k] || !shown[i][k].empty();
+    }
+    const bool headed = std::ranges::any_of(headings, [](const char* h) { return *h != 0; });
+    Raw(headed ? "<div class=\"wide\"><table>" : "<div class=\"wide\"><table class=\"facts\">");
+    if (headed) Raw("<tr>");
+    for (size_t k = 0; headed && k < headings.size(); ++k) {
+      if (!filled[k]) continue;
+      const bool number = headings[k][0] == '#';
+      absl::StrAppend(&out_, number ? "<th class=\"n\">" : "<th>",
+                      Escaped(headings[k] + (number ? 1 : 0)), "</th>");
+    }
+    if (headed) Raw("</tr>\n");
+    for (const std::vector<std::string>& texts : shown) {
       Raw("<tr>");
-      const std::vector<std::string> texts = cells(rows[i]);
       for (size_t k = 0; k < texts.size(); ++k) {
+        if (!filled[k]) continue;
         absl::StrAppend(&out_, headings[k][0] == '#' ? "<td class=\"n\">" : "<td>",
                         Escaped(texts[k]), "</td>");
       }
       Raw("</tr>\n");
     }
-    Raw("</table>\n");
+    Raw("</table></div>\n");
     if (rows.size() > kMaxRows) Paragraph(absl::StrCat("and ", rows.size() - kMaxRows, " more"));
     if (folded) Raw("</details>\n");
   }
@@ -123,16 +140,19 @@ class HtmlPage {
 class FunctionDrawing {
  public:
   explicit FunctionDrawing(const ReportData& data) {
+    size_t wanted = data.signatures.size();
     for (const ReportSignature& s : data.signatures) {
       Add(absl::StrCat("signature ", s.name), "", kSignature, s.calls);
     }
     for (const ReportFunction& f : data.functions) {
-      if (boxes_.size() >= kMaxBoxes) break;
+      if (f.inlined) continue;
+      ++wanted;
+      if (boxes_.size() >= kMaxBoxes) continue;
       index_[f.name] = boxes_.size();
-      Add(f.label.empty() ? f.name : f.label, absl::StrCat("cost ", f.cost, ", ", f.nodes, " ops"),
+      Add(data.FunctionTitle(f.name), absl::StrCat("cost ", f.cost, ", ", f.nodes, " ops"),
           f.on_tpu ? kTpu : kCpu, f.calls, f.name);
     }
-    left_out_ = data.signatures.size() + data.functions.size() - boxes_.size();
+    left_out_ = wanted - boxes_.size();
     Layer();
   }
 
@@ -171,7 +191,7 @@ class FunctionDrawing {
           "font-size=\"12\">%s</text><text x=\"%d\" y=\"%d\" fill=\"%s\" font-size=\"10\">%s"
           "</text></g>\n",
           Escaped(b.full), X(b), Y(b), kBoxWidth, kBoxHeight, fill, X(b) + 8, Y(b) + 16, ink,
-          Escaped(Shortened(b.title, 28)), X(b) + 8, Y(b) + 31, ink, Escaped(b.detail));
+          Escaped(Shortened(b.title, 26)), X(b) + 8, Y(b) + 31, ink, Escaped(b.detail));
     }
     return out + "</svg>\n";
   }
@@ -223,13 +243,14 @@ class FunctionDrawing {
 void WriteCosts(HtmlPage& page, const ReportData& data) {
   page.Heading("Cost");
   page.Raw(
-      "<table><tr><th>Where</th><th class=\"n\">Cost</th><th class=\"n\">Share</th>"
+      "<div class=\"wide\"><table><tr><th>Where</th><th class=\"n\">Cost</th>"
+      "<th class=\"n\">Share</th>"
       "<th></th></tr>\n");
   page.Bar("[CPU cost]", data.cpu_cost, data.total_cost, false);
   for (size_t i = 0; i < data.placements.size() && i < kMaxRows; ++i) {
     page.Bar(data.placements[i].label, data.placements[i].cost, data.total_cost, true);
   }
-  page.Raw("</table>\n");
+  page.Raw("</table></div>\n");
 }
 
 void WriteMemory(HtmlPage& page, const ReportData& data) {
@@ -237,8 +258,9 @@ void WriteMemory(HtmlPage& page, const ReportData& data) {
   const bool fits = data.hbm_bytes <= data.tpu->hbm_bytes;
   page.Raw(fits ? "<p>" : "<p class=\"bad\">");
   page.Raw(Escaped(absl::StrFormat(
-      "%s on each of %d core(s), against %s of one %s chip (%.2f%%): %s", BytesText(data.hbm_bytes),
-      data.cores, BytesText(data.tpu->hbm_bytes), data.tpu->name,
+      "%s on %s, against %s of one %s chip (%.2f%%): %s", BytesText(data.hbm_bytes),
+      data.cores == 1 ? "the core" : absl::StrFormat("each of %d cores", data.cores),
+      BytesText(data.tpu->hbm_bytes), data.tpu->name,
       HtmlPercent(data.hbm_bytes, data.tpu->hbm_bytes), fits ? "fits" : "does not fit")));
   page.Raw("</p>\n");
   page.Table("Memory by function",
@@ -250,52 +272,79 @@ void WriteMemory(HtmlPage& page, const ReportData& data) {
              });
 }
 
-void WriteTables(HtmlPage& page, const ConversionRecords& r) {
+// Bytes of a tensor, 0 where its sizes are not known.
+std::string TransferBytes(const TransferredTensor& t, int64_t bytes) {
+  return bytes == 0 && !t.shape.fully_known() ? "unknown" : BytesText(bytes);
+}
+
+void WriteModelFacts(HtmlPage& page, const ReportData& data) {
+  const ReportModel& m = data.model;
+  using Row = std::pair<std::string, std::string>;
+  std::vector<Row> rows = {{"Path", m.path}};
+  if (!m.version.empty()) rows.emplace_back("Version", m.version);
+  rows.emplace_back("Tags", absl::StrJoin(m.tags, ", "));
+  rows.emplace_back("TensorFlow", m.tensorflow_version);
+  rows.emplace_back("SHA-256", m.sha256);
+  if (!data.options.empty()) rows.emplace_back("Options", data.options);
+  rows.emplace_back("smelt", kSmeltVersion);
+  page.Table("Model", {"", ""}, rows, [](const Row& row) -> std::vector<std::string> {
+    return {row.first, row.second};
+  });
+}
+
+void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& data) {
   using Cells = std::vector<std::string>;
-  page.Table("Notes", {"Stage", "Function", "Node", "Text"}, r.notes, [](const Note& n) -> Cells {
-    return {n.stage, n.function, n.node, n.text};
+  const auto title = [&](const std::string& function) {
+    const auto placed = std::ranges::find(data.placements, function, &ReportPlacement::function);
+    return placed != data.placements.end() ? placed->label : data.FunctionTitle(function);
+  };
+  page.Table("Notes", {"Stage", "Function", "Node", "Text"}, r.notes, [&](const Note& n) -> Cells {
+    return {n.stage, title(n.function), n.node, n.text};
   });
   page.Table("Transfers between CPU and TPU (bytes padded to tiles)",
              {"Function", "Direction", "Tensor", "Type", "Shape", "Form", "#Before", "#After"},
-             r.transfers, [](const TransferredTensor& b) -> Cells {
-               return {b.function,
+             r.transfers, [&](const TransferredTensor& b) -> Cells {
+               return {title(b.function),
                        b.input ? "in" : "out",
                        b.name,
                        std::string(DtypeName(b.dtype)),
-                       b.shape.ToString(),
+                       b.shape.known_rank() ? b.shape.ToString() : "unknown",
                        b.form,
-                       BytesText(b.bytes_before),
-                       BytesText(b.bytes)};
+                       TransferBytes(b, b.bytes_before),
+                       TransferBytes(b, b.bytes)};
              });
   page.Table("Ops that stay on the CPU", {"Function", "Node", "Op", "Source", "Why"}, r.host_ops,
-             [](const HostOp& h) -> Cells {
-               return {h.function, h.node, h.op, h.source, h.reason};
+             [&](const HostOp& h) -> Cells {
+               return {title(h.function), WithoutCalls(h.node), h.op, h.source, h.reason};
              });
   page.Table("Automatic placement",
              {"What", "Function", "#Ops placed", "#Ops", "#Cost placed", "#Cost"},
-             r.auto_placements, [](const AutoPlacement& a) -> Cells {
+             r.auto_placements, [&](const AutoPlacement& a) -> Cells {
                return {a.label,
-                       a.function,
+                       title(a.function),
                        absl::StrCat(a.placed_nodes),
                        absl::StrCat(a.nodes),
                        absl::StrCat(a.placed_cost),
                        absl::StrCat(a.cost)};
              });
   page.Table("Precision", {"Function", "Node", "Op", "Type", "Why"}, r.precision,
-             [](const PrecisionChoice& p) -> Cells {
-               return {p.function, p.node, p.op, p.converted ? "bfloat16" : "float32", p.reason};
+             [&](const PrecisionChoice& p) -> Cells {
+               return {title(p.function),
+                       p.op == kVariableOp ? data.VariableName(p.node) : WithoutCalls(p.node), p.op,
+                       p.converted ? "bfloat16" : "float32", p.reason};
              });
   page.Table("Stored variables", {"Variable", "Before", "After", "#Before", "#After"}, r.variables,
-             [](const StoredVariable& v) -> Cells {
-               return {v.name, std::string(DtypeName(v.before)), std::string(DtypeName(v.after)),
-                       BytesText(v.bytes_before), BytesText(v.bytes)};
+             [&](const StoredVariable& v) -> Cells {
+               return {data.VariableName(v.name), std::string(DtypeName(v.before)),
+                       std::string(DtypeName(v.after)), BytesText(v.bytes_before),
+                       BytesText(v.bytes)};
              });
   page.Table("Quantized layers",
              {"Function", "Node", "Op", "Method", "#Weight error", "#Own error", "#Output error",
               "Why not"},
-             r.layers, [](const QuantizedLayer& l) -> Cells {
-               return {l.function,
-                       l.node,
+             r.layers, [&](const QuantizedLayer& l) -> Cells {
+               return {title(l.function),
+                       WithoutCalls(l.node),
                        l.op,
                        l.quantized ? l.method : "none",
                        absl::StrFormat("%.3g", l.weight_error),
@@ -303,7 +352,7 @@ void WriteTables(HtmlPage& page, const ConversionRecords& r) {
                        absl::StrFormat("%.3g", l.output_error),
                        l.reason};
              });
-  page.Table("Batching", {"Component", "What"}, r.batches, [](const BatchRecord& b) -> Cells {
+  page.Table("Batching", {"Component", "What"}, r.batches, [&](const BatchRecord& b) -> Cells {
     return {b.component, b.updated ? "options updated" : "BatchFunction added"};
   });
 }
@@ -313,28 +362,35 @@ void WriteTables(HtmlPage& page, const ConversionRecords& r) {
 std::string ConvertReportHtml(const Conversion& c, const ReportData& data) {
   HtmlPage page;
   page.Raw(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Conversion report"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width\"><title>Conversion report"
       "</title><style>");
   page.Raw(kStyle);
   page.Raw("</style></head><body>\n<h1>Conversion report</h1>\n");
   page.Paragraph(absl::StrFormat("TPU cost of the model: %.2f%% (%d/%d)",
                                  HtmlPercent(data.tpu_cost, data.total_cost), data.tpu_cost,
                                  data.total_cost));
+  WriteModelFacts(page, data);
   WriteCosts(page, data);
   page.Heading("Functions, and where they run");
   const FunctionDrawing drawing(data);
+  page.Raw("<div class=\"wide\">");
   page.Raw(drawing.Svg());
+  page.Raw("</div>\n");
   page.Paragraph("Blue: TPU. Gray: CPU. White: signatures.");
   if (drawing.left_out() > 0) {
     page.Paragraph(absl::StrCat(drawing.left_out(), " more are not drawn."));
   }
   WriteMemory(page, data);
-  page.Table(
-      "Functions", {"Function", "Runs on", "#Cost", "#Ops"}, data.functions,
-      [](const ReportFunction& f) -> std::vector<std::string> {
-        return {f.name, f.on_tpu ? "TPU" : "CPU", absl::StrCat(f.cost), absl::StrCat(f.nodes)};
-      });
-  WriteTables(page, c.records);
+  page.Table("Functions", {"Function", "Alias", "Runs on", "#Cost", "#Ops"}, data.functions,
+             [](const ReportFunction& f) -> std::vector<std::string> {
+               return {f.name, f.alias,
+                       f.inlined  ? "inlined"
+                       : f.on_tpu ? "TPU"
+                                  : "CPU",
+                       absl::StrCat(f.cost), absl::StrCat(f.nodes)};
+             });
+  WriteTables(page, c.records, data);
   page.Raw("</body></html>\n");
   return page.Take();
 }

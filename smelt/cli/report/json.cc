@@ -2,12 +2,34 @@
 #include "absl/strings/str_cat.h"
 #include "smelt/cli/json_shape.h"
 #include "smelt/cli/report/reports.h"
+#include "smelt/cli/version.h"
 #include "smelt/io/json_writer.h"
 
 namespace smelt {
 namespace {
 
 constexpr int kReportVersion = 1;
+
+// "" where it names the main graph, or a node of it.
+absl::string_view FunctionOrGraph(const ReportData& data, absl::string_view name) {
+  return data.FindFunction(name) != nullptr ? name : "";
+}
+
+void WriteModel(JsonWriter& w, const ReportData& data) {
+  w.Field("smelt_version", kSmeltVersion);
+  w.Object("model", [&] {
+    w.Field("path", data.model.path);
+    w.Field("version", data.model.version);
+    w.Texts("tags", data.model.tags);
+    w.Field("tensorflow_version", data.model.tensorflow_version);
+    w.Field("sha256", data.model.sha256);
+    w.Objects("files", data.model.files, [&](const ReportModel::File& f) {
+      w.Field("path", f.path);
+      w.Field("sha256", f.sha256);
+    });
+  });
+  w.Field("options", data.options);
+}
 
 void WritePlacements(JsonWriter& w, const ReportData& data) {
   w.Objects("placements", data.placements, [&](const ReportPlacement& p) {
@@ -30,7 +52,9 @@ void WriteGraphOfFunctions(JsonWriter& w, const ReportData& data) {
   });
   w.Objects("functions", data.functions, [&](const ReportFunction& f) {
     w.Field("name", f.name);
-    w.Field("runs_on", f.on_tpu ? "TPU" : "CPU");
+    w.Field("alias", f.alias);
+    w.Flag("inlined", f.inlined);
+    w.Field("runs_on", f.inlined ? "" : f.on_tpu ? "TPU" : "CPU");
     w.Field("label", f.label);
     w.Field("cost", f.cost);
     w.Field("nodes", f.nodes);
@@ -38,7 +62,7 @@ void WriteGraphOfFunctions(JsonWriter& w, const ReportData& data) {
   });
 }
 
-void WriteRecords(JsonWriter& w, const ConversionRecords& r) {
+void WriteRecords(JsonWriter& w, const ConversionRecords& r, const ReportData& data) {
   w.Objects("transfers", r.transfers, [&](const TransferredTensor& b) {
     w.Field("function", b.function);
     w.Field("direction", b.input ? "in" : "out");
@@ -54,6 +78,7 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r) {
   w.Objects("cpu_ops", r.host_ops, [&](const HostOp& h) {
     w.Field("function", h.function);
     w.Field("node", h.node);
+    w.Field("layer", LayerOf(h.node));
     w.Field("op", h.op);
     w.Field("source", h.source);
     w.Field("reason", h.reason);
@@ -70,22 +95,26 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r) {
     w.Field("crossing_elements", a.crossing);
   });
   w.Objects("precision", r.precision, [&](const PrecisionChoice& p) {
+    const bool variable = p.op == kVariableOp;
     w.Field("function", p.function);
-    w.Field("node", p.node);
+    w.Field("node", variable ? data.VariableName(p.node) : p.node);
+    w.Field("layer", variable ? "" : LayerOf(p.node));
     w.Field("op", p.op);
     w.Flag("converted", p.converted);
     w.Field("reason", p.reason);
   });
   w.Objects("stored_variables", r.variables, [&](const StoredVariable& v) {
-    w.Field("name", v.name);
+    w.Field("name", data.VariableName(v.name));
+    w.Field("key", v.name);
     w.Field("dtype_before", DtypeName(v.before));
     w.Field("dtype", DtypeName(v.after));
     w.Field("bytes_before", v.bytes_before);
     w.Field("bytes", v.bytes);
   });
   w.Objects("quantized_layers", r.layers, [&](const QuantizedLayer& l) {
-    w.Field("function", l.function);
+    w.Field("function", FunctionOrGraph(data, l.function));
     w.Field("node", l.node);
+    w.Field("layer", LayerOf(l.node));
     w.Field("op", l.op);
     w.Flag("quantized", l.quantized);
     w.Field("method", l.method);
@@ -98,6 +127,7 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r) {
   });
   w.Objects("batching", r.batches, [&](const BatchRecord& b) {
     w.Field("component", b.component);
+    w.Field("function", FunctionOrGraph(data, b.component));
     w.Flag("updated", b.updated);
   });
   w.Objects("notes", r.notes, [&](const Note& n) {
@@ -114,6 +144,7 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
   JsonWriter w;
   w.Object([&] {
     w.Field("version", kReportVersion);
+    WriteModel(w, data);
     w.Object("cost", [&] {
       w.Field("total", data.total_cost);
       w.Field("tpu", data.tpu_cost);
@@ -134,7 +165,7 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
     });
     WritePlacements(w, data);
     WriteGraphOfFunctions(w, data);
-    WriteRecords(w, c.records);
+    WriteRecords(w, c.records, data);
   });
   return absl::StrCat(w.text(), "\n");
 }

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "smelt/cli/progress.h"
 #include "smelt/convert/report/report_data.h"
 
 namespace smelt {
@@ -26,7 +27,8 @@ struct VerifyFlags {
 // output the largest difference, absolute and relative to the output's largest magnitude. False
 // when a relative one is above the tolerance, an output differs otherwise, or only the conversion
 // fails.
-StatusOr<bool> VerifyConversion(const VerifyFlags& flags);
+// `line` counts the requests.
+StatusOr<bool> VerifyConversion(const VerifyFlags& flags, ProgressLine& line);
 
 // "12.3 MB".
 std::string BytesText(int64_t bytes);

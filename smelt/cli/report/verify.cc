@@ -25,7 +25,7 @@ struct VerifiedOutput {
 
 class Verification {
  public:
-  explicit Verification(const VerifyFlags& flags) : flags_(flags) {}
+  Verification(const VerifyFlags& flags, ProgressLine& line) : flags_(flags), line_(line) {}
 
   StatusOr<bool> Run() {
     ASSIGN_OR_RETURN(original_, Open(flags_.original));
@@ -64,12 +64,17 @@ class Verification {
   }
 
   void Random() {
+    const auto& signatures = original_->meta().signatures;
+    const auto served =
+        static_cast<int64_t>(signatures.size() - signatures.count(std::string(kInitSignature)));
+    all_ = served * flags_.count;
     for (const auto& [name, signature] : original_->meta().signatures) {
       if (name == kInitSignature) continue;
       RandomInputs random(kVerifySeed);
       for (int i = 0; i < flags_.count; ++i) {
         auto inputs = random.Make(signature, 0);
         if (!inputs.ok()) {
+          line_.Clear();
           std::printf("verify: signature '%s': %s\n", name.c_str(),
                       std::string(inputs.status().message()).c_str());
           break;
@@ -81,9 +86,11 @@ class Verification {
 
   // A request that the original model refuses is reported, once a signature, and not compared.
   void One(const std::string& signature, const NamedTensors& inputs) {
+    line_.Count(asked_++, all_);
     auto want = original_->RunSignature(signature, inputs);
     if (!want.ok()) {
       if (++refused_[signature] == 1) {
+        line_.Clear();
         std::printf("verify: signature '%s': the original fails: %s\n", signature.c_str(),
                     want.status().ToString().c_str());
       }
@@ -92,6 +99,7 @@ class Verification {
     auto got = converted_->RunSignature(signature, inputs);
     if (!got.ok()) {
       ok_ = false;
+      line_.Clear();
       std::printf("verify: signature '%s': the conversion fails: %s\n", signature.c_str(),
                   got.status().ToString().c_str());
       return;
@@ -115,6 +123,7 @@ class Verification {
   }
 
   void Print() {
+    line_.Step("");
     for (const auto& [key, v] : outputs_) {
       const bool ok = v.why.empty() && v.max_relative <= flags_.tolerance;
       ok_ = ok_ && ok;
@@ -129,6 +138,8 @@ class Verification {
   }
 
   const VerifyFlags& flags_;
+  ProgressLine& line_;
+  int64_t asked_ = 0, all_ = 0;  // 0: not known
   std::unique_ptr<LoadedModel> original_, converted_;
   std::map<std::pair<std::string, std::string>, VerifiedOutput> outputs_;
   std::map<std::string, int> refused_;
@@ -137,6 +148,8 @@ class Verification {
 
 }  // namespace
 
-StatusOr<bool> VerifyConversion(const VerifyFlags& flags) { return Verification(flags).Run(); }
+StatusOr<bool> VerifyConversion(const VerifyFlags& flags, ProgressLine& line) {
+  return Verification(flags, line).Run();
+}
 
 }  // namespace smelt

@@ -30,13 +30,8 @@ Status AddBundleVariables(const std::string& prefix, const FileSystem& files,
                           MetaGraphFacts* facts) {
   ASSIGN_OR_RETURN(auto reader, BundleReader::Open(prefix, files));
   std::map<std::string, std::string> python_names;
-  if (reader->Has(kCheckpointObjectGraph)) {
-    const StatusOr<Tensor> stored = reader->Read(kCheckpointObjectGraph);
-    if (stored.ok() && stored->dtype() == Dtype::kString && stored->num_elements() == 1) {
-      auto names = CheckpointVariableNames(stored->scalar<std::string>());
-      if (names.ok()) python_names = *std::move(names);
-    }
-  }
+  // The keys do where the names cannot be read.
+  if (auto names = CheckpointVariableNames(*reader); names.ok()) python_names = *std::move(names);
   for (const std::string& key : reader->names()) {
     if (key == kCheckpointObjectGraph) continue;
     ASSIGN_OR_RETURN(const BundleEntry* entry, reader->Find(key));

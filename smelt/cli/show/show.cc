@@ -6,16 +6,19 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/progress.h"
 #include "smelt/cli/show/facts.h"
 #include "smelt/cli/show/functions.h"
 #include "smelt/cli/show/signatures.h"
+#include "smelt/cli/usage.h"
 #include "smelt/model/model_folder.h"
 
 namespace smelt {
 namespace {
 
 struct ShowFlags {
-  std::string dir, tag_set, signature_def;
+  PathArgument model;
+  std::string tag_set, signature_def;
   const CLI::Option* tag_set_option = nullptr;
   const CLI::Option* signature_option = nullptr;
   bool all = false, list_ops = false, json = false;
@@ -24,7 +27,10 @@ struct ShowFlags {
   bool has_signature() const { return signature_option->count() > 0; }
 };
 
-void PrintShown(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void PrintShown(const std::string& text, ProgressLine& line) {
+  line.Step("");
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 // Without blanks and empty ones: an empty flag is the empty tag set.
 std::vector<std::string> CleanTags(const std::string& flag) {
@@ -36,7 +42,7 @@ std::vector<std::string> CleanTags(const std::string& flag) {
   return tags;
 }
 
-void ShowEverything(const SavedModel& model) {
+void ShowEverything(const SavedModel& model, ProgressLine& line) {
   const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
   std::vector<MetaGraphFacts> facts;
   const MetaGraphFacts* with_objects = nullptr;
@@ -52,20 +58,20 @@ void ShowEverything(const SavedModel& model) {
   for (size_t i = 0; i < metas.size(); ++i) {
     absl::StrAppend(&out, "\n", FactsText(*metas[i], facts[i]));
   }
-  PrintShown(out);
+  PrintShown(out, line);
 }
 
-StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
+StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags, ProgressLine& line) {
   ASSIGN_OR_RETURN(const MetaGraph* meta, FindMetaGraph(model, CleanTags(flags.tag_set)));
   if (flags.json) {
     std::vector<MetaGraphFacts> facts;
     facts.push_back(FactsOf(*meta, model.dir));
-    PrintShown(ShowJson(model, {meta}, facts));
+    PrintShown(ShowJson(model, {meta}, facts), line);
     return kExitOk;
   }
-  if (flags.list_ops) PrintShown(UsedOpsText(*meta));
+  if (flags.list_ops) PrintShown(UsedOpsText(*meta), line);
   if (!flags.has_signature()) {
-    PrintShown(SignatureKeysText(*meta));
+    PrintShown(SignatureKeysText(*meta), line);
     return kExitOk;
   }
   auto signature = meta->signatures.find(flags.signature_def);
@@ -75,27 +81,33 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags) {
                       absl::StrAppend(out, s.first);
                     }));
   }
-  PrintShown(SignatureText(signature->second, 0));
+  PrintShown(SignatureText(signature->second, 0), line);
   return kExitOk;
 }
 
 StatusOr<int> RunShow(const ShowFlags& flags) {
-  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.dir));
+  std::string wrong;
+  const std::string path = flags.model.Get(&wrong);
+  if (path.empty()) wrong = "smelt show needs a model";
+  if (!wrong.empty()) return UsageError(wrong);
+  ProgressLine line;
+  line.Step("show: reading the model");
+  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
   if (flags.all && !flags.json) {
-    ShowEverything(model);
+    ShowEverything(model, line);
     return kExitOk;
   }
-  if (flags.has_tag_set() && !flags.all) return ShowTagSet(model, flags);
+  if (flags.has_tag_set() && !flags.all) return ShowTagSet(model, flags, line);
   if (flags.json) {
     const std::vector<const MetaGraph*> metas = ListedMetaGraphs(model);
     std::vector<MetaGraphFacts> facts;
     for (const MetaGraph* meta : metas) facts.push_back(FactsOf(*meta, model.dir));
-    PrintShown(ShowJson(model, metas, facts));
+    PrintShown(ShowJson(model, metas, facts), line);
     return kExitOk;
   }
-  if (flags.list_ops) PrintShown("--list_ops must be paired with a tag-set or with --all.\n");
-  PrintShown(TagSetsText(model));
+  if (flags.list_ops) PrintShown("--list_ops must be paired with a tag-set or with --all.\n", line);
+  PrintShown(TagSetsText(model), line);
   return kExitOk;
 }
 
@@ -103,7 +115,7 @@ StatusOr<int> RunShow(const ShowFlags& flags) {
 
 CommandBody SetupShow(CLI::App& app) {
   auto flags = std::make_shared<ShowFlags>();
-  app.add_option("--dir", flags->dir, "Folder of the SavedModel")->required();
+  flags->model.Add(app, "model", "--dir", kModelHelp);
   app.add_flag("--all", flags->all, "Everything: signatures, functions, variables, assets, ops");
   flags->tag_set_option =
       app.add_option("--tag_set", flags->tag_set, "Tags of one MetaGraph, separated by commas");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "smelt/analysis/captured.h"
+#include "smelt/base/suggest.h"
 
 namespace smelt {
 namespace {
@@ -331,12 +332,13 @@ class Bfloat16Stage {
       if (!u.bf16 && reason.empty()) reason = u.keep;
     }
     const auto is_float = [](Dtype t) { return BaseType(t) == Dtype::kFloat; };
+    const std::string where = g.function == nullptr ? "" : g.function->name();
     for (const Node* n : g.graph->Nodes()) {
       auto it = by_node.find(n->id());
       if (it != by_node.end()) {
         const auto& [converted, reason] = it->second;
         c_.records.precision.push_back(
-            {g.path, n->name(), std::string(n->op()), converted, converted ? "" : reason});
+            {where, n->name(), std::string(n->op()), converted, converted ? "" : reason});
       } else if (n->def() != nullptr && !IsFloatSource(*n) && !g.outside.contains(n) &&
                  !CallsFunctions(c_.library(), *n) && !n->Is("Cast") &&
                  (std::ranges::any_of(n->output_types, is_float))) {
@@ -344,7 +346,7 @@ class Bfloat16Stage {
         std::string why(row != nullptr && !row->why.empty() ? row->why
                                                             : "no bfloat16 form is known");
         c_.records.precision.push_back(
-            {g.path, n->name(), std::string(n->op()), false, std::move(why)});
+            {where, n->name(), std::string(n->op()), false, std::move(why)});
       }
     }
   }

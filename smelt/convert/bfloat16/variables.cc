@@ -120,7 +120,7 @@ class VariableStorer {
       auto it = why_not_.find(v);
       if (it == why_not_.end() || !profits_.contains(v)) continue;
       c_.records.precision.push_back(
-          {"", v->key.empty() ? v->name : v->key, "variable", false, it->second});
+          {"", v->key.empty() ? v->name : v->key, kVariableOp, false, it->second});
     }
     for (OtherMetaGraph& other : others_) RETURN_IF_ERROR(other.Finish());
     return OkStatus();

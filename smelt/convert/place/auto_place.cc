@@ -247,7 +247,7 @@ class AutoPlacer {
       const bool old = old_control_flow_.contains(n);
       if (it == blocked_.end() && !old) continue;
       c_.records.host_ops.push_back(
-          {record_.label, n->name(), std::string(n->op()), "",
+          {record_.function, n->name(), std::string(n->op()), "",
            it != blocked_.end() ? it->second : "it is part of TensorFlow 1 control flow"});
       if (original_ == nullptr) continue;
       const Origin o = OriginOf(c_.library(), *original_, n->name());

@@ -48,7 +48,7 @@ class CompatibilityReport {
  private:
   void LookAtTransfer(const TpuPlacement& p, absl::string_view what, const ArgDef& a) {
     if (a.type != Dtype::kString && a.type != Dtype::kComplex128) return;
-    Say(p, a.name, "", "", true,
+    Say({p.function, p.function, a.name}, "", "", true,
         absl::StrCat(what, " '", a.name, "' of function '", p.function, "' is a ",
                      DtypeName(a.type), ", which a TPU does not hold"));
   }
@@ -74,22 +74,23 @@ class CompatibilityReport {
     absl::StrAppend(&line, " (node '", o.node, "' in function '", o.path, "'",
                     source.empty() ? "" : ", ", source, ")");
     if (i.kind == Incompatible::Kind::kDynamic) {
-      c_.records.AddNote("compatibility", line, p.label, o.node);
+      c_.records.AddNote("compatibility", line, o.function, o.node);
       return;
     }
-    Say(p, o.node, std::string(i.node->op()), source, i.soft(), line);
+    Say(o, std::string(i.node->op()), source, i.soft(), line);
   }
 
   // Soft findings are notes where soft placement is allowed.
-  void Say(const TpuPlacement& p, const std::string& node, const std::string& op,
-           const std::string& source, bool soft, const std::string& line) {
+  void Say(const Origin& o, const std::string& op, const std::string& source, bool soft,
+           const std::string& line) {
     if (!soft || !c_.settings.allow_soft_placement) {
       soft_would_do_ = lines_.empty() ? soft : soft_would_do_ && soft;
       lines_.push_back(line);
       return;
     }
-    if (!op.empty()) c_.records.host_ops.push_back({p.label, node, op, source, line});
-    c_.records.AddNote("compatibility", absl::StrCat("runs on the CPU: ", line), p.label, node);
+    if (!op.empty()) c_.records.host_ops.push_back({o.function, o.node, op, source, line});
+    c_.records.AddNote("compatibility", absl::StrCat("runs on the CPU: ", line), o.function,
+                       o.node);
   }
 
   // Callees of a body are copies named ORIGINAL_on_tpu or ORIGINAL_on_tpu_N.

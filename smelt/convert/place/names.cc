@@ -2,45 +2,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "smelt/base/suggest.h"
 #include "smelt/convert/stages.h"
 #include "smelt/graph/op_facts.h"
 
 namespace smelt {
-namespace {
-
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
-std::string Suggest(absl::string_view name, const std::vector<std::string>& names) {
-  std::vector<std::pair<int, std::string>> ranked;
-  // Long lists are not searched whole for a hint.
-  for (size_t i = 0; i < names.size() && i < 10000; ++i) {
-    const int d = EditDistance(name.substr(0, 128), absl::string_view(names[i]).substr(0, 128));
-    if (d <= static_cast<int>(std::max(name.size(), names[i].size())) / 2) {
-      ranked.emplace_back(d, names[i]);
-    }
-  }
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<std::string> best;
-  for (size_t i = 0; i < ranked.size() && i < 3; ++i) {
-    best.push_back(absl::StrCat("\"", ranked[i].second, "\""));
-  }
-  return best.empty() ? "" : absl::StrCat(" (did you mean ", absl::StrJoin(best, " or "), "?)");
-}
 
 StatusOr<std::string> FunctionByAlias(Conversion& c, const std::string& alias) {
   std::vector<std::string> found, aliases;

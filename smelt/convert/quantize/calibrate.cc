@@ -18,8 +18,11 @@ StatusOr<Ranges> Calibrate(Conversion& c, const std::vector<std::pair<Scope*, En
   auto model = ObservedModel::Load(std::move(copy), c.model.dir, c.files, observed);
   if (!model.ok()) return Prefix(model.status(), "loading the model to calibrate it: ");
   std::vector<TensorStatistics> statistics(observed.size());
+  int64_t done = 0, all = 0;
+  for (const SampleSet& set : sets) all += static_cast<int64_t>(set.samples.size());
   for (const SampleSet& set : sets) {
     for (size_t i = 0; i < set.samples.size(); ++i) {
+      if (c.count) c.count(done++, all);
       auto outputs = (*model)->Run(set.signature, set.samples[i], [&](int id, const Tensor& value) {
         statistics[id].Add(value, option);
       });

@@ -176,8 +176,13 @@ Status MeasureLayers(Conversion& c, LayerSet& set, MetaGraph plain) {
   if (!quantized.ok()) return Prefix(quantized.status(), "loading the quantized model: ");
   std::vector<LayerError> errors(set.layers.size());
   Captured want(set.layers.size()), got(set.layers.size());
+  int64_t done = 0, all = 0;
+  for (const SampleSet& s : samples) {
+    all += static_cast<int64_t>(std::min<size_t>(s.samples.size(), kMaxSamples));
+  }
   for (const SampleSet& s : samples) {
     for (size_t i = 0; i < s.samples.size() && i < kMaxSamples; ++i) {
+      if (c.count) c.count(done++, all);
       RETURN_IF_ERROR(Capture(*float_model, s, i, &want));
       for (auto& calls : got) calls.clear();
       const auto look = [&](int id, const Tensor& value) {

@@ -1,4 +1,5 @@
 // The samples that the options name, read and checked.
+#include "smelt/base/suggest.h"
 #include "smelt/convert/quantize/observe.h"
 #include "smelt/io/record.h"
 #include "smelt/wire/options/representative_data.h"

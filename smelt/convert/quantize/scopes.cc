@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "smelt/base/suggest.h"
 #include "smelt/convert/quantize/quantize.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 

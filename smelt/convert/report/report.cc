@@ -1,4 +1,6 @@
 // The conversion report, in the inference converter's form.
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "smelt/convert/report/report_data.h"
 
@@ -8,6 +10,8 @@ namespace {
 double Percent(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
+
+int Digits(int64_t n) { return static_cast<int>(absl::StrCat(n).size()); }
 
 }  // namespace
 
@@ -19,11 +23,15 @@ std::string ConversionReport(const ReportData& data) {
   absl::StrAppendFormat(&out, "CPU cost of the model: %5.2f%% (%d/%d)\n\n",
                         Percent(data.cpu_cost, total), data.cpu_cost, total);
   out += "Cost breakdown\n================================\n";
-  absl::StrAppendFormat(&out, "%-10s%-8s%s\n", "%", "Cost", "Name");
+  // The converter's own columns, as wide as the largest cost needs.
+  int width = 7;
+  for (const ReportPlacement& p : data.placements) width = std::max(width, Digits(p.cost));
+  width = std::max(width, Digits(data.cpu_cost));
+  absl::StrAppendFormat(&out, "%-10s%-*s %s\n", "%", width, "Cost", "Name");
   out += "--------------------------------\n";
   const auto row = [&](const std::string& name, int64_t cost) {
-    absl::StrAppendFormat(&out, "%-10s%-7d %s\n", absl::StrFormat("%.2f", Percent(cost, total)),
-                          cost, name);
+    absl::StrAppendFormat(&out, "%-10s%-*d %s\n", absl::StrFormat("%.2f", Percent(cost, total)),
+                          width, cost, name);
   };
   row("[CPU cost]", data.cpu_cost);
   for (const ReportPlacement& p : data.placements) row(p.label, p.cost);

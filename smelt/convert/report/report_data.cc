@@ -4,10 +4,17 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "smelt/analysis/cost.h"
 #include "smelt/convert/stages.h"
 #include "smelt/graph/constant.h"
+#include "smelt/io/fs.h"
 #include "smelt/model/loaded_model.h"
+#include "smelt/wire/bundle/bundle.h"
+#include "smelt/wire/saved_model/object_graph.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt {
@@ -95,6 +102,7 @@ class ReportMaker {
     Signatures();
     Functions();
     Variables();
+    VariableNames();
     int64_t activations = 0;
     for (const ReportPlacement& p : out_.placements) {
       activations = std::max(activations, p.activation_bytes_at_batch);
@@ -195,11 +203,16 @@ class ReportMaker {
     for (const auto& [name, label] : on_tpu_) {
       if (!served.contains(name)) names.push_back(name);
     }
-    for (const std::string& name : names) {
+    const size_t reached = names.size();
+    AddNamed(&names);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string& name = names[i];
       const Function* f = c_.library().Find(name);
       if (f == nullptr || f->body == nullptr) continue;
       ReportFunction& r = out_.functions.emplace_back();
       r.name = name;
+      r.alias = AliasOf(name);
+      r.inlined = i >= reached;
       if (auto it = on_tpu_.find(name); it != on_tpu_.end()) {
         r.on_tpu = true;
         r.label = it->second;
@@ -214,6 +227,57 @@ class ReportMaker {
     }
   }
 
+  // Functions that the records name, so that each `function` of a report is in the list.
+  void AddNamed(std::vector<std::string>* names) {
+    absl::flat_hash_set<std::string> known(names->begin(), names->end());
+    const auto add = [&](const std::string& name) {
+      if (c_.library().Find(name) != nullptr && known.insert(name).second) names->push_back(name);
+    };
+    const ConversionRecords& r = c_.records;
+    for (const TpuPlacement& p : c_.placements) add(p.function);
+    for (const auto& record : r.transfers) add(record.function);
+    for (const auto& record : r.host_ops) add(record.function);
+    for (const auto& record : r.auto_placements) add(record.function);
+    for (const auto& record : r.precision) add(record.function);
+    for (const auto& record : r.layers) add(record.function);
+    for (const auto& record : r.batches) add(record.component);
+    for (const auto& record : r.notes) add(record.function);
+    // And what those call, so that calls lead nowhere else. The list grows as it is read.
+    for (size_t i = 0; i < names->size(); ++i) {
+      const Function* f = c_.library().Find((*names)[i]);
+      if (f == nullptr || f->body == nullptr) continue;
+      for (const std::string& callee : CalledFunctions(*f->body)) add(callee);
+    }
+  }
+
+  std::string AliasOf(const std::string& function) const {
+    const auto& aliases = c_.meta->function_aliases;
+    const auto it = aliases.find(function);
+    if (it != aliases.end()) return it->second;
+    for (const TpuPlacement& p : c_.placements) {
+      if (p.body == function && p.function != function) return AliasOf(p.function);
+    }
+    return "";
+  }
+
+  void VariableNames() {
+    const std::string prefix = JoinPath(c_.model.dir, "variables/variables");
+    if (c_.records.variables.empty() && c_.records.precision.empty()) return;
+    if (!Exists(prefix + ".index")) return;
+    const auto bundle = BundleReader::Open(prefix);
+    const auto names = bundle.ok() ? CheckpointVariableNames(**bundle) : bundle.status();
+    if (!names.ok()) {
+      c_.records.AddNote("report", absl::StrCat("variables are named by their checkpoint keys: ",
+                                                names.status().message()));
+      return;
+    }
+    std::map<std::string, int> bearers;
+    for (const auto& [key, name] : *names) ++bearers[name];
+    for (const auto& [key, name] : *names) {
+      if (bearers[name] == 1) out_.variable_names[key] = name;
+    }
+  }
+
   Conversion& c_;
   CostModel costs_;
   ReportData& out_;
@@ -221,6 +285,45 @@ class ReportMaker {
 };
 
 }  // namespace
+
+std::string ReportData::VariableName(const std::string& key) const {
+  const auto it = variable_names.find(key);
+  if (it != variable_names.end()) return it->second;
+  return std::string(absl::StripSuffix(key, "/.ATTRIBUTES/VARIABLE_VALUE"));
+}
+
+const ReportFunction* ReportData::FindFunction(absl::string_view name) const {
+  const auto it = std::ranges::find(functions, name, &ReportFunction::name);
+  return it == functions.end() ? nullptr : &*it;
+}
+
+std::string ReportData::FunctionTitle(const std::string& name) const {
+  const ReportFunction* f = FindFunction(name);
+  if (f == nullptr) return name;
+  return !f->label.empty() ? f->label : !f->alias.empty() ? f->alias : name;
+}
+
+std::string WithoutCalls(absl::string_view node) {
+  std::vector<absl::string_view> scopes = absl::StrSplit(node, '/');
+  const absl::string_view own = scopes.back();
+  scopes.pop_back();
+  std::erase_if(scopes, [](absl::string_view scope) {
+    if (!absl::ConsumePrefix(&scope, "StatefulPartitionedCall") &&
+        !absl::ConsumePrefix(&scope, "PartitionedCall")) {
+      return false;
+    }
+    int64_t number = 0;
+    return scope.empty() || (absl::ConsumePrefix(&scope, "_") && absl::SimpleAtoi(scope, &number));
+  });
+  scopes.push_back(own);
+  return absl::StrJoin(scopes, "/");
+}
+
+std::string LayerOf(absl::string_view node) {
+  const std::string name = WithoutCalls(node);
+  const size_t end = name.rfind('/');
+  return end == std::string::npos ? "" : name.substr(0, end);
+}
 
 const TpuGeneration* FindTpuGeneration(absl::string_view name) {
   auto it = std::ranges::find(kTpuGenerations, name, &TpuGeneration::name);

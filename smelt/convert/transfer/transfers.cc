@@ -4,16 +4,20 @@
 #include <algorithm>
 
 #include "smelt/convert/stages.h"
+#include "smelt/convert/transfer/stated_shapes.h"
 #include "smelt/convert/transfer/transfer_form.h"
 #include "smelt/graph/shape/infer.h"
 
 namespace smelt {
 namespace {
 
+using StatedShapes = std::map<std::pair<std::string, int>, PartialShape>;
+
 class BorderShaper {
  public:
-  BorderShaper(Conversion& c, const TpuPlacement& p, const ShapeTable& shapes)
-      : c_(c), placement_(p), body_(*c.library().Find(p.body)), shapes_(shapes) {}
+  BorderShaper(Conversion& c, const TpuPlacement& p, const ShapeTable& shapes,
+               const StatedShapes& stated)
+      : c_(c), placement_(p), body_(*c.library().Find(p.body)), shapes_(shapes), stated_(stated) {}
 
   Status Run(bool change) {
     Graph& g = *body_.body;
@@ -76,7 +80,7 @@ class BorderShaper {
   void Record(bool input, const Node& crossing, Dtype before, const PartialShape& shape,
               const TransferForm& form, int index, const std::string& name) {
     TransferredTensor t;
-    t.function = placement_.label;
+    t.function = placement_.function;
     t.input = input;
     t.index = index;
     t.name = name;
@@ -84,8 +88,14 @@ class BorderShaper {
     t.dtype = crossing.output_types[0];
     t.shape = shape;
     t.form = form.ToString();
-    t.bytes_before = PaddedBytes(shape, before);
     t.bytes = form.bytes;
+    // For the reports alone: what a signature promises is not what an op is known to make.
+    const auto stated = stated_.find({placement_.function, index});
+    if (!input && !shape.known_rank() && stated != stated_.end()) {
+      t.shape = stated->second;
+      t.bytes = PaddedBytes(t.shape, t.dtype);
+    }
+    t.bytes_before = PaddedBytes(t.shape, before);
     c_.records.transfers.push_back(std::move(t));
   }
 
@@ -157,6 +167,7 @@ class BorderShaper {
   const TpuPlacement& placement_;
   Function& body_;
   const ShapeTable& shapes_;
+  const StatedShapes& stated_;
   Node* metadata_ = nullptr;
 };
 
@@ -185,6 +196,7 @@ Status StateShapes(Conversion& c, const TpuPlacement& p, const ShapeTable& body_
 
 Status LayOutTransfers(Conversion& c) {
   const ModelShapes shapes = InferModelShapes(*c.meta->graph);
+  const StatedShapes stated = StatedResultShapes(*c.meta);
   int64_t before = 0, after = 0;
   for (const TpuPlacement& p : c.placements) {
     auto it = shapes.functions.find(p.body);
@@ -192,7 +204,7 @@ Status LayOutTransfers(Conversion& c) {
     const ShapeTable& table = it == shapes.functions.end() ? none : it->second;
     const bool change = c.IoShapes() && !p.existing;
     if (change) RETURN_IF_ERROR(StateShapes(c, p, table));
-    Status s = BorderShaper(c, p, table).Run(change);
+    Status s = BorderShaper(c, p, table, stated).Run(change);
     if (!s.ok()) return Prefix(s, absl::StrCat("In function '", p.function, "': "));
   }
   for (const TransferredTensor& t : c.records.transfers) {

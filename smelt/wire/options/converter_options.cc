@@ -3,9 +3,11 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "smelt/wire/options/option_fields.h"
+#include "smelt/wire/options/options_text.h"
 #include "smelt/wire/proto/converter.pb.h"
 #include "smelt/wire/proto/quantization.pb.h"
 #include "smelt/wire/proto/stablehlo_quantization.pb.h"
@@ -26,62 +28,6 @@ class FirstOptionError final : public google::protobuf::io::ErrorCollector {
  private:
   std::string message_;
 };
-
-bool IsWordChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
-
-// Rewrites what strict text format refuses but shell examples hold (see ParseConverterOptions).
-// Strings, comments and the number of lines stay, so that errors name the user's lines.
-std::string MendOptionsText(absl::string_view text) {
-  std::string out;
-  char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote != 0) {
-      out.push_back(c);
-      if (c == '\\' && i + 1 < text.size()) {
-        out.push_back(text[++i]);
-      } else if (c == quote) {
-        quote = 0;
-      }
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      out.push_back(c);
-    } else if (c == '#') {
-      while (i < text.size() && text[i] != '\n') out.push_back(text[i++]);
-      if (i < text.size()) out.push_back('\n');
-    } else if (c == '\\') {
-      size_t end = i + 1;
-      while (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == '\r')) {
-        ++end;
-      }
-      // A continuation of the shell; anything else is left for the parser to refuse.
-      out.push_back(end == text.size() || text[end] == '\n' ? ' ' : c);
-    } else if (c == '=') {
-      out.push_back(':');
-    } else if (IsWordChar(c) && (i == 0 || !IsWordChar(text[i - 1]))) {
-      size_t end = i;
-      while (end < text.size() && IsWordChar(text[end])) ++end;
-      const absl::string_view word = text.substr(i, end - i);
-      absl::StrAppend(&out, word == "True" ? "true" : word == "False" ? "false" : word);
-      i = end - 1;
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out;
-}
-
-Status CheckExpanded(absl::string_view text) {
-  const size_t start = text.find("${");
-  if (start == absl::string_view::npos) return OkStatus();
-  const size_t end = text.find('}', start);
-  if (end == absl::string_view::npos) return OkStatus();
-  const absl::string_view variable = text.substr(start, end - start + 1);
-  return InvalidArgument("the converter options hold ", variable,
-                         ", which the shell did not expand: it stands inside single quotes. Write "
-                         "the value, or close the quotes around it: '...'\"",
-                         variable, "\"'...'");
-}
 
 OptionState State(converter::ConverterOptions::State s) {
   switch (s) {
@@ -231,14 +177,16 @@ StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
 }  // namespace
 
 StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
-  RETURN_IF_ERROR(CheckExpanded(text));
+  ASSIGN_OR_RETURN(const std::string strict, StrictOptionsText(text));
   converter::ConverterOptions proto;
   google::protobuf::TextFormat::Parser parser;
   FirstOptionError error;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(32);
-  if (!parser.ParseFromString(MendOptionsText(text), &proto)) {
-    return InvalidArgument("the converter options do not parse: ", error.message());
+  if (!parser.ParseFromString(strict, &proto)) {
+    return InvalidArgument(
+        "the converter options do not parse: ", absl::StripSuffix(error.message(), "."),
+        OptionErrorHint(error.message()));
   }
   ConverterOptions out;
   for (const auto& f : proto.tpu_functions()) out.tpu_functions.push_back(FromProto(f));

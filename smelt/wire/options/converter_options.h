@@ -118,10 +118,9 @@ struct ConverterOptions {
   std::optional<QuantizationOption> quantization_options;
 };
 
-// Parses the text, also as people paste it from shell examples: a backslash before a line end or
-// before a brace's line is dropped, `field=value` is read as `field: value`, True and False as true
-// and false. INVALID_ARGUMENT with line and column of what does not parse, or with the name of an
-// unknown field or of a ${VARIABLE} that the shell did not expand.
+// Parses the text, also as people paste it from shell examples (options_text.h). INVALID_ARGUMENT
+// with line and column of what does not parse: for an unknown field or value with the nearest and
+// all that there are; for a brace without its other half, with the place of the one that is there.
 StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text);
 
 }  // namespace smelt

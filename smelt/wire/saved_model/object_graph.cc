@@ -2,6 +2,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/graph_def/tensor_proto.h"
 #include "smelt/wire/proto/proto_internal.h"
 #include "smelt/wire/proto/saved_model.pb.h"
@@ -312,6 +313,15 @@ StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(absl::strin
     }
   }
   return names;
+}
+
+StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(const BundleReader& bundle) {
+  if (!bundle.Has(kCheckpointObjectGraph)) return std::map<std::string, std::string>();
+  ASSIGN_OR_RETURN(const Tensor stored, bundle.Read(kCheckpointObjectGraph));
+  if (stored.dtype() != Dtype::kString || stored.num_elements() != 1) {
+    return DataLoss(kCheckpointObjectGraph, " is no string");
+  }
+  return CheckpointVariableNames(stored.data<std::string>()[0]);
 }
 
 }  // namespace smelt

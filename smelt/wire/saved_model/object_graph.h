@@ -18,6 +18,8 @@
 
 namespace smelt {
 
+class BundleReader;
+
 // A nested Python value: an argument, a default, or the spec of a tensor.
 struct StructuredValue {
   enum class Kind {
@@ -129,6 +131,8 @@ StatusOr<ObjectGraph> ParseObjectGraph(absl::string_view bytes);
 // of the variable as Python had it. DATA_LOSS when the bytes do not parse.
 inline constexpr char kCheckpointObjectGraph[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
 StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(absl::string_view bytes);
+// The same of a bundle; empty where it has no such tensor.
+StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(const BundleReader& bundle);
 
 }  // namespace smelt
 
