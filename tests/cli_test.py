@@ -162,6 +162,8 @@ check("report form", lines[3] == "" and lines[4:8] == ["Cost breakdown", "=" * 3
       and lines[8].split()[2:] == ["[CPU", "cost]"] and lines[9].split()[2] == "leaf" and lines[10] == "-" * 32, out)
 
 # Errors: the code, the text, and nothing left behind.
+empty = work / "empty.tfrecord"
+empty.touch()
 for name, model, options, code_name, text in [
     ("indirect call", "functions", 'tpu_functions { function_alias: "leaf" } tpu_functions { function_alias: "indirect" }', "INVALID_ARGUMENT",
      "This behavior is unsupported because it can cause invalid graphs to be generated."),
@@ -183,7 +185,7 @@ for name, model, options, code_name, text in [
      "NOT_FOUND", "/nowhere"),
     ("quantization with bad records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } } }'
      % (models / "cnn" / "saved_model.pb"), "DATA_LOSS", "sample 0"),
-    ("quantization with no records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "/dev/null" } } }',
+    ("quantization with no records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } } }' % empty,
      "INVALID_ARGUMENT", "holds no samples"),
 ]:
     code, out, err, where = convert(model, options, "error_" + name.replace(" ", "_"))

@@ -65,7 +65,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
       return InvalidArgument(
           "give --converter_options_string or --converter_options_file, not both");
     }
-    ASSIGN_OR_RETURN(text, ReadFile(flags.options_file));
+    ASSIGN_OR_RETURN(text, ReadInput(flags.options_file));
   }
   ConvertFlags& convert = flags.convert;
   if (convert.settings.revert && !text.empty()) {

@@ -2,8 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -139,8 +137,7 @@ class RunCommand {
   }
 
   StatusOr<std::string> ReadBody() const {
-    if (flags_.json != "-") return ReadFile(flags_.json);
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
+    return flags_.json == "-" ? ReadStandardInput() : ReadInput(flags_.json);
   }
 
   StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
