@@ -174,6 +174,7 @@ CommandBody SetupConvert(CLI::App& app) {
   app.add_option("--verify_tolerance", flags->tolerance,
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
+  AddUnpackLimitFlag(app);
   return [flags, output]() -> StatusOr<int> {
     if (output->count() == 0 && !flags->convert.dry_run) {
       std::fprintf(stderr,

@@ -322,6 +322,7 @@ CommandBody SetupReplay(CLI::App& app) {
                  "Clients that share the repetitions of a request and wait at the same time")
       ->check(CLI::PositiveNumber);
   app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  AddUnpackLimitFlag(app);
   app.add_option("--shapes_only", flags->shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };

@@ -218,6 +218,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  AddUnpackLimitFlag(app);
   app.add_flag("--init_tpu", flags->init_tpu, "Accepted: the TPU system needs no initializing");
   return [flags] { return RunCommand(*flags).Run(); };
 }

@@ -61,6 +61,7 @@ StatusOr<Tensor> LoadNpz(const InputFile& f, absl::string_view bytes) {
     return NotFound("Input file ", f.path, " does not contain variable with name \"", name,
                     "\". It has: ", absl::StrJoin(names, ", "));
   }
+  if (!t.ok()) return Prefix(t.status(), absl::StrCat(f.path, ": "));
   return t;
 }
 
