@@ -162,6 +162,8 @@ check("report form", lines[3] == "" and lines[4:8] == ["Cost breakdown", "=" * 3
       and lines[8].split()[2:] == ["[CPU", "cost]"] and lines[9].split()[2] == "leaf" and lines[10] == "-" * 32, out)
 
 # Errors: the code, the text, and nothing left behind.
+empty = work / "empty.tfrecord"
+empty.touch()
 for name, model, options, code_name, text in [
     ("indirect call", "functions", 'tpu_functions { function_alias: "leaf" } tpu_functions { function_alias: "indirect" }', "INVALID_ARGUMENT",
      "This behavior is unsupported because it can cause invalid graphs to be generated."),
@@ -183,7 +185,7 @@ for name, model, options, code_name, text in [
      "NOT_FOUND", "/nowhere"),
     ("quantization with bad records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } } }'
      % (models / "cnn" / "saved_model.pb"), "DATA_LOSS", "sample 0"),
-    ("quantization with no records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "/dev/null" } } }',
+    ("quantization with no records", "cnn", 'quantization_options { representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } } }' % empty,
      "INVALID_ARGUMENT", "holds no samples"),
 ]:
     code, out, err, where = convert(model, options, "error_" + name.replace(" ", "_"))
@@ -450,7 +452,7 @@ code, out, err = call("show", work / "escapes.tar")
 check("archive that leads out", code == 1 and "INVALID_ARGUMENT" in err and not (work / "escaped.pb").exists(), err)
 (work / "cut.tar.gz").write_bytes((work / "cnn.tar.gz").read_bytes()[:3000])
 code, out, err = call("show", work / "cut.tar.gz")
-check("archive cut short", code == 1 and "truncated" in err and not list(temporary.iterdir()), err)
+check("archive cut short", code == 1 and "cut short" in err and not list(temporary.iterdir()), err)
 code, out, err = call("show", models / "cnn" / "variables/variables.index")
 check("a file that is no archive", code == 1 and ("INVALID_ARGUMENT" in err or "DATA_LOSS" in err), err)
 shutil.copytree(models / "cnn", work / "several" / "a"), shutil.copytree(models / "cnn", work / "several" / "b")

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "smelt/io/unpack_limit.h"
 #include "smelt/wire/example/example_writer.h"
 
 namespace smelt {
@@ -169,6 +170,13 @@ TEST(Npz, ReadsDeflatedMembersOfAnyName) {
     const std::string stored = Zip("k.npy", npy, Crc32(npy), size);
     EXPECT_EQ(ParseNpzArray(stored, "k").status().code(), absl::StatusCode::kDataLoss) << size;
   }
+  // Not even room for the array is taken beyond the limit.
+  SetUnpackLimit(n - 1u);
+  EXPECT_EQ(ParseNpzArray(zip, "gr\u00f6\u00dfe").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  SetUnpackLimit(n);
+  EXPECT_TRUE(ParseNpzArray(zip, "gr\u00f6\u00dfe").ok());
+  SetUnpackLimit(0);
   // LZMA with a dictionary of 4 GB; encrypted.
   const std::string lzma = std::string("\x09\x14\x05\x00\x5d\xff\xff\xff\xff", 9) + npy;
   for (const uint32_t flags_and_method : {uint32_t{14} << 16, uint32_t{1}}) {

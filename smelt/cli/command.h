@@ -40,6 +40,9 @@ CommandBody SetupConvert(CLI::App& app);
 CommandBody SetupOps(CLI::App& app);
 CommandBody SetupVersion(CLI::App& app);
 
+// Adds --unpack_limit, which holds as soon as the flags are read.
+void AddUnpackLimitFlag(CLI::App& app);
+
 // "serve,gpu" -> {"serve", "gpu"}; empty -> {}. Blanks and empty tags are kept.
 std::vector<std::string> SplitTags(const std::string& tags);
 

@@ -1,5 +1,8 @@
+#include <CLI/CLI.hpp>
+
 #include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
+#include "smelt/io/unpack_limit.h"
 
 namespace smelt {
 
@@ -22,6 +25,14 @@ const std::vector<Command>& Commands() {
       {"version", "Print the version", "smelt version", SetupVersion},
   };
   return *commands;
+}
+
+void AddUnpackLimitFlag(CLI::App& app) {
+  app.add_option_function<uint64_t>(
+         "--unpack_limit", SetUnpackLimit,
+         "Bytes that an archive, an array of an .npz or compressed data may unpack to; left out: "
+         "100 times what they take, at least 64 MiB, at most 16 GiB")
+      ->check(CLI::PositiveNumber);
 }
 
 std::vector<std::string> SplitTags(const std::string& tags) {

@@ -77,7 +77,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
       return InvalidArgument(
           "give --converter_options_string or --converter_options_file, not both");
     }
-    ASSIGN_OR_RETURN(text, ReadFile(flags.options_file));
+    ASSIGN_OR_RETURN(text, ReadInput(flags.options_file));
   }
   ConvertFlags& convert = flags.convert;
   if (convert.settings.revert && !text.empty()) {
@@ -194,19 +194,12 @@ CommandBody SetupConvert(CLI::App& app) {
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
   AddResourceFlags(app, &flags->resources);
+  AddUnpackLimitFlag(app);
   return [flags, explain]() -> StatusOr<int> {
     if (explain->count() > 0) {
       ASSIGN_OR_RETURN(const std::string text, ExplainOptions(flags->explain));
       std::fwrite(text.data(), 1, text.size(), stdout);
       return kExitOk;
-    }
-    std::string wrong;
-    ConvertFlags& convert = flags->convert;
-    convert.input_dir = flags->input.Get(&wrong);
-    convert.output_dir = flags->output.Get(&wrong);
-    if (convert.input_dir.empty()) wrong = "smelt convert needs a model";
-    if (convert.output_dir.empty() && !convert.dry_run && wrong.empty()) {
-      wrong = "smelt convert needs a folder for the result: out or --output_model_dir is required";
     }
     return wrong.empty() ? RunConvert(*flags) : UsageError(wrong);
   };

@@ -79,11 +79,12 @@ class Replay {
 
  private:
   // Sets functions_ when a record names the signature of a function: such signatures must be added
-  // before the model is loaded.
+  // before the model is loaded. INVALID_ARGUMENT for a log without records.
   Status LookForFunctions() {
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     for (int i = 0; !functions_; ++i) {
       ASSIGN_OR_RETURN(auto bytes, reader.Next());
+      if (!bytes && i == 0) return InvalidArgument(flags_.log, " holds no records");
       if (!bytes) break;
       if (!absl::StrContains(*bytes, "function:")) continue;
       auto record = ParsePredictionLog(*bytes);
@@ -259,6 +260,7 @@ CommandBody SetupReplay(CLI::App& app) {
                  "Clients that share the repetitions after the first one and wait at the same time")
       ->check(CLI::PositiveNumber);
   AddResourceFlags(app, &flags->resources);
+  AddUnpackLimitFlag(app);
   app.add_option("--shapes_only", flags->rules.shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };

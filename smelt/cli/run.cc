@@ -2,8 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -144,8 +142,7 @@ class RunCommand {
   }
 
   StatusOr<std::string> ReadBody() const {
-    if (flags_.json != "-") return ReadFile(flags_.json);
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
+    return flags_.json == "-" ? ReadStandardInput() : ReadInput(flags_.json);
   }
 
   StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
@@ -230,6 +227,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   AddResourceFlags(app, &flags->resources);
+  AddUnpackLimitFlag(app);
   app.add_flag("--init_tpu", flags->init_tpu, "Accepted: the TPU system needs no initializing");
   return [flags] { return RunCommand(*flags).Run(); };
 }

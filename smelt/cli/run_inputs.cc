@@ -61,6 +61,7 @@ StatusOr<Tensor> LoadNpz(const InputFile& f, absl::string_view bytes) {
     return NotFound("Input file ", f.path, " does not contain variable with name \"", name,
                     "\". It has: ", absl::StrJoin(names, ", "));
   }
+  if (!t.ok()) return Prefix(t.status(), absl::StrCat(f.path, ": "));
   return t;
 }
 
@@ -72,7 +73,7 @@ StatusOr<Tensor> LoadInputFile(const InputFile& f, std::vector<std::string>* war
   if (std::filesystem::is_regular_file(f.path, ignored)) {
     ASSIGN_OR_RETURN(mapped, MapFile(f.path));
   } else {
-    ASSIGN_OR_RETURN(read, ReadFile(f.path));
+    ASSIGN_OR_RETURN(read, ReadInput(f.path));
   }
   const absl::string_view bytes = mapped != nullptr ? mapped->bytes() : read;
   switch (NumpyFileKindOf(bytes)) {

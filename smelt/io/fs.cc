@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "smelt/io/descriptor.h"
@@ -20,7 +21,56 @@ namespace {
 constexpr size_t kCopyStep = size_t{1} << 30;
 constexpr size_t kCopyBuffer = size_t{1} << 20;
 
-int OpenForRead(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
+// Does not wait for somebody to write into a pipe: what is no file is refused at once.
+int OpenForRead(const std::string& path) {
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+// What a path names that is neither a file nor a folder.
+Status NotAFile(const std::string& path, mode_t mode) {
+  if (S_ISDIR(mode)) return FileError(path, EISDIR);
+  absl::string_view kind = "a block device";
+  if (S_ISCHR(mode)) kind = "a character device";
+  if (S_ISFIFO(mode)) kind = "a pipe";
+  if (S_ISSOCK(mode)) kind = "a socket";
+  return FailedPrecondition(path, "; Is ", kind, ", not a file");
+}
+
+// The bytes up to the end, of which about `expected` are there.
+StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t expected, size_t limit) {
+  const auto too_many = [&] {
+    return ResourceExhausted(path, "; Holds more than ", limit, " bytes, the most that is read");
+  };
+  if (expected > limit) return too_many();
+  std::string bytes;
+  // One more than expected, so that the read that finds the end needs no growth.
+  bytes.resize(expected + 1);
+  size_t have = 0;
+  while (true) {
+    if (have == bytes.size()) bytes.resize(2 * have);
+    const ssize_t n = read(fd, bytes.data() + have, bytes.size() - have);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return FileError(path, errno);
+    }
+    if (n == 0) break;
+    have += static_cast<size_t>(n);
+    if (have > limit) return too_many();
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+// What is typed or piped is waited for.
+StatusOr<std::string> ReadInputFrom(int fd, const std::string& name) {
+  constexpr size_t kPipeBlock = 64 << 10;
+  struct stat st;
+  if (fstat(fd, &st) != 0) return FileError(name, errno);
+  const bool typed = S_ISCHR(st.st_mode) && isatty(fd) != 0;
+  const bool stream = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || typed;
+  if (!S_ISREG(st.st_mode) && !stream) return NotAFile(name, st.st_mode);
+  return ReadToEnd(fd, name, stream ? kPipeBlock : static_cast<size_t>(st.st_size), kMaxInputBytes);
+}
 
 // Copies what is left of one open file to the other, in the file system where it can.
 Status CopyBytes(int in, const std::string& from, int out, const std::string& to) {
@@ -80,7 +130,7 @@ StatusOr<std::shared_ptr<const MappedFile>> MapFile(const std::string& path) {
   if (!fd.valid()) return FileError(path, errno);
   struct stat st;
   if (fstat(fd.get(), &st) != 0) return FileError(path, errno);
-  if (S_ISDIR(st.st_mode)) return FileError(path, EISDIR);
+  if (!S_ISREG(st.st_mode)) return NotAFile(path, st.st_mode);
   const auto size = static_cast<size_t>(st.st_size);
   if (size == 0) return std::make_shared<const MappedFile>("", 0);
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
@@ -93,23 +143,18 @@ StatusOr<std::string> ReadFile(const std::string& path) {
   if (!fd.valid()) return FileError(path, errno);
   struct stat st;
   if (fstat(fd.get(), &st) != 0) return FileError(path, errno);
-  std::string bytes;
-  // One more than the file says, so that the read that finds the end needs no growth.
-  bytes.resize(S_ISREG(st.st_mode) ? static_cast<size_t>(st.st_size) + 1 : 65536);
-  size_t have = 0;
-  while (true) {
-    if (have == bytes.size()) bytes.resize(2 * have);
-    const ssize_t n = read(fd.get(), bytes.data() + have, bytes.size() - have);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return FileError(path, errno);
-    }
-    if (n == 0) break;
-    have += static_cast<size_t>(n);
-  }
-  bytes.resize(have);
-  return bytes;
+  if (!S_ISREG(st.st_mode)) return NotAFile(path, st.st_mode);
+  return ReadToEnd(fd.get(), path, static_cast<size_t>(st.st_size), SIZE_MAX);
 }
+
+StatusOr<std::string> ReadInput(const std::string& path) {
+  // Waits until somebody writes into a pipe.
+  Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) return FileError(path, errno);
+  return ReadInputFrom(fd.get(), path);
+}
+
+StatusOr<std::string> ReadStandardInput() { return ReadInputFrom(STDIN_FILENO, "standard input"); }
 
 Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
   ASSIGN_OR_RETURN(const auto file, StagedFile::Make(path, OtherWriter::kWait));

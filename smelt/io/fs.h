@@ -33,10 +33,18 @@ class MappedFile {
   size_t size_;
 };
 
-// FAILED_PRECONDITION for a folder.
+// FAILED_PRECONDITION at once for what is no file: folders, pipes, devices, sockets.
 StatusOr<std::shared_ptr<const MappedFile>> MapFile(const std::string& path);
-// All bytes up to the end; also of what cannot be mapped (pipes).
+// All bytes up to the end. FAILED_PRECONDITION as MapFile.
 StatusOr<std::string> ReadFile(const std::string& path);
+
+// The most that one input holds, in bytes.
+inline constexpr size_t kMaxInputBytes = size_t{1} << 30;
+// What a user hands in: the bytes of a file, or what comes through a pipe or from a terminal, which
+// is waited for. FAILED_PRECONDITION for folders and other devices, RESOURCE_EXHAUSTED beyond
+// kMaxInputBytes.
+StatusOr<std::string> ReadInput(const std::string& path);
+StatusOr<std::string> ReadStandardInput();
 
 // Writes beside `path`, syncs, and renames into place: readers see the old bytes or the new ones,
 // also after a crash. The folder must exist. Links, devices and mounts: staged_file.h.

@@ -4,67 +4,76 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "smelt/io/unpack_limit.h"
 
 namespace smelt {
 namespace {
 
-class Inflater {
- public:
-  Inflater() = default;
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  StatusOr<std::string> Run(absl::string_view in, DeflateForm form, CutShort cut, size_t limit) {
-    constexpr int kGzipBits = 16;
-    const bool gzip = form == DeflateForm::kGzip;
-    if (inflateInit2(&stream_, MAX_WBITS + (gzip ? kGzipBits : 0)) != Z_OK) {
-      return ResourceExhausted("no memory to decompress");
-    }
-    std::string out;
-    char buffer[1 << 15];
-    for (;;) {
-      if (stream_.avail_in == 0) Feed(in);
-      stream_.next_out = reinterpret_cast<Bytef*>(buffer);
-      stream_.avail_out = sizeof(buffer);
-      const int code = inflate(&stream_, Z_NO_FLUSH);
-      out.append(buffer, sizeof(buffer) - stream_.avail_out);
-      if (out.size() > limit) {
-        return ResourceExhausted("compressed data grows beyond ", limit, " bytes");
-      }
-      if (code == Z_STREAM_END) {
-        const bool more = stream_.avail_in > 0 || !in.empty();
-        if (!gzip || !more) return out;
-        inflateReset(&stream_);
-      } else if (code == Z_BUF_ERROR) {
-        if (cut == CutShort::kRefuse) return DataLoss("compressed data is cut short");
-        return out;
-      } else if (code != Z_OK) {
-        return DataLoss("inflate() failed with error ", code,
-                        stream_.msg != nullptr ? absl::StrCat(": ", stream_.msg) : "");
-      }
-    }
-  }
-
- private:
-  // zlib counts its input in 32 bits: longer input is fed in parts.
-  void Feed(absl::string_view& in) {
-    const size_t fed = std::min(in.size(), size_t{1} << 30);
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
-    stream_.avail_in = static_cast<uInt>(fed);
-    in.remove_prefix(fed);
-  }
-
-  z_stream stream_{};
-};
+constexpr int kGzipBits = 16;  // added to the window's: a gzip header and trailer are expected
+// zlib counts its input in 32 bits: longer input is fed in parts.
+constexpr size_t kMostFed = size_t{1} << 30;
 
 }  // namespace
 
-StatusOr<std::string> Inflate(absl::string_view bytes, DeflateForm form, CutShort cut,
-                              size_t limit) {
-  if (bytes.empty()) return std::string();
-  return Inflater().Run(bytes, form, cut, limit);
+void InflateStream::Ender::operator()(z_stream_s* stream) const {
+  inflateEnd(stream);
+  delete stream;
+}
+
+InflateStream::InflateStream(absl::string_view packed, DeflateForm form, CutShort cut)
+    : packed_(packed), form_(form), cut_(cut), limit_(UnpackLimit(packed.size())) {
+  auto stream = std::make_unique<z_stream>();
+  if (inflateInit2(stream.get(), MAX_WBITS + (form == DeflateForm::kZlib ? 0 : kGzipBits)) ==
+      Z_OK) {
+    stream_.reset(stream.release());
+  }
+}
+
+InflateStream::~InflateStream() = default;
+
+bool InflateStream::NothingFollows() const {
+  const absl::string_view rest = packed_.substr(read_);
+  if (form_ == DeflateForm::kPaddedGzip) return rest.find_first_not_of('\0') == rest.npos;
+  return form_ == DeflateForm::kZlib || rest.empty();
+}
+
+StatusOr<absl::string_view> InflateStream::Next() {
+  if (stream_ == nullptr) return ResourceExhausted("no memory to decompress");
+  size_t have = 0;
+  while (have == 0 && !done_) {
+    const size_t fed = std::min(packed_.size() - read_, kMostFed);
+    stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed_.data())) + read_;
+    stream_->avail_in = static_cast<uInt>(fed);
+    stream_->next_out = reinterpret_cast<Bytef*>(block_);
+    stream_->avail_out = sizeof(block_);
+    const int code = inflate(stream_.get(), Z_NO_FLUSH);
+    read_ += fed - stream_->avail_in;
+    have = sizeof(block_) - stream_->avail_out;
+    if (code == Z_STREAM_END) {
+      done_ = NothingFollows();
+      inflateReset(stream_.get());
+    } else if (code == Z_BUF_ERROR) {
+      if (cut_ == CutShort::kRefuse) return DataLoss("compressed data is cut short");
+      done_ = true;
+    } else if (code != Z_OK) {
+      return DataLoss("inflate() failed with error ", code,
+                      stream_->msg != nullptr ? absl::StrCat(": ", stream_->msg) : "");
+    }
+  }
+  written_ += have;
+  RETURN_IF_ERROR(CheckUnpacked("compressed data", written_, limit_));
+  return absl::string_view(block_, have);
+}
+
+StatusOr<std::string> Inflate(absl::string_view packed, DeflateForm form, CutShort cut) {
+  std::string out;
+  if (packed.empty()) return out;
+  InflateStream stream(packed, form, cut);
+  while (true) {
+    ASSIGN_OR_RETURN(const absl::string_view block, stream.Next());
+    if (block.empty()) return out;
+    out.append(block.data(), block.size());
+  }
 }
 
 }  // namespace smelt

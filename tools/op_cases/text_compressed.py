@@ -29,3 +29,7 @@ def cases(r):
     broken[-1] ^= 1
     yield case(op, text(bytes(broken)), compression_type="ZLIB", error="inflate() failed with error -3: incorrect data")
     yield case(op, text(b""), compression_type="LZ4", error="are supported compressions")
+    for at, what in [(-8, "data"), (-1, "length")]:
+        broken = bytearray(packed[2])
+        broken[at] ^= 1
+        yield case(op, text(bytes(broken)), compression_type="GZIP", error="inflate() failed with error -3: incorrect " + what)

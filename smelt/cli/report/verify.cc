@@ -55,6 +55,7 @@ class Verification {
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     for (int i = 0;; ++i) {
       ASSIGN_OR_RETURN(auto bytes, reader.Next());
+      if (!bytes && i == 0) return InvalidArgument(flags_.log, " holds no records");
       if (!bytes) return OkStatus();
       auto record = ParsePredictionLog(*bytes);
       if (!record.ok()) return Prefix(record.status(), absl::StrCat("record ", i, ": "));

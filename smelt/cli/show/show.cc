@@ -123,6 +123,7 @@ CommandBody SetupShow(CLI::App& app) {
       app.add_option("--signature_def", flags->signature_def, "Show this signature");
   app.add_flag("--list_ops", flags->list_ops, "List the ops of the MetaGraph of --tag_set");
   app.add_flag("--json", flags->json, "Everything as one JSON document");
+  AddUnpackLimitFlag(app);
   return [flags] { return RunShow(*flags); };
 }
 

@@ -89,7 +89,7 @@ std::string BundleShardPath(const std::string& prefix, int shard, int num_shards
 
 StatusOr<BundleIndex> ReadBundleIndex(const std::string& prefix, const FileSystem& files) {
   const std::string path = BundleIndexPath(prefix);
-  auto file = files.Read(path);
+  auto file = files.Map(path);
   if (absl::IsNotFound(file.status())) {
     return NotFound(
         "Unsuccessful TensorSliceReader constructor: Failed to find any matching files ", "for ",
@@ -98,8 +98,8 @@ StatusOr<BundleIndex> ReadBundleIndex(const std::string& prefix, const FileSyste
   RETURN_IF_ERROR(file.status());
   BundleIndex index;
   bool have_header = false;
-  const Status status =
-      ReadIndexTable(*file, [&](absl::string_view key, absl::string_view value) -> Status {
+  const Status status = ReadIndexTable(
+      (*file)->bytes(), [&](absl::string_view key, absl::string_view value) -> Status {
         // The header's key is empty, so it comes first.
         if (!have_header) {
           if (!key.empty()) return DataLoss("the bundle has no header");

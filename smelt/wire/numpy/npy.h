@@ -34,7 +34,8 @@ StatusOr<std::string> SerializeNpy(const Tensor& tensor);
 
 // Names of the arrays in an .npz, without ".npy", in the file's order.
 StatusOr<std::vector<std::string>> NpzNames(absl::string_view bytes);
-// One array of an .npz. NOT_FOUND when there is none of that name; else errors as ParseNpy.
+// One array of an .npz, once its checksum was found right. NOT_FOUND when there is none of that
+// name, RESOURCE_EXHAUSTED beyond UnpackLimit of the whole file; else errors as ParseNpy.
 StatusOr<Tensor> ParseNpzArray(absl::string_view bytes, absl::string_view name);
 
 // The pickle of an object array: `shape` is the header's, which must agree. Private to npy.cc.

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "smelt/io/unpack_limit.h"
 #include "smelt/wire/numpy/npy.h"
 
 namespace smelt {
@@ -110,9 +111,10 @@ StatusOr<std::vector<ZipEntry>> ReadZipDirectory(absl::string_view bytes) {
   return entries;
 }
 
-StatusOr<std::string> InflateZip(absl::string_view packed, uint64_t size) {
+StatusOr<std::string> InflateZip(absl::string_view packed, uint64_t size, uint64_t limit) {
   // Deflate makes at most 1,032 bytes of one.
   if (size / 1032 > packed.size() + 1) return BadZip("a member claims more than its data can hold");
+  RETURN_IF_ERROR(CheckUnpacked("npz: a member", size, limit));
   std::string out(size, '\0');
   auto state = std::make_unique<inflate_state>();
   isal_inflate_init(state.get());
@@ -154,7 +156,7 @@ StatusOr<absl::string_view> ReadZipMember(absl::string_view bytes, const ZipEntr
   if (e.method == 0) {
     if (e.packed != e.size) return BadZip("a stored member has two sizes");
   } else if (e.method == 8) {
-    ASSIGN_OR_RETURN(*inflated, InflateZip(packed, e.size));
+    ASSIGN_OR_RETURN(*inflated, InflateZip(packed, e.size, UnpackLimit(bytes.size())));
     data = *inflated;
   } else {
     return Unimplemented("npz: compression method ", e.method, " is not supported");
