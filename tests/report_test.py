@@ -69,6 +69,29 @@ batched, _ = report("batched", models / "cnn", PLACE + BATCH)
 again, _ = report("updated", work / "batched", BATCH + " disable_default_optimizations: true")
 check("a BatchFunction that was there", again["batching"][0]["updated"] and not batched["batching"][0]["updated"], again["batching"])
 
+# ---- --verify: what is put in its place, and what is said
+BF16 = PLACE  # bfloat16 is on by default
+data, out = report("verified", models / "cnn", BF16, "--verify", "3")
+v = data["verification"]
+check("verified", v["done"] and v["ok"] and v["tolerance_for"] == "bfloat16" and v["outputs"] and all(o["ok"] and o["requests"] >= 3 for o in v["outputs"]), v)
+where, file = work / "differs", work / "differs.json"
+strict = ["convert", models / "cnn", where, "--converter_options_string", BF16, "--verify", "3", "--verify_tolerance", "0", "--report_json", file]
+code, out, err = call(*strict)
+v = json.loads(file.read_text())["verification"]
+check("what differs is not written", code == 1 and not where.exists() and "is not written" in out and not v["ok"] and v["tolerance_for"] == "--verify_tolerance", (out, v))
+check("the advice names what ran", "bfloat16" in " ".join(v["advice"]) and "int8" not in " ".join(v["advice"]), v["advice"])
+code, out, err = call(*strict, "--keep_failed")
+check("--keep_failed", code == 1 and (where / "saved_model.pb").exists() and "kept all the same" in out, out)
+outputs = [o["output"] for o in v["outputs"]]
+code, out, err = call(*strict, "--overwrite", *[a for o in outputs for a in ("--shapes_only", o)])
+check("--shapes_only", code == 0 and ": ok" in out, out + err)
+code, out, err = call("convert", models / "cnn", work / "nothing", "--converter_options_string", BF16, "--verify_log", models / "functions.tfrecord")
+check("nothing was compared", code == 1 and "nothing was compared" in out and not (work / "nothing").exists(), out + err)
+data, out = report("joined", models / "cnn", BF16 + " batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: [4, 8] batch_timeout_micros: 1000 max_enqueued_batches: 10 }"
+                   " disable_default_optimizations: true", "--verify", "2")
+v = data["verification"]
+check("requests are joined, padded and split", v["ok"] and v["joined_requests"] > 8 and v["tolerance_for"] == "the same types" and "joined with others" in out, v)
+
 # The page: a narrow window scrolls what is wide, not the page; names as a reader knows them.
 page = work / "page.html"
 code, out, err = call("convert", KERAS, work / "paged", "--converter_options_string", PLACE, "--report_html", page)

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
@@ -18,13 +17,10 @@ namespace {
 
 // The JSON and HTML reports have all notes.
 constexpr size_t kMaxNotesShown = 12;
-constexpr double kVerifyTolerance = 1e-3, kVerifyToleranceBfloat16 = 2e-2;
 
 struct ConvertCommandFlags {
   std::string options_string, options_file;
   std::string report_json, report_html;
-  VerifyFlags verify;
-  std::optional<double> tolerance;
   std::vector<std::string> exclude;
   PathArgument input, output;
   std::string explain;
@@ -86,38 +82,26 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
   convert.options_text = text;
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
-  const bool verify = flags.verify.count > 0 || !flags.verify.log.empty();
-  if (verify && convert.dry_run) {
+  if (convert.verify.wanted() && convert.dry_run) {
     return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
   }
   if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
-  convert.files = flags.verify.files = flags.resources.Files();
+  convert.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   ReportData data;
-  bool bfloat16 = false;
-  {
-    ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &data));
-    clock.Stop();
-    bfloat16 = c.Bfloat16();
-    std::printf("%s%s", ConversionReport(data).c_str(), ConvertSummary(c, data).c_str());
-  }
-  if (!verify) return kExitOk;
-  flags.verify.original = convert.input_dir;
-  flags.verify.converted = convert.output_dir;
-  flags.verify.tolerance =
-      flags.tolerance.value_or(bfloat16 ? kVerifyToleranceBfloat16 : kVerifyTolerance);
-  clock.Start("verify");
-  ASSIGN_OR_RETURN(const bool equal, VerifyConversion(flags.verify, clock.line()));
+  ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &data));
   clock.Stop();
-  if (!equal && bfloat16) {
-    std::printf(
-        "verify: if bfloat16 is why, set bfloat16_optimization: DISABLED, or keep op types in "
-        "float32 by bfloat16_optimization_options { filterlist: \"...\" } (docs/bfloat16.md)\n");
-  }
-  return equal ? kExitOk : kExitFailed;
+  std::printf("%s%s", ConversionReport(data).c_str(), ConvertSummary(c, data).c_str());
+  if (!data.verification.done) return kExitOk;
+  std::printf("%s", VerificationText(data.verification).c_str());
+  if (data.verification.ok) return kExitOk;
+  std::printf("verify: %s %s\n", convert.output_dir.c_str(),
+              convert.verify.keep_failed ? "is kept all the same"
+                                         : "is not written; --keep_failed writes it all the same");
+  return kExitFailed;
 }
 
 }  // namespace
@@ -185,14 +169,20 @@ CommandBody SetupConvert(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--report_json", flags->report_json, "Write the report as JSON (docs/report.md)");
   app.add_option("--report_html", flags->report_html, "Write the report as one HTML page");
-  app.add_option("--verify", flags->verify.count,
+  app.add_option("--verify", convert.verify.count,
                  "Compare both models on so many made-up inputs for each signature")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--verify_log", flags->verify.log,
+  app.add_option("--verify_log", convert.verify.log,
                  "Compare both models on the inputs of a TFRecord file of PredictionLogs");
-  app.add_option("--verify_tolerance", flags->tolerance,
-                 "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
+  app.add_option(
+         "--verify_tolerance", convert.verify.tolerance,
+         "Largest difference relative to an output's range (1e-3; 2e-2 where bfloat16, 5e-2 "
+         "where int8 came in)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--shapes_only", convert.verify.shapes_only,
+                 "Outputs (random ones) of which --verify compares only dtype and shape");
+  app.add_flag("--keep_failed", convert.verify.keep_failed,
+               "Write the output folder also when --verify finds that it differs");
   AddResourceFlags(app, &flags->resources);
   AddUnpackLimitFlag(app);
   return [flags, explain]() -> StatusOr<int> {
@@ -200,6 +190,14 @@ CommandBody SetupConvert(CLI::App& app) {
       ASSIGN_OR_RETURN(const std::string text, ExplainOptions(flags->explain));
       std::fwrite(text.data(), 1, text.size(), stdout);
       return kExitOk;
+    }
+    std::string wrong;
+    ConvertFlags& convert = flags->convert;
+    convert.input_dir = flags->input.Get(&wrong);
+    convert.output_dir = flags->output.Get(&wrong);
+    if (convert.input_dir.empty()) wrong = "smelt convert needs a model";
+    if (convert.output_dir.empty() && !convert.dry_run && wrong.empty()) {
+      wrong = "smelt convert needs a folder for the result: out or --output_model_dir is required";
     }
     return wrong.empty() ? RunConvert(*flags) : UsageError(wrong);
   };

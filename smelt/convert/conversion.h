@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "smelt/convert/records.h"
 #include "smelt/convert/variables.h"
+#include "smelt/convert/verify.h"
 #include "smelt/wire/options/converter_options.h"
 #include "smelt/wire/saved_model/saved_model.h"
 
@@ -97,11 +98,13 @@ struct ConvertFlags {
   std::string tpu = "v5e";       // the generation that reports measure against
   std::vector<ReportFile> reports;
   FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder
+  VerifyFlags verify;
   std::function<void(absl::string_view stage)> progress;
   std::function<void(int64_t done, int64_t all)> count;
 };
 // Reads, converts, and writes the folder and the reports, whole or not at all. `report` gets what
-// the reports say. Errors of StageOutput (output_folder.h) and of Convert.
+// the reports say. A conversion that is verified and differs is not put in its place, its reports
+// are. Errors of StageOutput (output_folder.h) and of Convert.
 StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* report);
 
 }  // namespace smelt

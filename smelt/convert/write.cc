@@ -116,8 +116,13 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
     if (c.progress) c.progress("warmup");
     RETURN_IF_ERROR(WriteWarmupRequests(c, output->path()));
   }
+  if (flags.verify.wanted()) {
+    if (c.progress) c.progress("verify");
+    ASSIGN_OR_RETURN(report->verification,
+                     VerifyConversion(flags.verify, c, folder.dir(), output->path(), flags.count));
+  }
   RETURN_IF_ERROR(reports.Write(flags, c, *report, output.get()));
-  RETURN_IF_ERROR(output->Publish());
+  if (report->verification.ok || flags.verify.keep_failed) RETURN_IF_ERROR(output->Publish());
   RETURN_IF_ERROR(reports.Publish());
   return c;
 }

@@ -292,6 +292,24 @@ void WriteModelFacts(HtmlPage& page, const ReportData& data) {
   });
 }
 
+void WriteVerification(HtmlPage& page, const Verification& v) {
+  page.Table(
+      "Verification",
+      {"Signature", "Output", "#Requests", "#Largest difference", "#of the range", "Judgment"},
+      v.outputs, [](const VerifiedOutput& o) -> std::vector<std::string> {
+        const std::string judgment = o.ok ? "ok" : "differs";
+        return {o.signature,
+                o.output,
+                absl::StrCat(o.requests),
+                absl::StrFormat("%.3g", o.max_abs),
+                absl::StrFormat("%.3g", o.max_relative),
+                o.why.empty() ? judgment : absl::StrCat(judgment, ": ", o.why)};
+      });
+  for (const auto* texts : {&v.notes, &v.advice}) {
+    for (const std::string& text : *texts) page.Paragraph(text);
+  }
+}
+
 void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& data) {
   using Cells = std::vector<std::string>;
   const auto title = [&](const std::string& function) {
@@ -371,6 +389,7 @@ std::string ConvertReportHtml(const Conversion& c, const ReportData& data) {
                                  HtmlPercent(data.tpu_cost, data.total_cost), data.tpu_cost,
                                  data.total_cost));
   WriteModelFacts(page, data);
+  WriteVerification(page, data.verification);
   WriteCosts(page, data);
   page.Heading("Functions, and where they run");
   const FunctionDrawing drawing(data);

@@ -138,6 +138,27 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r, const ReportData& d
   });
 }
 
+void WriteVerification(JsonWriter& w, const Verification& v) {
+  w.Object("verification", [&] {
+    w.Flag("done", v.done);
+    w.Flag("ok", v.done && v.ok);
+    w.RealField("tolerance", v.tolerance);
+    w.Field("tolerance_for", v.tolerance_for);
+    w.Field("joined_requests", v.joined);
+    w.Objects("outputs", v.outputs, [&](const VerifiedOutput& o) {
+      w.Field("signature", o.signature);
+      w.Field("output", o.output);
+      w.Field("requests", o.requests);
+      w.RealField("max_abs", o.max_abs);
+      w.RealField("max_relative", o.max_relative);
+      w.Flag("ok", o.ok);
+      w.Field("why", o.why);
+    });
+    w.Texts("notes", v.notes);
+    w.Texts("advice", v.advice);
+  });
+}
+
 }  // namespace
 
 std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
@@ -163,6 +184,7 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
       w.Field("before", data.transfer_bytes_before);
       w.Field("after", data.transfer_bytes);
     });
+    WriteVerification(w, data.verification);
     WritePlacements(w, data);
     WriteGraphOfFunctions(w, data);
     WriteRecords(w, c.records, data);

@@ -1,11 +1,10 @@
 // The reports of smelt convert beside the text report: JSON (docs/report.md), one HTML page, and
-// what is printed when it is done; and the comparison of the model with its conversion.
+// what is printed when it is done.
 #ifndef SMELT_CLI_REPORT_REPORTS_H_
 #define SMELT_CLI_REPORT_REPORTS_H_
 
 #include <string>
 
-#include "smelt/cli/progress.h"
 #include "smelt/convert/report/report_data.h"
 
 namespace smelt {
@@ -15,20 +14,6 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data);
 std::string ConvertReportHtml(const Conversion& c, const ReportData& data);
 // What was done in a few lines; at most so many notes that it fits a screen.
 std::string ConvertSummary(const Conversion& c, const ReportData& data);
-
-struct VerifyFlags {
-  std::string original, converted;
-  int count = 0;    // random inputs for each signature
-  std::string log;  // recorded inputs: a TFRecord file of PredictionLogs
-  double tolerance = 1e-3;
-  FileSystem files = FileSystem::Nothing();  // what the models may use beside their folders
-};
-// Runs both models on the inputs of the log or, without one, on random ones, and prints for each
-// output the largest difference, absolute and relative to the output's largest magnitude. False
-// when a relative one is above the tolerance, an output differs otherwise, or only the conversion
-// fails.
-// `line` counts the requests.
-StatusOr<bool> VerifyConversion(const VerifyFlags& flags, ProgressLine& line);
 
 // "12.3 MB".
 std::string BytesText(int64_t bytes);

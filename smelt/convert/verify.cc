@@ -1,0 +1,323 @@
+#include "smelt/convert/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_format.h"
+#include "smelt/convert/conversion.h"
+#include "smelt/io/record.h"
+#include "smelt/kernels/batch/batch_rows.h"
+#include "smelt/model/loaded_model.h"
+#include "smelt/model/random_inputs.h"
+#include "smelt/tensor/compare.h"
+#include "smelt/wire/records/prediction_log.h"
+#include "smelt/wire/saved_model/signature_keys.h"
+
+namespace smelt {
+namespace {
+
+constexpr uint64_t kVerifySeed = 7;
+// Largest differences relative to an output's range, by the narrowest numbers of the conversion.
+constexpr double kSameTypes = 1e-3, kWithBfloat16 = 2e-2, kWithInt8 = 5e-2;
+// Of requests that are joined: how often, how many, and the most rows of one.
+constexpr int kJoinRounds = 8;
+constexpr uint64_t kMaxJoined = 4, kMaxRowsOfOne = 5;
+
+bool Quantized(const Conversion& c) {
+  return std::ranges::any_of(c.records.layers, [](const QuantizedLayer& l) { return l.quantized; });
+}
+
+bool RoundsToBfloat16(const Conversion& c) {
+  return std::ranges::any_of(c.records.precision,
+                             [](const PrecisionChoice& p) { return p.converted; });
+}
+
+// The most rows that a request of the batched functions may have.
+int64_t MaxBatchRows(const ConverterOptions& options) {
+  int64_t rows = 0;
+  for (const BatchOption& b : options.batch_options) {
+    const int64_t most = b.disable_large_batch_splitting ? b.max_batch_size : 2 * b.max_batch_size;
+    rows = rows == 0 ? most : std::min(rows, most);
+  }
+  return rows;
+}
+
+// Every input's dimension 0 is open: requests can be joined along it.
+bool HasOpenRows(const Signature& s) {
+  const auto slots = LoadedModel::Slots(s.inputs);
+  return !slots.empty() && std::ranges::all_of(slots, [](const auto& slot) {
+    const PartialShape& shape = slot.second.shape;
+    return shape.known_rank() && shape.rank() > 0 && shape[0] < 0;
+  });
+}
+
+int64_t RowsOf(const NamedTensors& inputs) { return inputs.begin()->second.dim(0); }
+
+class Verifier {
+ public:
+  Verifier(const VerifyFlags& flags, const Conversion& c,
+           const std::function<void(int64_t, int64_t)>& count)
+      : flags_(flags), c_(c), count_(count) {
+    out_.done = true;
+    const bool int8 = Quantized(c), bfloat16 = RoundsToBfloat16(c);
+    out_.tolerance = int8 ? kWithInt8 : bfloat16 ? kWithBfloat16 : kSameTypes;
+    out_.tolerance_for = int8 ? "int8" : bfloat16 ? "bfloat16" : "the same types";
+    if (flags.tolerance) {
+      out_.tolerance = *flags.tolerance;
+      out_.tolerance_for = "--verify_tolerance";
+    }
+  }
+
+  StatusOr<Verification> Run(const std::string& original, const std::string& converted) {
+    ASSIGN_OR_RETURN(original_, Open(original));
+    ASSIGN_OR_RETURN(converted_, Open(converted));
+    if (flags_.log.empty()) {
+      MadeUp();
+    } else {
+      RETURN_IF_ERROR(Recorded());
+    }
+    if (!c_.options.batch_options.empty()) Joined();
+    Judge();
+    return std::move(out_);
+  }
+
+ private:
+  // The MetaGraph that conversions are about.
+  StatusOr<std::unique_ptr<LoadedModel>> Open(const std::string& dir) const {
+    const SessionOptions options{.files = c_.files};
+    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir));
+    MetaGraph* meta = &model.meta_graphs[0];
+    if (model.meta_graphs.size() != 1) {
+      ASSIGN_OR_RETURN(meta, FindMetaGraph(model, {"serve"}));
+    }
+    return LoadedModel::Load(std::move(*meta), dir, options);
+  }
+
+  Status Recorded() {
+    ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
+    for (int64_t i = 0;; ++i) {
+      ASSIGN_OR_RETURN(auto bytes, reader.Next());
+      if (!bytes && i == 0) return InvalidArgument(flags_.log, " holds no records");
+      if (!bytes) return OkStatus();
+      auto record = ParsePredictionLog(*bytes);
+      if (!record.ok()) return Prefix(record.status(), absl::StrCat("record ", i, ": "));
+      if (count_) count_(i, 0);
+      One(record->signature.empty() ? "serving_default" : record->signature,
+          NamedTensors(record->inputs.begin(), record->inputs.end()));
+    }
+  }
+
+  void MadeUp() {
+    int64_t asked = 0;
+    const auto& signatures = original_->meta().signatures;
+    const int64_t served = std::ssize(signatures) -
+                           static_cast<int64_t>(signatures.count(std::string(kInitSignature)));
+    for (const auto& [name, signature] : signatures) {
+      if (name == kInitSignature) continue;
+      RandomInputs random(kVerifySeed);
+      for (int i = 0; i < flags_.count; ++i) {
+        if (count_) count_(asked++, served * flags_.count);
+        auto inputs = random.Make(signature, 0);
+        if (!inputs.ok()) {
+          Note(name, inputs.status().message());
+          break;
+        }
+        One(name, *inputs);
+      }
+    }
+  }
+
+  // A request that the original refuses is noted, once a signature, and not compared.
+  void One(const std::string& signature, const NamedTensors& inputs) {
+    auto want = original_->RunSignature(signature, inputs);
+    if (!want.ok()) {
+      if (++refused_[signature] == 1) {
+        Note(signature, absl::StrCat("the original fails: ", want.status().ToString()));
+      }
+      return;
+    }
+    auto got = converted_->RunSignature(signature, inputs);
+    if (!got.ok()) {
+      out_.ok = false;
+      Note(signature, absl::StrCat("the conversion fails: ", got.status().ToString()));
+      return;
+    }
+    CompareAll(signature, *want, *got);
+  }
+
+  void CompareAll(const std::string& signature, const NamedTensors& want, const NamedTensors& got) {
+    for (const auto& [name, wanted] : want) {
+      VerifiedOutput& v = outputs_[{signature, name}];
+      ++v.requests;
+      auto it = got.find(name);
+      if (it == got.end()) {
+        v.why = "is missing";
+        continue;
+      }
+      if (std::ranges::find(flags_.shapes_only, name) != flags_.shapes_only.end()) {
+        if (it->second.dtype() != wanted.dtype() || !(it->second.shape() == wanted.shape())) {
+          v.why = absl::StrCat("is ", DtypeName(it->second.dtype()), " ",
+                               it->second.shape().ToString(), " instead of ",
+                               DtypeName(wanted.dtype()), " ", wanted.shape().ToString());
+        }
+        continue;
+      }
+      // Judge looks at the numbers, relative to the whole output. With this tolerance only
+      // differences that no number tells count: dtype, shape, strings, NaN.
+      const Comparison c = Compare(wanted, it->second, {0, INFINITY});
+      if (!c.equal) v.why = c.why;
+      v.max_abs = std::max(v.max_abs, c.max_abs);
+      const double relative = c.max_abs == 0 ? 0 : c.max_abs / std::max(c.max_wanted, 1e-30);
+      v.max_relative = std::max(v.max_relative, relative);
+    }
+  }
+
+  // Requests of random sizes, asked at once of the conversion, against each alone of the original.
+  void Joined() {
+    const int64_t most = MaxBatchRows(c_.options);
+    for (const auto& [name, signature] : original_->meta().signatures) {
+      if (name == kInitSignature || !HasOpenRows(signature)) continue;
+      RandomInputs random(kVerifySeed);
+      uint64_t drawn = kVerifySeed;
+      const auto draw = [&](uint64_t limit) {
+        drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+        return static_cast<int64_t>((drawn >> 33) % limit) + 1;
+      };
+      for (int round = 0; round < kJoinRounds; ++round) {
+        std::vector<NamedTensors> parts;
+        int64_t rows = 0;
+        for (int64_t n = draw(kMaxJoined); n > 0; --n) {
+          const int64_t size = draw(kMaxRowsOfOne);
+          if (rows + size > most) continue;
+          auto inputs = random.Make(signature, size);
+          if (!inputs.ok()) return;  // noted before
+          rows += size;
+          parts.push_back(*std::move(inputs));
+        }
+        if (!parts.empty()) AskJoined(name, parts);
+      }
+    }
+  }
+
+  void AskJoined(const std::string& signature, const std::vector<NamedTensors>& parts) {
+    std::vector<NamedTensors> wanted;
+    for (const NamedTensors& part : parts) {
+      auto want = original_->RunSignature(signature, part);
+      if (!want.ok()) return;  // it has no answer to compare with
+      wanted.push_back(*std::move(want));
+    }
+    NamedTensors inputs;
+    for (const auto& [key, first] : parts[0]) {
+      std::vector<Tensor> pieces;
+      for (const NamedTensors& part : parts) pieces.push_back(part.at(key));
+      auto joined = JoinRows(pieces, 0, HeapAllocator());
+      if (!joined.ok()) return;  // open sizes beside the rows differ
+      inputs[key] = *std::move(joined);
+    }
+    auto got = converted_->RunSignature(signature, inputs);
+    if (!got.ok()) {
+      out_.ok = false;
+      Note(signature, absl::StrCat("the conversion fails on ", parts.size(),
+                                   " requests at once: ", got.status().ToString()));
+      return;
+    }
+    const int64_t rows = RowsOf(inputs);
+    int64_t at = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int64_t size = RowsOf(parts[i]);
+      NamedTensors mine, his;
+      for (const auto& [key, whole] : *got) {
+        // Outputs without a row for each row of the input belong to no request.
+        const auto want = wanted[i].find(key);
+        if (whole.rank() == 0 || whole.dim(0) != rows || want == wanted[i].end()) continue;
+        mine[key] = whole.Rows(at, at + size);
+        his[key] = want->second;
+      }
+      CompareAll(signature, his, mine);
+      at += size;
+      ++out_.joined;
+    }
+  }
+
+  void Judge() {
+    for (auto& [key, v] : outputs_) {
+      v.signature = key.first;
+      v.output = key.second;
+      v.ok = v.why.empty() && v.max_relative <= out_.tolerance;
+      out_.ok = out_.ok && v.ok;
+      out_.outputs.push_back(v);
+    }
+    if (out_.outputs.empty()) {
+      out_.ok = false;
+      out_.notes.push_back("nothing was compared");
+    }
+    if (!out_.ok) Advise();
+  }
+
+  void Advise() {
+    if (out_.outputs.empty()) {
+      out_.advice.push_back(
+          "record requests that the model answers (smelt replay --record) and give them by "
+          "--verify_log");
+      return;
+    }
+    if (Quantized(c_)) {
+      out_.advice.push_back(
+          "if int8 is why, keep the layers with the largest errors in the report float by "
+          "--exclude, or give more representative samples");
+    }
+    if (RoundsToBfloat16(c_)) {
+      out_.advice.push_back(
+          "if bfloat16 is why, set bfloat16_optimization: DISABLED, or keep op types in float32 by "
+          "bfloat16_optimization_options { filterlist: \"...\" } (docs/bfloat16.md)");
+    }
+    if (out_.joined > 0) {
+      out_.advice.push_back("if batching is why, convert without batch_options");
+    }
+    out_.advice.push_back(
+        "outputs that are random are compared by type and shape alone with --shapes_only OUTPUT");
+  }
+
+  void Note(const std::string& signature, absl::string_view text) {
+    out_.notes.push_back(absl::StrCat("signature '", signature, "': ", text));
+  }
+
+  const VerifyFlags& flags_;
+  const Conversion& c_;
+  const std::function<void(int64_t, int64_t)>& count_;
+  std::unique_ptr<LoadedModel> original_, converted_;
+  std::map<std::pair<std::string, std::string>, VerifiedOutput> outputs_;
+  std::map<std::string, int> refused_;
+  Verification out_;
+};
+
+}  // namespace
+
+StatusOr<Verification> VerifyConversion(const VerifyFlags& flags, const Conversion& c,
+                                        const std::string& original, const std::string& converted,
+                                        const std::function<void(int64_t, int64_t)>& count) {
+  return Verifier(flags, c, count).Run(original, converted);
+}
+
+std::string VerificationText(const Verification& v) {
+  std::string text;
+  for (const std::string& note : v.notes) absl::StrAppend(&text, "verify: ", note, "\n");
+  for (const VerifiedOutput& o : v.outputs) {
+    absl::StrAppendFormat(&text,
+                          "verify: signature '%s', output '%s': %d requests, max abs %.3g, %.3g of "
+                          "the range: %s%s\n",
+                          o.signature, o.output, o.requests, o.max_abs, o.max_relative,
+                          o.ok ? "ok" : "differs", o.why.empty() ? "" : ", " + o.why);
+  }
+  if (v.joined > 0) {
+    absl::StrAppend(&text, "verify: ", v.joined, " of them joined with others, padded or split\n");
+  }
+  if (v.ok) return text;
+  absl::StrAppendFormat(&text, "verify: differs: at most %.3g of the range is allowed (%s)\n",
+                        v.tolerance, v.tolerance_for);
+  for (const std::string& advice : v.advice) absl::StrAppend(&text, "verify: ", advice, "\n");
+  return text;
+}
+
+}  // namespace smelt
