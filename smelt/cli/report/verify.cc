@@ -85,7 +85,7 @@ class Verification {
 
   // A request that the original model refuses is reported, once a signature, and not compared.
   void One(const std::string& signature, const NamedTensors& inputs) {
-    line_.Count(asked_++, all_);
+    line_.Count(++asked_, all_);
     auto want = original_->RunSignature(signature, inputs);
     if (!want.ok()) {
       if (++refused_[signature] == 1) {
