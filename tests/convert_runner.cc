@@ -343,6 +343,7 @@ bool RunConvertCase(const ConvertCase& c, std::weak_ptr<FunctionLibrary>* librar
   const CheckpointFolder checkpoint(c);
   if (!checkpoint.status().ok()) return fail("variable", checkpoint.status().ToString());
   conversion.model.dir = checkpoint.dir();
+  conversion.files = FileSystem::Of({checkpoint.dir()}, {});
   if (options.ok()) {
     conversion.options = *options;
     const SampleFiles files(c, conversion.options);

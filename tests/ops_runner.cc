@@ -24,6 +24,9 @@
 namespace smelt {
 namespace {
 
+// Cases name files in a folder for temporary ones, as TensorFlow was given.
+const FileSystem kAllFiles = FileSystem::Whole();
+
 // ---- running several ops ----
 
 std::string RunGraphCase(const TestCase& c) {
@@ -43,6 +46,7 @@ std::string RunGraphCase(const TestCase& c) {
     step.step_resources = &step_resources;
     step.functions = &runner;
     step.cancellation = &cancellation;
+    step.files = &kAllFiles;
     GraphRunner::Values values;
     std::vector<Endpoint> wanted;
     std::vector<Node*> also;
@@ -120,6 +124,7 @@ std::string RunOpCase(const TestCase& c) {
     step.step_resources = &step_resources;
     step.functions = &runner;
     step.cancellation = &cancellation;
+    step.files = &kAllFiles;
     auto outputs = RunOp(*node, std::move(given), step);
     std::string why = CompareStatus(outputs.status(), c.steps[0].failure, &done);
     if (!why.empty()) return absl::StrCat(mode, why);

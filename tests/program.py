@@ -1,4 +1,4 @@
-"""What tests of the program share: running it, counting checks, records of TFRecord files."""
+"""What tests of the program share: running it, counting checks, records of TFRecord files, graphs as text."""
 import os
 import pathlib
 import shutil
@@ -58,3 +58,24 @@ def write_records(path, records):
         length = len(record).to_bytes(8, "little")
         out += length + masked_crc32c(length) + record + masked_crc32c(record)
     path.write_bytes(out)
+
+
+def node(name, op, *inputs, **attrs):
+    """A NodeDef in protobuf's text form; attributes as that form writes their values."""
+    lines = [f'node {{ name: "{name}" op: "{op}"'] + [f' input: "{i}"' for i in inputs]
+    lines += [f' attr {{ key: "{k}" value {{ {v} }} }}' for k, v in attrs.items()]
+    return "".join(lines) + " }\n"
+
+
+def string_const(name, *values, shape=None):
+    """A Const of strings: a scalar, or of shape [n] when `shape` says so."""
+    dims = "" if shape is None else f"dim {{ size: {shape} }} "
+    text = "".join('string_val: "' + v.replace("\\", "\\\\").replace('"', '\\"') + '" ' for v in values)
+    return node(name, "Const", dtype="type: DT_STRING", value=f"tensor {{ dtype: DT_STRING tensor_shape {{ {dims}}} {text}}}")
+
+
+def int_const(name, *values, dtype="DT_INT32", shape=None):
+    dims = "" if shape is None else f"dim {{ size: {shape} }} "
+    field = "int64_val" if dtype == "DT_INT64" else "int_val"
+    text = "".join(f"{field}: {v} " for v in values)
+    return node(name, "Const", dtype=f"type: {dtype}", value=f"tensor {{ dtype: {dtype} tensor_shape {{ {dims}}} {text}}}")

@@ -20,7 +20,7 @@ std::string RunInSession(const TestCase& c) {
   auto graph = ParseGraph(c.graph);
   bool done = false;
   if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
-  Session session{std::shared_ptr<const Graph>(*std::move(graph))};
+  Session session(std::shared_ptr<const Graph>(*std::move(graph)), {.files = FileSystem::Whole()});
   for (size_t i = 0; i < c.steps.size(); ++i) {
     const TestStep& s = c.steps[i];
     const std::string where = c.steps.size() > 1 ? absl::StrCat("step ", i + 1, ": ") : "";

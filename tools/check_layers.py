@@ -186,5 +186,14 @@ for here in files:
         if chain:
             problems.append(f"smelt/{here}: machinery knows {chain[-1]}, through {' > '.join(chain)}")
 
+# ---- what runs a stranger's model touches files through FileSystem, which the Session is given
+file_functions = re.compile(r"(^|[^.>:\w])((std::)?fopen|::open|ReadFile|MapFile|WriteFileAtomically|AppendToFile|MakeFile|RemoveFile|MakeDirs|MatchingPaths"
+                            r"|ListDir)\(|\b[io]?fstream\b|std::filesystem")
+for here in files:
+    if here.split("/")[0] in ("kernels", "analysis", "optimize", "stablehlo", "runtime"):
+        for n, line in enumerate((root / "smelt" / here).read_text(errors="replace").splitlines(), 1):
+            if file_functions.search(line.split("//")[0]):
+                problems.append(f"smelt/{here}:{n}: files are reached through io/file_system.h here")
+
 print("\n".join(problems) if problems else f"layers: {len(order)} folders, {len(rooms)} rooms, ok")
 sys.exit(1 if problems else 0)

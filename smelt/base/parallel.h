@@ -15,7 +15,8 @@ namespace smelt {
 
 // Calls body(begin, end) on disjoint ranges that cover [0, n), and returns when all are done. A
 // range holds at least `grain` iterations; with n < 2 * grain, one thread, or within another loop,
-// body(0, n) runs in the caller. body must not throw and must not depend on the order of ranges.
+// body(0, n) runs in the caller. What body throws is thrown again in the caller. body must not
+// depend on the order of ranges.
 void ParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body);
 
 }  // namespace smelt

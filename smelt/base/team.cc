@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -54,6 +55,16 @@ struct Region {
   int wanted;  // Threads() of its members
   FlushDenormals::Mode mode;
   std::atomic<uint32_t> arrived{0}, barriers{0};
+  std::atomic<bool> threw{false};
+  std::exception_ptr thrown;  // by the member that set `threw`
+
+  void Run() {
+    try {
+      body();
+    } catch (...) {
+      if (!threw.exchange(true)) thrown = std::current_exception();
+    }
+  }
 };
 
 // The part of a thread in the region that it runs.
@@ -138,10 +149,10 @@ class Crew {
     for (uint32_t seen = 0;; ++seen) {
       WaitUntilChanged(w.calls, seen);
       if (w.stop) return nullptr;
-      const Region& r = *w.region;
+      Region& r = *w.region;
       FlushDenormals::SetMode(r.mode);
       me = {w.region, w.index, r.size, true, r.wanted};
-      r.body();
+      r.Run();
       me = {};
       if (w.crew->working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         w.crew->working_.notify_one();
@@ -178,17 +189,20 @@ void RunTeam(int size, absl::FunctionRef<void()> body) {
   const int workers = crew != nullptr ? crew->Recruit(size - 1) : 0;
   if (workers == 0) {
     me = {nullptr, 0, 1, before.in_team, before.wanted};
-    body();
+    Region alone{body, 1, 0, FlushDenormals::CurrentMode()};
+    alone.Run();
     me = before;
+    if (alone.threw) std::rethrow_exception(alone.thrown);
     return;
   }
   Region region{body, workers + 1, Threads(), FlushDenormals::CurrentMode()};
   ++regions_started;
   crew->Start(region);
   me = {&region, 0, region.size, true, region.wanted};
-  body();
+  region.Run();
   me = before;
   crew->WaitForAll();
+  if (region.threw) std::rethrow_exception(region.thrown);
 }
 
 int TeamIndex() { return me.index; }

@@ -18,7 +18,8 @@ namespace smelt {
 // Calls body once in each of `size` threads, one of them the caller, and returns when all are done.
 // Within a region of several threads body runs in the caller alone, and where threads cannot be
 // made in fewer: TeamSize() tells. Workers compute in the caller's floating-point mode
-// (denormals.h). body must not throw.
+// (denormals.h). What body throws, one of it, is thrown again in the caller once all are done; a
+// body that uses TeamBarrier must not throw.
 void RunTeam(int size, absl::FunctionRef<void()> body);
 
 // The calling thread's number in its region, and the region's threads; 0 and 1 outside of one.

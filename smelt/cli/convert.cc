@@ -8,6 +8,7 @@
 #include "smelt/cli/command.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/report/reports.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/options/option_fields.h"
@@ -28,6 +29,7 @@ struct ConvertCommandFlags {
   PathArgument input, output;
   std::string explain;
   ConvertFlags convert;
+  ResourceFlags resources;
 };
 
 // --exclude: adds a unit-wise specification by which the layers of these names are not quantized.
@@ -90,6 +92,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   }
   if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
+  convert.files = flags.verify.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
@@ -190,6 +193,7 @@ CommandBody SetupConvert(CLI::App& app) {
   app.add_option("--verify_tolerance", flags->tolerance,
                  "Largest difference relative to an output's range (1e-3; 2e-2 with bfloat16)")
       ->check(CLI::NonNegativeNumber);
+  AddResourceFlags(app, &flags->resources);
   return [flags, explain]() -> StatusOr<int> {
     if (explain->count() > 0) {
       ASSIGN_OR_RETURN(const std::string text, ExplainOptions(flags->explain));

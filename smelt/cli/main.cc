@@ -1,10 +1,14 @@
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
 #include "absl/synchronization/mutex.h"
+#include "smelt/base/out_of_memory.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/cli/standard_streams.h"
 #include "smelt/cli/usage.h"
+#include "smelt/io/signal_cleanup.h"
 #include "smelt/kernels/custom/op_library.h"
 
 namespace {
@@ -39,6 +43,10 @@ int main(int argc, char** argv) {
   // time.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
+  // A file that grows beyond the limit of the shell is an error of write, no signal.
+  std::signal(SIGXFSZ, SIG_IGN);
+  smelt::RemoveStagedOnSignals();
+  smelt::SetDefaultMemoryLimit();
   CLI::App app{"smelt: show, run, replay and convert TensorFlow SavedModels"};
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, smelt::CommandBody>> bodies;
@@ -62,7 +70,7 @@ int main(int argc, char** argv) {
   for (auto& [sub, body] : bodies) {
     if (!sub->parsed()) continue;
     smelt::Status loaded = LoadOpLibraries(op_libraries);
-    smelt::StatusOr<int> code = loaded.ok() ? body() : loaded;
+    smelt::StatusOr<int> code = loaded.ok() ? smelt::OrOutOfMemory(body) : loaded;
     return Done(code);
   }
   return smelt::kExitUsage;

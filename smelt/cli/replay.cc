@@ -14,6 +14,7 @@
 #include "smelt/cli/command.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/replay_results.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/cli/standard_streams.h"
 #include "smelt/cli/usage.h"
 #include "smelt/io/record.h"
@@ -32,7 +33,7 @@ struct ReplayFlags {
   int threads = 0;
   int repeat = 1;
   int clients = 1;
-  int64_t memory_limit = 0;
+  ResourceFlags resources;
 };
 
 class Replay {
@@ -40,7 +41,6 @@ class Replay {
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
 
   StatusOr<int> Run() {
-    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     line_.Step("replay: request");
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
@@ -48,7 +48,7 @@ class Replay {
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     std::optional<RecordWriter> writer;
     if (!flags_.record.empty()) {
-      ASSIGN_OR_RETURN(writer, RecordWriter::Open(flags_.record + ".partial"));
+      ASSIGN_OR_RETURN(writer, RecordWriter::Open(flags_.record));
     }
     while (true) {
       ASSIGN_OR_RETURN(auto bytes, reader.Next());
@@ -71,12 +71,7 @@ class Replay {
       // Comparing serves those who read what is printed.
       if (OutputLost() && !writer) break;
     }
-    if (writer) {
-      RETURN_IF_ERROR(writer->Close());
-      if (std::rename((flags_.record + ".partial").c_str(), flags_.record.c_str()) != 0) {
-        return Internal("cannot rename ", flags_.record, ".partial");
-      }
-    }
+    if (writer) RETURN_IF_ERROR(writer->Close());
     line_.Step("");
     if (!flags_.json) Summary();
     return failed_ == 0 ? kExitOk : kExitFailed;
@@ -124,6 +119,7 @@ class Replay {
     }
     SessionOptions options;
     options.threads = flags_.threads;
+    options.files = flags_.resources.Files();
     return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
   }
 
@@ -263,7 +259,7 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--clients", flags->clients,
                  "Clients that share the repetitions after the first one and wait at the same time")
       ->check(CLI::PositiveNumber);
-  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  AddResourceFlags(app, &flags->resources);
   app.add_option("--shapes_only", flags->rules.shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");
   return [flags] { return Replay(*flags).Run(); };

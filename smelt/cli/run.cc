@@ -13,6 +13,7 @@
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
 #include "smelt/cli/progress.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/cli/run_inputs.h"
 #include "smelt/cli/show_passes.h"
 #include "smelt/cli/usage.h"
@@ -36,7 +37,8 @@ struct RunFlags {
   PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
-  int64_t timeout_ms = 0, memory_limit = 0;
+  int64_t timeout_ms = 0;
+  ResourceFlags resources;
 };
 
 class RunCommand {
@@ -48,7 +50,6 @@ class RunCommand {
     const std::string path = flags_.model.Get(&wrong);
     if (path.empty() == flags_.graph_def.empty()) wrong = "smelt run needs a model or --graph_def";
     if (!wrong.empty()) return UsageError(wrong);
-    if (flags_.memory_limit > 0) SetHeapLimit(flags_.memory_limit);
     std::vector<std::string> warnings;
     ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
     for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
@@ -155,6 +156,7 @@ class RunCommand {
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     options.threads = flags_.threads;
+    options.files = flags_.resources.Files();
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
     line.Step("run");
     RunOptions run;
@@ -227,7 +229,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
-  app.add_option("--memory_limit", flags->memory_limit, "Bytes that tensors may take; 0: no limit");
+  AddResourceFlags(app, &flags->resources);
   app.add_flag("--init_tpu", flags->init_tpu, "Accepted: the TPU system needs no initializing");
   return [flags] { return RunCommand(*flags).Run(); };
 }

@@ -44,6 +44,8 @@ struct Conversion {
   ConvertSettings settings;
   std::vector<TpuPlacement> placements;
   ConversionRecords records;
+  // What the model may read while stages run it.
+  FileSystem files = FileSystem::Nothing();
   // Names each stage as it starts; may be empty.
   std::function<void(absl::string_view stage)> progress;
   // So many of the samples that the stage runs are done; may be empty.
@@ -94,12 +96,12 @@ struct ConvertFlags {
   bool warmup_requests = false;  // see warmup.h
   std::string tpu = "v5e";       // the generation that reports measure against
   std::vector<ReportFile> reports;
+  FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder
   std::function<void(absl::string_view stage)> progress;
   std::function<void(int64_t done, int64_t all)> count;
 };
-// Reads, converts, and writes the folder and the reports: beside their places first, then renamed,
-// so that a folder is whole or not there. `report` gets what the reports say. ALREADY_EXISTS when
-// the output folder holds something and overwrite is false.
+// Reads, converts, and writes the folder and the reports, whole or not at all. `report` gets what
+// the reports say. Errors of StageOutput (output_folder.h) and of Convert.
 StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* report);
 
 }  // namespace smelt

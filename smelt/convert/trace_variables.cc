@@ -20,14 +20,15 @@ bool IgnoresType(const Node& n) {
 
 class VariableTracer {
  public:
-  VariableTracer(ModelVariables& out, const std::string& dir) : out_(out), dir_(dir) {}
+  VariableTracer(ModelVariables& out, const std::string& dir, const FileSystem& files)
+      : out_(out), dir_(dir), files_(files) {}
 
   Status Run() {
     Graph& main = *out_.meta_.graph;
     const std::string prefix = dir_ + "/variables/variables";
     std::map<std::string, std::string> keys;
     if (Exists(prefix + ".index")) {
-      ASSIGN_OR_RETURN(out_.bundle_, BundleReader::Open(prefix));
+      ASSIGN_OR_RETURN(out_.bundle_, BundleReader::Open(prefix, files_));
       ASSIGN_OR_RETURN(keys, VariableKeys(out_.meta_, main, *out_.bundle_));
     }
     std::map<std::string, ModelVariable*> by_key, by_name;
@@ -243,17 +244,19 @@ class VariableTracer {
 
   ModelVariables& out_;
   const std::string dir_;
+  const FileSystem files_;
   std::map<const ModelVariable*, int> numbers_;
 };
 
 void ModelVariables::TraceCopy(const Function& original, Function& copy) {
-  VariableTracer(*this, "").Copy(original, copy);
+  VariableTracer(*this, "", FileSystem::Nothing()).Copy(original, copy);
 }
 
 StatusOr<std::unique_ptr<ModelVariables>> ModelVariables::Trace(MetaGraph& meta,
-                                                                const std::string& dir) {
+                                                                const std::string& dir,
+                                                                const FileSystem& files) {
   auto out = std::unique_ptr<ModelVariables>(new ModelVariables(meta));
-  RETURN_IF_ERROR(VariableTracer(*out, dir).Run());
+  RETURN_IF_ERROR(VariableTracer(*out, dir, files).Run());
   return out;
 }
 

@@ -49,8 +49,10 @@ class ModelVariables {
   // Follows every VarHandleOp of the main graph through calls, branches and loops, and into the
   // functions that the object graph alone holds. An argument that gets different variables at
   // different calls may be any of them. `dir` is the SavedModel's folder; without a checkpoint
-  // there no variable has a key. REQUIRES: `meta` outlives this.
-  static StatusOr<std::unique_ptr<ModelVariables>> Trace(MetaGraph& meta, const std::string& dir);
+  // there no variable has a key. Files that `files` does not permit are not read:
+  // PERMISSION_DENIED. REQUIRES: `meta` outlives this.
+  static StatusOr<std::unique_ptr<ModelVariables>> Trace(MetaGraph& meta, const std::string& dir,
+                                                         const FileSystem& files);
 
   // Traces `copy`, a body that no graph calls yet, with the variables that `original` gets.
   void TraceCopy(const Function& original, Function& copy);

@@ -50,7 +50,7 @@ Status WriteWarmupRequests(Conversion& c, const std::string& dir) {
   const std::string path = dir + "/assets.extra/tf_serving_warmup_requests";
   ASSIGN_OR_RETURN(std::vector<std::string> requests, ReadRequests(path));
   const std::set<std::string> there(requests.begin(), requests.end());
-  ASSIGN_OR_RETURN(auto model, LoadedModel::Load(dir, c.meta->tags));
+  ASSIGN_OR_RETURN(auto model, LoadedModel::Load(dir, c.meta->tags, {.files = c.files}));
   size_t left_out = 0;
   for (const auto& [name, signature] : c.meta->signatures) {
     if (name == kInitSignature) continue;

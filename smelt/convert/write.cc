@@ -1,14 +1,11 @@
 // From folder to folder: the output appears whole or not at all.
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/str_join.h"
+#include "smelt/convert/output_folder.h"
 #include "smelt/convert/report/report_data.h"
 #include "smelt/convert/warmup.h"
-#include "smelt/io/fs.h"
+#include "smelt/io/staged_file.h"
 #include "smelt/model/model_folder.h"
 
 namespace smelt {
@@ -16,83 +13,54 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-Status FromCode(const std::error_code& e, const std::string& what) {
-  return e ? Internal(what, ": ", e.message()) : OkStatus();
-}
-
-// Everything of the input folder but what the conversion writes itself.
-Status CopyRest(const std::string& from, const std::string& to, bool variables) {
+// A report's path below the output folder, or "" when it lies elsewhere.
+std::string WithinOutput(const std::string& report, const std::string& output) {
   std::error_code e;
-  for (const auto& entry : stdfs::directory_iterator(from, e)) {
-    const std::string name = entry.path().filename();
-    if (name == "saved_model.pb" || name == "saved_model.pbtxt" || name == "fingerprint.pb" ||
-        (name == "variables" && !variables)) {
-      continue;
-    }
-    stdfs::copy(entry.path(), stdfs::path(to) / name, stdfs::copy_options::recursive, e);
-    if (e) return FromCode(e, absl::StrCat("copying ", entry.path().string()));
-  }
-  return FromCode(e, absl::StrCat("reading ", from));
+  const stdfs::path path = stdfs::weakly_canonical(stdfs::absolute(report, e), e);
+  const stdfs::path folder = stdfs::weakly_canonical(stdfs::absolute(output, e), e);
+  const std::string below = path.lexically_relative(folder).string();
+  return below.empty() || below == "." || below.starts_with("..") ? "" : below;
 }
 
-// A path that is removed at the end of the scope, unless it was renamed away.
-class Scratch {
+// The reports, written beside their places: what fails in writing fails before anything is put in
+// place. Those that lie in the output folder are part of it.
+class Reports {
  public:
-  explicit Scratch(std::string path) : path_(std::move(path)) {}
-  ~Scratch() {
-    std::error_code ignored;
-    stdfs::remove_all(path_, ignored);
+  Status Write(const ConvertFlags& flags, const Conversion& c, const ReportData& data,
+               const StagedFolder* output) {
+    for (const ReportFile& report : flags.reports) {
+      std::string path = report.path;
+      if (output != nullptr) {
+        const std::string below = WithinOutput(path, flags.output_dir);
+        if (!below.empty()) path = output->path() + "/" + below;
+      }
+      ASSIGN_OR_RETURN(auto file, StagedFile::Make(path, OtherWriter::kRefuse));
+      RETURN_IF_ERROR(file->Write(report.text(c, data)));
+      if (path == report.path) {
+        files_.push_back(std::move(file));
+      } else {
+        RETURN_IF_ERROR(file->Publish());
+      }
+    }
+    return OkStatus();
   }
-  const std::string& path() const { return path_; }
+  Status Publish() {
+    for (const auto& file : files_) RETURN_IF_ERROR(file->Publish());
+    return OkStatus();
+  }
 
  private:
-  std::string path_;
+  std::vector<std::unique_ptr<StagedFile>> files_;
 };
 
-bool HoldsSomething(const std::string& dir) {
-  std::error_code e;
-  return stdfs::exists(dir, e) && !(stdfs::is_directory(dir, e) && stdfs::is_empty(dir, e));
-}
-
-// A mount point cannot be renamed over: its entries move one by one, the model file last.
-Status MoveEntries(const std::string& from, const std::string& to) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(from));
-  for (const bool model : {false, true}) {
-    for (const std::string& name : names) {
-      if ((name == "saved_model.pb") != model) continue;
-      std::error_code e;
-      stdfs::rename(stdfs::path(from) / name, stdfs::path(to) / name, e);
-      if (e) {
-        e.clear();
-        stdfs::copy(stdfs::path(from) / name, stdfs::path(to) / name,
-                    stdfs::copy_options::recursive, e);
-      }
-      RETURN_IF_ERROR(FromCode(e, absl::StrCat("moving ", name, " to ", to)));
-    }
+// Entries of the output folder that reports lie in.
+std::vector<std::string> ReportEntries(const ConvertFlags& flags) {
+  std::vector<std::string> names;
+  for (const ReportFile& report : flags.reports) {
+    const std::string below = WithinOutput(report.path, flags.output_dir);
+    if (!below.empty()) names.push_back(below.substr(0, below.find('/')));
   }
-  return OkStatus();
-}
-
-Status PutInPlace(const std::string& from, const std::string& to, bool overwrite) {
-  std::error_code e;
-  if (overwrite && HoldsSomething(to)) {
-    const Scratch old(absl::StrCat(to, ".old-", getpid()));
-    stdfs::rename(to, old.path(), e);
-    RETURN_IF_ERROR(FromCode(e, absl::StrCat("moving ", to, " aside")));
-    stdfs::rename(from, to, e);
-    return FromCode(e, absl::StrCat("renaming to ", to));
-  }
-  if (std::rename(from.c_str(), to.c_str()) == 0) return OkStatus();
-  if (stdfs::is_directory(to, e)) return MoveEntries(from, to);
-  return Internal("renaming to ", to, ": ", std::strerror(errno));
-}
-
-Status WriteReports(const ConvertFlags& flags, const Conversion& c, const ReportData& data,
-                    const std::string& suffix) {
-  for (const ReportFile& file : flags.reports) {
-    RETURN_IF_ERROR(WriteFileAtomically(file.path + suffix, file.text(c, data)));
-  }
-  return OkStatus();
+  return names;
 }
 
 }  // namespace
@@ -100,11 +68,6 @@ Status WriteReports(const ConvertFlags& flags, const Conversion& c, const Report
 StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* report) {
   if (flags.input_dir.empty() || (flags.output_dir.empty() && !flags.dry_run)) {
     return InvalidArgument("both --input_model_dir and --output_model_dir are needed");
-  }
-  std::string output = flags.output_dir;
-  while (output.size() > 1 && output.back() == '/') output.pop_back();
-  if (!flags.overwrite && !flags.dry_run && HoldsSomething(output)) {
-    return AlreadyExists("the output folder ", output, " is not empty (use --overwrite)");
   }
   const TpuGeneration* tpu = FindTpuGeneration(flags.tpu);
   if (tpu == nullptr) {
@@ -118,6 +81,13 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   c.count = flags.count;
   if (c.progress) c.progress("read");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
+  c.files = flags.files.With(FoldersOfModel(folder.dir()));
+  // First of all: a place that cannot be written is known before any work is done.
+  std::unique_ptr<StagedFolder> output;
+  if (!flags.dry_run) {
+    ASSIGN_OR_RETURN(output, StageOutput({flags.input_dir, folder.dir(), flags.output_dir,
+                                          flags.overwrite, ReportEntries(flags)}));
+  }
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
   if (!folder.version().empty()) {
     c.records.AddNote("read", absl::StrCat("version ", folder.version(), " of ", flags.input_dir));
@@ -129,39 +99,26 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   if (!flags.reports.empty()) {
     ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
   }
+  Reports reports;
   if (flags.dry_run) {
-    RETURN_IF_ERROR(WriteReports(flags, c, *report, ""));
+    RETURN_IF_ERROR(reports.Write(flags, c, *report, nullptr));
+    RETURN_IF_ERROR(reports.Publish());
     return c;
   }
   if (c.progress) c.progress("write");
-  const stdfs::path parent = stdfs::path(output).parent_path();
-  if (!parent.empty()) RETURN_IF_ERROR(MakeDirs(parent.string()));
-  const Scratch beside(absl::StrCat(output, ".tmp-", getpid()));
-  RETURN_IF_ERROR(MakeDirs(beside.path()));
   const bool new_variables = c.variables != nullptr && c.variables->changed();
-  RETURN_IF_ERROR(CopyRest(folder.dir(), beside.path(), !new_variables));
+  RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), new_variables, c.files));
   if (new_variables) {
-    RETURN_IF_ERROR(c.variables->WriteBundle(beside.path() + "/variables/variables"));
+    RETURN_IF_ERROR(c.variables->WriteBundle(output->path() + "/variables/variables"));
   }
-  RETURN_IF_ERROR(WriteSavedModel(c.model, beside.path()));
+  RETURN_IF_ERROR(WriteSavedModel(c.model, output->path()));
   if (flags.warmup_requests) {
     if (c.progress) c.progress("warmup");
-    RETURN_IF_ERROR(WriteWarmupRequests(c, beside.path()));
+    RETURN_IF_ERROR(WriteWarmupRequests(c, output->path()));
   }
-  // Reports are written beside their paths first: what fails in writing fails before anything is
-  // put in place.
-  std::vector<std::unique_ptr<Scratch>> reports;
-  const std::string suffix = absl::StrCat(".tmp-", getpid());
-  for (const ReportFile& file : flags.reports) {
-    reports.push_back(std::make_unique<Scratch>(file.path + suffix));
-  }
-  RETURN_IF_ERROR(WriteReports(flags, c, *report, suffix));
-  RETURN_IF_ERROR(PutInPlace(beside.path(), output, flags.overwrite));
-  for (const ReportFile& file : flags.reports) {
-    std::error_code e;
-    stdfs::rename(file.path + suffix, file.path, e);
-    RETURN_IF_ERROR(FromCode(e, absl::StrCat("renaming to ", file.path)));
-  }
+  RETURN_IF_ERROR(reports.Write(flags, c, *report, output.get()));
+  RETURN_IF_ERROR(output->Publish());
+  RETURN_IF_ERROR(reports.Publish());
   return c;
 }
 

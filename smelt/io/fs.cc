@@ -8,61 +8,39 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
+
+#include "smelt/io/descriptor.h"
+#include "smelt/io/staged_file.h"
 
 namespace smelt {
 namespace {
 
-// TensorFlow's form of file errors: "path; No such file or directory".
-Status FsError(const std::string& path, int error) {
-  return Status(absl::ErrnoToStatusCode(error),
-                absl::StrCat(path, "; ", absl::ErrnoToStatus(error, "").message().substr(2)));
-}
-
-class FsDescriptor {
- public:
-  explicit FsDescriptor(int fd) : fd_(fd) {}
-  FsDescriptor(const FsDescriptor&) = delete;
-  FsDescriptor& operator=(const FsDescriptor&) = delete;
-  ~FsDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  // The descriptor is gone whatever close says; its error may be that of a delayed write.
-  int Close() { return close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
+constexpr size_t kCopyStep = size_t{1} << 30;
+constexpr size_t kCopyBuffer = size_t{1} << 20;
 
 int OpenForRead(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
 
-Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return FsError(path, errno);
+// Copies what is left of one open file to the other, in the file system where it can.
+Status CopyBytes(int in, const std::string& from, int out, const std::string& to) {
+  for (;;) {
+    const ssize_t n = copy_file_range(in, nullptr, out, nullptr, kCopyStep, 0);
+    if (n == 0) break;  // the end; some file systems also say so of files that they cannot copy
+    if (n > 0 || errno == EINTR) continue;
+    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
+      return FileError(to, errno);
     }
-    bytes.remove_prefix(static_cast<size_t>(n));
+    break;
   }
-  return OkStatus();
-}
-
-std::string Parent(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// Makes a rename within `dir` last through a crash. Errors are ignored: some file systems cannot
-// sync a folder.
-void SyncDir(const std::string& dir) {
-  FsDescriptor fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() >= 0) fsync(fd.get());
+  std::string bytes(kCopyBuffer, '\0');
+  for (;;) {
+    const ssize_t n = read(in, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(from, errno);
+    if (n == 0) return OkStatus();
+    RETURN_IF_ERROR(WriteAll(out, absl::string_view(bytes).substr(0, static_cast<size_t>(n)), to));
+  }
 }
 
 // Adds the paths below `dir` that match the pattern components of `rest`.
@@ -98,23 +76,23 @@ MappedFile::~MappedFile() {
 }
 
 StatusOr<std::shared_ptr<const MappedFile>> MapFile(const std::string& path) {
-  FsDescriptor fd(OpenForRead(path));
-  if (fd.get() < 0) return FsError(path, errno);
+  Descriptor fd(OpenForRead(path));
+  if (!fd.valid()) return FileError(path, errno);
   struct stat st;
-  if (fstat(fd.get(), &st) != 0) return FsError(path, errno);
-  if (S_ISDIR(st.st_mode)) return FsError(path, EISDIR);
+  if (fstat(fd.get(), &st) != 0) return FileError(path, errno);
+  if (S_ISDIR(st.st_mode)) return FileError(path, EISDIR);
   const auto size = static_cast<size_t>(st.st_size);
   if (size == 0) return std::make_shared<const MappedFile>("", 0);
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (data == MAP_FAILED) return FsError(path, errno);
+  if (data == MAP_FAILED) return FileError(path, errno);
   return std::make_shared<const MappedFile>(data, size);
 }
 
 StatusOr<std::string> ReadFile(const std::string& path) {
-  FsDescriptor fd(OpenForRead(path));
-  if (fd.get() < 0) return FsError(path, errno);
+  Descriptor fd(OpenForRead(path));
+  if (!fd.valid()) return FileError(path, errno);
   struct stat st;
-  if (fstat(fd.get(), &st) != 0) return FsError(path, errno);
+  if (fstat(fd.get(), &st) != 0) return FileError(path, errno);
   std::string bytes;
   // One more than the file says, so that the read that finds the end needs no growth.
   bytes.resize(S_ISREG(st.st_mode) ? static_cast<size_t>(st.st_size) + 1 : 65536);
@@ -124,7 +102,7 @@ StatusOr<std::string> ReadFile(const std::string& path) {
     const ssize_t n = read(fd.get(), bytes.data() + have, bytes.size() - have);
     if (n < 0) {
       if (errno == EINTR) continue;
-      return FsError(path, errno);
+      return FileError(path, errno);
     }
     if (n == 0) break;
     have += static_cast<size_t>(n);
@@ -134,20 +112,31 @@ StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
-  static std::atomic<uint64_t> counter{0};
-  const std::string beside = absl::StrCat(path, ".tmp.", getpid(), ".", counter.fetch_add(1));
-  FsDescriptor fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd.get() < 0) return FsError(beside, errno);
-  Status status = WriteAll(fd.get(), bytes, beside);
-  if (status.ok() && fsync(fd.get()) != 0) status = FsError(beside, errno);
-  if (fd.Close() != 0 && status.ok()) status = FsError(beside, errno);
-  if (status.ok() && rename(beside.c_str(), path.c_str()) != 0) status = FsError(path, errno);
-  if (!status.ok()) {
-    unlink(beside.c_str());
-    return status;
-  }
-  SyncDir(Parent(path));
-  return OkStatus();
+  ASSIGN_OR_RETURN(const auto file, StagedFile::Make(path, OtherWriter::kWait));
+  RETURN_IF_ERROR(file->Write(bytes));
+  return file->Publish();
+}
+
+Status CopyFile(const std::string& from, const std::string& to) {
+  const Descriptor in(OpenForRead(from));
+  if (!in.valid()) return FileError(from, errno);
+  struct stat st;
+  if (fstat(in.get(), &st) != 0) return FileError(from, errno);
+  Descriptor out(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 07777));
+  if (!out.valid()) return FileError(to, errno);
+  const Status copied = CopyBytes(in.get(), from, out.get(), to);
+  const bool closed = out.Close() == 0;
+  if (copied.ok() && closed) return OkStatus();
+  const Status why = copied.ok() ? FileError(to, errno) : copied;
+  unlink(to.c_str());
+  return why;
+}
+
+Status AppendToFile(const std::string& path, absl::string_view bytes) {
+  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!fd.valid()) return FileError(path, errno);
+  RETURN_IF_ERROR(WriteAll(fd.get(), bytes, path));
+  return fd.Close() == 0 ? OkStatus() : FileError(path, errno);
 }
 
 Status MakeDirs(const std::string& path) {
@@ -157,28 +146,28 @@ Status MakeDirs(const std::string& path) {
     if (mkdir(dir.c_str(), 0777) != 0) {
       const int error = errno;
       // A folder above may refuse the attempt (read-only disk) and still be there.
-      if (!IsDir(dir)) return FsError(dir, error);
+      if (!IsDir(dir)) return FileError(dir, error);
     }
   }
   return OkStatus();
 }
 
 Status MakeFile(const std::string& path, absl::string_view bytes) {
-  FsDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd.get() < 0) return FsError(path, errno);
+  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd.valid()) return FileError(path, errno);
   Status status = WriteAll(fd.get(), bytes, path);
-  if (fd.Close() != 0 && status.ok()) status = FsError(path, errno);
+  if (fd.Close() != 0 && status.ok()) status = FileError(path, errno);
   if (!status.ok()) unlink(path.c_str());
   return status;
 }
 
 Status RemoveFile(const std::string& path) {
-  return unlink(path.c_str()) == 0 ? OkStatus() : FsError(path, errno);
+  return unlink(path.c_str()) == 0 ? OkStatus() : FileError(path, errno);
 }
 
 StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
   DIR* dir = opendir(path.c_str());
-  if (dir == nullptr) return FsError(path, errno);
+  if (dir == nullptr) return FileError(path, errno);
   std::vector<std::string> names;
   errno = 0;
   while (const dirent* entry = readdir(dir)) {
@@ -187,7 +176,7 @@ StatusOr<std::vector<std::string>> ListDir(const std::string& path) {
   }
   const int error = errno;
   closedir(dir);
-  if (error != 0) return FsError(path, error);
+  if (error != 0) return FileError(path, error);
   std::ranges::sort(names);
   return names;
 }
@@ -212,7 +201,7 @@ bool IsDir(const std::string& path) {
 
 StatusOr<int64_t> FileSize(const std::string& path) {
   struct stat st;
-  if (stat(path.c_str(), &st) != 0) return FsError(path, errno);
+  if (stat(path.c_str(), &st) != 0) return FileError(path, errno);
   return static_cast<int64_t>(st.st_size);
 }
 

@@ -39,8 +39,13 @@ StatusOr<std::shared_ptr<const MappedFile>> MapFile(const std::string& path);
 StatusOr<std::string> ReadFile(const std::string& path);
 
 // Writes beside `path`, syncs, and renames into place: readers see the old bytes or the new ones,
-// also after a crash. The folder must exist.
+// also after a crash. The folder must exist. Links, devices and mounts: staged_file.h.
 Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
+// Makes a new file of the same bytes and permissions. ALREADY_EXISTS when `to` exists; after
+// another error it does not.
+Status CopyFile(const std::string& from, const std::string& to);
+// Adds to the end of the file, which is made where it is missing.
+Status AppendToFile(const std::string& path, absl::string_view bytes);
 
 // Makes a new file of these bytes, without a sync. ALREADY_EXISTS when the path exists, so that the
 // file can serve as a lock.

@@ -9,6 +9,8 @@
 namespace smelt {
 namespace {
 
+// Small records are written together.
+constexpr size_t kGatheredRecords = 256 << 10;
 constexpr size_t kRecordHeader = 12;  // length and its checksum
 constexpr size_t kRecordFooter = 4;
 
@@ -53,27 +55,27 @@ StatusOr<std::optional<absl::string_view>> RecordReader::Next() {
 }
 
 StatusOr<RecordWriter> RecordWriter::Open(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "wbe");
-  if (file == nullptr) return absl::ErrnoToStatus(errno, path);
-  return RecordWriter(file, path);
+  ASSIGN_OR_RETURN(auto file, StagedFile::Make(path, OtherWriter::kRefuse));
+  return RecordWriter(std::move(file));
 }
 
 Status RecordWriter::Write(absl::string_view record) {
-  if (file_ == nullptr) return FailedPrecondition("Writer of ", path_, " is closed");
-  char header[kRecordHeader], footer[kRecordFooter];
-  FrameOf(record, header, footer);
-  if (std::fwrite(header, 1, kRecordHeader, file_.get()) != kRecordHeader ||
-      std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() ||
-      std::fwrite(footer, 1, kRecordFooter, file_.get()) != kRecordFooter) {
-    return absl::ErrnoToStatus(errno, path_);
-  }
+  if (file_ == nullptr) return FailedPrecondition("the file of records is closed");
+  AppendRecord(record, &gathered_);
+  return gathered_.size() < kGatheredRecords ? OkStatus() : Flush();
+}
+
+Status RecordWriter::Flush() {
+  RETURN_IF_ERROR(file_->Write(gathered_));
+  gathered_.clear();
   return OkStatus();
 }
 
 Status RecordWriter::Close() {
-  if (file_ == nullptr) return FailedPrecondition("Writer of ", path_, " is closed");
-  if (std::fclose(file_.release()) != 0) return absl::ErrnoToStatus(errno, path_);
-  return OkStatus();
+  if (file_ == nullptr) return FailedPrecondition("the file of records is closed");
+  RETURN_IF_ERROR(Flush());
+  const std::unique_ptr<StagedFile> file = std::move(file_);
+  return file->Publish();
 }
 
 void AppendRecord(absl::string_view record, std::string* out) {

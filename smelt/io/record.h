@@ -6,7 +6,6 @@
 #define SMELT_IO_RECORD_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "smelt/base/status.h"
 #include "smelt/io/fs.h"
+#include "smelt/io/staged_file.h"
 
 namespace smelt {
 
@@ -39,21 +39,20 @@ class RecordReader {
 
 class RecordWriter {
  public:
-  // Makes the file, or empties it.
+  // Nothing stands at `path` before Close, which replaces what was there (staged_file.h). ABORTED
+  // while another process writes there.
   static StatusOr<RecordWriter> Open(const std::string& path);
 
   Status Write(absl::string_view record);
-  // Flushes; a full disk shows here at the latest. Nothing may be written after.
+  // Puts the file in place; a full disk shows here at the latest. Nothing may be written after.
   Status Close();
 
  private:
-  struct Closer {
-    void operator()(std::FILE* f) const { std::fclose(f); }
-  };
-  RecordWriter(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+  explicit RecordWriter(std::unique_ptr<StagedFile> file) : file_(std::move(file)) {}
+  Status Flush();
 
-  std::unique_ptr<std::FILE, Closer> file_;
-  std::string path_;
+  std::unique_ptr<StagedFile> file_;
+  std::string gathered_;
 };
 
 // Appends one record in its frame to `out`.

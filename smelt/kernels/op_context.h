@@ -38,6 +38,10 @@ class OpContext {
 
   const Node& node() const { return node_; }
   Step& step() const { return step_; }
+  // The files that the op may use: every kernel that touches the disk asks here.
+  FileSystem files() const {
+    return (step_.files != nullptr ? *step_.files : FileSystem::Nothing()).For(node_.op());
+  }
   // What prepare returned. REQUIRES: the row has a prepare that returns an S.
   template <typename S>
   S& state() const {

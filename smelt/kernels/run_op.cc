@@ -1,6 +1,7 @@
 #include "smelt/kernels/run_op.h"
 
 #include "smelt/base/denormals.h"
+#include "smelt/base/out_of_memory.h"
 
 namespace smelt {
 
@@ -29,7 +30,7 @@ StatusOr<std::vector<Tensor>> RunOp(const Node& node, std::vector<Tensor> inputs
                 std::span<const bool>(last_use.data(), last_use.size()),
                 std::span<Tensor>(outputs));
   const FlushDenormals flush;
-  RETURN_IF_ERROR(kernel->run(ctx));
+  RETURN_IF_ERROR(OrOutOfMemory([&] { return kernel->run(ctx); }));
   return outputs;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "smelt/io/file_system.h"
 #include "smelt/kernels/callee.h"
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/tensor/tensor.h"
@@ -68,6 +69,8 @@ struct Step {
   FunctionRunner* functions = nullptr;
   Allocator* allocator = HeapAllocator();
   const Cancellation* cancellation = nullptr;
+  // The files that kernels may use; nullptr: none.
+  const FileSystem* files = nullptr;
   // The seed of stateful random ops whose own seeds are both 0; 0: they draw one for themselves.
   uint64_t random_seed = 0;
   int call_depth = 0;  // how many calls of functions the step is in

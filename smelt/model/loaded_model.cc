@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "smelt/io/fs.h"
+#include "smelt/model/model_folder.h"
 #include "smelt/stablehlo/call_module.h"
 #include "smelt/wire/saved_model/object_restore.h"
 #include "smelt/wire/saved_model/signature_keys.h"
@@ -74,10 +77,16 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(MetaGraph meta, const s
   model->meta_ = std::move(meta);
   RETURN_IF_ERROR(stablehlo::PrepareCallModules(*model->meta_.graph));
   std::shared_ptr<const Graph> graph = std::move(model->meta_.graph);
-  model->session_ = std::make_unique<Session>(std::move(graph), options);
+  SessionOptions own = options;
+  own.files = options.files.With(FoldersOfModel(dir));
+  model->session_ = std::make_unique<Session>(std::move(graph), own);
   // A file that was registered twice is listed twice; TensorFlow in Python takes the last.
   std::map<std::string, std::string> paths;
   for (const AssetFile& asset : AssetsOf(model->meta_)) {
+    if (asset.filename.empty() || asset.filename[0] == '/' ||
+        absl::c_linear_search(absl::StrSplit(asset.filename, '/'), "..")) {
+      return InvalidArgument("asset '", asset.filename, "' leads out of the model's folder");
+    }
     paths[asset.tensor_name] = absl::StrCat(dir, "/assets/", asset.filename);
   }
   for (auto& [name, path] : paths) {
@@ -110,7 +119,7 @@ Status LoadedModel::RestoreByObjects(const std::string& prefix) {
     if (!found || !std::static_pointer_cast<Variable>(found)->initialized()) missing.push_back(n);
   }
   if (missing.empty()) return OkStatus();
-  ASSIGN_OR_RETURN(const auto bundle, BundleReader::Open(prefix));
+  ASSIGN_OR_RETURN(const auto bundle, BundleReader::Open(prefix, session_->options().files));
   ASSIGN_OR_RETURN(const auto keys, VariableKeys(meta_, session_->graph(), *bundle));
   for (const Node* n : missing) {
     auto key = keys.find(n->name());

@@ -23,8 +23,9 @@ using NamedTensors = std::map<std::string, Tensor>;
 class LoadedModel {
  public:
   // `dir` is the folder of the SavedModel (see ModelFolder), `tags` the whole tag set, in any
-  // order. Errors of ReadSavedModel and FindMetaGraph; those of the restore and of the init op say
-  // so.
+  // order. The model's own folders are added to options.files. Errors of ReadSavedModel and
+  // FindMetaGraph; those of the restore and of the init op say so; INVALID_ARGUMENT for an asset
+  // whose name leads out of the folder.
   static StatusOr<std::unique_ptr<LoadedModel>> Load(const std::string& dir,
                                                      const std::vector<std::string>& tags,
                                                      const SessionOptions& options = {});

@@ -1,6 +1,5 @@
 #include "smelt/model/model_folder.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -82,14 +81,9 @@ StatusOr<ModelFolder> ModelFolder::Open(const std::string& path) {
   if (!folder.dir_.empty()) return folder;
   folder.dir_ = path;
   if (!Exists(path)) return folder;
-  const char* tmp = std::getenv("TMPDIR");
-  folder.unpacked_ = JoinPath(tmp != nullptr && *tmp != 0 ? tmp : "/tmp", "smelt_model_XXXXXX");
-  if (mkdtemp(folder.unpacked_.data()) == nullptr) {
-    const std::string wanted = std::exchange(folder.unpacked_, "");
-    return Internal("cannot make a temporary folder ", wanted);
-  }
-  RETURN_IF_ERROR(ExtractArchive(path, folder.unpacked_));
-  ASSIGN_OR_RETURN(FoundModel found, FindSavedModel(folder.unpacked_));
+  ASSIGN_OR_RETURN(folder.unpacked_, TemporaryFolder::Make("smelt_model"));
+  RETURN_IF_ERROR(ExtractArchive(path, folder.unpacked_->path()));
+  ASSIGN_OR_RETURN(FoundModel found, FindSavedModel(folder.unpacked_->path()));
   folder.dir_ = std::move(found.dir);
   folder.version_ = std::move(found.version);
   if (folder.dir_.empty()) {
@@ -98,10 +92,15 @@ StatusOr<ModelFolder> ModelFolder::Open(const std::string& path) {
   return folder;
 }
 
-ModelFolder::~ModelFolder() {
-  if (unpacked_.empty()) return;
-  std::error_code ignored;  // a folder in TMPDIR that cannot be removed harms nobody
-  std::filesystem::remove_all(unpacked_, ignored);
+std::vector<std::string> FoldersOfModel(const std::string& dir) {
+  if (dir.empty()) return {};
+  std::vector<std::string> folders = {dir};
+  for (const char* name : {"saved_model.pb", "saved_model.pbtxt"}) {
+    std::error_code e;
+    const std::filesystem::path file = std::filesystem::canonical(JoinPath(dir, name), e);
+    if (!e) folders.push_back(file.parent_path().string());
+  }
+  return folders;
 }
 
 }  // namespace smelt

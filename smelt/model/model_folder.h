@@ -3,10 +3,12 @@
 #ifndef SMELT_MODEL_MODEL_FOLDER_H_
 #define SMELT_MODEL_MODEL_FOLDER_H_
 
+#include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "smelt/base/status.h"
+#include "smelt/io/temporary_folder.h"
 
 namespace smelt {
 
@@ -24,13 +26,6 @@ class ModelFolder {
   // several without numbers.
   static StatusOr<ModelFolder> Open(const std::string& path);
 
-  ModelFolder(ModelFolder&& o) noexcept
-      : dir_(std::move(o.dir_)),
-        version_(std::move(o.version_)),
-        unpacked_(std::exchange(o.unpacked_, "")) {}
-  ModelFolder& operator=(ModelFolder&&) = delete;
-  ~ModelFolder();
-
   const std::string& dir() const { return dir_; }
   // The name of the version that was chosen in a folder of versions, else empty.
   const std::string& version() const { return version_; }
@@ -38,8 +33,12 @@ class ModelFolder {
  private:
   ModelFolder() = default;
   std::string dir_, version_;
-  std::string unpacked_;
+  std::unique_ptr<TemporaryFolder> unpacked_;
 };
+
+// The folders whose files are a model's own: `dir`, and where its model file really lies if that is
+// a link (as download caches lay models out). None for "".
+std::vector<std::string> FoldersOfModel(const std::string& dir);
 
 }  // namespace smelt
 

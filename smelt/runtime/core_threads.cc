@@ -1,5 +1,8 @@
 #include "smelt/runtime/core_threads.h"
 
+#include "smelt/base/team.h"
+#include "smelt/base/thread.h"
+
 namespace smelt {
 
 CoreThreads::CoreThreads(int cores) {
@@ -20,9 +23,19 @@ CoreThreads::~CoreThreads() {
 
 void CoreThreads::Start(int core, std::function<void()> work) {
   Core& c = *cores_[core];
-  absl::MutexLock lock(&c.mutex);
-  c.work.push_back(std::move(work));
-  if (!c.thread.joinable()) c.thread = std::thread([&c] { Serve(c); });
+  {
+    absl::MutexLock lock(&c.mutex);
+    if (!c.thread.joinable()) {
+      auto thread = StartThread([&c] { Serve(c); });
+      if (thread.ok()) c.thread = *std::move(thread);
+    }
+    if (c.thread.joinable()) {
+      c.work.push_back(std::move(work));
+      return;
+    }
+  }
+  const ScopedThreads restored(Threads());
+  work();
 }
 
 void CoreThreads::Serve(Core& core) {

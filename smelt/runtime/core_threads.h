@@ -19,7 +19,8 @@ class CoreThreads {
  public:
   explicit CoreThreads(int cores);
   ~CoreThreads();
-  // Queues `work` for the core's thread and returns. REQUIRES: 0 <= core < cores; `work` does not
+  // Queues `work` for the core's thread and returns; where the system gives no thread, does it at
+  // once. REQUIRES: 0 <= core < cores; `work` does not
   // throw, and keeps what it refers to alive.
   void Start(int core, std::function<void()> work);
 

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "smelt/base/out_of_memory.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/resource_types.h"
 #include "smelt/runtime/dataflow.h"
@@ -114,7 +115,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
       std::vector<Tensor> out(1);
       Step step;
       OpContext ctx(*n, state->get(), step, {}, {}, std::span<Tensor>(out));
-      RETURN_IF_ERROR((*kernel)->run(ctx));
+      RETURN_IF_ERROR(OrOutOfMemory([&] { return (*kernel)->run(ctx); }));
       constant_bytes_ += static_cast<int64_t>(out[0].bytes());
       constants_.push_back(std::move(out[0]));
       first_slot[n->id()] = -1 - static_cast<int>(constants_.size());
@@ -201,7 +202,7 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
                            StepStats* stats) const {
   OpContext ctx(*item.node, item.state.get(), step, inputs, last_use, outputs);
   const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
-  Status status = item.kernel->run(ctx);
+  Status status = OrOutOfMemory([&] { return item.kernel->run(ctx); });
   if (!status.ok()) [[unlikely]] {
     return Suffix(status, absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
   }

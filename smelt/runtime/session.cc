@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
+#include "smelt/base/out_of_memory.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/batch/batch_rows.h"
 #include "smelt/optimize/passes.h"
@@ -111,9 +112,15 @@ void Session::FillStep(Step& step, ResourceManager* step_resources,
   step.functions = this;
   step.allocator = cpu_->allocator().get();
   step.cancellation = cancellation;
+  step.files = &options_.files;
 }
 
 Status Session::RunCallable(Callable& callable, std::vector<Tensor> args,
+                            std::vector<Tensor>* results, const RunOptions& options) {
+  return OrOutOfMemory([&] { return RunPrepared(callable, std::move(args), results, options); });
+}
+
+Status Session::RunPrepared(Callable& callable, std::vector<Tensor> args,
                             std::vector<Tensor>* results, const RunOptions& options) {
   const ScopedThreads threads(options_.threads);
   if (args.size() != callable.spec().feeds.size()) {
@@ -172,7 +179,8 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
   }
   FillStep(step, &step_resources, options.cancellation ? options.cancellation : &deadline);
   std::vector<Tensor> results;
-  RETURN_IF_ERROR(Call(Callee(name), std::move(args), &results, step));
+  RETURN_IF_ERROR(
+      OrOutOfMemory([&] { return Call(Callee(name), std::move(args), &results, step); }));
   return results;
 }
 
@@ -308,8 +316,9 @@ StatusOr<bool> Session::RunSplit(Executable& executable, TpuProgram& program,
     own.device = group[p]->name();
     own.tpu_core = group[p].get();
     SetThreads(team);
-    work[p].status =
-        executable.Run(std::span<Tensor>(work[p].args), &work[p].results, own, nullptr);
+    work[p].status = OrOutOfMemory([&] {
+      return executable.Run(std::span<Tensor>(work[p].args), &work[p].results, own, nullptr);
+    });
   };
   absl::BlockingCounter others(static_cast<int>(parts) - 1);
   const size_t first = static_cast<size_t>(group.data() - cores_.data());

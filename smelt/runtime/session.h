@@ -34,6 +34,8 @@ struct SessionOptions {
   int threads = 0;
   // false: graphs run as they are stated, calls included.
   bool optimize = true;
+  // The files that the graph's ops may use.
+  FileSystem files = FileSystem::Nothing();
   // How the passes are run. `after` may be called in several threads at once.
   PipelineOptions passes;
   int tpu_cores = 8;
@@ -105,6 +107,8 @@ class Session final : public FunctionRunner {
   friend class Callable;
   struct FunctionEntry;
 
+  Status RunPrepared(Callable& callable, std::vector<Tensor> args, std::vector<Tensor>* results,
+                     const RunOptions& options);
   void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);
   // Where a function runs: on the host; on an accelerator core, called by TPUPartitionedCall, which
   // makes it a TpuProgram; or on a core, called by a function that runs there.

@@ -12,41 +12,30 @@
 namespace smelt {
 namespace {
 
-std::atomic<int64_t> heap_limit{0};
-std::atomic<int64_t> heap_live{0};
-
-StatusOr<void*> HeapTake(size_t size) {
+StatusOr<void*> TakeBytes(size_t size) {
   const auto bytes = static_cast<int64_t>(size);
-  const int64_t limit = heap_limit.load(std::memory_order_relaxed);
-  const int64_t live = heap_live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  void* p = nullptr;
-  if (bytes >= 0 && (limit == 0 || live <= limit) && size < (size_t{1} << 46)) {
-    p = std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
-  }
-  if (p == nullptr) {
-    heap_live.fetch_sub(bytes, std::memory_order_relaxed);
-    return ResourceExhausted("OOM when allocating ", size, " bytes; ", live - bytes,
-                             " bytes are in use, the limit is ",
-                             limit == 0 ? "the machine's" : absl::StrCat(limit));
-  }
-  return p;
+  if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
+  void* p = std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
+  if (p != nullptr) return p;
+  HeapGive(bytes);
+  return HeapExhausted(size);
 }
 
-void HeapGive(void* p, size_t size) {
-  heap_live.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
+void GiveBytes(void* p, size_t size) {
+  HeapGive(static_cast<int64_t>(size));
   std::free(p);
 }
 
 class HeapBuffer final : public Buffer {
  public:
   using Buffer::Buffer;
-  ~HeapBuffer() override { HeapGive(data_, size_); }
+  ~HeapBuffer() override { GiveBytes(data_, size_); }
 };
 
 class HeapAllocatorImpl final : public Allocator {
  public:
   StatusOr<BufferRef> Allocate(size_t size) override {
-    ASSIGN_OR_RETURN(void* p, HeapTake(size == 0 ? 1 : size));
+    ASSIGN_OR_RETURN(void* p, TakeBytes(size == 0 ? 1 : size));
     return BufferRef(new HeapBuffer(p, size == 0 ? 1 : size));
   }
 };
@@ -88,7 +77,7 @@ class Pool;
 class PoolBuffer final : public Buffer {
  public:
   PoolBuffer(void* data, size_t size, int cls) : Buffer(data, size), cls_(cls) {}
-  ~PoolBuffer() override { HeapGive(data_, size_); }
+  ~PoolBuffer() override { GiveBytes(data_, size_); }
   void Attach(std::shared_ptr<Pool> pool, int64_t metered) {
     ResetRefs();
     pool_ = std::move(pool);
@@ -142,10 +131,10 @@ class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
       }
     }
     const size_t bytes = PoolClassBytes(c);
-    auto p = HeapTake(bytes);
+    auto p = TakeBytes(bytes);
     if (!p.ok()) {
       Trim();
-      p = HeapTake(bytes);
+      p = TakeBytes(bytes);
     }
     if (!p.ok()) return p.status();
     return new PoolBuffer(*p, bytes, c);
@@ -177,9 +166,6 @@ Allocator* HeapAllocator() {
   static HeapAllocatorImpl* a = new HeapAllocatorImpl;
   return a;
 }
-void SetHeapLimit(int64_t bytes) { heap_limit = bytes; }
-int64_t HeapLimit() { return heap_limit; }
-int64_t HeapLive() { return heap_live; }
 
 BufferRef ForeignBuffer(const void* data, size_t size, ForeignBytes kind,
                         std::shared_ptr<const void> owner) {

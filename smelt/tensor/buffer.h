@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "smelt/base/heap.h"
 #include "smelt/base/status.h"
 
 namespace smelt {
@@ -87,14 +88,9 @@ class Allocator {
   virtual StatusOr<BufferRef> Allocate(size_t size) = 0;
 };
 
-// The process's heap. With a limit set, an allocation that would bring HeapLive() above it is
-// refused. Lives as long as the process.
+// The process's heap, counted and limited by base/heap.h, as pools are with what they keep for
+// reuse. Lives as long as the process.
 Allocator* HeapAllocator();
-// 0: no limit. Holds for later allocations, of pools too.
-void SetHeapLimit(int64_t bytes);
-int64_t HeapLimit();
-// Bytes that were allocated here and not freed, with those that pools keep for reuse.
-int64_t HeapLive();
 
 // Bytes owned by something else: `owner` is kept until the last reference goes.
 enum class ForeignBytes { kWritable, kReadOnly, kMappedFile };

@@ -21,6 +21,7 @@ struct VerifyFlags {
   int count = 0;    // random inputs for each signature
   std::string log;  // recorded inputs: a TFRecord file of PredictionLogs
   double tolerance = 1e-3;
+  FileSystem files = FileSystem::Nothing();  // what the models may use beside their folders
 };
 // Runs both models on the inputs of the log or, without one, on random ones, and prints for each
 // output the largest difference, absolute and relative to the output's largest magnitude. False

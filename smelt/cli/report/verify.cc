@@ -40,14 +40,15 @@ class Verification {
   }
 
  private:
-  static StatusOr<std::unique_ptr<LoadedModel>> Open(const std::string& dir) {
+  StatusOr<std::unique_ptr<LoadedModel>> Open(const std::string& dir) const {
+    const SessionOptions options{.files = flags_.files};
     ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(dir));
     ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
     if (model.meta_graphs.size() == 1) {
-      return LoadedModel::Load(std::move(model.meta_graphs[0]), folder.dir());
+      return LoadedModel::Load(std::move(model.meta_graphs[0]), folder.dir(), options);
     }
     ASSIGN_OR_RETURN(MetaGraph * meta, FindMetaGraph(model, {"serve"}));
-    return LoadedModel::Load(std::move(*meta), folder.dir());
+    return LoadedModel::Load(std::move(*meta), folder.dir(), options);
   }
 
   Status Recorded() {

@@ -10,6 +10,7 @@
 #include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/model/function_signatures.h"
+#include "smelt/model/model_folder.h"
 #include "smelt/wire/bundle/bundle.h"
 
 namespace smelt {
@@ -25,8 +26,9 @@ int64_t BytesOf(Dtype dtype, const PartialShape& shape) {
   return bytes;
 }
 
-Status AddBundleVariables(const std::string& prefix, MetaGraphFacts* facts) {
-  ASSIGN_OR_RETURN(auto reader, BundleReader::Open(prefix));
+Status AddBundleVariables(const std::string& prefix, const FileSystem& files,
+                          MetaGraphFacts* facts) {
+  ASSIGN_OR_RETURN(auto reader, BundleReader::Open(prefix, files));
   std::map<std::string, std::string> python_names;
   // The keys do where the names cannot be read.
   if (auto names = CheckpointVariableNames(*reader); names.ok()) python_names = *std::move(names);
@@ -158,7 +160,9 @@ MetaGraphFacts FactsOf(const MetaGraph& meta, const std::string& dir) {
   }
   const std::string prefix = JoinPath(dir, "variables/variables");
   if (Exists(prefix + ".index")) {
-    if (const Status s = AddBundleVariables(prefix, &facts); !s.ok()) {
+    if (const Status s =
+            AddBundleVariables(prefix, FileSystem::Of(FoldersOfModel(dir), {}), &facts);
+        !s.ok()) {
       facts.notes.emplace_back(s.message());
     }
   }

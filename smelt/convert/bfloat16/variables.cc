@@ -19,9 +19,10 @@ StatusOr<Tensor> Rounded(const Tensor& t) {
 // Another MetaGraph of the model, which is not converted but reads the same checkpoint.
 class OtherMetaGraph {
  public:
-  static StatusOr<OtherMetaGraph> Of(MetaGraph& meta, const std::string& dir) {
+  static StatusOr<OtherMetaGraph> Of(MetaGraph& meta, const std::string& dir,
+                                     const FileSystem& files) {
     OtherMetaGraph out;
-    ASSIGN_OR_RETURN(out.variables_, ModelVariables::Trace(meta, dir));
+    ASSIGN_OR_RETURN(out.variables_, ModelVariables::Trace(meta, dir, files));
     for (const auto& v : out.variables_->all()) {
       if (!v->key.empty()) out.by_key_[v->key] = v.get();
     }
@@ -90,7 +91,7 @@ class VariableStorer {
   Status Run() {
     for (MetaGraph& meta : c_.model.meta_graphs) {
       if (&meta == c_.meta) continue;
-      ASSIGN_OR_RETURN(OtherMetaGraph other, OtherMetaGraph::Of(meta, c_.model.dir));
+      ASSIGN_OR_RETURN(OtherMetaGraph other, OtherMetaGraph::Of(meta, c_.model.dir, c_.files));
       others_.push_back(std::move(other));
     }
     for (const auto& v : variables_.all()) {

@@ -341,7 +341,7 @@ class AutoPlacer {
 
 // The arguments that bring variables which a request may update.
 StatusOr<UpdatedPorts> UpdatedArguments(Conversion& c) {
-  ASSIGN_OR_RETURN(const auto variables, ModelVariables::Trace(*c.meta, c.model.dir));
+  ASSIGN_OR_RETURN(const auto variables, ModelVariables::Trace(*c.meta, c.model.dir, c.files));
   const std::vector<std::string> functions = ServedFunctions(*c.meta);
   const absl::flat_hash_set<absl::string_view> served(functions.begin(), functions.end());
   const std::vector<Node*> nodes = ServedNodes(*c.meta);

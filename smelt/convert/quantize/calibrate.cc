@@ -15,7 +15,7 @@ StatusOr<Ranges> Calibrate(Conversion& c, const std::vector<std::pair<Scope*, En
     observed.push_back(std::move(t));
   }
   ASSIGN_OR_RETURN(MetaGraph copy, CopyModel(*c.meta));
-  auto model = ObservedModel::Load(std::move(copy), c.model.dir, observed);
+  auto model = ObservedModel::Load(std::move(copy), c.model.dir, c.files, observed);
   if (!model.ok()) return Prefix(model.status(), "loading the model to calibrate it: ");
   std::vector<TensorStatistics> statistics(observed.size());
   int64_t done = 0, all = 0;

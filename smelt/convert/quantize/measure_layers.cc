@@ -1,14 +1,13 @@
 // How far each layer's output moved. Both models run on the first samples, and the outputs of each
 // layer are compared: that includes the errors of the layers before it. For a layer's own error the
 // float layer is run on the input that the quantized layer got.
-#include <unistd.h>
-
 #include <cmath>
 #include <filesystem>
 
 #include "smelt/convert/quantize/observe.h"
 #include "smelt/graph/graph.h"
 #include "smelt/io/fs.h"
+#include "smelt/io/temporary_folder.h"
 #include "smelt/kernels/run_op.h"
 
 namespace smelt::quantize {
@@ -24,28 +23,23 @@ constexpr int64_t kMaxElements = 1 << 16;
 // Variables and assets of the quantized model, for as long as it is measured.
 class QuantizedFolder {
  public:
-  explicit QuantizedFolder(Conversion& c) : c_(c) {
-    std::error_code ignored;
-    path_ = stdfs::temp_directory_path(ignored) / absl::StrCat("smelt-quantize-", getpid());
-  }
-  ~QuantizedFolder() {
-    std::error_code ignored;
-    stdfs::remove_all(path_, ignored);
-  }
+  explicit QuantizedFolder(Conversion& c) : c_(c) {}
   StatusOr<std::string> Make() {
     if (c_.variables == nullptr || !c_.variables->changed()) return c_.model.dir;
-    RETURN_IF_ERROR(MakeDirs((path_ / "variables").string()));
-    RETURN_IF_ERROR(c_.variables->WriteBundle((path_ / "variables" / "variables").string()));
+    ASSIGN_OR_RETURN(folder_, TemporaryFolder::Make("smelt_quantize"));
+    const stdfs::path path = folder_->path();
+    RETURN_IF_ERROR(MakeDirs((path / "variables").string()));
+    RETURN_IF_ERROR(c_.variables->WriteBundle((path / "variables" / "variables").string()));
     std::error_code e;
     const stdfs::path assets = stdfs::absolute(stdfs::path(c_.model.dir) / "assets", e);
-    if (stdfs::exists(assets, e)) stdfs::create_directory_symlink(assets, path_ / "assets", e);
+    if (stdfs::exists(assets, e)) stdfs::create_directory_symlink(assets, path / "assets", e);
     if (e) return Internal("linking ", assets.string(), ": ", e.message());
-    return path_.string();
+    return path.string();
   }
 
  private:
   Conversion& c_;
-  stdfs::path path_;
+  std::unique_ptr<TemporaryFolder> folder_;
 };
 
 using Captured = std::vector<std::vector<std::vector<float>>>;  // by id, by call
@@ -173,12 +167,12 @@ Status MeasureLayers(Conversion& c, LayerSet& set, MetaGraph plain) {
     after.push_back(t);
   }
   ASSIGN_OR_RETURN(const auto float_model,
-                   ObservedModel::Load(std::move(plain), c.model.dir, before));
+                   ObservedModel::Load(std::move(plain), c.model.dir, c.files, before));
   if (c.variables != nullptr) RETURN_IF_ERROR(c.variables->UpdateObjectGraph());
   QuantizedFolder folder(c);
   ASSIGN_OR_RETURN(const std::string dir, folder.Make());
   ASSIGN_OR_RETURN(MetaGraph copy, CopyModel(*c.meta));
-  auto quantized = ObservedModel::Load(std::move(copy), dir, after);
+  auto quantized = ObservedModel::Load(std::move(copy), dir, c.files, after);
   if (!quantized.ok()) return Prefix(quantized.status(), "loading the quantized model: ");
   std::vector<LayerError> errors(set.layers.size());
   Captured want(set.layers.size()), got(set.layers.size());

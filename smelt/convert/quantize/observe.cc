@@ -103,7 +103,8 @@ Status Observe(MetaGraph& meta, const ObservedTensor& t,
 }  // namespace
 
 StatusOr<std::unique_ptr<ObservedModel>> ObservedModel::Load(
-    MetaGraph meta, const std::string& dir, const std::vector<ObservedTensor>& tensors) {
+    MetaGraph meta, const std::string& dir, const FileSystem& files,
+    const std::vector<ObservedTensor>& tensors) {
   static std::once_flag once;
   std::call_once(once, [] { AddKernels(kObserveTable); });
   meta.graph->library()->AddOp(ObserveDef());
@@ -113,7 +114,7 @@ StatusOr<std::unique_ptr<ObservedModel>> ObservedModel::Load(
   }
   for (const ObservedTensor& t : tensors) RETURN_IF_ERROR(Observe(meta, t, sizes));
   auto out = std::make_unique<ObservedModel>();
-  ASSIGN_OR_RETURN(out->model_, LoadedModel::Load(std::move(meta), dir));
+  ASSIGN_OR_RETURN(out->model_, LoadedModel::Load(std::move(meta), dir, {.files = files}));
   return out;
 }
 

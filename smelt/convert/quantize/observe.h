@@ -27,6 +27,7 @@ class ObservedModel {
  public:
   // NOT_FOUND names a tensor that is not there. `dir` holds the model's variables.
   static StatusOr<std::unique_ptr<ObservedModel>> Load(MetaGraph meta, const std::string& dir,
+                                                       const FileSystem& files,
                                                        const std::vector<ObservedTensor>& tensors);
   // Runs a signature. `on_value` is called for each observed value, as floats, one call at a time,
   // from any thread. One Run at a time.

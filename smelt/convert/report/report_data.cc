@@ -142,7 +142,7 @@ class ReportMaker {
   // its bytes.
   void Variables() {
     if (out_.placements.empty()) return;
-    const auto variables = ModelVariables::Trace(*c_.meta, c_.model.dir);
+    const auto variables = ModelVariables::Trace(*c_.meta, c_.model.dir, c_.files);
     if (!variables.ok()) {
       // The conversion may do without the checkpoint; the estimate cannot.
       c_.records.AddNote("report", absl::StrCat("variables are missing in the memory estimate: ",

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
+#include "smelt/base/out_of_memory.h"
 #include "smelt/base/parallel.h"
+#include "smelt/base/thread.h"
 
 namespace smelt {
 namespace {
@@ -199,6 +201,9 @@ Status BatchScheduler::Schedule(const std::shared_ptr<BatchRequest>& request,
   if (ended_) return absl::CancelledError(kEnded);
   Queue& queue = FindQueue(queue_name);
   RETURN_IF_ERROR(CheckRoom(queue, static_cast<uint64_t>(rows)));
+  // The first thread looks at the queues by itself.
+  const bool first_thread = threads_.empty() && max_threads_ > 0;
+  if (first_thread) RETURN_IF_ERROR(StartOne());
   // With splitting, the first piece fills the open batch, and those between it and the last fill a
   // batch each.
   std::vector<int64_t> sizes;
@@ -224,7 +229,7 @@ Status BatchScheduler::Schedule(const std::shared_ptr<BatchRequest>& request,
     open.rows += static_cast<uint64_t>(size);
     first += size;
   }
-  WakeThread(now);
+  if (!first_thread) WakeThread(now);
   return OkStatus();
 }
 
@@ -285,8 +290,14 @@ void BatchScheduler::WakeThread(absl::Time now) {
   if (idle_ > 0) {
     changed_.Signal();
   } else if (threads_.size() < max_threads_ && !ended_) {
-    threads_.emplace_back([this] { Loop(); });
+    StartOne().IgnoreError();  // the threads that there are do the work
   }
+}
+
+Status BatchScheduler::StartOne() {
+  ASSIGN_OR_RETURN(std::thread thread, StartThread([this] { Loop(); }));
+  threads_.push_back(std::move(thread));
+  return OkStatus();
 }
 
 void BatchScheduler::Loop() {
@@ -331,7 +342,8 @@ void BatchScheduler::Process(Batch batch) {
     running_.push_back(audience);
     if (ended_) audience->Cancel();
   }
-  const Status status = process_(batch, options_, audience->cancellation());
+  const Status status =
+      OrOutOfMemory([&] { return process_(batch, options_, audience->cancellation()); });
   {
     absl::MutexLock lock(&mutex_);
     std::erase(running_, audience);

@@ -163,6 +163,7 @@ class BatchScheduler final : public Resource {
   void CloseOpenBatch(Queue& queue, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes or starts a thread if there is a batch to process or an earlier deadline to wait for.
   void WakeThread(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Loop();  // of each thread
   void Process(Batch batch) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -46,12 +46,16 @@ std::string CachedName(int64_t item, size_t component, size_t components) {
 // Passes elements on and writes them to a bundle, which is complete only once the end was reached.
 class CacheFileWriter {
  public:
-  CacheFileWriter(const std::string& file, ElementIterator in)
-      : file_(file), part_(file + "_0"), lock_(part_ + ".lockfile"), in_(std::move(in)) {}
+  CacheFileWriter(const std::string& file, FileSystem files, ElementIterator in)
+      : file_(file),
+        part_(file + "_0"),
+        lock_(part_ + ".lockfile"),
+        files_(std::move(files)),
+        in_(std::move(in)) {}
   CacheFileWriter(const CacheFileWriter&) = delete;
   CacheFileWriter& operator=(const CacheFileWriter&) = delete;
   ~CacheFileWriter() {
-    if (writer_ != nullptr) RemoveFile(lock_).IgnoreError();
+    if (writer_ != nullptr) files_.Remove(lock_).IgnoreError();
   }
 
   NextElement Next(Step& step) {
@@ -78,14 +82,15 @@ class CacheFileWriter {
   // At the first element. From here on the lock file keeps other iterators from writing.
   Status Begin() {
     if (writer_ != nullptr) return OkStatus();
+    RETURN_IF_ERROR(files_.MayWrite(part_));
     if (Exists(part_ + ".index")) {
       return AlreadyExists("Existing cache files found: \n", part_, ".index\n", part_,
                            ".data-00000-of-00001\nTo continue delete the above files.");
     }
     const Status made =
-        MakeFile(lock_, absl::StrCat("Created at: ", absl::ToUnixSeconds(absl::Now())));
+        files_.Make(lock_, absl::StrCat("Created at: ", absl::ToUnixSeconds(absl::Now())));
     if (absl::IsAlreadyExists(made)) {
-      const auto contents = ReadFile(lock_);
+      const auto contents = files_.Read(lock_);
       return AlreadyExists(
           "There appears to be a concurrent caching iterator running - cache lockfile already "
           "exists ('",
@@ -97,7 +102,7 @@ class CacheFileWriter {
     RETURN_IF_ERROR(made);
     auto writer = BundleWriter::Create(part_);
     if (!writer.ok()) {
-      RemoveFile(lock_).IgnoreError();
+      files_.Remove(lock_).IgnoreError();
       return writer.status();
     }
     writer_ = *std::move(writer);
@@ -109,10 +114,11 @@ class CacheFileWriter {
     RETURN_IF_ERROR(writer_->Finish());
     RETURN_IF_ERROR(MergeBundles({part_}, file_, /*delete_old=*/false));
     writer_.reset();
-    return RemoveFile(lock_);
+    return files_.Remove(lock_);
   }
 
   const std::string file_, part_, lock_;
+  const FileSystem files_;
   ElementIterator in_;
   std::unique_ptr<BundleWriter> writer_;  // not nullptr: the lock file is this writer's
   int64_t items_ = 0;
@@ -122,12 +128,12 @@ class CacheFileWriter {
 // Reads the elements of a complete cache.
 class CacheFileReader {
  public:
-  CacheFileReader(std::string file, size_t components)
-      : file_(std::move(file)), components_(components) {}
+  CacheFileReader(std::string file, FileSystem files, size_t components)
+      : file_(std::move(file)), files_(std::move(files)), components_(components) {}
 
   NextElement Next() {
     if (reader_ == nullptr) {
-      ASSIGN_OR_RETURN(reader_, BundleReader::Open(file_));
+      ASSIGN_OR_RETURN(reader_, BundleReader::Open(file_, files_));
       names_ = reader_->names();
     }
     // A cache of elements with other components may leave a rest, which is no element.
@@ -143,20 +149,22 @@ class CacheFileReader {
 
  private:
   const std::string file_;
+  const FileSystem files_;
   const size_t components_;
   std::shared_ptr<BundleReader> reader_;
   std::vector<std::string> names_;
   size_t at_ = 0;
 };
 
-StatusOr<ElementIterator> IterateFile(const DatasetRef& input, const std::string& file, Step& s) {
+StatusOr<ElementIterator> IterateFile(const DatasetRef& input, const std::string& file,
+                                      const FileSystem& files, Step& s) {
+  RETURN_IF_ERROR(files.MayRead(file + ".index"));
   if (Exists(file + ".index")) {
-    return [reader = CacheFileReader(file, input->types.size())](Step&) mutable -> NextElement {
-      return reader.Next();
-    };
+    return [reader = CacheFileReader(file, files, input->types.size())](
+               Step&) mutable -> NextElement { return reader.Next(); };
   }
   ASSIGN_OR_RETURN(ElementIterator in, input->make(s));
-  return [writer = std::make_unique<CacheFileWriter>(file, std::move(in))](
+  return [writer = std::make_unique<CacheFileWriter>(file, files, std::move(in))](
              Step& step) mutable -> NextElement { return writer->Next(step); };
 }
 
@@ -166,8 +174,8 @@ MakeIterator CachedInMemory(DatasetRef input, std::shared_ptr<MemoryCache> cache
   return [=](Step& s) { return IterateMemory(input, cache, s); };
 }
 
-MakeIterator CachedInFile(DatasetRef input, std::string file) {
-  return [=](Step& s) { return IterateFile(input, file, s); };
+MakeIterator CachedInFile(DatasetRef input, std::string file, FileSystem files) {
+  return [=](Step& s) { return IterateFile(input, file, files, s); };
 }
 
 }  // namespace smelt

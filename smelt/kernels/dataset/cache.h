@@ -41,7 +41,7 @@ class MemoryCache final : public Resource {
 // The elements of the cache, or those of the input, which complete it.
 MakeIterator CachedInMemory(DatasetRef input, std::shared_ptr<MemoryCache> cache);
 // The same with a bundle of the prefix `file`. ALREADY_EXISTS while another iterator writes it.
-MakeIterator CachedInFile(DatasetRef input, std::string file);
+MakeIterator CachedInFile(DatasetRef input, std::string file, FileSystem files);
 
 }  // namespace smelt
 

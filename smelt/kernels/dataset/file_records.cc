@@ -111,12 +111,13 @@ class FixedRecords final : public FileRecords {
 
 }  // namespace
 
-StatusOr<FileContent> FileContent::Open(const std::string& path, absl::string_view compression) {
+StatusOr<FileContent> FileContent::Open(const FileSystem& files, const std::string& path,
+                                        absl::string_view compression) {
   if (compression != "" && compression != "ZLIB" && compression != "GZIP") {
     return InvalidArgument("Unsupported compression_type: ", compression);
   }
   FileContent content;
-  ASSIGN_OR_RETURN(content.mapped_, MapFile(path));
+  ASSIGN_OR_RETURN(content.mapped_, files.Map(path));
   if (compression.empty()) return content;
   auto inflated = Inflate(content.mapped_->bytes(),
                           compression == "GZIP" ? DeflateForm::kGzip : DeflateForm::kZlib);
@@ -125,10 +126,10 @@ StatusOr<FileContent> FileContent::Open(const std::string& path, absl::string_vi
   return content;
 }
 
-StatusOr<std::unique_ptr<FileRecords>> OpenLines(const std::string& path,
+StatusOr<std::unique_ptr<FileRecords>> OpenLines(const FileSystem& files, const std::string& path,
                                                  absl::string_view compression,
                                                  CarriageReturns returns, int64_t skip_lines) {
-  ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path, compression));
+  ASSIGN_OR_RETURN(FileContent content, FileContent::Open(files, path, compression));
   auto lines = std::make_unique<LineRecords>(std::move(content), returns);
   for (int64_t i = 0; i < skip_lines; ++i) {
     ASSIGN_OR_RETURN(const auto line, lines->Next());
@@ -137,20 +138,22 @@ StatusOr<std::unique_ptr<FileRecords>> OpenLines(const std::string& path,
   return lines;
 }
 
-StatusOr<std::unique_ptr<FileRecords>> OpenTfRecords(const std::string& path,
+StatusOr<std::unique_ptr<FileRecords>> OpenTfRecords(const FileSystem& files,
+                                                     const std::string& path,
                                                      absl::string_view compression,
                                                      int64_t offset) {
-  ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path, compression));
+  ASSIGN_OR_RETURN(FileContent content, FileContent::Open(files, path, compression));
   if (offset < 0 || static_cast<size_t>(offset) > content.bytes().size()) {
     return OutOfRange("byte offset ", offset, " lies outside of ", path);
   }
   return std::make_unique<TfRecords>(std::move(content), static_cast<size_t>(offset));
 }
 
-StatusOr<std::unique_ptr<FileRecords>> OpenFixedLength(const std::string& path,
+StatusOr<std::unique_ptr<FileRecords>> OpenFixedLength(const FileSystem& files,
+                                                       const std::string& path,
                                                        absl::string_view compression,
                                                        const FixedLengths& lengths, OddLength odd) {
-  ASSIGN_OR_RETURN(FileContent content, FileContent::Open(path, compression));
+  ASSIGN_OR_RETURN(FileContent content, FileContent::Open(files, path, compression));
   FixedLengths l = lengths;
   if (l.hop == 0) l.hop = l.record;
   const auto size = static_cast<int64_t>(content.bytes().size());

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "smelt/io/fs.h"
+#include "smelt/io/file_system.h"
 
 namespace smelt {
 
@@ -14,7 +14,8 @@ namespace smelt {
 class FileContent {
  public:
   // `compression`: "", "ZLIB" or "GZIP", else INVALID_ARGUMENT.
-  static StatusOr<FileContent> Open(const std::string& path, absl::string_view compression);
+  static StatusOr<FileContent> Open(const FileSystem& files, const std::string& path,
+                                    absl::string_view compression);
   absl::string_view bytes() const { return inflated_ ? *inflated_ : mapped_->bytes(); }
 
  private:
@@ -37,13 +38,14 @@ class FileRecords {
 // (datasets).
 enum class CarriageReturns { kDropLast, kDropAll };
 // The lines of a file behind the first `skip_lines`, without their ends.
-StatusOr<std::unique_ptr<FileRecords>> OpenLines(const std::string& path,
+StatusOr<std::unique_ptr<FileRecords>> OpenLines(const FileSystem& files, const std::string& path,
                                                  absl::string_view compression,
                                                  CarriageReturns returns, int64_t skip_lines);
 
 // The records behind byte `offset`; OUT_OF_RANGE when the file is shorter. DATA_LOSS for a record
 // whose checksums are wrong or that is cut short.
-StatusOr<std::unique_ptr<FileRecords>> OpenTfRecords(const std::string& path,
+StatusOr<std::unique_ptr<FileRecords>> OpenTfRecords(const FileSystem& files,
+                                                     const std::string& path,
                                                      absl::string_view compression, int64_t offset);
 
 // In bytes.
@@ -57,7 +59,8 @@ struct FixedLengths {
 // INVALID_ARGUMENT when the file is opened, or with DATA_LOSS after the last record if it is
 // compressed.
 enum class OddLength { kLeaveOut, kRefuse };
-StatusOr<std::unique_ptr<FileRecords>> OpenFixedLength(const std::string& path,
+StatusOr<std::unique_ptr<FileRecords>> OpenFixedLength(const FileSystem& files,
+                                                       const std::string& path,
                                                        absl::string_view compression,
                                                        const FixedLengths& lengths, OddLength odd);
 

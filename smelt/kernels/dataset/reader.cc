@@ -18,7 +18,7 @@ StatusOr<std::vector<ReaderRecord>> Reader::Read(Queue& queue, int64_t limit, co
         records.push_back(*std::move(record));
         ++state_.num_records_produced;
       }
-      if (!record || files_.done_after_one) FinishWork();
+      if (!record || work_.done_after_one) FinishWork();
     }
   }
   return records;
@@ -63,7 +63,7 @@ Status Reader::Reset() {
   absl::MutexLock lock(&mutex_);
   state_ = {};
   working_ = false;
-  files_ = {};
+  work_ = {};
   return OkStatus();
 }
 
@@ -79,6 +79,7 @@ Status Reader::StartWork(Queue& queue, const Step& step) {
     return InvalidArgument("Expected to dequeue a one-element string tensor");
   }
   state_.current_work = tuple[0].scalar<std::string>();
+  files_ = (step.files != nullptr ? *step.files : FileSystem::Nothing()).For("a reader");
   RETURN_IF_ERROR(OpenWork());
   ++state_.work_started;
   working_ = true;
@@ -88,24 +89,24 @@ Status Reader::StartWork(Queue& queue, const Step& step) {
 Status Reader::OpenWork() {
   const ReaderOptions& o = options_;
   const std::string& path = state_.current_work;
-  files_ = {};
+  work_ = {};
   switch (o.kind) {
     case ReaderKind::kIdentity:
     case ReaderKind::kWholeFile:
-      files_.done_after_one = true;
+      work_.done_after_one = true;
       break;
     case ReaderKind::kLines: {
-      ASSIGN_OR_RETURN(files_.records,
-                       OpenLines(path, "", CarriageReturns::kDropLast, o.skip_lines));
+      ASSIGN_OR_RETURN(work_.records,
+                       OpenLines(files_, path, "", CarriageReturns::kDropLast, o.skip_lines));
       break;
     }
     case ReaderKind::kTfRecords: {
-      ASSIGN_OR_RETURN(files_.records, OpenTfRecords(path, o.compression, 0));
+      ASSIGN_OR_RETURN(work_.records, OpenTfRecords(files_, path, o.compression, 0));
       break;
     }
     case ReaderKind::kFixedLength: {
-      ASSIGN_OR_RETURN(files_.records,
-                       OpenFixedLength(path, o.compression, o.lengths, OddLength::kLeaveOut));
+      ASSIGN_OR_RETURN(work_.records, OpenFixedLength(files_, path, o.compression, o.lengths,
+                                                      OddLength::kLeaveOut));
       break;
     }
   }
@@ -118,18 +119,18 @@ StatusOr<std::optional<ReaderRecord>> Reader::NextRecord() {
     return std::optional<ReaderRecord>(ReaderRecord{path, path});
   }
   if (options_.kind == ReaderKind::kWholeFile) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+    ASSIGN_OR_RETURN(std::string bytes, files_.Read(path));
     return std::optional<ReaderRecord>(ReaderRecord{path, std::move(bytes)});
   }
-  ASSIGN_OR_RETURN(auto record, files_.records->Next());
+  ASSIGN_OR_RETURN(auto record, work_.records->Next());
   if (!record) return std::optional<ReaderRecord>();
   return std::optional<ReaderRecord>(
-      ReaderRecord{absl::StrCat(path, ":", files_.records->position()), *std::move(record)});
+      ReaderRecord{absl::StrCat(path, ":", work_.records->position()), *std::move(record)});
 }
 
 void Reader::FinishWork() {
   working_ = false;
-  files_ = {};
+  work_ = {};
   state_.work_finished = state_.work_started;
 }
 

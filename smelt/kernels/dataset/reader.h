@@ -71,7 +71,8 @@ class Reader final : public Resource {
   absl::Mutex mutex_;
   ReaderBaseState state_ ABSL_GUARDED_BY(mutex_);
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
-  Work files_ ABSL_GUARDED_BY(mutex_);
+  FileSystem files_ ABSL_GUARDED_BY(mutex_) = FileSystem::Nothing();  // of the last Read
+  Work work_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace smelt

@@ -7,7 +7,6 @@
 
 #include "absl/synchronization/mutex.h"
 #include "smelt/base/parallel.h"
-#include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/state/slice_tables.h"
 #include "smelt/wire/bundle/bundle.h"
@@ -31,7 +30,9 @@ std::optional<IndexStamp> StampOf(const std::string& prefix) {
 // Readers in use, by prefix, so that the many RestoreV2 of one model open its index once.
 class OpenBundles {
  public:
-  StatusOr<std::shared_ptr<BundleReader>> Open(const std::string& prefix) {
+  StatusOr<std::shared_ptr<BundleReader>> Open(const std::string& prefix, const FileSystem& files) {
+    // A reader that somebody else opened does not ask again.
+    RETURN_IF_ERROR(files.MayRead(absl::StrCat(prefix, ".index")));
     const std::optional<IndexStamp> stamp = StampOf(prefix);
     if (!stamp) {
       return NotFound(
@@ -45,7 +46,7 @@ class OpenBundles {
     if (auto reader = slot.reader.lock(); reader != nullptr && slot.stamp == *stamp) {
       return reader;
     }
-    auto reader = BundleReader::Open(prefix);
+    auto reader = BundleReader::Open(prefix, files);
     if (reader.ok()) {
       slot = Slot{*stamp, *reader};
     }
@@ -77,7 +78,7 @@ struct HeldBundle final : Resource {
 
 StatusOr<std::shared_ptr<BundleReader>> OpenForStep(const OpContext& ctx,
                                                     const std::string& prefix) {
-  ASSIGN_OR_RETURN(std::shared_ptr<BundleReader> reader, Bundles().Open(prefix));
+  ASSIGN_OR_RETURN(std::shared_ptr<BundleReader> reader, Bundles().Open(prefix, ctx.files()));
   ResourceManager* held = ctx.step().step_resources;
   if (held == nullptr) return reader;
   auto kept = held->FindOrCreate("", HeldBundle::kKind, prefix,
@@ -140,6 +141,7 @@ Status RunRestoreV2(OpContext& ctx) {
   }
   RETURN_IF_ERROR(CheckCheckpointInputs(ctx));
   const std::string& prefix = *ctx.input(0).data<std::string>();
+  RETURN_IF_ERROR(ctx.files().MayRead(prefix));
   const int n = ctx.num_outputs();
   if (!StampOf(prefix)) {
     // No bundle: a checkpoint of version 1, whose files match the prefix.
@@ -178,8 +180,9 @@ Status RunSaveV2(OpContext& ctx) {
   if (static_cast<int64_t>(names.size()) != n) {
     return InvalidArgument("Got ", names.size(), " tensor names but ", n, " tensors.");
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<BundleWriter> writer,
-                   BundleWriter::Create(ctx.input(0).scalar<std::string>()));
+  const std::string& prefix = ctx.input(0).scalar<std::string>();
+  RETURN_IF_ERROR(ctx.files().MayWrite(prefix));
+  ASSIGN_OR_RETURN(std::unique_ptr<BundleWriter> writer, BundleWriter::Create(prefix));
   for (int i = 0; i < n; ++i) {
     const auto k = static_cast<size_t>(i);
     const Tensor& value = ctx.input(3 + i);
@@ -218,7 +221,9 @@ Status RunMergeCheckpoints(OpContext& ctx) {
   }
   const bool allow_missing = ctx.node().Bool("allow_missing_files");
   std::vector<std::string> prefixes;
+  // The parts go once they are merged.
   for (const std::string& prefix : from.flat<std::string>()) {
+    RETURN_IF_ERROR(ctx.files().MayWrite(prefix));
     if (StampOf(prefix)) {
       prefixes.push_back(prefix);
     } else if (!allow_missing) {
@@ -230,9 +235,10 @@ Status RunMergeCheckpoints(OpContext& ctx) {
     return InvalidArgument("At least one prefix checkpoint file must exist, but none were found.");
   }
   const std::string& destination = to.scalar<std::string>();
+  RETURN_IF_ERROR(ctx.files().MayWrite(destination));
   const size_t slash = destination.rfind('/');
   if (slash != std::string::npos && slash != 0) {
-    RETURN_IF_ERROR(MakeDirs(destination.substr(0, slash)));
+    RETURN_IF_ERROR(ctx.files().MakeFolders(destination.substr(0, slash)));
   }
   return MergeBundles(prefixes, destination, ctx.node().Bool("delete_old_dirs", true));
 }

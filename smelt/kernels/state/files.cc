@@ -1,8 +1,8 @@
 // Ops on whole files and on the names of sharded ones.
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_format.h"
-#include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -14,7 +14,7 @@ Status RunReadFile(OpContext& ctx) {
     return InvalidArgument("Input filename tensor must be scalar, but had shape: ",
                            name.shape().ToString());
   }
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(name.scalar<std::string>()));
+  ASSIGN_OR_RETURN(std::string bytes, ctx.files().Read(name.scalar<std::string>()));
   ctx.set_output(0, Tensor::Scalar(std::move(bytes)));
   return OkStatus();
 }
@@ -33,15 +33,16 @@ Status RunWriteFile(OpContext& ctx) {
   const std::string& path = name.scalar<std::string>();
   const size_t slash = path.rfind('/');
   if (slash != std::string::npos && slash != 0) {
-    RETURN_IF_ERROR(MakeDirs(path.substr(0, slash)));
+    RETURN_IF_ERROR(ctx.files().MakeFolders(path.substr(0, slash)));
   }
-  return WriteFileAtomically(path, contents.scalar<std::string>());
+  return ctx.files().WriteAtomically(path, contents.scalar<std::string>());
 }
 
 Status RunMatchingFiles(OpContext& ctx) {
   std::vector<std::string> found;
   for (const std::string& pattern : ctx.input(0).flat<std::string>()) {
-    for (std::string& path : MatchingPaths(pattern)) found.push_back(std::move(path));
+    ASSIGN_OR_RETURN(std::vector<std::string> paths, ctx.files().Matching(pattern));
+    std::ranges::move(paths, std::back_inserter(found));
   }
   std::sort(found.begin(), found.end());
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({static_cast<int64_t>(found.size())})));
@@ -83,7 +84,7 @@ Status RunImmutableConst(OpContext& ctx) {
   if (dtype == Dtype::kResource || dtype == Dtype::kVariant) {
     return InvalidArgument("Resource and variant dtypes are invalid for this op.");
   }
-  ASSIGN_OR_RETURN(const auto file, MapFile(ctx.node().String("memory_region_name")));
+  ASSIGN_OR_RETURN(const auto file, ctx.files().Map(ctx.node().String("memory_region_name")));
   if (!IsPod(dtype)) {
     return Unimplemented("Sorry, DT_STRING is not currently supported for ImmutableConstOp.");
   }

@@ -89,11 +89,7 @@ Status RunPrintV2(OpContext& ctx) {
     std::fflush(s.stream);
     return OkStatus();
   }
-  FILE* file = std::fopen(s.path.c_str(), "a");
-  if (file == nullptr) return InvalidArgument("Could not open ", s.path, " for writing");
-  const size_t n = std::fwrite(text.data(), 1, text.size(), file);
-  if (std::fclose(file) != 0 || n != text.size()) return DataLoss("Could not write to ", s.path);
-  return OkStatus();
+  return ctx.files().Append(s.path, text);
 }
 
 Status RunTimestamp(OpContext& ctx) {

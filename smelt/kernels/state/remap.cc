@@ -27,7 +27,7 @@ Status RunVocabRemapping(OpContext& ctx) {
   ASSIGN_OR_RETURN(const std::string new_file, VocabularyFile(ctx, 0, "new_vocab_file"));
   ASSIGN_OR_RETURN(const auto words, MakeHashTable(Dtype::kInt64, Dtype::kString, Shape(), true));
   TextColumns by_line{TextColumns::kLineNumber, TextColumns::kWholeLine};
-  RETURN_IF_ERROR(InitializeFromText(new_file, by_line, *words));
+  RETURN_IF_ERROR(InitializeFromText(new_file, by_line, *words, ctx.files()));
   if (n > words->size() || offset > words->size() - n) {
     return InvalidArgument("lookup table size must be larger than last new vocab entry's line");
   }
@@ -35,7 +35,7 @@ Status RunVocabRemapping(OpContext& ctx) {
   ASSIGN_OR_RETURN(const auto lines, MakeHashTable(Dtype::kString, Dtype::kInt64, Shape(), true));
   TextColumns by_word{TextColumns::kWholeLine, TextColumns::kLineNumber};
   by_word.vocab_size = ctx.node().Int("old_vocab_size", -1);
-  RETURN_IF_ERROR(InitializeFromText(old_file, by_word, *lines));
+  RETURN_IF_ERROR(InitializeFromText(old_file, by_word, *lines, ctx.files()));
 
   ASSIGN_OR_RETURN(Tensor wanted, ctx.Temp(Dtype::kInt64, Shape({n})));
   for (int64_t i = 0; i < n; ++i) wanted.data<int64_t>()[i] = i + offset;
@@ -67,13 +67,15 @@ StatusOr<absl::flat_hash_map<int64_t, int64_t>> NewByOld(std::span<const int64_t
 // The rows of a matrix in a checkpoint.
 class MatrixRows {
  public:
-  static StatusOr<MatrixRows> Open(const std::string& prefix, const std::string& name) {
+  static StatusOr<MatrixRows> Open(const std::string& prefix, const std::string& name,
+                                   const FileSystem& files) {
     MatrixRows rows;
     rows.name_ = name;
     // Unlike RestoreV2, this op reads no checkpoints of version 1: the error names the missing
     // index.
+    RETURN_IF_ERROR(files.MayRead(prefix + ".index"));
     RETURN_IF_ERROR(FileSize(prefix + ".index").status());
-    ASSIGN_OR_RETURN(rows.reader_, BundleReader::Open(prefix));
+    ASSIGN_OR_RETURN(rows.reader_, BundleReader::Open(prefix, files));
     ASSIGN_OR_RETURN(rows.entry_, rows.reader_->Find(name));
     if (rows.entry_->dtype != Dtype::kFloat) {
       return InvalidArgument("Tensor ", name, " has invalid type ", DtypeName(rows.entry_->dtype),
@@ -207,7 +209,8 @@ Status RunLoadAndRemap(OpContext& ctx) {
                            "tensor of shape ", name.shape().ToString());
   }
   const std::string& tensor_name = *name.data<std::string>();
-  ASSIGN_OR_RETURN(MatrixRows from, MatrixRows::Open(*path.data<std::string>(), tensor_name));
+  ASSIGN_OR_RETURN(MatrixRows from,
+                   MatrixRows::Open(*path.data<std::string>(), tensor_name, ctx.files()));
   if (!map.moves_cols && from.shape()[1] != num_cols) {
     return InvalidArgument("Tensor ", tensor_name, " has shape ", from.shape().ToString(),
                            ", where the size of its 2nd dimension is ", from.shape()[1],

@@ -24,7 +24,7 @@ StatusOr<std::shared_ptr<SliceTableReader>> OpenSliceTables(const OpContext& ctx
                                                             const std::string& pattern,
                                                             int preferred_shard) {
   const auto open = [&]() -> StatusOr<std::shared_ptr<Resource>> {
-    std::vector<std::string> paths = MatchingPaths(pattern);
+    ASSIGN_OR_RETURN(std::vector<std::string> paths, ctx.files().Matching(pattern));
     if (paths.empty()) {
       return NotFound(
           "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for ",
@@ -139,6 +139,7 @@ Status SaveToSliceTable(OpContext& ctx, bool slices) {
     }
     RETURN_IF_ERROR(writer.Add(name, full, slice, value));
   }
+  RETURN_IF_ERROR(ctx.files().MayWrite(*path.data<std::string>()));
   return writer.Finish(*path.data<std::string>());
 }
 

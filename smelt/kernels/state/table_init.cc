@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "smelt/io/fs.h"
+#include "smelt/io/file_system.h"
 #include "smelt/kernels/state/tables.h"
 
 namespace smelt {
@@ -104,7 +104,7 @@ Status RunTextInit(OpContext& ctx) {
   }
   const std::string& path = name.scalar<std::string>();
   if (path.empty()) return InvalidArgument("filename cannot be empty.");
-  return InitializeFromText(path, ctx.state<TextInitState>().columns, *table);
+  return InitializeFromText(path, ctx.state<TextInitState>().columns, *table, ctx.files());
 }
 
 constexpr Kernel kTableInitTable[] = {
@@ -114,10 +114,11 @@ constexpr Kernel kTableInitTable[] = {
 
 }  // namespace
 
-Status InitializeFromText(const std::string& path, const TextColumns& columns, LookupTable& table) {
+Status InitializeFromText(const std::string& path, const TextColumns& columns, LookupTable& table,
+                          const FileSystem& files) {
   RETURN_IF_ERROR(CheckTextColumn("key", columns.key_index, table.key_dtype()));
   RETURN_IF_ERROR(CheckTextColumn("value", columns.value_index, table.value_dtype()));
-  ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MapFile(path));
+  ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, files.Map(path));
   if (file->size() == 0) return OutOfRange("Read less bytes than requested");
   ASSIGN_OR_RETURN(std::vector<TextLine> lines, TextLines(file->bytes(), path, columns.vocab_size));
 

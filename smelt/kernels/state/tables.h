@@ -86,8 +86,10 @@ struct TextColumns {
   char delimiter = '\t';
 };
 // Initializes the table from the lines of the file. INVALID_ARGUMENT for lines that do not parse or
-// are too few, and for columns that do not fit the table's types; OUT_OF_RANGE for an empty file.
-Status InitializeFromText(const std::string& path, const TextColumns& columns, LookupTable& table);
+// are too few, and for columns that do not fit the table's types; OUT_OF_RANGE for an empty file;
+// PERMISSION_DENIED for one that `files` does not permit.
+Status InitializeFromText(const std::string& path, const TextColumns& columns, LookupTable& table,
+                          const FileSystem& files);
 
 // The table whose handle is input i; a handle that holds no resource is looked up by its name in
 // the step's resources. Errors as ResourceOfKind.

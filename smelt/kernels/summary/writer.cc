@@ -2,12 +2,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "smelt/io/fs.h"
 #include "smelt/io/record.h"
 #include "smelt/kernels/common/shared_handle.h"
 #include "smelt/kernels/kernel.h"
@@ -32,15 +30,16 @@ class EventWriter final : public Resource {
 
   // Begins a file in the folder; does nothing when a file is begun already.
   Status Open(const std::string& folder, const std::string& suffix, int64_t max_queue,
-              absl::Duration flush_after) {
+              absl::Duration flush_after, const FileSystem& files) {
     absl::MutexLock lock(&mutex_);
     if (open_) return OkStatus();
-    RETURN_IF_ERROR(MakeDirs(folder));
-    static std::atomic<int64_t> files{0};
+    RETURN_IF_ERROR(files.MakeFolders(folder));
+    files_ = files;
+    static std::atomic<int64_t> begun{0};
     char host[256] = "localhost";
     gethostname(host, sizeof(host) - 1);
     path_ = JoinPath(folder, absl::StrCat("events.out.tfevents.", absl::ToUnixSeconds(absl::Now()),
-                                          ".", host, ".", getpid(), ".", files++, suffix));
+                                          ".", host, ".", getpid(), ".", begun++, suffix));
     max_queue_ = max_queue;
     flush_after_ = flush_after;
     open_ = true;
@@ -81,10 +80,7 @@ class EventWriter final : public Resource {
     flushed_ = absl::Now();
     queued_ = 0;
     if (pending_.empty()) return OkStatus();
-    std::ofstream file(path_, std::ios::binary | std::ios::app);
-    file.write(pending_.data(), static_cast<std::streamsize>(pending_.size()));
-    file.close();
-    if (!file) return absl::DataLossError(absl::StrCat(path_, "; cannot write events"));
+    RETURN_IF_ERROR(files_.Append(path_, pending_));
     pending_.clear();
     return OkStatus();
   }
@@ -92,6 +88,7 @@ class EventWriter final : public Resource {
   const std::string name_;
   absl::Mutex mutex_;
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
+  FileSystem files_ ABSL_GUARDED_BY(mutex_) = FileSystem::Nothing();  // of the op that opened it
   std::string path_ ABSL_GUARDED_BY(mutex_);
   std::string pending_ ABSL_GUARDED_BY(mutex_);
   int64_t queued_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -131,7 +128,7 @@ Status RunCreateFileWriter(OpContext& ctx) {
   RETURN_IF_ERROR(CheckScalarInputs(ctx, 5));
   return writer->Open(ctx.input(1).scalar<std::string>(), ctx.input(4).scalar<std::string>(),
                       ctx.input(2).scalar<int32_t>(),
-                      absl::Milliseconds(ctx.input(3).scalar<int32_t>()));
+                      absl::Milliseconds(ctx.input(3).scalar<int32_t>()), ctx.files());
 }
 
 Status AddSummary(OpContext& ctx, EventWriter& writer, absl::string_view summary) {

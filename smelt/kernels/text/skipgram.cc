@@ -10,7 +10,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/synchronization/mutex.h"
-#include "smelt/io/fs.h"
 #include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/kernel.h"
 
@@ -42,8 +41,8 @@ struct Corpus {
   std::vector<int32_t> ids;
 };
 
-StatusOr<Corpus> ReadCorpus(const SkipgramOptions& options) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(options.filename));
+StatusOr<Corpus> ReadCorpus(const SkipgramOptions& options, const FileSystem& files) {
+  ASSIGN_OR_RETURN(const std::string text, files.Read(options.filename));
   // Words of equal frequency come in the order of this map and of this sort, as in TensorFlow.
   std::unordered_map<std::string, int32_t> count;
   Corpus corpus;
@@ -204,7 +203,7 @@ Status RunSkipgram(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * labels, ctx.Allocate(6, Shape({n})));
   absl::MutexLock lock(&state.mutex);
   if (state.source == nullptr) {
-    ASSIGN_OR_RETURN(Corpus corpus, ReadCorpus(state.options));
+    ASSIGN_OR_RETURN(Corpus corpus, ReadCorpus(state.options, ctx.files()));
     state.source = std::make_unique<PairSource>(std::move(corpus), state.options);
   }
   PairSource& source = *state.source;

@@ -14,7 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "smelt/io/fs.h"
+#include "smelt/io/file_system.h"
 #include "smelt/tensor/tensor.h"
 #include "smelt/wire/bundle/slices.h"
 
@@ -39,7 +39,9 @@ class BundleReader {
   // NOT_FOUND when PREFIX.index is not there; DATA_LOSS when it is not a table, a block fails its
   // checksum, or the header or an entry makes no sense; UNIMPLEMENTED for big-endian bundles;
   // INVALID_ARGUMENT for a newer format.
-  static StatusOr<std::shared_ptr<BundleReader>> Open(const std::string& prefix);
+  // PERMISSION_DENIED for a file that `files` does not permit.
+  static StatusOr<std::shared_ptr<BundleReader>> Open(const std::string& prefix,
+                                                      FileSystem files = FileSystem::Whole());
 
   // Tensor names, sorted; parts of partitioned tensors are not among them.
   std::vector<std::string> names() const;
@@ -73,6 +75,7 @@ class BundleReader {
   Status ChecksumError(absl::string_view name, const BundleEntry& entry, uint32_t got) const;
 
   std::string prefix_;
+  FileSystem files_;
   int num_shards_ = 0;
   std::vector<std::pair<std::string, BundleEntry>> entries_;  // by key, ascending
   mutable absl::Mutex mutex_;

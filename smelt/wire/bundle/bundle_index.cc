@@ -87,9 +87,9 @@ std::string BundleShardPath(const std::string& prefix, int shard, int num_shards
   return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
 }
 
-StatusOr<BundleIndex> ReadBundleIndex(const std::string& prefix) {
+StatusOr<BundleIndex> ReadBundleIndex(const std::string& prefix, const FileSystem& files) {
   const std::string path = BundleIndexPath(prefix);
-  auto file = ReadFile(path);
+  auto file = files.Read(path);
   if (absl::IsNotFound(file.status())) {
     return NotFound(
         "Unsuccessful TensorSliceReader constructor: Failed to find any matching files ", "for ",

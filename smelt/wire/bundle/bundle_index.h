@@ -18,7 +18,7 @@ std::string BundleShardPath(const std::string& prefix, int shard, int num_shards
 
 // Errors as BundleReader::Open states them; they name the file. Shapes are valid, positions are not
 // negative, shards are below num_shards; whether the data files have the bytes is not checked.
-StatusOr<BundleIndex> ReadBundleIndex(const std::string& prefix);
+StatusOr<BundleIndex> ReadBundleIndex(const std::string& prefix, const FileSystem& files);
 
 // REQUIRES: keys ascend strictly.
 StatusOr<std::string> SerializeBundleIndex(const BundleIndex& index);

@@ -41,10 +41,12 @@ struct BundleReader::Part {
   std::span<const int64_t> starts;  // within the whole tensor
 };
 
-StatusOr<std::shared_ptr<BundleReader>> BundleReader::Open(const std::string& prefix) {
-  ASSIGN_OR_RETURN(BundleIndex index, ReadBundleIndex(prefix));
+StatusOr<std::shared_ptr<BundleReader>> BundleReader::Open(const std::string& prefix,
+                                                           FileSystem files) {
+  ASSIGN_OR_RETURN(BundleIndex index, ReadBundleIndex(prefix, files));
   auto reader = std::shared_ptr<BundleReader>(new BundleReader);
   reader->prefix_ = prefix;
+  reader->files_ = std::move(files);
   reader->num_shards_ = index.num_shards;
   reader->entries_ = std::move(index.entries);
   return reader;
@@ -74,7 +76,7 @@ StatusOr<std::shared_ptr<const MappedFile>> BundleReader::Shard(int shard) const
   absl::MutexLock hold(&mutex_);
   auto it = shards_.find(shard);
   if (it == shards_.end()) {
-    ASSIGN_OR_RETURN(auto file, MapFile(BundleShardPath(prefix_, shard, num_shards_)));
+    ASSIGN_OR_RETURN(auto file, files_.Map(BundleShardPath(prefix_, shard, num_shards_)));
     it = shards_.emplace(shard, std::move(file)).first;
   }
   return it->second;

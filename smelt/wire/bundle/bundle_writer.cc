@@ -8,6 +8,7 @@
 #include <set>
 
 #include "smelt/io/crc32c.h"
+#include "smelt/io/descriptor.h"
 #include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/bundle/bundle_index.h"
 #include "smelt/wire/bundle/index_table.h"
@@ -22,12 +23,6 @@ constexpr size_t kGatherBytes = size_t{256} << 10;
 constexpr size_t kWriteStep = size_t{1} << 20;
 constexpr int kMaxWrittenShards = 99999;  // five digits in a file's name
 constexpr int kMaxDataAlignment = 1 << 20;
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 // A name that no reader takes for a data file's.
 std::string TemporaryPath(const std::string& path) {
@@ -264,7 +259,7 @@ struct MergedBundle {
 };
 
 Status AddBundle(const std::string& prefix, MergedBundle* merged) {
-  ASSIGN_OR_RETURN(BundleIndex index, ReadBundleIndex(prefix));
+  ASSIGN_OR_RETURN(BundleIndex index, ReadBundleIndex(prefix, FileSystem::Whole()));
   for (auto& [key, entry] : index.entries) {
     if (entry.dtype == Dtype::kInvalid) {
       return Unimplemented("tensor '", key, "' has a type of the future: ", prefix);

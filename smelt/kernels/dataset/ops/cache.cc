@@ -17,7 +17,7 @@ Status RunCacheDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetRef input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const std::string file, ScalarInput<std::string>(ctx, 1, "filename"));
   if (!file.empty()) {
-    return SetDataset(ctx, {&input, 1}, input->cardinality, CachedInFile(input, file));
+    return SetDataset(ctx, {&input, 1}, input->cardinality, CachedInFile(input, file, ctx.files()));
   }
   std::shared_ptr<MemoryCache> cache;
   if (ctx.num_inputs() > 2 && HoldsResource(ctx.input(2))) {

@@ -143,8 +143,8 @@ Status RunTextLineDataset(OpContext& ctx) {
   ASSIGN_OR_RETURN(const auto names, FileNames(ctx));
   ASSIGN_OR_RETURN(const std::string compression, CompressionInput(ctx, 1));
   RETURN_IF_ERROR(CheckBufferSize(ctx, 2));
-  return SetFileDataset(ctx, names.size(), [=](size_t i) {
-    return OpenLines(names[i], compression, CarriageReturns::kDropAll, 0);
+  return SetFileDataset(ctx, names.size(), [=, files = ctx.files()](size_t i) {
+    return OpenLines(files, names[i], compression, CarriageReturns::kDropAll, 0);
   });
 }
 
@@ -161,8 +161,8 @@ Status RunTfRecordDataset(OpContext& ctx) {
       return InvalidArgument("TFRecordDatasetV2: Offsets must match number of filenames.");
     }
   }
-  return SetFileDataset(ctx, names.size(), [=](size_t i) {
-    return OpenTfRecords(names[i], compression, offsets.empty() ? 0 : offsets[i]);
+  return SetFileDataset(ctx, names.size(), [=, files = ctx.files()](size_t i) {
+    return OpenTfRecords(files, names[i], compression, offsets.empty() ? 0 : offsets[i]);
   });
 }
 
@@ -180,8 +180,8 @@ Status RunFixedLengthDataset(OpContext& ctx) {
   if (ctx.num_inputs() > 5) {
     ASSIGN_OR_RETURN(compression, CompressionInput(ctx, 5));
   }
-  return SetFileDataset(ctx, names.size(), [=](size_t i) {
-    return OpenFixedLength(names[i], compression, lengths, OddLength::kRefuse);
+  return SetFileDataset(ctx, names.size(), [=, files = ctx.files()](size_t i) {
+    return OpenFixedLength(files, names[i], compression, lengths, OddLength::kRefuse);
   });
 }
 
