@@ -143,4 +143,15 @@ large, out = report("large_out", work / "large", PLACE + " disable_default_optim
 rows = out.splitlines()[6:10]
 place = rows[0].index("Name")
 check("columns hold", large["cost"]["tpu"] >= 10**8 and rows[2].endswith("[CPU cost]") and rows[2].index("[CPU") == place and rows[3].index("serving") == place, rows)
+
+# A signature that cannot be a function is no function of a note.
+(work / "counts").mkdir()
+text = (work / "large/saved_model.pbtxt").read_text()
+text = text.replace("versions {", """node { name: "v" op: "VariableV2" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { } } } }
+    node { name: "one" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }
+    node { name: "add" op: "AssignAdd" input: "v" input: "one" attr { key: "T" value { type: DT_FLOAT } } }
+    versions {""").replace("signature_def {", 'signature_def { key: "add" value { outputs { key: "n" value { name: "add:0" dtype: DT_FLOAT tensor_shape {} } } method_name: "predict" } }\n  signature_def {')
+(work / "counts/saved_model.pbtxt").write_text(text)
+counts, out = report("counts_out", work / "counts", "", "--auto_place")
+check("its note names it", any("signature_name \"add\"" in n["text"] and n["function"] == "" for n in counts["notes"]), counts["notes"])
 finish()

@@ -250,7 +250,8 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--range_tol", flags->rules.tolerance.range_tol,
                  "Tolerance of floating outputs relative to the range of the whole output")
       ->capture_default_str();
-  app.add_flag("--json", flags->json, "One JSON line for each record");
+  app.add_flag("--json", flags->json,
+               "One JSON line for each record; bytes that are no UTF-8 are written \\xNN");
   app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat,

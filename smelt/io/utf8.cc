@@ -1,5 +1,6 @@
 #include "smelt/io/utf8.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "rapidjson/encodings.h"
 #include "rapidjson/memorystream.h"

@@ -384,7 +384,7 @@ Status Candidates(Conversion& c) {
   for (const std::string& name : names) {
     auto function = FunctionBySignature(c, name);
     if (!function.ok()) {
-      c.records.AddNote("auto_place", std::string(function.status().message()), name);
+      c.records.AddNote("auto_place", std::string(function.status().message()));
       continue;
     }
     auto [it, added] = taken.try_emplace(*function, name);

@@ -22,7 +22,7 @@ StatusOr<Ranges> Calibrate(Conversion& c, const std::vector<std::pair<Scope*, En
   for (const SampleSet& set : sets) all += static_cast<int64_t>(set.samples.size());
   for (const SampleSet& set : sets) {
     for (size_t i = 0; i < set.samples.size(); ++i) {
-      if (c.count) c.count(done++, all);
+      if (c.count) c.count(++done, all);
       auto outputs = (*model)->Run(set.signature, set.samples[i], [&](int id, const Tensor& value) {
         statistics[id].Add(value, option);
       });

@@ -182,7 +182,7 @@ Status MeasureLayers(Conversion& c, LayerSet& set, MetaGraph plain) {
   }
   for (const SampleSet& s : samples) {
     for (size_t i = 0; i < s.samples.size() && i < kMaxSamples; ++i) {
-      if (c.count) c.count(done++, all);
+      if (c.count) c.count(++done, all);
       RETURN_IF_ERROR(Capture(*float_model, s, i, &want));
       for (auto& calls : got) calls.clear();
       const auto look = [&](int id, const Tensor& value) {
