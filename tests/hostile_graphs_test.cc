@@ -51,6 +51,15 @@ TEST(Definitions, MinimumsHoldInFunctionsThatAreInlined) {
   EXPECT_PRED2(Contains, Failure(function, "p"), words);
 }
 
+TEST(Definitions, LabelsOfAnEinsumComeFromItsInputs) {
+  EXPECT_PRED2(Contains,
+               Failure("m = Const {dtype=float, value=float[1,1]{1}}\n"
+                       "e = Einsum(m, m) {N=2, T=float, equation=\"ij,jk->zz\"}\n",
+                       "e"),
+               "Einsum output subscripts for equation 'ij,jk->zz' has label 'z' which is not "
+               "present in the input subscripts");
+}
+
 TEST(Calls, ArgumentsAndResultsAreNoNodesOfAModel) {
   for (const int index : {0, 99}) {
     const std::string arg =
