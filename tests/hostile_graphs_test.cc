@@ -236,6 +236,11 @@ TEST(Inlining, StaysInItsBudget) {
   EXPECT_EQ(nodes, 256);
 }
 
+TEST(Inlining, CallsThatStayRunUntilTheirDeadline) {
+  const Status status = Failure(absl::StrCat(Doubling(40), kOne, "p = f40(c)\n"), "p");
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+}
+
 TEST(Inlining, LongChainsOfCallsRun) {
   std::string text = "func f0(x: float) -> (y: float) {\nn = Neg(x) {T=float}\nreturn y=n:0\n}\n";
   for (int i = 1; i <= 5000; ++i) {
