@@ -103,9 +103,10 @@ TEST(Session, NamesAnUninitializedVariable) {
 TEST(Session, ResultsWithoutAValueAreAnError) {
   auto session = Open(R"(
     x = Placeholder {dtype=float, shape=[]}
-    r = _Retval(x) {T=float, index=1}
+    p = Const {dtype=bool, value=bool[]{true}}
+    s = Switch(x, p) {T=float}
   )");
-  const Status s = session->Run({{"x", Tensor::Scalar<float>(1)}}, {}, {"r"}).status();
+  const Status s = session->Run({{"x", Tensor::Scalar<float>(1)}}, {"s:0"}, {}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(s)) << s;
   EXPECT_TRUE(absl::StrContains(s.message(), "Retval[0] does not have value")) << s;
 }

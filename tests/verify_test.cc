@@ -85,17 +85,20 @@ TEST(Verify, Rules) {
   EXPECT_EQ(VerifyError(x + "y = Neg(x) {T=double}"),
             "node 'y' (Neg): input 0 is to be double, node 'x' gives float");
   EXPECT_EQ(VerifyError(x + "y = Neg(x) {T=string}"),
-            "node 'y' (Neg): attribute 'T' is string, not among the allowed values");
+            "node 'y' (Neg): Value for attr 'T' of string is not in the list of allowed "
+            "values: bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
+            "complex128");
   EXPECT_EQ(VerifyError(x + "y = Conv2D(x, x) {padding=\"NONE\", strides=list(1, 1, 1, 1)}"),
-            "node 'y' (Conv2D): attribute 'padding' is \"NONE\", not among the allowed values");
+            "node 'y' (Conv2D): Value for attr 'padding' of \"NONE\" is not in the list of "
+            "allowed values: \"SAME\", \"VALID\", \"EXPLICIT\"");
   EXPECT_EQ(VerifyError(x + "y = MatMul(x, x) {transpose_a=1}"),
             "node 'y' (MatMul): attribute 'transpose_a' is 1, which is no bool");
   EXPECT_EQ(VerifyError(x + "y = MaxPool(x) {ksize=list(1), padding=\"SAME\", strides=list(1)}"),
-            "node 'y' (MaxPool): attribute 'ksize' is list(1), shorter than 4");
+            "node 'y' (MaxPool): Length for attr 'ksize' of 1 must be at least minimum 4");
   EXPECT_EQ(VerifyError(x + "y = MaxPool(x) {ksize=list(), padding=\"SAME\", strides=list(1)}"),
-            "node 'y' (MaxPool): attribute 'ksize' is list(), shorter than 4");
+            "node 'y' (MaxPool): Length for attr 'ksize' of 0 must be at least minimum 4");
   EXPECT_EQ(VerifyError("y = AddN {N=0, T=float}"),
-            "node 'y' (AddN): attribute 'N' is 0, less than 1");
+            "node 'y' (AddN): Value for attr 'N' of 0 must be at least minimum 1");
   EXPECT_EQ(VerifyError(x + "y = Conv2D(x, x) {strides=list(1, 1, 1, 1)}"),
             "node 'y' (Conv2D): attribute 'padding' is missing");
   EXPECT_EQ(VerifyError("y = PartitionedCall {Tout=list(), f=@f}"),
@@ -136,6 +139,17 @@ TEST(Verify, WhatPassesCanBreak) {
   Function* fn = f->library()->Find("f");
   fn->args[0]->attrs().Set("index", 1);
   EXPECT_PRED2(Contains, VerifyAll(*f).message(), "function 'f': argument 'a'");
+  fn->args[0]->attrs().Set("index", 0);
+  ASSERT_TRUE(VerifyAll(*f).ok());
+  // More of a call than the signature has.
+  AttrMap attrs;
+  attrs.Set("T", Dtype::kFloat);
+  attrs.Set("index", 99);
+  Node* more = *fn->body->Add("more", "_Arg", {}, attrs);
+  EXPECT_PRED2(Contains, VerifyAll(*f).message(), "node 'more' (_Arg) is no argument or result");
+  fn->body->Remove(more);
+  ASSERT_TRUE(fn->body->Add("result", "_Retval", {{fn->args[0], 0}}, attrs).ok());
+  EXPECT_PRED2(Contains, VerifyAll(*f).message(), "node 'result' (_Retval) is no argument or");
 }
 
 }  // namespace

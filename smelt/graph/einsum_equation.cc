@@ -77,6 +77,15 @@ StatusOr<EinsumEquation> ParseEinsum(const std::string& equation) {
     e.inputs.push_back(std::move(labels));
   }
   ASSIGN_OR_RETURN(e.output, ParseSubscript(sides[1]));
+  for (const int label : e.output) {
+    const bool known = label == kEllipsis || std::ranges::any_of(e.inputs, [&](const auto& labels) {
+                         return HasLabel(labels, label);
+                       });
+    if (known) continue;
+    return InvalidArgument("Einsum output subscripts for equation '", equation, "' has label '",
+                           std::string(1, static_cast<char>(label)),
+                           "' which is not present in the input subscripts");
+  }
   return e;
 }
 
@@ -130,7 +139,7 @@ StatusOr<EinsumShapes> ExpandEinsum(const EinsumEquation& e, std::span<const Sha
   for (const int label : e.output) {
     if (label == kEllipsis) {
       for (int i = hidden; i-- > 0;) s.output.push_back(kEllipsis + i);
-    } else if (s.Size(label) >= 0) {
+    } else {
       s.output.push_back(label);
     }
   }

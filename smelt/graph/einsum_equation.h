@@ -29,8 +29,7 @@ struct EinsumShapes {
   // kNone: its index is always 0.
   static constexpr int kNone = -1;
   std::vector<EinsumLabels> inputs;
-  // Labels of the output that some input has (others are ignored), possibly repeated.
-  EinsumLabels output;
+  EinsumLabels output;                         // labels may be repeated
   std::vector<std::pair<int, int64_t>> sizes;  // by label
 
   // -1 for a label that no input has.

@@ -196,6 +196,9 @@ constinit const OpSet kNeverFolded = {
 
 namespace {
 
+// Without outputs and without effect: they only make nodes wait for others, or hold attributes.
+constexpr OpSet kOrdersOnly = {"NoOp", "ControlTrigger", "TPUReplicateMetadata"};
+
 struct Versions {
   OpName first;
   std::array<OpName, 3> others = {};
@@ -344,6 +347,8 @@ bool TakesReference(const Node& n) { return std::ranges::any_of(n.input_types, I
 
 bool HasEffect(const Node& n) {
   if (n.def() == nullptr) return true;
+  // What gives nothing, though no definition calls it stateful, is there for what it does (Abort).
+  if (n.def()->outputs.empty() && !n.Is(kOrdersOnly)) return true;
   return n.def()->stateful && !n.Is(kReadsState);
 }
 

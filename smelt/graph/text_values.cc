@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "smelt/base/stack.h"
 #include "smelt/graph/text.h"
 #include "smelt/graph/text_lexer.h"
 
@@ -269,7 +270,7 @@ StatusOr<Attr> Reader::ReadList(int depth) {
 }
 
 StatusOr<FuncAttr> Reader::ReadFunc(int depth) {
-  if (depth >= kMaxNesting) return Error("functions are nested too deeply");
+  if (depth >= kMaxNesting || StackIsShort()) return Error("functions are nested too deeply");
   Advance();
   FuncAttr f;
   ASSIGN_OR_RETURN(f.name, ReadName("the name of a function"));

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "smelt/graph/text.h"
 
@@ -62,6 +63,26 @@ int64_t ListLength(const Attr& attr) {
       attr.value());
 }
 
+Status VerifyAllowed(const AttrDef& def, Dtype type) {
+  if (def.allowed_types.empty() || std::ranges::count(def.allowed_types, type) > 0) {
+    return OkStatus();
+  }
+  return InvalidArgument("Value for attr '", def.name, "' of ", DtypeName(type),
+                         " is not in the list of allowed values: ",
+                         absl::StrJoin(def.allowed_types, ", ", [](std::string* out, Dtype t) {
+                           absl::StrAppend(out, DtypeName(t));
+                         }));
+}
+
+Status VerifyAllowed(const AttrDef& def, const std::string& text) {
+  if (def.allowed_strings.empty() || std::ranges::count(def.allowed_strings, text) > 0) {
+    return OkStatus();
+  }
+  return InvalidArgument("Value for attr '", def.name, "' of \"", text,
+                         "\" is not in the list of allowed values: \"",
+                         absl::StrJoin(def.allowed_strings, "\", \""), "\"");
+}
+
 Status VerifyAttr(const AttrDef& def, const Attr& attr) {
   const auto bad = [&](const auto&... why) {
     return InvalidArgument("attribute '", def.name, "' is ", ShowAttr(attr), why...);
@@ -70,32 +91,23 @@ Status VerifyAttr(const AttrDef& def, const Attr& attr) {
   if (attr.get<PlaceholderAttr>() != nullptr) return OkStatus();
   if (def.has_minimum) {
     const int64_t* n = attr.get<int64_t>();
-    if (n != nullptr && *n < def.minimum) return bad(", less than ", def.minimum);
+    if (n != nullptr && *n < def.minimum) {
+      return InvalidArgument("Value for attr '", def.name, "' of ", *n,
+                             " must be at least minimum ", def.minimum);
+    }
     if (absl::StartsWith(def.type, "list(") && ListLength(attr) < def.minimum) {
-      return bad(", shorter than ", def.minimum);
+      return InvalidArgument("Length for attr '", def.name, "' of ", ListLength(attr),
+                             " must be at least minimum ", def.minimum);
     }
   }
-  const auto type_allowed = [&](Dtype t) {
-    return def.allowed_types.empty() ||
-           std::find(def.allowed_types.begin(), def.allowed_types.end(), t) !=
-               def.allowed_types.end();
-  };
-  const auto string_allowed = [&](const std::string& s) {
-    return def.allowed_strings.empty() ||
-           std::find(def.allowed_strings.begin(), def.allowed_strings.end(), s) !=
-               def.allowed_strings.end();
-  };
-  bool allowed = true;
-  if (const auto* t = attr.get<Dtype>()) {
-    allowed = type_allowed(*t);
-  } else if (const auto* s = attr.get<std::string>()) {
-    allowed = string_allowed(*s);
-  } else if (const auto* types = attr.get<std::vector<Dtype>>()) {
-    allowed = std::all_of(types->begin(), types->end(), type_allowed);
+  if (const auto* t = attr.get<Dtype>()) return VerifyAllowed(def, *t);
+  if (const auto* s = attr.get<std::string>()) return VerifyAllowed(def, *s);
+  if (const auto* types = attr.get<std::vector<Dtype>>()) {
+    for (Dtype t : *types) RETURN_IF_ERROR(VerifyAllowed(def, t));
   } else if (const auto* strings = attr.get<std::vector<std::string>>()) {
-    allowed = std::all_of(strings->begin(), strings->end(), string_allowed);
+    for (const std::string& s : *strings) RETURN_IF_ERROR(VerifyAllowed(def, s));
   }
-  return allowed ? OkStatus() : bad(", not among the allowed values");
+  return OkStatus();
 }
 
 class GraphVerifier {
@@ -225,6 +237,18 @@ Status VerifyResults(const Function& f, const GraphVerifier& body) {
   return OkStatus();
 }
 
+// What a call passes in and out is what the signature states: a body that asks for more would read
+// and write beyond it.
+Status VerifyNoOthers(const Function& f) {
+  for (const Node* n : f.body->Nodes()) {
+    if (n->Is("_Retval") || (n->Is("_Arg") && std::ranges::count(f.args, n) == 0)) {
+      return InvalidArgument("node '", n->name(), "' (", n->op(),
+                             ") is no argument or result of the signature");
+    }
+  }
+  return OkStatus();
+}
+
 Status VerifyFunctionParts(const Function& f) {
   if (f.body == nullptr) return InvalidArgument("has no body");
   const GraphVerifier body(*f.body);
@@ -243,6 +267,7 @@ Status VerifyFunctionParts(const Function& f) {
                              "', which is not _Arg of index ", i);
     }
   }
+  RETURN_IF_ERROR(VerifyNoOthers(f));
   return VerifyResults(f, body);
 }
 

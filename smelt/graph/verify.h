@@ -23,7 +23,8 @@ namespace smelt {
 Status Verify(const Graph& graph);
 
 // Verify of the body, and: arguments are _Arg nodes of the body in the order of the signature,
-// results are outputs of the body of the types that the signature states. Errors name the function.
+// results are outputs of the body of the types that the signature states, and no other node is an
+// _Arg or _Retval. Errors name the function.
 Status VerifyFunction(const Function& function);
 
 // The graph and every function of its library.

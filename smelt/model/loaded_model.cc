@@ -1,10 +1,12 @@
 #include "smelt/model/loaded_model.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/stablehlo/call_module.h"
@@ -47,10 +49,21 @@ std::string Describe(const std::map<std::string, LoadedModel::Slot>& slots) {
   return out.empty() ? "no inputs" : absl::StrJoin(out, ", ");
 }
 
+bool SameValue(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  if (a.dtype() == Dtype::kString) {
+    return std::equal(a.data<std::string>(), a.data<std::string>() + a.num_elements(),
+                      b.data<std::string>());
+  }
+  return IsPod(a.dtype()) && (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
+}
+
 }  // namespace
 
 struct LoadedModel::Prepared {
-  std::vector<std::string> inputs;   // keys in the order of the callable's feeds
+  std::vector<std::string> inputs;  // keys in the order of the callable's feeds
+  // Keys whose tensors other keys feed: {key, the key in `inputs`}. Both must give one value.
+  std::vector<std::pair<std::string, std::string>> shared;
   std::vector<std::string> outputs;  // keys in the order of its fetches
   std::map<std::string, Slot> wanted;
   std::shared_ptr<Callable> callable;
@@ -186,20 +199,32 @@ StatusOr<std::shared_ptr<const LoadedModel::Prepared>> LoadedModel::Prepare(
     }
   }
   CallableSpec spec;
+  std::map<std::string, std::string> keys;  // by tensor
+  const auto place_of = [](absl::string_view tensor) {
+    return std::string(absl::StripSuffix(tensor, ":0"));
+  };
+  const auto feed = [&](const std::string& name, absl::string_view tensor) {
+    if (const auto [at, added] = keys.emplace(place_of(tensor), name); !added) {
+      p->shared.emplace_back(name, at->second);
+      return;
+    }
+    p->inputs.push_back(name);
+    spec.feeds.emplace_back(tensor);
+  };
   for (const auto& [name, want] : p->wanted) {
     if (!inputs.contains(name)) {
       if (sig->defaults.contains(name)) continue;
       return InvalidArgument("input '", name, "' of signature '", signature,
                              "' is missing; it takes ", Describe(p->wanted));
     }
-    p->inputs.push_back(name);
-    spec.feeds.push_back(want.tensor);
+    feed(name, want.tensor);
   }
   for (const auto& [name, value] : sig->defaults) {
     auto want = p->wanted.find(name);
     if (inputs.contains(name) || want == p->wanted.end()) continue;
-    p->inputs.push_back(name);
-    spec.feeds.push_back(want->second.tensor);
+    const auto fed = keys.find(place_of(want->second.tensor));
+    if (fed != keys.end() && inputs.contains(fed->second)) continue;
+    feed(name, want->second.tensor);
   }
   for (const auto& [name, out] : Slots(sig->outputs)) {
     p->outputs.push_back(name);
@@ -217,10 +242,9 @@ StatusOr<NamedTensors> LoadedModel::RunSignature(const std::string& signature,
                                                  const NamedTensors& inputs,
                                                  const RunOptions& options) {
   ASSIGN_OR_RETURN(auto p, Prepare(signature, inputs));
-  std::vector<Tensor> args;
-  for (const std::string& key : p->inputs) {
+  const auto value_of = [&](const std::string& key) -> StatusOr<Tensor> {
     const Slot& want = p->wanted.at(key);
-    auto it = inputs.find(key);
+    const auto it = inputs.find(key);
     Tensor value;
     if (it != inputs.end()) {
       value = it->second;
@@ -232,7 +256,20 @@ StatusOr<NamedTensors> LoadedModel::RunSignature(const std::string& signature,
                              DtypeName(BaseType(want.dtype)), " but is of type ",
                              DtypeName(value.dtype()));
     }
-    args.push_back(std::move(value));
+    return value;
+  };
+  std::vector<Tensor> args;
+  for (const std::string& key : p->inputs) {
+    ASSIGN_OR_RETURN(args.emplace_back(), value_of(key));
+  }
+  for (const auto& [key, first] : p->shared) {
+    ASSIGN_OR_RETURN(const Tensor value, value_of(key));
+    ASSIGN_OR_RETURN(const Tensor fed, value_of(first));
+    if (!SameValue(value, fed)) {
+      return InvalidArgument("inputs '", first, "' and '", key, "' of signature '", signature,
+                             "' are one tensor, '", p->wanted.at(key).tensor,
+                             "', and cannot have different values");
+    }
   }
   std::vector<Tensor> results;
   if (p->callable == nullptr) return NamedTensors();

@@ -39,8 +39,9 @@ class LoadedModel {
 
   // Runs a signature. Inputs by key; a sparse one as KEY/indices, KEY/values and KEY/dense_shape, a
   // composite one by component as KEY/0, KEY/1, ... Outputs the same way. Inputs with a default
-  // value may be left out. INVALID_ARGUMENT names inputs that are missing, unknown or of the wrong
-  // type, with what the signature wants; errors of FindSignature and Session::RunCallable.
+  // value may be left out. Keys that name one tensor must be given one value. INVALID_ARGUMENT
+  // names inputs that are missing, unknown, of the wrong type or at odds with each other, with what
+  // the signature wants; errors of FindSignature and Session::RunCallable.
   StatusOr<NamedTensors> RunSignature(const std::string& signature, const NamedTensors& inputs,
                                       const RunOptions& options = {});
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/clock.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/run_op.h"
@@ -8,6 +9,10 @@
 
 namespace smelt {
 namespace {
+
+// For all nodes of a graph together. Only kernels that ask whether to end are stopped by it: those
+// whose time is not in proportion to their inputs and outputs.
+constexpr absl::Duration kMaxFoldingTime = absl::Seconds(2);
 
 bool MayFold(const Node& n) {
   if (n.def() == nullptr || n.def()->stateful || n.num_outputs() == 0 || n.num_inputs() == 0) {
@@ -41,6 +46,10 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
   ResourceManager none, none_of_step;
   step.resources = &none;
   step.step_resources = &none_of_step;
+  // What takes long is left to the run as well, which has a time limit of its own.
+  Cancellation limit;
+  limit.SetDeadline(absl::Now() + kMaxFoldingTime);
+  step.cancellation = &limit;
   auto value_of = [&](Endpoint e) -> const Tensor* {
     auto it = known.find(e.node);
     return it == known.end() ? nullptr : &it->second[e.port];
@@ -66,13 +75,22 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
     int64_t bytes = 0;
     for (const Tensor& t : *outputs) bytes += static_cast<int64_t>(t.bytes());
     if (bytes > context.max_folded_bytes && !Dequantizes(*n)) continue;
+    // What the node had to wait for, and the constants that it read, its constants have to wait for
+    // as well: a branch that is not taken may be all that keeps them from having a value.
+    std::vector<Node*> waits = n->control_inputs();
+    for (const Endpoint& e : n->inputs()) {
+      const auto folded = constants.find(e.node);
+      const Node* read = folded == constants.end() ? e.node : folded->second[0];
+      for (Node* c : read->control_inputs()) {
+        if (std::ranges::find(waits, c) == waits.end()) waits.push_back(c);
+      }
+    }
     std::vector<Node*>& ports = constants[n];
     for (int i = 0; i < n->num_outputs(); ++i) {
       Node* c = graph.AddConst(
           n->num_outputs() == 1 ? n->name() + "/folded" : absl::StrCat(n->name(), "/folded_", i),
           (*outputs)[i]);
-      // What the node had to wait for, its constants have to wait for as well.
-      graph.SetControlInputs(c, n->control_inputs());
+      graph.SetControlInputs(c, waits);
       ports.push_back(c);
     }
     known[n] = *std::move(outputs);

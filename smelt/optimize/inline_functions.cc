@@ -2,15 +2,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/graph/verify.h"
 #include "smelt/optimize/implementations.h"
+#include "smelt/optimize/inline_plan.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {
-
-// A model that expands beyond this is a hostile one, or better run by calls.
-constexpr int kMaxInlinedNodes = 2'000'000;
 
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where);
 
@@ -88,37 +88,47 @@ bool OrdersEffect(const Node* n) {
 
 struct PendingCall {
   Node* node;
-  std::shared_ptr<std::vector<std::string>> ancestors;  // functions whose bodies it came from
+  bool planned;  // it is part of what a call of the graph was planned to become
 };
 
 class Inliner {
  public:
-  Inliner(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+  Inliner(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), plan_([this](const Graph& g, const Node& n) {
+          const AttrMap* attrs = nullptr;
+          return Inlinable(g, n, &attrs);
+        }) {}
 
   Status Run() {
     std::vector<PendingCall> calls;
-    auto none = std::make_shared<std::vector<std::string>>();
-    for (Node* n : graph_.Nodes()) calls.push_back({n, none});
+    const auto add = [&](Node* n, bool planned) {
+      calls.push_back({n, planned});
+      control_flow_ = control_flow_ || n->Is(kControlFlow);
+    };
+    for (Node* n : graph_.Nodes()) add(n, false);
+    int64_t left = kMaxInlinedNodes;
     while (!calls.empty()) {
-      PendingCall call = std::move(calls.back());
+      const PendingCall call = calls.back();
       calls.pop_back();
       // A call that is kept must not change: where some are, only the bodies are chosen.
       if (!context_.keep_call) {
         SelectImplementations(graph_, call.node, context_.device_type);
       }
       const AttrMap* attrs = nullptr;
-      const Function* f = Callee(graph_, *call.node, &attrs);
+      const Function* f = Inlinable(graph_, *call.node, &attrs);
       if (f == nullptr) continue;
-      f = ImplementationFor(*graph_.library(), f, context_.device_type);
-      if (context_.keep_call && context_.keep_call(*f)) continue;
-      const bool recursive = std::ranges::find(*call.ancestors, f->name()) != call.ancestors->end();
-      if (recursive || f->body == nullptr) continue;
-      auto ancestors = std::make_shared<std::vector<std::string>>(*call.ancestors);
-      ancestors->push_back(f->name());
+      const int64_t nodes = call.planned ? 0 : plan_.Nodes(*f);
+      if (plan_.StaysCall(*f) || nodes > left) {
+        RETURN_IF_ERROR(KeepCall(call.node, *f));
+        continue;
+      }
+      left -= nodes;
+      // The caller was verified as it was before its calls became bodies.
+      if (verified_.insert(f).second) RETURN_IF_ERROR(VerifyFunction(*f));
       std::vector<Node*> added;
       Status s = InlineOne(call.node, *f, attrs, &added);
       if (!s.ok()) return Prefix(s, absl::StrCat("In function '", f->name(), "': "));
-      for (Node* n : added) calls.push_back({n, ancestors});
+      for (Node* n : added) add(n, true);
     }
     Redirect();
     graph_.Remove(dead_);
@@ -126,6 +136,53 @@ class Inliner {
   }
 
  private:
+  // The function whose body may take the place of the node, and the attributes for it.
+  const Function* Inlinable(const Graph& graph, const Node& node, const AttrMap** attrs) const {
+    const Function* f = Callee(graph, node, attrs);
+    if (f == nullptr) return nullptr;
+    f = ImplementationFor(*graph.library(), f, context_.device_type);
+    if (f->body == nullptr || (context_.keep_call && context_.keep_call(*f))) return nullptr;
+    return f;
+  }
+
+  // A call that stays: a function that is used as an op has no kernel, so that an op calls it.
+  Status KeepCall(Node* call, const Function& f) {
+    if (IsPartitionedCall(*call) || context_.keep_call) return OkStatus();
+    FuncAttr callee;
+    callee.name = f.name();
+    callee.attrs = std::make_shared<const AttrMap>(call->attrs());
+    AttrMap attrs;
+    attrs.Set("f", std::move(callee));
+    attrs.Set("Tin", call->input_types);
+    attrs.Set("Tout", call->output_types);
+    for (const auto& [name, attr] : call->attrs()) {
+      if (absl::StartsWith(name, "_")) attrs.Set(name, attr);
+    }
+    call->attrs() = std::move(attrs);
+    graph_.SetOp(call, f.signature.stateful ? "StatefulPartitionedCall" : "PartitionedCall");
+    return graph_.ResolveTypes(call);
+  }
+
+  // Nodes that the call waits for and its body might not: its control inputs, and where version 1
+  // control flow may make the call dead or run it many times, its arguments.
+  StatusOr<std::vector<Node*>> WaitedFor(const Node& call, const Function& f,
+                                         const std::string& prefix) {
+    std::vector<Node*> waited = call.control_inputs();
+    const bool starts = std::ranges::any_of(f.body->Nodes(), [](const Node* n) {
+      return !n->Is("_Arg") && n->inputs().empty() && n->control_inputs().empty();
+    });
+    if (!control_flow_ || !starts) return waited;
+    for (int i = 0; i < call.num_inputs(); ++i) {
+      // Who waits for a Switch does so whichever way it went; who reads an output does not.
+      AttrMap attrs;
+      attrs.Set("T", BaseType(call.input_types[static_cast<size_t>(i)]));
+      ASSIGN_OR_RETURN(Node * n, graph_.Add(absl::StrCat(prefix, "_input_", i), "Identity",
+                                            {call.input(i)}, std::move(attrs)));
+      waited.push_back(n);
+    }
+    return waited;
+  }
+
   Status InlineOne(Node* call, const Function& f, const AttrMap* attrs, std::vector<Node*>* added) {
     const std::vector<Endpoint> results = f.FlatResults();
     if (static_cast<int>(results.size()) != call->num_outputs()) {
@@ -138,18 +195,15 @@ class Inliner {
       return InvalidArgument("Function takes ", arg_count, " argument(s) but ", call->num_inputs(),
                              " argument(s) were passed by '", call->name(), "'");
     }
-    if (graph_.num_nodes() + f.body->num_nodes() > kMaxInlinedNodes) {
-      return ResourceExhausted("inlining '", call->name(), "' gives more than ", kMaxInlinedNodes,
-                               " nodes");
-    }
     const bool fill = HasPlaceholders(*f.body);
     const std::string prefix = call->name() + "/";
     ASSIGN_OR_RETURN(auto map, graph_.CopyFrom(*f.body, prefix));
-    // Stands for the call's control inputs: body nodes without inputs must not run before them.
+    // Stands for what the call waits for: body nodes without inputs must not run before it.
     Node* before = nullptr;
-    if (!call->control_inputs().empty()) {
+    ASSIGN_OR_RETURN(std::vector<Node*> waited, WaitedFor(*call, f, prefix));
+    if (!waited.empty()) {
       ASSIGN_OR_RETURN(before, graph_.Add(prefix + "_start", "NoOp", {}));
-      graph_.SetControlInputs(before, call->control_inputs());
+      graph_.SetControlInputs(before, std::move(waited));
     }
     absl::flat_hash_map<const Node*, std::pair<int, const Node*>> arg_of;
     int index = 0;
@@ -233,6 +287,9 @@ class Inliner {
 
   Graph& graph_;
   const PassContext& context_;
+  InlinePlan plan_;
+  bool control_flow_ = false;  // of version 1, in the graph so far
+  absl::flat_hash_set<const Function*> verified_;
   absl::flat_hash_map<const Node*, Replacement> replaced_;
   std::vector<Node*> dead_;
 };
@@ -244,6 +301,7 @@ Status InlineFunctions(Graph& graph, const PassContext& context) {
 }
 
 StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const AttrMap* attrs) {
+  RETURN_IF_ERROR(VerifyFunction(function));
   ASSIGN_OR_RETURN(auto copy, function.Clone(function.name()));
   Graph& g = *copy->body;
   if (attrs && HasPlaceholders(g)) {

@@ -41,7 +41,8 @@ struct PassContext {
 // module that could not be lowered gives its error here.
 Status CallModules(Graph& graph, const PassContext& context);
 // Calls of functions become their bodies (PartitionedCall, StatefulPartitionedCall, and functions
-// used as ops), except recursive ones. Node names become CALL/NAME. Of functions that stand for
+// used as ops), except where functions call themselves or grow too large (inline_plan.h). Node
+// names become CALL/NAME. Of functions that stand for
 // each other the one for the device is taken (implementations.h).
 Status InlineFunctions(Graph& graph, const PassContext& context);
 // Reads of variables that nobody writes become constants.

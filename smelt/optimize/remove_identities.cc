@@ -29,8 +29,8 @@ bool HasSwitch(const std::vector<Node*>& nodes) {
 }
 
 bool WithoutEffect(const Node& n) {
-  return n.Is("NoOp") || (n.def() != nullptr && !n.def()->stateful && !TakesReference(n)) ||
-         n.Is("_Arg") || n.Is("VarHandleOp") || n.Is("Placeholder");
+  return (!HasEffect(n) && !n.def()->stateful && !TakesReference(n)) || n.Is("_Arg") ||
+         n.Is("VarHandleOp") || n.Is("Placeholder");
 }
 
 }  // namespace

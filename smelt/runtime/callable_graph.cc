@@ -82,6 +82,11 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
   for (const auto& [n, none] : copy) order.push_back(n);
   std::ranges::sort(order, {}, &Node::id);
   for (const Node* n : order) {
+    // The nodes of a call, which a graph that a request is cut from has no business to hold.
+    if (n->Is("_Arg") || n->Is("_Retval")) {
+      return InvalidArgument(n->Is("_Arg") ? "GetArg " : "SetRetval ", n->Int("index"),
+                             " is not within [0, 0)\n\t [[{{node ", n->name(), "}}]]");
+    }
     ASSIGN_OR_RETURN(Node * c, out->AddNode(out->FreeName(n->name()), n->op()));
     c->attrs() = n->attrs();
     c->device = n->device;

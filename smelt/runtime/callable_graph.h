@@ -13,8 +13,8 @@ namespace smelt {
 // A callable graph (optimize/passes.h): feed i is _Arg i, fetch i is _Retval i, targets are roots.
 // Feeds and fetches are "node:port" or "node" (port 0). Nodes that only a fed tensor needed are
 // left out; a tensor both fed and fetched is passed through. NOT_FOUND for names that are not in
-// the graph; INVALID_ARGUMENT for a tensor fed twice or of unknown type, and without fetch and
-// target.
+// the graph; INVALID_ARGUMENT for a tensor fed twice or of unknown type, for nodes of a call (_Arg,
+// _Retval) of the graph's own, and without fetch and target.
 StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
                                              const std::vector<std::string>& feeds,
                                              const std::vector<std::string>& fetches,

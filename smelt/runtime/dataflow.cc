@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <tuple>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
@@ -24,6 +25,16 @@ FlowKind KindOf(const Node& n) {
   if (op == "LoopCond") return FlowKind::kPass;
   if (op == "ControlTrigger") return FlowKind::kTrigger;
   return FlowKind::kPlain;
+}
+
+// Visits the nodes that `n` waits for while it runs. Arguments are there from the start, and a
+// control edge from one brings nothing.
+template <typename F>
+void ForEachWaited(const Node& n, F visit) {
+  for (const Endpoint& e : n.inputs()) visit(e.node);
+  for (const Node* c : n.control_inputs()) {
+    if (!c->Is("_Arg")) visit(c);
+  }
 }
 
 // The static part of a frame: Enter nodes of one frame name in one parent lead to the same one.
@@ -75,7 +86,6 @@ struct FlowFrame {
   int shape_index = 0;
   FlowFrame* parent = nullptr;
   int64_t parent_iteration = 0;
-  std::string key;
   std::map<int64_t, Iteration> iterations;
   int64_t last_iteration = 0;
   int enters_to_come = 0;  // Enter items that have not run: until then no iteration is freed
@@ -112,15 +122,13 @@ Status DataflowExecutable::AssignFrames(const absl::flat_hash_map<const Node*, i
   std::map<std::pair<int, std::string>, int> by_name;
   std::vector<int> frame_of(items_.size(), -1);
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_->TopologicalOrder());
-  absl::flat_hash_map<const Node*, int> out_frame;  // the frame in which a node's outputs live
+  absl::flat_hash_map<const Node*, int> in_frame, out_frame;  // where it runs, where outputs live
   for (const Node* n : order) {
     int frame = 0;
-    auto see = [&](const Node* from) {
-      auto it = out_frame.find(from);
+    ForEachWaited(*n, [&](const Node* from) {
+      const auto it = out_frame.find(from);
       if (it != out_frame.end()) frame = std::max(frame, it->second);
-    };
-    for (const Endpoint& e : n->inputs()) see(e.node);
-    for (const Node* c : n->control_inputs()) see(c);
+    });
     int out = frame;
     auto it = index.find(n);
     if (it != index.end()) {
@@ -128,6 +136,9 @@ Status DataflowExecutable::AssignFrames(const absl::flat_hash_map<const Node*, i
       frame_of[it->second] = frame;
       if (item.kind == FlowKind::kEnter) {
         const std::string name = n->String("frame_name");
+        if (name.empty()) {
+          return InvalidArgument("The Enter {{node ", n->name(), "}} must have a frame name.");
+        }
         auto [at, added] = by_name.try_emplace({frame, name}, static_cast<int>(frames_.size()));
         if (added) {
           frames_.push_back({});
@@ -139,12 +150,30 @@ Status DataflowExecutable::AssignFrames(const absl::flat_hash_map<const Node*, i
         ++frames_[out].num_enters;
       } else if (item.kind == FlowKind::kExit) {
         if (frame == 0) {
-          return InvalidArgument("Node '", n->name(), "' (Exit) is not in a while loop");
+          return InvalidArgument("Invalid Exit op: Cannot find a corresponding Enter op.\n\t ",
+                                 NodeInError(function_, *n));
         }
         out = frames_[frame].parent;
       }
     }
+    in_frame[n] = frame;
     out_frame[n] = out;
+  }
+  // A value that came from another frame would find no place: each frame has iterations of its own.
+  for (const Node* n : order) {
+    const Node *first = nullptr, *other = nullptr;
+    ForEachWaited(*n, [&](const Node* from) {
+      const bool here = out_frame.at(from) == in_frame.at(n);
+      (here ? first : other) = from;
+    });
+    if (other == nullptr) continue;
+    const auto frame_name = [&](const Node* from) {
+      return from == nullptr ? "" : frames_[static_cast<size_t>(out_frame.at(from))].name;
+    };
+    return InvalidArgument("{{node ", n->name(), "}} has inputs from different frames. The input ",
+                           "{{node ", first == nullptr ? "" : first->name(), "}} is in frame '",
+                           frame_name(first), "'. The input {{node ", other->name(),
+                           "}} is in frame '", frame_name(other), "'.");
   }
   for (size_t i = 0; i < items_.size(); ++i) {
     FlowItem& item = flow_[i];
@@ -209,11 +238,10 @@ class FlowRun {
 
   Status Go(std::span<Tensor> args, std::vector<Tensor>* results) {
     results_.resize(e_.results_.size());
-    have_result_.resize(e_.results_.size(), false);
     auto root = std::make_unique<FlowFrame>();
     root->shape = &e_.frames_[0];
     FlowFrame* frame = root.get();
-    frames_[""] = std::move(root);
+    frames_[{nullptr, 0, 0}] = std::move(root);
     Iteration& first = StartIteration(frame, 0);
     ++first.outstanding;  // the root is never freed before the end
     for (size_t a = 0; a < e_.args_.arg_readers.size(); ++a) {
@@ -225,10 +253,11 @@ class FlowRun {
       const Ready ready = queue_.front();
       queue_.pop_front();
       RETURN_IF_ERROR(Process(ready));
+      RETURN_IF_ERROR(twice_);
       Finish(ready.frame, ready.iteration);
     }
     for (size_t i = 0; i < results_.size(); ++i) {
-      if (!have_result_[i] || !results_[i].live) {
+      if (!results_[i].live) {
         return InvalidArgument("Retval[", i, "] does not have value");
       }
       if (e_.results_[i].deref) {
@@ -263,7 +292,9 @@ class FlowRun {
       const FlowItem& item = e_.flow_[shape.items[i]];
       it.pending[i] = item.num_control;
       if (item.kind != FlowKind::kMerge) it.pending[i] += e_.items_[shape.items[i]].num_inputs;
-      if (frame->parent == nullptr && it.pending[i] == 0 && item.kind != FlowKind::kMerge) {
+      // What waits for nothing runs once, also when the graph outside of loops is iterated.
+      if (frame->parent == nullptr && number == 0 && it.pending[i] == 0 &&
+          item.kind != FlowKind::kMerge) {
         Schedule(frame, number, shape.items[i], false);
       }
     }
@@ -280,8 +311,12 @@ class FlowRun {
     queue_.push_back({frame, iteration, item, dead});
   }
 
+  // Dead values are no results. One that comes again ends the run after the item at hand.
   void SetResult(int r, Entry entry) {
-    have_result_[r] = true;
+    if (!entry.live) return;
+    if (results_[r].live && twice_.ok()) {
+      twice_ = Internal("Retval[", r, "] has already been set.");
+    }
     results_[r] = std::move(entry);
   }
 
@@ -403,7 +438,7 @@ class FlowRun {
       if (e_.inputs_[item.first_input + k].deref) {
         Tensor value;
         if (Status read = ReadRef(in[k].value, &value); !read.ok()) {
-          return Suffix(read, absl::StrCat("\n\t ", NodeInError(e_.function_, *item.node)));
+          return WithNode(read, e_.function_, *item.node);
         }
         in[k].value = std::move(value);
       }
@@ -459,16 +494,13 @@ class FlowRun {
   Status Enter(const Ready& ready, Entry value) {
     const FlowItem& flow = e_.flow_[ready.item];
     const FrameShape& shape = e_.frames_[flow.child_frame];
-    const std::string key =
-        absl::StrCat(ready.frame->key, ";", ready.iteration, ";", flow.child_frame);
-    auto& slot = frames_[key];
+    auto& slot = frames_[{ready.frame, ready.iteration, flow.child_frame}];
     if (!slot) {
       slot = std::make_unique<FlowFrame>();
       slot->shape = &shape;
       slot->shape_index = flow.child_frame;
       slot->parent = ready.frame;
       slot->parent_iteration = ready.iteration;
-      slot->key = key;
       slot->enters_to_come = shape.num_enters;
       ++ready.frame->iterations.at(ready.iteration).outstanding;
       StartIteration(slot.get(), 0);
@@ -492,30 +524,47 @@ class FlowRun {
     Retire(frame);
   }
 
-  // Frees iterations that nothing can reach any more, oldest first; the frame with its last one.
+  // Frees iterations that nothing can reach any more, oldest first; the frame with its last one,
+  // and then what its parent waited with, outward through however many frames there are.
   void Retire(FlowFrame* frame) {
-    while (frame->parent != nullptr && frame->enters_to_come == 0 && !frame->iterations.empty() &&
-           frame->iterations.begin()->second.outstanding == 0) {
-      frame->iterations.erase(frame->iterations.begin());
+    while (true) {
+      if (frame->parent == nullptr) {
+        RetireOutermost(*frame);
+        return;
+      }
+      if (frame->enters_to_come > 0) return;
+      while (!frame->iterations.empty() && frame->iterations.begin()->second.outstanding == 0) {
+        frame->iterations.erase(frame->iterations.begin());
+      }
+      if (!frame->iterations.empty()) return;
+      FlowFrame* parent = frame->parent;
+      const int64_t parent_iteration = frame->parent_iteration;
+      const std::vector<int> exits = std::move(frame->dead_exits);
+      for (int exit : exits) DeliverOutput(parent, parent_iteration, exit, 0, Entry{});
+      frames_.erase({parent, parent_iteration, frame->shape_index});
+      --parent->iterations.at(parent_iteration).outstanding;
+      frame = parent;
     }
-    if (frame->parent == nullptr || !frame->iterations.empty() || frame->enters_to_come > 0) {
-      return;
+  }
+
+  // The first iteration stays to the end, the others go when nothing of it can reach them.
+  static void RetireOutermost(FlowFrame& root) {
+    if (root.iterations.begin()->second.outstanding > 1) return;
+    for (auto it = std::next(root.iterations.begin());
+         it != root.iterations.end() && it->second.outstanding == 0;) {
+      it = root.iterations.erase(it);
     }
-    FlowFrame* parent = frame->parent;
-    const int64_t parent_iteration = frame->parent_iteration;
-    const std::vector<int> exits = std::move(frame->dead_exits);
-    for (int exit : exits) DeliverOutput(parent, parent_iteration, exit, 0, Entry{});
-    frames_.erase(frame->key);
-    Finish(parent, parent_iteration);
   }
 
   const DataflowExecutable& e_;
   Step& step_;
   StepStats* stats_;
-  std::map<std::string, std::unique_ptr<FlowFrame>> frames_;
+  // By parent frame, iteration of it, and index of the frame.
+  using FrameKey = std::tuple<const FlowFrame*, int64_t, int>;
+  absl::flat_hash_map<FrameKey, std::unique_ptr<FlowFrame>> frames_;
   std::deque<Ready> queue_;
   std::vector<Entry> results_;
-  std::vector<char> have_result_;
+  Status twice_;
   std::vector<Tensor*> pointers_;
   std::vector<Tensor> outputs_;  // of the kernel at hand
   std::unique_ptr<bool[]> last_use_;

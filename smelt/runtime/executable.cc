@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
@@ -55,6 +56,13 @@ std::string NodeInError(const std::string& function, const Node& node) {
   return function.empty()
              ? absl::StrCat("[[{{node ", node.name(), "}}]]")
              : absl::StrCat("[[{{function_node ", function, "}}{{node ", node.name(), "}}]]");
+}
+
+Status WithNode(const Status& status, const std::string& function, const Node& node) {
+  const std::string where = NodeInError(function, node);
+  // Of calls that nest, each node is named once.
+  if (absl::StrContains(status.message(), where)) return status;
+  return Suffix(status, absl::StrCat("\n\t ", where));
 }
 
 Status ReadRef(const Tensor& handle, Tensor* value) {
@@ -110,7 +118,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
     if (n->Is("Const") && inline_constants) {
       auto state = (*kernel)->prepare(*n);
       if (!state.ok()) {
-        return Suffix(state.status(), absl::StrCat("\n\t ", NodeInError(function_, *n)));
+        return WithNode(state.status(), function_, *n);
       }
       std::vector<Tensor> out(1);
       Step step;
@@ -160,7 +168,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
     if (item.kernel->prepare != nullptr) {
       auto state = item.kernel->prepare(*item.node);
       if (!state.ok()) {
-        return Suffix(state.status(), absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+        return WithNode(state.status(), function_, *item.node);
       }
       item.state = *std::move(state);
     }
@@ -204,7 +212,7 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
   const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
   Status status = OrOutOfMemory([&] { return item.kernel->run(ctx); });
   if (!status.ok()) [[unlikely]] {
-    return Suffix(status, absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+    return WithNode(status, function_, *item.node);
   }
   for (int i = 0; i < item.num_outputs; ++i) {
     if (!outputs[i].valid()) [[unlikely]] {

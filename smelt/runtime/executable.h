@@ -83,6 +83,9 @@ Status ReadRef(const Tensor& handle, Tensor* value);
 
 // "{{node NAME}}" in brackets, with its function unless that is empty, as TensorFlow's errors end.
 std::string NodeInError(const std::string& function, const Node& node);
+// `status` with NodeInError behind it, unless it names the node already: a function that calls
+// itself fails in one node at every level.
+Status WithNode(const Status& status, const std::string& function, const Node& node);
 
 }  // namespace smelt
 

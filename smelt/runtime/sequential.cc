@@ -109,14 +109,15 @@ class SequentialExecutable final : public Executable {
     const size_t n = items_.size();
     for (size_t i = 0; i < n; ++i) {
       const Item& item = items_[i];
-      if (check && (i % 16 == 0)) RETURN_IF_ERROR(step.cancellation->Check());
+      // A request that can only be cancelled asks a flag; only one with a deadline reads the clock.
+      if (check) RETURN_IF_ERROR(step.cancellation->Check());
       if (kept_[i] && slots[item.first_output].valid()) continue;
       for (int k = 0; k < item.num_inputs; ++k) {
         const Input& in = inputs_[item.first_input + k];
         Tensor* t = in.slot >= 0 ? &slots[in.slot] : &constants_[-1 - in.slot];
         if (in.deref) [[unlikely]] {
           if (Status read = ReadRef(*t, &frame.values[k]); !read.ok()) {
-            return Suffix(read, absl::StrCat("\n\t ", NodeInError(function_, *item.node)));
+            return WithNode(read, function_, *item.node);
           }
           t = &frame.values[k];
         }

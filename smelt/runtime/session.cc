@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
 #include "smelt/base/parallel.h"
+#include "smelt/base/stack.h"
 #include "smelt/kernels/batch/batch_rows.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/runtime/callable_graph.h"
@@ -27,6 +28,19 @@ std::shared_ptr<Variable> AsVariable(const std::shared_ptr<Resource>& r) {
 std::shared_ptr<Variable> FindVariable(const ResourceManager& resources, const Node& node) {
   const ResourceName at(node);
   return AsVariable(resources.Find(at.container, Variable::kKind, at.name));
+}
+
+// RESOURCE_EXHAUSTED when a call within `depth` others nests too deep.
+Status CheckCallDepth(const Callee& f, int depth) {
+  if (depth >= kMaxCallDepth) {
+    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
+                             f.name(), "': it seems to call itself without end");
+  }
+  if (StackIsShort()) {
+    return ResourceExhausted("function calls nest ", depth, " deep at function '", f.name(),
+                             "', and the thread has no stack for more");
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -199,10 +213,7 @@ StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Ca
 
 Status Session::Call(const Callee& f, std::vector<Tensor> args, std::vector<Tensor>* results,
                      Step& step) {
-  if (step.call_depth >= kMaxCallDepth) {
-    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth, " at function '",
-                             f.name(), "': it seems to call itself without end");
-  }
+  RETURN_IF_ERROR(CheckCallDepth(f, step.call_depth));
   const Place place = step.tpu_core != nullptr ? Place::kTpuCallee : Place::kHost;
   ASSIGN_OR_RETURN(auto entry, FindFunction(f, place));
   ++step.call_depth;
@@ -385,9 +396,7 @@ Status Session::CallOnTpu(const Callee& f, int64_t ordinal, std::vector<Tensor> 
   inner.allocator = allocator.get();
   inner.device = device.name();
   inner.tpu_core = &device;
-  if (++inner.call_depth > kMaxCallDepth) {
-    return ResourceExhausted("function calls nest deeper than ", kMaxCallDepth);
-  }
+  RETURN_IF_ERROR(CheckCallDepth(f, inner.call_depth++));
   // Every core of the replica holds all weights. Where rows can be split each core computes some of
   // them, else the cores share the work of each op.
   return CallEntry(*entry, std::move(args), results, inner,

@@ -2,11 +2,37 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 
 namespace smelt {
 namespace {
+
+// Lets go of what the variants hold. A value may hold tensors of variants that hold others, as deep
+// as a loop cared to nest them: what is found while one is released is released after it, so that
+// the stack does not grow with the depth.
+void ReleaseVariants(std::span<Variant> variants) {
+  thread_local std::vector<std::shared_ptr<VariantValue>>* waiting = nullptr;
+  if (waiting != nullptr) {
+    for (Variant& v : variants) {
+      if (v.value != nullptr) waiting->push_back(std::move(v.value));
+    }
+    return;
+  }
+  std::vector<std::shared_ptr<VariantValue>> found;
+  waiting = &found;
+  for (Variant& v : variants) {
+    v.value.reset();
+    while (!found.empty()) {
+      const std::shared_ptr<VariantValue> next = std::move(found.back());
+      found.pop_back();
+    }
+  }
+  waiting = nullptr;
+}
 
 // Bytes that hold C++ objects, which are constructed and destroyed with the buffer.
 template <typename T>
@@ -16,7 +42,10 @@ class ObjectBuffer final : public Buffer {
       : Buffer(bytes->data(), bytes->size()), bytes_(std::move(bytes)), n_(n) {
     std::uninitialized_value_construct_n(static_cast<T*>(data_), n_);
   }
-  ~ObjectBuffer() override { std::destroy_n(static_cast<T*>(data_), n_); }
+  ~ObjectBuffer() override {
+    if constexpr (std::is_same_v<T, Variant>) ReleaseVariants({static_cast<Variant*>(data_), n_});
+    std::destroy_n(static_cast<T*>(data_), n_);
+  }
 
  private:
   BufferRef bytes_;

@@ -127,6 +127,14 @@ def average(r):
                error="Non-spatial pooling is not yet supported. Volunteers? :)")
     yield case(op, i32([1, 4, 4, 2]), g, **base, data_format="NCHW",
                error="Default AvgPoolingGradOp only supports NHWC on device type CPU")
+    more = "index * stride must be less than or equal to input size"
+    ones = lambda *shape: np.ones(shape, np.float32)
+    yield case(op, i32([1, 3, 3, 2]), ones(1, 9, 9, 2), **base, error=more)
+    yield case(op, i32([1, 3, 3, 2]), ones(1, 1, 3, 2), **base, error=more)
+    yield case(op, i32([1, 4, 4, 2]), ones(1, 3, 3, 2), **base, name="a_window_more")
+    yield case(op, i32([1, 0, 4, 2]), ones(1, 2, 2, 2), **base, name="no_pixels")
+    yield case(op, i32([1, 4, 4, 2]), ones(0, 2, 2, 2), **base, name="no_gradients")
+    yield case(op, i32([0, 4, 4, 2]), ones(1, 2, 2, 2), **base, name="no_images")
 
 
 WINDOWS3 = (((2, 2, 2), (2, 2, 2), "VALID"), ((2, 3, 2), (1, 2, 1), "SAME"), ((3, 3, 3), (1, 1, 1), "SAME"),
@@ -184,6 +192,9 @@ def volumes(r):
                error="ksize must be positive, got: 0")
     yield case(op, i32([1, 2, 2, 2, 1]), g, **base, data_format="NCDHW",
                error="Default AvgPooling3dGradOp only supports NDHWC on device type CPU")
+    yield case(op, i32([1, 2, 2, 2, 1]), np.ones((1, 2, 6, 2, 1), np.float32), **base,
+               error="index * stride must be less than or equal to input size")
+    yield case(op, i32([1, 2, 2, 2, 1]), g[:0], **base, error="Expected first dimension of tensor_in_shape and out_backprop to")
 
 
 def normalization(r):

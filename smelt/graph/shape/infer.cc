@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "smelt/base/stack.h"
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/rules.h"
@@ -15,7 +16,7 @@ namespace {
 
 // Constants larger than this are data, not shapes.
 constexpr int64_t kMaxConstant = 1024;
-// Calls nested deeper give unknown shapes.
+// Calls nested deeper, or than the stack allows, give unknown shapes.
 constexpr int kMaxShapeDepth = 48;
 // A function is walked for at most this many different arguments, then once for unknown ones: with
 // calls within calls the number of variants could double at every level.
@@ -386,7 +387,9 @@ class Walk {
 
 const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> args, int depth) {
   const smelt::Function* f = library.Find(name);
-  if (f == nullptr || f->body == nullptr || depth >= kMaxShapeDepth) return nullptr;
+  if (f == nullptr || f->body == nullptr || depth >= kMaxShapeDepth || StackIsShort()) {
+    return nullptr;
+  }
   auto& known = variants[name];
   std::string key;
   for (const Fact& a : args) AppendKey(a, &key);

@@ -1,9 +1,15 @@
 #include "smelt/kernels/dataset/dataset.h"
 
+#include "smelt/base/stack.h"
+
 namespace smelt {
 
 NextElement Pull(ElementIterator& iterator, Step& step) {
   if (step.cancellation != nullptr) RETURN_IF_ERROR(step.cancellation->Check());
+  // Datasets are read through those they are made from, one call within another.
+  if (StackIsShort()) {
+    return ResourceExhausted("datasets nest deeper than the stack of the thread allows");
+  }
   return iterator(step);
 }
 

@@ -1,4 +1,6 @@
 // Gradients of average pooling: each gradient is divided evenly among the pixels of its window.
+#include <cstring>
+
 #include "smelt/kernels/common/arguments.h"
 #include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/nn/pool.h"
@@ -40,8 +42,8 @@ StatusOr<Shape> AveragePoolInput(const Tensor& sizes, int rank) {
   return CheckedShape(IntsOf(sizes));
 }
 
-// There are as many windows as `grad` has pixels, which may be fewer or more than the input makes.
-// Windows outside of the image are skipped.
+// There are as many windows as `grad` has pixels, which may be fewer than the input makes, or more
+// by one that lies outside of the image and is skipped.
 template <typename T>
 void ShareOut(const nn::PoolView& v, int64_t batch, int64_t depth, const T* grad, T* out) {
   std::fill(out, out + batch * v.in_pixels() * depth, T(0));
@@ -67,16 +69,27 @@ Status RunAveragePoolGrad(OpContext& ctx) {
     return InvalidArgument("out_backprop must be ", rank, "-dimensional");
   }
   for (const int i : {0, rank - 1}) {
-    if (shape[i] == grad.dim(i)) continue;
+    // Without gradients there is nothing to share out, without images nowhere: TensorFlow lets both
+    // pass in two dimensions.
+    const bool empty = rank == 4 && i == 0 && shape[0] * grad.dim(0) == 0;
+    if (shape[i] == grad.dim(i) || empty) continue;
     return InvalidArgument("Expected ", i == 0 ? "first" : "last",
                            " dimension of tensor_in_shape and out_backprop to match, got ",
                            shape[i], " and ", grad.dim(i));
   }
   ASSIGN_OR_RETURN(nn::PoolProblem p, nn::MakePoolProblem(s.attrs, shape));
-  for (int i = 0; i < s.attrs.spatial; ++i) p.out[i] = grad.dim(1 + i);
+  const bool some = grad.num_elements() > 0 && (rank == 5 || shape.num_elements() > 0);
+  for (int i = 0; i < s.attrs.spatial; ++i) {
+    p.out[i] = grad.dim(1 + i);
+    const int64_t stride = s.attrs.strides[static_cast<size_t>(i) + 1];
+    if (some && p.out[i] - 1 > shape[1 + i] / stride) {
+      return InvalidArgument("index * stride must be less than or equal to input size");
+    }
+  }
   const nn::PoolView v(p);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (out->num_elements() == 0) return OkStatus();
+  if (grad.num_elements() == 0) std::memset(out->raw(), 0, out->bytes());
+  if (out->num_elements() == 0 || grad.num_elements() == 0) return OkStatus();
   if (grad.dtype() == Dtype::kDouble) {
     ShareOut(v, p.batch, p.depth, grad.data<double>(), out->data<double>());
     return OkStatus();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/image/boxes.h"
 #include "smelt/kernels/kernel.h"
 
@@ -71,8 +72,8 @@ StatusOr<CombinedProblem> CheckCombined(const OpContext& ctx) {
 }
 
 // Writes what is selected of class `cls` to picks[0, min(per_class, boxes)).
-void SuppressClass(const CombinedProblem& p, const float* boxes, const float* scores, int64_t cls,
-                   CombinedPick* picks) {
+Status SuppressClass(const Step& step, const CombinedProblem& p, const float* boxes,
+                     const float* scores, int64_t cls, CombinedPick* picks) {
   const auto worse = [](const CombinedPick& a, const CombinedPick& b) { return a.score < b.score; };
   // Equal scores come in the order in which this heap gives them, as in TensorFlow.
   std::priority_queue<CombinedPick, std::vector<CombinedPick>, decltype(worse)> queue(worse);
@@ -85,6 +86,7 @@ void SuppressClass(const CombinedProblem& p, const float* boxes, const float* sc
   const int64_t limit = std::min(p.per_class, p.boxes);
   int64_t count = 0;
   for (; count < limit && !queue.empty(); queue.pop()) {
+    RETURN_IF_ERROR(CheckStep(step));
     const CombinedPick& next = queue.top();
     bool apart = true;
     for (int64_t j = count; apart && j > 0; --j) {
@@ -92,6 +94,7 @@ void SuppressClass(const CombinedProblem& p, const float* boxes, const float* sc
     }
     if (apart) picks[count++] = next;
   }
+  return OkStatus();
 }
 
 Status RunCombinedNms(OpContext& ctx) {
@@ -113,9 +116,9 @@ Status RunCombinedNms(OpContext& ctx) {
   for (int64_t b = 0; b < p.batch; ++b) {
     picks.assign(static_cast<size_t>(limit * p.classes), {});
     for (int64_t cls = 0; p.boxes > 0 && cls < p.classes; ++cls) {
-      SuppressClass(p, ctx.input(0).data<float>() + b * p.boxes * p.box_classes * 4,
-                    ctx.input(1).data<float>() + b * p.boxes * p.classes, cls,
-                    picks.data() + cls * limit);
+      RETURN_IF_ERROR(SuppressClass(
+          ctx.step(), p, ctx.input(0).data<float>() + b * p.boxes * p.box_classes * 4,
+          ctx.input(1).data<float>() + b * p.boxes * p.classes, cls, picks.data() + cls * limit));
     }
     // Unused entries are sorted too, as in TensorFlow: std::sort is not stable, so the order of
     // equal scores depends on them.

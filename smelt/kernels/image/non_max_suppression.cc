@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/image/boxes.h"
 #include "smelt/kernels/kernel.h"
@@ -50,8 +51,8 @@ float NmsWeight(const NmsProblem& p, float scale, float overlap) {
   return p.Round(std::exp(p.Round(p.Round(scale * overlap) * overlap)));
 }
 
-NmsResult SuppressBoxes(const NmsProblem& p,
-                        absl::FunctionRef<float(int64_t, int64_t)> overlap_of) {
+StatusOr<NmsResult> SuppressBoxes(const NmsProblem& p, const Step& step,
+                                  absl::FunctionRef<float(int64_t, int64_t)> overlap_of) {
   const float* scores = p.scores.data<float>();
   std::priority_queue<NmsCandidate, std::deque<NmsCandidate>, NmsWorse> queue;
   for (int64_t i = 0; i < p.boxes; ++i) {
@@ -61,6 +62,7 @@ NmsResult SuppressBoxes(const NmsProblem& p,
   const float scale = soft ? p.Round(-0.5f / p.sigma) : 0;
   NmsResult r;
   while (static_cast<int64_t>(r.indices.size()) < p.limit && !queue.empty()) {
+    RETURN_IF_ERROR(CheckStep(step));
     NmsCandidate next = queue.top();
     queue.pop();
     const float before = next.score;
@@ -178,9 +180,10 @@ Status RunNms(OpContext& ctx) {
   RETURN_IF_ERROR(FinishNmsProblem(ctx, &p));
   ASSIGN_OR_RETURN(const Tensor corners, ToFloat(boxes, ctx.step().allocator));
   const float* at = corners.data<float>();
-  return SetNmsOutputs(ctx, p, SuppressBoxes(p, [at](int64_t i, int64_t j) {
-                         return image::BoxOverlap(at + 4 * i, at + 4 * j);
-                       }));
+  ASSIGN_OR_RETURN(const NmsResult result, SuppressBoxes(p, ctx.step(), [at](int64_t i, int64_t j) {
+                     return image::BoxOverlap(at + 4 * i, at + 4 * j);
+                   }));
+  return SetNmsOutputs(ctx, p, result);
 }
 
 Status RunNmsOverlaps(OpContext& ctx) {
@@ -200,8 +203,10 @@ Status RunNmsOverlaps(OpContext& ctx) {
   p.score_threshold = ctx.input(4).scalar<float>();
   RETURN_IF_ERROR(FinishNmsProblem(ctx, &p));
   const float* at = overlaps.data<float>();
-  return SetNmsOutputs(
-      ctx, p, SuppressBoxes(p, [at, &p](int64_t i, int64_t j) { return at[i * p.boxes + j]; }));
+  ASSIGN_OR_RETURN(
+      const NmsResult result,
+      SuppressBoxes(p, ctx.step(), [at, &p](int64_t i, int64_t j) { return at[i * p.boxes + j]; }));
+  return SetNmsOutputs(ctx, p, result);
 }
 
 constexpr DtypeSet kNmsTypes = Types(Dtype::kFloat, Dtype::kHalf);

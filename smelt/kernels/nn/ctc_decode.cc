@@ -6,6 +6,7 @@
 #include <map>
 
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/nn/log_sum.h"
 
 namespace smelt {
@@ -226,6 +227,7 @@ Status BeamOf(OpContext& ctx) {
   for (int64_t b = 0; b < batch; ++b) {
     CtcBeamSearch<T> search(classes, attrs[0]);
     for (int64_t t = 0; t < lengths.data<int32_t>()[b]; ++t) {
+      RETURN_IF_ERROR(CheckStep(ctx.step()));
       search.Step(inputs.data<T>() + (t * batch + b) * classes);
     }
     ASSIGN_OR_RETURN(const auto best, search.Best(paths));

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/random/generator.h"
 #include "smelt/kernels/random/rejection.h"
 
@@ -98,15 +98,15 @@ class BinomialPairs {
   const Tensor* probs_;
 };
 
-void FillBinomial(const Philox& gen, const BinomialPairs& pairs, Tensor* out) {
+Status FillBinomial(const Step& step, const Philox& gen, const BinomialPairs& pairs, Tensor* out) {
   const int64_t n = out->num_elements();
-  if (n == 0) return;
+  if (n == 0) return OkStatus();
   int64_t count = 1;
   for (int64_t d : pairs.shape()) count *= d;
   const int64_t samples = n / count;
-  VisitOneOf(SampleTypes(), out->dtype(), [&]<typename T>() {
+  return VisitOneOf(SampleTypes(), out->dtype(), [&]<typename T>() {
     T* to = out->data<T>();
-    ParallelFor(n, 256, [&](int64_t begin, int64_t end) {
+    return CancellableFor(step, n, 256, 16, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t pair = i / samples, sample = i % samples;
         to[sample * count + pair] =
@@ -122,8 +122,7 @@ Status RunStatelessBinomial(OpContext& ctx) {
   ASSIGN_OR_RETURN(const BinomialPairs pairs, BinomialPairs::Of(ctx.input(2), ctx.input(3)));
   RETURN_IF_ERROR(CheckSampleShape(shape, pairs.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  FillBinomial(gen, pairs, out);
-  return OkStatus();
+  return FillBinomial(ctx.step(), gen, pairs, out);
 }
 
 Status RunStatefulBinomial(OpContext& ctx) {
@@ -138,11 +137,9 @@ Status RunStatefulBinomial(OpContext& ctx) {
   const int lead = shape.rank() - static_cast<int>(pairs.shape().size());
   const auto samples = static_cast<uint64_t>(shape.Product(0, lead));
   const auto count = static_cast<uint64_t>(shape.Product(lead, shape.rank()));
-  return UseGenerator(ctx, ctx.input(1).scalar<int64_t>(), count * (samples + 3) * 50 * 256,
-                      [&](const Philox& gen, const int64_t*) {
-                        FillBinomial(gen, pairs, out);
-                        return OkStatus();
-                      });
+  return UseGenerator(
+      ctx, ctx.input(1).scalar<int64_t>(), count * (samples + 3) * 50 * 256,
+      [&](const Philox& gen, const int64_t*) { return FillBinomial(ctx.step(), gen, pairs, out); });
 }
 
 constexpr DtypeSet kBinomialTypes = kFloatTypes | Types(Dtype::kHalf, Dtype::kInt32, Dtype::kInt64);

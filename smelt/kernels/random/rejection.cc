@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/cancellable.h"
 
 namespace smelt {
 namespace {
@@ -87,6 +87,8 @@ double SampleGamma(double alpha, RejectionSource& source) {
   if (alpha == 1) return -std::log1p(-source.Uniform());
   const bool small = alpha < 1;
   const double d = alpha + (small ? 1 : 0) - 1.0 / 3;
+  // No turn would accept.
+  if (!(d > 0)) return std::numeric_limits<double>::quiet_NaN();
   const double c = 1.0 / 3 / std::sqrt(d);
   for (int turn = 0; turn < kMaxTurns; ++turn) {
     const double x = source.Normal();
@@ -153,11 +155,12 @@ enum class RejectionKind : uint8_t { kGamma, kPoisson };
 // Output [samples..., parameters...]: parameter p's sample s is number p * samples + s of the
 // stream.
 template <RejectionKind kKind>
-void FillRejection(const Philox& gen, const Tensor& parameters, int64_t samples, Tensor* out) {
+Status FillRejection(const Step& step, const Philox& gen, const Tensor& parameters, int64_t samples,
+                     Tensor* out) {
   const int64_t count = parameters.num_elements();
-  VisitOneOf(SampleTypes(), out->dtype(), [&]<typename T>() {
+  return VisitOneOf(SampleTypes(), out->dtype(), [&]<typename T>() {
     T* to = out->data<T>();
-    ParallelFor(count * samples, 256, [&](int64_t begin, int64_t end) {
+    return CancellableFor(step, count * samples, 256, 16, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t parameter = i / samples, sample = i % samples;
         RejectionSource source(gen, i, 256);
@@ -185,8 +188,7 @@ Status RunSeededRejection(OpContext& ctx) {
   if (out->num_elements() == 0) return OkStatus();
   const Philox gen =
       ctx.state<SeededState>().Reserve(ctx.step(), ReservedBlocks(out->num_elements()));
-  FillRejection<kKind>(gen, ctx.input(1), samples.num_elements(), out);
-  return OkStatus();
+  return FillRejection<kKind>(ctx.step(), gen, ctx.input(1), samples.num_elements(), out);
 }
 
 // The stateless ops state the whole shape; the parameters' shape is its end.
@@ -202,8 +204,8 @@ Status RunStatelessRejection(OpContext& ctx) {
   const Shape& tail = parameters.shape();
   RETURN_IF_ERROR(CheckSampleShape(shape, Dims(tail.dims().begin(), tail.dims().end())));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  FillRejection<kKind>(gen, parameters, shape.Product(0, shape.rank() - tail.rank()), out);
-  return OkStatus();
+  return FillRejection<kKind>(ctx.step(), gen, parameters,
+                              shape.Product(0, shape.rank() - tail.rank()), out);
 }
 
 constexpr DtypeSet kGammaTypes = kFloatTypes | kHalfTypes;

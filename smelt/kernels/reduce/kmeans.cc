@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/common/philox.h"
 #include "smelt/kernels/kernel.h"
 
@@ -36,6 +37,7 @@ class KmeansPoints {
     int64_t best = 0;
     std::vector<float> best_distances = nearest_;
     for (int64_t i = 0; i <= retries; ++i) {
+      RETURN_IF_ERROR(CheckStep(step));
       ASSIGN_OR_RETURN(const int64_t candidate, Draw(step));
       std::vector<float> distances = DistancesWith(candidate);
       const float sum = std::accumulate(distances.begin(), distances.end(), 0.0f);
@@ -78,9 +80,7 @@ class KmeansPoints {
         at = static_cast<int64_t>(draws_.Below64(n));
       }
       if (!drawn_.contains(at)) return at;
-      if (turn % 1024 == 0 && step.cancellation != nullptr) {
-        RETURN_IF_ERROR(step.cancellation->Check());
-      }
+      if (turn % 1024 == 0) RETURN_IF_ERROR(CheckStep(step));
     }
   }
 
