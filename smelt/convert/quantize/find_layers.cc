@@ -85,6 +85,7 @@ class LayerFinder {
         exclusions_(q_) {}
 
   Status Run() {
+    ASSIGN_OR_RETURN(captured_, CapturedConstants(*c_.meta));
     for (Scope& scope : scopes_) {
       for (Node* n : scope.graph->Nodes()) {
         if (!scope.nodes.contains(n)) continue;
@@ -157,6 +158,8 @@ class LayerFinder {
       why = CheckGather(layer);
       if (!why.empty()) return why;
     }
+    why = PassWeights(layer);
+    if (!why.empty()) return why;
     *alone = WhyAlone(layer);
     layer.weight_only = q_.method.preset == QuantizationPreset::kWeightOnly || !alone->empty();
     if ((layer.weight_only || q_.method.preset != QuantizationPreset::kStaticRange) &&
@@ -177,8 +180,29 @@ class LayerFinder {
     const bool fits = FitChannels(layer, by_channel);
     if (!why.empty()) return why;
     if (!fits) return "Its weights are computed from what is stored, and not by channel.";
-    if (layer.chain.enters_call) return "Its weights are an argument of the function.";
+    if (layer.chain.entry.node != nullptr &&
+        (layer.weights->flow == nullptr || layer.chain.changed_before_entry ||
+         !PassesThrough(*layer.weights->flow, layer.chain.entry))) {
+      return "Its weights are an argument of the function.";
+    }
     return "";
+  }
+
+  // Weights are passed to functions as int8 where layers there compute in int8, and where the
+  // object graph's functions have them from the constant itself.
+  std::string PassWeights(const Layer& layer) {
+    Weights& w = *layer.weights;
+    const bool captured = w.constant != nullptr && w.scope->function == nullptr &&
+                          captured_.contains(w.constant->name());
+    const bool enters =
+        layer.chain.entry.node != nullptr && q_.method.preset != QuantizationPreset::kWeightOnly;
+    if (w.flow != nullptr || !(captured || enters)) return "";
+    auto flow = FollowValue(c_, scopes_, w);
+    if (!flow.ok()) return std::string(flow.status().message());
+    w.flow = *std::move(flow);
+    return captured && w.flow == nullptr ? "Its weights are a constant that functions of the "
+                                           "object graph take otherwise, too."
+                                         : "";
   }
 
   std::string FindWeights(Layer& layer) {
@@ -342,6 +366,7 @@ class LayerFinder {
   const KnownValues& known_;
   std::vector<Scope>& scopes_;
   const Exclusions exclusions_;
+  absl::flat_hash_set<std::string> captured_;
 };
 
 }  // namespace

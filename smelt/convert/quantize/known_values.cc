@@ -11,6 +11,7 @@ namespace {
 
 // Chains of computed constants that are longer are not followed.
 constexpr int kMaxDepth = 64;
+constexpr int kMaxCalls = 16;  // within each other
 
 bool MayEvaluate(const Node& n) {
   if (n.def() == nullptr || n.def()->stateful || n.num_inputs() == 0 || n.num_outputs() == 0) {
@@ -48,15 +49,25 @@ KnownValues::KnownValues(Conversion& c, ModelVariables& variables) : variables_(
     for (const HandleUse& use : v->restores) changes |= use.function && is_served(use);
     if (changes) change_.insert(v.get());
   }
-  // Whoever loads the object graph may call its functions with anything; where it cannot be read,
-  // that may be any function.
+  // Whoever loads the object graph may call its functions with anything but what they captured;
+  // where it cannot be read, that may be any function.
   if (!c.meta->object_graph.empty()) {
     const auto objects = ParseObjectGraph(c.meta->object_graph);
     if (!objects.ok()) return;
     for (const auto& [name, concrete] : objects->concrete_functions) {
       const Function* f = c.library().Find(name);
       if (f == nullptr || f->body == nullptr) continue;
-      for (const Endpoint& arg : f->FlatArguments()) passed_[{arg.node, arg.port}] = {};
+      const std::vector<Endpoint> args = f->FlatArguments();
+      const size_t bound = std::min(args.size(), concrete.bound_inputs.size());
+      for (size_t i = 0; i < args.size(); ++i) {
+        Passed passed;
+        if (i >= args.size() - bound) {
+          const int object = concrete.bound_inputs[i - (args.size() - bound)];
+          Node* constant = c.meta->graph->Find(objects->nodes[object].operation);
+          if (constant != nullptr) passed.value = {constant, 0};
+        }
+        AddCall(args[i], passed);
+      }
     }
   }
   FindCalls(nullptr, *c.meta->graph);
@@ -92,8 +103,7 @@ void KnownValues::FindCalls(Function* caller, const Graph& graph) {
           }
         }
         const Passed passed = kept ? Passed{caller, n->inputs()[i]} : Passed{};
-        const auto [it, first] = passed_.try_emplace({arg.node, arg.port}, passed);
-        if (!first) it->second = {};
+        AddCall(arg, passed);
       }
     }
     // Functions that the node runs with arguments that are not its inputs (a dataset's, a
@@ -101,15 +111,35 @@ void KnownValues::FindCalls(Function* caller, const Graph& graph) {
     ForEachCallee(*graph.library(), *n, [&](absl::string_view name) {
       const Function* f = graph.library()->Find(name);
       if (f == nullptr || f->body == nullptr || entered.contains(f->name())) return;
-      for (const Endpoint& arg : f->FlatArguments()) passed_[{arg.node, arg.port}] = {};
+      for (const Endpoint& arg : f->FlatArguments()) AddCall(arg, {});
     });
   }
 }
 
-std::optional<KnownValues::Passed> KnownValues::PassedAs(Endpoint argument) const {
+void KnownValues::AddCall(Endpoint argument, Passed passed) {
+  passed_[{argument.node, argument.port}].push_back(passed);
+}
+
+KnownValues::Passed KnownValues::Origin(Passed passed, int depth) const {
+  passed.value = BehindIdentities(passed.value);
+  if (!passed.value.node->Is("_Arg")) return passed;
+  const std::optional<Passed> outside = PassedAs(passed.value, depth + 1);
+  return outside ? Origin(*outside, depth + 1) : passed;
+}
+
+std::optional<KnownValues::Passed> KnownValues::PassedAs(Endpoint argument, int depth) const {
   const auto it = passed_.find({argument.node, argument.port});
-  if (it == passed_.end() || it->second.value.node == nullptr) return std::nullopt;
-  return it->second;
+  if (it == passed_.end() || depth > kMaxCalls) return std::nullopt;
+  const std::vector<Passed>& calls = it->second;
+  for (const Passed& p : calls) {
+    if (p.value.node == nullptr) return std::nullopt;
+  }
+  if (calls.size() == 1) return calls[0];
+  const Passed first = Origin(calls[0], depth);
+  for (const Passed& p : calls) {
+    if (Origin(p, depth).value != first.value) return std::nullopt;
+  }
+  return first;
 }
 
 ModelVariable* KnownValues::ReadOnlyVariable(const Scope& scope, Endpoint handle) const {

@@ -43,8 +43,8 @@ bool TrainedWithFakeQuant(const MetaGraph& meta);
 // Values of tensors before anything runs: constants, variables that nothing served assigns, and
 // what is computed from them. `variables` must outlive it; results are kept, so graphs must not
 // change.
-// An argument of a function is known where the whole model has one call of it, or a loop whose body
-// passes it on.
+// An argument of a function is known where all calls of the whole model pass the same, and loops
+// pass it on.
 class KnownValues {
  public:
   KnownValues(Conversion& c, ModelVariables& variables);
@@ -53,20 +53,24 @@ class KnownValues {
   ModelVariable* ReadOnlyVariable(const Scope& scope, Endpoint handle) const;
   // Empty when the value is not known.
   std::optional<Tensor> Of(const Scope& scope, Endpoint e, int depth = 0) const;
-  // What the argument (an endpoint of an _Arg) is at the only call of its function.
+  // What the argument (an endpoint of an _Arg) is at all calls of its function.
   struct Passed {
     Function* caller = nullptr;  // nullptr: the main graph
     Endpoint value;
   };
-  std::optional<Passed> PassedAs(Endpoint argument) const;
+  std::optional<Passed> PassedAs(Endpoint argument) const { return PassedAs(argument, 0); }
 
  private:
   void FindCalls(Function* caller, const Graph& graph);
+  void AddCall(Endpoint argument, Passed passed);
+  // Behind identities, and out of functions.
+  Passed Origin(Passed passed, int depth) const;
+  std::optional<Passed> PassedAs(Endpoint argument, int depth) const;
   std::vector<Tensor> Compute(const Scope& scope, const Node& n, int depth) const;
 
   ModelVariables& variables_;
-  // By argument; no node: there are several calls, or some that are not known.
-  absl::flat_hash_map<std::pair<const Node*, int>, Passed> passed_;
+  // By argument, from each call; no node: not known.
+  absl::flat_hash_map<std::pair<const Node*, int>, std::vector<Passed>> passed_;
   absl::flat_hash_set<const ModelVariable*> change_;  // assigned by what is served, or not stored
   mutable absl::flat_hash_map<const Node*, std::vector<Tensor>> computed_;  // empty: not known
 };
@@ -84,6 +88,8 @@ struct ActivationScale {
 using TensorKey = std::pair<std::string, std::string>;  // scope, "node:port"
 TensorKey KeyOf(const Scope& scope, Endpoint e);
 
+class WeightFlow;
+
 // What is stored as int8: symmetric, scale `scales[i]` where i runs over `scale_shape`, which
 // broadcasts against the trailing dimensions.
 struct Weights {
@@ -94,6 +100,9 @@ struct Weights {
   Shape scale_shape;
   std::vector<float> scales;
   Node* quantized = nullptr;  // the int8 constant, once made
+  // Where the value goes as int8 from `constant` or the variable's reads, which it replaces there;
+  // nullptr: nowhere.
+  std::shared_ptr<WeightFlow> flow;
   // Copies of kMove steps for int8, by what they read.
   std::map<std::tuple<const Node*, int, const Node*>, Node*> moves;
   bool floats_made = false;  // the int8 constant has been dequantized for its other readers
@@ -141,7 +150,10 @@ struct WeightChain {
   Endpoint source;         // ReadVariableOp or Const; of a gather from a variable its handle
   Scope* scope = nullptr;  // of `source`
   std::vector<WeightStep> steps;
-  bool enters_call = false;  // as an argument of a function
+  // Where they become an argument of the layer's function; no node: they do not. Values that
+  // changed before are no longer what is stored.
+  Endpoint entry;
+  bool changed_before_entry = false;
   bool Has(WeightStep::Kind kind) const;
 };
 // From `e` back to what is stored. Empty where that is neither a constant nor a variable that is
@@ -203,6 +215,15 @@ StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const K
 // Fills weight_value, places and factors of a layer whose chain, weights and channels are known.
 // False when its channels cannot be told apart in what is stored: the layer must be weight_only.
 bool FitChannels(Layer& layer, bool by_channel);
+// Where what is stored goes; nullptr where some place on the way may hold something else, too.
+StatusOr<std::shared_ptr<WeightFlow>> FollowValue(Conversion& c, const std::vector<Scope>& scopes,
+                                                  const Weights& w);
+bool PassesThrough(const WeightFlow& flow, Endpoint e);
+// Makes all places of w.flow int8, and the constant. Readers are DequantizePlaces' to serve.
+Status PassInt8(Weights& w);
+Status DequantizePlaces(Conversion& c, const Weights& w);
+// Names of nodes of the main graph that the object graph's functions captured: they must stay.
+StatusOr<absl::flat_hash_set<std::string>> CapturedConstants(const MetaGraph& meta);
 // The layer stays a float op: its weights alone are quantized, where they are no fewer than
 // min_num_elements_for_weights, else nothing is (false). Its record says why.
 bool WeightsAlone(Conversion& c, Layer& layer, std::string reason);
@@ -252,6 +273,9 @@ Status StoreWeights(Conversion& c, LayerSet& set);
 StatusOr<Endpoint> StoredInt8(const Layer& layer);
 // And as the layer reads them, in its graph. Of layers that are not weight_only.
 StatusOr<Endpoint> Int8Weights(const Layer& layer);
+// Gives readers of the int8 tensor `q` that want floats the dequantized tensor; results of `f`,
+// too, unless the weights pass through calls.
+Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w);
 // The same weights by their values.
 StatusOr<Tensor> Int8Values(const Layer& layer);
 // Every reader of an int8 variable that wants floats gets them.

@@ -42,6 +42,9 @@ class ChainFollower {
       std::optional<WeightStep> step = StepOf(e);
       if (!step) return std::nullopt;
       e = step->node->inputs()[step->input];
+      if (chain_.entry.node != nullptr) {
+        chain_.changed_before_entry |= step->kind != WeightStep::kSame;
+      }
       chain_.steps.push_back(*std::move(step));
     }
     return std::nullopt;
@@ -54,7 +57,7 @@ class ChainFollower {
     const auto scope = std::ranges::find(scopes_, passed->caller, &Scope::function);
     if (scope == scopes_.end()) return false;
     chain_.scope = &*scope;
-    chain_.enters_call = true;
+    if (chain_.entry.node == nullptr) chain_.entry = *e;
     *e = passed->value;
     return ++calls_ < kMaxSteps;
   }

@@ -44,7 +44,7 @@ Status FetchInt8(Conversion& c, Layer& l) {
 // Are rows of the stored int8 values the layer's rows? Scales by row would have to be fetched as
 // well: such weights are made floats whole.
 bool FetchesStored(const Layer& l) {
-  return l.weights->scale_shape.rank() <= 1 && !l.chain.enters_call &&
+  return l.weights->scale_shape.rank() <= 1 && l.chain.entry.node == nullptr &&
          std::ranges::all_of(l.chain.steps,
                              [](const WeightStep& s) { return s.kind == WeightStep::kSame; });
 }
@@ -60,7 +60,7 @@ Status WriteFloatLayers(Conversion& c, LayerSet& set, DeadNodes* dead) {
   }
   for (auto& l : set.layers) {
     Weights& w = *l->weights;
-    if (!l->weight_only || w.constant == nullptr) continue;
+    if (!l->weight_only || w.constant == nullptr || w.flow != nullptr) continue;
     if (l->kind == LayerKind::kGather && FetchesStored(*l)) continue;
     (*dead)[w.scope].push_back(w.constant);
     RETURN_IF_ERROR(DequantizeConstant(c, *l));

@@ -176,16 +176,16 @@ Status StoreWeights(Conversion& c, LayerSet& set) {
     Weights& w = *layer->weights;
     if (!layer->weight_only) ScaleLayer(*layer);
     c.records.layers[layer->record].weight_error = w.error;
-    if (w.variable != nullptr && done.insert(&w).second) {
-      RETURN_IF_ERROR(StoreVariable(c, *variables, w));
-    }
+    if (!done.insert(&w).second) continue;
+    if (w.variable != nullptr) RETURN_IF_ERROR(StoreVariable(c, *variables, w));
+    if (w.flow != nullptr) RETURN_IF_ERROR(PassInt8(w));
   }
   return OkStatus();
 }
 
 StatusOr<Endpoint> StoredInt8(const Layer& layer) {
   Weights& w = *layer.weights;
-  if (w.variable != nullptr) return layer.chain.source;
+  if (w.variable != nullptr || w.flow != nullptr) return layer.chain.source;
   if (w.quantized == nullptr) {
     ASSIGN_OR_RETURN(const Tensor q, QuantizeWeights(w.value, w.scale_shape, w.scales));
     Graph& g = *w.scope->graph;
@@ -195,7 +195,10 @@ StatusOr<Endpoint> StoredInt8(const Layer& layer) {
 }
 
 StatusOr<Endpoint> Int8Weights(const Layer& layer) {
-  ASSIGN_OR_RETURN(Endpoint e, StoredInt8(layer));
+  Endpoint e = layer.chain.entry;
+  if (e.node == nullptr) {
+    ASSIGN_OR_RETURN(e, StoredInt8(layer));
+  }
   for (const WeightStep& step : layer.chain.steps) {
     if (step.kind != WeightStep::kMove) continue;
     // Each part of a split weight is read by another layer.
@@ -239,9 +242,6 @@ Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale) {
   return make.Float("dequantized", "Mul", f, make.Scalar("scale", scale.scale));
 }
 
-namespace {
-
-// Gives readers of the int8 tensor `q` that want floats the dequantized tensor.
 Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w) {
   std::vector<Use> of_float, of_int8;
   for (const Use& use : q.node->OrderedUses()) {
@@ -253,7 +253,9 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
   scope.graph = &g;
   bool result = false;
   if (f != nullptr) {
-    for (const Endpoint& e : f->FlatResults()) result |= e == q;
+    if (w.flow == nullptr) {
+      for (const Endpoint& e : f->FlatResults()) result |= e == q;
+    }
   } else {
     for (const auto& [key, signature] : c.meta->signatures) {
       for (const auto& [name, info] : signature.outputs) {
@@ -279,13 +281,19 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
   return OkStatus();
 }
 
-}  // namespace
-
 Status DequantizeReaders(Conversion& c, LayerSet& set) {
   absl::flat_hash_set<const Weights*> done;
   for (const auto& layer : set.layers) {
     const Weights& w = *layer->weights;
-    if (w.variable == nullptr || !done.insert(&w).second) continue;
+    if (!done.insert(&w).second) continue;
+    if (w.flow != nullptr) {
+      RETURN_IF_ERROR(DequantizePlaces(c, w));
+      if (w.constant != nullptr) {
+        RETURN_IF_ERROR(
+            DequantizeForFloats(c, *w.scope->graph, w.scope->function, {w.constant, 0}, w));
+      }
+    }
+    if (w.variable == nullptr) continue;
     for (const auto* uses : {&w.variable->reads, &w.variable->lookups}) {
       for (const HandleUse& use : *uses) {
         Graph& g = use.function ? *use.function->body : *c.meta->graph;
