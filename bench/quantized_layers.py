@@ -83,9 +83,18 @@ def keras_models(folder):
         def call(self, x):
             return keras.ops.matmul(x, self.v * (self.g / keras.ops.sqrt(keras.ops.sum(self.v * self.v, axis=0))))
 
+    class Spectrum(layers.Layer):
+        def call(self, x):  # the kernel is captured: the object graph binds it to the function's argument
+            return keras.ops.matmul(x, keras.ops.transpose(self.kernel))
+
+    def spectrum(x):
+        layer = Spectrum()
+        layer.kernel = tf.constant(np.random.default_rng(1).normal(size=(48, 64)), tf.float32)
+        return layer(x)
+
     kinds = {"keras tagger": (tagger, (40,), 1000), "keras conv1d": (conv1d, (100, 16), 0), "keras attention": (attention, (24, 64), 0), "keras einsum": (einsum, (24, 64), 0),
              "keras recurrent": (recurrent, (24, 64), 0), "keras convolutions": (convolutions, (24, 24, 16), 0), "keras conv3d": (conv3d, (8, 16, 16, 4), 0),
-             "keras tied": (tied, (12,), 1000), "keras weight norm": (lambda x: WeightNorm()(x), (96,), 0)}
+             "keras tied": (tied, (12,), 1000), "keras captured": (spectrum, (24, 64), 0), "keras weight norm": (lambda x: WeightNorm()(x), (96,), 0)}
     rng = np.random.default_rng(0)
     for name, (make, shape, tokens) in kinds.items():
         x = keras.Input(shape, dtype="int32" if tokens else "float32")

@@ -1,6 +1,8 @@
 // Which ops are layers, and why others are not.
 #include <re2/re2.h>
 
+#include <set>
+
 #include "smelt/convert/quantize/quantize.h"
 
 namespace smelt::quantize {
@@ -41,36 +43,75 @@ absl::string_view MethodName(QuantizationPreset preset) {
   }
 }
 
-// The units that the options leave float.
-class Exclusions {
+// The units that the options name, most of them to stay float.
+class Units {
  public:
-  explicit Exclusions(const QuantizationOption& q) {
+  explicit Units(const QuantizationOption& q) {
     for (const UnitWiseQuantizationOption& spec : q.unit_wise) {
       // Any other method is that of the whole model (quantize/options.cc checks it).
-      if (spec.method.preset != QuantizationPreset::kNoQuantize) continue;
+      const bool stay_float = spec.method.preset == QuantizationPreset::kNoQuantize;
       for (const QuantizationUnitOption& u : spec.units) {
-        units_.push_back({u.op_type, u.node_name.empty() ? nullptr : Regex(u.node_name),
-                          u.func_name.empty() ? nullptr : Regex(u.func_name)});
+        units_.push_back({u, u.node_name.empty() ? nullptr : Regex(u.node_name),
+                          u.func_name.empty() ? nullptr : Regex(u.func_name), stay_float});
       }
     }
   }
-  bool Exclude(const Scope& scope, const Node& n) const {
-    for (const Unit& u : units_) {
-      if (!u.op_type.empty() && u.op_type != n.op()) continue;
-      if (u.node && !RE2::FullMatch(n.name(), *u.node)) continue;
-      if (u.function && !RE2::FullMatch(scope.name(), *u.function)) continue;
-      return true;
+  bool Exclude(const Scope& scope, const Node& n) {
+    bool exclude = false;
+    for (Unit& u : units_) {
+      const bool op = u.option.op_type.empty() || u.option.op_type == n.op();
+      const bool name = !u.node || RE2::FullMatch(n.name(), *u.node);
+      const bool function = !u.function || RE2::FullMatch(scope.name(), *u.function);
+      u.op_found |= op;
+      u.name_found |= name;
+      u.function_found |= function;
+      if (!op || !name || !function) continue;
+      u.found = true;
+      exclude |= u.stay_float;
     }
-    return false;
+    return exclude;
+  }
+  // Says which units name nothing. `layers` are all candidates.
+  void Report(ConversionRecords& records) const {
+    for (const Unit& u : units_) {
+      if (u.found) continue;
+      std::set<std::string> ops, names, functions;
+      for (const QuantizedLayer& l : records.layers) {
+        ops.insert(l.op);
+        names.insert(l.node);
+        functions.insert(l.function);
+      }
+      std::string why = "no layer is all that it names";
+      if (!u.op_found) {
+        why = NoSuch("op type", u.option.op_type, ops);
+      } else if (!u.name_found) {
+        why = NoSuch("name", u.option.node_name, names);
+      } else if (!u.function_found) {
+        why = NoSuch("function", u.option.func_name, functions);
+      }
+      records.AddNote("quantize", absl::StrCat("unit_wise_quantization_specs (--exclude) has a "
+                                               "unit without layers: ",
+                                               why));
+    }
   }
 
  private:
   static std::shared_ptr<RE2> Regex(const std::string& text) {
     return std::make_shared<RE2>(text, RE2::Quiet);
   }
+  static std::string NoSuch(absl::string_view what, absl::string_view wanted,
+                            const std::set<std::string>& there) {
+    // Of a regular expression the words say what was meant.
+    std::string words(wanted);
+    RE2::GlobalReplace(&words, R"(\\[QE]|\\|[.][*+?]|[()^$])", "");
+    return absl::StrCat("no layer has the ", what, " \"", wanted, "\"",
+                        Suggest(words, std::vector<std::string>(there.begin(), there.end())));
+  }
   struct Unit {
-    std::string op_type;
+    QuantizationUnitOption option;
     std::shared_ptr<RE2> node, function;
+    bool stay_float = false;
+    bool op_found = false, name_found = false, function_found = false, found = false;
   };
   std::vector<Unit> units_;
 };
@@ -78,11 +119,7 @@ class Exclusions {
 class LayerFinder {
  public:
   LayerFinder(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known)
-      : c_(c),
-        q_(*c.options.quantization_options),
-        known_(known),
-        scopes_(scopes),
-        exclusions_(q_) {}
+      : c_(c), q_(*c.options.quantization_options), known_(known), scopes_(scopes), units_(q_) {}
 
   Status Run() {
     ASSIGN_OR_RETURN(captured_, CapturedConstants(*c_.meta));
@@ -99,6 +136,7 @@ class LayerFinder {
         Add(std::move(layer));
       }
     }
+    units_.Report(c_.records);
     return OkStatus();
   }
 
@@ -137,7 +175,7 @@ class LayerFinder {
   std::string WhyNot(Layer& layer, std::string* alone) {
     const Node& n = *layer.node;
     if (n.attrs().Find(kClusterAttr)) return "It is on the accelerator already.";
-    if (exclusions_.Exclude(*layer.scope, n)) return "Excluded by unit_wise_quantization_specs.";
+    if (units_.Exclude(*layer.scope, n)) return "Excluded by unit_wise_quantization_specs.";
     if (layer.kind == LayerKind::kGather) {
       layer.input = 1;
       layer.weights_input = 0;
@@ -365,7 +403,7 @@ class LayerFinder {
   const QuantizationOption& q_;
   const KnownValues& known_;
   std::vector<Scope>& scopes_;
-  const Exclusions exclusions_;
+  Units units_;
   absl::flat_hash_set<std::string> captured_;
 };
 
