@@ -53,7 +53,7 @@ struct QuantizedLayer {
   std::string function, node, op;
   bool quantized = false;
   std::string method;       // static_range, dynamic_range, weight_only
-  std::string reason;       // why not
+  std::string reason;       // why not, or of weight_only why not as the options say
   double weight_error = 0;  // root mean square, relative to the weights' own
   // The same measure of its output on the calibration samples; 0: not measured. output_error
   // compares with the float model, own_error with the float layer on the quantized layer's input.

@@ -7,6 +7,13 @@ namespace smelt::quantize {
 StatusOr<Ranges> Calibrate(Conversion& c, const std::vector<std::pair<Scope*, Endpoint>>& tensors) {
   const CalibrationOption& option = c.options.quantization_options->calibration;
   ASSIGN_OR_RETURN(const std::vector<SampleSet> sets, ReadSamples(c));
+  for (const SampleSet& set : sets) {
+    if (set.samples.size() > 1) continue;
+    c.records.AddNote(
+        "quantize",
+        absl::StrCat("representative_datasets: one sample of signature \"", set.signature,
+                     "\": it alone says what values the layers' inputs have"));
+  }
   std::vector<ObservedTensor> observed;
   for (const auto& [scope, e] : tensors) {
     ObservedTensor t;

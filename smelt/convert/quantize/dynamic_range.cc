@@ -19,21 +19,24 @@ class DynamicRangeWriter {
     const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
     Veto(shapes);
     RETURN_IF_ERROR(StoreWeights(c_, set_));
-    absl::flat_hash_map<const Scope*, std::vector<Node*>> dead;
+    DeadNodes dead;
     for (auto& layer : set_.layers) {
+      if (layer->weight_only) continue;
       RETURN_IF_ERROR(Write(*layer));
       dead[layer->scope].push_back(layer->node);
     }
+    RETURN_IF_ERROR(WriteFloatLayers(c_, set_, &dead));
     RETURN_IF_ERROR(DequantizeReaders(c_, set_));
     for (Scope& scope : scopes) RemoveUnread(scope, dead[&scope]);
     return OkStatus();
   }
 
  private:
-  // Takes out the layers that cannot be written, and keeps what Write needs of the others.
+  // Takes out the layers that cannot be written, and keeps what Write needs of the others. Those
+  // that cannot be computed in int8 keep int8 weights.
   void Veto(const ModelShapes& shapes) {
     std::erase_if(set_.layers, [&](const std::unique_ptr<Layer>& l) {
-      if (l->kind == LayerKind::kMatMul) return false;
+      if (l->kind == LayerKind::kMatMul || l->weight_only) return false;
       auto it =
           l->scope->function ? shapes.functions.find(l->scope->name()) : shapes.functions.end();
       const ShapeTable none;
@@ -47,16 +50,20 @@ class DynamicRangeWriter {
           forms_[l.get()] = *std::move(form);
           return false;
         }
-        LeaveFloat(c_, *l, std::string(form.status().message()));
-        return true;
+        return !WeightsAlone(c_, *l, std::string(form.status().message()));
+      }
+      if (l->kind == LayerKind::kBatchMatMul) {
+        std::string reason = WhyNoProduct(*l, input);
+        if (!reason.empty()) return !WeightsAlone(c_, *l, std::move(reason));
+        rank_[l.get()] = input.rank();
+        return false;
       }
       auto geometry = GeometryOf(*l, input);
       if (geometry.ok()) {
         geometry_[l.get()] = *std::move(geometry);
         return false;
       }
-      LeaveFloat(c_, *l, std::string(geometry.status().message()));
-      return true;
+      return !WeightsAlone(c_, *l, std::string(geometry.status().message()));
     });
   }
 
@@ -89,10 +96,11 @@ class DynamicRangeWriter {
     l.read = l.node->inputs()[l.input];
     ASSIGN_OR_RETURN(const DynamicInput in, Input(l));
     NodeMaker make(*l.scope->graph, l.node->name());
-    ASSIGN_OR_RETURN(Endpoint sum, Accumulate(make, l, in.int8, geometry_[&l], 2, forms_[&l]));
+    ASSIGN_OR_RETURN(Endpoint sum,
+                     Accumulate(make, l, in.int8, geometry_[&l], rank_[&l], forms_[&l]));
     sum = make.Cast("sum_float", sum, Dtype::kInt32, Dtype::kFloat);
     const Endpoint scale =
-        make.Float("scale", "Mul", in.scale, make.Scalar("weight_scale", l.weights->scales[0]));
+        make.Float("scale", "Mul", in.scale, make.Scalar("weight_scale", l.scales[0]));
     const Endpoint result = Ordered(make, make.Float("multiplied", "Mul", sum, scale), forms_[&l]);
     RETURN_IF_ERROR(make.status());
     ReplaceEverywhere(c_, *l.scope, {l.node, 0}, result);
@@ -104,6 +112,7 @@ class DynamicRangeWriter {
   LayerSet& set_;
   absl::flat_hash_map<const Layer*, ConvGeometry> geometry_;
   absl::flat_hash_map<const Layer*, ProductForm> forms_;
+  absl::flat_hash_map<const Layer*, int> rank_;
   absl::flat_hash_map<std::pair<const Node*, int>, DynamicInput> inputs_;
 };
 

@@ -54,7 +54,7 @@ constexpr char kNoProduct[] = "Its equation is not one product of a matrix and i
 StatusOr<ProductForm> ProductFormOf(const Layer& layer, int input_rank) {
   ASSIGN_OR_RETURN(const EinsumEquation equation, ParseEinsum(layer.node->String("equation")));
   if (equation.inputs.size() != 2) return InvalidArgument(kNoProduct);
-  const Shape& shape = layer.weights->value.shape();
+  const Shape& shape = layer.weight_value.shape();
   const EinsumLabels& weights = equation.inputs[layer.weights_input];
   EinsumLabels input = equation.inputs[layer.input], output = equation.output;
   if (HasLabel(weights, kEllipsis) || static_cast<int>(weights.size()) != shape.rank() ||

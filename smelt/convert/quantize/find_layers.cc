@@ -1,18 +1,21 @@
 // Which ops are layers, and why others are not.
 #include <re2/re2.h>
 
+#include <set>
+
 #include "smelt/convert/quantize/quantize.h"
 
 namespace smelt::quantize {
 namespace {
 
-std::optional<LayerKind> KindOf(const Node& n, QuantizationPreset preset) {
+std::optional<LayerKind> KindOf(const Node& n) {
   struct Row {
     OpName op;
     LayerKind kind;
   };
   static constexpr Row kRows[] = {
       {"Conv2D", LayerKind::kConv},
+      {"Conv3D", LayerKind::kConv3d},
       {"DepthwiseConv2dNative", LayerKind::kDepthwise},
       {"MatMul", LayerKind::kMatMul},
       {"BatchMatMul", LayerKind::kBatchMatMul},
@@ -24,8 +27,6 @@ std::optional<LayerKind> KindOf(const Node& n, QuantizationPreset preset) {
   };
   for (const auto& [op, kind] : kRows) {
     if (!n.Is(op)) continue;
-    if (kind == LayerKind::kGather && preset != QuantizationPreset::kWeightOnly) break;
-    if (kind == LayerKind::kBatchMatMul && preset == QuantizationPreset::kDynamicRange) break;
     return kind;
   }
   return std::nullopt;
@@ -42,50 +43,90 @@ absl::string_view MethodName(QuantizationPreset preset) {
   }
 }
 
-// The units that the options leave float.
-class Exclusions {
+// The units that the options name, most of them to stay float.
+class Units {
  public:
-  explicit Exclusions(const QuantizationOption& q) {
+  explicit Units(const QuantizationOption& q) {
     for (const UnitWiseQuantizationOption& spec : q.unit_wise) {
       // Any other method is that of the whole model (quantize/options.cc checks it).
-      if (spec.method.preset != QuantizationPreset::kNoQuantize) continue;
+      const bool stay_float = spec.method.preset == QuantizationPreset::kNoQuantize;
       for (const QuantizationUnitOption& u : spec.units) {
-        units_.push_back({u.op_type, u.node_name.empty() ? nullptr : Regex(u.node_name),
-                          u.func_name.empty() ? nullptr : Regex(u.func_name)});
+        units_.push_back({u, u.node_name.empty() ? nullptr : Regex(u.node_name),
+                          u.func_name.empty() ? nullptr : Regex(u.func_name), stay_float});
       }
     }
   }
-  bool Exclude(const Scope& scope, const Node& n) const {
-    for (const Unit& u : units_) {
-      if (!u.op_type.empty() && u.op_type != n.op()) continue;
-      if (u.node && !RE2::FullMatch(n.name(), *u.node)) continue;
-      if (u.function && !RE2::FullMatch(scope.name(), *u.function)) continue;
-      return true;
+  bool Exclude(const Scope& scope, const Node& n) {
+    bool exclude = false;
+    for (Unit& u : units_) {
+      const bool op = u.option.op_type.empty() || u.option.op_type == n.op();
+      const bool name = !u.node || RE2::FullMatch(n.name(), *u.node);
+      const bool function = !u.function || RE2::FullMatch(scope.name(), *u.function);
+      u.op_found |= op;
+      u.name_found |= name;
+      u.function_found |= function;
+      if (!op || !name || !function) continue;
+      u.found = true;
+      exclude |= u.stay_float;
     }
-    return false;
+    return exclude;
+  }
+  // Says which units name nothing. `layers` are all candidates.
+  void Report(ConversionRecords& records) const {
+    for (const Unit& u : units_) {
+      if (u.found) continue;
+      std::set<std::string> ops, names, functions;
+      for (const QuantizedLayer& l : records.layers) {
+        ops.insert(l.op);
+        names.insert(l.node);
+        functions.insert(l.function);
+      }
+      std::string why = "no layer is all that it names";
+      if (!u.op_found) {
+        why = NoSuch("op type", u.option.op_type, ops);
+      } else if (!u.name_found) {
+        why = NoSuch("name", u.option.node_name, names);
+      } else if (!u.function_found) {
+        why = NoSuch("function", u.option.func_name, functions);
+      }
+      records.AddNote("quantize", absl::StrCat("unit_wise_quantization_specs (--exclude) has a "
+                                               "unit without layers: ",
+                                               why));
+    }
   }
 
  private:
   static std::shared_ptr<RE2> Regex(const std::string& text) {
     return std::make_shared<RE2>(text, RE2::Quiet);
   }
+  static std::string NoSuch(absl::string_view what, absl::string_view wanted,
+                            const std::set<std::string>& there) {
+    // Of a regular expression the words say what was meant.
+    std::string words(wanted);
+    RE2::GlobalReplace(&words, R"(\\[QE]|\\|[.][*+?]|[()^$])", "");
+    return absl::StrCat("no layer has the ", what, " \"", wanted, "\"",
+                        Suggest(words, std::vector<std::string>(there.begin(), there.end())));
+  }
   struct Unit {
-    std::string op_type;
+    QuantizationUnitOption option;
     std::shared_ptr<RE2> node, function;
+    bool stay_float = false;
+    bool op_found = false, name_found = false, function_found = false, found = false;
   };
   std::vector<Unit> units_;
 };
 
 class LayerFinder {
  public:
-  LayerFinder(Conversion& c, const KnownValues& known)
-      : c_(c), q_(*c.options.quantization_options), known_(known), exclusions_(q_) {}
+  LayerFinder(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known)
+      : c_(c), q_(*c.options.quantization_options), known_(known), scopes_(scopes), units_(q_) {}
 
-  Status Run(std::vector<Scope>& scopes) {
-    for (Scope& scope : scopes) {
+  Status Run() {
+    ASSIGN_OR_RETURN(captured_, CapturedConstants(*c_.meta));
+    for (Scope& scope : scopes_) {
       for (Node* n : scope.graph->Nodes()) {
         if (!scope.nodes.contains(n)) continue;
-        const auto kind = KindOf(*n, q_.method.preset);
+        const auto kind = KindOf(*n);
         if (!kind) continue;
         auto layer = std::make_unique<Layer>();
         layer->scope = &scope;
@@ -95,6 +136,7 @@ class LayerFinder {
         Add(std::move(layer));
       }
     }
+    units_.Report(c_.records);
     return OkStatus();
   }
 
@@ -110,9 +152,14 @@ class LayerFinder {
     record.function = layer->scope->name();
     record.node = layer->node->name();
     record.op = std::string(layer->node->op());
-    record.reason = WhyNot(*layer);
-    record.method = std::string(MethodName(q_.method.preset));
+    std::string alone;
+    record.reason = WhyNot(*layer, &alone);
     record.quantized = record.reason.empty();
+    record.method = std::string(
+        MethodName(layer->weight_only ? QuantizationPreset::kWeightOnly : q_.method.preset));
+    if (record.quantized && q_.method.preset != QuantizationPreset::kWeightOnly) {
+      record.reason = std::move(alone);
+    }
     // A gather from what is no weight is indexing, not a layer.
     if (!record.quantized && layer->kind == LayerKind::kGather) return;
     if (layer->weights != nullptr) {
@@ -124,10 +171,11 @@ class LayerFinder {
     if (c_.records.layers.back().quantized) set.layers.push_back(std::move(layer));
   }
 
-  std::string WhyNot(Layer& layer) {
+  // `alone` gets why the layer itself must stay a float op, where its weights may be quantized.
+  std::string WhyNot(Layer& layer, std::string* alone) {
     const Node& n = *layer.node;
     if (n.attrs().Find(kClusterAttr)) return "It is on the accelerator already.";
-    if (exclusions_.Exclude(*layer.scope, n)) return "Excluded by unit_wise_quantization_specs.";
+    if (units_.Exclude(*layer.scope, n)) return "Excluded by unit_wise_quantization_specs.";
     if (layer.kind == LayerKind::kGather) {
       layer.input = 1;
       layer.weights_input = 0;
@@ -142,14 +190,57 @@ class LayerFinder {
       if (FindWeights(layer).empty()) why.clear();
     }
     if (!why.empty()) return why;
-    const Shape& shape = layer.weights->value.shape();
-    if (q_.method.preset != QuantizationPreset::kStaticRange &&
-        shape.num_elements() < q_.min_num_elements_for_weights) {
-      return absl::StrCat("Its weights have ", shape.num_elements(),
-                          " elements, less than min_num_elements_for_weights.");
+    const int64_t elements = layer.weights->value.num_elements();
+    if (elements == 0) return "Its weights are empty.";
+    if (layer.kind == LayerKind::kGather) {
+      why = CheckGather(layer);
+      if (!why.empty()) return why;
     }
-    if (shape.num_elements() == 0) return "Its weights are empty.";
-    return CheckShape(layer, shape);
+    why = PassWeights(layer);
+    if (!why.empty()) return why;
+    *alone = WhyAlone(layer);
+    layer.weight_only = q_.method.preset == QuantizationPreset::kWeightOnly || !alone->empty();
+    if ((layer.weight_only || q_.method.preset != QuantizationPreset::kStaticRange) &&
+        elements < q_.min_num_elements_for_weights) {
+      return !alone->empty() && q_.method.preset == QuantizationPreset::kStaticRange
+                 ? *alone
+                 : absl::StrCat("Its weights have ", elements,
+                                " elements, less than min_num_elements_for_weights.");
+    }
+    return "";
+  }
+
+  std::string WhyAlone(Layer& layer) {
+    const bool by_channel =
+        q_.method.preset != QuantizationPreset::kDynamicRange && q_.per_channel.value_or(true);
+    std::string why = CheckShape(layer, layer.weight_value.shape());
+    if (layer.channel_dims.empty()) layer.channel_dims = {layer.channels};
+    const bool fits = FitChannels(layer, by_channel);
+    if (!why.empty()) return why;
+    if (!fits) return "Its weights are computed from what is stored, and not by channel.";
+    if (layer.chain.entry.node != nullptr &&
+        (layer.weights->flow == nullptr || layer.chain.changed_before_entry ||
+         !PassesThrough(*layer.weights->flow, layer.chain.entry))) {
+      return "Its weights are an argument of the function.";
+    }
+    return "";
+  }
+
+  // Weights are passed to functions as int8 where layers there compute in int8, and where the
+  // object graph's functions have them from the constant itself.
+  std::string PassWeights(const Layer& layer) {
+    Weights& w = *layer.weights;
+    const bool captured = w.constant != nullptr && w.scope->function == nullptr &&
+                          captured_.contains(w.constant->name());
+    const bool enters =
+        layer.chain.entry.node != nullptr && q_.method.preset != QuantizationPreset::kWeightOnly;
+    if (w.flow != nullptr || !(captured || enters)) return "";
+    auto flow = FollowValue(c_, scopes_, w);
+    if (!flow.ok()) return std::string(flow.status().message());
+    w.flow = *std::move(flow);
+    return captured && w.flow == nullptr ? "Its weights are a constant that functions of the "
+                                           "object graph take otherwise, too."
+                                         : "";
   }
 
   std::string FindWeights(Layer& layer) {
@@ -160,29 +251,23 @@ class LayerFinder {
     if (layer.node->Is("ResourceGather")) {
       weights->variable = known_.ReadOnlyVariable(scope, e);
       if (weights->variable == nullptr) return "It reads a variable that is assigned or not known.";
-      layer.weight_source = e;
+      layer.chain = {};
+      layer.chain.source = e;
+      layer.chain.scope = layer.scope;
     } else {
-      bool faked = false;
-      const Endpoint whole = e;
-      while (e.node->Is("Identity") || IsFakeQuant(*e.node)) {
-        faked |= !e.node->Is("Identity");
-        e = e.node->inputs()[0];
+      constexpr char kNotConstant[] = "Non-constant weights are not supported at the moment.";
+      auto chain = FollowWeights(scopes_, *layer.scope, e, known_);
+      if (!chain) return kNotConstant;
+      layer.chain = *std::move(chain);
+      Node* source = layer.chain.source.node;
+      if (source->Is("ReadVariableOp")) {
+        weights->variable = known_.ReadOnlyVariable(scope, source->inputs()[0]);
+        if (weights->variable == nullptr) return kNotConstant;
+      } else {
+        weights->constant = source;
+        weights->scope = layer.chain.scope;
       }
-      if (e.node->Is("ReadVariableOp")) {
-        weights->variable = known_.ReadOnlyVariable(scope, e.node->inputs()[0]);
-      } else if (e.node->Is("Const")) {
-        weights->constant = e.node;
-        weights->graph = scope.graph;
-      }
-      if (weights->variable == nullptr && weights->constant == nullptr) {
-        return "Non-constant weights are not supported at the moment.";
-      }
-      layer.weight_source = e;
-      if (faked) {
-        auto value = known_.Of(scope, whole);
-        if (!value) return "The FakeQuant of its weights has no known range.";
-        weights->value = *value;
-      }
+      if (const std::string why = ReadValues(layer, e, *weights); !why.empty()) return why;
     }
     if (weights->variable != nullptr) {
       if (const std::string why = weights->variable->WhyFixed(); !why.empty()) {
@@ -214,6 +299,26 @@ class LayerFinder {
       slot = std::move(weights);
     }
     layer.weights = slot.get();
+    if (!layer.weight_value.valid()) layer.weight_value = slot->value;
+    return "";
+  }
+
+  // What the layer reads at `e`, and of what is stored the values that training saw.
+  std::string ReadValues(Layer& layer, Endpoint e, Weights& weights) {
+    constexpr char kNoRange[] = "The FakeQuant of its weights has no known range.";
+    bool faked = false;
+    for (const WeightStep& step : layer.chain.steps) {
+      if (step.kind != WeightStep::kSame) break;
+      if (!IsFakeQuant(*step.node)) continue;
+      auto value = known_.Of(*layer.chain.scope, {step.node, step.port});
+      if (!value) return kNoRange;
+      weights.value = *value;
+    }
+    for (const WeightStep& step : layer.chain.steps) faked |= IsFakeQuant(*step.node);
+    auto value = known_.Of(*layer.scope, e);
+    if (!value) return faked ? kNoRange : "Its weights are not in the checkpoint.";
+    if (value->dtype() != Dtype::kFloat) return "Its weights are not float32.";
+    layer.weight_value = *std::move(value);
     return "";
   }
 
@@ -230,20 +335,27 @@ class LayerFinder {
     switch (layer.kind) {
       case LayerKind::kConv:
       case LayerKind::kDepthwise: {
-        if (n.String("data_format", "NHWC") != "NHWC") return "Its data_format is not NHWC.";
         if (rank != 4) return "Its filter is not of rank 4.";
         const bool depthwise = layer.kind == LayerKind::kDepthwise;
         layer.channels = depthwise ? w[2] * w[3] : w[3];
         layer.terms = w[0] * w[1] * (depthwise ? 1 : w[2]);
-        layer.channel_shape = depthwise ? Shape({w[2], w[3]}) : Shape({w[3]});
+        layer.channel_strides = {0, 0, depthwise ? w[3] : 0, 1};
+        layer.output_rank = 4;
+        if (n.String("data_format", "NHWC") != "NHWC") return "Its data_format is not NHWC.";
         break;
+      }
+      case LayerKind::kConv3d: {
+        if (rank != 5) return "Its filter is not of rank 5.";
+        layer.channels = w[4];
+        layer.channel_strides = {0, 0, 0, 0, 1};
+        return "Conv3D is not computed in int8.";
       }
       case LayerKind::kMatMul: {
         if (rank != 2) return "Its weights are not a matrix.";
         const bool transposed = WeightsTransposed(n);
         layer.channels = transposed ? w[0] : w[1];
         layer.terms = transposed ? w[1] : w[0];
-        layer.channel_shape = transposed ? Shape({w[0], 1}) : Shape({w[1]});
+        layer.channel_strides = {transposed, !transposed};
         break;
       }
       case LayerKind::kBatchMatMul: {
@@ -251,9 +363,8 @@ class LayerFinder {
         const bool transposed = WeightsTransposed(n);
         layer.channels = transposed ? w.back(2) : w.back(1);
         layer.terms = transposed ? w.back(1) : w.back(2);
-        if (rank == 2) {
-          layer.channel_shape = transposed ? Shape({w[0], 1}) : Shape({w[1]});
-        }
+        layer.channel_strides.assign(rank, 0);
+        layer.channel_strides[transposed ? rank - 2 : rank - 1] = 1;
         break;
       }
       case LayerKind::kEinsum: {
@@ -264,39 +375,36 @@ class LayerFinder {
         layer.channels = Shape(form->channels).num_elements();
         layer.terms = w.num_elements() / layer.channels;
         layer.output_rank = static_cast<int>(form->channels.size());
-        if (form->weights_order.empty()) {
-          Dims dims = form->channels;
-          if (form->weights_last) dims.resize(static_cast<size_t>(rank), 1);
-          layer.channel_shape = Shape(dims);
-        }
+        layer.channel_strides = form->channel_strides;
         break;
       }
       case LayerKind::kGather: {
-        if (rank < 1) return "What it reads is a scalar.";
-        layer.channels = w.back(1);
-        if (rank > 1) layer.channel_shape = Shape({w.back(1)});
-        if (n.Int("batch_dims") != 0) return "It has batch dimensions.";
-        if (n.Is("GatherV2")) {
-          // Along another axis the channels would move.
-          auto axis = known_.Of(*layer.scope, n.inputs()[2]);
-          if (!axis || axis->num_elements() != 1 || IndexAt(*axis, 0) != 0) {
-            return "Its axis is not 0.";
-          }
-        }
-        break;
+        layer.channels = rank > 1 ? w.back(1) : 1;
+        layer.channel_strides.assign(rank, 0);
+        if (rank > 1) layer.channel_strides.back() = 1;
+        return "Its rows are looked up.";
       }
     }
-    if (layer.channel_dims.empty()) layer.channel_dims = {layer.channels};
-    if (layer.kind == LayerKind::kConv || layer.kind == LayerKind::kDepthwise) {
-      layer.output_rank = 4;
-    }
     return "";
+  }
+
+  std::string CheckGather(const Layer& layer) {
+    const Node& n = *layer.node;
+    if (layer.weight_value.rank() < 1) return "What it reads is a scalar.";
+    if (n.Int("batch_dims") != 0) return "It has batch dimensions.";
+    if (n.Is("ResourceGather")) return "";
+    // Along another axis the channels would move.
+    auto axis = known_.Of(*layer.scope, n.inputs()[2]);
+    const bool first = axis && axis->num_elements() == 1 && IndexAt(*axis, 0) == 0;
+    return first ? "" : "Its axis is not 0.";
   }
 
   Conversion& c_;
   const QuantizationOption& q_;
   const KnownValues& known_;
-  const Exclusions exclusions_;
+  std::vector<Scope>& scopes_;
+  Units units_;
+  absl::flat_hash_set<std::string> captured_;
 };
 
 }  // namespace
@@ -311,6 +419,26 @@ bool IsFakeQuant(const Node& n) {
          n.Int("num_bits", 8) == 8;
 }
 
+bool WeightsAlone(Conversion& c, Layer& layer, std::string reason) {
+  const int64_t elements = layer.weights->value.num_elements();
+  if (elements < c.options.quantization_options->min_num_elements_for_weights) {
+    LeaveFloat(c, layer, std::move(reason));
+    return false;
+  }
+  layer.weight_only = true;
+  // What follows is no longer part of it.
+  layer.output = layer.linear = layer.written = {layer.node, 0};
+  layer.output_key = KeyOf(*layer.scope, layer.output);
+  layer.activation = nullptr;
+  layer.relu = layer.relu6 = false;
+  layer.multiplier = {1};
+  layer.bias.clear();
+  QuantizedLayer& record = c.records.layers[layer.record];
+  record.method = std::string(MethodName(QuantizationPreset::kWeightOnly));
+  record.reason = std::move(reason);
+  return true;
+}
+
 void LeaveFloat(Conversion& c, Layer& layer, std::string reason) {
   QuantizedLayer& record = c.records.layers[layer.record];
   record.quantized = false;
@@ -319,10 +447,12 @@ void LeaveFloat(Conversion& c, Layer& layer, std::string reason) {
 }
 
 StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known) {
-  LayerFinder finder(c, known);
-  RETURN_IF_ERROR(finder.Run(scopes));
+  LayerFinder finder(c, scopes, known);
+  RETURN_IF_ERROR(finder.Run());
   if (c.options.quantization_options->method.preset == QuantizationPreset::kStaticRange) {
-    for (auto& layer : finder.set.layers) AbsorbFollowers(*layer, known);
+    for (auto& layer : finder.set.layers) {
+      if (!layer->weight_only) AbsorbFollowers(*layer, known);
+    }
   }
   for (auto& layer : finder.set.layers) {
     layer->output_key = KeyOf(*layer->scope, layer->output);

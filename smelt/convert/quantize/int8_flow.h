@@ -9,7 +9,9 @@ namespace smelt::quantize {
 class Int8Flow {
  public:
   explicit Int8Flow(const LayerSet& set) {
-    for (const auto& layer : set.layers) Gives(layer->output, layer.get());
+    for (const auto& layer : set.layers) {
+      if (!layer->weight_only) Gives(layer->output, layer.get());
+    }
   }
   // The layer's result can be read at `e` too; nullptr: no layer's can any longer.
   void Gives(Endpoint e, Layer* layer) { producers_[{e.node, e.port}] = layer; }

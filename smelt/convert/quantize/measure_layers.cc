@@ -111,7 +111,7 @@ class LayersAlone {
     const Layer& l = *set_.layers[i];
     std::vector<Tensor> inputs(2);
     inputs[l.input] = std::move(input);
-    inputs[l.weights_input] = l.weights->value;
+    inputs[l.weights_input] = l.weight_value;
     Step step;
     ResourceManager resources, of_step;
     step.resources = &resources;

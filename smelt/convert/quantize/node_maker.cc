@@ -28,7 +28,7 @@ std::string ConvNumbers() {
 
 StatusOr<ConvGeometry> GeometryOf(const Layer& layer, const PartialShape& input) {
   const Node& n = *layer.node;
-  const Shape& w = layer.weights->value.shape();
+  const Shape& w = layer.weight_value.shape();
   const std::vector<int64_t> strides = n.Ints("strides");
   std::vector<int64_t> dilations = n.Ints("dilations");
   if (dilations.empty()) dilations = {1, 1, 1, 1};
@@ -78,12 +78,25 @@ StatusOr<ConvGeometry> GeometryOf(const Layer& layer, const PartialShape& input)
   return g;
 }
 
+std::string WhyNoProduct(const Layer& layer, const PartialShape& input) {
+  if (layer.node->Bool("adj_x")) return "Its input is transposed.";
+  const Shape& w = layer.weight_value.shape();
+  if (!input.known_rank() || input.rank() < 2) return "The rank of its input is not known.";
+  if (w.rank() == 2) return "";
+  constexpr char kRepeated[] = "Its weights are repeated over the batch.";
+  if (input.rank() != w.rank()) return kRepeated;
+  for (int i = 0; i + 2 < w.rank(); ++i) {
+    if (input[i] != w[i]) return kRepeated;
+  }
+  return "";
+}
+
 namespace {
 
 StatusOr<Endpoint> Convolve(NodeMaker& make, Layer& layer, Endpoint x, const ConvGeometry& g) {
   ASSIGN_OR_RETURN(Endpoint w, Int8Weights(layer));
   if (layer.kind == LayerKind::kDepthwise) {
-    const Shape& s = layer.weights->value.shape();
+    const Shape& s = layer.weight_value.shape();
     w = make.Op(
         "filter", "Reshape",
         {w, make.Ints("filter_shape", {static_cast<int32_t>(s[0]), static_cast<int32_t>(s[1]), 1,
@@ -122,7 +135,7 @@ DotDimensions DotNumbers(const Layer& layer, int rank, const ProductForm& form) 
     d.rhs_contracting = {WeightsTransposed(n) ? 1 : 0};
     return d;
   }
-  const int w = layer.weights->value.rank();
+  const int w = layer.weight_value.rank();
   d.lhs_contracting = {rank - 1};
   d.rhs_contracting = {WeightsTransposed(n) ? w - 1 : w - 2};
   for (int i = 0; i + 2 < w; ++i) {

@@ -68,6 +68,9 @@ struct ConvGeometry {
 // Of a Conv2D or DepthwiseConv2dNative whose input has the shape. INVALID_ARGUMENT says why not.
 StatusOr<ConvGeometry> GeometryOf(const Layer& layer, const PartialShape& input);
 
+// Why a BatchMatMul whose input has the shape is no product of XlaDotV2; empty when it is one.
+std::string WhyNoProduct(const Layer& layer, const PartialShape& input);
+
 // The layer's int32 sums of products: XlaConvV2 or XlaDotV2. Of convolutions `geometry` is read
 // (its padding becomes XlaConvV2's, which pads with zeros), of BatchMatMul `rank`, the input's, and
 // of Einsum `form`; the sums of an Einsum still have to be put in order (Ordered).

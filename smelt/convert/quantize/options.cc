@@ -69,7 +69,12 @@ Status CheckUnits(QuantizationOption& q) {
       RETURN_IF_ERROR(CheckRegex(unit.func_name));
     }
     RETURN_IF_ERROR(FillComponents(spec.method));
-    if (!spec.method.components.empty() && spec.method.components != q.method.components) {
+    // Static and dynamic range have the same components and are two methods.
+    const Preset preset = spec.method.preset;
+    const bool other = preset != Preset::kUnspecified && preset != Preset::kNoQuantize &&
+                       preset != q.method.preset;
+    if (other ||
+        (!spec.method.components.empty() && spec.method.components != q.method.components)) {
       return InvalidArgument(
           "Currently unit-wise quantization spec only supports NO_QUANTIZE and same quantization "
           "method as the top-level `quantization_method`");
@@ -81,7 +86,7 @@ Status CheckUnits(QuantizationOption& q) {
 Status FillCalibration(QuantizationOption& q) {
   CalibrationOption& cal = q.calibration;
   if (cal.num_bins < 0 || cal.num_bins > 1 << 16) {
-    return InvalidArgument("calibration_options: num_bins must be in [1, 65536], not ",
+    return InvalidArgument("calibration_options: initial_num_bins must be in [1, 65536], not ",
                            cal.num_bins);
   }
   if (cal.method == CalibrationMethod::kUnspecified) cal.method = CalibrationMethod::kMinMax;

@@ -85,14 +85,11 @@ std::string Listed(const std::vector<std::string>& names) {
 
 void ReportLayers(Conversion& c) {
   std::vector<const QuantizedLayer*> done;
-  std::map<std::string, std::vector<std::string>> left;
+  std::map<std::string, std::vector<std::string>> left, alone;
   int64_t before = 0, after = 0;
   for (const QuantizedLayer& l : c.records.layers) {
-    if (l.quantized) {
-      done.push_back(&l);
-    } else {
-      left[l.reason].push_back(LayerName(l));
-    }
+    if (l.quantized) done.push_back(&l);
+    if (!l.reason.empty()) (l.quantized ? alone : left)[l.reason].push_back(LayerName(l));
   }
   for (const StoredVariable& v : c.records.variables) {
     before += v.bytes_before;
@@ -104,6 +101,9 @@ void ReportLayers(Conversion& c) {
                    before > 0 ? absl::StrCat("; variables ", before, " bytes, now ", after) : ""));
   for (const auto& [reason, names] : left) {
     c.records.AddNote("quantize", absl::StrCat("not quantized: ", Listed(names), ": ", reason));
+  }
+  for (const auto& [reason, names] : alone) {
+    c.records.AddNote("quantize", absl::StrCat("weights only: ", Listed(names), ": ", reason));
   }
   std::stable_sort(done.begin(), done.end(), [](const QuantizedLayer* a, const QuantizedLayer* b) {
     return ErrorOf(*a) > ErrorOf(*b);

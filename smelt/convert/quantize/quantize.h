@@ -5,10 +5,12 @@
 #define SMELT_CONVERT_QUANTIZE_QUANTIZE_H_
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,8 @@ bool TrainedWithFakeQuant(const MetaGraph& meta);
 // Values of tensors before anything runs: constants, variables that nothing served assigns, and
 // what is computed from them. `variables` must outlive it; results are kept, so graphs must not
 // change.
+// An argument of a function is known where all calls of the whole model pass the same, and loops
+// pass it on.
 class KnownValues {
  public:
   KnownValues(Conversion& c, ModelVariables& variables);
@@ -49,11 +53,24 @@ class KnownValues {
   ModelVariable* ReadOnlyVariable(const Scope& scope, Endpoint handle) const;
   // Empty when the value is not known.
   std::optional<Tensor> Of(const Scope& scope, Endpoint e, int depth = 0) const;
+  // What the argument (an endpoint of an _Arg) is at all calls of its function.
+  struct Passed {
+    Function* caller = nullptr;  // nullptr: the main graph
+    Endpoint value;
+  };
+  std::optional<Passed> PassedAs(Endpoint argument) const { return PassedAs(argument, 0); }
 
  private:
+  void FindCalls(Function* caller, const Graph& graph);
+  void AddCall(Endpoint argument, Passed passed);
+  // Behind identities, and out of functions.
+  Passed Origin(Passed passed, int depth) const;
+  std::optional<Passed> PassedAs(Endpoint argument, int depth) const;
   std::vector<Tensor> Compute(const Scope& scope, const Node& n, int depth) const;
 
   ModelVariables& variables_;
+  // By argument, from each call; no node: not known.
+  absl::flat_hash_map<std::pair<const Node*, int>, std::vector<Passed>> passed_;
   absl::flat_hash_set<const ModelVariable*> change_;  // assigned by what is served, or not stored
   mutable absl::flat_hash_map<const Node*, std::vector<Tensor>> computed_;  // empty: not known
 };
@@ -71,18 +88,24 @@ struct ActivationScale {
 using TensorKey = std::pair<std::string, std::string>;  // scope, "node:port"
 TensorKey KeyOf(const Scope& scope, Endpoint e);
 
-// int8 weights: symmetric, scale `scales[i]` where i runs over `scale_shape`, which broadcasts
-// against the weights' trailing dimensions.
+class WeightFlow;
+
+// What is stored as int8: symmetric, scale `scales[i]` where i runs over `scale_shape`, which
+// broadcasts against the trailing dimensions.
 struct Weights {
   ModelVariable* variable = nullptr;  // or
   Node* constant = nullptr;           // the node whose value they are, when no variable
-  Graph* graph = nullptr;             // of `constant`
+  Scope* scope = nullptr;             // of `constant`
   Tensor value;                       // float
   Shape scale_shape;
   std::vector<float> scales;
-  std::string channels_of;    // the layer that chose scale_shape
   Node* quantized = nullptr;  // the int8 constant, once made
-  bool floats_made = false;   // the int8 constant has been dequantized for its other readers
+  // Where the value goes as int8 from `constant` or the variable's reads, which it replaces there;
+  // nullptr: nowhere.
+  std::shared_ptr<WeightFlow> flow;
+  // Copies of kMove steps for int8, by what they read.
+  std::map<std::tuple<const Node*, int, const Node*>, Node*> moves;
+  bool floats_made = false;  // the int8 constant has been dequantized for its other readers
   // Root mean square of the rounding, relative to the weights' own.
   double error = 0;
 };
@@ -92,7 +115,7 @@ Status ChooseScales(Weights& w);
 StatusOr<Tensor> QuantizeWeights(const Tensor& value, const Shape& scale_shape,
                                  const std::vector<float>& scales);
 
-enum class LayerKind { kConv, kDepthwise, kMatMul, kBatchMatMul, kEinsum, kGather };
+enum class LayerKind { kConv, kConv3d, kDepthwise, kMatMul, kBatchMatMul, kEinsum, kGather };
 
 // An Einsum of a tensor and known weights as one matrix product: what the tensor shares with the
 // weights is summed over, the rest of either stays. Orders are permutations, empty where there is
@@ -108,6 +131,39 @@ struct ProductForm {
   std::vector<int64_t> channel_strides;  // by dimension of the weights: channels per step
 };
 
+// One node on the way from what is stored to the layer that it is the weights of.
+struct WeightStep {
+  enum Kind {
+    kSame,     // the values as they are
+    kMove,     // elements in another place, or some of them
+    kScale,    // every element times, or by, a known number
+    kCompute,  // anything else
+  };
+  Node* node = nullptr;
+  int input = 0;                 // where the values come in
+  int port = 0;                  // and go out
+  std::vector<Tensor> operands;  // the values of the other inputs; none of kSame
+  Kind kind = kSame;
+};
+// The way itself, and what it does to the channels of the layer.
+struct WeightChain {
+  Endpoint source;         // ReadVariableOp or Const; of a gather from a variable its handle
+  Scope* scope = nullptr;  // of `source`
+  std::vector<WeightStep> steps;
+  // Where they become an argument of the layer's function; no node: they do not. Values that
+  // changed before are no longer what is stored.
+  Endpoint entry;
+  bool changed_before_entry = false;
+  bool Has(WeightStep::Kind kind) const;
+};
+// From `e` back to what is stored. Empty where that is neither a constant nor a variable that is
+// read, or what lies between is not known.
+std::optional<WeightChain> FollowWeights(std::vector<Scope>& scopes, Scope& scope, Endpoint e,
+                                         const KnownValues& known);
+// What steps of the kinds make of a float tensor of the stored shape.
+StatusOr<Tensor> RunSteps(const WeightChain& chain, Tensor x,
+                          std::initializer_list<WeightStep::Kind> kinds);
+
 // A float op with known weights, and what follows it that becomes part of it:
 // output = activation(multiplier * op(input) + bias), by channel.
 struct Layer {
@@ -116,9 +172,18 @@ struct Layer {
   LayerKind kind = LayerKind::kMatMul;
   int input = 0;  // which input of the node is the activation
   int weights_input = 1;
-  Endpoint weight_source;  // ReadVariableOp or Const; of a gather from a variable its handle
+  WeightChain chain;
   Weights* weights = nullptr;
-  Shape channel_shape;  // scale_shape of its weights when they are quantized by channel
+  Tensor weight_value;  // float, in the shape that the layer reads
+  // Channels per step of each dimension of weight_value; 0: the dimension is no channel.
+  std::vector<int64_t> channel_strides;
+  // By dimension of weights->value: where in it each channel lies. Empty: a channel has many
+  // places.
+  std::vector<std::vector<int64_t>> places;
+  std::vector<float> factors{1};  // what the chain multiplies by: one, or one per channel
+  std::vector<float> scales{1};   // of the int8 weights that the layer reads, alike
+  // It stays a float op, and its int8 weights become floats before it.
+  bool weight_only = false;
   int64_t channels = 1;
   Dims channel_dims;                  // the output's last dimensions, which are channels
   int output_rank = 2;                // or more
@@ -147,6 +212,21 @@ struct LayerSet {
 // All layers of the scopes that the options let be quantized. Every candidate gets a record, those
 // left out with their reason.
 StatusOr<LayerSet> FindLayers(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known);
+// Fills weight_value, places and factors of a layer whose chain, weights and channels are known.
+// False when its channels cannot be told apart in what is stored: the layer must be weight_only.
+bool FitChannels(Layer& layer, bool by_channel);
+// Where what is stored goes; nullptr where some place on the way may hold something else, too.
+StatusOr<std::shared_ptr<WeightFlow>> FollowValue(Conversion& c, const std::vector<Scope>& scopes,
+                                                  const Weights& w);
+bool PassesThrough(const WeightFlow& flow, Endpoint e);
+// Makes all places of w.flow int8, and the constant. Readers are DequantizePlaces' to serve.
+Status PassInt8(Weights& w);
+Status DequantizePlaces(Conversion& c, const Weights& w);
+// Names of nodes of the main graph that the object graph's functions captured: they must stay.
+StatusOr<absl::flat_hash_set<std::string>> CapturedConstants(const MetaGraph& meta);
+// The layer stays a float op: its weights alone are quantized, where they are no fewer than
+// min_num_elements_for_weights, else nothing is (false). Its record says why.
+bool WeightsAlone(Conversion& c, Layer& layer, std::string reason);
 // Extends the layer by what follows it and can be folded into its multiplier, bias and activation.
 void AbsorbFollowers(Layer& layer, const KnownValues& known);
 // Of an Einsum layer whose weights are known; `input_rank` is -1 where it is not known, which
@@ -179,12 +259,25 @@ Status WriteStaticRange(Conversion& c, LayerSet& set, std::vector<Scope>& scopes
 Status WriteDynamicRange(Conversion& c, LayerSet& set, std::vector<Scope>& scopes);
 Status WriteWeightOnly(Conversion& c, LayerSet& set, std::vector<Scope>& scopes);
 
+// Writes the layers that are weight_only, of any method, between StoreWeights and
+// DequantizeReaders. `dead` gets nodes that nothing may read any longer.
+using DeadNodes = absl::flat_hash_map<const Scope*, std::vector<Node*>>;
+Status WriteFloatLayers(Conversion& c, LayerSet& set, DeadNodes* dead);
+
 // Chooses scales by channel where the options allow, records the weights' errors and stores the
 // layers' variables as int8. From here until DequantizeReaders graphs may not verify: readers of
 // the variables get int8, whatever they want.
 Status StoreWeights(Conversion& c, LayerSet& set);
-// The int8 weights in the layer's graph; a constant is made when first asked for.
-StatusOr<Endpoint> Int8Weights(Layer& layer);
+// The int8 weights as they are stored, in the graph of the layer's chain.source; a constant is made
+// when first asked for.
+StatusOr<Endpoint> StoredInt8(const Layer& layer);
+// And as the layer reads them, in its graph. Of layers that are not weight_only.
+StatusOr<Endpoint> Int8Weights(const Layer& layer);
+// Gives readers of the int8 tensor `q` that want floats the dequantized tensor; results of `f`,
+// too, unless the weights pass through calls.
+Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w);
+// The same weights by their values.
+StatusOr<Tensor> Int8Values(const Layer& layer);
 // Every reader of an int8 variable that wants floats gets them.
 Status DequantizeReaders(Conversion& c, LayerSet& set);
 

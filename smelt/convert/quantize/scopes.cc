@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "smelt/base/suggest.h"
 #include "smelt/convert/quantize/quantize.h"
+#include "smelt/wire/saved_model/object_graph.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt::quantize {
@@ -73,6 +74,10 @@ StatusOr<std::vector<Scope>> FindScopes(Conversion& c, const std::vector<std::st
     if (key == kInitSignature) continue;
     RETURN_IF_ERROR(AddResults(meta, signature, &main.results));
   }
+  ASSIGN_OR_RETURN(const auto captured, CapturedConstants(meta));
+  for (const Node* n : main.graph->Nodes()) {
+    if (captured.contains(n->name())) main.results.push_back({main.graph->Find(n->name()), -1});
+  }
   main.nodes = Reached(from);
   std::vector<Function*> functions;
   absl::flat_hash_set<const Function*> seen;
@@ -91,6 +96,16 @@ StatusOr<std::vector<Scope>> FindScopes(Conversion& c, const std::vector<std::st
   scopes.push_back(std::move(main));
   for (Function* f : functions) scopes.push_back(FunctionScope(f));
   return scopes;
+}
+
+StatusOr<absl::flat_hash_set<std::string>> CapturedConstants(const MetaGraph& meta) {
+  absl::flat_hash_set<std::string> names;
+  if (meta.object_graph.empty()) return names;
+  ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(meta.object_graph));
+  for (const ObjectNode& node : objects.nodes) {
+    if (node.kind == ObjectNode::Kind::kConstant) names.insert(node.operation);
+  }
+  return names;
 }
 
 bool TrainedWithFakeQuant(const MetaGraph& meta) {

@@ -33,6 +33,7 @@ std::vector<std::pair<Scope*, Endpoint>> TensorsToCalibrate(const LayerSet& set)
   std::vector<std::pair<Scope*, Endpoint>> out;
   absl::flat_hash_set<std::pair<const Node*, int>> seen;
   for (const auto& layer : set.layers) {
+    if (layer->weight_only) continue;
     const Endpoint in = Int8Flow::Unfaked(layer->node->inputs()[layer->input]);
     const Layer* before = flow.Behind(in);
     const Endpoint e = before ? before->output : in;
@@ -61,6 +62,7 @@ class StaticRangeWriter {
     const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
     Veto(shapes);
     for (auto& layer : set_.layers) {
+      if (layer->weight_only) continue;
       if (Layer* before = flow_.Behind(Input(*layer))) before->int8_wanted = true;
     }
     RETURN_IF_ERROR(StoreWeights(c_, set_));
@@ -68,18 +70,20 @@ class StaticRangeWriter {
       ASSIGN_OR_RETURN(const std::vector<Node*> order, scope.graph->TopologicalOrder());
       absl::flat_hash_map<const Node*, Layer*> layers;
       for (auto& layer : set_.layers) {
-        if (layer->scope == &scope) layers[layer->node] = layer.get();
+        if (layer->scope == &scope && !layer->weight_only) layers[layer->node] = layer.get();
       }
       for (const Node* n : order) {
         if (auto it = layers.find(n); it != layers.end()) RETURN_IF_ERROR(Write(*it->second));
       }
     }
+    RETURN_IF_ERROR(WriteFloatLayers(c_, set_, &dead_));
     RETURN_IF_ERROR(DequantizeReaders(c_, set_));
     for (Scope& scope : scopes) {
       const auto removed = RemoveUnread(scope, dead_[&scope]);
       for (auto& layer : set_.layers) {
         // Nobody reads its floats.
-        if (layer->scope == &scope && removed.contains(layer->written.node)) {
+        if (layer->scope == &scope && !layer->weight_only &&
+            removed.contains(layer->written.node)) {
           layer->written = layer->written_int8;
         }
       }
@@ -96,23 +100,31 @@ class StaticRangeWriter {
     const ShapeTable none;
     for (size_t i = 0; i < set_.layers.size();) {
       Layer& l = *set_.layers[i];
+      if (l.weight_only) {
+        ++i;
+        continue;
+      }
       auto it = l.scope->function ? shapes.functions.find(l.scope->name()) : shapes.functions.end();
       const ShapeTable& table = !l.scope->function             ? shapes.graph
                                 : it == shapes.functions.end() ? none
                                                                : it->second;
-      std::string reason = WhyNot(l, table.of(l.node->inputs()[l.input]));
-      if (reason.empty()) {
+      std::string alone = WhyAlone(l, table.of(l.node->inputs()[l.input]));
+      std::string reason = alone.empty() ? WhyFloat(l) : "";
+      if (alone.empty() && reason.empty()) {
         ++i;
         continue;
       }
-      LeaveFloat(c_, l, std::move(reason));
       flow_.Gives(l.output, nullptr);
-      set_.layers.erase(set_.layers.begin() + static_cast<ptrdiff_t>(i));
+      if (!reason.empty()) LeaveFloat(c_, l, std::move(reason));
+      if (alone.empty() || !WeightsAlone(c_, l, std::move(alone))) {
+        set_.layers.erase(set_.layers.begin() + static_cast<ptrdiff_t>(i));
+      }
       i = 0;  // those behind it may have lost their range
     }
   }
 
-  std::string WhyNot(Layer& l, const PartialShape& input) {
+  // Why the layer cannot be computed in int8.
+  std::string WhyAlone(Layer& l, const PartialShape& input) {
     if (static_cast<double>(l.terms) * kLargestProduct > kInt32Limit) {
       return absl::StrCat("Its sums of ", l.terms, " products do not fit int32.");
     }
@@ -122,15 +134,7 @@ class StaticRangeWriter {
       geometry_[&l] = *std::move(geometry);
     }
     if (l.kind == LayerKind::kBatchMatMul) {
-      if (l.node->Bool("adj_x")) return "Its input is transposed.";
-      const Shape& w = l.weights->value.shape();
-      if (!input.known_rank() || input.rank() < 2) return "The rank of its input is not known.";
-      if (w.rank() > 2) {
-        if (input.rank() != w.rank()) return "Its weights are repeated over the batch.";
-        for (int i = 0; i + 2 < w.rank(); ++i) {
-          if (input[i] != w[i]) return "Its weights are repeated over the batch.";
-        }
-      }
+      if (std::string why = WhyNoProduct(l, input); !why.empty()) return why;
       rank_[&l] = input.rank();
     }
     if (l.kind == LayerKind::kEinsum) {
@@ -138,6 +142,11 @@ class StaticRangeWriter {
       if (!form.ok()) return std::string(form.status().message());
       forms_[&l] = *std::move(form);
     }
+    return "";
+  }
+
+  // What is missing for the layer to be quantized.
+  std::string WhyFloat(const Layer& l) {
     const Endpoint in = Input(l);
     const Layer* before = flow_.Behind(in);
     if (!HasRange(*l.scope, before ? before->output : in)) {
@@ -225,15 +234,14 @@ class StaticRangeWriter {
     bool subtract = false;          // no bias: `offset` is subtracted
     std::vector<float> multiplier;  // of the corrected sum
   };
-  Correction Correct(const Layer& l, const ActivationScale& in) {
-    const Weights& w = *l.weights;
+  StatusOr<Correction> Correct(const Layer& l, const ActivationScale& in) {
     const int64_t channels = l.channels;
     const auto scale_of = [&](int64_t channel) {
-      return double{w.scales[w.scales.size() == 1 ? 0 : channel]};
+      return double{l.scales[l.scales.size() == 1 ? 0 : channel]};
     };
     Correction out;
     std::vector<double> factor(
-        std::max({l.multiplier.size(), w.scales.size(), l.bias.empty() ? 1 : l.bias.size()}));
+        std::max({l.multiplier.size(), l.scales.size(), l.bias.empty() ? 1 : l.bias.size()}));
     for (size_t i = 0; i < factor.size(); ++i) {
       factor[i] = double{in.scale} * scale_of(static_cast<int64_t>(i)) *
                   l.multiplier[l.multiplier.size() == 1 ? 0 : i];
@@ -249,7 +257,7 @@ class StaticRangeWriter {
       }
       bias[i] = factor[i] == 0 ? 0 : std::nearbyint(l.bias[i] / factor[i]);
     }
-    std::vector<int64_t> sums = SumsOfWeights(l);
+    ASSIGN_OR_RETURN(const std::vector<int64_t> sums, SumsOfWeights(l));
     std::vector<int32_t> offset(sums.size());
     out.subtract = bias.empty();
     for (size_t i = 0; i < sums.size(); ++i) {
@@ -270,7 +278,7 @@ class StaticRangeWriter {
 
   Shape OffsetShape(const Layer& l) {
     Shape shape;
-    const Shape& w = l.weights->value.shape();
+    const Shape& w = l.weight_value.shape();
     if (l.kind == LayerKind::kEinsum) {
       const ProductForm& form = forms_[&l];
       for (int i = 0; i < form.input_rank - form.summed; ++i) shape.Add(1);
@@ -305,18 +313,16 @@ class StaticRangeWriter {
 
   // The sums of the int8 weights of each channel; of each batch and channel for BatchMatMul weights
   // of rank above 2.
-  std::vector<int64_t> SumsOfWeights(const Layer& l) {
-    const Weights& w = *l.weights;
-    auto q = QuantizeWeights(w.value, w.scale_shape, w.scales);
-    if (!q.ok()) return std::vector<int64_t>(l.channels, 0);
-    const auto v = q->flat<int8_t>();
-    const Shape& s = w.value.shape();
+  StatusOr<std::vector<int64_t>> SumsOfWeights(const Layer& l) {
+    ASSIGN_OR_RETURN(const Tensor q, Int8Values(l));
+    const auto v = q.flat<int8_t>();
+    const Shape& s = q.shape();
     if (l.kind == LayerKind::kEinsum) return SumsByStride(v, s, forms_[&l], l.channels);
     const bool transposed = WeightsTransposed(*l.node);
     const bool batched = l.kind == LayerKind::kBatchMatMul && s.rank() > 2;
-    const int64_t matrix = batched ? s.back(1) * s.back(2) : q->num_elements();
-    std::vector<int64_t> sums(l.channels * (batched ? q->num_elements() / matrix : 1), 0);
-    for (int64_t i = 0; i < q->num_elements(); ++i) {
+    const int64_t matrix = batched ? s.back(1) * s.back(2) : q.num_elements();
+    std::vector<int64_t> sums(l.channels * (batched ? q.num_elements() / matrix : 1), 0);
+    for (int64_t i = 0; i < q.num_elements(); ++i) {
       const int64_t in_matrix = i % matrix;
       const int64_t channel = transposed ? in_matrix / s.back(1) : in_matrix % l.channels;
       sums[i / matrix * l.channels + channel] += v[i];
@@ -345,7 +351,7 @@ class StaticRangeWriter {
       geometry.padding.assign(4, 0);
     }
     ASSIGN_OR_RETURN(x, Accumulate(make, l, x, geometry, rank_[&l], forms_[&l]));
-    Correction correction = Correct(l, in.scale);
+    ASSIGN_OR_RETURN(Correction correction, Correct(l, in.scale));
     if (correction.offset.valid()) {
       x = make.Op("corrected", correction.subtract ? "Sub" : "AddV2",
                   {x, make.Const("offset", correction.offset)}, {{"T", Dtype::kInt32}});
@@ -405,7 +411,7 @@ class StaticRangeWriter {
   absl::flat_hash_map<const Layer*, int> rank_;
   absl::flat_hash_map<const Layer*, ProductForm> forms_;
   absl::flat_hash_map<std::pair<const Node*, int>, Int8Value> int8_;
-  absl::flat_hash_map<const Scope*, std::vector<Node*>> dead_;
+  DeadNodes dead_;
 };
 
 }  // namespace

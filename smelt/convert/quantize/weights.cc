@@ -1,7 +1,9 @@
 // Weights as symmetric int8: scales, values, storage.
+#include <algorithm>
 #include <cmath>
 
 #include "smelt/convert/quantize/node_maker.h"
+#include "smelt/graph/op_facts.h"
 
 namespace smelt::quantize {
 namespace {
@@ -10,16 +12,29 @@ namespace {
 class ScaleIndex {
  public:
   ScaleIndex(const Shape& weights, const Shape& scale) {
-    count_ = scale.num_elements();
-    // [N,1]: a scale per row of a matrix, and the like with more dimensions; else the scales are
-    // the trailing dimensions whole.
-    if (scale.rank() != weights.rank()) return;
-    for (int i = 1; i <= scale.rank() && scale.back(i) == 1; ++i) divisor_ *= weights.back(i);
+    int64_t inner = 1, stride = 1;
+    for (int i = 1; i <= scale.rank(); inner *= weights.back(i), ++i) {
+      if (scale.back(i) == 1) continue;
+      // Dimensions that follow each other are one.
+      if (!parts_.empty() && parts_.back().inner * parts_.back().size == inner) {
+        parts_.back().size *= scale.back(i);
+      } else {
+        parts_.push_back({inner, scale.back(i), stride});
+      }
+      stride *= scale.back(i);
+    }
   }
-  int64_t operator()(int64_t element) const { return element / divisor_ % count_; }
+  int64_t operator()(int64_t element) const {
+    int64_t index = 0;
+    for (const Part& p : parts_) index += element / p.inner % p.size * p.stride;
+    return index;
+  }
 
  private:
-  int64_t divisor_ = 1, count_ = 1;
+  struct Part {
+    int64_t inner, size, stride;
+  };
+  std::vector<Part> parts_;
 };
 
 constexpr float kWeightLimit = 127;
@@ -76,24 +91,47 @@ Tensor FloatTensor(const Shape& shape, const std::vector<float>& values) {
 
 namespace {
 
-// One scale per channel only where all layers that use the weights have the same channels.
-Status ChooseChannels(LayerSet& set) {
+// One scale for each place along a dimension only where each channel, of every layer that uses the
+// weights, is at one place of it.
+Status ChooseChannels(LayerSet& set, bool one_scale_of_products) {
   std::map<Weights*, std::vector<const Layer*>> users;
   for (const auto& layer : set.layers) users[layer->weights].push_back(layer.get());
   for (auto& [weights, layers] : users) {
-    Shape shape = layers[0]->channel_shape;
+    const Shape& stored = weights->value.shape();
+    Dims dims(stored.dims().begin(), stored.dims().end());
     for (const Layer* l : layers) {
-      if (!(l->channel_shape == shape)) shape = Shape();
+      const bool one = one_scale_of_products && !l->weight_only;
+      for (int d = 0; d < stored.rank(); ++d) {
+        if (one || l->places[d].empty()) dims[d] = 1;
+      }
     }
     // Rows that are looked up keep their last dimension alone.
-    if (weights->variable && !weights->variable->lookups.empty() && shape.rank() != 1) {
-      shape = Shape();
+    if (weights->variable && !weights->variable->lookups.empty()) {
+      for (int d = 0; d + 1 < stored.rank(); ++d) dims[d] = 1;
     }
+    const auto first = std::ranges::find_if(dims, [](int64_t d) { return d != 1; });
+    const Shape shape(Dims(first, dims.end()));
     if (shape == weights->scale_shape) continue;
     weights->scale_shape = shape;
     RETURN_IF_ERROR(ChooseScales(*weights));
   }
   return OkStatus();
+}
+
+// The scales of the weights as the layer reads them.
+void ScaleLayer(Layer& l) {
+  const Weights& w = *l.weights;
+  const bool by_channel = w.scales.size() > 1 || l.factors.size() > 1;
+  l.scales.assign(by_channel ? l.channels : 1, 0);
+  for (int64_t c = 0; c < std::ssize(l.scales); ++c) {
+    int64_t index = 0, stride = 1;
+    for (int i = 1; i <= w.scale_shape.rank(); ++i) {
+      const int64_t size = w.scale_shape.back(i);
+      if (size > 1) index += l.places[w.value.rank() - i][c] * stride;
+      stride *= size;
+    }
+    l.scales[c] = w.scales[index] * l.factors[l.factors.size() == 1 ? 0 : c];
+  }
 }
 
 // What an optimizer gathered for a variable means nothing for its quantized values: it starts anew.
@@ -128,29 +166,71 @@ Status StoreVariable(Conversion& c, ModelVariables& variables, Weights& w) {
 
 Status StoreWeights(Conversion& c, LayerSet& set) {
   const QuantizationOption& q = *c.options.quantization_options;
-  if (q.method.preset != QuantizationPreset::kDynamicRange && q.per_channel.value_or(true)) {
-    RETURN_IF_ERROR(ChooseChannels(set));
+  if (q.per_channel.value_or(true)) {
+    const bool one = q.method.preset == QuantizationPreset::kDynamicRange;
+    RETURN_IF_ERROR(ChooseChannels(set, one));
   }
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
   absl::flat_hash_set<const Weights*> done;
   for (const auto& layer : set.layers) {
     Weights& w = *layer->weights;
+    if (!layer->weight_only) ScaleLayer(*layer);
     c.records.layers[layer->record].weight_error = w.error;
-    if (w.variable != nullptr && done.insert(&w).second) {
-      RETURN_IF_ERROR(StoreVariable(c, *variables, w));
-    }
+    if (!done.insert(&w).second) continue;
+    if (w.variable != nullptr) RETURN_IF_ERROR(StoreVariable(c, *variables, w));
+    if (w.flow != nullptr) RETURN_IF_ERROR(PassInt8(w));
   }
   return OkStatus();
 }
 
-StatusOr<Endpoint> Int8Weights(Layer& layer) {
+StatusOr<Endpoint> StoredInt8(const Layer& layer) {
   Weights& w = *layer.weights;
-  if (w.variable != nullptr) return layer.weight_source;
+  if (w.variable != nullptr || w.flow != nullptr) return layer.chain.source;
   if (w.quantized == nullptr) {
     ASSIGN_OR_RETURN(const Tensor q, QuantizeWeights(w.value, w.scale_shape, w.scales));
-    w.quantized = w.graph->AddConst(w.graph->FreeName(w.constant->name() + "/int8"), q);
+    Graph& g = *w.scope->graph;
+    w.quantized = g.AddConst(g.FreeName(w.constant->name() + "/int8"), q);
   }
   return Endpoint{w.quantized, 0};
+}
+
+StatusOr<Endpoint> Int8Weights(const Layer& layer) {
+  Endpoint e = layer.chain.entry;
+  if (e.node == nullptr) {
+    ASSIGN_OR_RETURN(e, StoredInt8(layer));
+  }
+  for (const WeightStep& step : layer.chain.steps) {
+    if (step.kind != WeightStep::kMove) continue;
+    // Each part of a split weight is read by another layer.
+    Node*& copy = layer.weights->moves[{e.node, e.port, step.node}];
+    if (copy == nullptr) {
+      std::vector<Endpoint> inputs(step.node->inputs().begin(), step.node->inputs().end());
+      inputs[step.input] = e;
+      AttrMap attrs = step.node->attrs();
+      attrs.Set(ResultTypeAttr(step.node->op_name()), Dtype::kInt8);
+      attrs.Set(kLayerAttr, step.node->name());
+      Graph& g = *layer.scope->graph;
+      ASSIGN_OR_RETURN(copy, g.Add(g.FreeName(step.node->name() + "/int8"), step.node->op(),
+                                   std::move(inputs), std::move(attrs)));
+    }
+    e = {copy, step.port};
+  }
+  return e;
+}
+
+StatusOr<Tensor> Int8Values(const Layer& layer) {
+  const Weights& w = *layer.weights;
+  ASSIGN_OR_RETURN(Tensor q, QuantizeWeights(w.value, w.scale_shape, w.scales));
+  if (!layer.chain.Has(WeightStep::kMove)) return q;
+  // The steps' nodes are of floats, which hold these integers exactly.
+  ASSIGN_OR_RETURN(Tensor floats, Tensor::Make(Dtype::kFloat, q.shape()));
+  std::ranges::copy(q.flat<int8_t>(), floats.flat<float>().begin());
+  ASSIGN_OR_RETURN(floats, RunSteps(layer.chain, std::move(floats), {WeightStep::kMove}));
+  ASSIGN_OR_RETURN(q, Tensor::Make(Dtype::kInt8, floats.shape()));
+  const auto to = q.flat<int8_t>();
+  std::ranges::transform(std::as_const(floats).flat<float>(), to.begin(),
+                         [](float v) { return static_cast<int8_t>(v); });
+  return q;
 }
 
 Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale) {
@@ -162,9 +242,6 @@ Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale) {
   return make.Float("dequantized", "Mul", f, make.Scalar("scale", scale.scale));
 }
 
-namespace {
-
-// Gives readers of the int8 tensor `q` that want floats the dequantized tensor.
 Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, const Weights& w) {
   std::vector<Use> of_float, of_int8;
   for (const Use& use : q.node->OrderedUses()) {
@@ -176,7 +253,9 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
   scope.graph = &g;
   bool result = false;
   if (f != nullptr) {
-    for (const Endpoint& e : f->FlatResults()) result |= e == q;
+    if (w.flow == nullptr) {
+      for (const Endpoint& e : f->FlatResults()) result |= e == q;
+    }
   } else {
     for (const auto& [key, signature] : c.meta->signatures) {
       for (const auto& [name, info] : signature.outputs) {
@@ -202,13 +281,19 @@ Status DequantizeForFloats(Conversion& c, Graph& g, Function* f, Endpoint q, con
   return OkStatus();
 }
 
-}  // namespace
-
 Status DequantizeReaders(Conversion& c, LayerSet& set) {
   absl::flat_hash_set<const Weights*> done;
   for (const auto& layer : set.layers) {
     const Weights& w = *layer->weights;
-    if (w.variable == nullptr || !done.insert(&w).second) continue;
+    if (!done.insert(&w).second) continue;
+    if (w.flow != nullptr) {
+      RETURN_IF_ERROR(DequantizePlaces(c, w));
+      if (w.constant != nullptr) {
+        RETURN_IF_ERROR(
+            DequantizeForFloats(c, *w.scope->graph, w.scope->function, {w.constant, 0}, w));
+      }
+    }
+    if (w.variable == nullptr) continue;
     for (const auto* uses : {&w.variable->reads, &w.variable->lookups}) {
       for (const HandleUse& use : *uses) {
         Graph& g = use.function ? *use.function->body : *c.meta->graph;

@@ -122,12 +122,16 @@ StatusOr<QuantizationMethodOption> FromProto(const tfq::QuantizationMethod& m) {
   return out;
 }
 
-CalibrationOption FromProto(const shlo::CalibrationOptions& c) {
+StatusOr<CalibrationOption> FromProto(const shlo::CalibrationOptions& c) {
   CalibrationOption out;
+  const auto& p = c.calibration_parameters();
+  if (p.num_bins() != 0 && p.initial_num_bins() != 0) {
+    return InvalidArgument("calibration_options: initial_num_bins is given as num_bins, too");
+  }
   out.method = SameNumber<CalibrationMethod>(c.calibration_method());
-  out.num_bins = c.calibration_parameters().num_bins();
-  out.min_percentile = c.calibration_parameters().min_percentile();
-  out.max_percentile = c.calibration_parameters().max_percentile();
+  out.num_bins = p.initial_num_bins() != 0 ? p.initial_num_bins() : p.num_bins();
+  out.min_percentile = p.min_percentile();
+  out.max_percentile = p.max_percentile();
   return out;
 }
 
@@ -144,12 +148,16 @@ StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
   }
   out.tags.assign(q.tags().begin(), q.tags().end());
   out.signature_keys.assign(q.signature_keys().begin(), q.signature_keys().end());
+  const auto add = [&](const std::string& key, const std::string& path) -> Status {
+    if (out.representative_datasets.try_emplace(key, path).second) return OkStatus();
+    return InvalidArgument("representative_datasets: signature \"", key, "\" is given twice");
+  };
   for (const auto& dataset : q.calibration_options().representative_datasets()) {
     const std::string& key = dataset.signature_key();
-    out.representative_datasets[key.empty() ? "serving_default" : key] = dataset.tf_record().path();
+    RETURN_IF_ERROR(add(key.empty() ? "serving_default" : key, dataset.tf_record().path()));
   }
-  for (const auto& [key, file] : q.representative_datasets()) {
-    out.representative_datasets[key] = file.tfrecord_file_path();
+  for (const auto& entry : q.representative_datasets()) {
+    RETURN_IF_ERROR(add(entry.key(), entry.value().tfrecord_file_path()));
   }
   out.min_num_elements_for_weights = q.min_num_elements_for_weights();
   if (q.has_freeze_all_variables()) out.freeze_all_variables = q.freeze_all_variables();
@@ -165,7 +173,7 @@ StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
         "calibration_options: calibration_data_dir and force_regenerate_calibration_data are not "
         "supported: leave them out, statistics are kept in memory and made anew each time");
   }
-  out.calibration = FromProto(q.calibration_options());
+  ASSIGN_OR_RETURN(out.calibration, FromProto(q.calibration_options()));
   if (q.has_debugger_config()) {
     const auto& d = q.debugger_config();
     out.debugger = QuantizationDebuggerOption{SameNumber<QuantizationDebugger>(d.debugger_type()),
