@@ -304,7 +304,11 @@ void WriteTables(HtmlPage& page, const ConversionRecords& r) {
                        l.reason};
              });
   page.Table("Batching", {"Component", "What"}, r.batches, [](const BatchRecord& b) -> Cells {
-    return {b.component, b.updated ? "options updated" : "BatchFunction added"};
+    const std::string what = b.updated ? "options updated" : "BatchFunction added";
+    return {b.component,
+            b.assumed.empty()
+                ? what
+                : absl::StrCat(what, ", rows only assumed to be independent: ", b.assumed)};
   });
 }
 

@@ -99,6 +99,7 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r) {
   w.Objects("batching", r.batches, [&](const BatchRecord& b) {
     w.Field("component", b.component);
     w.Flag("updated", b.updated);
+    w.Field("assumed", b.assumed);
   });
   w.Objects("notes", r.notes, [&](const Note& n) {
     w.Field("stage", n.stage);
