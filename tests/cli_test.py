@@ -384,6 +384,9 @@ check("no output without its report", code == 1 and not (work / "half").exists()
 # Recorded inputs; equal bytes for equal options; exit codes.
 code, out, err, where = convert("cnn", whole, "bytes_1", "--verify_log", models / "cnn.tfrecord", "--warmup_requests", "--report_json", work / "1.json")
 check("verify recorded inputs", code == 0 and "2 requests" in out and out.rstrip().endswith("ok"), out + err)
+joined = whole + " batch_options { num_batch_threads: 2 max_batch_size: 4 batch_timeout_micros: 20000 allowed_batch_sizes: 4 }"
+code, out, err, _ = convert("cnn", joined, "joined", "--verify", "2")
+check("verify joins, pads and splits requests", code == 0 and "joined with others, padded or split" in out and "differs" not in out, out + err)
 code, out, err, again = convert("cnn", whole, "bytes_2", "--warmup_requests", "--report_json", work / "2.json")
 files = sorted(p.relative_to(where) for p in where.rglob("*") if p.is_file())
 check("equal options give equal bytes", files == sorted(p.relative_to(again) for p in again.rglob("*") if p.is_file())

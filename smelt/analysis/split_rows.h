@@ -33,10 +33,10 @@ struct RowSplit {
 // known to treat rows by themselves, and every shape is inferred to grow with the rows.
 RowSplit ProveRowSplit(const Graph& graph, std::span<const PartialShape> args, int64_t rows,
                        int64_t part);
-// The same before anything runs, for any number of rows: `args` are the arguments' nodes by index,
-// `shapes` the graph's; arguments whose dimension 0 is unknown are split. An estimate, no proof. A
-// graph that is not optimized yet may be refused where ProveRowSplit later succeeds.
-RowSplit ExpectRowSplit(const Graph& graph, std::span<Node* const> args, const ShapeTable& shapes);
+// The same before anything runs, for any number of rows: arguments whose dimension 0 is unknown in
+// `shapes`, the function's, are split. An estimate: the run time, which knows all sizes, may decide
+// otherwise.
+RowSplit ExpectRowSplit(const Function& function, const ShapeTable& shapes);
 
 }  // namespace smelt
 

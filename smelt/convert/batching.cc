@@ -1,11 +1,13 @@
 // Batching: requests that arrive at the same time run as one. The chosen functions keep name and
 // interface; what they did moves to a function of its own, which a BatchFunction calls on the rows
 // of several requests. What is captured from the model is passed on, everything else is joined
-// along dimension 0; what cannot be joined is refused here, before a server finds out.
+// along dimension 0. What cannot be joined is refused here, before a server finds out, and so is
+// what cannot be proved to compute each row by itself: requests would change each other's answers.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 #include "smelt/analysis/captured.h"
+#include "smelt/analysis/rows/proof.h"
 #include "smelt/convert/function_wrapper.h"
 #include "smelt/convert/stages.h"
 #include "smelt/convert/variables.h"
@@ -16,7 +18,10 @@ namespace {
 
 // The batch size that shape inference is tried with: divisible by whatever models split batches
 // into, and not to be met as any other dimension.
-constexpr int64_t kProbe = 55440;
+constexpr int64_t kProbe = 55440, kFewRows = 5040;
+// What other unknown dimensions are tried as, -1: left unknown. Positions of texts are mostly fewer
+// than the last of the numbers, images mostly larger than the first.
+constexpr int64_t kOtherSizes[] = {64, 960, -1};
 
 constexpr char kAdvice[] =
     " Batch another function or signature, or export it with an input_signature whose shapes begin "
@@ -47,6 +52,7 @@ class Batcher {
         if (options_.component == BatchOption::Component::kAllTpuFunctions) continue;
         return InvalidArgument("function '", name, "' runs within a BatchFunction already");
       }
+      assumed_.clear();
       Status s = CheckShapes(*c_.library().Find(name));
       if (!s.ok()) return Prefix(s, absl::StrCat("In function '", name, "': "));
       RETURN_IF_ERROR(Wrap(*c_.library().Find(name)));
@@ -160,6 +166,7 @@ class Batcher {
   Status CheckShapes(const Function& f) {
     const auto table = shapes_.functions.find(f.name());
     std::vector<PartialShape> probe;
+    std::vector<bool> rows;
     int batched = 0, number = 0;
     for (size_t i = 0; i < f.args.size(); ++i) {
       for (int port = 0; port < f.args[i]->num_outputs(); ++port) {
@@ -167,6 +174,7 @@ class Batcher {
         const PartialShape shape =
             table == shapes_.functions.end() ? PartialShape() : table->second.of({f.args[i], port});
         const bool captured = captured_->IsCaptured(f, number++);
+        rows.push_back(!captured);
         if (captured) {
           ASSIGN_OR_RETURN(PartialShape always, CapturedShape(f, {f.args[i], port}));
           probe.push_back(std::move(always));
@@ -187,7 +195,8 @@ class Batcher {
       return InvalidArgument("function ", Called(f), batched == 0 ? " takes" : " gives",
                              " no tensors, so there are no rows to batch.");
     }
-    return CheckOutputs(f, probe);
+    RETURN_IF_ERROR(CheckOutputs(f, probe));
+    return CheckRowsApart(f, probe, rows);
   }
 
   // Dimension 0 of every result must follow that of the inputs.
@@ -218,6 +227,53 @@ class Batcher {
       }
     }
     return OkStatus();
+  }
+
+  // Each row of the results must be computed from that row of the inputs alone.
+  Status CheckRowsApart(const Function& f, const std::vector<PartialShape>& probe,
+                        const std::vector<bool>& rows) {
+    RowQuestion q{.graph = f.body.get(),
+                  .function = f.name(),
+                  .args = f.FlatArguments(),
+                  .results = f.FlatResults(),
+                  .rows = rows,
+                  .few = kFewRows,
+                  .many = kProbe};
+    std::string first;
+    for (int64_t other : kOtherSizes) {
+      q.shapes = probe;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        for (int d = 1; rows[i] && d < q.shapes[i].rank(); ++d) {
+          if (q.shapes[i][d] < 0) q.shapes[i].Set(d, other);
+        }
+      }
+      const std::string why = WhyRowsMeet(f, q);
+      if (why.empty()) return OkStatus();
+      if (first.empty()) first = why;
+    }
+    if (options_.assume_independent_rows) {
+      assumed_ = first;
+      return OkStatus();
+    }
+    return InvalidArgument(
+        "requests of one batch would change each other's answers: ", first,
+        ". Batch a function without it; if each row of the results does depend on that row of the "
+        "inputs alone, set experimental { assume_independent_rows: true } in batch_options.");
+  }
+
+  std::string WhyRowsMeet(const Function& f, const RowQuestion& q) const {
+    const RowAnswer answer = FollowRows(q);
+    if (!answer.proved()) return answer.why_not;
+    size_t number = 0;
+    for (size_t i = 0; i < f.results.size(); ++i) {
+      for (size_t k = 0; k < f.results[i].size(); ++k) {
+        const RowState& s = answer.results[number++];
+        if (s == RowState::Rows(0)) continue;
+        return absl::StrCat("output '", f.signature.outputs[i].name, "' of function ", Called(f),
+                            " holds ", RowStateText(s), " where its own rows are expected");
+      }
+    }
+    return "";
   }
 
   // Rows against rows (similarities of all pairs): a request would get a column for every other
@@ -292,7 +348,7 @@ class Batcher {
   void Update(Node* n, const std::string& where) {
     if (!done_.insert(n).second) return;
     SetOptions(options_, &n->attrs());
-    c_.records.batches.push_back({where, true});
+    c_.records.batches.push_back({where, true, ""});
   }
 
   // The function under a new name with what is joined first and what is captured last, as
@@ -371,7 +427,15 @@ class Batcher {
     for (int i = 0; i < batch->num_outputs(); ++i) results.push_back({batch, i});
     RETURN_IF_ERROR(std::move(wrapper).Finish(batch, results));
     wrapped_.insert(f.name());
-    c_.records.batches.push_back({f.name(), false});
+    c_.records.batches.push_back({f.name(), false, assumed_});
+    if (!assumed_.empty()) {
+      c_.records.AddNote("batching",
+                         absl::StrCat("function ", Called(f),
+                                      " is batched though its rows are only assumed to be "
+                                      "independent (assume_independent_rows): ",
+                                      assumed_),
+                         f.name());
+    }
     return OkStatus();
   }
 
@@ -381,6 +445,7 @@ class Batcher {
   std::unique_ptr<CapturedArguments> captured_;  // of the model before anything was wrapped
   absl::flat_hash_set<const Node*> done_;
   absl::flat_hash_set<std::string> wrapped_;
+  std::string assumed_;  // of the function at hand: why its rows could not be proved independent
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // What the converter options may say, checked before anything is done.
+#include <algorithm>
+
 #include "smelt/convert/stages.h"
 
 namespace smelt {
@@ -60,11 +62,20 @@ Status CheckOptions(Conversion& c) {
   if (c.options.quantization_options) {
     RETURN_IF_ERROR(CheckQuantizationOptions(*c.options.quantization_options));
   }
-  if (c.options.tpu_functions.empty() && c.options.batch_options.empty() &&
-      !c.options.quantization_options && !c.settings.auto_place) {
+  const auto names_none = [](const TpuFunctionOption& o) {
+    return o.kind == TpuFunctionOption::Kind::kJitCompiled && !o.jit_compiled;
+  };
+  const auto& bfloat16 = c.options.bfloat16_optimization_options;
+  const bool all_bfloat16 = c.Bfloat16() && bfloat16 && bfloat16->scope_all;
+  if (std::ranges::all_of(c.options.tpu_functions, names_none) && c.options.batch_options.empty() &&
+      !c.options.quantization_options && !c.settings.auto_place && !all_bfloat16) {
     return InvalidArgument(
-        "the converter options name nothing to do: give tpu_functions, batch_options or "
-        "quantization_options, or --auto_place");
+        c.options.tpu_functions.empty()
+            ? "the converter options name nothing to do"
+            : "jit_compile_functions: false places no function, and the converter options name "
+              "nothing else to do",
+        ": give tpu_functions, batch_options, quantization_options, bfloat16_optimization_options "
+        "{ scope: ALL }, or --auto_place");
   }
   return OkStatus();
 }

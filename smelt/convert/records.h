@@ -82,6 +82,8 @@ struct AutoPlacement {
 struct BatchRecord {
   std::string component;  // the function that it stands in; in the main graph the node
   bool updated = false;   // the input model has it
+  // Why its rows could not be proved independent, where assume_independent_rows forced it.
+  std::string assumed;
 };
 
 struct ConversionRecords {

@@ -68,8 +68,7 @@ void NoteSplits(Conversion& c) {
   for (const TpuPlacement& p : c.placements) {
     const Function& body = *c.library().Find(p.body);
     auto it = shapes.functions.find(p.body);
-    const RowSplit split =
-        ExpectRowSplit(*body.body, body.args, it != shapes.functions.end() ? it->second : none);
+    const RowSplit split = ExpectRowSplit(body, it != shapes.functions.end() ? it->second : none);
     c.records.AddNote(
         "sharding",
         split.possible()

@@ -72,15 +72,11 @@ Status Remap(Graph& graph, const PassContext& context);
 Status FuseQuantized(Graph& graph, const PassContext& context);
 
 // What is computed in bfloat16 is computed in float, from weights that are made float once. Nodes
-// of ops that have no row in widen_bfloat16.cc still get their inputs in bfloat16.
+// of ops that have no row in widen_bfloat16.cc still get their inputs in bfloat16. In graphs for a
+// TPU values are rounded to bfloat16 where they would be stored (docs/bfloat16.md).
 Status WidenBfloat16(Graph& graph, const PassContext& context);
-// WidenBfloat16 where the processor does not multiply bfloat16, else WidenSmallBfloat16.
+// WidenBfloat16 where the processor does not multiply bfloat16.
 Status WidenWhereSlow(Graph& graph, const PassContext& context);
-// The same in graphs for a TPU only (on the host bfloat16 means TensorFlow's roundings), for parts
-// whose products are too small for bfloat16 to win what its casts and calls cost: less than 32,768
-// multiply-adds a row on average, as far as their weights are known, unless widening would take two
-// casts or more for each product.
-Status WidenSmallBfloat16(Graph& graph, const PassContext& context);
 
 // The body of `function` as a callable graph, with attribute placeholders filled from `attrs`
 // (nullptr: they stay). INVALID_ARGUMENT names one that is not given.

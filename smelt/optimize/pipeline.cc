@@ -28,8 +28,7 @@ constexpr Pass kPipeline[] = {
 };
 
 constexpr Pass kOtherPasses[] = {
-    {"widen_bfloat16", WidenBfloat16, "one of the two that widen_where_slow chooses"},
-    {"widen_small_bfloat16", WidenSmallBfloat16, "the other"},
+    {"widen_bfloat16", WidenBfloat16, "what widen_where_slow does where that is so"},
 };
 
 const Pass* FindIn(std::span<const Pass> passes, absl::string_view name) {

@@ -80,102 +80,28 @@ absl::string_view WidenAttr(const Node& n) {
   return !attr.empty() && n.Type(attr) == Dtype::kBfloat16 ? attr : absl::string_view();
 }
 
-// How often, at least, a product uses each of its weights for one row.
-struct WidenProduct {
-  OpName op;
-  int64_t places;
-};
-constexpr WidenProduct kWidenProducts[] = {
-    // Shapes are not known here: a result of 8 x 8 places is assumed.
-    {"Conv2D", 64}, {"Conv3D", 64},     {"DepthwiseConv2dNative", 64},
-    {"MatMul", 1},  {"BatchMatMul", 1}, {"BatchMatMulV2", 1},
-    {"Einsum", 1},
-};
-// What a product must do on average for bfloat16 to win more than its casts and the library's calls
-// cost.
-constexpr int64_t kWorthBfloat16 = 32768;
-
-// Widening must add fewer casts than this for each product: they cost about as much as a small
-// bfloat16 product spends on widening and rounding inside.
-constexpr int64_t kCastsPerProduct = 2;
-
-// The bfloat16 nodes of parts that are better off in float. A part is what is connected by edges of
-// bfloat16; its products with known weights say how much it computes.
-class SmallParts {
- public:
-  explicit SmallParts(const std::vector<Node*>& order) {
-    for (const Node* n : order) {
-      if (WidenAttr(*n).empty()) continue;
-      const auto inside = [&](const Endpoint& e) { return parent_.contains(e.node); };
-      if (!Follows(*n) || std::ranges::any_of(n->inputs(), inside)) parent_[n] = n;
-    }
-    for (const Node* n : order) {
-      if (!parent_.contains(n)) continue;
-      for (const Endpoint& e : n->inputs()) {
-        if (parent_.contains(e.node)) parent_[Part(n)] = Part(e.node);
-      }
-    }
-    for (const Node* n : order) {
-      if (parent_.contains(n)) Count(*n);
-    }
-  }
-
-  // A part without products has nothing that float does better.
-  bool Contains(const Node* n) {
-    if (!parent_.contains(n)) return false;
-    const Work& work = work_[Part(n)];
-    return work.products > 0 && work.steps < kWorthBfloat16 * work.products &&
-           std::ssize(work.casts) < kCastsPerProduct * work.products;
-  }
-
- private:
-  struct Work {
-    int64_t steps = 0, products = 0;
-    std::set<std::pair<const Node*, int>> casts;  // tensors that widening would have to cast
-  };
-
-  void Count(const Node& n) {
-    Work& work = work_[Part(&n)];
-    const auto* product = std::ranges::find(kWidenProducts, n.op_name(), &WidenProduct::op);
-    const bool multiplies = product != std::end(kWidenProducts);
-    if (multiplies) ++work.products;
-    for (int i = 0; i < n.num_inputs(); ++i) {
-      const Endpoint e = n.inputs()[i];
-      if (n.input_types[i] != Dtype::kBfloat16 || parent_.contains(e.node)) continue;
-      const auto known = ConstantTensor(*e.node);
-      if (known && multiplies) work.steps += known->num_elements() * product->places;
-      const bool floats = e.node->Is("Cast") && e.node->input_types[0] == Dtype::kFloat;
-      if (!known && !floats) work.casts.emplace(e.node, e.port);
-    }
-    for (const Use& use : n.uses()) {
-      if (use.is_control() || parent_.contains(use.node)) continue;
-      if (use.node->Is("Cast") && use.node->output_types[0] == Dtype::kFloat) continue;
-      work.casts.emplace(&n, use.port());
-    }
-  }
-
-  const Node* Part(const Node* n) {
-    while (parent_[n] != n) n = parent_[n] = parent_[parent_[n]];
-    return n;
-  }
-
-  absl::flat_hash_map<const Node*, const Node*> parent_;
-  absl::flat_hash_map<const Node*, Work> work_;
-};
+// Products, and what one kernel computes behind them before anything is stored (remap.cc).
+constexpr OpSet kWidenProducts = {"Conv2D", "Conv3D",      "DepthwiseConv2dNative",
+                                  "MatMul", "BatchMatMul", "BatchMatMulV2",
+                                  "Einsum"};
+constexpr OpSet kWidenActivations = {"Relu", "Relu6", "LeakyRelu", "Elu", "Sigmoid", "Tanh"};
+constexpr OpSet kWidenBehindProducts = {"BiasAdd", "FusedBatchNormV2", "FusedBatchNormV3", "Add",
+                                        "AddV2"};
 
 class Widener {
  public:
-  // `only`: what may be widened; nullptr: everything.
-  Widener(Graph& graph, SmallParts* only) : graph_(graph), only_(only) {}
+  // `rounds`: what would be stored as bfloat16 is rounded to it.
+  Widener(Graph& graph, bool rounds) : graph_(graph), rounds_(rounds) {}
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
-    for (Node* n : order) {
-      if (only_ == nullptr || only_->Contains(n)) RETURN_IF_ERROR(Visit(n));
-    }
+    for (Node* n : order) RETURN_IF_ERROR(Visit(n));
     if (wide_.empty()) return OkStatus();
     for (Node* n : order) {
       if (!wide_.contains(n)) RETURN_IF_ERROR(NarrowInputs(n));
+    }
+    for (Node* n : order) {
+      if (rounds_ && wide_.contains(n)) RETURN_IF_ERROR(Round(n));
     }
     graph_.Prune(Roots(graph_));
     return OkStatus();
@@ -207,7 +133,7 @@ class Widener {
     auto [it, added] = widened_.try_emplace(Port(e.node, e.port));
     if (!added) return it->second;
     // Through a cast of floats to bfloat16 the floats themselves are seen.
-    if (e.node->Is("Cast") && e.node->input_types[0] == Dtype::kFloat) {
+    if (!rounds_ && e.node->Is("Cast") && e.node->input_types[0] == Dtype::kFloat) {
       it->second = e.node->inputs()[0];
       return it->second;
     }
@@ -224,6 +150,39 @@ class Widener {
     }
     ASSIGN_OR_RETURN(it->second, AddCast(e, Dtype::kBfloat16, Dtype::kFloat, "/float"));
     return it->second;
+  }
+
+  // The one reader computes on in the same kernel, so that the value is not stored.
+  bool StaysInKernel(const Node& n) const {
+    const bool product = n.Is(kWidenProducts);
+    if (!product && !n.Is(kWidenBehindProducts)) return false;
+    if (n.uses().size() != 1 || n.uses()[0].is_control()) return false;
+    const Node& reader = *n.uses()[0].node;
+    if (!wide_.contains(&reader)) return false;
+    if (product) return reader.Is(kWidenBehindProducts) || reader.Is(kWidenActivations);
+    return reader.Is(kWidenActivations) && n.inputs()[0].node->Is(kWidenProducts) &&
+           n.inputs()[0].node->uses().size() == 1;
+  }
+
+  // Readers in float get the value as bfloat16 holds it. What only moves values has rounded ones.
+  Status Round(Node* n) {
+    if (Follows(*n) || StaysInKernel(*n)) return OkStatus();
+    for (int port = 0; port < n->num_outputs(); ++port) {
+      if (port > 0) break;  // statistics are float in either form
+      const auto narrowed = narrowed_.find(Port(n, port));
+      const int narrow_uses = narrowed == narrowed_.end() ? 0 : 1;
+      if (n->NumUses(port) == narrow_uses) continue;
+      auto [it, added] = narrowed_.try_emplace(Port(n, port));
+      if (added) {
+        ASSIGN_OR_RETURN(it->second,
+                         AddCast({n, port}, Dtype::kFloat, Dtype::kBfloat16, "/bfloat16"));
+      }
+      ASSIGN_OR_RETURN(const Endpoint rounded,
+                       AddCast(it->second, Dtype::kBfloat16, Dtype::kFloat, "/rounded"));
+      graph_.ReplaceOtherUses({n, port}, rounded);
+      graph_.SetInput(it->second.node, 0, {n, port});
+    }
+    return OkStatus();
   }
 
   StatusOr<Endpoint> AddCast(Endpoint e, Dtype from, Dtype to, absl::string_view suffix) {
@@ -255,24 +214,19 @@ class Widener {
   }
 
   Graph& graph_;
-  SmallParts* const only_;
+  const bool rounds_;
   absl::flat_hash_set<const Node*> wide_;  // nodes that were made float
   std::map<Port, Endpoint> widened_, narrowed_;
 };
 
 }  // namespace
 
-Status WidenBfloat16(Graph& graph, const PassContext&) { return Widener(graph, nullptr).Run(); }
-
-Status WidenWhereSlow(Graph& graph, const PassContext& context) {
-  return Bfloat16IsNative() ? WidenSmallBfloat16(graph, context) : WidenBfloat16(graph, context);
+Status WidenBfloat16(Graph& graph, const PassContext& context) {
+  return Widener(graph, context.device_type == "TPU").Run();
 }
 
-Status WidenSmallBfloat16(Graph& graph, const PassContext& context) {
-  if (context.device_type != "TPU") return OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-  SmallParts small(order);
-  return Widener(graph, &small).Run();
+Status WidenWhereSlow(Graph& graph, const PassContext& context) {
+  return Bfloat16IsNative() ? OkStatus() : WidenBfloat16(graph, context);
 }
 
 }  // namespace smelt

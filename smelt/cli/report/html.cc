@@ -370,8 +370,12 @@ void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& d
                        absl::StrFormat("%.3g", l.output_error),
                        l.reason};
              });
-  page.Table("Batching", {"Component", "What"}, r.batches, [&](const BatchRecord& b) -> Cells {
-    return {b.component, b.updated ? "options updated" : "BatchFunction added"};
+  page.Table("Batching", {"Component", "What"}, r.batches, [](const BatchRecord& b) -> Cells {
+    const std::string what = b.updated ? "options updated" : "BatchFunction added";
+    return {b.component,
+            b.assumed.empty()
+                ? what
+                : absl::StrCat(what, ", rows only assumed to be independent: ", b.assumed)};
   });
 }
 

@@ -129,6 +129,7 @@ void WriteRecords(JsonWriter& w, const ConversionRecords& r, const ReportData& d
     w.Field("component", b.component);
     w.Field("function", FunctionOrGraph(data, b.component));
     w.Flag("updated", b.updated);
+    w.Field("assumed", b.assumed);
   });
   w.Objects("notes", r.notes, [&](const Note& n) {
     w.Field("stage", n.stage);

@@ -394,10 +394,10 @@ Status Candidates(Conversion& c) {
   return OkStatus();
 }
 
-void AddAutoNote(Conversion& c, const AutoPlacement& a) {
+std::string AutoText(const AutoPlacement& a) {
   const double share =
       a.cost == 0 ? 0 : 100.0 * static_cast<double>(a.placed_cost) / static_cast<double>(a.cost);
-  std::string text = absl::StrCat("auto_place: ", a.label, ": ");
+  std::string text = absl::StrCat(a.label, ": ");
   if (a.whole) {
     absl::StrAppend(&text, "all of function '", a.function, "' goes to the TPU");
   } else if (a.part.empty()) {
@@ -409,7 +409,23 @@ void AddAutoNote(Conversion& c, const AutoPlacement& a) {
     absl::StrAppendFormat(&text, "%d of %d ops of function '%s' go to the TPU, %.2f%% of its cost",
                           a.placed_nodes, a.nodes, a.function, share);
   }
-  c.records.AddNote("auto_place", text, a.function);
+  return text;
+}
+
+// INVALID_ARGUMENT says of each candidate why, where none has a part on the TPU: the model would be
+// what it was.
+Status CheckPlaced(const Conversion& c) {
+  std::string why;
+  for (const AutoPlacement& a : c.records.auto_placements) {
+    if (a.whole || !a.part.empty()) return OkStatus();
+    absl::StrAppend(&why, why.empty() ? "" : "; ", AutoText(a));
+  }
+  for (const Note& note : c.records.notes) {
+    if (note.stage != "auto_place" || !c.records.auto_placements.empty()) continue;
+    absl::StrAppend(&why, why.empty() ? "" : "; ", note.text);
+  }
+  return InvalidArgument("--auto_place finds nothing to place on the TPU: ",
+                         why.empty() ? "no signature has outputs" : why);
 }
 
 }  // namespace
@@ -447,9 +463,9 @@ Status AutoPlace(Conversion& c) {
       return Prefix(placed.status(), absl::StrCat("In function '", a.function, "': "));
     }
     if (!placed->empty()) c.placements.push_back({*placed, a.label, "", {}, false});
-    AddAutoNote(c, a);
+    c.records.AddNote("auto_place", absl::StrCat("auto_place: ", AutoText(a)), a.function);
   }
-  return OkStatus();
+  return CheckPlaced(c);
 }
 
 }  // namespace smelt

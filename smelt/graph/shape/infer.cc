@@ -471,6 +471,39 @@ StatusOr<ShapeTable> InferShapes(const Graph& graph, std::span<const PartialShap
   return std::move(walk.table);
 }
 
+namespace {
+
+// What all walks of each function have in common.
+void KeepCommonTables(Walks& walks, ModelShapes* out) {
+  for (auto& [name, variants] : walks.variants) {
+    bool first = true;
+    ShapeTable& table = out->functions[name];
+    for (auto& [key, variant] : variants) {
+      if (variant == nullptr) continue;
+      if (first) {
+        table = std::move(variant->table);
+      } else {
+        table.KeepCommon(variant->table);
+      }
+      first = false;
+    }
+  }
+}
+
+}  // namespace
+
+StatusOr<ModelShapes> InferCalledShapes(const Graph& graph,
+                                        std::span<const PartialShape> arg_shapes) {
+  Walks walks{*graph.library()};
+  Walk walk(walks, 0);
+  walk.Run(graph, arg_shapes, false);
+  RETURN_IF_ERROR(walk.first_error);
+  ModelShapes out;
+  out.graph = std::move(walk.table);
+  KeepCommonTables(walks, &out);
+  return out;
+}
+
 ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> arg_shapes) {
   Walks walks{*graph.library()};
   Walk walk(walks, 0);
@@ -485,18 +518,7 @@ ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> a
     }
     walks.Function(f->name(), std::move(args), 0);
   }
-  for (auto& [name, variants] : walks.variants) {
-    bool first = true;
-    ShapeTable& table = out.functions[name];
-    for (auto& [key, variant] : variants) {
-      if (first) {
-        table = std::move(variant->table);
-      } else {
-        table.KeepCommon(variant->table);
-      }
-      first = false;
-    }
-  }
+  KeepCommonTables(walks, &out);
   return out;
 }
 

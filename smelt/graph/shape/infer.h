@@ -85,6 +85,10 @@ struct ModelShapes {
   absl::flat_hash_map<std::string, ShapeTable> functions;
 };
 
+// The same for the graph and the functions that it reaches alone; fails as InferShapes does.
+StatusOr<ModelShapes> InferCalledShapes(const Graph& graph,
+                                        std::span<const PartialShape> arg_shapes);
+
 // Never fails: the outputs of a node whose inputs contradict each other are unknown.
 ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> arg_shapes = {});
 

@@ -74,6 +74,7 @@ BatchOption FromProto(const converter::BatchOptions& b) {
   out.max_enqueued_batches = b.max_enqueued_batches();
   out.disable_large_batch_splitting = b.disable_large_batch_splitting();
   const auto& e = b.experimental();
+  out.assume_independent_rows = e.assume_independent_rows();
   switch (e.batch_component_case()) {
     case converter::BatchOptions::Experimental::kFunctionAlias:
       out.component = BatchOption::Component::kAlias;

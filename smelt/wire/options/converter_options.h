@@ -29,6 +29,7 @@ struct BatchOption {
   enum class Component { kAllTpuFunctions, kAlias, kConcreteName, kSignature };
   Component component = Component::kAllTpuFunctions;
   std::string component_name;
+  bool assume_independent_rows = false;
 };
 
 struct Bfloat16Option {
