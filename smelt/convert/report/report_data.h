@@ -71,7 +71,7 @@ struct ReportData {
   // What the signatures reach, callers before callees where there are no cycles; behind them what
   // the records name beside that.
   std::vector<ReportFunction> functions;
-  ReportModel model;    // empty unless a report file is written
+  ReportModel model;  // empty unless a report file is written
   Verification verification;
   std::string options;  // the text of the converter options, as given
   // Checkpoint key -> what Python called the variable, where one name means one variable.
