@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "smelt/base/suggest.h"
 #include "smelt/convert/quantize/quantize.h"
 
 namespace smelt::quantize {
