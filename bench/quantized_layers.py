@@ -115,13 +115,15 @@ def keras_models(folder):
 
 
 def int8_tensors(folder):
-    """[how many, bytes]. Keras writes a variable as two entries, before and after: equal values count once."""
+    """[how many, bytes]. Keras writes a variable as two entries, before and after: equal values count once. Zeros do not: what a
+    training's optimizer kept of a quantized variable becomes zeros of its type."""
     import tensorflow as tf
     from tensorflow.core.protobuf import saved_model_pb2
     found = {}
 
     def add(value):
-        found[hash((value.shape, value.tobytes()))] = value.size
+        if value.any():
+            found[hash((value.shape, value.tobytes()))] = value.size
 
     for meta in saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes()).meta_graphs:
         for nodes in meta.graph_def.node, *(f.node_def for f in meta.graph_def.library.function):

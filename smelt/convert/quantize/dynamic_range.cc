@@ -99,8 +99,10 @@ class DynamicRangeWriter {
     ASSIGN_OR_RETURN(Endpoint sum,
                      Accumulate(make, l, in.int8, geometry_[&l], rank_[&l], forms_[&l]));
     sum = make.Cast("sum_float", sum, Dtype::kInt32, Dtype::kFloat);
-    const Endpoint scale =
-        make.Float("scale", "Mul", in.scale, make.Scalar("weight_scale", l.scales[0]));
+    const Endpoint scale = make.Float(
+        "scale", "Mul", in.scale,
+        make.Const("weight_scale",
+                   FloatTensor(l.scales.size() == 1 ? Shape() : Shape(l.channel_dims), l.scales)));
     const Endpoint result = Ordered(make, make.Float("multiplied", "Mul", sum, scale), forms_[&l]);
     RETURN_IF_ERROR(make.status());
     ReplaceEverywhere(c_, *l.scope, {l.node, 0}, result);

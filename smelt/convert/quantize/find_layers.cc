@@ -212,8 +212,7 @@ class LayerFinder {
   }
 
   std::string WhyAlone(Layer& layer) {
-    const bool by_channel =
-        q_.method.preset != QuantizationPreset::kDynamicRange && q_.per_channel.value_or(true);
+    const bool by_channel = q_.per_channel.value_or(true);
     std::string why = CheckShape(layer, layer.weight_value.shape());
     if (layer.channel_dims.empty()) layer.channel_dims = {layer.channels};
     const bool fits = FitChannels(layer, by_channel);

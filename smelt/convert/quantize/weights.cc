@@ -93,16 +93,15 @@ namespace {
 
 // One scale for each place along a dimension only where each channel, of every layer that uses the
 // weights, is at one place of it.
-Status ChooseChannels(LayerSet& set, bool one_scale_of_products) {
+Status ChooseChannels(LayerSet& set) {
   std::map<Weights*, std::vector<const Layer*>> users;
   for (const auto& layer : set.layers) users[layer->weights].push_back(layer.get());
   for (auto& [weights, layers] : users) {
     const Shape& stored = weights->value.shape();
     Dims dims(stored.dims().begin(), stored.dims().end());
     for (const Layer* l : layers) {
-      const bool one = one_scale_of_products && !l->weight_only;
       for (int d = 0; d < stored.rank(); ++d) {
-        if (one || l->places[d].empty()) dims[d] = 1;
+        if (l->places[d].empty()) dims[d] = 1;
       }
     }
     // Rows that are looked up keep their last dimension alone.
@@ -166,10 +165,7 @@ Status StoreVariable(Conversion& c, ModelVariables& variables, Weights& w) {
 
 Status StoreWeights(Conversion& c, LayerSet& set) {
   const QuantizationOption& q = *c.options.quantization_options;
-  if (q.per_channel.value_or(true)) {
-    const bool one = q.method.preset == QuantizationPreset::kDynamicRange;
-    RETURN_IF_ERROR(ChooseChannels(set, one));
-  }
+  if (q.per_channel.value_or(true)) RETURN_IF_ERROR(ChooseChannels(set));
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
   absl::flat_hash_set<const Weights*> done;
   for (const auto& layer : set.layers) {
