@@ -234,9 +234,9 @@ def main():
             if ours.get("int8", [0])[0] == 0 and theirs.get("int8", [0])[0] == 0:
                 continue
             dB = f"{ours['dB']:.1f}" if ours.get("dB") is not None else "-"
-            row = [name, method, *(ours.get("int8") or (ours["why"], "-")), dB, *(theirs.get("int8") or (theirs["why"], "-"))]
+            row = [name, method, *(ours.get("int8") or ("refused", "-")), dB, *(theirs.get("int8") or ("fails", "-"))]
             rows.append("| " + " | ".join(str(v).replace("|", "/") for v in row) + " |")
-            print(rows[-1], flush=True)
+            print(rows[-1], ours.get("why", ""), theirs.get("why", ""), flush=True)
             if theirs.get("int8", [0])[0] > ours.get("int8", [0])[0]:
                 less.append(key)
     rows += ["", f"TensorFlow quantizes more weights in {len(less)} of {len(rows) - 2} rows" + (": " + ", ".join(less) if less else "") + "."]
