@@ -87,6 +87,9 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
     ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &data));
     clock.Stop();
     bfloat16 = c.Bfloat16();
+    if (!c.records.batches.empty()) {
+      flags.verify.largest_batch = c.options.batch_options[0].max_batch_size;
+    }
     std::printf("%s%s", ConversionReport(data).c_str(), ConvertSummary(c, data).c_str());
   }
   if (!verify) return kExitOk;

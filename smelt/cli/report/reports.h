@@ -20,11 +20,14 @@ struct VerifyFlags {
   int count = 0;    // random inputs for each signature
   std::string log;  // recorded inputs: a TFRecord file of PredictionLogs
   double tolerance = 1e-3;
+  // The largest request of the batching that the conversion added; 0: none.
+  int largest_batch = 0;
 };
-// Runs both models on the inputs of the log or, without one, on random ones, and prints for each
-// output the largest difference, absolute and relative to the output's largest magnitude. False
-// when a relative one is above the tolerance, an output differs otherwise, or only the conversion
-// fails.
+// Runs both models on the inputs of the log or, without one, on random ones; a batched conversion
+// also on several requests at the same time, each of which must get what it gets alone. Prints for
+// each output the largest difference, absolute and relative to the output's largest magnitude.
+// False when a relative one is above the tolerance, an output differs otherwise, or only the
+// conversion fails.
 StatusOr<bool> VerifyConversion(const VerifyFlags& flags);
 
 // "12.3 MB".

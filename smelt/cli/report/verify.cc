@@ -1,6 +1,8 @@
 // smelt convert --verify: the model and its conversion on the same inputs.
 #include <cmath>
 #include <cstdio>
+#include <random>
+#include <thread>
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/report/reports.h"
@@ -16,6 +18,9 @@ namespace smelt {
 namespace {
 
 constexpr uint64_t kVerifySeed = 7;
+// Requests that are sent to a batched model at the same time, and the most rows of each but the
+// first, which is as large as the model takes, up to a limit.
+constexpr int kVerifyTogether = 5, kVerifyRows = 3, kVerifyLargest = 64;
 
 struct VerifiedOutput {
   int64_t requests = 0;
@@ -74,13 +79,53 @@ class Verification {
           break;
         }
         One(name, *inputs);
+        if (flags_.largest_batch > 0) Together(name, signature, random, i);
       }
     }
   }
 
-  // A request that the original model refuses is reported, once a signature, and not compared.
+  // Rows of one made-up request, cut at random, as requests of their own at the same time: a
+  // batched model joins and pads them, and may split the first. Each must get what it gets alone.
+  void Together(const std::string& name, const Signature& signature, RandomInputs& random,
+                int round) {
+    for (const auto& [key, info] : signature.inputs) {
+      if (info.shape.rank() < 1 || info.shape[0] >= 0) return;  // takes no rows
+    }
+    std::minstd_rand draw(static_cast<unsigned>(kVerifySeed) + static_cast<unsigned>(round));
+    std::vector<int64_t> ends;
+    int64_t total = 0;
+    for (int i = 0; i < kVerifyTogether; ++i) {
+      const bool largest = i == 0 && flags_.largest_batch <= kVerifyLargest;
+      const int most = std::min(kVerifyRows, flags_.largest_batch);
+      total += largest ? flags_.largest_batch : 1 + static_cast<int64_t>(draw()) % most;
+      ends.push_back(total);
+    }
+    const auto all = random.Make(signature, total);
+    if (!all.ok()) return;  // was said of the request before
+    std::vector<NamedTensors> parts(ends.size());
+    std::vector<std::optional<StatusOr<NamedTensors>>> want(ends.size()), got(ends.size());
+    for (size_t i = 0; i < ends.size(); ++i) {
+      for (const auto& [key, tensor] : *all) {
+        parts[i][key] = tensor.Rows(i == 0 ? 0 : ends[i - 1], ends[i]);
+      }
+      want[i] = original_->RunSignature(name, parts[i]);
+    }
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < ends.size(); ++i) {
+      threads.emplace_back([&, i] { got[i] = converted_->RunSignature(name, parts[i]); });
+    }
+    for (std::thread& t : threads) t.join();
+    for (size_t i = 0; i < ends.size(); ++i) Judge(name, *want[i], *got[i]);
+  }
+
   void One(const std::string& signature, const NamedTensors& inputs) {
-    auto want = original_->RunSignature(signature, inputs);
+    const auto want = original_->RunSignature(signature, inputs);
+    Judge(signature, want, want.ok() ? converted_->RunSignature(signature, inputs) : want);
+  }
+
+  // A request that the original model refuses is reported, once a signature, and not compared.
+  void Judge(const std::string& signature, const StatusOr<NamedTensors>& want,
+             const StatusOr<NamedTensors>& got) {
     if (!want.ok()) {
       if (++refused_[signature] == 1) {
         std::printf("verify: signature '%s': the original fails: %s\n", signature.c_str(),
@@ -88,7 +133,6 @@ class Verification {
       }
       return;
     }
-    auto got = converted_->RunSignature(signature, inputs);
     if (!got.ok()) {
       ok_ = false;
       std::printf("verify: signature '%s': the conversion fails: %s\n", signature.c_str(),
