@@ -23,6 +23,7 @@ constexpr int kMaxRowRounds = 64;
 constexpr OpSet kSameForAll = {"Assert",
                                "CheckNumerics",
                                "NoOp",
+                               "_Retval",
                                "Print",
                                "PrintV2",
                                "TPUReplicateMetadata",
@@ -164,9 +165,7 @@ class RowWalk {
       whole = whole && in.back().kind == RowKind::kWhole;
     }
     if (n.def() == nullptr) return Fail(frame, n, "is an op that nobody defines");
-    if (n.Is(kDrawsNumbers)) {
-      return Fail(frame, n, "draws random numbers, which requests of one batch would share");
-    }
+    if (n.Is(kDrawsNumbers)) return FailNumbers(frame, n);
     if (n.Is(kControlFlow) && !n.Is("Switch") && !n.Is("Merge")) {
       return Fail(frame, n, "is a loop of TensorFlow 1, through which rows are not followed");
     }
@@ -177,7 +176,11 @@ class RowWalk {
     }
     const RowRule* rule = FindRowRule(n);
     const bool makes_list = n.Is("EmptyTensorList") || n.Is("TensorListReserve");
-    if (whole && !makes_list) return Keep(frame, node);
+    if (whole && !makes_list) {
+      // What it calls is not entered: nothing there has to do with rows but the random numbers.
+      if (FindNumbers(frame.graph, n)) return FailNumbers(frame, n);
+      return Keep(frame, node);
+    }
     if (n.Is("Rank")) return Keep(frame, node);
     const bool item = n.Is("TensorListGetItem") || n.Is("TensorListSetItem");
     if (item && IsOfRows(node) && node.in(1).kind != RowKind::kPlace) {
@@ -239,6 +242,30 @@ class RowWalk {
     return node.Dim(e, s.axis) < 0 && (each == 0 || each == s.outer * s.inner);
   }
 
+  // ---- random numbers
+
+  void FailNumbers(const Frame& frame, const Node& n) {
+    Fail(frame, n, "draws random numbers, which requests of one batch would share");
+  }
+  // Does any function that the node calls draw some?
+  bool FindNumbers(const Graph& graph, const Node& n) {
+    bool found = false;
+    ForEachCallee(*graph.library(), n, [&](absl::string_view name) {
+      const Function* f = graph.library()->Find(name);
+      if (f == nullptr || f->body == nullptr || !draws_.try_emplace(name, false).second) {
+        found = found || draws_[name];
+        return;
+      }
+      bool inside = false;
+      for (const Node* each : f->body->Nodes()) {
+        inside = inside || each->Is(kDrawsNumbers) || FindNumbers(*f->body, *each);
+      }
+      draws_[name] = inside;
+      found = found || inside;
+    });
+    return found;
+  }
+
   // ---- loops over rows
 
   static bool IsOfRows(const RowNode& node) {
@@ -254,14 +281,22 @@ class RowWalk {
     return frame.places->insert(static_cast<int>(index.node->Int("index"))).second;
   }
   void VisitOneRow(Frame& frame, RowNode& node) {
+    int place = -1;
     for (const RowState& s : Inputs(node)) {
-      if (s.kind == RowKind::kOneRow || s.kind == RowKind::kWhole ||
-          s.kind == RowKind::kEmptyList) {
+      if (s.kind == RowKind::kOneRow) {
+        if (place >= 0 && s.axis != place) {
+          return Fail(frame, node.node(), "computes with rows of different places");
+        }
+        place = s.axis;
+        continue;
+      }
+      if (s.kind == RowKind::kWhole || s.kind == RowKind::kEmptyList) {
         continue;
       }
       return Fail(frame, node.node(), absl::StrCat("computes with one row and ", RowStateText(s)));
     }
-    node.SetAll({RowKind::kOneRow, 0, 1, 1, {}});
+    if (FindNumbers(frame.graph, node.node())) return FailNumbers(frame, node.node());
+    node.SetAll({RowKind::kOneRow, place, 1, 1, {}});
     Keep(frame, node);
   }
 
@@ -325,7 +360,9 @@ class RowWalk {
 
   void VisitBranch(Frame& frame, RowNode& node) {
     const Node& n = node.node();
-    if (node.rows(0)) return Fail(frame, n, "chooses by rows what runs for all of them");
+    if (!node.whole(0) && !node.sizes(0)) {
+      return Fail(frame, n, "chooses by rows what runs for all of them");
+    }
     std::vector<FuncAttr> branches = n.Get<std::vector<FuncAttr>>("branches", {});
     for (absl::string_view name : {"then_branch", "else_branch"}) {
       if (const FuncAttr* f = n.Func(name)) branches.push_back(*f);
@@ -365,7 +402,13 @@ class RowWalk {
     std::set<int> places;
     std::set<int> counts;  // arguments that depend on the number of rounds, which rows give
     for (int round = 0; round < kMaxRowRounds; ++round) {
-      for (int i : places) states[i] = {RowKind::kPlace, 0, 1, 1, {}};
+      for (int i : places) {
+        if (states[i].kind != RowKind::kWhole && states[i].kind != RowKind::kSizes &&
+            states[i].kind != RowKind::kPlace) {
+          return Fail(frame, n, "begins at a row that depends on rows");
+        }
+        states[i] = {RowKind::kPlace, i, 1, 1, {}};
+      }
       const size_t known_places = places.size();
       std::vector<RowState> next = Call(frame, n, body->name, states, &places);
       if (places.size() != known_places) {
@@ -375,7 +418,14 @@ class RowWalk {
       if (!answer_.proved()) return;
       bool settled = true;
       for (size_t i = 0; i < states.size() && i < next.size(); ++i) {
-        if (arguments[i] == ends[i] || states[i].kind == RowKind::kPlace) continue;
+        if (arguments[i] == ends[i]) continue;
+        if (states[i].kind == RowKind::kPlace) {
+          const RowKind after = next[i].kind;
+          if (after == RowKind::kWhole || after == RowKind::kSizes || after == RowKind::kPlace) {
+            continue;
+          }
+          return Fail(frame, n, "goes on to a row that depends on rows");
+        }
         RowState joined;
         if (!JoinRowStates(states[i], next[i], &joined)) {
           return Fail(
@@ -430,6 +480,7 @@ class RowWalk {
   }
 
   const RowQuestion& q_;
+  absl::flat_hash_map<std::string, bool> draws_;  // functions that draw random numbers
   ModelShapes few_, many_;
   RowAnswer answer_;
 };

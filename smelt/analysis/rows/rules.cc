@@ -75,8 +75,8 @@ std::optional<std::vector<int64_t>> RowNode::Ints(int i) const {
   return std::vector<int64_t>(value->values.begin(), value->values.end());
 }
 
-std::string BroadcastRows(const RowNode& n, int from, int to, int rank, RowState* out) {
-  bool found = false;
+std::string BroadcastRows(const RowNode& n, int from, int to, int rank, RowState* out, bool given) {
+  bool found = given;
   for (int i = from; i < to; ++i) {
     if (!n.rows(i)) continue;
     if (n.rank(i) < 0 || rank < n.rank(i)) return "has an input of unknown rank";
@@ -86,19 +86,15 @@ std::string BroadcastRows(const RowNode& n, int from, int to, int rank, RowState
     *out = here;
     found = true;
   }
-  for (int i = from; i < to && !found; ++i) {
-    if (!n.whole(i)) return absl::StrCat("computes with ", RowStateText(n.in(i)));
-  }
-  if (!found) return "has no rows where they are expected";
   for (int i = from; i < to; ++i) {
     if (n.rows(i)) continue;
-    if (n.sizes(i)) return "computes with the number of rows";
     if (!n.whole(i)) return absl::StrCat("computes with ", RowStateText(n.in(i)));
+    if (!found) continue;
     if (n.rank(i) < 0) return "has an input of unknown rank";
     const int d = out->axis - (rank - n.rank(i));
     if (d >= 0 && n.Dim(n.input(i), d) != 1) return "has another value for each place of a row";
   }
-  return "";
+  return found ? "" : "has no rows where they are expected";
 }
 
 RowState RepeatedForRows(const RowNode& n, Endpoint e, const RowState& shape) {
@@ -203,6 +199,20 @@ void FollowSizes(RowNode& n) {
     for (int port = 0; port < node.num_outputs(); ++port) {
       const bool known = per_row && port < std::ssize(*per_row);
       n.Set(port, RowState::Sizes({known ? (*per_row)[port] : -1}));
+    }
+    return;
+  }
+  if (node.Is("SplitV") && n.rank(0) == 1 && n.Ints(1)) {
+    per_row = PerRowOf(n, 0);
+    int64_t from = 0;
+    for (int port = 0; port < node.num_outputs(); ++port) {
+      const int64_t size = (*n.Ints(1))[port];
+      if (!per_row || size < 0 || from + size > std::ssize(*per_row)) {
+        return n.SetAll(RowState::Sizes());
+      }
+      const auto begin = per_row->begin() + from;
+      n.Set(port, RowState::Sizes({begin, begin + size}));
+      from += size;
     }
     return;
   }

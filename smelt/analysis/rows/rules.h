@@ -78,8 +78,10 @@ const RowRule* FindRowRule(const Node& node);
 void FollowSizes(RowNode& n);
 
 // Inputs [from, to) broadcast to `rank` dimensions row by row: the rows of all are in one dimension
-// of the result, which `out` gets, and whole inputs are repeated for every row.
-std::string BroadcastRows(const RowNode& n, int from, int to, int rank, RowState* out);
+// of the result, and whole inputs are repeated for every row. `out` gets the result's state; with
+// `given` it holds it already, and the inputs must agree.
+std::string BroadcastRows(const RowNode& n, int from, int to, int rank, RowState* out,
+                          bool given = false);
 // The state of an output of which every element is the same but for how often it is repeated for
 // each row; sizes where that cannot be said.
 RowState RepeatedForRows(const RowNode& n, Endpoint e, const RowState& shape);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/str_cat.h"
 #include "smelt/analysis/rows/rules.h"
 #include "smelt/graph/einsum_equation.h"
 #include "smelt/graph/op_facts.h"
@@ -16,14 +17,6 @@ constexpr char kNotDimension0[] = "works along the dimension that the rows are i
 constexpr char kMixesBatch[] = "is not known to treat rows by themselves in this form";
 
 std::string EachElement(RowNode& n) {
-  if (n.node().Is("IdentityN")) {
-    for (int i = 0; i < n.inputs(); ++i) n.Set(i, n.in(i));
-    return "";
-  }
-  if (n.node().Is(kIdentityOps)) {
-    n.SetAll(n.in(0));
-    return "";
-  }
   int rank = 0;
   for (int i = 0; i < n.inputs(); ++i) rank = std::max(rank, n.rank(i));
   RowState out;
@@ -55,16 +48,10 @@ std::string FirstThenAdded(RowNode& n) {
   if (!n.rows(0) || !n.whole(1)) return kFirstOnly;
   if (n.in(0).axis != 0) return kNotDimension0;
   n.SetAll(n.in(0));
-  bool added = false;
-  for (int i = 2; i < n.inputs(); ++i) added = added || !n.whole(i);
-  RowState out;
-  if (n.rank(n.output(0)) < 0) return "has an output of unknown rank";
-  if (!added) return "";
-  if (const std::string why = BroadcastRows(n, 2, n.inputs(), n.rank(n.output(0)), &out);
-      !why.empty()) {
-    return why;
-  }
-  return out == n.in(0) ? "" : "puts rows against rows";
+  const int rank = n.rank(n.output(0));
+  if (rank < 0) return "has an output of unknown rank";
+  RowState out = n.in(0);
+  return BroadcastRows(n, 2, n.inputs(), rank, &out, true);
 }
 std::string OfWindows(RowNode& n) {
   const auto size = n.node().Ints("ksize"), strides = n.node().Ints("strides");
@@ -75,7 +62,7 @@ std::string OfWindows(RowNode& n) {
 }
 std::string Patches(RowNode& n) { return FirstAlone(n); }
 std::string BackpropInput(RowNode& n) {
-  if (n.rows(0) || !n.whole(1) || !n.rows(2)) return kFirstOnly;
+  if (!(n.whole(0) || n.sizes(0)) || !n.whole(1) || !n.rows(2)) return kFirstOnly;
   n.SetAll(n.in(2));
   return n.in(2).axis == 0 ? "" : kNotDimension0;
 }
@@ -87,10 +74,8 @@ std::string Normalizes(RowNode& n) {
   }
   if (n.in(0).axis != 0) return kNotDimension0;
   n.Set(0, n.in(0));
-  if (n.inputs() == 5 || n.WholeFrom(5)) return "";
-  RowState out;
-  const std::string why = BroadcastRows(n, 5, n.inputs(), n.rank(0), &out);
-  return !why.empty() || out == n.in(0) ? why : "puts rows against rows";
+  RowState out = n.in(0);
+  return BroadcastRows(n, 5, n.inputs(), n.rank(0), &out, true);
 }
 
 // A sum of products: each input's dimensions and the output's have labels; equal labels meet, and
@@ -100,8 +85,8 @@ std::string Contracts(RowNode& n, std::span<const EinsumLabels> inputs,
   int label = -1;
   RowState rows;
   for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
-    if (n.sizes(i)) return kComputesWithSizes;
-    if (!n.rows(i)) continue;
+    if (n.whole(i)) continue;
+    if (!n.rows(i)) return absl::StrCat("computes with ", RowStateText(n.in(i)));
     const int mine = inputs[i][n.in(i).axis];
     if (std::ranges::count(inputs[i], mine) != 1) return "takes a diagonal of the rows";
     if (label >= 0 && (mine != label || !(n.in(i).At(0) == rows.At(0)))) {

@@ -38,7 +38,9 @@ std::string SetsItem(RowNode& n) {
   const RowState& item = n.in(2);
   if (n.in(1).kind == RowKind::kPlace) {
     if (list.kind != RowKind::kEmptyList && list.kind != RowKind::kRowList) return kOtherRow;
-    if (item.kind != RowKind::kOneRow && item.kind != RowKind::kWhole) return kOtherRow;
+    // Of the row that the same argument of the loop numbers.
+    const bool own = item.kind == RowKind::kOneRow && item.axis == n.in(1).axis;
+    if (!own && item.kind != RowKind::kWhole) return kOtherRow;
     n.Set(0, {RowKind::kRowList, 0, 1, 1, {}});
     return "";
   }
@@ -68,7 +70,7 @@ std::string GetsItem(RowNode& n) {
     return "";
   }
   if (list.kind == RowKind::kRowList) {
-    n.Set(0, {RowKind::kOneRow, 0, 1, 1, {}});
+    n.Set(0, {RowKind::kOneRow, n.in(1).axis, 1, 1, {}});
     return n.in(1).kind == RowKind::kPlace ? "" : kOtherRow;
   }
   if (list.kind != RowKind::kList || !n.whole(1)) return kOtherRow;

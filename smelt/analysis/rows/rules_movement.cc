@@ -15,12 +15,16 @@ constexpr char kUnknownAxis[] = "may work along the dimension that the rows are 
 constexpr char kValueOfRows[] = "takes its sizes or places from rows";
 constexpr char kAgainstRows[] = "puts rows against rows";
 
+// Sizes and places, inputs from `from` on, do not depend on what rows hold.
+bool PlacesKnown(const RowNode& n, int from) {
+  for (int i = from; i < n.inputs(); ++i) {
+    if (!n.whole(i) && !n.sizes(i)) return false;
+  }
+  return true;
+}
 // Elements keep their order: the rows are where as many elements come before and after each as did.
 std::string Reshapes(RowNode& n) {
-  if (!n.rows(0)) return kValueOfRows;
-  for (int i = 1; i < n.inputs(); ++i) {
-    if (n.rows(i)) return kValueOfRows;
-  }
+  if (!n.rows(0) || !PlacesKnown(n, 1)) return kValueOfRows;
   const RowState& in = n.in(0);
   const Endpoint from = n.input(0), to = n.output(0);
   const auto product = [&](Endpoint e, int first, int last) {
@@ -57,6 +61,7 @@ std::string Reshapes(RowNode& n) {
 }
 
 std::string Squeezes(RowNode& n) {
+  if (!n.rows(0)) return kValueOfRows;
   const int rank = n.rank(0), axis = n.in(0).axis;
   std::vector<int64_t> dims = n.node().Ints("squeeze_dims");
   int before = 0;
@@ -133,13 +138,6 @@ std::string SplitsAt(RowNode& n, int value, int axis_input) {
 std::string Splits(RowNode& n) { return SplitsAt(n, 1, 0); }
 std::string SplitsBySizes(RowNode& n) { return n.whole(1) ? SplitsAt(n, 0, 2) : kValueOfRows; }
 
-// Places that input `i` names do not depend on what rows hold.
-bool PlacesKnown(const RowNode& n, int from) {
-  for (int i = from; i < n.inputs(); ++i) {
-    if (!n.whole(i) && !n.sizes(i)) return false;
-  }
-  return true;
-}
 // The element of a vector of places for dimension `d`, known or given by a Pack of scalars.
 std::optional<int64_t> PlaceOf(const RowNode& n, int i, int d) {
   if (const auto all = n.Ints(i); all && d < std::ssize(*all)) return (*all)[d];
@@ -149,12 +147,18 @@ std::optional<int64_t> PlaceOf(const RowNode& n, int i, int d) {
   if (!t || t->num_elements() != 1) return std::nullopt;
   return IndexAt(*t, 0);
 }
+// Element d of the vector of sizes says as many as there are rows at that dimension of `rows`.
+bool AllOfRows(const RowNode& n, int i, size_t d, const RowState& rows) {
+  const auto& per_row = n.in(i).per_row;
+  return n.sizes(i) && d < per_row.size() && per_row[d] == rows.outer * rows.inner;
+}
 std::string Slices(RowNode& n) {
   if (!n.rows(0) || !PlacesKnown(n, 1)) return kValueOfRows;
   const RowState& in = n.in(0);
   const bool all =
       PlaceOf(n, 1, in.axis) == 0 &&
-      (PlaceOf(n, 2, in.axis) == -1 || n.PerRow(n.output(0), in.axis) == in.outer * in.inner);
+      (PlaceOf(n, 2, in.axis) == -1 || AllOfRows(n, 2, static_cast<size_t>(in.axis), in) ||
+       n.PerRow(n.output(0), in.axis) == in.outer * in.inner);
   n.Set(0, in);
   return all ? "" : kTakesSome;
 }
@@ -186,8 +190,8 @@ std::string SlicesWithStrides(RowNode& n) {
     }
     if (in == axis) {
       const bool first = bit("begin_mask", i) || PlaceOf(n, 1, i) == 0;
-      const bool last =
-          bit("end_mask", i) || n.PerRow(n.output(0), out) == n.in(0).outer * n.in(0).inner;
+      const bool last = bit("end_mask", i) || AllOfRows(n, 2, static_cast<size_t>(i), n.in(0)) ||
+                        n.PerRow(n.output(0), out) == n.in(0).outer * n.in(0).inner;
       if (bit("shrink_axis_mask", i) || !first || !last || PlaceOf(n, 3, i) != 1) {
         return kTakesSome;
       }
@@ -218,7 +222,9 @@ std::string Pads(RowNode& n) {
 std::string Picks(RowNode& n, int64_t axis) {
   const int64_t batch = n.node().Int("batch_dims");
   if (n.rank(0) < 0 || n.rank(1) < 0) return "has an input of unknown rank";
-  if (n.sizes(0) || n.sizes(1)) return "looks up by the number or the places of rows";
+  for (int i : {0, 1}) {
+    if (!n.rows(i) && !n.whole(i)) return absl::StrCat("looks up by ", RowStateText(n.in(i)));
+  }
   axis = RowDimension(axis, n.rank(0));
   const int64_t batches = batch < 0 ? batch + n.rank(1) : batch;
   if (n.rows(0) && n.rows(1)) {
@@ -263,12 +269,17 @@ std::string Marks(RowNode& n) {
 
 std::string Repeats(RowNode& n) {
   const Endpoint out = n.output(0);
+  if (!PlacesKnown(n, 1)) return kValueOfRows;
   if (n.whole(0)) {
     // A copy for each row, of one element in that dimension or of more.
     n.Set(0, RepeatedForRows(n, out, n.in(1)));
     return "";
   }
-  if (!n.rows(0) || !PlacesKnown(n, 1)) return kValueOfRows;
+  if (n.sizes(0)) {
+    n.SetAll(RowState::Sizes());
+    return "";
+  }
+  if (!n.rows(0)) return kValueOfRows;
   const RowState& in = n.in(0);
   const auto times = PlaceOf(n, 1, in.axis);
   const int64_t each = n.PerRow(out, in.axis), own = in.outer * in.inner;
@@ -278,16 +289,13 @@ std::string Repeats(RowNode& n) {
   return "";
 }
 std::string Fills(RowNode& n) {
-  if (n.whole(1)) {
-    n.Set(0, RepeatedForRows(n, n.output(0), n.in(0)));
-  } else {
-    n.SetAll(RowState::Sizes());
-  }
-  return n.rows(0) || n.rows(1) ? kValueOfRows : "";
+  if (!PlacesKnown(n, 0)) return kValueOfRows;
+  n.Set(0, n.whole(1) ? RepeatedForRows(n, n.output(0), n.in(0)) : RowState::Sizes());
+  return "";
 }
 std::string Broadcasts(RowNode& n) {
   const Endpoint out = n.output(0);
-  if (n.rows(1) || n.rank(out) < 0 || n.rank(0) < 0) return kValueOfRows;
+  if (!PlacesKnown(n, n.rows(0) ? 1 : 0) || n.rank(out) < 0 || n.rank(0) < 0) return kValueOfRows;
   const int more = n.rank(out) - n.rank(0);
   if (n.rows(0)) {
     const RowState to = n.in(0).At(n.in(0).axis + more);

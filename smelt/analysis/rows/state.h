@@ -22,7 +22,8 @@ enum class RowKind : uint8_t {
 
 struct RowState {
   RowKind kind = RowKind::kWhole;
-  // Of kRows and kList: dimension `axis` has outer * rows * inner elements, of which the middle
+  // Of kPlace and kOneRow: `axis` is the argument of the loop that numbers the rows. Of kRows and
+  // kList: dimension `axis` has outer * rows * inner elements, of which the middle
   // number says the row.
   int axis = 0;
   int64_t outer = 1, inner = 1;
