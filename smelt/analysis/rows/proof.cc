@@ -23,6 +23,7 @@ constexpr int kMaxRowRounds = 64;
 constexpr OpSet kSameForAll = {"Assert",
                                "CheckNumerics",
                                "NoOp",
+                               "_Retval",
                                "Print",
                                "PrintV2",
                                "TPUReplicateMetadata",

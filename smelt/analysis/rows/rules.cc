@@ -202,6 +202,20 @@ void FollowSizes(RowNode& n) {
     }
     return;
   }
+  if (node.Is("SplitV") && n.rank(0) == 1 && n.Ints(1)) {
+    per_row = PerRowOf(n, 0);
+    int64_t from = 0;
+    for (int port = 0; port < node.num_outputs(); ++port) {
+      const int64_t size = (*n.Ints(1))[port];
+      if (!per_row || size < 0 || from + size > std::ssize(*per_row)) {
+        return n.SetAll(RowState::Sizes());
+      }
+      const auto begin = per_row->begin() + from;
+      n.Set(port, RowState::Sizes({begin, begin + size}));
+      from += size;
+    }
+    return;
+  }
   const bool like = node.Is("ZerosLike") || node.Is("OnesLike");
   if (like && n.rank(0) >= 0) {
     // The same numbers whatever the sizes are, and as many where the shape is known.

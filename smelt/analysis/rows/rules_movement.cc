@@ -147,12 +147,18 @@ std::optional<int64_t> PlaceOf(const RowNode& n, int i, int d) {
   if (!t || t->num_elements() != 1) return std::nullopt;
   return IndexAt(*t, 0);
 }
+// Element d of the vector of sizes says as many as there are rows at that dimension of `rows`.
+bool AllOfRows(const RowNode& n, int i, size_t d, const RowState& rows) {
+  const auto& per_row = n.in(i).per_row;
+  return n.sizes(i) && d < per_row.size() && per_row[d] == rows.outer * rows.inner;
+}
 std::string Slices(RowNode& n) {
   if (!n.rows(0) || !PlacesKnown(n, 1)) return kValueOfRows;
   const RowState& in = n.in(0);
   const bool all =
       PlaceOf(n, 1, in.axis) == 0 &&
-      (PlaceOf(n, 2, in.axis) == -1 || n.PerRow(n.output(0), in.axis) == in.outer * in.inner);
+      (PlaceOf(n, 2, in.axis) == -1 || AllOfRows(n, 2, static_cast<size_t>(in.axis), in) ||
+       n.PerRow(n.output(0), in.axis) == in.outer * in.inner);
   n.Set(0, in);
   return all ? "" : kTakesSome;
 }
@@ -184,8 +190,8 @@ std::string SlicesWithStrides(RowNode& n) {
     }
     if (in == axis) {
       const bool first = bit("begin_mask", i) || PlaceOf(n, 1, i) == 0;
-      const bool last =
-          bit("end_mask", i) || n.PerRow(n.output(0), out) == n.in(0).outer * n.in(0).inner;
+      const bool last = bit("end_mask", i) || AllOfRows(n, 2, static_cast<size_t>(i), n.in(0)) ||
+                        n.PerRow(n.output(0), out) == n.in(0).outer * n.in(0).inner;
       if (bit("shrink_axis_mask", i) || !first || !last || PlaceOf(n, 3, i) != 1) {
         return kTakesSome;
       }
