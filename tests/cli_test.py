@@ -334,8 +334,8 @@ def records(data):
 
 
 check("warm-up requests", records(requests) == 1, requests)
-code, out, err = call("convert", where, work / "auto_again", "--auto_place", "--warmup_requests",
-                      "--converter_options_string", OFF)
+code, out, err = call("convert", where, work / "auto_again", "--warmup_requests", "--converter_options_string",
+                      "bfloat16_optimization: ENABLED bfloat16_optimization_options { scope: ALL skip_safety_checks: true }" + OFF)
 check("warm-up requests are kept", code == 0 and (work / "auto_again/assets.extra/tf_serving_warmup_requests").read_bytes() == requests, out + err)
 
 
@@ -387,7 +387,7 @@ check("verify recorded inputs", code == 0 and "2 requests" in out and out.rstrip
 joined = whole + " batch_options { num_batch_threads: 2 max_batch_size: 4 batch_timeout_micros: 20000 allowed_batch_sizes: 4 }"
 code, out, err, _ = convert("cnn", joined, "joined", "--verify", "2")
 check("verify joins, pads and splits requests", code == 0 and "joined with others, padded or split" in out and "differs" not in out, out + err)
-code, out, err, again = convert("cnn", whole, "bytes_2", "--warmup_requests", "--report_json", work / "2.json")
+code, out, err, again = convert("cnn", whole, "bytes_2", "--verify_log", models / "cnn.tfrecord", "--warmup_requests", "--report_json", work / "2.json")
 files = sorted(p.relative_to(where) for p in where.rglob("*") if p.is_file())
 check("equal options give equal bytes", files == sorted(p.relative_to(again) for p in again.rglob("*") if p.is_file())
       and all((where / f).read_bytes() == (again / f).read_bytes() for f in files) and (work / "1.json").read_bytes() == (work / "2.json").read_bytes(), files)

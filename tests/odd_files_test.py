@@ -59,7 +59,7 @@ for i, lost in enumerate(["saved_model.pb", INDEX, DATA]):
     for kind, target in [("a pipe", pipe), ("a character device", "/dev/zero")]:
         copy, path = half_plus_two(f"{i} {kind}", lost)
         path.symlink_to(target)
-        refused(f"{kind} as {lost}", call("run", "--dir", copy, *EXPRS), "FAILED_PRECONDITION", path.name, f"Is {kind}, not a file")
+        refused(f"{kind} as {lost}", call("run", "--dir", copy, "--allow_read", target, *EXPRS), "FAILED_PRECONDITION", path.name, f"Is {kind}, not a file")
     copy, path = half_plus_two(f"{i} folder", lost)
     path.mkdir()
     refused(f"a folder as {lost}", call("run", "--dir", copy, *EXPRS), "FAILED_PRECONDITION", "Is a directory")

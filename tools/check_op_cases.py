@@ -51,7 +51,7 @@ NEVER_FAIL = {
         "Sigmoid Sign Sin Sinh Size Softplus Softsign Spence Sqrt Square StringLength StringStrip StringToHashBucket "
         "StringToHashBucketFast Tan Tanh TensorSummary UnicodeScript"),
     "passes on what it is given": (
-        "DebugGradientIdentity DeepCopy GuaranteeConst IdentityN LoopCond NextIteration PlaceholderWithDefault PreventGradient Print "
+        "DebugGradientIdentity DeepCopy GuaranteeConst IdentityN LoopCond PlaceholderWithDefault PreventGradient Print "
         "RefEnter RefExit RefIdentity RefMerge RefNextIteration Snapshot StopGradient XlaOptimizationBarrier XlaSetBound "
         "XlaSetDynamicDimensionSize XlaSharding XlaSpmdFullToShardShape XlaSpmdShardToFullShape _SwitchN"),
     "makes a resource of its own": (

@@ -5,9 +5,10 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "smelt/base/out_of_memory.h"
+#include "smelt/base/thread.h"
 #include "smelt/convert/conversion.h"
 #include "smelt/io/record.h"
-#include "smelt/kernels/batch/batch_rows.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/model/random_inputs.h"
 #include "smelt/tensor/compare.h"
@@ -37,8 +38,7 @@ bool RoundsToBfloat16(const Conversion& c) {
 int64_t MaxBatchRows(const ConverterOptions& options) {
   int64_t rows = 0;
   for (const BatchOption& b : options.batch_options) {
-    const int64_t most = b.disable_large_batch_splitting ? b.max_batch_size : 2 * b.max_batch_size;
-    rows = rows == 0 ? most : std::min(rows, most);
+    rows = rows == 0 ? b.max_batch_size : std::min<int64_t>(rows, b.max_batch_size);
   }
   return rows;
 }
@@ -51,8 +51,6 @@ bool HasOpenRows(const Signature& s) {
     return shape.known_rank() && shape.rank() > 0 && shape[0] < 0;
   });
 }
-
-int64_t RowsOf(const NamedTensors& inputs) { return inputs.begin()->second.dim(0); }
 
 class Verifier {
  public:
@@ -173,7 +171,8 @@ class Verifier {
     }
   }
 
-  // Requests of random sizes, asked at once of the conversion, against each alone of the original.
+  // Requests of random sizes against each alone of the original: as one request, whose rows meet
+  // and are padded, and at the same time, when the server joins and splits them as they come.
   void Joined() {
     const int64_t most = MaxBatchRows(c_.options);
     for (const auto& [name, signature] : original_->meta().signatures) {
@@ -185,57 +184,69 @@ class Verifier {
         return static_cast<int64_t>((drawn >> 33) % limit) + 1;
       };
       for (int round = 0; round < kJoinRounds; ++round) {
-        std::vector<NamedTensors> parts;
+        std::vector<int64_t> ends;
         int64_t rows = 0;
         for (int64_t n = draw(kMaxJoined); n > 0; --n) {
           const int64_t size = draw(kMaxRowsOfOne);
-          if (rows + size > most) continue;
-          auto inputs = random.Make(signature, size);
-          if (!inputs.ok()) return;  // noted before
-          rows += size;
-          parts.push_back(*std::move(inputs));
+          if (rows + size <= most) ends.push_back(rows += size);
         }
-        if (!parts.empty()) AskJoined(name, parts);
+        if (rows == 0) continue;
+        const auto whole = random.Make(signature, rows);
+        if (!whole.ok()) return;  // noted before
+        AskJoined(name, *whole, ends);
       }
     }
   }
 
-  void AskJoined(const std::string& signature, const std::vector<NamedTensors>& parts) {
+  static NamedTensors Part(const NamedTensors& whole, const std::vector<int64_t>& ends, size_t i) {
+    NamedTensors part;
+    for (const auto& [key, t] : whole) part[key] = t.Rows(i == 0 ? 0 : ends[i - 1], ends[i]);
+    return part;
+  }
+
+  void AskJoined(const std::string& signature, const NamedTensors& whole,
+                 const std::vector<int64_t>& ends) {
     std::vector<NamedTensors> wanted;
-    for (const NamedTensors& part : parts) {
-      auto want = original_->RunSignature(signature, part);
+    for (size_t i = 0; i < ends.size(); ++i) {
+      auto want = original_->RunSignature(signature, Part(whole, ends, i));
       if (!want.ok()) return;  // it has no answer to compare with
       wanted.push_back(*std::move(want));
     }
-    NamedTensors inputs;
-    for (const auto& [key, first] : parts[0]) {
-      std::vector<Tensor> pieces;
-      for (const NamedTensors& part : parts) pieces.push_back(part.at(key));
-      auto joined = JoinRows(pieces, 0, HeapAllocator());
-      if (!joined.ok()) return;  // open sizes beside the rows differ
-      inputs[key] = *std::move(joined);
-    }
-    auto got = converted_->RunSignature(signature, inputs);
-    if (!got.ok()) {
+    const auto fails = [&](absl::string_view how, const Status& s) {
       out_.ok = false;
-      Note(signature, absl::StrCat("the conversion fails on ", parts.size(),
-                                   " requests at once: ", got.status().ToString()));
-      return;
-    }
-    const int64_t rows = RowsOf(inputs);
-    int64_t at = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const int64_t size = RowsOf(parts[i]);
-      NamedTensors mine, his;
-      for (const auto& [key, whole] : *got) {
+      Note(signature, absl::StrCat("the conversion fails on ", ends.size(), " requests ", how, ": ",
+                                   s.ToString()));
+    };
+    const auto got = converted_->RunSignature(signature, whole);
+    if (!got.ok()) return fails("in one", got.status());
+    for (size_t i = 0; i < ends.size(); ++i) {
+      NamedTensors mine, its;
+      for (const auto& [key, t] : *got) {
         // Outputs without a row for each row of the input belong to no request.
         const auto want = wanted[i].find(key);
-        if (whole.rank() == 0 || whole.dim(0) != rows || want == wanted[i].end()) continue;
-        mine[key] = whole.Rows(at, at + size);
-        his[key] = want->second;
+        if (t.rank() == 0 || t.dim(0) != ends.back() || want == wanted[i].end()) continue;
+        mine[key] = t.Rows(i == 0 ? 0 : ends[i - 1], ends[i]);
+        its[key] = want->second;
       }
-      CompareAll(signature, his, mine);
-      at += size;
+      CompareAll(signature, its, mine);
+      ++out_.joined;
+    }
+    std::vector<StatusOr<NamedTensors>> answers(ends.size(), OutOfRange("not asked"));
+    std::vector<std::thread> clients;
+    Status started;
+    for (size_t i = 0; i < ends.size() && started.ok(); ++i) {
+      auto client = StartThread([&, i] {
+        answers[i] = OrOutOfMemory(
+            [&] { return converted_->RunSignature(signature, Part(whole, ends, i)); });
+      });
+      if (client.ok()) clients.push_back(*std::move(client));
+      started = client.status();
+    }
+    for (std::thread& client : clients) client.join();
+    if (!started.ok()) return Note(signature, started.message());
+    for (size_t i = 0; i < ends.size(); ++i) {
+      if (!answers[i].ok()) return fails("at once", answers[i].status());
+      CompareAll(signature, wanted[i], *answers[i]);
       ++out_.joined;
     }
   }

@@ -41,7 +41,10 @@ bool IsInside(absl::string_view path, absl::string_view folder) {
 std::vector<std::string> ResolvedPlaces(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
-    if (auto resolved = ResolvedPath(path); resolved.ok()) out.push_back(*std::move(resolved));
+    auto resolved = ResolvedPath(path);
+    if (resolved.ok() && std::ranges::find(out, *resolved) == out.end()) {
+      out.push_back(*std::move(resolved));
+    }
   }
   return out;
 }

@@ -106,6 +106,8 @@ constexpr FieldLine kLines[] = {
     {"QuantizationUnit", "op_type", "layers of this op", "any"},
     {"QuantizationUnit", "node_name", "regular expression of whole node names", "any"},
     {"QuantizationUnit", "func_name", "regular expression of whole function names", "any"},
+    {"RepresentativeDatasetEntry", "key", "the signature whose inputs the samples are", ""},
+    {"RepresentativeDatasetEntry", "value", "its file", ""},
     {"RepresentativeDatasetFile", "tfrecord_file_path", "TFRecord file of the samples", ""},
     {"CalibrationOptions", "calibration_method", "how a range follows from what was seen",
      "CALIBRATION_METHOD_MIN_MAX"},
