@@ -175,7 +175,7 @@ for name, model, options, code_name, text in [
     ("unknown field", "functions", "tpu_function {}", "INVALID_ARGUMENT", "tpu_function"),
     ("bad syntax", "functions", "tpu_functions {", "INVALID_ARGUMENT", "line 1"),
     ("unexpanded variable", "functions", 'tpu_functions { function_alias: "${ALIAS}" }', "INVALID_ARGUMENT", "${ALIAS}"),
-    ("nothing named", "functions", "", "INVALID_ARGUMENT", "tpu_functions"),
+    ("nothing named", "functions", "# nothing", "INVALID_ARGUMENT", "tpu_functions"),
     ("empty function", "functions", "tpu_functions { }", "INVALID_ARGUMENT", "names no function"),
     ("batching", "functions", 'tpu_functions { function_alias: "leaf" } batch_options { max_batch_size: 8 }', "INVALID_ARGUMENT", "num_batch_threads must be positive"),
     ("sharding", "functions", 'tpu_functions { function_alias: "leaf" } xla_sharding_options { num_cores_per_replica: 2 }', "INVALID_ARGUMENT", "topology is required"),
@@ -282,6 +282,20 @@ for delay in (0.001, 0.003, 0.006, 0.01, 0.02):
     p.wait()
     whole = not target.exists() or call("replay", target, "--log", models / "cnn.tfrecord")[0] == 0
     check(f"killed after {delay} s: whole or absent", whole)
+
+# Without options: a plan, its reasons, and options that give the same bytes.
+for model, words in (("cnn", ("goes to the TPU", "batching: up to 64 rows", "precision: bfloat16: answers differ by")),
+                     ("language_model", ("(--auto_place), because not everything can", "batching: none: ", "precision: bfloat16"))):
+    code, out, err = call("convert", models / model, work / f"{model}_planned")
+    plan = [line for line in out.splitlines() if line.startswith("plan: ")]
+    check(f"a plan for {model}", code == 0 and len(plan) == 4 and all(w in out for w in words), out + err)
+    again = re.fullmatch(r"plan: the same again: (--auto_place )?--converter_options_string '(.*)'", plan[-1])
+    code, out, err = call("convert", models / model, work / f"{model}_again", "--converter_options_string", again[2], *filter(None, [again[1] and "--auto_place"]))
+    check(f"the plan for {model} again", code == 0 and all((work / f"{model}_planned" / f).read_bytes() == (work / f"{model}_again" / f).read_bytes()
+                                                            for f in ("saved_model.pb", "variables/variables.index")), out + err)
+    check(f"the plan for {model} answers", call("replay", work / f"{model}_planned", "--log", models / f"{model}.tfrecord", "--rtol", "0.05", "--atol", "0.05")[0] == 0)
+code, out, err = call("convert", models / "trained", work / "unplanned", "--dry_run")
+check("a plan is planned without an output, too", "plan: placement" in out or "--auto_place finds nothing" in err, out + err)
 
 # Conversion finds all ops that a TPU cannot compile, and names them in TensorFlow's words.
 whole = 'tpu_functions { signature_name: "serving_default" }' + OFF

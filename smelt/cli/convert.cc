@@ -9,6 +9,7 @@
 #include "smelt/cli/report/reports.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/usage.h"
+#include "smelt/convert/planner.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/options/option_fields.h"
 
@@ -66,6 +67,17 @@ class StageClock {
   std::chrono::steady_clock::time_point start_;
 };
 
+// Without options: what is best for the model, said so that it can be asked for.
+Status Plan(ConvertFlags& convert, std::string* text) {
+  ASSIGN_OR_RETURN(const ConversionPlan plan, PlanConversion(convert));
+  convert.settings.auto_place = plan.auto_place;
+  *text = plan.options;
+  for (const std::string& reason : plan.reasons) std::printf("plan: %s\n", reason.c_str());
+  std::printf("plan: the same again: %s--converter_options_string '%s'\n",
+              plan.auto_place ? "--auto_place " : "", plan.options.c_str());
+  return OkStatus();
+}
+
 StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   std::string text = flags.options_string;
   if (!flags.options_file.empty()) {
@@ -79,6 +91,15 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   if (convert.settings.revert && !text.empty()) {
     return InvalidArgument("--revert takes no converter options");
   }
+  convert.files = flags.resources.Files();
+  StageClock clock;
+  convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
+  convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
+  const bool unsaid = text.empty() && !convert.settings.auto_place && !convert.settings.revert;
+  if (unsaid && flags.exclude.empty()) {
+    RETURN_IF_ERROR(Plan(convert, &text));
+    clock.Stop();
+  }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
   convert.options_text = text;
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
@@ -87,10 +108,6 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   }
   if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
-  convert.files = flags.resources.Files();
-  StageClock clock;
-  convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
-  convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   ReportData data;
   ASSIGN_OR_RETURN(const Conversion c, ConvertSavedModel(convert, &data));
   clock.Stop();

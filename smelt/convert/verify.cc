@@ -22,8 +22,8 @@ constexpr uint64_t kVerifySeed = 7;
 // Largest differences relative to an output's range, by the narrowest numbers of the conversion.
 constexpr double kSameTypes = 1e-3, kWithBfloat16 = 2e-2, kWithInt8 = 5e-2;
 // Of requests that are joined: how often, how many, and the most rows of one.
-constexpr int kJoinRounds = 8;
-constexpr uint64_t kMaxJoined = 4, kMaxRowsOfOne = 5;
+constexpr int kJoinRounds = 4;
+constexpr uint64_t kMaxJoined = 4, kMaxRowsOfOne = 3;
 
 bool Quantized(const Conversion& c) {
   return std::ranges::any_of(c.records.layers, [](const QuantizedLayer& l) { return l.quantized; });

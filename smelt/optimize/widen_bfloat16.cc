@@ -167,21 +167,18 @@ class Widener {
   // Readers in float get the value as bfloat16 holds it. What only moves values has rounded ones.
   Status Round(Node* n) {
     if (Follows(*n) || StaysInKernel(*n)) return OkStatus();
-    for (int port = 0; port < n->num_outputs(); ++port) {
-      if (port > 0) break;  // statistics are float in either form
-      const auto narrowed = narrowed_.find(Port(n, port));
-      const int narrow_uses = narrowed == narrowed_.end() ? 0 : 1;
-      if (n->NumUses(port) == narrow_uses) continue;
-      auto [it, added] = narrowed_.try_emplace(Port(n, port));
-      if (added) {
-        ASSIGN_OR_RETURN(it->second,
-                         AddCast({n, port}, Dtype::kFloat, Dtype::kBfloat16, "/bfloat16"));
-      }
-      ASSIGN_OR_RETURN(const Endpoint rounded,
-                       AddCast(it->second, Dtype::kBfloat16, Dtype::kFloat, "/rounded"));
-      graph_.ReplaceOtherUses({n, port}, rounded);
-      graph_.SetInput(it->second.node, 0, {n, port});
+    // Of several outputs the others are statistics, which are float in either form.
+    const auto narrowed = narrowed_.find(Port(n, 0));
+    const int narrow_uses = narrowed == narrowed_.end() ? 0 : 1;
+    if (n->num_outputs() == 0 || n->NumUses(0) == narrow_uses) return OkStatus();
+    auto [it, added] = narrowed_.try_emplace(Port(n, 0));
+    if (added) {
+      ASSIGN_OR_RETURN(it->second, AddCast({n, 0}, Dtype::kFloat, Dtype::kBfloat16, "/bfloat16"));
     }
+    ASSIGN_OR_RETURN(const Endpoint rounded,
+                     AddCast(it->second, Dtype::kBfloat16, Dtype::kFloat, "/rounded"));
+    graph_.ReplaceOtherUses({n, 0}, rounded);
+    graph_.SetInput(it->second.node, 0, {n, 0});
     return OkStatus();
   }
 
