@@ -79,7 +79,8 @@ FORMS = [
 ]
 # Parts of the errors by which the converter and BatchFunction say that a model's shapes forbid batching.
 NO_BATCHING = ["Batching input tensors", "cannot be joined along dimension 0", "Batched output tensor", "BatchFunction cannot take",
-               "cannot be batched", "no rows to batch", "with any batch size"]
+               "cannot be batched", "no rows to batch", "with any batch size",
+               "would change each other's answers"]
 NO_INT8 = ["quantization-aware training (QAT) is not supported"]
 
 
