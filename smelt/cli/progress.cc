@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "smelt/base/thread.h"
 
 namespace smelt {
 namespace {
@@ -32,7 +33,10 @@ size_t TerminalWidth() {
 }  // namespace
 
 ProgressLine::ProgressLine() {
-  if (OnTerminal()) painter_ = std::thread([this] { Repaint(); });
+  if (!OnTerminal()) return;
+  // Without a thread there is no line.
+  auto painter = StartThread([this] { Repaint(); });
+  if (painter.ok()) painter_ = *std::move(painter);
 }
 
 ProgressLine::~ProgressLine() {

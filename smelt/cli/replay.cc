@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/base/thread.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/replay_results.h"
@@ -58,7 +59,7 @@ class Replay {
         return Prefix(record.status(), absl::StrCat("record ", count_, ": "));
       }
       StatusOr<NamedTensors> answer = Internal("nothing was asked");
-      const RecordResult result = One(*record, &answer);
+      ASSIGN_OR_RETURN(const RecordResult result, One(*record, &answer));
       Report(*record, result);
       if (writer) {
         record->has_response = answer.ok();
@@ -126,7 +127,7 @@ class Replay {
 
   // Asks `repeat` times, the first time alone: what is made once is made then. `first` gets the
   // answer to that.
-  RecordResult One(const PredictionRecord& record, StatusOr<NamedTensors>* first) {
+  StatusOr<RecordResult> One(const PredictionRecord& record, StatusOr<NamedTensors>* first) {
     RecordResult r;
     auto model = ModelFor(record.tags);
     if (!model.ok()) {
@@ -145,7 +146,7 @@ class Replay {
     *first = ask(&ms);
     Count(JudgeAnswer(record, *first, flags_.rules), ms, &r);
     if (flags_.clients > 1) {
-      ManyClients(record, ask, &r);
+      RETURN_IF_ERROR(ManyClients(record, ask, &r));
       return r;
     }
     for (int i = 1; i < flags_.repeat; ++i) {
@@ -167,16 +168,17 @@ class Replay {
   }
 
   // The repetitions after the first, shared by clients that each send the next one when they have
-  // compared their answer.
+  // compared their answer. RESOURCE_EXHAUSTED when the system gives too few threads.
   template <typename Ask>
-  void ManyClients(const PredictionRecord& record, const Ask& ask, RecordResult* r) {
+  Status ManyClients(const PredictionRecord& record, const Ask& ask, RecordResult* r) {
     std::atomic<int> sent{1};
     absl::Mutex mutex;
     double compared_ms = 0;
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::thread> clients;
-    for (int c = 0; c < flags_.clients; ++c) {
-      clients.emplace_back([&] {
+    Status started;
+    for (int c = 0; c < flags_.clients && started.ok(); ++c) {
+      auto client = StartThread([&] {
         while (sent.fetch_add(1) < flags_.repeat) {
           double ms = 0;
           const StatusOr<NamedTensors> answer = ask(&ms);
@@ -187,10 +189,14 @@ class Replay {
           compared_ms += MsSince(begin);
         }
       });
+      if (client.ok()) clients.push_back(*std::move(client));
+      started = client.status();
     }
     for (std::thread& client : clients) client.join();
+    RETURN_IF_ERROR(started);
     // A client that compares sends nothing: that time is not the model's.
     busy_ms_ += MsSince(start) - compared_ms / flags_.clients;
+    return OkStatus();
   }
 
   void Report(const PredictionRecord& record, const RecordResult& r) {
