@@ -5,34 +5,17 @@ The models and the recorded answers were written by TensorFlow (tools/make_fixtu
 import html.parser
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 
-smelt, op_library = map(os.path.abspath, sys.argv[1:3])
-models = pathlib.Path(__file__).resolve().parent / "models"
-work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_cli_"))
-passed, failed = 0, []
+from program import call, check, finish, models, read_records, smelt, work, write_records
 
-
-def call(*args, limit=60):
-    p = subprocess.run([smelt, *map(str, args)], capture_output=True, text=True, timeout=limit)
-    return p.returncode, p.stdout, p.stderr
-
-
-def check(name, truth, detail=""):
-    global passed
-    if truth:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED {name}: {detail}"[:2000])
+op_library = os.path.abspath(sys.argv[2])
 
 
 def convert(model, options, name, *flags):
@@ -218,25 +201,8 @@ def fields(data):
             at += size
 
 
-def masked_crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    crc ^= 0xffffffff
-    return ((crc >> 15 | crc << 17) + 0xa282ead8 & 0xffffffff).to_bytes(4, "little")
-
-
 def write_samples(log, path):
-    data, out = log.read_bytes(), b""
-    while data:
-        size = int.from_bytes(data[:8], "little")
-        request = dict(fields(dict(fields(data[12:12 + size]))[6]))[1]
-        length = len(request).to_bytes(8, "little")
-        out += length + masked_crc32c(length) + request + masked_crc32c(request)
-        data = data[16 + size:]
-    path.write_bytes(out)
+    write_records(path, [dict(fields(dict(fields(record))[6]))[1] for record in read_records(log)])
 
 
 write_samples(models / "cnn.tfrecord", work / "cnn.samples")
@@ -529,6 +495,4 @@ check("no OpenMP is loaded", "libgomp" not in bound and "libiomp" not in bound)
 bound = re.findall(r"binding file \S*libsmelt_onednn\S* \[0\] to (\S+) \[0\]: normal symbol `smelt_(?:GOMP|omp)_\w+'", bound)
 check("oneDNN finds its threads in the program", bound and all(os.path.samefile(to, smelt) for to in bound), str(bound))
 
-shutil.rmtree(work)
-print(f"{passed} passed, {len(failed)} failed")
-sys.exit(1 if failed else 0)
+finish()
