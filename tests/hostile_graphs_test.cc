@@ -21,16 +21,21 @@ std::unique_ptr<Session> Open(absl::string_view text) {
   return std::make_unique<Session>(std::shared_ptr<const Graph>(*std::move(graph)));
 }
 
-// What fetching `fetch` gives, with 300 ms time.
-StatusOr<Tensor> Fetch(absl::string_view text, const std::string& fetch) {
-  RunOptions options;
-  options.timeout = absl::Milliseconds(300);
+StatusOr<Tensor> Fetch(absl::string_view text, const std::string& fetch,
+                       const RunOptions& options = RunOptions()) {
   ASSIGN_OR_RETURN(auto results, Open(text)->Run({}, {fetch}, {}, options));
   return results[0];
 }
 
 Status Failure(absl::string_view text, const std::string& fetch) {
   return Fetch(text, fetch).status();
+}
+
+// Of what would never end.
+Status FailureInTime(absl::string_view text, const std::string& fetch) {
+  RunOptions options;
+  options.timeout = absl::Milliseconds(300);
+  return Fetch(text, fetch, options).status();
 }
 
 bool Contains(const Status& status, absl::string_view words) {
@@ -180,9 +185,9 @@ TEST(Frames, WithoutALoopNextIterationPassesItsValueOnOnce) {
   EXPECT_PRED2(Contains, Failure(circle, "m"), "Retval[0] has already been set.");
   // Fetched behind it, nothing ever comes.
   const Status endless =
-      Failure(absl::StrCat(circle, "f = Const {dtype=bool, value=bool[]{false}}\n",
-                           "t = Identity(f, ^m) {T=bool}\ns = Switch(m, t) {T=float}\n"),
-              "s:1");
+      FailureInTime(absl::StrCat(circle, "f = Const {dtype=bool, value=bool[]{false}}\n",
+                                 "t = Identity(f, ^m) {T=bool}\ns = Switch(m, t) {T=float}\n"),
+                    "s:1");
   EXPECT_FALSE(endless.ok());
 }
 
@@ -237,7 +242,7 @@ TEST(Inlining, StaysInItsBudget) {
 }
 
 TEST(Inlining, CallsThatStayRunUntilTheirDeadline) {
-  const Status status = Failure(absl::StrCat(Doubling(40), kOne, "p = f40(c)\n"), "p");
+  const Status status = FailureInTime(absl::StrCat(Doubling(40), kOne, "p = f40(c)\n"), "p");
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
 }
 
@@ -291,7 +296,7 @@ TEST(Deadlines, EndLongKernels) {
   };
   for (const std::string& graph : graphs) {
     const absl::Time start = absl::Now();
-    const Status status = Failure(graph, "out");
+    const Status status = FailureInTime(graph, "out");
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status << graph;
     EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << graph;
   }
