@@ -24,7 +24,7 @@ export TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1
 tools/build.sh
 if [ "$kind" = quick ]; then
   SLOW="$(grep -v '^#' tools/slow_tests.txt | paste -sd '|')" tools/test.sh
-  SECONDS_EACH=${SECONDS_EACH:-60} fuzz/run.sh
+  JOBS=${JOBS:-2} SECONDS_EACH=${SECONDS_EACH:-60} fuzz/run.sh
 else
   tools/test.sh
 fi
