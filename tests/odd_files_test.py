@@ -3,17 +3,11 @@
 
 What is no file is refused at once where a model keeps its files; what a user pipes in is read, but not for ever."""
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 import tarfile
-import tempfile
 
-smelt = os.path.abspath(sys.argv[1])
-models = pathlib.Path(__file__).resolve().parent / "models"
-work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_odd_"))
-passed, failed = 0, []
+from program import check, finish, models, smelt, work
 
 
 def call(*args, stdin=subprocess.DEVNULL, data=None):
@@ -24,15 +18,6 @@ def call(*args, stdin=subprocess.DEVNULL, data=None):
     except subprocess.TimeoutExpired:
         return None, "", "waits for ever"
     return p.returncode, p.stdout.decode(), p.stderr.decode()
-
-
-def check(name, truth, detail=""):
-    global passed
-    if truth:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED {name}: {detail}"[:2000])
 
 
 def refused(name, result, code, *texts):
@@ -115,6 +100,4 @@ for limit, want in [(1 << 20, 0), (0, 2), (-1, 2)]:
     code, out, err = call("show", "--dir", archive, "--unpack_limit", limit)
     check(f"--unpack_limit {limit}", code == want, (code, out, err))
 
-shutil.rmtree(work)
-print(f"{passed} passed, {len(failed)} failed")
-sys.exit(1 if failed else 0)
+finish()
