@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "smelt/io/descriptor.h"
 #include "smelt/io/fs.h"
+#include "smelt/io/path.h"
 
 namespace smelt {
 namespace {
@@ -21,23 +21,10 @@ constexpr absl::string_view kModelEntries[] = {
     kModelFile,     "saved_model.pbtxt", "saved_model.cpb", "fingerprint.pb", "variables", "assets",
     "assets.extra", "keras_metadata.pb", "tfhub_module.pb", "debug",          "aot"};
 
-StatusOr<stdfs::path> Resolved(const std::string& path) {
-  std::error_code e;
-  const stdfs::path out = stdfs::weakly_canonical(stdfs::absolute(path, e), e);
-  if (e) return FileError(path, e.value());
-  return out.has_filename() ? out : out.parent_path();
-}
-
-// Is `path` the folder, or in it?
-bool LiesIn(const stdfs::path& path, const stdfs::path& folder) {
-  const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  return end == folder.end();
-}
-
 Status CheckApart(const OutputPlace& place) {
-  ASSIGN_OR_RETURN(const stdfs::path output, Resolved(place.output));
+  ASSIGN_OR_RETURN(const std::string output, ResolvedPath(place.output));
   for (const std::string& from : {place.input, place.model_dir}) {
-    ASSIGN_OR_RETURN(const stdfs::path input, Resolved(from));
+    ASSIGN_OR_RETURN(const std::string input, ResolvedPath(from));
     if (input == output) {
       return InvalidArgument("the output folder ", place.output, " is the input");
     }
@@ -45,7 +32,7 @@ Status CheckApart(const OutputPlace& place) {
       return InvalidArgument("the output folder ", place.output, " holds the input ", from);
     }
   }
-  ASSIGN_OR_RETURN(const stdfs::path model, Resolved(place.model_dir));
+  ASSIGN_OR_RETURN(const std::string model, ResolvedPath(place.model_dir));
   if (LiesIn(output, model)) {
     return InvalidArgument("the output folder ", place.output, " lies in the input ",
                            place.model_dir);

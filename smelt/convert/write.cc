@@ -1,25 +1,22 @@
 // From folder to folder: the output appears whole or not at all.
-#include <filesystem>
-
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "smelt/convert/output_folder.h"
 #include "smelt/convert/report/report_data.h"
 #include "smelt/convert/warmup.h"
+#include "smelt/io/path.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/model/model_folder.h"
 
 namespace smelt {
 namespace {
 
-namespace stdfs = std::filesystem;
-
 // A report's path below the output folder, or "" when it lies elsewhere.
-std::string WithinOutput(const std::string& report, const std::string& output) {
-  std::error_code e;
-  const stdfs::path path = stdfs::weakly_canonical(stdfs::absolute(report, e), e);
-  const stdfs::path folder = stdfs::weakly_canonical(stdfs::absolute(output, e), e);
-  const std::string below = path.lexically_relative(folder).string();
-  return below.empty() || below == "." || below.starts_with("..") ? "" : below;
+StatusOr<std::string> WithinOutput(const std::string& report, const std::string& output) {
+  ASSIGN_OR_RETURN(const std::string path, ResolvedPath(report));
+  ASSIGN_OR_RETURN(const std::string folder, ResolvedPath(output));
+  if (!LiesIn(path, folder)) return std::string();
+  return std::string(absl::StripPrefix(absl::string_view(path).substr(folder.size()), "/"));
 }
 
 // The reports, written beside their places: what fails in writing fails before anything is put in
@@ -31,7 +28,7 @@ class Reports {
     for (const ReportFile& report : flags.reports) {
       std::string path = report.path;
       if (output != nullptr) {
-        const std::string below = WithinOutput(path, flags.output_dir);
+        ASSIGN_OR_RETURN(const std::string below, WithinOutput(path, flags.output_dir));
         if (!below.empty()) path = output->path() + "/" + below;
       }
       ASSIGN_OR_RETURN(auto file, StagedFile::Make(path, OtherWriter::kRefuse));
@@ -54,10 +51,10 @@ class Reports {
 };
 
 // Entries of the output folder that reports lie in.
-std::vector<std::string> ReportEntries(const ConvertFlags& flags) {
+StatusOr<std::vector<std::string>> ReportEntries(const ConvertFlags& flags) {
   std::vector<std::string> names;
   for (const ReportFile& report : flags.reports) {
-    const std::string below = WithinOutput(report.path, flags.output_dir);
+    ASSIGN_OR_RETURN(const std::string below, WithinOutput(report.path, flags.output_dir));
     if (!below.empty()) names.push_back(below.substr(0, below.find('/')));
   }
   return names;
@@ -85,8 +82,9 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   // First of all: a place that cannot be written is known before any work is done.
   std::unique_ptr<StagedFolder> output;
   if (!flags.dry_run) {
+    ASSIGN_OR_RETURN(std::vector<std::string> reports, ReportEntries(flags));
     ASSIGN_OR_RETURN(output, StageOutput({flags.input_dir, folder.dir(), flags.output_dir,
-                                          flags.overwrite, ReportEntries(flags)}));
+                                          flags.overwrite, std::move(reports)}));
   }
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
   if (!folder.version().empty()) {

@@ -3,45 +3,28 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "smelt/io/path.h"
 
 namespace smelt {
 namespace {
 
-namespace stdfs = std::filesystem;
-
-// The path with every link and ".." followed, as far as it exists.
-StatusOr<std::string> ResolvedPath(const std::string& path) {
-  if (path.find('\0') != std::string::npos) {
-    return InvalidArgument("a path with a zero byte: ", path.substr(0, path.find('\0')));
-  }
+// Where a file that is opened lies. NOT_FOUND for a link that leads nowhere: it may come to lead
+// anywhere. What lies behind a folder that cannot be searched cannot be opened either.
+StatusOr<std::string> PlaceOf(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string resolved, ResolvedPath(path));
   std::error_code e;
-  const stdfs::path absolute = stdfs::absolute(path.empty() ? "." : path, e);
-  if (e) return Status(absl::ErrnoToStatusCode(e.value()), absl::StrCat(path, "; ", e.message()));
-  stdfs::path resolved = stdfs::weakly_canonical(absolute, e);
-  // What lies behind a folder that cannot be searched cannot be opened either; a link that ends
-  // nowhere may come to lead anywhere.
-  if (e) return Status(absl::ErrnoToStatusCode(e.value()), absl::StrCat(path, "; ", e.message()));
-  if (stdfs::is_symlink(stdfs::symlink_status(resolved, e))) {
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(resolved, e))) {
     return NotFound(path, "; No such file or directory");
   }
-  std::string text = resolved.string();
-  while (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text;
-}
-
-bool IsInside(absl::string_view path, absl::string_view folder) {
-  if (folder == "/") return true;
-  return absl::StartsWith(path, folder) &&
-         (path.size() == folder.size() || path[folder.size()] == '/');
+  return resolved;
 }
 
 // A folder that cannot be resolved holds nothing that could be permitted.
 std::vector<std::string> ResolvedPlaces(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
-    auto resolved = ResolvedPath(path);
+    auto resolved = PlaceOf(path);
     if (resolved.ok() && std::ranges::find(out, *resolved) == out.end()) {
       out.push_back(*std::move(resolved));
     }
@@ -90,8 +73,8 @@ FileSystem FileSystem::For(absl::string_view who) const {
 
 Status FileSystem::Check(const std::string& path, bool write) const {
   if (places_ == nullptr) return OkStatus();
-  ASSIGN_OR_RETURN(const std::string resolved, ResolvedPath(path));
-  const auto holds = [&](const std::string& place) { return IsInside(resolved, place); };
+  ASSIGN_OR_RETURN(const std::string resolved, PlaceOf(path));
+  const auto holds = [&](const std::string& place) { return LiesIn(resolved, place); };
   if (std::ranges::any_of(places_->write, holds)) return OkStatus();
   if (!write && std::ranges::any_of(places_->read, holds)) return OkStatus();
   const std::vector<std::string>& places = write ? places_->write : places_->read;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "smelt/io/fs.h"
+#include "smelt/io/path.h"
 
 namespace smelt {
 namespace {
@@ -74,11 +75,7 @@ Status MoveNames(const std::vector<std::string>& names, const std::string& from,
 
 StatusOr<std::unique_ptr<StagedFolder>> StagedFolder::Make(std::string place, std::string last,
                                                            const MayReplace& may_replace) {
-  std::error_code e;
-  // A trailing slash is no part of the name.
-  const stdfs::path resolved = stdfs::weakly_canonical(stdfs::absolute(place, e), e);
-  if (e) return FileError(place, e.value());
-  place = resolved.has_filename() ? resolved.string() : resolved.parent_path().string();
+  ASSIGN_OR_RETURN(place, ResolvedPath(place));
   auto folder = std::unique_ptr<StagedFolder>(new StagedFolder(std::move(place), std::move(last)));
   RETURN_IF_ERROR(folder->Begin(may_replace));
   return folder;
