@@ -32,7 +32,7 @@ std::string TemporaryPath(const std::string& path) {
 
 Status RenameFile(const std::string& from, const std::string& to) {
   if (from == to || std::rename(from.c_str(), to.c_str()) == 0) return OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat(from, " to ", to));
+  return FileError(absl::StrCat(from, " to ", to), errno);
 }
 
 }  // namespace
@@ -45,13 +45,12 @@ class BundleWriter::DataFile {
   DataFile(const DataFile&) = delete;
   DataFile& operator=(const DataFile&) = delete;
   ~DataFile() {
-    if (fd_ >= 0) close(fd_);
     if (made_) unlink(path_.c_str());
   }
 
   Status Make() {
-    fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) return absl::ErrnoToStatus(errno, path_);
+    file_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file_.valid()) return FileError(path_, errno);
     made_ = true;
     return OkStatus();
   }
@@ -62,7 +61,7 @@ class BundleWriter::DataFile {
     size_ += static_cast<int64_t>(bytes.size());
     if (gathered_.size() + bytes.size() >= kGatherBytes) {
       RETURN_IF_ERROR(Flush());
-      if (bytes.size() >= kGatherBytes) return Write(bytes);
+      if (bytes.size() >= kGatherBytes) return WriteAll(file_.get(), bytes, path_);
     }
     gathered_.append(bytes.data(), bytes.size());
     return OkStatus();
@@ -88,8 +87,7 @@ class BundleWriter::DataFile {
   // Syncs the file, which keeps its temporary name.
   Status Close() {
     RETURN_IF_ERROR(Flush());
-    if (fsync(fd_) != 0) return absl::ErrnoToStatus(errno, path_);
-    if (close(std::exchange(fd_, -1)) != 0) return absl::ErrnoToStatus(errno, path_);
+    if (fsync(file_.get()) != 0 || file_.Close() != 0) return FileError(path_, errno);
     return OkStatus();
   }
 
@@ -101,22 +99,13 @@ class BundleWriter::DataFile {
 
  private:
   Status Flush() {
-    RETURN_IF_ERROR(Write(gathered_));
+    RETURN_IF_ERROR(WriteAll(file_.get(), gathered_, path_));
     gathered_.clear();
     return OkStatus();
   }
 
-  Status Write(absl::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, path_);
-      if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
-    }
-    return OkStatus();
-  }
-
   const std::string final_path_, path_;
-  int fd_ = -1;
+  Descriptor file_;
   bool made_ = false;  // and not yet renamed
   int64_t size_ = 0;
   std::string gathered_;
