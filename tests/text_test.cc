@@ -359,7 +359,7 @@ r = Neg(a) {T=float}
 )");
   EXPECT_EQ(g->Find("a")->def(), nullptr);
   EXPECT_EQ(g->Find("a")->num_outputs(), 1);
-  EXPECT_EQ(g->Find("b")->output_types, std::vector<Dtype>(3, Dtype::kInvalid));
+  EXPECT_EQ(g->Find("b")->output_types, DtypeVector(3, Dtype::kInvalid));
   EXPECT_EQ(g->Find("c")->num_outputs(), 2);
   RoundTrip(*g);
   auto f = MustParse(
@@ -490,7 +490,7 @@ func f(a: T, l: list(Ts)) -> (r: T) where {attr T: type; attr Ts: list(type)}
   return r=b
 })");
   const Function* f = g->library()->Find("f");
-  EXPECT_EQ(f->args[1]->output_types, (std::vector<Dtype>{Dtype::kFloat, Dtype::kInt32}));
+  EXPECT_EQ(f->args[1]->output_types, (DtypeVector{Dtype::kFloat, Dtype::kInt32}));
   EXPECT_EQ(f->body->Find("b")->Type("T"), Dtype::kFloat);
   RoundTrip(*g);
 }
@@ -502,7 +502,7 @@ y = f(x)
 z = Neg(y:1)
 func f(a: float) -> (r: int32, s: float) { c = Const {value=int32[]{1}} return r=c, s=a }
 )");
-  EXPECT_EQ(g->Find("y")->output_types, (std::vector<Dtype>{Dtype::kInt32, Dtype::kFloat}));
+  EXPECT_EQ(g->Find("y")->output_types, (DtypeVector{Dtype::kInt32, Dtype::kFloat}));
   RoundTrip(*g);
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "smelt/tensor/tensor.h"
 
@@ -32,6 +33,9 @@ struct TensorValue {
   // Elements of `shape`; -1 unless it is fully known.
   int64_t num_elements() const;
 };
+
+// Types of inputs or of outputs; those of most nodes fit without an allocation.
+using DtypeVector = absl::InlinedVector<Dtype, 16>;
 
 class AttrMap;
 
@@ -69,6 +73,8 @@ class Attr {
   Attr(absl::string_view s) : value_(std::string(s)) {}  // NOLINT
   Attr(int i) : value_(int64_t{i}) {}                    // NOLINT
   Attr(const Tensor& t) : value_(TensorValue::Of(t)) {}  // NOLINT
+  Attr(const DtypeVector& types)                         // NOLINT
+      : value_(std::vector<Dtype>(types.begin(), types.end())) {}
 
   const Value& value() const { return value_; }
   Value& value() { return value_; }

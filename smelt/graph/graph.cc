@@ -19,10 +19,15 @@ Graph::Graph(std::shared_ptr<FunctionLibrary> library) : library_(std::move(libr
 // ---- nodes
 
 StatusOr<Node*> Graph::AddNode(absl::string_view name, absl::string_view op) {
+  return AddNamed(std::string(name), op);
+}
+
+StatusOr<Node*> Graph::AddNamed(std::string name, absl::string_view op) {
   auto node = std::make_unique<Node>();
-  node->name_ = std::string(name);
-  const auto [it, added] = by_name_.insert({NameHash()(name), node.get()});
-  if (!added) return AlreadyExists("Node '", name, "' is not unique");
+  node->name_ = std::move(name);
+  const auto [it, added] =
+      by_name_.insert({NameHash()(absl::string_view(node->name_)), node.get()});
+  if (!added) return AlreadyExists("Node '", node->name_, "' is not unique");
   node->id_ = static_cast<int>(nodes_.size());
   nodes_.push_back(std::move(node));
   ++live_;
@@ -32,7 +37,7 @@ StatusOr<Node*> Graph::AddNode(absl::string_view name, absl::string_view op) {
 
 StatusOr<Node*> Graph::Add(absl::string_view name, absl::string_view op,
                            std::span<const Endpoint> inputs, AttrMap attrs) {
-  ASSIGN_OR_RETURN(Node * node, AddNode(FreeName(name), op));
+  ASSIGN_OR_RETURN(Node * node, AddNamed(FreeName(name), op));
   SetInputs(node, inputs);
   node->attrs_ = std::move(attrs);
   RETURN_IF_ERROR(ResolveTypes(node));
@@ -44,7 +49,7 @@ StatusOr<Node*> Graph::Add(absl::string_view name, absl::string_view op,
 }
 
 Node* Graph::AddConst(absl::string_view name, const Tensor& value) {
-  Node* node = *AddNode(FreeName(name), "Const");
+  Node* node = *AddNamed(FreeName(name), "Const");
   node->attrs_.Set("dtype", value.dtype());
   node->attrs_.Set("value", Attr(TensorValue::Of(value)));
   node->output_types = {value.dtype()};
@@ -54,7 +59,8 @@ Node* Graph::AddConst(absl::string_view name, const Tensor& value) {
 Status Graph::ResolveTypes(Node* node) {
   if (node->Is("_Arg") && node->attrs_.Find("T") == nullptr) {
     // A list argument carries its types instead.
-    node->output_types = node->Get<std::vector<Dtype>>("Tlist", {});
+    const auto types = node->Get<std::vector<Dtype>>("Tlist", {});
+    node->output_types.assign(types.begin(), types.end());
     return OkStatus();
   }
   if (node->def_ == nullptr) {

@@ -129,6 +129,7 @@ class Graph {
 
  private:
   friend class FunctionLibrary;
+  StatusOr<Node*> AddNamed(std::string name, absl::string_view op);
   void Link(Node* node, int i);
   void LinkControl(Node* node, int i);
   static void DropUse(Node* source, int place);

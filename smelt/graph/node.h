@@ -107,8 +107,8 @@ class Node {
   int num_outputs() const { return static_cast<int>(output_types.size()); }
 
   std::string device;
-  std::vector<Dtype> input_types;  // as the definition wants them
-  std::vector<Dtype> output_types;
+  DtypeVector input_types;  // as the definition wants them
+  DtypeVector output_types;
   // For opaque nodes inside functions: the names by which their outputs were read, "out_arg:index",
   // one for each port.
   std::vector<std::string> opaque_outputs;

@@ -336,9 +336,9 @@ StatusOr<int64_t> ArgArity(const ArgDef& arg, const OpDef& def, const AttrMap& a
   return *n;
 }
 
-StatusOr<std::vector<Dtype>> ArgTypes(std::span<const ArgDef> args, const OpDef& def,
-                                      const AttrMap& attrs) {
-  std::vector<Dtype> out;
+StatusOr<DtypeVector> ArgTypes(std::span<const ArgDef> args, const OpDef& def,
+                               const AttrMap& attrs) {
+  DtypeVector out;
   for (const ArgDef& arg : args) {
     ASSIGN_OR_RETURN(const int64_t n, ArgArity(arg, def, attrs));
     if (!arg.type_list_attr.empty()) {

@@ -79,8 +79,8 @@ StatusOr<OpDef> ParseOpDef(absl::string_view text);
 // Expands the types of `args` by the node's attributes; `ref` arguments give reference types.
 // INVALID_ARGUMENT names the attribute that is missing or of another kind, a number that is
 // negative or above 2^20, or a type that TensorFlow does not have.
-StatusOr<std::vector<Dtype>> ArgTypes(std::span<const ArgDef> args, const OpDef& def,
-                                      const AttrMap& attrs);
+StatusOr<DtypeVector> ArgTypes(std::span<const ArgDef> args, const OpDef& def,
+                               const AttrMap& attrs);
 // How many tensors one argument stands for. Errors as ArgTypes.
 StatusOr<int64_t> ArgArity(const ArgDef& arg, const OpDef& def, const AttrMap& attrs);
 

@@ -49,7 +49,7 @@ bool HasPlaceholder(const AttrMap& attrs) {
       attrs, [](const auto& e) { return e.second.template get<PlaceholderAttr>() != nullptr; });
 }
 
-std::string TypeList(const std::vector<Dtype>& types) {
+std::string TypeList(const DtypeVector& types) {
   std::string out;
   for (size_t i = 0; i < types.size() && i < 32; ++i) {
     absl::StrAppend(&out, i == 0 ? "" : ", ", DtypeName(types[i]));
@@ -133,7 +133,7 @@ Status BodyReader::AddArg(Function* function, int index) {
   if (types.ok()) {
     node->output_types = *types;
     if (list) {
-      node->attrs().Set("Tlist", *std::move(types));
+      node->attrs().Set("Tlist", *types);
     } else {
       node->attrs().Set("T", types->front());
     }

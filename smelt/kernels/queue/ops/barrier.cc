@@ -1,6 +1,7 @@
 // The ops of barriers.
 #include "smelt/kernels/queue/barrier.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "smelt/kernels/common/shared_handle.h"
@@ -109,8 +110,8 @@ Status RunBarrierTakeMany(OpContext& ctx) {
   if (n.num_elements() != 1 || n.scalar<int32_t>() < 0) {
     return InvalidArgument("num_elements must be a number that is not negative");
   }
-  const std::vector<Dtype>& have = ctx.node().output_types;
-  if (have != barrier->types()) {
+  const DtypeVector& have = ctx.node().output_types;
+  if (!std::ranges::equal(have, barrier->types())) {
     return InvalidArgument("Signature mismatch, have: string_ref, int32->", TypesText(have),
                            " expected: string_ref, int32->", TypesText(barrier->types()));
   }

@@ -2,6 +2,7 @@
 // here.
 #include "smelt/kernels/queue/queue.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -129,10 +130,10 @@ std::string QueueSignature(const OpContext& ctx, int inputs, std::span<const Dty
 
 Status CheckQueueSignature(const OpContext& ctx, const Queue& queue, bool out) {
   const Node& node = ctx.node();
-  std::vector<Dtype> have = node.output_types;
+  DtypeVector have = node.output_types;
   if (!out) have.assign(node.input_types.begin() + 1, node.input_types.end());
   const std::vector<Dtype>& want = queue.options().types;
-  if (have == want) return OkStatus();
+  if (std::ranges::equal(have, want)) return OkStatus();
   const int inputs = out ? ctx.num_inputs() : 1;
   return InvalidArgument("Signature mismatch, have: ", QueueSignature(ctx, inputs, have, out),
                          " expected: ", QueueSignature(ctx, inputs, want, out));
