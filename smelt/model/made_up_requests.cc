@@ -125,6 +125,7 @@ std::vector<MadeUpRequests::Style> MadeUpRequests::StylesFor(const State& state)
   std::vector<Style> styles;
   std::vector<size_t> at(std::size(axes), 0);
   const auto add = [&] {
+    if (styles.size() >= kMaxStyles) return;
     Style s;
     s.size = sizes[at[0]];
     s.batch = batches[at[1]];
@@ -145,7 +146,7 @@ std::vector<MadeUpRequests::Style> MadeUpRequests::StylesFor(const State& state)
     for (size_t b = a + 1; b < at.size(); ++b) {
       for (at[a] = 1; at[a] < axes[a]->size(); ++at[a]) {
         for (at[b] = 1; at[b] < axes[b]->size(); ++at[b]) {
-          if (styles.size() < kMaxStyles) add();
+          add();
         }
       }
       at[a] = at[b] = 0;
