@@ -30,9 +30,9 @@ def planned(model, *flags):
 
 
 # Each kind of input gets values that the model takes: ids below their tables' rows, beside them kinds and masks of the same lengths, Examples with the
-# features that are parsed, JPEG images, numbers as text, keys of a table without a default, parts of sparse tensors, any rank.
+# features that are parsed, JPEG images, other files in text, numbers as text, keys of a table without a default, parts of sparse tensors, any rank.
 code, rows, notes = converted(models / "wishes", "--verify", "12", "--report_json", work / "wishes.json")
-SIGNATURES = ("ids", "examples", "image", "text", "color", "sparse", "any_rank", "luck")
+SIGNATURES = ("ids", "examples", "image", "files", "text", "color", "sparse", "any_rank", "luck")
 for signature in SIGNATURES:
     requests, said = rows.get((signature, "y"), (0, ""))
     check(f"requests for {signature}", code == 0 and requests == 12 and said.endswith(": ok"), notes)

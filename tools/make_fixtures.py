@@ -389,7 +389,7 @@ def keras_in_module(path):
 
 
 class Wishes(tf.Module):
-    """Signatures that take few values (ids below their tables, serialized Examples, images, numbers as text, known words, parts of sparse tensors), and
+    """Signatures that take few values (ids below their tables, serialized Examples, images and other files, numbers as text, known words, parts of sparse tensors), and
     one with a random output, which no request is recorded of."""
 
     def __init__(self):
@@ -426,6 +426,16 @@ class Wishes(tf.Module):
     def text(self, text):
         return self.answer(tf.matmul(tf.strings.to_number(text)[:, None], self.numbers))
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="png"), tf.TensorSpec([], tf.string, name="sound"),
+                                  tf.TensorSpec([None], tf.string, name="fields"), tf.TensorSpec([], tf.string, name="example")])
+    def files(self, png, sound, fields, example):
+        shade = tf.map_fn(lambda b: tf.reduce_mean(tf.cast(tf.io.decode_png(b), tf.float32)), tf.io.decode_base64(png), fn_output_signature=tf.float32)
+        loud = tf.reduce_mean(tf.audio.decode_wav(sound).audio ** 2)
+        amount, count, _ = tf.io.decode_csv(fields, [[0.0], [0], [""]])
+        one = tf.io.parse_single_example(example, {"id": tf.io.FixedLenFeature([], tf.int64), "many": tf.io.RaggedFeature(tf.float32)})
+        x = tf.gather(self.words, one["id"])[None] + tf.reduce_sum(one["many"]) + loud
+        return self.answer(x + (shade / 255 + amount + tf.cast(count, tf.float32))[:, None])
+
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="color")])
     def color(self, color):
         return self.answer(tf.gather(self.words, self.colors.lookup(color)))
@@ -446,7 +456,7 @@ class Wishes(tf.Module):
 
 def wishes(path):
     model = Wishes()
-    tf.saved_model.save(model, path, signatures={n: getattr(model, n) for n in ("ids", "examples", "image", "text", "color", "sparse", "any_rank", "luck")})
+    tf.saved_model.save(model, path, signatures={n: getattr(model, n) for n in ("ids", "examples", "image", "files", "text", "color", "sparse", "any_rank", "luck")})
     feature = lambda kind, *v: tf.train.Feature(**{kind: {"float_list": tf.train.FloatList, "int64_list": tf.train.Int64List,
                                                           "bytes_list": tf.train.BytesList}[kind](value=v)})
     example = tf.train.Example(features=tf.train.Features(feature={
@@ -455,6 +465,10 @@ def wishes(path):
     return [("ids", {"ids": np.array([[1, 10]], np.int32), "kinds": np.array([[0, 1]], np.int64), "mask": np.array([[1, 0.5]], np.float32)}),
             ("examples", {"serialized": np.array([example], object)}),
             ("image", {"image": np.array([tf.io.encode_jpeg(pixels).numpy()], object)}),
+            ("files", {"png": np.array([tf.io.encode_base64(tf.io.encode_png(pixels)).numpy()], object), "fields": np.array([b"0.5,3,word"], object),
+                       "sound": tf.audio.encode_wav(np.array([[0.5], [-0.25]], np.float32), 8000).numpy(),
+                       "example": tf.train.Example(features=tf.train.Features(feature={
+                           "id": feature("int64_list", 7), "many": feature("float_list", 0.5, 0.25)})).SerializeToString()}),
             ("text", {"text": np.array([b"0.25", b"-3"], object)}),
             ("color", {"color": np.array([b"white"], object)}),
             ("sparse", {"places": np.array([[0, 0], [1, 1]], np.int64), "values": np.array([1, 2], np.float32), "size": np.array([2, 2], np.int64)}),

@@ -26,9 +26,9 @@ constexpr double kSameTypes = 1e-3, kWithBfloat16 = 2e-2, kWithInt8 = 5e-2;
 // Of requests that are joined: how often, how many, and the most rows of one.
 constexpr int kJoinRounds = 4;
 constexpr uint64_t kMaxJoined = 4, kMaxRowsOfOne = 3;
-// Of the model's own warm-up requests, and of those that find out which outputs are random.
+// Of the model's own warm-up requests; and of each signature, those that tell random outputs.
 constexpr int64_t kMaxWarmup = 32;
-constexpr size_t kMaxRepeated = 64;
+constexpr int kMaxRepeated = 16;
 
 bool Quantized(const Conversion& c) {
   return std::ranges::any_of(c.records.layers, [](const QuantizedLayer& l) { return l.quantized; });
@@ -166,7 +166,7 @@ class Verifier {
   }
 
   void Answer(const std::string& signature, const NamedTensors& inputs, const NamedTensors& want) {
-    if (repeated_.size() < kMaxRepeated) repeated_.emplace_back(signature, inputs);
+    if (++answered_[signature] <= kMaxRepeated) repeated_.emplace_back(signature, inputs);
     auto got = converted_->RunSignature(signature, inputs);
     if (!got.ok()) {
       out_.ok = false;
@@ -365,7 +365,7 @@ class Verifier {
   // Values that no number tells the difference of.
   std::map<std::pair<std::string, std::string>, std::string> odd_values_;
   std::vector<std::pair<std::string, NamedTensors>> repeated_;  // what FindRandom asks again
-  std::map<std::string, int> refused_, brought_;
+  std::map<std::string, int> refused_, brought_, answered_;
   std::optional<MadeUpRequests> made_up_;
   Verification out_;
 };
