@@ -388,7 +388,115 @@ def keras_in_module(path):
     return [("serving_default", {"x": rng.normal(0, 1, (b, 16)).astype(np.float32)}) for b in (1, 3)]
 
 
-MODELS = dict(slopes=slopes, trained=trained, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines)
+class Wishes(tf.Module):
+    """Signatures that take few values (ids below their tables, serialized Examples, images and other files, numbers as text, known words, parts of sparse tensors), and
+    one with a random output, which no request is recorded of."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        weight = lambda *shape: tf.Variable(rng.normal(0, shape[0] ** -0.5, shape).astype(np.float32))
+        self.words, self.kinds, self.out, self.pixels, self.numbers = weight(11, 32), weight(2, 32), weight(32, 8), weight(48, 8), weight(1, 32)
+        keys = tf.constant(["red", "green", "blue", "white", "black"])
+        self.colors = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, tf.range(5, dtype=tf.int64)), -1)
+
+    def answer(self, x):
+        return {"y": tf.nn.softmax(tf.matmul(tf.nn.relu(tf.matmul(x, self.out)), self.out, transpose_b=True))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="ids"), tf.TensorSpec([None, None], tf.int64, name="kinds"),
+                                  tf.TensorSpec([None, None], tf.float32, name="mask")])
+    def ids(self, ids, kinds, mask):
+        x = tf.gather(self.words, ids) + tf.map_fn(lambda k: tf.gather(self.kinds, k), kinds, fn_output_signature=tf.float32)
+        return self.answer(tf.reduce_sum(x * mask[:, :, None], 1))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="serialized")])
+    def examples(self, serialized):
+        f = tf.io.parse_example(serialized, {"id": tf.io.FixedLenFeature([2], tf.int64), "amount": tf.io.FixedLenFeature([], tf.float32),
+                                             "colors": tf.io.VarLenFeature(tf.string)})
+        colors = tf.gather(self.kinds, self.colors.lookup(tf.reshape(tf.sparse.to_dense(f["colors"], "red"), [-1])) // 3)
+        return self.answer(tf.reduce_sum(tf.gather(self.words, f["id"]), 1) + colors + f["amount"][:, None])
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image")])
+    def image(self, image):
+        pixels = tf.map_fn(lambda b: tf.image.resize(tf.io.decode_jpeg(b, channels=3), [4, 4]), image, fn_output_signature=tf.float32)
+        x = tf.matmul(tf.reshape(pixels / 255 - 0.5, [-1, 48]), self.pixels)
+        return self.answer(tf.matmul(x, self.out, transpose_b=True))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def text(self, text):
+        return self.answer(tf.matmul(tf.strings.to_number(text)[:, None], self.numbers))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="png"), tf.TensorSpec([], tf.string, name="sound"),
+                                  tf.TensorSpec([None], tf.string, name="fields"), tf.TensorSpec([], tf.string, name="example")])
+    def files(self, png, sound, fields, example):
+        shade = tf.map_fn(lambda b: tf.reduce_mean(tf.cast(tf.io.decode_png(b), tf.float32)), tf.io.decode_base64(png), fn_output_signature=tf.float32)
+        loud = tf.reduce_mean(tf.audio.decode_wav(sound).audio ** 2)
+        amount, count, _ = tf.io.decode_csv(fields, [[0.0], [0], [""]])
+        one = tf.io.parse_single_example(example, {"id": tf.io.FixedLenFeature([], tf.int64), "many": tf.io.RaggedFeature(tf.float32)})
+        x = tf.gather(self.words, one["id"])[None] + tf.reduce_sum(one["many"]) + loud
+        return self.answer(x + (shade / 255 + amount + tf.cast(count, tf.float32))[:, None])
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="color")])
+    def color(self, color):
+        return self.answer(tf.gather(self.words, self.colors.lookup(color)))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.int64, name="places"), tf.TensorSpec([None], tf.float32, name="values"),
+                                  tf.TensorSpec([2], tf.int64, name="size")])
+    def sparse(self, places, values, size):
+        return self.answer(tf.sparse.to_dense(tf.sparse.SparseTensor(places, values, size))[:, :1] * self.numbers)
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.float32, name="x")])
+    def any_rank(self, x):
+        return self.answer(tf.reshape(x, [-1, 1]) * self.numbers)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 1], tf.float32, name="x")])
+    def luck(self, x):
+        return {**self.answer(x * self.numbers), "drawn": x + tf.raw_ops.RandomUniform(shape=tf.shape(x), dtype=tf.float32)}
+
+
+def wishes(path):
+    model = Wishes()
+    tf.saved_model.save(model, path, signatures={n: getattr(model, n) for n in ("ids", "examples", "image", "files", "text", "color", "sparse", "any_rank", "luck")})
+    feature = lambda kind, *v: tf.train.Feature(**{kind: {"float_list": tf.train.FloatList, "int64_list": tf.train.Int64List,
+                                                          "bytes_list": tf.train.BytesList}[kind](value=v)})
+    example = tf.train.Example(features=tf.train.Features(feature={
+        "id": feature("int64_list", 3, 10), "amount": feature("float_list", 0.5), "colors": feature("bytes_list", b"blue")})).SerializeToString()
+    pixels = np.random.default_rng(5).integers(0, 256, (9, 7, 3), np.uint8)
+    return [("ids", {"ids": np.array([[1, 10]], np.int32), "kinds": np.array([[0, 1]], np.int64), "mask": np.array([[1, 0.5]], np.float32)}),
+            ("examples", {"serialized": np.array([example], object)}),
+            ("image", {"image": np.array([tf.io.encode_jpeg(pixels).numpy()], object)}),
+            ("files", {"png": np.array([tf.io.encode_base64(tf.io.encode_png(pixels)).numpy()], object), "fields": np.array([b"0.5,3,word"], object),
+                       "sound": tf.audio.encode_wav(np.array([[0.5], [-0.25]], np.float32), 8000).numpy(),
+                       "example": tf.train.Example(features=tf.train.Features(feature={
+                           "id": feature("int64_list", 7), "many": feature("float_list", 0.5, 0.25)})).SerializeToString()}),
+            ("text", {"text": np.array([b"0.25", b"-3"], object)}),
+            ("color", {"color": np.array([b"white"], object)}),
+            ("sparse", {"places": np.array([[0, 0], [1, 1]], np.int64), "values": np.array([1, 2], np.float32), "size": np.array([2, 2], np.int64)}),
+            ("any_rank", {"x": np.array([[1, 2]], np.float32)})]
+
+
+class Bytes(tf.Module):
+    """Takes strings that nobody would guess."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(np.random.default_rng(SEED).normal(0, 0.5, (16, 16)).astype(np.float32))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="raw")])
+    def serve(self, raw):
+        x = tf.matmul(tf.ensure_shape(tf.io.decode_raw(raw, tf.float32), [None, 16]), self.w)
+        return {"y": tf.nn.relu(x)}
+
+
+def bytes_only(path):
+    model = Bytes()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(6)
+    return [("serving_default", {"raw": np.array([rng.normal(0, 1, 16).astype(np.float32).tobytes() for _ in range(b)], object)}) for b in (1, 3)]
+
+
+MODELS = dict(slopes=slopes, trained=trained, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
+              wishes=wishes, bytes_only=bytes_only)
 
 
 def main():

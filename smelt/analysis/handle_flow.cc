@@ -43,7 +43,7 @@ class HandleFlow::Walk {
 
   // False when the node is no call, or one whose function is not known.
   bool EnterCall(const Item& item, const HandleUse& use) {
-    Graph& graph = use.function ? *use.function->body : flow_.main_;
+    const Graph& graph = use.function ? *use.function->body : flow_.main_;
     int arg = 0;
     const std::vector<std::string> names = CalleesOfInput(graph, *use.node, use.input, &arg);
     std::vector<Function*> callees;

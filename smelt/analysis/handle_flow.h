@@ -26,7 +26,7 @@ struct HandleUse {
 
 class HandleFlow {
  public:
-  explicit HandleFlow(Graph& main) : main_(main) {}
+  explicit HandleFlow(const Graph& main) : main_(main) {}
 
   // `e`, of the function's body (nullptr: of the main graph), holds the handle.
   void Hold(int handle, Function* function, Endpoint e);
@@ -45,7 +45,7 @@ class HandleFlow {
     Endpoint e;
   };
 
-  Graph& main_;
+  const Graph& main_;
   std::vector<Item> queue_;
   std::map<std::pair<const Node*, int>, std::set<int>> holds_;
 };

@@ -186,8 +186,9 @@ CommandBody SetupConvert(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--report_json", flags->report_json, "Write the report as JSON (docs/report.md)");
   app.add_option("--report_html", flags->report_html, "Write the report as one HTML page");
-  app.add_option("--verify", convert.verify.count,
-                 "Compare both models on so many made-up inputs for each signature")
+  app.add_option(
+         "--verify", convert.verify.count,
+         "Compare both models on so many requests for each signature, the model's own or made up")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--verify_log", convert.verify.log,
                  "Compare both models on the inputs of a TFRecord file of PredictionLogs");

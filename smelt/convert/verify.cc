@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "smelt/base/out_of_memory.h"
 #include "smelt/base/thread.h"
 #include "smelt/convert/conversion.h"
+#include "smelt/io/fs.h"
 #include "smelt/io/record.h"
 #include "smelt/model/loaded_model.h"
-#include "smelt/model/random_inputs.h"
+#include "smelt/model/made_up_requests.h"
 #include "smelt/tensor/compare.h"
 #include "smelt/wire/records/prediction_log.h"
 #include "smelt/wire/saved_model/signature_keys.h"
@@ -24,6 +26,9 @@ constexpr double kSameTypes = 1e-3, kWithBfloat16 = 2e-2, kWithInt8 = 5e-2;
 // Of requests that are joined: how often, how many, and the most rows of one.
 constexpr int kJoinRounds = 4;
 constexpr uint64_t kMaxJoined = 4, kMaxRowsOfOne = 3;
+// Of the model's own warm-up requests; and of each signature, those that tell random outputs.
+constexpr int64_t kMaxWarmup = 32;
+constexpr int kMaxRepeated = 16;
 
 bool Quantized(const Conversion& c) {
   return std::ranges::any_of(c.records.layers, [](const QuantizedLayer& l) { return l.quantized; });
@@ -70,12 +75,15 @@ class Verifier {
   StatusOr<Verification> Run(const std::string& original, const std::string& converted) {
     ASSIGN_OR_RETURN(original_, Open(original));
     ASSIGN_OR_RETURN(converted_, Open(converted));
+    made_up_.emplace(*original_, kVerifySeed);
     if (flags_.log.empty()) {
+      Warmup(original + "/assets.extra/tf_serving_warmup_requests");
       MadeUp();
     } else {
       RETURN_IF_ERROR(Recorded());
     }
     if (!c_.options.batch_options.empty()) Joined();
+    RETURN_IF_ERROR(FindRandom(original));
     Judge();
     return std::move(out_);
   }
@@ -106,6 +114,27 @@ class Verifier {
     }
   }
 
+  // Requests that the model brings along say best what it wants. A file that does not parse is
+  // noted: the model works without.
+  void Warmup(const std::string& path) {
+    if (!Exists(path)) return;
+    auto reader = RecordReader::Open(path);
+    Status bad = reader.status();
+    for (int64_t i = 0; bad.ok() && i < kMaxWarmup; ++i) {
+      auto bytes = reader->Next();
+      bad = bytes.status();
+      if (!bad.ok() || !*bytes) break;
+      auto record = ParsePredictionLog(**bytes);
+      // Logs of other kinds of calls are TensorFlow Serving's to use.
+      if (record.status().code() == absl::StatusCode::kUnimplemented) continue;
+      bad = record.status();
+      if (!bad.ok()) break;
+      const std::string name = record->signature.empty() ? "serving_default" : record->signature;
+      if (One(name, NamedTensors(record->inputs.begin(), record->inputs.end()))) ++brought_[name];
+    }
+    if (!bad.ok()) out_.notes.push_back(absl::StrCat(path, ": ", bad.ToString()));
+  }
+
   void MadeUp() {
     int64_t asked = 0;
     const auto& signatures = original_->meta().signatures;
@@ -113,35 +142,38 @@ class Verifier {
                            static_cast<int64_t>(signatures.count(std::string(kInitSignature)));
     for (const auto& [name, signature] : signatures) {
       if (name == kInitSignature) continue;
-      RandomInputs random(kVerifySeed);
-      for (int i = 0; i < flags_.count; ++i) {
+      for (int64_t i = brought_[name]; i < flags_.count; ++i) {
         if (count_) count_(asked++, served * flags_.count);
-        auto inputs = random.Make(signature, 0);
-        if (!inputs.ok()) {
-          Note(name, inputs.status().message());
+        auto request = made_up_->Ask(name, 0);
+        if (!request.ok()) {
+          Note(name, absl::StrCat("the original fails: ", request.status().ToString()));
           break;
         }
-        One(name, *inputs);
+        Answer(name, request->inputs, request->outputs);
       }
     }
   }
 
-  // A request that the original refuses is noted, once a signature, and not compared.
-  void One(const std::string& signature, const NamedTensors& inputs) {
+  // A request that the original refuses is noted, once a signature, and not compared: false.
+  bool One(const std::string& signature, const NamedTensors& inputs) {
     auto want = original_->RunSignature(signature, inputs);
-    if (!want.ok()) {
-      if (++refused_[signature] == 1) {
-        Note(signature, absl::StrCat("the original fails: ", want.status().ToString()));
-      }
-      return;
+    if (want.ok()) {
+      Answer(signature, inputs, *want);
+    } else if (++refused_[signature] == 1) {
+      Note(signature, absl::StrCat("the original fails: ", want.status().ToString()));
     }
+    return want.ok();
+  }
+
+  void Answer(const std::string& signature, const NamedTensors& inputs, const NamedTensors& want) {
+    if (++answered_[signature] <= kMaxRepeated) repeated_.emplace_back(signature, inputs);
     auto got = converted_->RunSignature(signature, inputs);
     if (!got.ok()) {
       out_.ok = false;
       Note(signature, absl::StrCat("the conversion fails: ", got.status().ToString()));
       return;
     }
-    CompareAll(signature, *want, *got);
+    CompareAll(signature, want, *got);
   }
 
   void CompareAll(const std::string& signature, const NamedTensors& want, const NamedTensors& got) {
@@ -153,22 +185,52 @@ class Verifier {
         v.why = "is missing";
         continue;
       }
-      if (std::ranges::find(flags_.shapes_only, name) != flags_.shapes_only.end()) {
-        if (it->second.dtype() != wanted.dtype() || !(it->second.shape() == wanted.shape())) {
-          v.why = absl::StrCat("is ", DtypeName(it->second.dtype()), " ",
-                               it->second.shape().ToString(), " instead of ",
-                               DtypeName(wanted.dtype()), " ", wanted.shape().ToString());
-        }
+      if (it->second.dtype() != wanted.dtype() || !(it->second.shape() == wanted.shape())) {
+        v.why =
+            absl::StrCat("is ", DtypeName(it->second.dtype()), " ", it->second.shape().ToString(),
+                         " instead of ", DtypeName(wanted.dtype()), " ", wanted.shape().ToString());
         continue;
       }
+      if (std::ranges::find(flags_.shapes_only, name) != flags_.shapes_only.end()) continue;
       // Judge looks at the numbers, relative to the whole output. With this tolerance only
-      // differences that no number tells count: dtype, shape, strings, NaN.
+      // differences that no number tells count: strings, NaN, integers.
       const Comparison c = Compare(wanted, it->second, {0, INFINITY});
-      if (!c.equal) v.why = c.why;
+      if (!c.equal) odd_values_[{signature, name}] = c.why;
       v.max_abs = std::max(v.max_abs, c.max_abs);
-      const double relative = c.max_abs == 0 ? 0 : c.max_abs / std::max(c.max_wanted, 1e-30);
-      v.max_relative = std::max(v.max_relative, relative);
+      v.max_relative = std::max(v.max_relative, Relative(c));
     }
+  }
+
+  static double Relative(const Comparison& c) {
+    return c.max_abs == 0 ? 0 : c.max_abs / std::max(c.max_wanted, 1e-30);
+  }
+
+  // Outputs whose values differ are random where the original does not repeat itself, either.
+  Status FindRandom(const std::string& original) {
+    std::set<std::pair<std::string, std::string>> differ;
+    for (const auto& [key, v] : outputs_) {
+      if (odd_values_.contains(key) || v.max_relative > out_.tolerance) differ.insert(key);
+    }
+    if (differ.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(const auto first, Open(original));
+    ASSIGN_OR_RETURN(const auto second, Open(original));
+    for (const auto& [signature, inputs] : repeated_) {
+      const auto want = first->RunSignature(signature, inputs);
+      const auto again = second->RunSignature(signature, inputs);
+      if (!want.ok() || !again.ok()) continue;
+      for (const auto& [name, wanted] : *want) {
+        const auto it = again->find(name);
+        if (!differ.contains({signature, name}) || it == again->end()) continue;
+        const Comparison c = Compare(wanted, it->second, {0, INFINITY});
+        if (c.equal && Relative(c) <= out_.tolerance) continue;
+        VerifiedOutput& v = outputs_[{signature, name}];
+        odd_values_.erase({signature, name});
+        differ.erase({signature, name});
+        v.max_abs = v.max_relative = 0;
+        v.random = true;
+      }
+    }
+    return OkStatus();
   }
 
   // Requests of random sizes against each alone of the original: as one request, whose rows meet
@@ -177,7 +239,6 @@ class Verifier {
     const int64_t most = MaxBatchRows(c_.options);
     for (const auto& [name, signature] : original_->meta().signatures) {
       if (name == kInitSignature || !HasOpenRows(signature)) continue;
-      RandomInputs random(kVerifySeed);
       uint64_t drawn = kVerifySeed;
       const auto draw = [&](uint64_t limit) {
         drawn = drawn * 6364136223846793005u + 1442695040888963407u;
@@ -191,7 +252,7 @@ class Verifier {
           if (rows + size <= most) ends.push_back(rows += size);
         }
         if (rows == 0) continue;
-        const auto whole = random.Make(signature, rows);
+        const auto whole = made_up_->Make(name, rows);
         if (!whole.ok()) return;  // noted before
         AskJoined(name, *whole, ends);
       }
@@ -255,6 +316,8 @@ class Verifier {
     for (auto& [key, v] : outputs_) {
       v.signature = key.first;
       v.output = key.second;
+      const auto odd = odd_values_.find(key);
+      if (v.why.empty() && odd != odd_values_.end()) v.why = odd->second;
       v.ok = v.why.empty() && v.max_relative <= out_.tolerance;
       out_.ok = out_.ok && v.ok;
       out_.outputs.push_back(v);
@@ -299,7 +362,11 @@ class Verifier {
   const std::function<void(int64_t, int64_t)>& count_;
   std::unique_ptr<LoadedModel> original_, converted_;
   std::map<std::pair<std::string, std::string>, VerifiedOutput> outputs_;
-  std::map<std::string, int> refused_;
+  // Values that no number tells the difference of.
+  std::map<std::pair<std::string, std::string>, std::string> odd_values_;
+  std::vector<std::pair<std::string, NamedTensors>> repeated_;  // what FindRandom asks again
+  std::map<std::string, int> refused_, brought_, answered_;
+  std::optional<MadeUpRequests> made_up_;
   Verification out_;
 };
 
@@ -319,7 +386,10 @@ std::string VerificationText(const Verification& v) {
                           "verify: signature '%s', output '%s': %d requests, max abs %.3g, %.3g of "
                           "the range: %s%s\n",
                           o.signature, o.output, o.requests, o.max_abs, o.max_relative,
-                          o.ok ? "ok" : "differs", o.why.empty() ? "" : ", " + o.why);
+                          o.ok ? "ok" : "differs",
+                          o.random        ? ", random: only dtype and shape are compared"
+                          : o.why.empty() ? ""
+                                          : ", " + o.why);
   }
   if (v.joined > 0) {
     absl::StrAppend(&text, "verify: ", v.joined, " of them joined with others, padded or split\n");

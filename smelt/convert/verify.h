@@ -29,7 +29,8 @@ struct VerifiedOutput {
   int64_t requests = 0;
   double max_abs = 0, max_relative = 0;  // the latter to the largest magnitude of the whole output
   bool ok = false;
-  std::string why;  // a difference that no tolerance allows: dtype, shape, strings, NaN
+  bool random = false;  // the original does not repeat itself: only dtype and shape are compared
+  std::string why;      // a difference that no tolerance allows: dtype, shape, strings, NaN
 };
 
 struct Verification {
@@ -43,10 +44,12 @@ struct Verification {
   std::vector<std::string> advice;  // what may be why they differ, and what to do
 };
 
-// Runs the model in `original` and the one in `converted`. Functions that the conversion batches
-// also get several requests at once: joined, padded and split they must answer as one by one.
-// INVALID_ARGUMENT for a log that does not parse or is empty; errors of loading. Not an error, but
-// `ok` is false: outputs that differ, requests that only the conversion refuses, nothing compared.
+// Runs the model in `original` and the one in `converted`: on the requests of the log, else on
+// those that the model brings to warm up with and on made-up ones (model/made_up_requests.h) up to
+// the number that is asked for. Functions that the conversion batches also get several requests at
+// once: joined, padded and split they must answer as one by one. INVALID_ARGUMENT for a log that
+// does not parse or is empty; errors of loading. Not an error, but `ok` is false: outputs that
+// differ, requests that only the conversion refuses, nothing compared.
 StatusOr<Verification> VerifyConversion(
     const VerifyFlags& flags, const Conversion& c, const std::string& original,
     const std::string& converted, const std::function<void(int64_t done, int64_t all)>& count);

@@ -4,7 +4,7 @@
 
 #include "smelt/io/fs.h"
 #include "smelt/io/record.h"
-#include "smelt/model/random_inputs.h"
+#include "smelt/model/made_up_requests.h"
 #include "smelt/wire/records/prediction_log.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
@@ -51,26 +51,24 @@ Status WriteWarmupRequests(Conversion& c, const std::string& dir) {
   ASSIGN_OR_RETURN(std::vector<std::string> requests, ReadRequests(path));
   const std::set<std::string> there(requests.begin(), requests.end());
   ASSIGN_OR_RETURN(auto model, LoadedModel::Load(dir, c.meta->tags, {.files = c.files}));
+  MadeUpRequests made_up(*model, kWarmupSeed);
   size_t left_out = 0;
   for (const auto& [name, signature] : c.meta->signatures) {
     if (name == kInitSignature) continue;
     std::set<int64_t> batches = WarmupBatches(c.options);
     if (!HasOpenBatch(signature)) batches = {1};
     for (int64_t batch : batches) {
-      RandomInputs random(kWarmupSeed);
-      auto inputs = random.Make(signature, batch);
-      Status s = inputs.status();
-      if (s.ok()) s = model->RunSignature(name, *inputs).status();
-      if (!s.ok()) {
+      const auto request = made_up.Ask(name, batch);
+      if (!request.ok()) {
         c.records.AddNote("warmup",
                           absl::StrCat("no warm-up request for signature '", name, "' at batch ",
-                                       batch, ": ", s.message()),
+                                       batch, ": ", request.status().message()),
                           name);
         continue;
       }
       PredictionRecord record;
       record.signature = name;
-      record.inputs.assign(inputs->begin(), inputs->end());
+      record.inputs.assign(request->inputs.begin(), request->inputs.end());
       ASSIGN_OR_RETURN(std::string bytes, SerializePredictionLog(record));
       if (there.contains(bytes)) continue;
       if (requests.size() >= kMaxRequests) {

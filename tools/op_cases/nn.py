@@ -207,6 +207,25 @@ def more(r):
     yield back([1, 3, 3, 3], (2, 2, 2, 2, 1), (1, 2, 2, 2, 1), error="")
 
 
+def empty_filters(r):
+    f = lambda *shape: r.normal(shape)
+    depthwise = dict(op="DepthwiseConv2dNative")
+    for t in CONV_TYPES:
+        yield conv(r.numbers(t, (1, 3, 3, 2)), r.numbers(t, (0, 2, 2, 2)), **depthwise, padding="SAME", name="empty_filter_" + t)
+    for padding in ("SAME", "VALID"):
+        for k in ((0, 2), (2, 0), (0, 0)):
+            yield conv(f(1, 3, 3, 2), f(*k, 2, 1), **depthwise, padding=padding, name="empty_filter")
+        yield conv(f(1, 3, 3, 2), f(2, 2, 2, 0), **depthwise, padding=padding, name="empty_multiplier")
+    yield conv(f(1, 4, 4, 2), f(0, 2, 2, 1), **depthwise, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 1, 0, 0],
+               name="empty_filter_explicit")
+    yield conv(f(1, 3, 3, 2), f(2, 2, 0, 1), **depthwise, error="input and filter must have the same depth: 2 vs 0")
+    three = dict(op="Conv3D", data_format="NDHWC", strides=(1, 1, 1))
+    for filter in ((2, 2, 2, 2, 0), (0, 2, 2, 2, 3)):
+        for batch in (0, 1):
+            yield conv(f(batch, 3, 3, 3, 2), f(*filter), **three, error="filter must not have zero elements")
+    yield conv(f(1, 3, 3, 3, 2), f(2, 2, 2, 0, 3), **three, error="filter_depth must be non-zero")
+
+
 def cases(r):
     yield from conv2d(r)
     yield from depthwise(r)
@@ -214,3 +233,4 @@ def cases(r):
     yield from transposed(r)
     yield from pools(r)
     yield from more(r)
+    yield from empty_filters(r)

@@ -297,7 +297,8 @@ void WriteVerification(HtmlPage& page, const Verification& v) {
       "Verification",
       {"Signature", "Output", "#Requests", "#Largest difference", "#of the range", "Judgment"},
       v.outputs, [](const VerifiedOutput& o) -> std::vector<std::string> {
-        const std::string judgment = o.ok ? "ok" : "differs";
+        const std::string judgment =
+            absl::StrCat(o.ok ? "ok" : "differs", o.random ? ", random" : "");
         return {o.signature,
                 o.output,
                 absl::StrCat(o.requests),

@@ -153,6 +153,7 @@ void WriteVerification(JsonWriter& w, const Verification& v) {
       w.RealField("max_abs", o.max_abs);
       w.RealField("max_relative", o.max_relative);
       w.Flag("ok", o.ok);
+      w.Flag("random", o.random);
       w.Field("why", o.why);
     });
     w.Texts("notes", v.notes);

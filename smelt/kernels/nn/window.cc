@@ -192,7 +192,8 @@ int64_t ConvProblem::MultiplyAdds() const {
   return n > 9e18 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(n);
 }
 
-StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, const Shape& filter) {
+StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, const Shape& filter,
+                                      EmptyFilter empty) {
   const int rank = a.spatial + 2;
   if (input.rank() != rank) {
     if (a.depthwise) return InvalidArgument("input must be 4-dimensional", input.ToString());
@@ -223,6 +224,9 @@ StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, co
   } else {
     p.filter_in = filter[a.spatial];
     p.out_depth = filter.back();
+    if (p.filter_in <= 0 && a.spatial == 3) {
+      return InvalidArgument("filter_depth must be non-zero");
+    }
     if (p.filter_in <= 0) {
       return InvalidArgument("filter depth must be stricly positive, got ", p.filter_in);
     }
@@ -237,6 +241,9 @@ StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, co
                              p.out_depth, " vs ", p.groups);
     }
   }
+  const Status no_elements =
+      InvalidArgument("filter must not have zero elements (i.e. all dimensions must be non-zero)");
+  if (empty == EmptyFilter::kNever && filter.num_elements() == 0) return no_elements;
   const int first = a.channels_last ? 1 : 2;
   for (int i = 0; i < a.spatial; ++i) {
     const int64_t in = input[first + i];
@@ -254,10 +261,8 @@ StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& a, const Shape& input, co
   p.strides = a.strides;
   p.dilations = a.dilations;
   ASSIGN_OR_RETURN(p.output, ImageShape(p.batch, p.out, p.out_depth, a.channels_last));
-  // An empty result needs no filter.
-  if (p.output.num_elements() > 0 && filter.num_elements() == 0) {
-    return InvalidArgument(
-        "filter must not have zero elements (i.e. all dimensions must be non-zero)");
+  if (empty != EmptyFilter::kAlways && p.output.num_elements() > 0 && filter.num_elements() == 0) {
+    return no_elements;
   }
   return p;
 }

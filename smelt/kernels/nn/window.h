@@ -54,9 +54,12 @@ struct ConvProblem {
   int spatial() const { return static_cast<int>(in.size()); }
   int64_t MultiplyAdds() const;  // saturates
 };
+// Where a filter may have no elements: ops differ.
+enum class EmptyFilter : uint8_t { kForEmptyResult, kNever, kAlways };
 // INVALID_ARGUMENT, in TensorFlow's words, when the shapes do not fit.
 StatusOr<ConvProblem> MakeConvProblem(const ConvAttrs& attrs, const Shape& input,
-                                      const Shape& filter);
+                                      const Shape& filter,
+                                      EmptyFilter empty = EmptyFilter::kForEmptyResult);
 
 // The same where the output is given too, as gradients have it: INVALID_ARGUMENT, in TensorFlow's
 // words with `op` in front, when the three do not fit.

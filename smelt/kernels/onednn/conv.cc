@@ -22,7 +22,11 @@ Status RunConv(OpContext& ctx) {
   auto& state = ctx.state<ConvState>();
   const Tensor& x = ctx.input(0);
   const Tensor& w = ctx.input(1);
-  ASSIGN_OR_RETURN(const nn::ConvProblem p, nn::MakeConvProblem(state.attrs, x.shape(), w.shape()));
+  const auto empty = state.attrs.depthwise      ? nn::EmptyFilter::kAlways
+                     : state.attrs.spatial == 3 ? nn::EmptyFilter::kNever
+                                                : nn::EmptyFilter::kForEmptyResult;
+  ASSIGN_OR_RETURN(const nn::ConvProblem p,
+                   nn::MakeConvProblem(state.attrs, x.shape(), w.shape(), empty));
   if (ctx.num_inputs() < 2 + state.fused.num_args) {
     return InvalidArgument("fused convolution needs ", state.fused.num_args, " arguments");
   }

@@ -53,7 +53,8 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
                       Tensor* out, Allocator* allocator) {
   const LayerCall whole{x, w, constant_filter, fused_ops, args, out, allocator};
   if (x.dtype() == Dtype::kFloat) return RunInType(p, whole);
-  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative(),
+  const bool empty = x.num_elements() == 0 || w.num_elements() == 0;
+  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative() && !empty,
                      [&](const LayerCall& call) { return RunInType(p, call); });
 }
 
@@ -83,7 +84,8 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
     key.insert(key.end(), d->begin(), d->end());
   }
   Plan plan;
-  if (x.num_elements() > 0) {
+  // oneDNN takes no empty tensors; what they give is zeros.
+  if (x.num_elements() > 0 && w.num_elements() > 0) {
     ASSIGN_OR_RETURN(plan, plans_.Get(key, [&] {
       const ConvLayouts l = MakeConvLayouts(p, dtype);
       const auto fused = MakeFusedPostOps(*ops, l.dst, 1);
