@@ -89,6 +89,7 @@ class Planner {
       return Reason("batching: none: ", FirstLine(tried.status().message()));
     }
     Add(kPlannedBatches);
+    plan_.batching = kPlannedBatches;
     Reason("batching: up to 64 rows, padded to 8, 16, 32 or 64: each row of an answer depends on ",
            "that row of the request alone");
   }
