@@ -93,9 +93,10 @@ TEST(PredictionLog, RoundTrip) {
   record.has_response = true;
   auto bytes = SerializePredictionLog(record);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  // log_metadata.timestamp_secs is carried.
-  const std::string timestamp("\x0a\x02\x20\x05", 4);
-  auto read = ParsePredictionLog(*bytes + timestamp);
+  // Of log_metadata: timestamp_secs and sampling_config.sampling_rate are read, dc is carried.
+  const std::string timestamp("\x0a\x02\x20\x05", 4), dc("\x0a\x03*\x01z", 5);
+  const std::string sampled("\x0a\x0b\x12\x09\x09\0\0\0\0\0\0\xd0\x3f", 13);
+  auto read = ParsePredictionLog(absl::StrCat(*bytes, timestamp, dc));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->signature, record.signature);
   EXPECT_EQ(read->model, record.model);
@@ -104,7 +105,19 @@ TEST(PredictionLog, RoundTrip) {
   EXPECT_TRUE(read->inputs[0].second.Identical(record.inputs[0].second));
   EXPECT_TRUE(read->inputs[1].second.Identical(record.inputs[1].second));
   EXPECT_TRUE(read->outputs[0].second.Identical(record.outputs[0].second));
-  EXPECT_EQ(read->extra, timestamp);
+  EXPECT_EQ(read->logged_at, 5);
+  EXPECT_EQ(read->sampling_rate, 0);
+  EXPECT_EQ(read->extra, dc);
+  auto rate = ParsePredictionLog(absl::StrCat(*bytes, sampled));
+  ASSERT_TRUE(rate.ok()) << rate.status();
+  EXPECT_EQ(rate->sampling_rate, 0.25);
+  EXPECT_EQ(rate->extra, sampled);
+  record.logged_at = 5;
+  auto with_time = SerializePredictionLog(record);
+  ASSERT_TRUE(with_time.ok()) << with_time.status();
+  EXPECT_EQ(ParsePredictionLog(*with_time)->logged_at, 5);
+  // Fields of one message are merged: the time stands beside the tag.
+  EXPECT_EQ(with_time->size(), bytes->size() + 2);
 
   EXPECT_EQ(ParsePredictionLog("\x12\x02\x0a").status().code(), absl::StatusCode::kDataLoss);
   const Status other = ParsePredictionLog(std::string("\x12\x00", 2)).status();

@@ -17,6 +17,7 @@ TYPES = {
     "object": lambda v: isinstance(v, dict),
     "objects": lambda v: isinstance(v, list) and all(isinstance(e, dict) for e in v),
     "texts": lambda v: isinstance(v, list) and all(isinstance(e, str) for e in v),
+    "integers": lambda v: isinstance(v, list) and all(type(e) is int for e in v),
     "integers or null": lambda v: v is None or isinstance(v, list) and all(type(e) is int for e in v),
 }
 schema = dict(re.findall(r"^\| `([\w.\[\]]+)` \| ([\w ]+) \|", document.read_text(), re.M))
@@ -121,6 +122,19 @@ check("hash of the model", model["sha256"] == hashlib.sha256("".join(f"{s}  {p}\
 check("the model is named", model["path"] == str(work / "versions") and model["version"] == "10" and model["tags"] == ["serve"] and model["tensorflow_version"].startswith("2."), model)
 check("the version is said", f"note: version 10 of {work / 'versions'}\n" in out, out)
 check("the program's version", chosen["smelt_version"] == call("version")[1].split()[1], chosen["smelt_version"])
+# Advice from recorded traffic, whose options are those of the conversion.
+file, page = work / "advised.json", work / "advised.html"
+code, out, err = call("convert", models / "cnn", work / "advised", "--converter_options_string", PLACE, "--advise_batching", models / "cnn.tfrecord", "--arrivals", 20,
+                      "--report_json", file, "--report_html", page)
+check("advised converts", code == 0, out + err)
+data, wrong = json.loads(file.read_text()), []
+walk(data, "", wrong)
+check("advised is as documented", not wrong, wrong[:5])
+advice = data["batching_advice"]
+best = advice["choices"][0]
+check("advice", advice["done"] and advice["kept_up"] > 0 and best["keeps_up"] and f"max_batch_size: {best['max_batch_size']} " in data["options"], advice)
+check("advice as HTML", "Choices of batching" in page.read_text() and page.read_text().count("<td>yes</td>") > 3, "")
+
 check("every documented field is in some report", seen == set(schema), seen ^ set(schema))
 
 # Columns hold for costs of any size.

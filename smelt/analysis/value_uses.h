@@ -22,12 +22,12 @@ struct ValueUse {
   int64_t rows = 0;
   std::vector<const Node*> tables;  // lookup tables in which they are looked up, without repetition
   // Of strings: what reads them.
-  bool number = false;         // StringToNumber
-  bool integer = false;        // StringToNumber to integers
-  bool words = false;          // split into words first
-  bool base64 = false;         // DecodeBase64 first
-  std::string decoder;         // the op that decodes an image or sound: "DecodeJpeg"
-  std::vector<Dtype> columns;  // DecodeCSV: the types of its fields
+  bool number = false;   // StringToNumber
+  bool integer = false;  // StringToNumber to integers
+  bool words = false;    // split into words first
+  bool base64 = false;   // DecodeBase64 first
+  std::string decoder;   // the op that decodes an image or sound: "DecodeJpeg"
+  DtypeVector columns;   // DecodeCSV: the types of its fields
   // tf.Examples: the features that are read, by key.
   std::vector<std::unique_ptr<FeatureUse>> features;
   // Parts of sparse tensors: indices [n, rank], one value each, and the shape [rank].

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "smelt/cli/advise.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/report/reports.h"
@@ -25,6 +27,7 @@ struct ConvertCommandFlags {
   std::vector<std::string> exclude;
   PathArgument input, output;
   std::string explain;
+  AdviseFlags advise;
   ConvertFlags convert;
   ResourceFlags resources;
 };
@@ -67,12 +70,17 @@ class StageClock {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Without options: what is best for the model, said so that it can be asked for.
-Status Plan(ConvertFlags& convert, std::string* text) {
+// Without options: what is best for the model, said so that it can be asked for; batching left out
+// where `advised` is still to come.
+Status Plan(ConvertFlags& convert, bool advised, std::string* text) {
   ASSIGN_OR_RETURN(const ConversionPlan plan, PlanConversion(convert));
   convert.settings.auto_place = plan.auto_place;
   *text = plan.options;
   for (const std::string& reason : plan.reasons) std::printf("plan: %s\n", reason.c_str());
+  if (advised) {
+    if (!plan.batching.empty()) *text = absl::StrReplaceAll(*text, {{plan.batching + " ", ""}});
+    return OkStatus();
+  }
   std::printf("plan: the same again: %s--converter_options_string '%s'\n",
               plan.auto_place ? "--auto_place " : "", plan.options.c_str());
   return OkStatus();
@@ -91,18 +99,28 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   if (convert.settings.revert && !text.empty()) {
     return InvalidArgument("--revert takes no converter options");
   }
+  const bool advise = !flags.advise.log.empty();
+  if (convert.settings.revert && advise) {
+    return InvalidArgument("--revert takes batching away: it goes without --advise_batching");
+  }
   convert.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   const bool unsaid = text.empty() && !convert.settings.auto_place && !convert.settings.revert;
   if (unsaid && flags.exclude.empty()) {
-    RETURN_IF_ERROR(Plan(convert, &text));
+    RETURN_IF_ERROR(Plan(convert, advise, &text));
     clock.Stop();
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
-  convert.options_text = text;
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
+  if (advise) {
+    ASSIGN_OR_RETURN(convert.advice, AdviseBatching(convert, flags.advise));
+    clock.Stop();
+    TakeAdvice(convert, &text);
+    if (convert.output_dir.empty() && !convert.dry_run) return kExitOk;
+  }
+  convert.options_text = text;
   if (convert.verify.wanted() && convert.dry_run) {
     return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
   }
@@ -201,6 +219,7 @@ CommandBody SetupConvert(CLI::App& app) {
                  "Outputs (random ones) of which --verify compares only dtype and shape");
   app.add_flag("--keep_failed", convert.verify.keep_failed,
                "Write the output folder also when --verify finds that it differs");
+  AddAdviseFlags(app, &flags->advise);
   AddResourceFlags(app, &flags->resources);
   AddUnpackLimitFlag(app);
   return [flags, explain]() -> StatusOr<int> {
@@ -214,7 +233,9 @@ CommandBody SetupConvert(CLI::App& app) {
     convert.input_dir = flags->input.Get(&wrong);
     convert.output_dir = flags->output.Get(&wrong);
     if (convert.input_dir.empty()) wrong = "smelt convert needs a model";
-    if (convert.output_dir.empty() && !convert.dry_run && wrong.empty()) {
+    const bool only_advice =
+        !flags->advise.log.empty() && flags->report_json.empty() && flags->report_html.empty();
+    if (convert.output_dir.empty() && !convert.dry_run && !only_advice && wrong.empty()) {
       wrong = "smelt convert needs a folder for the result: out or --output_model_dir is required";
     }
     return wrong.empty() ? RunConvert(*flags) : UsageError(wrong);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "smelt/base/thread.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/progress.h"
@@ -58,6 +59,8 @@ class Replay {
       if (!record.ok()) {
         return Prefix(record.status(), absl::StrCat("record ", count_, ": "));
       }
+      // A request keeps the time at which it came first: replaying has a pace of its own.
+      if (record->logged_at == 0) record->logged_at = absl::ToUnixSeconds(absl::Now());
       StatusOr<NamedTensors> answer = Internal("nothing was asked");
       ASSIGN_OR_RETURN(const RecordResult result, One(*record, &answer));
       Report(*record, result);
@@ -258,7 +261,8 @@ CommandBody SetupReplay(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--json", flags->json,
                "One JSON line for each record; bytes that are no UTF-8 are written \\xNN");
-  app.add_option("--record", flags->record, "Write what was answered as PredictionLogs");
+  app.add_option("--record", flags->record,
+                 "Write what was answered as PredictionLogs; those without a time get that of now");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat,
                  "Run each request this many times and compare every answer")

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "smelt/convert/advice.h"
 #include "smelt/convert/records.h"
 #include "smelt/convert/variables.h"
 #include "smelt/convert/verify.h"
@@ -91,6 +92,7 @@ struct ConvertFlags {
   std::string input_dir, output_dir;
   ConverterOptions options;
   std::string options_text;  // as the user gave them, for the reports
+  BatchingAdvice advice;     // where the options' batching comes from, for the reports
   ConvertSettings settings;
   bool overwrite = false;
   bool dry_run = false;          // convert and report, write no model

@@ -124,6 +124,7 @@ class Planner {
     if (!absl::StrContains(plan_.options, kPlannedBatches)) {
       return Reason("batching: none: ", why_not);
     }
+    plan_.batching = kPlannedBatches;
     Reason("batching: up to 64 rows, padded to 8, 16, 32 or 64: each row of an answer depends on ",
            "that row of the request alone");
   }

@@ -10,7 +10,8 @@
 namespace smelt {
 
 struct ConversionPlan {
-  std::string options;  // ConverterOptions as text
+  std::string options;   // ConverterOptions as text
+  std::string batching;  // the part of it that batches, or empty
   bool auto_place = false;
   // One line for each of placement, batching and precision: what was chosen and why.
   std::vector<std::string> reasons;

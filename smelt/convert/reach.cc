@@ -28,6 +28,29 @@ void VisitTensorNames(Info& info, const Visit& visit) {
   }
 }
 
+// Nodes of the main graph that the signatures' outputs need.
+std::vector<Node*> NeededNodes(const MetaGraph& meta,
+                               const std::vector<const Signature*>& signatures) {
+  std::vector<Node*> reached;
+  absl::flat_hash_set<const Node*> seen;
+  const auto visit = [&](Node* n) {
+    if (seen.insert(n).second) reached.push_back(n);
+  };
+  for (const Signature* signature : signatures) {
+    for (const auto& [name, info] : signature->outputs) {
+      for (const std::string& tensor : TensorNames(info)) {
+        if (auto e = meta.graph->FindEndpoint(tensor); e.ok()) visit(e->node);
+      }
+    }
+  }
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const Node* n = reached[i];
+    for (const Endpoint& e : n->inputs()) visit(e.node);
+    for (Node* control : n->control_inputs()) visit(control);
+  }
+  return reached;
+}
+
 }  // namespace
 
 void TensorNames(TensorInfo& info, std::vector<std::string*>* names) {
@@ -41,25 +64,15 @@ std::vector<std::string> TensorNames(const TensorInfo& info) {
 }
 
 std::vector<Node*> ServedNodes(const MetaGraph& meta) {
-  std::vector<Node*> reached;
-  absl::flat_hash_set<const Node*> seen;
-  const auto visit = [&](Node* n) {
-    if (seen.insert(n).second) reached.push_back(n);
-  };
+  std::vector<const Signature*> served;
   for (const auto& [key, signature] : meta.signatures) {
-    if (key == kInitSignature) continue;
-    for (const auto& [name, info] : signature.outputs) {
-      for (const std::string& tensor : TensorNames(info)) {
-        if (auto e = meta.graph->FindEndpoint(tensor); e.ok()) visit(e->node);
-      }
-    }
+    if (key != kInitSignature) served.push_back(&signature);
   }
-  for (size_t i = 0; i < reached.size(); ++i) {
-    const Node* n = reached[i];
-    for (const Endpoint& e : n->inputs()) visit(e.node);
-    for (Node* control : n->control_inputs()) visit(control);
-  }
-  return reached;
+  return NeededNodes(meta, served);
+}
+
+std::vector<Node*> NodesOf(const MetaGraph& meta, const Signature& signature) {
+  return NeededNodes(meta, {&signature});
 }
 
 std::vector<std::string> ServedFunctions(const MetaGraph& meta,

@@ -82,6 +82,8 @@ std::vector<std::string> TensorNames(const TensorInfo& info);
 void TensorNames(TensorInfo& info, std::vector<std::string*>* names);
 // Nodes of the main graph that some signature's outputs need, the initialization left out.
 std::vector<Node*> ServedNodes(const MetaGraph& meta);
+// The same for the outputs of one signature.
+std::vector<Node*> NodesOf(const MetaGraph& meta, const Signature& signature);
 // Functions that the served nodes call, directly or through others, but for `except` and what only
 // those call.
 std::vector<std::string> ServedFunctions(const MetaGraph& meta,

@@ -94,6 +94,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   if (c.progress) c.progress("report");
   ASSIGN_OR_RETURN(*report, MakeReportData(c, *tpu));
   report->options = flags.options_text;
+  report->advice = flags.advice;
   if (!flags.reports.empty()) {
     ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
   }

@@ -311,6 +311,35 @@ void WriteVerification(HtmlPage& page, const Verification& v) {
   }
 }
 
+void WriteAdvice(HtmlPage& page, const BatchingAdvice& a) {
+  page.Table("Choices of batching, the best first",
+             {"Sizes", "#Threads", "#Timeout (ms)", "#Mean waiting (ms)", "#99 % waiting (ms)",
+              "#Mean latency (ms)", "#99 % latency (ms)", "#Padding", "#Rows in a batch",
+              "#Batches a second", "#Cores busy", "Keeps up"},
+             a.choices, [](const AdvisedChoice& c) -> std::vector<std::string> {
+               const auto number = [](double n) { return absl::StrFormat("%.4g", n); };
+               const auto share = [](double n) { return absl::StrFormat("%.1f%%", n * 100); };
+               return {absl::StrJoin(c.options.allowed_batch_sizes, " "),
+                       absl::StrCat(c.options.num_batch_threads),
+                       number(c.options.batch_timeout_micros / 1e3),
+                       number(c.mean_wait),
+                       number(c.p99_wait),
+                       number(c.mean_latency),
+                       number(c.p99_latency),
+                       share(c.padding),
+                       number(c.rows_per_batch),
+                       number(c.batches_per_second),
+                       share(c.core_load),
+                       c.keeps_up ? "yes" : "no"};
+             });
+  if (!a.done) return;
+  page.Paragraph(
+      absl::StrFormat("%d requests with %d rows in %.4g s (%s). Times of batches: %s. "
+                      "Best is: %s.",
+                      a.requests, a.rows, a.seconds, a.arrivals, a.batch_times, a.objective));
+  for (const std::string& note : a.notes) page.Paragraph(note);
+}
+
 void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& data) {
   using Cells = std::vector<std::string>;
   const auto title = [&](const std::string& function) {
@@ -395,6 +424,7 @@ std::string ConvertReportHtml(const Conversion& c, const ReportData& data) {
                                  data.total_cost));
   WriteModelFacts(page, data);
   WriteVerification(page, data.verification);
+  WriteAdvice(page, data.advice);
   WriteCosts(page, data);
   page.Heading("Functions, and where they run");
   const FunctionDrawing drawing(data);

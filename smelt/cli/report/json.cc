@@ -161,6 +161,39 @@ void WriteVerification(JsonWriter& w, const Verification& v) {
   });
 }
 
+void WriteAdvice(JsonWriter& w, const BatchingAdvice& a) {
+  w.Object("batching_advice", [&] {
+    w.Flag("done", a.done);
+    w.Field("requests", a.requests);
+    w.Field("rows", a.rows);
+    w.RealField("seconds", a.seconds);
+    w.Field("arrivals", a.arrivals);
+    w.Field("batch_times", a.batch_times);
+    w.Field("objective", a.objective);
+    w.Field("tried", a.tried);
+    w.Field("kept_up", a.kept_up);
+    w.Objects("choices", a.choices, [&](const AdvisedChoice& c) {
+      w.Ints("allowed_batch_sizes", c.options.allowed_batch_sizes);
+      w.Field("max_batch_size", c.options.max_batch_size);
+      w.Field("num_batch_threads", c.options.num_batch_threads);
+      w.Field("batch_timeout_micros", c.options.batch_timeout_micros);
+      w.Field("max_enqueued_batches", c.options.max_enqueued_batches);
+      w.Flag("keeps_up", c.keeps_up);
+      w.Field("rejected", c.rejected);
+      w.RealField("mean_wait_ms", c.mean_wait);
+      w.RealField("p99_wait_ms", c.p99_wait);
+      w.RealField("mean_latency_ms", c.mean_latency);
+      w.RealField("p99_latency_ms", c.p99_latency);
+      w.RealField("padding", c.padding);
+      w.RealField("rows_per_batch", c.rows_per_batch);
+      w.RealField("batches_per_second", c.batches_per_second);
+      w.RealField("core_load", c.core_load);
+      w.RealField("thread_load", c.thread_load);
+    });
+    w.Texts("notes", a.notes);
+  });
+}
+
 }  // namespace
 
 std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
@@ -187,6 +220,7 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
       w.Field("after", data.transfer_bytes);
     });
     WriteVerification(w, data.verification);
+    WriteAdvice(w, data.advice);
     WritePlacements(w, data);
     WriteGraphOfFunctions(w, data);
     WriteRecords(w, c.records, data);

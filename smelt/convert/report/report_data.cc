@@ -23,10 +23,12 @@ namespace {
 constexpr int64_t kGib = int64_t{1} << 30;
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
-// Memory of one chip, from Google's system architecture pages
-// (https://cloud.google.com/tpu/docs/v4, /v5e, /v5p, /v6e: "HBM capacity").
-constexpr TpuGeneration kTpuGenerations[] = {
-    {"v4", 32 * kGib}, {"v5e", 16 * kGib}, {"v5p", 95 * kGib}, {"v6e", 32 * kGib}};
+// One chip, from Google's system architecture pages (https://cloud.google.com/tpu/docs/v4, /v5e,
+// /v5p, /v6e: "HBM capacity", "Peak compute per chip (bf16)", "HBM bandwidth").
+constexpr TpuGeneration kTpuGenerations[] = {{"v4", 32 * kGib, 275e12, 1200e9},
+                                             {"v5e", 16 * kGib, 197e12, 819e9},
+                                             {"v5p", 95 * kGib, 459e12, 2765e9},
+                                             {"v6e", 32 * kGib, 918e12, 1640e9}};
 
 int64_t BytesAtBatch(const PartialShape& shape, Dtype dtype, int64_t batch) {
   if (!IsPod(BaseType(dtype))) return 0;

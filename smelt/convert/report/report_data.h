@@ -15,6 +15,8 @@ namespace smelt {
 struct TpuGeneration {
   absl::string_view name;
   int64_t hbm_bytes;
+  double peak_flops;  // bfloat16, a multiplication and its addition counted as two
+  double hbm_bytes_per_second;
 };
 // nullptr for a name that is none.
 const TpuGeneration* FindTpuGeneration(absl::string_view name);
@@ -74,6 +76,7 @@ struct ReportData {
   ReportModel model;  // empty unless a report file is written
   Verification verification;
   std::string options;  // the text of the converter options, as given
+  BatchingAdvice advice;
   // Checkpoint key -> what Python called the variable, where one name means one variable.
   std::map<std::string, std::string> variable_names;
 

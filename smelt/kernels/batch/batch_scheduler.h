@@ -9,7 +9,6 @@
 #ifndef SMELT_KERNELS_BATCH_BATCH_SCHEDULER_H_
 #define SMELT_KERNELS_BATCH_BATCH_SCHEDULER_H_
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,34 +16,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/kernels/batch/batch_queue.h"
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/kernels/step.h"
 
 namespace smelt {
-
-// As the attributes of the ops say; TensorFlow turns their int32 into sizes, so that what is
-// negative stands for "no limit".
-struct BatchOptions {
-  // 0 or less: TensorFlow's adaptive scheduler. Here: one thread for each core, splitting on.
-  int32_t num_threads = 1;
-  int32_t max_batch_size = 0;  // rows of the largest request; without splitting also of a batch
-  int32_t timeout_micros = 0;
-  int32_t max_enqueued_batches = 10;
-  // Sizes to which batches are padded, in increasing order; none: no padding.
-  std::vector<int32_t> allowed_batch_sizes;
-  bool split = false;  // a request may lie in several batches
-  // A batch that closes at its timeout leaves the rows above the largest allowed size that it fills
-  // to the next batch, if no piece of a request would be cut.
-  bool batch_down = false;
-
-  bool adaptive() const { return num_threads <= 0; }
-  // Rows of the largest batch.
-  uint64_t Limit() const;
-  // The smallest allowed size that takes so many rows; `rows` itself when there is none.
-  int64_t PaddedRows(int64_t rows) const;
-  // INVALID_ARGUMENT, in the words of TensorFlow's queues, for options that make no queue.
-  Status Check() const;
-};
 
 // Counts the requests that wait for a batch in process; cancels it when the last one leaves. Thread
 // safe.
@@ -112,11 +88,7 @@ struct BatchTask {
   std::vector<Tensor> outputs;  // set by the processor
 };
 
-struct Batch {
-  std::vector<BatchTask> tasks;
-  uint64_t rows = 0;
-  absl::Time start;  // when the first task came
-};
+using Batch = BatchOf<BatchTask>;
 
 // Sets the outputs of every task, or returns an error that all its requests get. Called in a thread
 // of the scheduler, for several batches at once; `batch` has at least one task.
@@ -144,23 +116,16 @@ class BatchScheduler final : public Resource {
   void Shutdown();
 
  private:
-  // The last batch is open, those before it are closed.
   struct Queue {
     std::string name;
-    std::deque<Batch> batches;
+    BatchQueue<BatchTask> rows;
   };
 
   Queue& FindQueue(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status CheckRoom(const Queue& queue, uint64_t rows) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // When the open batch closes: never while it is empty, at once when it is full.
-  absl::Time OpenUntil(const Batch& open) const;
-  // Whether the queue has a closed batch, or its open one is to be closed.
-  bool HasWork(const Queue& queue, absl::Time now) const;
   // When the first of all open batches closes.
   absl::Time NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the next batch, the queues in turn. false: no queue has work.
   bool TakeBatch(absl::Time now, Batch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CloseOpenBatch(Queue& queue, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes or starts a thread if there is a batch to process or an earlier deadline to wait for.
   void WakeThread(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -169,7 +134,6 @@ class BatchScheduler final : public Resource {
 
   const BatchOptions options_;
   const BatchProcessor process_;
-  const uint64_t limit_;
   const size_t max_threads_;
 
   mutable absl::Mutex mutex_;

@@ -66,6 +66,9 @@ StatusOr<PredictionRecord> ParsePredictionLog(absl::string_view bytes) {
     auto* metadata = log.mutable_log_metadata();
     record.tags.assign(metadata->saved_model_tags().begin(), metadata->saved_model_tags().end());
     metadata->clear_saved_model_tags();
+    record.logged_at = metadata->timestamp_secs();
+    metadata->clear_timestamp_secs();
+    record.sampling_rate = metadata->sampling_config().sampling_rate();
     if (metadata->ByteSizeLong() == 0) log.clear_log_metadata();
   }
   record.extra = Remainder(log);
@@ -89,6 +92,7 @@ StatusOr<std::string> SerializePredictionLog(const PredictionRecord& record) {
         WriteTensors(record.outputs, "Output", predict->mutable_response()->mutable_outputs()));
   }
   for (const auto& tag : record.tags) log.mutable_log_metadata()->add_saved_model_tags(tag);
+  if (record.logged_at != 0) log.mutable_log_metadata()->set_timestamp_secs(record.logged_at);
   return SerializeProto(log);
 }
 

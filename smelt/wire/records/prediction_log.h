@@ -19,7 +19,9 @@ struct PredictionRecord {
   std::vector<std::pair<std::string, Tensor>> inputs;   // by name
   std::vector<std::pair<std::string, Tensor>> outputs;  // by name; with has_response
   bool has_response = false;
-  std::string extra;  // serialized PredictionLog with every other field
+  int64_t logged_at = 0;     // seconds of Unix time, as precise as the format is; 0: not said
+  double sampling_rate = 0;  // the share of all requests that the log holds; 0: not said; read only
+  std::string extra;         // serialized PredictionLog with every other field
 };
 
 // DATA_LOSS when the bytes do not parse; UNIMPLEMENTED naming the kind of a log other than of
