@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -21,7 +24,8 @@ constexpr int kEnqueuedBatches = 100;
 constexpr double kAlike = 1.01;  // latencies of which neither is better
 constexpr size_t kChoicesShown = 12;
 
-double Milliseconds(absl::Duration d) { return absl::ToDoubleMilliseconds(d); }
+// To the microsecond: no time here is known better.
+double Milliseconds(absl::Duration d) { return std::round(absl::ToDoubleMicroseconds(d)) / 1000; }
 
 BatchOptions SchedulerOptions(const BatchOption& o) {
   BatchOptions out;

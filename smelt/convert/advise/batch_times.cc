@@ -14,9 +14,11 @@
 namespace smelt {
 namespace {
 
-// Of a computed time: what the host does for each batch, whatever its size, and how fast tensors
-// cross to the chip and back (PCIe 3.0 with 16 lanes, less its protocol).
+// Of a computed time: what the host does for each batch, whatever its size, what the core takes to
+// begin, and how fast tensors cross to the chip and back (PCIe 3.0 with 16 lanes, less its
+// protocol).
 constexpr absl::Duration kForEachBatch = absl::Microseconds(200);
+constexpr absl::Duration kLaunch = absl::Microseconds(20);
 constexpr double kCrossingBytesPerSecond = 12e9;
 
 constexpr int kTries = 3;
@@ -138,7 +140,7 @@ StatusOr<BatchTimes> ComputedBatchTimes(Conversion& c, const BatchQueues& queues
       }
       unknown[q] = time->unknown;
       out.of[q][rows] = {kForEachBatch + absl::Seconds(time->transferred / kCrossingBytesPerSecond),
-                         absl::Seconds(time->seconds)};
+                         kLaunch + absl::Seconds(time->seconds)};
     }
   }
   for (size_t q = 0; q < queues.queues.size(); ++q) {
@@ -147,9 +149,10 @@ StatusOr<BatchTimes> ComputedBatchTimes(Conversion& c, const BatchQueues& queues
                                      " products are of unknown size, real times are longer"));
   }
   out.how = absl::StrFormat(
-      "computed for a %s core (peaks: %g Tflop/s, %g GB/s), %s and transfers for each batch",
+      "computed for a %s core (peaks: %g Tflop/s, %g GB/s), %s, %s to launch and "
+      "transfers for each batch",
       tpu.name, tpu.peak_flops / 1e12, tpu.hbm_bytes_per_second / 1e9,
-      absl::FormatDuration(kForEachBatch));
+      absl::FormatDuration(kForEachBatch), absl::FormatDuration(kLaunch));
   return out;
 }
 
@@ -168,7 +171,11 @@ StatusOr<BatchTimes> MeasuredBatchTimes(const Conversion& c, const std::string& 
                            " batched functions, whose times are not measured apart: give ",
                            "--batch_times tpu, or times");
     }
-    if (route.empty() || signature.example.empty()) continue;
+    if (route.empty()) continue;
+    if (signature.example.empty()) {
+      return InvalidArgument("no request for signature '", signature.name, "' has rows: there is ",
+                             "nothing to measure");
+    }
     auto& times = out.of[static_cast<size_t>(route[0])];
     if (!times.empty()) continue;  // of another signature of this queue
     for (size_t i = 0; i < sizes.size(); ++i) {

@@ -12,7 +12,7 @@
 namespace smelt {
 namespace {
 
-constexpr size_t kMaxSimulatedRequests = 4'000'000;
+constexpr size_t kMaxSimulatedRequests = 1'000'000;
 // A timeout counts microseconds: requests that come faster have nothing to be compared with.
 constexpr double kMaxArrivalsPerSecond = 1e6;
 constexpr int64_t kYear10000 = 253402300800;  // what is later is no time of a log
