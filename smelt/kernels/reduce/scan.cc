@@ -177,7 +177,7 @@ Status RunScan(OpContext& ctx) {
   const int64_t axis = given < 0 ? given + shape.rank() : given;
   if (axis < 0 || axis >= shape.rank()) {
     return InvalidArgument("ScanOp: Expected scan axis in the range [", -shape.rank(), ", ",
-                           shape.rank(), "), but got ", given);
+                           shape.rank(), "), but got ", axis);
   }
   const int a = static_cast<int>(axis);
   const void* in = ctx.input(0).raw();

@@ -190,10 +190,14 @@ Status RunCount(OpContext& ctx, bool dense) {
                            "which case it acts as all weights equal to 1. Received ",
                            weights.shape().ToString());
   }
-  for (int64_t i = 0; i < indices.num_elements(); ++i) {
-    if (IndexAt(indices, i) < 0) return InvalidArgument("Input arr must be non-negative!");
-  }
   const bool matrix = dense && indices.rank() == 2;
+  for (int64_t i = indices.num_elements() - 1; i >= 0; --i) {
+    const int64_t index = IndexAt(indices, i);
+    if (index >= 0) continue;
+    if (!matrix) return InvalidArgument("Input arr must be non-negative!");
+    // TensorFlow keeps the last that it finds.
+    return InvalidArgument("Input 'in' must be non-negative! Negative input value found: ", index);
+  }
   const int64_t rows = matrix ? indices.dim(0) : 1;
   Shape shape({bins});
   if (matrix) shape.Insert(0, rows);
