@@ -109,7 +109,7 @@ Status WhyNone(const AdvisedChoice& least, const SimulatedLoad& load,
   return FailedPrecondition(
       "no choice keeps up with ",
       absl::StrFormat(
-          "%.4g", static_cast<double>(load.requests.size()) / absl::ToDoubleSeconds(load.duration)),
+          "%.6g", static_cast<double>(load.requests.size()) / absl::ToDoubleSeconds(load.duration)),
       " requests a second on ", load.cores, load.cores == 1 ? " core: " : " cores: ", load_text,
       least.rejected == 0 ? "" : absl::StrCat(", ", least.rejected, " requests rejected"), with);
 }
