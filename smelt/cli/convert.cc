@@ -160,6 +160,12 @@ CommandBody SetupConvert(CLI::App& app) {
   ConvertFlags& convert = flags->convert;
   flags->input.Add(app, "in", "--input_model_dir", kModelHelp);
   flags->output.Add(app, "out", "--output_model_dir", "Folder for the converted SavedModel");
+  if (data.training.bytes() > 0) {
+    absl::StrAppendFormat(&out, "Training: %s %s (%s of variables, %s of saved_model.pb)\n",
+                          data.training.stripped ? "stripped" : "--strip_training would save",
+                          BytesText(data.training.bytes()), BytesText(data.training.variable_bytes),
+                          BytesText(data.training.model_bytes));
+  }
   app.add_option("--converter_options_string", flags->options_string,
                  "ConverterOptions in protobuf text format");
   app.add_option("--converter_options_file", flags->options_file,
@@ -195,6 +201,8 @@ CommandBody SetupConvert(CLI::App& app) {
          "--verify_tolerance", convert.verify.tolerance,
          "Largest difference relative to an output's range (1e-3; 2e-2 where bfloat16, 5e-2 "
          "where int8 came in)")
+  app.add_flag("--strip_training", convert.settings.strip_training,
+               "Leave out what only training uses: optimizers, metrics, training's functions");
       ->check(CLI::NonNegativeNumber);
   app.add_option("--shapes_only", convert.verify.shapes_only,
                  "Outputs (random ones) of which --verify compares only dtype and shape");

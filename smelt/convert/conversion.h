@@ -37,6 +37,7 @@ struct ConvertSettings {
   bool auto_place = false;            // find the function to place in each signature
   bool allow_soft_placement = false;  // ops that a TPU cannot run stay on the host inside a body
   bool revert = false;                // turn a converted model back into a plain one
+  bool strip_training = false;        // what only training uses leaves the model
 };
 
 struct Conversion {

@@ -86,6 +86,15 @@ struct BatchRecord {
   std::string assumed;
 };
 
+// What only training uses (strip_training.h): what left the model, or would.
+struct TrainingParts {
+  bool stripped = false;
+  int64_t variables = 0, variable_bytes = 0;  // entries of the checkpoint
+  int64_t functions = 0, nodes = 0, objects = 0, meta_graphs = 0;
+  int64_t model_bytes = 0;  // of saved_model.pb
+  int64_t bytes() const { return variable_bytes + model_bytes; }
+};
+
 struct ConversionRecords {
   std::vector<Note> notes;
   std::vector<TransferredTensor> transfers;
@@ -95,6 +104,7 @@ struct ConversionRecords {
   std::vector<BatchRecord> batches;
   std::vector<HostOp> host_ops;
   std::vector<AutoPlacement> auto_placements;
+  TrainingParts training;
 
   void AddNote(std::string stage, std::string text, std::string function = "",
                std::string node = "") {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/convert/output_folder.h"
 #include "smelt/convert/report/report_data.h"
+#include "smelt/convert/strip_training.h"
 #include "smelt/convert/warmup.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/model/model_folder.h"
@@ -96,6 +97,16 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   if (c.progress) c.progress("report");
   ASSIGN_OR_RETURN(*report, MakeReportData(c, *tpu));
   report->options = flags.options_text;
+  report->training = c.records.training;
+  if (!c.settings.strip_training) {
+    const auto training = MeasureTraining(folder.dir(), c.files);
+    if (training.ok()) {
+      report->training = *training;
+    } else {
+      c.records.AddNote("report", absl::StrCat("what only training uses is not known: ",
+                                               training.status().ToString()));
+    }
+  }
   if (!flags.reports.empty()) {
     ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
   }
@@ -107,7 +118,11 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   }
   if (c.progress) c.progress("write");
   const bool new_variables = c.variables != nullptr && c.variables->changed();
-  RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), new_variables, c.files));
+  std::set<std::string> without;
+  if (new_variables) without.insert("variables");
+  // From this Keras makes layers anew, which are objects like others once they are stripped.
+  if (c.settings.strip_training) without.insert("keras_metadata.pb");
+  RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), without, c.files));
   if (new_variables) {
     RETURN_IF_ERROR(c.variables->WriteBundle(output->path() + "/variables/variables"));
   }
