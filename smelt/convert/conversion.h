@@ -100,6 +100,9 @@ struct ConvertFlags {
   std::vector<ReportFile> reports;
   FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder
   VerifyFlags verify;
+  bool certificate = false;          // write one (certificate.h), which needs `verify`
+  std::vector<std::string> exclude;  // --exclude, which `options` hold already
+  std::string smelt_version;
   std::function<void(absl::string_view stage)> progress;
   std::function<void(int64_t done, int64_t all)> count;
 };

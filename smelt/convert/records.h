@@ -61,6 +61,12 @@ struct QuantizedLayer {
   int64_t bytes_before = 0, bytes = 0;
 };
 
+// A tensor whose range calibration took, from so many of the samples.
+struct CalibratedTensor {
+  std::string function, tensor;
+  int64_t samples = 0;  // 0: it was never computed, or never finite
+};
+
 // An op that stays on the host, and why.
 struct HostOp {
   std::string function, node, op;
@@ -101,6 +107,7 @@ struct ConversionRecords {
   std::vector<PrecisionChoice> precision;
   std::vector<StoredVariable> variables;
   std::vector<QuantizedLayer> layers;
+  std::vector<CalibratedTensor> calibrated;
   std::vector<BatchRecord> batches;
   std::vector<HostOp> host_ops;
   std::vector<AutoPlacement> auto_placements;

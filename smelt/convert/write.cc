@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_join.h"
+#include "smelt/convert/certificate.h"
 #include "smelt/convert/output_folder.h"
 #include "smelt/convert/report/report_data.h"
 #include "smelt/convert/strip_training.h"
@@ -70,6 +71,11 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   if (flags.input_dir.empty() || (flags.output_dir.empty() && !flags.dry_run)) {
     return InvalidArgument("both --input_model_dir and --output_model_dir are needed");
   }
+  if (flags.certificate && !flags.verify.wanted()) {
+    return InvalidArgument(
+        "--certificate states how far both models' answers differ: it needs --verify or "
+        "--verify_log");
+  }
   const TpuGeneration* tpu = FindTpuGeneration(flags.tpu);
   if (tpu == nullptr) {
     return InvalidArgument("no TPU generation \"", flags.tpu, "\"; there are ",
@@ -107,7 +113,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
                                                training.status().ToString()));
     }
   }
-  if (!flags.reports.empty()) {
+  if (!flags.reports.empty() || flags.certificate) {
     ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
   }
   Reports reports;
@@ -123,6 +129,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   // From this Keras makes layers anew, which are objects like others once they are stripped.
   if (c.settings.strip_training) without.insert("keras_metadata.pb");
   RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), without, c.files));
+  RETURN_IF_ERROR(RemoveOldCertificate(output->path()));
   if (new_variables) {
     RETURN_IF_ERROR(c.variables->WriteBundle(output->path() + "/variables/variables"));
   }
@@ -137,6 +144,9 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
                      VerifyConversion(flags.verify, c, folder.dir(), output->path(), flags.count));
   }
   RETURN_IF_ERROR(reports.Write(flags, c, *report, output.get()));
+  if (flags.certificate && report->verification.ok) {
+    RETURN_IF_ERROR(WriteCertificate(flags, c, *report, output->path()));
+  }
   if (report->verification.ok || flags.verify.keep_failed) RETURN_IF_ERROR(output->Publish());
   RETURN_IF_ERROR(reports.Publish());
   return c;
