@@ -13,7 +13,7 @@ import sys
 import tarfile
 import time
 
-from program import call, check, finish, models, read_records, smelt, work, write_records
+from program import call, check, finish, models, smelt, work, write_samples
 
 op_library = os.path.abspath(sys.argv[2])
 
@@ -178,33 +178,7 @@ for name, model, options, code_name, text in [
 
 
 
-# Quantization: the requests of the recorded log are the samples (a PredictRequest's inputs have the field number of a sample's).
-def fields(data):
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            value |= (data[at] & 127) << shift
-            shift, at = shift + 7, at + 1
-            if data[at - 1] < 128:
-                return value
-    while at < len(data):
-        tag = varint()
-        size = {0: 0, 1: 8, 5: 4}.get(tag & 7)
-        if size == 0:
-            varint()
-        else:
-            size = varint() if size is None else size
-            yield tag >> 3, data[at:at + size]
-            at += size
-
-
-def write_samples(log, path):
-    write_records(path, [dict(fields(dict(fields(record))[6]))[1] for record in read_records(log)])
-
-
+# Quantization: the requests of the recorded log are the samples.
 write_samples(models / "cnn.tfrecord", work / "cnn.samples")
 SAMPLES = ' representative_datasets { key: "serving_default" value { tfrecord_file_path: "%s" } }' % (work / "cnn.samples")
 for name, options, smaller in [

@@ -60,6 +60,34 @@ def write_records(path, records):
     path.write_bytes(out)
 
 
+def fields(data):
+    """Number and bytes of each field of a serialized message that has any."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (data[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 128:
+                return value
+    while at < len(data):
+        tag = varint()
+        size = {0: 0, 1: 8, 5: 4}.get(tag & 7)
+        if size == 0:
+            varint()
+        else:
+            size = varint() if size is None else size
+            yield tag >> 3, data[at:at + size]
+            at += size
+
+
+def write_samples(log, path):
+    """Samples for calibration of a log's requests (a PredictRequest's inputs have the field number of a sample's)."""
+    write_records(path, [dict(fields(dict(fields(record))[6]))[1] for record in read_records(log)])
+
+
 def node(name, op, *inputs, **attrs):
     """A NodeDef in protobuf's text form; attributes as that form writes their values."""
     lines = [f'node {{ name: "{name}" op: "{op}"'] + [f' input: "{i}"' for i in inputs]

@@ -11,6 +11,8 @@
 #include "smelt/cli/report/reports.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/usage.h"
+#include "smelt/cli/version.h"
+#include "smelt/convert/certificate.h"
 #include "smelt/convert/planner.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/options/option_fields.h"
@@ -24,7 +26,7 @@ constexpr size_t kMaxNotesShown = 12;
 struct ConvertCommandFlags {
   std::string options_string, options_file;
   std::string report_json, report_html;
-  std::vector<std::string> exclude;
+  bool check = false;
   PathArgument input, output;
   std::string explain;
   AdviseFlags advise;
@@ -86,6 +88,19 @@ Status Plan(ConvertFlags& convert, bool advised, std::string* text) {
   return OkStatus();
 }
 
+StatusOr<int> RunCheck(ConvertCommandFlags& flags) {
+  flags.convert.files = flags.resources.Files();
+  ASSIGN_OR_RETURN(const CertificateCheck check, CheckCertificate(flags.convert));
+  if (check.verification.done) std::printf("%s", VerificationText(check.verification).c_str());
+  for (const std::string& difference : check.differences) {
+    std::printf("check: %s\n", difference.c_str());
+  }
+  if (!check.differences.empty()) return kExitFailed;
+  std::printf("check: %zu files are as certified%s\n", check.files,
+              check.verification.done ? ", and so are the input and the answers" : "");
+  return kExitOk;
+}
+
 StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   std::string text = flags.options_string;
   if (!flags.options_file.empty()) {
@@ -96,6 +111,7 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
     ASSIGN_OR_RETURN(text, ReadInput(flags.options_file));
   }
   ConvertFlags& convert = flags.convert;
+  convert.smelt_version = kSmeltVersion;
   if (convert.settings.revert && !text.empty()) {
     return InvalidArgument("--revert takes no converter options");
   }
@@ -108,12 +124,12 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   const bool unsaid = text.empty() && !convert.settings.auto_place && !convert.settings.revert;
-  if (unsaid && flags.exclude.empty()) {
+  if (unsaid && convert.exclude.empty()) {
     RETURN_IF_ERROR(Plan(convert, advise, &text));
     clock.Stop();
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
-  RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
+  RETURN_IF_ERROR(ExcludeNodes(convert.exclude, convert.options));
   if (advise) {
     ASSIGN_OR_RETURN(convert.advice, AdviseBatching(convert, flags.advise));
     clock.Stop();
@@ -162,6 +178,12 @@ std::string ConvertSummary(const Conversion& c, const ReportData& data) {
     absl::StrAppendFormat(&out, "Transfers: %s, before %s\n", BytesText(data.transfer_bytes),
                           BytesText(data.transfer_bytes_before));
   }
+  if (data.training.bytes() > 0) {
+    absl::StrAppendFormat(&out, "Training: %s %s (%s of variables, %s of saved_model.pb)\n",
+                          data.training.stripped ? "stripped" : "--strip_training would save",
+                          BytesText(data.training.bytes()), BytesText(data.training.variable_bytes),
+                          BytesText(data.training.model_bytes));
+  }
   const std::vector<Note>& notes = c.records.notes;
   for (size_t i = 0; i < notes.size() && i < kMaxNotesShown; ++i) {
     absl::StrAppend(&out, "note: ", notes[i].text, "\n");
@@ -189,7 +211,7 @@ CommandBody SetupConvert(CLI::App& app) {
           ->type_name("[FIELD]");
   app.add_flag("--overwrite", convert.overwrite, "Replace the output folder if it is there");
   app.add_flag("--revert", convert.settings.revert, "Turn a converted model back into a plain one");
-  app.add_option("--exclude", flags->exclude,
+  app.add_option("--exclude", convert.exclude,
                  "Regular expression of layers (whole node names) that are not quantized");
   app.add_flag("--dry_run", convert.dry_run, "Convert and report, write no model");
   app.add_flag("--auto_place", convert.settings.auto_place,
@@ -197,6 +219,8 @@ CommandBody SetupConvert(CLI::App& app) {
                "of each signature");
   app.add_flag("--allow_soft_placement", convert.settings.allow_soft_placement,
                "Ops that a TPU cannot run stay on the CPU, within a TPU function");
+  app.add_flag("--strip_training", convert.settings.strip_training,
+               "Leave out what only training uses: optimizers, metrics, training's functions");
   app.add_flag("--warmup_requests", convert.warmup_requests,
                "Write requests that TensorFlow Serving warms up with");
   app.add_option("--tpu", convert.tpu, "TPU generation that the reports measure against")
@@ -215,6 +239,10 @@ CommandBody SetupConvert(CLI::App& app) {
          "Largest difference relative to an output's range (1e-3; 2e-2 where bfloat16, 5e-2 "
          "where int8 came in)")
       ->check(CLI::NonNegativeNumber);
+  app.add_flag("--certificate", convert.certificate,
+               "Write what --verify found, and hashes of all files, into assets.extra");
+  app.add_flag("--check", flags->check,
+               "Convert nothing: compare out with its certificate, and with in where it is given");
   app.add_option("--shapes_only", convert.verify.shapes_only,
                  "Outputs (random ones) of which --verify compares only dtype and shape");
   app.add_flag("--keep_failed", convert.verify.keep_failed,
@@ -232,6 +260,12 @@ CommandBody SetupConvert(CLI::App& app) {
     ConvertFlags& convert = flags->convert;
     convert.input_dir = flags->input.Get(&wrong);
     convert.output_dir = flags->output.Get(&wrong);
+    if (flags->check && convert.output_dir.empty()) {
+      convert.output_dir.swap(convert.input_dir);
+    }
+    if (flags->check && !convert.output_dir.empty()) {
+      return wrong.empty() ? RunCheck(*flags) : UsageError(wrong);
+    }
     if (convert.input_dir.empty()) wrong = "smelt convert needs a model";
     const bool only_advice =
         !flags->advise.log.empty() && flags->report_json.empty() && flags->report_html.empty();

@@ -38,6 +38,7 @@ struct ConvertSettings {
   bool auto_place = false;            // find the function to place in each signature
   bool allow_soft_placement = false;  // ops that a TPU cannot run stay on the host inside a body
   bool revert = false;                // turn a converted model back into a plain one
+  bool strip_training = false;        // what only training uses leaves the model
 };
 
 struct Conversion {
@@ -101,6 +102,9 @@ struct ConvertFlags {
   std::vector<ReportFile> reports;
   FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder
   VerifyFlags verify;
+  bool certificate = false;          // write one (certificate.h), which needs `verify`
+  std::vector<std::string> exclude;  // --exclude, which `options` hold already
+  std::string smelt_version;
   std::function<void(absl::string_view stage)> progress;
   std::function<void(int64_t done, int64_t all)> count;
 };

@@ -68,7 +68,8 @@ Status CheckOptions(Conversion& c) {
   const auto& bfloat16 = c.options.bfloat16_optimization_options;
   const bool all_bfloat16 = c.Bfloat16() && bfloat16 && bfloat16->scope_all;
   if (std::ranges::all_of(c.options.tpu_functions, names_none) && c.options.batch_options.empty() &&
-      !c.options.quantization_options && !c.settings.auto_place && !all_bfloat16) {
+      !c.options.quantization_options && !c.settings.auto_place && !all_bfloat16 &&
+      !c.settings.strip_training) {
     return InvalidArgument(
         c.options.tpu_functions.empty()
             ? "the converter options name nothing to do"

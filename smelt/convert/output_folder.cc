@@ -102,13 +102,13 @@ StatusOr<std::unique_ptr<StagedFolder>> StageOutput(const OutputPlace& place) {
   });
 }
 
-Status CopyRest(const std::string& from, const std::string& to, bool new_variables,
-                const FileSystem& files) {
+Status CopyRest(const std::string& from, const std::string& to,
+                const std::set<std::string>& without, const FileSystem& files) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(from));
   std::vector<stdfs::path> within;
   for (const std::string& name : names) {
     if (name == kModelFile || name == "saved_model.pbtxt" || name == "fingerprint.pb" ||
-        (name == "variables" && new_variables)) {
+        without.contains(name)) {
       continue;
     }
     RETURN_IF_ERROR(CopyEntry(stdfs::path(from) / name, stdfs::path(to) / name, files, within));

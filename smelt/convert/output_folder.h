@@ -2,6 +2,7 @@
 #ifndef SMELT_CONVERT_OUTPUT_FOLDER_H_
 #define SMELT_CONVERT_OUTPUT_FOLDER_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,11 @@ struct OutputPlace {
 // that is no SavedModel, or more than one; ABORTED while another process writes there.
 StatusOr<std::unique_ptr<StagedFolder>> StageOutput(const OutputPlace& place);
 
-// Copies all of a SavedModel's folder but what a conversion writes itself (the model file, its
-// fingerprint, and `variables` where `new_variables`). PERMISSION_DENIED for a link that leads out
+// Copies all of a SavedModel's folder but what a conversion writes itself (the model file and its
+// fingerprint) and the entries `without`. PERMISSION_DENIED for a link that leads out
 // of what `files` permits, INVALID_ARGUMENT for what is neither a file nor a folder.
-Status CopyRest(const std::string& from, const std::string& to, bool new_variables,
-                const FileSystem& files);
+Status CopyRest(const std::string& from, const std::string& to,
+                const std::set<std::string>& without, const FileSystem& files);
 
 }  // namespace smelt
 

@@ -8,6 +8,7 @@ namespace smelt {
 namespace {
 
 bool Always(const Conversion&) { return true; }
+bool StripsTraining(const Conversion& c) { return c.settings.strip_training; }
 bool Quantizes(const Conversion& c) { return c.options.quantization_options.has_value(); }
 bool AutoPlaces(const Conversion& c) { return c.settings.auto_place; }
 bool Places(const Conversion& c) { return !c.placements.empty(); }
@@ -21,6 +22,7 @@ bool WantsBfloat16(const Conversion& c) {
 
 constexpr Stage kStages[] = {
     {"options", Always, CheckOptions, "before anything is read twice or changed"},
+    {"strip_training", StripsTraining, StripTrainingParts, "what follows need not look at it"},
     {"resolve", Always, ResolveTpuFunctions, "names mean functions as the model has them"},
     {"quantize", Quantizes, QuantizeModel, "calibration runs the float model as it was trained"},
     {"auto_place", AutoPlaces, AutoPlace, "it cuts functions that nobody has copied yet"},
@@ -37,6 +39,7 @@ constexpr Stage kStages[] = {
 };
 
 constexpr Stage kRevertStages[] = {
+    {"strip_training", StripsTraining, StripTrainingParts, "what follows need not look at it"},
     {"revert", Always, Revert, "every wrapper comes off"},
     {"prune", Always, RemoveUnusedFunctions, "bodies have moved back"},
 };

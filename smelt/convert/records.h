@@ -61,6 +61,12 @@ struct QuantizedLayer {
   int64_t bytes_before = 0, bytes = 0;
 };
 
+// A tensor whose range calibration took, from so many of the samples.
+struct CalibratedTensor {
+  std::string function, tensor;
+  int64_t samples = 0;  // 0: it was never computed, or never finite
+};
+
 // An op that stays on the host, and why.
 struct HostOp {
   std::string function, node, op;
@@ -86,15 +92,26 @@ struct BatchRecord {
   std::string assumed;
 };
 
+// What only training uses (strip_training.h): what left the model, or would.
+struct TrainingParts {
+  bool stripped = false;
+  int64_t variables = 0, variable_bytes = 0;  // entries of the checkpoint
+  int64_t functions = 0, nodes = 0, objects = 0, meta_graphs = 0;
+  int64_t model_bytes = 0;  // of saved_model.pb
+  int64_t bytes() const { return variable_bytes + model_bytes; }
+};
+
 struct ConversionRecords {
   std::vector<Note> notes;
   std::vector<TransferredTensor> transfers;
   std::vector<PrecisionChoice> precision;
   std::vector<StoredVariable> variables;
   std::vector<QuantizedLayer> layers;
+  std::vector<CalibratedTensor> calibrated;
   std::vector<BatchRecord> batches;
   std::vector<HostOp> host_ops;
   std::vector<AutoPlacement> auto_placements;
+  TrainingParts training;
 
   void AddNote(std::string stage, std::string text, std::string function = "",
                std::string node = "") {

@@ -15,6 +15,8 @@ namespace smelt {
 Status CheckOptions(Conversion& c);
 // Resolves what tpu_functions name to placements, and checks that they can stand together.
 Status ResolveTpuFunctions(Conversion& c);
+// Removes what only training uses (strip_training.h).
+Status StripTrainingParts(Conversion& c);
 // Rewrites float layers to 8-bit integers, as quantization_options say (quantize/).
 Status QuantizeModel(Conversion& c);
 // Finds the part of each named function, else of each signature, that a TPU can run, and places

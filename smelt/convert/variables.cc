@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "smelt/graph/op_facts.h"
+#include "smelt/wire/saved_model/object_graph.h"
 #include "smelt/wire/saved_model/object_restore.h"
 
 namespace smelt {
@@ -170,6 +171,11 @@ Status ModelVariables::WriteBundle(const std::string& prefix) const {
   options.data_alignment = 64;
   ASSIGN_OR_RETURN(auto writer, BundleWriter::Create(prefix, options));
   for (const std::string& name : bundle_->names()) {
+    if (dropped_.contains(name)) continue;
+    if (name == kCheckpointObjectGraph && !object_graph_.empty()) {
+      RETURN_IF_ERROR(writer->Add(name, Tensor::Scalar<std::string>(object_graph_)));
+      continue;
+    }
     ASSIGN_OR_RETURN(const BundleEntry* entry, bundle_->Find(name));
     auto it = stored_.find(name);
     if (it == stored_.end() && entry->partitioned()) {

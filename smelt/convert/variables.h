@@ -77,7 +77,13 @@ class ModelVariables {
   // Makes a reader of a variable that is stored as `dtype` read that type and cast it to the one
   // that it had.
   Status CastBack(const HandleUse& use, Dtype dtype);
-  bool changed() const { return !stored_.empty(); }
+  // The written checkpoint lacks these entries; its object graph becomes `object_graph` unless that
+  // is empty.
+  void Strip(std::set<std::string> entries, std::string object_graph) {
+    dropped_ = std::move(entries);
+    object_graph_ = std::move(object_graph);
+  }
+  bool changed() const { return !stored_.empty() || !dropped_.empty() || !object_graph_.empty(); }
 
   // Brings the types of the object graph's variables up to date.
   Status UpdateObjectGraph();
@@ -100,6 +106,8 @@ class ModelVariables {
     MakeValue value;
   };
   std::map<std::string, Stored> stored_;  // by key
+  std::set<std::string> dropped_;         // keys
+  std::string object_graph_;
   friend class VariableTracer;
 };
 

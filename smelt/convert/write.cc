@@ -1,8 +1,10 @@
 // From folder to folder: the output appears whole or not at all.
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "smelt/convert/certificate.h"
 #include "smelt/convert/output_folder.h"
 #include "smelt/convert/report/report_data.h"
+#include "smelt/convert/strip_training.h"
 #include "smelt/convert/warmup.h"
 #include "smelt/io/path.h"
 #include "smelt/io/staged_file.h"
@@ -66,6 +68,11 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   if (flags.input_dir.empty() || (flags.output_dir.empty() && !flags.dry_run)) {
     return InvalidArgument("both --input_model_dir and --output_model_dir are needed");
   }
+  if (flags.certificate && !flags.verify.wanted()) {
+    return InvalidArgument(
+        "--certificate states how far both models' answers differ: it needs --verify or "
+        "--verify_log");
+  }
   const TpuGeneration* tpu = FindTpuGeneration(flags.tpu);
   if (tpu == nullptr) {
     return InvalidArgument("no TPU generation \"", flags.tpu, "\"; there are ",
@@ -95,7 +102,17 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   ASSIGN_OR_RETURN(*report, MakeReportData(c, *tpu));
   report->options = flags.options_text;
   report->advice = flags.advice;
-  if (!flags.reports.empty()) {
+  report->training = c.records.training;
+  if (!c.settings.strip_training) {
+    const auto training = MeasureTraining(folder.dir(), c.files);
+    if (training.ok()) {
+      report->training = *training;
+    } else {
+      c.records.AddNote("report", absl::StrCat("what only training uses is not known: ",
+                                               training.status().ToString()));
+    }
+  }
+  if (!flags.reports.empty() || flags.certificate) {
     ASSIGN_OR_RETURN(report->model, DescribeModel(flags.input_dir, folder, *c.meta));
   }
   Reports reports;
@@ -106,7 +123,12 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   }
   if (c.progress) c.progress("write");
   const bool new_variables = c.variables != nullptr && c.variables->changed();
-  RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), new_variables, c.files));
+  std::set<std::string> without;
+  if (new_variables) without.insert("variables");
+  // From this Keras makes layers anew, which are objects like others once they are stripped.
+  if (c.settings.strip_training) without.insert("keras_metadata.pb");
+  RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), without, c.files));
+  RETURN_IF_ERROR(RemoveOldCertificate(output->path()));
   if (new_variables) {
     RETURN_IF_ERROR(c.variables->WriteBundle(output->path() + "/variables/variables"));
   }
@@ -121,6 +143,9 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
                      VerifyConversion(flags.verify, c, folder.dir(), output->path(), flags.count));
   }
   RETURN_IF_ERROR(reports.Write(flags, c, *report, output.get()));
+  if (flags.certificate && report->verification.ok) {
+    RETURN_IF_ERROR(WriteCertificate(flags, c, *report, output->path()));
+  }
   if (report->verification.ok || flags.verify.keep_failed) RETURN_IF_ERROR(output->Publish());
   RETURN_IF_ERROR(reports.Publish());
   return c;

@@ -286,6 +286,11 @@ void WriteModelFacts(HtmlPage& page, const ReportData& data) {
   rows.emplace_back("TensorFlow", m.tensorflow_version);
   rows.emplace_back("SHA-256", m.sha256);
   if (!data.options.empty()) rows.emplace_back("Options", data.options);
+  if (const TrainingParts& t = data.training; t.bytes() > 0) {
+    rows.emplace_back(
+        "Training",
+        absl::StrCat(t.stripped ? "stripped: " : "--strip_training saves ", BytesText(t.bytes())));
+  }
   rows.emplace_back("smelt", kSmeltVersion);
   page.Table("Model", {"", ""}, rows, [](const Row& row) -> std::vector<std::string> {
     return {row.first, row.second};

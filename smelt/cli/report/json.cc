@@ -219,6 +219,16 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
       w.Field("before", data.transfer_bytes_before);
       w.Field("after", data.transfer_bytes);
     });
+    w.Object("training", [&] {
+      w.Flag("stripped", data.training.stripped);
+      w.Field("variables", data.training.variables);
+      w.Field("variable_bytes", data.training.variable_bytes);
+      w.Field("saved_model_bytes", data.training.model_bytes);
+      w.Field("functions", data.training.functions);
+      w.Field("nodes", data.training.nodes);
+      w.Field("objects", data.training.objects);
+      w.Field("meta_graphs", data.training.meta_graphs);
+    });
     WriteVerification(w, data.verification);
     WriteAdvice(w, data.advice);
     WritePlacements(w, data);

@@ -41,6 +41,9 @@ StatusOr<Ranges> Calibrate(Conversion& c, const std::vector<std::pair<Scope*, En
   }
   Ranges ranges;
   for (size_t i = 0; i < observed.size(); ++i) {
+    const auto& [scope, e] = tensors[i];
+    c.records.calibrated.push_back({scope->function != nullptr ? scope->function->name() : "",
+                                    EndpointName(e), statistics[i].samples()});
     if (auto range = statistics[i].RangeOf(option)) ranges[observed[i].key] = *range;
   }
   return ranges;

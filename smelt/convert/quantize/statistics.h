@@ -18,6 +18,9 @@ class TensorStatistics {
   // Empty when there were no values.
   std::optional<Range> RangeOf(const CalibrationOption& option) const;
 
+  // Runs that had finite values.
+  int64_t samples() const { return samples_; }
+
  private:
   void AddToHistogram(std::span<const float> values, float low, float high, int bins);
 

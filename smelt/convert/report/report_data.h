@@ -75,6 +75,7 @@ struct ReportData {
   std::vector<ReportFunction> functions;
   ReportModel model;  // empty unless a report file is written
   Verification verification;
+  TrainingParts training;
   std::string options;  // the text of the converter options, as given
   BatchingAdvice advice;
   // Checkpoint key -> what Python called the variable, where one name means one variable.

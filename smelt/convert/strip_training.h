@@ -1,0 +1,33 @@
+// --strip_training: what only training uses leaves the model.
+#ifndef SMELT_CONVERT_STRIP_TRAINING_H_
+#define SMELT_CONVERT_STRIP_TRAINING_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "smelt/convert/records.h"
+#include "smelt/wire/saved_model/saved_model.h"
+
+namespace smelt {
+
+// What a strip changes in the checkpoint, which it does not write itself.
+struct StrippedCheckpoint {
+  std::set<std::string> dropped;  // keys
+  std::string object_graph;       // the new value of kCheckpointObjectGraph; empty: it stays
+};
+
+// Removes from the model what its signatures, its initialization and the functions that its objects
+// serve do not need: optimizers, metrics, traces for training, gradients, MetaGraphs tagged "train"
+// or "eval" beside another, and all that only those reach. `meta` is the MetaGraph that is served,
+// and points to it afterwards; of others that stay nothing is removed that they restore. Errors of
+// reading the checkpoint in model.dir, which `files` must permit.
+StatusOr<TrainingParts> StripTraining(SavedModel& model, MetaGraph** meta, const FileSystem& files,
+                                      StrippedCheckpoint* checkpoint);
+
+// What StripTraining would take from the model in `dir`.
+StatusOr<TrainingParts> MeasureTraining(const std::string& dir, const FileSystem& files);
+
+}  // namespace smelt
+
+#endif  // SMELT_CONVERT_STRIP_TRAINING_H_
