@@ -162,5 +162,7 @@ with tempfile.TemporaryDirectory() as folder:
         x = tf.ones([2, 8, 8, 3])
         check("a Keras model can be called", np.allclose(called(x), list(called.signatures["serving_default"](x).values())[0]))
         tf_keras.models.load_model(str(work / "by_tf_keras")).export(str(work / "exported"))
-        check("about as small as an export", size(work / "stripped/by_tf_keras") < 1.3 * size(work / "exported"), (size(work / "stripped/by_tf_keras"), size(work / "exported")))
+        # An export has no __call__: its functions are what is larger here.
+        saved, left, exported = (size(work / p) for p in ("by_tf_keras", "stripped/by_tf_keras", "exported"))
+        check("most of what an export lacks is gone", left - exported < (saved - exported) / 4, (saved, left, exported))
 finish()
