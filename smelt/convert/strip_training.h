@@ -7,6 +7,7 @@
 #include <string>
 
 #include "smelt/convert/records.h"
+#include "smelt/io/file_system.h"
 #include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
