@@ -158,7 +158,10 @@ StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
     RETURN_IF_ERROR(add(key.empty() ? "serving_default" : key, dataset.tf_record().path()));
   }
   for (const auto& entry : q.representative_datasets()) {
-    RETURN_IF_ERROR(add(entry.key(), entry.value().tfrecord_file_path()));
+    const auto& file = entry.value();
+    const bool log = file.has_prediction_log_path();
+    RETURN_IF_ERROR(add(entry.key(), log ? file.prediction_log_path() : file.tfrecord_file_path()));
+    if (log) out.prediction_logs.insert(entry.key());
   }
   out.min_num_elements_for_weights = q.min_num_elements_for_weights();
   if (q.has_freeze_all_variables()) out.freeze_all_variables = q.freeze_all_variables();

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,6 +102,7 @@ struct QuantizationOption {
   std::vector<UnitWiseQuantizationOption> unit_wise;
   std::vector<std::string> tags, signature_keys;
   std::map<std::string, std::string> representative_datasets;  // signature key to file, or ""
+  std::set<std::string> prediction_logs;  // signatures whose file holds PredictionLogs
   int64_t min_num_elements_for_weights = 0;
   std::optional<bool> freeze_all_variables, per_channel;
   bool two_input_tensors = false, tpu_model_support = false, legacy_weight_only = false;

@@ -109,6 +109,8 @@ constexpr FieldLine kLines[] = {
     {"RepresentativeDatasetEntry", "key", "the signature whose inputs the samples are", ""},
     {"RepresentativeDatasetEntry", "value", "its file", ""},
     {"RepresentativeDatasetFile", "tfrecord_file_path", "TFRecord file of the samples", ""},
+    {"RepresentativeDatasetFile", "prediction_log_path",
+     "TFRecord file of PredictionLogs: its requests to the signature are the samples", ""},
     {"CalibrationOptions", "calibration_method", "how a range follows from what was seen",
      "CALIBRATION_METHOD_MIN_MAX"},
     {"CalibrationOptions", "calibration_parameters", "of the methods with histograms", ""},
