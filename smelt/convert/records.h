@@ -39,6 +39,7 @@ struct PrecisionChoice {
   std::string function, node, op;
   bool converted = false;
   std::string reason;  // why it stayed float32
+  int64_t cost = 0;    // docs/cost_model.md; 0 of a variable
 };
 
 // A variable whose stored type changed.

@@ -211,7 +211,9 @@ StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
     out.bfloat16_optimization_options =
         Bfloat16Option{b.scope() == converter::BFloat16OptimizationOptions::ALL,
                        b.skip_safety_checks(),
-                       {b.filterlist().begin(), b.filterlist().end()}};
+                       {b.filterlist().begin(), b.filterlist().end()},
+                       {b.node_filterlist().begin(), b.node_filterlist().end()},
+                       b.before_int8()};
   }
   if (proto.has_xla_sharding_options()) {
     const auto& x = proto.xla_sharding_options();

@@ -37,6 +37,8 @@ struct Bfloat16Option {
   bool scope_all = false;
   bool skip_safety_checks = false;
   std::vector<std::string> filterlist;
+  std::vector<std::string> node_filterlist;  // regular expressions for the whole name
+  bool before_int8 = false;
 };
 
 struct XlaShardingOption {
