@@ -1,12 +1,8 @@
 #include "smelt/convert/planner.h"
 
-#include <algorithm>
-
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "smelt/convert/report/report_data.h"
-#include "smelt/io/temporary_folder.h"
+#include "smelt/convert/trial.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
@@ -27,27 +23,21 @@ class Planner {
  public:
   explicit Planner(const ConvertFlags& flags) : flags_(flags) {}
 
-  StatusOr<ConversionPlan> Run() {
+  StatusOr<ConversionPlan> Run(bool precision) {
     ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags_.input_dir));
     dir_ = folder.dir();
     if (flags_.progress) flags_.progress("plan");
     RETURN_IF_ERROR(Place());
     Batch();
-    RETURN_IF_ERROR(ChoosePrecision());
+    if (precision) RETURN_IF_ERROR(ChoosePrecision());
     return std::move(plan_);
   }
 
  private:
-  // The conversion in memory.
   StatusOr<Conversion> Try(const std::string& text) const {
-    Conversion c;
-    ASSIGN_OR_RETURN(c.options, ParseConverterOptions(text));
-    c.settings = flags_.settings;
-    c.settings.auto_place = plan_.auto_place;
-    c.files = flags_.files.With(FoldersOfModel(dir_));
-    ASSIGN_OR_RETURN(c.model, ReadSavedModel(dir_));
-    RETURN_IF_ERROR(Convert(c));
-    return c;
+    ConvertFlags flags = flags_;
+    flags.settings.auto_place = plan_.auto_place;
+    return ConvertInMemory(flags, dir_, text);
   }
 
   Status Place() {
@@ -97,52 +87,26 @@ class Planner {
     ASSIGN_OR_RETURN(const Verification narrow, Verify(kBfloat16));
     if (narrow.ok) {
       Add(kBfloat16);
-      Reason("precision: bfloat16: ", Worst(narrow));
+      Reason("precision: bfloat16: ", WorstDifference(narrow));
       return OkStatus();
     }
-    const std::string why = WhyNot(narrow);
+    const std::string why = WorstDifference(narrow);
     ASSIGN_OR_RETURN(const Verification wide, Verify(kFloat));
     Add(kFloat);
     Reason("precision: float32, because bfloat16 is not shown to answer alike: ", why,
-           wide.ok ? "" : "; nor is float32: ", wide.ok ? "" : WhyNot(wide));
+           wide.ok ? "" : "; nor is float32: ", wide.ok ? "" : WorstDifference(wide));
     return OkStatus();
   }
 
   StatusOr<Verification> Verify(absl::string_view precision) const {
-    ASSIGN_OR_RETURN(const auto folder, TemporaryFolder::Make("smelt_plan"));
     ConvertFlags flags = flags_;
-    flags.options_text = With(precision);
-    ASSIGN_OR_RETURN(flags.options, ParseConverterOptions(flags.options_text));
     flags.settings.auto_place = plan_.auto_place;
-    flags.output_dir = folder->path() + "/model";
-    flags.reports.clear();
-    flags.dry_run = flags.warmup_requests = false;
-    flags.progress = nullptr;
     if (!flags.verify.wanted()) flags.verify.count = kPlannedRequests;
     if (!flags.verify.tolerance) flags.verify.tolerance = kPlannedError;
-    ReportData data;
-    RETURN_IF_ERROR(ConvertSavedModel(flags, &data).status());
-    return std::move(data.verification);
+    ASSIGN_OR_RETURN(TriedConversion tried, ConvertAndVerify(flags, With(precision)));
+    return std::move(tried.verification);
   }
 
-  static std::string WhyNot(const Verification& v) {
-    return v.outputs.empty() ? FirstLine(v.notes.at(0)) : Worst(v);
-  }
-  static std::string Worst(const Verification& v) {
-    const auto worst = std::ranges::max_element(v.outputs, [](const auto& a, const auto& b) {
-      return std::pair(!a.ok, a.max_relative) < std::pair(!b.ok, b.max_relative);
-    });
-    if (!worst->why.empty()) {
-      return absl::StrCat("output '", worst->output, "' of signature '", worst->signature, "' ",
-                          worst->why);
-    }
-    return absl::StrFormat("answers differ by %.2g of an output's range at most, over %d requests",
-                           worst->max_relative, worst->requests);
-  }
-
-  static std::string FirstLine(absl::string_view text) {
-    return std::string(text.substr(0, text.find('\n')));
-  }
   std::string With(absl::string_view more) const {
     return absl::StrCat(plan_.options, plan_.options.empty() ? "" : " ", more);
   }
@@ -159,6 +123,8 @@ class Planner {
 
 }  // namespace
 
-StatusOr<ConversionPlan> PlanConversion(const ConvertFlags& flags) { return Planner(flags).Run(); }
+StatusOr<ConversionPlan> PlanConversion(const ConvertFlags& flags, bool precision) {
+  return Planner(flags).Run(precision);
+}
 
 }  // namespace smelt

@@ -19,9 +19,9 @@ struct ConversionPlan {
 // Tries what a TPU serves best and keeps what this model allows: whole signatures on the TPU, else
 // the part that it can run; requests in batches where rows are proved independent; bfloat16 where
 // both models answer alike on the requests of flags.verify (a few made-up ones without them).
-// Writes to temporary folders only; of `flags` the input, files, settings and verification count.
-// Errors of the last placement that was tried.
-StatusOr<ConversionPlan> PlanConversion(const ConvertFlags& flags);
+// Without `precision` that is left to others. Writes to temporary folders only; of `flags` the
+// input, files, settings and verification count. Errors of the last placement that was tried.
+StatusOr<ConversionPlan> PlanConversion(const ConvertFlags& flags, bool precision = true);
 
 }  // namespace smelt
 
