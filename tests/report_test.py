@@ -121,6 +121,13 @@ check("hash of the model", model["sha256"] == hashlib.sha256("".join(f"{s}  {p}\
 check("the model is named", model["path"] == str(work / "versions") and model["version"] == "10" and model["tags"] == ["serve"] and model["tensorflow_version"].startswith("2."), model)
 check("the version is said", f"note: version 10 of {work / 'versions'}\n" in out, out)
 check("the program's version", chosen["smelt_version"] == call("version")[1].split()[1], chosen["smelt_version"])
+file = work / "searched.json"
+code, out, err = call("convert", models / "cnn", work / "searched", "--converter_options_string", PLACE, "--max_error", "20%", "--verify_log", models / "cnn.tfrecord", "--report_json", file,
+                      "--report_html", work / "searched.html")
+data, wrong = json.loads(file.read_text()), []
+walk(data, "", wrong)
+check("a search is as documented", code == 0 and not wrong and data["precision_search"]["done"] and not alias["precision_search"]["done"], (wrong[:5], out + err))
+check("the page has the search", "Types of the layers that were tried" in (work / "searched.html").read_text())
 check("every documented field is in some report", seen == set(schema), seen ^ set(schema))
 
 # Columns hold for costs of any size.

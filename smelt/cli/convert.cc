@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "smelt/cli/command.h"
@@ -10,6 +11,7 @@
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/usage.h"
 #include "smelt/convert/planner.h"
+#include "smelt/convert/search/precision_search.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/options/option_fields.h"
 
@@ -22,6 +24,8 @@ constexpr size_t kMaxNotesShown = 12;
 struct ConvertCommandFlags {
   std::string options_string, options_file;
   std::string report_json, report_html;
+  std::optional<std::string> max_error;
+  std::string labels;
   std::vector<std::string> exclude;
   PathArgument input, output;
   std::string explain;
@@ -67,14 +71,38 @@ class StageClock {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Without options: what is best for the model, said so that it can be asked for.
-Status Plan(ConvertFlags& convert, std::string* text) {
-  ASSIGN_OR_RETURN(const ConversionPlan plan, PlanConversion(convert));
+// Without options: what is best for the model, said so that it can be asked for. With --max_error
+// the rest of that is the search's.
+Status Plan(ConvertFlags& convert, bool precision, std::string* text) {
+  ASSIGN_OR_RETURN(const ConversionPlan plan, PlanConversion(convert, precision));
   convert.settings.auto_place = plan.auto_place;
   *text = plan.options;
   for (const std::string& reason : plan.reasons) std::printf("plan: %s\n", reason.c_str());
+  if (!precision) return OkStatus();
   std::printf("plan: the same again: %s--converter_options_string '%s'\n",
               plan.auto_place ? "--auto_place " : "", plan.options.c_str());
+  return OkStatus();
+}
+
+// --max_error: adds the types that it chose to the options.
+Status ChooseTypes(const ConvertCommandFlags& flags, ConvertFlags& convert, std::string* text) {
+  if (!flags.exclude.empty() || convert.settings.revert) {
+    return InvalidArgument("--max_error chooses the types: leave out ",
+                           convert.settings.revert ? "--revert" : "--exclude");
+  }
+  PrecisionBound bound;
+  ASSIGN_OR_RETURN(bound.max_error, ParseMaxError(*flags.max_error));
+  bound.labels = flags.labels;
+  ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(*text));
+  convert.options_text = *text;
+  ASSIGN_OR_RETURN(PrecisionPlan plan, SearchPrecision(convert, bound));
+  std::printf("%smax_error: the same again: %s--converter_options_string '%s'\n",
+              PrecisionSearchText(plan.search).c_str(),
+              convert.settings.auto_place ? "--auto_place " : "", plan.options.c_str());
+  convert.verify.tolerance = plan.tolerance;
+  convert.verify.tolerance_from = "--max_error";
+  convert.search = std::move(plan.search);
+  *text = std::move(plan.options);
   return OkStatus();
 }
 
@@ -91,21 +119,29 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   if (convert.settings.revert && !text.empty()) {
     return InvalidArgument("--revert takes no converter options");
   }
+  if (convert.verify.wanted() && convert.dry_run) {
+    return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
+  }
   convert.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   const bool unsaid = text.empty() && !convert.settings.auto_place && !convert.settings.revert;
+  if (!flags.max_error && !flags.labels.empty()) {
+    return InvalidArgument("--labels are what --max_error is measured by: give it, too");
+  }
+  if (flags.max_error) RETURN_IF_ERROR(ParseMaxError(*flags.max_error).status());
   if (unsaid && flags.exclude.empty()) {
-    RETURN_IF_ERROR(Plan(convert, &text));
+    RETURN_IF_ERROR(Plan(convert, !flags.max_error, &text));
+    clock.Stop();
+  }
+  if (flags.max_error) {
+    RETURN_IF_ERROR(ChooseTypes(flags, convert, &text));
     clock.Stop();
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
   convert.options_text = text;
   RETURN_IF_ERROR(ExcludeNodes(flags.exclude, convert.options));
-  if (convert.verify.wanted() && convert.dry_run) {
-    return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
-  }
   if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
   ReportData data;
@@ -196,6 +232,14 @@ CommandBody SetupConvert(CLI::App& app) {
          "Largest difference relative to an output's range (1e-3; 2e-2 where bfloat16, 5e-2 "
          "where int8 came in)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--max_error", flags->max_error,
+                 "Choose int8, bfloat16 or float32 for each layer: the cheapest by which answers "
+                 "to the requests of --verify_log or --verify differ by at most so much of an "
+                 "output's range (1% or 0.01)");
+  app.add_option("--labels", flags->labels,
+                 "The right class of each row of --verify_log's requests: --max_error is then of "
+                 "accuracy")
+      ->type_name("[OUTPUT=]FILE.npy");
   app.add_option("--shapes_only", convert.verify.shapes_only,
                  "Outputs (random ones) of which --verify compares only dtype and shape");
   app.add_flag("--keep_failed", convert.verify.keep_failed,

@@ -37,6 +37,7 @@ struct ConvertSettings {
   bool auto_place = false;            // find the function to place in each signature
   bool allow_soft_placement = false;  // ops that a TPU cannot run stay on the host inside a body
   bool revert = false;                // turn a converted model back into a plain one
+  bool measure_layers = true;         // runs the samples for each quantized layer's error
 };
 
 struct Conversion {
@@ -99,6 +100,7 @@ struct ConvertFlags {
   std::vector<ReportFile> reports;
   FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder
   VerifyFlags verify;
+  PrecisionSearch search;  // what chose the options, for the reports
   std::function<void(absl::string_view stage)> progress;
   std::function<void(int64_t done, int64_t all)> count;
 };

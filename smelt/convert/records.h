@@ -60,6 +60,7 @@ struct QuantizedLayer {
   // compares with the float model, own_error with the float layer on the quantized layer's input.
   double output_error = 0, own_error = 0;
   int64_t bytes_before = 0, bytes = 0;
+  int64_t cost = 0;  // docs/cost_model.md, of the float layer
 };
 
 // An op that stays on the host, and why.
@@ -87,6 +88,31 @@ struct BatchRecord {
   std::string assumed;
 };
 
+// One assignment of types to layers that --max_error tried.
+struct PrecisionTrial {
+  int int8 = 0, bfloat16 = 0, float32 = 0;  // layers that became each
+  double cost = 0;        // docs/cost_model.md: of the layers, relative to all in float32
+  double error = 0;       // what the bound is on
+  double difference = 0;  // the largest between answers, relative to an output's range
+  double accuracy = 0;    // the part of the rows with labels that it is right about
+  bool ok = false;        // within the bound
+  std::string why;        // what no bound allows, or why it cannot be converted
+};
+
+// How --max_error decided.
+struct PrecisionSearch {
+  bool done = false;
+  // Of an output's range; with labels the part of the rows that may become wrong.
+  double max_error = 0;
+  bool by_labels = false;
+  std::string evidence;                // which requests
+  int64_t rows = 0;                    // with labels
+  double accuracy = 0;                 // of the float model, as the trials'
+  std::vector<PrecisionTrial> trials;  // in their order
+  int chosen = -1;                     // of trials
+  std::vector<std::string> notes;
+};
+
 struct ConversionRecords {
   std::vector<Note> notes;
   std::vector<TransferredTensor> transfers;
@@ -96,6 +122,7 @@ struct ConversionRecords {
   std::vector<BatchRecord> batches;
   std::vector<HostOp> host_ops;
   std::vector<AutoPlacement> auto_placements;
+  PrecisionSearch search;
 
   void AddNote(std::string stage, std::string text, std::string function = "",
                std::string node = "") {
