@@ -7,6 +7,8 @@
 //   alias FUNCTION ALIAS
 //   sample SIGNATURE KEY=TENSOR; KEY=TENSOR             (repeated) a record of the signature's
 //                                                       representative dataset
+//   request SIGNATURE KEY=TENSOR; KEY=TENSOR            (repeated) a record of a log of requests,
+//                                                       which is the dataset of all its signatures
 //   input SIGNATURE KEY TENSOR TYPE SHAPE               input serving_default x x:0 float [?,4]
 //   output SIGNATURE KEY TENSOR TYPE SHAPE
 //   sparse SIGNATURE KEY VALUES INDICES DENSE_SHAPE     an input that is a sparse tensor of floats
@@ -38,6 +40,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -51,6 +54,7 @@
 #include "smelt/model/loaded_model.h"
 #include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/options/representative_data.h"
+#include "smelt/wire/records/prediction_log.h"
 
 namespace smelt {
 namespace {
@@ -61,6 +65,8 @@ struct ConvertCase {
   std::map<std::string, std::string> aliases;
   std::map<std::string, Signature> signatures;
   std::vector<std::string> expect;
+  std::string requests;                        // the bytes of a TFRecord file
+  std::set<std::string> requested;             // signatures
   std::map<std::string, std::string> samples;  // signature key to the bytes of a TFRecord file
   std::map<std::string, Tensor> variables;     // of the checkpoint
 };
@@ -137,6 +143,17 @@ Status AddSample(absl::string_view line, ConvertCase* c) {
   return OkStatus();
 }
 
+Status AddRequest(absl::string_view line, ConvertCase* c) {
+  PredictionRecord record;
+  record.signature = Word(&line);
+  ASSIGN_OR_RETURN(const NamedTensors inputs, ParseTensors(line));
+  record.inputs.assign(inputs.begin(), inputs.end());
+  ASSIGN_OR_RETURN(const std::string bytes, SerializePredictionLog(record));
+  AppendRecord(bytes, &c->requests);
+  c->requested.insert(record.signature);
+  return OkStatus();
+}
+
 // Files of the case's samples, named in the options; removed with the object.
 class SampleFiles {
  public:
@@ -147,6 +164,14 @@ class SampleFiles {
                        absl::StrCat("smelt-convert-test-", getpid(), "-", paths_.size()));
       std::ofstream(paths_.back(), std::ios::binary) << bytes;
       options.quantization_options->representative_datasets[signature] = paths_.back();
+    }
+    if (c.requests.empty() || !options.quantization_options) return;
+    paths_.push_back(std::filesystem::temp_directory_path() /
+                     absl::StrCat("smelt-convert-test-", getpid(), "-", paths_.size()));
+    std::ofstream(paths_.back(), std::ios::binary) << c.requests;
+    for (const std::string& signature : c.requested) {
+      options.quantization_options->representative_datasets[signature] = paths_.back();
+      options.quantization_options->prediction_logs.insert(signature);
     }
   }
   ~SampleFiles() {
@@ -397,6 +422,8 @@ Status ReadLine(const std::string& line, std::string* section, ConvertCase* c) {
     c->aliases[function] = Word(&rest);
   } else if (absl::ConsumePrefix(&rest, "sample ")) {
     return AddSample(rest, c);
+  } else if (absl::ConsumePrefix(&rest, "request ")) {
+    return AddRequest(rest, c);
   } else if (absl::ConsumePrefix(&rest, "input ")) {
     return AddInfo(rest, InfoKind::kInput, c);
   } else if (absl::ConsumePrefix(&rest, "output ")) {

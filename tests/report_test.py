@@ -135,6 +135,13 @@ best = advice["choices"][0]
 check("advice", advice["done"] and advice["kept_up"] > 0 and best["keeps_up"] and f"max_batch_size: {best['max_batch_size']} " in data["options"], advice)
 check("advice as HTML", "Choices of batching" in page.read_text() and page.read_text().count("<td>yes</td>") > 3, "")
 
+file = work / "searched.json"
+code, out, err = call("convert", models / "cnn", work / "searched", "--converter_options_string", PLACE, "--max_error", "20%", "--verify_log", models / "cnn.tfrecord", "--report_json", file,
+                      "--report_html", work / "searched.html")
+data, wrong = json.loads(file.read_text()), []
+walk(data, "", wrong)
+check("a search is as documented", code == 0 and not wrong and data["precision_search"]["done"] and not alias["precision_search"]["done"], (wrong[:5], out + err))
+check("the page has the search", "Types of the layers that were tried" in (work / "searched.html").read_text())
 check("every documented field is in some report", seen == set(schema), seen ^ set(schema))
 
 # Columns hold for costs of any size.

@@ -2,9 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "smelt/cli/advise.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/progress.h"
@@ -14,6 +14,7 @@
 #include "smelt/cli/version.h"
 #include "smelt/convert/certificate.h"
 #include "smelt/convert/planner.h"
+#include "smelt/convert/search/precision_search.h"
 #include "smelt/io/fs.h"
 #include "smelt/wire/options/option_fields.h"
 
@@ -26,6 +27,8 @@ constexpr size_t kMaxNotesShown = 12;
 struct ConvertCommandFlags {
   std::string options_string, options_file;
   std::string report_json, report_html;
+  std::optional<std::string> max_error;
+  std::string labels;
   bool check = false;
   PathArgument input, output;
   std::string explain;
@@ -72,19 +75,39 @@ class StageClock {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Without options: what is best for the model, said so that it can be asked for; batching left out
-// where `advised` is still to come.
-Status Plan(ConvertFlags& convert, bool advised, std::string* text) {
-  ASSIGN_OR_RETURN(const ConversionPlan plan, PlanConversion(convert));
+// Without options: what is best for the model, said so that it can be asked for. Batching and types
+// are left out where `advised` and `searched` choose them.
+Status Plan(ConvertFlags& convert, bool advised, bool searched, std::string* text) {
+  ASSIGN_OR_RETURN(ConversionPlan plan, PlanConversion(convert, !searched));
   convert.settings.auto_place = plan.auto_place;
-  *text = plan.options;
   for (const std::string& reason : plan.reasons) std::printf("plan: %s\n", reason.c_str());
-  if (advised) {
-    if (!plan.batching.empty()) *text = absl::StrReplaceAll(*text, {{plan.batching + " ", ""}});
-    return OkStatus();
-  }
+  if (advised) plan.batching.clear();
+  *text = plan.Options();
+  if (advised || searched) return OkStatus();
   std::printf("plan: the same again: %s--converter_options_string '%s'\n",
-              plan.auto_place ? "--auto_place " : "", plan.options.c_str());
+              plan.auto_place ? "--auto_place " : "", text->c_str());
+  return OkStatus();
+}
+
+// --max_error: adds the types that it chose to the options.
+Status ChooseTypes(const ConvertCommandFlags& flags, ConvertFlags& convert, std::string* text) {
+  if (!convert.exclude.empty() || convert.settings.revert) {
+    return InvalidArgument("--max_error chooses the types: leave out ",
+                           convert.settings.revert ? "--revert" : "--exclude");
+  }
+  PrecisionBound bound;
+  ASSIGN_OR_RETURN(bound.max_error, ParseMaxError(*flags.max_error));
+  bound.labels = flags.labels;
+  ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(*text));
+  convert.options_text = *text;
+  ASSIGN_OR_RETURN(PrecisionPlan plan, SearchPrecision(convert, bound));
+  std::printf("%smax_error: the same again: %s--converter_options_string '%s'\n",
+              PrecisionSearchText(plan.search).c_str(),
+              convert.settings.auto_place ? "--auto_place " : "", plan.options.c_str());
+  convert.verify.tolerance = plan.tolerance;
+  convert.verify.tolerance_from = "--max_error";
+  convert.search = std::move(plan.search);
+  *text = std::move(plan.options);
   return OkStatus();
 }
 
@@ -101,6 +124,24 @@ StatusOr<int> RunCheck(ConvertCommandFlags& flags) {
   return kExitOk;
 }
 
+// Flags that do not go together.
+Status CheckFlags(const ConvertCommandFlags& flags, const std::string& options) {
+  const ConvertFlags& convert = flags.convert;
+  if (convert.settings.revert && !options.empty()) {
+    return InvalidArgument("--revert takes no converter options");
+  }
+  if (convert.settings.revert && !flags.advise.log.empty()) {
+    return InvalidArgument("--revert takes batching away: it goes without --advise_batching");
+  }
+  if (convert.verify.wanted() && convert.dry_run) {
+    return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
+  }
+  if (!flags.max_error && !flags.labels.empty()) {
+    return InvalidArgument("--labels are what --max_error is measured by: give it, too");
+  }
+  return flags.max_error ? ParseMaxError(*flags.max_error).status() : OkStatus();
+}
+
 StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   std::string text = flags.options_string;
   if (!flags.options_file.empty()) {
@@ -112,20 +153,19 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
   }
   ConvertFlags& convert = flags.convert;
   convert.smelt_version = kSmeltVersion;
-  if (convert.settings.revert && !text.empty()) {
-    return InvalidArgument("--revert takes no converter options");
-  }
-  const bool advise = !flags.advise.log.empty();
-  if (convert.settings.revert && advise) {
-    return InvalidArgument("--revert takes batching away: it goes without --advise_batching");
-  }
+  RETURN_IF_ERROR(CheckFlags(flags, text));
   convert.files = flags.resources.Files();
   StageClock clock;
   convert.progress = [&clock](absl::string_view stage) { clock.Start(stage); };
   convert.count = [&clock](int64_t done, int64_t all) { clock.line().Count(done, all); };
   const bool unsaid = text.empty() && !convert.settings.auto_place && !convert.settings.revert;
+  const bool advise = !flags.advise.log.empty(), search = flags.max_error.has_value();
   if (unsaid && convert.exclude.empty()) {
-    RETURN_IF_ERROR(Plan(convert, advise, &text));
+    RETURN_IF_ERROR(Plan(convert, advise, search, &text));
+    clock.Stop();
+  }
+  if (search) {
+    RETURN_IF_ERROR(ChooseTypes(flags, convert, &text));
     clock.Stop();
   }
   ASSIGN_OR_RETURN(convert.options, ParseConverterOptions(text));
@@ -137,9 +177,6 @@ StatusOr<int> RunConvert(ConvertCommandFlags& flags) {
     if (convert.output_dir.empty() && !convert.dry_run) return kExitOk;
   }
   convert.options_text = text;
-  if (convert.verify.wanted() && convert.dry_run) {
-    return InvalidArgument("--verify needs the converted model, which --dry_run does not write");
-  }
   if (!flags.report_json.empty()) convert.reports.push_back({flags.report_json, ConvertReportJson});
   if (!flags.report_html.empty()) convert.reports.push_back({flags.report_html, ConvertReportHtml});
   ReportData data;
@@ -243,6 +280,14 @@ CommandBody SetupConvert(CLI::App& app) {
                "Write what --verify found, and hashes of all files, into assets.extra");
   app.add_flag("--check", flags->check,
                "Convert nothing: compare out with its certificate, and with in where it is given");
+  app.add_option("--max_error", flags->max_error,
+                 "Choose int8, bfloat16 or float32 for each layer: the cheapest by which answers "
+                 "to the requests of --verify_log or --verify differ by at most so much of an "
+                 "output's range (1% or 0.01)");
+  app.add_option("--labels", flags->labels,
+                 "The right class of each row of --verify_log's requests: --max_error is then of "
+                 "accuracy")
+      ->type_name("[OUTPUT=]FILE.npy");
   app.add_option("--shapes_only", convert.verify.shapes_only,
                  "Outputs (random ones) of which --verify compares only dtype and shape");
   app.add_flag("--keep_failed", convert.verify.keep_failed,

@@ -39,6 +39,7 @@ struct ConvertSettings {
   bool allow_soft_placement = false;  // ops that a TPU cannot run stay on the host inside a body
   bool revert = false;                // turn a converted model back into a plain one
   bool strip_training = false;        // what only training uses leaves the model
+  bool measure_layers = true;         // runs the samples for each quantized layer's error
 };
 
 struct Conversion {
@@ -105,6 +106,7 @@ struct ConvertFlags {
   bool certificate = false;          // write one (certificate.h), which needs `verify`
   std::vector<std::string> exclude;  // --exclude, which `options` hold already
   std::string smelt_version;
+  PrecisionSearch search;  // what chose the options, for the reports
   std::function<void(absl::string_view stage)> progress;
   std::function<void(int64_t done, int64_t all)> count;
 };

@@ -1,4 +1,6 @@
 // What the converter options may say, checked before anything is done.
+#include <re2/re2.h>
+
 #include <algorithm>
 
 #include "smelt/convert/stages.h"
@@ -45,6 +47,17 @@ Status CheckBatchOptions(const BatchOption& o) {
   return OkStatus();
 }
 
+Status CheckNodeFilterlist(const Bfloat16Option& o) {
+  for (const std::string& name : o.node_filterlist) {
+    const RE2 re(name, RE2::Quiet);
+    if (!re.ok()) {
+      return InvalidArgument("node_filterlist: \"", name,
+                             "\" is no regular expression: ", re.error());
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status CheckOptions(Conversion& c) {
@@ -66,6 +79,7 @@ Status CheckOptions(Conversion& c) {
     return o.kind == TpuFunctionOption::Kind::kJitCompiled && !o.jit_compiled;
   };
   const auto& bfloat16 = c.options.bfloat16_optimization_options;
+  if (bfloat16) RETURN_IF_ERROR(CheckNodeFilterlist(*bfloat16));
   const bool all_bfloat16 = c.Bfloat16() && bfloat16 && bfloat16->scope_all;
   if (std::ranges::all_of(c.options.tpu_functions, names_none) && c.options.batch_options.empty() &&
       !c.options.quantization_options && !c.settings.auto_place && !all_bfloat16 &&

@@ -10,8 +10,9 @@
 namespace smelt {
 
 struct ConversionPlan {
-  std::string options;   // ConverterOptions as text
-  std::string batching;  // the part of it that batches, or empty
+  // ConverterOptions as text, in parts; each may be empty.
+  std::string placement, batching, precision;
+  std::string Options() const;
   bool auto_place = false;
   // One line for each of placement, batching and precision: what was chosen and why.
   std::vector<std::string> reasons;
@@ -20,9 +21,9 @@ struct ConversionPlan {
 // Tries what a TPU serves best and keeps what this model allows: whole signatures on the TPU, else
 // the part that it can run; requests in batches where rows are proved independent; bfloat16 where
 // both models answer alike on the requests of flags.verify (a few made-up ones without them).
-// Writes to temporary folders only; of `flags` the input, files, settings and verification count.
-// Errors of the last placement that was tried.
-StatusOr<ConversionPlan> PlanConversion(const ConvertFlags& flags);
+// Without `precision` that is left to others. Writes to temporary folders only; of `flags` the
+// input, files, settings and verification count. Errors of the last placement that was tried.
+StatusOr<ConversionPlan> PlanConversion(const ConvertFlags& flags, bool precision = true);
 
 }  // namespace smelt
 

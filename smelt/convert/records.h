@@ -39,6 +39,7 @@ struct PrecisionChoice {
   std::string function, node, op;
   bool converted = false;
   std::string reason;  // why it stayed float32
+  int64_t cost = 0;    // docs/cost_model.md; 0 of a variable
 };
 
 // A variable whose stored type changed.
@@ -59,6 +60,7 @@ struct QuantizedLayer {
   // compares with the float model, own_error with the float layer on the quantized layer's input.
   double output_error = 0, own_error = 0;
   int64_t bytes_before = 0, bytes = 0;
+  int64_t cost = 0;  // docs/cost_model.md, of the float layer
 };
 
 // A tensor whose range calibration took, from so many of the samples.
@@ -101,6 +103,31 @@ struct TrainingParts {
   int64_t bytes() const { return variable_bytes + model_bytes; }
 };
 
+// One assignment of types to layers that --max_error tried.
+struct PrecisionTrial {
+  int int8 = 0, bfloat16 = 0, float32 = 0;  // layers that became each
+  double cost = 0;        // docs/cost_model.md: of the layers, relative to all in float32
+  double error = 0;       // what the bound is on
+  double difference = 0;  // the largest between answers, relative to an output's range
+  double accuracy = 0;    // the part of the rows with labels that it is right about
+  bool ok = false;        // within the bound
+  std::string why;        // what no bound allows, or why it cannot be converted
+};
+
+// How --max_error decided.
+struct PrecisionSearch {
+  bool done = false;
+  // Of an output's range; with labels the part of the rows that may become wrong.
+  double max_error = 0;
+  bool by_labels = false;
+  std::string evidence;                // which requests
+  int64_t rows = 0;                    // with labels
+  double accuracy = 0;                 // of the float model, as the trials'
+  std::vector<PrecisionTrial> trials;  // in their order
+  int chosen = -1;                     // of trials
+  std::vector<std::string> notes;
+};
+
 struct ConversionRecords {
   std::vector<Note> notes;
   std::vector<TransferredTensor> transfers;
@@ -112,6 +139,7 @@ struct ConversionRecords {
   std::vector<HostOp> host_ops;
   std::vector<AutoPlacement> auto_placements;
   TrainingParts training;
+  PrecisionSearch search;
 
   void AddNote(std::string stage, std::string text, std::string function = "",
                std::string node = "") {

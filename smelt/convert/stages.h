@@ -107,6 +107,9 @@ void RunOnHost(Conversion& c, const absl::flat_hash_set<std::string>& functions)
 // All functions of a placement that run on the accelerator: its body and its callees.
 std::vector<Function*> FunctionsOnTpu(Conversion& c, const TpuPlacement& p);
 
+// Marks every node that a layer in int8 was written as.
+inline constexpr char kLayerAttr[] = "_quantized_layer";
+
 // The attribute that ties a node to a cluster.
 inline constexpr char kClusterAttr[] = "_tpu_replicate";
 

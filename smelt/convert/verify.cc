@@ -68,7 +68,7 @@ class Verifier {
     out_.tolerance_for = int8 ? "int8" : bfloat16 ? "bfloat16" : "the same types";
     if (flags.tolerance) {
       out_.tolerance = *flags.tolerance;
-      out_.tolerance_for = "--verify_tolerance";
+      out_.tolerance_for = flags.tolerance_from;
     }
   }
 
@@ -173,6 +173,7 @@ class Verifier {
       Note(signature, absl::StrCat("the conversion fails: ", got.status().ToString()));
       return;
     }
+    if (flags_.on_answers) flags_.on_answers(want, *got);
     CompareAll(signature, want, *got);
   }
 

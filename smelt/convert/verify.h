@@ -3,11 +3,13 @@
 #define SMELT_CONVERT_VERIFY_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "smelt/io/file_system.h"
+#include "smelt/tensor/tensor.h"
 
 namespace smelt {
 
@@ -18,6 +20,11 @@ struct VerifyFlags {
   std::string log;  // recorded requests instead: a TFRecord file of PredictionLogs
   // The largest difference relative to an output's range; left out: by what the conversion changed.
   std::optional<double> tolerance;
+  std::string tolerance_from = "--verify_tolerance";  // the flag that says so
+  // Called with both models' answers to each request of which both have one; may be empty.
+  std::function<void(const std::map<std::string, Tensor>& want,
+                     const std::map<std::string, Tensor>& got)>
+      on_answers;
   std::vector<std::string> shapes_only;  // outputs (random ones) whose values are not compared
   bool keep_failed = false;  // a conversion that differs is put in its place all the same
   bool wanted() const { return count > 0 || !log.empty(); }

@@ -83,6 +83,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   c.settings = flags.settings;
   c.progress = flags.progress;
   c.count = flags.count;
+  c.records.search = flags.search;
   if (c.progress) c.progress("read");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.input_dir));
   c.files = flags.files.With(FoldersOfModel(folder.dir()));

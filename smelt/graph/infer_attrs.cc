@@ -112,8 +112,7 @@ void InferFromCallee(Node* node, const FunctionLibrary& library) {
     }
     auto types = ArgTypes(callee->outputs, *callee, attrs);
     if (types.ok()) {
-      SetMissing(node, results,
-                 types->empty() ? Attr(EmptyList{}) : Attr(*types));
+      SetMissing(node, results, types->empty() ? Attr(EmptyList{}) : Attr(*types));
     }
   }
 }

@@ -1,6 +1,7 @@
 // smelt convert --report_html: one page that holds all it shows. No scripts, nothing loaded.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -345,6 +346,32 @@ void WriteAdvice(HtmlPage& page, const BatchingAdvice& a) {
   for (const std::string& note : a.notes) page.Paragraph(note);
 }
 
+void WriteSearch(HtmlPage& page, const PrecisionSearch& s) {
+  if (!s.done) return;
+  std::vector<size_t> rows(s.trials.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  page.Table(
+      "Types of the layers that were tried",
+      {"#Trial", "#Cost, of float32's", s.by_labels ? "#Points less accurate" : "#% of the range",
+       "#int8", "#bfloat16", "#float32", "Judgment"},
+      rows, [&](size_t i) -> std::vector<std::string> {
+        const PrecisionTrial& t = s.trials[i];
+        const bool chosen = static_cast<int>(i) == s.chosen;
+        return {absl::StrCat(i + 1),
+                absl::StrFormat("%.3f", t.cost),
+                t.why.empty() ? absl::StrFormat("%.3g", 100 * t.error) : "",
+                absl::StrCat(t.int8),
+                absl::StrCat(t.bfloat16),
+                absl::StrCat(t.float32),
+                absl::StrCat(t.ok ? "within the bound" : "not within the bound",
+                             chosen ? ", chosen" : "", t.why.empty() ? "" : ": ", t.why)};
+      });
+  page.Paragraph(absl::StrFormat(
+      "At most %.3g%s, by %s.", 100 * s.max_error,
+      s.by_labels ? " points of accuracy less" : "% of an output's range", s.evidence));
+  for (const std::string& note : s.notes) page.Paragraph(note);
+}
+
 void WriteTables(HtmlPage& page, const ConversionRecords& r, const ReportData& data) {
   using Cells = std::vector<std::string>;
   const auto title = [&](const std::string& function) {
@@ -430,6 +457,7 @@ std::string ConvertReportHtml(const Conversion& c, const ReportData& data) {
   WriteModelFacts(page, data);
   WriteVerification(page, data.verification);
   WriteAdvice(page, data.advice);
+  WriteSearch(page, c.records.search);
   WriteCosts(page, data);
   page.Heading("Functions, and where they run");
   const FunctionDrawing drawing(data);

@@ -194,6 +194,30 @@ void WriteAdvice(JsonWriter& w, const BatchingAdvice& a) {
   });
 }
 
+void WriteSearch(JsonWriter& w, const PrecisionSearch& s) {
+  w.Object("precision_search", [&] {
+    w.Flag("done", s.done);
+    w.RealField("max_error", s.max_error);
+    w.Flag("by_labels", s.by_labels);
+    w.Field("evidence", s.evidence);
+    w.Field("rows", s.rows);
+    w.RealField("accuracy", s.accuracy);
+    w.Objects("trials", s.trials, [&](const PrecisionTrial& t) {
+      w.Field("int8", t.int8);
+      w.Field("bfloat16", t.bfloat16);
+      w.Field("float32", t.float32);
+      w.RealField("cost", t.cost);
+      w.RealField("error", t.error);
+      w.RealField("difference", t.difference);
+      w.RealField("accuracy", t.accuracy);
+      w.Flag("ok", t.ok);
+      w.Field("why", t.why);
+    });
+    w.Field("chosen", s.chosen);
+    w.Texts("notes", s.notes);
+  });
+}
+
 }  // namespace
 
 std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
@@ -231,6 +255,7 @@ std::string ConvertReportJson(const Conversion& c, const ReportData& data) {
     });
     WriteVerification(w, data.verification);
     WriteAdvice(w, data.advice);
+    WriteSearch(w, c.records.search);
     WritePlacements(w, data);
     WriteGraphOfFunctions(w, data);
     WriteRecords(w, c.records, data);

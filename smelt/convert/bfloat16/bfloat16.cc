@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "smelt/analysis/captured.h"
+#include "smelt/analysis/cost.h"
 #include "smelt/base/suggest.h"
 
 namespace smelt {
@@ -36,7 +37,7 @@ class Bfloat16Stage {
   explicit Bfloat16Stage(Conversion& c) : c_(c) {
     if (c.options.bfloat16_optimization_options)
       options_ = *c.options.bfloat16_optimization_options;
-    filterlist_.insert(options_.filterlist.begin(), options_.filterlist.end());
+    filter_ = std::make_unique<Bf16Filter>(options_);
   }
 
   Status Run() {
@@ -163,7 +164,12 @@ class Bfloat16Stage {
   }
 
   void CheckFilterlist() {
-    if (filterlist_.empty()) return;
+    for (const std::string& name : filter_->Unused(pointers_)) {
+      c_.records.AddNote(
+          kStageName,
+          absl::StrCat("node_filterlist: no node that is converted has the name \"", name, "\""));
+    }
+    if (options_.filterlist.empty()) return;
     std::set<std::string> ops;
     for (const FloatGraph* g : pointers_) {
       for (const Node* n : g->graph->Nodes()) ops.emplace(n->op());
@@ -267,9 +273,9 @@ class Bfloat16Stage {
   void Decide(FloatGraph& g) {
     CarriedElements carried;
     for (const Node* n : g.graph->Nodes()) Carry(*n, &carried);
-    MakeFloatUnits(g, filterlist_, carried);
+    MakeFloatUnits(g, *filter_, carried);
     if (g.function == nullptr) KeepNamed(g);
-    KeepSensitive(g);
+    KeepSensitive(g, *filter_);
     ChoosePrecision(g);
     decided_.insert(&g);
   }
@@ -279,7 +285,7 @@ class Bfloat16Stage {
     const bool loop = IsLoop(n);
     const bool branch = IsBranch(n);
     if (!loop && !branch && !IsPartitionedCall(n)) return;
-    if (filterlist_.contains(n.op())) return;
+    if (!filter_->Why(n).empty()) return;
     std::vector<FloatGraph*> callees;
     bool ours = true;
     // A function that is called may be one that the object graph holds: only copies may change.
@@ -337,16 +343,17 @@ class Bfloat16Stage {
       auto it = by_node.find(n->id());
       if (it != by_node.end()) {
         const auto& [converted, reason] = it->second;
-        c_.records.precision.push_back(
-            {where, n->name(), std::string(n->op()), converted, converted ? "" : reason});
+        c_.records.precision.push_back({where, n->name(), std::string(n->op()), converted,
+                                        converted ? "" : reason,
+                                        CostModel::OfNodeAlone(*n, *g.shapes)});
       } else if (n->def() != nullptr && !IsFloatSource(*n) && !g.outside.contains(n) &&
                  !CallsFunctions(c_.library(), *n) && !n->Is("Cast") &&
                  (std::ranges::any_of(n->output_types, is_float))) {
         const Bf16Op* row = FindBf16Op(n->op_name());
         std::string why(row != nullptr && !row->why.empty() ? row->why
                                                             : "no bfloat16 form is known");
-        c_.records.precision.push_back(
-            {where, n->name(), std::string(n->op()), false, std::move(why)});
+        c_.records.precision.push_back({where, n->name(), std::string(n->op()), false,
+                                        std::move(why), CostModel::OfNodeAlone(*n, *g.shapes)});
       }
     }
   }
@@ -416,7 +423,7 @@ class Bfloat16Stage {
 
   Conversion& c_;
   Bfloat16Option options_;
-  absl::flat_hash_set<std::string> filterlist_;
+  std::unique_ptr<Bf16Filter> filter_;
   std::vector<std::unique_ptr<FloatGraph>> graphs_;
   std::vector<FloatGraph*> pointers_;
   std::map<std::string, FloatGraph*> by_name_;

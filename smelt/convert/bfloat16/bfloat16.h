@@ -8,7 +8,10 @@
 #ifndef SMELT_CONVERT_BFLOAT16_BFLOAT16_H_
 #define SMELT_CONVERT_BFLOAT16_BFLOAT16_H_
 
+#include <re2/re2.h>
+
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,18 +98,43 @@ inline bool IsFloat32(Endpoint e) {
 }
 bool IsFloatSource(const Node& n);  // argument, feed, constant, variable, read of one
 
-// Fills `units`, `in` and `out`. Ops of the filterlist are kept. `carried` gives the elements of
-// calls that cross as bfloat16: (node, attribute) -> indices.
+// Why the options keep a unit float32. What leads to it is not kept for it.
+inline constexpr absl::string_view kBf16Filterlist = "filterlist";
+inline constexpr absl::string_view kBf16NodeFilterlist = "node_filterlist";
+
+// What the options keep float32, by op type and by whole node name.
+class Bf16Filter {
+ public:
+  // REQUIRES: CheckOptions found the regular expressions right.
+  explicit Bf16Filter(const Bfloat16Option& options);
+  ~Bf16Filter();
+  // Why the node stays float32, or "".
+  absl::string_view Why(const Node& n) const;
+  bool HasOp(const Node& n) const { return ops_.contains(n.op()); }
+  // By before_int8: the node stays as it is, and what leads to it is not kept for it.
+  bool IsOfInt8(const Node& n) const {
+    return before_int8_ && n.attrs().Find(kLayerAttr) != nullptr;
+  }
+  // Regular expressions that no node of `graphs` has the name for.
+  std::vector<std::string> Unused(const std::vector<FloatGraph*>& graphs) const;
+
+ private:
+  absl::flat_hash_set<std::string> ops_;
+  std::vector<std::unique_ptr<RE2>> names_;
+  bool before_int8_ = false;
+};
+
+// Fills `units`, `in` and `out`. Ops of the filter are kept. `carried` gives the elements of calls
+// that cross as bfloat16: (node, attribute) -> indices.
 using CarriedElements =
     absl::flat_hash_map<std::pair<const Node*, std::string>, absl::flat_hash_set<int>>;
-void MakeFloatUnits(FloatGraph& g, const absl::flat_hash_set<std::string>& filterlist,
-                    const CarriedElements& carried);
+void MakeFloatUnits(FloatGraph& g, const Bf16Filter& filter, const CarriedElements& carried);
 // The arguments on which the answer of a loop's condition depends.
 absl::flat_hash_set<int> TestedArgs(const Function& condition);
 // Float tensors that decide what runs next: which branch, whether a loop goes on.
 std::vector<Endpoint> DecidingFloats(const FloatGraph& g);
 // Sets `keep`, with the reason, where rounding would show far beyond itself.
-void KeepSensitive(FloatGraph& g);
+void KeepSensitive(FloatGraph& g, const Bf16Filter& filter);
 // Sets `bf16`: the cheapest choice in bytes moved, without connected parts that hold no product.
 void ChoosePrecision(FloatGraph& g);
 // The longest chain of computations that each round to bfloat16; loops count once.

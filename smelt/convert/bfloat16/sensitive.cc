@@ -33,7 +33,7 @@ bool Decides(const Node& n) {
 
 class Sensitive {
  public:
-  explicit Sensitive(FloatGraph& g) : g_(g) {}
+  Sensitive(FloatGraph& g, const Bf16Filter& filter) : g_(g), filter_(filter) {}
 
   void Run() {
     absl::flat_hash_set<const Node*> with_unit;
@@ -41,7 +41,7 @@ class Sensitive {
     for (size_t i = 0; i < n; ++i) {
       const FloatUnit& u = g_.units[i];
       with_unit.insert(u.node);
-      if (u.row == nullptr || u.keep == "filterlist") continue;
+      if (u.row == nullptr || !filter_.Why(*u.node).empty()) continue;
       if (u.row->inputs == Bf16Inputs::kStatistic) {
         Keep(static_cast<int>(i), "the variance of a normalization");
         variance_.clear();
@@ -53,7 +53,8 @@ class Sensitive {
     }
     // Ops without a unit: no type attribute makes them bfloat16.
     for (const Node* node : g_.graph->Nodes()) {
-      if (with_unit.contains(node) || g_.outside.contains(node)) continue;
+      if (with_unit.contains(node) || g_.outside.contains(node) || filter_.IsOfInt8(*node))
+        continue;
       const Bf16Op* row = FindBf16Op(node->op_name());
       if (row != nullptr ? row->kind == Bf16Class::kKeep : Decides(*node)) {
         Exact(*node, row != nullptr ? *row : kUnlistedDecision);
@@ -284,6 +285,7 @@ class Sensitive {
   }
 
   FloatGraph& g_;
+  const Bf16Filter& filter_;
   absl::flat_hash_set<int> reached_;
   absl::flat_hash_set<std::pair<int, bool>> variance_;
   std::vector<int> products_;  // that the last chain went through
@@ -291,6 +293,6 @@ class Sensitive {
 
 }  // namespace
 
-void KeepSensitive(FloatGraph& g) { Sensitive(g).Run(); }
+void KeepSensitive(FloatGraph& g, const Bf16Filter& filter) { Sensitive(g, filter).Run(); }
 
 }  // namespace smelt

@@ -49,9 +49,8 @@ bool Allows(const Node& n, absl::string_view attr) {
 
 class UnitMaker {
  public:
-  UnitMaker(FloatGraph& g, const absl::flat_hash_set<std::string>& filterlist,
-            const CarriedElements& carried)
-      : g_(g), filterlist_(filterlist), carried_(carried) {}
+  UnitMaker(FloatGraph& g, const Bf16Filter& filter, const CarriedElements& carried)
+      : g_(g), filter_(filter), carried_(carried) {}
 
   void Add(Node* n) {
     if (n->def() == nullptr || IsFloatSource(*n) || g_.outside.contains(n)) return;
@@ -81,9 +80,8 @@ class UnitMaker {
     u.node = n;
     if (input >= 0) u.inputs = {input};
     if (output >= 0) u.outputs = {output};
-    if (filterlist_.contains(n->op())) {
-      u.keep = "filterlist";
-    } else if (call) {
+    u.keep = std::string(filter_.Why(*n));
+    if (u.keep.empty() && call) {
       auto it = carried_.find({n, elements[0].first});
       u.fixed = it != carried_.end() && it->second.contains(elements[0].second);
       if (!u.fixed) u.keep = "crosses into a function";
@@ -101,8 +99,9 @@ class UnitMaker {
     u.attr = std::string(row.attr);
     u.inputs = Governed(n->def()->inputs, *n, row.attr);
     u.outputs = Governed(n->def()->outputs, *n, row.attr);
-    if (filterlist_.contains(n->op())) {
-      u.keep = "filterlist";
+    u.keep = std::string(filter_.Why(*n));
+    if (!u.keep.empty()) {
+      // It is the options' choice.
     } else if (row.kind == Bf16Class::kKeep) {
       u.keep = std::string(row.why);
     } else if (!Allows(*n, row.attr)) {
@@ -134,7 +133,7 @@ class UnitMaker {
   }
 
   FloatGraph& g_;
-  const absl::flat_hash_set<std::string>& filterlist_;
+  const Bf16Filter& filter_;
   const CarriedElements& carried_;
 };
 
@@ -167,9 +166,8 @@ int64_t FloatGraph::Elements(Endpoint e) const {
   return n;
 }
 
-void MakeFloatUnits(FloatGraph& g, const absl::flat_hash_set<std::string>& filterlist,
-                    const CarriedElements& carried) {
-  UnitMaker maker(g, filterlist, carried);
+void MakeFloatUnits(FloatGraph& g, const Bf16Filter& filter, const CarriedElements& carried) {
+  UnitMaker maker(g, filter, carried);
   for (Node* n : g.graph->Nodes()) maker.Add(n);
 }
 

@@ -27,7 +27,7 @@ class DynamicRangeWriter {
     }
     RETURN_IF_ERROR(WriteFloatLayers(c_, set_, &dead));
     RETURN_IF_ERROR(DequantizeReaders(c_, set_));
-    for (Scope& scope : scopes) RemoveUnread(scope, dead[&scope]);
+    for (Scope& scope : scopes) RemoveUnread(c_, scope, dead[&scope]);
     return OkStatus();
   }
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "smelt/analysis/cost.h"
 #include "smelt/base/suggest.h"
 #include "smelt/convert/quantize/quantize.h"
 
@@ -120,7 +121,12 @@ class Units {
 class LayerFinder {
  public:
   LayerFinder(Conversion& c, std::vector<Scope>& scopes, const KnownValues& known)
-      : c_(c), q_(*c.options.quantization_options), known_(known), scopes_(scopes), units_(q_) {}
+      : c_(c),
+        q_(*c.options.quantization_options),
+        known_(known),
+        scopes_(scopes),
+        units_(q_),
+        costs_(*c.meta->graph) {}
 
   Status Run() {
     ASSIGN_OR_RETURN(captured_, CapturedConstants(*c_.meta));
@@ -153,6 +159,9 @@ class LayerFinder {
     record.function = layer->scope->name();
     record.node = layer->node->name();
     record.op = std::string(layer->node->op());
+    record.cost = CostModel::OfNodeAlone(*layer->node, layer->scope->function != nullptr
+                                                           ? costs_.ShapesOf(record.function)
+                                                           : costs_.shapes().graph);
     std::string alone;
     record.reason = WhyNot(*layer, &alone);
     record.quantized = record.reason.empty();
@@ -404,6 +413,7 @@ class LayerFinder {
   const KnownValues& known_;
   std::vector<Scope>& scopes_;
   Units units_;
+  const CostModel costs_;
   absl::flat_hash_set<std::string> captured_;
 };
 

@@ -208,7 +208,8 @@ void ReplaceEverywhere(Conversion& c, Scope& scope, Endpoint from, Endpoint to) 
   }
 }
 
-absl::flat_hash_set<const Node*> RemoveUnread(Scope& scope, std::vector<Node*> nodes) {
+absl::flat_hash_set<const Node*> RemoveUnread(Conversion& c, Scope& scope,
+                                              std::vector<Node*> nodes) {
   Graph& g = *scope.graph;
   absl::flat_hash_set<const Node*> kept;
   for (const Endpoint& e : scope.results) kept.insert(e.node);
@@ -230,6 +231,12 @@ absl::flat_hash_set<const Node*> RemoveUnread(Scope& scope, std::vector<Node*> n
     removed.insert(n);
     scope.nodes.erase(n);
     g.Remove(n);
+  }
+  if (c.variables == nullptr) return removed;
+  for (const auto& v : c.variables->all()) {
+    for (auto* uses : {&v->reads, &v->lookups, &v->saves, &v->save_path}) {
+      std::erase_if(*uses, [&](const HandleUse& use) { return removed.contains(use.node); });
+    }
   }
   return removed;
 }

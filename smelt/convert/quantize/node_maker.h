@@ -82,8 +82,9 @@ Endpoint Ordered(NodeMaker& make, Endpoint x, const ProductForm& form);
 // Every reader of `from` in the layer's scope reads `to`, the scope's results and signatures too.
 void ReplaceEverywhere(Conversion& c, Scope& scope, Endpoint from, Endpoint to);
 // Removes those of the nodes that nothing uses, then those of their inputs, and so on. Returns the
-// addresses of what was removed, which must not be followed.
-absl::flat_hash_set<const Node*> RemoveUnread(Scope& scope, std::vector<Node*> nodes);
+// addresses of what was removed, which must not be followed; the variables' uses are without them.
+absl::flat_hash_set<const Node*> RemoveUnread(Conversion& c, Scope& scope,
+                                              std::vector<Node*> nodes);
 
 // int8 to float: s * (q - z).
 Endpoint Dequantize(NodeMaker& make, Endpoint q, ActivationScale scale);

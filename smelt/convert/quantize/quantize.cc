@@ -162,7 +162,7 @@ Status QuantizeModel(Conversion& c) {
   } else {
     RETURN_IF_ERROR(quantize::WriteWeightOnly(c, set, scopes));
   }
-  if (plain && !set.layers.empty()) {
+  if (plain && !set.layers.empty() && c.settings.measure_layers) {
     RETURN_IF_ERROR(quantize::MeasureLayers(c, set, *std::move(plain)));
   }
   ReportLayers(c);

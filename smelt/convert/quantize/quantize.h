@@ -21,9 +21,6 @@
 
 namespace smelt::quantize {
 
-// Marks every node that a layer was written as.
-inline constexpr char kLayerAttr[] = "_quantized_layer";
-
 // A graph whose layers are quantized: a function's body, or the main graph as far as it is served.
 struct Scope {
   Function* function = nullptr;  // nullptr: the main graph

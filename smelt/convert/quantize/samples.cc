@@ -3,9 +3,13 @@
 #include "smelt/convert/quantize/observe.h"
 #include "smelt/io/record.h"
 #include "smelt/wire/options/representative_data.h"
+#include "smelt/wire/records/prediction_log.h"
 
 namespace smelt::quantize {
 namespace {
+
+// The signature of requests that name none.
+constexpr absl::string_view kDefault = "serving_default";
 
 std::vector<std::string> Keys(const auto& map) {
   std::vector<std::string> keys;
@@ -35,6 +39,21 @@ Status CheckSample(const std::map<std::string, LoadedModel::Slot>& wanted,
   return OkStatus();
 }
 
+StatusOr<std::optional<NamedTensors>> ParseSample(absl::string_view bytes) {
+  ASSIGN_OR_RETURN(auto inputs, ParseRepresentativeSample(bytes));
+  return NamedTensors(inputs.begin(), inputs.end());
+}
+
+// Nothing of a request to another signature.
+StatusOr<std::optional<NamedTensors>> ParseRequest(absl::string_view bytes,
+                                                   const std::string& signature) {
+  ASSIGN_OR_RETURN(const PredictionRecord record, ParsePredictionLog(bytes));
+  const bool asked =
+      record.signature.empty() ? signature == kDefault : record.signature == signature;
+  if (!asked) return std::nullopt;
+  return NamedTensors(record.inputs.begin(), record.inputs.end());
+}
+
 }  // namespace
 
 StatusOr<std::vector<SampleSet>> ReadSamples(Conversion& c) {
@@ -49,6 +68,7 @@ StatusOr<std::vector<SampleSet>> ReadSamples(Conversion& c) {
     }
     const auto wanted = LoadedModel::Slots(signature->second.inputs);
     SampleSet set{key, {}};
+    const bool log = q.prediction_logs.contains(key);
     auto reader = RecordReader::Open(path);
     if (!reader.ok()) return Prefix(reader.status(), "representative_datasets: ");
     for (;;) {
@@ -57,10 +77,11 @@ StatusOr<std::vector<SampleSet>> ReadSamples(Conversion& c) {
       auto record = reader->Next();
       if (!record.ok()) return Prefix(record.status(), where);
       if (!*record) break;
-      auto sample = ParseRepresentativeSample(**record);
+      auto sample = log ? ParseRequest(**record, key) : ParseSample(**record);
       if (!sample.ok()) return Prefix(sample.status(), where);
-      if (Status s = CheckSample(wanted, *sample); !s.ok()) return Prefix(s, where);
-      set.samples.push_back(*std::move(sample));
+      if (!*sample) continue;
+      if (Status s = CheckSample(wanted, **sample); !s.ok()) return Prefix(s, where);
+      set.samples.push_back(**std::move(sample));
     }
     if (set.samples.empty()) {
       return InvalidArgument("representative_datasets: ", path, " holds no samples");

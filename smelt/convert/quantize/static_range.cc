@@ -79,7 +79,7 @@ class StaticRangeWriter {
     RETURN_IF_ERROR(WriteFloatLayers(c_, set_, &dead_));
     RETURN_IF_ERROR(DequantizeReaders(c_, set_));
     for (Scope& scope : scopes) {
-      const auto removed = RemoveUnread(scope, dead_[&scope]);
+      const auto removed = RemoveUnread(c_, scope, dead_[&scope]);
       for (auto& layer : set_.layers) {
         // Nobody reads its floats.
         if (layer->scope == &scope && !layer->weight_only &&

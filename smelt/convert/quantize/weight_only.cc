@@ -73,7 +73,7 @@ Status WriteWeightOnly(Conversion& c, LayerSet& set, std::vector<Scope>& scopes)
   DeadNodes dead;
   RETURN_IF_ERROR(WriteFloatLayers(c, set, &dead));
   RETURN_IF_ERROR(DequantizeReaders(c, set));
-  for (Scope& scope : scopes) RemoveUnread(scope, dead[&scope]);
+  for (Scope& scope : scopes) RemoveUnread(c, scope, dead[&scope]);
   return OkStatus();
 }
 

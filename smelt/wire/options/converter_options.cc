@@ -158,7 +158,10 @@ StatusOr<QuantizationOption> FromProto(const tfq::QuantizationOptions& q) {
     RETURN_IF_ERROR(add(key.empty() ? "serving_default" : key, dataset.tf_record().path()));
   }
   for (const auto& entry : q.representative_datasets()) {
-    RETURN_IF_ERROR(add(entry.key(), entry.value().tfrecord_file_path()));
+    const auto& file = entry.value();
+    const bool log = file.has_prediction_log_path();
+    RETURN_IF_ERROR(add(entry.key(), log ? file.prediction_log_path() : file.tfrecord_file_path()));
+    if (log) out.prediction_logs.insert(entry.key());
   }
   out.min_num_elements_for_weights = q.min_num_elements_for_weights();
   if (q.has_freeze_all_variables()) out.freeze_all_variables = q.freeze_all_variables();
@@ -208,7 +211,9 @@ StatusOr<ConverterOptions> ParseConverterOptions(const std::string& text) {
     out.bfloat16_optimization_options =
         Bfloat16Option{b.scope() == converter::BFloat16OptimizationOptions::ALL,
                        b.skip_safety_checks(),
-                       {b.filterlist().begin(), b.filterlist().end()}};
+                       {b.filterlist().begin(), b.filterlist().end()},
+                       {b.node_filterlist().begin(), b.node_filterlist().end()},
+                       b.before_int8()};
   }
   if (proto.has_xla_sharding_options()) {
     const auto& x = proto.xla_sharding_options();

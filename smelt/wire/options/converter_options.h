@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@ struct Bfloat16Option {
   bool scope_all = false;
   bool skip_safety_checks = false;
   std::vector<std::string> filterlist;
+  std::vector<std::string> node_filterlist;  // regular expressions for the whole name
+  bool before_int8 = false;
 };
 
 struct XlaShardingOption {
@@ -101,6 +104,7 @@ struct QuantizationOption {
   std::vector<UnitWiseQuantizationOption> unit_wise;
   std::vector<std::string> tags, signature_keys;
   std::map<std::string, std::string> representative_datasets;  // signature key to file, or ""
+  std::set<std::string> prediction_logs;  // signatures whose file holds PredictionLogs
   int64_t min_num_elements_for_weights = 0;
   std::optional<bool> freeze_all_variables, per_channel;
   bool two_input_tensors = false, tpu_model_support = false, legacy_weight_only = false;
