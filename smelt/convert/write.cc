@@ -15,10 +15,11 @@ namespace {
 
 // A report's path below the output folder, or "" when it lies elsewhere.
 StatusOr<std::string> WithinOutput(const std::string& report, const std::string& output) {
-  ASSIGN_OR_RETURN(const std::string path, ResolvedPath(report));
   ASSIGN_OR_RETURN(const std::string folder, ResolvedPath(output));
-  if (!LiesIn(path, folder)) return std::string();
-  return std::string(absl::StripPrefix(absl::string_view(path).substr(folder.size()), "/"));
+  // A pipe that is open as /dev/stdout has no path. Of one that is wrong, writing will tell.
+  const StatusOr<std::string> path = ResolvedPath(report);
+  if (!path.ok() || !LiesIn(*path, folder)) return std::string();
+  return std::string(absl::StripPrefix(absl::string_view(*path).substr(folder.size()), "/"));
 }
 
 // The reports, written beside their places: what fails in writing fails before anything is put in
