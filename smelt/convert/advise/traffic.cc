@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <ranges>
 
 #include "absl/strings/str_format.h"
 #include "smelt/io/record.h"
@@ -141,9 +140,8 @@ class TrafficReader {
   }
 
   void SpreadOverSeconds() {
-    const auto disorder = static_cast<int64_t>(
-        std::ranges::count_if(std::views::iota(size_t{1}, std::max<size_t>(1, seconds_.size())),
-                              [&](size_t i) { return seconds_[i] < seconds_[i - 1]; }));
+    int64_t disorder = 0;
+    for (size_t i = 1; i < seconds_.size(); ++i) disorder += seconds_[i] < seconds_[i - 1] ? 1 : 0;
     std::vector<size_t> order(seconds_.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, {}, [&](size_t i) { return seconds_[i]; });
