@@ -23,7 +23,7 @@ def search(model, bound, *flags, log=None, place=PLACE):
     made += 1
     where, file = work / f"out_{made}", work / f"out_{made}.json"
     flags = [*flags, *(["--verify_log", log] if log else []), *(["--converter_options_string", place] if place else [])]
-    code, out, err = call("convert", model, where, "--max_error", bound, "--report_json", file, *flags)
+    code, out, err = call("convert", model, where, "--max_error", bound, "--report_json", file, *flags, limit=300)
     check(f"{model.name} within {bound} converts", code == 0 and (where / "saved_model.pb").exists(), (flags, out + err))
     return where, json.loads(file.read_text()) if file.exists() else {}, out + err
 
