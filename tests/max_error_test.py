@@ -6,7 +6,7 @@ import json
 import re
 import struct
 
-from program import call, check, finish, models, node, read_records, work, write_records
+from program import call, check, fields, finish, models, node, read_records, work, write_records
 
 CNN, LOG = models / "cnn", models / "cnn.tfrecord"
 PLACE = 'tpu_functions { signature_name: "serving_default" }'
@@ -98,28 +98,6 @@ check("made-up requests are weaker evidence", "2 made-up requests for each signa
       and "representative_datasets" not in random["options"] and chosen(random)["int8"] > 0, text)
 
 # ---- labels: the classes that TensorFlow answered, and others
-
-
-def fields(data):
-    """(number, value) of a protobuf message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            value |= (data[at] & 127) << shift
-            at, shift = at + 1, shift + 7
-            if data[at - 1] < 128:
-                return value
-    while at < len(data):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            size = varint() if tag & 7 == 2 else 4 if tag & 7 == 5 else 8
-            yield tag >> 3, data[at:at + size]
-            at += size
 
 
 def recorded_scores(record):

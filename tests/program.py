@@ -61,7 +61,7 @@ def write_records(path, records):
 
 
 def fields(data):
-    """Number and bytes of each field of a serialized message that has any."""
+    """(number, value) of each field of a serialized message: numbers of varints, bytes of all others."""
     at = 0
 
     def varint():
@@ -74,11 +74,10 @@ def fields(data):
                 return value
     while at < len(data):
         tag = varint()
-        size = {0: 0, 1: 8, 5: 4}.get(tag & 7)
-        if size == 0:
-            varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
         else:
-            size = varint() if size is None else size
+            size = {1: 8, 5: 4}.get(tag & 7) or varint()
             yield tag >> 3, data[at:at + size]
             at += size
 
