@@ -99,6 +99,7 @@ struct ConvertFlags {
   bool overwrite = false;
   bool dry_run = false;          // convert and report, write no model
   bool warmup_requests = false;  // see warmup.h
+  bool measure_training = true;  // the report says what --strip_training would save
   std::string tpu = "v5e";       // the generation that reports measure against
   std::vector<ReportFile> reports;
   FileSystem files = FileSystem::Nothing();  // what the model may use beside its own folder

@@ -29,7 +29,8 @@ StatusOr<TriedConversion> ConvertAndVerify(const ConvertFlags& flags, const std:
   ASSIGN_OR_RETURN(tried.options, ParseConverterOptions(options));
   tried.output_dir = folder->path() + "/model";
   tried.reports.clear();
-  tried.dry_run = tried.warmup_requests = false;
+  // Nobody reads what else would come of it.
+  tried.dry_run = tried.warmup_requests = tried.certificate = tried.measure_training = false;
   tried.progress = nullptr;
   ReportData data;
   ASSIGN_OR_RETURN(Conversion c, ConvertSavedModel(tried, &data));

@@ -105,7 +105,7 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   report->options = flags.options_text;
   report->advice = flags.advice;
   report->training = c.records.training;
-  if (!c.settings.strip_training) {
+  if (flags.measure_training && !c.settings.strip_training) {
     const auto training = MeasureTraining(folder.dir(), c.files);
     if (training.ok()) {
       report->training = *training;
