@@ -7,9 +7,11 @@
 namespace smelt {
 namespace {
 
+using BundleDamageTest = BundleTest;
+
 using absl::StatusCode;
 
-TEST_F(BundleTest, MissingFiles) {
+TEST_F(BundleDamageTest, MissingFiles) {
   ExpectStatus(BundleReader::Open(Path("none")).status(), StatusCode::kNotFound, "none");
   WriteBytes(Path("tf.index"), Hex(kTfIndex));
   auto reader = Open(Path("tf"));
@@ -20,7 +22,7 @@ TEST_F(BundleTest, MissingFiles) {
   EXPECT_TRUE(reader->Read("pi").ok());
 }
 
-TEST_F(BundleTest, DamagedIndex) {
+TEST_F(BundleDamageTest, DamagedIndex) {
   WriteBytes(Path("tf.data-00000-of-00001"), Hex(kTfData));
   const std::string good = Hex(kTfIndex);
   for (size_t n = 0; n < good.size(); n += 7) {
@@ -47,7 +49,7 @@ TEST_F(BundleTest, DamagedIndex) {
   }
 }
 
-TEST_F(BundleTest, DamagedData) {
+TEST_F(BundleDamageTest, DamagedData) {
   WriteBytes(Path("tf.index"), Hex(kTfIndex));
   const std::string good = Hex(kTfData), path = Path("tf.data-00000-of-00001");
   const auto tensors = TfTensors();
@@ -84,7 +86,7 @@ TEST_F(BundleTest, DamagedData) {
                             " shard 0 (4 bytes): Checksum does not match: stored "));
 }
 
-TEST_F(BundleTest, HostileEntries) {
+TEST_F(BundleDamageTest, HostileEntries) {
   SetHeapLimit(1 << 20);
   const std::string data(64, '\1');
   const auto expect = [&](const BundleEntry& e, StatusCode code, absl::string_view words) {
@@ -124,7 +126,7 @@ TEST_F(BundleTest, HostileEntries) {
   ExpectStatus(reader->Read("x").status(), lost, "ends beyond");
 }
 
-TEST_F(BundleTest, HostileSlices) {
+TEST_F(BundleDamageTest, HostileSlices) {
   SetHeapLimit(1 << 20);
   const std::string data(64, '\1');
   const auto read = [&](std::vector<std::pair<std::string, BundleEntry>> entries) {
@@ -235,7 +237,7 @@ TEST(IndexTable, HostileTables) {
   ExpectStatus(read(BuildIndexTable(rows)), StatusCode::kDataLoss, "too long");
 }
 
-TEST_F(BundleTest, ClaimsOfCompressedBlocks) {
+TEST_F(BundleDamageTest, ClaimsOfCompressedBlocks) {
   // The data block begins with its length, here made 2^32 - 1; the checksum is made to hold.
   const std::string good = Hex(kSnappyIndex);
   std::string bad = good;
@@ -248,7 +250,7 @@ TEST_F(BundleTest, ClaimsOfCompressedBlocks) {
                "does not decompress");
 }
 
-TEST_F(BundleTest, Headers) {
+TEST_F(BundleDamageTest, Headers) {
   const auto open = [&](absl::string_view header) {
     WriteBytes(Path("h.index"), BuildIndexTable(std::vector<std::pair<std::string, std::string>>{
                                     {"", std::string(header)}}));

@@ -6,6 +6,8 @@
 namespace smelt {
 namespace {
 
+using BundleSlicesTest = BundleTest;
+
 using absl::StatusCode;
 
 TEST(Slices, Text) {
@@ -105,7 +107,7 @@ Tensor Cut(const Tensor& whole, const TensorSlice& slice) {
   return out;
 }
 
-TEST_F(BundleTest, SlicesOfWholeAndPartitionedTensors) {
+TEST_F(BundleSlicesTest, SlicesOfWholeAndPartitionedTensors) {
   const Tensor numbers = Iota(Shape({10, 7, 3}));
   const Tensor strings = Random(Dtype::kString, Shape({10, 7, 3}));
   auto writer = *BundleWriter::Create(Path("p"), {2, 1});
@@ -150,7 +152,7 @@ TEST_F(BundleTest, SlicesOfWholeAndPartitionedTensors) {
   EXPECT_FALSE(reader->ReadSlice("whole/int32", TensorSlice{{2, 0, 0}, {3, -1, -1}})->Writable());
 }
 
-TEST_F(BundleTest, PartsThatDoNotCoverOrDoOverlap) {
+TEST_F(BundleSlicesTest, PartsThatDoNotCoverOrDoOverlap) {
   const Tensor t = Iota(Shape({4, 2}));
   auto writer = *BundleWriter::Create(Path("gap"));
   ASSERT_TRUE(writer->AddSlice("v", t.shape(), {{0, 0}, {1, -1}}, t.Rows(0, 1)).ok());

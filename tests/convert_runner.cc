@@ -1,4 +1,5 @@
-// Runs the converter's text tests: files of cases, each a model, options, and what must come out.
+// smelt_case_tests convert FILE...: the converter's text tests, files of cases, each a model,
+// options, and what must come out.
 //
 //   case NAME
 //   options
@@ -55,6 +56,7 @@
 #include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/options/representative_data.h"
 #include "smelt/wire/records/prediction_log.h"
+#include "tests/case_tests.h"
 
 namespace smelt {
 namespace {
@@ -477,21 +479,22 @@ int RunConvertFile(const std::string& path, int* passed) {
 }
 
 }  // namespace
-}  // namespace smelt
 
-int main(int argc, char** argv) {
+int ConvertTests(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::filesystem::is_regular_file(argv[i])) {
-      failed += smelt::RunConvertFile(argv[i], &passed);
+      failed += RunConvertFile(argv[i], &passed);
       continue;
     }
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       if (entry.path().extension() == ".case") {
-        failed += smelt::RunConvertFile(entry.path(), &passed);
+        failed += RunConvertFile(entry.path(), &passed);
       }
     }
   }
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 && passed > 0 ? 0 : 1;
 }
+
+}  // namespace smelt

@@ -13,7 +13,7 @@
 namespace smelt {
 
 // Kernels keep their state for the runner's life. One thread at a time. Knows no frames and dead
-// tensors: graphs with loops of version 1 run in smelt_session_tests alone.
+// tensors: graphs with loops of version 1 run in smelt_case_tests sessions alone.
 class GraphRunner final : public FunctionRunner {
  public:
   // REQUIRES: the library outlives the runner.

@@ -1,4 +1,4 @@
-// smelt_op_tests FILE...: runs op cases (docs/formats/op_cases.md) on the CPU kernels.
+// smelt_case_tests ops FILE...: runs op cases (docs/formats/op_cases.md) on the CPU kernels.
 //
 //   --filter TEXT   only cases whose name contains TEXT
 //   --list-ops      counts, instead of running: for each op its cases, how many of them fail as
@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "smelt/graph/text.h"
 #include "smelt/kernels/run_op.h"
+#include "tests/case_tests.h"
 #include "tests/graph_runner.h"
 #include "tests/op_case.h"
 #include "tests/op_compare.h"
@@ -185,7 +186,9 @@ void CountOps(const std::vector<TestCase>& cases) {
   for (const auto& [op, n] : counts) std::printf("%5d %5d %s\n", n.cases, n.failing, op.c_str());
 }
 
-int Main(int argc, char** argv) {
+}  // namespace
+
+int OpTests(int argc, char** argv) {
   std::vector<TestCase> cases;
   std::string filter;
   bool list_ops = false;
@@ -203,7 +206,7 @@ int Main(int argc, char** argv) {
     }
   }
   if (argc < 2) {
-    std::fprintf(stderr, "usage: smelt_op_tests [--filter TEXT] [--list-ops] FILE...\n");
+    std::fprintf(stderr, "usage: smelt_case_tests ops [--filter TEXT] [--list-ops] FILE...\n");
     return 2;
   }
   std::erase_if(cases, [&](const TestCase& c) { return !absl::StrContains(c.name, filter); });
@@ -235,7 +238,4 @@ int Main(int argc, char** argv) {
   return failed > 0 ? 1 : 0;
 }
 
-}  // namespace
 }  // namespace smelt
-
-int main(int argc, char** argv) { return smelt::Main(argc, argv); }

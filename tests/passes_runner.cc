@@ -1,4 +1,5 @@
-// Runs the pass tests: files of cases, each a graph before and the graph wanted after.
+// smelt_case_tests passes FOLDER...: the pass tests, files of cases, each a graph before and the
+// graph wanted after.
 //
 //   case NAME
 //   pass [on_tpu] fold_constants [more passes]
@@ -21,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "smelt/graph/text.h"
 #include "smelt/optimize/pipeline.h"
+#include "tests/case_tests.h"
 
 namespace smelt {
 namespace {
@@ -101,15 +103,16 @@ int RunPassFile(const std::string& path, int* passed) {
 }
 
 }  // namespace
-}  // namespace smelt
 
-int main(int argc, char** argv) {
+int PassTests(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (int i = 1; i < argc; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
-      if (entry.path().extension() == ".graph") failed += smelt::RunPassFile(entry.path(), &passed);
+      if (entry.path().extension() == ".graph") failed += RunPassFile(entry.path(), &passed);
     }
   }
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 && passed > 0 ? 0 : 1;
 }
+
+}  // namespace smelt

@@ -1,5 +1,5 @@
-// smelt_row_tests FILE...: what the row analysis (analysis/rows) finds of functions, and whether
-// they keep to it when they run.
+// smelt_case_tests rows FILE...: what the row analysis (analysis/rows) finds of functions, and
+// whether they keep to it when they run.
 //
 //   case NAME
 //   rows ARG=TENSOR       an argument of function f, in order: dimension 0 are rows
@@ -28,6 +28,7 @@
 #include "smelt/analysis/rows/rules.h"
 #include "smelt/graph/text.h"
 #include "smelt/kernels/batch/batch_rows.h"
+#include "tests/case_tests.h"
 #include "tests/graph_runner.h"
 
 namespace smelt {
@@ -181,6 +182,8 @@ Status ReadRowCases(const std::string& path, std::vector<RowCase>* cases) {
   return OkStatus();
 }
 
+}  // namespace
+
 int RowTests(int argc, char** argv) {
   std::vector<RowCase> cases;
   for (int i = 1; i < argc; ++i) {
@@ -208,7 +211,4 @@ int RowTests(int argc, char** argv) {
   return failed == 0 && !cases.empty() ? 0 : 1;
 }
 
-}  // namespace
 }  // namespace smelt
-
-int main(int argc, char** argv) { return smelt::RowTests(argc, argv); }

@@ -1,4 +1,4 @@
-// smelt_session_tests [--filter TEXT] FILE...: runs the graphs among op cases
+// smelt_case_tests sessions [--filter TEXT] FILE...: runs the graphs among op cases
 // (docs/formats/op_cases.md) as a session does, optimized: reference variables and version 1
 // control flow included.
 //
@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/text.h"
 #include "smelt/runtime/session.h"
+#include "tests/case_tests.h"
 #include "tests/op_case.h"
 #include "tests/op_compare.h"
 
@@ -46,7 +47,9 @@ std::string RunInSession(const TestCase& c) {
   return "";
 }
 
-int Main(int argc, char** argv) {
+}  // namespace
+
+int SessionTests(int argc, char** argv) {
   std::vector<TestCase> cases;
   std::string filter;
   for (int i = 1; i < argc; ++i) {
@@ -69,7 +72,4 @@ int Main(int argc, char** argv) {
   return failed > 0 ? 1 : 0;
 }
 
-}  // namespace
 }  // namespace smelt
-
-int main(int argc, char** argv) { return smelt::Main(argc, argv); }

@@ -1,6 +1,7 @@
-// smelt_shape_cases [--unknown] FILE...: infers the shapes of op cases (docs/formats/op_cases.md)
-// without running them. What is inferred must agree with the outputs that the case states, whatever
-// is known of the inputs: shapes and small integer values, shapes alone, ranks, or nothing.
+// smelt_case_tests shapes [--unknown] FILE...: infers the shapes of op cases
+// (docs/formats/op_cases.md) without running them. What is inferred must agree with the outputs
+// that the case states, whatever is known of the inputs: shapes and small integer values, shapes
+// alone, ranks, or nothing.
 //
 //   --unknown   lists ops of which some case's output shape stays open though all inputs are known
 //
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/graph/text.h"
+#include "tests/case_tests.h"
 #include "tests/op_case.h"
 
 namespace smelt {
@@ -117,7 +119,9 @@ std::string CheckGraph(const TestCase& c, const Knowledge& k) {
   return "";
 }
 
-int Main(int argc, char** argv) {
+}  // namespace
+
+int ShapeTests(int argc, char** argv) {
   std::vector<TestCase> cases;
   bool list_unknown = false;
   for (int i = 1; i < argc; ++i) {
@@ -151,7 +155,4 @@ int Main(int argc, char** argv) {
   return failed > 0 ? 1 : 0;
 }
 
-}  // namespace
 }  // namespace smelt
-
-int main(int argc, char** argv) { return smelt::Main(argc, argv); }

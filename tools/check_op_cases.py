@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds every op that has a kernel to its number of op cases.
 
-    check_op_cases.py SMELT_OP_TESTS SMELT [--least N]
+    check_op_cases.py SMELT_CASE_TESTS SMELT [--least N]
 
 Fails when an op has fewer than N (8) cases in tests/ops and tests/sessions, or none that must fail, and no reason stands here; and
 when a reason stands here that does not hold.
@@ -85,7 +85,7 @@ def main():
     args = parser.parse_args()
     files = sorted((pathlib.Path(__file__).resolve().parent.parent / "tests").glob("*s/*.ops"))
     counts = {}
-    for line in lines(args.tests, "--list-ops", *files):
+    for line in lines(args.tests, "ops", "--list-ops", *files):
         cases, failing, op = line.split(None, 2)
         counts[op] = int(cases), int(failing)
     ops = [line.split()[0] for line in lines(args.smelt, "ops") if " CPU " in line or " TPU " in line]

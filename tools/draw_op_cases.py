@@ -400,7 +400,7 @@ class Writer(maker.Writer):
     def error(self, code, message, wanted):
         message = message.rpartition("Original stack trace")[0] or message
         message = re.split(r"\nNode: '[^\n]*'\n", message)[-1].strip()
-        # smelt_op_tests calls the node "tested".
+        # smelt_case_tests calls the node "tested".
         line = message.splitlines()[0].replace("case_op", "tested") if message else ""
         self.code = code
         self.lines.append(f"error {code}" + (" " + maker.quote(line) if line else ""))

@@ -10,7 +10,7 @@ FOLDER = "sessions" writes tests/sessions/<family>.ops: graphs that need a sessi
 
 How to add cases: write (or extend) tools/op_cases/<family>.py with a function cases(r) that yields
 case(...) and graph_case(...); tools/op_cases/__init__.py describes both and has the helpers. Run this
-tool with a Python that has TensorFlow 2.21, then `smelt_op_tests tests/ops/<family>.ops`. Each op
+tool with a Python that has TensorFlow 2.21, then `smelt_case_tests ops tests/ops/<family>.ops`. Each op
 should have a sweep over its types, a few shapes (scalar, empty, broadcasting), edge values, and its
 errors. A case holds at most 300 elements per tensor. The format is docs/formats/op_cases.md.
 

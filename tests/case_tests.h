@@ -1,0 +1,14 @@
+// The kinds of cases that smelt_case_tests runs; each takes its files and flags, prints what fails
+// and a count, and gives the exit status.
+#pragma once
+
+namespace smelt {
+
+int OpTests(int argc, char** argv);
+int ShapeTests(int argc, char** argv);
+int SessionTests(int argc, char** argv);
+int PassTests(int argc, char** argv);
+int RowTests(int argc, char** argv);
+int ConvertTests(int argc, char** argv);
+
+}  // namespace smelt
