@@ -5,6 +5,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "smelt/base/out_of_memory.h"
+#include "smelt/base/thread.h"
 #include "smelt/convert/stages.h"
 #include "smelt/convert/strip_saver.h"
 #include "smelt/graph/constant.h"
@@ -324,15 +326,31 @@ StatusOr<TrainingParts> StripTraining(SavedModel& model, MetaGraph** meta, const
   return TrainingStripper(model, meta, files, checkpoint).Run();
 }
 
-StatusOr<TrainingParts> MeasureTraining(const std::string& dir, const FileSystem& files) {
-  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir));
+TrainingMeasurement::TrainingMeasurement(std::string dir, const FileSystem& files)
+    : dir_(std::move(dir)), files_(files) {
+  auto thread = StartThread([this] { parts_ = OrOutOfMemory([this] { return Measure(); }); });
+  if (thread.ok()) thread_ = *std::move(thread);
+}
+
+TrainingMeasurement::~TrainingMeasurement() {
+  if (thread_.joinable()) thread_.join();
+}
+
+StatusOr<TrainingParts> TrainingMeasurement::Get() {
+  if (!thread_.joinable()) return Measure();
+  thread_.join();
+  return std::move(parts_);
+}
+
+StatusOr<TrainingParts> TrainingMeasurement::Measure() const {
+  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir_));
   if (model.meta_graphs.empty()) return InvalidArgument("the SavedModel has no MetaGraph");
   MetaGraph* meta = &model.meta_graphs[0];
   if (model.meta_graphs.size() > 1) {
     ASSIGN_OR_RETURN(meta, FindMetaGraph(model, {"serve"}));
   }
   StrippedCheckpoint checkpoint;
-  return StripTraining(model, &meta, files, &checkpoint);
+  return StripTraining(model, &meta, files_, &checkpoint);
 }
 
 Status StripTrainingParts(Conversion& c) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "smelt/convert/records.h"
 #include "smelt/io/file_system.h"
@@ -26,8 +27,24 @@ struct StrippedCheckpoint {
 StatusOr<TrainingParts> StripTraining(SavedModel& model, MetaGraph** meta, const FileSystem& files,
                                       StrippedCheckpoint* checkpoint);
 
-// What StripTraining would take from the model in `dir`.
-StatusOr<TrainingParts> MeasureTraining(const std::string& dir, const FileSystem& files);
+// What StripTraining would take from the model in `dir`, which is read once more: on a thread of
+// its own, beside the conversion.
+class TrainingMeasurement {
+ public:
+  // `files` must outlive it.
+  TrainingMeasurement(std::string dir, const FileSystem& files);
+  ~TrainingMeasurement();
+  // Waits for it; asked once. Without a thread it is measured now.
+  StatusOr<TrainingParts> Get();
+
+ private:
+  StatusOr<TrainingParts> Measure() const;
+
+  std::string dir_;
+  const FileSystem& files_;
+  std::thread thread_;
+  StatusOr<TrainingParts> parts_;  // the thread's until it ended
+};
 
 }  // namespace smelt
 

@@ -95,6 +95,8 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
     ASSIGN_OR_RETURN(output, StageOutput({flags.input_dir, folder.dir(), flags.output_dir,
                                           flags.overwrite, std::move(reports)}));
   }
+  std::optional<TrainingMeasurement> training;
+  if (flags.measure_training && !c.settings.strip_training) training.emplace(folder.dir(), c.files);
   ASSIGN_OR_RETURN(c.model, ReadSavedModel(folder.dir()));
   if (!folder.version().empty()) {
     c.records.AddNote("read", absl::StrCat("version ", folder.version(), " of ", flags.input_dir));
@@ -105,13 +107,13 @@ StatusOr<Conversion> ConvertSavedModel(const ConvertFlags& flags, ReportData* re
   report->options = flags.options_text;
   report->advice = flags.advice;
   report->training = c.records.training;
-  if (flags.measure_training && !c.settings.strip_training) {
-    const auto training = MeasureTraining(folder.dir(), c.files);
-    if (training.ok()) {
-      report->training = *training;
+  if (training) {
+    const auto parts = training->Get();
+    if (parts.ok()) {
+      report->training = *parts;
     } else {
       c.records.AddNote("report", absl::StrCat("what only training uses is not known: ",
-                                               training.status().ToString()));
+                                               parts.status().ToString()));
     }
   }
   if (!flags.reports.empty() || flags.certificate) {
