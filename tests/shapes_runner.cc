@@ -11,6 +11,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/graph/text.h"
 #include "tests/case_tests.h"
@@ -75,7 +76,7 @@ std::string CheckOp(const TestCase& c, const Knowledge& k, Tally* tally) {
                   name_end == std::string::npos ? "" : c.op.substr(name_end), "\n");
   auto graph = ParseGraph(text);
   if (!graph.ok()) return std::string(graph.status().message());
-  auto table = InferShapes(**graph, shapes);
+  auto table = InferShapes(**graph, XlaShapeRules(), shapes);
   if (!table.ok()) return std::string(table.status().message());
   Node* node = (*graph)->Find("tested");
   for (size_t i = 0; i < c.outs.size(); ++i) {
@@ -106,7 +107,7 @@ std::string CheckGraph(const TestCase& c, const Knowledge& k) {
       endpoint->node->attrs().Set("shape", told);
       endpoint->node->attrs().Set("_output_shapes", std::vector<PartialShape>{told});
     }
-    auto table = InferShapes(**graph);
+    auto table = InferShapes(**graph, XlaShapeRules());
     if (!table.ok()) return std::string(table.status().message());
     for (const auto& [name, literal] : s.fetches) {
       auto endpoint = (*graph)->FindEndpoint(name);

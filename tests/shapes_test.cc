@@ -13,7 +13,7 @@ std::string Inferred(absl::string_view text, absl::string_view endpoint,
                      std::span<const PartialShape> args = {}) {
   auto graph = ParseGraph(text);
   if (!graph.ok()) return std::string(graph.status().message());
-  auto table = InferShapes(**graph, args);
+  auto table = InferShapes(**graph, {}, args);
   if (!table.ok()) return std::string(table.status().message());
   return table->of(*(*graph)->FindEndpoint(endpoint)).ToString();
 }
@@ -83,7 +83,7 @@ filled = Fill(p:1, zero)
   EXPECT_EQ(Inferred(text, "filled"), "[2,3]");
   auto graph = ParseGraph(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  ModelShapes shapes = InferModelShapes(**graph);
+  ModelShapes shapes = InferModelShapes(**graph, {});
   Endpoint y = *(*graph)->library()->Find("f")->body->FindEndpoint("y");
   EXPECT_EQ(shapes.functions["f"].of(y).ToString(), "[2,?]");
 }
@@ -126,7 +126,7 @@ p = PartitionedCall(v) {f=@f, Tin=list(resource), Tout=list(float)}
 q = PartitionedCall(u) {f=@f, Tin=list(resource), Tout=list(float)}
 )");
   ASSERT_TRUE(graph.ok()) << graph.status();
-  ModelShapes shapes = InferModelShapes(**graph);
+  ModelShapes shapes = InferModelShapes(**graph, {});
   Node* arg = (*graph)->library()->Find("f")->args[0];
   EXPECT_EQ(shapes.functions["f"].AsArgument({arg, 0}).ToString(), "[?,4]");
   EXPECT_EQ(shapes.functions["f"].of({arg, 0}).ToString(), "[]");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/analysis/xla_shapes.h"
+
 namespace smelt {
 namespace {
 
@@ -40,7 +42,8 @@ int64_t CostElements(const PartialShape& s) {
 
 int64_t AddCost(int64_t a, int64_t b) { return std::min(kMaxCost, a + b); }
 
-CostModel::CostModel(const Graph& graph) : graph_(graph), shapes_(InferModelShapes(graph)) {}
+CostModel::CostModel(const Graph& graph)
+    : graph_(graph), shapes_(InferModelShapes(graph, XlaShapeRules())) {}
 
 const ShapeTable& CostModel::ShapesOf(absl::string_view function) const {
   static const auto* none = new ShapeTable();

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/analysis/captured.h"
 #include "smelt/analysis/compile_time.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/device/device.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
@@ -53,7 +54,7 @@ class CompatibilityWalk {
                  absl::flat_hash_map<const Node*, Facts>* facts) {
     auto order = graph.TopologicalOrder();
     if (!order.ok()) return;
-    auto shapes = InferShapes(graph);
+    auto shapes = InferShapes(graph, XlaShapeRules());
     for (const Node* n : *order) {
       Facts out(n->num_outputs());
       if (n->Is("_Arg")) {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "smelt/analysis/captured.h"
 #include "smelt/analysis/handle_flow.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
@@ -117,7 +118,10 @@ bool NamesSparse(const Node& n, absl::string_view suffix) {
 class ValueUses {
  public:
   explicit ValueUses(const Graph& main)
-      : main_(main), constants_(main), shapes_(InferModelShapes(main)), flow_(main) {
+      : main_(main),
+        constants_(main),
+        shapes_(InferModelShapes(main, XlaShapeRules())),
+        flow_(main) {
     FollowTables();
   }
 

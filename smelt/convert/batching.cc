@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/analysis/captured.h"
 #include "smelt/analysis/rows/proof.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/function_wrapper.h"
 #include "smelt/convert/stages.h"
 #include "smelt/convert/variables.h"
@@ -43,7 +44,7 @@ class Batcher {
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<std::string> targets, Targets());
-    shapes_ = InferModelShapes(*c_.meta->graph);
+    shapes_ = InferModelShapes(*c_.meta->graph, XlaShapeRules());
     captured_ = std::make_unique<CapturedArguments>(*c_.meta->graph);
     const absl::flat_hash_set<std::string> inside = InsideBatches();
     for (const std::string& name : targets) {
@@ -201,7 +202,7 @@ class Batcher {
 
   // Dimension 0 of every result must follow that of the inputs.
   Status CheckOutputs(const Function& f, const std::vector<PartialShape>& probe) {
-    auto shapes = InferShapes(*f.body, probe);
+    auto shapes = InferShapes(*f.body, XlaShapeRules(), probe);
     if (!shapes.ok()) {
       return Prefix(shapes.status(), absl::StrCat("with any batch size (tried ", kProbe, "): "));
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/function_wrapper.h"
 #include "smelt/convert/stages.h"
 
@@ -51,7 +52,7 @@ class Reverter {
     }
     RETURN_IF_ERROR(RemoveUnusedFunctions(c_));
     RETURN_IF_ERROR(UndoBfloat16(c_));
-    const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
+    const ModelShapes shapes = InferModelShapes(*c_.meta->graph, XlaShapeRules());
     for (Function* f : changed_) {
       if (auto it = shapes.functions.find(f->name()); it != shapes.functions.end()) {
         UndoTransferForms(*f, it->second);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "smelt/analysis/split_rows.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/stages.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/wire/xla/topology.h"
@@ -63,7 +64,7 @@ namespace {
 // Notes what each placement's cores are expected to divide: a request's rows, or each op.
 void NoteSplits(Conversion& c) {
   const int cores = c.options.xla_sharding_options->num_cores_per_replica;
-  const ModelShapes shapes = InferModelShapes(*c.meta->graph);
+  const ModelShapes shapes = InferModelShapes(*c.meta->graph, XlaShapeRules());
   const ShapeTable none;
   for (const TpuPlacement& p : c.placements) {
     const Function& body = *c.library().Find(p.body);

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/analysis/rows/rules.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
@@ -61,7 +62,8 @@ class RowWalk {
       few[i].Set(0, q_.few);
       many[i].Set(0, q_.many);
     }
-    auto a = InferCalledShapes(*q_.graph, few), b = InferCalledShapes(*q_.graph, many);
+    auto a = InferCalledShapes(*q_.graph, XlaShapeRules(), few),
+         b = InferCalledShapes(*q_.graph, XlaShapeRules(), many);
     if (!a.ok() || !b.ok()) {
       const Status& s = a.ok() ? b.status() : a.status();
       return Refused(absl::StrCat("its shapes do not follow the number of rows: ", s.message()));

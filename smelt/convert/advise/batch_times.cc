@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/advise/tpu_time.h"
 #include "smelt/convert/stages.h"
 #include "smelt/kernels/batch/batch_rows.h"
@@ -124,7 +125,7 @@ StatusOr<BatchTimes> ComputedBatchTimes(Conversion& c, const BatchQueues& queues
   std::vector<int> unknown(queues.queues.size());
   for (const int64_t rows : sizes) {
     SetInputShapes(c, traffic, rows);
-    const ModelShapes shapes = InferModelShapes(*c.meta->graph);
+    const ModelShapes shapes = InferModelShapes(*c.meta->graph, XlaShapeRules());
     for (size_t q = 0; q < queues.queues.size(); ++q) {
       const BatchQueues::Queue& queue = queues.queues[q];
       const auto table = shapes.functions.find(queue.at[0]);

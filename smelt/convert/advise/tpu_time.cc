@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "smelt/analysis/cost.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/einsum_equation.h"
 #include "smelt/wire/xla/dimension_numbers.h"
 
@@ -190,7 +191,8 @@ class Timer {
 
 StatusOr<CoreTime> TimeOnCore(const Function& f, std::span<const PartialShape> arguments,
                               const CoreRates& rates) {
-  ASSIGN_OR_RETURN(const ModelShapes shapes, InferCalledShapes(*f.body, arguments));
+  ASSIGN_OR_RETURN(const ModelShapes shapes,
+                   InferCalledShapes(*f.body, XlaShapeRules(), arguments));
   Timer timer(*f.body->library(), shapes, rates);
   timer.Host(*f.body);
   return timer.time();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/analysis/captured.h"
 #include "smelt/analysis/cost.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/base/suggest.h"
 
 namespace smelt {
@@ -197,7 +198,7 @@ class Bfloat16Stage {
       }
     };
     exchange();
-    shapes_ = InferModelShapes(*c_.meta->graph);
+    shapes_ = InferModelShapes(*c_.meta->graph, XlaShapeRules());
     exchange();
     for (FloatGraph* g : pointers_) g->shapes = &no_shapes_;
     for (auto& [name, g] : by_name_) {

@@ -13,6 +13,7 @@
 #include "smelt/analysis/convex.h"
 #include "smelt/analysis/cost.h"
 #include "smelt/analysis/incompatible.h"
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/place/origin.h"
 #include "smelt/convert/place/outline.h"
 #include "smelt/convert/stages.h"
@@ -77,7 +78,7 @@ class AutoPlacer {
   AutoPlacer(Conversion& c, Function& f, const std::vector<PartialShape>& arg_shapes,
              const UpdatedPorts& updated, CostModel& costs, AutoPlacement& record)
       : c_(c), f_(f), g_(*f.body), updated_(updated), costs_(costs), record_(record) {
-    auto shapes = InferShapes(g_, arg_shapes);
+    auto shapes = InferShapes(g_, XlaShapeRules(), arg_shapes);
     if (shapes.ok()) shapes_ = *std::move(shapes);
   }
 

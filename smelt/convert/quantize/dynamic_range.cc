@@ -1,4 +1,5 @@
 // Dynamic range: activations get their scale on every call.
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/quantize/node_maker.h"
 
 namespace smelt::quantize {
@@ -16,7 +17,7 @@ class DynamicRangeWriter {
   DynamicRangeWriter(Conversion& c, LayerSet& set) : c_(c), set_(set) {}
 
   Status Run(std::vector<Scope>& scopes) {
-    const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
+    const ModelShapes shapes = InferModelShapes(*c_.meta->graph, XlaShapeRules());
     Veto(shapes);
     RETURN_IF_ERROR(StoreWeights(c_, set_));
     DeadNodes dead;

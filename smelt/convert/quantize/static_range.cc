@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/quantize/int8_flow.h"
 #include "smelt/convert/quantize/node_maker.h"
 
@@ -59,7 +60,7 @@ class StaticRangeWriter {
       : c_(c), set_(set), flow_(set), ranges_(std::move(ranges)) {}
 
   Status Run(std::vector<Scope>& scopes) {
-    const ModelShapes shapes = InferModelShapes(*c_.meta->graph);
+    const ModelShapes shapes = InferModelShapes(*c_.meta->graph, XlaShapeRules());
     Veto(shapes);
     for (auto& layer : set_.layers) {
       if (layer->weight_only) continue;

@@ -3,6 +3,7 @@
 // in the body, so callers see the shapes that they knew.
 #include <algorithm>
 
+#include "smelt/analysis/xla_shapes.h"
 #include "smelt/convert/stages.h"
 #include "smelt/convert/transfer/stated_shapes.h"
 #include "smelt/convert/transfer/transfer_form.h"
@@ -195,7 +196,7 @@ Status StateShapes(Conversion& c, const TpuPlacement& p, const ShapeTable& body_
 }  // namespace
 
 Status LayOutTransfers(Conversion& c) {
-  const ModelShapes shapes = InferModelShapes(*c.meta->graph);
+  const ModelShapes shapes = InferModelShapes(*c.meta->graph, XlaShapeRules());
   const StatedShapes stated = StatedResultShapes(*c.meta);
   int64_t before = 0, after = 0;
   for (const TpuPlacement& p : c.placements) {

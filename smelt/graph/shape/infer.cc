@@ -64,7 +64,12 @@ struct FunctionWalk {
 
 // What all walks of one inference share.
 struct Walks {
+  Walks(const FunctionLibrary& functions, MoreShapeRules rules) : library(functions) {
+    for (const ShapeRule& rule : rules) more.try_emplace(rule.op, &rule);
+  }
+
   const FunctionLibrary& library;
+  absl::flat_hash_map<absl::string_view, const ShapeRule*> more;
   absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<FunctionWalk>>>
       variants;
   absl::flat_hash_set<std::string> in_progress;
@@ -72,6 +77,13 @@ struct Walks {
   // The walk for these arguments, made when first asked for. nullptr for a function that is not
   // there, is being walked (recursion) or is called too deep.
   const FunctionWalk* Function(const std::string& name, std::vector<Fact> args, int depth);
+
+  const ShapeRule* Rule(const Node& n) const {
+    if (n.def() == nullptr) return nullptr;
+    auto it = more.find(n.op());
+    if (it == more.end()) it = more.find(FirstVersion(n.op()));
+    return it == more.end() ? FindShapeRule(n.op()) : it->second;
+  }
 };
 
 const std::vector<PartialShape>* ShapeListAttr(const AttrMap& attrs, absl::string_view name) {
@@ -230,7 +242,7 @@ class Walk {
       VisitWhile(n);
       return OkStatus();
     }
-    const ShapeRule* rule = n.def() == nullptr ? nullptr : FindShapeRule(n.op());
+    const ShapeRule* rule = walks_.Rule(n);
     if (rule == nullptr) {
       for (int p = 0; p < n.num_outputs(); ++p) {
         if (const auto* known = Declared(n, p)) table.Set(&n, p, *known);
@@ -463,8 +475,9 @@ const ShapeRule* FindShapeRule(absl::string_view op) {
   return it == rules->end() ? nullptr : it->second;
 }
 
-StatusOr<ShapeTable> InferShapes(const Graph& graph, std::span<const PartialShape> arg_shapes) {
-  Walks walks{*graph.library()};
+StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
+                                 std::span<const PartialShape> arg_shapes) {
+  Walks walks(*graph.library(), more);
   Walk walk(walks, 0);
   walk.Run(graph, arg_shapes, false);
   RETURN_IF_ERROR(walk.first_error);
@@ -492,9 +505,9 @@ void KeepCommonTables(Walks& walks, ModelShapes* out) {
 
 }  // namespace
 
-StatusOr<ModelShapes> InferCalledShapes(const Graph& graph,
+StatusOr<ModelShapes> InferCalledShapes(const Graph& graph, MoreShapeRules more,
                                         std::span<const PartialShape> arg_shapes) {
-  Walks walks{*graph.library()};
+  Walks walks(*graph.library(), more);
   Walk walk(walks, 0);
   walk.Run(graph, arg_shapes, false);
   RETURN_IF_ERROR(walk.first_error);
@@ -504,8 +517,9 @@ StatusOr<ModelShapes> InferCalledShapes(const Graph& graph,
   return out;
 }
 
-ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> arg_shapes) {
-  Walks walks{*graph.library()};
+ModelShapes InferModelShapes(const Graph& graph, MoreShapeRules more,
+                             std::span<const PartialShape> arg_shapes) {
+  Walks walks(*graph.library(), more);
   Walk walk(walks, 0);
   walk.Run(graph, arg_shapes, false);
   ModelShapes out;

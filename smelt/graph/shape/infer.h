@@ -71,11 +71,16 @@ std::span<const std::span<const ShapeRule>> AllShapeFamilies();
 // The op's own rule, else that of its first version (op_facts.h); nullptr when neither has one.
 const ShapeRule* FindShapeRule(absl::string_view op);
 
+// Rules of ops whose attributes only a higher floor can read (analysis/xla_shapes.h); they come
+// before the tables of families.inc.
+using MoreShapeRules = std::span<const ShapeRule>;
+
 // Shapes of every output of the graph. `arg_shapes` are those of _Arg nodes by index (missing:
 // unknown, or the node's own _output_shapes attribute); of a resource what it holds.
 // INVALID_ARGUMENT names the first node whose inputs contradict each other. Contradictions in
 // branches and loop bodies are no error: these may never run.
-StatusOr<ShapeTable> InferShapes(const Graph& graph, std::span<const PartialShape> arg_shapes = {});
+StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
+                                 std::span<const PartialShape> arg_shapes = {});
 
 // Shapes of a graph and of all functions of its library.
 struct ModelShapes {
@@ -86,11 +91,12 @@ struct ModelShapes {
 };
 
 // The same for the graph and the functions that it reaches alone; fails as InferShapes does.
-StatusOr<ModelShapes> InferCalledShapes(const Graph& graph,
+StatusOr<ModelShapes> InferCalledShapes(const Graph& graph, MoreShapeRules more,
                                         std::span<const PartialShape> arg_shapes);
 
 // Never fails: the outputs of a node whose inputs contradict each other are unknown.
-ModelShapes InferModelShapes(const Graph& graph, std::span<const PartialShape> arg_shapes = {});
+ModelShapes InferModelShapes(const Graph& graph, MoreShapeRules more,
+                             std::span<const PartialShape> arg_shapes = {});
 
 }  // namespace smelt
 

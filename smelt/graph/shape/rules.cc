@@ -17,6 +17,20 @@ int64_t MulDims(int64_t a, int64_t b) {
   return product;
 }
 
+int64_t XlaWindowedDim(int64_t in, int64_t size, const XlaWindow& window) {
+  if (in < 0 || size < 1 || window.stride < 1 || window.base_dilation < 1 || window.dilation < 1) {
+    return kUnknownDim;
+  }
+  const int64_t base = in == 0 ? 0 : AddDims(MulDims(in - 1, window.base_dilation), 1);
+  const int64_t taken = AddDims(MulDims(size - 1, window.dilation), 1);
+  int64_t padded;
+  if (base < 0 || taken < 0 || __builtin_add_overflow(base, window.low, &padded) ||
+      __builtin_add_overflow(padded, window.high, &padded) || padded < 0) {
+    return kUnknownDim;
+  }
+  return padded < taken ? 0 : (padded - taken) / window.stride + 1;
+}
+
 StatusOr<int64_t> MergeDims(int64_t a, int64_t b) {
   if (a < 0) return b;
   if (b >= 0 && a != b) {

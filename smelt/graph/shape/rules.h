@@ -1,5 +1,5 @@
 // What shape rules share: sizes that may be unknown (-1), and the checks that TensorFlow words the
-// same way everywhere. For the files of this folder.
+// same way everywhere. For the files of this folder and for rules of higher floors.
 #ifndef SMELT_GRAPH_SHAPE_RULES_H_
 #define SMELT_GRAPH_SHAPE_RULES_H_
 
@@ -23,6 +23,13 @@ int64_t DimOf(const PartialShape& s, int i);
 // Product of sizes [begin, end); a zero decides whatever else is unknown.
 int64_t DimProduct(const PartialShape& s, int begin, int end);
 int64_t NumElements(const PartialShape& s);
+
+// How XLA moves a window along one dimension. Padding may be negative.
+struct XlaWindow {
+  int64_t stride = 1, base_dilation = 1, dilation = 1, low = 0, high = 0;
+};
+// The places of a window of `size` along `in`; unknown when either is, or no window is such.
+int64_t XlaWindowedDim(int64_t in, int64_t size, const XlaWindow& window);
 
 // ---- shapes ----
 // The shape, or an unknown one of this rank where nothing is known: "Shape must be rank 2 but is

@@ -63,6 +63,27 @@ Status XlaSameRank(ShapeContext& ctx) {
   return OkStatus();
 }
 
+Status XlaReduceWindowShape(ShapeContext& ctx) {
+  const PartialShape& in = ctx.input(0);
+  if (!in.known_rank()) return OkStatus();
+  PartialShape out = PartialShape::UnknownOfRank(in.rank());
+  const auto size = IntConstants(ctx, 2), stride = IntConstants(ctx, 3),
+             base_dilation = IntConstants(ctx, 4), dilation = IntConstants(ctx, 5),
+             padding = IntConstants(ctx, 6);
+  const auto rank = static_cast<size_t>(in.rank());
+  const auto known = [&](const auto& values) { return values && values->size() == rank; };
+  if (known(size) && known(stride) && known(base_dilation) && known(dilation) && padding &&
+      padding->size() == 2 * rank) {
+    for (int i = 0; i < in.rank(); ++i) {
+      out.Set(i, XlaWindowedDim(in[i], (*size)[i],
+                                {(*stride)[i], (*base_dilation)[i], (*dilation)[i],
+                                 (*padding)[2 * i], (*padding)[2 * i + 1]}));
+    }
+  }
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
 // a[..., n, n] -> eigenvalues[..., n], eigenvectors[..., n, n]
 Status XlaEigShape(ShapeContext& ctx) {
   const PartialShape& in = ctx.input(0);
@@ -114,9 +135,7 @@ constexpr ShapeRule kXlaRules[] = {
     {"XlaScatter", SameShape},
     {"XlaSelectAndScatter", SameShape},
     {"XlaPad", XlaPadShape},
-    {"XlaReduceWindow", XlaSameRank},
-    {"XlaConv", XlaSameRank},
-    {"XlaConvV2", XlaSameRank},
+    {"XlaReduceWindow", XlaReduceWindowShape},
     {"XlaSetDynamicDimensionSize", XlaSameRank},
     {"XlaSort", SameShape},
     {"XlaKeyValueSort", SameShapes},
