@@ -2,7 +2,7 @@
 """What is quantized, beside TensorFlow's own quantizer: quantized_layers.py SMELT MODELS GOLDENS [NAME...] [--markdown FILE] [--theirs FILE]
 
 Each model of MODELS (GOLDENS/NAME.tfrecord holds its requests) and each Keras model of KERAS below is quantized by both, by every method, with the same options (op set XLA,
-the requests as samples). Counted in what was written: int8 tensors of more than one element, and their bytes, in the graph, its functions and the checkpoint. Then the requests
+the requests as samples; smelt's with --strip_training, as TensorFlow's quantizer always drops what training uses). Counted in what was written: int8 tensors of more than one element, and their bytes, in the graph, its functions and the checkpoint. Then the requests
 are replayed: the signal to noise ratio of smelt's float outputs, quantized against not, over all requests. --theirs keeps TensorFlow's counts from call to call.
 Needs tensorflow, tensorflow-serving-api, keras."""
 import argparse
@@ -191,7 +191,7 @@ class Model:
         data = 'representative_datasets { key: "%s" value { tfrecord_file_path: "%s" } }' % (self.signature, self.samples)
         options = 'quantization_options { quantization_method { preset_method: METHOD_%s } signature_keys: "%s" %s }' % (
             METHODS[method], self.signature, data if method == "static" else "")
-        p = subprocess.run([self.smelt, "convert", "--input_model_dir", self.path, "--output_model_dir", out, "--overwrite", "--report_json", report,
+        p = subprocess.run([self.smelt, "convert", "--input_model_dir", self.path, "--output_model_dir", out, "--overwrite", "--strip_training", "--report_json", report,
                             "--converter_options_string", options], capture_output=True, text=True)
         if p.returncode:
             return {"why": " ".join(p.stderr.split())[-120:]}

@@ -66,6 +66,8 @@ struct Conversion {
   bool IoShapes() const;
 
   std::unique_ptr<ModelVariables> variables;
+  // Set before `variables` are made; what they are to leave out.
+  StrippedCheckpoint stripped;
 };
 
 // A stage of the conversion.

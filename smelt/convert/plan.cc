@@ -68,6 +68,7 @@ bool Conversion::IoShapes() const { return IsOn(*this, options.io_shape_optimiza
 StatusOr<ModelVariables*> Conversion::Variables() {
   if (variables == nullptr) {
     ASSIGN_OR_RETURN(variables, ModelVariables::Trace(*meta, model.dir, files));
+    variables->Strip(stripped);
   }
   // No graph calls the bodies before the stubs stage: following calls does not reach them.
   for (const TpuPlacement& p : placements) {
@@ -90,6 +91,7 @@ Status Convert(Conversion& c) {
     if (c.progress) c.progress(stage.name);
     RETURN_IF_ERROR(stage.run(c));
   }
+  if (!c.stripped.empty()) RETURN_IF_ERROR(c.Variables().status());
   if (c.variables != nullptr) RETURN_IF_ERROR(c.variables->UpdateObjectGraph());
   return OkStatus();
 }

@@ -65,8 +65,10 @@ std::string KeySetText(const std::vector<std::string>& keys);
 // name is returned. UNIMPLEMENTED names the node that cannot be moved into a function.
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name);
 
-// Turns the main graph's reference variables into resources where every use allows it.
-Status MakeResourceVariables(Conversion& c);
+// Turns the main graph's reference variables into resources where every use allows it; of each
+// other a note says what that means, unless `otherwise` is empty. REQUIRES: no variable was stored
+// as another type.
+Status MakeResourceVariables(Conversion& c, absl::string_view stage, absl::string_view otherwise);
 // Calls in the function, of which a part is to run on a TPU, become what they call; those that are
 // too large stay.
 Status InlineAllCalls(Conversion& c, Function& function);

@@ -354,14 +354,9 @@ StatusOr<TrainingParts> TrainingMeasurement::Measure() const {
 }
 
 Status StripTrainingParts(Conversion& c) {
-  StrippedCheckpoint checkpoint;
-  ASSIGN_OR_RETURN(c.records.training, StripTraining(c.model, &c.meta, c.files, &checkpoint));
+  ASSIGN_OR_RETURN(c.records.training, StripTraining(c.model, &c.meta, c.files, &c.stripped));
   c.records.training.stripped = true;
-  RETURN_IF_ERROR(Prefix(VerifyAll(*c.meta->graph), "the stripped graph does not verify: "));
-  if (checkpoint.dropped.empty() && checkpoint.object_graph.empty()) return OkStatus();
-  ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());
-  variables->Strip(std::move(checkpoint.dropped), std::move(checkpoint.object_graph));
-  return OkStatus();
+  return Prefix(VerifyAll(*c.meta->graph), "the stripped graph does not verify: ");
 }
 
 }  // namespace smelt

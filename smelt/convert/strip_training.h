@@ -3,21 +3,15 @@
 #define SMELT_CONVERT_STRIP_TRAINING_H_
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <thread>
 
 #include "smelt/convert/records.h"
+#include "smelt/convert/variables.h"
 #include "smelt/io/file_system.h"
 #include "smelt/wire/saved_model/saved_model.h"
 
 namespace smelt {
-
-// What a strip changes in the checkpoint, which it does not write itself.
-struct StrippedCheckpoint {
-  std::set<std::string> dropped;  // keys
-  std::string object_graph;       // the new value of kCheckpointObjectGraph; empty: it stays
-};
 
 // Removes from the model what its signatures, its initialization and the functions that its objects
 // serve do not need: optimizers, metrics, traces for training, gradients, MetaGraphs tagged "train"

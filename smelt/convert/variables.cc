@@ -171,9 +171,9 @@ Status ModelVariables::WriteBundle(const std::string& prefix) const {
   options.data_alignment = 64;
   ASSIGN_OR_RETURN(auto writer, BundleWriter::Create(prefix, options));
   for (const std::string& name : bundle_->names()) {
-    if (dropped_.contains(name)) continue;
-    if (name == kCheckpointObjectGraph && !object_graph_.empty()) {
-      RETURN_IF_ERROR(writer->Add(name, Tensor::Scalar<std::string>(object_graph_)));
+    if (stripped_.dropped.contains(name)) continue;
+    if (name == kCheckpointObjectGraph && !stripped_.object_graph.empty()) {
+      RETURN_IF_ERROR(writer->Add(name, Tensor::Scalar<std::string>(stripped_.object_graph)));
       continue;
     }
     ASSIGN_OR_RETURN(const BundleEntry* entry, bundle_->Find(name));

@@ -44,6 +44,13 @@ struct ModelVariable {
   std::string WhyFixed() const;
 };
 
+// What a written checkpoint lacks of the one that was read.
+struct StrippedCheckpoint {
+  std::set<std::string> dropped;  // keys
+  std::string object_graph;       // the new value of kCheckpointObjectGraph; empty: it stays
+  bool empty() const { return dropped.empty() && object_graph.empty(); }
+};
+
 class ModelVariables {
  public:
   // Follows every VarHandleOp of the main graph through calls, branches and loops, and into the
@@ -77,13 +84,8 @@ class ModelVariables {
   // Makes a reader of a variable that is stored as `dtype` read that type and cast it to the one
   // that it had.
   Status CastBack(const HandleUse& use, Dtype dtype);
-  // The written checkpoint lacks these entries; its object graph becomes `object_graph` unless that
-  // is empty.
-  void Strip(std::set<std::string> entries, std::string object_graph) {
-    dropped_ = std::move(entries);
-    object_graph_ = std::move(object_graph);
-  }
-  bool changed() const { return !stored_.empty() || !dropped_.empty() || !object_graph_.empty(); }
+  void Strip(StrippedCheckpoint stripped) { stripped_ = std::move(stripped); }
+  bool changed() const { return !stored_.empty() || !stripped_.empty(); }
 
   // Brings the types of the object graph's variables up to date.
   Status UpdateObjectGraph();
@@ -106,8 +108,7 @@ class ModelVariables {
     MakeValue value;
   };
   std::map<std::string, Stored> stored_;  // by key
-  std::set<std::string> dropped_;         // keys
-  std::string object_graph_;
+  StrippedCheckpoint stripped_;
   friend class VariableTracer;
 };
 

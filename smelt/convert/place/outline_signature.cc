@@ -101,7 +101,8 @@ class Outliner {
 }  // namespace
 
 StatusOr<std::string> OutlineSignature(Conversion& c, const std::string& name) {
-  RETURN_IF_ERROR(MakeResourceVariables(c));
+  RETURN_IF_ERROR(
+      MakeResourceVariables(c, "resolve", "its value crosses to the TPU with each request"));
   std::string function = "signature_";
   for (char ch : name) function += absl::ascii_isalnum(ch) ? ch : '_';
   function = c.library().FreeName(function);

@@ -98,7 +98,7 @@ Status MakeResource(Graph& g, Node* variable) {
 
 }  // namespace
 
-Status MakeResourceVariables(Conversion& c) {
+Status MakeResourceVariables(Conversion& c, absl::string_view stage, absl::string_view otherwise) {
   Graph& g = *c.meta->graph;
   absl::flat_hash_set<const Node*> named;
   std::vector<const Node*> outputs;
@@ -122,10 +122,9 @@ Status MakeResourceVariables(Conversion& c) {
   for (Node* n : g.Nodes()) {
     if (!n->Is("VariableV2") && !n->Is("Variable")) continue;
     if (!CanBecomeResource(named, n)) {
-      c.records.AddNote("resolve",
-                        absl::StrCat("variable '", n->name(),
-                                     "' stays a reference: its value "
-                                     "crosses to the TPU with each request"),
+      if (otherwise.empty()) continue;
+      c.records.AddNote(std::string(stage),
+                        absl::StrCat("variable '", n->name(), "' stays a reference: ", otherwise),
                         "", n->name());
       continue;
     }
@@ -133,6 +132,7 @@ Status MakeResourceVariables(Conversion& c) {
     resources.insert(n->name());
   }
   DescribeAsResources(*c.meta, resources);
+  if (!resources.empty()) c.variables = nullptr;  // traced anew
   return OkStatus();
 }
 

@@ -1,8 +1,9 @@
-// Einsum of a tensor and known weights as one matrix product.
+// Einsum, or XLA's product, of a tensor and known weights as one matrix product.
 #include <algorithm>
 
 #include "smelt/convert/quantize/quantize.h"
 #include "smelt/graph/einsum_equation.h"
+#include "smelt/kernels/xla/dimension_numbers.h"
 
 namespace smelt::quantize {
 namespace {
@@ -47,12 +48,52 @@ EinsumLabels Joined(const EinsumLabels& a, const EinsumLabels& b) {
   return out;
 }
 
+// XLA's product as an equation: numbers for labels, as its dimensions have no names. Dimensions of
+// a pair that are out of range are left to the kernel to refuse.
+StatusOr<EinsumEquation> DotEquation(const Node& n, int lhs_rank, int rhs_rank) {
+  ASSIGN_OR_RETURN(const DotDimensions d, DotDimensionsOf(n));
+  EinsumEquation e;
+  int next = kEllipsis + 1;
+  for (const int rank : {lhs_rank, rhs_rank}) {
+    EinsumLabels& labels = e.inputs.emplace_back();
+    for (int i = 0; i < rank; ++i) labels.push_back(next++);
+  }
+  const auto pair = [&](const Dims& lhs, const Dims& rhs) {
+    bool fits = lhs.size() == rhs.size();
+    for (size_t i = 0; fits && i < lhs.size(); ++i) {
+      fits = lhs[i] >= 0 && lhs[i] < lhs_rank && rhs[i] >= 0 && rhs[i] < rhs_rank;
+      if (fits) e.inputs[1][rhs[i]] = e.inputs[0][lhs[i]];
+    }
+    return fits;
+  };
+  if (!pair(d.lhs_batch, d.rhs_batch) || !pair(d.lhs_contracting, d.rhs_contracting)) {
+    return InvalidArgument("Its dimension_numbers do not fit its operands.");
+  }
+  for (const int64_t i : d.lhs_batch) e.output.push_back(e.inputs[0][i]);
+  for (const int side : {0, 1}) {
+    for (const int label : e.inputs[side]) {
+      if (!HasLabel(e.inputs[1 - side], label)) e.output.push_back(label);
+    }
+  }
+  return e;
+}
+
+// `input_rank` is that of the operand that is not the weights; -1: not known.
+StatusOr<EinsumEquation> EquationOf(const Layer& layer, int input_rank) {
+  const Node& n = *layer.node;
+  if (n.Is("Einsum")) return ParseEinsum(n.String("equation"));
+  if (input_rank < 0) return InvalidArgument("The rank of its input is not known.");
+  const int weights_rank = layer.weight_value.rank();
+  return layer.weights_input == 0 ? DotEquation(n, weights_rank, input_rank)
+                                  : DotEquation(n, input_rank, weights_rank);
+}
+
 constexpr char kNoProduct[] = "Its equation is not one product of a matrix and its weights.";
 
 }  // namespace
 
 StatusOr<ProductForm> ProductFormOf(const Layer& layer, int input_rank) {
-  ASSIGN_OR_RETURN(const EinsumEquation equation, ParseEinsum(layer.node->String("equation")));
+  ASSIGN_OR_RETURN(const EinsumEquation equation, EquationOf(layer, input_rank));
   if (equation.inputs.size() != 2) return InvalidArgument(kNoProduct);
   const Shape& shape = layer.weight_value.shape();
   const EinsumLabels& weights = equation.inputs[layer.weights_input];
@@ -83,8 +124,8 @@ StatusOr<ProductForm> ProductFormOf(const Layer& layer, int input_rank) {
     weights_rest.push_back(weights[d]);
     form.channels.push_back(shape[static_cast<int>(d)]);
   }
-  // Where nothing is summed over, or one side gives no dimension to the output, it is no product.
-  if (summed.empty() || input_rest.empty() || weights_rest.empty() ||
+  // Where nothing is summed over, or the weights give no dimension to the output, it is no product.
+  if (summed.empty() || weights_rest.empty() ||
       output.size() != input_rest.size() + weights_rest.size()) {
     return InvalidArgument(kNoProduct);
   }

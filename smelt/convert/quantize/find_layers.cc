@@ -6,6 +6,7 @@
 #include "smelt/analysis/cost.h"
 #include "smelt/base/suggest.h"
 #include "smelt/convert/quantize/quantize.h"
+#include "smelt/graph/op_facts.h"
 
 namespace smelt::quantize {
 namespace {
@@ -24,6 +25,8 @@ std::optional<LayerKind> KindOf(const Node& n) {
       {"BatchMatMulV2", LayerKind::kBatchMatMul},
       {"BatchMatMulV3", LayerKind::kBatchMatMul},
       {"Einsum", LayerKind::kEinsum},
+      {"XlaDot", LayerKind::kEinsum},
+      {"XlaDotV2", LayerKind::kEinsum},
       {"GatherV2", LayerKind::kGather},
       {"ResourceGather", LayerKind::kGather},
   };
@@ -33,6 +36,8 @@ std::optional<LayerKind> KindOf(const Node& n) {
   }
   return std::nullopt;
 }
+
+constexpr char kStrip[] = " --strip_training takes out what only training uses.";
 
 absl::string_view MethodName(QuantizationPreset preset) {
   switch (preset) {
@@ -200,6 +205,9 @@ class LayerFinder {
       if (FindWeights(layer).empty()) why.clear();
     }
     if (!why.empty()) return why;
+    if (layer.kind == LayerKind::kEinsum && n.input_types[layer.input] != Dtype::kFloat) {
+      return "Its input is not float32.";
+    }
     const int64_t elements = layer.weights->value.num_elements();
     if (elements == 0) return "Its weights are empty.";
     if (layer.kind == LayerKind::kGather) {
@@ -266,7 +274,10 @@ class LayerFinder {
     } else {
       constexpr char kNotConstant[] = "Non-constant weights are not supported at the moment.";
       auto chain = FollowWeights(scopes_, *layer.scope, e, known_);
-      if (!chain) return kNotConstant;
+      if (!chain) {
+        const std::string why = WhyReference(e);
+        return why.empty() ? kNotConstant : why;
+      }
       layer.chain = *std::move(chain);
       Node* source = layer.chain.source.node;
       if (source->Is("ReadVariableOp")) {
@@ -280,7 +291,8 @@ class LayerFinder {
     }
     if (weights->variable != nullptr) {
       if (const std::string why = weights->variable->WhyFixed(); !why.empty()) {
-        return absl::StrCat("Its variable must stay as it is: ", why, ".");
+        return absl::StrCat("Its variable must stay as it is: ", why, ".",
+                            weights->variable->key.empty() ? "" : kStrip);
       }
       key = weights->variable;
       for (const HandleUse& use : weights->variable->lookups) {
@@ -309,6 +321,22 @@ class LayerFinder {
     }
     layer.weights = slot.get();
     if (!layer.weight_value.valid()) layer.weight_value = slot->value;
+    return "";
+  }
+
+  // Of weights that are still a variable of TensorFlow 1 (MakeResourceVariables): what keeps it so.
+  static std::string WhyReference(Endpoint e) {
+    while (e.node->Is(kIdentityOps) && e.port < e.node->num_inputs()) {
+      e = e.node->inputs()[e.port];
+    }
+    if (e.port != 0 || !IsRef(e.node->output_types[0])) return "";
+    for (const Use& use : e.node->OrderedUses()) {
+      if (use.is_control() || !IsRef(use.node->input_types[use.input]) || use.node->Is("Assign")) {
+        continue;
+      }
+      return absl::StrCat("Its variable must stay as it is: changed by '", use.node->name(), "' (",
+                          use.node->op(), ").", kStrip);
+    }
     return "";
   }
 

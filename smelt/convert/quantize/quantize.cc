@@ -139,6 +139,7 @@ Status QuantizeModel(Conversion& c) {
     return OkStatus();
   }
   RETURN_IF_ERROR(CheckModel(c));
+  RETURN_IF_ERROR(MakeResourceVariables(c, "quantize", ""));
   ASSIGN_OR_RETURN(const std::vector<std::string> signatures, SignatureKeys(c));
   ASSIGN_OR_RETURN(std::vector<Scope> scopes, quantize::FindScopes(c, signatures));
   ASSIGN_OR_RETURN(ModelVariables * variables, c.Variables());

@@ -114,7 +114,7 @@ StatusOr<Tensor> QuantizeWeights(const Tensor& value, const Shape& scale_shape,
 
 enum class LayerKind { kConv, kConv3d, kDepthwise, kMatMul, kBatchMatMul, kEinsum, kGather };
 
-// An Einsum of a tensor and known weights as one matrix product: what the tensor shares with the
+// An Einsum (XlaDot is one) of a tensor and known weights as one matrix product: what the tensor shares with the
 // weights is summed over, the rest of either stays. Orders are permutations, empty where there is
 // nothing to move.
 struct ProductForm {
