@@ -114,9 +114,9 @@ StatusOr<Tensor> QuantizeWeights(const Tensor& value, const Shape& scale_shape,
 
 enum class LayerKind { kConv, kConv3d, kDepthwise, kMatMul, kBatchMatMul, kEinsum, kGather };
 
-// An Einsum (XlaDot is one) of a tensor and known weights as one matrix product: what the tensor shares with the
-// weights is summed over, the rest of either stays. Orders are permutations, empty where there is
-// nothing to move.
+// An Einsum (XlaDot is one) of a tensor and known weights as one matrix product: what the tensor
+// shares with the weights is summed over, the rest of either stays. Orders are permutations, empty
+// where there is nothing to move.
 struct ProductForm {
   std::vector<int32_t> input_order;    // so that what is summed over comes last
   std::vector<int32_t> weights_order;  // so that it comes first, in the same order
