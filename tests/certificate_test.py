@@ -52,9 +52,11 @@ check("every file is certified", [f["path"] for f in data["files"]] == files and
 check("with its hash and size", all(f["sha256"] == hashlib.sha256((one / f["path"]).read_bytes()).hexdigest() and f["bytes"] == (one / f["path"]).stat().st_size for f in data["files"]), data["files"])
 report = json.loads((one / "report.json").read_text())
 check("the input is the report's", data["input"]["sha256"] == report["model"]["sha256"] and data["input"]["tags"] == ["serve"], data["input"])
-check("the verification is the report's", [{k: o[k] for k in ("signature", "output", "requests", "max_abs", "max_relative", "ok")} for o in report["verification"]["outputs"]] == data["verification"]["outputs"]
+check("the verification is the report's", [{k: o[k] for k in ("signature", "output", "requests", "max_abs", "max_relative", "random", "ok")} for o in report["verification"]["outputs"]] == data["verification"]["outputs"]
       and data["verification"]["outputs"], data["verification"])
 check("options and flags", data["options"] == PLACE and data["flags"] == [] and data["smelt_version"] == call("version")[1].split()[1], data)
+_, luck = convert(models / "wishes", "luck", "--verify", "2", options='tpu_functions { signature_name: "luck" }')
+check("random outputs are named", {o["output"] for o in luck["verification"]["outputs"] if o["random"]} == {"drawn"}, luck["verification"])
 two, again = convert(models / "cnn", "two", "--verify", "3")
 _, same = convert(models / "cnn", "same", "--verify", "3")
 check("equal conversions have equal certificates", (two / WHERE).read_bytes() == (work / "same" / WHERE).read_bytes())

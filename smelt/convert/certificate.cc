@@ -81,6 +81,7 @@ void WriteCertifiedVerification(JsonWriter& w, const VerifyFlags& flags, const V
       w.Field("requests", o.requests);
       w.RealField("max_abs", o.max_abs);
       w.RealField("max_relative", o.max_relative);
+      w.Flag("random", o.random);
       w.Flag("ok", o.ok);
     });
     w.Texts("notes", v.notes);
