@@ -60,10 +60,12 @@ check("int8 shows", 0 < error < 0.2, error)
 seen = [trial["cost"]]
 for part in (0.9, 0.3, 0.1):
     bound = error * part
-    where, tight, text = search(CNN, repr(bound), log=LOG)
+    page = work / f"page_{part}.html"
+    where, tight, text = search(CNN, repr(bound), "--report_html", page, log=LOG)
     s, trial = tight["precision_search"], chosen(tight)
     check(f"tight {part}: within the bound", trial["ok"] and trial["error"] <= bound, s)
     check(f"tight {part}: the cheapest that was", all(t["cost"] >= trial["cost"] for t in s["trials"] if t["ok"]), s)
+    check(f"tight {part}: a point for each trial", page.read_text().count("<circle ") == len([t for t in s["trials"] if not t["why"]]))
     check(f"tight {part}: at most so many trials", len(s["trials"]) <= 16 and not s["trials"][0]["ok"], s)
     holds(f"tight {part}", CNN, LOG, bound, where, text)
     seen.append(trial["cost"])

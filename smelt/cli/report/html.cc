@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "smelt/cli/report/error_curve.h"
 #include "smelt/cli/report/reports.h"
 #include "smelt/cli/version.h"
 #include "smelt/io/utf8.h"
@@ -31,7 +32,7 @@ table.facts td:first-child{min-width:9ch;width:12ch;color:#5f6368}
 summary{cursor:pointer;color:#1a73e8}
 .bar{background:#e8eaed;height:12px;border-radius:3px;overflow:hidden;margin-top:4px}
 .bar div{height:12px}.tpu{background:#1a73e8}.cpu{background:#9aa0a6}.bad{color:#b3261e;font-weight:600}
-svg{display:block;border:1px solid #e0e0e0;border-radius:6px}text{font-family:monospace}
+svg{display:block;margin-top:10px;border:1px solid #e0e0e0;border-radius:6px}text{font-family:monospace}
 )";
 
 // Text of a model may be anything: markup is escaped, bytes that no page may hold are replaced.
@@ -366,6 +367,12 @@ void WriteSearch(HtmlPage& page, const PrecisionSearch& s) {
                 absl::StrCat(t.ok ? "within the bound" : "not within the bound",
                              chosen ? ", chosen" : "", t.why.empty() ? "" : ": ", t.why)};
       });
+  if (const std::string curve = ErrorCurveSvg(s); !curve.empty()) {
+    page.Raw(absl::StrCat("<div class=\"wide\">", curve, "</div>\n"));
+    page.Paragraph(
+        "A point for each trial, filled where it is within the bound (dashed), large where it was "
+        "chosen. The line is the least error for so much cost.");
+  }
   page.Paragraph(absl::StrFormat(
       "At most %.3g%s, by %s.", 100 * s.max_error,
       s.by_labels ? " points of accuracy less" : "% of an output's range", s.evidence));
