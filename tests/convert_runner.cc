@@ -4,7 +4,8 @@
 //   case NAME
 //   options
 //   ...ConverterOptions text...
-//   settings auto_place allow_soft_placement revert     (optional)
+//   settings auto_place allow_soft_placement revert strip_training        (optional)
+//   saver FILENAME SAVE RESTORE                         (optional) nodes of the MetaGraph's saver
 //   alias FUNCTION ALIAS
 //   sample SIGNATURE KEY=TENSOR; KEY=TENSOR             (repeated) a record of the signature's
 //                                                       representative dataset
@@ -66,6 +67,7 @@ struct ConvertCase {
   ConvertSettings settings;
   std::map<std::string, std::string> aliases;
   std::map<std::string, Signature> signatures;
+  std::optional<SaverDef> saver;
   std::vector<std::string> expect;
   std::string requests;                        // the bytes of a TFRecord file
   std::set<std::string> requested;             // signatures
@@ -214,6 +216,7 @@ StatusOr<MetaGraph> MakeMeta(const ConvertCase& c) {
   meta.tags = {"serve"};
   meta.function_aliases = c.aliases;
   meta.signatures = c.signatures;
+  meta.saver = c.saver;
   meta.versions.producer = 2474;
   ASSIGN_OR_RETURN(meta.graph, ParseGraph(c.graph));
   return meta;
@@ -419,6 +422,12 @@ Status ReadLine(const std::string& line, std::string* section, ConvertCase* c) {
     c->settings.auto_place = absl::StrContains(rest, "auto_place");
     c->settings.allow_soft_placement = absl::StrContains(rest, "allow_soft_placement");
     c->settings.revert = absl::StrContains(rest, "revert");
+    c->settings.strip_training = absl::StrContains(rest, "strip_training");
+  } else if (absl::ConsumePrefix(&rest, "saver ")) {
+    SaverDef& saver = c->saver.emplace();
+    saver.filename_tensor_name = Word(&rest) + ":0";
+    saver.save_tensor_name = Word(&rest) + ":0";
+    saver.restore_op_name = Word(&rest);
   } else if (absl::ConsumePrefix(&rest, "alias ")) {
     const std::string function = Word(&rest);
     c->aliases[function] = Word(&rest);
