@@ -71,7 +71,11 @@ std::string ErrorCurveSvg(const PrecisionSearch& search) {
   double least = -1;
   for (const Point& p : points) {
     if (least >= 0 && p.error >= least) continue;
-    absl::StrAppendFormat(&line, least < 0 ? "M%.1f %.1f" : "H%.1fV%.1f", x(p.cost), y(p.error));
+    if (least < 0) {
+      absl::StrAppendFormat(&line, "M%.1f %.1f", x(p.cost), y(p.error));
+    } else {
+      absl::StrAppendFormat(&line, "H%.1fV%.1f", x(p.cost), y(p.error));
+    }
     least = p.error;
   }
   absl::StrAppendFormat(&out, "<path d=\"%sH%.1f\" fill=\"none\" stroke=\"#1a73e8\"/>", line,
