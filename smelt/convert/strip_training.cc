@@ -81,7 +81,7 @@ class TrainingStripper {
       : model_(model), meta_(meta), files_(files), out_(*out) {}
 
   StatusOr<TrainingParts> Run() {
-    ASSIGN_OR_RETURN(const std::string before, SerializeSavedModel(model_));
+    ASSIGN_OR_RETURN(const int64_t bytes_before, BytesBefore());
     RETURN_IF_ERROR(OpenCheckpoint());
     RemoveTrainingGraphs();
     MetaGraph& meta = **meta_;
@@ -96,15 +96,27 @@ class TrainingStripper {
     StripFunctions();
     ReplaceObjectGraphConstants();
     RETURN_IF_ERROR(FindDropped());
-    ASSIGN_OR_RETURN(const std::string after, SerializeSavedModel(model_));
     parts_.functions =
         static_cast<int64_t>(functions_before) - std::ssize(meta.graph->library()->Functions());
     parts_.nodes = nodes_before - meta.graph->num_nodes();
-    parts_.model_bytes = std::ssize(before) - std::ssize(after);
+    if (parts_.functions == 0 && parts_.nodes == 0 && parts_.objects == 0 &&
+        parts_.meta_graphs == 0 && parts_.variables == 0) {
+      return parts_;
+    }
+    ASSIGN_OR_RETURN(const std::string after, SerializeSavedModel(model_));
+    parts_.model_bytes = std::max<int64_t>(0, bytes_before - std::ssize(after));
     return parts_;
   }
 
  private:
+  // The size of the file that was read, as the user sees it.
+  StatusOr<int64_t> BytesBefore() const {
+    const std::string file = model_.dir + "/saved_model.pb";
+    if (Exists(file)) return FileSize(file);
+    ASSIGN_OR_RETURN(const std::string bytes, SerializeSavedModel(model_));
+    return std::ssize(bytes);
+  }
+
   Status OpenCheckpoint() {
     const std::string prefix = model_.dir + "/variables/variables";
     if (!Exists(prefix + ".index")) return OkStatus();
