@@ -2,7 +2,7 @@
 """Real models against what TensorFlow answered for them: corpus.py SMELT MODELS GOLDENS [NAME...] [--convert] [--forms all|FORM...] [--tensorflow]
 
 MODELS holds SavedModel folders NAME; GOLDENS holds NAME.tfrecord (PredictionLogs: request and response) and NAME.json, whose cases name the
-outputs that are random ("random": only dtype and shape count) and whose "errors" say where TensorFlow refuses. Each model is replayed.
+outputs that are random ("random": only dtype and shape count) and whose "errors" say where TensorFlow refuses. Each model of which answers are recorded is replayed.
 
 --convert: each model that replays equal is converted with a TPU function and replayed again. Signatures are tried first, then the functions of
 its library, the largest first; the first choice whose conversion runs and answers counts.
@@ -277,9 +277,13 @@ def main():
     forms = [f for f in FORMS if f.name in a.forms or "all" in a.forms] or [FORMS[0]]
     loader = Loader() if a.tensorflow else None
     counts = {f.name: collections.Counter() for f in forms}
-    equal, failures = 0, []
+    equal, unasked, failures = 0, 0, []
     for name in names:
         m = Model(os.path.abspath(a.smelt), a.models, a.goldens, name)
+        if not m.cases:
+            unasked += 1
+            print(f"{name:26} nothing recorded  {' '.join(e.get('load', '') for e in m.errors)[:260]}", flush=True)
+            continue
         code, text = m.replay(m.path)
         last = " ".join(text.strip().splitlines()[-1:] if code == 0 else text.split())
         print(f"{name:26} {'equal' if code == 0 else 'DIFFERS'}  {last[:260]}", flush=True)
@@ -287,7 +291,7 @@ def main():
             failures.append(name)
             continue
         equal += 1
-        if not m.cases or not (a.convert or a.forms):
+        if not (a.convert or a.forms):
             continue
         choice, why = m.converted(work)
         if choice is None:
@@ -312,7 +316,7 @@ def main():
             if v.kind == "failed":
                 failures.append(f"{name} ({form.name})")
         shutil.rmtree(work / name, ignore_errors=True)
-    print(f"{equal} of {len(names)} equal")
+    print(f"{equal} of {len(names)} equal, of {unasked} nothing is recorded")
     if a.convert or a.forms:
         for form in forms:
             print(f"{form.name:18} " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts[form.name].items())))
