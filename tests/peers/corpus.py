@@ -6,7 +6,7 @@ outputs that are random ("random": only dtype and shape count) and whose "errors
 
 --convert: each model that replays equal is converted with a TPU function and replayed again. Signatures are tried first, then the functions of
 its library, the largest first; the first choice whose conversion runs and answers counts.
---forms: what --convert chose is converted in these forms too (FORMS below: each optimization alone, the defaults, the three forms of batching, three
+--forms: what --convert chose is converted in these forms too (FORMS below: each optimization alone, stripped of training, the defaults, the three forms of batching, three
 of quantization, calibrated with the requests) and replayed. Forms without bfloat16 must be equal within 1e-3; with it outputs are to be within 2% of their range, or else the converter's own --verify_log
 must say so ("named"). Quantized forms are to be within 10%, or else the report must name the layers and their errors. Outputs that are no floats (class ids, indices of the best) may differ by ties there, and are named, too. What the model forbids (batching by its shapes, a
 way of quantizing by its training) is named, too.
@@ -58,14 +58,15 @@ SAMPLES = 'representative_datasets { key: "{signature}" value { tfrecord_file_pa
 
 
 class Form:
-    def __init__(self, name, options, tolerance=1e-3):
-        self.name, self.options, self.tolerance = name, options, tolerance
+    def __init__(self, name, options, tolerance=1e-3, flags=()):
+        self.name, self.options, self.tolerance, self.flags = name, options, tolerance, flags
         self.batching, self.int8 = "batch_options" in options, "METHOD_" in options
         self.bfloat16 = tolerance > 1e-3 and not self.int8
 
 
 FORMS = [
     Form("off", OFF),
+    Form("stripped", OFF, flags=["--strip_training"]),
     Form("io_shape", OFF + " io_shape_optimization: ENABLED"),
     Form("bfloat16", OFF + " bfloat16_optimization: ENABLED", 0.02),
     Form("batching", OFF + " " + BATCH % ""),
@@ -242,7 +243,7 @@ def judge(model, form, choice, function, out):
     options = model.options(form, choice, function)
     if options is None:
         return Verdict("forbidden", "no function of the model stands behind the signature")
-    code, text = model.convert(choice, out, options)
+    code, text = model.convert(choice, out, options, *form.flags)
     if code != 0:
         forbidden = form.batching and any(words in text for words in NO_BATCHING) or form.int8 and any(words in text for words in NO_INT8)
         return Verdict("forbidden" if forbidden else "failed", one_line(text))
