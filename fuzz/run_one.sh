@@ -10,6 +10,9 @@ case $target in
   saved_model_fuzz) for m in tests/models/*/; do cp "$m/saved_model.pb" "$corpus/$(basename "$m")"; done ;;
   bundle_fuzz) for m in tests/models/*/; do [ -f "$m/variables/variables.index" ] && cp "$m/variables/variables.index" "$corpus/$(basename "$m")"; done ;;
   graph_text_fuzz) cp tests/passes/*.graph "$corpus/" ;;
+  # Each byte is a choice: any will do, but for the number of them.
+  graph_fuzz) python3 -c 'import random, sys
+for n in range(1, 65): open(f"{sys.argv[1]}/drawn_{n}", "wb").write(random.Random(n).randbytes(8 * n))' "$corpus" ;;
 esac
 if grep -q "CMAKE_CXX_COMPILER:.*clang" "$build/CMakeCache.txt"; then
   set -- "$corpus" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$build/corpus/$target."
