@@ -89,7 +89,7 @@ class TrainingStripper {
     const int nodes_before = meta.graph->num_nodes();
     std::map<std::string, std::string> keys;
     if (bundle_ != nullptr) {
-      ASSIGN_OR_RETURN(keys, VariableKeys(meta, *meta.graph, *bundle_));
+      ASSIGN_OR_RETURN(keys, VariableKeys(meta, *meta.graph, checkpoint_graph_));
     }
     RETURN_IF_ERROR(StripObjects());
     RETURN_IF_ERROR(StripGraph(keys));

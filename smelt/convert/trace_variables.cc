@@ -29,7 +29,12 @@ class VariableTracer {
     std::map<std::string, std::string> keys;
     if (Exists(prefix + ".index")) {
       ASSIGN_OR_RETURN(out_.bundle_, BundleReader::Open(prefix, files_));
-      ASSIGN_OR_RETURN(keys, VariableKeys(out_.meta_, main, *out_.bundle_));
+      // Stripped objects have other numbers and places in lists, on both sides.
+      out_.checkpoint_graph_ = out_.stripped_.object_graph;
+      if (out_.checkpoint_graph_.empty()) {
+        ASSIGN_OR_RETURN(out_.checkpoint_graph_, CheckpointGraph(*out_.bundle_));
+      }
+      ASSIGN_OR_RETURN(keys, VariableKeys(out_.meta_, main, out_.checkpoint_graph_));
     }
     std::map<std::string, ModelVariable*> by_key, by_name;
     for (Node* n : main.Nodes()) {
@@ -72,7 +77,8 @@ class VariableTracer {
     const MetaGraph& meta = out_.meta_;
     if (meta.object_graph.empty() || out_.bundle_ == nullptr || by_key.empty()) return OkStatus();
     ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(meta.object_graph));
-    ASSIGN_OR_RETURN(const auto keys, VariableObjectKeys(meta.object_graph, *out_.bundle_));
+    ASSIGN_OR_RETURN(const auto keys,
+                     VariableObjectKeys(meta.object_graph, out_.checkpoint_graph_));
     for (const auto& [name, concrete] : objects.concrete_functions) {
       Function* f = meta.graph->library()->Find(name);
       if (f == nullptr || f->body == nullptr) continue;
@@ -208,8 +214,8 @@ class VariableTracer {
 
   Status FindSlots() {
     if (out_.bundle_ == nullptr) return OkStatus();
-    const BundleReader& bundle = *out_.bundle_;
-    ASSIGN_OR_RETURN(const auto slots, VariableSlots(out_.meta_.object_graph, bundle));
+    ASSIGN_OR_RETURN(const auto slots,
+                     VariableSlots(out_.meta_.object_graph, out_.checkpoint_graph_));
     if (slots.empty()) return OkStatus();
     std::map<std::string, ModelVariable*> by_key;
     for (auto& v : out_.variables_) {
@@ -220,7 +226,7 @@ class VariableTracer {
       if (owner == by_key.end() || owner->first.empty()) continue;
       ModelVariable& v = *owner->second;
       for (const std::string& entry : entries) {
-        ASSIGN_OR_RETURN(const BundleEntry* stored, bundle.Find(entry));
+        ASSIGN_OR_RETURN(const BundleEntry* stored, out_.bundle_->Find(entry));
         if (stored->dtype != v.dtype) continue;
         const auto slot = by_key.find(entry);
         if (slot == by_key.end()) {
@@ -254,8 +260,10 @@ void ModelVariables::TraceCopy(const Function& original, Function& copy) {
 
 StatusOr<std::unique_ptr<ModelVariables>> ModelVariables::Trace(MetaGraph& meta,
                                                                 const std::string& dir,
-                                                                const FileSystem& files) {
+                                                                const FileSystem& files,
+                                                                StrippedCheckpoint stripped) {
   auto out = std::unique_ptr<ModelVariables>(new ModelVariables(meta));
+  out->stripped_ = std::move(stripped);
   RETURN_IF_ERROR(VariableTracer(*out, dir, files).Run());
   return out;
 }

@@ -161,7 +161,8 @@ Status ModelVariables::UpdateObjectGraph() {
   if (stored_.empty() || bundle_ == nullptr || meta_.object_graph.empty()) return OkStatus();
   std::map<std::string, Dtype> types;
   for (const auto& [key, stored] : stored_) types[key] = stored.dtype;
-  ASSIGN_OR_RETURN(meta_.object_graph, RetypeVariableObjects(meta_.object_graph, *bundle_, types));
+  ASSIGN_OR_RETURN(meta_.object_graph,
+                   RetypeVariableObjects(meta_.object_graph, checkpoint_graph_, types));
   return OkStatus();
 }
 

@@ -57,9 +57,11 @@ class ModelVariables {
   // functions that the object graph alone holds. An argument that gets different variables at
   // different calls may be any of them. `dir` is the SavedModel's folder; without a checkpoint
   // there no variable has a key. Files that `files` does not permit are not read:
-  // PERMISSION_DENIED. REQUIRES: `meta` outlives this.
+  // PERMISSION_DENIED. Where `meta` was stripped, `stripped` says what of. REQUIRES: `meta`
+  // outlives this.
   static StatusOr<std::unique_ptr<ModelVariables>> Trace(MetaGraph& meta, const std::string& dir,
-                                                         const FileSystem& files);
+                                                         const FileSystem& files,
+                                                         StrippedCheckpoint stripped = {});
 
   // Traces `copy`, a body that no graph calls yet, with the variables that `original` gets.
   void TraceCopy(const Function& original, Function& copy);
@@ -84,7 +86,6 @@ class ModelVariables {
   // Makes a reader of a variable that is stored as `dtype` read that type and cast it to the one
   // that it had.
   Status CastBack(const HandleUse& use, Dtype dtype);
-  void Strip(StrippedCheckpoint stripped) { stripped_ = std::move(stripped); }
   bool changed() const { return !stored_.empty() || !stripped_.empty(); }
 
   // Brings the types of the object graph's variables up to date.
@@ -100,6 +101,7 @@ class ModelVariables {
 
   MetaGraph& meta_;
   std::shared_ptr<BundleReader> bundle_;
+  std::string checkpoint_graph_;  // of the objects in meta_; empty without one
   std::vector<std::unique_ptr<ModelVariable>> variables_;
   HandleFlow flow_;
   std::vector<ModelVariable*> of_handle_;  // by the number that flow_ knows it by

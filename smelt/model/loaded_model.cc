@@ -133,7 +133,8 @@ Status LoadedModel::RestoreByObjects(const std::string& prefix) {
   }
   if (missing.empty()) return OkStatus();
   ASSIGN_OR_RETURN(const auto bundle, BundleReader::Open(prefix, session_->options().files));
-  ASSIGN_OR_RETURN(const auto keys, VariableKeys(meta_, session_->graph(), *bundle));
+  ASSIGN_OR_RETURN(const std::string objects, CheckpointGraph(*bundle));
+  ASSIGN_OR_RETURN(const auto keys, VariableKeys(meta_, session_->graph(), objects));
   for (const Node* n : missing) {
     auto key = keys.find(n->name());
     if (key == keys.end() || !bundle->Has(key->second)) continue;

@@ -68,15 +68,13 @@ std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& save
   return keys;
 }
 
-Status ParseBoth(const std::string& object_graph, const BundleReader& bundle,
+Status ParseBoth(const std::string& object_graph, const std::string& checkpoint_graph,
                  tensorflow::SavedObjectGraph* saved,
                  tensorflow::TrackableObjectGraph* checkpoint) {
   if (!saved->ParseFromString(object_graph)) {
     return DataLoss("the model's object graph does not parse");
   }
-  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
-  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1 ||
-      !checkpoint->ParseFromString(bytes.scalar<std::string>())) {
+  if (!checkpoint->ParseFromString(checkpoint_graph)) {
     return DataLoss("the checkpoint's object graph does not parse");
   }
   return OkStatus();
@@ -84,24 +82,33 @@ Status ParseBoth(const std::string& object_graph, const BundleReader& bundle,
 
 }  // namespace
 
+StatusOr<std::string> CheckpointGraph(const BundleReader& bundle) {
+  if (!bundle.Has(kCheckpointGraph)) return std::string();
+  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
+  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1) {
+    return DataLoss("the checkpoint's object graph does not parse");
+  }
+  return bytes.flat<std::string>()[0];
+}
+
 StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
-                                                        const BundleReader& bundle) {
-  if (object_graph.empty() || !bundle.Has(kCheckpointGraph)) return std::map<int, std::string>();
+                                                        const std::string& checkpoint_graph) {
+  if (object_graph.empty() || checkpoint_graph.empty()) return std::map<int, std::string>();
   tensorflow::SavedObjectGraph saved;
   tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  RETURN_IF_ERROR(ParseBoth(object_graph, checkpoint_graph, &saved, &checkpoint));
   std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::erase_if(keys, [&](const auto& k) { return !saved.nodes(k.first).has_variable(); });
   return keys;
 }
 
 StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
-    const std::string& object_graph, const BundleReader& bundle) {
+    const std::string& object_graph, const std::string& checkpoint_graph) {
   std::map<std::string, std::set<std::string>> out;
-  if (object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
+  if (object_graph.empty() || checkpoint_graph.empty()) return out;
   tensorflow::SavedObjectGraph saved;
   tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  RETURN_IF_ERROR(ParseBoth(object_graph, checkpoint_graph, &saved, &checkpoint));
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   for (const auto& node : saved.nodes()) {
     for (const auto& slot : node.slot_variables()) {
@@ -116,12 +123,12 @@ StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
 }
 
 StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
-                                            const BundleReader& bundle,
+                                            const std::string& checkpoint_graph,
                                             const std::map<std::string, Dtype>& types) {
-  if (!bundle.Has(kCheckpointGraph)) return object_graph;
+  if (checkpoint_graph.empty()) return object_graph;
   tensorflow::SavedObjectGraph saved;
   tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(object_graph, bundle, &saved, &checkpoint));
+  RETURN_IF_ERROR(ParseBoth(object_graph, checkpoint_graph, &saved, &checkpoint));
   for (const auto& [id, key] : KeysByObject(saved, checkpoint)) {
     auto it = types.find(key);
     if (it == types.end() || !saved.nodes(id).has_variable()) continue;
@@ -132,12 +139,12 @@ StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
 }
 
 StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
-                                                          const BundleReader& bundle) {
+                                                          const std::string& checkpoint_graph) {
   std::map<std::string, std::string> out;
-  if (meta.object_graph.empty() || !bundle.Has(kCheckpointGraph)) return out;
+  if (meta.object_graph.empty() || checkpoint_graph.empty()) return out;
   tensorflow::SavedObjectGraph saved;
   tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(meta.object_graph, bundle, &saved, &checkpoint));
+  RETURN_IF_ERROR(ParseBoth(meta.object_graph, checkpoint_graph, &saved, &checkpoint));
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::map<std::string, int> named;  // object by variable name; -1: several
   for (int i = 0; i < saved.nodes_size(); ++i) {

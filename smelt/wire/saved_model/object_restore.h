@@ -16,26 +16,30 @@
 
 namespace smelt {
 
+// The checkpoint's own object graph, which the functions below take; empty without one. DATA_LOSS
+// when that entry is no string.
+StatusOr<std::string> CheckpointGraph(const BundleReader& bundle);
+
 // Checkpoint key by name of the main graph's VarHandleOp node. A handle belongs to the object that
 // a call of a concrete function captures in its place, else to the only object of its name. Empty
 // without an object graph on either side. DATA_LOSS when one does not parse.
 StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta, const Graph& graph,
-                                                          const BundleReader& bundle);
+                                                          const std::string& checkpoint_graph);
 
 // Checkpoint key by number of the object graph's variable objects. Empty without an object graph on
 // either side. DATA_LOSS when one does not parse.
 StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
-                                                        const BundleReader& bundle);
+                                                        const std::string& checkpoint_graph);
 
 // Checkpoint keys of the slots that the object graph's optimizers keep for a variable, by the
 // variable's key. Empty without an object graph on either side. DATA_LOSS when one does not parse.
 StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
-    const std::string& object_graph, const BundleReader& bundle);
+    const std::string& object_graph, const std::string& checkpoint_graph);
 
 // The object graph with the types of some variables changed: by checkpoint key. DATA_LOSS when
 // either graph does not parse.
 StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
-                                            const BundleReader& bundle,
+                                            const std::string& checkpoint_graph,
                                             const std::map<std::string, Dtype>& types);
 
 }  // namespace smelt
