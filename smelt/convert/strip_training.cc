@@ -121,12 +121,7 @@ class TrainingStripper {
     const std::string prefix = model_.dir + "/variables/variables";
     if (!Exists(prefix + ".index")) return OkStatus();
     ASSIGN_OR_RETURN(bundle_, BundleReader::Open(prefix, files_));
-    if (!bundle_->Has(kCheckpointObjectGraph)) return OkStatus();
-    ASSIGN_OR_RETURN(const Tensor stored, bundle_->Read(kCheckpointObjectGraph));
-    if (stored.dtype() != Dtype::kString || stored.num_elements() != 1) {
-      return DataLoss(kCheckpointObjectGraph, " is no string");
-    }
-    checkpoint_graph_ = stored.data<std::string>()[0];
+    ASSIGN_OR_RETURN(checkpoint_graph_, CheckpointGraph(*bundle_));
     return OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "smelt/io/fs.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/stablehlo/call_module.h"
+#include "smelt/wire/saved_model/object_graph.h"
 #include "smelt/wire/saved_model/object_restore.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 

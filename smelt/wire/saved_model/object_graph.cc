@@ -316,12 +316,17 @@ StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(absl::strin
 }
 
 StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(const BundleReader& bundle) {
-  if (!bundle.Has(kCheckpointObjectGraph)) return std::map<std::string, std::string>();
+  ASSIGN_OR_RETURN(const std::string bytes, CheckpointGraph(bundle));
+  return CheckpointVariableNames(bytes);
+}
+
+StatusOr<std::string> CheckpointGraph(const BundleReader& bundle) {
+  if (!bundle.Has(kCheckpointObjectGraph)) return std::string();
   ASSIGN_OR_RETURN(const Tensor stored, bundle.Read(kCheckpointObjectGraph));
   if (stored.dtype() != Dtype::kString || stored.num_elements() != 1) {
     return DataLoss(kCheckpointObjectGraph, " is no string");
   }
-  return CheckpointVariableNames(stored.data<std::string>()[0]);
+  return stored.flat<std::string>()[0];
 }
 
 }  // namespace smelt

@@ -127,11 +127,15 @@ struct ObjectGraph {
 // checked.
 StatusOr<ObjectGraph> ParseObjectGraph(absl::string_view bytes);
 
-// From the bundle's tensor "_CHECKPOINTABLE_OBJECT_GRAPH" (one string): key in the bundle -> name
-// of the variable as Python had it. DATA_LOSS when the bytes do not parse.
+// The bundle's own object graph is this entry, one string.
 inline constexpr char kCheckpointObjectGraph[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
+// Its bytes; empty where the bundle has no such entry. DATA_LOSS when it is no string.
+StatusOr<std::string> CheckpointGraph(const BundleReader& bundle);
+
+// From these bytes: key in the bundle -> name of the variable as Python had it. DATA_LOSS when they
+// do not parse.
 StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(absl::string_view bytes);
-// The same of a bundle; empty where it has no such tensor.
+// The same of a bundle; empty where it has no object graph.
 StatusOr<std::map<std::string, std::string>> CheckpointVariableNames(const BundleReader& bundle);
 
 }  // namespace smelt

@@ -8,7 +8,6 @@
 namespace smelt {
 namespace {
 
-constexpr absl::string_view kCheckpointGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr absl::string_view kVariableValue = "VARIABLE_VALUE";
 
 template <typename ObjectGraphProto>
@@ -81,15 +80,6 @@ Status ParseBoth(const std::string& object_graph, const std::string& checkpoint_
 }
 
 }  // namespace
-
-StatusOr<std::string> CheckpointGraph(const BundleReader& bundle) {
-  if (!bundle.Has(kCheckpointGraph)) return std::string();
-  ASSIGN_OR_RETURN(const Tensor bytes, bundle.Read(kCheckpointGraph));
-  if (bytes.dtype() != Dtype::kString || bytes.num_elements() != 1) {
-    return DataLoss("the checkpoint's object graph does not parse");
-  }
-  return bytes.flat<std::string>()[0];
-}
 
 StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
                                                         const std::string& checkpoint_graph) {

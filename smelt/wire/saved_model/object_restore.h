@@ -16,9 +16,7 @@
 
 namespace smelt {
 
-// The checkpoint's own object graph, which the functions below take; empty without one. DATA_LOSS
-// when that entry is no string.
-StatusOr<std::string> CheckpointGraph(const BundleReader& bundle);
+// `checkpoint_graph` is CheckpointGraph's (object_graph.h), or what of it was left; may be empty.
 
 // Checkpoint key by name of the main graph's VarHandleOp node. A handle belongs to the object that
 // a call of a concrete function captures in its place, else to the only object of its name. Empty
