@@ -54,6 +54,15 @@ check("placed", {v["key"] for v in shown(placed)["variables"]} == left, shown(pl
 code, out, err = call("convert", placed, work / "reverted", "--revert", "--strip_training")
 check("reverted", code == 0, out + err)
 
+# Weights in a list that loses what stands before them: they are found, stored as int8, and restored into the right places.
+for method in ("STATIC_RANGE_WEIGHT_ONLY_INT8", "DYNAMIC_RANGE_INT8"):
+    listed, _, out = strip(models / "listed", f"listed_{method}", options=f"quantization_options {{ quantization_method {{ preset_method: METHOD_{method} }} }}")
+    check(f"{method}: both layers", "2 of 2 layers quantized" in out, out)
+    stored = [(v["key"], v["dtype"]) for v in shown(listed)["variables"]]
+    check(f"{method}: both weights are int8", [t for _, t in stored] == ["DT_INT8"] * 2, stored)
+    code, text, err = call("replay", listed, "--log", models / "listed.tfrecord", "--range_tol", "0.05")
+    check(f"{method}: near TensorFlow's answers", code == 0, text + err)
+
 # A checkpoint whose object graph is damaged is an error.
 shutil.copytree(models / "trained", work / "damaged")
 data = next((work / "damaged/variables").glob("*.data*"))

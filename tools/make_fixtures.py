@@ -376,6 +376,37 @@ def trained(path):
     return [("serving_default", {"x": rng.normal(0, 1, (b, 16)).astype(np.float32)}) for b in (1, 3)]
 
 
+class Listed(tf.Module):
+    """Its weights stand in a list, each behind its momentum, which training alone uses: a list counts otherwise without them."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        variable = lambda *shape: tf.Variable(rng.normal(0, 0.5, shape).astype(np.float32))
+        self.all = [variable(48, 48), variable(48, 48), variable(48, 48), variable(48, 48)]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 48], tf.float32, name="x")])
+    def serve(self, x):
+        return {"y": tf.matmul(tf.nn.relu(tf.matmul(x, self.all[1])), self.all[3])}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 48], tf.float32)])
+    def train(self, x):
+        weights, momenta = self.all[1::2], self.all[0::2]
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(self.serve(x)["y"] ** 2)
+        for weight, momentum, slope in zip(weights, momenta, tape.gradient(loss, weights)):
+            momentum.assign(0.9 * momentum + slope)
+            weight.assign_sub(0.01 * momentum)
+        return loss
+
+
+def listed(path):
+    model = Listed()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(3)
+    return [("serving_default", {"x": rng.normal(0, 1, (b, 48)).astype(np.float32)}) for b in (1, 3)]
+
+
 def keras_in_module(path):
     """A Keras 3 model inside a module: each variable has two handles, one of which starts with what the other holds."""
     import keras
@@ -495,7 +526,7 @@ def bytes_only(path):
     return [("serving_default", {"raw": np.array([rng.normal(0, 1, 16).astype(np.float32).tobytes() for _ in range(b)], object)}) for b in (1, 3)]
 
 
-MODELS = dict(slopes=slopes, trained=trained, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
+MODELS = dict(slopes=slopes, trained=trained, listed=listed, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
               wishes=wishes, bytes_only=bytes_only)
 
 
