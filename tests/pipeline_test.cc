@@ -103,13 +103,12 @@ TEST_F(Pipelines, ErrorsNameThePass) {
 }
 
 TEST_F(Pipelines, EveryPassHasANameAndAReason) {
-  for (const auto& list : {Pipeline(), OtherPasses()}) {
-    for (const Pass& pass : list) {
-      EXPECT_FALSE(pass.why_here.empty()) << pass.name;
-      const Pass* found = FindPass(pass.name);
-      ASSERT_NE(found, nullptr) << pass.name;
-      EXPECT_EQ(found->run, pass.run) << pass.name << " stands for two passes";
-    }
+  for (const PassRow& row : AllPasses()) {
+    const Pass& pass = row.pass;
+    EXPECT_FALSE(pass.why_here.empty()) << pass.name;
+    const Pass* found = FindPass(pass.name);
+    ASSERT_NE(found, nullptr) << pass.name;
+    EXPECT_EQ(found->run, pass.run) << pass.name << " stands for two passes";
   }
   EXPECT_EQ(FindPass("no_such_pass"), nullptr);
 }

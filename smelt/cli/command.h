@@ -37,6 +37,7 @@ CommandBody SetupShow(CLI::App& app);
 CommandBody SetupRun(CLI::App& app);
 CommandBody SetupReplay(CLI::App& app);
 CommandBody SetupConvert(CLI::App& app);
+CommandBody SetupOptimize(CLI::App& app);
 CommandBody SetupOps(CLI::App& app);
 CommandBody SetupVersion(CLI::App& app);
 

@@ -20,6 +20,8 @@ const std::vector<Command>& Commands() {
        "smelt convert in out --converter_options_string "
        "'tpu_functions { function_alias: \"tpu_func\" } disable_default_optimizations: true'",
        SetupConvert},
+      {"optimize", "Rewrite a graph as TensorFlow's Grappler does, and say what was done",
+       "smelt optimize --graph_def frozen.pb --feeds x:0 --fetches y out.pb", SetupOptimize},
       {"ops", "List the ops, their types and which kernel serves each", "smelt ops MatMul",
        SetupOps},
       {"version", "Print the version", "smelt version", SetupVersion},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/match.h"
+
 namespace smelt {
 
 constinit const OpSet kIdentityOps = {"Identity", "IdentityN", "StopGradient", "PreventGradient",
@@ -199,6 +201,10 @@ namespace {
 // Without outputs and without effect: they only make nodes wait for others, or hold attributes.
 constexpr OpSet kOrdersOnly = {"NoOp", "ControlTrigger", "TPUReplicateMetadata"};
 
+// Their values come from a request or another graph.
+constexpr OpSet kStandsForFed = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "_Send",
+                                 "_HostSend"};
+
 struct Versions {
   OpName first;
   std::array<OpName, 3> others = {};
@@ -350,6 +356,14 @@ bool HasEffect(const Node& n) {
   // What gives nothing, though no definition calls it stateful, is there for what it does (Abort).
   if (n.def()->outputs.empty() && !n.Is(kOrdersOnly)) return true;
   return n.def()->stateful && !n.Is(kReadsState);
+}
+
+constinit const OpSet kWritesInPlace = {"InplaceAdd", "InplaceSub", "InplaceUpdate",
+                                        "_ParallelConcatUpdate"};
+
+bool IsFreeOfSideEffect(const Node& n) {
+  return n.def() != nullptr && !n.def()->stateful && !TakesReference(n) &&
+         !absl::StrContains(n.op(), "Queue") && !n.Is(kStandsForFed) && !n.Is(kWritesInPlace);
 }
 
 Endpoint BehindIdentities(Endpoint e) {

@@ -57,6 +57,12 @@ absl::string_view ResultTypeAttr(OpName op);
 bool TakesReference(const Node& n);
 // May the node change anything but its outputs? Unknown ops may.
 bool HasEffect(const Node& n);
+// May another node that computes the same of the same inputs take its place? As TensorFlow's
+// optimizers judge (grappler/op_types.cc): not where there is state, a reference, a queue, or a
+// write into an input.
+bool IsFreeOfSideEffect(const Node& n);
+// Writes into the memory of its first input.
+extern const OpSet kWritesInPlace;
 // Follows identities (kIdentityOps) to what they pass on.
 Endpoint BehindIdentities(Endpoint e);
 

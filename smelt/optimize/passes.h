@@ -1,27 +1,40 @@
 // Graph passes: each one function over one graph, in its own file; pipeline.cc lists them in order
 // and pipeline.h runs them.
 //
-// The graphs they see are callable graphs: arguments are _Arg nodes, results are _Retval nodes, and
-// what must run for its effect has the attribute "_root" (see AddRoot). A pass keeps every value
-// that a _Retval reads and every effect; it may be run again at any time. Not thread safe on one
-// graph.
+// Two kinds of graphs are optimized. In a callable graph, which is about to be run, arguments are
+// _Arg nodes and results are _Retval nodes. A GraphItem's graph (graph_item.h) is the user's own:
+// requests feed and fetch its nodes by name. In both, a node that has the attribute "_root" stays
+// under its name, for its effect or for who asks for it (AddRoot), and one that has "_fed" gets its
+// value from outside, whatever its op says. A pass keeps every value that a root or a _Retval gives
+// and every effect; it may be run again at any time. Not thread safe on one graph.
 #ifndef SMELT_OPTIMIZE_PASSES_H_
 #define SMELT_OPTIMIZE_PASSES_H_
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
 #include "smelt/graph/graph.h"
+#include "smelt/graph/rewriter_config.h"
+#include "smelt/optimize/rewrite_log.h"
 
 namespace smelt {
 
 // Nodes that must stay: _Retval and root nodes.
 std::vector<Node*> Roots(const Graph& graph);
-// Makes `node` run whenever the graph runs.
+// Makes `node` run whenever the graph runs, and stay under its name.
 void AddRoot(Node* node);
 bool IsRoot(const Node& node);
+// The node's value comes from outside; it is a root as well.
+void MarkFed(Node* node);
+bool IsFed(const Node& node);
+// Replaces the node's attributes but for its marks.
+void SetAttrsButMarks(Node* node, AttrMap attrs);
+// Takes both marks from all nodes.
+void ClearMarks(Graph& graph);
 
 struct PassContext {
   // The value of a variable that may be taken for constant, given its VarHandleOp, its ref variable
@@ -35,7 +48,26 @@ struct PassContext {
   absl::string_view device_type = "CPU";
   // Results larger than this are not folded. TensorFlow's own default.
   int64_t max_folded_bytes = 10 << 20;
+  // false: nobody said what is fetched, so that no node may go.
+  bool fetch_known = true;
+  // false where a gradient may still be taken of the graph.
+  bool allow_non_differentiable_rewrites = true;
+  // true: this program runs the result, and knows ops that TensorFlow does not.
+  bool for_execution = true;
+  RewriterConfig config;
+  // The passes end with DEADLINE_EXCEEDED when they find that it is over.
+  absl::Time deadline = absl::InfiniteFuture();
+  // What rules did; nullptr: nobody asks.
+  RewriteLog* log = nullptr;
 };
+
+// Nodes that no root needs go, and those that only pass their input on (TensorFlow's model_pruner).
+Status PruneModel(Graph& graph, const PassContext& context);
+// Of nodes that compute the same of the same inputs one stays. Inputs of commutative ops are put in
+// the order of their names.
+Status EliminateCommonSubgraphs(Graph& graph, const PassContext& context);
+// Assert and PrintV2 become NoOp, CheckNumerics and Print Identity.
+Status StripDebugOps(Graph& graph, const PassContext& context);
 
 // XlaCallModule becomes a call of what its module was lowered to (stablehlo/call_module.h). A
 // module that could not be lowered gives its error here.

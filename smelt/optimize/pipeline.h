@@ -1,74 +1,45 @@
-// The pass manager: runs the list of passes (pipeline.cc) over one graph.
-//
-// Passes have names that tests, flags and configurations use. A pass that cannot find anything new,
-// since nothing but itself has touched the graph after it ran, is skipped. On request the graph is
-// verified after each pass (graph/verify.h) and shown to whoever wants to see it.
+// The one list of passes: what sessions run before execution, what `smelt optimize` and the
+// converter run, and TensorFlow's Grappler by its own names are rows of it. run_passes.h runs them.
 #ifndef SMELT_OPTIMIZE_PIPELINE_H_
 #define SMELT_OPTIMIZE_PIPELINE_H_
 
-#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-#include "smelt/graph/graph.h"
-#include "smelt/optimize/passes.h"
+#include "smelt/optimize/run_passes.h"
 
 namespace smelt {
 
-// A row of a list of passes.
-struct Pass {
-  absl::string_view name;
-  Status (*run)(Graph& graph, const PassContext& context);
-  absl::string_view why_here;
+// Which graphs a pass is for: those that this program is about to run, the user's own, or both.
+enum class PassUse { kBoth, kGraphs, kExecution };
+
+// How often a pass runs, where the others run once in each iteration.
+enum class PassTurn { kEveryIteration, kFirstIteration, kAfterAll };
+
+// A row of the list.
+struct PassRow {
+  Pass pass;
+  // What RewriterConfig.optimizers calls it; empty: it cannot be asked for.
+  absl::string_view key;
+  // Whether it runs when the configuration lists no optimizers.
+  bool (*wanted)(const RewriterConfig& config);
+  PassUse use = PassUse::kBoth;
+  PassTurn turn = PassTurn::kEveryIteration;
 };
 
-// What a session runs before execution, in order; a pass may stand in several places.
-std::span<const Pass> Pipeline();
-// Passes that other lists and tests name beside those of the pipeline.
-std::span<const Pass> OtherPasses();
-// Of either list; nullptr: there is none of that name.
+// In order; a pass may stand in several places.
+std::span<const PassRow> AllPasses();
+// By name or key; nullptr: there is none.
 const Pass* FindPass(absl::string_view name);
 
-// What running one row of a list did.
-struct PassRun {
-  enum class Outcome { kUnchanged, kChanged, kSkipped, kUndone };
-  absl::string_view pass;
-  absl::string_view graph;  // PipelineOptions::graph
-  Outcome outcome = Outcome::kUnchanged;
-  absl::Duration time;
-  int nodes_before = 0, nodes_after = 0;
-  std::string why_undone;  // kUndone: the node and the rule that it broke
-};
+// The passes that `config` asks for, iteration after iteration. `unknown` gets names of
+// config.optimizers that no pass has: TensorFlow ignores them.
+std::vector<Pass> ChoosePasses(const RewriterConfig& config, PassUse use,
+                               std::vector<std::string>* unknown = nullptr);
 
-enum class VerifyPasses {
-  kOff,
-  kUndo,  // a pass that leaves a graph that does not verify is undone; the others go on
-  kFail,  // such a pass is an error
-};
-// What the environment variable SMELT_VERIFY_PASSES says, "undo" or "fail" (tests set it); else
-// kOff. Read once.
-VerifyPasses VerifyPassesByDefault();
-
-struct PipelineOptions {
-  // Costs a walk over the graph for each pass, and a copy with kUndo. A graph that does not verify
-  // before the first pass is not verified after any.
-  VerifyPasses verify = VerifyPassesByDefault();
-  // The name under which `after` gets the graph: a function's; empty: the part of the main graph
-  // that a request needs.
-  std::string graph;
-  // Called after each row with the graph as it left it, in the thread that runs the passes. May be
-  // empty.
-  std::function<void(const PassRun& run, const Graph& graph)> after;
-};
-
-// Runs the passes in order. An error names the pass (INTERNAL where the graph does not verify);
-// the graph is then of no use. Not thread safe on one graph. Nodes may be others afterwards: hold
-// none across the call.
-Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& context,
-                 const PipelineOptions& options = {});
-// RunPasses of the pipeline.
+// The passes of context.config for execution.
 Status Optimize(Graph& graph, const PassContext& context, const PipelineOptions& options = {});
 
 }  // namespace smelt

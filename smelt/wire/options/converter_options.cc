@@ -1,6 +1,5 @@
 #include "smelt/wire/options/converter_options.h"
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_cat.h"
@@ -8,26 +7,13 @@
 #include "absl/strings/strip.h"
 #include "smelt/wire/options/option_fields.h"
 #include "smelt/wire/options/options_text.h"
+#include "smelt/wire/options/text_errors.h"
 #include "smelt/wire/proto/converter.pb.h"
 #include "smelt/wire/proto/quantization.pb.h"
 #include "smelt/wire/proto/stablehlo_quantization.pb.h"
 
 namespace smelt {
 namespace {
-
-// Keeps the first complaint of the parser.
-class FirstOptionError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (message_.empty()) {
-      message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-    }
-  }
-  const std::string& message() const { return message_; }
-
- private:
-  std::string message_;
-};
 
 OptionState State(converter::ConverterOptions::State s) {
   switch (s) {

@@ -1,0 +1,156 @@
+// smelt optimize: TensorFlow's Grappler over a GraphDef.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "smelt/cli/command.h"
+#include "smelt/cli/show_passes.h"
+#include "smelt/graph/text.h"
+#include "smelt/io/fs.h"
+#include "smelt/optimize/meta_optimizer.h"
+#include "smelt/wire/options/rewriter_options.h"
+#include "smelt/wire/saved_model/saved_model.h"
+
+namespace smelt {
+namespace {
+
+struct OptimizeFlags {
+  std::string graph_def, output;
+  std::vector<std::string> feeds, fetches, keep;
+  std::string config;
+  std::optional<std::vector<std::string>> passes;
+  std::string explain;
+  PassFlags dump;
+};
+
+// A GraphDef, or smelt's text form (.graph).
+StatusOr<std::unique_ptr<Graph>> ReadGraph(const std::string& path, GraphVersions* versions) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadInput(path));
+  auto graph = absl::EndsWith(path, ".graph") ? ParseGraph(bytes) : ParseGraphDef(bytes, versions);
+  if (!graph.ok()) return Prefix(graph.status(), absl::StrCat(path, ": "));
+  return graph;
+}
+
+Status WriteGraph(const std::string& path, const Graph& graph, const GraphVersions& versions) {
+  if (absl::EndsWith(path, ".graph")) return WriteFileAtomically(path, PrintGraph(graph));
+  ASSIGN_OR_RETURN(const std::string bytes, SerializeGraphDef(graph, versions));
+  return WriteFileAtomically(path, bytes);
+}
+
+StatusOr<RewriterConfig> ConfigOf(const OptimizeFlags& flags) {
+  RewriterConfig config;
+  if (!flags.config.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.config));
+    ASSIGN_OR_RETURN(config, ParseRewriterConfig(text));
+  }
+  if (flags.passes) {
+    config.optimizers = *flags.passes;
+    std::erase(config.optimizers, "");
+  }
+  return config;
+}
+
+const char* Word(PassRun::Outcome outcome) {
+  switch (outcome) {
+    case PassRun::Outcome::kUnchanged:
+      return "";
+    case PassRun::Outcome::kChanged:
+      return "changed";
+    case PassRun::Outcome::kSkipped:
+      return "nothing new";
+    case PassRun::Outcome::kUndone:
+      return "undone";
+  }
+  return "";
+}
+
+void PrintReport(const OptimizationReport& report, const RewriteLog& log) {
+  for (const GraphReport& graph : report.graphs) {
+    std::printf("%s\n", graph.graph.empty() ? "graph" : ("function " + graph.graph).c_str());
+    std::printf("  %-32s %17s %17s %9s\n", "pass", "nodes", "edges", "ms");
+    for (const GraphReport::Pass& pass : graph.passes) {
+      std::printf("  %-32s %7d > %7d %7lld > %7lld %9.2f %s\n", pass.name.c_str(),
+                  pass.nodes_before, pass.nodes_after, static_cast<long long>(pass.edges_before),
+                  static_cast<long long>(pass.edges_after), absl::ToDoubleMilliseconds(pass.time),
+                  Word(pass.outcome));
+      if (!pass.why_undone.empty()) std::printf("    %s\n", pass.why_undone.c_str());
+    }
+  }
+  if (!log.counts().empty()) std::printf("rules\n");
+  for (const auto& [rule, count] : log.counts()) {
+    std::printf("  %-32s %-40s %7lld\n", rule.first.c_str(), rule.second.c_str(),
+                static_cast<long long>(count));
+  }
+}
+
+void PrintStory(const RewriteLog& log, const std::string& node) {
+  std::printf("node %s\n", node.c_str());
+  if (log.events().empty()) std::printf("  no rule looked at it\n");
+  for (const RewriteLog::Event& e : log.events()) {
+    std::printf("  %s%s%s/%s: %s%s\n", e.graph.c_str(), e.graph.empty() ? "" : ": ", e.pass.c_str(),
+                e.rule.c_str(), e.fired ? "" : "did not fire: ", e.text.c_str());
+  }
+}
+
+StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
+  MetaOptions options;
+  ASSIGN_OR_RETURN(options.config, ConfigOf(flags));
+  GraphVersions versions;
+  GraphItem item;
+  ASSIGN_OR_RETURN(item.graph, ReadGraph(flags.graph_def, &versions));
+  item.id = "tf_graph";
+  item.feeds = flags.feeds;
+  item.fetches = flags.fetches;
+  item.keep_ops = flags.keep;
+  RewriteLog log;
+  if (!flags.explain.empty()) log.Explain(flags.explain);
+  options.log = &log;
+  ASSIGN_OR_RETURN(const PipelineOptions dump, PassOptions(flags.dump));
+  options.after = dump.after;
+  OptimizationReport report;
+  // No passes at all: the graph is only written in the other form.
+  if (!flags.passes || !options.config.optimizers.empty()) {
+    ASSIGN_OR_RETURN(report, OptimizeItem(item, options));
+  }
+  for (const std::string& name : report.unknown_optimizers) {
+    std::fprintf(stderr, "no optimizer '%s': it is left out, as TensorFlow does\n", name.c_str());
+  }
+  if (!flags.output.empty()) RETURN_IF_ERROR(WriteGraph(flags.output, *item.graph, versions));
+  PrintReport(report, log);
+  if (!flags.explain.empty()) PrintStory(log, flags.explain);
+  return kExitOk;
+}
+
+}  // namespace
+
+CommandBody SetupOptimize(CLI::App& app) {
+  auto flags = std::make_shared<OptimizeFlags>();
+  app.add_option("--graph_def", flags->graph_def,
+                 "GraphDef, binary or text; .graph: smelt's text form")
+      ->required();
+  app.add_option("output", flags->output, "Where the optimized graph is written, in either form");
+  app.add_option("--feeds", flags->feeds, "Tensors that requests feed, NODE:PORT")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--fetches", flags->fetches, "Tensors that requests fetch")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--keep", flags->keep, "Nodes that stay as well")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--config", flags->config, "RewriterConfig or ConfigProto, text format");
+  app.add_option("--passes", flags->passes,
+                 "Optimizers in order, in place of the default list, as RewriterConfig.optimizers "
+                 "names them; '' for none")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--explain", flags->explain,
+                 "Node whose story is told: rules that rewrote it, "
+                 "and why others did not");
+  AddPassFlags(app, &flags->dump);
+  return [flags] { return RunOptimize(*flags); };
+}
+
+}  // namespace smelt

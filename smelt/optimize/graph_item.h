@@ -1,0 +1,41 @@
+// What the optimizer is given: a graph, and what others do with it.
+#ifndef SMELT_OPTIMIZE_GRAPH_ITEM_H_
+#define SMELT_OPTIMIZE_GRAPH_ITEM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// Names of TensorFlow's QueueRunnerDef that a graph must keep.
+struct QueueRunner {
+  std::vector<std::string> enqueue_ops;
+  std::string close_op, cancel_op;
+};
+
+// As TensorFlow's GrapplerItem. Tensors are "node:port", "node" or "^node", ops "node".
+struct GraphItem {
+  std::string id;
+  std::unique_ptr<Graph> graph;
+  std::vector<std::string> feeds, fetches;
+  std::vector<std::string> init_ops, keep_ops;
+  std::string save_op, restore_op, save_restore_loc_tensor;
+  std::vector<QueueRunner> queue_runners;
+  // false: nodes with state, and those that pull from data sets, stay.
+  bool allow_pruning_stateful_and_dataset_ops = true;
+  // false: functions are left as they are.
+  bool optimize_function_library = true;
+
+  // Names of all nodes that must stay, without repetition.
+  std::vector<std::string> NodesToPreserve() const;
+  // Marks them as roots, and the feeds as fed (passes.h). INVALID_ARGUMENT names a fetch or a feed
+  // that the graph does not have; what else is not there is left out, as TensorFlow does.
+  Status Mark();
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_OPTIMIZE_GRAPH_ITEM_H_

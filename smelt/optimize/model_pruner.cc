@@ -1,0 +1,138 @@
+// TensorFlow's model_pruner: what no root needs goes, then what only passes its input on.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+constexpr OpSet kStopsGradient = {"StopGradient", "PreventGradient"};
+constexpr OpSet kSwitches = {"Switch", "RefSwitch", "_SwitchN"};
+constexpr OpSet kMerges = {"Merge", "RefMerge"};
+
+int ControlUses(const Node& n) {
+  return static_cast<int>(
+      std::ranges::count_if(n.uses(), [](const Use& use) { return use.is_control(); }));
+}
+
+bool HasDataUses(const Node& n) { return static_cast<int>(n.uses().size()) > ControlUses(n); }
+
+class Pruner {
+ public:
+  Pruner(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+
+  Status Run() {
+    const std::vector<Node*> roots = Roots(graph_);
+    if (roots.empty() || !context_.fetch_known) return OkStatus();
+    graph_.Prune(roots);
+    ASSIGN_OR_RETURN(const bool split, SplitIdentityNs());
+    if (split) graph_.Prune(roots);
+    for (Node* n : graph_.Nodes()) {
+      if (!IsRoot(*n) && IsTrivial(*n) && (WithoutUse(*n) || MayBypass(*n))) Bypass(n);
+    }
+    return OkStatus();
+  }
+
+ private:
+  // An IdentityN of which only some outputs lead on gives an Identity for each of these.
+  StatusOr<bool> SplitIdentityNs() {
+    bool split = false;
+    for (Node* n : graph_.Nodes()) {
+      if (!n->Is("IdentityN") || n->num_inputs() < 2 || IsRoot(*n)) continue;
+      int unread = 0;
+      for (int i = 0; i < n->num_outputs(); ++i) unread += n->NumUses(i) == 0 ? 1 : 0;
+      if (unread == 0 || unread == n->num_outputs()) continue;
+      for (int i = 0; i < n->num_outputs(); ++i) {
+        if (n->NumUses(i) == 0) continue;
+        AttrMap attrs;
+        attrs.Set("T", n->output_types[static_cast<size_t>(i)]);
+        ASSIGN_OR_RETURN(Node * one,
+                         graph_.Add(absl::StrCat(n->name(), "-", i, "-grappler-ModelPruner"),
+                                    "Identity", {n->input(i)}, std::move(attrs)));
+        one->device = n->device;
+        graph_.SetControlInputs(one, n->control_inputs());
+        graph_.ReplaceAllUses({n, i}, {one, 0});
+        Fired(*n, "SplitIdentityN");
+        split = true;
+      }
+    }
+    return split;
+  }
+
+  static bool IsTrivial(const Node& n) {
+    if (n.Is(kStopsGradient)) return true;
+    if (n.Is("Identity") || (n.Is("IdentityN") && n.num_inputs() == 1)) {
+      // Dead values end at a Merge: an Identity in between may be what is waited for instead.
+      return !n.input(0).node->Is(kSwitches) && ControlUses(n) == 0 && n.control_inputs().empty() &&
+             std::ranges::none_of(n.uses(), [](const Use& use) { return use.node->Is(kMerges); });
+    }
+    if (n.Is("NoOp") && n.control_inputs().empty()) return true;
+    if (n.Is("Const") && n.control_inputs().empty() && !HasDataUses(n)) return true;
+    return n.Is("AddN") && n.num_inputs() <= 1;
+  }
+
+  static bool WithoutUse(const Node& n) {
+    if (n.Is("NoOp")) return n.control_inputs().empty() || n.uses().empty();
+    return n.Is("Const") && n.control_inputs().empty() && !HasDataUses(n);
+  }
+
+  bool MayBypass(const Node& n) const {
+    const auto in = n.inputs().size() + n.control_inputs().size();
+    const auto out = n.uses().size();
+    if (in * out > in + out) return Declined(n, "there would be more edges than before");
+    const FunctionLibrary& library = *graph_.library();
+    for (const Endpoint& e : n.inputs()) {
+      if (e.node->device != n.device) return Declined(n, "its input is on another device");
+      if (IsRef(e.node->output_types[static_cast<size_t>(e.port)])) {
+        return Declined(n, "its input is a reference");
+      }
+      if (library.Find(e.node->op()) != nullptr) return Declined(n, "its input is a function call");
+    }
+    for (const Use& use : n.uses()) {
+      if (library.Find(use.node->op()) != nullptr) {
+        return Declined(n, "a function call reads it");
+      }
+    }
+    return true;
+  }
+
+  // Readers read what the node reads, and wait for what it waits for; who waits for it waits for
+  // both.
+  void Bypass(Node* n) {
+    Fired(*n, n->op());
+    std::vector<Node*> before = n->control_inputs();
+    for (const Use& use : n->OrderedUses()) {
+      for (Node* b : before) {
+        if (b != use.node) graph_.AddControlInput(use.node, b);
+      }
+      if (!use.is_control()) {
+        graph_.SetInput(use.node, use.input, n->input(0));
+        continue;
+      }
+      graph_.RemoveControlInput(use.node, n);
+      for (const Endpoint& e : n->inputs()) {
+        if (e.node != use.node) graph_.AddControlInput(use.node, e.node);
+      }
+    }
+    graph_.Remove(n);
+  }
+
+  void Fired(const Node& n, absl::string_view rule) const {
+    if (context_.log != nullptr) context_.log->Fired(rule, n);
+  }
+  bool Declined(const Node& n, absl::string_view why) const {
+    if (context_.log != nullptr) context_.log->Declined(n.op(), n, why);
+    return false;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+};
+
+}  // namespace
+
+Status PruneModel(Graph& graph, const PassContext& context) { return Pruner(graph, context).Run(); }
+
+}  // namespace smelt

@@ -1,0 +1,154 @@
+// smelt_case_tests grappler FILE...: the optimizer beside TensorFlow's Grappler.
+//
+//   case NAME
+//   upstream FILE TEST        the tests of TensorFlow that say the same, any number
+//   optimizers arithmetic     RewriterConfig.optimizers, each once; left out: the default list
+//   config remapping: ON      more of the RewriterConfig, any number of lines
+//   feeds x
+//   fetches y
+//   keep z
+//   why SENTENCE              with the section `smelt`
+//   in
+//   ...graph text...
+//   out
+//   ...what TensorFlow makes of it (tools/make_grappler_cases.py writes it)...
+//   smelt
+//   ...what smelt makes of it, where it means to do otherwise...
+//
+// `same` instead of `out`: the graph as it was. Nodes are compared by name, control inputs in any
+// order, attributes that equal the definition's default count as absent.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "smelt/graph/text.h"
+#include "smelt/optimize/meta_optimizer.h"
+#include "smelt/wire/options/rewriter_options.h"
+#include "tests/case_tests.h"
+
+namespace smelt {
+namespace {
+
+struct GrapplerCase {
+  std::string name;
+  std::map<std::string, std::string> fields;  // lines of one name are joined by blanks
+  std::map<std::string, std::string> graphs;  // by section
+};
+
+constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",
+                                         "fetches",  "keep",       "why"};
+constexpr absl::string_view kSections[] = {"in", "out", "smelt", "same"};
+
+StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return NotFound(path);
+  std::vector<GrapplerCase> cases(1);
+  std::string section;
+  for (std::string line; std::getline(file, line);) {
+    GrapplerCase& now = cases.back();
+    const std::pair<std::string, std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    if (absl::StartsWith(line, "---")) {
+      cases.emplace_back();
+      section.clear();
+    } else if (std::ranges::find(kSections, line) != std::end(kSections)) {
+      section = line;
+      now.graphs[section];
+    } else if (!section.empty()) {
+      now.graphs[section] += line + "\n";
+    } else if (words.first == "case") {
+      now.name = words.second;
+    } else if (std::ranges::find(kFields, words.first) != std::end(kFields)) {
+      std::string& text = now.fields[words.first];
+      text += (text.empty() ? "" : " ") + words.second;
+    } else {
+      return InvalidArgument(path, ": ", line);
+    }
+  }
+  for (GrapplerCase& c : cases) {
+    if (c.graphs.contains("same")) c.graphs["out"] = c.graphs["in"];
+    const bool whole = c.graphs.contains("in") && c.graphs.contains("out");
+    if (c.name.empty() || !whole || c.graphs.contains("smelt") != c.fields.contains("why")) {
+      return InvalidArgument(path, ": case '", c.name, "' lacks a part");
+    }
+  }
+  return cases;
+}
+
+std::vector<std::string> Words(const GrapplerCase& c, const std::string& field) {
+  const auto it = c.fields.find(field);
+  if (it == c.fields.end()) return {};
+  return absl::StrSplit(it->second, ' ', absl::SkipEmpty());
+}
+
+// The nodes of a graph, one a line, without what means nothing.
+std::string Canonical(Graph& graph) {
+  std::vector<std::string> lines;
+  for (Node* n : graph.Nodes()) {
+    AttrMap attrs;
+    for (const auto& [name, attr] : n->attrs()) {
+      const AttrDef* def = n->def() == nullptr ? nullptr : n->def()->FindAttr(name);
+      const bool is_default = def != nullptr && def->default_value && *def->default_value == attr;
+      if (!is_default) attrs.Set(name, attr);
+    }
+    n->attrs() = std::move(attrs);
+    std::vector<std::string> waits;
+    for (const Node* c : n->control_inputs()) waits.push_back("^" + c->name());
+    std::ranges::sort(waits);
+    graph.SetControlInputs(n, {});
+    lines.push_back(PrintNode(*n) + " " + absl::StrJoin(waits, " "));
+  }
+  std::ranges::sort(lines);
+  return absl::StrJoin(lines, "\n") + "\n";
+}
+
+Status RunCase(const GrapplerCase& c) {
+  MetaOptions options;
+  std::string config = "min_graph_nodes: -1 fail_on_optimizer_errors: true ";
+  if (const auto it = c.fields.find("config"); it != c.fields.end()) config += it->second;
+  ASSIGN_OR_RETURN(options.config, ParseRewriterConfig(config));
+  options.config.optimizers = Words(c, "optimizers");
+  if (!options.config.optimizers.empty() && options.config.meta_optimizer_iterations == 0) {
+    options.config.meta_optimizer_iterations = 1;
+  }
+  GraphItem item;
+  item.id = "item";
+  ASSIGN_OR_RETURN(item.graph, ParseGraph(c.graphs.at("in")));
+  item.feeds = Words(c, "feeds");
+  item.fetches = Words(c, "fetches");
+  item.keep_ops = Words(c, "keep");
+  ASSIGN_OR_RETURN(const OptimizationReport report, OptimizeItem(item, options));
+  if (!report.unknown_optimizers.empty()) {
+    return NotFound("no optimizer ", absl::StrJoin(report.unknown_optimizers, ", "));
+  }
+  const bool otherwise = c.graphs.contains("smelt");
+  ASSIGN_OR_RETURN(auto wanted, ParseGraph(c.graphs.at(otherwise ? "smelt" : "out")));
+  const std::string got = Canonical(*item.graph), want = Canonical(*wanted);
+  if (got == want) return OkStatus();
+  return Internal("wanted:\n", want, "got:\n", got);
+}
+
+}  // namespace
+
+int GrapplerTests(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (int i = 1; i < argc; ++i) {
+    const auto cases = ReadCases(argv[i]);
+    if (!cases.ok()) {
+      std::printf("FAILED %s\n", cases.status().ToString().c_str());
+      return 1;
+    }
+    for (const GrapplerCase& c : *cases) {
+      const Status status = RunCase(c);
+      status.ok() ? ++passed : ++failed;
+      if (!status.ok()) std::printf("FAILED %s: %s\n", c.name.c_str(), status.ToString().c_str());
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+}  // namespace smelt
