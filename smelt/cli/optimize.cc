@@ -1,4 +1,4 @@
-// smelt optimize: TensorFlow's Grappler over a GraphDef.
+// smelt optimize: TensorFlow's Grappler over a SavedModel or a GraphDef.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -6,10 +6,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/resource_flags.h"
 #include "smelt/cli/show_passes.h"
+#include "smelt/cli/usage.h"
 #include "smelt/graph/text.h"
 #include "smelt/io/fs.h"
-#include "smelt/optimize/meta_optimizer.h"
+#include "smelt/model/optimize_model.h"
 #include "smelt/wire/options/rewriter_options.h"
 #include "smelt/wire/saved_model/saved_model.h"
 
@@ -17,8 +19,11 @@ namespace smelt {
 namespace {
 
 struct OptimizeFlags {
-  std::string graph_def, output;
-  std::vector<std::string> feeds, fetches, keep;
+  std::string graph_def, first, second;  // paths by position
+  std::vector<std::string> feeds, fetches, keep, signatures;
+  std::string tag_set;
+  bool overwrite = false;
+  ResourceFlags resources;
   std::string config;
   std::optional<std::vector<std::string>> passes;
   std::string explain;
@@ -94,9 +99,9 @@ void PrintStory(const RewriteLog& log, const std::string& node) {
   }
 }
 
-StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
-  MetaOptions options;
-  ASSIGN_OR_RETURN(options.config, ConfigOf(flags));
+// Reads, optimizes and writes a graph file.
+StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
+                                               const MetaOptions& options) {
   GraphVersions versions;
   GraphItem item;
   ASSIGN_OR_RETURN(item.graph, ReadGraph(flags.graph_def, &versions));
@@ -104,20 +109,61 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   item.feeds = flags.feeds;
   item.fetches = flags.fetches;
   item.keep_ops = flags.keep;
+  OptimizationReport report;
+  // No passes at all: the graph is only written in the other form.
+  if (!flags.passes || !options.config.optimizers.empty()) {
+    ASSIGN_OR_RETURN(report, OptimizeItem(item, options));
+  }
+  if (!flags.first.empty()) RETURN_IF_ERROR(WriteGraph(flags.first, *item.graph, versions));
+  return report;
+}
+
+StatusOr<OptimizationReport> OptimizeModelFolder(const OptimizeFlags& flags,
+                                                 const MetaOptions& options) {
+  OptimizeModelFlags model;
+  model.input = flags.first;
+  model.output = flags.second;
+  model.overwrite = flags.overwrite;
+  model.tags = SplitTags(flags.tag_set);
+  model.signatures = flags.signatures;
+  model.keep = flags.keep;
+  model.files = flags.resources.Files();
+  model.options = options;
+  return OptimizeSavedModel(model);
+}
+
+// Flags that do not go together; empty: all do.
+absl::string_view Misused(const OptimizeFlags& flags) {
+  if (flags.graph_def.empty() && flags.first.empty()) return "a model or --graph_def is needed";
+  const bool graph = !flags.graph_def.empty();
+  if (graph && (!flags.signatures.empty() || !flags.tag_set.empty() || !flags.second.empty())) {
+    return "--graph_def has neither signatures nor tags, and one output";
+  }
+  if (!graph && !(flags.feeds.empty() && flags.fetches.empty())) {
+    return "a SavedModel's signatures say what is fed and fetched: --feeds and --fetches go with "
+           "--graph_def";
+  }
+  return "";
+}
+
+StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
+  if (const absl::string_view wrong = Misused(flags); !wrong.empty()) return UsageError(wrong);
+  MetaOptions options;
+  ASSIGN_OR_RETURN(options.config, ConfigOf(flags));
   RewriteLog log;
   if (!flags.explain.empty()) log.Explain(flags.explain);
   options.log = &log;
   ASSIGN_OR_RETURN(const PipelineOptions dump, PassOptions(flags.dump));
   options.after = dump.after;
   OptimizationReport report;
-  // No passes at all: the graph is only written in the other form.
-  if (!flags.passes || !options.config.optimizers.empty()) {
-    ASSIGN_OR_RETURN(report, OptimizeItem(item, options));
+  if (flags.graph_def.empty()) {
+    ASSIGN_OR_RETURN(report, OptimizeModelFolder(flags, options));
+  } else {
+    ASSIGN_OR_RETURN(report, OptimizeGraphFile(flags, options));
   }
   for (const std::string& name : report.unknown_optimizers) {
     std::fprintf(stderr, "no optimizer '%s': it is left out, as TensorFlow does\n", name.c_str());
   }
-  if (!flags.output.empty()) RETURN_IF_ERROR(WriteGraph(flags.output, *item.graph, versions));
   PrintReport(report, log);
   if (!flags.explain.empty()) PrintStory(log, flags.explain);
   return kExitOk;
@@ -127,10 +173,15 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
 
 CommandBody SetupOptimize(CLI::App& app) {
   auto flags = std::make_shared<OptimizeFlags>();
+  app.add_option("model", flags->first, absl::StrCat(kModelHelp, "; with --graph_def the output"));
+  app.add_option("output", flags->second, "Where the optimized model is written");
   app.add_option("--graph_def", flags->graph_def,
-                 "GraphDef, binary or text; .graph: smelt's text form")
-      ->required();
-  app.add_option("output", flags->output, "Where the optimized graph is written, in either form");
+                 "GraphDef in place of a model, binary or text; .graph: smelt's text form");
+  app.add_option("--signature", flags->signatures, "Signatures that are kept; left out: all")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--tag_set", flags->tag_set, "Tags of the MetaGraph, separated by commas");
+  app.add_flag("--overwrite", flags->overwrite, "Replace the SavedModel that stands at the output");
   app.add_option("--feeds", flags->feeds, "Tensors that requests feed, NODE:PORT")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -150,6 +201,7 @@ CommandBody SetupOptimize(CLI::App& app) {
                  "Node whose story is told: rules that rewrote it, "
                  "and why others did not");
   AddPassFlags(app, &flags->dump);
+  AddResourceFlags(app, &flags->resources);
   return [flags] { return RunOptimize(*flags); };
 }
 

@@ -2,7 +2,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "smelt/convert/certificate.h"
-#include "smelt/convert/output_folder.h"
+#include "smelt/model/output_folder.h"
 #include "smelt/convert/report/report_data.h"
 #include "smelt/convert/strip_training.h"
 #include "smelt/convert/warmup.h"

@@ -28,6 +28,9 @@ struct GraphItem {
   bool allow_pruning_stateful_and_dataset_ops = true;
   // false: functions are left as they are.
   bool optimize_function_library = true;
+  // Functions that are called from outside of the graph, besides those that it calls. Their bodies
+  // change, their names and signatures do not.
+  std::vector<std::string> kept_functions;
 
   // Names of all nodes that must stay, without repetition.
   std::vector<std::string> NodesToPreserve() const;

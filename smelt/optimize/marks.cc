@@ -1,6 +1,11 @@
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
+namespace {
+
+constexpr OpSet kSwitchOps = {"Switch", "RefSwitch"};
+
+}  // namespace
 
 std::vector<Node*> Roots(const Graph& graph) {
   std::vector<Node*> roots;
@@ -22,6 +27,20 @@ void MarkFed(Node* node) {
 }
 
 bool IsFed(const Node& node) { return node.attrs().Find("_fed") != nullptr; }
+
+StatusOr<Node*> WaitableNode(Graph& graph, Endpoint e) {
+  if (!e.node->Is(kSwitchOps)) return e.node;
+  for (const Use& use : e.node->OrderedUses()) {
+    if (!use.is_control() && use.port() == e.port && use.node->Is("Identity")) return use.node;
+  }
+  AttrMap attrs;
+  attrs.Set("T", BaseType(e.node->output_types[static_cast<size_t>(e.port)]));
+  ASSIGN_OR_RETURN(Node * identity,
+                   graph.Add(absl::StrCat("ConstantFoldingCtrl/", e.node->name(), "_", e.port),
+                             "Identity", {e}, std::move(attrs)));
+  identity->device = e.node->device;
+  return identity;
+}
 
 void SetAttrsButMarks(Node* node, AttrMap attrs) {
   for (const absl::string_view mark : {"_root", "_fed"}) {

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/clock.h"
 #include "smelt/graph/verify.h"
+#include "smelt/optimize/function_item.h"
 
 namespace smelt {
 namespace {
@@ -32,12 +33,88 @@ class MetaOptimizer {
     passes_ = ChoosePasses(options_.config, PassUse::kGraphs, &report_.unknown_optimizers);
     PassContext context = Context();
     context.fetch_known = !item_.fetches.empty();
+    DropUncalledFunctions();
     RETURN_IF_ERROR(OptimizeGraph(*item_.graph, "", context));
     ClearMarks(*item_.graph);
+    if (item_.optimize_function_library) RETURN_IF_ERROR(OptimizeLibrary());
+    DropUncalledFunctions();
     return std::move(report_);
   }
 
  private:
+  // Functions that the graph calls or that are kept, and those that these call.
+  absl::flat_hash_set<std::string> CalledOrKept() const {
+    const FunctionLibrary& library = *item_.graph->library();
+    absl::flat_hash_set<std::string> called;
+    std::vector<std::string> todo = CalledFunctions(*item_.graph);
+    todo.insert(todo.end(), item_.kept_functions.begin(), item_.kept_functions.end());
+    while (!todo.empty()) {
+      const std::string name = std::move(todo.back());
+      todo.pop_back();
+      const Function* f = library.Find(name);
+      if (f == nullptr || !called.insert(name).second) continue;
+      for (std::string& callee : CalledFunctions(*f->body)) todo.push_back(std::move(callee));
+      ForEachFunc(f->attrs, [&](const FuncAttr& named) { todo.push_back(named.name); });
+      const auto gradient = library.gradients.find(name);
+      if (gradient != library.gradients.end()) todo.push_back(gradient->second);
+    }
+    return called;
+  }
+
+  void DropUncalledFunctions() {
+    FunctionLibrary& library = *item_.graph->library();
+    const auto called = CalledOrKept();
+    std::vector<std::string> dropped;
+    for (const Function* f : library.Functions()) {
+      if (!called.contains(f->name())) dropped.push_back(f->name());
+    }
+    for (const std::string& name : dropped) {
+      library.Remove(name);
+      library.gradients.erase(name);
+    }
+  }
+
+  // Each function by itself, callees of new calls too, until all that are called are done.
+  Status OptimizeLibrary() {
+    FunctionLibrary& library = *item_.graph->library();
+    absl::flat_hash_set<std::string> done;
+    for (bool found = true; found;) {
+      found = false;
+      const auto called = CalledOrKept();
+      // In the order of the library, so that results do not depend on hashes.
+      std::vector<Function*> functions = library.Functions();
+      for (Function* f : functions) {
+        if (!called.contains(f->name()) || !done.insert(f->name()).second) continue;
+        if (!MayOptimize(*f)) continue;
+        found = true;
+        RETURN_IF_ERROR(OptimizeFunction(*f));
+      }
+    }
+    return OkStatus();
+  }
+
+  // Bodies with holes (a type that the caller gives) are optimized where they are called; those of
+  // data sets by the data set.
+  static bool MayOptimize(const Function& f) {
+    if (f.attrs.Find("_tf_data_function") != nullptr) return false;
+    for (const Node* n : f.body->Nodes()) {
+      for (const auto& [name, attr] : n->attrs()) {
+        if (attr.get<PlaceholderAttr>() != nullptr) return false;
+      }
+    }
+    return true;
+  }
+
+  Status OptimizeFunction(Function& f) {
+    PassContext context = Context();
+    const auto& gradients = item_.graph->library()->gradients;
+    context.allow_non_differentiable_rewrites = !gradients.contains(f.name());
+    FunctionItem item(f);
+    RETURN_IF_ERROR(item.Open());
+    RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
+    return item.Close();
+  }
+
   PassContext Context() const {
     PassContext context;
     context.config = options_.config;

@@ -31,6 +31,10 @@ bool IsRoot(const Node& node);
 // The node's value comes from outside; it is a root as well.
 void MarkFed(Node* node);
 bool IsFed(const Node& node);
+// A node to wait for in place of reading `e`: e's own, but for an output of a Switch an Identity of
+// it, as who waits for a Switch does so whichever way it went. Makes that Identity where there is
+// none.
+StatusOr<Node*> WaitableNode(Graph& graph, Endpoint e);
 // Replaces the node's attributes but for its marks.
 void SetAttrsButMarks(Node* node, AttrMap attrs);
 // Takes both marks from all nodes.
@@ -68,6 +72,13 @@ Status PruneModel(Graph& graph, const PassContext& context);
 Status EliminateCommonSubgraphs(Graph& graph, const PassContext& context);
 // Assert and PrintV2 become NoOp, CheckNumerics and Print Identity.
 Status StripDebugOps(Graph& graph, const PassContext& context);
+
+// Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
+Status OptimizeArithmetic(Graph& graph, const PassContext& context);
+
+// Control edges that others make superfluous go, and nodes that only keep an order which stays
+// without them.
+Status OptimizeDependencies(Graph& graph, const PassContext& context);
 
 // XlaCallModule becomes a call of what its module was lowered to (stablehlo/call_module.h). A
 // module that could not be lowered gives its error here.

@@ -37,7 +37,7 @@ PartialShape PartialShape::UnknownOfRank(int rank) {
 PartialShape PartialShape::Of(std::span<const int64_t> dims) {
   PartialShape s;
   s.known_rank_ = true;
-  for (int64_t d : dims) s.dims_.push_back(d < 0 ? -1 : d);
+  for (int64_t d : dims) s.dims_.push_back(d < 0 && !IsSymbolicDim(d) ? -1 : d);
   return s;
 }
 
@@ -67,7 +67,8 @@ StatusOr<PartialShape> PartialShape::Merge(const PartialShape& a, const PartialS
   PartialShape out = a;
   for (int i = 0; i < a.rank(); ++i) {
     if (a[i] < 0) {
-      out.dims_[i] = b[i];
+      // The number, else a symbol.
+      if (b[i] != -1) out.dims_[i] = b[i];
     } else if (b[i] >= 0 && a[i] != b[i]) {
       return InvalidArgument("Dimension ", i, " in both shapes must be equal, but are ", a[i],
                              " and ", b[i], ". Shapes are ", a.ToString(), " and ", b.ToString(),

@@ -1,10 +1,11 @@
 // Shape: the size of each dimension of a tensor in memory. PartialShape: what is known of one
-// before it runs (a rank that may be unknown, dimensions that may be -1).
+// before it runs (a rank that may be unknown, dimensions that may be -1 or a symbol).
 #ifndef SMELT_TENSOR_SHAPE_H_
 #define SMELT_TENSOR_SHAPE_H_
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,13 @@ class Shape {
   Dims dims_;
 };
 
+// Sizes below this are symbols: not known, but the same wherever the same symbol stands. Shape
+// inference makes them on request (graph/shape/infer.h); nobody else does.
+inline constexpr int64_t kSymbolicDims = -(int64_t{1} << 62);
+constexpr bool IsSymbolicDim(int64_t size) {
+  return size < kSymbolicDims && size > std::numeric_limits<int64_t>::min();
+}
+
 class PartialShape {
  public:
   PartialShape() = default;     // unknown rank
@@ -62,14 +70,14 @@ class PartialShape {
       : known_rank_(true), dims_(s.dims().begin(), s.dims().end()) {}
   static PartialShape Unknown() { return PartialShape(); }
   static PartialShape UnknownOfRank(int rank);
-  static PartialShape Of(std::span<const int64_t> dims);  // any negative size means unknown
+  static PartialShape Of(std::span<const int64_t> dims);  // a negative size that is no symbol: -1
   static PartialShape Of(std::initializer_list<int64_t> dims) {
     return Of(std::span<const int64_t>(dims.begin(), dims.size()));
   }
 
   bool known_rank() const { return known_rank_; }
   int rank() const { return known_rank_ ? static_cast<int>(dims_.size()) : -1; }
-  int64_t operator[](int i) const { return dims_[i]; }  // -1: unknown
+  int64_t operator[](int i) const { return dims_[i]; }  // -1 or a symbol: unknown
   std::span<const int64_t> dims() const { return dims_; }
   void Set(int i, int64_t size) { dims_[i] = size; }
   void Add(int64_t size) { dims_.push_back(size); }

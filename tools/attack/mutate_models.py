@@ -104,6 +104,8 @@ def mutate(tree, names, rng):
     """Changes the message at one to three places."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         every = [m for m in messages(tree) if m]
+        if not every:
+            return  # everything is gone
         # Deep messages are many and alike: each depth gets its turn.
         message = every[int(len(every) * rng.random() ** rng.choice((1, 3)))]
         field = rng.choice(message)

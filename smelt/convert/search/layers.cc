@@ -32,13 +32,13 @@ double Int8Cost(const QuantizedLayer& l) {
   return std::max(cost - (1 - kInt8Part) * weights, kInt8Part * cost);
 }
 
-struct Step {
+struct LayerStep {
   size_t layer;
   LayerType to;
   double worth;  // what the squared error falls by, for each unit of cost
 };
 
-void AddSteps(const SearchedLayer& l, size_t i, std::vector<Step>* steps) {
+void AddSteps(const SearchedLayer& l, size_t i, std::vector<LayerStep>* steps) {
   const auto squared = [](double v) { return v * v; };
   const double int8 = squared(l.error), bfloat16 = squared(kBfloat16Error);
   const auto worth = [&](double gain, LayerType from, LayerType to) {
@@ -150,11 +150,12 @@ double CostOf(const std::vector<SearchedLayer>& layers, const LayerTypes& types)
 }
 
 std::vector<LayerTypes> WideningPath(const std::vector<SearchedLayer>& layers) {
-  std::vector<Step> steps;
+  std::vector<LayerStep> steps;
   for (size_t i = 0; i < layers.size(); ++i) AddSteps(layers[i], i, &steps);
-  std::ranges::stable_sort(steps, [](const Step& a, const Step& b) { return a.worth > b.worth; });
+  std::ranges::stable_sort(
+      steps, [](const LayerStep& a, const LayerStep& b) { return a.worth > b.worth; });
   std::vector<LayerTypes> path = {CheapestTypes(layers, LayerType::kInt8)};
-  for (const Step& step : steps) {
+  for (const LayerStep& step : steps) {
     path.push_back(path.back());
     path.back()[step.layer] = step.to;
   }

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "smelt/convert/output_folder.h"
+#include "smelt/model/output_folder.h"
 #include "smelt/convert/quantize/quantize.h"
 #include "smelt/convert/search/accuracy.h"
 #include "smelt/convert/search/layers.h"

@@ -45,8 +45,13 @@ Fact CommonFact(const Fact& a, const Fact& b) {
   return out;
 }
 
+void AppendKey(const PartialShape& shape, std::string* key) {
+  absl::StrAppend(key, shape.known_rank() ? absl::StrJoin(shape.dims(), ",") : "?", ";");
+}
+
 void AppendKey(const Fact& f, std::string* key) {
-  absl::StrAppend(key, f.shape.ToString(), f.held.ToString());
+  AppendKey(f.shape, key);
+  AppendKey(f.held, key);
   if (f.constant.valid() && IsPod(f.constant.dtype())) {
     key->append(static_cast<const char*>(f.constant.raw()), f.constant.bytes());
   } else if (f.value) {
@@ -63,7 +68,8 @@ struct FunctionWalk {
 };
 
 // What all walks of one inference share.
-struct Walks {
+class Walks {
+ public:
   Walks(const FunctionLibrary& functions, MoreShapeRules rules) : library(functions) {
     for (const ShapeRule& rule : rules) more.try_emplace(rule.op, &rule);
   }
@@ -73,6 +79,26 @@ struct Walks {
   absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<FunctionWalk>>>
       variants;
   absl::flat_hash_set<std::string> in_progress;
+  bool symbolic = false;
+
+  // Makes sizes that are not known symbols of their own.
+  void Name(PartialShape& shape) {
+    if (!symbolic || !shape.known_rank()) return;
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] == kUnknownDim) shape.Set(i, next_symbol_--);
+    }
+  }
+  // Makes symbols that are not among `known` others, so that no two calls of one function share
+  // what was first named in it.
+  void Rename(PartialShape& shape, absl::flat_hash_map<int64_t, int64_t>& known) {
+    if (!shape.known_rank()) return;
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (!IsSymbolicDim(shape[i])) continue;
+      const auto [it, added] = known.try_emplace(shape[i], next_symbol_);
+      if (added) --next_symbol_;
+      shape.Set(i, it->second);
+    }
+  }
 
   // The walk for these arguments, made when first asked for. nullptr for a function that is not
   // there, is being walked (recursion) or is called too deep.
@@ -84,6 +110,9 @@ struct Walks {
     if (it == more.end()) it = more.find(FirstVersion(n.op()));
     return it == more.end() ? FindShapeRule(n.op()) : it->second;
   }
+
+ private:
+  int64_t next_symbol_ = kSymbolicDims - 1;
 };
 
 const std::vector<PartialShape>* ShapeListAttr(const AttrMap& attrs, absl::string_view name) {
@@ -95,7 +124,9 @@ class Walk {
  public:
   Walk(Walks& walks, int depth) : walks_(walks), depth_(depth) {}
 
-  void SetFact(const Node& n, int port, const Fact& f) {
+  void SetFact(const Node& n, int port, Fact f) {
+    walks_.Name(f.shape);
+    walks_.Name(f.held);
     table.Set(&n, port, f.shape);
     if (f.held.known_rank()) table.SetHeld(&n, port, f.held);
     if (f.value) values_[{n.id(), port}] = *f.value;
@@ -245,7 +276,7 @@ class Walk {
     const ShapeRule* rule = walks_.Rule(n);
     if (rule == nullptr) {
       for (int p = 0; p < n.num_outputs(); ++p) {
-        if (const auto* known = Declared(n, p)) table.Set(&n, p, *known);
+        if (const auto* known = Declared(n, p)) SetFact(n, p, {*known, {}, {}, {}});
       }
       return OkStatus();
     }
@@ -261,7 +292,7 @@ class Walk {
     const Attr* a = n.Find("value");
     const auto* v = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
     if (v == nullptr || *v == nullptr || n.num_outputs() != 1) return;
-    table.Set(&n, 0, (*v)->shape);
+    SetFact(n, 0, {(*v)->shape, {}, {}, {}});
     const int64_t size = (*v)->num_elements();
     if (size < 0 || size > kMaxConstant) return;
     auto t = (*v)->Materialize();
@@ -286,8 +317,35 @@ class Walk {
     if (num_args < 0) return OkStatus();
     const FunctionWalk* v = walks_.Function(name, InputFacts(n, 0, num_args), depth_);
     if (v == nullptr) return OkStatus();
-    SetResults(n, v->results);
+    std::vector<Fact> results = v->results;
+    RenameNew(n, &results);
+    SetResults(n, results);
     return Prefix(v->first_error, absl::StrCat("In function '", name, "': "));
+  }
+
+  // Symbols that were made inside of a callee become the call's own.
+  void RenameNew(const Node& n, std::vector<Fact>* results) {
+    if (!walks_.symbolic) return;
+    absl::flat_hash_map<int64_t, int64_t> known;
+    const auto keep = [&](const PartialShape& s) {
+      if (!s.known_rank()) return;
+      for (const int64_t d : s.dims()) known[d] = d;
+    };
+    for (const Endpoint& e : n.inputs()) {
+      keep(table.of(e));
+      keep(table.held(e));
+      if (const IntVector* v = Value(e)) {
+        for (const int64_t x : v->values) known[x] = x;
+      }
+    }
+    for (Fact& f : *results) {
+      walks_.Rename(f.shape, known);
+      walks_.Rename(f.held, known);
+      if (!f.value) continue;
+      for (int64_t& x : f.value->values) {
+        if (IsSymbolicDim(x)) x = known.contains(x) ? known[x] : kUnknownInt;
+      }
+    }
   }
 
   void SetResults(const Node& n, std::span<const Fact> results) {
@@ -321,6 +379,7 @@ class Walk {
       first = false;
     }
     if (!all) common.assign(n.num_outputs(), Fact());
+    RenameNew(n, &common);
     Narrow(n, &common);
     SetResults(n, common);
   }
@@ -361,6 +420,7 @@ class Walk {
       walks_.Function(body->name, facts, depth_);
     }
     if (cond != nullptr) walks_.Function(cond->name, facts, depth_);
+    RenameNew(n, &facts);
     Narrow(n, &facts);
     SetResults(n, facts);
   }
@@ -481,6 +541,14 @@ StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
   Walk walk(walks, 0);
   walk.Run(graph, arg_shapes, false);
   RETURN_IF_ERROR(walk.first_error);
+  return std::move(walk.table);
+}
+
+ShapeTable InferSymbolicShapes(const Graph& graph, MoreShapeRules more) {
+  Walks walks(*graph.library(), more);
+  walks.symbolic = true;
+  Walk walk(walks, 0);
+  walk.Run(graph, {}, false);
   return std::move(walk.table);
 }
 

@@ -5,6 +5,9 @@
 // integer values (so that the shape of Reshape, Fill, ... is known where Shape and arithmetic make
 // it) and what resource handles and lists hold, and enters function calls, branches and loops.
 //
+// On request a size that is not known is a symbol (tensor/shape.h) in place of -1: sizes that are
+// the same whatever they turn out to be have the same symbol.
+//
 // Unknown is always a legal answer. All functions are thread safe as long as nobody changes the
 // graph.
 #ifndef SMELT_GRAPH_SHAPE_INFER_H_
@@ -81,6 +84,10 @@ using MoreShapeRules = std::span<const ShapeRule>;
 // branches and loop bodies are no error: these may never run.
 StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
                                  std::span<const PartialShape> arg_shapes = {});
+
+// The same with symbols, and without errors: outputs of a node whose inputs contradict each other
+// are unknown. What flows over the back edges of version 1 loops is unknown.
+ShapeTable InferSymbolicShapes(const Graph& graph, MoreShapeRules more);
 
 // Shapes of a graph and of all functions of its library.
 struct ModelShapes {

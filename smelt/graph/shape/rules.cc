@@ -5,6 +5,7 @@
 namespace smelt {
 
 int64_t AddDims(int64_t a, int64_t b) {
+  if (b == 0) return a;
   int64_t sum;
   if (a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum)) return kUnknownDim;
   return sum;
@@ -12,6 +13,7 @@ int64_t AddDims(int64_t a, int64_t b) {
 
 int64_t MulDims(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
+  if (a == 1 || b == 1) return a == 1 ? b : a;
   int64_t product;
   if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) return kUnknownDim;
   return product;
@@ -32,7 +34,7 @@ int64_t XlaWindowedDim(int64_t in, int64_t size, const XlaWindow& window) {
 }
 
 StatusOr<int64_t> MergeDims(int64_t a, int64_t b) {
-  if (a < 0) return b;
+  if (a < 0) return b == kUnknownDim ? a : b;
   if (b >= 0 && a != b) {
     return InvalidArgument("Dimensions must be equal, but are ", a, " and ", b);
   }
@@ -45,16 +47,8 @@ int64_t DimOf(const PartialShape& s, int i) {
 
 int64_t DimProduct(const PartialShape& s, int begin, int end) {
   int64_t n = 1;
-  bool unknown = false;
-  for (int i = begin; i < end; ++i) {
-    if (s[i] == 0) return 0;
-    if (s[i] < 0) {
-      unknown = true;
-    } else {
-      n = MulDims(n, s[i]);
-    }
-  }
-  return unknown ? kUnknownDim : n;
+  for (int i = begin; i < end; ++i) n = MulDims(n, s[i]);
+  return n;
 }
 
 int64_t NumElements(const PartialShape& s) {
@@ -88,8 +82,8 @@ StatusOr<PartialShape> BroadcastShapes(const PartialShape& a, const PartialShape
     } else if (da == 1) {
       out.Set(i, db);
     } else if (da < 0 || db < 0) {
-      // One side is unknown and the other is not 1: the unknown one is 1 or the same.
-      out.Set(i, std::max(da, db));
+      // Where one side is known and not 1, the unknown one is 1 or the same.
+      out.Set(i, std::max({da, db, kUnknownDim}));
     } else {
       return InvalidArgument("Dimensions must be equal, but are ", da, " and ", db);
     }

@@ -31,7 +31,7 @@ struct ValueStep {
   // The value of an input that is a known scalar or vector of one element.
   std::optional<int64_t> Int(int i) const {
     const IntVector* v = values[i];
-    if (v == nullptr || v->values.size() != 1 || v->values[0] == kUnknownInt) return {};
+    if (v == nullptr || v->values.size() != 1 || !IsKnownInt(v->values[0])) return {};
     return v->values[0];
   }
   bool Known(int i) const { return values[i] != nullptr && values[i]->complete(); }
@@ -40,7 +40,7 @@ struct ValueStep {
 void FromShape(const PartialShape& s, std::optional<IntVector>* out) {
   if (!s.known_rank()) return;
   *out = IntVector{};
-  for (int64_t d : s.dims()) (*out)->values.push_back(d < 0 ? kUnknownInt : d);
+  for (int64_t d : s.dims()) (*out)->values.push_back(d == kUnknownDim ? kUnknownInt : d);
 }
 
 void ShapeValue(ValueStep& s) {
@@ -49,7 +49,7 @@ void ShapeValue(ValueStep& s) {
 
 void SizeValue(ValueStep& s) {
   const int64_t n = NumElements(*s.inputs[0]);
-  if (n >= 0) s.out[0] = IntVector{true, {n}};
+  if (n != kUnknownDim) s.out[0] = IntVector{true, {n}};
 }
 
 void RankValue(ValueStep& s) {
@@ -92,7 +92,7 @@ void CastValue(ValueStep& s) {
   IntVector v = *s.values[0];
   if (s.node.output_types[0] == Dtype::kInt32) {
     for (int64_t& x : v.values) {
-      if (x != static_cast<int32_t>(x)) x = kUnknownInt;
+      if (IsKnownInt(x) && x != static_cast<int32_t>(x)) x = kUnknownInt;
     }
   }
   s.out[0] = std::move(v);
@@ -104,7 +104,7 @@ void StridedSliceValue(ValueStep& s) {
   if (!v || v->scalar || n.Int("ellipsis_mask") != 0 || n.Int("new_axis_mask") != 0) return;
   const bool from_start = (n.Int("begin_mask") & 1) != 0, to_end = (n.Int("end_mask") & 1) != 0;
   const auto begin = s.Int(1), end = s.Int(2), stride = s.Int(3);
-  if (!stride || *stride == 0 || *stride == kUnknownInt) return;
+  if (!stride || *stride == 0) return;
   const auto size = static_cast<int64_t>(v->values.size());
   if (n.Int("shrink_axis_mask") & 1) {
     if (!begin) return;
@@ -193,6 +193,15 @@ std::optional<int64_t> Apply(absl::string_view op, int64_t a, int64_t b) {
   return a / b;
 }
 
+// Ops whose inputs may not change places.
+constexpr OpSet kOrdered = {"Sub", "FloorDiv", "Div", "TruncateDiv", "FloorMod"};
+
+// Is op(x, y) = x whatever x is?
+bool LeavesFirst(const Node& n, int64_t y) {
+  if (n.Is("Add") || n.Is("AddV2") || n.Is("Sub")) return y == 0;
+  return y == 1 && (n.Is("Mul") || n.Is("FloorDiv") || n.Is("Div") || n.Is("TruncateDiv"));
+}
+
 void BinaryValue(ValueStep& s) {
   auto a = s.Value(0), b = s.Value(1);
   if (!a || !b) return;
@@ -206,8 +215,11 @@ void BinaryValue(ValueStep& s) {
     std::optional<int64_t> r;
     if (product && (x == 0 || y == 0)) {
       r = 0;
-    } else if (x != kUnknownInt && y != kUnknownInt) {
+    } else if (IsKnownInt(x) && IsKnownInt(y)) {
       r = Apply(s.node.op(), x, y);
+    } else if (LeavesFirst(s.node, y) || (LeavesFirst(s.node, x) && !s.node.Is(kOrdered))) {
+      out.values.push_back(IsKnownInt(y) ? x : y);
+      continue;
     }
     // An int32 result that wraps around is no size.
     if (r && narrow && *r != static_cast<int32_t>(*r)) r.reset();
@@ -220,7 +232,7 @@ void NegValue(ValueStep& s) {
   if (s.values[0] == nullptr) return;
   IntVector v = *s.values[0];
   for (int64_t& x : v.values) {
-    if (x != kUnknownInt && x != std::numeric_limits<int32_t>::min()) x = -x;
+    x = IsKnownInt(x) && x != std::numeric_limits<int32_t>::min() ? -x : kUnknownInt;
   }
   s.out[0] = std::move(v);
 }
@@ -382,7 +394,7 @@ bool IsIndexType(Dtype t) { return t == Dtype::kInt32 || t == Dtype::kInt64; }
 }  // namespace
 
 bool IntVector::complete() const {
-  return std::find(values.begin(), values.end(), kUnknownInt) == values.end();
+  return std::ranges::all_of(values, IsKnownInt);
 }
 
 std::optional<IntVector> IntVectorOf(const Tensor& t) {
@@ -390,7 +402,10 @@ std::optional<IntVector> IntVectorOf(const Tensor& t) {
     return {};
   }
   IntVector v{t.rank() == 0, {}};
-  for (int64_t i = 0; i < t.num_elements(); ++i) v.values.push_back(IndexAt(t, i));
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    const int64_t x = IndexAt(t, i);
+    v.values.push_back(IsKnownInt(x) ? x : kUnknownInt);
+  }
   return v;
 }
 

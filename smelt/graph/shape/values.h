@@ -12,13 +12,14 @@
 namespace smelt {
 
 inline constexpr int64_t kUnknownInt = std::numeric_limits<int64_t>::min();
+constexpr bool IsKnownInt(int64_t x) { return x != kUnknownInt && !IsSymbolicDim(x); }
 
 // A scalar or vector of int32 or int64 elements.
 struct IntVector {
   bool scalar = false;
-  Dims values;  // kUnknownInt: not known
+  Dims values;  // kUnknownInt: not known; a symbol (tensor/shape.h): the size that it stands for
 
-  bool complete() const;
+  bool complete() const;  // all elements are numbers
   bool operator==(const IntVector&) const = default;
 };
 

@@ -1,6 +1,6 @@
-// Where a conversion writes: what may stand there, and what comes along from the input.
-#ifndef SMELT_CONVERT_OUTPUT_FOLDER_H_
-#define SMELT_CONVERT_OUTPUT_FOLDER_H_
+// Where a rewritten model is written: what may stand there, and what comes along from the input.
+#ifndef SMELT_MODEL_OUTPUT_FOLDER_H_
+#define SMELT_MODEL_OUTPUT_FOLDER_H_
 
 #include <set>
 #include <string>
@@ -16,7 +16,7 @@ struct OutputPlace {
   std::string model_dir;  // the folder of the model in it
   std::string output;
   bool overwrite = false;
-  // Entries that this conversion writes into the output folder beside the model.
+  // Entries that are written into the output folder beside the model.
   std::vector<std::string> also;
 };
 
@@ -26,7 +26,7 @@ struct OutputPlace {
 // that is no SavedModel, or more than one; ABORTED while another process writes there.
 StatusOr<std::unique_ptr<StagedFolder>> StageOutput(const OutputPlace& place);
 
-// Copies all of a SavedModel's folder but what a conversion writes itself (the model file and its
+// Copies all of a SavedModel's folder but what the writer makes itself (the model file and its
 // fingerprint) and the entries `without`. PERMISSION_DENIED for a link that leads out
 // of what `files` permits, INVALID_ARGUMENT for what is neither a file nor a folder.
 Status CopyRest(const std::string& from, const std::string& to,
@@ -34,4 +34,4 @@ Status CopyRest(const std::string& from, const std::string& to,
 
 }  // namespace smelt
 
-#endif  // SMELT_CONVERT_OUTPUT_FOLDER_H_
+#endif  // SMELT_MODEL_OUTPUT_FOLDER_H_

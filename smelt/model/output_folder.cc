@@ -1,4 +1,4 @@
-#include "smelt/convert/output_folder.h"
+#include "smelt/model/output_folder.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,0 +1,25 @@
+// The rules of the arithmetic optimizer, by theme; arithmetic_optimizer.cc puts them in order.
+#ifndef SMELT_OPTIMIZE_ARITHMETIC_RULES_H_
+#define SMELT_OPTIMIZE_ARITHMETIC_RULES_H_
+
+#include "smelt/optimize/rewrite/rewriter.h"
+
+namespace smelt::arithmetic {
+
+// algebra.cc: one op, or two, say the same
+extern const Rule kRemoveInvolution;
+extern const Rule kRemoveNegation;
+extern const Rule kReplaceMulWithSquare;
+extern const Rule kRemoveLogicalNot;
+extern const Rule kRemoveIdempotent;
+// functions.cc: functions of numbers that an op computes at once
+extern const Rule kSqrtDivToRsqrtMul;
+extern const Rule kConvertPow;
+extern const Rule kConvertLog1p;
+extern const Rule kLogSoftmax;
+extern const Rule kConvertExpm1;
+extern const Rule kFuseSquaredDiff;
+
+}  // namespace smelt::arithmetic
+
+#endif  // SMELT_OPTIMIZE_ARITHMETIC_RULES_H_

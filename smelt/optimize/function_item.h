@@ -1,0 +1,33 @@
+// A function's body as a graph that passes rewrite.
+#ifndef SMELT_OPTIMIZE_FUNCTION_ITEM_H_
+#define SMELT_OPTIMIZE_FUNCTION_ITEM_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// While it lives, f.body is a callable graph (passes.h): results are _Retval nodes, arguments are
+// fed, nodes of control results and nodes with state are roots, so that the function does all that
+// it did. f.args, f.results and f.control_results are of no use meanwhile. Not thread safe.
+class FunctionItem {
+ public:
+  explicit FunctionItem(Function& f) : function_(f) {}
+  // May be called once.
+  Status Open();
+  // Makes the function whole again with what f.body holds by then, which may be another graph.
+  // INTERNAL when an argument, a result or a control result is gone.
+  Status Close();
+
+ private:
+  Function& function_;
+  std::vector<size_t> results_;                                // how many tensors each has
+  std::vector<std::pair<std::string, std::string>> controls_;  // name of the result, of the node
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_OPTIMIZE_FUNCTION_ITEM_H_

@@ -1,0 +1,272 @@
+#include "smelt/optimize/rewrite/rewriter.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "smelt/analysis/xla_shapes.h"
+#include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
+
+namespace smelt {
+namespace {
+
+// A node is visited so many times at most for each node of the graph: rules that undo each other
+// would go on for ever.
+constexpr int kMaxVisits = 16;
+
+}  // namespace
+
+Rewriter::Rewriter(Graph& graph, const PassContext& context, absl::string_view scope)
+    : graph_(graph), context_(context), scope_(scope) {}
+
+const PartialShape& Rewriter::shape(Endpoint e) {
+  if (!shapes_) shapes_ = InferSymbolicShapes(graph_, XlaShapeRules());
+  return shapes_->of(e);
+}
+
+const TensorValue* Rewriter::ConstantValue(Endpoint e) const {
+  if (!e.node->Is("Const") || IsFed(*e.node)) return nullptr;
+  const Attr* value = e.node->Find("value");
+  const auto* tensor =
+      value == nullptr ? nullptr : value->get<std::shared_ptr<const TensorValue>>();
+  return tensor == nullptr ? nullptr : tensor->get();
+}
+
+std::optional<Tensor> Rewriter::Constant(Endpoint e) const {
+  if (!e.node->Is("Const") || IsFed(*e.node)) return std::nullopt;
+  return ConstantTensor(*e.node);
+}
+
+std::optional<std::vector<int64_t>> Rewriter::Integers(Endpoint e) const {
+  const std::optional<Tensor> t = Constant(e);
+  if (!t || (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64) || t->rank() > 1) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < t->num_elements(); ++i) values.push_back(IndexAt(*t, i));
+  return values;
+}
+
+std::string Rewriter::Name(const Node& node, absl::string_view suffix,
+                           absl::string_view before) const {
+  const std::string& name = node.name();
+  const size_t slash = name.rfind('/');
+  const absl::string_view scope =
+      slash == std::string::npos ? "" : absl::string_view(name).substr(0, slash + 1);
+  const absl::string_view own = absl::string_view(name).substr(scope.size());
+  return graph_.FreeName(
+      absl::StrCat(scope, scope_, "/", rule_, "_", before, own, suffix.empty() ? "" : "_", suffix));
+}
+
+std::string Rewriter::PrefixedName(const Node& node, absl::string_view suffix) const {
+  return graph_.FreeName(absl::StrCat(scope_, "/", node.name(), suffix));
+}
+
+StatusOr<Node*> Rewriter::Add(absl::string_view name, absl::string_view op,
+                              std::span<const Endpoint> inputs, AttrMap attrs, const Node& like) {
+  ASSIGN_OR_RETURN(Node * n, graph_.Add(name, op, inputs, std::move(attrs)));
+  n->device = like.device;
+  Visit(n);
+  return n;
+}
+
+Node* Rewriter::AddConst(absl::string_view name, const Tensor& value, const Node& like) {
+  Node* n = graph_.AddConst(name, value);
+  n->device = like.device;
+  if (shapes_) shapes_->Set(n, 0, value.shape());
+  return n;
+}
+
+StatusOr<Node*> Rewriter::Copy(const Node& node, absl::string_view name) {
+  AttrMap attrs = node.attrs();
+  attrs.Erase("_root");
+  attrs.Erase("_fed");
+  const Node::Inputs inputs = node.inputs();
+  ASSIGN_OR_RETURN(Node * copy,
+                   Add(name, node.op(), std::span<const Endpoint>(inputs.data(), inputs.size()),
+                       std::move(attrs), node));
+  graph_.SetControlInputs(copy, node.control_inputs());
+  for (int i = 0; i < node.num_outputs(); ++i) CopyShape({const_cast<Node*>(&node), i}, {copy, i});
+  return copy;
+}
+
+void Rewriter::SetShape(Endpoint e, const PartialShape& shape) {
+  if (shapes_) shapes_->Set(e.node, e.port, shape);
+}
+
+Status Rewriter::Become(Node* node, absl::string_view op, AttrMap attrs) {
+  SetAttrsButMarks(node, std::move(attrs));
+  graph_.SetOp(node, op);
+  RETURN_IF_ERROR(graph_.ResolveTypes(node));
+  Visit(node);
+  return OkStatus();
+}
+
+Status Rewriter::Wait(Node* node, Endpoint before) {
+  if (node == before.node) return OkStatus();
+  ASSIGN_OR_RETURN(Node * waited, WaitableNode(graph_, before));
+  if (waited != node) graph_.AddControlInput(node, waited);
+  return OkStatus();
+}
+
+Status Rewriter::WaitAs(Node* node, const Node& other) {
+  for (Node* before : other.control_inputs()) {
+    if (before != node) graph_.AddControlInput(node, before);
+  }
+  return OkStatus();
+}
+
+void Rewriter::Visit(Node* node) {
+  const auto id = static_cast<size_t>(node->id());
+  if (id >= queued_.size()) queued_.resize(static_cast<size_t>(graph_.max_id()) + 1);
+  if (queued_[id]) return;
+  queued_[id] = true;
+  stack_.push_back(node->id());
+}
+
+Rewritten Rewriter::No(absl::string_view why) {
+  if (context_.log != nullptr) context_.log->Declined(rule_, *node_, why);
+  return {};
+}
+
+// Runs the rules of one pass over one graph.
+class RuleRunner {
+ public:
+  RuleRunner(std::span<const Rule* const> rules, Rewriter& rewriter)
+      : rewriter_(rewriter), graph_(rewriter.graph_), of_op_(static_cast<size_t>(kNumOps)) {
+    for (const Rule* rule : rules) {
+      if (rule->wanted != nullptr && !rule->wanted(rewriter.context_)) continue;
+      for (int op = 0; op < kNumOps; ++op) {
+        if (rule->ops.Contains(OpName::OfNumber(op)))
+          of_op_[static_cast<size_t>(op)].push_back(rule);
+      }
+    }
+  }
+
+  Status Run() {
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+    for (Node* n : order) {
+      if (!RulesOf(*n).empty()) rewriter_.Visit(n);
+    }
+    int64_t left = int64_t{kMaxVisits} * (graph_.num_nodes() + 1);
+    while (!rewriter_.stack_.empty() && left-- > 0) {
+      const int id = rewriter_.stack_.back();
+      rewriter_.stack_.pop_back();
+      rewriter_.queued_[static_cast<size_t>(id)] = false;
+      Node* n = graph_.NodeOf(id);
+      if (n == nullptr) continue;
+      if ((left & 1023) == 0 && absl::Now() > rewriter_.context_.deadline) {
+        return absl::DeadlineExceededError("meta_optimizer exceeded deadline.");
+      }
+      RETURN_IF_ERROR(TakeTurn(n));
+    }
+    return OkStatus();
+  }
+
+ private:
+  const std::vector<const Rule*>& RulesOf(const Node& n) const {
+    static const auto* none = new std::vector<const Rule*>;
+    return n.op_name().unknown() ? *none : of_op_[static_cast<size_t>(n.op_name().number())];
+  }
+
+  Status TakeTurn(Node* n) {
+    // The op may change under way.
+    const OpName op = n->op_name();
+    for (const Rule* rule : RulesOf(*n)) {
+      rewriter_.rule_ = rule->name;
+      rewriter_.node_ = n;
+      ASSIGN_OR_RETURN(const Rewritten done, rule->apply(*n, rewriter_));
+      if (done.kind == Rewritten::Kind::kNot) continue;
+      RewriteLog* log = rewriter_.context_.log;
+      const bool replaced = done.kind == Rewritten::Kind::kReplaced && done.by.node != n;
+      if (log != nullptr) {
+        log->Fired(rule->name, *n, replaced ? absl::string_view(done.by.node->name()) : "");
+      }
+      if (replaced) Replace(n, done.by);
+      DropUnread(n);
+      if (replaced || graph_.NodeOf(n->id()) == nullptr) return OkStatus();
+      if (n->op_name() != op) {
+        rewriter_.Visit(n);
+        return OkStatus();
+      }
+    }
+    return OkStatus();
+  }
+
+  void Replace(Node* n, Endpoint by) {
+    rewriter_.Visit(by.node);
+    // Who took the node waits for what it waited for.
+    const bool kept = std::ranges::all_of(n->control_inputs(), [&](Node* c) {
+      return c == by.node ||
+             std::ranges::find(by.node->control_inputs(), c) != by.node->control_inputs().end();
+    });
+    for (const Use& use : n->OrderedUses()) {
+      rewriter_.Visit(use.node);
+      if (use.node == by.node) continue;
+      for (Node* c : n->control_inputs()) {
+        if (!kept && c != use.node) graph_.AddControlInput(use.node, c);
+      }
+    }
+    graph_.ReplaceOtherUses({n, 0}, by);
+    graph_.ReplaceControlUses(n, by.node);
+  }
+
+  // Removes the node if nobody needs it, and then those that it alone read.
+  void DropUnread(Node* n) {
+    if (!rewriter_.context_.fetch_known) return;
+    std::vector<Node*> todo = {n};
+    // What a rule took an input from may be another node than its own.
+    for (const Endpoint& e : n->inputs()) todo.push_back(e.node);
+    std::vector<int> ids;
+    for (const Node* t : todo) ids.push_back(t->id());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      Node* t = graph_.NodeOf(ids[i]);
+      if (t == nullptr || !t->uses().empty() || IsRoot(*t) || !MayGo(*t)) continue;
+      for (const Endpoint& e : t->inputs()) ids.push_back(e.node->id());
+      for (const Node* c : t->control_inputs()) ids.push_back(c->id());
+      graph_.Remove(t);
+    }
+  }
+
+  static bool MayGo(const Node& n) {
+    return !HasEffect(n) && !TakesReference(n) && !n.Is(kControlFlow) && !n.Is("_Arg") &&
+           !n.Is("Placeholder");
+  }
+
+  Rewriter& rewriter_;
+  Graph& graph_;
+  std::vector<std::vector<const Rule*>> of_op_;  // by number of the op
+};
+
+Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Graph& graph,
+                const PassContext& context) {
+  Rewriter rewriter(graph, context, optimizer);
+  return RuleRunner(rules, rewriter).Run();
+}
+
+bool HasControlInputs(const Node& n) { return !n.control_inputs().empty(); }
+bool HasControlUses(const Node& n) {
+  return std::ranges::any_of(n.uses(), [](const Use& use) { return use.is_control(); });
+}
+bool IsOutOfOrder(const Node& n) { return !HasControlInputs(n) && !HasControlUses(n); }
+
+int NumDataUses(const Node& n) {
+  return static_cast<int>(
+      std::ranges::count_if(n.uses(), [](const Use& use) { return !use.is_control(); }));
+}
+
+bool OnlyReadBy(const Node& n, const Node& reader) {
+  return NumDataUses(n) == 1 && std::ranges::all_of(n.uses(), [&](const Use& use) {
+           return use.is_control() || use.node == &reader;
+         });
+}
+
+bool IsSymbolic(const PartialShape& s) {
+  return s.known_rank() && std::ranges::all_of(s.dims(), [](int64_t d) { return d != -1; });
+}
+
+bool SameSymbolicShape(const PartialShape& a, const PartialShape& b) {
+  return IsSymbolic(a) && a == b;
+}
+
+}  // namespace smelt

@@ -1,0 +1,139 @@
+// Rewrite rules: each looks at one node and rewrites what it stands in. A pass that is made of
+// rules is a table of them (Rule) and RunRules.
+//
+// Rules are tried in the order of the table, as TensorFlow's optimizer stages are: the first that
+// replaces the node ends its turn. Nodes are visited from the results backwards; what a rule
+// touched is visited again. Nodes that a rule leaves without readers go at once, unless they are
+// roots or have an effect.
+#ifndef SMELT_OPTIMIZE_REWRITE_REWRITER_H_
+#define SMELT_OPTIMIZE_REWRITE_REWRITER_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/shape/infer.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+
+// What a rule did with its node.
+struct Rewritten {
+  enum class Kind {
+    kNot,       // nothing; the next rule is tried
+    kInPlace,   // the node, or others, were changed where they stand; the next rule is tried
+    kReplaced,  // every reader of output 0, and everyone who waits, takes `by` instead, and waits
+                // for what the node waited for
+  };
+  Kind kind = Kind::kNot;
+  Endpoint by;
+};
+
+// What rules work with: the graph, and what is known of it. One for each run of a pass.
+class Rewriter {
+ public:
+  // `scope`: the optimizer's name in those of new nodes ("ArithmeticOptimizer"). Shapes are
+  // inferred when the first rule asks.
+  Rewriter(Graph& graph, const PassContext& context, absl::string_view scope);
+
+  Graph& graph() { return graph_; }
+  const PassContext& context() const { return context_; }
+
+  // ---- asking
+
+  // Sizes that are not known are symbols. Unknown for nodes made since, unless SetShape said so.
+  const PartialShape& shape(Endpoint e);
+  // The tensor of a Const node that is not fed; nothing for any other. Inputs are untrusted: a
+  // constant may have any type and shape.
+  std::optional<Tensor> Constant(Endpoint e) const;
+  // The same without making a tensor of what states fewer values than elements; nullptr: no Const.
+  const TensorValue* ConstantValue(Endpoint e) const;
+  // Integers of a constant scalar or vector of int32 or int64.
+  std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
+
+  // ---- making
+
+  // "SCOPE/<optimizer>/<rule>_[before]NAME[_suffix]" as TensorFlow names what a stage makes of
+  // `node`; free.
+  std::string Name(const Node& node, absl::string_view suffix = "",
+                   absl::string_view before = "") const;
+  // "<optimizer>/NAME<suffix>", as TensorFlow's constant folding does.
+  std::string PrefixedName(const Node& node, absl::string_view suffix) const;
+  // A node on the device of `like`.
+  StatusOr<Node*> Add(absl::string_view name, absl::string_view op,
+                      std::span<const Endpoint> inputs, AttrMap attrs, const Node& like);
+  StatusOr<Node*> Add(absl::string_view name, absl::string_view op,
+                      std::initializer_list<Endpoint> inputs, AttrMap attrs, const Node& like) {
+    return Add(name, op, std::span<const Endpoint>(inputs.begin(), inputs.size()), std::move(attrs),
+               like);
+  }
+  Node* AddConst(absl::string_view name, const Tensor& value, const Node& like);
+  // A copy of the node, its edges and attributes (marks left out), under a new name.
+  StatusOr<Node*> Copy(const Node& node, absl::string_view name);
+  void SetShape(Endpoint e, const PartialShape& shape);
+  void CopyShape(Endpoint from, Endpoint to) { SetShape(to, PartialShape(shape(from))); }
+  // Makes the node another op, with these attributes and its own marks; inputs and outputs must
+  // fit.
+  Status Become(Node* node, absl::string_view op, AttrMap attrs);
+  // Makes `node` wait for `before`, unless they are one or it does already. A node that waits for
+  // a Switch waits for an Identity of that output.
+  Status Wait(Node* node, Endpoint before);
+  // Makes `node` wait for all that `other` waits for.
+  Status WaitAs(Node* node, const Node& other);
+  // The node is visited again.
+  void Visit(Node* node);
+
+  // ---- ending a rule
+
+  static Rewritten ReplaceBy(Endpoint by) { return {Rewritten::Kind::kReplaced, by}; }
+  static Rewritten InPlace() { return {Rewritten::Kind::kInPlace, {}}; }
+  // The rule is not for this node.
+  static Rewritten No() { return {}; }
+  // The rule nearly fired: `why` is the condition that failed, as it reads after "did not fire:".
+  Rewritten No(absl::string_view why);
+
+ private:
+  friend class RuleRunner;
+
+  Graph& graph_;
+  const PassContext& context_;
+  const std::string scope_;
+  absl::string_view rule_;  // that runs
+  const Node* node_ = nullptr;
+  std::optional<ShapeTable> shapes_;
+  std::vector<int> stack_;  // ids of nodes to visit
+  std::vector<bool> queued_;
+};
+
+struct Rule {
+  absl::string_view name;  // TensorFlow's, without "Stage"
+  OpSet ops;               // the nodes that it is asked about
+  StatusOr<Rewritten> (*apply)(Node& node, Rewriter& rewriter);
+  absl::string_view what;  // "Neg(Neg(x)) -> x"
+  // Whether the rule is part of the list under this context.
+  bool (*wanted)(const PassContext& context) = nullptr;  // nullptr: always
+};
+
+// Runs the rules until none fires, with a bound on the work per node. Errors are those of rules.
+Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Graph& graph,
+                const PassContext& context);
+
+// ---- what rules ask of nodes
+
+// Nothing waits for the node, and it waits for nothing.
+bool IsOutOfOrder(const Node& n);
+bool HasControlInputs(const Node& n);
+bool HasControlUses(const Node& n);
+// How many data inputs read any output of the node.
+int NumDataUses(const Node& n);
+// Is the one reader of the node's data `reader`?
+bool OnlyReadBy(const Node& n, const Node& reader);
+// Every size is a number or a symbol.
+bool IsSymbolic(const PartialShape& s);
+// Are the shapes equal whatever their symbols turn out to be?
+bool SameSymbolicShape(const PartialShape& a, const PartialShape& b);
+
+}  // namespace smelt
+
+#endif  // SMELT_OPTIMIZE_REWRITE_REWRITER_H_
