@@ -27,6 +27,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/text.h"
 #include "smelt/optimize/meta_optimizer.h"
@@ -87,9 +88,9 @@ std::vector<std::string> Words(const GrapplerCase& c, const std::string& field) 
   return absl::StrSplit(it->second, ' ', absl::SkipEmpty());
 }
 
-// The nodes of a graph, one a line, without what means nothing.
-std::string Canonical(Graph& graph) {
-  std::vector<std::string> lines;
+// Drops what means nothing: attributes that equal their default, the order of what commutative ops
+// read, how many values a constant states.
+void Normalize(Graph& graph) {
   for (Node* n : graph.Nodes()) {
     AttrMap attrs;
     for (const auto& [name, attr] : n->attrs()) {
@@ -97,18 +98,54 @@ std::string Canonical(Graph& graph) {
       const bool is_default = def != nullptr && def->default_value && *def->default_value == attr;
       if (!is_default) attrs.Set(name, attr);
     }
+    if (const auto value = ConstantTensor(*n)) attrs.Set("value", *value);
     n->attrs() = std::move(attrs);
     if (n->Is(kCommutativeOps) || n->Is("AddN")) {
       std::vector<Endpoint> inputs(n->inputs().begin(), n->inputs().end());
       std::ranges::sort(inputs, {}, EndpointName);
       graph.SetInputs(n, inputs);
     }
-    std::vector<std::string> waits;
-    for (const Node* c : n->control_inputs()) waits.push_back("^" + c->name());
-    std::ranges::sort(waits);
-    graph.SetControlInputs(n, {});
-    lines.push_back(PrintNode(*n) + " " + absl::StrJoin(waits, " "));
   }
+}
+
+// "Add(x, y) {T=float} ^z" of a node, with its control inputs in the order of their names.
+std::string Statement(Graph& graph, Node* n) {
+  std::vector<std::string> waits;
+  const std::vector<Node*> before = n->control_inputs();
+  for (const Node* c : before) waits.push_back("^" + c->name());
+  std::ranges::sort(waits);
+  graph.SetControlInputs(n, {});
+  const std::string text = PrintNode(*n);
+  graph.SetControlInputs(n, before);
+  return text.substr(text.find(" = ") + 3) + " " + absl::StrJoin(waits, " ");
+}
+
+// Of nodes that say the same, only the one whose name comes first is read: TensorFlow's binding
+// merges such nodes around every pass.
+void MergeEqualNodes(Graph& graph, const std::vector<std::string>& roots) {
+  for (bool again = true; again;) {
+    again = false;
+    Normalize(graph);
+    std::map<std::string, Node*> first;
+    std::vector<Node*> nodes = graph.Nodes();
+    std::ranges::sort(nodes, {}, &Node::name);
+    for (Node* n : nodes) {
+      const bool root = std::ranges::find(roots, n->name()) != roots.end();
+      if (root || n->uses().empty() || !IsFreeOfSideEffect(*n)) continue;
+      const auto [it, added] = first.try_emplace(Statement(graph, n), n);
+      if (added) continue;
+      for (int i = 0; i < n->num_outputs(); ++i) graph.ReplaceAllUses({n, i}, {it->second, i});
+      graph.ReplaceControlUses(n, it->second);
+      graph.Remove(n);
+      again = true;
+    }
+  }
+}
+
+std::string Canonical(Graph& graph) {
+  Normalize(graph);
+  std::vector<std::string> lines;
+  for (Node* n : graph.Nodes()) lines.push_back(n->name() + " = " + Statement(graph, n));
   std::ranges::sort(lines);
   return absl::StrJoin(lines, "\n") + "\n";
 }
@@ -144,8 +181,10 @@ Status RunCase(const GrapplerCase& c) {
   ASSIGN_OR_RETURN(auto wanted, ParseGraph(c.graphs.at(otherwise ? "smelt" : "out")));
   const std::vector<std::string> passes = Words(c, "optimizers");
   const bool prunes = passes.empty() || std::ranges::find(passes, "pruning") != passes.end();
-  if (!prunes && !item.fetches.empty()) {
-    for (Graph* graph : {item.graph.get(), wanted.get()}) PruneToItem(item, *graph);
+  const bool merges = std::ranges::find(passes, "common_subgraph_elimination") != passes.end();
+  for (Graph* graph : {item.graph.get(), wanted.get()}) {
+    if (!merges) MergeEqualNodes(*graph, item.NodesToPreserve());
+    if (!prunes && !item.fetches.empty()) PruneToItem(item, *graph);
   }
   const std::string got = Canonical(*item.graph), want = Canonical(*wanted);
   if (got == want) return OkStatus();
