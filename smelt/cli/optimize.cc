@@ -192,17 +192,23 @@ CommandBody SetupOptimize(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--config", flags->config, "RewriterConfig or ConfigProto, text format");
-  app.add_option("--passes", flags->passes,
-                 "Optimizers in order, in place of the default list, as RewriterConfig.optimizers "
-                 "names them; '' for none")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  const CLI::Option* passes =
+      app.add_option(
+             "--passes", flags->passes,
+             "Optimizers in order, in place of the default list, as RewriterConfig.optimizers "
+             "names them; '' for none")
+          ->delimiter(',')
+          ->allow_extra_args(false);
   app.add_option("--explain", flags->explain,
                  "Node whose story is told: rules that rewrote it, "
                  "and why others did not");
   AddPassFlags(app, &flags->dump);
   AddResourceFlags(app, &flags->resources);
-  return [flags] { return RunOptimize(*flags); };
+  return [flags, passes] {
+    // '' leaves an option without a value.
+    if (passes->count() > 0 && !flags->passes) flags->passes.emplace();
+    return RunOptimize(*flags);
+  };
 }
 
 }  // namespace smelt
