@@ -8,6 +8,7 @@
 //   fetches y
 //   keep z
 //   why SENTENCE              with the section `smelt`
+//   by_hand SENTENCE          why `out` is what TensorFlow's sources say, and not written by it
 //   in
 //   ...graph text...
 //   out
@@ -43,7 +44,7 @@ struct GrapplerCase {
 };
 
 constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",
-                                         "fetches",  "keep",       "why"};
+                                         "fetches",  "keep",       "why",    "by_hand"};
 constexpr absl::string_view kSections[] = {"in", "out", "smelt", "same"};
 
 StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {

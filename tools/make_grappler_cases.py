@@ -71,7 +71,7 @@ class Asker:
                 info = (signature.inputs if key == "feeds" else signature.outputs)[name]
                 info.name = name if ":" in name else name + ":0"
                 attrs = next(n for n in meta.graph_def.node if n.name == name.split(":")[0]).attr
-                info.dtype = attrs["dtype" if "dtype" in attrs else "T"].type
+                info.dtype = next((attrs[k].type for k in ("dtype", "T", "DstT", "out_type") if k in attrs), tf.bool.as_datatype_enum)
                 if "shape" in attrs:
                     info.tensor_shape.CopyFrom(attrs["shape"].shape)
         if not words(head, "feeds"):

@@ -188,7 +188,7 @@ class DependencyOptimizer {
     graph_.SetInputs(n, {});
     for (const Endpoint& e : inputs) {
       ASSIGN_OR_RETURN(Node * before, WaitableNode(graph_, e));
-      if (before != n) graph_.AddControlInput(n, before);
+      AddWait(graph_, n, before);
       Push(e.node);
     }
     SetAttrsButMarks(n, {});
@@ -274,11 +274,11 @@ class DependencyOptimizer {
         waited = true;
       }
       for (const Endpoint& e : n->inputs()) {
-        if (waited && passes && e.node != consumer) graph_.AddControlInput(consumer, e.node);
+        if (waited && passes) AddWait(graph_, consumer, e.node);
         Push(e.node);
       }
       for (Node* before : waits) {
-        if (before != consumer) graph_.AddControlInput(consumer, before);
+        AddWait(graph_, consumer, before);
         Push(before);
       }
       Push(consumer);
@@ -306,8 +306,8 @@ class DependencyOptimizer {
           name = absl::StrCat("GroupCrossDeviceControlEdges_", i, "/", n->name());
         }
         ASSIGN_OR_RETURN(Node * group, graph_.Add(name, "NoOp", {}));
-        group->device = by_host ? place + "/device:CPU:0" : place;
         std::ranges::sort(nodes, {}, &Node::id);
+        group->device = nodes.back()->device;
         for (Node* from : nodes) {
           graph_.AddControlInput(group, from);
           graph_.RemoveControlInput(n, from);

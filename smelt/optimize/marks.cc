@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -40,6 +42,13 @@ StatusOr<Node*> WaitableNode(Graph& graph, Endpoint e) {
                              "Identity", {e}, std::move(attrs)));
   identity->device = e.node->device;
   return identity;
+}
+
+void AddWait(Graph& graph, Node* node, Node* before) {
+  if (node == before) return;
+  const bool reads =
+      std::ranges::any_of(node->inputs(), [&](const Endpoint& e) { return e.node == before; });
+  if (!reads) graph.AddControlInput(node, before);
 }
 
 void SetAttrsButMarks(Node* node, AttrMap attrs) {

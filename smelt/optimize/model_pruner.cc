@@ -27,8 +27,8 @@ class Pruner {
     const std::vector<Node*> roots = Roots(graph_);
     if (roots.empty() || !context_.fetch_known) return OkStatus();
     graph_.Prune(roots);
-    ASSIGN_OR_RETURN(const bool split, SplitIdentityNs());
-    if (split) graph_.Prune(roots);
+    ASSIGN_OR_RETURN(const bool shrunk, ShrinkIdentityNs());
+    if (shrunk) graph_.Prune(roots);
     for (Node* n : graph_.Nodes()) {
       if (!IsRoot(*n) && IsTrivial(*n) && (WithoutUse(*n) || MayBypass(*n))) Bypass(n);
     }
@@ -36,29 +36,33 @@ class Pruner {
   }
 
  private:
-  // An IdentityN of which only some outputs lead on gives an Identity for each of these.
-  StatusOr<bool> SplitIdentityNs() {
-    bool split = false;
+  // An IdentityN passes on what is read alone. True where one does less than before.
+  StatusOr<bool> ShrinkIdentityNs() {
+    bool shrunk = false;
     for (Node* n : graph_.Nodes()) {
-      if (!n->Is("IdentityN") || n->num_inputs() < 2 || IsRoot(*n)) continue;
-      int unread = 0;
-      for (int i = 0; i < n->num_outputs(); ++i) unread += n->NumUses(i) == 0 ? 1 : 0;
-      if (unread == 0 || unread == n->num_outputs()) continue;
+      if (!n->Is("IdentityN") || IsRoot(*n)) continue;
+      std::vector<Endpoint> kept;
+      std::vector<Dtype> types;
+      std::vector<int> place(static_cast<size_t>(n->num_outputs()), -1);
       for (int i = 0; i < n->num_outputs(); ++i) {
         if (n->NumUses(i) == 0) continue;
-        AttrMap attrs;
-        attrs.Set("T", n->output_types[static_cast<size_t>(i)]);
-        ASSIGN_OR_RETURN(Node * one,
-                         graph_.Add(absl::StrCat(n->name(), "-", i, "-grappler-ModelPruner"),
-                                    "Identity", {n->input(i)}, std::move(attrs)));
-        one->device = n->device;
-        graph_.SetControlInputs(one, n->control_inputs());
-        graph_.ReplaceAllUses({n, i}, {one, 0});
-        Fired(*n, "SplitIdentityN");
-        split = true;
+        place[static_cast<size_t>(i)] = static_cast<int>(kept.size());
+        kept.push_back(n->input(i));
+        types.push_back(n->output_types[static_cast<size_t>(i)]);
       }
+      if (kept.empty() || kept.size() == n->inputs().size()) continue;
+      for (const Use& use : n->OrderedUses()) {
+        if (use.is_control()) continue;
+        const int port = place[static_cast<size_t>(use.port())];
+        graph_.SetInput(use.node, use.input, {n, port});
+      }
+      Fired(*n, "IdentityN");
+      graph_.SetInputs(n, kept);
+      n->attrs().Set("T", std::move(types));
+      RETURN_IF_ERROR(graph_.ResolveTypes(n));
+      shrunk = true;
     }
-    return split;
+    return shrunk;
   }
 
   static bool IsTrivial(const Node& n) {
@@ -102,19 +106,15 @@ class Pruner {
   // both.
   void Bypass(Node* n) {
     Fired(*n, n->op());
-    std::vector<Node*> before = n->control_inputs();
+    const std::vector<Node*> waits = n->control_inputs();
     for (const Use& use : n->OrderedUses()) {
-      for (Node* b : before) {
-        if (b != use.node) graph_.AddControlInput(use.node, b);
-      }
-      if (!use.is_control()) {
+      if (use.is_control()) {
+        graph_.RemoveControlInput(use.node, n);
+        for (const Endpoint& e : n->inputs()) AddWait(graph_, use.node, e.node);
+      } else {
         graph_.SetInput(use.node, use.input, n->input(0));
-        continue;
       }
-      graph_.RemoveControlInput(use.node, n);
-      for (const Endpoint& e : n->inputs()) {
-        if (e.node != use.node) graph_.AddControlInput(use.node, e.node);
-      }
+      for (Node* before : waits) AddWait(graph_, use.node, before);
     }
     graph_.Remove(n);
   }

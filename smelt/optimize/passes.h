@@ -35,6 +35,8 @@ bool IsFed(const Node& node);
 // it, as who waits for a Switch does so whichever way it went. Makes that Identity where there is
 // none.
 StatusOr<Node*> WaitableNode(Graph& graph, Endpoint e);
+// Makes `node` wait for `before`, unless they are one, or it reads what `before` gives.
+void AddWait(Graph& graph, Node* node, Node* before);
 // Replaces the node's attributes but for its marks.
 void SetAttrsButMarks(Node* node, AttrMap attrs);
 // Takes both marks from all nodes.

@@ -105,13 +105,13 @@ Status Rewriter::Become(Node* node, absl::string_view op, AttrMap attrs) {
 Status Rewriter::Wait(Node* node, Endpoint before) {
   if (node == before.node) return OkStatus();
   ASSIGN_OR_RETURN(Node * waited, WaitableNode(graph_, before));
-  if (waited != node) graph_.AddControlInput(node, waited);
+  AddWait(graph_, node, waited);
   return OkStatus();
 }
 
 Status Rewriter::WaitAs(Node* node, const Node& other) {
   for (Node* before : other.control_inputs()) {
-    if (before != node) graph_.AddControlInput(node, before);
+    AddWait(graph_, node, before);
   }
   return OkStatus();
 }
@@ -204,7 +204,7 @@ class RuleRunner {
       rewriter_.Visit(use.node);
       if (use.node == by.node) continue;
       for (Node* c : n->control_inputs()) {
-        if (!kept && c != use.node) graph_.AddControlInput(use.node, c);
+        if (!kept) AddWait(graph_, use.node, c);
       }
     }
     graph_.ReplaceOtherUses({n, 0}, by);
