@@ -83,6 +83,9 @@ void PrintReport(const OptimizationReport& report, const RewriteLog& log) {
       if (!pass.why_undone.empty()) std::printf("    %s\n", pass.why_undone.c_str());
     }
   }
+  if (!report.graphs.empty()) {
+    std::printf("optimized in %.2f ms\n", absl::ToDoubleMilliseconds(report.time));
+  }
   if (!log.counts().empty()) std::printf("rules\n");
   for (const auto& [rule, count] : log.counts()) {
     std::printf("  %-32s %-40s %7lld\n", rule.first.c_str(), rule.second.c_str(),

@@ -44,7 +44,10 @@ StatusOr<GraphItem> ItemOf(MetaGraph& meta, const std::vector<std::string>& keep
   item.keep_ops = keep;
   for (const auto& [key, signature] : meta.signatures) {
     for (const auto& [name, info] : signature.inputs) AddTensors(info, &item.feeds);
-    for (const auto& [name, info] : signature.outputs) AddTensors(info, &item.fetches);
+    for (const auto& [name, info] : signature.outputs) {
+      // An op that is run for its effect, such as the init op, is no tensor.
+      AddTensors(info, info.dtype == Dtype::kInvalid ? &item.init_ops : &item.fetches);
+    }
   }
   if (meta.saver) {
     item.save_op = meta.saver->save_tensor_name;

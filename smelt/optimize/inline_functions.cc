@@ -7,6 +7,7 @@
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/inline_plan.h"
+#include "smelt/optimize/inline_policy.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -117,6 +118,10 @@ class Inliner {
       const AttrMap* attrs = nullptr;
       const Function* f = Inlinable(graph_, *call.node, &attrs);
       if (f == nullptr) continue;
+      if (const std::string why = WhyNotInlined(graph_, *call.node, *f, context_); !why.empty()) {
+        if (context_.log != nullptr) context_.log->Declined("Inline", *call.node, why);
+        continue;
+      }
       const int64_t nodes = call.planned ? 0 : plan_.Nodes(*f);
       if (plan_.StaysCall(*f) || nodes > left) {
         RETURN_IF_ERROR(KeepCall(call.node, *f));
@@ -125,12 +130,14 @@ class Inliner {
       left -= nodes;
       // The caller was verified as it was before its calls became bodies.
       if (verified_.insert(f).second) RETURN_IF_ERROR(VerifyFunction(*f));
+      if (context_.log != nullptr) context_.log->Fired("Inline", *call.node);
       std::vector<Node*> added;
       Status s = InlineOne(call.node, *f, attrs, &added);
       if (!s.ok()) return Prefix(s, absl::StrCat("In function '", f->name(), "': "));
       for (Node* n : added) add(n, true);
     }
     Redirect();
+    for (Node* call : kept_) RETURN_IF_ERROR(PassOn(call));
     graph_.Remove(dead_);
     return OkStatus();
   }
@@ -147,7 +154,9 @@ class Inliner {
 
   // A call that stays: a function that is used as an op has no kernel, so that an op calls it.
   Status KeepCall(Node* call, const Function& f) {
-    if (IsPartitionedCall(*call) || context_.keep_call) return OkStatus();
+    if (IsPartitionedCall(*call) || context_.keep_call || !context_.for_execution) {
+      return OkStatus();
+    }
     FuncAttr callee;
     callee.name = f.name();
     callee.attrs = std::make_shared<const AttrMap>(call->attrs());
@@ -226,7 +235,9 @@ class Inliner {
         auto it = arg_of.find(c);
         controls.push_back(it == arg_of.end() ? c : call->inputs()[it->second.first].node);
       }
-      if (before && n->inputs().empty() && controls.empty()) controls.push_back(before);
+      const bool starts = n->inputs().empty() && controls.empty();
+      // A constant is there from the start, unless it must die with its branch.
+      if (before && starts && (control_flow_ || !n->Is("Const"))) controls.push_back(before);
       graph_.SetOrderedControlInputs(n, std::move(controls));
       if (n->device.empty()) n->device = call->device;
       // A resource without a name of its own is known by its node's, whoever calls the function.
@@ -247,14 +258,32 @@ class Inliner {
       Node* n = map[node];
       if (arg_of.contains(n)) continue;
       waits.push_back(n);
-      if (OrdersEffect(n)) AddRoot(n);
+      if (context_.for_execution && OrdersEffect(n)) AddRoot(n);
     }
     for (Endpoint e : outputs.ports) waits.push_back(e.node);
     if (before) waits.push_back(before);
     graph_.SetOrderedControlInputs(outputs.after, std::move(waits));
     for (const Node* a : f.args) dead_.push_back(map[a]);
-    dead_.push_back(call);
+    if (IsRoot(*call) && !context_.for_execution) {
+      kept_.push_back(call);
+    } else {
+      dead_.push_back(call);
+    }
     return OkStatus();
+  }
+
+  // A call that requests ask for by name passes on what its body gives, and waits for the body.
+  Status PassOn(Node* call) {
+    const Replacement& by = replaced_[call];
+    std::vector<Endpoint> inputs;
+    for (const Endpoint& e : by.ports) inputs.push_back(Final(e));
+    AttrMap attrs;
+    if (!inputs.empty()) attrs.Set("T", call->output_types);
+    SetAttrsButMarks(call, std::move(attrs));
+    graph_.SetOp(call, inputs.empty() ? "NoOp" : "IdentityN");
+    graph_.SetInputs(call, inputs);
+    graph_.SetControlInputs(call, {by.after});
+    return graph_.ResolveTypes(call);
   }
 
   struct Replacement {
@@ -292,6 +321,7 @@ class Inliner {
   absl::flat_hash_set<const Function*> verified_;
   absl::flat_hash_map<const Node*, Replacement> replaced_;
   std::vector<Node*> dead_;
+  std::vector<Node*> kept_;  // inlined calls that stay under their name
 };
 
 }  // namespace

@@ -162,7 +162,10 @@ class MetaOptimizer {
 }  // namespace
 
 StatusOr<OptimizationReport> OptimizeItem(GraphItem& item, const MetaOptions& options) {
-  return MetaOptimizer(item, options).Run();
+  const absl::Time start = absl::Now();
+  ASSIGN_OR_RETURN(OptimizationReport report, MetaOptimizer(item, options).Run());
+  report.time = absl::Now() - start;
+  return report;
 }
 
 }  // namespace smelt

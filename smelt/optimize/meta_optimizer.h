@@ -26,6 +26,7 @@ struct GraphReport {
 };
 
 struct OptimizationReport {
+  absl::Duration time;                          // the whole, without reading and writing
   std::vector<GraphReport> graphs;              // the main graph first
   std::vector<std::string> unknown_optimizers;  // names that the configuration has and no pass
 };

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""What the optimizer leaves, beside TensorFlow's Grappler: grappler.py SMELT FOLDER [NAME...] [--config TEXT] [--markdown FILE]
+
+FOLDER holds SavedModels. The signature serving_default of each is frozen by TensorFlow to a GraphDef, which both optimize with the same feeds, fetches and configuration. Counted are the nodes
+that are left, in the graph and in functions, and timed is the optimization alone, best of three. Then TensorFlow runs all three graphs on random inputs: the largest difference, of the range. Needs tensorflow."""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+from tensorflow.python.grappler import tf_optimizer
+
+
+def frozen(path):
+    """(graph, feeds, fetches, inputs) of the model's default signature."""
+    # A SavedModel, a folder of versions, or what bench/make_models.py writes.
+    folder = next(p for p in (path, path / "saved_model", *sorted(path.iterdir(), reverse=True)) if (p / "saved_model.pb").exists())
+    loaded = tf.saved_model.load(str(folder))
+    function = convert_variables_to_constants_v2(loaded.signatures["serving_default"], lower_control_flow=False)
+    rng = np.random.default_rng(0)
+    feeds = {}
+    for t in function.inputs:
+        shape = [2 if d is None else d for d in t.shape]
+        value = rng.integers(0, 20, shape) if t.dtype.is_integer else rng.normal(size=shape) if t.dtype.is_floating else np.full(shape, b"a b") if t.dtype == tf.string else np.ones(shape)
+        feeds[t.name] = value.astype(t.dtype.as_numpy_dtype)
+    return function.graph.as_graph_def(), {t.name: (t.dtype, t.shape) for t in function.inputs}, [t.name for t in function.outputs], feeds
+
+
+def theirs(graph, feeds, fetches, config):
+    meta = meta_graph_pb2.MetaGraphDef()
+    meta.graph_def.CopyFrom(graph)
+    for name in fetches:
+        meta.collection_def["train_op"].node_list.value.append(name)
+    for name, (dtype, shape) in feeds.items():
+        info = meta.signature_def["asked"].inputs[name]
+        info.name, info.dtype = name, dtype.as_datatype_enum
+        info.tensor_shape.CopyFrom(shape.as_proto())
+    session = config_pb2.ConfigProto()
+    text_format.Merge(config, session.graph_options.rewrite_options)
+    best = 1e9
+    for _ in range(3):
+        start = time.perf_counter()
+        out = tf_optimizer.OptimizeGraph(session, meta)
+        best = min(best, time.perf_counter() - start)
+    return out, best
+
+
+def ours(smelt, graph, feeds, fetches, config, work):
+    (work / "in.pb").write_bytes(graph.SerializeToString())
+    (work / "config.txt").write_text(config)
+    best = 1e9
+    for _ in range(3):
+        text = subprocess.run([smelt, "optimize", "--graph_def", work / "in.pb", work / "out.pb", "--feeds", ",".join(feeds), "--fetches", ",".join(fetches), "--config", work / "config.txt"],
+                              capture_output=True, text=True, check=True).stdout
+        best = min(best, float(re.search(r"^optimized in ([0-9.]+) ms", text, re.M)[1]) / 1e3)
+    out = graph_pb2.GraphDef()
+    out.ParseFromString((work / "out.pb").read_bytes())
+    return out, best
+
+
+def run(graph, inputs, fetches):
+    with tf.Graph().as_default() as g:
+        tf.import_graph_def(graph, name="")
+        rewrite = config_pb2.ConfigProto()
+        rewrite.graph_options.rewrite_options.disable_meta_optimizer = True
+        with tf.compat.v1.Session(graph=g, config=rewrite) as session:
+            return session.run(fetches, inputs)
+
+
+def nodes(graph):
+    return len(graph.node), sum(len(f.node_def) for f in graph.library.function)
+
+
+def difference(a, b):
+    worst = 0.0
+    for x, y in zip(a, b):
+        x, y = np.asarray(x), np.asarray(y)
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return float("inf")
+        if x.dtype.kind == "f" and x.size:
+            spread = float(np.ptp(x)) or 1.0
+            worst = max(worst, float(np.max(np.abs(x - y), initial=0)) / spread)
+        elif not np.array_equal(x, y):
+            return float("inf")
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("smelt")
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--config", default="")
+    parser.add_argument("--markdown")
+    args = parser.parse_args()
+    rows = []
+    worse = 0
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        for path in sorted(pathlib.Path(args.folder).iterdir()):
+            if path.is_file() or (args.names and path.name not in args.names):
+                continue
+            try:
+                graph, feeds, fetches, inputs = frozen(path)
+                their_graph, their_time = theirs(graph, feeds, fetches, args.config)
+                before = run(graph, inputs, fetches)
+            except Exception as e:
+                print(f"{path.name}: TensorFlow: {type(e).__name__}: {str(e).splitlines()[0][:150]}", flush=True)
+                continue
+            our_graph, our_time = ours(args.smelt, graph, feeds, fetches, args.config, work)
+            a, b, c = nodes(graph), nodes(their_graph), nodes(our_graph)
+            off = difference(before, run(our_graph, inputs, fetches))
+            worse += sum(c) > sum(b)
+            rows.append((path.name, sum(a), sum(b), sum(c), f"{their_time * 1e3:.1f}", f"{our_time * 1e3:.1f}", f"{their_time / our_time:.1f}", f"{off:.1e}"))
+            print(*rows[-1], flush=True)
+    lines = ["| model | nodes | TensorFlow leaves | smelt leaves | TensorFlow ms | smelt ms | ratio | largest difference |", "|---|---|---|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    if args.markdown:
+        pathlib.Path(args.markdown).write_text("\n".join(lines) + "\n")
+    print(f"{len(rows)} models, smelt leaves more nodes in {worse}")
+
+
+if __name__ == "__main__":
+    main()
