@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/model/output_folder.h"
+#include "smelt/wire/saved_model/collection_names.h"
 #include "smelt/wire/saved_model/object_graph.h"
 
 namespace smelt {
@@ -55,14 +56,18 @@ StatusOr<GraphItem> ItemOf(MetaGraph& meta, const std::vector<std::string>& keep
     item.save_restore_loc_tensor = meta.saver->filename_tensor_name;
   }
   for (const AssetFile& asset : AssetsOf(meta)) item.keep_ops.push_back(asset.tensor_name);
-  for (const auto& [name, collection] : meta.collections) {
-    if (collection.kind != Collection::Kind::kNodes) continue;
-    for (const std::string& node : collection.values) item.init_ops.push_back(node);
-  }
+  for (std::string& node : NodesOfCollections(meta)) item.keep_ops.push_back(std::move(node));
   if (!meta.object_graph.empty()) {
     ASSIGN_OR_RETURN(const ObjectGraph objects, ParseObjectGraph(meta.object_graph));
     for (const auto& [name, concrete] : objects.concrete_functions) {
       item.kept_functions.push_back(name);
+    }
+    for (const ObjectNode& object : objects.nodes) {
+      if (object.kind != ObjectNode::Kind::kCapturedTensor) continue;
+      for (const std::string& f : object.concrete_functions) {
+        const std::string node = object.name.substr(0, object.name.find(':'));
+        item.kept_in_functions[f].push_back(node);
+      }
     }
     // Objects name nodes of the graph that make them: variables, tables, assets, constants.
     for (const Node* n : meta.graph->Nodes()) {

@@ -4,10 +4,13 @@
 
 namespace smelt {
 
-Status FunctionItem::Open() {
+Status FunctionItem::Open(const std::vector<std::string>& keep) {
   Graph& body = *function_.body;
   ClearMarks(body);
   for (Node* arg : function_.args) MarkFed(arg);
+  for (const std::string& name : keep) {
+    if (Node* n = body.Find(name)) AddRoot(n);
+  }
   for (const auto& [name, node] : function_.control_results) {
     AddRoot(node);
     controls_.emplace_back(name, node->name());
@@ -64,6 +67,7 @@ Status FunctionItem::Close() {
     function_.control_results.emplace_back(name, n);
   }
   ClearMarks(body);
+  ReassignColocation(body);
   return OkStatus();
 }
 

@@ -16,8 +16,8 @@ namespace smelt {
 class FunctionItem {
  public:
   explicit FunctionItem(Function& f) : function_(f) {}
-  // May be called once.
-  Status Open();
+  // `keep`: nodes that stay as well. May be called once.
+  Status Open(const std::vector<std::string>& keep);
   // Makes the function whole again with what f.body holds by then, which may be another graph.
   // INTERNAL when an argument, a result or a control result is gone.
   Status Close();

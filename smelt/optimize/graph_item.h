@@ -2,6 +2,7 @@
 #ifndef SMELT_OPTIMIZE_GRAPH_ITEM_H_
 #define SMELT_OPTIMIZE_GRAPH_ITEM_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct GraphItem {
   // Functions that are called from outside of the graph, besides those that it calls. Their bodies
   // change, their names and signatures do not.
   std::vector<std::string> kept_functions;
+  // By function: nodes of its body that are asked for by name from outside.
+  std::map<std::string, std::vector<std::string>> kept_in_functions;
 
   // Names of all nodes that must stay, without repetition.
   std::vector<std::string> NodesToPreserve() const;

@@ -34,8 +34,15 @@ class MetaOptimizer {
     PassContext context = Context();
     context.fetch_known = !item_.fetches.empty();
     DropUncalledFunctions();
+    // What others call by name as well need not be there twice.
+    const absl::flat_hash_set<std::string> kept(item_.kept_functions.begin(),
+                                                item_.kept_functions.end());
+    if (!kept.empty()) {
+      context.keep_call = [&](const Function& f) { return kept.contains(f.name()); };
+    }
     RETURN_IF_ERROR(OptimizeGraph(*item_.graph, "", context));
     ClearMarks(*item_.graph);
+    ReassignColocation(*item_.graph);
     if (item_.optimize_function_library) RETURN_IF_ERROR(OptimizeLibrary());
     DropUncalledFunctions();
     return std::move(report_);
@@ -110,7 +117,9 @@ class MetaOptimizer {
     const auto& gradients = item_.graph->library()->gradients;
     context.allow_non_differentiable_rewrites = !gradients.contains(f.name());
     FunctionItem item(f);
-    RETURN_IF_ERROR(item.Open());
+    const auto kept = item_.kept_in_functions.find(f.name());
+    RETURN_IF_ERROR(item.Open(kept == item_.kept_in_functions.end() ? std::vector<std::string>()
+                                                                    : kept->second));
     RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
     return item.Close();
   }

@@ -41,6 +41,9 @@ void AddWait(Graph& graph, Node* node, Node* before);
 void SetAttrsButMarks(Node* node, AttrMap attrs);
 // Takes both marks from all nodes.
 void ClearMarks(Graph& graph);
+// Nodes whose colocation ("_class", "loc:@NAME") names a node that is gone are colocated with one
+// of them.
+void ReassignColocation(Graph& graph);
 
 struct PassContext {
   // The value of a variable that may be taken for constant, given its VarHandleOp, its ref variable
