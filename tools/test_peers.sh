@@ -12,6 +12,7 @@ fi
 "$venv/bin/python" tests/peers/keras_models.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/convert_test.py "${BUILD:-build}/smelt" tests/models
 "$venv/bin/python" tests/peers/strip_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/optimize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/quantize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30

@@ -1,0 +1,50 @@
+// The optimizer: a line of feeds, a line of fetches, then a graph as text. Whatever the graph is,
+// optimizing it neither crashes nor takes long, and no pass leaves one that does not verify.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_split.h"
+#include "smelt/graph/text.h"
+#include "smelt/graph/verify.h"
+#include "smelt/optimize/meta_optimizer.h"
+
+namespace {
+
+std::vector<std::string> Words(absl::string_view line) {
+  return absl::StrSplit(line, ' ', absl::SkipEmpty());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  smelt::SetHeapLimit(int64_t{1} << 26);
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits('\n', 2));
+  if (parts.size() != 3) return 0;
+  smelt::GraphItem item;
+  item.feeds = Words(parts[0]);
+  item.fetches = Words(parts[1]);
+  auto graph = smelt::ParseGraph(parts[2]);
+  if (!graph.ok()) return 0;
+  item.graph = *std::move(graph);
+  smelt::MetaOptions options;
+  options.config.min_graph_nodes = -1;
+  options.config.debug_stripper = smelt::Toggle::kOn;
+  options.config.arithmetic_optimization = smelt::Toggle::kAggressive;
+  auto report = smelt::OptimizeItem(item, options);
+  if (!report.ok()) return 0;
+  for (const auto& graph_report : report->graphs) {
+    for (const auto& pass : graph_report.passes) {
+      if (pass.outcome != smelt::PassRun::Outcome::kUndone) continue;
+      std::fprintf(stderr, "%s: %s\n", pass.name.c_str(), pass.why_undone.c_str());
+      std::abort();
+    }
+  }
+  const smelt::Status valid = smelt::VerifyAll(*item.graph);
+  if (!valid.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(valid.message()).c_str());
+    std::abort();
+  }
+  return 0;
+}
