@@ -81,6 +81,8 @@ Status StripDebugOps(Graph& graph, const PassContext& context);
 // Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
 Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 
+// Nodes that follow each other become one op that computes all (remap/).
+Status RemapGraph(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays
 // without them.
 Status OptimizeDependencies(Graph& graph, const PassContext& context);

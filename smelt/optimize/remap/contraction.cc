@@ -1,0 +1,229 @@
+// Convolutions and products with the bias, normalization and activation that follow them.
+#include <algorithm>
+
+#include "smelt/graph/constant.h"
+#include "smelt/optimize/remap/rules.h"
+
+namespace smelt::remap {
+namespace {
+
+struct Contraction {
+  OpName op, fused;
+};
+constexpr Contraction kContractions[] = {{"Conv2D", "_FusedConv2D"}, {"MatMul", "_FusedMatMul"}};
+
+constexpr OpSet kActivations = {"Relu", "Relu6", "Elu", "LeakyRelu"};
+constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
+
+bool OnCpu(const Node& n, const Rewriter& r) {
+  return r.context().for_execution || n.device.find("CPU") != std::string::npos;
+}
+
+// Why the node cannot be the one that is fused with; empty: it can.
+absl::string_view WhyNoContraction(const Node& n, const Rewriter& r) {
+  if (!OnCpu(n, r)) return "it is not placed on a CPU";
+  const Dtype t = n.Type("T");
+  if (n.Is("MatMul")) return t == Dtype::kFloat ? "" : "products of this type are not fused";
+  if (t != Dtype::kFloat && t != Dtype::kDouble) return "convolutions of this type are not fused";
+  if (n.String("data_format", "NHWC") != "NHWC") return "on a CPU channels must come last";
+  return "";
+}
+
+// A node within a pattern: nothing but the next of the pattern needs it.
+bool IsInner(const Node& n) { return !IsRoot(n) && IsOutOfOrder(n) && NumDataUses(n) == 1; }
+
+// The contraction that gives `e`, if it may be fused with what reads it there.
+Node* ContractionBefore(Endpoint e, const Node& reader, const Rewriter& r, const Contraction** row,
+                        absl::string_view* why) {
+  Node* n = e.node;
+  const auto* found = std::ranges::find(kContractions, n->op_name(), &Contraction::op);
+  if (found == std::end(kContractions)) return nullptr;
+  *row = found;
+  *why = WhyNoContraction(*n, r);
+  if (why->empty() && n->Type("T") != reader.Type("T")) *why = "the types differ";
+  if (why->empty() && !IsInner(*n)) *why = "others need the contraction, or wait for it";
+  return why->empty() ? n : nullptr;
+}
+
+AttrMap FusedAttrs(const Node& contraction, const Contraction& row,
+                   std::vector<std::string> fused_ops, const std::vector<Endpoint>& args) {
+  AttrMap attrs;
+  const OpDef* def = DefinitionOf(row.fused);
+  for (const auto& [name, value] : contraction.attrs()) {
+    if (def->FindAttr(name) != nullptr) attrs.Set(name, value);
+  }
+  if (row.op == OpName("Conv2D")) {
+    std::vector<Dtype> types;
+    for (const Endpoint& e : args) {
+      types.push_back(BaseType(e.node->output_types[static_cast<size_t>(e.port)]));
+    }
+    attrs.Set("TArgs", std::move(types));
+    attrs.Set("num_host_args", 0);
+  }
+  attrs.Set("num_args", static_cast<int64_t>(args.size()));
+  attrs.Set("fused_ops", std::move(fused_ops));
+  attrs.Set("epsilon", 0.0F);
+  return attrs;
+}
+
+// `node`, the last of the pattern, becomes the fused op under its own name.
+Status Fuse(Node& node, const Node& contraction, const Contraction& row, AttrMap attrs,
+            const std::vector<Endpoint>& args, Rewriter& r) {
+  std::vector<Endpoint> inputs = {contraction.input(0), contraction.input(1)};
+  inputs.insert(inputs.end(), args.begin(), args.end());
+  node.device = contraction.device;
+  r.graph().SetInputs(&node, inputs);
+  return r.Become(&node, row.fused.text(), std::move(attrs));
+}
+
+struct Biased {
+  Node* contraction = nullptr;
+  const Contraction* row = nullptr;
+  Endpoint bias;
+  absl::string_view why;  // that there is none, though it nearly was
+};
+
+// What a BiasAdd adds to a contraction.
+Biased FindBiased(const Node& bias_add, const Rewriter& r) {
+  Biased out;
+  if (!bias_add.Is("BiasAdd") || !IsOutOfOrder(bias_add)) return out;
+  out.contraction = ContractionBefore(bias_add.input(0), bias_add, r, &out.row, &out.why);
+  if (out.contraction == nullptr) return out;
+  if (bias_add.String("data_format", "NHWC") != "NHWC") {
+    out.contraction = nullptr;
+    out.why = "the bias is added to the second dimension";
+  }
+  out.bias = bias_add.input(1);
+  return out;
+}
+
+StatusOr<Rewritten> ContractionWithBias(Node& node, Rewriter& r) {
+  const Biased found = FindBiased(node, r);
+  if (found.contraction == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
+  const Node* contraction = found.contraction;
+  RETURN_IF_ERROR(Fuse(node, *contraction, *found.row,
+                       FusedAttrs(*contraction, *found.row, {"BiasAdd"}, {found.bias}),
+                       {found.bias}, r));
+  return r.InPlace();
+}
+
+StatusOr<Rewritten> ContractionWithBiasAndActivation(Node& node, Rewriter& r) {
+  const Node& bias_add = *node.input(0).node;
+  if (!bias_add.Is("BiasAdd") || !IsOutOfOrder(node)) return r.No();
+  const Biased found = FindBiased(bias_add, r);
+  if (found.contraction == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
+  if (!IsInner(bias_add)) return r.No("others need the sum with the bias");
+  if (node.Type("T") != bias_add.Type("T")) return r.No("the types differ");
+  AttrMap attrs =
+      FusedAttrs(*found.contraction, *found.row, {"BiasAdd", std::string(node.op())}, {found.bias});
+  if (node.Is("LeakyRelu")) attrs.Set("leakyrelu_alpha", node.Float("alpha", 0.2F));
+  RETURN_IF_ERROR(Fuse(node, *found.contraction, *found.row, std::move(attrs), {found.bias}, r));
+  return r.InPlace();
+}
+
+// BiasAdd(Squeeze(Conv2D)) -> Squeeze(_FusedConv2D), where the channels are not squeezed.
+StatusOr<Rewritten> ContractionWithSqueezeAndBias(Node& node, Rewriter& r) {
+  Node* squeeze = node.input(0).node;
+  if (!squeeze->Is("Squeeze") || !squeeze->input(0).node->Is("Conv2D")) return r.No();
+  if (!IsOutOfOrder(node)) return r.No("an order hangs on the sum");
+  if (!IsInner(*squeeze)) return r.No("others need the squeezed tensor");
+  const Contraction* row = nullptr;
+  absl::string_view why;
+  Node* conv = ContractionBefore(squeeze->input(0), *squeeze, r, &row, &why);
+  if (conv == nullptr) return r.No(why);
+  if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
+  const std::vector<int64_t> dims = squeeze->Ints("squeeze_dims");
+  if (dims.empty()) return r.No("which dimensions are squeezed is not said");
+  if (std::ranges::any_of(dims, [](int64_t d) { return d == 3 || d == -1 || d < -4 || d > 3; })) {
+    return r.No("the channels are squeezed");
+  }
+  const Endpoint bias = node.input(1);
+  AttrMap squeezed = squeeze->attrs();
+  const std::string device = squeeze->device;
+  // The convolution keeps its name, and the last node of the pattern its own.
+  RETURN_IF_ERROR(
+      Fuse(*conv, *conv, *row, FusedAttrs(*conv, *row, {"BiasAdd"}, {bias}), {bias}, r));
+  r.graph().SetInputs(&node, {{conv, 0}});
+  node.device = device;
+  RETURN_IF_ERROR(r.Become(&node, "Squeeze", std::move(squeezed)));
+  return r.InPlace();
+}
+
+struct Normalized {
+  Node* conv = nullptr;
+  const Contraction* row = nullptr;
+  absl::string_view why;
+};
+
+// A normalization of a convolution by statistics that are given.
+Normalized FindNormalized(const Node& norm, const Rewriter& r) {
+  Normalized out;
+  if (!norm.Is(kBatchNorms) || !norm.input(0).node->Is("Conv2D")) return out;
+  if (!IsOutOfOrder(norm)) {
+    out.why = "an order hangs on the normalization";
+  } else if (norm.Bool("is_training", true)) {
+    out.why = "it is trained";
+  } else if (norm.String("data_format", "NHWC") != "NHWC") {
+    out.why = "on a CPU channels must come last";
+  } else if (norm.Type("T") != Dtype::kFloat || norm.Type("U", Dtype::kFloat) != Dtype::kFloat) {
+    out.why = "only floats are fused";
+  } else if (norm.NumUses(0) != NumDataUses(norm)) {
+    out.why = "others read its statistics";
+  } else {
+    out.conv = ContractionBefore(norm.input(0), norm, r, &out.row, &out.why);
+  }
+  return out;
+}
+
+StatusOr<Rewritten> FuseNormalized(Node& node, const Node& norm, const Normalized& found,
+                                   Rewriter& r) {
+  if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
+  std::vector<Endpoint> args(norm.inputs().begin() + 1, norm.inputs().begin() + 5);
+  std::vector<std::string> ops = {"FusedBatchNorm"};
+  if (&node != &norm) ops.emplace_back(node.op());
+  AttrMap attrs = FusedAttrs(*found.conv, *found.row, std::move(ops), args);
+  attrs.Set("epsilon", norm.Float("epsilon", 1e-4F));
+  if (node.Is("LeakyRelu")) attrs.Set("leakyrelu_alpha", node.Float("alpha", 0.2F));
+  RETURN_IF_ERROR(Fuse(node, *found.conv, *found.row, std::move(attrs), args, r));
+  return r.InPlace();
+}
+
+StatusOr<Rewritten> ConvWithBatchNorm(Node& node, Rewriter& r) {
+  const Normalized found = FindNormalized(node, r);
+  if (found.conv == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (IsRoot(node) && node.num_outputs() > 1) return r.No("its statistics may be fetched");
+  return FuseNormalized(node, node, found, r);
+}
+
+StatusOr<Rewritten> ConvWithBatchNormAndActivation(Node& node, Rewriter& r) {
+  const Node& norm = *node.input(0).node;
+  if (!IsOutOfOrder(node)) return r.No();
+  const Normalized found = FindNormalized(norm, r);
+  if (found.conv == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (!IsInner(norm)) return r.No("others need the normalized tensor");
+  if (node.Type("T") != norm.Type("T")) return r.No("the types differ");
+  return FuseNormalized(node, norm, found, r);
+}
+
+}  // namespace
+
+const Rule kContractionWithBias = {"ContractionWithBiasAdd",
+                                   {"BiasAdd"},
+                                   ContractionWithBias,
+                                   "BiasAdd(Conv2D | MatMul) -> _FusedConv2D | _FusedMatMul"};
+const Rule kContractionWithBiasAndActivation = {
+    "ContractionWithBiasAddAndActivation", kActivations, ContractionWithBiasAndActivation,
+    "Relu(BiasAdd(Conv2D | MatMul)) -> _FusedConv2D | _FusedMatMul"};
+const Rule kContractionWithSqueezeAndBias = {"ContractionWithSqueezeAndBiasAdd",
+                                             {"BiasAdd"},
+                                             ContractionWithSqueezeAndBias,
+                                             "BiasAdd(Squeeze(Conv2D)) -> Squeeze(_FusedConv2D)"};
+const Rule kConvWithBatchNorm = {"ContractionWithBatchNorm", kBatchNorms, ConvWithBatchNorm,
+                                 "FusedBatchNorm(Conv2D) -> _FusedConv2D"};
+const Rule kConvWithBatchNormAndActivation = {"ContractionWithBatchNormAndActivation", kActivations,
+                                              ConvWithBatchNormAndActivation,
+                                              "Relu(FusedBatchNorm(Conv2D)) -> _FusedConv2D"};
+
+}  // namespace smelt::remap

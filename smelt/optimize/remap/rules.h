@@ -1,0 +1,22 @@
+// The rules of the remapper, by theme; remapper.cc puts them in order.
+#ifndef SMELT_OPTIMIZE_REMAP_RULES_H_
+#define SMELT_OPTIMIZE_REMAP_RULES_H_
+
+#include "smelt/optimize/rewrite/rewriter.h"
+
+namespace smelt::remap {
+
+// contraction.cc: convolutions and products with what follows them
+extern const Rule kContractionWithBias;
+extern const Rule kContractionWithBiasAndActivation;
+extern const Rule kContractionWithSqueezeAndBias;
+extern const Rule kConvWithBatchNorm;
+extern const Rule kConvWithBatchNormAndActivation;
+// batch_norm.cc
+extern const Rule kBatchNormToPrimitives;
+// text.cc
+extern const Rule kTensorToHashBucket;
+
+}  // namespace smelt::remap
+
+#endif  // SMELT_OPTIMIZE_REMAP_RULES_H_
