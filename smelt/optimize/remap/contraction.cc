@@ -1,7 +1,6 @@
 // Convolutions and products with the bias, normalization and activation that follow them.
 #include <algorithm>
 
-#include "smelt/graph/constant.h"
 #include "smelt/optimize/remap/rules.h"
 
 namespace smelt::remap {
