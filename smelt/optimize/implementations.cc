@@ -49,17 +49,24 @@ const Function* ImplementationFor(const FunctionLibrary& library, const Function
   return called;
 }
 
-void SelectImplementations(Graph& graph, Node* node, absl::string_view device) {
+bool SelectImplementations(Graph& graph, Node* node, absl::string_view device) {
   const FunctionLibrary& library = *graph.library();
+  bool changed = false;
   for (auto& [name, attr] : node->attrs()) {
     auto* f = std::get_if<FuncAttr>(&attr.value());
     const Function* called = f ? library.Find(f->name) : nullptr;
-    if (called != nullptr) f->name = ImplementationFor(library, called, device)->name();
+    if (called == nullptr) continue;
+    const Function* chosen = ImplementationFor(library, called, device);
+    if (chosen == called) continue;
+    f->name = chosen->name();
+    changed = true;
   }
   const Function* called = library.Find(node->op());
-  if (called == nullptr) return;
+  if (called == nullptr) return changed;
   const Function* chosen = ImplementationFor(library, called, device);
-  if (chosen != called) graph.SetOp(node, chosen->name());
+  if (chosen == called) return changed;
+  graph.SetOp(node, chosen->name());
+  return true;
 }
 
 }  // namespace smelt

@@ -14,8 +14,9 @@ namespace smelt {
 const Function* ImplementationFor(const FunctionLibrary& library, const Function* called,
                                   absl::string_view device);
 // Makes every function that the node names, in an attribute or as its op, the one for `device`.
-// A function whose types differ from those of the one that is named is no substitute.
-void SelectImplementations(Graph& graph, Node* node, absl::string_view device);
+// A function whose types differ from those of the one that is named is no substitute. True where
+// another was taken.
+bool SelectImplementations(Graph& graph, Node* node, absl::string_view device);
 
 }  // namespace smelt
 

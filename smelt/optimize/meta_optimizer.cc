@@ -60,6 +60,13 @@ class MetaOptimizer {
       todo.pop_back();
       const Function* f = library.Find(name);
       if (f == nullptr || !called.insert(name).second) continue;
+      // What may be called in its place (implementation_selector).
+      if (const Attr* interface = f->attrs.Find("api_implements")) {
+        for (const Function* other : library.Functions()) {
+          const Attr* same = other->attrs.Find("api_implements");
+          if (same != nullptr && *same == *interface) todo.push_back(other->name());
+        }
+      }
       for (std::string& callee : CalledFunctions(*f->body)) todo.push_back(std::move(callee));
       ForEachFunc(f->attrs, [&](const FuncAttr& named) { todo.push_back(named.name); });
       const auto gradient = library.gradients.find(name);

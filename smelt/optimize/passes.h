@@ -72,6 +72,9 @@ struct PassContext {
 
 // Nodes that no root needs go, and those that only pass their input on (TensorFlow's model_pruner).
 Status PruneModel(Graph& graph, const PassContext& context);
+// Calls of functions that stand for each other take the one for the device of the call, and a Case
+// over devices its branch (TensorFlow's implementation_selector).
+Status SelectImplementationsByDevice(Graph& graph, const PassContext& context);
 // Of nodes that compute the same of the same inputs one stays. Inputs of commutative ops are put in
 // the order of their names.
 Status EliminateCommonSubgraphs(Graph& graph, const PassContext& context);

@@ -6,7 +6,7 @@
 namespace smelt::remap {
 namespace {
 
-constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
+constexpr OpSet kTakenApart = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
 // Makes the nodes that stand for one normalization; each is named NAME/<what it is>.
 class Primitives {
@@ -86,7 +86,7 @@ StatusOr<Rewritten> BatchNormToPrimitives(Node& node, Rewriter& r) {
 }  // namespace
 
 const Rule kBatchNormToPrimitives = {
-    "FusedBatchNorm", kBatchNorms, BatchNormToPrimitives,
+    "FusedBatchNorm", kTakenApart, BatchNormToPrimitives,
     "FusedBatchNorm -> Mul and Add, where scale and variance are constants",
     [](const PassContext& context) { return !context.for_execution; }};
 
