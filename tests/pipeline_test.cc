@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "smelt/graph/text.h"
 
@@ -31,6 +32,10 @@ Status Rename(Graph& graph, const PassContext&) {
 // Leaves Neg without what it negates.
 Status Break(Graph& graph, const PassContext&) {
   graph.SetInputs(graph.Find("n"), {});
+  return OkStatus();
+}
+Status BreakRenamed(Graph& graph, const PassContext&) {
+  graph.SetInputs(graph.Find("renamed"), {});
   return OkStatus();
 }
 Status Fail(Graph&, const PassContext&) { return Unimplemented("no such thing"); }
@@ -88,6 +93,49 @@ TEST_F(Pipelines, OrIsAnError) {
   EXPECT_EQ(status.message(),
             "pass break leaves a graph that does not verify: node 'n' (Neg): is given 0 inputs, "
             "wants 1");
+}
+
+TEST_F(Pipelines, WhatOthersDidStaysWhenOneIsUndone) {
+  options_.verify = VerifyPasses::kUndo;
+  ASSERT_TRUE(
+      Run({{"rename", Rename, ""}, {"break", BreakRenamed, ""}, {"nothing", Nothing, ""}}).ok());
+  ASSERT_EQ(runs_.size(), 3u);
+  EXPECT_EQ(runs_[0].outcome, Outcome::kChanged);
+  EXPECT_EQ(runs_[1].outcome, Outcome::kUndone);
+  EXPECT_EQ(runs_[2].outcome, Outcome::kUnchanged);
+  ASSERT_NE(graph_->Find("renamed"), nullptr);
+  EXPECT_EQ(graph_->Find("renamed")->num_inputs(), 1);
+}
+
+TEST_F(Pipelines, AFailureCanBeUndoneToo) {
+  options_.undo_failures = true;
+  ASSERT_TRUE(Run({{"rename", Rename, ""}, {"fail", Fail, ""}}).ok());
+  ASSERT_EQ(runs_.size(), 2u);
+  EXPECT_EQ(runs_[1].outcome, Outcome::kUndone);
+  EXPECT_EQ(runs_[1].why_undone, "no such thing");
+  EXPECT_NE(graph_->Find("renamed"), nullptr);
+}
+
+TEST_F(Pipelines, ADeadlineIsKept) {
+  PassContext context;
+  context.deadline = absl::Now() - absl::Seconds(1);
+  const std::vector<Pass> passes = {{"nothing", Nothing, ""}};
+  const Status status = RunPasses(passes, *graph_, context, options_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_EQ(status.message(), "meta_optimizer exceeded deadline.");
+}
+
+TEST(ChoosePasses, ListsRunInTheirOrder) {
+  RewriterConfig config;
+  config.optimizers = {"dependency", "no_such", "pruning"};
+  config.meta_optimizer_iterations = 2;
+  std::vector<std::string> unknown, names;
+  for (const Pass& pass : ChoosePasses(config, PassUse::kGraphs, &unknown)) {
+    names.emplace_back(pass.name);
+  }
+  const std::vector<std::string> once = {"dependency_optimizer", "model_pruner"};
+  EXPECT_EQ(names, (std::vector<std::string>{once[0], once[1], once[0], once[1]}));
+  EXPECT_EQ(unknown, std::vector<std::string>{"no_such"});
 }
 
 TEST_F(Pipelines, NoPassIsToBlameForWhatWasWrongBefore) {

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""smelt optimize: optimize_test.py SMELT. Ends with 'N passed, N failed'.
+
+What it writes must answer as TensorFlow did before; tests/peers/optimize_test.py has TensorFlow run it, tests/grappler has the graphs."""
+from program import call, check, finish, models, work
+
+GRAPH = """x = Placeholder {dtype=float, shape=[2,2]}
+unread = Exp(x) {T=float}
+i = Identity(x) {T=float}
+c = CheckNumerics(i) {T=float, message="no"}
+n = Neg(c) {T=float}
+p = Neg(n) {T=float}
+y = Mul(p, p) {T=float}
+"""
+source = work / "in.graph"
+source.write_text(GRAPH)
+
+
+def optimize(*args):
+    return call("optimize", *args)
+
+
+# ---- SavedModels: recorded answers stay
+for log in sorted(models.glob("*.tfrecord")):
+    code, out, err = optimize(models / log.stem, work / log.stem)
+    check(f"{log.stem}: optimized", code == 0 and "undone" not in out, out + err)
+    code, out, err = call("replay", work / log.stem, "--log", log)
+    check(f"{log.stem}: answers as recorded", code == 0, out + err)
+code, out, err = optimize(models / "cnn", work / "cnn")
+check("what stands there stays", code == 1 and "ALREADY_EXISTS" in err, err)
+code, out, err = optimize(models / "cnn", work / "cnn", "--overwrite")
+check("or is replaced", code == 0, err)
+code, out, err = optimize(models / "cnn", models / "cnn", "--overwrite")
+check("never the input", code == 1 and "is the input" in err, err)
+code, out, err = optimize(models / "cnn", work / "none", "--signature", "no_such")
+check("a signature that there is not", code == 1 and "NOT_FOUND" in err and "serving_default" in err and not (work / "none").exists(), err)
+code, out, err = optimize(models / "cnn")
+check("without an output only the report", code == 0 and "model_pruner" in out, out + err)
+
+# ---- graphs: both forms, the report, one node's story
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_passes", work / "dump")
+check("a graph", code == 0 and "optimized in " in out, out + err)
+check("what rules did", any("RemoveInvolution" in line and line.split()[-1] == "1" for line in out.splitlines()), out)
+check("the story of a node", "arithmetic_optimizer/RemoveInvolution: became 'c'" in out or "RemoveInvolution: became" in out, out)
+check("a graph after each pass", any("arithmetic" in f.name for f in (work / "dump").iterdir()))
+code, out, err = optimize("--graph_def", work / "out.pb", work / "again.graph", "--passes", "")
+text = (work / "again.graph").read_text()
+check("read back as text", code == 0 and "Neg" not in text and "unread" not in text and "y = " in text, text + err)
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "p", work / "kept.graph", "--keep", "unread")
+text = (work / "kept.graph").read_text()
+check("what is fetched or kept stays", code == 0 and "p = " in text and "unread = " in text, text + err)
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "n", "--explain", "n")
+check("why a rule did not fire", code == 0 and "did not fire" in out or "no rule looked at it" in out, out + err)
+
+# ---- configurations
+config = work / "config.txt"
+config.write_text("arithmetic_optimization: OFF debug_stripper: ON meta_optimizer_iterations: ONE")
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "off.graph", "--config", config)
+text = (work / "off.graph").read_text()
+check("passes that are off", code == 0 and "Neg(" in text and "CheckNumerics" not in text, text + err)
+config.write_text("graph_options { rewrite_options { optimizers: 'pruning' min_graph_nodes: -1 } }")
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "some.graph", "--config", config)
+check("a ConfigProto's list", code == 0 and "arithmetic_optimizer" not in out and "model_pruner" in out, out + err)
+config.write_text("arithmetic_optimisation: OFF")
+code, out, err = optimize("--graph_def", source, "--config", config)
+check("a mistyped field", code == 1 and "INVALID_ARGUMENT" in err and "arithmetic_optimization" in err, err)
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", "--passes", "pruning,no_such")
+check("an optimizer that there is not", code == 0 and "no optimizer 'no_such'" in err, err)
+config.write_text("min_graph_nodes: 100")
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "small.graph", "--config", config)
+check("a small graph stays", code == 0 and "Neg(" in (work / "small.graph").read_text(), err)
+
+# ---- what is wrong
+for what, args, words in [
+    ("a fetch that there is not", ["--graph_def", source, "--fetches", "z"], "NOT_FOUND"),
+    ("an output that there is not", ["--graph_def", source, "--fetches", "y:3"], "INVALID_ARGUMENT"),
+    ("no such file", ["--graph_def", work / "missing.pb"], "NOT_FOUND"),
+    ("no graph", ["--graph_def", models / "cnn.tfrecord"], "DATA_LOSS"),
+]:
+    code, out, err = optimize(*args, work / "wrong.pb")
+    check(what, code == 1 and words in err and not (work / "wrong.pb").exists(), (code, err))
+code, out, err = optimize(models / "cnn", "--fetches", "y")
+check("fetches of a model", code == 2 and "--graph_def" in err, (code, err))
+code, out, err = optimize()
+check("nothing to optimize", code == 2, (code, err))
+source.write_text(GRAPH + "bad = Mul(x) {T=float}\n")
+code, out, err = optimize("--graph_def", source, "--fetches", "bad", work / "bad.pb")
+check("a graph that does not verify", code == 1 and "'bad'" in err and not (work / "bad.pb").exists(), err)
+finish()
