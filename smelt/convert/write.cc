@@ -2,13 +2,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "smelt/convert/certificate.h"
-#include "smelt/model/output_folder.h"
 #include "smelt/convert/report/report_data.h"
 #include "smelt/convert/strip_training.h"
 #include "smelt/convert/warmup.h"
 #include "smelt/io/path.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/model/model_folder.h"
+#include "smelt/model/output_folder.h"
 
 namespace smelt {
 namespace {

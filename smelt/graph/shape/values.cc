@@ -393,9 +393,7 @@ bool IsIndexType(Dtype t) { return t == Dtype::kInt32 || t == Dtype::kInt64; }
 
 }  // namespace
 
-bool IntVector::complete() const {
-  return std::ranges::all_of(values, IsKnownInt);
-}
+bool IntVector::complete() const { return std::ranges::all_of(values, IsKnownInt); }
 
 std::optional<IntVector> IntVectorOf(const Tensor& t) {
   if (!t.valid() || !IsIndexType(t.dtype()) || t.rank() > 1 || t.num_elements() > kMaxTracked) {
