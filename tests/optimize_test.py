@@ -2,6 +2,8 @@
 """smelt optimize: optimize_test.py SMELT. Ends with 'N passed, N failed'.
 
 What it writes must answer as TensorFlow did before; tests/peers/optimize_test.py has TensorFlow run it, tests/grappler has the graphs."""
+import json
+
 from program import call, check, finish, models, work
 
 GRAPH = """x = Placeholder {dtype=float, shape=[2,2]}
@@ -51,6 +53,11 @@ text = (work / "kept.graph").read_text()
 check("what is fetched or kept stays", code == 0 and "p = " in text and "unread = " in text, text + err)
 code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "n", "--explain", "n")
 check("why a rule did not fire", code == 0 and "did not fire" in out or "no rule looked at it" in out, out + err)
+
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", "--json", "--explain", "p")
+report = json.loads(out)
+check("JSON", code == 0 and report["graphs"][0]["passes"][0]["pass"] == "model_pruner" and {"pass": "arithmetic_optimizer", "rule": "RemoveInvolution", "fired": 1} in report["rules"]
+      and report["story"][0]["fired"], out)
 
 # ---- configurations
 config = work / "config.txt"

@@ -3,9 +3,8 @@
 #include <cstdio>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/optimize_report.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/show_passes.h"
 #include "smelt/cli/usage.h"
@@ -22,7 +21,7 @@ struct OptimizeFlags {
   std::string graph_def, first, second;  // paths by position
   std::vector<std::string> feeds, fetches, keep, signatures;
   std::string tag_set;
-  bool overwrite = false;
+  bool overwrite = false, json = false;
   ResourceFlags resources;
   std::string config;
   std::optional<std::vector<std::string>> passes;
@@ -55,51 +54,6 @@ StatusOr<RewriterConfig> ConfigOf(const OptimizeFlags& flags) {
     std::erase(config.optimizers, "");
   }
   return config;
-}
-
-const char* Word(PassRun::Outcome outcome) {
-  switch (outcome) {
-    case PassRun::Outcome::kUnchanged:
-      return "";
-    case PassRun::Outcome::kChanged:
-      return "changed";
-    case PassRun::Outcome::kSkipped:
-      return "nothing new";
-    case PassRun::Outcome::kUndone:
-      return "undone";
-  }
-  return "";
-}
-
-void PrintReport(const OptimizationReport& report, const RewriteLog& log) {
-  for (const GraphReport& graph : report.graphs) {
-    std::printf("%s\n", graph.graph.empty() ? "graph" : ("function " + graph.graph).c_str());
-    std::printf("  %-32s %17s %17s %9s\n", "pass", "nodes", "edges", "ms");
-    for (const GraphReport::Pass& pass : graph.passes) {
-      std::printf("  %-32s %7d > %7d %7lld > %7lld %9.2f %s\n", pass.name.c_str(),
-                  pass.nodes_before, pass.nodes_after, static_cast<long long>(pass.edges_before),
-                  static_cast<long long>(pass.edges_after), absl::ToDoubleMilliseconds(pass.time),
-                  Word(pass.outcome));
-      if (!pass.why_undone.empty()) std::printf("    %s\n", pass.why_undone.c_str());
-    }
-  }
-  if (!report.graphs.empty()) {
-    std::printf("optimized in %.2f ms\n", absl::ToDoubleMilliseconds(report.time));
-  }
-  if (!log.counts().empty()) std::printf("rules\n");
-  for (const auto& [rule, count] : log.counts()) {
-    std::printf("  %-32s %-40s %7lld\n", rule.first.c_str(), rule.second.c_str(),
-                static_cast<long long>(count));
-  }
-}
-
-void PrintStory(const RewriteLog& log, const std::string& node) {
-  std::printf("node %s\n", node.c_str());
-  if (log.events().empty()) std::printf("  no rule looked at it\n");
-  for (const RewriteLog::Event& e : log.events()) {
-    std::printf("  %s%s%s/%s: %s%s\n", e.graph.c_str(), e.graph.empty() ? "" : ": ", e.pass.c_str(),
-                e.rule.c_str(), e.fired ? "" : "did not fire: ", e.text.c_str());
-  }
 }
 
 // Reads, optimizes and writes a graph file.
@@ -167,8 +121,9 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   for (const std::string& name : report.unknown_optimizers) {
     std::fprintf(stderr, "no optimizer '%s': it is left out, as TensorFlow does\n", name.c_str());
   }
-  PrintReport(report, log);
-  if (!flags.explain.empty()) PrintStory(log, flags.explain);
+  const std::string text = flags.json ? OptimizationJson(report, log, flags.explain)
+                                      : OptimizationText(report, log, flags.explain);
+  std::fputs(text.c_str(), stdout);
   return kExitOk;
 }
 
@@ -205,6 +160,7 @@ CommandBody SetupOptimize(CLI::App& app) {
   app.add_option("--explain", flags->explain,
                  "Node whose story is told: rules that rewrote it, "
                  "and why others did not");
+  app.add_flag("--json", flags->json, "The report as JSON");
   AddPassFlags(app, &flags->dump);
   AddResourceFlags(app, &flags->resources);
   return [flags, passes] {
