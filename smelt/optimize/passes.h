@@ -81,6 +81,12 @@ Status EliminateCommonSubgraphs(Graph& graph, const PassContext& context);
 // Assert and PrintV2 become NoOp, CheckNumerics and Print Identity.
 Status StripDebugOps(Graph& graph, const PassContext& context);
 
+// The product of a shape becomes the number of elements, and the ratio of two such numbers a
+// constant where it is known.
+Status OptimizeShapes(Graph& graph, const PassContext& context);
+// Small integers and strings on other devices are computed on their hosts.
+Status PinToHost(Graph& graph, const PassContext& context);
+
 // Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
 Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 

@@ -7,9 +7,12 @@ namespace {
 using namespace arithmetic;
 
 constexpr const Rule* kRules[] = {
-    &kRemoveInvolution,  &kRemoveNegation,   &kReplaceMulWithSquare, &kRemoveLogicalNot,
-    &kSqrtDivToRsqrtMul, &kRemoveIdempotent, &kConvertPow,           &kConvertLog1p,
-    &kLogSoftmax,        &kConvertExpm1,     &kFuseSquaredDiff,
+    &kAddOpsRewrite,     &kHoistCommonFactor,   &kMinimizeBroadcasts,
+    &kRemoveInvolution,  &kRemoveNegation,      &kReplaceMulWithSquare,
+    &kRemoveLogicalNot,  &kSimplifyAggregation, &kHoistCWiseUnaryChains,
+    &kSqrtDivToRsqrtMul, &kRemoveIdempotent,    &kConvertPow,
+    &kConvertLog1p,      &kLogSoftmax,          &kOptimizeMaxOrMinOfMonotonic,
+    &kConvertExpm1,      &kUnaryOpsComposition, &kFuseSquaredDiff,
 };
 
 }  // namespace

@@ -19,6 +19,15 @@ extern const Rule kConvertLog1p;
 extern const Rule kLogSoftmax;
 extern const Rule kConvertExpm1;
 extern const Rule kFuseSquaredDiff;
+// sums.cc: sums, and trees of sums or products
+extern const Rule kAddOpsRewrite;
+extern const Rule kHoistCommonFactor;
+extern const Rule kMinimizeBroadcasts;
+extern const Rule kSimplifyAggregation;
+// unary.cc: functions of one input
+extern const Rule kHoistCWiseUnaryChains;
+extern const Rule kOptimizeMaxOrMinOfMonotonic;
+extern const Rule kUnaryOpsComposition;
 
 }  // namespace smelt::arithmetic
 

@@ -1,6 +1,8 @@
 #include "smelt/optimize/rewrite/number_tensors.h"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "smelt/tensor/visit_types.h"
 
@@ -53,9 +55,18 @@ StatusOr<Attr> UniformTensor(Dtype dtype, const Shape& shape, double value) {
   auto tensor = std::make_shared<TensorValue>();
   tensor->dtype = dtype;
   tensor->shape = shape;
+  bool fits = true;
   const bool known = VisitTypes(UniformTypes(), dtype, [&]<typename T>() {
-    tensor->values = Tensor::Vector<T>({OfNumber<T>(value)});
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      // The largest of 64 bits is no double: the next one above is not taken.
+      fits = value >= static_cast<double>(Limits::lowest()) &&
+             (sizeof(T) < 8 ? value <= static_cast<double>(Limits::max())
+                            : value < static_cast<double>(Limits::max()));
+    }
+    if (fits) tensor->values = Tensor::Vector<T>({OfNumber<T>(value)});
   });
+  if (!fits) return InvalidArgument(DtypeName(dtype), " does not have ", value);
   if (!known) return InvalidArgument("no number is of type ", DtypeName(dtype));
   return Attr(std::shared_ptr<const TensorValue>(std::move(tensor)));
 }

@@ -13,7 +13,7 @@ namespace smelt {
 // nearest double. Looks at stated values alone, however many elements these stand for.
 std::optional<double> UniformValue(const TensorValue& t);
 // A tensor of one number that states it once. INVALID_ARGUMENT for types that are no number or
-// bool.
+// bool, and for integers that do not have the number.
 StatusOr<Attr> UniformTensor(Dtype dtype, const Shape& shape, double value);
 
 }  // namespace smelt

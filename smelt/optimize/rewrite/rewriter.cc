@@ -193,12 +193,19 @@ class RuleRunner {
     return OkStatus();
   }
 
+  static bool WaitsFor(const Node& n, const Node* c) {
+    return std::ranges::find(n.control_inputs(), c) != n.control_inputs().end();
+  }
+
   void Replace(Node* n, Endpoint by) {
     rewriter_.Visit(by.node);
     // Who took the node waits for what it waited for.
     const bool kept = std::ranges::all_of(n->control_inputs(), [&](Node* c) {
-      return c == by.node ||
-             std::ranges::find(by.node->control_inputs(), c) != by.node->control_inputs().end();
+      return c == by.node || WaitsFor(*by.node, c) ||
+             // A Merge runs when one of its inputs is there.
+             (!by.node->Is(kControlFlow) &&
+              std::ranges::any_of(by.node->inputs(),
+                                  [&](const Endpoint& e) { return WaitsFor(*e.node, c); }));
     });
     for (const Use& use : n->OrderedUses()) {
       rewriter_.Visit(use.node);
