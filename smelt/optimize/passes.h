@@ -75,6 +75,10 @@ Status EliminateCommonSubgraphs(Graph& graph, const PassContext& context);
 // Assert and PrintV2 become NoOp, CheckNumerics and Print Identity.
 Status StripDebugOps(Graph& graph, const PassContext& context);
 
+// What shapes and constants tell is computed before it runs, and what they make simpler is made so
+// (constant/): TensorFlow's constant_folding.
+Status OptimizeConstants(Graph& graph, const PassContext& context);
+
 // Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
 Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 
