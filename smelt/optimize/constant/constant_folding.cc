@@ -1,6 +1,5 @@
 // TensorFlow's constant_folding: values that shapes tell, nodes of constants, and what constants
 // make simple; again until nothing changes.
-#include "absl/strings/match.h"
 #include "smelt/optimize/constant/fold.h"
 #include "smelt/optimize/constant/rules.h"
 
@@ -49,13 +48,7 @@ constexpr const Rule* kSimplify[] = {
 constexpr int kMaxRounds = 16;
 
 // What comes from outside stays, and what a TPU's compiler looks for.
-bool Stays(const Node& node) {
-  if (IsFed(node)) return true;
-  for (const auto& [name, attr] : node.attrs()) {
-    if (absl::StrContains(name, "_tpu_")) return true;
-  }
-  return false;
-}
+bool Stays(const Node& node) { return IsFed(node) || IsMarkedForTpu(node); }
 
 }  // namespace
 

@@ -47,6 +47,7 @@ int64_t KnownBytes(const PartialShape& shape, Dtype dtype) {
 
 bool Folder::MayFold(const Node& n) const {
   if (n.Is("Const") || n.num_inputs() == 0 || n.num_outputs() == 0 || IsFed(n)) return false;
+  if (IsMarkedForTpu(n)) return false;
   if (!IsFreeOfSideEffect(n) || n.Is(kStandsForOthers) || NameSaysNo(n.op())) return false;
   // What is asked for by its name must keep it: an output more would be another node.
   if (IsRoot(n) ? n.num_outputs() != 1 || n.Is("_Retval") : n.uses().empty()) return false;

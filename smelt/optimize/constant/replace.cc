@@ -14,6 +14,11 @@ AttrMap HiddenAttrs(const Node& node) {
   return attrs;
 }
 
+bool IsMarkedForTpu(const Node& node) {
+  return std::ranges::any_of(
+      node.attrs(), [](const auto& attr) { return absl::StrContains(attr.first, "_tpu_"); });
+}
+
 Status ReadOnly(Node& node, std::span<const Endpoint> inputs, Rewriter& r) {
   const std::vector<Endpoint> before(node.inputs().begin(), node.inputs().end());
   const std::vector<Endpoint> after(inputs.begin(), inputs.end());

@@ -69,6 +69,9 @@ Tensor IntegerVector(Dtype dtype, std::span<const int64_t> values);
 // Is every element known to be this number: of a Const, a Fill of one, a ZerosLike or OnesLike?
 bool IsAll(double value, Endpoint e, const Rewriter& r);
 
+// Is the node marked for a TPU, whose compiler looks for it?
+bool IsMarkedForTpu(const Node& node);
+
 inline bool IsConstant(Endpoint e, const Rewriter& r) { return r.ConstantValue(e) != nullptr; }
 
 }  // namespace smelt::constant
