@@ -1,30 +1,12 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/time/clock.h"
 #include "smelt/graph/constant.h"
-#include "smelt/graph/op_facts.h"
-#include "smelt/kernels/run_op.h"
+#include "smelt/optimize/constant/evaluate.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {
-
-// For all nodes of a graph together. Only kernels that ask whether to end are stopped by it: those
-// whose time is not in proportion to their inputs and outputs.
-constexpr absl::Duration kMaxFoldingTime = absl::Seconds(2);
-
-bool MayFold(const Node& n) {
-  if (n.def() == nullptr || n.def()->stateful || n.num_outputs() == 0 || n.num_inputs() == 0) {
-    return false;
-  }
-  if (n.Is(kNeverFolded)) return false;
-  for (Dtype t : n.output_types) {
-    if (!IsPod(BaseType(t)) && t != Dtype::kString) return false;
-    if (IsRef(t)) return false;
-  }
-  return true;
-}
 
 // Makes floats of int8 weights (Cast, then Mul). Such results are folded whatever their size:
 // computed anew, every request would pay for all of the weights.
@@ -42,14 +24,7 @@ bool Dequantizes(const Node& n) {
 Status FoldConstants(Graph& graph, const PassContext& context) {
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   absl::flat_hash_map<const Node*, std::vector<Tensor>> known;
-  Step step;
-  ResourceManager none, none_of_step;
-  step.resources = &none;
-  step.step_resources = &none_of_step;
-  // What takes long is left to the run as well, which has a time limit of its own.
-  Cancellation limit;
-  limit.SetDeadline(absl::Now() + kMaxFoldingTime);
-  step.cancellation = &limit;
+  Evaluator evaluator;
   auto value_of = [&](Endpoint e) -> const Tensor* {
     auto it = known.find(e.node);
     return it == known.end() ? nullptr : &it->second[e.port];
@@ -61,7 +36,7 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
       if (std::optional<Tensor> t = ConstantTensor(*n)) known[n] = {*std::move(t)};
       continue;
     }
-    if (!MayFold(*n) || n->attrs().Find("_root")) continue;
+    if (!Evaluator::MayEvaluate(*n) || IsRoot(*n)) continue;
     std::vector<Tensor> inputs;
     for (const Endpoint& e : n->inputs()) {
       const Tensor* t = value_of(e);
@@ -69,22 +44,13 @@ Status FoldConstants(Graph& graph, const PassContext& context) {
       inputs.push_back(*t);
     }
     if (inputs.size() != n->inputs().size()) continue;
-    auto outputs = RunOp(*n, std::move(inputs), step);
-    // An error is left to the run, which reports it with its node, or never gets there.
+    auto outputs = evaluator.Evaluate(*n, std::move(inputs));
     if (!outputs.ok()) continue;
-    int64_t bytes = 0;
-    for (const Tensor& t : *outputs) bytes += static_cast<int64_t>(t.bytes());
-    if (bytes > context.max_folded_bytes && !Dequantizes(*n)) continue;
-    // What the node had to wait for, and the constants that it read, its constants have to wait for
-    // as well: a branch that is not taken may be all that keeps them from having a value.
-    std::vector<Node*> waits = n->control_inputs();
-    for (const Endpoint& e : n->inputs()) {
+    if (TotalBytes(*outputs) > context.max_folded_bytes && !Dequantizes(*n)) continue;
+    const std::vector<Node*> waits = WaitsOfResult(*n, [&](Endpoint e) -> const Node* {
       const auto folded = constants.find(e.node);
-      const Node* read = folded == constants.end() ? e.node : folded->second[0];
-      for (Node* c : read->control_inputs()) {
-        if (std::ranges::find(waits, c) == waits.end()) waits.push_back(c);
-      }
-    }
+      return folded == constants.end() ? e.node : folded->second[0];
+    });
     std::vector<Node*>& ports = constants[n];
     for (int i = 0; i < n->num_outputs(); ++i) {
       Node* c = graph.AddConst(

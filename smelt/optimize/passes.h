@@ -86,6 +86,9 @@ Status StripDebugOps(Graph& graph, const PassContext& context);
 Status OptimizeShapes(Graph& graph, const PassContext& context);
 // Small integers and strings on other devices are computed on their hosts.
 Status PinToHost(Graph& graph, const PassContext& context);
+// What shapes and constants tell is computed before it runs, and what they make simpler is made so
+// (constant/): TensorFlow's constant_folding.
+Status OptimizeConstants(Graph& graph, const PassContext& context);
 
 // Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
 Status OptimizeArithmetic(Graph& graph, const PassContext& context);

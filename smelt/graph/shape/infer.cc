@@ -9,6 +9,7 @@
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/rules.h"
+#include "smelt/graph/shape/symbolic.h"
 #include "smelt/graph/shape/values.h"
 
 namespace smelt {
@@ -80,6 +81,8 @@ class Walks {
       variants;
   absl::flat_hash_set<std::string> in_progress;
   bool symbolic = false;
+  // Nodes of the graph itself of which nothing is known; nullptr: none.
+  const absl::FunctionRef<bool(const Node&)>* from_outside = nullptr;
 
   // Makes sizes that are not known symbols of their own.
   void Name(PartialShape& shape) {
@@ -150,6 +153,7 @@ class Walk {
       return;
     }
     for (const Node* n : *order) {
+      if (depth_ == 0 && walks_.from_outside != nullptr && (*walks_.from_outside)(*n)) continue;
       if (n->Is("_Arg")) {
         VisitArg(*n, args, args_set);
         continue;
@@ -503,8 +507,14 @@ StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
 }
 
 ShapeTable InferSymbolicShapes(const Graph& graph, MoreShapeRules more) {
+  return InferSymbolicShapesBeside(graph, more, [](const Node&) { return false; });
+}
+
+ShapeTable InferSymbolicShapesBeside(const Graph& graph, MoreShapeRules more,
+                                     absl::FunctionRef<bool(const Node&)> from_outside) {
   Walks walks(*graph.library(), more);
   walks.symbolic = true;
+  walks.from_outside = &from_outside;
   Walk walk(walks, 0);
   walk.Run(graph, {}, false);
   return std::move(walk.table);

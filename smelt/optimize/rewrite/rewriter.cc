@@ -6,6 +6,7 @@
 #include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/symbolic.h"
 
 namespace smelt {
 namespace {
@@ -16,12 +17,29 @@ constexpr int kMaxVisits = 16;
 
 }  // namespace
 
-Rewriter::Rewriter(Graph& graph, const PassContext& context, absl::string_view scope)
-    : graph_(graph), context_(context), scope_(scope) {}
+Rewriter::Rewriter(Graph& graph, const PassContext& context, absl::string_view scope,
+                   bool trust_feeds)
+    : graph_(graph), context_(context), scope_(scope), trust_feeds_(trust_feeds) {}
 
 const PartialShape& Rewriter::shape(Endpoint e) {
-  if (!shapes_) shapes_ = InferSymbolicShapes(graph_, XlaShapeRules());
+  if (!shapes_) {
+    shapes_ = InferSymbolicShapesBeside(
+        graph_, XlaShapeRules(), [this](const Node& n) { return !trust_feeds_ && IsFed(n); });
+  }
   return shapes_->of(e);
+}
+
+bool Rewriter::WritesInPlace() {
+  if (!writes_in_place_) {
+    writes_in_place_ = false;
+    for (int id = 0; id < graph_.max_id() && !*writes_in_place_; ++id) {
+      const Node* n = graph_.NodeOf(id);
+      if (n == nullptr) continue;
+      writes_in_place_ =
+          TakesReference(*n) || n->Is(kWritesInPlace) || n->Bool("in_place") || n->Bool("inplace");
+    }
+  }
+  return *writes_in_place_;
 }
 
 const TensorValue* Rewriter::ConstantValue(Endpoint e) const {
@@ -132,8 +150,11 @@ Rewritten Rewriter::No(absl::string_view why) {
 // Runs the rules of one pass over one graph.
 class RuleRunner {
  public:
-  RuleRunner(std::span<const Rule* const> rules, Rewriter& rewriter)
-      : rewriter_(rewriter), graph_(rewriter.graph_), of_op_(static_cast<size_t>(kNumOps)) {
+  RuleRunner(std::span<const Rule* const> rules, Rewriter& rewriter, bool (*skipped)(const Node&))
+      : rewriter_(rewriter),
+        graph_(rewriter.graph_),
+        skipped_(skipped),
+        of_op_(static_cast<size_t>(kNumOps)) {
     for (const Rule* rule : rules) {
       if (rule->wanted != nullptr && !rule->wanted(rewriter.context_)) continue;
       for (int op = 0; op < kNumOps; ++op) {
@@ -142,6 +163,8 @@ class RuleRunner {
       }
     }
   }
+
+  bool fired() const { return fired_; }
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
@@ -170,6 +193,7 @@ class RuleRunner {
   }
 
   Status TakeTurn(Node* n) {
+    if (skipped_ != nullptr && skipped_(*n)) return OkStatus();
     // The op may change under way.
     const OpName op = n->op_name();
     for (const Rule* rule : RulesOf(*n)) {
@@ -177,6 +201,7 @@ class RuleRunner {
       rewriter_.node_ = n;
       ASSIGN_OR_RETURN(const Rewritten done, rule->apply(*n, rewriter_));
       if (done.kind == Rewritten::Kind::kNot) continue;
+      fired_ = true;
       RewriteLog* log = rewriter_.context_.log;
       const bool replaced = done.kind == Rewritten::Kind::kReplaced && done.by.node != n;
       if (log != nullptr) {
@@ -242,13 +267,22 @@ class RuleRunner {
 
   Rewriter& rewriter_;
   Graph& graph_;
+  bool (*const skipped_)(const Node&);  // nullptr: none is
+  bool fired_ = false;
   std::vector<std::vector<const Rule*>> of_op_;  // by number of the op
 };
 
 Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Graph& graph,
                 const PassContext& context) {
   Rewriter rewriter(graph, context, optimizer);
-  return RuleRunner(rules, rewriter).Run();
+  return RunRules(rules, rewriter).status();
+}
+
+StatusOr<bool> RunRules(std::span<const Rule* const> rules, Rewriter& rewriter,
+                        bool (*skipped)(const Node& node)) {
+  RuleRunner runner(rules, rewriter, skipped);
+  RETURN_IF_ERROR(runner.Run());
+  return runner.fired();
 }
 
 bool HasControlInputs(const Node& n) { return !n.control_inputs().empty(); }

@@ -34,8 +34,10 @@ struct Rewritten {
 class Rewriter {
  public:
   // `scope`: the optimizer's name in those of new nodes ("ArithmeticOptimizer"). Shapes are
-  // inferred when the first rule asks.
-  Rewriter(Graph& graph, const PassContext& context, absl::string_view scope);
+  // inferred when the first rule asks; with `trust_feeds` those of fed nodes are what these say,
+  // else a request may feed any.
+  Rewriter(Graph& graph, const PassContext& context, absl::string_view scope,
+           bool trust_feeds = true);
 
   Graph& graph() { return graph_; }
   const PassContext& context() const { return context_; }
@@ -44,6 +46,8 @@ class Rewriter {
 
   // Sizes that are not known are symbols. Unknown for nodes made since, unless SetShape said so.
   const PartialShape& shape(Endpoint e);
+  // Does a node of the graph write into memory that others may still read?
+  bool WritesInPlace();
   // The tensor of a Const node that is not fed; nothing for any other. Inputs are untrusted: a
   // constant may have any type and shape.
   std::optional<Tensor> Constant(Endpoint e) const;
@@ -99,6 +103,8 @@ class Rewriter {
   Graph& graph_;
   const PassContext& context_;
   const std::string scope_;
+  const bool trust_feeds_;
+  std::optional<bool> writes_in_place_;
   absl::string_view rule_;  // that runs
   const Node* node_ = nullptr;
   std::optional<ShapeTable> shapes_;
@@ -118,6 +124,10 @@ struct Rule {
 // Runs the rules until none fires, with a bound on the work per node. Errors are those of rules.
 Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Graph& graph,
                 const PassContext& context);
+// The same in several runs over one graph, with one Rewriter. Nodes for which `skipped` is true are
+// left as they are. Did a rule fire?
+StatusOr<bool> RunRules(std::span<const Rule* const> rules, Rewriter& rewriter,
+                        bool (*skipped)(const Node& node) = nullptr);
 
 // ---- what rules ask of nodes
 
