@@ -87,7 +87,7 @@ constexpr const Rule* kRules[] = {&kShapeProduct, &kShapeRatio};
 }  // namespace
 
 Status OptimizeShapes(Graph& graph, const PassContext& context) {
-  return RunRules(kRules, "ShapeOptimizer", graph, context);
+  return RunRules(kRules, "ShapeOptimizer", Toggle::kDefault, graph, context);
 }
 
 }  // namespace smelt

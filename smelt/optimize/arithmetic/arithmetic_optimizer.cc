@@ -18,7 +18,8 @@ constexpr const Rule* kRules[] = {
 }  // namespace
 
 Status OptimizeArithmetic(Graph& graph, const PassContext& context) {
-  return RunRules(kRules, "ArithmeticOptimizer", graph, context);
+  return RunRules(kRules, "ArithmeticOptimizer", context.config.arithmetic_optimization, graph,
+                  context);
 }
 
 }  // namespace smelt

@@ -18,6 +18,13 @@ std::optional<double> UniformConstant(Rewriter& r, Endpoint e) {
   return value == nullptr ? std::nullopt : UniformValue(*value);
 }
 
+// Does combining x with the constant give a tensor of x's shape, whatever that is?
+bool KeepsShape(Rewriter& r, Endpoint x, Endpoint constant, Endpoint result) {
+  const TensorValue* value = r.ConstantValue(constant);
+  if (value != nullptr && value->shape.rank() == 0) return true;
+  return SameSymbolicShape(r.shape(x), r.shape(result));
+}
+
 // a / sqrt(b) -> a * rsqrt(b)
 StatusOr<Rewritten> SqrtDivToRsqrtMul(Node& node, Rewriter& r) {
   Node* sqrt = node.input(1).node;
@@ -55,7 +62,7 @@ StatusOr<Rewritten> ConvertPow(Node& node, Rewriter& r) {
   const std::optional<double> c = UniformConstant(r, y);
   if (!c) return r.No("the exponents are not one number");
   const PartialShape result = r.shape({&node, 0});
-  if (!SameSymbolicShape(r.shape(x), result)) return r.No("the exponent may widen the result");
+  if (!KeepsShape(r, x, y, {&node, 0})) return r.No("the exponent may widen the result");
   const auto* power = std::ranges::find(kPowers, *c, &Power::exponent);
   if (power != std::end(kPowers)) return OfFirstInput(node, power->op, r);
   if (*c == 3) {
@@ -90,9 +97,7 @@ StatusOr<Rewritten> ConvertLog1p(Node& node, Rewriter& r) {
   for (const int i : {1, 0}) {
     const Endpoint one = sum->input(i), x = sum->input(1 - i);
     if (UniformConstant(r, one) != std::optional<double>(1)) continue;
-    if (!SameSymbolicShape(r.shape(x), r.shape({sum, 0}))) {
-      return r.No("the ones may widen the sum");
-    }
+    if (!KeepsShape(r, x, one, {sum, 0})) return r.No("the ones may widen the sum");
     if (IsRoot(*sum)) return r.No("the sum must stay");
     RETURN_IF_ERROR(r.WaitAs(&node, *sum));
     r.graph().SetInputs(&node, {x});
@@ -124,9 +129,7 @@ StatusOr<Rewritten> ConvertExpm1(Node& node, Rewriter& r) {
     return r.No("what is taken away is not 1");
   }
   const Endpoint x = exp->input(0);
-  if (!SameSymbolicShape(r.shape(x), r.shape({&node, 0}))) {
-    return r.No("the ones may widen the difference");
-  }
+  if (!KeepsShape(r, x, one, {&node, 0})) return r.No("the ones may widen the difference");
   if (IsRoot(*exp)) return r.No("the exponential must stay");
   RETURN_IF_ERROR(r.WaitAs(&node, *exp));
   r.graph().SetInputs(&node, {x});

@@ -15,7 +15,7 @@ constexpr const Rule* kRemapRules[] = {
 }  // namespace
 
 Status RemapGraph(Graph& graph, const PassContext& context) {
-  return RunRules(kRemapRules, "Remapper", graph, context);
+  return RunRules(kRemapRules, "Remapper", context.config.remapping, graph, context);
 }
 
 }  // namespace smelt

@@ -272,9 +272,9 @@ class RuleRunner {
   std::vector<std::vector<const Rule*>> of_op_;  // by number of the op
 };
 
-Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Graph& graph,
-                const PassContext& context) {
-  Rewriter rewriter(graph, context, optimizer);
+Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Toggle toggle,
+                Graph& graph, const PassContext& context) {
+  Rewriter rewriter(graph, context, optimizer, toggle == Toggle::kAggressive);
   return RunRules(rules, rewriter).status();
 }
 

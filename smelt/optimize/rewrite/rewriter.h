@@ -36,8 +36,7 @@ class Rewriter {
   // `scope`: the optimizer's name in those of new nodes ("ArithmeticOptimizer"). Shapes are
   // inferred when the first rule asks; with `trust_feeds` those of fed nodes are what these say,
   // else a request may feed any.
-  Rewriter(Graph& graph, const PassContext& context, absl::string_view scope,
-           bool trust_feeds = true);
+  Rewriter(Graph& graph, const PassContext& context, absl::string_view scope, bool trust_feeds);
 
   Graph& graph() { return graph_; }
   const PassContext& context() const { return context_; }
@@ -122,8 +121,9 @@ struct Rule {
 };
 
 // Runs the rules until none fires, with a bound on the work per node. Errors are those of rules.
-Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Graph& graph,
-                const PassContext& context);
+// `toggle` is the optimizer's: the shapes that fed nodes state are trusted where it is AGGRESSIVE.
+Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Toggle toggle,
+                Graph& graph, const PassContext& context);
 // The same in several runs over one graph, with one Rewriter. Nodes for which `skipped` is true are
 // left as they are. Did a rule fire?
 StatusOr<bool> RunRules(std::span<const Rule* const> rules, Rewriter& rewriter,
