@@ -164,6 +164,7 @@ class MetaOptimizer {
       if (options_.after) options_.after(run, now);
     };
     RETURN_IF_ERROR(RunPasses(passes_, graph, context, pipeline));
+    DropWrongOutputShapes(graph);
     report_.graphs.push_back(std::move(report));
     return OkStatus();
   }

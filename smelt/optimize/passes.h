@@ -99,6 +99,9 @@ Status RemapGraph(Graph& graph, const PassContext& context);
 // without them.
 Status OptimizeDependencies(Graph& graph, const PassContext& context);
 
+// Nodes whose attribute "_output_shapes" contradicts what shape inference finds lose it.
+void DropWrongOutputShapes(Graph& graph);
+
 // XlaCallModule becomes a call of what its module was lowered to (stablehlo/call_module.h). A
 // module that could not be lowered gives its error here.
 Status CallModules(Graph& graph, const PassContext& context);

@@ -207,8 +207,8 @@ constexpr OpSet kNonDecreasing = {"Acosh", "Asin", "Asinh",    "Atan",     "Atan
 constexpr OpSet kNonIncreasing = {"Acos", "Erfc", "Neg", "Rsqrt"};
 // Of several arguments one value: which of them is the first to have the largest is lost.
 constexpr OpSet kWithPlateaus = {"Ceil", "Floor", "Relu", "Relu6", "Rint", "Sign"};
-constexpr OpSet kPools = {"MaxPool", "MaxPoolV2", "MaxPool3D", "MaxPoolWithArgmax"};
-constexpr OpSet kArgs = {"ArgMax", "ArgMin", "MaxPoolWithArgmax"};
+constexpr OpSet kPools = {"MaxPool", "MaxPoolV2", "MaxPool3D"};
+constexpr OpSet kArgs = {"ArgMax", "ArgMin"};
 
 absl::string_view Opposite(const Node& n) {
   if (n.Is("Max")) return "Min";
@@ -318,7 +318,7 @@ const Rule kHoistCWiseUnaryChains = {"HoistCWiseUnaryChains",
                                      "Concat(f(a), f(b)) -> f(Concat(a, b)); so for Split"};
 const Rule kOptimizeMaxOrMinOfMonotonic = {
     "OptimizeMaxOrMinOfMonotonic",
-    {"Max", "Min", "ArgMax", "ArgMin", "MaxPool", "MaxPoolV2", "MaxPool3D", "MaxPoolWithArgmax"},
+    {"Max", "Min", "ArgMax", "ArgMin", "MaxPool", "MaxPoolV2", "MaxPool3D"},
     OptimizeMaxOrMinOfMonotonic,
     "max(f(x)) -> f(max(x)) for f that keeps the order"};
 const Rule kUnaryOpsComposition = {

@@ -74,6 +74,7 @@ class Rewriter {
   Node* AddConst(absl::string_view name, const Tensor& value, const Node& like);
   // A copy of the node, its edges and attributes (marks left out), under a new name.
   StatusOr<Node*> Copy(const Node& node, absl::string_view name);
+  // Of a node that is new or gives something else than before: what it stated of its shapes goes.
   void SetShape(Endpoint e, const PartialShape& shape);
   void CopyShape(Endpoint from, Endpoint to) { SetShape(to, PartialShape(shape(from))); }
   // Makes the node another op, with these attributes and its own marks; inputs and outputs must
