@@ -7,9 +7,31 @@ namespace {
 using namespace arithmetic;
 
 constexpr const Rule* kRules[] = {
-    &kRemoveInvolution,  &kRemoveNegation,   &kReplaceMulWithSquare, &kRemoveLogicalNot,
-    &kSqrtDivToRsqrtMul, &kRemoveIdempotent, &kConvertPow,           &kConvertLog1p,
-    &kLogSoftmax,        &kConvertExpm1,     &kFuseSquaredDiff,
+    &kFoldConjugateIntoTranspose,
+    &kFoldMultiplyIntoConv,
+    &kFoldTransposeIntoMatMul,
+    &kRemoveIdentityTranspose,
+    &kRemoveInvolution,
+    &kRemoveRedundantBitcast,
+    &kRemoveRedundantCast,
+    &kReplacePackWithTileReshape,
+    &kReplaceMulWithBroadcastByTile,
+    &kReduceUpsamplingDims,
+    &kRemoveRedundantReshapeOrBroadcastTo,
+    &kRemoveNegation,
+    &kReplaceMulWithSquare,
+    &kRemoveLogicalNot,
+    &kReorderCastLikeAndValuePreserving,
+    &kSqrtDivToRsqrtMul,
+    &kRemoveIdempotent,
+    &kConvertPow,
+    &kConvertLog1p,
+    &kLogSoftmax,
+    &kConvertExpm1,
+    &kRemoveStackSliceSameAxis,
+    &kSimplifyEmbeddingLookup,
+    &kRemoveCastIntoSegmentReduction,
+    &kFuseSquaredDiff,
 };
 
 }  // namespace
