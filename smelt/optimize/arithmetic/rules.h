@@ -28,6 +28,24 @@ extern const Rule kSimplifyAggregation;
 extern const Rule kHoistCWiseUnaryChains;
 extern const Rule kOptimizeMaxOrMinOfMonotonic;
 extern const Rule kUnaryOpsComposition;
+// transpose.cc: transpositions, and factors before convolutions
+extern const Rule kFoldConjugateIntoTranspose;
+extern const Rule kFoldMultiplyIntoConv;
+extern const Rule kFoldTransposeIntoMatMul;
+extern const Rule kRemoveIdentityTranspose;
+// reshape.cc: reshapes, and what repeats a tensor
+extern const Rule kReplacePackWithTileReshape;
+extern const Rule kReplaceMulWithBroadcastByTile;
+extern const Rule kReduceUpsamplingDims;
+extern const Rule kRemoveRedundantReshapeOrBroadcastTo;
+// slices.cc
+extern const Rule kRemoveStackSliceSameAxis;
+// casts.cc: casts, and what reads by indices
+extern const Rule kRemoveRedundantBitcast;
+extern const Rule kRemoveRedundantCast;
+extern const Rule kReorderCastLikeAndValuePreserving;
+extern const Rule kSimplifyEmbeddingLookup;
+extern const Rule kRemoveCastIntoSegmentReduction;
 
 }  // namespace smelt::arithmetic
 

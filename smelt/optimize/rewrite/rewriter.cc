@@ -55,6 +55,15 @@ std::optional<Tensor> Rewriter::Constant(Endpoint e) const {
   return ConstantTensor(*e.node);
 }
 
+bool Rewriter::HasControlFlow() {
+  // No rule makes such nodes.
+  if (!has_control_flow_) {
+    has_control_flow_ =
+        std::ranges::any_of(graph_.Nodes(), [](const Node* n) { return n->Is(kControlFlow); });
+  }
+  return *has_control_flow_;
+}
+
 std::optional<std::vector<int64_t>> Rewriter::Integers(Endpoint e) const {
   const std::optional<Tensor> t = Constant(e);
   if (!t || (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64) || t->rank() > 1) {
@@ -67,13 +76,22 @@ std::optional<std::vector<int64_t>> Rewriter::Integers(Endpoint e) const {
 
 std::string Rewriter::Name(const Node& node, absl::string_view suffix,
                            absl::string_view before) const {
+  return graph_.FreeName(NameFor(node, suffix, before));
+}
+
+bool Rewriter::IsMade(const Node& node, absl::string_view before) const {
+  return graph_.Find(NameFor(node, "", before)) != nullptr;
+}
+
+std::string Rewriter::NameFor(const Node& node, absl::string_view suffix,
+                              absl::string_view before) const {
   const std::string& name = node.name();
   const size_t slash = name.rfind('/');
   const absl::string_view scope =
       slash == std::string::npos ? "" : absl::string_view(name).substr(0, slash + 1);
   const absl::string_view own = absl::string_view(name).substr(scope.size());
-  return graph_.FreeName(
-      absl::StrCat(scope, scope_, "/", rule_, "_", before, own, suffix.empty() ? "" : "_", suffix));
+  return absl::StrCat(scope, scope_, "/", rule_, "_", before, own, suffix.empty() ? "" : "_",
+                      suffix);
 }
 
 std::string Rewriter::PrefixedName(const Node& node, absl::string_view suffix) const {
@@ -194,7 +212,7 @@ class RuleRunner {
   }
 
   Status TakeTurn(Node* n) {
-    if (skipped_ != nullptr && skipped_(*n)) return OkStatus();
+    if (IsFed(*n) || (skipped_ != nullptr && skipped_(*n))) return OkStatus();
     // The op may change under way.
     const OpName op = n->op_name();
     for (const Rule* rule : RulesOf(*n)) {
@@ -219,20 +237,11 @@ class RuleRunner {
     return OkStatus();
   }
 
-  static bool WaitsFor(const Node& n, const Node* c) {
-    return std::ranges::find(n.control_inputs(), c) != n.control_inputs().end();
-  }
-
   void Replace(Node* n, Endpoint by) {
     rewriter_.Visit(by.node);
     // Who took the node waits for what it waited for.
-    const bool kept = std::ranges::all_of(n->control_inputs(), [&](Node* c) {
-      return c == by.node || WaitsFor(*by.node, c) ||
-             // A Merge runs when one of its inputs is there.
-             (!by.node->Is(kControlFlow) &&
-              std::ranges::any_of(by.node->inputs(),
-                                  [&](const Endpoint& e) { return WaitsFor(*e.node, c); }));
-    });
+    const bool kept = std::ranges::all_of(n->control_inputs(),
+                                          [&](const Node* c) { return RunsAfter(*by.node, *c); });
     for (const Use& use : n->OrderedUses()) {
       rewriter_.Visit(use.node);
       if (use.node == by.node) continue;
@@ -291,6 +300,23 @@ bool HasControlUses(const Node& n) {
   return std::ranges::any_of(n.uses(), [](const Use& use) { return use.is_control(); });
 }
 bool IsOutOfOrder(const Node& n) { return !HasControlInputs(n) && !HasControlUses(n); }
+
+bool RunsAfter(const Node& n, const Node& before) {
+  // More inputs are not worth the time: saying no costs a control edge.
+  constexpr int kMaxInputs = 8;
+  // A Merge runs when one of its inputs is there.
+  const auto reads = [&](const Node& m) {
+    return m.num_inputs() <= kMaxInputs && !m.Is("Merge") && !m.Is("RefMerge");
+  };
+  const auto directly = [&](const Node& m) {
+    return std::ranges::find(m.control_inputs(), &before) != m.control_inputs().end() ||
+           (reads(m) &&
+            std::ranges::any_of(m.inputs(), [&](Endpoint e) { return e.node == &before; }));
+  };
+  return &n == &before || directly(n) ||
+         (reads(n) &&
+          std::ranges::any_of(n.inputs(), [&](Endpoint e) { return directly(*e.node); }));
+}
 
 int NumDataUses(const Node& n) {
   return static_cast<int>(

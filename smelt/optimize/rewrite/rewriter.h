@@ -52,6 +52,8 @@ class Rewriter {
   std::optional<Tensor> Constant(Endpoint e) const;
   // The same without making a tensor of what states fewer values than elements; nullptr: no Const.
   const TensorValue* ConstantValue(Endpoint e) const;
+  // Are there nodes that may not run, or run more than once (Switch, Enter, ...)?
+  bool HasControlFlow();
   // Integers of a constant scalar or vector of int32 or int64.
   std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
 
@@ -61,6 +63,8 @@ class Rewriter {
   // `node`; free.
   std::string Name(const Node& node, absl::string_view suffix = "",
                    absl::string_view before = "") const;
+  // Is there a node that Name would be for? TensorFlow's stages take a node once where they ask.
+  bool IsMade(const Node& node, absl::string_view before) const;
   // "<optimizer>/NAME<suffix>", as TensorFlow's constant folding does.
   std::string PrefixedName(const Node& node, absl::string_view suffix) const;
   // A node on the device of `like`.
@@ -100,6 +104,8 @@ class Rewriter {
  private:
   friend class RuleRunner;
 
+  std::string NameFor(const Node& node, absl::string_view suffix, absl::string_view before) const;
+
   Graph& graph_;
   const PassContext& context_;
   const std::string scope_;
@@ -108,6 +114,7 @@ class Rewriter {
   absl::string_view rule_;  // that runs
   const Node* node_ = nullptr;
   std::optional<ShapeTable> shapes_;
+  std::optional<bool> has_control_flow_;
   std::vector<int> stack_;  // ids of nodes to visit
   std::vector<bool> queued_;
 };
@@ -136,6 +143,9 @@ StatusOr<bool> RunRules(std::span<const Rule* const> rules, Rewriter& rewriter,
 bool IsOutOfOrder(const Node& n);
 bool HasControlInputs(const Node& n);
 bool HasControlUses(const Node& n);
+// Does `n`, or a node that it reads, read `before` or wait for it? `n` runs after itself. False
+// where that is not found out in a few steps.
+bool RunsAfter(const Node& n, const Node& before);
 // How many data inputs read any output of the node.
 int NumDataUses(const Node& n);
 // Is the one reader of the node's data `reader`?
