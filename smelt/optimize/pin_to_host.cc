@@ -1,6 +1,7 @@
 // TensorFlow's pin_to_host_optimizer: small integers, numbers and strings are computed where the
 // host reads them, and not sent to an accelerator and back.
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
@@ -38,36 +39,33 @@ bool IsOfIntegersOnHost(const Node& n) {
 // Inputs that kernels of every device read from the host's memory.
 struct HostInputs {
   OpName op;
-  std::vector<absl::string_view> args;
+  std::array<absl::string_view, 3> args;  // empty: no more
 };
-const std::vector<HostInputs>& ReadFromHost() {
-  static const auto* rows = new std::vector<HostInputs>{
-      {"ArgMax", {"dimension"}},
-      {"ArgMin", {"dimension"}},
-      {"BroadcastTo", {"shape"}},
-      {"Concat", {"concat_dim"}},
-      {"ConcatV2", {"axis"}},
-      {"ExpandDims", {"dim"}},
-      {"Fill", {"dims"}},
-      {"GatherV2", {"axis"}},
-      {"Max", {"reduction_indices"}},
-      {"Mean", {"reduction_indices"}},
-      {"Min", {"reduction_indices"}},
-      {"Pad", {"paddings"}},
-      {"Prod", {"reduction_indices"}},
-      {"Range", {"start", "limit", "delta"}},
-      {"Reshape", {"shape"}},
-      {"ReverseV2", {"axis"}},
-      {"Slice", {"begin", "size"}},
-      {"Split", {"split_dim"}},
-      {"SplitV", {"size_splits", "split_dim"}},
-      {"StridedSlice", {"begin", "end", "strides"}},
-      {"Sum", {"reduction_indices"}},
-      {"Tile", {"multiples"}},
-      {"Transpose", {"perm"}},
-  };
-  return *rows;
-}
+constexpr HostInputs kReadFromHost[] = {
+    {"ArgMax", {"dimension"}},
+    {"ArgMin", {"dimension"}},
+    {"BroadcastTo", {"shape"}},
+    {"Concat", {"concat_dim"}},
+    {"ConcatV2", {"axis"}},
+    {"ExpandDims", {"dim"}},
+    {"Fill", {"dims"}},
+    {"GatherV2", {"axis"}},
+    {"Max", {"reduction_indices"}},
+    {"Mean", {"reduction_indices"}},
+    {"Min", {"reduction_indices"}},
+    {"Pad", {"paddings"}},
+    {"Prod", {"reduction_indices"}},
+    {"Range", {"start", "limit", "delta"}},
+    {"Reshape", {"shape"}},
+    {"ReverseV2", {"axis"}},
+    {"Slice", {"begin", "size"}},
+    {"Split", {"split_dim"}},
+    {"SplitV", {"size_splits", "split_dim"}},
+    {"StridedSlice", {"begin", "end", "strides"}},
+    {"Sum", {"reduction_indices"}},
+    {"Tile", {"multiples"}},
+    {"Transpose", {"perm"}},
+};
 
 bool IsOnHost(const Node& n) { return absl::StrContains(n.device, "CPU"); }
 
@@ -171,9 +169,10 @@ class HostPinner {
 
   static bool ReadsFromHost(const Node& n, int input) {
     if (IsOnHost(n) || IsOfIntegersOnHost(n)) return true;
-    const auto row = std::ranges::find(ReadFromHost(), n.op_name(), &HostInputs::op);
-    if (row == ReadFromHost().end()) return false;
+    const auto* row = std::ranges::find(kReadFromHost, n.op_name(), &HostInputs::op);
+    if (row == std::end(kReadFromHost)) return false;
     return std::ranges::any_of(row->args, [&](absl::string_view arg) {
+      if (arg.empty()) return false;
       const auto [first, count] = InputRange(n, arg);
       return input >= first && input < first + count;
     });

@@ -213,8 +213,9 @@ class RuleRunner {
 
   Status TakeTurn(Node* n) {
     if (IsFed(*n) || (skipped_ != nullptr && skipped_(*n))) return OkStatus();
-    // The op may change under way.
+    // The op may change under way, and the node may go.
     const OpName op = n->op_name();
+    const int id = n->id();
     for (const Rule* rule : RulesOf(*n)) {
       rewriter_.rule_ = rule->name;
       rewriter_.node_ = n;
@@ -228,7 +229,7 @@ class RuleRunner {
       }
       if (replaced) Replace(n, done.by);
       DropUnread(n);
-      if (replaced || graph_.NodeOf(n->id()) == nullptr) return OkStatus();
+      if (replaced || graph_.NodeOf(id) == nullptr) return OkStatus();
       if (n->op_name() != op) {
         rewriter_.Visit(n);
         return OkStatus();
