@@ -1,6 +1,7 @@
 // The pass manager: what it skips, undoes, names and tells.
 #include "smelt/optimize/pipeline.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -136,6 +137,15 @@ TEST(ChoosePasses, ListsRunInTheirOrder) {
   const std::vector<std::string> once = {"dependency_optimizer", "model_pruner"};
   EXPECT_EQ(names, (std::vector<std::string>{once[0], once[1], once[0], once[1]}));
   EXPECT_EQ(unknown, std::vector<std::string>{"no_such"});
+}
+
+TEST(ChoosePasses, SessionsRunTheListOnceAndGraphsTwice) {
+  const auto count = [](PassUse use, absl::string_view name) {
+    const std::vector<Pass> passes = ChoosePasses(RewriterConfig(), use);
+    return std::ranges::count(passes, name, &Pass::name);
+  };
+  EXPECT_EQ(count(PassUse::kExecution, "freeze_variables"), 1);
+  EXPECT_EQ(count(PassUse::kGraphs, "model_pruner"), 2);
 }
 
 TEST_F(Pipelines, NoPassIsToBlameForWhatWasWrongBefore) {

@@ -155,8 +155,10 @@ std::vector<Pass> ChoosePasses(const RewriterConfig& config, PassUse use,
     }
   }
   std::vector<Pass> out;
+  // A first answer waits for the passes: sessions run them once unless they are told otherwise.
+  const int by_default = use == PassUse::kExecution ? 1 : kDefaultIterations;
   const int iterations =
-      config.meta_optimizer_iterations > 0 ? config.meta_optimizer_iterations : kDefaultIterations;
+      config.meta_optimizer_iterations > 0 ? config.meta_optimizer_iterations : by_default;
   for (int i = 0; i < iterations; ++i) {
     for (const PassRow* row : rows) {
       const bool now = row->turn == PassTurn::kEveryIteration ||
