@@ -79,7 +79,7 @@ class Eliminator {
       const auto [found, added] = unique.insert(n);
       if (added) continue;
       Node* stays = *found;
-      if (context_.log != nullptr) context_.log->Fired("Dedup", *n, stays->name());
+      context_.Fired("Dedup", *n, stays->name());
       std::vector<Node*> readers;
       for (const Use& use : n->uses()) readers.push_back(use.node);
       for (int port = 0; port < n->num_outputs(); ++port) {

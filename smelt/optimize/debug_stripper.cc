@@ -33,7 +33,7 @@ Status StripDebugOps(Graph& graph, const PassContext& context) {
       continue;
     }
     RETURN_IF_ERROR(graph.ResolveTypes(n));
-    if (context.log != nullptr) context.log->Fired(n->op(), *n);
+    context.Fired(n->op(), *n);
   }
   return OkStatus();
 }

@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/op_facts.h"
-#include "smelt/optimize/passes.h"
+#include "smelt/optimize/rewrite/rewriter.h"
 
 namespace smelt {
 namespace {
@@ -27,10 +27,6 @@ constexpr OpSet kNeverNoOp = {
     "ControlTrigger", "TPUExecute",    "TPUCompile"};
 constexpr OpSet kVariables = {"Variable", "VariableV2", "VarHandleOp", "_VarHandlesOp"};
 constexpr OpSet kReceives = {"_Recv", "_HostRecv"};
-
-bool HasDataReaders(const Node& n) {
-  return std::ranges::any_of(n.uses(), [](const Use& use) { return !use.is_control(); });
-}
 
 // The nodes that read the node or wait for it, each once, in the order of their ids.
 std::vector<Node*> Consumers(const Node& n) {
@@ -99,7 +95,7 @@ class DependencyOptimizer {
         if (from->Is(kMergeOps) || from->Is(kOfFrames) || from->def() == nullptr) continue;
         if (!ReachedOtherwise(from, *n)) continue;
         graph_.RemoveControlInput(n, from);
-        Fired(*n, "TransitiveReduction");
+        context_.Fired("TransitiveReduction", *n);
       }
     }
     return OkStatus();
@@ -169,13 +165,13 @@ class DependencyOptimizer {
       if (!use.is_control()) continue;
       graph_.RemoveControlInput(use.node, n);
       Push(use.node);
-      Fired(*n, "Const");
+      context_.Fired("Const", *n);
     }
     if (n->uses().empty() && context_.fetch_known && !IsRoot(*n)) graph_.Remove(n);
   }
 
   bool MayBecomeNoOp(const Node& n) const {
-    if (HasDataReaders(n) || !context_.fetch_known || IsRoot(n)) return false;
+    if (NumDataUses(n) > 0 || !context_.fetch_known || IsRoot(n)) return false;
     if (n.Is(kSwitchesAndMerges) || n.Is(kOfFrames) || n.Is(kNeverNoOp)) return false;
     if (!n.Is(kReadOnly) && !IsFreeOfSideEffect(n)) return false;
     if (n.def() == nullptr || n.def()->outputs.empty()) return false;
@@ -183,7 +179,7 @@ class DependencyOptimizer {
   }
 
   Status BecomeNoOp(Node* n) {
-    Fired(*n, "ToNoOp");
+    context_.Fired("ToNoOp", *n);
     const Node::Inputs inputs = n->inputs();
     graph_.SetInputs(n, {});
     for (const Endpoint& e : inputs) {
@@ -260,7 +256,7 @@ class DependencyOptimizer {
 
   // Readers read what it reads; they, and who waits for it, wait for all that it waits for.
   void Bypass(Node* n) {
-    Fired(*n, n->op());
+    context_.Fired(n->op(), *n);
     const std::vector<Node*> waits = n->control_inputs();
     const bool passes = n->Is(kIdentities);
     for (Node* consumer : Consumers(*n)) {
@@ -313,18 +309,14 @@ class DependencyOptimizer {
           graph_.RemoveControlInput(n, from);
         }
         graph_.AddControlInput(n, group);
-        Fired(*n, "GroupCrossDeviceControlEdges");
+        context_.Fired("GroupCrossDeviceControlEdges", *n);
       }
     }
     return OkStatus();
   }
 
-  void Fired(const Node& n, absl::string_view rule) const {
-    if (context_.log != nullptr) context_.log->Fired(rule, n);
-  }
   bool Declined(const Node& n, absl::string_view why) const {
-    if (context_.log != nullptr) context_.log->Declined(n.op(), n, why);
-    return false;
+    return context_.Declined(n.op(), n, why);
   }
 
   Graph& graph_;

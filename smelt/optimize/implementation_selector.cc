@@ -42,12 +42,12 @@ Status SelectImplementationsByDevice(Graph& graph, const PassContext& context) {
       Node* choice = n->input(0).node;
       if (!choice->Is("DeviceIndex")) continue;
       RETURN_IF_ERROR(ChooseBranch(graph, choice, *n));
-      if (context.log != nullptr) context.log->Fired("DeviceIndex", *choice);
+      context.Fired("DeviceIndex", *choice);
       continue;
     }
     if (!CallsFunctions(*graph.library(), *n)) continue;
     const bool changed = SelectImplementations(graph, n, DeviceType(n->device));
-    if (changed && context.log != nullptr) context.log->Fired("api_implements", *n);
+    if (changed) context.Fired("api_implements", *n);
   }
   return OkStatus();
 }

@@ -119,7 +119,7 @@ class Inliner {
       const Function* f = Inlinable(graph_, *call.node, &attrs);
       if (f == nullptr) continue;
       if (const std::string why = WhyNotInlined(graph_, *call.node, *f, context_); !why.empty()) {
-        if (context_.log != nullptr) context_.log->Declined("Inline", *call.node, why);
+        context_.Declined("Inline", *call.node, why);
         continue;
       }
       const int64_t nodes = call.planned ? 0 : plan_.Nodes(*f);
@@ -130,7 +130,7 @@ class Inliner {
       left -= nodes;
       // The caller was verified as it was before its calls became bodies.
       if (verified_.insert(f).second) RETURN_IF_ERROR(VerifyFunction(*f));
-      if (context_.log != nullptr) context_.log->Fired("Inline", *call.node);
+      context_.Fired("Inline", *call.node);
       std::vector<Node*> added;
       Status s = InlineOne(call.node, *f, attrs, &added);
       if (!s.ok()) return Prefix(s, absl::StrCat("In function '", f->name(), "': "));

@@ -3,7 +3,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/op_facts.h"
-#include "smelt/optimize/passes.h"
+#include "smelt/optimize/rewrite/rewriter.h"
 
 namespace smelt {
 namespace {
@@ -11,13 +11,6 @@ namespace {
 constexpr OpSet kStopsGradient = {"StopGradient", "PreventGradient"};
 constexpr OpSet kSwitches = {"Switch", "RefSwitch", "_SwitchN"};
 constexpr OpSet kMerges = {"Merge", "RefMerge"};
-
-int ControlUses(const Node& n) {
-  return static_cast<int>(
-      std::ranges::count_if(n.uses(), [](const Use& use) { return use.is_control(); }));
-}
-
-bool HasDataUses(const Node& n) { return static_cast<int>(n.uses().size()) > ControlUses(n); }
 
 class Pruner {
  public:
@@ -56,7 +49,7 @@ class Pruner {
         const int port = place[static_cast<size_t>(use.port())];
         graph_.SetInput(use.node, use.input, {n, port});
       }
-      Fired(*n, "IdentityN");
+      context_.Fired("IdentityN", *n);
       graph_.SetInputs(n, kept);
       n->attrs().Set("T", std::move(types));
       RETURN_IF_ERROR(graph_.ResolveTypes(n));
@@ -69,17 +62,17 @@ class Pruner {
     if (n.Is(kStopsGradient)) return true;
     if (n.Is("Identity") || (n.Is("IdentityN") && n.num_inputs() == 1)) {
       // Dead values end at a Merge: an Identity in between may be what is waited for instead.
-      return !n.input(0).node->Is(kSwitches) && ControlUses(n) == 0 && n.control_inputs().empty() &&
+      return !n.input(0).node->Is(kSwitches) && IsOutOfOrder(n) &&
              std::ranges::none_of(n.uses(), [](const Use& use) { return use.node->Is(kMerges); });
     }
     if (n.Is("NoOp") && n.control_inputs().empty()) return true;
-    if (n.Is("Const") && n.control_inputs().empty() && !HasDataUses(n)) return true;
+    if (n.Is("Const") && n.control_inputs().empty() && NumDataUses(n) == 0) return true;
     return n.Is("AddN") && n.num_inputs() <= 1;
   }
 
   static bool WithoutUse(const Node& n) {
     if (n.Is("NoOp")) return n.control_inputs().empty() || n.uses().empty();
-    return n.Is("Const") && n.control_inputs().empty() && !HasDataUses(n);
+    return n.Is("Const") && n.control_inputs().empty() && NumDataUses(n) == 0;
   }
 
   bool MayBypass(const Node& n) const {
@@ -105,7 +98,7 @@ class Pruner {
   // Readers read what the node reads, and wait for what it waits for; who waits for it waits for
   // both.
   void Bypass(Node* n) {
-    Fired(*n, n->op());
+    context_.Fired(n->op(), *n);
     const std::vector<Node*> waits = n->control_inputs();
     for (const Use& use : n->OrderedUses()) {
       if (use.is_control()) {
@@ -119,12 +112,8 @@ class Pruner {
     graph_.Remove(n);
   }
 
-  void Fired(const Node& n, absl::string_view rule) const {
-    if (context_.log != nullptr) context_.log->Fired(rule, n);
-  }
   bool Declined(const Node& n, absl::string_view why) const {
-    if (context_.log != nullptr) context_.log->Declined(n.op(), n, why);
-    return false;
+    return context_.Declined(n.op(), n, why);
   }
 
   Graph& graph_;

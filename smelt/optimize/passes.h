@@ -68,6 +68,15 @@ struct PassContext {
   absl::Time deadline = absl::InfiniteFuture();
   // What rules did; nullptr: nobody asks.
   RewriteLog* log = nullptr;
+
+  // What RewriteLog records, where somebody asks; Declined is false, for callers to return.
+  void Fired(absl::string_view rule, const Node& node, absl::string_view by = "") const {
+    if (log != nullptr) log->Fired(rule, node, by);
+  }
+  bool Declined(absl::string_view rule, const Node& node, absl::string_view why) const {
+    if (log != nullptr) log->Declined(rule, node, why);
+    return false;
+  }
 };
 
 // Nodes that no root needs go, and those that only pass their input on (TensorFlow's model_pruner).

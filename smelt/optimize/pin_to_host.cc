@@ -120,7 +120,7 @@ class HostPinner {
       if (host.empty()) continue;
       if (n->Is("Const")) constants.emplace_back(n, n->device);
       n->device = host;
-      if (context_.log != nullptr) context_.log->Fired("PinToHost", *n);
+      context_.Fired("PinToHost", *n);
     }
     for (const auto& [n, device] : constants) {
       const bool read_on_host = std::ranges::all_of(n->uses(), [](const Use& use) {
@@ -179,8 +179,7 @@ class HostPinner {
   }
 
   bool Declined(const Node& n, absl::string_view why) const {
-    if (context_.log != nullptr) context_.log->Declined("PinToHost", n, why);
-    return false;
+    return context_.Declined("PinToHost", n, why);
   }
 
   Graph& graph_;

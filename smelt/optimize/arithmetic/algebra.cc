@@ -78,7 +78,7 @@ StatusOr<Rewritten> ReplaceMulWithSquare(Node& node, Rewriter& r) {
   if (!(node.input(0) == node.input(1))) return r.No();
   const Dtype t = node.Type("T");
   const bool complex = t == Dtype::kComplex64 || t == Dtype::kComplex128;
-  const bool cpu = r.context().for_execution || node.device.find("CPU") != std::string::npos;
+  const bool cpu = r.OnCpu(node);
   if (complex && !cpu) return r.No("no kernel for complex numbers is known for its device");
   AttrMap attrs;
   attrs.Set("T", t);

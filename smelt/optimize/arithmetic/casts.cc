@@ -117,7 +117,7 @@ StatusOr<Rewritten> ReorderCastLikeAndValuePreserving(Node& node, Rewriter& r) {
   if (IsRoot(*producer)) return r.No("the node before it must stay");
   if (producer->device != node.device) return r.No("they are on different devices");
   const bool gpu = node.device.find("GPU") != std::string::npos;
-  const bool cpu = r.context().for_execution || node.device.find("CPU") != std::string::npos;
+  const bool cpu = r.OnCpu(node);
   if (!cpu && !gpu) return r.No("they are not known to run on a CPU or a GPU");
   if (GivesReference(producer->input(0))) return r.No("the value is read by reference");
   const Dtype from = cast.input_types[0], to = cast.output_types[0];

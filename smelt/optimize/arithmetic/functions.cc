@@ -66,7 +66,7 @@ StatusOr<Rewritten> ConvertPow(Node& node, Rewriter& r) {
   const auto* power = std::ranges::find(kPowers, *c, &Power::exponent);
   if (power != std::end(kPowers)) return OfFirstInput(node, power->op, r);
   if (*c == 3) {
-    const bool cpu = r.context().for_execution || node.device.find("CPU") != std::string::npos;
+    const bool cpu = r.OnCpu(node);
     if (!cpu) return r.No("a product of three is faster on a CPU alone");
     ASSIGN_OR_RETURN(Node * square,
                      r.Add(r.Name(node, "", "_inner_"), "Square", {x}, OnlyType(node), node));

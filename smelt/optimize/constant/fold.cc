@@ -122,7 +122,7 @@ StatusOr<bool> Folder::Run() {
       continue;
     }
     any = true;
-    if (r_.context().log != nullptr) r_.context().log->Fired("FoldGraph", *n);
+    r_.context().Fired("FoldGraph", *n);
   }
   // Constants whose readers were folded as well.
   for (int id = first_new; id < r_.graph().max_id(); ++id) {

@@ -1,6 +1,7 @@
 // What the shapes of a graph tell of its values.
 #include <algorithm>
 
+#include "smelt/graph/shape/rules.h"
 #include "smelt/optimize/constant/rules.h"
 #include "smelt/optimize/rewrite/number_tensors.h"
 
@@ -8,15 +9,6 @@ namespace smelt::constant {
 namespace {
 
 Attr TensorAttr(Tensor t) { return Attr(TensorValue::Of(std::move(t))); }
-
-std::optional<int64_t> CountElements(const PartialShape& s) {
-  int64_t count = 1;
-  for (const int64_t d : s.dims()) {
-    if (d != 0 && count > std::numeric_limits<int64_t>::max() / d) return std::nullopt;
-    count *= d;
-  }
-  return count;
-}
 
 // A number that `dtype` does not hold is left to the kernel, which says so.
 std::optional<Tensor> IntegerScalar(Dtype dtype, int64_t value) {
@@ -42,8 +34,8 @@ StatusOr<Rewritten> MaterializeShapes(Node& node, Rewriter& r) {
   } else {
     if (!shape.fully_known()) return r.No("the shape of its input is not known");
     if (node.Is("Size")) {
-      const std::optional<int64_t> count = CountElements(shape);
-      if (count) value = IntegerScalar(dtype, *count);
+      const int64_t count = NumElements(shape);
+      if (count >= 0) value = IntegerScalar(dtype, count);
     } else {
       if (shape.rank() > 0 && shape[0] == 0) return r.No("its input has no elements");
       if (Fits(dtype, shape)) value = IntegerVector(dtype, shape.dims());
@@ -150,7 +142,7 @@ bool OnlyReshapedToOneElement(const Node& node, Rewriter& r) {
   return !node.uses().empty() && std::ranges::all_of(node.uses(), [&](const Use& use) {
     if (use.is_control() || !use.node->Is("Reshape")) return false;
     const PartialShape shape = r.shape({use.node, 0});
-    return shape.fully_known() && CountElements(shape) == std::optional<int64_t>(1);
+    return NumElements(shape) == 1;
   });
 }
 
@@ -163,9 +155,8 @@ StatusOr<Rewritten> MaterializeReductionIndices(Node& node, Rewriter& r) {
   const Dtype dtype = node.input_types[1];
   if (dtype != Dtype::kInt32 && dtype != Dtype::kInt64) return r.No();
   const PartialShape listed = r.shape(indices);
-  const bool all =
-      (listed.fully_known() && CountElements(listed) == std::optional<int64_t>(rank)) ||
-      r.shape({&node, 0}).rank() == 0 || OnlyReshapedToOneElement(node, r);
+  const bool all = NumElements(listed) == rank || r.shape({&node, 0}).rank() == 0 ||
+                   OnlyReshapedToOneElement(node, r);
   if (!all) return r.No("it may leave dimensions");
   std::vector<int64_t> dims(static_cast<size_t>(rank));
   for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);

@@ -3,15 +3,11 @@
 
 #include "absl/strings/match.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/rules.h"
 #include "smelt/optimize/constant/rules.h"
 
 namespace smelt::constant {
 namespace {
-
-int64_t KnownElements(const PartialShape& s) {
-  if (!s.fully_known()) return -1;
-  return std::ranges::all_of(s.dims(), [](int64_t d) { return d == 1; }) ? 1 : 2;
-}
 
 bool ReducesNothing(const Node& node, const PartialShape& shape,
                     const std::vector<int64_t>& indices) {
@@ -27,8 +23,7 @@ bool ReducesNothing(const Node& node, const PartialShape& shape,
 StatusOr<Rewritten> SimplifyReduction(Node& node, Rewriter& r) {
   const PartialShape shape = r.shape(node.input(0)), result = r.shape({&node, 0});
   const Endpoint indices = node.input(1);
-  const bool one_element =
-      KnownElements(shape) == 1 && KnownElements(result) == 1 && result.rank() > 0;
+  const bool one_element = NumElements(shape) == 1 && NumElements(result) == 1 && result.rank() > 0;
   if (one_element && !node.Bool("keep_dims") && node.Find("T") != nullptr) {
     const std::vector<int64_t> ones(static_cast<size_t>(result.rank()), 1);
     ASSIGN_OR_RETURN(Node * c, ConstBeside(node, "_shape_const", IntegerVector(Dtype::kInt32, ones),

@@ -14,13 +14,9 @@ constexpr Contraction kContractions[] = {{"Conv2D", "_FusedConv2D"}, {"MatMul", 
 constexpr OpSet kActivations = {"Relu", "Relu6", "Elu", "LeakyRelu"};
 constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
-bool OnCpu(const Node& n, const Rewriter& r) {
-  return r.context().for_execution || n.device.find("CPU") != std::string::npos;
-}
-
 // Why the node cannot be the one that is fused with; empty: it can.
 absl::string_view WhyNoContraction(const Node& n, const Rewriter& r) {
-  if (!OnCpu(n, r)) return "it is not placed on a CPU";
+  if (!r.OnCpu(n)) return "it is not placed on a CPU";
   const Dtype t = n.Type("T");
   if (n.Is("MatMul")) return t == Dtype::kFloat ? "" : "products of this type are not fused";
   if (t != Dtype::kFloat && t != Dtype::kDouble) return "convolutions of this type are not fused";

@@ -8,9 +8,7 @@ namespace {
 StatusOr<Rewritten> TensorToHashBucket(Node& node, Rewriter& r) {
   const Node* text = node.input(0).node;
   if (!text->Is("AsString")) return r.No();
-  const bool cpu = r.context().for_execution || (node.device.find("CPU") != std::string::npos &&
-                                                 text->device.find("CPU") != std::string::npos);
-  if (!cpu) return r.No("it is not placed on a CPU");
+  if (!r.OnCpu(node) || !r.OnCpu(*text)) return r.No("it is not placed on a CPU");
   const Dtype t = text->Type("T");
   if (t != Dtype::kInt8 && t != Dtype::kInt16 && t != Dtype::kInt32 && t != Dtype::kInt64) {
     return r.No("only integers with a sign are hashed directly");

@@ -64,6 +64,10 @@ bool Rewriter::HasControlFlow() {
   return *has_control_flow_;
 }
 
+bool Rewriter::OnCpu(const Node& node) const {
+  return context_.for_execution || node.device.find("CPU") != std::string::npos;
+}
+
 std::optional<std::vector<int64_t>> Rewriter::Integers(Endpoint e) const {
   const std::optional<Tensor> t = Constant(e);
   if (!t || (t->dtype() != Dtype::kInt32 && t->dtype() != Dtype::kInt64) || t->rank() > 1) {
@@ -162,7 +166,7 @@ void Rewriter::Visit(Node* node) {
 }
 
 Rewritten Rewriter::No(absl::string_view why) {
-  if (context_.log != nullptr) context_.log->Declined(rule_, *node_, why);
+  context_.Declined(rule_, *node_, why);
   return {};
 }
 

@@ -54,6 +54,8 @@ class Rewriter {
   const TensorValue* ConstantValue(Endpoint e) const;
   // Are there nodes that may not run, or run more than once (Switch, Enter, ...)?
   bool HasControlFlow();
+  // Does the node run on a CPU? In a user's graph its device must say so.
+  bool OnCpu(const Node& node) const;
   // Integers of a constant scalar or vector of int32 or int64.
   std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
 
