@@ -7,6 +7,7 @@
 //   feeds x
 //   fetches y
 //   keep z
+//   device NAME GPU architecture=7.0    a machine that the graph is for, any number
 //   why SENTENCE              with the section `smelt`
 //   by_hand SENTENCE          why `out` is what TensorFlow's sources say, and not written by it
 //   in
@@ -41,6 +42,7 @@ struct GrapplerCase {
   std::string name;
   std::map<std::string, std::string> fields;  // lines of one name are joined by blanks
   std::map<std::string, std::string> graphs;  // by section
+  std::vector<std::string> devices;
 };
 
 constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",
@@ -65,6 +67,8 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
       now.graphs[section] += line + "\n";
     } else if (words.first == "case") {
       now.name = words.second;
+    } else if (words.first == "device") {
+      now.devices.push_back(words.second);
     } else if (std::ranges::find(kFields, words.first) != std::end(kFields)) {
       std::string& text = now.fields[words.first];
       text += (text.empty() ? "" : " ") + words.second;
@@ -138,6 +142,9 @@ Status RunCase(const GrapplerCase& c) {
   options.config.optimizers = Words(c, "optimizers");
   if (!options.config.optimizers.empty() && options.config.meta_optimizer_iterations == 0) {
     options.config.meta_optimizer_iterations = 1;
+  }
+  for (const std::string& text : c.devices) {
+    ASSIGN_OR_RETURN(options.devices.emplace_back(), ParseDeviceProperties(text));
   }
   GraphItem item;
   item.id = "item";

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks TensorFlow's Grappler for the answers of the cases in tests/grappler: make_grappler_cases.py SMELT FILE.graph... [--case NAME] [--print]
 
-Of each case (tests/grappler_runner.cc has the form) `in`, `optimizers`, `config`, `feeds`, `fetches` and `keep` are read; what TensorFlow makes of it becomes `out` (`same` where nothing changed),
+Of each case (tests/grappler_runner.cc has the form) `in`, `optimizers`, `config`, `feeds`, `fetches`, `keep` and `device` are read; what TensorFlow makes of it becomes `out` (`same` where nothing changed),
 or `error` where it refuses. The section `smelt`, where smelt means to do otherwise, and its reason stay. --print shows the answers and writes nothing. Needs tensorflow."""
 import argparse
 import os
@@ -16,8 +16,8 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 from google.protobuf import text_format
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
-from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
-from tensorflow.python.grappler import tf_optimizer
+from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2
+from tensorflow.python.grappler import cluster as clusters, tf_optimizer
 
 SECTIONS = ("in", "out", "same", "smelt", "error")
 
@@ -47,6 +47,22 @@ def field(head, name):
 
 def words(head, name):
     return " ".join(field(head, name)).split()
+
+
+def cluster(head):
+    """The virtual cluster that the lines `device` describe; None without one: this machine."""
+    devices = []
+    for line in field(head, "device"):
+        name, kind, *pairs = line.split()
+        device = device_properties_pb2.NamedDevice(name=name)
+        device.properties.type = kind
+        for key, value in (pair.split("=", 1) for pair in pairs):
+            if key in ("frequency", "num_cores", "memory_size", "bandwidth"):
+                setattr(device.properties, key, int(value))
+            else:
+                device.properties.environment[key] = value
+        devices.append(device)
+    return clusters.Cluster(devices=devices) if devices else None
 
 
 class Asker:
@@ -87,10 +103,14 @@ class Asker:
             rewriter.optimizers.extend(words(head, "optimizers"))
             rewriter.meta_optimizer_iterations = rewriter.ONE
         text_format.Merge(" ".join(field(head, "config")), rewriter)
+        machine = cluster(head)
         try:
-            out = tf_optimizer.OptimizeGraph(config, meta, graph_id="item")
+            out = tf_optimizer.OptimizeGraph(config, meta, graph_id="item", cluster=machine)
         except (tf.errors.OpError, RuntimeError, ValueError) as e:
             return None, str(e).splitlines()[0]
+        finally:
+            if machine is not None:
+                machine.Shutdown()
         (self.work / "out.pb").write_bytes(graph_pb2.GraphDef.SerializeToString(out))
         self.turn(self.work / "out.pb", self.work / "out.graph")
         return (self.work / "out.graph").read_text(), None

@@ -25,6 +25,7 @@ struct OptimizeFlags {
   ResourceFlags resources;
   std::string config;
   std::optional<std::vector<std::string>> passes;
+  std::vector<std::string> devices;
   std::string explain;
   PassFlags dump;
 };
@@ -107,6 +108,9 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   if (const absl::string_view wrong = Misused(flags); !wrong.empty()) return UsageError(wrong);
   MetaOptions options;
   ASSIGN_OR_RETURN(options.config, ConfigOf(flags));
+  for (const std::string& text : flags.devices) {
+    ASSIGN_OR_RETURN(options.devices.emplace_back(), ParseDeviceProperties(text));
+  }
   RewriteLog log;
   if (!flags.explain.empty()) log.Explain(flags.explain);
   options.log = &log;
@@ -157,6 +161,11 @@ CommandBody SetupOptimize(CLI::App& app) {
              "names them; '' for none")
           ->delimiter(',')
           ->allow_extra_args(false);
+  app.add_option(
+         "--device", flags->devices,
+         "A device that the graph is for, 'NAME TYPE key=value ...' (docs/optimizer.md); may "
+         "be given again")
+      ->allow_extra_args(false);
   app.add_option("--explain", flags->explain,
                  "Node whose story is told: rules that rewrote it, "
                  "and why others did not");

@@ -134,6 +134,7 @@ class MetaOptimizer {
   PassContext Context() const {
     PassContext context;
     context.config = options_.config;
+    context.devices = options_.devices;
     context.for_execution = false;
     context.device_type = "";
     context.deadline = deadline_;

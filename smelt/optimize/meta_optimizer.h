@@ -33,7 +33,8 @@ struct OptimizationReport {
 
 struct MetaOptions {
   RewriterConfig config;
-  RewriteLog* log = nullptr;  // may be nullptr
+  std::vector<DeviceProperties> devices;  // that the graph is for; empty: not known
+  RewriteLog* log = nullptr;              // may be nullptr
   // Called after each pass as PipelineOptions::after is. May be empty.
   std::function<void(const PassRun& run, const Graph& graph)> after;
 };

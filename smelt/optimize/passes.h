@@ -12,11 +12,13 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
+#include "smelt/graph/device_properties.h"
 #include "smelt/graph/graph.h"
 #include "smelt/graph/rewriter_config.h"
 #include "smelt/optimize/rewrite_log.h"
@@ -64,6 +66,9 @@ struct PassContext {
   // true: this program runs the result, and knows ops that TensorFlow does not.
   bool for_execution = true;
   RewriterConfig config;
+  // The machines that the graph is for; empty: not known, and passes for a kind of device do
+  // nothing.
+  std::span<const DeviceProperties> devices;
   // The passes end with DEADLINE_EXCEEDED when they find that it is over.
   absl::Time deadline = absl::InfiniteFuture();
   // What rules did; nullptr: nobody asks.
