@@ -2,7 +2,7 @@
 // graph wanted after.
 //
 //   case NAME
-//   pass [on_tpu] fold_constants [more passes]
+//   pass [on_tpu] constant_folding [more passes]
 //   in
 //   ...graph text...
 //   out

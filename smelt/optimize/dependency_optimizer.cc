@@ -13,8 +13,10 @@ namespace {
 constexpr int kRounds = 2;
 // Nodes that looking for a longer path visits, for each node of the graph: the search stays linear.
 constexpr int64_t kSearchedPerNode = 64;
+// Visits that simplifying has, for each node: what it changes is visited again.
+constexpr int64_t kVisitsPerNode = 64;
 
-constexpr OpSet kIdentities = {"Identity", "IdentityN"};
+constexpr OpSet kUsersIdentities = {"Identity", "IdentityN"};
 constexpr OpSet kSwitchesAndMerges = {"Switch", "RefSwitch", "Merge", "RefMerge"};
 constexpr OpSet kOfFrames = {"Enter",   "RefEnter",      "Exit",
                              "RefExit", "NextIteration", "RefNextIteration"};
@@ -27,6 +29,8 @@ constexpr OpSet kNeverNoOp = {
     "ControlTrigger", "TPUExecute",    "TPUCompile"};
 constexpr OpSet kVariables = {"Variable", "VariableV2", "VarHandleOp", "_VarHandlesOp"};
 constexpr OpSet kReceives = {"_Recv", "_HostRecv"};
+// Give the same from the start, whatever their definitions say of state.
+constexpr OpSet kGiven = {"_Arg", "VarHandleOp", "Placeholder"};
 
 // The nodes that read the node or wait for it, each once, in the order of their ids.
 std::vector<Node*> Consumers(const Node& n) {
@@ -56,6 +60,13 @@ absl::string_view Host(absl::string_view device) {
   return device.substr(0, end);
 }
 
+// Is an Identity of a reference: the read of its value, whose place in the order counts.
+bool ReadsReference(const Node& n) {
+  return std::ranges::any_of(n.inputs(), [](const Endpoint& e) {
+    return IsRef(e.node->output_types[static_cast<size_t>(e.port)]);
+  });
+}
+
 class DependencyOptimizer {
  public:
   DependencyOptimizer(Graph& graph, const PassContext& context)
@@ -64,16 +75,37 @@ class DependencyOptimizer {
   Status Run() {
     for (int round = 0; round < kRounds; ++round) {
       const int64_t version = graph_.version();
-      RETURN_IF_ERROR(ReduceTransitively());
+      // What inlining left waits for hundreds of reads: bypassed first, there is less to search.
+      if (round > 0 || !context_.for_execution) RETURN_IF_ERROR(ReduceTransitively());
       RETURN_IF_ERROR(OptimizeNodes());
-      RETURN_IF_ERROR(GroupControlEdges(false));
-      RETURN_IF_ERROR(GroupControlEdges(true));
+      if (!context_.for_execution) {
+        RETURN_IF_ERROR(GroupControlEdges(false));
+        RETURN_IF_ERROR(GroupControlEdges(true));
+      }
       if (graph_.version() == version) break;
     }
+    if (context_.for_execution) graph_.Prune(Roots(graph_));
     return OkStatus();
   }
 
  private:
+  // Gives each input as the output of the same number. In a user's graph gradients, devices or
+  // tools may hang on the others.
+  bool IsIdentity(const Node& n) const {
+    if (!context_.for_execution) return n.Is(kUsersIdentities);
+    if (ReadsReference(n)) return false;
+    return n.Is(kIdentityOps) || n.Is("PlaceholderWithDefault") ||
+           (n.Is("TPUReplicatedInput") && n.num_inputs() == 1) ||
+           (n.Is("TPUReplicatedOutput") && n.num_outputs() == 1);
+  }
+
+  // There from the start: nobody need wait for it.
+  bool IsThere(const Node& n) const {
+    if (!n.inputs().empty() || !n.control_inputs().empty()) return false;
+    if (n.Is("Const") || !context_.for_execution) return n.Is("Const");
+    return n.Is(kGiven) || (!HasEffect(n) && IsFreeOfSideEffect(n));
+  }
+
   // ---- edges that another path makes superfluous
 
   Status ReduceTransitively() {
@@ -133,9 +165,10 @@ class DependencyOptimizer {
 
   Status OptimizeNodes() {
     for (Node* n : graph_.Nodes()) {
-      if (n->Is("NoOp") || n->Is(kIdentities) || n->Is("Const") || MayBecomeNoOp(*n)) Push(n);
+      if (n->Is("NoOp") || IsIdentity(*n) || IsThere(*n) || MayBecomeNoOp(*n)) Push(n);
     }
-    while (!todo_.empty()) {
+    int64_t visits = kVisitsPerNode * graph_.max_id();
+    while (!todo_.empty() && visits-- > 0) {
       Node* n = graph_.NodeOf(todo_.back());
       queued_.erase(todo_.back());
       todo_.pop_back();
@@ -149,17 +182,16 @@ class DependencyOptimizer {
   }
 
   Status OptimizeNode(Node* n) {
-    if (n->Is("Const") && n->control_inputs().empty()) {
+    if (!n->Is("NoOp") && IsThere(*n)) {
       FreeWaiters(n);
       return OkStatus();
     }
     if (!n->Is("NoOp") && MayBecomeNoOp(*n)) return BecomeNoOp(n);
     const bool noop = n->Is("NoOp") && !IsRoot(*n);
-    if ((noop || (n->Is(kIdentities) && MayGo(*n))) && IsWorthBypassing(*n)) Bypass(n);
+    if ((noop || (IsIdentity(*n) && MayGo(*n))) && IsWorthBypassing(*n)) Bypass(n);
     return OkStatus();
   }
 
-  // A constant that waits for nothing is there from the start: nobody need wait for it.
   void FreeWaiters(Node* n) {
     for (const Use& use : n->OrderedUses()) {
       if (!use.is_control()) continue;
@@ -167,7 +199,9 @@ class DependencyOptimizer {
       Push(use.node);
       context_.Fired("Const", *n);
     }
-    if (n->uses().empty() && context_.fetch_known && !IsRoot(*n)) graph_.Remove(n);
+    if (n->Is("Const") && n->uses().empty() && context_.fetch_known && !IsRoot(*n)) {
+      graph_.Remove(n);
+    }
   }
 
   bool MayBecomeNoOp(const Node& n) const {
@@ -175,7 +209,8 @@ class DependencyOptimizer {
     if (n.Is(kSwitchesAndMerges) || n.Is(kOfFrames) || n.Is(kNeverNoOp)) return false;
     if (!n.Is(kReadOnly) && !IsFreeOfSideEffect(n)) return false;
     if (n.def() == nullptr || n.def()->outputs.empty()) return false;
-    return !n.Is(kIdentities) || MayGo(n);
+    if (context_.for_execution && ReadsReference(n)) return false;
+    return !IsIdentity(n) || MayGo(n);
   }
 
   Status BecomeNoOp(Node* n) {
@@ -202,7 +237,8 @@ class DependencyOptimizer {
     if (source.Is(kVariables) || source.Is(kReceives)) {
       return Declined(n, "it reads a variable or what is received");
     }
-    const bool several = n.inputs().size() + n.control_inputs().size() > 1;
+    const bool several =
+        !n.control_inputs().empty() || (n.inputs().size() > 1 && !context_.for_execution);
     for (const Use& use : n.uses()) {
       if (several && (use.node->Is("_Retval") || use.node->Is(kMergeOps))) {
         return Declined(n, "a result or a Merge reads it, and it has several inputs");
@@ -217,7 +253,7 @@ class DependencyOptimizer {
   static int64_t EdgesIfBypassed(const Node& n, size_t consumers) {
     const auto data = static_cast<int64_t>(n.inputs().size());
     const auto waits = static_cast<int64_t>(n.control_inputs().size());
-    if (!n.Is("IdentityN") || n.num_inputs() == 1) {
+    if (n.num_inputs() <= 1) {
       return (data + waits) * static_cast<int64_t>(consumers);
     }
     int64_t edges = data + waits * static_cast<int64_t>(consumers);
@@ -231,6 +267,7 @@ class DependencyOptimizer {
     if (EdgesIfBypassed(n, out) > static_cast<int64_t>(in + out)) {
       return Declined(n, "there would be more edges than before");
     }
+    if (context_.for_execution) return true;
     if ((in == 1 && out > 1 && sources[0]->device != n.device) ||
         (in > 1 && out == 1 && consumers[0]->device != n.device)) {
       return Declined(n, "more edges would lead from device to device");
@@ -248,7 +285,7 @@ class DependencyOptimizer {
       return Declined(n, "more edges would lead from device to device");
     }
     // What follows a crossing may follow a _Recv once the graph is cut.
-    if (n.Is(kIdentities) && crossing_in > 0 && crossing_out > 0 && after > 0) {
+    if (n.Is(kUsersIdentities) && crossing_in > 0 && crossing_out > 0 && after > 0) {
       return Declined(n, "it stands between two devices");
     }
     return true;
@@ -258,7 +295,7 @@ class DependencyOptimizer {
   void Bypass(Node* n) {
     context_.Fired(n->op(), *n);
     const std::vector<Node*> waits = n->control_inputs();
-    const bool passes = n->Is(kIdentities);
+    const bool passes = IsIdentity(*n);
     for (Node* consumer : Consumers(*n)) {
       bool waited = false;
       for (int i = 0; i < consumer->num_inputs(); ++i) {

@@ -133,14 +133,6 @@ Status LateReads(Graph& graph, const PassContext& context);
 // LateReads for the Identities that read a reference of a node for which `wanted` is true, whether
 // or not the graph writes by reference. A Merge goes on reading the Identity.
 void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted);
-// Nodes without effect whose inputs are constants become constants.
-Status FoldConstants(Graph& graph, const PassContext& context);
-// Of an op that undoes itself (Neg, LogicalNot, ...; op_facts.h) two in a row go, also where
-// reshapes, transpositions and reversals of one reader stand between them. What waits, or is waited
-// for, stays.
-Status RemoveInvolutions(Graph& graph, const PassContext& context);
-// Identities go, control edges to nodes without effect go, unreachable nodes go.
-Status RemoveIdentities(Graph& graph, const PassContext& context);
 // Conv2D, DepthwiseConv2dNative and MatMul with the bias, normalization and activation that follow
 // them become TensorFlow's _FusedConv2D, _FusedDepthwiseConv2dNative and _FusedMatMul.
 Status Remap(Graph& graph, const PassContext& context);

@@ -20,12 +20,6 @@ constexpr OpSet kExactDivisions = {"Div", "RealDiv", "DivNoNan", "Xdivy"};
 constexpr absl::string_view kAddOpsTag = "_grappler_ArithmeticOptimizer_AddOpsRewriteStage";
 constexpr absl::string_view kBroadcastsTag = "_grappler_ArithmeticOptimizer_MinimizeBroadcasts";
 
-// May inputs of the op have the type?
-bool TakesType(OpName op, Dtype type) {
-  const AttrDef* def = DefinitionOf(op)->FindAttr("T");
-  return def != nullptr && std::ranges::find(def->allowed_types, type) != def->allowed_types.end();
-}
-
 bool Broadcasts(const PartialShape& a, const PartialShape& b) {
   if (!IsSymbolic(a) || !IsSymbolic(b)) return false;
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {

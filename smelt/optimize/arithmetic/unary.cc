@@ -323,6 +323,9 @@ const Rule kOptimizeMaxOrMinOfMonotonic = {
     "max(f(x)) -> f(max(x)) for f that keeps the order"};
 const Rule kUnaryOpsComposition = {
     "UnaryOpsComposition", kComposed, UnaryOpsComposition, "f(g(x)) -> _UnaryOpsComposition(x)",
-    [](const PassContext& context) { return context.allow_non_differentiable_rewrites; }};
+    // In a session it would only hide activations from what fuses them.
+    [](const PassContext& context) {
+      return context.allow_non_differentiable_rewrites && !context.for_execution;
+    }};
 
 }  // namespace smelt::arithmetic

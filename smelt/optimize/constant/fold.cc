@@ -47,6 +47,10 @@ int64_t KnownBytes(const PartialShape& shape, Dtype dtype) {
 
 bool Folder::MayFold(const Node& n) const {
   if (n.Is("Const") || n.num_inputs() == 0 || n.num_outputs() == 0 || IsFed(n)) return false;
+  // What this program runs itself it need not keep for tools that look for it.
+  if (r_.context().for_execution) {
+    return !IsRoot(n) && (n.Is("Merge") || n.Is("Switch") || Evaluator::MayEvaluate(n));
+  }
   if (IsMarkedForTpu(n)) return false;
   if (!IsFreeOfSideEffect(n) || n.Is(kStandsForOthers) || NameSaysNo(n.op())) return false;
   // What is asked for by its name must keep it: an output more would be another node.
@@ -64,13 +68,15 @@ bool Folder::IsFoldable(const Node& n) {
   for (const Endpoint& e : n.inputs()) {
     if (IsConstant(e, r_)) {
       // Texts stay where tools that read checkpoints find them.
-      if (e.node->output_types[0] == Dtype::kString) return false;
+      const bool text = e.node->output_types[0] == Dtype::kString;
+      if (text && !r_.context().for_execution) return false;
       merged |= !HasControlInputs(*e.node);
     } else if (!n.Is("Merge")) {
       return false;
     }
   }
   if (n.Is("Merge")) return merged;
+  if (r_.context().for_execution) return true;
   const bool fills = n.Is("Fill") || n.Is("ZerosLike") || n.Is("OnesLike");
   if (fills && r_.context().config.disable_compressed_tensor_optimization) return false;
   return IsSmallEnough(n);
@@ -132,6 +138,18 @@ StatusOr<bool> Folder::Run() {
   return any;
 }
 
+// Makes floats of int8 weights (Cast, then Mul). Such results are folded whatever their size:
+// computed anew, every request would pay for all of the weights.
+bool Folder::Dequantizes(const Node& n) {
+  if (n.Is("Cast") && n.Type("SrcT") == Dtype::kInt8) {
+    from_int8_.insert(n.id());
+    return true;
+  }
+  return n.Is("Mul") && std::ranges::any_of(n.inputs(), [&](const Endpoint& e) {
+           return from_int8_.contains(e.node->id());
+         });
+}
+
 StatusOr<bool> Folder::Fold(Node* node) {
   std::vector<Tensor> inputs;
   for (const Endpoint& e : node->inputs()) {
@@ -142,10 +160,13 @@ StatusOr<bool> Folder::Fold(Node* node) {
   const int64_t bytes_before = TotalBytes(inputs);
   auto outputs = evaluator_.Evaluate(*node, std::move(inputs));
   if (!outputs.ok()) return false;
-  const bool too_large = std::ranges::any_of(*outputs, [&](const Tensor& t) {
-    const auto bytes = static_cast<int64_t>(t.bytes());
-    return bytes > bytes_before && bytes > kMaxConstantBytes;
-  });
+  const PassContext& context = r_.context();
+  const bool too_large =
+      context.for_execution ? !Dequantizes(*node) && TotalBytes(*outputs) > context.max_folded_bytes
+                            : std::ranges::any_of(*outputs, [&](const Tensor& t) {
+                                const auto bytes = static_cast<int64_t>(t.bytes());
+                                return bytes > bytes_before && bytes > kMaxConstantBytes;
+                              });
   if (too_large || outputs->size() != node->output_types.size()) return false;
   return Replace(node, *std::move(outputs));
 }

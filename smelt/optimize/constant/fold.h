@@ -20,6 +20,7 @@ class Folder {
   bool IsFoldable(const Node& node);
   bool IsSmallEnough(const Node& node);
   std::optional<Tensor> Value(Endpoint e) const;
+  bool Dequantizes(const Node& node);
   StatusOr<bool> Fold(Node* node);
   StatusOr<bool> FoldMerge(Node* node);
   StatusOr<bool> FoldSwitch(Node* node);
@@ -29,6 +30,8 @@ class Folder {
   Evaluator evaluator_;
   // Ids of nodes whose evaluation failed, or gave too much.
   absl::flat_hash_set<int> given_up_;
+  // Ids of constants that were int8.
+  absl::flat_hash_set<int> from_int8_;
 };
 
 }  // namespace smelt::constant

@@ -237,7 +237,9 @@ const Rule kConstantPushDown = {"ConstantPushDown",
 const Rule kMulConvPushDown = {"MulConvPushDown",
                                {"Mul", "MulNoNan"},
                                MulConvPushDown,
-                               "conv(x, c1) * c2 -> conv(x, c1 * c2)"};
+                               "conv(x, c1) * c2 -> conv(x, c1 * c2)",
+                               // Sessions scale a filter only where the copy pays (remap/).
+                               [](const PassContext& c) { return !c.for_execution; }};
 const Rule kConstantPushDownBiasAdd = {"ConstantPushDownBiasAdd",
                                        {"Add", "AddV2", "BiasAdd"},
                                        ConstantPushDownBiasAdd,

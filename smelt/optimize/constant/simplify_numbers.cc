@@ -89,7 +89,10 @@ StatusOr<Rewritten> SimplifyArithmeticOperations(Node& node, Rewriter& r) {
   const PartialShape result = r.shape({&node, 0});
   const bool y_fills = SameSymbolicShape(r.shape(y), result);
   if ((mul && x_one) || (sum && x_zero)) return BecomeInput(node, 1, r);
-  if (sub && x_zero && y_fills) return BecomeUnary(node, "Neg", r);
+  if (sub && x_zero && y_fills) {
+    if (!TakesType("Neg", type)) return r.No("Neg does not take its type");
+    return BecomeUnary(node, "Neg", r);
+  }
   if (div && x_one && y_fills && (IsFloating(type) || IsComplex(type))) {
     return BecomeUnary(node, "Reciprocal", r);
   }
@@ -171,7 +174,9 @@ const Rule kSimplifyArithmeticOperations = {
 const Rule kReduceDivToReciprocalMul = {"ReduceDivToReciprocalMul",
                                         {"Div", "RealDiv", "Xdivy"},
                                         ReduceDivToReciprocalMul,
-                                        "x / c -> x * Reciprocal(c)"};
+                                        "x / c -> x * Reciprocal(c)",
+                                        // Not to the last bit: sessions divide as the model says.
+                                        [](const PassContext& c) { return !c.for_execution; }};
 const Rule kSimplifySelect = {"SimplifySelect",
                               {"Select", "SelectV2"},
                               SimplifySelect,

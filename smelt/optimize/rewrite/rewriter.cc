@@ -334,6 +334,12 @@ bool OnlyReadBy(const Node& n, const Node& reader) {
          });
 }
 
+bool TakesType(OpName op, Dtype type) {
+  const OpDef* definition = DefinitionOf(op);
+  const AttrDef* def = definition == nullptr ? nullptr : definition->FindAttr("T");
+  return def != nullptr && std::ranges::find(def->allowed_types, type) != def->allowed_types.end();
+}
+
 bool IsSymbolic(const PartialShape& s) {
   return s.known_rank() && std::ranges::all_of(s.dims(), [](int64_t d) { return d != -1; });
 }

@@ -152,6 +152,8 @@ bool RunsAfter(const Node& n, const Node& before);
 int NumDataUses(const Node& n);
 // Is the one reader of the node's data `reader`?
 bool OnlyReadBy(const Node& n, const Node& reader);
+// Does the definition of the op, whose first type attribute is "T", take the type?
+bool TakesType(OpName op, Dtype type);
 // Every size is a number or a symbol.
 bool IsSymbolic(const PartialShape& s);
 // Are the shapes equal whatever their symbols turn out to be?
