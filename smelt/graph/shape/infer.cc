@@ -9,7 +9,6 @@
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/rules.h"
-#include "smelt/graph/shape/symbolic.h"
 #include "smelt/graph/shape/values.h"
 
 namespace smelt {
@@ -72,15 +71,16 @@ struct FunctionWalk {
 class Walks {
  public:
   Walks(const FunctionLibrary& functions, MoreShapeRules rules) : library(functions) {
-    for (const ShapeRule& rule : rules) more.try_emplace(rule.op, &rule);
+    for (const ShapeRule& rule : rules) more.try_emplace(rule.op.number(), &rule);
   }
 
   const FunctionLibrary& library;
-  absl::flat_hash_map<absl::string_view, const ShapeRule*> more;
+  absl::flat_hash_map<int, const ShapeRule*> more;  // by number of the op
   absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<FunctionWalk>>>
       variants;
   absl::flat_hash_set<std::string> in_progress;
   bool symbolic = false;
+  bool into_functions = true;
   // Nodes of the graph itself of which nothing is known; nullptr: none.
   const absl::FunctionRef<bool(const Node&)>* from_outside = nullptr;
 
@@ -109,9 +109,9 @@ class Walks {
 
   const ShapeRule* Rule(const Node& n) const {
     if (n.def() == nullptr) return nullptr;
-    auto it = more.find(n.op());
-    if (it == more.end()) it = more.find(FirstVersion(n.op()));
-    return it == more.end() ? FindShapeRule(n.op()) : it->second;
+    auto it = more.find(n.op_name().number());
+    if (it == more.end()) it = more.find(FirstVersion(n.op_name()).number());
+    return it == more.end() ? FindShapeRule(n.op_name()) : it->second;
   }
 
  private:
@@ -252,6 +252,10 @@ class Walk {
       VisitConst(n);
       return OkStatus();
     }
+    if (!walks_.into_functions && walks_.Rule(n) == nullptr) {
+      TakeDeclared(n);
+      return OkStatus();
+    }
     if (const auto* callee = walks_.library.Find(n.op())) {
       return VisitCall(n, callee->name(), n.num_inputs());
     }
@@ -279,9 +283,7 @@ class Walk {
     }
     const ShapeRule* rule = walks_.Rule(n);
     if (rule == nullptr) {
-      for (int p = 0; p < n.num_outputs(); ++p) {
-        if (const auto* known = Declared(n, p)) SetFact(n, p, {*known, {}, {}, {}});
-      }
+      TakeDeclared(n);
       return OkStatus();
     }
     if (n.inputs().size() != n.input_types.size()) return OkStatus();
@@ -305,9 +307,17 @@ class Walk {
     constants_[{n.id(), 0}] = *std::move(t);
   }
 
-  // The shape that the attribute _output_shapes states of an output, for ops without a rule.
+  void TakeDeclared(const Node& n) {
+    for (int p = 0; p < n.num_outputs(); ++p) {
+      if (const auto* known = Declared(n, p)) SetFact(n, p, {*known, {}, {}, {}});
+    }
+  }
+
+  // The shape that an attribute states of an output, for ops without a rule.
   static const PartialShape* Declared(const Node& n, int port) {
     const auto* shapes = ShapeListAttr(n.attrs(), "_output_shapes");
+    const bool functional = IsLoop(n) || IsIf(n) || IsCase(n);
+    if (shapes == nullptr && functional) shapes = ShapeListAttr(n.attrs(), "output_shapes");
     return shapes && static_cast<size_t>(port) < shapes->size() ? &(*shapes)[port] : nullptr;
   }
 
@@ -511,8 +521,10 @@ ShapeTable InferSymbolicShapes(const Graph& graph, MoreShapeRules more) {
 }
 
 ShapeTable InferSymbolicShapesBeside(const Graph& graph, MoreShapeRules more,
-                                     absl::FunctionRef<bool(const Node&)> from_outside) {
+                                     absl::FunctionRef<bool(const Node&)> from_outside,
+                                     bool into_functions) {
   Walks walks(*graph.library(), more);
+  walks.into_functions = into_functions;
   walks.symbolic = true;
   walks.from_outside = &from_outside;
   Walk walk(walks, 0);

@@ -40,7 +40,8 @@ class ShapeTable {
  private:
   using Shapes = absl::flat_hash_map<std::pair<int, int>, PartialShape>;
   static const PartialShape& Find(const Shapes& shapes, Endpoint e);
-  Shapes shapes_, held_;
+  std::vector<PartialShape> firsts_;  // of the outputs 0, by node id
+  Shapes others_, held_;
 };
 
 // What a rule sees of one node.
@@ -62,7 +63,7 @@ class ShapeContext {
 };
 
 struct ShapeRule {
-  absl::string_view op;
+  OpName op;
   // INVALID_ARGUMENT when the inputs cannot be right whatever the unknown sizes turn out to be; the
   // text is TensorFlow's. Inputs are as many as the op's definition says, outputs that are not set
   // are unknown.
@@ -72,7 +73,7 @@ struct ShapeRule {
 // The tables of families.inc.
 std::span<const std::span<const ShapeRule>> AllShapeFamilies();
 // The op's own rule, else that of its first version (op_facts.h); nullptr when neither has one.
-const ShapeRule* FindShapeRule(absl::string_view op);
+const ShapeRule* FindShapeRule(OpName op);
 
 // Rules of ops whose attributes only a higher floor can read (analysis/xla_shapes.h); they come
 // before the tables of families.inc.
@@ -88,6 +89,12 @@ StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
 // The same with symbols, and without errors: outputs of a node whose inputs contradict each other
 // are unknown. What flows over the back edges of version 1 loops is unknown.
 ShapeTable InferSymbolicShapes(const Graph& graph, MoreShapeRules more);
+// The same for who does not trust what requests feed: nothing is known of the outputs of nodes for
+// which `from_outside` is true, whatever they say of themselves. Without `into_functions` calls,
+// branches and loops have the shapes that they state: the walk costs as much as the graph is large.
+ShapeTable InferSymbolicShapesBeside(const Graph& graph, MoreShapeRules more,
+                                     absl::FunctionRef<bool(const Node&)> from_outside,
+                                     bool into_functions = true);
 
 // Shapes of a graph and of all functions of its library.
 struct ModelShapes {

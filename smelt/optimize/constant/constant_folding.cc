@@ -60,8 +60,10 @@ Status OptimizeConstants(Graph& graph, const PassContext& context) {
   for (int round = 0; changed && round < kMaxRounds; ++round) {
     ASSIGN_OR_RETURN(const bool materialized, RunRules(kMaterialize, rewriter, Stays));
     ASSIGN_OR_RETURN(const bool folded, folder.Run());
+    // A first answer waits: what simplifying leaves constant is folded, and that is all.
+    if (context.for_execution && round > 0) break;
     ASSIGN_OR_RETURN(const bool simplified, RunRules(kSimplify, rewriter, Stays));
-    changed = materialized || folded || simplified;
+    changed = simplified || (!context.for_execution && (materialized || folded));
   }
   if (context.fetch_known) graph.Prune(Roots(graph));
   return OkStatus();

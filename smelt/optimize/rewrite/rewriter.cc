@@ -1,12 +1,12 @@
 #include "smelt/optimize/rewrite/rewriter.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "absl/time/clock.h"
 #include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
-#include "smelt/graph/shape/symbolic.h"
 
 namespace smelt {
 namespace {
@@ -23,8 +23,10 @@ Rewriter::Rewriter(Graph& graph, const PassContext& context, absl::string_view s
 
 const PartialShape& Rewriter::shape(Endpoint e) {
   if (!shapes_) {
+    // A first answer waits for this: functions that a session calls are graphs of their own.
     shapes_ = InferSymbolicShapesBeside(
-        graph_, XlaShapeRules(), [this](const Node& n) { return !trust_feeds_ && IsFed(n); });
+        graph_, XlaShapeRules(), [this](const Node& n) { return !trust_feeds_ && IsFed(n); },
+        !context_.for_execution);
   }
   return shapes_->of(e);
 }
@@ -177,13 +179,10 @@ class RuleRunner {
       : rewriter_(rewriter),
         graph_(rewriter.graph_),
         skipped_(skipped),
-        of_op_(static_cast<size_t>(kNumOps)) {
+        list_of_op_(static_cast<size_t>(kNumOps), kNotAsked),
+        lists_(1) {
     for (const Rule* rule : rules) {
-      if (rule->wanted != nullptr && !rule->wanted(rewriter.context_)) continue;
-      for (int op = 0; op < kNumOps; ++op) {
-        if (rule->ops.Contains(OpName::OfNumber(op)))
-          of_op_[static_cast<size_t>(op)].push_back(rule);
-      }
+      if (rule->wanted == nullptr || rule->wanted(rewriter.context_)) rules_.push_back(rule);
     }
   }
 
@@ -210,9 +209,19 @@ class RuleRunner {
   }
 
  private:
-  const std::vector<const Rule*>& RulesOf(const Node& n) const {
-    static const auto* none = new std::vector<const Rule*>;
-    return n.op_name().unknown() ? *none : of_op_[static_cast<size_t>(n.op_name().number())];
+  using List = std::vector<const Rule*>;
+
+  const List& RulesOf(const Node& n) {
+    if (n.op_name().unknown()) return lists_[kNoRules];
+    int16_t& list = list_of_op_[static_cast<size_t>(n.op_name().number())];
+    if (list == kNotAsked) {
+      List found;
+      std::ranges::copy_if(rules_, std::back_inserter(found),
+                           [&](const Rule* rule) { return rule->ops.Contains(n.op_name()); });
+      list = found.empty() ? kNoRules : static_cast<int16_t>(lists_.size());
+      if (!found.empty()) lists_.push_back(std::move(found));
+    }
+    return lists_[static_cast<size_t>(list)];
   }
 
   Status TakeTurn(Node* n) {
@@ -284,7 +293,10 @@ class RuleRunner {
   Graph& graph_;
   bool (*const skipped_)(const Node&);  // nullptr: none is
   bool fired_ = false;
-  std::vector<std::vector<const Rule*>> of_op_;  // by number of the op
+  List rules_;
+  static constexpr int16_t kNotAsked = -1, kNoRules = 0;
+  std::vector<int16_t> list_of_op_;  // by number of the op: what of lists_
+  std::deque<List> lists_;           // those of ops that the graph has; the first is empty
 };
 
 Status RunRules(std::span<const Rule* const> rules, absl::string_view optimizer, Toggle toggle,
