@@ -18,12 +18,12 @@ std::string Inferred(absl::string_view text, absl::string_view endpoint,
   return table->of(*(*graph)->FindEndpoint(endpoint)).ToString();
 }
 
-TEST(Shapes, EveryRuleNamesAnOp) {
+TEST(Shapes, EveryOpHasOneRule) {
   int rules = 0;
   for (const auto& family : AllShapeFamilies()) {
     for (const ShapeRule& rule : family) {
-      EXPECT_NE(FindOpDef(rule.op), nullptr) << rule.op;
-      EXPECT_EQ(FindShapeRule(rule.op), &rule) << rule.op << " has two rules";
+      EXPECT_NE(DefinitionOf(rule.op), nullptr) << rule.op.text();
+      EXPECT_EQ(FindShapeRule(rule.op), &rule) << rule.op.text() << " has two rules";
       ++rules;
     }
   }

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "smelt/base/thread.h"
 #include "smelt/cli/command.h"
+#include "smelt/cli/optimize_flag.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/replay_results.h"
 #include "smelt/cli/resource_flags.h"
@@ -29,7 +30,7 @@ namespace smelt {
 namespace {
 
 struct ReplayFlags {
-  std::string model, log, record;
+  std::string model, log, record, optimize;
   AnswerRules rules;
   bool json = false;
   int threads = 0;
@@ -123,6 +124,7 @@ class Replay {
       for (const std::string& why : left_out) std::fprintf(stderr, "note: %s\n", why.c_str());
     }
     SessionOptions options;
+    ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
     return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
@@ -263,6 +265,7 @@ CommandBody SetupReplay(CLI::App& app) {
                "One JSON line for each record; bytes that are no UTF-8 are written \\xNN");
   app.add_option("--record", flags->record,
                  "Write what was answered as PredictionLogs; those without a time get that of now");
+  AddOptimizeFlag(app, &flags->optimize);
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat,
                  "Run each request this many times and compare every answer")

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
+#include "smelt/cli/optimize_flag.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/run_inputs.h"
@@ -31,7 +32,7 @@ struct RunFlags {
   std::string tag_set, signature = "serving_default";
   InputFlags input;
   std::string graph_def, fetches;
-  std::string outdir, json, trace;
+  std::string outdir, json, trace, optimize;
   PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
@@ -152,6 +153,7 @@ class RunCommand {
     line.Step("run: loading the model");
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
+    ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
@@ -224,6 +226,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_flag("--overwrite", flags->overwrite, "Replace output files that are there");
   AddPassFlags(app, &flags->passes);
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
+  AddOptimizeFlag(app, &flags->optimize);
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   AddResourceFlags(app, &flags->resources);

@@ -79,6 +79,9 @@ struct RewriterConfig {
   bool verify_at_the_end = false;          // post_optimization_verifier_config
 };
 
+// Makes what is on by default AGGRESSIVE, where the configuration says nothing else.
+void SetAggressive(RewriterConfig& config);
+
 inline constexpr int kDefaultIterations = 2;
 inline constexpr int kDefaultMinGraphNodes = 4;
 

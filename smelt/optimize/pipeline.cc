@@ -33,9 +33,9 @@ constexpr PassRow kPasses[] = {
     {{"call_modules", CallModules, "after inlining: modules stand in functions"},
      "",
      Always,
-     PassUse::kExecution},
+     PassUse::kNeeded},
     {{"function_optimizer", InlineFunctions, "what the modules were lowered to"},
-     "",
+     "function",
      UnlessOff<&RewriterConfig::function_optimization>,
      PassUse::kExecution},
     {{"freeze_variables", FreezeVariables, "before folding: weights become foldable"},
@@ -45,10 +45,10 @@ constexpr PassRow kPasses[] = {
     {{"late_reads", LateReads, "after freezing: only variables that stay are read late"},
      "",
      Always,
-     PassUse::kExecution},
+     PassUse::kNeeded},
     {{"dependency_optimizer", OptimizeDependencies,
       "before what looks for neighbors: reads of variables leave identities between them"},
-     "",
+     "dependency",
      UnlessOff<&RewriterConfig::dependency_optimization>,
      PassUse::kExecution},
     {{"common_subgraph_elimination", EliminateCommonSubgraphs,
@@ -87,11 +87,11 @@ constexpr PassRow kPasses[] = {
      PassUse::kExecution},
     {{"dependency_optimizer", OptimizeDependencies,
       "before remapping: simplified nodes leave identities between neighbors"},
-     "",
+     "dependency",
      UnlessOff<&RewriterConfig::dependency_optimization>,
      PassUse::kExecution},
     {{"remap", Remap, "last of the rewrites: looks for neighbors, which the others bring together"},
-     "",
+     "remap",
      UnlessOff<&RewriterConfig::remapping>,
      PassUse::kExecution},
     {{"remapper", RemapGraph, "after the others brought neighbors together"},
@@ -109,7 +109,18 @@ constexpr Pass kOtherPasses[] = {
     {"widen_bfloat16", WidenBfloat16, "what widen_where_slow does where that is so"},
 };
 
-bool IsFor(const PassRow& row, PassUse use) { return row.use == PassUse::kBoth || row.use == use; }
+bool IsFor(const PassRow& row, PassUse use) {
+  return row.use == PassUse::kBoth || row.use == use ||
+         (row.use == PassUse::kNeeded && use == PassUse::kExecution);
+}
+
+// Is it on for a session?
+bool RunsBefore(const PassRow& row, const RewriterConfig& config) {
+  if (row.use == PassUse::kNeeded) return true;
+  if (config.disable_meta_optimizer) return false;
+  if (config.optimizers.empty() || row.key.empty()) return row.wanted(config);
+  return std::ranges::find(config.optimizers, row.key) != config.optimizers.end();
+}
 
 }  // namespace
 
@@ -126,20 +137,23 @@ const Pass* FindPass(absl::string_view name) {
 std::vector<Pass> ChoosePasses(const RewriterConfig& config, PassUse use,
                                std::vector<std::string>* unknown) {
   std::vector<const PassRow*> rows;
-  if (config.optimizers.empty()) {
-    for (const PassRow& row : kPasses) {
-      if (IsFor(row, use) && row.wanted(config)) rows.push_back(&row);
+  const auto by_key = [&](const std::string& key) {
+    return std::ranges::find_if(kPasses,
+                                [&](const PassRow& r) { return r.key == key && IsFor(r, use); });
+  };
+  for (const std::string& name : config.optimizers) {
+    const auto* row = by_key(name);
+    if (row == std::end(kPasses)) {
+      if (unknown != nullptr) unknown->push_back(name);
+    } else if (use == PassUse::kGraphs) {
+      rows.push_back(row);
     }
-  } else {
-    for (const std::string& name : config.optimizers) {
-      const auto* row = std::ranges::find_if(
-          kPasses, [&](const PassRow& r) { return r.key == name && IsFor(r, use); });
-      if (row != std::end(kPasses)) {
-        rows.push_back(row);
-      } else if (unknown != nullptr) {
-        unknown->push_back(name);
-      }
-    }
+  }
+  for (const PassRow& row : kPasses) {
+    if (!IsFor(row, use)) continue;
+    const bool runs = use == PassUse::kExecution ? RunsBefore(row, config)
+                                                 : config.optimizers.empty() && row.wanted(config);
+    if (runs) rows.push_back(&row);
   }
   std::vector<Pass> out;
   // A first answer waits for the passes: sessions run them once unless they are told otherwise.

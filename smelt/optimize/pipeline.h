@@ -12,8 +12,9 @@
 
 namespace smelt {
 
-// Which graphs a pass is for: those that this program is about to run, the user's own, or both.
-enum class PassUse { kBoth, kGraphs, kExecution };
+// Which graphs a pass is for: those that this program is about to run (kNeeded: it cannot run them
+// without, whatever the configuration says), the user's own, or both.
+enum class PassUse { kBoth, kGraphs, kExecution, kNeeded };
 
 // How often a pass runs, where the others run once in each iteration.
 enum class PassTurn { kEveryIteration, kFirstIteration, kAfterAll };
@@ -34,8 +35,10 @@ std::span<const PassRow> AllPasses();
 // By name or key; nullptr: there is none.
 const Pass* FindPass(absl::string_view name);
 
-// The passes that `config` asks for, iteration after iteration. `unknown` gets names of
-// config.optimizers that no pass has: TensorFlow ignores them.
+// The passes that `config` asks for, iteration after iteration, for `use` (kGraphs or kExecution).
+// `unknown` gets names of config.optimizers that no pass has: TensorFlow ignores them. For
+// execution passes keep the order of the list, and those without a key run unless the optimizer is
+// off.
 std::vector<Pass> ChoosePasses(const RewriterConfig& config, PassUse use,
                                std::vector<std::string>* unknown = nullptr);
 

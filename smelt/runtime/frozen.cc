@@ -38,8 +38,9 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
   // Passes and executable rely on the rules that Verify checks.
   RETURN_IF_ERROR(Verify(*graph));
   if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
-  if (recipe_.optimize) {
+  if (recipe_.rewriter != nullptr) {
     PassContext context;
+    context.config = *recipe_.rewriter;
     context.device_type = recipe_.device_type;
     context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
       mutex_.AssertHeld();

@@ -26,7 +26,8 @@ class FrozenExecutable {
     // The variable behind a node that yields its handle (or is a ref variable); nullptr: unknown.
     std::function<std::shared_ptr<Variable>(const Node&)> variable;
     std::string function;  // name for errors
-    bool optimize = true;
+    // Which passes run; nullptr: none. Outlives the executable.
+    const RewriterConfig* rewriter = nullptr;
     PipelineOptions passes;
     absl::string_view device_type = "CPU";  // for PassContext
     bool tpu_program = false;               // whether a Build has a TpuProgram

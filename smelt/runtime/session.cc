@@ -111,7 +111,7 @@ StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
     recipe.variable = [this](const Node& node) -> std::shared_ptr<Variable> {
       return node.Is("_Arg") ? nullptr : FindVariable(resources_, node);
     };
-    recipe.optimize = options_.optimize;
+    if (options_.optimize) recipe.rewriter = &options_.rewriter;
     recipe.passes = options_.passes;
     slot = std::make_shared<Callable>(spec, std::move(recipe));
   }
@@ -251,7 +251,7 @@ std::shared_ptr<FrozenExecutable> Session::Specialize(FunctionEntry& entry,
     return index < held.size() ? AsVariable(held[index]) : nullptr;
   };
   recipe.function = entry.callee.name();
-  recipe.optimize = options_.optimize;
+  if (options_.optimize) recipe.rewriter = &options_.rewriter;
   recipe.passes = options_.passes;
   if (entry.place != Place::kHost) recipe.device_type = "TPU";
   if (entry.place == Place::kTpuEntry) {

@@ -34,6 +34,9 @@ struct SessionOptions {
   int threads = 0;
   // false: graphs run as they are stated, calls included.
   bool optimize = true;
+  // Which passes run, as a ConfigProto's graph_options say; devices and feeds are the session's
+  // own.
+  RewriterConfig rewriter;
   // The files that the graph's ops may use.
   FileSystem files = FileSystem::Nothing();
   // How the passes are run. `after` may be called in several threads at once.
