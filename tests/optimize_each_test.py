@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Meaning is kept by each pass: optimize_each_test.py SMELT [MODELS LOGS]. Ends with 'N passed, N failed'.
+
+Each recorded model (MODELS/NAME with LOGS/NAME.tfrecord; left out: tests/models) answers as TensorFlow recorded in sessions that
+run no pass, each pass alone and all aggressively, and after `smelt optimize` did each pass alone and all aggressively."""
+import pathlib
+import shutil
+import sys
+
+from program import call, check, finish, models, work
+
+PASSES = ["pruning", "implementation_selector", "function", "common_subgraph_elimination", "debug_stripper", "constfold", "shape", "pin_to_host", "arithmetic", "layout",
+          "remap", "loop", "dependency"]
+AGGRESSIVE = " ".join(f"{name}: AGGRESSIVE" for name in (
+    "implementation_selector", "function_optimization", "common_subgraph_elimination", "constant_folding", "shape_optimization", "arithmetic_optimization",
+    "layout_optimizer", "remapping", "loop_optimization", "dependency_optimization"))
+
+folder, logs = (pathlib.Path(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (models, models)
+configs = {"aggressive": AGGRESSIVE, "of one node": "min_graph_nodes: -1 cpu_layout_conversion: NCHW_TO_NHWC"}
+configs |= {name: f'optimizers: "{name}"' for name in PASSES}
+for name, text in configs.items():
+    (work / f"{name}.config").write_text(text)
+
+for log in sorted(logs.glob("*.tfrecord")):
+    model = folder / log.stem
+    for name in ["off", *configs]:
+        code, out, err = call("replay", model, "--log", log, "--optimize", "off" if name == "off" else work / f"{name}.config")
+        check(f"{log.stem}: a session with {name}", code == 0, out + err)
+    for name in configs:
+        where = work / "optimized"
+        code, out, err = call("optimize", model, where, "--config", work / f"{name}.config")
+        check(f"{log.stem}: optimized by {name}", code == 0 and "undone" not in out, out + err)
+        code, out, err = call("replay", where, "--log", log)
+        check(f"{log.stem}: answers after {name}", code == 0, out + err)
+        shutil.rmtree(where, ignore_errors=True)
+finish()
