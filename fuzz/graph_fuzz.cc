@@ -1,8 +1,10 @@
 // Sessions: the bytes choose productions of a grammar of graphs, with functions that call each
 // other and themselves, branches, loops of both kinds, variables, lists and queues; now and then an
 // edge leads to any node at all. Whatever comes, a request answers or gives an error, in bounded
-// memory and time; and where it has neither state nor chance it answers the same optimized and not.
-// With SMELT_FUZZ_SHOW set, each graph is printed first.
+// memory and time; and it answers the same, with the same values left in its variables, in a
+// session that optimizes, after all of smelt optimize's passes and after any one of them alone.
+// Effects of one graph or body wait for each other, so that there is one order. With
+// SMELT_FUZZ_SHOW set, each graph is printed first.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/graph/text.h"
 #include "smelt/graph/verify.h"
+#include "smelt/optimize/meta_optimizer.h"
 #include "smelt/runtime/session.h"
 
 namespace smelt {
@@ -21,7 +24,7 @@ namespace {
 
 constexpr int64_t kHeap = int64_t{256} << 20;
 constexpr absl::Duration kTimeout = absl::Milliseconds(200);
-constexpr int kMaxNodes = 40, kMaxFunctions = 4;
+constexpr int kMaxNodes = 40, kMaxFunctions = 4, kVariables = 3;
 
 class GraphBytes {
  public:
@@ -75,7 +78,20 @@ class GraphWriter {
   }
   const std::vector<std::pair<std::string, std::string>>& values() const { return values_; }
   const std::string& text() const { return text_; }
-  bool repeats() const { return repeats_; }
+
+  // Gives each variable a value before anything else, and its last one.
+  void Begin() {
+    for (int v = 0; v < kVariables; ++v) {
+      AddEffect("AssignVariableOp", {Variable(v), Constant("float")}, "dtype=float", {});
+    }
+  }
+  std::vector<std::string> End() {
+    std::vector<std::string> values;
+    for (int v = 0; v < kVariables; ++v) {
+      values.push_back(AddEffect("ReadVariableOp", {Variable(v)}, "dtype=float", {}));
+    }
+    return values;
+  }
 
  private:
   std::string Add(const std::string& op, const std::vector<std::string>& inputs,
@@ -92,6 +108,18 @@ class GraphWriter {
     return name;
   }
 
+  // What waits for the effect before it.
+  std::string AddEffect(const std::string& op, std::vector<std::string> inputs,
+                        const std::string& attrs, const std::vector<std::string>& outputs) {
+    if (!last_effect_.empty()) inputs.push_back("^" + last_effect_);
+    return last_effect_ = Add(op, inputs, attrs, outputs);
+  }
+
+  std::string Variable(size_t v) {
+    return Add("VarHandleOp", {},
+               absl::StrCat("dtype=float, shape=shape(?), shared_name=\"v", v, "\""), {"resource"});
+  }
+
   std::string Constant(const std::string& type) {
     constexpr const char* kFloats[] = {"float[]{0.5}",    "float[]{0}",
                                        "float[2]{1, -2}", "float[2,2]{1, 2, 3, -4}",
@@ -102,8 +130,7 @@ class GraphWriter {
     constexpr const char* kBools[] = {"bool[]{true}", "bool[]{false}", "bool[2]{true, false}"};
     constexpr const char* kStrings[] = {"string[]{\"a\"}", "string[2]{\"\", \"bc\"}"};
     if (type == "resource") {
-      repeats_ = false;
-      return Add("VarHandleOp", {}, "dtype=float, shape=shape(?)", {"resource"});
+      return Variable(in_.Below(kVariables));
     }
     if (type == "variant") {
       const std::string shape = Constant("int32"), size = Constant("int32");
@@ -216,27 +243,27 @@ class GraphWriter {
   }
 
   void State() {
-    repeats_ = false;
     const std::string v = Value("resource");
     switch (in_.Below(6)) {
       case 0:
-        Add("AssignVariableOp", {v, Value("float")}, "dtype=float", {});
+        AddEffect("AssignVariableOp", {v, Value("float")}, "dtype=float", {});
         break;
       case 1:
-        Add("AssignAddVariableOp", {v, Value("float")}, "dtype=float", {});
+        AddEffect("AssignAddVariableOp", {v, Value("float")}, "dtype=float", {});
         break;
       case 2:
-        Add("RandomUniform", {Value("int32")}, "T=int32, dtype=float, seed=1, seed2=2", {"float"});
+        AddEffect("RandomUniform", {Value("int32")}, "T=int32, dtype=float, seed=1, seed2=2",
+                  {"float"});
         break;
       case 3: {
-        const std::string q =
-            Add("FIFOQueueV2", {}, "capacity=2, component_types=list(float), shapes=list()", {});
-        Add("QueueEnqueueV2", {q, Value("float")}, "Tcomponents=list(float)", {});
-        Add("QueueDequeueV2", {q}, "component_types=list(float)", {"float"});
+        const std::string q = AddEffect(
+            "FIFOQueueV2", {}, "capacity=2, component_types=list(float), shapes=list()", {});
+        AddEffect("QueueEnqueueV2", {q, Value("float")}, "Tcomponents=list(float)", {});
+        AddEffect("QueueDequeueV2", {q}, "component_types=list(float)", {"float"});
         break;
       }
       default:
-        Add("ReadVariableOp", {v}, "dtype=float", {"float"});
+        AddEffect("ReadVariableOp", {v}, "dtype=float", {"float"});
     }
   }
 
@@ -280,26 +307,27 @@ class GraphWriter {
     const std::string types = Types(s.type, s.args);
     switch (in_.Below(4)) {
       case 0:
-        Add("PartitionedCall", args, absl::StrCat("Tin=", types, ", Tout=", types, ", f=@f", f),
-            std::vector<std::string>(s.args, s.type));
+        AddEffect("PartitionedCall", args,
+                  absl::StrCat("Tin=", types, ", Tout=", types, ", f=@f", f),
+                  std::vector<std::string>(s.args, s.type));
         break;
       case 1:
-        Add("StatefulPartitionedCall", args,
-            absl::StrCat("Tin=", types, ", Tout=", types, ", f=@f", f),
-            std::vector<std::string>(s.args, s.type));
+        AddEffect("StatefulPartitionedCall", args,
+                  absl::StrCat("Tin=", types, ", Tout=", types, ", f=@f", f),
+                  std::vector<std::string>(s.args, s.type));
         break;
       case 2:
         args.insert(args.begin(), Value("bool"));
-        Add(in_.OneIn(2) ? "If" : "StatelessIf", args,
-            absl::StrCat("Tcond=bool, Tin=", types, ", Tout=", types, ", else_branch=@f", g,
-                         ", output_shapes=list(), then_branch=@f", f),
-            std::vector<std::string>(s.args, s.type));
+        AddEffect(in_.OneIn(2) ? "If" : "StatelessIf", args,
+                  absl::StrCat("Tcond=bool, Tin=", types, ", Tout=", types, ", else_branch=@f", g,
+                               ", output_shapes=list(), then_branch=@f", f),
+                  std::vector<std::string>(s.args, s.type));
         break;
       default:
-        Add(in_.OneIn(2) ? "While" : "StatelessWhile", args,
-            absl::StrCat("T=", types, ", body=@f", f, ", cond=@f", g,
-                         ", output_shapes=list(), parallel_iterations=10"),
-            std::vector<std::string>(s.args, s.type));
+        AddEffect(in_.OneIn(2) ? "While" : "StatelessWhile", args,
+                  absl::StrCat("T=", types, ", body=@f", f, ", cond=@f", g,
+                               ", output_shapes=list(), parallel_iterations=10"),
+                  std::vector<std::string>(s.args, s.type));
     }
   }
 
@@ -311,7 +339,13 @@ class GraphWriter {
         break;
       }
       case 1: {
-        const std::string a = Value("float"), b = Value("float");
+        // One side alone is alive: of two that are the first to come would win.
+        const std::string x = Value("float"), p = Value("bool");
+        const std::string s = Add("Switch", {x, p}, "T=float", {"float", "float"});
+        const std::string y = Value("float"), op = in_.OneIn(2) ? "AddV2" : "Mul";
+        const std::string a = Add(op, {s, y}, "T=float", {});
+        const std::string b = in_.OneIn(2) ? absl::StrCat(s, ":1")
+                                           : Add("Neg", {absl::StrCat(s, ":1")}, "T=float", {});
         Add("Merge", {a, b}, "N=2, T=float", {"float", "int32"});
         break;
       }
@@ -376,13 +410,12 @@ class GraphWriter {
   std::string text_;
   std::vector<std::pair<std::string, std::string>> values_;  // name, type
   size_t count_ = 0;
-  bool repeats_ = true;
+  std::string last_effect_;
 };
 
 struct FuzzGraph {
   std::string text;
   std::vector<std::string> fetches;
-  bool repeats = true;
 };
 
 FuzzGraph WriteGraph(GraphBytes& in) {
@@ -409,23 +442,22 @@ FuzzGraph WriteGraph(GraphBytes& in) {
       absl::StrAppend(&out.text, a ? ", " : "", "r", a, "=", results[a], port ? "" : ":0");
     }
     out.text += "\n}\n";
-    out.repeats &= body.repeats();
   }
   GraphWriter main(in, functions, "n");
+  main.Begin();
   main.Write();
-  out.text += main.text();
-  out.repeats &= main.repeats();
   const auto& values = main.values();
   for (size_t i = 0; i < 3 && !values.empty(); ++i) {
     const auto& [name, type] = values[values.size() - 1 - in.Below(values.size())];
     if (type != "resource" && type != "variant") out.fetches.push_back(name);
   }
+  for (const std::string& value : main.End()) out.fetches.push_back(value);
+  out.text += main.text();
   return out;
 }
 
-StatusOr<std::vector<Tensor>> RunGraph(const FuzzGraph& g, bool optimize) {
-  ASSIGN_OR_RETURN(auto graph, ParseGraph(g.text));
-  RETURN_IF_ERROR(VerifyAll(*graph));
+StatusOr<std::vector<Tensor>> RunGraph(const FuzzGraph& g, std::unique_ptr<Graph> graph,
+                                       bool optimize) {
   SessionOptions options;
   options.threads = 1;
   options.optimize = optimize;
@@ -434,6 +466,38 @@ StatusOr<std::vector<Tensor>> RunGraph(const FuzzGraph& g, bool optimize) {
   RunOptions run;
   run.timeout = kTimeout;
   return session.Run({}, g.fetches, {}, run);
+}
+
+// The graph after what smelt optimize does to it.
+StatusOr<std::unique_ptr<Graph>> Rewritten(const FuzzGraph& g, const RewriterConfig& config) {
+  GraphItem item;
+  ASSIGN_OR_RETURN(item.graph, ParseGraph(g.text));
+  item.fetches = g.fetches;
+  // A variable is written for its sake, whoever reads it later.
+  item.allow_pruning_stateful_and_dataset_ops = false;
+  MetaOptions options;
+  options.config = config;
+  options.config.min_graph_nodes = -1;
+  options.config.fail_on_optimizer_errors = true;
+  ASSIGN_OR_RETURN(const auto report, OptimizeItem(item, options));
+  RETURN_IF_ERROR(VerifyAll(*item.graph));
+  return std::move(item.graph);
+}
+
+// All passes, all of them aggressively, or one alone.
+RewriterConfig ConfigOf(size_t choice) {
+  RewriterConfig config;
+  std::vector<std::string> keys;
+  for (const PassRow& row : AllPasses()) {
+    const bool known = std::ranges::find(keys, row.key) != keys.end();
+    if (!row.key.empty() && row.use != PassUse::kExecution && !known) keys.emplace_back(row.key);
+  }
+  choice %= keys.size() + 2;
+  if (choice == keys.size()) SetAggressive(config);
+  // Zero times anything is zero there.
+  config.constant_folding = Toggle::kDefault;
+  if (choice < keys.size()) config.optimizers = {keys[choice]};
+  return config;
 }
 
 // Sums in another order and products that are fused round otherwise.
@@ -468,28 +532,37 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GraphBytes in(data, size);
   const FuzzGraph graph = WriteGraph(in);
   if (show) std::fprintf(stderr, "%s\n", graph.text.c_str());
-  if (graph.fetches.empty()) return 0;
-  const auto plain = RunGraph(graph, false), optimized = RunGraph(graph, true);
-  if (show) {
-    std::fprintf(stderr, "# %s\n# optimized: %s\n", plain.status().ToString().c_str(),
-                 optimized.status().ToString().c_str());
-  }
-  if (IsBug(plain.status()) || IsBug(optimized.status())) {
-    std::fprintf(stderr, "%s\n%s\n", plain.status().ToString().c_str(),
-                 optimized.status().ToString().c_str());
-    std::abort();
-  }
-  if (!graph.repeats || !plain.ok() || Ended(optimized.status())) return 0;
-  if (!optimized.ok()) {
-    std::fprintf(stderr, "%s\noptimized: %s\n", graph.text.c_str(),
-                 optimized.status().ToString().c_str());
-    std::abort();
-  }
-  for (size_t i = 0; i < plain->size(); ++i) {
-    if (Alike((*plain)[i], (*optimized)[i])) continue;
-    std::fprintf(stderr, "%s\n%s is another one optimized\n", graph.text.c_str(),
-                 graph.fetches[i].c_str());
-    std::abort();
+  auto parsed = ParseGraph(graph.text);
+  if (!parsed.ok() || !VerifyAll(**parsed).ok()) return 0;
+  const auto plain = RunGraph(graph, *std::move(parsed), false);
+  for (const bool in_session : {true, false}) {
+    auto rewritten =
+        in_session ? ParseGraph(graph.text) : Rewritten(graph, ConfigOf(graph.text.size()));
+    const auto optimized =
+        rewritten.ok() ? RunGraph(graph, *std::move(rewritten), in_session) : rewritten.status();
+    const char* how = in_session ? "in a session" : "by smelt optimize";
+    if (show) {
+      std::fprintf(stderr, "# %s\n# optimized %s: %s\n", plain.status().ToString().c_str(), how,
+                   optimized.status().ToString().c_str());
+    }
+    if (IsBug(plain.status()) || IsBug(optimized.status())) {
+      std::fprintf(stderr, "%s\n%s\n", plain.status().ToString().c_str(),
+                   optimized.status().ToString().c_str());
+      std::abort();
+    }
+    if (!plain.ok()) return 0;
+    if (Ended(optimized.status())) continue;
+    if (!optimized.ok()) {
+      std::fprintf(stderr, "%s\noptimized %s: %s\n", graph.text.c_str(), how,
+                   optimized.status().ToString().c_str());
+      std::abort();
+    }
+    for (size_t i = 0; i < plain->size(); ++i) {
+      if (Alike((*plain)[i], (*optimized)[i])) continue;
+      std::fprintf(stderr, "%s\n%s is another one optimized %s (%zu)\n", graph.text.c_str(),
+                   graph.fetches[i].c_str(), how, graph.text.size());
+      std::abort();
+    }
   }
   return 0;
 }

@@ -179,6 +179,7 @@ StatusOr<Rewritten> MaterializeConstantValuedNode(Node& node, Rewriter& r) {
   }
   auto filled = std::make_shared<TensorValue>(*value);
   filled->shape = shape;
+  if (filled->num_elements() == 0) filled->values = Tensor();
   filled->wire.clear();
   return BecomeConst(node, dtype, Attr(std::shared_ptr<const TensorValue>(std::move(filled))), r);
 }

@@ -64,7 +64,9 @@ StatusOr<Attr> UniformTensor(Dtype dtype, const Shape& shape, double value) {
              (sizeof(T) < 8 ? value <= static_cast<double>(Limits::max())
                             : value < static_cast<double>(Limits::max()));
     }
-    if (fits) tensor->values = Tensor::Vector<T>({OfNumber<T>(value)});
+    if (fits && shape.num_elements() > 0) {
+      tensor->values = Tensor::Vector<T>({OfNumber<T>(value)});
+    }
   });
   if (!fits) return InvalidArgument(DtypeName(dtype), " does not have ", value);
   if (!known) return InvalidArgument("no number is of type ", DtypeName(dtype));
