@@ -8,17 +8,18 @@ namespace {
 // A loop whose rank was guessed wrong may make others wrong; after so many rounds all stay open.
 constexpr int kRounds = 4;
 
-// Outputs have the rank of the input that changes with the format, or that of the inputs broadcast
+// Outputs have the rank of each input that changes with the format, or that of the inputs broadcast
 // together.
 int KeptRank(const Node& n, const LayoutRow& row, Rewriter& r) {
-  const bool keeps = row.results_form == Form::kTensor && row.vectors.empty() && row.dims.empty() &&
-                     row.results_if.empty() && !row.each_by_itself && row.change == nullptr;
+  const bool keeps = row.results_form == Form::kTensor && !row.data.empty() &&
+                     !row.each_by_itself && row.change == nullptr &&
+                     (row.results_if.empty() || n.Bool(row.results_if));
   if (!keeps || n.Is("Merge") || n.Is("Bitcast")) return -1;
   int rank = -1;
   for (int i = 0; i < n.num_inputs(); ++i) {
     if (!row.data.Has(i, n.num_inputs())) continue;
     const int found = r.shape(n.input(i)).rank();
-    if (found < 0) return -1;
+    if (found < 0 && row.by_rank) return -1;
     rank = std::max(rank, found);
   }
   return rank;
@@ -26,8 +27,8 @@ int KeptRank(const Node& n, const LayoutRow& row, Rewriter& r) {
 
 // The rank of what enters the loop; -1 where that is not known, or the node begins none.
 int EnteringRank(const Node& merge, Rewriter& r) {
-  if (!merge.Is("Merge") || IsFed(merge) || r.shape({const_cast<Node*>(&merge), 0}).known_rank())
-    return -1;
+  if (!merge.Is("Merge") || IsFed(merge)) return -1;
+  if (r.shape({const_cast<Node*>(&merge), 0}).known_rank()) return -1;
   int rank = -1;
   bool begins = false;
   for (const Endpoint& e : merge.inputs()) {
