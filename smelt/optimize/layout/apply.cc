@@ -154,7 +154,9 @@ class Applier {
     const Node& like = edge.to_dst ? *edge.reader : *e.node;
     const std::string name = Name(edge, OpOf(edge.form));
     AttrMap attrs;
-    attrs.Set("T", BaseType(e.node->output_types[static_cast<size_t>(e.port)]));
+    // What it turns from the source may be an op's that nobody knows: its reader knows the type.
+    attrs.Set("T", edge.to_dst ? edge.reader->input_types[static_cast<size_t>(edge.input)]
+                               : e.node->output_types[static_cast<size_t>(e.port)]);
     std::vector<Endpoint> inputs = {e};
     if (edge.form == Form::kTensor) {
       attrs.Set("Tperm", Dtype::kInt32);
@@ -187,7 +189,7 @@ class Applier {
         r_.AddConst(absl::StrCat(base, "Const", kSuffix), Tensor::Vector<int32_t>(sizes), *n);
     if (frames_.Has(*n)) r_.graph().AddControlInput(shape, e.node);
     AttrMap attrs;
-    attrs.Set("T", BaseType(e.node->output_types[static_cast<size_t>(e.port)]));
+    attrs.Set("T", n->input_types[static_cast<size_t>(plan.vector_input)]);
     attrs.Set("Tshape", Dtype::kInt32);
     ASSIGN_OR_RETURN(Node * reshaped, r_.Add(absl::StrCat(base, f.src, "To", f.dst, kSuffix),
                                              "Reshape", {e, {shape, 0}}, std::move(attrs), *n));
