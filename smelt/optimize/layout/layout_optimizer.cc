@@ -12,13 +12,28 @@ void DropOutputShapes(Graph& graph) {
   }
 }
 
+// Why no node changes, for who asks.
+Status DeclineAll(const Graph& graph, const PassContext& context, absl::string_view why) {
+  if (context.log == nullptr) return OkStatus();
+  for (const Node* n : graph.Nodes()) {
+    if (const auto* row = layout::FindSensitiveRow(*n)) context.Declined(row->name, *n, why);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status OptimizeLayout(Graph& graph, const PassContext& context) {
-  // Where nobody said what is fetched, every value may be.
-  if (!context.fetch_known) return OkStatus();
   const auto conversion = layout::ChooseConversion(graph, context);
-  if (!conversion) return OkStatus();
+  if (!conversion) {
+    const bool asked = context.config.cpu_layout_conversion != CpuLayout::kNoConversion;
+    return DeclineAll(graph, context,
+                      asked ? "Conversion from NHWC to NCHW is currently not available for CPU."
+                            : "no GPU is known, and no conversion for a CPU asked for");
+  }
+  if (!context.fetch_known) {
+    return DeclineAll(graph, context, "it is not known what is fetched: any value may be");
+  }
   const bool aggressive = context.config.layout_optimizer == Toggle::kAggressive;
   Rewriter r(graph, context, "LayoutOptimizer", aggressive);
   layout::LayoutPlan plan(*conversion, r);

@@ -19,11 +19,6 @@ const LayoutRow* RowOf(const Node& n, const RowsByOp& rows) {
   return n.op_name().unknown() ? nullptr : rows[static_cast<size_t>(n.op_name().number())];
 }
 
-const LayoutRow* SensitiveRow(const Node& n) {
-  static const auto* rows = new RowsByOp(Index(SensitiveRows()));
-  return RowOf(n, *rows);
-}
-
 uint8_t BitOf(const Formats& formats) { return formats.rank() == 4 ? kImages : kVolumes; }
 
 // The inputs whose format a node of the row takes over.
@@ -34,6 +29,11 @@ bool IsFollowed(const LayoutRow& row, int input, const Node& n) {
 constexpr OpSet kLoopOps = {"NextIteration", "Merge"};
 
 }  // namespace
+
+const LayoutRow* FindSensitiveRow(const Node& n) {
+  static const auto* rows = new RowsByOp(Index(SensitiveRows()));
+  return RowOf(n, *rows);
+}
 
 const LayoutRow* FindAgnosticRow(const Node& n) {
   static const auto* rows = new RowsByOp(Index(AgnosticRows()));
@@ -48,11 +48,12 @@ LayoutPlan::LayoutPlan(const Conversion& conversion, Rewriter& r)
 
 Status LayoutPlan::Make() {
   const std::vector<Node*> nodes = r_.graph().Nodes();
-  const bool any = std::ranges::any_of(nodes, [](Node* n) { return SensitiveRow(*n) != nullptr; });
+  const bool any =
+      std::ranges::any_of(nodes, [](Node* n) { return FindSensitiveRow(*n) != nullptr; });
   if (!any) return OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Node*> order, r_.graph().TopologicalOrder());
   for (Node* n : order) {
-    if (const LayoutRow* row = SensitiveRow(*n)) TryNode(n, *row, true);
+    if (const LayoutRow* row = FindSensitiveRow(*n)) TryNode(n, *row, true);
   }
   if (plans_.empty()) return OkStatus();
   FindLoopRanks(order, r_);

@@ -22,7 +22,8 @@ struct NodePlan {
   int vector_input = -1;  // that is read along the last dimension, and has to be told so
 };
 
-// The row of an op that is agnostic; nullptr: it is not.
+// The row of an op that states its format, or of one that is agnostic; nullptr: it is no such op.
+const LayoutRow* FindSensitiveRow(const Node& n);
 const LayoutRow* FindAgnosticRow(const Node& n);
 
 // Tells the shapes of `r` the ranks of what goes around loops, where whatever enters one comes back
