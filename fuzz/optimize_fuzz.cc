@@ -32,6 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.config.min_graph_nodes = -1;
   options.config.debug_stripper = smelt::Toggle::kOn;
   options.config.arithmetic_optimization = smelt::Toggle::kAggressive;
+  options.config.layout_optimizer = smelt::Toggle::kAggressive;
+  options.config.cpu_layout_conversion = smelt::CpuLayout::kNchwToNhwc;
   auto report = smelt::OptimizeItem(item, options);
   if (!report.ok()) return 0;
   for (const auto& graph_report : report->graphs) {

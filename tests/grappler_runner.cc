@@ -8,6 +8,7 @@
 //   fetches y
 //   keep z
 //   device NAME GPU architecture=7.0    a machine that the graph is for, any number
+//   values SENTENCE           the graph must compute the same numbers afterwards, and why one asks
 //   why SENTENCE              with the section `smelt`
 //   by_hand SENTENCE          why `out` is what TensorFlow's sources say, and not written by it
 //   in
@@ -17,10 +18,10 @@
 //   smelt
 //   ...what smelt makes of it, where it means to do otherwise...
 //
-// `same` instead of `out`: the graph as it was. Nodes are compared by name, control inputs in any
-// order, attributes that equal the definition's default as absent.
-// Nodes that nothing needs count where a pass that takes them away ran: TensorFlow's rules leave
-// them to the pruner.
+// `same` instead of `out`: the graph as it was. `error TEXT` instead of `out`: TensorFlow refuses.
+// Nodes are compared by name, control inputs in any order, attributes that equal the definition's
+// default as absent. Nodes that nothing needs count where a pass that takes them away ran:
+// TensorFlow's rules leave them to the pruner.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -34,6 +35,7 @@
 #include "smelt/optimize/meta_optimizer.h"
 #include "smelt/wire/options/rewriter_options.h"
 #include "tests/case_tests.h"
+#include "tests/grappler_values.h"
 
 namespace smelt {
 namespace {
@@ -45,8 +47,8 @@ struct GrapplerCase {
   std::vector<std::string> devices;
 };
 
-constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",
-                                         "fetches",  "keep",       "why",    "by_hand"};
+constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",  "fetches",
+                                         "keep",     "values",     "why",    "by_hand"};
 constexpr absl::string_view kSections[] = {"in", "out", "smelt", "same"};
 
 StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
@@ -63,6 +65,9 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
     } else if (std::ranges::find(kSections, line) != std::end(kSections)) {
       section = line;
       now.graphs[section];
+    } else if (words.first == "error") {
+      section = words.first;
+      now.graphs[section];
     } else if (!section.empty()) {
       now.graphs[section] += line + "\n";
     } else if (words.first == "case") {
@@ -78,7 +83,8 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
   }
   for (GrapplerCase& c : cases) {
     if (c.graphs.contains("same")) c.graphs["out"] = c.graphs["in"];
-    const bool whole = c.graphs.contains("in") && c.graphs.contains("out");
+    const bool refused = c.graphs.contains("error") && c.graphs.contains("smelt");
+    const bool whole = c.graphs.contains("in") && (c.graphs.contains("out") || refused);
     if (c.name.empty() || !whole || c.graphs.contains("smelt") != c.fields.contains("why")) {
       return InvalidArgument(path, ": case '", c.name, "' lacks a part");
     }
@@ -156,6 +162,10 @@ Status RunCase(const GrapplerCase& c) {
   if (!report.unknown_optimizers.empty()) {
     return NotFound("no optimizer ", absl::StrJoin(report.unknown_optimizers, ", "));
   }
+  if (c.fields.contains("values")) {
+    ASSIGN_OR_RETURN(const auto before, ParseGraph(c.graphs.at("in")));
+    RETURN_IF_ERROR(HaveSameValues(*before, *item.graph, item.feeds, item.fetches));
+  }
   const std::vector<std::string> passes = Words(c, "optimizers");
   const bool prunes = passes.empty() || std::ranges::find(passes, "pruning") != passes.end();
   const auto text = [&](Graph& graph) {
@@ -163,8 +173,11 @@ Status RunCase(const GrapplerCase& c) {
     return Canonical(graph);
   };
   const std::string got = text(*item.graph);
-  ASSIGN_OR_RETURN(auto theirs, ParseGraph(c.graphs.at("out")));
-  const std::string out = text(*theirs);
+  std::string out = "an error";
+  if (c.graphs.contains("out")) {
+    ASSIGN_OR_RETURN(auto theirs, ParseGraph(c.graphs.at("out")));
+    out = text(*theirs);
+  }
   if (!c.graphs.contains("smelt")) {
     return got == out ? OkStatus() : Internal("wanted:\n", out, "got:\n", got);
   }

@@ -77,6 +77,23 @@ config.write_text("min_graph_nodes: 100")
 code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "small.graph", "--config", config)
 check("a small graph stays", code == 0 and "Neg(" in (work / "small.graph").read_text(), err)
 
+# ---- devices: formats of images
+images = work / "images.graph"
+images.write_text("""x = Placeholder {dtype=float, shape=[2,4,5,3]} @"/device:GPU:0"
+w = Const {dtype=float, value=float[2,2,3,3]{1}} @"/device:GPU:0"
+c = Conv2D(x, w) {T=float, data_format="NHWC", strides=list(1,1,1,1), padding="SAME"} @"/device:GPU:0"
+y = Identity(c) {T=float} @"/device:GPU:0"
+""")
+gpu = "/job:localhost/replica:0/task:0/device:GPU:0 GPU architecture=6"
+convert = ("--graph_def", images, "--feeds", "x", "--fetches", "y", "--passes", "layout", "--explain", "c")
+code, out, err = optimize(*convert, work / "second.graph", "--device", gpu)
+check("channels second on a GPU", code == 0 and 'data_format="NCHW"' in (work / "second.graph").read_text() and "layout/Conv2D" in out, out + err)
+code, out, err = optimize(*convert)
+check("without one there is a reason", code == 0 and "no GPU is known" in out, out + err)
+config.write_text("cpu_layout_conversion: NHWC_TO_NCHW")
+code, out, err = optimize(*convert, "--config", config)
+check("a conversion that there is not", code == 0 and "not available for CPU" in out, out + err)
+
 # ---- what is wrong
 for what, args, words in [
     ("a fetch that there is not", ["--graph_def", source, "--fetches", "z"], "NOT_FOUND"),

@@ -107,6 +107,11 @@ Status OptimizeConstants(Graph& graph, const PassContext& context);
 // Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
 Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 
+// Images and volumes are computed in the format that the devices are fastest with, channels last or
+// second, and transposed where that begins and ends (layout/). Nothing changes where no device
+// asks for it, or where it is not known what is fetched.
+Status OptimizeLayout(Graph& graph, const PassContext& context);
+
 // Nodes that follow each other become one op that computes all (remap/).
 Status RemapGraph(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays

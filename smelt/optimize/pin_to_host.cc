@@ -8,6 +8,7 @@
 #include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
+#include "smelt/optimize/host_memory.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -17,25 +18,6 @@ namespace {
 constexpr int64_t kMostElements = 64;
 
 constexpr OpSet kTpuOps = {"TPUCompile", "TPUExecute", "TPUPartitionedCall"};
-// Kernels of every device leave these results in the host's memory.
-constexpr OpSet kGiveToHost = {"Shape",
-                               "ShapeN",
-                               "Size",
-                               "Rank",
-                               "BroadcastArgs",
-                               "BroadcastGradientArgs",
-                               "TensorArraySizeV3",
-                               "TensorListLength"};
-
-// Kernels of every device read and write int32 in the host's memory.
-constexpr OpSet kIntegersOnHost = {
-    "Add",   "AddV2",   "Concat", "ConcatV2", "ExpandDims",   "FloorDiv", "FloorMod", "Identity",
-    "Max",   "Maximum", "Merge",  "Min",      "Minimum",      "Mul",      "Pack",     "Prod",
-    "Range", "Reshape", "Slice",  "Squeeze",  "StridedSlice", "Sub",      "Sum",      "Switch"};
-bool IsOfIntegersOnHost(const Node& n) {
-  return n.Is(kIntegersOnHost) && n.Type("T") == Dtype::kInt32;
-}
-
 // Inputs that kernels of every device read from the host's memory.
 struct HostInputs {
   OpName op;

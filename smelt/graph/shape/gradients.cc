@@ -26,19 +26,17 @@ Status ShapeOfInput(ShapeContext& ctx) {
 // y_backprop, x, scale, ... -> x_backprop, and the gradients of scale and offset along the
 // channels.
 Status BatchNormGradShape(ShapeContext& ctx) {
-  ASSIGN_OR_RETURN(PartialShape x, PartialShape::Merge(ctx.input(0), ctx.input(1)));
-  RETURN_IF_ERROR(RankAtLeast(x, 4));
+  const std::string format = ctx.node().String("data_format", "NHWC");
+  ASSIGN_OR_RETURN(const PartialShape both, PartialShape::Merge(ctx.input(0), ctx.input(1)));
+  ASSIGN_OR_RETURN(PartialShape x, WithRank(both, format.size() == 5 ? 5 : 4));
   int64_t channels = kUnknownDim;
   for (int i = 2; i <= 4; ++i) {
     ASSIGN_OR_RETURN(const PartialShape v, WithRank(ctx.input(i), 1));
     ASSIGN_OR_RETURN(channels, MergeDims(channels, v[0]));
   }
-  if (x.known_rank()) {
-    const bool first = absl::StartsWith(ctx.node().String("data_format", "NHWC"), "NC");
-    const int at = first ? 1 : x.rank() - 1;
-    ASSIGN_OR_RETURN(channels, MergeDims(channels, x[at]));
-    x.Set(at, channels);
-  }
+  const int at = absl::StartsWith(format, "NC") ? 1 : x.rank() - 1;
+  ASSIGN_OR_RETURN(channels, MergeDims(channels, x[at]));
+  x.Set(at, channels);
   ctx.set_output(0, std::move(x));
   for (const int i : {1, 2}) ctx.set_output(i, VectorShape(channels));
   for (const int i : {3, 4}) ctx.set_output(i, VectorShape(0));

@@ -182,23 +182,17 @@ Status PoolV2Shape(ShapeContext& ctx) {
 
 // Outputs 1 to 4 are vectors along the channels; reserve_space_3 of version 3 stays unknown.
 Status BatchNormShape(ShapeContext& ctx) {
-  const PartialShape& x = ctx.input(0);
   const std::string format = ctx.node().String("data_format", "NHWC");
-  RETURN_IF_ERROR(RankAtLeast(x, 4));
-  PartialShape y = x;
-  int64_t channels = kUnknownDim;
-  if (x.known_rank()) {
-    const bool first = absl::StartsWith(format, "NC");
-    const int at = first ? 1 : x.rank() - 1;
-    channels = x[at];
-    for (int i = 1; i <= 4; ++i) {
-      ASSIGN_OR_RETURN(const PartialShape v, WithRank(ctx.input(i), 1));
-      // While training, mean and variance may be empty.
-      if (i >= 3 && ctx.node().Bool("is_training", true)) continue;
-      ASSIGN_OR_RETURN(channels, MergeDims(channels, v[0]));
-    }
-    y.Set(at, channels);
+  ASSIGN_OR_RETURN(PartialShape y, WithRank(ctx.input(0), format.size() == 5 ? 5 : 4));
+  const int at = absl::StartsWith(format, "NC") ? 1 : y.rank() - 1;
+  int64_t channels = y[at];
+  for (int i = 1; i <= 4; ++i) {
+    ASSIGN_OR_RETURN(const PartialShape v, WithRank(ctx.input(i), 1));
+    // While training, mean and variance may be empty.
+    if (i >= 3 && ctx.node().Bool("is_training", true)) continue;
+    ASSIGN_OR_RETURN(channels, MergeDims(channels, v[0]));
   }
+  y.Set(at, channels);
   ctx.set_output(0, std::move(y));
   for (int i = 1; i <= 4; ++i) ctx.set_output(i, VectorShape(channels));
   return OkStatus();
