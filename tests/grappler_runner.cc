@@ -8,6 +8,7 @@
 //   fetches y
 //   keep z
 //   device NAME GPU architecture=7.0    a machine that the graph is for, any number
+//   env NAME=VALUE            in the environment of TensorFlow and of smelt, any number
 //   why SENTENCE              with the section `smelt`
 //   by_hand SENTENCE          why `out` is what TensorFlow's sources say, and not written by it
 //   in
@@ -23,6 +24,7 @@
 // them to the pruner.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 
@@ -43,6 +45,7 @@ struct GrapplerCase {
   std::map<std::string, std::string> fields;  // lines of one name are joined by blanks
   std::map<std::string, std::string> graphs;  // by section
   std::vector<std::string> devices;
+  std::vector<std::pair<std::string, std::string>> environment;
 };
 
 constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",
@@ -69,6 +72,8 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
       now.name = words.second;
     } else if (words.first == "device") {
       now.devices.push_back(words.second);
+    } else if (words.first == "env") {
+      now.environment.push_back(absl::StrSplit(words.second, absl::MaxSplits('=', 1)));
     } else if (std::ranges::find(kFields, words.first) != std::end(kFields)) {
       std::string& text = now.fields[words.first];
       text += (text.empty() ? "" : " ") + words.second;
@@ -185,7 +190,9 @@ int GrapplerTests(int argc, char** argv) {
       return 1;
     }
     for (const GrapplerCase& c : *cases) {
+      for (const auto& [name, value] : c.environment) setenv(name.c_str(), value.c_str(), 1);
       const Status status = RunCase(c);
+      for (const auto& [name, value] : c.environment) unsetenv(name.c_str());
       status.ok() ? ++passed : ++failed;
       if (!status.ok()) std::printf("FAILED %s: %s\n", c.name.c_str(), status.ToString().c_str());
     }
