@@ -97,10 +97,17 @@ std::vector<std::string> Words(const GrapplerCase& c, const std::string& field) 
   return absl::StrSplit(it->second, ' ', absl::SkipEmpty());
 }
 
-// Drops what means nothing: attributes that equal their default, how many values a constant states.
+// Drops what means nothing: attributes that equal their default, how many values a constant states,
+// notes.
 void Normalize(Graph& graph) {
   for (Node* n : graph.Nodes()) {
     AttrMap attrs;
+    // What TensorFlow found out of shapes, for the memory that oneDNN plans; its unknown sizes are
+    // carried in `extra`.
+    if (n->attrs().Find("_input_shapes") != nullptr) {
+      n->attrs().Erase("_input_shapes");
+      n->extra.clear();
+    }
     for (const auto& [name, attr] : n->attrs()) {
       const AttrDef* def = n->def() == nullptr ? nullptr : n->def()->FindAttr(name);
       const bool is_default = def != nullptr && def->default_value && *def->default_value == attr;

@@ -7,8 +7,18 @@ namespace {
 using namespace remap;
 
 constexpr const Rule* kRemapRules[] = {
-    &kContractionWithBias,   &kContractionWithBiasAndActivation, &kContractionWithSqueezeAndBias,
-    &kConvWithBatchNorm,     &kConvWithBatchNormAndActivation,   &kTensorToHashBucket,
+    &kContractionWithBiasAndAddAndActivation,
+    &kContractionWithBiasAndAdd,
+    &kConvWithSwish,
+    &kMish,
+    &kSwish,
+    &kMaximumToLeakyRelu,
+    &kContractionWithBias,
+    &kContractionWithBiasAndActivation,
+    &kContractionWithSqueezeAndBias,
+    &kConvWithBatchNorm,
+    &kConvWithBatchNormAndActivation,
+    &kTensorToHashBucket,
     &kBatchNormToPrimitives,
 };
 

@@ -12,6 +12,14 @@ extern const Rule kContractionWithBiasAndActivation;
 extern const Rule kContractionWithSqueezeAndBias;
 extern const Rule kConvWithBatchNorm;
 extern const Rule kConvWithBatchNormAndActivation;
+// onednn_sums.cc
+extern const Rule kContractionWithBiasAndAdd;
+extern const Rule kContractionWithBiasAndAddAndActivation;
+// onednn_activations.cc
+extern const Rule kSwish;
+extern const Rule kMish;
+extern const Rule kConvWithSwish;
+extern const Rule kMaximumToLeakyRelu;
 // batch_norm.cc
 extern const Rule kBatchNormToPrimitives;
 // text.cc
