@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "smelt/optimize/onednn.h"
+#include "smelt/optimize/remap/patterns.h"
 #include "smelt/optimize/remap/rules.h"
 
 namespace smelt::remap {
@@ -61,15 +62,14 @@ int BiasSide(const Node& sum, Rewriter& r) {
     const Node& other = *sum.input(1 - side).node;
     const auto rows = Contractions();
     if (std::ranges::find(rows, other.op_name(), &Contraction::op) == rows.end()) continue;
+    if (ChannelsFirst(other)) continue;
     const PartialShape& bias = r.shape(sum.input(side));
     const PartialShape& whole = r.shape(sum.input(1 - side));
     if (bias.rank() < 1 || bias.rank() > whole.rank() || whole.rank() < 2) continue;
-    const int channels = ChannelsFirst(other) ? 1 : whole.rank() - 1;
-    bool fits = bias.rank() == whole.rank() || channels == whole.rank() - 1;
+    bool fits = true;
     for (int i = 0; i < bias.rank(); ++i) {
-      const int at = i + whole.rank() - bias.rank();
-      const bool same = at == channels && bias[i] == whole[at] && bias[i] > 0;
-      fits = fits && (at == channels ? same : bias[i] == 1);
+      const bool last = i == bias.rank() - 1;
+      fits = fits && (last ? bias[i] > 0 && bias[i] == whole[whole.rank() - 1] : bias[i] == 1);
     }
     if (fits) return side;
   }
@@ -230,7 +230,7 @@ StatusOr<Rewritten> FuseNormalized(Node& node, const Node& norm, const Normalize
   if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
   std::vector<Endpoint> args(norm.inputs().begin() + 1, norm.inputs().begin() + 5);
   std::vector<std::string> ops = {"FusedBatchNorm"};
-  if (&node != &norm) ops.emplace_back(node.op());
+  if (&node != &norm) ops.emplace_back(node.Is("Mul") ? "_MklSwish" : node.op());
   AttrMap attrs = FusedAttrs(*found.conv, *found.row, std::move(ops), args);
   attrs.Set("epsilon", norm.Float("epsilon", 1e-4F));
   if (node.Is("LeakyRelu")) attrs.Set("leakyrelu_alpha", node.Float("alpha", 0.2F));
@@ -255,8 +255,26 @@ StatusOr<Rewritten> ConvWithBatchNormAndActivation(Node& node, Rewriter& r) {
   return FuseNormalized(node, norm, found, r);
 }
 
+// Mul(n, Sigmoid(n)) of a normalized convolution, for oneDNN.
+StatusOr<Rewritten> ConvWithBatchNormAndSwish(Node& node, Rewriter& r) {
+  const auto [gate, other] = Sides(node, {"Sigmoid"});
+  if (gate == nullptr || gate->input(0) != other || other.port != 0) return r.No();
+  const Node& norm = *other.node;
+  const Normalized found = FindNormalized(norm, r);
+  if (found.conv == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (!IsOutOfOrder(node) || !IsInner(*gate)) return r.No("others need the Sigmoid");
+  if (IsRoot(norm) || NumDataUses(norm) != 2) return r.No("others need the normalized tensor");
+  return FuseNormalized(node, norm, found, r);
+}
+
 }  // namespace
 
+const Rule kConvWithBatchNormAndSwish = {
+    "ContractionWithBatchNormAndSwish",
+    {"Mul"},
+    ConvWithBatchNormAndSwish,
+    "Mul(n, Sigmoid(n)), n = FusedBatchNorm(Conv2D) -> _FusedConv2D",
+    [](const PassContext&) { return IsForOneDnn(); }};
 const Rule kContractionWithBias = {"ContractionWithBiasAdd",
                                    {"Add", "AddV2", "BiasAdd"},
                                    ContractionWithBias,

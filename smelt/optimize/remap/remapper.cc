@@ -7,17 +7,27 @@ namespace {
 using namespace remap;
 
 constexpr const Rule* kRemapRules[] = {
+    &kFusedConvWithActivation,
     &kContractionWithBiasAndAddAndActivation,
     &kContractionWithBiasAndAdd,
+    &kHardSwish,
+    &kGeluExact,
     &kConvWithSwish,
+    &kConvWithBatchNormAndSwish,
     &kMish,
     &kSwish,
     &kMaximumToLeakyRelu,
+    &kInstanceNormWithActivation,
+    &kInstanceNorm,
+    &kLayerNorm,
+    &kBatchMatMulWithMulAndAdd,
+    &kPadWithConv3D,
     &kContractionWithBias,
     &kContractionWithBiasAndActivation,
     &kContractionWithSqueezeAndBias,
     &kConvWithBatchNorm,
     &kConvWithBatchNormAndActivation,
+    &kBatchNormWithRelu,
     &kTensorToHashBucket,
     &kBatchNormToPrimitives,
 };
