@@ -205,7 +205,8 @@ StatusOr<Rewritten> BatchNormWithRelu(Node& node, Rewriter& r) {
     return r.No("others need the normalized tensor");
   }
   // Readers of the statistics stay: the new op gives them too, as V3 does.
-  if (!norm->Is("FusedBatchNormV3") && NumDataUses(*norm) != norm->NumUses(0)) {
+  // The other side of a sum may be one of them.
+  if ((sum != nullptr || !norm->Is("FusedBatchNormV3")) && NumDataUses(*norm) != norm->NumUses(0)) {
     return r.No("others read its statistics");
   }
   if (norm->Type("U", Dtype::kFloat) != Dtype::kFloat) return r.No("its scales are no floats");
