@@ -118,8 +118,8 @@ Status Fuse(Node& node, const Node& contraction, const Contraction& row, AttrMap
 Biased FindBiased(const Node& sum, Rewriter& r) {
   Biased out;
   int bias = 1;
-  if (IsForOneDnn() && sum.Is({"Add", "AddV2"})) {
-    bias = BiasSide(sum, r);
+  if (sum.Is({"Add", "AddV2"})) {
+    bias = IsForOneDnn() ? BiasSide(sum, r) : -1;
   } else if (!sum.Is("BiasAdd")) {
     return out;
   }
