@@ -9,6 +9,7 @@
 //   keep z
 //   device NAME GPU architecture=7.0    a machine that the graph is for, any number
 //   values SENTENCE           the graph must compute the same numbers afterwards, and why one asks
+//   env NAME=VALUE            in the environment of TensorFlow and of smelt, any number
 //   why SENTENCE              with the section `smelt`
 //   by_hand SENTENCE          why `out` is what TensorFlow's sources say, and not written by it
 //   in
@@ -24,6 +25,7 @@
 // TensorFlow's rules leave them to the pruner.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 
@@ -45,6 +47,7 @@ struct GrapplerCase {
   std::map<std::string, std::string> fields;  // lines of one name are joined by blanks
   std::map<std::string, std::string> graphs;  // by section
   std::vector<std::string> devices;
+  std::vector<std::pair<std::string, std::string>> environment;
 };
 
 constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",  "fetches",
@@ -74,6 +77,8 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
       now.name = words.second;
     } else if (words.first == "device") {
       now.devices.push_back(words.second);
+    } else if (words.first == "env") {
+      now.environment.push_back(absl::StrSplit(words.second, absl::MaxSplits('=', 1)));
     } else if (std::ranges::find(kFields, words.first) != std::end(kFields)) {
       std::string& text = now.fields[words.first];
       text += (text.empty() ? "" : " ") + words.second;
@@ -98,10 +103,17 @@ std::vector<std::string> Words(const GrapplerCase& c, const std::string& field) 
   return absl::StrSplit(it->second, ' ', absl::SkipEmpty());
 }
 
-// Drops what means nothing: attributes that equal their default, how many values a constant states.
+// Drops what means nothing: attributes that equal their default, how many values a constant states,
+// notes.
 void Normalize(Graph& graph) {
   for (Node* n : graph.Nodes()) {
     AttrMap attrs;
+    // What TensorFlow found out of shapes, for the memory that oneDNN plans; its unknown sizes are
+    // carried in `extra`.
+    if (n->attrs().Find("_input_shapes") != nullptr) {
+      n->attrs().Erase("_input_shapes");
+      n->extra.clear();
+    }
     for (const auto& [name, attr] : n->attrs()) {
       const AttrDef* def = n->def() == nullptr ? nullptr : n->def()->FindAttr(name);
       const bool is_default = def != nullptr && def->default_value && *def->default_value == attr;
@@ -198,7 +210,9 @@ int GrapplerTests(int argc, char** argv) {
       return 1;
     }
     for (const GrapplerCase& c : *cases) {
+      for (const auto& [name, value] : c.environment) setenv(name.c_str(), value.c_str(), 1);
       const Status status = RunCase(c);
+      for (const auto& [name, value] : c.environment) unsetenv(name.c_str());
       status.ok() ? ++passed : ++failed;
       if (!status.ok()) std::printf("FAILED %s: %s\n", c.name.c_str(), status.ToString().c_str());
     }

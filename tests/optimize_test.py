@@ -3,6 +3,7 @@
 
 What it writes must answer as TensorFlow did before; tests/peers/optimize_test.py has TensorFlow run it, tests/grappler has the graphs."""
 import json
+import os
 
 from program import call, check, finish, models, work
 
@@ -93,6 +94,26 @@ check("without one there is a reason", code == 0 and "no GPU is known" in out, o
 config.write_text("cpu_layout_conversion: NHWC_TO_NCHW")
 code, out, err = optimize(*convert, "--config", config)
 check("a conversion that there is not", code == 0 and "not available for CPU" in out, out + err)
+# ---- mixed precision: what smelt runs of it answers as float did, up to the digits of the narrow type
+config.write_text("min_graph_nodes: -1 auto_mixed_precision_cpu: ON auto_mixed_precision_onednn_bfloat16: ON auto_mixed_precision: ON")
+for what, args, environment, digits in [
+    ("emulated half", [], {}, 0.01),
+    ("half on a CPU", ["--device", "/job:localhost/replica:0/task:0/device:CPU:0 CPU half=true"], {}, 0.01),
+    ("bfloat16", [], {"TF_ENABLE_ONEDNN_OPTS": "1"}, 0.05),
+]:
+    os.environ.update(environment)
+    for name in ("cnn", "functions"):
+        code, out, err = optimize(models / name, work / f"mixed_{name}", "--overwrite", "--config", config, *args)
+        check(f"{name} in {what}", code == 0 and "AutoMixedPrecision" in out and "undone" not in out, out + err)
+        code, out, err = call("replay", work / f"mixed_{name}", "--log", models / f"{name}.tfrecord", "--rtol", digits, "--atol", digits)
+        check(f"{name} in {what}: answers as recorded", code == 0, out + err)
+    for variable in environment:
+        del os.environ[variable]
+os.environ["TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_EMULATE_FP16"] = "maybe"
+config.write_text("min_graph_nodes: -1 fail_on_optimizer_errors: true auto_mixed_precision_cpu: ON")
+code, out, err = optimize(models / "cnn", work / "mixed_wrong", "--config", config)
+check("a switch that is neither on nor off", code == 1 and "EMULATE_FP16} into bool: maybe" in err and not (work / "mixed_wrong").exists(), err)
+del os.environ["TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_EMULATE_FP16"]
 
 # ---- what is wrong
 for what, args, words in [

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks TensorFlow's Grappler for the answers of the cases in tests/grappler: make_grappler_cases.py SMELT FILE.graph... [--case NAME] [--print]
 
-Of each case (tests/grappler_runner.cc has the form) `in`, `optimizers`, `config`, `feeds`, `fetches`, `keep` and `device` are read; what TensorFlow makes of it becomes `out` (`same` where nothing changed),
+Of each case (tests/grappler_runner.cc has the form) `in`, `optimizers`, `config`, `feeds`, `fetches`, `keep`, `device` and `env` are read; what TensorFlow makes of it becomes `out` (`same` where nothing changed),
 or `error` where it refuses. The section `smelt`, where smelt means to do otherwise, and its reason stay. --print shows the answers and writes nothing. Needs tensorflow."""
 import argparse
 import os
@@ -116,6 +116,17 @@ class Asker:
         return (self.work / "out.graph").read_text(), None
 
 
+def ask_in(environment, args, path, cases):
+    """Asks for all `cases` in one process of its own, as TensorFlow reads parts of its environment once."""
+    with tempfile.TemporaryDirectory() as work:
+        part = pathlib.Path(work) / path.name
+        part.write_text("----\n".join(shown([line for line in head if not line.startswith("env ")], sections) for head, sections in cases))
+        subprocess.run([sys.executable, __file__, args.smelt, str(part)], check=True, env={**os.environ, **dict(pair.split("=", 1) for pair in environment)})
+        for (_, sections), (_, answered) in zip(cases, parse(part.read_text())):
+            sections.clear()
+            sections.update(answered)
+
+
 def shown(head, sections):
     lines = list(head)
     for name in SECTIONS:
@@ -137,9 +148,18 @@ def main():
         asker = Asker(os.path.abspath(args.smelt), work)
         for path in map(pathlib.Path, args.files):
             cases = parse(path.read_text())
-            for head, sections in cases:
+            asked = [case for case in cases if args.case in (None, field(case[0], "case")[0]) and not field(case[0], "by_hand")]
+            environments = {}
+            for case in asked:
+                environments.setdefault(tuple(field(case[0], "env")), []).append(case)
+            for environment, together in environments.items():
+                if environment:
+                    ask_in(environment, args, path, together)
+            for head, sections in asked:
                 name = field(head, "case")[0]
-                if (args.case and args.case != name) or "by_hand" in " ".join(head).split():
+                if field(head, "env"):
+                    if args.only_print:
+                        print(shown(head, sections))
                     continue
                 text, error = asker.ask(head, sections["in"])
                 for old in ("out", "same", "error"):

@@ -104,6 +104,13 @@ Status PinToHost(Graph& graph, const PassContext& context);
 // (constant/): TensorFlow's constant_folding.
 Status OptimizeConstants(Graph& graph, const PassContext& context);
 
+// What profits from narrow numbers is computed in half (on a GPU or a CPU) or bfloat16 (on a CPU),
+// or rounded to half as a GPU would have it (precision/): TensorFlow's auto_mixed_precision.
+Status MixHalfOnGpu(Graph& graph, const PassContext& context);
+Status MixHalfOnCpu(Graph& graph, const PassContext& context);
+Status MixBfloat16(Graph& graph, const PassContext& context);
+Status EmulateHalf(Graph& graph, const PassContext& context);
+
 // Nodes that compute numbers, or move them, in more steps than needed (arithmetic/).
 Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 

@@ -15,6 +15,10 @@ template <Toggle RewriterConfig::*kToggle>
 bool WhereOn(const RewriterConfig& config) {
   return config.*kToggle == Toggle::kOn;
 }
+template <Toggle RewriterConfig::*kToggle>
+bool IsMixed(const RewriterConfig& config) {
+  return config.*kToggle == Toggle::kOn || config.*kToggle == Toggle::kAggressive;
+}
 
 constexpr PassRow kPasses[] = {
     {{"model_pruner", PruneModel, "first: what nobody needs is not worth rewriting"},
@@ -68,6 +72,32 @@ constexpr PassRow kPasses[] = {
     {{"shape_optimizer", OptimizeShapes, "after folding: axes are constants then"},
      "shape",
      UnlessOff<&RewriterConfig::shape_optimization>},
+    {{"auto_mixed_precision_fp16_cpu", MixHalfOnCpu,
+      "after folding: constants are no longer computed"},
+     "",
+     IsMixed<&RewriterConfig::auto_mixed_precision>,
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
+    {{"auto_mixed_precision", MixHalfOnGpu, "after folding, as on a CPU"},
+     "auto_mixed_precision",
+     IsMixed<&RewriterConfig::auto_mixed_precision>,
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
+    {{"auto_mixed_precision_onednn_bfloat16", MixBfloat16, "after folding, as in half"},
+     "auto_mixed_precision_onednn_bfloat16",
+     IsMixed<&RewriterConfig::auto_mixed_precision_onednn_bfloat16>,
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
+    {{"auto_mixed_precision_mkl", MixBfloat16, "the older name of the same"},
+     "auto_mixed_precision_mkl",
+     IsMixed<&RewriterConfig::auto_mixed_precision_mkl>,
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
+    {{"auto_mixed_precision_cpu", EmulateHalf, "after folding, as in half"},
+     "auto_mixed_precision_cpu",
+     IsMixed<&RewriterConfig::auto_mixed_precision_cpu>,
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
     {{"pin_to_host_optimizer", PinToHost, "after what makes shapes and axes small constants"},
      "pin_to_host",
      WhereOn<&RewriterConfig::pin_to_host_optimization>,

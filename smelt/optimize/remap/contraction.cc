@@ -1,43 +1,88 @@
 // Convolutions and products with the bias, normalization and activation that follow them.
+#include "smelt/optimize/remap/contraction.h"
+
 #include <algorithm>
 
+#include "smelt/optimize/onednn.h"
+#include "smelt/optimize/remap/patterns.h"
 #include "smelt/optimize/remap/rules.h"
 
 namespace smelt::remap {
 namespace {
 
-struct Contraction {
-  OpName op, fused;
-};
 constexpr Contraction kContractions[] = {{"Conv2D", "_FusedConv2D"}, {"MatMul", "_FusedMatMul"}};
+constexpr Contraction kOneDnnContractions[] = {
+    {"Conv2D", "_FusedConv2D"},
+    {"Conv3D", "_FusedConv3D"},
+    {"DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative"},
+    {"MatMul", "_FusedMatMul"},
+};
+std::span<const Contraction> Contractions() {
+  return IsForOneDnn() ? std::span<const Contraction>(kOneDnnContractions)
+                       : std::span<const Contraction>(kContractions);
+}
 
 constexpr OpSet kActivations = {"Relu", "Relu6", "Elu", "LeakyRelu"};
+// Products for oneDNN take these as well.
+constexpr OpSet kProductActivations = {"Sigmoid", "Tanh"};
+constexpr OpSet kAnyActivation = {"Relu", "Relu6", "Elu", "LeakyRelu", "Sigmoid", "Tanh"};
 constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
 // Why the node cannot be the one that is fused with; empty: it can.
 absl::string_view WhyNoContraction(const Node& n, const Rewriter& r) {
   if (!r.OnCpu(n)) return "it is not placed on a CPU";
   const Dtype t = n.Type("T");
+  if (IsForOneDnn()) {
+    // Narrow numbers depend on the processor, which another one may be.
+    return t == Dtype::kFloat ? "" : "for oneDNN floats are fused alone";
+  }
   if (n.Is("MatMul")) return t == Dtype::kFloat ? "" : "products of this type are not fused";
   if (t != Dtype::kFloat && t != Dtype::kDouble) return "convolutions of this type are not fused";
-  if (n.String("data_format", "NHWC") != "NHWC") return "on a CPU channels must come last";
+  if (ChannelsFirst(n)) return "on a CPU channels must come last";
   return "";
 }
-
-// A node within a pattern: nothing but the next of the pattern needs it.
-bool IsInner(const Node& n) { return !IsRoot(n) && IsOutOfOrder(n) && NumDataUses(n) == 1; }
 
 // The contraction that gives `e`, if it may be fused with what reads it there.
 Node* ContractionBefore(Endpoint e, const Node& reader, const Rewriter& r, const Contraction** row,
                         absl::string_view* why) {
   Node* n = e.node;
-  const auto* found = std::ranges::find(kContractions, n->op_name(), &Contraction::op);
-  if (found == std::end(kContractions)) return nullptr;
-  *row = found;
+  const auto rows = Contractions();
+  const auto found = std::ranges::find(rows, n->op_name(), &Contraction::op);
+  if (found == rows.end()) return nullptr;
+  *row = &*found;
   *why = WhyNoContraction(*n, r);
   if (why->empty() && n->Type("T") != reader.Type("T")) *why = "the types differ";
   if (why->empty() && !IsInner(*n)) *why = "others need the contraction, or wait for it";
   return why->empty() ? n : nullptr;
+}
+
+// Which side of a sum has one number for each channel of the other; -1: none.
+int BiasSide(const Node& sum, Rewriter& r) {
+  for (int side = 0; side < 2; ++side) {
+    const Node& other = *sum.input(1 - side).node;
+    const auto rows = Contractions();
+    if (std::ranges::find(rows, other.op_name(), &Contraction::op) == rows.end()) continue;
+    if (ChannelsFirst(other)) continue;
+    const PartialShape& bias = r.shape(sum.input(side));
+    const PartialShape& whole = r.shape(sum.input(1 - side));
+    if (bias.rank() < 1 || bias.rank() > whole.rank() || whole.rank() < 2) continue;
+    bool fits = true;
+    for (int i = 0; i < bias.rank(); ++i) {
+      const bool last = i == bias.rank() - 1;
+      fits = fits && (last ? bias[i] > 0 && bias[i] == whole[whole.rank() - 1] : bias[i] == 1);
+    }
+    if (fits) return side;
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool IsInner(const Node& n) { return !IsRoot(n) && IsOutOfOrder(n) && NumDataUses(n) == 1; }
+
+bool ChannelsFirst(const Node& n) {
+  const std::string format = n.String("data_format", "NHWC");
+  return format == "NCHW" || format == "NCDHW";
 }
 
 AttrMap FusedAttrs(const Node& contraction, const Contraction& row,
@@ -61,7 +106,6 @@ AttrMap FusedAttrs(const Node& contraction, const Contraction& row,
   return attrs;
 }
 
-// `node`, the last of the pattern, becomes the fused op under its own name.
 Status Fuse(Node& node, const Node& contraction, const Contraction& row, AttrMap attrs,
             const std::vector<Endpoint>& args, Rewriter& r) {
   std::vector<Endpoint> inputs = {contraction.input(0), contraction.input(1)};
@@ -71,26 +115,26 @@ Status Fuse(Node& node, const Node& contraction, const Contraction& row, AttrMap
   return r.Become(&node, row.fused.text(), std::move(attrs));
 }
 
-struct Biased {
-  Node* contraction = nullptr;
-  const Contraction* row = nullptr;
-  Endpoint bias;
-  absl::string_view why;  // that there is none, though it nearly was
-};
-
-// What a BiasAdd adds to a contraction.
-Biased FindBiased(const Node& bias_add, const Rewriter& r) {
+Biased FindBiased(const Node& sum, Rewriter& r) {
   Biased out;
-  if (!bias_add.Is("BiasAdd") || !IsOutOfOrder(bias_add)) return out;
-  out.contraction = ContractionBefore(bias_add.input(0), bias_add, r, &out.row, &out.why);
-  if (out.contraction == nullptr) return out;
-  if (bias_add.String("data_format", "NHWC") != "NHWC") {
-    out.contraction = nullptr;
-    out.why = "the bias is added to the second dimension";
+  int bias = 1;
+  if (sum.Is({"Add", "AddV2"})) {
+    bias = IsForOneDnn() ? BiasSide(sum, r) : -1;
+  } else if (!sum.Is("BiasAdd")) {
+    return out;
   }
-  out.bias = bias_add.input(1);
+  if (bias < 0 || !IsOutOfOrder(sum)) return out;
+  out.contraction = ContractionBefore(sum.input(1 - bias), sum, r, &out.row, &out.why);
+  if (out.contraction == nullptr) return out;
+  if (sum.Is("BiasAdd") && ChannelsFirst(sum) != ChannelsFirst(*out.contraction)) {
+    out.contraction = nullptr;
+    out.why = "the bias is added to another dimension";
+  }
+  out.bias = sum.input(bias);
   return out;
 }
+
+namespace {
 
 StatusOr<Rewritten> ContractionWithBias(Node& node, Rewriter& r) {
   const Biased found = FindBiased(node, r);
@@ -105,9 +149,15 @@ StatusOr<Rewritten> ContractionWithBias(Node& node, Rewriter& r) {
 
 StatusOr<Rewritten> ContractionWithBiasAndActivation(Node& node, Rewriter& r) {
   const Node& bias_add = *node.input(0).node;
-  if (!bias_add.Is("BiasAdd") || !IsOutOfOrder(node)) return r.No();
+  if (!IsOutOfOrder(node)) return r.No();
   const Biased found = FindBiased(bias_add, r);
   if (found.contraction == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (node.Is(kProductActivations) && !(IsForOneDnn() && found.contraction->Is("MatMul"))) {
+    return r.No("only products for oneDNN are fused with it");
+  }
+  if (node.Is("LeakyRelu") && found.contraction->Is("DepthwiseConv2dNative")) {
+    return r.No("depthwise convolutions are not fused with it");
+  }
   if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
   if (!IsInner(bias_add)) return r.No("others need the sum with the bias");
   if (node.Type("T") != bias_add.Type("T")) return r.No("the types differ");
@@ -121,7 +171,7 @@ StatusOr<Rewritten> ContractionWithBiasAndActivation(Node& node, Rewriter& r) {
 // BiasAdd(Squeeze(Conv2D)) -> Squeeze(_FusedConv2D), where the channels are not squeezed.
 StatusOr<Rewritten> ContractionWithSqueezeAndBias(Node& node, Rewriter& r) {
   Node* squeeze = node.input(0).node;
-  if (!squeeze->Is("Squeeze") || !squeeze->input(0).node->Is("Conv2D")) return r.No();
+  if (!squeeze->Is("Squeeze") || !squeeze->input(0).node->Is({"Conv2D", "Conv3D"})) return r.No();
   if (!IsOutOfOrder(node)) return r.No("an order hangs on the sum");
   if (!IsInner(*squeeze)) return r.No("others need the squeezed tensor");
   const Contraction* row = nullptr;
@@ -131,9 +181,12 @@ StatusOr<Rewritten> ContractionWithSqueezeAndBias(Node& node, Rewriter& r) {
   if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
   const std::vector<int64_t> dims = squeeze->Ints("squeeze_dims");
   if (dims.empty()) return r.No("which dimensions are squeezed is not said");
-  if (std::ranges::any_of(dims, [](int64_t d) { return d == 3 || d == -1 || d < -4 || d > 3; })) {
-    return r.No("the channels are squeezed");
-  }
+  const int64_t last = conv->Is("Conv3D") ? 4 : 3;
+  const auto squeezed_away = [&](int64_t d) {
+    return d == last || d == -1 || d < -last - 1 || d > last;
+  };
+  if (std::ranges::any_of(dims, squeezed_away)) return r.No("the channels are squeezed");
+  if (ChannelsFirst(*conv)) return r.No("channels must come last");
   const Endpoint bias = node.input(1);
   AttrMap squeezed = squeeze->attrs();
   const std::string device = squeeze->device;
@@ -177,7 +230,7 @@ StatusOr<Rewritten> FuseNormalized(Node& node, const Node& norm, const Normalize
   if (!r.context().allow_non_differentiable_rewrites) return r.No("a gradient may be taken");
   std::vector<Endpoint> args(norm.inputs().begin() + 1, norm.inputs().begin() + 5);
   std::vector<std::string> ops = {"FusedBatchNorm"};
-  if (&node != &norm) ops.emplace_back(node.op());
+  if (&node != &norm) ops.emplace_back(node.Is("Mul") ? "_MklSwish" : node.op());
   AttrMap attrs = FusedAttrs(*found.conv, *found.row, std::move(ops), args);
   attrs.Set("epsilon", norm.Float("epsilon", 1e-4F));
   if (node.Is("LeakyRelu")) attrs.Set("leakyrelu_alpha", node.Float("alpha", 0.2F));
@@ -202,14 +255,32 @@ StatusOr<Rewritten> ConvWithBatchNormAndActivation(Node& node, Rewriter& r) {
   return FuseNormalized(node, norm, found, r);
 }
 
+// Mul(n, Sigmoid(n)) of a normalized convolution, for oneDNN.
+StatusOr<Rewritten> ConvWithBatchNormAndSwish(Node& node, Rewriter& r) {
+  const auto [gate, other] = Sides(node, {"Sigmoid"});
+  if (gate == nullptr || gate->input(0) != other || other.port != 0) return r.No();
+  const Node& norm = *other.node;
+  const Normalized found = FindNormalized(norm, r);
+  if (found.conv == nullptr) return found.why.empty() ? r.No() : r.No(found.why);
+  if (!IsOutOfOrder(node) || !IsInner(*gate)) return r.No("others need the Sigmoid");
+  if (IsRoot(norm) || NumDataUses(norm) != 2) return r.No("others need the normalized tensor");
+  return FuseNormalized(node, norm, found, r);
+}
+
 }  // namespace
 
+const Rule kConvWithBatchNormAndSwish = {
+    "ContractionWithBatchNormAndSwish",
+    {"Mul"},
+    ConvWithBatchNormAndSwish,
+    "Mul(n, Sigmoid(n)), n = FusedBatchNorm(Conv2D) -> _FusedConv2D",
+    [](const PassContext&) { return IsForOneDnn(); }};
 const Rule kContractionWithBias = {"ContractionWithBiasAdd",
-                                   {"BiasAdd"},
+                                   {"Add", "AddV2", "BiasAdd"},
                                    ContractionWithBias,
                                    "BiasAdd(Conv2D | MatMul) -> _FusedConv2D | _FusedMatMul"};
 const Rule kContractionWithBiasAndActivation = {
-    "ContractionWithBiasAddAndActivation", kActivations, ContractionWithBiasAndActivation,
+    "ContractionWithBiasAddAndActivation", kAnyActivation, ContractionWithBiasAndActivation,
     "Relu(BiasAdd(Conv2D | MatMul)) -> _FusedConv2D | _FusedMatMul"};
 const Rule kContractionWithSqueezeAndBias = {"ContractionWithSqueezeAndBiasAdd",
                                              {"BiasAdd"},

@@ -7,8 +7,28 @@ namespace {
 using namespace remap;
 
 constexpr const Rule* kRemapRules[] = {
-    &kContractionWithBias,   &kContractionWithBiasAndActivation, &kContractionWithSqueezeAndBias,
-    &kConvWithBatchNorm,     &kConvWithBatchNormAndActivation,   &kTensorToHashBucket,
+    &kFusedConvWithActivation,
+    &kContractionWithBiasAndAddAndActivation,
+    &kContractionWithBiasAndAdd,
+    &kHardSwish,
+    &kGeluExact,
+    &kConvWithSwish,
+    &kConvWithBatchNormAndSwish,
+    &kMish,
+    &kSwish,
+    &kMaximumToLeakyRelu,
+    &kInstanceNormWithActivation,
+    &kInstanceNorm,
+    &kLayerNorm,
+    &kBatchMatMulWithMulAndAdd,
+    &kPadWithConv3D,
+    &kContractionWithBias,
+    &kContractionWithBiasAndActivation,
+    &kContractionWithSqueezeAndBias,
+    &kConvWithBatchNorm,
+    &kConvWithBatchNormAndActivation,
+    &kBatchNormWithRelu,
+    &kTensorToHashBucket,
     &kBatchNormToPrimitives,
 };
 

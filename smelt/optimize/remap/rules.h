@@ -12,6 +12,26 @@ extern const Rule kContractionWithBiasAndActivation;
 extern const Rule kContractionWithSqueezeAndBias;
 extern const Rule kConvWithBatchNorm;
 extern const Rule kConvWithBatchNormAndActivation;
+extern const Rule kConvWithBatchNormAndSwish;
+// onednn_sums.cc
+extern const Rule kContractionWithBiasAndAdd;
+extern const Rule kContractionWithBiasAndAddAndActivation;
+// onednn_activations.cc
+extern const Rule kSwish;
+extern const Rule kMish;
+extern const Rule kConvWithSwish;
+extern const Rule kMaximumToLeakyRelu;
+// onednn_norms.cc
+extern const Rule kLayerNorm;
+extern const Rule kInstanceNorm;
+extern const Rule kInstanceNormWithActivation;
+extern const Rule kBatchNormWithRelu;
+// onednn_patterns.cc
+extern const Rule kHardSwish;
+extern const Rule kGeluExact;
+extern const Rule kBatchMatMulWithMulAndAdd;
+extern const Rule kPadWithConv3D;
+extern const Rule kFusedConvWithActivation;
 // batch_norm.cc
 extern const Rule kBatchNormToPrimitives;
 // text.cc
