@@ -42,44 +42,6 @@ constexpr OpSet kMayBeLost = {"ReadVariableOp",
 constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN"};
 constexpr OpSet kRevives = {"Merge", "RefMerge"};
 
-bool BoolAttr(const AttrMap& attrs, absl::string_view name) {
-  const Attr* a = attrs.Find(name);
-  const bool* value = a == nullptr ? nullptr : a->get<bool>();
-  return value != nullptr && *value;
-}
-
-bool IsForXla(const AttrMap& attrs) {
-  return attrs.Find("_xla_compile_id") != nullptr || attrs.Find("_tpu_replicate") != nullptr ||
-         BoolAttr(attrs, "_XlaMustCompile");
-}
-
-bool MayBeLost(const Node& n) { return n.Is(kMayBeLost) || n.Is(kDrawsNumbers) || !HasEffect(n); }
-
-// Everything that has an effect and that no control result waits for.
-const Node* UnorderedEffect(const Function& f) {
-  std::vector<const Node*> todo;
-  absl::flat_hash_set<const Node*> ordered;
-  const auto push = [&](const Node* n) {
-    if (ordered.insert(n).second) todo.push_back(n);
-  };
-  for (const auto& [name, node] : f.control_results) push(node);
-  while (!todo.empty()) {
-    const Node* n = todo.back();
-    todo.pop_back();
-    for (const Endpoint& e : n->inputs()) push(e.node);
-    for (const Node* c : n->control_inputs()) push(c);
-  }
-  for (const Node* n : f.body->Nodes()) {
-    if (!MayBeLost(*n) && !ordered.contains(n)) return n;
-  }
-  return nullptr;
-}
-
-bool HasEffects(const Function& f) {
-  const std::vector<Node*> nodes = f.body->Nodes();
-  return std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
-}
-
 // Does a result come from a Switch with no Merge in between?
 bool MayReturnDead(const Function& f) {
   std::vector<const Node*> todo;
@@ -101,24 +63,68 @@ bool MayReturnDead(const Function& f) {
 
 }  // namespace
 
-std::string WhyNotInlined(const Graph&, const Node& node, const Function& f,
+bool MayBeLost(const Node& n) { return n.Is(kMayBeLost) || n.Is(kDrawsNumbers) || !HasEffect(n); }
+
+bool BoolAttr(const AttrMap& attrs, absl::string_view name) {
+  const Attr* a = attrs.Find(name);
+  const bool* value = a == nullptr ? nullptr : a->get<bool>();
+  return value != nullptr && *value;
+}
+
+bool IsForXla(const AttrMap& attrs) {
+  return attrs.Find("_xla_compile_id") != nullptr || attrs.Find("_tpu_replicate") != nullptr ||
+         BoolAttr(attrs, "_XlaMustCompile");
+}
+
+bool HasEffects(const Function& f) {
+  const std::vector<Node*> nodes = f.body->Nodes();
+  return std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
+}
+
+std::vector<const Node*> UnorderedEffects(const Function& f, bool by_results) {
+  std::vector<const Node*> todo;
+  absl::flat_hash_set<const Node*> ordered;
+  const auto push = [&](const Node* n) {
+    if (ordered.insert(n).second) todo.push_back(n);
+  };
+  if (by_results) {
+    for (const Endpoint& e : f.FlatResults()) push(e.node);
+  } else {
+    for (const auto& [name, node] : f.control_results) push(node);
+  }
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    for (const Endpoint& e : n->inputs()) push(e.node);
+    for (const Node* c : n->control_inputs()) push(c);
+  }
+  std::vector<const Node*> lost;
+  for (const Node* n : f.body->Nodes()) {
+    if (!MayBeLost(*n) && !ordered.contains(n)) lost.push_back(n);
+  }
+  return lost;
+}
+
+std::string WhyNotInlined(const Node& node, CallKind kind, const Function& f,
                           const PassContext& context) {
-  if (context.for_execution) return "";
   const bool aggressive = context.config.function_optimization == Toggle::kAggressive;
   if (IsFed(node)) return "requests feed it";
   if (IsForXla(node.attrs()) || IsForXla(f.attrs)) return "XLA compiles it";
   if (BoolAttr(f.attrs, "_noinline") && !aggressive) return "the function says _noinline";
+  if (f.attrs.Find("api_implements") != nullptr) return "others may be called in its place";
   if (MayReturnDead(f)) return "a dead value may leave the body";
-  if (aggressive) return "";
-  if (const Node* lost = UnorderedEffect(f)) {
-    return absl::StrCat("nothing says that '", lost->name(), "' (", lost->op(), ") runs");
-  }
-  const bool waited =
-      std::ranges::any_of(node.uses(), [](const Use& use) { return use.is_control(); });
-  if (HasEffects(f) && !waited && !IsRoot(node)) {
+  // What a branch does is waited for by what the branch became.
+  if (kind == CallKind::kBranch) return "";
+  const bool waited = node.uses().empty() || std::ranges::any_of(node.uses(), [](const Use& use) {
+                        return use.is_control();
+                      });
+  if (!waited && HasEffects(f)) {
     return "nobody waits for the call, so that its effects might be lost";
   }
-  return "";
+  if (aggressive) return "";
+  const auto lost = UnorderedEffects(f, kind == CallKind::kDirect);
+  if (lost.empty()) return "";
+  return absl::StrCat("nothing says that '", lost[0]->name(), "' (", lost[0]->op(), ") runs");
 }
 
 }  // namespace smelt

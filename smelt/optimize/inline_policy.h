@@ -3,16 +3,33 @@
 #define SMELT_OPTIMIZE_INLINE_POLICY_H_
 
 #include <string>
+#include <vector>
 
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 
-// Why the call `node` of `f` must stay a call; empty: it may become the body. In a graph that is
-// about to be run every call may, since roots hold the effects of bodies; in a user's graph what
-// has an effect must be waited for by somebody, compiled functions must stay whole, and a dead
-// value must not leave a body.
-std::string WhyNotInlined(const Graph& graph, const Node& node, const Function& f,
+// How a node of a user's graph runs a function.
+enum class CallKind {
+  kDirect,       // the function is its op: done when its results are
+  kPartitioned,  // attribute `f` names it: done when its results and control results are
+  kBranch,       // as kPartitioned, of a branch or loop that became Switch and Merge
+};
+
+// Is the node or function marked to be compiled as a whole?
+bool IsForXla(const AttrMap& attrs);
+bool BoolAttr(const AttrMap& attrs, absl::string_view name);
+// Nobody can tell whether the node ran but by what it gives.
+bool MayBeLost(const Node& n);
+// Has a node of the body an effect?
+bool HasEffects(const Function& f);
+// Nodes of the body that have an effect and that nothing waits for: with `by_results` no result,
+// else no control result.
+std::vector<const Node*> UnorderedEffects(const Function& f, bool by_results);
+// Why the call `node` of `f` must stay a call; empty: it may become the body. What has an effect
+// must be waited for by somebody, compiled functions must stay whole, and a dead value must not
+// leave a body.
+std::string WhyNotInlined(const Node& node, CallKind kind, const Function& f,
                           const PassContext& context);
 
 }  // namespace smelt
