@@ -113,6 +113,8 @@ Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 
 // Nodes that follow each other become one op that computes all (remap/).
 Status RemapGraph(Graph& graph, const PassContext& context);
+// Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
+Status OptimizeLoops(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays
 // without them.
 Status OptimizeDependencies(Graph& graph, const PassContext& context);
