@@ -131,9 +131,8 @@ Status CallModules(Graph& graph, const PassContext& context);
 // each other the one for the device is taken (implementations.h).
 Status InlineFunctions(Graph& graph, const PassContext& context);
 // In a user's graph calls become bodies where that loses nothing, If, Case and While that ask for
-// it
-// (_lower_using_switch_merge) become Switch and Merge, and calls that stay get functions of their
-// own (functions/): TensorFlow's function_optimizer.
+// it (_lower_using_switch_merge) become Switch and Merge, and calls that stay get functions of
+// their own (functions/): TensorFlow's function_optimizer.
 Status OptimizeFunctions(Graph& graph, const PassContext& context);
 // Reads of variables that nobody writes become constants.
 Status FreezeVariables(Graph& graph, const PassContext& context);

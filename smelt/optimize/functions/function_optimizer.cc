@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/verify.h"
+#include "smelt/optimize/functions/dead_values.h"
 #include "smelt/optimize/functions/frames.h"
 #include "smelt/optimize/functions/inline_call.h"
 #include "smelt/optimize/functions/lower_control_flow.h"
@@ -30,6 +31,7 @@ class FunctionOptimizer {
       : graph_(graph),
         context_(context),
         frames_(graph),
+        dead_values_(graph),
         plan_([this](const Graph&, const Node& n, std::vector<const Function*>& callees) {
           const std::vector<const Function*> branches = Branches(n);
           callees.insert(callees.end(), branches.begin(), branches.end());
@@ -118,8 +120,12 @@ class FunctionOptimizer {
     // The caller was verified as it was before its calls became bodies.
     if (verified_.insert(&f).second) RETURN_IF_ERROR(VerifyFunction(f));
     context_.Fired("Inline", *node);
-    RETURN_IF_ERROR(WaitAsCall(node));
-    return InlineCall(graph_, node, call.kind, !planned, f, call.attrs, names_);
+    RETURN_IF_ERROR(WaitAsCall(node, &f));
+    const bool together = !node->control_inputs().empty();
+    ASSIGN_OR_RETURN(std::vector<Node*> body,
+                     InlineCall(graph_, node, call.kind, !planned, f, call.attrs, names_));
+    dead_values_.AddBody(body, together);
+    return body;
   }
 
   StatusOr<std::vector<Node*>> Lower(Node* node, const std::vector<const Function*>& branches,
@@ -127,7 +133,7 @@ class FunctionOptimizer {
     std::string why = WhyNotLowered(*node, branches);
     if (why.empty() && !Afford(branches, planned)) why = "it would grow too large";
     if (why.empty()) {
-      RETURN_IF_ERROR(WaitAsCall(node));
+      RETURN_IF_ERROR(WaitAsCall(node, nullptr));
       ASSIGN_OR_RETURN(std::vector<Node*> calls, LowerControlFlow(graph_, node, names_));
       if (!calls.empty()) {
         context_.Fired("Lower", *node);
@@ -190,19 +196,28 @@ class FunctionOptimizer {
     return found;
   }
 
-  // A call runs when all that it reads is there, a body node by node: the difference matters where
-  // a resource is read, and where a loop must start what has no inputs.
-  Status WaitAsCall(Node* node) {
+  // A call runs when all that it reads is there and alive, a body node by node: the difference
+  // matters where a resource is read, where a loop must start what has no inputs, and where a
+  // result does not need an argument that may be dead. `f`: the body; nullptr: several.
+  Status WaitAsCall(Node* node, const Function* f) {
     const bool waits = !node->control_inputs().empty();
     bool resource = false, constant_enter = false;
-    for (const Endpoint& e : node->inputs()) {
+    std::vector<int> dying;
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const Endpoint e = node->input(i);
       resource = resource || TypeOf(e) == Dtype::kResource;
       constant_enter = constant_enter || (e.node->Is("Enter") && e.node->Bool("is_constant"));
+      if (dead_values_.MayDie(e) && !BoolAttr(node->attrs(), kBranchCall)) dying.push_back(i);
     }
     if ((resource && !waits) || constant_enter) {
       for (const Endpoint& e : node->inputs()) {
         if (!e.node->Is(kGiven)) graph_.AddControlInput(node, e.node);
       }
+    }
+    if (f != nullptr && !dying.empty()) dying = NotNeededByAll(*f, dying);
+    for (const int i : dying) {
+      ASSIGN_OR_RETURN(Node * waited, WaitableNode(graph_, node->input(i)));
+      graph_.AddControlInput(node, waited);
     }
     if (node->control_inputs().empty()) {
       if (Node* start = frames_.StartOf(*node)) graph_.AddControlInput(node, start);
@@ -213,6 +228,7 @@ class FunctionOptimizer {
   Graph& graph_;
   const PassContext& context_;
   const Frames frames_;
+  DeadValues dead_values_;
   InlinePlan plan_;
   NumberedNames names_;
   int64_t left_ = kMaxInlinedNodes;
