@@ -76,11 +76,6 @@ bool IsForXla(const AttrMap& attrs) {
          BoolAttr(attrs, "_XlaMustCompile");
 }
 
-bool HasEffects(const Function& f) {
-  const std::vector<Node*> nodes = f.body->Nodes();
-  return std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
-}
-
 std::vector<const Node*> UnorderedEffects(const Function& f, bool by_results) {
   std::vector<const Node*> todo;
   absl::flat_hash_set<const Node*> ordered;
@@ -105,26 +100,41 @@ std::vector<const Node*> UnorderedEffects(const Function& f, bool by_results) {
   return lost;
 }
 
-std::string WhyNotInlined(const Node& node, CallKind kind, const Function& f,
-                          const PassContext& context) {
+const InlinePolicy::Facts& InlinePolicy::FactsOf(const Function& f) {
+  const auto [it, first] = facts_.try_emplace(&f);
+  if (!first) return it->second;
+  Facts& facts = it->second;
+  facts.may_return_dead = MayReturnDead(f);
+  const std::vector<Node*> nodes = f.body->Nodes();
+  facts.has_effects = std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
+  if (!facts.has_effects) return facts;
+  const auto by_results = UnorderedEffects(f, true), by_controls = UnorderedEffects(f, false);
+  if (!by_results.empty()) facts.lost_by_results = by_results[0];
+  if (!by_controls.empty()) facts.lost_by_controls = by_controls[0];
+  return facts;
+}
+
+std::string InlinePolicy::WhyNotInlined(const Node& node, CallKind kind, const Function& f,
+                                        const PassContext& context) {
   const bool aggressive = context.config.function_optimization == Toggle::kAggressive;
   if (IsFed(node)) return "requests feed it";
   if (IsForXla(node.attrs()) || IsForXla(f.attrs)) return "XLA compiles it";
   if (BoolAttr(f.attrs, "_noinline") && !aggressive) return "the function says _noinline";
   if (f.attrs.Find("api_implements") != nullptr) return "others may be called in its place";
-  if (MayReturnDead(f)) return "a dead value may leave the body";
+  const Facts& facts = FactsOf(f);
+  if (facts.may_return_dead) return "a dead value may leave the body";
   // What a branch does is waited for by what the branch became.
   if (kind == CallKind::kBranch) return "";
   const bool waited = node.uses().empty() || std::ranges::any_of(node.uses(), [](const Use& use) {
                         return use.is_control();
                       });
-  if (!waited && HasEffects(f)) {
+  if (!waited && facts.has_effects) {
     return "nobody waits for the call, so that its effects might be lost";
   }
   if (aggressive) return "";
-  const auto lost = UnorderedEffects(f, kind == CallKind::kDirect);
-  if (lost.empty()) return "";
-  return absl::StrCat("nothing says that '", lost[0]->name(), "' (", lost[0]->op(), ") runs");
+  const Node* lost = kind == CallKind::kDirect ? facts.lost_by_results : facts.lost_by_controls;
+  if (lost == nullptr) return "";
+  return absl::StrCat("nothing says that '", lost->name(), "' (", lost->op(), ") runs");
 }
 
 }  // namespace smelt

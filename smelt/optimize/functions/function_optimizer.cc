@@ -110,7 +110,7 @@ class FunctionOptimizer {
 
   StatusOr<std::vector<Node*>> Inline(Node* node, const Call& call, bool planned) {
     const Function& f = *call.function;
-    std::string why = WhyNotInlined(*node, call.kind, f, context_);
+    std::string why = policy_.WhyNotInlined(*node, call.kind, f, context_);
     if (MayKeep(f)) why = "others call the function as well";
     if (why.empty() && !Afford({&f}, planned)) why = "it would grow too large";
     if (!why.empty()) {
@@ -193,6 +193,9 @@ class FunctionOptimizer {
       }
     }
     changes_state_[&root] = found;
+    if (!found) {
+      for (const Function* f : seen) changes_state_[f] = false;
+    }
     return found;
   }
 
@@ -230,6 +233,7 @@ class FunctionOptimizer {
   const Frames frames_;
   DeadValues dead_values_;
   InlinePlan plan_;
+  InlinePolicy policy_;
   NumberedNames names_;
   int64_t left_ = kMaxInlinedNodes;
   absl::flat_hash_set<const Function*> verified_;

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_replace.h"
 #include "smelt/graph/text.h"
@@ -55,8 +56,12 @@ class Specializer {
     static const AttrMap& none = *new AttrMap();
     const AttrMap* attrs = indirect ? named->attrs.get() : &node->attrs();
     if (attrs == nullptr) attrs = &none;
-    const bool holes = HasTypeAttr(f->signature.inputs) || HasTypeAttr(f->signature.outputs) ||
-                       HasPlaceholders(*f->body);
+    const auto [hole, first] = holes_.try_emplace(f, false);
+    if (first) {
+      hole->second = HasTypeAttr(f->signature.inputs) || HasTypeAttr(f->signature.outputs) ||
+                     HasPlaceholders(*f->body);
+    }
+    const bool holes = hole->second;
     const Known known = WhatIsKnown(*node, *f, holes ? attrs : nullptr);
     const bool all_read = known.read.size() == f->signature.outputs.size();
     if (!holes && known.constants.empty() && all_read) return OkStatus();
@@ -163,12 +168,10 @@ class Specializer {
     Node* arg = f.args[static_cast<size_t>(i)];
     const std::string name = arg->name();
     RETURN_IF_ERROR(body.Rename(arg, body.FreeName(name + "/argument")));
-    AttrMap attrs;
-    for (const absl::string_view kept : {"dtype", "value"}) {
-      if (const Attr* a = from.attrs().Find(kept)) attrs.Set(kept, *a);
-    }
+    AttrMap attrs = from.attrs();
+    // Of no meaning here: they are about nodes and requests of the caller.
+    for (const absl::string_view gone : {"_root", "_class"}) attrs.Erase(gone);
     ASSIGN_OR_RETURN(Node * constant, body.Add(name, "Const", {}, std::move(attrs)));
-    constant->device = from.device;
     body.ReplaceAllUses({arg, 0}, {constant, 0});
     body.ReplaceControlUses(arg, constant);
     for (auto& result : f.results) {
@@ -258,6 +261,7 @@ class Specializer {
   Graph& graph_;
   const PassContext& context_;
   std::map<Known, std::string> made_;  // function that was made for calls of which this is known
+  absl::flat_hash_map<const Function*, bool> holes_;  // does it take attributes from its caller?
   absl::flat_hash_set<const Function*> verified_;
 };
 

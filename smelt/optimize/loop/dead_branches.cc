@@ -15,6 +15,9 @@ constexpr OpSet kComparisons = {"Less", "LessEqual", "Greater", "GreaterEqual", 
 constexpr OpSet kEnterOps = {"Enter", "RefEnter"};
 constexpr OpSet kTurnOps = {"NextIteration", "RefNextIteration"};
 
+// Sides that turn out to hold what must stay are followed in vain, again for each Switch.
+constexpr int64_t kStepsPerNode = 100;
+
 std::optional<Tensor> ConstantOf(const Node& n) {
   if (!n.Is("Const") || IsFed(n)) return std::nullopt;
   return ConstantTensor(n);
@@ -27,7 +30,8 @@ std::optional<bool> TruthOf(const std::optional<Tensor>& t) {
 
 class DeadBranches {
  public:
-  DeadBranches(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+  DeadBranches(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), steps_left_(kStepsPerNode * int64_t{graph.num_nodes()}) {}
 
   Status Run() {
     std::vector<Node*> switches;
@@ -110,7 +114,9 @@ class DeadBranches {
       Node* n = use.node;
       todo.pop_back();
       if (dead_.contains(n)) continue;
-      if (IsRoot(*n)) {
+      if (--steps_left_ < 0) {
+        why = "the graph has too many branches to follow";
+      } else if (IsRoot(*n)) {
         why = absl::StrCat("'", n->name(), "' must stay");
       } else if (n->Is("ControlTrigger")) {
         why = "a ControlTrigger runs all the same";
@@ -187,6 +193,7 @@ class DeadBranches {
   Graph& graph_;
   const PassContext& context_;
   Evaluator evaluator_;
+  int64_t steps_left_;
   absl::flat_hash_set<const Node*> dead_;
   absl::flat_hash_map<Node*, std::set<int>> dead_inputs_;  // of each Merge
   absl::flat_hash_map<const Node*, bool> never_turns_;     // by LoopCond
