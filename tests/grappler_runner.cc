@@ -7,6 +7,7 @@
 //   feeds x
 //   fetches y
 //   keep z
+//   session experimental { executor_type: "X" }    more of the ConfigProto around it
 //   device NAME GPU architecture=7.0    a machine that the graph is for, any number
 //   values SENTENCE           the graph must compute the same numbers afterwards, and why one asks
 //   env NAME=VALUE            in the environment of TensorFlow and of smelt, any number
@@ -21,8 +22,10 @@
 //
 // `same` instead of `out`: the graph as it was. `error TEXT` instead of `out`: TensorFlow refuses.
 // Nodes are compared by name, control inputs in any order, attributes that equal the definition's
-// default as absent. Nodes that nothing needs count where a pass that takes them away ran:
-// TensorFlow's rules leave them to the pruner.
+// default as absent. Which nodes stand on one device counts, not by whose name they say so; where a
+// node of a body came from (its debug information) does not. Functions count with their signatures
+// and bodies. Nodes that nothing needs count where a pass that takes them away ran: TensorFlow's
+// rules leave them to the pruner.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +35,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/text.h"
 #include "smelt/optimize/meta_optimizer.h"
@@ -50,8 +54,8 @@ struct GrapplerCase {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "feeds",  "fetches",
-                                         "keep",     "values",     "why",    "by_hand"};
+constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "session", "feeds",
+                                         "fetches",  "keep",       "values", "why",     "by_hand"};
 constexpr absl::string_view kSections[] = {"in", "out", "smelt", "same"};
 
 StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
@@ -121,6 +125,32 @@ void Normalize(Graph& graph) {
     }
     if (const auto value = ConstantTensor(*n)) attrs.Set("value", *value);
     n->attrs() = std::move(attrs);
+    n->extra.clear();
+  }
+}
+
+// Gives all nodes of a group that must stand on one device the same statement of it.
+void NormalizeColocation(Graph& graph) {
+  std::map<std::string, std::string> leader;
+  const auto find = [&](std::string name) {
+    for (auto it = leader.find(name); it != leader.end(); it = leader.find(name)) name = it->second;
+    return name;
+  };
+  for (Node* n : graph.Nodes()) {
+    for (const std::string& c : n->Get<std::vector<std::string>>("_class", {})) {
+      const std::string a = find(n->name());
+      const std::string b = find(std::string(absl::StripPrefix(c, "loc:@")));
+      if (a != b) leader[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  std::map<std::string, std::vector<Node*>> groups;
+  for (Node* n : graph.Nodes()) groups[find(n->name())].push_back(n);
+  for (auto& [name, nodes] : groups) {
+    std::ranges::sort(nodes, {}, &Node::name);
+    for (Node* n : nodes) {
+      n->attrs().Erase("_class");
+      if (nodes.size() > 1) n->attrs().Set("_class", "with " + nodes[0]->name());
+    }
   }
 }
 
@@ -136,12 +166,27 @@ std::string Statement(Graph& graph, Node* n) {
   return text.substr(text.find(" = ") + 3) + " " + absl::StrJoin(waits, " ");
 }
 
-std::string Canonical(Graph& graph) {
+std::string CanonicalNodes(Graph& graph) {
   Normalize(graph);
+  NormalizeColocation(graph);
   std::vector<std::string> lines;
   for (Node* n : graph.Nodes()) lines.push_back(n->name() + " = " + Statement(graph, n));
   std::ranges::sort(lines);
   return absl::StrJoin(lines, "\n") + "\n";
+}
+
+std::string Canonical(Graph& graph) {
+  std::string text = CanonicalNodes(graph);
+  std::map<std::string, Function*> functions;
+  for (Function* f : graph.library()->Functions()) functions[f->name()] = f;
+  for (const auto& [name, f] : functions) {
+    const std::vector<std::string> lines = absl::StrSplit(PrintFunction(*f), '\n');
+    absl::StrAppend(&text, lines[0], "\n", CanonicalNodes(*f->body));
+    for (const std::string& line : lines) {
+      if (absl::StartsWith(line, "  return")) absl::StrAppend(&text, line, "\n");
+    }
+  }
+  return text;
 }
 
 void PruneToItem(const GraphItem& item, Graph& graph) {
@@ -156,6 +201,9 @@ Status RunCase(const GrapplerCase& c) {
   MetaOptions options;
   std::string config = "min_graph_nodes: -1 fail_on_optimizer_errors: true ";
   if (const auto it = c.fields.find("config"); it != c.fields.end()) config += it->second;
+  if (const auto it = c.fields.find("session"); it != c.fields.end()) {
+    config = absl::StrCat("graph_options { rewrite_options { ", config, " } } ", it->second);
+  }
   ASSIGN_OR_RETURN(options.config, ParseRewriterConfig(config));
   options.config.optimizers = Words(c, "optimizers");
   if (!options.config.optimizers.empty() && options.config.meta_optimizer_iterations == 0) {

@@ -40,6 +40,41 @@ check("a signature that there is not", code == 1 and "NOT_FOUND" in err and "ser
 code, out, err = optimize(models / "cnn")
 check("without an output only the report", code == 0 and "model_pruner" in out, out + err)
 
+# A function that was made for one call is written without the mark that tf.saved_model.load refuses.
+(work / "marked").mkdir()
+(work / "marked/saved_model.pbtxt").write_text("""saved_model_schema_version: 1
+meta_graphs {
+  meta_info_def { tags: "serve" }
+  graph_def {
+    versions { producer: 1087 }
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { } } } }
+    node { name: "c" op: "two" input: "x" }
+    node { name: "n" op: "Exp" input: "c" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "y" op: "Sin" input: "n" attr { key: "T" value { type: DT_FLOAT } } }
+    library {
+      function {
+        signature { name: "two" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "b" type: DT_FLOAT } output_arg { name: "u" type: DT_FLOAT } }
+        node_def { name: "n" op: "Neg" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+        ret { key: "b" value: "n:y:0" }
+        ret { key: "u" value: "a" }
+        attr { key: "_noinline" value { b: true } }
+      }
+    }
+  }
+  signature_def {
+    key: "serving_default"
+    value {
+      inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT tensor_shape { } } }
+      outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT tensor_shape { } } }
+      method_name: "tensorflow/serving/predict"
+    }
+  }
+}
+""")
+code, out, err = optimize(work / "marked", work / "unmarked")
+written = b"".join(f.read_bytes() for f in (work / "unmarked").glob("saved_model.*"))
+check("functions of calls are not marked", code == 0 and b"two_specialized_for_c" in written and b"_GrapplerSpecializedFunc" not in written, out + err)
+
 # ---- graphs: both forms, the report, one node's story
 code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_passes", work / "dump")
 check("a graph", code == 0 and "optimized in " in out, out + err)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks TensorFlow's Grappler for the answers of the cases in tests/grappler: make_grappler_cases.py SMELT FILE.graph... [--case NAME] [--print]
 
-Of each case (tests/grappler_runner.cc has the form) `in`, `optimizers`, `config`, `feeds`, `fetches`, `keep`, `device` and `env` are read; what TensorFlow makes of it becomes `out` (`same` where nothing changed),
+Of each case (tests/grappler_runner.cc has the form) `in`, `optimizers`, `config`, `session`, `feeds`, `fetches`, `keep`, `device` and `env` are read; what TensorFlow makes of it becomes `out` (`same` where nothing changed),
 or `error` where it refuses. The section `smelt`, where smelt means to do otherwise, and its reason stay. --print shows the answers and writes nothing. Needs tensorflow."""
 import argparse
 import os
@@ -103,6 +103,7 @@ class Asker:
             rewriter.optimizers.extend(words(head, "optimizers"))
             rewriter.meta_optimizer_iterations = rewriter.ONE
         text_format.Merge(" ".join(field(head, "config")), rewriter)
+        text_format.Merge(" ".join(field(head, "session")), config)
         machine = cluster(head)
         try:
             out = tf_optimizer.OptimizeGraph(config, meta, graph_id="item", cluster=machine)

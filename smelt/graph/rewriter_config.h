@@ -77,6 +77,8 @@ struct RewriterConfig {
   std::vector<CustomOptimizerConfig> custom_optimizers;
   bool verify_between_optimizers = false;  // inter_optimizer_verifier_config
   bool verify_at_the_end = false;          // post_optimization_verifier_config
+  // false: the ConfigProto around it asks for an executor that runs If, Case and While as they are.
+  bool lower_control_flow = true;
 };
 
 // Makes what is on by default AGGRESSIVE, where the configuration says nothing else.

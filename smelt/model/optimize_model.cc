@@ -99,6 +99,9 @@ StatusOr<OptimizationReport> OptimizeSavedModel(const OptimizeModelFlags& flags)
   ASSIGN_OR_RETURN(GraphItem item, ItemOf(*meta, flags.keep));
   ASSIGN_OR_RETURN(OptimizationReport report, OptimizeItem(item, flags.options));
   meta->graph = std::move(item.graph);
+  // TensorFlow marks what its optimizer made in memory; tf.saved_model.load refuses the mark.
+  for (Function* f : meta->graph->library()->Functions())
+    f->attrs.Erase("_GrapplerSpecializedFunc");
   if (output != nullptr) {
     RETURN_IF_ERROR(CopyRest(folder.dir(), output->path(), {}, files));
     RETURN_IF_ERROR(WriteSavedModel(model, output->path()));

@@ -7,54 +7,11 @@
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/inline_plan.h"
-#include "smelt/optimize/inline_policy.h"
+#include "smelt/optimize/instantiate.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
 namespace {
-
-Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where);
-
-Status FillPlaceholders(FuncAttr& f, const AttrMap& values, const std::string& where) {
-  if (f.attrs == nullptr || f.attrs->empty()) return OkStatus();
-  AttrMap inner = *f.attrs;
-  RETURN_IF_ERROR(FillPlaceholders(inner, values, where));
-  f.attrs = std::make_shared<AttrMap>(std::move(inner));
-  return OkStatus();
-}
-
-// Replaces placeholders ($T) in `attrs` by their values; placeholders within these are not filled.
-Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where) {
-  for (auto& [name, attr] : attrs) {
-    if (const auto* p = attr.get<PlaceholderAttr>()) {
-      const Attr* v = values.Find(p->name);
-      if (v == nullptr) {
-        return InvalidArgument("Could not instantiate ", where, ": attribute '", p->name,
-                               "' is not given");
-      }
-      attr = Attr(*v);
-    } else if (auto* f = std::get_if<FuncAttr>(&attr.value())) {
-      RETURN_IF_ERROR(FillPlaceholders(*f, values, where));
-    } else if (auto* list = std::get_if<std::vector<FuncAttr>>(&attr.value())) {
-      for (FuncAttr& each : *list) RETURN_IF_ERROR(FillPlaceholders(each, values, where));
-    }
-  }
-  return OkStatus();
-}
-
-bool HasPlaceholders(const Graph& body) {
-  for (const Node* n : body.Nodes()) {
-    for (const auto& [name, attr] : n->attrs()) {
-      if (attr.get<PlaceholderAttr>()) return true;
-    }
-    bool instantiates = false;
-    ForEachFunc(n->attrs(), [&](const FuncAttr& f) {
-      instantiates = instantiates || (f.attrs && !f.attrs->empty());
-    });
-    if (instantiates) return true;
-  }
-  return false;
-}
 
 // The function that the node calls, or nullptr.
 const Function* Callee(const Graph& graph, const Node& node, const AttrMap** attrs) {
@@ -69,24 +26,6 @@ const Function* Callee(const Graph& graph, const Node& node, const AttrMap** att
   return graph.library()->Find(node.op());
 }
 
-// Has the node, or anything that it reads or waits for, an effect?
-bool OrdersEffect(const Node* n) {
-  absl::flat_hash_set<const Node*> seen{n};
-  std::vector<const Node*> stack{n};
-  while (!stack.empty()) {
-    const Node* m = stack.back();
-    stack.pop_back();
-    if (HasEffect(*m)) return true;
-    for (const Node* c : m->control_inputs()) {
-      if (seen.insert(c).second) stack.push_back(c);
-    }
-    for (const Endpoint& e : m->inputs()) {
-      if (seen.insert(e.node).second) stack.push_back(e.node);
-    }
-  }
-  return false;
-}
-
 struct PendingCall {
   Node* node;
   bool planned;  // it is part of what a call of the graph was planned to become
@@ -95,9 +34,11 @@ struct PendingCall {
 class Inliner {
  public:
   Inliner(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), plan_([this](const Graph& g, const Node& n) {
+      : graph_(graph),
+        context_(context),
+        plan_([this](const Graph& g, const Node& n, std::vector<const Function*>& callees) {
           const AttrMap* attrs = nullptr;
-          return Inlinable(g, n, &attrs);
+          if (const Function* f = Inlinable(g, n, &attrs)) callees.push_back(f);
         }) {}
 
   Status Run() {
@@ -118,10 +59,6 @@ class Inliner {
       const AttrMap* attrs = nullptr;
       const Function* f = Inlinable(graph_, *call.node, &attrs);
       if (f == nullptr) continue;
-      if (const std::string why = WhyNotInlined(graph_, *call.node, *f, context_); !why.empty()) {
-        context_.Declined("Inline", *call.node, why);
-        continue;
-      }
       const int64_t nodes = call.planned ? 0 : plan_.Nodes(*f);
       if (plan_.StaysCall(*f) || nodes > left) {
         RETURN_IF_ERROR(KeepCall(call.node, *f));
@@ -137,7 +74,6 @@ class Inliner {
       for (Node* n : added) add(n, true);
     }
     Redirect();
-    for (Node* call : kept_) RETURN_IF_ERROR(PassOn(call));
     graph_.Remove(dead_);
     return OkStatus();
   }
@@ -154,9 +90,7 @@ class Inliner {
 
   // A call that stays: a function that is used as an op has no kernel, so that an op calls it.
   Status KeepCall(Node* call, const Function& f) {
-    if (IsPartitionedCall(*call) || context_.keep_call || !context_.for_execution) {
-      return OkStatus();
-    }
+    if (IsPartitionedCall(*call) || context_.keep_call) return OkStatus();
     FuncAttr callee;
     callee.name = f.name();
     callee.attrs = std::make_shared<const AttrMap>(call->attrs());
@@ -258,32 +192,14 @@ class Inliner {
       Node* n = map[node];
       if (arg_of.contains(n)) continue;
       waits.push_back(n);
-      if (context_.for_execution && OrdersEffect(n)) AddRoot(n);
+      if (OrdersEffect(n)) AddRoot(n);
     }
     for (Endpoint e : outputs.ports) waits.push_back(e.node);
     if (before) waits.push_back(before);
     graph_.SetOrderedControlInputs(outputs.after, std::move(waits));
     for (const Node* a : f.args) dead_.push_back(map[a]);
-    if (IsRoot(*call) && !context_.for_execution) {
-      kept_.push_back(call);
-    } else {
-      dead_.push_back(call);
-    }
+    dead_.push_back(call);
     return OkStatus();
-  }
-
-  // A call that requests ask for by name passes on what its body gives, and waits for the body.
-  Status PassOn(Node* call) {
-    const Replacement& by = replaced_[call];
-    std::vector<Endpoint> inputs;
-    for (const Endpoint& e : by.ports) inputs.push_back(Final(e));
-    AttrMap attrs;
-    if (!inputs.empty()) attrs.Set("T", call->output_types);
-    SetAttrsButMarks(call, std::move(attrs));
-    graph_.SetOp(call, inputs.empty() ? "NoOp" : "IdentityN");
-    graph_.SetInputs(call, inputs);
-    graph_.SetControlInputs(call, {by.after});
-    return graph_.ResolveTypes(call);
   }
 
   struct Replacement {
@@ -321,59 +237,12 @@ class Inliner {
   absl::flat_hash_set<const Function*> verified_;
   absl::flat_hash_map<const Node*, Replacement> replaced_;
   std::vector<Node*> dead_;
-  std::vector<Node*> kept_;  // inlined calls that stay under their name
 };
 
 }  // namespace
 
 Status InlineFunctions(Graph& graph, const PassContext& context) {
   return Inliner(graph, context).Run();
-}
-
-StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const AttrMap* attrs) {
-  RETURN_IF_ERROR(VerifyFunction(function));
-  ASSIGN_OR_RETURN(auto copy, function.Clone(function.name()));
-  Graph& g = *copy->body;
-  if (attrs && HasPlaceholders(g)) {
-    for (Node* n : g.Nodes()) {
-      RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs, function.name()));
-    }
-    for (Node* n : g.Nodes()) RETURN_IF_ERROR(g.ResolveTypes(n));
-  }
-  // List arguments become one argument per element.
-  int index = 0;
-  for (Node* a : copy->args) {
-    if (a->num_outputs() == 1 && a->attrs().Find("T") != nullptr) {
-      a->attrs().Set("index", index++);
-      continue;
-    }
-    for (int i = 0; i < a->num_outputs(); ++i) {
-      AttrMap arg_attrs;
-      arg_attrs.Set("T", a->output_types[i]);
-      arg_attrs.Set("index", index++);
-      ASSIGN_OR_RETURN(Node * element, g.Add(a->name(), "_Arg", {}, std::move(arg_attrs)));
-      g.ReplaceAllUses({a, i}, {element, 0});
-      for (auto& r : copy->results) {
-        for (Endpoint& e : r) {
-          if (e == Endpoint{a, i}) e = {element, 0};
-        }
-      }
-    }
-    g.ReplaceControlUses(a, nullptr);
-    g.Remove(a);
-  }
-  index = 0;
-  for (Endpoint e : copy->FlatResults()) {
-    AttrMap ret_attrs;
-    ret_attrs.Set("T", BaseType(e.node->output_types[e.port]));
-    ret_attrs.Set("index", index++);
-    RETURN_IF_ERROR(g.Add("_retval", "_Retval", {e}, std::move(ret_attrs)).status());
-  }
-  for (const auto& [name, node] : copy->control_results) {
-    if (OrdersEffect(node)) AddRoot(node);
-  }
-  g.Prune(Roots(g));
-  return std::move(copy->body);
 }
 
 }  // namespace smelt

@@ -14,9 +14,7 @@ std::vector<const Function*> InlinePlan::Open(const Function& f) {
   // Two nodes stand around an inlined body.
   sizes_[&f].nodes = f.body->num_nodes() + 2;
   std::vector<const Function*> callees;
-  for (const Node* n : f.body->Nodes()) {
-    if (const Function* callee = callee_of_(*f.body, *n)) callees.push_back(callee);
-  }
+  for (const Node* n : f.body->Nodes()) callees_of_(*f.body, *n, callees);
   return callees;
 }
 

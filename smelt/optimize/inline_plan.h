@@ -18,10 +18,10 @@ inline constexpr int64_t kMaxInlinedNodes = 500'000;
 // Not thread safe.
 class InlinePlan {
  public:
-  // The function that a node of a function's body calls and that may be inlined there, else
-  // nullptr.
-  using CalleeOf = std::function<const Function*(const Graph& body, const Node& node)>;
-  explicit InlinePlan(CalleeOf callee_of) : callee_of_(std::move(callee_of)) {}
+  // Appends the functions that a node of a function's body calls and that may be inlined there.
+  using CalleesOf = std::function<void(const Graph& body, const Node& node,
+                                       std::vector<const Function*>& callees)>;
+  explicit InlinePlan(CalleesOf callees_of) : callees_of_(std::move(callees_of)) {}
 
   // True for a function that is never inlined: one of every circle of calls; one that becomes
   // larger than the budget, although its own callees of that size stay calls; one of every thousand
@@ -41,7 +41,7 @@ class InlinePlan {
   Size Measure(const Function* root);
   std::vector<const Function*> Open(const Function& f);
 
-  const CalleeOf callee_of_;
+  const CalleesOf callees_of_;
   absl::flat_hash_map<const Function*, Size> sizes_;
 };
 

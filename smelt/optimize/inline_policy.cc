@@ -42,44 +42,6 @@ constexpr OpSet kMayBeLost = {"ReadVariableOp",
 constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN"};
 constexpr OpSet kRevives = {"Merge", "RefMerge"};
 
-bool BoolAttr(const AttrMap& attrs, absl::string_view name) {
-  const Attr* a = attrs.Find(name);
-  const bool* value = a == nullptr ? nullptr : a->get<bool>();
-  return value != nullptr && *value;
-}
-
-bool IsForXla(const AttrMap& attrs) {
-  return attrs.Find("_xla_compile_id") != nullptr || attrs.Find("_tpu_replicate") != nullptr ||
-         BoolAttr(attrs, "_XlaMustCompile");
-}
-
-bool MayBeLost(const Node& n) { return n.Is(kMayBeLost) || n.Is(kDrawsNumbers) || !HasEffect(n); }
-
-// Everything that has an effect and that no control result waits for.
-const Node* UnorderedEffect(const Function& f) {
-  std::vector<const Node*> todo;
-  absl::flat_hash_set<const Node*> ordered;
-  const auto push = [&](const Node* n) {
-    if (ordered.insert(n).second) todo.push_back(n);
-  };
-  for (const auto& [name, node] : f.control_results) push(node);
-  while (!todo.empty()) {
-    const Node* n = todo.back();
-    todo.pop_back();
-    for (const Endpoint& e : n->inputs()) push(e.node);
-    for (const Node* c : n->control_inputs()) push(c);
-  }
-  for (const Node* n : f.body->Nodes()) {
-    if (!MayBeLost(*n) && !ordered.contains(n)) return n;
-  }
-  return nullptr;
-}
-
-bool HasEffects(const Function& f) {
-  const std::vector<Node*> nodes = f.body->Nodes();
-  return std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
-}
-
 // Does a result come from a Switch with no Merge in between?
 bool MayReturnDead(const Function& f) {
   std::vector<const Node*> todo;
@@ -101,24 +63,78 @@ bool MayReturnDead(const Function& f) {
 
 }  // namespace
 
-std::string WhyNotInlined(const Graph&, const Node& node, const Function& f,
-                          const PassContext& context) {
-  if (context.for_execution) return "";
+bool MayBeLost(const Node& n) { return n.Is(kMayBeLost) || n.Is(kDrawsNumbers) || !HasEffect(n); }
+
+bool BoolAttr(const AttrMap& attrs, absl::string_view name) {
+  const Attr* a = attrs.Find(name);
+  const bool* value = a == nullptr ? nullptr : a->get<bool>();
+  return value != nullptr && *value;
+}
+
+bool IsForXla(const AttrMap& attrs) {
+  return attrs.Find("_xla_compile_id") != nullptr || attrs.Find("_tpu_replicate") != nullptr ||
+         BoolAttr(attrs, "_XlaMustCompile");
+}
+
+std::vector<const Node*> UnorderedEffects(const Function& f, bool by_results) {
+  std::vector<const Node*> todo;
+  absl::flat_hash_set<const Node*> ordered;
+  const auto push = [&](const Node* n) {
+    if (ordered.insert(n).second) todo.push_back(n);
+  };
+  if (by_results) {
+    for (const Endpoint& e : f.FlatResults()) push(e.node);
+  } else {
+    for (const auto& [name, node] : f.control_results) push(node);
+  }
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    for (const Endpoint& e : n->inputs()) push(e.node);
+    for (const Node* c : n->control_inputs()) push(c);
+  }
+  std::vector<const Node*> lost;
+  for (const Node* n : f.body->Nodes()) {
+    if (!MayBeLost(*n) && !ordered.contains(n)) lost.push_back(n);
+  }
+  return lost;
+}
+
+const InlinePolicy::Facts& InlinePolicy::FactsOf(const Function& f) {
+  const auto [it, first] = facts_.try_emplace(&f);
+  if (!first) return it->second;
+  Facts& facts = it->second;
+  facts.may_return_dead = MayReturnDead(f);
+  const std::vector<Node*> nodes = f.body->Nodes();
+  facts.has_effects = std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
+  if (!facts.has_effects) return facts;
+  const auto by_results = UnorderedEffects(f, true), by_controls = UnorderedEffects(f, false);
+  if (!by_results.empty()) facts.lost_by_results = by_results[0];
+  if (!by_controls.empty()) facts.lost_by_controls = by_controls[0];
+  return facts;
+}
+
+std::string InlinePolicy::WhyNotInlined(const Node& node, CallKind kind, const Function& f,
+                                        const PassContext& context) {
   const bool aggressive = context.config.function_optimization == Toggle::kAggressive;
   if (IsFed(node)) return "requests feed it";
   if (IsForXla(node.attrs()) || IsForXla(f.attrs)) return "XLA compiles it";
   if (BoolAttr(f.attrs, "_noinline") && !aggressive) return "the function says _noinline";
-  if (MayReturnDead(f)) return "a dead value may leave the body";
-  if (aggressive) return "";
-  if (const Node* lost = UnorderedEffect(f)) {
-    return absl::StrCat("nothing says that '", lost->name(), "' (", lost->op(), ") runs");
-  }
-  const bool waited =
-      std::ranges::any_of(node.uses(), [](const Use& use) { return use.is_control(); });
-  if (HasEffects(f) && !waited && !IsRoot(node)) {
+  if (f.attrs.Find("api_implements") != nullptr) return "others may be called in its place";
+  const Facts& facts = FactsOf(f);
+  if (facts.may_return_dead) return "a dead value may leave the body";
+  // What a branch does is waited for by what the branch became.
+  if (kind == CallKind::kBranch) return "";
+  const bool waited = node.uses().empty() || std::ranges::any_of(node.uses(), [](const Use& use) {
+                        return use.is_control();
+                      });
+  if (!waited && facts.has_effects) {
     return "nobody waits for the call, so that its effects might be lost";
   }
-  return "";
+  if (aggressive) return "";
+  const Node* lost = kind == CallKind::kDirect ? facts.lost_by_results : facts.lost_by_controls;
+  if (lost == nullptr) return "";
+  return absl::StrCat("nothing says that '", lost->name(), "' (", lost->op(), ") runs");
 }
 
 }  // namespace smelt

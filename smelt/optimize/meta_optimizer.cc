@@ -4,9 +4,12 @@
 #include "absl/time/clock.h"
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/function_item.h"
+#include "smelt/optimize/inline_policy.h"
 
 namespace smelt {
 namespace {
+
+constexpr OpSet kCompiles = {"XlaLaunch", "XlaLaunchV2", "TPUPartitionedCall", "_TPUReplicate"};
 
 int64_t CountEdges(const Graph& graph) {
   int64_t edges = 0;
@@ -33,6 +36,7 @@ class MetaOptimizer {
     passes_ = ChoosePasses(options_.config, PassUse::kGraphs, &report_.unknown_optimizers);
     PassContext context = Context();
     context.fetch_known = !item_.fetches.empty();
+    context.item_id = item_.id;
     DropUncalledFunctions();
     // What others call by name as well need not be there twice.
     const absl::flat_hash_set<std::string> kept(item_.kept_functions.begin(),
@@ -92,6 +96,7 @@ class MetaOptimizer {
   Status OptimizeLibrary() {
     FunctionLibrary& library = *item_.graph->library();
     absl::flat_hash_set<std::string> done;
+    FindCompiled();
     for (bool found = true; found;) {
       found = false;
       const auto called = CalledOrKept();
@@ -105,6 +110,29 @@ class MetaOptimizer {
       }
     }
     return OkStatus();
+  }
+
+  // Functions that a compiler for accelerators gets, and those that they call.
+  void FindCompiled() {
+    const FunctionLibrary& library = *item_.graph->library();
+    std::vector<std::string> todo;
+    const auto look = [&](const Graph& graph) {
+      for (const Node* n : graph.Nodes()) {
+        if (!n->Is(kCompiles) && !IsForXla(n->attrs())) continue;
+        ForEachCallee(library, *n, [&](absl::string_view name) { todo.emplace_back(name); });
+      }
+    };
+    look(*item_.graph);
+    for (const Function* f : library.Functions()) {
+      if (IsForXla(f->attrs)) todo.push_back(f->name());
+      look(*f->body);
+    }
+    while (!todo.empty()) {
+      const Function* f = library.Find(todo.back());
+      todo.pop_back();
+      if (f == nullptr || !compiled_.insert(f->name()).second) continue;
+      for (std::string& callee : CalledFunctions(*f->body)) todo.push_back(std::move(callee));
+    }
   }
 
   // Bodies with holes (a type that the caller gives) are optimized where they are called; those of
@@ -123,6 +151,8 @@ class MetaOptimizer {
     PassContext context = Context();
     const auto& gradients = item_.graph->library()->gradients;
     context.allow_non_differentiable_rewrites = !gradients.contains(f.name());
+    context.item_id = f.name();
+    context.lower_control_flow = !compiled_.contains(f.name());
     FunctionItem item(f);
     const auto kept = item_.kept_in_functions.find(f.name());
     RETURN_IF_ERROR(item.Open(kept == item_.kept_in_functions.end() ? std::vector<std::string>()
@@ -174,6 +204,7 @@ class MetaOptimizer {
   const MetaOptions& options_;
   absl::Time deadline_ = absl::InfiniteFuture();
   std::vector<Pass> passes_;
+  absl::flat_hash_set<std::string> compiled_;  // by FindCompiled
   OptimizationReport report_;
 };
 

@@ -63,6 +63,10 @@ struct PassContext {
   bool fetch_known = true;
   // false where a gradient may still be taken of the graph.
   bool allow_non_differentiable_rewrites = true;
+  // false: what compiles the graph wants If, Case and While as they are.
+  bool lower_control_flow = true;
+  // The graph, where names of new functions tell graphs apart.
+  absl::string_view item_id;
   // true: this program runs the result, and knows ops that TensorFlow does not.
   bool for_execution = true;
   RewriterConfig config;
@@ -121,6 +125,8 @@ Status OptimizeLayout(Graph& graph, const PassContext& context);
 
 // Nodes that follow each other become one op that computes all (remap/).
 Status RemapGraph(Graph& graph, const PassContext& context);
+// Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
+Status OptimizeLoops(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays
 // without them.
 Status OptimizeDependencies(Graph& graph, const PassContext& context);
@@ -136,6 +142,10 @@ Status CallModules(Graph& graph, const PassContext& context);
 // names become CALL/NAME. Of functions that stand for
 // each other the one for the device is taken (implementations.h).
 Status InlineFunctions(Graph& graph, const PassContext& context);
+// In a user's graph calls become bodies where that loses nothing, If, Case and While that ask for
+// it (_lower_using_switch_merge) become Switch and Merge, and calls that stay get functions of
+// their own (functions/): TensorFlow's function_optimizer.
+Status OptimizeFunctions(Graph& graph, const PassContext& context);
 // Reads of variables that nobody writes become constants.
 Status FreezeVariables(Graph& graph, const PassContext& context);
 // In TensorFlow an Identity of a ref variable shares the variable's memory, so that its readers see

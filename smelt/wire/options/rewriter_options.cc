@@ -76,6 +76,14 @@ RewriterConfig FromProto(tensorflow::RewriterConfig& proto) {
   return out;
 }
 
+RewriterConfig FromProto(tensorflow::ConfigProto& session) {
+  RewriterConfig out = FromProto(*session.mutable_graph_options()->mutable_rewrite_options());
+  const auto& experimental = session.experimental();
+  out.lower_control_flow =
+      experimental.executor_type() != "SINGLE_THREADED_EXECUTOR" && !experimental.use_tfrt();
+  return out;
+}
+
 Status ParseText(const std::string& text, google::protobuf::Message* proto) {
   google::protobuf::TextFormat::Parser parser;
   FirstOptionError error;
@@ -92,7 +100,7 @@ StatusOr<RewriterConfig> ParseRewriterConfig(absl::string_view text) {
   ASSIGN_OR_RETURN(const std::string strict, StrictOptionsText(text));
   tensorflow::ConfigProto session;
   if (ParseText(strict, &session).ok() && session.has_graph_options()) {
-    return FromProto(*session.mutable_graph_options()->mutable_rewrite_options());
+    return FromProto(session);
   }
   tensorflow::RewriterConfig proto;
   RETURN_IF_ERROR(ParseText(strict, &proto));
@@ -104,7 +112,7 @@ StatusOr<RewriterConfig> RewriterConfigOfSession(absl::string_view config_proto)
   if (!session.ParseFromArray(config_proto.data(), static_cast<int>(config_proto.size()))) {
     return InvalidArgument("Unparseable ConfigProto");
   }
-  return FromProto(*session.mutable_graph_options()->mutable_rewrite_options());
+  return FromProto(session);
 }
 
 }  // namespace smelt

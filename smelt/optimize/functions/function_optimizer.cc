@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <deque>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/graph/verify.h"
+#include "smelt/optimize/functions/dead_values.h"
+#include "smelt/optimize/functions/frames.h"
+#include "smelt/optimize/functions/inline_call.h"
+#include "smelt/optimize/functions/lower_control_flow.h"
+#include "smelt/optimize/functions/specialize.h"
+#include "smelt/optimize/inline_plan.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+// There before anything runs.
+constexpr OpSet kGiven = {"Placeholder", "PlaceholderV2", "_Arg"};
+
+struct Call {
+  CallKind kind;
+  const Function* function;
+  const AttrMap* attrs;  // what fills placeholders of the body; may be nullptr
+};
+
+class FunctionOptimizer {
+ public:
+  FunctionOptimizer(Graph& graph, const PassContext& context)
+      : graph_(graph),
+        context_(context),
+        frames_(graph),
+        dead_values_(graph),
+        plan_([this](const Graph&, const Node& n, std::vector<const Function*>& callees) {
+          const std::vector<const Function*> branches = Branches(n);
+          callees.insert(callees.end(), branches.begin(), branches.end());
+          if (const std::optional<Call> call = CallOf(n)) callees.push_back(call->function);
+        }) {}
+
+  Status Run() {
+    struct Pending {
+      Node* node;
+      bool planned;  // it is part of what a call of the graph was planned to become
+    };
+    std::deque<Pending> todo;
+    for (Node* n : ReadyOrder(graph_)) todo.push_back({n, false});
+    while (!todo.empty()) {
+      const Pending next = todo.front();
+      todo.pop_front();
+      std::vector<Node*> added;
+      if (const std::vector<const Function*> branches = Branches(*next.node); !branches.empty()) {
+        ASSIGN_OR_RETURN(added, Lower(next.node, branches, next.planned));
+      } else if (const std::optional<Call> call = CallOf(*next.node)) {
+        ASSIGN_OR_RETURN(added, Inline(next.node, *call, next.planned));
+      }
+      for (Node* n : added) todo.push_back({n, true});
+    }
+    return OkStatus();
+  }
+
+ private:
+  const Function* Find(absl::string_view name) const {
+    const Function* f = graph_.library()->Find(name);
+    return f == nullptr || f->body == nullptr ? nullptr : f;
+  }
+
+  std::optional<Call> CallOf(const Node& n) const {
+    Call call = {CallKind::kDirect, nullptr, &n.attrs()};
+    if (IsPartitionedCall(n)) {
+      const FuncAttr* f = n.Func("f");
+      if (f == nullptr) return std::nullopt;
+      call = {CallKind::kPartitioned, Find(f->name), f->attrs.get()};
+    } else {
+      if (BoolAttr(n.attrs(), kBranchCall)) call.kind = CallKind::kBranch;
+      call.function = Find(n.op());
+    }
+    if (call.function == nullptr) return std::nullopt;
+    return call;
+  }
+
+  // The functions of an If, Case or While that asks to be lowered; none where it does not, or where
+  // it does not say enough.
+  std::vector<const Function*> Branches(const Node& n) const {
+    if (!n.Is(kFunctionalControlFlow) || !BoolAttr(n.attrs(), "_lower_using_switch_merge")) {
+      return {};
+    }
+    std::vector<const Function*> branches;
+    for (const FuncAttr* f : BranchesOf(n)) {
+      branches.push_back(Find(f->name));
+      if (branches.back() == nullptr) return {};
+    }
+    return branches;
+  }
+
+  bool MayKeep(const Function& f) const { return context_.keep_call && context_.keep_call(f); }
+
+  // Whether nodes of the functions may be added; they are booked then.
+  bool Afford(const std::vector<const Function*>& functions, bool planned) {
+    int64_t nodes = 0;
+    for (const Function* f : functions) {
+      if (plan_.StaysCall(*f)) return false;
+      nodes += plan_.Nodes(*f);
+    }
+    if (planned) return true;
+    if (nodes > left_) return false;
+    left_ -= nodes;
+    return true;
+  }
+
+  StatusOr<std::vector<Node*>> Inline(Node* node, const Call& call, bool planned) {
+    const Function& f = *call.function;
+    std::string why = policy_.WhyNotInlined(*node, call.kind, f, context_);
+    if (MayKeep(f)) why = "others call the function as well";
+    if (why.empty() && !Afford({&f}, planned)) why = "it would grow too large";
+    if (!why.empty()) {
+      context_.Declined("Inline", *node, why);
+      return std::vector<Node*>();
+    }
+    // The caller was verified as it was before its calls became bodies.
+    if (verified_.insert(&f).second) RETURN_IF_ERROR(VerifyFunction(f));
+    context_.Fired("Inline", *node);
+    RETURN_IF_ERROR(WaitAsCall(node, &f));
+    const bool together = !node->control_inputs().empty();
+    ASSIGN_OR_RETURN(std::vector<Node*> body,
+                     InlineCall(graph_, node, call.kind, !planned, f, call.attrs, names_));
+    dead_values_.AddBody(body, together);
+    return body;
+  }
+
+  StatusOr<std::vector<Node*>> Lower(Node* node, const std::vector<const Function*>& branches,
+                                     bool planned) {
+    std::string why = WhyNotLowered(*node, branches);
+    if (why.empty() && !Afford(branches, planned)) why = "it would grow too large";
+    if (why.empty()) {
+      RETURN_IF_ERROR(WaitAsCall(node, nullptr));
+      ASSIGN_OR_RETURN(std::vector<Node*> calls, LowerControlFlow(graph_, node, names_));
+      if (!calls.empty()) {
+        context_.Fired("Lower", *node);
+        return calls;
+      }
+      why = "its functions do not fit it";
+    }
+    context_.Declined("Lower", *node, why);
+    return std::vector<Node*>();
+  }
+
+  std::string WhyNotLowered(const Node& node, const std::vector<const Function*>& branches) {
+    if (!context_.config.lower_control_flow) return "the executor asked for runs it as it is";
+    if (!context_.lower_control_flow) return "XLA compiles the function that it is in";
+    if (IsFed(node)) return "requests feed it";
+    if (IsForXla(node.attrs())) return "XLA compiles it";
+    const bool loop = node.Is({"While", "StatelessWhile"});
+    const bool two = loop || node.Is({"If", "StatelessIf"});
+    if (two && branches.size() != 2) return "it lacks a function";
+    if (node.Is({"If", "StatelessIf"}) && TypeOf(node.input(0)) != Dtype::kBool) {
+      return "its predicate is no bool";
+    }
+    bool effects = false;
+    for (const Function* f : branches) {
+      if (MayKeep(*f)) return "others call its functions as well";
+      effects = effects || ChangesState(*f);
+    }
+    if (loop && !UnorderedEffects(*branches[0], /*by_results=*/true).empty()) {
+      return "the condition has effects that its result does not wait for";
+    }
+    const bool waited = IsRoot(node) || std::ranges::any_of(node.uses(), [](const Use& use) {
+                          return use.is_control();
+                        });
+    if (effects && !waited) return "nobody waits for it, so that its effects might be lost";
+    return "";
+  }
+
+  // Has the function, or one that it calls, an effect?
+  bool ChangesState(const Function& root) {
+    const auto known = changes_state_.find(&root);
+    if (known != changes_state_.end()) return known->second;
+    absl::flat_hash_set<const Function*> seen = {&root};
+    std::vector<const Function*> todo = {&root};
+    bool found = false;
+    while (!todo.empty() && !found) {
+      const Function* f = todo.back();
+      todo.pop_back();
+      for (const Node* n : f->body->Nodes()) {
+        bool calls = false;
+        ForEachCallee(*graph_.library(), *n, [&](absl::string_view name) {
+          const Function* callee = Find(name);
+          if (callee == nullptr) return;
+          calls = true;
+          if (seen.insert(callee).second) todo.push_back(callee);
+        });
+        found = found || (!calls && !MayBeLost(*n));
+      }
+    }
+    changes_state_[&root] = found;
+    if (!found) {
+      for (const Function* f : seen) changes_state_[f] = false;
+    }
+    return found;
+  }
+
+  // A call runs when all that it reads is there and alive, a body node by node: the difference
+  // matters where a resource is read, where a loop must start what has no inputs, and where a
+  // result does not need an argument that may be dead. `f`: the body; nullptr: several.
+  Status WaitAsCall(Node* node, const Function* f) {
+    const bool waits = !node->control_inputs().empty();
+    bool resource = false, constant_enter = false;
+    std::vector<int> dying;
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const Endpoint e = node->input(i);
+      resource = resource || TypeOf(e) == Dtype::kResource;
+      constant_enter = constant_enter || (e.node->Is("Enter") && e.node->Bool("is_constant"));
+      if (dead_values_.MayDie(e) && !BoolAttr(node->attrs(), kBranchCall)) dying.push_back(i);
+    }
+    if ((resource && !waits) || constant_enter) {
+      for (const Endpoint& e : node->inputs()) {
+        if (!e.node->Is(kGiven)) graph_.AddControlInput(node, e.node);
+      }
+    }
+    if (f != nullptr && !dying.empty()) dying = NotNeededByAll(*f, dying);
+    for (const int i : dying) {
+      ASSIGN_OR_RETURN(Node * waited, WaitableNode(graph_, node->input(i)));
+      graph_.AddControlInput(node, waited);
+    }
+    if (node->control_inputs().empty()) {
+      if (Node* start = frames_.StartOf(*node)) graph_.AddControlInput(node, start);
+    }
+    return OkStatus();
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  const Frames frames_;
+  DeadValues dead_values_;
+  InlinePlan plan_;
+  InlinePolicy policy_;
+  NumberedNames names_;
+  int64_t left_ = kMaxInlinedNodes;
+  absl::flat_hash_set<const Function*> verified_;
+  absl::flat_hash_map<const Function*, bool> changes_state_;
+};
+
+}  // namespace
+
+Status OptimizeFunctions(Graph& graph, const PassContext& context) {
+  if (graph.library()->Functions().empty()) return OkStatus();
+  RETURN_IF_ERROR(FunctionOptimizer(graph, context).Run());
+  return SpecializeFunctions(graph, context);
+}
+
+}  // namespace smelt

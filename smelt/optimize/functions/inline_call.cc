@@ -1,0 +1,229 @@
+#include "smelt/optimize/functions/inline_call.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "smelt/optimize/instantiate.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+constexpr absl::string_view kColocation = "loc:@";
+constexpr OpSet kEnterOps = {"Enter", "RefEnter"};
+
+class CallInliner {
+ public:
+  CallInliner(Graph& graph, Node* call, CallKind kind, bool of_graph, const Function& f,
+              const AttrMap* attrs, NumberedNames& names)
+      : graph_(graph),
+        call_(call),
+        of_graph_(of_graph),
+        several_devices_(kind != CallKind::kDirect),
+        f_(f),
+        attrs_(attrs),
+        names_(names),
+        results_(f.FlatResults()) {}
+
+  StatusOr<std::vector<Node*>> Run() {
+    RETURN_IF_ERROR(Check());
+    RETURN_IF_ERROR(AddInputs());
+    ASSIGN_OR_RETURN(std::vector<Node*> body, CopyBody());
+    RETURN_IF_ERROR(AddOutputs());
+    RETURN_IF_ERROR(ReplaceCall());
+    return body;
+  }
+
+ private:
+  Status Check() const {
+    if (static_cast<int>(results_.size()) != call_->num_outputs()) {
+      return InvalidArgument("call '", call_->name(), "' has ", call_->num_outputs(),
+                             " outputs, function '", f_.name(), "' ", results_.size());
+    }
+    int arguments = 0;
+    for (const Node* a : f_.args) arguments += a->num_outputs();
+    if (arguments != call_->num_inputs()) {
+      return InvalidArgument("Function '", f_.name(), "' takes ", arguments, " argument(s) but ",
+                             call_->num_inputs(), " argument(s) were passed by '", call_->name(),
+                             "'");
+    }
+    return OkStatus();
+  }
+
+  std::string NameOf(absl::string_view what) {
+    return names_.Next(absl::StrCat("Func/", call_->name(), "/", what));
+  }
+
+  // An Identity of `e` beside the call. Where a function may use several devices it stands with
+  // what it passes on.
+  StatusOr<Node*> Passing(absl::string_view what, Endpoint e, absl::string_view device) {
+    AttrMap attrs;
+    attrs.Set("T", TypeOf(e));
+    ASSIGN_OR_RETURN(Node * n,
+                     AddOn(graph_, several_devices_ ? device : absl::string_view(call_->device),
+                           NameOf(what), "Identity", std::array{e}, std::move(attrs), {}));
+    if (several_devices_) ColocateWith(n, e);
+    return n;
+  }
+
+  Status AddInputs() {
+    // What starts with the graph starts with one node.
+    if (!call_->control_inputs().empty() || (of_graph_ && call_->inputs().empty())) {
+      ASSIGN_OR_RETURN(before_, AddOn(graph_, call_->device, NameOf("input_control_node"), "NoOp",
+                                      {}, {}, call_->control_inputs()));
+    }
+    for (int i = 0; i < call_->num_inputs(); ++i) {
+      const Endpoint e = call_->input(i);
+      ASSIGN_OR_RETURN(Node * n, Passing("input", e, e.node->device));
+      if (before_ != nullptr) graph_.AddControlInput(n, before_);
+      inputs_.push_back(n);
+    }
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<Node*>> CopyBody() {
+    const std::string prefix = call_->name() + "/";
+    ASSIGN_OR_RETURN(map_, graph_.CopyFrom(*f_.body, prefix));
+    absl::flat_hash_set<const Node*> arguments;
+    size_t index = 0;
+    for (const Node* a : f_.args) {
+      Node* copy = map_.at(a);
+      arguments.insert(a);
+      for (int port = 0; port < a->num_outputs(); ++port) {
+        graph_.ReplaceAllUses({copy, port}, {inputs_[index + static_cast<size_t>(port)], 0});
+      }
+      graph_.ReplaceControlUses(copy, a->num_outputs() > 0 ? inputs_[index] : before_);
+      first_input_[a] = index;
+      index += static_cast<size_t>(a->num_outputs());
+    }
+    const bool fill = attrs_ != nullptr && HasPlaceholders(*f_.body);
+    std::vector<Node*> body;
+    for (const Node* old : ReadyOrder(*f_.body)) {
+      if (arguments.contains(old)) continue;
+      Node* n = map_.at(old);
+      if (fill) {
+        RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs_, f_.name()));
+        RETURN_IF_ERROR(graph_.ResolveTypes(n));
+      }
+      n->device = several_devices_ ? MergeDevices(old->device, call_->device) : call_->device;
+      PrefixNames(n, *old, prefix);
+      // Nothing of the body runs where the call would not have run; calls pass that on to what
+      // their own bodies start with.
+      const bool starts = old->inputs().empty() && old->control_inputs().empty();
+      const bool calls = IsPartitionedCall(*old) || graph_.library()->Find(old->op()) != nullptr;
+      if (before_ != nullptr && (starts || (calls && old->control_inputs().empty()))) {
+        graph_.AddControlInput(n, before_);
+      }
+      body.push_back(n);
+    }
+    for (const Node* a : f_.args) graph_.Remove(map_.at(a));
+    return body;
+  }
+
+  // What names other nodes of the body, loops of it and its resources.
+  void PrefixNames(Node* n, const Node& old, const std::string& prefix) const {
+    if (n->Is(kEnterOps)) n->attrs().Set("frame_name", prefix + old.String("frame_name"));
+    if (Attr* attr = n->attrs().Find("_class")) {
+      if (const auto* classes = attr->get<std::vector<std::string>>()) {
+        std::vector<std::string> renamed = *classes;
+        for (std::string& c : renamed) {
+          if (!absl::StartsWith(c, kColocation)) continue;
+          const Node* with = f_.body->Find(absl::string_view(c).substr(kColocation.size()));
+          if (with == nullptr) continue;
+          const auto argument = first_input_.find(with);
+          const Node* now = argument == first_input_.end() ? map_.at(with)
+                            : with->num_outputs() > 0      ? inputs_[argument->second]
+                                                           : with;
+          c = absl::StrCat(kColocation, now->name());
+        }
+        *attr = std::move(renamed);
+      }
+    }
+    // A resource without a name of its own is known by its node's, whoever calls the function.
+    if (n->def() != nullptr && n->def()->FindAttr("shared_name") != nullptr &&
+        n->String("shared_name").empty()) {
+      n->attrs().Set("shared_name", old.name());
+    }
+  }
+
+  Endpoint Copied(Endpoint e) const {
+    const auto argument = first_input_.find(e.node);
+    if (argument == first_input_.end()) return {map_.at(e.node), e.port};
+    return {inputs_[argument->second + static_cast<size_t>(e.port)], 0};
+  }
+
+  Status AddOutputs() {
+    for (const Endpoint& e : results_) {
+      ASSIGN_OR_RETURN(Node * n, Passing("output", Copied(e), ""));
+      outputs_.push_back(n);
+    }
+    const bool waited =
+        std::ranges::any_of(call_->uses(), [](const Use& use) { return use.is_control(); });
+    if (!waited && !IsRoot(*call_)) return OkStatus();
+    std::vector<Node*> waits;
+    if (several_devices_) {
+      for (const auto& [name, node] : f_.control_results) {
+        const auto argument = first_input_.find(node);
+        if (argument == first_input_.end()) {
+          waits.push_back(map_.at(node));
+        } else if (node->num_outputs() > 0) {
+          waits.push_back(inputs_[argument->second]);
+        }
+      }
+    } else {
+      waits = outputs_;
+    }
+    // Effects that the function does not order run as well.
+    for (const Node* n : UnorderedEffects(f_, !several_devices_)) waits.push_back(map_.at(n));
+    if (waits.empty() && before_ != nullptr) waits.push_back(before_);
+    ASSIGN_OR_RETURN(after_, AddOn(graph_, call_->device, NameOf("output_control_node"), "NoOp", {},
+                                   {}, std::move(waits)));
+    return OkStatus();
+  }
+
+  Status ReplaceCall() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      graph_.ReplaceAllUses({call_, static_cast<int>(i)}, {outputs_[i], 0});
+    }
+    graph_.ReplaceControlUses(call_, after_);
+    if (!IsRoot(*call_)) {
+      graph_.Remove(call_);
+      return OkStatus();
+    }
+    std::vector<Endpoint> passed;
+    for (Node* n : outputs_) passed.push_back({n, 0});
+    AttrMap attrs;
+    if (!passed.empty()) attrs.Set("T", call_->output_types);
+    SetAttrsButMarks(call_, std::move(attrs));
+    graph_.SetOp(call_, passed.empty() ? "NoOp" : "IdentityN");
+    graph_.SetInputs(call_, passed);
+    graph_.SetControlInputs(call_, {after_});
+    return graph_.ResolveTypes(call_);
+  }
+
+  Graph& graph_;
+  Node* const call_;
+  const bool of_graph_;
+  const bool several_devices_;
+  const Function& f_;
+  const AttrMap* const attrs_;
+  NumberedNames& names_;
+  const std::vector<Endpoint> results_;
+  absl::flat_hash_map<const Node*, Node*> map_;           // of the body to the graph
+  absl::flat_hash_map<const Node*, size_t> first_input_;  // by argument
+  std::vector<Node*> inputs_, outputs_;
+  Node* before_ = nullptr;
+  Node* after_ = nullptr;
+};
+
+}  // namespace
+
+StatusOr<std::vector<Node*>> InlineCall(Graph& graph, Node* call, CallKind kind, bool of_graph,
+                                        const Function& function, const AttrMap* attrs,
+                                        NumberedNames& names) {
+  return CallInliner(graph, call, kind, of_graph, function, attrs, names).Run();
+}
+
+}  // namespace smelt
