@@ -30,7 +30,7 @@ constexpr OpSet kNeverNoOp = {
 constexpr OpSet kVariables = {"Variable", "VariableV2", "VarHandleOp", "_VarHandlesOp"};
 constexpr OpSet kReceives = {"_Recv", "_HostRecv"};
 // Give the same from the start, whatever their definitions say of state.
-constexpr OpSet kGiven = {"_Arg", "VarHandleOp", "Placeholder"};
+constexpr OpSet kThereFromTheStart = {"_Arg", "VarHandleOp", "Placeholder"};
 
 // The nodes that read the node or wait for it, each once, in the order of their ids.
 std::vector<Node*> Consumers(const Node& n) {
@@ -103,7 +103,7 @@ class DependencyOptimizer {
   bool IsThere(const Node& n) const {
     if (!n.inputs().empty() || !n.control_inputs().empty()) return false;
     if (n.Is("Const") || !context_.for_execution) return n.Is("Const");
-    return n.Is(kGiven) || (!HasEffect(n) && IsFreeOfSideEffect(n));
+    return n.Is(kThereFromTheStart) || (!HasEffect(n) && IsFreeOfSideEffect(n));
   }
 
   // ---- edges that another path makes superfluous
