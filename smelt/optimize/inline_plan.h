@@ -14,6 +14,8 @@ namespace smelt {
 
 // The nodes that inlining may add to one graph.
 inline constexpr int64_t kMaxInlinedNodes = 500'000;
+// And to a graph and its functions together, each of which is optimized by itself.
+inline constexpr int64_t kMaxInlinedNodesOfItem = 4 * kMaxInlinedNodes;
 
 // Not thread safe.
 class InlinePlan {

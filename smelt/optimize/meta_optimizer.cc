@@ -1,5 +1,7 @@
 #include "smelt/optimize/meta_optimizer.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/clock.h"
 #include "smelt/graph/verify.h"
@@ -169,6 +171,7 @@ class MetaOptimizer {
     context.device_type = "";
     context.deadline = deadline_;
     context.log = options_.log;
+    context.inlinable_nodes = std::min(kMaxInlinedNodes, inlinable_nodes_);
     return context;
   }
 
@@ -191,6 +194,9 @@ class MetaOptimizer {
       GraphReport::Pass pass{std::string(run.pass), run.outcome, run.time, run.nodes_before,
                              run.nodes_after,       edges,       edges,    run.why_undone};
       if (run.outcome == PassRun::Outcome::kChanged) pass.edges_after = edges = CountEdges(now);
+      // Only inlining adds many.
+      inlinable_nodes_ -= std::max(0, run.nodes_after - run.nodes_before);
+      inlinable_nodes_ = std::max<int64_t>(0, inlinable_nodes_);
       report.passes.push_back(std::move(pass));
       if (options_.after) options_.after(run, now);
     };
@@ -204,6 +210,7 @@ class MetaOptimizer {
   const MetaOptions& options_;
   absl::Time deadline_ = absl::InfiniteFuture();
   std::vector<Pass> passes_;
+  int64_t inlinable_nodes_ = kMaxInlinedNodesOfItem;
   absl::flat_hash_set<std::string> compiled_;  // by FindCompiled
   OptimizationReport report_;
 };

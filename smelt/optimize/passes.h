@@ -21,6 +21,7 @@
 #include "smelt/graph/device_properties.h"
 #include "smelt/graph/graph.h"
 #include "smelt/graph/rewriter_config.h"
+#include "smelt/optimize/inline_plan.h"
 #include "smelt/optimize/rewrite_log.h"
 
 namespace smelt {
@@ -75,6 +76,8 @@ struct PassContext {
   std::span<const DeviceProperties> devices;
   // The passes end with DEADLINE_EXCEEDED when they find that it is over.
   absl::Time deadline = absl::InfiniteFuture();
+  // The nodes that inlining may add to a user's graph.
+  int64_t inlinable_nodes = kMaxInlinedNodes;
   // What rules did; nullptr: nobody asks.
   RewriteLog* log = nullptr;
 

@@ -32,6 +32,7 @@ class FunctionOptimizer {
         context_(context),
         frames_(graph),
         dead_values_(graph),
+        left_(context.inlinable_nodes),
         plan_([this](const Graph&, const Node& n, std::vector<const Function*>& callees) {
           const std::vector<const Function*> branches = Branches(n);
           callees.insert(callees.end(), branches.begin(), branches.end());
@@ -232,10 +233,10 @@ class FunctionOptimizer {
   const PassContext& context_;
   const Frames frames_;
   DeadValues dead_values_;
+  int64_t left_;  // nodes that may be added
   InlinePlan plan_;
   InlinePolicy policy_;
   NumberedNames names_;
-  int64_t left_ = kMaxInlinedNodes;
   absl::flat_hash_set<const Function*> verified_;
   absl::flat_hash_map<const Function*, bool> changes_state_;
 };
