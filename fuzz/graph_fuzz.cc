@@ -78,6 +78,7 @@ class GraphWriter {
   }
   const std::vector<std::pair<std::string, std::string>>& values() const { return values_; }
   const std::string& text() const { return text_; }
+  const std::string& last_effect() const { return last_effect_; }
 
   // Gives each variable a value before anything else, and its last one.
   void Begin() {
@@ -436,11 +437,14 @@ FuzzGraph WriteGraph(GraphBytes& in) {
     body.Write();
     for (size_t a = 0; a < f.args; ++a) results.push_back(body.Value(f.type));
     absl::StrAppend(&out.text, "func f", i, "(", absl::StrJoin(args, ", "), ") -> (",
-                    absl::StrJoin(types, ", "), ") {\n", body.text(), "return ");
+                    absl::StrJoin(types, ", "), ")",
+                    body.last_effect().empty() ? "" : " where {control done}", " {\n", body.text(),
+                    "return ");
     for (size_t a = 0; a < f.args; ++a) {
       const bool port = results[a].find(':') != std::string::npos;
       absl::StrAppend(&out.text, a ? ", " : "", "r", a, "=", results[a], port ? "" : ":0");
     }
+    if (!body.last_effect().empty()) absl::StrAppend(&out.text, " ^done=", body.last_effect());
     out.text += "\n}\n";
   }
   GraphWriter main(in, functions, "n");
