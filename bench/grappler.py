@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What the optimizer leaves, beside TensorFlow's Grappler: grappler.py SMELT FOLDER [NAME...] [--config TEXT] [--markdown FILE]
 
-FOLDER holds SavedModels. The signature serving_default of each is frozen by TensorFlow to a GraphDef, which both optimize with the same feeds, fetches and configuration. Counted are the nodes
-that are left, in the graph and in functions, and timed is the optimization alone, best of three. Then TensorFlow runs all three graphs on random inputs: the largest difference, of the range. Needs tensorflow."""
+FOLDER holds SavedModels. The signature serving_default of each (or its first) is frozen by TensorFlow to a GraphDef, which both optimize with the same feeds, fetches and configuration. Counted are the nodes
+that are left, in the graph and in functions, and timed is the optimization alone, best of three. Then TensorFlow runs the graphs on random inputs, or on those of inputs_1.npz beside the model: the largest difference,
+of the range; '-' where it cannot. Needs tensorflow."""
 import argparse
 import os
 import pathlib
@@ -28,10 +29,16 @@ def frozen(path):
     # A SavedModel, a folder of versions, or what bench/make_models.py writes.
     folder = next(p for p in (path, path / "saved_model", *sorted(path.iterdir(), reverse=True)) if (p / "saved_model.pb").exists())
     loaded = tf.saved_model.load(str(folder))
-    function = convert_variables_to_constants_v2(loaded.signatures["serving_default"], lower_control_flow=False)
+    signature = loaded.signatures["serving_default"] if "serving_default" in loaded.signatures else loaded.signatures[sorted(loaded.signatures)[0]]
+    function = convert_variables_to_constants_v2(signature, lower_control_flow=False)
     rng = np.random.default_rng(0)
+    recorded = dict(np.load(path / "inputs_1.npz")) if (path / "inputs_1.npz").exists() else {}
     feeds = {}
     for t in function.inputs:
+        name = t.name.split(":")[0]
+        if name in recorded:
+            feeds[t.name] = recorded[name]
+            continue
         shape = [2 if d is None else d for d in t.shape]
         value = rng.integers(0, 20, shape) if t.dtype.is_integer else rng.normal(size=shape) if t.dtype.is_floating else np.full(shape, b"a b") if t.dtype == tf.string else np.ones(shape)
         feeds[t.name] = value.astype(t.dtype.as_numpy_dtype)
@@ -115,15 +122,18 @@ def main():
             try:
                 graph, feeds, fetches, inputs = frozen(path)
                 their_graph, their_time = theirs(graph, feeds, fetches, args.config)
-                before = run(graph, inputs, fetches)
             except Exception as e:
                 print(f"{path.name}: TensorFlow: {type(e).__name__}: {str(e).splitlines()[0][:150]}", flush=True)
                 continue
             our_graph, our_time = ours(args.smelt, graph, feeds, fetches, args.config, work)
             a, b, c = nodes(graph), nodes(their_graph), nodes(our_graph)
-            off = difference(before, run(our_graph, inputs, fetches))
+            try:
+                off = f"{difference(run(graph, inputs, fetches), run(our_graph, inputs, fetches)):.1e}"
+            except (tf.errors.OpError, ValueError) as e:
+                print(f"{path.name}: not run: {str(e).splitlines()[0][:120]}")
+                off = "-"
             worse += sum(c) > sum(b)
-            rows.append((path.name, sum(a), sum(b), sum(c), f"{their_time * 1e3:.1f}", f"{our_time * 1e3:.1f}", f"{their_time / our_time:.1f}", f"{off:.1e}"))
+            rows.append((path.name, sum(a), sum(b), sum(c), f"{their_time * 1e3:.1f}", f"{our_time * 1e3:.1f}", f"{their_time / our_time:.1f}", off))
             print(*rows[-1], flush=True)
     lines = ["| model | nodes | TensorFlow leaves | smelt leaves | TensorFlow ms | smelt ms | ratio | largest difference |", "|---|---|---|---|---|---|---|---|"]
     lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
