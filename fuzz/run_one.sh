@@ -10,10 +10,10 @@ case $target in
   saved_model_fuzz) for m in tests/models/*/; do cp "$m/saved_model.pb" "$corpus/$(basename "$m")"; done ;;
   bundle_fuzz) for m in tests/models/*/; do [ -f "$m/variables/variables.index" ] && cp "$m/variables/variables.index" "$corpus/$(basename "$m")"; done ;;
   graph_text_fuzz) cp tests/passes/*.graph "$corpus/" ;;
-  # A file for each case: what is fed, what is fetched, the graph before.
+  # A file for every fourth case: what is fed, what is fetched, the graph before. Reading all would take longer than a minute.
   optimize_fuzz) python3 -c 'import pathlib, re, sys
 for path in pathlib.Path("tests/grappler").glob("*.graph"):
-    for n, case in enumerate(re.split(r"(?m)^-{3,}\n", path.read_text())):
+    for n, case in enumerate(re.split(r"(?m)^-{3,}\n", path.read_text())[::4]):
         field = lambda name: " ".join(re.findall(rf"(?m)^{name} (.*)", case.split("\nin\n")[0]))
         graph = re.split(r"(?m)^(?:out|same|smelt)$", case.split("\nin\n")[1])[0]
         (pathlib.Path(sys.argv[1]) / f"{path.stem}_{n}").write_text(field("feeds") + "\n" + field("fetches") + "\n" + graph)' "$corpus" ;;
