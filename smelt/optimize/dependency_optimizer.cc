@@ -61,11 +61,7 @@ absl::string_view Host(absl::string_view device) {
 }
 
 // Is an Identity of a reference: the read of its value, whose place in the order counts.
-bool ReadsReference(const Node& n) {
-  return std::ranges::any_of(n.inputs(), [](const Endpoint& e) {
-    return IsRef(e.node->output_types[static_cast<size_t>(e.port)]);
-  });
-}
+bool ReadsReferences(const Node& n) { return std::ranges::any_of(n.inputs(), GivesReference); }
 
 class DependencyOptimizer {
  public:
@@ -93,7 +89,7 @@ class DependencyOptimizer {
   // tools may hang on the others.
   bool IsIdentity(const Node& n) const {
     if (!context_.for_execution) return n.Is(kUsersIdentities);
-    if (ReadsReference(n)) return false;
+    if (ReadsReferences(n)) return false;
     return n.Is(kIdentityOps) || n.Is("PlaceholderWithDefault") ||
            (n.Is("TPUReplicatedInput") && n.num_inputs() == 1) ||
            (n.Is("TPUReplicatedOutput") && n.num_outputs() == 1);
@@ -209,7 +205,7 @@ class DependencyOptimizer {
     if (n.Is(kSwitchesAndMerges) || n.Is(kOfFrames) || n.Is(kNeverNoOp)) return false;
     if (!n.Is(kReadOnly) && !IsFreeOfSideEffect(n)) return false;
     if (n.def() == nullptr || n.def()->outputs.empty()) return false;
-    if (context_.for_execution && ReadsReference(n)) return false;
+    if (context_.for_execution && ReadsReferences(n)) return false;
     return !IsIdentity(n) || MayGo(n);
   }
 

@@ -9,8 +9,6 @@ Node* Producer(Endpoint e, const OpSet& ops) {
   return e.node->Is(ops) && !IsFed(*e.node) ? e.node : nullptr;
 }
 
-bool GivesReference(Endpoint e) { return IsRef(e.node->output_types[static_cast<size_t>(e.port)]); }
-
 bool TrustsShape(Endpoint e, const Rewriter& r) {
   return !IsFed(*e.node) || r.context().config.arithmetic_optimization == Toggle::kAggressive;
 }

@@ -11,9 +11,6 @@ namespace smelt::arithmetic {
 Node* Producer(Endpoint e, const OpSet& ops);
 inline Node* Producer(Endpoint e, OpName op) { return Producer(e, OpSet({op})); }
 
-// Does the endpoint give a reference? A rule that reads it elsewhere would read it at another time.
-bool GivesReference(Endpoint e);
-
 // May the shape that is known of the endpoint be written into the graph? What a request gives may
 // have another than its placeholder says, unless feeds are taken at their word (AGGRESSIVE).
 bool TrustsShape(Endpoint e, const Rewriter& r);

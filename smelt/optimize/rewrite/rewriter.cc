@@ -346,6 +346,8 @@ bool OnlyReadBy(const Node& n, const Node& reader) {
          });
 }
 
+bool GivesReference(Endpoint e) { return IsRef(e.node->output_types[static_cast<size_t>(e.port)]); }
+
 bool TakesType(OpName op, Dtype type) {
   const OpDef* definition = DefinitionOf(op);
   const AttrDef* def = definition == nullptr ? nullptr : definition->FindAttr("T");

@@ -154,6 +154,8 @@ int NumDataUses(const Node& n);
 bool OnlyReadBy(const Node& n, const Node& reader);
 // Does the definition of the op, whose first type attribute is "T", take the type?
 bool TakesType(OpName op, Dtype type);
+// Does the endpoint give a reference? A rule that reads it elsewhere would read it at another time.
+bool GivesReference(Endpoint e);
 // Every size is a number or a symbol.
 bool IsSymbolic(const PartialShape& s);
 // Are the shapes equal whatever their symbols turn out to be?
