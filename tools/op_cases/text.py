@@ -387,6 +387,18 @@ def more(r):
     yield one([], [("a", "float", [3], none("float"))], error="")
 
 
+def hashed_numbers(r):
+    for t in ("uint8", "uint16", "uint32", "uint64"):
+        yield case("_TensorToHashBucketFast", np.array([1], t), num_buckets=3, error="Type not supported: " + t)
+    for t in ("int8", "int16", "int32", "int64"):
+        info = np.iinfo(t)
+        edges = np.array([0, 1, 7, 10, 99, info.max, info.max - 1, info.min], t)
+        yield case("_TensorToHashBucketFast", edges, num_buckets=2**40, name=t)
+        yield case("_TensorToHashBucketFast", edges.reshape(2, 2, 2), num_buckets=3, name=t)
+    yield case("_TensorToHashBucketFast", np.int32(-5), num_buckets=1000)
+    yield case("_TensorToHashBucketFast", np.zeros((0, 2), np.int64), num_buckets=10)
+
+
 def cases(r):
     yield from elementwise(r)
     yield from regexes(r)
@@ -394,3 +406,4 @@ def cases(r):
     yield from encodings(r)
     yield from examples(r)
     yield from more(r)
+    yield from hashed_numbers(r)

@@ -297,6 +297,7 @@ constexpr RowRule kComputeRows[] = {
     {"StringToHashBucket", FirstElements},
     {"StringToHashBucketFast", FirstElements},
     {"StringToHashBucketStrong", FirstElements},
+    {"_TensorToHashBucketFast", FirstElements},
     {"DecodeBase64", FirstElements},
     {"EncodeBase64", FirstElements},
     {"DecodeRaw", FirstElements},

@@ -122,6 +122,7 @@ constexpr std::array kTextRows = {
     ShapeRule{"Substr", SubstrShape},
     ShapeRule{"UnicodeScript", SameShape},
     ShapeRule{"UnicodeTranscode", SameShape},
+    ShapeRule{"_TensorToHashBucketFast", SameShape},
 };
 
 }  // namespace

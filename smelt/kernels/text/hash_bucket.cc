@@ -1,6 +1,8 @@
 // Strings to bucket numbers.
+#include "absl/strings/str_cat.h"
 #include "smelt/base/hash.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/tensor/visit_types.h"
 
 namespace smelt {
 namespace {
@@ -50,9 +52,30 @@ Status RunBucketStrong(OpContext& ctx) {
                    [&](absl::string_view s) { return SipHash(state.key[0], state.key[1], s); });
 }
 
+using SignedIntTypes = CppTypes<int8_t, int16_t, int32_t, int64_t>;
+
+// Numbers as AsString would write them.
+Status RunBucketOfNumbers(OpContext& ctx) {
+  const uint64_t buckets = ctx.state<BucketState>().buckets;
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  int64_t* p = out->data<int64_t>();
+  const bool known = VisitTypes(SignedIntTypes(), in.dtype(), [&]<typename T>() {
+    for (const T value : in.flat<T>()) {
+      const absl::AlphaNum text(static_cast<int64_t>(value));
+      *p++ = static_cast<int64_t>(Fingerprint64(text.Piece()) % buckets);
+    }
+  });
+  // As TensorFlow's kernel, which is there for all integers.
+  if (!known) return InvalidArgument("Type not supported: ", DtypeName(in.dtype()));
+  return OkStatus();
+}
+
 constexpr Kernel kHashBucketTable[] = {
     {"StringToHashBucketFast", "", kAnyType, "text:farmhash", RunBucketFast, PrepareBucket},
     {"StringToHashBucket", "", kAnyType, "text:hash64", RunBucket, PrepareBucket},
+    {"_TensorToHashBucketFast", "T", kIntTypes, "text:farmhash_numbers", RunBucketOfNumbers,
+     PrepareBucket},
     {"StringToHashBucketStrong", "", kAnyType, "text:siphash", RunBucketStrong, PrepareBucket},
 };
 
