@@ -80,7 +80,7 @@ absl::string_view WidenAttr(const Node& n) {
   return !attr.empty() && n.Type(attr) == Dtype::kBfloat16 ? attr : absl::string_view();
 }
 
-// Products, and what one kernel computes behind them before anything is stored (remap.cc).
+// Products, and what one kernel computes behind them before anything is stored (remap/chain.cc).
 constexpr OpSet kWidenProducts = {"Conv2D", "Conv3D",      "DepthwiseConv2dNative",
                                   "MatMul", "BatchMatMul", "BatchMatMulV2",
                                   "Einsum"};

@@ -1,4 +1,4 @@
-// TensorFlow's remapper: its rules in TensorFlow's order.
+// TensorFlow's remapper: its rules in TensorFlow's order, and those for sessions.
 #include "smelt/optimize/remap/rules.h"
 
 namespace smelt {
@@ -32,10 +32,22 @@ constexpr const Rule* kRemapRules[] = {
     &kBatchNormToPrimitives,
 };
 
+// The weights of a loaded model are constants, and smelt's kernels take longer chains than
+// TensorFlow's.
+constexpr const Rule* kExecutionRules[] = {
+    &kContractionChain,
+    &kTensorToHashBucket,
+};
+
 }  // namespace
 
 Status RemapGraph(Graph& graph, const PassContext& context) {
-  return RunRules(kRemapRules, "Remapper", context.config.remapping, graph, context);
+  const Toggle toggle = context.config.remapping;
+  if (!context.for_execution) return RunRules(kRemapRules, "Remapper", toggle, graph, context);
+  RETURN_IF_ERROR(RunRules(kExecutionRules, "Remapper", toggle, graph, context));
+  // Constants that became part of others.
+  graph.Prune(Roots(graph));
+  return OkStatus();
 }
 
 }  // namespace smelt

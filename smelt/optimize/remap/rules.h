@@ -13,6 +13,8 @@ extern const Rule kContractionWithSqueezeAndBias;
 extern const Rule kConvWithBatchNorm;
 extern const Rule kConvWithBatchNormAndActivation;
 extern const Rule kConvWithBatchNormAndSwish;
+// chain.cc
+extern const Rule kContractionChain;
 // onednn_sums.cc
 extern const Rule kContractionWithBiasAndAdd;
 extern const Rule kContractionWithBiasAndAddAndActivation;
