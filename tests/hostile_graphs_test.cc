@@ -224,14 +224,14 @@ TEST(Inlining, StaysInItsBudget) {
   auto graph = ParseGraph(absl::StrCat(Doubling(40), "a = _Arg {T=float, index=0}\np = f40(a)\n",
                                        "r = _Retval(p) {T=float, index=0}\n"));
   ASSERT_TRUE(graph.ok()) << graph.status();
-  const Status status = InlineFunctions(**graph, PassContext());
+  const Status status = OptimizeFunctions(**graph, PassContext());
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_LT((*graph)->num_nodes(), 600'000);
   // What fits is inlined whole.
   graph = ParseGraph(absl::StrCat(Doubling(8), "a = _Arg {T=float, index=0}\np = f8(a)\n",
                                   "r = _Retval(p) {T=float, index=0}\n"));
   ASSERT_TRUE(graph.ok()) << graph.status();
-  ASSERT_TRUE(InlineFunctions(**graph, PassContext()).ok());
+  ASSERT_TRUE(OptimizeFunctions(**graph, PassContext()).ok());
   int calls = 0, nodes = 0;
   for (const Node* n : (*graph)->Nodes()) {
     calls += (*graph)->library()->Find(n->op()) != nullptr ? 1 : 0;

@@ -2,7 +2,7 @@
 // graph wanted after.
 //
 //   case NAME
-//   pass [on_tpu] constant_folding [more passes]
+//   pass [on_tpu|for_graphs] constant_folding [more passes]
 //   in
 //   ...graph text...
 //   out
@@ -49,6 +49,10 @@ StatusOr<bool> RunPassCase(const std::string& name, const std::string& passes,
   for (absl::string_view p : absl::StrSplit(passes, ' ', absl::SkipEmpty())) {
     if (p == "on_tpu") {
       context.device_type = "TPU";
+      continue;
+    }
+    if (p == "for_graphs") {
+      context.for_execution = false;
       continue;
     }
     const PipelineOptions options = {.verify = VerifyPasses::kFail};

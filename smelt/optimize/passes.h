@@ -126,7 +126,8 @@ Status OptimizeArithmetic(Graph& graph, const PassContext& context);
 // asks for it, or where it is not known what is fetched.
 Status OptimizeLayout(Graph& graph, const PassContext& context);
 
-// Nodes that follow each other become one op that computes all (remap/).
+// Nodes that follow each other become one op that computes all (remap/). In sessions a convolution
+// or product takes in all that follows it, by constant weights that hold its factors.
 Status RemapGraph(Graph& graph, const PassContext& context);
 // Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
 Status OptimizeLoops(Graph& graph, const PassContext& context);
@@ -140,14 +141,12 @@ void DropWrongOutputShapes(Graph& graph);
 // XlaCallModule becomes a call of what its module was lowered to (stablehlo/call_module.h). A
 // module that could not be lowered gives its error here.
 Status CallModules(Graph& graph, const PassContext& context);
-// Calls of functions become their bodies (PartitionedCall, StatefulPartitionedCall, and functions
-// used as ops), except where functions call themselves or grow too large (inline_plan.h). Node
-// names become CALL/NAME. Of functions that stand for
-// each other the one for the device is taken (implementations.h).
-Status InlineFunctions(Graph& graph, const PassContext& context);
-// In a user's graph calls become bodies where that loses nothing, If, Case and While that ask for
-// it (_lower_using_switch_merge) become Switch and Merge, and calls that stay get functions of
-// their own (functions/): TensorFlow's function_optimizer.
+// Calls of functions become their bodies, except where functions call themselves or grow too large
+// (inline_plan.h). For a session all do, with the function for the device of those that stand for
+// each other (implementations.h). In a user's graph those where that loses nothing; there If, Case
+// and While that ask for it (_lower_using_switch_merge) become Switch and Merge, and calls that
+// stay get functions of their own (functions/): TensorFlow's function_optimizer. Names of nodes
+// become CALL/NAME.
 Status OptimizeFunctions(Graph& graph, const PassContext& context);
 // Reads of variables that nobody writes become constants.
 Status FreezeVariables(Graph& graph, const PassContext& context);
@@ -158,10 +157,6 @@ Status LateReads(Graph& graph, const PassContext& context);
 // LateReads for the Identities that read a reference of a node for which `wanted` is true, whether
 // or not the graph writes by reference. A Merge goes on reading the Identity.
 void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted);
-// Conv2D, DepthwiseConv2dNative and MatMul with the bias, normalization and activation that follow
-// them become TensorFlow's _FusedConv2D, _FusedDepthwiseConv2dNative and _FusedMatMul.
-Status Remap(Graph& graph, const PassContext& context);
-
 // Layers of int8 numbers, as smelt convert writes them (docs/quantization.md), become one node
 // each: the product with its bias, scale, residual, activation and way back to int8. So do the
 // steps from float to int8 and back between them (graph/ops/own_ops.txt defines the ops).

@@ -1,5 +1,5 @@
-// Inlining within a function that keeps its signature: the pass InlineFunctions works on callable
-// graphs, so results and effects are held by helper nodes meanwhile.
+// Inlining within a function that keeps its signature: the function optimizer works on callable
+// graphs for sessions, so results and effects are held by helper nodes meanwhile.
 #include <algorithm>
 
 #include "smelt/convert/stages.h"
@@ -26,7 +26,7 @@ Status InlineCalls(Function& f, absl::string_view device,
     g.SetControlInputs(n, {node});
     node = n;
   }
-  RETURN_IF_ERROR(InlineFunctions(g, context));
+  RETURN_IF_ERROR(OptimizeFunctions(g, context));
   std::vector<Node*> keep(f.args.begin(), f.args.end());
   size_t next = 0;
   for (auto& result : f.results) {

@@ -3,6 +3,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/functions/dead_values.h"
@@ -10,6 +11,7 @@
 #include "smelt/optimize/functions/inline_call.h"
 #include "smelt/optimize/functions/lower_control_flow.h"
 #include "smelt/optimize/functions/specialize.h"
+#include "smelt/optimize/implementations.h"
 #include "smelt/optimize/inline_plan.h"
 #include "smelt/optimize/passes.h"
 
@@ -30,8 +32,6 @@ class FunctionOptimizer {
   FunctionOptimizer(Graph& graph, const PassContext& context)
       : graph_(graph),
         context_(context),
-        frames_(graph),
-        dead_values_(graph),
         left_(context.inlinable_nodes),
         plan_([this](const Graph&, const Node& n, std::vector<const Function*>& callees) {
           const std::vector<const Function*> branches = Branches(n);
@@ -44,25 +44,45 @@ class FunctionOptimizer {
       Node* node;
       bool planned;  // it is part of what a call of the graph was planned to become
     };
+    const bool sessions = context_.for_execution;
+    if (!sessions) {
+      frames_.emplace(graph_);
+      dead_values_.emplace(graph_);
+    }
     std::deque<Pending> todo;
-    for (Node* n : ReadyOrder(graph_)) todo.push_back({n, false});
+    for (Node* n : sessions ? graph_.Nodes() : ReadyOrder(graph_)) {
+      todo.push_back({n, false});
+      control_flow_ = control_flow_ || n->Is(kControlFlow);
+    }
     while (!todo.empty()) {
       const Pending next = todo.front();
       todo.pop_front();
+      // A call that is kept must not change: where some are, only the bodies are chosen.
+      if (sessions && !context_.keep_call) {
+        SelectImplementations(graph_, next.node, context_.device_type);
+      }
       std::vector<Node*> added;
       if (const std::vector<const Function*> branches = Branches(*next.node); !branches.empty()) {
         ASSIGN_OR_RETURN(added, Lower(next.node, branches, next.planned));
       } else if (const std::optional<Call> call = CallOf(*next.node)) {
         ASSIGN_OR_RETURN(added, Inline(next.node, *call, next.planned));
       }
-      for (Node* n : added) todo.push_back({n, true});
+      for (Node* n : added) {
+        todo.push_back({n, true});
+        control_flow_ = control_flow_ || n->Is(kControlFlow);
+      }
     }
     return OkStatus();
   }
 
  private:
+  // The function of the name that a call runs, if it has a body. For users' graphs implementations
+  // were chosen by device before.
   const Function* Find(absl::string_view name) const {
     const Function* f = graph_.library()->Find(name);
+    if (f != nullptr && context_.for_execution) {
+      f = ImplementationFor(*graph_.library(), f, context_.device_type);
+    }
     return f == nullptr || f->body == nullptr ? nullptr : f;
   }
 
@@ -77,13 +97,15 @@ class FunctionOptimizer {
       call.function = Find(n.op());
     }
     if (call.function == nullptr) return std::nullopt;
+    if (context_.for_execution && MayKeep(*call.function)) return std::nullopt;
     return call;
   }
 
   // The functions of an If, Case or While that asks to be lowered; none where it does not, or where
-  // it does not say enough.
+  // it does not say enough. Sessions run these as they are, which is faster than Switch and Merge.
   std::vector<const Function*> Branches(const Node& n) const {
-    if (!n.Is(kFunctionalControlFlow) || !BoolAttr(n.attrs(), "_lower_using_switch_merge")) {
+    if (context_.for_execution || !n.Is(kFunctionalControlFlow) ||
+        !BoolAttr(n.attrs(), "_lower_using_switch_merge")) {
       return {};
     }
     std::vector<const Function*> branches;
@@ -109,24 +131,58 @@ class FunctionOptimizer {
     return true;
   }
 
+  // Why the call stays one; empty: it does not. In sessions nothing that a body does is lost.
+  std::string WhyNot(const Node& node, const Call& call, bool planned) {
+    std::string why;
+    if (!context_.for_execution) {
+      why = policy_.WhyNotInlined(node, call.kind, *call.function, context_);
+      if (MayKeep(*call.function)) why = "others call the function as well";
+    }
+    if (why.empty() && !Afford({call.function}, planned)) why = "it would grow too large";
+    return why;
+  }
+
   StatusOr<std::vector<Node*>> Inline(Node* node, const Call& call, bool planned) {
     const Function& f = *call.function;
-    std::string why = policy_.WhyNotInlined(*node, call.kind, f, context_);
-    if (MayKeep(f)) why = "others call the function as well";
-    if (why.empty() && !Afford({&f}, planned)) why = "it would grow too large";
-    if (!why.empty()) {
+    if (const std::string why = WhyNot(*node, call, planned); !why.empty()) {
       context_.Declined("Inline", *node, why);
+      RETURN_IF_ERROR(KeepCall(node, f));
       return std::vector<Node*>();
     }
     // The caller was verified as it was before its calls became bodies.
     if (verified_.insert(&f).second) RETURN_IF_ERROR(VerifyFunction(f));
     context_.Fired("Inline", *node);
-    RETURN_IF_ERROR(WaitAsCall(node, &f));
+    if (!context_.for_execution) RETURN_IF_ERROR(WaitAsCall(node, &f));
     const bool together = !node->control_inputs().empty();
-    ASSIGN_OR_RETURN(std::vector<Node*> body,
-                     InlineCall(graph_, node, call.kind, !planned, f, call.attrs, names_));
-    dead_values_.AddBody(body, together);
+    const InlineOptions options = {.kind = call.kind,
+                                   .of_graph = !planned,
+                                   .for_execution = context_.for_execution,
+                                   .control_flow = control_flow_};
+    auto body = InlineCall(graph_, node, f, call.attrs, options, names_);
+    if (!body.ok()) return Prefix(body.status(), absl::StrCat("In function '", f.name(), "': "));
+    if (dead_values_) dead_values_->AddBody(*body, together);
     return body;
+  }
+
+  // A call that stays: sessions have no kernel for a function that is used as an op, so that an op
+  // calls it.
+  Status KeepCall(Node* call, const Function& f) {
+    if (!context_.for_execution || IsPartitionedCall(*call) || context_.keep_call) {
+      return OkStatus();
+    }
+    FuncAttr callee;
+    callee.name = f.name();
+    callee.attrs = std::make_shared<const AttrMap>(call->attrs());
+    AttrMap attrs;
+    attrs.Set("f", std::move(callee));
+    attrs.Set("Tin", call->input_types);
+    attrs.Set("Tout", call->output_types);
+    for (const auto& [name, attr] : call->attrs()) {
+      if (absl::StartsWith(name, "_")) attrs.Set(name, attr);
+    }
+    call->attrs() = std::move(attrs);
+    graph_.SetOp(call, f.signature.stateful ? "StatefulPartitionedCall" : "PartitionedCall");
+    return graph_.ResolveTypes(call);
   }
 
   StatusOr<std::vector<Node*>> Lower(Node* node, const std::vector<const Function*>& branches,
@@ -211,7 +267,7 @@ class FunctionOptimizer {
       const Endpoint e = node->input(i);
       resource = resource || TypeOf(e) == Dtype::kResource;
       constant_enter = constant_enter || (e.node->Is("Enter") && e.node->Bool("is_constant"));
-      if (dead_values_.MayDie(e) && !BoolAttr(node->attrs(), kBranchCall)) dying.push_back(i);
+      if (dead_values_->MayDie(e) && !BoolAttr(node->attrs(), kBranchCall)) dying.push_back(i);
     }
     if ((resource && !waits) || constant_enter) {
       for (const Endpoint& e : node->inputs()) {
@@ -224,16 +280,18 @@ class FunctionOptimizer {
       graph_.AddControlInput(node, waited);
     }
     if (node->control_inputs().empty()) {
-      if (Node* start = frames_.StartOf(*node)) graph_.AddControlInput(node, start);
+      if (Node* start = frames_->StartOf(*node)) graph_.AddControlInput(node, start);
     }
     return OkStatus();
   }
 
   Graph& graph_;
   const PassContext& context_;
-  const Frames frames_;
-  DeadValues dead_values_;
-  int64_t left_;  // nodes that may be added
+  // Of users' graphs.
+  std::optional<Frames> frames_;
+  std::optional<DeadValues> dead_values_;
+  bool control_flow_ = false;  // of version 1, in the graph so far
+  int64_t left_;               // nodes that may be added
   InlinePlan plan_;
   InlinePolicy policy_;
   NumberedNames names_;
@@ -246,7 +304,7 @@ class FunctionOptimizer {
 Status OptimizeFunctions(Graph& graph, const PassContext& context) {
   if (graph.library()->Functions().empty()) return OkStatus();
   RETURN_IF_ERROR(FunctionOptimizer(graph, context).Run());
-  return SpecializeFunctions(graph, context);
+  return context.for_execution ? OkStatus() : SpecializeFunctions(graph, context);
 }
 
 }  // namespace smelt

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/optimize/instantiate.h"
 #include "smelt/optimize/passes.h"
 
@@ -16,12 +17,12 @@ constexpr OpSet kEnterOps = {"Enter", "RefEnter"};
 
 class CallInliner {
  public:
-  CallInliner(Graph& graph, Node* call, CallKind kind, bool of_graph, const Function& f,
-              const AttrMap* attrs, NumberedNames& names)
+  CallInliner(Graph& graph, Node* call, const Function& f, const AttrMap* attrs,
+              const InlineOptions& options, NumberedNames& names)
       : graph_(graph),
         call_(call),
-        of_graph_(of_graph),
-        several_devices_(kind != CallKind::kDirect),
+        options_(options),
+        several_devices_(options.kind != CallKind::kDirect),
         f_(f),
         attrs_(attrs),
         names_(names),
@@ -29,9 +30,9 @@ class CallInliner {
 
   StatusOr<std::vector<Node*>> Run() {
     RETURN_IF_ERROR(Check());
-    RETURN_IF_ERROR(AddInputs());
+    RETURN_IF_ERROR(options_.for_execution ? TakeInputs() : AddInputs());
     ASSIGN_OR_RETURN(std::vector<Node*> body, CopyBody());
-    RETURN_IF_ERROR(AddOutputs());
+    RETURN_IF_ERROR(options_.for_execution ? GiveOutputs() : AddOutputs());
     RETURN_IF_ERROR(ReplaceCall());
     return body;
   }
@@ -48,6 +49,9 @@ class CallInliner {
       return InvalidArgument("Function '", f_.name(), "' takes ", arguments, " argument(s) but ",
                              call_->num_inputs(), " argument(s) were passed by '", call_->name(),
                              "'");
+    }
+    for (const Endpoint& e : call_->inputs()) {
+      if (e.node == call_) return InvalidArgument("call '", call_->name(), "' reads itself");
     }
     return OkStatus();
   }
@@ -70,7 +74,7 @@ class CallInliner {
 
   Status AddInputs() {
     // What starts with the graph starts with one node.
-    if (!call_->control_inputs().empty() || (of_graph_ && call_->inputs().empty())) {
+    if (!call_->control_inputs().empty() || (options_.of_graph && call_->inputs().empty())) {
       ASSIGN_OR_RETURN(before_, AddOn(graph_, call_->device, NameOf("input_control_node"), "NoOp",
                                       {}, {}, call_->control_inputs()));
     }
@@ -78,9 +82,49 @@ class CallInliner {
       const Endpoint e = call_->input(i);
       ASSIGN_OR_RETURN(Node * n, Passing("input", e, e.node->device));
       if (before_ != nullptr) graph_.AddControlInput(n, before_);
-      inputs_.push_back(n);
+      inputs_.push_back({n, 0});
     }
     return OkStatus();
+  }
+
+  // A session's body reads what the call read. It starts when what the call waited for is done:
+  // its control inputs and, where these may be dead or there many times, its arguments.
+  Status TakeInputs() {
+    inputs_.assign(call_->inputs().begin(), call_->inputs().end());
+    std::vector<Node*> waited = call_->control_inputs();
+    if (options_.control_flow && std::ranges::any_of(f_.body->Nodes(), Starts)) {
+      for (const Endpoint& e : inputs_) {
+        ASSIGN_OR_RETURN(Node * n, WaitableNode(graph_, e));
+        waited.push_back(n);
+      }
+    }
+    if (waited.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(before_, AddOn(graph_, call_->device, call_->name() + "/_start", "NoOp", {},
+                                    {}, std::move(waited)));
+    return OkStatus();
+  }
+
+  // Runs as soon as the graph does.
+  static bool Starts(const Node* n) {
+    return !n->Is("_Arg") && n->inputs().empty() && n->control_inputs().empty();
+  }
+
+  // Does a copy of the body's node wait for what the call waited for?
+  bool WaitsAsCall(const Node& old) const {
+    if (before_ == nullptr) return false;
+    const bool calls = IsPartitionedCall(old) || graph_.library()->Find(old.op()) != nullptr;
+    if (!options_.for_execution) {
+      // Nothing of the body runs where the call would not have run; calls pass that on to what
+      // their own bodies start with.
+      return Starts(&old) || (calls && old.control_inputs().empty());
+    }
+    // A constant is there from the start, unless it must die with its branch.
+    if (old.Is("Const")) return options_.control_flow && Starts(&old);
+    // What reads or changes a state does so when the call would have.
+    const bool state =
+        HasEffect(old) || TakesReference(old) ||
+        std::ranges::find(old.input_types, Dtype::kResource) != old.input_types.end();
+    return Starts(&old) || calls || state;
   }
 
   StatusOr<std::vector<Node*>> CopyBody() {
@@ -92,30 +136,32 @@ class CallInliner {
       Node* copy = map_.at(a);
       arguments.insert(a);
       for (int port = 0; port < a->num_outputs(); ++port) {
-        graph_.ReplaceAllUses({copy, port}, {inputs_[index + static_cast<size_t>(port)], 0});
+        graph_.ReplaceAllUses({copy, port}, inputs_[index + static_cast<size_t>(port)]);
       }
-      graph_.ReplaceControlUses(copy, a->num_outputs() > 0 ? inputs_[index] : before_);
+      Node* waited = before_;
+      if (a->num_outputs() > 0 && HasControlUse(*copy)) {
+        ASSIGN_OR_RETURN(waited, WaitableNode(graph_, inputs_[index]));
+      }
+      graph_.ReplaceControlUses(copy, waited);
       first_input_[a] = index;
       index += static_cast<size_t>(a->num_outputs());
     }
     const bool fill = attrs_ != nullptr && HasPlaceholders(*f_.body);
     std::vector<Node*> body;
-    for (const Node* old : ReadyOrder(*f_.body)) {
+    for (const Node* old : options_.for_execution ? f_.body->Nodes() : ReadyOrder(*f_.body)) {
       if (arguments.contains(old)) continue;
       Node* n = map_.at(old);
       if (fill) {
         RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs_, f_.name()));
         RETURN_IF_ERROR(graph_.ResolveTypes(n));
       }
-      n->device = several_devices_ ? MergeDevices(old->device, call_->device) : call_->device;
-      PrefixNames(n, *old, prefix);
-      // Nothing of the body runs where the call would not have run; calls pass that on to what
-      // their own bodies start with.
-      const bool starts = old->inputs().empty() && old->control_inputs().empty();
-      const bool calls = IsPartitionedCall(*old) || graph_.library()->Find(old->op()) != nullptr;
-      if (before_ != nullptr && (starts || (calls && old->control_inputs().empty()))) {
-        graph_.AddControlInput(n, before_);
+      if (!options_.for_execution) {
+        n->device = several_devices_ ? MergeDevices(old->device, call_->device) : call_->device;
+      } else if (n->device.empty()) {
+        n->device = call_->device;
       }
+      PrefixNames(n, *old, prefix);
+      if (WaitsAsCall(*old)) graph_.AddControlInput(n, before_);
       body.push_back(n);
     }
     for (const Node* a : f_.args) graph_.Remove(map_.at(a));
@@ -134,7 +180,7 @@ class CallInliner {
           if (with == nullptr) continue;
           const auto argument = first_input_.find(with);
           const Node* now = argument == first_input_.end() ? map_.at(with)
-                            : with->num_outputs() > 0      ? inputs_[argument->second]
+                            : with->num_outputs() > 0      ? inputs_[argument->second].node
                                                            : with;
           c = absl::StrCat(kColocation, now->name());
         }
@@ -151,17 +197,15 @@ class CallInliner {
   Endpoint Copied(Endpoint e) const {
     const auto argument = first_input_.find(e.node);
     if (argument == first_input_.end()) return {map_.at(e.node), e.port};
-    return {inputs_[argument->second + static_cast<size_t>(e.port)], 0};
+    return inputs_[argument->second + static_cast<size_t>(e.port)];
   }
 
   Status AddOutputs() {
     for (const Endpoint& e : results_) {
       ASSIGN_OR_RETURN(Node * n, Passing("output", Copied(e), ""));
-      outputs_.push_back(n);
+      outputs_.push_back({n, 0});
     }
-    const bool waited =
-        std::ranges::any_of(call_->uses(), [](const Use& use) { return use.is_control(); });
-    if (!waited && !IsRoot(*call_)) return OkStatus();
+    if (!HasControlUse(*call_) && !IsRoot(*call_)) return OkStatus();
     std::vector<Node*> waits;
     if (several_devices_) {
       for (const auto& [name, node] : f_.control_results) {
@@ -169,11 +213,11 @@ class CallInliner {
         if (argument == first_input_.end()) {
           waits.push_back(map_.at(node));
         } else if (node->num_outputs() > 0) {
-          waits.push_back(inputs_[argument->second]);
+          waits.push_back(inputs_[argument->second].node);
         }
       }
     } else {
-      waits = outputs_;
+      for (const Endpoint& e : outputs_) waits.push_back(e.node);
     }
     // Effects that the function does not order run as well.
     for (const Node* n : UnorderedEffects(f_, !several_devices_)) waits.push_back(map_.at(n));
@@ -183,29 +227,55 @@ class CallInliner {
     return OkStatus();
   }
 
+  // What waits for the call waits for its effects and its results. Effects are roots: they run
+  // where nobody waits.
+  Status GiveOutputs() {
+    for (const Endpoint& e : results_) outputs_.push_back(Copied(e));
+    const bool waited = HasControlUse(*call_) || IsRoot(*call_);
+    std::vector<Node*> waits;
+    for (const auto& [name, node] : f_.control_results) {
+      if (first_input_.contains(node)) continue;
+      Node* n = map_.at(node);
+      waits.push_back(n);
+      if (OrdersEffect(n)) AddRoot(n);
+    }
+    if (!waited) return OkStatus();
+    for (const Endpoint& e : outputs_) {
+      ASSIGN_OR_RETURN(Node * n, WaitableNode(graph_, e));
+      waits.push_back(n);
+    }
+    if (before_ != nullptr) waits.push_back(before_);
+    ASSIGN_OR_RETURN(after_, AddOn(graph_, call_->device, call_->name() + "/_end", "NoOp", {}, {},
+                                   std::move(waits)));
+    if (IsRoot(*call_)) AddRoot(after_);
+    return OkStatus();
+  }
+
+  static bool HasControlUse(const Node& n) {
+    return std::ranges::any_of(n.uses(), [](const Use& use) { return use.is_control(); });
+  }
+
   Status ReplaceCall() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      graph_.ReplaceAllUses({call_, static_cast<int>(i)}, {outputs_[i], 0});
+      graph_.ReplaceAllUses({call_, static_cast<int>(i)}, outputs_[i]);
     }
     graph_.ReplaceControlUses(call_, after_);
-    if (!IsRoot(*call_)) {
+    if (options_.for_execution || !IsRoot(*call_)) {
       graph_.Remove(call_);
       return OkStatus();
     }
-    std::vector<Endpoint> passed;
-    for (Node* n : outputs_) passed.push_back({n, 0});
     AttrMap attrs;
-    if (!passed.empty()) attrs.Set("T", call_->output_types);
+    if (!outputs_.empty()) attrs.Set("T", call_->output_types);
     SetAttrsButMarks(call_, std::move(attrs));
-    graph_.SetOp(call_, passed.empty() ? "NoOp" : "IdentityN");
-    graph_.SetInputs(call_, passed);
+    graph_.SetOp(call_, outputs_.empty() ? "NoOp" : "IdentityN");
+    graph_.SetInputs(call_, outputs_);
     graph_.SetControlInputs(call_, {after_});
     return graph_.ResolveTypes(call_);
   }
 
   Graph& graph_;
   Node* const call_;
-  const bool of_graph_;
+  const InlineOptions options_;
   const bool several_devices_;
   const Function& f_;
   const AttrMap* const attrs_;
@@ -213,17 +283,17 @@ class CallInliner {
   const std::vector<Endpoint> results_;
   absl::flat_hash_map<const Node*, Node*> map_;           // of the body to the graph
   absl::flat_hash_map<const Node*, size_t> first_input_;  // by argument
-  std::vector<Node*> inputs_, outputs_;
+  std::vector<Endpoint> inputs_, outputs_;
   Node* before_ = nullptr;
   Node* after_ = nullptr;
 };
 
 }  // namespace
 
-StatusOr<std::vector<Node*>> InlineCall(Graph& graph, Node* call, CallKind kind, bool of_graph,
-                                        const Function& function, const AttrMap* attrs,
+StatusOr<std::vector<Node*>> InlineCall(Graph& graph, Node* call, const Function& function,
+                                        const AttrMap* attrs, const InlineOptions& options,
                                         NumberedNames& names) {
-  return CallInliner(graph, call, kind, of_graph, function, attrs, names).Run();
+  return CallInliner(graph, call, function, attrs, options, names).Run();
 }
 
 }  // namespace smelt
