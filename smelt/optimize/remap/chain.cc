@@ -76,7 +76,8 @@ class ChainFinder {
         !nodes.back()->Is("Sigmoid") || OnlyReader(*nodes.back()).node != product) {
       return {};
     }
-    const bool inner_waited = std::ranges::any_of(nodes, [](Node* m) { return HasControlUses(*m); });
+    const bool inner_waited =
+        std::ranges::any_of(nodes, [](Node* m) { return HasControlUses(*m); });
     nodes.push_back(product);
     const bool within = std::ranges::all_of(nodes, [](Node* m) { return MayBeWithin(*m); });
     return within && !inner_waited ? nodes : std::vector<Node*>();
@@ -141,8 +142,7 @@ class ChainFinder {
 
   bool TakeNormalization(const Node& norm, const std::string& format) {
     const Node& root = *chain_.root;
-    if (!conv_ || norm.Bool("is_training", true) ||
-        norm.String("data_format", "NHWC") != format ||
+    if (!conv_ || norm.Bool("is_training", true) || norm.String("data_format", "NHWC") != format ||
         std::ranges::find(chain_.ops, "FusedBatchNorm") != chain_.ops.end() ||
         norm.NumUses(0) != NumDataUses(norm)) {
       return false;

@@ -110,9 +110,8 @@ StatusOr<Endpoint> FoldedFilter(Chain& chain, Rewriter& r) {
   const std::optional<Tensor> w = r.Constant(filter);
   const Dtype t = root.Type("T");
   const auto add = [&](absl::string_view name, const Tensor& value) {
-    return Endpoint{r.AddConst(r.graph().FreeName(absl::StrCat(root.name(), "/", name)), value,
-                               root),
-                    0};
+    return Endpoint{
+        r.AddConst(r.graph().FreeName(absl::StrCat(root.name(), "/", name)), value, root), 0};
   };
   // The factors of a large filter are applied to the result, as a normalization of mean 0 and
   // variance 1.
