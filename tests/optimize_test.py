@@ -107,6 +107,11 @@ check("a ConfigProto's list", code == 0 and "arithmetic_optimizer" not in out an
 config.write_text("arithmetic_optimisation: OFF")
 code, out, err = optimize("--graph_def", source, "--config", config)
 check("a mistyped field", code == 1 and "INVALID_ARGUMENT" in err and "arithmetic_optimization" in err, err)
+constant = work / "constant.graph"
+constant.write_text("a = Const {dtype=float, value=float[]{1}}\ny = Neg(a) {T=float}\n")
+code, out, err = optimize("--graph_def", constant, "--feeds", "", "--fetches", "y", work / "folded.graph")
+check("nothing is fed", code == 0, out + err)
+
 code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", "--passes", "pruning,no_such")
 check("an optimizer that there is not", code == 0 and "no optimizer 'no_such'" in err, err)
 config.write_text("min_graph_nodes: 100")

@@ -66,6 +66,9 @@ StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
   item.id = "tf_graph";
   item.feeds = flags.feeds;
   item.fetches = flags.fetches;
+  // An empty list is written ''.
+  std::erase(item.feeds, "");
+  std::erase(item.fetches, "");
   item.keep_ops = flags.keep;
   OptimizationReport report;
   // No passes at all: the graph is only written in the other form.
