@@ -201,6 +201,8 @@ Status RunCase(const GrapplerCase& c) {
   MetaOptions options;
   std::string config = "min_graph_nodes: -1 fail_on_optimizer_errors: true ";
   if (const auto it = c.fields.find("config"); it != c.fields.end()) config += it->second;
+  // Its passes would only get in the way of those that a case is about.
+  if (!absl::StrContains(config, "tfg")) config += " disable_tfg_optimizer: true";
   if (const auto it = c.fields.find("session"); it != c.fields.end()) {
     config = absl::StrCat("graph_options { rewrite_options { ", config, " } } ", it->second);
   }

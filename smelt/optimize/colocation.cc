@@ -21,7 +21,9 @@ void ReassignColocation(Graph& graph) {
     std::vector<std::string> kept;
     for (const std::string& c : *classes) {
       const std::string leader = absl::StartsWith(c, kPrefix) ? c.substr(kPrefix.size()) : "";
-      if (leader.empty() || graph.Find(leader) != nullptr) {
+      // Where a function is written its arguments are no nodes.
+      const Node* there = leader.empty() ? nullptr : graph.Find(leader);
+      if (leader.empty() || (there != nullptr && !there->Is("_Arg"))) {
         kept.push_back(c);
         continue;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/clock.h"
 #include "smelt/graph/verify.h"
@@ -39,7 +40,7 @@ class MetaOptimizer {
     PassContext context = Context();
     context.fetch_known = !item_.fetches.empty();
     context.item_id = item_.id;
-    DropUncalledFunctions();
+    DropUncalledFunctions(/*siblings=*/true);
     // What others call by name as well need not be there twice.
     const absl::flat_hash_set<std::string> kept(item_.kept_functions.begin(),
                                                 item_.kept_functions.end());
@@ -50,15 +51,26 @@ class MetaOptimizer {
     ClearMarks(*item_.graph);
     ReassignColocation(*item_.graph);
     if (item_.optimize_function_library) RETURN_IF_ERROR(OptimizeLibrary());
-    DropUncalledFunctions();
+    DropUncalledFunctions(options_.config.disable_tfg_optimizer);
     return std::move(report_);
   }
 
  private:
-  // Functions that the graph calls or that are kept, and those that these call.
-  absl::flat_hash_set<std::string> CalledOrKept() const {
+  // Functions that the graph calls or that are kept, and those that these call; with `siblings`
+  // what implementation_selector may take in their place as well.
+  absl::flat_hash_set<std::string> CalledOrKept(bool siblings) const {
     const FunctionLibrary& library = *item_.graph->library();
     absl::flat_hash_set<std::string> called;
+    absl::flat_hash_map<std::string, std::vector<std::string>> of_interface;
+    const auto interface_of = [](const Function& f) {
+      const Attr* attr = f.attrs.Find("api_implements");
+      return attr == nullptr ? nullptr : attr->get<std::string>();
+    };
+    if (siblings) {
+      for (const Function* f : library.Functions()) {
+        if (const auto* name = interface_of(*f)) of_interface[*name].push_back(f->name());
+      }
+    }
     std::vector<std::string> todo = CalledFunctions(*item_.graph);
     todo.insert(todo.end(), item_.kept_functions.begin(), item_.kept_functions.end());
     while (!todo.empty()) {
@@ -66,12 +78,11 @@ class MetaOptimizer {
       todo.pop_back();
       const Function* f = library.Find(name);
       if (f == nullptr || !called.insert(name).second) continue;
-      // What may be called in its place (implementation_selector).
-      if (const Attr* interface = f->attrs.Find("api_implements")) {
-        for (const Function* other : library.Functions()) {
-          const Attr* same = other->attrs.Find("api_implements");
-          if (same != nullptr && *same == *interface) todo.push_back(other->name());
-        }
+      if (const auto* interface = interface_of(*f)) {
+        // Once for each interface.
+        const auto others = of_interface.extract(*interface);
+        if (!others.empty())
+          todo.insert(todo.end(), others.mapped().begin(), others.mapped().end());
       }
       for (std::string& callee : CalledFunctions(*f->body)) todo.push_back(std::move(callee));
       ForEachFunc(f->attrs, [&](const FuncAttr& named) { todo.push_back(named.name); });
@@ -81,9 +92,10 @@ class MetaOptimizer {
     return called;
   }
 
-  void DropUncalledFunctions() {
+  // TensorFlow's TFG passes, which are the last, drop what nobody calls any more.
+  void DropUncalledFunctions(bool siblings) {
     FunctionLibrary& library = *item_.graph->library();
-    const auto called = CalledOrKept();
+    const auto called = CalledOrKept(siblings);
     std::vector<std::string> dropped;
     for (const Function* f : library.Functions()) {
       if (!called.contains(f->name())) dropped.push_back(f->name());
@@ -101,7 +113,7 @@ class MetaOptimizer {
     FindCompiled();
     for (bool found = true; found;) {
       found = false;
-      const auto called = CalledOrKept();
+      const auto called = CalledOrKept(options_.config.disable_tfg_optimizer);
       // In the order of the library, so that results do not depend on hashes.
       std::vector<Function*> functions = library.Functions();
       for (Function* f : functions) {
@@ -154,6 +166,7 @@ class MetaOptimizer {
     const auto& gradients = item_.graph->library()->gradients;
     context.allow_non_differentiable_rewrites = !gradients.contains(f.name());
     context.item_id = f.name();
+    context.is_body = true;
     context.lower_control_flow = !compiled_.contains(f.name());
     FunctionItem item(f);
     const auto kept = item_.kept_in_functions.find(f.name());

@@ -25,10 +25,19 @@ class Pruner {
     for (Node* n : graph_.Nodes()) {
       if (!IsRoot(*n) && IsTrivial(*n) && (WithoutUse(*n) || MayBypass(*n))) Bypass(n);
     }
+    for (Node* n : graph_.Nodes()) DropNeedlessWaits(graph_, n);
     return OkStatus();
   }
 
  private:
+  // But for what it reads.
+  static bool WaitsForNothingElse(const Node& n) {
+    return std::ranges::all_of(n.control_inputs(), [&](const Node* c) { return Reads(n, *c); });
+  }
+  static bool Reads(const Node& n, const Node& from) {
+    return std::ranges::any_of(n.inputs(), [&](const Endpoint& e) { return e.node == &from; });
+  }
+
   // An IdentityN passes on what is read alone. True where one does less than before.
   StatusOr<bool> ShrinkIdentityNs() {
     bool shrunk = false;
@@ -62,7 +71,7 @@ class Pruner {
     if (n.Is(kStopsGradient)) return true;
     if (n.Is("Identity") || (n.Is("IdentityN") && n.num_inputs() == 1)) {
       // Dead values end at a Merge: an Identity in between may be what is waited for instead.
-      return !n.input(0).node->Is(kSwitches) && IsOutOfOrder(n) &&
+      return !n.input(0).node->Is(kSwitches) && WaitsForNothingElse(n) && !HasControlUses(n) &&
              std::ranges::none_of(n.uses(), [](const Use& use) { return use.node->Is(kMerges); });
     }
     if (n.Is("NoOp") && n.control_inputs().empty()) return true;

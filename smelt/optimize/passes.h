@@ -64,6 +64,9 @@ struct PassContext {
   bool fetch_known = true;
   // false where a gradient may still be taken of the graph.
   bool allow_non_differentiable_rewrites = true;
+  // true: the graph is the body of a function, whose results _Retval nodes read: its roots are
+  // there for what they do, not for what they give.
+  bool is_body = false;
   // false: what compiles the graph wants If, Case and While as they are.
   bool lower_control_flow = true;
   // The graph, where names of new functions tell graphs apart.

@@ -131,6 +131,9 @@ class FunctionOptimizer {
     return true;
   }
 
+  // May somebody ask for what the node gives, by its name?
+  bool Asked(const Node& node) const { return IsRoot(node) && !context_.is_body; }
+
   // Why the call stays one; empty: it does not. In sessions nothing that a body does is lost.
   std::string WhyNot(const Node& node, const Call& call, bool planned) {
     std::string why;
@@ -156,6 +159,7 @@ class FunctionOptimizer {
     const bool together = !node->control_inputs().empty();
     const InlineOptions options = {.kind = call.kind,
                                    .of_graph = !planned,
+                                   .asked = Asked(*node),
                                    .for_execution = context_.for_execution,
                                    .control_flow = control_flow_};
     auto body = InlineCall(graph_, node, f, call.attrs, options, names_);
@@ -191,7 +195,8 @@ class FunctionOptimizer {
     if (why.empty() && !Afford(branches, planned)) why = "it would grow too large";
     if (why.empty()) {
       RETURN_IF_ERROR(WaitAsCall(node, nullptr));
-      ASSIGN_OR_RETURN(std::vector<Node*> calls, LowerControlFlow(graph_, node, names_));
+      ASSIGN_OR_RETURN(std::vector<Node*> calls,
+                       LowerControlFlow(graph_, node, Asked(*node), names_));
       if (!calls.empty()) {
         context_.Fired("Lower", *node);
         return calls;

@@ -264,11 +264,13 @@ class CallInliner {
       graph_.Remove(call_);
       return OkStatus();
     }
+    const bool passes = options_.asked && !outputs_.empty();
     AttrMap attrs;
-    if (!outputs_.empty()) attrs.Set("T", call_->output_types);
+    if (passes) attrs.Set("T", call_->output_types);
     SetAttrsButMarks(call_, std::move(attrs));
-    graph_.SetOp(call_, outputs_.empty() ? "NoOp" : "IdentityN");
-    graph_.SetInputs(call_, outputs_);
+    graph_.SetOp(call_, passes ? "IdentityN" : "NoOp");
+    graph_.SetInputs(call_,
+                     passes ? std::span<const Endpoint>(outputs_) : std::span<const Endpoint>());
     graph_.SetControlInputs(call_, {after_});
     return graph_.ResolveTypes(call_);
   }

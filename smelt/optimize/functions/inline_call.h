@@ -13,6 +13,8 @@ struct InlineOptions {
   CallKind kind = CallKind::kPartitioned;
   // The call is no part of what another one became.
   bool of_graph = true;
+  // Somebody may ask for its results, by its name.
+  bool asked = false;
   // A session runs the result: nothing but the order of effects is kept, and these run whoever
   // waits for them.
   bool for_execution = false;
@@ -21,8 +23,8 @@ struct InlineOptions {
 };
 
 // The copies of the body's nodes, in ReadyOrder of the body, or for a session in the body's.
-// `attrs` fills placeholders and may be nullptr. In a user's graph a call that is a root becomes an
-// IdentityN of its results, or a NoOp where it has none; any other goes.
+// `attrs` fills placeholders and may be nullptr. In a user's graph a call that is a root becomes a
+// NoOp, or an IdentityN of its results where it is asked for these; any other goes.
 // INVALID_ARGUMENT where call and function do not fit; the graph is of no use then.
 StatusOr<std::vector<Node*>> InlineCall(Graph& graph, Node* call, const Function& function,
                                         const AttrMap* attrs, const InlineOptions& options,

@@ -15,9 +15,10 @@ constexpr OpSet kWhileOps = {"While", "StatelessWhile"};
 
 class Lowering {
  public:
-  Lowering(Graph& graph, Node* node, NumberedNames& names)
+  Lowering(Graph& graph, Node* node, bool asked, NumberedNames& names)
       : graph_(graph),
         node_(node),
+        asked_(asked),
         names_(names),
         controls_(node->control_inputs()),
         inputs_(node->inputs().begin(), node->inputs().end()) {}
@@ -70,13 +71,13 @@ class Lowering {
   }
 
   // Readers of the node read `outputs`, who waits for it waits for `after`; it stays under its name
-  // for who asks for it.
+  // for who asks for it, or for its values.
   Status Replace(const std::vector<Endpoint>& outputs, Node* after) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       graph_.ReplaceAllUses({node_, static_cast<int>(i)}, outputs[i]);
     }
     graph_.ReplaceControlUses(node_, after);
-    const bool passes = IsRoot(*node_) && !outputs.empty();
+    const bool passes = asked_ && !outputs.empty();
     AttrMap attrs;
     if (passes) attrs.Set("T", node_->output_types);
     SetAttrsButMarks(node_, std::move(attrs));
@@ -89,6 +90,7 @@ class Lowering {
 
   Graph& graph_;
   Node* const node_;
+  const bool asked_;
   NumberedNames& names_;
   const std::vector<Node*> controls_;
   const std::vector<Endpoint> inputs_;
@@ -335,9 +337,10 @@ std::vector<const FuncAttr*> BranchesOf(const Node& node) {
   return functions;
 }
 
-StatusOr<std::vector<Node*>> LowerControlFlow(Graph& graph, Node* node, NumberedNames& names) {
-  if (node->Is(kWhileOps)) return WhileLowering(graph, node, names).Run();
-  return BranchLowering(graph, node, names).Run();
+StatusOr<std::vector<Node*>> LowerControlFlow(Graph& graph, Node* node, bool asked,
+                                              NumberedNames& names) {
+  if (node->Is(kWhileOps)) return WhileLowering(graph, node, asked, names).Run();
+  return BranchLowering(graph, node, asked, names).Run();
 }
 
 }  // namespace smelt

@@ -13,11 +13,12 @@ extern const OpSet kFunctionalControlFlow;
 // attributes may be anything: fewer, or no, functions where they do not name them.
 std::vector<const FuncAttr*> BranchesOf(const Node& node);
 
-// Takes the node apart; one that is a root stays as IdentityN of the results, any other as a NoOp.
+// Takes the node apart; with `asked` it stays as IdentityN of the results, else as a NoOp.
 // Returns the calls. An empty list: the functions' types do not fit the node's, or nothing goes
 // around the loop; nothing was changed.
 // REQUIRES: the library has all of BranchesOf(node), and these are as many as the op wants.
-StatusOr<std::vector<Node*>> LowerControlFlow(Graph& graph, Node* node, NumberedNames& names);
+StatusOr<std::vector<Node*>> LowerControlFlow(Graph& graph, Node* node, bool asked,
+                                              NumberedNames& names);
 
 }  // namespace smelt
 

@@ -318,6 +318,17 @@ bool HasControlUses(const Node& n) {
 }
 bool IsOutOfOrder(const Node& n) { return !HasControlInputs(n) && !HasControlUses(n); }
 
+void DropNeedlessWaits(Graph& graph, Node* node) {
+  if (node->control_inputs().empty() || node->inputs().empty()) return;
+  if (node->Is("Merge") || node->Is("RefMerge")) return;
+  absl::flat_hash_set<const Node*> read;
+  for (const Endpoint& e : node->inputs()) read.insert(e.node);
+  const std::vector<Node*> waits = node->control_inputs();
+  for (Node* before : waits) {
+    if (read.contains(before)) graph.RemoveControlInput(node, before);
+  }
+}
+
 bool RunsAfter(const Node& n, const Node& before) {
   // More inputs are not worth the time: saying no costs a control edge.
   constexpr int kMaxInputs = 8;
