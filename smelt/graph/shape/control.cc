@@ -15,8 +15,7 @@ Status SwitchShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
-// What all inputs have in common. In a loop the input from NextIteration has not been visited, so
-// the result is unknown.
+// What all inputs have in common. Loops are the walk's own.
 Status MergeShape(ShapeContext& ctx) {
   if (ctx.num_inputs() == 0) return OkStatus();
   PartialShape out = ctx.input(0), held = ctx.held(0);

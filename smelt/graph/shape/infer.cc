@@ -21,6 +21,8 @@ constexpr int kMaxShapeDepth = 48;
 // A function is walked for at most this many different arguments, then once for unknown ones: with
 // calls within calls the number of variants could double at every level.
 constexpr int kMaxVariants = 12;
+constexpr OpSet kLoopMerges = {"Merge", "RefMerge"};
+constexpr OpSet kNextIterations = {"NextIteration", "RefNextIteration"};
 // A loop whose shapes still change after this many rounds has unknown shapes.
 constexpr int kMaxLoopRounds = 6;
 
@@ -158,8 +160,15 @@ class Walk {
         VisitArg(*n, args, args_set);
         continue;
       }
-      const Status s = Visit(*n);
-      if (!s.ok() && first_error.ok()) first_error = Explain(s, *n);
+      Status s = Visit(*n);
+      if (!s.ok()) errors_.try_emplace(n->id(), Explain(s, *n));
+    }
+    SettleLoops(*order);
+    for (const Node* n : *order) {
+      const auto error = errors_.find(n->id());
+      if (error == errors_.end()) continue;
+      first_error = error->second;
+      break;
     }
   }
 
@@ -279,6 +288,10 @@ class Walk {
     }
     if (IsLoop(n)) {
       VisitWhile(n);
+      return OkStatus();
+    }
+    if (n.Is(kLoopMerges) && std::ranges::any_of(n.inputs(), IsBackEdge)) {
+      VisitLoopMerge(n);
       return OkStatus();
     }
     const ShapeRule* rule = walks_.Rule(n);
@@ -439,6 +452,99 @@ class Walk {
     SetResults(n, facts);
   }
 
+  // Loops of version 1. A Merge that begins a turn has at first the shape that it has in the first;
+  // what the turn makes of it is compared then, and where it differs all that follows is looked at
+  // again. A size that differs once is the Merge's own from then on, so that this ends.
+  static bool IsBackEdge(const Endpoint& e) { return e.node->Is(kNextIterations); }
+
+  struct LoopMerge {
+    const Node* node;
+    PartialShape shape, held;
+    std::vector<bool> own_shape, own_held;  // by dimension
+  };
+
+  void VisitLoopMerge(const Node& n) {
+    const auto [at, first] = loop_merge_of_.try_emplace(n.id(), loop_merges_.size());
+    if (first) {
+      LoopMerge merge = {&n, {}, {}, {}, {}};
+      bool begun = false;
+      for (const Endpoint& e : n.inputs()) {
+        if (IsBackEdge(e)) continue;
+        merge.shape = begun ? CommonShape(merge.shape, table.of(e)) : table.of(e);
+        merge.held = begun ? CommonShape(merge.held, table.held(e)) : table.held(e);
+        begun = true;
+      }
+      walks_.Name(merge.shape);
+      walks_.Name(merge.held);
+      loop_merges_.push_back(std::move(merge));
+    }
+    const LoopMerge& merge = loop_merges_[at->second];
+    SetFact(n, 0, {merge.shape, merge.held, {}, {}});
+    SetFact(n, 1, {Shape(), {}, {}, {}});
+  }
+
+  // Makes `shape` one that `other` has as well. True where it changed.
+  bool Widen(PartialShape& shape, std::vector<bool>& own, const PartialShape& other) {
+    if (!shape.known_rank()) return false;
+    if (!other.known_rank() || other.rank() != shape.rank()) {
+      shape = PartialShape();
+      return true;
+    }
+    own.resize(static_cast<size_t>(shape.rank()));
+    bool changed = false;
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (own[static_cast<size_t>(i)] || shape[i] == other[i]) continue;
+      own[static_cast<size_t>(i)] = changed = true;
+      shape.Set(i, kUnknownDim);
+    }
+    walks_.Name(shape);
+    return changed;
+  }
+
+  void SettleLoops(const std::vector<Node*>& order) {
+    for (int round = 0; !loop_merges_.empty() && round <= kMaxLoopRounds; ++round) {
+      absl::flat_hash_set<int> again;
+      for (LoopMerge& m : loop_merges_) {
+        bool changed = false;
+        if (round == kMaxLoopRounds) {
+          changed = m.shape.known_rank() || m.held.known_rank();
+          m.shape = m.held = PartialShape();
+        } else {
+          for (const Endpoint& e : m.node->inputs()) {
+            if (!IsBackEdge(e)) continue;
+            const bool shape = Widen(m.shape, m.own_shape, table.of(e));
+            const bool held = Widen(m.held, m.own_held, table.held(e));
+            changed = changed || shape || held;
+          }
+        }
+        if (changed) again.insert(m.node->id());
+      }
+      if (again.empty()) return;
+      for (const Node* n : order) {
+        if (!again.contains(n->id()) && std::ranges::none_of(n->inputs(), [&](const Endpoint& e) {
+              return again.contains(e.node->id()) && !IsBackEdge(e);
+            })) {
+          continue;
+        }
+        again.insert(n->id());
+        VisitAgain(*n);
+      }
+    }
+  }
+
+  void VisitAgain(const Node& n) {
+    if (depth_ == 0 && walks_.from_outside != nullptr && (*walks_.from_outside)(n)) return;
+    for (int p = 0; p < n.num_outputs(); ++p) {
+      table.Set(&n, p, PartialShape());
+      if (table.held({const_cast<Node*>(&n), p}).known_rank()) table.SetHeld(&n, p, {});
+      values_.erase({n.id(), p});
+      constants_.erase({n.id(), p});
+    }
+    errors_.erase(n.id());
+    Status s = Visit(n);
+    if (!s.ok()) errors_.try_emplace(n.id(), Explain(s, n));
+  }
+
   void Follow(const Node& n) {
     // These ops pass their inputs on, so constants of any type are followed through them.
     if (n.Is("Identity") || n.Is("IdentityN") || n.Is("StopGradient") || n.Is("Enter")) {
@@ -469,6 +575,9 @@ class Walk {
   const int depth_;
   absl::flat_hash_map<PortKey, IntVector> values_;
   absl::flat_hash_map<PortKey, Tensor> constants_;  // of at most kMaxConstant elements
+  absl::flat_hash_map<int, Status> errors_;         // by node id
+  std::vector<LoopMerge> loop_merges_;
+  absl::flat_hash_map<int, size_t> loop_merge_of_;  // by node id
 };
 
 const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> args, int depth) {

@@ -58,11 +58,14 @@ void RankValue(ValueStep& s) {
 
 void PackValue(ValueStep& s) {
   if (s.node.Int("axis") != 0 && s.node.Int("axis") != -1) return;
+  // All have one shape: where one is a scalar all are.
+  const bool scalars =
+      std::ranges::any_of(s.inputs, [](const PartialShape* shape) { return shape->rank() == 0; });
   IntVector v;
   for (size_t i = 0; i < s.values.size(); ++i) {
     const auto part = s.Value(static_cast<int>(i));
-    if (!part || !part->scalar) return;
-    v.values.push_back(part->values[0]);
+    if (part ? !part->scalar : !scalars) return;
+    v.values.push_back(part ? part->values[0] : kUnknownInt);
   }
   s.out[0] = std::move(v);
 }
