@@ -74,8 +74,8 @@ class DependencyOptimizer {
       // What inlining left waits for hundreds of reads: bypassed first, there is less to search.
       if (round > 0 || !context_.for_execution) RETURN_IF_ERROR(ReduceTransitively());
       RETURN_IF_ERROR(OptimizeNodes());
-      for (Node* n : graph_.Nodes()) DropNeedlessWaits(graph_, n);
       if (!context_.for_execution) {
+        for (Node* n : graph_.Nodes()) DropNeedlessWaits(graph_, n);
         RETURN_IF_ERROR(GroupControlEdges(false));
         RETURN_IF_ERROR(GroupControlEdges(true));
       }

@@ -51,13 +51,13 @@ bool HasPlaceholders(const Graph& body) {
   return false;
 }
 
-bool OrdersEffect(const Node* n) {
+bool OrdersEffect(const Node* n, size_t most) {
   absl::flat_hash_set<const Node*> seen{n};
   std::vector<const Node*> stack{n};
   while (!stack.empty()) {
     const Node* m = stack.back();
     stack.pop_back();
-    if (HasEffect(*m)) return true;
+    if (seen.size() > most || HasEffect(*m)) return true;
     for (const Node* c : m->control_inputs()) {
       if (seen.insert(c).second) stack.push_back(c);
     }

@@ -2,6 +2,7 @@
 #ifndef SMELT_OPTIMIZE_INSTANTIATE_H_
 #define SMELT_OPTIMIZE_INSTANTIATE_H_
 
+#include <limits>
 #include <string>
 
 #include "smelt/graph/graph.h"
@@ -13,8 +14,9 @@ namespace smelt {
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where);
 // Does a node of the body, or a function that one names, take an attribute from the caller?
 bool HasPlaceholders(const Graph& body);
-// Has the node, or anything that it reads or waits for, an effect?
-bool OrdersEffect(const Node* n);
+// Has the node, or anything that it reads or waits for, an effect? True as well where more than
+// `most` nodes would have to be looked at.
+bool OrdersEffect(const Node* n, size_t most = std::numeric_limits<size_t>::max());
 
 }  // namespace smelt
 

@@ -99,6 +99,9 @@ class CallInliner {
       }
     }
     if (waited.empty()) return OkStatus();
+    constexpr size_t kFew = 64;
+    after_effects_ =
+        std::ranges::any_of(waited, [](const Node* n) { return OrdersEffect(n, kFew); });
     ASSIGN_OR_RETURN(before_, AddOn(graph_, call_->device, call_->name() + "/_start", "NoOp", {},
                                     {}, std::move(waited)));
     return OkStatus();
@@ -120,11 +123,10 @@ class CallInliner {
     }
     // A constant is there from the start, unless it must die with its branch.
     if (old.Is("Const")) return options_.control_flow && Starts(&old);
-    // What reads or changes a state does so when the call would have.
-    const bool state =
-        HasEffect(old) || TakesReference(old) ||
-        std::ranges::find(old.input_types, Dtype::kResource) != old.input_types.end();
-    return Starts(&old) || calls || state;
+    if (Starts(&old) || calls || HasEffect(old) || TakesReference(old)) return true;
+    // What only reads a state minds what changes it.
+    return after_effects_ &&
+           std::ranges::find(old.input_types, Dtype::kResource) != old.input_types.end();
   }
 
   StatusOr<std::vector<Node*>> CopyBody() {
@@ -287,6 +289,7 @@ class CallInliner {
   absl::flat_hash_map<const Node*, size_t> first_input_;  // by argument
   std::vector<Endpoint> inputs_, outputs_;
   Node* before_ = nullptr;
+  bool after_effects_ = false;  // before_ waits for some, in a session
   Node* after_ = nullptr;
 };
 
