@@ -23,6 +23,7 @@
 #include "smelt/graph/rewriter_config.h"
 #include "smelt/optimize/inline_plan.h"
 #include "smelt/optimize/rewrite_log.h"
+#include "smelt/wire/graph_def/graph_versions.h"
 
 namespace smelt {
 
@@ -76,6 +77,10 @@ struct PassContext {
   std::span<const DeviceProperties> devices;
   // The passes end with DEADLINE_EXCEEDED when they find that it is over.
   absl::Time deadline = absl::InfiniteFuture();
+  // What is fetched of a user's main graph: "node:port", "node" or "^node".
+  std::span<const std::string> fetches;
+  // Which programs may read the graph.
+  GraphVersions versions;
   // The nodes that inlining may add to a user's graph.
   int64_t inlinable_nodes = kMaxInlinedNodes;
   // What rules did; nullptr: nobody asks.
