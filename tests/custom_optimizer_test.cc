@@ -109,7 +109,7 @@ TEST_F(CustomOptimizers, OfBothListsRunInTheirOrder) {
   std::vector<std::string> names;
   for (const auto& pass : report->graphs[0].passes) names.push_back(pass.name);
   EXPECT_EQ(names, (std::vector<std::string>{"counts", "dependency_optimizer", "model_pruner",
-                                             "counts_again"}));
+                                             "compress_constants", "counts_again"}));
   EXPECT_EQ(report->unknown_optimizers, std::vector<std::string>{"no_such"});
   EXPECT_EQ(runs, 2);
 }

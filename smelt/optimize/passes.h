@@ -98,6 +98,9 @@ struct PassContext {
 
 // Nodes that no root needs go, and those that only pass their input on (TensorFlow's model_pruner).
 Status PruneModel(Graph& graph, const PassContext& context);
+// Constants of which at least half can be left out state fewer values: the last one stands for
+// those behind it.
+Status CompressConstants(Graph& graph, const PassContext& context);
 // Calls of functions that stand for each other take the one for the device of the call, and a Case
 // over devices its branch (TensorFlow's implementation_selector).
 Status SelectImplementationsByDevice(Graph& graph, const PassContext& context);

@@ -65,10 +65,25 @@ class PassPlanner {
     for (const DeviceOptimizerRow* row : of_devices_) Add(row->pass, row->make());
     const int configured = config_.meta_optimizer_iterations;
     plan_.passes = RepeatPasses(rows_, configured > 0 ? configured : kDefaultIterations);
+    AddCompression();
     return std::move(plan_);
   }
 
  private:
+  // Once, after the first pruning, or where the configuration has none.
+  void AddCompression() {
+    constexpr Pass kCompression = {"compress_constants", CompressConstants,
+                                   "after pruning: what is not needed need not be looked at"};
+    auto& passes = plan_.passes;
+    if (passes.empty()) return;
+    if (config_.disable_model_pruning) {
+      passes.insert(passes.begin(), kCompression);
+      return;
+    }
+    const auto pruning = std::ranges::find(passes, "model_pruner", &Pass::name);
+    if (pruning != passes.end()) passes.insert(pruning + 1, kCompression);
+  }
+
   // A pass that is turned off for the graph's devices counts as one that there is not.
   bool AddBuiltIn(absl::string_view key) {
     const auto row = std::ranges::find_if(AllPasses(), [&](const PassRow& r) {
