@@ -38,7 +38,7 @@ def main():
                 else:
                     tests[key].append(f"{path.stem}: {case}")
     for path in sorted([*(root / "tests").glob("*.cc"), *(root / "tests").glob("*.py")]):
-        for key in re.findall(r"^(?://|#) upstream (\S+) (\S+)$", path.read_text(), flags=re.M):
+        for key in re.findall(r"^(?://|#) upstream (\S+)\s+(?:// )?(\S+)$", path.read_text(), flags=re.M):
             if key not in tests:
                 wrong.append(f"{path.name}: TensorFlow has no test {' '.join(key)}")
             else:
