@@ -6,9 +6,10 @@ import json
 import os
 import sys
 
-from program import call, check, finish, work
+from program import call, check, finish, models, work
 
 library = os.path.abspath(sys.argv[2])
+ran = set()
 GRAPH = """x = Placeholder {dtype=float, shape=[?,3]}
 c = Const {value=float[]{1}}
 n = Neg(x) {T=float, device=DEVICE}
@@ -62,6 +63,15 @@ check("names that do not fit", "too small: 3 Not enough storage to hold the requ
 check("is told types and shapes", "y: 1 inputs, 1 outputs, 0 of a node that there is not, properties 8 1 18" in out, out)
 check("a buffer that is full", "full: 3 Passing non-empty TF_Buffer is invalid." in out, out)
 check("is told definitions", "Neg: 0 known" in out and "twice: 0 known" in out and "NoSuchOp: 5 Op type not registered 'NoSuchOp' in binary running on" in out, out)
+
+# Models go through another program's bytes, and answer as recorded.
+for log in sorted(models.glob("*.tfrecord")):
+    code, out, err = call("optimize", models / log.stem, work / log.stem, "--optimizer_library", library, env={**os.environ, "SMELT_EXAMPLE_OPTIMIZER": "same"})
+    check(f"{log.stem}: optimized", code == 0 and "undone" not in out, out + err)
+    ran.update(line.split()[-1] for line in out.splitlines() if "PluggableGraphOptimizer" in line)
+    code, out, err = call("replay", work / log.stem, "--log", log)
+    check(f"{log.stem}: answers as recorded", code == 0, out + err)
+check("it ran on some", ran == {"changed"}, ran)
 
 # ---- one that misbehaves is undone and named
 for asked, why in (("fail", "not today"), ("empty", "node 'x' is gone, and must stay"), ("garbage", "Unparseable tensorflow.GraphDef proto")):
