@@ -3,6 +3,7 @@
 #include "smelt/optimize/custom/custom_optimizer.h"
 
 #include <atomic>
+#include <cerrno>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -272,6 +273,27 @@ TEST(OptimizerPlugins, AreAddedOnceForADevice) {
   const Status twice = InitOptimizerPlugin(init);
   EXPECT_TRUE(absl::IsAlreadyExists(twice));
   EXPECT_EQ(twice.message(), "PluginGraphOptimizer with device_type Twice is registered twice.");
+}
+
+TEST(OptimizerPlugins, HaveStatuses) {
+  TF_Status* status = TF_NewStatus();
+  EXPECT_EQ(TF_GetCode(status), 0);
+  TF_SetStatusFromIOError(status, ENOENT, "x.txt");
+  EXPECT_EQ(TF_GetCode(status), 5);
+  EXPECT_STREQ(TF_Message(status), "x.txt; No such file or directory");
+  TF_SetPayload(status, "why", "gone");
+  std::string notes;
+  TF_ForEachPayload(
+      status,
+      [](const char* key, const char* value, void* to) {
+        absl::StrAppend(static_cast<std::string*>(to), key, "=", value, ";");
+      },
+      &notes);
+  EXPECT_EQ(notes, "why=gone;");
+  TF_SetStatus(status, 0, "");
+  EXPECT_EQ(TF_GetCode(status), 0);
+  EXPECT_STREQ(TF_Message(status), "");
+  TF_DeleteStatus(status);
 }
 
 TEST(OptimizerPlugins, SayWhatTheyLack) {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/cord.h"
 #include "smelt/optimize/custom/plugin_abi.h"
 
 namespace smelt {
@@ -41,6 +42,21 @@ void TF_SetStatus(TF_Status* status, TF_Code code, const char* message) {
 TF_Code TF_GetCode(const TF_Status* status) { return status->status.raw_code(); }
 
 const char* TF_Message(const TF_Status* status) { return status->message.c_str(); }
+
+void TF_SetStatusFromIOError(TF_Status* status, int error_code, const char* context) {
+  smelt::SetTfStatus(status, smelt::Status(absl::ErrnoToStatusCode(error_code),
+                                           absl::StrCat(context, "; ", std::strerror(error_code))));
+}
+
+void TF_SetPayload(TF_Status* status, const char* key, const char* value) {
+  status->status.SetPayload(key, absl::Cord(value));
+}
+
+void TF_ForEachPayload(const TF_Status* status, TF_PayloadVisitor visitor, void* capture) {
+  status->status.ForEachPayload([&](absl::string_view key, const absl::Cord& value) {
+    visitor(std::string(key).c_str(), std::string(value).c_str(), capture);
+  });
+}
 
 TF_Buffer* TF_NewBuffer() { return new TF_Buffer{nullptr, 0, nullptr}; }
 

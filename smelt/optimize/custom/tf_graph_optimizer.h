@@ -34,6 +34,14 @@ SMELT_TF_EXPORT void TF_SetStatus(TF_Status* status, TF_Code code, const char* m
 SMELT_TF_EXPORT TF_Code TF_GetCode(const TF_Status* status);
 /* Valid until the status changes. */
 SMELT_TF_EXPORT const char* TF_Message(const TF_Status* status);
+/* Of the system's error number; "CONTEXT; what it means". */
+SMELT_TF_EXPORT void TF_SetStatusFromIOError(TF_Status* status, int error_code,
+                                             const char* context);
+/* Notes on an error; on a status that is OK none stays. */
+SMELT_TF_EXPORT void TF_SetPayload(TF_Status* status, const char* key, const char* value);
+typedef void (*TF_PayloadVisitor)(const char* key, const char* value, void* capture);
+SMELT_TF_EXPORT void TF_ForEachPayload(const TF_Status* status, TF_PayloadVisitor visitor,
+                                       void* capture);
 
 /* ---- bytes */
 
