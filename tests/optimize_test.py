@@ -75,6 +75,41 @@ code, out, err = optimize(work / "marked", work / "unmarked")
 written = b"".join(f.read_bytes() for f in (work / "unmarked").glob("saved_model.*"))
 check("functions of calls are not marked", code == 0 and b"two_specialized_for_c" in written and b"_GrapplerSpecializedFunc" not in written, out + err)
 
+# ---- constants state no more than TensorFlow 2.21 left of them
+# upstream meta_optimizer_test CompressConstants
+def counted(first, last, times):
+    return ", ".join([str(i) for i in range(first)] + [str(last)] * times)
+
+
+CONSTANTS = {  # name: as it is given, as TensorFlow stated it (None: as given)
+    "zeros": (f"float[64]{{{counted(0, 0, 64)}}}", "float[64]"),
+    "ones": (f"float[64]{{{counted(0, 1, 64)}}}", "float[64]{1}"),
+    # TensorFlow forgets their sign.
+    "zeros below zero": (f"float[64]{{{', '.join(['-0'] * 64)}}}", "float[64]{-0}"),
+    "few": (f"float[63]{{{counted(0, 1, 63)}}}", None),
+    "half": (f"float[64]{{{counted(31, 7, 33)}}}", f"float[64]{{{counted(31, 7, 1)}}}"),
+    "less than half": (f"float[64]{{{counted(32, 7, 32)}}}", None),
+    "bytes": (f"int8[64]{{{counted(7, 9, 57)}}}", f"int8[64]{{{counted(7, 9, 1)}}}"),
+    "bytes are short, lists of them long": (f"int8[64]{{{counted(8, 9, 56)}}}", None),
+    "truths": (f"bool[64]{{{', '.join(['true'] * 64)}}}", "bool[64]{true}"),
+    "long integers": (f"int64[64]{{{counted(0, 5, 64)}}}", "int64[64]{5}"),
+    "halves": (f"half[64]{{{counted(0, 1, 64)}}}", "half[64]{1}"),
+    "complex": (f"complex64[64]{{{', '.join(['(1, 1)'] * 64)}}}", "complex64[64]{(1, 1)}"),
+    "words": ("string[64]{" + ", ".join(['"a"'] * 64) + "}", None),
+    "a list of less than all": (f"float[100]{{{counted(10, 3, 10)}}}", None),
+    "a list that ends in equals": ("float[100]{3, 3, 3, 3}", "float[100]{3}"),
+    "a list of zeros": ("float[100]{0, 0}", "float[100]"),
+}
+constants = work / "constants.graph"
+for op in ("Const", "HostConst"):
+    constants.write_text("".join(f"c{i} = {op} {{value={given}}}\n" for i, (given, _) in enumerate(CONSTANTS.values())))
+    for passes in ("pruning", None, "dependency"):
+        code, out, err = optimize("--graph_def", constants, work / "out.graph", "--fetches", ",".join(f"c{i}" for i in range(len(CONSTANTS))), *(["--passes", passes] if passes else []))
+        lines = dict(line.split(" = ", 1) for line in (work / "out.graph").read_text().splitlines() if " = " in line)
+        for i, (name, (given, stated)) in enumerate(CONSTANTS.items()):
+            want = given if stated is None or passes == "dependency" else stated
+            check(f"{op}, {passes}: {name}", code == 0 and lines.get(f"c{i}", "").endswith(f"value={want}}}"), err + lines.get(f"c{i}", ""))
+
 # ---- graphs: both forms, the report, one node's story
 code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_passes", work / "dump")
 check("a graph", code == 0 and "optimized in " in out, out + err)

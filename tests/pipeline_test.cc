@@ -126,26 +126,10 @@ TEST_F(Pipelines, ADeadlineIsKept) {
   EXPECT_EQ(status.message(), "meta_optimizer exceeded deadline.");
 }
 
-TEST(ChoosePasses, ListsRunInTheirOrder) {
-  RewriterConfig config;
-  config.optimizers = {"dependency", "no_such", "pruning"};
-  config.meta_optimizer_iterations = 2;
-  std::vector<std::string> unknown, names;
-  for (const Pass& pass : ChoosePasses(config, PassUse::kGraphs, &unknown)) {
-    names.emplace_back(pass.name);
-  }
-  const std::vector<std::string> once = {"dependency_optimizer", "model_pruner"};
-  EXPECT_EQ(names, (std::vector<std::string>{once[0], once[1], once[0], once[1]}));
-  EXPECT_EQ(unknown, std::vector<std::string>{"no_such"});
-}
-
-TEST(ChoosePasses, SessionsRunTheListOnceAndGraphsTwice) {
-  const auto count = [](PassUse use, absl::string_view name) {
-    const std::vector<Pass> passes = ChoosePasses(RewriterConfig(), use);
-    return std::ranges::count(passes, name, &Pass::name);
-  };
-  EXPECT_EQ(count(PassUse::kExecution, "freeze_variables"), 1);
-  EXPECT_EQ(count(PassUse::kGraphs, "model_pruner"), 2);
+TEST(ChoosePasses, SessionsRunTheListOnce) {
+  const std::vector<Pass> passes = ChoosePasses(RewriterConfig());
+  EXPECT_EQ(std::ranges::count(passes, "freeze_variables", &Pass::name), 1);
+  EXPECT_EQ(std::ranges::count(passes, "model_pruner", &Pass::name), 0);
 }
 
 TEST_F(Pipelines, NoPassIsToBlameForWhatWasWrongBefore) {

@@ -70,6 +70,7 @@ TEST(TensorProto, SplatsStaySmall) {
   EXPECT_EQ(empty->Materialize()->num_elements(), 0);
 }
 
+// upstream evaluation_utils_test DeviceSimple_MakeTensorFromProto
 TEST(TensorProto, Content) {
   auto v = Value("DT_INT16", absl::StrCat(kShape2, "tensor_content: '\\x01\\x00\\xff\\xff'"));
   EXPECT_EQ(v->values.data<int16_t>()[1], -1);

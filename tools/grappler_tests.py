@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where each of TensorFlow's tests of Grappler stands: grappler_tests.py [--markdown FILE] [--missing]
 
-tests/grappler/upstream_tests.txt names them all; a case of tests/grappler/*.graph says with `upstream FILE TEST` which ones it restates. Fails when a case names a test that there is not. --markdown writes the
+tests/grappler/upstream_tests.txt names them all; a case of tests/grappler/*.graph says with `upstream FILE TEST` which ones it restates, and so does a comment in a test of tests/*.cc and *.py. Fails when one names a test that there is not. --markdown writes the
 table (docs/grappler_tests.md), --missing prints what no case restates."""
 import argparse
 import pathlib
@@ -37,8 +37,14 @@ def main():
                     wrong.append(f"{path.name}: case '{case}': TensorFlow has no test {' '.join(key)}")
                 else:
                     tests[key].append(f"{path.stem}: {case}")
+    for path in sorted([*(root / "tests").glob("*.cc"), *(root / "tests").glob("*.py")]):
+        for key in re.findall(r"^(?://|#) upstream (\S+)\s+(?:// )?(\S+)$", path.read_text(), flags=re.M):
+            if key not in tests:
+                wrong.append(f"{path.name}: TensorFlow has no test {' '.join(key)}")
+            else:
+                tests[key].append(f"tests/{path.name}")
     restated = sum(bool(c) for c in tests.values())
-    lines = ["# TensorFlow's tests of Grappler", "", "Written by tools/grappler_tests.py. A test is restated by a case of tests/grappler in a graph of our own, whose answer TensorFlow wrote.", "",
+    lines = ["# TensorFlow's tests of Grappler", "", "Written by tools/grappler_tests.py. A test is restated by a case of tests/grappler in a graph of our own, whose answer TensorFlow wrote, or by a test of tests/.", "",
              f"{restated} of {len(tests)} are restated, {len(why)} have no meaning here.", "", "| file | test | where it stands |", "|---|---|---|"]
     for (file, name), found in tests.items():
         lines.append(f"| {file} | {name} | {'; '.join(found) or why.get((file, name), 'not yet')} |")

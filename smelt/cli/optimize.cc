@@ -11,6 +11,7 @@
 #include "smelt/graph/text.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/optimize_model.h"
+#include "smelt/optimize/custom/plugin.h"
 #include "smelt/wire/options/rewriter_options.h"
 #include "smelt/wire/saved_model/saved_model.h"
 
@@ -26,6 +27,7 @@ struct OptimizeFlags {
   std::string config;
   std::optional<std::vector<std::string>> passes;
   std::vector<std::string> devices;
+  std::vector<std::string> optimizer_libraries;
   std::string explain;
   PassFlags dump;
 };
@@ -60,9 +62,8 @@ StatusOr<RewriterConfig> ConfigOf(const OptimizeFlags& flags) {
 // Reads, optimizes and writes a graph file.
 StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
                                                const MetaOptions& options) {
-  GraphVersions versions;
   GraphItem item;
-  ASSIGN_OR_RETURN(item.graph, ReadGraph(flags.graph_def, &versions));
+  ASSIGN_OR_RETURN(item.graph, ReadGraph(flags.graph_def, &item.versions));
   item.id = "tf_graph";
   item.feeds = flags.feeds;
   item.fetches = flags.fetches;
@@ -75,7 +76,7 @@ StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
   if (!flags.passes || !options.config.optimizers.empty()) {
     ASSIGN_OR_RETURN(report, OptimizeItem(item, options));
   }
-  if (!flags.first.empty()) RETURN_IF_ERROR(WriteGraph(flags.first, *item.graph, versions));
+  if (!flags.first.empty()) RETURN_IF_ERROR(WriteGraph(flags.first, *item.graph, item.versions));
   return report;
 }
 
@@ -111,6 +112,9 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   if (const absl::string_view wrong = Misused(flags); !wrong.empty()) return UsageError(wrong);
   MetaOptions options;
   ASSIGN_OR_RETURN(options.config, ConfigOf(flags));
+  for (const std::string& path : flags.optimizer_libraries) {
+    RETURN_IF_ERROR(LoadOptimizerLibrary(path));
+  }
   for (const std::string& text : flags.devices) {
     ASSIGN_OR_RETURN(options.devices.emplace_back(), ParseDeviceProperties(text));
   }
@@ -168,6 +172,10 @@ CommandBody SetupOptimize(CLI::App& app) {
          "--device", flags->devices,
          "A device that the graph is for, 'NAME TYPE key=value ...' (docs/optimizer.md); may "
          "be given again")
+      ->allow_extra_args(false);
+  app.add_option("--optimizer_library", flags->optimizer_libraries,
+                 "Shared library with a graph optimizer, as TensorFlow's plug-ins are "
+                 "(smelt/optimize/custom/tf_graph_optimizer.h); may be given again")
       ->allow_extra_args(false);
   app.add_option("--explain", flags->explain,
                  "Node whose story is told: rules that rewrote it, "

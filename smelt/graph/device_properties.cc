@@ -37,4 +37,12 @@ StatusOr<DeviceProperties> ParseDeviceProperties(absl::string_view text) {
   return device;
 }
 
+std::string DeviceType(absl::string_view device) {
+  constexpr absl::string_view kPart = "/device:";
+  const size_t at = device.rfind(kPart);
+  if (at == absl::string_view::npos) return "";
+  const absl::string_view rest = device.substr(at + kPart.size());
+  return std::string(rest.substr(0, rest.find(':')));
+}
+
 }  // namespace smelt

@@ -25,6 +25,9 @@ struct DeviceProperties {
 // belong to the environment. INVALID_ARGUMENT says what is wrong.
 StatusOr<DeviceProperties> ParseDeviceProperties(absl::string_view text);
 
+// "GPU" of "/job:a/replica:0/task:0/device:GPU:0"; empty where the name does not say.
+std::string DeviceType(absl::string_view device);
+
 }  // namespace smelt
 
 #endif  // SMELT_GRAPH_DEVICE_PROPERTIES_H_

@@ -4,6 +4,7 @@
 #define SMELT_GRAPH_REWRITER_CONFIG_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,8 @@ struct RewriterConfig {
   bool verify_at_the_end = false;          // post_optimization_verifier_config
   // false: the ConfigProto around it asks for an executor that runs If, Case and While as they are.
   bool lower_control_flow = true;
+  // The model's name in the session_metadata of the ConfigProto, where it has one.
+  std::optional<std::string> session_model;
 };
 
 // Makes what is on by default AGGRESSIVE, where the configuration says nothing else.

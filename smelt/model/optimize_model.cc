@@ -77,6 +77,7 @@ StatusOr<GraphItem> ItemOf(MetaGraph& meta, const std::vector<std::string>& keep
     }
   }
   item.graph = std::move(meta.graph);
+  item.versions = meta.versions;
   return item;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/wire/graph_def/graph_versions.h"
 
 namespace smelt {
 
@@ -21,6 +22,7 @@ struct QueueRunner {
 struct GraphItem {
   std::string id;
   std::unique_ptr<Graph> graph;
+  GraphVersions versions;
   std::vector<std::string> feeds, fetches;
   std::vector<std::string> init_ops, keep_ops;
   std::string save_op, restore_op, save_restore_loc_tensor;

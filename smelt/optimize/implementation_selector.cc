@@ -2,6 +2,7 @@
 // device that a node stands on.
 #include <algorithm>
 
+#include "smelt/graph/device_properties.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/passes.h"
 
@@ -9,15 +10,6 @@ namespace smelt {
 namespace {
 
 constexpr OpSet kCases = {"Case", "StatelessCase"};
-
-// "GPU" of "/job:a/replica:0/task:0/device:GPU:0"; empty where the name does not say.
-std::string DeviceType(absl::string_view device) {
-  constexpr absl::string_view kPart = "/device:";
-  const size_t at = device.rfind(kPart);
-  if (at == absl::string_view::npos) return "";
-  const absl::string_view rest = device.substr(at + kPart.size());
-  return std::string(rest.substr(0, rest.find(':')));
-}
 
 // The branch of a Case for its device, as a constant in place of the DeviceIndex that chooses it:
 // the place of the device among the names, or behind them, where the branch for all others stands.

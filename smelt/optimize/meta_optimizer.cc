@@ -8,6 +8,7 @@
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/function_item.h"
 #include "smelt/optimize/inline_policy.h"
+#include "smelt/optimize/plan_passes.h"
 
 namespace smelt {
 namespace {
@@ -36,10 +37,10 @@ class MetaOptimizer {
     RETURN_IF_ERROR(Verify(*item_.graph));
     ClearMarks(*item_.graph);
     RETURN_IF_ERROR(item_.Mark());
-    passes_ = ChoosePasses(options_.config, PassUse::kGraphs, &report_.unknown_optimizers);
     PassContext context = Context();
     context.fetch_known = !item_.fetches.empty();
     context.item_id = item_.id;
+    context.fetches = item_.fetches;
     DropUncalledFunctions(/*siblings=*/true);
     // What others call by name as well need not be there twice.
     const absl::flat_hash_set<std::string> kept(item_.kept_functions.begin(),
@@ -48,6 +49,7 @@ class MetaOptimizer {
       context.keep_call = [&](const Function& f) { return kept.contains(f.name()); };
     }
     RETURN_IF_ERROR(OptimizeGraph(*item_.graph, "", context));
+    if (absl::Now() > deadline_) return DeadlineIsOver();
     ClearMarks(*item_.graph);
     ReassignColocation(*item_.graph);
     if (item_.optimize_function_library) RETURN_IF_ERROR(OptimizeLibrary());
@@ -111,6 +113,7 @@ class MetaOptimizer {
     FunctionLibrary& library = *item_.graph->library();
     absl::flat_hash_set<std::string> done;
     FindCompiled();
+    MarkCalleesOfDataSets();
     for (bool found = true; found;) {
       found = false;
       const auto called = CalledOrKept(options_.config.disable_tfg_optimizer);
@@ -149,10 +152,35 @@ class MetaOptimizer {
     }
   }
 
+  // What functions of data sets call belongs to the data set too.
+  void MarkCalleesOfDataSets() {
+    const FunctionLibrary& library = *item_.graph->library();
+    std::vector<Function*> todo;
+    for (Function* f : library.Functions()) {
+      if (IsOfDataSet(*f)) todo.push_back(f);
+    }
+    while (!todo.empty()) {
+      const Function* f = todo.back();
+      todo.pop_back();
+      for (const std::string& name : CalledFunctions(*f->body)) {
+        Function* callee = library.Find(name);
+        if (callee == nullptr || IsOfDataSet(*callee)) continue;
+        callee->attrs.Set("_tf_data_function", true);
+        todo.push_back(callee);
+      }
+    }
+  }
+
+  static bool IsOfDataSet(const Function& f) {
+    const Attr* mark = f.attrs.Find("_tf_data_function");
+    const bool* marked = mark == nullptr ? nullptr : mark->get<bool>();
+    return marked != nullptr && *marked;
+  }
+
   // Bodies with holes (a type that the caller gives) are optimized where they are called; those of
   // data sets by the data set.
   static bool MayOptimize(const Function& f) {
-    if (f.attrs.Find("_tf_data_function") != nullptr) return false;
+    if (IsOfDataSet(f)) return false;
     for (const Node* n : f.body->Nodes()) {
       for (const auto& [name, attr] : n->attrs()) {
         if (attr.get<PlaceholderAttr>() != nullptr) return false;
@@ -180,6 +208,7 @@ class MetaOptimizer {
     PassContext context;
     context.config = options_.config;
     context.devices = options_.devices;
+    context.versions = item_.versions;
     context.for_execution = false;
     context.device_type = "";
     context.deadline = deadline_;
@@ -192,6 +221,8 @@ class MetaOptimizer {
     const int configured = options_.config.min_graph_nodes;
     const int least = configured == 0 ? kDefaultMinGraphNodes : configured;
     if (graph.num_nodes() < least) return OkStatus();
+    ASSIGN_OR_RETURN(PassPlan plan, PlanPasses(options_.config, graph));
+    if (name.empty()) report_.unknown_optimizers = std::move(plan.unknown);
     GraphReport report;
     report.graph = name;
     int64_t edges = CountEdges(graph);
@@ -203,6 +234,9 @@ class MetaOptimizer {
       pipeline.verify = VerifyPasses::kFail;
       pipeline.undo_failures = false;
     }
+    if (options_.config.verify_between_optimizers || options_.config.verify_at_the_end) {
+      pipeline.verify = VerifyPasses::kRefuse;
+    }
     pipeline.after = [&](const PassRun& run, const Graph& now) {
       GraphReport::Pass pass{std::string(run.pass), run.outcome, run.time, run.nodes_before,
                              run.nodes_after,       edges,       edges,    run.why_undone};
@@ -213,7 +247,7 @@ class MetaOptimizer {
       report.passes.push_back(std::move(pass));
       if (options_.after) options_.after(run, now);
     };
-    RETURN_IF_ERROR(RunPasses(passes_, graph, context, pipeline));
+    RETURN_IF_ERROR(RunPasses(plan.passes, graph, context, pipeline));
     DropWrongOutputShapes(graph);
     report_.graphs.push_back(std::move(report));
     return OkStatus();
@@ -222,7 +256,6 @@ class MetaOptimizer {
   GraphItem& item_;
   const MetaOptions& options_;
   absl::Time deadline_ = absl::InfiniteFuture();
-  std::vector<Pass> passes_;
   int64_t inlinable_nodes_ = kMaxInlinedNodesOfItem;
   absl::flat_hash_set<std::string> compiled_;  // by FindCompiled
   OptimizationReport report_;

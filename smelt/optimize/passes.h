@@ -23,6 +23,7 @@
 #include "smelt/graph/rewriter_config.h"
 #include "smelt/optimize/inline_plan.h"
 #include "smelt/optimize/rewrite_log.h"
+#include "smelt/wire/graph_def/graph_versions.h"
 
 namespace smelt {
 
@@ -79,6 +80,10 @@ struct PassContext {
   std::span<const DeviceProperties> devices;
   // The passes end with DEADLINE_EXCEEDED when they find that it is over.
   absl::Time deadline = absl::InfiniteFuture();
+  // What is fetched of a user's main graph: "node:port", "node" or "^node".
+  std::span<const std::string> fetches;
+  // Which programs may read the graph.
+  GraphVersions versions;
   // The nodes that inlining may add to a user's graph.
   int64_t inlinable_nodes = kMaxInlinedNodes;
   // What rules did; nullptr: nobody asks.
@@ -96,6 +101,9 @@ struct PassContext {
 
 // Nodes that no root needs go, and those that only pass their input on (TensorFlow's model_pruner).
 Status PruneModel(Graph& graph, const PassContext& context);
+// Constants of which at least half can be left out state fewer values: the last one stands for
+// those behind it.
+Status CompressConstants(Graph& graph, const PassContext& context);
 // Calls of functions that stand for each other take the one for the device of the call, and a Case
 // over devices its branch (TensorFlow's implementation_selector).
 Status SelectImplementationsByDevice(Graph& graph, const PassContext& context);

@@ -144,11 +144,6 @@ constexpr Pass kOtherPasses[] = {
     {"widen_bfloat16", WidenBfloat16, "what widen_where_slow does where that is so"},
 };
 
-bool IsFor(const PassRow& row, PassUse use) {
-  return row.use == PassUse::kBoth || row.use == use ||
-         (row.use == PassUse::kNeeded && use == PassUse::kExecution);
-}
-
 // Is it on for a session?
 bool RunsBefore(const PassRow& row, const RewriterConfig& config) {
   if (row.use == PassUse::kNeeded) return true;
@@ -158,6 +153,11 @@ bool RunsBefore(const PassRow& row, const RewriterConfig& config) {
 }
 
 }  // namespace
+
+bool IsFor(const PassRow& row, PassUse use) {
+  return row.use == PassUse::kBoth || row.use == use ||
+         (row.use == PassUse::kNeeded && use == PassUse::kExecution);
+}
 
 std::span<const PassRow> AllPasses() { return kPasses; }
 
@@ -169,47 +169,31 @@ const Pass* FindPass(absl::string_view name) {
   return other == std::end(kOtherPasses) ? nullptr : other;
 }
 
-std::vector<Pass> ChoosePasses(const RewriterConfig& config, PassUse use,
-                               std::vector<std::string>* unknown) {
-  std::vector<const PassRow*> rows;
-  const auto by_key = [&](const std::string& key) {
-    return std::ranges::find_if(kPasses,
-                                [&](const PassRow& r) { return r.key == key && IsFor(r, use); });
-  };
-  for (const std::string& name : config.optimizers) {
-    const auto* row = by_key(name);
-    if (row == std::end(kPasses)) {
-      if (unknown != nullptr) unknown->push_back(name);
-    } else if (use == PassUse::kGraphs) {
-      rows.push_back(row);
-    }
-  }
-  for (const PassRow& row : kPasses) {
-    if (!IsFor(row, use)) continue;
-    const bool runs = use == PassUse::kExecution ? RunsBefore(row, config)
-                                                 : config.optimizers.empty() && row.wanted(config);
-    if (runs) rows.push_back(&row);
-  }
+std::vector<Pass> RepeatPasses(std::span<const PassRow> rows, int iterations) {
   std::vector<Pass> out;
-  // A first answer waits for the passes: sessions run them once unless they are told otherwise.
-  const int by_default = use == PassUse::kExecution ? 1 : kDefaultIterations;
-  const int iterations =
-      config.meta_optimizer_iterations > 0 ? config.meta_optimizer_iterations : by_default;
   for (int i = 0; i < iterations; ++i) {
-    for (const PassRow* row : rows) {
-      const bool now = row->turn == PassTurn::kEveryIteration ||
-                       (row->turn == PassTurn::kFirstIteration && i == 0);
-      if (now) out.push_back(row->pass);
+    for (const PassRow& row : rows) {
+      const bool now = row.turn == PassTurn::kEveryIteration ||
+                       (row.turn == PassTurn::kFirstIteration && i == 0);
+      if (now) out.push_back(row.pass);
     }
   }
-  for (const PassRow* row : rows) {
-    if (row->turn == PassTurn::kAfterAll) out.push_back(row->pass);
+  for (const PassRow& row : rows) {
+    if (row.turn == PassTurn::kAfterAll) out.push_back(row.pass);
   }
   return out;
 }
 
+std::vector<Pass> ChoosePasses(const RewriterConfig& config) {
+  std::vector<PassRow> rows;
+  for (const PassRow& row : kPasses) {
+    if (IsFor(row, PassUse::kExecution) && RunsBefore(row, config)) rows.push_back(row);
+  }
+  return RepeatPasses(rows, std::max(config.meta_optimizer_iterations, 1));
+}
+
 Status Optimize(Graph& graph, const PassContext& context, const PipelineOptions& options) {
-  return RunPasses(ChoosePasses(context.config, PassUse::kExecution), graph, context, options);
+  return RunPasses(ChoosePasses(context.config), graph, context, options);
 }
 
 }  // namespace smelt

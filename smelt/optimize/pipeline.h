@@ -35,12 +35,15 @@ std::span<const PassRow> AllPasses();
 // By name or key; nullptr: there is none.
 const Pass* FindPass(absl::string_view name);
 
-// The passes that `config` asks for, iteration after iteration, for `use` (kGraphs or kExecution).
-// `unknown` gets names of config.optimizers that no pass has: TensorFlow ignores them. For
-// execution passes keep the order of the list, and those without a key run unless the optimizer is
-// off.
-std::vector<Pass> ChoosePasses(const RewriterConfig& config, PassUse use,
-                               std::vector<std::string>* unknown = nullptr);
+// `use`: kGraphs or kExecution.
+bool IsFor(const PassRow& row, PassUse use);
+// The passes of `rows` in their turns.
+std::vector<Pass> RepeatPasses(std::span<const PassRow> rows, int iterations);
+
+// The passes that `config` asks for before execution (plan_passes.h: those for graphs), in the
+// order of the list; those without a key run unless the optimizer is off. A first answer waits for
+// them: they run once unless the configuration says otherwise.
+std::vector<Pass> ChoosePasses(const RewriterConfig& config);
 
 // The passes of context.config for execution.
 Status Optimize(Graph& graph, const PassContext& context, const PipelineOptions& options = {});

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/clock.h"
 #include "smelt/graph/verify.h"
+#include "smelt/optimize/custom/custom_optimizer.h"
 
 namespace smelt {
 namespace {
@@ -19,12 +20,12 @@ class PassRunner {
   Status Run() {
     // A graph that does not verify before the first pass tells nothing of the passes.
     if (options_.verify != VerifyPasses::kOff && Verify(graph_).ok()) verify_ = options_.verify;
-    if (verify_ == VerifyPasses::kUndo || options_.undo_failures) {
+    if (MayUndo()) {
       ASSIGN_OR_RETURN(original_, graph_.Clone());
     }
     for (size_t i = 0; i < passes_.size(); ++i) {
       if (absl::Now() > context_.deadline) {
-        return absl::DeadlineExceededError("meta_optimizer exceeded deadline.");
+        return DeadlineIsOver();
       }
       ASSIGN_OR_RETURN(const PassRun run, RunOne(i));
       if (options_.after) options_.after(run, graph_);
@@ -33,7 +34,10 @@ class PassRunner {
   }
 
  private:
+  bool MayUndo() const { return verify_ == VerifyPasses::kUndo || options_.undo_failures; }
+
   bool NothingNew(const Pass& pass) const {
+    if (pass.custom != nullptr) return false;
     const auto last = done_.find(pass.name);
     return last != done_.end() && last->second == graph_.version();
   }
@@ -50,22 +54,32 @@ class PassRunner {
     }
     if (context_.log != nullptr) context_.log->Enter(pass.name, options_.graph);
     const int64_t version = graph_.version();
+    bool changed = false;  // in a way that the version may not tell
     const absl::Time start = absl::Now();
-    Status status = pass.run(graph_, context_);
+    if (pass.custom != nullptr) RETURN_IF_ERROR(Remember(i));
+    Status status =
+        pass.custom == nullptr ? pass.run(graph_, context_) : RunCustom(*pass.custom, &changed);
     run.time = absl::Now() - start;
     if (!status.ok() && !(options_.undo_failures && original_)) {
       return Suffix(status, absl::StrCat(" (in pass ", pass.name, ")"));
     }
     if (status.ok() && verify_ != VerifyPasses::kOff) {
       status = Verify(graph_);
-      if (!status.ok() && verify_ == VerifyPasses::kFail) {
-        return Internal("pass ", pass.name,
-                        " leaves a graph that does not verify: ", status.message());
+      if (!status.ok() && verify_ != VerifyPasses::kUndo) {
+        const std::string what = absl::StrCat(
+            "pass ", pass.name, " leaves a graph that does not verify: ", status.message());
+        return verify_ == VerifyPasses::kFail ? Internal(what) : InvalidArgument(what);
       }
     }
     if (status.ok()) {
-      done_[pass.name] = graph_.version();
-      if (graph_.version() != version) run.outcome = PassRun::Outcome::kChanged;
+      changed |= graph_.version() != version;
+      if (changed) run.outcome = PassRun::Outcome::kChanged;
+      if (pass.custom == nullptr) {
+        done_[pass.name] = graph_.version();
+      } else if (changed) {
+        done_.clear();
+        RETURN_IF_ERROR(Remember(i + 1));
+      }
     } else {
       run.outcome = PassRun::Outcome::kUndone;
       run.why_undone = std::string(status.message());
@@ -73,6 +87,22 @@ class PassRunner {
     }
     run.nodes_after = graph_.num_nodes();
     return run;
+  }
+
+  Status RunCustom(CustomOptimizer& custom, bool* changed) {
+    const auto did = custom.Optimize(graph_, context_);
+    if (absl::IsAborted(did.status())) return OkStatus();
+    RETURN_IF_ERROR(did.status());
+    *changed = *did;
+    return OkStatus();
+  }
+
+  // What is undone from now on is undone to what the graph is now, before pass `next`.
+  Status Remember(size_t next) {
+    if (!MayUndo() || next == remembered_) return OkStatus();
+    ASSIGN_OR_RETURN(original_, graph_.Clone());
+    remembered_ = next;
+    return OkStatus();
   }
 
   // Makes the graph what it was before pass `last`, which is left out from now on.
@@ -84,8 +114,9 @@ class PassRunner {
     done_.clear();
     PassContext quiet = context_;
     quiet.log = nullptr;
-    for (size_t i = 0; i < last; ++i) {
-      if (undone_.contains(i) || NothingNew(passes_[i])) continue;
+    for (size_t i = remembered_; i < last; ++i) {
+      // A custom one that changed nothing: else what it made is remembered.
+      if (undone_.contains(i) || passes_[i].custom != nullptr || NothingNew(passes_[i])) continue;
       RETURN_IF_ERROR(passes_[i].run(graph_, quiet));
       done_[passes_[i].name] = graph_.version();
     }
@@ -97,13 +128,16 @@ class PassRunner {
   const PassContext& context_;
   const PipelineOptions& options_;
   VerifyPasses verify_ = VerifyPasses::kOff;
-  std::unique_ptr<Graph> original_;  // where passes may be undone
+  std::unique_ptr<Graph> original_;  // where passes may be undone: before pass remembered_
+  size_t remembered_ = 0;
   std::set<size_t> undone_;
   // By pass: the graph's version after its last run.
   absl::flat_hash_map<absl::string_view, int64_t> done_;
 };
 
 }  // namespace
+
+Status DeadlineIsOver() { return absl::DeadlineExceededError("meta_optimizer exceeded deadline."); }
 
 VerifyPasses VerifyPassesByDefault() {
   static const VerifyPasses chosen = [] {

@@ -17,11 +17,16 @@
 
 namespace smelt {
 
+class CustomOptimizer;  // custom/custom_optimizer.h
+
 // One pass.
 struct Pass {
   absl::string_view name;  // in reports and errors; TensorFlow's where it has the pass
   Status (*run)(Graph& graph, const PassContext& context);
   absl::string_view why_here;
+  // In place of `run`, where it is not nullptr: what has a state of its own. It runs whenever it is
+  // its turn.
+  CustomOptimizer* custom = nullptr;
 };
 
 // What running one pass did.
@@ -35,10 +40,14 @@ struct PassRun {
   std::string why_undone;  // kUndone: its error, or the node and the rule that it broke
 };
 
+// What says that PassContext::deadline is over.
+Status DeadlineIsOver();
+
 enum class VerifyPasses {
   kOff,
-  kUndo,  // a pass that leaves a graph that does not verify is undone; the others go on
-  kFail,  // such a pass is an error
+  kUndo,    // a pass that leaves a graph that does not verify is undone; the others go on
+  kFail,    // such a pass is an error, INTERNAL
+  kRefuse,  // INVALID_ARGUMENT: the user asked for it, and passes may be the user's
 };
 // What the environment variable SMELT_VERIFY_PASSES says, "undo" or "fail" (tests set it); else
 // kOff. Read once.
@@ -61,7 +70,8 @@ struct PipelineOptions {
 // Runs the passes in order. An error names the pass (INTERNAL where the graph does not verify);
 // the graph is then of no use. Not thread safe on one graph. Nodes may be others afterwards: hold
 // none across the call. Where passes are undone, the graph is copied once before the first, and
-// those before the undone one run again.
+// those before the undone one run again; before and after a custom optimizer it is copied as well,
+// so that none runs twice.
 Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& context,
                  const PipelineOptions& options = {});
 

@@ -29,7 +29,10 @@ StatusOr<std::unique_ptr<Graph>> TakeGraph(tensorflow::GraphDef* def,
 
 // Adds the graph, its functions and versions to `def`, which may hold carried fields.
 // INVALID_ARGUMENT when an edge has no name on the wire, INTERNAL when carried bytes do not parse.
-Status GraphToProto(const Graph& graph, const GraphVersions& versions, tensorflow::GraphDef* def);
+// Without bodies functions have their signatures and attributes alone.
+enum class FunctionBodies { kWhole, kNone };
+Status GraphToProto(const Graph& graph, const GraphVersions& versions, tensorflow::GraphDef* def,
+                    FunctionBodies bodies = FunctionBodies::kWhole);
 Status FunctionToProto(const Function& function, tensorflow::FunctionDef* def);
 
 // Gives an opaque node of a main graph the output that `name` ("node:2") refers to, for readers

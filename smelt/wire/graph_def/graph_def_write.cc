@@ -174,23 +174,31 @@ void ArgAttrsToProto(const Function& f, tensorflow::FunctionDef* def) {
   }
 }
 
-Status FunctionBodyToProto(const Function& f, tensorflow::FunctionDef* def) {
+// All but the nodes and what they return.
+Status FunctionHeadToProto(const Function& f, tensorflow::FunctionDef* def) {
   RETURN_IF_ERROR(ParseCarried(f.extra, f.name(), def));
   RETURN_IF_ERROR(OpDefToProto(f.signature, def->mutable_signature()));
   AttrsToProto(f.attrs, def->mutable_attr());
+  ArgAttrsToProto(f, def);
+  return OkStatus();
+}
+
+Status FunctionBodyToProto(const Function& f, tensorflow::FunctionDef* def) {
+  RETURN_IF_ERROR(FunctionHeadToProto(f, def));
   const EdgeNames edges(f);
   for (const Node* node : f.body->Nodes()) {
     if (edges.IsArg(node)) continue;
     RETURN_IF_ERROR(NodeToProto(*node, &edges, def->add_node_def()));
   }
-  RETURN_IF_ERROR(ResultsToProto(f, edges, def));
-  ArgAttrsToProto(f, def);
-  return OkStatus();
+  return ResultsToProto(f, edges, def);
 }
 
-Status LibraryToProto(const FunctionLibrary& library, tensorflow::FunctionDefLibrary* proto) {
+Status LibraryToProto(const FunctionLibrary& library, FunctionBodies bodies,
+                      tensorflow::FunctionDefLibrary* proto) {
   for (const Function* f : library.Functions()) {
-    RETURN_IF_ERROR(FunctionToProto(*f, proto->add_function()));
+    tensorflow::FunctionDef* def = proto->add_function();
+    RETURN_IF_ERROR(bodies == FunctionBodies::kWhole ? FunctionToProto(*f, def)
+                                                     : FunctionHeadToProto(*f, def));
   }
   absl::flat_hash_set<std::pair<std::string, std::string>> carried;
   for (const auto& g : proto->gradient()) carried.emplace(g.function_name(), g.gradient_func());
@@ -217,14 +225,15 @@ Status FunctionToProto(const Function& function, tensorflow::FunctionDef* def) {
   return OkStatus();
 }
 
-Status GraphToProto(const Graph& graph, const GraphVersions& versions, tensorflow::GraphDef* def) {
+Status GraphToProto(const Graph& graph, const GraphVersions& versions, tensorflow::GraphDef* def,
+                    FunctionBodies bodies) {
   for (const Node* node : graph.Nodes()) {
     RETURN_IF_ERROR(NodeToProto(*node, nullptr, def->add_node()));
   }
   const FunctionLibrary& library = *graph.library();
   if (!library.Functions().empty() || !library.gradients.empty() ||
       !library.registered_gradients.empty()) {
-    RETURN_IF_ERROR(LibraryToProto(library, def->mutable_library()));
+    RETURN_IF_ERROR(LibraryToProto(library, bodies, def->mutable_library()));
   }
   if (versions.producer != 0 || versions.min_consumer != 0 || !versions.bad_consumers.empty()) {
     auto* v = def->mutable_versions();

@@ -81,6 +81,9 @@ RewriterConfig FromProto(tensorflow::ConfigProto& session) {
   const auto& experimental = session.experimental();
   out.lower_control_flow =
       experimental.executor_type() != "SINGLE_THREADED_EXECUTOR" && !experimental.use_tfrt();
+  if (experimental.has_session_metadata()) {
+    out.session_model = experimental.session_metadata().name();
+  }
   return out;
 }
 
