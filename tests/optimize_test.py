@@ -4,6 +4,8 @@
 What it writes must answer as TensorFlow did before; tests/peers/optimize_test.py has TensorFlow run it, tests/grappler has the graphs."""
 import json
 import os
+import pathlib
+import tempfile
 
 from program import call, check, finish, models, work
 
@@ -76,11 +78,11 @@ written = b"".join(f.read_bytes() for f in (work / "unmarked").glob("saved_model
 check("functions of calls are not marked", code == 0 and b"two_specialized_for_c" in written and b"_GrapplerSpecializedFunc" not in written, out + err)
 
 # ---- graphs: both forms, the report, one node's story
-code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_passes", work / "dump")
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_dir", work / "dump")
 check("a graph", code == 0 and "optimized in " in out, out + err)
 check("what rules did", any("RemoveInvolution" in line and line.split()[-1] == "1" for line in out.splitlines()), out)
 check("the story of a node", "arithmetic_optimizer/RemoveInvolution: became 'c'" in out or "RemoveInvolution: became" in out, out)
-check("a graph after each pass", any("arithmetic" in f.name for f in (work / "dump").iterdir()))
+check("a graph after each pass", any("arithmetic" in f.name and f.suffix == ".graph" for f in (work / "dump").iterdir()))
 code, out, err = optimize("--graph_def", work / "out.pb", work / "again.graph", "--passes", "")
 text = (work / "again.graph").read_text()
 check("read back as text", code == 0 and "Neg" not in text and "unread" not in text and "y = " in text, text + err)
@@ -94,6 +96,59 @@ code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y
 report = json.loads(out)
 check("JSON", code == 0 and report["graphs"][0]["passes"][0]["pass"] == "model_pruner" and {"pass": "arithmetic_optimizer", "rule": "RemoveInvolution", "fired": 1} in report["rules"]
       and report["story"][0]["fired"], out)
+
+# ---- pictures: what dot gets, and what is said where it is not there or fails
+def dump(name, graph, path, *args):
+    code, out, err = call("optimize", "--graph_def", graph, "--feeds", "x", "--fetches", "y", "--dump_dir", work / name, *args, env={**os.environ, "PATH": str(path)})
+    check(f"{name}: optimized", code == 0, err)
+    return sorted((work / name).iterdir()), err
+
+
+def tool(text):
+    """A folder with a program of the name dot."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=work))
+    (folder / "dot").write_text("#!/bin/sh\n" + text)
+    (folder / "dot").chmod(0o755)
+    return folder
+
+
+files, err = dump("no_dot", source, work / "nothing_here")
+check("without dot text alone, said once", {f.suffix for f in files} == {".graph", ".dot"} and err.count("is not installed") == 1, err)
+files, err = dump("drawn", source, tool('for a in "$@"; do case "$a" in -o*) echo "<svg/>" > "${a#-o}";; esac; done'))
+check("with dot a picture for each", err == "" and len([f for f in files if f.suffix == ".svg"]) == len([f for f in files if f.suffix == ".graph"]) > 0, (err, files))
+files, err = dump("failed", source, tool('for a in "$@"; do case "$a" in -o*) echo half > "${a#-o}";; esac; done; exit 1'))
+check("a dot that fails is named and leaves nothing", "dot failed on" in err and not any(f.suffix == ".svg" for f in files), err)
+many = work / "many.graph"
+
+
+def chain(count, scope):
+    """Pairs of negations, which arithmetic takes away."""
+    names = ["x"] + [f"{scope(i)}n{i}" for i in range(count)]
+    lines = ["x = Placeholder {dtype=float, shape=[2]}"] + [f"{b} = {'Neg' if i % 4 < 2 else 'Exp'}({a}) {{T=float}}" for i, (a, b) in enumerate(zip(names, names[1:]))]
+    return "\n".join([*lines, f"y = Identity({names[-1]}) {{T=float}}"]) + "\n"
+
+
+for what, scope, words in [("scopes", lambda i: f"s{i % 40}/t{i}/", '"s3/" + "\\n" + "'), ("flat", lambda i: "", '"op Exp" + "\\n" + "'),
+                           ("many_scopes", lambda i: f"s{i}/", '"others" + "\\n" + "')]:
+    many.write_text(chain(4000, scope))
+    files, err = dump(what, many, work / "nothing_here")
+    pictures = [f.read_text() for f in files if f.suffix == ".dot"]
+    check(f"{what}: a small picture of a large graph", pictures and all(words in p and p.count("label=") <= 302 and len(p) < 100000 for p in pictures), pictures[:1])
+# Names of nodes are held to TensorFlow's rule; ops that nobody defines, attributes and devices may be anything.
+hostile = work / "hostile<!--<script>.graph"
+hostile.write_text(r"""x = Placeholder {dtype=float, shape=[2]}
+n0 = Neg(x) {T=float} @"</script>\xff"
+n1 = Neg(n0) {T=float, "<!--<script>"="</script><script>alert(1)</script>\xff\001", _b="\xe2\x80\xae", _c="</style>]]>&lt;"}
+o = "a\"];\n\\&<img src=x onerror=alert(1)>\xff\001"(n1) {T=float} outputs=1
+n3 = Neg(o) {T=float}
+n4 = Neg(n3) {T=float}
+n5 = Neg(n4) {T=float}
+s/a>b = Neg(n5)
+y = Identity(s/a>b) {T=float}
+""")
+files, err = dump("hostile_dot", hostile, work / "nothing_here", "--keep", "o")
+pictures = [f.read_text() for f in files if f.suffix == ".dot"]
+check("names stay in their quotes", pictures and all(line.startswith(("digraph", "}", "  ")) for p in pictures for line in p.splitlines()), pictures)
 
 # ---- configurations
 config = work / "config.txt"
