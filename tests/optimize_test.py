@@ -2,9 +2,12 @@
 """smelt optimize: optimize_test.py SMELT. Ends with 'N passed, N failed'.
 
 What it writes must answer as TensorFlow did before; tests/peers/optimize_test.py has TensorFlow run it, tests/grappler has the graphs."""
+import base64
+import hashlib
 import json
 import os
 import pathlib
+import re
 import tempfile
 
 from program import call, check, finish, models, work
@@ -149,6 +152,63 @@ y = Identity(s/a>b) {T=float}
 files, err = dump("hostile_dot", hostile, work / "nothing_here", "--keep", "o")
 pictures = [f.read_text() for f in files if f.suffix == ".dot"]
 check("names stay in their quotes", pictures and all(line.startswith(("digraph", "}", "  ")) for p in pictures for line in p.splitlines()), pictures)
+
+# ---- the page
+def page_of(path, *args):
+    code, out, err = call("optimize", "--graph_def", path, "--feeds", "x", "--fetches", "y", "--html", work / "page.html", *args)
+    check("the page is written", code == 0, err)
+    text = (work / "page.html").read_text(encoding="utf8")
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    check("one element of data", len(found) == 1 and text.count("<script") == text.count("</script>") == 3, text.count("<script"))
+    return text, json.loads(found[0])
+
+
+def replay(graph):
+    """The nodes after all steps, by name: op and inputs."""
+    texts = pages["texts"]
+
+    def node(n):
+        at, lists = 4, []
+        for _ in range(3):
+            lists.append(n[at + 1:at + 1 + n[at]])
+            at += 1 + n[at]
+        return texts[n[0]], (texts[n[1]], [(texts[s], p) for s, p in zip(n[at::2], n[at + 1::2])], sorted(texts[a] for a in lists[0]))
+    nodes = dict(map(node, graph["before"]))
+    for step in graph["steps"]:
+        for name in step["gone"]:
+            del nodes[texts[name]]
+        nodes.update(map(node, step["put"]))
+        check(f"nodes after {step['pass']}", len(nodes) == step["nodes"], (len(nodes), step["nodes"]))
+    return nodes
+
+
+text, pages = page_of(source, work / "paged.graph", "--explain", "p")
+nodes = replay(pages["graphs"][0])
+written = (work / "paged.graph").read_text()
+check("differences lead to what is written", len(nodes) == len(written.splitlines()) and all(f"{name} = {op}(" in written for name, (op, inputs, _) in nodes.items() if inputs), (nodes, written))
+check("the graph before", len(pages["graphs"][0]["before"]) == 7 and [s["pass"] for s in pages["graphs"][0]["steps"]][0] == "model_pruner", pages["graphs"])
+check("no marks of the passes' own", not any("_root" in t or "_fed" in t for t in pages["texts"]), pages["texts"])
+rules = [[pages["texts"][t] for t in pages["rewrites"][i:i + 5]] for i in range(0, len(pages["rewrites"]), 5)]
+check("rules and what they rewrote", ["", "arithmetic_optimizer", "RemoveInvolution"] in [r[:3] for r in rules] and pages["fired"] == len(rules) and pages["story"], rules)
+policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+check("nothing is loaded, no other script runs", "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy and not re.search(r'(src|href)\s*=\s*"', text), policy)
+inside = re.findall(r"<(script|style)>(.*?)</\1>", text, re.S)
+check("the policy names what is there", len(inside) == 3 and all(base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() in policy for _, t in inside), policy)
+check("the layout library's licence", "Chris Pettitt" in text and "Permission is hereby granted" in text)
+again = re.sub(r'"ms":[0-9.e-]+', "", page_of(source, "--explain", "p")[0])
+check("the same page again but for times", again == re.sub(r'"ms":[0-9.e-]+', "", text))
+text, pages = page_of(hostile, "--keep", "o,n1")
+check("hostile texts come through as they are", 'a"];\n\\&<img src=x onerror=alert(1)>\\xff\x01' in pages["texts"] and "</script>\\xff" in pages["texts"] and "<script>" in pages["title"], pages["texts"])
+check("and end nothing", "<" not in re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+many.write_text(chain(20000, lambda i: "scope/of/some/length/"))
+text, pages = page_of(many, "--passes", ",".join(["arithmetic", "pruning", "dependency", "common_subgraph_elimination", "constfold"] * 4))
+check("a large graph's page is bounded", len(text) < 4 << 20 and len(pages["graphs"][0]["steps"]) >= 20, (len(text), len(pages["graphs"][0]["steps"])))
+replay(pages["graphs"][0])
+code, out, err = optimize(models / "functions", "--html", work / "model.html")
+data = json.loads(re.search(r'id="data">(.*?)</script>', (work / "model.html").read_text(), re.S)[1])
+check("functions are graphs of their own", code == 0 and any(g["name"] and g["before"] for g in data["graphs"]), (err, [g["name"] for g in data["graphs"]]))
+code, out, err = optimize(models / "functions", "--html", work / "no_such_folder" / "model.html")
+check("a page that cannot be written", code == 1 and "no_such_folder" in err, err)
 
 # ---- configurations
 config = work / "config.txt"

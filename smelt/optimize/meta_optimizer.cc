@@ -200,6 +200,7 @@ class MetaOptimizer {
       report.passes.push_back(std::move(pass));
       if (options_.after) options_.after(run, now);
     };
+    if (options_.before) options_.before(name, graph);
     RETURN_IF_ERROR(RunPasses(passes_, graph, context, pipeline));
     DropWrongOutputShapes(graph);
     report_.graphs.push_back(std::move(report));
