@@ -51,8 +51,13 @@ class Details {
       if (item) ops.set(texts[n.op], (ops.get(texts[n.op]) ?? 0) + 1);
     }
     const byCount = [...ops].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    this.root.replaceChildren(el("h2", { textContent: shown(group.path) || "all nodes" }), this.facts(rows),
+    this.root.replaceChildren(el("h2", { textContent: this.titleOf(group) }), this.facts(rows),
       ...this.section("Ops", byCount.map(([op, n]) => `${shown(op)} × ${number(n)}`)));
+  }
+
+  titleOf(group) {
+    if (group.kind !== "part") return shown(group.path) || "all nodes";
+    return `${group.label} in ${shown(group.path.split("#")[0]) || "the graph"}`;
   }
 
   pair(before, after, group, what, text) {

@@ -178,7 +178,8 @@ function find() {
 }
 
 function start() {
-  byId("title").textContent = shown(data.title) || "a graph";
+  byId("title").textContent = shown(data.title.split("/").findLast((w) => w !== "") ?? "a graph");
+  byId("title").title = shown(data.title);
   document.title = `${shown(data.title)} optimized`;
   if (graphs.length === 0) {
     byId("notice").textContent = "No pass ran, so there is nothing to compare.";

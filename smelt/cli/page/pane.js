@@ -83,7 +83,7 @@ class Pane {
   // The whole, but never so small that nothing can be read.
   fit() {
     const box = this.canvas.getBoundingClientRect();
-    const zoom = Math.max(0.75, Math.min(1.2, (box.width - 40) / this.width, (box.height - 40) / this.height));
+    const zoom = Math.max(0.7, Math.min(1.2, (box.width - 40) / this.width, (box.height - 40) / this.height));
     this.moveTo(Math.max((box.width - this.width * zoom) / 2, 20), 20, zoom);
   }
 
@@ -94,7 +94,13 @@ class Pane {
     this.moveTo(box.width / 2 - (place.x + place.w / 2) * zoom, box.height / 2 - (place.y + Math.min(place.h, 200) / 2) * zoom, zoom);
   }
 
-  // Keeps the item where it is on the screen while the rest changes around it.
+  // Whether the place's upper left corner is in the window.
+  sees(place) {
+    const box = this.canvas.getBoundingClientRect(), x = this.x + place.x * this.zoom, y = this.y + place.y * this.zoom;
+    return x > -10 && y > -10 && x < box.width - 40 && y < box.height - 20;
+  }
+
+  // Keeps the item where it is on the screen while the rest changes around it, or brings it there.
   draw(view, open, selected, scale, held) {
     const old = held && this.places.get(held);
     this.view = view;
@@ -112,6 +118,7 @@ class Pane {
     this.scene.replaceChildren(scene);
     const now = held && this.places.get(held);
     if (old && now) this.moveTo(this.x + (old.x - now.x) * this.zoom, this.y + (old.y - now.y) * this.zoom, this.zoom);
+    if (now && !this.sees(now)) this.center(held);
   }
 
   drawGroup(layout, x, y, into) {
