@@ -12,6 +12,8 @@
 
 namespace smelt {
 
+class ShapeTable;
+
 // Not thread safe.
 class OptimizationHistory {
  public:
@@ -75,7 +77,7 @@ class OptimizationHistory {
 
   State& StateOf(absl::string_view name);
   std::vector<Node> Snapshot(const Graph& graph);
-  Node VersionOf(const smelt::Node& node, const Graph& graph, const class ShapeTable& shapes);
+  Node VersionOf(const smelt::Node& node, const Graph& graph, const ShapeTable& shapes);
   static void Differences(std::vector<Node> nodes, State& state, Step& step);
 
   int64_t left_;

@@ -178,6 +178,7 @@ class MetaOptimizer {
   Status OptimizeGraph(Graph& graph, const std::string& name, const PassContext& context) {
     const int configured = options_.config.min_graph_nodes;
     const int least = configured == 0 ? kDefaultMinGraphNodes : configured;
+    if (options_.before) options_.before(name, graph);
     if (graph.num_nodes() < least) return OkStatus();
     GraphReport report;
     report.graph = name;
@@ -200,7 +201,6 @@ class MetaOptimizer {
       report.passes.push_back(std::move(pass));
       if (options_.after) options_.after(run, now);
     };
-    if (options_.before) options_.before(name, graph);
     RETURN_IF_ERROR(RunPasses(passes_, graph, context, pipeline));
     DropWrongOutputShapes(graph);
     report_.graphs.push_back(std::move(report));

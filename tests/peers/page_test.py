@@ -130,6 +130,16 @@ y = Identity(q) {T=float}
         browser.run("const g = document.getElementById('graph'); g.value = arguments[0]; g.dispatchEvent(new Event('change'))", i)
         check(f"graph {i} is drawn", len(boxes(browser, "left")) > 0 and "nodes" in text(browser, "#leftCount"))
     quiet(browser, "model")
+    calls = "".join(f"func f{i}(a: float) -> (r: float) {{\n  c = f{i + 1}(a)\n  d = f{i + 1}(c)\n  return r=d\n}}\n" for i in range(3000))
+    last = "func f3000(a: float) -> (r: float) {\n  c = Neg(a) {T=float}\n  return r=c\n}\n"
+    browser.open(graph_page("chain", "x = Placeholder {dtype=float, shape=[2]}\ny = f0(x)\n" + calls + last, "--passes", "pruning"))
+    check("a long chain of functions", text(browser, "#leftCount").startswith("2 nodes, cost 1.15 E") and browser.run("return document.getElementById('graph').options.length") == 3002,
+          text(browser, "#leftCount"))
+    check("costs that no number holds", browser.run("return [...document.querySelectorAll('#right rect.heat7')].length") == 1)
+    browser.run("[...document.querySelectorAll('#right g.leaf')].find((b) => b.querySelector('title').textContent === 'y').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    browser.run("[...document.querySelectorAll('#details button')].find((b) => b.textContent === 'f0').click()")
+    check("a call leads to its function", browser.run("return document.getElementById('graph').selectedOptions[0].textContent") == "function f0" and "c" in boxes(browser), boxes(browser))
+    quiet(browser, "chain")
     browser.open(graph_page("nothing", "x = Placeholder {dtype=float}\ny = Neg(x) {T=float}\n", "--passes", ""))
     check("a page without passes says so", "No pass ran" in text(browser, "#notice"), text(browser, "#notice"))
     quiet(browser, "nothing")

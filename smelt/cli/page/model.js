@@ -116,18 +116,36 @@ function rewrites(graph, name) {
 }
 
 // The cost of the functions that a node calls comes to its own.
+const MOST_COST = 2 ** 60;
 const costs = new Map();
-function costOfGraph(name) {
-  if (costs.has(name)) return costs.get(name);
-  costs.set(name, 0);  // a function that calls itself counts once
-  const graph = graphOfName.get(name);
-  let cost = 0;
-  if (graph) for (const n of graph.at(graph.steps.length).values()) cost += costOf(n);
-  costs.set(name, cost);
-  return cost;
+// Callees first; not by recursion, as chains of calls may be long. A function that calls itself counts once.
+function findCosts(name) {
+  const todo = [name], begun = new Set();
+  while (todo.length > 0) {
+    const current = todo.at(-1), graph = graphOfName.get(current);
+    if (costs.has(current) && !begun.has(current)) {
+      todo.pop();
+      continue;
+    }
+    const nodes = graph ? [...graph.at(graph.steps.length).values()] : [];
+    if (!begun.has(current)) {
+      begun.add(current);
+      costs.set(current, 0);
+      for (const n of nodes) for (const f of n.calls) if (!costs.has(texts[f])) todo.push(texts[f]);
+      continue;
+    }
+    begun.delete(current);
+    todo.pop();
+    costs.set(current, Math.min(MOST_COST, nodes.reduce((sum, n) => sum + costOf(n), 0)));
+  }
 }
 function costOf(node) {
-  return node.calls.reduce((sum, f) => sum + costOfGraph(texts[f]), node.cost);
+  let cost = node.cost;
+  for (const f of node.calls) {
+    if (!costs.has(texts[f])) findCosts(texts[f]);
+    cost += costs.get(texts[f]);
+  }
+  return Math.min(MOST_COST, cost);
 }
 
 // What changed between two states: sets of names.

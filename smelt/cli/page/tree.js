@@ -106,7 +106,7 @@ function commonGroup(a, b) {
 function number(n) { return Math.round(n).toLocaleString("en-US"); }
 
 function compact(n) {
-  for (const [unit, size] of [["P", 1e15], ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+  for (const [unit, size] of [["E", 1e18], ["P", 1e15], ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
     if (n >= size) return (n / size).toPrecision(3) + " " + unit;
   }
   return String(n);
