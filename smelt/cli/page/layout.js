@@ -127,7 +127,7 @@ function layOut(view, group, open) {
     } else {
       const { title, under } = boxTexts(view, item);
       const marks = item instanceof Group ? 60 : 0;
-      const sign = item instanceof Group ? 16 : 0;
+      const sign = item instanceof Group || view.marks.has(item.name) ? 16 : 0;
       const w = Math.max(64, textWidth(title, 12) + sign, textWidth(under, 10) + marks) + 22;
       boxes.push({ item, w: Math.ceil(w), h: 38 });
     }
