@@ -2,8 +2,13 @@
 """smelt optimize: optimize_test.py SMELT. Ends with 'N passed, N failed'.
 
 What it writes must answer as TensorFlow did before; tests/peers/optimize_test.py has TensorFlow run it, tests/grappler has the graphs."""
+import base64
+import hashlib
 import json
 import os
+import pathlib
+import re
+import tempfile
 
 from program import call, check, finish, models, work
 
@@ -111,11 +116,11 @@ for op in ("Const", "HostConst"):
             check(f"{op}, {passes}: {name}", code == 0 and lines.get(f"c{i}", "").endswith(f"value={want}}}"), err + lines.get(f"c{i}", ""))
 
 # ---- graphs: both forms, the report, one node's story
-code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_passes", work / "dump")
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "out.pb", "--explain", "p", "--dump_dir", work / "dump")
 check("a graph", code == 0 and "optimized in " in out, out + err)
 check("what rules did", any("RemoveInvolution" in line and line.split()[-1] == "1" for line in out.splitlines()), out)
 check("the story of a node", "arithmetic_optimizer/RemoveInvolution: became 'c'" in out or "RemoveInvolution: became" in out, out)
-check("a graph after each pass", any("arithmetic" in f.name for f in (work / "dump").iterdir()))
+check("a graph after each pass", any("arithmetic" in f.name and f.suffix == ".graph" for f in (work / "dump").iterdir()))
 code, out, err = optimize("--graph_def", work / "out.pb", work / "again.graph", "--passes", "")
 text = (work / "again.graph").read_text()
 check("read back as text", code == 0 and "Neg" not in text and "unread" not in text and "y = " in text, text + err)
@@ -129,6 +134,116 @@ code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y
 report = json.loads(out)
 check("JSON", code == 0 and report["graphs"][0]["passes"][0]["pass"] == "model_pruner" and {"pass": "arithmetic_optimizer", "rule": "RemoveInvolution", "fired": 1} in report["rules"]
       and report["story"][0]["fired"], out)
+
+# ---- pictures: what dot gets, and what is said where it is not there or fails
+def dump(name, graph, path, *args):
+    code, out, err = call("optimize", "--graph_def", graph, "--feeds", "x", "--fetches", "y", "--dump_dir", work / name, *args, env={**os.environ, "PATH": str(path)})
+    check(f"{name}: optimized", code == 0, err)
+    return sorted((work / name).iterdir()), err
+
+
+def tool(text):
+    """A folder with a program of the name dot."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=work))
+    (folder / "dot").write_text("#!/bin/sh\n" + text)
+    (folder / "dot").chmod(0o755)
+    return folder
+
+
+files, err = dump("no_dot", source, work / "nothing_here")
+check("without dot text alone, said once", {f.suffix for f in files} == {".graph", ".dot"} and err.count("is not installed") == 1, err)
+files, err = dump("drawn", source, tool('for a in "$@"; do case "$a" in -o*) echo "<svg/>" > "${a#-o}";; esac; done'))
+check("with dot a picture for each", err == "" and len([f for f in files if f.suffix == ".svg"]) == len([f for f in files if f.suffix == ".graph"]) > 0, (err, files))
+files, err = dump("failed", source, tool('for a in "$@"; do case "$a" in -o*) echo half > "${a#-o}";; esac; done; exit 1'))
+check("a dot that fails is named and leaves nothing", "dot failed on" in err and not any(f.suffix == ".svg" for f in files), err)
+many = work / "many.graph"
+
+
+def chain(count, scope):
+    """Pairs of negations, which arithmetic takes away."""
+    names = ["x"] + [f"{scope(i)}n{i}" for i in range(count)]
+    lines = ["x = Placeholder {dtype=float, shape=[2]}"] + [f"{b} = {'Neg' if i % 4 < 2 else 'Exp'}({a}) {{T=float}}" for i, (a, b) in enumerate(zip(names, names[1:]))]
+    return "\n".join([*lines, f"y = Identity({names[-1]}) {{T=float}}"]) + "\n"
+
+
+for what, scope, words in [("scopes", lambda i: f"s{i % 40}/t{i}/", '"s3/" + "\\n" + "'), ("flat", lambda i: "", '"op Exp" + "\\n" + "'),
+                           ("many_scopes", lambda i: f"s{i}/", '"others" + "\\n" + "')]:
+    many.write_text(chain(4000, scope))
+    files, err = dump(what, many, work / "nothing_here")
+    pictures = [f.read_text() for f in files if f.suffix == ".dot"]
+    check(f"{what}: a small picture of a large graph", pictures and all(words in p and p.count("label=") <= 302 and len(p) < 100000 for p in pictures), pictures[:1])
+# Names of nodes are held to TensorFlow's rule; ops that nobody defines, attributes and devices may be anything.
+hostile = work / "hostile<!--<script>.graph"
+hostile.write_text(r"""x = Placeholder {dtype=float, shape=[2]}
+n0 = Neg(x) {T=float} @"</script>\xff"
+n1 = Neg(n0) {T=float, "<!--<script>"="</script><script>alert(1)</script>\xff\001", _b="\xe2\x80\xae", _c="</style>]]>&lt;"}
+o = "a\"];\n\\&<img src=x onerror=alert(1)>\xff\001"(n1) {T=float} outputs=1
+n3 = Neg(o) {T=float}
+n4 = Neg(n3) {T=float}
+n5 = Neg(n4) {T=float}
+s/a>b = Neg(n5)
+y = Identity(s/a>b) {T=float}
+""")
+files, err = dump("hostile_dot", hostile, work / "nothing_here", "--keep", "o")
+pictures = [f.read_text() for f in files if f.suffix == ".dot"]
+check("names stay in their quotes", pictures and all(line.startswith(("digraph", "}", "  ")) for p in pictures for line in p.splitlines()), pictures)
+
+# ---- the page
+def page_of(path, *args):
+    code, out, err = call("optimize", "--graph_def", path, "--feeds", "x", "--fetches", "y", "--html", work / "page.html", *args)
+    check("the page is written", code == 0, err)
+    text = (work / "page.html").read_text(encoding="utf8")
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    check("one element of data", len(found) == 1 and text.count("<script") == text.count("</script>") == 3, text.count("<script"))
+    return text, json.loads(found[0])
+
+
+def replay(graph):
+    """The nodes after all steps, by name: op and inputs."""
+    texts = pages["texts"]
+
+    def node(n):
+        at, lists = 4, []
+        for _ in range(3):
+            lists.append(n[at + 1:at + 1 + n[at]])
+            at += 1 + n[at]
+        return texts[n[0]], (texts[n[1]], [(texts[s], p) for s, p in zip(n[at::2], n[at + 1::2])], sorted(texts[a] for a in lists[0]))
+    nodes = dict(map(node, graph["before"]))
+    for step in graph["steps"]:
+        for name in step["gone"]:
+            del nodes[texts[name]]
+        nodes.update(map(node, step["put"]))
+        check(f"nodes after {step['pass']}", len(nodes) == step["nodes"], (len(nodes), step["nodes"]))
+    return nodes
+
+
+text, pages = page_of(source, work / "paged.graph", "--explain", "p")
+nodes = replay(pages["graphs"][0])
+written = (work / "paged.graph").read_text()
+check("differences lead to what is written", len(nodes) == len(written.splitlines()) and all(f"{name} = {op}(" in written for name, (op, inputs, _) in nodes.items() if inputs), (nodes, written))
+check("the graph before", len(pages["graphs"][0]["before"]) == 7 and [s["pass"] for s in pages["graphs"][0]["steps"]][0] == "model_pruner", pages["graphs"])
+check("no marks of the passes' own", not any("_root" in t or "_fed" in t for t in pages["texts"]), pages["texts"])
+rules = [[pages["texts"][t] for t in pages["rewrites"][i:i + 5]] for i in range(0, len(pages["rewrites"]), 5)]
+check("rules and what they rewrote", ["", "arithmetic_optimizer", "RemoveInvolution"] in [r[:3] for r in rules] and pages["fired"] == len(rules) and pages["story"], rules)
+policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+check("nothing is loaded, no other script runs", "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy and not re.search(r'(src|href)\s*=\s*"', text), policy)
+inside = re.findall(r"<(script|style)>(.*?)</\1>", text, re.S)
+check("the policy names what is there", len(inside) == 3 and all(base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() in policy for _, t in inside), policy)
+check("the layout library's licence", "Chris Pettitt" in text and "Permission is hereby granted" in text)
+again = re.sub(r'"ms":[0-9.e-]+', "", page_of(source, "--explain", "p")[0])
+check("the same page again but for times", again == re.sub(r'"ms":[0-9.e-]+', "", text))
+text, pages = page_of(hostile, "--keep", "o,n1")
+check("hostile texts come through as they are", 'a"];\n\\&<img src=x onerror=alert(1)>\\xff\x01' in pages["texts"] and "</script>\\xff" in pages["texts"] and "<script>" in pages["title"], pages["texts"])
+check("and end nothing", "<" not in re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+many.write_text(chain(20000, lambda i: "scope/of/some/length/"))
+text, pages = page_of(many, "--passes", ",".join(["arithmetic", "pruning", "dependency", "common_subgraph_elimination", "constfold"] * 4))
+check("a large graph's page is bounded", len(text) < 4 << 20 and len(pages["graphs"][0]["steps"]) >= 20, (len(text), len(pages["graphs"][0]["steps"])))
+replay(pages["graphs"][0])
+code, out, err = optimize(models / "functions", "--html", work / "model.html")
+data = json.loads(re.search(r'id="data">(.*?)</script>', (work / "model.html").read_text(), re.S)[1])
+check("functions are graphs of their own", code == 0 and any(g["name"] and g["before"] for g in data["graphs"]), (err, [g["name"] for g in data["graphs"]]))
+code, out, err = optimize(models / "functions", "--html", work / "no_such_folder" / "model.html")
+check("a page that cannot be written", code == 1 and "no_such_folder" in err, err)
 
 # ---- configurations
 config = work / "config.txt"

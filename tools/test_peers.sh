@@ -2,8 +2,8 @@
 # Installs TensorFlow into .venv-peers and runs the tests against it; ends with "N passed, N failed".
 set -eu
 venv=.venv-peers
+tools/install_packages.sh debian-packages-peers.txt
 if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; then
-  tools/install_packages.sh debian-packages-peers.txt
   echo "installing tensorflow into $venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check -r tests/peers/requirements.txt
@@ -13,6 +13,7 @@ fi
 "$venv/bin/python" tests/peers/convert_test.py "${BUILD:-build}/smelt" tests/models
 "$venv/bin/python" tests/peers/strip_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/optimize_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/page_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/quantize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/optimize_report.h"
+#include "smelt/cli/page/page.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/show_passes.h"
 #include "smelt/cli/usage.h"
@@ -29,8 +30,11 @@ struct OptimizeFlags {
   std::vector<std::string> devices;
   std::vector<std::string> optimizer_libraries;
   std::string explain;
+  std::string html;
   PassFlags dump;
 };
+
+constexpr size_t kMostRewritesOfPage = 200'000;
 
 // A GraphDef, or smelt's text form (.graph).
 StatusOr<std::unique_ptr<Graph>> ReadGraph(const std::string& path, GraphVersions* versions) {
@@ -123,6 +127,17 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   options.log = &log;
   ASSIGN_OR_RETURN(const PipelineOptions dump, PassOptions(flags.dump));
   options.after = dump.after;
+  OptimizationHistory history;
+  if (!flags.html.empty()) {
+    log.RecordRewrites(kMostRewritesOfPage);
+    options.before = [&](absl::string_view name, const Graph& graph) {
+      history.Begin(name, graph);
+    };
+    options.after = [&](const PassRun& run, const Graph& graph) {
+      history.Add(run, graph);
+      if (dump.after) dump.after(run, graph);
+    };
+  }
   OptimizationReport report;
   if (flags.graph_def.empty()) {
     ASSIGN_OR_RETURN(report, OptimizeModelFolder(flags, options));
@@ -131,6 +146,11 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   }
   for (const std::string& name : report.unknown_optimizers) {
     std::fprintf(stderr, "no optimizer '%s': it is left out, as TensorFlow does\n", name.c_str());
+  }
+  if (!flags.html.empty()) {
+    history.End();
+    const std::string& title = flags.graph_def.empty() ? flags.first : flags.graph_def;
+    RETURN_IF_ERROR(WriteFileAtomically(flags.html, OptimizationPage(title, history, log)));
   }
   const std::string text = flags.json ? OptimizationJson(report, log, flags.explain)
                                       : OptimizationText(report, log, flags.explain);
@@ -180,6 +200,8 @@ CommandBody SetupOptimize(CLI::App& app) {
   app.add_option("--explain", flags->explain,
                  "Node whose story is told: rules that rewrote it, "
                  "and why others did not");
+  app.add_option("--html", flags->html,
+                 "A page to look at: the graph before and after each pass, side by side");
   app.add_flag("--json", flags->json, "The report as JSON");
   AddPassFlags(app, &flags->dump);
   AddResourceFlags(app, &flags->resources);

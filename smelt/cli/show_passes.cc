@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "smelt/cli/picture.h"
 #include "smelt/graph/text.h"
 #include "smelt/io/fs.h"
 
@@ -17,11 +18,24 @@ std::string GraphName(const PassRun& run) {
   return run.graph.empty() ? "request" : absl::StrReplaceAll(run.graph, {{"/", "_"}});
 }
 
-void Dump(const std::string& dir, int number, const PassRun& run, const Graph& graph) {
+// What the passes of all graphs share.
+struct Shown {
+  std::atomic<int> next = 0;
+  std::atomic<bool> no_dot = false;
+};
+
+Status Dump(const std::string& dir, int number, const PassRun& run, const Graph& graph,
+            Shown& shown) {
   const std::string path =
-      JoinPath(dir, absl::StrFormat("%03d-%s-%s.graph", number, GraphName(run), run.pass));
-  const Status written = WriteFileAtomically(path, PrintGraph(graph));
-  if (!written.ok()) std::fprintf(stderr, "%s\n", written.ToString().c_str());
+      JoinPath(dir, absl::StrFormat("%03d-%s-%s", number, GraphName(run), run.pass));
+  RETURN_IF_ERROR(WriteFileAtomically(path + ".graph", PrintGraph(graph)));
+  RETURN_IF_ERROR(WriteFileAtomically(path + ".dot", DotText(graph)));
+  if (shown.no_dot) return OkStatus();
+  const Status drawn = DrawDot(path + ".dot", path + ".svg");
+  if (!absl::IsUnavailable(drawn)) return drawn;
+  // Once is enough.
+  if (shown.no_dot.exchange(true)) return OkStatus();
+  return Suffix(drawn, absl::StrCat(": no pictures in ", dir, ", only what it draws them of"));
 }
 
 }  // namespace
@@ -32,7 +46,8 @@ void AddPassFlags(CLI::App& app, PassFlags* flags) {
   app.add_flag("--time_passes", flags->time,
                "Print what each pass took on stderr: its graph, its name, nodes before and after, "
                "milliseconds");
-  app.add_option("--dump_passes", flags->dump, "Folder for the graph after each pass, as text");
+  app.add_option("--dump_dir", flags->dump,
+                 "Folder for the graph after each pass, as text and as a picture");
 }
 
 StatusOr<PipelineOptions> PassOptions(const PassFlags& flags) {
@@ -40,8 +55,8 @@ StatusOr<PipelineOptions> PassOptions(const PassFlags& flags) {
   if (!flags.verify && !flags.time && flags.dump.empty()) return options;
   if (flags.verify) options.verify = VerifyPasses::kUndo;
   if (!flags.dump.empty()) RETURN_IF_ERROR(MakeDirs(flags.dump));
-  auto next = std::make_shared<std::atomic<int>>(0);
-  options.after = [flags, next](const PassRun& run, const Graph& graph) {
+  auto shown = std::make_shared<Shown>();
+  options.after = [flags, shown](const PassRun& run, const Graph& graph) {
     if (run.outcome == PassRun::Outcome::kUndone) {
       std::fprintf(stderr, "pass %s undone: %s\n", std::string(run.pass).c_str(),
                    run.why_undone.c_str());
@@ -52,9 +67,10 @@ StatusOr<PipelineOptions> PassOptions(const PassFlags& flags) {
                      .c_str(),
                  stderr);
     }
-    const int number = (*next)++;
+    const int number = shown->next++;
     if (!flags.dump.empty() && run.outcome == PassRun::Outcome::kChanged) {
-      Dump(flags.dump, number, run, graph);
+      const Status dumped = Dump(flags.dump, number, run, graph, *shown);
+      if (!dumped.ok()) std::fprintf(stderr, "%s\n", dumped.ToString().c_str());
     }
   };
   return options;

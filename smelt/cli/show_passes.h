@@ -1,5 +1,4 @@
-// Flags that show the optimizer's passes at work: --verify_passes, --time_passes and
-// --dump_passes.
+// Flags that show the optimizer's passes at work: --verify_passes, --time_passes and --dump_dir.
 #ifndef SMELT_CLI_SHOW_PASSES_H_
 #define SMELT_CLI_SHOW_PASSES_H_
 
@@ -19,9 +18,10 @@ void AddPassFlags(CLI::App& app, PassFlags* flags);
 
 // Options for SessionOptions::passes. With `verify`, a pass whose graph does not verify is undone
 // and named on stderr. With `time`, what each took is printed there. With `dump`, the graph after
-// each pass that changed it is written to DUMP/NNN-GRAPH-PASS.graph in the text form; NNN counts
-// all passes that ran. Files that cannot be written are named on stderr; an error only when the
-// folder cannot be made.
+// each pass that changed it is written to DUMP/NNN-GRAPH-PASS.graph in the text form, beside it as
+// .dot for graphviz and as .svg, where its program dot is installed (said on stderr where not); NNN
+// counts all passes that ran. Files that cannot be written are named on stderr; an error only when
+// the folder cannot be made.
 StatusOr<PipelineOptions> PassOptions(const PassFlags& flags);
 
 }  // namespace smelt

@@ -220,6 +220,7 @@ class MetaOptimizer {
   Status OptimizeGraph(Graph& graph, const std::string& name, const PassContext& context) {
     const int configured = options_.config.min_graph_nodes;
     const int least = configured == 0 ? kDefaultMinGraphNodes : configured;
+    if (options_.before) options_.before(name, graph);
     if (graph.num_nodes() < least) return OkStatus();
     ASSIGN_OR_RETURN(PassPlan plan, PlanPasses(options_.config, graph));
     if (name.empty()) report_.unknown_optimizers = std::move(plan.unknown);

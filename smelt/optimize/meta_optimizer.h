@@ -35,6 +35,9 @@ struct MetaOptions {
   RewriterConfig config;
   std::vector<DeviceProperties> devices;  // that the graph is for; empty: not known
   RewriteLog* log = nullptr;              // may be nullptr
+  // Called with the main graph (of no name), and later with each function that may be optimized,
+  // before its first pass, or where it is too small for any. May be empty.
+  std::function<void(absl::string_view name, const Graph& graph)> before;
   // Called after each pass as PipelineOptions::after is. May be empty.
   std::function<void(const PassRun& run, const Graph& graph)> after;
 };

@@ -10,6 +10,9 @@ bool RewriteLog::Explained(absl::string_view node) const {
 
 void RewriteLog::Fired(absl::string_view rule, const Node& node, absl::string_view by) {
   ++counts_[{pass_, std::string(rule)}];
+  if (rewrites_.size() < most_rewrites_) {
+    rewrites_.push_back({pass_, std::string(rule), graph_, node.name(), std::string(by)});
+  }
   if (!explaining() || !Explained(node.name())) return;
   events_.push_back({pass_, std::string(rule), graph_, true,
                      by.empty() ? "rewritten" : absl::StrCat("became '", by, "'")});

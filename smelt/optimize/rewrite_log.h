@@ -26,6 +26,15 @@ class RewriteLog {
   void Explain(absl::string_view node) { explained_ = {std::string(node)}; }
   bool explaining() const { return !explained_.empty(); }
 
+  // Records what rules rewrite whatever the node, at most so many; the others are only counted.
+  void RecordRewrites(size_t most) { most_rewrites_ = most; }
+  struct Rewrite {
+    std::string pass, rule;
+    std::string graph;     // a function's name; empty: the main graph
+    std::string node, by;  // what stands in its place; empty: the node itself
+  };
+  const std::vector<Rewrite>& rewrites() const { return rewrites_; }
+
   // Where what is recorded from now on happens.
   void Enter(absl::string_view pass, absl::string_view graph) {
     pass_ = std::string(pass);
@@ -48,6 +57,8 @@ class RewriteLog {
   Counts counts_;
   std::vector<std::string> explained_;
   std::vector<Event> events_;
+  size_t most_rewrites_ = 0;
+  std::vector<Rewrite> rewrites_;
 };
 
 }  // namespace smelt
