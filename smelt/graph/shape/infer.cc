@@ -8,6 +8,8 @@
 #include "smelt/base/stack.h"
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/fact.h"
+#include "smelt/graph/shape/loop_merges.h"
 #include "smelt/graph/shape/rules.h"
 #include "smelt/graph/shape/values.h"
 
@@ -21,53 +23,10 @@ constexpr int kMaxShapeDepth = 48;
 // A function is walked for at most this many different arguments, then once for unknown ones: with
 // calls within calls the number of variants could double at every level.
 constexpr int kMaxVariants = 12;
-constexpr OpSet kLoopMerges = {"Merge", "RefMerge"};
-constexpr OpSet kNextIterations = {"NextIteration", "RefNextIteration"};
 // A loop whose shapes still change after this many rounds has unknown shapes.
 constexpr int kMaxLoopRounds = 6;
 
 using PortKey = std::pair<int, int>;
-
-// What is known of one tensor.
-struct Fact {
-  PartialShape shape;
-  PartialShape held;
-  std::optional<IntVector> value;
-  Tensor constant;
-};
-
-Fact CommonFact(const Fact& a, const Fact& b) {
-  Fact out;
-  out.shape = CommonShape(a.shape, b.shape);
-  out.held = CommonShape(a.held, b.held);
-  if (a.value && a.value == b.value) {
-    out.value = a.value;
-    out.constant = a.constant;
-  }
-  return out;
-}
-
-void AppendKey(const PartialShape& shape, std::string* key) {
-  absl::StrAppend(key, shape.known_rank() ? absl::StrJoin(shape.dims(), ",") : "?", ";");
-}
-
-void AppendKey(const Fact& f, std::string* key) {
-  AppendKey(f.shape, key);
-  AppendKey(f.held, key);
-  if (f.constant.valid() && IsPod(f.constant.dtype())) {
-    key->append(static_cast<const char*>(f.constant.raw()), f.constant.bytes());
-  } else if (f.value) {
-    absl::StrAppend(key, f.value->scalar ? "=" : "=v", absl::StrJoin(f.value->values, ","));
-  }
-  key->push_back(';');
-}
-
-// One walk of one function.
-struct FunctionWalk {
-  ShapeTable table;
-  std::vector<Fact> results;
-  Status first_error;
-};
 
 // What all walks of one inference share.
 class Walks {
@@ -86,23 +45,9 @@ class Walks {
   // Nodes of the graph itself of which nothing is known; nullptr: none.
   const absl::FunctionRef<bool(const Node&)>* from_outside = nullptr;
 
-  // Makes sizes that are not known symbols of their own.
+  SymbolNames names;
   void Name(PartialShape& shape) {
-    if (!symbolic || !shape.known_rank()) return;
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (shape[i] == kUnknownDim) shape.Set(i, next_symbol_--);
-    }
-  }
-  // Makes symbols that are not among `known` others, so that no two calls of one function share
-  // what was first named in it.
-  void Rename(PartialShape& shape, absl::flat_hash_map<int64_t, int64_t>& known) {
-    if (!shape.known_rank()) return;
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (!IsSymbolicDim(shape[i])) continue;
-      const auto [it, added] = known.try_emplace(shape[i], next_symbol_);
-      if (added) --next_symbol_;
-      shape.Set(i, it->second);
-    }
+    if (symbolic) names.Name(shape);
   }
 
   // The walk for these arguments, made when first asked for. nullptr for a function that is not
@@ -115,9 +60,6 @@ class Walks {
     if (it == more.end()) it = more.find(FirstVersion(n.op_name()).number());
     return it == more.end() ? FindShapeRule(n.op_name()) : it->second;
   }
-
- private:
-  int64_t next_symbol_ = kSymbolicDims - 1;
 };
 
 const std::vector<PartialShape>* ShapeListAttr(const AttrMap& attrs, absl::string_view name) {
@@ -164,12 +106,9 @@ class Walk {
       if (!s.ok()) errors_.try_emplace(n->id(), Explain(s, *n));
     }
     SettleLoops(*order);
-    for (const Node* n : *order) {
-      const auto error = errors_.find(n->id());
-      if (error == errors_.end()) continue;
-      first_error = error->second;
-      break;
-    }
+    const auto failed =
+        std::ranges::find_if(*order, [&](const Node* n) { return errors_.contains(n->id()); });
+    if (failed != order->end()) first_error = errors_.at((*failed)->id());
   }
 
   ShapeTable table;
@@ -225,7 +164,7 @@ class Walk {
     return it == values_.end() ? nullptr : &it->second;
   }
 
-  // Adds the node and its input shapes to the message, as TensorFlow does.
+  // As TensorFlow words it.
   Status Explain(const Status& s, const Node& n) const {
     std::vector<std::string> shapes;
     for (const Endpoint& e : n.inputs()) {
@@ -290,7 +229,7 @@ class Walk {
       VisitWhile(n);
       return OkStatus();
     }
-    if (n.Is(kLoopMerges) && std::ranges::any_of(n.inputs(), IsBackEdge)) {
+    if (IsLoopMerge(n)) {
       VisitLoopMerge(n);
       return OkStatus();
     }
@@ -366,8 +305,8 @@ class Walk {
       }
     }
     for (Fact& f : *results) {
-      walks_.Rename(f.shape, known);
-      walks_.Rename(f.held, known);
+      walks_.names.Rename(f.shape, known);
+      walks_.names.Rename(f.held, known);
       if (!f.value) continue;
       for (int64_t& x : f.value->values) {
         if (IsSymbolicDim(x)) x = known.contains(x) ? known[x] : kUnknownInt;
@@ -452,80 +391,45 @@ class Walk {
     SetResults(n, facts);
   }
 
-  // Loops of version 1. A Merge that begins a turn has at first the shape that it has in the first;
-  // what the turn makes of it is compared then, and where it differs all that follows is looked at
-  // again. A size that differs once is the Merge's own from then on, so that this ends.
-  static bool IsBackEdge(const Endpoint& e) { return e.node->Is(kNextIterations); }
-
-  struct LoopMerge {
-    const Node* node;
-    PartialShape shape, held;
-    std::vector<bool> own_shape, own_held;  // by dimension
-  };
-
   void VisitLoopMerge(const Node& n) {
-    const auto [at, first] = loop_merge_of_.try_emplace(n.id(), loop_merges_.size());
-    if (first) {
-      LoopMerge merge = {&n, {}, {}, {}, {}};
+    const LoopMerge* merge = loop_merges_.Find(n);
+    if (merge == nullptr) {
+      PartialShape shape, held;
       bool begun = false;
       for (const Endpoint& e : n.inputs()) {
         if (IsBackEdge(e)) continue;
-        merge.shape = begun ? CommonShape(merge.shape, table.of(e)) : table.of(e);
-        merge.held = begun ? CommonShape(merge.held, table.held(e)) : table.held(e);
+        shape = begun ? CommonShape(shape, table.of(e)) : table.of(e);
+        held = begun ? CommonShape(held, table.held(e)) : table.held(e);
         begun = true;
       }
-      walks_.Name(merge.shape);
-      walks_.Name(merge.held);
-      loop_merges_.push_back(std::move(merge));
+      walks_.Name(shape);
+      walks_.Name(held);
+      merge = &loop_merges_.Begin(n, std::move(shape), std::move(held));
     }
-    const LoopMerge& merge = loop_merges_[at->second];
-    SetFact(n, 0, {merge.shape, merge.held, {}, {}});
+    SetFact(n, 0, {merge->shape, merge->held, {}, {}});
     SetFact(n, 1, {Shape(), {}, {}, {}});
   }
 
-  // Makes `shape` one that `other` has as well. True where it changed.
-  bool Widen(PartialShape& shape, std::vector<bool>& own, const PartialShape& other) {
-    if (!shape.known_rank()) return false;
-    if (!other.known_rank() || other.rank() != shape.rank()) {
-      shape = PartialShape();
-      return true;
-    }
-    own.resize(static_cast<size_t>(shape.rank()));
-    bool changed = false;
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (own[static_cast<size_t>(i)] || shape[i] == other[i]) continue;
-      own[static_cast<size_t>(i)] = changed = true;
-      shape.Set(i, kUnknownDim);
-    }
-    walks_.Name(shape);
-    return changed;
-  }
-
+  // Where turns of a loop change what it began with all that follows is looked at again.
   void SettleLoops(const std::vector<Node*>& order) {
     for (int round = 0; !loop_merges_.empty() && round <= kMaxLoopRounds; ++round) {
       absl::flat_hash_set<int> again;
-      for (LoopMerge& m : loop_merges_) {
-        bool changed = false;
-        if (round == kMaxLoopRounds) {
-          changed = m.shape.known_rank() || m.held.known_rank();
-          m.shape = m.held = PartialShape();
-        } else {
-          for (const Endpoint& e : m.node->inputs()) {
-            if (!IsBackEdge(e)) continue;
-            const bool shape = Widen(m.shape, m.own_shape, table.of(e));
-            const bool held = Widen(m.held, m.own_held, table.held(e));
-            changed = changed || shape || held;
+      for (LoopMerge& m : loop_merges_.all()) {
+        bool changed = round == kMaxLoopRounds && LoopMerges::Forget(m);
+        for (const Endpoint& e : m.node->inputs()) {
+          if (IsBackEdge(e) && LoopMerges::Widen(m, table.of(e), table.held(e),
+                                                 [&](PartialShape& s) { walks_.Name(s); })) {
+            changed = true;
           }
         }
         if (changed) again.insert(m.node->id());
       }
       if (again.empty()) return;
       for (const Node* n : order) {
-        if (!again.contains(n->id()) && std::ranges::none_of(n->inputs(), [&](const Endpoint& e) {
-              return again.contains(e.node->id()) && !IsBackEdge(e);
-            })) {
-          continue;
-        }
+        const bool reads = std::ranges::any_of(n->inputs(), [&](const Endpoint& e) {
+          return again.contains(e.node->id()) && !IsBackEdge(e);
+        });
+        if (!reads && !again.contains(n->id())) continue;
         again.insert(n->id());
         VisitAgain(*n);
       }
@@ -576,8 +480,7 @@ class Walk {
   absl::flat_hash_map<PortKey, IntVector> values_;
   absl::flat_hash_map<PortKey, Tensor> constants_;  // of at most kMaxConstant elements
   absl::flat_hash_map<int, Status> errors_;         // by node id
-  std::vector<LoopMerge> loop_merges_;
-  absl::flat_hash_map<int, size_t> loop_merge_of_;  // by node id
+  LoopMerges loop_merges_;
 };
 
 const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> args, int depth) {
