@@ -1,6 +1,9 @@
 #include "smelt/graph/attr.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include <algorithm>
 #include <bit>
 
 namespace smelt {
@@ -17,6 +20,20 @@ int64_t TensorValue::num_elements() const {
   if (!shape.fully_known()) return -1;
   auto s = Shape::Make(shape.dims());
   return s.ok() ? s->num_elements() : -1;
+}
+
+int64_t TensorValue::needed_values() const {
+  if (!values.valid()) return 0;
+  int64_t needed = values.num_elements();
+  if (needed == 0 || !IsPod(values.dtype())) return needed;
+  const auto size = static_cast<int64_t>(DtypeSize(values.dtype()));
+  const char* bytes = static_cast<const char*>(values.raw());
+  while (needed > 1 && std::memcmp(bytes + (needed - 2) * size, bytes + (needed - 1) * size,
+                                   static_cast<size_t>(size)) == 0) {
+    --needed;
+  }
+  const bool zero = needed == 1 && std::all_of(bytes, bytes + size, [](char c) { return c == 0; });
+  return zero ? 0 : needed;
 }
 
 StatusOr<Tensor> TensorValue::Materialize() const {

@@ -32,6 +32,9 @@ struct TensorValue {
   StatusOr<Tensor> Materialize() const;
   // Elements of `shape`; -1 unless it is fully known.
   int64_t num_elements() const;
+  // How many of the values say all: the last stands for all that follow, none for zeros. All of
+  // them where elements are no plain bytes.
+  int64_t needed_values() const;
 };
 
 // Types of inputs or of outputs; those of most nodes fit without an allocation.

@@ -16,10 +16,29 @@ constexpr OpSet kOfOneFrame = {"Enter", "RefEnter", "Exit", "RefExit"};
 // So many bytes of a tensor count for its hash.
 constexpr size_t kHashedBytes = 256;
 
+// The bytes that say all values; nothing of types that are no plain bytes.
+absl::string_view NeededBytes(const TensorValue& t) {
+  if (!t.values.valid() || !IsPod(t.values.dtype())) return {};
+  return {static_cast<const char*>(t.values.raw()),
+          static_cast<size_t>(t.needed_values()) * DtypeSize(t.values.dtype())};
+}
+
+// However many values each states.
+bool SameConstant(const TensorValue& a, const TensorValue& b) {
+  return IsPod(a.dtype) && a.dtype == b.dtype && a.shape == b.shape && a.problem.empty() &&
+         b.problem.empty() && a.wire.empty() && b.wire.empty() && NeededBytes(a) == NeededBytes(b);
+}
+
+bool SameAttr(const Attr& a, const Attr& b) {
+  if (a == b) return true;
+  const auto* x = a.get<std::shared_ptr<const TensorValue>>();
+  const auto* y = b.get<std::shared_ptr<const TensorValue>>();
+  return x != nullptr && y != nullptr && *x != nullptr && *y != nullptr && SameConstant(**x, **y);
+}
+
 size_t HashTensor(const TensorValue& t) {
   size_t hash = absl::HashOf(t.dtype, t.shape.ToString());
-  if (!t.values.valid() || !IsPod(t.values.dtype())) return hash;
-  const absl::string_view bytes(static_cast<const char*>(t.values.raw()), t.values.bytes());
+  const absl::string_view bytes = NeededBytes(t);
   return absl::HashOf(hash, bytes.size(), bytes.substr(0, kHashedBytes),
                       bytes.substr(bytes.size() - std::min(bytes.size(), kHashedBytes)));
 }
@@ -59,7 +78,10 @@ struct Same {
   bool operator()(const Node* a, const Node* b) const {
     return a->op() == b->op() && a->device == b->device &&
            std::ranges::equal(a->inputs(), b->inputs()) &&
-           InOrder(a->control_inputs()) == InOrder(b->control_inputs()) && a->attrs() == b->attrs();
+           InOrder(a->control_inputs()) == InOrder(b->control_inputs()) &&
+           std::ranges::equal(a->attrs(), b->attrs(), [](const auto& x, const auto& y) {
+             return x.first == y.first && SameAttr(x.second, y.second);
+           });
   }
 };
 

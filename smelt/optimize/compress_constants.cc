@@ -46,19 +46,6 @@ int64_t ListedSize(Dtype dtype) {
   }
 }
 
-// The values up to the one that all behind it equal, bit for bit.
-int64_t NeededValues(const Tensor& values) {
-  const auto size = static_cast<int64_t>(DtypeSize(values.dtype()));
-  const char* bytes = static_cast<const char*>(values.raw());
-  int64_t needed = values.num_elements();
-  while (needed > 1 && std::memcmp(bytes + (needed - 2) * size, bytes + (needed - 1) * size,
-                                   static_cast<size_t>(size)) == 0) {
-    --needed;
-  }
-  const bool zero = needed == 1 && std::all_of(bytes, bytes + size, [](char c) { return c == 0; });
-  return zero ? 0 : needed;
-}
-
 // nullptr: the value stays as it is.
 StatusOr<std::shared_ptr<const TensorValue>> Compressed(const TensorValue& value) {
   const int64_t elements = value.num_elements();
@@ -67,7 +54,7 @@ StatusOr<std::shared_ptr<const TensorValue>> Compressed(const TensorValue& value
   if (!plain || listed == 0 || elements < kLeastElements) return nullptr;
   const int64_t stated = value.values.num_elements();
   if (stated == 0) return nullptr;
-  const int64_t needed = NeededValues(value.values);
+  const int64_t needed = value.needed_values();
   // All of them are stated as bytes; fewer as a list.
   const auto element = static_cast<int64_t>(DtypeSize(value.dtype));
   const int64_t before = stated * (stated == elements ? element : listed);
