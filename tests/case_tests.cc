@@ -12,13 +12,14 @@ constexpr struct {
   absl::string_view name;
   int (*run)(int argc, char** argv);
 } kKinds[] = {
-    {"ops", OpTests},             // one op, or a graph step after step: docs/formats/op_cases.md
-    {"sessions", SessionTests},   // the graphs among them as a session runs them
-    {"shapes", ShapeTests},       // what shape inference says of the same files
-    {"passes", PassTests},        // graph in, graph out
-    {"grappler", GrapplerTests},  // the optimizer beside TensorFlow's
-    {"rows", RowTests},           // what the row analysis finds of functions
-    {"convert", ConvertTests},    // a model and options in, what must come out
+    {"ops", OpTests},              // one op, or a graph step after step: docs/formats/op_cases.md
+    {"sessions", SessionTests},    // the graphs among them as a session runs them
+    {"shapes", ShapeTests},        // what shape inference says of the same files
+    {"passes", PassTests},         // graph in, graph out
+    {"grappler", GrapplerTests},   // the optimizer beside TensorFlow's
+    {"rows", RowTests},            // what the row analysis finds of functions
+    {"estimates", EstimateTests},  // what nodes take, beside TensorFlow's virtual cluster
+    {"convert", ConvertTests},     // a model and options in, what must come out
 };
 
 }  // namespace
@@ -29,7 +30,7 @@ int main(int argc, char** argv) {
     if (argc > 2 && argv[1] == kind.name) return kind.run(argc - 1, argv + 1);
   }
   std::fprintf(stderr,
-               "usage: smelt_case_tests ops|sessions|shapes|passes|grappler|rows|convert [FLAG...] "
-               "FILE...\n");
+               "usage: smelt_case_tests ops|sessions|shapes|passes|grappler|rows|estimates|convert "
+               "[FLAG...] FILE...\n");
   return 2;
 }

@@ -10,6 +10,7 @@ int SessionTests(int argc, char** argv);
 int PassTests(int argc, char** argv);
 int GrapplerTests(int argc, char** argv);
 int RowTests(int argc, char** argv);
+int EstimateTests(int argc, char** argv);
 int ConvertTests(int argc, char** argv);
 
 }  // namespace smelt

@@ -268,6 +268,24 @@ config.write_text("min_graph_nodes: 100")
 code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", work / "small.graph", "--config", config)
 check("a small graph stays", code == 0 and "Neg(" in (work / "small.graph").read_text(), err)
 
+# ---- estimates: what the graph takes, never how long it took
+slow = "/job:localhost/replica:0/task:0/device:CPU:0 CPU frequency=1 num_cores=1 bandwidth=1000"
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", "--measure")
+check("measured", code == 0 and "this machine: " in out and "GFLOP/s" in out and "estimated before: 12 FLOP, 144 B moved" in out and "estimated after: " in out and "of 6 nodes, 1 by guess" in out, out + err)
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", "--measure", "--device", slow, "--json")
+report = json.loads(out)
+before, after = report["estimates"]
+check("the machine", report["machine"]["gflops"] > 0 and report["machine"]["gb_per_second"] > 0, out)
+# An operation and a byte take a microsecond: 12 operations, 144 bytes, and two nodes that only hand on.
+check("a device that is given", before == {"flops": 12, "bytes": 144, "nanoseconds": 156002, "peak_bytes": before["peak_bytes"], "nodes": 6, "inaccurate": 1}, out)
+check("less after", after["flops"] == 4 and after["nanoseconds"] < before["nanoseconds"] and after["nodes"] < before["nodes"], out)
+check("memory", 32 <= after["peak_bytes"] <= before["peak_bytes"] <= 6 * 16, out)
+code, out, err = optimize("--graph_def", source, "--feeds", "x", "--fetches", "y", "--json")
+check("without it none", code == 0 and "machine" not in json.loads(out) and "estimates" not in json.loads(out), out)
+code, out, err = optimize(models / "functions", "--measure", "--device", slow, "--json")
+before, after = json.loads(out)["estimates"]
+check("functions count where they are called", code == 0 and before["flops"] == after["flops"] > 0 and before["nodes"] > after["nodes"], out)
+
 # ---- devices: formats of images
 images = work / "images.graph"
 images.write_text("""x = Placeholder {dtype=float, shape=[2,4,5,3]} @"/device:GPU:0"

@@ -23,7 +23,11 @@ def main():
             continue
         key, _, reason = line.partition(" | ")
         tests[tuple(key.split())] = []
-        if reason:
+        if reason.startswith("tests/"):
+            if not (root / reason).is_file():
+                sys.exit(f"upstream_tests.txt: {key}: there is no {reason}")
+            tests[tuple(key.split())].append(reason)
+        elif reason:
             why[tuple(key.split())] = reason
     wrong = []
     for path in sorted(cases.glob("*.graph")):

@@ -22,7 +22,7 @@ from tensorflow.python.grappler import cluster as clusters, tf_optimizer
 SECTIONS = ("in", "out", "same", "smelt", "error")
 
 
-def parse(text):
+def parse(text, named=SECTIONS):
     """[(lines before any section, {section: lines})] of a file."""
     cases = []
     for block in re.split(r"^-{3,}\n", text, flags=re.M):
@@ -31,7 +31,7 @@ def parse(text):
         head, sections, current = [], {}, None
         for line in block.splitlines():
             word = line.split(" ")[0]
-            if word in SECTIONS and (line == word or word == "error"):
+            if word in named and (line == word or word == "error"):
                 current = sections.setdefault(word, [] if word != "error" else [line])
             elif current is None:
                 head.append(line)
@@ -49,7 +49,7 @@ def words(head, name):
     return " ".join(field(head, name)).split()
 
 
-def cluster(head):
+def cluster(head, timeline=False):
     """The virtual cluster that the lines `device` describe; None without one: this machine."""
     devices = []
     for line in field(head, "device"):
@@ -62,7 +62,7 @@ def cluster(head):
             else:
                 device.properties.environment[key] = value
         devices.append(device)
-    return clusters.Cluster(devices=devices) if devices else None
+    return clusters.Cluster(devices=devices, disable_timeline=not timeline) if devices else None
 
 
 class Asker:

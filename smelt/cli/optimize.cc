@@ -1,5 +1,6 @@
 // smelt optimize: TensorFlow's Grappler over a SavedModel or a GraphDef.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -7,6 +8,7 @@
 #include "smelt/cli/optimize_report.h"
 #include "smelt/cli/page/page.h"
 #include "smelt/cli/resource_flags.h"
+#include "smelt/cli/roofline.h"
 #include "smelt/cli/show_passes.h"
 #include "smelt/cli/usage.h"
 #include "smelt/graph/text.h"
@@ -23,7 +25,7 @@ struct OptimizeFlags {
   std::string graph_def, first, second;  // paths by position
   std::vector<std::string> feeds, fetches, keep, signatures;
   std::string tag_set;
-  bool overwrite = false, json = false;
+  bool overwrite = false, json = false, measure = false;
   ResourceFlags resources;
   std::string config;
   std::optional<std::vector<std::string>> passes;
@@ -63,9 +65,12 @@ StatusOr<RewriterConfig> ConfigOf(const OptimizeFlags& flags) {
   return config;
 }
 
+// Sees the graph before it is optimized, and after.
+using Look = std::function<void(const GraphItem& item)>;
+
 // Reads, optimizes and writes a graph file.
 StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
-                                               const MetaOptions& options) {
+                                               const MetaOptions& options, const Look& look) {
   GraphItem item;
   ASSIGN_OR_RETURN(item.graph, ReadGraph(flags.graph_def, &item.versions));
   item.id = "tf_graph";
@@ -76,16 +81,18 @@ StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
   std::erase(item.fetches, "");
   item.keep_ops = flags.keep;
   OptimizationReport report;
+  look(item);
   // No passes at all: the graph is only written in the other form.
   if (!flags.passes || !options.config.optimizers.empty()) {
     ASSIGN_OR_RETURN(report, OptimizeItem(item, options));
   }
+  look(item);
   if (!flags.first.empty()) RETURN_IF_ERROR(WriteGraph(flags.first, *item.graph, item.versions));
   return report;
 }
 
 StatusOr<OptimizationReport> OptimizeModelFolder(const OptimizeFlags& flags,
-                                                 const MetaOptions& options) {
+                                                 const MetaOptions& options, const Look& look) {
   OptimizeModelFlags model;
   model.input = flags.first;
   model.output = flags.second;
@@ -95,6 +102,7 @@ StatusOr<OptimizationReport> OptimizeModelFolder(const OptimizeFlags& flags,
   model.keep = flags.keep;
   model.files = flags.resources.Files();
   model.options = options;
+  model.look = look;
   return OptimizeSavedModel(model);
 }
 
@@ -122,6 +130,18 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   for (const std::string& text : flags.devices) {
     ASSIGN_OR_RETURN(options.devices.emplace_back(), ParseDeviceProperties(text));
   }
+  MeasuredReport measured;
+  if (flags.measure) {
+    ASSIGN_OR_RETURN(measured.machine, MeasureRoofline());
+    const auto is_cpu = [](const DeviceProperties& device) { return device.type == "CPU"; };
+    if (std::ranges::none_of(options.devices, is_cpu)) {
+      options.devices.push_back(MeasuredCpu(*measured.machine));
+    }
+  }
+  const Look look = [&](const GraphItem& item) {
+    if (!flags.measure) return;
+    measured.estimates.push_back(EstimateItem(item, options.devices));
+  };
   RewriteLog log;
   if (!flags.explain.empty()) log.Explain(flags.explain);
   options.log = &log;
@@ -140,9 +160,9 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
   }
   OptimizationReport report;
   if (flags.graph_def.empty()) {
-    ASSIGN_OR_RETURN(report, OptimizeModelFolder(flags, options));
+    ASSIGN_OR_RETURN(report, OptimizeModelFolder(flags, options, look));
   } else {
-    ASSIGN_OR_RETURN(report, OptimizeGraphFile(flags, options));
+    ASSIGN_OR_RETURN(report, OptimizeGraphFile(flags, options, look));
   }
   for (const std::string& name : report.unknown_optimizers) {
     std::fprintf(stderr, "no optimizer '%s': it is left out, as TensorFlow does\n", name.c_str());
@@ -152,8 +172,8 @@ StatusOr<int> RunOptimize(const OptimizeFlags& flags) {
     const std::string& title = flags.graph_def.empty() ? flags.first : flags.graph_def;
     RETURN_IF_ERROR(WriteFileAtomically(flags.html, OptimizationPage(title, history, log)));
   }
-  const std::string text = flags.json ? OptimizationJson(report, log, flags.explain)
-                                      : OptimizationText(report, log, flags.explain);
+  const std::string text = flags.json ? OptimizationJson(report, log, flags.explain, measured)
+                                      : OptimizationText(report, log, flags.explain, measured);
   std::fputs(text.c_str(), stdout);
   return kExitOk;
 }
@@ -202,6 +222,8 @@ CommandBody SetupOptimize(CLI::App& app) {
                  "and why others did not");
   app.add_option("--html", flags->html,
                  "A page to look at: the graph before and after each pass, side by side");
+  app.add_flag("--measure", flags->measure,
+               "Measure this machine, tell the passes, and estimate what the graph takes");
   app.add_flag("--json", flags->json, "The report as JSON");
   AddPassFlags(app, &flags->dump);
   AddResourceFlags(app, &flags->resources);

@@ -24,11 +24,50 @@ std::string PlaceOf(const RewriteLog::Event& e) {
   return e.graph.empty() ? "" : absl::StrCat("function ", e.graph, ": ");
 }
 
+// "39.5 KFLOP": three digits or four.
+std::string Amount(int64_t amount, absl::string_view unit) {
+  double n = static_cast<double>(amount);
+  const char* prefixes = " KMGTP";
+  for (; n >= 1000 && prefixes[1] != 0; n /= 1000) ++prefixes;
+  return absl::StrFormat("%.4g %s%s", n, *prefixes == ' ' ? "" : std::string(1, *prefixes), unit);
+}
+
+std::string MeasuredText(const MeasuredReport& measured) {
+  if (!measured.machine) return "";
+  std::string out = absl::StrFormat("this machine: %.1f GFLOP/s, %.1f GB/s\n",
+                                    measured.machine->gflops, measured.machine->gb_per_second);
+  absl::string_view when = "before";
+  for (const GraphEstimate& e : measured.estimates) {
+    absl::StrAppendFormat(&out, "estimated %s: %s, %s moved, %.4g us, %s of memory", when,
+                          Amount(e.flops, "FLOP"), Amount(e.bytes, "B"),
+                          static_cast<double>(e.nanoseconds) * 1e-3, Amount(e.peak_bytes, "B"));
+    absl::StrAppendFormat(&out, "; of %d nodes, %d by guess\n", e.nodes, e.inaccurate);
+    when = "after";
+  }
+  return out;
+}
+
+void WriteMeasured(const MeasuredReport& measured, JsonWriter& w) {
+  if (!measured.machine) return;
+  w.Object("machine", [&] {
+    w.RealField("gflops", measured.machine->gflops);
+    w.RealField("gb_per_second", measured.machine->gb_per_second);
+  });
+  w.Objects("estimates", measured.estimates, [&](const GraphEstimate& e) {
+    w.Field("flops", e.flops);
+    w.Field("bytes", e.bytes);
+    w.Field("nanoseconds", e.nanoseconds);
+    w.Field("peak_bytes", e.peak_bytes);
+    w.Field("nodes", e.nodes);
+    w.Field("inaccurate", e.inaccurate);
+  });
+}
+
 }  // namespace
 
 std::string OptimizationText(const OptimizationReport& report, const RewriteLog& log,
-                             const std::string& node) {
-  std::string out;
+                             const std::string& node, const MeasuredReport& measured) {
+  std::string out = MeasuredText(measured);
   for (const GraphReport& graph : report.graphs) {
     absl::StrAppend(&out, graph.graph.empty() ? "graph" : absl::StrCat("function ", graph.graph),
                     "\n");
@@ -59,7 +98,7 @@ std::string OptimizationText(const OptimizationReport& report, const RewriteLog&
 }
 
 std::string OptimizationJson(const OptimizationReport& report, const RewriteLog& log,
-                             const std::string& node) {
+                             const std::string& node, const MeasuredReport& measured) {
   JsonWriter w;
   w.Object([&] {
     w.Key("ms");
@@ -85,6 +124,7 @@ std::string OptimizationJson(const OptimizationReport& report, const RewriteLog&
     });
     w.Array("unknown_optimizers", report.unknown_optimizers,
             [&](const std::string& name) { w.Text(name); });
+    WriteMeasured(measured, w);
     if (node.empty()) return;
     w.Field("explained", node);
     w.Objects("story", log.events(), [&](const RewriteLog::Event& e) {

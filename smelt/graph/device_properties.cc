@@ -2,10 +2,20 @@
 
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace smelt {
+namespace {
+
+bool ReadDeviceNumber(absl::string_view text, int* number) {
+  return text == "*" || (absl::SimpleAtoi(text, number) && *number >= 0);
+}
+
+}  // namespace
 
 StatusOr<DeviceProperties> ParseDeviceProperties(absl::string_view text) {
   const std::vector<absl::string_view> words =
@@ -43,6 +53,41 @@ std::string DeviceType(absl::string_view device) {
   if (at == absl::string_view::npos) return "";
   const absl::string_view rest = device.substr(at + kPart.size());
   return std::string(rest.substr(0, rest.find(':')));
+}
+
+std::string DeviceName::Task() const {
+  return absl::StrCat("/job:", job, "/replica:", replica, "/task:", task);
+}
+
+std::string DeviceName::Whole() const {
+  return absl::StrCat(Task(), "/device:", type, ":", number);
+}
+
+std::optional<DeviceName> ParseDeviceName(absl::string_view text) {
+  const std::string lower = absl::AsciiStrToLower(text);
+  DeviceName name;
+  const bool local = !absl::StartsWith(lower, "/");
+  if (local) name.job = "localhost";
+  for (absl::string_view part : absl::StrSplit(lower, '/', absl::SkipEmpty())) {
+    part = absl::StripPrefix(part, "device:");
+    const std::pair<absl::string_view, absl::string_view> words =
+        absl::StrSplit(part, absl::MaxSplits(':', 1));
+    bool good = true;
+    if (local && (part == "cpu" || part == "gpu")) {
+      name.type = std::string(part);
+    } else if (words.first == "job") {
+      name.job = std::string(words.second);
+    } else if (words.first == "replica") {
+      good = ReadDeviceNumber(words.second, &name.replica);
+    } else if (words.first == "task") {
+      good = ReadDeviceNumber(words.second, &name.task);
+    } else {
+      name.type = std::string(words.first);
+      good = ReadDeviceNumber(words.second, &name.number);
+    }
+    if (!good) return std::nullopt;
+  }
+  return name;
 }
 
 }  // namespace smelt

@@ -4,6 +4,7 @@
 #define SMELT_GRAPH_DEVICE_PROPERTIES_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -27,6 +28,17 @@ StatusOr<DeviceProperties> ParseDeviceProperties(absl::string_view text);
 
 // "GPU" of "/job:a/replica:0/task:0/device:GPU:0"; empty where the name does not say.
 std::string DeviceType(absl::string_view device);
+// The parts of a device's name, in lower case; what it does not say is empty or 0.
+struct DeviceName {
+  std::string job, type;
+  int replica = 0, task = 0, number = 0;
+
+  std::string Task() const;   // "/job:a/replica:0/task:0"
+  std::string Whole() const;  // "/job:a/replica:0/task:0/device:gpu:0"
+};
+// "/job:a/replica:0/task:0/device:GPU:0", parts of it, "/gpu:0", "gpu:0" or "gpu", in any case;
+// nothing for any other text.
+std::optional<DeviceName> ParseDeviceName(absl::string_view text);
 
 }  // namespace smelt
 

@@ -98,7 +98,9 @@ StatusOr<OptimizationReport> OptimizeSavedModel(const OptimizeModelFlags& flags)
   }
   RETURN_IF_ERROR(KeepSignatures(*meta, flags.signatures));
   ASSIGN_OR_RETURN(GraphItem item, ItemOf(*meta, flags.keep));
+  if (flags.look) flags.look(item);
   ASSIGN_OR_RETURN(OptimizationReport report, OptimizeItem(item, flags.options));
+  if (flags.look) flags.look(item);
   meta->graph = std::move(item.graph);
   // TensorFlow marks what its optimizer made in memory; tf.saved_model.load refuses the mark.
   for (Function* f : meta->graph->library()->Functions())

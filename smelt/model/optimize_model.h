@@ -19,6 +19,8 @@ struct OptimizeModelFlags {
   std::vector<std::string> keep;        // nodes that stay as well
   FileSystem files = FileSystem::Nothing();
   MetaOptions options;
+  // Sees the item before it is optimized, and after. May be empty.
+  std::function<void(const GraphItem& item)> look;
 };
 
 // What the optimizer may not touch in the MetaGraph's graph, which the item takes: the tensors of

@@ -200,6 +200,11 @@ class MetaOptimizer {
     const auto kept = item_.kept_in_functions.find(f.name());
     RETURN_IF_ERROR(item.Open(kept == item_.kept_in_functions.end() ? std::vector<std::string>()
                                                                     : kept->second));
+    std::vector<std::string> fetches;
+    for (const Node* n : f.body->Nodes()) {
+      if (n->Is("_Retval")) fetches.push_back(n->name());
+    }
+    context.fetches = fetches;
     RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
     return item.Close();
   }

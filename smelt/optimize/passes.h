@@ -80,7 +80,8 @@ struct PassContext {
   std::span<const DeviceProperties> devices;
   // The passes end with DEADLINE_EXCEEDED when they find that it is over.
   absl::Time deadline = absl::InfiniteFuture();
-  // What is fetched of a user's main graph: "node:port", "node" or "^node".
+  // What is asked for: "node:port", "node" or "^node"; of a body its _Retval nodes. Empty: not
+  // known, or roots alone tell.
   std::span<const std::string> fetches;
   // Which programs may read the graph.
   GraphVersions versions;
@@ -142,6 +143,9 @@ Status OptimizeLayout(Graph& graph, const PassContext& context);
 Status RemapGraph(Graph& graph, const PassContext& context);
 // Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
 Status OptimizeLoops(Graph& graph, const PassContext& context);
+// Values that take memory for long are computed again or wait in the host's memory, and long sums
+// do not wait for all (memory/). Most of it needs to know the devices and what is fetched.
+Status OptimizeMemory(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays
 // without them.
 Status OptimizeDependencies(Graph& graph, const PassContext& context);

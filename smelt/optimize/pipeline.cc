@@ -134,9 +134,15 @@ constexpr PassRow kPasses[] = {
      PassUse::kGraphs,
      PassTurn::kFirstIteration},
     {{"dependency_optimizer", OptimizeDependencies,
-      "last: the others leave identities, and waits for what is constant by now"},
+      "after the others: they leave identities, and waits for what is constant by now"},
      "dependency",
      UnlessOff<&RewriterConfig::dependency_optimization>},
+    {{"memory_optimizer", OptimizeMemory,
+      "last: others would take its copies for what is computed twice"},
+     "memory",
+     [](const RewriterConfig& c) { return c.memory_optimization != MemoryOptimization::kNone; },
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
 };
 
 // What tests name beside those.

@@ -97,8 +97,8 @@ class PluginOptimizer final : public CustomOptimizer {
     ASSIGN_OR_RETURN(const std::unique_ptr<Graph> plain, graph.Clone());
     ClearMarks(*plain);
     ASSIGN_OR_RETURN(const std::string before, SerializeWithoutBodies(*plain, context.versions));
-    const TF_GrapplerItem item{plain.get(), marks.fed(), marks.kept(),
-                               PluginFetches(graph, context)};
+    const TF_GrapplerItem item{
+        plain.get(), marks.fed(), marks.kept(), {context.fetches.begin(), context.fetches.end()}};
     ASSIGN_OR_RETURN(const std::string after, Call(before, item));
     if (after == before) return false;
     ASSIGN_OR_RETURN(std::unique_ptr<Graph> made, ParseNodes(after, graph.library()));

@@ -23,9 +23,6 @@ struct TF_GrapplerItem {
 
 namespace smelt {
 
-// What is fetched: of a function's graph its results.
-std::vector<std::string> PluginFetches(const Graph& graph, const PassContext& context);
-
 void SetTfStatus(TF_Status* to, Status status);
 // Replaces what an empty buffer holds by a copy. INVALID_ARGUMENT, as in TensorFlow, for one that
 // is not empty.

@@ -101,15 +101,6 @@ StatusOr<std::string> LookUpOpDef(const TF_FunctionLibraryDefinition& library,
 }
 
 }  // namespace
-
-std::vector<std::string> PluginFetches(const Graph& graph, const PassContext& context) {
-  std::vector<std::string> names(context.fetches.begin(), context.fetches.end());
-  for (const Node* n : graph.Nodes()) {
-    if (n->Is("_Retval")) names.push_back(n->name());
-  }
-  return names;
-}
-
 }  // namespace smelt
 
 extern "C" {
