@@ -19,7 +19,7 @@ namespace {
 
 struct OptimizeFlags {
   std::string graph_def, first, second;  // paths by position
-  std::vector<std::string> feeds, fetches, keep, signatures;
+  std::vector<std::string> feeds, fetches, init_ops, keep, signatures;
   std::string tag_set;
   bool overwrite = false, json = false;
   ResourceFlags resources;
@@ -66,6 +66,7 @@ StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
   item.id = "tf_graph";
   item.feeds = flags.feeds;
   item.fetches = flags.fetches;
+  item.init_ops = flags.init_ops;
   item.keep_ops = flags.keep;
   OptimizationReport report;
   // No passes at all: the graph is only written in the other form.
@@ -97,9 +98,9 @@ absl::string_view Misused(const OptimizeFlags& flags) {
   if (graph && (!flags.signatures.empty() || !flags.tag_set.empty() || !flags.second.empty())) {
     return "--graph_def has neither signatures nor tags, and one output";
   }
-  if (!graph && !(flags.feeds.empty() && flags.fetches.empty())) {
-    return "a SavedModel's signatures say what is fed and fetched: --feeds and --fetches go with "
-           "--graph_def";
+  if (!graph && !(flags.feeds.empty() && flags.fetches.empty() && flags.init_ops.empty())) {
+    return "a SavedModel's signatures say what is fed, fetched and initialized: --feeds, --fetches "
+           "and --init_ops go with --graph_def";
   }
   return "";
 }
@@ -148,6 +149,9 @@ CommandBody SetupOptimize(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--fetches", flags->fetches, "Tensors that requests fetch")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--init_ops", flags->init_ops, "Nodes that are run once, before any request")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--keep", flags->keep, "Nodes that stay as well")

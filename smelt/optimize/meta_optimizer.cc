@@ -39,6 +39,7 @@ class MetaOptimizer {
     PassContext context = Context();
     context.fetch_known = !item_.fetches.empty();
     context.item_id = item_.id;
+    context.item = &item_;
     DropUncalledFunctions();
     // What others call by name as well need not be there twice.
     const absl::flat_hash_set<std::string> kept(item_.kept_functions.begin(),

@@ -26,6 +26,8 @@
 
 namespace smelt {
 
+struct GraphItem;
+
 // Nodes that must stay: _Retval and root nodes.
 std::vector<Node*> Roots(const Graph& graph);
 // Makes `node` run whenever the graph runs, and stay under its name.
@@ -71,6 +73,9 @@ struct PassContext {
   // true: this program runs the result, and knows ops that TensorFlow does not.
   bool for_execution = true;
   RewriterConfig config;
+  // Who asks for what of a user's graph; nullptr: the graph is the body of a function, or is
+  // about to be run.
+  const GraphItem* item = nullptr;
   // The machines that the graph is for; empty: not known, and passes for a kind of device do
   // nothing.
   std::span<const DeviceProperties> devices;
@@ -128,6 +133,9 @@ Status OptimizeLayout(Graph& graph, const PassContext& context);
 
 // Nodes that follow each other become one op that computes all (remap/).
 Status RemapGraph(Graph& graph, const PassContext& context);
+// A step of training becomes several, each with a batch of its own, that share variables
+// (TensorFlow's auto_parallel).
+Status ParallelizeSteps(Graph& graph, const PassContext& context);
 // Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
 Status OptimizeLoops(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays

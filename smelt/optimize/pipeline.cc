@@ -148,6 +148,11 @@ constexpr PassRow kPasses[] = {
       "last: the others leave identities, and waits for what is constant by now"},
      "dependency",
      UnlessOff<&RewriterConfig::dependency_optimization>},
+    {{"auto_parallel", ParallelizeSteps, "after the rewrites: what it copies is done"},
+     "autoparallel",
+     [](const RewriterConfig& c) { return c.auto_parallel; },
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
 };
 
 // What tests name beside those.
