@@ -19,6 +19,10 @@ FEW = {
     "TopK": "TensorFlow 2.21 finds no kernel for it; old models hold it",
     "_FusedBatchNormEx": "smelt's optimizer makes it, as tests/passes shows; TensorFlow's kernel computes nothing",
     "_FusedDepthwiseConv2dNative": "as _FusedBatchNormEx",
+    "_ScopedAllocator": "smelt's optimizer makes it, as tests/grappler/scoped_allocator.graph shows; TensorFlow's kernels want memory that the executor set apart",
+    "_ScopedAllocatorConcat": "as _ScopedAllocator",
+    "_ScopedAllocatorSplit": "as _ScopedAllocator",
+    "CollectiveReduce": "groups of one alone, which tests/grappler/scoped_allocator.graph runs",
     "Abort": "ends the process in TensorFlow; here an error",
     "AnonymousIterator": "TensorFlow 2.21 crashes on it outside of a session of its own",
     "NonSerializableDataset": "passes a dataset on; TensorFlow 2.21 cannot iterate it",
@@ -65,7 +69,8 @@ NEVER_FAIL = {
     "ends the process": "Abort",
     "TensorFlow 2.21 runs no graph that holds it": (
         "BoostedTreesBucketize NonSerializableDataset TFRecordDatasetV2 TopK XlaIf XlaReplicaId _FusedBatchNormEx "
-        "_FusedDepthwiseConv2dNative"),
+        "_FusedDepthwiseConv2dNative "
+        "_ScopedAllocator _ScopedAllocatorConcat _ScopedAllocatorSplit CollectiveReduce"),
     "TensorFlow for CPU has no kernel; tests/runtime_test.cc and tests/cli_test.py run it": (
         "TPUCompilationResult TPUOrdinalSelector TPUReplicateMetadata TPUReplicatedInput TPUReplicatedOutput "
         "TPURoundRobin"),

@@ -160,6 +160,7 @@ class MetaOptimizer {
     const auto kept = item_.kept_in_functions.find(f.name());
     RETURN_IF_ERROR(item.Open(kept == item_.kept_in_functions.end() ? std::vector<std::string>()
                                                                     : kept->second));
+    context.asked_for = &item.asked_for();
     RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
     return item.Close();
   }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "smelt/graph/device_properties.h"
@@ -76,6 +77,9 @@ struct PassContext {
   // Who asks for what of a user's graph; nullptr: the graph is the body of a function, or is
   // about to be run.
   const GraphItem* item = nullptr;
+  // Names of nodes that others ask for, where not every root is one: what a body holds for its
+  // state alone has no name that matters. nullptr: every root is.
+  const absl::flat_hash_set<std::string>* asked_for = nullptr;
   // The machines that the graph is for; empty: not known, and passes for a kind of device do
   // nothing.
   std::span<const DeviceProperties> devices;
@@ -136,6 +140,9 @@ Status RemapGraph(Graph& graph, const PassContext& context);
 // A step of training becomes several, each with a batch of its own, that share variables
 // (TensorFlow's auto_parallel).
 Status ParallelizeSteps(Graph& graph, const PassContext& context);
+// Ops of one kind, collectives above all, whose inputs can stand side by side in one buffer become
+// one op (scoped/): TensorFlow's scoped_allocator_optimizer.
+Status ShareBuffers(Graph& graph, const PassContext& context);
 // Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
 Status OptimizeLoops(Graph& graph, const PassContext& context);
 // Control edges that others make superfluous go, and nodes that only keep an order which stays

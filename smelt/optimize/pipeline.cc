@@ -153,6 +153,11 @@ constexpr PassRow kPasses[] = {
      [](const RewriterConfig& c) { return c.auto_parallel; },
      PassUse::kGraphs,
      PassTurn::kFirstIteration},
+    {{"scoped_allocator_optimizer", ShareBuffers, "after all: nothing may part what it joined"},
+     "scoped_allocator",
+     WhereOn<&RewriterConfig::scoped_allocator_optimization>,
+     PassUse::kGraphs,
+     PassTurn::kAfterAll},
 };
 
 // What tests name beside those.
