@@ -49,14 +49,13 @@ Status RunScopedConcat(OpContext& ctx) {
                              " elements");
     }
   }
-  const bool reshape = ctx.node().Bool("reshape");
   const PartialShape stated = ctx.node().Get<PartialShape>("shape", {});
-  Shape shape = backing.shape();
-  if (reshape) {
-    if (!stated.fully_known() || stated.ToShape().num_elements() != backing.num_elements()) {
-      return InvalidArgument("the buffer cannot take the shape ", stated.ToString());
-    }
-    shape = stated.ToShape();
+  const Shape shape = stated.fully_known() ? stated.ToShape() : Shape();
+  const bool same = ctx.node().Bool("reshape") ? shape.num_elements() == backing.num_elements()
+                                               : shape == backing.shape();
+  if (!stated.fully_known() || !same) {
+    return InvalidArgument("the buffer of shape ", backing.shape().ToString(),
+                           " cannot take the shape ", stated.ToString());
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0}, shape));
   if (out->raw() != backing.raw()) std::memset(out->raw(), 0, out->bytes());
@@ -73,10 +72,17 @@ Status RunScopedSplit(OpContext& ctx) {
   RETURN_IF_ERROR(CheckScopedType(ctx.node()));
   const Tensor& whole = ctx.input(0);
   ASSIGN_OR_RETURN(const Shape flat, Shape::Make(Dims{whole.num_elements()}));
+  const auto shapes = ctx.node().Get<std::vector<PartialShape>>("shapes", {});
   int64_t at = 0;
   for (int i = 0; i < ctx.num_outputs(); ++i) {
-    // The inputs behind the first say of which shapes the parts are.
+    // The inputs behind the first are of the shapes of the parts.
     const Shape& shape = ctx.input(i + 1).shape();
+    const PartialShape* stated =
+        static_cast<size_t>(i) < shapes.size() ? &shapes[static_cast<size_t>(i)] : nullptr;
+    if (stated == nullptr || !stated->fully_known() || !(stated->ToShape() == shape)) {
+      return InvalidArgument("output ", i, " is of shape ", shape.ToString(),
+                             ", which the attribute shapes does not say");
+    }
     const int64_t end = at + shape.num_elements();
     if (end > whole.num_elements()) {
       return InvalidArgument("output ", i, " of shape ", shape.ToString(),
