@@ -204,7 +204,10 @@ Status RunCase(const GrapplerCase& c) {
   std::string config = "min_graph_nodes: -1 fail_on_optimizer_errors: true ";
   if (const auto it = c.fields.find("config"); it != c.fields.end()) config += it->second;
   if (const auto it = c.fields.find("session"); it != c.fields.end()) {
-    config = absl::StrCat("graph_options { rewrite_options { ", config, " } } ", it->second);
+    absl::string_view session = it->second;
+    const bool inside = absl::ConsumePrefix(&session, "graph_options {");
+    config = absl::StrCat("graph_options { rewrite_options { ", config, inside ? " } " : " } } ",
+                          session);
   }
   ASSIGN_OR_RETURN(options.config, ParseRewriterConfig(config));
   options.config.optimizers = Words(c, "optimizers");

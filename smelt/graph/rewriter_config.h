@@ -79,6 +79,8 @@ struct RewriterConfig {
   bool verify_at_the_end = false;          // post_optimization_verifier_config
   // false: the ConfigProto around it asks for an executor that runs If, Case and While as they are.
   bool lower_control_flow = true;
+  // The ConfigProto around it lets XLA compile what it can (global_jit_level).
+  bool global_jit = false;
 };
 
 // Makes what is on by default AGGRESSIVE, where the configuration says nothing else.

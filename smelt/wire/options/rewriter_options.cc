@@ -81,6 +81,9 @@ RewriterConfig FromProto(tensorflow::ConfigProto& session) {
   const auto& experimental = session.experimental();
   out.lower_control_flow =
       experimental.executor_type() != "SINGLE_THREADED_EXECUTOR" && !experimental.use_tfrt();
+  const auto jit = session.graph_options().optimizer_options().global_jit_level();
+  out.global_jit =
+      jit == tensorflow::OptimizerOptions::ON_1 || jit == tensorflow::OptimizerOptions::ON_2;
   return out;
 }
 
