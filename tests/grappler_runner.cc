@@ -7,6 +7,7 @@
 //   feeds x
 //   fetches y
 //   keep z
+//   init a                    ops that initialize
 //   session experimental { executor_type: "X" }    more of the ConfigProto around it
 //   device NAME GPU architecture=7.0    a machine that the graph is for, any number
 //   values SENTENCE           the graph must compute the same numbers afterwards, and why one asks
@@ -20,12 +21,12 @@
 //   smelt
 //   ...what smelt makes of it, where it means to do otherwise...
 //
-// `same` instead of `out`: the graph as it was. `error TEXT` instead of `out`: TensorFlow refuses.
-// Nodes are compared by name, control inputs in any order, attributes that equal the definition's
-// default as absent. Which nodes stand on one device counts, not by whose name they say so; where a
-// node of a body came from (its debug information) does not. Functions count with their signatures
-// and bodies. Nodes that nothing needs count where a pass that takes them away ran: TensorFlow's
-// rules leave them to the pruner.
+// `same` instead of `out`: the graph as it was. `error TEXT` instead of `out`: TensorFlow refuses;
+// without `smelt` smelt must, and say so. Nodes are compared by name, control inputs in any order,
+// attributes that equal the definition's default as absent. Which nodes stand on one device counts,
+// not by whose name they say so; where a node of a body came from (its debug information) does not.
+// Functions count with their signatures and bodies. Nodes that nothing needs count where a pass
+// that takes them away ran: TensorFlow's rules leave them to the pruner.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -54,8 +55,9 @@ struct GrapplerCase {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "session", "feeds",
-                                         "fetches",  "keep",       "values", "why",     "by_hand"};
+constexpr absl::string_view kFields[] = {"upstream", "optimizers", "config", "session",
+                                         "feeds",    "fetches",    "init",   "keep",
+                                         "values",   "why",        "by_hand"};
 constexpr absl::string_view kSections[] = {"in", "out", "smelt", "same"};
 
 StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
@@ -74,7 +76,7 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
       now.graphs[section];
     } else if (words.first == "error") {
       section = words.first;
-      now.graphs[section];
+      now.graphs[section] = words.second;
     } else if (!section.empty()) {
       now.graphs[section] += line + "\n";
     } else if (words.first == "case") {
@@ -92,7 +94,7 @@ StatusOr<std::vector<GrapplerCase>> ReadCases(const std::string& path) {
   }
   for (GrapplerCase& c : cases) {
     if (c.graphs.contains("same")) c.graphs["out"] = c.graphs["in"];
-    const bool refused = c.graphs.contains("error") && c.graphs.contains("smelt");
+    const bool refused = c.graphs.contains("error");
     const bool whole = c.graphs.contains("in") && (c.graphs.contains("out") || refused);
     if (c.name.empty() || !whole || c.graphs.contains("smelt") != c.fields.contains("why")) {
       return InvalidArgument(path, ": case '", c.name, "' lacks a part");
@@ -204,7 +206,10 @@ Status RunCase(const GrapplerCase& c) {
   // Its passes would only get in the way of those that a case is about.
   if (!absl::StrContains(config, "tfg")) config += " disable_tfg_optimizer: true";
   if (const auto it = c.fields.find("session"); it != c.fields.end()) {
-    config = absl::StrCat("graph_options { rewrite_options { ", config, " } } ", it->second);
+    absl::string_view session = it->second;
+    const bool inside = absl::ConsumePrefix(&session, "graph_options {");
+    config = absl::StrCat("graph_options { rewrite_options { ", config, inside ? " } " : " } } ",
+                          session);
   }
   ASSIGN_OR_RETURN(options.config, ParseRewriterConfig(config));
   options.config.optimizers = Words(c, "optimizers");
@@ -219,8 +224,15 @@ Status RunCase(const GrapplerCase& c) {
   ASSIGN_OR_RETURN(item.graph, ParseGraph(c.graphs.at("in")));
   item.feeds = Words(c, "feeds");
   item.fetches = Words(c, "fetches");
+  item.init_ops = Words(c, "init");
   item.keep_ops = Words(c, "keep");
-  ASSIGN_OR_RETURN(const OptimizationReport report, OptimizeItem(item, options));
+  const auto optimized = OptimizeItem(item, options);
+  if (c.graphs.contains("error") && !c.graphs.contains("smelt")) {
+    const std::string& text = c.graphs.at("error");
+    if (!optimized.ok() && absl::StrContains(optimized.status().message(), text)) return OkStatus();
+    return Internal("wanted the error: ", text, "\ngot: ", optimized.status().ToString());
+  }
+  ASSIGN_OR_RETURN(const OptimizationReport report, optimized);
   if (!report.unknown_optimizers.empty()) {
     return NotFound("no optimizer ", absl::StrJoin(report.unknown_optimizers, ", "));
   }

@@ -19,6 +19,16 @@ FEW = {
     "TopK": "TensorFlow 2.21 finds no kernel for it; old models hold it",
     "_FusedBatchNormEx": "smelt's optimizer makes it, as tests/passes shows; TensorFlow's kernel computes nothing",
     "_FusedDepthwiseConv2dNative": "as _FusedBatchNormEx",
+    "_FusedConv3D": "smelt's optimizer makes it, as tests/grappler/remap_onednn_values.graph shows; TensorFlow runs it after a pass of its own alone",
+    "_MklFusedBatchMatMulV2": "as _FusedConv3D",
+    "_MklFusedInstanceNorm": "as _FusedConv3D",
+    "_MklFusedMish": "as _FusedConv3D",
+    "_MklLayerNorm": "as _FusedConv3D",
+    "_MklSwish": "as _FusedConv3D",
+    "_ScopedAllocator": "smelt's optimizer makes it, as tests/grappler/scoped_allocator.graph shows; TensorFlow's kernels want memory that the executor set apart",
+    "_ScopedAllocatorConcat": "as _ScopedAllocator",
+    "_ScopedAllocatorSplit": "as _ScopedAllocator",
+    "CollectiveReduce": "groups of one alone, which tests/grappler/scoped_allocator.graph runs",
     "Abort": "ends the process in TensorFlow; here an error",
     "AnonymousIterator": "TensorFlow 2.21 crashes on it outside of a session of its own",
     "NonSerializableDataset": "passes a dataset on; TensorFlow 2.21 cannot iterate it",
@@ -65,7 +75,8 @@ NEVER_FAIL = {
     "ends the process": "Abort",
     "TensorFlow 2.21 runs no graph that holds it": (
         "BoostedTreesBucketize NonSerializableDataset TFRecordDatasetV2 TopK XlaIf XlaReplicaId _FusedBatchNormEx "
-        "_FusedDepthwiseConv2dNative"),
+        "_FusedDepthwiseConv2dNative _FusedConv3D _MklFusedBatchMatMulV2 _MklFusedInstanceNorm _MklFusedMish _MklLayerNorm _MklSwish "
+        "_ScopedAllocator _ScopedAllocatorConcat _ScopedAllocatorSplit CollectiveReduce"),
     "TensorFlow for CPU has no kernel; tests/runtime_test.cc and tests/cli_test.py run it": (
         "TPUCompilationResult TPUOrdinalSelector TPUReplicateMetadata TPUReplicatedInput TPUReplicatedOutput "
         "TPURoundRobin"),

@@ -23,7 +23,7 @@ namespace {
 
 struct OptimizeFlags {
   std::string graph_def, first, second;  // paths by position
-  std::vector<std::string> feeds, fetches, keep, signatures;
+  std::vector<std::string> feeds, fetches, init_ops, keep, signatures;
   std::string tag_set;
   bool overwrite = false, json = false, measure = false;
   ResourceFlags resources;
@@ -79,6 +79,7 @@ StatusOr<OptimizationReport> OptimizeGraphFile(const OptimizeFlags& flags,
   // An empty list is written ''.
   std::erase(item.feeds, "");
   std::erase(item.fetches, "");
+  item.init_ops = flags.init_ops;
   item.keep_ops = flags.keep;
   OptimizationReport report;
   look(item);
@@ -113,9 +114,9 @@ absl::string_view Misused(const OptimizeFlags& flags) {
   if (graph && (!flags.signatures.empty() || !flags.tag_set.empty() || !flags.second.empty())) {
     return "--graph_def has neither signatures nor tags, and one output";
   }
-  if (!graph && !(flags.feeds.empty() && flags.fetches.empty())) {
-    return "a SavedModel's signatures say what is fed and fetched: --feeds and --fetches go with "
-           "--graph_def";
+  if (!graph && !(flags.feeds.empty() && flags.fetches.empty() && flags.init_ops.empty())) {
+    return "a SavedModel's signatures say what is fed, fetched and initialized: --feeds, --fetches "
+           "and --init_ops go with --graph_def";
   }
   return "";
 }
@@ -195,6 +196,9 @@ CommandBody SetupOptimize(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--fetches", flags->fetches, "Tensors that requests fetch")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--init_ops", flags->init_ops, "Nodes that are run once, before any request")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--keep", flags->keep, "Nodes that stay as well")

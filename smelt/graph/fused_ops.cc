@@ -22,6 +22,9 @@ constexpr FusedName kFusedNames[] = {
     {"GeluApproximate", Activation::kGeluApproximate},
     {"Silu", Activation::kSilu},
     {"HardSwish", Activation::kHardSwish},
+    // As the remapper names them for oneDNN.
+    {"_MklSwish", Activation::kSilu},
+    {"_FusedHardSwish", Activation::kHardSwish},
 };
 
 }  // namespace

@@ -82,6 +82,8 @@ struct RewriterConfig {
   bool lower_control_flow = true;
   // The model's name in the session_metadata of the ConfigProto, where it has one.
   std::optional<std::string> session_model;
+  // The ConfigProto around it lets XLA compile what it can (global_jit_level).
+  bool global_jit = false;
 };
 
 // Makes what is on by default AGGRESSIVE, where the configuration says nothing else.

@@ -10,10 +10,12 @@ Status FunctionItem::Open(const std::vector<std::string>& keep) {
   for (Node* arg : function_.args) MarkFed(arg);
   for (const std::string& name : keep) {
     if (Node* n = body.Find(name)) AddRoot(n);
+    asked_for_.insert(name);
   }
   for (const auto& [name, node] : function_.control_results) {
     AddRoot(node);
     controls_.emplace_back(name, node->name());
+    asked_for_.insert(node->name());
   }
   for (Node* n : body.Nodes()) {
     if (n->def() == nullptr || n->def()->stateful) AddRoot(n);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "smelt/graph/graph.h"
 
 namespace smelt {
@@ -21,9 +22,12 @@ class FunctionItem {
   // Makes the function whole again with what f.body holds by then, which may be another graph.
   // INTERNAL when an argument, a result or a control result is gone.
   Status Close();
+  // The nodes that are asked for by name, of control results and of `keep`.
+  const absl::flat_hash_set<std::string>& asked_for() const { return asked_for_; }
 
  private:
   Function& function_;
+  absl::flat_hash_set<std::string> asked_for_;
   std::vector<size_t> results_;                                // how many tensors each has
   std::vector<std::pair<std::string, std::string>> controls_;  // name of the result, of the node
 };

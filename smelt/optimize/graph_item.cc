@@ -48,6 +48,9 @@ std::vector<std::string> GraphItem::NodesToPreserve() const {
 Status GraphItem::Mark() {
   for (const auto* list : {&feeds, &fetches}) {
     for (const std::string& tensor : *list) {
+      // What is fetched may be run for its effect alone, as an op that trains.
+      const Node* n = list == &fetches ? graph->Find(tensor) : nullptr;
+      if (n != nullptr && n->num_outputs() == 0) continue;
       RETURN_IF_ERROR(graph->FindEndpoint(tensor).status());
     }
   }

@@ -41,6 +41,7 @@ class MetaOptimizer {
     context.fetch_known = !item_.fetches.empty();
     context.item_id = item_.id;
     context.fetches = item_.fetches;
+    context.item = &item_;
     DropUncalledFunctions(/*siblings=*/true);
     // What others call by name as well need not be there twice.
     const absl::flat_hash_set<std::string> kept(item_.kept_functions.begin(),
@@ -205,6 +206,7 @@ class MetaOptimizer {
       if (n->Is("_Retval")) fetches.push_back(n->name());
     }
     context.fetches = fetches;
+    context.asked_for = &item.asked_for();
     RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
     return item.Close();
   }

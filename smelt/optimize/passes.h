@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "smelt/graph/device_properties.h"
@@ -26,6 +27,8 @@
 #include "smelt/wire/graph_def/graph_versions.h"
 
 namespace smelt {
+
+struct GraphItem;
 
 // Nodes that must stay: _Retval and root nodes.
 std::vector<Node*> Roots(const Graph& graph);
@@ -75,6 +78,12 @@ struct PassContext {
   // true: this program runs the result, and knows ops that TensorFlow does not.
   bool for_execution = true;
   RewriterConfig config;
+  // Who asks for what of a user's graph; nullptr: the graph is the body of a function, or is
+  // about to be run.
+  const GraphItem* item = nullptr;
+  // Names of nodes that others ask for, where not every root is one: what a body holds for its
+  // state alone has no name that matters. nullptr: every root is.
+  const absl::flat_hash_set<std::string>* asked_for = nullptr;
   // The machines that the graph is for; empty: not known, and passes for a kind of device do
   // nothing.
   std::span<const DeviceProperties> devices;
@@ -141,6 +150,12 @@ Status OptimizeLayout(Graph& graph, const PassContext& context);
 // Nodes that follow each other become one op that computes all (remap/). In sessions a convolution
 // or product takes in all that follows it, by constant weights that hold its factors.
 Status RemapGraph(Graph& graph, const PassContext& context);
+// A step of training becomes several, each with a batch of its own, that share variables
+// (TensorFlow's auto_parallel).
+Status ParallelizeSteps(Graph& graph, const PassContext& context);
+// Ops of one kind, collectives above all, whose inputs can stand side by side in one buffer become
+// one op (scoped/): TensorFlow's scoped_allocator_optimizer.
+Status ShareBuffers(Graph& graph, const PassContext& context);
 // Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
 Status OptimizeLoops(Graph& graph, const PassContext& context);
 // Values that take memory for long are computed again or wait in the host's memory, and long sums

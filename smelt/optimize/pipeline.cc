@@ -140,9 +140,23 @@ constexpr PassRow kPasses[] = {
     {{"memory_optimizer", OptimizeMemory,
       "last: others would take its copies for what is computed twice"},
      "memory",
-     [](const RewriterConfig& c) { return c.memory_optimization != MemoryOptimization::kNone; },
+     [](const RewriterConfig& c) {
+       // XLA has a mind of its own about memory.
+       return c.memory_optimization != MemoryOptimization::kNone &&
+              !(c.memory_optimization == MemoryOptimization::kDefault && c.global_jit);
+     },
      PassUse::kGraphs,
      PassTurn::kFirstIteration},
+    {{"auto_parallel", ParallelizeSteps, "after the rewrites: what it copies is done"},
+     "autoparallel",
+     [](const RewriterConfig& c) { return c.auto_parallel; },
+     PassUse::kGraphs,
+     PassTurn::kFirstIteration},
+    {{"scoped_allocator_optimizer", ShareBuffers, "after all: nothing may part what it joined"},
+     "scoped_allocator",
+     WhereOn<&RewriterConfig::scoped_allocator_optimization>,
+     PassUse::kGraphs,
+     PassTurn::kAfterAll},
 };
 
 // What tests name beside those.

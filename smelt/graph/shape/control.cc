@@ -160,6 +160,8 @@ constexpr std::array kControlRows = {
     ShapeRule{"RefSwitch", SwitchShape},
     ShapeRule{"Merge", MergeShape},
     ShapeRule{"RefMerge", MergeShape},
+    // Collectives.
+    ShapeRule{"CollectiveReduce", SameShape},
     // Accelerators.
     ShapeRule{"TPUReplicatedInput", ReplicatedInputShape},
     ShapeRule{"TPUReplicatedOutput", SwitchShape},

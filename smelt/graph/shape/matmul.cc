@@ -131,6 +131,7 @@ constexpr std::array kMatMulRows = {
     ShapeRule{"SparseMatMul", MatMulShape},
     ShapeRule{"SparseTensorDenseMatMul", SparseDenseMatMulShape},
     ShapeRule{"_FusedMatMul", MatMulShape},
+    ShapeRule{"_MklFusedBatchMatMulV2", BatchMatMulShape<true>},
 };
 
 }  // namespace

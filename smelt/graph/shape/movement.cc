@@ -128,6 +128,13 @@ Status ConcatV2Shape(ShapeContext& ctx) {
   return ConcatOf(ctx, 0, ctx.num_inputs() - 1, ctx.num_inputs() - 1);
 }
 
+Status ScopedSplitShape(ShapeContext& ctx) {
+  const auto shapes = ctx.node().Get<std::vector<PartialShape>>("shapes", {});
+  const int outputs = std::min(ctx.node().num_outputs(), static_cast<int>(shapes.size()));
+  for (int i = 0; i < outputs; ++i) ctx.set_output(i, shapes[static_cast<size_t>(i)]);
+  return OkStatus();
+}
+
 Status SplitShape(ShapeContext& ctx) {
   const PartialShape& in = ctx.input(1);
   const int parts = ctx.node().num_outputs();
@@ -446,6 +453,9 @@ constexpr std::array kMovementRows = {
     ShapeRule{"Squeeze", SqueezeShape},
     ShapeRule{"Transpose", TransposeShape},
     ShapeRule{"Unpack", UnpackShape},
+    ShapeRule{"_ScopedAllocator", ShapeFromAttr},
+    ShapeRule{"_ScopedAllocatorConcat", ShapeFromAttr},
+    ShapeRule{"_ScopedAllocatorSplit", ScopedSplitShape},
 };
 
 }  // namespace

@@ -88,8 +88,14 @@ template <int kSpace>
 Status ConvShape(ShapeContext& ctx) {
   const auto layout = LayoutOf(ctx.node(), kSpace);
   if (!layout || ctx.node().String("filter_format", "HWIO") != "HWIO") return OkStatus();
-  ASSIGN_OR_RETURN(const PartialShape in, WithRank(ctx.input(0), kSpace + 2));
+  ASSIGN_OR_RETURN(PartialShape in, WithRank(ctx.input(0), kSpace + 2));
   ASSIGN_OR_RETURN(const PartialShape filter, WithRank(ctx.input(1), kSpace + 2));
+  // A Pad that was fused with the convolution.
+  const std::vector<int64_t> pads = ctx.node().Ints("padding_list");
+  for (int i = 0; i < kSpace + 2 && pads.size() == 2 * (kSpace + 2); ++i) {
+    const size_t at = 2 * static_cast<size_t>(i);
+    in.Set(i, AddDims(in[i], AddDims(pads[at], pads[at + 1])));
+  }
   const int64_t depth = in[layout->channels], taken = filter[kSpace];
   if (depth > 0 && taken > 0 && depth % taken != 0) {
     return InvalidArgument("Depth of input (", depth,
@@ -382,6 +388,11 @@ constexpr std::array kNnRows = {
     ShapeRule{"SparseSoftmaxCrossEntropyWithLogits", SparseSoftmaxLossShape},
     ShapeRule{"_FusedBatchNormEx", BatchNormShape},
     ShapeRule{"_FusedConv2D", ConvShape<2>},
+    ShapeRule{"_FusedConv3D", ConvShape<3>},
+    ShapeRule{"_MklFusedInstanceNorm", SameShape},
+    ShapeRule{"_MklFusedMish", SameShape},
+    ShapeRule{"_MklLayerNorm", SameShape},
+    ShapeRule{"_MklSwish", SameShape},
     ShapeRule{"_FusedDepthwiseConv2dNative", DepthwiseShape},
 };
 

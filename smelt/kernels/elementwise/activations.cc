@@ -1,4 +1,5 @@
 // Activations of neural networks.
+#include <algorithm>
 #include <cmath>
 
 #include "smelt/kernels/elementwise/elementwise.h"
@@ -86,6 +87,26 @@ StatusOr<std::unique_ptr<KernelState>> PrepareActivation(const Node& node) {
   return Internal("no loops for ", node.op());
 }
 
+// x * tanh(softplus(x)), a piece at a time, so that the steps between stay in the cache.
+void MishRow(const float* x, float* y, int64_t n, float) {
+  constexpr int64_t kPiece = 512;
+  float gate[kPiece];
+  const IsaTable& isa = Isa();
+  for (int64_t at = 0; at < n; at += kPiece) {
+    const int64_t count = std::min(kPiece, n - at);
+    isa.unary[static_cast<int>(UnaryF32::kSoftplus)](x + at, gate, count, 0);
+    isa.unary[static_cast<int>(UnaryF32::kTanh)](gate, gate, count, 0);
+    for (int64_t i = 0; i < count; ++i) y[at + i] = x[at + i] * gate[i];
+  }
+}
+
+// What the remapper makes of activations that are spelled out: of floats alone.
+StatusOr<std::unique_ptr<KernelState>> PrepareGated(const Node& node) {
+  const IsaUnaryFn loop =
+      node.Is("_MklSwish") ? Isa().unary[static_cast<int>(UnaryF32::kSwish)] : MishRow;
+  return MakeUnaryState(node, Dtype::kFloat, Dtype::kFloat, nullptr, loop, 1 << 13);
+}
+
 constexpr DtypeSet kActFloats = kFloatTypes | kHalfTypes;
 constexpr Kernel kActivationTable[] = {
     {"Relu", "T", kRealTypes, "isa:relu", RunUnary, PrepareActivation},
@@ -94,6 +115,8 @@ constexpr Kernel kActivationTable[] = {
     {"Elu", "T", kActFloats, "isa:elu", RunUnary, PrepareActivation},
     {"Selu", "T", kActFloats, "isa:selu", RunUnary, PrepareActivation},
     {"Softplus", "T", kActFloats, "isa:softplus", RunUnary, PrepareActivation},
+    {"_MklSwish", "T", Types(Dtype::kFloat), "isa:swish", RunUnary, PrepareGated},
+    {"_MklFusedMish", "T", Types(Dtype::kFloat), "isa:mish", RunUnary, PrepareGated},
     {"Softsign", "T", kActFloats, "isa:softsign", RunUnary, PrepareActivation},
 };
 

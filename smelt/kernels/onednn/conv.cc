@@ -1,5 +1,6 @@
 // Convolutions: those of float and narrower floats through FloatConv, others in plain loops.
 #include <algorithm>
+#include <limits>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/kernel.h"
@@ -52,12 +53,40 @@ bool IsWhole(const FusedOps& fused, int i) {
   });
 }
 
+// The paddings of a Pad that stood before the convolution, two for each dimension.
+Status PadBefore(const Node& node, const std::vector<int64_t>& pads, nn::ConvAttrs* attrs) {
+  const size_t rank = static_cast<size_t>(attrs->spatial) + 2;
+  const size_t depth = attrs->channels_last ? rank - 1 : 1;
+  bool fits = pads.size() == 2 * rank && node.String("padding") == "VALID";
+  for (size_t i = 0; fits && i < pads.size(); ++i) {
+    const bool image = i / 2 != 0 && i / 2 != depth;
+    // A window of a convolution is no larger either (SpanOf).
+    fits = pads[i] >= 0 && pads[i] <= (image ? std::numeric_limits<int32_t>::max() : 0);
+  }
+  if (!fits) {
+    return InvalidArgument("padding_list must have ", 2 * rank, " numbers that are not negative, ",
+                           "0 for batch and channels, and go with padding VALID");
+  }
+  attrs->padding = nn::Padding::kExplicit;
+  const size_t first = attrs->channels_last ? 1 : 2;
+  for (size_t i = first; i < first + rank - 2; ++i) {
+    attrs->pad_before.push_back(pads[2 * i]);
+    attrs->pad_after.push_back(pads[2 * i + 1]);
+  }
+  return OkStatus();
+}
+
 StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spatial, bool depthwise,
                                                      absl::string_view fused) {
   auto state = std::make_unique<ConvState>();
   ASSIGN_OR_RETURN(state->attrs, nn::ParseConvAttrs(node, spatial, depthwise));
   if (!fused.empty()) {
-    ASSIGN_OR_RETURN(state->fused, ParseFusedOps(node, fused));
+    // A Conv3D may have nothing fused but a Pad.
+    const std::vector<int64_t> pads = node.Ints("padding_list");
+    if (!pads.empty()) RETURN_IF_ERROR(PadBefore(node, pads, &state->attrs));
+    if (pads.empty() || !node.Get<std::vector<std::string>>("fused_ops", {}).empty()) {
+      ASSIGN_OR_RETURN(state->fused, ParseFusedOps(node, fused));
+    }
     if (node.String("filter_format", "HWIO") != "HWIO") {
       return Unimplemented("Fused ", fused, " takes filters of format HWIO, not ",
                            node.String("filter_format"));
@@ -95,6 +124,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDepthwise(const Node& node) {
 StatusOr<std::unique_ptr<KernelState>> PrepareFusedConv2D(const Node& node) {
   return MakeConvState(node, 2, false, "Conv2D");
 }
+StatusOr<std::unique_ptr<KernelState>> PrepareFusedConv3D(const Node& node) {
+  return MakeConvState(node, 3, false, "Conv3D");
+}
 StatusOr<std::unique_ptr<KernelState>> PrepareFusedDepthwise(const Node& node) {
   return MakeConvState(node, 2, true, "DepthwiseConv2dNative");
 }
@@ -107,6 +139,7 @@ constexpr Kernel kConvTable[] = {
      PrepareFusedConv2D},
     {"Conv3D", "T", kConvFast, "onednn:conv3d", RunConv, PrepareConv3D},
     {"Conv3D", "T", Types(Dtype::kDouble), "reference:conv3d", RunConv, PrepareConv3D},
+    {"_FusedConv3D", "T", kConvFast, "onednn:fused_conv3d", RunConv, PrepareFusedConv3D},
     {"DepthwiseConv2dNative", "T", kConvFast, "onednn:depthwise_conv2d", RunConv, PrepareDepthwise},
     {"DepthwiseConv2dNative", "T", Types(Dtype::kDouble), "reference:depthwise_conv2d", RunConv,
      PrepareDepthwise},

@@ -2,7 +2,10 @@
 #include "smelt/optimize/remap/contraction.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "smelt/optimize/onednn.h"
 #include "smelt/optimize/remap/patterns.h"
 #include "smelt/optimize/remap/rules.h"
@@ -28,9 +31,23 @@ constexpr OpSet kProductActivations = {"Sigmoid", "Tanh"};
 constexpr OpSet kAnyActivation = {"Relu", "Relu6", "Elu", "LeakyRelu", "Sigmoid", "Tanh"};
 constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
+// Does TF_XLA_FLAGS say that a global jit is for CPUs as well? The last word counts.
+bool CompilesForCpu() {
+  const char* flags = std::getenv("TF_XLA_FLAGS");
+  bool compiles = false;
+  for (absl::string_view flag : absl::StrSplit(flags == nullptr ? "" : flags, ' ')) {
+    if (!absl::ConsumePrefix(&flag, "--tf_xla_cpu_global_jit")) continue;
+    if (flag.empty() || flag == "=true" || flag == "=1") compiles = true;
+    if (flag == "=false" || flag == "=0") compiles = false;
+  }
+  return compiles;
+}
+
 // Why the node cannot be the one that is fused with; empty: it can.
 absl::string_view WhyNoContraction(const Node& n, const Rewriter& r) {
   if (!r.OnCpu(n)) return "it is not placed on a CPU";
+  if (r.context().config.global_jit && CompilesForCpu())
+    return "XLA compiles it, and fuses it there";
   const Dtype t = n.Type("T");
   if (IsForOneDnn()) {
     // Narrow numbers depend on the processor, which another one may be.

@@ -120,7 +120,7 @@ StatusOr<Rewritten> LayerNorm(Node& node, Rewriter& r) {
   const PartialShape& x = r.shape(norm.x);
   const int rank = x.rank();
   if (rank < 2 || rank > 3) return r.No("the rank is neither 2 nor 3");
-  if (norm.axes.size() != 1 || (norm.axes[0] != -1 && norm.axes[0] != rank - 1)) {
+  if (norm.axes.size() != 1 || norm.axes[0] != rank - 1) {
     return r.No("another dimension than the last is averaged");
   }
   for (const Endpoint e : {norm.scale, norm.offset}) {

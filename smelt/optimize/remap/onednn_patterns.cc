@@ -120,6 +120,8 @@ std::optional<std::vector<int64_t>> PaddingsBefore(const Node& node, Rewriter& r
   for (int64_t i = 0; i < 10; ++i) {
     list.push_back(pads->dtype() == Dtype::kInt32 ? pads->data<int32_t>()[i]
                                                   : pads->data<int64_t>()[i]);
+    // Of images alone, which is all that a convolution pads.
+    if (list.back() < 0 || (list.back() > 0 && (i < 2 || i > 7))) return std::nullopt;
   }
   return list;
 }
@@ -131,7 +133,8 @@ StatusOr<Rewritten> PadWithConv3D(Node& node, Rewriter& r) {
   if (ChannelsFirst(node)) return r.No("channels must come last");
   if (!node.Ints("padding_list").empty()) return r.No("it pads already");
   const auto list = PaddingsBefore(node, r);
-  if (!list) return r.No("the paddings are no constants, or others need the padded tensor");
+  if (!list)
+    return r.No("the paddings are no constants of images, or others need the padded tensor");
   AttrMap attrs = node.attrs();
   if (node.Is("Conv3D")) {
     attrs = FusedAttrs(node, {"Conv3D", "_FusedConv3D"}, {}, {});

@@ -84,6 +84,9 @@ RewriterConfig FromProto(tensorflow::ConfigProto& session) {
   if (experimental.has_session_metadata()) {
     out.session_model = experimental.session_metadata().name();
   }
+  const auto jit = session.graph_options().optimizer_options().global_jit_level();
+  out.global_jit =
+      jit == tensorflow::OptimizerOptions::ON_1 || jit == tensorflow::OptimizerOptions::ON_2;
   return out;
 }
 

@@ -1,0 +1,184 @@
+// Normalizations that the remapper finds spelled out: _MklLayerNorm and _MklFusedInstanceNorm.
+#include <algorithm>
+#include <cmath>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+namespace {
+
+struct FusedNormState final : KernelState {
+  float epsilon = 0;
+  float alpha = 0;
+  std::vector<int64_t> axes;  // of an instance
+  std::optional<UnaryF32> activation;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareFusedNorm(const Node& node) {
+  auto s = std::make_unique<FusedNormState>();
+  s->epsilon = node.Float("epsilon");
+  s->alpha = node.Float("leakyrelu_alpha", 0.2F);
+  s->axes = node.Ints("reduction_axes");
+  const auto fused = node.Get<std::vector<std::string>>("fused_ops", {});
+  if (fused.empty()) return s;
+  if (fused.size() == 1 && fused[0] == "Relu") {
+    s->activation = UnaryF32::kRelu;
+  } else if (fused.size() == 1 && fused[0] == "LeakyRelu") {
+    s->activation = UnaryF32::kLeakyRelu;
+  } else {
+    return InvalidArgument("Unsupported fusion in Fused InstanceNorm");
+  }
+  return s;
+}
+
+Status CheckScales(const OpContext& ctx, int64_t depth) {
+  for (const int i : {1, 2}) {
+    if (ctx.input(i).num_elements() == depth) continue;
+    return InvalidArgument("scale and offset must have ", depth, " elements, one for each channel,",
+                           " but input ", i, " is of shape ", ctx.input(i).shape().ToString());
+  }
+  return OkStatus();
+}
+
+Status RunFusedLayerNorm(OpContext& ctx) {
+  const Tensor& x = ctx.input(0);
+  if (x.rank() < 2 || x.rank() > 3) {
+    return InvalidArgument("input must be 2 or 3-dimensional", x.shape().ToString());
+  }
+  const int64_t depth = x.dim(x.rank() - 1);
+  RETURN_IF_ERROR(CheckScales(ctx, depth));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, x.shape()));
+  if (x.num_elements() == 0) return OkStatus();
+  const float* from = x.flat<float>().data();
+  const float* scale = ctx.input(1).flat<float>().data();
+  const float* offset = ctx.input(2).flat<float>().data();
+  float* to = out->flat<float>().data();
+  const float epsilon = ctx.state<FusedNormState>().epsilon;
+  ParallelFor(x.num_elements() / depth, std::max<int64_t>(1, 16384 / depth),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t r = begin; r < end; ++r) {
+                  Isa().layer_norm(from + r * depth, scale, offset, epsilon, to + r * depth, depth);
+                }
+              });
+  return OkStatus();
+}
+
+// Images as [items, pixels, depth], or [items, depth, pixels] with channels first.
+struct Instances {
+  int64_t items = 0, pixels = 0, depth = 0;
+  bool channels_last = true;
+};
+
+StatusOr<Instances> ViewInstances(const Shape& x, std::vector<int64_t> axes) {
+  const int rank = x.rank();
+  if (rank != 4 && rank != 5) {
+    return InvalidArgument("input must be 4 or 5-dimensional", x.ToString());
+  }
+  for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::ranges::sort(axes);
+  Instances v;
+  v.items = x[0];
+  v.channels_last = !axes.empty() && axes[0] == 1;
+  const int first = v.channels_last ? 1 : 2;
+  bool fits = static_cast<int>(axes.size()) == rank - 2;
+  for (size_t i = 0; fits && i < axes.size(); ++i) fits = axes[i] == first + static_cast<int>(i);
+  if (!fits) {
+    return InvalidArgument("reduction_axes must be the dimensions between the batch and the ",
+                           "channels");
+  }
+  v.depth = x[v.channels_last ? rank - 1 : 1];
+  v.pixels = x.Product(first, first + rank - 2);
+  return v;
+}
+
+// One channel whose pixels lie together.
+void NormalizeRow(const float* x, int64_t n, float scale, float offset, float epsilon, float* y) {
+  const IsaTable& isa = Isa();
+  const float mean = isa.sum(x, n) / static_cast<float>(n);
+  const float variance = isa.sum_squares(x, n, mean) / static_cast<float>(n);
+  const float factor = scale / std::sqrt(variance + epsilon);
+  isa.scale_shift(x, y, n, factor, offset - mean * factor);
+}
+
+// Channels side by side, so that rows of memory are read whole.
+constexpr int64_t kChannelBlock = 64;
+
+// `width` channels of an image whose pixels lie `depth` elements apart.
+void NormalizeBlock(const float* x, int64_t pixels, int64_t depth, int64_t width,
+                    const float* scale, const float* offset, float epsilon, float* y) {
+  double mean[kChannelBlock] = {}, square[kChannelBlock] = {};
+  for (int64_t p = 0; p < pixels; ++p) {
+    const float* row = x + p * depth;
+    for (int64_t c = 0; c < width; ++c) mean[c] += row[c];
+  }
+  const auto n = static_cast<double>(pixels);
+  for (int64_t c = 0; c < width; ++c) mean[c] /= n;
+  for (int64_t p = 0; p < pixels; ++p) {
+    const float* row = x + p * depth;
+    for (int64_t c = 0; c < width; ++c) {
+      const double d = row[c] - mean[c];
+      square[c] += d * d;
+    }
+  }
+  float factor[kChannelBlock], shift[kChannelBlock];
+  for (int64_t c = 0; c < width; ++c) {
+    const double f = scale[c] / std::sqrt(square[c] / n + epsilon);
+    factor[c] = static_cast<float>(f);
+    shift[c] = static_cast<float>(offset[c] - mean[c] * f);
+  }
+  for (int64_t p = 0; p < pixels; ++p) {
+    Isa().mul_add(x + p * depth, factor, shift, y + p * depth, width);
+  }
+}
+
+Status RunFusedInstanceNorm(OpContext& ctx) {
+  const auto& s = ctx.state<FusedNormState>();
+  const Tensor& x = ctx.input(0);
+  ASSIGN_OR_RETURN(const Instances v, ViewInstances(x.shape(), s.axes));
+  RETURN_IF_ERROR(CheckScales(ctx, v.depth));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, x.shape()));
+  if (x.num_elements() == 0) return OkStatus();
+  const float* from = x.flat<float>().data();
+  const float* scale = ctx.input(1).flat<float>().data();
+  const float* offset = ctx.input(2).flat<float>().data();
+  float* to = out->flat<float>().data();
+  const int64_t width = v.channels_last ? std::min(v.depth, kChannelBlock) : 1;
+  const int64_t blocks = (v.depth + width - 1) / width;
+  ParallelFor(
+      v.items * blocks, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, v.pixels * width)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t item = i / blocks, c = i % blocks * width;
+          const int64_t image = item * v.pixels * v.depth;
+          if (v.channels_last) {
+            NormalizeBlock(from + image + c, v.pixels, v.depth, std::min(width, v.depth - c),
+                           scale + c, offset + c, s.epsilon, to + image + c);
+          } else {
+            const int64_t at = image + c * v.pixels;
+            NormalizeRow(from + at, v.pixels, scale[c], offset[c], s.epsilon, to + at);
+          }
+        }
+      });
+  if (s.activation) {
+    ParallelFor(x.num_elements(), 16384, [&](int64_t begin, int64_t end) {
+      Isa().unary[static_cast<int>(*s.activation)](to + begin, to + begin, end - begin, s.alpha);
+    });
+  }
+  return OkStatus();
+}
+
+// The remapper fuses floats alone.
+constexpr Kernel kFusedNormTable[] = {
+    {"_MklLayerNorm", "T", Types(Dtype::kFloat), "nn:layer_norm", RunFusedLayerNorm,
+     PrepareFusedNorm},
+    {"_MklFusedInstanceNorm", "T", Types(Dtype::kFloat), "nn:instance_norm", RunFusedInstanceNorm,
+     PrepareFusedNorm},
+};
+
+}  // namespace
+
+extern constinit const std::span<const Kernel> kFusedNormKernels = kFusedNormTable;
+
+}  // namespace smelt
