@@ -48,7 +48,7 @@ code, out, err, graph = optimize()
 check("runs on the graph and on its functions", code == 0 and graph.count("= Abs(") == 2 and "Neg" not in graph and out.count("PluggableGraphOptimizer") == 2, out + err + graph)
 check("and has a built in one turned off", "constant_folding" not in out and "d = Exp(c)" in graph, out)
 order = [line.split()[0] for line in out.splitlines() if line.startswith("  ") and "nodes" not in line]
-check("last", order[order.index("PluggableGraphOptimizer") - 1] == "dependency_optimizer", order)
+check("last", order[order.index("PluggableGraphOptimizer") - 1] == "memory_optimizer", order)
 code, out, err, graph = optimize(device="/device:GPU:0")
 check("not for another device", code == 0 and graph.count("= Neg(") == 2 and "constant_folding" in out and "PluggableGraphOptimizer" not in out, out + err + graph)
 code, out, err, graph = optimize(device="")

@@ -1,10 +1,8 @@
 #include "smelt/graph/attr.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace smelt {
 
