@@ -27,7 +27,7 @@ void SetAdaptive(const AdaptiveBatchOptions& options, AttrMap* attrs) {
   }
 }
 
-void SetBatching(const BatchOptions& options, AttrMap* attrs) {
+void SetBatching(const ModelBatchOptions& options, AttrMap* attrs) {
   const auto set = [&](absl::string_view name, const std::optional<int64_t>& value) {
     if (value) attrs->Set(name, *value);
   };
@@ -51,7 +51,7 @@ class BatchOpRewriter final : public CustomOptimizer {
       : options_(std::move(options)), model_(std::move(model)) {}
 
   StatusOr<bool> Optimize(Graph& graph, const PassContext& context) override {
-    ASSIGN_OR_RETURN(const BatchOptions* batching, OfModel());
+    ASSIGN_OR_RETURN(const ModelBatchOptions* batching, OfModel());
     bool changed = false;
     for (Node* n : graph.Nodes()) {
       if (!n->Is("BatchFunction")) continue;
@@ -66,7 +66,7 @@ class BatchOpRewriter final : public CustomOptimizer {
 
  private:
   // What is stated for the model; nullptr: nothing is, or nobody says which model it is.
-  StatusOr<const BatchOptions*> OfModel() const {
+  StatusOr<const ModelBatchOptions*> OfModel() const {
     if (!model_) return nullptr;
     if (options_.deprecated_scheduler_options) {
       return InvalidArgument(
@@ -75,7 +75,7 @@ class BatchOpRewriter final : public CustomOptimizer {
     }
     const auto it = options_.models.find(*model_);
     if (it == options_.models.end()) return nullptr;
-    const BatchOptions& of_model = it->second;
+    const ModelBatchOptions& of_model = it->second;
     if (of_model.adaptive) {
       const AdaptiveBatchOptions& a = *of_model.adaptive;
       if (a.min_inflight_batches > a.initial_inflight_batches ||
@@ -96,7 +96,7 @@ class BatchOpRewriter final : public CustomOptimizer {
     return &of_model;
   }
 
-  void Rewrite(const BatchOptions* batching, AttrMap* attrs) const {
+  void Rewrite(const ModelBatchOptions* batching, AttrMap* attrs) const {
     if (batching != nullptr) {
       if (batching->adaptive) SetAdaptive(*batching->adaptive, attrs);
       SetBatching(*batching, attrs);

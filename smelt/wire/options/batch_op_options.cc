@@ -30,8 +30,8 @@ AdaptiveBatchOptions FromProto(const Proto::AdaptiveBatchSchedulerOption& proto)
   return out;
 }
 
-BatchOptions FromProto(const Proto::BatchOptions& proto) {
-  BatchOptions out;
+ModelBatchOptions FromProto(const Proto::BatchOptions& proto) {
+  ModelBatchOptions out;
   if (proto.has_num_batch_threads()) out.num_batch_threads = proto.num_batch_threads();
   if (proto.has_num_warmup_batch_threads()) {
     out.num_warmup_batch_threads = proto.num_warmup_batch_threads();

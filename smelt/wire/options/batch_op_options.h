@@ -23,7 +23,7 @@ struct AdaptiveBatchOptions {
 };
 
 // What is not stated stays as the model has it.
-struct BatchOptions {
+struct ModelBatchOptions {
   std::optional<int64_t> num_batch_threads, num_warmup_batch_threads, max_batch_size,
       batch_timeout_micros, max_enqueued_batches;
   std::vector<int64_t> allowed_batch_sizes;  // empty: not stated
@@ -36,7 +36,7 @@ struct BatchOpOptions {
   bool shared_thread_pool = false;
   // The field model_scheduler_options, which nothing reads any more, is stated.
   bool deprecated_scheduler_options = false;
-  std::map<std::string, BatchOptions> models;  // by the name in ConfigProto's session_metadata
+  std::map<std::string, ModelBatchOptions> models;  // by the name in ConfigProto's session_metadata
   // The threads of one scheduler for all models, which serves requests by priority.
   std::optional<int64_t> global_prioritization_threads;
 };
