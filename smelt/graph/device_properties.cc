@@ -55,6 +55,14 @@ std::string DeviceType(absl::string_view device) {
   return std::string(rest.substr(0, rest.find(':')));
 }
 
+absl::string_view TaskOfDevice(absl::string_view device) {
+  const size_t at = device.find("/device:");
+  if (at != absl::string_view::npos) return device.substr(0, at);
+  const size_t task = device.find("/task:");
+  if (task == absl::string_view::npos) return "";
+  return device.substr(0, device.find('/', task + 1));
+}
+
 std::string DeviceName::Task() const {
   return absl::StrCat("/job:", job, "/replica:", replica, "/task:", task);
 }

@@ -28,6 +28,9 @@ StatusOr<DeviceProperties> ParseDeviceProperties(absl::string_view text);
 
 // "GPU" of "/job:a/replica:0/task:0/device:GPU:0"; empty where the name does not say.
 std::string DeviceType(absl::string_view device);
+// "/job:a/replica:0/task:0" of it, as it is written: what shares memory. Empty where the name does
+// not say.
+absl::string_view TaskOfDevice(absl::string_view device);
 // The parts of a device's name, in lower case; what it does not say is empty or 0.
 struct DeviceName {
   std::string job, type;

@@ -50,16 +50,6 @@ std::vector<Node*> Sources(const Node& n) {
   return out;
 }
 
-// "/job:a/replica:0/task:1" of a full device name: what shares memory.
-absl::string_view Host(absl::string_view device) {
-  const size_t at = device.find("/device:");
-  if (at != absl::string_view::npos) return device.substr(0, at);
-  const size_t task = device.find("/task:");
-  if (task == absl::string_view::npos) return "";
-  const size_t end = device.find('/', task + 1);
-  return device.substr(0, end);
-}
-
 // Is an Identity of a reference: the read of its value, whose place in the order counts.
 bool ReadsReferences(const Node& n) { return std::ranges::any_of(n.inputs(), GivesReference); }
 
@@ -322,11 +312,11 @@ class DependencyOptimizer {
   Status GroupControlEdges(bool by_host) {
     for (Node* n : graph_.Nodes()) {
       if (n->device.empty() || n->control_inputs().size() < 2) continue;
-      const std::string own(by_host ? Host(n->device) : absl::string_view(n->device));
+      const std::string own(by_host ? TaskOfDevice(n->device) : absl::string_view(n->device));
       std::map<std::string, std::vector<Node*>> by_place;
       for (Node* from : n->control_inputs()) {
         if (from->device.empty()) continue;
-        std::string place(by_host ? Host(from->device) : absl::string_view(from->device));
+        std::string place(by_host ? TaskOfDevice(from->device) : absl::string_view(from->device));
         if (place != own) by_place[std::move(place)].push_back(from);
       }
       for (auto& [place, nodes] : by_place) {

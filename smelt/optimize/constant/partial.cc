@@ -50,12 +50,6 @@ std::optional<int64_t> ConcatAxis(const Node& node, Rewriter& r) {
   return axis && axis->size() == 1 ? std::optional<int64_t>(axis->front()) : std::nullopt;
 }
 
-// "/job:a/replica:0/task:0" of a device's name; empty where it names none.
-absl::string_view TaskOf(absl::string_view device) {
-  const size_t at = device.rfind("/device:");
-  return at == absl::string_view::npos ? absl::string_view() : device.substr(0, at);
-}
-
 // Concat(a, Concat(b, c)) -> Concat(a, b, c)
 StatusOr<Rewritten> MergeConcat(Node& node, Rewriter& r) {
   const auto axis = ConcatAxis(node, r);
@@ -78,7 +72,7 @@ StatusOr<Rewritten> MergeConcat(Node& node, Rewriter& r) {
   std::vector<Endpoint> inputs;
   for (int i = 0; i < last; ++i) {
     const Endpoint e = parent->input(i);
-    const absl::string_view task = TaskOf(e.node->device);
+    const absl::string_view task = TaskOfDevice(e.node->device);
     if (!e.node->device.empty()) tasks.insert(task);
     if (e.node != &node) {
       inputs.push_back(e);

@@ -34,11 +34,13 @@ StatusOr<Tensor> ScaledFilter(const Tensor& filter, const std::vector<float>& sc
 }  // namespace
 
 int64_t Depth(const Node& root, const Rewriter& r) {
-  const std::optional<Tensor> w = r.Constant(root.input(1));
-  if (!w) return -1;
-  if (root.Is("MatMul")) return w->rank() == 2 ? w->dim(root.Bool("transpose_b") ? 0 : 1) : -1;
-  if (w->rank() != 4) return -1;
-  return root.Is("DepthwiseConv2dNative") ? w->dim(2) * w->dim(3) : w->dim(3);
+  // Not as a tensor: a constant that states one value may be large.
+  const TensorValue* value = r.ConstantValue(root.input(1));
+  if (value == nullptr || value->num_elements() < 0) return -1;
+  const PartialShape& w = value->shape;
+  if (root.Is("MatMul")) return w.rank() == 2 ? w[root.Bool("transpose_b") ? 0 : 1] : -1;
+  if (w.rank() != 4) return -1;
+  return root.Is("DepthwiseConv2dNative") ? w[2] * w[3] : w[3];
 }
 
 std::optional<std::vector<float>> ByChannel(Endpoint e, const Node& root, const Rewriter& r) {
@@ -59,6 +61,7 @@ std::optional<std::vector<float>> ByChannel(Endpoint e, const Node& root, const 
 bool MayScale(const Chain& chain, const Rewriter& r) {
   const Node& root = *chain.root;
   return Depth(root, r) > 0 && !(root.Is("MatMul") && root.Bool("transpose_b")) &&
+         r.Constant(root.input(1)).has_value() &&
          (chain.ops.empty() ||
           (chain.ops.size() == 1 && chain.ops[0] == "BiasAdd" &&
            (!chain.bias.empty() || ByChannel(chain.args[0], root, r).has_value())));
