@@ -17,7 +17,7 @@ namespace {
 // More elements are worth an accelerator's memory.
 constexpr int64_t kMostElements = 64;
 
-constexpr OpSet kTpuOps = {"TPUCompile", "TPUExecute", "TPUPartitionedCall"};
+constexpr OpSet kTpuOps = {"TPUCompile", "TPUPartitionedCall"};
 // Inputs that kernels of every device read from the host's memory.
 struct HostInputs {
   OpName op;
