@@ -9,7 +9,7 @@
 namespace smelt {
 namespace {
 
-std::string plain_name, with_suffix, with_word, taken;
+std::string plain_name, with_suffix, with_word, taken, taken_again;
 
 StatusOr<Rewritten> TakeNames(Node& node, Rewriter& rewriter) {
   if (!IsRoot(node)) return Rewriter::No();  // the copy
@@ -22,6 +22,8 @@ StatusOr<Rewritten> TakeNames(Node& node, Rewriter& rewriter) {
   EXPECT_EQ(copy->input(0), node.input(0));
   EXPECT_EQ(copy->input(1), node.input(1));
   taken = rewriter.Name(node);
+  RETURN_IF_ERROR(rewriter.Copy(node, taken).status());
+  taken_again = rewriter.Name(node);
   EXPECT_EQ(rewriter.shape(node.input(0)), PartialShape::Of({2, 2}));
   EXPECT_EQ(rewriter.shape({&node, 0}), PartialShape::Of({2, 2}));
   return Rewriter::No();
@@ -35,6 +37,8 @@ Status RunNamingRule(Graph& graph) {
 
 // upstream graph_optimizer_stage_test ParseNodeNameAndScopeInScope
 // upstream graph_optimizer_stage_test OptimizedNodeName
+// upstream graph_optimizer_stage_test UniqueOptimizedNodeName
+// upstream graph_optimizer_stage_test UniqueOptimizedNodeNameWithUsedNodeNames
 // upstream graph_optimizer_stage_test GetInputNodeAndProperties
 // upstream graph_optimizer_stage_test AddNodes
 TEST(Rewriter, NamesWhatARuleMakesAndKnowsWhatItReads) {
@@ -46,8 +50,8 @@ TEST(Rewriter, NamesWhatARuleMakesAndKnowsWhatItReads) {
   EXPECT_EQ(plain_name, "a/b/c/my_opt/my_stg_Add");
   EXPECT_EQ(with_suffix, "a/b/c/my_opt/my_stg_Add_Mul_Sqrt");
   EXPECT_EQ(with_word, "a/b/c/my_opt/my_stg_my_rewrite_Add");
-  EXPECT_NE(taken, plain_name);
-  EXPECT_EQ(graph->Find(taken), nullptr);
+  EXPECT_EQ(taken, "a/b/c/my_opt/my_stg_Add_unique0");
+  EXPECT_EQ(taken_again, "a/b/c/my_opt/my_stg_Add_unique1");
 }
 
 // upstream graph_optimizer_stage_test ParseNodeNameAndScopeInRoot

@@ -82,7 +82,13 @@ std::optional<std::vector<int64_t>> Rewriter::Integers(Endpoint e) const {
 
 std::string Rewriter::Name(const Node& node, absl::string_view suffix,
                            absl::string_view before) const {
-  return graph_.FreeName(NameFor(node, suffix, before));
+  std::string name = NameFor(node, suffix, before);
+  if (graph_.Find(name) == nullptr) return name;
+  absl::StrAppend(&name, "_unique");
+  for (int i = 0;; ++i) {
+    const std::string numbered = absl::StrCat(name, i);
+    if (graph_.Find(numbered) == nullptr) return numbered;
+  }
 }
 
 bool Rewriter::IsMade(const Node& node, absl::string_view before) const {

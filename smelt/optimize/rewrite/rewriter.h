@@ -62,7 +62,7 @@ class Rewriter {
   // ---- making
 
   // "SCOPE/<optimizer>/<rule>_[before]NAME[_suffix]" as TensorFlow names what a stage makes of
-  // `node`; free.
+  // `node`; with "_unique0" and so on behind it where that is taken.
   std::string Name(const Node& node, absl::string_view suffix = "",
                    absl::string_view before = "") const;
   // Is there a node that Name would be for? TensorFlow's stages take a node once where they ask.
