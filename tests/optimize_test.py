@@ -257,6 +257,22 @@ check("a ConfigProto's list", code == 0 and "arithmetic_optimizer" not in out an
 config.write_text("arithmetic_optimisation: OFF")
 code, out, err = optimize("--graph_def", source, "--config", config)
 check("a mistyped field", code == 1 and "INVALID_ARGUMENT" in err and "arithmetic_optimization" in err, err)
+# upstream dependency_optimizer_test FullTypeForKeptNoop
+typed = work / "typed.graph"
+typed.write_text(r"""x = Placeholder {dtype=float, shape=[2]}
+p = Sqrt(x) {T=float}
+q = Exp(x) {T=float}
+r = Tanh(x) {T=float}
+a = AddN(p, q, r) {N=3, T=float} extra=":\x03\x08\xe8\x07"
+b = Exp(x, ^a) {T=float} extra=":\x03\x08\xe8\x07"
+c = Neg(x, ^a) {T=float}
+d = Sin(x, ^a) {T=float}
+y = AddN(b, c, d, p, q, r) {N=6, T=float}
+""")
+code, out, err = optimize("--graph_def", typed, "--feeds", "x", "--fetches", "y", "--passes", "dependency", work / "untyped.graph")
+lines = (work / "untyped.graph").read_text().splitlines()
+check("a NoOp has no full type, others keep theirs", "a = NoOp(^p, ^q, ^r)" in lines and r'b = Exp(x, ^a) {T=float} extra=":\x03\x08\xe8\x07"' in lines, lines)
+
 constant = work / "constant.graph"
 constant.write_text("a = Const {dtype=float, value=float[]{1}}\ny = Neg(a) {T=float}\n")
 code, out, err = optimize("--graph_def", constant, "--feeds", "", "--fetches", "y", work / "folded.graph")

@@ -210,6 +210,7 @@ class DependencyOptimizer {
       Push(e.node);
     }
     SetAttrsButMarks(n, {});
+    n->extra.clear();  // with it the type of what it gave
     graph_.SetOp(n, "NoOp");
     RETURN_IF_ERROR(graph_.ResolveTypes(n));
     Push(n);
