@@ -494,7 +494,10 @@ RewriterConfig ConfigOf(size_t choice) {
   std::vector<std::string> keys;
   for (const PassRow& row : AllPasses()) {
     const bool known = std::ranges::find(keys, row.key) != keys.end();
-    if (!row.key.empty() && row.use != PassUse::kExecution && !known) keys.emplace_back(row.key);
+    // Replicas are another graph, and want variables that the init ops tell.
+    const bool replicates = row.key == "autoparallel";
+    if (row.key.empty() || row.use == PassUse::kExecution || known || replicates) continue;
+    keys.emplace_back(row.key);
   }
   choice %= keys.size() + 2;
   if (choice == keys.size()) SetAggressive(config);
