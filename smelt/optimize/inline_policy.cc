@@ -42,23 +42,31 @@ constexpr OpSet kMayBeLost = {"ReadVariableOp",
 constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN"};
 constexpr OpSet kRevives = {"Merge", "RefMerge"};
 
-// Does a result come from a Switch with no Merge in between?
+// Does a result, or a control result, come from a Switch with no Merge in between? Who waits for a
+// call whose control result is dead goes on; who waits for that node of its body does not.
 bool MayReturnDead(const Function& f) {
+  if (std::ranges::none_of(f.body->Nodes(), [](const Node* n) { return n->Is(kKillsValues); })) {
+    return false;
+  }
   std::vector<const Node*> todo;
   absl::flat_hash_set<const Node*> seen;
-  for (const Endpoint& e : f.FlatResults()) {
-    if (seen.insert(e.node).second) todo.push_back(e.node);
-  }
+  const auto push = [&](const Node* n) {
+    if (seen.insert(n).second) todo.push_back(n);
+  };
+  for (const Endpoint& e : f.FlatResults()) push(e.node);
+  for (const auto& [name, node] : f.control_results) push(node);
   while (!todo.empty()) {
     const Node* n = todo.back();
     todo.pop_back();
-    if (n->Is(kKillsValues)) return true;
     if (n->Is(kRevives)) continue;
     for (const Endpoint& e : n->inputs()) {
-      if (seen.insert(e.node).second) todo.push_back(e.node);
+      if (e.node->Is(kKillsValues)) return true;
+      push(e.node);
     }
+    for (const Node* c : n->control_inputs()) push(c);
   }
-  return false;
+  // A Switch that is a result itself.
+  return std::ranges::any_of(f.FlatResults(), [](Endpoint e) { return e.node->Is(kKillsValues); });
 }
 
 }  // namespace
@@ -104,7 +112,7 @@ const InlinePolicy::Facts& InlinePolicy::FactsOf(const Function& f) {
   const auto [it, first] = facts_.try_emplace(&f);
   if (!first) return it->second;
   Facts& facts = it->second;
-  facts.may_return_dead = MayReturnDead(f);
+  facts.may_return_dead = smelt::MayReturnDead(f);
   const std::vector<Node*> nodes = f.body->Nodes();
   facts.has_effects = std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
   if (!facts.has_effects) return facts;
@@ -113,6 +121,8 @@ const InlinePolicy::Facts& InlinePolicy::FactsOf(const Function& f) {
   if (!by_controls.empty()) facts.lost_by_controls = by_controls[0];
   return facts;
 }
+
+bool InlinePolicy::MayReturnDead(const Function& f) { return FactsOf(f).may_return_dead; }
 
 std::string InlinePolicy::WhyNotInlined(const Node& node, CallKind kind, const Function& f,
                                         const PassContext& context) {

@@ -33,6 +33,8 @@ class InlinePolicy {
   // leave a body.
   std::string WhyNotInlined(const Node& node, CallKind kind, const Function& f,
                             const PassContext& context);
+  // May what the function gives, or who waits for it, be dead, though the call is not?
+  bool MayReturnDead(const Function& f);
 
  private:
   struct Facts {

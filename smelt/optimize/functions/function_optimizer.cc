@@ -134,10 +134,13 @@ class FunctionOptimizer {
   // May somebody ask for what the node gives, by its name?
   bool Asked(const Node& node) const { return IsRoot(node) && !context_.is_body; }
 
-  // Why the call stays one; empty: it does not. In sessions nothing that a body does is lost.
+  // Why the call stays one; empty: it does not. In sessions nothing that a body does is lost, but a
+  // dead value would be an error of the call alone.
   std::string WhyNot(const Node& node, const Call& call, bool planned) {
     std::string why;
-    if (!context_.for_execution) {
+    if (context_.for_execution) {
+      if (policy_.MayReturnDead(*call.function)) why = "a dead value may leave the body";
+    } else {
       why = policy_.WhyNotInlined(node, call.kind, *call.function, context_);
       if (MayKeep(*call.function)) why = "others call the function as well";
     }
