@@ -39,7 +39,8 @@ constexpr OpSet kMayBeLost = {"ReadVariableOp",
                               "AnonymousIterator",
                               "AnonymousIteratorV2",
                               "AnonymousIteratorV3"};
-constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN"};
+// A loop that a value did not leave has it many times.
+constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter"};
 constexpr OpSet kRevives = {"Merge", "RefMerge"};
 
 // Does a result, or a control result, come from a Switch with no Merge in between? Who waits for a

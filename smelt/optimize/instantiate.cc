@@ -57,7 +57,8 @@ bool OrdersEffect(const Node* n, size_t most) {
   while (!stack.empty()) {
     const Node* m = stack.back();
     stack.pop_back();
-    if (seen.size() > most || HasEffect(*m)) return true;
+    // The definition of a call does not know what its function does.
+    if (seen.size() > most || HasEffect(*m) || IsPartitionedCall(*m)) return true;
     for (const Node* c : m->control_inputs()) {
       if (seen.insert(c).second) stack.push_back(c);
     }

@@ -233,15 +233,16 @@ class CallInliner {
   // where nobody waits.
   Status GiveOutputs() {
     for (const Endpoint& e : results_) outputs_.push_back(Copied(e));
-    const bool waited = HasControlUse(*call_) || IsRoot(*call_);
     std::vector<Node*> waits;
     for (const auto& [name, node] : f_.control_results) {
       if (first_input_.contains(node)) continue;
+      // What has no effect need not run, as in a call of its own; reads that count are in results.
       Node* n = map_.at(node);
+      if (!OrdersEffect(node)) continue;
       waits.push_back(n);
-      if (OrdersEffect(n)) AddRoot(n);
+      AddRoot(n);
     }
-    if (!waited) return OkStatus();
+    if (!HasControlUse(*call_)) return OkStatus();
     for (const Endpoint& e : outputs_) {
       ASSIGN_OR_RETURN(Node * n, WaitableNode(graph_, e));
       waits.push_back(n);
@@ -249,7 +250,6 @@ class CallInliner {
     if (before_ != nullptr) waits.push_back(before_);
     ASSIGN_OR_RETURN(after_, AddOn(graph_, call_->device, call_->name() + "/_end", "NoOp", {}, {},
                                    std::move(waits)));
-    if (IsRoot(*call_)) AddRoot(after_);
     return OkStatus();
   }
 
