@@ -49,6 +49,11 @@ def slide(browser, step):
     return browser.wait("return document.getElementById('passName').textContent.startsWith(arguments[0] + ' of')", str(step))
 
 
+def step_of(browser, name):
+    """Where the slider stands for the first pass of the name."""
+    return browser.run("return [...document.querySelectorAll('#passes li')].findIndex((li) => li.textContent.includes(arguments[0]))", name)
+
+
 def search(browser, words):
     browser.run("const s = document.getElementById('search'); s.value = ''; document.getElementById('found').replaceChildren();")
     browser.type("#search", words)
@@ -98,7 +103,7 @@ try:
     slide(browser, 1)
     check("and to each pass", text(browser, "#rightCount").startswith("802 nodes") and text(browser, "#removed") == "100", text(browser, "#rightCount"))
     browser.run("const s = document.getElementById('base'); s.value = 'last'; s.dispatchEvent(new Event('change'))")
-    slide(browser, 4)
+    slide(browser, step_of(browser, "common_subgraph_elimination"))
     check("or from the pass before", text(browser, "#leftCount").startswith("802 nodes") and text(browser, "#removed") == "298", text(browser, "#leftCount"))
     search(browser, "block9/1_conv/bias")
     browser.run("[...document.querySelectorAll('#found button')].find((b) => b.textContent.endsWith('/bias')).click()")
