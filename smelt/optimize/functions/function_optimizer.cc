@@ -83,7 +83,8 @@ class FunctionOptimizer {
     if (f != nullptr && context_.for_execution) {
       f = ImplementationFor(*graph_.library(), f, context_.device_type);
     }
-    return f == nullptr || f->body == nullptr ? nullptr : f;
+    // A body that calls its own function is open now.
+    return f == nullptr || f->body == nullptr || f->body.get() == &graph_ ? nullptr : f;
   }
 
   std::optional<Call> CallOf(const Node& n) const {

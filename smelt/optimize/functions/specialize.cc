@@ -106,6 +106,7 @@ class Specializer {
   }
 
   std::string WhyNot(const Node& node, const Function& f, const Known& known) const {
+    if (f.body.get() == &graph_) return "it is the function's own body";
     if (IsFed(node)) return "requests feed it";
     if (IsForXla(node.attrs()) || IsForXla(f.attrs)) return "XLA compiles it";
     if (BoolAttr(f.attrs, "_nospecialize")) return "the function says _nospecialize";
