@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
 
 namespace smelt {
@@ -327,6 +328,11 @@ bool IsOutOfOrder(const Node& n) { return !HasControlInputs(n) && !HasControlUse
 void DropNeedlessWaits(Graph& graph, Node* node) {
   if (node->control_inputs().empty() || node->inputs().empty()) return;
   if (node->Is("Merge") || node->Is("RefMerge")) return;
+  // What stands for a body may leave an argument unread when it becomes that.
+  if (IsPartitionedCall(*node) || IsIf(*node) || IsCase(*node) || IsLoop(*node) ||
+      graph.library()->Find(node->op()) != nullptr) {
+    return;
+  }
   absl::flat_hash_set<const Node*> read;
   for (const Endpoint& e : node->inputs()) read.insert(e.node);
   const std::vector<Node*> waits = node->control_inputs();

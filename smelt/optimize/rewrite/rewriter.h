@@ -145,7 +145,8 @@ StatusOr<bool> RunRules(std::span<const Rule* const> rules, Rewriter& rewriter,
 bool IsOutOfOrder(const Node& n);
 bool HasControlInputs(const Node& n);
 bool HasControlUses(const Node& n);
-// Who reads a node has no need to wait for it, but for a Merge, which takes one of its inputs.
+// Who reads a node has no need to wait for it, but for a Merge, which takes one of its inputs, and
+// calls, whose bodies may read less.
 void DropNeedlessWaits(Graph& graph, Node* node);
 // Does `n`, or a node that it reads, read `before` or wait for it? `n` runs after itself. False
 // where that is not found out in a few steps.
