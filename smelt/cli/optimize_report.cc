@@ -6,20 +6,6 @@
 namespace smelt {
 namespace {
 
-absl::string_view OutcomeWord(PassRun::Outcome outcome) {
-  switch (outcome) {
-    case PassRun::Outcome::kUnchanged:
-      return "unchanged";
-    case PassRun::Outcome::kChanged:
-      return "changed";
-    case PassRun::Outcome::kSkipped:
-      return "nothing new";
-    case PassRun::Outcome::kUndone:
-      return "undone";
-  }
-  return "";
-}
-
 std::string PlaceOf(const RewriteLog::Event& e) {
   return e.graph.empty() ? "" : absl::StrCat("function ", e.graph, ": ");
 }

@@ -154,4 +154,18 @@ Status RunPasses(std::span<const Pass> passes, Graph& graph, const PassContext& 
   return PassRunner(passes, graph, context, options).Run();
 }
 
+absl::string_view OutcomeWord(PassRun::Outcome outcome) {
+  switch (outcome) {
+    case PassRun::Outcome::kUnchanged:
+      return "unchanged";
+    case PassRun::Outcome::kChanged:
+      return "changed";
+    case PassRun::Outcome::kSkipped:
+      return "nothing new";
+    case PassRun::Outcome::kUndone:
+      return "undone";
+  }
+  return "";
+}
+
 }  // namespace smelt

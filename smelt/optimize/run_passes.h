@@ -40,6 +40,9 @@ struct PassRun {
   std::string why_undone;  // kUndone: its error, or the node and the rule that it broke
 };
 
+// How reports name it: "nothing new" of a pass that was skipped.
+absl::string_view OutcomeWord(PassRun::Outcome outcome);
+
 // What says that PassContext::deadline is over.
 Status DeadlineIsOver();
 

@@ -23,20 +23,6 @@ void WriteNode(JsonLineWriter& w, const OptimizationHistory::Node& n) {
   w.Array(numbers, [&](int64_t i) { w.Int(i); });
 }
 
-absl::string_view PageOutcome(PassRun::Outcome outcome) {
-  switch (outcome) {
-    case PassRun::Outcome::kUnchanged:
-      return "unchanged";
-    case PassRun::Outcome::kChanged:
-      return "changed";
-    case PassRun::Outcome::kSkipped:
-      return "nothing new";
-    case PassRun::Outcome::kUndone:
-      return "undone";
-  }
-  return "";
-}
-
 std::string HistoryJson(absl::string_view title, OptimizationHistory& history,
                         const RewriteLog& log) {
   // Texts of the log join the table before it is written.
@@ -58,7 +44,7 @@ std::string HistoryJson(absl::string_view title, OptimizationHistory& history,
       w.Array("before", graph.before, [&](const auto& n) { WriteNode(w, n); });
       w.Objects("steps", graph.steps, [&](const OptimizationHistory::Step& step) {
         w.Field("pass", step.pass);
-        w.Field("outcome", PageOutcome(step.outcome));
+        w.Field("outcome", OutcomeWord(step.outcome));
         w.Field("nodes", step.nodes);
         w.RealField("ms", absl::ToDoubleMilliseconds(step.time));
         w.Flag("kept", step.kept);

@@ -1,12 +1,11 @@
 // A normalization by constant statistics is a product and a sum, once constants are folded.
 #include <algorithm>
 
+#include "smelt/optimize/remap/contraction.h"
 #include "smelt/optimize/remap/rules.h"
 
 namespace smelt::remap {
 namespace {
-
-constexpr OpSet kTakenApart = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
 // Makes the nodes that stand for one normalization; each is named NAME/<what it is>.
 class Primitives {
@@ -86,7 +85,7 @@ StatusOr<Rewritten> BatchNormToPrimitives(Node& node, Rewriter& r) {
 }  // namespace
 
 const Rule kBatchNormToPrimitives = {
-    "FusedBatchNorm", kTakenApart, BatchNormToPrimitives,
+    "FusedBatchNorm", kBatchNorms, BatchNormToPrimitives,
     "FusedBatchNorm -> Mul and Add, where scale and variance are constants",
     [](const PassContext& context) { return !context.for_execution; }};
 

@@ -17,7 +17,6 @@ constexpr Contraction kRoots[] = {
 };
 // Activations are named in fused_ops as their ops are.
 constexpr OpSet kChainActivations = {"Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"};
-constexpr OpSet kNormalizations = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 constexpr OpSet kSums = {"Add", "AddV2"};
 
 // The only reader of the node, by output 0; a node of nullptr when there are others or none.
@@ -132,7 +131,7 @@ class ChainFinder {
       for (size_t i = 0; i < values->size(); ++i) chain_.bias[i] += (*values)[i];
       return true;
     }
-    if (next.Is(kNormalizations)) return input == 0 && TakeNormalization(next, format);
+    if (next.Is(kBatchNorms)) return input == 0 && TakeNormalization(next, format);
     if (!next.Is(kChainActivations)) return false;
     chain_.ops.emplace_back(next.op());
     if (next.Is("LeakyRelu")) chain_.alpha = next.Float("alpha", 0.2F);

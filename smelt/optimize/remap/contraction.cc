@@ -29,7 +29,6 @@ constexpr OpSet kActivations = {"Relu", "Relu6", "Elu", "LeakyRelu"};
 // Products for oneDNN take these as well.
 constexpr OpSet kProductActivations = {"Sigmoid", "Tanh"};
 constexpr OpSet kAnyActivation = {"Relu", "Relu6", "Elu", "LeakyRelu", "Sigmoid", "Tanh"};
-constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
 
 // Does TF_XLA_FLAGS say that a global jit is for CPUs as well? The last word counts.
 bool CompilesForCpu() {

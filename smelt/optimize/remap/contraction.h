@@ -10,6 +10,8 @@
 
 namespace smelt::remap {
 
+inline constexpr OpSet kBatchNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
+
 struct Contraction {
   OpName op, fused;
 };
