@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/optimize/instantiate.h"
-#include "smelt/optimize/passes.h"
+#include "smelt/optimize/rewrite/rewriter.h"
 
 namespace smelt {
 namespace {
@@ -141,7 +141,7 @@ class CallInliner {
         graph_.ReplaceAllUses({copy, port}, inputs_[index + static_cast<size_t>(port)]);
       }
       Node* waited = before_;
-      if (a->num_outputs() > 0 && HasControlUse(*copy)) {
+      if (a->num_outputs() > 0 && HasControlUses(*copy)) {
         ASSIGN_OR_RETURN(waited, WaitableNode(graph_, inputs_[index]));
       }
       graph_.ReplaceControlUses(copy, waited);
@@ -207,7 +207,7 @@ class CallInliner {
       ASSIGN_OR_RETURN(Node * n, Passing("output", Copied(e), ""));
       outputs_.push_back({n, 0});
     }
-    if (!HasControlUse(*call_) && !IsRoot(*call_)) return OkStatus();
+    if (!HasControlUses(*call_) && !IsRoot(*call_)) return OkStatus();
     std::vector<Node*> waits;
     if (several_devices_) {
       for (const auto& [name, node] : f_.control_results) {
@@ -242,7 +242,7 @@ class CallInliner {
       waits.push_back(n);
       AddRoot(n);
     }
-    if (!HasControlUse(*call_)) return OkStatus();
+    if (!HasControlUses(*call_)) return OkStatus();
     for (const Endpoint& e : outputs_) {
       ASSIGN_OR_RETURN(Node * n, WaitableNode(graph_, e));
       waits.push_back(n);
@@ -251,10 +251,6 @@ class CallInliner {
     ASSIGN_OR_RETURN(after_, AddOn(graph_, call_->device, call_->name() + "/_end", "NoOp", {}, {},
                                    std::move(waits)));
     return OkStatus();
-  }
-
-  static bool HasControlUse(const Node& n) {
-    return std::ranges::any_of(n.uses(), [](const Use& use) { return use.is_control(); });
   }
 
   Status ReplaceCall() {
