@@ -144,6 +144,9 @@ class FunctionOptimizer {
     } else {
       why = policy_.WhyNotInlined(node, call.kind, *call.function, context_);
       if (MayKeep(*call.function)) why = "others call the function as well";
+      if (std::ranges::count(node.inputs(), Dtype::kInvalid, TypeOf) > 0) {
+        why = "the type of an argument is not known";
+      }
     }
     if (why.empty() && !Afford({call.function}, planned)) why = "it would grow too large";
     return why;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "smelt/graph/infer_attrs.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/optimize/passes.h"
 
@@ -40,7 +41,7 @@ class Lowering {
     return attrs;
   }
 
-  // A call of `f` on `inputs`, which stand for what it gets in the end.
+  // A call of `f` on `inputs`, which stand for what it gets in the end and say what types it is of.
   StatusOr<Node*> AddCall(absl::string_view what, const FuncAttr& f,
                           std::span<const Endpoint> inputs) {
     AttrMap attrs = f.attrs == nullptr ? AttrMap() : *f.attrs;
@@ -49,8 +50,9 @@ class Lowering {
     call->attrs() = std::move(attrs);
     call->device = node_->device;
     graph_.SetInputs(call, inputs);
-    RETURN_IF_ERROR(graph_.ResolveTypes(call));
     calls_.push_back(call);
+    RETURN_IF_ERROR(InferAttrs(call));
+    if (!graph_.ResolveTypes(call).ok()) resolved_ = false;
     return call;
   }
 
@@ -62,7 +64,7 @@ class Lowering {
   bool Fits(const Node& call, std::span<const Endpoint> inputs, const DtypeVector& outputs) const {
     DtypeVector given;
     for (const Endpoint& e : inputs) given.push_back(TypeOf(e));
-    return SameTypes(call.input_types, given) && SameTypes(call.output_types, outputs);
+    return resolved_ && SameTypes(call.input_types, given) && SameTypes(call.output_types, outputs);
   }
 
   void DropCalls() {
@@ -95,6 +97,7 @@ class Lowering {
   const std::vector<Node*> controls_;
   const std::vector<Endpoint> inputs_;
   std::vector<Node*> calls_;
+  bool resolved_ = true;  // the types of the calls
 };
 
 // Both If, which has two sides of a Switch, and Case, which has as many as branches.
