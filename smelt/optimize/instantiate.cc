@@ -17,6 +17,12 @@ Status FillPlaceholders(FuncAttr& f, const AttrMap& values, const std::string& w
   return OkStatus();
 }
 
+Status Fill(Graph& body, const AttrMap& values, const std::string& where) {
+  for (Node* n : body.Nodes()) RETURN_IF_ERROR(FillPlaceholders(n->attrs(), values, where));
+  for (Node* n : body.Nodes()) RETURN_IF_ERROR(body.ResolveTypes(n));
+  return OkStatus();
+}
+
 }  // namespace
 
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where) {
@@ -37,6 +43,12 @@ Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string
   return OkStatus();
 }
 
+bool HasTypeAttr(const OpDef& signature) {
+  const auto typed = [](const ArgDef& a) { return !a.type_attr.empty(); };
+  return std::ranges::any_of(signature.inputs, typed) ||
+         std::ranges::any_of(signature.outputs, typed);
+}
+
 bool HasPlaceholders(const Graph& body) {
   for (const Node* n : body.Nodes()) {
     for (const auto& [name, attr] : n->attrs()) {
@@ -49,6 +61,22 @@ bool HasPlaceholders(const Graph& body) {
     if (instantiates) return true;
   }
   return false;
+}
+
+Status Instantiable::Check(const Function& f, const AttrMap* attrs) {
+  const auto [known, first] = known_.try_emplace(&f);
+  if (first) {
+    known->second.valid = VerifyFunction(f);
+    known->second.holes = HasTypeAttr(f.signature) || HasPlaceholders(*f.body);
+  }
+  RETURN_IF_ERROR(known->second.valid);
+  if (!known->second.holes) return OkStatus();
+  static const AttrMap& none = *new AttrMap();
+  const AttrMap& given = attrs == nullptr ? none : *attrs;
+  RETURN_IF_ERROR(ArgTypes(f.signature.inputs, f.signature, given).status());
+  RETURN_IF_ERROR(ArgTypes(f.signature.outputs, f.signature, given).status());
+  ASSIGN_OR_RETURN(const auto copy, f.Clone(f.name()));
+  return Fill(*copy->body, given, f.name());
 }
 
 bool OrdersEffect(const Node* n, size_t most) {
@@ -73,12 +101,7 @@ StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const Att
   RETURN_IF_ERROR(VerifyFunction(function));
   ASSIGN_OR_RETURN(auto copy, function.Clone(function.name()));
   Graph& g = *copy->body;
-  if (attrs && HasPlaceholders(g)) {
-    for (Node* n : g.Nodes()) {
-      RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs, function.name()));
-    }
-    for (Node* n : g.Nodes()) RETURN_IF_ERROR(g.ResolveTypes(n));
-  }
+  if (attrs && HasPlaceholders(g)) RETURN_IF_ERROR(Fill(g, *attrs, function.name()));
   // List arguments become one argument per element.
   int index = 0;
   for (Node* a : copy->args) {

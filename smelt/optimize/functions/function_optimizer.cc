@@ -5,7 +5,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "smelt/graph/op_facts.h"
-#include "smelt/graph/verify.h"
 #include "smelt/optimize/functions/dead_values.h"
 #include "smelt/optimize/functions/frames.h"
 #include "smelt/optimize/functions/inline_call.h"
@@ -13,6 +12,7 @@
 #include "smelt/optimize/functions/specialize.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/inline_plan.h"
+#include "smelt/optimize/instantiate.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -147,6 +147,9 @@ class FunctionOptimizer {
       if (std::ranges::count(node.inputs(), Dtype::kInvalid, TypeOf) > 0) {
         why = "the type of an argument is not known";
       }
+      if (why.empty()) {
+        why = std::string(instantiable_.Check(*call.function, call.attrs).message());
+      }
     }
     if (why.empty() && !Afford({call.function}, planned)) why = "it would grow too large";
     return why;
@@ -160,7 +163,7 @@ class FunctionOptimizer {
       return std::vector<Node*>();
     }
     // The caller was verified as it was before its calls became bodies.
-    if (verified_.insert(&f).second) RETURN_IF_ERROR(VerifyFunction(f));
+    if (context_.for_execution) RETURN_IF_ERROR(instantiable_.Check(f, call.attrs));
     context_.Fired("Inline", *node);
     if (!context_.for_execution) RETURN_IF_ERROR(WaitAsCall(node, &f));
     const bool together = !node->control_inputs().empty();
@@ -307,7 +310,7 @@ class FunctionOptimizer {
   InlinePlan plan_;
   InlinePolicy policy_;
   NumberedNames names_;
-  absl::flat_hash_set<const Function*> verified_;
+  Instantiable instantiable_;
   absl::flat_hash_map<const Function*, bool> changes_state_;
 };
 

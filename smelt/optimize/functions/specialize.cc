@@ -6,10 +6,8 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_replace.h"
 #include "smelt/graph/text.h"
-#include "smelt/graph/verify.h"
 #include "smelt/optimize/functions/common.h"
 #include "smelt/optimize/inline_policy.h"
 #include "smelt/optimize/instantiate.h"
@@ -33,10 +31,6 @@ struct Known {
 
 bool IsList(const ArgDef& arg) { return !arg.number_attr.empty() || !arg.type_list_attr.empty(); }
 
-bool HasTypeAttr(const std::vector<ArgDef>& args) {
-  return std::ranges::any_of(args, [](const ArgDef& a) { return !a.type_attr.empty(); });
-}
-
 class Specializer {
  public:
   Specializer(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
@@ -58,21 +52,21 @@ class Specializer {
     if (attrs == nullptr) attrs = &none;
     const auto [hole, first] = holes_.try_emplace(f, false);
     if (first) {
-      hole->second = HasTypeAttr(f->signature.inputs) || HasTypeAttr(f->signature.outputs) ||
-                     HasPlaceholders(*f->body);
+      hole->second = HasTypeAttr(f->signature) || HasPlaceholders(*f->body);
     }
     const bool holes = hole->second;
     const Known known = WhatIsKnown(*node, *f, holes ? attrs : nullptr);
     const bool all_read = known.read.size() == f->signature.outputs.size();
     if (!holes && known.constants.empty() && all_read) return OkStatus();
-    if (const std::string why = WhyNot(*node, *f, known); !why.empty()) {
+    std::string why = WhyNot(*node, *f, known);
+    if (why.empty()) why = std::string(instantiable_.Check(*f, attrs).message());
+    if (!why.empty()) {
       context_.Declined("Specialize", *node, why);
       return OkStatus();
     }
     const auto made = made_.find(known);
     std::string name = made == made_.end() ? "" : made->second;
     if (name.empty()) {
-      if (verified_.insert(f).second) RETURN_IF_ERROR(VerifyFunction(*f));
       name = graph_.library()->FreeName(
           absl::StrCat(f->name(), "_specialized_for_",
                        absl::StrReplaceAll(node->name(), {{"/", "_"}}), "_at_", context_.item_id));
@@ -263,7 +257,7 @@ class Specializer {
   const PassContext& context_;
   std::map<Known, std::string> made_;  // function that was made for calls of which this is known
   absl::flat_hash_map<const Function*, bool> holes_;  // does it take attributes from its caller?
-  absl::flat_hash_set<const Function*> verified_;
+  Instantiable instantiable_;
 };
 
 }  // namespace

@@ -236,7 +236,12 @@ class RuleRunner {
     // The op may change under way, and the node may go.
     const OpName op = n->op_name();
     const int id = n->id();
-    for (const Rule* rule : RulesOf(*n)) {
+    const List& rules = RulesOf(*n);
+    if (!rules.empty() && ReadsUnknownType(*n)) {
+      rewriter_.context_.Declined(rules[0]->name, *n, "the type of an input is not known");
+      return OkStatus();
+    }
+    for (const Rule* rule : rules) {
       rewriter_.rule_ = rule->name;
       rewriter_.node_ = n;
       ASSIGN_OR_RETURN(const Rewritten done, rule->apply(*n, rewriter_));
@@ -256,6 +261,13 @@ class RuleRunner {
       }
     }
     return OkStatus();
+  }
+
+  // From an op that nothing is known of: a rule could not say of what type its nodes are.
+  static bool ReadsUnknownType(const Node& n) {
+    return std::ranges::any_of(n.inputs(), [](Endpoint e) {
+      return e.node->output_types[static_cast<size_t>(e.port)] == Dtype::kInvalid;
+    });
   }
 
   void Replace(Node* n, Endpoint by) {
