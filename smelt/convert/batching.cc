@@ -375,7 +375,7 @@ class Batcher {
     batched->args = std::move(args);
     batched->signature.inputs = std::move(inputs);
     batched->arg_attrs = std::move(arg_attrs);
-    if (Attr* shapes = batched->attrs.Find("_input_shapes")) {
+    if (Attr* shapes = batched->attrs.FindToChange("_input_shapes")) {
       auto* list = std::get_if<std::vector<PartialShape>>(&shapes->value());
       if (list != nullptr && list->size() == order.size()) {
         const std::vector<PartialShape> old = *list;

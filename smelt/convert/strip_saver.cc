@@ -388,7 +388,7 @@ class SaverStripper {
     f->args = std::move(args);
     f->arg_attrs = std::move(arg_attrs);
     f->signature.inputs = SaverWithout(f->signature.inputs, gone);
-    if (Attr* shapes = f->attrs.Find("_input_shapes")) {
+    if (Attr* shapes = f->attrs.FindToChange("_input_shapes")) {
       if (auto* list = std::get_if<std::vector<PartialShape>>(&shapes->value())) {
         *list = SaverWithout(*list, gone);
       }

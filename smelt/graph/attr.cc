@@ -120,28 +120,51 @@ auto LowerBound(auto& entries, absl::string_view name) {
 
 }  // namespace
 
-const Attr* AttrMap::Find(absl::string_view name) const {
-  auto it = LowerBound(entries_, name);
-  return it != entries_.end() && it->first == name ? &it->second : nullptr;
+const AttrMap::Entries& AttrMap::None() {
+  static const Entries& none = *new Entries();
+  return none;
 }
 
-Attr* AttrMap::Find(absl::string_view name) {
-  return const_cast<Attr*>(std::as_const(*this).Find(name));
+AttrMap::Entries& AttrMap::Own() {
+  if (shared_ == nullptr) {
+    shared_ = new Shared();
+  } else if (shared_->maps.load(std::memory_order_acquire) > 1) {
+    auto* own = new Shared{.entries = shared_->entries};
+    Leave();
+    shared_ = own;
+  }
+  return shared_->entries;
+}
+
+void AttrMap::Leave() {
+  if (shared_ != nullptr && shared_->maps.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    delete shared_;
+  }
+}
+
+const Attr* AttrMap::Find(absl::string_view name) const {
+  auto it = LowerBound(entries(), name);
+  return it != end() && it->first == name ? &it->second : nullptr;
+}
+
+Attr* AttrMap::FindToChange(absl::string_view name) {
+  return Find(name) == nullptr ? nullptr : &LowerBound(Own(), name)->second;
 }
 
 void AttrMap::Set(absl::string_view name, Attr value) {
-  auto it = LowerBound(entries_, name);
-  if (it != entries_.end() && it->first == name) {
+  Entries& entries = Own();
+  auto it = LowerBound(entries, name);
+  if (it != entries.end() && it->first == name) {
     it->second = std::move(value);
   } else {
-    entries_.emplace(it, std::string(name), std::move(value));
+    entries.emplace(it, std::string(name), std::move(value));
   }
 }
 
 bool AttrMap::Erase(absl::string_view name) {
-  auto it = LowerBound(entries_, name);
-  if (it == entries_.end() || it->first != name) return false;
-  entries_.erase(it);
+  if (Find(name) == nullptr) return false;
+  Entries& entries = Own();
+  entries.erase(LowerBound(entries, name));
   return true;
 }
 

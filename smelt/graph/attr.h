@@ -2,7 +2,9 @@
 #ifndef SMELT_GRAPH_ATTR_H_
 #define SMELT_GRAPH_ATTR_H_
 
+#include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -97,36 +99,84 @@ class Attr {
 
 bool operator==(const FuncAttr& a, const FuncAttr& b);
 
-// A small sorted map: nodes have few attributes.
+// A small sorted map: nodes have few attributes. Copies share their entries until one of them
+// changes, for a node is copied more often than changed: with each graph, and with each body that
+// stands for a call. Copies may be used by different threads.
 class AttrMap {
  public:
   using Entry = std::pair<std::string, Attr>;
+  using Entries = std::vector<Entry>;  // by name
+
+  AttrMap() = default;
+  AttrMap(const AttrMap& o) : shared_(o.shared_) {
+    if (shared_ != nullptr) shared_->maps.fetch_add(1, std::memory_order_relaxed);
+  }
+  AttrMap(AttrMap&& o) noexcept : shared_(std::exchange(o.shared_, nullptr)) {}
+  AttrMap& operator=(AttrMap o) noexcept {
+    std::swap(shared_, o.shared_);
+    return *this;
+  }
+  ~AttrMap() { Leave(); }
+
   const Attr* Find(absl::string_view name) const;
-  Attr* Find(absl::string_view name);
   void Set(absl::string_view name, Attr value);
+  // Room for so many, when they are about to be set.
+  void Reserve(size_t size) {
+    if (size > 0) Own().reserve(size);
+  }
   bool Erase(absl::string_view name);  // false when there was none
-  bool empty() const { return entries_.empty(); }
-  size_t size() const { return entries_.size(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
-  auto begin() { return entries_.begin(); }
-  auto end() { return entries_.end(); }
-  bool operator==(const AttrMap& o) const { return entries_ == o.entries_; }
+  bool empty() const { return entries().empty(); }
+  size_t size() const { return entries().size(); }
+  Entries::const_iterator begin() const { return entries().begin(); }
+  Entries::const_iterator end() const { return entries().end(); }
+  bool operator==(const AttrMap& o) const {
+    return shared_ == o.shared_ || entries() == o.entries();
+  }
+
+  // For those who change the value; nullptr when there is none. Valid until the map is changed
+  // otherwise, or copied.
+  Attr* FindToChange(absl::string_view name);
+  // The same for values of any name.
+  std::span<Entry> EntriesToChange() { return Own(); }
 
  private:
-  std::vector<Entry> entries_;  // by name
+  struct Shared {
+    std::atomic<int> maps = 1;
+    Entries entries;
+  };
+  static const Entries& None();
+
+  const Entries& entries() const { return shared_ == nullptr ? None() : shared_->entries; }
+  // The entries, shared with nobody.
+  Entries& Own();
+  void Leave();
+
+  Shared* shared_ = nullptr;  // nullptr: there are no entries
 };
 
-// Calls fn(FuncAttr&) for each function that the attributes name. Functions that the attributes of
-// a FuncAttr name in turn are not visited.
-template <typename Map, typename F>
-void ForEachFunc(Map& attrs, F fn) {
-  for (auto& [name, attr] : attrs) {
-    if (auto* f = std::get_if<FuncAttr>(&attr.value())) fn(*f);
-    if (auto* l = std::get_if<std::vector<FuncAttr>>(&attr.value())) {
-      for (auto& f : *l) fn(f);
-    }
+namespace internal {
+template <typename A, typename F>
+void ForEachFuncOf(A& attr, F& fn) {
+  if (auto* f = std::get_if<FuncAttr>(&attr.value())) fn(*f);
+  if (auto* l = std::get_if<std::vector<FuncAttr>>(&attr.value())) {
+    for (auto& f : *l) fn(f);
   }
+}
+}  // namespace internal
+
+// Calls fn(const FuncAttr&) for each function that the attributes name. Functions that the
+// attributes of a FuncAttr name in turn are not visited.
+template <typename F>
+void ForEachFunc(const AttrMap& attrs, F fn) {
+  for (const auto& [name, attr] : attrs) internal::ForEachFuncOf(attr, fn);
+}
+// The same with fn(FuncAttr&).
+template <typename F>
+void ChangeEachFunc(AttrMap& attrs, F fn) {
+  bool any = false;
+  ForEachFunc(attrs, [&](const FuncAttr&) { any = true; });
+  if (!any) return;
+  for (auto& [name, attr] : attrs.EntriesToChange()) internal::ForEachFuncOf(attr, fn);
 }
 
 }  // namespace smelt

@@ -23,6 +23,12 @@ StatusOr<Node*> Graph::AddNode(absl::string_view name, absl::string_view op) {
 }
 
 StatusOr<Node*> Graph::AddNamed(std::string name, absl::string_view op) {
+  ASSIGN_OR_RETURN(Node * node, AddOfNoOp(std::move(name)));
+  SetOp(node, op);
+  return node;
+}
+
+StatusOr<Node*> Graph::AddOfNoOp(std::string name) {
   auto node = std::make_unique<Node>();
   node->name_ = std::move(name);
   const auto [it, added] =
@@ -31,7 +37,6 @@ StatusOr<Node*> Graph::AddNamed(std::string name, absl::string_view op) {
   node->id_ = static_cast<int>(nodes_.size());
   nodes_.push_back(std::move(node));
   ++live_;
-  SetOp(it->node, op);
   return it->node;
 }
 
@@ -450,7 +455,15 @@ StatusOr<absl::flat_hash_map<const Node*, Node*>> Graph::CopyFrom(const Graph& o
     if (!n) continue;
     ASSIGN_OR_RETURN(
         Node * copy,
-        AddNode(prefix.empty() ? n->name_ : FreeName(absl::StrCat(prefix, n->name_)), n->op()));
+        AddOfNoOp(prefix.empty() ? n->name_ : FreeName(absl::StrCat(prefix, n->name_))));
+    if (library_ == other.library_) {
+      copy->op_name_ = n->op_name_;
+      copy->op_text_ = n->op_text_;
+      copy->def_ = n->def_;
+      ++version_;
+    } else {
+      SetOp(copy, n->op());
+    }
     copy->attrs_ = n->attrs_;
     copy->device = n->device;
     copy->input_types = n->input_types;

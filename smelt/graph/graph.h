@@ -130,6 +130,8 @@ class Graph {
  private:
   friend class FunctionLibrary;
   StatusOr<Node*> AddNamed(std::string name, absl::string_view op);
+  // For those who say the op next.
+  StatusOr<Node*> AddOfNoOp(std::string name);
   void Link(Node* node, int i);
   void LinkControl(Node* node, int i);
   static void DropUse(Node* source, int place);

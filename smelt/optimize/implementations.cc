@@ -51,16 +51,16 @@ const Function* ImplementationFor(const FunctionLibrary& library, const Function
 
 bool SelectImplementations(Graph& graph, Node* node, absl::string_view device) {
   const FunctionLibrary& library = *graph.library();
-  bool changed = false;
-  for (auto& [name, attr] : node->attrs()) {
-    auto* f = std::get_if<FuncAttr>(&attr.value());
+  std::vector<std::pair<std::string, FuncAttr>> better;  // by attribute
+  for (const auto& [name, attr] : std::as_const(*node).attrs()) {
+    const auto* f = attr.get<FuncAttr>();
     const Function* called = f ? library.Find(f->name) : nullptr;
     if (called == nullptr) continue;
     const Function* chosen = ImplementationFor(library, called, device);
-    if (chosen == called) continue;
-    f->name = chosen->name();
-    changed = true;
+    if (chosen != called) better.emplace_back(name, FuncAttr{chosen->name(), f->attrs});
   }
+  for (auto& [name, f] : better) node->attrs().Set(name, std::move(f));
+  const bool changed = !better.empty();
   const Function* called = library.Find(node->op());
   if (called == nullptr) return changed;
   const Function* chosen = ImplementationFor(library, called, device);

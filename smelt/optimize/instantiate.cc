@@ -26,7 +26,7 @@ Status Fill(Graph& body, const AttrMap& values, const std::string& where) {
 }  // namespace
 
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where) {
-  for (auto& [name, attr] : attrs) {
+  for (auto& [name, attr] : attrs.EntriesToChange()) {
     if (const auto* p = attr.get<PlaceholderAttr>()) {
       const Attr* v = values.Find(p->name);
       if (v == nullptr) {

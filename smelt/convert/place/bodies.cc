@@ -131,7 +131,7 @@ class BodyMaker {
         return copy.ok() ? *copy : name;
       };
       if (c_.library().Find(n->op()) != nullptr) g.SetOp(n, own(std::string(n->op())));
-      ForEachFunc(n->attrs(), [&](FuncAttr& f) {
+      ChangeEachFunc(n->attrs(), [&](FuncAttr& f) {
         if (c_.library().Find(f.name) != nullptr) f.name = own(f.name);
       });
       RETURN_IF_ERROR(status);

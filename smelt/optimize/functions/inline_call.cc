@@ -173,7 +173,7 @@ class CallInliner {
   // What names other nodes of the body, loops of it and its resources.
   void PrefixNames(Node* n, const Node& old, const std::string& prefix) const {
     if (n->Is(kEnterOps)) n->attrs().Set("frame_name", prefix + old.String("frame_name"));
-    if (Attr* attr = n->attrs().Find("_class")) {
+    if (Attr* attr = n->attrs().FindToChange("_class")) {
       if (const auto* classes = attr->get<std::vector<std::string>>()) {
         std::vector<std::string> renamed = *classes;
         for (std::string& c : renamed) {

@@ -270,7 +270,7 @@ bool Says(const AttrValue& proto, const Attr& attr) {
 }  // namespace
 
 void FillAbsentLists(const OpDef& def, AttrMap* attrs, AttrProtoMap* proto) {
-  for (auto& [name, attr] : *attrs) {
+  for (auto& [name, attr] : attrs->EntriesToChange()) {
     if (attr.get<std::monostate>() == nullptr) continue;
     const AttrDef* wanted = def.FindAttr(name);
     if (wanted == nullptr || !absl::StartsWith(wanted->type, "list(")) continue;
@@ -330,6 +330,7 @@ bool HoldsAttr(const AttrValue& proto) {
 
 AttrMap TakeAttrs(AttrProtoMap* proto) {
   AttrMap attrs;
+  attrs.Reserve(static_cast<size_t>(proto->size()));
   AttrProtoMap kept;
   for (auto* e : SortedEntries(proto)) {
     if (!HoldsAttr(e->second)) kept[e->first] = e->second;
