@@ -6,10 +6,12 @@
 namespace smelt {
 namespace {
 
-constexpr OpSet kIntegersOnHost = {
-    "Add",   "AddV2",   "Concat", "ConcatV2", "ExpandDims",   "FloorDiv", "FloorMod", "Identity",
-    "Max",   "Maximum", "Merge",  "Min",      "Minimum",      "Mul",      "Pack",     "Prod",
-    "Range", "Reshape", "Slice",  "Squeeze",  "StridedSlice", "Sub",      "Sum",      "Switch"};
+// Prod is none: GPUs multiply integers themselves.
+constexpr OpSet kIntegersOnHost = {"Add",      "AddV2",    "Concat",   "ConcatV2", "ExpandDims",
+                                   "FloorDiv", "FloorMod", "Identity", "Max",      "Maximum",
+                                   "Merge",    "Min",      "Minimum",  "Mul",      "Pack",
+                                   "Range",    "Reshape",  "Slice",    "Squeeze",  "StridedSlice",
+                                   "Sub",      "Sum",      "Switch"};
 
 }  // namespace
 

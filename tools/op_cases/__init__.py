@@ -81,11 +81,13 @@ class Case:
 
 @dataclasses.dataclass
 class Step:
-    """One run of a graph: feeds (tensor -> numpy array), tensors to fetch, operations to run."""
+    """One run of a graph: feeds (tensor -> numpy array), tensors to fetch, operations to run. answers: arrays
+    that TensorFlow computed in another way, where the graph itself is beyond it."""
     fetch: list = dataclasses.field(default_factory=list)
     feed: dict = dataclasses.field(default_factory=dict)
     run: list = dataclasses.field(default_factory=list)
     error: Optional[str] = None
+    answers: Optional[list] = None
 
 
 @dataclasses.dataclass

@@ -10,6 +10,7 @@
 #include "smelt/optimize/functions/inline_call.h"
 #include "smelt/optimize/functions/lower_control_flow.h"
 #include "smelt/optimize/functions/specialize.h"
+#include "smelt/optimize/gradients/gradients.h"
 #include "smelt/optimize/implementations.h"
 #include "smelt/optimize/inline_plan.h"
 #include "smelt/optimize/instantiate.h"
@@ -20,6 +21,7 @@ namespace {
 
 // There before anything runs.
 constexpr OpSet kGiven = {"Placeholder", "PlaceholderV2", "_Arg"};
+constexpr OpSet kGradient = {"SymbolicGradient"};
 
 struct Call {
   CallKind kind;
@@ -33,6 +35,7 @@ class FunctionOptimizer {
       : graph_(graph),
         context_(context),
         left_(context.inlinable_nodes),
+        gradients_(*graph.library()),
         plan_([this](const Graph&, const Node& n, std::vector<const Function*>& callees) {
           const std::vector<const Function*> branches = Branches(n);
           callees.insert(callees.end(), branches.begin(), branches.end());
@@ -66,6 +69,8 @@ class FunctionOptimizer {
         ASSIGN_OR_RETURN(added, Lower(next.node, branches, next.planned));
       } else if (const std::optional<Call> call = CallOf(*next.node)) {
         ASSIGN_OR_RETURN(added, Inline(next.node, *call, next.planned));
+      } else if (next.node->Is(kGradient)) {
+        RETURN_IF_ERROR(KeepGradient(*next.node));
       }
       for (Node* n : added) {
         todo.push_back({n, true});
@@ -87,8 +92,32 @@ class FunctionOptimizer {
     return f == nullptr || f->body == nullptr || f->body.get() == &graph_ ? nullptr : f;
   }
 
-  std::optional<Call> CallOf(const Node& n) const {
+  // What the gradient runs.
+  StatusOr<Gradients::Gradient> GradientOf(const Node& n) {
+    const FuncAttr* f = n.Func("f");
+    if (f == nullptr) return InvalidArgument("Attr f is not found");
+    const Function* function = graph_.library()->Find(f->name);
+    if (function != nullptr && function->body.get() == &graph_) {
+      return InvalidArgument("function '", f->name, "' asks for its own gradient");
+    }
+    return gradients_.Of(*f);
+  }
+
+  // A gradient that nobody knows. No kernel computes it.
+  Status KeepGradient(const Node& n) {
+    const Status why = GradientOf(n).status();
+    if (context_.for_execution) return Prefix(why, absl::StrCat("Node '", n.name(), "': "));
+    context_.Declined("Inline", n, why.message());
+    return OkStatus();
+  }
+
+  std::optional<Call> CallOf(const Node& n) {
     Call call = {CallKind::kDirect, nullptr, &n.attrs()};
+    if (n.Is(kGradient)) {
+      const StatusOr<Gradients::Gradient> gradient = GradientOf(n);
+      if (!gradient.ok()) return std::nullopt;
+      return Call{CallKind::kDirect, gradient->function, gradient->attrs};
+    }
     if (IsPartitionedCall(n)) {
       const FuncAttr* f = n.Func("f");
       if (f == nullptr) return std::nullopt;
@@ -159,6 +188,10 @@ class FunctionOptimizer {
     const Function& f = *call.function;
     if (const std::string why = WhyNot(*node, call, planned); !why.empty()) {
       context_.Declined("Inline", *node, why);
+      if (node->Is(kGradient) && context_.for_execution) {
+        return Unimplemented("Node '", node->name(), "': the gradient of '", node->Func("f")->name,
+                             "' is not part of the graph: ", why);
+      }
       RETURN_IF_ERROR(KeepCall(node, f));
       return std::vector<Node*>();
     }
@@ -307,6 +340,7 @@ class FunctionOptimizer {
   std::optional<DeadValues> dead_values_;
   bool control_flow_ = false;  // of version 1, in the graph so far
   int64_t left_;               // nodes that may be added
+  Gradients gradients_;
   InlinePlan plan_;
   InlinePolicy policy_;
   NumberedNames names_;
@@ -317,7 +351,11 @@ class FunctionOptimizer {
 }  // namespace
 
 Status OptimizeFunctions(Graph& graph, const PassContext& context) {
-  if (graph.library()->Functions().empty()) return OkStatus();
+  const std::vector<Node*> nodes = graph.Nodes();
+  if (graph.library()->Functions().empty() &&
+      std::ranges::none_of(nodes, [](const Node* n) { return n->Is(kGradient); })) {
+    return OkStatus();
+  }
   RETURN_IF_ERROR(FunctionOptimizer(graph, context).Run());
   return context.for_execution ? OkStatus() : SpecializeFunctions(graph, context);
 }

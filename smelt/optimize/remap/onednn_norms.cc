@@ -1,8 +1,7 @@
-// Normalizations that are spelled out, or followed by an activation.
+// Normalizations that are spelled out, for oneDNN.
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/match.h"
 #include "smelt/optimize/onednn.h"
 #include "smelt/optimize/remap/contraction.h"
 #include "smelt/optimize/remap/patterns.h"
@@ -169,64 +168,6 @@ StatusOr<Rewritten> InstanceNormWithActivation(Node& node, Rewriter& r) {
   return FuseInstance(node, *node.input(0).node, r);
 }
 
-// Relu(FusedBatchNorm(x)), or of a sum with another tensor: the normalization does all, and the
-// Relu passes it on.
-StatusOr<Rewritten> BatchNormWithRelu(Node& node, Rewriter& r) {
-  Node* norm = node.input(0).node;
-  Endpoint other;
-  const Node* sum = nullptr;
-  constexpr OpSet kNorms = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"};
-  if (norm->Is(kAdds)) {
-    sum = norm;
-    const auto [found, rest] = Sides(*sum, kNorms);
-    if (found == nullptr) return r.No();
-    norm = const_cast<Node*>(found);
-    other = rest;
-    if (!SameSymbolicShape(r.shape({norm, 0}), r.shape(other))) {
-      return r.No("the shapes differ, or are not known");
-    }
-  }
-  if (!norm->Is(kNorms)) return r.No();
-  const bool on_gpu = absl::StrContains(norm->device, "GPU");
-  const Dtype t = norm->Type("T");
-  if (on_gpu ? norm->Bool("is_training", true) : !r.OnCpu(*norm) || !IsForOneDnn()) {
-    return r.No(on_gpu ? "it is trained" : "it is for no GPU, and not for oneDNN");
-  }
-  if (on_gpu ? t != Dtype::kHalf && t != Dtype::kFloat : t != Dtype::kFloat) {
-    return r.No("numbers of this type are not fused");
-  }
-  if (!on_gpu && sum != nullptr) return r.No("on a CPU it is fused without a sum");
-  if (!on_gpu && ChannelsFirst(*norm)) return r.No("on a CPU channels must come last");
-  if (norm->device != node.device || (sum != nullptr && sum->device != node.device)) {
-    return r.No("it is on another device");
-  }
-  if (IsRoot(*norm) || !IsOutOfOrder(*norm) || norm->NumUses(0) != 1 ||
-      (sum != nullptr && !IsInner(*sum))) {
-    return r.No("others need the normalized tensor");
-  }
-  // Readers of the statistics stay: the new op gives them too, as V3 does.
-  // The other side of a sum may be one of them.
-  if ((sum != nullptr || !norm->Is("FusedBatchNormV3")) && NumDataUses(*norm) != norm->NumUses(0)) {
-    return r.No("others read its statistics");
-  }
-  if (norm->Type("U", Dtype::kFloat) != Dtype::kFloat) return r.No("its scales are no floats");
-  AttrMap attrs;
-  const OpDef* def = DefinitionOf("_FusedBatchNormEx");
-  for (const auto& [name, value] : norm->attrs()) {
-    if (def->FindAttr(name) != nullptr) attrs.Set(name, value);
-  }
-  attrs.Set("U", Dtype::kFloat);
-  attrs.Set("num_side_inputs", int64_t{sum != nullptr});
-  attrs.Set("activation_mode", std::string("Relu"));
-  if (sum != nullptr) r.graph().AddInput(norm, other);
-  RETURN_IF_ERROR(r.Become(norm, "_FusedBatchNormEx", std::move(attrs)));
-  AttrMap passed;
-  passed.Set("T", t);
-  r.graph().SetInputs(&node, {{norm, 0}});
-  RETURN_IF_ERROR(r.Become(&node, "Identity", std::move(passed)));
-  return r.InPlace();
-}
-
 bool ForOneDnnNorms(const PassContext&) { return IsForOneDnn(); }
 
 }  // namespace
@@ -241,10 +182,5 @@ const Rule kInstanceNormWithActivation = {"InstanceNormWithActivation",
                                           InstanceNormWithActivation,
                                           "Relu(a mean of images) -> _MklFusedInstanceNorm",
                                           ForOneDnnNorms};
-const Rule kBatchNormWithRelu = {"BatchNormWithRelu",
-                                 {"Relu"},
-                                 BatchNormWithRelu,
-                                 "Relu(FusedBatchNorm) -> _FusedBatchNormEx",
-                                 [](const PassContext& context) { return !context.for_execution; }};
 
 }  // namespace smelt::remap

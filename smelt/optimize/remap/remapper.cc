@@ -28,6 +28,7 @@ constexpr const Rule* kRemapRules[] = {
     &kConvWithBatchNorm,
     &kConvWithBatchNormAndActivation,
     &kBatchNormWithRelu,
+    &kBatchNormGradWithReluGrad,
     &kTensorToHashBucket,
     &kBatchNormToPrimitives,
 };

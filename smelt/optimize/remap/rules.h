@@ -27,13 +27,15 @@ extern const Rule kMaximumToLeakyRelu;
 extern const Rule kLayerNorm;
 extern const Rule kInstanceNorm;
 extern const Rule kInstanceNormWithActivation;
-extern const Rule kBatchNormWithRelu;
 // onednn_patterns.cc
 extern const Rule kHardSwish;
 extern const Rule kGeluExact;
 extern const Rule kBatchMatMulWithMulAndAdd;
 extern const Rule kPadWithConv3D;
 extern const Rule kFusedConvWithActivation;
+// batch_norm_relu.cc
+extern const Rule kBatchNormWithRelu;
+extern const Rule kBatchNormGradWithReluGrad;
 // batch_norm.cc
 extern const Rule kBatchNormToPrimitives;
 // text.cc
