@@ -1,17 +1,23 @@
 #include "smelt/optimize/meta_optimizer.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/clock.h"
+#include "smelt/graph/function_ops.h"
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/function_item.h"
 #include "smelt/optimize/inline_policy.h"
+#include "smelt/optimize/instantiate.h"
 #include "smelt/optimize/plan_passes.h"
 
 namespace smelt {
 namespace {
+
+// A node moves from branch to branch inside of it that often; TensorFlow looks as deep.
+constexpr int kMostGenerations = 16;
 
 constexpr OpSet kCompiles = {"XlaLaunch", "XlaLaunchV2", "TPUPartitionedCall", "_TPUReplicate"};
 
@@ -53,7 +59,10 @@ class MetaOptimizer {
     if (absl::Now() > deadline_) return DeadlineIsOver();
     ClearMarks(*item_.graph);
     ReassignColocation(*item_.graph);
-    if (item_.optimize_function_library) RETURN_IF_ERROR(OptimizeLibrary());
+    if (item_.optimize_function_library) {
+      RETURN_IF_ERROR(OptimizeLibrary());
+      RETURN_IF_ERROR(OptimizeAtTheEnd(context));
+    }
     DropUncalledFunctions(options_.config.disable_tfg_optimizer);
     return std::move(report_);
   }
@@ -190,7 +199,76 @@ class MetaOptimizer {
     return true;
   }
 
-  Status OptimizeFunction(Function& f) {
+  // The passes of the end, for graphs with branches, the one kind of node that these are about.
+  // What a function needs of its arguments is known when its own branches are done.
+  Status OptimizeAtTheEnd(const PassContext& of_item) {
+    std::vector<Pass> passes;
+    for (const PassRow& row : AllPasses()) {
+      if (row.turn == PassTurn::kAtTheEnd && row.wanted(options_.config))
+        passes.push_back(row.pass);
+    }
+    if (passes.empty() || IsTooSmall(*item_.graph)) return OkStatus();
+    FunctionLibrary& library = *item_.graph->library();
+    for (const std::string& name : CalleesFirst()) {
+      // New functions by how many copies of copies they are.
+      std::vector<std::pair<std::string, int>> todo = {{name, 0}};
+      while (!todo.empty()) {
+        const auto [now, generation] = std::move(todo.back());
+        todo.pop_back();
+        Function* f = library.Find(now);
+        if (!HasBranches(*f->body) || HasPlaceholders(*f->body)) continue;
+        const size_t before = library.Functions().size();
+        RETURN_IF_ERROR(OptimizeFunction(*f, passes));
+        const std::vector<Function*> functions = library.Functions();
+        for (size_t i = before; i < functions.size(); ++i) {
+          inlinable_nodes_ -= functions[i]->body->num_nodes();
+          if (generation < kMostGenerations)
+            todo.emplace_back(functions[i]->name(), generation + 1);
+        }
+        inlinable_nodes_ = std::max<int64_t>(0, inlinable_nodes_);
+      }
+    }
+    if (!HasBranches(*item_.graph)) return OkStatus();
+    RETURN_IF_ERROR(item_.Mark());
+    RETURN_IF_ERROR(RunAndReport(passes, *item_.graph, "", of_item));
+    ClearMarks(*item_.graph);
+    return OkStatus();
+  }
+
+  static bool HasBranches(const Graph& graph) {
+    return std::ranges::any_of(graph.Nodes(), [](const Node* n) { return IsBranch(*n); });
+  }
+
+  // The functions that are called or kept, each behind those that it calls, except in circles.
+  std::vector<std::string> CalleesFirst() const {
+    struct Open {
+      std::string name;
+      std::vector<std::string> callees;
+      size_t next = 0;
+    };
+    const FunctionLibrary& library = *item_.graph->library();
+    std::vector<std::string> order;
+    absl::flat_hash_set<std::string> seen;
+    std::vector<Open> stack = {{"", CalledFunctions(*item_.graph)}};
+    auto& first = stack[0].callees;
+    first.insert(first.end(), item_.kept_functions.begin(), item_.kept_functions.end());
+    while (!stack.empty()) {
+      Open& top = stack.back();
+      if (top.next == top.callees.size()) {
+        if (!top.name.empty()) order.push_back(std::move(top.name));
+        stack.pop_back();
+        continue;
+      }
+      const std::string callee = std::move(top.callees[top.next++]);
+      const Function* f = library.Find(callee);
+      if (f == nullptr || !seen.insert(callee).second) continue;
+      stack.push_back({callee, CalledFunctions(*f->body)});
+    }
+    return order;
+  }
+
+  // Runs `passes`, or, where there are none, those of the configuration.
+  Status OptimizeFunction(Function& f, std::span<const Pass> passes = {}) {
     PassContext context = Context();
     const auto& gradients = item_.graph->library()->gradients;
     context.allow_non_differentiable_rewrites = !gradients.contains(f.name());
@@ -207,7 +285,11 @@ class MetaOptimizer {
     }
     context.fetches = fetches;
     context.asked_for = &item.asked_for();
-    RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
+    if (passes.empty()) {
+      RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
+    } else {
+      RETURN_IF_ERROR(RunAndReport(passes, *f.body, f.name(), context));
+    }
     return item.Close();
   }
 
@@ -224,13 +306,26 @@ class MetaOptimizer {
     return context;
   }
 
-  Status OptimizeGraph(Graph& graph, const std::string& name, const PassContext& context) {
+  bool IsTooSmall(const Graph& graph) const {
     const int configured = options_.config.min_graph_nodes;
-    const int least = configured == 0 ? kDefaultMinGraphNodes : configured;
-    if (options_.before) options_.before(name, graph);
-    if (graph.num_nodes() < least) return OkStatus();
+    return graph.num_nodes() < (configured == 0 ? kDefaultMinGraphNodes : configured);
+  }
+
+  void Show(const std::string& name, const Graph& graph) {
+    if (shown_.insert(name).second && options_.before) options_.before(name, graph);
+  }
+
+  Status OptimizeGraph(Graph& graph, const std::string& name, const PassContext& context) {
+    Show(name, graph);
+    if (IsTooSmall(graph)) return OkStatus();
     ASSIGN_OR_RETURN(PassPlan plan, PlanPasses(options_.config, graph));
     if (name.empty()) report_.unknown_optimizers = std::move(plan.unknown);
+    return RunAndReport(plan.passes, graph, name, context);
+  }
+
+  Status RunAndReport(std::span<const Pass> passes, Graph& graph, const std::string& name,
+                      const PassContext& context) {
+    Show(name, graph);
     GraphReport report;
     report.graph = name;
     int64_t edges = CountEdges(graph);
@@ -255,9 +350,15 @@ class MetaOptimizer {
       report.passes.push_back(std::move(pass));
       if (options_.after) options_.after(run, now);
     };
-    RETURN_IF_ERROR(RunPasses(plan.passes, graph, context, pipeline));
+    RETURN_IF_ERROR(RunPasses(passes, graph, context, pipeline));
     DropWrongOutputShapes(graph);
-    report_.graphs.push_back(std::move(report));
+    const auto [at, first] = report_of_.try_emplace(name, report_.graphs.size());
+    if (first) {
+      report_.graphs.push_back(std::move(report));
+    } else {
+      auto& before = report_.graphs[at->second].passes;
+      std::ranges::move(report.passes, std::back_inserter(before));
+    }
     return OkStatus();
   }
 
@@ -265,7 +366,9 @@ class MetaOptimizer {
   const MetaOptions& options_;
   absl::Time deadline_ = absl::InfiniteFuture();
   int64_t inlinable_nodes_ = kMaxInlinedNodesOfItem;
-  absl::flat_hash_set<std::string> compiled_;  // by FindCompiled
+  absl::flat_hash_set<std::string> compiled_;           // by FindCompiled
+  absl::flat_hash_set<std::string> shown_;              // graphs that `before` saw
+  absl::flat_hash_map<std::string, size_t> report_of_;  // by graph: its place in the report
   OptimizationReport report_;
 };
 

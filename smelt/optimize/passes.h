@@ -158,6 +158,9 @@ Status ParallelizeSteps(Graph& graph, const PassContext& context);
 Status ShareBuffers(Graph& graph, const PassContext& context);
 // Pushes onto stacks that nobody pops from go, and branches that never run (loop/).
 Status OptimizeLoops(Graph& graph, const PassContext& context);
+// If and Case take no operand that no branch needs, and in the body of a function what one branch
+// alone needs moves into it (branches/): their functions get copies for that.
+Status SinkIntoBranches(Graph& graph, const PassContext& context);
 // Values that take memory for long are computed again or wait in the host's memory, and long sums
 // do not wait for all (memory/). Most of it needs to know the devices and what is fetched.
 Status OptimizeMemory(Graph& graph, const PassContext& context);

@@ -157,6 +157,12 @@ constexpr PassRow kPasses[] = {
      WhereOn<&RewriterConfig::scoped_allocator_optimization>,
      PassUse::kGraphs,
      PassTurn::kAfterAll},
+    {{"control_flow_sink", SinkIntoBranches,
+      "when all functions are done: what a branch needs is known"},
+     "",
+     [](const RewriterConfig& c) { return !c.disable_tfg_optimizer; },
+     PassUse::kGraphs,
+     PassTurn::kAtTheEnd},
 };
 
 // What tests name beside those.

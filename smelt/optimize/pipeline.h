@@ -16,8 +16,10 @@ namespace smelt {
 // without, whatever the configuration says), the user's own, or both.
 enum class PassUse { kBoth, kGraphs, kExecution, kNeeded };
 
-// How often a pass runs, where the others run once in each iteration.
-enum class PassTurn { kEveryIteration, kFirstIteration, kAfterAll };
+// How often a pass runs, where the others run once in each iteration. kAtTheEnd: after the passes
+// of the graph and of all functions (meta_optimizer.h), over the callees of a graph before the
+// graph.
+enum class PassTurn { kEveryIteration, kFirstIteration, kAfterAll, kAtTheEnd };
 
 // A row of the list.
 struct PassRow {
