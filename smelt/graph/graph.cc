@@ -14,7 +14,8 @@ constexpr OpSet kNextIterations = {"NextIteration", "RefNextIteration"};
 
 }  // namespace
 
-Graph::Graph(std::shared_ptr<FunctionLibrary> library) : library_(std::move(library)) {}
+Graph::Graph(std::shared_ptr<FunctionLibrary> library)
+    : library_(std::move(library)), order_(std::make_unique<Order>()) {}
 
 // ---- nodes
 
@@ -376,50 +377,66 @@ std::vector<Node*> Graph::Nodes() const {
 }
 
 StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
-  // Readers are listed in the order of the graph, not in that of uses(), which means nothing.
+  absl::MutexLock lock(&order_->mutex);
+  if (order_->version != version_) {
+    RETURN_IF_ERROR(FindOrder(&order_->nodes));
+    order_->version = version_;
+  }
+  return order_->nodes;
+}
+
+Status Graph::FindOrder(std::vector<Node*>* order) const {
+  // Nodes are read once, and edges kept as numbers: nodes lie far apart. Readers are listed in the
+  // order of the graph, not in that of uses(), which means nothing.
   std::vector<int> pending(nodes_.size(), 0);
   std::vector<int> first(nodes_.size() + 1, 0);
-  const auto for_edges = [&](auto visit) {
-    for (const auto& n : nodes_) {
-      if (!n) continue;
-      const bool merge = n->Is(kMerges);
-      const auto edge = [&](const Node* from) {
-        if (!(merge && from->Is(kNextIterations))) visit(static_cast<size_t>(from->id_), n.get());
-      };
-      for (const Endpoint& e : n->inputs_) edge(e.node);
-      for (const Node* c : n->control_inputs_) edge(c);
-    }
-  };
-  for_edges([&](size_t from, const Node* to) {
-    ++first[from + 1];
-    ++pending[static_cast<size_t>(to->id_)];
-  });
-  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-  std::vector<Node*> readers(static_cast<size_t>(first.back()));
-  std::vector<int> next(first.begin(), first.end() - 1);
-  for_edges([&](size_t from, Node* to) { readers[static_cast<size_t>(next[from]++)] = to; });
-
-  std::vector<Node*> order;
-  order.reserve(static_cast<size_t>(live_));
+  std::vector<int> sources;
   for (const auto& n : nodes_) {
-    if (n && pending[static_cast<size_t>(n->id_)] == 0) order.push_back(n.get());
+    if (!n) continue;
+    const bool merge = n->Is(kMerges);
+    const auto edge = [&](const Node* from) {
+      if (from == nullptr || (merge && from->Is(kNextIterations))) return;
+      sources.push_back(from->id_);
+      ++first[static_cast<size_t>(from->id_) + 1];
+      ++pending[static_cast<size_t>(n->id_)];
+    };
+    for (const Endpoint& e : n->inputs_) edge(e.node);
+    for (const Node* c : n->control_inputs_) edge(c);
+  }
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<int> readers(sources.size());
+  std::vector<int> next(first.begin(), first.end() - 1);
+  auto source = sources.begin();
+  for (size_t id = 0; id < pending.size(); ++id) {
+    for (int k = 0; k < pending[id]; ++k, ++source) {
+      readers[static_cast<size_t>(next[static_cast<size_t>(*source)]++)] = static_cast<int>(id);
+    }
+  }
+
+  std::vector<Node*>& out = *order;
+  out.clear();
+  out.reserve(static_cast<size_t>(live_));
+  std::vector<int>& ids = next;  // of the nodes of the order
+  ids.clear();
+  for (size_t id = 0; id < nodes_.size(); ++id) {
+    if (nodes_[id] && pending[id] == 0) ids.push_back(static_cast<int>(id));
   }
   // A queue, so that the graph's own order is kept where edges leave a choice.
-  for (size_t i = 0; i < order.size(); ++i) {
-    const auto id = static_cast<size_t>(order[i]->id_);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto id = static_cast<size_t>(ids[i]);
+    out.push_back(nodes_[id].get());
     for (int r = first[id]; r < first[id + 1]; ++r) {
-      Node* reader = readers[static_cast<size_t>(r)];
-      if (--pending[static_cast<size_t>(reader->id_)] == 0) order.push_back(reader);
+      const int reader = readers[static_cast<size_t>(r)];
+      if (--pending[static_cast<size_t>(reader)] == 0) ids.push_back(reader);
     }
   }
-  if (static_cast<int>(order.size()) != live_) {
-    for (const auto& n : nodes_) {
-      if (n && pending[static_cast<size_t>(n->id_)] > 0) {
-        return InvalidArgument("Graph has a cycle through node '", n->name_, "' (", n->op(), ")");
-      }
+  if (static_cast<int>(out.size()) == live_) return OkStatus();
+  for (const auto& n : nodes_) {
+    if (n && pending[static_cast<size_t>(n->id_)] > 0) {
+      return InvalidArgument("Graph has a cycle through node '", n->name_, "' (", n->op(), ")");
     }
   }
-  return order;
+  return OkStatus();
 }
 
 // ---- the whole

@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "smelt/graph/attr.h"
 #include "smelt/graph/node.h"
 #include "smelt/graph/op_def.h"
@@ -110,7 +112,7 @@ class Graph {
   // nullptr when the node was removed. REQUIRES: 0 <= id < max_id().
   Node* NodeOf(int id) const { return nodes_[static_cast<size_t>(id)].get(); }
   // Nodes with inputs before readers; the back edges of version 1 loops (NextIteration -> Merge) do
-  // not count. INVALID_ARGUMENT names a cycle.
+  // not count. INVALID_ARGUMENT names a cycle. Found once for each version().
   StatusOr<std::vector<Node*>> TopologicalOrder() const;
 
   // ---- the whole
@@ -132,6 +134,7 @@ class Graph {
   StatusOr<Node*> AddNamed(std::string name, absl::string_view op);
   // For those who say the op next.
   StatusOr<Node*> AddOfNoOp(std::string name);
+  Status FindOrder(std::vector<Node*>* order) const;
   void Link(Node* node, int i);
   void LinkControl(Node* node, int i);
   static void DropUse(Node* source, int place);
@@ -168,6 +171,13 @@ class Graph {
   mutable absl::flat_hash_map<std::string, int> next_free_;
   int live_ = 0;
   int64_t version_ = 0;
+  // What TopologicalOrder found last. Any thread may ask for it.
+  struct Order {
+    absl::Mutex mutex;
+    int64_t version ABSL_GUARDED_BY(mutex) = -1;
+    std::vector<Node*> nodes ABSL_GUARDED_BY(mutex);
+  };
+  std::unique_ptr<Order> order_;
 };
 
 // A function: a signature and a body. In the body argument i is a node of op "_Arg" with attributes

@@ -2,6 +2,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/graph/op_facts.h"
@@ -11,17 +12,63 @@
 namespace smelt {
 namespace {
 
-struct KernelIndex {
-  absl::Mutex mutex;
-  absl::flat_hash_map<absl::string_view, std::vector<const Kernel*>> by_op ABSL_GUARDED_BY(mutex);
+// Made when the first node asks: one table, and rows of an op as a chain through another, for there
+// are thousands of rows and a process that answers once reads few of them.
+class KernelIndex {
+ public:
+  using Rows = absl::InlinedVector<const Kernel*, 8>;
 
   KernelIndex() {
+    size_t rows = 0;
+    for (const auto& family : AllKernelFamilies()) rows += family.size();
+    by_op_.reserve(rows);
+    rows_.reserve(rows);
     for (const auto& family : AllKernelFamilies()) Add(family);
   }
+
   void Add(std::span<const Kernel> family) {
-    absl::MutexLock lock(&mutex);
-    for (const Kernel& k : family) by_op[k.op].push_back(&k);
+    absl::MutexLock lock(&mutex_);
+    for (const Kernel& k : family) {
+      const auto row = static_cast<int>(rows_.size());
+      rows_.push_back({&k, kNone});
+      const auto [it, first] = by_op_.try_emplace(k.op, Chain{row, row});
+      if (first) continue;
+      rows_[static_cast<size_t>(it->second.last)].next = row;
+      it->second.last = row;
+    }
   }
+
+  // Of its first version, then its own.
+  Rows RowsOf(absl::string_view op) {
+    absl::MutexLock lock(&mutex_);
+    Rows rows;
+    const absl::string_view first = FirstVersion(op);
+    Append(first, &rows);
+    if (first != op) Append(op, &rows);
+    return rows;
+  }
+
+ private:
+  static constexpr int kNone = -1;
+  struct Chain {
+    int first, last;
+  };
+  struct Row {
+    const Kernel* kernel;
+    int next;  // of the same op
+  };
+
+  void Append(absl::string_view op, Rows* rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto it = by_op_.find(op);
+    if (it == by_op_.end()) return;
+    for (int i = it->second.first; i != kNone; i = rows_[static_cast<size_t>(i)].next) {
+      rows->push_back(rows_[static_cast<size_t>(i)].kernel);
+    }
+  }
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<absl::string_view, Chain> by_op_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Row> rows_ ABSL_GUARDED_BY(mutex_);
 };
 
 KernelIndex& Index() {
@@ -42,17 +89,8 @@ std::string WhyNot(const Kernel& k, const Node& node) {
 }  // namespace
 
 std::vector<const Kernel*> KernelsOf(absl::string_view op) {
-  KernelIndex& index = Index();
-  absl::MutexLock lock(&index.mutex);
-  std::vector<const Kernel*> rows;
-  const auto append = [&](absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(index.mutex) {
-    auto it = index.by_op.find(name);
-    if (it != index.by_op.end()) rows.insert(rows.end(), it->second.begin(), it->second.end());
-  };
-  const absl::string_view first = FirstVersion(op);
-  append(first);
-  if (first != op) append(op);
-  return rows;
+  const KernelIndex::Rows rows = Index().RowsOf(op);
+  return {rows.begin(), rows.end()};
 }
 
 void AddKernels(std::span<const Kernel> rows) { Index().Add(rows); }
@@ -63,7 +101,7 @@ StatusOr<const Kernel*> FindKernel(const Node& node) {
                     "Make sure the Op and Kernel are registered in the binary running in this ",
                     "process. (node '", node.name(), "')");
   }
-  const std::vector<const Kernel*> rows = KernelsOf(node.op());
+  const KernelIndex::Rows rows = Index().RowsOf(node.op());
   std::vector<std::string> reasons;
   for (const Kernel* k : rows) {
     std::string why = WhyNot(*k, node);

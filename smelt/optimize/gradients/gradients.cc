@@ -182,7 +182,7 @@ StatusOr<Gradients::Gradient> Gradients::Of(const FuncAttr& f) {
   const auto [it, first] = made_.try_emplace(absl::StrCat(f.name, " ", key));
   if (first) it->second = Make({f.name, std::make_shared<const AttrMap>(std::move(attrs))});
   if (!it->second.status.ok()) return it->second.status;
-  return Gradient{it->second.function, nullptr};
+  return Gradient{it->second.function, f.attrs.get()};
 }
 
 }  // namespace smelt

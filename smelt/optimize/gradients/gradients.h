@@ -27,7 +27,7 @@ class Gradients {
 
   struct Gradient {
     const Function* function;
-    const AttrMap* attrs;  // what fills placeholders of its body; nullptr: nothing
+    const AttrMap* attrs;  // what its signature and placeholders take; nullptr: nothing
   };
   // Of a function of the library: the one that the library states for it, or GradientOfFunction; of
   // an op: its row (rows.h). NOT_FOUND "No gradient defined for op: X"; RESOURCE_EXHAUSTED where
