@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/optimize/rewrite/rewriter.h"
 
@@ -32,19 +33,20 @@ constexpr OpSet kReceives = {"_Recv", "_HostRecv"};
 // Give the same from the start, whatever their definitions say of state.
 constexpr OpSet kThereFromTheStart = {"_Arg", "VarHandleOp", "Placeholder"};
 
+// Most nodes have few on either side.
+using FewNodes = absl::InlinedVector<Node*, 8>;
+
 // The nodes that read the node or wait for it, each once, in the order of their ids.
-std::vector<Node*> Consumers(const Node& n) {
-  std::vector<Node*> out;
-  for (const Use& use : n.OrderedUses()) {
-    if (out.empty() || out.back() != use.node) out.push_back(use.node);
-  }
+FewNodes Consumers(const Node& n) {
+  FewNodes out;
+  for (const Use& use : n.uses()) out.push_back(use.node);
   std::ranges::sort(out, {}, &Node::id);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
-std::vector<Node*> Sources(const Node& n) {
-  std::vector<Node*> out;
+FewNodes Sources(const Node& n) {
+  FewNodes out;
   for (const Endpoint& e : n.inputs()) out.push_back(e.node);
   out.insert(out.end(), n.control_inputs().begin(), n.control_inputs().end());
   return out;
@@ -126,7 +128,7 @@ class DependencyOptimizer {
   bool ReachedOtherwise(const Node* from, const Node& to) {
     ++searches_;
     std::vector<const Node*> todo;
-    const auto push = [&](const Node* source) {
+    const auto push_one = [&](const Node* source) {
       // What stands before `from` in the order is not reached from it.
       if (Place(source) <= Place(from) && source != from) return;
       int& mark = seen_[static_cast<size_t>(source->id())];
@@ -134,8 +136,12 @@ class DependencyOptimizer {
       mark = searches_;
       todo.push_back(source);
     };
+    const auto push = [&](const Node& reader) {
+      for (const Endpoint& e : reader.inputs()) push_one(e.node);
+      for (const Node* source : reader.control_inputs()) push_one(source);
+    };
     for (const Node* source : Sources(to)) {
-      if (source != from) push(source);
+      if (source != from) push_one(source);
     }
     while (!todo.empty() && left_-- > 0) {
       const Node* n = todo.back();
@@ -143,7 +149,7 @@ class DependencyOptimizer {
       if (n == from) return true;
       // These do not wait for all that they read.
       if (n->Is(kMergeOps) || n->Is(kOfFrames)) continue;
-      for (const Node* source : Sources(*n)) push(source);
+      push(*n);
     }
     return false;
   }
@@ -250,7 +256,7 @@ class DependencyOptimizer {
   }
 
   bool IsWorthBypassing(const Node& n) const {
-    const std::vector<Node*> sources = Sources(n), consumers = Consumers(n);
+    const FewNodes sources = Sources(n), consumers = Consumers(n);
     const size_t in = sources.size(), out = consumers.size();
     if (EdgesIfBypassed(n, out) > static_cast<int64_t>(in + out)) {
       return Declined(n, "there would be more edges than before");

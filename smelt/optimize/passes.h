@@ -29,6 +29,7 @@
 namespace smelt {
 
 struct GraphItem;
+struct KeptShapes;
 
 // Nodes that must stay: _Retval and root nodes.
 std::vector<Node*> Roots(const Graph& graph);
@@ -96,6 +97,8 @@ struct PassContext {
   GraphVersions versions;
   // The nodes that inlining may add to a user's graph.
   int64_t inlinable_nodes = kMaxInlinedNodes;
+  // Where passes leave shapes for each other; nullptr: each infers its own.
+  KeptShapes* shapes = nullptr;
   // What rules did; nullptr: nobody asks.
   RewriteLog* log = nullptr;
 

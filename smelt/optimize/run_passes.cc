@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "smelt/graph/verify.h"
 #include "smelt/optimize/custom/custom_optimizer.h"
+#include "smelt/optimize/rewrite/kept_shapes.h"
 
 namespace smelt {
 namespace {
@@ -15,7 +16,9 @@ class PassRunner {
  public:
   PassRunner(std::span<const Pass> passes, Graph& graph, const PassContext& context,
              const PipelineOptions& options)
-      : passes_(passes), graph_(graph), context_(context), options_(options) {}
+      : passes_(passes), graph_(graph), context_(context), options_(options) {
+    context_.shapes = &shapes_;
+  }
 
   Status Run() {
     // A graph that does not verify before the first pass tells nothing of the passes.
@@ -78,6 +81,7 @@ class PassRunner {
         done_[pass.name] = graph_.version();
       } else if (changed) {
         done_.clear();
+        shapes_ = {};
         RETURN_IF_ERROR(Remember(i + 1));
       }
     } else {
@@ -112,6 +116,7 @@ class PassRunner {
     graph_ = std::move(*copy);
     // Versions of another graph cannot be compared.
     done_.clear();
+    shapes_ = {};
     PassContext quiet = context_;
     quiet.log = nullptr;
     for (size_t i = remembered_; i < last; ++i) {
@@ -125,7 +130,8 @@ class PassRunner {
 
   std::span<const Pass> passes_;
   Graph& graph_;
-  const PassContext& context_;
+  KeptShapes shapes_;
+  PassContext context_;
   const PipelineOptions& options_;
   VerifyPasses verify_ = VerifyPasses::kOff;
   std::unique_ptr<Graph> original_;  // where passes may be undone: before pass remembered_

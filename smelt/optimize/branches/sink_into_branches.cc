@@ -25,9 +25,10 @@ class BranchSinker {
         left_(context.inlinable_nodes) {}
 
   Status Run() {
-    for (Node* n : graph_.Nodes()) {
-      // A node that moved into a branch before is gone; none of those is a branch.
-      if (!IsBranch(*n)) continue;
+    // Nodes go while these are looked at, but none of these: no branch moves into another.
+    std::vector<Node*> branches = graph_.Nodes();
+    std::erase_if(branches, [](const Node* n) { return !IsBranch(*n); });
+    for (Node* n : branches) {
       const std::optional<BranchPlan> plan = planner_.Plan(n);
       if (!plan || !plan->ChangesAnything()) continue;
       RETURN_IF_ERROR(Apply(*plan));

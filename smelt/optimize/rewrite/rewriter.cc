@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "smelt/analysis/xla_shapes.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/optimize/rewrite/kept_shapes.h"
 
 namespace smelt {
 namespace {
@@ -22,8 +24,20 @@ Rewriter::Rewriter(Graph& graph, const PassContext& context, absl::string_view s
                    bool trust_feeds)
     : graph_(graph), context_(context), scope_(scope), trust_feeds_(trust_feeds) {}
 
+Rewriter::~Rewriter() {
+  if (context_.shapes == nullptr || !shapes_ || shapes_version_ != graph_.version()) return;
+  *context_.shapes = {std::move(*shapes_), shapes_version_, trust_feeds_};
+}
+
 const PartialShape& Rewriter::shape(Endpoint e) {
+  KeptShapes* kept = context_.shapes;
+  if (!shapes_ && kept != nullptr && kept->version == graph_.version() &&
+      kept->trust_feeds == trust_feeds_) {
+    shapes_ = std::move(kept->table);
+    shapes_version_ = std::exchange(kept->version, -1);
+  }
   if (!shapes_) {
+    shapes_version_ = graph_.version();
     // A first answer waits for this: functions that a session calls are graphs of their own.
     shapes_ = InferSymbolicShapesBeside(
         graph_, XlaShapeRules(), [this](const Node& n) { return !trust_feeds_ && IsFed(n); },

@@ -37,6 +37,10 @@ class Rewriter {
   // inferred when the first rule asks; with `trust_feeds` those of fed nodes are what these say,
   // else a request may feed any.
   Rewriter(Graph& graph, const PassContext& context, absl::string_view scope, bool trust_feeds);
+  Rewriter(const Rewriter&) = delete;
+  Rewriter& operator=(const Rewriter&) = delete;
+  // Leaves the shapes to the next pass, where the graph is as they say.
+  ~Rewriter();
 
   Graph& graph() { return graph_; }
   const PassContext& context() const { return context_; }
@@ -116,6 +120,7 @@ class Rewriter {
   absl::string_view rule_;  // that runs
   const Node* node_ = nullptr;
   std::optional<ShapeTable> shapes_;
+  int64_t shapes_version_ = -1;  // of the graph when they were inferred
   std::optional<bool> has_control_flow_;
   std::vector<int> stack_;  // ids of nodes to visit
   std::vector<bool> queued_;
