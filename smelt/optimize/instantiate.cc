@@ -17,12 +17,6 @@ Status FillPlaceholders(FuncAttr& f, const AttrMap& values, const std::string& w
   return OkStatus();
 }
 
-Status Fill(Graph& body, const AttrMap& values, const std::string& where) {
-  for (Node* n : body.Nodes()) RETURN_IF_ERROR(FillPlaceholders(n->attrs(), values, where));
-  for (Node* n : body.Nodes()) RETURN_IF_ERROR(body.ResolveTypes(n));
-  return OkStatus();
-}
-
 }  // namespace
 
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where) {
@@ -40,6 +34,12 @@ Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string
       for (FuncAttr& each : *list) RETURN_IF_ERROR(FillPlaceholders(each, values, where));
     }
   }
+  return OkStatus();
+}
+
+Status FillBody(Graph& body, const AttrMap& values, const std::string& where) {
+  for (Node* n : body.Nodes()) RETURN_IF_ERROR(FillPlaceholders(n->attrs(), values, where));
+  for (Node* n : body.Nodes()) RETURN_IF_ERROR(body.ResolveTypes(n));
   return OkStatus();
 }
 
@@ -76,7 +76,7 @@ Status Instantiable::Check(const Function& f, const AttrMap* attrs) {
   RETURN_IF_ERROR(ArgTypes(f.signature.inputs, f.signature, given).status());
   RETURN_IF_ERROR(ArgTypes(f.signature.outputs, f.signature, given).status());
   ASSIGN_OR_RETURN(const auto copy, f.Clone(f.name()));
-  return Fill(*copy->body, given, f.name());
+  return FillBody(*copy->body, given, f.name());
 }
 
 bool OrdersEffect(const Node* n, size_t most) {
@@ -101,7 +101,7 @@ StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const Att
   RETURN_IF_ERROR(VerifyFunction(function));
   ASSIGN_OR_RETURN(auto copy, function.Clone(function.name()));
   Graph& g = *copy->body;
-  if (attrs && HasPlaceholders(g)) RETURN_IF_ERROR(Fill(g, *attrs, function.name()));
+  if (attrs && HasPlaceholders(g)) RETURN_IF_ERROR(FillBody(g, *attrs, function.name()));
   // List arguments become one argument per element.
   int index = 0;
   for (Node* a : copy->args) {

@@ -13,6 +13,8 @@ namespace smelt {
 // Replaces placeholders in `attrs` by their values; placeholders within these are not filled.
 // INVALID_ARGUMENT says of which function (`where`) which attribute is not given.
 Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string& where);
+// The same for all nodes of a body, whose types are known then.
+Status FillBody(Graph& body, const AttrMap& values, const std::string& where);
 // Is an argument or result of the type that an attribute of the call says?
 bool HasTypeAttr(const OpDef& signature);
 // Does a node of the body, or a function that one names, take an attribute from the caller?

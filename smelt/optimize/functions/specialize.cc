@@ -133,10 +133,7 @@ class Specializer {
     ASSIGN_OR_RETURN(std::unique_ptr<Function> copy, f.Clone(name));
     Graph& body = *copy->body;
     if (holes) {
-      for (Node* n : body.Nodes()) {
-        RETURN_IF_ERROR(FillPlaceholders(n->attrs(), attrs, f.name()));
-      }
-      for (Node* n : body.Nodes()) RETURN_IF_ERROR(body.ResolveTypes(n));
+      RETURN_IF_ERROR(FillBody(body, attrs, f.name()));
       SetTypes(copy->signature.inputs, node.input_types);
       SetTypes(copy->signature.outputs, node.output_types);
       copy->signature.attrs.clear();

@@ -195,10 +195,7 @@ StatusOr<std::unique_ptr<Function>> GradientOfFunction(const Function& f, const 
   ASSIGN_OR_RETURN(std::unique_ptr<Function> copy, f.Clone(f.name()));
   if (HasPlaceholders(*copy->body)) {
     const AttrMap none;
-    for (Node* n : copy->body->Nodes()) {
-      RETURN_IF_ERROR(FillPlaceholders(n->attrs(), attrs == nullptr ? none : *attrs, f.name()));
-      RETURN_IF_ERROR(copy->body->ResolveTypes(n));
-    }
+    RETURN_IF_ERROR(FillBody(*copy->body, attrs == nullptr ? none : *attrs, f.name()));
   }
   for (Node* n : copy->body->Nodes()) {
     if (n->Is(kControlFlow)) {

@@ -18,7 +18,7 @@ constexpr Form kSelect = {"c x y dz", "dc dx dy"};
 
 // What multiplies a complex gradient is the conjugate.
 StatusOr<std::string> Product(const Node& n) {
-  if (n.Type("T") == Dtype::kComplex64 || n.Type("T") == Dtype::kComplex128) {
+  if (IsComplex(n.Type("T"))) {
     return std::string(R"(
 cy = Conj(y, ^dz)
 gx = Mul(dz, cy)
@@ -31,7 +31,7 @@ gy = Mul(cx, dz)
 
 // A logarithm of what has none counts as zero.
 StatusOr<std::string> Power(const Node& n) {
-  const bool complex = n.Type("T") == Dtype::kComplex64 || n.Type("T") == Dtype::kComplex128;
+  const bool complex = IsComplex(n.Type("T"));
   return absl::StrCat(complex ? R"(
 a = Conj(x)
 b = Conj(y)
@@ -285,9 +285,7 @@ constexpr OpSet kComplex = {"Add", "AddV2", "Angle", "Cast", "Complex", "Conj", 
 }  // namespace
 
 Status CheckNumbers(const Node& n) {
-  const Dtype t = n.Type("T");
-  const bool complex = t == Dtype::kComplex64 || t == Dtype::kComplex128;
-  if (!complex || n.Is(kComplex)) return OkStatus();
+  if (!IsComplex(n.Type("T")) || n.Is(kComplex)) return OkStatus();
   for (const Row& row : kAllMathRows) {
     if (row.op == n.op()) {
       return Unimplemented(n.op(), " gradient for complex is not supported yet.");

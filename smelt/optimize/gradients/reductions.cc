@@ -64,8 +64,7 @@ di = ZerosLike(i)
 // Of z = op(x)op(y), where a letter with a bar is a matrix that is transposed.
 StatusOr<std::string> Matrices(const Node& n, absl::string_view of_x, absl::string_view of_y,
                                absl::string_view dx, absl::string_view dy) {
-  const Dtype t = n.Type("T");
-  if (t == Dtype::kComplex64 || t == Dtype::kComplex128) {
+  if (IsComplex(n.Type("T"))) {
     return Unimplemented("MatMul gradient for complex is not supported yet.");
   }
   struct Side {
