@@ -78,7 +78,8 @@ struct RewriterConfig {
   std::vector<CustomOptimizerConfig> custom_optimizers;
   bool verify_between_optimizers = false;  // inter_optimizer_verifier_config
   bool verify_at_the_end = false;          // post_optimization_verifier_config
-  // false: the ConfigProto around it asks for an executor that runs If, Case and While as they are.
+  // false: who runs the graph wants If, Case and While as they are: the executor that the
+  // ConfigProto around it asks for, or a loader of SavedModels, which lowers them itself.
   bool lower_control_flow = true;
   // The model's name in the session_metadata of the ConfigProto, where it has one.
   std::optional<std::string> session_model;

@@ -99,7 +99,11 @@ StatusOr<OptimizationReport> OptimizeSavedModel(const OptimizeModelFlags& flags)
   RETURN_IF_ERROR(KeepSignatures(*meta, flags.signatures));
   ASSIGN_OR_RETURN(GraphItem item, ItemOf(*meta, flags.keep));
   if (flags.look) flags.look(item);
-  ASSIGN_OR_RETURN(OptimizationReport report, OptimizeItem(item, flags.options));
+  MetaOptions options = flags.options;
+  // Whoever loads the model lowers loops and branches itself, and runs those that it lowered
+  // faster than those it finds lowered.
+  options.config.lower_control_flow = false;
+  ASSIGN_OR_RETURN(OptimizationReport report, OptimizeItem(item, options));
   if (flags.look) flags.look(item);
   meta->graph = std::move(item.graph);
   // TensorFlow marks what its optimizer made in memory; tf.saved_model.load refuses the mark.

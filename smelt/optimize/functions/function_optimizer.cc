@@ -251,7 +251,7 @@ class FunctionOptimizer {
   }
 
   std::string WhyNotLowered(const Node& node, const std::vector<const Function*>& branches) {
-    if (!context_.config.lower_control_flow) return "the executor asked for runs it as it is";
+    if (!context_.config.lower_control_flow) return "who runs the graph wants it as it is";
     if (!context_.lower_control_flow) return "XLA compiles the function that it is in";
     if (IsFed(node)) return "requests feed it";
     if (IsForXla(node.attrs())) return "XLA compiles it";
