@@ -35,13 +35,14 @@ StatusOr<std::unique_ptr<Function>> Function::Clone(absl::string_view new_name) 
   f->arg_attrs = arg_attrs;
   f->extra = extra;
   f->body = std::make_unique<Graph>(body->library());
-  ASSIGN_OR_RETURN(auto map, f->body->CopyFrom(*body, ""));
-  for (Node* a : args) f->args.push_back(map[a]);
+  ASSIGN_OR_RETURN(const NodeCopies map, f->body->CopyFrom(*body, ""));
+  for (Node* a : args) f->args.push_back(map.Of(a));
   for (const auto& r : results) {
     auto& out = f->results.emplace_back();
-    for (Endpoint e : r) out.push_back({map[e.node], e.port});
+    for (Endpoint e : r) out.push_back({map.Of(e.node), e.port});
   }
-  for (const auto& [name, node] : control_results) f->control_results.emplace_back(name, map[node]);
+  for (const auto& [name, node] : control_results)
+    f->control_results.emplace_back(name, map.Of(node));
   return f;
 }
 
@@ -105,11 +106,11 @@ void FunctionLibrary::Declare(const OpDef& signature) {
   declared_[signature.name] = std::make_unique<OpDef>(signature);
 }
 
-const OpDef* FunctionLibrary::FindOp(absl::string_view name) const {
+const OpDef* FunctionLibrary::FindOp(absl::string_view name, OpName op) const {
   if (auto it = by_name_.find(name); it != by_name_.end()) return &it->second->signature;
   if (auto it = declared_.find(name); it != declared_.end()) return it->second.get();
   if (auto it = ops_.find(name); it != ops_.end()) return it->second.get();
-  return FindOpDef(name);
+  return op.unknown() ? FindOpDef(name) : DefinitionOf(op);
 }
 
 }  // namespace smelt

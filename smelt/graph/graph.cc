@@ -24,17 +24,21 @@ StatusOr<Node*> Graph::AddNode(absl::string_view name, absl::string_view op) {
 }
 
 StatusOr<Node*> Graph::AddNamed(std::string name, absl::string_view op) {
-  ASSIGN_OR_RETURN(Node * node, AddOfNoOp(std::move(name)));
+  Node* node = TryAddOfNoOp(std::move(name));
+  if (node == nullptr) return AlreadyExists("Node '", name, "' is not unique");
   SetOp(node, op);
   return node;
 }
 
-StatusOr<Node*> Graph::AddOfNoOp(std::string name) {
+Node* Graph::TryAddOfNoOp(std::string&& name) {
   auto node = std::make_unique<Node>();
   node->name_ = std::move(name);
   const auto [it, added] =
       by_name_.insert({NameHash()(absl::string_view(node->name_)), node.get()});
-  if (!added) return AlreadyExists("Node '", node->name_, "' is not unique");
+  if (!added) {
+    name = std::move(node->name_);
+    return nullptr;
+  }
   node->id_ = static_cast<int>(nodes_.size());
   nodes_.push_back(std::move(node));
   ++live_;
@@ -112,7 +116,7 @@ void Graph::SetOp(Node* node, absl::string_view op) {
   ++version_;
   node->op_name_ = OpName::Of(op);
   node->op_text_ = node->op_name_.unknown() ? std::string(op) : std::string();
-  node->def_ = library_->FindOp(op);
+  node->def_ = library_->FindOp(op, node->op_name_);
 }
 
 void Graph::Erase(Node* node) {
@@ -464,15 +468,18 @@ void Graph::Prune(const std::vector<Node*>& roots) {
   Remove(gone);
 }
 
-StatusOr<absl::flat_hash_map<const Node*, Node*>> Graph::CopyFrom(const Graph& other,
-                                                                  absl::string_view prefix) {
-  absl::flat_hash_map<const Node*, Node*> map;
-  map.reserve(static_cast<size_t>(other.live_));
+StatusOr<NodeCopies> Graph::CopyFrom(const Graph& other, absl::string_view prefix) {
+  NodeCopies map;
+  map.copies_.resize(other.nodes_.size());
+  by_name_.reserve(by_name_.size() + static_cast<size_t>(other.live_));
   for (const auto& n : other.nodes_) {
     if (!n) continue;
-    ASSIGN_OR_RETURN(
-        Node * copy,
-        AddOfNoOp(prefix.empty() ? n->name_ : FreeName(absl::StrCat(prefix, n->name_))));
+    std::string name = absl::StrCat(prefix, n->name_);
+    Node* copy = TryAddOfNoOp(std::move(name));
+    if (copy == nullptr && prefix.empty()) {
+      return AlreadyExists("Node '", name, "' is not unique");
+    }
+    if (copy == nullptr) copy = TryAddOfNoOp(FreeName(name));
     if (library_ == other.library_) {
       copy->op_name_ = n->op_name_;
       copy->op_text_ = n->op_text_;
@@ -487,17 +494,17 @@ StatusOr<absl::flat_hash_map<const Node*, Node*>> Graph::CopyFrom(const Graph& o
     copy->output_types = n->output_types;
     copy->opaque_outputs = n->opaque_outputs;
     copy->extra = n->extra;
-    map[n.get()] = copy;
+    map.copies_[static_cast<size_t>(n->id_)] = copy;
   }
   for (const auto& n : other.nodes_) {
     if (!n) continue;
-    Node* copy = map[n.get()];
+    Node* copy = map.Of(n.get());
     Node::Inputs inputs = n->inputs_;
-    for (Endpoint& e : inputs) e.node = map[e.node];
+    for (Endpoint& e : inputs) e.node = map.Of(e.node);
     SetInputs(copy, inputs);
     if (n->control_inputs_.empty()) continue;
     std::vector<Node*> controls = n->control_inputs_;
-    for (Node*& c : controls) c = map[c];
+    for (Node*& c : controls) c = map.Of(c);
     SetControlInputs(copy, std::move(controls));
   }
   return map;

@@ -27,6 +27,19 @@ namespace smelt {
 
 class FunctionLibrary;
 
+// Where the nodes of one graph have their copies in another.
+class NodeCopies {
+ public:
+  // nullptr of nullptr. REQUIRES: the node was copied, and is still there.
+  Node* Of(const Node* n) const {
+    return n == nullptr ? nullptr : copies_[static_cast<size_t>(n->id())];
+  }
+
+ private:
+  friend class Graph;
+  std::vector<Node*> copies_;  // by the id of what was copied
+};
+
 // Nodes, and the edges between them. Edges are changed here alone, so that who uses a node is known
 // at any time. Changing or removing one edge takes constant time, whoever else uses its source.
 class Graph {
@@ -122,18 +135,17 @@ class Graph {
   // Never nullptr. The body of a function in a library does not own it: it must not outlive the
   // library.
   const std::shared_ptr<FunctionLibrary>& library() const { return library_; }
-  // Copies all nodes of `other`; returns the map from old to new. With a prefix the names are
-  // prefix+name, made free; without one ALREADY_EXISTS for a taken name.
-  StatusOr<absl::flat_hash_map<const Node*, Node*>> CopyFrom(const Graph& other,
-                                                             absl::string_view prefix);
+  // Copies all nodes of `other`. With a prefix the names are prefix+name, made free; without one
+  // ALREADY_EXISTS for a taken name.
+  StatusOr<NodeCopies> CopyFrom(const Graph& other, absl::string_view prefix);
   // A copy with the same library. Ids are given anew, removed nodes leaving no gaps.
   StatusOr<std::unique_ptr<Graph>> Clone() const;
 
  private:
   friend class FunctionLibrary;
   StatusOr<Node*> AddNamed(std::string name, absl::string_view op);
-  // For those who say the op next.
-  StatusOr<Node*> AddOfNoOp(std::string name);
+  // For those who say the op next. nullptr where the name is taken; it is left as it was then.
+  Node* TryAddOfNoOp(std::string&& name);
   Status FindOrder(std::vector<Node*>* order) const;
   void Link(Node* node, int i);
   void LinkControl(Node* node, int i);
@@ -220,7 +232,9 @@ class FunctionLibrary {
 
   void AddOp(OpDef def);  // ignored where TensorFlow has the op
   // Functions, then own ops, then TensorFlow's.
-  const OpDef* FindOp(absl::string_view name) const;
+  const OpDef* FindOp(absl::string_view name) const { return FindOp(name, OpName::Of(name)); }
+  // The same for those who know its number. REQUIRES: `op` is of `name`.
+  const OpDef* FindOp(absl::string_view name, OpName op) const;
   const std::map<std::string, std::unique_ptr<OpDef>, std::less<>>& own_ops() const { return ops_; }
 
   // function name -> name of its gradient function.

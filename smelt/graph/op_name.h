@@ -54,12 +54,8 @@ class OpName {
     if (number_ < 0) throw "no table of ops has this name";
   }
   // Of any text; unknown() where no table has it.
-  static constexpr OpName Of(absl::string_view name) {
-    OpName op;
-    op.number_ = static_cast<int16_t>(internal::FindOpNumber(name));
-    return op;
-  }
-  // REQUIRES: 0 <= number < kNumOps.
+  static OpName Of(absl::string_view name);
+  // REQUIRES: -1 <= number < kNumOps; -1: unknown.
   static constexpr OpName OfNumber(int number) {
     OpName op;
     op.number_ = static_cast<int16_t>(number);

@@ -17,14 +17,14 @@ StatusOr<MetaGraph> CopyModel(const MetaGraph& meta) {
     copy->arg_attrs = f->arg_attrs;
     copy->extra = f->extra;
     copy->body = std::make_unique<Graph>(library);
-    ASSIGN_OR_RETURN(auto map, copy->body->CopyFrom(*f->body, ""));
-    for (const Node* arg : f->args) copy->args.push_back(map[arg]);
+    ASSIGN_OR_RETURN(const NodeCopies map, copy->body->CopyFrom(*f->body, ""));
+    for (const Node* arg : f->args) copy->args.push_back(map.Of(arg));
     for (const auto& result : f->results) {
       auto& out = copy->results.emplace_back();
-      for (const Endpoint& e : result) out.push_back({map[e.node], e.port});
+      for (const Endpoint& e : result) out.push_back({map.Of(e.node), e.port});
     }
     for (const auto& [name, node] : f->control_results) {
-      copy->control_results.emplace_back(name, map[node]);
+      copy->control_results.emplace_back(name, map.Of(node));
     }
     RETURN_IF_ERROR(library->Add(std::move(copy)));
   }

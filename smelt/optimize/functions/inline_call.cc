@@ -135,7 +135,7 @@ class CallInliner {
     absl::flat_hash_set<const Node*> arguments;
     size_t index = 0;
     for (const Node* a : f_.args) {
-      Node* copy = map_.at(a);
+      Node* copy = map_.Of(a);
       arguments.insert(a);
       for (int port = 0; port < a->num_outputs(); ++port) {
         graph_.ReplaceAllUses({copy, port}, inputs_[index + static_cast<size_t>(port)]);
@@ -152,7 +152,7 @@ class CallInliner {
     std::vector<Node*> body;
     for (const Node* old : options_.for_execution ? f_.body->Nodes() : ReadyOrder(*f_.body)) {
       if (arguments.contains(old)) continue;
-      Node* n = map_.at(old);
+      Node* n = map_.Of(old);
       if (fill) {
         RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs_, f_.name()));
         RETURN_IF_ERROR(graph_.ResolveTypes(n));
@@ -166,7 +166,7 @@ class CallInliner {
       if (WaitsAsCall(*old)) graph_.AddControlInput(n, before_);
       body.push_back(n);
     }
-    for (const Node* a : f_.args) graph_.Remove(map_.at(a));
+    for (const Node* a : f_.args) graph_.Remove(map_.Of(a));
     return body;
   }
 
@@ -181,7 +181,7 @@ class CallInliner {
           const Node* with = f_.body->Find(absl::string_view(c).substr(kColocation.size()));
           if (with == nullptr) continue;
           const auto argument = first_input_.find(with);
-          const Node* now = argument == first_input_.end() ? map_.at(with)
+          const Node* now = argument == first_input_.end() ? map_.Of(with)
                             : with->num_outputs() > 0      ? inputs_[argument->second].node
                                                            : with;
           c = absl::StrCat(kColocation, now->name());
@@ -198,7 +198,7 @@ class CallInliner {
 
   Endpoint Copied(Endpoint e) const {
     const auto argument = first_input_.find(e.node);
-    if (argument == first_input_.end()) return {map_.at(e.node), e.port};
+    if (argument == first_input_.end()) return {map_.Of(e.node), e.port};
     return inputs_[argument->second + static_cast<size_t>(e.port)];
   }
 
@@ -213,7 +213,7 @@ class CallInliner {
       for (const auto& [name, node] : f_.control_results) {
         const auto argument = first_input_.find(node);
         if (argument == first_input_.end()) {
-          waits.push_back(map_.at(node));
+          waits.push_back(map_.Of(node));
         } else if (node->num_outputs() > 0) {
           waits.push_back(inputs_[argument->second].node);
         }
@@ -222,7 +222,7 @@ class CallInliner {
       for (const Endpoint& e : outputs_) waits.push_back(e.node);
     }
     // Effects that the function does not order run as well.
-    for (const Node* n : UnorderedEffects(f_, !several_devices_)) waits.push_back(map_.at(n));
+    for (const Node* n : UnorderedEffects(f_, !several_devices_)) waits.push_back(map_.Of(n));
     if (waits.empty() && before_ != nullptr) waits.push_back(before_);
     ASSIGN_OR_RETURN(after_, AddOn(graph_, call_->device, NameOf("output_control_node"), "NoOp", {},
                                    {}, std::move(waits)));
@@ -237,7 +237,7 @@ class CallInliner {
     for (const auto& [name, node] : f_.control_results) {
       if (first_input_.contains(node)) continue;
       // What has no effect need not run, as in a call of its own; reads that count are in results.
-      Node* n = map_.at(node);
+      Node* n = map_.Of(node);
       if (!OrdersEffect(node)) continue;
       waits.push_back(n);
       AddRoot(n);
@@ -281,7 +281,7 @@ class CallInliner {
   const AttrMap* const attrs_;
   NumberedNames& names_;
   const std::vector<Endpoint> results_;
-  absl::flat_hash_map<const Node*, Node*> map_;           // of the body to the graph
+  NodeCopies map_;                                        // of the body's nodes
   absl::flat_hash_map<const Node*, size_t> first_input_;  // by argument
   std::vector<Endpoint> inputs_, outputs_;
   Node* before_ = nullptr;
