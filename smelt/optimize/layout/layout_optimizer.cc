@@ -14,7 +14,7 @@ void DropOutputShapes(Graph& graph) {
 
 // Why no node changes, for who asks.
 Status DeclineAll(const Graph& graph, const PassContext& context, absl::string_view why) {
-  if (context.log == nullptr) return OkStatus();
+  if (context.log == nullptr || !context.log->explaining()) return OkStatus();
   for (const Node* n : graph.Nodes()) {
     if (const auto* row = layout::FindSensitiveRow(*n)) context.Declined(row->name, *n, why);
   }
