@@ -222,28 +222,29 @@ void BendAttr(FuzzBytes& in, Node& node) {
   const Attr* now = node.Find(def.name);
   if (now == nullptr) return;
   if (now->get<int64_t>() != nullptr) {
-    node.attrs().Set(def.name, in.Integer());
+    node.AttrsToChange().Set(def.name, in.Integer());
   } else if (now->get<bool>() != nullptr) {
-    node.attrs().Set(def.name, !*now->get<bool>());
+    node.AttrsToChange().Set(def.name, !*now->get<bool>());
   } else if (now->get<float>() != nullptr) {
-    node.attrs().Set(def.name, in.Number());
+    node.AttrsToChange().Set(def.name, in.Number());
   } else if (now->get<std::string>() != nullptr) {
     const auto& allowed = def.allowed_strings;
-    node.attrs().Set(def.name, allowed.empty() ? in.Text() : allowed[in.Below(allowed.size())]);
+    node.AttrsToChange().Set(def.name,
+                             allowed.empty() ? in.Text() : allowed[in.Below(allowed.size())]);
   } else if (const auto* numbers = now->get<std::vector<float>>()) {
     std::vector<float> values = *numbers;
     if (in.Byte() % 4 == 0) values.resize(in.Below(7));
     if (!values.empty()) values[in.Below(values.size())] = in.Number();
-    node.attrs().Set(def.name, values);
+    node.AttrsToChange().Set(def.name, values);
   } else if (const auto* list = now->get<std::vector<int64_t>>()) {
     std::vector<int64_t> values = *list;
     if (in.Byte() % 4 == 0) values.resize(in.Below(7));
     if (!values.empty()) values[in.Below(values.size())] = in.Integer();
-    node.attrs().Set(def.name, values);
+    node.AttrsToChange().Set(def.name, values);
   } else if (now->get<PartialShape>() != nullptr) {
     Dims dims;
     for (size_t rank = in.Below(5); rank > 0; --rank) dims.push_back(in.Integer());
-    node.attrs().Set(def.name, PartialShape::Of(dims));
+    node.AttrsToChange().Set(def.name, PartialShape::Of(dims));
   }
 }
 

@@ -39,7 +39,7 @@ class Edges : public ::testing::Test {
  protected:
   Node* Add(std::vector<Endpoint> inputs) {
     Node* n = *g_.AddNode(g_.FreeName("n"), "IdentityN");
-    n->output_types = {Dtype::kFloat, Dtype::kFloat};
+    n->SetOutputTypes({Dtype::kFloat, Dtype::kFloat});
     g_.SetInputs(n, std::move(inputs));
     return n;
   }

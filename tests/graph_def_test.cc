@@ -87,8 +87,8 @@ TEST(GraphDef, RefsAndUnknownTypes) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*SerializeGraphDef(**again, {}), *bytes);
   // An attribute that is changed is written as changed, not as it was read.
-  (*again)->Find("n")->attrs().Set("_b", Dtype::kInt32);
-  (*again)->Find("n")->attrs().Erase("_f");
+  (*again)->Find("n")->AttrsToChange().Set("_b", Dtype::kInt32);
+  (*again)->Find("n")->EraseAttr("_f");
   again = ParseGraphDef(*SerializeGraphDef(**again, {}), nullptr);
   EXPECT_EQ((*again)->Find("n")->Type("_b"), Dtype::kInt32);
   EXPECT_EQ((*again)->Find("n")->Find("_f"), nullptr);

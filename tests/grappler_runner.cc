@@ -117,7 +117,7 @@ void Normalize(Graph& graph) {
     // What TensorFlow found out of shapes, for the memory that oneDNN plans; its unknown sizes are
     // carried in `extra`.
     if (n->attrs().Find("_input_shapes") != nullptr) {
-      n->attrs().Erase("_input_shapes");
+      n->EraseAttr("_input_shapes");
       n->extra.clear();
     }
     for (const auto& [name, attr] : n->attrs()) {
@@ -126,7 +126,7 @@ void Normalize(Graph& graph) {
       if (!is_default) attrs.Set(name, attr);
     }
     if (const auto value = ConstantTensor(*n)) attrs.Set("value", *value);
-    n->attrs() = std::move(attrs);
+    n->AttrsToChange() = std::move(attrs);
     n->extra.clear();
   }
 }
@@ -150,8 +150,8 @@ void NormalizeColocation(Graph& graph) {
   for (auto& [name, nodes] : groups) {
     std::ranges::sort(nodes, {}, &Node::name);
     for (Node* n : nodes) {
-      n->attrs().Erase("_class");
-      if (nodes.size() > 1) n->attrs().Set("_class", "with " + nodes[0]->name());
+      n->EraseAttr("_class");
+      if (nodes.size() > 1) n->AttrsToChange().Set("_class", "with " + nodes[0]->name());
     }
   }
 }

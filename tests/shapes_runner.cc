@@ -104,8 +104,8 @@ std::string CheckGraph(const TestCase& c, const Knowledge& k) {
       if (!endpoint.ok() || !tensor.ok()) return absl::StrCat("cannot feed ", name);
       if (!endpoint->node->Is("Placeholder")) return "";  // fed values are not what is inferred
       const PartialShape told = Told(*tensor, k);
-      endpoint->node->attrs().Set("shape", told);
-      endpoint->node->attrs().Set("_output_shapes", std::vector<PartialShape>{told});
+      endpoint->node->AttrsToChange().Set("shape", told);
+      endpoint->node->AttrsToChange().Set("_output_shapes", std::vector<PartialShape>{told});
     }
     auto table = InferShapes(**graph, XlaShapeRules());
     if (!table.ok()) return std::string(table.status().message());

@@ -33,9 +33,9 @@ Status CallOf(int64_t version, const std::string& module,
               const std::vector<std::string>& platforms = {}) {
   Graph graph(std::make_shared<FunctionLibrary>());
   Node* call = *graph.AddNode("call", "XlaCallModule");
-  call->attrs().Set("version", version);
-  call->attrs().Set("module", module);
-  call->attrs().Set("platforms", platforms);
+  call->AttrsToChange().Set("version", version);
+  call->AttrsToChange().Set("module", module);
+  call->AttrsToChange().Set("platforms", platforms);
   RETURN_IF_ERROR(stablehlo::PrepareCallModules(graph));
   return stablehlo::PreparedCall(*call).status();
 }

@@ -1,6 +1,9 @@
 // Attributes that nodes leave out are inferred, and graphs are verified.
 #include "smelt/graph/verify.h"
 
+#include <algorithm>
+#include <random>
+
 #include "smelt/graph/infer_attrs.h"
 #include "tests/graph_of_text.h"
 
@@ -129,17 +132,17 @@ TEST(Verify, WhatPassesCanBreak) {
   g->SetInputs(y, {});
   EXPECT_PRED2(Contains, Verify(*g).message(), "is given 0 inputs, wants 1");
   g->SetInputs(y, {{g->Find("x"), 0}});
-  y->attrs().Set("T", Dtype::kDouble);
+  y->AttrsToChange().Set("T", Dtype::kDouble);
   EXPECT_PRED2(Contains, Verify(*g).message(), "its types are not those");
-  y->attrs().Set("T", Dtype::kFloat);
+  y->AttrsToChange().Set("T", Dtype::kFloat);
   EXPECT_TRUE(Verify(*g).ok());
   g->AddControlInput(y, y);
   EXPECT_PRED2(Contains, Verify(*g).message(), "waits for itself");
   auto f = MustParse("func f(a: float) -> (r: float) { b = Neg(a)\nreturn r=b }");
   Function* fn = f->library()->Find("f");
-  fn->args[0]->attrs().Set("index", 1);
+  fn->args[0]->AttrsToChange().Set("index", 1);
   EXPECT_PRED2(Contains, VerifyAll(*f).message(), "function 'f': argument 'a'");
-  fn->args[0]->attrs().Set("index", 0);
+  fn->args[0]->AttrsToChange().Set("index", 0);
   ASSERT_TRUE(VerifyAll(*f).ok());
   // More of a call than the signature has.
   AttrMap attrs;
@@ -150,6 +153,215 @@ TEST(Verify, WhatPassesCanBreak) {
   fn->body->Remove(more);
   ASSERT_TRUE(fn->body->Add("result", "_Retval", {{fn->args[0], 0}}, attrs).ok());
   EXPECT_PRED2(Contains, VerifyAll(*f).message(), "node 'result' (_Retval) is no argument or");
+}
+
+TEST(Verify, WhatRemovedNodesAndOtherGraphsLeaveOpen) {
+  auto g = MustParse("x = Const {value=float[]{1}}\ny = Neg(x)\nz = NoOp(^x)");
+  Node* x = g->Find("x");
+  g->SetInput(g->Find("y"), 0, {x, 0});
+  ASSERT_TRUE(VerifyChanges(*g).ok());
+  g->Remove(x);
+  EXPECT_EQ(g->Find("y")->input(0).node, nullptr);
+  EXPECT_PRED2(Contains, VerifyChanges(*g).message(), "'y' (Neg): reads a node that is not in");
+  g->Remove(g->Find("y"));
+  EXPECT_PRED2(Contains, VerifyChanges(*g).message(), "'z' (NoOp): waits for a node that is not");
+  g->SetControlInputs(g->Find("z"), {});
+  EXPECT_TRUE(VerifyChanges(*g).ok());
+  {
+    auto other = MustParse("a = Const {value=float[]{1}}\nb = Const {value=float[]{1}}");
+    ASSERT_TRUE(g->Add("n", "Neg", {{other->Find("b"), 0}},
+                       [] {
+                         AttrMap attrs;
+                         attrs.Set("T", Dtype::kFloat);
+                         return attrs;
+                       }())
+                    .ok());
+    g->AddControlInput(g->Find("z"), other->Find("a"));
+  }
+  // The other graph is gone.
+  EXPECT_PRED2(Contains, VerifyChanges(*g).message(), "'z' (NoOp): waits for a node that is not");
+}
+
+// Names of the nodes that VerifyChanges would look at.
+std::vector<std::string> Touched(const Graph& g) {
+  std::vector<std::string> names;
+  for (int id : g.touched()) {
+    if (const Node* n = g.NodeOf(id)) names.push_back(n->name());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(Verify, EachWayToChangeANodeTouchesItOrItsReaders) {
+  constexpr absl::string_view kText = R"(
+x = Const {value=float[]{1}}
+y = Neg(x)
+z = AddN(y, y, ^x)
+w = IdentityN(x, z)
+)";
+  using Names = std::vector<std::string>;
+  const auto after = [&](auto change) {
+    auto g = MustParse(kText);
+    EXPECT_EQ(Touched(*g).size(), 4u) << "new nodes";
+    EXPECT_TRUE(VerifyChanges(*g).ok());
+    EXPECT_EQ(Touched(*g), Names());
+    change(*g);
+    Names touched = Touched(*g);
+    EXPECT_EQ(VerifyChanges(*g), Verify(*g));
+    // A graph that moves takes its list along.
+    Graph moved = std::move(*g);
+    moved.AddNode("added", "NoOp").value();
+    EXPECT_TRUE(VerifyChanges(moved).ok() || !touched.empty());
+    return touched;
+  };
+  const auto at = [](Graph& g, absl::string_view name) { return g.Find(name); };
+  EXPECT_EQ(after([&](Graph& g) {
+              const Node* y = at(g, "y");
+              (void)y->attrs().Find("T");
+              (void)g.TopologicalOrder();
+              (void)g.Clone();
+              (void)g.ResolveTypes(at(g, "y"));
+            }),
+            Names())
+      << "reading is no change";
+  EXPECT_EQ(after([&](Graph& g) { at(g, "y")->AttrsToChange().Set("T", Dtype::kDouble); }),
+            Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { at(g, "y")->EraseAttr("T"); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { at(g, "y")->AttrsToChange() = {}; }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { at(g, "y")->SetInputTypes({Dtype::kDouble}); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { at(g, "y")->SetOutputTypes({Dtype::kDouble}); }),
+            (Names{"y", "z"}));
+  EXPECT_EQ(after([&](Graph& g) { at(g, "x")->SetOutputTypes({}); }), (Names{"w", "x", "y", "z"}));
+  EXPECT_EQ(after([&](Graph& g) { at(g, "x")->GrowOutputs(2); }), Names{"x"});
+  EXPECT_EQ(after([&](Graph& g) {
+              Node* y = at(g, "y");
+              y->AttrsToChange().Set("T", Dtype::kDouble);
+              EXPECT_TRUE(g.ResolveTypes(y).ok());
+            }),
+            (Names{"y", "z"}));
+  EXPECT_EQ(after([&](Graph& g) { EXPECT_TRUE(g.Rename(at(g, "y"), "-").ok()); }), Names{"-"});
+  EXPECT_EQ(after([&](Graph& g) { g.SetOp(at(g, "y"), "AddN"); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { g.SetInput(at(g, "y"), 0, {at(g, "w"), 0}); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { g.SetInput(at(g, "y"), 0, {at(g, "x"), 1}); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { g.SetInputs(at(g, "y"), {}); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { g.AddInput(at(g, "y"), {at(g, "x"), 0}); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { g.AddControlInput(at(g, "y"), at(g, "y")); }), Names{"y"});
+  EXPECT_EQ(after([&](Graph& g) { g.RemoveControlInput(at(g, "z"), at(g, "x")); }), Names{"z"});
+  EXPECT_EQ(after([&](Graph& g) { g.SetControlInputs(at(g, "z"), {}); }), Names{"z"});
+  EXPECT_EQ(after([&](Graph& g) {
+              g.ReplaceAllUses({at(g, "x"), 0}, {at(g, "z"), 0});
+            }),
+            (Names{"w", "y"}));
+  EXPECT_EQ(after([&](Graph& g) {
+              g.ReplaceOtherUses({at(g, "x"), 0}, {at(g, "y"), 0});
+            }),
+            Names{"w"});
+  EXPECT_EQ(after([&](Graph& g) { g.ReplaceControlUses(at(g, "x"), at(g, "y")); }), Names{"z"});
+  EXPECT_EQ(after([&](Graph& g) { g.Remove(at(g, "y")); }), Names{"z"});
+  EXPECT_EQ(after([&](Graph& g) { g.Remove(at(g, "x")); }), (Names{"w", "y", "z"}));
+  EXPECT_EQ(after([&](Graph& g) { g.Prune({at(g, "y")}); }), Names());
+  EXPECT_EQ(after([&](Graph& g) { EXPECT_TRUE(g.CopyFrom(*MustParse("n = NoOp"), "p/").ok()); }),
+            Names{"p/n"});
+}
+
+TEST(Verify, FunctionsMayChangeWithoutTheNode) {
+  auto g = MustParse(R"(
+x = Const {value=float[]{1}}
+call = PartitionedCall(x) {f=@f}
+direct = f(x)
+func f(a: float) -> (r: float) { return r=a }
+)");
+  ASSERT_TRUE(VerifyChanges(*g).ok());
+  EXPECT_EQ(Touched(*g), (std::vector<std::string>{"call", "direct"}));
+  g->Remove(g->Find("direct"));
+  g->library()->Remove("f");
+  EXPECT_PRED2(Contains, VerifyChanges(*g).message(), "Failed to find definition for function");
+  g->Remove(g->Find("call"));
+  EXPECT_TRUE(VerifyChanges(*g).ok());
+  EXPECT_TRUE(g->touched().empty());
+}
+
+TEST(Verify, ChangesAreVerifiedAsAllIs) {
+  constexpr absl::string_view kText = R"(
+a = Const {value=float[]{1}}
+b = Const {value=double[]{1}}
+c = Neg(a)
+d = Neg(b)
+e = AddN(a, c)
+f = IdentityN(a, b)
+g = NoOp(^a, ^d)
+h = Identity(f:1, ^g)
+i = PartitionedCall(e) {f=@call}
+j = Neg(i)
+k = AddN(j, e, c)
+func call(a: float) -> (r: float) { return r=a }
+)";
+  std::mt19937 rng(1);
+  auto g = MustParse(kText);
+  int broken = 0, wrong = 0, right = 0;
+  for (int turn = 0; turn < 20000; ++turn) {
+    const auto nodes = g->Nodes();
+    const auto any = [&] { return nodes[rng() % nodes.size()]; };
+    Node* n = any();
+    const Dtype type = rng() % 4 == 0 ? Dtype::kDouble : Dtype::kFloat;
+    switch (rng() % 11) {
+      case 0:
+        // What a constant gives is wrong or right for its readers alone.
+        n->AttrsToChange().Set(n->Is("Const") ? "dtype" : "T", type);
+        if (n->Is("Const")) {
+          ASSERT_TRUE(g->ResolveTypes(n).ok());
+        }
+        break;
+      case 1:
+      case 2:
+        if (n->num_inputs() > 0) {
+          const int i = static_cast<int>(rng()) & 1 ? 0 : n->num_inputs() - 1;
+          g->SetInput(n, i, {any(), rng() % 8 == 0 ? 1 : 0});
+        }
+        break;
+      case 3:
+        g->AddControlInput(n, any());
+        break;
+      case 4:
+        if (!n->control_inputs().empty()) g->RemoveControlInput(n, n->control_inputs()[0]);
+        break;
+      case 5:
+        if (n->uses().empty() || rng() % 8 == 0) g->Remove(n);
+        break;
+      case 6:
+        EXPECT_TRUE(g->Rename(n, g->FreeName(rng() % 8 == 0 ? "-" : "r")).ok());
+        break;
+      case 7:
+        g->SetOp(n, rng() % 2 == 0 ? "Neg" : "Abs");
+        break;
+      case 8:
+        n->SetOutputTypes({type});
+        break;
+      case 9:
+        (void)g->ResolveTypes(n);
+        break;
+      case 10:
+        g->ReplaceAllUses({n, 0}, {any(), 0});
+        break;
+    }
+    const Status all = Verify(*g);
+    ASSERT_EQ(VerifyChanges(*g), all) << turn;
+    broken = all.ok() ? 0 : broken + 1;
+    ++(all.ok() ? right : wrong);
+    if (all.ok()) {
+      // A graph that has not been asked yet has the same order.
+      const auto copy = *g->Clone();
+      const auto order = *g->TopologicalOrder(), fresh = *copy->TopologicalOrder();
+      ASSERT_TRUE(std::ranges::equal(order, fresh, {}, &Node::name, &Node::name)) << turn;
+    }
+    if (broken > 4 || g->num_nodes() < 6) {
+      g = MustParse(kText);
+      broken = 0;
+      ASSERT_TRUE(VerifyChanges(*g).ok());
+    }
+  }
+  EXPECT_GT(right, 2000);
+  EXPECT_GT(wrong, 2000);
 }
 
 }  // namespace

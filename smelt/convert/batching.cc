@@ -348,7 +348,7 @@ class Batcher {
 
   void Update(Node* n, const std::string& where) {
     if (!done_.insert(n).second) return;
-    SetOptions(options_, &n->attrs());
+    SetOptions(options_, &n->AttrsToChange());
     c_.records.batches.push_back({where, true, ""});
   }
 
@@ -365,7 +365,7 @@ class Batcher {
     std::map<int, AttrMap> arg_attrs;
     for (size_t i = 0; i < order.size(); ++i) {
       args.push_back(batched->args[order[i]]);
-      args.back()->attrs().Set("index", static_cast<int64_t>(i));
+      args.back()->AttrsToChange().Set("index", static_cast<int64_t>(i));
       inputs.push_back(batched->signature.inputs[order[i]]);
       if (auto it = batched->arg_attrs.find(static_cast<int>(order[i]));
           it != batched->arg_attrs.end()) {

@@ -13,8 +13,8 @@ StatusOr<FunctionWrapper> FunctionWrapper::Around(Function& f) {
   w.graph_ = std::make_unique<Graph>(f.body->library());
   for (const Node* a : f.args) {
     ASSIGN_OR_RETURN(Node * arg, w.graph_->AddNode(a->name(), a->op()));
-    arg->attrs() = a->attrs();
-    arg->output_types = a->output_types;
+    arg->AttrsToChange() = a->attrs();
+    arg->SetOutputTypes(a->output_types);
     arg->extra = a->extra;
     w.args_.push_back(arg);
   }

@@ -23,7 +23,7 @@ Status MakePlainCall(Graph& g, Node* n, std::vector<Dtype> types) {
   attrs.Set("Tin", TypeList(std::move(types)));
   attrs.Set("Tout", *n->Find("Tout"));
   g.SetOp(n, "StatefulPartitionedCall");
-  n->attrs() = std::move(attrs);
+  n->AttrsToChange() = std::move(attrs);
   return g.ResolveTypes(n);
 }
 
@@ -104,7 +104,7 @@ class Reverter {
            {absl::string_view(kClusterAttr), absl::string_view("_tpu_input_identity"),
             absl::string_view("_tpu_output_identity"), absl::string_view("_replication_info"),
             absl::string_view("_xla_compile_device_type")}) {
-        n->attrs().Erase(attr);
+        n->EraseAttr(attr);
       }
       if (n->Is("TPUReplicatedInput") || n->Is("TPUReplicatedOutput")) {
         const int64_t replicas = n->Is("TPUReplicatedInput") ? n->Int("N") : n->Int("num_replicas");
@@ -115,7 +115,7 @@ class Reverter {
         AttrMap attrs;
         attrs.Set("T", n->input_types[0]);
         g.SetOp(n, "Identity");
-        n->attrs() = std::move(attrs);
+        n->AttrsToChange() = std::move(attrs);
         RETURN_IF_ERROR(g.ResolveTypes(n));
       } else if (n->Is("TPUReplicateMetadata") || n->Is("TPUCompilationResult")) {
         gone.push_back(n);

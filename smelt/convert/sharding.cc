@@ -91,13 +91,15 @@ Status ShardOverCores(Conversion& c) {
   for (const TpuPlacement& p : c.placements) {
     for (Node* n : c.library().Find(p.body)->body->Nodes()) {
       if (!n->Is("TPUReplicateMetadata")) continue;
-      n->attrs().Set("num_cores_per_replica", o.num_cores_per_replica);
-      if (!o.topology.empty()) n->attrs().Set("topology", o.topology);
+      n->AttrsToChange().Set("num_cores_per_replica", o.num_cores_per_replica);
+      if (!o.topology.empty()) n->AttrsToChange().Set("topology", o.topology);
       if (!o.device_assignment.empty()) {
-        n->attrs().Set("device_assignment", std::vector<int64_t>(o.device_assignment.begin(),
-                                                                 o.device_assignment.end()));
+        n->AttrsToChange().Set(
+            "device_assignment",
+            std::vector<int64_t>(o.device_assignment.begin(), o.device_assignment.end()));
       }
-      if (o.num_cores_per_replica > 1) n->attrs().Set("use_spmd_for_xla_partitioning", true);
+      if (o.num_cores_per_replica > 1)
+        n->AttrsToChange().Set("use_spmd_for_xla_partitioning", true);
     }
   }
   if (o.num_cores_per_replica > 1) NoteSplits(c);

@@ -268,7 +268,8 @@ class SaverStripper {
     const std::vector<Endpoint> tensors(save->inputs().begin() + kSaveTensors,
                                         save->inputs().end());
     for (const Endpoint& e : SaverWithout(tensors, gone)) inputs.push_back(e);
-    save->attrs().Set("dtypes", SaverWithout(save->Get<std::vector<Dtype>>("dtypes", {}), gone));
+    save->AttrsToChange().Set("dtypes",
+                              SaverWithout(save->Get<std::vector<Dtype>>("dtypes", {}), gone));
     graph.SetInputs(save, inputs);
     return graph.ResolveTypes(save);
   }
@@ -330,9 +331,9 @@ class SaverStripper {
         }
       }
     }
-    restore->attrs().Set("dtypes",
-                         SaverWithout(restore->Get<std::vector<Dtype>>("dtypes", {}), gone));
-    restore->attrs().Erase("_output_shapes");
+    restore->AttrsToChange().Set(
+        "dtypes", SaverWithout(restore->Get<std::vector<Dtype>>("dtypes", {}), gone));
+    restore->EraseAttr("_output_shapes");
     return graph.ResolveTypes(restore);
   }
 
@@ -365,7 +366,8 @@ class SaverStripper {
     }
     for (const auto& [graph, call] : calls) {
       const std::vector<Endpoint> inputs(call->inputs().begin(), call->inputs().end());
-      call->attrs().Set("Tin", SaverWithout(call->Get<std::vector<Dtype>>("Tin", {}), gone));
+      call->AttrsToChange().Set("Tin",
+                                SaverWithout(call->Get<std::vector<Dtype>>("Tin", {}), gone));
       graph->SetInputs(call, SaverWithout(inputs, gone));
       RETURN_IF_ERROR(graph->ResolveTypes(call));
     }
@@ -382,7 +384,7 @@ class SaverStripper {
       if (const auto it = f->arg_attrs.find(i); it != f->arg_attrs.end()) {
         arg_attrs[index] = it->second;
       }
-      arg->attrs().Set("index", index);
+      arg->AttrsToChange().Set("index", index);
       args.push_back(arg);
     }
     f->args = std::move(args);

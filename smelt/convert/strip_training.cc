@@ -285,7 +285,7 @@ class TrainingStripper {
         const std::optional<Tensor> value = ConstantTensor(*n);
         if (!value || value->dtype() != Dtype::kString || value->num_elements() != 1) continue;
         if (value->data<std::string>()[0] != checkpoint_graph_) continue;
-        n->attrs().Set("value", Tensor::Scalar<std::string>(out_.object_graph));
+        n->AttrsToChange().Set("value", Tensor::Scalar<std::string>(out_.object_graph));
       }
     };
     Graph& graph = *(*meta_)->graph;

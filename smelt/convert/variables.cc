@@ -42,7 +42,7 @@ Status RetypeListElement(Graph& graph, Node* n, absl::string_view attr, size_t i
   auto types = n->Get<std::vector<Dtype>>(attr, {});
   if (i >= types.size()) return Internal("node '", n->name(), "' has no type ", i);
   types[i] = dtype;
-  n->attrs().Set(attr, types);
+  n->AttrsToChange().Set(attr, types);
   return graph.ResolveTypes(n);
 }
 
@@ -54,7 +54,7 @@ StatusOr<Endpoint> RetypeIdentities(Graph& graph, Endpoint from, Dtype dtype) {
       RETURN_IF_ERROR(RetypeListElement(graph, from.node, "T", from.port, dtype));
       continue;
     }
-    from.node->attrs().Set("T", dtype);
+    from.node->AttrsToChange().Set("T", dtype);
     RETURN_IF_ERROR(graph.ResolveTypes(from.node));
   }
   return from;
@@ -66,13 +66,13 @@ Status ModelVariables::RetypeRestore(const HandleUse& use, Dtype dtype) {
   Graph& graph = use.function ? *use.function->body : *meta_.graph;
   ASSIGN_OR_RETURN(const Endpoint e, RetypeIdentities(graph, use.node->input(1), dtype));
   RETURN_IF_ERROR(RetypeListElement(graph, e.node, "dtypes", e.port, dtype));
-  use.node->attrs().Set("dtype", dtype);
+  use.node->AttrsToChange().Set("dtype", dtype);
   return graph.ResolveTypes(use.node);
 }
 
 Status ModelVariables::RetypeSaves(const ModelVariable& v, Dtype dtype) {
   for (const HandleUse& use : v.saves) {
-    use.node->attrs().Set("dtype", dtype);
+    use.node->AttrsToChange().Set("dtype", dtype);
     RETURN_IF_ERROR((use.function ? *use.function->body : *meta_.graph).ResolveTypes(use.node));
   }
   for (const HandleUse& use : v.save_path) {
@@ -81,7 +81,7 @@ Status ModelVariables::RetypeSaves(const ModelVariable& v, Dtype dtype) {
       // Inputs: prefix, names, slices, then the tensors.
       RETURN_IF_ERROR(RetypeListElement(graph, use.node, "dtypes", use.input - 3, dtype));
     } else {
-      use.node->attrs().Set("T", dtype);
+      use.node->AttrsToChange().Set("T", dtype);
       RETURN_IF_ERROR(graph.ResolveTypes(use.node));
     }
   }
@@ -106,7 +106,7 @@ Status ModelVariables::CastBack(const HandleUse& use, Dtype dtype) {
   Graph& graph = use.function ? *use.function->body : *meta_.graph;
   const Dtype before = use.node->Type("dtype");
   if (before == dtype) return OkStatus();
-  use.node->attrs().Set("dtype", dtype);
+  use.node->AttrsToChange().Set("dtype", dtype);
   RETURN_IF_ERROR(graph.ResolveTypes(use.node));
   AttrMap attrs;
   attrs.Set("SrcT", dtype);
@@ -138,7 +138,7 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
     }
   }
   for (const std::string& entry : v.slot_entries) stored_[entry] = {dtype, slot_value};
-  for (Node* handle : v.handles) handle->attrs().Set("dtype", dtype);
+  for (Node* handle : v.handles) handle->AttrsToChange().Set("dtype", dtype);
   for (const HandleUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
   RETURN_IF_ERROR(RetypeSaves(v, dtype));
   for (const HandleUse& use : v.initializers) {
@@ -149,7 +149,7 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
     ASSIGN_OR_RETURN(Node * cast, graph.Add(use.node->name() + "/cast", "Cast",
                                             {use.node->inputs()[1]}, std::move(attrs)));
     graph.SetInput(use.node, 1, {cast, 0});
-    use.node->attrs().Set("dtype", dtype);
+    use.node->AttrsToChange().Set("dtype", dtype);
     RETURN_IF_ERROR(graph.ResolveTypes(use.node));
   }
   for (const std::string& copy : v.copies) stored_[copy] = {dtype, value};

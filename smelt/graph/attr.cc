@@ -142,16 +142,22 @@ void AttrMap::Leave() {
   }
 }
 
-const Attr* AttrMap::Find(absl::string_view name) const {
+const Attr* AttrMap::FindEntry(absl::string_view name) const {
   auto it = LowerBound(entries(), name);
   return it != end() && it->first == name ? &it->second : nullptr;
 }
 
 Attr* AttrMap::FindToChange(absl::string_view name) {
-  return Find(name) == nullptr ? nullptr : &LowerBound(Own(), name)->second;
+  if (Find(name) == nullptr) return nullptr;
+  may_have_ |= kFunctions;
+  return &LowerBound(Own(), name)->second;
 }
 
 void AttrMap::Set(absl::string_view name, Attr value) {
+  may_have_ |= BitOf(name);
+  if (value.get<FuncAttr>() != nullptr || value.get<std::vector<FuncAttr>>() != nullptr) {
+    may_have_ |= kFunctions;
+  }
   Entries& entries = Own();
   auto it = LowerBound(entries, name);
   if (it != entries.end() && it->first == name) {

@@ -102,23 +102,32 @@ bool operator==(const FuncAttr& a, const FuncAttr& b);
 // A small sorted map: nodes have few attributes. Copies share their entries until one of them
 // changes, for a node is copied more often than changed: with each graph, and with each body that
 // stands for a call. Copies may be used by different threads.
+//
+// Most questions are for attributes that a node lacks (marks), and whole graphs are searched for
+// functions: a few bits beside the entries say no without a look at them.
 class AttrMap {
  public:
   using Entry = std::pair<std::string, Attr>;
   using Entries = std::vector<Entry>;  // by name
 
   AttrMap() = default;
-  AttrMap(const AttrMap& o) : shared_(o.shared_) {
+  AttrMap(const AttrMap& o) : shared_(o.shared_), may_have_(o.may_have_) {
     if (shared_ != nullptr) shared_->maps.fetch_add(1, std::memory_order_relaxed);
   }
-  AttrMap(AttrMap&& o) noexcept : shared_(std::exchange(o.shared_, nullptr)) {}
+  AttrMap(AttrMap&& o) noexcept
+      : shared_(std::exchange(o.shared_, nullptr)), may_have_(std::exchange(o.may_have_, 0)) {}
   AttrMap& operator=(AttrMap o) noexcept {
     std::swap(shared_, o.shared_);
+    std::swap(may_have_, o.may_have_);
     return *this;
   }
   ~AttrMap() { Leave(); }
 
-  const Attr* Find(absl::string_view name) const;
+  const Attr* Find(absl::string_view name) const {
+    return (may_have_ & BitOf(name)) == 0 ? nullptr : FindEntry(name);
+  }
+  // False: no value is a function, nor a list of them.
+  bool may_have_functions() const { return (may_have_ & kFunctions) != 0; }
   void Set(absl::string_view name, Attr value);
   // Room for so many, when they are about to be set.
   void Reserve(size_t size) {
@@ -136,8 +145,11 @@ class AttrMap {
   // For those who change the value; nullptr when there is none. Valid until the map is changed
   // otherwise, or copied.
   Attr* FindToChange(absl::string_view name);
-  // The same for values of any name.
-  std::span<Entry> EntriesToChange() { return Own(); }
+  // The same for values of any name. The names stay.
+  std::span<Entry> EntriesToChange() {
+    may_have_ |= kFunctions;
+    return Own();
+  }
 
  private:
   struct Shared {
@@ -145,6 +157,15 @@ class AttrMap {
     Entries entries;
   };
   static const Entries& None();
+  static constexpr uint64_t kFunctions = uint64_t{1} << 63;
+  // One of the other bits. Those of common attributes and marks differ.
+  static uint64_t BitOf(absl::string_view name) {
+    if (name.empty()) return 1;
+    const auto at = [&](size_t i) { return size_t{static_cast<unsigned char>(name[i])}; };
+    const size_t n = name.size();
+    return uint64_t{1} << ((5 * n + 5 * at(0) + 3 * at(n / 2) + 7 * at(n - 1)) % 63);
+  }
+  const Attr* FindEntry(absl::string_view name) const;
 
   const Entries& entries() const { return shared_ == nullptr ? None() : shared_->entries; }
   // The entries, shared with nobody.
@@ -152,6 +173,7 @@ class AttrMap {
   void Leave();
 
   Shared* shared_ = nullptr;  // nullptr: there are no entries
+  uint64_t may_have_ = 0;     // bits of names that are there, and perhaps of some that were
 };
 
 namespace internal {
@@ -168,6 +190,7 @@ void ForEachFuncOf(A& attr, F& fn) {
 // attributes of a FuncAttr name in turn are not visited.
 template <typename F>
 void ForEachFunc(const AttrMap& attrs, F fn) {
+  if (!attrs.may_have_functions()) return;
   for (const auto& [name, attr] : attrs) internal::ForEachFuncOf(attr, fn);
 }
 // The same with fn(FuncAttr&).

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/base/macros.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 
@@ -15,7 +14,9 @@ constexpr OpSet kNextIterations = {"NextIteration", "RefNextIteration"};
 }  // namespace
 
 Graph::Graph(std::shared_ptr<FunctionLibrary> library)
-    : library_(std::move(library)), order_(std::make_unique<Order>()) {}
+    : library_(std::move(library)),
+      touched_(std::make_unique<std::vector<int>>()),
+      order_(std::make_unique<Order>()) {}
 
 // ---- nodes
 
@@ -40,6 +41,8 @@ Node* Graph::TryAddOfNoOp(std::string&& name) {
     return nullptr;
   }
   node->id_ = static_cast<int>(nodes_.size());
+  node->touched_nodes_ = touched_.get();
+  node->Touch();
   nodes_.push_back(std::move(node));
   ++live_;
   return it->node;
@@ -62,7 +65,7 @@ Node* Graph::AddConst(absl::string_view name, const Tensor& value) {
   Node* node = *AddNamed(FreeName(name), "Const");
   node->attrs_.Set("dtype", value.dtype());
   node->attrs_.Set("value", Attr(TensorValue::Of(value)));
-  node->output_types = {value.dtype()};
+  node->SetOutputTypes({value.dtype()});
   return node;
 }
 
@@ -70,20 +73,20 @@ Status Graph::ResolveTypes(Node* node) {
   if (node->Is("_Arg") && node->attrs_.Find("T") == nullptr) {
     // A list argument carries its types instead.
     const auto types = node->Get<std::vector<Dtype>>("Tlist", {});
-    node->output_types.assign(types.begin(), types.end());
+    node->SetOutputTypes(DtypeVector(types.begin(), types.end()));
     return OkStatus();
   }
   if (node->def_ == nullptr) {
-    node->input_types.assign(node->inputs_.size(), Dtype::kInvalid);
+    node->SetInputTypes(DtypeVector(node->inputs_.size(), Dtype::kInvalid));
     return OkStatus();
   }
   auto in = ArgTypes(node->def_->inputs, *node->def_, node->attrs_);
   auto out = ArgTypes(node->def_->outputs, *node->def_, node->attrs_);
   if (!in.ok()) return Prefix(in.status(), absl::StrCat("Node '", node->name_, "': "));
   if (!out.ok()) return Prefix(out.status(), absl::StrCat("Node '", node->name_, "': "));
-  if (*in == node->input_types && *out == node->output_types) return OkStatus();
-  node->input_types = *std::move(in);
-  node->output_types = *std::move(out);
+  if (node->input_types == *in && node->output_types == *out) return OkStatus();
+  node->SetInputTypes(*std::move(in));
+  node->SetOutputTypes(*std::move(out));
   ++version_;
   return OkStatus();
 }
@@ -94,7 +97,7 @@ Status Graph::Rename(Node* node, absl::string_view name) {
   by_name_.erase(absl::string_view(node->name_));
   node->name_ = std::string(name);
   by_name_.insert({NameHash()(name), node});
-  ++version_;
+  Touch(node);
   return OkStatus();
 }
 
@@ -112,8 +115,13 @@ std::string Graph::FreeName(absl::string_view base) const {
   }
 }
 
-void Graph::SetOp(Node* node, absl::string_view op) {
+void Graph::Touch(Node* node) {
+  node->Touch();
   ++version_;
+}
+
+void Graph::SetOp(Node* node, absl::string_view op) {
+  Touch(node);
   node->op_name_ = OpName::Of(op);
   node->op_text_ = node->op_name_.unknown() ? std::string(op) : std::string();
   node->def_ = library_->FindOp(op, node->op_name_);
@@ -137,7 +145,14 @@ void Graph::Remove(std::span<Node* const> nodes) {
     DropControlInputs(n);
   }
   for (Node* n : nodes) {
-    ABSL_ASSERT(n->uses_.empty());
+    for (const Use& use : n->uses_) {
+      Touch(use.node);
+      if (use.is_control()) {
+        use.node->control_inputs_[static_cast<size_t>(-1 - use.input)] = nullptr;
+      } else {
+        use.node->inputs_[static_cast<size_t>(use.input)] = {};
+      }
+    }
     Erase(n);
   }
 }
@@ -145,24 +160,34 @@ void Graph::Remove(std::span<Node* const> nodes) {
 // ---- edges
 
 void Graph::Link(Node* node, int i) {
-  ++version_;
+  Touch(node);
   const auto at = static_cast<size_t>(i);
   Node* source = node->inputs_[at].node;
   if (source == nullptr) return;
+  if (!Has(source)) {
+    node->inputs_[at] = {};
+    return;
+  }
   node->input_places_[at] = static_cast<int>(source->uses_.size());
   source->uses_.push_back({node, i});
 }
 
 void Graph::LinkControl(Node* node, int i) {
-  ++version_;
+  Touch(node);
   const auto at = static_cast<size_t>(i);
   Node* source = node->control_inputs_[at];
+  if (source == nullptr) return;
+  if (!Has(source)) {
+    node->control_inputs_[at] = nullptr;
+    return;
+  }
   node->control_places_[at] = static_cast<int>(source->uses_.size());
   source->uses_.push_back({node, -1 - i});
 }
 
 // The last use moves to the place of the one that is dropped.
 void Graph::DropUse(Node* source, int place) {
+  if (source == nullptr) return;  // an open input
   Node::Uses& uses = source->uses_;
   const Use moved = uses.back();
   uses.pop_back();
@@ -176,17 +201,16 @@ void Graph::DropUse(Node* source, int place) {
 }
 
 void Graph::DropInputs(Node* node) {
-  ++version_;
+  Touch(node);
   for (size_t i = 0; i < node->inputs_.size(); ++i) {
-    Node* source = node->inputs_[i].node;
-    if (source != nullptr) DropUse(source, node->input_places_[i]);
+    DropUse(node->inputs_[i].node, node->input_places_[i]);
   }
   node->inputs_.clear();
   node->input_places_.clear();
 }
 
 void Graph::DropControlInputs(Node* node) {
-  ++version_;
+  Touch(node);
   for (size_t i = 0; i < node->control_inputs_.size(); ++i) {
     DropUse(node->control_inputs_[i], node->control_places_[i]);
   }
@@ -199,10 +223,10 @@ void Graph::SetInput(Node* node, int i, Endpoint from) {
   if (input == from) return;
   if (input.node == from.node) {
     input.port = from.port;
-    ++version_;
+    Touch(node);
     return;
   }
-  if (input.node != nullptr) DropUse(input.node, node->input_places_[static_cast<size_t>(i)]);
+  DropUse(input.node, node->input_places_[static_cast<size_t>(i)]);
   input = from;
   Link(node, i);
 }
@@ -240,7 +264,7 @@ int Graph::FindControlInput(const Node* node, const Node* from) {
 // long one the last input moves to the place, which takes constant time.
 void Graph::DropControlInput(Node* node, int i) {
   constexpr int kShort = 64;
-  ++version_;
+  Touch(node);
   std::vector<Node*>& inputs = node->control_inputs_;
   std::vector<int>& places = node->control_places_;
   DropUse(inputs[static_cast<size_t>(i)], places[static_cast<size_t>(i)]);
@@ -249,7 +273,7 @@ void Graph::DropControlInput(Node* node, int i) {
     const auto f = static_cast<size_t>(from), t = static_cast<size_t>(to);
     inputs[t] = inputs[f];
     places[t] = places[f];
-    inputs[t]->uses_[static_cast<size_t>(places[t])].input = -1 - to;
+    if (inputs[t] != nullptr) inputs[t]->uses_[static_cast<size_t>(places[t])].input = -1 - to;
   };
   if (last < kShort) {
     for (int k = i; k < last; ++k) move(k + 1, k);
@@ -320,6 +344,24 @@ void Graph::ReplaceControlUses(Node* from, Node* to) {
     u.node->control_inputs_[static_cast<size_t>(i)] = to;
     LinkControl(u.node, i);
   }
+}
+
+void Node::SetInputTypes(DtypeVector types) {
+  Touch();
+  input_types.types_ = std::move(types);
+}
+
+void Node::SetOutputTypes(DtypeVector types) {
+  if (output_types == types) return;
+  Touch();
+  for (const Use& use : uses_) use.node->Touch();
+  output_types.types_ = std::move(types);
+}
+
+void Node::GrowOutputs(size_t count) {
+  if (count <= output_types.size()) return;
+  Touch();  // readers of the outputs that were there read what they did
+  output_types.types_.resize(count);
 }
 
 std::vector<Use> Node::OrderedUses() const {
@@ -490,8 +532,8 @@ StatusOr<NodeCopies> Graph::CopyFrom(const Graph& other, absl::string_view prefi
     }
     copy->attrs_ = n->attrs_;
     copy->device = n->device;
-    copy->input_types = n->input_types;
-    copy->output_types = n->output_types;
+    copy->SetInputTypes(n->input_types);
+    copy->SetOutputTypes(n->output_types);
     copy->opaque_outputs = n->opaque_outputs;
     copy->extra = n->extra;
     map.copies_[static_cast<size_t>(n->id_)] = copy;

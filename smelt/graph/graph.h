@@ -77,12 +77,14 @@ class Graph {
   // Changes the op and looks up its definition; attributes, edges and types stay. For an op of the
   // same inputs and outputs, such as a call of another function.
   void SetOp(Node* node, absl::string_view op);
-  // REQUIRES: nothing uses the node.
+  // REQUIRES: nothing uses the node. Inputs that do are left open.
   void Remove(Node* node);
   // REQUIRES: each stands in the list once, and nothing but these nodes uses any of them.
   void Remove(std::span<Node* const> nodes);
 
-  // ---- edges. REQUIRES: nodes are of this graph. An input may be left open ({nullptr, 0}).
+  // ---- edges. An input may be left open ({nullptr, 0}), and one that is to come from a node of
+  // another graph is. A graph with open inputs does not verify; an open control input is nullptr,
+  // which nobody but the verifier expects.
 
   // REQUIRES: 0 <= i < num_inputs().
   void SetInput(Node* node, int i, Endpoint from);
@@ -128,6 +130,19 @@ class Graph {
   // not count. INVALID_ARGUMENT names a cycle. Found once for each version().
   StatusOr<std::vector<Node*>> TopologicalOrder() const;
 
+  // The ids of nodes whose name, op, attributes, types or edges into them, or the output types that
+  // they read, may have changed since the node was forgotten; of new nodes too. Nodes may be gone.
+  const std::vector<int>& touched() const { return *touched_; }
+  // Empties the list, except for nodes that keep(const Node&) wants in it.
+  template <typename F>
+  void ForgetTouched(F keep) {
+    std::erase_if(*touched_, [&](int id) {
+      Node* n = NodeOf(id);
+      if (n != nullptr) n->touched_ = keep(static_cast<const Node&>(*n));
+      return n == nullptr || !n->touched_;
+    });
+  }
+
   // ---- the whole
 
   // Removes nodes that `roots` do not reach through data or control edges.
@@ -147,6 +162,8 @@ class Graph {
   // For those who say the op next. nullptr where the name is taken; it is left as it was then.
   Node* TryAddOfNoOp(std::string&& name);
   Status FindOrder(std::vector<Node*>* order) const;
+  void Touch(Node* node);
+  bool Has(const Node* node) const { return node->touched_nodes_ == touched_.get(); }
   void Link(Node* node, int i);
   void LinkControl(Node* node, int i);
   static void DropUse(Node* source, int place);
@@ -158,6 +175,7 @@ class Graph {
 
   std::shared_ptr<FunctionLibrary> library_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::unique_ptr<std::vector<int>> touched_;  // nodes point to it, wherever the graph moves
   // Nodes by their own names. The hash is kept, so that the set can grow without reading names.
   struct Named {
     size_t hash;

@@ -30,7 +30,8 @@ Dtype InferInputType(const Node& node, size_t i) {
 void SetMissing(Node* node, absl::string_view name, Attr value) {
   if (node->attrs().Find(name) != nullptr) return;
   const Attr* otherwise = node->Find(name);
-  if (otherwise == nullptr || !(*otherwise == value)) node->attrs().Set(name, std::move(value));
+  if (otherwise == nullptr || !(*otherwise == value))
+    node->AttrsToChange().Set(name, std::move(value));
 }
 
 // How many inputs each argument takes; empty when the number of inputs does not decide it.

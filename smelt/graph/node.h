@@ -36,6 +36,28 @@ struct Use {
   int port() const;
 };
 
+// Types of a node's inputs or of its outputs, which the node changes (SetInputTypes).
+class NodeTypes {
+ public:
+  operator const DtypeVector&() const { return types_; }  // NOLINT: reads as the vector it holds
+  const Dtype& operator[](size_t i) const { return types_[i]; }
+  auto begin() const { return types_.begin(); }
+  auto end() const { return types_.end(); }
+  const Dtype& front() const { return types_.front(); }
+  const Dtype& back() const { return types_.back(); }
+  size_t size() const { return types_.size(); }
+  bool empty() const { return types_.empty(); }
+  friend bool operator==(const NodeTypes& a, const NodeTypes& b) { return a.types_ == b.types_; }
+  friend bool operator==(const NodeTypes& a, const DtypeVector& b) { return a.types_ == b; }
+
+ private:
+  friend class Node;
+  NodeTypes() = default;
+  DtypeVector types_;
+};
+
+// Whatever verify.h looks at is changed by calls that make the graph note the node, so that a node
+// that nobody touched need not be verified again.
 class Node {
  public:
   // Most nodes have no more than fit without an allocation.
@@ -56,7 +78,15 @@ class Node {
   int id() const { return id_; }
 
   const AttrMap& attrs() const { return attrs_; }
-  AttrMap& attrs() { return attrs_; }
+  // For those who change attributes now: hold it no longer than that.
+  AttrMap& AttrsToChange() {
+    Touch();
+    return attrs_;
+  }
+  // False when there was none; then nothing is touched.
+  bool EraseAttr(absl::string_view name) {
+    return attrs_.Find(name) != nullptr && AttrsToChange().Erase(name);
+  }
   // The attribute, or the definition's default; nullptr when neither.
   const Attr* Find(absl::string_view name) const { return FindAttrOrDefault(def_, attrs_, name); }
   // Typed access; `otherwise` when absent or of another kind.
@@ -106,30 +136,44 @@ class Node {
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(output_types.size()); }
 
+  void SetInputTypes(DtypeVector types);
+  void SetOutputTypes(DtypeVector types);
+  // `count` outputs where there are fewer; types of the new ones are unknown.
+  void GrowOutputs(size_t count);
+
   std::string device;
-  DtypeVector input_types;  // as the definition wants them
-  DtypeVector output_types;
   // For opaque nodes inside functions: the names by which their outputs were read, "out_arg:index",
   // one for each port.
   std::vector<std::string> opaque_outputs;
   std::string extra;  // serialized NodeDef fields that smelt only carries (debug info, full type)
+  NodeTypes input_types;  // as the definition wants them
+  NodeTypes output_types;
 
  private:
   friend class Graph;
-  std::string name_;
-  std::string op_text_;  // of an op whose op_name_ is unknown, else empty
+  void Touch() {
+    if (touched_) return;
+    touched_ = true;
+    touched_nodes_->push_back(id_);
+  }
+
+  // What nearly every walk over a graph asks comes first, so that it lies in few lines of a cache.
   OpName op_name_;
+  bool touched_ = false;
   int id_ = -1;
-  const OpDef* def_ = nullptr;
   AttrMap attrs_;
+  const OpDef* def_ = nullptr;
   // Edges know each other's places, so that one is taken out in constant time: input i of this node
   // is inputs_[i].node->uses_[input_places_[i]], and control input i, whose Use has the input
   // -1 - i, is control_inputs_[i]->uses_[control_places_[i]].
   Inputs inputs_;
-  absl::InlinedVector<int, 4> input_places_;
-  std::vector<Node*> control_inputs_;
-  std::vector<int> control_places_;
   Uses uses_;
+  std::vector<Node*> control_inputs_;
+  absl::InlinedVector<int, 4> input_places_;
+  std::vector<int> control_places_;
+  std::vector<int>* touched_nodes_ = nullptr;  // the graph's, and nobody else's
+  std::string name_;
+  std::string op_text_;  // of an op whose op_name_ is unknown, else empty
 };
 
 inline int Use::port() const { return is_control() ? -1 : node->input(input).port; }

@@ -95,7 +95,7 @@ Status GraphBuilder::BuildNodes(Graph* graph, std::vector<NodeText>* texts, cons
     auto node = graph->AddNode(text.name, text.op);
     if (!node.ok()) return reader_->ErrorAt(text.offset, node.status().message());
     texts_.push_back(&text);
-    (*node)->attrs() = std::move(text.attrs);
+    (*node)->AttrsToChange() = std::move(text.attrs);
     (*node)->device = std::move(text.device);
     (*node)->extra = std::move(text.extra);
     (*node)->opaque_outputs = std::move(text.opaque_outputs);
@@ -212,8 +212,8 @@ Status GraphBuilder::Resolve(Graph* graph, Node* node, size_t function_offset) {
   const size_t least = node->Is("_Arg") && node->attrs().Find("T") != nullptr ? 1 : 0;
   const size_t outputs = std::max({ports, node->opaque_outputs.size(), least});
   RETURN_IF_ERROR(spend(static_cast<int64_t>(outputs)));
-  node->input_types.assign(node->inputs().size(), Dtype::kInvalid);
-  node->output_types.assign(outputs, Dtype::kInvalid);
+  node->SetInputTypes(DtypeVector(node->inputs().size(), Dtype::kInvalid));
+  node->SetOutputTypes(DtypeVector(outputs, Dtype::kInvalid));
   return OkStatus();
 }
 
@@ -266,7 +266,7 @@ Status GraphBuilder::AddArgs(FunctionText* text) {
     if (stated.contains(static_cast<int64_t>(i))) continue;
     auto node = f.body->AddNode(f.signature.inputs[i].name, "_Arg");
     if (!node.ok()) return reader_->ErrorAt(text->offset, node.status().message());
-    (*node)->attrs() = ArgNodeAttrs(f, static_cast<int>(i));
+    (*node)->AttrsToChange() = ArgNodeAttrs(f, static_cast<int>(i));
   }
   return OkStatus();
 }

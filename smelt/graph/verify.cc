@@ -110,40 +110,37 @@ Status VerifyAttr(const AttrDef& def, const Attr& attr) {
   return OkStatus();
 }
 
-class GraphVerifier {
+// An edge out of `e`: of a node of the graph, or open.
+Status VerifyEdge(Endpoint e) {
+  if (e.node == nullptr) return InvalidArgument("reads a node that is not in the graph");
+  if (e.port < 0 || e.port >= e.node->num_outputs()) {
+    return InvalidArgument("reads output ", e.port, " of node '", e.node->name(), "' (",
+                           e.node->op(), "), which has ", e.node->num_outputs(), " outputs");
+  }
+  return OkStatus();
+}
+
+// May input `i` be what it reads? REQUIRES: VerifyEdge finds it so.
+Status VerifyType(const Node& n, size_t i) {
+  const Endpoint e = n.inputs()[i];
+  const Dtype made = e.node->output_types[static_cast<size_t>(e.port)], wanted = n.input_types[i];
+  if (made == Dtype::kInvalid || wanted == Dtype::kInvalid || made == wanted) return OkStatus();
+  if (IsRef(made) && BaseType(made) == wanted) return OkStatus();
+  return InvalidArgument("input ", i, " is to be ", DtypeName(wanted), ", node '", e.node->name(),
+                         "' gives ", DtypeName(made));
+}
+
+// What holds or not by the node, its edges and the types of those that it reads.
+class NodeVerifier {
  public:
-  explicit GraphVerifier(const Graph& graph) : graph_(graph), nodes_(graph.Nodes()) {
-    live_.insert(nodes_.begin(), nodes_.end());
-  }
+  explicit NodeVerifier(const FunctionLibrary& library) : library_(library) {}
 
-  Status Verify() const {
-    for (const Node* n : nodes_) {
-      if (Status s = VerifyNode(*n); !s.ok()) {
-        return Prefix(s, absl::StrCat("node '", n->name(), "' (", n->op(), "): "));
-      }
-    }
-    return graph_.TopologicalOrder().status();
-  }
-
-  // An edge out of `e`, which may be anything.
-  Status VerifyEndpoint(Endpoint e) const {
-    if (!live_.contains(e.node)) return InvalidArgument("reads a node that is not in the graph");
-    if (e.port < 0 || e.port >= e.node->num_outputs()) {
-      return InvalidArgument("reads output ", e.port, " of node '", e.node->name(), "' (",
-                             e.node->op(), "), which has ", e.node->num_outputs(), " outputs");
-    }
-    return OkStatus();
-  }
-
-  bool IsLive(const Node* n) const { return live_.contains(n); }
-
- private:
-  Status VerifyNode(const Node& n) const {
+  Status Verify(const Node& n) const {
     if (!IsLegalName(n.name())) return InvalidArgument("the name is not legal");
     if (n.op().empty()) return InvalidArgument("there is no op");
-    for (Endpoint e : n.inputs()) RETURN_IF_ERROR(VerifyEndpoint(e));
+    for (Endpoint e : n.inputs()) RETURN_IF_ERROR(VerifyEdge(e));
     for (const Node* c : n.control_inputs()) {
-      if (!IsLive(c)) return InvalidArgument("waits for a node that is not in the graph");
+      if (c == nullptr) return InvalidArgument("waits for a node that is not in the graph");
       if (c == &n) return InvalidArgument("waits for itself");
     }
     RETURN_IF_ERROR(VerifyFunctionNames(n));
@@ -152,10 +149,11 @@ class GraphVerifier {
     return VerifyTypes(n);
   }
 
+ private:
   Status VerifyFunctionNames(const Node& n) const {
     Status status;
     ForEachFunc(n.attrs(), [&](const FuncAttr& f) {
-      if (f.name.empty() || graph_.library()->Find(f.name) != nullptr) return;
+      if (f.name.empty() || library_.Find(f.name) != nullptr) return;
       if (FindOpDef(f.name) != nullptr || !status.ok()) return;
       status = NotFound("Failed to find definition for function \"", f.name, "\"");
     });
@@ -187,27 +185,38 @@ class GraphVerifier {
       if (in.size() != n.inputs().size()) {
         return InvalidArgument("is given ", n.inputs().size(), " inputs, wants ", in.size());
       }
-      if (in != n.input_types || out != n.output_types) {
+      if (n.input_types != in || n.output_types != out) {
         return InvalidArgument("its types are not those that its attributes give");
       }
     }
-    for (size_t i = 0; i < n.inputs().size(); ++i) {
-      const Endpoint e = n.inputs()[i];
-      const Dtype made = e.node->output_types[e.port], wanted = n.input_types[i];
-      if (made == Dtype::kInvalid || wanted == Dtype::kInvalid || made == wanted) continue;
-      if (IsRef(made) && BaseType(made) == wanted) continue;
-      return InvalidArgument("input ", i, " is to be ", DtypeName(wanted), ", node '",
-                             e.node->name(), "' gives ", DtypeName(made));
-    }
+    for (size_t i = 0; i < n.inputs().size(); ++i) RETURN_IF_ERROR(VerifyType(n, i));
     return OkStatus();
   }
 
-  const Graph& graph_;
-  std::vector<Node*> nodes_;
-  absl::flat_hash_set<const Node*> live_;
+  const FunctionLibrary& library_;
 };
 
-Status VerifyResults(const Function& f, const GraphVerifier& body) {
+// Could the same node be wrong when functions and ops change?
+bool FollowsLibrary(const Node& n) {
+  bool follows = n.op_name().unknown() || n.def() != DefinitionOf(n.op_name());
+  ForEachFunc(n.attrs(), [&](const FuncAttr&) { follows = true; });
+  return follows;
+}
+
+// Nodes of a body, for those whom a function points to: these may be gone.
+class LiveNodes {
+ public:
+  explicit LiveNodes(const Graph& body) {
+    const std::vector<Node*> nodes = body.Nodes();
+    nodes_.insert(nodes.begin(), nodes.end());
+  }
+  bool Has(const Node* n) const { return nodes_.contains(n); }
+
+ private:
+  absl::flat_hash_set<const Node*> nodes_;
+};
+
+Status VerifyResults(const Function& f, const LiveNodes& body) {
   if (f.results.size() != f.signature.outputs.size()) {
     return InvalidArgument("has ", f.results.size(), " results, its signature ",
                            f.signature.outputs.size());
@@ -219,7 +228,8 @@ Status VerifyResults(const Function& f, const GraphVerifier& body) {
       return InvalidArgument("result '", arg.name, "' is ", f.results[i].size(), " tensors");
     }
     for (Endpoint e : f.results[i]) {
-      RETURN_IF_ERROR(Prefix(body.VerifyEndpoint(e), absl::StrCat("result '", arg.name, "' ")));
+      const Status edge = VerifyEdge(body.Has(e.node) ? e : Endpoint());
+      RETURN_IF_ERROR(Prefix(edge, absl::StrCat("result '", arg.name, "' ")));
       const Dtype made = e.node->output_types[e.port];
       if (arg.type == Dtype::kInvalid || made == Dtype::kInvalid ||
           BaseType(made) == BaseType(arg.type)) {
@@ -230,7 +240,7 @@ Status VerifyResults(const Function& f, const GraphVerifier& body) {
     }
   }
   for (const auto& [name, node] : f.control_results) {
-    if (!body.IsLive(node)) {
+    if (!body.Has(node)) {
       return InvalidArgument("control result '", name, "' is a node that is not in the body");
     }
   }
@@ -251,15 +261,15 @@ Status VerifyNoOthers(const Function& f) {
 
 Status VerifyFunctionParts(const Function& f) {
   if (f.body == nullptr) return InvalidArgument("has no body");
-  const GraphVerifier body(*f.body);
-  RETURN_IF_ERROR(body.Verify());
+  RETURN_IF_ERROR(Verify(*f.body));
+  const LiveNodes body(*f.body);
   if (f.args.size() != f.signature.inputs.size()) {
     return InvalidArgument("has ", f.args.size(), " arguments, its signature ",
                            f.signature.inputs.size());
   }
   for (size_t i = 0; i < f.args.size(); ++i) {
     const std::string& name = f.signature.inputs[i].name;
-    if (!body.IsLive(f.args[i])) {
+    if (!body.Has(f.args[i])) {
       return InvalidArgument("argument '", name, "' is a node that is not in the body");
     }
     if (!f.args[i]->Is("_Arg") || f.args[i]->Int("index", -1) != static_cast<int64_t>(i)) {
@@ -273,7 +283,30 @@ Status VerifyFunctionParts(const Function& f) {
 
 }  // namespace
 
-Status Verify(const Graph& graph) { return GraphVerifier(graph).Verify(); }
+Status Verify(const Graph& graph) {
+  const NodeVerifier verifier(*graph.library());
+  for (int id = 0; id < graph.max_id(); ++id) {
+    const Node* n = graph.NodeOf(id);
+    if (n == nullptr) continue;
+    if (Status s = verifier.Verify(*n); !s.ok()) {
+      return Prefix(s, absl::StrCat("node '", n->name(), "' (", n->op(), "): "));
+    }
+  }
+  return graph.TopologicalOrder().status();
+}
+
+Status VerifyChanges(Graph& graph) {
+  const NodeVerifier verifier(*graph.library());
+  const bool hold = std::ranges::all_of(graph.touched(), [&](int id) {
+    const Node* n = graph.NodeOf(id);
+    return n == nullptr || verifier.Verify(*n).ok();
+  });
+  // The first error in the order of the graph may be another one.
+  if (!hold) return Verify(graph);
+  RETURN_IF_ERROR(graph.TopologicalOrder().status());
+  graph.ForgetTouched(FollowsLibrary);
+  return OkStatus();
+}
 
 Status VerifyFunction(const Function& function) {
   return Prefix(VerifyFunctionParts(function), absl::StrCat("function '", function.name(), "': "));

@@ -21,6 +21,9 @@ namespace smelt {
 // Else INVALID_ARGUMENT (NOT_FOUND for a function) names the node and the rule. Opaque nodes: names
 // and edges only.
 Status Verify(const Graph& graph);
+// The same answer, in the time that it takes to look at the nodes that were touched since
+// VerifyChanges last said OK of this graph. Not for graphs that other threads look at.
+Status VerifyChanges(Graph& graph);
 
 // Verify of the body, and: arguments are _Arg nodes of the body in the order of the signature,
 // results are outputs of the body of the types that the signature states, and no other node is an

@@ -196,10 +196,10 @@ class Parallelizer {
       ASSIGN_OR_RETURN(
           Node * copy,
           graph_.AddNode(graph_.FreeName(absl::StrCat(Prefix(number), n->name())), n->op()));
-      copy->attrs() = n->attrs();
-      copy->attrs().Erase("_root");
-      copy->input_types = n->input_types;
-      copy->output_types = n->output_types;
+      copy->AttrsToChange() = n->attrs();
+      copy->EraseAttr("_root");
+      copy->SetInputTypes(n->input_types);
+      copy->SetOutputTypes(n->output_types);
       copy->opaque_outputs = n->opaque_outputs;
       copy->extra = n->extra;
       copy->device = gpus_ > 0 ? absl::StrCat("/gpu:", number % gpus_) : n->device;
@@ -221,7 +221,7 @@ class Parallelizer {
       Colocate(copy, copied);
       if (copy->Is(kFrameStarts)) {
         // Loops of one name would be one loop.
-        copy->attrs().Set("frame_name", Prefix(number) + copy->String("frame_name"));
+        copy->AttrsToChange().Set("frame_name", Prefix(number) + copy->String("frame_name"));
       }
     }
     if (number == 0) first_ = std::move(copies);
@@ -241,7 +241,7 @@ class Parallelizer {
       const auto it = copied.find(absl::StripPrefix(c, kColocated));
       if (it != copied.end()) c = absl::StrCat(kColocated, it->second->name());
     }
-    copy->attrs().Set("_class", std::move(classes));
+    copy->AttrsToChange().Set("_class", std::move(classes));
   }
 
   // Who asks for a step waits for all of them; other readers of a step's nodes read the first

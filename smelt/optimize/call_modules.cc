@@ -37,8 +37,8 @@ Status CallModules(Graph& graph, const PassContext& context) {
     ASSIGN_OR_RETURN(FuncAttr f, stablehlo::PreparedCall(*n));
     ASSIGN_OR_RETURN(std::vector<Endpoint> inputs, CheckedInputs(graph, *n));
     AttrMap attrs;
-    attrs.Set("Tin", n->input_types);
-    attrs.Set("Tout", n->output_types);
+    attrs.Set("Tin", DtypeVector(n->input_types));
+    attrs.Set("Tout", DtypeVector(n->output_types));
     attrs.Set("f", std::move(f));
     if (const Attr* root = n->attrs().Find("_root")) attrs.Set("_root", *root);
     ASSIGN_OR_RETURN(Node * call, graph.Add(n->name(), "StatefulPartitionedCall", std::move(inputs),

@@ -32,9 +32,9 @@ void ReassignColocation(Graph& graph) {
     }
     if (kept == *classes) continue;
     if (kept.empty()) {
-      n->attrs().Erase("_class");
+      n->EraseAttr("_class");
     } else {
-      n->attrs().Set("_class", std::move(kept));
+      n->AttrsToChange().Set("_class", std::move(kept));
     }
   }
 }

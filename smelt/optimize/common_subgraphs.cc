@@ -66,22 +66,33 @@ std::vector<Node*> InOrder(std::vector<Node*> nodes) {
 }
 
 // What two nodes must have in common for one to stand for both.
+bool AreSame(const Node* a, const Node* b) {
+  return a->op() == b->op() && a->device == b->device &&
+         std::ranges::equal(a->inputs(), b->inputs()) &&
+         InOrder(a->control_inputs()) == InOrder(b->control_inputs()) &&
+         std::ranges::equal(a->attrs(), b->attrs(), [](const auto& x, const auto& y) {
+           return x.first == y.first && SameAttr(x.second, y.second);
+         });
+}
+
+size_t HashNode(const Node& n) {
+  size_t hash = absl::HashOf(n.op(), n.device, n.num_inputs());
+  for (const Endpoint& e : n.inputs()) hash = absl::HashOf(hash, e.node, e.port);
+  size_t sum = 0;
+  for (const Node* c : n.control_inputs()) sum += absl::HashOf(c);
+  for (const auto& [name, attr] : n.attrs()) sum += absl::HashOf(name, HashAttr(attr));
+  return absl::HashOf(hash, sum);
+}
+
+// The hash is kept, so that a set can grow without reading nodes.
+struct Candidate {
+  size_t hash;
+  Node* node;
+};
 struct Same {
-  size_t operator()(const Node* n) const {
-    size_t hash = absl::HashOf(n->op(), n->device, n->num_inputs());
-    for (const Endpoint& e : n->inputs()) hash = absl::HashOf(hash, e.node, e.port);
-    size_t sum = 0;
-    for (const Node* c : n->control_inputs()) sum += absl::HashOf(c);
-    for (const auto& [name, attr] : n->attrs()) sum += absl::HashOf(name, HashAttr(attr));
-    return absl::HashOf(hash, sum);
-  }
-  bool operator()(const Node* a, const Node* b) const {
-    return a->op() == b->op() && a->device == b->device &&
-           std::ranges::equal(a->inputs(), b->inputs()) &&
-           InOrder(a->control_inputs()) == InOrder(b->control_inputs()) &&
-           std::ranges::equal(a->attrs(), b->attrs(), [](const auto& x, const auto& y) {
-             return x.first == y.first && SameAttr(x.second, y.second);
-           });
+  size_t operator()(const Candidate& c) const { return c.hash; }
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.hash == b.hash && AreSame(a.node, b.node);
   }
 };
 
@@ -94,13 +105,13 @@ class Eliminator {
     FindWrittenInPlace();
     // With inputs before readers one walk finds all: who reads a duplicate is looked at after it.
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
-    absl::flat_hash_set<Node*, Same, Same> unique;
+    absl::flat_hash_set<Candidate, Same, Same> unique;
     std::vector<Node*> duplicates;
     for (Node* n : order) {
       if (!MayGo(*n)) continue;
-      const auto [found, added] = unique.insert(n);
+      const auto [found, added] = unique.insert({HashNode(*n), n});
       if (added) continue;
-      Node* stays = *found;
+      Node* stays = found->node;
       context_.Fired("Dedup", *n, stays->name());
       std::vector<Node*> readers;
       for (const Use& use : n->uses()) readers.push_back(use.node);

@@ -79,7 +79,7 @@ Status CompressConstants(Graph& graph, const PassContext&) {
         stated == nullptr ? nullptr : stated->get<std::shared_ptr<const TensorValue>>();
     if (value == nullptr) continue;
     ASSIGN_OR_RETURN(const auto fewer, Compressed(**value));
-    if (fewer != nullptr) n->attrs().Set("value", fewer);
+    if (fewer != nullptr) n->AttrsToChange().Set("value", fewer);
   }
   return OkStatus();
 }

@@ -59,7 +59,7 @@ bool SelectImplementations(Graph& graph, Node* node, absl::string_view device) {
     const Function* chosen = ImplementationFor(library, called, device);
     if (chosen != called) better.emplace_back(name, FuncAttr{chosen->name(), f->attrs});
   }
-  for (auto& [name, f] : better) node->attrs().Set(name, std::move(f));
+  for (auto& [name, f] : better) node->AttrsToChange().Set(name, std::move(f));
   const bool changed = !better.empty();
   const Function* called = library.Find(node->op());
   if (called == nullptr) return changed;

@@ -38,7 +38,7 @@ Status FillPlaceholders(AttrMap& attrs, const AttrMap& values, const std::string
 }
 
 Status FillBody(Graph& body, const AttrMap& values, const std::string& where) {
-  for (Node* n : body.Nodes()) RETURN_IF_ERROR(FillPlaceholders(n->attrs(), values, where));
+  for (Node* n : body.Nodes()) RETURN_IF_ERROR(FillPlaceholders(n->AttrsToChange(), values, where));
   for (Node* n : body.Nodes()) RETURN_IF_ERROR(body.ResolveTypes(n));
   return OkStatus();
 }
@@ -106,7 +106,7 @@ StatusOr<std::unique_ptr<Graph>> Instantiate(const Function& function, const Att
   int index = 0;
   for (Node* a : copy->args) {
     if (a->num_outputs() == 1 && a->attrs().Find("T") != nullptr) {
-      a->attrs().Set("index", index++);
+      a->AttrsToChange().Set("index", index++);
       continue;
     }
     for (int i = 0; i < a->num_outputs(); ++i) {

@@ -21,11 +21,11 @@ bool IsRoot(const Node& node) {
   return node.Is("_Retval") || node.attrs().Find("_root") != nullptr;
 }
 
-void AddRoot(Node* node) { node->attrs().Set("_root", true); }
+void AddRoot(Node* node) { node->AttrsToChange().Set("_root", true); }
 
 void MarkFed(Node* node) {
   AddRoot(node);
-  node->attrs().Set("_fed", true);
+  node->AttrsToChange().Set("_fed", true);
 }
 
 bool IsFed(const Node& node) { return node.attrs().Find("_fed") != nullptr; }
@@ -55,13 +55,13 @@ void SetAttrsButMarks(Node* node, AttrMap attrs) {
   for (const absl::string_view mark : {"_root", "_fed"}) {
     if (const Attr* a = node->attrs().Find(mark)) attrs.Set(mark, *a);
   }
-  node->attrs() = std::move(attrs);
+  node->AttrsToChange() = std::move(attrs);
 }
 
 void ClearMarks(Graph& graph) {
   for (Node* n : graph.Nodes()) {
-    n->attrs().Erase("_root");
-    n->attrs().Erase("_fed");
+    n->EraseAttr("_root");
+    n->EraseAttr("_fed");
   }
 }
 

@@ -40,7 +40,7 @@ class MetaOptimizer {
 
   StatusOr<OptimizationReport> Run() {
     if (options_.config.disable_meta_optimizer) return std::move(report_);
-    RETURN_IF_ERROR(Verify(*item_.graph));
+    RETURN_IF_ERROR(VerifyChanges(*item_.graph));
     ClearMarks(*item_.graph);
     RETURN_IF_ERROR(item_.Mark());
     PassContext context = Context();

@@ -60,7 +60,7 @@ class Pruner {
       }
       context_.Fired("IdentityN", *n);
       graph_.SetInputs(n, kept);
-      n->attrs().Set("T", std::move(types));
+      n->AttrsToChange().Set("T", std::move(types));
       RETURN_IF_ERROR(graph_.ResolveTypes(n));
       shrunk = true;
     }

@@ -31,7 +31,7 @@ void DropWrongOutputShapes(Graph& graph) {
     const auto* stated = n->attrs().Find(kOutputShapes)->get<std::vector<PartialShape>>();
     if (stated == nullptr || static_cast<int>(stated->size()) != n->num_outputs() ||
         Contradicts(*n, *stated, shapes)) {
-      n->attrs().Erase(kOutputShapes);
+      n->EraseAttr(kOutputShapes);
     }
   }
 }

@@ -22,7 +22,8 @@ class PassRunner {
 
   Status Run() {
     // A graph that does not verify before the first pass tells nothing of the passes.
-    if (options_.verify != VerifyPasses::kOff && Verify(graph_).ok()) verify_ = options_.verify;
+    if (options_.verify != VerifyPasses::kOff && VerifyChanges(graph_).ok())
+      verify_ = options_.verify;
     if (MayUndo()) {
       ASSIGN_OR_RETURN(original_, graph_.Clone());
     }
@@ -67,7 +68,7 @@ class PassRunner {
       return Suffix(status, absl::StrCat(" (in pass ", pass.name, ")"));
     }
     if (status.ok() && verify_ != VerifyPasses::kOff) {
-      status = Verify(graph_);
+      status = VerifyChanges(graph_);
       if (!status.ok() && verify_ != VerifyPasses::kUndo) {
         const std::string what = absl::StrCat(
             "pass ", pass.name, " leaves a graph that does not verify: ", status.message());

@@ -57,7 +57,7 @@ enum class VerifyPasses {
 VerifyPasses VerifyPassesByDefault();
 
 struct PipelineOptions {
-  // Costs a walk over the graph for each pass. A graph that does not verify before the first pass
+  // Costs a look at what each pass touched. A graph that does not verify before the first pass
   // is not verified after any.
   VerifyPasses verify = VerifyPassesByDefault();
   // A pass that fails is undone, as one whose graph does not verify.

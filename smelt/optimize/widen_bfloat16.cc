@@ -121,7 +121,7 @@ class Widener {
       ASSIGN_OR_RETURN(const Endpoint wide, Wide(n->input(i)));
       graph_.SetInput(n, i, wide);
     }
-    n->attrs().Set(attr, Dtype::kFloat);
+    n->AttrsToChange().Set(attr, Dtype::kFloat);
     RETURN_IF_ERROR(graph_.ResolveTypes(n));
     wide_.insert(n);
     return OkStatus();

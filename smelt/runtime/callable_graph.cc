@@ -88,10 +88,10 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
                              " is not within [0, 0)\n\t [[{{node ", n->name(), "}}]]");
     }
     ASSIGN_OR_RETURN(Node * c, out->AddNode(out->FreeName(n->name()), n->op()));
-    c->attrs() = n->attrs();
+    c->AttrsToChange() = n->attrs();
     c->device = n->device;
-    c->input_types = n->input_types;
-    c->output_types = n->output_types;
+    c->SetInputTypes(n->input_types);
+    c->SetOutputTypes(n->output_types);
     copy[n] = c;
   }
   auto resolve = [&](Endpoint e) {
@@ -118,9 +118,9 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
     }
     // An output of an opaque op: there is no kernel, and the error says so when it is looked for.
     ASSIGN_OR_RETURN(Node * r, out->AddNode(out->FreeName(name), "_Retval"));
-    r->attrs() = std::move(attrs);
+    r->AttrsToChange() = std::move(attrs);
     out->SetInputs(r, {resolve(fetched[i])});
-    r->input_types = {Dtype::kInvalid};
+    r->SetInputTypes({Dtype::kInvalid});
   }
   for (const Node* t : target_nodes) AddRoot(copy.at(t));
   return out;

@@ -36,7 +36,7 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
   auto build = std::make_shared<Build>();
   ASSIGN_OR_RETURN(auto graph, recipe_.graph());
   // Passes and executable rely on the rules that Verify checks.
-  RETURN_IF_ERROR(Verify(*graph));
+  RETURN_IF_ERROR(VerifyChanges(*graph));
   if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
   if (recipe_.rewriter != nullptr) {
     PassContext context;

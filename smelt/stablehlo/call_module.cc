@@ -234,7 +234,7 @@ StatusOr<FuncAttr> LowerCallModule(Node& node, const std::shared_ptr<FunctionLib
   Wrapper wrapper(node, **module, library);
   ASSIGN_OR_RETURN(std::string name,
                    wrapper.Make(absl::StrCat("__stablehlo_", node.name(), "_"), platform_index));
-  node.attrs().Set(kShapesAttr, wrapper.InputShapes());
+  node.AttrsToChange().Set(kShapesAttr, wrapper.InputShapes());
   return FuncAttr{std::move(name), nullptr};
 }
 
@@ -246,10 +246,10 @@ void PrepareGraph(Graph& graph, const std::shared_ptr<FunctionLibrary>& library)
     }
     auto f = LowerCallModule(*n, library);
     if (f.ok()) {
-      n->attrs().Set(kFunctionAttr, *std::move(f));
+      n->AttrsToChange().Set(kFunctionAttr, *std::move(f));
     } else {
-      n->attrs().Set(kErrorAttr, std::string(f.status().message()));
-      n->attrs().Set(kCodeAttr, static_cast<int64_t>(f.status().code()));
+      n->AttrsToChange().Set(kErrorAttr, std::string(f.status().message()));
+      n->AttrsToChange().Set(kCodeAttr, static_cast<int64_t>(f.status().code()));
     }
   }
 }

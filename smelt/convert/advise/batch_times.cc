@@ -93,7 +93,7 @@ void SetInputShapes(Conversion& c, const Traffic& traffic, int64_t rows) {
       PartialShape shape = seen->second;
       const bool has_rows = std::ranges::find(s.row_inputs, name) != s.row_inputs.end();
       if (has_rows && shape.rank() > 0) shape.Set(0, rows);
-      e->node->attrs().Set("shape", shape);
+      e->node->AttrsToChange().Set("shape", shape);
     }
   }
 }

@@ -54,14 +54,14 @@ class PrecisionRewriter {
   Status Retype(FloatUnit& u) {
     // A lookup's type is the one that its variable is stored as (variables.cc).
     if (u.node->Is("ResourceGather") || u.node->Is("ResourceGatherNd")) return OkStatus();
-    if (!u.attr.empty()) u.node->attrs().Set(u.attr, Dtype::kBfloat16);
+    if (!u.attr.empty()) u.node->AttrsToChange().Set(u.attr, Dtype::kBfloat16);
     for (const auto& [attr, index] : u.elements) {
       auto types = u.node->Get<std::vector<Dtype>>(attr, {});
       if (index >= static_cast<int>(types.size())) {
         return Internal("node '", u.node->name(), "' has no type ", index, " in ", attr);
       }
       types[index] = Dtype::kBfloat16;
-      u.node->attrs().Set(attr, types);
+      u.node->AttrsToChange().Set(attr, types);
     }
     return graph_.ResolveTypes(u.node);
   }
@@ -69,7 +69,7 @@ class PrecisionRewriter {
   Status CarriedArguments() {
     for (int i : g_.carried_args) {
       Node* arg = g_.function->args[i];
-      arg->attrs().Set("T", Dtype::kBfloat16);
+      arg->AttrsToChange().Set("T", Dtype::kBfloat16);
       g_.function->signature.inputs[i].type = Dtype::kBfloat16;
       RETURN_IF_ERROR(graph_.ResolveTypes(arg));
     }
@@ -100,12 +100,13 @@ class PrecisionRewriter {
       const bool outside = g_.outside.contains(n);
       if (wanted[n].first || outside) {
         to = graph_.AddConst(n->name() + "/bfloat16", rounded);
-        if (const Attr* cluster = n->Find(kClusterAttr)) to->attrs().Set(kClusterAttr, *cluster);
+        if (const Attr* cluster = n->Find(kClusterAttr))
+          to->AttrsToChange().Set(kClusterAttr, *cluster);
         graph_.SetControlInputs(to, n->control_inputs());
         to->device = n->device;
       } else {
-        n->attrs().Set("value", Attr(rounded));
-        n->attrs().Set("dtype", Dtype::kBfloat16);
+        n->AttrsToChange().Set("value", Attr(rounded));
+        n->AttrsToChange().Set("dtype", Dtype::kBfloat16);
         RETURN_IF_ERROR(graph_.ResolveTypes(n));
       }
       casts_[{n, 0, Dtype::kBfloat16}] = {to, 0};

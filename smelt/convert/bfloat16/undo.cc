@@ -41,7 +41,7 @@ StatusOr<int> WidenGraph(Graph& g) {
   std::vector<Node*> nodes = g.Nodes();
   for (Node* n : nodes) {
     bool found = false;
-    for (auto& [name, attr] : n->attrs().EntriesToChange()) {
+    for (auto& [name, attr] : n->AttrsToChange().EntriesToChange()) {
       ASSIGN_OR_RETURN(const bool here, WidenAttr(attr));
       found = found || here;
     }

@@ -237,7 +237,7 @@ class VariableStorer {
     auto g = graphs_.find(use.function);
     if (g == graphs_.end()) return variables_.CastBack(use, Dtype::kBfloat16);
     Graph& graph = use.function != nullptr ? *use.function->body : *c_.meta->graph;
-    use.node->attrs().Set("dtype", Dtype::kBfloat16);
+    use.node->AttrsToChange().Set("dtype", Dtype::kBfloat16);
     RETURN_IF_ERROR(graph.ResolveTypes(use.node));
     g->second->stored.insert(use.node);
     return OkStatus();

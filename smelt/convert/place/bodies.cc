@@ -76,11 +76,11 @@ class BodyMaker {
   // Inlines the calls in the body, which is a copy of `original` or itself.
   Status Inline(Function& body, const Function& original) {
     body.attrs.Erase(kMustCompile);
-    for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
+    for (Node* n : body.body->Nodes()) n->EraseAttr(kMustCompile);
     RETURN_IF_ERROR(InlineCalls(body, kTpu, [&](const Function& callee) {
       return &callee != &original && sizes_.Of(callee) <= kMaxNodes;
     }));
-    for (Node* n : body.body->Nodes()) n->attrs().Erase(kMustCompile);
+    for (Node* n : body.body->Nodes()) n->EraseAttr(kMustCompile);
     return OkStatus();
   }
 
@@ -131,7 +131,7 @@ class BodyMaker {
         return copy.ok() ? *copy : name;
       };
       if (c_.library().Find(n->op()) != nullptr) g.SetOp(n, own(std::string(n->op())));
-      ChangeEachFunc(n->attrs(), [&](FuncAttr& f) {
+      ChangeEachFunc(n->AttrsToChange(), [&](FuncAttr& f) {
         if (c_.library().Find(f.name) != nullptr) f.name = own(f.name);
       });
       RETURN_IF_ERROR(status);

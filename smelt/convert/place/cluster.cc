@@ -31,7 +31,7 @@ class ClusterMaker {
     args_.insert(body_.args.begin(), body_.args.end());
     for (Node* n : g.Nodes()) {
       if (args_.contains(n)) continue;
-      n->attrs().Set(kClusterAttr, cluster_);
+      n->AttrsToChange().Set(kClusterAttr, cluster_);
       n->device.clear();
       members_.push_back(n);
     }
@@ -79,7 +79,7 @@ class ClusterMaker {
     for (size_t i = 1; i < casts.size(); ++i) {
       body_.body->ReplaceAllUses({casts[i], 0}, {first, 0});
     }
-    first->attrs().Erase(kClusterAttr);
+    first->EraseAttr(kClusterAttr);
     body_.body->SetControlInputs(first, {});
     on_host_.insert(first);
     return {first, 0};

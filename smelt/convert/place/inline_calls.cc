@@ -40,7 +40,7 @@ Status InlineCalls(Function& f, absl::string_view device,
   for (auto& [name, node] : f.control_results) keep.push_back(node);
   // What has an effect runs also when no result needs it.
   for (Node* n : g.Nodes()) {
-    if (!n->attrs().Erase("_root")) continue;
+    if (!n->EraseAttr("_root")) continue;
     const bool stated =
         std::ranges::any_of(f.control_results, [&](const auto& r) { return r.second == n; });
     if (!stated) {

@@ -45,11 +45,11 @@ Status FunctionOutline::Copy(const std::vector<Node*>& inside) {
   Graph& body = *function_->body;
   for (const Node* n : inside) {
     ASSIGN_OR_RETURN(Node * copy, body.AddNode(body.FreeName(n->name()), n->op()));
-    copy->attrs() = n->attrs();
-    copy->attrs().Erase("_class");  // colocation with nodes that may not be here
+    copy->AttrsToChange() = n->attrs();
+    copy->EraseAttr("_class");  // colocation with nodes that may not be here
     copy->device = n->device;
-    copy->input_types = n->input_types;
-    copy->output_types = n->output_types;
+    copy->SetInputTypes(n->input_types);
+    copy->SetOutputTypes(n->output_types);
     copy->opaque_outputs = n->opaque_outputs;
     copy->extra = n->extra;
     copies_[n] = copy;

@@ -73,7 +73,7 @@ Status MakeResource(Graph& g, Node* variable) {
   const std::string container = variable->String("container");
   if (!container.empty()) attrs.Set("container", container);
   g.SetOp(variable, "VarHandleOp");
-  variable->attrs() = std::move(attrs);
+  variable->AttrsToChange() = std::move(attrs);
   RETURN_IF_ERROR(g.ResolveTypes(variable));
   for (const Use& use : variable->OrderedUses()) {
     Node* n = use.node;
@@ -90,7 +90,7 @@ Status MakeResource(Graph& g, Node* variable) {
     const std::string op(OnResource(*n));
     if (op == "VarIsInitializedOp") read = AttrMap();
     g.SetOp(n, op);
-    n->attrs() = std::move(read);
+    n->AttrsToChange() = std::move(read);
     RETURN_IF_ERROR(g.ResolveTypes(n));
   }
   return OkStatus();

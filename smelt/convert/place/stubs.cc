@@ -46,7 +46,7 @@ void RunOnHost(Conversion& c, const absl::flat_hash_set<std::string>& functions)
       bool calls = functions.contains(n->op());
       ForEachFunc(n->attrs(),
                   [&](const FuncAttr& f) { calls = calls || functions.contains(f.name); });
-      if (calls) n->attrs().Erase(kMustCompile);
+      if (calls) n->EraseAttr(kMustCompile);
     }
   };
   drop(*c.meta->graph);

@@ -36,7 +36,7 @@ std::optional<TypeList> ResultTypes(const Graph& g, const Node& n) {
 void SetListed(Node& n, const char* attr, int i) {
   auto types = n.Get<std::vector<Dtype>>(attr, {});
   if (i >= 0 && i < std::ssize(types)) types[i] = Dtype::kInt8;
-  n.attrs().Set(attr, std::move(types));
+  n.AttrsToChange().Set(attr, std::move(types));
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ class WeightFlow {
           const TypeList list = *ResultTypes(g, *n);
           if (list.attr != nullptr) SetListed(*n, list.attr, o);
         } else {
-          n->attrs().Set("T", Dtype::kInt8);
+          n->AttrsToChange().Set("T", Dtype::kInt8);
         }
       }
       if (changed) RETURN_IF_ERROR(g.ResolveTypes(n));
@@ -229,8 +229,8 @@ bool PassesThrough(const WeightFlow& flow, Endpoint e) { return flow.Holds(e); }
 Status PassInt8(Weights& w) {
   if (w.constant != nullptr) {
     ASSIGN_OR_RETURN(const Tensor q, QuantizeWeights(w.value, w.scale_shape, w.scales));
-    w.constant->attrs().Set("dtype", Dtype::kInt8);
-    w.constant->attrs().Set("value", Attr(TensorValue::Of(q)));
+    w.constant->AttrsToChange().Set("dtype", Dtype::kInt8);
+    w.constant->AttrsToChange().Set("value", Attr(TensorValue::Of(q)));
     RETURN_IF_ERROR(w.scope->graph->ResolveTypes(w.constant));
   }
   return w.flow->Retype();

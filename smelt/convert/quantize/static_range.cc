@@ -390,7 +390,7 @@ class StaticRangeWriter {
       l.written_scale = out;
     } else if (l.activation != nullptr) {
       scope.graph->SetInput(l.activation, 0, x);
-      l.activation->attrs().Set(kLayerAttr, l.node->name());
+      l.activation->AttrsToChange().Set(kLayerAttr, l.node->name());
       l.written = l.output;
       scope.graph->ReplaceControlUses(l.node, x.node);
       dead_[&scope].push_back(l.linear.node);

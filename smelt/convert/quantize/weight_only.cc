@@ -27,8 +27,8 @@ Status FetchInt8(Conversion& c, Layer& l) {
   Graph& g = *l.scope->graph;
   ASSIGN_OR_RETURN(const Endpoint q, StoredInt8(l));
   g.SetInput(l.node, 0, q);
-  l.node->attrs().Set("Tparams", Dtype::kInt8);
-  l.node->attrs().Set(kLayerAttr, l.node->name());
+  l.node->AttrsToChange().Set("Tparams", Dtype::kInt8);
+  l.node->AttrsToChange().Set(kLayerAttr, l.node->name());
   RETURN_IF_ERROR(g.ResolveTypes(l.node));
   NodeMaker make(g, l.node->name());
   const Endpoint x = make.Cast("float", {l.node, 0}, Dtype::kInt8, Dtype::kFloat);

@@ -154,7 +154,7 @@ Status StoreVariable(Conversion& c, ModelVariables& variables, Weights& w) {
   for (const auto* uses : {&v.reads, &v.lookups}) {
     for (const HandleUse& use : *uses) {
       Graph& g = use.function ? *use.function->body : *c.meta->graph;
-      use.node->attrs().Set("dtype", Dtype::kInt8);
+      use.node->AttrsToChange().Set("dtype", Dtype::kInt8);
       RETURN_IF_ERROR(g.ResolveTypes(use.node));
     }
   }

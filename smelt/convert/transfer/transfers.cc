@@ -42,7 +42,7 @@ class BorderShaper {
     std::ranges::copy(values, t.data<int32_t>());
     Node* n = body_.body->AddConst(name, t);
     if (on_tpu) {
-      n->attrs().Set(kClusterAttr, metadata_->String(kClusterAttr));
+      n->AttrsToChange().Set(kClusterAttr, metadata_->String(kClusterAttr));
       body_.body->AddControlInput(n, metadata_);
     }
     return n;

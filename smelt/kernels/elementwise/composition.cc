@@ -41,7 +41,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareComposition(const Node& node) {
       return InvalidArgument("Do not have a compute function registered for op: ", name);
     }
     ASSIGN_OR_RETURN(Node * n, state->graph.AddNode(state->graph.FreeName(name), name));
-    n->attrs().Set("T", type);
+    n->AttrsToChange().Set("T", type);
     RETURN_IF_ERROR(state->graph.ResolveTypes(n));
     ComposedOp& composed = state->ops.emplace_back();
     composed.node = n;

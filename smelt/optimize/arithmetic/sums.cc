@@ -94,8 +94,8 @@ Group Collect(Node& root, Rewriter& r, F absorbs) {
 }
 
 void Tag(const Group& group, absl::string_view tag) {
-  group.root->attrs().Set(tag, true);
-  for (Node* n : group.absorbed) n->attrs().Set(tag, true);
+  group.root->AttrsToChange().Set(tag, true);
+  for (Node* n : group.absorbed) n->AttrsToChange().Set(tag, true);
 }
 
 // The inputs by shape, smaller shapes first; of one shape in the order of the group.

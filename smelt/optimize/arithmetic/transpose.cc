@@ -137,7 +137,7 @@ StatusOr<Rewritten> FoldTransposeIntoMatMul(Node& node, Rewriter& r) {
     if (folded[i] == nullptr) continue;
     const absl::string_view names[] = {batch ? "adj_x" : "transpose_a",
                                        batch ? "adj_y" : "transpose_b"};
-    product->attrs().Set(names[i], !node.Bool(names[i]));
+    product->AttrsToChange().Set(names[i], !node.Bool(names[i]));
     r.graph().SetInput(product, i, folded[i]->input(0));
     RETURN_IF_ERROR(r.WaitAs(product, *folded[i]));
   }

@@ -135,10 +135,10 @@ class BranchSinker {
       functions.back().name = names[functions.size() - 1];
     }
     if (IsIf(*node)) {
-      node->attrs().Set("then_branch", std::move(functions[0]));
-      node->attrs().Set("else_branch", std::move(functions[1]));
+      node->AttrsToChange().Set("then_branch", std::move(functions[0]));
+      node->AttrsToChange().Set("else_branch", std::move(functions[1]));
     } else {
-      node->attrs().Set("branches", std::move(functions));
+      node->AttrsToChange().Set("branches", std::move(functions));
     }
     std::vector<Endpoint> inputs = {node->input(0)};
     std::vector<Dtype> types;
@@ -146,7 +146,7 @@ class BranchSinker {
       inputs.push_back(e);
       types.push_back(TypeOf(e));
     }
-    node->attrs().Set("Tin", std::move(types));
+    node->AttrsToChange().Set("Tin", std::move(types));
     graph_.SetInputs(node, inputs);
     for (Node* before : waits_) AddWait(graph_, node, before);
     return graph_.ResolveTypes(node);

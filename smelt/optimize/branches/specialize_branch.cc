@@ -114,10 +114,10 @@ class BranchSpecializer {
       const std::string name =
           body().FreeName(absl::StrCat(n->name(), "_tfg_cf_sunk_", plan_.node->name()));
       ASSIGN_OR_RETURN(Node * copy, body().AddNode(name, n->op()));
-      copy->attrs() = n->attrs();
+      copy->AttrsToChange() = n->attrs();
       copy->device = n->device;
-      copy->input_types = n->input_types;
-      copy->output_types = n->output_types;
+      copy->SetInputTypes(n->input_types);
+      copy->SetOutputTypes(n->output_types);
       copy->extra = n->extra;
       sunk_names_[n->name()] = name;
       copies_[n] = copy;
@@ -193,8 +193,8 @@ class BranchSpecializer {
           kept.push_back(absl::StrCat(kBeside, it->second));
         }
       }
-      n->attrs().Erase("_class");
-      if (!kept.empty()) n->attrs().Set("_class", std::move(kept));
+      n->EraseAttr("_class");
+      if (!kept.empty()) n->AttrsToChange().Set("_class", std::move(kept));
     }
   }
 

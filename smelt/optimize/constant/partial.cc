@@ -38,7 +38,7 @@ StatusOr<Rewritten> PartialAssocOpConstFolding(Node& node, Rewriter& r) {
       placed = true;
     }
   }
-  node.attrs().Set("N", static_cast<int64_t>(left.size()));
+  node.AttrsToChange().Set("N", static_cast<int64_t>(left.size()));
   r.graph().SetInputs(&node, left);
   RETURN_IF_ERROR(r.graph().ResolveTypes(&node));
   return r.InPlace();
@@ -84,7 +84,7 @@ StatusOr<Rewritten> MergeConcat(Node& node, Rewriter& r) {
   inputs.push_back(parent->input(last));
   RETURN_IF_ERROR(r.WaitAs(parent, node));
   RETURN_IF_ERROR(r.WaitAs(parent, *node.input(node.num_inputs() - 1).node));
-  parent->attrs().Set("N", static_cast<int64_t>(inputs.size()) - 1);
+  parent->AttrsToChange().Set("N", static_cast<int64_t>(inputs.size()) - 1);
   r.graph().SetInputs(parent, inputs);
   RETURN_IF_ERROR(r.graph().ResolveTypes(parent));
   r.Visit(parent);
@@ -129,7 +129,7 @@ StatusOr<Rewritten> PartialConcatConstFolding(Node& node, Rewriter& r) {
     left.push_back({part, 0});
     ++run;
   }
-  node.attrs().Set("N", static_cast<int64_t>(left.size()) - 1);
+  node.AttrsToChange().Set("N", static_cast<int64_t>(left.size()) - 1);
   r.graph().SetInputs(&node, left);
   RETURN_IF_ERROR(r.graph().ResolveTypes(&node));
   return r.InPlace();

@@ -56,7 +56,7 @@ class BatchOpRewriter final : public CustomOptimizer {
     for (Node* n : graph.Nodes()) {
       if (!n->Is("BatchFunction")) continue;
       const AttrMap before = n->attrs();
-      Rewrite(batching, &n->attrs());
+      Rewrite(batching, &n->AttrsToChange());
       if (n->attrs() == before) continue;
       context.Fired("BatchOptions", *n);
       changed = true;

@@ -81,7 +81,8 @@ std::string MergeDevices(absl::string_view device, absl::string_view caller) {
 }
 
 void ColocateWith(Node* node, Endpoint e) {
-  node->attrs().Set("_class", std::vector<std::string>{absl::StrCat("loc:@", e.node->name())});
+  node->AttrsToChange().Set("_class",
+                            std::vector<std::string>{absl::StrCat("loc:@", e.node->name())});
 }
 
 StatusOr<Node*> AddOn(Graph& graph, absl::string_view device, absl::string_view name,

@@ -222,12 +222,12 @@ class FunctionOptimizer {
     callee.attrs = std::make_shared<const AttrMap>(call->attrs());
     AttrMap attrs;
     attrs.Set("f", std::move(callee));
-    attrs.Set("Tin", call->input_types);
-    attrs.Set("Tout", call->output_types);
+    attrs.Set("Tin", DtypeVector(call->input_types));
+    attrs.Set("Tout", DtypeVector(call->output_types));
     for (const auto& [name, attr] : call->attrs()) {
       if (absl::StartsWith(name, "_")) attrs.Set(name, attr);
     }
-    call->attrs() = std::move(attrs);
+    call->AttrsToChange() = std::move(attrs);
     graph_.SetOp(call, f.signature.stateful ? "StatefulPartitionedCall" : "PartitionedCall");
     return graph_.ResolveTypes(call);
   }

@@ -154,7 +154,7 @@ class CallInliner {
       if (arguments.contains(old)) continue;
       Node* n = map_.Of(old);
       if (fill) {
-        RETURN_IF_ERROR(FillPlaceholders(n->attrs(), *attrs_, f_.name()));
+        RETURN_IF_ERROR(FillPlaceholders(n->AttrsToChange(), *attrs_, f_.name()));
         RETURN_IF_ERROR(graph_.ResolveTypes(n));
       }
       if (!options_.for_execution) {
@@ -172,8 +172,8 @@ class CallInliner {
 
   // What names other nodes of the body, loops of it and its resources.
   void PrefixNames(Node* n, const Node& old, const std::string& prefix) const {
-    if (n->Is(kEnterOps)) n->attrs().Set("frame_name", prefix + old.String("frame_name"));
-    if (Attr* attr = n->attrs().FindToChange("_class")) {
+    if (n->Is(kEnterOps)) n->AttrsToChange().Set("frame_name", prefix + old.String("frame_name"));
+    if (Attr* attr = n->AttrsToChange().FindToChange("_class")) {
       if (const auto* classes = attr->get<std::vector<std::string>>()) {
         std::vector<std::string> renamed = *classes;
         for (std::string& c : renamed) {
@@ -192,7 +192,7 @@ class CallInliner {
     // A resource without a name of its own is known by its node's, whoever calls the function.
     if (n->def() != nullptr && n->def()->FindAttr("shared_name") != nullptr &&
         n->String("shared_name").empty()) {
-      n->attrs().Set("shared_name", old.name());
+      n->AttrsToChange().Set("shared_name", old.name());
     }
   }
 
@@ -264,7 +264,7 @@ class CallInliner {
     }
     const bool passes = options_.asked && !outputs_.empty();
     AttrMap attrs;
-    if (passes) attrs.Set("T", call_->output_types);
+    if (passes) attrs.Set("T", DtypeVector(call_->output_types));
     SetAttrsButMarks(call_, std::move(attrs));
     graph_.SetOp(call_, passes ? "IdentityN" : "NoOp");
     graph_.SetInputs(call_,

@@ -47,7 +47,7 @@ class Lowering {
     AttrMap attrs = f.attrs == nullptr ? AttrMap() : *f.attrs;
     attrs.Set(kBranchCall, true);
     ASSIGN_OR_RETURN(Node * call, graph_.AddNode(graph_.FreeName(NameOf(what)), f.name));
-    call->attrs() = std::move(attrs);
+    call->AttrsToChange() = std::move(attrs);
     call->device = node_->device;
     graph_.SetInputs(call, inputs);
     calls_.push_back(call);
@@ -81,7 +81,7 @@ class Lowering {
     graph_.ReplaceControlUses(node_, after);
     const bool passes = asked_ && !outputs.empty();
     AttrMap attrs;
-    if (passes) attrs.Set("T", node_->output_types);
+    if (passes) attrs.Set("T", DtypeVector(node_->output_types));
     SetAttrsButMarks(node_, std::move(attrs));
     graph_.SetOp(node_, passes ? "IdentityN" : "NoOp");
     graph_.SetInputs(node_,

@@ -191,7 +191,7 @@ class Specializer {
       if (const auto it = f.arg_attrs.find(old); it != f.arg_attrs.end()) {
         arg_attrs[index] = it->second;
       }
-      f.args[i]->attrs().Set("index", index);
+      f.args[i]->AttrsToChange().Set("index", index);
       args.push_back(f.args[i]);
       inputs.push_back(f.signature.inputs[i]);
     }
@@ -235,13 +235,13 @@ class Specializer {
     if (const FuncAttr* named = IsPartitionedCall(*node) ? node->Func("f") : nullptr) {
       FuncAttr callee = *named;
       callee.name = name;
-      node->attrs().Set("f", std::move(callee));
-      node->attrs().Set("Tin", std::move(input_types));
-      node->attrs().Set("Tout", std::move(output_types));
+      node->AttrsToChange().Set("f", std::move(callee));
+      node->AttrsToChange().Set("Tin", std::move(input_types));
+      node->AttrsToChange().Set("Tout", std::move(output_types));
     } else {
       graph_.SetOp(node, name);
     }
-    node->attrs().Erase("_gradient_op_type");
+    node->EraseAttr("_gradient_op_type");
     graph_.SetInputs(node, inputs);
     graph_.SetControlInputs(node, std::move(controls));
     for (const Use& use : node->OrderedUses()) {

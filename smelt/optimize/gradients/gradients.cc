@@ -129,7 +129,7 @@ Gradients::Made Gradients::OfOp(const FuncAttr& f) {
   const auto make = [&]() -> Status {
     Graph scratch(std::make_shared<FunctionLibrary>());
     ASSIGN_OR_RETURN(Node * node, scratch.AddNode(f.name, f.name));
-    if (f.attrs != nullptr) node->attrs() = *f.attrs;
+    if (f.attrs != nullptr) node->AttrsToChange() = *f.attrs;
     RETURN_IF_ERROR(scratch.ResolveTypes(node));
     RETURN_IF_ERROR(gradients::CheckNumbers(*node));
     ASSIGN_OR_RETURN(const std::string text, RowWriter(*row, *node).Write());

@@ -98,7 +98,7 @@ void PermuteSqueezed(Node& node, const Formats& formats) {
   }
   if (axes.empty()) return;
   std::ranges::sort(axes);
-  node.attrs().Set("squeeze_dims", std::move(axes));
+  node.AttrsToChange().Set("squeeze_dims", std::move(axes));
 }
 
 // ---- slices
@@ -130,7 +130,7 @@ void PermuteMasks(Node& node, const Formats& formats) {
     for (int i = 0; i < formats.rank(); ++i) {
       permuted |= (old >> formats.to_dst[static_cast<size_t>(i)] & 1) << i;
     }
-    node.attrs().Set(mask, permuted);
+    node.AttrsToChange().Set(mask, permuted);
   }
 }
 

@@ -75,7 +75,7 @@ class PadCollapser {
     const std::optional<Tensor> permuted = PermutedRows(*stated, *Permutation(*after[0], r_));
     if (!permuted) return Declined(*pad, "the paddings do not fit the permutation");
     r_.context().Fired("CancelAroundPad", *pad);
-    paddings->attrs().Set("value", *permuted);
+    paddings->AttrsToChange().Set("value", *permuted);
     RETURN_IF_ERROR(MakeIdentity(before));
     for (Node* transpose : after) RETURN_IF_ERROR(MakeIdentity(transpose));
     return OkStatus();

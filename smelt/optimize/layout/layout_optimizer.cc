@@ -8,7 +8,7 @@ namespace {
 // Shapes that nodes state are those of before.
 void DropOutputShapes(Graph& graph) {
   for (Node* n : graph.Nodes()) {
-    if (!n->Is("_Arg")) n->attrs().Erase("_output_shapes");
+    if (!n->Is("_Arg")) n->EraseAttr("_output_shapes");
   }
 }
 

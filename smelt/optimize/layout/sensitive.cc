@@ -128,11 +128,11 @@ absl::string_view CannotChangeFormat(const Node& node, const LayoutRow& row,
 
 void ChangeFormat(Node& node, const LayoutRow& row, const Conversion& conversion,
                   const Formats& formats) {
-  node.attrs().Set(kFormat, Stated(row, conversion, formats).dst);
+  node.AttrsToChange().Set(kFormat, Stated(row, conversion, formats).dst);
   for (const DimensionAttr& attr : kDimensionAttrs) {
     const std::vector<int64_t> values = node.Ints(attr.name);
     if (values.empty()) continue;
-    node.attrs().Set(attr.name, Permuted(values, formats.to_dst, attr.per_dimension));
+    node.AttrsToChange().Set(attr.name, Permuted(values, formats.to_dst, attr.per_dimension));
   }
 }
 

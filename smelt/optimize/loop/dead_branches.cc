@@ -170,7 +170,7 @@ class DeadBranches {
       Node* merge = graph_.NodeOf(id);
       if (dead_.contains(merge) || merge_inputs.size() != 1) continue;
       const Endpoint live = merge->input(1 - *merge_inputs.begin());
-      merge->attrs().Erase("N");
+      merge->EraseAttr("N");
       graph_.SetOp(merge, "Identity");
       graph_.SetInputs(merge, {live});
       RETURN_IF_ERROR(graph_.ResolveTypes(merge));

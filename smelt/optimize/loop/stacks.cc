@@ -55,7 +55,7 @@ Status RemoveStackPushes(Graph& graph, const PassContext& context) {
       for (const auto& [name, attr] : push->attrs()) {
         if (name != "swap_memory") attrs.Set(name, attr);
       }
-      push->attrs() = std::move(attrs);
+      push->AttrsToChange() = std::move(attrs);
       graph.SetOp(push, "Identity");
       graph.SetInputs(push, {value});
       graph.SetControlInputs(push, std::move(controls));

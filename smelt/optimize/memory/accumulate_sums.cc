@@ -155,7 +155,7 @@ class SumAccumulator {
     }
     kept.Set("T", type);
     kept.Set("var_name", variable->name());
-    sum->attrs() = std::move(kept);
+    sum->AttrsToChange() = std::move(kept);
     graph_.SetOp(sum, "DestroyTemporaryVariable");
     graph_.SetInputs(sum, {{initial, 0}});
     graph_.SetControlInputs(sum, std::move(after));

@@ -180,7 +180,7 @@ class AssignRelaxer {
   }
 
   void Relax(Node* assign) {
-    assign->attrs().Set(kRelaxed, true);
+    assign->AttrsToChange().Set(kRelaxed, true);
     context_.Fired("RelaxAssign", *assign);
   }
 

@@ -277,7 +277,7 @@ class Swapper {
     out->device = in->device = n->device;
     std::vector<std::string> together = n->Get<std::vector<std::string>>("_class", {});
     together.push_back(beside);
-    n->attrs().Set("_class", std::move(together));
+    n->AttrsToChange().Set("_class", std::move(together));
     graph_.SetInput(n, input, {in, 0});
     graph_.AddControlInput(out_trigger, out);
     graph_.AddControlInput(in, in_trigger);

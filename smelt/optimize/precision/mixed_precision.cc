@@ -141,12 +141,12 @@ class Caster {
   void Narrow(int place) {
     const TypePlace& p = types_.at(place);
     if (p.element < 0) {
-      p.node->attrs().Set(p.attr, type_);
+      p.node->AttrsToChange().Set(p.attr, type_);
       return;
     }
     std::vector<Dtype> list = *p.node->Find(p.attr)->get<std::vector<Dtype>>();
     list[static_cast<size_t>(p.element)] = type_;
-    p.node->attrs().Set(p.attr, std::move(list));
+    p.node->AttrsToChange().Set(p.attr, std::move(list));
   }
 
   // A Cast of `e`, which all of `readers` read from now on.
@@ -213,7 +213,7 @@ Status RenewNormalizations(Graph& graph, absl::FunctionRef<bool(const Node&)> ma
     if (!n->Is({"FusedBatchNorm", "FusedBatchNormGrad"}) || !may_change(*n)) continue;
     if (n->Type("T") != Dtype::kFloat) continue;
     graph.SetOp(n, n->Is("FusedBatchNorm") ? "FusedBatchNormV2" : "FusedBatchNormGradV2");
-    n->attrs().Set("U", Dtype::kFloat);
+    n->AttrsToChange().Set("U", Dtype::kFloat);
     RETURN_IF_ERROR(graph.ResolveTypes(n));
   }
   return OkStatus();

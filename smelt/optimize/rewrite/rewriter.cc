@@ -154,7 +154,7 @@ StatusOr<Node*> Rewriter::Copy(const Node& node, absl::string_view name) {
 }
 
 void Rewriter::SetShape(Endpoint e, const PartialShape& shape) {
-  e.node->attrs().Erase("_output_shapes");
+  e.node->EraseAttr("_output_shapes");
   if (shapes_) shapes_->Set(e.node, e.port, shape);
 }
 

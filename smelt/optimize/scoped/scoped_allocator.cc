@@ -292,7 +292,7 @@ class ScopedAllocators {
       std::vector<int64_t> places = source->Ints(kScopedAttr);
       places.push_back(inputs[i].port);
       places.push_back(id + 1 + static_cast<int64_t>(i));
-      source->attrs().Set(kScopedAttr, std::move(places));
+      source->AttrsToChange().Set(kScopedAttr, std::move(places));
     }
     if (Node* delay = DelayedBy(sources, after)) graph_.AddControlInput(buffer, delay);
 

@@ -22,7 +22,7 @@ StatusOr<Node*> Builder::AddNode(absl::string_view op, std::vector<Endpoint> inp
                                  AttrMap attrs) {
   ASSIGN_OR_RETURN(Node * n, graph_.AddNode(graph_.FreeName(op), op));
   graph_.SetInputs(n, std::move(inputs));
-  n->attrs() = std::move(attrs);
+  n->AttrsToChange() = std::move(attrs);
   RETURN_IF_ERROR(InferAttrs(n, owner_.library().get()));
   RETURN_IF_ERROR(graph_.ResolveTypes(n));
   if (n->inputs().size() != n->input_types.size()) {

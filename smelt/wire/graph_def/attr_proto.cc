@@ -270,6 +270,10 @@ bool Says(const AttrValue& proto, const Attr& attr) {
 }  // namespace
 
 void FillAbsentLists(const OpDef& def, AttrMap* attrs, AttrProtoMap* proto) {
+  const auto absent = [](const AttrMap::Entry& e) {
+    return e.second.get<std::monostate>() != nullptr;
+  };
+  if (std::none_of(attrs->begin(), attrs->end(), absent)) return;
   for (auto& [name, attr] : attrs->EntriesToChange()) {
     if (attr.get<std::monostate>() == nullptr) continue;
     const AttrDef* wanted = def.FindAttr(name);

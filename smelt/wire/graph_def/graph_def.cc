@@ -64,9 +64,7 @@ bool Compatible(Dtype expected, Dtype actual) {
          expected == BaseType(actual);
 }
 
-void GrowOutputs(Node* node, int port) {
-  if (port >= node->num_outputs()) node->output_types.resize(static_cast<size_t>(port) + 1);
-}
+void GrowOutputs(Node* node, int port) { node->GrowOutputs(static_cast<size_t>(port) + 1); }
 
 // Reads the nodes of a graph or of a function's body: first all nodes, then their edges, since a
 // node may read a later one.
@@ -131,21 +129,21 @@ Status BodyReader::AddArg(Function* function, int index) {
   const bool list = !arg.type_list_attr.empty() || !arg.number_attr.empty();
   auto types = ArgTypes({&arg, 1}, function->signature, function->attrs);
   if (types.ok()) {
-    node->output_types = *types;
+    node->SetOutputTypes(*types);
     if (list) {
-      node->attrs().Set("Tlist", *types);
+      node->AttrsToChange().Set("Tlist", *types);
     } else {
-      node->attrs().Set("T", types->front());
+      node->AttrsToChange().Set("T", types->front());
     }
   } else if (arg.type == Dtype::kInvalid && (list || !arg.type_attr.empty())) {
     const std::string& attr = list ? arg.type_list_attr + arg.number_attr : arg.type_attr;
-    node->attrs().Set(list ? "Tlist" : "T", PlaceholderAttr{attr});
-    if (!list) node->output_types = {Dtype::kInvalid};
+    node->AttrsToChange().Set(list ? "Tlist" : "T", PlaceholderAttr{attr});
+    if (!list) node->SetOutputTypes({Dtype::kInvalid});
     open_args_.insert(node);
   } else {
     return types.status();
   }
-  node->attrs().Set("index", index);
+  node->AttrsToChange().Set("index", index);
   function->args.push_back(node);
   args_.insert(node);
   return OkStatus();
@@ -159,10 +157,10 @@ Status BodyReader::AddNode(tensorflow::NodeDef* def) {
   if (!added.ok()) return InvalidArgument(added.status().message());
   Node* node = *added;
   node->device = std::move(*def->mutable_device());
-  node->attrs() = TakeAttrs(def->mutable_attr());
+  node->AttrsToChange() = TakeAttrs(def->mutable_attr());
   pending_.push_back({node, def});
   if (node->def() != nullptr) {
-    FillAbsentLists(*node->def(), &node->attrs(), def->mutable_attr());
+    FillAbsentLists(*node->def(), &node->AttrsToChange(), def->mutable_attr());
     RETURN_IF_ERROR(Suffix(CheckAttrs(*node->def(), node->attrs(), in_function_),
                            absl::StrCat("; NodeDef: {{node ", node->name(), "}}")));
     return SetTypes(node);
@@ -226,7 +224,7 @@ Status BodyReader::ConnectNode(const Pending& pending) {
   graph_->SetInputs(node, std::move(inputs));
   graph_->SetControlInputs(node, std::move(controls));
   if (Opaque(node)) {
-    node->input_types.assign(node->inputs().size(), Dtype::kInvalid);
+    node->SetInputTypes(DtypeVector(node->inputs().size(), Dtype::kInvalid));
   } else {
     RETURN_IF_ERROR(CheckInputs(node));
   }
