@@ -164,7 +164,8 @@ class NodeVerifier {
     for (const AttrDef& def : n.def()->attrs) {
       // A list argument of a function carries its types in Tlist instead.
       if (n.Is("_Arg") && def.name == "T" && n.attrs().Find("Tlist") != nullptr) continue;
-      const Attr* attr = n.Find(def.name);
+      const Attr* attr = n.attrs().Find(def.name);
+      if (attr == nullptr && def.default_value) attr = &*def.default_value;
       if (attr == nullptr) return InvalidArgument("attribute '", def.name, "' is missing");
       RETURN_IF_ERROR(VerifyAttr(def, *attr));
     }
@@ -203,12 +204,19 @@ bool FollowsLibrary(const Node& n) {
   return follows;
 }
 
-// Nodes of a body, for those whom a function points to: these may be gone.
+// Those nodes that a function points to and that are in its body: any may be gone.
 class LiveNodes {
  public:
-  explicit LiveNodes(const Graph& body) {
-    const std::vector<Node*> nodes = body.Nodes();
-    nodes_.insert(nodes.begin(), nodes.end());
+  explicit LiveNodes(const Function& f) {
+    absl::flat_hash_set<const Node*> pointed(f.args.begin(), f.args.end());
+    for (const auto& result : f.results) {
+      for (const Endpoint& e : result) pointed.insert(e.node);
+    }
+    for (const auto& [name, node] : f.control_results) pointed.insert(node);
+    for (int id = 0; id < f.body->max_id(); ++id) {
+      const Node* n = f.body->NodeOf(id);
+      if (n != nullptr && pointed.contains(n)) nodes_.insert(n);
+    }
   }
   bool Has(const Node* n) const { return nodes_.contains(n); }
 
@@ -262,7 +270,7 @@ Status VerifyNoOthers(const Function& f) {
 Status VerifyFunctionParts(const Function& f) {
   if (f.body == nullptr) return InvalidArgument("has no body");
   RETURN_IF_ERROR(Verify(*f.body));
-  const LiveNodes body(*f.body);
+  const LiveNodes body(f);
   if (f.args.size() != f.signature.inputs.size()) {
     return InvalidArgument("has ", f.args.size(), " arguments, its signature ",
                            f.signature.inputs.size());
