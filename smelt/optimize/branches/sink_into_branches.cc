@@ -97,14 +97,24 @@ class BranchSinker {
   }
 
   // TensorFlow forgets that the node ran after what gave an operand that goes. Where that is state
-  // or was computed from it, and the branches may change state, the node waits for it.
+  // or was computed from it, and the branches may look at state, the node waits for it: also a
+  // StatelessIf, whose functions may read variables.
   void FindLostOrders(const BranchPlan& plan) {
     waits_.clear();
-    if (!plan.node->Is("If") && !plan.node->Is("Case")) return;
+    const bool stateful = plan.node->Is("If") || plan.node->Is("Case");
+    if (!stateful && std::ranges::none_of(plan.functions, MayTouchState)) return;
     for (size_t i = 0; i < plan.dropped.size(); ++i) {
       Node* from = plan.node->input(static_cast<int>(i) + 1).node;
       if (plan.dropped[i] && DependsOnState(*from)) waits_.push_back(from);
     }
+  }
+
+  static bool MayTouchState(const Function* f) {
+    return std::ranges::any_of(f->body->Nodes(), [&](const Node* n) {
+      bool calls = false;
+      ForEachCallee(*f->body->library(), *n, [&](absl::string_view) { calls = true; });
+      return calls || n->def() == nullptr || (n->def()->stateful && !n->Is("_Arg"));
+    });
   }
 
   bool DependsOnState(const Node& node) {
