@@ -39,16 +39,17 @@ constexpr OpSet kMayBeLost = {"ReadVariableOp",
                               "AnonymousIterator",
                               "AnonymousIteratorV2",
                               "AnonymousIteratorV3"};
-// A loop that a value did not leave has it many times.
-constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter"};
+constexpr OpSet kKillsValues = {"Switch", "RefSwitch", "_SwitchN"};
+// What these give is there many times, or later than what else the graph does.
+constexpr OpSet kEntersLoops = {"Enter", "RefEnter", "NextIteration", "RefNextIteration"};
 constexpr OpSet kRevives = {"Merge", "RefMerge"};
 
-// Does a result, or a control result, come from a Switch with no Merge in between? Who waits for a
-// call whose control result is dead goes on; who waits for that node of its body does not.
+// Does a result, or a control result, come from a Switch with no Merge in between, or out of a loop
+// that it did not leave? Who waits for a call whose control result is dead goes on; who waits for
+// that node of its body does not.
 bool MayReturnDead(const Function& f) {
-  if (std::ranges::none_of(f.body->Nodes(), [](const Node* n) { return n->Is(kKillsValues); })) {
-    return false;
-  }
+  const auto matters = [](const Node* n) { return n->Is(kKillsValues) || n->Is(kEntersLoops); };
+  if (std::ranges::none_of(f.body->Nodes(), matters)) return false;
   std::vector<const Node*> todo;
   absl::flat_hash_set<const Node*> seen;
   const auto push = [&](const Node* n) {
@@ -59,11 +60,13 @@ bool MayReturnDead(const Function& f) {
   while (!todo.empty()) {
     const Node* n = todo.back();
     todo.pop_back();
-    if (n->Is(kRevives)) continue;
+    if (n->Is(kEntersLoops)) return true;
+    const bool revives = n->Is(kRevives);
     for (const Endpoint& e : n->inputs()) {
-      if (e.node->Is(kKillsValues)) return true;
-      push(e.node);
+      if (e.node->Is(revives ? kEntersLoops : kKillsValues)) return true;
+      if (!revives) push(e.node);
     }
+    if (revives) continue;
     for (const Node* c : n->control_inputs()) push(c);
   }
   // A Switch that is a result itself.
