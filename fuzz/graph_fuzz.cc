@@ -50,6 +50,7 @@ class GraphBytes {
 struct FuzzSignature {
   std::string type = "float";
   size_t args = 1;
+  bool only_reads = false;  // variables, and calls nothing; of one that is written later: false
 };
 
 // Writes the nodes of one graph or body.
@@ -79,6 +80,8 @@ class GraphWriter {
   const std::vector<std::pair<std::string, std::string>>& values() const { return values_; }
   const std::string& text() const { return text_; }
   const std::string& last_effect() const { return last_effect_; }
+  // Of variables, and calls nothing.
+  bool only_reads() const { return only_reads_; }
 
   // Gives each variable a value before anything else, and its last one.
   void Begin() {
@@ -113,6 +116,7 @@ class GraphWriter {
   std::string AddEffect(const std::string& op, std::vector<std::string> inputs,
                         const std::string& attrs, const std::vector<std::string>& outputs) {
     if (!last_effect_.empty()) inputs.push_back("^" + last_effect_);
+    only_reads_ = only_reads_ && op == "ReadVariableOp";
     return last_effect_ = Add(op, inputs, attrs, outputs);
   }
 
@@ -306,6 +310,8 @@ class GraphWriter {
     const FuzzSignature& s = functions_[f];
     std::vector<std::string> args = Arguments(f);
     const std::string types = Types(s.type, s.args);
+    // What says that it has no effect may go where nobody reads its results.
+    const bool stateful = in_.OneIn(2) || !s.only_reads || !functions_[g].only_reads;
     switch (in_.Below(4)) {
       case 0:
         AddEffect("PartitionedCall", args,
@@ -319,13 +325,13 @@ class GraphWriter {
         break;
       case 2:
         args.insert(args.begin(), Value("bool"));
-        AddEffect(in_.OneIn(2) ? "If" : "StatelessIf", args,
+        AddEffect(stateful ? "If" : "StatelessIf", args,
                   absl::StrCat("Tcond=bool, Tin=", types, ", Tout=", types, ", else_branch=@f", g,
                                ", output_shapes=list(), then_branch=@f", f),
                   std::vector<std::string>(s.args, s.type));
         break;
       default:
-        AddEffect(in_.OneIn(2) ? "While" : "StatelessWhile", args,
+        AddEffect(stateful ? "While" : "StatelessWhile", args,
                   absl::StrCat("T=", types, ", body=@f", f, ", cond=@f", g,
                                ", output_shapes=list(), parallel_iterations=10"),
                   std::vector<std::string>(s.args, s.type));
@@ -351,7 +357,7 @@ class GraphWriter {
         break;
       }
       case 2:
-        Add(in_.OneIn(2) ? "Exit" : "NextIteration", {Value("float")}, "T=float", {"float"});
+        Add("Exit", {Value("float")}, "T=float", {"float"});
         break;
       default:
         Loop();
@@ -412,6 +418,7 @@ class GraphWriter {
   std::vector<std::pair<std::string, std::string>> values_;  // name, type
   size_t count_ = 0;
   std::string last_effect_;
+  bool only_reads_ = true;
 };
 
 struct FuzzGraph {
@@ -424,9 +431,9 @@ FuzzGraph WriteGraph(GraphBytes& in) {
                                     "bool",  "resource", "variant"};
   FuzzGraph out;
   std::vector<FuzzSignature> functions(in.Below(kMaxFunctions + 1));
-  for (FuzzSignature& f : functions) f = {in.Of(kTypes), 1 + in.Below(3)};
+  for (FuzzSignature& f : functions) f = {in.Of(kTypes), 1 + in.Below(3), false};
   for (size_t i = 0; i < functions.size(); ++i) {
-    const FuzzSignature& f = functions[i];
+    FuzzSignature& f = functions[i];
     GraphWriter body(in, functions, "b");
     std::vector<std::string> args, types, results;
     for (size_t a = 0; a < f.args; ++a) {
@@ -435,6 +442,7 @@ FuzzGraph WriteGraph(GraphBytes& in) {
       body.Argument(absl::StrCat("a", a), f.type);
     }
     body.Write();
+    f.only_reads = body.only_reads();
     for (size_t a = 0; a < f.args; ++a) results.push_back(body.Value(f.type));
     absl::StrAppend(&out.text, "func f", i, "(", absl::StrJoin(args, ", "), ") -> (",
                     absl::StrJoin(types, ", "), ")",
