@@ -197,6 +197,7 @@ const Pass* FindPass(absl::string_view name) {
 
 std::vector<Pass> RepeatPasses(std::span<const PassRow> rows, int iterations) {
   std::vector<Pass> out;
+  out.reserve(rows.size());
   for (int i = 0; i < iterations; ++i) {
     for (const PassRow& row : rows) {
       const bool now = row.turn == PassTurn::kEveryIteration ||
@@ -212,6 +213,7 @@ std::vector<Pass> RepeatPasses(std::span<const PassRow> rows, int iterations) {
 
 std::vector<Pass> ChoosePasses(const RewriterConfig& config) {
   std::vector<PassRow> rows;
+  rows.reserve(std::size(kPasses));
   for (const PassRow& row : kPasses) {
     if (IsFor(row, PassUse::kExecution) && RunsBefore(row, config)) rows.push_back(row);
   }

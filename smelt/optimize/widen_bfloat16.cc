@@ -223,7 +223,10 @@ Status WidenBfloat16(Graph& graph, const PassContext& context) {
 }
 
 Status WidenWhereSlow(Graph& graph, const PassContext& context) {
-  return Bfloat16IsNative() ? OkStatus() : WidenBfloat16(graph, context);
+  // Asked of the processor last: it may have to be timed.
+  const bool any =
+      std::ranges::any_of(graph.Nodes(), [](const Node* n) { return !WidenAttr(*n).empty(); });
+  return !any || Bfloat16IsNative() ? OkStatus() : WidenBfloat16(graph, context);
 }
 
 }  // namespace smelt
