@@ -46,6 +46,12 @@ def same_files(a, b):
     return files(a) == files(b) and all(filecmp.cmp(a / f, b / f, shallow=False) for f in files(a))
 
 
+def in_turns(round, measure, builds):
+    """What `measure` says of each; every second round asks the second one first."""
+    taken = {b: measure(b) for b in (builds if round % 2 == 0 else builds[::-1])}
+    return [taken[b] for b in builds]
+
+
 def ratio(pair):
     return pair[1] / pair[0] if None not in pair and pair[0] else float("nan")
 
@@ -57,7 +63,7 @@ def main():
     a = ap.parse_args()
     builds = [a.old, a.new]
     names = a.names or sorted(p.name for p in a.suite.iterdir() if (p / "saved_model").is_dir())
-    medians, differing = [], []
+    medians, firsts, processes, differing = [], [], [], []
     print(f"{'model':20} {'batch':>5} {'threads':>7} {'old ms':>9} {'new/old':>8} {'first ms':>9} {'new/old':>8} same answers")
     with tempfile.TemporaryDirectory(prefix="smelt_versions_") as folder:
         work = pathlib.Path(folder)
@@ -74,12 +80,13 @@ def main():
                 for threads in map(int, a.threads.split(",")):
                     guess = replay(a.old, model, log, threads, 5)[1] or 1
                     repeat = max(5, min(2000, int(400 / max(guess, 0.01))))
-                    rounds = [[replay(b, model, log, threads, repeat) for b in builds] for _ in range(a.rounds)]
+                    rounds = [in_turns(r, lambda b: replay(b, model, log, threads, repeat), builds) for r in range(a.rounds)]
                     first = [best([r[i][0] for r in rounds]) for i in (0, 1)]
                     median = [best([r[i][1] for r in rounds]) for i in (0, 1)]
-                    medians.append(ratio(median))
+                    medians.append(ratio(median)), firsts.append(ratio(first))
                     print(f"{name:20} {batch:5} {threads:7} {median[0]:9.3f} {ratio(median):8.3f} {first[0]:9.3f} {ratio(first):8.3f} {'yes' if same else 'NO'}", flush=True)
-            process = [best([seconds([b, "replay", model, "--log", str(logs[min(logs)])]) for _ in range(a.rounds)]) for b in builds]
+            process = [best(column) for column in zip(*(in_turns(r, lambda b: seconds([b, "replay", model, "--log", str(logs[min(logs)])]), builds) for r in range(a.rounds)))]
+            processes.append(ratio(process))
             print(f"{name:20} process {process[0]:.3f} s, new/old {ratio(process):.3f}", end="")
             for what, flags in (("convert", ["--converter_options_string", SIGNATURE]), ("auto_place", ["--auto_place"])):
                 times, outs = [], [work / f"{name}_{what}_{i}" for i in (0, 1)]
@@ -95,9 +102,10 @@ def main():
                 differing += [] if same else [f"{name} {what}"]
                 print(f"; {what} {took[0]:.3f} s, new/old {ratio(took):.3f}, {'same bytes' if same else 'OTHER BYTES'}", end="")
             print(flush=True)
-    finite = [m for m in medians if math.isfinite(m)]
-    print(f"geometric mean of new/old over {len(finite)} cells: {math.exp(sum(map(math.log, finite)) / len(finite)):.3f}, worst {max(finite):.3f}; "
-          f"{'all the same' if not differing else 'not the same: ' + ', '.join(differing)}")
+    for what, ratios in (("a request", medians), ("the first answer", firsts), ("process", processes)):
+        finite = [m for m in ratios if math.isfinite(m)]
+        print(f"{what}: geometric mean of new/old {math.exp(sum(map(math.log, finite)) / len(finite)):.3f} over {len(finite)}, worst {max(finite):.3f}")
+    print(f"{'all the same' if not differing else 'not the same: ' + ', '.join(differing)}")
     return 1 if differing else 0
 
 

@@ -156,7 +156,7 @@ class Walk {
    private:
     const Walk& walk_;
     const Node& node_;
-    std::vector<PartialShape> outputs_, held_;
+    absl::InlinedVector<PartialShape, 2> outputs_, held_;
   };
 
   const IntVector* Value(Endpoint e) const {
@@ -460,6 +460,7 @@ class Walk {
         }
       }
     }
+    if (std::ranges::none_of(n.output_types, IsIndexType)) return;
     absl::InlinedVector<const PartialShape*, 8> shapes;
     absl::InlinedVector<const IntVector*, 8> values;
     for (const Endpoint& e : n.inputs()) {

@@ -392,8 +392,6 @@ const ValueRule* FindValueRule(absl::string_view op) {
   return it == rules->end() ? nullptr : &it->second;
 }
 
-bool IsIndexType(Dtype t) { return t == Dtype::kInt32 || t == Dtype::kInt64; }
-
 }  // namespace
 
 bool IntVector::complete() const { return std::ranges::all_of(values, IsKnownInt); }
@@ -431,7 +429,7 @@ std::vector<std::optional<IntVector>> FollowValues(const Node& n,
   (*rule)(step);
   for (int i = 0; i < n.num_outputs(); ++i) {
     auto& v = step.out[i];
-    const bool fits = v && IsIndexType(BaseType(n.output_types[i])) &&
+    const bool fits = v && IsIndexType(n.output_types[i]) &&
                       v->values.size() <= static_cast<size_t>(kMaxTracked) &&
                       (!v->scalar || v->values.size() == 1);
     if (!fits) v.reset();

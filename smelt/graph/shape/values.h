@@ -29,6 +29,12 @@ std::optional<IntVector> IntVectorOf(const Tensor& t);
 // REQUIRES: complete(), dtype int32 or int64.
 Tensor ToTensor(const IntVector& v, Dtype dtype);
 
+// Is it a type that sizes are computed in? FollowValues has nothing of outputs of other types.
+inline bool IsIndexType(Dtype t) {
+  t = BaseType(t);
+  return t == Dtype::kInt32 || t == Dtype::kInt64;
+}
+
 // Values of the node's outputs, by output; nothing where they are unknown or the op is not one that
 // computes shapes. `values[i]` is nullptr when nothing is known of input i's elements.
 std::vector<std::optional<IntVector>> FollowValues(const Node& n,

@@ -23,27 +23,19 @@ namespace {
 
 constexpr const char* kIsaNames[kNumIsaLevels] = {"sse2", "avx2", "avx512"};
 
-struct IsaTables {
-  IsaTable tables[kNumIsaLevels] = {};
-  IsaTables() {
-#define SMELT_ISA_FILL(i, ns)     \
-  tables[i].level = IsaLevel{i};  \
-  tables[i].name = kIsaNames[i];  \
-  ns::FillElementwise(tables[i]); \
-  ns::FillMath(tables[i]);        \
-  ns::FillRows(tables[i]);        \
-  ns::FillDense(tables[i])
-    SMELT_ISA_FILL(0, isa_sse2);
-    // Filling runs code of that set, so only where the processor has it.
-    if (IsaSupported(IsaLevel::kAvx2)) {
-      SMELT_ISA_FILL(1, isa_avx2);
-    }
-    if (IsaSupported(IsaLevel::kAvx512)) {
-      SMELT_ISA_FILL(2, isa_avx512);
-    }
-#undef SMELT_ISA_FILL
-  }
-};
+// Only the sets that are asked for are filled: their code lies far apart.
+template <IsaLevel kLevel>
+const IsaTable* Filled(void (*elementwise)(IsaTable&), void (*math)(IsaTable&),
+                       void (*rows)(IsaTable&), void (*dense)(IsaTable&)) {
+  static const IsaTable* table = [&] {
+    auto* t = new IsaTable{};
+    t->level = kLevel;
+    t->name = kIsaNames[static_cast<int>(kLevel)];
+    for (const auto fill : {elementwise, math, rows, dense}) fill(*t);
+    return t;
+  }();
+  return table;
+}
 
 const IsaTable* ChooseIsa() {
   const char* wanted = std::getenv("SMELT_ISA");
@@ -86,8 +78,20 @@ bool IsaSupported(IsaLevel level) {
 }
 
 const IsaTable* IsaOf(IsaLevel level) {
-  static const auto* tables = new IsaTables;
-  return IsaSupported(level) ? &tables->tables[static_cast<int>(level)] : nullptr;
+  // Filling runs code of that set, so only where the processor has it.
+  if (!IsaSupported(level)) return nullptr;
+#define SMELT_ISA_FILLED(level, ns) \
+  Filled<level>(ns::FillElementwise, ns::FillMath, ns::FillRows, ns::FillDense)
+  switch (level) {
+    case IsaLevel::kBaseline:
+      return SMELT_ISA_FILLED(IsaLevel::kBaseline, isa_sse2);
+    case IsaLevel::kAvx2:
+      return SMELT_ISA_FILLED(IsaLevel::kAvx2, isa_avx2);
+    case IsaLevel::kAvx512:
+      return SMELT_ISA_FILLED(IsaLevel::kAvx512, isa_avx512);
+  }
+#undef SMELT_ISA_FILLED
+  return nullptr;
 }
 
 const IsaTable& Isa() {
