@@ -82,6 +82,31 @@ meta_graphs {
 code, out, err = optimize(work / "marked", work / "unmarked")
 written = b"".join(f.read_bytes() for f in (work / "unmarked").glob("saved_model.*"))
 check("functions of calls are not marked", code == 0 and b"two_specialized_for_c" in written and b"_GrapplerSpecializedFunc" not in written, out + err)
+# What fills and closes a queue is named by its runner alone.
+(work / "queue").mkdir()
+(work / "queue/saved_model.pbtxt").write_text(r"""saved_model_schema_version: 1
+meta_graphs {
+  meta_info_def { tags: "serve" }
+  graph_def {
+    versions { producer: 1087 }
+    node { name: "q" op: "FIFOQueueV2" attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+    node { name: "one" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } } }
+    node { name: "fill" op: "QueueEnqueueV2" input: "q" input: "one" attr { key: "Tcomponents" value { list { type: DT_FLOAT } } } }
+    node { name: "close" op: "QueueCloseV2" input: "q" }
+    node { name: "cancel" op: "QueueCloseV2" input: "q" attr { key: "cancel_pending_enqueues" value { b: true } } }
+    node { name: "unnamed" op: "QueueCloseV2" input: "q" }
+    node { name: "y" op: "QueueDequeueV2" input: "q" attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+  }
+  collection_def { key: "queue_runners" value { bytes_list { value: "\n\001q\022\004fill\032\005close\"\006cancel" } } }
+  signature_def {
+    key: "serving_default"
+    value { outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT tensor_shape { } } } method_name: "tensorflow/serving/predict" }
+  }
+}
+""")
+code, out, err = optimize(work / "queue", work / "queue_out")
+written = b"".join(f.read_bytes() for f in (work / "queue_out").glob("saved_model.*"))
+check("queue runners keep their ops", code == 0 and all(n in written for n in (b"fill", b"close", b"cancel")) and b"unnamed" not in written, out + err)
 
 # ---- constants state no more than TensorFlow 2.21 left of them
 # upstream meta_optimizer_test CompressConstants

@@ -30,11 +30,6 @@ std::vector<std::string> GraphItem::NodesToPreserve() const {
   add(save_op);
   add(restore_op);
   add(save_restore_loc_tensor);
-  for (const QueueRunner& runner : queue_runners) {
-    for (const std::string& op : runner.enqueue_ops) add(op);
-    add(runner.close_op);
-    add(runner.cancel_op);
-  }
   for (const Node* n : graph->Nodes()) {
     const Attr* keep = n->attrs().Find("_grappler_do_not_remove");
     const bool* kept = keep == nullptr ? nullptr : keep->get<bool>();

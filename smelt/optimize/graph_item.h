@@ -12,21 +12,15 @@
 
 namespace smelt {
 
-// Names of TensorFlow's QueueRunnerDef that a graph must keep.
-struct QueueRunner {
-  std::vector<std::string> enqueue_ops;
-  std::string close_op, cancel_op;
-};
-
 // As TensorFlow's GrapplerItem. Tensors are "node:port", "node" or "^node", ops "node".
 struct GraphItem {
   std::string id;
   std::unique_ptr<Graph> graph;
   GraphVersions versions;
   std::vector<std::string> feeds, fetches;
+  // keep_ops: among them what collections name, such as queue runners' ops.
   std::vector<std::string> init_ops, keep_ops;
   std::string save_op, restore_op, save_restore_loc_tensor;
-  std::vector<QueueRunner> queue_runners;
   // false: nodes with state, and those that pull from data sets, stay.
   bool allow_pruning_stateful_and_dataset_ops = true;
   // false: functions are left as they are.
