@@ -19,7 +19,7 @@
 namespace smelt {
 
 struct Kernel {
-  absl::string_view op;
+  OpName op;  // unknown where AddKernels names it
   // The attribute that `types` constrains ("T"); empty: every type that the definition allows.
   absl::string_view type_attr;
   DtypeSet types = kAnyType;
@@ -39,9 +39,10 @@ struct Kernel {
 StatusOr<const Kernel*> FindKernel(const Node& node);
 // Rows of one op, best first: those of its first version (graph/op_facts.h), then its own.
 std::vector<const Kernel*> KernelsOf(absl::string_view op);
-// Adds rows for good, tried after those that are there. Executables that were made before keep
-// their kernels. REQUIRES: the rows live as long as the process. Any thread.
-void AddKernels(std::span<const Kernel> rows);
+// Adds rows of an op that no table has (graph/op_name.h) for good, tried after those that are
+// there. Executables that were made before keep their kernels. REQUIRES: `op` and the rows live as
+// long as the process. Any thread.
+void AddKernels(absl::string_view op, std::span<const Kernel> rows);
 
 }  // namespace smelt
 

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <array>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -12,8 +12,8 @@
 namespace smelt {
 namespace {
 
-// Made when the first node asks: one table, and rows of an op as a chain through another, for there
-// are thousands of rows and a process that answers once reads few of them.
+// Made when the first node asks: rows of an op as a chain through one table, for there are
+// thousands of rows and a process that answers once reads few of them.
 class KernelIndex {
  public:
   using Rows = absl::InlinedVector<const Kernel*, 8>;
@@ -21,54 +21,59 @@ class KernelIndex {
   KernelIndex() {
     size_t rows = 0;
     for (const auto& family : AllKernelFamilies()) rows += family.size();
-    by_op_.reserve(rows);
     rows_.reserve(rows);
-    for (const auto& family : AllKernelFamilies()) Add(family);
-  }
-
-  void Add(std::span<const Kernel> family) {
-    absl::MutexLock lock(&mutex_);
-    for (const Kernel& k : family) {
-      const auto row = static_cast<int>(rows_.size());
-      rows_.push_back({&k, kNone});
-      const auto [it, first] = by_op_.try_emplace(k.op, Chain{row, row});
-      if (first) continue;
-      rows_[static_cast<size_t>(it->second.last)].next = row;
-      it->second.last = row;
+    for (const auto& family : AllKernelFamilies()) {
+      for (const Kernel& k : family) Add(k, chains_[static_cast<size_t>(k.op.number())]);
     }
   }
 
-  // Of its first version, then its own.
-  Rows RowsOf(absl::string_view op) {
+  void AddOther(absl::string_view op, std::span<const Kernel> rows) {
     absl::MutexLock lock(&mutex_);
+    for (const Kernel& k : rows) Add(k, others_[op]);
+  }
+
+  // Of its first version, then its own.
+  Rows RowsOf(OpName op, absl::string_view text) {
     Rows rows;
-    const absl::string_view first = FirstVersion(op);
-    Append(first, &rows);
-    if (first != op) Append(op, &rows);
+    absl::MutexLock lock(&mutex_);
+    if (op.unknown()) {
+      const auto it = others_.find(text);
+      if (it != others_.end()) Append(it->second, &rows);
+      return rows;
+    }
+    const OpName first = FirstVersion(op);
+    Append(chains_[static_cast<size_t>(first.number())], &rows);
+    if (first != op) Append(chains_[static_cast<size_t>(op.number())], &rows);
     return rows;
   }
 
  private:
   static constexpr int kNone = -1;
   struct Chain {
-    int first, last;
+    int first = kNone, last = kNone;
   };
   struct Row {
     const Kernel* kernel;
     int next;  // of the same op
   };
 
-  void Append(absl::string_view op, Rows* rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto it = by_op_.find(op);
-    if (it == by_op_.end()) return;
-    for (int i = it->second.first; i != kNone; i = rows_[static_cast<size_t>(i)].next) {
+  void Add(const Kernel& k, Chain& chain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto row = static_cast<int>(rows_.size());
+    rows_.push_back({&k, kNone});
+    (chain.last == kNone ? chain.first : rows_[static_cast<size_t>(chain.last)].next) = row;
+    chain.last = row;
+  }
+
+  void Append(const Chain& chain, Rows* rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (int i = chain.first; i != kNone; i = rows_[static_cast<size_t>(i)].next) {
       rows->push_back(rows_[static_cast<size_t>(i)].kernel);
     }
   }
 
   absl::Mutex mutex_;
-  absl::flat_hash_map<absl::string_view, Chain> by_op_ ABSL_GUARDED_BY(mutex_);
   std::vector<Row> rows_ ABSL_GUARDED_BY(mutex_);
+  std::array<Chain, kNumOps> chains_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<absl::string_view, Chain> others_ ABSL_GUARDED_BY(mutex_);
 };
 
 KernelIndex& Index() {
@@ -89,11 +94,11 @@ std::string WhyNot(const Kernel& k, const Node& node) {
 }  // namespace
 
 std::vector<const Kernel*> KernelsOf(absl::string_view op) {
-  const KernelIndex::Rows rows = Index().RowsOf(op);
+  const KernelIndex::Rows rows = Index().RowsOf(OpName::Of(op), op);
   return {rows.begin(), rows.end()};
 }
 
-void AddKernels(std::span<const Kernel> rows) { Index().Add(rows); }
+void AddKernels(absl::string_view op, std::span<const Kernel> rows) { Index().AddOther(op, rows); }
 
 StatusOr<const Kernel*> FindKernel(const Node& node) {
   if (node.def() == nullptr) {
@@ -101,7 +106,7 @@ StatusOr<const Kernel*> FindKernel(const Node& node) {
                     "Make sure the Op and Kernel are registered in the binary running in this ",
                     "process. (node '", node.name(), "')");
   }
-  const KernelIndex::Rows rows = Index().RowsOf(node.op());
+  const KernelIndex::Rows rows = Index().RowsOf(node.op_name(), node.op());
   std::vector<std::string> reasons;
   for (const Kernel* k : rows) {
     std::string why = WhyNot(*k, node);

@@ -48,7 +48,7 @@ Status RunObserve(OpContext& ctx) {
 }
 
 constexpr Kernel kObserveTable[] = {
-    {kObserveOp, "", kAnyType, "convert:observe", RunObserve},
+    {{}, "", kAnyType, "convert:observe", RunObserve},
 };
 
 OpDef ObserveDef() {
@@ -106,7 +106,7 @@ StatusOr<std::unique_ptr<ObservedModel>> ObservedModel::Load(
     MetaGraph meta, const std::string& dir, const FileSystem& files,
     const std::vector<ObservedTensor>& tensors) {
   static std::once_flag once;
-  std::call_once(once, [] { AddKernels(kObserveTable); });
+  std::call_once(once, [] { AddKernels(kObserveOp, kObserveTable); });
   meta.graph->library()->AddOp(ObserveDef());
   absl::flat_hash_map<const Graph*, int> sizes = {{meta.graph.get(), meta.graph->max_id()}};
   for (const Function* f : meta.graph->library()->Functions()) {

@@ -253,8 +253,8 @@ Status AddCustomOp(const smelt_op& op) {
   }
   CustomRow& row =
       customs.rows.emplace_back(CustomRow{op.name, absl::StrCat("custom:", op.name), Kernel()});
-  row.kernel = {.op = row.op, .name = row.name, .run = RunCustom, .prepare = PrepareCustom};
-  AddKernels(std::span<const Kernel>(&row.kernel, 1));
+  row.kernel = {.name = row.name, .run = RunCustom, .prepare = PrepareCustom};
+  AddKernels(row.op, std::span<const Kernel>(&row.kernel, 1));
   return OkStatus();
 }
 
