@@ -20,6 +20,11 @@ AGGRESSIVE = " ".join(f"{name}: AGGRESSIVE" for name in (
 folder, logs = (pathlib.Path(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (models, models)
 configs = {"aggressive": AGGRESSIVE, "of one node": "min_graph_nodes: -1 cpu_layout_conversion: NCHW_TO_NHWC"}
 configs |= {name: f'optimizers: "{name}"' for name in PASSES}
+configs |= {
+    "memory": 'optimizers: "memory" memory_optimization: HEURISTICS',
+    "scoped_allocator": 'optimizers: "scoped_allocator" scoped_allocator_optimization: ON',
+    "auto_parallel": 'optimizers: "auto_parallel" auto_parallel { enable: true num_replicas: 2 }',
+}
 for name, text in configs.items():
     (work / f"{name}.config").write_text(text)
 
