@@ -16,6 +16,7 @@ constexpr struct {
     {"sessions", SessionTests},    // the graphs among them as a session runs them
     {"shapes", ShapeTests},        // what shape inference says of the same files
     {"passes", PassTests},         // graph in, graph out
+    {"programs", ProgramTests},    // graph and shapes in, plan of the program out
     {"grappler", GrapplerTests},   // the optimizer beside TensorFlow's
     {"rows", RowTests},            // what the row analysis finds of functions
     {"estimates", EstimateTests},  // what nodes take, beside TensorFlow's virtual cluster
@@ -29,8 +30,9 @@ int main(int argc, char** argv) {
   for (const auto& kind : smelt::kKinds) {
     if (argc > 2 && argv[1] == kind.name) return kind.run(argc - 1, argv + 1);
   }
-  std::fprintf(stderr,
-               "usage: smelt_case_tests ops|sessions|shapes|passes|grappler|rows|estimates|convert "
-               "[FLAG...] FILE...\n");
+  std::fprintf(
+      stderr,
+      "usage: smelt_case_tests ops|sessions|shapes|passes|programs|grappler|rows|estimates|convert "
+      "[FLAG...] FILE...\n");
   return 2;
 }

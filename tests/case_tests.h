@@ -8,6 +8,7 @@ int OpTests(int argc, char** argv);
 int ShapeTests(int argc, char** argv);
 int SessionTests(int argc, char** argv);
 int PassTests(int argc, char** argv);
+int ProgramTests(int argc, char** argv);
 int GrapplerTests(int argc, char** argv);
 int RowTests(int argc, char** argv);
 int EstimateTests(int argc, char** argv);

@@ -17,11 +17,12 @@ namespace smelt {
 namespace {
 
 // Why the case failed, or empty.
-std::string RunInSession(const TestCase& c) {
+std::string RunInSession(const TestCase& c, bool compile) {
   auto graph = ParseGraph(c.graph);
   bool done = false;
   if (!graph.ok()) return CompareStatus(graph.status(), c.steps[0].failure, &done);
-  Session session(std::shared_ptr<const Graph>(*std::move(graph)), {.files = FileSystem::Whole()});
+  Session session(std::shared_ptr<const Graph>(*std::move(graph)),
+                  {.compile = compile, .files = FileSystem::Whole()});
   for (size_t i = 0; i < c.steps.size(); ++i) {
     const TestStep& s = c.steps[i];
     const std::string where = c.steps.size() > 1 ? absl::StrCat("step ", i + 1, ": ") : "";
@@ -63,10 +64,13 @@ int SessionTests(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (const TestCase& c : cases) {
     if (!c.is_graph || !absl::StrContains(c.name, filter)) continue;
-    const std::string why = RunInSession(c);
-    ++(why.empty() ? passed : failed);
-    if (why.empty()) continue;
-    std::printf("FAILED %s (%s:%d) %s\n", c.name.c_str(), c.file.c_str(), c.line, why.c_str());
+    for (const bool compile : {false, true}) {
+      const std::string why = RunInSession(c, compile);
+      ++(why.empty() ? passed : failed);
+      if (why.empty()) continue;
+      std::printf("FAILED %s%s (%s:%d) %s\n", c.name.c_str(), compile ? ", compiled" : "",
+                  c.file.c_str(), c.line, why.c_str());
+    }
   }
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed > 0 ? 1 : 0;

@@ -31,6 +31,7 @@ namespace {
 
 struct ReplayFlags {
   std::string model, log, record, optimize;
+  bool compile = false;
   AnswerRules rules;
   bool json = false;
   int threads = 0;
@@ -125,6 +126,7 @@ class Replay {
     }
     SessionOptions options;
     ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
+    options.compile = flags_.compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
     return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
@@ -266,6 +268,8 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--record", flags->record,
                  "Write what was answered as PredictionLogs; those without a time get that of now");
   AddOptimizeFlag(app, &flags->optimize);
+  app.add_flag("--compile", flags->compile,
+               "Compile regions of graphs into programs for the shapes that come");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat,
                  "Run each request this many times and compare every answer")

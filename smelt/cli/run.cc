@@ -33,6 +33,7 @@ struct RunFlags {
   InputFlags input;
   std::string graph_def, fetches;
   std::string outdir, json, trace, optimize;
+  bool compile = false;
   PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
@@ -154,6 +155,7 @@ class RunCommand {
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
+    options.compile = flags_.compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
     ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
@@ -227,6 +229,8 @@ CommandBody SetupRun(CLI::App& app) {
   AddPassFlags(app, &flags->passes);
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   AddOptimizeFlag(app, &flags->optimize);
+  app.add_flag("--compile", flags->compile,
+               "Compile regions of graphs into programs for the shapes that come");
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   AddResourceFlags(app, &flags->resources);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "smelt/graph/graph.h"
+#include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/step.h"
 #include "smelt/tensor/tensor.h"
 
@@ -20,6 +21,11 @@ class KernelState {
   // True when a node without inputs gives the same outputs on every run with the same resources:
   // executors may then keep its outputs instead of running it again.
   virtual bool same_for_resources() const { return false; }
+  // Called when shapes are known (bound_kernel.h); the bound kernel does not outlive this. nullptr
+  // where it has nothing better for these shapes than the row's `run`. Thread safe.
+  virtual StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& /*context*/) {
+    return nullptr;
+  }
 };
 
 // Valid during one call of a kernel, in the calling thread.

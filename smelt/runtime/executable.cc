@@ -18,6 +18,22 @@ namespace smelt {
 namespace {
 
 constexpr int64_t kMaxArgs = 1 << 20;
+// A region of fewer nodes stays as it is: making a program of it costs more than it saves.
+constexpr int kLeastRegion = 2;
+
+// Named by traces of a whole region; Item::region runs.
+constexpr Kernel kProgramKernel = {.op = "_Program", .name = "compiled"};
+
+int64_t ConstantBytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Node* n : graph.Nodes()) {
+    const Attr* a = n->Is("Const") ? n->Find("value") : nullptr;
+    const auto* value = a != nullptr ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
+    if (value == nullptr || *value == nullptr) continue;
+    bytes += (*value)->num_elements() * static_cast<int64_t>(Tensor::ElementSize((*value)->dtype));
+  }
+  return bytes;
+}
 
 // What only the dataflow executor runs.
 bool NeedsDataflow(const Node& n) {
@@ -52,19 +68,6 @@ std::vector<Node*> RunningOrder(const std::vector<Node*>& order, int max_id) {
 
 }  // namespace
 
-std::string NodeInError(const std::string& function, const Node& node) {
-  return function.empty()
-             ? absl::StrCat("[[{{node ", node.name(), "}}]]")
-             : absl::StrCat("[[{{function_node ", function, "}}{{node ", node.name(), "}}]]");
-}
-
-Status WithNode(const Status& status, const std::string& function, const Node& node) {
-  const std::string where = NodeInError(function, node);
-  // Of calls that nest, each node is named once.
-  if (absl::StrContains(status.message(), where)) return status;
-  return Suffix(status, absl::StrCat("\n\t ", where));
-}
-
 Status ReadRef(const Tensor& handle, Tensor* value) {
   ASSIGN_OR_RETURN(auto variable, FindResource<Variable>(handle));
   *value = variable->Read();
@@ -74,8 +77,8 @@ Status ReadRef(const Tensor& handle, Tensor* value) {
   return OkStatus();
 }
 
-Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
-                         bool inline_constants) {
+Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, bool inline_constants,
+                         std::vector<Region> regions) {
   graph_ = std::move(graph);
   function_ = std::move(function);
   ASSIGN_OR_RETURN(std::vector<Node*> order, graph_->TopologicalOrder());
@@ -109,7 +112,9 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
       }
       continue;
     }
-    auto kernel = FindKernel(*n);
+    const auto region = std::ranges::find(regions, n, &Region::node);
+    auto kernel =
+        region != regions.end() ? StatusOr<const Kernel*>(&kProgramKernel) : FindKernel(*n);
     if (!kernel.ok()) {
       missing[std::string(n->op())].push_back(n->name());
       if (first_missing.ok()) first_missing = kernel.status();
@@ -134,6 +139,10 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function,
     item.kernel = *kernel;
     item.num_inputs = n->num_inputs();
     item.num_outputs = n->num_outputs();
+    if (region != regions.end()) {
+      constant_bytes_ += ConstantBytes(*region->body);
+      item.region = std::make_unique<CompiledRegion>(std::move(region->body), function_);
+    }
     item.first_output = num_slots_;
     first_slot[n->id()] = num_slots_;
     num_slots_ += n->num_outputs();
@@ -208,6 +217,7 @@ Status Executable::CheckArgs(std::span<const Tensor> args) const {
 Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
                            std::span<const bool> last_use, std::span<Tensor> outputs,
                            StepStats* stats) const {
+  if (item.region != nullptr) return item.region->Run(inputs, outputs, step, stats);
   OpContext ctx(*item.node, item.state.get(), step, inputs, last_use, outputs);
   const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
   Status status = OrOutOfMemory([&] { return item.kernel->run(ctx); });
@@ -231,11 +241,15 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(std::unique_ptr<Graph> graph,
-                                                       std::string function) {
+                                                       std::string function, bool compile) {
   bool control_flow = false;
   for (const Node* n : graph->Nodes()) control_flow = control_flow || NeedsDataflow(*n);
   if (control_flow) return MakeDataflow(std::move(graph), std::move(function));
-  return MakeSequential(std::move(graph), std::move(function));
+  std::vector<Region> regions;
+  if (compile) {
+    ASSIGN_OR_RETURN(regions, CutRegions(*graph, kLeastRegion));
+  }
+  return MakeSequential(std::move(graph), std::move(function), std::move(regions));
 }
 
 }  // namespace smelt

@@ -14,8 +14,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/compile/regions.h"
 #include "smelt/kernels/kernel.h"
-#include "smelt/runtime/step_stats.h"
+#include "smelt/kernels/node_error.h"
+#include "smelt/kernels/step_stats.h"
+#include "smelt/runtime/compiled_region.h"
 
 namespace smelt {
 
@@ -24,8 +27,9 @@ class Executable {
   // `graph` is a callable graph (optimize/passes.h); argument and result i are the _Arg and _Retval
   // with index i. `function` is named in errors; empty for a session's own graph. Kernels are found
   // and prepared here: NOT_FOUND names every op without a kernel and its nodes.
+  // `compile`: regions of the graph become programs (compile/regions.h).
   static StatusOr<std::unique_ptr<Executable>> Make(std::unique_ptr<Graph> graph,
-                                                    std::string function);
+                                                    std::string function, bool compile = false);
   virtual ~Executable() = default;
 
   int num_args() const { return static_cast<int>(arg_types_.size()); }
@@ -52,6 +56,7 @@ class Executable {
     const Node* node = nullptr;
     const Kernel* kernel = nullptr;
     std::unique_ptr<KernelState> state;
+    std::unique_ptr<CompiledRegion> region;  // runs in the kernel's place, unless nullptr
     int first_input = 0, num_inputs = 0;
     int first_output = 0, num_outputs = 0;
   };
@@ -59,7 +64,9 @@ class Executable {
  protected:
   Executable() = default;
   // Fills the arrays below. `inline_constants`: Const nodes become constants instead of items.
-  Status Build(std::unique_ptr<Graph> graph, std::string function, bool inline_constants);
+  // `regions` are those that were cut from the graph.
+  Status Build(std::unique_ptr<Graph> graph, std::string function, bool inline_constants,
+               std::vector<Region> regions = {});
   Status CheckArgs(std::span<const Tensor> args) const;
   // Runs one kernel; `inputs` and `last_use` lie in the caller's frame. Fills `outputs`.
   Status RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
@@ -80,12 +87,6 @@ class Executable {
 
 // The value behind a ref variable's handle. FAILED_PRECONDITION while it has none.
 Status ReadRef(const Tensor& handle, Tensor* value);
-
-// "{{node NAME}}" in brackets, with its function unless that is empty, as TensorFlow's errors end.
-std::string NodeInError(const std::string& function, const Node& node);
-// `status` with NodeInError behind it, unless it names the node already: a function that calls
-// itself fails in one node at every level.
-Status WithNode(const Status& status, const std::string& function, const Node& node);
 
 }  // namespace smelt
 

@@ -61,7 +61,8 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
     passes.graph = recipe_.function;
     RETURN_IF_ERROR(Optimize(*graph, context, passes));
   }
-  ASSIGN_OR_RETURN(build->executable, Executable::Make(std::move(graph), recipe_.function));
+  ASSIGN_OR_RETURN(build->executable,
+                   Executable::Make(std::move(graph), recipe_.function, recipe_.compile));
   if (recipe_.tpu_program) build->program = std::make_unique<TpuProgram>(*build->executable);
   return build;
 }

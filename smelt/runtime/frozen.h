@@ -29,6 +29,7 @@ class FrozenExecutable {
     // Which passes run; nullptr: none. Outlives the executable.
     const RewriterConfig* rewriter = nullptr;
     PipelineOptions passes;
+    bool compile = false;                   // Executable::Make
     absl::string_view device_type = "CPU";  // for PassContext
     bool tpu_program = false;               // whether a Build has a TpuProgram
     // Called on the graph before the passes, unless empty; its error is that of Get.

@@ -9,8 +9,8 @@ namespace {
 
 class SequentialExecutable final : public Executable {
  public:
-  Status Init(std::unique_ptr<Graph> graph, std::string function) {
-    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), true));
+  Status Init(std::unique_ptr<Graph> graph, std::string function, std::vector<Region> regions) {
+    RETURN_IF_ERROR(Build(std::move(graph), std::move(function), true, std::move(regions)));
     for (const Item& item : items_) {
       kept_.push_back(item.num_inputs == 0 && item.state && item.state->same_for_resources());
     }
@@ -182,9 +182,10 @@ class SequentialExecutable final : public Executable {
 }  // namespace
 
 StatusOr<std::unique_ptr<Executable>> MakeSequential(std::unique_ptr<Graph> graph,
-                                                     std::string function) {
+                                                     std::string function,
+                                                     std::vector<Region> regions) {
   auto e = std::make_unique<SequentialExecutable>();
-  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function)));
+  RETURN_IF_ERROR(e->Init(std::move(graph), std::move(function), std::move(regions)));
   return e;
 }
 

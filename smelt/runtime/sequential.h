@@ -9,7 +9,8 @@ namespace smelt {
 
 // For Executable::Make, which chooses the executor and documents arguments and errors.
 StatusOr<std::unique_ptr<Executable>> MakeSequential(std::unique_ptr<Graph> graph,
-                                                     std::string function);
+                                                     std::string function,
+                                                     std::vector<Region> regions = {});
 
 }  // namespace smelt
 

@@ -113,6 +113,7 @@ StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
     };
     if (options_.optimize) recipe.rewriter = &options_.rewriter;
     recipe.passes = options_.passes;
+    recipe.compile = options_.compile;
     slot = std::make_shared<Callable>(spec, std::move(recipe));
   }
   return slot;
@@ -253,6 +254,8 @@ std::shared_ptr<FrozenExecutable> Session::Specialize(FunctionEntry& entry,
   recipe.function = entry.callee.name();
   if (options_.optimize) recipe.rewriter = &options_.rewriter;
   recipe.passes = options_.passes;
+  // What an accelerator runs is checked, priced and split node by node (tpu_program.h).
+  recipe.compile = options_.compile && entry.place == Place::kHost;
   if (entry.place != Place::kHost) recipe.device_type = "TPU";
   if (entry.place == Place::kTpuEntry) {
     recipe.tpu_program = true;

@@ -22,10 +22,10 @@
 #include "smelt/device/device.h"
 #include "smelt/graph/graph.h"
 #include "smelt/kernels/step.h"
+#include "smelt/kernels/step_stats.h"
 #include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/core_threads.h"
 #include "smelt/runtime/executable.h"
-#include "smelt/runtime/step_stats.h"
 
 namespace smelt {
 
@@ -34,6 +34,8 @@ struct SessionOptions {
   int threads = 0;
   // false: graphs run as they are stated, calls included.
   bool optimize = true;
+  // true: regions of graphs are compiled for the shapes that come (compile/).
+  bool compile = false;
   // Which passes run, as a ConfigProto's graph_options say; devices and feeds are the session's
   // own.
   RewriterConfig rewriter;

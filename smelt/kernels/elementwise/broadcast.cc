@@ -164,22 +164,22 @@ bool AnyNegative(const void* data, int64_t n) {
   return false;
 }
 
-Status CheckOperand(const BinaryState& s, const Tensor& t) {
-  const int64_t n = t.num_elements();
+// Of n elements.
+Status CheckOperand(const BinaryState& s, const void* right, int64_t n) {
   if (s.check != OperandCheck::kExponent) {
     bool zero = false;
     switch (DtypeSize(s.type)) {
       case 1:
-        zero = AnyZero<uint8_t>(t.raw(), n);
+        zero = AnyZero<uint8_t>(right, n);
         break;
       case 2:
-        zero = AnyZero<uint16_t>(t.raw(), n);
+        zero = AnyZero<uint16_t>(right, n);
         break;
       case 4:
-        zero = AnyZero<uint32_t>(t.raw(), n);
+        zero = AnyZero<uint32_t>(right, n);
         break;
       default:
-        zero = AnyZero<uint64_t>(t.raw(), n);
+        zero = AnyZero<uint64_t>(right, n);
         break;
     }
     if (!zero) return OkStatus();
@@ -191,16 +191,16 @@ Status CheckOperand(const BinaryState& s, const Tensor& t) {
   bool negative = false;
   switch (s.type) {
     case Dtype::kInt8:
-      negative = AnyNegative<int8_t>(t.raw(), n);
+      negative = AnyNegative<int8_t>(right, n);
       break;
     case Dtype::kInt16:
-      negative = AnyNegative<int16_t>(t.raw(), n);
+      negative = AnyNegative<int16_t>(right, n);
       break;
     case Dtype::kInt32:
-      negative = AnyNegative<int32_t>(t.raw(), n);
+      negative = AnyNegative<int32_t>(right, n);
       break;
     case Dtype::kInt64:
-      negative = AnyNegative<int64_t>(t.raw(), n);
+      negative = AnyNegative<int64_t>(right, n);
       break;
     default:
       break;
@@ -363,56 +363,49 @@ StatusOr<std::unique_ptr<KernelState>> MakeBinaryState(const Node& node, Dtype t
   return state;
 }
 
-Status RunBinary(OpContext& ctx) {
-  const auto& s = ctx.state<BinaryState>();
-  const Tensor& ta = ctx.input(0);
-  const Tensor& tb = ctx.input(1);
-  const int64_t na = ta.num_elements();
-  const int64_t nb = tb.num_elements();
-  if (ta.shape() == tb.shape() || (nb == 1 && tb.rank() <= ta.rank()) ||
-      (na == 1 && ta.rank() <= tb.rank())) {
-    // One row: no shapes to work out.
-    const bool a_steps = na != 1 || nb == 1;
-    const bool b_steps = nb != 1 || na == 1;
-    const Shape& shape = (na == 1 && ta.rank() <= tb.rank() && !(ta.shape() == tb.shape()))
-                             ? tb.shape()
-                             : ta.shape();
-    const int64_t n = shape.num_elements();
-    if (s.check != OperandCheck::kNone && n > 0) RETURN_IF_ERROR(CheckOperand(s, tb));
-    const char* a = static_cast<const char*>(ta.raw());
-    const char* b = static_cast<const char*>(tb.raw());
-    // Forward takes no operand of one element for a longer result: such a one is read again after
-    // the first write.
-    ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0, 1}, shape));
-    char* out = static_cast<char*>(t->raw());
-    if (n <= s.grain) {
-      if (n > 0) BinaryRow(s, a, a_steps, b, b_steps, out, n);
-      return OkStatus();
-    }
+namespace {
+
+// How two operands of known shapes meet.
+struct BinaryPlan {
+  Shape shape;       // of the result
+  bool row = false;  // both are one row, in which an operand of one value does not step
+  bool a_steps = false, b_steps = false;
+  Broadcast bc;  // unless row
+};
+
+// False when the shapes do not broadcast.
+bool PlanBinary(const Shape& a, const Shape& b, BinaryPlan* plan) {
+  const int64_t na = a.num_elements(), nb = b.num_elements();
+  plan->row = a == b || (nb == 1 && b.rank() <= a.rank()) || (na == 1 && a.rank() <= b.rank());
+  if (plan->row) {
+    // No shapes to work out.
+    plan->a_steps = na != 1 || nb == 1;
+    plan->b_steps = nb != 1 || na == 1;
+    plan->shape = na == 1 && a.rank() <= b.rank() && !(a == b) ? b : a;
+    return true;
+  }
+  const Shape* shapes[] = {&a, &b};
+  if (!MakeBroadcast(shapes, &plan->bc)) return false;
+  plan->shape = plan->bc.shape;
+  return true;
+}
+
+// `out` may be the bytes of an operand that has as many elements as the result: it is read in
+// order.
+void ComputeBinary(const BinaryState& s, const BinaryPlan& plan, const char* a, const char* b,
+                   char* out) {
+  const int64_t n = plan.shape.num_elements();
+  if (n == 0) return;
+  if (plan.row) {
+    if (n <= s.grain) return BinaryRow(s, a, plan.a_steps, b, plan.b_steps, out, n);
     ParallelFor(n, s.grain, [&](int64_t begin, int64_t end) {
-      BinaryRow(s, a_steps ? a + begin * s.in_size : a, a_steps,
-                b_steps ? b + begin * s.in_size : b, b_steps, out + begin * s.out_size,
+      BinaryRow(s, plan.a_steps ? a + begin * s.in_size : a, plan.a_steps,
+                plan.b_steps ? b + begin * s.in_size : b, plan.b_steps, out + begin * s.out_size,
                 end - begin);
     });
-    return OkStatus();
+    return;
   }
-
-  Broadcast bc;
-  const Shape* shapes[] = {&ta.shape(), &tb.shape()};
-  if (!MakeBroadcast(shapes, &bc)) {
-    if (!s.incompatible_is_value) return IncompatibleShapes(ta.shape(), tb.shape());
-    ASSIGN_OR_RETURN(Tensor * t, ctx.Allocate(0, Shape()));
-    *t->data<bool>() = s.incompatible_value;
-    return OkStatus();
-  }
-  const int64_t n = bc.shape.num_elements();
-  if (s.check != OperandCheck::kNone && n > 0) RETURN_IF_ERROR(CheckOperand(s, tb));
-  const char* a = static_cast<const char*>(ta.raw());
-  const char* b = static_cast<const char*>(tb.raw());
-  // Only an operand with as many elements as the result can lend its bytes; it is read in order.
-  ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0, 1}, bc.shape));
-  char* out = static_cast<char*>(t->raw());
-  if (n == 0) return OkStatus();
+  const Broadcast& bc = plan.bc;
   const int64_t length = bc.sizes.back();
   const int64_t rows = n / length;
   const bool join = length < kShortRow && rows > 1;
@@ -425,6 +418,64 @@ Status RunBinary(OpContext& ctx) {
                 out + at * s.out_size, count);
     });
   });
+}
+
+class BoundBinary final : public BoundKernel {
+ public:
+  BoundBinary(const BinaryState& state, BinaryPlan plan, const BindContext& context)
+      : state_(state),
+        plan_(std::move(plan)),
+        checked_(state.check == OperandCheck::kNone || plan_.shape.num_elements() == 0
+                     ? 0
+                     : context.inputs[1].shape.num_elements()) {
+    // An operand of one element for a longer result is read again after the first write.
+    for (size_t i = 0; i < 2; ++i) {
+      lends_[i] = context.inputs[i].dtype == context.outputs[0].dtype &&
+                  context.inputs[i].shape.num_elements() == plan_.shape.num_elements();
+    }
+  }
+  Status Run(const void* const* inputs, void* const* outputs, void*) const override {
+    if (checked_ > 0) RETURN_IF_ERROR(CheckOperand(state_, inputs[1], checked_));
+    ComputeBinary(state_, plan_, static_cast<const char*>(inputs[0]),
+                  static_cast<const char*>(inputs[1]), static_cast<char*>(outputs[0]));
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return lends_[i]; }
+
+ private:
+  const BinaryState& state_;
+  const BinaryPlan plan_;
+  const int64_t checked_;  // elements of the right operand
+  bool lends_[2];
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<BoundKernel>> BinaryState::Bind(const BindContext& context) {
+  BinaryPlan plan;
+  if (!PlanBinary(context.inputs[0].shape, context.inputs[1].shape, &plan)) return nullptr;
+  return std::make_unique<BoundBinary>(*this, std::move(plan), context);
+}
+
+Status RunBinary(OpContext& ctx) {
+  const auto& s = ctx.state<BinaryState>();
+  const Tensor& a = ctx.input(0);
+  const Tensor& b = ctx.input(1);
+  BinaryPlan plan;
+  if (!PlanBinary(a.shape(), b.shape(), &plan)) {
+    if (!s.incompatible_is_value) return IncompatibleShapes(a.shape(), b.shape());
+    ASSIGN_OR_RETURN(Tensor * t, ctx.Allocate(0, Shape()));
+    *t->data<bool>() = s.incompatible_value;
+    return OkStatus();
+  }
+  if (s.check != OperandCheck::kNone && plan.shape.num_elements() > 0) {
+    RETURN_IF_ERROR(CheckOperand(s, b.raw(), b.num_elements()));
+  }
+  const auto* left = static_cast<const char*>(a.raw());
+  const auto* right = static_cast<const char*>(b.raw());
+  // Forward takes no operand of one element for a longer result.
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Forward(0, {0, 1}, plan.shape));
+  ComputeBinary(s, plan, left, right, static_cast<char*>(out->raw()));
   return OkStatus();
 }
 
@@ -449,13 +500,10 @@ StatusOr<std::unique_ptr<KernelState>> MakeUnaryState(const Node& node, Dtype ty
   return state;
 }
 
-Status RunUnary(OpContext& ctx) {
-  const auto& s = ctx.state<UnaryState>();
-  const Tensor& in = ctx.input(0);
-  const int64_t n = in.num_elements();
-  const char* x = static_cast<const char*>(in.raw());
-  ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0}, in.shape()));
-  char* y = static_cast<char*>(t->raw());
+namespace {
+
+// y may be x where elements are as large.
+void ComputeUnary(const UnaryState& s, const char* x, char* y, int64_t n) {
   const auto row = [&s](const void* from, void* to, int64_t count) {
     if (s.narrow != nullptr) {
       s.narrow(s.widen, static_cast<float*>(to), count, s.alpha);
@@ -467,7 +515,7 @@ Status RunUnary(OpContext& ctx) {
   };
   if (s.widen == Widen::kNone && n <= s.grain) {
     if (n > 0) row(x, y, n);
-    return OkStatus();
+    return;
   }
   ParallelFor(n, s.grain, [&](int64_t begin, int64_t end) {
     if (s.widen == Widen::kNone) {
@@ -485,6 +533,37 @@ Status RunUnary(OpContext& ctx) {
       }
     }
   });
+}
+
+class BoundUnary final : public BoundKernel {
+ public:
+  BoundUnary(const UnaryState& state, int64_t n, bool lends)
+      : state_(state), n_(n), lends_(lends) {}
+  Status Run(const void* const* inputs, void* const* outputs, void*) const override {
+    ComputeUnary(state_, static_cast<const char*>(inputs[0]), static_cast<char*>(outputs[0]), n_);
+    return OkStatus();
+  }
+  bool may_overwrite(int) const override { return lends_; }
+
+ private:
+  const UnaryState& state_;
+  const int64_t n_;
+  const bool lends_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<BoundKernel>> UnaryState::Bind(const BindContext& context) {
+  return std::make_unique<BoundUnary>(*this, context.inputs[0].shape.num_elements(),
+                                      context.inputs[0].dtype == context.outputs[0].dtype);
+}
+
+Status RunUnary(OpContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  const auto* x = static_cast<const char*>(in.raw());
+  const int64_t n = in.num_elements();
+  ASSIGN_OR_RETURN(Tensor * t, ctx.Forward(0, {0}, in.shape()));
+  ComputeUnary(ctx.state<UnaryState>(), x, static_cast<char*>(t->raw()), n);
   return OkStatus();
 }
 

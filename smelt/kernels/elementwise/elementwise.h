@@ -67,6 +67,8 @@ struct BinaryState : KernelState {
   bool incompatible_is_value = false;
   bool incompatible_value = false;
   int64_t grain = 1 << 15;  // elements that one thread should have at least
+
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
 
 // The state of a binary node of operands `type` and result `result`. `loops` are of
@@ -100,6 +102,8 @@ struct UnaryState : KernelState {
   NarrowFn narrow = nullptr;  // of 16-bit types, instead of the others
   float alpha = 0;
   int64_t grain = 1 << 15;
+
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
 // `f32` goes before `fn` where the compute type is float. INVALID_ARGUMENT when that leaves
 // neither: the op does not take the type.

@@ -1,6 +1,6 @@
 // When each kernel of a step ran, for traces. Thread safe.
-#ifndef SMELT_RUNTIME_STEP_STATS_H_
-#define SMELT_RUNTIME_STEP_STATS_H_
+#ifndef SMELT_KERNELS_STEP_STATS_H_
+#define SMELT_KERNELS_STEP_STATS_H_
 
 #include <cstdint>
 #include <string>
@@ -42,4 +42,4 @@ class StepStats {
 
 }  // namespace smelt
 
-#endif  // SMELT_RUNTIME_STEP_STATS_H_
+#endif  // SMELT_KERNELS_STEP_STATS_H_

@@ -1,4 +1,4 @@
-#include "smelt/runtime/step_stats.h"
+#include "smelt/kernels/step_stats.h"
 
 #include <algorithm>
 

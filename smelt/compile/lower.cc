@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <array>
+
+#include "absl/container/flat_hash_map.h"
+#include "smelt/analysis/xla_shapes.h"
+#include "smelt/compile/plan.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/infer.h"
+#include "smelt/graph/shape/values.h"
+#include "smelt/kernels/run_op.h"
+
+namespace smelt {
+namespace {
+
+// The first input under another shape, which is the output's own.
+constexpr OpSet kRenamesShape = {"Identity",     "Reshape",         "Squeeze",  "ExpandDims",
+                                 "StopGradient", "PreventGradient", "Snapshot", "EnsureShape"};
+// What is computed of constants alone is kept unless it is larger: a run computes it as fast as it
+// would read it.
+constexpr int64_t kMaxFoldedBytes = 1 << 20;
+
+class Lowering {
+ public:
+  Lowering(const Graph& body, std::span<const Shape> args, KernelStates& states)
+      : body_(body), args_(args), states_(states) {}
+
+  StatusOr<Plan> Run() {
+    std::vector<PartialShape> shapes(args_.begin(), args_.end());
+    ASSIGN_OR_RETURN(shapes_, InferShapes(body_, XlaShapeRules(), shapes));
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, body_.TopologicalOrder());
+    for (const Node* n : order) {
+      if (!n->Is("_Retval")) RETURN_IF_ERROR(Visit(*n));
+    }
+    for (const Node* n : order) {
+      if (n->Is("_Retval")) Return(*n);
+    }
+    DropUnread();
+    return std::move(plan_);
+  }
+
+ private:
+  using Port = std::pair<int, int>;
+
+  int ValueOf(Endpoint e) const { return value_of_.at({e.node->id(), e.port}); }
+  PlanValue& At(int value) { return plan_.values[static_cast<size_t>(value)]; }
+
+  const Tensor* Constant(int value) {
+    const PlanValue& v = At(value);  // constants that are renamed are constants of their own
+    if (v.place != PlanValue::Place::kConstant) return nullptr;
+    return &plan_.constants[static_cast<size_t>(v.number)];
+  }
+
+  StatusOr<int> AddValue(const Node& n, int port) {
+    PlanValue v;
+    v.of = {const_cast<Node*>(&n), port};
+    v.dtype = n.output_types[static_cast<size_t>(port)];
+    const PartialShape& shape = shapes_.of(v.of);
+    if (!shape.fully_known()) {
+      return Unimplemented("the shape of '", EndpointName(v.of), "' (", n.op(),
+                           ") is known when it has run");
+    }
+    v.shape = shape.ToShape();
+    const int number = static_cast<int>(plan_.values.size());
+    value_of_[{n.id(), port}] = number;
+    plan_.values.push_back(std::move(v));
+    return number;
+  }
+
+  Status AddConstant(const Node& n, int port, Tensor t) {
+    ASSIGN_OR_RETURN(const int v, AddValue(n, port));
+    At(v).shape = t.shape();
+    At(v).place = PlanValue::Place::kConstant;
+    At(v).number = static_cast<int>(plan_.constants.size());
+    plan_.constants.push_back(std::move(t));
+    return OkStatus();
+  }
+
+  Status Visit(const Node& n) {
+    if (n.Is("_Arg")) {
+      ASSIGN_OR_RETURN(const int v, AddValue(n, 0));
+      At(v).place = PlanValue::Place::kArgument;
+      At(v).number = static_cast<int>(n.Int("index"));
+      return OkStatus();
+    }
+    if (n.Is("Const")) {
+      const Attr* a = n.Find("value");
+      const auto* value = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
+      if (value == nullptr || *value == nullptr) {
+        return InvalidArgument("Const '", n.name(), "' has no value");
+      }
+      ASSIGN_OR_RETURN(Tensor t, (*value)->Materialize());
+      return AddConstant(n, 0, std::move(t));
+    }
+    ASSIGN_OR_RETURN(const bool folded, Fold(n));
+    if (folded) return OkStatus();
+    if (n.Is(kRenamesShape)) {
+      const int from = ValueOf(n.inputs()[0]);
+      const PartialShape& shape = shapes_.of({const_cast<Node*>(&n), 0});
+      // A shape that does not fit is an error, which the kernel words.
+      if (!shape.fully_known() || shape.ToShape().num_elements() != At(from).shape.num_elements()) {
+        return AddAction(n);
+      }
+      if (const Tensor* t = Constant(from)) return AddConstant(n, 0, t->WithShape(shape.ToShape()));
+      ASSIGN_OR_RETURN(const int v, AddValue(n, 0));
+      At(v).same_as = from;
+      return OkStatus();
+    }
+    return AddAction(n);
+  }
+
+  // What no run need compute: parts of shapes, and what is made of constants alone.
+  StatusOr<bool> Fold(const Node& n) {
+    absl::InlinedVector<const PartialShape*, 8> shapes;
+    std::vector<std::optional<IntVector>> known(n.inputs().size());
+    absl::InlinedVector<const IntVector*, 8> values;
+    std::vector<Tensor> constants;
+    for (size_t i = 0; i < n.inputs().size(); ++i) {
+      shapes.push_back(&shapes_.of(n.inputs()[i]));
+      const Tensor* t = Constant(ValueOf(n.inputs()[i]));
+      if (t != nullptr) {
+        known[i] = IntVectorOf(*t);
+        constants.push_back(*t);
+      }
+      values.push_back(known[i] ? &*known[i] : nullptr);
+    }
+    if (std::ranges::all_of(n.output_types, IsIndexType)) {
+      const auto results =
+          FollowValues(n, {shapes.data(), shapes.size()}, {values.data(), values.size()});
+      const bool all = !results.empty() && std::ranges::all_of(results, [](const auto& r) {
+        return r.has_value() && r->complete();
+      });
+      for (size_t p = 0; all && p < results.size(); ++p) {
+        RETURN_IF_ERROR(
+            AddConstant(n, static_cast<int>(p), ToTensor(*results[p], n.output_types[p])));
+      }
+      if (all) return true;
+    }
+    if (constants.empty() || constants.size() != n.inputs().size()) return false;
+    int64_t bytes = 0;
+    for (const Tensor& t : constants) bytes += static_cast<int64_t>(t.bytes());
+    if (bytes > kMaxFoldedBytes) return false;
+    Step step;
+    auto results = RunOp(n, std::move(constants), step);
+    // The run says what is wrong with it.
+    if (!results.ok()) return false;
+    for (const Tensor& t : *results) {
+      if (static_cast<int64_t>(t.bytes()) > kMaxFoldedBytes) return false;
+    }
+    for (size_t p = 0; p < results->size(); ++p) {
+      RETURN_IF_ERROR(AddConstant(n, static_cast<int>(p), std::move((*results)[p])));
+    }
+    return true;
+  }
+
+  Status AddAction(const Node& n) {
+    PlanAction action;
+    action.node = &n;
+    ASSIGN_OR_RETURN(action.kernel, FindKernel(n));
+    std::vector<BoundTensor> inputs, outputs;
+    for (const Endpoint& e : n.inputs()) {
+      const int v = ValueOf(e);
+      action.inputs.push_back(v);
+      inputs.push_back({At(v).dtype, At(v).shape, Constant(v)});
+    }
+    for (int p = 0; p < n.num_outputs(); ++p) {
+      ASSIGN_OR_RETURN(const int v, AddValue(n, p));
+      action.outputs.push_back(v);
+      outputs.push_back({At(v).dtype, At(v).shape, nullptr});
+    }
+    if (action.kernel->prepare != nullptr) {
+      std::shared_ptr<KernelState>& state = states_[n.id()];
+      if (state == nullptr) {
+        ASSIGN_OR_RETURN(state, action.kernel->prepare(n));
+      }
+      action.state = state;
+    }
+    if (action.state != nullptr) {
+      ASSIGN_OR_RETURN(action.bound, action.state->Bind({n, inputs, outputs}));
+    }
+    plan_.actions.push_back(std::move(action));
+    return OkStatus();
+  }
+
+  void Return(const Node& n) {
+    const auto index = static_cast<size_t>(n.Int("index"));
+    if (plan_.results.size() <= index) plan_.results.resize(index + 1, -1);
+    const int v = ValueOf(n.inputs()[0]);
+    plan_.results[index] = v;
+    PlanValue& root = At(plan_.Root(v));
+    if (root.place != PlanValue::Place::kArena) return;
+    root.place = PlanValue::Place::kResult;
+    root.number = static_cast<int>(index);
+  }
+
+  // Actions whose results only what was folded has read.
+  void DropUnread() {
+    std::vector<bool> read(plan_.values.size(), false);
+    for (const int v : plan_.results) read[static_cast<size_t>(plan_.Root(v))] = true;
+    for (size_t i = plan_.actions.size(); i-- > 0;) {
+      PlanAction& action = plan_.actions[i];
+      const bool needed =
+          std::ranges::any_of(action.outputs, [&](int v) { return read[static_cast<size_t>(v)]; });
+      if (!needed) {
+        plan_.actions.erase(plan_.actions.begin() + static_cast<std::ptrdiff_t>(i));
+        continue;
+      }
+      for (const int v : action.inputs) read[static_cast<size_t>(plan_.Root(v))] = true;
+    }
+  }
+
+  const Graph& body_;
+  const std::span<const Shape> args_;
+  KernelStates& states_;
+  ShapeTable shapes_;
+  absl::flat_hash_map<Port, int> value_of_;
+  Plan plan_;
+};
+
+}  // namespace
+
+StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states) {
+  return Lowering(body, args, states).Run();
+}
+
+}  // namespace smelt

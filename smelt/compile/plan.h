@@ -1,0 +1,87 @@
+// A plan: what a program will do, in terms of values and actions, before anything has an address.
+//
+// The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
+// what needs no run is done), PlanMemory (every value has a place). Program (program.h) binds the
+// plan. Not thread safe.
+#ifndef SMELT_COMPILE_PLAN_H_
+#define SMELT_COMPILE_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+
+// A tensor of known type and shape.
+struct PlanValue {
+  enum class Place : uint8_t {
+    kArgument,  // the caller's
+    kConstant,  // the plan's
+    kArena,     // bytes of the run's arena, from `offset` on
+    kResult,    // a fresh tensor, which the caller keeps
+  };
+  Endpoint of;  // in the body
+  Dtype dtype = Dtype::kInvalid;
+  Shape shape;
+  Place place = Place::kArena;
+  int number = -1;      // of the argument, constant or result
+  int64_t offset = -1;  // in the arena
+  int same_as = -1;     // its bytes are those of that value; -1: it has its own
+  int64_t bytes() const {
+    return shape.num_elements() * static_cast<int64_t>(Tensor::ElementSize(dtype));
+  }
+};
+
+// One node that runs.
+struct PlanAction {
+  const Node* node = nullptr;
+  const Kernel* kernel = nullptr;
+  std::vector<int> inputs, outputs;    // values
+  std::shared_ptr<KernelState> state;  // nullptr: the kernel keeps none
+  std::unique_ptr<BoundKernel> bound;  // nullptr: kernel->run is called
+};
+
+struct Plan {
+  std::vector<PlanValue> values;
+  std::vector<PlanAction> actions;  // in running order
+  std::vector<Tensor> constants;
+  std::vector<int> results;  // values, by result
+  int64_t arena_bytes = 0;   // the actions' scratch included, which lies last
+  int64_t scratch_offset = 0;
+
+  // The value whose bytes are those of `value`.
+  int Root(int value) const {
+    while (values[static_cast<size_t>(value)].same_as >= 0) {
+      value = values[static_cast<size_t>(value)].same_as;
+    }
+    return value;
+  }
+  const PlanValue& RootOf(int value) const { return values[static_cast<size_t>(Root(value))]; }
+};
+
+// What kernels keep for the nodes of a body, by id: the same for all shapes, so that weights are
+// packed once.
+using KernelStates = std::map<int, std::shared_ptr<KernelState>>;
+
+// The plan of a body (regions.h) whose argument i has shape args[i]. UNIMPLEMENTED names the first
+// node whose result's shape only a run tells. `body` outlives the plan.
+StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states);
+
+// Gives every value a place: values that are not needed at the same time share bytes, and an action
+// that may writes where it reads.
+void PlanMemory(Plan& plan);
+// The bytes that the values need which are alive at once, at the worst action: no arena is smaller.
+int64_t LeastArena(const Plan& plan);
+
+// One line for each value's place and each action, for people and tests.
+std::string PlanText(const Plan& plan);
+
+}  // namespace smelt
+
+#endif  // SMELT_COMPILE_PLAN_H_

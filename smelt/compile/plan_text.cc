@@ -1,0 +1,48 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "smelt/compile/plan.h"
+
+namespace smelt {
+namespace {
+
+std::string PlaceText(const Plan& plan, int value) {
+  const PlanValue& root = plan.RootOf(value);
+  switch (root.place) {
+    case PlanValue::Place::kArgument:
+      return absl::StrCat("argument ", root.number);
+    case PlanValue::Place::kConstant:
+      return "constant";
+    case PlanValue::Place::kResult:
+      return absl::StrCat("result ", root.number);
+    case PlanValue::Place::kArena:
+      return absl::StrCat("@", root.offset);
+  }
+  return "";
+}
+
+std::string ValueText(const Plan& plan, int value) {
+  const PlanValue& v = plan.values[static_cast<size_t>(value)];
+  return absl::StrCat(EndpointName(v.of), " ", DtypeName(v.dtype), v.shape.ToString(), " ",
+                      PlaceText(plan, value));
+}
+
+}  // namespace
+
+std::string PlanText(const Plan& plan) {
+  std::string text;
+  const auto values = [&](const std::vector<int>& list) {
+    return absl::StrJoin(list, ", ",
+                         [&](std::string* out, int v) { out->append(ValueText(plan, v)); });
+  };
+  for (const PlanAction& action : plan.actions) {
+    absl::StrAppend(&text, values(action.outputs), " = ", action.node->op(), " [",
+                    action.kernel->name, action.bound != nullptr ? ", bound" : "", "](",
+                    values(action.inputs), ")\n");
+  }
+  absl::StrAppend(&text, "return ", values(plan.results), "\n");
+  absl::StrAppend(&text, "arena ", plan.arena_bytes, " bytes, at least ", LeastArena(plan),
+                  ", scratch at ", plan.scratch_offset, "\n");
+  return text;
+}
+
+}  // namespace smelt

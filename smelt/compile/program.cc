@@ -1,0 +1,254 @@
+#include "smelt/compile/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "smelt/base/out_of_memory.h"
+#include "smelt/compile/placing_allocator.h"
+#include "smelt/kernels/node_error.h"
+
+namespace smelt {
+namespace {
+
+StepStats::Event EventOf(const PlanAction& action, const Plan& plan, int64_t start) {
+  int64_t bytes = 0;
+  for (const int v : action.outputs) bytes += plan.values[static_cast<size_t>(v)].bytes();
+  return {action.node->name(),
+          std::string(action.node->op()),
+          action.kernel->name,
+          start,
+          absl::GetCurrentTimeNanos(),
+          std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff,
+          bytes};
+}
+
+}  // namespace
+
+// What one run needs, kept for later ones.
+struct Program::State {
+  Allocator* allocator = nullptr;  // that the arena is from
+  BufferRef arena;
+  std::vector<void*> pointers;
+  void* scratch = nullptr;
+  std::vector<Tensor> tensors;  // by value, those that as_tensor_ says
+  // What unbound kernels are called with, as pointers are laid out.
+  std::vector<Tensor*> inputs;
+  std::vector<Tensor> outputs;
+  PlacingAllocator placing;
+
+  char* At(int64_t offset) const { return static_cast<char*>(arena->data()) + offset; }
+};
+
+StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span<const Shape> args,
+                                                    KernelStates& states, std::string function) {
+  ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states));
+  PlanMemory(plan);
+  return std::unique_ptr<Program>(new Program(std::move(plan), std::move(function)));
+}
+
+Program::Program(Plan plan, std::string function)
+    : plan_(std::move(plan)),
+      function_(std::move(function)),
+      as_tensor_(plan_.values.size(), false) {
+  const auto add = [&](const std::vector<int>& values) {
+    const int first = num_pointers_;
+    for (const int v : values) {
+      const PlanValue& root = plan_.RootOf(v);
+      if (root.place == PlanValue::Place::kArgument) {
+        arguments_.push_back({num_pointers_, root.number});
+      } else if (root.place == PlanValue::Place::kResult) {
+        fresh_results_.push_back({num_pointers_, root.number});
+      }
+      ++num_pointers_;
+    }
+    return first;
+  };
+  for (const PlanAction& action : plan_.actions) {
+    first_input_.push_back(add(action.inputs));
+    first_output_.push_back(add(action.outputs));
+    if (action.bound != nullptr) continue;
+    for (const int v : action.inputs) as_tensor_[static_cast<size_t>(v)] = true;
+  }
+  for (size_t v = 0; v < plan_.values.size(); ++v) {
+    const PlanValue& root = plan_.RootOf(static_cast<int>(v));
+    if (!as_tensor_[v]) continue;
+    if (root.place == PlanValue::Place::kArgument) {
+      argument_tensors_.push_back({static_cast<int>(v), root.number});
+    } else if (root.place == PlanValue::Place::kResult) {
+      result_tensors_.push_back({static_cast<int>(v), root.number});
+    }
+  }
+}
+
+Program::~Program() = default;
+
+StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) const {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto it =
+        std::ranges::find(states_, allocator, [](const auto& s) { return s->allocator; });
+    if (it != states_.end()) {
+      std::swap(*it, states_.back());
+      std::unique_ptr<State> state = std::move(states_.back());
+      states_.pop_back();
+      return state;
+    }
+  }
+  auto state = std::make_unique<State>();
+  state->allocator = allocator;
+  // An arena of no bytes has an address, too.
+  ASSIGN_OR_RETURN(state->arena, allocator->Allocate(
+                                     std::max<size_t>(static_cast<size_t>(plan_.arena_bytes), 1)));
+  state->scratch = state->At(plan_.scratch_offset);
+  const auto address = [&](int v) -> void* {
+    const PlanValue& root = plan_.RootOf(v);
+    switch (root.place) {
+      case PlanValue::Place::kArena:
+        return state->At(root.offset);
+      case PlanValue::Place::kConstant:
+        return const_cast<void*>(plan_.constants[static_cast<size_t>(root.number)].raw());
+      default:
+        return nullptr;  // each run's own
+    }
+  };
+  for (const PlanAction& action : plan_.actions) {
+    for (const int v : action.inputs) state->pointers.push_back(address(v));
+    for (const int v : action.outputs) state->pointers.push_back(address(v));
+  }
+  state->outputs.resize(state->pointers.size());
+  state->tensors.resize(plan_.values.size());
+  state->inputs.resize(state->pointers.size());
+  for (size_t i = 0; i < plan_.actions.size(); ++i) {
+    for (size_t k = 0; k < plan_.actions[i].inputs.size(); ++k) {
+      state->inputs[static_cast<size_t>(first_input_[i]) + k] =
+          &state->tensors[static_cast<size_t>(plan_.actions[i].inputs[k])];
+    }
+  }
+  for (size_t v = 0; v < plan_.values.size(); ++v) {
+    if (!as_tensor_[v]) continue;
+    const PlanValue& value = plan_.values[v];
+    const PlanValue& root = plan_.RootOf(static_cast<int>(v));
+    if (root.place == PlanValue::Place::kArena) {
+      state->tensors[v] =
+          Tensor(value.dtype, value.shape, state->arena, static_cast<size_t>(root.offset));
+    } else if (root.place == PlanValue::Place::kConstant) {
+      state->tensors[v] = plan_.constants[static_cast<size_t>(root.number)];
+    }
+  }
+  return state;
+}
+
+void Program::Give(std::unique_ptr<State> state) const {
+  absl::MutexLock lock(&mutex_);
+  states_.push_back(std::move(state));
+}
+
+Status Program::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
+                    StepStats* stats) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<State> state, Take(step.allocator));
+  const Status status = RunIn(*state, args, results, step, stats);
+  for (const auto* list : {&argument_tensors_, &result_tensors_}) {
+    for (const Patch& p : *list) state->tensors[static_cast<size_t>(p.position)] = Tensor();
+  }
+  Give(std::move(state));
+  return status;
+}
+
+Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results,
+                      Step& step, StepStats* stats) const {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const PlanValue& value = plan_.values[static_cast<size_t>(plan_.results[i])];
+    const PlanValue& root = plan_.RootOf(plan_.results[i]);
+    if (root.place == PlanValue::Place::kResult && root.number == static_cast<int>(i)) {
+      ASSIGN_OR_RETURN(results[i], Tensor::Make(value.dtype, value.shape, step.allocator));
+    }
+  }
+  for (const Patch& p : arguments_) {
+    state.pointers[static_cast<size_t>(p.position)] = args[static_cast<size_t>(p.number)]->raw();
+  }
+  for (const Patch& p : fresh_results_) {
+    state.pointers[static_cast<size_t>(p.position)] = results[static_cast<size_t>(p.number)].raw();
+  }
+  const auto under_shape_of = [&](int value, const Tensor& t) {
+    return t.WithShape(plan_.values[static_cast<size_t>(value)].shape);
+  };
+  for (const Patch& p : argument_tensors_) {
+    state.tensors[static_cast<size_t>(p.position)] =
+        under_shape_of(p.position, *args[static_cast<size_t>(p.number)]);
+  }
+  for (const Patch& p : result_tensors_) {
+    state.tensors[static_cast<size_t>(p.position)] =
+        under_shape_of(p.position, results[static_cast<size_t>(p.number)]);
+  }
+  const bool check = step.cancellation != nullptr;
+  for (size_t i = 0; i < plan_.actions.size(); ++i) {
+    if (check) RETURN_IF_ERROR(step.cancellation->Check());
+    const PlanAction& action = plan_.actions[i];
+    void** inputs = state.pointers.data() + first_input_[i];
+    void** outputs = state.pointers.data() + first_output_[i];
+    const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
+    const Status status =
+        action.bound == nullptr
+            ? RunKernel(i, state, step, outputs)
+            : OrOutOfMemory([&] { return action.bound->Run(inputs, outputs, state.scratch); });
+    if (!status.ok()) [[unlikely]] {
+      return WithNode(status, function_, *action.node);
+    }
+    if (stats) [[unlikely]] {
+      stats->Add(EventOf(action, plan_, start));
+    }
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const PlanValue& value = plan_.values[static_cast<size_t>(plan_.results[i])];
+    const PlanValue& root = plan_.RootOf(plan_.results[i]);
+    if (results[i].valid()) continue;
+    const Tensor& from = root.place == PlanValue::Place::kArgument
+                             ? *args[static_cast<size_t>(root.number)]
+                         : root.place == PlanValue::Place::kConstant
+                             ? plan_.constants[static_cast<size_t>(root.number)]
+                             : results[static_cast<size_t>(root.number)];
+    results[i] = from.WithShape(value.shape);
+  }
+  return OkStatus();
+}
+
+// The kernel takes the outputs' places when it asks for memory; what it puts elsewhere is copied.
+Status Program::RunKernel(size_t index, State& state, Step& step, void* const* outputs) const {
+  const PlanAction& action = plan_.actions[index];
+  constexpr bool kNotLast[64] = {};
+  const size_t count = action.inputs.size();
+  const std::vector<char> many(count > 64 ? count : 0, 0);
+  const bool* last_use =
+      count > 64 ? reinterpret_cast<const bool*>(many.data()) : static_cast<const bool*>(kNotLast);
+  const std::span<Tensor> out(state.outputs.data() + first_output_[index], action.outputs.size());
+  const auto value = [&](size_t i) -> const PlanValue& {
+    return plan_.values[static_cast<size_t>(action.outputs[i])];
+  };
+  for (size_t i = 0; i < out.size(); ++i) {
+    state.placing.Offer(outputs[i], static_cast<size_t>(value(i).bytes()));
+  }
+  Allocator* allocator = std::exchange(step.allocator, &state.placing);
+  state.placing.set_fallback(allocator);
+  OpContext ctx(*action.node, action.state.get(), step,
+                {state.inputs.data() + first_input_[index], count}, {last_use, count}, out);
+  Status status = OrOutOfMemory([&] { return action.kernel->run(ctx); });
+  step.allocator = allocator;
+  for (size_t i = 0; status.ok() && i < out.size(); ++i) {
+    if (!out[i].valid()) {
+      status = Internal("kernel ", action.kernel->name, " left output ", i, " unset");
+    } else if (out[i].dtype() != value(i).dtype || !(out[i].shape() == value(i).shape)) {
+      status = Internal("kernel ", action.kernel->name, " made ", DtypeName(out[i].dtype()),
+                        out[i].shape().ToString(), " where ", DtypeName(value(i).dtype),
+                        value(i).shape.ToString(), " was to come");
+    } else if (out[i].raw() != outputs[i] && out[i].bytes() > 0) {
+      std::memcpy(outputs[i], out[i].raw(), out[i].bytes());
+    }
+  }
+  for (Tensor& t : out) t = Tensor();
+  state.placing.Withdraw();
+  return status;
+}
+
+}  // namespace smelt

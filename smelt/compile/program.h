@@ -1,0 +1,67 @@
+// A program: a pure graph made ready for arguments of given shapes. A run computes, and does
+// nothing that could be done once: kernels are found and bound, addresses are known, and what lives
+// in between has its place in one arena.
+#ifndef SMELT_COMPILE_PROGRAM_H_
+#define SMELT_COMPILE_PROGRAM_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "smelt/compile/plan.h"
+#include "smelt/kernels/step_stats.h"
+
+namespace smelt {
+
+class Program {
+ public:
+  // `body` is a region's (regions.h), whose argument i will have shape args[i]; `function` is named
+  // in errors. The program is for as many threads as the caller's team may have (base/team.h).
+  // UNIMPLEMENTED says why there is none for these shapes. `body` outlives the program.
+  static StatusOr<std::unique_ptr<Program>> Compile(const Graph& body, std::span<const Shape> args,
+                                                    KernelStates& states, std::string function);
+  ~Program();
+
+  // Runs on arguments of the shapes and types that it was compiled for, in the calling thread and
+  // its team. Any number of threads at once. Results are fresh, but for those that are arguments or
+  // constants. Errors of kernels name the node. `stats` may be nullptr.
+  Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
+             StepStats* stats) const;
+
+  // See PlanText.
+  std::string Text() const { return PlanText(plan_); }
+  const Plan& plan() const { return plan_; }
+
+ private:
+  struct State;
+  // Where an argument or a result goes.
+  struct Patch {
+    int position;  // in State::pointers, or the value in State::tensors
+    int number;
+  };
+  explicit Program(Plan plan, std::string function);
+  StatusOr<std::unique_ptr<State>> Take(Allocator* allocator) const;
+  void Give(std::unique_ptr<State> state) const;
+  Status RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
+               StepStats* stats) const;
+  Status RunKernel(size_t action, State& state, Step& step, void* const* outputs) const;
+
+  const Plan plan_;
+  const std::string function_;
+  std::vector<int> first_input_, first_output_;  // by action: in State::pointers
+  int num_pointers_ = 0;
+  std::vector<Patch> arguments_, fresh_results_;
+  // Of values that unbound kernels read: as tensors.
+  std::vector<Patch> argument_tensors_, result_tensors_;
+  std::vector<bool> as_tensor_;  // by value
+
+  mutable absl::Mutex mutex_;
+  mutable std::vector<std::unique_ptr<State>> states_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_COMPILE_PROGRAM_H_

@@ -1,0 +1,178 @@
+#include "smelt/compile/regions.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/infer.h"
+#include "smelt/kernels/kernel.h"
+
+namespace smelt {
+namespace {
+
+using Port = std::pair<int, int>;
+
+bool IsNumber(Dtype t) { return !IsRef(t) && IsPod(t); }
+
+// Runs of compilable nodes in an order in which inputs come before readers: all that can run before
+// the next other node must.
+StatusOr<std::vector<std::vector<Node*>>> Runs(const Graph& graph) {
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  std::vector<int> pending(static_cast<size_t>(graph.max_id()), 0);
+  std::deque<Node*> ready[2];  // others, compilable ones
+  const auto add = [&](Node* n) { ready[IsCompilable(*n) ? 1 : 0].push_back(n); };
+  for (Node* n : order) {
+    pending[static_cast<size_t>(n->id())] =
+        n->num_inputs() + static_cast<int>(n->control_inputs().size());
+    if (pending[static_cast<size_t>(n->id())] == 0) add(n);
+  }
+  std::vector<std::vector<Node*>> runs;
+  while (!ready[0].empty() || !ready[1].empty()) {
+    for (const int kind : {0, 1}) {
+      if (kind == 1 && !ready[1].empty()) runs.emplace_back();
+      while (!ready[kind].empty()) {
+        Node* n = ready[kind].front();
+        ready[kind].pop_front();
+        if (kind == 1) runs.back().push_back(n);
+        for (const Use& use : n->uses()) {
+          if (--pending[static_cast<size_t>(use.node->id())] == 0) add(use.node);
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+class RegionCut {
+ public:
+  RegionCut(Graph& graph, const std::vector<Node*>& nodes) : graph_(graph), nodes_(nodes) {
+    for (const Node* n : nodes) inside_.insert(n);
+  }
+
+  StatusOr<Region> Run() {
+    Region region;
+    region.body = std::make_unique<Graph>(graph_.library());
+    body_ = region.body.get();
+    for (Node* n : nodes_) RETURN_IF_ERROR(Copy(*n));
+    ASSIGN_OR_RETURN(region.node, Replace());
+    return region;
+  }
+
+ private:
+  StatusOr<Node*> CopyNode(const Node& n) {
+    ASSIGN_OR_RETURN(Node * c, body_->AddNode(body_->FreeName(n.name()), n.op()));
+    c->AttrsToChange() = n.attrs();
+    c->device = n.device;
+    c->SetInputTypes(n.input_types);
+    c->SetOutputTypes(n.output_types);
+    copies_[&n] = c;
+    return c;
+  }
+
+  StatusOr<Endpoint> InBody(Endpoint e) {
+    if (const auto it = copies_.find(e.node); it != copies_.end()) {
+      return Endpoint{it->second, e.port};
+    }
+    if (e.node->Is("Const") && e.node->control_inputs().empty()) {
+      ASSIGN_OR_RETURN(Node * c, CopyNode(*e.node));
+      return Endpoint{c, 0};
+    }
+    Endpoint& arg = args_[{e.node->id(), e.port}];
+    if (arg.node == nullptr) {
+      AttrMap attrs;
+      attrs.Set("T", e.node->output_types[static_cast<size_t>(e.port)]);
+      attrs.Set("index", static_cast<int64_t>(taken_.size()));
+      const std::string name = body_->FreeName(absl::StrCat("_arg_", taken_.size()));
+      ASSIGN_OR_RETURN(arg.node, body_->Add(name, "_Arg", {}, std::move(attrs)));
+      taken_.push_back(e);
+    }
+    return arg;
+  }
+
+  Status Copy(const Node& n) {
+    std::vector<Endpoint> inputs;
+    for (const Endpoint& e : n.inputs()) {
+      ASSIGN_OR_RETURN(const Endpoint in, InBody(e));
+      inputs.push_back(in);
+    }
+    ASSIGN_OR_RETURN(Node * c, CopyNode(n));
+    body_->SetInputs(c, inputs);
+    for (Node* w : n.control_inputs()) {
+      // What is inside runs in order anyway.
+      if (!inside_.contains(w)) waits_.push_back(w);
+    }
+    for (int p = 0; p < n.num_outputs(); ++p) {
+      const bool read = std::ranges::any_of(n.uses(), [&](const Use& use) {
+        return !use.is_control() && use.port() == p && !inside_.contains(use.node);
+      });
+      if (!read) continue;
+      AttrMap attrs;
+      attrs.Set("T", n.output_types[static_cast<size_t>(p)]);
+      attrs.Set("index", static_cast<int64_t>(given_.size()));
+      const std::string name = body_->FreeName(absl::StrCat("_retval_", given_.size()));
+      RETURN_IF_ERROR(body_->Add(name, "_Retval", {Endpoint{c, p}}, std::move(attrs)).status());
+      given_.push_back({const_cast<Node*>(&n), p});
+    }
+    return OkStatus();
+  }
+
+  StatusOr<Node*> Replace() {
+    std::vector<Dtype> taken_types, given_types;
+    for (const Endpoint& e : taken_) {
+      taken_types.push_back(e.node->output_types[static_cast<size_t>(e.port)]);
+    }
+    for (const Endpoint& e : given_) {
+      given_types.push_back(e.node->output_types[static_cast<size_t>(e.port)]);
+    }
+    AttrMap attrs;
+    attrs.Set("Targs", taken_types);
+    attrs.Set("Tresults", given_types);
+    ASSIGN_OR_RETURN(Node * program,
+                     graph_.Add(graph_.FreeName("_program"), "_Program", taken_, std::move(attrs)));
+    graph_.SetControlInputs(program, waits_);
+    for (size_t i = 0; i < given_.size(); ++i) {
+      graph_.ReplaceAllUses(given_[i], {program, static_cast<int>(i)});
+    }
+    for (Node* n : nodes_) graph_.ReplaceControlUses(n, program);
+    graph_.Remove(std::span<Node* const>(nodes_));
+    return program;
+  }
+
+  Graph& graph_;
+  const std::vector<Node*>& nodes_;
+  Graph* body_ = nullptr;
+  absl::flat_hash_set<const Node*> inside_;
+  absl::flat_hash_map<const Node*, Node*> copies_;
+  absl::flat_hash_map<Port, Endpoint> args_;
+  std::vector<Endpoint> taken_, given_;
+  std::vector<Node*> waits_;
+};
+
+}  // namespace
+
+bool IsCompilable(const Node& n) {
+  if (n.def() == nullptr || n.def()->stateful || n.num_outputs() == 0) return false;
+  if (n.Is("Const") || n.Is("_Arg") || n.Is("_Retval") || n.Is("_Program")) return false;
+  if (n.Is(kNeverFolded) || n.Is(kControlFlow) || n.Is(kStructuralOps)) return false;
+  if (n.attrs().Find("_root") != nullptr || n.attrs().Find("_fed") != nullptr) return false;
+  if (!std::ranges::all_of(n.input_types, IsNumber)) return false;
+  if (!std::ranges::all_of(n.output_types, IsNumber)) return false;
+  bool calls = false;
+  ForEachFunc(n.attrs(), [&](const FuncAttr&) { calls = true; });
+  return !calls && FindShapeRule(n.op_name()) != nullptr && FindKernel(n).ok();
+}
+
+StatusOr<std::vector<Region>> CutRegions(Graph& graph, int least) {
+  ASSIGN_OR_RETURN(const auto runs, Runs(graph));
+  std::vector<Region> regions;
+  for (const std::vector<Node*>& nodes : runs) {
+    if (static_cast<int>(nodes.size()) < least) continue;
+    ASSIGN_OR_RETURN(Region region, RegionCut(graph, nodes).Run());
+    regions.push_back(std::move(region));
+  }
+  return regions;
+}
+
+}  // namespace smelt

@@ -1,0 +1,42 @@
+// A kernel bound to tensors of known shapes: what is left to do when everything that a run need not
+// do has been done (compile/program.h).
+#ifndef SMELT_KERNELS_BOUND_KERNEL_H_
+#define SMELT_KERNELS_BOUND_KERNEL_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "smelt/graph/graph.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// Made for one node, for tensors of these shapes and for the number of threads that the binding
+// thread may use (base/team.h). Thread safe.
+class BoundKernel {
+ public:
+  virtual ~BoundKernel() = default;
+  // inputs[i] and outputs[i] are the bytes of the node's tensors, row-major without gaps and
+  // aligned to kAlignment; what input i and output j share says may_overwrite. `scratch` has
+  // scratch_bytes() bytes, aligned as well, of any contents.
+  virtual Status Run(const void* const* inputs, void* const* outputs, void* scratch) const = 0;
+  virtual size_t scratch_bytes() const { return 0; }
+  // May output 0 lie where input i lies? Asked where both have as many bytes.
+  virtual bool may_overwrite(int /*i*/) const { return false; }
+};
+
+// What a kernel is bound to (KernelState::Bind).
+struct BoundTensor {
+  Dtype dtype = Dtype::kInvalid;
+  Shape shape;
+  const Tensor* constant = nullptr;  // the value, where every run has the same
+};
+struct BindContext {
+  const Node& node;
+  std::span<const BoundTensor> inputs, outputs;
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_BOUND_KERNEL_H_

@@ -1,0 +1,110 @@
+// smelt_case_tests programs FILE...: what graphs are compiled to, files of cases.
+//
+//   case NAME
+//   args [2,3] [4]
+//   in
+//   ...graph text, arguments as _Arg and results as _Retval...
+//   out
+//   ...the program's plan, or why there is none...
+//
+// `regions` in the place of `args`: the graph after its regions were cut, then each body behind a
+// line that names its node. Cases are separated by lines of dashes.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "smelt/compile/program.h"
+#include "smelt/compile/regions.h"
+#include "smelt/graph/text.h"
+#include "tests/case_tests.h"
+
+namespace smelt {
+namespace {
+
+struct ProgramCase {
+  std::string name, what, in, out;
+};
+
+StatusOr<Shape> ShapeOf(absl::string_view text) {
+  Dims dims;
+  absl::ConsumePrefix(&text, "[");
+  absl::ConsumeSuffix(&text, "]");
+  for (const absl::string_view d : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    int64_t size = 0;
+    if (!absl::SimpleAtoi(d, &size)) return InvalidArgument("no size: ", d);
+    dims.push_back(size);
+  }
+  return Shape::Make(dims);
+}
+
+StatusOr<std::string> Compiled(const ProgramCase& c) {
+  ASSIGN_OR_RETURN(const auto graph, ParseGraph(c.in));
+  absl::string_view what = c.what;
+  if (what == "regions") {
+    ASSIGN_OR_RETURN(const std::vector<Region> regions, CutRegions(*graph, 2));
+    std::string text = PrintGraph(*graph);
+    for (const Region& r : regions) {
+      absl::StrAppend(&text, "region ", r.node->name(), "\n", PrintGraph(*r.body));
+    }
+    return text;
+  }
+  if (!absl::ConsumePrefix(&what, "args")) return InvalidArgument("neither args nor regions");
+  std::vector<Shape> shapes;
+  for (const absl::string_view t : absl::StrSplit(what, ' ', absl::SkipEmpty())) {
+    ASSIGN_OR_RETURN(Shape s, ShapeOf(t));
+    shapes.push_back(std::move(s));
+  }
+  KernelStates states;
+  const auto program = Program::Compile(*graph, shapes, states, "f");
+  if (!program.ok()) return absl::StrCat(program.status().message(), "\n");
+  return (*program)->Text();
+}
+
+bool RunProgramCase(const ProgramCase& c) {
+  const auto got = Compiled(c);
+  const std::string text = got.ok() ? *got : std::string(got.status().message());
+  if (text == c.out) return true;
+  std::printf("FAILED %s\nwanted:\n%sgot:\n%s", c.name.c_str(), c.out.c_str(), text.c_str());
+  return false;
+}
+
+}  // namespace
+
+int ProgramTests(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (int i = 1; i < argc; ++i) {
+    std::ifstream file(argv[i]);
+    std::string line;
+    ProgramCase c;
+    std::string* section = nullptr;
+    const auto finish = [&] {
+      if (!c.name.empty()) ++(RunProgramCase(c) ? passed : failed);
+      c = ProgramCase();
+      section = nullptr;
+    };
+    while (std::getline(file, line)) {
+      if (absl::StartsWith(line, "---")) {
+        finish();
+      } else if (section == nullptr && absl::StartsWith(line, "case ")) {
+        c.name = line.substr(5);
+      } else if (line == "in") {
+        section = &c.in;
+      } else if (line == "out") {
+        section = &c.out;
+      } else if (section != nullptr) {
+        absl::StrAppend(section, line, "\n");
+      } else if (!line.empty()) {
+        c.what = line;
+      }
+    }
+    finish();
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed > 0 || passed == 0 ? 1 : 0;
+}
+
+}  // namespace smelt
