@@ -15,6 +15,11 @@ void AddOptimizeFlag(CLI::App& app, std::string* value) {
       ->capture_default_str();
 }
 
+void AddCompileFlag(CLI::App& app, bool* value) {
+  app.add_flag("--compile", *value,
+               "Compile regions of graphs into programs for the shapes that come");
+}
+
 StatusOr<RewriterConfig> RewriterOfFlag(const std::string& value) {
   RewriterConfig config;
   if (value == "off") {

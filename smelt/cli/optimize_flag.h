@@ -16,6 +16,9 @@ namespace smelt {
 // Adds the flag; `value` is "default" where it is left out. REQUIRES: `value` outlives the app.
 void AddOptimizeFlag(CLI::App& app, std::string* value);
 
+// SessionOptions::compile. REQUIRES: `value` outlives the app.
+void AddCompileFlag(CLI::App& app, bool* value);
+
 // SessionOptions::rewriter for "off", "default", "aggressive" or the path of a RewriterConfig or
 // ConfigProto in text format. Errors of reading and parsing the file.
 StatusOr<RewriterConfig> RewriterOfFlag(const std::string& value);

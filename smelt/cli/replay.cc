@@ -268,8 +268,7 @@ CommandBody SetupReplay(CLI::App& app) {
   app.add_option("--record", flags->record,
                  "Write what was answered as PredictionLogs; those without a time get that of now");
   AddOptimizeFlag(app, &flags->optimize);
-  app.add_flag("--compile", flags->compile,
-               "Compile regions of graphs into programs for the shapes that come");
+  AddCompileFlag(app, &flags->compile);
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat,
                  "Run each request this many times and compare every answer")

@@ -229,8 +229,7 @@ CommandBody SetupRun(CLI::App& app) {
   AddPassFlags(app, &flags->passes);
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   AddOptimizeFlag(app, &flags->optimize);
-  app.add_flag("--compile", flags->compile,
-               "Compile regions of graphs into programs for the shapes that come");
+  AddCompileFlag(app, &flags->compile);
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   AddResourceFlags(app, &flags->resources);

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <array>
 
 #include "absl/container/flat_hash_map.h"
 #include "smelt/analysis/xla_shapes.h"
 #include "smelt/compile/plan.h"
+#include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/graph/shape/values.h"
@@ -83,12 +83,9 @@ class Lowering {
       return OkStatus();
     }
     if (n.Is("Const")) {
-      const Attr* a = n.Find("value");
-      const auto* value = a ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
-      if (value == nullptr || *value == nullptr) {
-        return InvalidArgument("Const '", n.name(), "' has no value");
-      }
-      ASSIGN_OR_RETURN(Tensor t, (*value)->Materialize());
+      const TensorValue* value = StatedConstant(n);
+      if (value == nullptr) return InvalidArgument("Const '", n.name(), "' has no value");
+      ASSIGN_OR_RETURN(Tensor t, value->Materialize());
       return AddConstant(n, 0, std::move(t));
     }
     ASSIGN_OR_RETURN(const bool folded, Fold(n));

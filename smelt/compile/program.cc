@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
@@ -10,22 +9,6 @@
 #include "smelt/kernels/node_error.h"
 
 namespace smelt {
-namespace {
-
-StepStats::Event EventOf(const PlanAction& action, const Plan& plan, int64_t start) {
-  int64_t bytes = 0;
-  for (const int v : action.outputs) bytes += plan.values[static_cast<size_t>(v)].bytes();
-  return {action.node->name(),
-          std::string(action.node->op()),
-          action.kernel->name,
-          start,
-          absl::GetCurrentTimeNanos(),
-          std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff,
-          bytes};
-}
-
-}  // namespace
-
 // What one run needs, kept for later ones.
 struct Program::State {
   Allocator* allocator = nullptr;  // that the arena is from
@@ -36,6 +19,7 @@ struct Program::State {
   // What unbound kernels are called with, as pointers are laid out.
   std::vector<Tensor*> inputs;
   std::vector<Tensor> outputs;
+  std::unique_ptr<bool[]> no_last_use;  // false for every input that a kernel has
   PlacingAllocator placing;
 
   char* At(int64_t offset) const { return static_cast<char*>(arena->data()) + offset; }
@@ -120,6 +104,7 @@ StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) co
   state->outputs.resize(state->pointers.size());
   state->tensors.resize(plan_.values.size());
   state->inputs.resize(state->pointers.size());
+  state->no_last_use = std::make_unique<bool[]>(state->pointers.size());
   for (size_t i = 0; i < plan_.actions.size(); ++i) {
     for (size_t k = 0; k < plan_.actions[i].inputs.size(); ++k) {
       state->inputs[static_cast<size_t>(first_input_[i]) + k] =
@@ -197,7 +182,9 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
       return WithNode(status, function_, *action.node);
     }
     if (stats) [[unlikely]] {
-      stats->Add(EventOf(action, plan_, start));
+      int64_t bytes = 0;
+      for (const int v : action.outputs) bytes += plan_.values[static_cast<size_t>(v)].bytes();
+      stats->Add(*action.node, action.kernel->name, start, bytes);
     }
   }
   for (size_t i = 0; i < results.size(); ++i) {
@@ -217,11 +204,7 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
 // The kernel takes the outputs' places when it asks for memory; what it puts elsewhere is copied.
 Status Program::RunKernel(size_t index, State& state, Step& step, void* const* outputs) const {
   const PlanAction& action = plan_.actions[index];
-  constexpr bool kNotLast[64] = {};
   const size_t count = action.inputs.size();
-  const std::vector<char> many(count > 64 ? count : 0, 0);
-  const bool* last_use =
-      count > 64 ? reinterpret_cast<const bool*>(many.data()) : static_cast<const bool*>(kNotLast);
   const std::span<Tensor> out(state.outputs.data() + first_output_[index], action.outputs.size());
   const auto value = [&](size_t i) -> const PlanValue& {
     return plan_.values[static_cast<size_t>(action.outputs[i])];
@@ -232,7 +215,8 @@ Status Program::RunKernel(size_t index, State& state, Step& step, void* const* o
   Allocator* allocator = std::exchange(step.allocator, &state.placing);
   state.placing.set_fallback(allocator);
   OpContext ctx(*action.node, action.state.get(), step,
-                {state.inputs.data() + first_input_[index], count}, {last_use, count}, out);
+                {state.inputs.data() + first_input_[index], count},
+                {state.no_last_use.get(), count}, out);
   Status status = OrOutOfMemory([&] { return action.kernel->run(ctx); });
   step.allocator = allocator;
   for (size_t i = 0; status.ok() && i < out.size(); ++i) {

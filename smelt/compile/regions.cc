@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/copy_node.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/kernels/kernel.h"
@@ -61,22 +62,13 @@ class RegionCut {
   }
 
  private:
-  StatusOr<Node*> CopyNode(const Node& n) {
-    ASSIGN_OR_RETURN(Node * c, body_->AddNode(body_->FreeName(n.name()), n.op()));
-    c->AttrsToChange() = n.attrs();
-    c->device = n.device;
-    c->SetInputTypes(n.input_types);
-    c->SetOutputTypes(n.output_types);
-    copies_[&n] = c;
-    return c;
-  }
-
   StatusOr<Endpoint> InBody(Endpoint e) {
     if (const auto it = copies_.find(e.node); it != copies_.end()) {
       return Endpoint{it->second, e.port};
     }
     if (e.node->Is("Const") && e.node->control_inputs().empty()) {
-      ASSIGN_OR_RETURN(Node * c, CopyNode(*e.node));
+      ASSIGN_OR_RETURN(Node * c, AddCopy(*body_, *e.node, e.node->name()));
+      copies_[e.node] = c;
       return Endpoint{c, 0};
     }
     Endpoint& arg = args_[{e.node->id(), e.port}];
@@ -97,7 +89,8 @@ class RegionCut {
       ASSIGN_OR_RETURN(const Endpoint in, InBody(e));
       inputs.push_back(in);
     }
-    ASSIGN_OR_RETURN(Node * c, CopyNode(n));
+    ASSIGN_OR_RETURN(Node * c, AddCopy(*body_, n, n.name()));
+    copies_[&n] = c;
     body_->SetInputs(c, inputs);
     for (Node* w : n.control_inputs()) {
       // What is inside runs in order anyway.

@@ -1,11 +1,22 @@
 #include "smelt/kernels/step_stats.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "smelt/io/json_writer.h"
 
 namespace smelt {
+
+void StepStats::Add(const Node& node, absl::string_view kernel, int64_t start_ns,
+                    int64_t output_bytes) {
+  const int64_t end_ns = absl::GetCurrentTimeNanos();
+  const uint64_t thread = std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff;
+  absl::MutexLock lock(&mutex_);
+  events_.push_back(
+      {node.name(), std::string(node.op()), kernel, start_ns, end_ns, thread, output_bytes});
+}
 
 std::string StepStats::ChromeTrace() const {
   const std::vector<Event> events = this->events();

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "smelt/graph/graph.h"
 
 namespace smelt {
 
@@ -24,10 +25,8 @@ class StepStats {
     uint64_t thread;  // a hash of the thread's id
     int64_t output_bytes;
   };
-  void Add(Event event) {
-    absl::MutexLock lock(&mutex_);
-    events_.push_back(std::move(event));
-  }
+  // The kernel ran from start_ns until now, in the calling thread.
+  void Add(const Node& node, absl::string_view kernel, int64_t start_ns, int64_t output_bytes);
   std::vector<Event> events() const {
     absl::MutexLock lock(&mutex_);
     return events_;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "smelt/graph/copy_node.h"
 #include "smelt/optimize/graph_item.h"
 #include "smelt/optimize/passes.h"
 
@@ -193,16 +194,9 @@ class Parallelizer {
     absl::flat_hash_map<const Node*, Node*> copies;
     absl::flat_hash_map<absl::string_view, const Node*> copied;  // by the name of the original
     for (const Node* n : replicated) {
-      ASSIGN_OR_RETURN(
-          Node * copy,
-          graph_.AddNode(graph_.FreeName(absl::StrCat(Prefix(number), n->name())), n->op()));
-      copy->AttrsToChange() = n->attrs();
+      ASSIGN_OR_RETURN(Node * copy, AddCopy(graph_, *n, absl::StrCat(Prefix(number), n->name())));
       copy->EraseAttr("_root");
-      copy->SetInputTypes(n->input_types);
-      copy->SetOutputTypes(n->output_types);
-      copy->opaque_outputs = n->opaque_outputs;
-      copy->extra = n->extra;
-      copy->device = gpus_ > 0 ? absl::StrCat("/gpu:", number % gpus_) : n->device;
+      if (gpus_ > 0) copy->device = absl::StrCat("/gpu:", number % gpus_);
       copies[n] = copy;
       copied[n->name()] = copy;
     }

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "smelt/graph/copy_node.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -87,12 +88,7 @@ StatusOr<std::unique_ptr<Graph>> CutCallable(const Graph& graph,
       return InvalidArgument(n->Is("_Arg") ? "GetArg " : "SetRetval ", n->Int("index"),
                              " is not within [0, 0)\n\t [[{{node ", n->name(), "}}]]");
     }
-    ASSIGN_OR_RETURN(Node * c, out->AddNode(out->FreeName(n->name()), n->op()));
-    c->AttrsToChange() = n->attrs();
-    c->device = n->device;
-    c->SetInputTypes(n->input_types);
-    c->SetOutputTypes(n->output_types);
-    copy[n] = c;
+    ASSIGN_OR_RETURN(copy[n], AddCopy(*out, *n, n->name()));
   }
   auto resolve = [&](Endpoint e) {
     auto it = fed.find(Port{e.node, e.port});

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
+#include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/resource_types.h"
 #include "smelt/runtime/dataflow.h"
@@ -27,10 +28,9 @@ constexpr Kernel kProgramKernel = {.op = "_Program", .name = "compiled"};
 int64_t ConstantBytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Node* n : graph.Nodes()) {
-    const Attr* a = n->Is("Const") ? n->Find("value") : nullptr;
-    const auto* value = a != nullptr ? a->get<std::shared_ptr<const TensorValue>>() : nullptr;
-    if (value == nullptr || *value == nullptr) continue;
-    bytes += (*value)->num_elements() * static_cast<int64_t>(Tensor::ElementSize((*value)->dtype));
+    const TensorValue* value = StatedConstant(*n);
+    if (value == nullptr || value->num_elements() < 0) continue;
+    bytes += value->num_elements() * static_cast<int64_t>(Tensor::ElementSize(value->dtype));
   }
   return bytes;
 }
@@ -81,6 +81,8 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
                          std::vector<Region> regions) {
   graph_ = std::move(graph);
   function_ = std::move(function);
+  absl::flat_hash_map<const Node*, std::unique_ptr<Graph>> bodies;
+  for (Region& region : regions) bodies[region.node] = std::move(region.body);
   ASSIGN_OR_RETURN(std::vector<Node*> order, graph_->TopologicalOrder());
   if (std::ranges::none_of(order, [](const Node* n) { return NeedsDataflow(*n); })) {
     order = RunningOrder(order, graph_->max_id());
@@ -112,9 +114,8 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
       }
       continue;
     }
-    const auto region = std::ranges::find(regions, n, &Region::node);
-    auto kernel =
-        region != regions.end() ? StatusOr<const Kernel*>(&kProgramKernel) : FindKernel(*n);
+    const auto body = bodies.find(n);
+    auto kernel = body != bodies.end() ? StatusOr<const Kernel*>(&kProgramKernel) : FindKernel(*n);
     if (!kernel.ok()) {
       missing[std::string(n->op())].push_back(n->name());
       if (first_missing.ok()) first_missing = kernel.status();
@@ -139,9 +140,9 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
     item.kernel = *kernel;
     item.num_inputs = n->num_inputs();
     item.num_outputs = n->num_outputs();
-    if (region != regions.end()) {
-      constant_bytes_ += ConstantBytes(*region->body);
-      item.region = std::make_unique<CompiledRegion>(std::move(region->body), function_);
+    if (body != bodies.end()) {
+      constant_bytes_ += ConstantBytes(*body->second);
+      item.region = std::make_unique<CompiledRegion>(std::move(body->second), function_);
     }
     item.first_output = num_slots_;
     first_slot[n->id()] = num_slots_;
@@ -233,9 +234,7 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
   if (stats) [[unlikely]] {
     int64_t bytes = 0;
     for (const Tensor& t : outputs) bytes += static_cast<int64_t>(t.bytes());
-    stats->Add({item.node->name(), std::string(item.node->op()), item.kernel->name, start,
-                absl::GetCurrentTimeNanos(),
-                std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff, bytes});
+    stats->Add(*item.node, item.kernel->name, start, bytes);
   }
   return OkStatus();
 }

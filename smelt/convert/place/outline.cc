@@ -1,6 +1,7 @@
 #include "smelt/convert/place/outline.h"
 
 #include "smelt/convert/function_wrapper.h"
+#include "smelt/graph/copy_node.h"
 
 namespace smelt {
 
@@ -44,14 +45,8 @@ Endpoint FunctionOutline::InBody(Endpoint e) const {
 Status FunctionOutline::Copy(const std::vector<Node*>& inside) {
   Graph& body = *function_->body;
   for (const Node* n : inside) {
-    ASSIGN_OR_RETURN(Node * copy, body.AddNode(body.FreeName(n->name()), n->op()));
-    copy->AttrsToChange() = n->attrs();
+    ASSIGN_OR_RETURN(Node * copy, AddCopy(body, *n, n->name()));
     copy->EraseAttr("_class");  // colocation with nodes that may not be here
-    copy->device = n->device;
-    copy->SetInputTypes(n->input_types);
-    copy->SetOutputTypes(n->output_types);
-    copy->opaque_outputs = n->opaque_outputs;
-    copy->extra = n->extra;
     copies_[n] = copy;
     function_->signature.stateful |= n->def() != nullptr && n->def()->stateful;
   }

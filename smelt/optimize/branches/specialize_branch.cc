@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "smelt/graph/copy_node.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/optimize/functions/common.h"
 
@@ -111,15 +112,10 @@ class BranchSpecializer {
     const auto& sunk = plan_.sunk[branch_];
     for (auto it = sunk.rbegin(); it != sunk.rend(); ++it) {
       const Node* n = *it;
-      const std::string name =
-          body().FreeName(absl::StrCat(n->name(), "_tfg_cf_sunk_", plan_.node->name()));
-      ASSIGN_OR_RETURN(Node * copy, body().AddNode(name, n->op()));
-      copy->AttrsToChange() = n->attrs();
-      copy->device = n->device;
-      copy->SetInputTypes(n->input_types);
-      copy->SetOutputTypes(n->output_types);
-      copy->extra = n->extra;
-      sunk_names_[n->name()] = name;
+      ASSIGN_OR_RETURN(
+          Node * copy,
+          AddCopy(body(), *n, absl::StrCat(n->name(), "_tfg_cf_sunk_", plan_.node->name())));
+      sunk_names_[n->name()] = copy->name();
       copies_[n] = copy;
       moved_.insert(copy);
     }
