@@ -17,17 +17,42 @@ struct ConvState final : KernelState {
   FusedOps fused;
   bool constant_filter = false;
   onednn::FloatConv conv;
+
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
+
+nn::EmptyFilter EmptyFilterOf(const nn::ConvAttrs& attrs) {
+  return attrs.depthwise      ? nn::EmptyFilter::kAlways
+         : attrs.spatial == 3 ? nn::EmptyFilter::kNever
+                              : nn::EmptyFilter::kForEmptyResult;
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> ConvState::Bind(const BindContext& context) {
+  const auto p = nn::MakeConvProblem(attrs, context.inputs[0].shape, context.inputs[1].shape,
+                                     EmptyFilterOf(attrs));
+  // What is wrong the run says.
+  if (!p.ok() || !constant_filter || p->output.num_elements() == 0 ||
+      static_cast<int>(context.inputs.size()) < 2 + fused.num_args) {
+    return nullptr;
+  }
+  const int depth_dim = p->channels_last ? p->output.rank() - 1 : 1;
+  for (const FusedStep& step : fused.steps) {
+    if (step.kind == FusedStep::Kind::kActivation) continue;
+    const BoundTensor& arg = context.inputs[static_cast<size_t>(2 + step.arg)];
+    const bool whole = step.kind == FusedStep::Kind::kAdd;
+    const bool fits = whole ? arg.shape == p->output
+                            : arg.shape.rank() == 1 && arg.shape[0] == p->output[depth_dim];
+    if (!fits) return nullptr;
+  }
+  return conv.Bind(*p, context, fused);
+}
 
 Status RunConv(OpContext& ctx) {
   auto& state = ctx.state<ConvState>();
   const Tensor& x = ctx.input(0);
   const Tensor& w = ctx.input(1);
-  const auto empty = state.attrs.depthwise      ? nn::EmptyFilter::kAlways
-                     : state.attrs.spatial == 3 ? nn::EmptyFilter::kNever
-                                                : nn::EmptyFilter::kForEmptyResult;
-  ASSIGN_OR_RETURN(const nn::ConvProblem p,
-                   nn::MakeConvProblem(state.attrs, x.shape(), w.shape(), empty));
+  ASSIGN_OR_RETURN(const nn::ConvProblem p, nn::MakeConvProblem(state.attrs, x.shape(), w.shape(),
+                                                                EmptyFilterOf(state.attrs)));
   if (ctx.num_inputs() < 2 + state.fused.num_args) {
     return InvalidArgument("fused convolution needs ", state.fused.num_args, " arguments");
   }

@@ -1,10 +1,12 @@
 #include "smelt/kernels/onednn/float_conv.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/nn/conv_reference.h"
+#include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
@@ -58,6 +60,59 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
                      [&](const LayerCall& call) { return RunInType(p, call); });
 }
 
+StatusOr<Plan> FloatConv::PlanOf(const nn::ConvProblem& p, const Shape& x, const Shape& w,
+                                 Dtype dtype, const FusedOps& ops) {
+  PlanKey key = MakePlanKey({&x, &w});
+  key.push_back(static_cast<int64_t>(dtype));
+  // XLA's ops take the window from inputs, so that it may differ between calls.
+  for (const Dims* d : {&p.strides, &p.dilations, &p.pad_before, &p.pad_after}) {
+    key.insert(key.end(), d->begin(), d->end());
+  }
+  return plans_.Get(key, [&] {
+    const ConvLayouts l = MakeConvLayouts(p, dtype);
+    const auto fused = MakeFusedPostOps(ops, l.dst, 1);
+    Layout bias;
+    if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
+    return Primitive::Convolution(l.src, l.weights, bias, l.dst, ConvWindow(p), fused.post_ops);
+  });
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
+                                                       const BindContext& context,
+                                                       const FusedOps& fused_ops) {
+  const BoundTensor& x = context.inputs[0];
+  const BoundTensor& w = context.inputs[1];
+  const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
+  if (w.constant == nullptr || !std::ranges::all_of(context.inputs, is_float) ||
+      x.shape.num_elements() == 0 || w.shape.num_elements() == 0) {
+    return nullptr;
+  }
+  // Tensors that are added whole are not read to fold.
+  nn::WidenedArgs values;
+  std::vector<LayerArgument> args;
+  for (int i = 0; i < fused_ops.num_args; ++i) {
+    const Tensor* value = context.inputs[static_cast<size_t>(2 + i)].constant;
+    values.push_back(value);
+    args.push_back({value != nullptr ? value->raw() : nullptr, 2 + i});
+  }
+  const FusedOps* ops = &fused_ops;
+  FoldedOnce::Ref folded;
+  if (constant_args_) {
+    ASSIGN_OR_RETURN(folded, Fold(fused_ops, values));
+  }
+  std::span<const float> factors;
+  if (folded != nullptr) {
+    ops = &folded->ops;
+    factors = folded->factors;
+    args.erase(args.begin(), args.begin() + folded->skipped);
+    args.insert(args.begin(), LayerArgument{folded->bias.raw(), -1});
+  }
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, x.shape, w.shape, Dtype::kFloat, *ops));
+  if (plan == nullptr) return nullptr;
+  ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, *w.constant, true, HeapAllocator(), factors));
+  return BindLayer(plan, std::move(weights), *ops, args, folded);
+}
+
 Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
   const Tensor& x = call.x;
   const Tensor& w = call.w;
@@ -77,22 +132,10 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
     some_args.insert(some_args.end(), call.args.begin() + folded->skipped, call.args.end());
     plan_args = some_args;
   }
-  PlanKey key = MakePlanKey({&x.shape(), &w.shape()});
-  key.push_back(static_cast<int64_t>(dtype));
-  // XLA's ops take the window from inputs, so that it may differ between calls.
-  for (const Dims* d : {&p.strides, &p.dilations, &p.pad_before, &p.pad_after}) {
-    key.insert(key.end(), d->begin(), d->end());
-  }
   Plan plan;
   // oneDNN takes no empty tensors; what they give is zeros.
   if (x.num_elements() > 0 && w.num_elements() > 0) {
-    ASSIGN_OR_RETURN(plan, plans_.Get(key, [&] {
-      const ConvLayouts l = MakeConvLayouts(p, dtype);
-      const auto fused = MakeFusedPostOps(*ops, l.dst, 1);
-      Layout bias;
-      if (fused.bias) bias = Layout::Dense(Dtype::kFloat, std::array<int64_t, 1>{p.out_depth});
-      return Primitive::Convolution(l.src, l.weights, bias, l.dst, ConvWindow(p), fused.post_ops);
-    }));
+    ASSIGN_OR_RETURN(plan, PlanOf(p, x.shape(), w.shape(), dtype, *ops));
   }
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no convolution of ", DtypeName(dtype));

@@ -4,6 +4,7 @@
 #define SMELT_KERNELS_ONEDNN_FLOAT_CONV_H_
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/nn/window.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
@@ -23,6 +24,10 @@ class FloatConv {
   // whenever it is the same buffer.
   Status Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, bool constant_filter,
              const FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
+  // The same for runs on these shapes, x, w and their constants of type float; the node's inputs
+  // are x, w, then the arguments. nullptr where w or what is folded into it is no constant.
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const nn::ConvProblem& p, const BindContext& context,
+                                              const FusedOps& fused_ops);
 
  private:
   // The steps with a bias for the normalization, that bias, and the filter's factors by channel.
@@ -40,6 +45,9 @@ class FloatConv {
   // In the type of x, w and out: float, or bfloat16 when NarrowLayer tries it, which is
   // UNIMPLEMENTED where the library has no code.
   Status RunInType(const nn::ConvProblem& p, const LayerCall& call);
+  // nullptr: the library has no code.
+  StatusOr<Plan> PlanOf(const nn::ConvProblem& p, const Shape& x, const Shape& w, Dtype dtype,
+                        const FusedOps& ops);
 
   PlanCache plans_;
   NarrowLayer narrow_;

@@ -489,13 +489,21 @@ Status Primitive::PackWeights(const void* weights, void* packed) const {
   return OkStatus();
 }
 
+size_t Primitive::scratch_bytes() const { return impl_->scratch_bytes; }
+
+int Primitive::summed_tensor() const { return impl_->sum_from; }
+
 Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator) const {
+  BufferRef scratch;
+  if (impl_->scratch_bytes > 0) {
+    ASSIGN_OR_RETURN(scratch, allocator->Allocate(impl_->scratch_bytes));
+  }
+  return Run(tensors, scratch ? scratch->data() : nullptr);
+}
+
+Status Primitive::Run(std::span<const void* const> tensors, void* scratch) const {
   const Impl& impl = *impl_;
   const ScopedThreads team(impl.TeamSize());
-  BufferRef scratch;
-  if (impl.scratch_bytes > 0) {
-    ASSIGN_OR_RETURN(scratch, allocator->Allocate(impl.scratch_bytes));
-  }
   if (impl.sum_from >= 0 && tensors[impl.sum_from] != tensors[impl.sum_into]) {
     const auto* from = static_cast<const char*>(tensors[impl.sum_from]);
     auto* into = static_cast<char*>(const_cast<void*>(tensors[impl.sum_into]));
@@ -512,9 +520,8 @@ Status Primitive::Run(std::span<const void* const> tensors, Allocator* allocator
     DNNL_RETURN_IF_ERROR(
         dnnl_memory_set_data_handle(set->args[i].memory, const_cast<void*>(tensors[i])), "memory");
   }
-  if (scratch) {
-    DNNL_RETURN_IF_ERROR(dnnl_memory_set_data_handle(set->args.back().memory, scratch->data()),
-                         "memory");
+  if (impl.scratch_bytes > 0) {
+    DNNL_RETURN_IF_ERROR(dnnl_memory_set_data_handle(set->args.back().memory, scratch), "memory");
   }
   DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(impl.primitive, ThreadStream(),
                                               static_cast<int>(set->args.size()), set->args.data()),

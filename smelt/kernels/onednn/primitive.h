@@ -114,6 +114,12 @@ class Primitive {
   // Writes the result through its pointer in `tensors`, although that is const. `allocator` gives
   // scratch memory. REQUIRES: one pointer for each tensor, of the primitive's layouts.
   Status Run(std::span<const void* const> tensors, Allocator* allocator) const;
+  // The same with scratch memory of scratch_bytes() bytes, aligned to kAlignment.
+  Status Run(std::span<const void* const> tensors, void* scratch) const;
+  size_t scratch_bytes() const;
+  // The tensor of Run whose values dst takes first, to be added to: copied, unless it lies there.
+  // -1: none.
+  int summed_tensor() const;
 
   struct Impl;
 

@@ -1,0 +1,71 @@
+#include "smelt/kernels/onednn/bound_layer.h"
+
+#include "absl/container/inlined_vector.h"
+
+namespace smelt::onednn {
+namespace {
+
+class BoundLayer final : public BoundKernel {
+ public:
+  BoundLayer(Plan plan, std::shared_ptr<const Tensor> weights, std::vector<LayerArgument> tensors,
+             size_t dst, std::shared_ptr<const void> keep)
+      : plan_(std::move(plan)),
+        weights_(std::move(weights)),
+        tensors_(std::move(tensors)),
+        dst_(dst),
+        keep_(std::move(keep)) {
+    // The sum with a tensor begins with a copy of it, unless it lies there already.
+    const int summed = plan_->summed_tensor();
+    if (summed >= 0) lent_ = tensors_[static_cast<size_t>(summed)].input;
+  }
+
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    absl::InlinedVector<const void*, 8> all;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const LayerArgument& t = tensors_[i];
+      all.push_back(i == dst_ ? outputs[0] : t.constant != nullptr ? t.constant : inputs[t.input]);
+    }
+    return plan_->Run(all, scratch);
+  }
+  size_t scratch_bytes() const override { return plan_->scratch_bytes(); }
+  bool may_overwrite(int i) const override { return i == lent_; }
+
+ private:
+  const Plan plan_;
+  const std::shared_ptr<const Tensor> weights_;
+  const std::vector<LayerArgument> tensors_;  // in the order of Primitive::Run
+  const size_t dst_;                          // which of them the output is
+  const std::shared_ptr<const void> keep_;
+  int lent_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<BoundKernel> BindLayer(Plan plan, std::shared_ptr<const Tensor> weights,
+                                       const FusedOps& ops, std::span<const LayerArgument> args,
+                                       std::shared_ptr<const void> keep) {
+  std::vector<LayerArgument> tensors = {{nullptr, 0}, {weights->raw(), 1}};
+  std::vector<LayerArgument> operands;
+  for (size_t i = 0; i < ops.steps.size(); ++i) {
+    const FusedStep& step = ops.steps[i];
+    switch (step.kind) {
+      case FusedStep::Kind::kBias:
+        (i == 0 ? tensors : operands).push_back(args[static_cast<size_t>(step.arg)]);
+        break;
+      case FusedStep::Kind::kBatchNorm:
+        return nullptr;
+      case FusedStep::Kind::kAdd:
+        operands.push_back(args[static_cast<size_t>(step.arg)]);
+        break;
+      case FusedStep::Kind::kActivation:
+        break;
+    }
+  }
+  const size_t dst = tensors.size();
+  tensors.push_back({});
+  tensors.insert(tensors.end(), operands.begin(), operands.end());
+  return std::make_unique<BoundLayer>(std::move(plan), std::move(weights), std::move(tensors), dst,
+                                      std::move(keep));
+}
+
+}  // namespace smelt::onednn

@@ -1,0 +1,30 @@
+// A layer of the library bound to its shapes: primitive, packed weights and constant arguments are
+// at hand, and a run only says where the others lie.
+#ifndef SMELT_KERNELS_ONEDNN_BOUND_LAYER_H_
+#define SMELT_KERNELS_ONEDNN_BOUND_LAYER_H_
+
+#include <memory>
+#include <vector>
+
+#include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/onednn/plan_cache.h"
+
+namespace smelt::onednn {
+
+// Where an argument of the fused steps comes from.
+struct LayerArgument {
+  const void* constant = nullptr;
+  int input = -1;  // of the node, where it is no constant
+};
+
+// Node inputs are src, weights, then the arguments. `keep` holds what the arguments point to.
+// nullptr where a step needs more than a pointer (a batch normalization). REQUIRES: `plan` was made
+// of MakeFusedPostOps(ops), args are by FusedStep::arg.
+std::unique_ptr<BoundKernel> BindLayer(Plan plan, std::shared_ptr<const Tensor> weights,
+                                       const FusedOps& ops, std::span<const LayerArgument> args,
+                                       std::shared_ptr<const void> keep);
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_BOUND_LAYER_H_
