@@ -149,6 +149,27 @@ check("a graph", code == 0 and "optimized in " in out, out + err)
 check("what rules did", any("RemoveInvolution" in line and line.split()[-1] == "1" for line in out.splitlines()), out)
 check("the story of a node", "arithmetic_optimizer/RemoveInvolution: became 'c'" in out or "RemoveInvolution: became" in out, out)
 check("a graph after each pass", any("arithmetic" in f.name and f.suffix == ".graph" for f in (work / "dump").iterdir()))
+# A function that is being rewritten is seen, by itself too, as it was.
+recursive = work / "recursive.graph"
+recursive.write_text("""func f(x: float, n: int32) -> (y: float, z: float) {
+  a = Neg(x) {T=float}
+  b = Neg(a) {T=float}
+  one = Const {dtype=int32, value=int32[]{1}}
+  two = Add(one, one) {T=int32}
+  m = Sub(n, two) {T=int32}
+  c = StatefulPartitionedCall(b, m) {Tin=list(float, int32), Tout=list(float, float), f=@f}
+  r = Identity(b) {T=float}
+  return y=c:0, z=r:0
+}
+x = Placeholder {dtype=float, shape=shape(?)}
+n = Const {dtype=int32, value=int32[]{3}}
+y = StatefulPartitionedCall(x, n) {Tin=list(float, int32), Tout=list(float, float), f=@f}
+""")
+code, out, err = optimize("--graph_def", recursive, "--feeds", "x", "--fetches", "y:0,y:1", work / "recursive.pb", "--dump_dir", work / "recursive_dump")
+check("a function that calls itself, shown after each pass", code == 0 and any("-f-" in f.name for f in (work / "recursive_dump").iterdir()), out + err)
+for shown in (work / "recursive_dump").glob("*.graph"):
+    code, out, err = optimize("--graph_def", shown, work / "shown.graph", "--passes", "")
+    check(f"{shown.name} is whole", code == 0, err)
 code, out, err = optimize("--graph_def", work / "out.pb", work / "again.graph", "--passes", "")
 text = (work / "again.graph").read_text()
 check("read back as text", code == 0 and "Neg" not in text and "unread" not in text and "y = " in text, text + err)

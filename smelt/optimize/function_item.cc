@@ -5,14 +5,15 @@
 namespace smelt {
 
 Status FunctionItem::Open(const std::vector<std::string>& keep) {
-  Graph& body = *function_.body;
+  ASSIGN_OR_RETURN(copy_, function_.Clone(function_.name()));
+  Graph& body = *copy_->body;
   ClearMarks(body);
-  for (Node* arg : function_.args) MarkFed(arg);
+  for (Node* arg : copy_->args) MarkFed(arg);
   for (const std::string& name : keep) {
     if (Node* n = body.Find(name)) AddRoot(n);
     asked_for_.insert(name);
   }
-  for (const auto& [name, node] : function_.control_results) {
+  for (const auto& [name, node] : copy_->control_results) {
     AddRoot(node);
     controls_.emplace_back(name, node->name());
     asked_for_.insert(node->name());
@@ -21,9 +22,9 @@ Status FunctionItem::Open(const std::vector<std::string>& keep) {
     if (n->def() == nullptr || n->def()->stateful) AddRoot(n);
   }
   int index = 0;
-  for (size_t i = 0; i < function_.results.size(); ++i) {
-    results_.push_back(function_.results[i].size());
-    for (const Endpoint& e : function_.results[i]) {
+  for (size_t i = 0; i < copy_->results.size(); ++i) {
+    results_.push_back(copy_->results[i].size());
+    for (const Endpoint& e : copy_->results[i]) {
       AttrMap attrs;
       attrs.Set("T", BaseType(e.node->output_types[static_cast<size_t>(e.port)]));
       attrs.Set("index", index++);
@@ -35,7 +36,7 @@ Status FunctionItem::Open(const std::vector<std::string>& keep) {
 }
 
 Status FunctionItem::Close() {
-  Graph& body = *function_.body;
+  Graph& body = *copy_->body;
   const auto gone = [&](absl::string_view what, absl::string_view name) {
     return Internal("function '", function_.name(), "' lost ", what, " '", name, "'");
   };
@@ -70,6 +71,7 @@ Status FunctionItem::Close() {
   }
   ClearMarks(body);
   ReassignColocation(body);
+  function_.body = std::move(copy_->body);
   return OkStatus();
 }
 

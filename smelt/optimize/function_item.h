@@ -2,6 +2,7 @@
 #ifndef SMELT_OPTIMIZE_FUNCTION_ITEM_H_
 #define SMELT_OPTIMIZE_FUNCTION_ITEM_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,22 +12,25 @@
 
 namespace smelt {
 
-// While it lives, f.body is a callable graph (passes.h): results are _Retval nodes, arguments are
-// fed, nodes of control results and nodes with state are roots, so that the function does all that
-// it did. f.args, f.results and f.control_results are of no use meanwhile. Not thread safe.
+// The body is a callable graph (passes.h): results are _Retval nodes, arguments are fed, nodes of
+// control results and nodes with state are roots, so that the function does all that it did. It is
+// a copy: whoever calls the function meanwhile, itself maybe, sees it as it was. Not thread safe.
 class FunctionItem {
  public:
   explicit FunctionItem(Function& f) : function_(f) {}
-  // `keep`: nodes that stay as well. May be called once.
+  // Makes the body. `keep`: nodes that stay as well. May be called once.
   Status Open(const std::vector<std::string>& keep);
-  // Makes the function whole again with what f.body holds by then, which may be another graph.
-  // INTERNAL when an argument, a result or a control result is gone.
+  // After Open; may be replaced by another graph.
+  Graph& body() { return *copy_->body; }
+  // Puts the body into the function. INTERNAL when an argument, a result or a control result is
+  // gone.
   Status Close();
   // The nodes that are asked for by name, of control results and of `keep`.
   const absl::flat_hash_set<std::string>& asked_for() const { return asked_for_; }
 
  private:
   Function& function_;
+  std::unique_ptr<Function> copy_;
   absl::flat_hash_set<std::string> asked_for_;
   std::vector<size_t> results_;                                // how many tensors each has
   std::vector<std::pair<std::string, std::string>> controls_;  // name of the result, of the node

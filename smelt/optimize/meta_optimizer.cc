@@ -280,15 +280,15 @@ class MetaOptimizer {
     RETURN_IF_ERROR(item.Open(kept == item_.kept_in_functions.end() ? std::vector<std::string>()
                                                                     : kept->second));
     std::vector<std::string> fetches;
-    for (const Node* n : f.body->Nodes()) {
+    for (const Node* n : item.body().Nodes()) {
       if (n->Is("_Retval")) fetches.push_back(n->name());
     }
     context.fetches = fetches;
     context.asked_for = &item.asked_for();
     if (passes.empty()) {
-      RETURN_IF_ERROR(OptimizeGraph(*f.body, f.name(), context));
+      RETURN_IF_ERROR(OptimizeGraph(item.body(), f.name(), context));
     } else {
-      RETURN_IF_ERROR(RunAndReport(passes, *f.body, f.name(), context));
+      RETURN_IF_ERROR(RunAndReport(passes, item.body(), f.name(), context));
     }
     return item.Close();
   }
