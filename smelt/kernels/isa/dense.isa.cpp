@@ -121,9 +121,41 @@ void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float a
   for (int64_t r = 0; r < m; ++r) f(y + r * ldy, y + r * ldy, n, alpha);
 }
 
+// One row by whole vectors of columns. Every weight is read once, so that how fast they come
+// decides: few rows of w at a time from front to back, while the sums wait in the nearest cache.
+void DenseRow(const float* x, int64_t k, const float* w, int64_t ldw, int64_t columns,
+              const float* bias, float* y) {
+  constexpr int64_t kBlock = 2048;  // 8 KiB of sums
+  constexpr int kRows = 4;
+  for (int64_t from = 0; from < columns; from += kBlock) {
+    const int64_t to = from + kBlock < columns ? from + kBlock : columns;
+    int64_t i = 0;
+    for (; i + kRows <= k; i += kRows) {
+      const float* row = w + i * ldw;
+      SMELT_LOOP
+      for (int64_t j = from; j < to; j += kLanes) {
+        Vec sum = i > 0 ? LoadVec(y + j) : bias != nullptr ? LoadVec(bias + j) : Vec{};
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) sum += LoadVec(row + r * ldw + j) * x[i + r];
+        StoreVec(y + j, sum);
+      }
+    }
+    for (; i < k; ++i) {
+      for (int64_t j = from; j < to; j += kLanes) {
+        const Vec sum = i > 0 ? LoadVec(y + j) : bias != nullptr ? LoadVec(bias + j) : Vec{};
+        StoreVec(y + j, sum + LoadVec(w + i * ldw + j) * x[i]);
+      }
+    }
+  }
+}
+
 void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
            int64_t n, const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
   int64_t j = 0;
+  if (m == 1 && k > 0) {
+    j = n - n % kLanes;
+    DenseRow(x, k, w, ldw, j, bias, y);
+  }
   for (; j + kPanel <= n; j += kPanel) {
     Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, bias ? bias + j : nullptr, y + j, ldy, kPanel);
   }

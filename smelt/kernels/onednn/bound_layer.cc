@@ -1,5 +1,7 @@
 #include "smelt/kernels/onednn/bound_layer.h"
 
+#include <algorithm>
+
 #include "absl/container/inlined_vector.h"
 
 namespace smelt::onednn {
@@ -41,10 +43,29 @@ class BoundLayer final : public BoundKernel {
 
 }  // namespace
 
+bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape& output,
+                  int depth_dim) {
+  if (context.inputs.size() < 2 + static_cast<size_t>(fused.num_args)) return false;
+  return std::ranges::all_of(fused.steps, [&](const FusedStep& step) {
+    if (step.kind == FusedStep::Kind::kActivation) return true;
+    const int args = step.kind == FusedStep::Kind::kBatchNorm ? 4 : 1;
+    for (int i = step.arg; i < step.arg + args; ++i) {
+      const Shape& shape = context.inputs[static_cast<size_t>(2 + i)].shape;
+      const bool fits = step.kind == FusedStep::Kind::kAdd
+                            ? shape == output
+                            : shape.num_elements() == output[depth_dim] && shape.rank() > 0 &&
+                                  shape.back() == output[depth_dim];
+      if (!fits) return false;
+    }
+    return true;
+  });
+}
+
 std::unique_ptr<BoundKernel> BindLayer(Plan plan, std::shared_ptr<const Tensor> weights,
                                        const FusedOps& ops, std::span<const LayerArgument> args,
                                        std::shared_ptr<const void> keep) {
-  std::vector<LayerArgument> tensors = {{nullptr, 0}, {weights->raw(), 1}};
+  std::vector<LayerArgument> tensors = {{nullptr, 0},
+                                        {weights != nullptr ? weights->raw() : nullptr, 1}};
   std::vector<LayerArgument> operands;
   for (size_t i = 0; i < ops.steps.size(); ++i) {
     const FusedStep& step = ops.steps[i];

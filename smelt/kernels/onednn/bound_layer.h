@@ -18,7 +18,12 @@ struct LayerArgument {
   int input = -1;  // of the node, where it is no constant
 };
 
-// Node inputs are src, weights, then the arguments. `keep` holds what the arguments point to.
+// Does nn::CheckFusedArgs accept the arguments, inputs of the node after the second?
+bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape& output,
+                  int depth_dim);
+
+// Node inputs are src, weights, then the arguments. `weights`: constant ones as the plan takes
+// them; nullptr: the node's input is taken as it is. `keep` holds what the arguments point to.
 // nullptr where a step needs more than a pointer (a batch normalization). REQUIRES: `plan` was made
 // of MakeFusedPostOps(ops), args are by FusedStep::arg.
 std::unique_ptr<BoundKernel> BindLayer(Plan plan, std::shared_ptr<const Tensor> weights,

@@ -8,6 +8,8 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/common/via_float.h"
+#include "smelt/kernels/fusible.h"
+#include "smelt/kernels/onednn/bound_layer.h"
 
 namespace smelt::onednn {
 namespace {
@@ -283,6 +285,63 @@ StatusOr<Tensor> Contraction::Run(const EinsumShapes& s, std::span<const Tensor*
   ASSIGN_OR_RETURN(result, ArrangeResult(s, result, order, allocator));
   if (!narrow) return result;
   return FromFloat(result, dtype, allocator);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> Contraction::Bind(const EinsumShapes& s,
+                                                         const BindContext& context,
+                                                         const FusedOps& then) {
+  if (s.inputs.size() != 2 || SumsAlone(s)) return nullptr;
+  const OperandParts a = Classify(s, 0), b = Classify(s, 1);
+  if (Concatenate({&a.batch, &a.free, &b.free}) != s.output) return nullptr;
+  nn::MatMulProblem p;
+  for (const int i : {0, 1}) {
+    const OperandParts& q = i == 0 ? a : b;
+    const Shape& shape = context.inputs[static_cast<size_t>(i)].shape;
+    if (shape.num_elements() == 0 ||
+        EinsumHas(s.inputs[static_cast<size_t>(i)], EinsumShapes::kNone)) {
+      return nullptr;
+    }
+    const Dims strides = Strides(shape);
+    const auto lies = [&](const EinsumLabels& order) {
+      const Dims sizes = SizesOf(s, order);
+      int64_t n = 1;
+      for (const int64_t size : sizes) n *= size;
+      return n == shape.num_elements() &&
+             LiesIn(s, s.inputs[static_cast<size_t>(i)], strides, order);
+    };
+    const bool free_first = lies(Concatenate({&q.batch, &q.free, &q.contracted}));
+    const bool free_last = lies(Concatenate({&q.batch, &q.contracted, &q.free}));
+    if (!free_first && !free_last) return nullptr;
+    // The natural one where both are.
+    (i == 0 ? p.transpose_a : p.transpose_b) = i == 0 ? !free_first : !free_last;
+  }
+  const auto product = [&](const EinsumLabels& labels) {
+    int64_t n = 1;
+    for (const int64_t size : SizesOf(s, labels)) n *= size;
+    return n;
+  };
+  p.m = product(a.free);
+  p.n = product(b.free);
+  p.k = product(a.contracted);
+  const int64_t batches = product(a.batch);
+  const auto matrices = [&](int64_t rows, int64_t columns, bool transposed) {
+    Dims dims = p.batch;
+    dims.insert(dims.end(), {transposed ? columns : rows, transposed ? rows : columns});
+    return Shape(std::span<const int64_t>(dims));
+  };
+  if (batches != 1) p.batch = p.batch_a = p.batch_b = Dims{batches};
+  p.output = matrices(p.m, p.n, false);
+  JoinedSteps steps = JoinSteps(FusedOps(), then, context, p.output);
+  steps.inputs[0].shape = matrices(p.m, p.k, p.transpose_a);
+  steps.inputs[1].shape = matrices(p.k, p.n, p.transpose_b);
+  Tensor weights;
+  if (const Tensor* constant = steps.inputs[1].constant) {
+    weights = constant->WithShape(steps.inputs[1].shape);
+    steps.inputs[1].constant = &weights;
+  }
+  const BindContext joined{context.node, steps.inputs, context.outputs};
+  if (!ArgumentsFit(steps.ops, joined, p.output, p.output.rank() - 1)) return nullptr;
+  return product_.Bind(p, joined, steps.ops);
 }
 
 }  // namespace smelt::onednn

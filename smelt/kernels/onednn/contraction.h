@@ -22,6 +22,10 @@ class Contraction {
   // for types that have no sums of products.
   StatusOr<Tensor> Run(const EinsumShapes& s, std::span<const Tensor* const> operands,
                        Allocator* allocator);
+  // The same for runs on these shapes, and `then` done to the result (fusible.h). nullptr where an
+  // operand or the product has to be brought to another order.
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const EinsumShapes& s, const BindContext& context,
+                                              const FusedOps& then);
 
  private:
   // The operand in `order`, summed over the dimensions after the first `kept`.

@@ -4,6 +4,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/float_conv.h"
 
 namespace smelt {
@@ -30,19 +31,11 @@ nn::EmptyFilter EmptyFilterOf(const nn::ConvAttrs& attrs) {
 StatusOr<std::unique_ptr<BoundKernel>> ConvState::Bind(const BindContext& context) {
   const auto p = nn::MakeConvProblem(attrs, context.inputs[0].shape, context.inputs[1].shape,
                                      EmptyFilterOf(attrs));
-  // What is wrong the run says.
+  // What the run will refuse is left to it.
   if (!p.ok() || !constant_filter || p->output.num_elements() == 0 ||
-      static_cast<int>(context.inputs.size()) < 2 + fused.num_args) {
+      !onednn::ArgumentsFit(fused, context, p->output,
+                            p->channels_last ? p->output.rank() - 1 : 1)) {
     return nullptr;
-  }
-  const int depth_dim = p->channels_last ? p->output.rank() - 1 : 1;
-  for (const FusedStep& step : fused.steps) {
-    if (step.kind == FusedStep::Kind::kActivation) continue;
-    const BoundTensor& arg = context.inputs[static_cast<size_t>(2 + step.arg)];
-    const bool whole = step.kind == FusedStep::Kind::kAdd;
-    const bool fits = whole ? arg.shape == p->output
-                            : arg.shape.rank() == 1 && arg.shape[0] == p->output[depth_dim];
-    if (!fits) return nullptr;
   }
   return conv.Bind(*p, context, fused);
 }

@@ -1,14 +1,27 @@
 // Einsum, and XlaEinsum of the same meaning.
 #include "smelt/graph/einsum_equation.h"
+#include "smelt/kernels/fusible.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/contraction.h"
 
 namespace smelt {
 namespace {
 
-struct EinsumState final : KernelState {
+struct EinsumState final : FusibleState {
   EinsumEquation equation;
   onednn::Contraction contraction;
+
+  StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
+                                                  const FusedOps& then) override {
+    absl::InlinedVector<const Shape*, 2> shapes;
+    for (size_t i = 0; i < equation.inputs.size(); ++i) {
+      shapes.push_back(&context.inputs[i].shape);
+    }
+    const auto s = ExpandEinsum(equation, shapes);
+    // What the run will refuse is left to it.
+    if (!s.ok()) return nullptr;
+    return contraction.Bind(*s, context, then);
+  }
 };
 
 Status RunEinsum(OpContext& ctx) {

@@ -6,6 +6,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
 
@@ -41,23 +42,37 @@ UnaryF32 IsaActivation(Activation a) {
   return UnaryF32::kIdentity;
 }
 
-// The bias and the activation that isa.h's loops compute themselves. False when there are other
-// steps.
-bool BiasThenActivation(const FusedOps& fused, nn::FusedArgs args, const float** bias,
-                        UnaryF32* act) {
+// The bias and the activation that isa.h's loops compute themselves.
+struct LoopSteps {
+  int bias = -1;  // its argument
+  UnaryF32 act = UnaryF32::kIdentity;
+  float alpha = 0;
+};
+// False when there are other steps. What is added to one row is a bias.
+bool BiasThenActivation(const nn::MatMulProblem& p, const FusedOps& fused, LoopSteps* loop) {
   size_t i = 0;
   const auto& steps = fused.steps;
-  if (i < steps.size() && steps[i].kind == FusedStep::Kind::kBias) {
-    *bias = args[steps[i].arg]->data<float>();
+  const bool one_row = p.m == 1 && p.batches() == 1;
+  loop->alpha = fused.leaky_alpha;
+  if (i < steps.size() && (steps[i].kind == FusedStep::Kind::kBias ||
+                           (one_row && steps[i].kind == FusedStep::Kind::kAdd))) {
+    loop->bias = steps[i].arg;
     ++i;
   }
   if (i < steps.size() && steps[i].kind == FusedStep::Kind::kActivation &&
       steps[i].activation != Activation::kHardSwish) {
-    *act = IsaActivation(steps[i].activation);
+    loop->act = IsaActivation(steps[i].activation);
     ++i;
   }
   return i == steps.size();
 }
+
+// Multiplications that are worth a thread.
+constexpr int64_t kLeastPerThread = 2 * kSmallProduct;
+
+// Weights that are packed for loops of our own: those that the caches keep between runs. What comes
+// from memory comes as fast as it lies, and the first answer need not wait for a copy.
+constexpr int64_t kMostPacked = int64_t{1} << 19;
 
 bool IsSmallProduct(const nn::MatMulProblem& p) {
   // Sizes are those of tensors in memory: m * n does not overflow, m * n * k may.
@@ -76,41 +91,92 @@ bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
   return !constant_b && p.m <= 8 && p.n % 256 == 0;
 }
 
-void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const FusedOps& fused,
-             nn::FusedArgs args, Tensor* out) {
+// bias: of steps.bias, nullptr where there is none.
+void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const LoopSteps& steps,
+             const float* bias, float* y) {
   const IsaTable& isa = Isa();
-  const float* bias = nullptr;
-  UnaryF32 act = UnaryF32::kIdentity;
-  const bool inside = BiasThenActivation(fused, args, &bias, &act);
-  if (!inside) {
-    bias = nullptr;
-    act = UnaryF32::kIdentity;
-  }
-  float* y = out->data<float>();
   if (!p.transpose_b) {
     // Slices of columns, in whole cache lines.
     constexpr int64_t kSlice = 64;
     const int64_t slices = (p.n + kSlice - 1) / kSlice;
-    ParallelFor(slices, std::max<int64_t>(1, 2 * kSmallProduct / (p.m * p.k * kSlice)),
+    ParallelFor(slices, std::max<int64_t>(1, kLeastPerThread / (p.m * p.k * kSlice)),
                 [&](int64_t begin, int64_t end) {
                   const int64_t from = begin * kSlice;
                   const int64_t n = std::min(end * kSlice, p.n) - from;
-                  isa.dense(a, p.k, p.m, p.k, b + from, p.n, n, bias ? bias + from : nullptr, act,
-                            fused.leaky_alpha, y + from, p.n);
+                  isa.dense(a, p.k, p.m, p.k, b + from, p.n, n, bias ? bias + from : nullptr,
+                            steps.act, steps.alpha, y + from, p.n);
                 });
-  } else {
-    for (int64_t i = 0; i < p.m; ++i) {
-      float* row = y + i * p.n;
-      for (int64_t j = 0; j < p.n; ++j) row[j] = isa.dot(a + i * p.k, b + j * p.k, p.k);
-      if (bias != nullptr) {
-        isa.bias_unary[static_cast<int>(act)](row, bias, row, p.n, fused.leaky_alpha);
-      } else if (act != UnaryF32::kIdentity) {
-        isa.unary[static_cast<int>(act)](row, row, p.n, fused.leaky_alpha);
-      }
+    return;
+  }
+  for (int64_t i = 0; i < p.m; ++i) {
+    float* row = y + i * p.n;
+    for (int64_t j = 0; j < p.n; ++j) row[j] = isa.dot(a + i * p.k, b + j * p.k, p.k);
+    if (bias != nullptr) {
+      isa.bias_unary[static_cast<int>(steps.act)](row, bias, row, p.n, steps.alpha);
+    } else if (steps.act != UnaryF32::kIdentity) {
+      isa.unary[static_cast<int>(steps.act)](row, row, p.n, steps.alpha);
     }
   }
-  if (!inside) nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
 }
+
+class BoundLoop final : public BoundKernel {
+ public:
+  BoundLoop(const nn::MatMulProblem& p, const LoopSteps& steps) : p_(p), steps_(steps) {}
+
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
+    OwnLoop(p_, input(0), input(1), steps_, steps_.bias < 0 ? nullptr : input(2 + steps_.bias),
+            static_cast<float*>(outputs[0]));
+    return OkStatus();
+  }
+
+ private:
+  const nn::MatMulProblem p_;
+  const LoopSteps steps_;
+};
+
+// With weights as dense_pack lays them out: they are read from front to back.
+class PackedLoop final : public BoundKernel {
+ public:
+  static StatusOr<std::unique_ptr<BoundKernel>> Make(const nn::MatMulProblem& p,
+                                                     const LoopSteps& steps, const float* b) {
+    const IsaTable& isa = Isa();
+    const int64_t panels = (p.n + isa.dense_panel - 1) / isa.dense_panel;
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{panels, p.k, isa.dense_panel}));
+    ASSIGN_OR_RETURN(Tensor weights, Tensor::Make(Dtype::kFloat, shape));
+    isa.dense_pack(b, p.n, p.k, p.n, weights.data<float>());
+    return std::unique_ptr<BoundKernel>(new PackedLoop(p, steps, std::move(weights)));
+  }
+
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    const IsaTable& isa = Isa();
+    const auto* a = static_cast<const float*>(inputs[0]);
+    const auto* bias =
+        steps_.bias < 0 ? nullptr : static_cast<const float*>(inputs[2 + steps_.bias]);
+    auto* y = static_cast<float*>(outputs[0]);
+    const float* weights = weights_.data<float>();
+    ParallelFor(weights_.dim(0), panels_per_thread_, [&](int64_t begin, int64_t end) {
+      const int64_t from = begin * isa.dense_panel;
+      const int64_t n = std::min(end * isa.dense_panel, p_.n) - from;
+      isa.dense_packed(a, p_.k, p_.m, p_.k, weights + from * p_.k, n, bias ? bias + from : nullptr,
+                       steps_.act, steps_.alpha, y + from, p_.n);
+    });
+    return OkStatus();
+  }
+
+ private:
+  PackedLoop(const nn::MatMulProblem& p, const LoopSteps& steps, Tensor weights)
+      : p_(p),
+        steps_(steps),
+        weights_(std::move(weights)),
+        panels_per_thread_(
+            std::max<int64_t>(1, kLeastPerThread / (p.m * p.k * Isa().dense_panel))) {}
+
+  const nn::MatMulProblem p_;
+  const LoopSteps steps_;
+  const Tensor weights_;  // [panels, k, dense_panel]
+  const int64_t panels_per_thread_;
+};
 
 // One matrix, or a batch of them, stored densely; `transposed`: with rows and columns exchanged.
 Layout MatrixLayout(Dtype dtype, const Dims& batch, int64_t rows, int64_t columns,
@@ -169,6 +235,52 @@ Status FloatMatMul::Run(const nn::MatMulProblem& p, const Tensor& a, const Tenso
                      [&](const LayerCall& call) { return RunInType(p, call); });
 }
 
+StatusOr<Plan> FloatMatMul::PlanOf(const nn::MatMulProblem& p, const Shape& a, const Shape& b,
+                                   Dtype dtype, bool constant_b, const FusedOps& fused) {
+  PlanKey key = MakePlanKey({&a, &b});
+  key.push_back(static_cast<int64_t>(dtype));
+  key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
+  return plans_.Get(key, [&] {
+    const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
+    const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
+    const FusedPostOps post = MakeFusedPostOps(fused, l.dst, depth_dim);
+    Layout bias;
+    if (post.bias) {
+      Dims dims(l.dst.dims.size(), 1);
+      dims.back() = p.n;
+      bias = Layout::Dense(Dtype::kFloat, dims);
+    }
+    return Primitive::Matmul(l.a, l.b, constant_b && l.single_b, bias, l.dst, post.post_ops);
+  });
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem& p,
+                                                         const BindContext& context,
+                                                         const FusedOps& fused) {
+  const BoundTensor& a = context.inputs[0];
+  const BoundTensor& b = context.inputs[1];
+  const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
+  if (!std::ranges::all_of(context.inputs, is_float) || p.k == 0) return nullptr;
+  const bool constant_b = b.constant != nullptr;
+  if (WantsOwnLoop(p, constant_b)) {
+    LoopSteps steps;
+    if (!BiasThenActivation(p, fused, &steps)) return nullptr;
+    if (constant_b && !p.transpose_b && p.n <= kMostPacked / p.k) {
+      return PackedLoop::Make(p, steps, b.constant->data<float>());
+    }
+    return std::make_unique<BoundLoop>(p, steps);
+  }
+  std::vector<LayerArgument> args;
+  for (int i = 0; i < fused.num_args; ++i) args.push_back({nullptr, 2 + i});
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape, b.shape, Dtype::kFloat, constant_b, fused));
+  if (plan == nullptr) return nullptr;
+  std::shared_ptr<const Tensor> weights;
+  if (constant_b) {
+    ASSIGN_OR_RETURN(weights, plans_.Weights(plan, *b.constant, true, HeapAllocator()));
+  }
+  return BindLayer(plan, std::move(weights), fused, args, nullptr);
+}
+
 Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call) {
   const Tensor& a = call.x;
   const Tensor& b = call.w;
@@ -184,25 +296,16 @@ Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call)
     return OkStatus();
   }
   if (dtype == Dtype::kFloat && WantsOwnLoop(p, constant_b)) {
-    OwnLoop(p, a.data<float>(), b.data<float>(), fused, args, out);
+    LoopSteps steps;
+    const bool inside = BiasThenActivation(p, fused, &steps);
+    if (!inside) steps = LoopSteps();
+    OwnLoop(p, a.data<float>(), b.data<float>(), steps,
+            steps.bias < 0 ? nullptr : args[static_cast<size_t>(steps.bias)]->data<float>(),
+            out->data<float>());
+    if (!inside) nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
   }
-  PlanKey key = MakePlanKey({&a.shape(), &b.shape()});
-  key.push_back(static_cast<int64_t>(dtype));
-  key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
-  const auto build = [&] {
-    const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
-    const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
-    const FusedPostOps post = MakeFusedPostOps(fused, l.dst, depth_dim);
-    Layout bias;
-    if (post.bias) {
-      Dims dims(l.dst.dims.size(), 1);
-      dims.back() = p.n;
-      bias = Layout::Dense(Dtype::kFloat, dims);
-    }
-    return Primitive::Matmul(l.a, l.b, constant_b && l.single_b, bias, l.dst, post.post_ops);
-  };
-  ASSIGN_OR_RETURN(const Plan plan, plans_.Get(key, build));
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape(), b.shape(), dtype, constant_b, fused));
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no product of ", DtypeName(dtype));
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, out));

@@ -3,6 +3,7 @@
 #define SMELT_KERNELS_ONEDNN_FLOAT_MATMUL_H_
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/nn/matmul_reference.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
@@ -17,11 +18,18 @@ class FloatMatMul {
   // same buffer.
   Status Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b, bool constant_b,
              const FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
+  // The same for runs on these shapes, all of type float and none empty; the node's inputs are a,
+  // b, then the arguments, which are checked. nullptr where steps need more than one pass.
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const nn::MatMulProblem& p,
+                                              const BindContext& context, const FusedOps& fused);
 
  private:
   // In the type of a, b and out: float, or bfloat16 when NarrowLayer tries it, which is
   // UNIMPLEMENTED where the library has no code.
   Status RunInType(const nn::MatMulProblem& p, const LayerCall& call);
+  // nullptr: the library has no code.
+  StatusOr<Plan> PlanOf(const nn::MatMulProblem& p, const Shape& a, const Shape& b, Dtype dtype,
+                        bool constant_b, const FusedOps& fused);
 
   PlanCache plans_;
   NarrowLayer narrow_;

@@ -1,0 +1,28 @@
+#include "smelt/kernels/fusible.h"
+
+namespace smelt {
+
+JoinedSteps JoinSteps(const FusedOps& own, const FusedOps& then, const BindContext& context,
+                      const Shape& output) {
+  JoinedSteps joined{own, {context.inputs.begin(), context.inputs.end()}};
+  const size_t first = context.inputs.size() - static_cast<size_t>(then.num_args);
+  for (FusedStep step : then.steps) {
+    if (step.kind == FusedStep::Kind::kActivation) {
+      joined.ops.leaky_alpha = then.leaky_alpha;
+    } else {
+      BoundTensor& t = joined.inputs[first + static_cast<size_t>(step.arg)];
+      const int64_t n = t.shape.num_elements();
+      if (step.kind == FusedStep::Kind::kBias) {
+        t.shape = Shape({n});
+      } else if (n == output.num_elements()) {
+        t.shape = output;
+      }
+    }
+    step.arg += own.num_args;
+    joined.ops.steps.push_back(step);
+  }
+  joined.ops.num_args += then.num_args;
+  return joined;
+}
+
+}  // namespace smelt

@@ -1,0 +1,37 @@
+// Kernels that do what follows them in the same pass: a bias, a sum, an activation.
+#ifndef SMELT_KERNELS_FUSIBLE_H_
+#define SMELT_KERNELS_FUSIBLE_H_
+
+#include <memory>
+#include <vector>
+
+#include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/op_context.h"
+
+namespace smelt {
+
+class FusibleState : public KernelState {
+ public:
+  // The kernel, and `then` done to its result, whose arguments are the inputs after the node's own:
+  // a bias has as many elements as the result's last dimensions that it goes along, a sum's operand
+  // as many as the result. nullptr where one kernel cannot do all of it.
+  virtual StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
+                                                          const FusedOps& then) = 0;
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) final {
+    return BindThen(context, FusedOps());
+  }
+};
+
+// The steps of a node, then those of `then`, and the inputs that they take, under shapes that
+// nn::CheckFusedArgs accepts for a result of shape `output` if they have as many elements.
+struct JoinedSteps {
+  FusedOps ops;
+  std::vector<BoundTensor> inputs;
+};
+JoinedSteps JoinSteps(const FusedOps& own, const FusedOps& then, const BindContext& context,
+                      const Shape& output);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_FUSIBLE_H_
