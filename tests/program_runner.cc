@@ -7,8 +7,11 @@
 //   out
 //   ...the program's plan, or why there is none...
 //
+// `threads N args ...`: what is compiled for N threads, which may be a part of the rows.
 // `regions` in the place of `args`: the graph after its regions were cut, then each body behind a
-// line that names its node. Cases are separated by lines of dashes.
+// line that names its node. `scans NODE`: the graph without its functions after the pass that makes
+// scans of loops, then the bodies, or why it left the loop NODE alone. Cases are separated by lines
+// of dashes.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -17,9 +20,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "smelt/compile/program.h"
+#include "smelt/base/team.h"
+#include "smelt/compile/parts.h"
 #include "smelt/compile/regions.h"
 #include "smelt/graph/text.h"
+#include "smelt/optimize/pipeline.h"
 #include "tests/case_tests.h"
 
 namespace smelt {
@@ -41,6 +46,26 @@ StatusOr<Shape> ShapeOf(absl::string_view text) {
   return Shape::Make(dims);
 }
 
+StatusOr<std::string> Scanned(Graph& graph, absl::string_view loop) {
+  std::vector<std::unique_ptr<Graph>> bodies;
+  RewriteLog log;
+  log.Explain(loop);
+  PassContext context;
+  context.scan_bodies = &bodies;
+  context.log = &log;
+  const PipelineOptions options = {.verify = VerifyPasses::kFail};
+  RETURN_IF_ERROR(RunPasses({FindPass("scan_loops"), 1}, graph, context, options));
+  for (const RewriteLog::Event& e : log.events()) {
+    if (!e.fired) return absl::StrCat(e.text, "\n");
+  }
+  graph.Prune(Roots(graph));
+  std::string text = PrintGraph(graph, false);
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    absl::StrAppend(&text, "body ", i, "\n", PrintGraph(*bodies[i], false));
+  }
+  return text;
+}
+
 StatusOr<std::string> Compiled(const ProgramCase& c) {
   ASSIGN_OR_RETURN(const auto graph, ParseGraph(c.in));
   absl::string_view what = c.what;
@@ -52,16 +77,30 @@ StatusOr<std::string> Compiled(const ProgramCase& c) {
     }
     return text;
   }
-  if (!absl::ConsumePrefix(&what, "args")) return InvalidArgument("neither args nor regions");
+  if (absl::ConsumePrefix(&what, "scans ")) return Scanned(*graph, what);
+  int threads = 0;
+  if (absl::ConsumePrefix(&what, "threads ")) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(what, absl::MaxSplits(' ', 1));
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &threads)) {
+      return InvalidArgument("no number of threads: ", what);
+    }
+    what = parts[1];
+  }
+  if (!absl::ConsumePrefix(&what, "args")) {
+    return InvalidArgument("neither args nor regions nor scans");
+  }
   std::vector<Shape> shapes;
   for (const absl::string_view t : absl::StrSplit(what, ' ', absl::SkipEmpty())) {
     ASSIGN_OR_RETURN(Shape s, ShapeOf(t));
     shapes.push_back(std::move(s));
   }
   KernelStates states;
-  const auto program = Program::Compile(*graph, shapes, states, "f");
+  const ScopedThreads team(threads > 0 ? threads : Threads());
+  const auto program = PartedProgram::Compile(*graph, shapes, states, "f", threads > 0);
   if (!program.ok()) return absl::StrCat(program.status().message(), "\n");
-  return (*program)->Text();
+  const int64_t rows = (*program)->part_rows();
+  return absl::StrCat(rows > 0 ? absl::StrCat("parts of ", rows, " rows\n") : "",
+                      (*program)->program().Text());
 }
 
 bool RunProgramCase(const ProgramCase& c) {

@@ -153,16 +153,9 @@ class Lowering {
     PlanAction action;
     action.node = &n;
     ASSIGN_OR_RETURN(action.kernel, FindKernel(n));
-    std::vector<BoundTensor> inputs, outputs;
-    for (const Endpoint& e : n.inputs()) {
-      const int v = ValueOf(e);
-      action.inputs.push_back(v);
-      inputs.push_back({At(v).dtype, At(v).shape, Constant(v)});
-    }
+    for (const Endpoint& e : n.inputs()) action.inputs.push_back(ValueOf(e));
     for (int p = 0; p < n.num_outputs(); ++p) {
-      ASSIGN_OR_RETURN(const int v, AddValue(n, p));
-      action.outputs.push_back(v);
-      outputs.push_back({At(v).dtype, At(v).shape, nullptr});
+      ASSIGN_OR_RETURN(action.outputs.emplace_back(), AddValue(n, p));
     }
     if (action.kernel->prepare != nullptr) {
       std::shared_ptr<KernelState>& state = states_[n.id()];
@@ -170,9 +163,6 @@ class Lowering {
         ASSIGN_OR_RETURN(state, action.kernel->prepare(n));
       }
       action.state = state;
-    }
-    if (action.state != nullptr) {
-      ASSIGN_OR_RETURN(action.bound, action.state->Bind({n, inputs, outputs}));
     }
     plan_.actions.push_back(std::move(action));
     return OkStatus();

@@ -1,8 +1,8 @@
 // A plan: what a program will do, in terms of values and actions, before anything has an address.
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
-// what needs no run is done), PlanMemory (every value has a place). Program (program.h) binds the
-// plan. Not thread safe.
+// what needs no run is done), BindActions (kernels are bound, and do what follows them where they
+// can), PlanMemory (every value has a place). Program (program.h) runs the plan. Not thread safe.
 #ifndef SMELT_COMPILE_PLAN_H_
 #define SMELT_COMPILE_PLAN_H_
 
@@ -45,6 +45,9 @@ struct PlanAction {
   std::vector<int> inputs, outputs;    // values
   std::shared_ptr<KernelState> state;  // nullptr: the kernel keeps none
   std::unique_ptr<BoundKernel> bound;  // nullptr: kernel->run is called
+  // Nodes that `bound` does as well, one after the other. Their operands are the inputs after the
+  // node's own, and the output is that of the last.
+  std::vector<const Node*> then;
 };
 
 struct Plan {
@@ -72,6 +75,9 @@ using KernelStates = std::map<int, std::shared_ptr<KernelState>>;
 // The plan of a body (regions.h) whose argument i has shape args[i]. UNIMPLEMENTED names the first
 // node whose result's shape only a run tells. `body` outlives the plan.
 StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states);
+
+// Binds every action whose kernel can be; actions that one kernel does in a pass become one.
+Status BindActions(Plan& plan);
 
 // Gives every value a place: values that are not needed at the same time share bytes, and an action
 // that may writes where it reads.

@@ -37,11 +37,16 @@ std::string PlanText(const Plan& plan) {
   for (const PlanAction& action : plan.actions) {
     absl::StrAppend(&text, values(action.outputs), " = ", action.node->op(), " [",
                     action.kernel->name, action.bound != nullptr ? ", bound" : "", "](",
-                    values(action.inputs), ")\n");
+                    values(action.inputs), ")");
+    for (const Node* n : action.then) {
+      absl::StrAppend(&text, n == action.then.front() ? " then " : ", ", n->op());
+    }
+    text += '\n';
   }
   absl::StrAppend(&text, "return ", values(plan.results), "\n");
-  absl::StrAppend(&text, "arena ", plan.arena_bytes, " bytes, at least ", LeastArena(plan),
-                  ", scratch at ", plan.scratch_offset, "\n");
+  // What kernels need beside it is their own business, and the machine's.
+  absl::StrAppend(&text, "arena ", plan.scratch_offset, " bytes, at least ", LeastArena(plan),
+                  "\n");
   return text;
 }
 

@@ -9,6 +9,17 @@
 #include "smelt/kernels/node_error.h"
 
 namespace smelt {
+namespace {
+
+// The same for one thread at any time.
+size_t OwnSlot() {
+  static std::atomic<size_t> threads{0};
+  thread_local const size_t own = threads.fetch_add(1, std::memory_order_relaxed);
+  return own;
+}
+
+}  // namespace
+
 // What one run needs, kept for later ones.
 struct Program::State {
   Allocator* allocator = nullptr;  // that the arena is from
@@ -28,6 +39,11 @@ struct Program::State {
 StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span<const Shape> args,
                                                     KernelStates& states, std::string function) {
   ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states));
+  return FromPlan(std::move(plan), std::move(function));
+}
+
+StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function) {
+  RETURN_IF_ERROR(BindActions(plan));
   PlanMemory(plan);
   return std::unique_ptr<Program>(new Program(std::move(plan), std::move(function)));
 }
@@ -66,19 +82,16 @@ Program::Program(Plan plan, std::string function)
   }
 }
 
-Program::~Program() = default;
+Program::~Program() {
+  for (Slot& slot : slots_) delete slot.state.load(std::memory_order_acquire);
+}
 
 StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) const {
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto it =
-        std::ranges::find(states_, allocator, [](const auto& s) { return s->allocator; });
-    if (it != states_.end()) {
-      std::swap(*it, states_.back());
-      std::unique_ptr<State> state = std::move(states_.back());
-      states_.pop_back();
-      return state;
-    }
+  for (size_t i = 0; i < kSlots; ++i) {
+    std::atomic<State*>& slot = slots_[(OwnSlot() + i) % kSlots].state;
+    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+    std::unique_ptr<State> state(slot.exchange(nullptr, std::memory_order_acquire));
+    if (state != nullptr && state->allocator == allocator) return state;
   }
   auto state = std::make_unique<State>();
   state->allocator = allocator;
@@ -126,19 +139,31 @@ StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) co
 }
 
 void Program::Give(std::unique_ptr<State> state) const {
-  absl::MutexLock lock(&mutex_);
-  states_.push_back(std::move(state));
+  for (size_t i = 0; i < kSlots; ++i) {
+    State* none = nullptr;
+    std::atomic<State*>& slot = slots_[(OwnSlot() + i) % kSlots].state;
+    if (slot.compare_exchange_strong(none, state.get(), std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+      static_cast<void>(state.release());
+      return;
+    }
+  }
 }
 
 Status Program::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
                     StepStats* stats) const {
   ASSIGN_OR_RETURN(std::unique_ptr<State> state, Take(step.allocator));
   const Status status = RunIn(*state, args, results, step, stats);
-  for (const auto* list : {&argument_tensors_, &result_tensors_}) {
-    for (const Patch& p : *list) state->tensors[static_cast<size_t>(p.position)] = Tensor();
-  }
+  DropTensors(*state);
   Give(std::move(state));
   return status;
+}
+
+// Tensors of arguments and results are no concern of the program between runs.
+void Program::DropTensors(State& state) const {
+  for (const auto* list : {&argument_tensors_, &result_tensors_}) {
+    for (const Patch& p : *list) state.tensors[static_cast<size_t>(p.position)] = Tensor();
+  }
 }
 
 Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results,
@@ -167,6 +192,22 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
     state.tensors[static_cast<size_t>(p.position)] =
         under_shape_of(p.position, results[static_cast<size_t>(p.number)]);
   }
+  RETURN_IF_ERROR(RunActions(state, step, stats));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const PlanValue& value = plan_.values[static_cast<size_t>(plan_.results[i])];
+    const PlanValue& root = plan_.RootOf(plan_.results[i]);
+    if (results[i].valid()) continue;
+    const Tensor& from = root.place == PlanValue::Place::kArgument
+                             ? *args[static_cast<size_t>(root.number)]
+                         : root.place == PlanValue::Place::kConstant
+                             ? plan_.constants[static_cast<size_t>(root.number)]
+                             : results[static_cast<size_t>(root.number)];
+    results[i] = from.WithShape(value.shape);
+  }
+  return OkStatus();
+}
+
+Status Program::RunActions(State& state, Step& step, StepStats* stats) const {
   const bool check = step.cancellation != nullptr;
   for (size_t i = 0; i < plan_.actions.size(); ++i) {
     if (check) RETURN_IF_ERROR(step.cancellation->Check());
@@ -186,17 +227,6 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
       for (const int v : action.outputs) bytes += plan_.values[static_cast<size_t>(v)].bytes();
       stats->Add(*action.node, action.kernel->name, start, bytes);
     }
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    const PlanValue& value = plan_.values[static_cast<size_t>(plan_.results[i])];
-    const PlanValue& root = plan_.RootOf(plan_.results[i]);
-    if (results[i].valid()) continue;
-    const Tensor& from = root.place == PlanValue::Place::kArgument
-                             ? *args[static_cast<size_t>(root.number)]
-                         : root.place == PlanValue::Place::kConstant
-                             ? plan_.constants[static_cast<size_t>(root.number)]
-                             : results[static_cast<size_t>(root.number)];
-    results[i] = from.WithShape(value.shape);
   }
   return OkStatus();
 }
@@ -233,6 +263,66 @@ Status Program::RunKernel(size_t index, State& state, Step& step, void* const* o
   for (Tensor& t : out) t = Tensor();
   state.placing.Withdraw();
   return status;
+}
+
+ProgramRunner::ProgramRunner(const Program& program, Step& step, StepStats* stats)
+    : program_(program), step_(step), stats_(stats) {}
+
+Status ProgramRunner::Start() {
+  ASSIGN_OR_RETURN(state_, program_.Take(step_.allocator));
+  return OkStatus();
+}
+
+ProgramRunner::~ProgramRunner() {
+  if (state_ == nullptr) return;
+  program_.DropTensors(*state_);
+  program_.Give(std::move(state_));
+}
+
+Status ProgramRunner::Run(std::span<const TensorBytes> args, std::span<const TensorBytes> results) {
+  const Plan& plan = program_.plan_;
+  const auto address = [](const TensorBytes& b) {
+    return const_cast<char*>(static_cast<const char*>(b.tensor->raw())) + b.offset;
+  };
+  const auto patch = [&](const std::vector<Program::Patch>& list,
+                         std::span<const TensorBytes> places) {
+    for (const Program::Patch& p : list) {
+      state_->pointers[static_cast<size_t>(p.position)] =
+          address(places[static_cast<size_t>(p.number)]);
+    }
+  };
+  patch(program_.arguments_, args);
+  patch(program_.fresh_results_, results);
+  const auto patch_tensors = [&](const std::vector<Program::Patch>& list,
+                                 std::span<const TensorBytes> places) {
+    for (const Program::Patch& p : list) {
+      const TensorBytes& b = places[static_cast<size_t>(p.number)];
+      const BufferRef& buffer = b.tensor->buffer();
+      const auto at = static_cast<size_t>(address(b) - static_cast<char*>(buffer->data()));
+      const PlanValue& value = plan.values[static_cast<size_t>(p.position)];
+      state_->tensors[static_cast<size_t>(p.position)] =
+          Tensor(value.dtype, value.shape, buffer, at);
+    }
+  };
+  patch_tensors(program_.argument_tensors_, args);
+  patch_tensors(program_.result_tensors_, results);
+  RETURN_IF_ERROR(program_.RunActions(*state_, step_, stats_));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const PlanValue& root = plan.RootOf(plan.results[i]);
+    const auto number = static_cast<size_t>(root.number);
+    const void* from = nullptr;
+    if (root.place == PlanValue::Place::kArgument) {
+      from = address(args[number]);
+    } else if (root.place == PlanValue::Place::kConstant) {
+      from = plan.constants[number].raw();
+    } else if (number != i) {
+      from = address(results[number]);
+    }
+    if (from != nullptr && root.bytes() > 0) {
+      std::memcpy(address(results[i]), from, static_cast<size_t>(root.bytes()));
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace smelt

@@ -4,17 +4,23 @@
 #ifndef SMELT_COMPILE_PROGRAM_H_
 #define SMELT_COMPILE_PROGRAM_H_
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "smelt/compile/plan.h"
 #include "smelt/kernels/step_stats.h"
 
 namespace smelt {
+
+// Part of a tensor's bytes, from `offset` on; the part begins at an element.
+struct TensorBytes {
+  const Tensor* tensor = nullptr;
+  size_t offset = 0;
+};
 
 class Program {
  public:
@@ -23,6 +29,8 @@ class Program {
   // UNIMPLEMENTED says why there is none for these shapes. `body` outlives the program.
   static StatusOr<std::unique_ptr<Program>> Compile(const Graph& body, std::span<const Shape> args,
                                                     KernelStates& states, std::string function);
+  // The same of Lower's plan for such arguments.
+  static StatusOr<std::unique_ptr<Program>> FromPlan(Plan plan, std::string function);
   ~Program();
 
   // Runs on arguments of the shapes and types that it was compiled for, in the calling thread and
@@ -34,8 +42,13 @@ class Program {
   // See PlanText.
   std::string Text() const { return PlanText(plan_); }
   const Plan& plan() const { return plan_; }
+  // Dtype and shape of result i.
+  const PlanValue& result(size_t i) const {
+    return plan_.values[static_cast<size_t>(plan_.results[i])];
+  }
 
  private:
+  friend class ProgramRunner;
   struct State;
   // Where an argument or a result goes.
   struct Patch {
@@ -47,6 +60,8 @@ class Program {
   void Give(std::unique_ptr<State> state) const;
   Status RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
                StepStats* stats) const;
+  Status RunActions(State& state, Step& step, StepStats* stats) const;
+  void DropTensors(State& state) const;
   Status RunKernel(size_t action, State& state, Step& step, void* const* outputs) const;
 
   const Plan plan_;
@@ -58,8 +73,30 @@ class Program {
   std::vector<Patch> argument_tensors_, result_tensors_;
   std::vector<bool> as_tensor_;  // by value
 
-  mutable absl::Mutex mutex_;
-  mutable std::vector<std::unique_ptr<State>> states_ ABSL_GUARDED_BY(mutex_);
+  // States between runs. A thread looks into a slot of its own first, so that clients do not meet.
+  static constexpr size_t kSlots = 16;
+  struct alignas(64) Slot {
+    std::atomic<State*> state{nullptr};
+  };
+  mutable std::array<Slot, kSlots> slots_;
+};
+
+// Runs a program time and again on parts of tensors: the iterations of a loop. One thread.
+class ProgramRunner {
+ public:
+  // All of them outlive the runner. `stats` may be nullptr.
+  ProgramRunner(const Program& program, Step& step, StepStats* stats);
+  ~ProgramRunner();
+  // Before the first run.
+  Status Start();
+  // Results are written where `results` says, which is nowhere that an argument lies.
+  Status Run(std::span<const TensorBytes> args, std::span<const TensorBytes> results);
+
+ private:
+  const Program& program_;
+  Step& step_;
+  StepStats* const stats_;
+  std::unique_ptr<Program::State> state_;
 };
 
 }  // namespace smelt

@@ -1,0 +1,169 @@
+#include "smelt/compile/parts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/synchronization/mutex.h"
+#include "smelt/analysis/split_rows.h"
+#include "smelt/base/parallel.h"
+
+namespace smelt {
+namespace {
+
+// A thread is worth waking for so many multiply-adds.
+constexpr int64_t kLeastWork = int64_t{1} << 20;
+
+// What a core has for itself.
+int64_t NearCacheBytes() {
+  static const int64_t bytes = [] {
+    const int64_t size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return size > 0 ? size : int64_t{1} << 20;
+  }();
+  return bytes;
+}
+
+struct Traffic {
+  int64_t values = 0;   // bytes that actions leave for each other
+  int64_t weights = 0;  // bytes of constants
+};
+Traffic TrafficOf(const Plan& plan) {
+  Traffic t;
+  for (const PlanValue& v : plan.values) {
+    if (v.same_as >= 0) continue;
+    if (v.place == PlanValue::Place::kArena) t.values += v.bytes();
+    if (v.place == PlanValue::Place::kConstant) t.weights += v.bytes();
+  }
+  return t;
+}
+
+int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// How many rows each part has; 0: all rows run at once. `work`: of all rows.
+int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work) {
+  const int threads = Threads();
+  const int64_t arena = LeastArena(plan);
+  const bool fits = arena <= NearCacheBytes();
+  const bool for_threads = threads > 1 && rows >= threads && work / threads >= kLeastWork;
+  if (!for_threads && fits) return 0;
+  const Traffic traffic = TrafficOf(plan);
+  // The fewest parts that threads share evenly, then as many as fit the cache.
+  const int64_t least = for_threads ? threads : 2;
+  const int64_t wanted = std::clamp(CeilOfRatio(arena, NearCacheBytes()), least, rows);
+  for (int64_t part = CeilOfRatio(rows, wanted);;) {
+    const int64_t parts = CeilOfRatio(rows, part);
+    // What is written is read again; each part but the first reads the weights once more.
+    if (parts >= least && (parts - 1) * traffic.weights <= 2 * traffic.values) return part;
+    if (parts <= least) return 0;
+    part = std::max(part + 1, CeilOfRatio(rows, std::max(least, parts / 2)));
+  }
+}
+
+std::vector<Shape> WithRows(std::span<const Shape> args, const std::vector<bool>& split,
+                            int64_t rows) {
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < args.size(); ++i) {
+    Dims dims(args[i].dims().begin(), args[i].dims().end());
+    if (split[i]) dims[0] = rows;
+    shapes.emplace_back(std::span<const int64_t>(dims));
+  }
+  return shapes;
+}
+
+// The rows of the argument with the most elements; 0: none has a dimension.
+int64_t RowsOf(std::span<const Shape> args) {
+  const Shape* largest = nullptr;
+  for (const Shape& s : args) {
+    if (s.rank() > 0 && (largest == nullptr || s.num_elements() > largest->num_elements())) {
+      largest = &s;
+    }
+  }
+  return largest == nullptr ? 0 : (*largest)[0];
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& body,
+                                                                std::span<const Shape> args,
+                                                                KernelStates& states,
+                                                                const std::string& function,
+                                                                bool in_parts) {
+  ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states));
+  auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
+  const int64_t rows = in_parts ? RowsOf(args) : 0;
+  if (rows > 1) {
+    const std::vector<PartialShape> shapes(args.begin(), args.end());
+    const RowSplit split = ProveRowSplit(body, shapes, rows, 1);
+    const bool all = split.possible() &&
+                     std::ranges::all_of(split.results, [](bool rows_too) { return rows_too; }) &&
+                     std::ranges::all_of(plan.results, [&](int v) {
+                       const Shape& s = plan.values[static_cast<size_t>(v)].shape;
+                       return s.rank() > 0 && s[0] == rows;
+                     });
+    const int64_t part = all ? ChoosePart(plan, rows, split.work) : 0;
+    if (part > 0 && part < rows) {
+      made->rows_ = rows;
+      made->part_ = part;
+      made->split_ = split.args;
+    }
+  }
+  if (made->part_ == 0) {
+    ASSIGN_OR_RETURN(made->program_, Program::FromPlan(std::move(plan), function));
+    return made;
+  }
+  // A thread runs a part alone.
+  const ScopedThreads alone(1);
+  const auto compile = [&](int64_t n) {
+    return Program::Compile(body, WithRows(args, made->split_, n), states, function);
+  };
+  ASSIGN_OR_RETURN(made->program_, compile(made->part_));
+  if (const int64_t left = rows % made->part_; left > 0) {
+    ASSIGN_OR_RETURN(made->tail_, compile(left));
+  }
+  return made;
+}
+
+Status PartedProgram::RunPart(int64_t part, ProgramRunner& runner, std::span<Tensor* const> args,
+                              std::span<const Tensor> results) const {
+  const auto at = [&](const Tensor& t) {
+    return static_cast<size_t>(part * part_) * (t.bytes() / static_cast<size_t>(rows_));
+  };
+  absl::InlinedVector<TensorBytes, 8> in, out;
+  for (size_t i = 0; i < args.size(); ++i) in.push_back({args[i], split_[i] ? at(*args[i]) : 0});
+  for (const Tensor& t : results) out.push_back({&t, at(t)});
+  return runner.Run(in, out);
+}
+
+Status PartedProgram::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
+                          StepStats* stats) const {
+  if (part_ == 0) return program_->Run(args, results, step, stats);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const PlanValue& row = program_->result(i);
+    Dims dims(row.shape.dims().begin(), row.shape.dims().end());
+    dims[0] = rows_;
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(results[i], Tensor::Make(row.dtype, shape, step.allocator));
+  }
+  absl::Mutex mutex;
+  Status first;
+  const auto run = [&](const Program& program, int64_t begin, int64_t end) -> Status {
+    Step own = step;
+    ProgramRunner runner(program, own, stats);
+    RETURN_IF_ERROR(runner.Start());
+    for (int64_t i = begin; i < end; ++i) RETURN_IF_ERROR(RunPart(i, runner, args, results));
+    return OkStatus();
+  };
+  const int64_t whole = rows_ / part_;
+  ParallelFor(whole + (tail_ != nullptr ? 1 : 0), 1, [&](int64_t begin, int64_t end) {
+    Status status = run(*program_, begin, std::min(end, whole));
+    if (status.ok() && end > whole) status = run(*tail_, whole, end);
+    if (status.ok()) return;
+    absl::MutexLock lock(&mutex);
+    if (first.ok()) first = std::move(status);
+  });
+  return first;
+}
+
+}  // namespace smelt

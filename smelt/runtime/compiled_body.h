@@ -1,0 +1,61 @@
+// A body that an executable runs as programs: one for each list of shapes that comes, and node by
+// node where there is none.
+#ifndef SMELT_RUNTIME_COMPILED_BODY_H_
+#define SMELT_RUNTIME_COMPILED_BODY_H_
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "smelt/compile/parts.h"
+
+namespace smelt {
+
+class Executable;
+
+// Thread safe.
+class CompiledBody {
+ public:
+  // `function` is named in errors. `in_parts`: programs may run part of their rows at a time.
+  CompiledBody(std::unique_ptr<Graph> graph, std::string function, bool in_parts);
+  ~CompiledBody();
+
+  // For arguments of these shapes and the calling thread's team; nullptr: there is none. Programs
+  // are kept, those of the first kMaxEntries lists of shapes.
+  StatusOr<const PartedProgram*> ProgramFor(std::span<const Shape* const> shapes);
+  // The programs so far, or why there are none, for people.
+  std::string Text() const;
+  // Runs node by node.
+  StatusOr<Executable*> Plain();
+
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  // For one list of shapes and one number of threads.
+  struct Entry {
+    std::vector<int64_t> key;
+    std::unique_ptr<const PartedProgram> program;
+    std::string why;  // there is no program
+  };
+  const Entry* Find(std::span<const Shape* const> shapes) const;
+  StatusOr<const Entry*> Make(std::span<const Shape* const> shapes);
+
+  const std::unique_ptr<Graph> graph_;
+  const std::string function_;
+  const bool in_parts_;
+  // Entries are added and never change: readers take no lock.
+  static constexpr int kMaxEntries = 16;
+  std::unique_ptr<const Entry> entries_[kMaxEntries];
+  std::atomic<int> num_entries_{0};
+  absl::Mutex mutex_;
+  KernelStates states_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Executable> plain_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_RUNTIME_COMPILED_BODY_H_

@@ -1,0 +1,36 @@
+// What an executable runs in the place of a kernel: nodes that stand for graphs.
+#ifndef SMELT_RUNTIME_COMPILED_ITEM_H_
+#define SMELT_RUNTIME_COMPILED_ITEM_H_
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "smelt/graph/graph.h"
+#include "smelt/kernels/step.h"
+#include "smelt/kernels/step_stats.h"
+
+namespace smelt {
+
+// Thread safe.
+class CompiledItem {
+ public:
+  virtual ~CompiledItem() = default;
+  // Inputs and outputs are the node's. Errors of kernels name the node in the body. `stats` may be
+  // nullptr.
+  virtual Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
+                     StepStats* stats) = 0;
+  // What it was compiled to so far, for people.
+  virtual std::string Text() const = 0;
+};
+
+// Of a _Program node (compile/regions.h): the arguments are the inputs. `function` is named in
+// errors.
+std::unique_ptr<CompiledItem> MakeCompiledRegion(std::unique_ptr<Graph> body, std::string function);
+// Of a _Scan node (graph/ops/own_ops.txt).
+std::unique_ptr<CompiledItem> MakeCompiledScan(const Node& node, std::unique_ptr<Graph> body,
+                                               std::string function);
+
+}  // namespace smelt
+
+#endif  // SMELT_RUNTIME_COMPILED_ITEM_H_
