@@ -473,6 +473,7 @@ StatusOr<std::vector<Tensor>> RunGraph(const FuzzGraph& g, std::unique_ptr<Graph
   SessionOptions options;
   options.threads = 1;
   options.optimize = optimize;
+  options.compile = optimize;
   options.passes.verify = VerifyPasses::kFail;
   Session session(std::shared_ptr<const Graph>(std::move(graph)), options);
   RunOptions run;

@@ -100,7 +100,7 @@ code, out, err = convert(model, work / "r7", "--report_json", work / "r7" / "rep
 check("a report in the output folder", code == 0 and (work / "r7/report.json").exists() and answers(work / "r7"), err)
 code, out, err = convert(model, work / "r7", "--report_json", work / "r7" / "report.json", "--overwrite")
 check("and again", code == 0 and (work / "r7/report.json").exists(), err)
-for flag, target in (("--record", work / "record_link"), ("--trace", work / "trace_link")):
+for flag, target in (("--record", work / "record_link"), ("--trace", work / "trace_link"), ("--programs", work / "programs_link")):
     (work / "there").write_text("old")
     target.symlink_to("there")
     if flag == "--record":
@@ -108,6 +108,10 @@ for flag, target in (("--record", work / "record_link"), ("--trace", work / "tra
     else:
         code, out, err = call("run", "--dir", model, "--input_exprs", "image=np.ones((1,16,16,3))", flag, target)
     check(f"{flag} through a link", target.is_symlink() and (work / "there").read_bytes() != b"old", err)
+programs = (work / "there").read_text()
+check("programs: shapes, bound kernels, places", "[1,16,16,3]" in programs and "bound]" in programs and "arena " in programs, programs)
+code, out, err = call("run", "--dir", model, "--input_exprs", "image=np.ones((1,16,16,3))", "--programs", work / "none", "--no_compile")
+check("no programs", code == 0 and (work / "none").read_text() == "", err)
 
 # ---- limits of the system
 code, out, err = convert(model, work / "r8", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))

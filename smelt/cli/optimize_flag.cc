@@ -16,8 +16,8 @@ void AddOptimizeFlag(CLI::App& app, std::string* value) {
 }
 
 void AddCompileFlag(CLI::App& app, bool* value) {
-  app.add_flag("--compile", *value,
-               "Compile regions of graphs into programs for the shapes that come");
+  app.add_flag("--compile,!--no_compile", *value,
+               "Compile regions of graphs into programs for the shapes that come (default: yes)");
 }
 
 StatusOr<RewriterConfig> RewriterOfFlag(const std::string& value) {

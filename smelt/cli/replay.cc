@@ -31,7 +31,7 @@ namespace {
 
 struct ReplayFlags {
   std::string model, log, record, optimize;
-  bool compile = false;
+  bool compile = true;
   AnswerRules rules;
   bool json = false;
   int threads = 0;

@@ -32,8 +32,8 @@ struct RunFlags {
   std::string tag_set, signature = "serving_default";
   InputFlags input;
   std::string graph_def, fetches;
-  std::string outdir, json, trace, optimize;
-  bool compile = false;
+  std::string outdir, json, trace, programs, optimize;
+  bool compile = true;
   PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
@@ -170,6 +170,10 @@ class RunCommand {
       const Status written = WriteFileAtomically(flags_.trace, stats.ChromeTrace());
       if (outputs.ok()) RETURN_IF_ERROR(written);
     }
+    if (!flags_.programs.empty()) {
+      const Status written = WriteFileAtomically(flags_.programs, loaded->session().ProgramsText());
+      if (outputs.ok()) RETURN_IF_ERROR(written);
+    }
     return outputs;
   }
 
@@ -227,6 +231,8 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--outdir", flags->outdir, "Write each output to OUTDIR/KEY.npy");
   app.add_flag("--overwrite", flags->overwrite, "Replace output files that are there");
   AddPassFlags(app, &flags->passes);
+  app.add_option("--programs", flags->programs,
+                 "Write what was compiled for the request: actions, fused steps, places");
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   AddOptimizeFlag(app, &flags->optimize);
   AddCompileFlag(app, &flags->compile);

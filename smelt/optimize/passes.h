@@ -11,6 +11,7 @@
 #define SMELT_OPTIMIZE_PASSES_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -99,6 +100,9 @@ struct PassContext {
   int64_t inlinable_nodes = kMaxInlinedNodes;
   // Where passes leave shapes for each other; nullptr: each infers its own.
   KeptShapes* shapes = nullptr;
+  // The bodies of the graph's _Scan nodes, by number, for who runs the graph; nullptr: who runs it
+  // knows no scans, and none is made.
+  std::vector<std::unique_ptr<Graph>>* scan_bodies = nullptr;
   // What rules did; nullptr: nobody asks.
   RewriteLog* log = nullptr;
 
@@ -184,6 +188,10 @@ Status CallModules(Graph& graph, const PassContext& context);
 // stay get functions of their own (functions/): TensorFlow's function_optimizer. Names of nodes
 // become CALL/NAME.
 Status OptimizeFunctions(Graph& graph, const PassContext& context);
+// While loops of version 2 that are scans become one node each (scan/); what they compute of the
+// rows of arrays alone runs before them, for all rows at once. Nothing changes without
+// PassContext::scan_bodies.
+Status ScanLoops(Graph& graph, const PassContext& context);
 // Reads of variables that nobody writes become constants.
 Status FreezeVariables(Graph& graph, const PassContext& context);
 // In TensorFlow an Identity of a ref variable shares the variable's memory, so that its readers see

@@ -22,8 +22,15 @@ constexpr int64_t kMaxArgs = 1 << 20;
 // A region of fewer nodes stays as it is: making a program of it costs more than it saves.
 constexpr int kLeastRegion = 2;
 
-// Named by traces of a whole region; Item::region runs.
+// Named by traces of the whole node; Item::compiled runs.
 constexpr Kernel kProgramKernel = {.op = "_Program", .name = "compiled"};
+constexpr Kernel kScanKernel = {.op = "_Scan", .name = "scan"};
+
+StatusOr<const Kernel*> KernelOf(const Node& n) {
+  if (n.Is("_Program")) return &kProgramKernel;
+  if (n.Is("_Scan")) return &kScanKernel;
+  return FindKernel(n);
+}
 
 int64_t ConstantBytes(const Graph& graph) {
   int64_t bytes = 0;
@@ -115,7 +122,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
       continue;
     }
     const auto body = bodies.find(n);
-    auto kernel = body != bodies.end() ? StatusOr<const Kernel*>(&kProgramKernel) : FindKernel(*n);
+    auto kernel = KernelOf(*n);
     if (!kernel.ok()) {
       missing[std::string(n->op())].push_back(n->name());
       if (first_missing.ok()) first_missing = kernel.status();
@@ -140,9 +147,13 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
     item.kernel = *kernel;
     item.num_inputs = n->num_inputs();
     item.num_outputs = n->num_outputs();
+    if ((item.kernel == &kProgramKernel || item.kernel == &kScanKernel) && body == bodies.end()) {
+      return Internal(n->op(), " '", n->name(), "' has no body");
+    }
     if (body != bodies.end()) {
       constant_bytes_ += ConstantBytes(*body->second);
-      item.region = std::make_unique<CompiledRegion>(std::move(body->second), function_);
+      item.compiled = n->Is("_Scan") ? MakeCompiledScan(*n, std::move(body->second), function_)
+                                     : MakeCompiledRegion(std::move(body->second), function_);
     }
     item.first_output = num_slots_;
     first_slot[n->id()] = num_slots_;
@@ -200,6 +211,17 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
   return OkStatus();
 }
 
+std::string Executable::ProgramsText() const {
+  std::string text;
+  for (const Item& item : items_) {
+    if (item.compiled == nullptr) continue;
+    absl::StrAppend(&text, item.node->op(), " ", item.node->name(),
+                    function_.empty() ? "" : absl::StrCat(" of function ", function_), "\n",
+                    item.compiled->Text());
+  }
+  return text;
+}
+
 Status Executable::CheckArgs(std::span<const Tensor> args) const {
   if (args.size() < arg_types_.size()) {
     return InvalidArgument("Function ", function_, " takes ", arg_types_.size(),
@@ -218,7 +240,7 @@ Status Executable::CheckArgs(std::span<const Tensor> args) const {
 Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
                            std::span<const bool> last_use, std::span<Tensor> outputs,
                            StepStats* stats) const {
-  if (item.region != nullptr) return item.region->Run(inputs, outputs, step, stats);
+  if (item.compiled != nullptr) return item.compiled->Run(inputs, outputs, step, stats);
   OpContext ctx(*item.node, item.state.get(), step, inputs, last_use, outputs);
   const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
   Status status = OrOutOfMemory([&] { return item.kernel->run(ctx); });
@@ -240,13 +262,21 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(std::unique_ptr<Graph> graph,
-                                                       std::string function, bool compile) {
+                                                       std::string function, bool compile,
+                                                       std::vector<std::unique_ptr<Graph>> scans) {
   bool control_flow = false;
   for (const Node* n : graph->Nodes()) control_flow = control_flow || NeedsDataflow(*n);
   if (control_flow) return MakeDataflow(std::move(graph), std::move(function));
   std::vector<Region> regions;
   if (compile) {
     ASSIGN_OR_RETURN(regions, CutRegions(*graph, kLeastRegion));
+  }
+  for (Node* n : graph->Nodes()) {
+    if (!n->Is("_Scan")) continue;
+    const auto number = static_cast<size_t>(n->Int("body", -1));
+    if (number < scans.size() && scans[number] != nullptr) {
+      regions.push_back({n, std::move(scans[number])});
+    }
   }
   return MakeSequential(std::move(graph), std::move(function), std::move(regions));
 }

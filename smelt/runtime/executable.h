@@ -18,7 +18,7 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/node_error.h"
 #include "smelt/kernels/step_stats.h"
-#include "smelt/runtime/compiled_region.h"
+#include "smelt/runtime/compiled_item.h"
 
 namespace smelt {
 
@@ -27,9 +27,11 @@ class Executable {
   // `graph` is a callable graph (optimize/passes.h); argument and result i are the _Arg and _Retval
   // with index i. `function` is named in errors; empty for a session's own graph. Kernels are found
   // and prepared here: NOT_FOUND names every op without a kernel and its nodes.
-  // `compile`: regions of the graph become programs (compile/regions.h).
-  static StatusOr<std::unique_ptr<Executable>> Make(std::unique_ptr<Graph> graph,
-                                                    std::string function, bool compile = false);
+  // `compile`: regions of the graph become programs (compile/regions.h). `scan_bodies`: those of
+  // the _Scan nodes, by number.
+  static StatusOr<std::unique_ptr<Executable>> Make(
+      std::unique_ptr<Graph> graph, std::string function, bool compile = false,
+      std::vector<std::unique_ptr<Graph>> scan_bodies = {});
   virtual ~Executable() = default;
 
   int num_args() const { return static_cast<int>(arg_types_.size()); }
@@ -42,6 +44,8 @@ class Executable {
   virtual Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
                      StepStats* stats) = 0;
 
+  // The programs that nodes were compiled to so far, for people; empty: none.
+  std::string ProgramsText() const;
   // Bytes of constants that the executable holds.
   int64_t constant_bytes() const { return constant_bytes_; }
 
@@ -56,7 +60,7 @@ class Executable {
     const Node* node = nullptr;
     const Kernel* kernel = nullptr;
     std::unique_ptr<KernelState> state;
-    std::unique_ptr<CompiledRegion> region;  // runs in the kernel's place, unless nullptr
+    std::unique_ptr<CompiledItem> compiled;  // runs in the kernel's place, unless nullptr
     int first_input = 0, num_inputs = 0;
     int first_output = 0, num_outputs = 0;
   };
@@ -64,7 +68,7 @@ class Executable {
  protected:
   Executable() = default;
   // Fills the arrays below. `inline_constants`: Const nodes become constants instead of items.
-  // `regions` are those that were cut from the graph.
+  // `regions`: nodes of the graph that stand for graphs.
   Status Build(std::unique_ptr<Graph> graph, std::string function, bool inline_constants,
                std::vector<Region> regions = {});
   Status CheckArgs(std::span<const Tensor> args) const;

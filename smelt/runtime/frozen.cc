@@ -38,8 +38,10 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
   // Passes and executable rely on the rules that Verify checks.
   RETURN_IF_ERROR(VerifyChanges(*graph));
   if (recipe_.check) RETURN_IF_ERROR(recipe_.check(*graph));
+  std::vector<std::unique_ptr<Graph>> scan_bodies;
   if (recipe_.rewriter != nullptr) {
     PassContext context;
+    if (recipe_.compile) context.scan_bodies = &scan_bodies;
     context.config = *recipe_.rewriter;
     context.device_type = recipe_.device_type;
     context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
@@ -61,8 +63,8 @@ StatusOr<std::shared_ptr<const FrozenExecutable::Build>> FrozenExecutable::Make(
     passes.graph = recipe_.function;
     RETURN_IF_ERROR(Optimize(*graph, context, passes));
   }
-  ASSIGN_OR_RETURN(build->executable,
-                   Executable::Make(std::move(graph), recipe_.function, recipe_.compile));
+  ASSIGN_OR_RETURN(build->executable, Executable::Make(std::move(graph), recipe_.function,
+                                                       recipe_.compile, std::move(scan_bodies)));
   if (recipe_.tpu_program) build->program = std::make_unique<TpuProgram>(*build->executable);
   return build;
 }

@@ -50,6 +50,11 @@ class FrozenExecutable {
   // Never nullptr. Errors of the recipe, Verify, the passes and Executable::Make. Other callers
   // wait while one makes it.
   StatusOr<std::shared_ptr<const Build>> Get();
+  // Executable::ProgramsText of what was built; empty: nothing was.
+  std::string ProgramsText() {
+    absl::MutexLock lock(&mutex_);
+    return build_ == nullptr ? "" : build_->executable->ProgramsText();
+  }
 
  private:
   StatusOr<std::shared_ptr<const Build>> Make() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

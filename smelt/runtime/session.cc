@@ -1,6 +1,7 @@
 #include "smelt/runtime/session.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/blocking_counter.h"
@@ -197,6 +198,27 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
   RETURN_IF_ERROR(
       OrOutOfMemory([&] { return Call(Callee(name), std::move(args), &results, step); }));
   return results;
+}
+
+std::string Session::ProgramsText() {
+  std::map<std::string, std::shared_ptr<FrozenExecutable>> functions;
+  std::vector<std::shared_ptr<Callable>> callables;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [key, callable] : callables_) callables.push_back(callable);
+    for (const auto& entries : functions_) {
+      for (const auto& [callee, entry] : entries) {
+        absl::MutexLock entry_lock(&entry->mutex);
+        for (size_t i = 0; i < entry->specializations.size(); ++i) {
+          functions[absl::StrCat(callee.name(), "/", i)] = entry->specializations[i].executable;
+        }
+      }
+    }
+  }
+  std::string text;
+  for (const auto& callable : callables) text += callable->executable().ProgramsText();
+  for (const auto& [name, executable] : functions) text += executable->ProgramsText();
+  return text;
 }
 
 StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Callee& f,

@@ -35,7 +35,7 @@ struct SessionOptions {
   // false: graphs run as they are stated, calls included.
   bool optimize = true;
   // true: regions of graphs are compiled for the shapes that come (compile/).
-  bool compile = false;
+  bool compile = true;
   // Which passes run, as a ConfigProto's graph_options say; devices and feeds are the session's
   // own.
   RewriterConfig rewriter;
@@ -99,6 +99,9 @@ class Session final : public FunctionRunner {
     return graph_->library()->Find(name);
   }
   void AtEnd(std::function<void()> stop) override;
+
+  // What was compiled so far (compile/), for people.
+  std::string ProgramsText();
 
   ResourceManager& resources() { return resources_; }
   const Graph& graph() const { return *graph_; }

@@ -1,0 +1,277 @@
+#include "smelt/optimize/scan/loop.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/values.h"
+#include "smelt/optimize/inline_plan.h"
+#include "smelt/optimize/instantiate.h"
+
+namespace smelt {
+namespace {
+
+using Kind = LoopVariable::Kind;
+
+// The number that a constant scalar is.
+std::optional<int64_t> ConstantInt(Endpoint e) {
+  const auto tensor = ConstantTensor(*BehindIdentities(e).node);
+  if (!tensor || tensor->rank() != 0) return std::nullopt;
+  const auto value = IntVectorOf(*tensor);
+  return value && value->complete() ? std::optional<int64_t>(value->values[0]) : std::nullopt;
+}
+
+class LoopReader {
+ public:
+  LoopReader(Graph& graph, Loop& loop, std::string* why) : graph_(graph), loop_(loop), why_(why) {}
+
+  StatusOr<bool> Read() {
+    if (!FindEnds()) return false;
+    for (int i = 0; i < Count(); ++i) {
+      if (!Classify(i)) return false;
+    }
+    // Lists name counters, which are known by now.
+    for (int i = 0; i < Count(); ++i) {
+      if (InputType(i) == Dtype::kVariant && !ClassifyList(i)) return false;
+    }
+    if (!CheckNodes()) return false;
+    return ReadCondition();
+  }
+
+ private:
+  int Count() const { return loop_.node->num_inputs(); }
+  LoopVariable& At(int i) { return loop_.variables[static_cast<size_t>(i)]; }
+  Node* Arg(int i) const { return loop_.args[static_cast<size_t>(i)]; }
+  Dtype InputType(int i) const { return loop_.node->input_types[static_cast<size_t>(i)]; }
+  bool No(absl::string_view why) {
+    *why_ = std::string(why);
+    return false;
+  }
+
+  bool FindEnds() {
+    const auto n = static_cast<size_t>(Count());
+    loop_.args.resize(n);
+    loop_.results.resize(n);
+    loop_.variables.resize(n);
+    for (Node* node : loop_.body->Nodes()) {
+      if (!node->Is("_Arg") && !node->Is("_Retval")) continue;
+      const auto index = static_cast<size_t>(node->Int("index", -1));
+      if (index >= n) return No("its body has other arguments or results");
+      (node->Is("_Arg") ? loop_.args : loop_.results)[index] = node;
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (loop_.results[i] == nullptr) return No("its body returns less than it takes");
+    }
+    return true;
+  }
+
+  bool IsArgument(Endpoint e, int i) const {
+    const Node* from = BehindIdentities(e).node;
+    return from == Arg(i) && from != nullptr;
+  }
+
+  bool Classify(int i) {
+    const Endpoint result = BehindIdentities(loop_.results[static_cast<size_t>(i)]->input(0));
+    LoopVariable& v = At(i);
+    const Dtype type = InputType(i);
+    if (IsArgument(result, i)) {
+      v.kind = Kind::kInvariant;
+      return true;
+    }
+    if (type == Dtype::kVariant) return true;  // ClassifyList
+    if (IsRef(type) || !IsPod(type)) {
+      return No(absl::StrCat("variable ", i, " changes and is of type ", DtypeName(type)));
+    }
+    const Node& n = *result.node;
+    if (IsIndexType(type) && (n.Is("AddV2") || n.Is("Add"))) {
+      const auto start = ConstantInt(loop_.node->input(i));
+      for (const int side : {0, 1}) {
+        if (start && IsArgument(n.input(side), i) && ConstantInt(n.input(1 - side)) == 1) {
+          v.kind = Kind::kCounter;
+          v.start = *start;
+          return true;
+        }
+      }
+    }
+    v.kind = Kind::kState;
+    return true;
+  }
+
+  // Is it the number of the iteration?
+  bool IsIterationNumber(Endpoint e) {
+    const Node* from = BehindIdentities(e).node;
+    for (int i = 0; i < Count(); ++i) {
+      if (from == Arg(i)) return At(i).kind == Kind::kCounter && At(i).start == 0;
+    }
+    return false;
+  }
+
+  bool ClassifyList(int i) {
+    LoopVariable& v = At(i);
+    v.list = BehindIdentities(loop_.node->input(i));
+    const Node* arg = Arg(i);
+    if (v.kind == Kind::kInvariant) {
+      v.kind = Kind::kRows;
+      if (arg == nullptr) return true;
+      for (const Use& use : arg->OrderedUses()) {
+        Node* reader = use.node;
+        if (reader->Is("_Retval")) continue;
+        if (!reader->Is("TensorListGetItem") || use.input != 0 ||
+            !IsIterationNumber(reader->input(1))) {
+          return No(absl::StrCat("'", reader->name(), "' (", reader->op(), ") does more with list ",
+                                 i, " than read the iteration's element"));
+        }
+        v.reads.push_back(reader);
+      }
+      if (!v.reads.empty() && !v.list.node->Is("TensorListFromTensor")) {
+        return No(absl::StrCat("list ", i, " is made by ", v.list.node->op(), ", not of a tensor"));
+      }
+      return true;
+    }
+    Node* write = BehindIdentities(loop_.results[static_cast<size_t>(i)]->input(0)).node;
+    if (!write->Is("TensorListSetItem") || !IsArgument(write->input(0), i) ||
+        arg->NumUses(0) != 1 || write->NumUses(0) != 1) {
+      return No(absl::StrCat("list ", i, " is not written once"));
+    }
+    if (write->Bool("resize_if_index_out_of_bounds")) {
+      return No(absl::StrCat("list ", i, " grows as it is written"));
+    }
+    if (!v.list.node->Is("TensorListReserve")) {
+      return No(absl::StrCat("list ", i, " is made by ", v.list.node->op(), ", not reserved"));
+    }
+    if (!IsIterationNumber(write->input(1))) {
+      v.last = ConstantInt(write->input(1)) == 0 && ConstantInt(v.list.node->input(1)) == 1;
+      if (!v.last) {
+        return No(absl::StrCat("list ", i, " is not written at the number of the iteration"));
+      }
+    }
+    for (const Use& use : loop_.node->OrderedUses()) {
+      if (use.is_control() || use.port() != i) continue;
+      const Node& reader = *use.node;
+      const int64_t wanted = reader.Int("num_elements", -1);
+      if (!reader.Is("TensorListStack") ||
+          (wanted != -1 && ConstantInt(v.list.node->input(1)) != wanted)) {
+        return No(absl::StrCat("'", reader.name(), "' (", reader.op(), ") reads list ", i,
+                               " otherwise than by stacking it"));
+      }
+    }
+    v.kind = Kind::kArray;
+    v.write = write;
+    return true;
+  }
+
+  bool CheckNodes() {
+    for (const Node* n : loop_.body->Nodes()) {
+      if (n->Is("_Arg") || n->Is("_Retval") || n->Is("NoOp")) continue;
+      const auto number = [](Dtype t) { return !IsRef(t) && IsPod(t); };
+      const bool of_list = IsListAccess(n) && number(n->Type("element_dtype"));
+      const bool passes_on = n->Is("Identity");
+      const bool reads = n->Is("ReadVariableOp") && IsInvariantArgument(n->input(0));
+      if (of_list || passes_on || reads) continue;
+      const bool numbers = std::ranges::all_of(n->input_types, number) &&
+                           std::ranges::all_of(n->output_types, number);
+      bool calls = n->Is("_Scan");
+      ForEachFunc(n->attrs(), [&](const FuncAttr&) { calls = true; });
+      if (n->def() == nullptr || n->def()->stateful || !numbers || calls || n->Is(kControlFlow) ||
+          n->Is("CheckNumerics")) {
+        return No(absl::StrCat("'", n->name(), "' (", n->op(), ") does more than compute numbers"));
+      }
+    }
+    return true;
+  }
+
+  // One of those that ClassifyList found.
+  bool IsListAccess(const Node* n) const {
+    return std::ranges::any_of(loop_.variables, [&](const LoopVariable& v) {
+      return v.write == n || std::ranges::find(v.reads, n) != v.reads.end();
+    });
+  }
+
+  bool IsInvariantArgument(Endpoint e) {
+    for (int i = 0; i < Count(); ++i) {
+      if (IsArgument(e, i)) return At(i).kind == Kind::kInvariant;
+    }
+    return false;
+  }
+
+  StatusOr<bool> ReadCondition() {
+    const FuncAttr* f = loop_.node->Func("cond");
+    const Function* cond = f == nullptr ? nullptr : graph_.library()->Find(f->name);
+    if (cond == nullptr || HasPlaceholders(*cond->body)) return No("its condition is not at hand");
+    const std::vector<Endpoint> results = cond->FlatResults();
+    if (results.size() != 1 || cond->args.size() != static_cast<size_t>(Count())) {
+      return No("its condition has other arguments or results");
+    }
+    for (const Node* n : cond->body->Nodes()) {
+      if (!n->Is("_Arg") && HasEffect(*n)) {
+        return No(absl::StrCat("'", n->name(), "' (", n->op(), ") of its condition has an effect"));
+      }
+    }
+    std::vector<Endpoint> todo = {results[0]};
+    while (!todo.empty()) {
+      const Endpoint e = BehindIdentities(todo.back());
+      todo.pop_back();
+      const Node& n = *e.node;
+      if (n.Is("LogicalAnd")) {
+        todo.insert(todo.end(), {n.input(1), n.input(0)});
+        continue;
+      }
+      const bool less = n.Is("Less");
+      if (!less && !n.Is("Greater")) {
+        return No(
+            absl::StrCat("'", n.name(), "' (", n.op(), ") of its condition compares otherwise"));
+      }
+      ASSIGN_OR_RETURN(const bool read,
+                       ReadBound(*cond, n.input(less ? 0 : 1), n.input(less ? 1 : 0)));
+      if (!read) return false;
+    }
+    return true;
+  }
+
+  StatusOr<bool> ReadBound(const Function& cond, Endpoint counter, Endpoint below) {
+    const auto variable = [&](Endpoint e) { return cond.FlatPosition(BehindIdentities(e)); };
+    const int c = variable(counter);
+    if (c < 0 || At(c).kind != Kind::kCounter || At(c).start < 0) {
+      return No("its condition compares what does not count up from a constant");
+    }
+    const int b = variable(below);
+    Endpoint bound;
+    if (b >= 0 && At(b).kind == Kind::kInvariant) {
+      bound = BehindIdentities(loop_.node->input(b));
+    } else if (const auto constant = ConstantTensor(*BehindIdentities(below).node);
+               b < 0 && constant && constant->rank() == 0) {
+      bound = {graph_.AddConst(absl::StrCat(loop_.node->name(), "/bound"), *constant), 0};
+    } else {
+      return No("its condition has a bound that changes");
+    }
+    if (!loop_.bounds.empty() &&
+        BaseType(bound.node->output_types[static_cast<size_t>(bound.port)]) !=
+            InputType(loop_.bounds[0].counter)) {
+      return No("its condition counts in several types");
+    }
+    const bool known = std::ranges::any_of(loop_.bounds, [&](const Loop::Bound& other) {
+      return other.below == bound && At(other.counter).start == At(c).start;
+    });
+    if (!known) loop_.bounds.push_back({c, bound});
+    return true;
+  }
+
+  Graph& graph_;
+  Loop& loop_;
+  std::string* why_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, std::unique_ptr<Graph> body,
+                                         std::string* why) {
+  auto loop = std::make_unique<Loop>();
+  loop->node = node;
+  loop->body = std::move(body);
+  ASSIGN_OR_RETURN(const bool read, LoopReader(graph, *loop, why).Read());
+  if (!read) return nullptr;
+  return loop;
+}
+
+}  // namespace smelt

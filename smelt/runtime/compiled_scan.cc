@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cstring>
+
+#include "absl/container/inlined_vector.h"
+#include "smelt/runtime/compiled_body.h"
+#include "smelt/runtime/compiled_item.h"
+#include "smelt/runtime/executable.h"
+
+namespace smelt {
+namespace {
+
+class CompiledScan final : public CompiledItem {
+ public:
+  CompiledScan(const Node& node, std::unique_ptr<Graph> body, std::string function)
+      : body_(std::move(body), std::move(function), false),
+        last_(node.Get<std::vector<bool>>("last", {})),
+        states_(node.Get<std::vector<Dtype>>("Tstates", {}).size()),
+        rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()) {}
+
+  Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
+             StepStats* stats) override {
+    Call call{.states = inputs.subspan(1, states_),
+              .rows = inputs.subspan(1 + states_, rows_),
+              .lengths = inputs.subspan(1 + states_ + rows_, last_.size()),
+              .rest = inputs.subspan(1 + states_ + rows_ + last_.size()),
+              .results = outputs,
+              .step = step,
+              .stats = stats};
+    RETURN_IF_ERROR(FillCall(*inputs[0], &call));
+    ASSIGN_OR_RETURN(const Program* program, ProgramOf(call));
+    return program != nullptr ? RunProgram(*program, call) : RunPlain(call);
+  }
+  std::string Text() const override { return body_.Text(); }
+
+ private:
+  struct Call {
+    const std::span<Tensor*const> states, rows, lengths, rest;
+    const std::span<Tensor> results;
+    Step& step;
+    StepStats* const stats;
+    int64_t steps = 0;
+    absl::InlinedVector<int64_t, 2> array_rows;  // of each array
+    std::span<Tensor> arrays() const { return results.subspan(states.size()); }
+  };
+
+  // Checks what lists would say as they are read and written.
+  Status FillCall(const Tensor& steps, Call* call) const {
+    if (steps.rank() != 0) {
+      return InvalidArgument("a loop's bound must be a scalar, not of shape ",
+                             steps.shape().ToString());
+    }
+    call->steps = IndexAt(steps, 0);
+    for (const Tensor* t : call->rows) {
+      if (t->rank() == 0) {
+        return InvalidArgument("Tensor must be at least a vector, but saw shape: []");
+      }
+      if (t->dim(0) < call->steps) {
+        return InvalidArgument("Trying to access element ", t->dim(0), " in a list with ",
+                               t->dim(0), " elements.");
+      }
+    }
+    for (size_t i = 0; i < call->lengths.size(); ++i) {
+      const Tensor& length = *call->lengths[i];
+      if (length.rank() != 0) {
+        return InvalidArgument("num_elements must be a scalar, but has shape ",
+                               length.shape().ToString());
+      }
+      const int64_t n = length.data<int32_t>()[0];
+      if (n < 0) {
+        return InvalidArgument(
+            "The num_elements to reserve must be a non negative number, but got ", n);
+      }
+      const int64_t needed = last_[i] ? std::min<int64_t>(call->steps, 1) : call->steps;
+      if (n < needed) {
+        return InvalidArgument("Trying to modify element ", n, " in a list with ", n, " elements.");
+      }
+      call->array_rows.push_back(n);
+    }
+    return OkStatus();
+  }
+
+  // nullptr also where an iteration leaves a state of another shape than it found.
+  StatusOr<const Program*> ProgramOf(const Call& call) {
+    absl::InlinedVector<const Shape*, 16> shapes;
+    absl::InlinedVector<Shape, 4> row_shapes;
+    row_shapes.reserve(call.rows.size());
+    for (const Tensor* t : call.states) shapes.push_back(&t->shape());
+    for (const Tensor* t : call.rows) {
+      shapes.push_back(&row_shapes.emplace_back(t->shape().dims().subspan(1)));
+    }
+    for (const Tensor* t : call.rest) shapes.push_back(&t->shape());
+    ASSIGN_OR_RETURN(const PartedProgram* made, body_.ProgramFor(shapes));
+    if (made == nullptr) return nullptr;
+    for (size_t i = 0; i < states_; ++i) {
+      if (!(made->program().result(i).shape == call.states[i]->shape())) return nullptr;
+    }
+    return &made->program();
+  }
+
+  // Room for an array of such rows; those that no iteration writes are zeros.
+  Status MakeArray(const Call& call, size_t i, Dtype dtype, const Shape& row) const {
+    Dims dims = {call.array_rows[i]};
+    dims.insert(dims.end(), row.dims().begin(), row.dims().end());
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    Tensor& array = call.arrays()[i];
+    ASSIGN_OR_RETURN(array, Tensor::Make(dtype, shape, call.step.allocator));
+    const int64_t written = last_[i] ? std::min<int64_t>(call.steps, 1) : call.steps;
+    if (const size_t bytes = RowBytes(array); written < array.dim(0) && bytes > 0) {
+      std::memset(static_cast<char*>(array.raw()) + static_cast<size_t>(written) * bytes, 0,
+                  static_cast<size_t>(array.dim(0) - written) * bytes);
+    }
+    return OkStatus();
+  }
+  static size_t RowBytes(const Tensor& t) {
+    return t.dim(0) == 0 ? 0 : t.bytes() / static_cast<size_t>(t.dim(0));
+  }
+
+  Status RunProgram(const Program& program, Call& call) const {
+    for (size_t i = 0; i < last_.size(); ++i) {
+      const PlanValue& row = program.result(states_ + i);
+      RETURN_IF_ERROR(MakeArray(call, i, row.dtype, row.shape));
+    }
+    // An iteration reads the states where the one before left them, and writes beside.
+    std::vector<Tensor> written[2];
+    for (const Tensor* t : call.states) {
+      for (auto& side : written) {
+        if (call.steps <= (&side - written)) break;
+        ASSIGN_OR_RETURN(side.emplace_back(),
+                         Tensor::Make(t->dtype(), t->shape(), call.step.allocator));
+      }
+    }
+    std::vector<TensorBytes> args, results;
+    for (const auto* list : {&call.states, &call.rows, &call.rest}) {
+      for (const Tensor* t : *list) args.push_back({t, 0});
+    }
+    for (size_t i = 0; i < states_; ++i) results.push_back({});
+    for (const Tensor& t : call.arrays()) results.push_back({&t, 0});
+    ProgramRunner runner(program, call.step, call.stats);
+    RETURN_IF_ERROR(runner.Start());
+    for (int64_t k = 0; k < call.steps; ++k) {
+      const auto& here = written[k % 2];
+      const auto& before = written[1 - k % 2];
+      for (size_t i = 0; i < states_; ++i) {
+        if (k > 0) args[i] = {&before[i], 0};
+        results[i] = {&here[i], 0};
+      }
+      for (size_t i = 0; i < rows_; ++i) {
+        args[states_ + i].offset = static_cast<size_t>(k) * RowBytes(*call.rows[i]);
+      }
+      for (size_t i = 0; i < last_.size(); ++i) {
+        if (!last_[i]) {
+          results[states_ + i].offset = static_cast<size_t>(k) * RowBytes(call.arrays()[i]);
+        }
+      }
+      RETURN_IF_ERROR(runner.Run(args, results));
+    }
+    for (size_t i = 0; i < states_; ++i) {
+      call.results[i] = call.steps == 0 ? *call.states[i] : written[(call.steps - 1) % 2][i];
+    }
+    return OkStatus();
+  }
+
+  // One kernel after another, for states whose shapes change and shapes that only a run tells.
+  Status RunPlain(Call& call) {
+    ASSIGN_OR_RETURN(Executable * plain, body_.Plain());
+    std::vector<Tensor> states, args, results;
+    for (const Tensor* t : call.states) states.push_back(*t);
+    // Without an iteration a run on zeros tells what rows the arrays would have.
+    for (int64_t k = 0; k < std::max<int64_t>(call.steps, 1); ++k) {
+      if (call.step.cancellation != nullptr) RETURN_IF_ERROR(call.step.cancellation->Check());
+      args = call.steps > 0 ? std::move(states) : states;
+      for (const Tensor* t : call.rows) {
+        const Shape row(t->shape().dims().subspan(1));
+        if (call.steps > 0) {
+          args.push_back(t->Rows(k, k + 1).WithShape(row));
+        } else {
+          ASSIGN_OR_RETURN(args.emplace_back(), Tensor::Zeros(t->dtype(), row));
+        }
+      }
+      for (const Tensor* t : call.rest) args.push_back(*t);
+      results.clear();
+      RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, call.step, call.stats));
+      for (size_t i = 0; i < last_.size(); ++i) {
+        RETURN_IF_ERROR(WriteRow(call, i, k, results[states_ + i]));
+      }
+      if (call.steps > 0) {
+        results.resize(states_);
+        states = std::move(results);
+      }
+    }
+    std::ranges::move(states, call.results.begin());
+    return OkStatus();
+  }
+
+  Status WriteRow(const Call& call, size_t i, int64_t k, const Tensor& row) const {
+    Tensor& array = call.arrays()[i];
+    if (k == 0) RETURN_IF_ERROR(MakeArray(call, i, row.dtype(), row.shape()));
+    if (call.steps == 0) return OkStatus();
+    if (!std::ranges::equal(array.shape().dims().subspan(1), row.shape().dims())) {
+      return InvalidArgument("Tried to stack list which only contains uninitialized tensors or ",
+                             "elements of several shapes: ", array.shape().ToString(), " and ",
+                             row.shape().ToString());
+    }
+    const size_t at = last_[i] ? 0 : static_cast<size_t>(k);
+    if (row.bytes() > 0) {
+      std::memcpy(static_cast<char*>(array.raw()) + at * row.bytes(), row.raw(), row.bytes());
+    }
+    return OkStatus();
+  }
+
+  CompiledBody body_;
+  const std::vector<bool> last_;  // by array
+  const size_t states_, rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<CompiledItem> MakeCompiledScan(const Node& node, std::unique_ptr<Graph> body,
+                                               std::string function) {
+  return std::make_unique<CompiledScan>(node, std::move(body), std::move(function));
+}
+
+}  // namespace smelt

@@ -1,0 +1,277 @@
+"""Loops over lists of tensors, as recurrent layers are traced: what runs as one scan over arrays, and what must not."""
+from op_cases import *
+
+FOLDER = "sessions"
+R = tf.raw_ops
+UNITS = 3
+
+
+def ph(shape, dtype="float"):
+    return tf.compat.v1.placeholder(tf.as_dtype(dtype), shape)
+
+
+def numbers(r, *shape):
+    return np.round(r.normal(shape), 2).astype(np.float32)
+
+
+def array(x):
+    return tf.TensorArray(x.dtype, size=tf.shape(x)[0], element_shape=x.shape[1:]).unstack(x)
+
+
+def loop(cell, states, rows, steps=None, last=False, counts=False, mask=None):
+    """Runs cell(states..., *row) for each row, as Keras does: all outputs or the last one, and the states."""
+    n = tf.shape(rows[0])[0] if steps is None else steps
+    inputs = [array(x) for x in rows] + ([array(mask)] if mask is not None else [])
+    size = 1 if last else n
+    outputs = tf.TensorArray(tf.float32, size=size, element_shape=tf.TensorShape([None, UNITS]))
+
+    def body(t, outputs, *states):
+        row = [a.read(t) for a in inputs]
+        masked = row.pop() if mask is not None else None
+        y, new = cell(list(states), *(row + [t] if counts else row))
+        if masked is not None:
+            new = [tf.where(masked, a, b) for a, b in zip(new, states)]
+        return (t + 1, outputs.write(0 if last else t, y), *new)
+
+    out = tf.while_loop(lambda t, *_: t < n, body, (tf.constant(0), outputs, *states), maximum_iterations=n)
+    return [out[1].stack(), *out[2:]]
+
+
+def lstm(r, k):
+    w, u, b = numbers(r, k, 4 * UNITS), numbers(r, UNITS, 4 * UNITS), numbers(r, 4 * UNITS)
+
+    def cell(states, x):
+        h, c = states
+        i, f, g, o = tf.split(tf.nn.bias_add(tf.matmul(x, w) + tf.matmul(h, u), b), 4, axis=1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        return h, [h, c]
+
+    return cell
+
+
+def gru(r, k, after):
+    w, u, b = numbers(r, k, 3 * UNITS), numbers(r, UNITS, 3 * UNITS), numbers(r, 2, 3 * UNITS)
+
+    def cell(states, x):
+        h, = states
+        bias, recurrent_bias = tf.unstack(b)
+        xz, xr, xh = tf.split(tf.nn.bias_add(tf.matmul(x, w), bias), 3, axis=-1)
+        if after:
+            hz, hr, hh = tf.split(tf.nn.bias_add(tf.matmul(h, u), recurrent_bias), 3, axis=-1)
+            z, g = tf.sigmoid(xz + hz), tf.sigmoid(xr + hr)
+            n = tf.tanh(xh + g * hh)
+        else:
+            hz, hr = tf.split(tf.matmul(h, u[:, :2 * UNITS]), 2, axis=-1)
+            z, g = tf.sigmoid(xz + hz), tf.sigmoid(xr + hr)
+            n = tf.tanh(xh + tf.matmul(g * h, u[:, 2 * UNITS:]))
+        h = z * h + (1 - z) * n
+        return h, [h]
+
+    return cell
+
+
+def simple(r, k):
+    w, u = numbers(r, k, UNITS), numbers(r, UNITS, UNITS)
+
+    def cell(states, x):
+        h = tf.nn.relu(tf.matmul(x, w) + tf.matmul(states[0], u, transpose_b=True))
+        return h, [h]
+
+    return cell
+
+
+def traced(make, *args):
+    """What `make` does in a function of its own, whose loops stay loops."""
+    return tf.nest.flatten(tf.function(make, autograph=False)(*args))
+
+
+def layers(r):
+    cells = {"lstm": (lambda: lstm(r, 2), 2), "gru_after": (lambda: gru(r, 2, True), 1), "gru_before": (lambda: gru(r, 2, False), 1),
+             "simple": (lambda: simple(r, 2), 1)}
+    for name, (make, states) in cells.items():
+        for kind in ("sequences", "last", "backwards", "masked", "short"):
+
+            def build(make=make, states=states, kind=kind):
+                cell = make()
+                x, m, n = ph([None, None, 2]), ph([None, None, 1], "bool"), ph([], "int32")
+
+                def run(x, m, n):
+                    zeros = [tf.zeros([tf.shape(x)[1], UNITS])] * states
+                    rows = [tf.reverse(x, [0]) if kind == "backwards" else x]
+                    return loop(cell, zeros, rows, steps=n if kind == "short" else None, last=kind == "last", mask=m if kind == "masked" else None)
+
+                out = traced(run, x, m, n)
+                feeds = []
+                for t, b in ((4, 2), (1, 1), (3, 0), (5, 3)):
+                    feeds.append({x: numbers(r, t, b, 2), m: r.bools((t, b, 1)), n: np.int32(max(t - 1, 1))})
+                return [Step(fetch=out, feed=feed) for feed in feeds]
+
+            yield graph_case("While", build, name=f"{name}_{kind}")
+
+
+def corners(r):
+    def case(name, make, steps):
+        """`make`: placeholders to results; `steps`: their values, and an error or None, for each step."""
+
+        def build():
+            inputs, run = make()
+            out = traced(run, *inputs)
+            return [Step(fetch=out, feed=dict(zip(inputs, values)), **({} if error is None else {"error": error})) for values, error in steps]
+
+        return graph_case("While", build, name=name)
+
+    x3 = numbers(r, 3, 2, 2)
+
+    def counting():
+        return [ph([None, 2, 2])], lambda x: loop(
+            lambda s, row, t: (s[0] + row[:, :1] * tf.cast(t, tf.float32), [s[0] + row[:, 1:]]), [tf.zeros([2, UNITS])], [x], counts=True)
+
+    yield case("the_number_of_the_iteration_is_computed_with", counting, [([x3], None)])
+
+    def steps():
+        cell = lstm(r, 2)
+        return [ph([None, 2, 2]), ph([], "int32")], lambda x, n: loop(cell, [tf.ones([2, UNITS])] * 2, [x], steps=n)
+
+    special = x3.copy()
+    special[1, 0, 0], special[2, 1, 1] = np.nan, np.inf
+    yield case("how_often", steps, [([x3, np.int32(2)], None), ([x3, np.int32(3)], None), ([special, np.int32(3)], None),
+                                    ([x3, np.int32(4)], "Trying to access element 3 in a list with 3 elements.")])
+
+    def none():
+        def run(x, n):
+            return tf.while_loop(lambda t, *_: t < n, lambda t, s: (t + 1, s + array(x).read(t)), (0, tf.zeros([2])))
+        return [ph([None, 2]), ph([], "int32")], run
+
+    yield case("no_iteration", none, [([numbers(r, 3, 2), np.int32(n)], None) for n in (0, -5, 3)])
+
+    def longer():
+        def run(x):
+            out = tf.TensorArray(tf.float32, size=5, element_shape=[2])
+            rows = array(x)
+            return tf.while_loop(lambda t, *_: t < 3, lambda t, o: (t + 1, o.write(t, rows.read(t) * 2)), (0, out))[1].stack()
+        return [ph([None, 2])], run
+
+    yield case("elements_that_no_iteration_writes_are_zeros", longer, [([numbers(r, 3, 2)], None), ([numbers(r, 2, 2)], "Trying to access element 2 in a list with 2 elements.")])
+
+    def shorter():
+        def run(x, size):
+            out = tf.TensorArray(tf.float32, size=size, element_shape=[2])
+            rows = array(x)
+            return tf.while_loop(lambda t, *_: t < 3, lambda t, o: (t + 1, o.write(t, rows.read(t) * 2)), (0, out))[1].stack()
+        return [ph([None, 2]), ph([], "int32")], run
+
+    yield case("a_list_that_ends_before_the_loop", shorter, [([numbers(r, 3, 2), np.int32(3)], None), ([numbers(r, 3, 2), np.int32(2)], "")])
+
+    def ahead():
+        def run(x):
+            rows = array(x)
+            return tf.while_loop(lambda t, s: t < tf.shape(x)[0] - 1, lambda t, s: (t + 1, s * rows.read(t) + rows.read(t + 1)), (0, tf.ones([2])))
+        return [ph([None, 2])], run
+
+    yield case("a_list_is_read_ahead", ahead, [([numbers(r, 4, 2)], None)])
+
+    def growing():
+        def run(x):
+            rows = array(x)
+            return tf.while_loop(lambda t, s: t < tf.shape(x)[0], lambda t, s: (t + 1, tf.concat([s, rows.read(t)], 0)), (0, tf.zeros([0])),
+                                 shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])))
+        return [ph([None, 2])], run
+
+    yield case("a_state_grows", growing, [([numbers(r, 4, 2)], None), ([numbers(r, 0, 2)], None)])
+
+    def from_two():
+        def run(x):
+            rows = array(x)
+            return tf.while_loop(lambda t, s: t < tf.shape(x)[0], lambda t, s: (t + 1, s * 0.5 + rows.read(t)), (2, tf.ones([2])))
+        return [ph([None, 2])], run
+
+    yield case("it_begins_later", from_two, [([numbers(r, 4, 2)], None), ([numbers(r, 1, 2)], None)])
+
+    def wide():
+        def run(x, n):
+            return tf.while_loop(lambda t, u, s: tf.logical_and(t < n, u < tf.constant(7, tf.int64)), lambda t, u, s: (t + 1, u + 1, s * x), (tf.constant(0, tf.int64), tf.constant(3, tf.int64), x))
+        return [ph([2]), ph([], "int64")], run
+
+    yield case("two_counters", wide, [([numbers(r, 2), np.int64(n)], None) for n in (2, 100, -2**63, 2**63 - 1)])
+
+    def changing():
+        def run(x, n):
+            return tf.while_loop(lambda t, m, s: t < m, lambda t, m, s: (t + 1, m - 1, s + x), (0, n, x))
+        return [ph([2]), ph([], "int32")], run
+
+    yield case("the_bound_changes", changing, [([numbers(r, 2), np.int32(7)], None)])
+
+    def nested():
+        def run(x):
+            rows = array(x)
+
+            def body(t, s):
+                inner = tf.while_loop(lambda k, v: k < t, lambda k, v: (k + 1, v * 0.5 + rows.read(k)), (0, s))
+                return t + 1, inner[1] + rows.read(t)
+
+            return tf.while_loop(lambda t, s: t < tf.shape(x)[0], body, (0, tf.ones([2])))
+        return [ph([None, 2])], run
+
+    yield case("a_loop_in_a_loop", nested, [([numbers(r, 4, 2)], None)])
+
+    def higher():
+        def run(x):
+            return [tf.scan(lambda a, e: a * 0.5 + e, x), tf.map_fn(lambda e: tf.reduce_sum(e) * e, x), tf.foldl(lambda a, e: a - e, x), tf.foldr(lambda a, e: a * 0.5 - e, x)]
+        return [ph([None, 2])], run
+
+    yield case("functions_of_higher_order", higher, [([numbers(r, 4, 2)], None), ([numbers(r, 1, 2)], None)])
+
+    def twice():
+        def run(x):
+            rows = array(x)
+            first = tf.while_loop(lambda t, *_: t < 3, lambda t, s, k: (t + 1, s + rows.read(t) * k, k), (0, tf.zeros([2]), tf.reduce_max(x)))
+            return [first[0], first[1], first[2], rows.read(1)]
+        return [ph([3, 2])], run
+
+    yield case("what_goes_in_comes_out", twice, [([numbers(r, 3, 2)], None)])
+
+
+def variables(r):
+    def build():
+        v = R.VarHandleOp(dtype=tf.float32, shape=[2, UNITS], shared_name="w")
+        w, x = ph([2, UNITS]), ph([None, 1, 2])
+        assign = R.AssignVariableOp(resource=v, value=w)
+
+        def run(h, x):
+            return loop(lambda s, row: (tf.matmul(row, R.ReadVariableOp(resource=h, dtype=tf.float32)), [s[0] * 0.5 + tf.matmul(row, R.ReadVariableOp(resource=h, dtype=tf.float32))]),
+                        [tf.zeros([1, UNITS])], [x])
+
+        out = traced(run, v, x)
+        steps = []
+        for _ in range(5):
+            steps += [Step(run=[assign], feed={w: numbers(r, 2, UNITS)}), Step(fetch=out, feed={x: numbers(r, 3, 1, 2)})]
+        return steps
+
+    yield graph_case("While", build, name="weights_that_are_assigned_between_runs")
+
+    def write():
+        v = R.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="s")
+        x = ph([None, 2])
+        zero = R.AssignVariableOp(resource=v, value=tf.zeros([2]))
+
+        def run(h, x):
+            rows = array(x)
+
+            def body(t, s):
+                add = R.AssignAddVariableOp(resource=h, value=rows.read(t))
+                with tf.control_dependencies([add]):
+                    return t + 1, s + R.ReadVariableOp(resource=h, dtype=tf.float32)
+
+            return tf.while_loop(lambda t, s: t < tf.shape(x)[0], body, (0, tf.zeros([2])))
+
+        out = traced(run, v, x)
+        return [Step(run=[zero], feed={}), Step(fetch=out, feed={x: numbers(r, 3, 2)}), Step(fetch=out, feed={x: numbers(r, 2, 2)})]
+
+    yield graph_case("While", write, name="a_body_that_writes_a_variable")
+
+
+def cases(r):
+    yield from layers(r)
+    yield from corners(r)
+    yield from variables(r)
