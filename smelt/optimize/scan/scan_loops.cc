@@ -364,14 +364,14 @@ StatusOr<std::unique_ptr<Graph>> BodyOf(const Graph& graph, const Node& node,
 
 Status ScanLoops(Graph& graph, const PassContext& context) {
   if (context.scan_bodies == nullptr) return OkStatus();
-  const std::vector<Node*> nodes = graph.Nodes();
-  // What runs frames runs kernels alone.
-  if (std::ranges::any_of(nodes, [](const Node* n) { return n->Is(kControlFlow); })) {
-    return OkStatus();
+  std::vector<Node*> loops;
+  for (Node* n : graph.Nodes()) {
+    // What runs frames runs kernels alone.
+    if (n->Is(kControlFlow)) return OkStatus();
+    if (IsLoop(*n) && !IsFed(*n)) loops.push_back(n);
   }
-  for (Node* node : nodes) {
-    // A While is a root for what its body may do; one that computes numbers alone need not be.
-    if (!IsLoop(*node) || IsFed(*node)) continue;
+  // A While is a root for what its body may do; one that computes numbers alone need not be.
+  for (Node* node : loops) {
     std::string why;
     ASSIGN_OR_RETURN(auto body, BodyOf(graph, *node, context));
     if (body == nullptr) continue;
