@@ -2,12 +2,14 @@
 // (kernels/fusible.h) takes on the bias, the sums and the activation that follow it, if nobody else
 // reads what is in between.
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
+#include "smelt/compile/activation.h"
+#include "smelt/compile/layer_norm.h"
 #include "smelt/compile/plan.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/fusible.h"
+#include "smelt/kernels/nn/layer_norm.h"
 
 namespace smelt {
 namespace {
@@ -31,12 +33,12 @@ class Binder {
   explicit Binder(Plan& plan) : plan_(plan), gone_(plan.actions.size(), false) {}
 
   Status Run() {
-    CountReaders();
+    ListReaders();
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
       if (gone_[i]) continue;
       PlanAction& action = plan_.actions[i];
       // Bound with what it was moved behind.
-      if (action.bound != nullptr || action.state == nullptr) continue;
+      if (action.bound != nullptr || BindLayerNorm(i) || action.state == nullptr) continue;
       if (auto* fusible = dynamic_cast<FusibleState*>(action.state.get())) {
         RETURN_IF_ERROR(BindWithSteps(i, *fusible));
       } else {
@@ -63,7 +65,7 @@ class Binder {
   struct Chain {
     FusedOps ops;
     std::vector<int> operands;    // values, by argument
-    std::vector<size_t> actions;  // by step
+    std::vector<size_t> actions;  // that do the steps
   };
 
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
@@ -82,28 +84,36 @@ class Binder {
     return t;
   }
 
-  void CountReaders() {
-    readers_.assign(plan_.values.size(), 0);
-    only_reader_.assign(plan_.values.size(), 0);
+  void ListReaders() {
+    readers_.assign(plan_.values.size(), {});
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
-      for (const int v : plan_.actions[i].inputs) {
-        const auto root = static_cast<size_t>(plan_.Root(v));
-        ++readers_[root];
-        only_reader_[root] = i;
-      }
+      for (const int v : plan_.actions[i].inputs) ReadersOf(v).push_back(i);
     }
-    for (const int v : plan_.results) ++readers_[static_cast<size_t>(plan_.Root(v))];
+    for (const int v : plan_.results) ReadersOf(v).push_back(plan_.actions.size());
+  }
+  std::vector<size_t>& ReadersOf(int value) {
+    return readers_[static_cast<size_t>(plan_.Root(value))];
   }
 
-  // The step that the only reader of `value` is, added to the chain. False where it is none.
-  bool Follow(int value, Chain* chain) const {
-    const auto root = static_cast<size_t>(plan_.Root(value));
-    if (readers_[root] != 1 || only_reader_[root] >= plan_.actions.size()) return false;
-    const size_t at = only_reader_[root];
-    const PlanAction& action = plan_.actions[at];
-    // Of a result the reader count is one without an action.
-    const auto reads = [&](int v) { return static_cast<size_t>(plan_.Root(v)) == root; };
-    if (action.outputs.size() != 1 || std::ranges::none_of(action.inputs, reads)) return false;
+  // What is done to `value` next, and to nothing else of it, added to the chain. False where it is
+  // no step.
+  bool Follow(int value, Chain* chain) {
+    if (FollowOne(value, chain)) return true;
+    const auto spelled = FindActivation(plan_, value, readers_);
+    if (!spelled) return false;
+    FusedStep step;
+    step.activation = spelled->activation;
+    chain->ops.steps.push_back(step);
+    chain->actions.insert(chain->actions.end(), spelled->actions.begin(), spelled->actions.end());
+    return true;
+  }
+
+  // The only reader, where that is a step.
+  bool FollowOne(int value, Chain* chain) {
+    const std::vector<size_t>& readers = ReadersOf(value);
+    if (readers.size() != 1 || readers[0] == plan_.actions.size()) return false;
+    const PlanAction& action = plan_.actions[readers[0]];
+    if (action.outputs.size() != 1) return false;
     const PlanValue& out = At(action.outputs[0]);
     if (out.dtype != At(value).dtype ||
         out.shape.num_elements() != At(value).shape.num_elements()) {
@@ -115,7 +125,8 @@ class Binder {
       step.activation = *activation;
       if (n.Is("LeakyRelu")) chain->ops.leaky_alpha = n.Float("alpha", 0.2f);
     } else if (n.Is(kAdds) || (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC")) {
-      const int other = reads(action.inputs[0]) ? action.inputs[1] : action.inputs[0];
+      const int root = plan_.Root(value);
+      const int other = plan_.Root(action.inputs[0]) == root ? action.inputs[1] : action.inputs[0];
       const auto kind = KindOfSum(At(other).shape, out.shape);
       if (!kind) return false;
       step.kind = *kind;
@@ -125,7 +136,7 @@ class Binder {
       return false;
     }
     chain->ops.steps.push_back(step);
-    chain->actions.push_back(at);
+    chain->actions.push_back(readers[0]);
     return true;
   }
 
@@ -139,6 +150,18 @@ class Binder {
       return std::nullopt;
     }
     return FusedStep::Kind::kBias;
+  }
+
+  // Where the action is the first of a layer normalization, all of it becomes one.
+  bool BindLayerNorm(size_t i) {
+    if (!plan_.actions[i].node->Is("Mean")) return false;
+    const auto norm = FindLayerNorm(plan_, i, readers_);
+    if (!norm) return false;
+    const int64_t depth = At(norm->x).shape.back();
+    plan_.actions[i].bound =
+        nn::BindLayerNorm(norm->epsilon, At(norm->x).shape.num_elements() / depth, depth);
+    Take(i, {norm->x, norm->scale, norm->offset}, std::span(norm->actions).subspan(1));
+    return true;
   }
 
   // With as many of the steps that follow as the kernel takes.
@@ -159,39 +182,43 @@ class Binder {
       ASSIGN_OR_RETURN(auto bound, state.BindThen(tensors.context(), chain.ops));
       if (bound != nullptr) {
         action.bound = std::move(bound);
-        return Take(i, chain);
+        std::vector<int> inputs = action.inputs;
+        inputs.insert(inputs.end(), chain.operands.begin(), chain.operands.end());
+        if (!chain.actions.empty()) Take(i, std::move(inputs), chain.actions);
+        return OkStatus();
       }
       chains.pop_back();
     }
     return OkStatus();
   }
 
-  // The action stands for the steps from now on, in the place of the last of them: operands are
-  // there by then.
-  Status Take(size_t i, const Chain& chain) {
-    if (chain.actions.empty()) return OkStatus();
+  // The action stands for `steps` as well from now on, in the place of the last of them: operands
+  // are there by then.
+  void Take(size_t i, std::vector<int> inputs, std::span<const size_t> steps) {
     PlanAction moved = std::move(plan_.actions[i]);
     gone_[i] = true;
-    moved.inputs.insert(moved.inputs.end(), chain.operands.begin(), chain.operands.end());
-    for (const size_t step : chain.actions) {
+    moved.inputs = std::move(inputs);
+    for (const size_t step : steps) {
       moved.then.push_back(plan_.actions[step].node);
       gone_[step] = true;
     }
-    const size_t last = chain.actions.back();
+    const size_t last = *std::ranges::max_element(steps);
     moved.outputs = plan_.actions[last].outputs;
     gone_[last] = false;
     plan_.actions[last] = std::move(moved);
+    // Who read the chain's operands at its steps reads them where it ends.
     for (const int v : plan_.actions[last].inputs) {
-      only_reader_[static_cast<size_t>(plan_.Root(v))] = last;
+      for (size_t& reader : ReadersOf(v)) {
+        if (reader < plan_.actions.size() && gone_[reader]) reader = last;
+      }
     }
-    return OkStatus();
   }
 
   Plan& plan_;
   std::vector<bool> gone_;  // by action
-  // By root.
-  std::vector<int> readers_;
-  std::vector<size_t> only_reader_;  // where there is one
+  // By root value, the actions that read it, one for each time; the caller's number is one more
+  // than the last.
+  std::vector<std::vector<size_t>> readers_;
 };
 
 }  // namespace

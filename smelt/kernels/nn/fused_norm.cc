@@ -5,16 +5,63 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/nn/layer_norm.h"
 
 namespace smelt {
 namespace {
 
-struct FusedNormState final : KernelState {
+struct FusedNormState : KernelState {
   float epsilon = 0;
   float alpha = 0;
   std::vector<int64_t> axes;  // of an instance
   std::optional<UnaryF32> activation;
 };
+
+// Rows of `depth` elements, each by itself.
+void NormalizeRows(const float* x, const float* scale, const float* offset, float epsilon,
+                   int64_t rows, int64_t depth, float* y) {
+  ParallelFor(rows, std::max<int64_t>(1, 16384 / depth), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      Isa().layer_norm(x + r * depth, scale, offset, epsilon, y + r * depth, depth);
+    }
+  });
+}
+
+class BoundLayerNorm final : public BoundKernel {
+ public:
+  BoundLayerNorm(float epsilon, int64_t rows, int64_t depth)
+      : epsilon_(epsilon), rows_(rows), depth_(depth) {}
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
+    NormalizeRows(input(0), input(1), input(2), epsilon_, rows_, depth_,
+                  static_cast<float*>(outputs[0]));
+    return OkStatus();
+  }
+
+ private:
+  const float epsilon_;
+  const int64_t rows_, depth_;
+};
+
+struct LayerNormState final : FusedNormState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
+    const Shape& x = context.inputs[0].shape;
+    // What the run will refuse is left to it.
+    if (x.rank() < 2 || x.rank() > 3 || x.num_elements() == 0) return nullptr;
+    const int64_t depth = x.back();
+    if (context.inputs[1].shape.num_elements() != depth ||
+        context.inputs[2].shape.num_elements() != depth) {
+      return nullptr;
+    }
+    return nn::BindLayerNorm(epsilon, x.num_elements() / depth, depth);
+  }
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareLayerNorm(const Node& node) {
+  auto s = std::make_unique<LayerNormState>();
+  s->epsilon = node.Float("epsilon");
+  return s;
+}
 
 StatusOr<std::unique_ptr<KernelState>> PrepareFusedNorm(const Node& node) {
   auto s = std::make_unique<FusedNormState>();
@@ -51,17 +98,9 @@ Status RunFusedLayerNorm(OpContext& ctx) {
   RETURN_IF_ERROR(CheckScales(ctx, depth));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, x.shape()));
   if (x.num_elements() == 0) return OkStatus();
-  const float* from = x.flat<float>().data();
-  const float* scale = ctx.input(1).flat<float>().data();
-  const float* offset = ctx.input(2).flat<float>().data();
-  float* to = out->flat<float>().data();
-  const float epsilon = ctx.state<FusedNormState>().epsilon;
-  ParallelFor(x.num_elements() / depth, std::max<int64_t>(1, 16384 / depth),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t r = begin; r < end; ++r) {
-                  Isa().layer_norm(from + r * depth, scale, offset, epsilon, to + r * depth, depth);
-                }
-              });
+  NormalizeRows(x.data<float>(), ctx.input(1).data<float>(), ctx.input(2).data<float>(),
+                ctx.state<LayerNormState>().epsilon, x.num_elements() / depth, depth,
+                out->data<float>());
   return OkStatus();
 }
 
@@ -172,7 +211,7 @@ Status RunFusedInstanceNorm(OpContext& ctx) {
 // The remapper fuses floats alone.
 constexpr Kernel kFusedNormTable[] = {
     {"_MklLayerNorm", "T", Types(Dtype::kFloat), "nn:layer_norm", RunFusedLayerNorm,
-     PrepareFusedNorm},
+     PrepareLayerNorm},
     {"_MklFusedInstanceNorm", "T", Types(Dtype::kFloat), "nn:instance_norm", RunFusedInstanceNorm,
      PrepareFusedNorm},
 };
@@ -180,5 +219,13 @@ constexpr Kernel kFusedNormTable[] = {
 }  // namespace
 
 extern constinit const std::span<const Kernel> kFusedNormKernels = kFusedNormTable;
+
+namespace nn {
+
+std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth) {
+  return std::make_unique<BoundLayerNorm>(epsilon, rows, depth);
+}
+
+}  // namespace nn
 
 }  // namespace smelt

@@ -1,0 +1,148 @@
+#include "smelt/compile/activation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "smelt/graph/op_facts.h"
+#include "smelt/kernels/run_op.h"
+
+namespace smelt {
+namespace {
+
+// The longest spelling of GELU has nine.
+constexpr size_t kMaxActions = 12;
+
+std::span<const float> Samples() {
+  static const std::vector<float> samples = [] {
+    std::vector<float> s = {0.0F, -0.0F, 1e-6F, -1e-6F, 30.0F, -30.0F, 12.0F, -12.0F};
+    for (int i = -80; i <= 80; ++i) s.push_back(static_cast<float>(i) * 0.0937F);
+    return s;
+  }();
+  return samples;
+}
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+double ValueOf(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kRelu6:
+      return std::clamp(x, 0.0, 6.0);
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kSigmoid:
+      return Sigmoid(x);
+    case Activation::kGeluExact:
+      return x * 0.5 * std::erfc(-x * std::sqrt(0.5));
+    case Activation::kGeluApproximate:
+      return x * Sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+    case Activation::kSilu:
+      return x * Sigmoid(x);
+    case Activation::kHardSwish:
+      return x * std::clamp(x + 3, 0.0, 6.0) / 6;
+    default:
+      return std::nan("");
+  }
+}
+constexpr Activation kKnown[] = {
+    Activation::kRelu,      Activation::kRelu6,           Activation::kTanh, Activation::kSigmoid,
+    Activation::kGeluExact, Activation::kGeluApproximate, Activation::kSilu, Activation::kHardSwish,
+};
+
+std::optional<Activation> Recognize(const Tensor& y) {
+  const std::span<const float> x = Samples();
+  for (const Activation activation : kKnown) {
+    bool same = true;
+    for (size_t i = 0; same && i < x.size(); ++i) {
+      const double want = ValueOf(activation, static_cast<double>(x[i]));
+      const double got = static_cast<double>(y.data<float>()[i]);
+      same = std::abs(got - want) <= 1e-5 * std::max(1.0, std::abs(want));
+    }
+    if (same) return activation;
+  }
+  return std::nullopt;
+}
+
+class Spelling {
+ public:
+  Spelling(const Plan& plan, int value, std::span<const std::vector<size_t>> readers)
+      : plan_(plan), shape_(ValueAt(value).shape), readers_(readers) {
+    samples_[plan_.Root(value)] = Tensor::Vector<float>(Samples());
+    AddReaders(value);
+  }
+
+  std::optional<SpelledActivation> Find() {
+    SpelledActivation found;
+    while (!waiting_.empty() && found.actions.size() < kMaxActions) {
+      const size_t next = *waiting_.begin();
+      waiting_.erase(waiting_.begin());
+      const int made = Run(next);
+      if (made < 0) return std::nullopt;
+      found.actions.push_back(next);
+      // Where nothing else waits this value is all that is left.
+      if (waiting_.empty()) {
+        if (const auto activation = Recognize(samples_.at(plan_.Root(made)))) {
+          found.activation = *activation;
+          return found;
+        }
+      }
+      AddReaders(made);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const PlanValue& ValueAt(int value) const { return plan_.values[static_cast<size_t>(value)]; }
+  void AddReaders(int value) {
+    const auto& readers = readers_[static_cast<size_t>(plan_.Root(value))];
+    waiting_.insert(readers.begin(), readers.end());
+  }
+
+  // The value that the action makes of samples and numbers; -1: it is of another kind.
+  int Run(size_t index) {
+    if (index >= plan_.actions.size()) return -1;
+    const PlanAction& action = plan_.actions[index];
+    const Node& n = *action.node;
+    if (!n.Is(kElementwiseOps) || action.outputs.size() != 1 || !action.then.empty()) return -1;
+    const PlanValue& out = ValueAt(action.outputs[0]);
+    if (out.dtype != Dtype::kFloat || !(out.shape == shape_)) return -1;
+    std::vector<Tensor> inputs;
+    for (const int v : action.inputs) {
+      const auto known = samples_.find(plan_.Root(v));
+      const PlanValue& in = ValueAt(v);
+      if (known != samples_.end() && in.shape == shape_) {
+        inputs.push_back(known->second);
+      } else if (in.place == PlanValue::Place::kConstant && in.shape.num_elements() == 1) {
+        inputs.push_back(plan_.constants[static_cast<size_t>(in.number)].WithShape(Shape()));
+      } else {
+        return -1;
+      }
+    }
+    Step step;
+    auto results = RunOp(n, std::move(inputs), step);
+    if (!results.ok() || results->size() != 1) return -1;
+    const Tensor& y = (*results)[0];
+    if (y.dtype() != Dtype::kFloat || y.num_elements() != std::ssize(Samples())) return -1;
+    samples_[plan_.Root(action.outputs[0])] = y;
+    return action.outputs[0];
+  }
+
+  const Plan& plan_;
+  const Shape shape_;
+  const std::span<const std::vector<size_t>> readers_;
+  std::map<int, Tensor> samples_;  // by root
+  std::set<size_t> waiting_;       // actions that read them, in order
+};
+
+}  // namespace
+
+std::optional<SpelledActivation> FindActivation(const Plan& plan, int value,
+                                                std::span<const std::vector<size_t>> readers) {
+  if (plan.values[static_cast<size_t>(value)].dtype != Dtype::kFloat) return std::nullopt;
+  return Spelling(plan, value, readers).Find();
+}
+
+}  // namespace smelt

@@ -1,0 +1,28 @@
+// Activations that are spelled out: found by what they compute.
+#ifndef SMELT_COMPILE_ACTIVATION_H_
+#define SMELT_COMPILE_ACTIVATION_H_
+
+#include <optional>
+#include <span>
+
+#include "smelt/compile/plan.h"
+#include "smelt/graph/fused_ops.h"
+
+namespace smelt {
+
+// Actions that make one value of another, element by element.
+struct SpelledActivation {
+  Activation activation;
+  std::vector<size_t> actions;  // in order; the last one makes the result
+};
+
+// What is done to `value`, where all who read it, or what is computed of it in between, are actions
+// of one activation, which no shorter run of them is. `readers`: by root value, the actions that
+// read it; plan.actions.size() stands for the caller. The actions are run on numbers between -30
+// and 30, and have to give what the activation gives.
+std::optional<SpelledActivation> FindActivation(const Plan& plan, int value,
+                                                std::span<const std::vector<size_t>> readers);
+
+}  // namespace smelt
+
+#endif  // SMELT_COMPILE_ACTIVATION_H_

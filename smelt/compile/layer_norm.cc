@@ -1,0 +1,164 @@
+#include "smelt/compile/layer_norm.h"
+
+#include <algorithm>
+
+namespace smelt {
+namespace {
+
+constexpr OpSet kSumOps = {"AddV2", "Add"};
+
+class NormFinder {
+ public:
+  NormFinder(const Plan& plan, std::span<const std::vector<size_t>> readers)
+      : plan_(plan), readers_(readers) {}
+
+  std::optional<SpelledLayerNorm> Find(size_t first) {
+    const PlanAction& mean = plan_.actions[first];
+    if (!IsMeanOfLast(first)) return std::nullopt;
+    found_.x = mean.inputs[0];
+    found_.actions = {first};
+    const auto& of_mean = ReadersOf(mean.outputs[0]);
+    if (of_mean.size() != 2) return std::nullopt;
+    size_t difference = of_mean[0], squares = of_mean[1];
+    if (Is(squares, {"Sub"})) std::swap(difference, squares);
+    if (!Is(difference, {"Sub"}) || !Is(squares, {"SquaredDifference"}) ||
+        !Reads(difference, {found_.x, mean.outputs[0]}) || !ReadsBoth(squares, found_.x, mean)) {
+      return std::nullopt;
+    }
+    const size_t variance = OnlyReader(squares);
+    if (!IsMeanOfLast(variance)) return std::nullopt;
+    const size_t sum = OnlyReader(variance);
+    if (!Is(sum, kSumOps) || !TakeEpsilon(sum, variance)) return std::nullopt;
+    const size_t root = OnlyReader(sum);
+    if (!Is(root, {"Rsqrt"})) return std::nullopt;
+    for (const size_t i : {difference, squares, variance, sum, root}) found_.actions.push_back(i);
+    const size_t product = TakeProducts(difference, root);
+    if (product == kNone) return std::nullopt;
+    const size_t last = OnlyReader(product);
+    if (!Is(last, kSumOps) || !TakeRow(last, ValueOf(product), &found_.offset) ||
+        !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
+      return std::nullopt;
+    }
+    found_.actions.push_back(last);
+    return found_;
+  }
+
+ private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
+  const Shape& ShapeOf(int value) const { return At(value).shape; }
+  const std::vector<size_t>& ReadersOf(int value) const {
+    return readers_[static_cast<size_t>(plan_.Root(value))];
+  }
+  int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
+  bool Same(int a, int b) const {
+    return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
+  }
+
+  bool Is(size_t action, const OpSet& ops) const {
+    if (action >= plan_.actions.size()) return false;
+    const PlanAction& a = plan_.actions[action];
+    return a.node->Is(ops) && a.then.empty() && a.outputs.size() == 1 &&
+           At(a.outputs[0]).dtype == Dtype::kFloat;
+  }
+  size_t OnlyReader(size_t action) const {
+    const auto& readers = ReadersOf(ValueOf(action));
+    return readers.size() == 1 && readers[0] < plan_.actions.size() ? readers[0] : kNone;
+  }
+  bool Reads(size_t action, std::span<const int> values) const {
+    const auto& inputs = plan_.actions[action].inputs;
+    return std::ranges::equal(inputs, values, [&](int a, int b) { return Same(a, b); });
+  }
+  bool Reads(size_t action, std::initializer_list<int> values) const {
+    return Reads(action, std::span<const int>(values.begin(), values.size()));
+  }
+  bool ReadsBoth(size_t squares, int x, const PlanAction& mean) const {
+    return Reads(squares, {x, mean.outputs[0]}) || Reads(squares, {mean.outputs[0], x});
+  }
+
+  // A mean of floats along the last dimension, which stays with size one.
+  bool IsMeanOfLast(size_t action) const {
+    if (!Is(action, {"Mean"})) return false;
+    const Shape& x = ShapeOf(plan_.actions[action].inputs[0]);
+    const Shape& y = ShapeOf(ValueOf(action));
+    if (x.rank() == 0 || y.rank() != x.rank() || x.back() < 2 || y.back() != 1) return false;
+    return y.num_elements() * x.back() == x.num_elements() && x.num_elements() > 0;
+  }
+
+  // Of a sum of the variance and a number.
+  bool TakeEpsilon(size_t sum, size_t variance) {
+    for (const int side : {0, 1}) {
+      const auto& inputs = plan_.actions[sum].inputs;
+      const PlanValue& number = At(inputs[static_cast<size_t>(side)]);
+      if (!Same(inputs[static_cast<size_t>(1 - side)], ValueOf(variance)) ||
+          number.place != PlanValue::Place::kConstant || number.shape.num_elements() != 1) {
+        continue;
+      }
+      found_.epsilon = plan_.constants[static_cast<size_t>(number.number)].data<float>()[0];
+      return true;
+    }
+    return false;
+  }
+
+  // The operand beside `value`, where that has one element for each of x's last dimension.
+  bool TakeRow(size_t action, int value, int* row) const {
+    const auto& inputs = plan_.actions[action].inputs;
+    for (const size_t side : {0, 1}) {
+      if (!Same(inputs[1 - side], value)) continue;
+      const Shape& s = ShapeOf(inputs[side]);
+      const int64_t depth = ShapeOf(found_.x).back();
+      if (s.rank() == 0 || s.back() != depth || s.num_elements() != depth ||
+          s.rank() > ShapeOf(found_.x).rank()) {
+        continue;
+      }
+      *row = inputs[side];
+      return true;
+    }
+    return false;
+  }
+  bool IsProductOf(size_t action, int a, int b) const {
+    return Is(action, {"Mul"}) && (Reads(action, {a, b}) || Reads(action, {b, a}));
+  }
+
+  // The product of difference, root and scale, in any order.
+  size_t TakeProducts(size_t difference, size_t root) {
+    const size_t by_difference = OnlyReader(difference), by_root = OnlyReader(root);
+    if (!Is(by_difference, {"Mul"}) || !Is(by_root, {"Mul"})) return kNone;
+    const auto take = [&](size_t first, size_t second) {
+      found_.actions.push_back(first);
+      found_.actions.push_back(second);
+      return second;
+    };
+    if (by_difference == by_root) {  // (d * r) * s
+      const size_t last = OnlyReader(by_root);
+      const bool fits = IsProductOf(by_root, ValueOf(difference), ValueOf(root)) &&
+                        Is(last, {"Mul"}) && TakeRow(last, ValueOf(by_root), &found_.scale);
+      return fits ? take(by_root, last) : kNone;
+    }
+    // (d * s) * r
+    if (TakeRow(by_difference, ValueOf(difference), &found_.scale) &&
+        IsProductOf(by_root, ValueOf(by_difference), ValueOf(root))) {
+      return take(by_difference, by_root);
+    }
+    // d * (r * s)
+    if (TakeRow(by_root, ValueOf(root), &found_.scale) &&
+        IsProductOf(by_difference, ValueOf(difference), ValueOf(by_root))) {
+      return take(by_root, by_difference);
+    }
+    return kNone;
+  }
+
+  const Plan& plan_;
+  const std::span<const std::vector<size_t>> readers_;
+  SpelledLayerNorm found_;
+};
+
+}  // namespace
+
+std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
+                                              std::span<const std::vector<size_t>> readers) {
+  return NormFinder(plan, readers).Find(first);
+}
+
+}  // namespace smelt

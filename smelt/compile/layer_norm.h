@@ -1,0 +1,27 @@
+// Layer normalizations that are spelled out.
+#ifndef SMELT_COMPILE_LAYER_NORM_H_
+#define SMELT_COMPILE_LAYER_NORM_H_
+
+#include <optional>
+#include <span>
+
+#include "smelt/compile/plan.h"
+
+namespace smelt {
+
+// (x - mean) * rsqrt(variance + epsilon) * scale + offset along the last dimension of x.
+struct SpelledLayerNorm {
+  int x = -1, scale = -1, offset = -1;  // values
+  float epsilon = 0;
+  std::vector<size_t> actions;  // all, from the mean to the last sum
+};
+
+// The one that begins with the mean that action `first` takes, where nobody else reads what is in
+// between; the products may stand in any order. `readers`: by root value, the actions that read it;
+// plan.actions.size() stands for the caller.
+std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
+                                              std::span<const std::vector<size_t>> readers);
+
+}  // namespace smelt
+
+#endif  // SMELT_COMPILE_LAYER_NORM_H_

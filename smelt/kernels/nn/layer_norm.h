@@ -1,0 +1,17 @@
+// Layer normalization bound to its sizes.
+#ifndef SMELT_KERNELS_NN_LAYER_NORM_H_
+#define SMELT_KERNELS_NN_LAYER_NORM_H_
+
+#include <memory>
+
+#include "smelt/kernels/bound_kernel.h"
+
+namespace smelt::nn {
+
+// (x - mean) / sqrt(variance + epsilon) * scale + offset, for each of `rows` rows of `depth`
+// floats, whose biased variance it is. Inputs: x, scale and offset, of one row's elements each.
+std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth);
+
+}  // namespace smelt::nn
+
+#endif  // SMELT_KERNELS_NN_LAYER_NORM_H_

@@ -1,0 +1,108 @@
+"""What a program does in one pass: products with what follows them, spelled out activations and normalizations."""
+from op_cases import *
+
+FOLDER = "sessions"
+R = tf.raw_ops
+
+
+def ph(shape):
+    return tf.compat.v1.placeholder(tf.float32, shape)
+
+
+def numbers(r, *shape):
+    return np.round(r.normal(shape), 2).astype(np.float32)
+
+
+def gelu_of_halves(x):
+    return (0.5 * x) * (tf.math.erf(x * 0.7071067811865476) + 1.0)
+
+
+def gelu_at_the_end(x):
+    return x * (0.5 * (1.0 + tf.math.erf(x / np.float32(np.sqrt(2)))))
+
+
+def gelu_of_cubes(x):
+    return 0.5 * x * (1.0 + tf.tanh(np.float32(np.sqrt(2 / np.pi)) * (x + 0.044715 * (x * x * x))))
+
+
+def gelu_of_powers(x):
+    return 0.5 * x * (1.0 + tf.tanh(np.float32(np.sqrt(2 / np.pi)) * (x + 0.044715 * tf.pow(x, 3.0))))
+
+
+def nearly_gelu(x):
+    return (0.5 * x) * (tf.math.erf(x * 0.7) + 1.0)
+
+
+ACTIVATIONS = {
+    "gelu_of_halves": gelu_of_halves, "gelu_at_the_end": gelu_at_the_end, "gelu_of_cubes": gelu_of_cubes, "gelu_of_powers": gelu_of_powers, "nearly_gelu": nearly_gelu,
+    "silu": lambda x: x * tf.sigmoid(x), "hard_swish": lambda x: x * tf.nn.relu6(x + 3.0) * np.float32(1 / 6), "relu": tf.nn.relu, "relu6": tf.nn.relu6,
+    "relu6_of_clips": lambda x: tf.minimum(tf.maximum(x, 0.0), 6.0), "elu": tf.nn.elu, "leaky": lambda x: tf.nn.leaky_relu(x, 0.3), "tanh": tf.tanh, "sigmoid": tf.sigmoid,
+    "used_twice": lambda x: tf.sigmoid(x) + x * 2.0, "softplus": tf.nn.softplus,
+}
+
+
+def products(r):
+    # The library computes products whose first operand is transposed.
+    sizes = {"small": (3, 5, 7), "transposed": (17, 12, 16), "row": (1, 16, 18)}
+    for name, act in ACTIVATIONS.items():
+        for size, (m, k, n) in sizes.items():
+            if size != "small" and name not in ("gelu_of_halves", "silu", "leaky", "used_twice", "nearly_gelu"):
+                continue
+
+            def build(act=act, m=m, k=k, n=n, turned=size == "transposed"):
+                x, rest = ph([k, None] if turned else [None, k]), ph([None, n])
+                y = tf.nn.bias_add(tf.matmul(x, numbers(r, k, n) * 0.2, transpose_a=turned), numbers(r, n))
+                a, b = act(y), act(tf.matmul(x, numbers(r, k, n) * 0.1, transpose_a=turned) + rest)
+                value = numbers(r, m, k)
+                special = value.copy()
+                special[0, 0], special[-1, -1] = np.nan, 30.0
+                return [Step(fetch=[a, b], feed={x: v.T if turned else v, rest: numbers(r, len(v), n)}) for v in (value, special, value[:0])]
+
+            yield graph_case("MatMul", build, name=f"then_{name}_{size}")
+
+    def heads():
+        x, rest = ph([2, 3, 8]), ph([2, 3, 8])
+        q = tf.einsum("abc,cde->abde", x, numbers(r, 8, 2, 4)) + numbers(r, 2, 4)
+        back = tf.einsum("abde,dec->abc", q, numbers(r, 2, 4, 8)) + numbers(r, 8)
+        return [Step(fetch=[q, tf.nn.relu(rest + back)], feed={x: numbers(r, 2, 3, 8), rest: numbers(r, 2, 3, 8)})]
+
+    yield graph_case("Einsum", heads, name="then_bias_and_sum")
+
+    def two():
+        x, h = ph([3, 16]), ph([3, 8])
+        y = tf.matmul(x, numbers(r, 16, 12)) + tf.matmul(h, numbers(r, 8, 12))
+        return [Step(fetch=[y, tf.tanh(y)], feed={x: numbers(r, 3, 16), h: numbers(r, 3, 8)})]
+
+    yield graph_case("MatMul", two, name="and_another_are_added")
+
+
+def norms(r):
+    orders = {"scale_first": lambda d, s, g: (d * g) * s, "root_first": lambda d, s, g: g * (d * s), "factors_first": lambda d, s, g: d * (s * g),
+              "no_scale": lambda d, s, g: d * s, "twice": lambda d, s, g: (d * g) * s + d}
+    for name, product in orders.items():
+        for shape in ((3, 7), (2, 5, 16), (2, 2, 3, 4), (4, 1)):
+
+            def build(product=product, shape=shape):
+                x = ph([None, *shape[1:]])
+                mean = tf.reduce_mean(x, axis=-1, keepdims=True)
+                variance = tf.reduce_mean(tf.math.squared_difference(x, tf.stop_gradient(mean)), axis=-1, keepdims=True)
+                y = product(x - mean, tf.math.rsqrt(variance + 1e-3), numbers(r, shape[-1])) + numbers(r, shape[-1])
+                value = numbers(r, *shape)
+                special = value.copy()
+                special.flat[0] = np.inf
+                same = np.full(shape, 3, np.float32)
+                return [Step(fetch=[y], feed={x: v}) for v in (value, special, same, value[:0])]
+
+            yield graph_case("Mean", build, name=f"normalization_{name}_{len(shape)}d_{shape[-1]}")
+
+    def other_axis():
+        x = ph([3, 4])
+        mean, variance = tf.nn.moments(x, [0], keepdims=True)
+        return [Step(fetch=[(x - mean) * tf.math.rsqrt(variance + 1e-3) * numbers(r, 4) + numbers(r, 4)], feed={x: numbers(r, 3, 4)})]
+
+    yield graph_case("Mean", other_axis, name="normalization_of_another_axis")
+
+
+def cases(r):
+    yield from products(r)
+    yield from norms(r)
