@@ -60,9 +60,16 @@ Status SetInts(OpContext& ctx, int i, std::span<const int64_t> values) {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(
-    const Node& node, std::initializer_list<absl::string_view> names) {
+StatusOr<std::unique_ptr<BoundKernel>> IntAttrs::Bind(const BindContext& context) {
+  if (bind == nullptr) return nullptr;
+  return bind(*this, context);
+}
+
+StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(const Node& node,
+                                                    std::initializer_list<absl::string_view> names,
+                                                    IntAttrs::BindFunction bind) {
   auto state = std::make_unique<IntAttrs>();
+  state->bind = bind;
   int i = 0;
   for (absl::string_view name : names) {
     const Attr* attr = node.Find(name);

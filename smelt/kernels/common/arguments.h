@@ -30,11 +30,21 @@ Status SetInts(OpContext& ctx, int i, std::span<const int64_t> values);
 // Up to six integer (or bool) attributes, read once per node, in the order of the names that
 // ReadIntAttrs is given. INVALID_ARGUMENT when one is missing or of another type.
 struct IntAttrs final : KernelState {
+  using BindFunction = StatusOr<std::unique_ptr<BoundKernel>> (*)(const IntAttrs& attrs,
+                                                                  const BindContext& context);
   std::array<int64_t, 6> values{};
+  BindFunction bind = nullptr;  // nullptr: the kernel is never bound
   int64_t operator[](int i) const { return values[i]; }
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
 StatusOr<std::unique_ptr<KernelState>> ReadIntAttrs(const Node& node,
-                                                    std::initializer_list<absl::string_view> names);
+                                                    std::initializer_list<absl::string_view> names,
+                                                    IntAttrs::BindFunction bind = nullptr);
+// The state of kernels that read no attributes and can be bound.
+template <IntAttrs::BindFunction kBind>
+StatusOr<std::unique_ptr<KernelState>> PrepareBinding(const Node& node) {
+  return ReadIntAttrs(node, {}, kBind);
+}
 
 // The function that attribute `name` names, bound to inputs [first, first + count) as the values
 // that it captured. INVALID_ARGUMENT when it names none. Each call checks the types of the results

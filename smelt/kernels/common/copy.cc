@@ -228,14 +228,21 @@ void CopyTyped(T* dst, const T* src, std::span<const CopyDim> loops) {
 
 }  // namespace
 
-void CopyStrided(Dtype dtype, void* dst, const void* src, std::span<const CopyDim> dims) {
-  for (const CopyDim& d : dims) {
-    if (d.size == 0) return;
-  }
-  CopyDims loops = Simplify(dims);
-  VisitMovable(dtype, [&]<typename T>() {
-    CopyTyped<T>(static_cast<T*>(dst), static_cast<const T*>(src), loops);
+StridedCopy::StridedCopy(Dtype dtype, std::span<const CopyDim> dims)
+    : dtype_(dtype),
+      empty_(std::ranges::any_of(dims, [](const CopyDim& d) { return d.size == 0; })) {
+  if (!empty_) loops_ = Simplify(dims);
+}
+
+void StridedCopy::Run(void* dst, const void* src) const {
+  if (empty_) return;
+  VisitMovable(dtype_, [&]<typename T>() {
+    CopyTyped<T>(static_cast<T*>(dst), static_cast<const T*>(src), loops_);
   });
+}
+
+void CopyStrided(Dtype dtype, void* dst, const void* src, std::span<const CopyDim> dims) {
+  StridedCopy(dtype, dims).Run(dst, src);
 }
 
 void CopyRun(Dtype dtype, void* dst, const void* src, int64_t n) {

@@ -29,6 +29,19 @@ using CopyDims = absl::InlinedVector<CopyDim, 8>;
 // REQUIRES: distinct places in dst, none of them in src.
 void CopyStrided(Dtype dtype, void* dst, const void* src, std::span<const CopyDim> dims);
 
+// CopyStrided with what it works out of `dims` kept. Immutable.
+class StridedCopy {
+ public:
+  StridedCopy(Dtype dtype, std::span<const CopyDim> dims);
+  // As CopyStrided.
+  void Run(void* dst, const void* src) const;
+
+ private:
+  Dtype dtype_;
+  bool empty_ = false;
+  CopyDims loops_;  // those that turn more than once, joined where two walk as one
+};
+
 // n consecutive elements, in the calling thread.
 void CopyRun(Dtype dtype, void* dst, const void* src, int64_t n);
 // Writes n copies of *value.

@@ -1,24 +1,25 @@
 // Pad, PadV2, MirrorPad and the gradient of MirrorPad.
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/numbers.h"
+#include "smelt/kernels/common/transfers.h"
 
 namespace smelt {
 namespace {
 
-Status CheckPaddings(const Tensor& input, const Tensor& paddings, absl::string_view comma = " ") {
+Status CheckPaddings(const Shape& input, const Tensor& paddings, absl::string_view comma = " ") {
   if (paddings.rank() != 2 || paddings.dim(1) != 2) {
     return InvalidArgument("paddings must be a matrix with 2 columns: ",
                            paddings.shape().ToString());
   }
   if (paddings.dim(0) != input.rank()) {
     return InvalidArgument("The first dimension of paddings must be the rank of inputs",
-                           paddings.shape().ToString(), comma, input.shape().ToString());
+                           paddings.shape().ToString(), comma, input.ToString());
   }
   return OkStatus();
 }
 
-StatusOr<Shape> PaddedShape(const Tensor& input, const Tensor& paddings) {
+StatusOr<Shape> PaddedShape(const Shape& input, const Tensor& paddings) {
   Dims dims;
   for (int i = 0; i < input.rank(); ++i) {
     const int64_t before = IndexAt(paddings, 2 * i), after = IndexAt(paddings, 2 * i + 1);
@@ -26,7 +27,7 @@ StatusOr<Shape> PaddedShape(const Tensor& input, const Tensor& paddings) {
       return InvalidArgument("Paddings must be non-negative: ", before, " ", after);
     }
     int64_t size = 0;
-    if (__builtin_add_overflow(before, input.dim(i), &size) ||
+    if (__builtin_add_overflow(before, input[i], &size) ||
         __builtin_add_overflow(after, size, &size)) {
       return InvalidArgument("Paddings are too large: ", before, " ", after);
     }
@@ -35,26 +36,18 @@ StatusOr<Shape> PaddedShape(const Tensor& input, const Tensor& paddings) {
   return CheckedShape(dims);
 }
 
-// Output 0: input 0 padded with copies of *value.
-Status PadWith(OpContext& ctx, const void* value) {
-  const Tensor& input = ctx.input(0);
-  const Tensor& paddings = ctx.input(1);
-  RETURN_IF_ERROR(CheckPaddings(input, paddings));
-  ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input, paddings));
-  if (shape == input.shape()) {
-    ctx.set_output(0, ctx.TakeInput(0));
-    return OkStatus();
-  }
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (shape.num_elements() == 0) return OkStatus();
-  const Dtype dtype = input.dtype();
+// Calls fill(place in the result, loops) for what is padding and copy(place, loops) for the input.
+// REQUIRES: the result, of `shape`, has elements.
+template <typename Fill, typename Copy>
+void ForEachPadPart(const Shape& input, const Tensor& paddings, const Shape& shape, Fill fill,
+                    Copy copy) {
   const int rank = input.rank();
   if (input.num_elements() == 0) {
-    FillRun(dtype, out->raw(), value, out->num_elements());
-    return OkStatus();
+    const CopyDim all[] = {{shape.num_elements(), 1, 0}};
+    return fill(int64_t{0}, std::span<const CopyDim>(all));
   }
   const Dims to = Strides(shape);
-  const Dims from = Strides(input.shape());
+  const Dims from = Strides(input);
   // `inside` walks the input's places in the dimensions before d; the padding before and after them
   // in dimension d is contiguous and filled in one run.
   CopyDims inside;
@@ -64,15 +57,65 @@ Status PadWith(OpContext& ctx, const void* value) {
     CopyDims edge = inside;
     for (CopyDim& loop : edge) loop.src = 0;
     edge.push_back({before * to[d], 1, 0});
-    CopyStrided(dtype, At(dtype, out->raw(), offset), value, edge);
+    if (before > 0) fill(offset, std::span<const CopyDim>(edge));
     edge.back().size = after * to[d];
-    CopyStrided(dtype, At(dtype, out->raw(), offset + (before + input.dim(d)) * to[d]), value,
-                edge);
-    inside.push_back({input.dim(d), to[d], from[d]});
+    if (after > 0) {
+      fill(offset + (before + input[d]) * to[d], std::span<const CopyDim>(edge));
+    }
+    inside.push_back({input[d], to[d], from[d]});
     offset += before * to[d];
   }
-  CopyStrided(dtype, At(dtype, out->raw(), offset), input.raw(), inside);
+  copy(offset, std::span<const CopyDim>(inside));
+}
+
+// Output 0: input 0 padded with copies of *value.
+Status PadWith(OpContext& ctx, const void* value) {
+  const Tensor& input = ctx.input(0);
+  const Tensor& paddings = ctx.input(1);
+  RETURN_IF_ERROR(CheckPaddings(input.shape(), paddings));
+  ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input.shape(), paddings));
+  if (shape == input.shape()) {
+    ctx.set_output(0, ctx.TakeInput(0));
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  if (shape.num_elements() == 0) return OkStatus();
+  const Dtype dtype = input.dtype();
+  const auto part_from = [&](const void* from) {
+    return [&, from](int64_t at, std::span<const CopyDim> loops) {
+      CopyStrided(dtype, At(dtype, out->raw(), at), from, loops);
+    };
+  };
+  ForEachPadPart(input.shape(), paddings, shape, part_from(value), part_from(input.raw()));
   return OkStatus();
+}
+
+// `has_value`: the value is input 2, and not zero.
+template <bool kHasValue>
+StatusOr<std::unique_ptr<BoundKernel>> BindPad(const IntAttrs&, const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const Tensor* paddings = context.inputs[1].constant;
+  if (paddings == nullptr || !IsPod(input.dtype)) return nullptr;
+  if (kHasValue && context.inputs[2].shape.rank() != 0) return nullptr;
+  if (!CheckPaddings(input.shape, *paddings).ok()) return nullptr;
+  const auto shape = PaddedShape(input.shape, *paddings);
+  if (!shape.ok() || !Fits(context, kHasValue ? 3 : 2, *shape)) return nullptr;
+  if (*shape == input.shape) return BindWhole(0, context.outputs[0]);
+  Transfers transfers(input.dtype);
+  if (shape->num_elements() > 0) {
+    const auto part_from = [&](int from) {
+      return [&transfers, from](int64_t at, std::span<const CopyDim> loops) {
+        transfers.Add(from, 0, 0, at, loops);
+      };
+    };
+    ForEachPadPart(input.shape, *paddings, *shape, part_from(1), part_from(0));
+  }
+  return BindCall(
+      [t = std::move(transfers)](const void* const* inputs, void* const* outputs, void*) {
+        static constexpr Word16 kZero{0, 0};
+        const void* const from[] = {inputs[0], kHasValue ? inputs[2] : &kZero};
+        t.Run(from, outputs);
+      });
 }
 
 Status RunPad(OpContext& ctx) {
@@ -87,12 +130,15 @@ Status RunPad(OpContext& ctx) {
 
 Status RunPadV2(OpContext& ctx) {
   const Tensor& value = ctx.input(2);
-  RETURN_IF_ERROR(CheckPaddings(ctx.input(0), ctx.input(1)));
+  RETURN_IF_ERROR(CheckPaddings(ctx.input(0).shape(), ctx.input(1)));
   if (value.rank() != 0) {
     return InvalidArgument("constant_values must be a scalar. Found: ", value.shape().ToString());
   }
   return PadWith(ctx, value.raw());
 }
+
+StatusOr<std::unique_ptr<BoundKernel>> BindMirrorPad(const IntAttrs& attrs,
+                                                     const BindContext& context);
 
 // values[0]: 1 for REFLECT, which does not repeat the border element, 0 for SYMMETRIC, which does.
 StatusOr<std::unique_ptr<KernelState>> PrepareMirrorPad(const Node& node) {
@@ -102,6 +148,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareMirrorPad(const Node& node) {
     return InvalidArgument("mode must be either REFLECT or SYMMETRIC.");
   }
   state->values[0] = mode == "REFLECT" ? 1 : 0;
+  if (node.Is("MirrorPad")) state->bind = BindMirrorPad;
   return state;
 }
 
@@ -166,10 +213,10 @@ Status RunMirrorPad(OpContext& ctx) {
   if (input.rank() > 5) {
     return Unimplemented("inputs rank not in [0,5]: ", input.rank());
   }
-  RETURN_IF_ERROR(CheckPaddings(input, paddings, ", "));
+  RETURN_IF_ERROR(CheckPaddings(input.shape(), paddings, ", "));
   ASSIGN_OR_RETURN(const auto parts,
                    MirrorPartsOf(input.shape(), paddings, ctx.state<IntAttrs>()[0], "dimension"));
-  ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input, paddings));
+  ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input.shape(), paddings));
   if (shape == input.shape()) {
     ctx.set_output(0, ctx.TakeInput(0));
     return OkStatus();
@@ -182,6 +229,26 @@ Status RunMirrorPad(OpContext& ctx) {
         CopyStrided(dtype, At(dtype, out->raw(), to), At(dtype, input.raw(), from), loops);
       });
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindMirrorPad(const IntAttrs& attrs,
+                                                     const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const Tensor* paddings = context.inputs[1].constant;
+  if (paddings == nullptr || !IsPod(input.dtype) || input.shape.rank() > 5 ||
+      !CheckPaddings(input.shape, *paddings).ok()) {
+    return nullptr;
+  }
+  const auto parts = MirrorPartsOf(input.shape, *paddings, attrs[0], "dimension");
+  const auto shape = PaddedShape(input.shape, *paddings);
+  if (!parts.ok() || !shape.ok() || !Fits(context, 2, *shape)) return nullptr;
+  if (*shape == input.shape) return BindWhole(0, context.outputs[0]);
+  Transfers transfers(input.dtype);
+  ForEachMirrorPart(*parts, *shape, input.shape,
+                    [&](const CopyDims& loops, int64_t to, int64_t from) {
+                      transfers.Add(0, from, 0, to, loops);
+                    });
+  return Transfers::Bind(std::move(transfers));
 }
 
 // into[sum(i_d * loops[d].src)] += from[sum(i_d * loops[d].dst)] for all i: many elements add to
@@ -204,7 +271,7 @@ Status RunMirrorPadGrad(OpContext& ctx) {
   if (input.rank() > 5) {
     return Unimplemented("inputs rank not in [0,5]: ", input.rank());
   }
-  RETURN_IF_ERROR(CheckPaddings(input, paddings));
+  RETURN_IF_ERROR(CheckPaddings(input.shape(), paddings));
   Dims dims;
   for (int d = 0; d < input.rank(); ++d) {
     const int64_t before = IndexAt(paddings, 2 * d), after = IndexAt(paddings, 2 * d + 1);
@@ -234,8 +301,8 @@ Status RunMirrorPadGrad(OpContext& ctx) {
 }
 
 constexpr Kernel kPadTable[] = {
-    {"Pad", "", kAnyType, "movement:pad", RunPad},
-    {"PadV2", "", kAnyType, "movement:pad", RunPadV2},
+    {"Pad", "", kAnyType, "movement:pad", RunPad, PrepareBinding<BindPad<false>>},
+    {"PadV2", "", kAnyType, "movement:pad", RunPadV2, PrepareBinding<BindPad<true>>},
     {"MirrorPad", "", kAnyType, "movement:mirror_pad", RunMirrorPad, PrepareMirrorPad},
     {"MirrorPadGrad", "T", kNumberTypes, "movement:mirror_pad", RunMirrorPadGrad, PrepareMirrorPad},
 };

@@ -2,30 +2,39 @@
 #include <algorithm>
 
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/common/transfers.h"
 
 namespace smelt {
 namespace {
 
+// A tensor of `shape` with the marked dimensions backwards, copied from element `first` on.
+struct ReversePlan {
+  ReversePlan(const Shape& shape, std::span<const bool> backwards) {
+    for (int i = 0; i < shape.rank(); ++i) moves = moves || (backwards[i] && shape[i] > 1);
+    moves = moves && shape.num_elements() > 0;
+    if (!moves) return;
+    const Dims strides = Strides(shape);
+    for (int i = 0; i < shape.rank(); ++i) {
+      loops.push_back({shape[i], strides[i], backwards[i] ? -strides[i] : strides[i]});
+      if (backwards[i]) first += (shape[i] - 1) * strides[i];
+    }
+  }
+  bool moves = false;
+  int64_t first = 0;
+  CopyDims loops;
+};
+
 // Output 0 is the input with the marked dimensions backwards.
 Status ReverseDims(OpContext& ctx, std::span<const bool> backwards) {
   const Tensor& input = ctx.input(0);
-  const Shape& shape = input.shape();
-  bool moves = false;
-  for (int i = 0; i < shape.rank(); ++i) moves = moves || (backwards[i] && shape[i] > 1);
-  if (!moves || input.num_elements() == 0) {
+  const ReversePlan plan(input.shape(), backwards);
+  if (!plan.moves) {
     ctx.set_output(0, ctx.TakeInput(0));
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  const Dims strides = Strides(shape);
-  CopyDims loops;
-  int64_t offset = 0;
-  for (int i = 0; i < shape.rank(); ++i) {
-    loops.push_back({shape[i], strides[i], backwards[i] ? -strides[i] : strides[i]});
-    if (backwards[i]) offset += (shape[i] - 1) * strides[i];
-  }
-  CopyStrided(input.dtype(), out->raw(), At(input.dtype(), input.raw(), offset), loops);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, input.shape()));
+  CopyStrided(input.dtype(), out->raw(), At(input.dtype(), input.raw(), plan.first), plan.loops);
   return OkStatus();
 }
 
@@ -50,21 +59,19 @@ Status RunReverse(OpContext& ctx) {
   return ReverseDims(ctx, dims.flat<bool>());
 }
 
-Status RunReverseV2(OpContext& ctx) {
-  const Tensor& input = ctx.input(0);
-  const Tensor& axes = ctx.input(1);
+using BackwardDims = absl::InlinedVector<bool, 8>;
+
+// Where nothing can move, axes are not looked at.
+StatusOr<BackwardDims> BackwardDimsOf(const Shape& input, const Tensor& axes) {
   const int rank = input.rank();
-  if (rank == 0 || input.num_elements() == 0) {
-    ctx.set_output(0, ctx.TakeInput(0));
-    return OkStatus();
-  }
+  if (rank == 0 || input.num_elements() == 0) return BackwardDims(rank, false);
   if (axes.rank() != 1) {
     return InvalidArgument("'dims' must be 1-dimension, not ", axes.rank());
   }
   if (rank > 8) {
     return Unimplemented("reverse is not implemented for tensors of rank > 8.");
   }
-  absl::InlinedVector<bool, 8> backwards(rank, false);
+  BackwardDims backwards(rank, false);
   for (int64_t i = 0; i < axes.num_elements(); ++i) {
     const int64_t given = IndexAt(axes, i);
     const int64_t axis = given < 0 ? given + rank : given;
@@ -77,7 +84,26 @@ Status RunReverseV2(OpContext& ctx) {
     }
     backwards[axis] = true;
   }
-  return ReverseDims(ctx, std::span<const bool>(backwards.data(), backwards.size()));
+  return backwards;
+}
+
+Status RunReverseV2(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const BackwardDims backwards,
+                   BackwardDimsOf(ctx.input(0).shape(), ctx.input(1)));
+  return ReverseDims(ctx, backwards);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindReverseV2(const IntAttrs&, const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const Tensor* axes = context.inputs[1].constant;
+  if (axes == nullptr || !IsPod(input.dtype) || !Fits(context, 2, input.shape)) return nullptr;
+  const auto backwards = BackwardDimsOf(input.shape, *axes);
+  if (!backwards.ok()) return nullptr;
+  const ReversePlan plan(input.shape, *backwards);
+  if (!plan.moves) return BindWhole(0, context.outputs[0]);
+  Transfers transfers(input.dtype);
+  transfers.Add(0, plan.first, 0, 0, plan.loops);
+  return Transfers::Bind(std::move(transfers));
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareReverseSequence(const Node& node) {
@@ -196,7 +222,7 @@ Status RunRoll(OpContext& ctx) {
 }
 
 constexpr Kernel kReverseTable[] = {
-    {"ReverseV2", "", kAnyType, "movement:reverse", RunReverseV2},
+    {"ReverseV2", "", kAnyType, "movement:reverse", RunReverseV2, PrepareBinding<BindReverseV2>},
     {"Reverse", "", kAnyType, "movement:reverse", RunReverse},
     {"ReverseSequence", "", kAnyType, "movement:reverse", RunReverseSequence,
      PrepareReverseSequence},

@@ -1,16 +1,26 @@
 // Slice, StridedSlice, StridedSliceGrad, TensorStridedSliceUpdate.
 #include <algorithm>
 
-#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/slice_spec.h"
+#include "smelt/kernels/common/transfers.h"
 
 namespace smelt {
 namespace {
 
-Status RunSlice(OpContext& ctx) {
-  const Tensor& input = ctx.input(0);
-  const Tensor& begin = ctx.input(1);
-  const Tensor& size = ctx.input(2);
+// What Slice and StridedSlice take: the elements that `loops` reach from element `first` on.
+struct SlicePlan {
+  Shape shape;
+  bool whole = false;  // everything, in order
+  bool rows = false;   // a range of dimension 0, in order, from row `row` on
+  int64_t row = 0;
+};
+struct SliceLoops {
+  int64_t first = 0;
+  CopyDims loops;
+};
+
+StatusOr<SlicePlan> PlanSlice(const Shape& input, const Tensor& begin, const Tensor& size) {
   const int rank = input.rank();
   if (begin.rank() != 1 || size.rank() != 1 || begin.num_elements() != rank ||
       size.num_elements() != rank) {
@@ -18,11 +28,11 @@ Status RunSlice(OpContext& ctx) {
                            ", but got shapes ", begin.shape().ToString(), " and ",
                            size.shape().ToString(), " instead.");
   }
-  Shape shape;
-  bool rows = rank > 0;
-  bool whole = true;
+  SlicePlan plan;
+  plan.rows = rank > 0;
+  plan.whole = true;
   for (int i = 0; i < rank; ++i) {
-    const int64_t dim = input.dim(i);
+    const int64_t dim = input[i];
     const int64_t b = IndexAt(begin, i);
     int64_t s = IndexAt(size, i);
     if (s == -1) s = dim - std::clamp<int64_t>(b, 0, dim);
@@ -36,31 +46,71 @@ Status RunSlice(OpContext& ctx) {
     } else if (s < 0 || s > dim - b) {
       return InvalidArgument("Expected size[", i, "] in [0, ", dim - b, "], but got ", s);
     }
-    shape.Add(s);
-    whole = whole && s == dim;
-    if (i > 0) rows = rows && s == dim;
+    plan.shape.Add(s);
+    plan.whole = plan.whole && s == dim;
+    if (i > 0) plan.rows = plan.rows && s == dim;
   }
-  if (whole) {
+  if (rank > 0) plan.row = IndexAt(begin, 0);
+  return plan;
+}
+
+// REQUIRES: the slice has elements.
+SliceLoops LoopsOfSlice(const Shape& input, const Tensor& begin, const Shape& shape) {
+  const Dims from = Strides(input);
+  const Dims to = Strides(shape);
+  SliceLoops slice;
+  for (int i = 0; i < input.rank(); ++i) {
+    slice.first += IndexAt(begin, i) * from[i];
+    slice.loops.push_back({shape[i], to[i], from[i]});
+  }
+  return slice;
+}
+
+Status RunSlice(OpContext& ctx) {
+  const Tensor& input = ctx.input(0);
+  ASSIGN_OR_RETURN(const SlicePlan plan, PlanSlice(input.shape(), ctx.input(1), ctx.input(2)));
+  if (plan.whole) {
     ctx.set_output(0, ctx.TakeInput(0));
     return OkStatus();
   }
-  if (rows) {
-    const int64_t b = IndexAt(begin, 0);
-    ASSIGN_OR_RETURN(ctx.output(0), ShareOrCopyRows(ctx, input, b, b + shape[0], shape));
+  if (plan.rows) {
+    ASSIGN_OR_RETURN(ctx.output(0),
+                     ShareOrCopyRows(ctx, input, plan.row, plan.row + plan.shape[0], plan.shape));
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (shape.num_elements() == 0) return OkStatus();
-  const Dims from = Strides(input.shape());
-  const Dims to = Strides(shape);
-  CopyDims loops;
-  int64_t offset = 0;
-  for (int i = 0; i < rank; ++i) {
-    offset += IndexAt(begin, i) * from[i];
-    loops.push_back({shape[i], to[i], from[i]});
-  }
-  CopyStrided(input.dtype(), out->raw(), At(input.dtype(), input.raw(), offset), loops);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, plan.shape));
+  if (plan.shape.num_elements() == 0) return OkStatus();
+  const SliceLoops slice = LoopsOfSlice(input.shape(), ctx.input(1), plan.shape);
+  CopyStrided(input.dtype(), out->raw(), At(input.dtype(), input.raw(), slice.first), slice.loops);
   return OkStatus();
+}
+
+std::unique_ptr<BoundKernel> BindSliceLoops(Dtype dtype, const SliceLoops& slice) {
+  Transfers transfers(dtype);
+  transfers.Add(0, slice.first, 0, 0, slice.loops);
+  return Transfers::Bind(std::move(transfers));
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindSlice(const IntAttrs&, const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const Tensor* begin = context.inputs[1].constant;
+  const Tensor* size = context.inputs[2].constant;
+  if (begin == nullptr || size == nullptr || !IsPod(input.dtype)) return nullptr;
+  const auto plan = PlanSlice(input.shape, *begin, *size);
+  if (!plan.ok() || !Fits(context, 3, plan->shape)) return nullptr;
+  if (plan->whole || plan->shape.num_elements() == 0) return BindWhole(0, context.outputs[0]);
+  return BindSliceLoops(input.dtype, LoopsOfSlice(input.shape, *begin, plan->shape));
+}
+
+SliceLoops LoopsOfSlice(const Shape& input, const SliceSpec& spec) {
+  const SlicePlaces from = PlacesOfSlice(input, spec);
+  const Dims to = Strides(Shape(std::span<const int64_t>(spec.size)));
+  SliceLoops slice;
+  slice.first = from.first;
+  for (int i = 0; i < input.rank(); ++i) {
+    slice.loops.push_back({spec.size[i], to[i], from.steps[i]});
+  }
+  return slice;
 }
 
 Status RunStridedSlice(OpContext& ctx) {
@@ -79,12 +129,29 @@ Status RunStridedSlice(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, spec.shape));
   if (spec.shape.num_elements() == 0) return OkStatus();
-  const SlicePlaces from = PlacesOfSlice(input.shape(), spec);
-  const Dims to = Strides(Shape(std::span<const int64_t>(spec.size)));
-  CopyDims loops;
-  for (int i = 0; i < input.rank(); ++i) loops.push_back({spec.size[i], to[i], from.steps[i]});
-  CopyStrided(input.dtype(), out->raw(), At(input.dtype(), input.raw(), from.first), loops);
+  const SliceLoops slice = LoopsOfSlice(input.shape(), spec);
+  CopyStrided(input.dtype(), out->raw(), At(input.dtype(), input.raw(), slice.first), slice.loops);
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindStridedSlice(const IntAttrs& masks,
+                                                        const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const std::span<const BoundTensor> ends = context.inputs.subspan(1);
+  const bool constant =
+      std::ranges::all_of(ends, [](const BoundTensor& t) { return t.constant != nullptr; });
+  if (!constant || !IsPod(input.dtype)) return nullptr;
+  SliceSpec spec;
+  const Status resolved = ResolveSlice(input.shape, *ends[0].constant, *ends[1].constant,
+                                       *ends[2].constant, masks, &spec);
+  if (!resolved.ok() || !Fits(context, 4, spec.shape)) return nullptr;
+  if (spec.whole || spec.shape.num_elements() == 0) return BindWhole(0, context.outputs[0]);
+  return BindSliceLoops(input.dtype, LoopsOfSlice(input.shape, spec));
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareStridedSlice(const Node& node) {
+  ASSIGN_OR_RETURN(auto state, ReadSliceMasks(node));
+  static_cast<IntAttrs&>(*state).bind = BindStridedSlice;
+  return state;
 }
 
 Status RunStridedSliceGrad(OpContext& ctx) {
@@ -126,8 +193,8 @@ Status RunTensorStridedSliceUpdate(OpContext& ctx) {
 }
 
 constexpr Kernel kSliceTable[] = {
-    {"Slice", "", kAnyType, "movement:slice", RunSlice},
-    {"StridedSlice", "", kAnyType, "movement:strided_slice", RunStridedSlice, ReadSliceMasks},
+    {"Slice", "", kAnyType, "movement:slice", RunSlice, PrepareBinding<BindSlice>},
+    {"StridedSlice", "", kAnyType, "movement:strided_slice", RunStridedSlice, PrepareStridedSlice},
     {"StridedSliceGrad", "", kAnyType, "movement:strided_slice", RunStridedSliceGrad,
      ReadSliceMasks},
     {"TensorStridedSliceUpdate", "", kAnyType, "movement:strided_slice",

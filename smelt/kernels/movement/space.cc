@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/common/transfers.h"
 
 namespace smelt {
 namespace {
@@ -70,9 +71,17 @@ void CopyBlocks(Dtype dtype, const SpaceBlocks& s, bool to_batch, void* dst, con
   }
 }
 
-// SpaceToBatch, BatchToSpace and their ND forms. `amounts` are the paddings or the crops.
-Status MoveSpace(OpContext& ctx, const Dims& block_shape, const Tensor& amounts, bool to_batch) {
-  const Tensor& input = ctx.input(0);
+struct SpacePlan {
+  Shape shape;
+  bool clears = false;  // not all of the result comes from the input
+  bool copies = false;  // something does
+  SpaceBlocks blocks;
+};
+
+// SpaceToBatch, BatchToSpace and their ND forms, of an input and at least one block. `amounts` are
+// the paddings or the crops.
+StatusOr<SpacePlan> PlanSpace(const Shape& input, const Dims& block_shape, const Tensor& amounts,
+                              bool to_batch) {
   const absl::string_view what = to_batch ? "paddings" : "crops";
   const auto m = static_cast<int>(block_shape.size());
   if (input.rank() < 1 + m) {
@@ -97,31 +106,32 @@ Status MoveSpace(OpContext& ctx, const Dims& block_shape, const Tensor& amounts,
                              block_shape[d], " at index ", d, ".");
     }
   }
+  SpacePlan plan;
   if (m == 0) {
-    ctx.set_output(0, ctx.TakeInput(0));
-    return OkStatus();
+    plan.shape = input;
+    return plan;
   }
-  SpaceBlocks s;
+  SpaceBlocks& s = plan.blocks;
   s.block = block_shape;
   Dims dims;
   if (to_batch) {
     int64_t batch = 0;
-    if (__builtin_mul_overflow(blocks, input.dim(0), &batch)) {
+    if (__builtin_mul_overflow(blocks, input[0], &batch)) {
       return InvalidArgument("The result would have too many elements");
     }
-    s.batch = input.dim(0);
+    s.batch = input[0];
     dims.push_back(batch);
   } else {
-    if (input.dim(0) % blocks != 0) {
-      return InvalidArgument("Input batch dimension (", input.dim(0),
+    if (input[0] % blocks != 0) {
+      return InvalidArgument("Input batch dimension (", input[0],
                              ") is not divisible by product of block sizes (", blocks, ")");
     }
-    s.batch = input.dim(0) / blocks;
+    s.batch = input[0] / blocks;
     dims.push_back(s.batch);
   }
   for (int d = 0; d < m; ++d) {
     const int64_t before = IndexAt(amounts, 2 * d), after = IndexAt(amounts, 2 * d + 1);
-    const int64_t size = input.dim(d + 1), b = block_shape[d];
+    const int64_t size = input[d + 1], b = block_shape[d];
     if (before < 0 || after < 0) {
       return InvalidArgument(to_batch ? "Paddings" : "Crops", " must be non-negative");
     }
@@ -149,16 +159,45 @@ Status MoveSpace(OpContext& ctx, const Dims& block_shape, const Tensor& amounts,
     }
     s.before.push_back(before);
   }
-  for (int d = m + 1; d < input.rank(); ++d) dims.push_back(input.dim(d));
-  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dims));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (to_batch && shape.num_elements() != input.num_elements()) {
-    ClearRun(out->dtype(), out->raw(), out->num_elements());
+  for (int d = m + 1; d < input.rank(); ++d) dims.push_back(input[d]);
+  ASSIGN_OR_RETURN(plan.shape, CheckedShape(dims));
+  plan.clears = to_batch && plan.shape.num_elements() != input.num_elements();
+  plan.copies = plan.shape.num_elements() > 0 && input.num_elements() > 0;
+  s.rest = input.Product(m + 1, input.rank());
+  return plan;
+}
+
+void ComputeSpace(Dtype dtype, const SpacePlan& plan, bool to_batch, const void* in, void* out) {
+  if (plan.clears) ClearRun(dtype, out, plan.shape.num_elements());
+  if (plan.copies) CopyBlocks(dtype, plan.blocks, to_batch, out, in);
+}
+
+Status MoveSpace(OpContext& ctx, const Dims& block_shape, const Tensor& amounts, bool to_batch) {
+  const Tensor& input = ctx.input(0);
+  ASSIGN_OR_RETURN(const SpacePlan plan, PlanSpace(input.shape(), block_shape, amounts, to_batch));
+  if (block_shape.empty()) {
+    ctx.set_output(0, ctx.TakeInput(0));
+    return OkStatus();
   }
-  if (shape.num_elements() == 0 || input.num_elements() == 0) return OkStatus();
-  s.rest = input.shape().Product(m + 1, input.rank());
-  CopyBlocks(input.dtype(), s, to_batch, out->raw(), input.raw());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, plan.shape));
+  ComputeSpace(input.dtype(), plan, to_batch, input.raw(), out->raw());
   return OkStatus();
+}
+
+// `amounts`: which input they are.
+StatusOr<std::unique_ptr<BoundKernel>> BindSpace(const BindContext& context,
+                                                 const Dims& block_shape, size_t amounts,
+                                                 bool to_batch) {
+  const BoundTensor& input = context.inputs[0];
+  const Tensor* given = context.inputs[amounts].constant;
+  if (given == nullptr || !IsPod(input.dtype)) return nullptr;
+  auto plan = PlanSpace(input.shape, block_shape, *given, to_batch);
+  if (!plan.ok() || !Fits(context, amounts + 1, plan->shape)) return nullptr;
+  if (block_shape.empty()) return BindWhole(0, context.outputs[0]);
+  return BindCall([dtype = input.dtype, plan = *std::move(plan), to_batch](
+                      const void* const* inputs, void* const* outputs, void*) {
+    ComputeSpace(dtype, plan, to_batch, inputs[0], outputs[0]);
+  });
 }
 
 template <bool kToBatch>
@@ -170,8 +209,23 @@ Status RunSpaceNd(OpContext& ctx) {
   return MoveSpace(ctx, IntsOf(block), ctx.input(2), kToBatch);
 }
 
-StatusOr<std::unique_ptr<KernelState>> PrepareSpaceToBatch(const Node& node) {
-  ASSIGN_OR_RETURN(auto state, ReadIntAttrs(node, {"block_size"}));
+template <bool kToBatch>
+StatusOr<std::unique_ptr<BoundKernel>> BindSpaceNd(const IntAttrs&, const BindContext& context) {
+  const Tensor* block = context.inputs[1].constant;
+  if (block == nullptr || block->rank() != 1) return nullptr;
+  return BindSpace(context, IntsOf(*block), 2, kToBatch);
+}
+
+template <bool kToBatch>
+StatusOr<std::unique_ptr<BoundKernel>> BindSpace2d(const IntAttrs& attrs,
+                                                   const BindContext& context) {
+  if (context.inputs[0].shape.rank() != 4) return nullptr;
+  return BindSpace(context, {attrs[0], attrs[0]}, 1, kToBatch);
+}
+
+template <bool kToBatch>
+StatusOr<std::unique_ptr<KernelState>> PrepareSpace2d(const Node& node) {
+  ASSIGN_OR_RETURN(auto state, ReadIntAttrs(node, {"block_size"}, BindSpace2d<kToBatch>));
   const int64_t size = static_cast<IntAttrs&>(*state)[0];
   if (size < 2) return InvalidArgument("Block size should be > 1: ", size);
   return state;
@@ -186,8 +240,12 @@ Status RunSpace2d(OpContext& ctx) {
   return MoveSpace(ctx, {size, size}, ctx.input(1), kToBatch);
 }
 
+template <bool kToDepth>
+StatusOr<std::unique_ptr<BoundKernel>> BindDepth(const IntAttrs& attrs, const BindContext& context);
+
+template <bool kToDepth>
 StatusOr<std::unique_ptr<KernelState>> PrepareDepth(const Node& node) {
-  ASSIGN_OR_RETURN(auto state, ReadIntAttrs(node, {"block_size"}));
+  ASSIGN_OR_RETURN(auto state, ReadIntAttrs(node, {"block_size"}, BindDepth<kToDepth>));
   auto& ints = static_cast<IntAttrs&>(*state);
   if (ints[0] <= 1) return InvalidArgument("Block size should be > 1, but was: ", ints[0]);
   if (ints[0] > (int64_t{1} << 30)) return InvalidArgument("Block size is too large: ", ints[0]);
@@ -199,19 +257,24 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDepth(const Node& node) {
   return state;
 }
 
+// The loops reach all of the result where it has elements.
+struct DepthPlan {
+  Shape shape;
+  CopyDims loops;
+};
+
 // to_depth: [N, H*b, W*b, C] -> [N, H, W, b*b*C], and back.
 template <bool kToDepth>
-Status RunDepth(OpContext& ctx) {
-  const Tensor& input = ctx.input(0);
-  const int64_t b = ctx.state<IntAttrs>()[0];
-  const bool channels_first = ctx.state<IntAttrs>()[1] != 0;
+StatusOr<DepthPlan> PlanDepth(const Shape& input, const IntAttrs& attrs) {
+  const int64_t b = attrs[0];
+  const bool channels_first = attrs[1] != 0;
   if (input.rank() != 4) {
     const absl::string_view colon = kToDepth ? "" : ":";
     return InvalidArgument("Input rank should be", colon, " 4 instead of", colon, " ",
                            input.rank());
   }
   const int ch = channels_first ? 1 : 3, hh = channels_first ? 2 : 1, ww = hh + 1;
-  const int64_t n = input.dim(0), in_h = input.dim(hh), in_w = input.dim(ww), in_c = input.dim(ch);
+  const int64_t n = input[0], in_h = input[hh], in_w = input[ww], in_c = input[ch];
   // The side with larger images and fewer channels is called fine, the other coarse. h and w are
   // the coarse side's, c is the fine side's.
   int64_t h = in_h, w = in_w, c = in_c;
@@ -238,9 +301,9 @@ Status RunDepth(OpContext& ctx) {
   dims[hh] = out_h;
   dims[ww] = out_w;
   dims[ch] = out_c;
-  ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dims));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  if (shape.num_elements() == 0) return OkStatus();
+  DepthPlan plan;
+  ASSIGN_OR_RETURN(plan.shape, CheckedShape(dims));
+  if (plan.shape.num_elements() == 0) return plan;
   // Strides of (n, h, block row, w, block column, c) on the fine and the coarse side.
   struct Step {
     int64_t size, fine, coarse;
@@ -258,25 +321,46 @@ Status RunDepth(OpContext& ctx) {
   constexpr int kCoarseLast[6] = {0, 1, 3, 2, 4, 5}, kCoarseFirst[6] = {0, 2, 4, 5, 1, 3};
   const int* order = kToDepth ? (channels_first ? kCoarseFirst : kCoarseLast)
                               : (channels_first ? kFineFirst : kFineLast);
-  CopyDims loops;
   for (int i = 0; i < 6; ++i) {
     const Step& s = steps[order[i]];
-    loops.push_back(kToDepth ? CopyDim{s.size, s.coarse, s.fine}
-                             : CopyDim{s.size, s.fine, s.coarse});
+    plan.loops.push_back(kToDepth ? CopyDim{s.size, s.coarse, s.fine}
+                                  : CopyDim{s.size, s.fine, s.coarse});
   }
-  CopyStrided(input.dtype(), out->raw(), input.raw(), loops);
+  return plan;
+}
+
+template <bool kToDepth>
+Status RunDepth(OpContext& ctx) {
+  const Tensor& input = ctx.input(0);
+  ASSIGN_OR_RETURN(const DepthPlan plan, PlanDepth<kToDepth>(input.shape(), ctx.state<IntAttrs>()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, plan.shape));
+  if (plan.shape.num_elements() == 0) return OkStatus();
+  CopyStrided(input.dtype(), out->raw(), input.raw(), plan.loops);
   return OkStatus();
 }
 
+template <bool kToDepth>
+StatusOr<std::unique_ptr<BoundKernel>> BindDepth(const IntAttrs& attrs,
+                                                 const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const auto plan = PlanDepth<kToDepth>(input.shape, attrs);
+  if (!plan.ok() || !IsPod(input.dtype) || !Fits(context, 1, plan->shape)) return nullptr;
+  Transfers transfers(input.dtype);
+  if (plan->shape.num_elements() > 0) transfers.Add(0, 0, 0, 0, plan->loops);
+  return Transfers::Bind(std::move(transfers));
+}
+
 constexpr Kernel kSpaceTable[] = {
-    {"SpaceToBatchND", "", kAnyType, "movement:space_to_batch", RunSpaceNd<true>},
-    {"BatchToSpaceND", "", kAnyType, "movement:space_to_batch", RunSpaceNd<false>},
+    {"SpaceToBatchND", "", kAnyType, "movement:space_to_batch", RunSpaceNd<true>,
+     PrepareBinding<BindSpaceNd<true>>},
+    {"BatchToSpaceND", "", kAnyType, "movement:space_to_batch", RunSpaceNd<false>,
+     PrepareBinding<BindSpaceNd<false>>},
     {"SpaceToBatch", "", kAnyType, "movement:space_to_batch", RunSpace2d<true>,
-     PrepareSpaceToBatch},
+     PrepareSpace2d<true>},
     {"BatchToSpace", "", kAnyType, "movement:space_to_batch", RunSpace2d<false>,
-     PrepareSpaceToBatch},
-    {"SpaceToDepth", "", kAnyType, "movement:space_to_depth", RunDepth<true>, PrepareDepth},
-    {"DepthToSpace", "", kAnyType, "movement:space_to_depth", RunDepth<false>, PrepareDepth},
+     PrepareSpace2d<false>},
+    {"SpaceToDepth", "", kAnyType, "movement:space_to_depth", RunDepth<true>, PrepareDepth<true>},
+    {"DepthToSpace", "", kAnyType, "movement:space_to_depth", RunDepth<false>, PrepareDepth<false>},
 };
 
 }  // namespace

@@ -1,9 +1,25 @@
 // Taking a tensor apart along one dimension: Split, SplitV, Unpack.
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/transfers.h"
 
 namespace smelt {
 namespace {
+
+// How a tensor is taken apart: output i gets sizes[i] slices of `axis`, one after another.
+struct SplitPlan {
+  int axis = 0;
+  Dims sizes;
+};
+
+// The loops that copy `size` slices of `axis` out of a tensor.
+struct PartLoops {
+  PartLoops(const Shape& value, int axis, int64_t size)
+      : inner(value.Product(axis + 1, value.rank())),
+        loops{{value.Product(0, axis), size * inner, value[axis] * inner}, {size * inner, 1, 1}} {}
+  int64_t elements() const { return loops[0].size * loops[1].size; }
+  const int64_t inner;  // elements of a slice
+  const CopyDim loops[2];
+};
 
 // Output i gets `size` slices of `axis` from `begin` on, under `shape`.
 Status TakePart(OpContext& ctx, int i, const Tensor& value, int axis, int64_t begin, int64_t size,
@@ -21,13 +37,45 @@ Status TakePart(OpContext& ctx, int i, const Tensor& value, int axis, int64_t be
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(i, shape));
   if (shape.num_elements() == 0) return OkStatus();
   const Dtype dtype = value.dtype();
-  const int64_t inner = value.shape().Product(axis + 1, value.rank());
-  const CopyDim loops[] = {{outer, size * inner, value.dim(axis) * inner}, {size * inner, 1, 1}};
-  CopyStrided(dtype, out->raw(), At(dtype, value.raw(), begin * inner), loops);
+  const PartLoops part(value.shape(), axis, size);
+  CopyStrided(dtype, out->raw(), At(dtype, value.raw(), begin * part.inner), part.loops);
   return OkStatus();
 }
 
-Status CheckSplitDim(const Tensor& split_dim, const Tensor& value, int* axis) {
+// Outputs as planned; `removes`: without the axis, whose sizes are 1.
+Status TakeParts(OpContext& ctx, const Tensor& value, const SplitPlan& plan, bool removes) {
+  Shape shape = value.shape();
+  if (removes) shape.Remove(plan.axis);
+  int64_t begin = 0;
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    const int64_t size = plan.sizes[static_cast<size_t>(i)];
+    if (!removes) shape.Set(plan.axis, size);
+    RETURN_IF_ERROR(TakePart(ctx, i, value, plan.axis, begin, size, shape));
+    begin += size;
+  }
+  return OkStatus();
+}
+
+// The same bound. What the run will refuse is left to it.
+StatusOr<std::unique_ptr<BoundKernel>> BindParts(const BindContext& context,
+                                                 const BoundTensor& value, int input,
+                                                 const StatusOr<SplitPlan>& plan) {
+  if (!plan.ok() || !IsPod(value.dtype) || plan->sizes.size() != context.outputs.size()) {
+    return nullptr;
+  }
+  Transfers transfers(value.dtype);
+  int64_t begin = 0;
+  for (size_t i = 0; i < plan->sizes.size(); ++i) {
+    const int64_t size = plan->sizes[i];
+    const PartLoops part(value.shape, plan->axis, size);
+    if (context.outputs[i].shape.num_elements() != part.elements()) return nullptr;
+    transfers.Add(input, begin * part.inner, static_cast<int>(i), 0, part.loops);
+    begin += size;
+  }
+  return Transfers::Bind(std::move(transfers));
+}
+
+Status CheckSplitDim(const Tensor& split_dim, const Shape& value, int* axis) {
   if (split_dim.num_elements() != 1) {
     return InvalidArgument("split_dim_tensor must have exactly one element.");
   }
@@ -41,34 +89,39 @@ Status CheckSplitDim(const Tensor& split_dim, const Tensor& value, int* axis) {
   return OkStatus();
 }
 
-Status RunSplit(OpContext& ctx) {
-  const Tensor& split_dim = ctx.input(0);
-  const Tensor& value = ctx.input(1);
+StatusOr<SplitPlan> PlanSplit(const Tensor& split_dim, const Shape& value, int n) {
   if (split_dim.rank() != 0) {
     return InvalidArgument("split_dim must be a scalar but has rank ", split_dim.rank());
   }
-  int axis = 0;
-  RETURN_IF_ERROR(CheckSplitDim(split_dim, value, &axis));
-  const int n = ctx.num_outputs();
+  SplitPlan plan;
+  RETURN_IF_ERROR(CheckSplitDim(split_dim, value, &plan.axis));
   if (n == 0) return InvalidArgument("Number of ways to split should be > 0, but got ", n);
-  const int64_t size = value.dim(axis);
+  const int64_t size = value[plan.axis];
   if (size % n != 0) {
     return InvalidArgument("Number of ways to split should evenly divide the split dimension, but ",
-                           "got split_dim ", axis, " (size = ", size, ") and num_split ", n);
+                           "got split_dim ", plan.axis, " (size = ", size, ") and num_split ", n);
   }
-  Shape shape = value.shape();
-  shape.Set(axis, size / n);
-  for (int i = 0; i < n; ++i) {
-    RETURN_IF_ERROR(TakePart(ctx, i, value, axis, i * (size / n), size / n, shape));
-  }
-  return OkStatus();
+  plan.sizes.assign(static_cast<size_t>(n), size / n);
+  return plan;
 }
 
-Status RunSplitV(OpContext& ctx) {
-  const Tensor& value = ctx.input(0);
-  const Tensor& sizes = ctx.input(1);
-  const int n = ctx.num_outputs();
-  if (ctx.input(2).num_elements() != 1) {
+Status RunSplit(OpContext& ctx) {
+  const Tensor& value = ctx.input(1);
+  ASSIGN_OR_RETURN(const SplitPlan plan, PlanSplit(ctx.input(0), value.shape(), ctx.num_outputs()));
+  return TakeParts(ctx, value, plan, false);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindSplit(const IntAttrs&, const BindContext& context) {
+  const Tensor* axis = context.inputs[0].constant;
+  if (axis == nullptr) return nullptr;
+  const BoundTensor& value = context.inputs[1];
+  return BindParts(context, value, 1,
+                   PlanSplit(*axis, value.shape, static_cast<int>(context.outputs.size())));
+}
+
+StatusOr<SplitPlan> PlanSplitV(const Shape& value, const Tensor& sizes, const Tensor& split_dim,
+                               int n) {
+  if (split_dim.num_elements() != 1) {
     return InvalidArgument("split_dim_tensor must have exactly one element.");
   }
   if (sizes.rank() != 1 || sizes.num_elements() != n) {
@@ -76,10 +129,11 @@ Status RunSplitV(OpContext& ctx) {
                            "outputs got ", sizes.rank(), " -D and ", sizes.num_elements(),
                            " elements");
   }
-  int axis = 0;
-  RETURN_IF_ERROR(CheckSplitDim(ctx.input(2), value, &axis));
-  const int64_t total = value.dim(axis);
-  Dims parts = IntsOf(sizes);
+  SplitPlan plan;
+  RETURN_IF_ERROR(CheckSplitDim(split_dim, value, &plan.axis));
+  const int64_t total = value[plan.axis];
+  plan.sizes = IntsOf(sizes);
+  Dims& parts = plan.sizes;
   if (n == 1 && parts[0] != -1 && parts[0] != total) {
     return InvalidArgument("If there is only one output, it must have the same size as the input. ",
                            "Input size: ", total, " output size: ", parts[0]);
@@ -103,44 +157,62 @@ Status RunSplitV(OpContext& ctx) {
         "specified.  Got: ", known);
   }
   if (unknown != -1) parts[unknown] = total - known;
-  Shape shape = value.shape();
-  int64_t begin = 0;
-  for (int i = 0; i < n; ++i) {
-    shape.Set(axis, parts[i]);
-    RETURN_IF_ERROR(TakePart(ctx, i, value, axis, begin, parts[i], shape));
-    begin += parts[i];
-  }
-  return OkStatus();
+  return plan;
 }
 
-StatusOr<std::unique_ptr<KernelState>> PrepareUnpack(const Node& node) {
-  return ReadIntAttrs(node, {"axis"});
-}
-
-Status RunUnpack(OpContext& ctx) {
+Status RunSplitV(OpContext& ctx) {
   const Tensor& value = ctx.input(0);
+  ASSIGN_OR_RETURN(const SplitPlan plan,
+                   PlanSplitV(value.shape(), ctx.input(1), ctx.input(2), ctx.num_outputs()));
+  return TakeParts(ctx, value, plan, false);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindSplitV(const IntAttrs&, const BindContext& context) {
+  const BoundTensor& value = context.inputs[0];
+  const Tensor* sizes = context.inputs[1].constant;
+  const Tensor* axis = context.inputs[2].constant;
+  if (sizes == nullptr || axis == nullptr) return nullptr;
+  const auto n = static_cast<int>(context.outputs.size());
+  return BindParts(context, value, 0, PlanSplitV(value.shape, *sizes, *axis, n));
+}
+
+StatusOr<SplitPlan> PlanUnpack(const Shape& value, int64_t given, int n) {
   const int rank = value.rank();
-  const int64_t given = ctx.state<IntAttrs>()[0];
   const int64_t axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis >= rank) {
     return InvalidArgument("axis = ", given, " not in [", -rank, ", ", rank, ")");
   }
-  const int n = ctx.num_outputs();
-  if (value.dim(static_cast<int>(axis)) != n) {
+  SplitPlan plan;
+  plan.axis = static_cast<int>(axis);
+  if (value[plan.axis] != n) {
     return InvalidArgument("Input shape axis ", axis, " must equal ", n, ", got shape ",
-                           value.shape().ToString());
+                           value.ToString());
   }
-  Shape shape = value.shape();
-  shape.Remove(static_cast<int>(axis));
-  for (int i = 0; i < n; ++i) {
-    RETURN_IF_ERROR(TakePart(ctx, i, value, static_cast<int>(axis), i, 1, shape));
-  }
-  return OkStatus();
+  plan.sizes.assign(static_cast<size_t>(n), 1);
+  return plan;
+}
+
+Status RunUnpack(OpContext& ctx) {
+  const Tensor& value = ctx.input(0);
+  ASSIGN_OR_RETURN(const SplitPlan plan,
+                   PlanUnpack(value.shape(), ctx.state<IntAttrs>()[0], ctx.num_outputs()));
+  return TakeParts(ctx, value, plan, true);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindUnpack(const IntAttrs& attrs,
+                                                  const BindContext& context) {
+  const BoundTensor& value = context.inputs[0];
+  const auto n = static_cast<int>(context.outputs.size());
+  return BindParts(context, value, 0, PlanUnpack(value.shape, attrs[0], n));
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareUnpack(const Node& node) {
+  return ReadIntAttrs(node, {"axis"}, BindUnpack);
 }
 
 constexpr Kernel kSplitTable[] = {
-    {"Split", "", kAnyType, "movement:split", RunSplit},
-    {"SplitV", "", kAnyType, "movement:split", RunSplitV},
+    {"Split", "", kAnyType, "movement:split", RunSplit, PrepareBinding<BindSplit>},
+    {"SplitV", "", kAnyType, "movement:split", RunSplitV, PrepareBinding<BindSplitV>},
     {"Unpack", "", kAnyType, "movement:unpack", RunUnpack, PrepareUnpack},
 };
 

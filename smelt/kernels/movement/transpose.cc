@@ -1,7 +1,8 @@
 // Transpose and ConjugateTranspose.
 #include "absl/strings/str_join.h"
 #include "smelt/kernels/common/arguments.h"
-#include "smelt/kernels/common/copy.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/common/transfers.h"
 
 namespace smelt {
 namespace {
@@ -12,9 +13,13 @@ void TransposeConjugate(Tensor& t) {
   for (int64_t i = 0; i < t.num_elements(); ++i) values[i] = std::conj(values[i]);
 }
 
-Status TransposeInto(OpContext& ctx) {
-  const Tensor& input = ctx.input(0);
-  const Tensor& perm = ctx.input(1);
+struct TransposePlan {
+  Shape shape;
+  absl::InlinedVector<int, 8> axes;
+  bool in_order = true;  // nothing moves
+};
+
+StatusOr<TransposePlan> PlanTranspose(const Shape& input, const Tensor& perm) {
   const int rank = input.rank();
   if (perm.rank() != 1) {
     return InvalidArgument("perm must be rank 1, got shape ", perm.shape().ToString());
@@ -24,39 +29,63 @@ Status TransposeInto(OpContext& ctx) {
                            ". But input(1) is a vector of size ", perm.num_elements());
   }
   // Axes that have one element may be anywhere: the rest in order means that nothing moves.
-  bool in_order = true;
   int64_t last = -1;
   absl::InlinedVector<bool, 8> seen(rank, false);
-  Shape shape;
-  absl::InlinedVector<int, 8> axes(rank);
+  TransposePlan plan;
+  plan.axes.resize(static_cast<size_t>(rank));
   for (int i = 0; i < rank; ++i) {
     int64_t d = IndexAt(perm, i);
     if (d < 0) d += rank;
     if (d < 0 || d >= rank) return InvalidArgument(d, " is out of range [0 .. ", rank, ")");
-    axes[i] = static_cast<int>(d);
+    plan.axes[i] = static_cast<int>(d);
     seen[d] = true;
-    shape.Add(input.dim(axes[i]));
-    if (input.dim(axes[i]) != 1) {
-      in_order = in_order && d > last;
+    plan.shape.Add(input[plan.axes[i]]);
+    if (input[plan.axes[i]] != 1) {
+      plan.in_order = plan.in_order && d > last;
       last = d;
     }
   }
   for (int i = 0; i < rank; ++i) {
     if (!seen[i]) {
-      return InvalidArgument(i, " is missing from {", absl::StrJoin(axes, ","), "}.");
+      return InvalidArgument(i, " is missing from {", absl::StrJoin(plan.axes, ","), "}.");
     }
   }
-  if (in_order || input.num_elements() == 0) {
-    ctx.set_output(0, ctx.TakeInput(0).WithShape(shape));
+  plan.in_order = plan.in_order || input.num_elements() == 0;
+  return plan;
+}
+
+CopyDims LoopsOfTranspose(const Shape& input, const TransposePlan& plan) {
+  const Dims from = Strides(input);
+  const Dims to = Strides(plan.shape);
+  CopyDims loops;
+  for (int i = 0; i < input.rank(); ++i) {
+    loops.push_back({plan.shape[i], to[i], from[plan.axes[i]]});
+  }
+  return loops;
+}
+
+Status TransposeInto(OpContext& ctx) {
+  const Tensor& input = ctx.input(0);
+  ASSIGN_OR_RETURN(const TransposePlan plan, PlanTranspose(input.shape(), ctx.input(1)));
+  if (plan.in_order) {
+    ctx.set_output(0, ctx.TakeInput(0).WithShape(plan.shape));
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  const Dims from = Strides(input.shape());
-  const Dims to = Strides(shape);
-  CopyDims loops;
-  for (int i = 0; i < rank; ++i) loops.push_back({shape[i], to[i], from[axes[i]]});
-  CopyStrided(input.dtype(), out->raw(), input.raw(), loops);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, plan.shape));
+  CopyStrided(input.dtype(), out->raw(), input.raw(), LoopsOfTranspose(input.shape(), plan));
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> BindTranspose(const IntAttrs&, const BindContext& context) {
+  const BoundTensor& input = context.inputs[0];
+  const Tensor* perm = context.inputs[1].constant;
+  if (perm == nullptr || !IsPod(input.dtype)) return nullptr;
+  const auto plan = PlanTranspose(input.shape, *perm);
+  if (!plan.ok() || !Fits(context, 2, plan->shape)) return nullptr;
+  if (plan->in_order) return BindWhole(0, context.outputs[0]);
+  Transfers transfers(input.dtype);
+  transfers.Add(0, 0, 0, 0, LoopsOfTranspose(input.shape, *plan));
+  return Transfers::Bind(std::move(transfers));
 }
 
 Status RunTranspose(OpContext& ctx) { return TransposeInto(ctx); }
@@ -78,7 +107,7 @@ Status RunConjugateTranspose(OpContext& ctx) {
 }
 
 constexpr Kernel kTransposeTable[] = {
-    {"Transpose", "", kAnyType, "movement:transpose", RunTranspose},
+    {"Transpose", "", kAnyType, "movement:transpose", RunTranspose, PrepareBinding<BindTranspose>},
     {"ConjugateTranspose", "", kAnyType, "movement:transpose", RunConjugateTranspose},
 };
 
