@@ -1,6 +1,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "smelt/analysis/handle_flow.h"
+#include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/optimize/passes.h"
 
@@ -54,6 +56,30 @@ bool OnlyValueReaders(const Node* variable) {
   return true;
 }
 
+// Can the lookup be one of a constant of this rank?
+bool MayLookUp(const Node& n, int rank) {
+  if (n.Is("ResourceGatherNd")) return true;
+  return n.Is("ResourceGather") && n.Int("batch_dims") == 0 && rank > 0;
+}
+
+// The lookup becomes one of a constant. The kernels refuse the same indices in the same words.
+Status LookUpConstant(Graph& graph, Node* lookup, Node* constant) {
+  const bool slices = lookup->Is("ResourceGather");
+  AttrMap attrs;
+  attrs.Set("Tparams", constant->output_types[0]);
+  attrs.Set("Tindices", lookup->input_types[1]);
+  std::vector<Endpoint> inputs = {{constant, 0}, lookup->inputs()[1]};
+  if (slices) {
+    attrs.Set("Taxis", Dtype::kInt32);
+    ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(Dtype::kInt32, Shape()));
+    inputs.push_back({graph.AddConst(absl::StrCat(lookup->name(), "/axis"), zero), 0});
+  }
+  SetAttrsButMarks(lookup, std::move(attrs));
+  graph.SetOp(lookup, slices ? "GatherV2" : "GatherNd");
+  graph.SetInputs(lookup, inputs);
+  return graph.ResolveTypes(lookup);
+}
+
 }  // namespace
 
 Status FreezeVariables(Graph& graph, const PassContext& context) {
@@ -80,6 +106,14 @@ Status FreezeVariables(Graph& graph, const PassContext& context) {
       graph.ReplaceAllUses({n, 0}, {c, 0});
       graph.ReplaceControlUses(n, nullptr);
       graph.Remove(n);
+    } else if (n->Is("ResourceGather") || n->Is("ResourceGatherNd")) {
+      Node* variable = HandleSource(n->inputs()[0]);
+      if (!IsHandleSource(*variable)) continue;
+      Node* c = constant(variable);
+      if (c == nullptr || c->output_types[0] != n->output_types[0]) continue;
+      const TensorValue* value = StatedConstant(*c);
+      if (value == nullptr || !MayLookUp(*n, static_cast<int>(value->shape.rank()))) continue;
+      RETURN_IF_ERROR(LookUpConstant(graph, n, c));
     } else if (IsRefVariable(*n)) {
       Node* c = constant(n);
       if (c == nullptr) continue;

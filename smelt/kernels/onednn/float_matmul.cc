@@ -67,8 +67,9 @@ bool BiasThenActivation(const nn::MatMulProblem& p, const FusedOps& fused, LoopS
   return i == steps.size();
 }
 
-// Multiplications that are worth a thread.
-constexpr int64_t kLeastPerThread = 2 * kSmallProduct;
+// Multiplications that are worth a thread: some microseconds' work, as weights seldom lie in the
+// nearest cache, where waking a thread that still waits for work takes half a microsecond.
+constexpr int64_t kLeastPerThread = kSmallProduct;
 
 // Weights that are packed for loops of our own: those that the caches keep between runs. What comes
 // from memory comes as fast as it lies, and the first answer need not wait for a copy.
@@ -128,6 +129,36 @@ class BoundLoop final : public BoundKernel {
     OwnLoop(p_, input(0), input(1), steps_, steps_.bias < 0 ? nullptr : input(2 + steps_.bias),
             static_cast<float*>(outputs[0]));
     return OkStatus();
+  }
+
+ private:
+  const nn::MatMulProblem p_;
+  const LoopSteps steps_;
+};
+
+// A small product whose second matrix is turned around first.
+class BoundTurnedLoop final : public BoundKernel {
+ public:
+  BoundTurnedLoop(const nn::MatMulProblem& p, const LoopSteps& steps) : p_(p), steps_(steps) {}
+
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
+    const float* b = input(1);
+    auto* turned = static_cast<float*>(scratch);
+    for (int64_t c = 0; c < p_.n; ++c) {
+      for (int64_t r = 0; r < p_.k; ++r) turned[r * p_.n + c] = b[c * p_.k + r];
+    }
+    Isa().dense(input(0), p_.k, p_.m, p_.k, turned, p_.n, p_.n,
+                steps_.bias < 0 ? nullptr : input(2 + steps_.bias), steps_.act, steps_.alpha,
+                static_cast<float*>(outputs[0]), p_.n);
+    return OkStatus();
+  }
+  size_t scratch_bytes() const override { return static_cast<size_t>(p_.k * p_.n) * sizeof(float); }
+
+  // Fewer rows are not worth the turn.
+  static bool Suits(const nn::MatMulProblem& p) {
+    constexpr int64_t kLeastRows = 4;
+    return p.transpose_b && p.m >= kLeastRows && IsSmallProduct(p);
   }
 
  private:
@@ -268,6 +299,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     if (constant_b && !p.transpose_b && p.n <= kMostPacked / p.k) {
       return PackedLoop::Make(p, steps, b.constant->data<float>());
     }
+    if (BoundTurnedLoop::Suits(p)) return std::make_unique<BoundTurnedLoop>(p, steps);
     return std::make_unique<BoundLoop>(p, steps);
   }
   std::vector<LayerArgument> args;
