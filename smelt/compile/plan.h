@@ -2,7 +2,8 @@
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
 // what needs no run is done), BindActions (kernels are bound, and do what follows them where they
-// can), PlanMemory (every value has a place). Program (program.h) runs the plan. Not thread safe.
+// can), NameParts (copies of whole runs of bytes become names of where they lie), PlanMemory (every
+// value has a place). Program (program.h) runs the plan. Not thread safe.
 #ifndef SMELT_COMPILE_PLAN_H_
 #define SMELT_COMPILE_PLAN_H_
 
@@ -32,7 +33,8 @@ struct PlanValue {
   Place place = Place::kArena;
   int number = -1;      // of the argument, constant or result
   int64_t offset = -1;  // in the arena
-  int same_as = -1;     // its bytes are those of that value; -1: it has its own
+  int same_as = -1;     // its bytes are among those of that value; -1: it has its own
+  int64_t within = 0;   // where they begin there
   int64_t bytes() const {
     return shape.num_elements() * static_cast<int64_t>(Tensor::ElementSize(dtype));
   }
@@ -65,6 +67,14 @@ struct Plan {
     }
     return value;
   }
+  // Where in the root's bytes those of `value` begin.
+  int64_t Within(int value) const {
+    int64_t bytes = 0;
+    for (; value >= 0; value = values[static_cast<size_t>(value)].same_as) {
+      bytes += values[static_cast<size_t>(value)].within;
+    }
+    return bytes;
+  }
   const PlanValue& RootOf(int value) const { return values[static_cast<size_t>(Root(value))]; }
 };
 
@@ -78,6 +88,10 @@ StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelState
 
 // Binds every action whose kernel can be; actions that one kernel does in a pass become one.
 Status BindActions(Plan& plan);
+
+// Copies that need not be made: part of a value that is one run of its bytes is read where it lies,
+// and what becomes part of a larger value is written there at once.
+void NameParts(Plan& plan);
 
 // Gives every value a place: values that are not needed at the same time share bytes, and an action
 // that may writes where it reads.

@@ -47,8 +47,9 @@ void WriteInPlace(Plan& plan) {
       PlanValue& from = plan.values[static_cast<size_t>(root)];
       const bool twice =
           std::ranges::count_if(action.inputs, [&](int v) { return plan.Root(v) == root; }) > 1;
+      const int64_t bytes = plan.values[static_cast<size_t>(action.inputs[k])].bytes();
       if (from.place != PlanValue::Place::kArena || from.bytes() != to.bytes() || twice ||
-          last[static_cast<size_t>(root)] != static_cast<int>(i) ||
+          bytes != to.bytes() || last[static_cast<size_t>(root)] != static_cast<int>(i) ||
           !action.bound->may_overwrite(static_cast<int>(k))) {
         continue;
       }

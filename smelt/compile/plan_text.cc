@@ -7,15 +7,17 @@ namespace {
 
 std::string PlaceText(const Plan& plan, int value) {
   const PlanValue& root = plan.RootOf(value);
+  const int64_t within = plan.Within(value);
+  const std::string behind = within > 0 ? absl::StrCat("+", within) : "";
   switch (root.place) {
     case PlanValue::Place::kArgument:
-      return absl::StrCat("argument ", root.number);
+      return absl::StrCat("argument ", root.number, behind);
     case PlanValue::Place::kConstant:
-      return "constant";
+      return absl::StrCat("constant", behind);
     case PlanValue::Place::kResult:
-      return absl::StrCat("result ", root.number);
+      return absl::StrCat("result ", root.number, behind);
     case PlanValue::Place::kArena:
-      return absl::StrCat("@", root.offset);
+      return absl::StrCat("@", root.offset + within);
   }
   return "";
 }

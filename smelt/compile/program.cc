@@ -18,6 +18,17 @@ size_t OwnSlot() {
   return own;
 }
 
+void* Behind(void* at, int64_t bytes) { return static_cast<char*>(at) + bytes; }
+
+// The value that lies `within` bytes behind the beginning of t.
+Tensor PartOf(const Tensor& t, const PlanValue& value, int64_t within) {
+  if (value.bytes() == static_cast<int64_t>(t.bytes())) return t.WithShape(value.shape);
+  const BufferRef& buffer = t.buffer();
+  const auto* begin = static_cast<const char*>(t.raw());
+  return {value.dtype, value.shape, buffer,
+          static_cast<size_t>(begin + within - static_cast<const char*>(buffer->data()))};
+}
+
 }  // namespace
 
 // What one run needs, kept for later ones.
@@ -44,6 +55,7 @@ StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span
 
 StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function) {
   RETURN_IF_ERROR(BindActions(plan));
+  NameParts(plan);
   PlanMemory(plan);
   return std::unique_ptr<Program>(new Program(std::move(plan), std::move(function)));
 }
@@ -57,9 +69,9 @@ Program::Program(Plan plan, std::string function)
     for (const int v : values) {
       const PlanValue& root = plan_.RootOf(v);
       if (root.place == PlanValue::Place::kArgument) {
-        arguments_.push_back({num_pointers_, root.number});
+        arguments_.push_back({num_pointers_, root.number, plan_.Within(v)});
       } else if (root.place == PlanValue::Place::kResult) {
-        fresh_results_.push_back({num_pointers_, root.number});
+        fresh_results_.push_back({num_pointers_, root.number, plan_.Within(v)});
       }
       ++num_pointers_;
     }
@@ -75,9 +87,11 @@ Program::Program(Plan plan, std::string function)
     const PlanValue& root = plan_.RootOf(static_cast<int>(v));
     if (!as_tensor_[v]) continue;
     if (root.place == PlanValue::Place::kArgument) {
-      argument_tensors_.push_back({static_cast<int>(v), root.number});
+      argument_tensors_.push_back(
+          {static_cast<int>(v), root.number, plan_.Within(static_cast<int>(v))});
     } else if (root.place == PlanValue::Place::kResult) {
-      result_tensors_.push_back({static_cast<int>(v), root.number});
+      result_tensors_.push_back(
+          {static_cast<int>(v), root.number, plan_.Within(static_cast<int>(v))});
     }
   }
 }
@@ -103,9 +117,11 @@ StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) co
     const PlanValue& root = plan_.RootOf(v);
     switch (root.place) {
       case PlanValue::Place::kArena:
-        return state->At(root.offset);
+        return state->At(root.offset + plan_.Within(v));
       case PlanValue::Place::kConstant:
-        return const_cast<void*>(plan_.constants[static_cast<size_t>(root.number)].raw());
+        return static_cast<char*>(
+                   const_cast<void*>(plan_.constants[static_cast<size_t>(root.number)].raw())) +
+               plan_.Within(v);
       default:
         return nullptr;  // each run's own
     }
@@ -130,9 +146,11 @@ StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) co
     const PlanValue& root = plan_.RootOf(static_cast<int>(v));
     if (root.place == PlanValue::Place::kArena) {
       state->tensors[v] =
-          Tensor(value.dtype, value.shape, state->arena, static_cast<size_t>(root.offset));
+          Tensor(value.dtype, value.shape, state->arena,
+                 static_cast<size_t>(root.offset + plan_.Within(static_cast<int>(v))));
     } else if (root.place == PlanValue::Place::kConstant) {
-      state->tensors[v] = plan_.constants[static_cast<size_t>(root.number)];
+      state->tensors[v] = PartOf(plan_.constants[static_cast<size_t>(root.number)], value,
+                                 plan_.Within(static_cast<int>(v)));
     }
   }
   return state;
@@ -176,21 +194,22 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
     }
   }
   for (const Patch& p : arguments_) {
-    state.pointers[static_cast<size_t>(p.position)] = args[static_cast<size_t>(p.number)]->raw();
+    state.pointers[static_cast<size_t>(p.position)] =
+        Behind(args[static_cast<size_t>(p.number)]->raw(), p.within);
   }
   for (const Patch& p : fresh_results_) {
-    state.pointers[static_cast<size_t>(p.position)] = results[static_cast<size_t>(p.number)].raw();
+    state.pointers[static_cast<size_t>(p.position)] =
+        Behind(results[static_cast<size_t>(p.number)].raw(), p.within);
   }
-  const auto under_shape_of = [&](int value, const Tensor& t) {
-    return t.WithShape(plan_.values[static_cast<size_t>(value)].shape);
+  const auto part = [&](const Patch& p, const Tensor& t) {
+    return PartOf(t, plan_.values[static_cast<size_t>(p.position)], p.within);
   };
   for (const Patch& p : argument_tensors_) {
-    state.tensors[static_cast<size_t>(p.position)] =
-        under_shape_of(p.position, *args[static_cast<size_t>(p.number)]);
+    state.tensors[static_cast<size_t>(p.position)] = part(p, *args[static_cast<size_t>(p.number)]);
   }
   for (const Patch& p : result_tensors_) {
     state.tensors[static_cast<size_t>(p.position)] =
-        under_shape_of(p.position, results[static_cast<size_t>(p.number)]);
+        part(p, results[static_cast<size_t>(p.number)]);
   }
   RETURN_IF_ERROR(RunActions(state, step, stats));
   for (size_t i = 0; i < results.size(); ++i) {
@@ -288,7 +307,7 @@ Status ProgramRunner::Run(std::span<const TensorBytes> args, std::span<const Ten
                          std::span<const TensorBytes> places) {
     for (const Program::Patch& p : list) {
       state_->pointers[static_cast<size_t>(p.position)] =
-          address(places[static_cast<size_t>(p.number)]);
+          Behind(address(places[static_cast<size_t>(p.number)]), p.within);
     }
   };
   patch(program_.arguments_, args);
@@ -298,7 +317,8 @@ Status ProgramRunner::Run(std::span<const TensorBytes> args, std::span<const Ten
     for (const Program::Patch& p : list) {
       const TensorBytes& b = places[static_cast<size_t>(p.number)];
       const BufferRef& buffer = b.tensor->buffer();
-      const auto at = static_cast<size_t>(address(b) - static_cast<char*>(buffer->data()));
+      const auto at =
+          static_cast<size_t>(address(b) + p.within - static_cast<char*>(buffer->data()));
       const PlanValue& value = plan.values[static_cast<size_t>(p.position)];
       state_->tensors[static_cast<size_t>(p.position)] =
           Tensor(value.dtype, value.shape, buffer, at);

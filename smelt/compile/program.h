@@ -54,6 +54,7 @@ class Program {
   struct Patch {
     int position;  // in State::pointers, or the value in State::tensors
     int number;
+    int64_t within;  // its bytes begin so far behind that
   };
   explicit Program(Plan plan, std::string function);
   StatusOr<std::unique_ptr<State>> Take(Allocator* allocator) const;

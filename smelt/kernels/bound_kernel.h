@@ -12,18 +12,27 @@
 
 namespace smelt {
 
+// Bytes [from, from + bytes) of an input, which become bytes [to, to + bytes) of an output.
+struct CopiedRun {
+  int input = 0, output = 0;
+  int64_t from = 0, to = 0, bytes = 0;
+};
+
 // Made for one node, for tensors of these shapes and for the number of threads that the binding
 // thread may use (base/team.h). Thread safe.
 class BoundKernel {
  public:
   virtual ~BoundKernel() = default;
-  // inputs[i] and outputs[i] are the bytes of the node's tensors, row-major without gaps and
-  // aligned to kAlignment; what input i and output j share says may_overwrite. `scratch` has
-  // scratch_bytes() bytes, aligned as well, of any contents.
+  // inputs[i] and outputs[i] are the bytes of the node's tensors, row-major without gaps: outputs
+  // aligned to kAlignment, inputs to their elements; what input i and output j share says
+  // may_overwrite. `scratch` has scratch_bytes() bytes, aligned to kAlignment, of any contents.
   virtual Status Run(const void* const* inputs, void* const* outputs, void* scratch) const = 0;
   virtual size_t scratch_bytes() const { return 0; }
   // May output 0 lie where input i lies? Asked where both have as many bytes.
   virtual bool may_overwrite(int /*i*/) const { return false; }
+  // Of a kernel that does nothing but copy runs of bytes, which together are its outputs: the runs.
+  // Empty: it does more than that, or no such list is worth making.
+  virtual std::span<const CopiedRun> copied_runs() const { return {}; }
 };
 
 // What a kernel is bound to (KernelState::Bind).

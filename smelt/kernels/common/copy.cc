@@ -234,6 +234,13 @@ StridedCopy::StridedCopy(Dtype dtype, std::span<const CopyDim> dims)
   if (!empty_) loops_ = Simplify(dims);
 }
 
+int64_t StridedCopy::side_by_side() const {
+  if (empty_) return 0;
+  if (loops_.empty()) return 1;
+  const bool one = loops_.size() == 1 && loops_[0].dst == 1 && loops_[0].src == 1;
+  return one ? loops_[0].size : -1;
+}
+
 void StridedCopy::Run(void* dst, const void* src) const {
   if (empty_) return;
   VisitMovable(dtype_, [&]<typename T>() {

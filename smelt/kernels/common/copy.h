@@ -35,6 +35,8 @@ class StridedCopy {
   StridedCopy(Dtype dtype, std::span<const CopyDim> dims);
   // As CopyStrided.
   void Run(void* dst, const void* src) const;
+  // How many elements lie side by side in both, where all of them do; -1: not all do.
+  int64_t side_by_side() const;
 
  private:
   Dtype dtype_;

@@ -17,9 +17,38 @@ void Transfers::Run(const void* const* inputs, void* const* outputs) const {
   }
 }
 
+std::vector<CopiedRun> Transfers::Runs() const {
+  const auto size = static_cast<int64_t>(DtypeSize(dtype_));
+  std::vector<CopiedRun> runs;
+  for (const Transfer& t : all_) {
+    const int64_t elements = t.copy.side_by_side();
+    if (elements < 0) return {};
+    if (elements > 0) runs.push_back({t.input, t.output, t.from, t.to, elements * size});
+  }
+  return runs;
+}
+
+namespace {
+
+class BoundTransfers final : public BoundKernel {
+ public:
+  explicit BoundTransfers(Transfers transfers)
+      : transfers_(std::move(transfers)), runs_(transfers_.Runs()) {}
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    transfers_.Run(inputs, outputs);
+    return OkStatus();
+  }
+  std::span<const CopiedRun> copied_runs() const override { return runs_; }
+
+ private:
+  const Transfers transfers_;
+  const std::vector<CopiedRun> runs_;
+};
+
+}  // namespace
+
 std::unique_ptr<BoundKernel> Transfers::Bind(Transfers transfers) {
-  return BindCall([t = std::move(transfers)](const void* const* inputs, void* const* outputs,
-                                             void*) { t.Run(inputs, outputs); });
+  return std::make_unique<BoundTransfers>(std::move(transfers));
 }
 
 std::unique_ptr<BoundKernel> BindWhole(int input, const BoundTensor& output) {

@@ -22,7 +22,10 @@ class Transfers {
   void Add(int input, int64_t from, int output, int64_t to, std::span<const CopyDim> loops);
   // In the order in which they were added.
   void Run(const void* const* inputs, void* const* outputs) const;
+  // The transfers as runs of bytes; empty where one of them is no run.
+  std::vector<CopiedRun> Runs() const;
 
+  // REQUIRES: together the transfers write all of the outputs.
   static std::unique_ptr<BoundKernel> Bind(Transfers transfers);
 
  private:
