@@ -1,6 +1,7 @@
 #include "smelt/kernels/onednn/float_matmul.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "smelt/base/parallel.h"
@@ -75,6 +76,10 @@ constexpr int64_t kLeastPerThread = kSmallProduct;
 // from memory comes as fast as it lies, and the first answer need not wait for a copy.
 constexpr int64_t kMostPacked = int64_t{1} << 19;
 
+// Up to so many rows packed weights and loops of our own beat the library, which copies and tiles
+// for products that are larger.
+constexpr int64_t kFewRows = 16;
+
 bool IsSmallProduct(const nn::MatMulProblem& p) {
   // Sizes are those of tensors in memory: m * n does not overflow, m * n * k may.
   return p.output.num_elements() <= kSmallProduct / p.k;
@@ -90,6 +95,14 @@ bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
   // The library copies weights that lie a multiple of a kilobyte apart, on each call unless they
   // are constant.
   return !constant_b && p.m <= 8 && p.n % 256 == 0;
+}
+
+// Can weights be packed for loops of our own, once for all runs?
+bool Packs(const nn::MatMulProblem& p, bool constant_b) {
+  return constant_b && !p.transpose_b && p.n <= kMostPacked / p.k;
+}
+bool IsFewRows(const nn::MatMulProblem& p) {
+  return !p.transpose_a && p.batches() == 1 && p.m <= kFewRows;
 }
 
 // bias: of steps.bias, nullptr where there is none.
@@ -166,9 +179,13 @@ class BoundTurnedLoop final : public BoundKernel {
   const LoopSteps steps_;
 };
 
-// With weights as dense_pack lays them out: they are read from front to back.
+// With weights as dense_pack lays them out: they are read from front to back and, the next time,
+// from back to front, so that a loop whose weights fill the cache finds what it read last.
 class PackedLoop final : public BoundKernel {
  public:
+  // Fewer bytes stay in a core's cache anyway.
+  static constexpr size_t kLeastTurned = size_t{1} << 18;
+
   static StatusOr<std::unique_ptr<BoundKernel>> Make(const nn::MatMulProblem& p,
                                                      const LoopSteps& steps, const float* b) {
     const IsaTable& isa = Isa();
@@ -186,11 +203,20 @@ class PackedLoop final : public BoundKernel {
         steps_.bias < 0 ? nullptr : static_cast<const float*>(inputs[2 + steps_.bias]);
     auto* y = static_cast<float*>(outputs[0]);
     const float* weights = weights_.data<float>();
-    ParallelFor(weights_.dim(0), panels_per_thread_, [&](int64_t begin, int64_t end) {
+    const auto columns = [&](int64_t begin, int64_t end) {
       const int64_t from = begin * isa.dense_panel;
       const int64_t n = std::min(end * isa.dense_panel, p_.n) - from;
       isa.dense_packed(a, p_.k, p_.m, p_.k, weights + from * p_.k, n, bias ? bias + from : nullptr,
                        steps_.act, steps_.alpha, y + from, p_.n);
+    };
+    bool back = false;
+    if (turns_) {
+      back = back_.load(std::memory_order_relaxed);
+      back_.store(!back, std::memory_order_relaxed);
+    }
+    ParallelFor(weights_.dim(0), panels_per_thread_, [&](int64_t begin, int64_t end) {
+      if (!back) return columns(begin, end);
+      for (int64_t i = end; i-- > begin;) columns(i, i + 1);
     });
     return OkStatus();
   }
@@ -200,13 +226,17 @@ class PackedLoop final : public BoundKernel {
       : p_(p),
         steps_(steps),
         weights_(std::move(weights)),
+        turns_(weights_.bytes() >= kLeastTurned),
         panels_per_thread_(
             std::max<int64_t>(1, kLeastPerThread / (p.m * p.k * Isa().dense_panel))) {}
 
   const nn::MatMulProblem p_;
   const LoopSteps steps_;
   const Tensor weights_;  // [panels, k, dense_panel]
+  const bool turns_;
   const int64_t panels_per_thread_;
+  // Whoever runs at the same time may read either value; nothing else lies on its cache line.
+  alignas(kAlignment) mutable std::atomic<bool> back_{false};
 };
 
 // One matrix, or a batch of them, stored densely; `transposed`: with rows and columns exchanged.
@@ -293,10 +323,11 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
   if (!std::ranges::all_of(context.inputs, is_float) || p.k == 0) return nullptr;
   const bool constant_b = b.constant != nullptr;
-  if (WantsOwnLoop(p, constant_b)) {
+  const bool packs = Packs(p, constant_b);
+  if (WantsOwnLoop(p, constant_b) || (packs && IsFewRows(p))) {
     LoopSteps steps;
     if (!BiasThenActivation(p, fused, &steps)) return nullptr;
-    if (constant_b && !p.transpose_b && p.n <= kMostPacked / p.k) {
+    if (packs) {
       return PackedLoop::Make(p, steps, b.constant->data<float>());
     }
     if (BoundTurnedLoop::Suits(p)) return std::make_unique<BoundTurnedLoop>(p, steps);
