@@ -5,6 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "smelt/base/out_of_memory.h"
+#include "smelt/compile/elementwise_chain.h"
 #include "smelt/compile/placing_allocator.h"
 #include "smelt/kernels/node_error.h"
 
@@ -55,6 +56,7 @@ StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span
 
 StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function) {
   RETURN_IF_ERROR(BindActions(plan));
+  JoinElementwise(plan);
   NameParts(plan);
   PlanMemory(plan);
   return std::unique_ptr<Program>(new Program(std::move(plan), std::move(function)));

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "smelt/graph/graph.h"
 #include "smelt/tensor/tensor.h"
@@ -16,6 +18,17 @@ namespace smelt {
 struct CopiedRun {
   int input = 0, output = 0;
   int64_t from = 0, to = 0, bytes = 0;
+};
+
+// Elements of an input, in the order of row-major elements of an output: those that nested loops,
+// outermost first, reach from element `first` on.
+struct BoundView {
+  struct Loop {
+    int64_t size, step;
+  };
+  int input = 0;
+  int64_t first = 0;
+  std::vector<Loop> loops;
 };
 
 // Made for one node, for tensors of these shapes and for the number of threads that the binding
@@ -33,6 +46,8 @@ class BoundKernel {
   // Of a kernel that does nothing but copy runs of bytes, which together are its outputs: the runs.
   // Empty: it does more than that, or no such list is worth making.
   virtual std::span<const CopiedRun> copied_runs() const { return {}; }
+  // What output i is, where it is nothing but elements of an input.
+  virtual std::optional<BoundView> view(int /*i*/) const { return std::nullopt; }
 };
 
 // What a kernel is bound to (KernelState::Bind).

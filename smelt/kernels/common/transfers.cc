@@ -1,5 +1,8 @@
 #include "smelt/kernels/common/transfers.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "smelt/kernels/common/bound_call.h"
 
 namespace smelt {
@@ -7,7 +10,8 @@ namespace smelt {
 void Transfers::Add(int input, int64_t from, int output, int64_t to,
                     std::span<const CopyDim> loops) {
   const auto size = static_cast<int64_t>(DtypeSize(dtype_));
-  all_.push_back({StridedCopy(dtype_, loops), input, output, from * size, to * size});
+  all_.push_back({StridedCopy(dtype_, loops), input, output, from * size, to * size,
+                  CopyDims(loops.begin(), loops.end())});
 }
 
 void Transfers::Run(const void* const* inputs, void* const* outputs) const {
@@ -28,6 +32,28 @@ std::vector<CopiedRun> Transfers::Runs() const {
   return runs;
 }
 
+std::optional<BoundView> Transfers::View(int output) const {
+  const Transfer* only = nullptr;
+  for (const Transfer& t : all_) {
+    if (t.output != output) continue;
+    if (only != nullptr) return std::nullopt;
+    only = &t;
+  }
+  if (only == nullptr || only->to != 0) return std::nullopt;
+  std::vector<CopyDim> loops;
+  std::ranges::copy_if(only->loops, std::back_inserter(loops),
+                       [](const CopyDim& d) { return d.size != 1; });
+  std::ranges::sort(loops, std::greater(), &CopyDim::dst);
+  BoundView view{only->input, only->from / static_cast<int64_t>(DtypeSize(dtype_)), {}};
+  int64_t inside = 1;  // elements that the loops further in write
+  for (const CopyDim& d : loops | std::views::reverse) {
+    if (d.dst != inside) return std::nullopt;
+    inside *= d.size;
+    view.loops.insert(view.loops.begin(), {d.size, d.src});
+  }
+  return view;
+}
+
 namespace {
 
 class BoundTransfers final : public BoundKernel {
@@ -39,6 +65,7 @@ class BoundTransfers final : public BoundKernel {
     return OkStatus();
   }
   std::span<const CopiedRun> copied_runs() const override { return runs_; }
+  std::optional<BoundView> view(int i) const override { return transfers_.View(i); }
 
  private:
   const Transfers transfers_;

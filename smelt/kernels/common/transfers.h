@@ -24,6 +24,8 @@ class Transfers {
   void Run(const void* const* inputs, void* const* outputs) const;
   // The transfers as runs of bytes; empty where one of them is no run.
   std::vector<CopiedRun> Runs() const;
+  // What an output is that one transfer fills from its first element on.
+  std::optional<BoundView> View(int output) const;
 
   // REQUIRES: together the transfers write all of the outputs.
   static std::unique_ptr<BoundKernel> Bind(Transfers transfers);
@@ -33,6 +35,7 @@ class Transfers {
     StridedCopy copy;
     int input, output;
     int64_t from, to;  // bytes
+    CopyDims loops;
   };
   Dtype dtype_;
   std::vector<Transfer> all_;

@@ -64,10 +64,19 @@ IsaBinaryLoops BiasLoops(Dtype t) {
   }
 }
 
-struct BiasState final : KernelState {
+struct BiasState final : TiledState {
   IsaBinaryLoops add;
   int64_t size = 0;
   bool channels_first = false;
+
+  std::optional<TileOp> tile_op() const override {
+    if (channels_first || add.vs == nullptr) return std::nullopt;
+    TileOp op;
+    op.kind = TileOp::Kind::kBinary;
+    op.binary = add;
+    op.grain = kBiasGrain;
+    return op;
+  }
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareBias(const Node& node) {

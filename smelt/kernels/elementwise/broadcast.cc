@@ -457,6 +457,15 @@ StatusOr<std::unique_ptr<BoundKernel>> BinaryState::Bind(const BindContext& cont
   return std::make_unique<BoundBinary>(*this, std::move(plan), context);
 }
 
+std::optional<TileOp> BinaryState::tile_op() const {
+  if (widen != Widen::kNone || check != OperandCheck::kNone) return std::nullopt;
+  TileOp op;
+  op.kind = TileOp::Kind::kBinary;
+  op.binary = loops;
+  op.grain = grain;
+  return op;
+}
+
 Status RunBinary(OpContext& ctx) {
   const auto& s = ctx.state<BinaryState>();
   const Tensor& a = ctx.input(0);
@@ -556,6 +565,16 @@ class BoundUnary final : public BoundKernel {
 StatusOr<std::unique_ptr<BoundKernel>> UnaryState::Bind(const BindContext& context) {
   return std::make_unique<BoundUnary>(*this, context.inputs[0].shape.num_elements(),
                                       context.inputs[0].dtype == context.outputs[0].dtype);
+}
+
+std::optional<TileOp> UnaryState::tile_op() const {
+  if (widen != Widen::kNone || narrow != nullptr) return std::nullopt;
+  TileOp op;
+  op.f32 = f32;
+  op.unary = fn;
+  op.alpha = alpha;
+  op.grain = grain;
+  return op;
 }
 
 Status RunUnary(OpContext& ctx) {

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "absl/functional/function_ref.h"
+#include "smelt/kernels/elementwise/chain.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 
@@ -54,7 +55,7 @@ enum class OperandCheck : uint8_t {
   kExponent,         // no negative integer on the right
 };
 
-struct BinaryState : KernelState {
+struct BinaryState : TiledState {
   IsaBinaryLoops loops;  // of the compute type
   // Bytes of an element.
   uint8_t in_size = 0;
@@ -69,6 +70,7 @@ struct BinaryState : KernelState {
   int64_t grain = 1 << 15;  // elements that one thread should have at least
 
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  std::optional<TileOp> tile_op() const override;
 };
 
 // The state of a binary node of operands `type` and result `result`. `loops` are of
@@ -81,8 +83,6 @@ StatusOr<std::unique_ptr<KernelState>> MakeBinaryState(const Node& node, Dtype t
 // The run function of every binary row: inputs 0 and 1, output 0; the state is a BinaryState.
 Status RunBinary(OpContext& ctx);
 
-// `alpha`: LeakyRelu's slope.
-using UnaryFn = void (*)(const void* x, void* y, int64_t n, float alpha);
 constexpr int64_t kNarrowBlock = 512;
 // Computes in place on n <= kNarrowBlock values of the 16-bit `type`, held as floats. Rounds every
 // step but the last to the type; the caller rounds the result.
@@ -92,7 +92,7 @@ NarrowFn NarrowActivation(absl::string_view op);
 // The same for two operands: loops over elements of the 16-bit type; empty where float's will do.
 IsaBinaryLoops NarrowBinary(absl::string_view op, Widen type);
 
-struct UnaryState : KernelState {
+struct UnaryState : TiledState {
   UnaryFn fn = nullptr;      // of the compute type; used where f32 is nullptr
   IsaUnaryFn f32 = nullptr;  // of float
   uint8_t in_size = 0;
@@ -104,6 +104,7 @@ struct UnaryState : KernelState {
   int64_t grain = 1 << 15;
 
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  std::optional<TileOp> tile_op() const override;
 };
 // `f32` goes before `fn` where the compute type is float. INVALID_ARGUMENT when that leaves
 // neither: the op does not take the type.

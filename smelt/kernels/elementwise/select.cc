@@ -20,8 +20,7 @@ struct SelectWide {
   uint64_t low, high;
 };
 
-using SelectFn = void (*)(const bool* c, int64_t c_step, const void* a, int64_t a_step,
-                          const void* b, int64_t b_step, void* out, int64_t n);
+using SelectFn = TileOp::SelectFn;
 template <typename W>
 void SelectRowAs(const bool* c, int64_t c_step, const void* a, int64_t a_step, const void* b,
                  int64_t b_step, void* out, int64_t n) {
@@ -77,9 +76,21 @@ SelectFn SelectFor(Dtype t) {
   }
 }
 
-struct SelectState final : KernelState {
+struct SelectState final : TiledState {
   SelectFn fn = nullptr;
   size_t size = 0;  // of an element in memory
+  bool broadcasts = false;
+  bool pod = false;
+
+  std::optional<TileOp> tile_op() const override {
+    if (!pod) return std::nullopt;
+    TileOp op;
+    op.kind = TileOp::Kind::kSelect;
+    op.select = fn;
+    op.same_shapes = !broadcasts;
+    op.grain = kSelectGrain;
+    return op;
+  }
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSelect(const Node& node) {
@@ -87,6 +98,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSelect(const Node& node) {
   auto state = std::make_unique<SelectState>();
   state->fn = SelectFor(t);
   state->size = Tensor::ElementSize(t);
+  state->broadcasts = node.Is("SelectV2");
+  state->pod = IsPod(t);
   if (state->fn == nullptr) {
     return InvalidArgument("node '", node.name(), "': ", node.op(), " does not take ",
                            DtypeName(t));

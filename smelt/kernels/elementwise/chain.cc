@@ -1,0 +1,267 @@
+#include "smelt/kernels/elementwise/chain.h"
+
+#include <algorithm>
+#include <array>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/common/copy.h"
+
+namespace smelt {
+namespace {
+
+constexpr int64_t kTileBytes = 2048;
+// Tiles that are alive at a time: half of the smallest first-level cache.
+constexpr size_t kMaxTiles = 8;
+constexpr size_t kMaxSlots = 64;
+// A call of a loop costs as much as some vectors: rows have to be longer.
+constexpr int64_t kLeastRow = 16;
+
+// A step as it runs. Slots are addresses of a tile: operands, then tiles, then outputs.
+struct ChainCode {
+  TileOp::Kind kind;
+  IsaUnaryFn f32;
+  UnaryFn unary;
+  IsaBinaryFn binary;
+  TileOp::SelectFn select;
+  float alpha;
+  std::array<uint8_t, 3> from;
+  std::array<uint8_t, 3> steps;  // of select's operands: 0 or 1
+  uint8_t to;
+
+  void Run(char* const* slots, int64_t n) const {
+    char* out = slots[to];
+    switch (kind) {
+      case TileOp::Kind::kUnary:
+        if (f32 != nullptr) {
+          f32(reinterpret_cast<const float*>(slots[from[0]]), reinterpret_cast<float*>(out), n,
+              alpha);
+        } else {
+          unary(slots[from[0]], out, n, alpha);
+        }
+        return;
+      case TileOp::Kind::kBinary:
+        return binary(slots[from[0]], slots[from[1]], out, n);
+      case TileOp::Kind::kSelect:
+        return select(reinterpret_cast<const bool*>(slots[from[0]]), steps[0], slots[from[1]],
+                      steps[1], slots[from[2]], steps[2], out, n);
+    }
+  }
+};
+
+class BoundChain final : public BoundKernel {
+ public:
+  // Neighboring dimensions that all operands walk as one become one. False: see BindChain.
+  bool Init(const Chain& chain) {
+    for (const Chain::Operand& o : chain.operands) operands_.push_back({o.input, o.size, o.first});
+    for (size_t d = chain.sizes.size(); d-- > 0;) {
+      const int64_t size = chain.sizes[d];
+      const bool joins =
+          !sizes_.empty() && std::ranges::all_of(chain.operands, [&](const Chain::Operand& o) {
+            const auto at = static_cast<size_t>(&o - chain.operands.data());
+            return o.steps[d] == operands_[at].steps.front() * sizes_.front();
+          });
+      if (joins) {
+        sizes_.front() *= size;
+        continue;
+      }
+      sizes_.insert(sizes_.begin(), size);
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        Dims& steps = operands_[i].steps;
+        steps.insert(steps.begin(), chain.operands[i].steps[d]);
+      }
+    }
+    row_ = sizes_.back();
+    for (size_t d = 0; d + 1 < sizes_.size(); ++d) rows_ *= sizes_[d];
+    if (rows_ > 1 && row_ < kLeastRow) return false;
+    const bool in_order = std::ranges::all_of(
+        operands_, [](const Operand& o) { return o.steps.back() == 0 || o.steps.back() == 1; });
+    return in_order && Assemble(chain) && FindLent(chain);
+  }
+
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    ParallelFor(rows_ * tiles_per_row_, grain_,
+                [&](int64_t begin, int64_t end) { RunTiles(inputs, outputs, begin, end); });
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return lent_[static_cast<size_t>(i)]; }
+
+ private:
+  struct Operand {
+    int input, size;
+    int64_t first;
+    Dims steps;
+  };
+  struct Output {
+    int output, size;
+  };
+
+  // Chooses loops, and a slot for every value.
+  bool Assemble(const Chain& chain) {
+    std::vector<size_t> last(chain.steps.size(), 0);  // that reads the step's result
+    int64_t largest = 1;
+    double cost = 0;
+    for (size_t s = 0; s < chain.steps.size(); ++s) {
+      for (const int from : chain.steps[s].from) {
+        if (from < 0) last[static_cast<size_t>(-1 - from)] = s;
+      }
+      largest = std::max<int64_t>(largest, chain.steps[s].size);
+      cost += 1 / static_cast<double>(chain.steps[s].op.grain);
+    }
+    for (const Operand& o : operands_) largest = std::max<int64_t>(largest, o.size);
+    tile_ = std::min(row_, kTileBytes / largest);
+    tiles_per_row_ = (row_ + tile_ - 1) / tile_;
+    grain_ = std::max<int64_t>(1, static_cast<int64_t>(1 / cost) / tile_);
+
+    std::vector<size_t> free;
+    std::vector<size_t> slot_of(chain.steps.size());
+    const size_t first_tile = operands_.size();
+    for (size_t s = 0; s < chain.steps.size(); ++s) {
+      const Chain::Step& step = chain.steps[s];
+      ChainCode code{step.op.kind,
+                     step.op.f32,
+                     step.op.unary,
+                     nullptr,
+                     step.op.select,
+                     step.op.alpha,
+                     {},
+                     {},
+                     0};
+      const auto steps_at = [&](size_t i) {
+        return step.from[i] < 0 || operands_[static_cast<size_t>(step.from[i])].steps.back() == 1;
+      };
+      for (size_t i = 0; i < step.from.size(); ++i) {
+        const int from = step.from[i];
+        code.from[i] = static_cast<uint8_t>(from < 0 ? slot_of[static_cast<size_t>(-1 - from)]
+                                                     : static_cast<size_t>(from));
+        code.steps[i] = steps_at(i) ? 1 : 0;
+      }
+      if (code.kind == TileOp::Kind::kUnary && !steps_at(0)) return false;
+      if (code.kind == TileOp::Kind::kBinary) {
+        const bool a = steps_at(0), b = steps_at(1);
+        code.binary =
+            a ? (b ? step.op.binary.vv : step.op.binary.vs) : (b ? step.op.binary.sv : nullptr);
+        if (code.binary == nullptr) return false;
+      }
+      // A result may take the tile of what is read for the last time, element for element.
+      const auto release = [&](bool as_large) {
+        for (const int from : step.from) {
+          if (from >= 0) continue;
+          const auto made = static_cast<size_t>(-1 - from);
+          if (last[made] == s && chain.steps[made].output < 0 &&
+              (chain.steps[made].size == step.size) == as_large &&
+              std::ranges::find(free, slot_of[made]) == free.end()) {
+            free.push_back(slot_of[made]);
+          }
+        }
+      };
+      release(true);
+      if (step.output >= 0) {
+        // Slots of outputs follow the tiles, whose number is known at the end.
+        slot_of[s] = kMaxSlots + outputs_.size();
+        outputs_.push_back({step.output, step.size});
+      } else if (!free.empty()) {
+        slot_of[s] = free.back();
+        free.pop_back();
+      } else {
+        slot_of[s] = first_tile + num_tiles_++;
+      }
+      code.to = static_cast<uint8_t>(slot_of[s]);
+      code_.push_back(code);
+      release(false);
+    }
+    const size_t first_output = first_tile + num_tiles_;
+    if (num_tiles_ > kMaxTiles || first_output + outputs_.size() > kMaxSlots) return false;
+    const auto settle = [&](uint8_t& slot) {
+      if (slot >= kMaxSlots) slot = static_cast<uint8_t>(slot - kMaxSlots + first_output);
+    };
+    for (ChainCode& code : code_) {
+      for (uint8_t& from : code.from) settle(from);
+      settle(code.to);
+    }
+    return true;
+  }
+
+  // Output 0 may lie where an input lies whose elements are all read before they are written.
+  bool FindLent(const Chain& chain) {
+    size_t written = chain.steps.size();
+    for (size_t s = 0; s < chain.steps.size(); ++s) {
+      if (chain.steps[s].output == 0) written = s;
+    }
+    if (written == chain.steps.size()) return false;
+    const Shape shape{std::span<const int64_t>(sizes_)};
+    const Dims dense = Strides(shape);
+    for (const Operand& o : operands_) {
+      const auto input = static_cast<size_t>(o.input);
+      if (lent_.size() <= input) lent_.resize(input + 1, true);
+      if (o.first != 0 || o.steps != dense || o.size != chain.steps[written].size) {
+        lent_[input] = false;
+      }
+    }
+    for (size_t s = written + 1; s < chain.steps.size(); ++s) {
+      for (const int from : chain.steps[s].from) {
+        if (from < 0) continue;
+        lent_[static_cast<size_t>(operands_[static_cast<size_t>(from)].input)] = false;
+      }
+    }
+    return true;
+  }
+
+  void RunTiles(const void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const {
+    alignas(kAlignment) char tiles[kMaxTiles * kTileBytes];
+    char* slots[kMaxSlots];
+    const char* rows[kMaxSlots];
+    const size_t first_tile = operands_.size(), first_output = first_tile + num_tiles_;
+    for (size_t t = 0; t < num_tiles_; ++t) slots[first_tile + t] = tiles + t * kTileBytes;
+    int64_t row = -1;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i % tiles_per_row_ * tile_;
+      if (row != i / tiles_per_row_) {
+        row = i / tiles_per_row_;
+        for (size_t k = 0; k < operands_.size(); ++k) {
+          const Operand& o = operands_[k];
+          int64_t offset = o.first, left = row;
+          for (size_t d = sizes_.size() - 1; d-- > 0;) {
+            offset += left % sizes_[d] * o.steps[d];
+            left /= sizes_[d];
+          }
+          rows[k] = static_cast<const char*>(inputs[o.input]) + offset * o.size;
+        }
+      }
+      for (size_t k = 0; k < operands_.size(); ++k) {
+        slots[k] = const_cast<char*>(rows[k]) + at * operands_[k].steps.back() * operands_[k].size;
+      }
+      for (size_t k = 0; k < outputs_.size(); ++k) {
+        slots[first_output + k] =
+            static_cast<char*>(outputs[outputs_[k].output]) + (row * row_ + at) * outputs_[k].size;
+      }
+      const int64_t n = std::min(tile_, row_ - at);
+      for (const ChainCode& code : code_) code.Run(slots, n);
+    }
+  }
+
+  std::vector<Operand> operands_;
+  std::vector<Output> outputs_;
+  std::vector<ChainCode> code_;
+  std::vector<bool> lent_;  // by input
+  Dims sizes_;
+  int64_t rows_ = 1, row_ = 1, tile_ = 1, tiles_per_row_ = 1, grain_ = 1;
+  size_t num_tiles_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<BoundKernel> BindChain(const Chain& chain) {
+  auto bound = std::make_unique<BoundChain>();
+  if (chain.sizes.empty() || chain.operands.size() + chain.steps.size() > kMaxSlots ||
+      !bound->Init(chain)) {
+    return nullptr;
+  }
+  return bound;
+}
+
+const Kernel& ChainKernel() {
+  static const Kernel row{OpName(), "", kAnyType, "elementwise:chain"};
+  return row;
+}
+
+}  // namespace smelt
