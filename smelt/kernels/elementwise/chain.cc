@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/copy.h"
@@ -10,10 +11,10 @@ namespace smelt {
 namespace {
 
 constexpr int64_t kTileBytes = 2048;
-// Tiles that are alive at a time: half of the smallest first-level cache.
-constexpr size_t kMaxTiles = 8;
+// Tiles that are alive at a time: most of the smallest first-level cache.
+constexpr size_t kMaxTiles = 12;
 constexpr size_t kMaxSlots = 64;
-// A call of a loop costs as much as some vectors: rows have to be longer.
+// Copying and calling cost as much as some vectors: rows have to be longer.
 constexpr int64_t kLeastRow = 16;
 
 // A step as it runs. Slots are addresses of a tile: operands, then tiles, then outputs.
@@ -52,7 +53,8 @@ class BoundChain final : public BoundKernel {
  public:
   // Neighboring dimensions that all operands walk as one become one. False: see BindChain.
   bool Init(const Chain& chain) {
-    for (const Chain::Operand& o : chain.operands) operands_.push_back({o.input, o.size, o.first});
+    for (const Chain::Operand& o : chain.operands)
+      operands_.push_back({o.input, o.size, o.first, {}});
     for (size_t d = chain.sizes.size(); d-- > 0;) {
       const int64_t size = chain.sizes[d];
       const bool joins =
@@ -73,14 +75,30 @@ class BoundChain final : public BoundKernel {
     row_ = sizes_.back();
     for (size_t d = 0; d + 1 < sizes_.size(); ++d) rows_ *= sizes_[d];
     if (rows_ > 1 && row_ < kLeastRow) return false;
-    const bool in_order = std::ranges::all_of(
-        operands_, [](const Operand& o) { return o.steps.back() == 0 || o.steps.back() == 1; });
-    return in_order && Assemble(chain) && FindLent(chain);
+    int64_t largest = 1;  // bytes of an element
+    for (const Chain::Step& step : chain.steps) largest = std::max<int64_t>(largest, step.size);
+    const Dims dense = Strides(Shape(std::span<const int64_t>(sizes_)));
+    for (Operand& o : operands_) {
+      largest = std::max<int64_t>(largest, o.size);
+      if (o.steps.back() != 0 && o.steps.back() != 1) return false;
+      o.dense = o.steps == dense;
+      o.same = std::ranges::all_of(o.steps, [](int64_t step) { return step == 0; });
+      o.repeats =
+          std::all_of(o.steps.begin(), o.steps.end() - 1, [](int64_t step) { return step == 0; });
+    }
+    tile_ = kTileBytes / largest;
+    // Loops run best over long rows: a turn takes several that are short.
+    joins_rows_ = rows_ > 1 && 2 * row_ <= tile_;
+    if (joins_rows_ && Assemble(chain)) return FindLent(chain);
+    joins_rows_ = false;
+    return Assemble(chain) && FindLent(chain);
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
-    ParallelFor(rows_ * tiles_per_row_, grain_,
-                [&](int64_t begin, int64_t end) { RunTiles(inputs, outputs, begin, end); });
+    ParallelFor(num_turns_, grain_, [&](int64_t begin, int64_t end) {
+      if (joins_rows_) return RunJoined(inputs, outputs, begin, end);
+      RunTiles(inputs, outputs, begin, end);
+    });
     return OkStatus();
   }
   bool may_overwrite(int i) const override { return lent_[static_cast<size_t>(i)]; }
@@ -90,6 +108,28 @@ class BoundChain final : public BoundKernel {
     int input, size;
     int64_t first;
     Dims steps;
+    bool dense = false;    // as a result lies
+    bool same = false;     // one element for all
+    bool repeats = false;  // one row for all
+    size_t tile = 0;       // that joined rows are copied to, unless dense or the same
+
+    // Of a row's first element.
+    int64_t At(int64_t row, const Dims& sizes) const {
+      int64_t offset = first;
+      for (size_t d = sizes.size() - 1; d-- > 1;) {
+        offset += row % sizes[d] * steps[d];
+        row /= sizes[d];
+      }
+      return sizes.size() > 1 ? offset + row * steps[0] : offset;
+    }
+    void CopyRow(const char* from, char* to, int64_t n) const {
+      const auto bytes = static_cast<size_t>(size);
+      if (steps.back() == 1) {
+        std::memcpy(to, from, static_cast<size_t>(n) * bytes);
+        return;
+      }
+      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from, bytes);
+    }
   };
   struct Output {
     int output, size;
@@ -98,19 +138,23 @@ class BoundChain final : public BoundKernel {
   // Chooses loops, and a slot for every value.
   bool Assemble(const Chain& chain) {
     std::vector<size_t> last(chain.steps.size(), 0);  // that reads the step's result
-    int64_t largest = 1;
     double cost = 0;
     for (size_t s = 0; s < chain.steps.size(); ++s) {
       for (const int from : chain.steps[s].from) {
         if (from < 0) last[static_cast<size_t>(-1 - from)] = s;
       }
-      largest = std::max<int64_t>(largest, chain.steps[s].size);
       cost += 1 / static_cast<double>(chain.steps[s].op.grain);
     }
-    for (const Operand& o : operands_) largest = std::max<int64_t>(largest, o.size);
-    tile_ = std::min(row_, kTileBytes / largest);
-    tiles_per_row_ = (row_ + tile_ - 1) / tile_;
-    grain_ = std::max<int64_t>(1, static_cast<int64_t>(1 / cost) / tile_);
+    code_.clear();
+    outputs_.clear();
+    num_tiles_ = 0;
+    turn_ = joins_rows_ ? tile_ / row_ * row_ : std::min(row_, tile_);
+    turns_per_row_ = (row_ + turn_ - 1) / turn_;
+    num_turns_ = joins_rows_ ? (rows_ * row_ + turn_ - 1) / turn_ : rows_ * turns_per_row_;
+    grain_ = std::max<int64_t>(1, static_cast<int64_t>(1 / cost) / turn_);
+    for (Operand& o : operands_) {
+      if (joins_rows_ && !o.dense && !o.same) o.tile = num_tiles_++;
+    }
 
     std::vector<size_t> free;
     std::vector<size_t> slot_of(chain.steps.size());
@@ -127,7 +171,9 @@ class BoundChain final : public BoundKernel {
                      {},
                      0};
       const auto steps_at = [&](size_t i) {
-        return step.from[i] < 0 || operands_[static_cast<size_t>(step.from[i])].steps.back() == 1;
+        if (step.from[i] < 0) return true;
+        const Operand& o = operands_[static_cast<size_t>(step.from[i])];
+        return joins_rows_ ? !o.same : o.steps.back() == 1;
       };
       for (size_t i = 0; i < step.from.size(); ++i) {
         const int from = step.from[i];
@@ -188,12 +234,10 @@ class BoundChain final : public BoundKernel {
       if (chain.steps[s].output == 0) written = s;
     }
     if (written == chain.steps.size()) return false;
-    const Shape shape{std::span<const int64_t>(sizes_)};
-    const Dims dense = Strides(shape);
     for (const Operand& o : operands_) {
       const auto input = static_cast<size_t>(o.input);
       if (lent_.size() <= input) lent_.resize(input + 1, true);
-      if (o.first != 0 || o.steps != dense || o.size != chain.steps[written].size) {
+      if (o.first != 0 || !o.dense || o.size != chain.steps[written].size) {
         lent_[input] = false;
       }
     }
@@ -206,36 +250,56 @@ class BoundChain final : public BoundKernel {
     return true;
   }
 
+  void FindTiles(char* tiles, char** slots) const {
+    for (size_t t = 0; t < num_tiles_; ++t) slots[operands_.size() + t] = tiles + t * kTileBytes;
+  }
+  void RunCode(void* const* outputs, int64_t at, int64_t n, char** slots) const {
+    char** out = slots + operands_.size() + num_tiles_;
+    for (const Output& o : outputs_) {
+      *out++ = static_cast<char*>(outputs[o.output]) + at * o.size;
+    }
+    for (const ChainCode& code : code_) code.Run(slots, n);
+  }
+
+  // A turn is a row or a part of one, whose operands are read where they lie.
   void RunTiles(const void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const {
     alignas(kAlignment) char tiles[kMaxTiles * kTileBytes];
     char* slots[kMaxSlots];
-    const char* rows[kMaxSlots];
-    const size_t first_tile = operands_.size(), first_output = first_tile + num_tiles_;
-    for (size_t t = 0; t < num_tiles_; ++t) slots[first_tile + t] = tiles + t * kTileBytes;
-    int64_t row = -1;
+    FindTiles(tiles, slots);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = i % tiles_per_row_ * tile_;
-      if (row != i / tiles_per_row_) {
-        row = i / tiles_per_row_;
-        for (size_t k = 0; k < operands_.size(); ++k) {
-          const Operand& o = operands_[k];
-          int64_t offset = o.first, left = row;
-          for (size_t d = sizes_.size() - 1; d-- > 0;) {
-            offset += left % sizes_[d] * o.steps[d];
-            left /= sizes_[d];
-          }
-          rows[k] = static_cast<const char*>(inputs[o.input]) + offset * o.size;
+      const int64_t row = i / turns_per_row_, at = i % turns_per_row_ * turn_;
+      for (size_t k = 0; k < operands_.size(); ++k) {
+        const Operand& o = operands_[k];
+        const int64_t offset = (o.At(row, sizes_) + at * o.steps.back()) * o.size;
+        slots[k] = static_cast<char*>(const_cast<void*>(inputs[o.input])) + offset;
+      }
+      RunCode(outputs, row * row_ + at, std::min(turn_, row_ - at), slots);
+    }
+  }
+
+  // A turn is some rows, which are copied together where they lie apart.
+  void RunJoined(const void* const* inputs, void* const* outputs, int64_t begin,
+                 int64_t end) const {
+    alignas(kAlignment) char tiles[kMaxTiles * kTileBytes];
+    char* slots[kMaxSlots];
+    FindTiles(tiles, slots);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i * turn_, n = std::min(turn_, rows_ * row_ - at);
+      for (size_t k = 0; k < operands_.size(); ++k) {
+        const Operand& o = operands_[k];
+        char* from = static_cast<char*>(const_cast<void*>(inputs[o.input]));
+        if (o.dense || o.same) {
+          slots[k] = from + (o.first + (o.dense ? at : 0)) * o.size;
+          continue;
+        }
+        slots[k] = tiles + o.tile * kTileBytes;
+        if (o.repeats && i > begin) continue;  // it is there, and no turn is longer than the first
+        for (int64_t r = 0; r < n / row_; ++r) {
+          o.CopyRow(from + o.At(at / row_ + r, sizes_) * o.size, slots[k] + r * row_ * o.size,
+                    row_);
         }
       }
-      for (size_t k = 0; k < operands_.size(); ++k) {
-        slots[k] = const_cast<char*>(rows[k]) + at * operands_[k].steps.back() * operands_[k].size;
-      }
-      for (size_t k = 0; k < outputs_.size(); ++k) {
-        slots[first_output + k] =
-            static_cast<char*>(outputs[outputs_[k].output]) + (row * row_ + at) * outputs_[k].size;
-      }
-      const int64_t n = std::min(tile_, row_ - at);
-      for (const ChainCode& code : code_) code.Run(slots, n);
+      RunCode(outputs, at, n, slots);
     }
   }
 
@@ -244,7 +308,10 @@ class BoundChain final : public BoundKernel {
   std::vector<ChainCode> code_;
   std::vector<bool> lent_;  // by input
   Dims sizes_;
-  int64_t rows_ = 1, row_ = 1, tile_ = 1, tiles_per_row_ = 1, grain_ = 1;
+  int64_t rows_ = 1, row_ = 1, tile_ = 1, grain_ = 1;
+  bool joins_rows_ = false;
+  int64_t turn_ = 1, num_turns_ = 1;  // elements of a turn, and how many there are
+  int64_t turns_per_row_ = 1;         // unless rows are joined
   size_t num_tiles_ = 0;
 };
 
