@@ -68,9 +68,12 @@ bool BiasThenActivation(const nn::MatMulProblem& p, const FusedOps& fused, LoopS
   return i == steps.size();
 }
 
-// Multiplications that are worth a thread: some microseconds' work, as weights seldom lie in the
-// nearest cache, where waking a thread that still waits for work takes half a microsecond.
-constexpr int64_t kLeastPerThread = kSmallProduct;
+// How many columns are worth a thread: those of some microseconds' work. A weight that is read
+// takes about as long as a multiplication, as weights seldom lie in the nearest cache.
+int64_t LeastColumns(const nn::MatMulProblem& p) {
+  constexpr int64_t kLeastPerThread = 2 * kSmallProduct;
+  return std::max<int64_t>(1, kLeastPerThread / ((p.m + 1) * p.k));
+}
 
 // Weights that are packed for loops of our own: those that the caches keep between runs. What comes
 // from memory comes as fast as it lies, and the first answer need not wait for a copy.
@@ -113,7 +116,7 @@ void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const L
     // Slices of columns, in whole cache lines.
     constexpr int64_t kSlice = 64;
     const int64_t slices = (p.n + kSlice - 1) / kSlice;
-    ParallelFor(slices, std::max<int64_t>(1, kLeastPerThread / (p.m * p.k * kSlice)),
+    ParallelFor(slices, std::max<int64_t>(1, LeastColumns(p) / kSlice),
                 [&](int64_t begin, int64_t end) {
                   const int64_t from = begin * kSlice;
                   const int64_t n = std::min(end * kSlice, p.n) - from;
@@ -227,8 +230,7 @@ class PackedLoop final : public BoundKernel {
         steps_(steps),
         weights_(std::move(weights)),
         turns_(weights_.bytes() >= kLeastTurned),
-        panels_per_thread_(
-            std::max<int64_t>(1, kLeastPerThread / (p.m * p.k * Isa().dense_panel))) {}
+        panels_per_thread_(std::max<int64_t>(1, LeastColumns(p) / Isa().dense_panel)) {}
 
   const nn::MatMulProblem p_;
   const LoopSteps steps_;
