@@ -13,6 +13,9 @@ namespace {
 // A chain of fewer elements has no more to do than its actions have.
 constexpr int64_t kLeastChained = 64;
 constexpr size_t kMaxChainSteps = 24;
+// Larger values do not wait for a chain's end while products and the like are at work: what the
+// chain reads would leave the caches.
+constexpr int64_t kMostDelayed = 1 << 16;
 
 Dims WithoutOnes(const Shape& shape) {
   Dims dims;
@@ -106,10 +109,17 @@ class ChainJoiner {
     groups_.push_back({std::move(members), {}, {}});
   }
 
+  static bool IsView(const PlanAction& a) { return a.bound != nullptr && a.bound->view(0); }
+
   // All of it runs where the last of `members` stands: nobody else reads what is made before.
   bool CanJoin(const std::vector<size_t>& members) {
     const Dims sizes = WithoutOnes(At(Action(members[0]).outputs[0]).shape);
     const std::set<size_t> all(members.begin(), members.end());
+    if (At(Action(members[0]).outputs[0]).bytes() > kMostDelayed) {
+      for (size_t i = members.front(); i < members.back(); ++i) {
+        if (!all.contains(i) && !ops_[i] && !IsView(Action(i))) return false;
+      }
+    }
     for (const size_t m : members) {
       const int out = Action(m).outputs[0];
       if (WithoutOnes(At(out).shape) != sizes) return false;
