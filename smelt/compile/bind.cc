@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "smelt/compile/activation.h"
+#include "smelt/compile/attention.h"
 #include "smelt/compile/layer_norm.h"
 #include "smelt/compile/plan.h"
 #include "smelt/graph/op_facts.h"
@@ -38,7 +39,8 @@ class Binder {
       if (gone_[i]) continue;
       PlanAction& action = plan_.actions[i];
       // Bound with what it was moved behind.
-      if (action.bound != nullptr || BindLayerNorm(i) || action.state == nullptr) continue;
+      if (action.bound != nullptr || BindLayerNorm(i) || BindAttention(i)) continue;
+      if (action.state == nullptr) continue;
       if (auto* fusible = dynamic_cast<FusibleState*>(action.state.get())) {
         RETURN_IF_ERROR(BindWithSteps(i, *fusible));
       } else {
@@ -161,6 +163,15 @@ class Binder {
     plan_.actions[i].bound =
         nn::BindLayerNorm(norm->epsilon, At(norm->x).shape.num_elements() / depth, depth);
     Take(i, {norm->x, norm->scale, norm->offset}, std::span(norm->actions).subspan(1));
+    return true;
+  }
+
+  // Where the action is the product of queries and keys, all of the attention becomes one.
+  bool BindAttention(size_t i) {
+    auto found = FindAttention(plan_, i, readers_);
+    if (!found) return false;
+    plan_.actions[i].bound = nn::BindAttention(std::move(found->attention));
+    Take(i, std::move(found->inputs), found->actions);
     return true;
   }
 

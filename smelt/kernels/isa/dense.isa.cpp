@@ -179,9 +179,60 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
 void DensePack(const float* w, int64_t ldw, int64_t k, int64_t n, float* packed) {
   for (int64_t j = 0; j < n; j += kPanel) {
     const int64_t columns = n - j < kPanel ? n - j : kPanel;
-    for (int64_t i = 0; i < k; ++i) {
+    for (int64_t i = 0; i < k; ++i, packed += kPanel) {
       const float* row = w + i * ldw + j;
-      for (int64_t c = 0; c < kPanel; ++c) *packed++ = c < columns ? row[c] : 0.0f;
+      if (columns == kPanel) {
+        for (int v = 0; v < kPanelVecs; ++v) {
+          StoreVec(packed + v * kLanes, LoadVec(row + v * kLanes));
+        }
+        continue;
+      }
+      for (int64_t c = 0; c < kPanel; ++c) packed[c] = c < columns ? row[c] : 0.0f;
+    }
+  }
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+inline __attribute__((always_inline)) Quad LoadQuad(const float* p) {
+  Quad q;
+  __builtin_memcpy(&q, p, sizeof(q));
+  return q;
+}
+inline __attribute__((always_inline)) void StoreQuad(float* p, Quad q) {
+  __builtin_memcpy(p, &q, sizeof(q));
+}
+
+// y[i][c] = x[c][i] for i and c below 4.
+inline __attribute__((always_inline)) void TurnQuad(const float* x, int64_t ldx, float* y,
+                                                    int64_t ldy) {
+  const Quad a = LoadQuad(x), b = LoadQuad(x + ldx);
+  const Quad c = LoadQuad(x + 2 * ldx), d = LoadQuad(x + 3 * ldx);
+  const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  StoreQuad(y, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+  StoreQuad(y + ldy, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+  StoreQuad(y + 2 * ldy, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  StoreQuad(y + 3 * ldy, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
+void DensePackTurned(const float* turned, int64_t ldw, int64_t k, int64_t n, float* packed) {
+  for (int64_t j = 0; j < n; j += kPanel, packed += k * kPanel) {
+    const int64_t columns = n - j < kPanel ? n - j : kPanel;
+    int64_t c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      const float* x = turned + (j + c) * ldw;
+      int64_t i = 0;
+      for (; i + 4 <= k; i += 4) TurnQuad(x + i, ldw, packed + i * kPanel + c, kPanel);
+      for (; i < k; ++i) {
+        for (int64_t l = 0; l < 4; ++l) packed[i * kPanel + c + l] = x[l * ldw + i];
+      }
+    }
+    for (; c < kPanel; ++c) {
+      for (int64_t i = 0; i < k; ++i) {
+        packed[i * kPanel + c] = c < columns ? turned[(j + c) * ldw + i] : 0.0f;
+      }
     }
   }
 }
@@ -210,6 +261,7 @@ void FillDense(IsaTable& t) {
   t.dense = Dense;
   t.dense_panel = kPanel;
   t.dense_pack = DensePack;
+  t.dense_pack_turned = DensePackTurned;
   t.dense_packed = DensePacked;
 }
 

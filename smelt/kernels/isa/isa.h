@@ -142,6 +142,8 @@ struct IsaTable {
   void (*softmax)(const float* x, float* y, int64_t n);
   // softmax of each of `rows` consecutive rows of n.
   void (*softmax_rows)(const float* x, float* y, int64_t rows, int64_t n);
+  // x = softmax(x * scale + mask) of one row; mask advances by 0 or 1 elements, nullptr: none.
+  void (*masked_softmax)(float* x, float scale, const float* mask, int64_t mask_step, int64_t n);
   void (*log_softmax)(const float* x, float* y, int64_t n);
   // y = (x - mean) / sqrt(variance + epsilon) * scale + shift over one row; scale and shift may be
   // nullptr (1 and 0). The biased variance, computed in a second pass.
@@ -157,6 +159,8 @@ struct IsaTable {
   // padded by zeros: k * ceil(n / dense_panel) * dense_panel floats.
   int64_t dense_panel;
   void (*dense_pack)(const float* w, int64_t ldw, int64_t k, int64_t n, float* packed);
+  // The same for the w that `turned`, [n,k] with rows ldw elements apart, is when it is transposed.
+  void (*dense_pack_turned)(const float* turned, int64_t ldw, int64_t k, int64_t n, float* packed);
   void (*dense_packed)(const float* x, int64_t ldx, int64_t m, int64_t k, const float* packed,
                        int64_t n, const float* bias, UnaryF32 act, float alpha, float* y,
                        int64_t ldy);

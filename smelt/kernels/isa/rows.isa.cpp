@@ -85,6 +85,21 @@ void Softmax(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale;
 }
 
+void MaskedSoftmax(float* x, float scale, const float* mask, int64_t mask_step, int64_t n) {
+  if (mask == nullptr) {
+    SMELT_LOOP
+    for (int64_t i = 0; i < n; ++i) x[i] = x[i] * scale;
+  } else if (mask_step == 0) {
+    const float shift = *mask;
+    SMELT_LOOP
+    for (int64_t i = 0; i < n; ++i) x[i] = x[i] * scale + shift;
+  } else {
+    SMELT_LOOP
+    for (int64_t i = 0; i < n; ++i) x[i] = x[i] * scale + mask[i];
+  }
+  Softmax(x, x, n);
+}
+
 // Rows shorter than a vector are joined, so that their exponentials fill whole vectors.
 void SoftmaxRows(const float* x, float* y, int64_t rows, int64_t n) {
   if (n >= kLanes) {
@@ -161,6 +176,7 @@ void FillRows(IsaTable& t) {
   t.sum_squares = SumSquares;
   t.softmax = Softmax;
   t.softmax_rows = SoftmaxRows;
+  t.masked_softmax = MaskedSoftmax;
   t.log_softmax = LogSoftmax;
   t.layer_norm = LayerNorm;
 }

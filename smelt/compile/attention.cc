@@ -1,0 +1,364 @@
+#include "smelt/compile/attention.h"
+
+#include <algorithm>
+#include <set>
+
+#include "smelt/compile/strided_view.h"
+#include "smelt/graph/einsum_equation.h"
+
+namespace smelt {
+namespace {
+
+constexpr OpSet kBatchMatMuls = {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3",
+                                 "_MklFusedBatchMatMulV2"};
+constexpr int kNoLabel = EinsumShapes::kNone;
+
+// A product of two tensors: a label for each dimension, kNoLabel for one that is broadcast.
+struct Labeled {
+  EinsumLabels in[2], out;
+};
+
+bool HasLabel(const EinsumLabels& labels, int label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+bool AreDistinct(const EinsumLabels& labels) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (labels[i] == labels[k] && labels[i] != kNoLabel) return false;
+    }
+  }
+  return true;
+}
+
+class AttentionFinder {
+ public:
+  AttentionFinder(const Plan& plan, std::span<const std::vector<size_t>> readers)
+      : plan_(plan), readers_(readers) {}
+
+  std::optional<SpelledAttention> Find(size_t first) {
+    first_ = first;
+    Labeled scores;
+    if (!Label(first, &scores) || !FollowScores(first)) return std::nullopt;
+    Labeled mixed;
+    const std::vector<size_t>& readers = ReadersOf(probabilities_);
+    if (readers.size() != 1 || !Label(readers[0], &mixed)) return std::nullopt;
+    last_ = readers[0];
+    taken_.push_back(last_);
+    if (!TakeScores(scores) || !TakeMixed(mixed)) return std::nullopt;
+    ListUnits();
+    ListActions();
+    return std::move(found_);
+  }
+
+ private:
+  const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
+  const Shape& ShapeOf(int value) const { return At(value).shape; }
+  const std::vector<size_t>& ReadersOf(int value) const {
+    return readers_[static_cast<size_t>(plan_.Root(value))];
+  }
+  int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
+  bool Same(int a, int b) const {
+    return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
+  }
+
+  // A product of floats, none of it empty, that is bound to nothing else yet.
+  bool Label(size_t index, Labeled* l) const {
+    if (index >= plan_.actions.size()) return false;
+    const PlanAction& a = plan_.actions[index];
+    if (a.inputs.size() < 2 || a.outputs.size() != 1 || !a.then.empty()) return false;
+    for (const int v : {a.inputs[0], a.inputs[1], a.outputs[0]}) {
+      if (At(v).dtype != Dtype::kFloat || ShapeOf(v).num_elements() == 0) return false;
+    }
+    if (a.node->Is("Einsum")) {
+      if (a.inputs.size() != 2) return false;
+      const auto equation = ParseEinsum(a.node->String("equation"));
+      if (!equation.ok() || equation->inputs.size() != 2) return false;
+      const Shape* shapes[] = {&ShapeOf(a.inputs[0]), &ShapeOf(a.inputs[1])};
+      const auto s = ExpandEinsum(*equation, shapes);
+      if (!s.ok()) return false;
+      *l = {{s->inputs[0], s->inputs[1]}, s->output};
+    } else if (a.node->Is(kBatchMatMuls)) {
+      LabelMatMul(a, l);
+    } else {
+      return false;
+    }
+    return l->out.size() >= 2 && std::ssize(l->out) == ShapeOf(a.outputs[0]).rank() &&
+           AreDistinct(l->in[0]) && AreDistinct(l->in[1]) && AreDistinct(l->out);
+  }
+  void LabelMatMul(const PlanAction& a, Labeled* l) const {
+    const Shape& out = ShapeOf(a.outputs[0]);
+    constexpr int kRow = 'i', kColumn = 'j', kInner = 'k';
+    for (int p = 0; p + 2 < out.rank(); ++p) l->out.push_back(kEllipsis + p);
+    l->out.push_back(kRow);
+    l->out.push_back(kColumn);
+    for (const int side : {0, 1}) {
+      const Shape& s = ShapeOf(a.inputs[static_cast<size_t>(side)]);
+      const int missing = out.rank() - s.rank();
+      for (int p = 0; p + 2 < s.rank(); ++p) {
+        l->in[side].push_back(s[p] == out[p + missing] ? kEllipsis + p + missing : kNoLabel);
+      }
+      const bool turned = a.node->Bool(side == 0 ? "adj_x" : "adj_y");
+      int before = side == 0 ? kRow : kInner, behind = side == 0 ? kInner : kColumn;
+      if (turned) std::swap(before, behind);
+      l->in[side].push_back(before);
+      l->in[side].push_back(behind);
+    }
+  }
+
+  // From the product to the probabilities: a scale, a mask, the softmax.
+  bool FollowScores(size_t first) {
+    int value = ValueOf(first);
+    scores_ = ShapeOf(value);
+    if (!TakeFused(plan_.actions[first])) return false;
+    for (int steps = 0; steps < 4; ++steps) {
+      const std::vector<size_t>& readers = ReadersOf(value);
+      if (readers.size() != 1 || readers[0] >= plan_.actions.size()) return false;
+      const PlanAction& a = plan_.actions[readers[0]];
+      if (a.outputs.size() != 1 || !a.then.empty() || !(ShapeOf(a.outputs[0]) == scores_)) {
+        return false;
+      }
+      taken_.push_back(readers[0]);
+      if (a.node->Is("Softmax")) {
+        if (!Same(a.inputs[0], value)) return false;
+        probabilities_ = a.outputs[0];
+        return true;
+      }
+      if (a.inputs.size() != 2) return false;
+      const size_t side = Same(a.inputs[0], value) ? 0 : 1;
+      if (!Same(a.inputs[side], value)) return false;
+      const int other = a.inputs[1 - side];
+      if (a.node->Is("Mul") || (a.node->Is("RealDiv") && side == 0)) {
+        const float* number = ConstantNumber(plan_, other);
+        if (number == nullptr || mask_ >= 0) return false;
+        float& scale = found_.attention.scale;
+        scale = a.node->Is("Mul") ? scale * *number : scale / *number;
+      } else if (a.node->Is({"AddV2", "Add"})) {
+        if (!TakeMask(other)) return false;
+      } else {
+        return false;
+      }
+      value = a.outputs[0];
+    }
+    return false;
+  }
+  // What the remapper has joined: a number to multiply by, then a sum's operand.
+  bool TakeFused(const PlanAction& product) {
+    if (product.inputs.size() == 2) return true;
+    const float* number = ConstantNumber(plan_, product.inputs[2]);
+    if (number == nullptr) return false;
+    found_.attention.scale *= *number;
+    return product.inputs.size() == 3 ||
+           (product.inputs.size() == 4 && TakeMask(product.inputs[3]));
+  }
+  // One that is broadcast to the scores.
+  bool TakeMask(int mask) {
+    const Shape& s = ShapeOf(mask);
+    if (mask_ >= 0 || s.rank() > scores_.rank() || At(mask).dtype != Dtype::kFloat) return false;
+    for (int i = 0; i < s.rank(); ++i) {
+      const int64_t all = scores_[scores_.rank() - s.rank() + i];
+      if (s[i] != all && s[i] != 1) return false;
+    }
+    mask_ = mask;
+    return true;
+  }
+
+  // The step of the dimension that has the label; 0 where none has it.
+  static int64_t StepOf(const StridedView& view, const EinsumLabels& labels, int label) {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == label && view.dims[i] != 1) return view.steps[i];
+    }
+    return 0;
+  }
+  // The only label of `these` that is in neither of the others; kNoLabel: there is not exactly one.
+  static int OnlyLabel(const EinsumLabels& these, bool (*want)(bool, bool), const EinsumLabels& a,
+                       const EinsumLabels& b) {
+    int found = kNoLabel;
+    for (const int label : these) {
+      if (label == kNoLabel || !want(HasLabel(a, label), HasLabel(b, label))) continue;
+      if (found != kNoLabel) return kNoLabel;
+      found = label;
+    }
+    return found;
+  }
+  static bool InFirst(bool a, bool b) { return a && !b; }
+  int64_t SizeOf(int value, const EinsumLabels& labels, int label) const {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == label) return ShapeOf(value).dims()[i];
+    }
+    return 1;
+  }
+
+  bool TakeScores(const Labeled& l) {
+    nn::Attention& a = found_.attention;
+    const int key = l.out.back(), query = l.out[l.out.size() - 2];
+    if (key == kNoLabel || query == kNoLabel) return false;
+    const size_t q_side = HasLabel(l.in[0], key) ? 1 : 0, k_side = 1 - q_side;
+    const EinsumLabels &q_labels = l.in[q_side], &k_labels = l.in[k_side];
+    if (!HasLabel(k_labels, key) || HasLabel(q_labels, key) || !HasLabel(q_labels, query) ||
+        HasLabel(k_labels, query)) {
+      return false;
+    }
+    const int inner = OnlyLabel(q_labels, InFirst, k_labels, l.out);
+    if (inner == kNoLabel || !EachIsIn(q_labels, l.out, inner) ||
+        !EachIsIn(k_labels, l.out, inner)) {
+      return false;
+    }
+    const PlanAction& product = plan_.actions[first_];
+    const int q = product.inputs[q_side], k = product.inputs[k_side];
+    q_ = ViewOf(plan_, q, first_, true);
+    k_ = ViewOf(plan_, k, first_, true);
+    a.scale *= q_.scale * k_.scale;
+    a.queries = scores_[scores_.rank() - 2];
+    a.keys = scores_.back();
+    a.depth = SizeOf(q, q_labels, inner);
+    const auto gaps = [&] { return a.depth > 1 && StepOf(q_, q_labels, inner) != 1; };
+    if (gaps()) q_ = ViewPlain(q);
+    if (gaps()) return false;
+    a.q_row = StepOf(q_, q_labels, query);
+    const auto steps_fit = [&] {
+      a.k_row = StepOf(k_, k_labels, key);
+      a.k_column = a.depth > 1 ? StepOf(k_, k_labels, inner) : 1;
+      return a.k_row >= 0 && a.k_column > 0 && (a.k_column == 1 || a.k_row == 1 || a.keys == 1);
+    };
+    if (!steps_fit()) return false;
+    q_steps_ = BatchSteps(q_, q_labels, l.out);
+    k_steps_ = BatchSteps(k_, k_labels, l.out);
+    return a.q_row >= 0;
+  }
+  // Without what was traced back.
+  StridedView ViewPlain(int value) {
+    found_.attention.scale /= q_.scale;
+    return ViewOf(plan_, value, 0, false);
+  }
+  static bool EachIsIn(const EinsumLabels& labels, const EinsumLabels& all, int but) {
+    return std::ranges::all_of(
+        labels, [&](int l) { return l == kNoLabel || l == but || HasLabel(all, l); });
+  }
+
+  // Steps along the scores' dimensions before the last two, named by `labels`.
+  static Dims BatchSteps(const StridedView& view, const EinsumLabels& labels,
+                         const EinsumLabels& names) {
+    Dims steps;
+    for (size_t i = 0; i + 2 < names.size(); ++i) steps.push_back(StepOf(view, labels, names[i]));
+    return steps;
+  }
+
+  bool TakeMixed(const Labeled& l) {
+    nn::Attention& a = found_.attention;
+    const PlanAction& product = plan_.actions[last_];
+    if (product.inputs.size() != 2) return false;
+    const size_t p_side = Same(product.inputs[0], probabilities_) ? 0 : 1, v_side = 1 - p_side;
+    if (!Same(product.inputs[p_side], probabilities_)) return false;
+    const EinsumLabels &p_labels = l.in[p_side], &v_labels = l.in[v_side];
+    const int key = p_labels.back(), query = p_labels[p_labels.size() - 2];
+    if (key == kNoLabel || query == kNoLabel || HasLabel(l.out, key) || !HasLabel(v_labels, key) ||
+        !HasLabel(l.out, query) || HasLabel(v_labels, query)) {
+      return false;
+    }
+    const int column = OnlyLabel(v_labels, InFirst, l.out, p_labels);
+    if (column == kNoLabel || !EachIsIn(v_labels, p_labels, column) ||
+        !EachIsIn(p_labels, l.out, key)) {
+      return false;
+    }
+    const int v = product.inputs[v_side];
+    v_ = ViewOf(plan_, v, last_, false);
+    a.width = SizeOf(v, v_labels, column);
+    if (a.width > 1 && StepOf(v_, v_labels, column) != 1) return false;
+    a.v_row = StepOf(v_, v_labels, key);
+    const StridedView out = TakeOutput(product.outputs[0]);
+    if (a.width > 1 && StepOf(out, l.out, column) != 1) return false;
+    a.out_row = StepOf(out, l.out, query);
+    v_steps_ = BatchSteps(v_, v_labels, p_labels);
+    out_steps_ = BatchSteps(out, l.out, p_labels);
+    return a.v_row > 0 || a.keys == 1;
+  }
+  // The product as it lies in what the only one who reads it makes of it.
+  StridedView TakeOutput(int value) {
+    found_.output = value;
+    StridedView out = ViewOf(plan_, value, 0, false);
+    const std::vector<size_t>& readers = ReadersOf(value);
+    if (readers.size() != 1 || readers[0] >= plan_.actions.size()) return out;
+    const PlanAction& next = plan_.actions[readers[0]];
+    const Dims order = TransposeOrder(plan_, next);
+    if (order.empty() || !Same(next.inputs[0], value)) return out;
+    found_.output = next.outputs[0];
+    taken_.push_back(readers[0]);
+    const StridedView turned = ViewOf(plan_, found_.output, 0, false);
+    for (size_t i = 0; i < order.size(); ++i) {
+      out.steps[static_cast<size_t>(order[i])] = turned.steps[i];
+    }
+    return out;
+  }
+
+  void ListUnits() {
+    nn::Attention& a = found_.attention;
+    const int batch_rank = scores_.rank() - 2;
+    Dims mask_steps(static_cast<size_t>(scores_.rank()), 0);
+    if (mask_ >= 0) {
+      const StridedView mask = ViewOf(plan_, mask_, 0, false);
+      const size_t missing = mask_steps.size() - mask.dims.size();
+      for (size_t i = 0; i < mask.dims.size(); ++i) {
+        if (mask.dims[i] != 1) mask_steps[missing + i] = mask.steps[i];
+      }
+      a.has_mask = true;
+      a.mask_column = mask_steps.back();
+      a.mask_row = mask_steps[mask_steps.size() - 2];
+    }
+    a.units.resize(1);
+    a.units[0] = {q_.first, k_.first, v_.first, 0, 0};
+    for (int d = 0; d < batch_rank; ++d) {
+      std::vector<nn::Attention::Unit> units;
+      const auto at = static_cast<size_t>(d);
+      for (const nn::Attention::Unit& u : a.units) {
+        for (int64_t i = 0; i < scores_[d]; ++i) {
+          units.push_back({u.q + i * q_steps_[at], u.k + i * k_steps_[at], u.v + i * v_steps_[at],
+                           u.mask + i * mask_steps[at], u.out + i * out_steps_[at]});
+        }
+      }
+      a.units = std::move(units);
+    }
+    found_.inputs = {q_.value, k_.value, v_.value};
+    if (mask_ >= 0) found_.inputs.push_back(mask_);
+  }
+
+  // What was taken, and what was traced back through if nobody else reads it.
+  void ListActions() {
+    std::set<size_t> gone(taken_.begin(), taken_.end());
+    gone.insert(first_);
+    std::set<size_t> traced;
+    for (const StridedView* view : {&q_, &k_, &v_}) {
+      traced.insert(view->actions.begin(), view->actions.end());
+    }
+    // Readers stand behind what they read.
+    for (auto i = traced.rbegin(); i != traced.rend(); ++i) {
+      const bool unread = std::ranges::all_of(plan_.actions[*i].outputs, [&](int v) {
+        return std::ranges::all_of(ReadersOf(v), [&](size_t r) { return gone.contains(r); });
+      });
+      if (unread) gone.insert(*i);
+    }
+    gone.erase(first_);
+    found_.actions.assign(gone.begin(), gone.end());
+  }
+
+  const Plan& plan_;
+  const std::span<const std::vector<size_t>> readers_;
+  SpelledAttention found_;
+  size_t first_ = 0, last_ = 0;  // the products
+  std::vector<size_t> taken_;
+  Shape scores_;
+  int probabilities_ = -1, mask_ = -1;
+  StridedView q_, k_, v_;
+  Dims q_steps_, k_steps_, v_steps_, out_steps_;
+};
+
+}  // namespace
+
+std::optional<SpelledAttention> FindAttention(const Plan& plan, size_t first,
+                                              std::span<const std::vector<size_t>> readers) {
+  if (!plan.actions[first].node->Is("Einsum") && !plan.actions[first].node->Is(kBatchMatMuls)) {
+    return std::nullopt;
+  }
+  return AttentionFinder(plan, readers).Find(first);
+}
+
+}  // namespace smelt

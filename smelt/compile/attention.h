@@ -1,0 +1,31 @@
+// Attention that is spelled out.
+#ifndef SMELT_COMPILE_ATTENTION_H_
+#define SMELT_COMPILE_ATTENTION_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "smelt/compile/plan.h"
+#include "smelt/kernels/nn/attention.h"
+
+namespace smelt {
+
+// softmax(q k^T * scale + mask) v, where the scale may stand at q, k or their product.
+struct SpelledAttention {
+  nn::Attention attention;
+  std::vector<int> inputs;      // values: q, k, v and the mask if there is one
+  int output = -1;              // value
+  std::vector<size_t> actions;  // all but the first product, in any order
+};
+
+// The one whose first product, of queries and keys, action `first` is, where nobody else reads
+// what is in between. Products are Einsums or BatchMatMuls; transposes, reshapes and slices of
+// their operands, and a transpose of the result, become strides. `readers`: by root value, the
+// actions that read it; plan.actions.size() stands for the caller.
+std::optional<SpelledAttention> FindAttention(const Plan& plan, size_t first,
+                                              std::span<const std::vector<size_t>> readers);
+
+}  // namespace smelt
+
+#endif  // SMELT_COMPILE_ATTENTION_H_

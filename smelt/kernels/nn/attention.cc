@@ -1,0 +1,135 @@
+#include "smelt/kernels/nn/attention.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt::nn {
+namespace {
+
+// Fewer queries do not pay for packed keys.
+constexpr int64_t kFewQueries = 4;
+constexpr int64_t kMaxBlock = 64;
+// Multiplications that a thread is worth.
+constexpr int64_t kAttentionGrain = 1 << 17;
+
+// Of the cache that each core has to itself.
+int64_t OwnCacheBytes() {
+  static const int64_t bytes = [] {
+    const int64_t told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return told > 0 ? told : int64_t{256} << 10;
+  }();
+  return bytes;
+}
+
+constexpr int64_t RoundedUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+class BoundAttention final : public BoundKernel {
+ public:
+  explicit BoundAttention(Attention attention) : a_(std::move(attention)) {
+    packs_ = a_.queries >= kFewQueries;
+    const int64_t fit = OwnCacheBytes() / 8 / (4 * a_.keys) / 8 * 8;
+    block_ = std::min(a_.queries, std::clamp<int64_t>(fit, 8, kMaxBlock));
+    blocks_ = (a_.queries + block_ - 1) / block_;
+    const int64_t items = std::ssize(a_.units) * blocks_;
+    const int64_t work = std::ssize(a_.units) * a_.queries * a_.keys * (a_.depth + a_.width);
+    slots_ = std::min<int64_t>({Threads(), items, std::max<int64_t>(1, work / kAttentionGrain)});
+    const int64_t panel = Isa().dense_panel;
+    scores_ = RoundedUp(block_ * a_.keys, 16);
+    packed_keys_ = packs_ ? RoundedUp(a_.keys, panel) * a_.depth : 0;
+    packed_values_ = packs_ ? RoundedUp(a_.width, panel) * a_.keys : 0;
+  }
+
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
+    const Operands o = {input(0), input(1), input(2), a_.has_mask ? input(3) : nullptr,
+                        static_cast<float*>(outputs[0])};
+    const int64_t items = std::ssize(a_.units) * blocks_;
+    ParallelFor(slots_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t slot = begin; slot < end; ++slot) {
+        RunItems(o, items * slot / slots_, items * (slot + 1) / slots_,
+                 static_cast<float*>(scratch) + slot * SlotFloats());
+      }
+    });
+    return OkStatus();
+  }
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(slots_ * SlotFloats()) * sizeof(float);
+  }
+
+ private:
+  struct Operands {
+    const float *q, *k, *v, *mask;
+    float* out;
+  };
+  int64_t SlotFloats() const { return scores_ + packed_keys_ + packed_values_; }
+
+  // Blocks of queries of one unit, then of the next.
+  void RunItems(const Operands& o, int64_t begin, int64_t end, float* scores) const {
+    float* keys = scores + scores_;
+    float* values = keys + packed_keys_;
+    int64_t packed = -1;
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t number = item / blocks_;
+      const Attention::Unit& unit = a_.units[static_cast<size_t>(number)];
+      if (packs_ && number != packed) {
+        const auto pack = a_.k_column == 1 ? Isa().dense_pack_turned : Isa().dense_pack;
+        pack(o.k + unit.k, a_.k_column == 1 ? a_.k_row : a_.k_column, a_.depth, a_.keys, keys);
+        Isa().dense_pack(o.v + unit.v, a_.v_row, a_.keys, a_.width, values);
+        packed = number;
+      }
+      const int64_t first = item % blocks_ * block_;
+      RunBlock(o, unit, first, std::min(block_, a_.queries - first), scores, keys, values);
+    }
+  }
+
+  void RunBlock(const Operands& o, const Attention::Unit& unit, int64_t first, int64_t count,
+                float* scores, const float* keys, const float* values) const {
+    const IsaTable& isa = Isa();
+    const float* q = o.q + unit.q + first * a_.q_row;
+    if (packs_) {
+      isa.dense_packed(q, a_.q_row, count, a_.depth, keys, a_.keys, nullptr, UnaryF32::kIdentity, 0,
+                       scores, a_.keys);
+    } else if (a_.k_column == 1) {
+      for (int64_t r = 0; r < count; ++r) {
+        for (int64_t j = 0; j < a_.keys; ++j) {
+          scores[r * a_.keys + j] =
+              isa.dot(q + r * a_.q_row, o.k + unit.k + j * a_.k_row, a_.depth);
+        }
+      }
+    } else {
+      isa.dense(q, a_.q_row, count, a_.depth, o.k + unit.k, a_.k_column, a_.keys, nullptr,
+                UnaryF32::kIdentity, 0, scores, a_.keys);
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      const float* mask =
+          o.mask == nullptr ? nullptr : o.mask + unit.mask + (first + r) * a_.mask_row;
+      isa.masked_softmax(scores + r * a_.keys, a_.scale, mask, a_.mask_column, a_.keys);
+    }
+    float* out = o.out + unit.out + first * a_.out_row;
+    if (packs_) {
+      isa.dense_packed(scores, a_.keys, count, a_.keys, values, a_.width, nullptr,
+                       UnaryF32::kIdentity, 0, out, a_.out_row);
+    } else {
+      isa.dense(scores, a_.keys, count, a_.keys, o.v + unit.v, a_.v_row, a_.width, nullptr,
+                UnaryF32::kIdentity, 0, out, a_.out_row);
+    }
+  }
+
+  const Attention a_;
+  bool packs_ = false;
+  int64_t block_ = 0, blocks_ = 0;                            // queries at once, and how often
+  int64_t slots_ = 0;                                         // threads
+  int64_t scores_ = 0, packed_keys_ = 0, packed_values_ = 0;  // floats of a slot
+};
+
+}  // namespace
+
+std::unique_ptr<BoundKernel> BindAttention(Attention attention) {
+  return std::make_unique<BoundAttention>(std::move(attention));
+}
+
+}  // namespace smelt::nn

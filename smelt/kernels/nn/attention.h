@@ -1,0 +1,36 @@
+// Attention in one pass over its queries.
+#ifndef SMELT_KERNELS_NN_ATTENTION_H_
+#define SMELT_KERNELS_NN_ATTENTION_H_
+
+#include <memory>
+#include <vector>
+
+#include "smelt/kernels/bound_kernel.h"
+
+namespace smelt::nn {
+
+// softmax(q k^T * scale + mask) v for matrices that lie anywhere in their tensors. Places and steps
+// are counted in floats. All sizes are positive.
+struct Attention {
+  // One matrix of each: where its first element lies.
+  struct Unit {
+    int64_t q = 0, k = 0, v = 0, mask = 0, out = 0;
+  };
+  std::vector<Unit> units;
+  int64_t queries = 0, keys = 0, depth = 0;  // of a query and a key
+  int64_t width = 0;                         // of a value
+  float scale = 1;
+  // From a row to the next; rows of q, v and out are without gaps.
+  int64_t q_row = 0, v_row = 0, out_row = 0;
+  int64_t k_row = 0, k_column = 0;        // one of them is 1
+  bool has_mask = false;                  // else there are three inputs
+  int64_t mask_row = 0, mask_column = 0;  // the latter 0 or 1
+};
+
+// Inputs: q, k, v and the mask. Threads take blocks of queries, whose scores stay in the nearest
+// caches.
+std::unique_ptr<BoundKernel> BindAttention(Attention attention);
+
+}  // namespace smelt::nn
+
+#endif  // SMELT_KERNELS_NN_ATTENTION_H_

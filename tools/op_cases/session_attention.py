@@ -1,0 +1,146 @@
+"""Attention in compiled sessions: spelled out in many ways, with masks of many shapes, and what only resembles it."""
+from op_cases import *
+
+FOLDER = "sessions"
+
+
+def ph(shape):
+    return tf.compat.v1.placeholder(tf.float32, shape)
+
+
+def numbers(r, *shape):
+    return np.round(r.normal(shape), 2).astype(np.float32)
+
+
+def turned(x):
+    return tf.transpose(x, [0, 2, 1, 3])
+
+
+# Of q, k and v that are [batch, positions, heads, depth].
+def bert(q, k, v, mask, scale):
+    scores = tf.einsum("bfnd,btnd->bnft", q, k) * scale
+    return tf.einsum("bnft,btnd->bfnd", tf.nn.softmax(scores if mask is None else scores + mask), v)
+
+
+def keras(q, k, v, mask, scale):
+    scores = tf.einsum("aecd,abcd->acbe", k, q * scale)
+    return tf.einsum("acbe,aecd->abcd", tf.nn.softmax(scores if mask is None else mask + scores), v)
+
+
+def matmuls(q, k, v, mask, scale):
+    scores = tf.matmul(turned(q), turned(k), transpose_b=True) / np.float32(1 / scale)
+    return turned(tf.matmul(tf.nn.softmax(scores if mask is None else scores + mask), turned(v)))
+
+
+def turned_keys(q, k, v, mask, scale):
+    scores = tf.matmul(turned(q) * scale, tf.transpose(k, [0, 2, 3, 1]))
+    return tf.matmul(tf.nn.softmax(scores if mask is None else scores + mask), turned(v))
+
+
+def values_first(q, k, v, mask, scale):
+    p = tf.nn.softmax(tf.einsum("bfnd,btnd->bnft", q, k) * scale + (0.0 if mask is None else mask))
+    return tf.einsum("btnd,bnft->bfnd", v, p)
+
+
+def joined(q, k, v, mask, scale):
+    """q, k and v are parts of one value, as one product makes them."""
+    b, t, n, d = k.shape
+    together = tf.concat([tf.reshape(x, [b, t, n * d]) for x in (q, k, v)], axis=-1) + 0.0
+    parts = [tf.reshape(x, [b, t, n, d]) for x in tf.split(together, 3, axis=-1)]
+    return bert(*parts, mask, scale)
+
+
+def sliced(q, k, v, mask, scale):
+    """Keys and values lie in one cache, by position."""
+    cache = tf.transpose(tf.stack([k, v], axis=2), [1, 0, 2, 3, 4])
+    scores = tf.einsum("bfnd,tbnd->bnft", q, cache[:, :, 0]) * scale
+    return tf.einsum("bnft,tbnd->bfnd", tf.nn.softmax(scores if mask is None else scores + mask), cache[:, :, 1])
+
+
+FORMS = [bert, keras, matmuls, turned_keys, values_first, joined, sliced]
+
+
+# Scores that somebody else reads, a mask under the scale, probabilities that are halved, a softmax of queries.
+def reads_probabilities(q, k, v, mask, scale):
+    p = tf.nn.softmax(tf.einsum("bfnd,btnd->bnft", q, k) * scale)
+    return tf.einsum("bnft,btnd->bfnd", p, v), p
+
+
+def scaled_mask(q, k, v, mask, scale):
+    return tf.einsum("bnft,btnd->bfnd", tf.nn.softmax((tf.einsum("bfnd,btnd->bnft", q, k) + 0.5) * scale), v)
+
+
+def halved(q, k, v, mask, scale):
+    return tf.einsum("bnft,btnd->bfnd", tf.nn.softmax(tf.einsum("bfnd,btnd->bnft", q, k)) * 0.5, v)
+
+
+def two_masks(q, k, v, mask, scale):
+    rest = np.linspace(-1, 1, k.shape[1], dtype=np.float32)
+    return tf.einsum("bnft,btnd->bfnd", tf.nn.softmax(tf.einsum("bfnd,btnd->bnft", q, k) * scale + rest + rest[::-1]), v)
+
+
+def over_queries(q, k, v, mask, scale):
+    return tf.einsum("bntf,btnd->bfnd", tf.nn.softmax(tf.einsum("bfnd,btnd->bntf", q, k)), v)
+
+
+def one_key_head(q, k, v, mask, scale):
+    p = tf.nn.softmax(tf.einsum("bfnd,btd->bnft", q, k[:, :, 0]) * scale)
+    return tf.einsum("bnft,btd->bfnd", p, v[:, :, 0])
+
+
+def three_dimensions(q, k, v, mask, scale):
+    q, k, v = (x[:, :, 0] for x in (q, k, v))
+    return tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * scale), v)
+
+
+def shared_values(q, k, v, mask, scale):
+    p = tf.nn.softmax(tf.matmul(turned(q), turned(k), transpose_b=True))
+    return turned(tf.matmul(p, turned(v)[:1]))
+
+
+def attention(r):
+    sizes = {"one": (1, 1, 1, 1, 1), "row": (2, 1, 7, 2, 4), "odd": (2, 5, 3, 3, 5), "long": (1, 9, 70, 1, 4)}
+
+    def case(form, b, f, t, n, d, mask, name, special=False):
+        if form is joined:
+            f = t
+
+        def build():
+            q, k, v = ph([b, f, n, d]), ph([b, t, n, d]), ph([b, t, n, d])
+            m = None if mask is None else ph(mask)
+            y = form(q, k, v, m, np.float32(0.5))
+            values = [numbers(r, b, f, n, d), numbers(r, b, t, n, d), numbers(r, b, t, n, d)]
+            feeds = [dict(zip((q, k, v), values))]
+            if special:
+                feeds = []
+                for at, x in ((0, np.nan), (1, np.inf), (2, -np.inf), (0, 1e30)):
+                    changed = [a.copy() for a in values]
+                    changed[at].flat[1] = x
+                    feeds.append(dict(zip((q, k, v), changed)))
+            if m is not None:
+                seen = r.bools(mask)
+                seen = np.array(seen); seen.flat[0] = True
+                masks = [np.where(seen, 0, x).astype(np.float32) for x in (-1e9, -np.inf)]
+                masks += [np.full(mask, -1e9, np.float32), np.full(mask, -np.inf, np.float32)]
+                feeds = [{**feeds[0], m: x} for x in masks]
+            fetch = list(y) if isinstance(y, tuple) else [y]
+            return [Step(fetch=fetch, feed=feed) for feed in feeds]
+
+        return graph_case("Softmax", build, name=f"attention_{form.__name__}_{name}")
+
+    for form in FORMS:
+        for size, (b, f, t, n, d) in sizes.items():
+            yield case(form, b, f, t, n, d, None, size)
+        yield case(form, 2, 5, 5, 2, 4, [2, 1, 1, 5], "masked")
+    for i, mask in enumerate(([5, 3], [1, 1, 5, 1], [2, 3, 5, 3], [3], [], [2, 1, 1, 1])):
+        yield case(bert, 2, 5, 3, 3, 5, mask, f"mask_{i}")
+    yield case(bert, 1, 5, 4, 1, 3, None, "special", special=True)
+    yield case(bert, 1, 1, 4, 1, 3, None, "special_row", special=True)
+    for form in (reads_probabilities, scaled_mask, halved, two_masks, over_queries, one_key_head, three_dimensions, shared_values):
+        yield case(form, 2, 4, 4, 2, 4, None, "")
+    for b, f, t, d in ((0, 2, 2, 2), (1, 0, 2, 2), (1, 2, 0, 2), (1, 2, 2, 0)):
+        yield case(bert, b, f, t, 2, d, None, f"empty_{b}{f}{t}{d}")
+
+
+def cases(r):
+    yield from attention(r)
