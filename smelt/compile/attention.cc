@@ -207,12 +207,11 @@ class AttentionFinder {
     const int q = product.inputs[q_side], k = product.inputs[k_side];
     q_ = ViewOf(plan_, q, first_, true);
     k_ = ViewOf(plan_, k, first_, true);
-    a.scale *= q_.scale * k_.scale;
     a.queries = scores_[scores_.rank() - 2];
     a.keys = scores_.back();
     a.depth = SizeOf(q, q_labels, inner);
     const auto gaps = [&] { return a.depth > 1 && StepOf(q_, q_labels, inner) != 1; };
-    if (gaps()) q_ = ViewPlain(q);
+    if (gaps()) q_ = AsItIs(q);
     if (gaps()) return false;
     a.q_row = StepOf(q_, q_labels, query);
     const auto steps_fit = [&] {
@@ -220,16 +219,15 @@ class AttentionFinder {
       a.k_column = a.depth > 1 ? StepOf(k_, k_labels, inner) : 1;
       return a.k_row >= 0 && a.k_column > 0 && (a.k_column == 1 || a.k_row == 1 || a.keys == 1);
     };
+    if (!steps_fit()) k_ = AsItIs(k);
     if (!steps_fit()) return false;
+    a.scale *= q_.scale * k_.scale;
     q_steps_ = BatchSteps(q_, q_labels, l.out);
     k_steps_ = BatchSteps(k_, k_labels, l.out);
     return a.q_row >= 0;
   }
-  // Without what was traced back.
-  StridedView ViewPlain(int value) {
-    found_.attention.scale /= q_.scale;
-    return ViewOf(plan_, value, 0, false);
-  }
+  // Not traced back through any action.
+  StridedView AsItIs(int value) const { return ViewOf(plan_, value, 0, false); }
   static bool EachIsIn(const EinsumLabels& labels, const EinsumLabels& all, int but) {
     return std::ranges::all_of(
         labels, [&](int l) { return l == kNoLabel || l == but || HasLabel(all, l); });
@@ -263,7 +261,9 @@ class AttentionFinder {
     const int v = product.inputs[v_side];
     v_ = ViewOf(plan_, v, last_, false);
     a.width = SizeOf(v, v_labels, column);
-    if (a.width > 1 && StepOf(v_, v_labels, column) != 1) return false;
+    const auto gaps = [&] { return a.width > 1 && StepOf(v_, v_labels, column) != 1; };
+    if (gaps()) v_ = AsItIs(v);
+    if (gaps()) return false;
     a.v_row = StepOf(v_, v_labels, key);
     const StridedView out = TakeOutput(product.outputs[0]);
     if (a.width > 1 && StepOf(out, l.out, column) != 1) return false;
@@ -274,16 +274,14 @@ class AttentionFinder {
   }
   // The product as it lies in what the only one who reads it makes of it.
   StridedView TakeOutput(int value) {
-    found_.output = value;
-    StridedView out = ViewOf(plan_, value, 0, false);
+    StridedView out = AsItIs(value);
     const std::vector<size_t>& readers = ReadersOf(value);
     if (readers.size() != 1 || readers[0] >= plan_.actions.size()) return out;
     const PlanAction& next = plan_.actions[readers[0]];
     const Dims order = TransposeOrder(plan_, next);
     if (order.empty() || !Same(next.inputs[0], value)) return out;
-    found_.output = next.outputs[0];
     taken_.push_back(readers[0]);
-    const StridedView turned = ViewOf(plan_, found_.output, 0, false);
+    const StridedView turned = AsItIs(next.outputs[0]);
     for (size_t i = 0; i < order.size(); ++i) {
       out.steps[static_cast<size_t>(order[i])] = turned.steps[i];
     }
@@ -295,7 +293,7 @@ class AttentionFinder {
     const int batch_rank = scores_.rank() - 2;
     Dims mask_steps(static_cast<size_t>(scores_.rank()), 0);
     if (mask_ >= 0) {
-      const StridedView mask = ViewOf(plan_, mask_, 0, false);
+      const StridedView mask = AsItIs(mask_);
       const size_t missing = mask_steps.size() - mask.dims.size();
       for (size_t i = 0; i < mask.dims.size(); ++i) {
         if (mask.dims[i] != 1) mask_steps[missing + i] = mask.steps[i];

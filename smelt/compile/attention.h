@@ -15,7 +15,6 @@ namespace smelt {
 struct SpelledAttention {
   nn::Attention attention;
   std::vector<int> inputs;      // values: q, k, v and the mask if there is one
-  int output = -1;              // value
   std::vector<size_t> actions;  // all but the first product, in any order
 };
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
@@ -31,17 +32,45 @@ void SoftmaxRow(const float* x, float* y, int64_t n, bool log) {
   (log ? Isa().log_softmax : Isa().softmax)(x, y, n);
 }
 
+// `rows` rows of n; y may be x: each element is read before it is written.
 template <typename T>
-void SoftmaxRows(const Tensor& x, Tensor* y, bool log) {
-  const int64_t n = x.shape().back();
-  const T* from = x.data<T>();
-  T* to = y->data<T>();
-  ParallelFor(x.num_elements() / n, SoftmaxRowGrain(n), [&](int64_t begin, int64_t end) {
+void SoftmaxRows(const T* from, T* to, int64_t rows, int64_t n, bool log) {
+  ParallelFor(rows, SoftmaxRowGrain(n), [&](int64_t begin, int64_t end) {
     if constexpr (std::is_same_v<T, float>) {
       if (!log) return Isa().softmax_rows(from + begin * n, to + begin * n, end - begin, n);
     }
     for (int64_t r = begin; r < end; ++r) SoftmaxRow(from + r * n, to + r * n, n, log);
   });
+}
+
+template <typename T>
+void SoftmaxRows(const Tensor& x, Tensor* y, bool log) {
+  const int64_t n = x.shape().back();
+  SoftmaxRows(x.data<T>(), y->data<T>(), x.num_elements() / n, n, log);
+}
+
+struct SoftmaxState final : KernelState {
+  bool log = false;
+
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
+    const BoundTensor& x = context.inputs[0];
+    if (x.dtype != Dtype::kFloat || x.shape.rank() < 1 || x.shape.num_elements() == 0 ||
+        !Fits(context, 1, x.shape)) {
+      return nullptr;
+    }
+    const int64_t n = x.shape.back(), rows = x.shape.num_elements() / n;
+    return BindCall(
+        [n, rows, log = log](const void* const* inputs, void* const* outputs, void*) {
+          SoftmaxRows(static_cast<const float*>(inputs[0]), static_cast<float*>(outputs[0]), rows,
+                      n, log);
+        },
+        {0});
+  }
+};
+StatusOr<std::unique_ptr<KernelState>> PrepareSoftmax(const Node& node) {
+  auto state = std::make_unique<SoftmaxState>();
+  state->log = node.Is("LogSoftmax");
+  return state;
 }
 
 Status SoftmaxOf(OpContext& ctx, bool log) {
@@ -223,8 +252,8 @@ constexpr DtypeSet kSoftmaxTypes =
     Types(Dtype::kFloat, Dtype::kDouble, Dtype::kHalf, Dtype::kBfloat16);
 
 constexpr Kernel kSoftmaxTable[] = {
-    {"Softmax", "T", kSoftmaxTypes, "nn:softmax", RunSoftmax},
-    {"LogSoftmax", "T", kSoftmaxTypes, "nn:log_softmax", RunLogSoftmax},
+    {"Softmax", "T", kSoftmaxTypes, "nn:softmax", RunSoftmax, PrepareSoftmax},
+    {"LogSoftmax", "T", kSoftmaxTypes, "nn:log_softmax", RunLogSoftmax, PrepareSoftmax},
     {"SoftmaxCrossEntropyWithLogits", "T", kSoftmaxTypes, "nn:cross_entropy", RunCrossEntropy},
     {"SparseSoftmaxCrossEntropyWithLogits", "T", kSoftmaxTypes, "nn:sparse_cross_entropy",
      RunSparseCrossEntropy},
