@@ -8,6 +8,7 @@
 #include "smelt/graph/copy_node.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
+#include "smelt/graph/shape/values.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt {
@@ -45,6 +46,89 @@ StatusOr<std::vector<std::vector<Node*>>> Runs(const Graph& graph) {
   }
   return runs;
 }
+
+constexpr OpSet kReadsShapes = {"Shape", "ShapeN", "Size", "Rank"};
+constexpr OpSet kShapeArithmetic = {
+    "Add",      "AddV2",   "Cast",         "ConcatV2", "ExpandDims", "FloorDiv", "GatherV2",
+    "Identity", "Maximum", "Minimum",      "Mul",      "Pack",       "Prod",     "Reshape",
+    "Slice",    "Squeeze", "StridedSlice", "Sub",      "Unpack"};
+
+// What is computed of shapes is computed in each run that reads it, of the tensors whose shapes it
+// needs: when these are known no run of the program computes it, where as an argument it would hide
+// what shapes follow from it.
+class ShapeCopies {
+ public:
+  ShapeCopies(Graph& graph, std::vector<std::vector<Node*>>& runs) : graph_(graph), runs_(runs) {}
+
+  Status Add() {
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      for (const Node* n : runs_[i]) run_of_[n] = i;
+    }
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      run_ = i;
+      copies_.clear();
+      added_.clear();
+      for (Node* n : runs_[i]) {
+        RETURN_IF_ERROR(Renew(n));
+      }
+      runs_[i].insert(runs_[i].begin(), added_.begin(), added_.end());
+    }
+    return OkStatus();
+  }
+
+ private:
+  // Is the node of another run, and made of shapes and constants alone?
+  bool IsForeignShape(const Node& n) {
+    const auto run = run_of_.find(&n);
+    return run != run_of_.end() && run->second != run_ && OfShapes(n);
+  }
+  bool OfShapes(const Node& n) {
+    if (const auto known = of_shapes_.find(&n); known != of_shapes_.end()) return known->second;
+    bool is = run_of_.contains(&n) && n.control_inputs().empty() &&
+              std::ranges::all_of(n.output_types, IsIndexType);
+    if (is && !n.Is(kReadsShapes)) {
+      is = n.Is(kShapeArithmetic) && std::ranges::all_of(n.inputs(), [&](const Endpoint& e) {
+             return e.node->Is("Const") || OfShapes(*e.node);
+           });
+    }
+    return of_shapes_[&n] = is;
+  }
+
+  // The node's inputs from copies.
+  Status Renew(Node* n) {
+    std::vector<Endpoint> inputs(n->inputs().begin(), n->inputs().end());
+    bool changed = false;
+    for (Endpoint& e : inputs) {
+      if (!IsForeignShape(*e.node)) continue;
+      ASSIGN_OR_RETURN(e.node, CopyOf(*e.node));
+      changed = true;
+    }
+    if (changed) graph_.SetInputs(n, inputs);
+    return OkStatus();
+  }
+  StatusOr<Node*> CopyOf(const Node& n) {
+    if (const auto it = copies_.find(&n); it != copies_.end()) return it->second;
+    std::vector<Endpoint> inputs(n.inputs().begin(), n.inputs().end());
+    if (!n.Is(kReadsShapes)) {
+      for (Endpoint& e : inputs) {
+        if (e.node->Is("Const")) continue;
+        ASSIGN_OR_RETURN(e.node, CopyOf(*e.node));
+      }
+    }
+    ASSIGN_OR_RETURN(Node * copy, AddCopy(graph_, n, n.name()));
+    graph_.SetInputs(copy, inputs);
+    added_.push_back(copy);
+    return copies_[&n] = copy;
+  }
+
+  Graph& graph_;
+  std::vector<std::vector<Node*>>& runs_;
+  size_t run_ = 0;
+  absl::flat_hash_map<const Node*, size_t> run_of_;
+  absl::flat_hash_map<const Node*, bool> of_shapes_;
+  absl::flat_hash_map<const Node*, Node*> copies_;  // in this run
+  std::vector<Node*> added_;                        // each behind what it reads
+};
 
 class RegionCut {
  public:
@@ -158,10 +242,11 @@ bool IsCompilable(const Node& n) {
 }
 
 StatusOr<std::vector<Region>> CutRegions(Graph& graph, int least) {
-  ASSIGN_OR_RETURN(const auto runs, Runs(graph));
+  ASSIGN_OR_RETURN(auto runs, Runs(graph));
+  std::erase_if(runs, [&](const auto& nodes) { return static_cast<int>(nodes.size()) < least; });
+  RETURN_IF_ERROR(ShapeCopies(graph, runs).Add());
   std::vector<Region> regions;
   for (const std::vector<Node*>& nodes : runs) {
-    if (static_cast<int>(nodes.size()) < least) continue;
     ASSIGN_OR_RETURN(Region region, RegionCut(graph, nodes).Run());
     regions.push_back(std::move(region));
   }
