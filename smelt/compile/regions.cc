@@ -64,6 +64,10 @@ class ShapeCopies {
     for (size_t i = 0; i < runs_.size(); ++i) {
       for (const Node* n : runs_[i]) run_of_[n] = i;
     }
+    // Inputs first, so that nobody looks far back.
+    for (const auto& run : runs_) {
+      for (const Node* n : run) OfShapes(*n);
+    }
     for (size_t i = 0; i < runs_.size(); ++i) {
       run_ = i;
       copies_.clear();
@@ -83,15 +87,30 @@ class ShapeCopies {
     return run != run_of_.end() && run->second != run_ && OfShapes(n);
   }
   bool OfShapes(const Node& n) {
-    if (const auto known = of_shapes_.find(&n); known != of_shapes_.end()) return known->second;
-    bool is = run_of_.contains(&n) && n.control_inputs().empty() &&
-              std::ranges::all_of(n.output_types, IsIndexType);
-    if (is && !n.Is(kReadsShapes)) {
-      is = n.Is(kShapeArithmetic) && std::ranges::all_of(n.inputs(), [&](const Endpoint& e) {
-             return e.node->Is("Const") || OfShapes(*e.node);
-           });
+    if (const auto known = depth_.find(&n); known != depth_.end()) return known->second > 0;
+    int depth = 0;
+    if (run_of_.contains(&n) && n.control_inputs().empty() &&
+        std::ranges::all_of(n.output_types, IsIndexType)) {
+      if (n.Is(kReadsShapes)) {
+        depth = 1;
+      } else if (n.Is(kShapeArithmetic)) {
+        depth = DepthOf(n);
+      }
     }
-    return of_shapes_[&n] = is;
+    depth_[&n] = depth;
+    return depth > 0;
+  }
+  // One more than that of its inputs; 0 where one is not made of shapes, or it is too far from
+  // them.
+  int DepthOf(const Node& n) {
+    constexpr int kMostSteps = 64;
+    int depth = 1;
+    for (const Endpoint& e : n.inputs()) {
+      if (e.node->Is("Const")) continue;
+      if (!OfShapes(*e.node)) return 0;
+      depth = std::max(depth, depth_[e.node] + 1);
+    }
+    return depth <= kMostSteps ? depth : 0;
   }
 
   // The node's inputs from copies.
@@ -125,7 +144,7 @@ class ShapeCopies {
   std::vector<std::vector<Node*>>& runs_;
   size_t run_ = 0;
   absl::flat_hash_map<const Node*, size_t> run_of_;
-  absl::flat_hash_map<const Node*, bool> of_shapes_;
+  absl::flat_hash_map<const Node*, int> depth_;  // steps from shapes; 0: made of other things too
   absl::flat_hash_map<const Node*, Node*> copies_;  // in this run
   std::vector<Node*> added_;                        // each behind what it reads
 };
