@@ -125,7 +125,14 @@ class Binder {
     FusedStep step;
     if (const auto activation = ActivationOf(n)) {
       step.activation = *activation;
-      if (n.Is("LeakyRelu")) chain->ops.leaky_alpha = n.Float("alpha", 0.2f);
+      if (n.Is("LeakyRelu")) {
+        // There is one slope for all steps.
+        const auto is_leaky = [](const FusedStep& s) {
+          return s.kind == FusedStep::Kind::kActivation && s.activation == Activation::kLeakyRelu;
+        };
+        if (std::ranges::any_of(chain->ops.steps, is_leaky)) return false;
+        chain->ops.leaky_alpha = n.Float("alpha", 0.2f);
+      }
     } else if (n.Is(kAdds) || (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC")) {
       const int root = plan_.Root(value);
       const int other = plan_.Root(action.inputs[0]) == root ? action.inputs[1] : action.inputs[0];

@@ -8,7 +8,7 @@ JoinedSteps JoinSteps(const FusedOps& own, const FusedOps& then, const BindConte
   const size_t first = context.inputs.size() - static_cast<size_t>(then.num_args);
   for (FusedStep step : then.steps) {
     if (step.kind == FusedStep::Kind::kActivation) {
-      joined.ops.leaky_alpha = then.leaky_alpha;
+      if (step.activation == Activation::kLeakyRelu) joined.ops.leaky_alpha = then.leaky_alpha;
     } else {
       BoundTensor& t = joined.inputs[first + static_cast<size_t>(step.arg)];
       const int64_t n = t.shape.num_elements();

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/fusible.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/float_conv.h"
@@ -13,13 +14,14 @@ namespace {
 constexpr DtypeSet kConvFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
 constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
 
-struct ConvState final : KernelState {
+struct ConvState final : FusibleState {
   nn::ConvAttrs attrs;
   FusedOps fused;
   bool constant_filter = false;
   onednn::FloatConv conv;
 
-  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
+                                                  const FusedOps& then) override;
 };
 
 nn::EmptyFilter EmptyFilterOf(const nn::ConvAttrs& attrs) {
@@ -28,16 +30,22 @@ nn::EmptyFilter EmptyFilterOf(const nn::ConvAttrs& attrs) {
                               : nn::EmptyFilter::kForEmptyResult;
 }
 
-StatusOr<std::unique_ptr<BoundKernel>> ConvState::Bind(const BindContext& context) {
+StatusOr<std::unique_ptr<BoundKernel>> ConvState::BindThen(const BindContext& context,
+                                                           const FusedOps& then) {
   const auto p = nn::MakeConvProblem(attrs, context.inputs[0].shape, context.inputs[1].shape,
                                      EmptyFilterOf(attrs));
   // What the run will refuse is left to it.
-  if (!p.ok() || !constant_filter || p->output.num_elements() == 0 ||
-      !onednn::ArgumentsFit(fused, context, p->output,
+  if (!p.ok() || !constant_filter || p->output.num_elements() == 0) return nullptr;
+  // What follows goes along the last dimension.
+  const auto is_bias = [](const FusedStep& s) { return s.kind == FusedStep::Kind::kBias; };
+  if (!p->channels_last && std::ranges::any_of(then.steps, is_bias)) return nullptr;
+  const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
+  const BindContext joined{context.node, steps.inputs, context.outputs};
+  if (!onednn::ArgumentsFit(steps.ops, joined, p->output,
                             p->channels_last ? p->output.rank() - 1 : 1)) {
     return nullptr;
   }
-  return conv.Bind(*p, context, fused);
+  return conv.Bind(*p, joined, steps.ops);
 }
 
 Status RunConv(OpContext& ctx) {

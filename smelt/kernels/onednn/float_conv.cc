@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "smelt/graph/fused_ops.h"
@@ -40,14 +41,19 @@ StatusOr<FloatConv::FoldedOnce::Ref> FloatConv::Fold(const FusedOps& ops, nn::Fu
       for (int64_t c = 0; c < depth; ++c) bias[c] += before[c] * f.factors[c];
     }
     f.skipped = ops.steps[at].arg + 4;
-    f.ops = ops;
-    f.ops.steps.assign(ops.steps.begin() + at, ops.steps.end());
-    f.ops.steps[0] = {Kind::kBias};
-    for (size_t i = 1; i < f.ops.steps.size(); ++i) f.ops.steps[i].arg -= f.skipped - 1;
-    f.ops.num_args -= f.skipped - 1;
     return f;
   };
   return folded_.FindOrMake([](const Folded&) { return true; }, make);
+}
+
+FusedOps FloatConv::StepsAfter(const Folded& folded, const FusedOps& ops) {
+  using Kind = FusedStep::Kind;
+  FusedOps after = ops;
+  if (ops.steps[0].kind == Kind::kBias) after.steps.erase(after.steps.begin());
+  after.steps[0] = {Kind::kBias};
+  for (size_t i = 1; i < after.steps.size(); ++i) after.steps[i].arg -= folded.skipped - 1;
+  after.num_args -= folded.skipped - 1;
+  return after;
 }
 
 Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w,
@@ -68,6 +74,11 @@ StatusOr<Plan> FloatConv::PlanOf(const nn::ConvProblem& p, const Shape& x, const
   for (const Dims* d : {&p.strides, &p.dilations, &p.pad_before, &p.pad_after}) {
     key.insert(key.end(), d->begin(), d->end());
   }
+  // A program may do more in the same pass than the node alone.
+  for (const FusedStep& step : ops.steps) {
+    key.push_back(static_cast<int64_t>(step.kind) << 8 | static_cast<int64_t>(step.activation));
+  }
+  key.push_back(std::bit_cast<int32_t>(ops.leaky_alpha));
   return plans_.Get(key, [&] {
     const ConvLayouts l = MakeConvLayouts(p, dtype);
     const auto fused = MakeFusedPostOps(ops, l.dst, 1);
@@ -95,22 +106,22 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     values.push_back(value);
     args.push_back({value != nullptr ? value->raw() : nullptr, 2 + i});
   }
-  const FusedOps* ops = &fused_ops;
+  FusedOps ops = fused_ops;
   FoldedOnce::Ref folded;
   if (constant_args_) {
     ASSIGN_OR_RETURN(folded, Fold(fused_ops, values));
   }
   std::span<const float> factors;
   if (folded != nullptr) {
-    ops = &folded->ops;
+    ops = StepsAfter(*folded, fused_ops);
     factors = folded->factors;
     args.erase(args.begin(), args.begin() + folded->skipped);
     args.insert(args.begin(), LayerArgument{folded->bias.raw(), -1});
   }
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, x.shape, w.shape, Dtype::kFloat, *ops));
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, x.shape, w.shape, Dtype::kFloat, ops));
   if (plan == nullptr) return nullptr;
   ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, *w.constant, true, HeapAllocator(), factors));
-  return BindLayer(plan, std::move(weights), *ops, args, folded);
+  return BindLayer(plan, std::move(weights), ops, args, folded);
 }
 
 Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
@@ -120,6 +131,7 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
   Allocator* allocator = call.allocator;
   const Dtype dtype = x.dtype();
   const FusedOps* ops = &call.fused;
+  FusedOps shorter;
   FoldedOnce::Ref folded;
   nn::WidenedArgs some_args;
   if (call.constant_w) {
@@ -127,7 +139,8 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
   }
   nn::FusedArgs plan_args = call.args;
   if (folded != nullptr) {
-    ops = &folded->ops;
+    shorter = StepsAfter(*folded, call.fused);
+    ops = &shorter;
     some_args.push_back(&folded->bias);
     some_args.insert(some_args.end(), call.args.begin() + folded->skipped, call.args.end());
     plan_args = some_args;

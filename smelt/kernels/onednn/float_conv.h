@@ -30,9 +30,8 @@ class FloatConv {
                                               const FusedOps& fused_ops);
 
  private:
-  // The steps with a bias for the normalization, that bias, and the filter's factors by channel.
+  // What a normalization is folded into: a bias, and the filter's factors by channel.
   struct Folded {
-    FusedOps ops;
     Tensor bias;
     std::vector<float> factors;
     int skipped = 0;  // leading arguments that `bias` replaces
@@ -40,6 +39,8 @@ class FloatConv {
   using FoldedOnce = SmallCache<Folded, 1, 1>;
   // nullptr: there is nothing to fold.
   StatusOr<FoldedOnce::Ref> Fold(const FusedOps& ops, nn::FusedArgs args);
+  // The steps with the folded bias in place of what it replaces.
+  static FusedOps StepsAfter(const Folded& folded, const FusedOps& ops);
 
   bool constant_args_ = false;
   // In the type of x, w and out: float, or bfloat16 when NarrowLayer tries it, which is
