@@ -210,6 +210,14 @@ int TeamSize() { return me.size; }
 int64_t RegionsStarted() { return regions_started; }
 bool InTeam() { return me.in_team; }
 
+OutsideTeam::OutsideTeam()
+    : region_(me.region), index_(me.index), size_(me.size), in_team_(me.in_team) {
+  me = {nullptr, 0, 1, false, me.wanted};
+}
+OutsideTeam::~OutsideTeam() {
+  me = {static_cast<Region*>(region_), index_, size_, in_team_, me.wanted};
+}
+
 void TeamBarrier() {
   Region* r = me.region;
   if (r == nullptr) return;

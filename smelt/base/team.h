@@ -56,6 +56,21 @@ class ScopedThreads {
   int before_;
 };
 
+// While it lives the calling thread is as one outside of all regions, with the same Threads(). For
+// code of a library that asks for threads in order to plan, not to run.
+class OutsideTeam {
+ public:
+  OutsideTeam();
+  ~OutsideTeam();
+  OutsideTeam(const OutsideTeam&) = delete;
+  OutsideTeam& operator=(const OutsideTeam&) = delete;
+
+ private:
+  void* region_;
+  int index_, size_;
+  bool in_team_;
+};
+
 }  // namespace smelt
 
 #endif  // SMELT_BASE_TEAM_H_

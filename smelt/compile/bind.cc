@@ -1,9 +1,16 @@
 // Kernels are bound to the shapes of their actions. A product or another fusible kernel
 // (kernels/fusible.h) takes on the bias, the sums and the activation that follow it, if nobody else
 // reads what is in between.
+//
+// What takes long, compiling primitives and packing weights, is done by the team: chains are chosen
+// in order as if each kernel took all that it is offered, the kernels are bound to them side by
+// side, and then taken in order; where one did not take all, those after it are chosen anew. So the
+// outcome, errors included, is that of one thread.
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
+#include "smelt/base/team.h"
 #include "smelt/compile/activation.h"
 #include "smelt/compile/attention.h"
 #include "smelt/compile/layer_norm.h"
@@ -18,6 +25,8 @@ namespace {
 constexpr OpSet kAdds = {"AddV2", "Add"};
 // A longer chain is no longer worth a look.
 constexpr size_t kMaxSteps = 4;
+// With fewer bytes of weights kernels are bound sooner than a team is there.
+constexpr int64_t kWorthATeam = 256 << 10;
 
 std::optional<Activation> ActivationOf(const Node& n) {
   if (n.Is("Relu")) return Activation::kRelu;
@@ -35,6 +44,8 @@ class Binder {
 
   Status Run() {
     ListReaders();
+    ChooseEarly();
+    BindEarly();
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
       if (gone_[i]) continue;
       PlanAction& action = plan_.actions[i];
@@ -43,6 +54,8 @@ class Binder {
       if (action.state == nullptr) continue;
       if (auto* fusible = dynamic_cast<FusibleState*>(action.state.get())) {
         RETURN_IF_ERROR(BindWithSteps(i, *fusible));
+      } else if (early_of_[i] != kNotEarly) {
+        ASSIGN_OR_RETURN(action.bound, std::move(early_[early_of_[i]].bound));
       } else {
         ASSIGN_OR_RETURN(action.bound, action.state->Bind(ContextOf(action).context()));
       }
@@ -69,6 +82,70 @@ class Binder {
     std::vector<int> operands;    // values, by argument
     std::vector<size_t> actions;  // that do the steps
   };
+  // An action that is bound before its turn.
+  struct Early {
+    size_t action;
+    FusibleState* fusible;      // nullptr: there are no chains
+    std::vector<Chain> chains;  // from none to the longest; once bound, to the one that is
+    StatusOr<std::unique_ptr<BoundKernel>> bound = nullptr;
+    bool whole = false;  // the longest was bound
+  };
+  static constexpr size_t kNotEarly = SIZE_MAX;
+
+  // Lists what BindEarly binds. An action that a chain of an earlier one has belongs to that.
+  void ChooseEarly() {
+    early_of_.assign(plan_.actions.size(), kNotEarly);
+    if (Threads() == 1 || InTeam()) return;
+    claimed_.assign(plan_.actions.size(), false);
+    int64_t bytes = 0;
+    for (size_t i = 0; i < plan_.actions.size(); ++i) {
+      const PlanAction& action = plan_.actions[i];
+      if (claimed_[i]) continue;
+      if (action.node->Is("Mean")) {
+        if (const auto norm = FindLayerNorm(plan_, i, readers_)) {
+          for (const size_t a : norm->actions) claimed_[a] = true;
+          continue;
+        }
+      }
+      if (const auto attention = FindAttention(plan_, i, readers_)) {
+        for (const size_t a : attention->actions) claimed_[a] = true;
+        continue;
+      }
+      if (action.state == nullptr) continue;
+      for (const int v : action.inputs) {
+        if (At(v).place == PlanValue::Place::kConstant) bytes += At(v).bytes();
+      }
+      Early early{i, dynamic_cast<FusibleState*>(action.state.get()), {}};
+      if (early.fusible != nullptr) {
+        early.chains = ChainsOf(i);
+        for (const size_t a : early.chains.back().actions) claimed_[a] = true;
+      }
+      early_of_[i] = early_.size();
+      early_.push_back(std::move(early));
+    }
+    claimed_.clear();
+    if (early_.size() >= 2 && bytes >= kWorthATeam) return;
+    early_.clear();
+    early_of_.assign(plan_.actions.size(), kNotEarly);
+  }
+
+  void BindEarly() {
+    if (early_.empty()) return;
+    std::atomic<size_t> next{0};
+    RunTeam(static_cast<int>(std::min<size_t>(static_cast<size_t>(Threads()), early_.size())), [&] {
+      for (size_t e = next++; e < early_.size(); e = next++) {
+        Early& early = early_[e];
+        const PlanAction& action = plan_.actions[early.action];
+        if (early.fusible == nullptr) {
+          early.bound = action.state->Bind(ContextOf(action).context());
+        } else {
+          const size_t longest = early.chains.size();
+          early.bound = BindLongest(action, *early.fusible, &early.chains);
+          early.whole = early.chains.size() == longest;
+        }
+      }
+    });
+  }
 
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
 
@@ -102,7 +179,9 @@ class Binder {
   bool Follow(int value, Chain* chain) {
     if (FollowOne(value, chain)) return true;
     const auto spelled = FindActivation(plan_, value, readers_);
-    if (!spelled) return false;
+    if (!spelled || std::ranges::any_of(spelled->actions, [&](size_t a) { return Claimed(a); })) {
+      return false;
+    }
     FusedStep step;
     step.activation = spelled->activation;
     chain->ops.steps.push_back(step);
@@ -113,7 +192,9 @@ class Binder {
   // The only reader, where that is a step.
   bool FollowOne(int value, Chain* chain) {
     const std::vector<size_t>& readers = ReadersOf(value);
-    if (readers.size() != 1 || readers[0] == plan_.actions.size()) return false;
+    if (readers.size() != 1 || readers[0] == plan_.actions.size() || Claimed(readers[0])) {
+      return false;
+    }
     const PlanAction& action = plan_.actions[readers[0]];
     if (action.outputs.size() != 1) return false;
     const PlanValue& out = At(action.outputs[0]);
@@ -182,9 +263,11 @@ class Binder {
     return true;
   }
 
-  // With as many of the steps that follow as the kernel takes.
-  Status BindWithSteps(size_t i, FusibleState& state) {
-    PlanAction& action = plan_.actions[i];
+  bool Claimed(size_t action) const { return !claimed_.empty() && claimed_[action]; }
+
+  // What may be done with the action's result, from nothing to the longest chain of steps.
+  std::vector<Chain> ChainsOf(size_t i) {
+    const PlanAction& action = plan_.actions[i];
     std::vector<Chain> chains(1);
     int value = action.outputs.size() == 1 ? action.outputs[0] : -1;
     while (value >= 0 && chains.size() <= kMaxSteps) {
@@ -193,20 +276,39 @@ class Binder {
       value = plan_.actions[longer.actions.back()].outputs[0];
       chains.push_back(std::move(longer));
     }
-    while (!chains.empty()) {
-      const Chain& chain = chains.back();
+    return chains;
+  }
+
+  // Leaves the chain that was bound last; nullptr and no chain where there is none. Thread safe.
+  StatusOr<std::unique_ptr<BoundKernel>> BindLongest(const PlanAction& action, FusibleState& state,
+                                                     std::vector<Chain>* chains) const {
+    for (; !chains->empty(); chains->pop_back()) {
+      const Chain& chain = chains->back();
       Tensors tensors = ContextOf(action);
       for (const int v : chain.operands) tensors.inputs.push_back(Bound(v));
       ASSIGN_OR_RETURN(auto bound, state.BindThen(tensors.context(), chain.ops));
-      if (bound != nullptr) {
-        action.bound = std::move(bound);
-        std::vector<int> inputs = action.inputs;
-        inputs.insert(inputs.end(), chain.operands.begin(), chain.operands.end());
-        if (!chain.actions.empty()) Take(i, std::move(inputs), chain.actions);
-        return OkStatus();
-      }
-      chains.pop_back();
+      if (bound != nullptr) return bound;
     }
+    return nullptr;
+  }
+
+  // With as many of the steps that follow as the kernel takes.
+  Status BindWithSteps(size_t i, FusibleState& state) {
+    PlanAction& action = plan_.actions[i];
+    std::vector<Chain> chains;
+    if (early_of_[i] != kNotEarly && as_chosen_) {
+      Early& early = early_[early_of_[i]];
+      ASSIGN_OR_RETURN(action.bound, std::move(early.bound));
+      chains = std::move(early.chains);
+      as_chosen_ = early.whole;
+    } else {
+      chains = ChainsOf(i);
+      ASSIGN_OR_RETURN(action.bound, BindLongest(action, state, &chains));
+    }
+    if (action.bound == nullptr || chains.back().actions.empty()) return OkStatus();
+    std::vector<int> inputs = action.inputs;
+    inputs.insert(inputs.end(), chains.back().operands.begin(), chains.back().operands.end());
+    Take(i, std::move(inputs), chains.back().actions);
     return OkStatus();
   }
 
@@ -237,6 +339,10 @@ class Binder {
   // By root value, the actions that read it, one for each time; the caller's number is one more
   // than the last.
   std::vector<std::vector<size_t>> readers_;
+  std::vector<bool> claimed_;  // by action, while ChooseEarly runs: a chain has it
+  std::vector<Early> early_;
+  std::vector<size_t> early_of_;  // by action: in early_, or kNotEarly
+  bool as_chosen_ = true;         // chains so far are those that ChooseEarly expected
 };
 
 }  // namespace

@@ -235,6 +235,7 @@ struct Primitive::Impl {
   Status Choose(const void* op_desc, double work, const Attributes& attributes,
                 const_dnnl_primitive_desc_t forward = nullptr) {
     alone = work < kWorkOfTeam;
+    const OutsideTeam planning;
     const ScopedThreads team(TeamSize());
     if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
     desc = nullptr;
@@ -245,6 +246,7 @@ struct Primitive::Impl {
   }
 
   Status Compile() {
+    const OutsideTeam planning;
     const ScopedThreads team(TeamSize());
     DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&primitive, desc), "primitive");
     if (const auto* md = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)) {
