@@ -40,6 +40,48 @@ class HeapAllocatorImpl final : public Allocator {
   }
 };
 
+constexpr size_t kLargePage = 2 << 20;
+
+// Memory of the system, of its own for each buffer: no byte beyond the last whole large page is
+// touched that nobody asked for.
+class LargePagesBuffer final : public Buffer {
+ public:
+  using Buffer::Buffer;
+  ~LargePagesBuffer() override {
+    munmap(data_, size_);
+    HeapGive(static_cast<int64_t>(size_));
+  }
+};
+
+// nullptr: the system has none.
+char* MapLargePages(size_t size) {
+  const size_t all = size + kLargePage;
+  void* mapped = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<char*>(mapped);
+  const size_t before = (kLargePage - reinterpret_cast<uintptr_t>(begin) % kLargePage) % kLargePage;
+  if (before > 0) munmap(begin, before);
+  char* const first = begin + before;
+  static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  char* const end = first + (size + page - 1) / page * page;
+  if (end < begin + all) munmap(end, static_cast<size_t>(begin + all - end));
+  // Advice: without large pages the memory serves as well.
+  madvise(first, size / kLargePage * kLargePage, MADV_HUGEPAGE);
+  return first;
+}
+
+class KeptAllocatorImpl final : public Allocator {
+ public:
+  StatusOr<BufferRef> Allocate(size_t size) override {
+    if (size < kLargePage) return HeapAllocator()->Allocate(size);
+    const auto bytes = static_cast<int64_t>(size);
+    if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
+    if (char* first = MapLargePages(size)) return BufferRef(new LargePagesBuffer(first, size));
+    HeapGive(bytes);
+    return HeapExhausted(size);
+  }
+};
+
 class ForeignBufferImpl final : public Buffer {
  public:
   ForeignBufferImpl(const void* data, size_t size, ForeignBytes kind,
@@ -164,6 +206,11 @@ void PoolBuffer::Destroy() {
 
 Allocator* HeapAllocator() {
   static HeapAllocatorImpl* a = new HeapAllocatorImpl;
+  return a;
+}
+
+Allocator* KeptAllocator() {
+  static KeptAllocatorImpl* a = new KeptAllocatorImpl;
   return a;
 }
 

@@ -92,6 +92,10 @@ class Allocator {
 // reuse. Lives as long as the process.
 Allocator* HeapAllocator();
 
+// The same for what is kept long and written at once, as packed weights are: large buffers take
+// large pages where the system has them, so that touching them first costs little.
+Allocator* KeptAllocator();
+
 // Bytes owned by something else: `owner` is kept until the last reference goes.
 enum class ForeignBytes { kWritable, kReadOnly, kMappedFile };
 BufferRef ForeignBuffer(const void* data, size_t size, ForeignBytes kind,

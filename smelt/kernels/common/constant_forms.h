@@ -18,7 +18,7 @@ class ConstantForms {
   using Ref = std::shared_ptr<const Tensor>;
 
   // The form `how` of `t`, as make(Allocator*) returns it (a StatusOr<Tensor>). `constant`: the
-  // values of a buffer never change, so that the form is made once, on the heap, and kept.
+  // values of a buffer never change, so that the form is made once, and kept.
   // Otherwise it is made on each call, in memory of `allocator`.
   template <typename Make>
   StatusOr<Ref> Get(const Tensor& t, const How& how, bool constant, Allocator* allocator,
@@ -32,7 +32,7 @@ class ConstantForms {
              f.original.shape() == t.shape() && f.how == how;
     };
     ASSIGN_OR_RETURN(auto form, forms_.FindOrMake(is_of, [&]() -> StatusOr<Form> {
-      ASSIGN_OR_RETURN(Tensor made, make(HeapAllocator()));
+      ASSIGN_OR_RETURN(Tensor made, make(KeptAllocator()));
       return Form{t, how, std::move(made)};
     }));
     const Tensor* made = &form->made;

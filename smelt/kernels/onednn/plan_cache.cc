@@ -58,11 +58,17 @@ StatusOr<std::shared_ptr<const Tensor>> PlanCache::Weights(const Plan& plan, con
       weights, PackedFor{plan}, constant, allocator, [&](Allocator* where) -> StatusOr<Tensor> {
         const auto bytes = static_cast<int64_t>(plan->weights_bytes());
         ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kUint8, Shape({bytes}), where));
-        Tensor scaled = weights;
-        if (!factors.empty()) {
-          ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
+        bool done = false;
+        if (!factors.empty() && plan->packs_weights() && weights.dtype() == Dtype::kFloat) {
+          ASSIGN_OR_RETURN(done, plan->PackScaledWeights(weights.raw(), factors, packed.raw()));
         }
-        RETURN_IF_ERROR(plan->PackWeights(scaled.raw(), packed.raw()));
+        if (!done) {
+          Tensor scaled = weights;
+          if (!factors.empty()) {
+            ASSIGN_OR_RETURN(scaled, Multiplied(weights, factors));
+          }
+          RETURN_IF_ERROR(plan->PackWeights(scaled.raw(), packed.raw()));
+        }
         if (constant && weights.buffer()->mapped_file() && weights.bytes() >= kWorthDropping) {
           DropMappedPages(weights.raw(), weights.bytes());
         }

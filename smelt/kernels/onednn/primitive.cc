@@ -465,30 +465,73 @@ bool Primitive::PacksAlike(const Primitive& o) const {
          dnnl_memory_desc_equal(&impl_->weights, &o.impl_->weights) != 0;
 }
 
+namespace {
+
+struct Reorder {
+  dnnl_primitive_attr_t attr = nullptr;
+  dnnl_primitive_desc_t desc = nullptr;
+  dnnl_primitive_t primitive = nullptr;
+  dnnl_memory_t from = nullptr;
+  dnnl_memory_t to = nullptr;
+  ~Reorder() {
+    if (primitive != nullptr) dnnl_primitive_destroy(primitive);
+    if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
+    if (attr != nullptr) dnnl_primitive_attr_destroy(attr);
+    if (from != nullptr) dnnl_memory_destroy(from);
+    if (to != nullptr) dnnl_memory_destroy(to);
+  }
+
+  Status Scale(std::span<const float> factors, int mask) {
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_create(&attr), "attributes");
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_attr_set_output_scales(
+                             attr, static_cast<dnnl_dim_t>(factors.size()), mask, factors.data()),
+                         "attributes");
+    return OkStatus();
+  }
+  Status Choose(const dnnl_memory_desc_t& from_md, const dnnl_memory_desc_t& to_md) {
+    DNNL_RETURN_IF_ERROR(
+        dnnl_reorder_primitive_desc_create(&desc, &from_md, Engine(), &to_md, Engine(), attr),
+        "reorder");
+    return OkStatus();
+  }
+  Status Run(const dnnl_memory_desc_t& from_md, const void* source, const dnnl_memory_desc_t& to_md,
+             void* target) {
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&primitive, desc), "reorder");
+    DNNL_RETURN_IF_ERROR(dnnl_memory_create(&from, &from_md, Engine(), const_cast<void*>(source)),
+                         "memory");
+    DNNL_RETURN_IF_ERROR(dnnl_memory_create(&to, &to_md, Engine(), target), "memory");
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(primitive, ThreadStream(), 2, args), "reorder");
+    return OkStatus();
+  }
+};
+
+}  // namespace
+
 Status Primitive::PackWeights(const void* weights, void* packed) const {
-  const dnnl_memory_desc_t& from_md = impl_->given_weights;
-  struct Reorder {
-    dnnl_primitive_desc_t desc = nullptr;
-    dnnl_primitive_t primitive = nullptr;
-    dnnl_memory_t from = nullptr;
-    dnnl_memory_t to = nullptr;
-    ~Reorder() {
-      if (primitive != nullptr) dnnl_primitive_destroy(primitive);
-      if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
-      if (from != nullptr) dnnl_memory_destroy(from);
-      if (to != nullptr) dnnl_memory_destroy(to);
-    }
-  } r;
-  DNNL_RETURN_IF_ERROR(dnnl_reorder_primitive_desc_create(&r.desc, &from_md, Engine(),
-                                                          &impl_->weights, Engine(), nullptr),
-                       "reorder");
-  DNNL_RETURN_IF_ERROR(dnnl_primitive_create(&r.primitive, r.desc), "reorder");
-  DNNL_RETURN_IF_ERROR(dnnl_memory_create(&r.from, &from_md, Engine(), const_cast<void*>(weights)),
-                       "memory");
-  DNNL_RETURN_IF_ERROR(dnnl_memory_create(&r.to, &impl_->weights, Engine(), packed), "memory");
-  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, r.from}, {DNNL_ARG_TO, r.to}};
-  DNNL_RETURN_IF_ERROR(dnnl_primitive_execute(r.primitive, ThreadStream(), 2, args), "reorder");
-  return OkStatus();
+  Reorder r;
+  RETURN_IF_ERROR(r.Choose(impl_->given_weights, impl_->weights));
+  return r.Run(impl_->given_weights, weights, impl_->weights, packed);
+}
+
+StatusOr<bool> Primitive::PackScaledWeights(const void* weights, std::span<const float> factors,
+                                            void* packed) const {
+  const dnnl_memory_desc_t& given = impl_->given_weights;
+  int mask = 0;
+  size_t places = 1;
+  for (int i = 0; i < given.ndims && places < factors.size(); ++i) {
+    places *= static_cast<size_t>(given.dims[i]);
+    mask |= 1 << i;
+  }
+  if (places != factors.size()) return false;
+  Reorder r;
+  // Its plain loops are slower than a pass of our own.
+  if (!r.Scale(factors, mask).ok() || !r.Choose(given, impl_->weights).ok() ||
+      !absl::StartsWith(ImplementationOf(r.desc), "jit")) {
+    return false;
+  }
+  RETURN_IF_ERROR(r.Run(given, weights, impl_->weights, packed));
+  return true;
 }
 
 size_t Primitive::scratch_bytes() const { return impl_->scratch_bytes; }

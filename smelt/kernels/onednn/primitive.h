@@ -110,6 +110,11 @@ class Primitive {
   bool PacksAlike(const Primitive& o) const;
   // `packed` has weights_bytes() bytes.
   Status PackWeights(const void* weights, void* packed) const;
+  // The same of weights multiplied by factors, which go along the first logical dimensions (groups,
+  // channels of the result). False, and nothing is written, where the library has no fast code.
+  // REQUIRES: float weights, packs_weights().
+  StatusOr<bool> PackScaledWeights(const void* weights, std::span<const float> factors,
+                                   void* packed) const;
 
   // Writes the result through its pointer in `tensors`, although that is const. `allocator` gives
   // scratch memory. REQUIRES: one pointer for each tensor, of the primitive's layouts.
