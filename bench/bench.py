@@ -33,16 +33,18 @@ print(json.dumps(sorted(times[len(times) // 4:])[len(times[len(times) // 4:]) //
 
 
 def write_log(npz, path, outputs=None):
+    """A log of one request; inputs and outputs are .npz files or arrays by name."""
     import numpy as np
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
     log = prediction_log_pb2.PredictionLog()
     log.log_metadata.saved_model_tags.append("serve")
     log.predict_log.request.model_spec.signature_name = "serving_default"
-    for k, v in np.load(npz).items():
+    stored = lambda x: x if isinstance(x, dict) else np.load(x)
+    for k, v in stored(npz).items():
         log.predict_log.request.inputs[k].CopyFrom(tf.make_tensor_proto(v.astype(object) if v.dtype.kind == "S" else v))
     if outputs:
-        for k, v in np.load(outputs).items():
+        for k, v in stored(outputs).items():
             log.predict_log.response.outputs[k].CopyFrom(tf.make_tensor_proto(v.astype(object) if v.dtype.kind == "S" else v))
     with tf.io.TFRecordWriter(str(path)) as w:
         w.write(log.SerializeToString())

@@ -36,6 +36,7 @@ const std::vector<Command>& Commands();
 CommandBody SetupShow(CLI::App& app);
 CommandBody SetupRun(CLI::App& app);
 CommandBody SetupReplay(CLI::App& app);
+CommandBody SetupBench(CLI::App& app);
 CommandBody SetupConvert(CLI::App& app);
 CommandBody SetupOptimize(CLI::App& app);
 CommandBody SetupOps(CLI::App& app);

@@ -16,6 +16,8 @@ const std::vector<Command>& Commands() {
        SetupRun},
       {"replay", "Replay recorded requests and compare the answers",
        "smelt replay my_model --log requests.tfrecord --rtol 1e-3 --atol 1e-4", SetupReplay},
+      {"bench", "Measure how fast a signature answers, and its nodes beside the machine's peaks",
+       "smelt bench my_model --batch 8 --threads 2", SetupBench},
       {"convert", "Convert a SavedModel for accelerator serving",
        "smelt convert in out --converter_options_string "
        "'tpu_functions { function_alias: \"tpu_func\" } disable_default_optimizations: true'",

@@ -16,6 +16,7 @@
 #include "smelt/compile/layer_norm.h"
 #include "smelt/compile/plan.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/nn/layer_norm.h"
 
@@ -40,7 +41,10 @@ std::optional<Activation> ActivationOf(const Node& n) {
 
 class Binder {
  public:
-  explicit Binder(Plan& plan) : plan_(plan), gone_(plan.actions.size(), false) {}
+  Binder(Plan& plan, Reasons* reasons)
+      : plan_(plan), reasons_(reasons), gone_(plan.actions.size(), false) {
+    if (reasons != nullptr) listener_.emplace();
+  }
 
   Status Run() {
     ListReaders();
@@ -51,13 +55,17 @@ class Binder {
       PlanAction& action = plan_.actions[i];
       // Bound with what it was moved behind.
       if (action.bound != nullptr || BindLayerNorm(i) || BindAttention(i)) continue;
-      if (action.state == nullptr) continue;
+      if (action.state == nullptr) {
+        NoteReason(reasons_, *action.node, "is not bound: the kernel keeps nothing for a node");
+        continue;
+      }
       if (auto* fusible = dynamic_cast<FusibleState*>(action.state.get())) {
         RETURN_IF_ERROR(BindWithSteps(i, *fusible));
       } else if (early_of_[i] != kNotEarly) {
         ASSIGN_OR_RETURN(action.bound, std::move(early_[early_of_[i]].bound));
       } else {
         ASSIGN_OR_RETURN(action.bound, action.state->Bind(ContextOf(action).context()));
+        if (action.bound == nullptr) NoteDeclined(action, {});
       }
     }
     size_t kept = 0;
@@ -95,7 +103,8 @@ class Binder {
   // Lists what BindEarly binds. An action that a chain of an earlier one has belongs to that.
   void ChooseEarly() {
     early_of_.assign(plan_.actions.size(), kNotEarly);
-    if (Threads() == 1 || InTeam()) return;
+    // Reasons are heard in this thread, and in order.
+    if (Threads() == 1 || InTeam() || reasons_ != nullptr) return;
     claimed_.assign(plan_.actions.size(), false);
     int64_t bytes = 0;
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
@@ -174,6 +183,31 @@ class Binder {
     return readers_[static_cast<size_t>(plan_.Root(value))];
   }
 
+  // Why a chain ends; false.
+  template <typename... Parts>
+  bool Stop(const PlanAction& at, const Parts&... parts) {
+    if (reasons_ == nullptr) return false;
+    return Stop(at.node->op(), " '", at.node->name(), "'", parts...);
+  }
+  template <typename... Parts>
+  bool Stop(const absl::AlphaNum& first, const Parts&... parts) {
+    if (reasons_ != nullptr) stop_ = absl::StrCat(first, parts...);
+    return false;
+  }
+
+  // The kernel was not bound, with what the actions do as well.
+  void NoteDeclined(const PlanAction& action, std::span<const size_t> steps) {
+    if (reasons_ == nullptr) return;
+    std::string more;
+    for (const size_t step : steps) {
+      absl::StrAppend(&more, more.empty() ? " with " : ", ", plan_.actions[step].node->op());
+    }
+    const std::string& why = listener_->why();
+    NoteReason(reasons_, *action.node, "is not bound", more, ": ",
+               why.empty() ? "the kernel has no form that is bound to such shapes" : why);
+    listener_->Clear();
+  }
+
   // What is done to `value` next, and to nothing else of it, added to the chain. False where it is
   // no step.
   bool Follow(int value, Chain* chain) {
@@ -182,6 +216,7 @@ class Binder {
     if (!spelled || std::ranges::any_of(spelled->actions, [&](size_t a) { return Claimed(a); })) {
       return false;
     }
+    stop_.clear();
     FusedStep step;
     step.activation = spelled->activation;
     chain->ops.steps.push_back(step);
@@ -192,15 +227,16 @@ class Binder {
   // The only reader, where that is a step.
   bool FollowOne(int value, Chain* chain) {
     const std::vector<size_t>& readers = ReadersOf(value);
-    if (readers.size() != 1 || readers[0] == plan_.actions.size() || Claimed(readers[0])) {
-      return false;
-    }
+    if (readers.size() != 1) return Stop("it is read ", readers.size(), " times");
+    if (readers[0] == plan_.actions.size()) return Stop("it is a result");
+    if (Claimed(readers[0])) return false;
     const PlanAction& action = plan_.actions[readers[0]];
-    if (action.outputs.size() != 1) return false;
+    if (action.outputs.size() != 1) return Stop(action, " has several results");
     const PlanValue& out = At(action.outputs[0]);
     if (out.dtype != At(value).dtype ||
         out.shape.num_elements() != At(value).shape.num_elements()) {
-      return false;
+      return Stop(action, " makes ", DtypeName(out.dtype), out.shape.ToString(), " of ",
+                  DtypeName(At(value).dtype), At(value).shape.ToString());
     }
     const Node& n = *action.node;
     FusedStep step;
@@ -211,19 +247,24 @@ class Binder {
         const auto is_leaky = [](const FusedStep& s) {
           return s.kind == FusedStep::Kind::kActivation && s.activation == Activation::kLeakyRelu;
         };
-        if (std::ranges::any_of(chain->ops.steps, is_leaky)) return false;
+        if (std::ranges::any_of(chain->ops.steps, is_leaky)) {
+          return Stop(action, " is a second LeakyRelu");
+        }
         chain->ops.leaky_alpha = n.Float("alpha", 0.2f);
       }
     } else if (n.Is(kAdds) || (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC")) {
       const int root = plan_.Root(value);
       const int other = plan_.Root(action.inputs[0]) == root ? action.inputs[1] : action.inputs[0];
       const auto kind = KindOfSum(At(other).shape, out.shape);
-      if (!kind) return false;
+      if (!kind) {
+        return Stop(action, " has an operand of shape ", At(other).shape.ToString(),
+                    ", neither that of the result nor its last dimensions");
+      }
       step.kind = *kind;
       step.arg = chain->ops.num_args++;
       chain->operands.push_back(other);
     } else {
-      return false;
+      return Stop(action, " is neither a bias, a sum nor an activation");
     }
     chain->ops.steps.push_back(step);
     chain->actions.push_back(readers[0]);
@@ -272,7 +313,11 @@ class Binder {
     int value = action.outputs.size() == 1 ? action.outputs[0] : -1;
     while (value >= 0 && chains.size() <= kMaxSteps) {
       Chain longer = chains.back();
-      if (!Follow(value, &longer)) break;
+      if (!Follow(value, &longer)) {
+        NoteReason(reasons_, *action.node, "what follows ends at '", EndpointName(At(value).of),
+                   "': ", stop_);
+        break;
+      }
       value = plan_.actions[longer.actions.back()].outputs[0];
       chains.push_back(std::move(longer));
     }
@@ -288,6 +333,7 @@ class Binder {
       for (const int v : chain.operands) tensors.inputs.push_back(Bound(v));
       ASSIGN_OR_RETURN(auto bound, state.BindThen(tensors.context(), chain.ops));
       if (bound != nullptr) return bound;
+      NoteDeclined(action, chain.actions);
     }
     return nullptr;
   }
@@ -335,7 +381,10 @@ class Binder {
   }
 
   Plan& plan_;
-  std::vector<bool> gone_;  // by action
+  Reasons* const reasons_;
+  std::optional<BindListener> listener_;  // where reasons are asked for
+  std::string stop_;                      // why FollowOne said no
+  std::vector<bool> gone_;                // by action
   // By root value, the actions that read it, one for each time; the caller's number is one more
   // than the last.
   std::vector<std::vector<size_t>> readers_;
@@ -347,6 +396,6 @@ class Binder {
 
 }  // namespace
 
-Status BindActions(Plan& plan) { return Binder(plan).Run(); }
+Status BindActions(Plan& plan, Reasons* reasons) { return Binder(plan, reasons).Run(); }
 
 }  // namespace smelt

@@ -21,8 +21,8 @@ constexpr int64_t kMaxFoldedBytes = 1 << 20;
 
 class Lowering {
  public:
-  Lowering(const Graph& body, std::span<const Shape> args, KernelStates& states)
-      : body_(body), args_(args), states_(states) {}
+  Lowering(const Graph& body, std::span<const Shape> args, KernelStates& states, Reasons* reasons)
+      : body_(body), args_(args), states_(states), reasons_(reasons) {}
 
   StatusOr<Plan> Run() {
     std::vector<PartialShape> shapes(args_.begin(), args_.end());
@@ -135,18 +135,26 @@ class Lowering {
     if (constants.empty() || constants.size() != n.inputs().size()) return false;
     int64_t bytes = 0;
     for (const Tensor& t : constants) bytes += static_cast<int64_t>(t.bytes());
-    if (bytes > kMaxFoldedBytes) return false;
+    if (bytes > kMaxFoldedBytes) return RunsEachTime(n, "reads", bytes);
     Step step;
     auto results = RunOp(n, std::move(constants), step);
     // The run says what is wrong with it.
     if (!results.ok()) return false;
     for (const Tensor& t : *results) {
-      if (static_cast<int64_t>(t.bytes()) > kMaxFoldedBytes) return false;
+      const auto made = static_cast<int64_t>(t.bytes());
+      if (made > kMaxFoldedBytes) return RunsEachTime(n, "makes", made);
     }
     for (size_t p = 0; p < results->size(); ++p) {
       RETURN_IF_ERROR(AddConstant(n, static_cast<int>(p), std::move((*results)[p])));
     }
     return true;
+  }
+
+  // False.
+  bool RunsEachTime(const Node& n, absl::string_view does, int64_t bytes) {
+    NoteReason(reasons_, n, "has constants alone, and runs each time: it ", does, " ", bytes,
+               " bytes, and what is kept has at most ", kMaxFoldedBytes);
+    return false;
   }
 
   Status AddAction(const Node& n) {
@@ -198,6 +206,7 @@ class Lowering {
   const Graph& body_;
   const std::span<const Shape> args_;
   KernelStates& states_;
+  Reasons* const reasons_;
   ShapeTable shapes_;
   absl::flat_hash_map<Port, int> value_of_;
   Plan plan_;
@@ -205,8 +214,9 @@ class Lowering {
 
 }  // namespace
 
-StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states) {
-  return Lowering(body, args, states).Run();
+StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states,
+                     Reasons* reasons) {
+  return Lowering(body, args, states, reasons).Run();
 }
 
 }  // namespace smelt

@@ -42,12 +42,20 @@ Traffic TrafficOf(const Plan& plan) {
 int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How many rows each part has; 0: all rows run at once. `work`: of all rows.
-int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work) {
+int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
   const int threads = Threads();
   const int64_t arena = LeastArena(plan);
   const bool fits = arena <= NearCacheBytes();
   const bool for_threads = threads > 1 && rows >= threads && work / threads >= kLeastWork;
-  if (!for_threads && fits) return 0;
+  if (!for_threads && fits) {
+    NoteReason(reasons, "all rows at once: what lives at a time, ", arena,
+               " bytes, fits a core's cache of ", NearCacheBytes());
+    if (threads > 1) {
+      NoteReason(reasons, "threads take no rows: ", rows, " rows of ", work,
+                 " multiply-adds in all are too few for ", threads);
+    }
+    return 0;
+  }
   const Traffic traffic = TrafficOf(plan);
   // The fewest parts that threads share evenly, then as many as fit the cache.
   const int64_t least = for_threads ? threads : 2;
@@ -55,8 +63,18 @@ int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work) {
   for (int64_t part = CeilOfRatio(rows, wanted);;) {
     const int64_t parts = CeilOfRatio(rows, part);
     // What is written is read again; each part but the first reads the weights once more.
-    if (parts >= least && (parts - 1) * traffic.weights <= 2 * traffic.values) return part;
-    if (parts <= least) return 0;
+    if (parts >= least && (parts - 1) * traffic.weights <= 2 * traffic.values) {
+      NoteReason(reasons, "in ", parts, " parts: ",
+                 for_threads ? absl::StrCat(threads, " threads take rows") : "one thread", "; ",
+                 arena, " bytes live at a time, where a core's cache has ", NearCacheBytes());
+      return part;
+    }
+    if (parts <= least) {
+      NoteReason(reasons, "all rows at once: ", parts, " parts would read ", traffic.weights,
+                 " bytes of weights each, and values that need not move are ", traffic.values,
+                 " bytes");
+      return 0;
+    }
     part = std::max(part + 1, CeilOfRatio(rows, std::max(least, parts / 2)));
   }
 }
@@ -89,8 +107,8 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& bod
                                                                 std::span<const Shape> args,
                                                                 KernelStates& states,
                                                                 const std::string& function,
-                                                                bool in_parts) {
-  ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states));
+                                                                bool in_parts, Reasons* reasons) {
+  ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states, reasons));
   auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
   const int64_t rows = in_parts ? RowsOf(args) : 0;
   if (rows > 1) {
@@ -102,7 +120,12 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& bod
                        const Shape& s = plan.values[static_cast<size_t>(v)].shape;
                        return s.rank() > 0 && s[0] == rows;
                      });
-    const int64_t part = all ? ChoosePart(plan, rows, split.work) : 0;
+    if (!split.possible()) {
+      NoteReason(reasons, "all rows at once: ", split.why_not);
+    } else if (!all) {
+      NoteReason(reasons, "all rows at once: a result does not have a row for each of the ", rows);
+    }
+    const int64_t part = all ? ChoosePart(plan, rows, split.work, reasons) : 0;
     if (part > 0 && part < rows) {
       made->rows_ = rows;
       made->part_ = part;
@@ -110,17 +133,19 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& bod
     }
   }
   if (made->part_ == 0) {
-    ASSIGN_OR_RETURN(made->program_, Program::FromPlan(std::move(plan), function));
+    ASSIGN_OR_RETURN(made->program_, Program::FromPlan(std::move(plan), function, reasons));
     return made;
   }
   // A thread runs a part alone.
   const ScopedThreads alone(1);
-  const auto compile = [&](int64_t n) {
-    return Program::Compile(body, WithRows(args, made->split_, n), states, function);
+  const auto compile = [&](int64_t n, Reasons* why) {
+    return Program::Compile(body, WithRows(args, made->split_, n), states, function, why);
   };
-  ASSIGN_OR_RETURN(made->program_, compile(made->part_));
+  // A part is lowered anew.
+  if (reasons != nullptr) reasons->of_nodes.clear();
+  ASSIGN_OR_RETURN(made->program_, compile(made->part_, reasons));
   if (const int64_t left = rows % made->part_; left > 0) {
-    ASSIGN_OR_RETURN(made->tail_, compile(left));
+    ASSIGN_OR_RETURN(made->tail_, compile(left, nullptr));
   }
   return made;
 }

@@ -18,12 +18,11 @@ class PartedProgram {
  public:
   // As Program::Compile. Whether there are parts, and of how many rows, is chosen by the bytes that
   // an execution of all rows at once moves to and from memory, and the weights that every part
-  // reads anew. `in_parts`: false: there are none.
-  static StatusOr<std::unique_ptr<PartedProgram>> Compile(const Graph& body,
-                                                          std::span<const Shape> args,
-                                                          KernelStates& states,
-                                                          const std::string& function,
-                                                          bool in_parts);
+  // reads anew. `in_parts`: false: there are none. Of the parts' programs `reasons` has those of
+  // the whole parts.
+  static StatusOr<std::unique_ptr<PartedProgram>> Compile(
+      const Graph& body, std::span<const Shape> args, KernelStates& states,
+      const std::string& function, bool in_parts, Reasons* reasons = nullptr);
   // As Program::Run.
   Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
              StepStats* stats) const;
@@ -32,6 +31,8 @@ class PartedProgram {
   const Program& program() const { return *program_; }
   // Of a part; 0: there are no parts.
   int64_t part_rows() const { return part_; }
+  // Of the rows that are left behind the last whole part; nullptr: none are.
+  const Program* tail() const { return tail_.get(); }
 
  private:
   PartedProgram() = default;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "smelt/compile/reasons.h"
 #include "smelt/graph/graph.h"
 #include "smelt/kernels/kernel.h"
 
@@ -84,11 +85,13 @@ struct Plan {
 using KernelStates = std::map<int, std::shared_ptr<KernelState>>;
 
 // The plan of a body (regions.h) whose argument i has shape args[i]. UNIMPLEMENTED names the first
-// node whose result's shape only a run tells. `body` outlives the plan.
-StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states);
+// node whose result's shape only a run tells. `body` outlives the plan. Here and below `reasons`
+// may be nullptr.
+StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states,
+                     Reasons* reasons = nullptr);
 
 // Binds every action whose kernel can be; actions that one kernel does in a pass become one.
-Status BindActions(Plan& plan);
+Status BindActions(Plan& plan, Reasons* reasons = nullptr);
 
 // Copies that need not be made: part of a value that is one run of its bytes is read where it lies,
 // and what becomes part of a larger value is written there at once.
@@ -100,8 +103,16 @@ void PlanMemory(Plan& plan);
 // The bytes that the values need which are alive at once, at the worst action: no arena is smaller.
 int64_t LeastArena(const Plan& plan);
 
-// One line for each value's place and each action, for people and tests.
-std::string PlanText(const Plan& plan);
+// From the action that writes a value to the last that reads it; first < 0: none writes it.
+struct Lifetime {
+  int first = -1, last = -1;
+};
+// By value; those of values that share bytes are their root's.
+std::vector<Lifetime> Lifetimes(const Plan& plan);
+
+// One line for each action, with each value's place, for people and tests. What `reasons` has of an
+// action's nodes stands below it.
+std::string PlanText(const Plan& plan, const Reasons* reasons = nullptr);
 
 }  // namespace smelt
 

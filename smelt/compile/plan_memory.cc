@@ -10,12 +10,8 @@ constexpr int64_t Aligned(int64_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-// From the action that writes a value to the last that reads it; first < 0: none writes it.
-struct Lifetime {
-  int first = -1, last = -1;
-};
+}  // namespace
 
-// By value; those of values that share bytes are their root's.
 std::vector<Lifetime> Lifetimes(const Plan& plan) {
   std::vector<Lifetime> lives(plan.values.size());
   for (size_t i = 0; i < plan.actions.size(); ++i) {
@@ -31,6 +27,8 @@ std::vector<Lifetime> Lifetimes(const Plan& plan) {
   }
   return lives;
 }
+
+namespace {
 
 // The first output of an action takes the bytes of an input that nobody reads later.
 void WriteInPlace(Plan& plan) {

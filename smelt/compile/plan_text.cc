@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "smelt/compile/plan.h"
@@ -30,7 +32,7 @@ std::string ValueText(const Plan& plan, int value) {
 
 }  // namespace
 
-std::string PlanText(const Plan& plan) {
+std::string PlanText(const Plan& plan, const Reasons* reasons) {
   std::string text;
   const auto values = [&](const std::vector<int>& list) {
     return absl::StrJoin(list, ", ",
@@ -44,6 +46,12 @@ std::string PlanText(const Plan& plan) {
       absl::StrAppend(&text, n == action.then.front() ? " then " : ", ", n->op());
     }
     text += '\n';
+    if (reasons == nullptr) continue;
+    for (const auto& [node, why] : reasons->of_nodes) {
+      if (node != action.node && std::ranges::find(action.then, node) == action.then.end())
+        continue;
+      absl::StrAppend(&text, "  ", node->name(), ": ", why, "\n");
+    }
   }
   absl::StrAppend(&text, "return ", values(plan.results), "\n");
   // What kernels need beside it is their own business, and the machine's.

@@ -49,13 +49,15 @@ struct Program::State {
 };
 
 StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span<const Shape> args,
-                                                    KernelStates& states, std::string function) {
-  ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states));
-  return FromPlan(std::move(plan), std::move(function));
+                                                    KernelStates& states, std::string function,
+                                                    Reasons* reasons) {
+  ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states, reasons));
+  return FromPlan(std::move(plan), std::move(function), reasons);
 }
 
-StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function) {
-  RETURN_IF_ERROR(BindActions(plan));
+StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function,
+                                                     Reasons* reasons) {
+  RETURN_IF_ERROR(BindActions(plan, reasons));
   JoinElementwise(plan);
   NameParts(plan);
   PlanMemory(plan);
@@ -246,7 +248,7 @@ Status Program::RunActions(State& state, Step& step, StepStats* stats) const {
     if (stats) [[unlikely]] {
       int64_t bytes = 0;
       for (const int v : action.outputs) bytes += plan_.values[static_cast<size_t>(v)].bytes();
-      stats->Add(*action.node, action.kernel->name, start, bytes);
+      stats->Add(*action.node, action.kernel->name, start, bytes, &action);
     }
   }
   return OkStatus();

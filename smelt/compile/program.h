@@ -28,9 +28,11 @@ class Program {
   // in errors. The program is for as many threads as the caller's team may have (base/team.h).
   // UNIMPLEMENTED says why there is none for these shapes. `body` outlives the program.
   static StatusOr<std::unique_ptr<Program>> Compile(const Graph& body, std::span<const Shape> args,
-                                                    KernelStates& states, std::string function);
+                                                    KernelStates& states, std::string function,
+                                                    Reasons* reasons = nullptr);
   // The same of Lower's plan for such arguments.
-  static StatusOr<std::unique_ptr<Program>> FromPlan(Plan plan, std::string function);
+  static StatusOr<std::unique_ptr<Program>> FromPlan(Plan plan, std::string function,
+                                                     Reasons* reasons = nullptr);
   ~Program();
 
   // Runs on arguments of the shapes and types that it was compiled for, in the calling thread and

@@ -248,17 +248,28 @@ class RegionCut {
 
 }  // namespace
 
-bool IsCompilable(const Node& n) {
-  if (n.def() == nullptr || n.def()->stateful || n.num_outputs() == 0) return false;
-  if (n.Is("Const") || n.Is("_Arg") || n.Is("_Retval") || n.Is("_Program")) return false;
-  if (n.Is(kNeverFolded) || n.Is(kControlFlow) || n.Is(kStructuralOps)) return false;
-  if (n.attrs().Find("_root") != nullptr || n.attrs().Find("_fed") != nullptr) return false;
-  if (!std::ranges::all_of(n.input_types, IsNumber)) return false;
-  if (!std::ranges::all_of(n.output_types, IsNumber)) return false;
+absl::string_view WhyNotCompilable(const Node& n) {
+  if (n.def() == nullptr) return "is of an op that is not known";
+  if (n.def()->stateful) return "is stateful";
+  if (n.num_outputs() == 0) return "has no result";
+  if (n.Is("Const") || n.Is("_Arg") || n.Is("_Retval") || n.Is("_Program")) {
+    return "is no computation";
+  }
+  if (n.Is(kControlFlow)) return "is control flow of version 1";
+  if (n.Is(kNeverFolded) || n.Is(kStructuralOps)) return "depends on more than its inputs";
+  if (n.attrs().Find("_root") != nullptr || n.attrs().Find("_fed") != nullptr) {
+    return "is fed, or asked for by name";
+  }
+  if (!std::ranges::all_of(n.input_types, IsNumber)) return "takes what is no number";
+  if (!std::ranges::all_of(n.output_types, IsNumber)) return "gives what is no number";
   bool calls = false;
   ForEachFunc(n.attrs(), [&](const FuncAttr&) { calls = true; });
-  return !calls && FindShapeRule(n.op_name()) != nullptr && FindKernel(n).ok();
+  if (calls) return "calls a function";
+  if (FindShapeRule(n.op_name()) == nullptr) return "has no shape rule";
+  return FindKernel(n).ok() ? "" : "has no kernel";
 }
+
+bool IsCompilable(const Node& n) { return WhyNotCompilable(n).empty(); }
 
 StatusOr<std::vector<Region>> CutRegions(Graph& graph, int least) {
   ASSIGN_OR_RETURN(auto runs, Runs(graph));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "smelt/graph/graph.h"
 
 namespace smelt {
@@ -20,6 +21,8 @@ struct Region {
 // May the node be part of a region? Its outputs are numbers, depend on its inputs' values alone,
 // and have a kernel.
 bool IsCompilable(const Node& node);
+// What stands against it, as "has an effect"; empty: it may.
+absl::string_view WhyNotCompilable(const Node& node);
 
 // Replaces compilable nodes of `graph`, a callable graph without control flow of version 1, by one
 // _Program node for each region; nodes wait for what they waited for. Regions are as few as the

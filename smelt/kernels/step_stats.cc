@@ -10,12 +10,12 @@
 namespace smelt {
 
 void StepStats::Add(const Node& node, absl::string_view kernel, int64_t start_ns,
-                    int64_t output_bytes) {
+                    int64_t output_bytes, const void* what) {
   const int64_t end_ns = absl::GetCurrentTimeNanos();
   const uint64_t thread = std::hash<std::thread::id>{}(std::this_thread::get_id()) & 0xffff;
   absl::MutexLock lock(&mutex_);
-  events_.push_back(
-      {node.name(), std::string(node.op()), kernel, start_ns, end_ns, thread, output_bytes});
+  events_.push_back({node.name(), std::string(node.op()), kernel, start_ns, end_ns, thread,
+                     output_bytes, what != nullptr ? what : &node});
 }
 
 std::string StepStats::ChromeTrace() const {

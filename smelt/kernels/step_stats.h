@@ -24,9 +24,11 @@ class StepStats {
     int64_t end_ns;
     uint64_t thread;  // a hash of the thread's id
     int64_t output_bytes;
+    const void* what;  // a PlanAction of a program (compile/plan.h), else the node
   };
-  // The kernel ran from start_ns until now, in the calling thread.
-  void Add(const Node& node, absl::string_view kernel, int64_t start_ns, int64_t output_bytes);
+  // The kernel ran from start_ns until now, in the calling thread. `what`: nullptr: the node.
+  void Add(const Node& node, absl::string_view kernel, int64_t start_ns, int64_t output_bytes,
+           const void* what = nullptr);
   std::vector<Event> events() const {
     absl::MutexLock lock(&mutex_);
     return events_;

@@ -5,8 +5,9 @@
 
 namespace smelt {
 
-CompiledBody::CompiledBody(std::unique_ptr<Graph> graph, std::string function, bool in_parts)
-    : graph_(std::move(graph)), function_(std::move(function)), in_parts_(in_parts) {}
+CompiledBody::CompiledBody(const Node& node, std::unique_ptr<Graph> graph, std::string function,
+                           bool in_parts)
+    : node_(node), graph_(std::move(graph)), function_(std::move(function)), in_parts_(in_parts) {}
 
 CompiledBody::~CompiledBody() = default;
 
@@ -62,7 +63,32 @@ StatusOr<const PartedProgram*> CompiledBody::ProgramFor(std::span<const Shape* c
   return entry == nullptr ? nullptr : entry->program.get();
 }
 
-std::string CompiledBody::Text() const {
+// Of the decisions that were made for the entry: they are made once more.
+Reasons CompiledBody::ReasonsOf(const Entry& entry) {
+  std::vector<Shape> args;
+  for (size_t at = 1; at < entry.key.size();) {
+    const auto rank = static_cast<size_t>(entry.key[at]);
+    args.emplace_back(std::span(entry.key).subspan(at + 1, rank));
+    at += 1 + rank;
+  }
+  Reasons reasons;
+  const ScopedThreads team(static_cast<int>(entry.key[0]));
+  absl::MutexLock lock(&mutex_);
+  const auto again = PartedProgram::Compile(*graph_, args, states_, function_, in_parts_, &reasons);
+  if (!again.ok()) reasons.of_program.emplace_back(again.status().message());
+  return reasons;
+}
+
+void CompiledBody::Visit(ProgramVisitor visit) const {
+  const int n = num_entries_.load(std::memory_order_acquire);
+  for (int i = 0; i < n; ++i) {
+    if (entries_[i]->program == nullptr) continue;
+    visit(
+        {function_, node_, *graph_, static_cast<int>(entries_[i]->key[0]), *entries_[i]->program});
+  }
+}
+
+std::string CompiledBody::Text(bool reasons) {
   std::string text;
   const int n = num_entries_.load(std::memory_order_acquire);
   for (int i = 0; i < n; ++i) {
@@ -78,8 +104,14 @@ std::string CompiledBody::Text() const {
       continue;
     }
     const int64_t rows = entry.program->part_rows();
-    absl::StrAppend(&text, rows > 0 ? absl::StrCat(", in parts of ", rows, " rows") : "", ":\n",
-                    entry.program->program().Text());
+    absl::StrAppend(&text, rows > 0 ? absl::StrCat(", in parts of ", rows, " rows") : "", ":\n");
+    if (!reasons) {
+      text += entry.program->program().Text();
+      continue;
+    }
+    const Reasons why = ReasonsOf(entry);
+    for (const std::string& line : why.of_program) absl::StrAppend(&text, "  ", line, "\n");
+    text += PlanText(entry.program->program().plan(), &why);
   }
   return text;
 }

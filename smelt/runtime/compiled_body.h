@@ -11,7 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "smelt/compile/parts.h"
+#include "smelt/runtime/compiled_item.h"
 
 namespace smelt {
 
@@ -20,15 +20,17 @@ class Executable;
 // Thread safe.
 class CompiledBody {
  public:
-  // `function` is named in errors. `in_parts`: programs may run part of their rows at a time.
-  CompiledBody(std::unique_ptr<Graph> graph, std::string function, bool in_parts);
+  // `node` stands for the body; `function` is named in errors. `in_parts`: programs may run part
+  // of their rows at a time.
+  CompiledBody(const Node& node, std::unique_ptr<Graph> graph, std::string function, bool in_parts);
   ~CompiledBody();
 
   // For arguments of these shapes and the calling thread's team; nullptr: there is none. Programs
   // are kept, those of the first kMaxEntries lists of shapes.
   StatusOr<const PartedProgram*> ProgramFor(std::span<const Shape* const> shapes);
-  // The programs so far, or why there are none, for people.
-  std::string Text() const;
+  // The programs so far, or why there are none, for people; `reasons`: and why to no more.
+  std::string Text(bool reasons);
+  void Visit(ProgramVisitor visit) const;
   // Runs node by node.
   StatusOr<Executable*> Plain();
 
@@ -44,6 +46,9 @@ class CompiledBody {
   const Entry* Find(std::span<const Shape* const> shapes) const;
   StatusOr<const Entry*> Make(std::span<const Shape* const> shapes);
 
+  Reasons ReasonsOf(const Entry& entry);
+
+  const Node& node_;
   const std::unique_ptr<Graph> graph_;
   const std::string function_;
   const bool in_parts_;

@@ -10,8 +10,8 @@ namespace {
 
 class CompiledRegion final : public CompiledItem {
  public:
-  CompiledRegion(std::unique_ptr<Graph> body, std::string function)
-      : body_(std::move(body), std::move(function), true) {}
+  CompiledRegion(const Node& node, std::unique_ptr<Graph> body, std::string function)
+      : body_(node, std::move(body), std::move(function), true) {}
 
   Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
              StepStats* stats) override {
@@ -26,7 +26,8 @@ class CompiledRegion final : public CompiledItem {
     std::ranges::move(results, outputs.begin());
     return OkStatus();
   }
-  std::string Text() const override { return body_.Text(); }
+  std::string Text(bool reasons) override { return body_.Text(reasons); }
+  void Visit(ProgramVisitor visit) override { body_.Visit(visit); }
 
  private:
   CompiledBody body_;
@@ -34,9 +35,9 @@ class CompiledRegion final : public CompiledItem {
 
 }  // namespace
 
-std::unique_ptr<CompiledItem> MakeCompiledRegion(std::unique_ptr<Graph> body,
+std::unique_ptr<CompiledItem> MakeCompiledRegion(const Node& node, std::unique_ptr<Graph> body,
                                                  std::string function) {
-  return std::make_unique<CompiledRegion>(std::move(body), std::move(function));
+  return std::make_unique<CompiledRegion>(node, std::move(body), std::move(function));
 }
 
 }  // namespace smelt

@@ -12,7 +12,7 @@ namespace {
 class CompiledScan final : public CompiledItem {
  public:
   CompiledScan(const Node& node, std::unique_ptr<Graph> body, std::string function)
-      : body_(std::move(body), std::move(function), false),
+      : body_(node, std::move(body), std::move(function), false),
         last_(node.Get<std::vector<bool>>("last", {})),
         states_(node.Get<std::vector<Dtype>>("Tstates", {}).size()),
         rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()) {}
@@ -30,7 +30,8 @@ class CompiledScan final : public CompiledItem {
     ASSIGN_OR_RETURN(const Program* program, ProgramOf(call));
     return program != nullptr ? RunProgram(*program, call) : RunPlain(call);
   }
-  std::string Text() const override { return body_.Text(); }
+  std::string Text(bool reasons) override { return body_.Text(reasons); }
+  void Visit(ProgramVisitor visit) override { body_.Visit(visit); }
 
  private:
   struct Call {

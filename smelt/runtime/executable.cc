@@ -153,7 +153,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
     if (body != bodies.end()) {
       constant_bytes_ += ConstantBytes(*body->second);
       item.compiled = n->Is("_Scan") ? MakeCompiledScan(*n, std::move(body->second), function_)
-                                     : MakeCompiledRegion(std::move(body->second), function_);
+                                     : MakeCompiledRegion(*n, std::move(body->second), function_);
     }
     item.first_output = num_slots_;
     first_slot[n->id()] = num_slots_;
@@ -211,15 +211,55 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
   return OkStatus();
 }
 
-std::string Executable::ProgramsText() const {
+std::string Executable::ProgramsText(bool reasons) const {
   std::string text;
+  const std::string of = function_.empty() ? "" : absl::StrCat(" of function ", function_);
   for (const Item& item : items_) {
-    if (item.compiled == nullptr) continue;
-    absl::StrAppend(&text, item.node->op(), " ", item.node->name(),
-                    function_.empty() ? "" : absl::StrCat(" of function ", function_), "\n",
-                    item.compiled->Text());
+    if (item.compiled != nullptr) {
+      absl::StrAppend(&text, item.node->op(), " ", item.node->name(), of, "\n",
+                      item.compiled->Text(reasons));
+      if (reasons) text += WhereItEnds(*item.node);
+    } else if (reasons && num_results() > 0) {  // not what only restores and initializes
+      absl::StrAppend(&text, item.node->op(), " ", item.node->name(), of, " [", item.kernel->name,
+                      "] is in no program: ", WhyAlone(*item.node), "\n");
+    }
   }
   return text;
+}
+
+// What stands behind a region, and why it is not in it.
+std::string Executable::WhereItEnds(const Node& region) const {
+  std::string text;
+  std::vector<const Node*> seen;
+  for (const Use& use : region.uses()) {
+    if (use.node->Is("_Retval") || std::ranges::find(seen, use.node) != seen.end()) continue;
+    seen.push_back(use.node);
+    absl::StrAppend(&text, "  ends before ", use.node->op(), " '", use.node->name(), "'",
+                    use.node->Is("_Program") ? ", a region that waits for others, too\n"
+                                             : absl::StrCat(": ", WhyAlone(*use.node), "\n"));
+  }
+  return text;
+}
+
+std::string Executable::WhyAlone(const Node& n) const {
+  if (!compiles_) {
+    for (const Node* other : graph_->Nodes()) {
+      if (!NeedsDataflow(*other)) continue;
+      return absl::StrCat("the graph has control flow of version 1 (", other->op(), " '",
+                          other->name(), "')");
+    }
+    return "nothing of the graph is compiled";
+  }
+  if (const absl::string_view why = WhyNotCompilable(n); !why.empty()) {
+    return absl::StrCat("it ", why);
+  }
+  return absl::StrCat("a region of fewer than ", kLeastRegion, " nodes is not worth it");
+}
+
+void Executable::VisitPrograms(ProgramVisitor visit) const {
+  for (const Item& item : items_) {
+    if (item.compiled != nullptr) item.compiled->Visit(visit);
+  }
 }
 
 Status Executable::CheckArgs(std::span<const Tensor> args) const {
@@ -278,7 +318,10 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(std::unique_ptr<Graph> gr
       regions.push_back({n, std::move(scans[number])});
     }
   }
-  return MakeSequential(std::move(graph), std::move(function), std::move(regions));
+  ASSIGN_OR_RETURN(auto made,
+                   MakeSequential(std::move(graph), std::move(function), std::move(regions)));
+  made->compiles_ = compile;
+  return made;
 }
 
 }  // namespace smelt

@@ -44,8 +44,10 @@ class Executable {
   virtual Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
                      StepStats* stats) = 0;
 
-  // The programs that nodes were compiled to so far, for people; empty: none.
-  std::string ProgramsText() const;
+  // The programs that nodes were compiled to so far, for people; empty: none. `reasons`: and why to
+  // no more, and what runs node by node.
+  std::string ProgramsText(bool reasons) const;
+  void VisitPrograms(ProgramVisitor visit) const;
   // Bytes of constants that the executable holds.
   int64_t constant_bytes() const { return constant_bytes_; }
 
@@ -76,8 +78,12 @@ class Executable {
   Status RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
                  std::span<const bool> last_use, std::span<Tensor> outputs, StepStats* stats) const;
 
+  std::string WhereItEnds(const Node& region) const;
+  std::string WhyAlone(const Node& node) const;
+
   std::unique_ptr<Graph> graph_;
   std::string function_;
+  bool compiles_ = false;    // regions were looked for
   std::vector<Item> items_;  // in running order; _Arg, _Retval and constants are not among them
   std::vector<Input> inputs_;
   std::vector<Tensor> constants_;

@@ -51,9 +51,13 @@ class FrozenExecutable {
   // wait while one makes it.
   StatusOr<std::shared_ptr<const Build>> Get();
   // Executable::ProgramsText of what was built; empty: nothing was.
-  std::string ProgramsText() {
+  std::string ProgramsText(bool reasons) {
     absl::MutexLock lock(&mutex_);
-    return build_ == nullptr ? "" : build_->executable->ProgramsText();
+    return build_ == nullptr ? "" : build_->executable->ProgramsText(reasons);
+  }
+  void VisitPrograms(ProgramVisitor visit) {
+    absl::MutexLock lock(&mutex_);
+    if (build_ != nullptr) build_->executable->VisitPrograms(visit);
   }
 
  private:

@@ -200,25 +200,32 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
   return results;
 }
 
-std::string Session::ProgramsText() {
+std::vector<std::shared_ptr<FrozenExecutable>> Session::Executables() {
   std::map<std::string, std::shared_ptr<FrozenExecutable>> functions;
-  std::vector<std::shared_ptr<Callable>> callables;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [key, callable] : callables_) callables.push_back(callable);
-    for (const auto& entries : functions_) {
-      for (const auto& [callee, entry] : entries) {
-        absl::MutexLock entry_lock(&entry->mutex);
-        for (size_t i = 0; i < entry->specializations.size(); ++i) {
-          functions[absl::StrCat(callee.name(), "/", i)] = entry->specializations[i].executable;
-        }
+  std::vector<std::shared_ptr<FrozenExecutable>> all;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [key, callable] : callables_)
+    all.emplace_back(callable, &callable->executable());
+  for (const auto& entries : functions_) {
+    for (const auto& [callee, entry] : entries) {
+      absl::MutexLock entry_lock(&entry->mutex);
+      for (size_t i = 0; i < entry->specializations.size(); ++i) {
+        functions[absl::StrCat(callee.name(), "/", i)] = entry->specializations[i].executable;
       }
     }
   }
+  for (auto& [name, executable] : functions) all.push_back(std::move(executable));
+  return all;
+}
+
+std::string Session::ProgramsText(bool reasons) {
   std::string text;
-  for (const auto& callable : callables) text += callable->executable().ProgramsText();
-  for (const auto& [name, executable] : functions) text += executable->ProgramsText();
+  for (const auto& executable : Executables()) text += executable->ProgramsText(reasons);
   return text;
+}
+
+void Session::VisitPrograms(ProgramVisitor visit) {
+  for (const auto& executable : Executables()) executable->VisitPrograms(visit);
 }
 
 StatusOr<std::shared_ptr<Session::FunctionEntry>> Session::FindFunction(const Callee& f,

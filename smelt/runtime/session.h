@@ -100,8 +100,10 @@ class Session final : public FunctionRunner {
   }
   void AtEnd(std::function<void()> stop) override;
 
-  // What was compiled so far (compile/), for people.
-  std::string ProgramsText();
+  // What was compiled so far (compile/), for people. `reasons`: also what was not, and why.
+  std::string ProgramsText(bool reasons = false);
+  // Every program that there is; requests that would make others wait meanwhile.
+  void VisitPrograms(ProgramVisitor visit);
 
   ResourceManager& resources() { return resources_; }
   const Graph& graph() const { return *graph_; }
@@ -115,6 +117,8 @@ class Session final : public FunctionRunner {
   friend class Callable;
   struct FunctionEntry;
 
+  // Those that were made so far, the session's own graph first.
+  std::vector<std::shared_ptr<FrozenExecutable>> Executables();
   Status RunPrepared(Callable& callable, std::vector<Tensor> args, std::vector<Tensor>* results,
                      const RunOptions& options);
   void FillStep(Step& step, ResourceManager* step_resources, const Cancellation* cancellation);

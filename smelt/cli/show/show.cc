@@ -9,6 +9,7 @@
 #include "smelt/cli/progress.h"
 #include "smelt/cli/show/facts.h"
 #include "smelt/cli/show/functions.h"
+#include "smelt/cli/show/program.h"
 #include "smelt/cli/show/signatures.h"
 #include "smelt/cli/usage.h"
 #include "smelt/model/model_folder.h"
@@ -18,10 +19,11 @@ namespace {
 
 struct ShowFlags {
   PathArgument model;
-  std::string tag_set, signature_def;
+  std::string tag_set, signature_def, memory_svg;
+  SampleFlags sample;  // of --program
   const CLI::Option* tag_set_option = nullptr;
   const CLI::Option* signature_option = nullptr;
-  bool all = false, list_ops = false, json = false;
+  bool all = false, list_ops = false, json = false, program = false;
 
   bool has_tag_set() const { return tag_set_option->count() > 0; }
   bool has_signature() const { return signature_option->count() > 0; }
@@ -89,8 +91,18 @@ StatusOr<int> RunShow(const ShowFlags& flags) {
   std::string wrong;
   const std::string path = flags.model.Get(&wrong);
   if (path.empty()) wrong = "smelt show needs a model";
+  if (!flags.memory_svg.empty() && !flags.program) wrong = "--memory_svg goes with --program";
   if (!wrong.empty()) return UsageError(wrong);
   ProgressLine line;
+  if (flags.program) {
+    line.Step("show: compiling");
+    SampleFlags sample = flags.sample;
+    sample.tag_set = flags.tag_set;
+    if (flags.has_signature()) sample.signature = flags.signature_def;
+    ASSIGN_OR_RETURN(const std::string text, ProgramText(path, sample, flags.memory_svg));
+    PrintShown(text, line);
+    return kExitOk;
+  }
   line.Step("show: reading the model");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
@@ -123,6 +135,16 @@ CommandBody SetupShow(CLI::App& app) {
       app.add_option("--signature_def", flags->signature_def, "Show this signature");
   app.add_flag("--list_ops", flags->list_ops, "List the ops of the MetaGraph of --tag_set");
   app.add_flag("--json", flags->json, "Everything as one JSON document");
+  CLI::Option* program = app.add_flag(
+      "--program", flags->program,
+      "What the signature (--signature_def, else serving_default) is compiled to: actions, what "
+      "each does as well, places in memory, and why not more. One request is run to learn shapes");
+  app.add_option("--memory_svg", flags->memory_svg,
+                 "With --program: write the memory plan as a picture");
+  flags->sample.Add(app);
+  for (const char* name : {"--batch", "--shapes", "--log", "--threads"}) {
+    app.get_option(name)->needs(program);
+  }
   AddUnpackLimitFlag(app);
   return [flags] { return RunShow(*flags); };
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/bound_layer.h"
@@ -35,15 +36,20 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvState::BindThen(const BindContext& co
   const auto p = nn::MakeConvProblem(attrs, context.inputs[0].shape, context.inputs[1].shape,
                                      EmptyFilterOf(attrs));
   // What the run will refuse is left to it.
-  if (!p.ok() || !constant_filter || p->output.num_elements() == 0) return nullptr;
+  if (!p.ok() || !constant_filter || p->output.num_elements() == 0) {
+    return DeclineToBind(constant_filter ? "shapes that do not fit, or an empty result"
+                                         : "the filter is no constant");
+  }
   // What follows goes along the last dimension.
   const auto is_bias = [](const FusedStep& s) { return s.kind == FusedStep::Kind::kBias; };
-  if (!p->channels_last && std::ranges::any_of(then.steps, is_bias)) return nullptr;
+  if (!p->channels_last && std::ranges::any_of(then.steps, is_bias)) {
+    return DeclineToBind("channels come first, and a bias would go along the last dimension");
+  }
   const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
   const BindContext joined{context.node, steps.inputs, context.outputs};
   if (!onednn::ArgumentsFit(steps.ops, joined, p->output,
                             p->channels_last ? p->output.rank() - 1 : 1)) {
-    return nullptr;
+    return DeclineToBind("an operand of what follows has another shape");
   }
   return conv.Bind(*p, joined, steps.ops);
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
@@ -96,7 +97,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
   if (w.constant == nullptr || !std::ranges::all_of(context.inputs, is_float) ||
       x.shape.num_elements() == 0 || w.shape.num_elements() == 0) {
-    return nullptr;
+    return DeclineToBind(w.constant == nullptr ? "the filter is no constant"
+                                               : "an input is no float, or empty");
   }
   // Tensors that are added whole are not read to fold.
   nn::WidenedArgs values;

@@ -6,6 +6,7 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/features.h"
@@ -323,12 +324,15 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   const BoundTensor& a = context.inputs[0];
   const BoundTensor& b = context.inputs[1];
   const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
-  if (!std::ranges::all_of(context.inputs, is_float) || p.k == 0) return nullptr;
+  if (!std::ranges::all_of(context.inputs, is_float)) return DeclineToBind("an input is no float");
+  if (p.k == 0) return DeclineToBind("sums of nothing");
   const bool constant_b = b.constant != nullptr;
   const bool packs = Packs(p, constant_b);
   if (WantsOwnLoop(p, constant_b) || (packs && IsFewRows(p))) {
     LoopSteps steps;
-    if (!BiasThenActivation(p, fused, &steps)) return nullptr;
+    if (!BiasThenActivation(p, fused, &steps)) {
+      return DeclineToBind("the loop for few rows adds a bias and applies an activation alone");
+    }
     if (packs) {
       return PackedLoop::Make(p, steps, b.constant->data<float>());
     }
@@ -338,7 +342,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   std::vector<LayerArgument> args;
   for (int i = 0; i < fused.num_args; ++i) args.push_back({nullptr, 2 + i});
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape, b.shape, Dtype::kFloat, constant_b, fused));
-  if (plan == nullptr) return nullptr;
+  if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
   std::shared_ptr<const Tensor> weights;
   if (constant_b) {
     ASSIGN_OR_RETURN(weights, plans_.Weights(plan, *b.constant, true, HeapAllocator()));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/base/parallel.h"
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
@@ -40,12 +41,16 @@ StatusOr<std::unique_ptr<BoundKernel>> MatMulState::BindThen(const BindContext& 
   const Shape& a = context.inputs[0].shape;
   const Shape& b = context.inputs[1].shape;
   // What the run will refuse is left to it.
-  if (!adjoint && (a.rank() != 2 || b.rank() != 2)) return nullptr;
+  if (!adjoint && (a.rank() != 2 || b.rank() != 2)) return DeclineToBind("no matrices");
   const auto p = nn::MakeMatMulProblem(a, b, transpose_a, transpose_b, broadcast);
-  if (!p.ok() || p->output.num_elements() == 0) return nullptr;
+  if (!p.ok() || p->output.num_elements() == 0) {
+    return DeclineToBind("shapes that do not fit, or an empty result");
+  }
   const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
   const BindContext joined{context.node, steps.inputs, context.outputs};
-  if (!onednn::ArgumentsFit(steps.ops, joined, p->output, p->output.rank() - 1)) return nullptr;
+  if (!onednn::ArgumentsFit(steps.ops, joined, p->output, p->output.rank() - 1)) {
+    return DeclineToBind("an operand of what follows has another shape");
+  }
   return product.Bind(*p, joined, steps.ops);
 }
 
@@ -204,7 +209,7 @@ class BoundScaledMatMul final : public BoundKernel {
 
 StatusOr<std::unique_ptr<BoundKernel>> ScaledMatMulState::BindThen(const BindContext& context,
                                                                    const FusedOps& then) {
-  if (!then.empty()) return nullptr;
+  if (!then.empty()) return DeclineToBind("it is scaled behind the product");
   absl::InlinedVector<Shape, 2> args;
   for (const BoundTensor& t : context.inputs.subspan(2)) args.push_back(t.shape);
   const auto scaling = MakeScaling(context.outputs[0].shape, args, adds);
