@@ -7,6 +7,7 @@
 //   out
 //   ...the program's plan, or why there is none...
 //
+// `reasons threads N args ...`: with the reasons why it is no more.
 // `threads N args ...`: what is compiled for N threads, which may be a part of the rows.
 // `regions` in the place of `args`: the graph after its regions were cut, then each body behind a
 // line that names its node. `scans NODE`: the graph without its functions after the pass that makes
@@ -78,6 +79,7 @@ StatusOr<std::string> Compiled(const ProgramCase& c) {
     return text;
   }
   if (absl::ConsumePrefix(&what, "scans ")) return Scanned(*graph, what);
+  const bool explained = absl::ConsumePrefix(&what, "reasons ");
   int threads = 0;
   if (absl::ConsumePrefix(&what, "threads ")) {
     const std::vector<absl::string_view> parts = absl::StrSplit(what, absl::MaxSplits(' ', 1));
@@ -95,12 +97,16 @@ StatusOr<std::string> Compiled(const ProgramCase& c) {
     shapes.push_back(std::move(s));
   }
   KernelStates states;
+  Reasons reasons;
   const ScopedThreads team(threads > 0 ? threads : Threads());
-  const auto program = PartedProgram::Compile(*graph, shapes, states, "f", threads > 0);
+  const auto program = PartedProgram::Compile(*graph, shapes, states, "f", threads > 0,
+                                              explained ? &reasons : nullptr);
   if (!program.ok()) return absl::StrCat(program.status().message(), "\n");
   const int64_t rows = (*program)->part_rows();
-  return absl::StrCat(rows > 0 ? absl::StrCat("parts of ", rows, " rows\n") : "",
-                      (*program)->program().Text());
+  std::string text = rows > 0 ? absl::StrCat("parts of ", rows, " rows\n") : "";
+  if (!explained) return absl::StrCat(text, (*program)->program().Text());
+  for (const std::string& why : reasons.of_program) absl::StrAppend(&text, why, "\n");
+  return absl::StrCat(text, PlanText((*program)->program().plan(), &reasons));
 }
 
 bool RunProgramCase(const ProgramCase& c) {
