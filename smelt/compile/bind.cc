@@ -196,7 +196,7 @@ class Binder {
   }
 
   // The kernel was not bound, with what the actions do as well.
-  void NoteDeclined(const PlanAction& action, std::span<const size_t> steps) {
+  void NoteDeclined(const PlanAction& action, std::span<const size_t> steps) const {
     if (reasons_ == nullptr) return;
     std::string more;
     for (const size_t step : steps) {
@@ -382,9 +382,9 @@ class Binder {
 
   Plan& plan_;
   Reasons* const reasons_;
-  std::optional<BindListener> listener_;  // where reasons are asked for
-  std::string stop_;                      // why FollowOne said no
-  std::vector<bool> gone_;                // by action
+  mutable std::optional<BindListener> listener_;  // where reasons are asked for, of one thread
+  std::string stop_;                              // why FollowOne said no
+  std::vector<bool> gone_;                        // by action
   // By root value, the actions that read it, one for each time; the caller's number is one more
   // than the last.
   std::vector<std::vector<size_t>> readers_;
