@@ -109,7 +109,10 @@ StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) co
     std::atomic<State*>& slot = slots_[(OwnSlot() + i) % kSlots].state;
     if (slot.load(std::memory_order_relaxed) == nullptr) continue;
     std::unique_ptr<State> state(slot.exchange(nullptr, std::memory_order_acquire));
-    if (state != nullptr && state->allocator == allocator) return state;
+    if (state == nullptr) continue;
+    if (state->allocator == allocator) return state;
+    // Another core's, which will want it again.
+    Give(std::move(state));
   }
   auto state = std::make_unique<State>();
   state->allocator = allocator;

@@ -121,6 +121,8 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
       }
       continue;
     }
+    // Left where a region took a copy: the bytes are there once.
+    if (n->Is("Const") && inline_constants && n->uses().empty()) continue;
     const auto body = bodies.find(n);
     auto kernel = KernelOf(*n);
     if (!kernel.ok()) {

@@ -283,8 +283,8 @@ std::shared_ptr<FrozenExecutable> Session::Specialize(FunctionEntry& entry,
   recipe.function = entry.callee.name();
   if (options_.optimize) recipe.rewriter = &options_.rewriter;
   recipe.passes = options_.passes;
-  // What an accelerator runs is checked, priced and split node by node (tpu_program.h).
-  recipe.compile = options_.compile && entry.place == Place::kHost;
+  // A program's rows are split over several cores node by node (tpu_program.h).
+  recipe.compile = options_.compile && entry.replica.cores == 1;
   if (entry.place != Place::kHost) recipe.device_type = "TPU";
   if (entry.place == Place::kTpuEntry) {
     recipe.tpu_program = true;
