@@ -252,7 +252,8 @@ class Binder {
         }
         chain->ops.leaky_alpha = n.Float("alpha", 0.2f);
       }
-    } else if (n.Is(kAdds) || (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC")) {
+    } else if (n.Is(kAdds) || (n.Is("AddN") && action.inputs.size() == 2) ||
+               (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC")) {
       const int root = plan_.Root(value);
       const int other = plan_.Root(action.inputs[0]) == root ? action.inputs[1] : action.inputs[0];
       const auto kind = KindOfSum(At(other).shape, out.shape);

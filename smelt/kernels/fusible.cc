@@ -1,6 +1,17 @@
 #include "smelt/kernels/fusible.h"
 
+#include <algorithm>
+
 namespace smelt {
+
+bool SlopesAgree(const FusedOps& own, const FusedOps& then) {
+  const auto leaks = [](const FusedOps& ops) {
+    return std::ranges::any_of(ops.steps, [](const FusedStep& s) {
+      return s.kind == FusedStep::Kind::kActivation && s.activation == Activation::kLeakyRelu;
+    });
+  };
+  return !leaks(own) || !leaks(then) || own.leaky_alpha == then.leaky_alpha;
+}
 
 JoinedSteps JoinSteps(const FusedOps& own, const FusedOps& then, const BindContext& context,
                       const Shape& output) {

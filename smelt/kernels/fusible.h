@@ -23,6 +23,9 @@ class FusibleState : public KernelState {
   }
 };
 
+// May the steps be joined? FusedOps has one slope for all of its LeakyRelus.
+bool SlopesAgree(const FusedOps& own, const FusedOps& then);
+
 // The steps of a node, then those of `then`, and the inputs that they take, under shapes that
 // nn::CheckFusedArgs accepts for a result of shape `output` if they have as many elements.
 struct JoinedSteps {

@@ -103,6 +103,67 @@ def norms(r):
     yield graph_case("Mean", other_axis, name="normalization_of_another_axis")
 
 
+def narrow(r):
+    """Products of bfloat16. Numbers are few halves, so that every rounding is exact and sums in float give what TensorFlow gives."""
+    B = tf.bfloat16
+
+    def halves(*shape, most=2):
+        return np.round(r.normal(shape) * most).clip(-most, most) / 2
+
+    def narrow_ph(shape):
+        return tf.compat.v1.placeholder(B, shape)
+
+    def fed(*shape):
+        return halves(*shape).astype(B.as_numpy_dtype)
+
+    def constant(*shape):
+        return tf.constant(halves(*shape), B)
+
+    sums = {"bias": lambda y, b, rest: tf.nn.bias_add(y, b), "bias_then_sum": lambda y, b, rest: tf.nn.bias_add(y, b) + rest, "sum_then_bias": lambda y, b, rest: R.AddN(inputs=[rest, y]) + b,
+            "sum": lambda y, b, rest: rest + y}
+    for size, (side, depth, out) in {"small": (3, 4, 6), "native": (2, 16, 18)}.items():
+        for name, add in sums.items():
+            for kind in ("Conv2D", "DepthwiseConv2dNative", "MatMul"):
+
+                # The library's Relu makes 0 of NaN.
+                act = tf.nn.relu if name in ("bias", "bias_then_sum") else tf.identity
+
+                def with_nan(feed, x, act=act):
+                    special = {**feed, x: feed[x].copy()}
+                    special[x].flat[0] = np.nan
+                    return [special] if act == tf.identity else []
+
+                def build(add=add, act=act, with_nan=with_nan, kind=kind, side=side, depth=depth, out=out):
+                    rows, wide = side, depth if kind == "DepthwiseConv2dNative" else out
+                    if kind == "MatMul":
+                        x, rest = narrow_ph([None, depth]), narrow_ph([None, wide])
+                        # Few multiply-adds are done in float: made larger than what a case may write out.
+                        times = 4 if out == 18 else 1
+                        y = tf.matmul(tf.tile(x, [8 * times, times]), tf.tile(constant(depth, wide), [times, 2 * times]))
+                        feed = {x: fed(rows, depth), rest: fed(rows, wide)}
+                        rest = tf.tile(rest, [8 * times, 2 * times])
+                        specials = with_nan(feed, x)
+                        y = act(add(y, tf.tile(constant(wide), [2 * times]), rest))
+                        return [Step(fetch=[y[:rows, :wide], y[-rows:, -wide:]], feed=f) for f in (feed, *specials)]
+                    x, rest = narrow_ph([None, rows, rows, depth]), narrow_ph([None, rows, rows, wide])
+                    if kind == "Conv2D":
+                        y = tf.nn.conv2d(x, constant(1, 1, depth, wide), 1, "SAME")
+                    else:
+                        y = tf.nn.depthwise_conv2d(x, constant(3, 3, depth, 1), [1, 1, 1, 1], "SAME")
+                    feed = {x: fed(1, rows, rows, depth), rest: fed(1, rows, rows, wide)}
+                    return [Step(fetch=[act(add(y, constant(wide), rest))], feed=f) for f in (feed, *with_nan(feed, x), {k: v[:0] for k, v in feed.items()})]
+
+                yield graph_case(kind, build, name=f"of_bfloat16_{name}_{size}")
+
+    def slopes():
+        x = ph([3, 5])
+        y = tf.nn.leaky_relu(tf.matmul(x, numbers(r, 5, 7)), 0.3)
+        return [Step(fetch=[tf.nn.leaky_relu(y + numbers(r, 7), 0.1)], feed={x: numbers(r, 3, 5)})]
+
+    yield graph_case("MatMul", slopes, name="of_two_slopes")
+
+
 def cases(r):
     yield from products(r)
     yield from norms(r)
+    yield from narrow(r)

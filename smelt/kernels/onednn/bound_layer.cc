@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "smelt/kernels/common/via_float.h"
 
 namespace smelt::onednn {
 namespace {
@@ -59,6 +60,28 @@ bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape
     }
     return true;
   });
+}
+
+StatusOr<bool> MakeLayerArguments(const FusedOps& fused, const BindContext& context, Dtype dst,
+                                  LayerArguments* out) {
+  const auto count = static_cast<size_t>(fused.num_args);
+  std::vector<Dtype> wanted(count, Dtype::kFloat);
+  for (const FusedStep& step : fused.steps) {
+    if (step.kind == FusedStep::Kind::kAdd) wanted[static_cast<size_t>(step.arg)] = dst;
+  }
+  out->converted.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const BoundTensor& t = context.inputs[2 + i];
+    const Tensor* value = t.constant;
+    if (t.dtype != wanted[i]) {
+      if (value == nullptr || wanted[i] != Dtype::kFloat) return false;
+      ASSIGN_OR_RETURN(out->converted[i], ToFloat(*value, HeapAllocator()));
+      value = &out->converted[i];
+    }
+    out->values.push_back(value);
+    out->args.push_back({value != nullptr ? value->raw() : nullptr, static_cast<int>(2 + i)});
+  }
+  return true;
 }
 
 std::unique_ptr<BoundKernel> BindLayer(Plan plan, std::shared_ptr<const Tensor> weights,

@@ -8,6 +8,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/nn/fused.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 
 namespace smelt::onednn {
@@ -21,6 +22,17 @@ struct LayerArgument {
 // Does nn::CheckFusedArgs accept the arguments, inputs of the node after the second?
 bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape& output,
                   int depth_dim);
+
+// The arguments of the steps, inputs of the node after the second, as MakeFusedPostOps wants them
+// of a layer whose result is `dst`: constants of another type are converted once. False where a run
+// would have to.
+struct LayerArguments {
+  std::vector<LayerArgument> args;  // by FusedStep::arg
+  nn::WidenedArgs values;           // of constants; nullptr: no constant
+  std::vector<Tensor> converted;
+};
+StatusOr<bool> MakeLayerArguments(const FusedOps& fused, const BindContext& context, Dtype dst,
+                                  LayerArguments* out);
 
 // Node inputs are src, weights, then the arguments. `weights`: constant ones as the plan takes
 // them; nullptr: the node's input is taken as it is. `keep` holds what the arguments point to.

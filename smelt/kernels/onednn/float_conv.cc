@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "smelt/graph/fused_ops.h"
@@ -76,10 +75,7 @@ StatusOr<Plan> FloatConv::PlanOf(const nn::ConvProblem& p, const Shape& x, const
     key.insert(key.end(), d->begin(), d->end());
   }
   // A program may do more in the same pass than the node alone.
-  for (const FusedStep& step : ops.steps) {
-    key.push_back(static_cast<int64_t>(step.kind) << 8 | static_cast<int64_t>(step.activation));
-  }
-  key.push_back(std::bit_cast<int32_t>(ops.leaky_alpha));
+  AppendSteps(ops, &key);
   return plans_.Get(key, [&] {
     const ConvLayouts l = MakeConvLayouts(p, dtype);
     const auto fused = MakeFusedPostOps(ops, l.dst, 1);
@@ -94,24 +90,22 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
                                                        const FusedOps& fused_ops) {
   const BoundTensor& x = context.inputs[0];
   const BoundTensor& w = context.inputs[1];
-  const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
-  if (w.constant == nullptr || !std::ranges::all_of(context.inputs, is_float) ||
+  const Dtype dtype = context.outputs[0].dtype;
+  const bool takes = dtype == Dtype::kFloat || (dtype == Dtype::kBfloat16 && Bfloat16IsNative());
+  if (!takes || x.dtype != dtype || w.dtype != dtype || w.constant == nullptr ||
       x.shape.num_elements() == 0 || w.shape.num_elements() == 0) {
     return DeclineToBind(w.constant == nullptr ? "the filter is no constant"
                                                : "an input is no float, or empty");
   }
-  // Tensors that are added whole are not read to fold.
-  nn::WidenedArgs values;
-  std::vector<LayerArgument> args;
-  for (int i = 0; i < fused_ops.num_args; ++i) {
-    const Tensor* value = context.inputs[static_cast<size_t>(2 + i)].constant;
-    values.push_back(value);
-    args.push_back({value != nullptr ? value->raw() : nullptr, 2 + i});
-  }
+  auto kept = std::make_shared<std::pair<LayerArguments, FoldedOnce::Ref>>();
+  auto& [arguments, folded] = *kept;
+  ASSIGN_OR_RETURN(const bool fit, MakeLayerArguments(fused_ops, context, dtype, &arguments));
+  if (!fit) return nullptr;
+  std::vector<LayerArgument> args = arguments.args;
   FusedOps ops = fused_ops;
-  FoldedOnce::Ref folded;
   if (constant_args_) {
-    ASSIGN_OR_RETURN(folded, Fold(fused_ops, values));
+    // Tensors that are added whole are not read to fold.
+    ASSIGN_OR_RETURN(folded, Fold(fused_ops, arguments.values));
   }
   std::span<const float> factors;
   if (folded != nullptr) {
@@ -120,10 +114,10 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     args.erase(args.begin(), args.begin() + folded->skipped);
     args.insert(args.begin(), LayerArgument{folded->bias.raw(), -1});
   }
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, x.shape, w.shape, Dtype::kFloat, ops));
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, x.shape, w.shape, dtype, ops));
   if (plan == nullptr) return nullptr;
   ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, *w.constant, true, HeapAllocator(), factors));
-  return BindLayer(plan, std::move(weights), ops, args, folded);
+  return BindLayer(plan, std::move(weights), ops, args, std::move(kept));
 }
 
 Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {

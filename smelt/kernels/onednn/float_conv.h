@@ -24,8 +24,9 @@ class FloatConv {
   // whenever it is the same buffer.
   Status Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, bool constant_filter,
              const FusedOps& fused_ops, nn::FusedArgs args, Tensor* out, Allocator* allocator);
-  // The same for runs on these shapes, x, w and their constants of type float; the node's inputs
-  // are x, w, then the arguments. nullptr where w or what is folded into it is no constant.
+  // The same for runs on these shapes, x, w and out of type float, or bfloat16 where the processor
+  // multiplies it; the node's inputs are x, w, then the arguments. nullptr where w or what is
+  // folded into it is no constant, or an argument would have to be converted on each run.
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const nn::ConvProblem& p, const BindContext& context,
                                               const FusedOps& fused_ops);
 

@@ -304,6 +304,7 @@ StatusOr<Plan> FloatMatMul::PlanOf(const nn::MatMulProblem& p, const Shape& a, c
   PlanKey key = MakePlanKey({&a, &b});
   key.push_back(static_cast<int64_t>(dtype));
   key.push_back(p.transpose_a | p.transpose_b << 1 | constant_b << 2);
+  AppendSteps(fused, &key);
   return plans_.Get(key, [&] {
     const MatMulLayouts l = MakeMatMulLayouts(p, dtype);
     const int depth_dim = static_cast<int>(l.dst.dims.size()) - 1;
@@ -323,12 +324,17 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
                                                          const FusedOps& fused) {
   const BoundTensor& a = context.inputs[0];
   const BoundTensor& b = context.inputs[1];
-  const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
-  if (!std::ranges::all_of(context.inputs, is_float)) return DeclineToBind("an input is no float");
+  const Dtype dtype = context.outputs[0].dtype;
+  const bool takes = dtype == Dtype::kFloat || (dtype == Dtype::kBfloat16 && WorthBfloat16(p));
+  if (!takes || a.dtype != dtype || b.dtype != dtype) {
+    return DeclineToBind("neither a product of floats nor one worth making in bfloat16");
+  }
   if (p.k == 0) return DeclineToBind("sums of nothing");
   const bool constant_b = b.constant != nullptr;
   const bool packs = Packs(p, constant_b);
-  if (WantsOwnLoop(p, constant_b) || (packs && IsFewRows(p))) {
+  const bool floats = std::ranges::all_of(
+      context.inputs, [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; });
+  if (floats && (WantsOwnLoop(p, constant_b) || (packs && IsFewRows(p)))) {
     LoopSteps steps;
     if (!BiasThenActivation(p, fused, &steps)) {
       return DeclineToBind("the loop for few rows adds a bias and applies an activation alone");
@@ -339,15 +345,16 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     if (BoundTurnedLoop::Suits(p)) return std::make_unique<BoundTurnedLoop>(p, steps);
     return std::make_unique<BoundLoop>(p, steps);
   }
-  std::vector<LayerArgument> args;
-  for (int i = 0; i < fused.num_args; ++i) args.push_back({nullptr, 2 + i});
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape, b.shape, Dtype::kFloat, constant_b, fused));
+  auto arguments = std::make_shared<LayerArguments>();
+  ASSIGN_OR_RETURN(const bool fit, MakeLayerArguments(fused, context, dtype, arguments.get()));
+  if (!fit) return DeclineToBind("an argument is of a type that is not known beforehand");
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape, b.shape, dtype, constant_b, fused));
   if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
   std::shared_ptr<const Tensor> weights;
   if (constant_b) {
     ASSIGN_OR_RETURN(weights, plans_.Weights(plan, *b.constant, true, HeapAllocator()));
   }
-  return BindLayer(plan, std::move(weights), fused, args, nullptr);
+  return BindLayer(plan, std::move(weights), fused, arguments->args, arguments);
 }
 
 Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call) {

@@ -18,8 +18,10 @@ class FloatMatMul {
   // same buffer.
   Status Run(const nn::MatMulProblem& p, const Tensor& a, const Tensor& b, bool constant_b,
              const FusedOps& fused, nn::FusedArgs args, Tensor* out, Allocator* allocator);
-  // The same for runs on these shapes, all of type float and none empty; the node's inputs are a,
-  // b, then the arguments, which are checked. nullptr where steps need more than one pass.
+  // The same for runs on these shapes, none empty, of type float, or of bfloat16 where the
+  // processor multiplies it; the node's inputs are a, b, then the arguments, which are checked.
+  // nullptr where steps need more than one pass, or an argument would have to be converted on each
+  // run.
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const nn::MatMulProblem& p,
                                               const BindContext& context, const FusedOps& fused);
 

@@ -1,5 +1,7 @@
 #include "smelt/kernels/onednn/plan_cache.h"
 
+#include <bit>
+
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/via_float.h"
 
@@ -32,6 +34,16 @@ PlanKey MakePlanKey(std::initializer_list<const Shape*> shapes) {
     key.insert(key.end(), s->dims().begin(), s->dims().end());
   }
   return key;
+}
+
+void AppendSteps(const FusedOps& fused, PlanKey* key) {
+  for (const FusedStep& step : fused.steps) {
+    key->push_back(static_cast<int64_t>(step.kind));
+    key->push_back(static_cast<int64_t>(step.activation));
+    if (step.activation == Activation::kLeakyRelu) {
+      key->push_back(std::bit_cast<int32_t>(fused.leaky_alpha));
+    }
+  }
 }
 
 StatusOr<Plan> PlanCache::Get(const PlanKey& key,

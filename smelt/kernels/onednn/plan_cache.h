@@ -7,6 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
+#include "smelt/graph/fused_ops.h"
 #include "smelt/graph/graph.h"
 #include "smelt/kernels/common/constant_forms.h"
 #include "smelt/kernels/common/small_cache.h"
@@ -18,6 +19,8 @@ namespace smelt::onednn {
 // on.
 using PlanKey = absl::InlinedVector<int64_t, 32>;
 PlanKey MakePlanKey(std::initializer_list<const Shape*> shapes);
+// What a primitive depends on of fused steps.
+void AppendSteps(const FusedOps& fused, PlanKey* key);
 
 // A compiled primitive; valid as long as the cache that it is from.
 using Plan = std::shared_ptr<const Primitive>;
