@@ -2,9 +2,9 @@
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
 // what needs no run is done), BindActions (kernels are bound, and do what follows them where they
-// can), JoinElementwise (elementwise_chain.h), NameParts (copies of whole runs of bytes become names
-// of where they lie), PlanMemory (every value has a place). Program (program.h) runs the plan. Not
-// thread safe.
+// can), JoinElementwise (elementwise_chain.h), NameParts (copies of whole runs of bytes become
+// names of where they lie), PlanMemory (every value has a place). Program (program.h) runs the
+// plan. Not thread safe.
 #ifndef SMELT_COMPILE_PLAN_H_
 #define SMELT_COMPILE_PLAN_H_
 
