@@ -44,7 +44,7 @@ check("saved_model.pbtxt that is not read", code == 1 and "INVALID_ARGUMENT" in 
 
 # Mistyped words.
 for args, text in [(["conver"], 'there is no command "conver" (did you mean "convert"?)'),
-                   (["frobnicate"], "Commands: show, run, replay, convert"),
+                   (["frobnicate"], "Commands: show, run, replay, bench, convert"),
                    (["replay", models / "cnn", "--lgo", "x"], 'smelt replay has no flag "--lgo" (did you mean "--log"?)'),
                    (["run", "--input_expr=x", models / "cnn"], 'has no flag "--input_expr" (did you mean "--input_exprs"'),
                    (["convert", "--input_model_dri", "x"], '(did you mean "--input_model_dir"')]:
