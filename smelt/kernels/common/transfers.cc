@@ -1,7 +1,6 @@
 #include "smelt/kernels/common/transfers.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "smelt/kernels/common/bound_call.h"
 
@@ -46,7 +45,8 @@ std::optional<BoundView> Transfers::View(int output) const {
   std::ranges::sort(loops, std::greater(), &CopyDim::dst);
   BoundView view{only->input, only->from / static_cast<int64_t>(DtypeSize(dtype_)), {}};
   int64_t inside = 1;  // elements that the loops further in write
-  for (const CopyDim& d : loops | std::views::reverse) {
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    const CopyDim& d = *loop;
     if (d.dst != inside) return std::nullopt;
     inside *= d.size;
     view.loops.insert(view.loops.begin(), {d.size, d.src});
