@@ -1,13 +1,12 @@
 #include "smelt/compile/parts.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/analysis/split_rows.h"
+#include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 
 namespace smelt {
@@ -17,13 +16,7 @@ namespace {
 constexpr int64_t kLeastWork = int64_t{1} << 20;
 
 // What a core has for itself.
-int64_t NearCacheBytes() {
-  static const int64_t bytes = [] {
-    const int64_t size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return size > 0 ? size : int64_t{1} << 20;
-  }();
-  return bytes;
-}
+int64_t OwnCacheBytes() { return NearCacheBytes(int64_t{1} << 20); }
 
 struct Traffic {
   int64_t values = 0;   // bytes that actions leave for each other
@@ -45,11 +38,11 @@ int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
   const int threads = Threads();
   const int64_t arena = LeastArena(plan);
-  const bool fits = arena <= NearCacheBytes();
+  const bool fits = arena <= OwnCacheBytes();
   const bool for_threads = threads > 1 && rows >= threads && work / threads >= kLeastWork;
   if (!for_threads && fits) {
     NoteReason(reasons, "all rows at once: what lives at a time, ", arena,
-               " bytes, fits a core's cache of ", NearCacheBytes());
+               " bytes, fits a core's cache of ", OwnCacheBytes());
     if (threads > 1) {
       NoteReason(reasons, "threads take no rows: ", rows, " rows of ", work,
                  " multiply-adds in all are too few for ", threads);
@@ -59,14 +52,14 @@ int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reason
   const Traffic traffic = TrafficOf(plan);
   // The fewest parts that threads share evenly, then as many as fit the cache.
   const int64_t least = for_threads ? threads : 2;
-  const int64_t wanted = std::clamp(CeilOfRatio(arena, NearCacheBytes()), least, rows);
+  const int64_t wanted = std::clamp(CeilOfRatio(arena, OwnCacheBytes()), least, rows);
   for (int64_t part = CeilOfRatio(rows, wanted);;) {
     const int64_t parts = CeilOfRatio(rows, part);
     // What is written is read again; each part but the first reads the weights once more.
     if (parts >= least && (parts - 1) * traffic.weights <= 2 * traffic.values) {
       NoteReason(reasons, "in ", parts, " parts: ",
                  for_threads ? absl::StrCat(threads, " threads take rows") : "one thread", "; ",
-                 arena, " bytes live at a time, where a core's cache has ", NearCacheBytes());
+                 arena, " bytes live at a time, where a core's cache has ", OwnCacheBytes());
       return part;
     }
     if (parts <= least) {

@@ -1,9 +1,8 @@
 #include "smelt/kernels/nn/attention.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/isa.h"
 
@@ -16,22 +15,13 @@ constexpr int64_t kMaxBlock = 64;
 // Multiplications that a thread is worth.
 constexpr int64_t kAttentionGrain = 1 << 17;
 
-// Of the cache that each core has to itself.
-int64_t OwnCacheBytes() {
-  static const int64_t bytes = [] {
-    const int64_t told = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return told > 0 ? told : int64_t{256} << 10;
-  }();
-  return bytes;
-}
-
 constexpr int64_t RoundedUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 class BoundAttention final : public BoundKernel {
  public:
   explicit BoundAttention(Attention attention) : a_(std::move(attention)) {
     packs_ = a_.queries >= kFewQueries;
-    const int64_t fit = OwnCacheBytes() / 8 / (4 * a_.keys) / 8 * 8;
+    const int64_t fit = NearCacheBytes(int64_t{256} << 10) / 8 / (4 * a_.keys) / 8 * 8;
     block_ = std::min(a_.queries, std::clamp<int64_t>(fit, 8, kMaxBlock));
     blocks_ = (a_.queries + block_ - 1) / block_;
     const int64_t items = std::ssize(a_.units) * blocks_;

@@ -1,0 +1,15 @@
+// How large the processor's caches are.
+#ifndef SMELT_BASE_CACHE_SIZE_H_
+#define SMELT_BASE_CACHE_SIZE_H_
+
+#include <cstdint>
+
+namespace smelt {
+
+// Bytes of the cache that a core has for itself; `unknown` where the system does not tell. Asked
+// once. Any thread.
+int64_t NearCacheBytes(int64_t unknown);
+
+}  // namespace smelt
+
+#endif  // SMELT_BASE_CACHE_SIZE_H_
