@@ -1,6 +1,7 @@
 // bfloat16 and int8 layers: the nodes that the optimizer makes of them compute what the graphs say.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "absl/strings/str_join.h"
@@ -67,7 +68,44 @@ constexpr LayerCase kLayerCases[] = {
     {1, 96, 96, 1, 1, 0, 96},
     {6, 130, 130, 2, 3, 0, 130},
 };
-enum class LayerEnd { kInt8, kClamped, kFloat, kRelu, kResidual, kBroadcast };
+// Those after kBroadcast: steps in float, then the way to int8. kSumOfInt8 adds what was int8.
+enum class LayerEnd {
+  kInt8,
+  kClamped,
+  kFloat,
+  kRelu,
+  kResidual,
+  kBroadcast,
+  kResidualToInt8,
+  kSumOfInt8,
+  kSiluToInt8
+};
+
+// y: what `from` becomes at a scale of 0.03, clamped to [-120, 127].
+constexpr char kLayerToInt8[] = R"(
+  s2 = Const {dtype=float, value=float[]{0.03}}
+  z2 = Const {dtype=float, value=float[]{-9}}
+  low2 = Const {dtype=float, value=float[]{-120}}
+  td = Div(last, s2) {T=float}
+  ta = AddV2(td, z2) {T=float}
+  th = Maximum(ta, low2) {T=float}
+  tl = Minimum(th, high) {T=float}
+  tr = Round(tl) {T=float}
+  y = Cast(tr) {SrcT=float, DstT=int8}
+)";
+constexpr char kLayerThroughInt8[] = R"(
+  s3 = Const {dtype=float, value=float[]{0.02}}
+  z3 = Const {dtype=float, value=float[]{5}}
+  ud = Div(other, s3) {T=float}
+  ua = AddV2(ud, z3) {T=float}
+  uh = Maximum(ua, low) {T=float}
+  ul = Minimum(uh, high) {T=float}
+  ur = Round(ul) {T=float}
+  u8 = Cast(ur) {SrcT=float, DstT=int8}
+  uf = Cast(u8) {SrcT=int8, DstT=float}
+  uo = Sub(uf, z3) {T=float}
+  us = Mul(uo, s3) {T=float}
+)";
 
 std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool per_channel) {
   const int64_t filter = c.dot ? c.in * c.out : c.kernel * c.kernel * c.in / c.groups * c.out;
@@ -135,6 +173,14 @@ std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool 
     case LayerEnd::kResidual:
     case LayerEnd::kBroadcast:
       return absl::StrCat(t, "  sum = AddV2(k, other) {T=float}\n  y = Relu(sum) {T=float}\n");
+    case LayerEnd::kResidualToInt8:
+      return absl::StrCat(t, "  last = AddV2(k, other) {T=float}\n", kLayerToInt8);
+    case LayerEnd::kSumOfInt8:
+      return absl::StrCat(t, kLayerThroughInt8, "  sum = AddV2(k, us) {T=float}\n",
+                          "  last = Relu(sum) {T=float}\n", kLayerToInt8);
+    case LayerEnd::kSiluToInt8:
+      return absl::StrCat(t, "  sg = Sigmoid(k) {T=float}\n  last = Mul(k, sg) {T=float}\n",
+                          kLayerToInt8);
     default:
       return absl::StrCat(t, R"(
   z = Const {dtype=float, value=float[]{-9}}
@@ -151,11 +197,39 @@ std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool 
   }
 }
 
+// A NaN has no place in int8: it becomes the least number there.
+TEST(Int8, NotANumberBecomesTheLeast) {
+  std::mt19937 rng(9);
+  for (const LayerCase& c : kLayerCases) {
+    for (const LayerEnd end : {LayerEnd::kResidualToInt8, LayerEnd::kSumOfInt8}) {
+      const std::string text = LayerText(rng, c, end, true);
+      const Tensor x =
+          RandomFloats(rng, c.dot ? Shape({c.size, c.in}) : Shape({2, c.size, c.size, c.in}));
+      const auto shape = Answer(text, {{"x", x}, {"other", RandomFloats(rng, Shape({1}))}}, false);
+      ASSERT_TRUE(shape.ok()) << shape.status();
+      Tensor other = RandomFloats(rng, shape->shape());
+      const auto before = Answer(text, {{"x", x}, {"other", other}}, true);
+      other.flat<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+      const auto got = Answer(text, {{"x", x}, {"other", other}}, true);
+      ASSERT_TRUE(before.ok() && got.ok()) << got.status();
+      for (int64_t i = 0; i < got->num_elements(); ++i) {
+        if (i != 1) {
+          ASSERT_EQ(before->flat<int8_t>()[i], got->flat<int8_t>()[i]) << i;
+        } else if (end == LayerEnd::kResidualToInt8) {
+          ASSERT_EQ(got->flat<int8_t>()[i], -120) << &c - kLayerCases;
+        }
+      }
+    }
+  }
+}
+
 TEST(Int8, FusedLayersComputeWhatTheirNodesDo) {
   std::mt19937 rng(7);
   for (const LayerCase& c : kLayerCases) {
-    for (const LayerEnd end : {LayerEnd::kInt8, LayerEnd::kClamped, LayerEnd::kFloat,
-                               LayerEnd::kRelu, LayerEnd::kResidual, LayerEnd::kBroadcast}) {
+    for (const LayerEnd end :
+         {LayerEnd::kInt8, LayerEnd::kClamped, LayerEnd::kFloat, LayerEnd::kRelu,
+          LayerEnd::kResidual, LayerEnd::kBroadcast, LayerEnd::kResidualToInt8,
+          LayerEnd::kSumOfInt8, LayerEnd::kSiluToInt8}) {
       for (const bool per_channel : {false, true}) {
         SCOPED_TRACE(absl::StrCat("layer ", &c - kLayerCases, " end ", static_cast<int>(end),
                                   per_channel ? " per channel" : ""));
@@ -163,10 +237,14 @@ TEST(Int8, FusedLayersComputeWhatTheirNodesDo) {
         const Tensor x =
             RandomFloats(rng, c.dot ? Shape({c.size, c.in}) : Shape({2, c.size, c.size, c.in}));
         Tensor other = RandomFloats(rng, Shape({c.dot ? int64_t{1} : c.out}));
-        if (end == LayerEnd::kResidual) {
+        if (end == LayerEnd::kResidual || end == LayerEnd::kResidualToInt8 ||
+            end == LayerEnd::kSumOfInt8) {
           auto plain = Answer(text, {{"x", x}, {"other", other}}, false);
           ASSERT_TRUE(plain.ok()) << plain.status();
           other = RandomFloats(rng, plain->shape());
+          other.flat<float>()[0] = std::numeric_limits<float>::infinity();
+          other.flat<float>()[1] = -std::numeric_limits<float>::infinity();
+          other.flat<float>()[2] = 1e30F;
         }
         const auto want = Answer(text, {{"x", x}, {"other", other}}, false);
         const auto got = Answer(text, {{"x", x}, {"other", other}}, true);
@@ -177,7 +255,7 @@ TEST(Int8, FusedLayersComputeWhatTheirNodesDo) {
         for (int64_t i = 0; i < want->num_elements(); ++i) {
           if (want->dtype() == Dtype::kInt8) {
             ASSERT_NEAR(want->flat<int8_t>()[i], got->flat<int8_t>()[i], 1) << i;
-          } else {
+          } else if (want->flat<float>()[i] != got->flat<float>()[i]) {  // infinite, or near
             ASSERT_NEAR(want->flat<float>()[i], got->flat<float>()[i], 2e-5) << i;
           }
         }

@@ -1,6 +1,6 @@
 // Kernels are bound to the shapes of their actions. A product or another fusible kernel
-// (kernels/fusible.h) takes on the bias, the sums and the activation that follow it, if nobody else
-// reads what is in between.
+// (kernels/fusible.h) takes on the bias, the sums, the activation and the way to int8 that follow
+// it, if nobody else reads what is in between.
 //
 // What takes long, compiling primitives and packing weights, is done by the team: chains are chosen
 // in order as if each kernel took all that it is offered, the kernels are bound to them side by
@@ -89,6 +89,11 @@ class Binder {
     FusedOps ops;
     std::vector<int> operands;    // values, by argument
     std::vector<size_t> actions;  // that do the steps
+    // The last of the actions is an _Int8Quantize.
+    std::optional<QuantizedResult> result;
+    // Input `narrow` is read as the int8 value that action `widening` makes a float of; -1: none.
+    int narrow = -1;
+    size_t widening = 0;
   };
   // An action that is bound before its turn.
   struct Early {
@@ -98,7 +103,7 @@ class Binder {
     StatusOr<std::unique_ptr<BoundKernel>> bound = nullptr;
     bool whole = false;  // the longest was bound
   };
-  static constexpr size_t kNotEarly = SIZE_MAX;
+  static constexpr size_t kNotEarly = SIZE_MAX, kNobody = SIZE_MAX;
 
   // Lists what BindEarly binds. An action that a chain of an earlier one has belongs to that.
   void ChooseEarly() {
@@ -172,10 +177,22 @@ class Binder {
     return t;
   }
 
+  // A float constant of one number.
+  std::optional<float> Scalar(int value) const {
+    const Tensor* t = Bound(value).constant;
+    if (t == nullptr || t->dtype() != Dtype::kFloat || t->num_elements() != 1) return std::nullopt;
+    return t->flat<float>()[0];
+  }
+
   void ListReaders() {
     readers_.assign(plan_.values.size(), {});
+    widening_.assign(plan_.values.size(), kNobody);
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
-      for (const int v : plan_.actions[i].inputs) ReadersOf(v).push_back(i);
+      const PlanAction& action = plan_.actions[i];
+      for (const int v : action.inputs) ReadersOf(v).push_back(i);
+      if (action.node->Is("_Int8Dequantize") && Scalar(action.inputs[1])) {
+        widening_[static_cast<size_t>(plan_.Root(action.outputs[0]))] = i;
+      }
     }
     for (const int v : plan_.results) ReadersOf(v).push_back(plan_.actions.size());
   }
@@ -322,7 +339,46 @@ class Binder {
       value = plan_.actions[longer.actions.back()].outputs[0];
       chains.push_back(std::move(longer));
     }
+    if (value >= 0) AddQuantized(action, value, &chains);
     return chains;
+  }
+
+  // The longest chain with the _Int8Quantize that alone reads its result, `value`; and the same
+  // with an operand that was int8 read as such.
+  void AddQuantized(const PlanAction& action, int value, std::vector<Chain>* chains) {
+    const std::vector<size_t>& readers = ReadersOf(value);
+    if (readers.size() != 1 || readers[0] == plan_.actions.size() || Claimed(readers[0])) return;
+    const PlanAction& quantize = plan_.actions[readers[0]];
+    if (!quantize.node->Is("_Int8Quantize") ||
+        plan_.Root(quantize.inputs[1]) == plan_.Root(value)) {
+      return;
+    }
+    const auto scale = Scalar(quantize.inputs[1]);
+    if (!scale || !(*scale > 0)) return;
+    const auto limit = [&](absl::string_view name, int64_t otherwise) {
+      return static_cast<float>(
+          std::clamp<int64_t>(quantize.node->Int(name, otherwise), -128, 127));
+    };
+    Chain chain = chains->back();
+    chain.result.emplace();
+    chain.result->scale = *scale;
+    chain.result->zero = static_cast<float>(quantize.node->Int("zero"));
+    chain.result->low = limit("low", -128);
+    chain.result->high = limit("high", 127);
+    chain.actions.push_back(readers[0]);
+    chains->push_back(chain);
+    const size_t own = action.inputs.size();
+    for (size_t k = 2; k < own + chain.operands.size(); ++k) {
+      const int wide = k < own ? action.inputs[k] : chain.operands[k - own];
+      const size_t from = widening_[static_cast<size_t>(plan_.Root(wide))];
+      if (from == kNobody) continue;
+      const PlanAction& dequantize = plan_.actions[from];
+      chain.narrow = static_cast<int>(k);
+      chain.widening = from;
+      chain.result->addend_scale = *Scalar(dequantize.inputs[1]);
+      chain.result->addend_zero = static_cast<int32_t>(dequantize.node->Int("zero"));
+      chains->push_back(chain);
+    }
   }
 
   // Leaves the chain that was bound last; nullptr and no chain where there is none. Thread safe.
@@ -332,7 +388,12 @@ class Binder {
       const Chain& chain = chains->back();
       Tensors tensors = ContextOf(action);
       for (const int v : chain.operands) tensors.inputs.push_back(Bound(v));
-      ASSIGN_OR_RETURN(auto bound, state.BindThen(tensors.context(), chain.ops));
+      if (chain.narrow >= 0) {
+        tensors.inputs[static_cast<size_t>(chain.narrow)].dtype = Dtype::kInt8;
+      }
+      ASSIGN_OR_RETURN(auto bound, chain.result ? state.BindQuantized(tensors.context(), chain.ops,
+                                                                      *chain.result)
+                                                : state.BindThen(tensors.context(), chain.ops));
       if (bound != nullptr) return bound;
       NoteDeclined(action, chain.actions);
     }
@@ -353,10 +414,26 @@ class Binder {
       ASSIGN_OR_RETURN(action.bound, BindLongest(action, state, &chains));
     }
     if (action.bound == nullptr || chains.back().actions.empty()) return OkStatus();
+    const Chain& chain = chains.back();
     std::vector<int> inputs = action.inputs;
-    inputs.insert(inputs.end(), chains.back().operands.begin(), chains.back().operands.end());
-    Take(i, std::move(inputs), chains.back().actions);
+    inputs.insert(inputs.end(), chain.operands.begin(), chain.operands.end());
+    Take(i, std::move(inputs), chain.actions);
+    if (chain.narrow >= 0) ReadNarrow(chain);
     return OkStatus();
+  }
+
+  // The chain's action no longer reads an operand as floats, but what these were made of.
+  void ReadNarrow(const Chain& chain) {
+    const size_t last = *std::ranges::max_element(chain.actions);
+    const PlanAction& dequantize = plan_.actions[chain.widening];
+    int& input = plan_.actions[last].inputs[static_cast<size_t>(chain.narrow)];
+    std::vector<size_t>& wide_readers = ReadersOf(input);
+    wide_readers.erase(std::ranges::find(wide_readers, last));
+    input = dequantize.inputs[0];
+    ReadersOf(input).push_back(last);
+    if (!wide_readers.empty()) return;
+    gone_[chain.widening] = true;
+    for (const int v : dequantize.inputs) std::erase(ReadersOf(v), chain.widening);
   }
 
   // The action stands for `steps` as well from now on, in the place of the last of them: operands
@@ -389,6 +466,8 @@ class Binder {
   // By root value, the actions that read it, one for each time; the caller's number is one more
   // than the last.
   std::vector<std::vector<size_t>> readers_;
+  // By root value, the _Int8Dequantize that makes it; kNobody: none does.
+  std::vector<size_t> widening_;
   std::vector<bool> claimed_;  // by action, while ChooseEarly runs: a chain has it
   std::vector<Early> early_;
   std::vector<size_t> early_of_;  // by action: in early_, or kNotEarly

@@ -2,6 +2,7 @@
 #ifndef SMELT_KERNELS_FUSIBLE_H_
 #define SMELT_KERNELS_FUSIBLE_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,14 @@
 
 namespace smelt {
 
+// The way of a float result to int8: rint(clamp(v / scale + zero, low, high)), a NaN as low. An
+// operand of the steps that is summed whole may be int8 as well: (x - addend_zero) * addend_scale.
+struct QuantizedResult {
+  float scale = 1, zero = 0, low = -128, high = 127;
+  float addend_scale = 1;
+  int32_t addend_zero = 0;
+};
+
 class FusibleState : public KernelState {
  public:
   // The kernel, and `then` done to its result, whose arguments are the inputs after the node's own:
@@ -18,6 +27,12 @@ class FusibleState : public KernelState {
   // as many as the result. nullptr where one kernel cannot do all of it.
   virtual StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
                                                           const FusedOps& then) = 0;
+  // The same with an int8 result.
+  virtual StatusOr<std::unique_ptr<BoundKernel>> BindQuantized(const BindContext& /*context*/,
+                                                               const FusedOps& /*then*/,
+                                                               const QuantizedResult& /*result*/) {
+    return nullptr;
+  }
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) final {
     return BindThen(context, FusedOps());
   }

@@ -113,7 +113,60 @@ Status ApproxTopKShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// The sum of the layer's result and an addend, where it has one.
+Status SetInt8Output(ShapeContext& ctx, PartialShape out) {
+  if (ctx.num_inputs() > 3) {
+    ASSIGN_OR_RETURN(out, BroadcastShapes(out, ctx.input(3)));
+  }
+  ctx.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// Images are [batch, height, width, channels], filters [height, width, in, out].
+Status Int8ConvShape(ShapeContext& ctx) {
+  ASSIGN_OR_RETURN(PartialShape out, WithRank(ctx.input(0), 4));
+  ASSIGN_OR_RETURN(const PartialShape filter, WithRank(ctx.input(1), 4));
+  const std::vector<int64_t> strides = ctx.node().Ints("strides");
+  const std::vector<int64_t> dilations = ctx.node().Ints("dilations");
+  const std::vector<int64_t> padding = ctx.node().Ints("padding");
+  if (strides.size() != 2 || dilations.size() != 2 || padding.size() != 4) return OkStatus();
+  for (int i = 0; i < 2; ++i) {
+    const auto at = static_cast<size_t>(i);
+    XlaWindow w;
+    w.stride = strides[at];
+    w.dilation = dilations[at];
+    w.low = padding[2 * at];
+    w.high = padding[2 * at + 1];
+    out.Set(1 + i, XlaWindowedDim(out[1 + i], filter[i], w));
+  }
+  out.Set(3, filter[3]);
+  return SetInt8Output(ctx, std::move(out));
+}
+
+// x's last dimensions are summed over, the weights' first ones or, transposed, last ones.
+Status Int8MatMulShape(ShapeContext& ctx) {
+  const PartialShape &x = ctx.input(0), &w = ctx.input(1);
+  const int64_t summed = ctx.node().Int("contracted", 1);
+  if (!x.known_rank() || !w.known_rank() || summed < 1 || x.rank() <= summed ||
+      w.rank() <= summed) {
+    return OkStatus();
+  }
+  const int kept = x.rank() - static_cast<int>(summed);
+  const int channels = w.rank() - static_cast<int>(summed);
+  const bool transposed = ctx.node().Bool("transpose_b");
+  for (int i = 0; i < summed; ++i) {
+    RETURN_IF_ERROR(MergeDims(x[kept + i], w[(transposed ? channels : 0) + i]).status());
+  }
+  const int first = transposed ? 0 : static_cast<int>(summed);
+  return SetInt8Output(ctx,
+                       Concatenate(SubShape(x, 0, kept), SubShape(w, first, first + channels)));
+}
+
 constexpr ShapeRule kQuantizedRules[] = {
+    {"_Int8Conv2D", Int8ConvShape},
+    {"_Int8MatMul", Int8MatMulShape},
+    {"_Int8Quantize", SameShape},
+    {"_Int8Dequantize", SameShape},
     {"ApproxTopK", ApproxTopKShape},
     {"Conv", SameRankShape},
     {"BatchNormWithGlobalNormalization", SameShape},

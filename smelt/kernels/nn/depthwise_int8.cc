@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "absl/container/inlined_vector.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/depthwise_int8.h"
 
@@ -79,10 +80,7 @@ DepthwiseInt8::DepthwiseInt8(const ConvProblem& p, const Tensor& weights,
   }
 }
 
-Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* bias, int8_t* out,
-                          Allocator* allocator) const {
-  const int64_t channels = p.in_depth, blocks = Blocks(channels);
-  const int64_t height = p.in[0], width = p.in[1], out_width = p.out[1];
+std::vector<int32_t> DepthwiseInt8::StartOf(const int32_t* bias, int64_t channels) const {
   std::vector<int32_t> start(offsets_);
   for (int64_t c = 0; c < channels; c += 4) {
     int32_t* four = start.data() + DepthwiseInt8Place(c, channels);
@@ -91,17 +89,30 @@ Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* 
           static_cast<int32_t>(static_cast<uint32_t>(bias[c + i]) + static_cast<uint32_t>(four[i]));
     }
   }
-  // A row of padding, so that taps outside walk along with those inside.
-  ASSIGN_OR_RETURN(const Shape line, Shape::Make(Dims{width, channels}));
+  return start;
+}
+
+Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* bias, int8_t* out,
+                          Allocator* allocator) const {
+  ASSIGN_OR_RETURN(const Shape line, Shape::Make(Dims{p.in[1], p.in_depth}));
   ASSIGN_OR_RETURN(Tensor padding, Tensor::Make(Dtype::kInt8, line, allocator));
-  auto* nowhere = padding.data<int8_t>();
-  std::memset(nowhere, x_zero_, line.num_elements());
+  Run(p, x, StartOf(bias, p.in_depth).data(), out, padding.data<int8_t>());
+  return OkStatus();
+}
+
+void DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* start, int8_t* out,
+                        int8_t* padding) const {
+  const int64_t channels = p.in_depth, blocks = Blocks(channels);
+  const int64_t height = p.in[0], width = p.in[1], out_width = p.out[1];
+  // A row of padding, so that taps outside walk along with those inside.
+  std::memset(padding, x_zero_, padding_bytes(p));
+  const int8_t* nowhere = padding;
 
   DepthwiseInt8Layer layer;
   layer.channels = channels;
   layer.groups = static_cast<int>(taps_.size() / 4);
   layer.weights = weights_.data();
-  layer.start = start.data();
+  layer.start = start;
   layer.scales = scales_.data();
   layer.zero = zero_;
   layer.low = low_;
@@ -120,40 +131,39 @@ Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* 
       std::max<int64_t>(1, pairs * channels * static_cast<int64_t>(taps_.size()));
   // Few rows are split by channels too.
   const int64_t parts = std::clamp<int64_t>(2 * Threads() / std::max<int64_t>(rows, 1), 1, blocks);
-  ParallelFor(
-      rows * parts, std::max<int64_t>(1, kWorkOfThread * parts / row_work),
-      [&](int64_t begin, int64_t end) {
-        std::vector<const int8_t*> pointers(taps_.size());
-        std::vector<int8_t> beyond(channels);  // takes the second result of an odd row's last pair
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t row = task / parts, part = task % parts;
-          const int64_t image = row / p.out[0], y = row % p.out[0];
-          const int64_t top = y * p.strides[0] - p.pad_before[0];
-          DepthwiseInt8Run run;
-          run.taps = pointers.data();
-          run.first_block = blocks * part / parts;
-          run.last_block = blocks * (part + 1) / parts;
-          run.y_step = 2 * channels;
-          run.tap_step = step * channels;
-          const auto at = [&](int64_t pair, int64_t count) {
-            const int64_t left = pair * step - p.pad_before[1];
-            for (size_t t = 0; t < taps_.size(); ++t) {
-              const int64_t i = top + taps_[t].row, j = left + taps_[t].column;
-              pointers[t] = i < 0 || i >= height || j < 0 || j >= width
-                                ? nowhere
-                                : x + ((image * height + i) * width + j) * channels;
-            }
-            run.y0 = out + (row * out_width + 2 * pair) * channels;
-            run.y1 = pair < whole_pairs ? run.y0 + channels : beyond.data();
-            run.pairs = count;
-            RunDepthwiseInt8(layer, run);
-          };
-          for (int64_t pair = 0; pair < first_inner; ++pair) at(pair, 1);
-          if (inner > 0) at(first_inner, inner);
-          for (int64_t pair = first_inner + inner; pair < pairs; ++pair) at(pair, 1);
-        }
-      });
-  return OkStatus();
+  ParallelFor(rows * parts, std::max<int64_t>(1, kWorkOfThread * parts / row_work),
+              [&](int64_t begin, int64_t end) {
+                absl::InlinedVector<const int8_t*, 64> pointers(taps_.size());
+                // Takes the second result of an odd row's last pair.
+                absl::InlinedVector<int8_t, 2048> beyond(pairs > whole_pairs ? channels : 0);
+                for (int64_t task = begin; task < end; ++task) {
+                  const int64_t row = task / parts, part = task % parts;
+                  const int64_t image = row / p.out[0], y = row % p.out[0];
+                  const int64_t top = y * p.strides[0] - p.pad_before[0];
+                  DepthwiseInt8Run run;
+                  run.taps = pointers.data();
+                  run.first_block = blocks * part / parts;
+                  run.last_block = blocks * (part + 1) / parts;
+                  run.y_step = 2 * channels;
+                  run.tap_step = step * channels;
+                  const auto at = [&](int64_t pair, int64_t count) {
+                    const int64_t left = pair * step - p.pad_before[1];
+                    for (size_t t = 0; t < taps_.size(); ++t) {
+                      const int64_t i = top + taps_[t].row, j = left + taps_[t].column;
+                      pointers[t] = i < 0 || i >= height || j < 0 || j >= width
+                                        ? nowhere
+                                        : x + ((image * height + i) * width + j) * channels;
+                    }
+                    run.y0 = out + (row * out_width + 2 * pair) * channels;
+                    run.y1 = pair < whole_pairs ? run.y0 + channels : beyond.data();
+                    run.pairs = count;
+                    RunDepthwiseInt8(layer, run);
+                  };
+                  for (int64_t pair = 0; pair < first_inner; ++pair) at(pair, 1);
+                  if (inner > 0) at(first_inner, inner);
+                  for (int64_t pair = first_inner + inner; pair < pairs; ++pair) at(pair, 1);
+                }
+              });
 }
 
 }  // namespace smelt::nn

@@ -12,41 +12,22 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/depthwise_int8.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
-#include "smelt/kernels/onednn/float_conv.h"
-#include "smelt/kernels/onednn/float_matmul.h"
+#include "smelt/kernels/onednn/int8_layer.h"
 
 namespace smelt {
 namespace {
 
+using onednn::Int8MatMulShapes;
+using onednn::Int8State;
 using onednn::Layout;
 using onednn::PostOp;
 using onednn::Primitive;
-
-struct Int8State final : KernelState {
-  nn::ConvAttrs conv;
-  bool transpose_b = false;
-  int contracted = 1;
-  std::vector<float> scales;
-  int32_t x_zero = 0;
-  bool int8_result = false;
-  bool addend = false;
-  // A result is clamped to [low, high], infinite where there is nothing to clamp; zero is added to
-  // an int8 result before.
-  float zero = 0, low = 0, high = 0;
-  bool constant_weights = false;
-
-  onednn::PlanCache plans;
-  SmallCache<nn::DepthwiseInt8, 1, 1> depthwise;
-  // The way through float.
-  onednn::FloatConv float_conv;
-  onednn::FloatMatMul float_matmul;
-  ConstantForms<std::monostate> wide_weights;
-};
 
 // One call: the layer as a product of known shapes.
 struct Int8Layer {
@@ -59,6 +40,8 @@ struct Int8Layer {
   float low, high;  // what a float result is clamped to
 };
 
+// Elements that are worth a thread.
+constexpr int64_t kInt8BorderPart = 1 << 15;
 constexpr float kInt8Infinity = std::numeric_limits<float>::infinity();
 
 std::vector<PostOp> Int8PostOps(const Int8State& s, const Int8Layer& layer, const Layout& dst) {
@@ -279,32 +262,15 @@ Status RunInt8Conv(OpContext& ctx) {
 }
 
 Status RunInt8MatMul(OpContext& ctx) {
-  const Shape& x = ctx.input(0).shape();
-  const Shape& w = ctx.input(1).shape();
-  const bool transpose_b = ctx.state<Int8State>().transpose_b;
-  const int summed = ctx.state<Int8State>().contracted;
-  if (x.rank() <= summed || w.rank() <= summed) {
-    return InvalidArgument("int8 product of shapes ", x.ToString(), " and ", w.ToString());
-  }
-  const int kept = x.rank() - summed, split = transpose_b ? w.rank() - summed : summed;
-  const auto x_summed = x.dims().subspan(kept);
-  const auto w_summed = transpose_b ? w.dims().subspan(split) : w.dims().subspan(0, split);
-  if (!std::ranges::equal(x_summed, w_summed)) {
-    return InvalidArgument("int8 product of shapes ", x.ToString(), " and ", w.ToString());
-  }
-  const Shape rows({x.Product(0, kept), x.Product(kept, x.rank())});
-  const Shape matrix({w.Product(0, split), w.Product(split, w.rank())});
-  ASSIGN_OR_RETURN(const nn::MatMulProblem p,
-                   nn::MakeMatMulProblem(rows, matrix, false, transpose_b, false));
-  Dims dims(x.dims().begin(), x.dims().begin() + kept);
-  const auto channels = transpose_b ? w.dims().subspan(0, split) : w.dims().subspan(split);
-  dims.insert(dims.end(), channels.begin(), channels.end());
-  ASSIGN_OR_RETURN(const Shape output, Shape::Make(dims));
-  return RunInt8Layer(ctx, output, p.n,
+  ASSIGN_OR_RETURN(const Int8MatMulShapes shapes,
+                   onednn::ShapesOfInt8MatMul(ctx.state<Int8State>(), ctx.input(0).shape(),
+                                              ctx.input(1).shape()));
+  const nn::MatMulProblem& p = shapes.problem;
+  return RunInt8Layer(ctx, shapes.output, p.n,
                       [&](Int8State& s, const Int8Layer& layer, Tensor* out) -> Status {
                         Tensor flat = out->WithShape(p.output);
-                        const Tensor flat_x = layer.x.WithShape(rows);
-                        const Tensor flat_w = layer.w.WithShape(matrix);
+                        const Tensor flat_x = layer.x.WithShape(shapes.rows);
+                        const Tensor flat_w = layer.w.WithShape(shapes.matrix);
                         const Int8Layer two{flat_x,   flat_w,      layer.bias, layer.addend,
                                             p.output, layer.depth, layer.low,  layer.high};
                         return MatMulInt8(s, p, two, &flat, ctx.step().allocator);
@@ -336,6 +302,7 @@ StatusOr<std::unique_ptr<Int8State>> MakeInt8State(const Node& node) {
     s->low = activation == "Identity" ? -kInt8Infinity : 0;
     s->high = activation == "Relu6" ? 6 : kInt8Infinity;
   }
+  s->activation = activation;
   s->constant_weights = onednn::InputIsConst(node, 1);
   return s;
 }
@@ -359,6 +326,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conv(const Node& node) {
 
 StatusOr<std::unique_ptr<KernelState>> PrepareInt8MatMul(const Node& node) {
   ASSIGN_OR_RETURN(auto s, MakeInt8State(node));
+  s->product = true;
   s->transpose_b = node.Bool("transpose_b");
   s->contracted = static_cast<int>(std::clamp<int64_t>(node.Int("contracted", 1), 1, kMaxRank));
   return s;
@@ -368,7 +336,38 @@ StatusOr<std::unique_ptr<KernelState>> PrepareInt8MatMul(const Node& node) {
 
 struct Int8BorderState final : KernelState {
   float zero = 0, low = 0, high = 0;
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
+
+void Int8QuantizeAll(const Int8BorderState& s, const float* x, int8_t* y, int64_t n, float scale) {
+  ParallelFor(n, kInt8BorderPart, [&](int64_t begin, int64_t end) {
+    IsaInt8().quantize(x + begin, y + begin, end - begin, scale, s.zero, s.low, s.high);
+  });
+}
+
+void Int8DequantizeAll(const Int8BorderState& s, const int8_t* x, float* y, int64_t n,
+                       float scale) {
+  ParallelFor(n, kInt8BorderPart, [&](int64_t begin, int64_t end) {
+    IsaInt8().dequantize(x + begin, y + begin, end - begin, scale, s.zero);
+  });
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> Int8BorderState::Bind(const BindContext& context) {
+  if (context.inputs[1].shape.num_elements() != 1) return nullptr;
+  const int64_t n = context.inputs[0].shape.num_elements();
+  const bool to_int8 = context.outputs[0].dtype == Dtype::kInt8;
+  return BindCall([this, n, to_int8](const void* const* inputs, void* const* outputs, void*) {
+    const float scale = *static_cast<const float*>(inputs[1]);
+    if (to_int8) {
+      Int8QuantizeAll(*this, static_cast<const float*>(inputs[0]), static_cast<int8_t*>(outputs[0]),
+                      n, scale);
+    } else {
+      Int8DequantizeAll(*this, static_cast<const int8_t*>(inputs[0]),
+                        static_cast<float*>(outputs[0]), n, scale);
+    }
+    return OkStatus();
+  });
+}
 
 StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conversion(const Node& node) {
   auto s = std::make_unique<Int8BorderState>();
@@ -378,38 +377,26 @@ StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conversion(const Node& node) {
   return s;
 }
 
-// `loop(x, y, n, scale)` does n elements.
-template <typename From, typename To, typename Loop>
-Status RunInt8Conversion(OpContext& ctx, Loop loop) {
+template <typename From, typename To>
+Status RunInt8Conversion(OpContext& ctx,
+                         void (*all)(const Int8BorderState&, const From*, To*, int64_t, float)) {
   const Tensor& x = ctx.input(0);
   if (ctx.input(1).num_elements() != 1) {
     return InvalidArgument("scale must be a scalar, not of shape ",
                            ctx.input(1).shape().ToString());
   }
-  const float scale = ctx.input(1).flat<float>()[0];
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, x.shape()));
-  const From* from = x.data<From>();
-  To* to = out->data<To>();
-  ParallelFor(x.num_elements(), 1 << 15, [&](int64_t begin, int64_t end) {
-    loop(from + begin, to + begin, end - begin, scale);
-  });
+  all(ctx.state<Int8BorderState>(), x.data<From>(), out->data<To>(), x.num_elements(),
+      ctx.input(1).flat<float>()[0]);
   return OkStatus();
 }
 
 Status RunInt8Quantize(OpContext& ctx) {
-  const auto& s = ctx.state<Int8BorderState>();
-  return RunInt8Conversion<float, int8_t>(
-      ctx, [&](const float* x, int8_t* y, int64_t n, float scale) {
-        IsaInt8().quantize(x, y, n, scale, s.zero, s.low, s.high);
-      });
+  return RunInt8Conversion<float, int8_t>(ctx, Int8QuantizeAll);
 }
 
 Status RunInt8Dequantize(OpContext& ctx) {
-  const auto& s = ctx.state<Int8BorderState>();
-  return RunInt8Conversion<int8_t, float>(ctx,
-                                          [&](const int8_t* x, float* y, int64_t n, float scale) {
-                                            IsaInt8().dequantize(x, y, n, scale, s.zero);
-                                          });
+  return RunInt8Conversion<int8_t, float>(ctx, Int8DequantizeAll);
 }
 
 constexpr Kernel kInt8Table[] = {

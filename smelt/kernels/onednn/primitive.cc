@@ -214,8 +214,13 @@ struct Primitive::Impl {
     for (size_t i = 0; i < post_ops.size(); ++i) {
       const PostOp& p = post_ops[i];
       if (static_cast<int>(i) == sum) {
-        DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_sum(out->ops, 1.0f), "post-op");
+        DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_sum_v3(out->ops, p.operand_scale, p.operand_zero,
+                                                         dnnl_data_type_undef),
+                             "post-op");
       } else if (p.takes_tensor()) {
+        if (p.operand_scale != 1 || p.operand_zero != 0) {
+          return Unimplemented("oneDNN: a scaled operand is only summed into dst");
+        }
         ASSIGN_OR_RETURN(const dnnl_memory_desc_t md, DescOf(p.operand));
         const auto kind = p.kind == PostOp::Kind::kAdd ? dnnl_binary_add : dnnl_binary_mul;
         DNNL_RETURN_IF_ERROR(dnnl_post_ops_append_binary(out->ops, kind, &md), "post-op");
@@ -340,8 +345,11 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
     // The library's fastest code (brgemm) can add to what dst holds, but no other whole tensor.
     Attributes attributes;
     RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes, sum));
-    if (!impl->Choose(&d, work, attributes).ok() ||
-        !absl::StartsWith(ImplementationOf(impl->desc), "brg")) {
+    const Status chosen = impl->Choose(&d, work, attributes);
+    if (dst.dtype == Dtype::kInt8) {
+      // The scales of an int8 operand are those of a sum.
+      RETURN_IF_ERROR(chosen);
+    } else if (!chosen.ok() || !absl::StartsWith(ImplementationOf(impl->desc), "brg")) {
       sum = -1;
     }
   }

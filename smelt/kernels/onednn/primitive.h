@@ -49,6 +49,10 @@ struct PostOp {
   float alpha = 0;
   float beta = 0;
   Layout operand;  // kAdd, kMul
+  // kAdd: (operand - operand_zero) * operand_scale is added. Other than 1 and 0 only for the first
+  // whole tensor that a convolution adds, of dst's type.
+  float operand_scale = 1;
+  int32_t operand_zero = 0;
   bool takes_tensor() const { return kind == Kind::kAdd || kind == Kind::kMul; }
 };
 
