@@ -15,6 +15,7 @@
 #include "smelt/compile/attention.h"
 #include "smelt/compile/layer_norm.h"
 #include "smelt/compile/plan.h"
+#include "smelt/compile/unsigned_int8.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
@@ -365,6 +366,7 @@ class Binder {
     chain.result->zero = static_cast<float>(quantize.node->Int("zero"));
     chain.result->low = limit("low", -128);
     chain.result->high = limit("high", 127);
+    chain.result->stored = At(quantize.outputs[0]).dtype;
     chain.actions.push_back(readers[0]);
     chains->push_back(chain);
     const size_t own = action.inputs.size();
@@ -389,7 +391,8 @@ class Binder {
       Tensors tensors = ContextOf(action);
       for (const int v : chain.operands) tensors.inputs.push_back(Bound(v));
       if (chain.narrow >= 0) {
-        tensors.inputs[static_cast<size_t>(chain.narrow)].dtype = Dtype::kInt8;
+        tensors.inputs[static_cast<size_t>(chain.narrow)].dtype =
+            At(plan_.actions[chain.widening].inputs[0]).dtype;
       }
       ASSIGN_OR_RETURN(auto bound, chain.result ? state.BindQuantized(tensors.context(), chain.ops,
                                                                       *chain.result)
@@ -476,6 +479,14 @@ class Binder {
 
 }  // namespace
 
-Status BindActions(Plan& plan, Reasons* reasons) { return Binder(plan, reasons).Run(); }
+Status BindActions(Plan& plan, Reasons* reasons) {
+  Plan as_it_was = CopyOfUnbound(plan);
+  if (StoreUnsigned(plan)) {
+    RETURN_IF_ERROR(Binder(plan, reasons).Run());
+    if (!NeedsSigned(plan)) return OkStatus();
+    plan = std::move(as_it_was);
+  }
+  return Binder(plan, reasons).Run();
+}
 
 }  // namespace smelt

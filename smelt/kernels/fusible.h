@@ -18,6 +18,7 @@ struct QuantizedResult {
   float scale = 1, zero = 0, low = -128, high = 127;
   float addend_scale = 1;
   int32_t addend_zero = 0;
+  Dtype stored = Dtype::kInt8;  // or kUint8 (unsigned_int8.h)
 };
 
 class FusibleState : public KernelState {

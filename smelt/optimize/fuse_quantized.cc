@@ -92,12 +92,18 @@ class QuantFuser {
     }
     for (int id = 0, end = graph_.max_id(); id < end; ++id) {
       Node* n = graph_.NodeOf(id);
-      if (n == nullptr || IsRoot(*n)) continue;
-      if (n->Is("Div")) {
-        RETURN_IF_ERROR(FuseQuantize(n));
-      } else if (IsQuantCast(n, Dtype::kInt8, Dtype::kFloat)) {
-        RETURN_IF_ERROR(FuseDequantize(n));
-      }
+      if (n == nullptr || IsRoot(*n) || !IsQuantCast(n, Dtype::kInt8, Dtype::kFloat)) continue;
+      RETURN_IF_ERROR(FuseDequantize(n));
+    }
+    return RunBorders();
+  }
+
+  // The ways to int8 alone.
+  Status RunBorders() {
+    for (int id = 0, end = graph_.max_id(); id < end; ++id) {
+      Node* n = graph_.NodeOf(id);
+      if (n == nullptr || IsRoot(*n) || !n->Is("Div")) continue;
+      RETURN_IF_ERROR(FuseQuantize(n));
     }
     graph_.Prune(Roots(graph_));
     return OkStatus();
@@ -324,7 +330,7 @@ class QuantFuser {
     std::vector<Endpoint> inputs = {layer.x, layer.w, {constant, 0}};
     inputs.insert(inputs.end(), addend.begin(), addend.end());
     for (Node* n : layer.waits_for) graph_.AddControlInput(acc, n);
-    return Replace(chain, layer.op, std::move(inputs), std::move(layer.attrs));
+    return Replace(chain, layer.op, std::move(inputs), std::move(layer.attrs)).status();
   }
 
   // A float result: takes in a sum with another tensor, and an activation.
@@ -361,7 +367,37 @@ class QuantFuser {
     attrs.Set("zero", end->zero);
     attrs.Set("low", end->low);
     attrs.Set("high", end->high);
-    return Replace(chain, "_Int8Quantize", {div->inputs()[0], div->inputs()[1]}, std::move(attrs));
+    Node* pad = PaddingOf(*div);
+    const Endpoint x = (pad != nullptr ? pad : div)->inputs()[0];
+    ASSIGN_OR_RETURN(Node * fused,
+                     Replace(chain, "_Int8Quantize", {x, div->inputs()[1]}, std::move(attrs)));
+    return pad != nullptr ? PadBehind(*pad, *end, fused) : OkStatus();
+  }
+
+  // The padding with zeros that only `div` reads, which divides it by a constant: int8 numbers may
+  // be padded as well, which a convolution does by itself.
+  static Node* PaddingOf(const Node& div) {
+    Node* pad = div.inputs()[0].node;
+    const auto scale = QuantVector<float>(div.inputs()[1].node, Dtype::kFloat, {}, 0);
+    const bool fits = pad->Is("Pad") && !IsRoot(*pad) && pad->uses().size() == 1 &&
+                      pad->control_inputs().empty() && scale && (*scale)[0] > 0 &&
+                      std::isfinite((*scale)[0]) && ConstantTensor(*pad->inputs()[1].node);
+    return fits ? pad : nullptr;
+  }
+
+  Status PadBehind(const Node& pad, const QuantEnd& end, Node* quantized) {
+    const auto zero = static_cast<int8_t>(std::clamp(end.zero, end.low, end.high));
+    Node* value = graph_.AddConst(graph_.FreeName(pad.name() + "/int8_zero"), Tensor::Scalar(zero));
+    AttrMap attrs;
+    attrs.Set("T", Dtype::kInt8);
+    attrs.Set("Tpaddings", pad.Type("Tpaddings", Dtype::kInt32));
+    ASSIGN_OR_RETURN(Node * padded,
+                     graph_.Add(graph_.FreeName(pad.name() + "/int8"), "PadV2",
+                                {{quantized, 0}, pad.inputs()[1], {value, 0}}, std::move(attrs)));
+    padded->device = quantized->device;
+    graph_.ReplaceAllUses({quantized, 0}, {padded, 0});
+    graph_.SetInput(padded, 0, {quantized, 0});
+    return OkStatus();
   }
 
   Status FuseDequantize(Node* cast) {
@@ -377,11 +413,11 @@ class QuantFuser {
     Node* mul = NextBinary(chain, "Mul", &other);
     if (mul == nullptr || !QuantVector<float>(other.node, Dtype::kFloat, {}, 0)) return OkStatus();
     chain.nodes.push_back(mul);
-    return Replace(chain, "_Int8Dequantize", {cast->inputs()[0], other}, std::move(attrs));
+    return Replace(chain, "_Int8Dequantize", {cast->inputs()[0], other}, std::move(attrs)).status();
   }
 
-  Status Replace(const QuantChain& chain, absl::string_view op, std::vector<Endpoint> inputs,
-                 AttrMap attrs) {
+  StatusOr<Node*> Replace(const QuantChain& chain, absl::string_view op,
+                          std::vector<Endpoint> inputs, AttrMap attrs) {
     Node* first = chain.nodes.front();
     ASSIGN_OR_RETURN(Node * fused, graph_.Add(chain.last()->name() + "/int8", op, std::move(inputs),
                                               std::move(attrs)));
@@ -390,7 +426,7 @@ class QuantFuser {
     graph_.ReplaceAllUses({chain.last(), 0}, {fused, 0});
     for (Node* n : chain.nodes) graph_.ReplaceControlUses(n, fused);
     graph_.Remove(chain.nodes);
-    return OkStatus();
+    return fused;
   }
 
   Graph& graph_;
@@ -399,5 +435,6 @@ class QuantFuser {
 }  // namespace
 
 Status FuseQuantized(Graph& graph, const PassContext&) { return QuantFuser(graph).Run(); }
+Status FuseQuantizing(Graph& graph, const PassContext&) { return QuantFuser(graph).RunBorders(); }
 
 }  // namespace smelt

@@ -205,6 +205,8 @@ void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted);
 // each: the product with its bias, scale, residual, activation and way back to int8. So do the
 // steps from float to int8 and back between them (graph/ops/own_ops.txt defines the ops).
 Status FuseQuantized(Graph& graph, const PassContext& context);
+// The steps from float to int8 alone.
+Status FuseQuantizing(Graph& graph, const PassContext& context);
 
 // What is computed in bfloat16 is computed in float, from weights that are made float once. Nodes
 // of ops that have no row in widen_bfloat16.cc still get their inputs in bfloat16. In graphs for a

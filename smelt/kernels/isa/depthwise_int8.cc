@@ -32,9 +32,8 @@ struct Zmm {
   }
   SMELT_VNNI_INLINE static void Store(void* p, Ints v) { _mm512_storeu_si512(p, v); }
   SMELT_VNNI_INLINE static Floats LoadFloats(const float* p) { return _mm512_loadu_ps(p); }
-  SMELT_VNNI_INLINE static Ints FlipSigns(Ints v) {
-    return _mm512_xor_si512(v, _mm512_set1_epi8(-128));
-  }
+  SMELT_VNNI_INLINE static Ints AllBytes(int v) { return _mm512_set1_epi8(static_cast<char>(v)); }
+  SMELT_VNNI_INLINE static Ints Flip(Ints v, Ints bits) { return _mm512_xor_si512(v, bits); }
   SMELT_VNNI_INLINE static Ints Low8(Ints a, Ints b) { return _mm512_unpacklo_epi8(a, b); }
   SMELT_VNNI_INLINE static Ints High8(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
   SMELT_VNNI_INLINE static Ints Low16(Ints a, Ints b) { return _mm512_unpacklo_epi16(a, b); }
@@ -70,9 +69,8 @@ struct Ymm {
     _mm256_storeu_si256(static_cast<__m256i*>(p), v);
   }
   SMELT_VNNI_INLINE static Floats LoadFloats(const float* p) { return _mm256_loadu_ps(p); }
-  SMELT_VNNI_INLINE static Ints FlipSigns(Ints v) {
-    return _mm256_xor_si256(v, _mm256_set1_epi8(-128));
-  }
+  SMELT_VNNI_INLINE static Ints AllBytes(int v) { return _mm256_set1_epi8(static_cast<char>(v)); }
+  SMELT_VNNI_INLINE static Ints Flip(Ints v, Ints bits) { return _mm256_xor_si256(v, bits); }
   SMELT_VNNI_INLINE static Ints Low8(Ints a, Ints b) { return _mm256_unpacklo_epi8(a, b); }
   SMELT_VNNI_INLINE static Ints High8(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
   SMELT_VNNI_INLINE static Ints Low16(Ints a, Ints b) { return _mm256_unpacklo_epi16(a, b); }
@@ -106,6 +104,8 @@ SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run
     scales[q] = V::LoadFloats(layer.scales + channel + q * kQuarter);
   }
   const auto zero = V::All(layer.zero), low = V::All(layer.low), high = V::All(layer.high);
+  const Ints x_sign = V::AllBytes(layer.x_unsigned ? 0 : 128);
+  const Ints y_sign = V::AllBytes(layer.y_unsigned ? 128 : 0);
   const int8_t* const* end = run.taps + layer.groups * 4;
   int64_t at = channel;
   int8_t* y0 = run.y0 + channel;
@@ -117,7 +117,7 @@ SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run
     for (const int8_t* const* tap = run.taps; tap != end; tap += 4, w += 32 * kQuarter) {
       Ints x[4];
       SMELT_FOUR for (int t = 0; t < 4; ++t) {
-        x[t] = V::FlipSigns(kPart ? V::LoadPart(mask, tap[t] + at) : V::Load(tap[t] + at));
+        x[t] = V::Flip(kPart ? V::LoadPart(mask, tap[t] + at) : V::Load(tap[t] + at), x_sign);
       }
       const Ints low01 = V::Low8(x[0], x[1]), low23 = V::Low8(x[2], x[3]);
       const Ints high01 = V::High8(x[0], x[1]), high23 = V::High8(x[2], x[3]);
@@ -133,11 +133,11 @@ SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run
       b[q] = V::Round(b[q], scales[q], zero, low, high);
     }
     if (kPart) {
-      V::StorePart(mask, y0, V::Narrow(a));
-      V::StorePart(mask, y1, V::Narrow(b));
+      V::StorePart(mask, y0, V::Flip(V::Narrow(a), y_sign));
+      V::StorePart(mask, y1, V::Flip(V::Narrow(b), y_sign));
     } else {
-      V::Store(y0, V::Narrow(a));
-      V::Store(y1, V::Narrow(b));
+      V::Store(y0, V::Flip(V::Narrow(a), y_sign));
+      V::Store(y1, V::Flip(V::Narrow(b), y_sign));
     }
     at += run.tap_step;
     y0 += run.y_step;

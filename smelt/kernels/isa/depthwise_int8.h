@@ -25,6 +25,7 @@ struct DepthwiseInt8Layer {
   const float* scales = nullptr;
   // y = rint(clamp(sum * scale + zero, low, high)), a NaN as low.
   float zero = 0, low = 0, high = 0;
+  bool x_unsigned = false, y_unsigned = false;  // the bytes are 128 more than the numbers
 };
 
 // Pairs of one row. `taps` (groups * 4 pointers to pixels) belong to the first pair; those of the

@@ -13,6 +13,22 @@ void Quantize(const float* x, int8_t* y, int64_t n, float scale, float zero, flo
   }
 }
 
+void QuantizeUnsigned(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low,
+                      float high) {
+  for (int64_t i = 0; i < n; ++i) {
+    float v = x[i] / scale + zero;
+    v = v > low ? v : low;
+    v = v < high ? v : high;
+    y[i] = static_cast<uint8_t>(static_cast<int32_t>(__builtin_rintf(v)) + 128);
+  }
+}
+
+void DequantizeUnsigned(const uint8_t* x, float* y, int64_t n, float scale, float zero) {
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = (static_cast<float>(static_cast<int32_t>(x[i]) - 128) - zero) * scale;
+  }
+}
+
 void Dequantize(const int8_t* x, float* y, int64_t n, float scale, float zero) {
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
@@ -33,6 +49,8 @@ void FillInt8(Int8Loops& t);
 void FillInt8(Int8Loops& t) {
   t.quantize = Quantize;
   t.dequantize = Dequantize;
+  t.quantize_unsigned = QuantizeUnsigned;
+  t.dequantize_unsigned = DequantizeUnsigned;
   t.scale_sums = ScaleSums;
 }
 

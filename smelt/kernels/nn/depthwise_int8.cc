@@ -96,16 +96,18 @@ Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* 
                           Allocator* allocator) const {
   ASSIGN_OR_RETURN(const Shape line, Shape::Make(Dims{p.in[1], p.in_depth}));
   ASSIGN_OR_RETURN(Tensor padding, Tensor::Make(Dtype::kInt8, line, allocator));
-  Run(p, x, StartOf(bias, p.in_depth).data(), out, padding.data<int8_t>());
+  Run(p, x, StartOf(bias, p.in_depth).data(), out, padding.data<int8_t>(), {});
   return OkStatus();
 }
 
-void DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* start, int8_t* out,
-                        int8_t* padding) const {
+void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* start, void* result,
+                        int8_t* padding, Stored stored) const {
+  const auto* x = static_cast<const int8_t*>(image);
+  auto* out = static_cast<int8_t*>(result);
   const int64_t channels = p.in_depth, blocks = Blocks(channels);
   const int64_t height = p.in[0], width = p.in[1], out_width = p.out[1];
   // A row of padding, so that taps outside walk along with those inside.
-  std::memset(padding, x_zero_, padding_bytes(p));
+  std::memset(padding, x_zero_ + (stored.x_unsigned ? 128 : 0), padding_bytes(p));
   const int8_t* nowhere = padding;
 
   DepthwiseInt8Layer layer;
@@ -117,6 +119,8 @@ void DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* st
   layer.zero = zero_;
   layer.low = low_;
   layer.high = high_;
+  layer.x_unsigned = stored.x_unsigned;
+  layer.y_unsigned = stored.out_unsigned;
 
   // Pairs whose columns all lie in the image: [first_inner, first_inner + inner).
   const int64_t pairs = (out_width + 1) / 2, whole_pairs = out_width / 2;

@@ -28,11 +28,15 @@ class DepthwiseInt8 {
   // REQUIRES: Int8IsNative().
   Status Run(const ConvProblem& p, const int8_t* x, const int32_t* bias, int8_t* out,
              Allocator* allocator) const;
+  // Which images are stored unsigned (kernels/unsigned_int8.h).
+  struct Stored {
+    bool x_unsigned = false, out_unsigned = false;
+  };
   // The same in two steps: what the sums of a layer with this bias start with, once; then runs,
   // with padding_bytes(p) bytes of any contents.
   std::vector<int32_t> StartOf(const int32_t* bias, int64_t channels) const;
-  void Run(const ConvProblem& p, const int8_t* x, const int32_t* start, int8_t* out,
-           int8_t* padding) const;
+  void Run(const ConvProblem& p, const void* x, const int32_t* start, void* out, int8_t* padding,
+           Stored stored) const;
   static size_t padding_bytes(const ConvProblem& p) {
     return static_cast<size_t>(p.in[1] * p.in_depth);
   }

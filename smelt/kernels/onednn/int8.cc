@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/bound_call.h"
@@ -19,6 +20,7 @@
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/int8_layer.h"
+#include "smelt/kernels/unsigned_int8.h"
 
 namespace smelt {
 namespace {
@@ -334,39 +336,59 @@ StatusOr<std::unique_ptr<KernelState>> PrepareInt8MatMul(const Node& node) {
 
 // ---- between float and int8 parts of a graph ----
 
-struct Int8BorderState final : KernelState {
+struct Int8BorderState final : KernelState, UnsignedInt8 {
   float zero = 0, low = 0, high = 0;
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  bool MayBeUnsigned(const BindContext& context) const override {
+    return context.inputs[1].shape.num_elements() == 1;
+  }
 };
 
-void Int8QuantizeAll(const Int8BorderState& s, const float* x, int8_t* y, int64_t n, float scale) {
+// The int8 numbers are int8_t, or uint8_t where they are stored unsigned.
+template <typename T>
+void Int8QuantizeAll(const Int8BorderState& s, const float* x, T* y, int64_t n, float scale) {
   ParallelFor(n, kInt8BorderPart, [&](int64_t begin, int64_t end) {
-    IsaInt8().quantize(x + begin, y + begin, end - begin, scale, s.zero, s.low, s.high);
+    if constexpr (std::is_unsigned_v<T>) {
+      IsaInt8().quantize_unsigned(x + begin, y + begin, end - begin, scale, s.zero, s.low, s.high);
+    } else {
+      IsaInt8().quantize(x + begin, y + begin, end - begin, scale, s.zero, s.low, s.high);
+    }
   });
 }
 
-void Int8DequantizeAll(const Int8BorderState& s, const int8_t* x, float* y, int64_t n,
-                       float scale) {
+template <typename T>
+void Int8DequantizeAll(const Int8BorderState& s, const T* x, float* y, int64_t n, float scale) {
   ParallelFor(n, kInt8BorderPart, [&](int64_t begin, int64_t end) {
-    IsaInt8().dequantize(x + begin, y + begin, end - begin, scale, s.zero);
+    if constexpr (std::is_unsigned_v<T>) {
+      IsaInt8().dequantize_unsigned(x + begin, y + begin, end - begin, scale, s.zero);
+    } else {
+      IsaInt8().dequantize(x + begin, y + begin, end - begin, scale, s.zero);
+    }
+  });
+}
+
+template <typename From, typename To>
+std::unique_ptr<BoundKernel> BindInt8Border(const Int8BorderState& s, int64_t n,
+                                            void (*all)(const Int8BorderState&, const From*, To*,
+                                                        int64_t, float)) {
+  return BindCall([&s, n, all](const void* const* inputs, void* const* outputs, void*) {
+    all(s, static_cast<const From*>(inputs[0]), static_cast<To*>(outputs[0]), n,
+        *static_cast<const float*>(inputs[1]));
   });
 }
 
 StatusOr<std::unique_ptr<BoundKernel>> Int8BorderState::Bind(const BindContext& context) {
   if (context.inputs[1].shape.num_elements() != 1) return nullptr;
   const int64_t n = context.inputs[0].shape.num_elements();
-  const bool to_int8 = context.outputs[0].dtype == Dtype::kInt8;
-  return BindCall([this, n, to_int8](const void* const* inputs, void* const* outputs, void*) {
-    const float scale = *static_cast<const float*>(inputs[1]);
-    if (to_int8) {
-      Int8QuantizeAll(*this, static_cast<const float*>(inputs[0]), static_cast<int8_t*>(outputs[0]),
-                      n, scale);
-    } else {
-      Int8DequantizeAll(*this, static_cast<const int8_t*>(inputs[0]),
-                        static_cast<float*>(outputs[0]), n, scale);
-    }
-    return OkStatus();
-  });
+  if (context.outputs[0].dtype == Dtype::kInt8) {
+    return BindInt8Border(*this, n, Int8QuantizeAll<int8_t>);
+  }
+  if (context.outputs[0].dtype == Dtype::kUint8) {
+    return BindInt8Border(*this, n, Int8QuantizeAll<uint8_t>);
+  }
+  return context.inputs[0].dtype == Dtype::kUint8
+             ? BindInt8Border(*this, n, Int8DequantizeAll<uint8_t>)
+             : BindInt8Border(*this, n, Int8DequantizeAll<int8_t>);
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conversion(const Node& node) {
@@ -392,11 +414,11 @@ Status RunInt8Conversion(OpContext& ctx,
 }
 
 Status RunInt8Quantize(OpContext& ctx) {
-  return RunInt8Conversion<float, int8_t>(ctx, Int8QuantizeAll);
+  return RunInt8Conversion<float, int8_t>(ctx, Int8QuantizeAll<int8_t>);
 }
 
 Status RunInt8Dequantize(OpContext& ctx) {
-  return RunInt8Conversion<int8_t, float>(ctx, Int8DequantizeAll);
+  return RunInt8Conversion<int8_t, float>(ctx, Int8DequantizeAll<int8_t>);
 }
 
 constexpr Kernel kInt8Table[] = {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
@@ -19,7 +20,13 @@ struct Int8Steps {
   FusedOps ops;
   std::vector<LayerArgument> args;
   int whole = -1;  // the step that adds a whole int8 tensor
+  Dtype whole_type = Dtype::kInt8;
 };
+
+// int8, or int8 stored unsigned (kernels/unsigned_int8.h).
+bool IsInt8(Dtype t) { return t == Dtype::kInt8 || t == Dtype::kUint8; }
+// What is added to a number where it is stored as t.
+int32_t StoredMore(Dtype t) { return t == Dtype::kUint8 ? 128 : 0; }
 
 // nullopt: an operand has another size than the library takes.
 std::optional<Int8Steps> StepsOfInt8(const Int8State& s, const BindContext& context,
@@ -30,9 +37,10 @@ std::optional<Int8Steps> StepsOfInt8(const Int8State& s, const BindContext& cont
   const auto fits = [&](size_t input, bool whole) {
     if (input >= context.inputs.size()) return false;
     const BoundTensor& t = context.inputs[input];
-    if (whole && t.dtype == Dtype::kInt8) {
+    if (whole && IsInt8(t.dtype)) {
       if (out.whole >= 0) return false;
       out.whole = static_cast<int>(out.ops.steps.size());
+      out.whole_type = t.dtype;
     } else if (t.dtype != (input == 2 ? Dtype::kInt32 : Dtype::kFloat)) {
       return false;
     }
@@ -88,19 +96,82 @@ void AppendKey(const std::vector<PostOp>& ops, Dtype dst, PlanKey* key) {
 
 // Our depthwise loops with the start of their sums at hand.
 StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(Int8State& s, const nn::ConvProblem& p,
-                                                     const Tensor& w, const Tensor& bias) {
+                                                     const BindContext& context) {
   const auto make = [&]() -> StatusOr<nn::DepthwiseInt8> {
-    return nn::DepthwiseInt8(p, w, s.scales, s.x_zero, s.zero, s.low, s.high);
+    return nn::DepthwiseInt8(p, *context.inputs[1].constant, s.scales, s.x_zero, s.zero, s.low,
+                             s.high);
   };
   ASSIGN_OR_RETURN(const auto depthwise,
                    s.depthwise.FindOrMake([](const auto&) { return true; }, make));
+  const nn::DepthwiseInt8::Stored stored{context.inputs[0].dtype == Dtype::kUint8,
+                                         context.outputs[0].dtype == Dtype::kUint8};
+  const auto* bias = context.inputs[2].constant->data<int32_t>();
   return BindCall(
-      [depthwise, p, start = depthwise->StartOf(bias.data<int32_t>(), p.in_depth)](
+      [depthwise, p, stored, start = depthwise->StartOf(bias, p.in_depth)](
           const void* const* inputs, void* const* outputs, void* scratch) {
-        depthwise->Run(p, static_cast<const int8_t*>(inputs[0]), start.data(),
-                       static_cast<int8_t*>(outputs[0]), static_cast<int8_t*>(scratch));
+        depthwise->Run(p, inputs[0], start.data(), outputs[0], static_cast<int8_t*>(scratch),
+                       stored);
       },
       {}, nn::DepthwiseInt8::padding_bytes(p));
+}
+
+// May what is done to the sums' result be done to a multiple of it as well?
+bool StepsScale(const Int8Steps& steps) {
+  for (size_t i = 1; i < steps.ops.steps.size(); ++i) {
+    const FusedStep& step = steps.ops.steps[i];
+    const bool relu =
+        step.kind == FusedStep::Kind::kActivation && step.activation == Activation::kRelu;
+    if (!relu && static_cast<int>(i) != steps.whole) return false;
+  }
+  return true;
+}
+
+// Are all operands of the steps numbers? int8 ones are.
+bool StepsAreNumbers(const Int8Steps& steps) {
+  for (size_t i = 1; i < steps.ops.steps.size(); ++i) {
+    if (steps.ops.steps[i].kind != FusedStep::Kind::kActivation &&
+        static_cast<int>(i) != steps.whole) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The steps, and the way to int8 where `to` is not nullptr. `factor` is what the library's scales
+// are to be multiplied by.
+std::vector<PostOp> Int8PostOps(const Int8Steps& steps, const Layout& dst,
+                                const QuantizedResult* to, float* factor) {
+  *factor = 1;
+  if (to == nullptr) return MakeFusedPostOps(steps.ops, dst, 1).post_ops;
+  Layout wide = dst;
+  wide.dtype = Dtype::kFloat;
+  const int32_t more = StoredMore(dst.dtype);
+  const float zero = to->zero + static_cast<float>(more);
+  const float low = to->low + static_cast<float>(more);
+  const float high = to->high + static_cast<float>(more);
+  const bool scaled = StepsScale(steps);
+  if (scaled) *factor = 1 / to->scale;
+  FusedOps ops = steps.ops;
+  // Zero is the least result: the clamp does what the activation does.
+  if (scaled && ops.steps.size() > 1 && ops.steps.back().kind == FusedStep::Kind::kActivation &&
+      zero <= low) {
+    ops.steps.pop_back();
+  }
+  std::vector<PostOp> out = MakeFusedPostOps(ops, wide, 1).post_ops;
+  if (steps.whole >= 0) {
+    PostOp& sum = out[static_cast<size_t>(steps.whole - 1)];  // the bias is none
+    sum.operand.dtype = steps.whole_type;
+    sum.operand_scale = to->addend_scale * *factor;
+    sum.operand_zero = to->addend_zero + StoredMore(steps.whole_type);
+  }
+  const float scale = scaled ? 1 : 1 / to->scale;
+  if (scale != 1 || zero != 0) out.push_back(ToInt8(PostOp::Kind::kLinear, scale, zero));
+  // The library saturates what is a number.
+  const float least = static_cast<float>(more - 128);
+  if (!StepsAreNumbers(steps) || low != least || high != least + 255) {
+    out.push_back(ToInt8(PostOp::Kind::kClip, low, high));
+  }
+  return out;
 }
 
 }  // namespace
@@ -128,46 +199,57 @@ StatusOr<Int8MatMulShapes> ShapesOfInt8MatMul(const Int8State& s, const Shape& x
   return out;
 }
 
+std::optional<Int8Geometry> Int8State::GeometryOf(const BindContext& context) const {
+  const BoundTensor& x = context.inputs[0];
+  const BoundTensor& w = context.inputs[1];
+  if (!Int8IsNative() || !constant_weights || w.constant == nullptr ||
+      x.shape.num_elements() == 0) {
+    return std::nullopt;
+  }
+  Int8Geometry g;
+  if (product) {
+    auto shapes = ShapesOfInt8MatMul(*this, x.shape, w.shape);
+    if (!shapes.ok() || shapes->problem.k == 0) return std::nullopt;
+    g.matrices = *std::move(shapes);
+  } else {
+    auto problem = nn::MakeConvProblem(conv, x.shape, w.shape);
+    if (!problem.ok()) return std::nullopt;
+    g.window = *std::move(problem);
+  }
+  g.output = product ? g.matrices.output : g.window.output;
+  g.depth = product ? g.matrices.problem.n : g.window.out_depth;
+  const Shape& bias = context.inputs[2].shape;
+  if (g.output.num_elements() == 0 || bias.rank() != 1 || bias[0] != g.depth ||
+      (scales.size() != 1 && static_cast<int64_t>(scales.size()) != g.depth)) {
+    return std::nullopt;
+  }
+  return g;
+}
+
+bool Int8State::MayBeUnsigned(const BindContext& context) const {
+  const auto g = GeometryOf(context);
+  return g && StepsOfInt8(*this, context, {}, g->depth, g->output);
+}
+
 StatusOr<std::unique_ptr<BoundKernel>> Int8State::BindLayer(const BindContext& context,
                                                             const FusedOps& then,
                                                             const QuantizedResult* result) {
-  const BoundTensor& x = context.inputs[0];
-  const BoundTensor& w = context.inputs[1];
-  const bool steps_follow = !then.empty() || result != nullptr;
-  if (!Int8IsNative() || !constant_weights || w.constant == nullptr ||
-      x.shape.num_elements() == 0 || (int8_result && steps_follow)) {
-    return nullptr;
-  }
-  nn::ConvProblem window;
-  Int8MatMulShapes matrices;
-  if (product) {
-    auto shapes = ShapesOfInt8MatMul(*this, x.shape, w.shape);
-    if (!shapes.ok() || shapes->problem.k == 0) return nullptr;
-    matrices = *std::move(shapes);
-  } else {
-    auto problem = nn::MakeConvProblem(conv, x.shape, w.shape);
-    if (!problem.ok()) return nullptr;
-    window = *std::move(problem);
-  }
-  const Shape& output = product ? matrices.output : window.output;
-  const int64_t depth = product ? matrices.problem.n : window.out_depth;
-  const Shape& bias = context.inputs[2].shape;
-  if (output.num_elements() == 0 || bias.rank() != 1 || bias[0] != depth ||
-      (scales.size() != 1 && static_cast<int64_t>(scales.size()) != depth)) {
-    return nullptr;
-  }
-  const auto steps = StepsOfInt8(*this, context, then, depth, output);
-  if (!steps) return nullptr;
+  if (int8_result && (!then.empty() || result != nullptr)) return nullptr;
+  const auto g = GeometryOf(context);
+  if (!g) return nullptr;
+  const auto steps = StepsOfInt8(*this, context, then, g->depth, g->output);
+  if (!steps || (steps->whole >= 0 && result == nullptr)) return nullptr;
   if (!product && int8_result && context.inputs[2].constant != nullptr &&
-      nn::IsDepthwiseInt8(window)) {
-    return BindDepthwise(*this, window, *w.constant, *context.inputs[2].constant);
+      nn::IsDepthwiseInt8(g->window)) {
+    return BindDepthwise(*this, g->window, context);
   }
 
+  const Dtype x_type = context.inputs[0].dtype;
   ConvLayouts l;
   if (!product) {
-    l = MakeConvLayouts(window, Dtype::kInt8);
+    l = MakeConvLayouts(g->window, Dtype::kInt8);
   } else {
-    const nn::MatMulProblem& p = matrices.problem;
+    const nn::MatMulProblem& p = g->matrices.problem;
     const auto matrix = [](int64_t rows, int64_t columns) {
       return Layout::Dense(Dtype::kInt8, std::array<int64_t, 2>{rows, columns});
     };
@@ -176,43 +258,32 @@ StatusOr<std::unique_ptr<BoundKernel>> Int8State::BindLayer(const BindContext& c
     if (p.transpose_b) l.weights.strides = Dims{1, p.k};
     l.dst = matrix(p.m, p.n);
   }
-  l.dst.dtype = Dtype::kFloat;  // what the steps add
-  std::vector<PostOp> post_ops = MakeFusedPostOps(steps->ops, l.dst, 1).post_ops;
-  if (steps->whole >= 0) {
-    if (result == nullptr) return nullptr;
-    PostOp& sum = post_ops[static_cast<size_t>(steps->whole - 1)];  // the bias is none
-    sum.operand.dtype = Dtype::kInt8;
-    sum.operand_scale = result->addend_scale;
-    sum.operand_zero = result->addend_zero;
-  }
-  if (int8_result || result != nullptr) {
-    l.dst.dtype = Dtype::kInt8;
-    const QuantizedResult own{1, zero, low, high};
-    const QuantizedResult& to = result != nullptr ? *result : own;
-    if (to.scale != 1 || to.zero != 0) {
-      post_ops.push_back(ToInt8(PostOp::Kind::kLinear, 1 / to.scale, to.zero));
-    }
-    // The library saturates what is a number.
-    const bool numbers = steps->ops.steps.size() == 1;
-    if (!numbers || to.low != -128 || to.high != 127) {
-      post_ops.push_back(ToInt8(PostOp::Kind::kClip, to.low, to.high));
-    }
-  }
-  PlanKey key = MakePlanKey({&x.shape, &w.shape});
+  l.src.dtype = x_type;
+  const QuantizedResult own{1, zero, low, high, 1, 0, context.outputs[0].dtype};
+  const QuantizedResult* to = result != nullptr ? result : int8_result ? &own : nullptr;
+  l.dst.dtype = to != nullptr ? to->stored : Dtype::kFloat;
+  float factor = 1;
+  const std::vector<PostOp> post_ops = Int8PostOps(*steps, l.dst, to, &factor);
+  std::vector<float> scaled(scales);
+  for (float& scale : scaled) scale *= factor;
+  PlanKey key = MakePlanKey({&context.inputs[0].shape, &context.inputs[1].shape});
+  key.push_back(static_cast<int64_t>(x_type));
+  key.push_back(std::bit_cast<int32_t>(factor));
   AppendKey(post_ops, l.dst.dtype, &key);
-  const Quantization q{scales, x_zero};
+  const Quantization q{scaled, x_zero + StoredMore(x_type)};
   ASSIGN_OR_RETURN(const Plan plan, plans.Get(key, [&] {
     if (product) {
       return Primitive::Matmul(l.src, l.weights, true,
-                               Layout::Dense(Dtype::kInt32, std::array<int64_t, 2>{1, depth}),
+                               Layout::Dense(Dtype::kInt32, std::array<int64_t, 2>{1, g->depth}),
                                l.dst, post_ops, &q);
     }
     return Primitive::Convolution(l.src, l.weights,
-                                  Layout::Dense(Dtype::kInt32, std::array<int64_t, 1>{depth}),
-                                  l.dst, ConvWindow(window), post_ops, &q);
+                                  Layout::Dense(Dtype::kInt32, std::array<int64_t, 1>{g->depth}),
+                                  l.dst, ConvWindow(g->window), post_ops, &q);
   }));
-  if (plan == nullptr) return nullptr;
-  const Tensor weights = product ? w.constant->WithShape(matrices.matrix) : *w.constant;
+  if (plan == nullptr) return DeclineToBind("the library has no code for it");
+  const Tensor& w = *context.inputs[1].constant;
+  const Tensor weights = product ? w.WithShape(g->matrices.matrix) : w;
   auto packed = plans.Weights(plan, weights, true, HeapAllocator());
   if (absl::IsUnimplemented(packed.status())) return nullptr;
   RETURN_IF_ERROR(packed.status());

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,11 +14,30 @@
 #include "smelt/kernels/nn/matmul_reference.h"
 #include "smelt/kernels/onednn/float_conv.h"
 #include "smelt/kernels/onednn/float_matmul.h"
+#include "smelt/kernels/unsigned_int8.h"
 
 namespace smelt::onednn {
 
+struct Int8State;
+
+// _Int8MatMul as a product of two matrices.
+struct Int8MatMulShapes {
+  Shape rows, matrix, output;
+  nn::MatMulProblem problem;
+};
+// INVALID_ARGUMENT where the shapes do not fit.
+StatusOr<Int8MatMulShapes> ShapesOfInt8MatMul(const Int8State& s, const Shape& x, const Shape& w);
+
+// What a layer is for tensors of known shapes.
+struct Int8Geometry {
+  nn::ConvProblem window;     // of a convolution
+  Int8MatMulShapes matrices;  // of a product
+  Shape output;
+  int64_t depth = 0;
+};
+
 // Thread safe but for what prepare fills in.
-struct Int8State final : FusibleState {
+struct Int8State final : FusibleState, UnsignedInt8 {
   bool product = false;  // _Int8MatMul
 
   nn::ConvAttrs conv;
@@ -51,20 +71,15 @@ struct Int8State final : FusibleState {
                                                        const QuantizedResult& result) override {
     return BindLayer(context, then, &result);
   }
+  bool MayBeUnsigned(const BindContext& context) const override;
 
  private:
+  // nullopt: it is not bound.
+  std::optional<Int8Geometry> GeometryOf(const BindContext& context) const;
   // result == nullptr: of the type that the node has.
   StatusOr<std::unique_ptr<BoundKernel>> BindLayer(const BindContext& context, const FusedOps& then,
                                                    const QuantizedResult* result);
 };
-
-// _Int8MatMul as a product of two matrices.
-struct Int8MatMulShapes {
-  Shape rows, matrix, output;
-  nn::MatMulProblem problem;
-};
-// INVALID_ARGUMENT where the shapes do not fit.
-StatusOr<Int8MatMulShapes> ShapesOfInt8MatMul(const Int8State& s, const Shape& x, const Shape& w);
 
 }  // namespace smelt::onednn
 

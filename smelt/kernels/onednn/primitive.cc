@@ -346,7 +346,7 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
     Attributes attributes;
     RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes, sum));
     const Status chosen = impl->Choose(&d, work, attributes);
-    if (dst.dtype == Dtype::kInt8) {
+    if (dst.dtype == Dtype::kInt8 || dst.dtype == Dtype::kUint8) {
       // The scales of an int8 operand are those of a sum.
       RETURN_IF_ERROR(chosen);
     } else if (!chosen.ok() || !absl::StartsWith(ImplementationOf(impl->desc), "brg")) {
