@@ -58,6 +58,9 @@ constexpr LayerCase kLayerCases[] = {
     {6, 8, 8, 5, 1, 2, 2},
     {4, 64, 48, 0, 0, 0, 1, true},
     {1, 1000, 3, 0, 0, 0, 1, true},
+    // So many weights that a team binds the kernels.
+    {3, 600, 600, 0, 0, 0, 1, true},
+    {5, 192, 192, 3, 1, 1, 1},
     // Depthwise: whole registers and parts of them, windows that reach beyond both borders.
     {8, 64, 64, 3, 1, 1, 64},
     {9, 32, 32, 3, 2, 0, 32, false, 1, 1},

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "smelt/base/parallel.h"
@@ -475,7 +476,14 @@ bool Primitive::PacksAlike(const Primitive& o) const {
 
 namespace {
 
+// A member of a team does all of it: the library plans for a number of threads, and what each adds
+// up for int8 weights lies where its number says.
 struct Reorder {
+  struct Alone {
+    const OutsideTeam outside;
+    const ScopedThreads one{1};
+  };
+  const std::optional<Alone> alone = InTeam() ? std::optional<Alone>(std::in_place) : std::nullopt;
   dnnl_primitive_attr_t attr = nullptr;
   dnnl_primitive_desc_t desc = nullptr;
   dnnl_primitive_t primitive = nullptr;
