@@ -214,7 +214,38 @@ class StaticRangeWriter {
     Endpoint q = make.Float("scaled", "Div", e, make.Scalar("scale", s.scale));
     q = Finish(make, q, s.zero_point, -128, 127);
     RETURN_IF_ERROR(make.status());
+    RETURN_IF_ERROR(AddAsInt8(make, scope, e, Int8Value{q, s}));
     return Int8Value{q, s};
+  }
+
+  // Sums that become int8 themselves take of `e` what `q` holds: one value flows on, of a quarter
+  // of the bytes, and it is no further from the float than the sum will be.
+  Status AddAsInt8(NodeMaker& make, Scope& scope, Endpoint e, const Int8Value& q) {
+    std::vector<std::pair<Node*, int>> sums;
+    for (const Use& use : e.node->uses()) {
+      if (!use.is_control() && use.port() == e.port && SumBecomesInt8(scope, *use.node)) {
+        sums.emplace_back(use.node, use.input);
+      }
+    }
+    if (sums.empty()) return OkStatus();
+    const Endpoint back = Dequantize(make, q.e, q.scale);
+    RETURN_IF_ERROR(make.status());
+    for (const auto& [node, input] : sums) scope.graph->SetInput(node, input, back);
+    return OkStatus();
+  }
+
+  // Is the node a sum of two tensors which, perhaps behind an activation, a layer reads as int8?
+  bool SumBecomesInt8(const Scope& scope, const Node& sum) const {
+    if (!(sum.Is("AddV2") || sum.Is("Add")) || sum.inputs()[0].node->Is("Const") ||
+        sum.inputs()[1].node->Is("Const")) {
+      return false;
+    }
+    const Node* last = &sum;
+    if (sum.uses().size() == 1 && !sum.uses()[0].is_control() &&
+        (sum.uses()[0].node->Is("Relu") || sum.uses()[0].node->Is("Relu6"))) {
+      last = sum.uses()[0].node;
+    }
+    return ranges_.contains(KeyOf(scope, {const_cast<Node*>(last), 0}));
   }
 
   // The way from floats in units of the scale to int8: zero point, limits, rounding.
