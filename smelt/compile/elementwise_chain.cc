@@ -60,7 +60,7 @@ class ChainJoiner {
       const PlanAction& a = Action(i);
       const auto* state = dynamic_cast<const TiledState*>(a.state.get());
       if (state == nullptr || !a.then.empty() || a.outputs.size() != 1) continue;
-      const auto op = state->tile_op();
+      auto op = state->tile_op();
       if (!op || op->operands() != static_cast<int>(a.inputs.size()) ||
           Elements(i) < kLeastChained) {
         continue;
@@ -71,6 +71,9 @@ class ChainJoiner {
         if (op->same_shapes || op->kind == TileOp::Kind::kUnary) return in == out;
         return in.rank() <= out.rank();
       });
+      const bool is_unsigned =
+          At(a.inputs[0]).dtype == Dtype::kUint8 || At(a.outputs[0]).dtype == Dtype::kUint8;
+      if (is_unsigned) op->scaled = op->scaled_unsigned;
       if (fits) ops_[i] = op;
     }
   }

@@ -24,6 +24,8 @@ struct ChainCode {
   UnaryFn unary;
   IsaBinaryFn binary;
   TileOp::SelectFn select;
+  TileOp::ScaledFn scaled;
+  TileOp::Limits limits;
   float alpha;
   std::array<uint8_t, 3> from;
   std::array<uint8_t, 3> steps;  // of select's operands: 0 or 1
@@ -42,6 +44,9 @@ struct ChainCode {
         return;
       case TileOp::Kind::kBinary:
         return binary(slots[from[0]], slots[from[1]], out, n);
+      case TileOp::Kind::kScaled:
+        return scaled(slots[from[0]], limits, *reinterpret_cast<const float*>(slots[from[1]]), out,
+                      n);
       case TileOp::Kind::kSelect:
         return select(reinterpret_cast<const bool*>(slots[from[0]]), steps[0], slots[from[1]],
                       steps[1], slots[from[2]], steps[2], out, n);
@@ -166,6 +171,8 @@ class BoundChain final : public BoundKernel {
                      step.op.unary,
                      nullptr,
                      step.op.select,
+                     step.op.scaled,
+                     step.op.limits,
                      step.op.alpha,
                      {},
                      {},
@@ -182,6 +189,7 @@ class BoundChain final : public BoundKernel {
         code.steps[i] = steps_at(i) ? 1 : 0;
       }
       if (code.kind == TileOp::Kind::kUnary && !steps_at(0)) return false;
+      if (code.kind == TileOp::Kind::kScaled && (!steps_at(0) || steps_at(1))) return false;
       if (code.kind == TileOp::Kind::kBinary) {
         const bool a = steps_at(0), b = steps_at(1);
         code.binary =

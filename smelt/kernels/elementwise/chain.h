@@ -19,7 +19,12 @@ using UnaryFn = void (*)(const void* x, void* y, int64_t n, float alpha);
 // What an op of one, two or three operands does to consecutive elements. Results may be written to
 // an operand's own array.
 struct TileOp {
-  enum class Kind : uint8_t { kUnary, kBinary, kSelect };
+  enum class Kind : uint8_t { kUnary, kBinary, kSelect, kScaled };
+  // Between floats and int8 numbers at one scale.
+  struct Limits {
+    float zero = 0, low = 0, high = 0;
+  };
+  using ScaledFn = void (*)(const void* x, const Limits& limits, float scale, void* y, int64_t n);
   using SelectFn = void (*)(const bool* c, int64_t c_step, const void* a, int64_t a_step,
                             const void* b, int64_t b_step, void* out, int64_t n);
   Kind kind = Kind::kUnary;
@@ -28,9 +33,12 @@ struct TileOp {
   float alpha = 0;
   IsaBinaryLoops binary;  // those that are nullptr the op lacks
   SelectFn select = nullptr;
+  ScaledFn scaled = nullptr;
+  ScaledFn scaled_unsigned = nullptr;  // where the int8 numbers are stored so (unsigned_int8.h)
+  Limits limits;
   bool same_shapes = false;  // operands do not broadcast by numpy's rules
   int64_t grain = 1 << 15;   // elements that one thread should have at least
-  int operands() const { return kind == Kind::kUnary ? 1 : kind == Kind::kBinary ? 2 : 3; }
+  int operands() const { return kind == Kind::kUnary ? 1 : kind == Kind::kSelect ? 3 : 2; }
 };
 
 // What kernels keep whose op may be a step of a chain.

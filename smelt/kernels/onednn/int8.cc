@@ -10,10 +10,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/elementwise/chain.h"
 #include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/depthwise_int8.h"
@@ -336,35 +338,61 @@ StatusOr<std::unique_ptr<KernelState>> PrepareInt8MatMul(const Node& node) {
 
 // ---- between float and int8 parts of a graph ----
 
-struct Int8BorderState final : KernelState, UnsignedInt8 {
+struct Int8BorderState final : TiledState, UnsignedInt8 {
   float zero = 0, low = 0, high = 0;
+  bool to_int8 = false;
+  std::optional<TileOp> tile_op() const override;
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
   bool MayBeUnsigned(const BindContext& context) const override {
     return context.inputs[1].shape.num_elements() == 1;
   }
 };
 
-// The int8 numbers are int8_t, or uint8_t where they are stored unsigned.
+using Int8Limits = TileOp::Limits;
+
+// T: int8_t, or uint8_t where the numbers are stored unsigned.
+template <typename T>
+void QuantizeTile(const void* x, const Int8Limits& l, float scale, void* y, int64_t n) {
+  const auto* from = static_cast<const float*>(x);
+  if constexpr (std::is_unsigned_v<T>) {
+    IsaInt8().quantize_unsigned(from, static_cast<T*>(y), n, scale, l.zero, l.low, l.high);
+  } else {
+    IsaInt8().quantize(from, static_cast<T*>(y), n, scale, l.zero, l.low, l.high);
+  }
+}
+
+template <typename T>
+void DequantizeTile(const void* x, const Int8Limits& l, float scale, void* y, int64_t n) {
+  auto* to = static_cast<float*>(y);
+  if constexpr (std::is_unsigned_v<T>) {
+    IsaInt8().dequantize_unsigned(static_cast<const T*>(x), to, n, scale, l.zero);
+  } else {
+    IsaInt8().dequantize(static_cast<const T*>(x), to, n, scale, l.zero);
+  }
+}
+
 template <typename T>
 void Int8QuantizeAll(const Int8BorderState& s, const float* x, T* y, int64_t n, float scale) {
   ParallelFor(n, kInt8BorderPart, [&](int64_t begin, int64_t end) {
-    if constexpr (std::is_unsigned_v<T>) {
-      IsaInt8().quantize_unsigned(x + begin, y + begin, end - begin, scale, s.zero, s.low, s.high);
-    } else {
-      IsaInt8().quantize(x + begin, y + begin, end - begin, scale, s.zero, s.low, s.high);
-    }
+    QuantizeTile<T>(x + begin, {s.zero, s.low, s.high}, scale, y + begin, end - begin);
   });
 }
 
 template <typename T>
 void Int8DequantizeAll(const Int8BorderState& s, const T* x, float* y, int64_t n, float scale) {
   ParallelFor(n, kInt8BorderPart, [&](int64_t begin, int64_t end) {
-    if constexpr (std::is_unsigned_v<T>) {
-      IsaInt8().dequantize_unsigned(x + begin, y + begin, end - begin, scale, s.zero);
-    } else {
-      IsaInt8().dequantize(x + begin, y + begin, end - begin, scale, s.zero);
-    }
+    DequantizeTile<T>(x + begin, {s.zero, s.low, s.high}, scale, y + begin, end - begin);
   });
+}
+
+std::optional<TileOp> Int8BorderState::tile_op() const {
+  TileOp op;
+  op.kind = TileOp::Kind::kScaled;
+  op.scaled = to_int8 ? QuantizeTile<int8_t> : DequantizeTile<int8_t>;
+  op.scaled_unsigned = to_int8 ? QuantizeTile<uint8_t> : DequantizeTile<uint8_t>;
+  op.limits = {zero, low, high};
+  op.grain = kInt8BorderPart;
+  return op;
 }
 
 template <typename From, typename To>
@@ -393,6 +421,7 @@ StatusOr<std::unique_ptr<BoundKernel>> Int8BorderState::Bind(const BindContext& 
 
 StatusOr<std::unique_ptr<KernelState>> PrepareInt8Conversion(const Node& node) {
   auto s = std::make_unique<Int8BorderState>();
+  s->to_int8 = node.output_types[0] == Dtype::kInt8;
   s->zero = static_cast<float>(node.Int("zero"));
   s->low = static_cast<float>(std::clamp<int64_t>(node.Int("low", -128), -128, 127));
   s->high = static_cast<float>(std::clamp<int64_t>(node.Int("high", 127), -128, 127));
