@@ -9,6 +9,8 @@ namespace smelt {
 // Bytes of the cache that a core has for itself; `unknown` where the system does not tell. Asked
 // once. Any thread.
 int64_t NearCacheBytes(int64_t unknown);
+// Bytes of the last cache before memory, which cores may share.
+int64_t FarCacheBytes(int64_t unknown);
 
 }  // namespace smelt
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
@@ -18,21 +19,55 @@ constexpr int64_t kLeastWork = int64_t{1} << 20;
 // What a core has for itself.
 int64_t OwnCacheBytes() { return NearCacheBytes(int64_t{1} << 20); }
 
+int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// What a byte costs that moves among so many: nothing in a core's own cache, and from memory about
+// three times what it costs from the last cache.
+int64_t CostOfByte(int64_t among) {
+  if (among <= OwnCacheBytes()) return 0;
+  return among <= FarCacheBytes(int64_t{32} << 20) ? 1 : 3;
+}
+
 struct Traffic {
-  int64_t values = 0;   // bytes that actions leave for each other
-  int64_t weights = 0;  // bytes of constants
+  int64_t values = 0;         // bytes that actions leave for each other
+  int64_t weights = 0;        // bytes of constants
+  std::vector<int64_t> each;  // of `values`
+
+  // Of running the plan `part` rows at a time. Each part reads the weights, in order and ahead;
+  // what is written is fetched before, written back and read again, while little is computed of it.
+  int64_t CostOf(int64_t part, int64_t rows) const {
+    int64_t cost = CeilOfRatio(rows, part) * weights * CostOfByte(2 * weights);
+    for (const int64_t bytes : each) {
+      // Beside a value lies what it is made of.
+      cost += 4 * bytes * CostOfByte(2 * bytes / rows * part);
+    }
+    return cost;
+  }
 };
+
+// Floats on their way to or from int8 are not counted where a kernel does that step.
 Traffic TrafficOf(const Plan& plan) {
+  std::vector<int> readers(plan.values.size(), 0);
+  std::vector<bool> narrowed(plan.values.size(), false);
+  for (const PlanAction& action : plan.actions) {
+    for (const int v : action.inputs) ++readers[static_cast<size_t>(plan.Root(v))];
+    if (action.node->Is("_Int8Quantize")) {
+      narrowed[static_cast<size_t>(plan.Root(action.inputs[0]))] = true;
+    } else if (action.node->Is("_Int8Dequantize")) {
+      narrowed[static_cast<size_t>(plan.Root(action.outputs[0]))] = true;
+    }
+  }
   Traffic t;
-  for (const PlanValue& v : plan.values) {
+  for (size_t i = 0; i < plan.values.size(); ++i) {
+    const PlanValue& v = plan.values[i];
     if (v.same_as >= 0) continue;
-    if (v.place == PlanValue::Place::kArena) t.values += v.bytes();
     if (v.place == PlanValue::Place::kConstant) t.weights += v.bytes();
+    if (v.place != PlanValue::Place::kArena || (narrowed[i] && readers[i] == 1)) continue;
+    t.values += v.bytes();
+    t.each.push_back(v.bytes());
   }
   return t;
 }
-
-int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How many rows each part has; 0: all rows run at once. `work`: of all rows.
 int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
@@ -50,26 +85,24 @@ int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reason
     return 0;
   }
   const Traffic traffic = TrafficOf(plan);
-  // The fewest parts that threads share evenly, then as many as fit the cache.
-  const int64_t least = for_threads ? threads : 2;
-  const int64_t wanted = std::clamp(CeilOfRatio(arena, OwnCacheBytes()), least, rows);
-  for (int64_t part = CeilOfRatio(rows, wanted);;) {
-    const int64_t parts = CeilOfRatio(rows, part);
-    // What is written is read again; each part but the first reads the weights once more.
-    if (parts >= least && (parts - 1) * traffic.weights <= 2 * traffic.values) {
-      NoteReason(reasons, "in ", parts, " parts: ",
-                 for_threads ? absl::StrCat(threads, " threads take rows") : "one thread", "; ",
-                 arena, " bytes live at a time, where a core's cache has ", OwnCacheBytes());
-      return part;
-    }
-    if (parts <= least) {
-      NoteReason(reasons, "all rows at once: ", parts, " parts would read ", traffic.weights,
-                 " bytes of weights each, and values that need not move are ", traffic.values,
-                 " bytes");
-      return 0;
-    }
-    part = std::max(part + 1, CeilOfRatio(rows, std::max(least, parts / 2)));
+  // The fewest parts that threads share evenly, or more where that costs less.
+  const int64_t least = std::min<int64_t>(for_threads ? threads : 2, rows);
+  int64_t part = CeilOfRatio(rows, least);
+  for (int64_t smaller = part; smaller > 1;) {
+    smaller = CeilOfRatio(smaller, 2);
+    if (traffic.CostOf(smaller, rows) < traffic.CostOf(part, rows)) part = smaller;
   }
+  const int64_t parts = CeilOfRatio(rows, part);
+  if (parts <= least && (parts - 1) * traffic.weights > 2 * traffic.values) {
+    NoteReason(reasons, "all rows at once: ", parts, " parts would read ", traffic.weights,
+               " bytes of weights each, and values that need not move are ", traffic.values,
+               " bytes");
+    return 0;
+  }
+  NoteReason(reasons, "in ", parts,
+             " parts: ", for_threads ? absl::StrCat(threads, " threads take rows") : "one thread",
+             "; ", arena, " bytes live at a time, where a core's cache has ", OwnCacheBytes());
+  return part;
 }
 
 std::vector<Shape> WithRows(std::span<const Shape> args, const std::vector<bool>& split,
