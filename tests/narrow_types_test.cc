@@ -61,6 +61,8 @@ constexpr LayerCase kLayerCases[] = {
     // So many weights that a team binds the kernels.
     {3, 600, 600, 0, 0, 0, 1, true},
     {5, 192, 192, 3, 1, 1, 1},
+    // The library has no code for it.
+    {8, 16, 16, 1, 70000, 0, 1},
     // Depthwise: whole registers and parts of them, windows that reach beyond both borders.
     {8, 64, 64, 3, 1, 1, 64},
     {9, 32, 32, 3, 2, 0, 32, false, 1, 1},
@@ -197,6 +199,24 @@ std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool 
   kr = Round(kl) {T=float}
   y = Cast(kr) {SrcT=float, DstT=int8}
 )");
+  }
+}
+
+TEST(Int8, NoRows) {
+  std::mt19937 rng(10);
+  for (const LayerCase& c : {kLayerCases[0], kLayerCases[6], kLayerCases[10]}) {
+    for (const LayerEnd end : {LayerEnd::kInt8, LayerEnd::kFloat, LayerEnd::kSiluToInt8}) {
+      const std::string text = LayerText(rng, c, end, true);
+      const Tensor x =
+          RandomFloats(rng, c.dot ? Shape({0, c.in}) : Shape({0, c.size, c.size, c.in}));
+      const Tensor other = RandomFloats(rng, Shape({1}));
+      const auto want = Answer(text, {{"x", x}, {"other", other}}, false);
+      const auto got = Answer(text, {{"x", x}, {"other", other}}, true);
+      ASSERT_TRUE(want.ok()) << want.status();
+      ASSERT_TRUE(got.ok()) << got.status();
+      ASSERT_EQ(want->shape().ToString(), got->shape().ToString());
+      ASSERT_EQ(want->dtype(), got->dtype());
+    }
   }
 }
 
