@@ -1,0 +1,55 @@
+"""The way from float to int8 and back, spelled out as converted models have it: borders, paddings in front of them, and what is computed on either side."""
+from op_cases import *
+
+FOLDER = "sessions"
+R = tf.raw_ops
+
+
+def ph(shape):
+    return tf.compat.v1.placeholder(tf.float32, shape)
+
+
+def quantise(x, scale, zero, low=-128.0, high=127.0):
+    x = R.Div(x=x, y=np.float32(scale))
+    if zero != 0:
+        x = x + np.float32(zero)
+    return tf.cast(R.Round(x=tf.minimum(tf.maximum(x, np.float32(low)), np.float32(high))), tf.int8)
+
+
+def dequantise(q, scale, zero):
+    x = tf.cast(q, tf.float32)
+    return (x - np.float32(zero) if zero != 0 else x) * np.float32(scale)
+
+
+# Quarters and a scale of a quarter or a half: halves are rounded to even. Nothing lies at a half of 0.03.
+FORMS = {"quarters": (0.25, -128, -128, 127), "halves": (0.5, 7, -128, 127), "centred": (0.03, 0, -127, 127), "clamped": (0.25, -100, -90, 50)}
+
+
+def numbers(r, *shape):
+    x = np.round(r.normal(shape) * 40) / 4
+    x.flat[:5] = [np.inf, -np.inf, 1e30, -1e30, -0.0]
+    return x.astype(np.float32)
+
+
+def cases(r):
+    for name, (scale, zero, low, high) in FORMS.items():
+
+        def chain(scale=scale, zero=zero, low=low, high=high):
+            x, y = ph([None, 3, 3, 16]), ph([1, 1, 1, 16])
+            q = quantise(x * y, scale, zero, low, high)
+            back = dequantise(q, scale, zero)
+            feed = {x: numbers(r, 2, 3, 3, 16), y: np.array([1, 0.5, -1, 2] * 4, np.float32).reshape(1, 1, 1, 16)}
+            return [Step(fetch=[q, tf.abs(back) + 1.0], feed=f) for f in (feed, {x: feed[x][:0], y: feed[y]})]
+
+        def padded(scale=scale, zero=zero, low=low, high=high):
+            x = ph([None, 2, 3, 4])
+            before = tf.nn.relu(x)
+            wide = tf.pad(before, [[0, 0], [1, 0], [0, 2], [0, 0]])
+            q = quantise(wide, scale, zero, low, high)
+            other = tf.pad(before, [[0, 0], [1, 1], [1, 1], [0, 0]])
+            both = quantise(other, scale, zero, low, high)
+            feed = {x: numbers(r, 2, 2, 3, 4)}
+            return [Step(fetch=[q, dequantise(q, scale, zero), both, other * 2.0], feed=f) for f in (feed, {x: feed[x][:0]})]
+
+        yield graph_case("Div", chain, name=f"to_int8_{name}")
+        yield graph_case("Pad", padded, name=f"then_int8_{name}")
