@@ -8,6 +8,7 @@
 // outcome, errors included, is that of one thread.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <optional>
 
 #include "smelt/base/team.h"
@@ -333,29 +334,35 @@ class Binder {
     while (value >= 0 && chains.size() <= kMaxSteps) {
       Chain longer = chains.back();
       if (!Follow(value, &longer)) {
+        if (AddQuantized(action, value, &chains)) break;
         NoteReason(reasons_, *action.node, "what follows ends at '", EndpointName(At(value).of),
                    "': ", stop_);
         break;
       }
       value = plan_.actions[longer.actions.back()].outputs[0];
       chains.push_back(std::move(longer));
+      if (chains.size() > kMaxSteps) AddQuantized(action, value, &chains);
     }
-    if (value >= 0) AddQuantized(action, value, &chains);
     return chains;
   }
 
   // The longest chain with the _Int8Quantize that alone reads its result, `value`; and the same
-  // with an operand that was int8 read as such.
-  void AddQuantized(const PlanAction& action, int value, std::vector<Chain>* chains) {
+  // with an operand that was int8 read as such. False: there is none.
+  bool AddQuantized(const PlanAction& action, int value, std::vector<Chain>* chains) {
     const std::vector<size_t>& readers = ReadersOf(value);
-    if (readers.size() != 1 || readers[0] == plan_.actions.size() || Claimed(readers[0])) return;
+    if (readers.size() != 1 || readers[0] == plan_.actions.size() || Claimed(readers[0])) {
+      return false;
+    }
+    const auto* state = dynamic_cast<const FusibleState*>(action.state.get());
     const PlanAction& quantize = plan_.actions[readers[0]];
-    if (!quantize.node->Is("_Int8Quantize") ||
+    if (state == nullptr || !state->may_quantize() || !quantize.node->Is("_Int8Quantize") ||
         plan_.Root(quantize.inputs[1]) == plan_.Root(value)) {
-      return;
+      return false;
     }
     const auto scale = Scalar(quantize.inputs[1]);
-    if (!scale || !(*scale > 0)) return;
+    if (!scale || !(*scale > 0) || !std::isnormal(*scale) || !std::isnormal(1 / *scale)) {
+      return false;
+    }
     const auto limit = [&](absl::string_view name, int64_t otherwise) {
       return static_cast<float>(
           std::clamp<int64_t>(quantize.node->Int(name, otherwise), -128, 127));
@@ -381,6 +388,7 @@ class Binder {
       chain.result->addend_zero = static_cast<int32_t>(dequantize.node->Int("zero"));
       chains->push_back(chain);
     }
+    return true;
   }
 
   // Leaves the chain that was bound last; nullptr and no chain where there is none. Thread safe.

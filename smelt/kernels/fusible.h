@@ -28,6 +28,8 @@ class FusibleState : public KernelState {
   // as many as the result. nullptr where one kernel cannot do all of it.
   virtual StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
                                                           const FusedOps& then) = 0;
+  // May BindQuantized do more than nothing?
+  virtual bool may_quantize() const { return false; }
   // The same with an int8 result.
   virtual StatusOr<std::unique_ptr<BoundKernel>> BindQuantized(const BindContext& /*context*/,
                                                                const FusedOps& /*then*/,

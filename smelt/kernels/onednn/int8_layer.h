@@ -66,6 +66,7 @@ struct Int8State final : FusibleState, UnsignedInt8 {
                                                   const FusedOps& then) override {
     return BindLayer(context, then, nullptr);
   }
+  bool may_quantize() const override { return !int8_result; }
   StatusOr<std::unique_ptr<BoundKernel>> BindQuantized(const BindContext& context,
                                                        const FusedOps& then,
                                                        const QuantizedResult& result) override {
