@@ -476,19 +476,25 @@ bool Primitive::PacksAlike(const Primitive& o) const {
 
 namespace {
 
+// Where the thread is as one without a team.
+struct AloneForNow {
+  const OutsideTeam outside;
+  const ScopedThreads one;
+  AloneForNow() : one(1) {}
+};
+
 // A member of a team does all of it: the library plans for a number of threads, and what each adds
 // up for int8 weights lies where its number says.
 struct Reorder {
-  struct Alone {
-    const OutsideTeam outside;
-    const ScopedThreads one{1};
-  };
-  const std::optional<Alone> alone = InTeam() ? std::optional<Alone>(std::in_place) : std::nullopt;
+  std::optional<AloneForNow> alone;
   dnnl_primitive_attr_t attr = nullptr;
   dnnl_primitive_desc_t desc = nullptr;
   dnnl_primitive_t primitive = nullptr;
   dnnl_memory_t from = nullptr;
   dnnl_memory_t to = nullptr;
+  Reorder() {
+    if (InTeam()) alone.emplace();
+  }
   ~Reorder() {
     if (primitive != nullptr) dnnl_primitive_destroy(primitive);
     if (desc != nullptr) dnnl_primitive_desc_destroy(desc);
