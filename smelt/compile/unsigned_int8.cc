@@ -33,10 +33,27 @@ bool StoreUnsigned(Plan& plan) {
     may[v] =
         value.dtype == Dtype::kInt8 && value.same_as < 0 && value.place == PlanValue::Place::kArena;
   }
-  for (const PlanAction& action : plan.actions) {
-    if (MayBeUnsigned(plan, action)) continue;
+  const auto refuse = [&](const PlanAction& action) {
     for (const int v : action.inputs) may[static_cast<size_t>(plan.Root(v))] = false;
     for (const int v : action.outputs) may[static_cast<size_t>(plan.Root(v))] = false;
+  };
+  std::vector<const PlanAction*> passing;
+  for (const PlanAction& action : plan.actions) {
+    if (!MayBeUnsigned(plan, action)) {
+      refuse(action);
+    } else if (dynamic_cast<const UnsignedInt8*>(action.state.get())->passes_on()) {
+      passing.push_back(&action);
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const PlanAction* action : passing) {
+      const bool in = may[static_cast<size_t>(plan.Root(action->inputs[0]))];
+      const bool out = may[static_cast<size_t>(plan.Root(action->outputs[0]))];
+      if (in == out) continue;
+      refuse(*action);
+      changed = true;
+    }
   }
   bool any = false;
   for (size_t v = 0; v < plan.values.size(); ++v) {

@@ -14,6 +14,8 @@ class UnsignedInt8 {
   // Can the kernel be bound where int8 results, and int8 inputs that are not constant, are of type
   // uint8 in the context? May be wrong where that takes long to find out: Bind declines then.
   virtual bool MayBeUnsigned(const BindContext& context) const = 0;
+  // Must the results be stored as the inputs are?
+  virtual bool passes_on() const { return false; }
 };
 
 }  // namespace smelt

@@ -95,7 +95,33 @@ class QuantFuser {
       if (n == nullptr || IsRoot(*n) || !IsQuantCast(n, Dtype::kInt8, Dtype::kFloat)) continue;
       RETURN_IF_ERROR(FuseDequantize(n));
     }
+    for (int id = 0, end = graph_.max_id(); id < end; ++id) {
+      Node* n = graph_.NodeOf(id);
+      if (n != nullptr && !IsRoot(*n) && n->Is("MaxPool")) PadInPool(n);
+    }
     return RunBorders();
+  }
+
+  // A pool takes no note of padding of its own; nor do maxima of the least number.
+  void PadInPool(Node* pool) {
+    Node* pad = pool->inputs()[0].node;
+    if (pool->Type("T") != Dtype::kInt8 || pool->String("padding") != "VALID" ||
+        pool->String("data_format", "NHWC") != "NHWC" || pad->uses().size() != 1 || IsRoot(*pad) ||
+        !pad->control_inputs().empty()) {
+      return;
+    }
+    const auto padding = PaddingBefore(*pad);
+    const std::vector<int64_t> window = pool->Ints("ksize");
+    if (!padding || padding->second != -128 || window.size() != 4) return;
+    const std::vector<int64_t>& p = padding->first;
+    // Windows of padding alone are refused.
+    for (const size_t i : {0, 1, 2, 3}) {
+      if (p[i] >= window[1 + i / 2]) return;
+    }
+    AttrMap& attrs = pool->AttrsToChange();
+    attrs.Set("padding", std::string("EXPLICIT"));
+    attrs.Set("explicit_paddings", std::vector<int64_t>{0, 0, p[0], p[1], p[2], p[3], 0, 0});
+    graph_.SetInput(pool, 0, pad->inputs()[0]);
   }
 
   // The ways to int8 alone.

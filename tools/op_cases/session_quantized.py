@@ -51,5 +51,16 @@ def cases(r):
             feed = {x: numbers(r, 2, 2, 3, 4)}
             return [Step(fetch=[q, dequantise(q, scale, zero), both, other * 2.0], feed=f) for f in (feed, {x: feed[x][:0]})]
 
+        def pooled(scale=scale, zero=zero, low=low, high=high):
+            # Enough results for a pool of the library.
+            x = ph([None, 3, 3, 16])
+            q = quantise(tf.tile(x, [1, 4, 4, 4]), scale, zero, low, high)
+            wide = R.PadV2(input=q, paddings=[[0, 0], [1, 0], [0, 2], [0, 0]], constant_values=tf.constant(low, tf.int8))
+            a = tf.nn.max_pool2d(wide, 3, 2, "VALID")
+            b = tf.nn.max_pool2d(q, 2, 1, "SAME")
+            feed = {x: numbers(r, 1, 3, 3, 16)}
+            return [Step(fetch=[dequantise(a, scale, zero)[:, :3, 3:, :20], dequantise(b, scale, zero)[:, 9:, :3, :20]], feed=f) for f in (feed, {x: feed[x][:0]})]
+
         yield graph_case("Div", chain, name=f"to_int8_{name}")
+        yield graph_case("MaxPool", pooled, name=f"of_int8_{name}")
         yield graph_case("Pad", padded, name=f"then_int8_{name}")

@@ -1,15 +1,28 @@
 // Pools: float ones through oneDNN, others in plain loops.
 #include "smelt/kernels/nn/pool.h"
 
+#include <optional>
+
+#include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/via_float.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/plan_cache.h"
+#include "smelt/kernels/unsigned_int8.h"
 
 namespace smelt {
 namespace {
 
-struct PoolState final : KernelState {
+struct PoolState final : KernelState, UnsignedInt8 {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  bool MayBeUnsigned(const BindContext& context) const override {
+    return attrs.kind == nn::PoolKind::kMax && ProblemOf(context);
+  }
+  bool passes_on() const override { return true; }
+  // nullopt: what is not bound, or what the run will refuse.
+  std::optional<nn::PoolProblem> ProblemOf(const BindContext& context) const;
+
   nn::PoolAttrs attrs;
   bool batch_in_index = false;
   onednn::PlanCache plans;
@@ -18,29 +31,64 @@ struct PoolState final : KernelState {
 // Results of fewer elements are not worth a call of the library.
 constexpr int64_t kSmallPool = 2048;
 
+// nullptr: the library has no code for it.
+StatusOr<onednn::Plan> PoolPlan(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p,
+                                Dtype dtype, const Shape& x) {
+  using onednn::Layout;
+  using onednn::Primitive;
+  onednn::PlanKey key = onednn::MakePlanKey({&x});
+  key.push_back(static_cast<int64_t>(dtype));
+  return state.plans.Get(key, [&] {
+    const auto image = [&](const Dims& spatial) {
+      return Layout::Image(dtype, p.batch, p.depth, spatial, p.channels_last);
+    };
+    return Primitive::Pooling(
+        kind == nn::PoolKind::kMax ? Primitive::Pool::kMax : Primitive::Pool::kAvg, image(p.in),
+        image(p.out), {p.strides, Dims(p.in.size(), 1), p.pad_before, p.pad_after}, p.kernel);
+  });
+}
+
+std::optional<nn::PoolProblem> PoolState::ProblemOf(const BindContext& context) const {
+  const BoundTensor& x = context.inputs[0];
+  if (!Has(Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8), x.dtype) ||
+      context.inputs.size() != 1 || context.outputs.size() != 1) {
+    DeclineToBind("no pool of floats or bytes whose window is the node's");
+    return std::nullopt;
+  }
+  auto p = nn::MakePoolProblem(attrs, x.shape);
+  // What the run will refuse is left to it.
+  if (!p.ok() || !Fits(context, 1, p->output) || p->output.num_elements() < kSmallPool ||
+      p->depth_window > 1) {
+    DeclineToBind("results too few for the library, or a window over the depth");
+    return std::nullopt;
+  }
+  return *std::move(p);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> PoolState::Bind(const BindContext& context) {
+  const BoundTensor& x = context.inputs[0];
+  const auto p = ProblemOf(context);
+  if (!p || x.dtype != context.outputs[0].dtype) return nullptr;
+  ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(*this, attrs.kind, *p, x.dtype, x.shape));
+  if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
+  const auto run = [plan](const void* const* inputs, void* const* outputs, void* scratch) {
+    const void* tensors[] = {inputs[0], outputs[0]};
+    return plan->Run(tensors, scratch);
+  };
+  return BindCall(run, {}, plan->scratch_bytes());
+}
+
 // Runs the pool in the library where that pays and the library has code. Else a float pool runs in
 // plain loops, and any other is UNIMPLEMENTED.
 Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, const Tensor& x,
                 bool cacheable, Tensor* out, Allocator* allocator) {
-  using onednn::Layout;
-  using onednn::Primitive;
   const auto plain = [&]() -> Status {
     if (x.dtype() != Dtype::kFloat) return Unimplemented("no pool of ", DtypeName(x.dtype()));
     nn::PoolReference(kind, p, x, out);
     return OkStatus();
   };
   if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) return plain();
-  onednn::PlanKey key = onednn::MakePlanKey({&x.shape()});
-  key.push_back(static_cast<int64_t>(x.dtype()));
-  const auto build = [&] {
-    const auto image = [&](const Dims& spatial) {
-      return Layout::Image(x.dtype(), p.batch, p.depth, spatial, p.channels_last);
-    };
-    return Primitive::Pooling(
-        kind == nn::PoolKind::kMax ? Primitive::Pool::kMax : Primitive::Pool::kAvg, image(p.in),
-        image(p.out), {p.strides, Dims(p.in.size(), 1), p.pad_before, p.pad_after}, p.kernel);
-  };
-  ASSIGN_OR_RETURN(const onednn::Plan plan, state.plans.Get(key, build));
+  ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(state, kind, p, x.dtype(), x.shape()));
   if (plan == nullptr) return plain();
   const void* tensors[] = {x.raw(), out->raw()};
   return plan->Run(tensors, allocator);
