@@ -28,6 +28,8 @@ namespace {
 constexpr OpSet kAdds = {"AddV2", "Add"};
 // A longer chain is no longer worth a look.
 constexpr size_t kMaxSteps = 4;
+// Zero points of int8 numbers are far smaller; a graph from a file may say anything.
+constexpr int64_t kMostZero = 1 << 20;
 // With fewer bytes of weights kernels are bound sooner than a team is there.
 constexpr int64_t kWorthATeam = 256 << 10;
 
@@ -382,10 +384,12 @@ class Binder {
       const size_t from = widening_[static_cast<size_t>(plan_.Root(wide))];
       if (from == kNobody) continue;
       const PlanAction& dequantize = plan_.actions[from];
+      const int64_t zero = dequantize.node->Int("zero");
+      if (zero < -kMostZero || zero > kMostZero) continue;
       chain.narrow = static_cast<int>(k);
       chain.widening = from;
       chain.result->addend_scale = *Scalar(dequantize.inputs[1]);
-      chain.result->addend_zero = static_cast<int32_t>(dequantize.node->Int("zero"));
+      chain.result->addend_zero = static_cast<int32_t>(zero);
       chains->push_back(chain);
     }
     return true;
