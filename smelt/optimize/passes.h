@@ -188,10 +188,12 @@ Status CallModules(Graph& graph, const PassContext& context);
 // stay get functions of their own (functions/): TensorFlow's function_optimizer. Names of nodes
 // become CALL/NAME.
 Status OptimizeFunctions(Graph& graph, const PassContext& context);
-// While loops of version 2 that are scans become one node each (scan/); what they compute of the
-// rows of arrays alone runs before them, for all rows at once. Nothing changes without
-// PassContext::scan_bodies.
+// Loops that are scans become one node each (scan/); what they compute of the rows of arrays alone
+// runs before them, for all rows at once. Loops of version 1 do where nothing else of the graph is
+// control flow of version 1. Nothing changes without PassContext::scan_bodies.
 Status ScanLoops(Graph& graph, const PassContext& context);
+// Why a loop is no scan: of a While, or of the LoopCond or another node of a loop of version 1.
+inline constexpr absl::string_view kNoScan = "_no_scan";
 // Reads of variables that nobody writes become constants.
 Status FreezeVariables(Graph& graph, const PassContext& context);
 // In TensorFlow an Identity of a ref variable shares the variable's memory, so that its readers see

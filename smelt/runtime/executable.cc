@@ -12,6 +12,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/resource_types.h"
+#include "smelt/optimize/passes.h"
 #include "smelt/runtime/dataflow.h"
 #include "smelt/runtime/sequential.h"
 
@@ -243,15 +244,25 @@ std::string Executable::WhereItEnds(const Node& region) const {
   return text;
 }
 
+// Why loops of version 1 stayed.
+std::string Executable::WhyNoScan() const {
+  for (const Node* n : graph_->Nodes()) {
+    if (n->attrs().Find(kNoScan) == nullptr) continue;
+    return absl::StrCat("; the loop at '", n->name(), "' is no scan: ", n->String(kNoScan));
+  }
+  return "";
+}
+
 std::string Executable::WhyAlone(const Node& n) const {
   if (!compiles_) {
     for (const Node* other : graph_->Nodes()) {
       if (!NeedsDataflow(*other)) continue;
       return absl::StrCat("the graph has control flow of version 1 (", other->op(), " '",
-                          other->name(), "')");
+                          other->name(), "')", WhyNoScan());
     }
     return "nothing of the graph is compiled";
   }
+  if (n.attrs().Find(kNoScan) != nullptr) return absl::StrCat("it is no scan: ", n.String(kNoScan));
   if (const absl::string_view why = WhyNotCompilable(n); !why.empty()) {
     return absl::StrCat("it ", why);
   }

@@ -79,6 +79,7 @@ class Executable {
                  std::span<const bool> last_use, std::span<Tensor> outputs, StepStats* stats) const;
 
   std::string WhereItEnds(const Node& region) const;
+  std::string WhyNoScan() const;
   std::string WhyAlone(const Node& node) const;
 
   std::unique_ptr<Graph> graph_;

@@ -6,8 +6,6 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
-#include "smelt/optimize/inline_plan.h"
-#include "smelt/optimize/instantiate.h"
 
 namespace smelt {
 namespace {
@@ -24,7 +22,8 @@ std::optional<int64_t> ConstantInt(Endpoint e) {
 
 class LoopReader {
  public:
-  LoopReader(Graph& graph, Loop& loop, std::string* why) : graph_(graph), loop_(loop), why_(why) {}
+  LoopReader(Graph& graph, Loop& loop, const Graph& cond, std::string* why)
+      : graph_(graph), loop_(loop), cond_(cond), why_(why) {}
 
   StatusOr<bool> Read() {
     if (!FindEnds()) return false;
@@ -196,19 +195,17 @@ class LoopReader {
   }
 
   StatusOr<bool> ReadCondition() {
-    const FuncAttr* f = loop_.node->Func("cond");
-    const Function* cond = f == nullptr ? nullptr : graph_.library()->Find(f->name);
-    if (cond == nullptr || HasPlaceholders(*cond->body)) return No("its condition is not at hand");
-    const std::vector<Endpoint> results = cond->FlatResults();
-    if (results.size() != 1 || cond->args.size() != static_cast<size_t>(Count())) {
-      return No("its condition has other arguments or results");
-    }
-    for (const Node* n : cond->body->Nodes()) {
-      if (!n->Is("_Arg") && HasEffect(*n)) {
+    const Node* result = nullptr;
+    for (const Node* n : cond_.Nodes()) {
+      if (n->Is("_Retval")) {
+        if (result != nullptr) return No("its condition has other results");
+        result = n;
+      } else if (!n->Is("_Arg") && HasEffect(*n)) {
         return No(absl::StrCat("'", n->name(), "' (", n->op(), ") of its condition has an effect"));
       }
     }
-    std::vector<Endpoint> todo = {results[0]};
+    if (result == nullptr) return No("its condition has no result");
+    std::vector<Endpoint> todo = {result->input(0)};
     while (!todo.empty()) {
       const Endpoint e = BehindIdentities(todo.back());
       todo.pop_back();
@@ -222,15 +219,18 @@ class LoopReader {
         return No(
             absl::StrCat("'", n.name(), "' (", n.op(), ") of its condition compares otherwise"));
       }
-      ASSIGN_OR_RETURN(const bool read,
-                       ReadBound(*cond, n.input(less ? 0 : 1), n.input(less ? 1 : 0)));
+      ASSIGN_OR_RETURN(const bool read, ReadBound(n.input(less ? 0 : 1), n.input(less ? 1 : 0)));
       if (!read) return false;
     }
     return true;
   }
 
-  StatusOr<bool> ReadBound(const Function& cond, Endpoint counter, Endpoint below) {
-    const auto variable = [&](Endpoint e) { return cond.FlatPosition(BehindIdentities(e)); };
+  StatusOr<bool> ReadBound(Endpoint counter, Endpoint below) {
+    const auto variable = [&](Endpoint e) {
+      const Node& n = *BehindIdentities(e).node;
+      const int64_t index = n.Is("_Arg") ? n.Int("index", -1) : -1;
+      return index < Count() ? static_cast<int>(index) : -1;
+    };
     const int c = variable(counter);
     if (c < 0 || At(c).kind != Kind::kCounter || At(c).start < 0) {
       return No("its condition compares what does not count up from a constant");
@@ -259,17 +259,18 @@ class LoopReader {
 
   Graph& graph_;
   Loop& loop_;
+  const Graph& cond_;
   std::string* why_;
 };
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, std::unique_ptr<Graph> body,
-                                         std::string* why) {
+StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, const Graph& cond,
+                                         std::unique_ptr<Graph> body, std::string* why) {
   auto loop = std::make_unique<Loop>();
   loop->node = node;
   loop->body = std::move(body);
-  ASSIGN_OR_RETURN(const bool read, LoopReader(graph, *loop, why).Read());
+  ASSIGN_OR_RETURN(const bool read, LoopReader(graph, *loop, cond, why).Read());
   if (!read) return nullptr;
   return loop;
 }

@@ -42,10 +42,10 @@ struct Loop {
   std::vector<Bound> bounds;
 };
 
-// Reads the loop, whose body is `body`; may add constants of the condition to `graph`. Empty, and
-// `why` says why, where it is no scan.
-StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, std::unique_ptr<Graph> body,
-                                         std::string* why);
+// Reads the loop, whose condition and body are callable graphs; may add constants of the condition
+// to `graph`. Empty, and `why` says why, where it is no scan.
+StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, const Graph& cond,
+                                         std::unique_ptr<Graph> body, std::string* why);
 
 }  // namespace smelt
 

@@ -1,4 +1,4 @@
-// While loops that are scans become _Scan nodes.
+// Loops that are scans become _Scan nodes.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
@@ -9,6 +9,7 @@
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
 #include "smelt/optimize/pipeline.h"
+#include "smelt/optimize/scan/frame_loops.h"
 #include "smelt/optimize/scan/hoist.h"
 #include "smelt/optimize/scan/loop.h"
 
@@ -323,29 +324,33 @@ class ScanBuilder {
   std::vector<Node*> state_args_;
 };
 
-// The body as a graph of its own, with what the caller knows of its arguments.
-StatusOr<std::unique_ptr<Graph>> BodyOf(const Graph& graph, const Node& node,
-                                        const PassContext& context) {
-  const FuncAttr* f = node.Func("body");
+// One of a loop's functions as a graph of its own; nullptr: it is not at hand.
+StatusOr<std::unique_ptr<Graph>> GraphOf(const Graph& graph, const Node& node,
+                                         absl::string_view what) {
+  const FuncAttr* f = node.Func(what);
   const Function* function = f == nullptr ? nullptr : graph.library()->Find(f->name);
   if (function == nullptr) return nullptr;
-  ASSIGN_OR_RETURN(auto body, Instantiate(*function, f->attrs.get()));
+  return Instantiate(*function, f->attrs.get());
+}
+
+// Optimizes the body with what the caller knows of its arguments.
+Status PrepareBody(Graph& graph, const Node& node, const PassContext& context) {
   const auto given = [&](const Node& arg) -> const Node* {
     const auto i = static_cast<size_t>(arg.Int("index", -1));
     return i < node.inputs().size() ? BehindIdentities(node.inputs()[i]).node : nullptr;
   };
   // What changes is no constant, whatever it is at first.
-  for (Node* result : body->Nodes()) {
+  for (Node* result : graph.Nodes()) {
     if (!result->Is("_Retval")) continue;
     Node* arg = BehindIdentities(result->input(0)).node;
     if (!arg->Is("_Arg") || arg->Int("index") != result->Int("index")) continue;
     const Node* from = given(*arg);
     if (from == nullptr || !from->Is("Const")) continue;
-    ASSIGN_OR_RETURN(Node * c, AddCopy(*body, *from, from->name()));
+    ASSIGN_OR_RETURN(Node * c, AddCopy(graph, *from, from->name()));
     for (const Use& use : arg->OrderedUses()) {
-      if (!use.is_control()) body->SetInput(use.node, use.input, {c, 0});
+      if (!use.is_control()) graph.SetInput(use.node, use.input, {c, 0});
     }
-    body->SetInput(result, 0, {arg, 0});
+    graph.SetInput(result, 0, {arg, 0});
   }
   PassContext inside = context;
   inside.scan_bodies = nullptr;
@@ -356,41 +361,94 @@ StatusOr<std::unique_ptr<Graph>> BodyOf(const Graph& graph, const Node& node,
     const Node* from = variable.Is("_Arg") ? given(variable) : nullptr;
     return from != nullptr && context.frozen_value ? context.frozen_value(*from) : std::nullopt;
   };
-  RETURN_IF_ERROR(Optimize(*body, inside));
-  return body;
+  return Optimize(graph, inside);
 }
+
+class LoopScanner {
+ public:
+  LoopScanner(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+
+  Status Run() {
+    ASSIGN_OR_RETURN(const bool plain, ScanFrames());
+    // What runs frames runs kernels alone.
+    if (!plain) return OkStatus();
+    std::vector<Node*> loops;
+    for (Node* n : graph_.Nodes()) {
+      if (IsLoop(*n) && !IsFed(*n)) loops.push_back(n);
+    }
+    // A While is a root for what its body may do; one that computes numbers alone need not be.
+    for (Node* node : loops) {
+      ASSIGN_OR_RETURN(const auto cond, GraphOf(graph_, *node, "cond"));
+      ASSIGN_OR_RETURN(auto body, GraphOf(graph_, *node, "body"));
+      if (cond == nullptr || body == nullptr) continue;
+      RETURN_IF_ERROR(PrepareBody(*body, *node, context_));
+      std::string why;
+      ASSIGN_OR_RETURN(const auto loop, ReadLoop(graph_, node, *cond, std::move(body), &why));
+      if (loop == nullptr) {
+        Decline(node, why);
+        continue;
+      }
+      RETURN_IF_ERROR(Build(*loop));
+    }
+    return OkStatus();
+  }
+
+ private:
+  void Decline(Node* node, absl::string_view why) {
+    context_.Declined(kRule, *node, why);
+    node->AttrsToChange().Set(kNoScan, why);
+  }
+
+  Status Build(Loop& loop) {
+    context_.Fired(kRule, *loop.node);
+    const auto number = static_cast<int64_t>(context_.scan_bodies->size());
+    RETURN_IF_ERROR(ScanBuilder(graph_, loop).Build(number));
+    PassContext inside = context_;
+    inside.scan_bodies = nullptr;
+    inside.log = nullptr;
+    inside.frozen_value = nullptr;
+    RETURN_IF_ERROR(Optimize(*loop.body, inside));
+    context_.scan_bodies->push_back(std::move(loop.body));
+    return OkStatus();
+  }
+
+  // Loops of version 1 all become scans, or none does. False: control flow of version 1 stays.
+  StatusOr<bool> ScanFrames() {
+    const std::vector<Node*> nodes = graph_.Nodes();
+    if (std::ranges::none_of(nodes, [](const Node* n) { return n->Is(kControlFlow); })) return true;
+    Node* where = nullptr;
+    std::string why;
+    ASSIGN_OR_RETURN(std::vector<FrameLoop> frames, RaiseFrames(graph_, &where, &why));
+    std::vector<std::unique_ptr<Loop>> loops;
+    for (FrameLoop& frame : frames) {
+      RETURN_IF_ERROR(PrepareBody(*frame.body, *frame.node, context_));
+      ASSIGN_OR_RETURN(auto loop,
+                       ReadLoop(graph_, frame.node, *frame.cond, std::move(frame.body), &why));
+      if (loop == nullptr) {
+        where = frame.loop_cond;
+        UndoFrames(graph_, frames);
+        break;
+      }
+      loops.push_back(std::move(loop));
+    }
+    if (frames.empty()) {
+      if (where != nullptr) Decline(where, why);
+      return false;
+    }
+    DropFrames(graph_, frames);
+    for (const auto& loop : loops) RETURN_IF_ERROR(Build(*loop));
+    return true;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+};
 
 }  // namespace
 
 Status ScanLoops(Graph& graph, const PassContext& context) {
   if (context.scan_bodies == nullptr) return OkStatus();
-  std::vector<Node*> loops;
-  for (Node* n : graph.Nodes()) {
-    // What runs frames runs kernels alone.
-    if (n->Is(kControlFlow)) return OkStatus();
-    if (IsLoop(*n) && !IsFed(*n)) loops.push_back(n);
-  }
-  // A While is a root for what its body may do; one that computes numbers alone need not be.
-  for (Node* node : loops) {
-    std::string why;
-    ASSIGN_OR_RETURN(auto body, BodyOf(graph, *node, context));
-    if (body == nullptr) continue;
-    ASSIGN_OR_RETURN(const auto loop, ReadLoop(graph, node, std::move(body), &why));
-    if (loop == nullptr) {
-      context.Declined(kRule, *node, why);
-      continue;
-    }
-    context.Fired(kRule, *node);
-    const auto number = static_cast<int64_t>(context.scan_bodies->size());
-    RETURN_IF_ERROR(ScanBuilder(graph, *loop).Build(number));
-    PassContext inside = context;
-    inside.scan_bodies = nullptr;
-    inside.log = nullptr;
-    inside.frozen_value = nullptr;
-    RETURN_IF_ERROR(Optimize(*loop->body, inside));
-    context.scan_bodies->push_back(std::move(loop->body));
-  }
-  return OkStatus();
+  return LoopScanner(graph, context).Run();
 }
 
 }  // namespace smelt
