@@ -22,11 +22,15 @@ constexpr OpSet kSums = {"AddV2", "Add"};
 class Hoister {
  public:
   explicit Hoister(ScanParts& parts) : p_(parts) {
-    for (const ScanInput& in : p_.rows) rows_[{in.arg->id(), 0}] = {in.from, -1};
+    for (const ScanInput& in : p_.rows) {
+      const PartialShape shape = ShapeOf(in.from);
+      rows_[{in.arg->id(), 0}] = {in.from, shape.known_rank() ? shape.rank() - 1 : -1};
+    }
     for (const ScanInput& in : p_.rest) fixed_[{in.arg->id(), 0}] = in.from;
   }
 
   Status Run() {
+    RETURN_IF_ERROR(SplitProducts());
     RETURN_IF_ERROR(MoveBiases());
     ASSIGN_OR_RETURN(const std::vector<Node*> order, p_.body.TopologicalOrder());
     for (Node* n : order) RETURN_IF_ERROR(Visit(n));
@@ -53,6 +57,56 @@ class Hoister {
     return fixed_[PortOf(e)] = Endpoint{copy, 0};
   }
   std::string Name(const Node& n) const { return absl::StrCat(p_.name, "/", n.name()); }
+
+  // What is known of a value's shape without inference: what an EnsureShape says.
+  static PartialShape ShapeOf(Endpoint e) {
+    const Attr* shape = e.node->Is("EnsureShape") ? e.node->Find("shape") : nullptr;
+    const auto* known = shape == nullptr ? nullptr : shape->get<PartialShape>();
+    return known == nullptr ? PartialShape() : *known;
+  }
+  // Of a row, the size of its last dimension; -1: not known.
+  int64_t WidthOf(Endpoint row) const {
+    const Rows* x = RowsOf(row);
+    const PartialShape shape = x == nullptr ? PartialShape() : ShapeOf(x->from);
+    return shape.known_rank() && shape.rank() == 3 ? std::max<int64_t>(shape[2], -1) : -1;
+  }
+
+  // The product of rows and states side by side with a constant matrix is the sum of theirs with
+  // parts of it, of which those of rows may be moved out: cells of version 1 have one matrix.
+  Status SplitProducts() {
+    for (Node* n : p_.body.Nodes()) {
+      if (!n->Is("MatMul") || n->Bool("transpose_a") || n->Bool("transpose_b")) continue;
+      const Node& parts = *n->input(0).node;
+      const auto weights = ConstantTensor(*n->input(1).node);
+      if (!parts.Is("ConcatV2") || parts.num_inputs() != 3 || parts.uses().size() != 1 ||
+          !weights || weights->rank() != 2) {
+        continue;
+      }
+      const auto axis = ConstantTensor(*parts.input(2).node);
+      const auto along = axis ? IntVectorOf(*axis) : std::nullopt;
+      if (!along || !along->complete() || (along->values[0] != 1 && along->values[0] != -1))
+        continue;
+      const int64_t left = WidthOf(parts.input(0)), right = WidthOf(parts.input(1));
+      const int64_t rows = weights->dim(0), at = left >= 0 ? left : rows - right;
+      if ((left < 0) == (right < 0) || at < 0 || at > rows) continue;
+      Endpoint product[2];
+      for (const int side : {0, 1}) {
+        const Tensor part = side == 0 ? weights->Rows(0, at) : weights->Rows(at, rows);
+        Node* w = p_.body.AddConst(n->input(1).node->name(), part);
+        ASSIGN_OR_RETURN(product[side].node,
+                         p_.body.Add(n->name(), "MatMul", {parts.input(side), {w, 0}}, n->attrs()));
+        product[side].node->EraseAttr("_class");
+      }
+      AttrMap attrs;
+      attrs.Set("T", TypeOf({n, 0}));
+      ASSIGN_OR_RETURN(Node * sum,
+                       p_.body.Add(n->name(), "AddV2", {product[0], product[1]}, attrs));
+      p_.body.ReplaceAllUses({n, 0}, {sum, 0});
+      p_.body.ReplaceControlUses(n, sum);
+      p_.body.Remove(n);
+    }
+    return OkStatus();
+  }
 
   // A bias that is added to the sum of a row's product and something else is added to the product:
   // both may be moved out then.
