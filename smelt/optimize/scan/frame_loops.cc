@@ -1,5 +1,3 @@
-#include "smelt/optimize/scan/frame_loops.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
 #include "smelt/optimize/passes.h"
+#include "smelt/optimize/scan/raised_loop.h"
 
 namespace smelt {
 namespace {
@@ -57,7 +56,7 @@ class FrameReader {
               const std::vector<Node*>& order)
       : graph_(graph), name_(std::move(name)), enters_(std::move(enters)), order_(order) {}
 
-  FrameLoop& loop() { return loop_; }
+  RaisedLoop& loop() { return loop_; }
   const std::string& why() const { return why_; }
   Node* where() const { return enters_[0]; }
   // Of the frame.
@@ -72,7 +71,7 @@ class FrameReader {
     RETURN_IF_ERROR(AddLoop());
     loop_.cond = std::make_unique<Graph>(graph_.library());
     loop_.body = std::make_unique<Graph>(graph_.library());
-    ASSIGN_OR_RETURN(const bool cond, CopyInto(*loop_.cond, {loop_.loop_cond->input(0)}));
+    ASSIGN_OR_RETURN(const bool cond, CopyInto(*loop_.cond, {loop_cond_->input(0)}));
     if (!cond) return false;
     std::vector<Endpoint> results;
     for (const Variable& v : variables_) {
@@ -135,7 +134,7 @@ class FrameReader {
       if (!FindExit(&v)) return false;
       variables_.push_back(v);
     }
-    if (loop_.loop_cond == nullptr) return No("it has no LoopCond");
+    if (loop_cond_ == nullptr) return No("it has no LoopCond");
     return true;
   }
 
@@ -144,11 +143,11 @@ class FrameReader {
       if (use.is_control() || !use.node->Is("Switch") || use.input != 0) continue;
       Node* cond = use.node->input(1).node;
       if (!cond->Is("LoopCond")) continue;
-      if (v->choice != nullptr || (loop_.loop_cond != nullptr && loop_.loop_cond != cond)) {
+      if (v->choice != nullptr || (loop_cond_ != nullptr && loop_cond_ != cond)) {
         return No("it has several conditions");
       }
       v->choice = use.node;
-      loop_.loop_cond = cond;
+      loop_cond_ = cond;
     }
     if (v->choice == nullptr) return true;
     for (const Use& use : v->choice->uses()) {
@@ -294,7 +293,7 @@ class FrameReader {
 
   // Each is one that the loop stands for, or computes something without an effect.
   bool CheckNodes() {
-    absl::flat_hash_set<const Node*> parts = {loop_.loop_cond};
+    absl::flat_hash_set<const Node*> parts = {loop_cond_};
     for (const Variable& v : variables_) {
       for (const Node* n : {v.enter, v.merge, v.next, v.choice, v.exit}) parts.insert(n);
     }
@@ -392,7 +391,8 @@ class FrameReader {
     ASSIGN_OR_RETURN(const Endpoint loop,
                      Add("loop", "StatelessWhile", std::move(inputs), std::move(attrs)));
     loop_.node = loop.node;
-    loop_.node->device = loop_.loop_cond->device;
+    loop_.where = loop_cond_;
+    loop_.node->device = loop_cond_->device;
     graph_.SetControlInputs(loop_.node, std::move(waits));
     return OkStatus();
   }
@@ -519,13 +519,13 @@ class FrameReader {
   }
 
   void TakeNodes() {
-    loop_.frame.assign(nodes_.begin(), nodes_.end());
+    loop_.old.assign(nodes_.begin(), nodes_.end());
     for (const auto& [made, a] : arrays_) {
-      loop_.frame.push_back(made);
+      loop_.old.push_back(made);
       for (Node* n : {a.scatter, a.gather}) {
-        if (n != nullptr) loop_.frame.push_back(n);
+        if (n != nullptr) loop_.old.push_back(n);
       }
-      loop_.frame.insert(loop_.frame.end(), a.sizes.begin(), a.sizes.end());
+      loop_.old.insert(loop_.old.end(), a.sizes.begin(), a.sizes.end());
     }
   }
 
@@ -533,7 +533,8 @@ class FrameReader {
   const std::string name_;
   const std::vector<Node*> enters_;
   const std::vector<Node*>& order_;
-  FrameLoop loop_;
+  RaisedLoop loop_;
+  Node* loop_cond_ = nullptr;
   std::string why_;
   std::vector<Variable> variables_;
   std::map<Node*, FrameArray> arrays_;
@@ -542,12 +543,12 @@ class FrameReader {
 
 }  // namespace
 
-StatusOr<std::vector<FrameLoop>> RaiseFrames(Graph& graph, Node** where, std::string* why) {
+StatusOr<std::vector<RaisedLoop>> RaiseFrames(Graph& graph, Node** where, std::string* why) {
   std::map<std::string, std::vector<Node*>> frames;
   for (Node* n : graph.Nodes()) {
     if (n->Is(kEnterOps)) frames[n->String("frame_name")].push_back(n);
   }
-  if (frames.empty()) return std::vector<FrameLoop>();
+  if (frames.empty()) return std::vector<RaisedLoop>();
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   std::vector<FrameReader> readers;
   absl::flat_hash_set<const Node*> known;
@@ -556,7 +557,7 @@ StatusOr<std::vector<FrameLoop>> RaiseFrames(Graph& graph, Node** where, std::st
     if (!reader.Read()) {
       *where = reader.where();
       *why = reader.why();
-      return std::vector<FrameLoop>();
+      return std::vector<RaisedLoop>();
     }
     known.insert(reader.nodes().begin(), reader.nodes().end());
   }
@@ -564,9 +565,9 @@ StatusOr<std::vector<FrameLoop>> RaiseFrames(Graph& graph, Node** where, std::st
     if (!n->Is(kControlFlow) || known.contains(n)) continue;
     *where = n;
     *why = absl::StrCat("the graph has other control flow, too ('", n->name(), "')");
-    return std::vector<FrameLoop>();
+    return std::vector<RaisedLoop>();
   }
-  std::vector<FrameLoop> loops;
+  std::vector<RaisedLoop> loops;
   bool raised = true;
   for (FrameReader& reader : readers) {
     ASSIGN_OR_RETURN(raised, reader.Raise());
@@ -574,27 +575,32 @@ StatusOr<std::vector<FrameLoop>> RaiseFrames(Graph& graph, Node** where, std::st
     if (raised) continue;
     *where = reader.where();
     *why = reader.why();
-    UndoFrames(graph, loops);
+    Undo(graph, loops);
     break;
   }
   return loops;
 }
 
-void DropFrames(Graph& graph, std::vector<FrameLoop>& loops) {
+void TakePlaces(Graph& graph, std::vector<RaisedLoop>& loops) {
   std::vector<Node*> gone;
-  for (const FrameLoop& loop : loops) {
+  for (const RaisedLoop& loop : loops) {
     for (const auto& [from, to] : loop.outputs) graph.ReplaceAllUses(from, to);
-    for (Node* n : loop.frame) {
-      if (n->Is("Exit") || n->Is("TensorArrayGatherV3")) graph.ReplaceControlUses(n, loop.node);
+    gone.insert(gone.end(), loop.old.begin(), loop.old.end());
+    const absl::flat_hash_set<const Node*> old(loop.old.begin(), loop.old.end());
+    for (Node* n : loop.old) {
+      const bool waited_for = std::ranges::any_of(
+          n->uses(), [&](const Use& use) { return use.is_control() && !old.contains(use.node); });
+      if (waited_for) graph.ReplaceControlUses(n, loop.node);
     }
-    gone.insert(gone.end(), loop.frame.begin(), loop.frame.end());
   }
   graph.Remove(gone);
 }
 
-void UndoFrames(Graph& graph, std::vector<FrameLoop>& loops) {
+void Undo(Graph& graph, std::vector<RaisedLoop>& loops) {
   std::vector<Node*> gone;
-  for (const FrameLoop& loop : loops) gone.insert(gone.end(), loop.added.begin(), loop.added.end());
+  for (const RaisedLoop& loop : loops) {
+    gone.insert(gone.end(), loop.added.begin(), loop.added.end());
+  }
   graph.Remove(gone);
   loops.clear();
 }

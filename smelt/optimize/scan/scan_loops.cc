@@ -9,9 +9,9 @@
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
 #include "smelt/optimize/pipeline.h"
-#include "smelt/optimize/scan/frame_loops.h"
 #include "smelt/optimize/scan/hoist.h"
 #include "smelt/optimize/scan/loop.h"
+#include "smelt/optimize/scan/raised_loop.h"
 
 namespace smelt {
 namespace {
@@ -390,7 +390,7 @@ class LoopScanner {
       }
       RETURN_IF_ERROR(Build(*loop));
     }
-    return OkStatus();
+    return ScanUnrolled();
   }
 
  private:
@@ -418,15 +418,15 @@ class LoopScanner {
     if (std::ranges::none_of(nodes, [](const Node* n) { return n->Is(kControlFlow); })) return true;
     Node* where = nullptr;
     std::string why;
-    ASSIGN_OR_RETURN(std::vector<FrameLoop> frames, RaiseFrames(graph_, &where, &why));
+    ASSIGN_OR_RETURN(std::vector<RaisedLoop> frames, RaiseFrames(graph_, &where, &why));
     std::vector<std::unique_ptr<Loop>> loops;
-    for (FrameLoop& frame : frames) {
+    for (RaisedLoop& frame : frames) {
       RETURN_IF_ERROR(PrepareBody(*frame.body, *frame.node, context_));
       ASSIGN_OR_RETURN(auto loop,
                        ReadLoop(graph_, frame.node, *frame.cond, std::move(frame.body), &why));
       if (loop == nullptr) {
-        where = frame.loop_cond;
-        UndoFrames(graph_, frames);
+        where = frame.where;
+        Undo(graph_, frames);
         break;
       }
       loops.push_back(std::move(loop));
@@ -435,9 +435,28 @@ class LoopScanner {
       if (where != nullptr) Decline(where, why);
       return false;
     }
-    DropFrames(graph_, frames);
+    TakePlaces(graph_, frames);
     for (const auto& loop : loops) RETURN_IF_ERROR(Build(*loop));
     return true;
+  }
+
+  // What one loop gives may be what the next one reads.
+  Status ScanUnrolled() {
+    for (;;) {
+      std::vector<RaisedLoop> rolled(1);
+      ASSIGN_OR_RETURN(rolled[0], RollUp(graph_));
+      if (rolled[0].node == nullptr) return OkStatus();
+      std::string why;
+      ASSIGN_OR_RETURN(const auto loop, ReadLoop(graph_, rolled[0].node, *rolled[0].cond,
+                                                 std::move(rolled[0].body), &why));
+      if (loop == nullptr) {
+        context_.Declined(kRule, *rolled[0].where, why);
+        Undo(graph_, rolled);
+        return OkStatus();
+      }
+      TakePlaces(graph_, rolled);
+      RETURN_IF_ERROR(Build(*loop));
+    }
   }
 
   Graph& graph_;
