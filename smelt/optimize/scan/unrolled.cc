@@ -82,6 +82,7 @@ class Unrolled {
  private:
   // By node of the turn that was read, that of another turn.
   using Turn = std::map<Node*, Node*>;
+  using Before = std::vector<std::optional<Endpoint>>;
 
   int SourceOf(Endpoint e) const {
     const auto it = std::ranges::find(sources_, e.node);
@@ -127,12 +128,24 @@ class Unrolled {
     return absl::HashOf(4, turn - from);
   }
 
-  // The value of a turn that looks as `e` does in its own; nothing where there is none, or several.
-  std::optional<Endpoint> LookAlike(Endpoint e, int turn) const {
+  // The values of a turn that look as `e` does in its own.
+  std::vector<Endpoint> LookAlikes(Endpoint e, int turn) const {
     const auto& looks = by_look_[static_cast<size_t>(turn)];
     const auto it = looks.find(look_of_[static_cast<size_t>(e.node->id())]);
-    if (it == looks.end() || it->second.size() != 1) return std::nullopt;
-    return Endpoint{it->second[0], e.port};
+    std::vector<Endpoint> values;
+    if (it == looks.end()) return values;
+    for (Node* n : it->second) values.push_back({n, e.port});
+    return values;
+  }
+
+  // What its turn and the next one do with a value.
+  size_t ReadersOf(Endpoint e) const {
+    size_t readers = 0;
+    for (const Use& use : e.node->uses()) {
+      const int turn = use.port() == e.port ? TurnOf({use.node, 0}) - TurnOf(e) : 2;
+      if (turn < 2) readers += absl::HashOf(std::string(use.node->op()), use.input, turn);
+    }
+    return readers;
   }
 
   // What the next turn reads.
@@ -144,14 +157,32 @@ class Unrolled {
           return use.port() == p && TurnOf({use.node, 0}) == kRead + 1;
         });
         if (!read) continue;
-        const auto before = LookAlike({n, p}, kRead - 1);
-        const auto own = LookAlike({n, p}, kRead);
-        if (!before || !own) continue;
-        made_.push_back({n, p});
-        taken_.push_back(*before);
+        const Endpoint made = MadeByAll({n, p});
+        if (std::ranges::find(made_, made) != made_.end()) continue;
+        // States may look alike where they come from, as an output that a mask keeps does.
+        std::vector<Endpoint> before = LookAlikes(made, kRead - 1);
+        std::erase_if(before, [&](Endpoint e) { return ReadersOf(e) != ReadersOf(made); });
+        if (before.size() != 1 || std::ranges::find(taken_, before[0]) != taken_.end()) continue;
+        made_.push_back(made);
+        taken_.push_back(before[0]);
       }
     }
     return !made_.empty();
+  }
+
+  // What the next turn alone does with a state belongs to that turn, and the last one lacks it.
+  Endpoint MadeByAll(Endpoint e) const {
+    for (Endpoint made = e; TurnOf(made) == kRead && SourceOf(made) < 0;) {
+      if (!LookAlikes(made, turns_ - 1).empty()) return made;
+      Endpoint from;
+      for (const Endpoint& input : made.node->inputs()) {
+        if (TurnOf(input) < 0) continue;
+        if (from.node != nullptr) return e;
+        from = input;
+      }
+      made = from;
+    }
+    return e;
   }
 
   // The nodes that make the states, in order. What no turn takes up is no state.
@@ -178,9 +209,11 @@ class Unrolled {
       }
       if (turn < kRead) {
         const auto state = std::ranges::find(taken_, e);
-        if (state == taken_.end()) return false;
-        read[static_cast<size_t>(state - taken_.begin())] = true;
-        continue;
+        if (state != taken_.end()) {
+          read[static_cast<size_t>(state - taken_.begin())] = true;
+          continue;
+        }
+        if (turn < kRead - 1) return false;
       }
       if (!needed.insert(e.node).second) continue;
       if (StandsForMore(*e.node)) return false;
@@ -207,20 +240,30 @@ class Unrolled {
     const auto alike = [&](int i, int j) {
       return LookOf(a.input(i), kRead) == LookOf(b.input(j), t);
     };
-    return !alike(0, 0) && !alike(1, 1) && (alike(0, 1) || alike(1, 0));
+    if (alike(0, 0) || alike(1, 1)) return false;
+    if (alike(0, 1) || alike(1, 0)) return true;
+    // What begins otherwise looks otherwise: that the same op makes an operand has to do.
+    const auto same_op = [&](int i, int j) {
+      return TurnOf(a.input(i)) == kRead && a.input(i).node->op() == b.input(j).node->op();
+    };
+    return !same_op(0, 0) && !same_op(1, 1) && (same_op(0, 1) || same_op(1, 0));
   }
 
-  // Do the values of turn `t` come about as made_ do? `before`: what it takes of the turn before;
-  // where that is open it is what the nodes read.
-  bool Matches(const std::vector<Endpoint>& values, int t,
-               std::vector<std::optional<Endpoint>>& before, Turn& turn) const {
+  // Do the values of turn `t` come about as made_ do, those that it has? `before`: what it takes of
+  // the turn before; where that is open it is what the nodes read.
+  bool Matches(const std::vector<Endpoint>& values, int t, Before& before, Turn& turn) const {
     std::vector<std::pair<Endpoint, Endpoint>> todo;
-    for (size_t i = 0; i < made_.size(); ++i) todo.emplace_back(made_[i], values[i]);
-    absl::flat_hash_set<const Node*> taken;
+    for (size_t i = 0; i < made_.size(); ++i) {
+      if (values[i].node != nullptr) todo.emplace_back(made_[i], values[i]);
+    }
+    return Match(std::move(todo), t, before, turn);
+  }
+  bool Match(std::vector<std::pair<Endpoint, Endpoint>> todo, int t, Before& before,
+             Turn& turn) const {
+    absl::flat_hash_set<const Node*> copied;
     while (!todo.empty()) {
       const auto [a, b] = todo.back();
       todo.pop_back();
-      if (a.port != b.port && SourceOf(a) < 0 && TurnOf(a) == kRead) return false;
       if (const int source = SourceOf(a); source >= 0) {
         if (b != SliceOf(a.node, t)) return false;
         continue;
@@ -229,19 +272,19 @@ class Unrolled {
         if (a != b) return false;
         continue;
       }
-      if (TurnOf(a) < kRead) {
-        auto& state = before[static_cast<size_t>(std::ranges::find(taken_, a) - taken_.begin())];
+      if (const auto taken = std::ranges::find(taken_, a); taken != taken_.end()) {
+        auto& state = before[static_cast<size_t>(taken - taken_.begin())];
         if (TurnOf(b) > t || (state && *state != b)) return false;
         state = b;
         continue;
       }
-      if (TurnOf(b) != t || SourceOf(b) >= 0) return false;
+      if (a.port != b.port || SourceOf(b) >= 0) return false;
       const auto [it, first] = turn.try_emplace(a.node, b.node);
       if (!first) {
         if (it->second != b.node) return false;
         continue;
       }
-      if (!taken.insert(b.node).second || !SameComputation(*a.node, *b.node) ||
+      if (!copied.insert(b.node).second || !SameComputation(*a.node, *b.node) ||
           StandsForMore(*b.node)) {
         return false;
       }
@@ -250,17 +293,38 @@ class Unrolled {
         todo.emplace_back(a.node->input(i), b.node->input(swaps && i < 2 ? 1 - i : i));
       }
     }
-    // Zeros that the first turn takes may have their shape from its slice.
-    return std::ranges::none_of(
-        before, [&](const std::optional<Endpoint>& e) { return e && taken.contains(e->node); });
+    // Zeros that the first turn takes may have their shape from its slice, not from what it makes.
+    std::vector<const Node*> behind;
+    absl::flat_hash_set<const Node*> seen;
+    for (const auto& e : before) {
+      if (e) behind.push_back(e->node);
+    }
+    while (!behind.empty()) {
+      const Node* n = behind.back();
+      behind.pop_back();
+      if (copied.contains(n)) return false;
+      for (const Endpoint& e : n->inputs()) {
+        if (SourceOf(e) < 0 && TurnOf(e) == t && seen.insert(e.node).second) {
+          behind.push_back(e.node);
+        }
+      }
+    }
+    return true;
   }
 
-  std::optional<std::vector<Endpoint>> LookAlikes(int t) const {
-    std::vector<Endpoint> values;
-    for (const Endpoint& e : made_) {
-      const auto value = LookAlike(e, t);
-      if (!value) return std::nullopt;
-      values.push_back(*value);
+  // The states that turn `t` makes of those that the turn before made; the last turn need not make
+  // all of them. Empty: it makes others.
+  std::vector<Endpoint> StatesOf(int t, const std::vector<Endpoint>& before) const {
+    std::vector<Endpoint> values(made_.size());
+    for (size_t i = 0; i < made_.size(); ++i) {
+      for (const Endpoint& candidate : LookAlikes(made_[i], t)) {
+        Before taken(before.begin(), before.end());
+        Turn turn;
+        if (!Match({{made_[i], candidate}}, t, taken, turn)) continue;
+        values[i] = candidate;
+        break;
+      }
+      if (values[i].node == nullptr && t < turns_ - 1) return {};
     }
     return values;
   }
@@ -268,25 +332,25 @@ class Unrolled {
   // Which turns are alike.
   bool FindRange() {
     copies_.resize(static_cast<size_t>(turns_));
-    std::vector<std::optional<Endpoint>> before(taken_.begin(), taken_.end());
+    Before before(taken_.begin(), taken_.end());
     Turn own;
     if (!Matches(made_, kRead, before, own)) return false;
     copies_[kRead] = own;
     first_ = last_ = kRead;
     std::vector<Endpoint> ends = made_;
     for (int t = kRead + 1; t < turns_; ++t) {
-      const auto values = LookAlikes(t);
-      std::vector<std::optional<Endpoint>> taken(ends.begin(), ends.end());
+      std::vector<Endpoint> values = StatesOf(t, ends);
+      Before taken(ends.begin(), ends.end());
       Turn turn;
-      if (!values || !Matches(*values, t, taken, turn)) break;
+      if (values.empty() || !Matches(values, t, taken, turn) || turn.empty()) break;
       copies_[static_cast<size_t>(t)] = std::move(turn);
-      ends = *values;
+      ends = std::move(values);
       last_ = t;
     }
     ends_ = ends;
     start_ = taken_;
     for (int t = kRead - 1; t >= 0; --t) {
-      std::vector<std::optional<Endpoint>> taken(made_.size());
+      Before taken(made_.size());
       Turn turn;
       if (!Matches(start_, t, taken, turn)) break;
       if (!std::ranges::all_of(taken, [](const auto& e) { return e.has_value(); })) break;
@@ -344,8 +408,11 @@ class Unrolled {
     return true;
   }
 
+  // The value of turn `t`; no node: that one lacks it.
   Endpoint InTurn(Endpoint e, int t) const {
-    return {copies_[static_cast<size_t>(t)].at(e.node), e.port};
+    const Turn& turn = copies_[static_cast<size_t>(t)];
+    const auto it = turn.find(e.node);
+    return it == turn.end() ? Endpoint() : Endpoint{it->second, e.port};
   }
 
   // ---- building
@@ -530,6 +597,7 @@ class Unrolled {
 
   Status AddOutputs() {
     for (size_t k = 0; k < made_.size(); ++k) {
+      if (ends_[k].node == nullptr) continue;
       if (std::ranges::find(arrays_, made_[k]) != arrays_.end()) continue;
       loop_.outputs.push_back({ends_[k], {loop_.node, static_cast<int>(first_state_ + k)}});
     }
@@ -552,7 +620,8 @@ class Unrolled {
         loop_.outputs.push_back({{use.node, 0}, all});
       }
       for (int t = first_; t <= last_; ++t) {
-        loop_.outputs.push_back({values[static_cast<size_t>(t - first_)], {rows.node, t - first_}});
+        const Endpoint value = values[static_cast<size_t>(t - first_)];
+        if (value.node != nullptr) loop_.outputs.push_back({value, {rows.node, t - first_}});
       }
     }
     return OkStatus();
