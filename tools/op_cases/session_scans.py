@@ -86,6 +86,133 @@ def traced(make, *args):
     return tf.nest.flatten(tf.function(make, autograph=False)(*args))
 
 
+def framed(make, *args):
+    """What `make` does in a graph of version 1: loops are frames, arrays are TensorArrays."""
+    tf.compat.v1.disable_control_flow_v2()
+    try:
+        return tf.nest.flatten(make(*args))
+    finally:
+        tf.compat.v1.enable_control_flow_v2()
+
+
+def side_by_side(r, k):
+    """The cell of version 1's LSTM: one matrix for the input and the state."""
+    w, b = numbers(r, k + UNITS, 4 * UNITS), numbers(r, 4 * UNITS)
+
+    def cell(states, x):
+        c, h = states
+        i, j, f, o = tf.split(tf.nn.bias_add(tf.matmul(tf.concat([x, h], 1), w), b), 4, axis=1)
+        c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+        h = tf.tanh(c) * tf.sigmoid(o)
+        return h, [c, h]
+
+    return cell
+
+
+def frames(r):
+    cells = {"lstm": (lambda: lstm(r, 2), 2), "gru_before": (lambda: gru(r, 2, False), 1), "side_by_side": (lambda: side_by_side(r, 2), 2)}
+    for name, (make, states) in cells.items():
+        for kind in ("sequences", "masked", "short"):
+
+            def build(make=make, states=states, kind=kind):
+                cell = make()
+                x, m, n = ph([None, None, 2]), ph([None, None, 1], "bool"), ph([], "int32")
+
+                def run(x, m, n):
+                    zeros = [tf.zeros([tf.shape(x)[1], UNITS])] * states
+                    return loop(cell, zeros, [x], steps=n if kind == "short" else None, mask=m if kind == "masked" else None)
+
+                out = framed(run, x, m, n)
+                return [Step(fetch=out, feed={x: numbers(r, t, b, 2), m: r.bools((t, b, 1)), n: np.int32(t)}) for t, b in ((4, 2), (1, 1), (5, 3))]
+
+            yield graph_case("Exit", build, name=f"{name}_{kind}")
+
+    def case(name, inputs, run, feeds):
+
+        def build():
+            args = inputs()
+            out = framed(run, *args)
+            return [Step(fetch=out, feed=dict(zip(args, values))) for values in feeds]
+
+        return graph_case("Exit", build, name=name)
+
+    rows = lambda *b: [[numbers(r, n, 2)] for n in b]
+    yield case("functions_of_higher_order", lambda: [ph([None, 2])],
+               lambda x: [tf.scan(lambda a, e: a * 0.5 + e, x), tf.map_fn(lambda e: tf.reduce_sum(e) * e, x), tf.foldl(lambda a, e: a - e, x)], rows(4, 1))
+    yield case("two_loops_one_behind_the_other", lambda: [ph([None, 2])],
+               lambda x: tf.map_fn(lambda e: e + 1.0, tf.map_fn(lambda e: tf.reduce_sum(e) * e, x)), rows(4, 2))
+    yield case("a_loop_in_a_loop", lambda: [ph([None, 2])],
+               lambda x: tf.map_fn(lambda e: tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s * 0.5 + e), (0, e))[1], x), rows(3))
+    yield case("a_branch_in_a_loop", lambda: [ph([None, 2])],
+               lambda x: tf.map_fn(lambda e: tf.compat.v1.cond(e[0] > 0, lambda: e * 2.0, lambda: e - 1.0), x), rows(4))
+    yield case("a_loop_in_a_branch", lambda: [ph([None, 2])],
+               lambda x: tf.compat.v1.cond(x[0, 0] > 0, lambda: tf.map_fn(lambda e: e * 2.0, x), lambda: x), rows(4, 3))
+    yield case("an_array_is_read_ahead", lambda: [ph([None, 2])],
+               lambda x: (lambda a: tf.while_loop(lambda t, s: t < tf.shape(x)[0] - 1, lambda t, s: (t + 1, s * a.read(t) + 0.5), (0, tf.ones([2]))))(array(x)), rows(4))
+    yield case("an_array_of_another_length", lambda: [ph([None, 2])],
+               lambda x: tf.while_loop(lambda t, a: t < 2, lambda t, a: (t + 1, a.write(t, x[t] * 2.0)), (0, tf.TensorArray(tf.float32, 5, element_shape=[2])))[1].stack(), rows(3))
+    yield case("part_of_an_array", lambda: [ph([None, 2])],
+               lambda x: tf.while_loop(lambda t, a: t < 3, lambda t, a: (t + 1, a.write(t, x[t] * 2.0)), (0, tf.TensorArray(tf.float32, 3)))[1].gather([2, 0]), rows(3))
+    yield case("backwards_through_an_array", lambda: [ph([None, 2])],
+               lambda x: tf.while_loop(lambda t, a: t < 3, lambda t, a: (t + 1, a.write(2 - t, x[t] * 2.0)), (0, tf.TensorArray(tf.float32, 3)))[1].stack(), rows(3))
+    yield case("a_condition_on_a_value", lambda: [ph([2])],
+               lambda x: tf.while_loop(lambda s: tf.reduce_sum(s) < 10.0, lambda s: s * 2.0 + 1.0, [x]), [[numbers(r, 2)]])
+
+
+def unrolled(r):
+    cells = {"lstm": (lambda: lstm(r, 2), 2), "gru_after": (lambda: gru(r, 2, True), 1), "simple": (lambda: simple(r, 2), 1), "side_by_side": (lambda: side_by_side(r, 2), 2)}
+    special = numbers(r, 7, 2, 2)
+    special[2, 0, 0], special[4, 1, 1] = np.nan, np.inf
+
+    def case(name, run, feeds=None, steps=7):
+
+        def build():
+            x = ph([steps, None, 2])
+            out = tf.nest.flatten(run(x))
+            return [Step(fetch=out, feed={x: v}) for v in feeds or [numbers(r, steps, 2, 2), numbers(r, steps, 1, 2), numbers(r, steps, 0, 2), special][: 4 if steps == 7 else 3]]
+
+        return graph_case("Unpack", build, name=name)
+
+    def chain(cell, states, slices, mask=None):
+        outputs = []
+        for t, x in enumerate(slices):
+            y, new = cell(states, x)
+            if mask is not None:
+                y = tf.where(mask[t], y, outputs[-1] if outputs else tf.zeros_like(y))
+                new = [tf.where(mask[t], a, b) for a, b in zip(new, states)]
+            states = new
+            outputs.append(y)
+        return outputs, states
+
+    def zeros(x, n):
+        return [tf.zeros([tf.shape(x)[1], UNITS])] * n
+
+    for name, (make, n) in cells.items():
+        yield case(f"{name}_last", lambda x, make=make, n=n: chain(make(), zeros(x, n), tf.unstack(x))[0][-1])
+        yield case(f"{name}_all", lambda x, make=make, n=n: (lambda o: [tf.stack(o[0]), *o[1]])(chain(make(), zeros(x, n), tf.unstack(x))))
+        yield case(f"{name}_backwards", lambda x, make=make, n=n: tf.stack(chain(make(), zeros(x, n), tf.unstack(x)[::-1])[0], 1))
+        yield case(f"{name}_masked", lambda x, make=make, n=n: tf.stack(chain(make(), zeros(x, n), tf.unstack(x), tf.unstack(x[:, :, :1] > 0))[0]))
+    both = lambda x: tf.concat([tf.stack(chain(lstm(r, 2), zeros(x, 2), s)[0]) for s in (tf.unstack(x), tf.unstack(x)[::-1])], 2)
+    yield case("both_ways", both)
+    yield case("two_layers", lambda x: chain(simple(r, UNITS), zeros(x, 1), chain(gru(r, 2, True), zeros(x, 1), tf.unstack(x))[0])[0][-1])
+    yield case("two_layers_with_all_between", lambda x: chain(simple(r, UNITS), zeros(x, 1), tf.unstack(tf.nn.softmax(tf.stack(chain(lstm(r, 2), zeros(x, 2), tf.unstack(x))[0]), 0)))[0][-1])
+    yield case("behind_both_ways", lambda x: chain(simple(r, 2 * UNITS), zeros(x, 1), tf.unstack(both(x)))[0][-1])
+    yield case("some_outputs", lambda x: (lambda o: [o[1], o[3] * 2.0, o[3] + o[6]])(chain(lstm(r, 2), zeros(x, 2), tf.unstack(x))[0]))
+    yield case("along_another_axis", lambda x: tf.stack(chain(lambda s, e: (s[0] + e, [s[0] * 0.5 + e]), [tf.zeros([tf.shape(x)[1], 2])], tf.unstack(tf.transpose(x, [1, 0, 2]), axis=1))[0]), [numbers(r, 7, 2, 2)])
+
+    def other_weights(x):
+        h = zeros(x, 1)[0]
+        for e in tf.unstack(x):
+            h = tf.tanh(tf.matmul(e, numbers(r, 2, UNITS)) + h)
+        return h
+
+    yield case("weights_of_their_own", other_weights)
+    yield case("two_turns_back", lambda x: (lambda h: [h.append(h[-1] * 0.5 + h[-2] + e) for e in tf.unstack(x)] and h[-1])([tf.zeros([2]), tf.ones([2])]))
+    yield case("a_turn_that_differs", lambda x: (lambda h: [h.append(tf.tanh(h[-1] + e) if t != 3 else h[-1] * e) for t, e in enumerate(tf.unstack(x))] and h[-1])([tf.zeros([2])]))
+    yield case("the_slice_before", lambda x: (lambda s, h: [h.append(tf.tanh(h[-1] + a * b)) for a, b in zip(s, s[1:])] and h[-1])(tf.unstack(x), [tf.zeros([2])]))
+    yield case("too_short", lambda x: chain(lstm(r, 2), zeros(x, 2), tf.unstack(x))[0][-1], steps=4)
+
+
 def layers(r):
     cells = {"lstm": (lambda: lstm(r, 2), 2), "gru_after": (lambda: gru(r, 2, True), 1), "gru_before": (lambda: gru(r, 2, False), 1),
              "simple": (lambda: simple(r, 2), 1)}
@@ -275,3 +402,5 @@ def cases(r):
     yield from layers(r)
     yield from corners(r)
     yield from variables(r)
+    yield from frames(r)
+    yield from unrolled(r)

@@ -79,7 +79,7 @@ class FrameReader {
     }
     ASSIGN_OR_RETURN(const bool body, CopyInto(*loop_.body, results));
     if (!body) return false;
-    for (auto& [handle, a] : arrays_) {
+    for (auto& [id, a] : arrays_) {
       if (a.num_reads > 0 && (a.num_writes > 0 || a.scatter == nullptr)) {
         return No(absl::StrCat("TensorArray '", a.made->name(), "' is read as it is written"));
       }
@@ -165,14 +165,14 @@ class FrameReader {
   bool FindArrays() {
     for (const Variable& v : variables_) {
       const Endpoint from = BehindIdentities(v.enter->input(0));
-      if (from.node->Is("TensorArrayV3") && from.port == 0) arrays_[from.node];
+      if (from.node->Is("TensorArrayV3") && from.port == 0)
+        arrays_[from.node->id()].made = from.node;
     }
-    for (auto& [made, a] : arrays_) {
-      a.made = made;
+    for (auto& [id, a] : arrays_) {
       if (!ReadArray(a)) return false;
     }
     for (Variable& v : variables_) {
-      for (auto& [made, a] : arrays_) {
+      for (auto& [id, a] : arrays_) {
         if (std::ranges::find(a.flows, v.enter) != a.flows.end()) v.array = &a;
       }
       if (v.array != nullptr && !CheckExit(v)) return false;
@@ -297,7 +297,8 @@ class FrameReader {
     for (const Variable& v : variables_) {
       for (const Node* n : {v.enter, v.merge, v.next, v.choice, v.exit}) parts.insert(n);
     }
-    for (const Node* n : nodes_) {
+    for (Node* n : order_) {
+      if (!nodes_.contains(n)) continue;
       const bool of_array = n->Is(kArrayAccesses);
       if (IsRoot(*n) || IsFed(*n) || n->Is("_Retval") || (HasEffect(*n) && !of_array)) {
         return No(absl::StrCat("'", n->name(), "' (", n->op(), ") in it has an effect"));
@@ -399,7 +400,7 @@ class FrameReader {
 
   // The array whose handle the Enter brings.
   FrameArray* ArrayOf(const Node* enter) {
-    for (auto& [made, a] : arrays_) {
+    for (auto& [id, a] : arrays_) {
       if (std::ranges::find(a.enters, enter) != a.enters.end()) return &a;
     }
     return nullptr;
@@ -512,16 +513,18 @@ class FrameReader {
                        Add("stack", "TensorListStack", {output, shape}, std::move(attrs)));
       loop_.outputs.push_back({{a.gather, 0}, all});
     }
-    for (const auto& [made, a] : arrays_) {
+    for (const auto& [id, a] : arrays_) {
       for (Node* n : a.sizes) loop_.outputs.push_back({{n, 0}, a.made->input(0)});
     }
     return OkStatus();
   }
 
   void TakeNodes() {
-    loop_.old.assign(nodes_.begin(), nodes_.end());
-    for (const auto& [made, a] : arrays_) {
-      loop_.old.push_back(made);
+    for (Node* n : order_) {
+      if (nodes_.contains(n)) loop_.old.push_back(n);
+    }
+    for (const auto& [id, a] : arrays_) {
+      loop_.old.push_back(a.made);
       for (Node* n : {a.scatter, a.gather}) {
         if (n != nullptr) loop_.old.push_back(n);
       }
@@ -537,7 +540,7 @@ class FrameReader {
   Node* loop_cond_ = nullptr;
   std::string why_;
   std::vector<Variable> variables_;
-  std::map<Node*, FrameArray> arrays_;
+  std::map<int, FrameArray> arrays_;  // by the id of what made it
   absl::flat_hash_set<Node*> nodes_;
 };
 

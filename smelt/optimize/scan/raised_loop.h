@@ -27,9 +27,10 @@ struct RaisedLoop {
 // treat a TensorArray as a list. Empty: there are none, or `why` says about `where` why they stay.
 StatusOr<std::vector<RaisedLoop>> RaiseFrames(Graph& graph, Node** where, std::string* why);
 // Adds a loop for the longest run of copies of one computation, each of which takes what the one
-// before it made and the next of the slices that an Unpack makes; `node` is nullptr where there is
-// none. REQUIRES: no control flow of version 1.
-StatusOr<RaisedLoop> RollUp(Graph& graph);
+// before it made and the next of the slices that an Unpack makes. `node` is nullptr where there is
+// none; of the first Unpack of enough slices `why` says why then. REQUIRES: no control flow of
+// version 1, *where is nullptr.
+StatusOr<RaisedLoop> RollUp(Graph& graph, Node** where, std::string* why);
 
 // The loops take the places of the old nodes.
 void TakePlaces(Graph& graph, std::vector<RaisedLoop>& loops);

@@ -444,9 +444,13 @@ class LoopScanner {
   Status ScanUnrolled() {
     for (;;) {
       std::vector<RaisedLoop> rolled(1);
-      ASSIGN_OR_RETURN(rolled[0], RollUp(graph_));
-      if (rolled[0].node == nullptr) return OkStatus();
+      Node* where = nullptr;
       std::string why;
+      ASSIGN_OR_RETURN(rolled[0], RollUp(graph_, &where, &why));
+      if (rolled[0].node == nullptr) {
+        if (where != nullptr) context_.Declined(kRule, *where, why);
+        return OkStatus();
+      }
       ASSIGN_OR_RETURN(const auto loop, ReadLoop(graph_, rolled[0].node, *rolled[0].cond,
                                                  std::move(rolled[0].body), &why));
       if (loop == nullptr) {

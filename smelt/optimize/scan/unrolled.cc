@@ -65,21 +65,34 @@ class Unrolled {
   // Finds what there is, and changes nothing.
   bool Read() {
     FindTurns();
-    if (!FindStates() || !FindTurn() || !FindRange()) return false;
-    return FindOutputs() && StandsBehindItsInputs();
+    if (!FindStates()) return No("nothing goes on from slice to slice");
+    if (!FindTurn()) return No("what is made of a slice reads others, or has an effect");
+    if (!FindRange()) return No(absl::StrCat("no ", kLeastTurns, " slices are treated alike"));
+    if (!FindOutputs()) return No("others wait for what is made of a slice");
+    return StandsBehindItsInputs() || No("what is made of slices is read by what they are made of");
   }
+  const std::string& why() const { return why_; }
   int length() const { return last_ - first_ + 1; }
 
   StatusOr<RaisedLoop> Raise() {
     RETURN_IF_ERROR(AddLoop());
     RETURN_IF_ERROR(AddOutputs());
     for (int t = first_; t <= last_; ++t) {
-      for (const auto& [n, same] : copies_[static_cast<size_t>(t)]) loop_.old.push_back(same);
+      for (Node* n : turn_) {
+        if (const Endpoint same = InTurn({n, 0}, t); same.node != nullptr) {
+          loop_.old.push_back(same.node);
+        }
+      }
     }
     return std::move(loop_);
   }
 
  private:
+  bool No(std::string why) {
+    why_ = std::move(why);
+    return false;
+  }
+
   // By node of the turn that was read, that of another turn.
   using Turn = std::map<Node*, Node*>;
   using Before = std::vector<std::optional<Endpoint>>;
@@ -370,8 +383,10 @@ class Unrolled {
       }
     }
     for (int t = first_; t <= last_; ++t) {
-      for (const auto& [n, same] : copies_[static_cast<size_t>(t)]) {
-        for (const Use& use : same->uses()) {
+      for (Node* n : turn_) {
+        const Node* same = InTurn({n, 0}, t).node;
+        if (same == nullptr) continue;
+        for (const Use& use : same->OrderedUses()) {
           if (use.is_control()) return false;
           if (inside.contains(use.node)) continue;
           const Endpoint of_turn = {n, use.port()};
@@ -628,6 +643,7 @@ class Unrolled {
   }
 
   Graph& graph_;
+  std::string why_;
   const std::vector<Node*> sources_;
   const bool backwards_;
   const int turns_;
@@ -650,7 +666,7 @@ class Unrolled {
 
 }  // namespace
 
-StatusOr<RaisedLoop> RollUp(Graph& graph) {
+StatusOr<RaisedLoop> RollUp(Graph& graph, Node** where, std::string* why) {
   const auto is_source = [](const Node& n) {
     return n.Is("Unpack") && n.num_outputs() >= kLeastTurns && !IsFed(n);
   };
@@ -679,7 +695,12 @@ StatusOr<RaisedLoop> RollUp(Graph& graph) {
     so_far.insert(so_far.end(), of_depth.begin(), of_depth.end());
     for (const bool backwards : {false, true}) {
       auto unrolled = std::make_unique<Unrolled>(graph, so_far, backwards, order);
-      if (!unrolled->Read()) continue;
+      if (!unrolled->Read()) {
+        if (*where != nullptr || backwards) continue;
+        *where = so_far[0];
+        *why = unrolled->why();
+        continue;
+      }
       if (longest == nullptr || unrolled->length() > longest->length()) {
         longest = std::move(unrolled);
       }
