@@ -68,6 +68,7 @@ class ChainJoiner {
       const Shape& out = At(a.outputs[0]).shape;
       const bool fits = std::ranges::all_of(a.inputs, [&](int v) {
         const Shape& in = At(v).shape;
+        if (op->same_shapes && v == a.inputs[0] && ChoosesRows(in, out)) return true;
         if (op->same_shapes || op->kind == TileOp::Kind::kUnary) return in == out;
         return in.rank() <= out.rank();
       });
@@ -76,6 +77,11 @@ class ChainJoiner {
       if (is_unsigned) op->scaled = op->scaled_unsigned;
       if (fits) ops_[i] = op;
     }
+  }
+
+  // Select's vector, which goes along the first dimension.
+  static bool ChoosesRows(const Shape& condition, const Shape& out) {
+    return condition.rank() == 1 && out.rank() > 1 && condition[0] == out[0];
   }
 
   void ListReaders() {
@@ -202,12 +208,14 @@ class ChainJoiner {
   }
 
   // How far apart neighbors along the dimensions of `out` lie that are not 1.
-  static Dims AlongResult(const Shape& in, const Dims& steps, const Shape& out) {
+  // `first`: dimensions are counted from the first one on, not from the last.
+  static Dims AlongResult(const Shape& in, const Dims& steps, const Shape& out, bool first) {
     Dims along;
     for (int d = 0; d < out.rank(); ++d) {
       if (out[d] == 1) continue;
-      const int at = d - (out.rank() - in.rank());
-      along.push_back(at < 0 || in[at] == 1 ? 0 : steps[static_cast<size_t>(at)]);
+      const int at = first ? d : d - (out.rank() - in.rank());
+      const bool has = at >= 0 && at < in.rank() && in[at] != 1;
+      along.push_back(has ? steps[static_cast<size_t>(at)] : 0);
     }
     return along;
   }
@@ -231,7 +239,8 @@ class ChainJoiner {
           continue;
         }
         step.from.push_back(static_cast<int>(chain.operands.size()));
-        chain.operands.push_back(OperandOf(v, out, group, joined));
+        const bool rows = step.op.same_shapes && v == a.inputs[0] && ChoosesRows(At(v).shape, out);
+        chain.operands.push_back(OperandOf(v, out, rows, group, joined));
       }
       const auto& readers = ReadersOf(a.outputs[0]);
       if (!std::ranges::all_of(
@@ -254,7 +263,8 @@ class ChainJoiner {
     return true;
   }
 
-  Chain::Operand OperandOf(int value, const Shape& out, Group& group, PlanAction& joined) const {
+  Chain::Operand OperandOf(int value, const Shape& out, bool rows, Group& group,
+                           PlanAction& joined) const {
     Chain::Operand operand;
     const Shape& shape = At(value).shape;
     Dims steps = Strides(shape);
@@ -269,7 +279,7 @@ class ChainJoiner {
       value = a.inputs[static_cast<size_t>(view->input)];
       if (std::ranges::find(group.views, i) == group.views.end()) group.views.push_back(i);
     }
-    operand.steps = AlongResult(shape, steps, out);
+    operand.steps = AlongResult(shape, steps, out, rows);
     operand.size = static_cast<int>(DtypeSize(At(value).dtype));
     const auto known = std::ranges::find(joined.inputs, value);
     operand.input = static_cast<int>(known - joined.inputs.begin());

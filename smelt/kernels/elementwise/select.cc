@@ -76,6 +76,46 @@ SelectFn SelectFor(Dtype t) {
   }
 }
 
+// Rows of the result, those of each operand lying where the plan says.
+void SelectRows(SelectFn fn, int64_t size, const Broadcast& bc, const void* const* inputs,
+                void* output) {
+  const int64_t n = bc.shape.num_elements();
+  if (n == 0) return;
+  const int64_t length = bc.sizes.back();
+  const bool* c = static_cast<const bool*>(inputs[0]);
+  const char* a = static_cast<const char*>(inputs[1]);
+  const char* b = static_cast<const char*>(inputs[2]);
+  char* out = static_cast<char*>(output);
+  ParallelFor(
+      n / length, std::max<int64_t>(1, kSelectGrain / length), [&](int64_t begin, int64_t end) {
+        ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t at, int64_t count) {
+          fn(c + offsets[0], bc.strides[0].back(), a + offsets[1] * size, bc.strides[1].back(),
+             b + offsets[2] * size, bc.strides[2].back(), out + at * size, count);
+        });
+      });
+}
+
+class BoundSelect final : public BoundKernel {
+ public:
+  BoundSelect(SelectFn fn, size_t size, Broadcast bc, const BindContext& context)
+      : fn_(fn), size_(static_cast<int64_t>(size)), bc_(std::move(bc)) {
+    for (const int i : {1, 2}) {
+      lends_[i] = context.inputs[static_cast<size_t>(i)].shape == context.outputs[0].shape;
+    }
+  }
+  Status Run(const void* const* inputs, void* const* outputs, void*) const override {
+    SelectRows(fn_, size_, bc_, inputs, outputs[0]);
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return i < 3 && lends_[i]; }
+
+ private:
+  const SelectFn fn_;
+  const int64_t size_;
+  const Broadcast bc_;
+  bool lends_[3] = {};
+};
+
 struct SelectState final : TiledState {
   SelectFn fn = nullptr;
   size_t size = 0;  // of an element in memory
@@ -90,6 +130,25 @@ struct SelectState final : TiledState {
     op.same_shapes = !broadcasts;
     op.grain = kSelectGrain;
     return op;
+  }
+
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
+    Shape c = context.inputs[0].shape;
+    const Shape& a = context.inputs[1].shape;
+    const Shape& b = context.inputs[2].shape;
+    // What Select alone takes, and says of other shapes, RunSelect knows.
+    if (!pod || (!broadcasts && !(a == b))) return nullptr;
+    if (!broadcasts && c.rank() == 1 && a.rank() > 1 && c[0] == a[0]) {
+      Dims rows(static_cast<size_t>(a.rank()), 1);
+      rows[0] = c[0];
+      c = Shape(std::span<const int64_t>(rows));
+    } else if (!broadcasts && c.rank() != 0 && !(c == a)) {
+      return nullptr;
+    }
+    Broadcast bc;
+    const Shape* shapes[] = {&c, &a, &b};
+    if (!MakeBroadcast(shapes, &bc)) return nullptr;
+    return std::make_unique<BoundSelect>(fn, size, std::move(bc), context);
   }
 };
 
@@ -183,23 +242,9 @@ Status RunSelectV2(OpContext& ctx) {
     return InvalidArgument("condition ", c.ToString(), ", then ", a.ToString(), ", and else ",
                            b.ToString(), " must be broadcastable");
   }
-  const bool* choose = ctx.input(0).data<bool>();
-  const char* x = static_cast<const char*>(ctx.input(1).raw());
-  const char* y = static_cast<const char*>(ctx.input(2).raw());
+  const void* const inputs[] = {ctx.input(0).raw(), ctx.input(1).raw(), ctx.input(2).raw()};
   ASSIGN_OR_RETURN(Tensor * result, ctx.Forward(0, {1, 2}, bc.shape));
-  char* out = static_cast<char*>(result->raw());
-  const int64_t n = bc.shape.num_elements();
-  if (n == 0) return OkStatus();
-  const int64_t length = bc.sizes.back();
-  const auto size = static_cast<int64_t>(s.size);
-  ParallelFor(n / length, std::max<int64_t>(1, kSelectGrain / length),
-              [&](int64_t begin, int64_t end) {
-                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t at, int64_t count) {
-                  s.fn(choose + offsets[0], bc.strides[0].back(), x + offsets[1] * size,
-                       bc.strides[1].back(), y + offsets[2] * size, bc.strides[2].back(),
-                       out + at * size, count);
-                });
-              });
+  SelectRows(s.fn, static_cast<int64_t>(s.size), bc, inputs, result->raw());
   return OkStatus();
 }
 
