@@ -174,7 +174,7 @@ class ChainJoiner {
         if (!view) break;
         const auto seen = a.bound->view(static_cast<int>(o));
         const auto steps = seen ? StepsOf(*seen, At(a.outputs[o]).shape) : std::nullopt;
-        view = steps && (steps->empty() || steps->back() == 1);
+        view = steps && (steps->empty() || steps->back() == 0 || steps->back() == 1);
         for (const size_t r : readers) {
           for (const int v : Action(r).inputs) {
             if (plan_.Root(v) != plan_.Root(a.outputs[o])) continue;

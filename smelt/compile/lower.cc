@@ -19,6 +19,9 @@ constexpr OpSet kRenamesShape = {"Identity",     "Reshape",         "Squeeze",  
 // would read it.
 constexpr int64_t kMaxFoldedBytes = 1 << 20;
 
+// Results depend on the input's shape and type.
+constexpr OpSet kReadsShapeAlone = {"ZerosLike", "OnesLike"};
+
 class Lowering {
  public:
   Lowering(const Graph& body, std::span<const Shape> args, KernelStates& states, Reasons* reasons)
@@ -131,6 +134,10 @@ class Lowering {
             AddConstant(n, static_cast<int>(p), ToTensor(*results[p], n.output_types[p])));
       }
       if (all) return true;
+    }
+    if (n.Is(kReadsShapeAlone) && constants.empty() && shapes[0]->fully_known()) {
+      ASSIGN_OR_RETURN(Tensor like, Tensor::Zeros(n.input_types[0], shapes[0]->ToShape()));
+      constants.push_back(std::move(like));
     }
     if (constants.empty() || constants.size() != n.inputs().size()) return false;
     int64_t bytes = 0;

@@ -67,6 +67,22 @@ def blocks(r):
                 lambda x: R.GatherV2(params=x[0], indices=i32([[2, 0], [1, 1]]), axis=1, batch_dims=1))
 
 
+def chosen(r, rows, row, dtype="float"):
+    """A choice of rows and of what Tile repeats, among elementwise ops."""
+
+    def build():
+        c, m = tf.compat.v1.placeholder(tf.bool, [rows]), tf.compat.v1.placeholder(tf.bool, [rows, 1])
+        a, b = (tf.compat.v1.placeholder(tf.as_dtype(dtype), [rows, row]) for _ in range(2))
+        y = R.Neg(x=a)
+        kept = R.Select(condition=c, x=y, y=b)
+        shown = R.SelectV2(condition=R.Tile(input=m, multiples=[1, row]), t=y, e=kept)
+        alone = R.Select(condition=c, x=R.ZerosLike(x=y), y=R.OnesLike(x=y))
+        number = lambda: (r.normal([rows, row]) * 8).astype(tf.as_dtype(dtype).as_numpy_dtype)
+        return [Step(fetch=[kept, shown, R.Square(x=shown), alone], feed={c: r.bools([rows]), m: r.bools([rows, 1]), a: number(), b: number()})]
+
+    return graph_case("Select", build, name=f"rows_{rows}_{row}_{dtype}")
+
+
 def cases(r):
     tf.compat.v1.disable_eager_execution()
     for shape in ([2, 3, 4], [1, 3, 4], [2, 0, 4]):
@@ -76,3 +92,7 @@ def cases(r):
     yield from mirrored(r, "REFLECT")
     yield from mirrored(r, "SYMMETRIC")
     yield from blocks(r)
+    for rows, row in ((8, 32), (1, 64), (64, 1), (5, 16), (9, 9), (0, 7), (2, 140)):
+        yield chosen(r, rows, row)
+    yield chosen(r, 6, 40, "double")
+    yield chosen(r, 6, 40, "int32")
