@@ -92,7 +92,8 @@ class ProgramRunner {
   ~ProgramRunner();
   // Before the first run.
   Status Start();
-  // Results are written where `results` says, which is nowhere that an argument lies.
+  // Results are written where `results` says, which is nowhere that an argument lies, but for one
+  // that the action which makes the result may overwrite, and nothing reads later.
   Status Run(std::span<const TensorBytes> args, std::span<const TensorBytes> results);
 
  private:

@@ -116,18 +116,56 @@ class CompiledScan final : public CompiledItem {
     return t.dim(0) == 0 ? 0 : t.bytes() / static_cast<size_t>(t.dim(0));
   }
 
+  // By state: is it written where it is read? Where one action makes it of what it was, may write
+  // there, and nothing reads it later.
+  std::vector<bool> InPlace(const Program& program) const {
+    const Plan& plan = program.plan();
+    std::vector<bool> in_place(states_, false);
+    for (size_t i = 0; i < states_; ++i) {
+      const int made = plan.results[i];
+      const auto is_state = [&](int v) {
+        const PlanValue& root = plan.RootOf(v);
+        return root.place == PlanValue::Place::kArgument && root.number == static_cast<int>(i);
+      };
+      // What it was is given away, or what it is lies elsewhere, too.
+      if (std::ranges::any_of(plan.results, is_state) || plan.Root(made) != made ||
+          plan.values[static_cast<size_t>(made)].place != PlanValue::Place::kResult ||
+          plan.values[static_cast<size_t>(made)].number != static_cast<int>(i)) {
+        continue;
+      }
+      bool after = false;
+      for (const PlanAction& a : plan.actions) {
+        const auto reads = std::ranges::count_if(a.inputs, is_state);
+        if (after && reads > 0) in_place[i] = false;
+        if (std::ranges::find(a.outputs, made) == a.outputs.end()) continue;
+        after = true;
+        const auto at = std::ranges::find_if(a.inputs, is_state);
+        in_place[i] = a.bound != nullptr && a.outputs[0] == made && reads == 1 &&
+                      plan.Within(*at) == 0 &&
+                      a.bound->may_overwrite(static_cast<int>(at - a.inputs.begin()));
+      }
+    }
+    return in_place;
+  }
+
   Status RunProgram(const Program& program, Call& call) const {
     for (size_t i = 0; i < last_.size(); ++i) {
       const PlanValue& row = program.result(states_ + i);
       RETURN_IF_ERROR(MakeArray(call, i, row.dtype, row.shape));
     }
-    // An iteration reads the states where the one before left them, and writes beside.
+    // An iteration reads the states where the one before left them, and writes beside, or there.
+    const std::vector<bool> in_place = InPlace(program);
     std::vector<Tensor> written[2];
-    for (const Tensor* t : call.states) {
+    for (size_t i = 0; i < states_; ++i) {
+      const Tensor& t = *call.states[i];
       for (auto& side : written) {
         if (call.steps <= (&side - written)) break;
+        if (in_place[i] && &side != written) {
+          side.push_back(written[0][i]);
+          continue;
+        }
         ASSIGN_OR_RETURN(side.emplace_back(),
-                         Tensor::Make(t->dtype(), t->shape(), call.step.allocator));
+                         Tensor::Make(t.dtype(), t.shape(), call.step.allocator));
       }
     }
     std::vector<TensorBytes> args, results;

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
@@ -49,7 +51,12 @@ struct PredAngle {
 struct PredModulus {
   template <typename T>
   static T Of(std::complex<T> x) {
-    return std::abs(x);
+    if constexpr (std::is_same_v<T, double>) return std::abs(x);
+    // No square of a float is too large, or too small, for a double.
+    const double re = x.real(), im = x.imag();
+    const auto modulus = static_cast<float>(std::sqrt(re * re + im * im));
+    return std::isinf(x.real()) || std::isinf(x.imag()) ? std::numeric_limits<float>::infinity()
+                                                        : modulus;
   }
 };
 struct PredConj {

@@ -1,4 +1,6 @@
 // ScatterNd and the TensorScatter family: slices written to places that rows of indices name.
+#include <cstring>
+
 #include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/common/numbers.h"
 #include "smelt/kernels/common/scatter_nd_shapes.h"
@@ -9,12 +11,13 @@ namespace {
 
 enum class ScatterNdOp : uint8_t { kUpdate, kAdd, kSubtract, kMin, kMax };
 
-struct ScatterNdState final : KernelState {
+struct ScatterNdState : KernelState {
   bool ignore_bad = false;
 };
 
-StatusOr<std::unique_ptr<KernelState>> PrepareScatterNd(const Node& node) {
-  auto state = std::make_unique<ScatterNdState>();
+template <typename State>
+StatusOr<std::unique_ptr<KernelState>> PrepareScatterNdAs(const Node& node) {
+  auto state = std::make_unique<State>();
   const std::string policy = node.String("bad_indices_policy");
   if (policy == "IGNORE") {
     state->ignore_bad = true;
@@ -23,6 +26,82 @@ StatusOr<std::unique_ptr<KernelState>> PrepareScatterNd(const Node& node) {
   }
   return state;
 }
+constexpr auto PrepareScatterNd = PrepareScatterNdAs<ScatterNdState>;
+
+// Slices copied to where rows of indices say, into what input 0 holds.
+class BoundTensorUpdate final : public BoundKernel {
+ public:
+  explicit BoundTensorUpdate(const BindContext& context, bool ignore_bad)
+      : shape_(context.inputs[0].shape),
+        indices_(context.inputs[1]),
+        ignore_bad_(ignore_bad),
+        depth_(indices_.shape.back()),
+        rows_(indices_.shape.Product(0, indices_.shape.rank() - 1)) {
+    const auto size = static_cast<int64_t>(Tensor::ElementSize(context.inputs[0].dtype));
+    slice_ = shape_.Product(static_cast<int>(depth_), shape_.rank()) * size;
+    bytes_ = static_cast<size_t>(shape_.num_elements() * size);
+  }
+  Status Run(const void* const* inputs, void* const* outputs, void*) const override {
+    for (int64_t i = 0; !ignore_bad_ && i < rows_; ++i) {
+      if (Place(inputs[1], i) < 0) return OutOfRange(inputs[1], i);
+    }
+    char* out = static_cast<char*>(outputs[0]);
+    if (out != inputs[0]) std::memcpy(out, inputs[0], bytes_);
+    const char* updates = static_cast<const char*>(inputs[2]);
+    for (int64_t i = 0; i < rows_; ++i) {
+      const int64_t place = Place(inputs[1], i);
+      if (place < 0) continue;
+      std::memcpy(out + place * slice_, updates + i * slice_, static_cast<size_t>(slice_));
+    }
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return i == 0; }
+
+ private:
+  // Which slice row i of the indices names; -1: none.
+  int64_t Place(const void* indices, int64_t row) const {
+    int64_t at = 0;
+    for (int64_t k = 0; k < depth_; ++k) {
+      const int64_t n = row * depth_ + k;
+      const int64_t i = indices_.dtype == Dtype::kInt64 ? static_cast<const int64_t*>(indices)[n]
+                                                        : static_cast<const int32_t*>(indices)[n];
+      const int64_t dim = shape_[static_cast<int>(k)];
+      if (static_cast<uint64_t>(i) >= static_cast<uint64_t>(dim)) return -1;
+      at = at * dim + i;
+    }
+    return at;
+  }
+  Status OutOfRange(const void* indices, int64_t row) const {
+    ASSIGN_OR_RETURN(Tensor all, Tensor::Make(indices_.dtype, indices_.shape));
+    std::memcpy(all.raw(), indices, all.bytes());
+    return InvalidArgument(NdIndices(all, shape_).Describe(row), " does not index into shape ",
+                           shape_.ToString());
+  }
+
+  const Shape shape_;
+  const BoundTensor indices_;
+  const bool ignore_bad_;
+  const int64_t depth_, rows_;
+  int64_t slice_ = 0;  // bytes
+  size_t bytes_ = 0;
+};
+
+struct TensorUpdateState final : ScatterNdState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
+    const Shape& shape = context.inputs[0].shape;
+    const BoundTensor& indices = context.inputs[1];
+    const Shape& updates = context.inputs[2].shape;
+    if (!IsPod(context.inputs[0].dtype)) return nullptr;
+    if (indices.dtype != Dtype::kInt32 && indices.dtype != Dtype::kInt64) return nullptr;
+    // The kernel says what is wrong with shapes, and which empty ones fit.
+    if (indices.shape.rank() < 1 || updates.rank() < 1 || shape.num_elements() == 0 ||
+        indices.shape.num_elements() == 0 || updates.num_elements() == 0 ||
+        !CheckScatterNdShapes(shape, indices.shape, updates, ScatterNdWords::kTensor).ok()) {
+      return nullptr;
+    }
+    return std::make_unique<BoundTensorUpdate>(context, ignore_bad);
+  }
+};
 
 template <typename T, typename F>
 void ScatterNdSlices(const NdIndices& nd, T* out, const T* updates, F combine) {
@@ -176,7 +255,7 @@ constexpr Kernel kScatterNdTable[] = {
     {"ScatterNd", "T", kScatterNdSum | Bit(Dtype::kString), "movement:scatter_nd", RunScatterNd,
      PrepareScatterNd},
     {"TensorScatterUpdate", "", kAnyType, "movement:tensor_scatter",
-     RunTensorScatter<ScatterNdOp::kUpdate>, PrepareScatterNd},
+     RunTensorScatter<ScatterNdOp::kUpdate>, PrepareScatterNdAs<TensorUpdateState>},
     {"TensorScatterAdd", "T", kNumberTypes, "movement:tensor_scatter",
      RunTensorScatter<ScatterNdOp::kAdd>, PrepareScatterNd},
     {"TensorScatterSub", "T", kNumberTypes, "movement:tensor_scatter",
