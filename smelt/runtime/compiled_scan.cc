@@ -122,15 +122,15 @@ class CompiledScan final : public CompiledItem {
     const Plan& plan = program.plan();
     std::vector<bool> in_place(states_, false);
     for (size_t i = 0; i < states_; ++i) {
-      const int made = plan.results[i];
+      const int made = plan.Root(plan.results[i]);
       const auto is_state = [&](int v) {
         const PlanValue& root = plan.RootOf(v);
         return root.place == PlanValue::Place::kArgument && root.number == static_cast<int>(i);
       };
       // What it was is given away, or what it is lies elsewhere, too.
-      if (std::ranges::any_of(plan.results, is_state) || plan.Root(made) != made ||
-          plan.values[static_cast<size_t>(made)].place != PlanValue::Place::kResult ||
-          plan.values[static_cast<size_t>(made)].number != static_cast<int>(i)) {
+      const PlanValue& value = plan.values[static_cast<size_t>(made)];
+      if (std::ranges::any_of(plan.results, is_state) || value.place != PlanValue::Place::kResult ||
+          value.number != static_cast<int>(i)) {
         continue;
       }
       bool after = false;

@@ -359,6 +359,37 @@ def corners(r):
     yield case("what_goes_in_comes_out", twice, [([numbers(r, 3, 2)], None)])
 
 
+def caches(r):
+    """States of which a turn writes a part."""
+
+    def case(name, run, steps):
+
+        def build():
+            x, cache, n = ph([None, 2]), ph([4, 2]), ph([], "int32")
+            out = traced(run, x, cache, n)
+            return [Step(fetch=out, feed={x: numbers(r, 4, 2), cache: numbers(r, 4, 2), n: np.int32(k)}, **({} if error is None else {"error": error})) for k, error in steps]
+
+        return graph_case("While", build, name=name)
+
+    update = lambda c, t, row: tf.tensor_scatter_nd_update(c, [[t]], [row])
+    each = [(0, None), (1, None), (2, None), (4, None)]
+    loop = lambda body: lambda x, cache, n: tf.while_loop(lambda t, *_: t < n, lambda t, c, s: (t + 1, *body(x, t, c, s)), (0, cache, cache[0]))
+
+    def later(x, t, c, s):
+        new = update(c, t, x[t] + s)
+        return new, tf.tanh(s + tf.reduce_sum(new, 0) - 0.5 * tf.reduce_sum(c, 0))
+
+    def swapped(x, cache, n):
+        return tf.while_loop(lambda t, *_: t < n, lambda t, a, b: (t + 1, update(b, t, x[t]), update(a, 3 - t, x[t] * 2.0)), (0, cache, cache + 1.0))
+
+    yield case("a_cache_is_written_and_read", loop(lambda x, t, c, s: (lambda new: (new, tf.tanh(s + tf.reduce_sum(new, 0))))(update(c, t, x[t] + s))), each)
+    yield case("what_a_cache_was_is_read_later", loop(later), each)
+    yield case("caches_change_places", swapped, each)
+    yield case("a_cache_is_written_twice", loop(lambda x, t, c, s: (update(update(c, t, x[t]), 3 - t, s), s + x[t])), each)
+    yield case("beyond_a_cache", loop(lambda x, t, c, s: (update(c, t + 2, x[t]), s)), [(2, None), (3, "indices[0] = [4] does not index into shape [4,2]")])
+    yield case("a_state_is_clamped_and_shown", loop(lambda x, t, c, s: (tf.maximum(c * 0.5, 0.1), s + c[0])), each)
+
+
 def variables(r):
     def build():
         v = R.VarHandleOp(dtype=tf.float32, shape=[2, UNITS], shared_name="w")
@@ -404,3 +435,4 @@ def cases(r):
     yield from variables(r)
     yield from frames(r)
     yield from unrolled(r)
+    yield from caches(r)
