@@ -205,6 +205,70 @@ def stack_of_cells():
 version1("peepholes_stacked_time_major", stack_of_cells, sequences(1, 3))
 
 
+# ---- loops that people write
+
+
+class Written(tf.Module):
+    """A simple cell, and the loops around it."""
+
+    def __init__(self):
+        self.w, self.u = tf.Variable(normal(K, UNITS) * 0.3), tf.Variable(normal(UNITS, UNITS) * 0.3)
+
+    def cell(self, x, h):
+        return tf.tanh(tf.matmul(x, self.w) + tf.matmul(h, self.u))
+
+    def over_range(self, x):
+        h, out = tf.zeros([tf.shape(x)[0], UNITS]), tf.TensorArray(tf.float32, tf.shape(x)[1])
+        for t in tf.range(tf.shape(x)[1]):
+            h = self.cell(x[:, t], h)
+            out = out.write(t, h)
+        return tf.transpose(out.stack(), [1, 0, 2]), h
+
+    def over_rows(self, x):
+        h = tf.zeros([tf.shape(x)[0], UNITS])
+        for row in tf.transpose(x, [1, 0, 2]):
+            h = self.cell(row, h)
+        return h
+
+    def while_less(self, x):
+        h, t = tf.zeros([tf.shape(x)[0], UNITS]), 0
+        while t < tf.shape(x)[1]:
+            h = self.cell(x[:, t], h)
+            t += 1
+        return h
+
+    def growing(self, x):
+        h, out = tf.zeros([tf.shape(x)[0], UNITS]), tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        for t in tf.range(tf.shape(x)[1]):
+            h = self.cell(x[:, t], h)
+            out = out.write(t, h)
+        return out.stack()
+
+    def until(self, x):
+        h, t = tf.zeros([tf.shape(x)[0], UNITS]), 0
+        while t < tf.shape(x)[1] and tf.reduce_sum(h) < 9.0:
+            h = self.cell(x[:, t], h)
+            t += 1
+        return h, t
+
+    def scan(self, x):
+        return tf.scan(lambda h, row: self.cell(row, h), tf.transpose(x, [1, 0, 2]), tf.zeros([tf.shape(x)[0], UNITS]))
+
+    def map_fn(self, x):
+        return tf.map_fn(lambda row: tf.linalg.matvec(self.w, tf.reduce_mean(row, 0), transpose_a=True), x)
+
+
+for name in ("over_range", "over_rows", "while_less", "growing", "until", "scan", "map_fn"):
+
+    def written(path, name=name):
+        m = Written()
+        f = tf.function(lambda x0: {f"y{i}": y for i, y in enumerate(tf.nest.flatten(tf.autograph.to_graph(getattr(Written, name))(m, x0)))})
+        tf.saved_model.save(m, str(path), signatures=f.get_concrete_function(x0=tf.TensorSpec([None, None, K], tf.float32)))
+        return [[normal(b, t, K)] for b, t in ((1, 5), (3, 9))]
+
+    ROWS[f"written_{name}"] = written
+
+
 def record(path, log_path, requests):
     serve = tf.saved_model.load(str(path)).signatures["serving_default"]
     feeds = [{f"x{i}": tf.constant(v) for i, v in enumerate(request)} for request in requests]

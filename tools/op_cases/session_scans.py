@@ -307,6 +307,32 @@ def corners(r):
 
     yield case("a_state_grows", growing, [([numbers(r, 4, 2)], None), ([numbers(r, 0, 2)], None)])
 
+    def grows():
+        def run(x, n):
+            out = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[2])
+            longer = tf.TensorArray(tf.float32, 3, dynamic_size=True, element_shape=[2])
+            body = lambda t, s, a, b: (t + 1, s * 0.5 + x[t], a.write(t, s), b.write(t, s + 1.0))
+            _, s, a, b = tf.while_loop(lambda t, *_: t < n, body, (0, tf.ones([2]), out, longer))
+            return s, a.stack(), b.stack()
+        return [ph([None, 2]), ph([], "int32")], run
+
+    yield case("lists_grow", grows, [([numbers(r, 5, 2), np.int32(n)], None) for n in (0, 1, 2, 5)])
+
+    def computed():
+        def run(x, n):
+            rows = array(x)
+            return tf.while_loop(lambda t, s: tf.logical_and(t < tf.minimum(tf.shape(x)[0], n * 2 - 1), t < 3), lambda t, s: (t + 1, s * 0.5 + rows.read(t)), (0, tf.ones([2])))
+        return [ph([None, 2]), ph([], "int32")], run
+
+    yield case("the_condition_computes_its_bound", computed, [([numbers(r, 4, 2), np.int32(n)], None) for n in (-3, 1, 2, 9)])
+
+    def shrinks():
+        def run(x):
+            return tf.while_loop(lambda t, s: t < tf.shape(s)[0], lambda t, s: (t + 1, s[:-1] * 2.0), (0, x), shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])))
+        return [ph([None])], run
+
+    yield case("the_bound_is_the_size_of_what_changes", shrinks, [([numbers(r, 5)], None)])
+
     def from_two():
         def run(x):
             rows = array(x)

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
+#include "smelt/graph/copy_node.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
 
@@ -133,14 +136,13 @@ class LoopReader {
         arg->NumUses(0) != 1 || write->NumUses(0) != 1) {
       return No(absl::StrCat("list ", i, " is not written once"));
     }
-    if (write->Bool("resize_if_index_out_of_bounds")) {
-      return No(absl::StrCat("list ", i, " grows as it is written"));
-    }
+    v.grows = write->Bool("resize_if_index_out_of_bounds");
     if (!v.list.node->Is("TensorListReserve")) {
       return No(absl::StrCat("list ", i, " is made by ", v.list.node->op(), ", not reserved"));
     }
     if (!IsIterationNumber(write->input(1))) {
-      v.last = ConstantInt(write->input(1)) == 0 && ConstantInt(v.list.node->input(1)) == 1;
+      v.last =
+          !v.grows && ConstantInt(write->input(1)) == 0 && ConstantInt(v.list.node->input(1)) == 1;
       if (!v.last) {
         return No(absl::StrCat("list ", i, " is not written at the number of the iteration"));
       }
@@ -239,9 +241,8 @@ class LoopReader {
     Endpoint bound;
     if (b >= 0 && At(b).kind == Kind::kInvariant) {
       bound = BehindIdentities(loop_.node->input(b));
-    } else if (const auto constant = ConstantTensor(*BehindIdentities(below).node);
-               b < 0 && constant && constant->rank() == 0) {
-      bound = {graph_.AddConst(absl::StrCat(loop_.node->name(), "/bound"), *constant), 0};
+    } else if (b < 0 && StaysSame(below)) {
+      ASSIGN_OR_RETURN(bound, Outside(BehindIdentities(below)));
     } else {
       return No("its condition has a bound that changes");
     }
@@ -255,6 +256,64 @@ class LoopReader {
     });
     if (!known) loop_.bounds.push_back({c, bound});
     return true;
+  }
+
+  // Is a value of the condition a number that is computed of what stays alone?
+  bool StaysSame(Endpoint value) {
+    absl::flat_hash_set<const Node*> seen;
+    std::vector<const Node*> todo = {value.node};
+    while (!todo.empty()) {
+      const Node& n = *todo.back();
+      todo.pop_back();
+      if (!seen.insert(&n).second) continue;
+      if (n.Is("_Arg")) {
+        const int64_t i = n.Int("index", -1);
+        if (i < 0 || i >= Count() || At(static_cast<int>(i)).kind != Kind::kInvariant ||
+            !IsPod(InputType(static_cast<int>(i)))) {
+          return false;
+        }
+        continue;
+      }
+      bool calls = false;
+      ForEachFunc(n.attrs(), [&](const FuncAttr&) { calls = true; });
+      if (n.def() == nullptr || n.def()->stateful || calls || !n.control_inputs().empty() ||
+          n.Is(kControlFlow) ||
+          !std::ranges::all_of(n.output_types, [](Dtype t) { return !IsRef(t) && IsPod(t); })) {
+        return false;
+      }
+      for (const Endpoint& e : n.inputs()) todo.push_back(e.node);
+    }
+    return true;
+  }
+
+  // Such a value in the caller's graph.
+  StatusOr<Endpoint> Outside(Endpoint value) {
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, cond_.TopologicalOrder());
+    absl::flat_hash_set<const Node*> needed;
+    std::vector<const Node*> todo = {value.node};
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      if (!needed.insert(n).second) continue;
+      for (const Endpoint& e : n->inputs()) todo.push_back(e.node);
+    }
+    absl::flat_hash_map<const Node*, Node*> copies;
+    const auto outside = [&](Endpoint e) {
+      if (!e.node->Is("_Arg")) return Endpoint{copies.at(e.node), e.port};
+      return loop_.node->input(static_cast<int>(e.node->Int("index")));
+    };
+    for (const Node* n : order) {
+      if (!needed.contains(n) || n->Is("_Arg")) continue;
+      ASSIGN_OR_RETURN(Node * copy,
+                       AddCopy(graph_, *n, absl::StrCat(loop_.node->name(), "/bound")));
+      std::vector<Endpoint> inputs;
+      for (const Endpoint& e : n->inputs()) inputs.push_back(outside(e));
+      graph_.SetInputs(copy, inputs);
+      graph_.SetControlInputs(copy, loop_.node->control_inputs());
+      copy->EraseAttr("_class");
+      copies[n] = copy;
+    }
+    return outside(value);
   }
 
   Graph& graph_;

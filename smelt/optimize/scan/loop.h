@@ -23,6 +23,7 @@ struct LoopVariable {
   Kind kind = Kind::kState;
   int64_t start = 0;         // kCounter
   bool last = false;         // kArray: element 0 is written, so that the last value stays
+  bool grows = false;        // kArray: it is as long as iterations make it
   Endpoint list;             // kRows, kArray: the node of the caller that made the list
   Node* write = nullptr;     // kArray: the node of the body that writes
   std::vector<Node*> reads;  // kRows: the nodes of the body that read
@@ -42,8 +43,8 @@ struct Loop {
   std::vector<Bound> bounds;
 };
 
-// Reads the loop, whose condition and body are callable graphs; may add constants of the condition
-// to `graph`. Empty, and `why` says why, where it is no scan.
+// Reads the loop, whose condition and body are callable graphs; may add what the condition
+// computes to `graph`. Empty, and `why` says why, where it is no scan.
 StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, const Graph& cond,
                                          std::unique_ptr<Graph> body, std::string* why);
 

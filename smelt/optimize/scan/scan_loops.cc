@@ -232,6 +232,23 @@ class ScanBuilder {
     return steps;
   }
 
+  // How many rows an array has behind the loop.
+  StatusOr<Endpoint> LengthOf(const LoopVariable& v, Endpoint steps) {
+    const Endpoint reserved = v.list.node->input(1);
+    if (!v.grows) return reserved;
+    Endpoint written = steps;
+    const Dtype type = steps.node->output_types[static_cast<size_t>(steps.port)];
+    if (type != Dtype::kInt32) {
+      AttrMap cast;
+      cast.Set("SrcT", type);
+      cast.Set("DstT", Dtype::kInt32);
+      ASSIGN_OR_RETURN(written, Add("written", "Cast", {steps}, std::move(cast)));
+    }
+    AttrMap attrs;
+    attrs.Set("T", Dtype::kInt32);
+    return Add("length", "Maximum", {reserved, written}, std::move(attrs));
+  }
+
   StatusOr<Node*> AddScan(int64_t number, Endpoint steps) {
     std::vector<Endpoint> inputs = {steps};
     std::vector<Dtype> states, rows, rest;
@@ -248,7 +265,8 @@ class ScanBuilder {
     };
     take(parts_.rows, &rows);
     for (const size_t i : arrays_) {
-      inputs.push_back(loop_.variables[i].list.node->input(1));
+      ASSIGN_OR_RETURN(const Endpoint length, LengthOf(loop_.variables[i], steps));
+      inputs.push_back(length);
       last.push_back(loop_.variables[i].last);
     }
     take(parts_.rest, &rest);
