@@ -10,6 +10,7 @@ if ! "$venv/bin/python" -c "import tensorflow, tensorflow_serving" 2>/dev/null; 
 fi
 "$venv/bin/python" tests/peers/run_all.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/keras_models.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/recurrent_models.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/convert_test.py "${BUILD:-build}/smelt" tests/models
 "$venv/bin/python" tests/peers/strip_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/optimize_test.py "${BUILD:-build}/smelt"
