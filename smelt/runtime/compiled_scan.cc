@@ -14,6 +14,7 @@ class CompiledScan final : public CompiledItem {
   CompiledScan(const Node& node, std::unique_ptr<Graph> body, std::string function)
       : body_(node, std::move(body), std::move(function), false),
         last_(node.Get<std::vector<bool>>("last", {})),
+        until_(node.Bool("until")),
         states_(node.Get<std::vector<Dtype>>("Tstates", {}).size()),
         rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()) {}
 
@@ -44,6 +45,26 @@ class CompiledScan final : public CompiledItem {
     std::span<Tensor> arrays() const { return results.subspan(states.size()); }
   };
 
+  static Status NoRow(const Tensor& t) {
+    return InvalidArgument("Trying to access element ", t.dim(0), " in a list with ", t.dim(0),
+                           " elements.");
+  }
+  static Status NoPlace(int64_t n) {
+    return InvalidArgument("Trying to modify element ", n, " in a list with ", n, " elements.");
+  }
+  // What FillCall checks where nobody knows yet how often the body runs.
+  Status CheckTurn(const Call& call, int64_t k) const {
+    if (!until_) return OkStatus();
+    if (call.step.cancellation != nullptr) RETURN_IF_ERROR(call.step.cancellation->Check());
+    for (const Tensor* t : call.rows) {
+      if (t->dim(0) <= k) return NoRow(*t);
+    }
+    for (size_t i = 0; i < last_.size(); ++i) {
+      if (call.array_rows[i] <= (last_[i] ? 0 : k)) return NoPlace(call.array_rows[i]);
+    }
+    return OkStatus();
+  }
+
   // Checks what lists would say as they are read and written.
   Status FillCall(const Tensor& steps, Call* call) const {
     if (steps.rank() != 0) {
@@ -55,10 +76,7 @@ class CompiledScan final : public CompiledItem {
       if (t->rank() == 0) {
         return InvalidArgument("Tensor must be at least a vector, but saw shape: []");
       }
-      if (t->dim(0) < call->steps) {
-        return InvalidArgument("Trying to access element ", t->dim(0), " in a list with ",
-                               t->dim(0), " elements.");
-      }
+      if (!until_ && t->dim(0) < call->steps) return NoRow(*t);
     }
     for (size_t i = 0; i < call->lengths.size(); ++i) {
       const Tensor& length = *call->lengths[i];
@@ -72,9 +90,7 @@ class CompiledScan final : public CompiledItem {
             "The num_elements to reserve must be a non negative number, but got ", n);
       }
       const int64_t needed = last_[i] ? std::min<int64_t>(call->steps, 1) : call->steps;
-      if (n < needed) {
-        return InvalidArgument("Trying to modify element ", n, " in a list with ", n, " elements.");
-      }
+      if (!until_ && n < needed) return NoPlace(n);
       call->array_rows.push_back(n);
     }
     return OkStatus();
@@ -95,6 +111,7 @@ class CompiledScan final : public CompiledItem {
     for (size_t i = 0; i < states_; ++i) {
       if (!(made->program().result(i).shape == call.states[i]->shape())) return nullptr;
     }
+    if (until_ && made->program().result(states_ + last_.size()).shape.rank() != 0) return nullptr;
     return &made->program();
   }
 
@@ -105,7 +122,7 @@ class CompiledScan final : public CompiledItem {
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     Tensor& array = call.arrays()[i];
     ASSIGN_OR_RETURN(array, Tensor::Make(dtype, shape, call.step.allocator));
-    const int64_t written = last_[i] ? std::min<int64_t>(call.steps, 1) : call.steps;
+    const int64_t written = until_ ? 0 : last_[i] ? std::min<int64_t>(call.steps, 1) : call.steps;
     if (const size_t bytes = RowBytes(array); written < array.dim(0) && bytes > 0) {
       std::memset(static_cast<char*>(array.raw()) + static_cast<size_t>(written) * bytes, 0,
                   static_cast<size_t>(array.dim(0) - written) * bytes);
@@ -174,9 +191,13 @@ class CompiledScan final : public CompiledItem {
     }
     for (size_t i = 0; i < states_; ++i) results.push_back({});
     for (const Tensor& t : call.arrays()) results.push_back({&t, 0});
+    Tensor goes_on = Tensor::Scalar<bool>(true);
+    if (until_) results.push_back({&goes_on, 0});
     ProgramRunner runner(program, call.step, call.stats);
     RETURN_IF_ERROR(runner.Start());
-    for (int64_t k = 0; k < call.steps; ++k) {
+    int64_t k = 0;
+    for (; k < call.steps && goes_on.scalar<bool>(); ++k) {
+      RETURN_IF_ERROR(CheckTurn(call, k));
       const auto& here = written[k % 2];
       const auto& before = written[1 - k % 2];
       for (size_t i = 0; i < states_; ++i) {
@@ -194,12 +215,21 @@ class CompiledScan final : public CompiledItem {
       RETURN_IF_ERROR(runner.Run(args, results));
     }
     for (size_t i = 0; i < states_; ++i) {
-      call.results[i] = call.steps == 0 ? *call.states[i] : written[(call.steps - 1) % 2][i];
+      call.results[i] = k == 0 ? *call.states[i] : written[(k - 1) % 2][i];
     }
     return OkStatus();
   }
 
-  // One kernel after another, for states whose shapes change and shapes that only a run tells.
+  // Where states change their shapes until something is found, requests tend to go through the same
+  // shapes. nullptr: there is none, or states go through shapes as often as the body runs.
+  StatusOr<const PartedProgram*> ProgramOfTurn(const std::vector<Tensor>& args) {
+    if (!until_) return nullptr;
+    absl::InlinedVector<const Shape*, 16> shapes;
+    for (const Tensor& t : args) shapes.push_back(&t.shape());
+    return body_.ProgramFor(shapes);
+  }
+
+  // One turn after another, for states whose shapes change and shapes that only a run tells.
   Status RunPlain(Call& call) {
     ASSIGN_OR_RETURN(Executable * plain, body_.Plain());
     std::vector<Tensor> states, args, results;
@@ -207,6 +237,7 @@ class CompiledScan final : public CompiledItem {
     // Without an iteration a run on zeros tells what rows the arrays would have.
     for (int64_t k = 0; k < std::max<int64_t>(call.steps, 1); ++k) {
       if (call.step.cancellation != nullptr) RETURN_IF_ERROR(call.step.cancellation->Check());
+      if (call.steps > 0) RETURN_IF_ERROR(CheckTurn(call, k));
       args = call.steps > 0 ? std::move(states) : states;
       for (const Tensor* t : call.rows) {
         const Shape row(t->shape().dims().subspan(1));
@@ -217,15 +248,33 @@ class CompiledScan final : public CompiledItem {
         }
       }
       for (const Tensor* t : call.rest) args.push_back(*t);
+      ASSIGN_OR_RETURN(const PartedProgram* program, ProgramOfTurn(args));
       results.clear();
-      RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, call.step, call.stats));
+      if (program != nullptr) {
+        std::vector<Tensor*> pointers;
+        for (Tensor& t : args) pointers.push_back(&t);
+        results.resize(states_ + last_.size() + 1);
+        RETURN_IF_ERROR(program->Run(pointers, results, call.step, call.stats));
+      } else {
+        RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, call.step, call.stats));
+      }
       for (size_t i = 0; i < last_.size(); ++i) {
         RETURN_IF_ERROR(WriteRow(call, i, k, results[states_ + i]));
+      }
+      bool goes_on = true;
+      if (until_) {
+        const Tensor& last = results[states_ + last_.size()];
+        if (last.rank() != 0) {
+          return InvalidArgument("a loop's condition must be a scalar, not of shape ",
+                                 last.shape().ToString());
+        }
+        goes_on = last.scalar<bool>();
       }
       if (call.steps > 0) {
         results.resize(states_);
         states = std::move(results);
       }
+      if (!goes_on) break;
     }
     std::ranges::move(states, call.results.begin());
     return OkStatus();
@@ -249,6 +298,7 @@ class CompiledScan final : public CompiledItem {
 
   CompiledBody body_;
   const std::vector<bool> last_;  // by array
+  const bool until_;              // the body says how often it runs
   const size_t states_, rows_;
 };
 

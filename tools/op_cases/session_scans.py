@@ -333,6 +333,28 @@ def corners(r):
 
     yield case("the_bound_is_the_size_of_what_changes", shrinks, [([numbers(r, 5)], None)])
 
+    def until():
+        def run(x, most):
+            out = tf.TensorArray(tf.float32, size=5, element_shape=[2])
+            rows = array(x)
+            body = lambda t, s, o: (t + 1, s * 0.5 + rows.read(t), o.write(t, s))
+            t, s, o = tf.while_loop(lambda t, s, o: tf.reduce_sum(tf.abs(s)) < most, body, (0, tf.zeros([2]), out))
+            return t, s, o.stack()
+        return [ph([None, 2]), ph([])], run
+
+    steady = np.full([5, 2], 1.0, np.float32)
+    yield case("until_a_value_is_large", until, [([steady, np.float32(m)], None) for m in (-1, 0.1, 2.5, 3.5)] +
+               [([steady[:2], np.float32(9)], "Trying to access element 2 in a list with 2 elements."), ([np.full([5, 2], np.nan, np.float32), np.float32(2)], None)])
+    yield case("until_a_list_is_full", until, [([np.full([9, 2], 1.0, np.float32), np.float32(9)], "")])
+
+    def found():
+        def run(x):
+            return tf.while_loop(lambda t, s: tf.logical_and(tf.shape(s)[0] < 9, s[-1] > 0.0), lambda t, s: (t + 1, tf.concat([s, s[-1:] * 2.0 - 3.0], 0)), (0, x),
+                                 shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])))
+        return [ph([None])], run
+
+    yield case("until_something_is_found_in_what_grows", found, [([np.array(v, np.float32)], None) for v in ([-1.0], [3.5], [2.0, 1.0], [3.1, 9.0], [3.5])])
+
     def from_two():
         def run(x):
             rows = array(x)

@@ -207,7 +207,24 @@ class LoopReader {
       }
     }
     if (result == nullptr) return No("its condition has no result");
-    std::vector<Endpoint> todo = {result->input(0)};
+    ASSIGN_OR_RETURN(const bool counts, ReadBounds(result->input(0)));
+    if (counts) return true;
+    // It may compare other numbers: they are computed with each iteration.
+    const Endpoint value = BehindIdentities(result->input(0));
+    const bool grows = std::ranges::any_of(loop_.variables, &LoopVariable::grows);
+    if (grows || value.node->output_types[static_cast<size_t>(value.port)] != Dtype::kBool ||
+        !IsComputed(value, false)) {
+      return false;
+    }
+    loop_.bounds.clear();
+    loop_.goes_on = value;
+    ASSIGN_OR_RETURN(loop_.begins, Outside(value));
+    return true;
+  }
+
+  // `result`: the condition's.
+  StatusOr<bool> ReadBounds(Endpoint result) {
+    std::vector<Endpoint> todo = {result};
     while (!todo.empty()) {
       const Endpoint e = BehindIdentities(todo.back());
       todo.pop_back();
@@ -241,7 +258,7 @@ class LoopReader {
     Endpoint bound;
     if (b >= 0 && At(b).kind == Kind::kInvariant) {
       bound = BehindIdentities(loop_.node->input(b));
-    } else if (b < 0 && StaysSame(below)) {
+    } else if (b < 0 && IsComputed(below, true)) {
       ASSIGN_OR_RETURN(bound, Outside(BehindIdentities(below)));
     } else {
       return No("its condition has a bound that changes");
@@ -258,8 +275,9 @@ class LoopReader {
     return true;
   }
 
-  // Is a value of the condition a number that is computed of what stays alone?
-  bool StaysSame(Endpoint value) {
+  // Is a value of the condition a number that is computed of variables that are numbers, or of
+  // those alone that stay?
+  bool IsComputed(Endpoint value, bool of_what_stays) {
     absl::flat_hash_set<const Node*> seen;
     std::vector<const Node*> todo = {value.node};
     while (!todo.empty()) {
@@ -268,10 +286,8 @@ class LoopReader {
       if (!seen.insert(&n).second) continue;
       if (n.Is("_Arg")) {
         const int64_t i = n.Int("index", -1);
-        if (i < 0 || i >= Count() || At(static_cast<int>(i)).kind != Kind::kInvariant ||
-            !IsPod(InputType(static_cast<int>(i)))) {
-          return false;
-        }
+        if (i < 0 || i >= Count() || !IsPod(InputType(static_cast<int>(i)))) return false;
+        if (of_what_stays && At(static_cast<int>(i)).kind != Kind::kInvariant) return false;
         continue;
       }
       bool calls = false;
@@ -328,6 +344,7 @@ StatusOr<std::unique_ptr<Loop>> ReadLoop(Graph& graph, Node* node, const Graph& 
                                          std::unique_ptr<Graph> body, std::string* why) {
   auto loop = std::make_unique<Loop>();
   loop->node = node;
+  loop->cond = &cond;
   loop->body = std::move(body);
   ASSIGN_OR_RETURN(const bool read, LoopReader(graph, *loop, cond, why).Read());
   if (!read) return nullptr;

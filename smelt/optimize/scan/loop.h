@@ -31,7 +31,8 @@ struct LoopVariable {
 
 struct Loop {
   Node* node = nullptr;         // in the caller's graph
-  std::unique_ptr<Graph> body;  // a callable graph (passes.h)
+  const Graph* cond = nullptr;  // callable graphs (passes.h)
+  std::unique_ptr<Graph> body;
   std::vector<Node*> args, results;
   std::vector<LoopVariable> variables;
   // The loop goes on while for each of these the counter is less than the bound, a value of the
@@ -41,6 +42,9 @@ struct Loop {
     Endpoint below;
   };
   std::vector<Bound> bounds;
+  // Or, where it has no bounds, while this is true: a value of the condition's graph, which
+  // outlives the loop. `begins`: what it is before the first iteration, in the caller's graph.
+  Endpoint goes_on, begins;
 };
 
 // Reads the loop, whose condition and body are callable graphs; may add what the condition

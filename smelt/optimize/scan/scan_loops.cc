@@ -1,6 +1,8 @@
 // Loops that are scans become _Scan nodes.
 #include <algorithm>
+#include <limits>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
@@ -34,6 +36,7 @@ class ScanBuilder {
     RETURN_IF_ERROR(TakeRows());
     RETURN_IF_ERROR(TakeRest());
     ReturnValues();
+    RETURN_IF_ERROR(AddGoesOn());
     RETURN_IF_ERROR(Hoist(parts_));
     RETURN_IF_ERROR(TakeStates());
     RETURN_IF_ERROR(MakeResults());
@@ -142,7 +145,55 @@ class ScanBuilder {
     body().Prune(kept);
   }
 
-  // A counter is a state where it is computed with.
+  bool until() const { return loop_.goes_on.node != nullptr; }
+
+  // An iteration says whether there is another one, of what it made.
+  Status AddGoesOn() {
+    if (!until()) return OkStatus();
+    absl::flat_hash_map<const Node*, Endpoint> args;
+    std::vector<const Node*> todo = {loop_.goes_on.node};
+    absl::flat_hash_set<const Node*> needed;
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      if (!needed.insert(n).second) continue;
+      for (const Endpoint& e : n->inputs()) todo.push_back(e.node);
+    }
+    absl::flat_hash_map<const Node*, Node*> copies;
+    const auto inside = [&](Endpoint e) {
+      return e.node->Is("_Arg") ? args.at(e.node) : Endpoint{copies.at(e.node), e.port};
+    };
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, loop_.cond->TopologicalOrder());
+    for (const Node* n : order) {
+      if (!needed.contains(n)) continue;
+      if (n->Is("_Arg")) {
+        const auto i = static_cast<size_t>(n->Int("index"));
+        if (loop_.variables[i].kind == Kind::kInvariant && Arg(i) == nullptr) {
+          const Endpoint from = node_.input(static_cast<int>(i));
+          ASSIGN_OR_RETURN(Node * arg, AddScanArg(body(), from));
+          parts_.rest.push_back({arg, from});
+          args[n] = {arg, 0};
+        } else {
+          args[n] = loop_.results[i]->input(0);
+        }
+        continue;
+      }
+      ASSIGN_OR_RETURN(Node * copy, AddCopy(body(), *n, n->name()));
+      std::vector<Endpoint> inputs;
+      for (const Endpoint& e : n->inputs()) inputs.push_back(inside(e));
+      body().SetInputs(copy, inputs);
+      copy->EraseAttr("_class");
+      copies[n] = copy;
+    }
+    AttrMap attrs;
+    attrs.Set("T", Dtype::kBool);
+    attrs.Set("index", int64_t{0});
+    ASSIGN_OR_RETURN(goes_on_, body().Add("_scan_goes_on", "_Retval", {inside(loop_.goes_on)},
+                                          std::move(attrs)));
+    return OkStatus();
+  }
+
+  // A counter is a state where it is computed with, or says how often the body ran.
   Status TakeStates() {
     std::vector<Endpoint> todo;
     for (size_t i = 0; i < Count(); ++i) {
@@ -159,7 +210,7 @@ class ScanBuilder {
     for (size_t i = 0; i < Count(); ++i) {
       const Kind kind = loop_.variables[i].kind;
       if (kind == Kind::kState ||
-          (kind == Kind::kCounter && Arg(i) != nullptr && seen.contains(Arg(i)))) {
+          (kind == Kind::kCounter && (until() || (Arg(i) != nullptr && seen.contains(Arg(i)))))) {
         states_.push_back(i);
       } else if (kind == Kind::kArray) {
         arrays_.push_back(i);
@@ -190,6 +241,10 @@ class ScanBuilder {
       state_args_.push_back(arg);
     }
     std::vector<Node*> kept = results;
+    if (until()) {
+      goes_on_->AttrsToChange().Set("index", index);
+      kept.push_back(goes_on_);
+    }
     kept.insert(kept.end(), state_args_.begin(), state_args_.end());
     for (size_t i = states_.size(); i < results.size(); ++i) {
       array_types_.push_back(results[i]->input_types[0]);
@@ -214,6 +269,16 @@ class ScanBuilder {
   // How often the body runs: bounds are compared before each iteration.
   StatusOr<Endpoint> CountSteps() {
     Endpoint steps;
+    if (until()) {
+      const auto number = [&](int64_t n) {
+        return Endpoint{graph_.AddConst(Name("steps"), Tensor::Scalar<int64_t>(n)), 0};
+      };
+      AttrMap attrs;
+      attrs.Set("T", Dtype::kInt64);
+      return Add("steps", "SelectV2",
+                 {loop_.begins, number(std::numeric_limits<int64_t>::max()), number(0)},
+                 std::move(attrs));
+    }
     for (const Loop::Bound& bound : loop_.bounds) {
       const auto counter = static_cast<size_t>(bound.counter);
       const Dtype type = node_.input_types[counter];
@@ -279,6 +344,7 @@ class ScanBuilder {
     attrs.Set("num_arrays", static_cast<int64_t>(arrays_.size()));
     attrs.Set("last", last);
     attrs.Set("body", number);
+    if (until()) attrs.Set("until", true);
     ASSIGN_OR_RETURN(Node * scan, graph_.Add(Name("scan"), "_Scan", inputs, std::move(attrs)));
     graph_.SetControlInputs(scan, parts_.waits);
     scan->device = node_.device;
@@ -340,6 +406,7 @@ class ScanBuilder {
   std::vector<size_t> states_, arrays_;  // variables
   std::vector<Dtype> array_types_;
   std::vector<Node*> state_args_;
+  Node* goes_on_ = nullptr;  // the body's result that says so
 };
 
 // One of a loop's functions as a graph of its own; nullptr: it is not at hand.
