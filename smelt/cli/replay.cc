@@ -111,7 +111,8 @@ class Replay {
   }
 
   StatusOr<std::unique_ptr<LoadedModel>> LoadOne(const std::vector<std::string>& tags) {
-    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder_->dir()));
+    const ModelPart part = functions_ ? ModelPart::kWhole : ModelPart::kToRun;
+    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder_->dir(), part));
     MetaGraph* meta = nullptr;
     if (tags.empty() && model.meta_graphs.size() == 1) {
       meta = &model.meta_graphs[0];

@@ -56,7 +56,10 @@ class RunCommand {
     ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
     SavedModel model;
     if (flags_.graph_def.empty()) {
-      ASSIGN_OR_RETURN(model, ReadSavedModel(folder.dir()));
+      // A body of JSON may ask for any function.
+      const bool any = !flags_.json.empty() || IsFunctionSignatureName(flags_.signature);
+      ASSIGN_OR_RETURN(model,
+                       ReadSavedModel(folder.dir(), any ? ModelPart::kWhole : ModelPart::kToRun));
     } else {
       ASSIGN_OR_RETURN(MetaGraph meta, ReadGraph(given));
       model.meta_graphs.push_back(std::move(meta));

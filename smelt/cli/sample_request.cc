@@ -121,7 +121,9 @@ class SampleLoader {
 
  private:
   StatusOr<std::unique_ptr<LoadedModel>> Load(bool compile) const {
-    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir_));
+    const bool function = IsFunctionSignatureName(flags_.signature);
+    ASSIGN_OR_RETURN(SavedModel model,
+                     ReadSavedModel(dir_, function ? ModelPart::kWhole : ModelPart::kToRun));
     MetaGraph* meta = nullptr;
     if (flags_.tag_set.empty() && model.meta_graphs.size() == 1) {
       meta = &model.meta_graphs[0];
@@ -130,7 +132,7 @@ class SampleLoader {
           meta, FindMetaGraph(model, flags_.tag_set.empty() ? std::vector<std::string>{"serve"}
                                                             : SplitTags(flags_.tag_set)));
     }
-    if (IsFunctionSignatureName(flags_.signature)) {
+    if (function) {
       std::vector<std::string> left_out;
       RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));
     }

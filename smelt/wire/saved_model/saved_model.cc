@@ -14,6 +14,7 @@
 #include "smelt/wire/graph_def/tensor_proto.h"
 #include "smelt/wire/proto/proto_internal.h"
 #include "smelt/wire/proto/saved_model.pb.h"
+#include "smelt/wire/saved_model/run_part.h"
 
 namespace smelt {
 namespace {
@@ -214,23 +215,34 @@ auto OnArena(Parse parse) {
   return parse(google::protobuf::Arena::CreateMessage<Message>(&arena));
 }
 
-StatusOr<SavedModel> ParseSavedModelNamed(absl::string_view bytes, bool text,
-                                          absl::string_view what) {
+enum class ModelForm { kBinary, kText };
+
+StatusOr<SavedModel> ParseSavedModelNamed(absl::string_view bytes, ModelForm form,
+                                          absl::string_view what, ModelPart part) {
+  if (part == ModelPart::kToRun && form == ModelForm::kBinary) {
+    auto model =
+        OnArena<tensorflow::SavedModel>([&](tensorflow::SavedModel* proto) -> StatusOr<SavedModel> {
+          if (!ParseRunPart(bytes, proto)) return DataLoss("no part of it can be told apart");
+          return TakeSavedModel(proto);
+        });
+    // What is wrong is said of the whole.
+    if (model.ok()) return model;
+  }
   return OnArena<tensorflow::SavedModel>(
       [&](tensorflow::SavedModel* proto) -> StatusOr<SavedModel> {
-        RETURN_IF_ERROR(text ? ParseTextProto(bytes, what, proto)
-                             : ParseBinaryProto(bytes, what, proto));
+        RETURN_IF_ERROR(form == ModelForm::kText ? ParseTextProto(bytes, what, proto)
+                                                 : ParseBinaryProto(bytes, what, proto));
         return TakeSavedModel(proto);
       });
 }
 
 }  // namespace
 
-StatusOr<SavedModel> ParseSavedModel(absl::string_view bytes) {
-  return ParseSavedModelNamed(bytes, false, "SavedModel as binary proto");
+StatusOr<SavedModel> ParseSavedModel(absl::string_view bytes, ModelPart part) {
+  return ParseSavedModelNamed(bytes, ModelForm::kBinary, "SavedModel as binary proto", part);
 }
 
-StatusOr<SavedModel> ReadSavedModel(const std::string& dir) {
+StatusOr<SavedModel> ReadSavedModel(const std::string& dir, ModelPart part) {
   const std::string binary = JoinPath(dir, "saved_model.pb");
   const std::string text = JoinPath(dir, "saved_model.pbtxt");
   const bool is_text = !Exists(binary);
@@ -240,8 +252,9 @@ StatusOr<SavedModel> ReadSavedModel(const std::string& dir) {
   }
   const std::string& path = is_text ? text : binary;
   ASSIGN_OR_RETURN(auto file, MapFile(path));
-  auto model = ParseSavedModelNamed(
-      file->bytes(), is_text, absl::StrCat(path, is_text ? " as text" : " as binary", " proto"));
+  auto model =
+      ParseSavedModelNamed(file->bytes(), is_text ? ModelForm::kText : ModelForm::kBinary,
+                           absl::StrCat(path, is_text ? " as text" : " as binary", " proto"), part);
   if (model.ok()) model->dir = dir;
   return model;
 }

@@ -85,14 +85,19 @@ struct SavedModel {
   std::string extra;
 };
 
+// kToRun leaves out what no request can reach (run_part.h): training, saving, functions that no
+// signature calls. Such a model answers as the whole does, and is not for writing. What is left out
+// is not checked.
+enum class ModelPart { kWhole, kToRun };
+
 // Reads DIR/saved_model.pb, or DIR/saved_model.pbtxt. Errors:
 //   NOT_FOUND          neither file is there (both paths named)
 //   INVALID_ARGUMENT / DATA_LOSS   the bytes do not parse as a SavedModel
 //   INVALID_ARGUMENT   a node or edge contradicts the definitions: names the node and function
 // Nodes of unknown ops are kept opaque, not refused. Memory stays in proportion to the file.
-StatusOr<SavedModel> ReadSavedModel(const std::string& dir);
+StatusOr<SavedModel> ReadSavedModel(const std::string& dir, ModelPart part = ModelPart::kWhole);
 // The same from bytes of saved_model.pb (for tests and fuzzing).
-StatusOr<SavedModel> ParseSavedModel(absl::string_view bytes);
+StatusOr<SavedModel> ParseSavedModel(absl::string_view bytes, ModelPart part = ModelPart::kWhole);
 
 // Writes DIR/saved_model.pb (beside, then renamed into place), deterministically: equal models give
 // equal bytes.

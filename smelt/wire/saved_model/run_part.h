@@ -1,0 +1,25 @@
+// Which part of a SavedModel's message a program that answers requests reads. Private to wire/.
+#ifndef SMELT_WIRE_SAVED_MODEL_RUN_PART_H_
+#define SMELT_WIRE_SAVED_MODEL_RUN_PART_H_
+
+#include "absl/strings/string_view.h"
+
+namespace tensorflow {
+class SavedModel;
+}  // namespace tensorflow
+
+namespace smelt {
+
+// Parses the bytes of a SavedModel into `model`, an empty message, without what no request, no
+// restoring of variables and no initialization can reach: nodes that signatures, asset files and
+// the restoring half of the saver do not need, and functions that no kept node calls, directly or
+// through functions. Functions that implement one interface (api_implements) go together, and so
+// do a function and its gradient. Everything else is as the file says.
+//
+// False where the bytes are not as expected: `model` holds anything then, and a reader of the whole
+// says what is wrong.
+bool ParseRunPart(absl::string_view bytes, tensorflow::SavedModel* model);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_SAVED_MODEL_RUN_PART_H_
