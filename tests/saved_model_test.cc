@@ -1,6 +1,7 @@
 // SavedModels, read and written: everything survives, errors are TensorFlow's, any bytes may come.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "absl/strings/match.h"
@@ -147,9 +148,76 @@ TEST(SavedModelTest, Errors) {
             "available tag-sets: [{train}, {serve, tpu}]");
 }
 
+// A graph of calls, and functions named by what they are for; `body` calls what it is given.
+std::string FunctionOf(const std::string& name, const std::string& callee,
+                       const std::string& interface = "") {
+  const std::string node = callee.empty() ? "node_def { name: 'n' op: 'NoOp' }"
+                                          : absl::StrCat(
+                                                "node_def { name: 'n' op: 'PartitionedCall' "
+                                                "attr { key: 'Tin' value { list { } } } "
+                                                "attr { key: 'Tout' value { list { } } } "
+                                                "attr { key: 'f' value { func { name: '",
+                                                callee, "' } } } }");
+  const std::string attr =
+      interface.empty()
+          ? ""
+          : absl::StrCat("attr { key: 'api_implements' value { s: '", interface, "' } }");
+  return absl::StrCat("function { signature { name: '", name, "' } ", node, attr, " }\n");
+}
+
+std::string CallOf(const std::string& node, const std::string& callee, const std::string& input) {
+  return absl::StrCat("node { name: '", node, "' op: 'StatefulPartitionedCall' input: '", input,
+                      "' attr { key: 'Tin' value { list { } } } "
+                      "attr { key: 'Tout' value { list { } } } "
+                      "attr { key: 'f' value { func { name: '",
+                      callee, "' } } } }\n");
+}
+
+TEST(SavedModelTest, TheRunPartIsWhatRequestsReach) {
+  const std::string text = absl::StrCat(
+      R"(meta_graphs { meta_info_def { tags: 'serve' } graph_def {
+         node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }
+         node { name: 'file' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } }
+         node { name: 'late' op: 'NoOp' }
+         node { name: 'unread' op: 'NoOp' input: '^x' }
+         node { name: 'y' op: 'Identity' input: 'x' input: '^late'
+           attr { key: 'T' value { type: DT_FLOAT } } }
+      )",
+      CallOf("save", "saves", "^x"), CallOf("restore", "restores", "^file"),
+      CallOf("other", "outer", "^x"), "library {\n", FunctionOf("saves", "of_saves"),
+      FunctionOf("of_saves", ""), FunctionOf("restores", ""), FunctionOf("outer", "inner"),
+      FunctionOf("inner", "chosen"), FunctionOf("chosen", "", "api"),
+      FunctionOf("as_well", "of_as_well", "api"), FunctionOf("of_as_well", ""),
+      FunctionOf("of_another", "", "api2"), FunctionOf("inner_grad", ""), FunctionOf("grad", ""),
+      R"( gradient { function_name: 'inner' gradient_func: 'inner_grad' } } }
+         saver_def { filename_tensor_name: 'file:0' save_tensor_name: 'save:0'
+           restore_op_name: 'restore' }
+         signature_def { key: 's' value { outputs { key: 'y' value { name: 'y:0' } } } } })");
+  TempDir dir;
+  ASSERT_TRUE(WriteFileAtomically(dir.path() + "/saved_model.pbtxt", text).ok());
+  auto whole = ReadSavedModel(dir.path());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  auto part = ParseSavedModel(*SerializeSavedModel(*whole), ModelPart::kToRun);
+  ASSERT_TRUE(part.ok()) << part.status();
+  const Graph& graph = *part->meta_graphs[0].graph;
+  std::vector<std::string> nodes, functions;
+  for (const Node* n : graph.Nodes()) nodes.push_back(n->name());
+  for (const Function* f : graph.library()->Functions()) functions.push_back(f->name());
+  std::ranges::sort(nodes);
+  std::ranges::sort(functions);
+  EXPECT_EQ(nodes, (std::vector<std::string>{"file", "late", "other", "restore", "x", "y"}));
+  EXPECT_EQ(functions, (std::vector<std::string>{"as_well", "chosen", "inner", "inner_grad",
+                                                 "of_as_well", "outer", "restores"}));
+  EXPECT_EQ(part->meta_graphs[0].signatures.size(), 1u);
+  EXPECT_EQ(graph.library()->gradients.size(), 1u);
+}
+
 // Any bytes are parsed or refused; a model that parses can be written and read again.
 void Feed(const std::string& bytes) {
   auto model = ParseSavedModel(bytes);
+  // What is wrong where no request comes is not seen.
+  auto part = ParseSavedModel(bytes, ModelPart::kToRun);
+  EXPECT_TRUE(part.ok() || !model.ok()) << part.status();
   if (!model.ok()) return;
   auto written = SerializeSavedModel(*model);
   if (!written.ok()) return;

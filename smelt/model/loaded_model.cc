@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "smelt/base/parallel.h"
 #include "smelt/io/fs.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/stablehlo/call_module.h"
@@ -136,10 +137,23 @@ Status LoadedModel::RestoreByObjects(const std::string& prefix) {
   ASSIGN_OR_RETURN(const auto bundle, BundleReader::Open(prefix, session_->options().files));
   ASSIGN_OR_RETURN(const std::string objects, CheckpointGraph(*bundle));
   ASSIGN_OR_RETURN(const auto keys, VariableKeys(meta_, session_->graph(), objects));
-  for (const Node* n : missing) {
+  std::erase_if(missing, [&](const Node* n) {
     auto key = keys.find(n->name());
-    if (key == keys.end() || !bundle->Has(key->second)) continue;
-    ASSIGN_OR_RETURN(Tensor value, bundle->Read(key->second));
+    return key == keys.end() || !bundle->Has(key->second);
+  });
+  // Reading computes a checksum of every byte, which is worth all cores.
+  std::vector<StatusOr<Tensor>> values(missing.size());
+  const ScopedThreads threads(session_->options().threads);
+  ParallelFor(static_cast<int64_t>(missing.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<size_t>(i);
+      values[at] = bundle->Read(keys.find(missing[at]->name())->second);
+    }
+  });
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const Node* n = missing[i];
+    const auto key = keys.find(n->name());
+    ASSIGN_OR_RETURN(Tensor value, std::move(values[i]));
     const Dtype dtype = n->Type("dtype");
     if (value.dtype() != dtype) {
       return InvalidArgument("variable '", n->name(), "' is of type ", DtypeName(dtype),
