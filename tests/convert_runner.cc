@@ -4,7 +4,7 @@
 //   case NAME
 //   options
 //   ...ConverterOptions text...
-//   settings auto_place allow_soft_placement revert strip_training        (optional)
+//   settings auto_place allow_soft_placement revert strip_training in_memory        (optional)
 //   saver FILENAME SAVE RESTORE                         (optional) nodes of the MetaGraph's saver
 //   alias FUNCTION ALIAS
 //   sample SIGNATURE KEY=TENSOR; KEY=TENSOR             (repeated) a record of the signature's
@@ -423,6 +423,7 @@ Status ReadLine(const std::string& line, std::string* section, ConvertCase* c) {
     c->settings.allow_soft_placement = absl::StrContains(rest, "allow_soft_placement");
     c->settings.revert = absl::StrContains(rest, "revert");
     c->settings.strip_training = absl::StrContains(rest, "strip_training");
+    c->settings.write = !absl::StrContains(rest, "in_memory");
   } else if (absl::ConsumePrefix(&rest, "saver ")) {
     SaverDef& saver = c->saver.emplace();
     saver.filename_tensor_name = Word(&rest) + ":0";

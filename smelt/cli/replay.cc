@@ -15,6 +15,7 @@
 #include "smelt/base/thread.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/optimize_flag.h"
+#include "smelt/cli/precision_flag.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/replay_results.h"
 #include "smelt/cli/resource_flags.h"
@@ -32,6 +33,7 @@ namespace {
 struct ReplayFlags {
   std::string model, log, record, optimize;
   bool compile = true;
+  PrecisionFlags precision;
   AnswerRules rules;
   bool json = false;
   int threads = 0;
@@ -130,7 +132,12 @@ class Replay {
     options.compile = flags_.compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
-    return LoadedModel::Load(std::move(*meta), folder_->dir(), options);
+    NamedRequests requests;
+    if (flags_.precision.narrow()) {
+      ASSIGN_OR_RETURN(requests, FirstRequests(flags_.log));
+    }
+    return LoadInPrecision(std::move(*meta), folder_->dir(), options, flags_.precision,
+                           std::move(requests));
   }
 
   // Asks `repeat` times, the first time alone: what is made once is made then. `first` gets the
@@ -270,6 +277,7 @@ CommandBody SetupReplay(CLI::App& app) {
                  "Write what was answered as PredictionLogs; those without a time get that of now");
   AddOptimizeFlag(app, &flags->optimize);
   AddCompileFlag(app, &flags->compile);
+  AddPrecisionFlags(app, &flags->precision);
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--repeat", flags->repeat,
                  "Run each request this many times and compare every answer")

@@ -11,6 +11,7 @@
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
 #include "smelt/cli/optimize_flag.h"
+#include "smelt/cli/precision_flag.h"
 #include "smelt/cli/progress.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/cli/run_inputs.h"
@@ -34,6 +35,7 @@ struct RunFlags {
   std::string graph_def, fetches;
   std::string outdir, json, trace, programs, optimize;
   bool compile = true;
+  PrecisionFlags precision;
   PassFlags passes;
   bool overwrite = false, init_tpu = false;
   int threads = 0;
@@ -161,7 +163,9 @@ class RunCommand {
     options.compile = flags_.compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
-    ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(meta), dir, options));
+    ASSIGN_OR_RETURN(const auto loaded,
+                     LoadInPrecision(std::move(meta), dir, options, flags_.precision,
+                                     {{request.signature, request.inputs}}));
     line.Step("run");
     RunOptions run;
     if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
@@ -239,6 +243,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--trace", flags->trace, "Write a Chrome trace of the request");
   AddOptimizeFlag(app, &flags->optimize);
   AddCompileFlag(app, &flags->compile);
+  AddPrecisionFlags(app, &flags->precision);
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   AddResourceFlags(app, &flags->resources);

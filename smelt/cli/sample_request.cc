@@ -105,22 +105,32 @@ class SampleLoader {
     } else if (flags_.shapes.empty()) {
       // A session of its own: what is tried to no avail leaves nothing.
       sample.origin = "made up";
-      ASSIGN_OR_RETURN(const auto asked, Load(false));
+      ASSIGN_OR_RETURN(MetaGraph meta, Read());
+      ASSIGN_OR_RETURN(SessionOptions options, Options());
+      options.compile = false;
+      ASSIGN_OR_RETURN(const auto asked, LoadedModel::Load(std::move(meta), dir_, options));
       MadeUpRequests requests(*asked, kSampleSeed);
       ASSIGN_OR_RETURN(auto answered, requests.Ask(flags_.signature, flags_.batch));
       sample.inputs = std::move(answered.inputs);
     }
-    ASSIGN_OR_RETURN(sample.model, Load(true));
-    ASSIGN_OR_RETURN(const Signature* signature, sample.model->FindSignature(flags_.signature));
+    ASSIGN_OR_RETURN(MetaGraph meta, Read());
     if (sample.origin.empty()) {
       sample.origin = "zeros";
-      ASSIGN_OR_RETURN(sample.inputs, Zeros(*signature, flags_));
+      const auto it = meta.signatures.find(flags_.signature);
+      // Loading says which there are.
+      if (it != meta.signatures.end()) {
+        ASSIGN_OR_RETURN(sample.inputs, Zeros(it->second, flags_));
+      }
     }
+    ASSIGN_OR_RETURN(const SessionOptions options, Options());
+    ASSIGN_OR_RETURN(sample.model, LoadInPrecision(std::move(meta), dir_, options, flags_.precision,
+                                                   {{flags_.signature, sample.inputs}}));
+    RETURN_IF_ERROR(sample.model->FindSignature(flags_.signature).status());
     return sample;
   }
 
  private:
-  StatusOr<std::unique_ptr<LoadedModel>> Load(bool compile) const {
+  StatusOr<MetaGraph> Read() const {
     const bool function = IsFunctionSignatureName(flags_.signature);
     ASSIGN_OR_RETURN(SavedModel model,
                      ReadSavedModel(dir_, function ? ModelPart::kWhole : ModelPart::kToRun));
@@ -136,12 +146,15 @@ class SampleLoader {
       std::vector<std::string> left_out;
       RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));
     }
+    return std::move(*meta);
+  }
+
+  StatusOr<SessionOptions> Options() const {
     SessionOptions options;
     ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
-    options.compile = compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
-    return LoadedModel::Load(std::move(*meta), dir_, options);
+    return options;
   }
 
   const std::string dir_;
@@ -163,6 +176,7 @@ void SampleFlags::Add(CLI::App& app) {
                  "takes");
   app.add_option("--threads", threads, "Threads of one request; 0: every core");
   AddOptimizeFlag(app, &optimize);
+  AddPrecisionFlags(app, &precision);
   AddResourceFlags(app, &resources);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "smelt/cli/precision_flag.h"
 #include "smelt/cli/resource_flags.h"
 #include "smelt/model/loaded_model.h"
 
@@ -19,6 +20,7 @@ struct SampleFlags {
   std::string tag_set, signature = "serving_default", shapes, log, optimize;
   int64_t batch = 1;
   int threads = 0;
+  PrecisionFlags precision;
   ResourceFlags resources;
 
   // Adds the flags but for --tag_set and --signature_def. REQUIRES: the object outlives the app.

@@ -40,6 +40,7 @@ struct ConvertSettings {
   bool revert = false;                // turn a converted model back into a plain one
   bool strip_training = false;        // what only training uses leaves the model
   bool measure_layers = true;         // runs the samples for each quantized layer's error
+  bool write = true;                  // else it stays in memory (ModelVariables::KeepInGraph)
 };
 
 struct Conversion {

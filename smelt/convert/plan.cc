@@ -68,6 +68,7 @@ bool Conversion::IoShapes() const { return IsOn(*this, options.io_shape_optimiza
 StatusOr<ModelVariables*> Conversion::Variables() {
   if (variables == nullptr) {
     ASSIGN_OR_RETURN(variables, ModelVariables::Trace(*meta, model.dir, files, stripped));
+    if (!settings.write) variables->KeepInGraph();
   }
   // No graph calls the bodies before the stubs stage: following calls does not reach them.
   for (const TpuPlacement& p : placements) {

@@ -70,6 +70,33 @@ Status ModelVariables::RetypeRestore(const HandleUse& use, Dtype dtype) {
   return graph.ResolveTypes(use.node);
 }
 
+Status ModelVariables::AssignInRestore(const ModelVariable& v, Dtype dtype,
+                                       const MakeValue& value) {
+  ASSIGN_OR_RETURN(Tensor stored, Value(v));
+  ASSIGN_OR_RETURN(stored, value(stored));
+  Graph& main = *meta_.graph;
+  for (const HandleUse& use : v.restores) {
+    Graph& graph = use.function ? *use.function->body : main;
+    Node* constant = graph.AddConst(graph.FreeName(use.node->name() + "/narrow"), stored);
+    graph.SetInput(use.node, 1, {constant, 0});
+    use.node->AttrsToChange().Set("dtype", dtype);
+    RETURN_IF_ERROR(graph.ResolveTypes(use.node));
+  }
+  // The restore op need not know every handle: loaders find the others' values by their keys.
+  Node* restore = meta_.saver ? main.Find(meta_.saver->restore_op_name) : nullptr;
+  if (restore == nullptr) return OkStatus();
+  for (Node* handle : v.handles) {
+    AttrMap attrs;
+    attrs.Set("dtype", dtype);
+    Node* constant = main.AddConst(main.FreeName(handle->name() + "/narrow"), stored);
+    ASSIGN_OR_RETURN(Node * assign,
+                     main.Add(main.FreeName(handle->name() + "/assign_narrow"), "AssignVariableOp",
+                              {{handle, 0}, {constant, 0}}, std::move(attrs)));
+    main.AddControlInput(restore, assign);
+  }
+  return OkStatus();
+}
+
 Status ModelVariables::RetypeSaves(const ModelVariable& v, Dtype dtype) {
   for (const HandleUse& use : v.saves) {
     use.node->AttrsToChange().Set("dtype", dtype);
@@ -139,7 +166,11 @@ Status ModelVariables::SetStored(ModelVariable& v, Dtype dtype, MakeValue value,
   }
   for (const std::string& entry : v.slot_entries) stored_[entry] = {dtype, slot_value};
   for (Node* handle : v.handles) handle->AttrsToChange().Set("dtype", dtype);
-  for (const HandleUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
+  if (in_graph_) {
+    RETURN_IF_ERROR(AssignInRestore(v, dtype, value));
+  } else {
+    for (const HandleUse& use : v.restores) RETURN_IF_ERROR(RetypeRestore(use, dtype));
+  }
   RETURN_IF_ERROR(RetypeSaves(v, dtype));
   for (const HandleUse& use : v.initializers) {
     Graph& graph = use.function ? *use.function->body : *meta_.graph;

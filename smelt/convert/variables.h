@@ -66,6 +66,10 @@ class ModelVariables {
   // Traces `copy`, a body that no graph calls yet, with the variables that `original` gets.
   void TraceCopy(const Function& original, Function& copy);
 
+  // Nothing will be written: from now on SetStored makes the values constants of the graph, which
+  // the restore op assigns, so that the model loads from the checkpoint that was read.
+  void KeepInGraph() { in_graph_ = true; }
+
   const std::vector<std::unique_ptr<ModelVariable>>& all() const { return variables_; }
   // The variables that the resource argument may be; empty for arguments that are no variables.
   std::vector<ModelVariable*> OfArgument(const Function& function, int arg) const;
@@ -97,6 +101,7 @@ class ModelVariables {
  private:
   explicit ModelVariables(MetaGraph& meta) : meta_(meta), flow_(*meta.graph) {}
   Status RetypeRestore(const HandleUse& use, Dtype dtype);
+  Status AssignInRestore(const ModelVariable& v, Dtype dtype, const MakeValue& value);
   Status RetypeSaves(const ModelVariable& v, Dtype dtype);
 
   MetaGraph& meta_;
@@ -111,6 +116,7 @@ class ModelVariables {
   };
   std::map<std::string, Stored> stored_;  // by key
   StrippedCheckpoint stripped_;
+  bool in_graph_ = false;
   friend class VariableTracer;
 };
 
