@@ -1,7 +1,7 @@
 // A plan: what a program will do, in terms of values and actions, before anything has an address.
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
-// what needs no run is done), BindActions (kernels are bound, and do what follows them where they
+// what needs no run is done), FoldPads (who pads itself reads what is not padded), BindActions (kernels are bound, and do what follows them where they
 // can), JoinElementwise (elementwise_chain.h), NameParts (copies of whole runs of bytes become
 // names of where they lie), PlanMemory (every value has a place). Program (program.h) runs the
 // plan. Not thread safe.
@@ -89,6 +89,10 @@ using KernelStates = std::map<int, std::shared_ptr<KernelState>>;
 // may be nullptr.
 StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states,
                      Reasons* reasons = nullptr);
+
+// A padding by zeros whose readers all pad what they read themselves (kernels/pads_input.h) is
+// theirs.
+void FoldPads(Plan& plan);
 
 // Binds every action whose kernel can be; actions that one kernel does in a pass become one.
 Status BindActions(Plan& plan, Reasons* reasons = nullptr);

@@ -28,6 +28,7 @@ enum class UnaryF32 : uint8_t {
   kTanh,
   kSigmoid,
   kSwish,
+  kHardSwish,
   kGeluErf,
   kGeluTanh,
   kSoftplus,

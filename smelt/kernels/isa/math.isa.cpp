@@ -27,7 +27,8 @@ SMELT_UNARY(Selu, x < 0.0f ? 1.7580993408473768599402175208123f * Expm1(x)
                            : 1.0507009873554804934193349852946f * x)
 SMELT_UNARY(Tanh, Tanh(x))
 SMELT_UNARY(Sigmoid, Sigmoid(x))
-SMELT_UNARY(Swish, x* Sigmoid(x))
+SMELT_UNARY(Swish, Swish(x))
+SMELT_UNARY(HardSwish, x*(x <= -3.0f ? 0.0f : (x >= 3.0f ? 6.0f : x + 3.0f)) * 0.16666667f)
 SMELT_UNARY(GeluErf, 0.5f * x * (1.0f + Erf(x * 0.70710678118654752440f)))
 SMELT_UNARY(GeluTanh,
             0.5f * x * (1.0f + Tanh(0.79788456080286535588f * (x + 0.044715f * (x * x * x)))))
@@ -122,6 +123,7 @@ void FillMath(IsaTable& t) {
   SMELT_FILL(Tanh);
   SMELT_FILL(Sigmoid);
   SMELT_FILL(Swish);
+  SMELT_FILL(HardSwish);
   SMELT_FILL(GeluErf);
   SMELT_FILL(GeluTanh);
   SMELT_FILL(Softplus);

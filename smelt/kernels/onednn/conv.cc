@@ -8,6 +8,7 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/float_conv.h"
+#include "smelt/kernels/pads_input.h"
 
 namespace smelt {
 namespace {
@@ -15,14 +16,15 @@ namespace {
 constexpr DtypeSet kConvFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
 constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
 
-struct ConvState final : FusibleState {
+struct ConvState final : FusibleState, PadsInput {
   nn::ConvAttrs attrs;
   FusedOps fused;
   bool constant_filter = false;
-  onednn::FloatConv conv;
+  std::shared_ptr<onednn::FloatConv> conv = std::make_shared<onednn::FloatConv>();
 
   StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
                                                   const FusedOps& then) override;
+  std::shared_ptr<KernelState> Padded(std::span<const int64_t> paddings) const override;
 };
 
 nn::EmptyFilter EmptyFilterOf(const nn::ConvAttrs& attrs) {
@@ -52,7 +54,7 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvState::BindThen(const BindContext& co
                             p->channels_last ? p->output.rank() - 1 : 1)) {
     return DeclineToBind("an operand of what follows has another shape");
   }
-  return conv.Bind(*p, joined, steps.ops);
+  return conv->Bind(*p, joined, steps.ops);
 }
 
 Status RunConv(OpContext& ctx) {
@@ -71,8 +73,8 @@ Status RunConv(OpContext& ctx) {
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, p.output));
   if (out->num_elements() == 0) return OkStatus();
   if (!Has(kConvPlain, x.dtype())) {
-    return state.conv.Run(p, x, w, state.constant_filter, state.fused, args, out,
-                          ctx.step().allocator);
+    return state.conv->Run(p, x, w, state.constant_filter, state.fused, args, out,
+                           ctx.step().allocator);
   }
   onednn::ConvPlain(p, x, w, out);
   nn::ApplyFusedOps(state.fused, args, depth_dim, out);
@@ -86,17 +88,39 @@ bool IsWhole(const FusedOps& fused, int i) {
   });
 }
 
-// The paddings of a Pad that stood before the convolution, two for each dimension.
-Status PadBefore(const Node& node, const std::vector<int64_t>& pads, nn::ConvAttrs* attrs) {
-  const size_t rank = static_cast<size_t>(attrs->spatial) + 2;
-  const size_t depth = attrs->channels_last ? rank - 1 : 1;
-  bool fits = pads.size() == 2 * rank && node.String("padding") == "VALID";
+// Are these the paddings, two for each dimension, of an image alone?
+bool PadsImage(std::span<const int64_t> pads, const nn::ConvAttrs& attrs) {
+  const size_t rank = static_cast<size_t>(attrs.spatial) + 2;
+  const size_t depth = attrs.channels_last ? rank - 1 : 1;
+  bool fits = pads.size() == 2 * rank;
   for (size_t i = 0; fits && i < pads.size(); ++i) {
     const bool image = i / 2 != 0 && i / 2 != depth;
     // A window of a convolution is no larger either (SpanOf).
     fits = pads[i] >= 0 && pads[i] <= (image ? std::numeric_limits<int32_t>::max() : 0);
   }
-  if (!fits) {
+  return fits;
+}
+
+std::shared_ptr<KernelState> ConvState::Padded(std::span<const int64_t> paddings) const {
+  if (attrs.padding == nn::Padding::kSame || !PadsImage(paddings, attrs)) return nullptr;
+  auto padded = std::make_shared<ConvState>(*this);
+  const auto spatial = static_cast<size_t>(attrs.spatial);
+  const size_t first = attrs.channels_last ? 1 : 2;
+  for (Dims* pads : {&padded->attrs.pad_before, &padded->attrs.pad_after}) {
+    if (attrs.padding == nn::Padding::kValid) pads->assign(spatial, 0);
+  }
+  padded->attrs.padding = nn::Padding::kExplicit;
+  for (size_t i = 0; i < spatial; ++i) {
+    padded->attrs.pad_before[i] += paddings[2 * (first + i)];
+    padded->attrs.pad_after[i] += paddings[2 * (first + i) + 1];
+  }
+  return padded;
+}
+
+// The paddings of a Pad that stood before the convolution, two for each dimension.
+Status PadBefore(const Node& node, const std::vector<int64_t>& pads, nn::ConvAttrs* attrs) {
+  const size_t rank = static_cast<size_t>(attrs->spatial) + 2;
+  if (!PadsImage(pads, *attrs) || node.String("padding") != "VALID") {
     return InvalidArgument("padding_list must have ", 2 * rank, " numbers that are not negative, ",
                            "0 for batch and channels, and go with padding VALID");
   }
@@ -141,7 +165,7 @@ StatusOr<std::unique_ptr<KernelState>> MakeConvState(const Node& node, int spati
     // Sums with whole tensors are never folded.
     constant_args &= onednn::InputIsConst(node, 2 + i) || IsWhole(state->fused, i);
   }
-  state->conv.SetConstantArgs(constant_args);
+  state->conv->SetConstantArgs(constant_args);
   return state;
 }
 

@@ -5,6 +5,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/nn/tiled_conv.h"
 #include "smelt/kernels/nn/window.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
@@ -53,6 +54,7 @@ class FloatConv {
 
   PlanCache plans_;
   NarrowLayer narrow_;
+  nn::TiledConv tiled_;
   FoldedOnce folded_;
 };
 

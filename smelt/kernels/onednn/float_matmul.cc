@@ -8,6 +8,7 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/nn/isa_activation.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
@@ -17,32 +18,6 @@ namespace {
 
 // Below this many multiply-adds a call of the library costs more than the arithmetic.
 constexpr int64_t kSmallProduct = 65536;
-
-UnaryF32 IsaActivation(Activation a) {
-  switch (a) {
-    case Activation::kRelu:
-      return UnaryF32::kRelu;
-    case Activation::kRelu6:
-      return UnaryF32::kRelu6;
-    case Activation::kElu:
-      return UnaryF32::kElu;
-    case Activation::kLeakyRelu:
-      return UnaryF32::kLeakyRelu;
-    case Activation::kTanh:
-      return UnaryF32::kTanh;
-    case Activation::kSigmoid:
-      return UnaryF32::kSigmoid;
-    case Activation::kGeluExact:
-      return UnaryF32::kGeluErf;
-    case Activation::kGeluApproximate:
-      return UnaryF32::kGeluTanh;
-    case Activation::kSilu:
-      return UnaryF32::kSwish;
-    case Activation::kHardSwish:
-      break;
-  }
-  return UnaryF32::kIdentity;
-}
 
 // The bias and the activation that isa.h's loops compute themselves.
 struct LoopSteps {
@@ -61,9 +36,8 @@ bool BiasThenActivation(const nn::MatMulProblem& p, const FusedOps& fused, LoopS
     loop->bias = steps[i].arg;
     ++i;
   }
-  if (i < steps.size() && steps[i].kind == FusedStep::Kind::kActivation &&
-      steps[i].activation != Activation::kHardSwish) {
-    loop->act = IsaActivation(steps[i].activation);
+  if (i < steps.size() && steps[i].kind == FusedStep::Kind::kActivation) {
+    loop->act = nn::IsaActivation(steps[i].activation);
     ++i;
   }
   return i == steps.size();

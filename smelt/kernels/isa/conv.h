@@ -1,0 +1,62 @@
+// Inner loops of convolutions of floats whose channels lie innermost. Thread safe.
+#ifndef SMELT_KERNELS_ISA_CONV_H_
+#define SMELT_KERNELS_ISA_CONV_H_
+
+#include <cstdint>
+
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt {
+
+// Some neighboring pixels of a convolution's result by some vectors of its channels: the sum of
+// `runs` runs of floats times weights, bias, and what is done to it.
+inline constexpr int kConvTilePixels = 8, kConvTileVecs = 3;  // at most
+struct ConvTile {
+  const float* const* pixels = nullptr;  // [runs, pixels of the tile]: where each run begins
+  int64_t runs = 0, run = 0;             // floats of each
+  const float* weights = nullptr;        // [runs * run, vectors * lanes]
+  const float* bias = nullptr;           // [vectors * lanes]
+  const float* addend = nullptr;         // added to the result, lies as it does; nullptr: nothing
+  float* y = nullptr;
+  int64_t step = 0;     // from pixel to pixel of y
+  int64_t columns = 0;  // that are stored; all vectors but the last whole
+  bool clamps = false;  // to [low, high]; NaN stays
+  float low = 0, high = 0;
+};
+using ConvTileFn = void (*)(const ConvTile& tile);
+
+inline constexpr int64_t kMostDepthwiseTaps = 128;
+// A depthwise convolution of images: y = act(clamp(sum + bias)). Sizes and steps are in pixels;
+// taps outside of the image count nothing.
+struct DepthwiseLoop {
+  int64_t channels = 0;  // at least ConvLoops::lanes
+  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
+  // Of the window at most kMostDepthwiseTaps taps.
+  int64_t kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  const float* weights = nullptr;  // [kernel_h, kernel_w, channels]
+  const float* bias = nullptr;     // [channels]
+  const float* zeros = nullptr;    // [channels]
+  bool clamps = false;             // to [low, high]; NaN stays
+  float low = 0, high = 0;
+  IsaUnaryFn act = nullptr;  // nullptr: none
+  float alpha = 0;
+};
+
+struct ConvLoops {
+  int64_t lanes;  // floats of a vector
+  int tile_pixels;
+  // By pixels - 1, of which there are at most tile_pixels, and vectors - 1. y overlaps nothing but
+  // may be the addend.
+  ConvTileFn tile[kConvTilePixels][kConvTileVecs];
+  // Rows [first, last) of the results, counted through all images, in this thread. y overlaps
+  // nothing.
+  void (*depthwise)(const DepthwiseLoop& d, const float* x, float* y, int64_t first, int64_t last);
+};
+
+// Those of the set that Isa() chose.
+const ConvLoops& IsaConv();
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_ISA_CONV_H_

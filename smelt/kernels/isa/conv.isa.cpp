@@ -1,0 +1,157 @@
+// Tiles of a convolution: a few pixels of the result by a few vectors of channels, whose sums stay
+// in registers while the window's values and weights go by.
+#include "smelt/kernels/isa/conv.h"
+
+#include <cstdint>
+
+#include "smelt/kernels/isa/vector.inc"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+void FillConv(ConvLoops& t);
+namespace {
+
+// With three vectors of weights and a value, sums fill the 32 or 16 registers.
+constexpr int kTilePixels = kVecBytes == 64 ? 8 : 4;
+constexpr int kTileVecs = 3;
+
+inline __attribute__((always_inline)) Vec SplatVec(float x) { return Vec{} + x; }
+
+// NaN stays: a comparison with it is false.
+inline __attribute__((always_inline)) Vec ClampVec(Vec v, Vec low, Vec high) {
+  v = low > v ? low : v;
+  return high < v ? high : v;
+}
+
+// The first `count` floats, fewer than a vector, by powers of two.
+inline __attribute__((always_inline)) void StoreSome(float* p, Vec v, int64_t count) {
+  float lanes[kLanes];
+  StoreVec(lanes, v);
+  const float* from = lanes;
+  if constexpr (kLanes > 8) {
+    if ((count & 8) != 0) {
+      __builtin_memcpy(p, from, 32);
+      p += 8, from += 8;
+    }
+  }
+  if constexpr (kLanes > 4) {
+    if ((count & 4) != 0) {
+      __builtin_memcpy(p, from, 16);
+      p += 4, from += 4;
+    }
+  }
+  for (int64_t i = 0; i < (count & 3); ++i) p[i] = from[i];
+}
+inline __attribute__((always_inline)) Vec LoadSome(const float* p, int64_t count) {
+  float lanes[kLanes];
+  StoreVec(lanes, Vec{});
+  for (int64_t i = 0; i < count; ++i) lanes[i] = p[i];
+  return LoadVec(lanes);
+}
+
+// Few pixels have several sums of each: one alone would wait for each addition.
+template <int P>
+constexpr int kSums = P == 1   ? 4
+                      : P == 2 ? 2
+                               : 1;
+
+template <int P, int V>
+void TileOf(const ConvTile& t) {
+  constexpr int U = kSums<P>;
+  Vec sums[U][P][V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    const Vec bias = LoadVec(t.bias + v * kLanes);
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      sums[0][p][v] = bias;
+#pragma GCC unroll 4
+      for (int u = 1; u < U; ++u) sums[u][p][v] = Vec{};
+    }
+  }
+  const float* w = t.weights;
+  const float* const* pixels = t.pixels;
+  const auto step = [&](const float* const* x, int64_t i, const float* row, Vec(*to)[V])
+      __attribute__((always_inline)) {
+    Vec weight[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) weight[v] = LoadVec(row + v * kLanes);
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      const float value = x[p][i];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) to[p][v] += weight[v] * value;
+    }
+  };
+  for (int64_t run = 0; run < t.runs; ++run, pixels += P) {
+    const float* x[P];
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) x[p] = pixels[p];
+    int64_t i = 0;
+    if constexpr (U > 1) {
+      for (; i + U <= t.run; i += U, w += U * V * kLanes) {
+#pragma GCC unroll 4
+        for (int u = 0; u < U; ++u) step(x, i + u, w + u * V * kLanes, sums[u]);
+      }
+    }
+    for (; i < t.run; ++i, w += V * kLanes) step(x, i, w, sums[0]);
+  }
+  Vec(*sum)[V] = sums[0];
+#pragma GCC unroll 4
+  for (int u = 1; u < U; ++u) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[p][v] += sums[u][p][v];
+    }
+  }
+  const int64_t last = t.columns - (V - 1) * kLanes;
+  if (t.addend != nullptr) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      const float* more = t.addend + p * t.step;
+#pragma GCC unroll 4
+      for (int v = 0; v + 1 < V; ++v) sum[p][v] += LoadVec(more + v * kLanes);
+      more += (V - 1) * kLanes;
+      sum[p][V - 1] += last == kLanes ? LoadVec(more) : LoadSome(more, last);
+    }
+  }
+  if (t.clamps) {
+    const Vec low = SplatVec(t.low), high = SplatVec(t.high);
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[p][v] = ClampVec(sum[p][v], low, high);
+    }
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p) {
+    float* y = t.y + p * t.step;
+#pragma GCC unroll 4
+    for (int v = 0; v + 1 < V; ++v) StoreVec(y + v * kLanes, sum[p][v]);
+    y += (V - 1) * kLanes;
+    if (last == kLanes) {
+      StoreVec(y, sum[p][V - 1]);
+    } else {
+      StoreSome(y, sum[p][V - 1], last);
+    }
+  }
+}
+
+template <int P>
+void FillTiles(ConvLoops& t) {
+  t.tile[P - 1][0] = TileOf<P, 1>;
+  t.tile[P - 1][1] = TileOf<P, 2>;
+  t.tile[P - 1][2] = TileOf<P, 3>;
+  if constexpr (P > 1) FillTiles<P - 1>(t);
+}
+
+}  // namespace
+
+void FillConv(ConvLoops& t) {
+  static_assert(kTilePixels <= kConvTilePixels && kTileVecs == kConvTileVecs);
+  t.lanes = kLanes;
+  t.tile_pixels = kTilePixels;
+  FillTiles<kTilePixels>(t);
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

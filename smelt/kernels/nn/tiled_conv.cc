@@ -1,0 +1,253 @@
+#include "smelt/kernels/nn/tiled_conv.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "smelt/base/cache_size.h"
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/conv.h"
+#include "smelt/kernels/nn/tiled_steps.h"
+
+namespace smelt::nn {
+namespace {
+
+// Multiplications that are worth a thread.
+constexpr int64_t kTiledPerThread = 1 << 17;
+// Runs of a window that has more are no longer worth a list of pointers.
+constexpr int64_t kMostRuns = 128;
+
+// How the channels of a result are cut into panels of up to kConvTileVecs vectors, as even as can
+// be.
+struct TiledPanels {
+  explicit TiledPanels(int64_t channels)
+      : lanes(IsaConv().lanes),
+        vectors((channels + lanes - 1) / lanes),
+        count((vectors + kConvTileVecs - 1) / kConvTileVecs) {}
+  // The vector that panel i begins with; that of panel `count` is the last one's end.
+  int64_t First(int64_t i) const { return vectors * i / count; }
+
+  int64_t lanes, vectors, count;
+};
+
+// [k, channels] in panels, each [k, its vectors], zeros behind the last channel.
+StatusOr<Tensor> PackTiled(const Tensor& filter, int64_t k, int64_t channels,
+                           std::span<const float> factors, Allocator* allocator) {
+  const TiledPanels panels(channels);
+  const int64_t padded = panels.vectors * panels.lanes;
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{k, padded}));
+  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kFloat, shape, allocator));
+  const float* w = filter.data<float>();
+  float* to = packed.data<float>();
+  for (int64_t i = 0; i < panels.count; ++i) {
+    const int64_t from = panels.First(i) * panels.lanes;
+    const int64_t end = panels.First(i + 1) * panels.lanes;
+    const int64_t width = std::min(end, channels) - from;
+    for (int64_t r = 0; r < k; ++r) {
+      const float* row = w + r * channels + from;
+      if (factors.empty()) {
+        std::copy_n(row, width, to);
+      } else {
+        for (int64_t c = 0; c < width; ++c) to[c] = row[c] * factors[static_cast<size_t>(from + c)];
+      }
+      std::fill(to + width, to + (end - from), 0.0f);
+      to += end - from;
+    }
+  }
+  return packed;
+}
+
+// Three spatial dimensions, the first ones 1 where there are fewer; where the window is one pixel
+// and steps by one, all pixels are one row.
+struct TiledShape {
+  explicit TiledShape(const ConvProblem& p) : depth(p.in_depth), channels(p.out_depth) {
+    const size_t missing = 3 - p.in.size();
+    int64_t image = 1;
+    bool flat = true;
+    for (size_t d = 0; d < 3; ++d) {
+      if (d < missing) continue;
+      const size_t s = d - missing;
+      in[d] = p.in[s], out[d] = p.out[s], kernel[d] = p.kernel[s];
+      stride[d] = p.strides[s], dilation[d] = p.dilations[s], pad[d] = p.pad_before[s];
+      image *= p.out[s];
+      flat = flat && kernel[d] == 1 && stride[d] == 1 && in[d] == out[d] && pad[d] == 0;
+    }
+    batch = p.batch;
+    if (flat) {
+      in = out = {1, 1, batch * image};
+      batch = 1;
+    }
+  }
+
+  using Three = std::array<int64_t, 3>;
+  int64_t batch = 1, depth, channels;
+  Three in = {1, 1, 1}, out = {1, 1, 1}, kernel = {1, 1, 1};
+  Three stride = {1, 1, 1}, dilation = {1, 1, 1}, pad = {0, 0, 0};
+
+  int64_t rows() const { return batch * out[0] * out[1]; }  // of pixels
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+};
+
+class BoundTiledConv final : public BoundKernel {
+ public:
+  BoundTiledConv(const TiledShape& s, const TiledSteps& steps, int addend,
+                 std::shared_ptr<const Tensor> weights, std::vector<float> bias)
+      : s_(s),
+        steps_(steps),
+        addend_(addend),
+        panels_(s.channels),
+        weights_(std::move(weights)),
+        bias_(std::move(bias)),
+        k_(s.taps() * s.depth),
+        blocks_per_row_((s.out[2] + IsaConv().tile_pixels - 1) / IsaConv().tile_pixels),
+        merges_(s.dilation[2] == 1 && s.kernel[2] > 1),
+        zeros_(static_cast<size_t>(s.depth * (merges_ ? s.kernel[2] : 1)), 0.0f) {
+    // A group's weights stay in the core's cache while all pixels go by.
+    const int64_t panel = k_ * kConvTileVecs * panels_.lanes * int64_t{sizeof(float)};
+    group_ = std::clamp<int64_t>(NearCacheBytes(1 << 20) / 2 / panel, 1, panels_.count);
+    const int64_t tile = k_ * kConvTileVecs * panels_.lanes * IsaConv().tile_pixels;
+    grain_ = std::max<int64_t>(1, kTiledPerThread / tile);
+  }
+
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    const auto* x = static_cast<const float*>(inputs[0]);
+    const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
+    auto* y = static_cast<float*>(outputs[0]);
+    ParallelFor(s_.rows() * blocks_per_row_ * panels_.count, grain_,
+                [&](int64_t begin, int64_t end) { Tiles(x, addend, y, begin, end); });
+    return OkStatus();
+  }
+  // A tile reads what is added where it writes, before.
+  bool may_overwrite(int i) const override { return steps_.adds && i == addend_; }
+
+ private:
+  // Tiles [begin, end) of all, counted by group, block of pixels, panel.
+  void Tiles(const float* x, const float* addend, float* y, int64_t begin, int64_t end) const {
+    const int64_t blocks = s_.rows() * blocks_per_row_;
+    const int64_t tiles_of_group = group_ * blocks;
+    int64_t at = begin;
+    while (at < end) {
+      const int64_t first = at / tiles_of_group * group_;
+      const int64_t panels = std::min(group_, panels_.count - first);
+      const int64_t within = at - first * blocks;
+      const int64_t block = within / panels, from = within % panels;
+      const int64_t to = std::min(panels, from + (end - at));
+      Block(x, addend, y, block, first + from, first + to);
+      at += to - from;
+    }
+  }
+
+  // Panels [from, to) of a block of pixels.
+  void Block(const float* x, const float* addend, float* y, int64_t block, int64_t from,
+             int64_t to) const {
+    const int64_t row = block / blocks_per_row_, part = block % blocks_per_row_;
+    const int64_t first = s_.out[2] * part / blocks_per_row_;
+    const int64_t pixels = s_.out[2] * (part + 1) / blocks_per_row_ - first;
+    const float* where[kMostRuns * kConvTilePixels];
+    ConvTile tile;
+    tile.pixels = where;
+    FindRuns(x, row, first, pixels, where, &tile);
+    const int64_t begin = (row * s_.out[2] + first) * s_.channels;
+    tile.step = s_.channels;
+    tile.clamps = steps_.clamps;
+    tile.low = steps_.low, tile.high = steps_.high;
+    const ConvTileFn* functions = IsaConv().tile[pixels - 1];
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t vector = panels_.First(i), vectors = panels_.First(i + 1) - vector;
+      const int64_t column = vector * panels_.lanes;
+      tile.weights = weights_->data<float>() + column * k_;
+      tile.bias = bias_.data() + column;
+      tile.columns = std::min(vectors * panels_.lanes, s_.channels - column);
+      tile.y = y + begin + column;
+      tile.addend = addend == nullptr ? nullptr : addend + begin + column;
+      functions[vectors - 1](tile);
+    }
+    if (steps_.act == nullptr) return;
+    const int64_t left = panels_.First(from) * panels_.lanes;
+    const int64_t right = std::min(panels_.First(to) * panels_.lanes, s_.channels);
+    float* results = y + begin + left;
+    if (right - left == s_.channels) {
+      steps_.act(results, results, pixels * s_.channels, steps_.alpha);
+      return;
+    }
+    for (int64_t p = 0; p < pixels; ++p, results += s_.channels) {
+      steps_.act(results, results, right - left, steps_.alpha);
+    }
+  }
+
+  // Where the runs of pixels [first, first + pixels) of a row of the result begin. Those that lie
+  // outside of the image are zeros. Where all columns are inside, the taps of a row of the window
+  // are one run.
+  void FindRuns(const float* x, int64_t row, int64_t first, int64_t pixels, const float** where,
+                ConvTile* tile) const {
+    const int64_t left = first * s_.stride[2] - s_.pad[2];
+    const int64_t right =
+        (first + pixels - 1) * s_.stride[2] - s_.pad[2] + (s_.kernel[2] - 1) * s_.dilation[2];
+    const bool inside = left >= 0 && right < s_.in[2];
+    const bool merged = merges_ && inside;
+    const int64_t taps = merged ? 1 : s_.kernel[2];
+    tile->run = merged ? s_.kernel[2] * s_.depth : s_.depth;
+    tile->runs = s_.kernel[0] * s_.kernel[1] * taps;
+    const int64_t image = row / (s_.out[0] * s_.out[1]);
+    const int64_t plane = row / s_.out[1] % s_.out[0] * s_.stride[0] - s_.pad[0];
+    const int64_t line = row % s_.out[1] * s_.stride[1] - s_.pad[1];
+    for (int64_t a = 0; a < s_.kernel[0]; ++a) {
+      const int64_t z = plane + a * s_.dilation[0];
+      for (int64_t b = 0; b < s_.kernel[1]; ++b) {
+        const int64_t r = line + b * s_.dilation[1];
+        if (z < 0 || z >= s_.in[0] || r < 0 || r >= s_.in[1]) {
+          where = std::fill_n(where, taps * pixels, zeros_.data());
+          continue;
+        }
+        const float* of_row = x + ((image * s_.in[0] + z) * s_.in[1] + r) * s_.in[2] * s_.depth;
+        for (int64_t c = 0; c < taps; ++c) {
+          int64_t column = left + c * s_.dilation[2];
+          for (int64_t p = 0; p < pixels; ++p, column += s_.stride[2]) {
+            *where++ =
+                column >= 0 && column < s_.in[2] ? of_row + column * s_.depth : zeros_.data();
+          }
+        }
+      }
+    }
+  }
+
+  const TiledShape s_;
+  const TiledSteps steps_;
+  const int addend_;  // input of the node
+  const TiledPanels panels_;
+  const std::shared_ptr<const Tensor> weights_;
+  const std::vector<float> bias_;  // of all panels
+  const int64_t k_;
+  const int64_t blocks_per_row_;
+  const bool merges_;
+  const std::vector<float> zeros_;  // as long as a run
+  int64_t group_ = 1;               // panels
+  int64_t grain_ = 1;               // tiles
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, const Tensor& filter,
+                                                       std::span<const float> factors,
+                                                       const float* bias, int addend,
+                                                       const FusedOps& fused) {
+  TiledSteps steps;
+  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
+  if (!p.channels_last || p.groups != 1 || p.spatial() > 3 || (has_bias && bias == nullptr) ||
+      !TiledStepsOf(fused, &steps)) {
+    return nullptr;
+  }
+  const TiledShape shape(p);
+  if (shape.taps() > kMostRuns) return nullptr;
+  const int64_t k = shape.taps() * shape.depth;
+  ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), [&](Allocator* a) {
+    return PackTiled(filter, k, shape.channels, factors, a);
+  }));
+  const TiledPanels panels(shape.channels);
+  std::vector<float> padded(static_cast<size_t>(panels.vectors * panels.lanes), 0.0f);
+  if (has_bias) std::copy_n(bias, shape.channels, padded.begin());
+  return std::make_unique<BoundTiledConv>(shape, steps, addend, std::move(weights),
+                                          std::move(padded));
+}
+
+}  // namespace smelt::nn
