@@ -12,6 +12,7 @@
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
+#include "smelt/kernels/onednn/keep_nan.h"
 
 namespace smelt::onednn {
 namespace {
@@ -157,10 +158,37 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *w.constant, factors, bias, addend, ops));
     if (own != nullptr) return own;
   }
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, x.shape, w.shape, dtype, ops));
-  if (plan == nullptr) return nullptr;
-  ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, *w.constant, true, HeapAllocator(), factors));
-  return BindLayer(plan, std::move(weights), ops, args, std::move(kept));
+  const size_t clamp = dtype == Dtype::kFloat ? FirstClamp(ops) : ops.steps.size();
+  if (clamp + 1 < ops.steps.size()) {
+    return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");
+  }
+  const auto bind = [this, p, shape = x.shape, filter = *w.constant, dtype, factors, args,
+                     kept](const FusedOps& steps) -> StatusOr<std::unique_ptr<BoundKernel>> {
+    ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, shape, filter.shape(), dtype, steps));
+    if (plan == nullptr) return nullptr;
+    ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, filter, true, HeapAllocator(), factors));
+    return BindLayer(plan, std::move(weights), steps, args, kept);
+  };
+  ASSIGN_OR_RETURN(auto layer, bind(ops));
+  if (layer == nullptr || clamp == ops.steps.size()) return layer;
+  std::vector<WatchedInput> watched = {{0, x.shape.num_elements()}};
+  bool modest = AllModest(w.constant->data<float>(), w.shape.num_elements()) &&
+                AllModest(factors.data(), static_cast<int64_t>(factors.size()));
+  for (const LayerArgument& arg : args) {
+    const int64_t n = arg.input < 0
+                          ? p.out_depth
+                          : context.inputs[static_cast<size_t>(arg.input)].shape.num_elements();
+    if (arg.constant != nullptr) {
+      modest = modest && AllModest(static_cast<const float*>(arg.constant), n);
+    } else {
+      watched.push_back({arg.input, n});
+    }
+  }
+  if (!modest)
+    return DeclineToBind("oneDNN's clamp would make 0 of NaN, which a constant may give");
+  return KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
+                 p.output.num_elements(),
+                 [bind, before = StepsBefore(ops, clamp)] { return bind(before); });
 }
 
 Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
@@ -184,10 +212,16 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
     some_args.insert(some_args.end(), call.args.begin() + folded->skipped, call.args.end());
     plan_args = some_args;
   }
+  // What the library would lose a NaN in is done behind it.
+  const size_t kept = dtype == Dtype::kFloat
+                          ? StepsThatKeepNan(*ops, x, w, call.constant_w, plan_args)
+                          : ops->steps.size();
+  const FusedOps behind = StepsFrom(*ops, kept);
+  const FusedOps inside = StepsBefore(*ops, kept);
   Plan plan;
   // oneDNN takes no empty tensors; what they give is zeros.
   if (x.num_elements() > 0 && w.num_elements() > 0) {
-    ASSIGN_OR_RETURN(plan, PlanOf(p, x.shape(), w.shape(), dtype, *ops));
+    ASSIGN_OR_RETURN(plan, PlanOf(p, x.shape(), w.shape(), dtype, inside));
   }
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no convolution of ", DtypeName(dtype));
@@ -199,8 +233,12 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
       folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>();
   ASSIGN_OR_RETURN(const auto weights,
                    plans_.Weights(plan, w, call.constant_w, allocator, factors));
-  ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(*ops, plan_args, allocator));
-  return plan->Run(pointers.Tensors(x.raw(), weights->raw(), out->raw()), allocator);
+  ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(inside, plan_args, allocator));
+  RETURN_IF_ERROR(plan->Run(pointers.Tensors(x.raw(), weights->raw(), out->raw()), allocator));
+  if (!behind.empty()) {
+    nn::ApplyFusedOps(behind, plan_args, p.channels_last ? p.output.rank() - 1 : 1, out);
+  }
+  return OkStatus();
 }
 
 }  // namespace smelt::onednn

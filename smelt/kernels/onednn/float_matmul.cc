@@ -12,6 +12,7 @@
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
+#include "smelt/kernels/onednn/keep_nan.h"
 
 namespace smelt::onednn {
 namespace {
@@ -322,13 +323,41 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   auto arguments = std::make_shared<LayerArguments>();
   ASSIGN_OR_RETURN(const bool fit, MakeLayerArguments(fused, context, dtype, arguments.get()));
   if (!fit) return DeclineToBind("an argument is of a type that is not known beforehand");
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape, b.shape, dtype, constant_b, fused));
-  if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
-  std::shared_ptr<const Tensor> weights;
-  if (constant_b) {
-    ASSIGN_OR_RETURN(weights, plans_.Weights(plan, *b.constant, true, HeapAllocator()));
+  const size_t clamp = dtype == Dtype::kFloat ? FirstClamp(fused) : fused.steps.size();
+  if (clamp + 1 < fused.steps.size()) {
+    return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");
   }
-  return BindLayer(plan, std::move(weights), fused, arguments->args, arguments);
+  const auto bind = [this, p, shape = a.shape, shape_b = b.shape, dtype, constant_b,
+                     constant = constant_b ? *b.constant : Tensor(),
+                     arguments](const FusedOps& steps) -> StatusOr<std::unique_ptr<BoundKernel>> {
+    ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, shape, shape_b, dtype, constant_b, steps));
+    if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
+    std::shared_ptr<const Tensor> weights;
+    if (constant_b) {
+      ASSIGN_OR_RETURN(weights, plans_.Weights(plan, constant, true, HeapAllocator()));
+    }
+    return BindLayer(plan, std::move(weights), steps, arguments->args, arguments);
+  };
+  ASSIGN_OR_RETURN(auto layer, bind(fused));
+  if (layer == nullptr || clamp == fused.steps.size()) return layer;
+  std::vector<WatchedInput> watched;
+  bool modest = true;
+  for (size_t i = 0; i < 2 + arguments->args.size(); ++i) {
+    const int64_t n = context.inputs[i].shape.num_elements();
+    const void* constant = i < 2 ? nullptr : arguments->args[i - 2].constant;
+    if (i < 2 && context.inputs[i].constant != nullptr)
+      constant = context.inputs[i].constant->raw();
+    if (constant != nullptr) {
+      modest = modest && AllModest(static_cast<const float*>(constant), n);
+    } else {
+      watched.push_back({static_cast<int>(i), n});
+    }
+  }
+  if (!modest)
+    return DeclineToBind("oneDNN's clamp would make 0 of NaN, which a constant may give");
+  return KeepNan(std::move(layer), std::move(watched), fused.steps[clamp].activation,
+                 p.output.num_elements(),
+                 [bind, before = StepsBefore(fused, clamp)] { return bind(before); });
 }
 
 Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call) {
@@ -355,16 +384,22 @@ Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call)
     if (!inside) nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape(), b.shape(), dtype, constant_b, fused));
+  // What the library would lose a NaN in is done behind it.
+  const size_t kept =
+      dtype == Dtype::kFloat ? StepsThatKeepNan(fused, a, b, constant_b, args) : fused.steps.size();
+  const FusedOps inside = StepsBefore(fused, kept), behind = StepsFrom(fused, kept);
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape(), b.shape(), dtype, constant_b, inside));
   if (plan == nullptr) {
     if (dtype != Dtype::kFloat) return Unimplemented("no product of ", DtypeName(dtype));
     RETURN_IF_ERROR(nn::MatMulReference(p, a, b, false, false, out));
     nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const FusedPointers pointers, FusedPointers::Make(fused, args, allocator));
+  ASSIGN_OR_RETURN(const FusedPointers pointers, FusedPointers::Make(inside, args, allocator));
   ASSIGN_OR_RETURN(const auto weights, plans_.Weights(plan, b, constant_b, allocator));
-  return plan->Run(pointers.Tensors(a.raw(), weights->raw(), out->raw()), allocator);
+  RETURN_IF_ERROR(plan->Run(pointers.Tensors(a.raw(), weights->raw(), out->raw()), allocator));
+  if (!behind.empty()) nn::ApplyFusedOps(behind, args, out->rank() - 1, out);
+  return OkStatus();
 }
 
 }  // namespace smelt::onednn

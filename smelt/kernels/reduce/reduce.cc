@@ -10,6 +10,8 @@
 #include <limits>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/isa/columns.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 
@@ -340,6 +342,21 @@ void ReduceStrip(const ReduceJob& job, int64_t offset, int64_t n, int64_t begin,
   using C = Combine<kOp, Acc>;
   Acc buffer[kReduceStrip], acc[kReduceStrip];
   std::fill_n(total, n, C::template Init<Wide>());
+  if constexpr (std::is_same_v<Acc, float> && kOp != Reduction::kProd && kOp != Reduction::kNorm) {
+    const ReduceLoop& loop = job.plan.reduced;
+    if (loop.sizes.size() == 1 && job.load == nullptr) {
+      const ColumnLoops& loops = IsaColumns();
+      const ColumnsFn columns = kOp == Reduction::kMax   ? loops.max
+                                : kOp == Reduction::kMin ? loops.min
+                                                         : loops.sum;
+      for (int64_t i = begin; i < end; i += kReduceFlush) {
+        columns(static_cast<const float*>(job.in) + offset + i * loop.strides[0], loop.strides[0],
+                std::min(kReduceFlush, end - i), n, acc);
+        for (int64_t j = 0; j < n; ++j) total[j] = C::Merge(total[j], static_cast<Wide>(acc[j]));
+      }
+      return;
+    }
+  }
   std::fill_n(acc, n, C::template Init<Acc>());
   int64_t rows = 0;
   auto flush = [&] {
@@ -366,7 +383,7 @@ void ReduceColumns(const ReduceJob& job) {
   if (p.kept.count * strips == 1 && p.reduced.count * width >= 2 * kReduceGrain) {
     // Few columns, many rows: the rows are split.
     constexpr int64_t kParts = 16;
-    std::unique_ptr<Wide[]> partial(new Wide[kParts * kReduceStrip]);
+    Wide partial[kParts * kReduceStrip];
     const int64_t part = (p.reduced.count + kParts - 1) / kParts;
     ParallelFor(kParts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -380,7 +397,7 @@ void ReduceColumns(const ReduceJob& job) {
         partial[j] = C::Merge(partial[j], partial[i * kReduceStrip + j]);
       }
     }
-    job.store(partial.get(), width, p.reduced_elements, job.out, 0);
+    job.store(partial, width, p.reduced_elements, job.out, 0);
     return;
   }
   const int64_t cost = std::max<int64_t>(p.reduced.count * width, 16);
@@ -414,6 +431,8 @@ void ReduceAll(const ReduceJob& job) {
 // ---- choosing ----
 
 struct ReduceState final : KernelState {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+
   bool keep_dims = false;
   bool identity = false;  // reducing one element gives the element
   void (*run)(const ReduceJob&) = nullptr;
@@ -520,11 +539,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareLogicalReduce(const Node& node) {
   return state;
 }
 
-Status RunReduce(OpContext& ctx) {
-  const ReduceState& state = ctx.state<ReduceState>();
-  const Tensor& in = ctx.input(0);
-  const Tensor& axes = ctx.input(1);
-  const Shape& shape = in.shape();
+// By dimension, whether it is reduced.
+StatusOr<absl::InlinedVector<bool, 8>> ReducedDimensions(const Shape& shape, const Tensor& axes) {
   absl::InlinedVector<bool, 8> reduce(shape.rank(), false);
   const int64_t num_axes = axes.num_elements();
   for (int64_t i = 0; i < num_axes; ++i) {
@@ -540,6 +556,45 @@ Status RunReduce(OpContext& ctx) {
     }
     reduce[axis] = true;
   }
+  return reduce;
+}
+
+class BoundReduce final : public BoundKernel {
+ public:
+  BoundReduce(ReducePlan plan, const ReduceState& state)
+      : plan_(std::move(plan)), run_(state.run), load_(state.load), store_(state.store) {}
+
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    run_({plan_, inputs[0], outputs[0], load_, store_});
+    return OkStatus();
+  }
+
+ private:
+  const ReducePlan plan_;
+  void (*const run_)(const ReduceJob&);
+  const ReduceLoad load_;
+  const ReduceStore store_;
+};
+
+StatusOr<std::unique_ptr<BoundKernel>> ReduceState::Bind(const BindContext& context) {
+  const BoundTensor& in = context.inputs[0];
+  if (context.inputs[1].constant == nullptr || in.shape.num_elements() == 0) {
+    return DeclineToBind("the dimensions are no constant, or the input is empty");
+  }
+  const auto reduce = ReducedDimensions(in.shape, *context.inputs[1].constant);
+  if (!reduce.ok()) return nullptr;  // the run says why
+  ReducePlan plan = PlanReduction(in.shape, *reduce);
+  if (plan.reduced_elements == 1 && identity) {
+    return DeclineToBind("it gives its input, which the run passes on");
+  }
+  return std::make_unique<BoundReduce>(std::move(plan), *this);
+}
+
+Status RunReduce(OpContext& ctx) {
+  const ReduceState& state = ctx.state<ReduceState>();
+  const Tensor& in = ctx.input(0);
+  const Shape& shape = in.shape();
+  ASSIGN_OR_RETURN(const auto reduce, ReducedDimensions(shape, ctx.input(1)));
   Shape out_shape;
   for (int i = 0; i < shape.rank(); ++i) {
     if (!reduce[i]) {

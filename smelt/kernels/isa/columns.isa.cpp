@@ -1,0 +1,104 @@
+// Columns of floats reduced to one row: a few vectors of columns at a time go down all rows.
+#include "smelt/kernels/isa/columns.h"
+
+#include <cstdint>
+
+#include "smelt/kernels/isa/loop.inc"
+#include "smelt/kernels/isa/vector.inc"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+void FillColumns(ColumnLoops& t);
+namespace {
+
+struct SumColumns {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Of(T a, T b) {
+    return a + b;
+  }
+};
+// NaN wins: it is less or more than nothing.
+struct MaxColumns {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Of(T a, T b) {
+    return (b > a) | (b != b) ? b : a;
+  }
+};
+struct MinColumns {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Of(T a, T b) {
+    return (b < a) | (b != b) ? b : a;
+  }
+};
+
+// V vectors of columns; U rows side by side, which need not wait for each other.
+template <typename Op, int V, int U>
+inline __attribute__((always_inline)) void VectorsOf(const float* x, int64_t step, int64_t rows,
+                                                     float* y) {
+  Vec all[U][V];
+  int64_t r = 1;
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) all[0][v] = LoadVec(x + v * kLanes);
+  if (rows >= U) {
+#pragma GCC unroll 4
+    for (int u = 1; u < U; ++u) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) all[u][v] = LoadVec(x + u * step + v * kLanes);
+    }
+    for (r = U; r + U <= rows; r += U) {
+#pragma GCC unroll 4
+      for (int u = 0; u < U; ++u) {
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) {
+          all[u][v] = Op::Of(all[u][v], LoadVec(x + (r + u) * step + v * kLanes));
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int u = 1; u < U; ++u) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) all[0][v] = Op::Of(all[0][v], all[u][v]);
+    }
+  }
+  for (; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      all[0][v] = Op::Of(all[0][v], LoadVec(x + r * step + v * kLanes));
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) StoreVec(y + v * kLanes, all[0][v]);
+}
+
+template <typename Op>
+void ColumnsOf(const float* x, int64_t step, int64_t rows, int64_t n, float* y) {
+  int64_t c = 0;
+  for (; c + 4 * kLanes <= n; c += 4 * kLanes) VectorsOf<Op, 4, 2>(x + c, step, rows, y + c);
+  for (; c + 2 * kLanes <= n; c += 2 * kLanes) VectorsOf<Op, 2, 4>(x + c, step, rows, y + c);
+  for (; c + kLanes <= n; c += kLanes) VectorsOf<Op, 1, 4>(x + c, step, rows, y + c);
+  for (; c < n; ++c) {
+    float all = x[c];
+    for (int64_t r = 1; r < rows; ++r) all = Op::Of(all, x[r * step + c]);
+    y[c] = all;
+  }
+}
+
+bool Modest(const float* x, int64_t n) {
+  constexpr int32_t kLimit = (127 + 32) << 23;  // the bits of 2^32
+  int32_t largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t bits = __builtin_bit_cast(int32_t, x[i]) & 0x7fffffff;
+    largest = bits > largest ? bits : largest;
+  }
+  return largest <= kLimit;
+}
+
+}  // namespace
+
+void FillColumns(ColumnLoops& t) {
+  t.sum = ColumnsOf<SumColumns>;
+  t.max = ColumnsOf<MaxColumns>;
+  t.min = ColumnsOf<MinColumns>;
+  t.modest = Modest;
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

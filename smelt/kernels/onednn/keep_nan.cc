@@ -1,0 +1,105 @@
+#include "smelt/kernels/onednn/keep_nan.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/columns.h"
+#include "smelt/kernels/nn/isa_activation.h"
+
+namespace smelt::onednn {
+namespace {
+
+constexpr int64_t kModestGrain = 1 << 16;
+
+class NanKeeper final : public BoundKernel {
+ public:
+  NanKeeper(std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
+            int64_t results, std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped)
+      : layer_(std::move(layer)),
+        watched_(std::move(watched)),
+        clamp_(Isa().unary[static_cast<int>(nn::IsaActivation(clamp))]),
+        results_(results),
+        unclamped_(std::move(unclamped)) {}
+
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    const bool modest = std::ranges::all_of(watched_, [&](const WatchedInput& w) {
+      return AllModest(static_cast<const float*>(inputs[w.input]), w.floats);
+    });
+    if (modest) return layer_->Run(inputs, outputs, scratch);
+    ASSIGN_OR_RETURN(const auto unclamped, unclamped_());
+    if (unclamped == nullptr) return Internal("a layer has no form without its activation");
+    const auto bytes = static_cast<int64_t>(unclamped->scratch_bytes());
+    ASSIGN_OR_RETURN(Tensor more, Tensor::Make(Dtype::kUint8, Shape({bytes}), HeapAllocator()));
+    RETURN_IF_ERROR(unclamped->Run(inputs, outputs, more.raw()));
+    auto* y = static_cast<float*>(outputs[0]);
+    ParallelFor(results_, kModestGrain, [&](int64_t begin, int64_t end) {
+      clamp_(y + begin, y + begin, end - begin, 0.0f);
+    });
+    return OkStatus();
+  }
+  size_t scratch_bytes() const override { return layer_->scratch_bytes(); }
+  bool may_overwrite(int i) const override { return layer_->may_overwrite(i); }
+
+ private:
+  const std::unique_ptr<BoundKernel> layer_;
+  const std::vector<WatchedInput> watched_;
+  const IsaUnaryFn clamp_;
+  const int64_t results_;
+  const std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped_;
+};
+
+}  // namespace
+
+size_t FirstClamp(const FusedOps& ops) {
+  size_t i = 0;
+  while (i < ops.steps.size() && (ops.steps[i].kind != FusedStep::Kind::kActivation ||
+                                  (ops.steps[i].activation != Activation::kRelu &&
+                                   ops.steps[i].activation != Activation::kRelu6))) {
+    ++i;
+  }
+  return i;
+}
+
+FusedOps StepsBefore(const FusedOps& ops, size_t at) {
+  FusedOps before = ops;
+  before.steps.resize(at);
+  return before;
+}
+
+FusedOps StepsFrom(const FusedOps& ops, size_t at) {
+  FusedOps from = ops;
+  from.steps.erase(from.steps.begin(), from.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  return from;
+}
+
+bool AllModest(const float* x, int64_t n) {
+  std::atomic<bool> modest{true};
+  ParallelFor(n, kModestGrain, [&](int64_t begin, int64_t end) {
+    if (!IsaColumns().modest(x + begin, end - begin)) {
+      modest.store(false, std::memory_order_relaxed);
+    }
+  });
+  return modest.load(std::memory_order_relaxed);
+}
+
+size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w, bool constant_w,
+                        nn::FusedArgs args) {
+  const size_t clamp = FirstClamp(ops);
+  if (clamp == ops.steps.size()) return clamp;
+  const auto modest = [](const Tensor& t) {
+    return t.dtype() == Dtype::kFloat && AllModest(t.data<float>(), t.num_elements());
+  };
+  const bool all = clamp + 1 == ops.steps.size() && modest(x) && (constant_w || modest(w)) &&
+                   std::ranges::all_of(args, [&](const Tensor* t) { return modest(*t); });
+  return all ? ops.steps.size() : clamp;
+}
+
+std::unique_ptr<BoundKernel> KeepNan(
+    std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
+    int64_t results, std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped) {
+  return std::make_unique<NanKeeper>(std::move(layer), std::move(watched), clamp, results,
+                                     std::move(unclamped));
+}
+
+}  // namespace smelt::onednn

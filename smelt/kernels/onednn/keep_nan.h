@@ -1,0 +1,46 @@
+// The library's Relu and Relu6 make 0 of NaN, where TensorFlow keeps it. A layer that ends in one
+// is watched: only where what it reads is modest can there be no NaN in its sums.
+#ifndef SMELT_KERNELS_ONEDNN_KEEP_NAN_H_
+#define SMELT_KERNELS_ONEDNN_KEEP_NAN_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/nn/fused.h"
+
+namespace smelt::onednn {
+
+// Where the first Relu or Relu6 stands; steps.size(): there is none.
+size_t FirstClamp(const FusedOps& ops);
+// The steps before step `at`, and those from it on, with the same arguments.
+FusedOps StepsBefore(const FusedOps& ops, size_t at);
+FusedOps StepsFrom(const FusedOps& ops, size_t at);
+
+// Is each |x| at most 2^32? Sums of products of up to three such numbers are no NaN, unless there
+// are 2^31 of them. On the calling thread's team.
+bool AllModest(const float* x, int64_t n);
+
+// How many of the steps of one run, from the first on, the library may do to a product of float `x`
+// and `w` with these arguments: all, or those before a clamp that would make 0 of NaN.
+// `constant_w`: w is not looked at.
+size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w, bool constant_w,
+                        nn::FusedArgs args);
+
+// What a watched layer reads that is no constant.
+struct WatchedInput {
+  int input;
+  int64_t floats;
+};
+
+// `layer`, whose last step is `clamp`; where a watched input is not modest, what `unclamped` makes,
+// which lacks that step, and the clamp itself. `unclamped` is called by runs, any number at once.
+std::unique_ptr<BoundKernel> KeepNan(
+    std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
+    int64_t results, std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped);
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_KEEP_NAN_H_

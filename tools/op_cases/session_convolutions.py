@@ -1,0 +1,201 @@
+"""Convolutions and reductions in programs: windows of all kinds, tiles, paddings in front, what follows, and NaN and infinity in all of them."""
+from op_cases import *
+from op_cases.session_fusions import ACTIVATIONS, numbers, ph
+
+FOLDER = "sessions"
+
+
+def waves(shape, step):
+    """Numbers that the graph makes itself: files hold small tensors alone."""
+    return tf.cos(tf.reshape(tf.range(int(np.prod(shape)), dtype=tf.float32), shape) * step)
+
+
+def told(t):
+    """A few numbers that tell of all of t. Of one sign, so that sums lose nothing."""
+    t = tf.square(t + 1.5)
+    return [tf.reduce_sum(t * (2.0 + waves(t.shape[1:], 0.3)), list(range(len(t.shape) - 1))), tf.reduce_sum(t, [0, len(t.shape) - 1])]
+
+
+def image(size, depth):
+    """Images of waves, the last pixel that of `corner`; how many there are is fed too."""
+    corner, images = ph([depth]), ph([None] + [1] * (len(size) + 1))
+    one = tf.reshape(corner, [1] * (len(size) + 1) + [depth])
+    pads = [[0, 0]] + [[s - 1, 0] for s in size] + [[0, 0]]
+    return tf.pad(one, pads) + waves([1, *size, depth], 0.7) + images, corner, images
+
+
+def feeds(r, corner, images):
+    depth, ones = corner.shape[0], [1] * (len(images.shape) - 1)
+    special = numbers(r, depth)
+    special[0], special[-1] = np.nan, np.inf
+    return [{corner: v, images: numbers(r, n, *ones)} for v, n in ((numbers(r, depth), 2), (special, 1), (special, 0))]
+
+
+def windows(r):
+    # (height, width), window, strides, dilations, padding, channels
+    layers = [
+        ((9, 21), (3, 3), 1, 1, "SAME", 17), ((9, 21), (3, 3), 1, 1, "VALID", 16), ((8, 20), (3, 3), 2, 1, "SAME", 17), ((7, 7), (5, 5), 1, 1, "SAME", 20),
+        ((9, 21), (5, 5), 2, 1, "SAME", 17), ((12, 13), (3, 3), 3, 1, "SAME", 16), ((9, 14), (3, 3), 1, 2, "SAME", 17), ((9, 14), (2, 4), 1, 3, "SAME", 16), ((2, 2), (5, 5), 1, 1, "SAME", 33),
+        ((6, 19), (3, 3), 1, 1, [[0, 0], [2, 0], [3, 1], [0, 0]], 17), ((1, 30), (1, 9), 1, 1, "SAME", 16), ((5, 6), (3, 3), 1, 1, "SAME", 3), ((5, 6), (3, 3), 2, 1, "SAME", 8),
+        ((4, 3), (3, 3), 2, 1, "SAME", 100), ((3, 3), (1, 1), 1, 1, "SAME", 18), ((2, 40), (3, 3), 1, 1, "SAME", 17),
+    ]
+    for i, ((h, w), (kh, kw), stride, dilation, padding, depth) in enumerate(layers):
+
+        def build(h=h, w=w, kh=kh, kw=kw, stride=stride, dilation=dilation, padding=padding, depth=depth):
+            x, corner, images = image([h, w], depth)
+
+            def layer(step):
+                return tf.nn.depthwise_conv2d(x, waves([kh, kw, depth, 1], step), [1, stride, stride, 1], padding, dilations=[dilation, dilation])
+
+            fetch = told(layer(1.3)) + told(tf.nn.relu6(layer(0.9) + waves([depth], 2.1)))
+            return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("DepthwiseConv2dNative", build, name=f"window_{i}")
+
+    def multiplied():
+        x = ph([1, 3, 2, 16])
+        return [Step(fetch=[tf.nn.depthwise_conv2d(x, waves([3, 3, 16, 2], 1.3), [1, 1, 1, 1], "SAME")], feed={x: numbers(r, 1, 3, 2, 16)})]
+
+    yield graph_case("DepthwiseConv2dNative", multiplied, name="two_results_for_each_channel")
+
+
+def tiles(r):
+    # Size, depth, channels, stride.
+    layers = [((7, 7), 48, 50, 1), ((1, 1), 64, 65, 1), ((3, 3), 64, 96, 2), ((3, 13), 49, 48, 1), ((1, 2), 70, 113, 1), ((5, 1), 50, 81, 1), ((2, 2, 3), 52, 49, 1), ((3, 2, 3), 49, 60, 2)]
+    for i, (size, depth, channels, stride) in enumerate(layers):
+
+        def build(size=size, depth=depth, channels=channels, stride=stride):
+            x, corner, images = image(size, depth)
+            layer = tf.nn.conv2d if len(size) == 2 else tf.nn.conv3d
+            steps = stride if len(size) == 2 else [1] + [stride] * 3 + [1]
+
+            def of(step):
+                return layer(x, waves([1] * len(size) + [depth, channels], step) * 0.2, steps, "VALID")
+
+            rest = of(0.4)
+            fetch = told(of(1.3)) + told(tf.nn.relu(tf.nn.bias_add(of(0.9), waves([channels], 2.1)) + rest)) + told(tf.sigmoid(of(0.9)) * rest)
+            return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("Conv2D" if len(size) == 2 else "Conv3D", build, name=f"tile_{i}")
+
+
+def followed(r):
+    for name, act in {**ACTIVATIONS, "hard_swish_divided": lambda x: x * (tf.nn.relu6(x + 3.0) / 6.0)}.items():
+
+        def build(act=act):
+            x, rest = ph([None, 2, 4, 16]), ph([None, 2, 4, 16])
+            window = numbers(r, 3, 3, 16, 1)
+            y = tf.nn.conv2d(x, numbers(r, 1, 1, 16, 16) * 0.3, 1, "SAME")
+            z = act(tf.nn.bias_add(tf.nn.depthwise_conv2d(x, window, [1, 1, 1, 1], "SAME"), numbers(r, 16)))
+            deep = act(tf.nn.conv2d(tf.tile(x, [1, 1, 1, 3]), waves([1, 1, 48, 48], 0.9) * 0.3, 1, "VALID") + tf.tile(rest, [1, 1, 1, 3]))
+            fetch = [act(tf.nn.bias_add(y, numbers(r, 16))) + rest, z, act(tf.nn.depthwise_conv2d(x, window, [1, 2, 2, 1], "SAME") * 0.5), deep[..., 5:9]]
+            value = numbers(r, 2, 2, 4, 16)
+            special = value.copy()
+            special[0, 0, 0, 0], special[1, -1, -1, -1] = np.nan, 30.0
+            return [Step(fetch=fetch, feed={x: v, rest: numbers(r, len(v), 2, 4, 16)}) for v in (value, special, value[:0])]
+
+        yield graph_case("Conv2D", build, name=f"then_{name}")
+
+
+def clamps(r):
+    """NaN where the library computes: a window of several pixels, and products that are large."""
+    for name, act in (("relu", tf.nn.relu), ("relu6", tf.nn.relu6)):
+
+        def windows_of(act=act):
+            x, corner, images = image([3, 4], 8)
+            rest = ph([None, 3, 4, 8])
+            y = act(tf.nn.bias_add(tf.nn.conv2d(x, waves([3, 3, 8, 8], 1.3), 1, "SAME"), waves([8], 0.4)))
+            z = act(tf.nn.conv2d(x, waves([3, 3, 8, 8], 0.9), 1, "SAME") + rest)
+            steps = []
+            for f in feeds(r, corner, images):
+                n = len(f[images])
+                more = numbers(r, n, 3, 4, 8)
+                steps.append({**f, rest: more})
+                if n == 2:
+                    special = more.copy()
+                    special[0, 1, 1, 1], special[1, 2, 2, 2], special[1, 2, 2, 3] = np.nan, -np.inf, np.inf
+                    steps.append({**f, rest: special})
+            return [Step(fetch=told(y) + told(z), feed=f) for f in steps]
+
+        yield graph_case("Conv2D", windows_of, name=f"keeps_nan_{name}")
+
+        def products(act=act):
+            corner, rest = ph([3]), ph([])
+            x = tf.pad(tf.reshape(corner, [1, 3]), [[40, 0], [0, 61]]) + waves([41, 64], 0.7)
+            w = waves([64, 80], 1.3)
+            y = act(tf.nn.bias_add(tf.matmul(x, w), waves([80], 0.4)))
+            z = act(tf.matmul(x, w + rest) + (waves([41, 80], 0.2) + rest))
+            values = [(numbers(r, 3), 0.5), (np.array([np.nan, 1, 2], np.float32), 0.5), (np.array([np.inf, 1, 2], np.float32), -0.5), (numbers(r, 3), np.nan)]
+            return [Step(fetch=[tf.reduce_sum(tf.square(t), a) for t in (y, z) for a in (0, 1)], feed={corner: c, rest: np.float32(v)}) for c, v in values]
+
+        yield graph_case("MatMul", products, name=f"keeps_nan_{name}")
+
+
+def paddings(r):
+    pads = {"around": [[0, 0], [1, 1], [1, 1], [0, 0]], "behind": [[0, 0], [0, 1], [0, 1], [0, 0]], "uneven": [[0, 0], [2, 0], [0, 3], [0, 0]], "of_channels": [[0, 0], [1, 1], [1, 1], [0, 16]],
+            "of_images": [[1, 0], [1, 1], [1, 1], [0, 0]]}
+    for name, pad in pads.items():
+
+        def build(pad=pad):
+            x, corner, images = image([6, 7], 16)
+            padded = tf.pad(x, pad)
+            depth = padded.shape[-1]
+            fetch = told(tf.nn.relu6(tf.nn.depthwise_conv2d(padded, waves([3, 3, depth, 1], 1.3), [1, 2, 2, 1], "VALID")))
+            # Two read it.
+            both = tf.pad(x * 2.0, pad)
+            fetch += told(tf.nn.conv2d(both, waves([3, 3, depth, 5], 0.9), 1, "VALID")) + told(tf.nn.conv2d(both, waves([1, 1, depth, 50], 0.3), 2, "VALID"))
+            return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("Pad", build, name=f"before_windows_{name}")
+
+    def others():
+        x, corner, images = image([6, 7], 16)
+        pad = pads["uneven"]
+        window = waves([3, 3, 16, 4], 0.9)
+        ones = tf.nn.conv2d(R_pad(x, pad, 1.0), window, 1, "VALID")
+        zeros = tf.nn.conv2d(R_pad(x, pad, 0.0), window, 1, "VALID")
+        same = tf.nn.conv2d(tf.pad(x, pad), window, 2, "SAME")
+        explicit = tf.nn.conv2d(tf.pad(x, pad), window, 1, [[0, 0], [1, 0], [0, 2], [0, 0]])
+        kept = tf.pad(x, pad)
+        return [Step(fetch=told(ones) + told(zeros) + told(same) + told(explicit) + told(tf.nn.conv2d(kept, window, 1, "VALID")) + told(kept * 2.0), feed=f) for f in feeds(r, corner, images)]
+
+    yield graph_case("PadV2", others, name="before_windows")
+
+    def planes():
+        x, corner, images = image([3, 4, 2], 5)
+        padded = tf.pad(x, [[0, 0], [1, 0], [0, 2], [1, 1], [0, 0]])
+        return [Step(fetch=told(tf.nn.conv3d(padded, waves([2, 2, 3, 5, 6], 1.3), [1, 1, 2, 1, 1], "VALID")), feed=f) for f in feeds(r, corner, images)]
+
+    yield graph_case("Pad", planes, name="before_windows_of_planes")
+
+
+def R_pad(x, pad, value):
+    return tf.raw_ops.PadV2(input=x, paddings=pad, constant_values=value)
+
+
+def reductions(r):
+    axes = {"images": [0], "pixels": [1, 2], "rows": [1], "all_but_rows": [0, 2, 3], "channels": [3], "all": [0, 1, 2, 3], "first_two": [0, 1], "none": []}
+    for name, axis in axes.items():
+        for depth in (1, 3, 16, 37, 150):
+
+            def build(axis=axis, depth=depth):
+                x, corner, images = image([5, 7], depth)
+                fetch = [f(tf.square(x) + 1.0, axis, keepdims=keep) for f, keep in ((tf.reduce_mean, True), (tf.reduce_sum, False), (tf.reduce_max, False), (tf.reduce_min, True))]
+                fetch = [t if name != "none" and (t.shape.num_elements() or 999) < 200 else tf.reduce_sum(t, -1) for t in fetch]
+                return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)[: 2 if 0 in axis else 3]]
+
+            if depth in (3, 37) or name in ("images", "pixels", "all_but_rows"):
+                yield graph_case("Mean", build, name=f"over_{name}_{depth}")
+
+    def long():
+        x = waves([1, 700, 20], 0.7) + ph([])
+        one = tf.compat.v1.get_default_graph().get_operations()
+        feed = [o.outputs[0] for o in one if o.type == "Placeholder"][0]
+        return [Step(fetch=[tf.reduce_mean(x, 1), tf.reduce_max(x, [0, 1]), tf.reduce_min(x, 1)], feed={feed: v}) for v in (np.float32(2), np.float32(np.nan))]
+
+    yield graph_case("Mean", long, name="over_many_rows")
+
+
+def cases(r):
+    for family in (windows, tiles, followed, clamps, paddings, reductions):
+        yield from family(r)
