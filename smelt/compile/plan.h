@@ -1,10 +1,11 @@
 // A plan: what a program will do, in terms of values and actions, before anything has an address.
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
-// what needs no run is done), FoldPads (who pads itself reads what is not padded), BindActions (kernels are bound, and do what follows them where they
-// can), JoinElementwise (elementwise_chain.h), NameParts (copies of whole runs of bytes become
-// names of where they lie), PlanMemory (every value has a place). Program (program.h) runs the
-// plan. Not thread safe.
+// what needs no run is done), FoldPads and
+// FoldScales (what a kernel does without a pass of its own), BindActions (kernels are bound, and do
+// what follows them where they can), JoinElementwise (elementwise_chain.h), NameParts (copies of
+// whole runs of bytes become names of where they lie), PlanMemory (every value has a place).
+// Program (program.h) runs the plan. Not thread safe.
 #ifndef SMELT_COMPILE_PLAN_H_
 #define SMELT_COMPILE_PLAN_H_
 
@@ -93,6 +94,9 @@ StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelState
 // A padding by zeros whose readers all pad what they read themselves (kernels/pads_input.h) is
 // theirs.
 void FoldPads(Plan& plan);
+// A product by constants, one for each channel, of what only it reads is in the weights
+// (kernels/scales_weights.h).
+Status FoldScales(Plan& plan);
 
 // Binds every action whose kernel can be; actions that one kernel does in a pass become one.
 Status BindActions(Plan& plan, Reasons* reasons = nullptr);

@@ -196,6 +196,28 @@ def reductions(r):
     yield graph_case("Mean", long, name="over_many_rows")
 
 
+def scaled(r):
+    def planes():
+        x, corner, images = image([4, 6, 8], 3)
+        y = tf.nn.conv3d(x, waves([3, 3, 3, 3, 16], 1.3), [1] * 5, "SAME")
+        y = waves([1, 1, 16], 0.3) * y + waves([16], 0.8)
+        return [Step(fetch=told(tf.nn.relu(tf.nn.max_pool3d(y, 2, 2, "SAME"))), feed=f) for f in feeds(r, corner, images)[::2]]
+
+    yield graph_case("Conv3D", planes, name="scaled")
+
+    def others():
+        x, corner, images = image([5, 6], 16)
+        two = tf.nn.depthwise_conv2d(x, waves([3, 3, 16, 2], 1.3), [1, 1, 1, 1], "SAME") * waves([32], 0.3)
+        deep = tf.nn.relu6(tf.nn.conv2d(x, waves([1, 1, 16, 60], 0.9), 1, "VALID") * waves([60], 0.3) + waves([60], 0.7))
+        biased = tf.nn.bias_add(tf.nn.conv2d(x, waves([1, 1, 16, 5], 0.9), 1, "VALID"), waves([5], 0.2)) * waves([5], 0.3)
+        by_row = tf.nn.conv2d(x, waves([1, 1, 16, 6], 0.9), 1, "VALID") * waves([6, 1], 0.3)
+        by_one = tf.nn.conv2d(x, waves([1, 1, 16, 6], 0.4), 1, "VALID") * 1.5
+        kept = tf.nn.conv2d(x, waves([1, 1, 16, 6], 0.6), 1, "VALID")
+        return [Step(fetch=sum((told(t) for t in (two, deep, biased, by_row, by_one, kept, kept * waves([6], 0.3))), []), feed=f) for f in feeds(r, corner, images)]
+
+    yield graph_case("Conv2D", others, name="scaled")
+
+
 def cases(r):
-    for family in (windows, tiles, followed, clamps, paddings, reductions):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions):
         yield from family(r)

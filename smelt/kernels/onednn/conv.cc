@@ -3,12 +3,15 @@
 #include <limits>
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/common/constant_forms.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
+#include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/float_conv.h"
 #include "smelt/kernels/pads_input.h"
+#include "smelt/kernels/scales_weights.h"
 
 namespace smelt {
 namespace {
@@ -16,7 +19,7 @@ namespace {
 constexpr DtypeSet kConvFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
 constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
 
-struct ConvState final : FusibleState, PadsInput {
+struct ConvState final : FusibleState, PadsInput, ScalesWeights {
   nn::ConvAttrs attrs;
   FusedOps fused;
   bool constant_filter = false;
@@ -25,6 +28,17 @@ struct ConvState final : FusibleState, PadsInput {
   StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
                                                   const FusedOps& then) override;
   std::shared_ptr<KernelState> Padded(std::span<const int64_t> paddings) const override;
+  int64_t ScaledChannels(const Tensor& weights) const override;
+  StatusOr<Tensor> Scaled(const Tensor& weights, const Tensor& factors) const override;
+
+  // By where the factors lie, which are kept.
+  struct ScaledBy {
+    Tensor factors;
+    friend bool operator==(const ScaledBy& a, const ScaledBy& b) {
+      return a.factors.raw() == b.factors.raw();
+    }
+  };
+  std::shared_ptr<ConstantForms<ScaledBy>> scaled = std::make_shared<ConstantForms<ScaledBy>>();
 };
 
 nn::EmptyFilter EmptyFilterOf(const nn::ConvAttrs& attrs) {
@@ -115,6 +129,28 @@ std::shared_ptr<KernelState> ConvState::Padded(std::span<const int64_t> paddings
     padded->attrs.pad_after[i] += paddings[2 * (first + i) + 1];
   }
   return padded;
+}
+
+int64_t ConvState::ScaledChannels(const Tensor& weights) const {
+  if (!fused.empty() || !attrs.channels_last || weights.rank() < 2) return 0;
+  const int64_t last = weights.shape().back();
+  return attrs.depthwise ? weights.dim(weights.rank() - 2) * last : last;
+}
+
+StatusOr<Tensor> ConvState::Scaled(const Tensor& weights, const Tensor& factors) const {
+  const auto scale = [&](Allocator* allocator) -> StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor to, Tensor::Make(Dtype::kFloat, weights.shape(), allocator));
+    const IsaBinaryFn mul =
+        Isa().binary[static_cast<int>(IsaBinary::kMul)][static_cast<int>(IsaType::kF32)].vv;
+    const int64_t n = factors.num_elements();
+    for (int64_t i = 0; i < weights.num_elements(); i += n) {
+      mul(weights.data<float>() + i, factors.raw(), to.data<float>() + i, n);
+    }
+    return to;
+  };
+  ASSIGN_OR_RETURN(const auto made,
+                   scaled->Get(weights, ScaledBy{factors}, true, KeptAllocator(), scale));
+  return *made;
 }
 
 // The paddings of a Pad that stood before the convolution, two for each dimension.

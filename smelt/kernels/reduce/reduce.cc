@@ -1,4 +1,5 @@
 // Sum, Mean, Prod, Max, Min, EuclideanNorm, Any, All.
+// Long because the loops are templates that all of them share.
 //
 // The shape is collapsed: dimensions of size 1 vanish, neighbors that are both reduced or both
 // kept become one. What remains is loops over outer offsets around an inner run that is either

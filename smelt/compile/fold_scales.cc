@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "smelt/compile/plan.h"
+#include "smelt/kernels/scales_weights.h"
+
+namespace smelt {
+namespace {
+
+class ScaleFolder {
+ public:
+  explicit ScaleFolder(Plan& plan) : plan_(plan) {}
+
+  Status Run() {
+    for (size_t i = 0; i < plan_.actions.size(); ++i) {
+      RETURN_IF_ERROR(Fold(i));
+    }
+    std::erase_if(plan_.actions, [](const PlanAction& a) { return a.node == nullptr; });
+    return OkStatus();
+  }
+
+ private:
+  const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
+  const Tensor* ConstantOf(int value) const {
+    const PlanValue& v = At(value);
+    return v.place == PlanValue::Place::kConstant ? &plan_.constants[static_cast<size_t>(v.number)]
+                                                  : nullptr;
+  }
+
+  // The only action that reads the value; nullptr: there is none, or several.
+  PlanAction* OnlyReader(int value, size_t after) {
+    const auto reads = [&](int v) { return plan_.Root(v) == plan_.Root(value); };
+    if (std::ranges::any_of(plan_.results, reads)) return nullptr;
+    PlanAction* reader = nullptr;
+    for (size_t r = after; r < plan_.actions.size(); ++r) {
+      PlanAction& action = plan_.actions[r];
+      const auto times = std::ranges::count_if(action.inputs, reads);
+      if (times == 0) continue;
+      if (reader != nullptr || times > 1) return nullptr;
+      reader = &action;
+    }
+    return reader;
+  }
+
+  Status Fold(size_t i) {
+    PlanAction& action = plan_.actions[i];
+    if (action.node == nullptr || action.inputs.size() < 2 || action.outputs.size() != 1) {
+      return OkStatus();
+    }
+    const auto* scales = dynamic_cast<const ScalesWeights*>(action.state.get());
+    const Tensor* weights = scales == nullptr ? nullptr : ConstantOf(action.inputs[1]);
+    if (weights == nullptr || weights->dtype() != Dtype::kFloat) return OkStatus();
+    const int64_t channels = scales->ScaledChannels(*weights);
+    const int out = action.outputs[0];
+    if (channels == 0 || At(out).dtype != Dtype::kFloat) return OkStatus();
+    PlanAction* product = OnlyReader(out, i + 1);
+    if (product == nullptr || product->node == nullptr || !product->node->Is("Mul")) {
+      return OkStatus();
+    }
+    const bool first = plan_.Root(product->inputs[0]) == plan_.Root(out);
+    const int scaled = product->inputs[first ? 0 : 1], by = product->inputs[first ? 1 : 0];
+    const Tensor* factors = ConstantOf(by);
+    const Shape& shape = At(product->outputs[0]).shape;
+    if (factors == nullptr || factors->num_elements() != channels || factors->rank() == 0 ||
+        factors->shape().back() != channels || At(scaled).shape != At(out).shape ||
+        shape != At(out).shape) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor all, scales->Scaled(*weights, *factors));
+    PlanValue value = At(action.inputs[1]);
+    value.number = static_cast<int>(plan_.constants.size());
+    value.same_as = -1;
+    plan_.constants.push_back(std::move(all));
+    action.inputs[1] = static_cast<int>(plan_.values.size());
+    plan_.values.push_back(std::move(value));
+    action.then.push_back(product->node);
+    action.outputs = product->outputs;
+    product->node = nullptr;
+    return OkStatus();
+  }
+
+  Plan& plan_;
+};
+
+}  // namespace
+
+Status FoldScales(Plan& plan) { return ScaleFolder(plan).Run(); }
+
+}  // namespace smelt
