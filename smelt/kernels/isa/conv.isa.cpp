@@ -13,6 +13,9 @@ namespace {
 // With three vectors of weights and a value, sums fill the 32 or 16 registers.
 constexpr int kTilePixels = kVecBytes == 64 ? 8 : 4;
 constexpr int kTileVecs = 3;
+// How many rows of weights ahead the next cache is asked for them: a panel goes by once for each
+// tile.
+constexpr int64_t kTileAhead = 24;
 
 inline __attribute__((always_inline)) Vec SplatVec(float x) { return Vec{} + x; }
 
@@ -74,7 +77,10 @@ void TileOf(const ConvTile& t) {
       __attribute__((always_inline)) {
     Vec weight[V];
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) weight[v] = LoadVec(row + v * kLanes);
+    for (int v = 0; v < V; ++v) {
+      weight[v] = LoadVec(row + v * kLanes);
+      if (P >= 4) __builtin_prefetch(row + (kTileAhead * V + v) * kLanes);
+    }
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
       const float value = x[p][i];

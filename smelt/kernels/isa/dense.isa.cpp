@@ -123,6 +123,8 @@ void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float a
 
 // One row by whole vectors of columns. Every weight is read once, so that how fast they come
 // decides: few rows of w at a time from front to back, while the sums wait in the nearest cache.
+// kFar: they are no nearer than in the second cache.
+template <bool kFar>
 void DenseRow(const float* x, int64_t k, const float* w, int64_t ldw, int64_t columns,
               const float* bias, float* y) {
   constexpr int64_t kBlock = 2048;  // 8 KiB of sums
@@ -136,7 +138,11 @@ void DenseRow(const float* x, int64_t k, const float* w, int64_t ldw, int64_t co
       for (int64_t j = from; j < to; j += kLanes) {
         Vec sum = i > 0 ? LoadVec(y + j) : bias != nullptr ? LoadVec(bias + j) : Vec{};
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) sum += LoadVec(row + r * ldw + j) * x[i + r];
+        for (int r = 0; r < kRows; ++r) {
+          sum += LoadVec(row + r * ldw + j) * x[i + r];
+          // Those that are read next: what fetches ahead by itself stops where a page ends.
+          if (kFar) __builtin_prefetch(row + (kRows + r) * ldw + j);
+        }
         StoreVec(y + j, sum);
       }
     }
@@ -154,7 +160,12 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
   int64_t j = 0;
   if (m == 1 && k > 0) {
     j = n - n % kLanes;
-    DenseRow(x, k, w, ldw, j, bias, y);
+    constexpr int64_t kNear = int64_t{1} << 17;  // floats
+    if (k * j > kNear) {
+      DenseRow<true>(x, k, w, ldw, j, bias, y);
+    } else {
+      DenseRow<false>(x, k, w, ldw, j, bias, y);
+    }
   }
   for (; j + kPanel <= n; j += kPanel) {
     Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, bias ? bias + j : nullptr, y + j, ldy, kPanel);
