@@ -20,13 +20,13 @@ struct SumColumns {
 struct MaxColumns {
   template <typename T>
   static inline __attribute__((always_inline)) T Of(T a, T b) {
-    return (b > a) | (b != b) ? b : a;
+    return ((b > a) | (b != b)) ? b : a;
   }
 };
 struct MinColumns {
   template <typename T>
   static inline __attribute__((always_inline)) T Of(T a, T b) {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 
