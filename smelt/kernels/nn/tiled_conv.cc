@@ -102,6 +102,10 @@ class BoundTiledConv final : public BoundKernel {
         blocks_per_row_((s.out[2] + IsaConv().tile_pixels - 1) / IsaConv().tile_pixels),
         merges_(s.dilation[2] == 1 && s.kernel[2] > 1),
         zeros_(static_cast<size_t>(s.depth * (merges_ ? s.kernel[2] : 1)), 0.0f) {
+    for (int64_t i = 0; i <= panels_.count; ++i) firsts_.push_back(panels_.First(i));
+    for (int64_t i = 0; i <= blocks_per_row_; ++i) {
+      starts_.push_back(s.out[2] * i / blocks_per_row_);
+    }
     // A group's weights stay in the core's cache while all pixels go by.
     const int64_t panel = k_ * kConvTileVecs * panels_.lanes * int64_t{sizeof(float)};
     group_ = std::clamp<int64_t>(NearCacheBytes(1 << 20) / 2 / panel, 1, panels_.count);
@@ -121,39 +125,62 @@ class BoundTiledConv final : public BoundKernel {
   bool may_overwrite(int i) const override { return steps_.adds && i == addend_; }
 
  private:
+  // A block of pixels: which of its row, and that row's numbers.
+  struct Place {
+    int64_t part, line, plane, image;
+  };
+  Place PlaceOf(int64_t block) const {
+    const int64_t row = block / blocks_per_row_, plane = row / s_.out[1];
+    return {block % blocks_per_row_, row % s_.out[1], plane % s_.out[0], plane / s_.out[0]};
+  }
+  // Divisions would take as long as a small tile.
+  void Next(Place* place) const {
+    if (++place->part < blocks_per_row_) return;
+    place->part = 0;
+    if (++place->line < s_.out[1]) return;
+    place->line = 0;
+    if (++place->plane < s_.out[0]) return;
+    place->plane = 0;
+    ++place->image;
+  }
+
   // Tiles [begin, end) of all, counted by group, block of pixels, panel.
   void Tiles(const float* x, const float* addend, float* y, int64_t begin, int64_t end) const {
     const int64_t blocks = s_.rows() * blocks_per_row_;
-    const int64_t tiles_of_group = group_ * blocks;
-    int64_t at = begin;
-    while (at < end) {
-      const int64_t first = at / tiles_of_group * group_;
+    while (begin < end) {
+      const int64_t first = begin / (group_ * blocks) * group_;
       const int64_t panels = std::min(group_, panels_.count - first);
-      const int64_t within = at - first * blocks;
-      const int64_t block = within / panels, from = within % panels;
-      const int64_t to = std::min(panels, from + (end - at));
-      Block(x, addend, y, block, first + from, first + to);
-      at += to - from;
+      const int64_t last = std::min(end, (first + panels) * blocks);
+      Place place = PlaceOf((begin - first * blocks) / panels);
+      int64_t from = (begin - first * blocks) % panels;
+      while (begin < last) {
+        const int64_t to = std::min(panels, from + (last - begin));
+        Block(x, addend, y, place, first + from, first + to);
+        begin += to - from;
+        from = 0;
+        Next(&place);
+      }
     }
   }
 
   // Panels [from, to) of a block of pixels.
-  void Block(const float* x, const float* addend, float* y, int64_t block, int64_t from,
+  void Block(const float* x, const float* addend, float* y, const Place& place, int64_t from,
              int64_t to) const {
-    const int64_t row = block / blocks_per_row_, part = block % blocks_per_row_;
-    const int64_t first = s_.out[2] * part / blocks_per_row_;
-    const int64_t pixels = s_.out[2] * (part + 1) / blocks_per_row_ - first;
+    const int64_t row = (place.image * s_.out[0] + place.plane) * s_.out[1] + place.line;
+    const int64_t first = starts_[static_cast<size_t>(place.part)];
+    const int64_t pixels = starts_[static_cast<size_t>(place.part + 1)] - first;
     const float* where[kMostRuns * kConvTilePixels];
     ConvTile tile;
     tile.pixels = where;
-    FindRuns(x, row, first, pixels, where, &tile);
+    FindRuns(x, place, first, pixels, where, &tile);
     const int64_t begin = (row * s_.out[2] + first) * s_.channels;
     tile.step = s_.channels;
     tile.clamps = steps_.clamps;
     tile.low = steps_.low, tile.high = steps_.high;
     const ConvTileFn* functions = IsaConv().tile[pixels - 1];
     for (int64_t i = from; i < to; ++i) {
-      const int64_t vector = panels_.First(i), vectors = panels_.First(i + 1) - vector;
+      const int64_t vector = firsts_[static_cast<size_t>(i)];
+      const int64_t vectors = firsts_[static_cast<size_t>(i + 1)] - vector;
       const int64_t column = vector * panels_.lanes;
       tile.weights = weights_->data<float>() + column * k_;
       tile.bias = bias_.data() + column;
@@ -163,8 +190,8 @@ class BoundTiledConv final : public BoundKernel {
       functions[vectors - 1](tile);
     }
     if (steps_.act == nullptr) return;
-    const int64_t left = panels_.First(from) * panels_.lanes;
-    const int64_t right = std::min(panels_.First(to) * panels_.lanes, s_.channels);
+    const int64_t left = firsts_[static_cast<size_t>(from)] * panels_.lanes;
+    const int64_t right = std::min(firsts_[static_cast<size_t>(to)] * panels_.lanes, s_.channels);
     float* results = y + begin + left;
     if (right - left == s_.channels) {
       steps_.act(results, results, pixels * s_.channels, steps_.alpha);
@@ -178,8 +205,8 @@ class BoundTiledConv final : public BoundKernel {
   // Where the runs of pixels [first, first + pixels) of a row of the result begin. Those that lie
   // outside of the image are zeros. Where all columns are inside, the taps of a row of the window
   // are one run.
-  void FindRuns(const float* x, int64_t row, int64_t first, int64_t pixels, const float** where,
-                ConvTile* tile) const {
+  void FindRuns(const float* x, const Place& place, int64_t first, int64_t pixels,
+                const float** where, ConvTile* tile) const {
     const int64_t left = first * s_.stride[2] - s_.pad[2];
     const int64_t right =
         (first + pixels - 1) * s_.stride[2] - s_.pad[2] + (s_.kernel[2] - 1) * s_.dilation[2];
@@ -188,9 +215,8 @@ class BoundTiledConv final : public BoundKernel {
     const int64_t taps = merged ? 1 : s_.kernel[2];
     tile->run = merged ? s_.kernel[2] * s_.depth : s_.depth;
     tile->runs = s_.kernel[0] * s_.kernel[1] * taps;
-    const int64_t image = row / (s_.out[0] * s_.out[1]);
-    const int64_t plane = row / s_.out[1] % s_.out[0] * s_.stride[0] - s_.pad[0];
-    const int64_t line = row % s_.out[1] * s_.stride[1] - s_.pad[1];
+    const int64_t plane = place.plane * s_.stride[0] - s_.pad[0];
+    const int64_t line = place.line * s_.stride[1] - s_.pad[1];
     for (int64_t a = 0; a < s_.kernel[0]; ++a) {
       const int64_t z = plane + a * s_.dilation[0];
       for (int64_t b = 0; b < s_.kernel[1]; ++b) {
@@ -199,7 +225,8 @@ class BoundTiledConv final : public BoundKernel {
           where = std::fill_n(where, taps * pixels, zeros_.data());
           continue;
         }
-        const float* of_row = x + ((image * s_.in[0] + z) * s_.in[1] + r) * s_.in[2] * s_.depth;
+        const float* of_row =
+            x + ((place.image * s_.in[0] + z) * s_.in[1] + r) * s_.in[2] * s_.depth;
         for (int64_t c = 0; c < taps; ++c) {
           int64_t column = left + c * s_.dilation[2];
           for (int64_t p = 0; p < pixels; ++p, column += s_.stride[2]) {
@@ -221,6 +248,8 @@ class BoundTiledConv final : public BoundKernel {
   const int64_t blocks_per_row_;
   const bool merges_;
   const std::vector<float> zeros_;  // as long as a run
+  std::vector<int64_t> firsts_;     // by panel: its first vector
+  std::vector<int64_t> starts_;     // by block of a row: its first pixel
   int64_t group_ = 1;               // panels
   int64_t grain_ = 1;               // tiles
 };
