@@ -1,0 +1,252 @@
+#include "tests/random_graphs/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "smelt/graph/text.h"
+#include "smelt/runtime/session.h"
+
+namespace smelt {
+namespace {
+
+using Results = StatusOr<std::vector<Tensor>>;
+
+// How many disturbed runs tell how far results may be apart, and how many times as far.
+constexpr int kDisturbed = 3;
+constexpr double kTimes = 6;
+
+class Runner {
+ public:
+  Runner(const DrawnGraph& graph, const std::string& text, SessionOptions options, bool disturbed)
+      : graph_(graph) {
+    auto parsed = ParseGraph(text);
+    if (!parsed.ok()) {
+      error_ = parsed.status();
+      return;
+    }
+    session_ = std::make_unique<Session>(std::shared_ptr<const Graph>(*std::move(parsed)), options);
+    for (size_t k = 0; k < graph.fetches.size(); ++k) {
+      fetches_.push_back(disturbed ? absl::StrCat("fetch", k) : NameOf(graph.fetches[k]));
+    }
+  }
+  Results Run(size_t request) {
+    if (session_ == nullptr) return error_;
+    std::vector<std::pair<std::string, Tensor>> feeds;
+    for (const auto& [node, t] : graph_.requests[request]) {
+      feeds.emplace_back(absl::StrCat("n", node), t);
+    }
+    return session_->Run(feeds, fetches_, {});
+  }
+  Session& session() { return *session_; }
+  bool ok() const { return session_ != nullptr; }
+
+ private:
+  const DrawnGraph& graph_;
+  Status error_;
+  std::unique_ptr<Session> session_;
+  std::vector<std::string> fetches_;
+};
+
+double UnitOf(Dtype t) {
+  switch (t) {
+    case Dtype::kFloat:
+      return 0x1p-23;
+    case Dtype::kDouble:
+      return 0x1p-52;
+    case Dtype::kHalf:
+      return 0x1p-10;
+    case Dtype::kBfloat16:
+      return 0x1p-7;
+    default:
+      return 0;
+  }
+}
+double LeastOf(Dtype t) {
+  return t == Dtype::kDouble ? 1e-300 : t == Dtype::kHalf ? 0x1p-22 : 1e-35;
+}
+
+double ElementOf(const Tensor& t, size_t i) {
+  switch (t.dtype()) {
+    case Dtype::kFloat:
+      return static_cast<double>(t.data<float>()[i]);
+    case Dtype::kDouble:
+      return t.data<double>()[i];
+    case Dtype::kHalf:
+      return static_cast<double>(static_cast<float>(t.data<Half>()[i]));
+    case Dtype::kBfloat16:
+      return static_cast<double>(static_cast<float>(t.data<Bfloat16>()[i]));
+    case Dtype::kInt32:
+      return t.data<int32_t>()[i];
+    case Dtype::kInt64:
+      return static_cast<double>(t.data<int64_t>()[i]);
+    default:
+      return static_cast<double>(t.data<bool>()[i]);
+  }
+}
+bool IsFloatType(Dtype t) { return UnitOf(t) != 0; }
+
+bool SameBits(const Tensor& a, const Tensor& b, size_t i) {
+  const size_t size = DtypeSize(a.dtype());
+  const auto* x = static_cast<const char*>(a.raw()) + i * size;
+  const auto* y = static_cast<const char*>(b.raw()) + i * size;
+  if (std::memcmp(x, y, size) == 0) return true;
+  return IsFloatType(a.dtype()) && std::isnan(ElementOf(a, i)) && std::isnan(ElementOf(b, i));
+}
+
+// The disturbed results of a request, made when first asked for.
+class Disturbed {
+ public:
+  explicit Disturbed(const DrawnGraph& graph) : graph_(graph), runners_(kDisturbed) {}
+  const std::vector<Results>& Of(size_t request) {
+    if (request_ != static_cast<int>(request)) {
+      results_.clear();
+      for (int k = 0; k < kDisturbed; ++k) {
+        auto& r = runners_[static_cast<size_t>(k)];
+        if (r == nullptr) {
+          r = std::make_unique<Runner>(
+              graph_, TextOf(graph_, k + 1),
+              SessionOptions{.threads = 1, .optimize = false, .compile = false}, true);
+        }
+        results_.push_back(r->Run(request));
+      }
+      request_ = static_cast<int>(request);
+    }
+    return results_;
+  }
+
+ private:
+  const DrawnGraph& graph_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+  std::vector<Results> results_;
+  int request_ = -1;
+};
+
+// May the elements be apart so far? Not where disturbed results agree.
+bool MayDiffer(double want, double got, Dtype t, const std::vector<double>& disturbed) {
+  double moved = 0;
+  for (const double d : disturbed) {
+    if (std::isnan(d) != std::isnan(want) || std::isinf(d) != std::isinf(want)) return true;
+    if (!std::isfinite(want)) {
+      if (d != want && !std::isnan(want)) return true;
+      continue;
+    }
+    moved = std::max(moved, std::abs(d - want));
+  }
+  if (!std::isfinite(want) || !std::isfinite(got)) return want == got;
+  return std::abs(want - got) <=
+         kTimes * moved + 8 * UnitOf(t) * std::abs(want) + (IsFloatType(t) ? LeastOf(t) : 0);
+}
+
+std::string Compare(const Tensor& got, const Tensor& want, bool rounded, Disturbed& disturbed,
+                    size_t request, size_t fetch) {
+  if (got.dtype() != want.dtype() || !(got.shape() == want.shape())) {
+    return absl::StrCat("is ", DtypeName(got.dtype()), got.shape().ToString(), ", not ",
+                        DtypeName(want.dtype()), want.shape().ToString());
+  }
+  const auto n = static_cast<size_t>(want.num_elements());
+  size_t wrong = 0, first = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (SameBits(got, want, i)) continue;
+    if (rounded) {
+      std::vector<double> others;
+      bool other_shape = false;
+      for (const Results& r : disturbed.Of(request)) {
+        if (!r.ok() || !((*r)[fetch].shape() == want.shape())) {
+          other_shape = true;
+        } else {
+          others.push_back(ElementOf((*r)[fetch], i));
+        }
+      }
+      if (other_shape || MayDiffer(ElementOf(want, i), ElementOf(got, i), want.dtype(), others)) {
+        continue;
+      }
+    }
+    if (wrong++ == 0) first = i;
+  }
+  if (wrong == 0) return "";
+  return absl::StrCat(wrong, " of ", n, " values differ, first [", first,
+                      "]: ", ElementOf(got, first), " instead of ", ElementOf(want, first),
+                      rounded ? "" : ", where nothing rounds otherwise");
+}
+
+SessionOptions PlainOptions() { return {.threads = 1, .compile = false}; }
+
+// Is it what the executor says of the node that it names?
+bool AlsoFails(const DrawnGraph& graph, size_t request, const Status& status) {
+  const absl::string_view text = status.message();
+  const size_t at = text.rfind("{{node n");
+  int node = -1;
+  if (at == absl::string_view::npos ||
+      !absl::SimpleAtoi(text.substr(at + 8, text.find('}', at) - at - 8), &node)) {
+    return false;
+  }
+  DrawnGraph alone = graph;
+  alone.fetches = {{node, 0}};
+  return Runner(alone, TextOf(alone), PlainOptions(), false).Run(request).status() == status;
+}
+
+std::string CompareResults(const Results& got, const Results& want, const DrawnGraph& graph,
+                           const std::vector<bool>& rounded, Disturbed& disturbed, size_t request) {
+  if (got.status() != want.status()) {
+    // Of several nodes that fail either may be the first.
+    if (!got.ok() && !want.ok() && AlsoFails(graph, request, got.status())) return "";
+    return absl::StrCat(got.status().ToString(), " instead of ", want.status().ToString());
+  }
+  if (!got.ok()) return "";
+  for (size_t k = 0; k < graph.fetches.size(); ++k) {
+    const bool loose = rounded[static_cast<size_t>(graph.fetches[k].node)];
+    std::string why = Compare((*got)[k], (*want)[k], loose, disturbed, request, k);
+    if (!why.empty()) return absl::StrCat(NameOf(graph.fetches[k]), " ", why);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<StatusOr<std::vector<Tensor>>> PlainResults(const DrawnGraph& graph) {
+  Runner plain(graph, TextOf(graph), PlainOptions(), false);
+  std::vector<Results> results;
+  for (size_t r = 0; r < graph.requests.size(); ++r) results.push_back(plain.Run(r));
+  return results;
+}
+
+std::string CheckGraph(const DrawnGraph& graph, CheckCounts* counts) {
+  const std::vector<Results> want = PlainResults(graph);
+  const std::vector<bool> rounded = Rounded(graph);
+  Disturbed disturbed(graph);
+  const std::string text = TextOf(graph);
+  for (const int threads : {1, 2}) {
+    Runner compiled(graph, text, {.threads = threads, .compile = true}, false);
+    for (size_t r = 0; r < graph.requests.size(); ++r) {
+      std::vector<Results> again;
+      // The second finds everything made; the third an arena that others have written in.
+      for (int turn = 0; turn < 2; ++turn) {
+        const Results got = compiled.Run(r);
+        const std::string why = CompareResults(got, want[r], graph, rounded, disturbed, r);
+        if (!why.empty()) {
+          return absl::StrCat("threads ", threads, ", request ", r, ", turn ", turn, ": ", why);
+        }
+      }
+      if (counts != nullptr) {
+        ++counts->requests;
+        if (!want[r].ok()) ++counts->errors;
+        for (const DrawnPort& p : graph.fetches) {
+          ++counts->values;
+          if (rounded[static_cast<size_t>(p.node)]) ++counts->rounded;
+        }
+      }
+    }
+    if (counts != nullptr && compiled.ok()) {
+      compiled.session().VisitPrograms([&](const VisitedProgram& p) {
+        ++counts->programs;
+        if (p.program.part_rows() > 0) ++counts->in_parts;
+      });
+    }
+  }
+  return "";
+}
+
+}  // namespace smelt

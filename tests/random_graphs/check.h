@@ -1,0 +1,28 @@
+// Holds what sessions answer that compile to what the plain executor answers.
+#ifndef SMELT_TESTS_RANDOM_GRAPHS_CHECK_H_
+#define SMELT_TESTS_RANDOM_GRAPHS_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/random_graphs/drawn_graph.h"
+
+namespace smelt {
+
+struct CheckCounts {
+  int64_t requests = 0, errors = 0, values = 0, rounded = 0, programs = 0, in_parts = 0;
+};
+
+// Each request in turn, in sessions with compiled programs of one and of two threads, against one
+// without. Values that no rounding may tell apart are the same bits, but for NaNs, of which there
+// is one; others are as near as results are to each other when what programs may round otherwise is
+// disturbed by few units in the last place. Errors have one code and text. Returns what is wrong;
+// empty: nothing.
+std::string CheckGraph(const DrawnGraph& graph, CheckCounts* counts = nullptr);
+
+// What the plain executor answers, by request.
+std::vector<StatusOr<std::vector<Tensor>>> PlainResults(const DrawnGraph& graph);
+
+}  // namespace smelt
+
+#endif  // SMELT_TESTS_RANDOM_GRAPHS_CHECK_H_

@@ -1,0 +1,91 @@
+// smelt_random_graphs [--first N] [--count N] [--show] [--keep_going] [--nan_before_relu]: draws
+// graphs, by number, and holds the programs that sessions compile to the plain executor. A graph
+// that fails is made smaller and printed as a case of tests/sessions, with what the executor
+// answered; exit code 1.
+#include <cstdio>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tests/random_graphs/check.h"
+#include "tests/random_graphs/drawer.h"
+#include "tests/random_graphs/shrink.h"
+
+namespace smelt {
+namespace {
+
+struct Flags {
+  int64_t first = 0, count = 1000;
+  bool show = false, keep_going = false, shrink = true;
+  DrawOptions draw;
+};
+
+bool ReadFlags(int argc, char** argv, Flags* flags) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view flag = argv[i];
+    if (flag == "--show") {
+      flags->show = true;
+    } else if (flag == "--keep_going") {
+      flags->keep_going = true;
+    } else if (flag == "--no_shrink") {
+      flags->shrink = false;
+    } else if (flag == "--nan_before_relu") {
+      flags->draw.no_nan_before_relu = false;
+    } else if (flag == "--first" && i + 1 < argc && absl::SimpleAtoi(argv[i + 1], &flags->first)) {
+      ++i;
+    } else if (flag == "--count" && i + 1 < argc && absl::SimpleAtoi(argv[i + 1], &flags->count)) {
+      ++i;
+    } else {
+      std::fprintf(stderr, "no such flag: %s\n", argv[i]);
+      return false;
+    }
+  }
+  return true;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  if (!ReadFlags(argc, argv, &flags)) return 2;
+  CheckCounts counts;
+  int64_t failed = 0, nodes = 0;
+  for (int64_t seed = flags.first; seed < flags.first + flags.count; ++seed) {
+    // Where a signal ends the process, it is known of which graph.
+    if (flags.show) std::fprintf(stderr, "graph %lld\n", static_cast<long long>(seed));
+    const DrawnGraph graph = Drawer(static_cast<uint64_t>(seed), flags.draw).Draw();
+    if (graph.fetches.empty()) continue;
+    nodes += std::ssize(graph.nodes);
+    if (flags.show)
+      std::printf("%s", CaseOf(graph, absl::StrCat("graph_", seed), PlainResults(graph)).c_str());
+    const std::string why = CheckGraph(graph, &counts);
+    if (why.empty()) continue;
+    ++failed;
+    std::printf("FAILED graph %lld: %s\n", static_cast<long long>(seed), why.c_str());
+    if (flags.shrink) {
+      std::string last = why;
+      const DrawnGraph small = Shrunk(graph, [&](const DrawnGraph& g) {
+        const std::string now = CheckGraph(g);
+        if (now.empty()) return false;
+        last = now;
+        return true;
+      });
+      std::printf("%s\n%s", CheckGraph(small).c_str(),
+                  CaseOf(small, absl::StrCat("graph_", seed), PlainResults(small)).c_str());
+    }
+    std::fflush(stdout);
+    if (!flags.keep_going) break;
+  }
+  std::printf(
+      "%lld graphs of %lld nodes, %lld requests (%lld errors), %lld values (%lld rounded), %lld "
+      "programs (%lld in parts): %lld failed\n",
+      static_cast<long long>(flags.count), static_cast<long long>(nodes),
+      static_cast<long long>(counts.requests), static_cast<long long>(counts.errors),
+      static_cast<long long>(counts.values), static_cast<long long>(counts.rounded),
+      static_cast<long long>(counts.programs), static_cast<long long>(counts.in_parts),
+      static_cast<long long>(failed));
+  return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace smelt
+
+int main(int argc, char** argv) { return smelt::Main(argc, argv); }
