@@ -237,10 +237,11 @@ class Binder {
     if (!spelled || std::ranges::any_of(spelled->actions, [&](size_t a) { return Claimed(a); })) {
       return false;
     }
+    FusedOps more;
+    more.steps.emplace_back().activation = spelled->activation;
+    if (!SlopesAgree(chain->ops, more)) return false;
     stop_.clear();
-    FusedStep step;
-    step.activation = spelled->activation;
-    chain->ops.steps.push_back(step);
+    chain->ops.steps.push_back(more.steps[0]);
     chain->actions.insert(chain->actions.end(), spelled->actions.begin(), spelled->actions.end());
     return true;
   }
@@ -263,16 +264,11 @@ class Binder {
     FusedStep step;
     if (const auto activation = ActivationOf(n)) {
       step.activation = *activation;
-      if (n.Is("LeakyRelu")) {
-        // There is one slope for all steps.
-        const auto is_leaky = [](const FusedStep& s) {
-          return s.kind == FusedStep::Kind::kActivation && s.activation == Activation::kLeakyRelu;
-        };
-        if (std::ranges::any_of(chain->ops.steps, is_leaky)) {
-          return Stop(action, " is a second LeakyRelu");
-        }
-        chain->ops.leaky_alpha = n.Float("alpha", 0.2f);
-      }
+      FusedOps more;
+      more.steps.push_back(step);
+      more.leaky_alpha = n.Float("alpha", 0.2f);
+      if (!SlopesAgree(chain->ops, more)) return Stop(action, " has another slope than a step");
+      if (n.Is("LeakyRelu")) chain->ops.leaky_alpha = more.leaky_alpha;
     } else if (n.Is(kAdds) || (n.Is("AddN") && action.inputs.size() == 2) ||
                (n.Is("BiasAdd") && n.String("data_format", "NHWC") == "NHWC")) {
       const int root = plan_.Root(value);

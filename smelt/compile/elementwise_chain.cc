@@ -188,6 +188,7 @@ class ChainJoiner {
 
   // Of each dimension, where the loops are made of whole dimensions.
   static std::optional<Dims> StepsOf(const BoundView& view, const Shape& shape) {
+    if (shape.num_elements() == 0) return std::nullopt;
     Dims steps(static_cast<size_t>(shape.rank()), 0);
     size_t left = view.loops.size();
     int64_t inside = 1;  // of the loop left - 1: how much of it dimensions have taken

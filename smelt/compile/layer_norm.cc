@@ -137,12 +137,13 @@ class NormFinder {
       return fits ? take(by_root, last) : kNone;
     }
     // (d * s) * r
-    if (TakeRow(by_difference, ValueOf(difference), &found_.scale) &&
+    if (OnlyReader(by_difference) == by_root &&
+        TakeRow(by_difference, ValueOf(difference), &found_.scale) &&
         IsProductOf(by_root, ValueOf(by_difference), ValueOf(root))) {
       return take(by_difference, by_root);
     }
     // d * (r * s)
-    if (TakeRow(by_root, ValueOf(root), &found_.scale) &&
+    if (OnlyReader(by_root) == by_difference && TakeRow(by_root, ValueOf(root), &found_.scale) &&
         IsProductOf(by_difference, ValueOf(difference), ValueOf(by_root))) {
       return take(by_root, by_difference);
     }

@@ -1,16 +1,23 @@
 #include "smelt/kernels/fusible.h"
 
-#include <algorithm>
+#include <optional>
 
 namespace smelt {
 
 bool SlopesAgree(const FusedOps& own, const FusedOps& then) {
-  const auto leaks = [](const FusedOps& ops) {
-    return std::ranges::any_of(ops.steps, [](const FusedStep& s) {
-      return s.kind == FusedStep::Kind::kActivation && s.activation == Activation::kLeakyRelu;
-    });
-  };
-  return !leaks(own) || !leaks(then) || own.leaky_alpha == then.leaky_alpha;
+  std::optional<float> slope;
+  for (const FusedOps* ops : {&own, &then}) {
+    for (const FusedStep& s : ops->steps) {
+      const bool leaks = s.activation == Activation::kLeakyRelu;
+      if (s.kind != FusedStep::Kind::kActivation || (!leaks && s.activation != Activation::kRelu)) {
+        continue;
+      }
+      const float own_slope = leaks ? ops->leaky_alpha : 0;
+      if (slope && *slope != own_slope) return false;
+      slope = own_slope;
+    }
+  }
+  return true;
 }
 
 JoinedSteps JoinSteps(const FusedOps& own, const FusedOps& then, const BindContext& context,

@@ -288,6 +288,7 @@ void Drawer::Begin() {
 
 // Most ends are results; so is now and then what others read too.
 void Drawer::End() {
+  ended_ = true;
   std::vector<bool> read(graph_.nodes.size(), false);
   for (const DrawnNode& n : graph_.nodes) {
     for (const DrawnPort& p : n.inputs) read[static_cast<size_t>(p.node)] = true;

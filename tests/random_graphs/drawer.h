@@ -113,6 +113,7 @@ class Drawer {
   bool specials_ = false;  // NaN, infinities and so on may be drawn
   bool large_ = false;     // enough work for threads to take rows
   bool failed_ = false;
+  bool ended_ = false;  // no more nodes
   int numbers_ = 0;
 };
 

@@ -61,7 +61,7 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvState::BindThen(const BindContext& co
   if (!p->channels_last && std::ranges::any_of(then.steps, is_bias)) {
     return DeclineToBind("channels come first, and a bias would go along the last dimension");
   }
-  if (!SlopesAgree(fused, then)) return DeclineToBind("two slopes of LeakyRelu");
+  if (!SlopesAgree(fused, then)) return DeclineToBind("two slopes of Relu and LeakyRelu");
   const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
   const BindContext joined{context.node, steps.inputs, context.outputs};
   if (!onednn::ArgumentsFit(steps.ops, joined, p->output,

@@ -46,7 +46,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatMulState::BindThen(const BindContext& 
   if (!p.ok() || p->output.num_elements() == 0) {
     return DeclineToBind("shapes that do not fit, or an empty result");
   }
-  if (!SlopesAgree(fused, then)) return DeclineToBind("two slopes of LeakyRelu");
+  if (!SlopesAgree(fused, then)) return DeclineToBind("two slopes of Relu and LeakyRelu");
   const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
   const BindContext joined{context.node, steps.inputs, context.outputs};
   if (!onednn::ArgumentsFit(steps.ops, joined, p->output, p->output.rank() - 1)) {
