@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
+#include "smelt/kernels/node_error.h"
 #include "smelt/runtime/compiled_body.h"
 #include "smelt/runtime/compiled_item.h"
 #include "smelt/runtime/executable.h"
@@ -12,7 +13,9 @@ namespace {
 class CompiledScan final : public CompiledItem {
  public:
   CompiledScan(const Node& node, std::unique_ptr<Graph> body, std::string function)
-      : body_(node, std::move(body), std::move(function), false),
+      : node_(node),
+        function_(function),
+        body_(node, std::move(body), std::move(function), false),
         last_(node.Get<std::vector<bool>>("last", {})),
         until_(node.Bool("until")),
         states_(node.Get<std::vector<Dtype>>("Tstates", {}).size()),
@@ -27,9 +30,11 @@ class CompiledScan final : public CompiledItem {
               .results = outputs,
               .step = step,
               .stats = stats};
-    RETURN_IF_ERROR(FillCall(*inputs[0], &call));
+    // No node of the body is at fault.
+    if (const Status s = FillCall(*inputs[0], &call); !s.ok()) return WithNode(s, function_, node_);
     ASSIGN_OR_RETURN(const Program* program, ProgramOf(call));
-    return program != nullptr ? RunProgram(*program, call) : RunPlain(call);
+    const Status s = program != nullptr ? RunProgram(*program, call) : RunPlain(call);
+    return s.ok() ? s : WithNode(s, function_, node_);
   }
   std::string Text(bool reasons) override { return body_.Text(reasons); }
   void Visit(ProgramVisitor visit) override { body_.Visit(visit); }
@@ -296,6 +301,8 @@ class CompiledScan final : public CompiledItem {
     return OkStatus();
   }
 
+  const Node& node_;
+  const std::string function_;
   CompiledBody body_;
   const std::vector<bool> last_;  // by array
   const bool until_;              // the body says how often it runs

@@ -141,8 +141,8 @@ bool MayDiffer(double want, double got, Dtype t, const std::vector<double>& dist
          kTimes * moved + 8 * UnitOf(t) * std::abs(want) + (IsFloatType(t) ? LeastOf(t) : 0);
 }
 
-std::string Compare(const Tensor& got, const Tensor& want, bool rounded, Disturbed& disturbed,
-                    size_t request, size_t fetch) {
+std::string Compare(const Tensor& got, const Tensor& want, bool rounded, bool spare_nan,
+                    Disturbed& disturbed, size_t request, size_t fetch) {
   if (got.dtype() != want.dtype() || !(got.shape() == want.shape())) {
     return absl::StrCat("is ", DtypeName(got.dtype()), got.shape().ToString(), ", not ",
                         DtypeName(want.dtype()), want.shape().ToString());
@@ -151,6 +151,9 @@ std::string Compare(const Tensor& got, const Tensor& want, bool rounded, Disturb
   size_t wrong = 0, first = 0;
   for (size_t i = 0; i < n; ++i) {
     if (SameBits(got, want, i)) continue;
+    if (rounded && spare_nan && (std::isnan(ElementOf(got, i)) || std::isnan(ElementOf(want, i)))) {
+      continue;
+    }
     if (rounded) {
       std::vector<double> others;
       bool other_shape = false;
@@ -207,7 +210,8 @@ std::string CompareResults(const Results& got, const Results& want, const DrawnG
   if (!got.ok()) return "";
   for (size_t k = 0; k < graph.fetches.size(); ++k) {
     const bool loose = rounded[static_cast<size_t>(graph.fetches[k].node)];
-    std::string why = Compare((*got)[k], (*want)[k], loose, disturbed, request, k);
+    const bool spare_nan = graph.nan_after_relu && request > 0;
+    std::string why = Compare((*got)[k], (*want)[k], loose, spare_nan, disturbed, request, k);
     if (!why.empty()) return absl::StrCat(NameOf(graph.fetches[k]), " ", why);
   }
   return "";

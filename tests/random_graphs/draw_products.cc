@@ -233,7 +233,7 @@ DrawnPort DrawActivation(Drawer& d, DrawnPort x) {
   switch (d.Below(12)) {
     case 0:
     case 1:
-      if (d.options().no_nan_before_relu && rounded && d.HasNan(x)) return x;
+
       return d.Add(d.Word({"Relu", "Relu6"}), {x}, attr).value_or(x);
     case 2:
       return then("Tanh", x);

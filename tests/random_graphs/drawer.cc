@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/text.h"
 #include "smelt/runtime/session.h"
@@ -33,6 +35,26 @@ StatusOr<std::vector<Tensor>> RunDrawn(const DrawnGraph& graph, const DrawnNode&
   Session session(std::shared_ptr<const Graph>(std::move(parsed)),
                   {.threads = 1, .optimize = false, .compile = false});
   return session.Run(feeds, fetches, {});
+}
+
+// Is the result another one altogether where an operand is a little larger?
+bool Jumps(absl::string_view op, absl::string_view attrs) {
+  static const absl::flat_hash_set<absl::string_view> kJumps = {
+      "Floor",        "Ceil",     "Round",
+      "Rint",         "Sign",     "FloorDiv",
+      "FloorMod",     "Mod",      "TopKV2",
+      "ArgMax",       "ArgMin",   "Where",
+      "Lgamma",       "Tan",      "Equal",
+      "NotEqual",     "DivNoNan", "Xdivy",
+      "Reciprocal",   "Inv",      "FakeQuantWithMinMaxArgs",
+      "Less",         "Greater",  "LessEqual",
+      "GreaterEqual", "MulNoNan", "Xlogy"};
+  if (op != "Cast") return kJumps.contains(op);
+  return absl::StrContains(attrs, "DstT=int") || absl::StrContains(attrs, "DstT=bool");
+}
+
+bool MayBecomeRelu(absl::string_view op) {
+  return op == "Relu" || op == "Relu6" || op == "Maximum" || op == "Minimum" || op == "ClipByValue";
 }
 
 template <typename T>
@@ -241,9 +263,15 @@ std::optional<DrawnPort> Drawer::Add(const std::string& op, std::vector<DrawnPor
   node.inputs = std::move(inputs);
   node.attrs = attrs;
   node.rounds = rounds;
-  if (rounds) {
+  bool of_rounded = false;
+  for (const DrawnPort& p : node.inputs) {
+    if (rounds && IsHuge(p)) return std::nullopt;
+    of_rounded = of_rounded || IsRounded(p);
+  }
+  if (of_rounded && Jumps(op, attrs)) return std::nullopt;
+  if (of_rounded && options_.no_nan_before_relu && MayBecomeRelu(op)) {
     for (const DrawnPort& p : node.inputs) {
-      if (IsHuge(p)) return std::nullopt;
+      if (HasNan(p)) return std::nullopt;
     }
   }
   auto values = RunDrawn(graph_, node);
@@ -349,7 +377,9 @@ DrawnGraph Drawer::Draw() {
     }
   }
   End();
-  return Pruned(graph_);
+  DrawnGraph drawn = Pruned(graph_);
+  drawn.nan_after_relu = options_.no_nan_before_relu;
+  return drawn;
 }
 
 }  // namespace smelt

@@ -151,6 +151,7 @@ DrawnGraph Pruned(const DrawnGraph& graph) {
   }
   DrawnGraph out;
   out.library = graph.library;
+  out.nan_after_relu = graph.nan_after_relu;
   std::vector<int> now(graph.nodes.size(), -1);
   const auto moved = [&](DrawnPort p) {
     return DrawnPort{now[static_cast<size_t>(p.node)], p.port};

@@ -42,6 +42,8 @@ struct DrawnGraph {
   std::string library;           // functions, as text
   std::vector<DrawnPort> fetches;
   std::vector<DrawnFeeds> requests;  // in turn; the first is what the values were drawn of
+  // Later requests may bring NaN to a Relu behind a product, where it may become a number.
+  bool nan_after_relu = false;
 
   const Tensor& ValueOf(DrawnPort p) const {
     return nodes[static_cast<size_t>(p.node)].values[static_cast<size_t>(p.port)];

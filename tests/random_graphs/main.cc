@@ -23,7 +23,8 @@ struct Flags {
 
 // What is found, apart from where.
 std::string KindOf(absl::string_view why) {
-  for (const char* kind : {"instead of nan", " nan instead of", "values differ", "OK instead of", "instead of OK", "instead of"}) {
+  for (const char* kind : {"instead of nan", " nan instead of", "values differ", "OK instead of",
+                           "instead of OK", "instead of"}) {
     if (absl::StrContains(why, kind)) return kind;
   }
   return "";

@@ -169,6 +169,10 @@ int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst) {
   return -1;
 }
 
+bool AddsWhole(const PostOp& p, const Layout& dst) {
+  return p.kind == PostOp::Kind::kAdd && p.operand.dims == dst.dims && Elements(dst) > 1;
+}
+
 }  // namespace
 
 struct Primitive::Impl {
@@ -343,14 +347,16 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   const double work = ConvolutionWork(dst, weights);
   int sum = WholeAddend(post_ops, dst);
   if (sum >= 0) {
-    // The library's fastest code (brgemm) can add to what dst holds, but no other whole tensor.
+    // The library's fastest code (brgemm) can add to what dst holds, but no other whole tensor;
+    // that by plain products (gemm) adds a whole tensor wrongly unless dst holds it.
     Attributes attributes;
     RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes, sum));
     const Status chosen = impl->Choose(&d, work, attributes);
     if (dst.dtype == Dtype::kInt8 || dst.dtype == Dtype::kUint8) {
       // The scales of an int8 operand are those of a sum.
       RETURN_IF_ERROR(chosen);
-    } else if (!chosen.ok() || !absl::StartsWith(ImplementationOf(impl->desc), "brg")) {
+    } else if (!chosen.ok() || (!absl::StrContains(ImplementationOf(impl->desc), "gemm") &&
+                                !absl::StartsWith(ImplementationOf(impl->desc), "brg"))) {
       sum = -1;
     }
   }
@@ -358,6 +364,12 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   if (sum < 0) {
     RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
     RETURN_IF_ERROR(impl->Choose(&d, work, attributes));
+  }
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    if (static_cast<int>(i) != sum && AddsWhole(post_ops[i], dst) &&
+        absl::StrContains(ImplementationOf(impl->desc), "x64:gemm")) {
+      return Unimplemented("a convolution by plain products that adds several tensors");
+    }
   }
   RETURN_IF_ERROR(impl->Compile());
   if (src.dtype != Dtype::kFloat) RETURN_IF_ERROR(impl->RefuseReference());
