@@ -169,6 +169,26 @@ int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst) {
   return -1;
 }
 
+// Does a window lie where there is nothing but padding, along one dimension?
+bool SeesPaddingAlone(const Layout& src, const Layout& weights, const Layout& dst,
+                      const Window& window) {
+  const size_t spatial = window.strides.size();
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t in = src.dims[2 + i], out = dst.dims[2 + i];
+    const int64_t taps = weights.dims[weights.dims.size() - spatial + i];
+    for (int64_t o = 0; o < out; ++o) {
+      const int64_t first = o * window.strides[i] - window.pad_before[i];
+      bool sees = false;
+      for (int64_t t = 0; t < taps && !sees; ++t) {
+        const int64_t at = first + t * window.dilations[i];
+        sees = at >= 0 && at < in;
+      }
+      if (!sees) return true;
+    }
+  }
+  return false;
+}
+
 bool AddsWhole(const PostOp& p, const Layout& dst) {
   return p.kind == PostOp::Kind::kAdd && p.operand.dims == dst.dims && Elements(dst) > 1;
 }
@@ -346,6 +366,8 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
   auto impl = std::make_unique<Impl>();
   const double work = ConvolutionWork(dst, weights);
   int sum = WholeAddend(post_ops, dst);
+  // Its brgemm fails where there is nothing to multiply before the sum.
+  if (sum >= 0 && SeesPaddingAlone(src, weights, dst, window)) sum = -1;
   if (sum >= 0) {
     // The library's fastest code (brgemm) can add to what dst holds, but no other whole tensor;
     // that by plain products (gemm) adds a whole tensor wrongly unless dst holds it.
