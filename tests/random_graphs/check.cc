@@ -16,8 +16,8 @@ namespace {
 using Results = StatusOr<std::vector<Tensor>>;
 
 // How many disturbed runs tell how far results may be apart, and how many times as far.
-constexpr int kDisturbed = 3;
-constexpr double kTimes = 6;
+constexpr int kDisturbed = 4;
+constexpr double kTimes = 40;
 
 class Runner {
  public:

@@ -1,0 +1,161 @@
+"""Elementwise chains that programs run in one pass: columns, rows and views, NaN, odd and empty shapes; and what random graphs (tests/random_graphs) found of programs."""
+from op_cases import *
+
+FOLDER = "sessions"
+R = tf.raw_ops
+
+
+def ph(shape, dtype=tf.float32):
+    return tf.compat.v1.placeholder(dtype, shape)
+
+
+def numbers(r, *shape):
+    return np.round(r.normal(shape), 2).astype(np.float32)
+
+
+def specials(r, *shape):
+    value = numbers(r, *shape)
+    flat = value.reshape(-1)
+    for at, what in zip(range(0, flat.size, 7), [np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38, 0.0] * 9):
+        flat[at] = what
+    return value
+
+
+def chains(r):
+    def of_column_and_row():
+        x, column, row = ph([None, None]), ph([None, 1]), ph([1, None])
+        y = tf.nn.relu((x - column) * row) + tf.abs(x) * column
+        z = tf.maximum(tf.minimum(y, row), column)
+        steps = []
+        for n, c in ((7, 13), (40, 5), (1, 67), (33, 2), (0, 9), (9, 0)):
+            for make in (numbers, specials):
+                steps.append(Step(fetch=[y, z], feed={x: make(r, n, c), column: make(r, n, 1), row: numbers(r, 1, c)}))
+        return steps
+
+    def of_row_without_leading_one():
+        x, row = ph([None, 3, None]), ph([None])
+        y = tf.negative(tf.square(x + row)) - row
+        return [Step(fetch=[y], feed={x: make(r, n, 3, c), row: make(r, c)}) for n, c in ((3, 11), (5, 8), (0, 4)) for make in (numbers, specials)]
+
+    def of_split_parts():
+        x = ph([None, 36])
+        a, b, c, d = tf.split(x, 4, axis=1)
+        y = (a + b) * tf.nn.relu(c) - d
+        z = tf.where(a > b, c, d) * y
+        return [Step(fetch=[y, z], feed={x: make(r, n, 36)}) for n in (1, 2, 7, 0) for make in (numbers, specials)]
+
+    def of_slices():
+        x, y = ph([None, 9, None]), ph([None, 4, None])
+        a, b = x[:, 1:5], tf.slice(x, [0, 5, 0], [-1, 4, -1])
+        z = tf.maximum(a * y, b) + tf.abs(y)
+        w = tf.math.floor(z) - x[:, :1] * 2.0
+        return [Step(fetch=[z, w], feed={x: make(r, n, 9, c), y: make(r, n, 4, c)}) for n, c in ((2, 9), (5, 3), (1, 33), (0, 3), (3, 0)) for make in (numbers, specials)]
+
+    def of_slices_of_split_of_nothing():
+        x, y = ph([None, 12]), ph([None, 6])
+        a, b = tf.split(x, 2, axis=1)
+        return [Step(fetch=[(a + y) * b - y], feed={x: numbers(r, n, 12), y: numbers(r, n, 6)}) for n in (0, 20)]
+
+    def of_integers():
+        x, y = ph([None, None], tf.int32), ph([None, 1], tf.int32)
+        z = tf.maximum(x * y + 3, y - x) * x
+        def whole(*s):
+            return (numbers(r, *s) * 5).astype(np.int32)
+
+        return [Step(fetch=[z], feed={x: whole(n, c), y: whole(n, 1)}) for n, c in ((9, 17), (40, 3), (0, 3))]
+
+    def of_choices():
+        x, y, p = ph([None, None]), ph([None, 1]), ph([None, None], tf.bool)
+        z = tf.where(p, x * 2.0, y) + tf.where(tf.math.is_nan(x), tf.zeros_like(x), x)
+        return [Step(fetch=[z], feed={x: make(r, n, c), y: make(r, n, 1), p: (np.arange(n * c) % 3 == 0).reshape(n, c)}) for n, c in ((7, 19), (1, 90), (90, 1)) for make in (numbers, specials)]
+
+    def of_results_in_between():
+        x, y = ph([None, None]), ph([None, None])
+        a = x + y
+        b = a * x
+        return [Step(fetch=[a, b, tf.abs(b) - a, b], feed={x: make(r, n, c), y: make(r, n, c)}) for n, c in ((8, 17), (2, 129)) for make in (numbers, specials)]
+
+    for name, build in list(locals().items()):
+        if callable(build) and name.startswith("of_"):
+            yield graph_case("AddV2", build, name=f"chain_{name}")
+
+
+def found(r):
+    def norm(spell, shown):
+        def build():
+            x = ph([None, None, 6])
+            mean = tf.reduce_mean(x, axis=-1, keepdims=True)
+            root = tf.math.rsqrt(tf.reduce_mean(tf.math.squared_difference(x, mean), axis=-1, keepdims=True) + 1e-3)
+            scale, offset, difference = numbers(r, 6), numbers(r, 6), x - mean
+            part = difference * scale if spell == "difference" else root * scale
+            y = part * (root if spell == "difference" else difference) + offset
+            more = [part * 2.0] if shown == "read" else [part]
+            return [Step(fetch=[y, *more], feed={x: numbers(r, 3, n, 6)}) for n in (1, 5)]
+        return build
+
+    for spell in ("difference", "root"):
+        for shown in ("read", "result"):
+            yield graph_case("Mean", norm(spell, shown), name=f"norm_whose_{spell}_is_a_{shown}")
+
+    def leaks_then_relu():
+        x = ph([None, 5])
+        y = tf.matmul(x, numbers(r, 5, 7))
+        z = tf.nn.leaky_relu(y + numbers(r, 7), 0.3)
+        w = tf.matmul(x, numbers(r, 5, 7) * 0.3)
+        return [Step(fetch=[tf.maximum(z, 0.0), tf.nn.leaky_relu(tf.nn.relu(w) - 0.5, 0.1)], feed={x: numbers(r, n, 5)}) for n in (1, 3, 20)]
+
+    yield graph_case("MatMul", leaks_then_relu, name="two_slopes_behind_one_product")
+
+    def leaks_then_relu_images():
+        x = ph([None, 4, 5, 3])
+        z = tf.nn.leaky_relu(tf.nn.conv2d(x, numbers(r, 3, 3, 3, 5), 1, "SAME"), 0.3)
+        return [Step(fetch=[tf.nn.relu(z)], feed={x: numbers(r, n, 4, 5, 3)}) for n in (1, 2)]
+
+    yield graph_case("Conv2D", leaks_then_relu_images, name="two_slopes_behind_one_convolution")
+
+    def sums(depthwise, pads, dilation):
+        def build():
+            x = ph([1, 4, 10, 2])
+            filters = numbers(r, 1, 3, 2, 1) if depthwise else numbers(r, 1, 3, 2, 3)
+            if depthwise:
+                y = R.DepthwiseConv2dNative(input=x, filter=filters, strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=pads)
+            else:
+                y = R.Conv2D(input=x, filter=filters, strides=[1, 1, 1, 1], dilations=[1, 1, dilation, 1], padding="EXPLICIT", explicit_paddings=pads)
+            shape = [int(d) for d in y.shape]
+            more = ph(shape)
+            first = y + numbers(r, *shape)
+            return [Step(fetch=[tf.sigmoid(more + first) if depthwise else more + first], feed={x: numbers(r, 1, 4, 10, 2), more: numbers(r, *shape)}),
+                    Step(fetch=[tf.sigmoid(more + first) if depthwise else more + first], feed={x: numbers(r, 1, 4, 10, 2), more: numbers(r, *shape)})]
+        return build
+
+    for depthwise in (False, True):
+        for name, pads, dilation in (("inside", [0, 0, 0, 0, 1, 1, 0, 0], 1), ("wide", [0, 0, 1, 2, 2, 1, 0, 0], 1), ("dilated", [0, 0, 0, 0, 6, 6, 0, 0], 6)):
+            if depthwise and dilation > 1:
+                continue
+            yield graph_case("DepthwiseConv2dNative" if depthwise else "Conv2D", sums(depthwise, pads, dilation), name=f"{'depthwise' if depthwise else 'dense'}_sums_{name}")
+
+    def two_sums():
+        x, more = ph([1, 2, 1, 1]), ph([1, 2, 1, 1])
+        y = tf.nn.conv2d(x, np.array([0.25, 0.25, 1.25], np.float32).reshape(1, 3, 1, 1), 1, "SAME", dilations=[1, 1, 3, 1])
+        return [Step(fetch=[more + (numbers(r, 1, 2, 1, 1) + y)], feed={x: numbers(r, 1, 2, 1, 1), more: numbers(r, 1, 2, 1, 1)})]
+
+    yield graph_case("Conv2D", two_sums, name="two_sums_behind_one_channel")
+
+    def padding_alone():
+        x, more = ph([2, 17, 3, 1]), ph([2, 19, 2, 1])
+        y = R.Conv2D(input=x, filter=numbers(r, 2, 4, 1, 1), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 2, 0, 0])
+        return [Step(fetch=[tf.sigmoid(y) + more, tf.nn.relu(tf.tanh(y) + more)], feed={x: numbers(r, 2, 17, 3, 1), more: numbers(r, 2, 19, 2, 1)})]
+
+    yield graph_case("Conv2D", padding_alone, name="windows_that_see_padding_alone")
+
+    def stated_shape():
+        x, shape = ph([None]), ph([None], tf.int32)
+        y = tf.negative(tf.reshape(tf.abs(x), shape))
+        return [Step(fetch=[y], feed={x: numbers(r, 6), shape: np.array([6], np.int32)}), Step(fetch=[y], feed={x: numbers(r, 6), shape: np.array([5], np.int32)}, error="Input to reshape")]
+
+    yield graph_case("Reshape", stated_shape, name="to_a_shape_that_a_request_states")
+
+
+def cases(r):
+    yield from chains(r)
+    yield from found(r)
