@@ -56,6 +56,11 @@ def chains(r):
         a, b = tf.split(x, 2, axis=1)
         return [Step(fetch=[(a + y) * b - y], feed={x: numbers(r, n, 12), y: numbers(r, n, 6)}) for n in (0, 20)]
 
+    def of_a_split_with_an_empty_part():
+        x, y = ph([None, 12]), ph([None, 7])
+        none, a, b = tf.split(x, [0, 5, 7], axis=1)
+        return [Step(fetch=[(b + y) * b - y, a], feed={x: numbers(r, n, 12), y: numbers(r, n, 7)}) for n in (20, 0)]
+
     def of_integers():
         x, y = ph([None, None], tf.int32), ph([None, 1], tf.int32)
         z = tf.maximum(x * y + 3, y - x) * x
@@ -106,6 +111,13 @@ def found(r):
 
     yield graph_case("MatMul", leaks_then_relu, name="two_slopes_behind_one_product")
 
+    def leaks_then_relu_einsum():
+        x = ph([2, 2, None])
+        y = tf.einsum("abc,acd->abd", numbers(r, 2, 3, 2), x)
+        return [Step(fetch=[tf.maximum(tf.nn.leaky_relu(y, 0.1), 0.0)], feed={x: numbers(r, 2, 2, n)}) for n in (1, 3, 20)]
+
+    yield graph_case("Einsum", leaks_then_relu_einsum, name="two_slopes")
+
     def leaks_then_relu_images():
         x = ph([None, 4, 5, 3])
         z = tf.nn.leaky_relu(tf.nn.conv2d(x, numbers(r, 3, 3, 3, 5), 1, "SAME"), 0.3)
@@ -143,8 +155,10 @@ def found(r):
 
     def padding_alone():
         x, more = ph([2, 17, 3, 1]), ph([2, 19, 2, 1])
-        y = R.Conv2D(input=x, filter=numbers(r, 2, 4, 1, 1), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 2, 0, 0])
-        return [Step(fetch=[tf.sigmoid(y) + more, tf.nn.relu(tf.tanh(y) + more)], feed={x: numbers(r, 2, 17, 3, 1), more: numbers(r, 2, 19, 2, 1)})]
+        def product():
+            return R.Conv2D(input=x, filter=numbers(r, 2, 4, 1, 1), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 2, 0, 0])
+
+        return [Step(fetch=[tf.sigmoid(product()) + more, tf.nn.relu(tf.tanh(product()) + more)], feed={x: numbers(r, 2, 17, 3, 1), more: numbers(r, 2, 19, 2, 1)})]
 
     yield graph_case("Conv2D", padding_alone, name="windows_that_see_padding_alone")
 
