@@ -178,6 +178,16 @@ std::string Compare(const Tensor& got, const Tensor& want, bool rounded, bool sp
 
 SessionOptions PlainOptions() { return {.threads = 1, .compile = false}; }
 
+// What programs say otherwise. A scan that never runs gives an array of no rows, where the list
+// says that it does not know its elements' shape. A program for parts of the rows says how many
+// rows the part has.
+bool IsKnown(const Results& got, const Results& want) {
+  const absl::string_view says = want.status().message();
+  if (got.ok()) return absl::StrContains(says, "Tried to stack elements of an empty list");
+  return absl::StrContains(says, "Expected dimension") &&
+         got.status().code() == want.status().code();
+}
+
 // Is it what the executor says of the node that it names, or of another one, where that cannot run?
 bool AlsoFails(const DrawnGraph& graph, size_t request, const Status& status) {
   const absl::string_view text = status.message();
@@ -203,6 +213,7 @@ bool AlsoFails(const DrawnGraph& graph, size_t request, const Status& status) {
 std::string CompareResults(const Results& got, const Results& want, const DrawnGraph& graph,
                            const std::vector<bool>& rounded, Disturbed& disturbed, size_t request) {
   if (got.status() != want.status()) {
+    if (IsKnown(got, want)) return "";
     // Of several nodes that fail either may be the first.
     if (!got.ok() && !want.ok() && AlsoFails(graph, request, got.status())) return "";
     return absl::StrCat(got.status().ToString(), " instead of ", want.status().ToString());
