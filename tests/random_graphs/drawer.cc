@@ -49,6 +49,8 @@ bool Jumps(absl::string_view op, absl::string_view attrs) {
       "Reciprocal",   "Inv",      "FakeQuantWithMinMaxArgs",
       "Less",         "Greater",  "LessEqual",
       "GreaterEqual", "MulNoNan", "Xlogy"};
+  const bool narrow = absl::StrContains(attrs, "bfloat16") || absl::StrContains(attrs, "half");
+  if (narrow && (op == "RealDiv" || op == "Div" || op == "Rsqrt" || op == "Log")) return true;
   if (op != "Cast") return kJumps.contains(op);
   return absl::StrContains(attrs, "DstT=int") || absl::StrContains(attrs, "DstT=bool");
 }
@@ -269,7 +271,8 @@ std::optional<DrawnPort> Drawer::Add(const std::string& op, std::vector<DrawnPor
     of_rounded = of_rounded || IsRounded(p);
   }
   if (of_rounded && Jumps(op, attrs)) return std::nullopt;
-  if (of_rounded && options_.no_nan_before_relu && MayBecomeRelu(op)) {
+  const bool is_relu = MayBecomeRelu(op) || absl::StrContains(attrs, "alpha=0.0f");
+  if (of_rounded && options_.no_nan_before_relu && is_relu) {
     for (const DrawnPort& p : node.inputs) {
       if (HasNan(p)) return std::nullopt;
     }
