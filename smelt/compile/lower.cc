@@ -96,8 +96,10 @@ class Lowering {
     if (n.Is(kRenamesShape)) {
       const int from = ValueOf(n.inputs()[0]);
       const PartialShape& shape = shapes_.of({const_cast<Node*>(&n), 0});
-      // A shape that does not fit is an error, which the kernel words.
-      if (!shape.fully_known() || shape.ToShape().num_elements() != At(from).shape.num_elements()) {
+      // A shape that does not fit is an error, which the kernel words: also one that only a request
+      // states, though no other than the inferred one would do.
+      if (!shape.fully_known() || !OthersAreConstant(n) ||
+          shape.ToShape().num_elements() != At(from).shape.num_elements()) {
         return AddAction(n);
       }
       if (const Tensor* t = Constant(from)) return AddConstant(n, 0, t->WithShape(shape.ToShape()));
@@ -106,6 +108,12 @@ class Lowering {
       return OkStatus();
     }
     return AddAction(n);
+  }
+
+  // All inputs but the first.
+  bool OthersAreConstant(const Node& n) {
+    return std::all_of(n.inputs().begin() + 1, n.inputs().end(),
+                       [&](const Endpoint& e) { return Constant(ValueOf(e)) != nullptr; });
   }
 
   // What no run need compute: parts of shapes, and what is made of constants alone.

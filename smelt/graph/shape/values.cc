@@ -267,6 +267,8 @@ void ReduceValue(ValueStep& s) {
 void RangeValue(ValueStep& s) {
   const auto start = s.Int(0), limit = s.Int(1), delta = s.Int(2);
   if (!start || !limit || !delta || *delta == 0) return;
+  // An error.
+  if (*delta > 0 ? *start > *limit : *start < *limit) return;
   IntVector v;
   int64_t x = *start;
   while (*delta > 0 ? x < *limit : x > *limit) {
