@@ -41,8 +41,8 @@ class FusibleState : public KernelState {
   }
 };
 
-// May the steps be joined? There is one slope for all of them: FusedOps has one, and oneDNN computes
-// every relu of a layer as the first. That of Relu is zero.
+// May the steps be joined? There is one slope for all of them: FusedOps has one, and oneDNN
+// computes every relu of a layer as the first. That of Relu is zero.
 bool SlopesAgree(const FusedOps& own, const FusedOps& then);
 
 // The steps of a node, then those of `then`, and the inputs that they take, under shapes that

@@ -120,7 +120,7 @@ def found(r):
 
     def leaks_then_relu_images():
         x = ph([None, 4, 5, 3])
-        z = tf.nn.leaky_relu(tf.nn.conv2d(x, numbers(r, 3, 3, 3, 5), 1, "SAME"), 0.3)
+        z = tf.nn.leaky_relu(tf.nn.bias_add(tf.nn.conv2d(x, numbers(r, 3, 3, 3, 5), 1, "SAME"), numbers(r, 5)), 0.3)
         return [Step(fetch=[tf.nn.relu(z)], feed={x: numbers(r, n, 4, 5, 3)}) for n in (1, 2)]
 
     yield graph_case("Conv2D", leaks_then_relu_images, name="two_slopes_behind_one_convolution")
@@ -156,7 +156,8 @@ def found(r):
     def padding_alone():
         x, more = ph([2, 17, 3, 1]), ph([2, 19, 2, 1])
         def product():
-            return R.Conv2D(input=x, filter=numbers(r, 2, 4, 1, 1), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 2, 0, 0])
+            y = R.Conv2D(input=x, filter=numbers(r, 2, 4, 1, 1), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 2, 0, 0])
+            return tf.nn.bias_add(y, numbers(r, 1))
 
         return [Step(fetch=[tf.sigmoid(product()) + more, tf.nn.relu(tf.tanh(product()) + more)], feed={x: numbers(r, 2, 17, 3, 1), more: numbers(r, 2, 19, 2, 1)})]
 

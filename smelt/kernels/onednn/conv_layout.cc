@@ -31,4 +31,23 @@ Window ConvWindow(const nn::ConvProblem& p) {
   return {p.strides, p.dilations, p.pad_before, p.pad_after};
 }
 
+bool SeesPaddingAlone(const Layout& src, const Layout& weights, const Layout& dst,
+                      const Window& window) {
+  const size_t spatial = window.strides.size();
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t in = src.dims[2 + i], out = dst.dims[2 + i];
+    const int64_t taps = weights.dims[weights.dims.size() - spatial + i];
+    for (int64_t o = 0; o < out; ++o) {
+      const int64_t first = o * window.strides[i] - window.pad_before[i];
+      bool sees = false;
+      for (int64_t t = 0; t < taps && !sees; ++t) {
+        const int64_t at = first + t * window.dilations[i];
+        sees = at >= 0 && at < in;
+      }
+      if (!sees) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace smelt::onednn

@@ -15,6 +15,9 @@ struct ConvLayouts {
 };
 ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype);
 Window ConvWindow(const nn::ConvProblem& p);
+// Does a window lie where there is nothing but padding, along one dimension?
+bool SeesPaddingAlone(const Layout& src, const Layout& weights, const Layout& dst,
+                      const Window& window);
 
 }  // namespace smelt::onednn
 

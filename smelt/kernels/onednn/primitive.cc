@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/library.h"
 
 namespace smelt::onednn {
@@ -167,26 +168,6 @@ int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst) {
     }
   }
   return -1;
-}
-
-// Does a window lie where there is nothing but padding, along one dimension?
-bool SeesPaddingAlone(const Layout& src, const Layout& weights, const Layout& dst,
-                      const Window& window) {
-  const size_t spatial = window.strides.size();
-  for (size_t i = 0; i < spatial; ++i) {
-    const int64_t in = src.dims[2 + i], out = dst.dims[2 + i];
-    const int64_t taps = weights.dims[weights.dims.size() - spatial + i];
-    for (int64_t o = 0; o < out; ++o) {
-      const int64_t first = o * window.strides[i] - window.pad_before[i];
-      bool sees = false;
-      for (int64_t t = 0; t < taps && !sees; ++t) {
-        const int64_t at = first + t * window.dilations[i];
-        sees = at >= 0 && at < in;
-      }
-      if (!sees) return true;
-    }
-  }
-  return false;
 }
 
 bool AddsWhole(const PostOp& p, const Layout& dst) {
