@@ -1,5 +1,7 @@
 #include "smelt/kernels/onednn/conv_layout.h"
 
+#include <algorithm>
+
 namespace smelt::onednn {
 
 ConvLayouts MakeConvLayouts(const nn::ConvProblem& p, Dtype dtype) {
@@ -48,6 +50,22 @@ bool SeesPaddingAlone(const Layout& src, const Layout& weights, const Layout& ds
     }
   }
   return false;
+}
+
+int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst) {
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    const PostOp& p = post_ops[i];
+    if (p.kind == PostOp::Kind::kAdd && p.operand.dtype == dst.dtype &&
+        p.operand.dims == dst.dims && p.operand.strides == dst.strides) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+bool AddsWhole(const PostOp& p, const Layout& dst) {
+  return p.kind == PostOp::Kind::kAdd && p.operand.dims == dst.dims &&
+         std::ranges::any_of(dst.dims, [](int64_t d) { return d > 1; });
 }
 
 }  // namespace smelt::onednn

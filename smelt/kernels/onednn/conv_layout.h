@@ -19,6 +19,12 @@ Window ConvWindow(const nn::ConvProblem& p);
 bool SeesPaddingAlone(const Layout& src, const Layout& weights, const Layout& dst,
                       const Window& window);
 
+// The first kAdd whose tensor has dst's layout, so that it may be copied to dst and added there;
+// -1: none.
+int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst);
+// Does the step add a tensor of the shape of a dst that is more than one number?
+bool AddsWhole(const PostOp& p, const Layout& dst);
+
 }  // namespace smelt::onednn
 
 #endif  // SMELT_KERNELS_ONEDNN_CONV_LAYOUT_H_

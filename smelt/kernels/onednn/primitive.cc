@@ -157,23 +157,6 @@ absl::string_view ImplementationOf(const_dnnl_primitive_desc_t desc) {
   return name == nullptr ? "" : name;
 }
 
-// The first kAdd whose tensor has dst's layout, so that it may be copied to dst and added there;
-// -1: none.
-int WholeAddend(std::span<const PostOp> post_ops, const Layout& dst) {
-  for (size_t i = 0; i < post_ops.size(); ++i) {
-    const PostOp& p = post_ops[i];
-    if (p.kind == PostOp::Kind::kAdd && p.operand.dtype == dst.dtype &&
-        p.operand.dims == dst.dims && p.operand.strides == dst.strides) {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
-}
-
-bool AddsWhole(const PostOp& p, const Layout& dst) {
-  return p.kind == PostOp::Kind::kAdd && p.operand.dims == dst.dims && Elements(dst) > 1;
-}
-
 }  // namespace
 
 struct Primitive::Impl {
