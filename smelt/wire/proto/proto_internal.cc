@@ -11,15 +11,6 @@
 namespace smelt {
 namespace {
 
-// Keeps protobuf from printing parse errors to stderr: they are returned as Status.
-void QuietProtobuf() {
-  static const bool once = [] {
-    google::protobuf::SetLogHandler(nullptr);
-    return true;
-  }();
-  (void)once;
-}
-
 void SerializeInto(const google::protobuf::Message& message, size_t size, std::string* out) {
   out->reserve(size);
   google::protobuf::io::StringOutputStream stream(out);
@@ -41,6 +32,14 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 };
 
 }  // namespace
+
+void QuietProtobuf() {
+  static const bool once = [] {
+    google::protobuf::SetLogHandler(nullptr);
+    return true;
+  }();
+  (void)once;
+}
 
 StatusOr<std::string> SerializeProto(const google::protobuf::Message& message) {
   const size_t size = message.ByteSizeLong();

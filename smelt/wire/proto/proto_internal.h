@@ -25,6 +25,10 @@ inline bool HasUnknownFields(const google::protobuf::Message& message) {
   return !message.GetReflection()->GetUnknownFields(message).empty();
 }
 
+// Keeps protobuf from printing parse errors to stderr, from now on: they are returned as Status.
+// Whoever parses without the functions below calls it first.
+void QuietProtobuf();
+
 // Replaces `message`. DATA_LOSS naming `what` ("PATH as binary proto") when the bytes do not parse.
 // Nesting is bounded by protobuf's limit of 100, sizes by the bytes given.
 Status ParseBinaryProto(absl::string_view bytes, absl::string_view what,

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "smelt/wire/example/example_reader.h"
+#include "smelt/wire/proto/proto_internal.h"
 #include "smelt/wire/proto/saved_model.pb.h"
 
 namespace smelt {
@@ -292,6 +293,7 @@ class RunPart {
 
 // SavedModel {repeated MetaGraphDef meta_graphs = 2 {GraphDef graph_def = 2}}
 bool ParseRunPart(absl::string_view bytes, tensorflow::SavedModel* model) {
+  QuietProtobuf();
   Names metas;
   std::string rest;
   const bool parsed = ForEachField(bytes, &rest, [&](uint32_t number, absl::string_view meta) {
