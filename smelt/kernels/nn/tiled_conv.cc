@@ -6,6 +6,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
@@ -269,9 +270,12 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
   const TiledShape shape(p);
   if (shape.taps() > kMostRuns) return nullptr;
   const int64_t k = shape.taps() * shape.depth;
-  ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), [&](Allocator* a) {
-    return PackTiled(filter, k, shape.channels, factors, a);
-  }));
+  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, factors, a));
+    DropOriginal(filter);
+    return packed;
+  };
+  ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
   const TiledPanels panels(shape.channels);
   std::vector<float> padded(static_cast<size_t>(panels.vectors * panels.lanes), 0.0f);
   if (has_bias) std::copy_n(bias, shape.channels, padded.begin());

@@ -169,8 +169,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, filter, true, HeapAllocator(), factors));
     return BindLayer(plan, std::move(weights), steps, args, kept);
   };
-  ASSIGN_OR_RETURN(auto layer, bind(ops));
-  if (layer == nullptr || clamp == ops.steps.size()) return layer;
+  if (clamp == ops.steps.size()) return bind(ops);
+  // Weights are looked at before they are packed: their pages are given back then.
   std::vector<WatchedInput> watched = {{0, x.shape.num_elements()}};
   bool modest = AllModest(w.constant->data<float>(), w.shape.num_elements()) &&
                 AllModest(factors.data(), static_cast<int64_t>(factors.size()));
@@ -186,6 +186,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   }
   if (!modest)
     return DeclineToBind("oneDNN's clamp would make 0 of NaN, which a constant may give");
+  ASSIGN_OR_RETURN(auto layer, bind(ops));
+  if (layer == nullptr) return layer;
   return KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
                  p.output.num_elements(),
                  [bind, before = StepsBefore(ops, clamp)] { return bind(before); });

@@ -338,8 +338,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     }
     return BindLayer(plan, std::move(weights), steps, arguments->args, arguments);
   };
-  ASSIGN_OR_RETURN(auto layer, bind(fused));
-  if (layer == nullptr || clamp == fused.steps.size()) return layer;
+  if (clamp == fused.steps.size()) return bind(fused);
+  // Weights are looked at before they are packed: their pages are given back then.
   std::vector<WatchedInput> watched;
   bool modest = true;
   for (size_t i = 0; i < 2 + arguments->args.size(); ++i) {
@@ -355,6 +355,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   }
   if (!modest)
     return DeclineToBind("oneDNN's clamp would make 0 of NaN, which a constant may give");
+  ASSIGN_OR_RETURN(auto layer, bind(fused));
+  if (layer == nullptr) return layer;
   return KeepNan(std::move(layer), std::move(watched), fused.steps[clamp].activation,
                  p.output.num_elements(),
                  [bind, before = StepsBefore(fused, clamp)] { return bind(before); });

@@ -3,13 +3,11 @@
 #include <bit>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/common/via_float.h"
 
 namespace smelt::onednn {
 namespace {
-
-// From this size on the pages of a mapped file are given back once its weights are packed.
-constexpr size_t kWorthDropping = 256 << 10;
 
 // Floats or bfloat16 numbers [..., factors.size()] times factors.
 StatusOr<Tensor> Multiplied(const Tensor& t, std::span<const float> factors) {
@@ -81,9 +79,7 @@ StatusOr<std::shared_ptr<const Tensor>> PlanCache::Weights(const Plan& plan, con
           }
           RETURN_IF_ERROR(plan->PackWeights(scaled.raw(), packed.raw()));
         }
-        if (constant && weights.buffer()->mapped_file() && weights.bytes() >= kWorthDropping) {
-          DropMappedPages(weights.raw(), weights.bytes());
-        }
+        if (constant) DropOriginal(weights);
         return packed;
       });
 }
