@@ -1,5 +1,7 @@
 #include "smelt/kernels/isa/columns.h"
 
+#include "smelt/kernels/isa/fill_for_isa.h"
+
 namespace smelt {
 
 namespace isa_sse2 {
@@ -15,17 +17,7 @@ void FillColumns(ColumnLoops& t);
 const ColumnLoops& IsaColumns() {
   static const ColumnLoops table = [] {
     ColumnLoops t = {};
-    switch (Isa().level) {
-      case IsaLevel::kBaseline:
-        isa_sse2::FillColumns(t);
-        break;
-      case IsaLevel::kAvx2:
-        isa_avx2::FillColumns(t);
-        break;
-      case IsaLevel::kAvx512:
-        isa_avx512::FillColumns(t);
-        break;
-    }
+    FillForIsa(t, isa_sse2::FillColumns, isa_avx2::FillColumns, isa_avx512::FillColumns);
     return t;
   }();
   return table;

@@ -1,5 +1,7 @@
 #include "smelt/kernels/isa/conv.h"
 
+#include "smelt/kernels/isa/fill_for_isa.h"
+
 namespace smelt {
 
 #define SMELT_CONV_COPY(ns)         \
@@ -15,20 +17,8 @@ SMELT_CONV_COPY(isa_avx512)
 const ConvLoops& IsaConv() {
   static const ConvLoops table = [] {
     ConvLoops t = {};
-    switch (Isa().level) {
-      case IsaLevel::kBaseline:
-        isa_sse2::FillConv(t);
-        isa_sse2::FillDepthwise(t);
-        break;
-      case IsaLevel::kAvx2:
-        isa_avx2::FillConv(t);
-        isa_avx2::FillDepthwise(t);
-        break;
-      case IsaLevel::kAvx512:
-        isa_avx512::FillConv(t);
-        isa_avx512::FillDepthwise(t);
-        break;
-    }
+    FillForIsa(t, isa_sse2::FillConv, isa_avx2::FillConv, isa_avx512::FillConv);
+    FillForIsa(t, isa_sse2::FillDepthwise, isa_avx2::FillDepthwise, isa_avx512::FillDepthwise);
     return t;
   }();
   return table;

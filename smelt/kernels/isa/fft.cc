@@ -1,6 +1,6 @@
 #include "smelt/kernels/isa/fft.h"
 
-#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/fill_for_isa.h"
 
 namespace smelt {
 
@@ -18,17 +18,7 @@ template <typename T>
 const FftLoops<T>& IsaFft() {
   static const FftLoops<T> loops = [] {
     FftLoops<T> t;
-    switch (Isa().level) {
-      case IsaLevel::kBaseline:
-        isa_sse2::FillFft(t);
-        break;
-      case IsaLevel::kAvx2:
-        isa_avx2::FillFft(t);
-        break;
-      case IsaLevel::kAvx512:
-        isa_avx512::FillFft(t);
-        break;
-    }
+    FillForIsa<FftLoops<T>>(t, isa_sse2::FillFft, isa_avx2::FillFft, isa_avx512::FillFft);
     return t;
   }();
   return loops;

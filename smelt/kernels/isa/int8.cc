@@ -1,6 +1,6 @@
 #include "smelt/kernels/isa/int8.h"
 
-#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/fill_for_isa.h"
 
 namespace smelt {
 
@@ -17,17 +17,7 @@ void FillInt8(Int8Loops& t);
 const Int8Loops& IsaInt8() {
   static const Int8Loops loops = [] {
     Int8Loops t;
-    switch (Isa().level) {
-      case IsaLevel::kBaseline:
-        isa_sse2::FillInt8(t);
-        break;
-      case IsaLevel::kAvx2:
-        isa_avx2::FillInt8(t);
-        break;
-      case IsaLevel::kAvx512:
-        isa_avx512::FillInt8(t);
-        break;
-    }
+    FillForIsa(t, isa_sse2::FillInt8, isa_avx2::FillInt8, isa_avx512::FillInt8);
     return t;
   }();
   return loops;

@@ -1,5 +1,7 @@
 #include "smelt/kernels/isa/integers.h"
 
+#include "smelt/kernels/isa/fill_for_isa.h"
+
 namespace smelt {
 
 namespace isa_sse2 {
@@ -17,17 +19,7 @@ namespace {
 const IntegerTable& Integers() {
   static const IntegerTable table = [] {
     IntegerTable t = {};
-    switch (Isa().level) {
-      case IsaLevel::kBaseline:
-        isa_sse2::FillIntegers(t);
-        break;
-      case IsaLevel::kAvx2:
-        isa_avx2::FillIntegers(t);
-        break;
-      case IsaLevel::kAvx512:
-        isa_avx512::FillIntegers(t);
-        break;
-    }
+    FillForIsa(t, isa_sse2::FillIntegers, isa_avx2::FillIntegers, isa_avx512::FillIntegers);
     return t;
   }();
   return table;
