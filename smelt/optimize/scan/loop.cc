@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
-#include "smelt/graph/copy_node.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
+#include "smelt/optimize/scan/copy_value.h"
 
 namespace smelt {
 namespace {
@@ -304,32 +303,11 @@ class LoopReader {
 
   // Such a value in the caller's graph.
   StatusOr<Endpoint> Outside(Endpoint value) {
-    ASSIGN_OR_RETURN(const std::vector<Node*> order, cond_.TopologicalOrder());
-    absl::flat_hash_set<const Node*> needed;
-    std::vector<const Node*> todo = {value.node};
-    while (!todo.empty()) {
-      const Node* n = todo.back();
-      todo.pop_back();
-      if (!needed.insert(n).second) continue;
-      for (const Endpoint& e : n->inputs()) todo.push_back(e.node);
-    }
-    absl::flat_hash_map<const Node*, Node*> copies;
-    const auto outside = [&](Endpoint e) {
-      if (!e.node->Is("_Arg")) return Endpoint{copies.at(e.node), e.port};
-      return loop_.node->input(static_cast<int>(e.node->Int("index")));
+    const auto arg = [&](const Node& n) -> StatusOr<Endpoint> {
+      return loop_.node->input(static_cast<int>(n.Int("index")));
     };
-    for (const Node* n : order) {
-      if (!needed.contains(n) || n->Is("_Arg")) continue;
-      ASSIGN_OR_RETURN(Node * copy,
-                       AddCopy(graph_, *n, absl::StrCat(loop_.node->name(), "/bound")));
-      std::vector<Endpoint> inputs;
-      for (const Endpoint& e : n->inputs()) inputs.push_back(outside(e));
-      graph_.SetInputs(copy, inputs);
-      graph_.SetControlInputs(copy, loop_.node->control_inputs());
-      copy->EraseAttr("_class");
-      copies[n] = copy;
-    }
-    return outside(value);
+    const auto name = [&](const Node&) { return absl::StrCat(loop_.node->name(), "/bound"); };
+    return CopyValue(graph_, cond_, value, arg, name, loop_.node->control_inputs());
   }
 
   Graph& graph_;

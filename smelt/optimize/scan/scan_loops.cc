@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/constant.h"
@@ -11,6 +10,7 @@
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/values.h"
 #include "smelt/optimize/pipeline.h"
+#include "smelt/optimize/scan/copy_value.h"
 #include "smelt/optimize/scan/hoist.h"
 #include "smelt/optimize/scan/loop.h"
 #include "smelt/optimize/scan/raised_loop.h"
@@ -150,46 +150,23 @@ class ScanBuilder {
   // An iteration says whether there is another one, of what it made.
   Status AddGoesOn() {
     if (!until()) return OkStatus();
-    absl::flat_hash_map<const Node*, Endpoint> args;
-    std::vector<const Node*> todo = {loop_.goes_on.node};
-    absl::flat_hash_set<const Node*> needed;
-    while (!todo.empty()) {
-      const Node* n = todo.back();
-      todo.pop_back();
-      if (!needed.insert(n).second) continue;
-      for (const Endpoint& e : n->inputs()) todo.push_back(e.node);
-    }
-    absl::flat_hash_map<const Node*, Node*> copies;
-    const auto inside = [&](Endpoint e) {
-      return e.node->Is("_Arg") ? args.at(e.node) : Endpoint{copies.at(e.node), e.port};
-    };
-    ASSIGN_OR_RETURN(const std::vector<Node*> order, loop_.cond->TopologicalOrder());
-    for (const Node* n : order) {
-      if (!needed.contains(n)) continue;
-      if (n->Is("_Arg")) {
-        const auto i = static_cast<size_t>(n->Int("index"));
-        if (loop_.variables[i].kind == Kind::kInvariant && Arg(i) == nullptr) {
-          const Endpoint from = node_.input(static_cast<int>(i));
-          ASSIGN_OR_RETURN(Node * arg, AddScanArg(body(), from));
-          parts_.rest.push_back({arg, from});
-          args[n] = {arg, 0};
-        } else {
-          args[n] = loop_.results[i]->input(0);
-        }
-        continue;
+    const auto arg = [&](const Node& n) -> StatusOr<Endpoint> {
+      const auto i = static_cast<size_t>(n.Int("index"));
+      if (loop_.variables[i].kind != Kind::kInvariant || Arg(i) != nullptr) {
+        return loop_.results[i]->input(0);
       }
-      ASSIGN_OR_RETURN(Node * copy, AddCopy(body(), *n, n->name()));
-      std::vector<Endpoint> inputs;
-      for (const Endpoint& e : n->inputs()) inputs.push_back(inside(e));
-      body().SetInputs(copy, inputs);
-      copy->EraseAttr("_class");
-      copies[n] = copy;
-    }
+      const Endpoint from = node_.input(static_cast<int>(i));
+      ASSIGN_OR_RETURN(Node * added, AddScanArg(body(), from));
+      parts_.rest.push_back({added, from});
+      return Endpoint{added, 0};
+    };
+    const auto name = [](const Node& n) { return n.name(); };
+    ASSIGN_OR_RETURN(const Endpoint goes_on,
+                     CopyValue(body(), *loop_.cond, loop_.goes_on, arg, name, {}));
     AttrMap attrs;
     attrs.Set("T", Dtype::kBool);
     attrs.Set("index", int64_t{0});
-    ASSIGN_OR_RETURN(goes_on_, body().Add("_scan_goes_on", "_Retval", {inside(loop_.goes_on)},
-                                          std::move(attrs)));
+    ASSIGN_OR_RETURN(goes_on_, body().Add("_scan_goes_on", "_Retval", {goes_on}, std::move(attrs)));
     return OkStatus();
   }
 
