@@ -68,7 +68,7 @@ std::optional<Activation> Recognize(const Tensor& y) {
 
 class Spelling {
  public:
-  Spelling(const Plan& plan, int value, std::span<const std::vector<size_t>> readers)
+  Spelling(const Plan& plan, int value, const PlanReaders& readers)
       : plan_(plan), shape_(ValueAt(value).shape), readers_(readers) {
     samples_[plan_.Root(value)] = Tensor::Vector<float>(Samples());
     AddReaders(value);
@@ -97,7 +97,7 @@ class Spelling {
  private:
   const PlanValue& ValueAt(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   void AddReaders(int value) {
-    const auto& readers = readers_[static_cast<size_t>(plan_.Root(value))];
+    const auto& readers = readers_.Of(value);
     waiting_.insert(readers.begin(), readers.end());
   }
 
@@ -132,7 +132,7 @@ class Spelling {
 
   const Plan& plan_;
   const Shape shape_;
-  const std::span<const std::vector<size_t>> readers_;
+  const PlanReaders& readers_;
   std::map<int, Tensor> samples_;  // by root
   std::set<size_t> waiting_;       // actions that read them, in order
 };
@@ -140,7 +140,7 @@ class Spelling {
 }  // namespace
 
 std::optional<SpelledActivation> FindActivation(const Plan& plan, int value,
-                                                std::span<const std::vector<size_t>> readers) {
+                                                const PlanReaders& readers) {
   if (plan.values[static_cast<size_t>(value)].dtype != Dtype::kFloat) return std::nullopt;
   return Spelling(plan, value, readers).Find();
 }

@@ -3,9 +3,8 @@
 #define SMELT_COMPILE_ACTIVATION_H_
 
 #include <optional>
-#include <span>
 
-#include "smelt/compile/plan.h"
+#include "smelt/compile/readers.h"
 #include "smelt/graph/fused_ops.h"
 
 namespace smelt {
@@ -17,11 +16,10 @@ struct SpelledActivation {
 };
 
 // What is done to `value`, where all who read it, or what is computed of it in between, are actions
-// of one activation, which no shorter run of them is. `readers`: by root value, the actions that
-// read it; plan.actions.size() stands for the caller. The actions are run on numbers between -30
-// and 30, and have to give what the activation gives.
+// of one activation, which no shorter run of them is. The actions are run on numbers between -30
+// and 30, and have to give what the activation gives. `readers` are the plan's.
 std::optional<SpelledActivation> FindActivation(const Plan& plan, int value,
-                                                std::span<const std::vector<size_t>> readers);
+                                                const PlanReaders& readers);
 
 }  // namespace smelt
 

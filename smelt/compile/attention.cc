@@ -32,17 +32,15 @@ bool AreDistinct(const EinsumLabels& labels) {
 
 class AttentionFinder {
  public:
-  AttentionFinder(const Plan& plan, std::span<const std::vector<size_t>> readers)
-      : plan_(plan), readers_(readers) {}
+  AttentionFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
 
   std::optional<SpelledAttention> Find(size_t first) {
     first_ = first;
     Labeled scores;
     if (!Label(first, &scores) || !FollowScores(first)) return std::nullopt;
     Labeled mixed;
-    const std::vector<size_t>& readers = ReadersOf(probabilities_);
-    if (readers.size() != 1 || !Label(readers[0], &mixed)) return std::nullopt;
-    last_ = readers[0];
+    last_ = readers_.OnlyOf(probabilities_);
+    if (!Label(last_, &mixed)) return std::nullopt;
     taken_.push_back(last_);
     if (!TakeScores(scores) || !TakeMixed(mixed)) return std::nullopt;
     ListUnits();
@@ -53,9 +51,6 @@ class AttentionFinder {
  private:
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   const Shape& ShapeOf(int value) const { return At(value).shape; }
-  const std::vector<size_t>& ReadersOf(int value) const {
-    return readers_[static_cast<size_t>(plan_.Root(value))];
-  }
   int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
   bool Same(int a, int b) const {
     return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
@@ -111,13 +106,13 @@ class AttentionFinder {
     scores_ = ShapeOf(value);
     if (!TakeFused(plan_.actions[first])) return false;
     for (int steps = 0; steps < 4; ++steps) {
-      const std::vector<size_t>& readers = ReadersOf(value);
-      if (readers.size() != 1 || readers[0] >= plan_.actions.size()) return false;
-      const PlanAction& a = plan_.actions[readers[0]];
+      const size_t reader = readers_.OnlyOf(value);
+      if (reader == readers_.no_action()) return false;
+      const PlanAction& a = plan_.actions[reader];
       if (a.outputs.size() != 1 || !a.then.empty() || !(ShapeOf(a.outputs[0]) == scores_)) {
         return false;
       }
-      taken_.push_back(readers[0]);
+      taken_.push_back(reader);
       if (a.node->Is("Softmax")) {
         if (!Same(a.inputs[0], value)) return false;
         probabilities_ = a.outputs[0];
@@ -275,12 +270,12 @@ class AttentionFinder {
   // The product as it lies in what the only one who reads it makes of it.
   StridedView TakeOutput(int value) {
     StridedView out = AsItIs(value);
-    const std::vector<size_t>& readers = ReadersOf(value);
-    if (readers.size() != 1 || readers[0] >= plan_.actions.size()) return out;
-    const PlanAction& next = plan_.actions[readers[0]];
+    const size_t reader = readers_.OnlyOf(value);
+    if (reader == readers_.no_action()) return out;
+    const PlanAction& next = plan_.actions[reader];
     const Dims order = TransposeOrder(plan_, next);
     if (order.empty() || !Same(next.inputs[0], value)) return out;
-    taken_.push_back(readers[0]);
+    taken_.push_back(reader);
     const StridedView turned = AsItIs(next.outputs[0]);
     for (size_t i = 0; i < order.size(); ++i) {
       out.steps[static_cast<size_t>(order[i])] = turned.steps[i];
@@ -330,7 +325,7 @@ class AttentionFinder {
     // Readers stand behind what they read.
     for (auto i = traced.rbegin(); i != traced.rend(); ++i) {
       const bool unread = std::ranges::all_of(plan_.actions[*i].outputs, [&](int v) {
-        return std::ranges::all_of(ReadersOf(v), [&](size_t r) { return gone.contains(r); });
+        return std::ranges::all_of(readers_.Of(v), [&](size_t r) { return gone.contains(r); });
       });
       if (unread) gone.insert(*i);
     }
@@ -339,7 +334,7 @@ class AttentionFinder {
   }
 
   const Plan& plan_;
-  const std::span<const std::vector<size_t>> readers_;
+  const PlanReaders& readers_;
   SpelledAttention found_;
   size_t first_ = 0, last_ = 0;  // the products
   std::vector<size_t> taken_;
@@ -352,7 +347,7 @@ class AttentionFinder {
 }  // namespace
 
 std::optional<SpelledAttention> FindAttention(const Plan& plan, size_t first,
-                                              std::span<const std::vector<size_t>> readers) {
+                                              const PlanReaders& readers) {
   if (!plan.actions[first].node->Is("Einsum") && !plan.actions[first].node->Is(kBatchMatMuls)) {
     return std::nullopt;
   }

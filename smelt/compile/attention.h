@@ -3,10 +3,9 @@
 #define SMELT_COMPILE_ATTENTION_H_
 
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "smelt/compile/plan.h"
+#include "smelt/compile/readers.h"
 #include "smelt/kernels/nn/attention.h"
 
 namespace smelt {
@@ -20,10 +19,9 @@ struct SpelledAttention {
 
 // The one whose first product, of queries and keys, action `first` is, where nobody else reads
 // what is in between. Products are Einsums or BatchMatMuls; transposes, reshapes and slices of
-// their operands, and a transpose of the result, become strides. `readers`: by root value, the
-// actions that read it; plan.actions.size() stands for the caller.
+// their operands, and a transpose of the result, become strides. `readers` are the plan's.
 std::optional<SpelledAttention> FindAttention(const Plan& plan, size_t first,
-                                              std::span<const std::vector<size_t>> readers);
+                                              const PlanReaders& readers);
 
 }  // namespace smelt
 

@@ -15,7 +15,7 @@
 #include "smelt/compile/activation.h"
 #include "smelt/compile/attention.h"
 #include "smelt/compile/layer_norm.h"
-#include "smelt/compile/plan.h"
+#include "smelt/compile/readers.h"
 #include "smelt/compile/unsigned_int8.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/decline_to_bind.h"
@@ -46,12 +46,12 @@ std::optional<Activation> ActivationOf(const Node& n) {
 class Binder {
  public:
   Binder(Plan& plan, Reasons* reasons)
-      : plan_(plan), reasons_(reasons), gone_(plan.actions.size(), false) {
+      : plan_(plan), reasons_(reasons), gone_(plan.actions.size(), false), readers_(plan) {
     if (reasons != nullptr) listener_.emplace();
   }
 
   Status Run() {
-    ListReaders();
+    ListWidening();
     ChooseEarly();
     BindEarly();
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
@@ -169,10 +169,7 @@ class Binder {
 
   BoundTensor Bound(int value) const {
     const PlanValue& v = At(value);
-    const Tensor* constant = v.place == PlanValue::Place::kConstant
-                                 ? &plan_.constants[static_cast<size_t>(v.number)]
-                                 : nullptr;
-    return {v.dtype, v.shape, constant};
+    return {v.dtype, v.shape, plan_.ConstantOf(value)};
   }
   Tensors ContextOf(const PlanAction& action) const {
     Tensors t{*action.node, {}, {}};
@@ -183,25 +180,19 @@ class Binder {
 
   // A float constant of one number.
   std::optional<float> Scalar(int value) const {
-    const Tensor* t = Bound(value).constant;
+    const Tensor* t = plan_.ConstantOf(value);
     if (t == nullptr || t->dtype() != Dtype::kFloat || t->num_elements() != 1) return std::nullopt;
     return t->flat<float>()[0];
   }
 
-  void ListReaders() {
-    readers_.assign(plan_.values.size(), {});
+  void ListWidening() {
     widening_.assign(plan_.values.size(), kNobody);
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
       const PlanAction& action = plan_.actions[i];
-      for (const int v : action.inputs) ReadersOf(v).push_back(i);
       if (action.node->Is("_Int8Dequantize") && Scalar(action.inputs[1])) {
         widening_[static_cast<size_t>(plan_.Root(action.outputs[0]))] = i;
       }
     }
-    for (const int v : plan_.results) ReadersOf(v).push_back(plan_.actions.size());
-  }
-  std::vector<size_t>& ReadersOf(int value) {
-    return readers_[static_cast<size_t>(plan_.Root(value))];
   }
 
   // Why a chain ends; false.
@@ -248,11 +239,12 @@ class Binder {
 
   // The only reader, where that is a step.
   bool FollowOne(int value, Chain* chain) {
-    const std::vector<size_t>& readers = ReadersOf(value);
+    const std::vector<size_t>& readers = readers_.Of(value);
     if (readers.size() != 1) return Stop("it is read ", readers.size(), " times");
-    if (readers[0] == plan_.actions.size()) return Stop("it is a result");
-    if (Claimed(readers[0])) return false;
-    const PlanAction& action = plan_.actions[readers[0]];
+    const size_t next = readers[0];
+    if (next == readers_.no_action()) return Stop("it is a result");
+    if (Claimed(next)) return false;
+    const PlanAction& action = plan_.actions[next];
     if (action.outputs.size() != 1) return Stop(action, " has several results");
     const PlanValue& out = At(action.outputs[0]);
     if (out.dtype != At(value).dtype ||
@@ -285,7 +277,7 @@ class Binder {
       return Stop(action, " is neither a bias, a sum nor an activation");
     }
     chain->ops.steps.push_back(step);
-    chain->actions.push_back(readers[0]);
+    chain->actions.push_back(next);
     return true;
   }
 
@@ -347,12 +339,10 @@ class Binder {
   // The longest chain with the _Int8Quantize that alone reads its result, `value`; and the same
   // with an operand that was int8 read as such. False: there is none.
   bool AddQuantized(const PlanAction& action, int value, std::vector<Chain>* chains) {
-    const std::vector<size_t>& readers = ReadersOf(value);
-    if (readers.size() != 1 || readers[0] == plan_.actions.size() || Claimed(readers[0])) {
-      return false;
-    }
+    const size_t reader = readers_.OnlyOf(value);
+    if (reader == readers_.no_action() || Claimed(reader)) return false;
     const auto* state = dynamic_cast<const FusibleState*>(action.state.get());
-    const PlanAction& quantize = plan_.actions[readers[0]];
+    const PlanAction& quantize = plan_.actions[reader];
     if (state == nullptr || !state->may_quantize() || !quantize.node->Is("_Int8Quantize") ||
         plan_.Root(quantize.inputs[1]) == plan_.Root(value)) {
       return false;
@@ -372,7 +362,7 @@ class Binder {
     chain.result->low = limit("low", -128);
     chain.result->high = limit("high", 127);
     chain.result->stored = At(quantize.outputs[0]).dtype;
-    chain.actions.push_back(readers[0]);
+    chain.actions.push_back(reader);
     chains->push_back(chain);
     const size_t own = action.inputs.size();
     for (size_t k = 2; k < own + chain.operands.size(); ++k) {
@@ -438,13 +428,13 @@ class Binder {
     const size_t last = *std::ranges::max_element(chain.actions);
     const PlanAction& dequantize = plan_.actions[chain.widening];
     int& input = plan_.actions[last].inputs[static_cast<size_t>(chain.narrow)];
-    std::vector<size_t>& wide_readers = ReadersOf(input);
+    std::vector<size_t>& wide_readers = readers_.Of(input);
     wide_readers.erase(std::ranges::find(wide_readers, last));
     input = dequantize.inputs[0];
-    ReadersOf(input).push_back(last);
+    readers_.Of(input).push_back(last);
     if (!wide_readers.empty()) return;
     gone_[chain.widening] = true;
-    for (const int v : dequantize.inputs) std::erase(ReadersOf(v), chain.widening);
+    for (const int v : dequantize.inputs) std::erase(readers_.Of(v), chain.widening);
   }
 
   // The action stands for `steps` as well from now on, in the place of the last of them: operands
@@ -463,8 +453,8 @@ class Binder {
     plan_.actions[last] = std::move(moved);
     // Who read the chain's operands at its steps reads them where it ends.
     for (const int v : plan_.actions[last].inputs) {
-      for (size_t& reader : ReadersOf(v)) {
-        if (reader < plan_.actions.size() && gone_[reader]) reader = last;
+      for (size_t& reader : readers_.Of(v)) {
+        if (reader != readers_.no_action() && gone_[reader]) reader = last;
       }
     }
   }
@@ -474,9 +464,7 @@ class Binder {
   mutable std::optional<BindListener> listener_;  // where reasons are asked for, of one thread
   std::string stop_;                              // why FollowOne said no
   std::vector<bool> gone_;                        // by action
-  // By root value, the actions that read it, one for each time; the caller's number is one more
-  // than the last.
-  std::vector<std::vector<size_t>> readers_;
+  PlanReaders readers_;
   // By root value, the _Int8Dequantize that makes it; kNobody: none does.
   std::vector<size_t> widening_;
   std::vector<bool> claimed_;  // by action, while ChooseEarly runs: a chain has it

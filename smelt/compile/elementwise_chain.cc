@@ -28,11 +28,14 @@ Dims WithoutOnes(const Shape& shape) {
 class ChainJoiner {
  public:
   explicit ChainJoiner(Plan& plan)
-      : plan_(plan), ops_(plan.actions.size()), group_of_(plan.actions.size(), -1) {}
+      : plan_(plan),
+        ops_(plan.actions.size()),
+        group_of_(plan.actions.size(), -1),
+        readers_(plan) {}
 
   void Run() {
     FindOps();
-    ListReaders();
+    ListProducers();
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (ops_[i]) Join(i);
     }
@@ -50,9 +53,6 @@ class ChainJoiner {
 
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   const PlanAction& Action(size_t i) const { return plan_.actions[i]; }
-  std::vector<size_t>& ReadersOf(int value) {
-    return readers_[static_cast<size_t>(plan_.Root(value))];
-  }
   int64_t Elements(size_t i) const { return At(Action(i).outputs[0]).shape.num_elements(); }
 
   void FindOps() {
@@ -84,16 +84,13 @@ class ChainJoiner {
     return condition.rank() == 1 && out.rank() > 1 && condition[0] == out[0];
   }
 
-  void ListReaders() {
-    readers_.assign(plan_.values.size(), {});
+  void ListProducers() {
     producer_.assign(plan_.values.size(), -1);
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
-      for (const int v : Action(i).inputs) ReadersOf(v).push_back(i);
       for (const int v : Action(i).outputs) {
         producer_[static_cast<size_t>(plan_.Root(v))] = static_cast<int>(i);
       }
     }
-    for (const int v : plan_.results) ReadersOf(v).push_back(plan_.actions.size());
   }
   int ProducerOf(int value) const { return producer_[static_cast<size_t>(plan_.Root(value))]; }
 
@@ -132,7 +129,7 @@ class ChainJoiner {
     for (const size_t m : members) {
       const int out = Action(m).outputs[0];
       if (WithoutOnes(At(out).shape) != sizes) return false;
-      for (const size_t reader : ReadersOf(out)) {
+      for (const size_t reader : readers_.Of(out)) {
         if (!all.contains(reader)) {
           if (reader < members.back()) return false;
           continue;
@@ -169,7 +166,7 @@ class ChainJoiner {
       if (a.bound == nullptr || !a.then.empty()) continue;
       bool view = true;
       for (size_t o = 0; view && o < a.outputs.size(); ++o) {
-        const auto& readers = ReadersOf(a.outputs[o]);
+        const auto& readers = readers_.Of(a.outputs[o]);
         view = std::ranges::all_of(readers, [&](size_t r) { return members.contains(r); });
         if (!view) break;
         const auto seen = a.bound->view(static_cast<int>(o));
@@ -243,7 +240,7 @@ class ChainJoiner {
         const bool rows = step.op.same_shapes && v == a.inputs[0] && ChoosesRows(At(v).shape, out);
         chain.operands.push_back(OperandOf(v, out, rows, group, joined));
       }
-      const auto& readers = ReadersOf(a.outputs[0]);
+      const auto& readers = readers_.Of(a.outputs[0]);
       if (!std::ranges::all_of(
               readers, [&](size_t r) { return std::ranges::binary_search(group.members, r); })) {
         step.output = static_cast<int>(joined.outputs.size());
@@ -310,10 +307,8 @@ class ChainJoiner {
   std::vector<int> group_of_;               // by action
   std::vector<Group> groups_;
   std::vector<bool> is_view_;  // by action: groups read through it, so that it need not run
-  // By root value: the actions that read it, plan.actions.size() standing for the caller, and the
-  // one that makes it.
-  std::vector<std::vector<size_t>> readers_;
-  std::vector<int> producer_;
+  PlanReaders readers_;
+  std::vector<int> producer_;  // by root value: the action that makes it; -1: none does
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 #ifndef SMELT_COMPILE_ELEMENTWISE_CHAIN_H_
 #define SMELT_COMPILE_ELEMENTWISE_CHAIN_H_
 
-#include "smelt/compile/plan.h"
+#include "smelt/compile/readers.h"
 
 namespace smelt {
 

@@ -8,12 +8,6 @@
 namespace smelt {
 namespace {
 
-const Tensor* ConstantOf(const Plan& plan, int value) {
-  const PlanValue& v = plan.values[static_cast<size_t>(value)];
-  return v.place == PlanValue::Place::kConstant ? &plan.constants[static_cast<size_t>(v.number)]
-                                                : nullptr;
-}
-
 bool IsZero(const Tensor* t) {
   if (t == nullptr || t->num_elements() != 1) return false;
   const auto* bytes = static_cast<const char*>(t->raw());
@@ -23,10 +17,10 @@ bool IsZero(const Tensor* t) {
 // Two for each dimension, where the action is a padding by zeros that is known.
 std::optional<Dims> ZeroPaddings(const Plan& plan, const PlanAction& action) {
   const bool pad = action.node->Is("Pad");
-  if (!pad && !(action.node->Is("PadV2") && IsZero(ConstantOf(plan, action.inputs[2])))) {
+  if (!pad && !(action.node->Is("PadV2") && IsZero(plan.ConstantOf(action.inputs[2])))) {
     return std::nullopt;
   }
-  const Tensor* paddings = ConstantOf(plan, action.inputs[1]);
+  const Tensor* paddings = plan.ConstantOf(action.inputs[1]);
   // Of nothing it makes something.
   const bool empty = plan.values[static_cast<size_t>(action.inputs[0])].shape.num_elements() == 0;
   if (paddings == nullptr || empty) return std::nullopt;

@@ -20,11 +20,6 @@ class ScaleFolder {
 
  private:
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
-  const Tensor* ConstantOf(int value) const {
-    const PlanValue& v = At(value);
-    return v.place == PlanValue::Place::kConstant ? &plan_.constants[static_cast<size_t>(v.number)]
-                                                  : nullptr;
-  }
 
   // The only action that reads the value; nullptr: there is none, or several.
   PlanAction* OnlyReader(int value, size_t after) {
@@ -47,7 +42,7 @@ class ScaleFolder {
       return OkStatus();
     }
     const auto* scales = dynamic_cast<const ScalesWeights*>(action.state.get());
-    const Tensor* weights = scales == nullptr ? nullptr : ConstantOf(action.inputs[1]);
+    const Tensor* weights = scales == nullptr ? nullptr : plan_.ConstantOf(action.inputs[1]);
     if (weights == nullptr || weights->dtype() != Dtype::kFloat) return OkStatus();
     const int64_t channels = scales->ScaledChannels(*weights);
     const int out = action.outputs[0];
@@ -58,7 +53,7 @@ class ScaleFolder {
     }
     const bool first = plan_.Root(product->inputs[0]) == plan_.Root(out);
     const int scaled = product->inputs[first ? 0 : 1], by = product->inputs[first ? 1 : 0];
-    const Tensor* factors = ConstantOf(by);
+    const Tensor* factors = plan_.ConstantOf(by);
     const Shape& shape = At(product->outputs[0]).shape;
     if (factors == nullptr || factors->num_elements() != channels || factors->rank() == 0 ||
         factors->shape().back() != channels || At(scaled).shape != At(out).shape ||

@@ -9,15 +9,14 @@ constexpr OpSet kSumOps = {"AddV2", "Add"};
 
 class NormFinder {
  public:
-  NormFinder(const Plan& plan, std::span<const std::vector<size_t>> readers)
-      : plan_(plan), readers_(readers) {}
+  NormFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
 
   std::optional<SpelledLayerNorm> Find(size_t first) {
     const PlanAction& mean = plan_.actions[first];
     if (!IsMeanOfLast(first)) return std::nullopt;
     found_.x = mean.inputs[0];
     found_.actions = {first};
-    const auto& of_mean = ReadersOf(mean.outputs[0]);
+    const auto& of_mean = readers_.Of(mean.outputs[0]);
     if (of_mean.size() != 2) return std::nullopt;
     size_t difference = of_mean[0], squares = of_mean[1];
     if (Is(squares, {"Sub"})) std::swap(difference, squares);
@@ -33,7 +32,7 @@ class NormFinder {
     if (!Is(root, {"Rsqrt"})) return std::nullopt;
     for (const size_t i : {difference, squares, variance, sum, root}) found_.actions.push_back(i);
     const size_t product = TakeProducts(difference, root);
-    if (product == kNone) return std::nullopt;
+    if (product == readers_.no_action()) return std::nullopt;
     const size_t last = OnlyReader(product);
     if (!Is(last, kSumOps) || !TakeRow(last, ValueOf(product), &found_.offset) ||
         !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
@@ -44,13 +43,8 @@ class NormFinder {
   }
 
  private:
-  static constexpr size_t kNone = static_cast<size_t>(-1);
-
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   const Shape& ShapeOf(int value) const { return At(value).shape; }
-  const std::vector<size_t>& ReadersOf(int value) const {
-    return readers_[static_cast<size_t>(plan_.Root(value))];
-  }
   int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
   bool Same(int a, int b) const {
     return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
@@ -62,10 +56,7 @@ class NormFinder {
     return a.node->Is(ops) && a.then.empty() && a.outputs.size() == 1 &&
            At(a.outputs[0]).dtype == Dtype::kFloat;
   }
-  size_t OnlyReader(size_t action) const {
-    const auto& readers = ReadersOf(ValueOf(action));
-    return readers.size() == 1 && readers[0] < plan_.actions.size() ? readers[0] : kNone;
-  }
+  size_t OnlyReader(size_t action) const { return readers_.OnlyOf(ValueOf(action)); }
   bool Reads(size_t action, std::span<const int> values) const {
     const auto& inputs = plan_.actions[action].inputs;
     return std::ranges::equal(inputs, values, [&](int a, int b) { return Same(a, b); });
@@ -92,7 +83,8 @@ class NormFinder {
       const auto& inputs = plan_.actions[sum].inputs;
       const PlanValue& number = At(inputs[static_cast<size_t>(side)]);
       if (!Same(inputs[static_cast<size_t>(1 - side)], ValueOf(variance)) ||
-          number.place != PlanValue::Place::kConstant || number.shape.num_elements() != 1) {
+          plan_.ConstantOf(inputs[static_cast<size_t>(side)]) == nullptr ||
+          number.shape.num_elements() != 1) {
         continue;
       }
       found_.epsilon = plan_.constants[static_cast<size_t>(number.number)].data<float>()[0];
@@ -124,7 +116,7 @@ class NormFinder {
   // The product of difference, root and scale, in any order.
   size_t TakeProducts(size_t difference, size_t root) {
     const size_t by_difference = OnlyReader(difference), by_root = OnlyReader(root);
-    if (!Is(by_difference, {"Mul"}) || !Is(by_root, {"Mul"})) return kNone;
+    if (!Is(by_difference, {"Mul"}) || !Is(by_root, {"Mul"})) return readers_.no_action();
     const auto take = [&](size_t first, size_t second) {
       found_.actions.push_back(first);
       found_.actions.push_back(second);
@@ -134,7 +126,7 @@ class NormFinder {
       const size_t last = OnlyReader(by_root);
       const bool fits = IsProductOf(by_root, ValueOf(difference), ValueOf(root)) &&
                         Is(last, {"Mul"}) && TakeRow(last, ValueOf(by_root), &found_.scale);
-      return fits ? take(by_root, last) : kNone;
+      return fits ? take(by_root, last) : readers_.no_action();
     }
     // (d * s) * r
     if (OnlyReader(by_difference) == by_root &&
@@ -147,18 +139,18 @@ class NormFinder {
         IsProductOf(by_difference, ValueOf(difference), ValueOf(by_root))) {
       return take(by_root, by_difference);
     }
-    return kNone;
+    return readers_.no_action();
   }
 
   const Plan& plan_;
-  const std::span<const std::vector<size_t>> readers_;
+  const PlanReaders& readers_;
   SpelledLayerNorm found_;
 };
 
 }  // namespace
 
 std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
-                                              std::span<const std::vector<size_t>> readers) {
+                                              const PlanReaders& readers) {
   return NormFinder(plan, readers).Find(first);
 }
 

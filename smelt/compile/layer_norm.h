@@ -3,9 +3,8 @@
 #define SMELT_COMPILE_LAYER_NORM_H_
 
 #include <optional>
-#include <span>
 
-#include "smelt/compile/plan.h"
+#include "smelt/compile/readers.h"
 
 namespace smelt {
 
@@ -17,10 +16,9 @@ struct SpelledLayerNorm {
 };
 
 // The one that begins with the mean that action `first` takes, where nobody else reads what is in
-// between; the products may stand in any order. `readers`: by root value, the actions that read it;
-// plan.actions.size() stands for the caller.
+// between; the products may stand in any order. `readers` are the plan's.
 std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
-                                              std::span<const std::vector<size_t>> readers);
+                                              const PlanReaders& readers);
 
 }  // namespace smelt
 

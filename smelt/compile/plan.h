@@ -79,6 +79,12 @@ struct Plan {
     return bytes;
   }
   const PlanValue& RootOf(int value) const { return values[static_cast<size_t>(Root(value))]; }
+  // nullptr: no constant.
+  const Tensor* ConstantOf(int value) const {
+    const PlanValue& v = values[static_cast<size_t>(value)];
+    return v.place == PlanValue::Place::kConstant ? &constants[static_cast<size_t>(v.number)]
+                                                  : nullptr;
+  }
 };
 
 // What kernels keep for the nodes of a body, by id: the same for all shapes, so that weights are

@@ -216,12 +216,9 @@ Dims TransposeOrder(const Plan& plan, const PlanAction& action) {
 }
 
 const float* ConstantNumber(const Plan& plan, int value) {
-  const PlanValue& v = plan.values[static_cast<size_t>(value)];
-  if (v.place != PlanValue::Place::kConstant || v.dtype != Dtype::kFloat ||
-      v.shape.num_elements() != 1) {
-    return nullptr;
-  }
-  return plan.constants[static_cast<size_t>(v.number)].data<float>();
+  const Tensor* t = plan.ConstantOf(value);
+  if (t == nullptr || t->dtype() != Dtype::kFloat || t->num_elements() != 1) return nullptr;
+  return t->data<float>();
 }
 
 }  // namespace smelt

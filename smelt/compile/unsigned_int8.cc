@@ -9,10 +9,7 @@ namespace {
 
 BoundTensor BoundInt8(const Plan& plan, int value) {
   const PlanValue& v = plan.values[static_cast<size_t>(value)];
-  const Tensor* constant = v.place == PlanValue::Place::kConstant
-                               ? &plan.constants[static_cast<size_t>(v.number)]
-                               : nullptr;
-  return {v.dtype, v.shape, constant};
+  return {v.dtype, v.shape, plan.ConstantOf(value)};
 }
 
 bool MayBeUnsigned(const Plan& plan, const PlanAction& action) {
