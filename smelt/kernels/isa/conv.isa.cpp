@@ -60,6 +60,15 @@ constexpr int kSums = P == 1   ? 4
 template <int P, int V>
 void TileOf(const ConvTile& t) {
   constexpr int U = kSums<P>;
+  // What is added and written lies in short runs, which no processor foresees.
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      if (t.addend != nullptr) __builtin_prefetch(t.addend + p * t.step + v * kLanes);
+      if (t.addend != t.y) __builtin_prefetch(t.y + p * t.step + v * kLanes, 1);
+    }
+  }
   Vec sums[U][P][V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
