@@ -12,14 +12,19 @@ namespace smelt {
 // `runs` runs of floats times weights, bias, and what is done to it.
 inline constexpr int kConvTilePixels = 8, kConvTileVecs = 3;  // at most
 struct ConvTile {
-  const float* const* pixels = nullptr;  // [runs, pixels of the tile]: where each run begins
-  int64_t runs = 0, run = 0;             // floats of each
-  const float* weights = nullptr;        // [runs * run, vectors * lanes]
-  const float* bias = nullptr;           // [vectors * lanes]
-  const float* addend = nullptr;         // added to the result, lies as it does; nullptr: nothing
+  // [runs, pixels of the tile]: where each run begins; nullptr for the first pixel: the run counts
+  // nothing.
+  const float* const* pixels = nullptr;
+  int64_t runs = 0, run = 0;       // floats of each
+  const float* weights = nullptr;  // [runs * run, vectors * lanes]
+  const float* bias = nullptr;     // [vectors * lanes]
+  const float* addend = nullptr;   // added to the result, lies as it does; nullptr: nothing
   float* y = nullptr;
-  int64_t step = 0;     // from pixel to pixel of y
-  int64_t columns = 0;  // that are stored; all vectors but the last whole
+  const int64_t* places = nullptr;  // [pixels of the tile]: where each lies behind y
+  int64_t columns = 0;              // that are stored; all vectors but the last whole
+  // What a core's cache is asked for meanwhile: with each float of a run `ahead_step` bytes more.
+  const void* ahead = nullptr;
+  int64_t ahead_step = 0;
   bool clamps = false;  // to [low, high]; NaN stays
   float low = 0, high = 0;
 };

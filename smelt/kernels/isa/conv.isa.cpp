@@ -65,8 +65,8 @@ void TileOf(const ConvTile& t) {
   for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-      if (t.addend != nullptr) __builtin_prefetch(t.addend + p * t.step + v * kLanes);
-      if (t.addend != t.y) __builtin_prefetch(t.y + p * t.step + v * kLanes, 1);
+      if (t.addend != nullptr) __builtin_prefetch(t.addend + t.places[p] + v * kLanes);
+      if (t.addend != t.y) __builtin_prefetch(t.y + t.places[p] + v * kLanes, 1);
     }
   }
   Vec sums[U][P][V];
@@ -82,6 +82,7 @@ void TileOf(const ConvTile& t) {
   }
   const float* w = t.weights;
   const float* const* pixels = t.pixels;
+  const char* ahead = static_cast<const char*>(t.ahead != nullptr ? t.ahead : t.weights);
   const auto step = [&](const float* const* x, int64_t i, const float* row, Vec(*to)[V])
       __attribute__((always_inline)) {
     Vec weight[V];
@@ -90,6 +91,8 @@ void TileOf(const ConvTile& t) {
       weight[v] = LoadVec(row + v * kLanes);
       if (P >= 4) __builtin_prefetch(row + (kTileAhead * V + v) * kLanes);
     }
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += t.ahead_step;
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
       const float value = x[p][i];
@@ -98,6 +101,10 @@ void TileOf(const ConvTile& t) {
     }
   };
   for (int64_t run = 0; run < t.runs; ++run, pixels += P) {
+    if (pixels[0] == nullptr) {
+      w += t.run * V * kLanes;
+      continue;
+    }
     const float* x[P];
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) x[p] = pixels[p];
@@ -123,7 +130,7 @@ void TileOf(const ConvTile& t) {
   if (t.addend != nullptr) {
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
-      const float* more = t.addend + p * t.step;
+      const float* more = t.addend + t.places[p];
 #pragma GCC unroll 4
       for (int v = 0; v + 1 < V; ++v) sum[p][v] += LoadVec(more + v * kLanes);
       more += (V - 1) * kLanes;
@@ -140,7 +147,7 @@ void TileOf(const ConvTile& t) {
   }
 #pragma GCC unroll 8
   for (int p = 0; p < P; ++p) {
-    float* y = t.y + p * t.step;
+    float* y = t.y + t.places[p];
 #pragma GCC unroll 4
     for (int v = 0; v + 1 < V; ++v) StoreVec(y + v * kLanes, sum[p][v]);
     y += (V - 1) * kLanes;

@@ -140,7 +140,9 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     args.erase(args.begin(), args.begin() + folded->skipped);
     args.insert(args.begin(), LayerArgument{folded->bias.raw(), -1});
   }
-  if (dtype == Dtype::kFloat && WantsTiles(p, ops)) {
+  const bool streams = dtype == Dtype::kFloat && nn::StreamedConv::Suits(p);
+  const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
+  if (streams || tiles) {
     const float* bias = nullptr;
     int addend = -1;
     for (const FusedStep& step : ops.steps) {
@@ -155,8 +157,14 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
       ASSIGN_OR_RETURN(auto own, nn::BindDepthwise(p, *w.constant, factors, bias, ops));
       if (own != nullptr) return own;
     }
-    ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *w.constant, factors, bias, addend, ops));
-    if (own != nullptr) return own;
+    if (streams) {
+      ASSIGN_OR_RETURN(auto own, streamed_.Bind(p, *w.constant, factors, bias, addend, ops));
+      if (own != nullptr) return own;
+    }
+    if (tiles) {
+      ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *w.constant, factors, bias, addend, ops));
+      if (own != nullptr) return own;
+    }
   }
   const size_t clamp = dtype == Dtype::kFloat ? FirstClamp(ops) : ops.steps.size();
   if (clamp + 1 < ops.steps.size()) {

@@ -5,6 +5,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/nn/streamed_conv.h"
 #include "smelt/kernels/nn/tiled_conv.h"
 #include "smelt/kernels/nn/window.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
@@ -55,6 +56,7 @@ class FloatConv {
   PlanCache plans_;
   NarrowLayer narrow_;
   nn::TiledConv tiled_;
+  nn::StreamedConv streamed_;
   FoldedOnce folded_;
 };
 
