@@ -79,6 +79,32 @@ def tiles(r):
         yield graph_case("Conv2D" if len(size) == 2 else "Conv3D", build, name=f"tile_{i}")
 
 
+def streamed(r):
+    # Size, window, strides, dilations, padding, depth of the image and how often it stands there, channels: more than a megabyte of weights, few pixels.
+    layers = [
+        ((7, 7), (3, 3), 1, 1, "SAME", 200, 1, 230), ((9, 9), (3, 3), 2, 1, "SAME", 150, 1, 200), ((4, 5), (5, 5), 1, 1, "SAME", 101, 1, 113), ((4, 6), (3, 3), 1, 2, "SAME", 171, 1, 190),
+        ((4, 5), (1, 1), 1, 1, "VALID", 223, 5, 239), ((7, 9), (1, 1), 2, 1, "VALID", 275, 4, 256), ((3, 3, 3), (2, 2, 2), 1, 1, "SAME", 190, 1, 200), ((6, 6), (7, 7), 1, 1, "SAME", 71, 1, 83),
+        ((5, 9), (2, 4), 1, 1, "VALID", 190, 1, 192), ((1, 40), (1, 5), 2, 1, "SAME", 256, 1, 257), ((4, 4), (9, 9), 1, 1, "SAME", 65, 1, 64),
+    ]
+    for i, (size, window, stride, dilation, padding, depth, times, channels) in enumerate(layers):
+
+        def build(size=size, window=window, stride=stride, dilation=dilation, padding=padding, depth=depth, times=times, channels=channels):
+            x, corner, images = image(size, depth)
+            x = tf.concat([x * (i + 1.0) for i in range(times)], -1) if times > 1 else x
+            layer = tf.nn.conv2d if len(size) == 2 else tf.nn.conv3d
+
+            def of(step):
+                each = [1] * (len(size) + 2) if stride == 1 else [1] + [stride] * len(size) + [1]
+                by = [1] + [dilation] * len(size) + [1]
+                return layer(x, waves([*window, depth * times, channels], step) * 0.1, each, padding, dilations=by)
+
+            rest = of(0.4)
+            fetch = told(of(1.3)) + told(tf.nn.relu(tf.nn.bias_add(of(0.9), waves([channels], 2.1)) + rest)) + told(tf.sigmoid(of(0.9)))
+            return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("Conv2D" if len(size) == 2 else "Conv3D", build, name=f"streamed_{i}")
+
+
 def followed(r):
     for name, act in {**ACTIVATIONS, "hard_swish_divided": lambda x: x * (tf.nn.relu6(x + 3.0) / 6.0)}.items():
 
@@ -219,5 +245,5 @@ def scaled(r):
 
 
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed):
         yield from family(r)

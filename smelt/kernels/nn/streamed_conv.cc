@@ -286,7 +286,7 @@ class BoundStreamedConv final : public BoundKernel {
 }  // namespace
 
 bool StreamedConv::Suits(const ConvProblem& p) {
-  if (!p.channels_last || p.groups != 1 || IsaConv().lanes < 8) return false;
+  if (!p.channels_last || p.groups != 1) return false;
   const int64_t taps = ProductOf(p.kernel), pixels = p.batch * ProductOf(p.out);
   constexpr int64_t kLeastPixels = 16, kLeastDepth = 48;
   if (taps > kMostTaps || pixels < kLeastPixels || p.in_depth < kLeastDepth ||
