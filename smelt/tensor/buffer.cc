@@ -12,10 +12,10 @@
 namespace smelt {
 namespace {
 
-StatusOr<void*> TakeBytes(size_t size) {
+StatusOr<void*> TakeBytes(size_t size, size_t alignment = kAlignment) {
   const auto bytes = static_cast<int64_t>(size);
   if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
-  void* p = std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
+  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p != nullptr) return p;
   HeapGive(bytes);
   return HeapExhausted(size);
@@ -173,12 +173,16 @@ class Pool final : public Allocator, public std::enable_shared_from_this<Pool> {
       }
     }
     const size_t bytes = PoolClassBytes(c);
-    auto p = TakeBytes(bytes);
+    const size_t large = bytes / kLargePage * kLargePage;
+    const size_t alignment = large > 0 ? kLargePage : kAlignment;
+    auto p = TakeBytes(bytes, alignment);
     if (!p.ok()) {
       Trim();
-      p = TakeBytes(bytes);
+      p = TakeBytes(bytes, alignment);
     }
     if (!p.ok()) return p.status();
+    // What is used time and again, arenas above all, is worth large pages. Advice: any will do.
+    if (large > 0) madvise(*p, large, MADV_HUGEPAGE);
     return new PoolBuffer(*p, bytes, c);
   }
   static void Delete(PoolBuffer* b) { delete b; }
