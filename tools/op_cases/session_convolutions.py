@@ -244,6 +244,26 @@ def scaled(r):
     yield graph_case("Conv2D", others, name="scaled")
 
 
+def padded_maxima(r):
+    # Size, channels, paddings of the image, window, strides, padding of the pool.
+    layers = [
+        ((24, 23), 16, [(1, 1), (1, 1)], (3, 3), (2, 2), "VALID"), ((15, 16), 17, [(1, 0), (0, 2)], (2, 3), (1, 1), "VALID"), ((5, 6), 3, [(1, 1), (1, 1)], (3, 3), (2, 2), "VALID"), ((2, 2), 5, [(1, 2), (2, 1)], (3, 3), (1, 1), "VALID"),
+        ((20, 21), 16, [(1, 1), (1, 1)], (3, 3), (2, 2), "SAME"), ((20, 21), 20, [(3, 1), (0, 1)], (3, 3), (2, 2), "VALID"), ((7, 6, 8), 16, [(1, 1), (0, 1), (1, 0)], (3, 2, 2), (2, 1, 1), "VALID"),
+        ((30, 31), 20, [(0, 2), (0, 2)], (3, 3), (3, 3), "VALID"),
+    ]
+    for i, (size, depth, pads, window, strides, padding) in enumerate(layers):
+
+        def build(size=size, depth=depth, pads=pads, window=window, strides=strides, padding=padding):
+            x, corner, images = image(size, depth)
+            padded = [tf.pad(x * s - 0.5, [(0, 0), *pads, (0, 0)]) for s in (1.0, 0.2)]
+            fetch = told(tf.nn.max_pool(padded[0], window, strides, padding)) + told(tf.nn.max_pool(padded[1], window, strides, padding))
+            if len(size) == 2:
+                fetch += told(tf.nn.avg_pool(padded[0] * 0.9, window, strides, padding))
+            return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("MaxPool" if len(size) == 2 else "MaxPool3D", build, name=f"padded_{i}")
+
+
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima):
         yield from family(r)

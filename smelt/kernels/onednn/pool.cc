@@ -1,6 +1,7 @@
 // Pools: float ones through oneDNN, others in plain loops.
 #include "smelt/kernels/nn/pool.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "smelt/kernels/common/bound_call.h"
@@ -9,23 +10,27 @@
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/plan_cache.h"
+#include "smelt/kernels/pads_input.h"
 #include "smelt/kernels/unsigned_int8.h"
 
 namespace smelt {
 namespace {
 
-struct PoolState final : KernelState, UnsignedInt8 {
+struct PoolState final : KernelState, UnsignedInt8, PadsInput {
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
   bool MayBeUnsigned(const BindContext& context) const override {
     return attrs.kind == nn::PoolKind::kMax && ProblemOf(context);
   }
   bool passes_on() const override { return true; }
+  std::shared_ptr<KernelState> Padded(std::span<const int64_t> paddings) const override;
   // nullopt: what is not bound, or what the run will refuse.
   std::optional<nn::PoolProblem> ProblemOf(const BindContext& context) const;
 
   nn::PoolAttrs attrs;
   bool batch_in_index = false;
-  onednn::PlanCache plans;
+  bool may_pad = false;  // the node's window is its own, and its type float
+  bool zeros = false;    // what is beside the image counts as zeros, not as nothing
+  std::shared_ptr<onednn::PlanCache> plans = std::make_shared<onednn::PlanCache>();
 };
 
 // Results of fewer elements are not worth a call of the library.
@@ -38,7 +43,8 @@ StatusOr<onednn::Plan> PoolPlan(PoolState& state, nn::PoolKind kind, const nn::P
   using onednn::Primitive;
   onednn::PlanKey key = onednn::MakePlanKey({&x});
   key.push_back(static_cast<int64_t>(dtype));
-  return state.plans.Get(key, [&] {
+  for (const Dims* d : {&p.pad_before, &p.pad_after}) key.insert(key.end(), d->begin(), d->end());
+  return state.plans->Get(key, [&] {
     const auto image = [&](const Dims& spatial) {
       return Layout::Image(dtype, p.batch, p.depth, spatial, p.channels_last);
     };
@@ -47,6 +53,67 @@ StatusOr<onednn::Plan> PoolPlan(PoolState& state, nn::PoolKind kind, const nn::P
         image(p.out), {p.strides, Dims(p.in.size(), 1), p.pad_before, p.pad_after}, p.kernel);
   });
 }
+
+// Zeros are as good as what a maximum leaves out but where they would be the maximum: in windows
+// that reach beside the image.
+std::shared_ptr<KernelState> PoolState::Padded(std::span<const int64_t> paddings) const {
+  const size_t rank = static_cast<size_t>(attrs.spatial) + 2;
+  if (!may_pad || zeros || attrs.kind != nn::PoolKind::kMax || !attrs.channels_last ||
+      attrs.padding != nn::Padding::kValid || paddings.size() != 2 * rank) {
+    return nullptr;
+  }
+  for (size_t i = 0; i < paddings.size(); ++i) {
+    const bool spatial = i >= 2 && i < paddings.size() - 2;
+    if (paddings[i] < 0 || (spatial ? paddings[i] >= attrs.ksize[i / 2] : paddings[i] > 0)) {
+      return nullptr;
+    }
+  }
+  auto state = std::make_shared<PoolState>();
+  state->attrs = attrs;
+  state->attrs.padding = nn::Padding::kExplicit;
+  state->attrs.explicit_pads.assign(paddings.begin(), paddings.end());
+  state->zeros = true;
+  state->plans = plans;
+  return state;
+}
+
+// The results of windows that reach beside the image are at least 0. NaN stays.
+class ZeroBorders {
+ public:
+  // By dimension: the results [from, to) whose windows lie inside.
+  explicit ZeroBorders(const nn::PoolProblem& p) : p_(p) {
+    for (size_t d = 0; d < p.in.size(); ++d) {
+      const int64_t from = (p.pad_before[d] + p.strides[d] - 1) / p.strides[d];
+      const int64_t last = p.in[d] + p.pad_before[d] - p.kernel[d];
+      const int64_t to = last < 0 ? 0 : last / p.strides[d] + 1;
+      from_.push_back(std::min(from, p.out[d]));
+      to_.push_back(std::clamp(to, from_.back(), p.out[d]));
+    }
+  }
+  void Apply(float* y) const {
+    int64_t lines = p_.batch;
+    for (size_t d = 0; d + 1 < p_.out.size(); ++d) lines *= p_.out[d];
+    const int64_t width = p_.out.back() * p_.depth;
+    for (int64_t line = 0; line < lines; ++line, y += width) {
+      int64_t left = line;
+      bool inside = true;
+      for (size_t d = p_.out.size() - 1; d-- > 0;) {
+        const int64_t at = left % p_.out[d];
+        inside = inside && at >= from_[d] && at < to_[d];
+        left /= p_.out[d];
+      }
+      AtLeastZero(y, (inside ? from_.back() : p_.out.back()) * p_.depth);
+      if (inside) AtLeastZero(y + to_.back() * p_.depth, width - to_.back() * p_.depth);
+    }
+  }
+
+ private:
+  static void AtLeastZero(float* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0.0f ? 0.0f : y[i];
+  }
+  const nn::PoolProblem p_;
+  Dims from_, to_;
+};
 
 std::optional<nn::PoolProblem> PoolState::ProblemOf(const BindContext& context) const {
   const BoundTensor& x = context.inputs[0];
@@ -71,9 +138,14 @@ StatusOr<std::unique_ptr<BoundKernel>> PoolState::Bind(const BindContext& contex
   if (!p || x.dtype != context.outputs[0].dtype) return nullptr;
   ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(*this, attrs.kind, *p, x.dtype, x.shape));
   if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
-  const auto run = [plan](const void* const* inputs, void* const* outputs, void* scratch) {
+  std::optional<ZeroBorders> borders;
+  if (zeros) borders.emplace(*p);
+  const auto run = [plan, borders](const void* const* inputs, void* const* outputs,
+                                   void* scratch) -> Status {
     const void* tensors[] = {inputs[0], outputs[0]};
-    return plan->Run(tensors, scratch);
+    RETURN_IF_ERROR(plan->Run(tensors, scratch));
+    if (borders) borders->Apply(static_cast<float*>(outputs[0]));
+    return OkStatus();
   };
   return BindCall(run, {}, plan->scratch_bytes());
 }
@@ -103,8 +175,10 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
   if (out->num_elements() == 0) return OkStatus();
   Allocator* allocator = ctx.step().allocator;
   const Dtype dtype = x.dtype();
-  const auto fast = [&](const Tensor& from, Tensor* to) {
-    return PoolFast(state, attrs.kind, p, from, cacheable, to, allocator);
+  const auto fast = [&](const Tensor& from, Tensor* to) -> Status {
+    RETURN_IF_ERROR(PoolFast(state, attrs.kind, p, from, cacheable, to, allocator));
+    if (state.zeros) ZeroBorders(p).Apply(to->data<float>());
+    return OkStatus();
   };
   const bool tries = dtype == Dtype::kBfloat16
                          ? Bfloat16IsNative()
@@ -159,6 +233,7 @@ StatusOr<std::unique_ptr<KernelState>> MakePoolState(const Node& node, nn::PoolK
   auto state = std::make_unique<PoolState>();
   ASSIGN_OR_RETURN(state->attrs, nn::ParsePoolAttrs(node, kind, spatial));
   state->batch_in_index = node.Bool("include_batch_in_index");
+  state->may_pad = (node.Is("MaxPool") || node.Is("MaxPool3D")) && node.Type("T") == Dtype::kFloat;
   return state;
 }
 StatusOr<std::unique_ptr<KernelState>> PrepareMaxPool(const Node& node) {
