@@ -19,12 +19,6 @@ constexpr int64_t kTileAhead = 24;
 
 inline __attribute__((always_inline)) Vec SplatVec(float x) { return Vec{} + x; }
 
-// NaN stays: a comparison with it is false.
-inline __attribute__((always_inline)) Vec ClampVec(Vec v, Vec low, Vec high) {
-  v = low > v ? low : v;
-  return high < v ? high : v;
-}
-
 // The first `count` floats, fewer than a vector, by powers of two.
 inline __attribute__((always_inline)) void StoreSome(float* p, Vec v, int64_t count) {
   float lanes[kLanes];
@@ -137,12 +131,20 @@ void TileOf(const ConvTile& t) {
       sum[p][V - 1] += last == kLanes ? LoadVec(more) : LoadSome(more, last);
     }
   }
+  // NaN stays: a comparison with it is false.
   if (t.clamps) {
     const Vec low = SplatVec(t.low), high = SplatVec(t.high);
+    // Of short sums a second comparison is a part.
+    const bool bounded = t.high < __builtin_inff();
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) sum[p][v] = ClampVec(sum[p][v], low, high);
+      for (int v = 0; v < V; ++v) sum[p][v] = low > sum[p][v] ? low : sum[p][v];
+    }
+#pragma GCC unroll 8
+    for (int p = 0; bounded && p < P; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[p][v] = high < sum[p][v] ? high : sum[p][v];
     }
   }
 #pragma GCC unroll 8

@@ -28,7 +28,7 @@ int64_t ProductOf(const Dims& dims) {
 
 // How weights [taps, depth, channels] are cut: the channels into panels of up to kConvTileVecs
 // vectors, so many that a few threads have as many each, the depth into blocks of which one, with
-// all taps, is an eighth of a core's cache. Weights lie as [panel, block, tap, depth of the block,
+// all taps, is a quarter of a core's cache. Weights lie as [panel, block, tap, depth of the block,
 // channels of the panel].
 struct StreamCut {
   StreamCut(int64_t taps, int64_t depth, int64_t channels)
@@ -37,7 +37,7 @@ struct StreamCut {
     panels = CeilOfQuotient(vectors, kConvTileVecs);
     if (panels > kEven) panels = std::min(vectors, CeilOfQuotient(panels, kEven) * kEven);
     const int64_t row = kConvTileVecs * lanes * static_cast<int64_t>(sizeof(float));
-    const int64_t most = std::max<int64_t>(CoreCache() / 8 / row / taps, 16);
+    const int64_t most = std::max<int64_t>(CoreCache() / 4 / row / taps, 16);
     // Whole lines of pixels.
     block = std::min(depth,
                      CeilOfQuotient(CeilOfQuotient(depth, CeilOfQuotient(depth, most)), 16) * 16);
@@ -187,6 +187,7 @@ class BoundStreamedConv final : public BoundKernel {
     auto* y = static_cast<float*>(outputs[0]);
     const auto tiles = static_cast<int64_t>(tiles_.tiles.size());
     ParallelFor(chunks_ * cut_.panels, 1, [&](int64_t begin, int64_t end) {
+      FetchFirst(begin % cut_.panels);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t chunk = i / cut_.panels, panel = i % cut_.panels;
         const bool more = i + 1 < end && panel + 1 < cut_.panels;
@@ -208,6 +209,17 @@ class BoundStreamedConv final : public BoundKernel {
     };
     const auto tiles = static_cast<int64_t>(tiles_.tiles.size());
     while (threads > 1 && uneven() && tiles / (chunks_ + 1) >= kLeastTiles) ++chunks_;
+  }
+
+  // Nobody has fetched the block that a thread begins with.
+  void FetchFirst(int64_t panel) const {
+    const int64_t column = cut_.First(panel) * cut_.lanes;
+    const int64_t width = cut_.First(panel + 1) * cut_.lanes - column;
+    const float* block = weights_->data<float>() + column * taps_ * depth_;
+    constexpr int64_t kLine = 64 / sizeof(float);
+    for (int64_t i = 0; i < taps_ * cut_.block * width; i += kLine) {
+      __builtin_prefetch(block + i, 0, 2);
+    }
   }
 
   // Tiles [from, to) by a panel. `more`: the panel behind it comes next.
@@ -295,11 +307,11 @@ bool StreamedConv::Suits(const ConvProblem& p) {
   }
   // The more pixels a weight is for, the less it is waited for. Timed on layers of 7x7 and 14x14
   // pixels at batch 1 to 8 (Zen 5).
-  constexpr int64_t kPixelsOfCache = 64;
+  constexpr int64_t kPixelsOfCache = 256;
   const double weights = static_cast<double>(taps * p.in_depth) * static_cast<double>(p.out_depth) *
                          static_cast<double>(sizeof(float));
   const double caches = static_cast<double>(std::max(pixels, kPixelsOfCache)) / kPixelsOfCache;
-  return weights > caches * static_cast<double>(CoreCache());
+  return weights >= caches * static_cast<double>(CoreCache());
 }
 
 StatusOr<std::unique_ptr<BoundKernel>> StreamedConv::Bind(const ConvProblem& p,
