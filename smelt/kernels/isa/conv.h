@@ -22,6 +22,8 @@ struct ConvTile {
   float* y = nullptr;
   const int64_t* places = nullptr;  // [pixels of the tile]: where each lies behind y
   int64_t columns = 0;              // that are stored; all vectors but the last whole
+  // What is added and where y is written lies beyond the core's cache, which is asked for it first.
+  bool fetches = false;
   // What a core's cache is asked for meanwhile: with each float of a run `ahead_step` bytes more.
   const void* ahead = nullptr;
   int64_t ahead_step = 0;

@@ -54,13 +54,17 @@ constexpr int kSums = P == 1   ? 4
 template <int P, int V>
 void TileOf(const ConvTile& t) {
   constexpr int U = kSums<P>;
+  // Fewer pixels take no longer than their weights do.
+  constexpr bool kFetches = P >= 4;
   // What is added and written lies in short runs, which no processor foresees.
+  if (t.fetches) {
 #pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) {
+    for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      if (t.addend != nullptr) __builtin_prefetch(t.addend + t.places[p] + v * kLanes);
-      if (t.addend != t.y) __builtin_prefetch(t.y + t.places[p] + v * kLanes, 1);
+      for (int v = 0; v < V; ++v) {
+        if (t.addend != nullptr) __builtin_prefetch(t.addend + t.places[p] + v * kLanes);
+        if (t.addend != t.y) __builtin_prefetch(t.y + t.places[p] + v * kLanes, 1);
+      }
     }
   }
   Vec sums[U][P][V];
@@ -83,10 +87,12 @@ void TileOf(const ConvTile& t) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       weight[v] = LoadVec(row + v * kLanes);
-      if (P >= 4) __builtin_prefetch(row + (kTileAhead * V + v) * kLanes);
+      if (kFetches) __builtin_prefetch(row + (kTileAhead * V + v) * kLanes);
     }
-    __builtin_prefetch(ahead, 0, 2);
-    ahead += t.ahead_step;
+    if (kFetches) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += t.ahead_step;
+    }
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
       const float value = x[p][i];

@@ -237,6 +237,7 @@ class BoundStreamedConv final : public BoundKernel {
       tile.bias = first ? bias_.data() + column : zeros_.data();
       // Sums of the blocks before stand in y, with what was to be added.
       tile.addend = !first ? tile.y : addend == nullptr ? nullptr : addend + column;
+      tile.fetches = first;
       tile.clamps = last && steps_.clamps;
       tile.low = steps_.low, tile.high = steps_.high;
       const float* next = tile.weights + taps_ * tile.run * width;

@@ -101,7 +101,6 @@ class BoundTiledConv final : public BoundKernel {
         bias_(std::move(bias)),
         k_(s.taps() * s.depth),
         blocks_per_row_((s.out[2] + IsaConv().tile_pixels - 1) / IsaConv().tile_pixels),
-        flat_(s.taps() == 1 && s.stride[2] == 1 && s.pad[2] == 0),
         merges_(s.dilation[2] == 1 && s.kernel[2] > 1),
         zeros_(static_cast<size_t>(s.depth * (merges_ ? s.kernel[2] : 1)), 0.0f) {
     for (int64_t i = 0; i <= panels_.count; ++i) firsts_.push_back(panels_.First(i));
@@ -109,6 +108,14 @@ class BoundTiledConv final : public BoundKernel {
     for (int64_t i = 0; i <= blocks_per_row_; ++i) {
       starts_.push_back(s.out[2] * i / blocks_per_row_);
     }
+    // What does not fit beside the weights is fetched; an activation's loop reads results anew.
+    const auto beyond = [&](const TiledShape::Three& size, int64_t depth) {
+      return s.batch * size[0] * size[1] * size[2] * depth * int64_t{sizeof(float)} >
+             NearCacheBytes(1 << 20) / 2;
+    };
+    far_results_ = steps.act == nullptr && beyond(s.out, s.channels);
+    // Where blocks of pixels lie one behind the other.
+    far_pixels_ = s.taps() == 1 && s.stride[2] == 1 && s.pad[2] == 0 && beyond(s.in, s.depth);
     // A group's weights stay in the core's cache while all pixels go by.
     const int64_t panel = k_ * kConvTileVecs * panels_.lanes * int64_t{sizeof(float)};
     group_ = std::clamp<int64_t>(NearCacheBytes(1 << 20) / 2 / panel, 1, panels_.count);
@@ -178,12 +185,14 @@ class BoundTiledConv final : public BoundKernel {
     FindRuns(x, place, first, pixels, where, &tile);
     const int64_t begin = (row * s_.out[2] + first) * s_.channels;
     tile.places = places_;
+    tile.fetches = far_results_;
     tile.clamps = steps_.clamps;
     tile.low = steps_.low, tile.high = steps_.high;
     const ConvTileFn* functions = IsaConv().tile[pixels - 1];
     // All panels together fetch the pixels that come next.
     const auto* ahead = reinterpret_cast<const char*>(where[pixels - 1] + s_.depth);
-    if (flat_) tile.ahead_step = (pixels * int64_t{sizeof(float)} + to - from - 1) / (to - from);
+    if (far_pixels_)
+      tile.ahead_step = (pixels * int64_t{sizeof(float)} + to - from - 1) / (to - from);
     for (int64_t i = from; i < to; ++i) {
       tile.ahead = ahead;
       ahead += k_ * tile.ahead_step;
@@ -254,14 +263,14 @@ class BoundTiledConv final : public BoundKernel {
   const std::vector<float> bias_;  // of all panels
   const int64_t k_;
   const int64_t blocks_per_row_;
-  const bool flat_;  // what a block of pixels reads lies in one run
   const bool merges_;
   const std::vector<float> zeros_;  // as long as a run
   int64_t places_[kConvTilePixels];
   std::vector<int64_t> firsts_;  // by panel: its first vector
   std::vector<int64_t> starts_;  // by block of a row: its first pixel
-  int64_t group_ = 1;            // panels
-  int64_t grain_ = 1;            // tiles
+  bool far_results_ = false, far_pixels_ = false;
+  int64_t group_ = 1;  // panels
+  int64_t grain_ = 1;  // tiles
 };
 
 }  // namespace
