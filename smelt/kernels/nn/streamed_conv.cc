@@ -68,8 +68,12 @@ StatusOr<Tensor> PackStreamed(const Tensor& filter, int64_t taps, int64_t depth,
         for (int64_t tap = 0; tap < taps; ++tap) {
           for (int64_t r = block; r < std::min(depth, block + cut.block); ++r, at += step) {
             const float* row = w + (tap * depth + r) * channels + from;
-            const float* f = factors.empty() ? nullptr : factors.data() + from;
-            for (int64_t c = 0; c < width; ++c) at[c] = f == nullptr ? row[c] : row[c] * f[c];
+            if (factors.empty()) {
+              std::copy_n(row, width, at);
+            } else {
+              const float* f = factors.data() + from;
+              for (int64_t c = 0; c < width; ++c) at[c] = row[c] * f[c];
+            }
             std::fill(at + width, at + step, 0.0f);
           }
         }
