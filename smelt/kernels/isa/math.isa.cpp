@@ -29,7 +29,7 @@ SMELT_UNARY(Tanh, Tanh(x))
 SMELT_UNARY(Sigmoid, Sigmoid(x))
 SMELT_UNARY(Swish, Swish(x))
 SMELT_UNARY(HardSwish, x*(x <= -3.0f ? 0.0f : (x >= 3.0f ? 6.0f : x + 3.0f)) * 0.16666667f)
-SMELT_UNARY(GeluErf, 0.5f * x * (1.0f + Erf(x * 0.70710678118654752440f)))
+SMELT_UNARY(GeluErf, GeluErf(x))
 SMELT_UNARY(GeluTanh,
             0.5f * x * (1.0f + Tanh(0.79788456080286535588f * (x + 0.044715f * (x * x * x)))))
 SMELT_UNARY(Softplus, Softplus(x))

@@ -8,6 +8,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
+#include "smelt/kernels/nn/tiled_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -17,46 +18,6 @@ namespace {
 constexpr int64_t kTiledPerThread = 1 << 17;
 // Runs of a window that has more are no longer worth a list of pointers.
 constexpr int64_t kMostRuns = 128;
-
-// How the channels of a result are cut into panels of up to kConvTileVecs vectors, as even as can
-// be.
-struct TiledPanels {
-  explicit TiledPanels(int64_t channels)
-      : lanes(IsaConv().lanes),
-        vectors((channels + lanes - 1) / lanes),
-        count((vectors + kConvTileVecs - 1) / kConvTileVecs) {}
-  // The vector that panel i begins with; that of panel `count` is the last one's end.
-  int64_t First(int64_t i) const { return vectors * i / count; }
-
-  int64_t lanes, vectors, count;
-};
-
-// [k, channels] in panels, each [k, its vectors], zeros behind the last channel.
-StatusOr<Tensor> PackTiled(const Tensor& filter, int64_t k, int64_t channels,
-                           std::span<const float> factors, Allocator* allocator) {
-  const TiledPanels panels(channels);
-  const int64_t padded = panels.vectors * panels.lanes;
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{k, padded}));
-  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kFloat, shape, allocator));
-  const float* w = filter.data<float>();
-  float* to = packed.data<float>();
-  for (int64_t i = 0; i < panels.count; ++i) {
-    const int64_t from = panels.First(i) * panels.lanes;
-    const int64_t end = panels.First(i + 1) * panels.lanes;
-    const int64_t width = std::min(end, channels) - from;
-    for (int64_t r = 0; r < k; ++r) {
-      const float* row = w + r * channels + from;
-      if (factors.empty()) {
-        std::copy_n(row, width, to);
-      } else {
-        for (int64_t c = 0; c < width; ++c) to[c] = row[c] * factors[static_cast<size_t>(from + c)];
-      }
-      std::fill(to + width, to + (end - from), 0.0f);
-      to += end - from;
-    }
-  }
-  return packed;
-}
 
 // Three spatial dimensions, the first ones 1 where there are fewer; where the window is one pixel
 // and steps by one, all pixels are one row.
@@ -289,7 +250,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
   if (shape.taps() > kMostRuns) return nullptr;
   const int64_t k = shape.taps() * shape.depth;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, factors, a));
+    ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, false, factors, a));
     DropOriginal(filter);
     return packed;
   };

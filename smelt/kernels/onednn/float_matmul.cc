@@ -323,6 +323,18 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   auto arguments = std::make_shared<LayerArguments>();
   ASSIGN_OR_RETURN(const bool fit, MakeLayerArguments(fused, context, dtype, arguments.get()));
   if (!fit) return DeclineToBind("an argument is of a type that is not known beforehand");
+  if (floats && constant_b && nn::TiledProduct::Wants(p)) {
+    const float* bias = nullptr;
+    int addend = -1;
+    for (const FusedStep& step : fused.steps) {
+      if (step.kind == FusedStep::Kind::kActivation) continue;
+      const LayerArgument& argument = arguments->args[static_cast<size_t>(step.arg)];
+      if (step.kind == FusedStep::Kind::kBias) bias = static_cast<const float*>(argument.constant);
+      if (step.kind == FusedStep::Kind::kAdd) addend = argument.input;
+    }
+    ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *b.constant, bias, addend, fused));
+    if (own != nullptr) return own;
+  }
   const size_t clamp = dtype == Dtype::kFloat ? FirstClamp(fused) : fused.steps.size();
   if (clamp + 1 < fused.steps.size()) {
     return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");

@@ -5,6 +5,7 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/nn/tiled_product.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt::onednn {
@@ -34,6 +35,7 @@ class FloatMatMul {
                         bool constant_b, const FusedOps& fused);
 
   PlanCache plans_;
+  nn::TiledProduct tiled_;
   NarrowLayer narrow_;
 };
 

@@ -1,0 +1,33 @@
+// Weights as the tiles of isa/conv.h read them.
+#ifndef SMELT_KERNELS_NN_TILED_PANELS_H_
+#define SMELT_KERNELS_NN_TILED_PANELS_H_
+
+#include <cstdint>
+#include <span>
+
+#include "smelt/kernels/isa/conv.h"
+#include "smelt/tensor/tensor.h"
+
+namespace smelt::nn {
+
+// How the channels of a result are cut into panels of up to kConvTileVecs vectors, as even as can
+// be.
+struct TiledPanels {
+  explicit TiledPanels(int64_t channels)
+      : lanes(IsaConv().lanes),
+        vectors((channels + lanes - 1) / lanes),
+        count((vectors + kConvTileVecs - 1) / kConvTileVecs) {}
+  // The vector that panel i begins with; that of panel `count` is the last one's end.
+  int64_t First(int64_t i) const { return vectors * i / count; }
+
+  int64_t lanes, vectors, count;
+};
+
+// [k, channels] in panels, each [k, its vectors], zeros behind the last channel. Those of channel c
+// times factors[c] where there are factors. `turned`: they lie as [channels, k].
+StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, bool turned,
+                           std::span<const float> factors, Allocator* allocator);
+
+}  // namespace smelt::nn
+
+#endif  // SMELT_KERNELS_NN_TILED_PANELS_H_
