@@ -40,6 +40,13 @@ class BoundTiledProduct final : public BoundKernel {
     const int64_t strip = tile_rows * (k / parts_ + 1) * int64_t{sizeof(float)};
     const int64_t most = std::max<int64_t>(8, NearCacheBytes(1 << 20) / 4 * 3 / strip);
     blocks_ = (strips + most - 1) / most;
+    // Threads that would wait for one of them take parts of the rows.
+    const auto uneven = [&] {
+      const int64_t units = blocks_ * panels_.count, threads = Threads();
+      return (units + threads - 1) / threads * threads * 32 > units * 33;
+    };
+    constexpr int64_t kLeastStrips = 4;
+    while (uneven() && strips / (blocks_ + 1) >= kLeastStrips) ++blocks_;
     const int64_t unit = rows / blocks_ * k * kConvTileVecs * panels_.lanes;
     grain_ = std::max<int64_t>(1, kProductPerThread / std::max<int64_t>(1, unit));
   }
