@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "smelt/compile/plan.h"
 #include "smelt/kernels/scales_weights.h"
@@ -60,6 +61,9 @@ class ScaleFolder {
         shape != At(out).shape) {
       return OkStatus();
     }
+    // A sum of infinities is another number than an infinite product of the sum.
+    const auto finite = [](float f) { return std::isfinite(f); };
+    if (!std::ranges::all_of(factors->flat<float>(), finite)) return OkStatus();
     ASSIGN_OR_RETURN(Tensor all, scales->Scaled(*weights, *factors));
     PlanValue value = At(action.inputs[1]);
     value.number = static_cast<int>(plan_.constants.size());

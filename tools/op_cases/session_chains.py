@@ -170,6 +170,87 @@ def found(r):
 
     yield graph_case("Reshape", stated_shape, name="to_a_shape_that_a_request_states")
 
+    def stated_shape_of_a_broadcast():
+        x, shape = ph([2]), ph(None, tf.int32)
+        n = tf.shape(tf.broadcast_to(tf.abs(x), shape))[0]
+        y = tf.cast(tf.range(n), tf.float32)
+        return [Step(fetch=[y], feed={x: numbers(r, 2), shape: np.array([2], np.int32)}), Step(fetch=[y], feed={x: numbers(r, 2), shape: np.array([0], np.int32)}, error="Incompatible shapes")]
+
+    yield graph_case("BroadcastTo", stated_shape_of_a_broadcast, name="whose_shape_alone_is_read")
+
+    def stated_places():
+        x, places = ph([None, None]), ph([None], tf.int32)
+        y = tf.reshape(tf.range(12, dtype=tf.float32), tf.shape(tf.gather(x, places))[::-1] * [1, 2]) + 1.0
+        return [Step(fetch=[y], feed={x: numbers(r, 4, 3), places: np.array([3, 0], np.int32)}), Step(fetch=[y], feed={x: numbers(r, 4, 3), places: np.array([0, 4], np.int32)}, error="is not in [0, 4)")]
+
+    yield graph_case("GatherV2", stated_places, name="whose_shape_alone_is_read")
+
+    def divided(op):
+        def build():
+            x, by = ph(None, tf.int32), ph(None, tf.int32)
+            y = tf.cast(tf.fill(tf.shape(op(x, by)), 2), tf.float32)
+            fine, nought = np.array([3, -2, 5, 7], np.int32), np.array([3, 0, 5, 7], np.int32)
+            return [Step(fetch=[y], feed={x: fine, by: fine}), Step(fetch=[y], feed={x: fine, by: nought}, error="Integer division by zero")]
+        return build
+
+    yield graph_case("FloorDiv", divided(tf.math.floordiv), name="whose_shape_alone_is_read")
+    yield graph_case("FloorMod", divided(tf.math.floormod), name="whose_shape_alone_is_read")
+
+    special = np.array([[[0, 2, -1], [1, 0, 3], [-2, 1, 0]]], np.float32).reshape(1, 3, 3, 1)
+
+    def infinite_filter(act, bias, norm):
+        def build():
+            x = ph([None, 3, 3, 1])
+            filters = np.array([np.inf, -1, 2, 0.5, 0.25, -3, 1, 1], np.float32).reshape(2, 2, 1, 2)
+            y = tf.nn.conv2d(x, filters, 1, "VALID")
+            if norm:
+                y = tf.compat.v1.nn.fused_batch_norm(y, [1.0, 2.0], [0.5, -0.5], [0.0, 1.0], [1.0, 4.0], is_training=False)[0]
+            if bias:
+                y = tf.nn.bias_add(y, np.array([0.5, -1], np.float32))
+            return [Step(fetch=[act(y)], feed={x: v}) for v in (special, np.abs(special) + 1, special[:0])]
+        return build
+
+    for act in (tf.nn.relu, tf.nn.relu6):
+        yield graph_case("Conv2D", infinite_filter(act, False, False), name=f"infinite_filter_then_{act.__name__}")
+        yield graph_case("Conv2D", infinite_filter(act, True, False), name=f"infinite_filter_and_bias_then_{act.__name__}")
+        yield graph_case("Conv2D", infinite_filter(act, False, True), name=f"infinite_filter_and_norm_then_{act.__name__}")
+
+    def infinite_scale():
+        x = ph([None, 3, 3, 1])
+        y = tf.nn.conv2d(x, np.array([1, -1, 2, 0.5], np.float32).reshape(2, 2, 1, 1), 1, "VALID")
+        deep = tf.nn.conv3d(x[:, None], np.array([1, -1, 2, 0.5], np.float32).reshape(1, 2, 2, 1, 1), [1] * 5, "VALID")
+        scale = np.array([np.inf], np.float32)
+        return [Step(fetch=[tf.nn.relu(y * scale), tf.nn.relu(deep * scale)], feed={x: v}) for v in (special, special * 0)]
+
+    yield graph_case("Conv2D", infinite_scale, name="infinite_scale_then_relu")
+
+    def infinite_weights(rows, wide, turned):
+        def build():
+            # Numbers that the graph makes itself: they are constants, and files hold small ones alone.
+            x = ph([rows, 4])
+            w = np.zeros((4, wide), np.float32)
+            w[1, 0], w[2, 1], w[3, 2] = np.inf, -1, 3e38
+            y = tf.matmul(x, w.T if turned else w, transpose_b=turned)
+            feed = numbers(r, rows, 4)
+            feed[0, 1], feed[-1, 3] = 0, 9
+            return [Step(fetch=[tf.nn.relu(y), tf.nn.relu6(y + numbers(r, wide))], feed={x: feed})]
+        return build
+
+    for rows, wide in ((1, 5), (3, 7), (17, 16)):
+        for turned in (False, True):
+            yield graph_case("MatMul", infinite_weights(rows, wide, turned), name=f"infinite_weights_{rows}_{wide}_{'turned' if turned else 'plain'}_then_relu")
+
+    def alone(act):
+        def build():
+            x = ph([None, 4, 5, 2])
+            y = act(tf.nn.conv2d(x, numbers(r, 2, 2, 2, 3), 1, "SAME"))
+            z = act(tf.nn.depthwise_conv2d(x, numbers(r, 2, 2, 2, 1), [1, 1, 1, 1], "SAME"))
+            return [Step(fetch=[y, z], feed={x: numbers(r, n, 4, 5, 2)}) for n in (1, 2)]
+        return build
+
+    for act in (tf.nn.relu, tf.nn.relu6, tf.nn.elu, tf.tanh, tf.sigmoid, tf.nn.leaky_relu, tf.nn.silu):
+        yield graph_case("Conv2D", alone(act), name=f"without_bias_then_{act.__name__}")
+
 
 def cases(r):
     yield from chains(r)

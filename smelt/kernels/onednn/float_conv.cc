@@ -222,10 +222,14 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
     some_args.insert(some_args.end(), call.args.begin() + folded->skipped, call.args.end());
     plan_args = some_args;
   }
+  const auto factors =
+      folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>();
   // What the library would lose a NaN in is done behind it.
-  const size_t kept = dtype == Dtype::kFloat
-                          ? StepsThatKeepNan(*ops, x, w, call.constant_w, plan_args)
-                          : ops->steps.size();
+  const size_t kept =
+      dtype == Dtype::kFloat
+          ? StepsThatKeepNan(*ops, x, w, call.constant_w ? &modest_filter_ : nullptr, factors,
+                             plan_args)
+          : ops->steps.size();
   const FusedOps behind = StepsFrom(*ops, kept);
   const FusedOps inside = StepsBefore(*ops, kept);
   Plan plan;
@@ -239,8 +243,6 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
     nn::ApplyFusedOps(call.fused, call.args, p.channels_last ? p.output.rank() - 1 : 1, out);
     return OkStatus();
   }
-  const auto factors =
-      folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>();
   ASSIGN_OR_RETURN(const auto weights,
                    plans_.Weights(plan, w, call.constant_w, allocator, factors));
   ASSIGN_OR_RETURN(const auto pointers, FusedPointers::Make(inside, plan_args, allocator));

@@ -8,6 +8,7 @@
 #include "smelt/kernels/nn/streamed_conv.h"
 #include "smelt/kernels/nn/tiled_conv.h"
 #include "smelt/kernels/nn/window.h"
+#include "smelt/kernels/onednn/keep_nan.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt::onednn {
@@ -57,6 +58,7 @@ class FloatConv {
   NarrowLayer narrow_;
   nn::TiledConv tiled_;
   nn::StreamedConv streamed_;
+  ConstantIsModest modest_filter_;
   FoldedOnce folded_;
 };
 

@@ -400,7 +400,9 @@ Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call)
   }
   // What the library would lose a NaN in is done behind it.
   const size_t kept =
-      dtype == Dtype::kFloat ? StepsThatKeepNan(fused, a, b, constant_b, args) : fused.steps.size();
+      dtype == Dtype::kFloat
+          ? StepsThatKeepNan(fused, a, b, constant_b ? &modest_b_ : nullptr, {}, args)
+          : fused.steps.size();
   const FusedOps inside = StepsBefore(fused, kept), behind = StepsFrom(fused, kept);
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape(), b.shape(), dtype, constant_b, inside));
   if (plan == nullptr) {

@@ -6,6 +6,7 @@
 #include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/nn/matmul_reference.h"
 #include "smelt/kernels/nn/tiled_product.h"
+#include "smelt/kernels/onednn/keep_nan.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt::onednn {
@@ -37,6 +38,7 @@ class FloatMatMul {
   PlanCache plans_;
   nn::TiledProduct tiled_;
   NarrowLayer narrow_;
+  ConstantIsModest modest_b_;
 };
 
 }  // namespace smelt::onednn

@@ -83,14 +83,26 @@ bool AllModest(const float* x, int64_t n) {
   return modest.load(std::memory_order_relaxed);
 }
 
-size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w, bool constant_w,
+bool ConstantIsModest::operator()(const Tensor& w) {
+  const auto is_it = [&](const Seen& s) { return s.w.raw() == w.raw(); };
+  auto seen = seen_.Find(is_it);
+  if (seen == nullptr) {
+    seen = seen_.Insert(is_it, {w, AllModest(w.data<float>(), w.num_elements())});
+  }
+  return seen->modest;
+}
+
+size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
+                        ConstantIsModest* constant, std::span<const float> factors,
                         nn::FusedArgs args) {
   const size_t clamp = FirstClamp(ops);
   if (clamp == ops.steps.size()) return clamp;
   const auto modest = [](const Tensor& t) {
     return t.dtype() == Dtype::kFloat && AllModest(t.data<float>(), t.num_elements());
   };
-  const bool all = clamp + 1 == ops.steps.size() && modest(x) && (constant_w || modest(w)) &&
+  const bool all = clamp + 1 == ops.steps.size() &&
+                   (constant != nullptr ? (*constant)(w) : modest(w)) && modest(x) &&
+                   AllModest(factors.data(), static_cast<int64_t>(factors.size())) &&
                    std::ranges::all_of(args, [&](const Tensor* t) { return modest(*t); });
   return all ? ops.steps.size() : clamp;
 }

@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/common/small_cache.h"
 #include "smelt/kernels/nn/fused.h"
 
 namespace smelt::onednn {
@@ -23,10 +25,25 @@ FusedOps StepsFrom(const FusedOps& ops, size_t at);
 // are 2^31 of them. On the calling thread's team.
 bool AllModest(const float* x, int64_t n);
 
+// AllModest of weights that hold the same values whenever they are the same buffer: they are looked
+// at once. One per node. Thread safe.
+class ConstantIsModest {
+ public:
+  bool operator()(const Tensor& w);
+
+ private:
+  struct Seen {
+    Tensor w;
+    bool modest;
+  };
+  SmallCache<Seen, 1, 1> seen_;
+};
+
 // How many of the steps of one run, from the first on, the library may do to a product of float `x`
-// and `w` with these arguments: all, or those before a clamp that would make 0 of NaN.
-// `constant_w`: w is not looked at.
-size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w, bool constant_w,
+// and `w` with these arguments: all, or those before a clamp that would make 0 of NaN. `factors`:
+// what w's channels are multiplied by. `constant`: nullptr where w may differ between calls.
+size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
+                        ConstantIsModest* constant, std::span<const float> factors,
                         nn::FusedArgs args);
 
 // What a watched layer reads that is no constant.

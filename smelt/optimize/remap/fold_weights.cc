@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/nn/fused.h"
@@ -55,6 +56,9 @@ std::optional<std::vector<float>> ByChannel(Endpoint e, const Node& root, const 
   const auto v = wide->flat<float>();
   std::vector<float> values(static_cast<size_t>(depth), v[0]);
   if (count == depth) values.assign(v.begin(), v.end());
+  // A sum of infinities is another number than an infinite product of the sum.
+  const auto finite = [](float f) { return std::isfinite(f); };
+  if (!std::ranges::all_of(values, finite)) return std::nullopt;
   return values;
 }
 
