@@ -22,6 +22,10 @@ constexpr int64_t kMaxFoldedBytes = 1 << 20;
 // Results depend on the input's shape and type.
 constexpr OpSet kReadsShapeAlone = {"ZerosLike", "OnesLike"};
 
+// Elementwise, and of integers not for all values.
+constexpr OpSet kDivides = {"Div", "FloorDiv",    "FloorMod",   "Mod",
+                            "Pow", "TruncateDiv", "TruncateMod"};
+
 class Lowering {
  public:
   Lowering(const Graph& body, std::span<const Shape> args, KernelStates& states, Reasons* reasons)
@@ -202,14 +206,25 @@ class Lowering {
     root.number = static_cast<int>(index);
   }
 
-  // Actions whose results only what was folded has read.
+  // May a run find values wrong, though all shapes are right? Places, sizes and divisors are
+  // integers.
+  bool MayFail(const PlanAction& action) {
+    if (action.node->Is("CheckNumerics")) return true;
+    if (action.node->Is(kElementwiseOps) && !action.node->Is(kDivides)) return false;
+    return std::ranges::any_of(action.inputs, [&](int v) {
+      return IsIndexType(At(v).dtype) && Constant(plan_.Root(v)) == nullptr;
+    });
+  }
+
+  // Actions whose results only what was folded has read. One that may fail is run for its error.
   void DropUnread() {
     std::vector<bool> read(plan_.values.size(), false);
     for (const int v : plan_.results) read[static_cast<size_t>(plan_.Root(v))] = true;
     for (size_t i = plan_.actions.size(); i-- > 0;) {
       PlanAction& action = plan_.actions[i];
-      const bool needed =
-          std::ranges::any_of(action.outputs, [&](int v) { return read[static_cast<size_t>(v)]; });
+      const bool needed = MayFail(action) || std::ranges::any_of(action.outputs, [&](int v) {
+                            return read[static_cast<size_t>(v)];
+                          });
       if (!needed) {
         plan_.actions.erase(plan_.actions.begin() + static_cast<std::ptrdiff_t>(i));
         continue;
