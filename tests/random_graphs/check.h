@@ -11,6 +11,7 @@ namespace smelt {
 
 struct CheckCounts {
   int64_t requests = 0, errors = 0, values = 0, rounded = 0, programs = 0, in_parts = 0;
+  int64_t far = 0;  // elements that only noise which is stronger explains
 };
 
 // Each request in turn, in sessions with compiled programs of one and of two threads, against one

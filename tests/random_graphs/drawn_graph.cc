@@ -12,7 +12,8 @@ std::string Literal(const Tensor& t) { return PrintTensor(*TensorValue::Of(t)); 
 // units of its last place, or stays.
 class Disturber {
  public:
-  Disturber(std::string* text, int number) : text_(*text), number_(number) {}
+  Disturber(std::string* text, int number, int times)
+      : text_(*text), number_(number), times_(static_cast<float>(times)) {}
 
   // The disturbed value's name.
   std::string Of(const std::string& value, Dtype t) {
@@ -22,6 +23,7 @@ class Disturber {
     if (t == Dtype::kHalf) unit = 0x1p-10F;
     if (t == Dtype::kBfloat16) unit = 0x1p-7F;
     if (unit == 0) return value;
+    unit *= times_;
     const std::string type(DtypeName(t));
     const std::string narrow =
         t == Dtype::kFloat ? value : Add("Cast", {value}, "SrcT=" + type + ", DstT=float");
@@ -57,6 +59,7 @@ class Disturber {
 
   std::string& text_;
   const int number_;
+  const float times_;
   int count_ = 0;
 };
 
@@ -66,9 +69,9 @@ std::string NameOf(DrawnPort p) {
   return p.port == 0 ? absl::StrCat("n", p.node) : absl::StrCat("n", p.node, ":", p.port);
 }
 
-std::string TextOf(const DrawnGraph& graph, int disturbed) {
+std::string TextOf(const DrawnGraph& graph, int disturbed, int times) {
   std::string text = graph.library;
-  Disturber noise(&text, disturbed);
+  Disturber noise(&text, disturbed, times);
   // What readers read.
   std::vector<std::vector<std::string>> names(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {

@@ -51,9 +51,9 @@ struct DrawnGraph {
 };
 
 // The text form. `disturbed` > 0: what programs may round otherwise is rounded otherwise, by
-// pseudo-random noise that the number chooses: how far the results move tells how far they may be
-// apart.
-std::string TextOf(const DrawnGraph& graph, int disturbed = 0);
+// pseudo-random noise that the number chooses, of `times` a few units of the last place: how far
+// the results move tells how far they may be apart.
+std::string TextOf(const DrawnGraph& graph, int disturbed = 0, int times = 1);
 std::string NameOf(DrawnPort p);
 // A case of tests/sessions that has `results`, by request and fetch, for answers.
 std::string CaseOf(const DrawnGraph& graph, const std::string& name,

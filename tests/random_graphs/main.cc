@@ -85,13 +85,13 @@ int Main(int argc, char** argv) {
     if (!flags.keep_going) break;
   }
   std::printf(
-      "%lld graphs of %lld nodes, %lld requests (%lld errors), %lld values (%lld rounded), %lld "
-      "programs (%lld in parts): %lld failed\n",
+      "%lld graphs of %lld nodes, %lld requests (%lld errors), %lld values (%lld rounded, %lld "
+      "elements far), %lld programs (%lld in parts): %lld failed\n",
       static_cast<long long>(flags.count), static_cast<long long>(nodes),
       static_cast<long long>(counts.requests), static_cast<long long>(counts.errors),
       static_cast<long long>(counts.values), static_cast<long long>(counts.rounded),
-      static_cast<long long>(counts.programs), static_cast<long long>(counts.in_parts),
-      static_cast<long long>(failed));
+      static_cast<long long>(counts.far), static_cast<long long>(counts.programs),
+      static_cast<long long>(counts.in_parts), static_cast<long long>(failed));
   return failed > 0 ? 1 : 0;
 }
 
