@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/text.h"
+#include "smelt/kernels/elementwise/chain.h"
 #include "smelt/runtime/session.h"
 
 namespace smelt {
@@ -204,8 +205,15 @@ bool IsKnown(const Results& got, const Results& want) {
          got.status().code() == want.status().code();
 }
 
-// Is it what the executor says of the node that it names, or of another one, where that cannot run?
+// Is it what the executor says of one fetch alone, of the node that the error names, or of another
+// one, where that cannot run?
 bool AlsoFails(const DrawnGraph& graph, size_t request, const Status& status) {
+  for (size_t k = 0; graph.fetches.size() > 1 && k < graph.fetches.size(); ++k) {
+    DrawnGraph one = graph;
+    one.fetches = {graph.fetches[k]};
+    if (Runner(one, TextOf(one), PlainOptions(), false).Run(request).status() == status)
+      return true;
+  }
   const absl::string_view text = status.message();
   const size_t at = text.rfind("{{node ");
   if (at == absl::string_view::npos) return false;
@@ -283,6 +291,14 @@ std::string CheckGraph(const DrawnGraph& graph, CheckCounts* counts) {
       compiled.session().VisitPrograms([&](const VisitedProgram& p) {
         ++counts->programs;
         if (p.program.part_rows() > 0) ++counts->in_parts;
+        const Plan& plan = p.program.program().plan();
+        for (const PlanValue& v : plan.values) {
+          if (v.same_as >= 0 && v.bytes() < plan.RootOf(v.same_as).bytes()) ++counts->in_place;
+        }
+        for (const PlanAction& a : plan.actions) {
+          if (a.then.empty()) continue;
+          ++(a.kernel == &ChainKernel() ? counts->chains : counts->followed);
+        }
       });
     }
   }

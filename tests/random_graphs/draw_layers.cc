@@ -229,6 +229,39 @@ constexpr Production kRows[] = {{3, DrawSoftmax}, {4, DrawLayerNorm}, {2, DrawBa
 
 }  // namespace
 
+void DrawManyRows(Drawer& d) {
+  const bool images = d.OneIn(2);
+  const int64_t rows = d.Of<int64_t>({61, 64, 64, 80, 96}), depth = d.Of<int64_t>({96, 128});
+  const int64_t flat[] = {rows, depth}, image[] = {d.Of<int64_t>({6, 7, 8}), 9, 9, 16};
+  const Tensor fed = d.At(images ? d.Fresh(Dtype::kFloat, image) : d.Fresh(Dtype::kFloat, flat));
+  DrawnPort x = d.Argument(fed);
+  const size_t layers = 1 + d.Below(3);
+  for (size_t i = 0; i < layers && !d.failed() && !d.IsHuge(x); ++i) {
+    std::optional<DrawnPort> y;
+    const Shape s = d.ShapeOf(x);
+    if (images && s.rank() == 4) {
+      const int64_t filter[] = {3, 3, s[3], 16};
+      y = d.Add("Conv2D", {x, d.Constant(d.At(d.Fresh(Dtype::kFloat, filter, true)))},
+                "T=float, strides=list(1, 1, 1, 1), padding=\"SAME\"", true, d.OneIn(8));
+    } else if (!images && s.rank() == 2) {
+      const int64_t weights[] = {s[1], d.Of<int64_t>({128, 160})};
+      y = d.Add("MatMul", {x, d.Constant(d.At(d.Fresh(Dtype::kFloat, weights, true)))},
+                "T=float, transpose_a=false, transpose_b=false", true, d.OneIn(8));
+    }
+    if (!y) break;
+    x = DrawTail(d, *y);
+    // Numbers stay as small as they were.
+    x = d.Add(d.Word({"Tanh", "Sigmoid", "Softmax"}), {x}, "T=float", true, false).value_or(x);
+    if (d.OneIn(6)) {
+      const int64_t last[] = {d.OneIn(3) ? 0 : -1};
+      const auto mean =
+          d.Add("Mean", {x, d.Ints(last)}, "T=float, Tidx=int32, keep_dims=true", true, d.OneIn(8));
+      if (mean) x = d.Add("Sub", {x, *mean}, "T=float", true, false).value_or(x);
+    }
+  }
+  d.AddToPool(x);
+}
+
 std::span<const Production> LayerProductions() { return kRows; }
 
 }  // namespace smelt

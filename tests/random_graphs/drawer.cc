@@ -186,7 +186,11 @@ DrawnPort Drawer::Int(int64_t value, Dtype t) {
 
 DrawnPort Drawer::Fresh(Dtype t, std::span<const int64_t> dims, bool tame) {
   Tensor x = Draw(t, Shape(dims), tame);
-  if (OneIn(2)) return Constant(std::move(x));
+  return OneIn(2) ? Constant(std::move(x)) : Argument(std::move(x));
+}
+
+DrawnPort Drawer::Argument(Tensor x) {
+  const auto dims = x.shape().dims();
   DrawnNode node;
   node.op = "Placeholder";
   node.batched = !dims.empty() && dims[0] == batch_ && !OneIn(4);
@@ -362,7 +366,7 @@ DrawnGraph Drawer::Draw() {
   std::vector<Choice> choices;
   int all = 0;
   for (const auto rows : {ElementwiseProductions(), MovementProductions(), ProductProductions(),
-                          LayerProductions(), LoopProductions()}) {
+                          LayerProductions(), LoopProductions(), ViewProductions()}) {
     const int factor = Of<int>({0, 1, 1, 2, 6});
     for (const Production& row : rows) {
       if (row.weight * factor == 0) continue;
@@ -370,7 +374,13 @@ DrawnGraph Drawer::Draw() {
       choices.push_back({all, row.draw});
     }
   }
-  const size_t count = 1 + Below(OneIn(3) ? 24 : 10);
+  size_t count = 1 + Below(OneIn(3) ? 24 : 10);
+  if (OneIn(25)) {
+    // Rows are taken apart where all of the graph takes them.
+    pool_.clear();
+    DrawManyRows(*this);
+    count = OneIn(2) ? 0 : Below(4);
+  }
   for (size_t i = 0; i < count && all > 0 && !failed_ && !pool_.empty(); ++i) {
     const auto at = static_cast<int>(Below(static_cast<size_t>(all)));
     for (const Choice& c : choices) {

@@ -67,6 +67,7 @@ class Drawer {
 
   // A new constant or argument. `tame`: no special values.
   DrawnPort Fresh(Dtype t, std::span<const int64_t> dims, bool tame = false);
+  DrawnPort Argument(Tensor x);
   DrawnPort Constant(Tensor t);
   // Small integers, such as axes: nearly always a constant.
   DrawnPort Ints(std::span<const int64_t> values, Dtype t = Dtype::kInt32);
@@ -127,9 +128,12 @@ std::span<const Production> MovementProductions();
 std::span<const Production> ProductProductions();
 std::span<const Production> LayerProductions();
 std::span<const Production> LoopProductions();
+std::span<const Production> ViewProductions();
 
 // A chain of sums and activations, as layers have behind a product. Returns its end.
 DrawnPort DrawTail(Drawer& d, DrawnPort x);
+// Layers of so many rows that a thread may take some of them, with what keeps rows apart, or not.
+void DrawManyRows(Drawer& d);
 // An activation, as an op or spelled in several.
 DrawnPort DrawActivation(Drawer& d, DrawnPort x);
 

@@ -84,14 +84,22 @@ int Main(int argc, char** argv) {
     std::fflush(stdout);
     if (!flags.keep_going) break;
   }
-  std::printf(
-      "%lld graphs of %lld nodes, %lld requests (%lld errors), %lld values (%lld rounded, %lld "
-      "elements far), %lld programs (%lld in parts): %lld failed\n",
-      static_cast<long long>(flags.count), static_cast<long long>(nodes),
-      static_cast<long long>(counts.requests), static_cast<long long>(counts.errors),
-      static_cast<long long>(counts.values), static_cast<long long>(counts.rounded),
-      static_cast<long long>(counts.far), static_cast<long long>(counts.programs),
-      static_cast<long long>(counts.in_parts), static_cast<long long>(failed));
+  const auto say = [](int64_t n, const char* what) {
+    std::printf("%lld %s", static_cast<long long>(n), what);
+  };
+  say(flags.count, "graphs of ");
+  say(nodes, "nodes, ");
+  say(counts.requests, "requests (");
+  say(counts.errors, "errors), ");
+  say(counts.values, "values (");
+  say(counts.rounded, "rounded, ");
+  say(counts.far, "elements far), ");
+  say(counts.programs, "programs (");
+  say(counts.in_parts, "in parts, ");
+  say(counts.in_place, "values in place, ");
+  say(counts.chains, "chains, ");
+  say(counts.followed, "actions that do what follows): ");
+  say(failed, "failed\n");
   return failed > 0 ? 1 : 0;
 }
 
