@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -12,6 +13,12 @@ bool IsZero(const Tensor* t) {
   if (t == nullptr || t->num_elements() != 1) return false;
   const auto* bytes = static_cast<const char*>(t->raw());
   return std::all_of(bytes, bytes + t->bytes(), [](char b) { return b == 0; });
+}
+
+// Zeros that are multiplied by these are zeros: then it is the same to leave them out.
+bool KeepsZeros(const Tensor* weights) {
+  if (weights == nullptr || weights->dtype() != Dtype::kFloat) return true;
+  return std::ranges::all_of(weights->flat<float>(), [](float w) { return std::isfinite(w); });
 }
 
 // Two for each dimension, where the action is a padding by zeros that is known.
@@ -53,7 +60,7 @@ void FoldPads(Plan& plan) {
       const auto* pads = dynamic_cast<const PadsInput*>(reader.state.get());
       std::shared_ptr<KernelState> state;
       if (times == 1 && reads(first) && plan.values[static_cast<size_t>(first)].shape == shape &&
-          pads != nullptr) {
+          pads != nullptr && KeepsZeros(ConstantOf(plan, reader.inputs[1]))) {
         state = pads->Padded(*paddings);
       }
       all = state != nullptr;

@@ -170,6 +170,13 @@ def found(r):
 
     yield graph_case("Reshape", stated_shape, name="to_a_shape_that_a_request_states")
 
+    def parts_of_stated_sizes():
+        x = ph(None)
+        y = tf.cast(tf.shape(R.SplitV(value=x, size_splits=np.array([0, 0, 1], np.int32), axis=-1, num_split=3)[2])[0], tf.float32)
+        return [Step(fetch=[y], feed={x: numbers(r, 1)}), Step(fetch=[y], feed={x: numbers(r, 7)}, error="Determined shape must either match")]
+
+    yield graph_case("SplitV", parts_of_stated_sizes, name="whose_shape_alone_is_read")
+
     def stated_shape_of_a_broadcast():
         x, shape = ph([2]), ph(None, tf.int32)
         n = tf.shape(tf.broadcast_to(tf.abs(x), shape))[0]
@@ -223,6 +230,16 @@ def found(r):
         return [Step(fetch=[tf.nn.relu(y * scale), tf.nn.relu(deep * scale)], feed={x: v}) for v in (special, special * 0)]
 
     yield graph_case("Conv2D", infinite_scale, name="infinite_scale_then_relu")
+
+    def infinite_taps():
+        # TensorFlow multiplies zeros that a Pad makes.
+        x = ph([None, 3, 4, 16])
+        thin = np.round(r.normal((1, 1, 16, 3)), 1).astype(np.float32)
+        thin[0, 0, 4, 1] = np.inf
+        y = tf.nn.conv2d(tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]), thin, 1, "VALID")
+        return [Step(fetch=[tf.sigmoid(y), tf.reduce_max(y, [1, 2])], feed={x: numbers(r, 1, 3, 4, 16) + 3})]
+
+    yield graph_case("Conv2D", infinite_taps, name="infinite_taps_beside_the_image")
 
     def infinite_weights(rows, wide, turned):
         def build():

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
+#include "absl/strings/str_join.h"
 #include "smelt/graph/shape/rules.h"
 
 namespace smelt {
@@ -167,6 +169,13 @@ Status SplitVShape(ShapeContext& ctx) {
   auto sizes = IntConstants(ctx, 1);
   if (sizes && static_cast<int>(sizes->size()) == parts) {
     // One of them may be -1: the rest.
+    const bool open = std::ranges::find(*sizes, -1) != sizes->end();
+    const int64_t sum = std::accumulate(sizes->begin(), sizes->end(), int64_t{open ? 1 : 0});
+    const bool stated = std::ranges::all_of(*sizes, [](int64_t s) { return s >= -1; });
+    if (stated && in[at] >= 0 && (open ? sum > in[at] : sum != in[at])) {
+      return InvalidArgument("can't split axis of size ", in[at], " into pieces of size [",
+                             absl::StrJoin(*sizes, ","), "]");
+    }
     int64_t rest = in[at];
     for (int64_t s : *sizes) rest = s < 0 ? rest : (rest < s ? kUnknownDim : rest - s);
     for (int64_t& s : *sizes) s = s < 0 ? rest : s;

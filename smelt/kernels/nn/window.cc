@@ -184,6 +184,11 @@ StatusOr<Shape> ImageShape(int64_t batch, std::span<const int64_t> spatial, int6
   return Shape::Make(dims);
 }
 
+bool ConvProblem::is_padded() const {
+  const auto pads = [](int64_t n) { return n > 0; };
+  return std::ranges::any_of(pad_before, pads) || std::ranges::any_of(pad_after, pads);
+}
+
 int64_t ConvProblem::MultiplyAdds() const {
   // Saturating: only compared with thresholds.
   double n = static_cast<double>(batch) * out_depth * filter_in;

@@ -51,6 +51,8 @@ struct ConvProblem {
   Dims strides, dilations, pad_before, pad_after;
   Shape output;
 
+  // Does a window leave the image?
+  bool is_padded() const;
   int spatial() const { return static_cast<int>(in.size()); }
   int64_t MultiplyAdds() const;  // saturates
 };
