@@ -69,9 +69,9 @@ double UnitOf(Dtype t) {
       return 0;
   }
 }
-// Noise moves what nodes read and give, and not the numbers near one that Elu, LogSoftmax and sums
-// of activations meet on their way to one near zero: these have two units of the last place of one.
-// Narrow types are computed in float in between.
+// Noise moves what nodes read and give, and where that cancels to nothing, as the sum of one and
+// minus one, it moves by nothing: two units of the last place of one are left. Narrow types are
+// computed in float in between.
 double LeastOf(Dtype t) { return t == Dtype::kDouble ? 0x1p-51 : 0x1p-22; }
 
 double ElementOf(const Tensor& t, size_t i) {

@@ -269,14 +269,17 @@ void DrawPartChain(Drawer& d) {
 // Layers that know nothing of each other and read one value; some cannot do all that follows.
 void DrawSideBySide(Drawer& d) {
   const bool images = d.OneIn(2);
-  const int64_t depth = d.Of<int64_t>({3, 8, 16, 17}), out = d.Of<int64_t>({4, 16, 19});
+  // Weights that are worth a team.
+  const bool heavy = d.OneIn(6);
+  const int64_t depth = heavy ? (images ? 48 : 160) : d.Of<int64_t>({3, 8, 16, 17}),
+                out = heavy ? (images ? 96 : 400) : d.Of<int64_t>({4, 16, 19});
   const int64_t image[] = {d.batch(), 4, 5, depth}, rows[] = {d.Between(1, 9), depth};
   const DrawnPort x = images ? d.Fresh(Dtype::kFloat, image) : d.Fresh(Dtype::kFloat, rows);
   if (d.IsHuge(x)) return;
   Ports results;
-  const size_t count = 2 + d.Below(4);
+  const size_t count = 2 + d.Below(heavy ? 2 : 4);
   for (size_t i = 0; i < count && !d.failed(); ++i) {
-    const int64_t side = d.Of<int64_t>({1, 1, 3});
+    const int64_t side = heavy ? 3 : d.Of<int64_t>({1, 1, 3});
     const int64_t filter[] = {side, side, depth, out}, weights[] = {depth, out};
     const auto y =
         images ? d.Add("Conv2D", {x, d.Constant(d.At(d.Fresh(Dtype::kFloat, filter, true)))},

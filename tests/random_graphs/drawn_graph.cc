@@ -15,8 +15,8 @@ class Disturber {
   Disturber(std::string* text, int number, int times)
       : text_(*text), number_(number), times_(static_cast<float>(times)) {}
 
-  // The disturbed value's name.
-  std::string Of(const std::string& value, Dtype t) {
+  // The disturbed value's name. `near_one`: by units of one as well.
+  std::string Of(const std::string& value, Dtype t, bool near_one = false) {
     float unit = 0;
     if (t == Dtype::kFloat) unit = 0x1p-20F;
     if (t == Dtype::kDouble) unit = 0x1p-48F;
@@ -40,7 +40,13 @@ class Disturber {
     const std::string grown = Add("AddV2", {Add("Mul", {sign, size}, "T=double"), one}, "T=double");
     const std::string wide =
         t == Dtype::kDouble ? value : Add("Cast", {value}, "SrcT=" + type + ", DstT=double");
-    const std::string moved = Add("Mul", {wide, grown}, "T=double");
+    std::string moved = Add("Mul", {wide, grown}, "T=double");
+    if (near_one) {
+      const std::string eighth = Const("double[]{0.125}", "double");
+      const std::string of_one =
+          Add("Mul", {Add("Mul", {sign, size}, "T=double"), eighth}, "T=double");
+      moved = Add("AddV2", {moved, of_one}, "T=double");
+    }
     return t == Dtype::kDouble ? moved : Add("Cast", {moved}, "SrcT=double, DstT=" + type);
   }
 
@@ -99,7 +105,9 @@ std::string TextOf(const DrawnGraph& graph, int disturbed, int times) {
     }
     for (size_t p = 0; p < std::max<size_t>(n.values.size(), 1); ++p) {
       std::string out = p == 0 ? name : absl::StrCat(name, ":", p);
-      if (moves && p < n.values.size()) out = noise.Of(out, n.values[p].dtype());
+      // These meet numbers near one on their way to one near zero.
+      const bool near_one = n.Is("Elu") || n.Is("LogSoftmax");
+      if (moves && p < n.values.size()) out = noise.Of(out, n.values[p].dtype(), near_one);
       names[i].push_back(std::move(out));
     }
   }
