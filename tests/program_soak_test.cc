@@ -64,6 +64,66 @@ h = MatMul(g, w2) {T=float}
 y = Tanh(h) {T=float}
 )";
 
+// Layers side by side that cannot do all that follows them: what a team bound for the first of them
+// does not fit those behind, which are bound anew. Their results lie in one value.
+constexpr char kDeclining[] = R"(
+x = Placeholder {dtype=float, shape=[?,6,6,32]}
+k1 = Const {dtype=float, value=float[3,3,32,64]{0.01, -0.02, 0.03, 0.005}}
+k2 = Const {dtype=float, value=float[3,3,32,64]{0.02, -0.01, 0.015}}
+k3 = Const {dtype=float, value=float[3,3,64,64]{0.01, -0.03, 0.02, 0.01, -0.015}}
+bias = Const {dtype=float, value=float[64]{0.5, -0.25}}
+a = Conv2D(x, k1) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+ab = BiasAdd(a, bias) {T=float}
+ar = Relu(ab) {T=float}
+b = Conv2D(x, k2) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+bb = BiasAdd(b, bias) {T=float}
+br = Relu6(bb) {T=float}
+sum = AddV2(ar, br) {T=float}
+sr = Relu(sum) {T=float}
+c = Conv2D(sr, k3) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+cr = Relu(c) {T=float}
+more = AddV2(cr, sum) {T=float}
+axis = Const {dtype=int32, value=int32[]{3}}
+all = ConcatV2(more, sr, axis) {T=float, N=2, Tidx=int32}
+parts = Split(axis, all) {T=float, num_split=2}
+t = Tanh(parts) {T=float}
+y = Mul(t, parts:1) {T=float}
+)";
+
+// A loop that is a scan, whose product leaves it: its body is a program of its own.
+constexpr char kLoop[] = R"(
+func more(i: int32, n: int32, h: float, out: variant, xs: variant) -> (go: bool) {
+go = Less(i, n) {T=int32}
+return go=go
+}
+func cell(i: int32, n: int32, h: float, out: variant, xs: variant) -> (i1: int32, n1: int32, h1: float, out1: variant, xs1: variant) {
+one = Const {dtype=int32, value=int32[]{1}}
+of = Const {dtype=int32, value=int32[2]{-1, 8}}
+x = TensorListGetItem(xs, i, of) {element_dtype=float}
+w = Const {dtype=float, value=float[8,8]{0.5, -0.25, 0.125, 0.75}}
+u = Const {dtype=float, value=float[8,8]{0.25, 0.5, -0.125}}
+xw = MatMul(x, w) {T=float}
+hu = MatMul(h, u) {T=float}
+z = AddV2(xw, hu) {T=float}
+h2 = Tanh(z) {T=float}
+out2 = TensorListSetItem(out, i, h2) {element_dtype=float}
+i2 = AddV2(i, one) {T=int32}
+return i1=i2 n1=n h1=h2 out1=out2 xs1=xs
+}
+x = Placeholder {dtype=float, shape=[?,2,8]}
+h = Const {dtype=float, value=float[2,8]{0}}
+zero = Const {dtype=int32, value=int32[]{0}}
+of = Const {dtype=int32, value=int32[2]{2, 8}}
+shape = Shape(x) {T=float, out_type=int32}
+at = Const {dtype=int32, value=int32[1]{0}}
+behind = Const {dtype=int32, value=int32[1]{1}}
+n = StridedSlice(shape, at, behind, behind) {T=int32, Index=int32, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=1}
+xs = TensorListFromTensor(x, of) {element_dtype=float, shape_type=int32}
+list = TensorListReserve(of, n) {element_dtype=float, shape_type=int32}
+loop = StatelessWhile(zero, n, h, list, xs) {T=list(int32, int32, float, variant, variant), cond=@more, body=@cell}
+y = TensorListStack(loop:3, of) {element_dtype=float, num_elements=-1}
+)";
+
 std::unique_ptr<Session> SessionOf(const char* text, int threads, bool compile = true) {
   auto graph = ParseGraph(text);
   EXPECT_TRUE(graph.ok()) << graph.status();
@@ -134,12 +194,10 @@ void Soak(int clients) {
 TEST(ProgramSoak, OneClientLeavesNothingBehind) { Soak(1); }
 TEST(ProgramSoak, FourClientsLeaveNothingBehind) { Soak(4); }
 
-// The first request of every shape binds its program by a team, while others run and bind theirs.
-TEST(ProgramThreads, BindAndRunAtOnce) {
-  const Shape shape({1, 12, 12, 32});
-  const std::vector<int64_t> sizes = {1, 2, 3, 4, 6, 8};
+// Four clients of one session, which compiles in turns, get what the plain executor says.
+void RunAtOnce(const char* text, const Shape& shape, const std::vector<int64_t>& sizes) {
   std::vector<Tensor> inputs, want;
-  const auto plain = SessionOf(kLarge, 1, false);
+  const auto plain = SessionOf(text, 1, false);
   for (const int64_t rows : sizes) {
     inputs.push_back(Ripples(shape, rows));
     const auto got = plain->Run({{"x", inputs.back()}}, {"y"}, {});
@@ -147,7 +205,7 @@ TEST(ProgramThreads, BindAndRunAtOnce) {
     want.push_back((*got)[0]);
   }
   for (int turn = 0; turn < 3; ++turn) {
-    const auto session = SessionOf(kLarge, 2);
+    const auto session = SessionOf(text, 2);
     std::vector<std::thread> clients;
     for (size_t c = 0; c < 4; ++c) {
       clients.emplace_back([&, c] {
@@ -164,6 +222,29 @@ TEST(ProgramThreads, BindAndRunAtOnce) {
     }
     for (std::thread& t : clients) t.join();
   }
+}
+
+// The first request of every shape binds its program by a team, while others run and bind theirs.
+TEST(ProgramThreads, BindAndRunAtOnce) {
+  RunAtOnce(kLarge, Shape({1, 12, 12, 32}), {1, 2, 3, 4, 6, 8});
+}
+TEST(ProgramThreads, BindAnewAtOnce) {
+  RunAtOnce(kDeclining, Shape({1, 6, 6, 32}), {1, 2, 3, 5, 0, 4});
+}
+TEST(ProgramThreads, LoopsAtOnce) { RunAtOnce(kLoop, Shape({1, 2, 8}), {1, 2, 7, 3, 0, 12}); }
+
+// Sessions that live at once share nothing but what the process keeps: teams, caches of primitives,
+// memory for weights.
+TEST(ProgramThreads, SessionsAtOnce) {
+  std::vector<std::thread> clients;
+  for (size_t c = 0; c < 3; ++c) {
+    clients.emplace_back([c] {
+      if (c == 0) RunAtOnce(kDeclining, Shape({1, 6, 6, 32}), {1, 3});
+      if (c == 1) RunAtOnce(kLarge, Shape({1, 12, 12, 32}), {2, 4});
+      if (c == 2) RunAtOnce(kLoop, Shape({1, 2, 8}), {5, 9});
+    });
+  }
+  for (std::thread& t : clients) t.join();
 }
 
 // Shapes come and go beyond those that are kept.
