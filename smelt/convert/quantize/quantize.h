@@ -199,7 +199,7 @@ struct Layer {
   Endpoint read;
   ActivationScale read_scale;
   bool relu = false, relu6 = false;  // what `activation` was; its node may have been removed
-  bool int8_wanted = false;          // another layer reads it
+  bool int8_wanted = false;          // another layer, or a sum that becomes int8, reads it
 };
 
 struct LayerSet {

@@ -12,6 +12,42 @@ namespace {
 
 constexpr int kMaxPassed = 64;  // ops in a row that int8 passes through
 
+// A sum of two tensors, neither of them constant.
+bool IsSum(const Node& n) {
+  return (n.Is("AddV2") || n.Is("Add")) && !n.inputs()[0].node->Is("Const") &&
+         !n.inputs()[1].node->Is("Const");
+}
+
+// The sum itself, or the activation that alone reads it.
+Endpoint Activated(const Node& sum) {
+  const Node* last = &sum;
+  if (sum.uses().size() == 1 && !sum.uses()[0].is_control() &&
+      (sum.uses()[0].node->Is("Relu") || sum.uses()[0].node->Is("Relu6"))) {
+    last = sum.uses()[0].node;
+  }
+  return {const_cast<Node*>(last), 0};
+}
+
+// The sum that alone reads the layer's result; nullptr: there is none.
+const Node* SumBehind(const Layer& l) {
+  const Node& n = *l.output.node;
+  if (n.uses().size() != 1 || n.uses()[0].is_control() || n.uses()[0].port() != l.output.port) {
+    return nullptr;
+  }
+  const Node* sum = n.uses()[0].node;
+  return IsSum(*sum) ? sum : nullptr;
+}
+
+// The sum of this layer's result and another's, which nothing else reads; nullptr: there is none,
+// or the layer gives its second operand. One of two layers does the sum behind its products, and
+// the other's result need not be floats where the sum becomes int8.
+const Node* SumOfLayers(const Int8Flow& flow, const Layer& l) {
+  const Node* sum = SumBehind(l);
+  if (sum == nullptr || sum->inputs()[0].node != l.output.node) return nullptr;
+  const Layer* other = flow.Producer(sum->inputs()[1]);
+  return other != nullptr && other != &l && SumBehind(*other) == sum ? sum : nullptr;
+}
+
 }  // namespace
 
 bool PassesInt8(const Node& n) {
@@ -40,6 +76,13 @@ std::vector<std::pair<Scope*, Endpoint>> TensorsToCalibrate(const LayerSet& set)
     const Endpoint e = before ? before->output : in;
     if (seen.insert({e.node, e.port}).second) out.emplace_back(layer->scope, e);
   }
+  for (const auto& layer : set.layers) {
+    const Node* sum = layer->weight_only ? nullptr : SumOfLayers(flow, *layer);
+    if (sum == nullptr || !seen.contains({Activated(*sum).node, 0})) continue;
+    if (seen.insert({layer->output.node, layer->output.port}).second) {
+      out.emplace_back(layer->scope, layer->output);
+    }
+  }
   return out;
 }
 
@@ -65,6 +108,11 @@ class StaticRangeWriter {
     for (auto& layer : set_.layers) {
       if (layer->weight_only) continue;
       if (Layer* before = flow_.Behind(Input(*layer))) before->int8_wanted = true;
+      const Node* sum = SumOfLayers(flow_, *layer);
+      if (sum != nullptr && SumBecomesInt8(*layer->scope, *sum) &&
+          ranges_.contains(KeyOf(*layer->scope, layer->output))) {
+        layer->int8_wanted = true;
+      }
     }
     RETURN_IF_ERROR(StoreWeights(c_, set_));
     for (Scope& scope : scopes) {
@@ -236,16 +284,7 @@ class StaticRangeWriter {
 
   // Is the node a sum of two tensors which, perhaps behind an activation, a layer reads as int8?
   bool SumBecomesInt8(const Scope& scope, const Node& sum) const {
-    if (!(sum.Is("AddV2") || sum.Is("Add")) || sum.inputs()[0].node->Is("Const") ||
-        sum.inputs()[1].node->Is("Const")) {
-      return false;
-    }
-    const Node* last = &sum;
-    if (sum.uses().size() == 1 && !sum.uses()[0].is_control() &&
-        (sum.uses()[0].node->Is("Relu") || sum.uses()[0].node->Is("Relu6"))) {
-      last = sum.uses()[0].node;
-    }
-    return ranges_.contains(KeyOf(scope, {const_cast<Node*>(last), 0}));
+    return IsSum(sum) && ranges_.contains(KeyOf(scope, Activated(sum)));
   }
 
   // The way from floats in units of the scale to int8: zero point, limits, rounding.
