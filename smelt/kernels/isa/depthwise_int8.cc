@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "smelt/kernels/isa/swish_avx512.h"
+
 namespace smelt {
 namespace {
 
@@ -14,7 +16,7 @@ namespace {
 #define SMELT_FOUR _Pragma("GCC unroll 4")
 #endif
 
-#define SMELT_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define SMELT_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")))
 #define SMELT_VNNI_INLINE SMELT_VNNI __attribute__((always_inline)) inline
 
 // Registers of 64 channels, or of 32 for a short end. Bytes of a lane of 16 channels stay in their
@@ -45,6 +47,31 @@ struct Zmm {
                                       Floats high) {
     const Floats v = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale), zero);
     return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(v, low), high));
+  }
+  // rint(min(v, high)): a NaN becomes the least integer.
+  SMELT_VNNI_INLINE static Ints RoundBelow(Floats v, Floats high) {
+    return _mm512_cvtps_epi32(_mm512_min_ps(high, v));
+  }
+  SMELT_VNNI_INLINE static Floats Swish(Ints sum, Floats scale) {
+    return SwishAvx512(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale));
+  }
+  SMELT_VNNI_INLINE static Floats Linear(Floats v, Floats factor, Floats zero) {
+    return _mm512_fmadd_ps(v, factor, zero);
+  }
+  SMELT_VNNI_INLINE static Ints AtLeast(Ints bytes, Ints low) {
+    return _mm512_max_epi8(bytes, low);
+  }
+  // Quarters as channels in order.
+  SMELT_VNNI_INLINE static void StoreFloats(uint64_t mask, float* y, const Floats (&v)[4]) {
+    const Floats front01 = _mm512_shuffle_f32x4(v[0], v[1], 0x44);
+    const Floats front23 = _mm512_shuffle_f32x4(v[2], v[3], 0x44);
+    const Floats back01 = _mm512_shuffle_f32x4(v[0], v[1], 0xee);
+    const Floats back23 = _mm512_shuffle_f32x4(v[2], v[3], 0xee);
+    const auto part = [mask](int i) { return static_cast<__mmask16>(mask >> (16 * i)); };
+    _mm512_mask_storeu_ps(y, part(0), _mm512_shuffle_f32x4(front01, front23, 0x88));
+    _mm512_mask_storeu_ps(y + 16, part(1), _mm512_shuffle_f32x4(front01, front23, 0xdd));
+    _mm512_mask_storeu_ps(y + 32, part(2), _mm512_shuffle_f32x4(back01, back23, 0x88));
+    _mm512_mask_storeu_ps(y + 48, part(3), _mm512_shuffle_f32x4(back01, back23, 0xdd));
   }
   SMELT_VNNI_INLINE static Floats All(float v) { return _mm512_set1_ps(v); }
   SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4]) {
@@ -83,14 +110,69 @@ struct Ymm {
     const Floats v = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale), zero);
     return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(v, low), high));
   }
+  SMELT_VNNI_INLINE static Ints RoundBelow(Floats v, Floats high) {
+    return _mm256_cvtps_epi32(_mm256_min_ps(high, v));
+  }
+  SMELT_VNNI_INLINE static Floats Swish(Ints sum, Floats scale) {
+    const Floats v = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale);
+    return _mm512_castps512_ps256(SwishAvx512(_mm512_zextps256_ps512(v)));
+  }
+  SMELT_VNNI_INLINE static Floats Linear(Floats v, Floats factor, Floats zero) {
+    return _mm256_fmadd_ps(v, factor, zero);
+  }
+  SMELT_VNNI_INLINE static Ints AtLeast(Ints bytes, Ints low) {
+    return _mm256_max_epi8(bytes, low);
+  }
+  SMELT_VNNI_INLINE static void StoreFloats(uint64_t mask, float* y, const Floats (&v)[4]) {
+    const auto part = [mask](int i) { return static_cast<__mmask8>(mask >> (8 * i)); };
+    _mm256_mask_storeu_ps(y, part(0), _mm256_permute2f128_ps(v[0], v[1], 0x20));
+    _mm256_mask_storeu_ps(y + 8, part(1), _mm256_permute2f128_ps(v[2], v[3], 0x20));
+    _mm256_mask_storeu_ps(y + 16, part(2), _mm256_permute2f128_ps(v[0], v[1], 0x31));
+    _mm256_mask_storeu_ps(y + 24, part(3), _mm256_permute2f128_ps(v[2], v[3], 0x31));
+  }
   SMELT_VNNI_INLINE static Floats All(float v) { return _mm256_set1_ps(v); }
   SMELT_VNNI_INLINE static Ints Narrow(const Ints (&v)[4]) {
     return _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
   }
 };
 
+enum class DepthwiseResult : uint8_t { kRounded, kSwishRounded, kSwishFloats };
+
+// What becomes of the sums of one result. `mask`: its channels.
+template <typename V, bool kPart, DepthwiseResult kResult>
+SMELT_VNNI_INLINE void Finish(const DepthwiseInt8Layer& layer, uint64_t mask,
+                              const typename V::Floats (&scales)[4], typename V::Ints (&sum)[4],
+                              void* result, int64_t at) {
+  if (kResult == DepthwiseResult::kSwishFloats) {
+    typename V::Floats v[4];
+    SMELT_FOUR for (int q = 0; q < 4; ++q) v[q] = V::Swish(sum[q], scales[q]);
+    V::StoreFloats(mask, static_cast<float*>(result) + at, v);
+    return;
+  }
+  typename V::Ints bytes;
+  if (kResult == DepthwiseResult::kSwishRounded) {
+    const SwishInt8Steps& s = layer.steps;
+    const auto factor = V::All(s.factor), zero = V::All(s.zero), high = V::All(s.high);
+    SMELT_FOUR for (int q = 0; q < 4; ++q) {
+      sum[q] = V::RoundBelow(V::Linear(V::Swish(sum[q], scales[q]), factor, zero), high);
+    }
+    bytes = V::AtLeast(V::Narrow(sum), V::AllBytes(static_cast<int>(s.low)));
+  } else {
+    const auto zero = V::All(layer.zero), low = V::All(layer.low), high = V::All(layer.high);
+    SMELT_FOUR for (int q = 0; q < 4; ++q) sum[q] = V::Round(sum[q], scales[q], zero, low, high);
+    bytes = V::Narrow(sum);
+  }
+  bytes = V::Flip(bytes, V::AllBytes(layer.y_unsigned ? 128 : 0));
+  int8_t* y = static_cast<int8_t*>(result) + at;
+  if (kPart) {
+    V::StorePart(mask, y, bytes);
+  } else {
+    V::Store(y, bytes);
+  }
+}
+
 // One block of channels for all pairs of a run. kPart: only the channels of `mask`.
-template <typename V, bool kPart>
+template <typename V, bool kPart, DepthwiseResult kResult>
 SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run,
                          int64_t block, uint64_t mask) {
   using Ints = typename V::Ints;
@@ -103,13 +185,9 @@ SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run
     start[q] = V::Load(layer.start + channel + q * kQuarter);
     scales[q] = V::LoadFloats(layer.scales + channel + q * kQuarter);
   }
-  const auto zero = V::All(layer.zero), low = V::All(layer.low), high = V::All(layer.high);
   const Ints x_sign = V::AllBytes(layer.x_unsigned ? 0 : 128);
-  const Ints y_sign = V::AllBytes(layer.y_unsigned ? 128 : 0);
   const int8_t* const* end = run.taps + layer.groups * 4;
-  int64_t at = channel;
-  int8_t* y0 = run.y0 + channel;
-  int8_t* y1 = run.y1 + channel;
+  int64_t at = channel, y_at = channel;
   for (int64_t i = 0; i < run.pairs; ++i) {
     Ints a[4] = {start[0], start[1], start[2], start[3]};
     Ints b[4] = {start[0], start[1], start[2], start[3]};
@@ -128,20 +206,26 @@ SMELT_VNNI void RunBlock(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run
         b[q] = V::Dot(b[q], quarter[q], V::Load(w + (4 + q) * 4 * kQuarter));
       }
     }
-    SMELT_FOUR for (int q = 0; q < 4; ++q) {
-      a[q] = V::Round(a[q], scales[q], zero, low, high);
-      b[q] = V::Round(b[q], scales[q], zero, low, high);
-    }
-    if (kPart) {
-      V::StorePart(mask, y0, V::Flip(V::Narrow(a), y_sign));
-      V::StorePart(mask, y1, V::Flip(V::Narrow(b), y_sign));
-    } else {
-      V::Store(y0, V::Flip(V::Narrow(a), y_sign));
-      V::Store(y1, V::Flip(V::Narrow(b), y_sign));
-    }
+    Finish<V, kPart, kResult>(layer, mask, scales, a, run.y0, y_at);
+    Finish<V, kPart, kResult>(layer, mask, scales, b, run.y1, y_at);
     at += run.tap_step;
-    y0 += run.y_step;
-    y1 += run.y_step;
+    y_at += run.y_step;
+  }
+}
+
+template <DepthwiseResult kResult>
+void RunBlocks(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run) {
+  for (int64_t block = run.first_block; block < run.last_block; ++block) {
+    const int64_t left = layer.channels - block * kDepthwiseInt8Block;
+    if (left >= 64) {
+      RunBlock<Zmm, false, kResult>(layer, run, block, ~uint64_t{0});
+    } else if (left > 32) {
+      RunBlock<Zmm, true, kResult>(layer, run, block, (uint64_t{1} << left) - 1);
+    } else if (left == 32) {
+      RunBlock<Ymm, false, kResult>(layer, run, block, (uint64_t{1} << 32) - 1);
+    } else {
+      RunBlock<Ymm, true, kResult>(layer, run, block, (uint64_t{1} << left) - 1);
+    }
   }
 }
 
@@ -187,17 +271,12 @@ std::vector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, in
 }
 
 void RunDepthwiseInt8(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run) {
-  for (int64_t block = run.first_block; block < run.last_block; ++block) {
-    const int64_t left = layer.channels - block * kDepthwiseInt8Block;
-    if (left >= 64) {
-      RunBlock<Zmm, false>(layer, run, block, 0);
-    } else if (left > 32) {
-      RunBlock<Zmm, true>(layer, run, block, (uint64_t{1} << left) - 1);
-    } else if (left == 32) {
-      RunBlock<Ymm, false>(layer, run, block, 0);
-    } else {
-      RunBlock<Ymm, true>(layer, run, block, (uint64_t{1} << left) - 1);
-    }
+  if (!layer.swish) {
+    RunBlocks<DepthwiseResult::kRounded>(layer, run);
+  } else if (layer.steps.bytes) {
+    RunBlocks<DepthwiseResult::kSwishRounded>(layer, run);
+  } else {
+    RunBlocks<DepthwiseResult::kSwishFloats>(layer, run);
   }
 }
 

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "smelt/kernels/isa/tile_int8.h"
+
 namespace smelt {
 
 constexpr int64_t kDepthwiseInt8Block = 64;  // channels of a register
@@ -26,17 +28,21 @@ struct DepthwiseInt8Layer {
   // y = rint(clamp(sum * scale + zero, low, high)), a NaN as low.
   float zero = 0, low = 0, high = 0;
   bool x_unsigned = false, y_unsigned = false;  // the bytes are 128 more than the numbers
+  // In the place of that: SwishInt8Steps of the numbers, not of what is stored. y holds floats
+  // where it has no bytes.
+  bool swish = false;
+  SwishInt8Steps steps;
 };
 
 // Pairs of one row. `taps` (groups * 4 pointers to pixels) belong to the first pair; those of the
 // next lie `tap_step` bytes on. y0 and y1 are the results of the first pair, those of the next lie
-// `y_step` bytes on. Blocks [first_block, last_block) of channels are written.
+// `y_step` elements on. Blocks [first_block, last_block) of channels are written.
 struct DepthwiseInt8Run {
   const int8_t* const* taps = nullptr;
   int64_t pairs = 0;
   int64_t tap_step = 0, y_step = 0;
-  int8_t* y0 = nullptr;
-  int8_t* y1 = nullptr;
+  void* y0 = nullptr;
+  void* y1 = nullptr;
   int64_t first_block = 0, last_block = 0;
 };
 

@@ -101,9 +101,10 @@ Status DepthwiseInt8::Run(const ConvProblem& p, const int8_t* x, const int32_t* 
 }
 
 void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* start, void* result,
-                        int8_t* padding, Stored stored) const {
+                        int8_t* padding, Stored stored, const SwishInt8Steps* swish) const {
   const auto* x = static_cast<const int8_t*>(image);
   auto* out = static_cast<int8_t*>(result);
+  const int64_t bytes = swish != nullptr && !swish->bytes ? 4 : 1;  // of an element of the result
   const int64_t channels = p.in_depth, blocks = Blocks(channels);
   const int64_t height = p.in[0], width = p.in[1], out_width = p.out[1];
   // A row of padding, so that taps outside walk along with those inside.
@@ -121,6 +122,10 @@ void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* 
   layer.high = high_;
   layer.x_unsigned = stored.x_unsigned;
   layer.y_unsigned = stored.out_unsigned;
+  if (swish != nullptr) {
+    layer.swish = true;
+    layer.steps = *swish;
+  }
 
   // Pairs whose columns all lie in the image: [first_inner, first_inner + inner).
   const int64_t pairs = (out_width + 1) / 2, whole_pairs = out_width / 2;
@@ -139,7 +144,8 @@ void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* 
               [&](int64_t begin, int64_t end) {
                 absl::InlinedVector<const int8_t*, 64> pointers(taps_.size());
                 // Takes the second result of an odd row's last pair.
-                absl::InlinedVector<int8_t, 2048> beyond(pairs > whole_pairs ? channels : 0);
+                absl::InlinedVector<int8_t, 2048> beyond(
+                    pairs > whole_pairs ? static_cast<size_t>(channels * bytes) : 0);
                 for (int64_t task = begin; task < end; ++task) {
                   const int64_t row = task / parts, part = task % parts;
                   const int64_t image = row / p.out[0], y = row % p.out[0];
@@ -158,8 +164,9 @@ void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* 
                                         ? nowhere
                                         : x + ((image * height + i) * width + j) * channels;
                     }
-                    run.y0 = out + (row * out_width + 2 * pair) * channels;
-                    run.y1 = pair < whole_pairs ? run.y0 + channels : beyond.data();
+                    int8_t* y = out + (row * out_width + 2 * pair) * channels * bytes;
+                    run.y0 = y;
+                    run.y1 = pair < whole_pairs ? y + channels * bytes : beyond.data();
                     run.pairs = count;
                     RunDepthwiseInt8(layer, run);
                   };

@@ -1,4 +1,4 @@
-// Depthwise convolution of int8 images with an int8 result, over rows and in parallel.
+// Depthwise convolution of int8 images, over rows and in parallel.
 #ifndef SMELT_KERNELS_NN_DEPTHWISE_INT8_H_
 #define SMELT_KERNELS_NN_DEPTHWISE_INT8_H_
 
@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "smelt/kernels/isa/tile_int8.h"
 #include "smelt/kernels/nn/window.h"
 
 namespace smelt::nn {
@@ -35,8 +36,10 @@ class DepthwiseInt8 {
   // The same in two steps: what the sums of a layer with this bias start with, once; then runs,
   // with padding_bytes(p) bytes of any contents.
   std::vector<int32_t> StartOf(const int32_t* bias, int64_t channels) const;
+  // `swish`: not nullptr: what is done in the place of scaling and clamping; `low` and `zero` are
+  // those of int8 numbers, however they are stored.
   void Run(const ConvProblem& p, const void* x, const int32_t* start, void* out, int8_t* padding,
-           Stored stored) const;
+           Stored stored, const SwishInt8Steps* swish = nullptr) const;
   static size_t padding_bytes(const ConvProblem& p) {
     return static_cast<size_t>(p.in[1] * p.in_depth);
   }

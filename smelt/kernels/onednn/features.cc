@@ -21,13 +21,6 @@ bool Decided(const char* variable, const char* other, bool found) {
   return std::strcmp(value, other) != 0 && found;
 }
 
-// AMX multiplies whole tiles, so much faster than float that nothing needs to be timed. oneDNN uses
-// it where it can.
-bool HasBfloat16Tiles() {
-  const unsigned isa = dnnl_get_effective_cpu_isa();
-  return (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
-}
-
 // Some processors run the instruction at half the pace of float's, so that nothing is won: both are
 // timed, some microseconds each. The sums stay in registers only where the loops over them are
 // unrolled.
@@ -79,8 +72,14 @@ bool Bfloat16IsNative() {
   static const bool native =
       Decided("SMELT_BF16", "float",
               Isa().level == IsaLevel::kAvx512 && __builtin_cpu_supports("avx512bf16") &&
-                  (HasBfloat16Tiles() || Bfloat16Pays()));
+                  (MultipliesTiles() || Bfloat16Pays()));
   return native;
+}
+
+// Tiles are so much faster than float that nothing needs to be timed.
+bool MultipliesTiles() {
+  const unsigned isa = dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
 }
 
 bool Int8IsNative() {

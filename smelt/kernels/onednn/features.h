@@ -13,6 +13,9 @@ bool Bfloat16IsNative();
 // or "plain".
 bool Int8IsNative();
 
+// Does the library multiply whole tiles of narrow numbers in one instruction (AMX)?
+bool MultipliesTiles();
+
 }  // namespace smelt
 
 #endif  // SMELT_KERNELS_ONEDNN_FEATURES_H_

@@ -94,9 +94,30 @@ void AppendKey(const std::vector<PostOp>& ops, Dtype dst, PlanKey* key) {
   }
 }
 
-// Our depthwise loops with the start of their sums at hand.
+// Is all that is done to the sums, beside scales and bias, x * sigmoid(x)?
+bool IsSwish(const Int8Steps& steps, const BindContext& context) {
+  return steps.ops.steps.size() == 2 && steps.ops.steps[1].kind == FusedStep::Kind::kActivation &&
+         steps.ops.steps[1].activation == Activation::kSilu &&
+         context.inputs[2].constant != nullptr;
+}
+
+// to == nullptr: a float result. `more`: what is added to a number where it is stored.
+SwishInt8Steps SwishStepsOf(const QuantizedResult* to, int32_t more) {
+  SwishInt8Steps out;
+  if (to == nullptr) return out;
+  out.bytes = true;
+  out.factor = 1 / to->scale;
+  out.zero = to->zero + static_cast<float>(more);
+  out.low = to->low + static_cast<float>(more);
+  out.high = to->high + static_cast<float>(more);
+  return out;
+}
+
+// Our depthwise loops with the start of their sums at hand. `swish`: not nullptr: what is done to
+// them in the place of the layer's own way to int8.
 StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(Int8State& s, const nn::ConvProblem& p,
-                                                     const BindContext& context) {
+                                                     const BindContext& context,
+                                                     const SwishInt8Steps* swish, Dtype stored_as) {
   const auto make = [&]() -> StatusOr<nn::DepthwiseInt8> {
     return nn::DepthwiseInt8(p, *context.inputs[1].constant, s.scales, s.x_zero, s.zero, s.low,
                              s.high);
@@ -104,15 +125,67 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(Int8State& s, const nn::Con
   ASSIGN_OR_RETURN(const auto depthwise,
                    s.depthwise.FindOrMake([](const auto&) { return true; }, make));
   const nn::DepthwiseInt8::Stored stored{context.inputs[0].dtype == Dtype::kUint8,
-                                         context.outputs[0].dtype == Dtype::kUint8};
+                                         stored_as == Dtype::kUint8};
+  const std::optional<SwishInt8Steps> steps =
+      swish != nullptr ? std::optional(*swish) : std::nullopt;
   const auto* bias = context.inputs[2].constant->data<int32_t>();
   return BindCall(
-      [depthwise, p, stored, start = depthwise->StartOf(bias, p.in_depth)](
+      [depthwise, p, stored, steps, start = depthwise->StartOf(bias, p.in_depth)](
           const void* const* inputs, void* const* outputs, void* scratch) {
         depthwise->Run(p, inputs[0], start.data(), outputs[0], static_cast<int8_t*>(scratch),
-                       stored);
+                       stored, steps ? &*steps : nullptr);
       },
       {}, nn::DepthwiseInt8::padding_bytes(p));
+}
+
+// How the layer reads its input as rows of bytes; nullopt: not so.
+std::optional<nn::SwishInt8::Rows> RowsOfInt8(const Int8State& s, const Int8Geometry& g) {
+  nn::SwishInt8::Rows rows;
+  if (s.product) {
+    rows.columns = g.matrices.problem.m;
+    rows.step = g.matrices.problem.k;
+    return rows;
+  }
+  const nn::ConvProblem& p = g.window;
+  const auto all = [](const Dims& dims, int64_t n) {
+    return std::ranges::all_of(dims, [n](int64_t d) { return d == n; });
+  };
+  if (!p.channels_last || p.spatial() != 2 || p.groups != 1 || !all(p.kernel, 1) ||
+      !all(p.pad_before, 0) || !all(p.pad_after, 0)) {
+    return std::nullopt;
+  }
+  rows.images = p.batch;
+  rows.image_lines = p.out[0];
+  rows.columns = p.out[1];
+  rows.step = p.strides[1] * p.in_depth;
+  rows.line = p.strides[0] * p.in[1] * p.in_depth;
+  rows.image = p.in[0] * p.in[1] * p.in_depth;
+  return rows;
+}
+
+// Channels of the input below which the library's tiles (AMX) gain less than its activation loses.
+constexpr int64_t kSwishDepthBesideTiles = 64;
+
+// Our loops for sums that only x * sigmoid(x) follows; nullptr where they do not do it.
+StatusOr<std::unique_ptr<BoundKernel>> BindSwish(Int8State& s, const Int8Geometry& g,
+                                                 const BindContext& context,
+                                                 const SwishInt8Steps& steps) {
+  const auto rows = RowsOfInt8(s, g);
+  const int64_t depth = s.product ? g.matrices.problem.k : g.window.in_depth;
+  if (!rows || depth % 4 != 0 || context.inputs[0].dtype != Dtype::kUint8 ||
+      (MultipliesTiles() && depth > kSwishDepthBesideTiles)) {
+    return nullptr;
+  }
+  const auto make = [&]() -> StatusOr<nn::SwishInt8> {
+    return nn::SwishInt8(context.inputs[1].constant->data<int8_t>(), s.product && s.transpose_b,
+                         depth, g.depth, s.scales, context.inputs[2].constant->data<int32_t>(),
+                         s.x_zero + StoredMore(Dtype::kUint8));
+  };
+  ASSIGN_OR_RETURN(const auto swish, s.swish.FindOrMake([](const auto&) { return true; }, make));
+  return BindCall(
+      [swish, rows = *rows, steps](const void* const* inputs, void* const* outputs, void*) {
+        swish->Run(rows, static_cast<const uint8_t*>(inputs[0]), steps, outputs[0]);
+      });
 }
 
 // May what is done to the sums' result be done to a multiple of it as well?
@@ -239,9 +312,20 @@ StatusOr<std::unique_ptr<BoundKernel>> Int8State::BindLayer(const BindContext& c
   if (!g) return nullptr;
   const auto steps = StepsOfInt8(*this, context, then, g->depth, g->output);
   if (!steps || (steps->whole >= 0 && result == nullptr)) return nullptr;
-  if (!product && int8_result && context.inputs[2].constant != nullptr &&
-      nn::IsDepthwiseInt8(g->window)) {
-    return BindDepthwise(*this, g->window, context);
+  const bool depthwise =
+      !product && context.inputs[2].constant != nullptr && nn::IsDepthwiseInt8(g->window);
+  if (depthwise && int8_result) {
+    return BindDepthwise(*this, g->window, context, nullptr, context.outputs[0].dtype);
+  }
+  if (IsSwish(*steps, context)) {
+    const Dtype stored = result != nullptr ? result->stored : Dtype::kFloat;
+    if (depthwise) {
+      const SwishInt8Steps swish = SwishStepsOf(result, 0);
+      return BindDepthwise(*this, g->window, context, &swish, stored);
+    }
+    ASSIGN_OR_RETURN(auto bound,
+                     BindSwish(*this, *g, context, SwishStepsOf(result, StoredMore(stored))));
+    if (bound != nullptr) return bound;
   }
 
   const Dtype x_type = context.inputs[0].dtype;
