@@ -73,6 +73,11 @@ constexpr LayerCase kLayerCases[] = {
     {15, 200, 200, 3, 2, 3, 200, false, 3, 2},
     {1, 96, 96, 1, 1, 0, 96},
     {6, 130, 130, 2, 3, 0, 130},
+    // Windows of one pixel: steps, tiles and channels that are not whole.
+    {5, 24, 70, 1, 1, 0, 1},
+    {7, 16, 96, 1, 2, 0, 1},
+    {4, 40, 17, 1, 3, 0, 1},
+    {11, 20, 33, 0, 0, 0, 1, true},
 };
 // Those after kBroadcast: steps in float, then the way to int8. kSumOfInt8 adds what was int8.
 enum class LayerEnd {
@@ -84,7 +89,8 @@ enum class LayerEnd {
   kBroadcast,
   kResidualToInt8,
   kSumOfInt8,
-  kSiluToInt8
+  kSiluToInt8,
+  kSilu
 };
 
 // y: what `from` becomes at a scale of 0.03, clamped to [-120, 127].
@@ -184,6 +190,8 @@ std::string LayerText(std::mt19937& rng, const LayerCase& c, LayerEnd end, bool 
     case LayerEnd::kSumOfInt8:
       return absl::StrCat(t, kLayerThroughInt8, "  sum = AddV2(k, us) {T=float}\n",
                           "  last = Relu(sum) {T=float}\n", kLayerToInt8);
+    case LayerEnd::kSilu:
+      return absl::StrCat(t, "  sg = Sigmoid(k) {T=float}\n  y = Mul(k, sg) {T=float}\n");
     case LayerEnd::kSiluToInt8:
       return absl::StrCat(t, "  sg = Sigmoid(k) {T=float}\n  last = Mul(k, sg) {T=float}\n",
                           kLayerToInt8);
@@ -291,7 +299,7 @@ TEST(Int8, FusedLayersComputeWhatTheirNodesDo) {
     for (const LayerEnd end :
          {LayerEnd::kInt8, LayerEnd::kClamped, LayerEnd::kFloat, LayerEnd::kRelu,
           LayerEnd::kResidual, LayerEnd::kBroadcast, LayerEnd::kResidualToInt8,
-          LayerEnd::kSumOfInt8, LayerEnd::kSiluToInt8}) {
+          LayerEnd::kSumOfInt8, LayerEnd::kSiluToInt8, LayerEnd::kSilu}) {
       for (const bool per_channel : {false, true}) {
         SCOPED_TRACE(absl::StrCat("layer ", &c - kLayerCases, " end ", static_cast<int>(end),
                                   per_channel ? " per channel" : ""));
