@@ -18,6 +18,9 @@ class CompiledScan final : public CompiledItem {
         body_(node, std::move(body), std::move(function), false),
         last_(node.Get<std::vector<bool>>("last", {})),
         until_(node.Bool("until")),
+        stacked_by_(node.Get<std::vector<std::string>>("stacked_by", {})),
+        row_shapes_(node.Get<std::vector<PartialShape>>("row_shapes", {})),
+        arrays_of_(node.Get<std::vector<std::string>>("arrays_of", {})),
         states_(node.Get<std::vector<Dtype>>("Tstates", {}).size()),
         rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()) {}
 
@@ -32,6 +35,7 @@ class CompiledScan final : public CompiledItem {
               .stats = stats};
     // No node of the body is at fault.
     if (const Status s = FillCall(*inputs[0], &call); !s.ok()) return WithNode(s, function_, node_);
+    if (call.steps <= 0) RETURN_IF_ERROR(CheckRowShapes(call));
     ASSIGN_OR_RETURN(const Program* program, ProgramOf(call));
     const Status s = program != nullptr ? RunProgram(*program, call) : RunPlain(call);
     return s.ok() ? s : WithNode(s, function_, node_);
@@ -97,6 +101,33 @@ class CompiledScan final : public CompiledItem {
       const int64_t needed = last_[i] ? std::min<int64_t>(call->steps, 1) : call->steps;
       if (!until_ && n < needed) return NoPlace(n);
       call->array_rows.push_back(n);
+    }
+    return OkStatus();
+  }
+
+  // Where no iteration runs: is it known what rows the arrays have? In the words of what would
+  // stack them.
+  Status CheckRowShapes(const Call& call) const {
+    for (size_t i = 0; i < stacked_by_.size(); ++i) {
+      const PartialShape& shape = row_shapes_[i];
+      if (stacked_by_[i].empty()) continue;
+      const bool none = call.array_rows[i] == 0;
+      Status s;
+      if (arrays_of_[i].empty()) {
+        s = InvalidArgument(none ? "Tried to stack elements of an empty list with "
+                                 : "Tried to stack list which only contains uninitialized tensors "
+                                   "and has a ",
+                            "non-fully-defined element_shape: ", shape.ToString());
+      } else if (none) {
+        s = Unimplemented("TensorArray has size zero, but element shape ", shape.ToString(),
+                          " is not fully defined. Currently only static shapes are supported ",
+                          "when packing zero-size TensorArrays.");
+      } else {
+        s = InvalidArgument("TensorArray ", arrays_of_[i],
+                            ": Could not read from TensorArray index 0.  Furthermore, the element ",
+                            "shape is not fully defined: ", shape.ToString(), ".");
+      }
+      return WithNode(s, function_, stacked_by_[i]);
     }
     return OkStatus();
   }
@@ -306,6 +337,9 @@ class CompiledScan final : public CompiledItem {
   CompiledBody body_;
   const std::vector<bool> last_;  // by array
   const bool until_;              // the body says how often it runs
+  const std::vector<std::string> stacked_by_;
+  const std::vector<PartialShape> row_shapes_;
+  const std::vector<std::string> arrays_of_;
   const size_t states_, rows_;
 };
 

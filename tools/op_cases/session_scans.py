@@ -159,6 +159,50 @@ def frames(r):
                lambda x: tf.while_loop(lambda s: tf.reduce_sum(s) < 10.0, lambda s: s * 2.0 + 1.0, [x]), [[numbers(r, 2)]])
 
 
+def no_turns(r):
+    """Loops that do not run once: rows are zeros where their shape is stated, and an error where only a turn would tell it."""
+
+    def writes(stated, size=None):
+        def run(x, n):
+            a = tf.TensorArray(tf.float32, size=tf.shape(x)[0] if size is None else size, element_shape=stated)
+            return tf.while_loop(lambda t, a: t < n, lambda t, a: (t + 1, a.write(t, x[t] * 2.0)), (0, a))[1].stack()
+
+        return run
+
+    def until(x, n):
+        a = tf.TensorArray(tf.float32, size=3, element_shape=[None])
+        return tf.while_loop(lambda t, s, a: tf.reduce_sum(s) < tf.cast(n, tf.float32) * 100.0, lambda t, s, a: (t + 1, s + 200.0, a.write(t, s)), (0, x[0], a))[2].stack()
+
+    kinds = {"stated": writes([2]), "unstated": writes(None), "stated_in_part": writes([None]), "unstated_of_five": writes(None, 5), "mapped": lambda x, n: tf.map_fn(lambda e: e * 2.0, x),
+             "until": until}
+    for how in (framed, traced):
+        for name, run in kinds.items():
+            for turns, rows in ((0, 0), (0, 3), (2, 3)):
+                if (name == "mapped" and turns == 0 and rows > 0) or (name == "until" and rows == 0):
+                    continue
+
+                def build(how=how, name=name, run=run, turns=turns, rows=rows):
+                    x, n = ph([None, None]), ph([], "int32")
+                    out = how(run, x, n)
+                    error = None
+                    if turns == 0 and name != "stated":
+                        if how == framed:
+                            error = "is not fully defined" if rows == 0 and "five" not in name else "the element shape is not fully defined"
+                        else:
+                            error = "non-fully-defined element_shape"
+                    return [Step(fetch=out, feed={x: numbers(r, rows, 2), n: np.int32(turns)}, error=error)]
+
+                yield graph_case("Exit" if how == framed else "While", build, name=f"{turns}_turns_of_{rows}_rows_{name}")
+
+        def layer(how=how):
+            x = ph([None, None, 2])
+            cell = lstm(r, 2)
+            out = how(lambda x: loop(cell, [tf.zeros([tf.shape(x)[1], UNITS])] * 2, [x]), x)
+            return [Step(fetch=out, feed={x: numbers(r, 2, 2, 2)}), Step(fetch=out, feed={x: numbers(r, 0, 2, 2)}, error="fully")]
+
+        yield graph_case("Exit" if how == framed else "While", layer, name="a_layer_of_no_steps")
+
+
 def unrolled(r):
     cells = {"lstm": (lambda: lstm(r, 2), 2), "gru_after": (lambda: gru(r, 2, True), 1), "simple": (lambda: simple(r, 2), 1), "side_by_side": (lambda: side_by_side(r, 2), 2)}
     special = numbers(r, 7, 2, 2)
@@ -484,3 +528,4 @@ def cases(r):
     yield from frames(r)
     yield from unrolled(r)
     yield from caches(r)
+    yield from no_turns(r)

@@ -509,6 +509,8 @@ class FrameReader {
       ASSIGN_OR_RETURN(const Endpoint shape, AddShape(*a.gather));
       AttrMap attrs = ListAttrs(a, false);
       attrs.Set("num_elements", int64_t{-1});
+      attrs.Set(kStackedBy, a.gather->name());
+      attrs.Set(kArrayStacked, a.made->name());
       ASSIGN_OR_RETURN(const Endpoint all,
                        Add("stack", "TensorListStack", {output, shape}, std::move(attrs)));
       loop_.outputs.push_back({{a.gather, 0}, all});

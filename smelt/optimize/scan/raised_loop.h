@@ -12,6 +12,9 @@
 
 namespace smelt {
 
+// Of a TensorListStack that stands for what gathers a TensorArray: the names of both.
+inline constexpr absl::string_view kStackedBy = "_stacked_by", kArrayStacked = "_array_stacked";
+
 // A While beside the nodes that it stands for, which stay until TakePlaces or Undo is called.
 struct RaisedLoop {
   Node* node = nullptr;               // a StatelessWhile without functions

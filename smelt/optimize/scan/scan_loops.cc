@@ -320,12 +320,49 @@ class ScanBuilder {
     attrs.Set("Tarrays", array_types_);
     attrs.Set("num_arrays", static_cast<int64_t>(arrays_.size()));
     attrs.Set("last", last);
+    AddRowShapes(&attrs);
     attrs.Set("body", number);
     if (until()) attrs.Set("until", true);
     ASSIGN_OR_RETURN(Node * scan, graph_.Add(Name("scan"), "_Scan", inputs, std::move(attrs)));
     graph_.SetControlInputs(scan, parts_.waits);
     scan->device = node_.device;
     return scan;
+  }
+
+  // What is stated of rows where no iteration tells their shape.
+  void AddRowShapes(AttrMap* attrs) const {
+    std::vector<std::string> stacked_by, arrays_of;
+    std::vector<PartialShape> shapes;
+    for (const size_t i : arrays_) {
+      const Node* stack = nullptr;
+      for (const Use& use : loop_.node->OrderedUses()) {
+        if (!use.is_control() && use.port() == static_cast<int>(i)) stack = use.node;
+      }
+      const auto of_list = StatedShape(loop_.variables[i].list.node->input(0));
+      const auto of_stack = stack == nullptr ? std::nullopt : StatedShape(stack->input(1));
+      // Shapes that contradict each other are an error of another check.
+      const auto both = of_list && of_stack ? PartialShape::Merge(*of_list, *of_stack)
+                                            : StatusOr<PartialShape>(Unimplemented(""));
+      const bool open = both.ok() && !both->fully_known();
+      shapes.push_back(open ? *both : PartialShape());
+      stacked_by.push_back(open ? stack->String(kStackedBy, stack->name()) : "");
+      arrays_of.push_back(open ? stack->String(kArrayStacked) : "");
+    }
+    if (std::ranges::all_of(stacked_by, &std::string::empty)) return;
+    attrs->Set("stacked_by", std::move(stacked_by));
+    attrs->Set("row_shapes", std::move(shapes));
+    attrs->Set("arrays_of", std::move(arrays_of));
+  }
+
+  // Of an element shape as ops of lists take it; nullopt: a run says it.
+  static std::optional<PartialShape> StatedShape(Endpoint e) {
+    const auto stated = ConstantTensor(*BehindIdentities(e).node);
+    const auto dims = stated ? IntVectorOf(*stated) : std::nullopt;
+    if (!dims || !dims->complete()) return std::nullopt;
+    if (dims->scalar) return PartialShape();
+    PartialShape shape = PartialShape::UnknownOfRank(0);
+    for (const int64_t d : dims->values) shape.Add(std::max<int64_t>(d, -1));
+    return shape;
   }
 
   Status ReplaceOutputs(Node* scan, Endpoint steps) {
