@@ -15,8 +15,10 @@ bool IsZero(const Tensor* t) {
   return std::all_of(bytes, bytes + t->bytes(), [](char b) { return b == 0; });
 }
 
-// Zeros that are multiplied by these are zeros: then it is the same to leave them out.
-bool KeepsZeros(const Tensor* weights) {
+// Are products of zeros and the action's weights, if it has any, zeros? Then it is the same to
+// leave them out.
+bool KeepsZeros(const Plan& plan, const PlanAction& action) {
+  const Tensor* weights = action.inputs.size() < 2 ? nullptr : plan.ConstantOf(action.inputs[1]);
   if (weights == nullptr || weights->dtype() != Dtype::kFloat) return true;
   return std::ranges::all_of(weights->flat<float>(), [](float w) { return std::isfinite(w); });
 }
@@ -60,7 +62,7 @@ void FoldPads(Plan& plan) {
       const auto* pads = dynamic_cast<const PadsInput*>(reader.state.get());
       std::shared_ptr<KernelState> state;
       if (times == 1 && reads(first) && plan.values[static_cast<size_t>(first)].shape == shape &&
-          pads != nullptr && KeepsZeros(ConstantOf(plan, reader.inputs[1]))) {
+          pads != nullptr && KeepsZeros(plan, reader)) {
         state = pads->Padded(*paddings);
       }
       all = state != nullptr;

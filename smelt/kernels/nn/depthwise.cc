@@ -1,7 +1,6 @@
 #include "smelt/kernels/nn/depthwise.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "smelt/base/parallel.h"
@@ -74,9 +73,6 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
   for (size_t i = 0; !factors.empty() && i < weights.size(); ++i) {
     weights[i] *= factors[i % factors.size()];
   }
-  // Borders are zeros that are multiplied, where others leave them out.
-  const auto finite = [](float w) { return std::isfinite(w); };
-  if (p.is_padded() && !std::ranges::all_of(weights, finite)) return nullptr;
   std::vector<float> biases(static_cast<size_t>(p.in_depth), 0.0f);
   if (has_bias) std::copy_n(bias, p.in_depth, biases.begin());
   return std::make_unique<BoundDepthwise>(loop, p.batch, std::move(weights), std::move(biases));

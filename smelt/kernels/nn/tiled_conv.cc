@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "smelt/base/cache_size.h"
@@ -249,12 +248,6 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
   }
   const TiledShape shape(p);
   if (shape.taps() > kMostRuns) return nullptr;
-  // Borders are zeros that are multiplied, where others leave them out.
-  const auto finite = [](float f) { return std::isfinite(f); };
-  if (p.is_padded() && !(std::ranges::all_of(filter.flat<float>(), finite) &&
-                         std::ranges::all_of(factors, finite))) {
-    return nullptr;
-  }
   const int64_t k = shape.taps() * shape.depth;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, false, factors, a));

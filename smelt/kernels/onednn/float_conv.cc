@@ -142,7 +142,12 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   }
   const bool streams = dtype == Dtype::kFloat && nn::StreamedConv::Suits(p);
   const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
-  if (streams || tiles) {
+  // Loops of our own multiply the zeros beside an image, which others leave out.
+  const auto borders_stay = [&] {
+    return !p.is_padded() || (modest_filter_(*w.constant) &&
+                              AllModest(factors.data(), static_cast<int64_t>(factors.size())));
+  };
+  if ((streams || tiles) && borders_stay()) {
     const float* bias = nullptr;
     int addend = -1;
     for (const FusedStep& step : ops.steps) {
@@ -180,7 +185,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   if (clamp == ops.steps.size()) return bind(ops);
   // Weights are looked at before they are packed: their pages are given back then.
   std::vector<WatchedInput> watched = {{0, x.shape.num_elements()}};
-  bool modest = AllModest(w.constant->data<float>(), w.shape.num_elements()) &&
+  bool modest = modest_filter_(*w.constant) &&
                 AllModest(factors.data(), static_cast<int64_t>(factors.size()));
   for (const LayerArgument& arg : args) {
     const int64_t n = arg.input < 0
