@@ -129,7 +129,8 @@ StreamTiles MakeStreamTiles(const ConvProblem& p) {
       if (offset(pixels[i].number, t) < 0) pixels[i].beside |= uint64_t{1} << t;
     }
   }
-  std::ranges::stable_sort(pixels, {}, &Pixel::beside);
+  std::stable_sort(pixels.begin(), pixels.end(),
+                   [](const Pixel& a, const Pixel& b) { return a.beside < b.beside; });
   // Tiles that cost least in all. What a tile of few pixels takes is reading weights.
   constexpr int64_t kLeastPixels = 4;
   const size_t n = pixels.size();
@@ -150,7 +151,7 @@ StreamTiles MakeStreamTiles(const ConvProblem& p) {
   for (size_t to = n; to > 0; to -= static_cast<size_t>(last[to])) {
     out.tiles.push_back({static_cast<int64_t>(to) - last[to], last[to]});
   }
-  std::ranges::reverse(out.tiles);
+  std::reverse(out.tiles.begin(), out.tiles.end());
   for (const Pixel& pixel : pixels) out.places.push_back(pixel.number * p.out_depth);
   for (StreamTiles::Tile& tile : out.tiles) {
     tile.offsets = static_cast<int64_t>(out.offsets.size());
