@@ -16,8 +16,9 @@ namespace {
 // A thread is worth waking for so many multiply-adds.
 constexpr int64_t kLeastWork = int64_t{1} << 20;
 
-// What a core has for itself.
+// What a core has for itself, and the last cache before memory.
 int64_t OwnCacheBytes() { return NearCacheBytes(int64_t{1} << 20); }
+int64_t LastCacheBytes() { return FarCacheBytes(int64_t{32} << 20); }
 
 int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -25,7 +26,14 @@ int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // three times what it costs from the last cache.
 int64_t CostOfByte(int64_t among) {
   if (among <= OwnCacheBytes()) return 0;
-  return among <= FarCacheBytes(int64_t{32} << 20) ? 1 : 3;
+  return among <= LastCacheBytes() ? 1 : 3;
+}
+
+// The same of weights, which are read in turn, so that none of them stays where all do not fit
+// beside the values that live at a time.
+int64_t CostOfWeight(int64_t weights) {
+  if (2 * weights <= OwnCacheBytes()) return 0;
+  return weights <= LastCacheBytes() / 4 * 3 ? 1 : 3;
 }
 
 struct Traffic {
@@ -36,7 +44,7 @@ struct Traffic {
   // Of running the plan `part` rows at a time. Each part reads the weights, in order and ahead;
   // what is written is fetched before, written back and read again, while little is computed of it.
   int64_t CostOf(int64_t part, int64_t rows) const {
-    int64_t cost = CeilOfRatio(rows, part) * weights * CostOfByte(2 * weights);
+    int64_t cost = CeilOfRatio(rows, part) * weights * CostOfWeight(weights);
     for (const int64_t bytes : each) {
       // Beside a value lies what it is made of.
       cost += 4 * bytes * CostOfByte(2 * bytes / rows * part);
