@@ -3,34 +3,25 @@
 namespace smelt::SMELT_ISA_NAMESPACE {
 namespace {
 
-void Quantize(const float* x, int8_t* y, int64_t n, float scale, float zero, float low,
-              float high) {
+// T: int8_t, or uint8_t for numbers that are stored as 128 more.
+template <typename T>
+constexpr int32_t kStoredMore = static_cast<T>(-1) < 0 ? 0 : 128;
+
+template <typename T>
+void Quantize(const float* x, T* y, int64_t n, float scale, float zero, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float v = x[i] / scale + zero;
     v = v > low ? v : low;
     v = v < high ? v : high;
-    y[i] = static_cast<int8_t>(static_cast<int32_t>(__builtin_rintf(v)));
+    y[i] = static_cast<T>(static_cast<int32_t>(__builtin_rintf(v)) + kStoredMore<T>);
   }
 }
 
-void QuantizeUnsigned(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low,
-                      float high) {
+template <typename T>
+void Dequantize(const T* x, float* y, int64_t n, float scale, float zero) {
   for (int64_t i = 0; i < n; ++i) {
-    float v = x[i] / scale + zero;
-    v = v > low ? v : low;
-    v = v < high ? v : high;
-    y[i] = static_cast<uint8_t>(static_cast<int32_t>(__builtin_rintf(v)) + 128);
+    y[i] = (static_cast<float>(static_cast<int32_t>(x[i]) - kStoredMore<T>) - zero) * scale;
   }
-}
-
-void DequantizeUnsigned(const uint8_t* x, float* y, int64_t n, float scale, float zero) {
-  for (int64_t i = 0; i < n; ++i) {
-    y[i] = (static_cast<float>(static_cast<int32_t>(x[i]) - 128) - zero) * scale;
-  }
-}
-
-void Dequantize(const int8_t* x, float* y, int64_t n, float scale, float zero) {
-  for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
 
 void ScaleSums(const float* x, const int32_t* bias, const float* scale, int64_t scale_step,
@@ -47,10 +38,10 @@ void ScaleSums(const float* x, const int32_t* bias, const float* scale, int64_t 
 
 void FillInt8(Int8Loops& t);
 void FillInt8(Int8Loops& t) {
-  t.quantize = Quantize;
-  t.dequantize = Dequantize;
-  t.quantize_unsigned = QuantizeUnsigned;
-  t.dequantize_unsigned = DequantizeUnsigned;
+  t.quantize = Quantize<int8_t>;
+  t.dequantize = Dequantize<int8_t>;
+  t.quantize_unsigned = Quantize<uint8_t>;
+  t.dequantize_unsigned = Dequantize<uint8_t>;
   t.scale_sums = ScaleSums;
 }
 
