@@ -1,10 +1,12 @@
-// Columns of floats reduced to one row: a few vectors of columns at a time go down all rows.
+// Columns of floats and of bfloat16 reduced to one row: a few vectors of columns at a time go down
+// all rows.
 #include "smelt/kernels/isa/columns.h"
 
 #include <cstdint>
 
 #include "smelt/kernels/isa/loop.inc"
 #include "smelt/kernels/isa/vector.inc"
+#include "smelt/kernels/isa/vector_narrow.inc"
 
 namespace smelt::SMELT_ISA_NAMESPACE {
 void FillColumns(ColumnLoops& t);
@@ -31,8 +33,8 @@ struct MinColumns {
 };
 
 // V vectors of columns; U rows side by side, which need not wait for each other.
-template <typename Op, int V, int U>
-inline __attribute__((always_inline)) void VectorsOf(const float* x, int64_t step, int64_t rows,
+template <typename Op, int V, int U, typename T>
+inline __attribute__((always_inline)) void VectorsOf(const T* x, int64_t step, int64_t rows,
                                                      float* y) {
   Vec all[U][V];
   int64_t r = 1;
@@ -69,15 +71,15 @@ inline __attribute__((always_inline)) void VectorsOf(const float* x, int64_t ste
   for (int v = 0; v < V; ++v) StoreVec(y + v * kLanes, all[0][v]);
 }
 
-template <typename Op>
-void ColumnsOf(const float* x, int64_t step, int64_t rows, int64_t n, float* y) {
+template <typename Op, typename T>
+void ColumnsOf(const T* x, int64_t step, int64_t rows, int64_t n, float* y) {
   int64_t c = 0;
   for (; c + 4 * kLanes <= n; c += 4 * kLanes) VectorsOf<Op, 4, 2>(x + c, step, rows, y + c);
   for (; c + 2 * kLanes <= n; c += 2 * kLanes) VectorsOf<Op, 2, 4>(x + c, step, rows, y + c);
   for (; c + kLanes <= n; c += kLanes) VectorsOf<Op, 1, 4>(x + c, step, rows, y + c);
   for (; c < n; ++c) {
-    float all = x[c];
-    for (int64_t r = 1; r < rows; ++r) all = Op::Of(all, x[r * step + c]);
+    float all = LoadOne(x + c);
+    for (int64_t r = 1; r < rows; ++r) all = Op::Of(all, LoadOne(x + r * step + c));
     y[c] = all;
   }
 }
@@ -92,13 +94,27 @@ bool Modest(const float* x, int64_t n) {
   return largest <= kLimit;
 }
 
+bool NarrowModest(const uint16_t* x, int64_t n) {
+  constexpr uint16_t kLimit = (127 + 32) << 7;  // the bits of 2^32
+  uint16_t largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto bits = static_cast<uint16_t>(x[i] & 0x7fff);
+    largest = bits > largest ? bits : largest;
+  }
+  return largest <= kLimit;
+}
+
 }  // namespace
 
 void FillColumns(ColumnLoops& t) {
   t.sum = ColumnsOf<SumColumns>;
   t.max = ColumnsOf<MaxColumns>;
   t.min = ColumnsOf<MinColumns>;
+  t.narrow_sum = ColumnsOf<SumColumns>;
+  t.narrow_max = ColumnsOf<MaxColumns>;
+  t.narrow_min = ColumnsOf<MinColumns>;
   t.modest = Modest;
+  t.narrow_modest = NarrowModest;
 }
 
 }  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -41,9 +41,9 @@ struct DepthwiseLoop {
   // Of the window at most kMostDepthwiseTaps taps.
   int64_t kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;
-  const float* weights = nullptr;  // [kernel_h, kernel_w, channels]
+  const float* weights = nullptr;  // [kernel_h, kernel_w, channels]; see narrow_depthwise
   const float* bias = nullptr;     // [channels]
-  const float* zeros = nullptr;    // [channels]
+  const void* zeros = nullptr;     // [channels], of what x and y are stored as
   bool clamps = false;             // to [low, high]; NaN stays
   float low = 0, high = 0;
   IsaUnaryFn act = nullptr;  // nullptr: none
@@ -59,6 +59,12 @@ struct ConvLoops {
   // Rows [first, last) of the results, counted through all images, in this thread. y overlaps
   // nothing.
   void (*depthwise)(const DepthwiseLoop& d, const float* x, float* y, int64_t first, int64_t last);
+  // The same of the bits of bfloat16, computed in float and rounded once. Channels, at least
+  // 2 * lanes, go in pieces of 2 * lanes, the last of which ends with the last channel. Weights and
+  // bias are [pieces, kernel_h, kernel_w, 2 * lanes] and [pieces, 2 * lanes], of each piece the
+  // even channels before the odd ones; their NaNs have no low payload bits.
+  void (*narrow_depthwise)(const DepthwiseLoop& d, const uint16_t* x, uint16_t* y, int64_t first,
+                           int64_t last);
 };
 
 // Those of the set that Isa() chose.

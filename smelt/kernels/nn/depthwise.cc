@@ -1,23 +1,45 @@
 #include "smelt/kernels/nn/depthwise.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
 namespace {
 
+// Rows of `channels` floats as narrow_depthwise takes them.
+std::vector<float> NarrowPieces(std::span<const float> rows, int64_t channels) {
+  const int64_t lanes = IsaConv().lanes, piece = 2 * lanes;
+  const int64_t count = std::ssize(rows) / channels;
+  std::vector<float> out;
+  for (int64_t at = 0; at < channels; at += piece) {
+    const int64_t first = std::min(at, channels - piece);
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t i = 0; i < piece; ++i) {
+        const int64_t c = first + i % lanes * 2 + i / lanes;
+        const float x = rows[static_cast<size_t>(r * channels + c)];
+        out.push_back(std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x);
+      }
+    }
+  }
+  return out;
+}
+
 // Multiplications that are worth a thread.
 constexpr int64_t kDepthwisePerThread = 1 << 16;
 
 class BoundDepthwise final : public BoundKernel {
  public:
-  BoundDepthwise(const DepthwiseLoop& loop, int64_t batch, std::vector<float> weights,
+  BoundDepthwise(const DepthwiseLoop& loop, bool narrow, int64_t batch, std::vector<float> weights,
                  std::vector<float> bias)
       : loop_(loop),
+        narrow_(narrow),
         rows_(batch * loop.out_h),
         grain_(std::max<int64_t>(1, kDepthwisePerThread / (loop.out_w * loop.channels) /
                                         (loop.kernel_h * loop.kernel_w))),
@@ -30,15 +52,21 @@ class BoundDepthwise final : public BoundKernel {
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
-    const auto* x = static_cast<const float*>(inputs[0]);
-    auto* y = static_cast<float*>(outputs[0]);
-    ParallelFor(rows_, grain_,
-                [&](int64_t begin, int64_t end) { IsaConv().depthwise(loop_, x, y, begin, end); });
+    ParallelFor(rows_, grain_, [&](int64_t begin, int64_t end) {
+      if (narrow_) {
+        IsaConv().narrow_depthwise(loop_, static_cast<const uint16_t*>(inputs[0]),
+                                   static_cast<uint16_t*>(outputs[0]), begin, end);
+      } else {
+        IsaConv().depthwise(loop_, static_cast<const float*>(inputs[0]),
+                            static_cast<float*>(outputs[0]), begin, end);
+      }
+    });
     return OkStatus();
   }
 
  private:
   DepthwiseLoop loop_;
+  const bool narrow_;  // bfloat16
   const int64_t rows_, grain_;
   const std::vector<float> weights_, bias_, zeros_;
 };
@@ -49,10 +77,12 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
                                                      std::span<const float> factors,
                                                      const float* bias, const FusedOps& fused) {
   TiledSteps steps;
+  const bool narrow = filter.dtype() == Dtype::kBfloat16;
   const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
   if (!p.channels_last || p.spatial() != 2 || p.groups != p.in_depth || p.out_depth != p.in_depth ||
-      p.in_depth < IsaConv().lanes || p.kernel[0] * p.kernel[1] > kMostDepthwiseTaps ||
-      (has_bias && bias == nullptr) || !TiledStepsOf(fused, &steps) || steps.adds) {
+      p.in_depth < IsaConv().lanes * (narrow ? 2 : 1) ||
+      p.kernel[0] * p.kernel[1] > kMostDepthwiseTaps || (has_bias && bias == nullptr) ||
+      !TiledStepsOf(fused, &steps) || steps.adds) {
     return nullptr;
   }
   DepthwiseLoop loop;
@@ -67,15 +97,23 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
   loop.stride_h = p.strides[0], loop.stride_w = p.strides[1];
   loop.dilation_h = p.dilations[0], loop.dilation_w = p.dilations[1];
   loop.pad_top = p.pad_before[0], loop.pad_left = p.pad_before[1];
-  const std::span<const float> given(filter.data<float>(),
-                                     static_cast<size_t>(filter.num_elements()));
+  Tensor wide = filter;
+  if (narrow) {
+    ASSIGN_OR_RETURN(wide, ToFloat(filter, HeapAllocator()));
+  }
+  const std::span<const float> given(wide.data<float>(), static_cast<size_t>(wide.num_elements()));
   std::vector<float> weights(given.begin(), given.end());
   for (size_t i = 0; !factors.empty() && i < weights.size(); ++i) {
     weights[i] *= factors[i % factors.size()];
   }
   std::vector<float> biases(static_cast<size_t>(p.in_depth), 0.0f);
   if (has_bias) std::copy_n(bias, p.in_depth, biases.begin());
-  return std::make_unique<BoundDepthwise>(loop, p.batch, std::move(weights), std::move(biases));
+  if (narrow) {
+    weights = NarrowPieces(weights, p.in_depth);
+    biases = NarrowPieces(biases, p.in_depth);
+  }
+  return std::make_unique<BoundDepthwise>(loop, narrow, p.batch, std::move(weights),
+                                          std::move(biases));
 }
 
 }  // namespace smelt::nn

@@ -1,4 +1,4 @@
-// Depthwise convolution of floats in loops of our own.
+// Depthwise convolution of floats and of bfloat16 in loops of our own.
 #ifndef SMELT_KERNELS_NN_DEPTHWISE_H_
 #define SMELT_KERNELS_NN_DEPTHWISE_H_
 
@@ -11,7 +11,8 @@
 
 namespace smelt::nn {
 
-// The convolution and `fused` as a bound kernel. `filter`: its constant values, each of channel c
+// The convolution and `fused` as a bound kernel of the filter's type; bfloat16 is computed in
+// float and rounded once. `filter`: its constant values, each of channel c
 // times factors[c] where there are factors. `bias`: what the first step adds where that is a bias;
 // nullptr where it is no constant. nullptr where these loops do not do it all: channels that lie
 // innermost, are at least a vector and give one result each, then a bias and an activation.

@@ -62,19 +62,22 @@ bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape
   });
 }
 
+Dtype ArgumentType(const FusedOps& fused, size_t arg, Dtype dst) {
+  const bool whole = std::ranges::any_of(fused.steps, [&](const FusedStep& step) {
+    return step.kind == FusedStep::Kind::kAdd && static_cast<size_t>(step.arg) == arg;
+  });
+  return whole ? dst : Dtype::kFloat;
+}
+
 StatusOr<bool> MakeLayerArguments(const FusedOps& fused, const BindContext& context, Dtype dst,
                                   LayerArguments* out) {
   const auto count = static_cast<size_t>(fused.num_args);
-  std::vector<Dtype> wanted(count, Dtype::kFloat);
-  for (const FusedStep& step : fused.steps) {
-    if (step.kind == FusedStep::Kind::kAdd) wanted[static_cast<size_t>(step.arg)] = dst;
-  }
   out->converted.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const BoundTensor& t = context.inputs[2 + i];
     const Tensor* value = t.constant;
-    if (t.dtype != wanted[i]) {
-      if (value == nullptr || wanted[i] != Dtype::kFloat) return false;
+    if (const Dtype wanted = ArgumentType(fused, i, dst); t.dtype != wanted) {
+      if (value == nullptr || wanted != Dtype::kFloat) return false;
       ASSIGN_OR_RETURN(out->converted[i], ToFloat(*value, HeapAllocator()));
       value = &out->converted[i];
     }

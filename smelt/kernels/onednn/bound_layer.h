@@ -31,6 +31,8 @@ struct LayerArguments {
   nn::WidenedArgs values;           // of constants; nullptr: no constant
   std::vector<Tensor> converted;
 };
+// The type of argument `arg` among them: what is added whole has the result's.
+Dtype ArgumentType(const FusedOps& fused, size_t arg, Dtype dst);
 StatusOr<bool> MakeLayerArguments(const FusedOps& fused, const BindContext& context, Dtype dst,
                                   LayerArguments* out);
 

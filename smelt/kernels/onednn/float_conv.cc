@@ -8,6 +8,7 @@
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/depthwise.h"
+#include "smelt/kernels/onednn/activation_behind.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
@@ -147,7 +148,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     return !p.is_padded() || (modest_filter_(*w.constant) &&
                               AllModest(factors.data(), static_cast<int64_t>(factors.size())));
   };
-  if ((streams || tiles) && borders_stay()) {
+  if ((streams || tiles || p.groups > 1) && borders_stay()) {
     const float* bias = nullptr;
     int addend = -1;
     for (const FusedStep& step : ops.steps) {
@@ -171,7 +172,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
       if (own != nullptr) return own;
     }
   }
-  const size_t clamp = dtype == Dtype::kFloat ? FirstClamp(ops) : ops.steps.size();
+  const size_t clamp = FirstClamp(ops);
   if (clamp + 1 < ops.steps.size()) {
     return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");
   }
@@ -182,19 +183,26 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, filter, true, HeapAllocator(), factors));
     return BindLayer(plan, std::move(weights), steps, args, kept);
   };
+  if (dtype == Dtype::kBfloat16 && clamp == ops.steps.size() && EndsInExponential(ops)) {
+    ASSIGN_OR_RETURN(auto layer, bind(StepsBefore(ops, ops.steps.size() - 1)));
+    if (layer == nullptr) return layer;
+    return ActivationBehind(std::move(layer), ops, p.output.num_elements());
+  }
   if (clamp == ops.steps.size()) return bind(ops);
   // Weights are looked at before they are packed: their pages are given back then.
-  std::vector<WatchedInput> watched = {{0, x.shape.num_elements()}};
+  std::vector<WatchedInput> watched = {{0, x.shape.num_elements(), dtype}};
   bool modest = modest_filter_(*w.constant) &&
                 AllModest(factors.data(), static_cast<int64_t>(factors.size()));
-  for (const LayerArgument& arg : args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const LayerArgument& arg = args[i];
     const int64_t n = arg.input < 0
                           ? p.out_depth
                           : context.inputs[static_cast<size_t>(arg.input)].shape.num_elements();
+    const Dtype type = ArgumentType(ops, i, dtype);
     if (arg.constant != nullptr) {
-      modest = modest && AllModest(static_cast<const float*>(arg.constant), n);
+      modest = modest && AllModest(arg.constant, n, type);
     } else {
-      watched.push_back({arg.input, n});
+      watched.push_back({arg.input, n, type});
     }
   }
   if (!modest)
@@ -202,7 +210,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   ASSIGN_OR_RETURN(auto layer, bind(ops));
   if (layer == nullptr) return layer;
   return KeepNan(std::move(layer), std::move(watched), ops.steps[clamp].activation,
-                 p.output.num_elements(),
+                 p.output.num_elements(), dtype,
                  [bind, before = StepsBefore(ops, clamp)] { return bind(before); });
 }
 
@@ -231,10 +239,10 @@ Status FloatConv::RunInType(const nn::ConvProblem& p, const LayerCall& call) {
       folded != nullptr ? std::span<const float>(folded->factors) : std::span<const float>();
   // What the library would lose a NaN in is done behind it.
   const size_t kept =
-      dtype == Dtype::kFloat
-          ? StepsThatKeepNan(*ops, x, w, call.constant_w ? &modest_filter_ : nullptr, factors,
-                             plan_args)
-          : ops->steps.size();
+      StepsThatKeepNan(*ops, x, w, call.constant_w ? &modest_filter_ : nullptr, factors, plan_args);
+  if (dtype != Dtype::kFloat && kept < ops->steps.size()) {
+    return Unimplemented("a clamp of ", DtypeName(dtype), " that keeps NaN");
+  }
   const FusedOps behind = StepsFrom(*ops, kept);
   const FusedOps inside = StepsBefore(*ops, kept);
   Plan plan;

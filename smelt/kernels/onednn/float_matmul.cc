@@ -9,6 +9,7 @@
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/nn/isa_activation.h"
+#include "smelt/kernels/onednn/activation_behind.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/fused_post_ops.h"
@@ -335,7 +336,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *b.constant, bias, addend, fused));
     if (own != nullptr) return own;
   }
-  const size_t clamp = dtype == Dtype::kFloat ? FirstClamp(fused) : fused.steps.size();
+  const size_t clamp = FirstClamp(fused);
   if (clamp + 1 < fused.steps.size()) {
     return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");
   }
@@ -350,6 +351,11 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     }
     return BindLayer(plan, std::move(weights), steps, arguments->args, arguments);
   };
+  if (dtype == Dtype::kBfloat16 && clamp == fused.steps.size() && EndsInExponential(fused)) {
+    ASSIGN_OR_RETURN(auto layer, bind(StepsBefore(fused, fused.steps.size() - 1)));
+    if (layer == nullptr) return layer;
+    return ActivationBehind(std::move(layer), fused, p.output.num_elements());
+  }
   if (clamp == fused.steps.size()) return bind(fused);
   // Weights are looked at before they are packed: their pages are given back then.
   std::vector<WatchedInput> watched;
@@ -359,10 +365,11 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     const void* constant = i < 2 ? nullptr : arguments->args[i - 2].constant;
     if (i < 2 && context.inputs[i].constant != nullptr)
       constant = context.inputs[i].constant->raw();
+    const Dtype type = i < 2 ? dtype : ArgumentType(fused, i - 2, dtype);
     if (constant != nullptr) {
-      modest = modest && AllModest(static_cast<const float*>(constant), n);
+      modest = modest && AllModest(constant, n, type);
     } else {
-      watched.push_back({static_cast<int>(i), n});
+      watched.push_back({static_cast<int>(i), n, type});
     }
   }
   if (!modest)
@@ -370,7 +377,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   ASSIGN_OR_RETURN(auto layer, bind(fused));
   if (layer == nullptr) return layer;
   return KeepNan(std::move(layer), std::move(watched), fused.steps[clamp].activation,
-                 p.output.num_elements(),
+                 p.output.num_elements(), dtype,
                  [bind, before = StepsBefore(fused, clamp)] { return bind(before); });
 }
 
@@ -399,10 +406,10 @@ Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call)
     return OkStatus();
   }
   // What the library would lose a NaN in is done behind it.
-  const size_t kept =
-      dtype == Dtype::kFloat
-          ? StepsThatKeepNan(fused, a, b, constant_b ? &modest_b_ : nullptr, {}, args)
-          : fused.steps.size();
+  const size_t kept = StepsThatKeepNan(fused, a, b, constant_b ? &modest_b_ : nullptr, {}, args);
+  if (dtype != Dtype::kFloat && kept < fused.steps.size()) {
+    return Unimplemented("a clamp of ", DtypeName(dtype), " that keeps NaN");
+  }
   const FusedOps inside = StepsBefore(fused, kept), behind = StepsFrom(fused, kept);
   ASSIGN_OR_RETURN(const Plan plan, PlanOf(p, a.shape(), b.shape(), dtype, constant_b, inside));
   if (plan == nullptr) {

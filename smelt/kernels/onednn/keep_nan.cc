@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/bfloat16.h"
 #include "smelt/kernels/isa/columns.h"
 #include "smelt/kernels/nn/isa_activation.h"
 
@@ -15,16 +16,18 @@ constexpr int64_t kModestGrain = 1 << 16;
 class NanKeeper final : public BoundKernel {
  public:
   NanKeeper(std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
-            int64_t results, std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped)
+            int64_t results, Dtype dtype,
+            std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped)
       : layer_(std::move(layer)),
         watched_(std::move(watched)),
-        clamp_(Isa().unary[static_cast<int>(nn::IsaActivation(clamp))]),
+        clamp_(nn::IsaActivation(clamp)),
         results_(results),
+        narrow_(dtype == Dtype::kBfloat16),
         unclamped_(std::move(unclamped)) {}
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const bool modest = std::ranges::all_of(watched_, [&](const WatchedInput& w) {
-      return AllModest(static_cast<const float*>(inputs[w.input]), w.floats);
+      return AllModest(inputs[w.input], w.elements, w.dtype);
     });
     if (modest) return layer_->Run(inputs, outputs, scratch);
     ASSIGN_OR_RETURN(const auto unclamped, unclamped_());
@@ -32,9 +35,14 @@ class NanKeeper final : public BoundKernel {
     const auto bytes = static_cast<int64_t>(unclamped->scratch_bytes());
     ASSIGN_OR_RETURN(Tensor more, Tensor::Make(Dtype::kUint8, Shape({bytes}), HeapAllocator()));
     RETURN_IF_ERROR(unclamped->Run(inputs, outputs, more.raw()));
-    auto* y = static_cast<float*>(outputs[0]);
     ParallelFor(results_, kModestGrain, [&](int64_t begin, int64_t end) {
-      clamp_(y + begin, y + begin, end - begin, 0.0f);
+      if (narrow_) {
+        auto* y = static_cast<uint16_t*>(outputs[0]) + begin;
+        Bfloat16Unary(clamp_)(y, y, end - begin, 0.0f);
+      } else {
+        auto* y = static_cast<float*>(outputs[0]) + begin;
+        Isa().unary[static_cast<int>(clamp_)](y, y, end - begin, 0.0f);
+      }
     });
     return OkStatus();
   }
@@ -44,8 +52,9 @@ class NanKeeper final : public BoundKernel {
  private:
   const std::unique_ptr<BoundKernel> layer_;
   const std::vector<WatchedInput> watched_;
-  const IsaUnaryFn clamp_;
+  const UnaryF32 clamp_;
   const int64_t results_;
+  const bool narrow_;
   const std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped_;
 };
 
@@ -73,21 +82,26 @@ FusedOps StepsFrom(const FusedOps& ops, size_t at) {
   return from;
 }
 
-bool AllModest(const float* x, int64_t n) {
+bool AllModest(const void* x, int64_t n, Dtype dtype) {
+  if (dtype != Dtype::kFloat && dtype != Dtype::kBfloat16) return false;
   std::atomic<bool> modest{true};
   ParallelFor(n, kModestGrain, [&](int64_t begin, int64_t end) {
-    if (!IsaColumns().modest(x + begin, end - begin)) {
-      modest.store(false, std::memory_order_relaxed);
-    }
+    const bool here =
+        dtype == Dtype::kFloat
+            ? IsaColumns().modest(static_cast<const float*>(x) + begin, end - begin)
+            : IsaColumns().narrow_modest(static_cast<const uint16_t*>(x) + begin, end - begin);
+    if (!here) modest.store(false, std::memory_order_relaxed);
   });
   return modest.load(std::memory_order_relaxed);
 }
+
+bool AllModest(const float* x, int64_t n) { return AllModest(x, n, Dtype::kFloat); }
 
 bool ConstantIsModest::operator()(const Tensor& w) {
   const auto is_it = [&](const Seen& s) { return s.w.raw() == w.raw(); };
   auto seen = seen_.Find(is_it);
   if (seen == nullptr) {
-    seen = seen_.Insert(is_it, {w, AllModest(w.data<float>(), w.num_elements())});
+    seen = seen_.Insert(is_it, {w, AllModest(w.raw(), w.num_elements(), w.dtype())});
   }
   return seen->modest;
 }
@@ -98,7 +112,7 @@ size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
   const size_t clamp = FirstClamp(ops);
   if (clamp == ops.steps.size()) return clamp;
   const auto modest = [](const Tensor& t) {
-    return t.dtype() == Dtype::kFloat && AllModest(t.data<float>(), t.num_elements());
+    return AllModest(t.raw(), t.num_elements(), t.dtype());
   };
   const bool all = clamp + 1 == ops.steps.size() &&
                    (constant != nullptr ? (*constant)(w) : modest(w)) && modest(x) &&
@@ -109,8 +123,9 @@ size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
 
 std::unique_ptr<BoundKernel> KeepNan(
     std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
-    int64_t results, std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped) {
-  return std::make_unique<NanKeeper>(std::move(layer), std::move(watched), clamp, results,
+    int64_t results, Dtype dtype,
+    std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped) {
+  return std::make_unique<NanKeeper>(std::move(layer), std::move(watched), clamp, results, dtype,
                                      std::move(unclamped));
 }
 

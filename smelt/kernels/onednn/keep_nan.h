@@ -24,6 +24,8 @@ FusedOps StepsFrom(const FusedOps& ops, size_t at);
 // Is each |x| at most 2^32? Sums of products of up to three such numbers are no NaN, unless there
 // are 2^31 of them. On the calling thread's team.
 bool AllModest(const float* x, int64_t n);
+// The same of `dtype`: float or bfloat16, of which another one is not.
+bool AllModest(const void* x, int64_t n, Dtype dtype);
 
 // AllModest of weights that hold the same values whenever they are the same buffer: they are looked
 // at once. One per node. Thread safe.
@@ -39,9 +41,10 @@ class ConstantIsModest {
   SmallCache<Seen, 1, 1> seen_;
 };
 
-// How many of the steps of one run, from the first on, the library may do to a product of float `x`
-// and `w` with these arguments: all, or those before a clamp that would make 0 of NaN. `factors`:
-// what w's channels are multiplied by. `constant`: nullptr where w may differ between calls.
+// How many of the steps of one run, from the first on, the library may do to a product of `x` and
+// `w`, float or bfloat16, with these arguments: all, or those before a clamp that would make 0 of
+// NaN. `factors`: what w's channels are multiplied by. `constant`: nullptr where w may differ
+// between calls.
 size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
                         ConstantIsModest* constant, std::span<const float> factors,
                         nn::FusedArgs args);
@@ -49,14 +52,17 @@ size_t StepsThatKeepNan(const FusedOps& ops, const Tensor& x, const Tensor& w,
 // What a watched layer reads that is no constant.
 struct WatchedInput {
   int input;
-  int64_t floats;
+  int64_t elements;
+  Dtype dtype;  // float or bfloat16
 };
 
 // `layer`, whose last step is `clamp`; where a watched input is not modest, what `unclamped` makes,
-// which lacks that step, and the clamp itself. `unclamped` is called by runs, any number at once.
+// which lacks that step, and the clamp itself of the `results` values of `dtype`, as what is
+// watched. `unclamped` is called by runs, any number at once.
 std::unique_ptr<BoundKernel> KeepNan(
     std::unique_ptr<BoundKernel> layer, std::vector<WatchedInput> watched, Activation clamp,
-    int64_t results, std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped);
+    int64_t results, Dtype dtype,
+    std::function<StatusOr<std::unique_ptr<BoundKernel>>()> unclamped);
 
 }  // namespace smelt::onednn
 

@@ -205,6 +205,10 @@ void LoadAs(const void* from, int64_t begin, int64_t n, void* acc) {
   for (int64_t i = 0; i < n; ++i) a[i] = static_cast<Acc>(x[i]);
 }
 
+void LoadBfloat16(const void* from, int64_t begin, int64_t n, void* acc) {
+  Isa().bf16_to_f32(static_cast<const uint16_t*>(from) + begin, acc, n);
+}
+
 // 64-bit words: integers sign- or zero-extended.
 template <typename T>
 void LoadWord(const void* from, int64_t begin, int64_t n, void* acc) {
@@ -345,14 +349,23 @@ void ReduceStrip(const ReduceJob& job, int64_t offset, int64_t n, int64_t begin,
   std::fill_n(total, n, C::template Init<Wide>());
   if constexpr (std::is_same_v<Acc, float> && kOp != Reduction::kProd && kOp != Reduction::kNorm) {
     const ReduceLoop& loop = job.plan.reduced;
-    if (loop.sizes.size() == 1 && job.load == nullptr) {
+    const bool narrow = job.load == LoadBfloat16;
+    if (loop.sizes.size() == 1 && (job.load == nullptr || narrow)) {
       const ColumnLoops& loops = IsaColumns();
       const ColumnsFn columns = kOp == Reduction::kMax   ? loops.max
                                 : kOp == Reduction::kMin ? loops.min
                                                          : loops.sum;
+      const NarrowColumnsFn narrow_columns = kOp == Reduction::kMax   ? loops.narrow_max
+                                             : kOp == Reduction::kMin ? loops.narrow_min
+                                                                      : loops.narrow_sum;
       for (int64_t i = begin; i < end; i += kReduceFlush) {
-        columns(static_cast<const float*>(job.in) + offset + i * loop.strides[0], loop.strides[0],
-                std::min(kReduceFlush, end - i), n, acc);
+        const int64_t from = offset + i * loop.strides[0], count = std::min(kReduceFlush, end - i);
+        if (narrow) {
+          narrow_columns(static_cast<const uint16_t*>(job.in) + from, loop.strides[0], count, n,
+                         acc);
+        } else {
+          columns(static_cast<const float*>(job.in) + from, loop.strides[0], count, n, acc);
+        }
         for (int64_t j = 0; j < n; ++j) total[j] = C::Merge(total[j], static_cast<Wide>(acc[j]));
       }
       return;
@@ -476,7 +489,7 @@ bool ChooseReduction(Dtype dtype, ReduceState* s) {
       Choose<kOp, float, Half>(s, LoadAs<Half, float>);
       return true;
     case Dtype::kBfloat16:
-      Choose<kOp, float, Bfloat16>(s, LoadAs<Bfloat16, float>);
+      Choose<kOp, float, Bfloat16>(s, LoadBfloat16);
       return true;
     case Dtype::kInt8:
       ChooseWord<kOp, int8_t>(s);

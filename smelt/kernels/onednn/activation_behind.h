@@ -1,0 +1,24 @@
+// Activations of bfloat16 layers behind the layer: the library computes exponentials at a fraction
+// of the pace of our own loops.
+#ifndef SMELT_KERNELS_ONEDNN_ACTIVATION_BEHIND_H_
+#define SMELT_KERNELS_ONEDNN_ACTIVATION_BEHIND_H_
+
+#include <memory>
+
+#include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/bound_kernel.h"
+
+namespace smelt::onednn {
+
+// Do the steps end in an activation that computes an exponential?
+bool EndsInExponential(const FusedOps& ops);
+
+// `layer`, which lacks the last of the steps, and that activation of its `results` values of
+// bfloat16. The layer's result is rounded in between, as TensorFlow's is.
+// REQUIRES: EndsInExponential(ops).
+std::unique_ptr<BoundKernel> ActivationBehind(std::unique_ptr<BoundKernel> layer,
+                                              const FusedOps& ops, int64_t results);
+
+}  // namespace smelt::onednn
+
+#endif  // SMELT_KERNELS_ONEDNN_ACTIVATION_BEHIND_H_

@@ -1,0 +1,121 @@
+"""Programs of bfloat16: depthwise windows, activations behind layers, normalizations whose moments are float, reductions. Sums of few halves are exact; else the tolerance
+is a few roundings, since TensorFlow rounds what each op makes."""
+from op_cases import *
+
+FOLDER = "sessions"
+B = tf.bfloat16
+ROUNDED = (2e-2, 2e-2)
+
+
+def halves(r, *shape):
+    return (np.round(r.normal(shape) * 2).clip(-2, 2) / 2).astype(B.as_numpy_dtype)
+
+
+def narrow_ph(shape):
+    return tf.compat.v1.placeholder(B, shape)
+
+
+def many(r, *shape):
+    """Constants that the graph makes itself: files hold small tensors alone."""
+    n = int(np.prod(shape))
+    return tf.reshape(tf.tile(tf.constant(halves(r, 37)), [n // 37 + 1])[:n], shape)
+
+
+def channels(x, depth):
+    return tf.tile(x, [1] * (len(x.shape) - 1) + [depth // x.shape[-1] + 1])[..., :depth]
+
+
+def ends(t):
+    return [t[..., :4], t[..., -4:]]
+
+
+def specials(values):
+    special = values.copy()
+    special.flat[0], special.flat[-1] = np.nan, np.inf
+    return [values, special, values[:0]]
+
+
+def windows(r):
+    # (height, width), window, stride, dilation, padding, channels
+    layers = [((3, 9), (3, 3), 1, 1, "SAME", 33), ((3, 18), (3, 3), 1, 1, "VALID", 32), ((3, 17), (3, 3), 2, 1, "SAME", 40), ((2, 9), (5, 5), 1, 1, "SAME", 34), ((2, 7), (5, 5), 2, 1, "SAME", 65),
+              ((3, 5), (2, 3), 1, 2, "SAME", 33), ((2, 3), (3, 3), 1, 1, "SAME", 31), ((1, 2), (3, 3), 3, 1, [[0, 0], [2, 0], [0, 1], [0, 0]], 36)]
+    for i, ((h, w), (kh, kw), stride, dilation, padding, depth) in enumerate(layers):
+
+        def build(h=h, w=w, kh=kh, kw=kw, stride=stride, dilation=dilation, padding=padding, depth=depth):
+            x = narrow_ph([None, h, w, 3])
+            y = tf.nn.depthwise_conv2d(channels(x, depth), many(r, kh, kw, depth, 1), [1, stride, stride, 1], padding, dilations=[dilation, dilation])
+            fetch = ends(tf.nn.relu6(tf.nn.bias_add(y, many(r, depth))))
+            return [Step(fetch=fetch, feed={x: v}) for v in specials(halves(r, 1, h, w, 3))]
+
+        yield graph_case("DepthwiseConv2dNative", build, name=f"window_{i}")
+
+
+def followed(r):
+    acts = {"silu": lambda t: t * tf.sigmoid(t), "sigmoid": tf.sigmoid, "tanh": tf.tanh, "elu": tf.nn.elu}
+    for name, act in acts.items():
+
+        def build(act=act):
+            x, rows = narrow_ph([None, 2, 3, 6]), narrow_ph([None, 64])
+            deep, bias = channels(x, 36), many(r, 36)
+            window = act(tf.nn.bias_add(tf.nn.depthwise_conv2d(deep, many(r, 3, 3, 36, 1), [1, 1, 1, 1], "SAME"), bias))
+            pixel = act(tf.nn.bias_add(tf.nn.conv2d(deep, many(r, 1, 1, 36, 36) * 0.25, 1, "SAME"), bias))
+            product = act(tf.matmul(tf.tile(rows, [16, 1]), many(r, 64, 64) * 0.25))
+            feeds = [{x: v, rows: halves(r, 3, 64)} for v in specials(halves(r, 1, 2, 3, 6))[:2]]
+            return [Step(fetch=ends(window) + ends(pixel) + ends(product[:3]), feed=f) for f in feeds]
+
+        yield graph_case("Conv2D", build, name=f"then_{name}", tol=ROUNDED)
+
+
+def norms(r):
+    for depth in (6, 48):
+        for spell in ("difference", "root", "both"):
+
+            def build(depth=depth, spell=spell):
+                x = narrow_ph([None, depth])
+                wide = tf.cast(x, tf.float32)
+                mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
+                variance = tf.reduce_mean(tf.math.squared_difference(wide, mean), axis=-1, keepdims=True)
+                root = tf.cast(tf.math.rsqrt(variance + 1e-3), B)
+                scale, offset = tf.constant(halves(r, depth)), tf.constant(halves(r, depth))
+                difference = x - tf.cast(mean, B)
+                if spell == "both":
+                    y = difference * root * scale + offset
+                elif spell == "root":
+                    y = offset + difference * (scale * root)
+                else:
+                    y = root * (difference * scale) + offset
+                values = [halves(r, n, depth) for n in (1, 5)]
+                return [Step(fetch=[y], feed={x: v}) for v in values + specials(values[1])[1:]]
+
+            yield graph_case("Mean", build, name=f"norm_{spell}_{depth}", tol=ROUNDED)
+
+    def read():
+        x = narrow_ph([None, 6])
+        wide = tf.cast(x, tf.float32)
+        mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
+        variance = tf.reduce_mean(tf.math.squared_difference(wide, mean), axis=-1, keepdims=True)
+        y = (x - tf.cast(mean, B)) * tf.cast(tf.math.rsqrt(variance + 1e-3), B) * tf.constant(halves(r, 6)) + tf.constant(halves(r, 6))
+        return [Step(fetch=[y, wide * 2.0, mean], feed={x: halves(r, 4, 6)})]
+
+    yield graph_case("Mean", read, name="norm_whose_floats_are_read", tol=ROUNDED)
+
+
+def of(t, axis):
+    return [t] if axis == [3] else ends(t)
+
+
+def reductions(r):
+    for name, axis in {"pixels": [1, 2], "images": [0], "channels": [3]}.items():
+        for depth in (3, 37, 150):
+
+            def build(axis=axis, depth=depth):
+                x = narrow_ph([None, 2, 2, 3])
+                fetch = [g for f in (tf.reduce_mean, tf.reduce_sum, tf.reduce_max, tf.reduce_min) for g in of(f(channels(x, depth), axis), axis)]
+                return [Step(fetch=fetch, feed={x: v}) for v in specials(halves(r, 2, 2, 2, 3))[:2]]
+
+            yield graph_case("Mean", build, name=f"over_{name}_{depth}")
+
+
+def cases(r):
+    for family in (windows, followed, norms, reductions):
+        yield from family(r)
