@@ -25,6 +25,8 @@
 namespace smelt {
 namespace {
 
+// What a layer normalization may begin with.
+constexpr OpSet kNormBegins = {"Mean", "Cast"};
 constexpr OpSet kAdds = {"AddV2", "Add"};
 // A longer chain is no longer worth a look.
 constexpr size_t kMaxSteps = 4;
@@ -119,7 +121,7 @@ class Binder {
     for (size_t i = 0; i < plan_.actions.size(); ++i) {
       const PlanAction& action = plan_.actions[i];
       if (claimed_[i]) continue;
-      if (action.node->Is("Mean")) {
+      if (action.node->Is(kNormBegins)) {
         if (const auto norm = FindLayerNorm(plan_, i, readers_)) {
           for (const size_t a : norm->actions) claimed_[a] = true;
           continue;
@@ -295,12 +297,13 @@ class Binder {
 
   // Where the action is the first of a layer normalization, all of it becomes one.
   bool BindLayerNorm(size_t i) {
-    if (!plan_.actions[i].node->Is("Mean")) return false;
+    if (!plan_.actions[i].node->Is(kNormBegins)) return false;
     const auto norm = FindLayerNorm(plan_, i, readers_);
     if (!norm) return false;
     const int64_t depth = At(norm->x).shape.back();
-    plan_.actions[i].bound =
-        nn::BindLayerNorm(norm->epsilon, At(norm->x).shape.num_elements() / depth, depth);
+    const int64_t rows = At(norm->x).shape.num_elements() / depth;
+    plan_.actions[i].bound = norm->narrow ? nn::BindNarrowLayerNorm(norm->epsilon, rows, depth)
+                                          : nn::BindLayerNorm(norm->epsilon, rows, depth);
     Take(i, {norm->x, norm->scale, norm->offset}, std::span(norm->actions).subspan(1));
     return true;
   }

@@ -12,29 +12,46 @@ class NormFinder {
   NormFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
 
   std::optional<SpelledLayerNorm> Find(size_t first) {
-    const PlanAction& mean = plan_.actions[first];
-    if (!IsMeanOfLast(first)) return std::nullopt;
-    found_.x = mean.inputs[0];
+    size_t moments = first;
+    found_.x = plan_.actions[first].inputs[0];
     found_.actions = {first};
+    if (IsCast(first, Dtype::kBfloat16, Dtype::kFloat)) {
+      const auto& of_wide = readers_.Of(ValueOf(first));
+      if (of_wide.size() != 2) return std::nullopt;
+      moments = IsMeanOfLast(of_wide[0]) ? of_wide[0] : of_wide[1];
+      found_.actions.push_back(moments);
+      found_.narrow = true;
+    }
+    if (!IsMeanOfLast(moments)) return std::nullopt;
+    const PlanAction& mean = plan_.actions[moments];
+    const int wide = mean.inputs[0];
+    if (found_.narrow && !Same(wide, ValueOf(first))) return std::nullopt;
     const auto& of_mean = readers_.Of(mean.outputs[0]);
     if (of_mean.size() != 2) return std::nullopt;
     size_t difference = of_mean[0], squares = of_mean[1];
-    if (Is(squares, {"Sub"})) std::swap(difference, squares);
-    if (!Is(difference, {"Sub"}) || !Is(squares, {"SquaredDifference"}) ||
-        !Reads(difference, {found_.x, mean.outputs[0]}) || !ReadsBoth(squares, found_.x, mean)) {
+    if (Is(difference, {"SquaredDifference"})) std::swap(difference, squares);
+    int center = mean.outputs[0];
+    if (found_.narrow && !Narrow(&difference, &center)) return std::nullopt;
+    if (!IsElementwise(difference, {"Sub"}) || !Is(squares, {"SquaredDifference"}) ||
+        !Reads(difference, {found_.x, center}) || !ReadsBoth(squares, wide, mean)) {
       return std::nullopt;
     }
     const size_t variance = OnlyReader(squares);
     if (!IsMeanOfLast(variance)) return std::nullopt;
     const size_t sum = OnlyReader(variance);
     if (!Is(sum, kSumOps) || !TakeEpsilon(sum, variance)) return std::nullopt;
-    const size_t root = OnlyReader(sum);
+    size_t root = OnlyReader(sum);
     if (!Is(root, {"Rsqrt"})) return std::nullopt;
     for (const size_t i : {difference, squares, variance, sum, root}) found_.actions.push_back(i);
+    if (found_.narrow) {
+      root = OnlyReader(root);
+      if (!IsCast(root, Dtype::kFloat, Dtype::kBfloat16)) return std::nullopt;
+      found_.actions.push_back(root);
+    }
     const size_t product = TakeProducts(difference, root);
     if (product == readers_.no_action()) return std::nullopt;
     const size_t last = OnlyReader(product);
-    if (!Is(last, kSumOps) || !TakeRow(last, ValueOf(product), &found_.offset) ||
+    if (!IsElementwise(last, kSumOps) || !TakeRow(last, ValueOf(product), &found_.offset) ||
         !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
       return std::nullopt;
     }
@@ -50,11 +67,26 @@ class NormFinder {
     return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
   }
 
-  bool Is(size_t action, const OpSet& ops) const {
+  bool Is(size_t action, const OpSet& ops, Dtype dtype = Dtype::kFloat) const {
     if (action >= plan_.actions.size()) return false;
     const PlanAction& a = plan_.actions[action];
     return a.node->Is(ops) && a.then.empty() && a.outputs.size() == 1 &&
-           At(a.outputs[0]).dtype == Dtype::kFloat;
+           At(a.outputs[0]).dtype == dtype;
+  }
+  // Of the type that x has.
+  bool IsElementwise(size_t action, const OpSet& ops) const {
+    return Is(action, ops, found_.narrow ? Dtype::kBfloat16 : Dtype::kFloat);
+  }
+  bool IsCast(size_t action, Dtype from, Dtype to) const {
+    return Is(action, {"Cast"}, to) && At(plan_.actions[action].inputs[0]).dtype == from;
+  }
+  // From the cast of the mean to the only one that reads it.
+  bool Narrow(size_t* difference, int* center) {
+    if (!IsCast(*difference, Dtype::kFloat, Dtype::kBfloat16)) return false;
+    found_.actions.push_back(*difference);
+    *center = ValueOf(*difference);
+    *difference = OnlyReader(*difference);
+    return true;
   }
   size_t OnlyReader(size_t action) const { return readers_.OnlyOf(ValueOf(action)); }
   bool Reads(size_t action, std::span<const int> values) const {
@@ -110,13 +142,14 @@ class NormFinder {
     return false;
   }
   bool IsProductOf(size_t action, int a, int b) const {
-    return Is(action, {"Mul"}) && (Reads(action, {a, b}) || Reads(action, {b, a}));
+    return IsElementwise(action, {"Mul"}) && (Reads(action, {a, b}) || Reads(action, {b, a}));
   }
 
   // The product of difference, root and scale, in any order.
   size_t TakeProducts(size_t difference, size_t root) {
     const size_t by_difference = OnlyReader(difference), by_root = OnlyReader(root);
-    if (!Is(by_difference, {"Mul"}) || !Is(by_root, {"Mul"})) return readers_.no_action();
+    if (!IsElementwise(by_difference, {"Mul"}) || !IsElementwise(by_root, {"Mul"}))
+      return readers_.no_action();
     const auto take = [&](size_t first, size_t second) {
       found_.actions.push_back(first);
       found_.actions.push_back(second);
@@ -125,7 +158,8 @@ class NormFinder {
     if (by_difference == by_root) {  // (d * r) * s
       const size_t last = OnlyReader(by_root);
       const bool fits = IsProductOf(by_root, ValueOf(difference), ValueOf(root)) &&
-                        Is(last, {"Mul"}) && TakeRow(last, ValueOf(by_root), &found_.scale);
+                        IsElementwise(last, {"Mul"}) &&
+                        TakeRow(last, ValueOf(by_root), &found_.scale);
       return fits ? take(by_root, last) : readers_.no_action();
     }
     // (d * s) * r

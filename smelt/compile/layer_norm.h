@@ -12,11 +12,14 @@ namespace smelt {
 struct SpelledLayerNorm {
   int x = -1, scale = -1, offset = -1;  // values
   float epsilon = 0;
-  std::vector<size_t> actions;  // all, from the mean to the last sum
+  // Of bfloat16, whose moments are computed in float: mean and factor are rounded, and used so.
+  bool narrow = false;
+  std::vector<size_t> actions;  // all, from the first to the last sum
 };
 
-// The one that begins with the mean that action `first` takes, where nobody else reads what is in
-// between; the products may stand in any order. `readers` are the plan's.
+// The one that begins with action `first`, the mean, or where x is bfloat16 the cast that makes it
+// float, where nobody else reads what is in between; the products may stand in any order. `readers`
+// are the plan's.
 std::optional<SpelledLayerNorm> FindLayerNorm(const Plan& plan, size_t first,
                                               const PlanReaders& readers);
 

@@ -43,6 +43,72 @@ class BoundLayerNorm final : public BoundKernel {
   const int64_t rows_, depth_;
 };
 
+float ToBfloat16AndBack(float x) {
+  uint16_t bits;
+  Isa().f32_to_bf16(&x, &bits, 1);
+  Isa().bf16_to_f32(&bits, &x, 1);
+  return x;
+}
+
+class BoundNarrowLayerNorm final : public BoundKernel {
+ public:
+  BoundNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth)
+      : epsilon_(epsilon), rows_(rows), depth_(depth) {}
+  // Scale and offset as floats.
+  size_t scratch_bytes() const override { return static_cast<size_t>(2 * depth_) * sizeof(float); }
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    auto* scale = static_cast<float*>(scratch);
+    float* offset = scale + depth_;
+    Isa().bf16_to_f32(inputs[1], scale, depth_);
+    Isa().bf16_to_f32(inputs[2], offset, depth_);
+    const auto* x = static_cast<const uint16_t*>(inputs[0]);
+    auto* y = static_cast<uint16_t*>(outputs[0]);
+    ParallelFor(rows_, std::max<int64_t>(1, 16384 / depth_), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        Row(x + r * depth_, scale, offset, y + r * depth_);
+      }
+    });
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return i == 0; }
+
+ private:
+  // Floats at a time; rows that are no longer are widened once.
+  static constexpr int64_t kPiece = 2048;
+
+  void Row(const uint16_t* x, const float* scale, const float* offset, uint16_t* y) const {
+    const IsaTable& isa = Isa();
+    float wide[kPiece];
+    const auto each = [&](auto&& f) {
+      for (int64_t i = 0; i < depth_; i += kPiece) {
+        const int64_t n = std::min(kPiece, depth_ - i);
+        if (i > 0 || depth_ > kPiece) isa.bf16_to_f32(x + i, wide, n);
+        f(i, n);
+      }
+    };
+    if (depth_ <= kPiece) isa.bf16_to_f32(x, wide, depth_);
+    const auto count = static_cast<double>(depth_);
+    double sum = 0, squares = 0;
+    each([&](int64_t, int64_t n) { sum += static_cast<double>(isa.sum(wide, n)); });
+    const auto mean = static_cast<float>(sum / count);
+    each([&](int64_t, int64_t n) {
+      squares += static_cast<double>(isa.sum_squares(wide, n, mean));
+    });
+    const auto variance = static_cast<float>(squares / count);
+    const float center = ToBfloat16AndBack(mean);
+    const float factor = ToBfloat16AndBack(1.0F / std::sqrt(variance + epsilon_));
+    each([&](int64_t i, int64_t n) {
+      isa.scale_shift(wide, wide, n, 1.0F, -center);
+      isa.scale_shift(wide, wide, n, factor, 0.0F);
+      isa.mul_add(wide, scale + i, offset + i, wide, n);
+      isa.f32_to_bf16(wide, y + i, n);
+    });
+  }
+
+  const float epsilon_;
+  const int64_t rows_, depth_;
+};
+
 struct LayerNormState final : FusedNormState {
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override {
     const Shape& x = context.inputs[0].shape;
@@ -224,6 +290,10 @@ namespace nn {
 
 std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth) {
   return std::make_unique<BoundLayerNorm>(epsilon, rows, depth);
+}
+
+std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth) {
+  return std::make_unique<BoundNarrowLayerNorm>(epsilon, rows, depth);
 }
 
 }  // namespace nn

@@ -11,6 +11,8 @@ namespace smelt::nn {
 // (x - mean) / sqrt(variance + epsilon) * scale + offset, for each of `rows` rows of `depth`
 // floats, whose biased variance it is. Inputs: x, scale and offset, of one row's elements each.
 std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth);
+// The same of bfloat16. Mean and factor are rounded to it, and the result.
+std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth);
 
 }  // namespace smelt::nn
 
