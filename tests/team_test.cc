@@ -71,7 +71,7 @@ TEST(Team, MembersInheritSizeAndMode) {
   const FlushDenormals flush;
   RunTeam(2, [&] {
     EXPECT_EQ(Threads(), 3);
-    EXPECT_EQ(FlushDenormals::CurrentMode() & 0x8040U, 0x8040U);
+    EXPECT_EQ(FlushDenormals::CurrentMode() & kFlushesDenormals, kFlushesDenormals);
   });
   SetThreads(before);
 }

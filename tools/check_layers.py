@@ -151,6 +151,14 @@ for here, includes in files.items():
         if here.endswith(".h") and re.match(r"(unsupported/)?Eigen/", target):
             problems.append(f"{where}: no header includes Eigen")
 
+# ---- one header knows the processor; what is written for one stands in files of its own
+written_for = re.compile(r"<(\w*intrin|cpuid|arm_\w+|asm/hwcap|sys/auxv)\.h>|__x86_64__|__aarch64__|__(SSE|AVX|ARM)\w*|__builtin_(ia32|cpu)_|_mm\d*_\w+\(")
+for here in files:
+    if here not in ("base/processor.h", "kernels/isa/vector.inc") and not re.search(r"\.(x86|aarch64)\.(h|cc)$", here):
+        for n, line in enumerate((root / "smelt" / here).read_text(errors="replace").splitlines(), 1):
+            if written_for.search(line.split("//")[0]):
+                problems.append(f"smelt/{here}:{n}: what is written for a processor stands in base/processor.h, *.x86.* and *.aarch64.*")
+
 # ---- rights that nobody uses, libraries that are not linked
 for folder in deps:
     problems += [f"CMakeLists.txt: {folder} includes nothing of {d}" for d in sorted(deps[folder]) if (folder, d) not in used_deps]

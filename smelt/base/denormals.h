@@ -2,45 +2,31 @@
 #ifndef SMELT_BASE_DENORMALS_H_
 #define SMELT_BASE_DENORMALS_H_
 
-#ifdef __SSE__
-#include <xmmintrin.h>
-#endif
+#include "smelt/base/processor.h"
 
 namespace smelt {
 
-// While an object lives, SSE arithmetic of this thread treats denormal operands and results as
-// zero. Without SSE it changes nothing.
+// While an object lives, vector arithmetic of this thread treats denormal operands and results as
+// zero.
 class FlushDenormals {
  public:
-#ifdef __SSE__
-  FlushDenormals() : before_(_mm_getcsr()) {
-    if (!On(before_)) _mm_setcsr(before_ | kBits);
+  FlushDenormals() : before_(ReadFloatMode()) {
+    if (!On(before_)) WriteFloatMode(before_ | kFlushesDenormals);
   }
   ~FlushDenormals() {
-    if (!On(before_)) _mm_setcsr(before_);
+    if (!On(before_)) WriteFloatMode(before_);
   }
-  // The floating-point control word of the calling thread (rounding, exceptions, denormals), so
-  // that workers of a team can compute in the mode of the thread that started them.
-  using Mode = unsigned;
-  static Mode CurrentMode() { return _mm_getcsr(); }
-  static void SetMode(Mode mode) { _mm_setcsr(mode); }
-#else
-  FlushDenormals() {}
-  ~FlushDenormals() {}
-  struct Mode {};
-  static Mode CurrentMode() { return {}; }
-  static void SetMode(Mode) {}
-#endif
+  // The floating-point control word of the calling thread, so that workers of a team can compute in
+  // the mode of the thread that started them.
+  using Mode = FloatMode;
+  static Mode CurrentMode() { return ReadFloatMode(); }
+  static void SetMode(Mode mode) { WriteFloatMode(mode); }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
-#ifdef __SSE__
-  // Results to zero (bit 15), operands as zero (bit 6).
-  static constexpr unsigned kBits = 0x8040;
-  static bool On(unsigned csr) { return (csr & kBits) == kBits; }
-  unsigned before_;
-#endif
+  static bool On(Mode mode) { return (mode & kFlushesDenormals) == kFlushesDenormals; }
+  Mode before_;
 };
 
 }  // namespace smelt

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "smelt/base/denormals.h"
+#include "smelt/base/processor.h"
 
 namespace smelt {
 namespace {
@@ -22,12 +23,6 @@ constexpr auto kYieldAfter = std::chrono::microseconds(20);
 constexpr auto kSleepAfter = std::chrono::microseconds(300);
 constexpr int kPausesBetweenLooks = 16;
 
-void Pause() {
-#ifdef __SSE__
-  _mm_pause();
-#endif
-}
-
 // False when not ready within kSleepAfter.
 template <typename Ready>
 bool SpinUntil(Ready ready) {
@@ -35,7 +30,7 @@ bool SpinUntil(Ready ready) {
   for (;;) {
     for (int i = 0; i < kPausesBetweenLooks; ++i) {
       if (ready()) return true;
-      Pause();
+      CpuPause();
     }
     const auto elapsed = std::chrono::steady_clock::now() - begin;
     if (elapsed > kSleepAfter) return false;

@@ -1,9 +1,8 @@
 #include "smelt/kernels/common/copy.h"
 
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "smelt/base/parallel.h"
 
@@ -58,6 +57,8 @@ class CopyWalk {
   absl::InlinedVector<int64_t, 8> index_;
 };
 
+typedef uint32_t Quad __attribute__((vector_size(16)));
+
 // dst[k * dst_stride + i] = src[i * src_stride + k] for i < rows, k < cols.
 template <typename T>
 void TransposeTile(T* __restrict dst, int64_t dst_stride, const T* __restrict src,
@@ -70,18 +71,20 @@ void TransposeTile(T* __restrict dst, int64_t dst_stride, const T* __restrict sr
         const T* s = src + i * src_stride + k0;
         T* d = dst + k0 * dst_stride + i;
         auto load = [&](int64_t r) {
-          return _mm_loadu_si128(reinterpret_cast<const __m128i*>(s + r * src_stride));
+          Quad q;
+          std::memcpy(&q, s + r * src_stride, sizeof(q));
+          return q;
         };
-        const __m128i r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
-        const __m128i a = _mm_unpacklo_epi32(r0, r1), b = _mm_unpacklo_epi32(r2, r3);
-        const __m128i c = _mm_unpackhi_epi32(r0, r1), e = _mm_unpackhi_epi32(r2, r3);
-        auto store = [&](int64_t r, __m128i v) {
-          _mm_storeu_si128(reinterpret_cast<__m128i*>(d + r * dst_stride), v);
-        };
-        store(0, _mm_unpacklo_epi64(a, b));
-        store(1, _mm_unpackhi_epi64(a, b));
-        store(2, _mm_unpacklo_epi64(c, e));
-        store(3, _mm_unpackhi_epi64(c, e));
+        const Quad r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+        const Quad a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+        const Quad b = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+        const Quad c = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+        const Quad e = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+        auto store = [&](int64_t r, Quad v) { std::memcpy(d + r * dst_stride, &v, sizeof(v)); };
+        store(0, __builtin_shufflevector(a, b, 0, 1, 4, 5));
+        store(1, __builtin_shufflevector(a, b, 2, 3, 6, 7));
+        store(2, __builtin_shufflevector(c, e, 0, 1, 4, 5));
+        store(3, __builtin_shufflevector(c, e, 2, 3, 6, 7));
       }
       for (; i < rows; ++i) {
         for (int64_t k = k0; k < k0 + 4; ++k) dst[k * dst_stride + i] = src[i * src_stride + k];

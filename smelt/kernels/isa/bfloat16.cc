@@ -1,42 +1,26 @@
 #include "smelt/kernels/isa/bfloat16.h"
 
+#include "smelt/kernels/isa/fill_for_isa.h"
+
 namespace smelt {
 
-namespace isa_sse2 {
-IsaBinaryLoops NarrowLoops(IsaBinary op);
-Bfloat16UnaryFn NarrowUnary(UnaryF32 op);
-}  // namespace isa_sse2
-namespace isa_avx2 {
-IsaBinaryLoops NarrowLoops(IsaBinary op);
-Bfloat16UnaryFn NarrowUnary(UnaryF32 op);
-}  // namespace isa_avx2
-namespace isa_avx512 {
-IsaBinaryLoops NarrowLoops(IsaBinary op);
-Bfloat16UnaryFn NarrowUnary(UnaryF32 op);
-}  // namespace isa_avx512
+SMELT_FILL_FOR_ISA(FillBfloat16, Bfloat16Table)
 
-IsaBinaryLoops Bfloat16Loops(IsaBinary op) {
-  switch (Isa().level) {
-    case IsaLevel::kBaseline:
-      return isa_sse2::NarrowLoops(op);
-    case IsaLevel::kAvx2:
-      return isa_avx2::NarrowLoops(op);
-    case IsaLevel::kAvx512:
-      return isa_avx512::NarrowLoops(op);
-  }
-  return {};
+namespace {
+
+const Bfloat16Table& Bfloat16Tables() {
+  static const Bfloat16Table table = [] {
+    Bfloat16Table t = {};
+    FillBfloat16ForIsa(t);
+    return t;
+  }();
+  return table;
 }
 
-Bfloat16UnaryFn Bfloat16Unary(UnaryF32 op) {
-  switch (Isa().level) {
-    case IsaLevel::kBaseline:
-      return isa_sse2::NarrowUnary(op);
-    case IsaLevel::kAvx2:
-      return isa_avx2::NarrowUnary(op);
-    case IsaLevel::kAvx512:
-      return isa_avx512::NarrowUnary(op);
-  }
-  return nullptr;
-}
+}  // namespace
+
+IsaBinaryLoops Bfloat16Loops(IsaBinary op) { return Bfloat16Tables().binary[static_cast<int>(op)]; }
+
+Bfloat16UnaryFn Bfloat16Unary(UnaryF32 op) { return Bfloat16Tables().unary[static_cast<int>(op)]; }
 
 }  // namespace smelt

@@ -7,9 +7,14 @@
 
 namespace smelt {
 
+using Bfloat16UnaryFn = void (*)(const void* x, void* y, int64_t n, float alpha);
+struct Bfloat16Table {
+  IsaBinaryLoops binary[static_cast<int>(IsaBinary::kCount)];
+  Bfloat16UnaryFn unary[static_cast<int>(UnaryF32::kCount)];
+};
+
 // Of the set that Isa() chose, over bfloat16 elements; empty for ops that have no such loops.
 IsaBinaryLoops Bfloat16Loops(IsaBinary op);
-using Bfloat16UnaryFn = void (*)(const void* x, void* y, int64_t n, float alpha);
 Bfloat16UnaryFn Bfloat16Unary(UnaryF32 op);  // nullptr where there is none
 
 }  // namespace smelt

@@ -83,34 +83,15 @@ void NarrowRelu6(const void* x, void* y, int64_t n, float) {
 
 }  // namespace
 
-Bfloat16UnaryFn NarrowUnary(UnaryF32 op);
-Bfloat16UnaryFn NarrowUnary(UnaryF32 op) {
-  switch (op) {
-    case UnaryF32::kRelu:
-      return NarrowRelu;
-    case UnaryF32::kRelu6:
-      return NarrowRelu6;
-    default:
-      return nullptr;
-  }
-}
-
-IsaBinaryLoops NarrowLoops(IsaBinary op);
-IsaBinaryLoops NarrowLoops(IsaBinary op) {
-  switch (op) {
-    case IsaBinary::kAdd:
-      return NarrowRows<NarrowAdd>();
-    case IsaBinary::kSub:
-      return NarrowRows<NarrowSub>();
-    case IsaBinary::kMul:
-      return NarrowRows<NarrowMul>();
-    case IsaBinary::kDiv:
-      return NarrowRows<NarrowDiv>();
-    case IsaBinary::kSquaredDifference:
-      return NarrowRows<NarrowSquaredDifference>();
-    default:
-      return {};
-  }
+void FillBfloat16(Bfloat16Table& t);
+void FillBfloat16(Bfloat16Table& t) {
+  t.binary[static_cast<int>(IsaBinary::kAdd)] = NarrowRows<NarrowAdd>();
+  t.binary[static_cast<int>(IsaBinary::kSub)] = NarrowRows<NarrowSub>();
+  t.binary[static_cast<int>(IsaBinary::kMul)] = NarrowRows<NarrowMul>();
+  t.binary[static_cast<int>(IsaBinary::kDiv)] = NarrowRows<NarrowDiv>();
+  t.binary[static_cast<int>(IsaBinary::kSquaredDifference)] = NarrowRows<NarrowSquaredDifference>();
+  t.unary[static_cast<int>(UnaryF32::kRelu)] = NarrowRelu;
+  t.unary[static_cast<int>(UnaryF32::kRelu6)] = NarrowRelu6;
 }
 
 }  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -4,20 +4,12 @@
 
 namespace smelt {
 
-namespace isa_sse2 {
-void FillColumns(ColumnLoops& t);
-}
-namespace isa_avx2 {
-void FillColumns(ColumnLoops& t);
-}
-namespace isa_avx512 {
-void FillColumns(ColumnLoops& t);
-}
+SMELT_FILL_FOR_ISA(FillColumns, ColumnLoops)
 
 const ColumnLoops& IsaColumns() {
   static const ColumnLoops table = [] {
     ColumnLoops t = {};
-    FillForIsa(t, isa_sse2::FillColumns, isa_avx2::FillColumns, isa_avx512::FillColumns);
+    FillColumnsForIsa(t);
     return t;
   }();
   return table;

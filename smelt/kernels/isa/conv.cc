@@ -4,21 +4,14 @@
 
 namespace smelt {
 
-#define SMELT_CONV_COPY(ns)         \
-  namespace ns {                    \
-  void FillConv(ConvLoops& t);      \
-  void FillDepthwise(ConvLoops& t); \
-  }
-SMELT_CONV_COPY(isa_sse2)
-SMELT_CONV_COPY(isa_avx2)
-SMELT_CONV_COPY(isa_avx512)
-#undef SMELT_CONV_COPY
+SMELT_FILL_FOR_ISA(FillConv, ConvLoops)
+SMELT_FILL_FOR_ISA(FillDepthwise, ConvLoops)
 
 const ConvLoops& IsaConv() {
   static const ConvLoops table = [] {
     ConvLoops t = {};
-    FillForIsa(t, isa_sse2::FillConv, isa_avx2::FillConv, isa_avx512::FillConv);
-    FillForIsa(t, isa_sse2::FillDepthwise, isa_avx2::FillDepthwise, isa_avx512::FillDepthwise);
+    FillConvForIsa(t);
+    FillDepthwiseForIsa(t);
     return t;
   }();
   return table;

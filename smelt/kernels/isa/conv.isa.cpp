@@ -11,7 +11,7 @@ void FillConv(ConvLoops& t);
 namespace {
 
 // With three vectors of weights and a value, sums fill the 32 or 16 registers.
-constexpr int kTilePixels = kVecBytes == 64 ? 8 : 4;
+constexpr int kTilePixels = kVecRegisters == 32 ? 8 : 4;
 constexpr int kTileVecs = 3;
 // How many rows of weights ahead the next cache is asked for them: a panel goes by once for each
 // tile.

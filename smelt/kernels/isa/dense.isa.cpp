@@ -12,7 +12,7 @@ namespace {
 constexpr int kPanelVecs = 4;
 constexpr int64_t kPanel = kPanelVecs * kLanes;
 // Rows at once: with kPanelVecs vectors each, accumulators stay in registers.
-constexpr int kTileRows = kVecBytes == 64 ? 4 : 2;
+constexpr int kTileRows = kVecRegisters == 32 ? 4 : 2;
 
 // The first `count` floats of p, zeros after them.
 inline Vec LoadPart(const float* p, int64_t count) {

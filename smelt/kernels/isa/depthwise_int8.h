@@ -1,4 +1,4 @@
-// Depthwise convolution of int8 pixels by dot products of four bytes (AVX512-VNNI).
+// Depthwise convolution of int8 pixels by dot products of four bytes (AVX512-VNNI, DotProd).
 //
 // Two neighboring results (a pair) are made at once from the pixels that either needs, four of
 // these taps a step: the bytes of four pixels are laid side by side for each channel and multiplied
@@ -14,7 +14,7 @@
 
 namespace smelt {
 
-constexpr int64_t kDepthwiseInt8Block = 64;  // channels of a register
+constexpr int64_t kDepthwiseInt8Block = 64;  // channels of the widest register
 
 // What is the same for all rows of an image.
 struct DepthwiseInt8Layer {
@@ -54,7 +54,10 @@ int64_t DepthwiseInt8Place(int64_t c, int64_t channels);
 // each tap a pointer to `channels` weights, or nullptr where the result does not need the tap.
 std::vector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels);
 
-// REQUIRES: the processor has AVX512-VNNI (Int8IsNative).
+// How many lanes of 16 channels the registers have for a block of which `left` channels are left.
+int64_t DepthwiseInt8Lanes(int64_t left);
+
+// REQUIRES: CpuHas(kDotBytes), and of x86 kX86V4 too (Int8IsNative).
 void RunDepthwiseInt8(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run);
 
 }  // namespace smelt

@@ -4,21 +4,14 @@
 
 namespace smelt {
 
-#define SMELT_FFT_COPY(ns)           \
-  namespace ns {                     \
-  void FillFft(FftLoops<float>& t);  \
-  void FillFft(FftLoops<double>& t); \
-  }
-SMELT_FFT_COPY(isa_sse2)
-SMELT_FFT_COPY(isa_avx2)
-SMELT_FFT_COPY(isa_avx512)
-#undef SMELT_FFT_COPY
+SMELT_FILL_FOR_ISA(FillFft, FftLoops<float>)
+SMELT_FILL_FOR_ISA(FillFft, FftLoops<double>)
 
 template <typename T>
 const FftLoops<T>& IsaFft() {
   static const FftLoops<T> loops = [] {
     FftLoops<T> t;
-    FillForIsa<FftLoops<T>>(t, isa_sse2::FillFft, isa_avx2::FillFft, isa_avx512::FillFft);
+    FillFftForIsa(t);
     return t;
   }();
   return loops;

@@ -3,22 +3,26 @@
 #ifndef SMELT_KERNELS_ISA_FILL_FOR_ISA_H_
 #define SMELT_KERNELS_ISA_FILL_FOR_ISA_H_
 
+#include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
 
-namespace smelt {
-
-template <typename Table>
-void FillForIsa(Table& t, void (*sse2)(Table&), void (*avx2)(Table&), void (*avx512)(Table&)) {
-  switch (Isa().level) {
-    case IsaLevel::kBaseline:
-      return sse2(t);
-    case IsaLevel::kAvx2:
-      return avx2(t);
-    case IsaLevel::kAvx512:
-      return avx512(t);
+// SMELT_FILL_FOR_ISA(FillX, Table), in namespace smelt: `void FillX(Table&)` of each set, and
+// FillXForIsa(table), which calls that of the set that Isa() chose.
+#define SMELT_FILL_FOR_ISA(Fill, Table)            \
+  SMELT_ISA_SETS(SMELT_ISA_DECLARE_, Fill, Table)  \
+  static void Fill##ForIsa(Table& t) {             \
+    switch (Isa().level) {                         \
+      SMELT_ISA_SETS(SMELT_ISA_CASE_, Fill, Table) \
+      default: /* a level of another processor */  \
+        break;                                     \
+    }                                              \
   }
-}
-
-}  // namespace smelt
+#define SMELT_ISA_DECLARE_(level, set, Fill, Table) \
+  namespace isa_##set {                             \
+    void Fill(Table& t);                            \
+  }
+#define SMELT_ISA_CASE_(level, set, Fill, Table) \
+  case IsaLevel::level:                          \
+    return isa_##set::Fill(t);
 
 #endif  // SMELT_KERNELS_ISA_FILL_FOR_ISA_H_

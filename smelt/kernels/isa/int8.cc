@@ -4,20 +4,12 @@
 
 namespace smelt {
 
-namespace isa_sse2 {
-void FillInt8(Int8Loops& t);
-}
-namespace isa_avx2 {
-void FillInt8(Int8Loops& t);
-}
-namespace isa_avx512 {
-void FillInt8(Int8Loops& t);
-}
+SMELT_FILL_FOR_ISA(FillInt8, Int8Loops)
 
 const Int8Loops& IsaInt8() {
   static const Int8Loops loops = [] {
     Int8Loops t;
-    FillForIsa(t, isa_sse2::FillInt8, isa_avx2::FillInt8, isa_avx512::FillInt8);
+    FillInt8ForIsa(t);
     return t;
   }();
   return loops;

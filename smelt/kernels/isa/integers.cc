@@ -4,22 +4,14 @@
 
 namespace smelt {
 
-namespace isa_sse2 {
-void FillIntegers(IntegerTable& t);
-}
-namespace isa_avx2 {
-void FillIntegers(IntegerTable& t);
-}
-namespace isa_avx512 {
-void FillIntegers(IntegerTable& t);
-}
+SMELT_FILL_FOR_ISA(FillIntegers, IntegerTable)
 
 namespace {
 
 const IntegerTable& Integers() {
   static const IntegerTable table = [] {
     IntegerTable t = {};
-    FillForIsa(t, isa_sse2::FillIntegers, isa_avx2::FillIntegers, isa_avx512::FillIntegers);
+    FillIntegersForIsa(t);
     return t;
   }();
   return table;

@@ -1,5 +1,5 @@
-// Hot loops, compiled once for each instruction set (baseline SSE2, AVX2 + FMA, AVX-512). A process
-// uses the loops of one set (Isa).
+// Hot loops, compiled once for each instruction set: of x86 baseline SSE2, AVX2 + FMA and AVX-512,
+// of AArch64 NEON (base/processor.h lists them). A process uses the loops of one set (Isa).
 //
 // Files named *.isa.cpp are compiled several times (cmake/isa.cmake), each time with
 // SMELT_ISA_NAMESPACE naming the namespace of that copy; they may include only headers without
@@ -14,8 +14,8 @@
 
 namespace smelt {
 
+// kBaseline is what every processor of its kind has: SSE2 or NEON.
 enum class IsaLevel : uint8_t { kBaseline, kAvx2, kAvx512 };
-inline constexpr int kNumIsaLevels = 3;
 
 // Functions of one float. alpha: LeakyRelu's slope, unused by the others.
 enum class UnaryF32 : uint8_t {
@@ -100,7 +100,7 @@ using IsaSelectFn = void (*)(const uint8_t* condition, const void* a, int64_t a_
 
 struct IsaTable {
   IsaLevel level;
-  const char* name;  // "sse2", "avx2", "avx512"
+  const char* name;  // "sse2", "avx2", "avx512"; "neon"
 
   IsaUnaryFn unary[static_cast<int>(UnaryF32::kCount)];
   // y = act(x + bias), elementwise over one row.
@@ -168,7 +168,7 @@ struct IsaTable {
 };
 
 // The best set that this processor runs, but none above the one that the environment variable
-// SMELT_ISA (sse2, avx2, avx512) names. Chosen at the first call.
+// SMELT_ISA (sse2, avx2, avx512; neon) names. Chosen at the first call.
 const IsaTable& Isa();
 // One set, nullptr when the processor lacks it. For tests and benchmarks.
 const IsaTable* IsaOf(IsaLevel level);

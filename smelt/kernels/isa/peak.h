@@ -9,8 +9,8 @@ namespace smelt {
 
 enum class PeakOp {
   kFloat,     // fused multiply-adds, or a multiplication and an addition without them
-  kInt8,      // dot products of four bytes (AVX512-VNNI)
-  kBfloat16,  // dot products of two (AVX512-BF16)
+  kInt8,      // dot products of four bytes (AVX512-VNNI, DotProd)
+  kBfloat16,  // dot products of two (AVX512-BF16, BF16)
 };
 
 // Computes in registers alone, in the calling thread, with the set that Isa() chose. Returns how

@@ -1,5 +1,5 @@
 // Tiles of convolutions and products of unsigned bytes and int8 weights by dot products of four
-// bytes (AVX512-VNNI), with x * sigmoid(x) behind them while the sums are in registers. Thread
+// bytes (AVX512-VNNI, DotProd), with x * sigmoid(x) behind them while the sums are in registers. Thread
 // safe.
 #ifndef SMELT_KERNELS_ISA_TILE_INT8_H_
 #define SMELT_KERNELS_ISA_TILE_INT8_H_

@@ -5,10 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "smelt/base/processor.h"
 #include "smelt/optimize/onednn.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/optimize/precision/paint.h"
-#include "smelt/optimize/precision/processor.h"
 
 namespace smelt {
 namespace {
@@ -73,7 +73,8 @@ class Machines {
       const auto it = d.environment.find("half");
       if (it != d.environment.end()) return it->second == "true";
     }
-    return ProcessorHasHalf();
+    // What TensorFlow asks of the processor before it makes graphs for a CPU half.
+    return CpuHas(CpuFeature::kFastHalf);
   }
 
  private:

@@ -1,7 +1,7 @@
 // x * sigmoid(x) of sixteen floats, for loops that keep their sums in registers. Included where the
 // caller is compiled for AVX-512 alone.
-#ifndef SMELT_KERNELS_ISA_SWISH_AVX512_H_
-#define SMELT_KERNELS_ISA_SWISH_AVX512_H_
+#ifndef SMELT_KERNELS_ISA_SWISH_X86_H_
+#define SMELT_KERNELS_ISA_SWISH_X86_H_
 
 #include <immintrin.h>
 
@@ -31,4 +31,4 @@ __attribute__((target("avx512f"), always_inline)) inline __m512 SwishAvx512(__m5
 
 }  // namespace smelt
 
-#endif  // SMELT_KERNELS_ISA_SWISH_AVX512_H_
+#endif  // SMELT_KERNELS_ISA_SWISH_X86_H_

@@ -2,10 +2,7 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
-
-#include "smelt/kernels/isa/swish_avx512.h"
-
+#include "smelt/kernels/isa/swish.x86.h"
 namespace smelt {
 namespace {
 
@@ -233,42 +230,9 @@ void RunBlocks(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run) {
 #undef SMELT_VNNI
 #undef SMELT_VNNI_INLINE
 
-// Where channel c's numbers stand, in a block of `left` channels.
-struct Place {
-  int64_t lanes, quarter, in_quarter;
-  Place(int64_t c, int64_t left)
-      : lanes(left > 32 ? Zmm::kLanes : Ymm::kLanes),
-        quarter(c % 16 / 4),
-        in_quarter(c / 16 * 4 + c % 4) {}
-};
-
 }  // namespace
 
-int64_t DepthwiseInt8Place(int64_t c, int64_t channels) {
-  const int64_t in_block = c % kDepthwiseInt8Block;
-  const Place p(in_block, channels - (c - in_block));
-  return c - in_block + p.quarter * p.lanes * 4 + p.in_quarter;
-}
-
-std::vector<int8_t> DepthwiseInt8Weights(std::span<const int8_t* const> taps, int64_t channels) {
-  const int64_t num = static_cast<int64_t>(taps.size()) / 2;
-  const int64_t groups = (num + 3) / 4;
-  const int64_t blocks = (channels + kDepthwiseInt8Block - 1) / kDepthwiseInt8Block;
-  std::vector<int8_t> out(blocks * kDepthwiseInt8Block * groups * 8);
-  for (int64_t c = 0; c < channels; ++c) {
-    const int64_t in_block = c % kDepthwiseInt8Block, first = c - in_block;
-    const Place p(in_block, channels - first);
-    for (int64_t result = 0; result < 2; ++result) {
-      for (int64_t t = 0; t < num; ++t) {
-        const int8_t* w = taps[result * num + t];
-        if (w == nullptr) continue;
-        const int64_t quarter = t / 4 * 8 + result * 4 + p.quarter;
-        out[first * groups * 8 + (quarter * p.lanes * 4 + p.in_quarter) * 4 + t % 4] = w[c];
-      }
-    }
-  }
-  return out;
-}
+int64_t DepthwiseInt8Lanes(int64_t left) { return left > 32 ? Zmm::kLanes : Ymm::kLanes; }
 
 void RunDepthwiseInt8(const DepthwiseInt8Layer& layer, const DepthwiseInt8Run& run) {
   if (!layer.swish) {

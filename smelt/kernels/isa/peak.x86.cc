@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
 
 namespace smelt {
@@ -102,12 +103,12 @@ int64_t RunPeak(PeakOp op, int64_t passes) {
   const IsaLevel level = Isa().level;
   const int64_t steps = passes * kSums;
   if (op == PeakOp::kInt8) {
-    if (level != IsaLevel::kAvx512 || !__builtin_cpu_supports("avx512vnni")) return 0;
+    if (level != IsaLevel::kAvx512 || !CpuHas(CpuFeature::kDotBytes)) return 0;
     PeakDot8(passes);
     return steps * 64 * 2;
   }
   if (op == PeakOp::kBfloat16) {
-    if (level != IsaLevel::kAvx512 || !__builtin_cpu_supports("avx512bf16")) return 0;
+    if (level != IsaLevel::kAvx512 || !CpuHas(CpuFeature::kDotBfloat16)) return 0;
     PeakDot16(passes);
     return steps * 32 * 2;
   }

@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-#include "smelt/kernels/isa/swish_avx512.h"
+#include "smelt/kernels/isa/swish.x86.h"
 
 namespace smelt {
 namespace {
