@@ -6,6 +6,7 @@ log="$build/test.log"
 (cd "$build" && ctest --output-on-failure -j "${JOBS:-2}" --timeout 600 ${SLOW:+-E "$SLOW"}) >"$log" 2>&1
 status=$?
 grep -E "^ *[0-9]+/[0-9]+ Test" "$log" | sed 's/\.\.\.*/ /'
+grep -h "^skipped: " "$build/Testing/Temporary/LastTest.log"
 [ "$status" = 0 ] || grep -E "FAILED|Failure|failed|error:|wanted|got:" "$log" | grep -v "tests passed" | head -80
 line=$(grep "tests passed" "$log" | tail -1)
 failed=$(echo "$line" | sed 's/.* \([0-9]*\) tests failed.*/\1/')

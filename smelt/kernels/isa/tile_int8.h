@@ -1,6 +1,6 @@
 // Tiles of convolutions and products of unsigned bytes and int8 weights by dot products of four
-// bytes (AVX512-VNNI, DotProd), with x * sigmoid(x) behind them while the sums are in registers. Thread
-// safe.
+// bytes (AVX512-VNNI, DotProd), with x * sigmoid(x) behind them while the sums are in registers.
+// Thread safe.
 #ifndef SMELT_KERNELS_ISA_TILE_INT8_H_
 #define SMELT_KERNELS_ISA_TILE_INT8_H_
 
@@ -31,8 +31,8 @@ struct Int8Tile {
 };
 using Int8TileFn = void (*)(const Int8Tile& tile);
 
-// 1 <= pixels <= kInt8TilePixels, 1 <= vecs <= kInt8TileVecs. REQUIRES: the processor has
-// AVX512-VNNI (Int8IsNative).
+// 1 <= pixels <= kInt8TilePixels, 1 <= vecs <= kInt8TileVecs. REQUIRES: CpuHas(kDotBytes),
+// and of x86 kX86V4 too (Int8IsNative).
 Int8TileFn SwishInt8Tile(int pixels, int vecs);
 
 }  // namespace smelt
