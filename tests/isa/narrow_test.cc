@@ -8,6 +8,7 @@
 #include "smelt/kernels/isa/int8.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/peak.h"
+#include "smelt/kernels/isa/tile_int8.h"
 #include "tests/isa/rows_of.h"
 
 namespace smelt {
@@ -128,12 +129,30 @@ bool MultipliesBytes() {
   return enough && CpuHas(CpuFeature::kDotBytes);
 }
 
+double SwishOf(double x) { return x / (1 + std::exp(-x)); }
+
+// Either side of a half may be the answer where float and double differ.
+void CheckSwish(const SwishInt8Steps& steps, double number, float got_float, int got_byte) {
+  const double wanted = SwishOf(number);
+  if (!steps.bytes) {
+    // exp(-x) has the rounding of x; below -83 it stays as it is.
+    ASSERT_TRUE(std::abs(got_float - wanted) < 1e-33 ||
+                Near(got_float, wanted, 6e-7 + std::abs(number) * 2e-7))
+        << number;
+    return;
+  }
+  const double q = std::clamp<double>(wanted * steps.factor + steps.zero, steps.low, steps.high);
+  ASSERT_LE(std::abs(got_byte - q), 0.5001) << number;
+}
+
 TEST(IsaInt8, Depthwise) {
   if (!MultipliesBytes()) GTEST_SKIP() << "no dot products of bytes; depthwise int8 is not tested";
   for (const int64_t channels : {1, 3, 4, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 128, 130}) {
     for (const int groups : {1, 3}) {
-      for (const int form : {0, 1, 2, 3}) {
-        const bool x_unsigned = form % 2 == 1, y_unsigned = form > 1;
+      for (const int form : {0, 1, 2, 3, 4, 5, 6}) {
+        const bool x_unsigned = form % 2 == 1, y_unsigned = form == 2 || form == 3 || form == 6;
+        // x * sigmoid(x) as bytes or as floats.
+        const bool swish = form >= 4, floats = form == 5;
         const int64_t taps = groups * 4, pairs = 3, x_zero = 5;
         // The pixels of the taps lie one behind the other; each pair begins two further.
         AtTheEdge<int8_t> x(Anything<int8_t>((taps + 2 * (pairs - 1)) * channels));
@@ -173,10 +192,13 @@ TEST(IsaInt8, Depthwise) {
         layer.start = start.data(), layer.scales = scales.data();
         layer.zero = 2, layer.low = -120, layer.high = 127;
         layer.x_unsigned = x_unsigned, layer.y_unsigned = y_unsigned;
+        layer.swish = swish, layer.steps = {!floats, 3, -20, -120, 127};
         std::vector<int8_t> y(2 * pairs * channels + 1, 77);
+        std::vector<float> y_floats(floats ? y.size() : 0, 77.0f);
         DepthwiseInt8Run run;
         run.taps = pixels.data(), run.pairs = pairs, run.tap_step = 2 * channels;
         run.y_step = 2 * channels, run.y0 = y.data(), run.y1 = y.data() + channels;
+        if (floats) run.y0 = y_floats.data(), run.y1 = y_floats.data() + channels;
         run.first_block = 0, run.last_block = blocks;
         RunDepthwiseInt8(layer, run);
         for (int64_t i = 0; i < 2 * pairs * channels; ++i) {
@@ -188,13 +210,68 @@ TEST(IsaInt8, Depthwise) {
             const int pixel = x_unsigned ? static_cast<uint8_t>(stored) - 128 : stored;
             sum += tap == nullptr ? 0 : (pixel - static_cast<int>(x_zero)) * tap[c];
           }
-          const float v = static_cast<float>(sum) * (c % 2 == 0 ? 1.0f / 512 : 1.0f / 128) + 2;
-          const int wanted = Rounded(v, -120, 127);
+          const float scaled = static_cast<float>(sum) * (c % 2 == 0 ? 1.0f / 512 : 1.0f / 128);
+          const int wanted = Rounded(scaled + 2, -120, 127);
           const int got = y_unsigned ? static_cast<uint8_t>(y[i]) - 128 : y[i];
+          if (swish) {
+            CheckSwish(layer.steps, scaled, floats ? y_floats[i] : 0, got);
+            if (HasFatalFailure()) return;
+            continue;
+          }
           ASSERT_EQ(got, wanted) << channels << " channels, " << taps << " taps, form " << form
                                  << ", pair " << pair << ", result " << result << ", " << c;
         }
-        ASSERT_EQ(y.back(), 77);
+        ASSERT_EQ(floats ? y_floats.back() : y.back(), 77);
+      }
+    }
+  }
+}
+
+TEST(IsaInt8, SwishTiles) {
+  if (!MultipliesBytes()) GTEST_SKIP() << "no dot products of bytes; tiles of int8 are not tested";
+  constexpr int64_t kLanes = kInt8TileLanes;
+  for (int pixels = 1; pixels <= kInt8TilePixels; ++pixels) {
+    for (int vecs = 1; vecs <= kInt8TileVecs; ++vecs) {
+      for (const int64_t groups : {0, 1, 5}) {
+        for (const int64_t columns : {int64_t{1}, int64_t{7}, kLanes}) {
+          const int64_t width = vecs * kLanes, written = width - kLanes + columns;
+          AtTheEdge<uint8_t> x(Anything<uint8_t>(pixels * groups * 4));
+          AtTheEdge<int8_t> w(Anything<int8_t>(groups * width * 4));
+          std::vector<const uint8_t*> at;
+          for (int p = 0; p < pixels; ++p) at.push_back(x.data() + p * groups * 4);
+          std::vector<int32_t> start(width);
+          for (int32_t& b : start) b = static_cast<int32_t>(Random()() % 40000) - 20000;
+          std::vector<float> scales = Floats(width, 1e-4f, 1e-3f);
+          if (columns == 7) scales[0] = kNaN;
+          Int8Tile tile;
+          tile.pixels = at.data(), tile.groups = groups, tile.weights = w.data();
+          tile.start = start.data(), tile.scales = scales.data(), tile.y_step = written + 1;
+          tile.last = static_cast<uint16_t>((1u << columns) - 1);
+          for (const bool bytes : {false, true}) {
+            tile.steps = {bytes, 7.5f, -20, -100, 127};
+            std::vector<float> floats(pixels * tile.y_step, 77.0f);
+            std::vector<int8_t> narrow(floats.size(), 77);
+            tile.y = bytes ? static_cast<void*>(narrow.data()) : floats.data();
+            SwishInt8Tile(pixels, vecs)(tile);
+            for (int64_t i = 0; i < pixels * tile.y_step; ++i) {
+              const int64_t p = i / tile.y_step, c = i % tile.y_step;
+              if (c == written) {
+                ASSERT_EQ(bytes ? narrow[i] : floats[i], 77);
+                continue;
+              }
+              int32_t sum = start[c];
+              for (int64_t k = 0; k < groups * 4; ++k) {
+                sum += at[p][k] * w.data()[(k / 4 * width + c) * 4 + k % 4];
+              }
+              if (std::isnan(scales[c])) {
+                ASSERT_TRUE(bytes ? narrow[i] == -100 : std::isnan(floats[i]));
+                continue;
+              }
+              CheckSwish(tile.steps, double{scales[c]} * sum, floats[i], narrow[i]);
+              if (HasFatalFailure()) return;
+            }
+          }
+        }
       }
     }
   }

@@ -82,33 +82,41 @@ TEST(IsaConv, Tiles) {
           const std::vector<float> bias = Floats(width, -1, 1);
           std::vector<const float*> at;
           for (int64_t i = 0; i < runs * pixels; ++i) at.push_back(x.data() + i * 7 % 190);
+          // A run that counts nothing.
+          const bool left_out = run == 4;
+          if (left_out) at[(runs - 1) * pixels] = nullptr;
           ConvTile tile;
           tile.pixels = at.data(), tile.runs = runs, tile.run = run;
-          tile.step = columns + 2, tile.columns = columns;
-          const std::vector<float> addend = Floats(pixels * tile.step, -1, 1);
-          std::vector<float> y(pixels * tile.step, 77.0f);
+          const int64_t step = columns + 2;
+          std::vector<int64_t> places;
+          for (int p = 0; p < pixels; ++p) places.push_back((pixels - 1 - p) * step);
+          tile.places = places.data(), tile.columns = columns, tile.fetches = run == 1;
+          const std::vector<float> addend = Floats((pixels - 1) * step + columns, -1, 1);
+          std::vector<float> y(pixels * step, 77.0f);
           const bool adds = run % 2 == 1;
-          AtTheEdge<float> w_edge(w), bias_edge(bias);
-          AtTheEdge<float> addend_edge({addend.begin(), addend.end() - 2});
+          AtTheEdge<float> w_edge(w), bias_edge(bias), addend_edge(addend);
           tile.weights = w_edge.data(), tile.bias = bias_edge.data();
           if (adds) tile.addend = addend_edge.data();
-          tile.clamps = columns % 2 == 0, tile.low = -0.5f, tile.high = 0.5f;
+          tile.clamps = columns % 2 == 0;
+          tile.low = -0.5f, tile.high = run == 3 ? kInfinity : 0.5f;
           tile.y = y.data();
           loops.tile[pixels - 1][vectors - 1](tile);
           for (int64_t p = 0; p < pixels; ++p) {
             for (int64_t c = 0; c < columns; ++c) {
               double sum = bias[c];
-              for (int64_t r = 0; r < runs; ++r) {
+              for (int64_t r = 0; r < runs - (left_out ? 1 : 0); ++r) {
                 for (int64_t i = 0; i < run; ++i) {
                   sum += double{at[r * pixels + p][i]} * w[(r * run + i) * width + c];
                 }
               }
-              if (adds) sum += addend[p * tile.step + c];
-              if (tile.clamps && !std::isnan(sum)) sum = std::clamp(sum, -0.5, 0.5);
-              ASSERT_TRUE(Near(y[p * tile.step + c], sum, 1e-6, 8))
+              if (adds) sum += addend[places[p] + c];
+              if (tile.clamps && !std::isnan(sum)) {
+                sum = std::clamp<double>(sum, tile.low, tile.high);
+              }
+              ASSERT_TRUE(Near(y[places[p] + c], sum, 1e-6, 8))
                   << pixels << " pixels, " << columns << " columns, " << runs << " of " << run;
             }
-            for (int64_t c = columns; c < tile.step; ++c) ASSERT_EQ(y[p * tile.step + c], 77.0f);
+            for (int64_t c = columns; c < step; ++c) ASSERT_EQ(y[places[p] + c], 77.0f);
           }
         }
       }
