@@ -156,6 +156,24 @@ class Cnn(tf.Module):
         return {"logits": tf.nn.bias_add(tf.matmul(x, self.dense), self.bias)}
 
 
+class WideCnn(tf.Module):
+    """Convolutions whose packed weights are worth keeping."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        variable = lambda *shape: tf.Variable(rng.normal(0, 0.1, shape).astype(np.float32))
+        self.wide, self.pointwise, self.dense = variable(3, 3, 16, 70), variable(1, 1, 70, 96), variable(96, 80)
+        self.gamma, self.beta, self.mean, self.variance = (tf.Variable(rng.uniform(0.5, 1.5, 70).astype(np.float32)) for _ in range(4))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 12, 12, 16], tf.float32, name="image")])
+    def serve(self, image):
+        x = tf.nn.conv2d(image, self.wide, 2, "SAME")
+        x = tf.raw_ops.FusedBatchNormV3(x=x, scale=self.gamma, offset=self.beta, mean=self.mean, variance=self.variance, is_training=False).y
+        x = tf.nn.relu(tf.nn.conv2d(tf.nn.relu(x), self.pointwise, 1, "SAME"))
+        return {"y": tf.matmul(tf.reduce_mean(x, [1, 2]), self.dense)}
+
+
 class PlainModule(tf.Module):
     """What Python saves without a thought of serving: several traces, keyword and nested arguments, every kind of captured object."""
 
@@ -266,6 +284,13 @@ def cnn(path):
     tf.saved_model.save(model, path, signatures=model.serve)
     rng = np.random.default_rng(1)
     return [("serving_default", {"image": rng.normal(0, 1, (b, 16, 16, 3)).astype(np.float32)}) for b in (1, 3)]
+
+
+def wide_cnn(path):
+    model = WideCnn()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(1)
+    return [("serving_default", {"image": rng.normal(0, 1, (b, 12, 12, 16)).astype(np.float32)}) for b in (1, 3)]
 
 
 def half_plus_two_v1(path):
@@ -526,7 +551,7 @@ def bytes_only(path):
     return [("serving_default", {"raw": np.array([rng.normal(0, 1, 16).astype(np.float32).tobytes() for _ in range(b)], object)}) for b in (1, 3)]
 
 
-MODELS = dict(slopes=slopes, trained=trained, listed=listed, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
+MODELS = dict(slopes=slopes, trained=trained, listed=listed, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, wide_cnn=wide_cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
               wishes=wishes, bytes_only=bytes_only)
 
 

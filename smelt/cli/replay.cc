@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "smelt/base/thread.h"
+#include "smelt/cli/cache_flag.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/optimize_flag.h"
 #include "smelt/cli/precision_flag.h"
@@ -31,7 +32,7 @@ namespace smelt {
 namespace {
 
 struct ReplayFlags {
-  std::string model, log, record, optimize;
+  std::string model, log, record, optimize, cache;
   bool compile = true;
   PrecisionFlags precision;
   AnswerRules rules;
@@ -51,6 +52,7 @@ class Replay {
     RETURN_IF_ERROR(LookForFunctions());
     ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(flags_.model));
     folder_.emplace(std::move(folder));
+    ModelCache cache(flags_.cache, folder_->dir());
     ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(flags_.log));
     std::optional<RecordWriter> writer;
     if (!flags_.record.empty()) {
@@ -82,6 +84,7 @@ class Replay {
     if (writer) RETURN_IF_ERROR(writer->Close());
     line_.Step("");
     if (!flags_.json) Summary();
+    SaveCache(cache);
     return failed_ == 0 ? kExitOk : kExitFailed;
   }
 
@@ -286,6 +289,7 @@ CommandBody SetupReplay(CLI::App& app) {
                  "Clients that share the repetitions after the first one and wait at the same time")
       ->check(CLI::PositiveNumber);
   AddResourceFlags(app, &flags->resources);
+  AddCacheFlag(app, &flags->cache);
   AddUnpackLimitFlag(app);
   app.add_option("--shapes_only", flags->rules.shapes_only,
                  "Outputs (random ones) of which only dtype and shape are compared");

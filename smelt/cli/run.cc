@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "smelt/cli/cache_flag.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/numpy/text.h"
 #include "smelt/cli/optimize_flag.h"
@@ -33,7 +34,7 @@ struct RunFlags {
   std::string tag_set, signature = "serving_default";
   InputFlags input;
   std::string graph_def, fetches;
-  std::string outdir, json, trace, programs, optimize;
+  std::string outdir, json, trace, programs, optimize, cache;
   bool compile = true;
   PrecisionFlags precision;
   PassFlags passes;
@@ -163,6 +164,7 @@ class RunCommand {
     options.compile = flags_.compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
+    ModelCache cache(flags_.cache, dir);
     ASSIGN_OR_RETURN(const auto loaded,
                      LoadInPrecision(std::move(meta), dir, options, flags_.precision,
                                      {{request.signature, request.inputs}}));
@@ -181,6 +183,7 @@ class RunCommand {
       const Status written = WriteFileAtomically(flags_.programs, loaded->session().ProgramsText());
       if (outputs.ok()) RETURN_IF_ERROR(written);
     }
+    SaveCache(cache);
     return outputs;
   }
 
@@ -247,6 +250,7 @@ CommandBody SetupRun(CLI::App& app) {
   app.add_option("--threads", flags->threads, "Threads of one request; 0: every core");
   app.add_option("--timeout_ms", flags->timeout_ms, "Give up after so long; 0: never");
   AddResourceFlags(app, &flags->resources);
+  AddCacheFlag(app, &flags->cache);
   AddUnpackLimitFlag(app);
   app.add_flag("--init_tpu", flags->init_tpu, "Accepted: the TPU system needs no initializing");
   return [flags] { return RunCommand(*flags).Run(); };

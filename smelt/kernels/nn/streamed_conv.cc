@@ -7,6 +7,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/kept_form.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/kernels/nn/tiled_steps.h"
@@ -56,6 +57,13 @@ StatusOr<Tensor> PackStreamed(const Tensor& filter, int64_t taps, int64_t depth,
                               std::span<const float> factors, Allocator* allocator) {
   const StreamCut cut(taps, depth, channels);
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{taps * depth, cut.vectors * cut.lanes}));
+  const auto kept = KeptForm::Of(filter,
+                                 absl::StrCat("streams ", taps, " ", depth, " ", channels, " ",
+                                              cut.lanes, " ", cut.panels, " ", cut.block),
+                                 factors);
+  if (kept) {
+    if (auto found = kept->Find(Dtype::kFloat, shape)) return *std::move(found);
+  }
   ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kFloat, shape, allocator));
   const float* w = filter.data<float>();
   float* const to = packed.data<float>();
@@ -81,6 +89,7 @@ StatusOr<Tensor> PackStreamed(const Tensor& filter, int64_t taps, int64_t depth,
       }
     }
   });
+  if (kept) kept->Keep(packed);
   return packed;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/kernels/common/kept_form.h"
+
 namespace smelt::nn {
 namespace {
 
@@ -25,6 +27,13 @@ StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, b
   const TiledPanels panels(channels);
   const int64_t padded = panels.vectors * panels.lanes;
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{k, padded}));
+  const auto kept = KeptForm::Of(weights,
+                                 absl::StrCat("tiles ", k, " ", channels, " ", panels.lanes, " ",
+                                              kConvTileVecs, turned ? " turned" : ""),
+                                 factors);
+  if (kept) {
+    if (auto found = kept->Find(Dtype::kFloat, shape)) return *std::move(found);
+  }
   ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kFloat, shape, allocator));
   const float* w = weights.data<float>();
   float* to = packed.data<float>();
@@ -41,6 +50,7 @@ StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, b
       std::fill(to + width, to + step, 0.0f);
     }
   }
+  if (kept) kept->Keep(packed);
   return packed;
 }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "smelt/base/little_endian.h"
 #include "smelt/io/crc32c.h"
+#include "smelt/io/forms_file.h"
 #include "smelt/wire/bundle/bundle.h"
 #include "smelt/wire/bundle/bundle_index.h"
 #include "smelt/wire/bundle/index_table.h"
@@ -27,6 +28,26 @@ uint32_t VerifyMapped(absl::string_view bytes) {
     DropMappedPages(piece.data(), piece.size());
   }
   return crc;
+}
+
+// To remember that smaller tensors were verified takes about as long as to verify them.
+constexpr size_t kWorthRemembering = size_t{16} << 10;
+
+// Is the masked checksum of a mapped file's bytes this one? Those that an earlier process verified
+// in the state that the file is in are not read. `*crc`: what was computed where it is another.
+bool IsVerified(absl::string_view bytes, uint32_t masked, uint32_t* crc) {
+  std::optional<KeptPlace> place;
+  if (bytes.size() >= kWorthRemembering) place = FindKeptPlace(bytes.data());
+  std::string name;
+  if (place && !place->state.empty()) {
+    name = absl::StrCat("verified ", place->file, " at ", place->offset, " + ", bytes.size(), " ",
+                        masked, " of ", place->state);
+    if (place->forms->Find(name, 0)) return true;
+  }
+  *crc = VerifyMapped(bytes);
+  if (MaskCrc32c(*crc) != masked) return false;
+  if (!name.empty()) place->forms->Add(name, {});
+  return true;
 }
 
 // A C++ bool is 0 or 1, but a file may hold other bytes: those are copied and normalized.
@@ -76,7 +97,7 @@ StatusOr<std::shared_ptr<const MappedFile>> BundleReader::Shard(int shard) const
   absl::MutexLock hold(&mutex_);
   auto it = shards_.find(shard);
   if (it == shards_.end()) {
-    ASSIGN_OR_RETURN(auto file, files_.Map(BundleShardPath(prefix_, shard, num_shards_)));
+    ASSIGN_OR_RETURN(auto file, MapWithForms(files_, BundleShardPath(prefix_, shard, num_shards_)));
     it = shards_.emplace(shard, std::move(file)).first;
   }
   return it->second;
@@ -166,8 +187,8 @@ StatusOr<Tensor> BundleReader::ReadStored(absl::string_view name, const BundleEn
   }
   const absl::string_view bytes = file->bytes().substr(offset, size);
   if (entry.dtype == Dtype::kString) return ReadStrings(name, entry, bytes);
-  const uint32_t crc = VerifyMapped(bytes);
-  if (MaskCrc32c(crc) != entry.masked_crc) return ChecksumError(name, entry, crc);
+  uint32_t crc = 0;
+  if (!IsVerified(bytes, entry.masked_crc, &crc)) return ChecksumError(name, entry, crc);
   // No type asks for more than the alignment of a double.
   const size_t align = std::min<size_t>(DtypeSize(entry.dtype), alignof(double));
   const bool proper = entry.dtype != Dtype::kBool || ProperBools(bytes);
