@@ -1,7 +1,6 @@
 #include "smelt/kernels/nn/streamed_conv.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -338,12 +337,6 @@ StatusOr<std::unique_ptr<BoundKernel>> StreamedConv::Bind(const ConvProblem& p,
   TiledSteps steps;
   const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
   if ((has_bias && bias == nullptr) || !TiledStepsOf(fused, &steps)) return nullptr;
-  // Of a tile's borders some are zeros that are multiplied, where others leave them out.
-  const auto finite = [](float f) { return std::isfinite(f); };
-  if (p.is_padded() && !(std::ranges::all_of(filter.flat<float>(), finite) &&
-                         std::ranges::all_of(factors, finite))) {
-    return nullptr;
-  }
   const int64_t taps = ProductOf(p.kernel);
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed,

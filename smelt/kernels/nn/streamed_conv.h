@@ -23,7 +23,8 @@ class StreamedConv {
   // Is this the way for the problem on this processor?
   static bool Suits(const ConvProblem& p);
 
-  // As TiledConv::Bind; nullptr where the steps are others. REQUIRES: Suits.
+  // As TiledConv::Bind; nullptr where the steps are others. REQUIRES: Suits; filter and factors are
+  // finite where the image is padded, whose zeros are multiplied.
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const ConvProblem& p, const Tensor& filter,
                                               std::span<const float> factors, const float* bias,
                                               int addend, const FusedOps& fused);
