@@ -9,6 +9,7 @@
 #include "smelt/kernels/common/kept_form.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
+#include "smelt/kernels/nn/tiled_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -345,11 +346,8 @@ StatusOr<std::unique_ptr<BoundKernel>> StreamedConv::Bind(const ConvProblem& p,
     return packed;
   };
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
-  const StreamCut cut(taps, p.in_depth, p.out_depth);
-  std::vector<float> padded(static_cast<size_t>(cut.vectors * cut.lanes), 0.0f);
-  if (has_bias) std::copy_n(bias, p.out_depth, padded.begin());
   return std::make_unique<BoundStreamedConv>(p, steps, addend, std::move(weights),
-                                             std::move(padded));
+                                             PaddedBias(has_bias ? bias : nullptr, p.out_depth));
 }
 
 }  // namespace smelt::nn

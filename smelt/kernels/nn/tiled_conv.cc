@@ -255,11 +255,8 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
     return packed;
   };
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
-  const TiledPanels panels(shape.channels);
-  std::vector<float> padded(static_cast<size_t>(panels.vectors * panels.lanes), 0.0f);
-  if (has_bias) std::copy_n(bias, shape.channels, padded.begin());
   return std::make_unique<BoundTiledConv>(shape, steps, addend, std::move(weights),
-                                          std::move(padded));
+                                          PaddedBias(has_bias ? bias : nullptr, shape.channels));
 }
 
 }  // namespace smelt::nn

@@ -54,4 +54,11 @@ StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, b
   return packed;
 }
 
+std::vector<float> PaddedBias(const float* bias, int64_t channels) {
+  const TiledPanels panels(channels);
+  std::vector<float> padded(static_cast<size_t>(panels.vectors * panels.lanes), 0.0f);
+  if (bias != nullptr) std::copy_n(bias, channels, padded.begin());
+  return padded;
+}
+
 }  // namespace smelt::nn

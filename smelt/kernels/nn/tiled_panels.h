@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/tensor/tensor.h"
@@ -27,6 +28,10 @@ struct TiledPanels {
 // times factors[c] where there are factors. `turned`: they lie as [channels, k].
 StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, bool turned,
                            std::span<const float> factors, Allocator* allocator);
+
+// `bias` of the channels in whole vectors, zeros behind the last one; zeros for all where it is
+// nullptr.
+std::vector<float> PaddedBias(const float* bias, int64_t channels);
 
 }  // namespace smelt::nn
 

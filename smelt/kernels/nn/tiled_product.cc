@@ -165,11 +165,9 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledProduct::Bind(const MatMulProblem& p
     return packed;
   };
   ASSIGN_OR_RETURN(auto packed, packed_.Get(weights, {}, true, KeptAllocator(), pack));
-  const TiledPanels panels(p.n);
-  std::vector<float> padded(static_cast<size_t>(panels.vectors * panels.lanes), 0.0f);
-  if (has_bias) std::copy_n(bias, p.n, padded.begin());
   return std::make_unique<BoundTiledProduct>(p.batches() * p.m, p.k, p.n, steps, addend,
-                                             std::move(packed), std::move(padded));
+                                             std::move(packed),
+                                             PaddedBias(has_bias ? bias : nullptr, p.n));
 }
 
 }  // namespace smelt::nn
