@@ -85,17 +85,8 @@ SMELT_TILE_VNNI void SwishTile(const Int8Tile& tile) {
 #undef SMELT_TILE_UNROLL
 #undef SMELT_TILE_VNNI
 
-template <int P>
-constexpr Int8TileFn kSwishTilesOf[] = {SwishTile<P, 1>, SwishTile<P, 2>, SwishTile<P, 3>,
-                                        SwishTile<P, 4>};
-
 }  // namespace
 
-Int8TileFn SwishInt8Tile(int pixels, int vecs) {
-  static constexpr const Int8TileFn* kTiles[] = {kSwishTilesOf<1>, kSwishTilesOf<2>,
-                                                 kSwishTilesOf<3>, kSwishTilesOf<4>,
-                                                 kSwishTilesOf<5>, kSwishTilesOf<6>};
-  return kTiles[pixels - 1][vecs - 1];
-}
+#include "smelt/kernels/isa/tile_int8_table.inc"
 
 }  // namespace smelt
