@@ -32,6 +32,7 @@ smelt_library(smelt_isal isa-l.h isal)
 # Tar and gzip alone, so that of the archive library only these parts are linked.
 smelt_library(smelt_archive archive.h archive z)
 smelt_library(smelt_snappy snappy.h snappy)
+smelt_library(smelt_flatbuffers flatbuffers/flatbuffers.h flatbuffers)
 smelt_library(smelt_re2 re2/re2.h re2)
 smelt_library(smelt_cli11 CLI/CLI.hpp)
 smelt_library(smelt_rapidjson rapidjson/document.h)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns tables of ops into C++: embed.py OUT_DIR ops.txt own_ops.txt. Run by the build.
+"""Turns tables of ops into C++: embed.py OUT_DIR ops.txt OTHER.txt... Run by the build.
 
 OUT_DIR/op_rows.cc holds a row of text for each op, OUT_DIR/op_names.inc their names: both sorted by name, so that the position in either is the op's
 number."""
@@ -12,7 +12,8 @@ for source in sources:
     blocks = [b for b in pathlib.Path(source).read_text(encoding="utf8").split("\n\n") if b and not b.startswith("#")]
     tables.append({b.split(None, 1)[0]: b.strip() for b in blocks})
     assert len(tables[-1]) == len(blocks), f"{source}: an op stands there twice"
-theirs, own = tables
+theirs, *others = tables
+own = {name: text for table in others for name, text in table.items()}
 # A definition of our own for an op that TensorFlow has stands in the place of TensorFlow's.
 rows = sorted((name, text, name not in theirs) for name, text in {**theirs, **own}.items())
 

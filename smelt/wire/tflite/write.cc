@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "smelt/wire/tflite/schema.h"
+#include "smelt/wire/tflite/tflite.h"
+
+namespace smelt {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+template <typename T>
+using Vector = Offset<flatbuffers::Vector<T>>;
+
+// Where a reader maps a file, numbers lie as they do in memory.
+constexpr size_t kBufferAlignment = 16;
+// A flatbuffer holds less than 2 GiB; the tables beside the buffers take their part.
+constexpr uint64_t kMostInside = (uint64_t{1} << 31) - (uint64_t{64} << 20);
+
+// Room for the tables of most models.
+constexpr size_t kTables = 1 << 20;
+
+class Writer {
+ public:
+  Writer(const LiteModel& model, bool outside) : model_(model), outside_(outside) {}
+
+  Status Write(absl::FunctionRef<Status(absl::string_view)> write) {
+    ShareBuffers();
+    uint64_t bytes = 0;
+    for (const size_t k : kept_) bytes += model_.buffers[k].bytes.size() + kBufferAlignment;
+    outside_ = outside_ || bytes > kMostInside;
+    // All at once: as the builder grows it copies what it has.
+    b_ = FlatBufferBuilder((outside_ ? 0 : bytes) + kTables);
+    // The offsets of buffers behind the flatbuffer are not known before its size is: numbers of
+    // fixed width stand for them, so that the second turn has the size of the first.
+    RETURN_IF_ERROR(Build());
+    if (outside_) {
+      uint64_t at = Aligned(b_.GetSize());
+      for (size_t k : kept_) {
+        if (model_.buffers[k].bytes.empty()) continue;
+        offsets_[k] = at;
+        at = Aligned(at + model_.buffers[k].bytes.size());
+      }
+      b_.Clear();
+      RETURN_IF_ERROR(Build());
+    }
+    RETURN_IF_ERROR(write({reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()}));
+    if (!outside_) return OkStatus();
+    uint64_t at = b_.GetSize();
+    for (size_t k : kept_) {
+      const absl::string_view data = model_.buffers[k].bytes;
+      if (data.empty()) continue;
+      RETURN_IF_ERROR(write(std::string(offsets_[k] - at, '\0')));
+      RETURN_IF_ERROR(write(data));
+      at = offsets_[k] + data.size();
+    }
+    return OkStatus();
+  }
+
+ private:
+  static uint64_t Aligned(uint64_t at) {
+    return (at + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  }
+
+  // Buffers of equal bytes become one. Empty ones stay apart from buffer 0: a metadata buffer that
+  // is filled in later has its own.
+  void ShareBuffers() {
+    absl::flat_hash_map<absl::string_view, uint32_t> known;
+    for (size_t i = 0; i < model_.buffers.size(); ++i) {
+      const auto next = static_cast<uint32_t>(kept_.size());
+      const absl::string_view bytes = model_.buffers[i].bytes;
+      if (bytes.empty()) {
+        place_.push_back(i == 0 ? 0 : next);
+        kept_.push_back(i);
+        continue;
+      }
+      const auto [it, added] = known.try_emplace(bytes, next);
+      place_.push_back(it->second);
+      if (added) kept_.push_back(i);
+    }
+    offsets_.assign(model_.buffers.size(), 2);
+  }
+
+  Status Build() {
+    codes_.clear();
+    std::vector<Offset<tflite::SubGraph>> subgraphs;
+    for (const LiteSubgraph& graph : model_.subgraphs) {
+      auto written = WriteSubgraph(graph);
+      if (!written.ok()) {
+        return Prefix(written.status(), absl::StrCat("subgraph '", graph.name, "': "));
+      }
+      subgraphs.push_back(*written);
+    }
+    std::vector<Offset<tflite::Buffer>> buffers;
+    for (const size_t k : kept_) buffers.push_back(WriteBuffer(k));
+    std::vector<Offset<tflite::Metadata>> metadata;
+    for (const LiteMetadata& m : model_.metadata) {
+      metadata.push_back(tflite::CreateMetadata(b_, b_.CreateString(m.name), place_[m.buffer]));
+    }
+    std::vector<Offset<tflite::SignatureDef>> signatures;
+    for (const LiteSignature& s : model_.signatures) {
+      const auto maps = [&](const auto& from) {
+        std::vector<Offset<tflite::TensorMap>> to;
+        for (const auto& [name, tensor] : from) {
+          to.push_back(
+              tflite::CreateTensorMap(b_, b_.CreateString(name), static_cast<uint32_t>(tensor)));
+        }
+        return b_.CreateVector(to);
+      };
+      const auto inputs = maps(s.inputs);
+      const auto outputs = maps(s.outputs);
+      signatures.push_back(
+          tflite::CreateSignatureDef(b_, inputs, outputs, b_.CreateString(s.key), s.subgraph));
+    }
+    const auto codes = b_.CreateVector(WriteCodes());
+    const auto all_subgraphs = b_.CreateVector(subgraphs);
+    const auto description = b_.CreateString(model_.description);
+    const auto all_buffers = b_.CreateVector(buffers);
+    const auto all_metadata = b_.CreateVector(metadata);
+    const auto all_signatures = b_.CreateVector(signatures);
+    tflite::FinishModelBuffer(
+        b_, tflite::CreateModel(b_, model_.version, codes, all_subgraphs, description, all_buffers,
+                                0, all_metadata, all_signatures));
+    return OkStatus();
+  }
+
+  Offset<tflite::Buffer> WriteBuffer(size_t k) {
+    const absl::string_view bytes = model_.buffers[k].bytes;
+    if (bytes.empty()) return tflite::CreateBuffer(b_);
+    if (outside_) return tflite::CreateBuffer(b_, 0, offsets_[k], bytes.size());
+    b_.ForceVectorAlignment(bytes.size(), 1, kBufferAlignment);
+    const auto data = b_.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    return tflite::CreateBuffer(b_, data);
+  }
+
+  std::vector<Offset<tflite::OperatorCode>> WriteCodes() {
+    std::vector<Offset<tflite::OperatorCode>> out(codes_.size());
+    for (const auto& [code, place] : codes_) {
+      const auto& [op, custom, version] = code;
+      const int builtin = custom ? tflite::BuiltinOperator_CUSTOM : LiteBuiltin(op);
+      const int in_byte =
+          std::min<int>(builtin, tflite::BuiltinOperator_PLACEHOLDER_FOR_GREATER_OP_CODES);
+      const auto name = custom ? b_.CreateString(op) : Offset<flatbuffers::String>();
+      out[place] = tflite::CreateOperatorCode(b_, static_cast<int8_t>(in_byte), name, version,
+                                              static_cast<tflite::BuiltinOperator>(builtin));
+    }
+    return out;
+  }
+
+  StatusOr<Offset<tflite::SubGraph>> WriteSubgraph(const LiteSubgraph& graph) {
+    std::vector<Offset<tflite::Tensor>> tensors;
+    for (const LiteTensor& tensor : graph.tensors) {
+      auto written = WriteTensor(tensor);
+      if (!written.ok()) {
+        return Prefix(written.status(), absl::StrCat("tensor '", tensor.name, "': "));
+      }
+      tensors.push_back(*written);
+    }
+    std::vector<Offset<tflite::Operator>> operators;
+    for (const LiteOperator& op : graph.operators) {
+      auto written = WriteOperator(op);
+      if (!written.ok()) {
+        return Prefix(written.status(),
+                      absl::StrCat("operator ", operators.size(), " (", op.op, "): "));
+      }
+      operators.push_back(*written);
+    }
+    const auto all_tensors = b_.CreateVector(tensors);
+    const auto inputs = b_.CreateVector(graph.inputs);
+    const auto outputs = b_.CreateVector(graph.outputs);
+    const auto all_operators = b_.CreateVector(operators);
+    return tflite::CreateSubGraph(b_, all_tensors, inputs, outputs, all_operators,
+                                  b_.CreateString(graph.name));
+  }
+
+  template <typename T>
+  Vector<T> Maybe(const std::vector<T>& v) {
+    return v.empty() ? Vector<T>() : b_.CreateVector(v);
+  }
+
+  StatusOr<Offset<tflite::Tensor>> WriteTensor(const LiteTensor& tensor) {
+    const std::optional<int8_t> type = LiteTypeOf(tensor.type);
+    if (!type) return Unimplemented("a .tflite file has no type ", DtypeName(tensor.type));
+    if (tensor.sparsity != nullptr) return Unimplemented("sparse tensors are not written");
+    const LiteQuantization& q = tensor.quantization;
+    Offset<tflite::QuantizationParameters> quantization;
+    if (!q.empty()) {
+      const auto min = Maybe(q.min), max = Maybe(q.max), scale = Maybe(q.scale);
+      const auto zero_point = Maybe(q.zero_point);
+      auto kind = tflite::QuantizationDetails_NONE;
+      Offset<void> details;
+      if (q.blockwise) {
+        kind = tflite::QuantizationDetails_BlockwiseQuantization;
+        details = tflite::CreateBlockwiseQuantization(
+                      b_, q.blockwise->scales, q.blockwise->zero_points, q.blockwise->block_size)
+                      .Union();
+      } else if (!q.custom.empty()) {
+        kind = tflite::QuantizationDetails_CustomQuantization;
+        b_.ForceVectorAlignment(q.custom.size(), 1, kBufferAlignment);
+        const auto custom =
+            b_.CreateVector(reinterpret_cast<const uint8_t*>(q.custom.data()), q.custom.size());
+        details = tflite::CreateCustomQuantization(b_, custom).Union();
+      }
+      quantization = tflite::CreateQuantizationParameters(b_, min, max, scale, zero_point, kind,
+                                                          details, q.dimension);
+    }
+    const auto shape = b_.CreateVector(tensor.shape);
+    const auto name = b_.CreateString(tensor.name);
+    const auto signature = Maybe(tensor.shape_signature);
+    return tflite::CreateTensor(b_, shape, static_cast<tflite::TensorType>(*type),
+                                place_[tensor.buffer], name, quantization, tensor.is_variable, 0,
+                                signature, tensor.has_rank);
+  }
+
+  StatusOr<Offset<tflite::Operator>> WriteOperator(const LiteOperator& op) {
+    const int builtin = op.custom ? -1 : LiteBuiltin(op.op);
+    if (!op.custom && builtin < 0) return InvalidArgument("there is no such builtin operator");
+    const auto code =
+        codes_.try_emplace({op.op, op.custom, op.version}, static_cast<uint32_t>(codes_.size()))
+            .first->second;
+    const OptionsTable kind = op.custom ? OptionsTable() : OptionsOf(builtin);
+    if (kind.table == nullptr && !op.options.empty()) {
+      return InvalidArgument("it has no options");
+    }
+    Offset<void> first, second;
+    if (kind.table != nullptr) {
+      ASSIGN_OR_RETURN(const Offset<void> options, WriteOptions(op.options, *kind.table, b_));
+      (kind.first != 0 ? first : second) = options;
+    }
+    const auto inputs = b_.CreateVector(op.inputs);
+    const auto outputs = b_.CreateVector(op.outputs);
+    const auto intermediates = Maybe(op.intermediates);
+    const std::vector<uint8_t> mutating(op.mutating_variable_inputs.begin(),
+                                        op.mutating_variable_inputs.end());
+    const auto all_mutating = Maybe(mutating);
+    Vector<uint8_t> custom;
+    if (op.custom) {
+      custom = b_.CreateVector(reinterpret_cast<const uint8_t*>(op.custom_options.data()),
+                               op.custom_options.size());
+    }
+    return tflite::CreateOperator(
+        b_, code, inputs, outputs, static_cast<tflite::BuiltinOptions>(kind.first), first, custom,
+        tflite::CustomOptionsFormat_FLEXBUFFERS, all_mutating, intermediates, 0, 0,
+        static_cast<tflite::BuiltinOptions2>(kind.second), second);
+  }
+
+  const LiteModel& model_;
+  bool outside_;
+  FlatBufferBuilder b_;
+  std::vector<uint32_t> place_;    // of each buffer, in the file
+  std::vector<size_t> kept_;       // the buffers that the file has
+  std::vector<uint64_t> offsets_;  // of each kept buffer behind the flatbuffer
+  // (op, custom, version) in the order of their first use.
+  std::map<std::tuple<std::string, bool, int32_t>, uint32_t> codes_;
+};
+
+}  // namespace
+
+Status WriteTflite(const LiteModel& model, bool buffers_outside,
+                   absl::FunctionRef<Status(absl::string_view bytes)> write) {
+  return Writer(model, buffers_outside).Write(write);
+}
+
+}  // namespace smelt
