@@ -21,6 +21,7 @@ constexpr struct {
     {"rows", RowTests},            // what the row analysis finds of functions
     {"estimates", EstimateTests},  // what nodes take, beside TensorFlow's virtual cluster
     {"convert", ConvertTests},     // a model and options in, what must come out
+    {"lite", LiteTests},           // graphs on their way to a .tflite file and back
 };
 
 }  // namespace
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
   }
   std::fprintf(
       stderr,
-      "usage: smelt_case_tests ops|sessions|shapes|passes|programs|grappler|rows|estimates|convert "
+      "usage: smelt_case_tests ops|sessions|shapes|passes|programs|grappler|rows|estimates|convert|lite "
       "[FLAG...] FILE...\n");
   return 2;
 }

@@ -13,5 +13,6 @@ int GrapplerTests(int argc, char** argv);
 int RowTests(int argc, char** argv);
 int EstimateTests(int argc, char** argv);
 int ConvertTests(int argc, char** argv);
+int LiteTests(int argc, char** argv);
 
 }  // namespace smelt

@@ -39,6 +39,7 @@ CommandBody SetupReplay(CLI::App& app);
 CommandBody SetupBench(CLI::App& app);
 CommandBody SetupConvert(CLI::App& app);
 CommandBody SetupOptimize(CLI::App& app);
+CommandBody SetupLite(CLI::App& app);
 CommandBody SetupOps(CLI::App& app);
 CommandBody SetupVersion(CLI::App& app);
 

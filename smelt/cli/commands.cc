@@ -24,6 +24,8 @@ const std::vector<Command>& Commands() {
        SetupConvert},
       {"optimize", "Rewrite a graph as TensorFlow's Grappler does, and say what was done",
        "smelt optimize --graph_def frozen.pb --feeds x:0 --fetches y out.pb", SetupOptimize},
+      {"lite", "Export a SavedModel as a TensorFlow Lite file", "smelt lite my_model my_model.tflite",
+       SetupLite},
       {"ops", "List the ops, their types and which kernel serves each", "smelt ops MatMul",
        SetupOps},
       {"version", "Print the version", "smelt version", SetupVersion},

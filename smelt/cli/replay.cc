@@ -23,6 +23,7 @@
 #include "smelt/cli/standard_streams.h"
 #include "smelt/cli/usage.h"
 #include "smelt/io/record.h"
+#include "smelt/lite/lite_file.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/model/model_folder.h"
@@ -117,7 +118,7 @@ class Replay {
 
   StatusOr<std::unique_ptr<LoadedModel>> LoadOne(const std::vector<std::string>& tags) {
     const ModelPart part = functions_ ? ModelPart::kWhole : ModelPart::kToRun;
-    ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder_->dir(), part));
+    ASSIGN_OR_RETURN(SavedModel model, ReadAnyModel(folder_->dir(), part));
     MetaGraph* meta = nullptr;
     if (tags.empty() && model.meta_graphs.size() == 1) {
       meta = &model.meta_graphs[0];

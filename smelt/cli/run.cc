@@ -19,6 +19,7 @@
 #include "smelt/cli/show_passes.h"
 #include "smelt/cli/usage.h"
 #include "smelt/io/fs.h"
+#include "smelt/lite/lite_file.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/graph_file.h"
 #include "smelt/model/model_folder.h"
@@ -62,7 +63,7 @@ class RunCommand {
       // A body of JSON may ask for any function.
       const bool any = !flags_.json.empty() || IsFunctionSignatureName(flags_.signature);
       ASSIGN_OR_RETURN(model,
-                       ReadSavedModel(folder.dir(), any ? ModelPart::kWhole : ModelPart::kToRun));
+                       ReadAnyModel(folder.dir(), any ? ModelPart::kWhole : ModelPart::kToRun));
     } else {
       ASSIGN_OR_RETURN(MetaGraph meta, ReadGraph(given));
       model.meta_graphs.push_back(std::move(meta));

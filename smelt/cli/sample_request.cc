@@ -11,6 +11,7 @@
 #include "smelt/cli/optimize_flag.h"
 #include "smelt/cli/replay_results.h"
 #include "smelt/io/record.h"
+#include "smelt/lite/lite_file.h"
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/made_up_requests.h"
 #include "smelt/model/model_folder.h"
@@ -133,7 +134,7 @@ class SampleLoader {
   StatusOr<MetaGraph> Read() const {
     const bool function = IsFunctionSignatureName(flags_.signature);
     ASSIGN_OR_RETURN(SavedModel model,
-                     ReadSavedModel(dir_, function ? ModelPart::kWhole : ModelPart::kToRun));
+                     ReadAnyModel(dir_, function ? ModelPart::kWhole : ModelPart::kToRun));
     MetaGraph* meta = nullptr;
     if (flags_.tag_set.empty() && model.meta_graphs.size() == 1) {
       meta = &model.meta_graphs[0];

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/io/archive.h"
 #include "smelt/io/fs.h"
+#include "smelt/wire/tflite/tflite.h"
 
 namespace smelt {
 namespace {
@@ -81,6 +82,7 @@ StatusOr<ModelFolder> ModelFolder::Open(const std::string& path) {
   if (!folder.dir_.empty()) return folder;
   folder.dir_ = path;
   if (!Exists(path)) return folder;
+  if (const auto file = MapFile(path); file.ok() && IsTflite((*file)->bytes())) return folder;
   ASSIGN_OR_RETURN(folder.unpacked_, TemporaryFolder::Make("smelt_model"));
   RETURN_IF_ERROR(ExtractArchive(path, folder.unpacked_->path()));
   ASSIGN_OR_RETURN(FoundModel found, FindSavedModel(folder.unpacked_->path()));

@@ -21,6 +21,7 @@ class ModelFolder {
   //   highest number; a folder with one folder in it that is one of these;
   //   a file: a tar archive, gzipped or not, unpacked beside other temporary files (TMPDIR), whose
   //   content is one of the above.
+  //   a .tflite file: dir() is the file (lite/lite_file.h reads it).
   // A path where nothing is, or a folder without a SavedModel, is taken as it is: ReadSavedModel
   // says what is missing. NOT_FOUND for an archive without one; INVALID_ARGUMENT when there are
   // several without numbers.

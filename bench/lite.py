@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Exports SavedModels by smelt lite and by TensorFlow's converter, runs both files in LiteRT, and compares: lite.py SMELT MODELS [NAME...] --goldens DIR | --suite
+
+With --goldens DIR, MODELS/NAME is a SavedModel and DIR/NAME.tfrecord what TensorFlow answers (PredictionLogs), DIR/NAME.json which outputs are random.
+With --suite, MODELS/NAME is a folder of the benchmark suite (saved_model, inputs_B.npz, outputs_B.npz). For each model: what smelt's file answers (the
+worst difference by the range of an output, or the error), operators and bytes of both files, and the time and peak memory of both converters.
+TensorFlow's files are kept in --cache. Needs bench/requirements.txt."""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+CONVERT = r"""
+import json, os, resource, sys, time
+os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'; os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
+import tensorflow as tf
+path, out = sys.argv[1:3]
+t = time.time()
+said = {}
+try:
+    import tensorflow.python.saved_model.loader_impl as loader
+    tags = list(loader.parse_saved_model(path).meta_graphs[0].meta_info_def.tags)
+    keys = [k for k in loader.parse_saved_model(path).meta_graphs[0].signature_def if k != '__saved_model_init_op']
+    converter = tf.lite.TFLiteConverter.from_saved_model(path, signature_keys=keys, tags=set(tags))
+    data = converter.convert()
+    open(out, 'wb').write(data)
+except BaseException as e:
+    said['error'] = (type(e).__name__ + ': ' + str(e))[:2000]
+said.update(seconds=time.time() - t, peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(json.dumps(said))
+"""
+
+# Runs a file on records: one JSON line for each.
+RUN = r"""
+import json, os, pickle, sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+path, records = sys.argv[1:3]
+try:
+    interpreter = Interpreter(model_path=path)
+    signatures = interpreter.get_signature_list()
+except BaseException as e:
+    print(json.dumps({'load_error': str(e)[:500]})); sys.exit(0)
+for key, inputs in pickle.load(open(records, 'rb')):
+    try:
+        runner = interpreter.get_signature_runner(key)
+        out = runner(**inputs)
+        pickle.dump({k: np.asarray(v) for k, v in out.items()}, open(records + '.out', 'wb'))
+        print(json.dumps({'ok': True}), flush=True)
+    except BaseException as e:
+        print(json.dumps({'error': (type(e).__name__ + ': ' + str(e))[:500]}), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def records_of_goldens(goldens, name):
+    """[(signature, inputs, outputs)], and the outputs that are random."""
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+    said = json.loads((goldens / f"{name}.json").read_text())
+    out = []
+    for bytes_ in tf.compat.v1.io.tf_record_iterator(str(goldens / f"{name}.tfrecord")):
+        record = prediction_log_pb2.PredictionLog.FromString(bytes_)
+        request, response = record.predict_log.request, record.predict_log.response
+        inputs = {k: tf.make_ndarray(v) for k, v in request.inputs.items()}
+        outputs = {k: tf.make_ndarray(v) for k, v in response.outputs.items()}
+        out.append((request.model_spec.signature_name or "serving_default", inputs, outputs))
+    return out, said
+
+
+def records_of_suite(folder):
+    import numpy as np
+    out = []
+    for batch in (1, 8):
+        if (folder / f"inputs_{batch}.npz").exists():
+            out.append(("serving_default", dict(np.load(folder / f"inputs_{batch}.npz")), dict(np.load(folder / f"outputs_{batch}.npz"))))
+    return out
+
+
+def worst(got, want):
+    import numpy as np
+    if set(got) != set(want):
+        return f"outputs {sorted(got)}, wanted {sorted(want)}"
+    most = 0.0
+    for key, w in want.items():
+        g = np.asarray(got[key])
+        if g.shape != w.shape:
+            return f"{key}: shape {g.shape}, wanted {w.shape}"
+        if w.dtype.kind in "OSU":
+            if [x if isinstance(x, bytes) else str(x).encode() for x in g.ravel()] != [x if isinstance(x, bytes) else str(x).encode() for x in w.ravel()]:
+                return f"{key}: other strings"
+            continue
+        if w.size == 0:
+            continue
+        g, w = g.astype(np.float64), w.astype(np.float64)
+        if not np.array_equal(np.isnan(g), np.isnan(w)):
+            return f"{key}: NaN in other places"
+        g, w = np.nan_to_num(g), np.nan_to_num(w)
+        scale = max(np.abs(w).max(), 1e-6)
+        most = max(most, float(np.abs(g - w).max() / scale))
+    return most
+
+
+def run(path, records):
+    """The worst difference of all records, or what went wrong."""
+    import pickle
+    with tempfile.TemporaryDirectory() as work:
+        file = os.path.join(work, "records")
+        pickle.dump([(k, i) for k, i, _ in records], open(file, "wb"))
+        p = subprocess.Popen([sys.executable, "-c", RUN, str(path), file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        most = 0.0
+        for key, _, want in records:
+            line = p.stdout.readline()
+            if not line:
+                return f"LiteRT ended with {p.wait()}"
+            said = json.loads(line)
+            if "ok" not in said:
+                p.kill()
+                return said.get("load_error") or f"{key}: {said['error']}"
+            w = worst(pickle.load(open(file + ".out", "rb")), want)
+            if isinstance(w, str):
+                p.kill()
+                return f"{key}: {w}"
+            most = max(most, w)
+            p.stdin.write("\n"), p.stdin.flush()
+        p.kill()
+        return most
+
+
+def operators(path):
+    """How many operators the file has, in all subgraphs."""
+    import tensorflow as tf
+    from tensorflow.lite.python import schema_py_generated as schema
+    model = schema.Model.GetRootAs(pathlib.Path(path).read_bytes(), 0)
+    return sum(model.Subgraphs(i).OperatorsLength() for i in range(model.SubgraphsLength()))
+
+
+def by_tensorflow(model, cache, name):
+    out, said = cache / f"{name}.tflite", cache / f"{name}.json"
+    if not said.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        try:
+            p = subprocess.run([sys.executable, "-c", CONVERT, str(model), str(out)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=900)
+            line = p.stdout.strip().splitlines()[-1:] or [""]
+            said.write_text(line[0] if line[0].startswith("{") else json.dumps({"error": f"ended with {p.returncode}"}))
+        except subprocess.TimeoutExpired:
+            said.write_text(json.dumps({"error": "over 900 s"}))
+    return out, json.loads(said.read_text())
+
+
+def by_smelt(smelt, model, out):
+    with tempfile.NamedTemporaryFile("r") as peak:
+        begin = time.time()
+        p = subprocess.run(["/usr/bin/time", "-f", "%M", "-o", peak.name, smelt, "lite", str(model), str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        said = {"seconds": time.time() - begin, "peak_mb": int(peak.read().split()[-1]) // 1024}
+    if p.returncode != 0:
+        said["error"] = p.stderr.strip()[-1500:] or f"ended with {p.returncode}"
+    return said
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("smelt"), ap.add_argument("models", type=pathlib.Path), ap.add_argument("names", nargs="*")
+    ap.add_argument("--goldens", type=pathlib.Path), ap.add_argument("--suite", action="store_true"), ap.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("/tmp/lite_by_tensorflow"))
+    ap.add_argument("--no_tensorflow", action="store_true", help="only smelt's files"), ap.add_argument("--json", help="write all there"), ap.add_argument("--keep", type=pathlib.Path, help="smelt's files stay there")
+    a = ap.parse_args()
+    names = a.names or sorted(p.name for p in a.models.iterdir() if p.is_dir() and (a.suite or (a.goldens / f"{p.name}.tfrecord").exists()))
+    work = a.keep or pathlib.Path(tempfile.mkdtemp(prefix="smelt_lite_"))
+    work.mkdir(parents=True, exist_ok=True)
+    rows, right = [], 0
+    print(f"{'model':28} {'smelt':>9} {'s':>6} {'MB':>6} {'operators':>9} {'bytes':>10} | {'TensorFlow':>10} {'s':>6} {'MB':>6} {'operators':>9} {'bytes':>10}")
+    for name in names:
+        model = a.models / name / "saved_model" if a.suite else a.models / name
+        records, said = (records_of_suite(a.models / name), {}) if a.suite else records_of_goldens(a.goldens, name)
+        row = {"name": name}
+        out = work / f"{name}.tflite"
+        for engine in ["smelt"] + ([] if a.no_tensorflow else ["tensorflow"]):
+            path, r = (out, by_smelt(a.smelt, model, out)) if engine == "smelt" else by_tensorflow(model, a.cache, name)
+            if "error" not in r:
+                r["answer"] = run(path, records)
+                r["operators"], r["bytes"] = operators(path), os.path.getsize(path)
+            row[engine] = r
+        rows.append(row)
+
+        def cells(r):
+            answer = "-" if "error" in r else f"{r['answer']:.1e}" if isinstance(r["answer"], float) else "wrong"
+            return f"{answer:>9} {r.get('seconds', 0):6.2f} {r.get('peak_mb', 0):6} {r.get('operators', ''):>9} {r.get('bytes', ''):>10}"
+        print(f"{name:28} " + " | ".join(cells(row[e]) for e in ("smelt", "tensorflow") if e in row), flush=True)
+        ok = isinstance(row["smelt"].get("answer"), float) and row["smelt"]["answer"] <= 1e-4
+        right += ok
+        if not ok:
+            print("    smelt: " + str(row["smelt"].get("error", row["smelt"].get("answer"))).replace("\n", "\n      "))
+    print(f"{right} of {len(names)} right")
+    both = [r for r in rows if "tensorflow" in r and all(isinstance(r[e].get("answer"), float) for e in ("smelt", "tensorflow"))]
+    for what in ("operators", "bytes"):
+        more = [f"{r['name']} ({r['smelt'][what]} beside {r['tensorflow'][what]})" for r in both if r["smelt"][what] > r["tensorflow"][what]]
+        print(f"more {what} than TensorFlow's: {len(more)} of {len(both)}" + "".join("\n    " + m for m in more))
+    if a.json:
+        pathlib.Path(a.json).write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+// Attributes of the nodes of a graph of operators, beside those of their definitions.
+#ifndef SMELT_LITE_COMMON_ATTRIBUTES_H_
+#define SMELT_LITE_COMMON_ATTRIBUTES_H_
+
+#include "absl/strings/string_view.h"
+#include "smelt/graph/constant.h"
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// The shapes of an operator's outputs, and of an argument's: list(shape). Free sizes are -1.
+inline constexpr absl::string_view kOutputShapes = "_output_shapes";
+
+// Of operators, arguments and constants whose outputs are quantized (docs/formats/tflite.md): for
+// output 0, and with "_1" behind them for output 1.
+inline constexpr absl::string_view kScales = "_scales";           // list(float)
+inline constexpr absl::string_view kZeroPoints = "_zero_points";  // list(int)
+inline constexpr absl::string_view kQuantizedDim =
+    "_quantized_dim";  // int, where there are several
+
+// What the node says of the output's shape; unknown where it says nothing.
+inline PartialShape StatedShape(Endpoint e) {
+  if (const TensorValue* value = StatedConstant(*e.node)) return value->shape;
+  const Attr* shapes = e.node->attrs().Find(kOutputShapes);
+  const auto* list = shapes == nullptr ? nullptr : shapes->get<std::vector<PartialShape>>();
+  if (list == nullptr || static_cast<size_t>(e.port) >= list->size()) return {};
+  return (*list)[static_cast<size_t>(e.port)];
+}
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_COMMON_ATTRIBUTES_H_

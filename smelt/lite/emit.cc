@@ -1,0 +1,166 @@
+#include "smelt/lite/emit.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "smelt/graph/constant.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/subgraph_names.h"
+
+namespace smelt {
+namespace {
+
+class Emitter {
+ public:
+  Emitter(const std::function<StatusOr<int64_t>(absl::string_view)>& subgraph_of, LiteModel& model)
+      : subgraph_of_(subgraph_of), model_(model) {}
+
+  StatusOr<LiteSubgraph> Emit(const Graph& graph, const std::vector<std::string>& inputs,
+                              const std::vector<std::string>& outputs) {
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+    std::vector<const Node*> args(inputs.size()), results(outputs.size());
+    for (const Node* n : order) {
+      if (n->Is("_Arg")) args[static_cast<size_t>(n->Int("index"))] = n;
+      if (n->Is("_Retval")) results[static_cast<size_t>(n->Int("index"))] = n;
+    }
+    // What callers know a tensor by comes before the names of nodes.
+    for (size_t i = 0; i < args.size(); ++i) {
+      ASSIGN_OR_RETURN(const int32_t t, AddTensor({const_cast<Node*>(args[i]), 0}, inputs[i]));
+      out_.inputs.push_back(t);
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      names_.try_emplace(results[i]->input(0), outputs[i]);
+    }
+    for (const Node* n : order) {
+      if (n->Is("_Arg") || n->Is("_Retval") || n->Is("Const") || n->Is("tfl.no_value") ||
+          n->Is("tfl.variable")) {
+        continue;
+      }
+      RETURN_IF_ERROR(AddOperator(*n));
+    }
+    for (const Node* result : results) {
+      ASSIGN_OR_RETURN(const int32_t t, TensorOf(result->input(0)));
+      out_.outputs.push_back(t);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  StatusOr<int32_t> TensorOf(Endpoint e) {
+    if (e.node->Is("tfl.no_value")) return -1;
+    const auto it = tensors_.find(e);
+    if (it != tensors_.end()) return it->second;
+    const auto named = names_.find(e);
+    std::string name = named != names_.end() ? named->second
+                       : e.port == 0         ? e.node->name()
+                                             : absl::StrCat(e.node->name(), ":", e.port);
+    return AddTensor(e, std::move(name));
+  }
+
+  StatusOr<int32_t> AddTensor(Endpoint e, std::string name) {
+    LiteTensor& t = out_.tensors.emplace_back();
+    t.name = std::move(name);
+    t.type = BaseType(e.node->output_types[static_cast<size_t>(e.port)]);
+    PartialShape shape;
+    if (const TensorValue* stated = StatedConstant(*e.node)) {
+      ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
+      ASSIGN_OR_RETURN(LiteBuffer bytes, LiteBytes(value));
+      t.buffer = static_cast<uint32_t>(model_.buffers.size());
+      model_.buffers.push_back(std::move(bytes));
+      shape = value.shape();
+    } else if (e.node->Is("tfl.variable")) {
+      t.is_variable = true;
+      shape = e.node->Get<PartialShape>("shape", {});
+    } else if (const Attr* shapes = e.node->attrs().Find(kOutputShapes)) {
+      shape = (*shapes->get<std::vector<PartialShape>>())[static_cast<size_t>(e.port)];
+    }
+    // A free size is 1 until inputs are resized; a rank that is not known reads as a scalar's.
+    t.has_rank = shape.known_rank();
+    bool free = false;
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] > INT32_MAX) {
+        return InvalidArgument("tensor '", t.name, "' has the size ", shape[i],
+                               ", which a .tflite file cannot state");
+      }
+      free = free || shape[i] < 0;
+      t.shape.push_back(shape[i] < 0 ? 1 : static_cast<int32_t>(shape[i]));
+      t.shape_signature.push_back(shape[i] < 0 ? -1 : static_cast<int32_t>(shape[i]));
+    }
+    if (!free) t.shape_signature.clear();
+    const auto index = static_cast<int32_t>(out_.tensors.size() - 1);
+    tensors_[e] = index;
+    return index;
+  }
+
+  Status AddOperator(const Node& n) {
+    LiteOperator op;
+    if (n.Is("tfl.custom")) {
+      op.custom = true;
+      op.op = n.String("custom_code");
+      op.custom_options = n.String("custom_options");
+    } else if (absl::StartsWith(n.op(), "tfl.")) {
+      op.op = absl::AsciiStrToUpper(absl::StripPrefix(n.op(), "tfl."));
+      RETURN_IF_ERROR(AddOptions(n, op));
+    } else {
+      return Internal("node '", n.name(), "' of op ", n.op(), " is no operator");
+    }
+    for (const Endpoint& e : n.inputs()) {
+      ASSIGN_OR_RETURN(const int32_t t, TensorOf(e));
+      op.inputs.push_back(t);
+    }
+    for (int i = 0; i < n.num_outputs(); ++i) {
+      ASSIGN_OR_RETURN(const int32_t t, TensorOf({const_cast<Node*>(&n), i}));
+      op.outputs.push_back(t);
+    }
+    out_.operators.push_back(std::move(op));
+    return OkStatus();
+  }
+
+  Status AddOptions(const Node& n, LiteOperator& op) {
+    for (const LiteOption& option : LiteOptions(op.op)) {
+      const absl::string_view function = FunctionOfOption(option.name);
+      const Attr* value = n.attrs().Find(function.empty() ? option.name : function);
+      if (value == nullptr) continue;
+      if (function.empty()) {
+        op.options.Set(option.name, *value);
+      } else if (const auto* f = value->get<FuncAttr>()) {
+        ASSIGN_OR_RETURN(const int64_t number, subgraph_of_(f->name));
+        op.options.Set(option.name, number);
+      } else if (const auto* list = value->get<std::vector<FuncAttr>>()) {
+        std::vector<int64_t> numbers;
+        for (const FuncAttr& f : *list) {
+          ASSIGN_OR_RETURN(numbers.emplace_back(), subgraph_of_(f.name));
+        }
+        op.options.Set(option.name, std::move(numbers));
+      }
+    }
+    return OkStatus();
+  }
+
+  struct EndpointHash {
+    size_t operator()(const Endpoint& e) const { return absl::HashOf(e.node, e.port); }
+  };
+  const std::function<StatusOr<int64_t>(absl::string_view)>& subgraph_of_;
+  LiteModel& model_;
+  LiteSubgraph out_;
+  absl::flat_hash_map<Endpoint, int32_t, EndpointHash> tensors_;
+  absl::flat_hash_map<Endpoint, std::string, EndpointHash> names_;
+};
+
+}  // namespace
+
+StatusOr<LiteSubgraph> EmitSubgraph(
+    const Graph& graph, const std::string& name, const std::vector<std::string>& inputs,
+    const std::vector<std::string>& outputs,
+    const std::function<StatusOr<int64_t>(absl::string_view function)>& subgraph_of,
+    LiteModel& model) {
+  ASSIGN_OR_RETURN(LiteSubgraph out, Emitter(subgraph_of, model).Emit(graph, inputs, outputs));
+  out.name = name;
+  return out;
+}
+
+}  // namespace smelt

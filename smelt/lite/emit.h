@@ -1,0 +1,26 @@
+// A graph of operators as the subgraph of a file.
+#ifndef SMELT_LITE_EMIT_H_
+#define SMELT_LITE_EMIT_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+#include "smelt/wire/tflite/tflite.h"
+
+namespace smelt {
+
+// What a callable graph of operators (legalizer.h) becomes. `inputs` and `outputs` are names of
+// tensors by argument and result. Constants are added to the buffers of `model`. `subgraph_of`
+// gives the number of a function's subgraph. INTERNAL for a node that is no operator; errors of
+// LiteBytes.
+StatusOr<LiteSubgraph> EmitSubgraph(
+    const Graph& graph, const std::string& name, const std::vector<std::string>& inputs,
+    const std::vector<std::string>& outputs,
+    const std::function<StatusOr<int64_t>(absl::string_view function)>& subgraph_of,
+    LiteModel& model);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_EMIT_H_

@@ -1,0 +1,112 @@
+#include "smelt/lite/export.h"
+
+#include <algorithm>
+#include <map>
+
+#include "smelt/io/staged_file.h"
+#include "smelt/lite/emit.h"
+#include "smelt/lite/signature_graph.h"
+#include "smelt/wire/saved_model/signature_keys.h"
+
+namespace smelt {
+namespace {
+
+// One line for each op and reason, with the nodes that have it.
+std::string RefusalText(const LiteReport& report) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_op;
+  for (const LiteReport::Refused& r : report.refused) {
+    by_op[{r.refusal.op, r.refusal.why}].push_back(absl::StrCat(r.signature, ": ", r.refusal.node));
+  }
+  std::string text = "these ops have no builtin operator of TensorFlow Lite:\n";
+  for (const auto& [op, nodes] : by_op) {
+    absl::StrAppend(&text, "  ", op.first, " (", op.second, "): ", nodes[0]);
+    if (nodes.size() > 1) absl::StrAppend(&text, " and ", nodes.size() - 1, " more");
+    text += "\n";
+  }
+  return text;
+}
+
+StatusOr<std::vector<std::string>> Signatures(const LoadedModel& model, const LiteFlags& flags) {
+  if (!flags.signatures.empty()) return flags.signatures;
+  std::vector<std::string> out;
+  for (const auto& [key, signature] : model.meta().signatures) {
+    if (key != kInitSignature) out.push_back(key);
+  }
+  if (out.empty()) return InvalidArgument("the model has no signature");
+  // Who asks for no signature gets the first subgraph.
+  std::ranges::stable_partition(out, [](const std::string& k) { return k == "serving_default"; });
+  return out;
+}
+
+// What gives no result and has no effect goes.
+void PruneUnread(Graph& graph) {
+  std::vector<Node*> roots;
+  for (Node* n : graph.Nodes()) {
+    const bool stays = n->Is("_Arg") || n->Is("_Retval") || (n->def() && n->def()->stateful);
+    if (stays) roots.push_back(n);
+  }
+  graph.Prune(roots);
+}
+
+std::vector<std::string> TensorNames(const std::vector<LiteSlot>& slots) {
+  std::vector<std::string> out;
+  for (const LiteSlot& s : slots) out.push_back(s.tensor);
+  return out;
+}
+
+LiteSignature SignatureOf(const SignatureGraph& g, const LiteSubgraph& subgraph, uint32_t number) {
+  LiteSignature s;
+  s.key = g.key;
+  s.subgraph = number;
+  for (size_t i = 0; i < g.inputs.size(); ++i) {
+    s.inputs.emplace_back(g.inputs[i].key, subgraph.inputs[i]);
+  }
+  for (size_t i = 0; i < g.outputs.size(); ++i) {
+    s.outputs.emplace_back(g.outputs[i].key, subgraph.outputs[i]);
+  }
+  return s;
+}
+
+}  // namespace
+
+StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model, flags));
+  std::vector<SignatureGraph> graphs;
+  for (const std::string& key : keys) {
+    auto graph = GraphOfSignature(model, key);
+    if (!graph.ok()) return Prefix(graph.status(), absl::StrCat("signature '", key, "': "));
+    auto refused = Legalize(*graph->graph);
+    if (!refused.ok()) return Prefix(refused.status(), absl::StrCat("signature '", key, "': "));
+    for (Refusal& r : *refused) report->refused.push_back({key, std::move(r)});
+    if (!report->refused.empty()) continue;
+    PruneUnread(*graph->graph);
+    const Status fused = Fuse(*graph->graph, flags.fusions_off, &report->fusions);
+    if (!fused.ok()) return Prefix(fused, absl::StrCat("signature '", key, "': "));
+    graphs.push_back(*std::move(graph));
+  }
+  if (!report->refused.empty()) return Unimplemented(RefusalText(*report));
+  LiteModel out;
+  out.description = "smelt";
+  out.buffers.emplace_back();
+  const auto no_subgraph = [](absl::string_view function) -> StatusOr<int64_t> {
+    return Unimplemented("subgraph of function '", function, "'");
+  };
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const SignatureGraph& g = graphs[i];
+    ASSIGN_OR_RETURN(LiteSubgraph subgraph,
+                     EmitSubgraph(*g.graph, i == 0 ? "main" : g.key, TensorNames(g.inputs),
+                                  TensorNames(g.outputs), no_subgraph, out));
+    out.signatures.push_back(SignatureOf(g, subgraph, static_cast<uint32_t>(i)));
+    out.subgraphs.push_back(std::move(subgraph));
+  }
+  return out;
+}
+
+Status WriteLiteFile(const LiteModel& model, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto file, StagedFile::Make(path, OtherWriter::kWait));
+  RETURN_IF_ERROR(WriteTflite(model, /*buffers_outside=*/false,
+                              [&](absl::string_view bytes) { return file->Write(bytes); }));
+  return file->Publish();
+}
+
+}  // namespace smelt

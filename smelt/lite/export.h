@@ -1,0 +1,41 @@
+// SavedModels as .tflite files.
+#ifndef SMELT_LITE_EXPORT_H_
+#define SMELT_LITE_EXPORT_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "smelt/lite/fuse/fusion.h"
+#include "smelt/lite/legalizer.h"
+#include "smelt/model/loaded_model.h"
+#include "smelt/wire/tflite/tflite.h"
+
+namespace smelt {
+
+struct LiteFlags {
+  std::vector<std::string> signatures;             // empty: all
+  std::set<std::string, std::less<>> fusions_off;  // by name (fuse/fusion.h)
+};
+
+// What an export did.
+struct LiteReport {
+  // Ops that no operator stands for, by signature.
+  struct Refused {
+    std::string signature;
+    Refusal refusal;
+  };
+  std::vector<Refused> refused;
+  std::vector<FusionNote> fusions;
+};
+
+// NOT_FOUND for a signature that there is not, UNIMPLEMENTED where ops were refused, with all of
+// them in the message and in the report; errors of GraphOfSignature and EmitSubgraph.
+StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report);
+
+// Writes beside `path` and renames into place.
+Status WriteLiteFile(const LiteModel& model, const std::string& path);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_EXPORT_H_

@@ -1,0 +1,237 @@
+#include "smelt/lite/import.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/subgraph_names.h"
+
+namespace smelt {
+namespace {
+
+PartialShape ShapeOf(const LiteTensor& t) {
+  const std::vector<int32_t>& sizes = t.shape_signature.empty() ? t.shape : t.shape_signature;
+  return PartialShape::Of(std::vector<int64_t>(sizes.begin(), sizes.end()));
+}
+
+void SetQuantization(const LiteQuantization& q, int port, AttrMap& attrs) {
+  if (q.scale.empty()) return;
+  const std::string behind = port == 0 ? "" : absl::StrCat("_", port);
+  attrs.Set(absl::StrCat(kScales, behind), q.scale);
+  attrs.Set(absl::StrCat(kZeroPoints, behind),
+            q.zero_point.empty() ? std::vector<int64_t>(q.scale.size()) : q.zero_point);
+  if (q.scale.size() > 1) {
+    attrs.Set(absl::StrCat(kQuantizedDim, behind), static_cast<int64_t>(q.dimension));
+  }
+}
+
+class Importer {
+ public:
+  Importer(const LiteModel& model, const LiteFunctions& all, const LiteSubgraph& from)
+      : model_(model), all_(all), from_(from), values_(from.tensors.size()) {}
+
+  StatusOr<std::unique_ptr<Function>> Run(const std::string& name) {
+    auto f = std::make_unique<Function>();
+    f->signature.name = name;
+    f->body = std::make_unique<Graph>(all_.library);
+    graph_ = f->body.get();
+    for (size_t i = 0; i < from_.inputs.size(); ++i) RETURN_IF_ERROR(AddArgument(i, *f));
+    for (size_t i = 0; i < from_.operators.size(); ++i) {
+      const Status added = AddOperator(from_.operators[i]);
+      if (!added.ok()) {
+        return Prefix(added, absl::StrCat("operator ", i, " (", from_.operators[i].op, "): "));
+      }
+    }
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      auto value = Value(from_.outputs[i]);
+      if (!value.ok()) return Prefix(value.status(), absl::StrCat("output ", i, ": "));
+      ArgDef arg;
+      arg.name = absl::StrCat("output_", i);
+      arg.type = from_.tensors[static_cast<size_t>(from_.outputs[i])].type;
+      f->signature.outputs.push_back(std::move(arg));
+      f->results.push_back({*value});
+    }
+    return f;
+  }
+
+ private:
+  const LiteTensor& Tensor_(int32_t i) const { return from_.tensors[static_cast<size_t>(i)]; }
+  // Names of tensors may be any text; "x:0" is node x.
+  std::string NameOf(int32_t i) const {
+    std::string name(absl::StripSuffix(Tensor_(i).name, ":0"));
+    for (char& c : name) {
+      const bool legal = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+                         c == '.' || c == '-' || c == '/' || c == '>';
+      if (!legal) c = '_';
+    }
+    const bool begins =
+        !name.empty() &&
+        (absl::ascii_isalnum(static_cast<unsigned char>(name[0])) || name[0] == '.');
+    return graph_->FreeName(begins ? name : absl::StrCat("tensor_", i, name));
+  }
+
+  Status AddArgument(size_t i, Function& f) {
+    const int32_t index = from_.inputs[i];
+    const LiteTensor& t = Tensor_(index);
+    if (values_[static_cast<size_t>(index)].node != nullptr) {
+      return InvalidArgument("tensor ", index, " is two inputs");
+    }
+    AttrMap attrs;
+    attrs.Set("T", t.type);
+    attrs.Set("index", static_cast<int64_t>(i));
+    attrs.Set(kOutputShapes, std::vector<PartialShape>{ShapeOf(t)});
+    SetQuantization(t.quantization, 0, attrs);
+    ASSIGN_OR_RETURN(Node * arg, graph_->Add(NameOf(index), "_Arg", {}, std::move(attrs)));
+    values_[static_cast<size_t>(index)] = {arg, 0};
+    ArgDef def;
+    def.name = arg->name();
+    def.type = t.type;
+    f.signature.inputs.push_back(std::move(def));
+    f.args.push_back(arg);
+    return OkStatus();
+  }
+
+  StatusOr<Endpoint> Value(int32_t index) {
+    Endpoint& known = values_[static_cast<size_t>(index)];
+    if (known.node != nullptr) return known;
+    const LiteTensor& t = Tensor_(index);
+    AttrMap attrs;
+    SetQuantization(t.quantization, 0, attrs);
+    if (t.is_variable) {
+      attrs.Set("dtype", t.type);
+      attrs.Set("shape", ShapeOf(t));
+      ASSIGN_OR_RETURN(Node * n, graph_->Add(NameOf(index), "tfl.variable", {}, std::move(attrs)));
+      return known = {n, 0};
+    }
+    auto value = LiteConstant(model_, t);
+    if (!value.ok()) {
+      return Prefix(value.status(), absl::StrCat("tensor ", index, " '", t.name, "': "));
+    }
+    if (!value->valid()) {
+      return InvalidArgument("tensor ", index, " '", t.name, "' is read before it is there");
+    }
+    attrs.Set("dtype", t.type);
+    attrs.Set("value", *value);
+    ASSIGN_OR_RETURN(Node * n, graph_->Add(NameOf(index), "Const", {}, std::move(attrs)));
+    return known = {n, 0};
+  }
+
+  Status AddOperator(const LiteOperator& op) {
+    std::vector<Endpoint> inputs;
+    DtypeVector in, out;
+    for (const int32_t i : op.inputs) {
+      if (i < 0) {
+        if (no_value_ == nullptr) {
+          ASSIGN_OR_RETURN(no_value_, graph_->Add("no_value", "tfl.no_value", {}));
+        }
+        inputs.push_back({no_value_, 0});
+        in.push_back(Dtype::kVariant);
+        continue;
+      }
+      ASSIGN_OR_RETURN(const Endpoint e, Value(i));
+      inputs.push_back(e);
+      in.push_back(Tensor_(i).type);
+    }
+    AttrMap attrs;
+    if (op.custom) {
+      attrs.Set("custom_code", op.op);
+      attrs.Set("custom_options", op.custom_options);
+    } else {
+      for (const auto& [name, value] : op.options) RETURN_IF_ERROR(SetOption(name, value, attrs));
+      // Subgraph 0 is the default, which no table states.
+      for (const LiteOption& o : LiteOptions(op.op)) {
+        const bool subgraph = !FunctionOfOption(o.name).empty() && !o.default_value.is_list();
+        if (!subgraph || op.options.Find(o.name) != nullptr) continue;
+        RETURN_IF_ERROR(SetOption(o.name, o.default_value, attrs));
+      }
+    }
+    std::vector<PartialShape> shapes;
+    for (size_t port = 0; port < op.outputs.size(); ++port) {
+      const LiteTensor& t = Tensor_(op.outputs[port]);
+      out.push_back(t.type);
+      shapes.push_back(ShapeOf(t));
+      SetQuantization(t.quantization, static_cast<int>(port), attrs);
+    }
+    attrs.Set("Tin", in);
+    attrs.Set("Tout", out);
+    attrs.Set(kOutputShapes, std::move(shapes));
+    const std::string name =
+        op.outputs.empty() ? graph_->FreeName(absl::AsciiStrToLower(op.op)) : NameOf(op.outputs[0]);
+    ASSIGN_OR_RETURN(
+        Node * n,
+        graph_->Add(name,
+                    op.custom ? "tfl.custom" : absl::StrCat("tfl.", absl::AsciiStrToLower(op.op)),
+                    inputs, std::move(attrs)));
+    for (size_t port = 0; port < op.outputs.size(); ++port) {
+      Endpoint& value = values_[static_cast<size_t>(op.outputs[port])];
+      if (value.node != nullptr) {
+        return InvalidArgument("tensor ", op.outputs[port], " is made twice");
+      }
+      value = {n, static_cast<int>(port)};
+    }
+    // Operators run one after another: those with an effect keep their order.
+    if (n->def() != nullptr && n->def()->stateful) {
+      if (last_effect_ != nullptr) graph_->AddControlInput(n, last_effect_);
+      last_effect_ = n;
+    }
+    return OkStatus();
+  }
+
+  StatusOr<std::string> FunctionAt(int64_t subgraph) const {
+    if (subgraph < 0 || static_cast<size_t>(subgraph) >= all_.names.size()) {
+      return InvalidArgument("it calls subgraph ", subgraph, " of ", all_.names.size());
+    }
+    return all_.names[static_cast<size_t>(subgraph)];
+  }
+
+  Status SetOption(const std::string& name, const Attr& value, AttrMap& attrs) const {
+    const absl::string_view function = FunctionOfOption(name);
+    if (function.empty()) {
+      attrs.Set(name, value);
+    } else if (const auto* list = value.get<std::vector<int64_t>>()) {
+      std::vector<FuncAttr> functions;
+      for (const int64_t i : *list) {
+        ASSIGN_OR_RETURN(std::string f, FunctionAt(i));
+        functions.push_back({std::move(f), nullptr});
+      }
+      attrs.Set(function, std::move(functions));
+    } else if (const auto* number = value.get<int64_t>()) {
+      ASSIGN_OR_RETURN(std::string f, FunctionAt(*number));
+      attrs.Set(function, FuncAttr{std::move(f), nullptr});
+    }
+    return OkStatus();
+  }
+
+  const LiteModel& model_;
+  const LiteFunctions& all_;
+  const LiteSubgraph& from_;
+  Graph* graph_ = nullptr;
+  std::vector<Endpoint> values_;  // by tensor
+  Node* no_value_ = nullptr;
+  Node* last_effect_ = nullptr;
+};
+
+}  // namespace
+
+StatusOr<LiteFunctions> ImportLite(const LiteModel& model) {
+  LiteFunctions out;
+  out.library = std::make_shared<FunctionLibrary>();
+  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
+    const std::string& name = model.subgraphs[i].name;
+    std::string base = name.empty() ? absl::StrCat("subgraph_", i) : name;
+    std::string free = base;
+    for (int k = 1; std::ranges::find(out.names, free) != out.names.end(); ++k) {
+      free = absl::StrCat(base, "_", k);
+    }
+    out.names.push_back(std::move(free));
+  }
+  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
+    auto f = Importer(model, out, model.subgraphs[i]).Run(out.names[i]);
+    if (!f.ok()) return Prefix(f.status(), absl::StrCat("subgraph '", out.names[i], "': "));
+    RETURN_IF_ERROR(out.library->Add(*std::move(f)));
+  }
+  return out;
+}
+
+}  // namespace smelt

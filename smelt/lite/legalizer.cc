@@ -1,0 +1,142 @@
+#include "smelt/lite/legalizer.h"
+
+#include <array>
+
+#include "absl/strings/match.h"
+#include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
+
+namespace smelt {
+
+PartialShape Legalizer::shape(Endpoint e) const {
+  const Attr* stated = e.node->attrs().Find(kOutputShapes);
+  if (absl::StartsWith(e.node->op(), "tfl.") && stated != nullptr) {
+    const auto* shapes = stated->get<std::vector<PartialShape>>();
+    return (*shapes)[static_cast<size_t>(e.port)];
+  }
+  if (const TensorValue* value = StatedConstant(*e.node)) return value->shape;
+  return shapes_.of(e);
+}
+
+std::optional<Tensor> Legalizer::Constant(Endpoint e) const {
+  return ConstantTensor(*BehindIdentities(e).node);
+}
+
+std::optional<std::vector<int64_t>> Legalizer::Integers(Endpoint e) const {
+  const std::optional<Tensor> value = Constant(e);
+  if (!value || (value->dtype() != Dtype::kInt32 && value->dtype() != Dtype::kInt64)) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < value->num_elements(); ++i) out.push_back(IndexAt(*value, i));
+  return out;
+}
+
+StatusOr<Node*> Legalizer::AddMany(OpName op, std::span<const Endpoint> inputs, AttrMap options,
+                                   std::span<const LiteOutput> outputs) {
+  DtypeVector in, out;
+  std::vector<PartialShape> shapes;
+  for (const Endpoint& e : inputs) in.push_back(BaseType(type(e)));
+  for (const LiteOutput& o : outputs) {
+    out.push_back(BaseType(o.type));
+    std::vector<int64_t> dims;
+    for (int i = 0; i < o.shape.rank(); ++i) dims.push_back(std::max<int64_t>(o.shape[i], -1));
+    shapes.push_back(o.shape.known_rank() ? PartialShape::Of(dims) : o.shape);
+  }
+  options.Set("Tin", in);
+  options.Set("Tout", out);
+  options.Set(kOutputShapes, std::move(shapes));
+  return graph_.Add(node_->name(), op.text(), inputs, std::move(options));
+}
+
+StatusOr<Endpoint> Legalizer::Add(OpName op, std::span<const Endpoint> inputs, AttrMap options,
+                                  const LiteOutput& output) {
+  ASSIGN_OR_RETURN(Node * n, AddMany(op, inputs, std::move(options), {&output, 1}));
+  return Endpoint{n, 0};
+}
+
+Endpoint Legalizer::Const(const Tensor& value) {
+  return {graph_.AddConst(absl::StrCat(node_->name(), "/const"), value), 0};
+}
+
+Endpoint Legalizer::Ints(std::span<const int64_t> values) {
+  const std::vector<int32_t> narrow(values.begin(), values.end());
+  return Const(Tensor::Vector(std::span<const int32_t>(narrow)));
+}
+
+Endpoint Legalizer::Int(int64_t value) {
+  return Const(Tensor::Scalar(static_cast<int32_t>(value)));
+}
+
+Endpoint Legalizer::Floats(float value) { return Const(Tensor::Scalar(value)); }
+
+Endpoint Legalizer::NoValue() {
+  // It has no inputs and no attributes: nothing can be wrong with it.
+  return {*graph_.Add("no_value", "tfl.no_value", {}), 0};
+}
+
+AttrMap Options(std::initializer_list<std::pair<absl::string_view, Attr>> values) {
+  AttrMap out;
+  for (const auto& [name, value] : values) out.Set(name, value);
+  return out;
+}
+
+const ExportRow* FindExportRow(OpName op) {
+  static const auto* rows = [] {
+    auto* by_op = new std::array<const ExportRow*, kNumOps>();
+    for (const auto family : AllExportRows()) {
+      for (const ExportRow& row : family) (*by_op)[static_cast<size_t>(row.op.number())] = &row;
+    }
+    return by_op;
+  }();
+  return op.unknown() ? nullptr : (*rows)[static_cast<size_t>(op.number())];
+}
+
+namespace {
+
+// What the file has as it is.
+bool IsLite(const Node& n) {
+  return n.Is("Const") || n.Is("_Arg") || n.Is("_Retval") || absl::StartsWith(n.op(), "tfl.");
+}
+
+}  // namespace
+
+StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
+  ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  Legalizer l(graph, shapes);
+  std::vector<Refusal> refusals;
+  for (Node* n : order) {
+    if (IsLite(*n)) continue;
+    const ExportRow* row = FindExportRow(n->op_name());
+    if (row == nullptr) {
+      refusals.push_back({n->name(), std::string(n->op()), "it has no builtin operator"});
+      continue;
+    }
+    l.Begin(*n, *row);
+    const int first_new = graph.max_id();
+    LiteEndpoints by = row->convert(*n, l);
+    if (absl::IsUnimplemented(by.status())) {
+      refusals.push_back({n->name(), std::string(n->op()), std::string(by.status().message())});
+      continue;
+    }
+    if (!by.ok()) return Prefix(by.status(), absl::StrCat("node '", n->name(), "': "));
+    for (size_t i = 0; i < by->size(); ++i) {
+      graph.ReplaceAllUses({n, static_cast<int>(i)}, (*by)[i]);
+    }
+    // Who waited for the node waits for what stands for it, which waits as it did.
+    Node* made = by->empty() ? nullptr : by->front().node;
+    if (made != nullptr && !absl::StartsWith(made->op(), "tfl.")) made = nullptr;
+    if (made != nullptr) {
+      for (Node* before : n->control_inputs()) graph.AddControlInput(made, before);
+    }
+    graph.ReplaceControlUses(n, made);
+    const std::string name = n->name();
+    graph.Remove(n);
+    // A node that was not there before takes the name.
+    if (made != nullptr && made->id() >= first_new) RETURN_IF_ERROR(graph.Rename(made, name));
+  }
+  return refusals;
+}
+
+}  // namespace smelt

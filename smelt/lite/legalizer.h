@@ -1,0 +1,112 @@
+// Export of ops: a row says what operators of TensorFlow Lite one op of TensorFlow becomes.
+//
+// The graph holds both while rows run: an operator is a node of an op "tfl.name"
+// (graph/ops/lite_ops.txt). Its attribute "_output_shapes" has the shapes of its outputs.
+#ifndef SMELT_LITE_LEGALIZER_H_
+#define SMELT_LITE_LEGALIZER_H_
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+#include "smelt/graph/shape/infer.h"
+#include "smelt/lite/common/attributes.h"
+
+namespace smelt {
+
+// An output that a row makes.
+struct LiteOutput {
+  Dtype type;
+  PartialShape shape;
+};
+
+struct ExportRow;
+
+// What rows work with. Not thread safe.
+class Legalizer {
+ public:
+  // REQUIRES: `shapes` are those of `graph` as it is; both outlive this.
+  Legalizer(Graph& graph, const ShapeTable& shapes) : graph_(graph), shapes_(shapes) {}
+
+  Graph& graph() { return graph_; }
+  // Free sizes are -1 or symbols.
+  PartialShape shape(Endpoint e) const;
+  int rank(Endpoint e) const { return shape(e).rank(); }  // -1: not known
+  Dtype type(Endpoint e) const { return e.node->output_types[static_cast<size_t>(e.port)]; }
+  // Of a Const, through identities.
+  std::optional<Tensor> Constant(Endpoint e) const;
+  std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
+
+  // The node that is replaced, whose name those of new nodes begin with, and its row.
+  void Begin(const Node& node, const ExportRow& row) {
+    node_ = &node;
+    row_ = &row;
+  }
+  const ExportRow& row() const { return *row_; }
+
+  // ---- making
+
+  // An operator for the output `of` of the node that is replaced.
+  StatusOr<Endpoint> Add(OpName op, std::initializer_list<Endpoint> inputs, AttrMap options,
+                         const LiteOutput& output) {
+    return Add(op, std::span<const Endpoint>(inputs.begin(), inputs.size()), std::move(options),
+               output);
+  }
+  StatusOr<Endpoint> Add(OpName op, std::span<const Endpoint> inputs, AttrMap options,
+                         const LiteOutput& output);
+  StatusOr<Node*> AddMany(OpName op, std::span<const Endpoint> inputs, AttrMap options,
+                          std::span<const LiteOutput> outputs);
+  Endpoint Const(const Tensor& value);
+  // An int32 vector.
+  Endpoint Ints(std::span<const int64_t> values);
+  Endpoint Int(int64_t value);  // an int32 scalar
+  Endpoint Floats(float value);
+  // Stands for an input that is left out.
+  Endpoint NoValue();
+
+  // Output i of the node that is replaced.
+  LiteOutput OutputOf(const Node& n, int i = 0) const {
+    return {n.output_types[static_cast<size_t>(i)], shape({const_cast<Node*>(&n), i})};
+  }
+
+ private:
+  Graph& graph_;
+  const ShapeTable& shapes_;
+  const Node* node_ = nullptr;
+  const ExportRow* row_ = nullptr;
+};
+
+// What stands for each output of the node. An error of the code UNIMPLEMENTED says why there is no
+// operator for it, as in "it has no builtin operator: WHY".
+using LiteEndpoints = StatusOr<std::vector<Endpoint>>;
+
+struct ExportRow {
+  OpName op;
+  LiteEndpoints (*convert)(Node& n, Legalizer& l);
+  // For functions that several rows share, which find them in Legalizer::row().
+  OpName lite = {};           // the operator
+  DtypeSet types = kAnyType;  // of input 0, which its kernels take
+};
+
+// One span for each file of rows/.
+std::span<const std::span<const ExportRow>> AllExportRows();
+// nullptr: there is none.
+const ExportRow* FindExportRow(OpName op);
+
+// A node that no row converts.
+struct Refusal {
+  std::string node, op, why;
+};
+// Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
+// replaced stay, and are told of.
+StatusOr<std::vector<Refusal>> Legalize(Graph& graph);
+
+// An option that has a value other than the default; for use in an initializer list.
+AttrMap Options(std::initializer_list<std::pair<absl::string_view, Attr>> values);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_LEGALIZER_H_

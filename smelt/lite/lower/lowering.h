@@ -1,0 +1,110 @@
+// Operators as ops of TensorFlow: how a .tflite file runs.
+//
+// A row says what one operator means in TensorFlow's terms; the graph that comes out is one like
+// any other for the optimizer, the compiler and the kernels. Operators on quantized numbers that
+// have kernels of their own stay as they are.
+#ifndef SMELT_LITE_LOWER_LOWERING_H_
+#define SMELT_LITE_LOWER_LOWERING_H_
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+struct LowerRow;
+
+// What rows work with. Not thread safe.
+class Lowering {
+ public:
+  explicit Lowering(Graph& graph) : graph_(graph) {}
+
+  Graph& graph() { return graph_; }
+  // As the file states it: free sizes are -1, an unknown rank reads as a scalar's.
+  const PartialShape& shape(Endpoint e) const;
+  Dtype type(Endpoint e) const { return e.node->output_types[static_cast<size_t>(e.port)]; }
+  std::optional<Tensor> Constant(Endpoint e) const;
+  std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
+  static bool IsLeftOut(Endpoint e) { return e.node->Is("tfl.no_value"); }
+  // Input i where the operator has it and it is not left out.
+  static bool Has(const Node& n, int i) { return i < n.num_inputs() && !IsLeftOut(n.input(i)); }
+
+  // ---- making: types that inputs decide need not be given
+
+  StatusOr<Node*> AddNode(OpName op, std::span<const Endpoint> inputs, AttrMap attrs = {});
+  StatusOr<Endpoint> Add(OpName op, std::initializer_list<Endpoint> inputs, AttrMap attrs = {}) {
+    return Add(op, std::span<const Endpoint>(inputs.begin(), inputs.size()), std::move(attrs));
+  }
+  StatusOr<Endpoint> Add(OpName op, std::span<const Endpoint> inputs, AttrMap attrs = {}) {
+    ASSIGN_OR_RETURN(Node * n, AddNode(op, inputs, std::move(attrs)));
+    return Endpoint{n, 0};
+  }
+  Endpoint Const(const Tensor& value);
+  Endpoint Ints(std::span<const int64_t> values);  // an int32 vector
+  Endpoint Int(int64_t value);                     // an int32 scalar
+  // A number of the type; of float unless another is named.
+  StatusOr<Endpoint> Number(double value, Dtype type = Dtype::kFloat);
+  // "RELU6" and so on of the value. INVALID_ARGUMENT for one that no kernel has.
+  StatusOr<Endpoint> Activated(Endpoint e, const Node& n);
+
+  const LowerRow& row() const { return *row_; }
+
+  // ---- used by Lower
+
+  void Begin(const Node& node, const LowerRow& row) {
+    node_ = &node;
+    row_ = &row;
+  }
+  void SetShape(Endpoint e, PartialShape shape) { shapes_[{e.node, e.port}] = std::move(shape); }
+
+ private:
+  Graph& graph_;
+  const Node* node_ = nullptr;
+  const LowerRow* row_ = nullptr;
+  absl::flat_hash_map<std::pair<const Node*, int>, PartialShape> shapes_;
+};
+
+// What stands for each output of the operator.
+using LoweredEndpoints = StatusOr<std::vector<Endpoint>>;
+
+// An attribute under its two names; the last one of a list is empty.
+struct AttrNames {
+  absl::string_view lite, tensorflow;
+};
+struct LowerRow {
+  OpName op;
+  LoweredEndpoints (*lower)(Node& n, Lowering& l);
+  // For functions that several rows share, which find them in Lowering::row().
+  OpName tensorflow = {};
+  AttrNames attrs[5] = {};
+};
+
+// One span for each file of this folder.
+std::span<const std::span<const LowerRow>> AllLowerRows();
+
+// Replaces the operators of the graph. UNIMPLEMENTED names those that no row lowers and no kernel
+// runs; errors of rows name the operator.
+Status Lower(Graph& graph);
+
+// For rows.
+inline LoweredEndpoints OneOf(StatusOr<Endpoint> e) {
+  RETURN_IF_ERROR(e.status());
+  return std::vector<Endpoint>{*e};
+}
+inline std::vector<Endpoint> InputsOf(const Node& n) {
+  return {n.inputs().begin(), n.inputs().end()};
+}
+// The row's op of the same inputs, with the row's attributes, and the activation of the operator.
+LoweredEndpoints SameOp(Node& n, Lowering& l);
+std::span<const LowerRow> ElementwiseLowering();
+std::span<const LowerRow> MovementLowering();
+std::span<const LowerRow> NnLowering();
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_LOWER_LOWERING_H_

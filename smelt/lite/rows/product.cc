@@ -1,0 +1,228 @@
+// Products of matrices, and what is one.
+#include <algorithm>
+
+#include "smelt/graph/einsum_equation.h"
+#include "smelt/lite/common/evaluate.h"
+#include "smelt/lite/rows/rows.h"
+
+namespace smelt {
+namespace {
+
+bool IsIdentity(std::span<const int64_t> order) {
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+StatusOr<Endpoint> Permuted(Endpoint e, const std::vector<int64_t>& order, Legalizer& l) {
+  if (IsIdentity(order)) return e;
+  if (const auto value = l.Constant(e)) {
+    ASSIGN_OR_RETURN(const Tensor moved, Transposed(*value, order));
+    return l.Const(moved);
+  }
+  const PartialShape from = l.shape(e);
+  std::vector<int64_t> dims;
+  for (const int64_t o : order) dims.push_back(from.known_rank() ? from[static_cast<int>(o)] : -1);
+  return l.Add("tfl.transpose", {e, l.Ints(order)}, {}, {l.type(e), PartialShape::Of(dims)});
+}
+
+// At most one of the sizes is free.
+StatusOr<Endpoint> Reshaped(Endpoint e, const std::vector<int64_t>& sizes, Legalizer& l) {
+  std::vector<int64_t> given;
+  for (const int64_t s : sizes) given.push_back(std::max<int64_t>(s, -1));
+  if (std::ranges::count(given, -1) > 1) {
+    return Unimplemented("more than one of its sizes is free");
+  }
+  const PartialShape to = PartialShape::Of(given);
+  if (l.shape(e) == to) return e;
+  if (const auto value = l.Constant(e)) return l.Const(value->WithShape(Shape(given)));
+  return l.Add("tfl.reshape", {e, l.Ints(given)}, Options({{"new_shape", given}}), {l.type(e), to});
+}
+
+LiteEndpoints MatMul(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  Endpoint a = n.input(0), b = n.input(1);
+  if (n.Bool("transpose_a")) {
+    ASSIGN_OR_RETURN(a, Permuted(a, {1, 0}, l));
+  }
+  if (!n.Bool("transpose_b")) {
+    ASSIGN_OR_RETURN(b, Permuted(b, {1, 0}, l));
+  }
+  return One(l.Add("tfl.fully_connected", {a, b, l.NoValue()}, {}, l.OutputOf(n)));
+}
+
+LiteEndpoints BatchMatMul(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const Endpoint x = n.input(0);
+  Endpoint y = n.input(1);
+  const int rank_x = l.rank(x), rank_y = l.rank(y);
+  if (rank_x < 2 || rank_y < 2) return Unimplemented("the ranks of its inputs are not known");
+  const bool adj_x = n.Bool("adj_x"), adj_y = n.Bool("adj_y");
+  if (rank_y == 2 && !adj_x && l.Constant(y)) {
+    if (!adj_y) {
+      ASSIGN_OR_RETURN(y, Permuted(y, {1, 0}, l));
+    }
+    return One(l.Add("tfl.fully_connected", {x, y, l.NoValue()},
+                     Options({{"keep_num_dims", rank_x > 2}}), l.OutputOf(n)));
+  }
+  if (std::max(rank_x, rank_y) > 5) return Unimplemented("its operator takes 5 dimensions at most");
+  return One(l.Add("tfl.batch_matmul", {x, y}, Options({{"adj_x", adj_x}, {"adj_y", adj_y}}),
+                   l.OutputOf(n)));
+}
+
+// What an einsum of two operands means for each label.
+struct Contraction {
+  EinsumLabels batch, left, right, summed;
+};
+
+bool Has(const EinsumLabels& labels, int label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+std::vector<int64_t> Places(const EinsumLabels& order, const EinsumLabels& of) {
+  std::vector<int64_t> out;
+  for (const int label : order) out.push_back(std::ranges::find(of, label) - of.begin());
+  return out;
+}
+
+// The labels of each operand, ellipses spelled out.
+StatusOr<std::vector<EinsumLabels>> SpelledOut(const EinsumEquation& e, const Node& n,
+                                               const Legalizer& l, EinsumLabels* output) {
+  int widest = 0;
+  for (size_t i = 0; i < e.inputs.size(); ++i) {
+    const int rank = l.rank(n.input(static_cast<int>(i)));
+    if (rank < 0) return Unimplemented("the ranks of its inputs are not known");
+    if (!Has(e.inputs[i], kEllipsis)) continue;
+    widest = std::max(widest, rank + 1 - static_cast<int>(e.inputs[i].size()));
+  }
+  const auto spell = [&](const EinsumLabels& from, int dims) {
+    EinsumLabels to;
+    for (const int label : from) {
+      if (label != kEllipsis) {
+        to.push_back(label);
+        continue;
+      }
+      for (int k = dims - 1; k >= 0; --k) to.push_back(kEllipsis + k);
+    }
+    return to;
+  };
+  std::vector<EinsumLabels> out;
+  for (size_t i = 0; i < e.inputs.size(); ++i) {
+    const int rank = l.rank(n.input(static_cast<int>(i)));
+    out.push_back(spell(e.inputs[i], rank + 1 - static_cast<int>(e.inputs[i].size())));
+  }
+  *output = spell(e.output, widest);
+  return out;
+}
+
+LiteEndpoints Einsum(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  ASSIGN_OR_RETURN(const EinsumEquation e, ParseEinsum(n.String("equation")));
+  if (n.num_inputs() != 2) return Unimplemented("it is not of two operands");
+  EinsumLabels result;
+  ASSIGN_OR_RETURN(const std::vector<EinsumLabels> in, SpelledOut(e, n, l, &result));
+  const EinsumLabels &a = in[0], &b = in[1];
+  Contraction c;
+  for (const EinsumLabels& labels : {a, b, result}) {
+    for (const int label : labels) {
+      if (std::ranges::count(labels, label) > 1) return Unimplemented("it takes a diagonal");
+    }
+  }
+  for (const int label : a) {
+    const bool other = Has(b, label), out = Has(result, label);
+    if (!other && !out) return Unimplemented("it sums a dimension of one operand");
+    (!other ? c.left : out ? c.batch : c.summed).push_back(label);
+  }
+  for (const int label : b) {
+    if (Has(a, label)) continue;
+    if (!Has(result, label)) return Unimplemented("it sums a dimension of one operand");
+    c.right.push_back(label);
+  }
+  const PartialShape sa = l.shape(n.input(0)), sb = l.shape(n.input(1));
+  const auto size = [&](int label) -> int64_t {
+    const auto at = std::ranges::find(a, label);
+    if (at != a.end()) return sa[static_cast<int>(at - a.begin())];
+    return sb[static_cast<int>(std::ranges::find(b, label) - b.begin())];
+  };
+  for (const int label : a) {
+    if (!Has(b, label)) continue;
+    const int64_t one = sa[static_cast<int>(std::ranges::find(a, label) - a.begin())];
+    const int64_t two = sb[static_cast<int>(std::ranges::find(b, label) - b.begin())];
+    if (one >= 0 && two >= 0 && one != two) return Unimplemented("it broadcasts a dimension");
+  }
+  const auto sizes = [&](const EinsumLabels& labels) {
+    std::vector<int64_t> out;
+    for (const int label : labels) out.push_back(std::max<int64_t>(size(label), -1));
+    return out;
+  };
+  const auto product = [&](const EinsumLabels& labels) -> int64_t {
+    int64_t out = 1;
+    for (const int label : labels) {
+      if (size(label) < 0) return -1;
+      out *= size(label);
+    }
+    return out;
+  };
+  const auto joined = [](std::initializer_list<const EinsumLabels*> parts) {
+    EinsumLabels out;
+    for (const auto* p : parts) out.insert(out.end(), p->begin(), p->end());
+    return out;
+  };
+  const auto shape = [&](std::initializer_list<std::vector<int64_t>> parts) {
+    std::vector<int64_t> out;
+    for (const auto& p : parts) out.insert(out.end(), p.begin(), p.end());
+    return out;
+  };
+  const EinsumLabels made = joined({&c.batch, &c.left, &c.right});
+  const LiteOutput all = {Dtype::kFloat, PartialShape::Of(sizes(made))};
+  Endpoint out;
+  if (c.batch.empty() && l.Constant(n.input(1))) {
+    // Rows times a matrix.
+    ASSIGN_OR_RETURN(Endpoint rows,
+                     Permuted(n.input(0), Places(joined({&c.left, &c.summed}), a), l));
+    if (c.summed.size() != 1) {
+      ASSIGN_OR_RETURN(rows, Reshaped(rows, shape({sizes(c.left), {product(c.summed)}}), l));
+    }
+    ASSIGN_OR_RETURN(Endpoint weights,
+                     Permuted(n.input(1), Places(joined({&c.right, &c.summed}), b), l));
+    ASSIGN_OR_RETURN(weights, Reshaped(weights, {product(c.right), product(c.summed)}, l));
+    const std::vector<int64_t> flat = shape({sizes(c.left), {product(c.right)}});
+    ASSIGN_OR_RETURN(out, l.Add("tfl.fully_connected", {rows, weights, l.NoValue()},
+                                Options({{"keep_num_dims", flat.size() != 2}}),
+                                {Dtype::kFloat, PartialShape::Of(flat)}));
+  } else {
+    const auto side = [&](Endpoint from, const EinsumLabels& labels, const EinsumLabels& first,
+                          const EinsumLabels& second) -> StatusOr<Endpoint> {
+      ASSIGN_OR_RETURN(const Endpoint moved,
+                       Permuted(from, Places(joined({&c.batch, &first, &second}), labels), l));
+      return Reshaped(moved, shape({sizes(c.batch), {product(first)}, {product(second)}}), l);
+    };
+    ASSIGN_OR_RETURN(const Endpoint x, side(n.input(0), a, c.left, c.summed));
+    // The operator transposes by itself, where that saves a transposition.
+    const bool transposed = IsIdentity(Places(joined({&c.batch, &c.right, &c.summed}), b));
+    ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(n.input(1), b, c.right, c.summed)
+                                                  : side(n.input(1), b, c.summed, c.right));
+    if (c.batch.size() + 2 > 5) return Unimplemented("its operator takes 5 dimensions at most");
+    const std::vector<int64_t> flat =
+        shape({sizes(c.batch), {product(c.left)}, {product(c.right)}});
+    ASSIGN_OR_RETURN(out, l.Add("tfl.batch_matmul", {x, y}, Options({{"adj_y", transposed}}),
+                                {Dtype::kFloat, PartialShape::Of(flat)}));
+  }
+  ASSIGN_OR_RETURN(out, Reshaped(out, sizes(made), l));
+  ASSIGN_OR_RETURN(out, Permuted(out, Places(result, made), l));
+  return std::vector<Endpoint>{out};
+}
+
+constexpr ExportRow kProductRows[] = {
+    {"MatMul", MatMul},
+    {"BatchMatMul", BatchMatMul},
+    {"BatchMatMulV2", BatchMatMul},
+    {"BatchMatMulV3", BatchMatMul},
+    {"Einsum", Einsum},
+};
+
+}  // namespace
+
+std::span<const ExportRow> ProductExport() { return kProductRows; }
+
+}  // namespace smelt

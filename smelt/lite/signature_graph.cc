@@ -1,0 +1,78 @@
+#include "smelt/lite/signature_graph.h"
+
+#include "smelt/graph/verify.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/optimize/pipeline.h"
+#include "smelt/runtime/callable_graph.h"
+
+namespace smelt {
+namespace {
+
+// By the names of pipeline.h. What only this program's kernels run is not among them.
+constexpr absl::string_view kPasses[] = {
+    "function_optimizer",           // one plain graph
+    "call_modules",                 // JAX exports become calls
+    "function_optimizer",           // of what they were lowered to
+    "freeze_variables",             // weights become constants
+    "dependency_optimizer",         // reads of variables leave identities
+    "common_subgraph_elimination",  // what is there once is folded once
+    "debug_stripper",               // checks stand between constants
+    "constant_folding",             // shapes, axes, and what is made of weights
+    "arithmetic_optimizer",         // neighbors that undo each other
+    "constant_folding",             // what that brought together
+    "dependency_optimizer",         // and the identities that it left
+};
+
+StatusOr<std::vector<Pass>> Passes() {
+  std::vector<Pass> out;
+  for (const absl::string_view name : kPasses) {
+    const Pass* pass = FindPass(name);
+    if (pass == nullptr) return Internal("there is no pass ", name);
+    out.push_back(*pass);
+  }
+  return out;
+}
+
+std::vector<std::string> Names(const std::vector<LiteSlot>& slots) {
+  std::vector<std::string> out;
+  for (const LiteSlot& s : slots) out.push_back(s.tensor);
+  return out;
+}
+
+}  // namespace
+
+StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key) {
+  ASSIGN_OR_RETURN(const Signature* signature, model.FindSignature(key));
+  SignatureGraph out;
+  out.key = key;
+  const auto inputs = LoadedModel::Slots(signature->inputs);
+  const auto outputs = LoadedModel::Slots(signature->outputs);
+  for (const auto& [name, slot] : inputs) out.inputs.push_back({name, slot.tensor});
+  for (const auto& [name, slot] : outputs) out.outputs.push_back({name, slot.tensor});
+  Session& session = model.session();
+  ASSIGN_OR_RETURN(out.graph,
+                   CutCallable(session.graph(), Names(out.inputs), Names(out.outputs), {}));
+  for (Node* n : out.graph->Nodes()) {
+    if (!n->Is("_Arg")) continue;
+    const auto slot = std::next(inputs.begin(), n->Int("index"));
+    n->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{slot->second.shape});
+  }
+  RETURN_IF_ERROR(VerifyChanges(*out.graph));
+  PassContext context;
+  context.lower_control_flow = false;
+  context.config.debug_stripper = Toggle::kOn;
+  context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
+    if (node.Is("_Arg")) return std::nullopt;
+    const ResourceName at(node);
+    const auto variable = std::dynamic_pointer_cast<Variable>(
+        session.resources().Find(at.container, Variable::kKind, at.name));
+    if (variable == nullptr) return std::nullopt;
+    const Tensor value = variable->Read();
+    return value.valid() ? std::optional<Tensor>(value) : std::nullopt;
+  };
+  ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes());
+  RETURN_IF_ERROR(RunPasses(passes, *out.graph, context));
+  return out;
+}
+
+}  // namespace smelt

@@ -1,0 +1,32 @@
+// A signature of a loaded model as one plain graph: what is exported.
+#ifndef SMELT_LITE_SIGNATURE_GRAPH_H_
+#define SMELT_LITE_SIGNATURE_GRAPH_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+#include "smelt/model/loaded_model.h"
+
+namespace smelt {
+
+struct LiteSlot {
+  std::string key;     // as the signature has it
+  std::string tensor;  // "serving_default_x:0"
+};
+
+// A callable graph (optimize/passes.h): argument i is inputs[i], result i outputs[i]. Calls are
+// inlined, variables that nobody writes are constants, and what constants tell is computed.
+struct SignatureGraph {
+  std::string key;
+  std::vector<LiteSlot> inputs, outputs;  // sorted by key
+  std::unique_ptr<Graph> graph;
+};
+
+// NOT_FOUND for a signature that there is not; errors of the passes, which name the node.
+StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_SIGNATURE_GRAPH_H_

@@ -1,0 +1,162 @@
+// smelt_case_tests lite FOLDER...: what becomes of graphs on their way to a .tflite file and back.
+//
+//   case NAME
+//   do export [without FUSION...]
+//   in
+//   ...a callable graph: _Arg with _output_shapes, _Retval...
+//   out
+//   ...the nodes wanted, or the error...
+//
+// `do legalize`: ops become operators; `do fuse [without FUSION...]`: operators that are one;
+// `do export`: both; `do lower`: operators become ops; `do write`: the file, read again. Nodes
+// print without Tin and Tout, sorted. An error is wanted where `out` begins with its code; refused
+// ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by lines of dashes.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "smelt/graph/copy_node.h"
+#include "smelt/graph/text.h"
+#include "smelt/lite/emit.h"
+#include "smelt/lite/fuse/fusion.h"
+#include "smelt/lite/import.h"
+#include "smelt/lite/legalizer.h"
+#include "smelt/lite/lower/lowering.h"
+#include "tests/case_tests.h"
+
+namespace smelt {
+namespace {
+
+std::string Canonical(Graph& graph) {
+  std::vector<std::string> lines;
+  for (Node* n : graph.Nodes()) {
+    n->EraseAttr("Tin");
+    n->EraseAttr("Tout");
+    lines.emplace_back(absl::StripAsciiWhitespace(PrintNode(*n)));
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string out;
+  for (const std::string& line : lines) out += line + "\n";
+  return out;
+}
+
+std::string CanonicalText(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipWhitespace());
+  std::sort(lines.begin(), lines.end());
+  std::string out;
+  for (const std::string& line : lines) out += line + "\n";
+  return out;
+}
+
+// The graph as it reads back from the bytes of a file.
+StatusOr<std::string> Written(Graph& graph) {
+  std::vector<std::string> inputs, outputs;
+  for (const Node* n : graph.Nodes()) {
+    if (n->Is("_Arg")) inputs.push_back(n->name());
+    if (n->Is("_Retval")) outputs.push_back(n->input(0).node->name());
+  }
+  LiteModel model;
+  model.buffers.emplace_back();
+  ASSIGN_OR_RETURN(LiteSubgraph subgraph,
+                   EmitSubgraph(
+                       graph, "main", inputs, outputs,
+                       [](absl::string_view) -> StatusOr<int64_t> { return 0; }, model));
+  model.subgraphs.push_back(std::move(subgraph));
+  auto bytes = std::make_shared<std::string>();
+  RETURN_IF_ERROR(WriteTflite(model, false, [&](absl::string_view piece) {
+    bytes->append(piece.data(), piece.size());
+    return OkStatus();
+  }));
+  ASSIGN_OR_RETURN(const LiteModel read, ReadTflite(*bytes, bytes));
+  ASSIGN_OR_RETURN(const LiteFunctions functions, ImportLite(read));
+  return Canonical(*functions.library->Find("main")->body);
+}
+
+StatusOr<std::string> RunSteps(const std::string& what, const std::string& in) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ParseGraph(in));
+  std::vector<std::string> words = absl::StrSplit(what, ' ', absl::SkipEmpty());
+  std::set<std::string, std::less<>> off;
+  for (size_t i = 2; i < words.size(); ++i) off.insert(words[i]);
+  const std::string step = words.at(0);
+  if (step == "legalize" || step == "export") {
+    ASSIGN_OR_RETURN(const std::vector<Refusal> refusals, Legalize(*graph));
+    std::string text;
+    for (const Refusal& r : refusals) {
+      absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");
+    }
+    if (!text.empty()) return text;
+  }
+  if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, off, nullptr));
+  if (step == "lower") RETURN_IF_ERROR(Lower(*graph));
+  if (step == "write") return Written(*graph);
+  std::vector<Node*> roots;
+  for (Node* n : graph->Nodes()) {
+    const bool stays = n->Is("_Arg") || n->Is("_Retval") || (n->def() && n->def()->stateful);
+    if (stays) roots.push_back(n);
+  }
+  graph->Prune(roots);
+  return Canonical(*graph);
+}
+
+bool RunLiteCase(const std::string& name, const std::string& what, const std::string& in,
+                 const std::string& out) {
+  const auto result = RunSteps(what, in);
+  const std::string got = result.ok() ? CanonicalText(*result) : result.status().ToString() + "\n";
+  const std::string wanted = CanonicalText(out);
+  if (got == wanted) return true;
+  std::printf("FAILED %s\nwanted:\n%sgot:\n%s", name.c_str(), wanted.c_str(), got.c_str());
+  return false;
+}
+
+int RunLiteFile(const std::string& path, int* passed) {
+  std::ifstream file(path);
+  std::string line, name, what, in, out;
+  int failed = 0, section = 0;
+  const auto finish = [&] {
+    if (name.empty()) return;
+    RunLiteCase(name, what, in, out) ? ++*passed : ++failed;
+    name.clear();
+    in.clear();
+    out.clear();
+    section = 0;
+  };
+  while (std::getline(file, line)) {
+    if (absl::StartsWith(line, "---")) {
+      finish();
+    } else if (section == 0 && absl::StartsWith(line, "case ")) {
+      name = line.substr(5);
+    } else if (section == 0 && absl::StartsWith(line, "do ")) {
+      what = line.substr(3);
+    } else if (line == "in") {
+      section = 1;
+    } else if (line == "out") {
+      section = 2;
+    } else if (line == "same") {
+      out = in;
+      section = 3;
+    } else if (section == 1 || section == 2) {
+      (section == 1 ? in : out) += line + "\n";
+    }
+  }
+  finish();
+  return failed;
+}
+
+}  // namespace
+
+int LiteTests(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (int i = 1; i < argc; ++i) {
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+      if (entry.path().extension() == ".case") failed += RunLiteFile(entry.path(), &passed);
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+}  // namespace smelt
