@@ -166,12 +166,28 @@ def summary(cells):
     return lines
 
 
+def markdown(cells):
+    """One row for each model and form: the time of smelt, and in brackets the best peer's by smelt's, of each batch and number of threads."""
+    columns = sorted({(c["batch"], c["threads"]) for c in cells})
+    lines = ["| model | " + " | ".join(f"b{b} t{t}" for b, t in columns) + " |", "|---|" + "---|" * len(columns)]
+    for what in ("float", "bf16", "int8"):
+        for name in dict.fromkeys(c["model"] for c in cells):
+            found = {(c["batch"], c["threads"]): (c["ms"], peer, r) for c in cells if c["model"] == name for f, peer, r in ratios(c) if f == what}
+            if not found:
+                continue
+            own = "smelt" if what == "float" else f"smelt_{what}"
+            shown = [f"{found[k][0][own]:.3g} ({found[k][2]:.2f} {found[k][1]})" if k in found else "" for k in columns]
+            lines.append(f"| {name}{'' if what == 'float' else ' ' + what} | " + " | ".join(shown) + " |")
+    return lines
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("smelt"), ap.add_argument("suite")
     ap.add_argument("--names", help="models, separated by ','; left out: all of the suite"), ap.add_argument("--batches", default="1,8"), ap.add_argument("--threads", default="1,2")
     ap.add_argument("--engines", default=",".join(FLOAT + ["openvino_bf16"]), help=f"of {', '.join(FLOAT + [e for e in FILES if form(e) != 'float'])}, smelt_int8, smelt_bf16")
     ap.add_argument("--seconds", type=float, default=1.6, help="of one turn"), ap.add_argument("--rounds", type=int, default=2), ap.add_argument("--json", help="write all numbers there")
+    ap.add_argument("--markdown", help="write a table of them there")
     ap.add_argument("--smelt_int8", default=""), ap.add_argument("--smelt_bf16", default="")
     ap.add_argument("--cache", default=str(HERE / "out" / "engines"), help="where converted models are kept")
     a = ap.parse_args()
@@ -192,6 +208,8 @@ def main():
         for (model, why), where in reasons.items():
             print(f"{e} cannot {model} {', '.join(where)}: {why[:150]}")
     print("\n".join(summary(cells)))
+    if a.markdown:
+        pathlib.Path(a.markdown).write_text("\n".join(markdown(cells) + [""] + summary(cells)) + "\n")
     if a.json:
         pathlib.Path(a.json).write_text(json.dumps({"milliseconds": cells}, indent=1))
 
