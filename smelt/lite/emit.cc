@@ -61,10 +61,27 @@ class Emitter {
     return AddTensor(e, std::move(name));
   }
 
+  static LiteQuantization QuantizationOf(Endpoint e) {
+    const std::string behind = e.port == 0 ? "" : absl::StrCat("_", e.port);
+    const auto find = [&](absl::string_view name) {
+      return e.node->attrs().Find(absl::StrCat(name, behind));
+    };
+    LiteQuantization q;
+    const Attr* scales = find(kScales);
+    if (scales == nullptr) return q;
+    q.scale = *scales->get<std::vector<float>>();
+    if (const Attr* zeros = find(kZeroPoints)) q.zero_point = *zeros->get<std::vector<int64_t>>();
+    if (const Attr* dim = find(kQuantizedDim)) {
+      q.dimension = static_cast<int32_t>(*dim->get<int64_t>());
+    }
+    return q;
+  }
+
   StatusOr<int32_t> AddTensor(Endpoint e, std::string name) {
     LiteTensor& t = out_.tensors.emplace_back();
     t.name = std::move(name);
     t.type = BaseType(e.node->output_types[static_cast<size_t>(e.port)]);
+    t.quantization = QuantizationOf(e);
     PartialShape shape;
     if (const TensorValue* stated = StatedConstant(*e.node)) {
       ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());

@@ -48,6 +48,46 @@ void PruneUnread(Graph& graph) {
   graph.Prune(roots);
 }
 
+// The samples of a signature by its arguments.
+StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
+                                                     const LiteFlags& flags) {
+  std::vector<std::vector<Tensor>> out;
+  auto it = flags.samples.find(g.key);
+  if (it == flags.samples.end()) it = flags.samples.find(kAnySignature);
+  if (it == flags.samples.end()) return InvalidArgument("there are no samples to calibrate with");
+  for (const auto& sample : it->second) {
+    std::vector<Tensor>& args = out.emplace_back();
+    for (const LiteSlot& slot : g.inputs) {
+      const auto value = sample.find(slot.key);
+      if (value == sample.end()) {
+        return InvalidArgument("sample ", out.size() - 1, " has no input '", slot.key, "'");
+      }
+      args.push_back(value->second);
+    }
+  }
+  return out;
+}
+
+Status Quantize(SignatureGraph& g, const LiteFlags& flags) {
+  switch (flags.quantize) {
+    case LiteQuantize::kNone:
+      return OkStatus();
+    case LiteQuantize::kFloat16:
+      return QuantizeToHalf(*g.graph);
+    case LiteQuantize::kDynamic:
+      return QuantizeDynamicRange(*g.graph, flags.dynamic);
+    case LiteQuantize::kInt8:
+    case LiteQuantize::kInt16x8: {
+      ASSIGN_OR_RETURN(const auto samples, SamplesOf(g, flags));
+      ASSIGN_OR_RETURN(const LiteRanges ranges, Calibrate(*g.graph, samples));
+      IntegerFlags integer = flags.integer;
+      integer.int16 = flags.quantize == LiteQuantize::kInt16x8;
+      return QuantizeToInteger(*g.graph, ranges, integer);
+    }
+  }
+  return OkStatus();
+}
+
 std::vector<std::string> TensorNames(const std::vector<LiteSlot>& slots) {
   std::vector<std::string> out;
   for (const LiteSlot& s : slots) out.push_back(s.tensor);
@@ -82,6 +122,8 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
     PruneUnread(*graph->graph);
     const Status fused = Fuse(*graph->graph, flags.fusions_off, &report->fusions);
     if (!fused.ok()) return Prefix(fused, absl::StrCat("signature '", key, "': "));
+    const Status quantized = Quantize(*graph, flags);
+    if (!quantized.ok()) return Prefix(quantized, absl::StrCat("signature '", key, "': "));
     graphs.push_back(*std::move(graph));
   }
   if (!report->refused.empty()) return Unimplemented(RefusalText(*report));

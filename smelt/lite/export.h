@@ -8,13 +8,22 @@
 
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/legalizer.h"
+#include "smelt/lite/quantize/quantize.h"
+#include "smelt/lite/quantize/samples.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/wire/tflite/tflite.h"
 
 namespace smelt {
 
+// How numbers are stored and computed.
+enum class LiteQuantize : uint8_t { kNone, kFloat16, kDynamic, kInt8, kInt16x8 };
+
 struct LiteFlags {
-  std::vector<std::string> signatures;             // empty: all
+  std::vector<std::string> signatures;  // empty: all
+  LiteQuantize quantize = LiteQuantize::kNone;
+  IntegerFlags integer;  // of kInt8 and kInt16x8; float_ops and float_nodes of kDynamic too
+  DynamicRangeFlags dynamic;
+  LiteSamples samples;                             // what kInt8 and kInt16x8 calibrate with
   std::set<std::string, std::less<>> fusions_off;  // by name (fuse/fusion.h)
 };
 

@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+#include "smelt/graph/constant.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/quantize.h"
+#include "smelt/lite/quantize/quantized_ops.h"
+#include "smelt/lite/quantize/weights.h"
+
+namespace smelt {
+namespace {
+
+Status SetWeights(Graph& graph, Node* n, int input, const QuantizedWeights& weights, int dim) {
+  AttrMap attrs;
+  attrs.Set("dtype", weights.values.dtype());
+  attrs.Set("value", weights.values);
+  attrs.Set(kScales, weights.scales);
+  attrs.Set(kZeroPoints, std::vector<int64_t>(weights.scales.size(), 0));
+  if (dim >= 0) attrs.Set(kQuantizedDim, static_cast<int64_t>(dim));
+  const std::string name = n->input(input).node->name();
+  ASSIGN_OR_RETURN(Node * constant, graph.Add(name, "Const", {}, std::move(attrs)));
+  Node* before = n->input(input).node;
+  graph.SetInput(n, input, {constant, 0});
+  if (before->uses().empty()) graph.Remove(before);
+  return UpdateInputTypes(graph, n);
+}
+
+}  // namespace
+
+Status UpdateInputTypes(Graph& graph, Node* n) {
+  DtypeVector types;
+  for (const Endpoint& e : n->inputs()) {
+    types.push_back(e.node->output_types[static_cast<size_t>(e.port)]);
+  }
+  n->AttrsToChange().Set("Tin", types);
+  return graph.ResolveTypes(n);
+}
+
+std::string OperatorName(const Node& n) {
+  return absl::AsciiStrToUpper(absl::StripPrefix(n.op(), "tfl."));
+}
+
+Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags) {
+  for (Node* n : graph.Nodes()) {
+    const QuantizedOp* row = FindQuantizedOp(n->op_name());
+    if (row == nullptr || !row->hybrid) continue;
+    if (flags.float_ops.contains(OperatorName(*n)) || flags.float_nodes.contains(n->name())) {
+      continue;
+    }
+    bool any = false;
+    for (const int input : row->Weights()) {
+      if (input >= n->num_inputs()) continue;
+      const TensorValue* stated = StatedConstant(*n->input(input).node);
+      if (stated == nullptr || stated->dtype != Dtype::kFloat ||
+          stated->num_elements() < flags.least_elements) {
+        continue;
+      }
+      ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
+      const int dim = flags.per_channel ? row->channels : -1;
+      auto weights = QuantizeWeights(value, dim);
+      if (!weights.ok()) {
+        return Prefix(weights.status(), absl::StrCat("operator '", n->name(), "': "));
+      }
+      RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, dim));
+      any = true;
+    }
+    if (any && row->asymmetric_inputs) {
+      n->AttrsToChange().Set("asymmetric_quantize_inputs", true);
+    }
+  }
+  return OkStatus();
+}
+
+Status QuantizeToHalf(Graph& graph) {
+  for (Node* n : graph.Nodes()) {
+    const TensorValue* stated = StatedConstant(*n);
+    if (stated == nullptr || stated->dtype != Dtype::kFloat) continue;
+    ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
+    ASSIGN_OR_RETURN(const Tensor half, HalfWeights(value));
+    const std::string name = n->name();
+    Node* constant = graph.AddConst(absl::StrCat(name, "/half"), half);
+    AttrMap attrs;
+    attrs.Set("Tin", std::vector<Dtype>{Dtype::kHalf});
+    attrs.Set("Tout", std::vector<Dtype>{Dtype::kFloat});
+    attrs.Set(kOutputShapes, std::vector<PartialShape>{value.shape()});
+    ASSIGN_OR_RETURN(Node * made, graph.Add(absl::StrCat(name, "/float"), "tfl.dequantize",
+                                            {Endpoint{constant, 0}}, std::move(attrs)));
+    graph.ReplaceAllUses({n, 0}, {made, 0});
+    graph.ReplaceControlUses(n, nullptr);
+    graph.Remove(n);
+  }
+  return OkStatus();
+}
+
+}  // namespace smelt

@@ -1,0 +1,409 @@
+// Full integer quantization: activations by what samples showed, weights by their own numbers.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "smelt/graph/constant.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/quantize.h"
+#include "smelt/lite/quantize/quantized_ops.h"
+#include "smelt/lite/quantize/weights.h"
+
+namespace smelt {
+namespace {
+
+// real = scale * (q - zero).
+struct Params {
+  float scale = 1;
+  int64_t zero = 0;
+  bool operator==(const Params&) const = default;
+};
+
+struct Format {
+  Dtype type;
+  int64_t low, high;
+  bool symmetric;
+  Dtype bias;
+};
+constexpr Format kInt8 = {Dtype::kInt8, -128, 127, false, Dtype::kInt32};
+constexpr Format kInt16 = {Dtype::kInt16, -32768, 32767, true, Dtype::kInt64};
+
+// A range is widened to have zero, so that padding is exact.
+Params ParamsOf(LiteRange range, const Format& f) {
+  const double low = std::min(range.min, 0.0f), high = std::max(range.max, 0.0f);
+  if (low == high) return {1.0f, 0};
+  if (f.symmetric) {
+    return {static_cast<float>(std::max(-low, high) / static_cast<double>(f.high)), 0};
+  }
+  const double scale = (high - low) / static_cast<double>(f.high - f.low);
+  const double zero = static_cast<double>(f.low) - low / scale;
+  return {static_cast<float>(scale),
+          std::clamp(static_cast<int64_t>(std::round(zero)), f.low, f.high)};
+}
+
+class IntegerQuantizer {
+ public:
+  IntegerQuantizer(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags)
+      : graph_(graph), ranges_(ranges), flags_(flags), f_(flags.int16 ? kInt16 : kInt8) {}
+
+  Status Run() {
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+    for (Node* n : order) {
+      if (Wanted(*n)) chosen_.insert(n);
+    }
+    for (Node* n : order) {
+      if (chosen_.contains(n)) RETURN_IF_ERROR(ChooseParams(*n));
+    }
+    // Agreements of several inputs, from the last operator back: what a producer takes over comes
+    // before its own inputs are asked.
+    for (auto n = order.rbegin(); n != order.rend(); ++n) {
+      if (chosen_.contains(*n)) Agree(**n);
+    }
+    for (Node* n : order) {
+      if (chosen_.contains(n)) RETURN_IF_ERROR(Rewrite(n));
+    }
+    return Borders(order);
+  }
+
+ private:
+  using Key = std::pair<const Node*, int>;
+  static Key KeyOf(Endpoint e) { return {e.node, e.port}; }
+  static bool IsFloat(Endpoint e) {
+    return e.node->output_types[static_cast<size_t>(e.port)] == Dtype::kFloat;
+  }
+
+  // Is the operator one whose kernels take integers, and is all known that they need?
+  bool Wanted(const Node& n) const {
+    const QuantizedOp* row = FindQuantizedOp(n.op_name());
+    if (row == nullptr || !row->integer) return false;
+    if (flags_.float_ops.contains(OperatorName(n)) || flags_.float_nodes.contains(n.name())) {
+      return false;
+    }
+    bool any = false;
+    for (int i = 0; i < n.num_inputs(); ++i) {
+      const Endpoint e = n.input(i);
+      if (!IsFloat(e)) continue;
+      any = true;
+      const bool constant = e.node->Is("Const");
+      if (!constant && !ranges_.contains(KeyOf(e))) return false;
+      // A bias is exact in int32 only where it is known.
+      if (i == row->bias && !constant) return false;
+      const bool weights = i >= row->first_weights && i <= row->last_weights;
+      if (weights && row->channels >= 0 && !constant) return false;
+    }
+    for (int i = 0; i < n.num_outputs(); ++i) {
+      if (n.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
+      if (!ranges_.contains({&n, i})) return false;
+    }
+    return any;
+  }
+
+  Params Calibrated(Key key) const { return ParamsOf(ranges_.at(key), f_); }
+
+  // The params under which the value is first given: those of its producer where that is quantized,
+  // else its own range's.
+  Params& ParamsAt(Endpoint e) {
+    const auto [it, added] = params_.try_emplace(KeyOf(e));
+    if (added) it->second = Calibrated(KeyOf(e));
+    return it->second;
+  }
+
+  Status ChooseParams(Node& n) {
+    const QuantizedOp& row = *FindQuantizedOp(n.op_name());
+    for (int i = 0; i < n.num_outputs(); ++i) {
+      if (!IsFloat({&n, i})) continue;
+      Params p = Calibrated({&n, i});
+      if (row.results == ResultRange::kFixed) {
+        p = flags_.int16 ? Params{1.0f / 32768, 0} : Params{row.fixed_scale, row.fixed_zero};
+      } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 1) {
+        p = ParamsAt(n.input(FirstActivation(n)));
+      }
+      params_[{&n, i}] = p;
+    }
+    return OkStatus();
+  }
+
+  static int NumActivations(const Node& n) {
+    int count = 0;
+    for (const Endpoint& e : n.inputs()) count += IsFloat(e) && !e.node->Is("Const") ? 1 : 0;
+    return count;
+  }
+  static int FirstActivation(const Node& n) {
+    for (int i = 0; i < n.num_inputs(); ++i) {
+      if (IsFloat(n.input(i)) && !n.input(i).node->Is("Const")) return i;
+    }
+    return -1;
+  }
+
+  // Where several inputs must have the result's params: a producer that nobody else reads, and that
+  // may choose, takes them.
+  void Agree(Node& n) {
+    const QuantizedOp& row = *FindQuantizedOp(n.op_name());
+    if (row.results != ResultRange::kAsInput || NumActivations(n) < 2) return;
+    const Params p = params_.at({&n, 0});
+    for (const Endpoint& e : n.inputs()) {
+      if (!IsFloat(e) || e.node->Is("Const") || !chosen_.contains(e.node)) continue;
+      const QuantizedOp& producer = *FindQuantizedOp(e.node->op_name());
+      const bool free = producer.results == ResultRange::kCalibrated ||
+                        (producer.results == ResultRange::kAsInput && NumActivations(*e.node) > 1);
+      if (free && e.node->NumUses(e.port) == 1) params_[KeyOf(e)] = p;
+    }
+  }
+
+  void SetParams(AttrMap& attrs, int port, const std::vector<float>& scales,
+                 const std::vector<int64_t>& zeros, int dim) {
+    const std::string behind = port == 0 ? "" : absl::StrCat("_", port);
+    attrs.Set(absl::StrCat(kScales, behind), scales);
+    attrs.Set(absl::StrCat(kZeroPoints, behind), zeros);
+    if (scales.size() > 1) {
+      attrs.Set(absl::StrCat(kQuantizedDim, behind), static_cast<int64_t>(dim));
+    }
+  }
+
+  StatusOr<Endpoint> AddConstant(const Node& like, const Tensor& value,
+                                 const std::vector<float>& scales,
+                                 const std::vector<int64_t>& zeros, int dim) {
+    AttrMap attrs;
+    attrs.Set("dtype", value.dtype());
+    attrs.Set("value", value);
+    SetParams(attrs, 0, scales, zeros, dim);
+    ASSIGN_OR_RETURN(Node * n, graph_.Add(absl::StrCat(like.name(), "/quantized"), "Const", {},
+                                          std::move(attrs)));
+    return Endpoint{n, 0};
+  }
+
+  // A constant operand by its own range, or by the params that it must have.
+  StatusOr<Endpoint> QuantizedConstant(const Node& n, const Tensor& value, const Params* forced) {
+    Params p;
+    if (forced != nullptr) {
+      p = *forced;
+    } else {
+      const auto all = value.flat<float>();
+      LiteRange range;
+      for (const float v : all) {
+        range.min = std::min(range.min, v);
+        range.max = std::max(range.max, v);
+      }
+      p = ParamsOf(range, f_);
+    }
+    ASSIGN_OR_RETURN(Tensor q, Tensor::Make(f_.type, value.shape()));
+    for (int64_t i = 0; i < value.num_elements(); ++i) {
+      const double real = static_cast<double>(value.data<float>()[i]);
+      const double at =
+          std::round(real / static_cast<double>(p.scale)) + static_cast<double>(p.zero);
+      const auto number = static_cast<int64_t>(
+          std::clamp(at, static_cast<double>(f_.low), static_cast<double>(f_.high)));
+      if (f_.type == Dtype::kInt8) {
+        q.data<int8_t>()[i] = static_cast<int8_t>(number);
+      } else {
+        q.data<int16_t>()[i] = static_cast<int16_t>(number);
+      }
+    }
+    return AddConstant(n, q, {p.scale}, {p.zero}, 0);
+  }
+
+  StatusOr<Endpoint> QuantizedBias(const Node& n, const Tensor& bias, float input_scale,
+                                   const std::vector<float>& weights) {
+    ASSIGN_OR_RETURN(Tensor q, Tensor::Make(f_.bias, bias.shape()));
+    std::vector<float> scales;
+    for (const float w : weights) scales.push_back(input_scale * w);
+    for (int64_t i = 0; i < bias.num_elements(); ++i) {
+      const double scale =
+          static_cast<double>(scales[scales.size() == 1 ? 0 : static_cast<size_t>(i)]);
+      const double at = std::round(static_cast<double>(bias.data<float>()[i]) / scale);
+      if (f_.bias == Dtype::kInt32) {
+        q.data<int32_t>()[i] = static_cast<int32_t>(std::clamp<double>(at, INT32_MIN, INT32_MAX));
+      } else {
+        q.data<int64_t>()[i] = static_cast<int64_t>(std::clamp(at, -9.2e18, 9.2e18));
+      }
+    }
+    return AddConstant(n, q, scales, std::vector<int64_t>(scales.size(), 0), 0);
+  }
+
+  // The value under the params, from where it is first given.
+  StatusOr<Endpoint> InParams(Endpoint e, const Params& wanted) {
+    const Endpoint given = Given(e);
+    if (ParamsAt(e) == wanted) return given;
+    auto& known = again_[{KeyOf(e), wanted.scale, wanted.zero}];
+    if (known.node == nullptr) {
+      ASSIGN_OR_RETURN(known,
+                       AddConversion("tfl.quantize", given, f_.type, StatedShape(e), "again"));
+      SetParams(known.node->AttrsToChange(), 0, {wanted.scale}, {wanted.zero}, 0);
+    }
+    return known;
+  }
+
+  // The integers that stand for `e`: its node's own, or those of a QUANTIZE behind it.
+  Endpoint Given(Endpoint e) {
+    if (chosen_.contains(e.node)) return e;
+    Endpoint& q = entered_[KeyOf(e)];
+    if (q.node == nullptr) {
+      // It has one input and no options: nothing can be wrong with it.
+      q = *AddConversion("tfl.quantize", e, f_.type, StatedShape(e), "quantized");
+      const Params p = ParamsAt(e);
+      SetParams(q.node->AttrsToChange(), 0, {p.scale}, {p.zero}, 0);
+    }
+    return q;
+  }
+
+  StatusOr<Endpoint> AddConversion(OpName op, Endpoint from, Dtype type, PartialShape shape,
+                                   absl::string_view what) {
+    AttrMap attrs;
+    attrs.Set("Tin", std::vector<Dtype>{from.node->output_types[static_cast<size_t>(from.port)]});
+    attrs.Set("Tout", std::vector<Dtype>{type});
+    attrs.Set(kOutputShapes, std::vector<PartialShape>{std::move(shape)});
+    ASSIGN_OR_RETURN(Node * n, graph_.Add(absl::StrCat(from.node->name(), "/", what), op.text(),
+                                          {from}, std::move(attrs)));
+    return Endpoint{n, 0};
+  }
+
+  Status Rewrite(Node* n) {
+    const QuantizedOp& row = *FindQuantizedOp(n->op_name());
+    const bool agrees = row.results == ResultRange::kAsInput;
+    const Params* result = nullptr;
+    if (n->num_outputs() > 0 && IsFloat({n, 0})) result = &params_.at({n, 0});
+    std::vector<float> weight_scales;
+    float input_scale = 1;
+    std::vector<Endpoint> inputs = {n->inputs().begin(), n->inputs().end()};
+    // Weights and activations first: the scale of a bias is theirs.
+    for (int i = 0; i < n->num_inputs(); ++i) {
+      const Endpoint e = inputs[static_cast<size_t>(i)];
+      if (!WasFloat(e) || i == row.bias) continue;
+      Endpoint& to = inputs[static_cast<size_t>(i)];
+      const bool weights = i >= row.first_weights && i <= row.last_weights;
+      if (const auto value = ConstantTensor(*e.node)) {
+        if (weights) {
+          auto q = QuantizeWeights(*value, flags_.per_channel ? row.channels : -1);
+          if (!q.ok()) {
+            return Prefix(q.status(), absl::StrCat("operator '", n->name(), "': "));
+          }
+          weight_scales = q->scales;
+          ASSIGN_OR_RETURN(
+              to, AddConstant(*n, q->values, q->scales, std::vector<int64_t>(q->scales.size(), 0),
+                              row.channels));
+        } else {
+          ASSIGN_OR_RETURN(to, QuantizedConstant(*n, *value, agrees ? result : nullptr));
+        }
+        continue;
+      }
+      const Params p = agrees && result != nullptr ? *result : ParamsAt(e);
+      ASSIGN_OR_RETURN(to, InParams(e, p));
+      if (!weights) input_scale = p.scale;
+    }
+    if (row.bias >= 0 && row.bias < n->num_inputs()) {
+      const Endpoint e = inputs[static_cast<size_t>(row.bias)];
+      if (const auto value = ConstantTensor(*e.node); value && value->dtype() == Dtype::kFloat) {
+        ASSIGN_OR_RETURN(inputs[static_cast<size_t>(row.bias)],
+                         QuantizedBias(*n, *value, input_scale, weight_scales));
+      }
+    }
+    graph_.SetInputs(n, inputs);
+    DtypeVector types;
+    for (size_t i = 0; i < n->output_types.size(); ++i) {
+      const bool number = n->output_types[i] == Dtype::kFloat;
+      types.push_back(number ? f_.type : n->output_types[i]);
+      if (!number) continue;
+      const Params p = params_.at({n, static_cast<int>(i)});
+      SetParams(n->AttrsToChange(), static_cast<int>(i), {p.scale}, {p.zero}, 0);
+    }
+    n->AttrsToChange().Set("Tout", types);
+    if (flags_.int16 && row.bias >= 0 && n->Find("quantized_bias_type") != nullptr) {
+      n->AttrsToChange().Set("quantized_bias_type", Dtype::kInt64);
+    }
+    return UpdateInputTypes(graph_, n);
+  }
+
+  // Float before the rewriting: operators that were rewritten give integers by now.
+  bool WasFloat(Endpoint e) const { return IsFloat(e) || params_.contains(KeyOf(e)); }
+
+  // Who still wants floats gets them, and arguments and results are integers where that is asked.
+  Status Borders(const std::vector<Node*>& order) {
+    for (Node* n : order) {
+      if (!chosen_.contains(n)) continue;
+      for (int port = 0; port < n->num_outputs(); ++port) {
+        if (!params_.contains({n, port})) continue;
+        std::vector<Use> floats;
+        for (const Use& use : n->OrderedUses()) {
+          if (use.is_control() || use.port() != port) continue;
+          const bool takes = chosen_.contains(use.node) || use.node->Is("tfl.quantize");
+          if (!takes) floats.push_back(use);
+        }
+        if (floats.empty()) continue;
+        ASSIGN_OR_RETURN(const Endpoint back,
+                         AddConversion("tfl.dequantize", {n, port}, Dtype::kFloat,
+                                       StatedShape({n, port}), "float"));
+        for (const Use& use : floats) graph_.SetInput(use.node, use.input, back);
+      }
+    }
+    return OkStatus();
+  }
+
+  Graph& graph_;
+  const LiteRanges& ranges_;
+  const IntegerFlags& flags_;
+  const Format& f_;
+  absl::flat_hash_set<const Node*> chosen_;
+  absl::flat_hash_map<Key, Params> params_;
+  absl::flat_hash_map<Key, Endpoint> entered_;
+  std::map<std::tuple<Key, float, int64_t>, Endpoint> again_;
+};
+
+// The result of a conversion at the border becomes the border.
+Status NarrowBorders(Graph& graph, Dtype input, Dtype output) {
+  for (Node* n : graph.Nodes()) {
+    if (input != Dtype::kFloat && n->Is("_Arg") && n->output_types[0] == Dtype::kFloat) {
+      std::vector<Node*> quantizers;
+      bool all = !n->uses().empty();
+      for (const Use& use : n->OrderedUses()) {
+        all = all && !use.is_control() && use.node->Is("tfl.quantize") &&
+              use.node->output_types[0] == input;
+        quantizers.push_back(use.node);
+      }
+      if (!all || quantizers.size() != 1) continue;
+      Node* q = quantizers[0];
+      for (const absl::string_view name : {kScales, kZeroPoints}) {
+        n->AttrsToChange().Set(name, *q->attrs().Find(name));
+      }
+      n->AttrsToChange().Set("T", input);
+      RETURN_IF_ERROR(graph.ResolveTypes(n));
+      graph.ReplaceAllUses({q, 0}, {n, 0});
+      graph.Remove(q);
+    } else if (output != Dtype::kFloat && n->Is("_Retval") &&
+               n->input(0).node->Is("tfl.dequantize")) {
+      Node* d = n->input(0).node;
+      const Endpoint from = d->input(0);
+      if (from.node->output_types[static_cast<size_t>(from.port)] != output) continue;
+      graph.SetInput(n, 0, from);
+      n->AttrsToChange().Set("T", output);
+      RETURN_IF_ERROR(graph.ResolveTypes(n));
+      if (d->uses().empty()) graph.Remove(d);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status QuantizeToInteger(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags) {
+  RETURN_IF_ERROR(IntegerQuantizer(graph, ranges, flags).Run());
+  RETURN_IF_ERROR(NarrowBorders(graph, flags.input_type, flags.output_type));
+  if (!flags.only_integer) return OkStatus();
+  std::string left;
+  for (const Node* n : graph.Nodes()) {
+    if (!absl::StartsWith(n->op(), "tfl.") || n->Is("tfl.quantize") || n->Is("tfl.dequantize")) {
+      continue;
+    }
+    for (const Dtype t : n->output_types) {
+      if (t != Dtype::kFloat) continue;
+      absl::StrAppend(&left, "  ", OperatorName(*n), " '", n->name(), "'\n");
+      break;
+    }
+  }
+  if (left.empty()) return OkStatus();
+  return Unimplemented("these operators stay float:\n", left);
+}
+
+}  // namespace smelt

@@ -1,0 +1,44 @@
+// Quantization of a graph of operators after its fusions.
+#ifndef SMELT_LITE_QUANTIZE_QUANTIZE_H_
+#define SMELT_LITE_QUANTIZE_QUANTIZE_H_
+
+#include <set>
+#include <string>
+
+#include "smelt/graph/graph.h"
+#include "smelt/lite/quantize/calibrate.h"
+
+namespace smelt {
+
+// Float weights become half, each made float again by a DEQUANTIZE that runs once: every float
+// constant that an operator reads, whatever its size.
+Status QuantizeToHalf(Graph& graph);
+
+struct DynamicRangeFlags {
+  int64_t least_elements = 1024;  // of weights that are worth it
+  bool per_channel = true;
+  std::set<std::string, std::less<>>
+      float_ops;  // names of operators, as "CONV_2D", left as they are
+  std::set<std::string, std::less<>> float_nodes;  // of nodes
+};
+// Weights of operators that multiply int8 weights by floats, quantizing these as they run, become
+// int8. INVALID_ARGUMENT names the node whose weights are not finite.
+Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags);
+
+struct IntegerFlags {
+  bool int16 = false;  // activations of int16 beside int8 weights
+  bool per_channel = true;
+  bool only_integer = false;  // an operator that stays float is an error
+  Dtype input_type = Dtype::kFloat, output_type = Dtype::kFloat;
+  std::set<std::string, std::less<>>
+      float_ops;  // names of operators, as "CONV_2D", left as they are
+  std::set<std::string, std::less<>> float_nodes;  // of nodes
+};
+// Operators that have integer kernels compute in int8, or int16, by the ranges that samples showed;
+// others stay float between a DEQUANTIZE and a QUANTIZE. INVALID_ARGUMENT names the node whose
+// weights are not finite; UNIMPLEMENTED lists operators that stay float where that is refused.
+Status QuantizeToInteger(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_QUANTIZE_QUANTIZE_H_

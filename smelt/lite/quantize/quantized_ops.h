@@ -1,0 +1,49 @@
+// What quantization knows of operators: one table for every mode.
+#ifndef SMELT_LITE_QUANTIZE_QUANTIZED_OPS_H_
+#define SMELT_LITE_QUANTIZE_QUANTIZED_OPS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+
+namespace smelt {
+
+// How an operator's results are quantized.
+enum class ResultRange : uint8_t {
+  kCalibrated,  // by what it gave on samples
+  kFixed,       // by the operator's own range
+  kAsInput,     // as its first quantized input, with which all others agree
+  kNone,        // results are no numbers on a scale: bools, indices, shapes
+};
+
+struct QuantizedOp {
+  OpName op;
+  // Inputs that are weights where they are constant, and which dimension of them has a scale for
+  // each index; -1: one scale.
+  int first_weights = -1, last_weights = -1;
+  int channels = -1;
+  int bias = -1;                   // the input that is summed in int32; -1: none
+  bool hybrid = false;             // kernels take int8 weights beside float inputs
+  bool asymmetric_inputs = false;  // which quantize these with a zero point when asked to
+  bool integer = false;            // kernels take int8 inputs, and give int8
+  ResultRange results = ResultRange::kCalibrated;
+  float fixed_scale = 0;  // of int8 results
+  int fixed_zero = 0;
+
+  // The inputs that may be weights.
+  std::vector<int> Weights() const;
+};
+
+// nullptr: there is no quantized kernel.
+const QuantizedOp* FindQuantizedOp(OpName op);
+
+// "CONV_2D" of a node of op tfl.conv_2d.
+std::string OperatorName(const Node& n);
+// Sets Tin after an input took another type.
+Status UpdateInputTypes(Graph& graph, Node* n);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_QUANTIZE_QUANTIZED_OPS_H_

@@ -1,0 +1,28 @@
+// Float constants as integers or narrow floats.
+#ifndef SMELT_LITE_QUANTIZE_WEIGHTS_H_
+#define SMELT_LITE_QUANTIZE_WEIGHTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "smelt/tensor/tensor.h"
+
+namespace smelt {
+
+// A symmetric quantization: real = scales[i] * q with q in [-(2^(bits-1) - 1), 2^(bits-1) - 1].
+struct QuantizedWeights {
+  Tensor values;  // int8
+  std::vector<float> scales;
+};
+
+// One scale for the tensor (`dim` < 0), or one for each index of dimension `dim`. Numbers are
+// rounded to nearest, halves away from zero. Where all numbers of an index are zero its scale is 1.
+// INVALID_ARGUMENT when a number is not finite. REQUIRES: float, dim < rank, 2 <= bits <= 8.
+StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits = 8);
+
+// Half, to nearest even; numbers beyond its range become its largest.
+StatusOr<Tensor> HalfWeights(const Tensor& weights);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_QUANTIZE_WEIGHTS_H_
