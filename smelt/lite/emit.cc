@@ -55,10 +55,29 @@ class Emitter {
     const auto it = tensors_.find(e);
     if (it != tensors_.end()) return it->second;
     const auto named = names_.find(e);
-    std::string name = named != names_.end() ? named->second
-                       : e.port == 0         ? e.node->name()
-                                             : absl::StrCat(e.node->name(), ":", e.port);
-    return AddTensor(e, std::move(name));
+    if (named != names_.end()) return AddTensor(e, named->second);
+    if (e.node->Is("Const")) return AddConstant(e);
+    return AddTensor(e, e.port == 0 ? e.node->name() : absl::StrCat(e.node->name(), ":", e.port));
+  }
+
+  // Constants that say the same are one tensor.
+  StatusOr<int32_t> AddConstant(Endpoint e) {
+    ASSIGN_OR_RETURN(const int32_t t, AddTensor(e, absl::StrCat("constant_", constants_.size())));
+    const LiteTensor& added = out_.tensors.back();
+    const absl::string_view bytes = model_.buffers[added.buffer].bytes;
+    for (const int32_t other : constants_[absl::HashOf(added.type, bytes)]) {
+      const LiteTensor& o = out_.tensors[static_cast<size_t>(other)];
+      const bool same = o.type == added.type && o.shape == added.shape &&
+                        o.quantization == added.quantization &&
+                        model_.buffers[o.buffer].bytes == bytes;
+      if (!same) continue;
+      out_.tensors.pop_back();
+      model_.buffers.pop_back();
+      tensors_[e] = other;
+      return other;
+    }
+    constants_[absl::HashOf(added.type, bytes)].push_back(t);
+    return t;
   }
 
   static LiteQuantization QuantizationOf(Endpoint e) {
@@ -166,6 +185,7 @@ class Emitter {
   LiteSubgraph out_;
   absl::flat_hash_map<Endpoint, int32_t, EndpointHash> tensors_;
   absl::flat_hash_map<Endpoint, std::string, EndpointHash> names_;
+  absl::flat_hash_map<size_t, std::vector<int32_t>> constants_;  // by a hash of type and bytes
 };
 
 }  // namespace

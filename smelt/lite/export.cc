@@ -94,6 +94,23 @@ std::vector<std::string> TensorNames(const std::vector<LiteSlot>& slots) {
   return out;
 }
 
+// Do the subgraphs differ in names alone? Their tensors are in the same order then.
+bool SameSubgraph(const LiteModel& model, const LiteSubgraph& a, const LiteSubgraph& b) {
+  const auto same_tensor = [&](const LiteTensor& x, const LiteTensor& y) {
+    return x.type == y.type && x.shape == y.shape && x.shape_signature == y.shape_signature &&
+           x.has_rank == y.has_rank && x.is_variable == y.is_variable &&
+           x.quantization == y.quantization &&
+           model.buffers[x.buffer].bytes == model.buffers[y.buffer].bytes;
+  };
+  const auto same_operator = [](const LiteOperator& x, const LiteOperator& y) {
+    return x.op == y.op && x.custom == y.custom && x.inputs == y.inputs && x.outputs == y.outputs &&
+           x.options == y.options && x.custom_options == y.custom_options;
+  };
+  return a.inputs == b.inputs && a.outputs == b.outputs &&
+         std::ranges::equal(a.operators, b.operators, same_operator) &&
+         std::ranges::equal(a.tensors, b.tensors, same_tensor);
+}
+
 LiteSignature SignatureOf(const SignatureGraph& g, const LiteSubgraph& subgraph, uint32_t number) {
   LiteSignature s;
   s.key = g.key;
@@ -133,13 +150,22 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
   const auto no_subgraph = [](absl::string_view function) -> StatusOr<int64_t> {
     return Unimplemented("subgraph of function '", function, "'");
   };
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    const SignatureGraph& g = graphs[i];
+  for (const SignatureGraph& g : graphs) {
+    const size_t buffers = out.buffers.size();
     ASSIGN_OR_RETURN(LiteSubgraph subgraph,
-                     EmitSubgraph(*g.graph, i == 0 ? "main" : g.key, TensorNames(g.inputs),
-                                  TensorNames(g.outputs), no_subgraph, out));
-    out.signatures.push_back(SignatureOf(g, subgraph, static_cast<uint32_t>(i)));
-    out.subgraphs.push_back(std::move(subgraph));
+                     EmitSubgraph(*g.graph, out.subgraphs.empty() ? "main" : g.key,
+                                  TensorNames(g.inputs), TensorNames(g.outputs), no_subgraph, out));
+    // Keras saves a function under two signatures: one subgraph answers both.
+    size_t number = 0;
+    while (number < out.subgraphs.size() && !SameSubgraph(out, out.subgraphs[number], subgraph)) {
+      ++number;
+    }
+    out.signatures.push_back(SignatureOf(g, subgraph, static_cast<uint32_t>(number)));
+    if (number < out.subgraphs.size()) {
+      out.buffers.resize(buffers);
+    } else {
+      out.subgraphs.push_back(std::move(subgraph));
+    }
   }
   return out;
 }

@@ -1,5 +1,8 @@
 #include "smelt/lite/signature_graph.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "smelt/graph/verify.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/optimize/pipeline.h"
@@ -31,6 +34,21 @@ StatusOr<std::vector<Pass>> Passes() {
     out.push_back(*pass);
   }
   return out;
+}
+
+// "StatefulPartitionedCall/model/dense/MatMul" was "model/dense/MatMul" in the function that was
+// inlined: the name that users know.
+Status DropCallNames(Graph& graph) {
+  for (Node* n : graph.Nodes()) {
+    std::vector<absl::string_view> parts = absl::StrSplit(n->name(), '/');
+    size_t first = 0;
+    while (first + 1 < parts.size() && absl::StrContains(parts[first], "PartitionedCall")) ++first;
+    if (first == 0) continue;
+    const std::string name =
+        absl::StrJoin(parts.begin() + static_cast<ptrdiff_t>(first), parts.end(), "/");
+    if (graph.Find(name) == nullptr) RETURN_IF_ERROR(graph.Rename(n, name));
+  }
+  return OkStatus();
 }
 
 std::vector<std::string> Names(const std::vector<LiteSlot>& slots) {
@@ -72,6 +90,7 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
   };
   ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes());
   RETURN_IF_ERROR(RunPasses(passes, *out.graph, context));
+  RETURN_IF_ERROR(DropCallNames(*out.graph));
   return out;
 }
 
