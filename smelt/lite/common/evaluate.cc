@@ -18,6 +18,8 @@ StatusOr<Tensor> Transposed(const Tensor& t, std::span<const int64_t> permutatio
   attrs.Set("T", t.dtype());
   attrs.Set("Tperm", Dtype::kInt64);
   ASSIGN_OR_RETURN(auto out, Evaluate("Transpose", {t, Tensor::Vector(permutation)}, attrs));
+  // Weights are read once: without this all of a model would be in memory twice.
+  if (t.buffer()->mapped_file()) DropMappedPages(t.raw(), t.bytes());
   return std::move(out[0]);
 }
 
