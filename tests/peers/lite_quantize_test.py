@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Quantized .tflite files beside those of TensorFlow's converter: lite_quantize_test.py SMELT [FOLDER]
+
+Two classifiers of scikit-learn's digits (tools/make_digits.py; FOLDER keeps them) are exported in every mode by both, calibrated with the same samples. The files are compared operator by
+operator (types, scales, zero points, constants), and by what LiteRT answers: accuracy within 0.2 points of float, and not below that of TensorFlow's file."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+from tensorflow.lite.python import schema_py_generated as schema
+from tensorflow_serving.apis import prediction_log_pb2
+
+from checks import call, check, finish
+
+here = pathlib.Path(__file__).resolve().parent
+work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_lite_quantize_"))
+digits = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else work / "digits"
+NAMES = {v: k for k, v in schema.BuiltinOperator.__dict__.items() if isinstance(v, int)}
+MODES = {  # smelt's flags
+    "float": [], "float16": ["--quantize", "float16"], "dynamic": ["--quantize", "dynamic"], "int8": ["--quantize", "int8"],
+    "int8 whole": ["--quantize", "int8", "--only_integer", "--inference_input_type", "int8", "--inference_output_type", "int8"], "int16x8": ["--quantize", "int16x8"],
+}
+
+if not (digits / "mlp.tfrecord").exists():
+    made = subprocess.run([sys.executable, here.parent.parent / "tools" / "make_digits.py", str(digits)], capture_output=True, text=True)
+    check("training", made.returncode == 0, made.stderr[-1500:])
+labels = np.array(json.loads((digits / "labels.json").read_text()))
+
+
+def records(path):
+    logs = [prediction_log_pb2.PredictionLog.FromString(raw).predict_log for raw in tf.compat.v1.io.tf_record_iterator(str(path))]
+    return (np.concatenate([tf.make_ndarray(log.request.inputs["image"]) for log in logs]), np.concatenate([tf.make_ndarray(log.response.outputs["logits"]) for log in logs]))
+
+
+def calibration(model):
+    """What smelt reads from the file too."""
+    from tensorflow.compiler.mlir.quantization.tensorflow.python import representative_dataset as rd
+    loaded = rd.TfRecordRepresentativeDatasetLoader({"serving_default": rd_file(model)}).load()
+    return [sample["image"] for sample in loaded["serving_default"]]
+
+
+def rd_file(model):
+    from tensorflow.compiler.mlir.quantization.tensorflow import quantization_options_pb2
+    return quantization_options_pb2.RepresentativeDatasetFile(tfrecord_file_path=str(digits / f"{model}.calibration.tfrecord"))
+
+
+def by_tensorflow(model, mode):
+    # From the SavedModel TensorFlow's converter would write no weights: Keras 3 saves two handles of each variable.
+    loaded = tf.saved_model.load(str(digits / model))
+    frozen = convert_variables_to_constants_v2(loaded.signatures["serving_default"])
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen], loaded)
+    if mode != "float":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if mode == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if mode.startswith("int"):
+        data = calibration(model)
+        converter.representative_dataset = lambda: ([np.asarray(d)] for d in data)
+    if mode == "int8 whole":
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int8
+    if mode == "int16x8":
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8]
+    return converter.convert()
+
+
+def answers(data, images):
+    interpreter = Interpreter(model_content=data)
+    (info,), (out,) = interpreter.get_input_details(), interpreter.get_output_details()
+    scale, zero = info["quantization"]
+    interpreter.resize_tensor_input(info["index"], images.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(info["index"], images if not scale else np.clip(np.round(images / scale) + zero, -128, 127).astype(info["dtype"]))
+    interpreter.invoke()
+    got = interpreter.get_tensor(out["index"]).astype(np.float64)
+    scale, zero = out["quantization"]
+    return got if not scale else (got - zero) * scale
+
+
+def operators(data):
+    """[(name, options, tensors of inputs and outputs)] of the first subgraph; a tensor is (type, scales, zero points, constant)"""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
+    graph = model.subgraphs[0]
+
+    def tensor(i):
+        if i < 0:
+            return None
+        t = graph.tensors[i]
+        q, data = t.quantization, model.buffers[t.buffer].data
+        scales = np.array([]) if q is None or q.scale is None else np.asarray(q.scale)
+        zeros = np.array([]) if q is None or q.scale is None else np.asarray(q.zeroPoint)
+        return t.type, scales, zeros, None if data is None or len(data) == 0 else bytes(data)
+    out = []
+    for op in graph.operators:
+        options = {k: v for k, v in (op.builtinOptions.__dict__ if op.builtinOptions else {}).items() if not isinstance(v, np.ndarray)}
+        out.append((NAMES[model.operatorCodes[op.opcodeIndex].builtinCode], options, [tensor(i) for i in op.inputs], [tensor(i) for i in op.outputs]))
+    return out
+
+
+def differs(a, b, exact_constants):
+    """What is different about two tensors; empty: nothing."""
+    if a is None or b is None:
+        return "" if a is b else "one is left out"
+    if a[0] != b[0]:
+        return f"types {a[0]} and {b[0]}"
+    if len(a[1]) != len(b[1]):
+        return f"{len(a[1])} and {len(b[1])} scales"
+    if len(a[1]) and not np.allclose(a[1], b[1], rtol=1e-5):
+        return f"scales {a[1][:4]} and {b[1][:4]}"
+    if not np.array_equal(a[2], b[2]):
+        return f"zero points {a[2][:4]} and {b[2][:4]}"
+    if (a[3] is None) != (b[3] is None):
+        return "one is constant"
+    if exact_constants and a[3] is not None and a[0] in (schema.TensorType.INT8, schema.TensorType.INT16):
+        x, y = (np.frombuffer(c, np.int8 if a[0] == schema.TensorType.INT8 else np.int16).astype(int) for c in (a[3], b[3]))
+        if x.shape != y.shape or np.abs(x - y).max() > 1 or np.mean(x != y) > 0.01:
+            return "other constants"
+    return ""
+
+
+for model in "cnn", "mlp":
+    images, want = records(digits / f"{model}.tfrecord")
+    before = 100 * np.mean(want.argmax(1) == labels)
+    for mode, flags in MODES.items():
+        path = work / f"{model}_{mode.replace(' ', '_')}.tflite"
+        code, text = call("lite", digits / model, path, *flags, "--representative", digits / f"{model}.calibration.tfrecord")
+        check(f"{model} {mode}: export", code == 0, text)
+        if code != 0:
+            continue
+        ours, theirs = path.read_bytes(), by_tensorflow(model, mode)
+        got, other = answers(ours, images), answers(theirs, images)
+        after, beside = (100 * np.mean(x.argmax(1) == labels) for x in (got, other))
+        print(f"{model} {mode}: {after:.2f} % beside float's {before:.2f} and TensorFlow's {beside:.2f}; {len(ours)} bytes beside {len(theirs)}")
+        check(f"{model} {mode}: accuracy", after >= before - 0.2, f"{after:.2f} beside {before:.2f}")
+        check(f"{model} {mode}: accuracy beside TensorFlow's file", after >= beside, f"{after:.2f} beside {beside:.2f}")
+        check(f"{model} {mode}: bytes", len(ours) <= len(theirs), f"{len(ours)} beside {len(theirs)}")
+        # TensorFlow computes the shapes that smelt states with one free size.
+        mine, his = ([o for o in operators(x) if o[0] not in ("SHAPE", "STRIDED_SLICE", "PACK")] for x in (ours, theirs))
+        if mode == "float16":
+            # What makes weights float again comes first, in any order.
+            mine, his = (sorted((o for o in x if o[0] == "DEQUANTIZE"), key=lambda o: (len(o[2][0][3]), o[2][0][3])) + [o for o in x if o[0] != "DEQUANTIZE"] for x in (mine, his))
+        check(f"{model} {mode}: operators", [o[0] for o in mine] == [o[0] for o in his], f"{[o[0] for o in mine]} beside {[o[0] for o in his]}")
+        if [o[0] for o in mine] != [o[0] for o in his]:
+            continue
+        for i, (a, b) in enumerate(zip(mine, his)):
+            check(f"{model} {mode}: options of {a[0]} {i}", a[1] == b[1], f"{a[1]} beside {b[1]}")
+            tensors = zip(a[2] + a[3], b[2] + b[3]) if a[0] != "RESHAPE" else zip(a[2][:1] + a[3], b[2][:1] + b[3])
+            for k, (x, y) in enumerate(tensors):
+                check(f"{model} {mode}: tensor {k} of {a[0]} {i}", not differs(x, y, True), differs(x, y, True))
+finish()
