@@ -82,15 +82,17 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in) {
   std::set<std::string, std::less<>> off;
   for (size_t i = 2; i < words.size(); ++i) off.insert(words[i]);
   const std::string step = words.at(0);
+  std::vector<Refusal> refusals;
   if (step == "legalize" || step == "export") {
-    ASSIGN_OR_RETURN(const std::vector<Refusal> refusals, Legalize(*graph));
-    std::string text;
-    for (const Refusal& r : refusals) {
-      absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");
-    }
-    if (!text.empty()) return text;
+    ASSIGN_OR_RETURN(refusals, Legalize(*graph));
   }
   if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, off, nullptr));
+  DropFused(*graph, refusals);
+  std::string text;
+  for (const Refusal& r : refusals) {
+    absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");
+  }
+  if (!text.empty()) return text;
   if (step == "lower") RETURN_IF_ERROR(Lower(*graph));
   if (step == "write") return Written(*graph);
   std::vector<Node*> roots;

@@ -134,11 +134,12 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
     if (!graph.ok()) return Prefix(graph.status(), absl::StrCat("signature '", key, "': "));
     auto refused = Legalize(*graph->graph);
     if (!refused.ok()) return Prefix(refused.status(), absl::StrCat("signature '", key, "': "));
-    for (Refusal& r : *refused) report->refused.push_back({key, std::move(r)});
-    if (!report->refused.empty()) continue;
     PruneUnread(*graph->graph);
     const Status fused = Fuse(*graph->graph, flags.fusions_off, &report->fusions);
     if (!fused.ok()) return Prefix(fused, absl::StrCat("signature '", key, "': "));
+    DropFused(*graph->graph, *refused);
+    for (Refusal& r : *refused) report->refused.push_back({key, std::move(r)});
+    if (!report->refused.empty()) continue;
     const Status quantized = Quantize(*graph, flags);
     if (!quantized.ok()) return Prefix(quantized, absl::StrCat("signature '", key, "': "));
     graphs.push_back(*std::move(graph));

@@ -1,5 +1,6 @@
 #include "smelt/lite/legalizer.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/match.h"
@@ -55,6 +56,17 @@ StatusOr<Endpoint> Legalizer::Add(OpName op, std::span<const Endpoint> inputs, A
   return Endpoint{n, 0};
 }
 
+void Legalizer::StateShapes(Node& n) const {
+  std::vector<PartialShape> shapes;
+  for (int i = 0; i < n.num_outputs(); ++i) {
+    const PartialShape s = shape({&n, i});
+    std::vector<int64_t> dims;
+    for (int k = 0; k < s.rank(); ++k) dims.push_back(std::max<int64_t>(s[k], -1));
+    shapes.push_back(s.known_rank() ? PartialShape::Of(dims) : s);
+  }
+  n.AttrsToChange().Set(kOutputShapes, std::move(shapes));
+}
+
 Endpoint Legalizer::Const(const Tensor& value) {
   return {graph_.AddConst(absl::StrCat(node_->name(), "/const"), value), 0};
 }
@@ -101,6 +113,13 @@ bool IsLite(const Node& n) {
 
 }  // namespace
 
+void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
+  std::erase_if(refusals, [&](const Refusal& r) {
+    const Node* n = graph.Find(r.node);
+    return n == nullptr || n->op() != r.op;
+  });
+}
+
 StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
@@ -110,6 +129,7 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
     if (IsLite(*n)) continue;
     const ExportRow* row = FindExportRow(n->op_name());
     if (row == nullptr) {
+      l.StateShapes(*n);
       refusals.push_back({n->name(), std::string(n->op()), "it has no builtin operator"});
       continue;
     }
@@ -117,6 +137,7 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
     const int first_new = graph.max_id();
     LiteEndpoints by = row->convert(*n, l);
     if (absl::IsUnimplemented(by.status())) {
+      l.StateShapes(*n);
       refusals.push_back({n->name(), std::string(n->op()), std::string(by.status().message())});
       continue;
     }

@@ -67,6 +67,9 @@ class Legalizer {
   // Stands for an input that is left out.
   Endpoint NoValue();
 
+  // Writes kOutputShapes of a node that stays as it is.
+  void StateShapes(Node& n) const;
+
   // Output i of the node that is replaced.
   LiteOutput OutputOf(const Node& n, int i = 0) const {
     return {n.output_types[static_cast<size_t>(i)], shape({const_cast<Node*>(&n), i})};
@@ -101,8 +104,10 @@ struct Refusal {
   std::string node, op, why;
 };
 // Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
-// replaced stay, and are told of.
+// replaced stay, with their shapes stated, and are told of: a fusion may still take them (Erf).
 StatusOr<std::vector<Refusal>> Legalize(Graph& graph);
+// Forgets the nodes that are not in the graph any more.
+void DropFused(const Graph& graph, std::vector<Refusal>& refusals);
 
 // An option that has a value other than the default; for use in an initializer list.
 AttrMap Options(std::initializer_list<std::pair<absl::string_view, Attr>> values);
