@@ -112,6 +112,7 @@ class Emitter {
       t.is_variable = true;
       shape = e.node->Get<PartialShape>("shape", {});
     } else if (const Attr* shapes = e.node->attrs().Find(kOutputShapes)) {
+      t.is_variable = e.node->Bool(kVariableOutputs);
       shape = (*shapes->get<std::vector<PartialShape>>())[static_cast<size_t>(e.port)];
     }
     // A free size is 1 until inputs are resized; a rank that is not known reads as a scalar's.

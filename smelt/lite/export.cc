@@ -130,8 +130,10 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
   ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model, flags));
   std::vector<SignatureGraph> graphs;
   for (const std::string& key : keys) {
-    auto graph = GraphOfSignature(model, key);
+    auto graph = GraphOfSignature(model, key, flags.fusions_off);
     if (!graph.ok()) return Prefix(graph.status(), absl::StrCat("signature '", key, "': "));
+    report->fusions.insert(report->fusions.end(), graph->composites.begin(),
+                           graph->composites.end());
     auto refused = Legalize(*graph->graph);
     if (!refused.ok()) return Prefix(refused.status(), absl::StrCat("signature '", key, "': "));
     PruneUnread(*graph->graph);

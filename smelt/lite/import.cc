@@ -151,6 +151,7 @@ class Importer {
       const LiteTensor& t = Tensor_(op.outputs[port]);
       out.push_back(t.type);
       shapes.push_back(ShapeOf(t));
+      if (t.is_variable) attrs.Set(kVariableOutputs, true);
       SetQuantization(t.quantization, static_cast<int>(port), attrs);
     }
     attrs.Set("Tin", in);

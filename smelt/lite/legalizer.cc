@@ -111,6 +111,16 @@ bool IsLite(const Node& n) {
   return n.Is("Const") || n.Is("_Arg") || n.Is("_Retval") || absl::StartsWith(n.op(), "tfl.");
 }
 
+// Who used the node waits for what it waits for.
+void HandOnWaits(Graph& graph, const std::vector<Use>& uses, const Node& n) {
+  const std::vector<Node*> waits = n.control_inputs();
+  for (const Use& use : uses) {
+    for (Node* before : waits) {
+      if (before != use.node) graph.AddControlInput(use.node, before);
+    }
+  }
+}
+
 }  // namespace
 
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
@@ -127,7 +137,15 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
   std::vector<Refusal> refusals;
   for (Node* n : order) {
     if (IsLite(*n)) continue;
-    const ExportRow* row = FindExportRow(n->op_name());
+    if (n->Is("NoOp")) {
+      HandOnWaits(graph, n->OrderedUses(), *n);
+      graph.ReplaceControlUses(n, nullptr);
+      graph.Remove(n);
+      continue;
+    }
+    // A call of a function by its name is a call.
+    const bool call = n->op_name().unknown() && graph.library()->Find(n->op()) != nullptr;
+    const ExportRow* row = FindExportRow(call ? OpName("PartitionedCall") : n->op_name());
     if (row == nullptr) {
       l.StateShapes(*n);
       refusals.push_back({n->name(), std::string(n->op()), "it has no builtin operator"});
@@ -142,14 +160,18 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
       continue;
     }
     if (!by.ok()) return Prefix(by.status(), absl::StrCat("node '", n->name(), "': "));
+    const std::vector<Use> readers = n->OrderedUses();
     for (size_t i = 0; i < by->size(); ++i) {
       graph.ReplaceAllUses({n, static_cast<int>(i)}, (*by)[i]);
     }
-    // Who waited for the node waits for what stands for it, which waits as it did.
+    // Who waited for the node waits for what stands for it, which waits as it did; what was there
+    // before, and now stands for the node too, need not.
     Node* made = by->empty() ? nullptr : by->front().node;
     if (made != nullptr && !absl::StartsWith(made->op(), "tfl.")) made = nullptr;
-    if (made != nullptr) {
+    if (made != nullptr && made->id() >= first_new) {
       for (Node* before : n->control_inputs()) graph.AddControlInput(made, before);
+    } else {
+      HandOnWaits(graph, readers, *n);
     }
     graph.ReplaceControlUses(n, made);
     const std::string name = n->name();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "smelt/graph/verify.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/composites/composite.h"
 #include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/callable_graph.h"
 
@@ -59,7 +60,9 @@ std::vector<std::string> Names(const std::vector<LiteSlot>& slots) {
 
 }  // namespace
 
-StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key) {
+StatusOr<SignatureGraph> GraphOfSignature(
+    LoadedModel& model, const std::string& key,
+    const std::set<std::string, std::less<>>& composites_off) {
   ASSIGN_OR_RETURN(const Signature* signature, model.FindSignature(key));
   SignatureGraph out;
   out.key = key;
@@ -89,7 +92,16 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
     return value.valid() ? std::optional<Tensor>(value) : std::nullopt;
   };
   ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes());
-  RETURN_IF_ERROR(RunPasses(passes, *out.graph, context));
+  // Only when all else is known can a call be looked at; those that do not fit become bodies, where
+  // there may be others.
+  std::set<std::string, std::less<>> declined;
+  context.keep_call = [&](const Function& f) {
+    return IsKeptComposite(f, declined, composites_off);
+  };
+  for (bool more = true; more;) {
+    RETURN_IF_ERROR(RunPasses(passes, *out.graph, context));
+    ASSIGN_OR_RETURN(more, ChooseComposites(*out.graph, declined, &out.composites));
+  }
   RETURN_IF_ERROR(DropCallNames(*out.graph));
   return out;
 }

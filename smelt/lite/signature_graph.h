@@ -3,10 +3,12 @@
 #define SMELT_LITE_SIGNATURE_GRAPH_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/lite/fuse/fusion.h"
 #include "smelt/model/loaded_model.h"
 
 namespace smelt {
@@ -17,15 +19,19 @@ struct LiteSlot {
 };
 
 // A callable graph (optimize/passes.h): argument i is inputs[i], result i outputs[i]. Calls are
-// inlined, variables that nobody writes are constants, and what constants tell is computed.
+// inlined but for those of composite functions (composites/composite.h), variables that nobody
+// writes are constants, and what constants tell is computed.
 struct SignatureGraph {
   std::string key;
   std::vector<LiteSlot> inputs, outputs;  // sorted by key
   std::unique_ptr<Graph> graph;
+  std::vector<FusionNote> composites;  // which calls stayed, and why others did not
 };
 
 // NOT_FOUND for a signature that there is not; errors of the passes, which name the node.
-StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key);
+StatusOr<SignatureGraph> GraphOfSignature(
+    LoadedModel& model, const std::string& key,
+    const std::set<std::string, std::less<>>& composites_off = {});
 
 }  // namespace smelt
 

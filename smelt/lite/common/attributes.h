@@ -10,6 +10,8 @@ namespace smelt {
 
 // The shapes of an operator's outputs, and of an argument's: list(shape). Free sizes are -1.
 inline constexpr absl::string_view kOutputShapes = "_output_shapes";
+// Of an operator whose outputs are variables, which operators behind it write as well: bool.
+inline constexpr absl::string_view kVariableOutputs = "_variable";
 
 // Of operators, arguments and constants whose outputs are quantized (docs/formats/tflite.md): for
 // output 0, and with "_1" behind them for output 1.

@@ -1,12 +1,13 @@
 #include <algorithm>
 
+#include "smelt/lite/composites/composite.h"
 #include "smelt/lite/rows/rows.h"
 
 namespace smelt {
 
 std::span<const std::span<const ExportRow>> AllExportRows() {
   static const std::array families = {ElementwiseExport(), MovementExport(), ReduceExport(),
-                                      NnExport(), ProductExport()};
+                                      NnExport(),          ProductExport(),  CompositeExport()};
   return families;
 }
 

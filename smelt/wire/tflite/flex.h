@@ -1,0 +1,21 @@
+// FlexBuffers: the options of custom operators, which state names beside values.
+#ifndef SMELT_WIRE_TFLITE_FLEX_H_
+#define SMELT_WIRE_TFLITE_FLEX_H_
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "smelt/graph/attr.h"
+
+namespace smelt {
+
+using FlexEntry = std::pair<std::string, Attr>;
+
+// A map. Keys are written in the order given, and found in any. INVALID_ARGUMENT names a value that
+// is none of string, int, float, bool and lists of ints, and a key that holds a zero byte.
+StatusOr<std::string> FlexMap(std::span<const FlexEntry> entries);
+
+}  // namespace smelt
+
+#endif  // SMELT_WIRE_TFLITE_FLEX_H_
