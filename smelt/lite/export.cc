@@ -6,6 +6,7 @@
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
 #include "smelt/lite/signature_graph.h"
+#include "smelt/lite/versions.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt {
@@ -170,6 +171,7 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
       out.subgraphs.push_back(std::move(subgraph));
     }
   }
+  SetVersions(out);
   return out;
 }
 
