@@ -79,14 +79,14 @@ StatusOr<std::string> Written(Graph& graph) {
 StatusOr<std::string> RunSteps(const std::string& what, const std::string& in) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ParseGraph(in));
   std::vector<std::string> words = absl::StrSplit(what, ' ', absl::SkipEmpty());
-  std::set<std::string, std::less<>> off;
-  for (size_t i = 2; i < words.size(); ++i) off.insert(words[i]);
+  FusionChoice choice;
+  for (size_t i = 2; i < words.size(); ++i) choice.off.insert(words[i]);
   const std::string step = words.at(0);
   std::vector<Refusal> refusals;
   if (step == "legalize" || step == "export") {
     ASSIGN_OR_RETURN(refusals, Legalize(*graph));
   }
-  if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, off, nullptr));
+  if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
   DropFused(*graph, refusals);
   std::string text;
   for (const Refusal& r : refusals) {

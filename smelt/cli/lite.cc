@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "smelt/cli/command.h"
+#include "smelt/cli/lite_fusions.h"
 #include "smelt/cli/progress.h"
 #include "smelt/lite/export.h"
 #include "smelt/model/model_folder.h"
@@ -16,6 +17,7 @@ struct LiteCommandFlags {
   bool per_tensor = false;
   std::vector<std::string> float_ops, float_nodes;
   LiteFlags lite;
+  FusionFlags fusions;
 };
 
 constexpr std::pair<const char*, LiteQuantize> kModes[] = {{"float16", LiteQuantize::kFloat16},
@@ -53,6 +55,12 @@ StatusOr<MetaGraph*> Choose(SavedModel& model, const std::string& tags) {
 }
 
 StatusOr<int> RunLite(LiteCommandFlags& flags) {
+  ASSIGN_OR_RETURN(flags.lite.fusions, ChooseFusions(flags.fusions));
+  if (flags.fusions.list) {
+    ListFusions(flags.lite.fusions);
+    return kExitOk;
+  }
+  if (flags.output.empty()) return InvalidArgument("lite wants a model and the file to write");
   RETURN_IF_ERROR(ReadQuantizeFlags(flags));
   ProgressLine line;
   line.Step("lite: loading the model");
@@ -64,9 +72,11 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(*meta), folder.dir(), options));
   line.Step("lite: exporting");
   LiteReport report;
-  ASSIGN_OR_RETURN(const LiteModel lite, ExportLite(*loaded, flags.lite, &report));
+  const auto lite = ExportLite(*loaded, flags.lite, &report);
+  if (flags.fusions.explain) ExplainFusions(report.fusions);
+  RETURN_IF_ERROR(lite.status());
   line.Step("lite: writing");
-  RETURN_IF_ERROR(WriteLiteFile(lite, flags.output));
+  RETURN_IF_ERROR(WriteLiteFile(*lite, flags.output));
   return kExitOk;
 }
 
@@ -74,12 +84,13 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
 
 CommandBody SetupLite(CLI::App& app) {
   auto flags = std::make_shared<LiteCommandFlags>();
-  app.add_option("model", flags->model, "The SavedModel: a folder or an archive")->required();
-  app.add_option("output", flags->output, "The .tflite file to write")->required();
+  app.add_option("model", flags->model, "The SavedModel: a folder or an archive");
+  app.add_option("output", flags->output, "The .tflite file to write");
   app.add_option("--tag_set", flags->tag_set, "Tags of the MetaGraph, separated by ','");
   app.add_option("--signature", flags->lite.signatures,
                  "A signature to export, several times for several; left out: all")
       ->allow_extra_args(false);
+  AddFusionFlags(app, flags->fusions);
   std::vector<std::string> modes;
   for (const auto& [name, mode] : kModes) modes.emplace_back(name);
   app.add_option(

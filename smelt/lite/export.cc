@@ -131,14 +131,14 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
   ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model, flags));
   std::vector<SignatureGraph> graphs;
   for (const std::string& key : keys) {
-    auto graph = GraphOfSignature(model, key, flags.fusions_off);
+    auto graph = GraphOfSignature(model, key, flags.fusions.off);
     if (!graph.ok()) return Prefix(graph.status(), absl::StrCat("signature '", key, "': "));
     report->fusions.insert(report->fusions.end(), graph->composites.begin(),
                            graph->composites.end());
     auto refused = Legalize(*graph->graph);
     if (!refused.ok()) return Prefix(refused.status(), absl::StrCat("signature '", key, "': "));
     PruneUnread(*graph->graph);
-    const Status fused = Fuse(*graph->graph, flags.fusions_off, &report->fusions);
+    const Status fused = Fuse(*graph->graph, flags.fusions, &report->fusions);
     if (!fused.ok()) return Prefix(fused, absl::StrCat("signature '", key, "': "));
     DropFused(*graph->graph, *refused);
     for (Refusal& r : *refused) report->refused.push_back({key, std::move(r)});

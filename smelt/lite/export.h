@@ -2,7 +2,6 @@
 #ifndef SMELT_LITE_EXPORT_H_
 #define SMELT_LITE_EXPORT_H_
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,8 @@ struct LiteFlags {
   LiteQuantize quantize = LiteQuantize::kNone;
   IntegerFlags integer;  // of kInt8 and kInt16x8; float_ops and float_nodes of kDynamic too
   DynamicRangeFlags dynamic;
-  LiteSamples samples;                             // what kInt8 and kInt16x8 calibrate with
-  std::set<std::string, std::less<>> fusions_off;  // by name (fuse/fusion.h)
+  LiteSamples samples;   // what kInt8 and kInt16x8 calibrate with
+  FusionChoice fusions;  // names of composites (composites/composite.h) may be off, too
 };
 
 // What an export did.

@@ -31,25 +31,30 @@ Endpoint Fuser::Const(const Tensor& value, const Node& like) {
 
 StatusOr<Endpoint> Fuser::Add(OpName op, std::vector<Endpoint> inputs, AttrMap options,
                               const Node& like) {
+  return AddShaped(op, std::move(inputs), std::move(options), like.output_types[0],
+                   shape({const_cast<Node*>(&like), 0}), like);
+}
+
+StatusOr<Endpoint> Fuser::AddShaped(OpName op, std::vector<Endpoint> inputs, AttrMap options,
+                                    Dtype type, const PartialShape& shape, const Node& like) {
   DtypeVector in;
-  for (const Endpoint& e : inputs) in.push_back(type(e));
+  for (const Endpoint& e : inputs) in.push_back(this->type(e));
   options.Set("Tin", in);
-  options.Set("Tout", std::vector<Dtype>{like.output_types[0]});
-  options.Set(kOutputShapes, std::vector<PartialShape>{shape({const_cast<Node*>(&like), 0})});
+  options.Set("Tout", std::vector<Dtype>{type});
+  options.Set(kOutputShapes, std::vector<PartialShape>{shape});
   ASSIGN_OR_RETURN(Node * n, graph_.Add(like.name(), op.text(), inputs, std::move(options)));
   return Endpoint{n, 0};
 }
 
 void Fuser::Sweep(Node* n) {
-  std::vector<Node*> todo = {n};
+  // By ids: one that two dead nodes read comes twice.
+  std::vector<int> todo = {n->id()};
   while (!todo.empty()) {
-    Node* dead = todo.back();
+    Node* dead = graph_.NodeOf(todo.back());
     todo.pop_back();
-    if (!dead->uses().empty() || dead->Is("_Arg")) continue;
-    std::vector<Node*> read;
-    for (const Endpoint& e : dead->inputs()) {
-      if (std::ranges::find(read, e.node) == read.end()) read.push_back(e.node);
-    }
+    if (dead == nullptr || !dead->uses().empty() || dead->Is("_Arg")) continue;
+    std::vector<int> read;
+    for (const Endpoint& e : dead->inputs()) read.push_back(e.node->id());
     graph_.Remove(dead);
     todo.insert(todo.end(), read.begin(), read.end());
   }
@@ -76,13 +81,81 @@ bool Fuser::Declined(const Node& n, std::string why) {
   return false;
 }
 
-void Fuser::Fired(const std::string& node) {
-  if (notes_ != nullptr) notes_->push_back({std::string(fusion_), node, ""});
+namespace {
+
+Fusion RowOf(const RuleFusion& rules) {
+  return {rules.name, rules.ops, nullptr, rules.what, &rules, rules.late};
 }
 
-std::span<const Fusion> AllFusions() {
+StatusOr<bool> Apply(const Fusion& fusion, Node& n, Fuser& f) {
+  f.Begin(fusion.name);
+  return fusion.rules != nullptr ? ApplyRules(*fusion.rules, n, f) : fusion.apply(n, f);
+}
+
+// The text is ours: it parses, or the program is wrong.
+const StatusOr<std::vector<RuleFusion>>& BuiltinRules() {
+  static const auto* rules =
+      new StatusOr<std::vector<RuleFusion>>(ParseFusions(BuiltinFusionText()));
+  return *rules;
+}
+
+std::vector<Fusion> Chosen(const FusionChoice& choice) {
+  std::vector<Fusion> out;
+  for (const RuleFusion& own : choice.own) out.push_back(RowOf(own));
+  for (const Fusion& fusion : AllFusions()) out.push_back(fusion);
+  std::erase_if(out, [&](const Fusion& f) { return choice.off.contains(f.name); });
+  return out;
+}
+
+// Tries fusions until none fires.
+class Rounds {
+ public:
+  Rounds(Graph& graph, std::vector<FusionNote>* notes)
+      : graph_(graph), f_(graph, nullptr), notes_(notes) {
+    // Each fusion removes an operator, or moves one: a bound that none should reach.
+    most_ = 64 + 8 * graph.num_nodes();
+  }
+
+  Status Run(std::span<const Fusion> fusions, bool with_late) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+      std::vector<int> ids;
+      for (const Node* n : order) ids.push_back(n->id());
+      for (const int id : ids) {
+        for (const Fusion& fusion : fusions) {
+          Node* n = graph_.NodeOf(id);
+          if (n == nullptr) break;
+          if (!n->Is(fusion.ops) || (fusion.late && !with_late)) continue;
+          const std::string name = n->name();
+          ASSIGN_OR_RETURN(const bool did, Apply(fusion, *n, f_));
+          if (!did) continue;
+          if (notes_ != nullptr) notes_->push_back({std::string(fusion.name), name, ""});
+          changed = true;
+          if (++fired_ > most_) {
+            return InvalidArgument("fusions do not end, at ", fusion.name, " of '", name, "'");
+          }
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  Graph& graph_;
+  Fuser f_;
+  std::vector<FusionNote>* notes_;
+  int most_ = 0, fired_ = 0;
+};
+
+}  // namespace
+
+const std::vector<Fusion>& AllFusions() {
   static const auto* all = [] {
     auto* out = new std::vector<Fusion>();
+    if (BuiltinRules().ok()) {
+      for (const RuleFusion& rules : *BuiltinRules()) out->push_back(RowOf(rules));
+    }
     for (const auto family : {AffineFusions(), ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
@@ -91,41 +164,35 @@ std::span<const Fusion> AllFusions() {
   return *all;
 }
 
-Status Fuse(Graph& graph, const std::set<std::string, std::less<>>& off,
-            std::vector<FusionNote>* notes) {
-  // Each fusion removes an operator, or moves one: a bound that none should reach.
-  const int most = 16 + 4 * graph.num_nodes();
-  Fuser f(graph, nullptr);
-  Fuser last(graph, notes);
-  int fired = 0;
-  for (bool changed = true; changed;) {
-    changed = false;
-    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-    std::vector<int> ids;
-    for (const Node* n : order) ids.push_back(n->id());
-    for (const int id : ids) {
-      for (const Fusion& fusion : AllFusions()) {
-        Node* n = graph.NodeOf(id);
-        if (n == nullptr) break;
-        if (!n->Is(fusion.ops) || off.contains(fusion.name)) continue;
-        const std::string name = n->name();
-        f.Begin(fusion.name);
-        ASSIGN_OR_RETURN(const bool did, fusion.apply(*n, f));
-        if (!did) continue;
-        last.Begin(fusion.name);
-        last.Fired(name);
-        changed = true;
-        if (++fired > most) return Internal("fusions do not end, at ", fusion.name);
-      }
+Status CheckFusions(const FusionChoice& choice, std::span<const absl::string_view> others) {
+  std::set<absl::string_view> names(others.begin(), others.end());
+  for (const Fusion& f : AllFusions()) names.insert(f.name);
+  for (const RuleFusion& own : choice.own) {
+    if (!names.insert(own.name).second) {
+      return InvalidArgument("there is a fusion ", own.name, " already");
     }
   }
+  for (const std::string& name : choice.off) {
+    if (!names.contains(name)) {
+      return InvalidArgument("there is no fusion ", name, " (--list_fusions lists them)");
+    }
+  }
+  return OkStatus();
+}
+
+Status Fuse(Graph& graph, const FusionChoice& choice, std::vector<FusionNote>* notes) {
+  RETURN_IF_ERROR(BuiltinRules().status());
+  const std::vector<Fusion> fusions = Chosen(choice);
+  Rounds rounds(graph, notes);
+  RETURN_IF_ERROR(rounds.Run(fusions, /*with_late=*/false));
+  RETURN_IF_ERROR(rounds.Run(fusions, /*with_late=*/true));
   if (notes == nullptr) return OkStatus();
   // Who nearly matched is asked once, when all is done.
+  Fuser last(graph, notes);
   for (Node* n : graph.Nodes()) {
-    for (const Fusion& fusion : AllFusions()) {
-      if (!n->Is(fusion.ops) || off.contains(fusion.name)) continue;
-      last.Begin(fusion.name);
-      ASSIGN_OR_RETURN(const bool did, fusion.apply(*n, last));
+    for (const Fusion& fusion : fusions) {
+      if (!n->Is(fusion.ops)) continue;
+      ASSIGN_OR_RETURN(const bool did, Apply(fusion, *n, last));
       if (did) return Internal(fusion.name, " fires though it found nothing before");
     }
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/lite/fuse/rules.h"
 
 namespace smelt {
 
@@ -39,17 +40,21 @@ class Fuser {
   // An operator of one output, of the type and shape of output 0 of `like`.
   StatusOr<Endpoint> Add(OpName op, std::vector<Endpoint> inputs, AttrMap options,
                          const Node& like);
+  // The same of a type and shape of its own.
+  StatusOr<Endpoint> AddShaped(OpName op, std::vector<Endpoint> inputs, AttrMap options, Dtype type,
+                               const PartialShape& shape, const Node& like);
   // Everybody who read output 0 of `n` reads `by`; what nobody reads any more goes.
   void Replace(Node* n, Endpoint by);
   // Input i of the operator reads `from`; what nobody reads any more goes.
   void SetInput(Node* n, int i, Endpoint from);
 
+  // Somebody wants to know what nearly matched; nothing that matches is left.
+  bool takes_notes() const { return notes_ != nullptr; }
   // The row nearly matched. False, for rows to return.
   bool Declined(const Node& n, std::string why);
 
   // ---- used by Fuse
   void Begin(absl::string_view fusion) { fusion_ = fusion; }
-  void Fired(const std::string& node);
 
  private:
   void Sweep(Node* n);
@@ -62,18 +67,30 @@ class Fuser {
 struct Fusion {
   absl::string_view name;
   OpSet ops;  // the operators that it is asked about
-  // Did it change the graph? The node may be gone then.
+  // Did it change the graph? The node may be gone then. nullptr: `rules` says it.
   StatusOr<bool> (*apply)(Node& n, Fuser& f);
   absl::string_view what;  // "relu(conv_2d(x)) -> conv_2d(x) with an activation"
+  const RuleFusion* rules = nullptr;
+  // It changes operators that others know a pattern by: tried when these have found all they look
+  // for.
+  bool late = true;
 };
 
-// In the order in which they are tried.
-std::span<const Fusion> AllFusions();
+// Our own, in the order in which they are tried. Live as long as the process.
+const std::vector<Fusion>& AllFusions();
 
-// Applies the fusions but those of `off` until none fires. `notes` may be nullptr. Errors are those
-// of rows.
-Status Fuse(Graph& graph, const std::set<std::string, std::less<>>& off,
-            std::vector<FusionNote>* notes);
+// Which fusions are tried.
+struct FusionChoice {
+  std::set<std::string, std::less<>> off;  // by name
+  // A user's, tried first. They must have names of their own.
+  std::vector<RuleFusion> own;
+};
+// INVALID_ARGUMENT for a name in `off` that no fusion has, and for one that two have. `others`:
+// names of what can be switched off beside fusions.
+Status CheckFusions(const FusionChoice& choice, std::span<const absl::string_view> others);
+
+// Applies the fusions until none fires. `notes` may be nullptr. Errors are those of rows.
+Status Fuse(Graph& graph, const FusionChoice& choice, std::vector<FusionNote>* notes);
 
 // Tables of the files of this folder.
 std::span<const Fusion> AffineFusions();

@@ -1,0 +1,57 @@
+#include "smelt/cli/lite_fusions.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "smelt/io/fs.h"
+#include "smelt/lite/composites/composite.h"
+
+namespace smelt {
+
+void AddFusionFlags(CLI::App& app, FusionFlags& flags) {
+  app.add_option("--fusions", flags.file,
+                 "A file of fusions (docs/lite_fusions.md), tried before our own");
+  app.add_option("--no_fusion", flags.off,
+                 "The name of a fusion that is left out, several times for several")
+      ->allow_extra_args(false);
+  app.add_flag("--list_fusions", flags.list, "Lists all fusions, and ends");
+  app.add_flag("--explain", flags.explain,
+               "Says which fusions fired where, and which nearly did and why not");
+}
+
+StatusOr<FusionChoice> ChooseFusions(const FusionFlags& flags) {
+  FusionChoice out;
+  out.off.insert(flags.off.begin(), flags.off.end());
+  if (!flags.file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.file));
+    auto own = ParseFusions(text);
+    if (!own.ok()) return Prefix(own.status(), absl::StrCat(flags.file, ":"));
+    out.own = *std::move(own);
+  }
+  std::vector<absl::string_view> composites;
+  for (const Composite& c : AllComposites()) composites.push_back(c.name);
+  RETURN_IF_ERROR(CheckFusions(out, composites));
+  return out;
+}
+
+void ListFusions(const FusionChoice& choice) {
+  const auto line = [](absl::string_view name, absl::string_view what) {
+    std::printf("%-28.*s %.*s\n", static_cast<int>(name.size()), name.data(),
+                static_cast<int>(what.size()), what.data());
+  };
+  for (const RuleFusion& f : choice.own) line(f.name, f.what);
+  for (const Fusion& f : AllFusions()) line(f.name, f.what);
+  for (const Composite& c : AllComposites()) line(c.name, c.what);
+}
+
+void ExplainFusions(const std::vector<FusionNote>& notes) {
+  for (const FusionNote& n : notes) {
+    if (n.why_not.empty()) std::printf("fused     %s: %s\n", n.node.c_str(), n.fusion.c_str());
+  }
+  for (const FusionNote& n : notes) {
+    if (n.why_not.empty()) continue;
+    std::printf("not fused %s: %s: %s\n", n.node.c_str(), n.fusion.c_str(), n.why_not.c_str());
+  }
+}
+
+}  // namespace smelt

@@ -1,0 +1,154 @@
+// Our own fusions that a pattern says (docs/lite_fusions.md has the form). Those that count sizes
+// or change constants of other operators are functions: affine.cc, movement.cc and so on.
+#include "smelt/lite/fuse/rules.h"
+
+namespace smelt {
+namespace {
+
+constexpr absl::string_view kText = R"rules(
+# ---- activations that are spelled out
+
+let clamped(p) = relu6(p) | minimum(relu(p), 6) | minimum(maximum(p, 0), 6)
+               | maximum(minimum(p, 6), 0);
+let sixth = 0.16666667~1e-4;          # models spell it in a few roundings
+let hard(x) = clamped(add(x, 3));
+let unit(p) = relu_0_to_1(p) | minimum(maximum(p, 0), 1) | maximum(minimum(p, 1), 0)
+            | minimum(relu(p), 1);
+
+fusion FuseHardSwish "x * relu6(x + 3) / 6 -> hard_swish(x)" {
+  mul(x, hard(x), sixth) -> hard_swish(x);
+  div(mul(x, hard(x)), 6) -> hard_swish(x);
+  mul(x, div(hard(x), 6)) -> hard_swish(x);
+  mul(div(x, 6), hard(x)) -> hard_swish(x);
+  mul(x, unit(add(mul(x, sixth) | div(x, 6), 0.5))) -> hard_swish(x);
+}
+
+let cube(x) = pow(x, 3) | mul(x, x, x) | mul(x, square(x));
+let gelu_sum(x) = add(x, mul(0.044715~1e-4, cube(x)) | mul(0.044715~1e-4, x, x, x)
+                         | mul(0.044715~1e-4, x, square(x)));
+let gelu_tanh(x) = tanh(mul(0.7978846~1e-4, gelu_sum(x))
+                        | mul(0.7978846~1e-4, x, add(1, mul(0.044715~1e-4, x, x)
+                                                        | mul(0.044715~1e-4, square(x)))));
+let gelu_erf(x) = Erf(mul(x, 0.70710678) | div(x, 1.41421356));
+let gelu_erfc(x) = Erfc(mul(x, -0.70710678) | mul(neg(x), 0.70710678) | neg(mul(x, 0.70710678))
+                        | div(neg(x), 1.41421356) | div(x, -1.41421356) | neg(div(x, 1.41421356)));
+let half(x, p) = mul(x, 0.5, p) | div(mul(x, p), 2) | mul(x, div(p, 2)) | mul(div(x, 2), p);
+let gelu(x, p) = half(x, add(1, p)) | mul(x, add(0.5, mul(0.5, p)));
+
+fusion FuseGeluApproximate "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) -> gelu(x)" {
+  gelu(x, gelu_tanh(x)) -> gelu(x){approximate=true};
+}
+fusion FuseGelu "x / 2 * (1 + erf(x / sqrt(2))) -> gelu(x)" {
+  gelu(x, gelu_erf(x)) -> gelu(x){approximate=false};
+  half(x, gelu_erfc(x)) -> gelu(x){approximate=false};
+}
+
+let below(x) = relu(neg(x));
+fusion FuseLeakyRelu "max(x, a * x) -> leaky_relu(x)" {
+  maximum(x, mul(x, a:number)) -> leaky_relu(x){alpha=a} where a <= 1;
+  add(relu(x), mul(a:number, below(x))) -> leaky_relu(x){alpha=-a};
+  sub(relu(x), mul(a:number, below(x))) -> leaky_relu(x){alpha=a};
+  add(relu(x), mul(a:number, minimum(x, 0))) -> leaky_relu(x){alpha=a};
+  select_v2(greater(x, 0) | greater_equal(x, 0), x, mul(x, a:number)) -> leaky_relu(x){alpha=a};
+  select(greater(x, 0) | greater_equal(x, 0), x, mul(x, a:number)) -> leaky_relu(x){alpha=a};
+}
+fusion FusePRelu "relu(x) - a * relu(-x) -> prelu(x, a)" {
+  add(relu(x), mul(a:const, below(x))) -> prelu(x, {-a}) where fits(a, x);
+  sub(relu(x), mul(a:const, below(x))) -> prelu(x, a) where fits(a, x);
+  add(relu(x), neg(mul(a:const, below(x)))) -> prelu(x, a) where fits(a, x);
+  add(relu(x), mul(a:const, minimum(x, 0))) -> prelu(x, a) where fits(a, x);
+}
+fusion FuseLogistic "1 / (1 + exp(-x)) -> logistic(x)" {
+  div(1, add(1, exp(neg(x)))) -> logistic(x);
+}
+fusion FuseClamp "min(max(x, 0), 6) -> relu6(x); and to [-1, 1], [0, 1]" {
+  minimum(maximum(x, 0) | relu(x), 6) -> relu6(x);
+  maximum(minimum(x, 6), 0) -> relu6(x);
+  relu(minimum(x, 6)) -> relu6(x);
+  minimum(maximum(x, -1), 1) -> relu_n1_to_1(x);
+  maximum(minimum(x, 1), -1) -> relu_n1_to_1(x);
+  minimum(maximum(x, 0) | relu(x), 1) -> relu_0_to_1(x);
+  maximum(minimum(x, 1), 0) -> relu_0_to_1(x);
+  relu(minimum(x, 1)) -> relu_0_to_1(x);
+}
+
+# ---- normalizations
+
+let squares(x) = sum(square(x) | mul(x, x), axes:const){keep_dims=true};
+# The kernel divides by no less than 1e-6.
+let norm2(x) = squares(x) | maximum(squares(x), 1e-12~1e-3);
+fusion FuseL2Normalization "x / sqrt(sum(x^2)) -> l2_normalization(x)" {
+  mul(x, rsqrt(norm2(x))) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+  div(x, sqrt(norm2(x))) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+  div(x, maximum(sqrt(squares(x)), 1e-6~1e-3)) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+}
+
+let shifted(x) = sub(x, reduce_max(x, axes:const){keep_dims=true});
+fusion FuseSoftmax "exp(x - max(x)) / sum(exp(x - max(x))) -> softmax(x)" {
+  div(e@exp(shifted(x)), sum(e, sums:const){keep_dims=true}) -> softmax(x){beta=1}
+    where last_axis(axes, x), last_axis(sums, x);
+  softmax(shifted(x)){beta=?b} -> softmax(x){beta=b} where last_axis(axes, x);
+  log_softmax(shifted(x)) -> log_softmax(x) where last_axis(axes, x);
+  sub(d@shifted(x), log(sum(exp(d), sums:const){keep_dims=true})) -> log_softmax(x)
+    where last_axis(axes, x), last_axis(sums, x);
+}
+# Where exp overflows it is NaN, and softmax is not.
+fusion FuseUnshiftedSoftmax "exp(x) / sum(exp(x)) -> softmax(x), which does not overflow" {
+  div(e@exp(x), sum(e, sums:const){keep_dims=true}) -> softmax(x){beta=1} where last_axis(sums, x);
+}
+
+# ---- arithmetic
+
+late fusion FusePow "x^2, x^0.5, x^-0.5 -> square, sqrt, rsqrt" {
+  pow(x, 1) -> x;
+  pow(x, 2) -> square(x);
+  pow(x, 0.5) -> sqrt(x);
+  pow(x, -0.5) -> rsqrt(x);
+}
+late fusion RemoveNeutral "x * 1, x / 1, x + 0, x - 0 -> x" {
+  mul(x, 1) -> x;
+  div(x, 1) -> x;
+  add(x, 0) -> x;
+  sub(x, 0) -> x;
+}
+late fusion FuseConstants "(x * a) * b -> x * (a * b) of constants, and sums" {
+  mul(mul(x, a:const), b:const) -> mul(x, {a * b});
+  mul(div(x, a:const), b:const) -> mul(x, {b / a});
+  div(mul(x, a:const), b:const) -> mul(x, {a / b});
+  div(div(x, a:const), b:const) -> div(x, {a * b});
+  add(add(x, a:const), b:const) -> add(x, {a + b});
+  add(sub(x, a:const), b:const) -> add(x, {b - a});
+  sub(add(x, a:const), b:const) -> add(x, {a - b});
+  sub(sub(x, a:const), b:const) -> sub(x, {a + b});
+  mul(neg(x), a:const) -> mul(x, {-a});
+  neg(mul(x, a:const)) -> mul(x, {-a});
+}
+late fusion FuseNeg "x + -y -> x - y" {
+  add(x, neg(y)) -> sub(x, y);
+  sub(x, neg(y)) -> add(x, y);
+}
+late fusion FuseReciprocal "x * (1 / y) -> x / y, 1 / sqrt(x) -> rsqrt(x)" {
+  div(1, sqrt(x)) -> rsqrt(x);
+  mul(x, div(1, y)) -> div(x, y);
+}
+late fusion FuseSquaredDifference "(x - y)^2 -> squared_difference(x, y)" {
+  square(sub(x, y)) -> squared_difference(x, y);
+  mul(d@sub(x, y), d) -> squared_difference(x, y);
+}
+late fusion FuseMaximumZero "max(x, 0) -> relu(x)" {
+  maximum(x, 0) -> relu(x) where is_float(x);
+}
+late fusion FuseNotEqual "!(x == y) -> x != y" {
+  logical_not(equal(x, y)) -> not_equal(x, y);
+  logical_not(not_equal(x, y)) -> equal(x, y);
+}
+)rules";
+
+}  // namespace
+
+absl::string_view BuiltinFusionText() { return kText; }
+
+}  // namespace smelt

@@ -1,0 +1,279 @@
+// Rules tried at an operator: a search over the ways in which a pattern may lie on the graph.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/fuse/fusion.h"
+#include "smelt/lite/fuse/rules.h"
+#include "smelt/lite/fuse/rules_apply.h"
+
+namespace smelt {
+namespace {
+
+// How many patterns are looked at for one node and rule; patterns of our own need a few dozen.
+constexpr int kMostSteps = 20000;
+
+using Continue = absl::FunctionRef<bool()>;
+using PatternPtr = std::shared_ptr<const RulePattern>;
+
+constexpr OpSet kCommutative = {
+    "tfl.add",   "tfl.mul",         "tfl.maximum",    "tfl.minimum",  "tfl.squared_difference",
+    "tfl.equal", "tfl.logical_and", "tfl.logical_or", "tfl.not_equal"};
+constexpr OpSet kNested = {"tfl.add",     "tfl.mul",         "tfl.maximum",
+                           "tfl.minimum", "tfl.logical_and", "tfl.logical_or"};
+
+absl::string_view ActivationOf(OpName op) {
+  if (op == OpName("tfl.relu")) return "RELU";
+  if (op == OpName("tfl.relu6")) return "RELU6";
+  if (op == OpName("tfl.relu_n1_to_1")) return "RELU_N1_TO_1";
+  return "";
+}
+
+class Matcher {
+ public:
+  // With `explain`, constants that are others than wanted are looked past, one of them.
+  Matcher(const FusionRule& rule, Node& root, bool explain)
+      : rule_(rule), root_(root), explain_(explain) {}
+
+  bool Match() {
+    return Value(*rule_.pattern, {&root_, 0}, {}, [&]() { return Accept(); });
+  }
+  const RuleMatch& match() const { return match_; }
+  // Why the pattern that was found does not hold.
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  struct Place {
+    const Node* reader = nullptr;
+    int input = 0;
+    bool operator==(const Place&) const = default;
+  };
+
+  bool Value(const RulePattern& p, Endpoint e, Place place, Continue next) {
+    if (++steps_ > kMostSteps) return false;
+    read_.emplace_back(place, e);
+    const bool ok = Kind(p, e, place, next);
+    read_.pop_back();
+    return ok;
+  }
+
+  bool Kind(const RulePattern& p, Endpoint e, Place place, Continue next) {
+    switch (p.kind) {
+      case RulePattern::kAnything:
+        return next();
+      case RulePattern::kValue:
+        return Bind(p.name, e, next);
+      case RulePattern::kConstant:
+        return StatedConstant(*e.node) != nullptr && Bind(p.name, e, next);
+      case RulePattern::kNumber:
+        return Fuser::Number(e).has_value() && Bind(p.name, e, next);
+      case RulePattern::kLiteral:
+        return Literal(p, e, next);
+      case RulePattern::kOneOf:
+        return Bind(p.name, e, [&]() {
+          return std::ranges::any_of(
+              p.args, [&](const PatternPtr& one) { return Kind(*one, e, place, next); });
+        });
+      case RulePattern::kOperator:
+        return Operator(p, e, next);
+      case RulePattern::kReference:
+        return false;  // the parser leaves none
+    }
+    return false;
+  }
+
+  bool Bind(const std::string& name, Endpoint e, Continue next) {
+    if (name.empty()) return next();
+    const auto it = match_.values.find(name);
+    if (it != match_.values.end()) return it->second == e && next();
+    match_.values.emplace(name, e);
+    if (next()) return true;
+    match_.values.erase(name);
+    return false;
+  }
+
+  bool Literal(const RulePattern& p, Endpoint e, Continue next) {
+    const std::optional<float> is = Fuser::Number(e);
+    if (!is) return false;
+    const double wanted = p.number;
+    if (std::abs(*is - wanted) <= p.tolerance * std::max(std::abs(wanted), 1e-30)) return next();
+    if (!explain_ || !wrong_.empty()) return false;
+    wrong_ = absl::StrCat("the constant '", e.node->name(), "' is ", *is, ", not ", wanted);
+    const bool ok = next();
+    wrong_.clear();
+    return ok;
+  }
+
+  bool Operator(const RulePattern& p, Endpoint e, Continue next) {
+    Node& n = *e.node;
+    const absl::string_view activation = ActivationOf(p.op);
+    if (!activation.empty() && p.args.size() == 1 && !n.Is(p.op)) {
+      // The clamp may stand in the operator before it.
+      const RulePattern& before = *p.args[0];
+      return n.String("fused_activation_function") == activation &&
+             before.kind == RulePattern::kOperator && before.options.empty() &&
+             OneOperator(before, e, /*activation=*/true, next);
+    }
+    return OneOperator(p, e, /*activation=*/false, next);
+  }
+
+  bool OneOperator(const RulePattern& p, Endpoint e, bool activation, Continue next) {
+    Node& n = *e.node;
+    if (!n.Is(p.op) || e.port != 0 || n.num_outputs() != 1) return false;
+    if (!p.custom.empty() && n.String("custom_code") != p.custom) return false;
+    const bool said = std::ranges::any_of(
+        p.options, [](const RuleOption& o) { return o.name == "fused_activation_function"; });
+    if (!activation && !said && HasActivation(n)) return false;
+    inner_.push_back(&n);
+    const bool ok = Options(p, n, 0, [&]() {
+      return Bind(p.name, e, [&]() {
+        if (n.Is(kCommutative) && p.args.size() >= 2 && n.num_inputs() == 2) {
+          return Commutative(p, p.args, n, next);
+        }
+        return InOrder(p, n, 0, next);
+      });
+    });
+    inner_.pop_back();
+    return ok;
+  }
+
+  static bool HasActivation(const Node& n) {
+    return n.String("fused_activation_function", "NONE") != "NONE";
+  }
+
+  bool Options(const RulePattern& p, const Node& n, size_t i, Continue next) {
+    if (i == p.options.size()) return next();
+    const RuleOption& o = p.options[i];
+    const Attr* value = n.Find(o.name);
+    if (value == nullptr) return false;
+    if (!o.keep.empty()) {
+      const auto [it, is_new] = match_.options.emplace(o.keep, *value);
+      if (!is_new) return it->second == *value && Options(p, n, i + 1, next);
+      if (Options(p, n, i + 1, next)) return true;
+      match_.options.erase(o.keep);
+      return false;
+    }
+    if (o.is_number) {
+      const auto* f = value->get<float>();
+      const auto* whole = value->get<int64_t>();
+      const double is = f != nullptr ? *f : whole != nullptr ? static_cast<double>(*whole) : NAN;
+      const double wanted = o.number.number;
+      return std::abs(is - wanted) <= 1e-6 * std::abs(wanted) && Options(p, n, i + 1, next);
+    }
+    return *value == o.value && Options(p, n, i + 1, next);
+  }
+
+  bool InOrder(const RulePattern& p, const Node& n, size_t i, Continue next) {
+    if (i < p.args.size()) {
+      const int input = static_cast<int>(i);
+      if (input >= n.num_inputs()) return false;
+      return Value(*p.args[i], n.input(input), {&n, input},
+                   [&]() { return InOrder(p, n, i + 1, next); });
+    }
+    // Inputs that are left out need not be named.
+    for (int k = static_cast<int>(i); k < n.num_inputs(); ++k) {
+      if (!n.input(k).node->Is("tfl.no_value")) return false;
+    }
+    return next();
+  }
+
+  // Splits the operands between both inputs in every way.
+  bool Commutative(const RulePattern& p, const std::vector<PatternPtr>& args, const Node& n,
+                   Continue next) {
+    const size_t all = (size_t{1} << args.size()) - 1;
+    if (args.size() > 2 && (args.size() > 8 || !n.Is(kNested))) return false;
+    for (size_t left = 1; left < all; ++left) {
+      if (Side(p, Chosen(args, left), n, 0,
+               [&]() { return Side(p, Chosen(args, all & ~left), n, 1, next); })) {
+        return true;
+      }
+    }
+    return false;
+  }
+  static std::vector<PatternPtr> Chosen(const std::vector<PatternPtr>& args, size_t bits) {
+    std::vector<PatternPtr> out;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if ((bits >> i & 1) != 0) out.push_back(args[i]);
+    }
+    return out;
+  }
+  bool Side(const RulePattern& p, const std::vector<PatternPtr>& args, const Node& n, int input,
+            Continue next) {
+    const Endpoint e = n.input(input);
+    if (args.size() == 1) return Value(*args[0], e, {&n, input}, next);
+    if (++steps_ > kMostSteps) return false;
+    Node& inner = *e.node;
+    if (!inner.Is(p.op) || inner.num_inputs() != 2 || HasActivation(inner)) return false;
+    read_.emplace_back(Place{&n, input}, e);
+    inner_.push_back(&inner);
+    const bool ok = Commutative(p, args, inner, next);
+    inner_.pop_back();
+    read_.pop_back();
+    return ok;
+  }
+
+  // Everything lies in place: does it hold?
+  bool Accept() {
+    std::string why = wrong_;
+    if (why.empty()) why = NotReadOnce();
+    if (why.empty()) {
+      for (const RuleCondition& c : rule_.conditions) {
+        if (Holds(c, match_)) continue;
+        why = absl::StrCat("it is not that ", c.text);
+        break;
+      }
+    }
+    if (why.empty() && !KeepsRootShape(rule_.replacement, match_, {&root_, 0})) {
+      why = "the result would have another shape";
+    }
+    if (why.empty()) return true;
+    // A single operator with another constant is no near match of anything.
+    if (why_not_.empty() && inner_.size() > 1) why_not_ = std::move(why);
+    return false;
+  }
+
+  std::string NotReadOnce() const {
+    for (const Node* n : inner_) {
+      if (n == &root_) continue;
+      std::vector<Place> places;
+      for (const auto& [place, e] : read_) {
+        if (e.node == n && std::ranges::find(places, place) == places.end()) {
+          places.push_back(place);
+        }
+      }
+      if (static_cast<int>(places.size()) < n->NumUses(0)) {
+        return absl::StrCat("others read '", n->name(), "'");
+      }
+    }
+    return "";
+  }
+
+  const FusionRule& rule_;
+  Node& root_;
+  bool explain_;
+  int steps_ = 0;
+  RuleMatch match_;
+  std::vector<std::pair<Place, Endpoint>> read_;
+  std::vector<Node*> inner_;  // nodes that operators of the pattern lie on
+  std::string wrong_, why_not_;
+};
+
+}  // namespace
+
+StatusOr<bool> ApplyRules(const RuleFusion& fusion, Node& n, Fuser& f) {
+  std::string why_not;
+  for (const FusionRule& rule : fusion.rules) {
+    if (!n.Is(rule.roots)) continue;
+    Matcher m(rule, n, f.takes_notes());
+    if (!m.Match()) {
+      if (why_not.empty()) why_not = m.why_not();
+      continue;
+    }
+    return BuildReplacement(rule.replacement, m.match(), n, f);
+  }
+  return why_not.empty() ? false : f.Declined(n, why_not);
+}
+
+}  // namespace smelt
