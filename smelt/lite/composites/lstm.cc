@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/lite/common/evaluate.h"
 #include "smelt/lite/composites/composite.h"
 
@@ -70,8 +71,18 @@ StatusOr<std::array<Endpoint, 2>> States(const SequenceLstm& lstm, Legalizer& l)
   for (size_t i = 0; i < 2; ++i) {
     AttrMap options;
     options.Set(kVariableOutputs, true);
-    ASSIGN_OR_RETURN(out[i], l.Add("tfl.tile", {from[i], l.Ints(std::array<int64_t, 2>{1, 1})},
-                                   std::move(options), {l.type(from[i]), l.shape(from[i])}));
+    const LiteOutput output = {l.type(from[i]), l.shape(from[i])};
+    if (output.shape.fully_known()) {
+      ASSIGN_OR_RETURN(out[i], l.Add("tfl.tile", {from[i], l.Ints(std::array<int64_t, 2>{1, 1})},
+                                     std::move(options), output));
+      continue;
+    }
+    // LiteRT books memory for a variable before it knows sizes that other operators tell, but an
+    // operator that sizes its own output brings the memory.
+    const Node& fill = *BehindIdentities(from[i]).node;
+    if (!fill.Is("Fill")) return Unimplemented("its states have free sizes, and are not zeros");
+    ASSIGN_OR_RETURN(out[i],
+                     l.Add("tfl.fill", {fill.input(0), fill.input(1)}, std::move(options), output));
   }
   return out;
 }
