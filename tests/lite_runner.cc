@@ -93,7 +93,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in) {
     absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");
   }
   if (!text.empty()) return text;
-  if (step == "lower") RETURN_IF_ERROR(Lower(*graph));
+  LiteResources resources;
+  if (step == "lower") RETURN_IF_ERROR(Lower(*graph, "main", resources));
   if (step == "write") return Written(*graph);
   std::vector<Node*> roots;
   for (Node* n : graph->Nodes()) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "smelt/io/fs.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/import.h"
 #include "smelt/lite/lower/lowering.h"
+#include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt {
 namespace {
@@ -91,6 +93,105 @@ Status AddSignature(const LiteSignature& s, const LiteModel& model, const LiteFu
   return OkStatus();
 }
 
+// What has an effect and no way to a result runs all the same.
+void KeepEffects(Function& f) {
+  absl::flat_hash_set<const Node*> reached;
+  std::vector<const Node*> todo;
+  const auto reach = [&](const Node* n) {
+    if (reached.insert(n).second) todo.push_back(n);
+  };
+  for (const auto& result : f.results) reach(result[0].node);
+  const auto follow = [&] {
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      for (const Endpoint& e : n->inputs()) reach(e.node);
+      for (const Node* before : n->control_inputs()) reach(before);
+    }
+  };
+  follow();
+  // The last of those that keep an order comes first: it reaches the others.
+  std::vector<Node*> effects;
+  for (Node* n : f.body->Nodes()) {
+    if (n->def() != nullptr && n->def()->stateful && !n->Is({"_Arg", "VarHandleOp"})) {
+      effects.push_back(n);
+    }
+  }
+  std::ranges::reverse(effects);
+  for (Node* n : effects) {
+    if (reached.contains(n)) continue;
+    f.control_results.emplace_back(absl::StrCat("effect_", f.control_results.size()), n);
+    reach(n);
+    follow();
+  }
+}
+
+Status LowerFunction(Function& f, LiteResources& resources) {
+  // Results follow their nodes through the rewriting.
+  std::vector<Node*> retvals;
+  for (size_t i = 0; i < f.results.size(); ++i) {
+    AttrMap attrs;
+    attrs.Set("T", f.signature.outputs[i].type);
+    attrs.Set("index", static_cast<int64_t>(i));
+    ASSIGN_OR_RETURN(Node * n, f.body->Add("retval", "_Retval", {f.results[i][0]}, attrs));
+    retvals.push_back(n);
+  }
+  RETURN_IF_ERROR(Lower(*f.body, f.name(), resources));
+  for (size_t i = 0; i < retvals.size(); ++i) {
+    f.results[i] = {retvals[i]->input(0)};
+    f.body->Remove(retvals[i]);
+  }
+  KeepEffects(f);
+  return OkStatus();
+}
+
+// What runs once when the model is loaded: states are zeros, and the functions of CALL_ONCE have
+// run.
+Status AddInit(const LiteResources& resources, MetaGraph& meta) {
+  Graph& graph = *meta.graph;
+  std::vector<Node*> before;
+  for (const LiteResources::State& s : resources.states) {
+    ASSIGN_OR_RETURN(const Tensor zeros, Tensor::Zeros(s.type, s.shape));
+    AttrMap handle, assign;
+    handle.Set("shared_name", s.name);
+    handle.Set("dtype", s.type);
+    handle.Set("shape", PartialShape(s.shape));
+    assign.Set("dtype", s.type);
+    ASSIGN_OR_RETURN(Node * var, graph.Add(graph.FreeName("state"), "VarHandleOp", {}, handle));
+    Node* value = graph.AddConst(graph.FreeName("zeros"), zeros);
+    ASSIGN_OR_RETURN(Node * n, graph.Add(graph.FreeName("assign"), "AssignVariableOp",
+                                         {{var, 0}, {value, 0}}, assign));
+    before.push_back(n);
+  }
+  std::vector<std::string> once;
+  for (const std::string& f : resources.run_once) {
+    if (std::ranges::find(once, f) != once.end()) continue;
+    once.push_back(f);
+    const Function* function = graph.library()->Find(f);
+    if (!function->args.empty()) {
+      return InvalidArgument("subgraph '", f, "', which runs once, takes arguments");
+    }
+    DtypeVector out;
+    for (const ArgDef& arg : function->signature.outputs) out.push_back(arg.type);
+    AttrMap attrs;
+    attrs.Set("f", FuncAttr{f, nullptr});
+    attrs.Set("Tin", DtypeVector{});
+    attrs.Set("Tout", out);
+    ASSIGN_OR_RETURN(Node * n, graph.Add(graph.FreeName("call_once"), "StatefulPartitionedCall", {},
+                                         std::move(attrs)));
+    for (Node* b : before) graph.AddControlInput(n, b);
+    before = {n};
+  }
+  if (before.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(Node * init, graph.Add(graph.FreeName("init"), "NoOp", {}));
+  for (Node* b : before) graph.AddControlInput(init, b);
+  TensorInfo info;
+  info.kind = TensorInfo::Kind::kDense;
+  info.name = init->name();
+  meta.signatures[std::string(kInitSignature)].outputs[std::string(kInitSignature)] = info;
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<LiteModel> ReadLiteFile(const std::string& path) {
@@ -102,23 +203,13 @@ StatusOr<LiteModel> ReadLiteFile(const std::string& path) {
 
 StatusOr<MetaGraph> MetaGraphOfLite(const LiteModel& model) {
   ASSIGN_OR_RETURN(const LiteFunctions functions, ImportLite(model));
+  LiteResources resources;
   for (const std::string& name : functions.names) {
-    Function* f = functions.library->Find(name);
-    // Results follow their nodes through the rewriting.
-    std::vector<Node*> retvals;
-    for (size_t i = 0; i < f->results.size(); ++i) {
-      AttrMap attrs;
-      attrs.Set("T", f->signature.outputs[i].type);
-      attrs.Set("index", static_cast<int64_t>(i));
-      ASSIGN_OR_RETURN(Node * n, f->body->Add("retval", "_Retval", {f->results[i][0]}, attrs));
-      retvals.push_back(n);
-    }
-    const Status lowered = Lower(*f->body);
+    FindVariableTypes(*functions.library->Find(name)->body, resources);
+  }
+  for (const std::string& name : functions.names) {
+    const Status lowered = LowerFunction(*functions.library->Find(name), resources);
     if (!lowered.ok()) return Prefix(lowered, absl::StrCat("subgraph '", name, "': "));
-    for (size_t i = 0; i < retvals.size(); ++i) {
-      f->results[i] = {retvals[i]->input(0)};
-      f->body->Remove(retvals[i]);
-    }
   }
   MetaGraph meta;
   meta.tags = {"serve"};
@@ -127,6 +218,7 @@ StatusOr<MetaGraph> MetaGraphOfLite(const LiteModel& model) {
     const Status added = AddSignature(s, model, functions, meta);
     if (!added.ok()) return Prefix(added, absl::StrCat("signature '", s.key, "': "));
   }
+  RETURN_IF_ERROR(AddInit(resources, meta));
   return meta;
 }
 

@@ -1,6 +1,7 @@
 // Operators of one element at a time.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "smelt/lite/lower/lowering.h"
 
 namespace smelt {
@@ -28,6 +29,51 @@ LoweredEndpoints Cast(Node& n, Lowering& l) {
   AttrMap attrs;
   attrs.Set("DstT", n.output_types[0]);
   return OneOf(l.Add("Cast", InputsOf(n), std::move(attrs)));
+}
+
+LoweredEndpoints Clamped(Endpoint e, double low, double high, Lowering& l) {
+  ASSIGN_OR_RETURN(const Endpoint least, l.Number(low, l.type(e)));
+  ASSIGN_OR_RETURN(const Endpoint most, l.Number(high, l.type(e)));
+  ASSIGN_OR_RETURN(const Endpoint above, l.Add("Maximum", {e, least}));
+  return OneOf(l.Add("Minimum", {above, most}));
+}
+LoweredEndpoints ReluN1To1(Node& n, Lowering& l) { return Clamped(n.input(0), -1, 1, l); }
+LoweredEndpoints Relu0To1(Node& n, Lowering& l) { return Clamped(n.input(0), 0, 1, l); }
+
+LoweredEndpoints Bitcast(Node& n, Lowering& l) {
+  AttrMap attrs;
+  attrs.Set("type", n.output_types[0]);
+  return OneOf(l.Add("Bitcast", InputsOf(n), std::move(attrs)));
+}
+
+LoweredEndpoints Compare(Node& n, Lowering& l) {
+  struct Direction {
+    absl::string_view name;
+    OpName op;
+  };
+  constexpr Direction kDirections[] = {{"EQ", "Equal"},   {"NE", "NotEqual"},  {"GE", "GreaterEqual"},
+                                       {"GT", "Greater"}, {"LE", "LessEqual"}, {"LT", "Less"}};
+  const std::string direction = n.String("comparison_direction");
+  for (const auto& [name, op] : kDirections) {
+    if (absl::EndsWith(direction, name)) return OneOf(l.Add(op, InputsOf(n)));
+  }
+  return InvalidArgument("it compares by ", direction);
+}
+
+// min(max(x, low), high): the operands are low, x, high.
+LoweredEndpoints Clamp(Node& n, Lowering& l) {
+  ASSIGN_OR_RETURN(const Endpoint above, l.Add("Maximum", {n.input(1), n.input(0)}));
+  return OneOf(l.Add("Minimum", {above, n.input(2)}));
+}
+
+// The sign of a root is that of its argument.
+LoweredEndpoints CubeRoot(Node& n, Lowering& l) {
+  const Dtype type = l.type(n.input(0));
+  ASSIGN_OR_RETURN(const Endpoint third, l.Number(1.0 / 3, type));
+  ASSIGN_OR_RETURN(const Endpoint size, l.Add("Abs", {n.input(0)}));
+  ASSIGN_OR_RETURN(const Endpoint root, l.Add("Pow", {size, third}));
+  ASSIGN_OR_RETURN(const Endpoint sign, l.Add("Sign", {n.input(0)}));
+  return OneOf(l.Add("Mul", {sign, root}));
 }
 
 constexpr LowerRow kElementwiseLowering[] = {
@@ -82,6 +128,39 @@ constexpr LowerRow kElementwiseLowering[] = {
     {"tfl.hard_swish", HardSwish},
     {"tfl.prelu", Prelu},
     {"tfl.cast", Cast},
+    {"tfl.relu_n1_to_1", ReluN1To1},
+    {"tfl.relu_0_to_1", Relu0To1},
+    {"tfl.bitcast", Bitcast},
+    {"tfl.bucketize", SameOp, "Bucketize", {{"boundaries", "boundaries"}}},
+    {"tfl.fake_quant",
+     SameOp,
+     "FakeQuantWithMinMaxArgs",
+     {{"min", "min"}, {"max", "max"}, {"num_bits", "num_bits"}, {"narrow_range", "narrow_range"}}},
+    {"tfl.stablehlo_abs", SameOp, "Abs"},
+    {"tfl.stablehlo_add", SameOp, "AddV2"},
+    {"tfl.stablehlo_and", SameOp, "LogicalAnd"},
+    {"tfl.stablehlo_cbrt", CubeRoot},
+    {"tfl.stablehlo_clamp", Clamp},
+    {"tfl.stablehlo_compare", Compare},
+    {"tfl.stablehlo_convert", Cast},
+    {"tfl.stablehlo_cosine", SameOp, "Cos"},
+    {"tfl.stablehlo_divide", SameOp, "Div"},
+    {"tfl.stablehlo_exponential", SameOp, "Exp"},
+    {"tfl.stablehlo_floor", SameOp, "Floor"},
+    {"tfl.stablehlo_log", SameOp, "Log"},
+    {"tfl.stablehlo_logistic", SameOp, "Sigmoid"},
+    {"tfl.stablehlo_maximum", SameOp, "Maximum"},
+    {"tfl.stablehlo_minimum", SameOp, "Minimum"},
+    {"tfl.stablehlo_multiply", SameOp, "Mul"},
+    {"tfl.stablehlo_negate", SameOp, "Neg"},
+    {"tfl.stablehlo_or", SameOp, "LogicalOr"},
+    {"tfl.stablehlo_power", SameOp, "Pow"},
+    {"tfl.stablehlo_remainder", SameOp, "TruncateMod"},
+    {"tfl.stablehlo_rsqrt", SameOp, "Rsqrt"},
+    {"tfl.stablehlo_select", SameOp, "SelectV2"},
+    {"tfl.stablehlo_shift_left", SameOp, "LeftShift"},
+    {"tfl.stablehlo_subtract", SameOp, "Sub"},
+    {"tfl.stablehlo_tanh", SameOp, "Tanh"},
 };
 
 }  // namespace

@@ -27,7 +27,8 @@ const LowerRow* FindRow(OpName op) {
 }  // namespace
 
 std::span<const std::span<const LowerRow>> AllLowerRows() {
-  static const std::array families = {ElementwiseLowering(), MovementLowering(), NnLowering()};
+  static const std::array families = {ControlLowering(), ElementwiseLowering(), MovementLowering(),
+                                      NnLowering()};
   return families;
 }
 
@@ -55,6 +56,7 @@ StatusOr<Node*> Lowering::AddNode(OpName op, std::span<const Endpoint> inputs, A
   n->AttrsToChange() = std::move(attrs);
   RETURN_IF_ERROR(InferAttrs(n, graph_.library().get()));
   RETURN_IF_ERROR(graph_.ResolveTypes(n));
+  made_.push_back(n);
   return n;
 }
 
@@ -74,6 +76,13 @@ StatusOr<Endpoint> Lowering::Number(double value, Dtype type) {
   ASSIGN_OR_RETURN(const Tensor tensor,
                    (*stated.get<std::shared_ptr<const TensorValue>>())->Materialize());
   return Const(tensor);
+}
+
+Status Lowering::Assign(Endpoint state, Endpoint value) {
+  AttrMap attrs;
+  attrs.Set("dtype", type(value));
+  return AddNode("AssignVariableOp", std::array{state.node->input(0), value}, std::move(attrs))
+      .status();
 }
 
 StatusOr<Endpoint> Lowering::Activated(Endpoint e, const Node& n) {
@@ -104,9 +113,31 @@ LoweredEndpoints SameOp(Node& n, Lowering& l) {
   return OneOf(l.Activated(out[0], n));
 }
 
-Status Lower(Graph& graph) {
+namespace {
+
+// The operator's place among those with an effect.
+void KeepOrder(Node* n, std::span<Node* const> made, Graph& graph) {
+  Node* last = nullptr;
+  for (Node* m : made) {
+    if (m->def() == nullptr || !m->def()->stateful) continue;
+    for (Node* before : n->control_inputs()) graph.AddControlInput(m, before);
+    last = m;
+  }
+  if (last == nullptr) {
+    // Who waits for it waits for what it waited for.
+    for (const Use& use : std::vector<Use>(n->uses().begin(), n->uses().end())) {
+      if (!use.is_control()) continue;
+      for (Node* before : n->control_inputs()) graph.AddControlInput(use.node, before);
+    }
+  }
+  graph.ReplaceControlUses(n, last);
+}
+
+}  // namespace
+
+Status Lower(Graph& graph, absl::string_view function, LiteResources& resources) {
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-  Lowering l(graph);
+  Lowering l(graph, function, resources);
   std::string missing;
   for (Node* n : order) {
     for (int i = 0; i < n->num_outputs(); ++i) l.SetShape({n, i}, StatedShape({n, i}));
@@ -128,11 +159,7 @@ Status Lower(Graph& graph) {
       l.SetShape(to, l.shape({n, i}));
       graph.ReplaceAllUses({n, i}, to);
     }
-    Node* last = by->empty() ? nullptr : by->front().node;
-    if (last != nullptr) {
-      for (Node* before : n->control_inputs()) graph.AddControlInput(last, before);
-    }
-    graph.ReplaceControlUses(n, last);
+    KeepOrder(n, l.made(), graph);
     graph.Remove(n);
   }
   if (missing.empty()) return OkStatus();

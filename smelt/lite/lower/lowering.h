@@ -7,6 +7,7 @@
 #define SMELT_LITE_LOWER_LOWERING_H_
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,10 +20,30 @@ namespace smelt {
 
 struct LowerRow;
 
+// What the operators of all subgraphs of a file keep between runs, and how it begins.
+struct LiteResources {
+  // Tensors that operators change, zeros at first: variables of these names.
+  struct State {
+    std::string name;
+    Dtype type;
+    Shape shape;
+  };
+  std::vector<State> states;
+  std::vector<std::string> run_once;            // functions that CALL_ONCE names
+  std::map<std::string, Dtype> variable_types;  // by container and name
+};
+// Finds the types of the graph's variables, which no handle states.
+void FindVariableTypes(const Graph& graph, LiteResources& resources);
+
 // What rows work with. Not thread safe.
 class Lowering {
  public:
-  explicit Lowering(Graph& graph) : graph_(graph) {}
+  // Names of states begin with `function`. Both outlive this.
+  Lowering(Graph& graph, absl::string_view function, LiteResources& resources)
+      : graph_(graph), function_(function), resources_(resources) {}
+
+  LiteResources& resources() { return resources_; }
+  absl::string_view function() const { return function_; }
 
   Graph& graph() { return graph_; }
   // As the file states it: free sizes are -1, an unknown rank reads as a scalar's.
@@ -52,6 +73,10 @@ class Lowering {
   // "RELU6" and so on of the value. INVALID_ARGUMENT for one that no kernel has.
   StatusOr<Endpoint> Activated(Endpoint e, const Node& n);
 
+  // The value that a tensor which is kept between runs has from now on. REQUIRES: `state` was read
+  // from a "tfl.variable".
+  Status Assign(Endpoint state, Endpoint value);
+
   const LowerRow& row() const { return *row_; }
 
   // ---- used by Lower
@@ -59,13 +84,19 @@ class Lowering {
   void Begin(const Node& node, const LowerRow& row) {
     node_ = &node;
     row_ = &row;
+    made_.clear();
   }
   void SetShape(Endpoint e, PartialShape shape) { shapes_[{e.node, e.port}] = std::move(shape); }
+  // The nodes that the row has made.
+  std::vector<Node*>& made() { return made_; }
 
  private:
   Graph& graph_;
   const Node* node_ = nullptr;
   const LowerRow* row_ = nullptr;
+  absl::string_view function_;
+  LiteResources& resources_;
+  std::vector<Node*> made_;
   absl::flat_hash_map<std::pair<const Node*, int>, PartialShape> shapes_;
 };
 
@@ -89,7 +120,7 @@ std::span<const std::span<const LowerRow>> AllLowerRows();
 
 // Replaces the operators of the graph. UNIMPLEMENTED names those that no row lowers and no kernel
 // runs; errors of rows name the operator.
-Status Lower(Graph& graph);
+Status Lower(Graph& graph, absl::string_view function, LiteResources& resources);
 
 // For rows.
 inline LoweredEndpoints OneOf(StatusOr<Endpoint> e) {
@@ -101,6 +132,7 @@ inline std::vector<Endpoint> InputsOf(const Node& n) {
 }
 // The row's op of the same inputs, with the row's attributes, and the activation of the operator.
 LoweredEndpoints SameOp(Node& n, Lowering& l);
+std::span<const LowerRow> ControlLowering();
 std::span<const LowerRow> ElementwiseLowering();
 std::span<const LowerRow> MovementLowering();
 std::span<const LowerRow> NnLowering();

@@ -211,6 +211,30 @@ LoweredEndpoints Gelu(Node& n, Lowering& l) {
   return OneOf(l.Add("Mul", {halves, sum}));
 }
 
+// The root of the mean of squares.
+LoweredEndpoints L2Pool(Node& n, Lowering& l) {
+  AttrMap attrs = WindowAttrs(n);
+  attrs.Set("ksize", std::vector<int64_t>{1, n.Int("filter_height"), n.Int("filter_width"), 1});
+  ASSIGN_OR_RETURN(const Endpoint square, l.Add("Square", {n.input(0)}));
+  ASSIGN_OR_RETURN(const Endpoint mean, l.Add("AvgPool", {square}, std::move(attrs)));
+  ASSIGN_OR_RETURN(const Endpoint root, l.Add("Sqrt", {mean}));
+  return OneOf(l.Activated(root, n));
+}
+
+// As many outputs as are wanted: the last ones are 0.
+LoweredEndpoints Suppression(Node& n, Lowering& l) {
+  AttrMap attrs;
+  attrs.Set("pad_to_max_output_size", true);
+  ASSIGN_OR_RETURN(Node * made,
+                   l.AddNode(l.row().tensorflow, InputsOf(n), std::move(attrs)));
+  if (made->num_outputs() != n.num_outputs()) {
+    return InvalidArgument("it has ", n.num_outputs(), " outputs, not ", made->num_outputs());
+  }
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
+  return out;
+}
+
 constexpr LowerRow kNnLowering[] = {
     {"tfl.conv_2d", Conv2D},
     {"tfl.depthwise_conv_2d", DepthwiseConv2D},
@@ -228,6 +252,10 @@ constexpr LowerRow kNnLowering[] = {
     {"tfl.resize_bilinear", Resize, "ResizeBilinear"},
     {"tfl.resize_nearest_neighbor", Resize, "ResizeNearestNeighbor"},
     {"tfl.gelu", Gelu},
+    {"tfl.l2_pool_2d", L2Pool},
+    {"tfl.non_max_suppression_v4", Suppression, "NonMaxSuppressionV4"},
+    {"tfl.non_max_suppression_v5", Suppression, "NonMaxSuppressionV5"},
+    {"tfl.rfft2d", SameOp, "RFFT2D"},
 };
 
 }  // namespace
