@@ -5,17 +5,8 @@
 #include "smelt/lite/fuse/fusion.h"
 
 namespace smelt {
-namespace {
 
-constexpr OpSet kAffine = {"tfl.conv_2d",        "tfl.depthwise_conv_2d", "tfl.fully_connected",
-                           "tfl.transpose_conv", "tfl.conv_3d",           "tfl.conv_3d_transpose"};
-
-// Where an affine operator has its weights and its bias, and which dimension of the weights is that
-// of the result's channels.
-struct Affine {
-  int weights, bias, channels;
-};
-Affine PartsOf(const Node& n) {
+AffineParts PartsOf(const Node& n) {
   if (n.Is("tfl.depthwise_conv_2d")) return {1, 2, 3};
   if (n.Is("tfl.transpose_conv")) return {1, 3, 0};
   if (n.Is("tfl.conv_3d")) return {1, 2, 4};
@@ -23,17 +14,6 @@ Affine PartsOf(const Node& n) {
   return {1, 2, 0};
 }
 
-bool HasActivation(const Node& n) {
-  return n.String("fused_activation_function", "NONE") != "NONE";
-}
-
-// The affine operator that `e` is, if it can still take more.
-Node* AffineBehind(Endpoint e) {
-  Node* n = e.node;
-  return n->Is(kAffine) && Fuser::ReadOnce(e) && !HasActivation(*n) ? n : nullptr;
-}
-
-// `value` as one number for each of the channels; nothing where it is not that.
 StatusOr<std::optional<Tensor>> PerChannel(const Tensor& value, int64_t channels) {
   if (value.dtype() != Dtype::kFloat) return std::nullopt;
   const Shape& s = value.shape();
@@ -43,6 +23,41 @@ StatusOr<std::optional<Tensor>> PerChannel(const Tensor& value, int64_t channels
   ASSIGN_OR_RETURN(Tensor all, Tensor::Make(Dtype::kFloat, Shape({channels})));
   std::fill_n(all.data<float>(), channels, value.scalar<float>());
   return all;
+}
+
+StatusOr<Tensor> BiasOf(const Node& affine, int64_t channels) {
+  const AffineParts parts = PartsOf(affine);
+  if (parts.bias < affine.num_inputs() && !affine.input(parts.bias).node->Is("tfl.no_value")) {
+    const auto value = Fuser::Constant(affine.input(parts.bias));
+    if (!value) return Tensor();
+    return *value;
+  }
+  return Tensor::Zeros(Dtype::kFloat, Shape({channels}));
+}
+
+Status SetBias(Node* affine, const Tensor& bias, Fuser& f) {
+  const int at = PartsOf(*affine).bias;
+  const Endpoint value = f.Const(bias, *affine);
+  if (at < affine->num_inputs()) {
+    f.SetInput(affine, at, value);
+  } else {
+    f.graph().AddInput(affine, value);
+  }
+  DtypeVector types;
+  for (const Endpoint& e : affine->inputs()) types.push_back(Fuser::type(e));
+  affine->AttrsToChange().Set("Tin", types);
+  return f.graph().ResolveTypes(affine);
+}
+
+namespace {
+
+constexpr OpSet kAffine = {"tfl.conv_2d",        "tfl.depthwise_conv_2d", "tfl.fully_connected",
+                           "tfl.transpose_conv", "tfl.conv_3d",           "tfl.conv_3d_transpose"};
+
+// The affine operator that `e` is, if it can still take more.
+Node* AffineBehind(Endpoint e) {
+  Node* n = e.node;
+  return n->Is(kAffine) && Fuser::ReadOnce(e) && !HasActivation(*n) ? n : nullptr;
 }
 
 struct Step {
@@ -66,7 +81,7 @@ StatusOr<std::optional<Step>> StepOf(Node& n, Fuser& f) {
                                                : "others read what it follows");
       return std::nullopt;
     }
-    const Affine parts = PartsOf(*s.affine);
+    const AffineParts parts = PartsOf(*s.affine);
     const PartialShape weights = Fuser::shape(s.affine->input(parts.weights));
     if (weights.rank() <= parts.channels || weights[parts.channels] < 0) return std::nullopt;
     const int64_t channels = weights[parts.channels];
@@ -81,30 +96,6 @@ StatusOr<std::optional<Step>> StepOf(Node& n, Fuser& f) {
     return s;
   }
   return std::nullopt;
-}
-
-StatusOr<Tensor> BiasOf(const Node& affine, int64_t channels) {
-  const Affine parts = PartsOf(affine);
-  if (parts.bias < affine.num_inputs() && !affine.input(parts.bias).node->Is("tfl.no_value")) {
-    const auto value = Fuser::Constant(affine.input(parts.bias));
-    if (!value) return Tensor();
-    return *value;
-  }
-  return Tensor::Zeros(Dtype::kFloat, Shape({channels}));
-}
-
-Status SetBias(Node* affine, const Tensor& bias, Fuser& f) {
-  const int at = PartsOf(*affine).bias;
-  const Endpoint value = f.Const(bias, *affine);
-  if (at < affine->num_inputs()) {
-    f.SetInput(affine, at, value);
-  } else {
-    f.graph().AddInput(affine, value);
-  }
-  DtypeVector types;
-  for (const Endpoint& e : affine->inputs()) types.push_back(Fuser::type(e));
-  affine->AttrsToChange().Set("Tin", types);
-  return f.graph().ResolveTypes(affine);
 }
 
 template <bool kSub>
@@ -128,7 +119,7 @@ StatusOr<bool> FuseFactor(Node& n, Fuser& f) {
   ASSIGN_OR_RETURN(const auto step, StepOf(n, f));
   if (!step) return false;
   if (kDiv && step->constant == 0) return f.Declined(n, "it divides a constant");
-  const Affine parts = PartsOf(*step->affine);
+  const AffineParts parts = PartsOf(*step->affine);
   const auto weights = Fuser::Constant(step->affine->input(parts.weights));
   if (!weights) return f.Declined(n, "the weights are no constant");
   const int64_t channels = step->value.dim(0);

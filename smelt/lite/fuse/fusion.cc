@@ -81,6 +81,38 @@ bool Fuser::Declined(const Node& n, std::string why) {
   return false;
 }
 
+bool HasActivation(const Node& n) {
+  return n.String("fused_activation_function", "NONE") != "NONE";
+}
+
+Endpoint IntsConst(std::span<const int64_t> values, const Node& like, Fuser& f) {
+  const std::vector<int32_t> narrow(values.begin(), values.end());
+  return f.Const(Tensor::Vector(std::span<const int32_t>(narrow)), like);
+}
+
+std::optional<std::vector<int64_t>> IntsOf(Endpoint e) {
+  const std::optional<Tensor> value = Fuser::Constant(e);
+  if (!value || (value->dtype() != Dtype::kInt32 && value->dtype() != Dtype::kInt64)) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < value->num_elements(); ++i) out.push_back(IndexAt(*value, i));
+  return out;
+}
+
+bool SameWhenEqualElements(const PartialShape& a, const PartialShape& b) {
+  if (!a.known_rank() || a.rank() != b.rank()) return false;
+  int free = 0;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a[i] < 0 && b[i] < 0) {
+      ++free;
+    } else if (a[i] != b[i] || a[i] == 0) {
+      return false;
+    }
+  }
+  return free <= 1;
+}
+
 namespace {
 
 Fusion RowOf(const RuleFusion& rules) {
@@ -156,7 +188,8 @@ const std::vector<Fusion>& AllFusions() {
     if (BuiltinRules().ok()) {
       for (const RuleFusion& rules : *BuiltinRules()) out->push_back(RowOf(rules));
     }
-    for (const auto family : {AffineFusions(), ActivationFusions()}) {
+    for (const auto family : {TransposeFusions(), ReshapeFusions(), JoinFusions(), AffineFusions(),
+                              BeforeAffineFusions(), ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
     return out;

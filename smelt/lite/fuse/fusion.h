@@ -95,6 +95,33 @@ Status Fuse(Graph& graph, const FusionChoice& choice, std::vector<FusionNote>* n
 // Tables of the files of this folder.
 std::span<const Fusion> AffineFusions();
 std::span<const Fusion> ActivationFusions();
+std::span<const Fusion> TransposeFusions();
+std::span<const Fusion> ReshapeFusions();
+std::span<const Fusion> JoinFusions();
+std::span<const Fusion> BeforeAffineFusions();
+
+// ---- what they share
+inline constexpr OpSet kLiteReductions = {"tfl.mean",       "tfl.sum",         "tfl.reduce_max",
+                                          "tfl.reduce_min", "tfl.reduce_prod", "tfl.reduce_any",
+                                          "tfl.reduce_all"};
+bool HasActivation(const Node& n);
+// An int32 constant.
+Endpoint IntsConst(std::span<const int64_t> values, const Node& like, Fuser& f);
+// Of an int32 or int64 constant.
+std::optional<std::vector<int64_t>> IntsOf(Endpoint e);
+// Equal shapes, if they are of as many elements: one size may be free in both.
+bool SameWhenEqualElements(const PartialShape& a, const PartialShape& b);
+// Where an affine operator has its weights and its bias, and which dimension of the weights is that
+// of the result's channels.
+struct AffineParts {
+  int weights, bias, channels;
+};
+AffineParts PartsOf(const Node& n);
+// One number for each of the channels; nothing where the constant is not that.
+StatusOr<std::optional<Tensor>> PerChannel(const Tensor& value, int64_t channels);
+// The bias, zeros where there is none; invalid where it is no constant.
+StatusOr<Tensor> BiasOf(const Node& affine, int64_t channels);
+Status SetBias(Node* affine, const Tensor& bias, Fuser& f);
 
 }  // namespace smelt
 

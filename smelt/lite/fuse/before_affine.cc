@@ -1,0 +1,229 @@
+// What a convolution or a product reads, and is one with it: factors and sums of its input's
+// channels, zeros around an image, the blocks of a dilated convolution.
+#include <algorithm>
+
+#include "smelt/lite/common/evaluate.h"
+#include "smelt/lite/fuse/fusion.h"
+
+namespace smelt {
+namespace {
+
+constexpr OpSet kReaders = {"tfl.conv_2d", "tfl.depthwise_conv_2d", "tfl.fully_connected"};
+
+// Which dimension of the weights is that of the input's channels. Channels of a depthwise
+// convolution are in its last, as many as it makes of each.
+int InputChannels(const Node& n) { return n.Is("tfl.fully_connected") ? 1 : 3; }
+
+// `value`, of the input's channels, for each index of that dimension.
+Tensor Spread(const Tensor& value, int64_t count) {
+  const int64_t times = count / value.num_elements();
+  Tensor out = *Tensor::Make(Dtype::kFloat, Shape({count}));
+  for (int64_t i = 0; i < count; ++i) out.data<float>()[i] = value.data<float>()[i / times];
+  return out;
+}
+
+// The operator before: a constant of the input's channels and what is left.
+struct Before {
+  Endpoint x;
+  Tensor value;
+  Tensor weights;
+};
+
+template <bool kLeftToo>
+StatusOr<std::optional<Before>> ConstantBefore(Node& n, OpName op, Fuser& f) {
+  const Endpoint e = n.input(0);
+  if (!e.node->Is(op) || Fuser::type(e) != Dtype::kFloat) return std::nullopt;
+  for (const int c : {1, 0}) {
+    if (c == 0 && !kLeftToo) break;
+    const auto value = Fuser::Constant(e.node->input(c));
+    const Endpoint x = e.node->input(1 - c);
+    if (!value) continue;
+    const PartialShape shape = Fuser::shape(x);
+    if (!(shape == Fuser::shape(e)) || shape.rank() < 1) return std::nullopt;
+    const int64_t channels = shape[shape.rank() - 1];
+    if (channels <= 0) return std::nullopt;
+    if (!Fuser::ReadOnce(e) || HasActivation(*e.node)) {
+      f.Declined(n, absl::StrCat("others read '", e.node->name(), "', or it has an activation"));
+      return std::nullopt;
+    }
+    const auto weights = Fuser::Constant(n.input(1));
+    if (!weights) {
+      f.Declined(n, "the weights are no constant");
+      return std::nullopt;
+    }
+    ASSIGN_OR_RETURN(const auto all, PerChannel(*value, channels));
+    const int64_t count = weights->dim(InputChannels(n));
+    if (!all || count % channels != 0 || (!n.Is("tfl.depthwise_conv_2d") && count != channels)) {
+      f.Declined(n, "the constant before it is not one number for each channel");
+      return std::nullopt;
+    }
+    return Before{x, Spread(*all, count), *weights};
+  }
+  return std::nullopt;
+}
+
+StatusOr<Tensor> Scaled(const Node& n, const Tensor& weights, const Tensor& by, OpName op) {
+  std::vector<int64_t> sizes(static_cast<size_t>(weights.rank()), 1);
+  sizes[static_cast<size_t>(InputChannels(n))] = by.num_elements();
+  return Binary(op, weights, by.WithShape(Shape(sizes)));
+}
+
+template <bool kDiv>
+StatusOr<bool> FuseFactorBefore(Node& n, Fuser& f) {
+  ASSIGN_OR_RETURN(const auto before,
+                   ConstantBefore<!kDiv>(n, kDiv ? OpName("tfl.div") : OpName("tfl.mul"), f));
+  if (!before) return false;
+  ASSIGN_OR_RETURN(const Tensor scaled, Scaled(n, before->weights, before->value,
+                                               kDiv ? OpName("RealDiv") : OpName("Mul")));
+  f.SetInput(&n, 1, f.Const(scaled, n));
+  f.SetInput(&n, 0, before->x);
+  return true;
+}
+
+// Of a sum the border of an image has none: only where there is no border.
+template <bool kSub>
+StatusOr<bool> FuseSumBefore(Node& n, Fuser& f) {
+  ASSIGN_OR_RETURN(const auto before,
+                   ConstantBefore<!kSub>(n, kSub ? OpName("tfl.sub") : OpName("tfl.add"), f));
+  if (!before) return false;
+  if (!n.Is("tfl.fully_connected") && n.String("padding", "SAME") != "VALID") {
+    return f.Declined(n, "it pads the sum with zeros");
+  }
+  const AffineParts parts = PartsOf(n);
+  const int64_t made = before->weights.dim(parts.channels);
+  ASSIGN_OR_RETURN(const Tensor bias, BiasOf(n, made));
+  if (!bias.valid()) return f.Declined(n, "the bias is no constant");
+  ASSIGN_OR_RETURN(const Tensor moved, Scaled(n, before->weights, before->value, "Mul"));
+  std::vector<int64_t> axes;
+  for (int i = 0; i < moved.rank(); ++i) {
+    if (i != parts.channels) axes.push_back(i);
+  }
+  AttrMap attrs;
+  attrs.Set("T", Dtype::kFloat);
+  attrs.Set("Tidx", Dtype::kInt64);
+  ASSIGN_OR_RETURN(const auto sums,
+                   Evaluate("Sum", {moved, Tensor::Vector(std::span<const int64_t>(axes))}, attrs));
+  ASSIGN_OR_RETURN(const Tensor sum, Binary(kSub ? OpName("Sub") : OpName("AddV2"), bias, sums[0]));
+  f.SetInput(&n, 0, before->x);
+  RETURN_IF_ERROR(SetBias(&n, sum, f));
+  return true;
+}
+
+// ---- zeros around an image
+
+struct Window {
+  int64_t size[2], stride[2], dilation[2];
+};
+Window WindowOf(const Node& n) {
+  const PartialShape w = Fuser::shape(n.input(1));
+  if (w.rank() != 4) return {};
+  return {{w[1], w[2]},
+          {n.Int("stride_h"), n.Int("stride_w")},
+          {n.Int("dilation_h_factor", 1), n.Int("dilation_w_factor", 1)}};
+}
+
+// What SAME puts before and behind; nothing where the size is not known.
+std::optional<std::pair<int64_t, int64_t>> SamePadding(int64_t in, int64_t size, int64_t stride,
+                                                       int64_t dilation) {
+  if (in <= 0 || size <= 0 || stride <= 0 || dilation <= 0) return std::nullopt;
+  const int64_t out = (in + stride - 1) / stride;
+  const int64_t all = std::max<int64_t>(0, (out - 1) * stride + (size - 1) * dilation + 1 - in);
+  return std::pair(all / 2, all - all / 2);
+}
+
+StatusOr<bool> FusePadIntoConv(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  if (!e.node->Is("tfl.pad") || n.String("padding", "SAME") != "VALID") return false;
+  const auto rows = IntsOf(e.node->input(1));
+  const PartialShape x = Fuser::shape(e.node->input(0));
+  if (!rows || rows->size() != 8 || x.rank() != 4) return false;
+  const auto& r = *rows;
+  if (r[0] != 0 || r[1] != 0 || r[6] != 0 || r[7] != 0) return false;
+  const Window w = WindowOf(n);
+  for (const int d : {0, 1}) {
+    const auto same = SamePadding(x[d + 1], w.size[d], w.stride[d], w.dilation[d]);
+    const auto k = static_cast<size_t>(2 + 2 * d);
+    if (!same || same->first != r[k] || same->second != r[k + 1]) {
+      return f.Declined(n, "it is padded otherwise than by SAME");
+    }
+  }
+  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read the padded image");
+  n.AttrsToChange().Set("padding", "SAME");
+  f.SetInput(&n, 0, e.node->input(0));
+  return true;
+}
+
+// batch_to_space(conv(space_to_batch(x))), which is how TensorFlow 1 spells a dilated convolution.
+StatusOr<bool> FuseDilatedConv(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  Node& conv = *e.node;
+  if (!conv.Is("tfl.conv_2d") && !conv.Is("tfl.depthwise_conv_2d")) return false;
+  const Endpoint blocks = conv.input(0);
+  if (!blocks.node->Is("tfl.space_to_batch_nd")) return false;
+  const auto block = IntsOf(n.input(1)), crops = IntsOf(n.input(2));
+  const auto into = IntsOf(blocks.node->input(1)), pads = IntsOf(blocks.node->input(2));
+  if (!block || !crops || !into || !pads || block->size() != 2 || *block != *into ||
+      crops->size() != 4 || pads->size() != 4) {
+    return f.Declined(n, "its blocks are not those of the space_to_batch_nd");
+  }
+  if (!Fuser::ReadOnce(e) || !Fuser::ReadOnce(blocks)) {
+    return f.Declined(n, "others read its blocks");
+  }
+  const Window w = WindowOf(conv);
+  if (conv.String("padding", "SAME") != "VALID" || w.stride[0] != 1 || w.stride[1] != 1 ||
+      w.dilation[0] != 1 || w.dilation[1] != 1) {
+    return f.Declined(n, "the convolution of its blocks pads, strides or is dilated");
+  }
+  const PartialShape x = Fuser::shape(blocks.node->input(0)), to = Fuser::shape({&n, 0});
+  if (x.rank() != 4 || to.rank() != 4) return false;
+  bool same = true, valid = true;
+  for (const int d : {0, 1}) {
+    const auto k = static_cast<size_t>(2 * d);
+    const int64_t in = x[d + 1], out = to[d + 1], by = (*block)[static_cast<size_t>(d)];
+    const int64_t reach = (w.size[d] - 1) * by;
+    if (in <= 0 || out <= 0 || w.size[d] <= 0 || by <= 0) {
+      return f.Declined(n, "the sizes of its image are not known");
+    }
+    const bool from_first = (*crops)[k] == 0;
+    same = same && from_first && out == in && (*pads)[k] == reach / 2;
+    valid = valid && from_first && out == in - reach && (*pads)[k] == 0;
+  }
+  if (!same && !valid) return f.Declined(n, "its padding is neither SAME nor VALID");
+  AttrMap options;
+  for (const auto& [name, value] : conv.attrs()) {
+    if (!name.empty() && name[0] != '_' && name[0] != 'T') options.Set(name, value);
+  }
+  options.Set("padding", valid ? "VALID" : "SAME");
+  options.Set("dilation_h_factor", (*block)[0]);
+  options.Set("dilation_w_factor", (*block)[1]);
+  std::vector<Endpoint> inputs(conv.inputs().begin(), conv.inputs().end());
+  inputs[0] = blocks.node->input(0);
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add(conv.op_name(), inputs, std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+constexpr Fusion kBeforeAffineFusions[] = {
+    {"FuseDilatedConv",
+     {"tfl.batch_to_space_nd"},
+     FuseDilatedConv,
+     "batch_to_space(conv(space_to_batch(x))) -> conv(x), dilated"},
+    {"FuseMulBeforeAffine", kReaders, FuseFactorBefore<false>,
+     "conv(x * c) -> conv(x) by weights * c"},
+    {"FuseDivBeforeAffine", kReaders, FuseFactorBefore<true>,
+     "conv(x / c) -> conv(x) by weights / c"},
+    {"FuseAddBeforeAffine", kReaders, FuseSumBefore<false>,
+     "conv(x + c) -> conv(x) with bias weights * c, where nothing is padded"},
+    {"FuseSubBeforeAffine", kReaders, FuseSumBefore<true>,
+     "conv(x - c) -> conv(x) with bias -weights * c, where nothing is padded"},
+    {"FusePadIntoConv",
+     {"tfl.conv_2d", "tfl.depthwise_conv_2d"},
+     FusePadIntoConv,
+     "conv(pad(x)) -> conv(x) with padding SAME, where that pads so"},
+};
+
+}  // namespace
+
+std::span<const Fusion> BeforeAffineFusions() { return kBeforeAffineFusions; }
+
+}  // namespace smelt

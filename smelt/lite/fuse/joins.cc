@@ -1,0 +1,126 @@
+// Joins and cuts: concatenations, packs, splits and slices that undo each other or do nothing.
+#include <algorithm>
+
+#include "smelt/lite/fuse/fusion.h"
+
+namespace smelt {
+namespace {
+
+// An axis counted from the first dimension; -1: the rank is not known.
+int64_t AxisOf(int64_t axis, const PartialShape& s) {
+  if (!s.known_rank()) return -1;
+  return axis < 0 ? axis + s.rank() : axis;
+}
+
+// The node whose outputs, all and in order, are the inputs of `n`.
+Node* WholeOf(const Node& n, const OpSet& ops) {
+  if (n.num_inputs() == 0) return nullptr;
+  Node* cut = n.input(0).node;
+  if (!cut->Is(ops) || cut->num_outputs() != n.num_inputs()) return nullptr;
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    if (!(n.input(i) == Endpoint{cut, i})) return nullptr;
+  }
+  return cut;
+}
+
+StatusOr<bool> RemoveConcatenation(Node& n, Fuser& f) {
+  if (HasActivation(n)) return false;
+  const PartialShape to = Fuser::shape({&n, 0});
+  const int64_t axis = AxisOf(n.Int("axis"), to);
+  if (n.num_inputs() == 1) {
+    f.Replace(&n, n.input(0));
+    return true;
+  }
+  const Node* cut = WholeOf(n, {"tfl.split", "tfl.split_v"});
+  if (cut == nullptr || axis < 0) return false;
+  const Endpoint whole = cut->input(cut->Is("tfl.split") ? 1 : 0);
+  const auto cut_axis = IntsOf(cut->input(cut->Is("tfl.split") ? 0 : 2));
+  if (!cut_axis || cut_axis->size() != 1 || AxisOf((*cut_axis)[0], to) != axis) return false;
+  f.Replace(&n, whole);
+  return true;
+}
+
+StatusOr<bool> FuseConcatenations(Node& n, Fuser& f) {
+  const PartialShape to = Fuser::shape({&n, 0});
+  const int64_t axis = AxisOf(n.Int("axis"), to);
+  if (axis < 0) return false;
+  std::vector<Endpoint> inputs;
+  bool any = false;
+  for (const Endpoint& e : n.inputs()) {
+    const bool inner = e.node->Is("tfl.concatenation") && Fuser::ReadOnce(e) &&
+                       !HasActivation(*e.node) && AxisOf(e.node->Int("axis"), to) == axis;
+    any = any || inner;
+    if (inner) {
+      inputs.insert(inputs.end(), e.node->inputs().begin(), e.node->inputs().end());
+    } else {
+      inputs.push_back(e);
+    }
+  }
+  if (!any) return false;
+  AttrMap options;
+  options.Set("axis", axis);
+  if (const Attr* a = n.attrs().Find("fused_activation_function")) {
+    options.Set("fused_activation_function", *a);
+  }
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.concatenation", inputs, std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+StatusOr<bool> RemovePack(Node& n, Fuser& f) {
+  const Node* cut = WholeOf(n, {"tfl.unpack"});
+  if (cut == nullptr) return false;
+  const PartialShape to = Fuser::shape({&n, 0});
+  const int64_t axis = AxisOf(n.Int("axis"), to);
+  if (axis < 0 || AxisOf(cut->Int("axis"), to) != axis) return false;
+  f.Replace(&n, cut->input(0));
+  return true;
+}
+
+// A slice of everything.
+StatusOr<bool> RemoveSlice(Node& n, Fuser& f) {
+  const PartialShape x = Fuser::shape(n.input(0)), to = Fuser::shape({&n, 0});
+  if (!x.known_rank() || x.rank() != to.rank()) return false;
+  std::optional<std::vector<int64_t>> begin = IntsOf(n.input(1)), end = IntsOf(n.input(2));
+  const bool strided = n.Is("tfl.strided_slice");
+  if (!begin || !end || static_cast<int>(begin->size()) != x.rank()) return false;
+  if (strided) {
+    const auto strides = IntsOf(n.input(3));
+    const bool plain = n.Int("ellipsis_mask") == 0 && n.Int("new_axis_mask") == 0 &&
+                       n.Int("shrink_axis_mask") == 0 && !n.Bool("offset");
+    if (!plain || !strides || std::ranges::any_of(*strides, [](int64_t s) { return s != 1; })) {
+      return false;
+    }
+  }
+  for (int i = 0; i < x.rank(); ++i) {
+    const auto k = static_cast<size_t>(i);
+    if (x[i] >= 0 && x[i] == to[i]) continue;  // as many as there are
+    const bool from_first = (*begin)[k] == 0 || (strided && (n.Int("begin_mask") >> i & 1) != 0);
+    const bool to_last = strided ? (n.Int("end_mask") >> i & 1) != 0 : (*end)[k] == -1;
+    if (!from_first || !to_last) return false;
+  }
+  f.Replace(&n, n.input(0));
+  return true;
+}
+
+constexpr Fusion kJoinFusions[] = {
+    {"RemoveConcatenation",
+     {"tfl.concatenation"},
+     RemoveConcatenation,
+     "concatenation(split(x)) -> x; concatenation(x) of one -> x"},
+    {"FuseConcatenations",
+     {"tfl.concatenation"},
+     FuseConcatenations,
+     "concatenation(concatenation(x, y), z) -> concatenation(x, y, z)"},
+    {"RemovePack", {"tfl.pack"}, RemovePack, "pack(unpack(x)) -> x"},
+    {"RemoveSlice",
+     {"tfl.slice", "tfl.strided_slice"},
+     RemoveSlice,
+     "slice(x) of all that there is -> x"},
+};
+
+}  // namespace
+
+std::span<const Fusion> JoinFusions() { return kJoinFusions; }
+
+}  // namespace smelt

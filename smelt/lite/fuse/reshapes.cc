@@ -1,0 +1,143 @@
+// Reshapes: those that change nothing or undo each other, and those that an operator does itself.
+#include <algorithm>
+
+#include "smelt/lite/fuse/fusion.h"
+
+namespace smelt {
+namespace {
+
+// The elements stay, in their order.
+constexpr OpSet kReshapes = {"tfl.reshape", "tfl.squeeze", "tfl.expand_dims"};
+StatusOr<bool> RemoveReshape(Node& n, Fuser& f) {
+  const Endpoint x = n.input(0);
+  const PartialShape to = Fuser::shape({&n, 0});
+  if (SameWhenEqualElements(Fuser::shape(x), to)) {
+    f.Replace(&n, x);
+    return true;
+  }
+  if (!x.node->Is(kReshapes)) return false;
+  const Endpoint first = x.node->input(0);
+  if (SameWhenEqualElements(Fuser::shape(first), to)) {
+    f.Replace(&n, first);
+    return true;
+  }
+  // One reshape to where both lead, if that can be said in one.
+  Endpoint sizes;
+  AttrMap options;
+  if (n.Is("tfl.reshape") && Fuser::Constant(n.input(1))) {
+    sizes = n.input(1);
+    if (const Attr* given = n.attrs().Find("new_shape")) options.Set("new_shape", *given);
+  } else if (to.known_rank()) {
+    std::vector<int64_t> dims;
+    for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
+    // Beside a size of 0 a free one cannot be told.
+    if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
+    sizes = IntsConst(dims, n, f);
+    options.Set("new_shape", std::move(dims));
+  } else {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {first, sizes}, std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+// The shape of a reduction of `x` with the other keep_dims; unknown where its axes are.
+PartialShape OtherReduced(const Node& reduction) {
+  const PartialShape x = Fuser::shape(reduction.input(0));
+  const auto axes = IntsOf(reduction.input(1));
+  if (!x.known_rank() || !axes) return {};
+  std::vector<bool> gone(static_cast<size_t>(x.rank()));
+  for (const int64_t a : *axes) {
+    const int64_t at = a < 0 ? a + x.rank() : a;
+    if (at < 0 || at >= x.rank()) return {};
+    gone[static_cast<size_t>(at)] = true;
+  }
+  std::vector<int64_t> dims;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!gone[static_cast<size_t>(i)]) {
+      dims.push_back(x[i]);
+    } else if (!reduction.Bool("keep_dims")) {
+      dims.push_back(1);
+    }
+  }
+  return PartialShape::Of(dims);
+}
+
+StatusOr<bool> FuseReshapeIntoReduction(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  if (!e.node->Is(kLiteReductions)) return false;
+  const PartialShape to = Fuser::shape({&n, 0});
+  if (!SameWhenEqualElements(OtherReduced(*e.node), to)) return false;
+  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read what it follows");
+  AttrMap options;
+  options.Set("keep_dims", !e.node->Bool("keep_dims"));
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add(e.node->op_name(), {e.node->input(0), e.node->input(1)},
+                                            std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+// A reduction over no axis.
+StatusOr<bool> RemoveReduction(Node& n, Fuser& f) {
+  const auto axes = IntsOf(n.input(1));
+  const bool boolean = n.Is("tfl.reduce_any") || n.Is("tfl.reduce_all");
+  if (!axes || !axes->empty() || boolean) return false;
+  f.Replace(&n, n.input(0));
+  return true;
+}
+
+// fully_connected takes rows of any dimensions.
+StatusOr<bool> RemoveReshapeBeforeProduct(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  if (!e.node->Is(kReshapes) || n.Bool("keep_num_dims")) return false;
+  const PartialShape x = Fuser::shape(e.node->input(0)), rows = Fuser::shape(e);
+  if (!x.known_rank() || x.rank() < 2 || x[x.rank() - 1] < 0 || rows.rank() != 2) return false;
+  if (x[x.rank() - 1] != rows[1]) return f.Declined(n, "its rows are not those before the reshape");
+  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read the reshape before it");
+  f.SetInput(&n, 0, e.node->input(0));
+  return true;
+}
+
+StatusOr<bool> FuseReshapeIntoProduct(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  Node& product = *e.node;
+  if (!product.Is("tfl.fully_connected") || product.Bool("keep_num_dims")) return false;
+  const PartialShape x = Fuser::shape(product.input(0)), to = Fuser::shape({&n, 0});
+  const PartialShape units = Fuser::shape(product.input(1));
+  if (x.rank() < 3 || units.rank() != 2) return false;
+  std::vector<int64_t> dims;
+  for (int i = 0; i + 1 < x.rank(); ++i) dims.push_back(x[i]);
+  dims.push_back(units[0]);
+  if (!SameWhenEqualElements(PartialShape::Of(dims), to)) return false;
+  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read what it follows");
+  AttrMap options;
+  for (const absl::string_view name : {"fused_activation_function", "asymmetric_quantize_inputs"}) {
+    if (const Attr* a = product.attrs().Find(name)) options.Set(name, *a);
+  }
+  options.Set("keep_num_dims", true);
+  const std::vector<Endpoint> inputs(product.inputs().begin(), product.inputs().end());
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.fully_connected", inputs, std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+constexpr Fusion kReshapeFusions[] = {
+    {"RemoveReshape", kReshapes, RemoveReshape,
+     "reshape(reshape(x)) -> reshape(x); reshape(x) to the shape that it has -> x"},
+    {"FuseReshapeIntoReduction", kReshapes, FuseReshapeIntoReduction,
+     "reshape(sum(x)) -> sum(x) with keep_dims, or without"},
+    {"RemoveReduction", kLiteReductions, RemoveReduction, "sum(x) over no axis -> x"},
+    {"RemoveReshapeBeforeProduct",
+     {"tfl.fully_connected"},
+     RemoveReshapeBeforeProduct,
+     "fully_connected(reshape(x)) -> fully_connected(x)"},
+    {"FuseReshapeIntoProduct", kReshapes, FuseReshapeIntoProduct,
+     "reshape(fully_connected(x)) -> fully_connected(x) with keep_num_dims"},
+};
+
+}  // namespace
+
+std::span<const Fusion> ReshapeFusions() { return kReshapeFusions; }
+
+}  // namespace smelt
