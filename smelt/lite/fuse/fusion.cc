@@ -62,6 +62,11 @@ void Fuser::Sweep(Node* n) {
 
 void Fuser::Replace(Node* n, Endpoint by) {
   graph_.ReplaceAllUses({n, 0}, by);
+  // Who waited for the node, and what it waited for.
+  graph_.ReplaceControlUses(n, by.node);
+  if (by.node->id() > n->id()) {
+    for (Node* before : n->control_inputs()) graph_.AddControlInput(by.node, before);
+  }
   const std::string name = n->name();
   Sweep(n);
   // The value is known by the name that it had.
