@@ -28,16 +28,9 @@ constexpr absl::string_view kPasses[] = {
     "dependency_optimizer",         // and the identities that it left
 };
 
-// And then loops over lists become loops over arrays.
-constexpr absl::string_view kLoopPasses[] = {
-    "scan_loops",
-    "constant_folding",
-    "dependency_optimizer",
-};
-
-StatusOr<std::vector<Pass>> Passes(std::span<const absl::string_view> names) {
+StatusOr<std::vector<Pass>> Passes() {
   std::vector<Pass> out;
-  for (const absl::string_view name : names) {
+  for (const absl::string_view name : kPasses) {
     const Pass* pass = FindPass(name);
     if (pass == nullptr) return Internal("there is no pass ", name);
     out.push_back(*pass);
@@ -99,7 +92,7 @@ StatusOr<SignatureGraph> GraphOfSignature(
     const Tensor value = variable->Read();
     return value.valid() ? std::optional<Tensor>(value) : std::nullopt;
   };
-  ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes(kPasses));
+  ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes());
   // Only when all else is known can a call be looked at; those that do not fit become bodies, where
   // there may be others.
   std::set<std::string, std::less<>> declined;
@@ -110,12 +103,7 @@ StatusOr<SignatureGraph> GraphOfSignature(
     RETURN_IF_ERROR(RunPasses(passes, *out.graph, context));
     ASSIGN_OR_RETURN(more, ChooseComposites(*out.graph, declined, &out.composites));
   }
-  ASSIGN_OR_RETURN(const std::vector<Pass> loops, Passes(kLoopPasses));
-  std::vector<std::unique_ptr<Graph>> scan_bodies;
-  context.scan_bodies = &scan_bodies;
-  context.config.remapping = Toggle::kOff;
-  RETURN_IF_ERROR(RunPasses(loops, *out.graph, context));
-  RETURN_IF_ERROR(TakeScans(*out.graph, scan_bodies, composites_off, &out.composites));
+  RETURN_IF_ERROR(TakeLoops(out.graph, context, composites_off, &out.composites));
   RETURN_IF_ERROR(DropCallNames(*out.graph));
   return out;
 }

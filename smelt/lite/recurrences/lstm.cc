@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "smelt/graph/constant.h"
-#include "smelt/graph/infer_attrs.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
 #include "smelt/graph/shape/values.h"
@@ -113,7 +112,7 @@ class LstmReader {
   // False, and why() says why, where the body is none.
   StatusOr<bool> Read() {
     if (scan_.states != 2) return No("it keeps ", scan_.states, " states, not two");
-    if (scan_.node->Bool("until")) return No("it ends when its states say so");
+    if (scan_.until()) return No("it ends when its states say so");
     for (const int h : {0, 1}) {
       if (ReadCell(h, 1 - h)) {
         hidden = h;
@@ -361,12 +360,7 @@ class LstmBuilder {
 
   StatusOr<Endpoint> Op(absl::string_view op, std::initializer_list<Endpoint> inputs,
                         AttrMap attrs) {
-    ASSIGN_OR_RETURN(Node * n, graph_.AddNode(graph_.FreeName(scan_.node->name()), op));
-    n->AttrsToChange() = std::move(attrs);
-    graph_.SetInputs(n, inputs);
-    RETURN_IF_ERROR(InferAttrs(n));
-    RETURN_IF_ERROR(graph_.ResolveTypes(n));
-    return Endpoint{n, 0};
+    return AddOp(graph_, scan_.node->name(), op, inputs, std::move(attrs));
   }
   // What shape inference finds as well, for who asks before it runs again.
   static void Declare(Endpoint e, const PartialShape& shape) {
