@@ -14,6 +14,9 @@
 namespace smelt {
 namespace {
 
+// Operators of which runtimes do not take the first version.
+int32_t VersionOf(absl::string_view op) { return op == "BROADCAST_TO" ? 2 : 1; }
+
 class Emitter {
  public:
   Emitter(const std::function<StatusOr<int64_t>(absl::string_view)>& subgraph_of, LiteModel& model)
@@ -115,6 +118,7 @@ class Emitter {
       t.is_variable = e.node->Bool(kVariableOutputs);
       shape = (*shapes->get<std::vector<PartialShape>>())[static_cast<size_t>(e.port)];
     }
+    SetQuantization(*e.node, e.port, t.quantization);
     // A free size is 1 until inputs are resized; a rank that is not known reads as a scalar's.
     t.has_rank = shape.known_rank();
     bool free = false;
@@ -133,6 +137,15 @@ class Emitter {
     return index;
   }
 
+  static void SetQuantization(const Node& n, int port, LiteQuantization& q) {
+    const std::string behind = port == 0 ? "" : absl::StrCat("_", port);
+    const Attr* scales = n.attrs().Find(absl::StrCat(kScales, behind));
+    if (scales == nullptr) return;
+    q.scale = *scales->get<std::vector<float>>();
+    q.zero_point = n.Ints(absl::StrCat(kZeroPoints, behind));
+    q.dimension = static_cast<int32_t>(n.Int(absl::StrCat(kQuantizedDim, behind)));
+  }
+
   Status AddOperator(const Node& n) {
     LiteOperator op;
     if (n.Is("tfl.custom")) {
@@ -141,6 +154,7 @@ class Emitter {
       op.custom_options = n.String("custom_options");
     } else if (absl::StartsWith(n.op(), "tfl.")) {
       op.op = absl::AsciiStrToUpper(absl::StripPrefix(n.op(), "tfl."));
+      op.version = VersionOf(op.op);
       RETURN_IF_ERROR(AddOptions(n, op));
     } else {
       return Internal("node '", n.name(), "' of op ", n.op(), " is no operator");

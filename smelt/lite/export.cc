@@ -5,8 +5,12 @@
 
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
+#include "smelt/lite/init_graph.h"
+#include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/signature_graph.h"
+#include "smelt/lite/subgraph_names.h"
 #include "smelt/lite/versions.h"
+#include "smelt/optimize/passes.h"
 #include "smelt/wire/saved_model/signature_keys.h"
 
 namespace smelt {
@@ -41,10 +45,14 @@ StatusOr<std::vector<std::string>> Signatures(const LoadedModel& model, const Li
 
 // What gives no result and has no effect goes.
 void PruneUnread(Graph& graph) {
+  constexpr OpSet kOnlyReads = {
+      "tfl.read_variable",          "tfl.var_handle",     "tfl.hashtable",
+      "tfl.hashtable_find",         "tfl.hashtable_size", "tfl.random_uniform",
+      "tfl.random_standard_normal", "tfl.multinomial"};
   std::vector<Node*> roots;
   for (Node* n : graph.Nodes()) {
-    const bool stays = n->Is("_Arg") || n->Is("_Retval") || (n->def() && n->def()->stateful);
-    if (stays) roots.push_back(n);
+    const bool effect = n->def() != nullptr && n->def()->stateful && !n->Is(kOnlyReads);
+    if (n->Is("_Arg") || n->Is("_Retval") || effect) roots.push_back(n);
   }
   graph.Prune(roots);
 }
@@ -79,6 +87,9 @@ Status Quantize(SignatureGraph& g, const LiteFlags& flags) {
       return QuantizeDynamicRange(*g.graph, flags.dynamic);
     case LiteQuantize::kInt8:
     case LiteQuantize::kInt16x8: {
+      if (!CalledFunctions(*g.graph).empty()) {
+        return Unimplemented("loops and branches are not calibrated");
+      }
       ASSIGN_OR_RETURN(const auto samples, SamplesOf(g, flags));
       ASSIGN_OR_RETURN(const LiteRanges ranges, Calibrate(*g.graph, samples));
       IntegerFlags integer = flags.integer;
@@ -112,6 +123,29 @@ bool SameSubgraph(const LiteModel& model, const LiteSubgraph& a, const LiteSubgr
          std::ranges::equal(a.tensors, b.tensors, same_tensor);
 }
 
+// Keras saves a function under two signatures: one subgraph answers both.
+void ShareSubgraphs(LiteModel& model) {
+  std::vector<int64_t> place;
+  std::vector<LiteSubgraph> kept;
+  for (LiteSubgraph& graph : model.subgraphs) {
+    size_t number = 0;
+    while (number < kept.size() && !SameSubgraph(model, kept[number], graph)) ++number;
+    place.push_back(static_cast<int64_t>(number));
+    if (number == kept.size()) kept.push_back(std::move(graph));
+  }
+  model.subgraphs = std::move(kept);
+  for (LiteSignature& s : model.signatures) s.subgraph = static_cast<uint32_t>(place[s.subgraph]);
+  for (LiteSubgraph& graph : model.subgraphs) {
+    for (LiteOperator& op : graph.operators) {
+      for (const SubgraphOption& option : kSubgraphOptions) {
+        const Attr* value = op.options.Find(option.option);
+        const auto* number = value == nullptr ? nullptr : value->get<int64_t>();
+        if (number != nullptr) op.options.Set(option.option, place[static_cast<size_t>(*number)]);
+      }
+    }
+  }
+}
+
 LiteSignature SignatureOf(const SignatureGraph& g, const LiteSubgraph& subgraph, uint32_t number) {
   LiteSignature s;
   s.key = g.key;
@@ -125,54 +159,129 @@ LiteSignature SignatureOf(const SignatureGraph& g, const LiteSubgraph& subgraph,
   return s;
 }
 
+// One subgraph of the file.
+struct ExportedGraph {
+  std::string name;
+  std::vector<std::string> inputs, outputs;  // names of tensors
+  std::unique_ptr<Graph> graph;
+};
+
+class Exporter {
+ public:
+  Exporter(LoadedModel& model, const LiteFlags& flags, LiteReport* report)
+      : model_(model), flags_(flags), report_(report) {}
+
+  StatusOr<LiteModel> Run() {
+    ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model_, flags_));
+    ASSIGN_OR_RETURN(const VariableNames written, WrittenVariables(model_, keys));
+    for (const std::string& key : keys) {
+      const Status added = AddSignature(key, written);
+      if (!added.ok()) return Prefix(added, absl::StrCat("signature '", key, "': "));
+    }
+    if (!report_->refused.empty()) return Unimplemented(RefusalText(*report_));
+    for (ExportedGraph& g : bodies_) subgraphs_.push_back(std::move(g));
+    ASSIGN_OR_RETURN(auto init, InitGraph(model_.session().resources(), Graphs()));
+    if (init != nullptr)
+      subgraphs_.push_back({std::string(kInitSubgraph), {}, {}, std::move(init)});
+    return Emit();
+  }
+
+ private:
+  Status AddSignature(const std::string& key, const VariableNames& written) {
+    ASSIGN_OR_RETURN(SignatureGraph g, GraphOfSignature(model_, key, written, flags_.fusions.off));
+    report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
+    RETURN_IF_ERROR(Convert(key, *g.graph));
+    if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_));
+    subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
+                          TensorNames(g.outputs), std::move(g.graph)});
+    const auto& library = *subgraphs_.back().graph->library();
+    std::vector<std::string> callees = CalledFunctions(*subgraphs_.back().graph);
+    while (!callees.empty()) {
+      const std::string name = callees.back();
+      callees.pop_back();
+      const Function* f = library.Find(name);
+      // What was refused may call what it wants.
+      if (f == nullptr || f->body == nullptr || !bodies_seen_.insert(name).second) continue;
+      ASSIGN_OR_RETURN(ExportedGraph body, BodyOf(*f));
+      RETURN_IF_ERROR(Convert(key, *body.graph));
+      for (std::string& more : CalledFunctions(*body.graph)) callees.push_back(std::move(more));
+      bodies_.push_back(std::move(body));
+    }
+    signatures_.push_back(std::move(g));
+    return OkStatus();
+  }
+
+  static StatusOr<ExportedGraph> BodyOf(const Function& f) {
+    ExportedGraph out;
+    out.name = f.name();
+    ASSIGN_OR_RETURN(out.graph, Instantiate(f, nullptr));
+    std::vector<CallableArgument> arguments;
+    for (Node* arg : f.args) arguments.push_back({arg->output_types[0], StatedShape({arg, 0})});
+    RETURN_IF_ERROR(RestoreArguments(*out.graph, arguments));
+    for (const Node* arg : ArgumentsOf(*out.graph, 0)) out.inputs.push_back(arg->name());
+    for (const Node* result : ResultsOf(*out.graph)) out.outputs.push_back(result->name());
+    return out;
+  }
+
+  // Ops become operators, which are then fused.
+  Status Convert(const std::string& key, Graph& graph) {
+    ASSIGN_OR_RETURN(std::vector<Refusal> refused, Legalize(graph, &model_.session().resources()));
+    PruneUnread(graph);
+    RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
+    DropFused(graph, refused);
+    for (Refusal& r : refused) report_->refused.push_back({key, std::move(r)});
+    return OkStatus();
+  }
+
+  std::vector<Graph*> Graphs() const {
+    std::vector<Graph*> out;
+    for (const ExportedGraph& g : subgraphs_) out.push_back(g.graph.get());
+    return out;
+  }
+
+  StatusOr<LiteModel> Emit() {
+    std::map<std::string, int64_t, std::less<>> numbers;
+    for (size_t i = signatures_.size(); i < subgraphs_.size(); ++i) {
+      numbers[subgraphs_[i].name] = static_cast<int64_t>(i);
+    }
+    const auto subgraph_of = [&](absl::string_view function) -> StatusOr<int64_t> {
+      const auto at = numbers.find(function);
+      if (at == numbers.end()) return Internal("there is no subgraph of function '", function, "'");
+      return at->second;
+    };
+    LiteModel out;
+    out.description = "smelt";
+    out.buffers.emplace_back();
+    for (size_t i = 0; i < subgraphs_.size(); ++i) {
+      const ExportedGraph& g = subgraphs_[i];
+      if (i < signatures_.size() && numbers.contains(kInitSubgraph)) {
+        RETURN_IF_ERROR(CallInitFirst(*g.graph));
+      }
+      ASSIGN_OR_RETURN(LiteSubgraph subgraph,
+                       EmitSubgraph(*g.graph, g.name, g.inputs, g.outputs, subgraph_of, out));
+      if (i < signatures_.size()) {
+        out.signatures.push_back(SignatureOf(signatures_[i], subgraph, static_cast<uint32_t>(i)));
+      }
+      out.subgraphs.push_back(std::move(subgraph));
+    }
+    ShareSubgraphs(out);
+    SetVersions(out);
+    return out;
+  }
+
+  LoadedModel& model_;
+  const LiteFlags& flags_;
+  LiteReport* report_;
+  std::vector<SignatureGraph> signatures_;
+  std::vector<ExportedGraph> subgraphs_;  // those of signatures first
+  std::vector<ExportedGraph> bodies_;
+  std::set<std::string> bodies_seen_;
+};
+
 }  // namespace
 
 StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model, flags));
-  std::vector<SignatureGraph> graphs;
-  for (const std::string& key : keys) {
-    auto graph = GraphOfSignature(model, key, flags.fusions.off);
-    if (!graph.ok()) return Prefix(graph.status(), absl::StrCat("signature '", key, "': "));
-    report->fusions.insert(report->fusions.end(), graph->composites.begin(),
-                           graph->composites.end());
-    auto refused = Legalize(*graph->graph);
-    if (!refused.ok()) return Prefix(refused.status(), absl::StrCat("signature '", key, "': "));
-    PruneUnread(*graph->graph);
-    const Status fused = Fuse(*graph->graph, flags.fusions, &report->fusions);
-    if (!fused.ok()) return Prefix(fused, absl::StrCat("signature '", key, "': "));
-    DropFused(*graph->graph, *refused);
-    for (Refusal& r : *refused) report->refused.push_back({key, std::move(r)});
-    if (!report->refused.empty()) continue;
-    const Status quantized = Quantize(*graph, flags);
-    if (!quantized.ok()) return Prefix(quantized, absl::StrCat("signature '", key, "': "));
-    graphs.push_back(*std::move(graph));
-  }
-  if (!report->refused.empty()) return Unimplemented(RefusalText(*report));
-  LiteModel out;
-  out.description = "smelt";
-  out.buffers.emplace_back();
-  const auto no_subgraph = [](absl::string_view function) -> StatusOr<int64_t> {
-    return Unimplemented("subgraph of function '", function, "'");
-  };
-  for (const SignatureGraph& g : graphs) {
-    const size_t buffers = out.buffers.size();
-    ASSIGN_OR_RETURN(LiteSubgraph subgraph,
-                     EmitSubgraph(*g.graph, out.subgraphs.empty() ? "main" : g.key,
-                                  TensorNames(g.inputs), TensorNames(g.outputs), no_subgraph, out));
-    // Keras saves a function under two signatures: one subgraph answers both.
-    size_t number = 0;
-    while (number < out.subgraphs.size() && !SameSubgraph(out, out.subgraphs[number], subgraph)) {
-      ++number;
-    }
-    out.signatures.push_back(SignatureOf(g, subgraph, static_cast<uint32_t>(number)));
-    if (number < out.subgraphs.size()) {
-      out.buffers.resize(buffers);
-    } else {
-      out.subgraphs.push_back(std::move(subgraph));
-    }
-  }
-  SetVersions(out);
-  return out;
+  return Exporter(model, flags, report).Run();
 }
 
 Status WriteLiteFile(const LiteModel& model, const std::string& path) {

@@ -11,7 +11,8 @@ namespace smelt {
 
 PartialShape Legalizer::shape(Endpoint e) const {
   const Attr* stated = e.node->attrs().Find(kOutputShapes);
-  if (absl::StartsWith(e.node->op(), "tfl.") && stated != nullptr) {
+  const bool made = absl::StartsWith(e.node->op(), "tfl.") || e.node->Is("Complex");
+  if (made && stated != nullptr) {
     const auto* shapes = stated->get<std::vector<PartialShape>>();
     return (*shapes)[static_cast<size_t>(e.port)];
   }
@@ -31,6 +32,11 @@ std::optional<std::vector<int64_t>> Legalizer::Integers(Endpoint e) const {
   std::vector<int64_t> out;
   for (int64_t i = 0; i < value->num_elements(); ++i) out.push_back(IndexAt(*value, i));
   return out;
+}
+
+std::shared_ptr<Resource> Legalizer::Held(absl::string_view container, absl::string_view kind,
+                                          absl::string_view name) const {
+  return resources_ == nullptr ? nullptr : resources_->Find(container, kind, name);
 }
 
 StatusOr<Node*> Legalizer::AddMany(OpName op, std::span<const Endpoint> inputs, AttrMap options,
@@ -111,15 +117,86 @@ bool IsLite(const Node& n) {
   return n.Is("Const") || n.Is("_Arg") || n.Is("_Retval") || absl::StartsWith(n.op(), "tfl.");
 }
 
-// Who used the node waits for what it waits for.
-void HandOnWaits(Graph& graph, const std::vector<Use>& uses, const Node& n) {
-  const std::vector<Node*> waits = n.control_inputs();
-  for (const Use& use : uses) {
-    for (Node* before : waits) {
-      if (before != use.node) graph.AddControlInput(use.node, before);
+// A complex number in two parts, until something takes it apart again (rows/complex.cc).
+bool IsGlue(const Node& n) { return n.Is("Complex"); }
+
+class Legalization {
+ public:
+  Legalization(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources)
+      : graph_(graph), l_(graph, shapes, resources) {}
+
+  Status Visit(Node* n) {
+    if (IsLite(*n) || IsGlue(*n)) return OkStatus();
+    // A call of a function by its name is a call.
+    const bool call = n->op_name().unknown() && graph_.library()->Find(n->op()) != nullptr;
+    const ExportRow* row = FindExportRow(call ? OpName("PartitionedCall") : n->op_name());
+    if (row == nullptr) {
+      Refuse(*n, n->String(kWhyNot, "it has no builtin operator"));
+      return OkStatus();
+    }
+    l_.Begin(*n, *row);
+    const int first_new = graph_.max_id();
+    LiteEndpoints by = row->convert(*n, l_);
+    if (absl::IsUnimplemented(by.status())) {
+      Refuse(*n, n->String(kWhyNot, std::string(by.status().message())));
+      return OkStatus();
+    }
+    if (!by.ok()) return Prefix(by.status(), absl::StrCat("node '", n->name(), "': "));
+    const std::vector<Use> readers = n->OrderedUses();
+    for (size_t i = 0; i < by->size() && i < static_cast<size_t>(n->num_outputs()); ++i) {
+      graph_.ReplaceAllUses({n, static_cast<int>(i)}, (*by)[i]);
+    }
+    Node* made = by->empty() ? nullptr : by->front().node;
+    if (made != nullptr && !absl::StartsWith(made->op(), "tfl.")) made = nullptr;
+    const bool added = made != nullptr && made->id() >= first_new;
+    KeepOrder(*n, made, added, first_new, readers);
+    const std::string name = n->name();
+    graph_.Remove(n);
+    // A node that was not there before takes the name.
+    return added ? graph_.Rename(made, name) : OkStatus();
+  }
+
+  // Complex numbers that nothing took apart.
+  void RefuseGlue() {
+    for (Node* n : graph_.Nodes()) {
+      if (!IsGlue(*n)) continue;
+      if (n->uses().empty()) {
+        graph_.Remove(n);
+      } else if (std::ranges::any_of(n->uses(), [](const Use& u) { return IsLite(*u.node); })) {
+        Refuse(*n, "no operator makes complex numbers");
+      }
     }
   }
-}
+
+  std::vector<Refusal> refusals;
+
+ private:
+  void Refuse(Node& n, std::string why) {
+    l_.StateShapes(n);
+    refusals.push_back({n.name(), std::string(n.op()), std::move(why)});
+  }
+
+  // What stands for the node, and whatever is new and has an effect, waits as it did; who waited
+  // for the node waits for what stands for it. What was there before, and now stands for the node
+  // too, need not wait: its readers do.
+  void KeepOrder(Node& n, Node* made, bool added, int first_new, const std::vector<Use>& readers) {
+    for (int id = first_new; id < graph_.max_id(); ++id) {
+      Node* node = graph_.NodeOf(id);
+      if (node == nullptr || node->def() == nullptr) continue;
+      if (node != made && !node->def()->stateful) continue;
+      for (Node* before : n.control_inputs()) graph_.AddControlInput(node, before);
+    }
+    for (const Use& use : readers) {
+      for (Node* before : n.control_inputs()) {
+        if (!added && before != use.node) graph_.AddControlInput(use.node, before);
+      }
+    }
+    graph_.ReplaceControlUses(&n, made);
+  }
+
+  Graph& graph_;
+  Legalizer l_;
+};
 
 }  // namespace
 
@@ -130,56 +207,13 @@ void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
   });
 }
 
-StatusOr<std::vector<Refusal>> Legalize(Graph& graph) {
+StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources) {
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-  Legalizer l(graph, shapes);
-  std::vector<Refusal> refusals;
-  for (Node* n : order) {
-    if (IsLite(*n)) continue;
-    if (n->Is("NoOp")) {
-      HandOnWaits(graph, n->OrderedUses(), *n);
-      graph.ReplaceControlUses(n, nullptr);
-      graph.Remove(n);
-      continue;
-    }
-    // A call of a function by its name is a call.
-    const bool call = n->op_name().unknown() && graph.library()->Find(n->op()) != nullptr;
-    const ExportRow* row = FindExportRow(call ? OpName("PartitionedCall") : n->op_name());
-    if (row == nullptr) {
-      l.StateShapes(*n);
-      refusals.push_back({n->name(), std::string(n->op()), "it has no builtin operator"});
-      continue;
-    }
-    l.Begin(*n, *row);
-    const int first_new = graph.max_id();
-    LiteEndpoints by = row->convert(*n, l);
-    if (absl::IsUnimplemented(by.status())) {
-      l.StateShapes(*n);
-      refusals.push_back({n->name(), std::string(n->op()), std::string(by.status().message())});
-      continue;
-    }
-    if (!by.ok()) return Prefix(by.status(), absl::StrCat("node '", n->name(), "': "));
-    const std::vector<Use> readers = n->OrderedUses();
-    for (size_t i = 0; i < by->size(); ++i) {
-      graph.ReplaceAllUses({n, static_cast<int>(i)}, (*by)[i]);
-    }
-    // Who waited for the node waits for what stands for it, which waits as it did; what was there
-    // before, and now stands for the node too, need not.
-    Node* made = by->empty() ? nullptr : by->front().node;
-    if (made != nullptr && !absl::StartsWith(made->op(), "tfl.")) made = nullptr;
-    if (made != nullptr && made->id() >= first_new) {
-      for (Node* before : n->control_inputs()) graph.AddControlInput(made, before);
-    } else {
-      HandOnWaits(graph, readers, *n);
-    }
-    graph.ReplaceControlUses(n, made);
-    const std::string name = n->name();
-    graph.Remove(n);
-    // A node that was not there before takes the name.
-    if (made != nullptr && made->id() >= first_new) RETURN_IF_ERROR(graph.Rename(made, name));
-  }
-  return refusals;
+  Legalization legalization(graph, shapes, resources);
+  for (Node* n : order) RETURN_IF_ERROR(legalization.Visit(n));
+  legalization.RefuseGlue();
+  return std::move(legalization.refusals);
 }
 
 }  // namespace smelt

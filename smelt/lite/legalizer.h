@@ -13,6 +13,7 @@
 
 #include "smelt/graph/graph.h"
 #include "smelt/graph/shape/infer.h"
+#include "smelt/kernels/resource_manager.h"
 #include "smelt/lite/common/attributes.h"
 
 namespace smelt {
@@ -28,8 +29,9 @@ struct ExportRow;
 // What rows work with. Not thread safe.
 class Legalizer {
  public:
-  // REQUIRES: `shapes` are those of `graph` as it is; both outlive this.
-  Legalizer(Graph& graph, const ShapeTable& shapes) : graph_(graph), shapes_(shapes) {}
+  // REQUIRES: `shapes` are those of `graph` as it is; all outlive this.
+  Legalizer(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources = nullptr)
+      : graph_(graph), shapes_(shapes), resources_(resources) {}
 
   Graph& graph() { return graph_; }
   // Free sizes are -1 or symbols.
@@ -39,6 +41,9 @@ class Legalizer {
   // Of a Const, through identities.
   std::optional<Tensor> Constant(Endpoint e) const;
   std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
+  // What the loaded model holds there; nullptr: nothing.
+  std::shared_ptr<Resource> Held(absl::string_view container, absl::string_view kind,
+                                 absl::string_view name) const;
 
   // The node that is replaced, whose name those of new nodes begin with, and its row.
   void Begin(const Node& node, const ExportRow& row) {
@@ -78,11 +83,13 @@ class Legalizer {
  private:
   Graph& graph_;
   const ShapeTable& shapes_;
+  const ResourceManager* resources_;
   const Node* node_ = nullptr;
   const ExportRow* row_ = nullptr;
 };
 
-// What stands for each output of the node. An error of the code UNIMPLEMENTED says why there is no
+// What stands for each output of the node; of one without outputs, what those wait for who waited
+// for it, where there is any. An error of the code UNIMPLEMENTED says why there is no
 // operator for it, as in "it has no builtin operator: WHY".
 using LiteEndpoints = StatusOr<std::vector<Endpoint>>;
 
@@ -104,8 +111,10 @@ struct Refusal {
   std::string node, op, why;
 };
 // Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
+// Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
 // replaced stay, with their shapes stated, and are told of: a fusion may still take them (Erf).
-StatusOr<std::vector<Refusal>> Legalize(Graph& graph);
+// `resources`: those of the loaded model, where there is one.
+StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources = nullptr);
 // Forgets the nodes that are not in the graph any more.
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals);
 

@@ -1,11 +1,18 @@
 #include "smelt/lite/signature_graph.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "smelt/analysis/handle_flow.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/graph/verify.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/composites/composite.h"
+#include "smelt/lite/prepare/bodies.h"
+#include "smelt/lite/prepare/callable.h"
+#include "smelt/lite/prepare/ref_variables.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "smelt/optimize/pipeline.h"
 #include "smelt/runtime/callable_graph.h"
@@ -59,35 +66,105 @@ std::vector<std::string> Names(const std::vector<LiteSlot>& slots) {
   return out;
 }
 
-}  // namespace
-
-StatusOr<SignatureGraph> GraphOfSignature(
-    LoadedModel& model, const std::string& key,
-    const std::set<std::string, std::less<>>& composites_off) {
+// What the signature's graph is cut from: NOT_FOUND where there is none.
+StatusOr<std::unique_ptr<Graph>> Cut(LoadedModel& model, const std::string& key,
+                                     SignatureGraph* out) {
   ASSIGN_OR_RETURN(const Signature* signature, model.FindSignature(key));
-  SignatureGraph out;
-  out.key = key;
+  for (const auto* infos : {&signature->inputs, &signature->outputs}) {
+    for (const auto& [name, info] : *infos) {
+      if (info.kind == TensorInfo::Kind::kDense) continue;
+      return Unimplemented("its ", infos == &signature->inputs ? "input" : "output", " '", name,
+                           "' is ", info.kind == TensorInfo::Kind::kSparse ? "sparse" : "composite",
+                           ", which a .tflite file has no type for");
+    }
+  }
+  out->key = key;
   const auto inputs = LoadedModel::Slots(signature->inputs);
   const auto outputs = LoadedModel::Slots(signature->outputs);
-  for (const auto& [name, slot] : inputs) out.inputs.push_back({name, slot.tensor});
-  for (const auto& [name, slot] : outputs) out.outputs.push_back({name, slot.tensor});
-  Session& session = model.session();
-  ASSIGN_OR_RETURN(out.graph,
-                   CutCallable(session.graph(), Names(out.inputs), Names(out.outputs), {}));
+  for (const auto& [name, slot] : inputs) out->inputs.push_back({name, slot.tensor});
+  for (const auto& [name, slot] : outputs) out->outputs.push_back({name, slot.tensor});
+  const Graph& from = model.session().graph();
+  if (out->outputs.empty()) return std::make_unique<Graph>(from.library());
+  // Two keys may name one tensor; the first is fed.
+  std::vector<std::string> fed = Names(out->inputs);
+  std::sort(fed.begin(), fed.end());
+  const auto twice = std::adjacent_find(fed.begin(), fed.end());
+  if (twice != fed.end()) return Unimplemented("two of its inputs are the tensor '", *twice, "'");
+  return CutCallable(from, Names(out->inputs), Names(out->outputs), {});
+}
+
+}  // namespace
+
+StatusOr<VariableNames> WrittenVariables(LoadedModel& model, const std::vector<std::string>& keys) {
+  VariableNames out;
+  for (const std::string& key : keys) {
+    SignatureGraph signature;
+    auto graph = Cut(model, key, &signature);
+    // GraphOfSignature says why.
+    if (absl::IsUnimplemented(graph.status())) continue;
+    RETURN_IF_ERROR(graph.status());
+    std::vector<ResourceName> names;
+    HandleFlow flow(**graph);
+    const auto hold = [&](const Graph& in, Function* function) {
+      for (Node* n : in.Nodes()) {
+        if (!n->Is("VarHandleOp")) continue;
+        flow.Hold(static_cast<int>(names.size()), function, {n, 0});
+        names.emplace_back(*n);
+      }
+    };
+    hold(**graph, nullptr);
+    for (Function* f : (*graph)->library()->Functions()) {
+      if (f->body != nullptr) hold(*f->body, f);
+    }
+    flow.Follow([&](int handle, const HandleUse& use) {
+      if (use.node->Is(kReadsVariable) || use.node->Is({"VarIsInitializedOp", "_Retval"})) return;
+      const ResourceName& at = names[static_cast<size_t>(handle)];
+      out.insert({at.container, at.name});
+    });
+    for (const Node* n : (*graph)->Nodes()) {
+      if (!IsRefVariable(*n)) continue;
+      const ResourceName at(*n);
+      for (const Use& use : n->uses()) {
+        if (use.is_control() || !IsRef(use.node->input_types[static_cast<size_t>(use.input)])) {
+          continue;
+        }
+        out.insert({at.container, at.name});
+      }
+    }
+  }
+  return out;
+}
+
+StatusOr<SignatureGraph> GraphOfSignature(
+    LoadedModel& model, const std::string& key, const VariableNames& written,
+    const std::set<std::string, std::less<>>& composites_off) {
+  SignatureGraph out;
+  ASSIGN_OR_RETURN(out.graph, Cut(model, key, &out));
+  ASSIGN_OR_RETURN(const Signature* signature, model.FindSignature(key));
+  std::vector<CallableArgument> arguments;
+  for (const auto& [name, slot] : LoadedModel::Slots(signature->inputs)) {
+    arguments.push_back({slot.dtype, slot.shape});
+  }
   for (Node* n : out.graph->Nodes()) {
     if (!n->Is("_Arg")) continue;
-    const auto slot = std::next(inputs.begin(), n->Int("index"));
-    n->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{slot->second.shape});
+    const auto index = static_cast<size_t>(n->Int("index"));
+    n->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{arguments[index].shape});
   }
   RETURN_IF_ERROR(VerifyChanges(*out.graph));
+  const auto is_written = [&](const Node& variable) {
+    const ResourceName at(variable);
+    return written.contains({at.container, at.name});
+  };
+  RETURN_IF_ERROR(NameRefVariables(*out.graph, is_written));
   PassContext context;
   context.lower_control_flow = false;
   context.config.debug_stripper = Toggle::kOn;
+  const ResourceManager& resources = model.session().resources();
   context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
-    if (node.Is("_Arg")) return std::nullopt;
+    if (node.Is("_Arg") || is_written(node)) return std::nullopt;
     const ResourceName at(node);
-    const auto variable = std::dynamic_pointer_cast<Variable>(
-        session.resources().Find(at.container, Variable::kKind, at.name));
+    const auto variable =
+        std::dynamic_pointer_cast<Variable>(resources.Find(at.container, Variable::kKind, at.name));
     if (variable == nullptr) return std::nullopt;
     const Tensor value = variable->Read();
     return value.valid() ? std::optional<Tensor>(value) : std::nullopt;
@@ -99,11 +176,17 @@ StatusOr<SignatureGraph> GraphOfSignature(
   context.keep_call = [&](const Function& f) {
     return IsKeptComposite(f, declined, composites_off);
   };
-  for (bool more = true; more;) {
-    RETURN_IF_ERROR(RunPasses(passes, *out.graph, context));
-    ASSIGN_OR_RETURN(more, ChooseComposites(*out.graph, declined, &out.composites));
-  }
+  const auto optimize = [&](Graph& graph) -> Status {
+    for (bool more = true; more;) {
+      RETURN_IF_ERROR(RunPasses(passes, graph, context));
+      ASSIGN_OR_RETURN(more, ChooseComposites(graph, declined, &out.composites));
+    }
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(optimize(*out.graph));
   RETURN_IF_ERROR(TakeLoops(out.graph, context, composites_off, &out.composites));
+  RETURN_IF_ERROR(OwnBodies(*out.graph, optimize));
+  RETURN_IF_ERROR(RestoreArguments(*out.graph, arguments));
   RETURN_IF_ERROR(DropCallNames(*out.graph));
   return out;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "smelt/graph/graph.h"
@@ -19,8 +20,10 @@ struct LiteSlot {
 };
 
 // A callable graph (optimize/passes.h): argument i is inputs[i], result i outputs[i]. Calls are
+// A callable graph (optimize/passes.h): argument i is inputs[i], result i outputs[i]. Calls are
 // inlined but for those of composite functions (composites/composite.h), variables that nobody
-// writes are constants, and what constants tell is computed.
+// writes are constants, and what constants tell is computed. Branches and loops call functions of
+// the graph's library that are made the same way (prepare/bodies.h).
 struct SignatureGraph {
   std::string key;
   std::vector<LiteSlot> inputs, outputs;  // sorted by key
@@ -28,9 +31,16 @@ struct SignatureGraph {
   std::vector<FusionNote> composites;  // which calls stayed, and why others did not
 };
 
-// NOT_FOUND for a signature that there is not; errors of the passes, which name the node.
+// (container, name) of variables.
+using VariableNames = std::set<std::pair<std::string, std::string>>;
+
+// The variables that some of the signatures write. NOT_FOUND for a signature that there is not.
+StatusOr<VariableNames> WrittenVariables(LoadedModel& model, const std::vector<std::string>& keys);
+
+// `written`: the variables that are not frozen. NOT_FOUND for a signature that there is not; errors
+// of the passes, which name the node.
 StatusOr<SignatureGraph> GraphOfSignature(
-    LoadedModel& model, const std::string& key,
+    LoadedModel& model, const std::string& key, const VariableNames& written,
     const std::set<std::string, std::less<>>& composites_off = {});
 
 }  // namespace smelt

@@ -13,6 +13,9 @@ inline constexpr absl::string_view kOutputShapes = "_output_shapes";
 // Of an operator whose outputs are variables, which operators behind it write as well: bool.
 inline constexpr absl::string_view kVariableOutputs = "_variable";
 
+// Why a node cannot be exported, in words that go behind its op; of nodes that somebody gave up on.
+inline constexpr absl::string_view kWhyNot = "_why_not_lite";  // string
+
 // Of operators, arguments and constants whose outputs are quantized (docs/formats/tflite.md): for
 // output 0, and with "_1" behind them for output 1.
 inline constexpr absl::string_view kScales = "_scales";           // list(float)

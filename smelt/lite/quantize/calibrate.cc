@@ -58,7 +58,8 @@ StatusOr<Measured> Measure(const Graph& from) {
   attrs.Set("N", static_cast<int64_t>(least.size()));
   RETURN_IF_ERROR(AddNode(g, "measure/all_min", "Pack", least, attrs).status());
   RETURN_IF_ERROR(AddNode(g, "measure/all_max", "Pack", greatest, attrs).status());
-  RETURN_IF_ERROR(Lower(g));
+  LiteResources resources;
+  RETURN_IF_ERROR(Lower(g, "main", resources));
   std::vector<Node*> args;
   for (Node* n : g.Nodes()) {
     if (n->Is("_Retval")) {

@@ -1,3 +1,4 @@
+#include "smelt/graph/function_ops.h"
 #include "smelt/graph/infer_attrs.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "smelt/optimize/pipeline.h"

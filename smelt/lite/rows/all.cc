@@ -6,8 +6,10 @@
 namespace smelt {
 
 std::span<const std::span<const ExportRow>> AllExportRows() {
-  static const std::array families = {ElementwiseExport(), MovementExport(), ReduceExport(),
-                                      NnExport(),          ProductExport(),  CompositeExport()};
+  static const std::array families = {
+      ElementwiseExport(), MovementExport(),  ReduceExport(), NnExport(),    ProductExport(),
+      CompositeExport(),   ControlExport(),   StateExport(),  TableExport(), QuantizationExport(),
+      RandomExport(),      SelectionExport(), ComplexExport()};
   return families;
 }
 

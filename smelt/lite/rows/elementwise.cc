@@ -1,5 +1,6 @@
 // Ops of one element at a time.
 #include <algorithm>
+#include <limits>
 
 #include "smelt/lite/rows/rows.h"
 
@@ -14,6 +15,8 @@ constexpr DtypeSet kEqual = kCompared | Types(Dtype::kBool, Dtype::kString);
 
 // One operator of the same inputs, without options.
 LiteEndpoints SameOperator(Node& n, Legalizer& l) {
+  const Dtype type = n.input_types[0];
+  if (type == Dtype::kComplex64 || type == Dtype::kComplex128) return ComplexArithmetic(n, l);
   RETURN_IF_ERROR(CheckType(n, l.row().types));
   RETURN_IF_ERROR(CheckBroadcast(n, l));
   if (n.Is("BiasAdd") && n.String("data_format", "NHWC") != "NHWC" && l.rank(n.input(0)) != 2) {
@@ -50,6 +53,7 @@ constexpr DtypeSet kCastTypes = Types(
 LiteEndpoints Cast(Node& n, Legalizer& l) {
   const Dtype from = l.type(n.input(0)), to = n.output_types[0];
   if (from == to) return LiteEndpoints({n.input(0)});
+  if (to == Dtype::kComplex64) return CastToComplex(n, l);
   if (!Has(kCastTypes, from) || !Has(kCastTypes, to)) {
     return Unimplemented("no operator casts ", DtypeName(from), " to ", DtypeName(to));
   }
@@ -67,7 +71,129 @@ LiteEndpoints Select(Node& n, Legalizer& l) {
                    Inputs(n), {}, l.OutputOf(n)));
 }
 
+LiteEndpoints Bitcast(Node& n, Legalizer& l) {
+  return One(l.Add("tfl.bitcast", Inputs(n), {}, l.OutputOf(n)));
+}
+
+LiteEndpoints BroadcastArgs(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt32, Dtype::kInt64)));
+  return One(l.Add("tfl.broadcast_args", Inputs(n), {}, l.OutputOf(n)));
+}
+
 // ---- ops that are a few operators
+
+// The gradient: dy * y * (1 - y).
+LiteEndpoints SigmoidGrad(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint rest, l.Add("tfl.sub", {l.Floats(1), n.input(0)}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint slope, l.Add("tfl.mul", {n.input(0), rest}, {}, out));
+  return One(l.Add("tfl.mul", {n.input(1), slope}, {}, out));
+}
+
+LiteEndpoints TanhGrad(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint square, l.Add("tfl.mul", {n.input(0), n.input(0)}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint slope, l.Add("tfl.sub", {l.Floats(1), square}, {}, out));
+  return One(l.Add("tfl.mul", {n.input(1), slope}, {}, out));
+}
+
+// Compared with infinity, which the magnitude of a number may be and NaN's is not.
+LiteEndpoints Infinity(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  ASSIGN_OR_RETURN(const Endpoint size,
+                   l.Add("tfl.abs", Inputs(n), {}, {Dtype::kFloat, l.shape(n.input(0))}));
+  return One(l.Add(l.row().lite, {size, l.Floats(std::numeric_limits<float>::infinity())}, {},
+                   l.OutputOf(n)));
+}
+
+LiteEndpoints Atan(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  return One(l.Add("tfl.atan2", {n.input(0), l.Floats(1)}, {}, l.OutputOf(n)));
+}
+
+// The other side of the right triangle over x: sqrt((1 - x) * (1 + x)).
+StatusOr<Endpoint> OtherSide(Node& n, Legalizer& l) {
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint below, l.Add("tfl.sub", {l.Floats(1), n.input(0)}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint above, l.Add("tfl.add", {n.input(0), l.Floats(1)}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint square, l.Add("tfl.mul", {below, above}, {}, out));
+  return l.Add("tfl.sqrt", {square}, {}, out);
+}
+
+LiteEndpoints Asin(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  ASSIGN_OR_RETURN(const Endpoint side, OtherSide(n, l));
+  return One(l.Add("tfl.atan2", {n.input(0), side}, {}, l.OutputOf(n)));
+}
+
+LiteEndpoints Acos(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  ASSIGN_OR_RETURN(const Endpoint side, OtherSide(n, l));
+  return One(l.Add("tfl.atan2", {side, n.input(0)}, {}, l.OutputOf(n)));
+}
+
+// Half the sum, or the difference, of exp(x) and exp(-x).
+LiteEndpoints Hyperbolic(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint up, l.Add("tfl.exp", Inputs(n), {}, out));
+  ASSIGN_OR_RETURN(const Endpoint minus, l.Add("tfl.neg", Inputs(n), {}, out));
+  ASSIGN_OR_RETURN(const Endpoint down, l.Add("tfl.exp", {minus}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint sum, l.Add(l.row().lite, {up, down}, {}, out));
+  return One(l.Add("tfl.mul", {sum, l.Floats(0.5f)}, {}, out));
+}
+
+// Zero where x is, whatever the other factor would be: f(y) * x, or x / y.
+LiteEndpoints ZeroWhereZero(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  RETURN_IF_ERROR(CheckBroadcast(n, l));
+  const LiteOutput out = l.OutputOf(n);
+  const Endpoint x = n.input(0), y = n.input(1);
+  Endpoint value;
+  if (n.Is("Xdivy")) {
+    ASSIGN_OR_RETURN(value, l.Add("tfl.div", {x, y}, {}, out));
+  } else {
+    Endpoint in = y;
+    const LiteOutput of_y = {Dtype::kFloat, l.shape(y)};
+    if (n.Is("Xlog1py")) {
+      ASSIGN_OR_RETURN(in, l.Add("tfl.add", {y, l.Floats(1)}, {}, of_y));
+    }
+    ASSIGN_OR_RETURN(const Endpoint log, l.Add("tfl.log", {in}, {}, of_y));
+    ASSIGN_OR_RETURN(value, l.Add("tfl.mul", {x, log}, {}, out));
+  }
+  ASSIGN_OR_RETURN(const Endpoint zero,
+                   l.Add("tfl.equal", {x, l.Floats(0)}, {}, {Dtype::kBool, l.shape(x)}));
+  return One(l.Add("tfl.select_v2", {zero, l.Floats(0), value}, {}, out));
+}
+
+// The remainder that has the dividend's sign: x - y * (x / y), division rounding to zero.
+LiteEndpoints Remainder(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt32)));
+  RETURN_IF_ERROR(CheckBroadcast(n, l));
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint quotient, l.Add("tfl.div", Inputs(n), {}, out));
+  ASSIGN_OR_RETURN(const Endpoint whole, l.Add("tfl.mul", {quotient, n.input(1)}, {}, out));
+  return One(l.Add("tfl.sub", {n.input(0), whole}, {}, out));
+}
+
+// All bits but those of x.
+LiteEndpoints Invert(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32)));
+  ASSIGN_OR_RETURN(const Attr all, UniformTensor(n.input_types[0], Shape(), -1));
+  ASSIGN_OR_RETURN(const Tensor value,
+                   (*all.get<std::shared_ptr<const TensorValue>>())->Materialize());
+  return One(l.Add("tfl.bitwise_xor", {n.input(0), l.Const(value)}, {}, l.OutputOf(n)));
+}
+
+LiteEndpoints ApproximateEqual(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloat));
+  const LiteOutput out = {Dtype::kFloat, l.shape({&n, 0})};
+  ASSIGN_OR_RETURN(const Endpoint difference, l.Add("tfl.sub", Inputs(n), {}, out));
+  ASSIGN_OR_RETURN(const Endpoint size, l.Add("tfl.abs", {difference}, {}, out));
+  return One(l.Add("tfl.less", {size, l.Floats(n.Float("tolerance", 1e-5f))}, {}, l.OutputOf(n)));
+}
 
 LiteEndpoints Identity(Node& n, Legalizer&) {
   std::vector<Endpoint> out;
@@ -179,7 +305,6 @@ constexpr ExportRow kElementwiseRows[] = {
      Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32, Dtype::kUint8, Dtype::kUint16,
            Dtype::kUint32)},
     {"Ceil", SameOperator, "tfl.ceil", kFloat},
-    {"ComplexAbs", SameOperator, "tfl.complex_abs", Types(Dtype::kComplex64, Dtype::kComplex128)},
     {"Cos", SameOperator, "tfl.cos", kFloat},
     {"Elu", SameOperator, "tfl.elu", kFloat},
     {"Equal", SameOperator, "tfl.equal", kEqual},
@@ -189,7 +314,6 @@ constexpr ExportRow kElementwiseRows[] = {
     {"FloorMod", SameOperator, "tfl.floor_mod", kNumbers},
     {"Greater", SameOperator, "tfl.greater", kCompared},
     {"GreaterEqual", SameOperator, "tfl.greater_equal", kCompared},
-    {"Imag", SameOperator, "tfl.imag", Types(Dtype::kComplex64, Dtype::kComplex128)},
     {"Less", SameOperator, "tfl.less", kCompared},
     {"LessEqual", SameOperator, "tfl.less_equal", kCompared},
     {"Log", SameOperator, "tfl.log", kFloat},
@@ -201,7 +325,6 @@ constexpr ExportRow kElementwiseRows[] = {
     {"Neg", SameOperator, "tfl.neg", kNumbers},
     {"NotEqual", SameOperator, "tfl.not_equal", kEqual},
     {"Pow", SameOperator, "tfl.pow", Types(Dtype::kFloat, Dtype::kInt32)},
-    {"Real", SameOperator, "tfl.real", Types(Dtype::kComplex64, Dtype::kComplex128)},
     {"Relu6", SameOperator, "tfl.relu6", kFloat},
     {"RightShift", SameOperator, "tfl.right_shift",
      Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32, Dtype::kUint8, Dtype::kUint16,
@@ -250,6 +373,25 @@ constexpr ExportRow kElementwiseRows[] = {
     {"DivNoNan", DivNoNan},
     {"MulNoNan", MulNoNan},
     {"IsNan", IsNan},
+    {"IsInf", Infinity, "tfl.equal"},
+    {"IsFinite", Infinity, "tfl.less"},
+    {"Bitcast", Bitcast},
+    {"BroadcastArgs", BroadcastArgs},
+    {"SigmoidGrad", SigmoidGrad},
+    {"TanhGrad", TanhGrad},
+    {"Atan", Atan},
+    {"Asin", Asin},
+    {"Acos", Acos},
+    {"Sinh", Hyperbolic, "tfl.sub"},
+    {"Cosh", Hyperbolic, "tfl.add"},
+    {"Xdivy", ZeroWhereZero},
+    {"Xlogy", ZeroWhereZero},
+    {"Xlog1py", ZeroWhereZero},
+    {"TruncateMod", Remainder},
+    {"Mod", Remainder},
+    {"TruncateDiv", SameOperator, "tfl.div", Types(Dtype::kInt32)},
+    {"Invert", Invert},
+    {"ApproximateEqual", ApproximateEqual},
     {"OnesLike", OnesLike},
 };
 

@@ -90,19 +90,6 @@ LiteEndpoints Concat(Node& n, Legalizer& l) {
   return One(l.Add("tfl.concatenation", inputs, Options({{"axis", axis}}), l.OutputOf(n)));
 }
 
-std::vector<LiteOutput> AllOutputs(const Node& n, const Legalizer& l) {
-  std::vector<LiteOutput> out;
-  for (int i = 0; i < n.num_outputs(); ++i) out.push_back(l.OutputOf(n, i));
-  return out;
-}
-
-LiteEndpoints Many(StatusOr<Node*> made) {
-  RETURN_IF_ERROR(made.status());
-  std::vector<Endpoint> out;
-  for (int i = 0; i < (*made)->num_outputs(); ++i) out.push_back({*made, i});
-  return out;
-}
-
 LiteEndpoints Split(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(const Endpoint axis, AsInt32(n.input(0), l));
   const std::vector<Endpoint> inputs = {axis, n.input(1)};

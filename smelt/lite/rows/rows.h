@@ -16,6 +16,13 @@ std::span<const ExportRow> MovementExport();
 std::span<const ExportRow> ReduceExport();
 std::span<const ExportRow> NnExport();
 std::span<const ExportRow> ProductExport();
+std::span<const ExportRow> ControlExport();
+std::span<const ExportRow> StateExport();
+std::span<const ExportRow> TableExport();
+std::span<const ExportRow> QuantizationExport();
+std::span<const ExportRow> RandomExport();
+std::span<const ExportRow> SelectionExport();
+std::span<const ExportRow> ComplexExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {
@@ -25,6 +32,25 @@ inline LiteEndpoints One(StatusOr<Endpoint> e) {
 inline std::vector<Endpoint> Inputs(const Node& n) {
   return {n.inputs().begin(), n.inputs().end()};
 }
+
+inline std::vector<LiteOutput> AllOutputs(const Node& n, const Legalizer& l) {
+  std::vector<LiteOutput> out;
+  for (int i = 0; i < n.num_outputs(); ++i) out.push_back(l.OutputOf(n, i));
+  return out;
+}
+// All endpoints of what was made.
+inline LiteEndpoints Many(StatusOr<Node*> made) {
+  RETURN_IF_ERROR(made.status());
+  std::vector<Endpoint> out;
+  for (int i = 0; i < (*made)->num_outputs(); ++i) out.push_back({*made, i});
+  return out;
+}
+
+// ---- complex.cc
+// Exp, Neg, Add, Sub and Mul of complex numbers.
+LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l);
+// A Cast from real numbers.
+LiteEndpoints CastToComplex(Node& n, Legalizer& l);
 
 // The type of input 0 is one that the operator's kernels take.
 Status CheckType(const Node& n, DtypeSet types);

@@ -1,0 +1,456 @@
+#include "smelt/lite/prepare/bodies.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_replace.h"
+#include "smelt/graph/copy_node.h"
+#include "smelt/graph/function_ops.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/kernels/resource_manager.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/prepare/callable.h"
+#include "smelt/lite/prepare/lists.h"
+#include "smelt/optimize/functions/lower_control_flow.h"
+#include "smelt/optimize/passes.h"
+
+namespace smelt {
+namespace {
+
+// Nodes that only name a resource: one in each function is as good as an argument.
+constexpr OpSet kHandles = {"VarHandleOp", "HashTableV2", "HashTable"};
+
+// What a function gets for one operand.
+struct Operand {
+  Endpoint value;         // in the caller's graph; of a list the tensor that it became
+  Node* moved = nullptr;  // the node of the caller's graph that functions get a copy of
+  PartialShape shape;
+  std::optional<ListType> list;
+};
+
+struct ListArgument {
+  ListType type;
+  PartialShape shape;
+};
+
+using ListMap = std::map<std::pair<int, int>, DenseList>;  // by node id and port
+
+PartialShape Common(const PartialShape& a, const PartialShape& b) {
+  if (!a.known_rank() || a.rank() != b.rank()) return {};
+  std::vector<int64_t> dims;
+  for (int i = 0; i < a.rank(); ++i) dims.push_back(a[i] == b[i] ? a[i] : -1);
+  return PartialShape::Of(dims);
+}
+
+// One graph, and the functions that its branches and loops call.
+class Owner {
+ public:
+  Owner(Graph& graph, const std::function<Status(Graph&)>& optimize)
+      : graph_(graph), optimize_(optimize) {}
+
+  // `arguments`: the lists among the arguments, by index.
+  Status Run(const std::map<int, ListArgument>& arguments) {
+    RETURN_IF_ERROR(FindElements());
+    for (const auto& [index, list] : arguments) RETURN_IF_ERROR(TakeList(index, list));
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+    for (Node* n : order) {
+      const Status done = Visit(n);
+      if (absl::IsUnimplemented(done)) {
+        n->AttrsToChange().Set(kWhyNot, std::string(done.message()));
+      } else {
+        RETURN_IF_ERROR(done);
+      }
+    }
+    // Results that are lists are tensors now.
+    for (Node* n : ResultsOf(graph_)) {
+      const DenseList* list = n == nullptr ? nullptr : Find(n->input(0));
+      if (list == nullptr) continue;
+      n->AttrsToChange().Set("T", list->type.dtype);
+      graph_.SetInput(n, 0, list->value);
+      RETURN_IF_ERROR(graph_.ResolveTypes(n));
+      results_[static_cast<int>(n->Int("index"))] = list->type;
+    }
+    graph_.Prune(KeptNodes());
+    return optimize_(graph_);
+  }
+  // The lists among the results, by index.
+  const std::map<int, ListType>& results() const { return results_; }
+
+ private:
+  std::vector<Node*> KeptNodes() const {
+    std::vector<Node*> out = Roots(graph_);
+    for (Node* n : graph_.Nodes()) {
+      // What was replaced is not read, but may be there for its effect.
+      const bool stays = n->Is("_Arg") || (HasEffect(*n) && !replaced_.contains(n));
+      if (stays) out.push_back(n);
+    }
+    return out;
+  }
+
+  const DenseList* Find(Endpoint e) const {
+    const auto it = lists_.find({e.node->id(), e.port});
+    return it == lists_.end() ? nullptr : &it->second;
+  }
+
+  Status TakeList(int index, const ListArgument& list) {
+    for (Node* arg : graph_.Nodes()) {
+      if (!arg->Is("_Arg") || arg->Int("index") != index) continue;
+      AttrMap attrs;
+      attrs.Set("T", list.type.dtype);
+      attrs.Set("index", static_cast<int64_t>(index));
+      attrs.Set(kOutputShapes, std::vector<PartialShape>{list.shape});
+      ASSIGN_OR_RETURN(Node * dense, graph_.Add(arg->name(), "_Arg", {}, std::move(attrs)));
+      lists_[{arg->id(), 0}] = {{dense, 0}, list.type};
+      // It is read until lists are lowered.
+      graph_.SetOp(arg, "Placeholder");
+      replaced_.insert(arg);
+      return OkStatus();
+    }
+    return OkStatus();  // nobody reads it
+  }
+
+  Status Visit(Node* n) {
+    if (n->Is(kListOps)) return VisitList(n);
+    if (IsLoop(*n)) return VisitLoop(n);
+    if (IsBranch(*n)) return VisitBranch(n);
+    for (int i = 0; i < n->num_inputs() && n->Is(kIdentityOps); ++i) {
+      if (const DenseList* list = Find(n->input(i))) lists_[{n->id(), i}] = *list;
+    }
+    return OkStatus();
+  }
+
+  Status VisitList(Node* n) {
+    ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph_, {}));
+    const DenseList* in = n->num_inputs() > 0 ? Find(n->input(0)) : nullptr;
+    const auto element = elements_.find(n->id());
+    ASSIGN_OR_RETURN(const LoweredListOp by,
+                     LowerListOp(graph_, *n, in, shapes,
+                                 element == elements_.end() ? PartialShape() : element->second));
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      if (n->output_types[static_cast<size_t>(i)] == Dtype::kVariant) {
+        lists_[{n->id(), i}] = *by.list;
+      } else {
+        graph_.ReplaceAllUses({n, i}, *by.tensor);
+      }
+    }
+    graph_.ReplaceControlUses(n, by.tensor ? by.tensor->node : by.list->value.node);
+    Forget(n);
+    return OkStatus();
+  }
+
+  // What is written into the lists that the graph makes and loops fill.
+  Status FindElements() {
+    bool any = false;
+    for (const Node* n : graph_.Nodes())
+      any = any || n->Is({"TensorListReserve", "EmptyTensorList"});
+    if (!any) return OkStatus();
+    ASSIGN_OR_RETURN(const ModelShapes shapes, InferCalledShapes(graph_, {}, {}));
+    for (const Node* n : graph_.Nodes()) {
+      if (!n->Is({"TensorListReserve", "EmptyTensorList"})) continue;
+      for (const Use& use : n->uses()) {
+        if (use.is_control() || !IsLoop(*use.node)) continue;
+        const PartialShape element = Written(*use.node, use.input, shapes);
+        if (element.known_rank()) elements_[n->id()] = element;
+      }
+    }
+    return OkStatus();
+  }
+
+  // The shape of what a loop writes into its variable `i`.
+  PartialShape Written(const Node& loop, int i, const ModelShapes& shapes) const {
+    const FuncAttr* body = loop.Func("body");
+    const Function* f = body == nullptr ? nullptr : graph_.library()->Find(body->name);
+    const auto table = body == nullptr ? shapes.functions.end() : shapes.functions.find(body->name);
+    if (f == nullptr || f->body == nullptr || table == shapes.functions.end()) return {};
+    const std::vector<Endpoint> results = f->FlatResults();
+    if (static_cast<size_t>(i) >= results.size()) return {};
+    const Endpoint e = BehindIdentities(results[static_cast<size_t>(i)]);
+    if (e.node->Is("TensorListSetItem")) return table->second.of(e.node->input(2));
+    if (e.node->Is("TensorListPushBack")) return table->second.of(e.node->input(1));
+    if (IsLoop(*e.node)) return Written(*e.node, e.port, shapes);
+    return {};
+  }
+
+  // Operands from input `first` on.
+  StatusOr<std::vector<Operand>> OperandsOf(const Node& n, int first) {
+    ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph_, {}));
+    std::vector<Operand> out;
+    for (int i = first; i < n.num_inputs(); ++i) {
+      Operand o;
+      o.value = n.input(i);
+      if (const DenseList* list = Find(o.value)) {
+        o.value = list->value;
+        o.list = list->type;
+      } else {
+        Node* source = BehindIdentities(o.value).node;
+        if (source->Is("Const") || source->Is(kHandles)) o.moved = source;
+      }
+      o.shape = shapes.of(o.value);
+      out.push_back(std::move(o));
+    }
+    return out;
+  }
+
+  StatusOr<std::unique_ptr<Graph>> BodyOf(const FuncAttr& call) {
+    const Function* f = graph_.library()->Find(call.name);
+    if (f == nullptr || f->body == nullptr) {
+      return InvalidArgument("there is no function '", call.name, "'");
+    }
+    return Instantiate(*f, call.attrs.get());
+  }
+
+  // The body with what moves into it, the other arguments numbered anew.
+  Status Specialize(Graph& body, const std::vector<Operand>& operands) {
+    std::vector<int> place;
+    int next = 0;
+    for (const Operand& o : operands) place.push_back(o.moved != nullptr ? -1 : next++);
+    for (Node* arg : body.Nodes()) {
+      if (!arg->Is("_Arg")) continue;
+      const auto index = static_cast<size_t>(arg->Int("index"));
+      if (index >= operands.size()) return InvalidArgument("its functions have other arguments");
+      const Operand& o = operands[index];
+      if (o.moved == nullptr) {
+        arg->AttrsToChange().Set("index", int64_t{place[index]});
+        if (!o.list) {
+          arg->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{o.shape});
+        }
+        continue;
+      }
+      ASSIGN_OR_RETURN(Node * copy, AddCopy(body, *o.moved, o.moved->name()));
+      if (copy->Is(kHandles)) {
+        // By this name it is one and the same everywhere.
+        const ResourceName at(*o.moved);
+        copy->AttrsToChange().Set("shared_name", at.name);
+      }
+      body.ReplaceAllUses({arg, 0}, {copy, 0});
+      body.ReplaceControlUses(arg, copy);
+      body.Remove(arg);
+    }
+    return optimize_(body);
+  }
+
+  static std::map<int, ListArgument> ListsAmong(const std::vector<Operand>& operands) {
+    std::map<int, ListArgument> out;
+    int next = 0;
+    for (const Operand& o : operands) {
+      if (o.moved != nullptr) continue;
+      if (o.list) out[next] = {*o.list, o.shape};
+      ++next;
+    }
+    return out;
+  }
+  static std::vector<CallableArgument> ArgumentsAmong(const std::vector<Operand>& operands) {
+    std::vector<CallableArgument> out;
+    for (const Operand& o : operands) {
+      if (o.moved != nullptr) continue;
+      const auto port = static_cast<size_t>(o.value.port);
+      out.push_back({o.value.node->output_types[port], o.shape});
+    }
+    return out;
+  }
+
+  StatusOr<FuncAttr> AddFunction(std::unique_ptr<Graph> body, const Node& n, absl::string_view part,
+                                 const std::vector<CallableArgument>& arguments) {
+    RETURN_IF_ERROR(RestoreArguments(*body, arguments));
+    const std::string name = graph_.library()->FreeName(
+        absl::StrCat(absl::StrReplaceAll(n.name(), {{"/", "_"}}), "_", part));
+    ASSIGN_OR_RETURN(auto f, FunctionOf(std::move(body), name));
+    RETURN_IF_ERROR(graph_.library()->Add(std::move(f)));
+    return FuncAttr{name, nullptr};
+  }
+
+  // The shapes of results, by index.
+  static StatusOr<std::vector<PartialShape>> ResultShapes(const Graph& body) {
+    ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(body, {}));
+    std::vector<PartialShape> out;
+    for (const Node* n : ResultsOf(body)) {
+      out.push_back(n == nullptr ? PartialShape() : shapes.of(n->input(0)));
+    }
+    return out;
+  }
+
+  // `by`: for each output of `n` the output of the new node, or where it comes from.
+  void Replace(Node* n, Node* made, const std::vector<Endpoint>& by,
+               const std::vector<std::optional<ListType>>& lists) {
+    for (size_t i = 0; i < by.size(); ++i) {
+      if (lists[i]) {
+        lists_[{n->id(), static_cast<int>(i)}] = {by[i], *lists[i]};
+      } else {
+        graph_.ReplaceAllUses({n, static_cast<int>(i)}, by[i]);
+      }
+    }
+    graph_.SetControlInputs(made, n->control_inputs());
+    graph_.ReplaceControlUses(n, made);
+    Forget(n);
+  }
+
+  // The node was replaced: nothing but what was replaced as well reads it.
+  void Forget(Node* n) {
+    replaced_.insert(n);
+    n->EraseAttr("_root");
+  }
+
+  // Does what comes in as variable `i` go out as it is?
+  static bool IsInvariant(const Graph& body, size_t i) {
+    const std::vector<Node*> results = ResultsOf(body);
+    if (i >= results.size() || results[i] == nullptr) return false;
+    const Node* from = BehindIdentities(results[i]->input(0)).node;
+    return from->Is("_Arg") && from->Int("index") == static_cast<int64_t>(i);
+  }
+
+  Status VisitLoop(Node* n) {
+    const std::vector<const FuncAttr*> functions = BranchesOf(*n);
+    if (functions.size() != 2) return Unimplemented("it does not name its functions");
+    ASSIGN_OR_RETURN(std::vector<Operand> operands, OperandsOf(*n, 0));
+    {
+      ASSIGN_OR_RETURN(const auto body, BodyOf(*functions[1]));
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (!IsInvariant(*body, i)) operands[i].moved = nullptr;
+      }
+    }
+    // Shapes that a turn changes are not known; other turns then see that.
+    for (int turn = 0;; ++turn) {
+      ASSIGN_OR_RETURN(auto cond, BodyOf(*functions[0]));
+      ASSIGN_OR_RETURN(auto body, BodyOf(*functions[1]));
+      std::vector<Node*> results = ResultsOf(*body);
+      if (results.size() != operands.size())
+        return InvalidArgument("its body gives other variables");
+      int64_t next = 0;
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (operands[i].moved != nullptr) {
+          body->Remove(results[i]);
+        } else {
+          results[i]->AttrsToChange().Set("index", next++);
+        }
+      }
+      RETURN_IF_ERROR(Specialize(*cond, operands));
+      RETURN_IF_ERROR(Specialize(*body, operands));
+      const auto lists = ListsAmong(operands);
+      Owner of_cond(*cond, optimize_), of_body(*body, optimize_);
+      RETURN_IF_ERROR(of_cond.Run(lists));
+      RETURN_IF_ERROR(of_body.Run(lists));
+      ASSIGN_OR_RETURN(const auto shapes, ResultShapes(*body));
+      bool same = true;
+      size_t at = 0;
+      for (Operand& o : operands) {
+        if (o.moved != nullptr) continue;
+        const PartialShape common = Common(o.shape, shapes[at++]);
+        same = same && common == o.shape;
+        o.shape = turn < 8 ? common : PartialShape();
+      }
+      if (!same) continue;
+      const auto arguments = ArgumentsAmong(operands);
+      ASSIGN_OR_RETURN(FuncAttr of_cond_, AddFunction(std::move(cond), *n, "cond", arguments));
+      ASSIGN_OR_RETURN(FuncAttr of_body_, AddFunction(std::move(body), *n, "body", arguments));
+      return ReplaceLoop(n, operands, std::move(of_cond_), std::move(of_body_));
+    }
+  }
+
+  Status ReplaceLoop(Node* n, const std::vector<Operand>& operands, FuncAttr cond, FuncAttr body) {
+    std::vector<Endpoint> inputs;
+    DtypeVector types;
+    std::vector<PartialShape> shapes;
+    for (const Operand& o : operands) {
+      if (o.moved != nullptr) continue;
+      inputs.push_back(o.value);
+      types.push_back(BaseType(o.value.node->output_types[static_cast<size_t>(o.value.port)]));
+      shapes.push_back(o.shape);
+    }
+    AttrMap attrs = n->attrs();
+    attrs.Set("T", types);
+    attrs.Set("output_shapes", shapes);
+    attrs.Set("cond", std::move(cond));
+    attrs.Set("body", std::move(body));
+    attrs.Erase(kOutputShapes);
+    ASSIGN_OR_RETURN(Node * made, graph_.Add(n->name(), n->op(), inputs, std::move(attrs)));
+    std::vector<Endpoint> by;
+    std::vector<std::optional<ListType>> lists;
+    int next = 0;
+    for (const Operand& o : operands) {
+      by.push_back(o.moved != nullptr ? o.value : Endpoint{made, next++});
+      lists.push_back(o.list);
+    }
+    Replace(n, made, by, lists);
+    return OkStatus();
+  }
+
+  Status VisitBranch(Node* n) {
+    const std::vector<const FuncAttr*> functions = BranchesOf(*n);
+    if (functions.empty() || (IsIf(*n) && functions.size() != 2)) {
+      return Unimplemented("it does not name its functions");
+    }
+    ASSIGN_OR_RETURN(const std::vector<Operand> operands, OperandsOf(*n, 1));
+    const auto arguments = ArgumentsAmong(operands);
+    std::vector<FuncAttr> made_functions;
+    std::vector<PartialShape> shapes;
+    std::map<int, ListType> lists;
+    for (size_t i = 0; i < functions.size(); ++i) {
+      ASSIGN_OR_RETURN(auto body, BodyOf(*functions[i]));
+      RETURN_IF_ERROR(Specialize(*body, operands));
+      Owner owner(*body, optimize_);
+      RETURN_IF_ERROR(owner.Run(ListsAmong(operands)));
+      ASSIGN_OR_RETURN(auto found, ResultShapes(*body));
+      if (i == 0) {
+        shapes = std::move(found);
+        lists = owner.results();
+      } else {
+        if (lists != owner.results() || shapes.size() != found.size()) {
+          return Unimplemented("its branches give different lists");
+        }
+        for (size_t k = 0; k < shapes.size(); ++k) shapes[k] = Common(shapes[k], found[k]);
+      }
+      const std::string part = IsIf(*n) ? (i == 0 ? "then" : "else") : absl::StrCat("branch", i);
+      ASSIGN_OR_RETURN(auto f, AddFunction(std::move(body), *n, part, arguments));
+      made_functions.push_back(std::move(f));
+    }
+    std::vector<Endpoint> inputs = {n->input(0)};
+    DtypeVector in, out;
+    for (const Operand& o : operands) {
+      if (o.moved == nullptr) inputs.push_back(o.value);
+    }
+    for (const CallableArgument& a : arguments) in.push_back(BaseType(a.type));
+    std::vector<std::optional<ListType>> list_of(static_cast<size_t>(n->num_outputs()));
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      const auto list = lists.find(i);
+      if (list != lists.end()) list_of[static_cast<size_t>(i)] = list->second;
+      out.push_back(list != lists.end() ? list->second.dtype
+                                        : n->output_types[static_cast<size_t>(i)]);
+    }
+    AttrMap attrs = n->attrs();
+    attrs.Set("Tin", in);
+    attrs.Set("Tout", out);
+    attrs.Set("output_shapes", shapes);
+    attrs.Erase(kOutputShapes);
+    if (IsIf(*n)) {
+      attrs.Set("then_branch", made_functions[0]);
+      attrs.Set("else_branch", made_functions[1]);
+    } else {
+      attrs.Set("branches", made_functions);
+    }
+    ASSIGN_OR_RETURN(Node * made, graph_.Add(n->name(), n->op(), inputs, std::move(attrs)));
+    std::vector<Endpoint> by;
+    for (int i = 0; i < n->num_outputs(); ++i) by.push_back({made, i});
+    Replace(n, made, by, list_of);
+    return OkStatus();
+  }
+
+  Graph& graph_;
+  const std::function<Status(Graph&)>& optimize_;
+  ListMap lists_;
+  absl::flat_hash_map<int, PartialShape> elements_;  // by id of the node that makes the list
+  absl::flat_hash_set<const Node*> replaced_;
+  std::map<int, ListType> results_;
+};
+
+}  // namespace
+
+Status OwnBodies(Graph& graph, const std::function<Status(Graph&)>& optimize) {
+  bool any = false;
+  for (const Node* n : graph.Nodes()) {
+    any = any || IsLoop(*n) || IsBranch(*n) || n->Is(kListOps);
+  }
+  return any ? Owner(graph, optimize).Run({}) : OkStatus();
+}
+
+}  // namespace smelt

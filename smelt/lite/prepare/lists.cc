@@ -1,0 +1,211 @@
+#include "smelt/lite/prepare/lists.h"
+
+#include "smelt/graph/constant.h"
+#include "smelt/graph/op_facts.h"
+
+namespace smelt {
+
+constinit const OpSet kListOps = {"EmptyTensorList",   "TensorListReserve",  "TensorListFromTensor",
+                                  "TensorListSetItem", "TensorListGetItem",  "TensorListStack",
+                                  "TensorListLength",  "TensorListPushBack", "TensorListPopBack",
+                                  "TensorListGather"};
+
+namespace {
+
+// Element types that what writes a slice in place takes.
+constexpr DtypeSet kWrittenInPlace =
+    Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool, Dtype::kInt8);
+
+class ListLowering {
+ public:
+  ListLowering(Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+
+  Endpoint Const(const Tensor& value) {
+    return {graph_.AddConst(absl::StrCat(node_.name(), "/const"), value), 0};
+  }
+  Endpoint Ints(const std::vector<int32_t>& values) {
+    return Const(Tensor::Vector(std::span<const int32_t>(values)));
+  }
+  Endpoint Int(int32_t value) { return Const(Tensor::Scalar(value)); }
+
+  StatusOr<Endpoint> Add(OpName op, std::vector<Endpoint> inputs,
+                         std::initializer_list<std::pair<absl::string_view, Attr>> attrs) {
+    AttrMap map;
+    for (const auto& [name, value] : attrs) map.Set(name, value);
+    ASSIGN_OR_RETURN(Node * n, graph_.Add(node_.name(), op.text(), inputs, std::move(map)));
+    for (Node* before : node_.control_inputs()) graph_.AddControlInput(n, before);
+    return Endpoint{n, 0};
+  }
+
+  StatusOr<Endpoint> Concat(const std::vector<Endpoint>& parts, Dtype type) {
+    std::vector<Endpoint> inputs = parts;
+    inputs.push_back(Int(0));
+    return Add("ConcatV2", inputs,
+               {{"N", static_cast<int64_t>(parts.size())}, {"T", type}, {"Tidx", Dtype::kInt32}});
+  }
+  StatusOr<Endpoint> AsRow(Endpoint e, Dtype type) {
+    return Add("ExpandDims", {e, Int(0)}, {{"T", type}, {"Tdim", Dtype::kInt32}});
+  }
+  StatusOr<Endpoint> ShapeOf(Endpoint e, Dtype type) {
+    return Add("Shape", {e}, {{"T", type}, {"out_type", Dtype::kInt32}});
+  }
+  StatusOr<Endpoint> At(Endpoint from, Endpoint index, Dtype type) {
+    return Add("GatherV2", {from, index, Int(0)},
+               {{"Tparams", type}, {"Tindices", Dtype::kInt32}, {"Taxis", Dtype::kInt32}});
+  }
+  StatusOr<Endpoint> Length(const DenseList& list) {
+    ASSIGN_OR_RETURN(const Endpoint shape, ShapeOf(list.value, list.type.dtype));
+    return At(shape, Int(0), Dtype::kInt32);
+  }
+
+  // A list of `count` elements (a scalar; nothing: an empty one) of zeros.
+  StatusOr<DenseList> Make(const PartialShape& stated, std::optional<Endpoint> count, Dtype type) {
+    if (!stated.known_rank()) return Unimplemented("the rank of its elements is not known");
+    DenseList out;
+    out.type.dtype = type;
+    out.type.rank = stated.rank();
+    std::vector<int32_t> sizes;
+    for (int i = 0; i < stated.rank(); ++i) {
+      out.type.loose = out.type.loose || stated[i] < 0;
+      sizes.push_back(stated[i] < 0 ? 1 : static_cast<int32_t>(stated[i]));
+    }
+    Endpoint first = Ints({0});
+    if (count) {
+      ASSIGN_OR_RETURN(first, AsRow(*count, Dtype::kInt32));
+    }
+    Endpoint shape = first;
+    if (!sizes.empty()) {
+      ASSIGN_OR_RETURN(shape, Concat({first, Ints(sizes)}, Dtype::kInt32));
+    }
+    ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(type, Shape()));
+    ASSIGN_OR_RETURN(
+        out.value, Add("Fill", {shape, Const(zero)}, {{"T", type}, {"index_type", Dtype::kInt32}}));
+    return out;
+  }
+
+  // With the sizes of `item`.
+  StatusOr<Endpoint> Widened(const DenseList& list, Endpoint item) {
+    if (!list.type.loose) return list.value;
+    ASSIGN_OR_RETURN(const Endpoint length, Length(list));
+    ASSIGN_OR_RETURN(const Endpoint first, AsRow(length, Dtype::kInt32));
+    ASSIGN_OR_RETURN(const Endpoint sizes, ShapeOf(item, list.type.dtype));
+    ASSIGN_OR_RETURN(const Endpoint shape, Concat({first, sizes}, Dtype::kInt32));
+    return Add("BroadcastTo", {list.value, shape},
+               {{"T", list.type.dtype}, {"Tidx", Dtype::kInt32}});
+  }
+
+  StatusOr<DenseList> Set(const DenseList& list, Endpoint index, Endpoint item) {
+    const Dtype type = list.type.dtype;
+    DenseList out = list;
+    ASSIGN_OR_RETURN(const Endpoint wide, Widened(list, item));
+    ASSIGN_OR_RETURN(const Endpoint row, AsRow(item, type));
+    ASSIGN_OR_RETURN(const Endpoint at, AsRow(index, Dtype::kInt32));
+    const std::vector<int32_t> zeros(static_cast<size_t>(list.type.rank));
+    if (Has(kWrittenInPlace, type)) {
+      Endpoint start = at;
+      if (!zeros.empty()) {
+        ASSIGN_OR_RETURN(start, Concat({at, Ints(zeros)}, Dtype::kInt32));
+      }
+      ASSIGN_OR_RETURN(out.value, Add("XlaDynamicUpdateSlice", {wide, row, start},
+                                      {{"T", type}, {"Tindices", Dtype::kInt32}}));
+      return out;
+    }
+    // What is before it, it, what is behind it.
+    const auto slice = [&](Endpoint begin, Endpoint size) -> StatusOr<Endpoint> {
+      const std::vector<int32_t> all(zeros.size(), -1);
+      if (!zeros.empty()) {
+        ASSIGN_OR_RETURN(begin, Concat({begin, Ints(zeros)}, Dtype::kInt32));
+        ASSIGN_OR_RETURN(size, Concat({size, Ints(all)}, Dtype::kInt32));
+      }
+      return Add("Slice", {wide, begin, size}, {{"T", type}, {"Index", Dtype::kInt32}});
+    };
+    ASSIGN_OR_RETURN(const Endpoint before, slice(Ints({0}), at));
+    ASSIGN_OR_RETURN(const Endpoint next, Add("AddV2", {at, Int(1)}, {{"T", Dtype::kInt32}}));
+    ASSIGN_OR_RETURN(const Endpoint behind, slice(next, Ints({-1})));
+    ASSIGN_OR_RETURN(out.value, Concat({before, row, behind}, type));
+    return out;
+  }
+
+  StatusOr<DenseList> PushBack(const DenseList& list, Endpoint item) {
+    DenseList out = list;
+    ASSIGN_OR_RETURN(const Endpoint wide, Widened(list, item));
+    ASSIGN_OR_RETURN(const Endpoint row, AsRow(item, list.type.dtype));
+    ASSIGN_OR_RETURN(out.value, Concat({wide, row}, list.type.dtype));
+    return out;
+  }
+
+  StatusOr<LoweredListOp> PopBack(const DenseList& list) {
+    const Dtype type = list.type.dtype;
+    ASSIGN_OR_RETURN(const Endpoint length, Length(list));
+    ASSIGN_OR_RETURN(const Endpoint last, Add("AddV2", {length, Int(-1)}, {{"T", Dtype::kInt32}}));
+    LoweredListOp out;
+    ASSIGN_OR_RETURN(out.tensor, At(list.value, last, type));
+    ASSIGN_OR_RETURN(Endpoint size, AsRow(last, Dtype::kInt32));
+    const auto rank = static_cast<size_t>(list.type.rank);
+    if (rank > 0) {
+      ASSIGN_OR_RETURN(size, Concat({size, Ints(std::vector<int32_t>(rank, -1))}, Dtype::kInt32));
+    }
+    out.list = list;
+    ASSIGN_OR_RETURN(out.list->value,
+                     Add("Slice", {list.value, Ints(std::vector<int32_t>(rank + 1)), size},
+                         {{"T", type}, {"Index", Dtype::kInt32}}));
+    return out;
+  }
+
+ private:
+  Graph& graph_;
+  const Node& node_;
+};
+
+// What the input says of the shape of elements, and what else is known of it.
+PartialShape ElementShape(Endpoint stated, const PartialShape& element) {
+  const std::optional<Tensor> value = ConstantTensor(*BehindIdentities(stated).node);
+  PartialShape shape;
+  if (value && value->shape().rank() == 1) {
+    std::vector<int64_t> dims;
+    for (int64_t i = 0; i < value->num_elements(); ++i) dims.push_back(IndexAt(*value, i));
+    shape = PartialShape::Of(dims);
+  }
+  if (!shape.known_rank() || !element.known_rank()) return shape.known_rank() ? shape : element;
+  if (shape.rank() != element.rank()) return shape;
+  std::vector<int64_t> dims;
+  for (int i = 0; i < shape.rank(); ++i) {
+    dims.push_back(std::max<int64_t>(shape[i] >= 0 ? shape[i] : element[i], -1));
+  }
+  return PartialShape::Of(dims);
+}
+
+}  // namespace
+
+StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseList* in,
+                                    const ShapeTable& shapes, const PartialShape& element) {
+  ListLowering l(graph, node);
+  LoweredListOp out;
+  const Dtype type = node.Type("element_dtype");
+  const bool makes = node.Is({"EmptyTensorList", "TensorListReserve", "TensorListFromTensor"});
+  if (!makes && in == nullptr) return Unimplemented("the list that it reads is not known");
+  if (node.Is("TensorListFromTensor")) {
+    const int rank = shapes.of(node.input(0)).rank();
+    if (rank < 1) return Unimplemented("the rank of its input is not known");
+    out.list = DenseList{node.input(0), {type, rank - 1, false}};
+  } else if (node.Is("TensorListReserve")) {
+    ASSIGN_OR_RETURN(out.list, l.Make(ElementShape(node.input(0), element), node.input(1), type));
+  } else if (node.Is("EmptyTensorList")) {
+    ASSIGN_OR_RETURN(out.list, l.Make(ElementShape(node.input(0), element), std::nullopt, type));
+  } else if (node.Is("TensorListSetItem")) {
+    ASSIGN_OR_RETURN(out.list, l.Set(*in, node.input(1), node.input(2)));
+  } else if (node.Is("TensorListPushBack")) {
+    ASSIGN_OR_RETURN(out.list, l.PushBack(*in, node.input(1)));
+  } else if (node.Is("TensorListPopBack")) {
+    return l.PopBack(*in);
+  } else if (node.Is("TensorListStack")) {
+    out.tensor = in->value;
+  } else if (node.Is("TensorListLength")) {
+    ASSIGN_OR_RETURN(out.tensor, l.Length(*in));
+  } else {  // TensorListGetItem, TensorListGather
+    ASSIGN_OR_RETURN(out.tensor, l.At(in->value, node.input(1), type));
+  }
+  return out;
+}
+
+}  // namespace smelt

@@ -1,0 +1,180 @@
+// Ops that choose, count and scatter: boxes, buckets, sparse tensors.
+#include <algorithm>
+#include <set>
+
+#include "smelt/lite/rows/rows.h"
+
+namespace smelt {
+namespace {
+
+// The first `count` (a scalar) of a vector.
+StatusOr<Endpoint> FirstOf(Endpoint e, Endpoint count, const LiteOutput& out, Legalizer& l) {
+  ASSIGN_OR_RETURN(const Endpoint size, l.Add("tfl.expand_dims", {count, l.Int(0)}, {},
+                                              {Dtype::kInt32, PartialShape::Of({1})}));
+  return l.Add("tfl.slice", {e, l.Ints(std::vector<int64_t>{0}), size}, {}, out);
+}
+
+// The operator pads what it selects, and says how many there are.
+LiteEndpoints Suppressed(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const bool soft = n.Is("NonMaxSuppressionV5"), counts = soft || n.Is("NonMaxSuppressionV4");
+  std::vector<Endpoint> inputs = {n.input(0), n.input(1), n.input(2)};
+  if (n.Is("NonMaxSuppression")) {
+    inputs.push_back(l.Floats(n.Float("iou_threshold", 0.5f)));
+  } else {
+    inputs.push_back(n.input(3));
+  }
+  // Without a threshold every score is high enough.
+  inputs.push_back(n.num_inputs() > 4 ? n.input(4) : l.Floats(-std::numeric_limits<float>::max()));
+  if (soft) inputs.push_back(n.input(5));
+  const auto most = l.Integers(n.input(2));
+  const PartialShape padded = PartialShape::Of({most ? (*most)[0] : -1});
+  std::vector<LiteOutput> outputs = {{Dtype::kInt32, padded}};
+  if (soft) outputs.push_back({Dtype::kFloat, padded});
+  outputs.push_back({Dtype::kInt32, PartialShape::Of({})});
+  ASSIGN_OR_RETURN(Node * made, l.AddMany(soft ? OpName("tfl.non_max_suppression_v5")
+                                               : OpName("tfl.non_max_suppression_v4"),
+                                          inputs, {}, outputs));
+  std::vector<Endpoint> out;
+  const int valid = soft ? 2 : 1;
+  for (int i = 0; i < valid; ++i) {
+    Endpoint e = {made, i};
+    if (!n.Bool("pad_to_max_output_size")) {
+      ASSIGN_OR_RETURN(e, FirstOf(e, {made, valid}, l.OutputOf(n, i), l));
+    }
+    out.push_back(e);
+  }
+  if (counts) out.push_back({made, valid});
+  return out;
+}
+
+LiteEndpoints Bucketize(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kDouble)));
+  return One(l.Add("tfl.bucketize", Inputs(n),
+                   Options({{"boundaries", n.Get<std::vector<float>>("boundaries", {})}}),
+                   l.OutputOf(n)));
+}
+
+LiteEndpoints SparseToDense(Node& n, Legalizer& l) {
+  constexpr DtypeSet kValues =
+      Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kInt8, Dtype::kUint8);
+  if (!Has(kValues, n.output_types[0])) {
+    return Unimplemented("its operator does not take ", DtypeName(n.output_types[0]));
+  }
+  ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(0), l));
+  ASSIGN_OR_RETURN(const Endpoint shape, AsInt32(n.input(1), l));
+  return One(l.Add("tfl.sparse_to_dense", {indices, shape, n.input(2), n.input(3)},
+                   Options({{"validate_indices", false}}), l.OutputOf(n)));
+}
+
+// Are all elements different: of what counts, moved by one number, or part of it?
+bool Counts(Endpoint e, const Legalizer& l) {
+  const Node& n = *e.node;
+  const auto is_one = [&](Endpoint x) {
+    const PartialShape s = l.shape(x);
+    return s.rank() == 0 || (s.rank() == 1 && s[0] == 1);
+  };
+  if (n.Is("tfl.range")) return true;
+  if (n.Is({"tfl.reshape", "tfl.expand_dims", "tfl.cast", "tfl.squeeze", "tfl.strided_slice",
+            "tfl.slice"})) {
+    return Counts(n.input(0), l);
+  }
+  if (!n.Is({"tfl.add", "tfl.sub"})) return false;
+  return (is_one(n.input(1)) && Counts(n.input(0), l)) ||
+         (is_one(n.input(0)) && Counts(n.input(1), l));
+}
+
+// Are all rows of these indices different, whatever a request says?
+bool RowsDiffer(Endpoint e, Legalizer& l) {
+  const PartialShape shape = l.shape(e);
+  if (shape.rank() < 1) return false;
+  int64_t rows = 1;
+  for (int i = 0; i + 1 < shape.rank(); ++i) rows = shape[i] < 0 || rows < 0 ? -1 : rows * shape[i];
+  if (rows == 0 || rows == 1) return true;
+  if (const auto value = l.Constant(e)) {
+    const int64_t width = shape[shape.rank() - 1];
+    std::set<std::vector<int64_t>> seen;
+    for (int64_t r = 0; r < rows; ++r) {
+      std::vector<int64_t> row;
+      for (int64_t i = 0; i < width; ++i) row.push_back(IndexAt(*value, r * width + i));
+      if (!seen.insert(row).second) return false;
+    }
+    return true;
+  }
+  // A column that counts tells rows apart.
+  const Node& n = *e.node;
+  if (shape.rank() == 2 && shape[1] == 1 && Counts(e, l)) return true;
+  const bool columns =
+      shape.rank() == 2 && n.Is({"tfl.pack", "tfl.concatenation"}) && n.Int("axis") == 1;
+  return columns && std::ranges::any_of(n.inputs(), [&](Endpoint column) {
+           const PartialShape s = l.shape(column);
+           return (s.rank() == 1 || s[1] == 1) && Counts(column, l);
+         });
+}
+
+StatusOr<Endpoint> Scattered(Node& n, Legalizer& l, Endpoint indices, Endpoint updates) {
+  const PartialShape to = l.shape(n.input(0));
+  ASSIGN_OR_RETURN(const Endpoint shape,
+                   l.Add("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
+                         {Dtype::kInt32, PartialShape::Of({to.rank()})}));
+  return l.Add("tfl.scatter_nd", {indices, updates, shape}, {}, {l.type(updates), to});
+}
+
+constexpr DtypeSet kScattered = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64);
+
+LiteEndpoints ScatterSum(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kScattered));
+  ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(1), l));
+  ASSIGN_OR_RETURN(const Endpoint sums, Scattered(n, l, indices, n.input(2)));
+  return One(l.Add(l.row().lite, {n.input(0), sums}, {}, l.OutputOf(n)));
+}
+
+// Where something is scattered, that, else what was there.
+LiteEndpoints ScatterUpdate(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kScattered));
+  ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(1), l));
+  if (!RowsDiffer(indices, l)) {
+    return Unimplemented("two of its indices may be the same: operators would add what is written");
+  }
+  const PartialShape sizes = l.shape(n.input(2));
+  ASSIGN_OR_RETURN(const Endpoint values, Scattered(n, l, indices, n.input(2)));
+  ASSIGN_OR_RETURN(const Endpoint zeros,
+                   l.Add("tfl.zeros_like", {n.input(2)}, {}, {n.input_types[0], sizes}));
+  ASSIGN_OR_RETURN(const Attr one, UniformTensor(n.input_types[0], Shape(), 1));
+  ASSIGN_OR_RETURN(const Tensor value,
+                   (*one.get<std::shared_ptr<const TensorValue>>())->Materialize());
+  ASSIGN_OR_RETURN(const Endpoint ones,
+                   l.Add("tfl.add", {zeros, l.Const(value)}, {}, {n.input_types[0], sizes}));
+  ASSIGN_OR_RETURN(const Endpoint counts, Scattered(n, l, indices, ones));
+  ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(n.input_types[0], Shape()));
+  ASSIGN_OR_RETURN(const Endpoint written, l.Add("tfl.not_equal", {counts, l.Const(zero)}, {},
+                                                 {Dtype::kBool, l.shape(n.input(0))}));
+  return One(l.Add("tfl.select_v2", {written, values, n.input(0)}, {}, l.OutputOf(n)));
+}
+
+LiteEndpoints UpdateSlice(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(
+      CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool, Dtype::kInt8)));
+  ASSIGN_OR_RETURN(const Endpoint start, AsInt32(n.input(2), l));
+  return One(l.Add("tfl.dynamic_update_slice", {n.input(0), n.input(1), start}, {}, l.OutputOf(n)));
+}
+
+constexpr ExportRow kSelectionRows[] = {
+    {"NonMaxSuppression", Suppressed},
+    {"NonMaxSuppressionV2", Suppressed},
+    {"NonMaxSuppressionV3", Suppressed},
+    {"NonMaxSuppressionV4", Suppressed},
+    {"NonMaxSuppressionV5", Suppressed},
+    {"Bucketize", Bucketize},
+    {"SparseToDense", SparseToDense},
+    {"TensorScatterAdd", ScatterSum, "tfl.add"},
+    {"TensorScatterSub", ScatterSum, "tfl.sub"},
+    {"TensorScatterUpdate", ScatterUpdate},
+    {"XlaDynamicUpdateSlice", UpdateSlice},
+};
+
+}  // namespace
+
+std::span<const ExportRow> SelectionExport() { return kSelectionRows; }
+
+}  // namespace smelt
