@@ -31,9 +31,9 @@ int main(int argc, char** argv) {
   for (const auto& kind : smelt::kKinds) {
     if (argc > 2 && argv[1] == kind.name) return kind.run(argc - 1, argv + 1);
   }
-  std::fprintf(
-      stderr,
-      "usage: smelt_case_tests ops|sessions|shapes|passes|programs|grappler|rows|estimates|convert|lite "
-      "[FLAG...] FILE...\n");
+  std::fprintf(stderr,
+               "usage: smelt_case_tests "
+               "ops|sessions|shapes|passes|programs|grappler|rows|estimates|convert|lite "
+               "[FLAG...] FILE...\n");
   return 2;
 }

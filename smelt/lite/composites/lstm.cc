@@ -251,8 +251,7 @@ LiteEndpoints KerasLayer(const CompositeCall& call, bool diagonal, Legalizer& l)
     return Unimplemented("its kernel ", kernel.ToString(), " does not hold four gates");
   }
   const int64_t units = kernel[1] / 4;
-  if (!HoldsRecurrent(recurrent, units, diagonal) ||
-      bias.rank() != 1 || bias[0] != 4 * units) {
+  if (!HoldsRecurrent(recurrent, units, diagonal) || bias.rank() != 1 || bias[0] != 4 * units) {
     return Unimplemented("its recurrent kernel ", recurrent.ToString(), " or bias ",
                          bias.ToString(), " does not fit its kernel ", kernel.ToString());
   }

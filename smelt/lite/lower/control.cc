@@ -101,7 +101,8 @@ LoweredEndpoints AssignVariable(Node& n, Lowering& l) {
 // Begins as zeros, and keeps what an operator assigns (Lowering::Assign).
 LoweredEndpoints State(Node& n, Lowering& l) {
   const PartialShape shape = n.Get<PartialShape>("shape", {});
-  if (!shape.fully_known()) return InvalidArgument("a tensor that is kept between runs has no fixed shape");
+  if (!shape.fully_known())
+    return InvalidArgument("a tensor that is kept between runs has no fixed shape");
   const std::string name = absl::StrCat("lite_state/", l.function(), "/", n.name());
   const Dtype type = n.Type("dtype");
   l.resources().states.push_back({name, type, shape.ToShape()});

@@ -51,8 +51,9 @@ LoweredEndpoints Compare(Node& n, Lowering& l) {
     absl::string_view name;
     OpName op;
   };
-  constexpr Direction kDirections[] = {{"EQ", "Equal"},   {"NE", "NotEqual"},  {"GE", "GreaterEqual"},
-                                       {"GT", "Greater"}, {"LE", "LessEqual"}, {"LT", "Less"}};
+  constexpr Direction kDirections[] = {{"EQ", "Equal"},        {"NE", "NotEqual"},
+                                       {"GE", "GreaterEqual"}, {"GT", "Greater"},
+                                       {"LE", "LessEqual"},    {"LT", "Less"}};
   const std::string direction = n.String("comparison_direction");
   for (const auto& [name, op] : kDirections) {
     if (absl::EndsWith(direction, name)) return OneOf(l.Add(op, InputsOf(n)));

@@ -69,9 +69,8 @@ LoweredEndpoints StablehloReshape(Node& n, Lowering& l) {
   return OneOf(l.Add("Reshape", {n.input(0), l.Ints(sizes)}));
 }
 LoweredEndpoints StablehloSlice(Node& n, Lowering& l) {
-  return OneOf(l.Add("StridedSlice",
-                     {n.input(0), l.Ints(n.Ints("start_indices")), l.Ints(n.Ints("limit_indices")),
-                      l.Ints(n.Ints("strides"))}));
+  return OneOf(l.Add("StridedSlice", {n.input(0), l.Ints(n.Ints("start_indices")),
+                                      l.Ints(n.Ints("limit_indices")), l.Ints(n.Ints("strides"))}));
 }
 
 // One scalar for each dimension says where the update begins.
@@ -115,8 +114,7 @@ LoweredEndpoints EmbeddingLookupSparse(Node& n, Lowering& l) {
     const std::vector<int64_t> at = {d};
     AttrMap shrink;
     shrink.Set("squeeze_dims", std::vector<int64_t>{1});
-    ASSIGN_OR_RETURN(const Endpoint column,
-                     l.Add("GatherV2", {indices, l.Int(d), l.Int(1)}));
+    ASSIGN_OR_RETURN(const Endpoint column, l.Add("GatherV2", {indices, l.Int(d), l.Int(1)}));
     ASSIGN_OR_RETURN(const Endpoint size, l.Add("GatherV2", {shape, l.Int(d), l.Int(0)}));
     if (d == 0) {
       place = column;
@@ -153,8 +151,11 @@ LoweredEndpoints EmbeddingLookupSparse(Node& n, Lowering& l) {
   const std::vector<int64_t> one = {1};
   AttrMap to_end;
   to_end.Set("end_mask", int64_t{1});
-  ASSIGN_OR_RETURN(const Endpoint row, l.Add("StridedSlice", {row_shape, l.Ints(one), l.Ints(zero), l.Ints(one)}, std::move(to_end)));
-  ASSIGN_OR_RETURN(const Endpoint first, l.Add("StridedSlice", {shape, l.Ints(zero), l.Ints(outer), l.Ints(one)}));
+  ASSIGN_OR_RETURN(const Endpoint row,
+                   l.Add("StridedSlice", {row_shape, l.Ints(one), l.Ints(zero), l.Ints(one)},
+                         std::move(to_end)));
+  ASSIGN_OR_RETURN(const Endpoint first,
+                   l.Add("StridedSlice", {shape, l.Ints(zero), l.Ints(outer), l.Ints(one)}));
   ASSIGN_OR_RETURN(const Endpoint all, l.Add("ConcatV2", {first, row, l.Int(0)}));
   return OneOf(l.Add("Reshape", {sum, all}));
 }

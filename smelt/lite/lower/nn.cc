@@ -225,8 +225,7 @@ LoweredEndpoints L2Pool(Node& n, Lowering& l) {
 LoweredEndpoints Suppression(Node& n, Lowering& l) {
   AttrMap attrs;
   attrs.Set("pad_to_max_output_size", true);
-  ASSIGN_OR_RETURN(Node * made,
-                   l.AddNode(l.row().tensorflow, InputsOf(n), std::move(attrs)));
+  ASSIGN_OR_RETURN(Node * made, l.AddNode(l.row().tensorflow, InputsOf(n), std::move(attrs)));
   if (made->num_outputs() != n.num_outputs()) {
     return InvalidArgument("it has ", n.num_outputs(), " outputs, not ", made->num_outputs());
   }
