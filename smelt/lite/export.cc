@@ -39,7 +39,8 @@ StatusOr<std::vector<std::string>> Signatures(const LoadedModel& model, const Li
   }
   if (out.empty()) return InvalidArgument("the model has no signature");
   // Who asks for no signature gets the first subgraph.
-  std::stable_partition(out.begin(), out.end(), [](const std::string& k) { return k == "serving_default"; });
+  std::stable_partition(out.begin(), out.end(),
+                        [](const std::string& k) { return k == "serving_default"; });
   return out;
 }
 
