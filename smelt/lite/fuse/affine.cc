@@ -140,10 +140,45 @@ StatusOr<bool> FuseFactor(Node& n, Fuser& f) {
   return true;
 }
 
+// A constant that is added to a sum goes into the bias of one of its operands.
+StatusOr<bool> FuseAddPastSum(Node& n, Fuser& f) {
+  for (const int c : {1, 0}) {
+    const auto value = Fuser::Constant(n.input(c));
+    const Endpoint sum = n.input(1 - c);
+    const bool plain = (sum.node->Is("tfl.add") && !HasActivation(*sum.node)) ||
+                       (sum.node->Is("tfl.add_n") && sum.node->num_inputs() == 2);
+    if (!value || !plain || Fuser::type(sum) != Dtype::kFloat) continue;
+    for (const Endpoint& e : sum.node->inputs()) {
+      Node* affine = AffineBehind(e);
+      if (affine == nullptr || !(Fuser::shape(e) == Fuser::shape(sum))) continue;
+      if (!Fuser::ReadOnce(sum)) return f.Declined(n, "others read the sum before it");
+      const AffineParts parts = PartsOf(*affine);
+      const PartialShape weights = Fuser::shape(affine->input(parts.weights));
+      if (weights.rank() <= parts.channels || weights[parts.channels] < 0) continue;
+      ASSIGN_OR_RETURN(const auto all, PerChannel(*value, weights[parts.channels]));
+      if (!all || value->rank() > Fuser::shape(sum).rank()) continue;
+      ASSIGN_OR_RETURN(const Tensor bias, BiasOf(*affine, all->dim(0)));
+      if (!bias.valid()) continue;
+      ASSIGN_OR_RETURN(const Tensor moved, Binary("AddV2", bias, *all));
+      RETURN_IF_ERROR(SetBias(affine, moved, f));
+      AttrMap options;
+      if (HasActivation(n)) {
+        options.Set("fused_activation_function", n.String("fused_activation_function"));
+      }
+      ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.add", {sum.node->input(0), sum.node->input(1)},
+                                                std::move(options), n));
+      f.Replace(&n, by);
+      return true;
+    }
+  }
+  return false;
+}
+
 constexpr Fusion kAffineFusions[] = {
     {"FuseAddIntoAffine", {"tfl.add"}, FuseSum<false>, "conv(x) + c -> conv(x) with bias c"},
     {"FuseSubIntoAffine", {"tfl.sub"}, FuseSum<true>, "conv(x) - c -> conv(x) with bias -c"},
     {"FuseMulIntoAffine", {"tfl.mul"}, FuseFactor<false>, "conv(x) * c -> conv(x) by weights * c"},
+    {"FuseAddPastSum", {"tfl.add"}, FuseAddPastSum, "conv(x) + y + c -> conv(x) + y with bias c"},
     {"FuseDivIntoAffine", {"tfl.div"}, FuseFactor<true>, "conv(x) / c -> conv(x) by weights / c"},
 };
 

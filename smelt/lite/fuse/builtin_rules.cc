@@ -126,6 +126,9 @@ late fusion FuseConstants "(x * a) * b -> x * (a * b) of constants, and sums" {
   mul(neg(x), a:const) -> mul(x, {-a});
   neg(mul(x, a:const)) -> mul(x, {-a});
 }
+fusion FuseAddN "add_n(x, y) of two -> add(x, y), which takes activations" {
+  add_n(x, y) -> add(x, y) where is_float(x);
+}
 late fusion FuseNeg "x + -y -> x - y" {
   add(x, neg(y)) -> sub(x, y);
   sub(x, neg(y)) -> add(x, y);

@@ -90,6 +90,15 @@ bool HasActivation(const Node& n) {
   return n.String("fused_activation_function", "NONE") != "NONE";
 }
 
+AttrMap OptionsOf(const Node& n) {
+  AttrMap out = n.attrs();
+  for (const absl::string_view name :
+       {absl::string_view("Tin"), absl::string_view("Tout"), absl::string_view(kOutputShapes)}) {
+    out.Erase(name);
+  }
+  return out;
+}
+
 Endpoint IntsConst(std::span<const int64_t> values, const Node& like, Fuser& f) {
   const std::vector<int32_t> narrow(values.begin(), values.end());
   return f.Const(Tensor::Vector(std::span<const int32_t>(narrow)), like);

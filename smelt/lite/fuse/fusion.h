@@ -101,6 +101,26 @@ std::span<const Fusion> JoinFusions();
 std::span<const Fusion> BeforeAffineFusions();
 
 // ---- what they share
+// Operators of one element at a time, of one tensor and of two.
+inline constexpr OpSet kLiteUnary = {
+    "tfl.abs",  "tfl.ceil",       "tfl.cos",         "tfl.elu",    "tfl.exp",          "tfl.floor",
+    "tfl.gelu", "tfl.hard_swish", "tfl.leaky_relu",  "tfl.log",    "tfl.logistic",     "tfl.neg",
+    "tfl.relu", "tfl.relu6",      "tfl.relu_0_to_1", "tfl.round",  "tfl.relu_n1_to_1", "tfl.rsqrt",
+    "tfl.sign", "tfl.sin",        "tfl.sqrt",        "tfl.square", "tfl.tanh",         "tfl.cast"};
+inline constexpr OpSet kLiteBinary = {"tfl.add",     "tfl.sub",    "tfl.mul",
+                                      "tfl.div",     "tfl.pow",    "tfl.squared_difference",
+                                      "tfl.maximum", "tfl.minimum"};
+constexpr OpSet Union(std::initializer_list<OpSet> sets) {
+  OpSet out({});
+  for (const OpSet& set : sets) {
+    for (int i = 0; i < kNumOps; ++i) {
+      if (set.Contains(OpName::OfNumber(i))) out.Add(OpName::OfNumber(i));
+    }
+  }
+  return out;
+}
+// The options of an operator, for another in its place.
+AttrMap OptionsOf(const Node& n);
 inline constexpr OpSet kLiteReductions = {"tfl.mean",       "tfl.sum",         "tfl.reduce_max",
                                           "tfl.reduce_min", "tfl.reduce_prod", "tfl.reduce_any",
                                           "tfl.reduce_all"};

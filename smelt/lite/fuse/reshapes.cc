@@ -87,6 +87,79 @@ StatusOr<bool> RemoveReduction(Node& n, Fuser& f) {
   return true;
 }
 
+// ---- past operators of one element at a time
+
+constexpr OpSet kMoves = Union({kLiteUnary, kLiteBinary});
+
+// A constant operand that means the same before the reshape: a number, or one for each index of a
+// last dimension that stays.
+bool StaysConstant(const Tensor& value, const PartialShape& from, const PartialShape& to) {
+  if (value.num_elements() == 1) return value.rank() <= std::min(from.rank(), to.rank());
+  const int64_t last = from[from.rank() - 1];
+  return value.rank() == 1 && last > 0 && last == to[to.rank() - 1] && value.dim(0) == last;
+}
+
+// The reshape that each tensor which the operator reads, but constants, comes out of; nullptr where
+// there is none, or the operator could not read them as they were.
+const Node* ReshapeRead(const Node& n) {
+  if (!n.Is(kMoves)) return nullptr;
+  const Node* reshape = nullptr;
+  const int tensors = n.Is(kLiteBinary) ? 2 : 1;
+  for (int i = 0; i < tensors; ++i) {
+    const Node* read = n.input(i).node;
+    if (!read->Is(kReshapes)) continue;
+    const PartialShape from = Fuser::shape(read->input(0)), to = Fuser::shape(n.input(i));
+    if (from.rank() < 1 || to.rank() < 1) return nullptr;
+    if (reshape != nullptr &&
+        (!(Fuser::shape(reshape->input(0)) == from) || !SameWhenEqualElements(from, from))) {
+      return nullptr;
+    }
+    if (reshape == nullptr) reshape = read;
+  }
+  if (reshape == nullptr) return nullptr;
+  const PartialShape from = Fuser::shape(reshape->input(0));
+  const PartialShape to = Fuser::shape({const_cast<Node*>(&n), 0});
+  // Some kernels take no more dimensions.
+  if (from.rank() > std::max(4, to.rank())) return nullptr;
+  for (int i = 0; i < tensors; ++i) {
+    const Endpoint e = n.input(i);
+    if (e.node->Is(kReshapes)) {
+      if (!(Fuser::shape(e) == to)) return nullptr;
+      continue;
+    }
+    const auto value = Fuser::Constant(e);
+    if (!value || !StaysConstant(*value, from, to)) return nullptr;
+  }
+  return reshape;
+}
+
+// op(reshape(x)) -> reshape(op(x)): to where reshapes meet, and operators that are one.
+StatusOr<bool> MoveReshape(Node& n, Fuser& f) {
+  const Node* reshape = ReshapeRead(n);
+  if (reshape == nullptr) return false;
+  AttrMap options = OptionsOf(n);
+  std::vector<Endpoint> inputs;
+  for (const Endpoint& e : n.inputs()) {
+    if (!e.node->Is(kReshapes)) {
+      inputs.push_back(e);
+      continue;
+    }
+    const bool needed = std::ranges::any_of(e.node->uses(), [](const Use& use) {
+      return use.is_control() || (!use.node->Is(kReshapes) && ReshapeRead(*use.node) == nullptr);
+    });
+    if (needed) return f.Declined(n, absl::StrCat("others need '", e.node->name(), "'"));
+    inputs.push_back(e.node->input(0));
+  }
+  const PartialShape from = Fuser::shape(inputs[0].node->Is("Const") ? inputs[1] : inputs[0]);
+  ASSIGN_OR_RETURN(const Endpoint moved, f.AddShaped(n.op_name(), inputs, std::move(options),
+                                                     n.output_types[0], from, n));
+  std::vector<Endpoint> around(reshape->inputs().begin(), reshape->inputs().end());
+  around[0] = moved;
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add(reshape->op_name(), around, OptionsOf(*reshape), n));
+  f.Replace(&n, by);
+  return true;
+}
+
 // fully_connected takes rows of any dimensions.
 StatusOr<bool> RemoveReshapeBeforeProduct(Node& n, Fuser& f) {
   const Endpoint e = n.input(0);
@@ -125,6 +198,8 @@ StatusOr<bool> FuseReshapeIntoProduct(Node& n, Fuser& f) {
 constexpr Fusion kReshapeFusions[] = {
     {"RemoveReshape", kReshapes, RemoveReshape,
      "reshape(reshape(x)) -> reshape(x); reshape(x) to the shape that it has -> x"},
+    {"MoveReshape", kMoves, MoveReshape,
+     "relu(reshape(x)) -> reshape(relu(x)), to where reshapes meet"},
     {"FuseReshapeIntoReduction", kReshapes, FuseReshapeIntoReduction,
      "reshape(sum(x)) -> sum(x) with keep_dims, or without"},
     {"RemoveReduction", kLiteReductions, RemoveReduction, "sum(x) over no axis -> x"},

@@ -65,29 +65,14 @@ StatusOr<bool> RemoveTranspose(Node& n, Fuser& f) {
 
 // ---- past operators
 
-constexpr OpSet kOneElement = {
-    "tfl.abs",  "tfl.ceil",       "tfl.cos",         "tfl.elu",    "tfl.exp",          "tfl.floor",
-    "tfl.gelu", "tfl.hard_swish", "tfl.leaky_relu",  "tfl.log",    "tfl.logistic",     "tfl.neg",
-    "tfl.relu", "tfl.relu6",      "tfl.relu_0_to_1", "tfl.round",  "tfl.relu_n1_to_1", "tfl.rsqrt",
-    "tfl.sign", "tfl.sin",        "tfl.sqrt",        "tfl.square", "tfl.tanh",         "tfl.cast"};
-constexpr OpSet kTwoOperands = {"tfl.add",     "tfl.sub",    "tfl.mul",
-                                "tfl.div",     "tfl.pow",    "tfl.squared_difference",
-                                "tfl.maximum", "tfl.minimum"};
 constexpr OpSet kPads = {"tfl.pad", "tfl.padv2", "tfl.mirror_pad"};
 
-constexpr OpSet Movers() {
-  OpSet out = {"tfl.concatenation"};
-  for (const OpSet& set : {kOneElement, kTwoOperands, kLiteReductions, kPads}) {
-    for (int i = 0; i < kNumOps; ++i) {
-      if (set.Contains(OpName::OfNumber(i))) out.Add(OpName::OfNumber(i));
-    }
-  }
-  return out;
-}
+constexpr OpSet kMovers =
+    Union({kLiteUnary, kLiteBinary, kLiteReductions, kPads, {"tfl.concatenation"}});
 
 // How many of the inputs, from the first, are tensors that are transposed alike.
 int Tensors(const Node& n) {
-  if (n.Is(kTwoOperands)) return 2;
+  if (n.Is(kLiteBinary)) return 2;
   if (n.Is("tfl.concatenation")) return n.num_inputs();
   return 1;
 }
@@ -95,7 +80,6 @@ int Tensors(const Node& n) {
 // The order in which every tensor that the operator reads, but constants, is transposed; nothing
 // where the operator could not read them as they were.
 std::optional<Order> OrderRead(const Node& n) {
-  static constexpr OpSet kMovers = Movers();
   if (!n.Is(kMovers)) return std::nullopt;
   std::optional<Order> order;
   for (int i = 0; i < Tensors(n); ++i) {
@@ -146,15 +130,6 @@ std::optional<std::vector<int64_t>> AxesBefore(const std::vector<int64_t>& axes,
     const int64_t at = a < 0 ? a + rank : a;
     if (at < 0 || at >= rank) return std::nullopt;
     out.push_back(order[static_cast<size_t>(at)]);
-  }
-  return out;
-}
-
-AttrMap OptionsOf(const Node& n) {
-  AttrMap out = n.attrs();
-  for (const absl::string_view name :
-       {absl::string_view("Tin"), absl::string_view("Tout"), absl::string_view(kOutputShapes)}) {
-    out.Erase(name);
   }
   return out;
 }
@@ -279,7 +254,7 @@ constexpr Fusion kTransposeFusions[] = {
      {"tfl.batch_matmul"},
      FuseTransposeIntoBatchMatmul,
      "batch_matmul(x, transpose(y)) -> batch_matmul(x, y) with adj_y"},
-    {"MoveTranspose", Movers(), MoveTranspose,
+    {"MoveTranspose", kMovers, MoveTranspose,
      "relu(transpose(x)) -> transpose(relu(x)), until transposes meet"},
 };
 
