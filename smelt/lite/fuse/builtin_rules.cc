@@ -75,14 +75,21 @@ fusion FuseClamp "min(max(x, 0), 6) -> relu6(x); and to [-1, 1], [0, 1]" {
 # ---- normalizations
 
 let squares(x) = sum(square(x) | mul(x, x), axes:const){keep_dims=true};
-# The kernel divides by no less than 1e-6.
-let norm2(x) = squares(x) | maximum(squares(x), 1e-12~1e-3);
-fusion FuseL2Normalization "x / sqrt(sum(x^2)) -> l2_normalization(x)" {
+# The kernel divides by no less than 1e-6, as TensorFlow's l2_normalize does.
+let norm2(x) = maximum(squares(x), 1e-12~1e-3);
+fusion FuseL2Normalization "x / sqrt(max(sum(x^2), 1e-12)) -> l2_normalization(x)" {
   mul(x, rsqrt(norm2(x))) -> l2_normalization(x)
     where last_axis(axes, x), rank(x) <= 4, is_float(x);
   div(x, sqrt(norm2(x))) -> l2_normalization(x)
     where last_axis(axes, x), rank(x) <= 4, is_float(x);
   div(x, maximum(sqrt(squares(x)), 1e-6~1e-3)) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+}
+# Rows of zeros are NaN without the guard.
+fusion FuseUnguardedL2Normalization "x / sqrt(sum(x^2)) -> l2_normalization(x), 0 where x is 0" {
+  mul(x, rsqrt(squares(x))) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+  div(x, sqrt(squares(x))) -> l2_normalization(x)
     where last_axis(axes, x), rank(x) <= 4, is_float(x);
 }
 
