@@ -19,8 +19,15 @@ LiteEndpoints SameOperator(Node& n, Legalizer& l) {
   if (type == Dtype::kComplex64 || type == Dtype::kComplex128) return ComplexArithmetic(n, l);
   RETURN_IF_ERROR(CheckType(n, l.row().types));
   RETURN_IF_ERROR(CheckBroadcast(n, l));
-  if (n.Is("BiasAdd") && n.String("data_format", "NHWC") != "NHWC" && l.rank(n.input(0)) != 2) {
-    return Unimplemented("channels come second: NHWC is wanted");
+  if (n.Is("BiasAdd") && n.String("data_format", "NHWC") != "NHWC") {
+    // Channels that come second broadcast over what is behind them.
+    const auto bias = l.Constant(n.input(1));
+    const int rank = l.rank(n.input(0));
+    if (!bias || rank < 2) return Unimplemented("channels come second: a constant bias is wanted");
+    std::vector<int64_t> sizes(static_cast<size_t>(rank) - 1, 1);
+    sizes[0] = bias->num_elements();
+    return One(
+        l.Add("tfl.add", {n.input(0), l.Const(bias->WithShape(Shape(sizes)))}, {}, l.OutputOf(n)));
   }
   return One(l.Add(l.row().lite, Inputs(n), {}, l.OutputOf(n)));
 }

@@ -9,6 +9,51 @@ namespace {
 
 constexpr DtypeSet kFloatOnly = Types(Dtype::kFloat);
 
+StatusOr<Endpoint> Transposition(Endpoint e, const std::vector<int64_t>& order, Legalizer& l) {
+  const PartialShape from = l.shape(e);
+  std::vector<int64_t> dims;
+  for (const int64_t o : order) dims.push_back(from.known_rank() ? from[static_cast<int>(o)] : -1);
+  return l.Add("tfl.transpose", {e, l.Ints(order)}, {}, {l.type(e), PartialShape::Of(dims)});
+}
+
+// A node of images whose channels may come second: operators want them last.
+class ImageOp {
+ public:
+  explicit ImageOp(const Node& n) : n_(n), second_(n.String("data_format", "NHWC") == "NCHW") {}
+
+  bool known() const { return second_ || n_.String("data_format", "NHWC") == "NHWC"; }
+  // An attribute of four numbers in the order of NHWC.
+  std::vector<int64_t> Ints(absl::string_view name) const {
+    const std::vector<int64_t> in = n_.Ints(name);
+    if (!second_ || in.size() != 4) return in;
+    return {in[0], in[2], in[3], in[1]};
+  }
+  // Pairs of numbers.
+  std::vector<int64_t> Pads(absl::string_view name) const {
+    const std::vector<int64_t> in = n_.Ints(name);
+    if (!second_ || in.size() != 8) return in;
+    return {in[0], in[1], in[4], in[5], in[6], in[7], in[2], in[3]};
+  }
+  StatusOr<Endpoint> Input(Endpoint e, Legalizer& l) const {
+    return second_ ? Transposition(e, {0, 2, 3, 1}, l) : StatusOr<Endpoint>(e);
+  }
+  LiteOutput Output(const Legalizer& l) const {
+    LiteOutput out = l.OutputOf(n_);
+    if (second_ && out.shape.rank() == 4) {
+      out.shape = PartialShape::Of({out.shape[0], out.shape[2], out.shape[3], out.shape[1]});
+    }
+    return out;
+  }
+  LiteEndpoints Result(StatusOr<Endpoint> e, Legalizer& l) const {
+    RETURN_IF_ERROR(e.status());
+    return One(second_ ? Transposition(*e, {0, 3, 1, 2}, l) : e);
+  }
+
+ private:
+  const Node& n_;
+  const bool second_;
+};
+
 Status CheckFormat(const Node& n, absl::string_view wanted) {
   const std::string format = n.String("data_format", std::string(wanted));
   if (format == wanted) return OkStatus();
@@ -17,10 +62,12 @@ Status CheckFormat(const Node& n, absl::string_view wanted) {
 
 // The input, padded where the node says how much by explicit numbers; `padding` is what is left.
 StatusOr<Endpoint> PaddedInput(const Node& n, Endpoint input, Legalizer& l, std::string* padding) {
+  const ImageOp image(n);
+  ASSIGN_OR_RETURN(input, image.Input(input, l));
   *padding = n.String("padding");
   if (*padding != "EXPLICIT") return input;
   *padding = "VALID";
-  const std::vector<int64_t> pads = n.Ints("explicit_paddings");
+  const std::vector<int64_t> pads = image.Pads("explicit_paddings");
   const PartialShape from = l.shape(input);
   if (std::ranges::all_of(pads, [](int64_t p) { return p == 0; })) return input;
   ASSIGN_OR_RETURN(Tensor value,
@@ -54,26 +101,29 @@ StatusOr<Endpoint> Zeros(int64_t count, Legalizer& l) {
 
 LiteEndpoints Conv2D(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
-  RETURN_IF_ERROR(CheckFormat(n, "NHWC"));
+  const ImageOp image(n);
+  if (!image.known()) return Unimplemented("its data format is not known");
   const PartialShape filter = l.shape(n.input(1));
   if (filter.rank() != 4 || filter[3] < 0) return Unimplemented("its filter's shape is not known");
   std::string padding;
   ASSIGN_OR_RETURN(const Endpoint input, PaddedInput(n, n.input(0), l, &padding));
   ASSIGN_OR_RETURN(const Endpoint weights, InOrder(n.input(1), {3, 0, 1, 2}, l));
   ASSIGN_OR_RETURN(const Endpoint bias, Zeros(filter[3], l));
-  const std::vector<int64_t> strides = n.Ints("strides"), dilations = n.Ints("dilations");
-  return One(l.Add("tfl.conv_2d", {input, weights, bias},
-                   Options({{"padding", padding},
-                            {"stride_h", strides[1]},
-                            {"stride_w", strides[2]},
-                            {"dilation_h_factor", dilations[1]},
-                            {"dilation_w_factor", dilations[2]}}),
-                   l.OutputOf(n)));
+  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
+  return image.Result(l.Add("tfl.conv_2d", {input, weights, bias},
+                            Options({{"padding", padding},
+                                     {"stride_h", strides[1]},
+                                     {"stride_w", strides[2]},
+                                     {"dilation_h_factor", dilations[1]},
+                                     {"dilation_w_factor", dilations[2]}}),
+                            image.Output(l)),
+                      l);
 }
 
 LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
-  RETURN_IF_ERROR(CheckFormat(n, "NHWC"));
+  const ImageOp image(n);
+  if (!image.known()) return Unimplemented("its data format is not known");
   const PartialShape filter = l.shape(n.input(1));
   const bool known =
       filter.rank() == 4 && filter[0] >= 0 && filter[1] >= 0 && filter[2] >= 0 && filter[3] >= 0;
@@ -91,15 +141,16 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
                        {Dtype::kFloat, PartialShape::Of(sizes)}));
   }
   ASSIGN_OR_RETURN(const Endpoint bias, Zeros(channels, l));
-  const std::vector<int64_t> strides = n.Ints("strides"), dilations = n.Ints("dilations");
-  return One(l.Add("tfl.depthwise_conv_2d", {input, weights, bias},
-                   Options({{"padding", padding},
-                            {"stride_h", strides[1]},
-                            {"stride_w", strides[2]},
-                            {"depth_multiplier", filter[3]},
-                            {"dilation_h_factor", dilations[1]},
-                            {"dilation_w_factor", dilations[2]}}),
-                   l.OutputOf(n)));
+  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
+  return image.Result(l.Add("tfl.depthwise_conv_2d", {input, weights, bias},
+                            Options({{"padding", padding},
+                                     {"stride_h", strides[1]},
+                                     {"stride_w", strides[2]},
+                                     {"depth_multiplier", filter[3]},
+                                     {"dilation_h_factor", dilations[1]},
+                                     {"dilation_w_factor", dilations[2]}}),
+                            image.Output(l)),
+                      l);
 }
 
 LiteEndpoints TransposeConv(Node& n, Legalizer& l) {
@@ -144,19 +195,64 @@ LiteEndpoints TransposeConv3D(Node& n, Legalizer& l) {
 
 LiteEndpoints Pool(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
-  RETURN_IF_ERROR(CheckFormat(n, "NHWC"));
-  const std::vector<int64_t> window = n.Ints("ksize"), strides = n.Ints("strides");
+  const ImageOp image(n);
+  if (!image.known()) return Unimplemented("its data format is not known");
+  const std::vector<int64_t> window = image.Ints("ksize"), strides = image.Ints("strides");
   if (window[0] != 1 || window[3] != 1 || strides[0] != 1 || strides[3] != 1) {
     return Unimplemented("its window reaches over images or channels");
   }
   if (n.String("padding") == "EXPLICIT") return Unimplemented("its padding is explicit");
-  return One(l.Add(l.row().lite, {n.input(0)},
-                   Options({{"padding", n.String("padding")},
-                            {"filter_height", window[1]},
-                            {"filter_width", window[2]},
-                            {"stride_h", strides[1]},
-                            {"stride_w", strides[2]}}),
-                   l.OutputOf(n)));
+  ASSIGN_OR_RETURN(const Endpoint input, image.Input(n.input(0), l));
+  return image.Result(l.Add(l.row().lite, {input},
+                            Options({{"padding", n.String("padding")},
+                                     {"filter_height", window[1]},
+                                     {"filter_width", window[2]},
+                                     {"stride_h", strides[1]},
+                                     {"stride_w", strides[2]}}),
+                            image.Output(l)),
+                      l);
+}
+
+StatusOr<Endpoint> WithSizes(Endpoint e, const std::vector<int64_t>& sizes, Legalizer& l) {
+  std::vector<int64_t> dims;
+  for (const int64_t s : sizes) dims.push_back(std::max<int64_t>(s, -1));
+  if (std::ranges::count(dims, -1) > 1) return Unimplemented("more than one of its sizes is free");
+  return l.Add("tfl.reshape", {e, l.Ints(dims)}, Options({{"new_shape", dims}}),
+               {l.type(e), PartialShape::Of(dims)});
+}
+
+// The largest, or the mean, of a window of volumes: first of rows and columns, then of what is one
+// behind the other. Of padding neither takes anything in, so that a mean of means of equal counts
+// is the mean.
+LiteEndpoints Pool3D(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kFloatOnly));
+  RETURN_IF_ERROR(CheckFormat(n, "NDHWC"));
+  const std::vector<int64_t> window = n.Ints("ksize"), strides = n.Ints("strides");
+  if (window[0] != 1 || window[4] != 1 || strides[0] != 1 || strides[4] != 1) {
+    return Unimplemented("its window reaches over volumes or channels");
+  }
+  const PartialShape in = l.shape(n.input(0)), out = l.shape({&n, 0});
+  if (in.rank() != 5 || out.rank() != 5) return Unimplemented("the rank of its input is not known");
+  const std::string padding = n.String("padding");
+  const int64_t many = in[0] < 0 || in[1] < 0 ? -1 : in[0] * in[1];
+  const int64_t plane = out[2] < 0 || out[3] < 0 ? -1 : out[2] * out[3];
+  ASSIGN_OR_RETURN(Endpoint e, WithSizes(n.input(0), {many, in[2], in[3], in[4]}, l));
+  const auto pool = [&](Endpoint from, int64_t h, int64_t w, int64_t by_h, int64_t by_w,
+                        std::vector<int64_t> dims) {
+    for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
+    return l.Add(l.row().lite, {from},
+                 Options({{"padding", padding},
+                          {"filter_height", h},
+                          {"filter_width", w},
+                          {"stride_h", by_h},
+                          {"stride_w", by_w}}),
+                 {Dtype::kFloat, PartialShape::Of(dims)});
+  };
+  ASSIGN_OR_RETURN(
+      e, pool(e, window[2], window[3], strides[2], strides[3], {many, out[2], out[3], in[4]}));
+  ASSIGN_OR_RETURN(e, WithSizes(e, {in[0], in[1], plane, in[4]}, l));
+  ASSIGN_OR_RETURN(e, pool(e, window[1], 1, strides[1], 1, {in[0], out[1], plane, in[4]}));
+  return One(WithSizes(e, {out[0], out[1], out[2], out[3], out[4]}, l));
 }
 
 // y = x * scale + shift, with scale = gamma / sqrt(variance + epsilon), shift = beta - mean *
@@ -164,8 +260,8 @@ LiteEndpoints Pool(Node& n, Legalizer& l) {
 LiteEndpoints BatchNorm(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
   if (n.Bool("is_training", true)) return Unimplemented("it is training");
-  const bool last = n.String("data_format") == "NHWC" || n.String("data_format") == "NDHWC";
-  if (!last) return Unimplemented("channels come second");
+  const std::string format = n.String("data_format", "NHWC");
+  const bool last = format == "NHWC" || format == "NDHWC";
   for (int i = 1; i < n.num_outputs(); ++i) {
     if (n.NumUses(i) > 0) return Unimplemented("its statistics are read");
   }
@@ -192,6 +288,19 @@ LiteEndpoints BatchNorm(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(scale, l.Add("tfl.mul", {root, gamma}, {}, channels));
     ASSIGN_OR_RETURN(const Endpoint moved, l.Add("tfl.mul", {mean, scale}, {}, channels));
     ASSIGN_OR_RETURN(shift, l.Add("tfl.sub", {beta, moved}, {}, channels));
+  }
+  if (!last) {
+    // Channels that come second broadcast over what is behind them.
+    std::vector<int64_t> sizes(format.size() - 1, 1);
+    sizes[0] = -1;
+    for (Endpoint* e : {&scale, &shift}) {
+      if (const auto value = l.Constant(*e)) {
+        sizes[0] = value->num_elements();
+        *e = l.Const(value->WithShape(Shape(sizes)));
+      } else {
+        ASSIGN_OR_RETURN(*e, WithSizes(*e, sizes, l));
+      }
+    }
   }
   ASSIGN_OR_RETURN(const Endpoint product,
                    l.Add("tfl.mul", {n.input(0), scale}, {}, l.OutputOf(n)));
@@ -220,10 +329,17 @@ LiteEndpoints LocalResponse(Node& n, Legalizer& l) {
 
 LiteEndpoints Resize(Node& n, Legalizer& l) {
   const bool bilinear = l.row().lite == OpName("tfl.resize_bilinear");
-  RETURN_IF_ERROR(CheckType(
-      n, bilinear ? kFloatOnly : Types(Dtype::kFloat, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16)));
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16)));
+  Endpoint images = n.input(0);
+  if (bilinear && l.type(images) != Dtype::kFloat) {
+    // TensorFlow's gives float, whatever it takes.
+    ASSIGN_OR_RETURN(
+        images, l.Add("tfl.cast", {images},
+                      Options({{"in_data_type", l.type(images)}, {"out_data_type", Dtype::kFloat}}),
+                      {Dtype::kFloat, l.shape(images)}));
+  }
   ASSIGN_OR_RETURN(const Endpoint size, AsInt32(n.input(1), l));
-  return One(l.Add(l.row().lite, {n.input(0), size},
+  return One(l.Add(l.row().lite, {images, size},
                    Options({{"align_corners", n.Bool("align_corners")},
                             {"half_pixel_centers", n.Bool("half_pixel_centers")}}),
                    l.OutputOf(n)));
@@ -237,6 +353,8 @@ constexpr ExportRow kNnRows[] = {
     {"Conv3DBackpropInputV2", TransposeConv3D},
     {"MaxPool", Pool, "tfl.max_pool_2d"},
     {"AvgPool", Pool, "tfl.average_pool_2d"},
+    {"MaxPool3D", Pool3D, "tfl.max_pool_2d"},
+    {"AvgPool3D", Pool3D, "tfl.average_pool_2d"},
     {"FusedBatchNorm", BatchNorm},
     {"FusedBatchNormV2", BatchNorm},
     {"FusedBatchNormV3", BatchNorm},

@@ -40,6 +40,25 @@ StatusOr<Endpoint> Reshaped(Endpoint e, const std::vector<int64_t>& sizes, Legal
   return l.Add("tfl.reshape", {e, l.Ints(given)}, Options({{"new_shape", given}}), {l.type(e), to});
 }
 
+// The size of a dimension when it runs: an int32 scalar.
+StatusOr<Endpoint> SizeOf(Endpoint e, int64_t axis, Legalizer& l) {
+  ASSIGN_OR_RETURN(const Endpoint shape,
+                   l.Add("tfl.shape", {e}, Options({{"out_type", Dtype::kInt32}}),
+                         {Dtype::kInt32, PartialShape::Of({l.rank(e)})}));
+  return l.Add("tfl.gather", {shape, l.Int(axis)}, {}, {Dtype::kInt32, PartialShape::Of({})});
+}
+
+// `parts`: scalars that are computed; `sizes`: what is known of them.
+StatusOr<Endpoint> ReshapedTo(Endpoint e, const std::vector<Endpoint>& parts,
+                              const std::vector<int64_t>& sizes, Legalizer& l) {
+  const auto count = static_cast<int64_t>(parts.size());
+  ASSIGN_OR_RETURN(
+      const Endpoint shape,
+      l.Add("tfl.pack", parts, Options({{"values_count", count}, {"axis", int64_t{0}}}),
+            {Dtype::kInt32, PartialShape::Of({count})}));
+  return l.Add("tfl.reshape", {e, shape}, {}, {l.type(e), PartialShape::Of(sizes)});
+}
+
 LiteEndpoints MatMul(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
   Endpoint a = n.input(0), b = n.input(1);
@@ -168,34 +187,73 @@ LiteEndpoints Einsum(Node& n, Legalizer& l) {
     for (const auto* p : parts) out.insert(out.end(), p->begin(), p->end());
     return out;
   };
-  const auto shape = [&](std::initializer_list<std::vector<int64_t>> parts) {
-    std::vector<int64_t> out;
-    for (const auto& p : parts) out.insert(out.end(), p.begin(), p.end());
+  // The size of a dimension when it runs.
+  const auto computed = [&](int label) -> StatusOr<Endpoint> {
+    if (size(label) >= 0) return l.Int(size(label));
+    const bool first = Has(a, label);
+    const EinsumLabels& labels = first ? a : b;
+    return SizeOf(n.input(first ? 0 : 1), std::ranges::find(labels, label) - labels.begin(), l);
+  };
+  // One dimension for each group of labels that stand side by side.
+  const auto grouped = [&](Endpoint e,
+                           const std::vector<EinsumLabels>& groups) -> StatusOr<Endpoint> {
+    const bool alone =
+        std::ranges::all_of(groups, [](const EinsumLabels& g) { return g.size() == 1; });
+    // Of as many dimensions as labels, each is one.
+    if (alone && l.rank(e) == static_cast<int>(groups.size())) return e;
+    std::vector<int64_t> dims;
+    for (const EinsumLabels& g : groups) dims.push_back(product(g));
+    if (std::ranges::count_if(dims, [](int64_t d) { return d < 0; }) < 2) {
+      return Reshaped(e, dims, l);
+    }
+    std::vector<Endpoint> parts;
+    for (const EinsumLabels& g : groups) {
+      Endpoint whole = l.Int(1);
+      for (size_t i = 0; i < g.size(); ++i) {
+        ASSIGN_OR_RETURN(const Endpoint one, computed(g[i]));
+        whole = one;
+        if (i == 0) continue;
+        ASSIGN_OR_RETURN(whole, l.Add("tfl.mul", {parts.back(), one}, {},
+                                      {Dtype::kInt32, PartialShape::Of({})}));
+        parts.pop_back();
+      }
+      parts.push_back(whole);
+    }
+    return ReshapedTo(e, parts, dims, l);
+  };
+  const auto each = [](const EinsumLabels& labels) {
+    std::vector<EinsumLabels> out;
+    for (const int label : labels) out.push_back({label});
     return out;
   };
   const EinsumLabels made = joined({&c.batch, &c.left, &c.right});
-  const LiteOutput all = {Dtype::kFloat, PartialShape::Of(sizes(made))};
   Endpoint out;
+  std::vector<EinsumLabels> flat;  // what the dimensions of the product are
   if (c.batch.empty() && l.Constant(n.input(1))) {
     // Rows times a matrix.
     ASSIGN_OR_RETURN(Endpoint rows,
                      Permuted(n.input(0), Places(joined({&c.left, &c.summed}), a), l));
-    if (c.summed.size() != 1) {
-      ASSIGN_OR_RETURN(rows, Reshaped(rows, shape({sizes(c.left), {product(c.summed)}}), l));
-    }
+    flat = each(c.left);
+    flat.push_back(c.summed);
+    ASSIGN_OR_RETURN(rows, grouped(rows, flat));
     ASSIGN_OR_RETURN(Endpoint weights,
                      Permuted(n.input(1), Places(joined({&c.right, &c.summed}), b), l));
     ASSIGN_OR_RETURN(weights, Reshaped(weights, {product(c.right), product(c.summed)}, l));
-    const std::vector<int64_t> flat = shape({sizes(c.left), {product(c.right)}});
+    flat.back() = c.right;
+    std::vector<int64_t> dims = sizes(c.left);
+    dims.push_back(product(c.right));
     ASSIGN_OR_RETURN(out, l.Add("tfl.fully_connected", {rows, weights, l.NoValue()},
-                                Options({{"keep_num_dims", flat.size() != 2}}),
-                                {Dtype::kFloat, PartialShape::Of(flat)}));
+                                Options({{"keep_num_dims", dims.size() != 2}}),
+                                {Dtype::kFloat, PartialShape::Of(dims)}));
   } else {
     const auto side = [&](Endpoint from, const EinsumLabels& labels, const EinsumLabels& first,
                           const EinsumLabels& second) -> StatusOr<Endpoint> {
       ASSIGN_OR_RETURN(const Endpoint moved,
                        Permuted(from, Places(joined({&c.batch, &first, &second}), labels), l));
-      return Reshaped(moved, shape({sizes(c.batch), {product(first)}, {product(second)}}), l);
+      std::vector<EinsumLabels> groups = each(c.batch);
+      groups.push_back(first);
+      groups.push_back(second);
+      return grouped(moved, groups);
     };
     ASSIGN_OR_RETURN(const Endpoint x, side(n.input(0), a, c.left, c.summed));
     // The operator transposes by itself, where that saves a transposition.
@@ -203,12 +261,18 @@ LiteEndpoints Einsum(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(n.input(1), b, c.right, c.summed)
                                                   : side(n.input(1), b, c.summed, c.right));
     if (c.batch.size() + 2 > 5) return Unimplemented("its operator takes 5 dimensions at most");
-    const std::vector<int64_t> flat =
-        shape({sizes(c.batch), {product(c.left)}, {product(c.right)}});
+    flat = each(c.batch);
+    flat.push_back(c.left);
+    flat.push_back(c.right);
+    std::vector<int64_t> dims = sizes(c.batch);
+    dims.push_back(product(c.left));
+    dims.push_back(product(c.right));
     ASSIGN_OR_RETURN(out, l.Add("tfl.batch_matmul", {x, y}, Options({{"adj_y", transposed}}),
-                                {Dtype::kFloat, PartialShape::Of(flat)}));
+                                {Dtype::kFloat, PartialShape::Of(dims)}));
   }
-  ASSIGN_OR_RETURN(out, Reshaped(out, sizes(made), l));
+  if (flat != each(made)) {
+    ASSIGN_OR_RETURN(out, grouped(out, each(made)));
+  }
   ASSIGN_OR_RETURN(out, Permuted(out, Places(result, made), l));
   return std::vector<Endpoint>{out};
 }
