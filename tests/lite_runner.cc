@@ -7,8 +7,12 @@
 //   out
 //   ...the nodes wanted, or the error...
 //
+// Before `in` may stand `fusions` and a text of fusions, which are tried first. `do explain`: as
+// export, and `out` is what fired and what nearly did: "FUSION NODE: fused".
 // `do legalize`: ops become operators; `do fuse [without FUSION...]`: operators that are one;
-// `do export`: both; `do lower`: operators become ops; `do write`: the file, read again. Nodes
+// `do export`: both; `do composites`: calls of composite functions become operators, or are the
+// error "DECLINED NODE: WHY", one a line; `do loops`: scans are rewritten, with notes in the same
+// form behind them; `do lower`: operators become ops; `do write`: the file, read again. Nodes
 // print without Tin and Tout, sorted. An error is wanted where `out` begins with its code; refused
 // ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by lines of dashes.
 #include <algorithm>
@@ -21,11 +25,13 @@
 #include "absl/strings/str_split.h"
 #include "smelt/graph/copy_node.h"
 #include "smelt/graph/text.h"
+#include "smelt/lite/composites/composite.h"
 #include "smelt/lite/emit.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/import.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/lite/lower/lowering.h"
+#include "smelt/lite/recurrences/recurrence.h"
 #include "tests/case_tests.h"
 
 namespace smelt {
@@ -76,17 +82,42 @@ StatusOr<std::string> Written(Graph& graph) {
   return Canonical(*functions.library->Find("main")->body);
 }
 
-StatusOr<std::string> RunSteps(const std::string& what, const std::string& in) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ParseGraph(in));
+StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
+                               const std::string& fusions) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph(in));
   std::vector<std::string> words = absl::StrSplit(what, ' ', absl::SkipEmpty());
   FusionChoice choice;
   for (size_t i = 2; i < words.size(); ++i) choice.off.insert(words[i]);
+  ASSIGN_OR_RETURN(choice.own, ParseFusions(fusions));
+  std::vector<FusionNote> notes;
   const std::string step = words.at(0);
+  if (step == "composites") {
+    std::set<std::string, std::less<>> declined;
+    RETURN_IF_ERROR(ChooseComposites(*graph, declined, &notes).status());
+  } else if (step == "loops") {
+    PassContext context;
+    context.lower_control_flow = false;
+    RETURN_IF_ERROR(TakeLoops(graph, context, choice.off, &notes));
+  }
+  std::string why;
+  for (const FusionNote& n : notes) {
+    if (!n.why_not.empty()) absl::StrAppend(&why, "DECLINED ", n.node, ": ", n.why_not, "\n");
+  }
+  if (step == "composites" && !why.empty()) return why;
   std::vector<Refusal> refusals;
-  if (step == "legalize" || step == "export") {
+  if (step == "legalize" || step == "export" || step == "explain" || step == "composites") {
     ASSIGN_OR_RETURN(refusals, Legalize(*graph));
   }
   if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+  if (step == "explain") {
+    RETURN_IF_ERROR(Fuse(*graph, choice, &notes));
+    std::string said;
+    for (const FusionNote& n : notes) {
+      absl::StrAppend(&said, n.fusion, " ", n.node, ": ", n.why_not.empty() ? "fused" : n.why_not,
+                      "\n");
+    }
+    return said;
+  }
   DropFused(*graph, refusals);
   std::string text;
   for (const Refusal& r : refusals) {
@@ -102,12 +133,12 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in) {
     if (stays) roots.push_back(n);
   }
   graph->Prune(roots);
-  return Canonical(*graph);
+  return Canonical(*graph) + why;
 }
 
 bool RunLiteCase(const std::string& name, const std::string& what, const std::string& in,
-                 const std::string& out) {
-  const auto result = RunSteps(what, in);
+                 const std::string& out, const std::string& fusions) {
+  const auto result = RunSteps(what, in, fusions);
   const std::string got = result.ok() ? CanonicalText(*result) : result.status().ToString() + "\n";
   const std::string wanted = CanonicalText(out);
   if (got == wanted) return true;
@@ -117,14 +148,15 @@ bool RunLiteCase(const std::string& name, const std::string& what, const std::st
 
 int RunLiteFile(const std::string& path, int* passed) {
   std::ifstream file(path);
-  std::string line, name, what, in, out;
+  std::string line, name, what, in, out, fusions;
   int failed = 0, section = 0;
   const auto finish = [&] {
     if (name.empty()) return;
-    RunLiteCase(name, what, in, out) ? ++*passed : ++failed;
+    RunLiteCase(name, what, in, out, fusions) ? ++*passed : ++failed;
     name.clear();
     in.clear();
     out.clear();
+    fusions.clear();
     section = 0;
   };
   while (std::getline(file, line)) {
@@ -134,6 +166,8 @@ int RunLiteFile(const std::string& path, int* passed) {
       name = line.substr(5);
     } else if (section == 0 && absl::StartsWith(line, "do ")) {
       what = line.substr(3);
+    } else if (line == "fusions" && section == 0) {
+      section = 4;
     } else if (line == "in") {
       section = 1;
     } else if (line == "out") {
@@ -141,6 +175,8 @@ int RunLiteFile(const std::string& path, int* passed) {
     } else if (line == "same") {
       out = in;
       section = 3;
+    } else if (section == 4) {
+      fusions += line + "\n";
     } else if (section == 1 || section == 2) {
       (section == 1 ? in : out) += line + "\n";
     }

@@ -94,6 +94,7 @@ StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   Legalizer l(graph, shapes);
   bool any = false;
+  const size_t first_note = notes == nullptr ? 0 : notes->size();
   for (Node* n : graph.Nodes()) {
     const Function* f = CalledFunction(graph, *n);
     const Composite* row = f == nullptr ? nullptr : FindComposite(*f);
@@ -117,6 +118,14 @@ StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>
     if (by.ok()) continue;
     declined.insert(f->name());
     any = true;
+  }
+  // A function is one or the other wherever it is called.
+  for (size_t i = first_note; notes != nullptr && i < notes->size(); ++i) {
+    FusionNote& note = (*notes)[i];
+    const Function* f = CalledFunction(graph, *graph.Find(note.node));
+    if (note.why_not.empty() && declined.contains(f->name())) {
+      note.why_not = "another call of its function does not fit";
+    }
   }
   return any;
 }

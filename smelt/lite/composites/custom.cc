@@ -8,11 +8,15 @@ namespace {
 LiteEndpoints Fusable(const CompositeCall& call, Legalizer& l) {
   std::vector<FlexEntry> entries;
   for (const auto& [name, value] : call.options()) {
-    if (name != "tfl_fusable_op") entries.emplace_back(name, value);
+    if (name == "tfl_fusable_op") continue;
     if (value.is_list()) {
       return InvalidArgument("failed to fuse for op '", call.implements.name, "': the option '",
                              name, "' is a list");
     }
+    // Kernels know what TensorFlow's converter writes: its truth is a number, all bits of which are
+    // set.
+    const bool* truth = value.get<bool>();
+    entries.emplace_back(name, truth == nullptr ? value : Attr(int64_t{*truth ? -1 : 0}));
   }
   auto options = FlexMap(entries);
   if (!options.ok()) {

@@ -32,7 +32,7 @@ LiteEndpoints DetectionPostProcess(const CompositeCall& call, Legalizer& l) {
     entries.emplace_back(name, value);
   }
   ASSIGN_OR_RETURN(const bool regular, Option<bool>(call, "use_regular_nms"));
-  entries.emplace_back("use_regular_nms", regular);
+  entries.emplace_back("use_regular_nms", int64_t{regular});  // as TensorFlow's converter has it
   ASSIGN_OR_RETURN(const std::string options, FlexMap(entries));
   return CustomOperator(call, call.implements.name, options, l);
 }
