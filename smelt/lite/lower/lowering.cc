@@ -6,22 +6,42 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/infer_attrs.h"
 #include "smelt/graph/op_facts.h"
-#include "smelt/kernels/kernel.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/optimize/rewrite/number_tensors.h"
 
 namespace smelt {
 namespace {
 
-const LowerRow* FindRow(OpName op) {
-  static const auto* rows = [] {
-    auto* by_op = new std::array<const LowerRow*, kNumOps>();
-    for (const auto family : AllLowerRows()) {
-      for (const LowerRow& row : family) (*by_op)[static_cast<size_t>(row.op.number())] = &row;
-    }
+using RowsByOp = std::array<const LowerRow*, kNumOps>;
+
+const LowerRow* FindRow(OpName op, bool quantized) {
+  const auto fill = [](RowsByOp& by_op, std::span<const LowerRow> rows) {
+    for (const LowerRow& row : rows) by_op[static_cast<size_t>(row.op.number())] = &row;
+  };
+  static const auto* plain = [&] {
+    auto* by_op = new RowsByOp();
+    for (const auto family : AllLowerRows()) fill(*by_op, family);
     return by_op;
   }();
-  return op.unknown() ? nullptr : (*rows)[static_cast<size_t>(op.number())];
+  static const auto* of_quantized = [&] {
+    auto* by_op = new RowsByOp();
+    fill(*by_op, QuantizedLowering());
+    return by_op;
+  }();
+  if (op.unknown()) return nullptr;
+  return (*(quantized ? of_quantized : plain))[static_cast<size_t>(op.number())];
+}
+
+// How the outputs are quantized as the node says.
+void NoteQuantization(Node* n, Lowering& l) {
+  for (int i = 0; i < n->num_outputs(); ++i) {
+    const std::string behind = i == 0 ? "" : absl::StrCat("_", i);
+    const Attr* scales = n->attrs().Find(absl::StrCat(kScales, behind));
+    if (scales == nullptr || scales->get<std::vector<float>>() == nullptr) continue;
+    l.SetQuantization(
+        {n, i}, {*scales->get<std::vector<float>>(), n->Ints(absl::StrCat(kZeroPoints, behind)),
+                 n->Int(absl::StrCat(kQuantizedDim, behind))});
+  }
 }
 
 }  // namespace
@@ -36,6 +56,35 @@ const PartialShape& Lowering::shape(Endpoint e) const {
   static const auto* unknown = new PartialShape();
   const auto it = shapes_.find({e.node, e.port});
   return it == shapes_.end() ? *unknown : it->second;
+}
+
+const Quantization* Lowering::quantization(Endpoint e) const {
+  const auto it = quantizations_.find({e.node, e.port});
+  return it == quantizations_.end() ? nullptr : &it->second;
+}
+
+StatusOr<Node*> Lowering::Keep(const Node& n, DtypeVector more) {
+  AttrMap attrs = n.attrs();
+  std::vector<Endpoint> inputs;
+  DtypeVector in, out(n.output_types.begin(), n.output_types.end());
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    Endpoint e = n.input(i);
+    if (IsLeftOut(e)) {
+      ASSIGN_OR_RETURN(const Tensor none, Tensor::Zeros(Dtype::kFloat, Shape({0})));
+      e = Const(none);
+    }
+    inputs.push_back(e);
+    in.push_back(type(e));
+    const Quantization* q = quantization(e);
+    if (q == nullptr) continue;
+    attrs.Set(absl::StrCat("_input_scales_", i), q->scales);
+    attrs.Set(absl::StrCat("_input_zero_points_", i), q->zero_points);
+    attrs.Set(absl::StrCat("_input_quantized_dim_", i), q->dim);
+  }
+  for (const Dtype t : more) out.push_back(t);
+  attrs.Set("Tin", in);
+  attrs.Set("Tout", out);
+  return AddNode(n.op_name(), inputs, std::move(attrs));
 }
 
 std::optional<Tensor> Lowering::Constant(Endpoint e) const { return ConstantTensor(*e.node); }
@@ -141,12 +190,11 @@ Status Lower(Graph& graph, absl::string_view function, LiteResources& resources)
   std::string missing;
   for (Node* n : order) {
     for (int i = 0; i < n->num_outputs(); ++i) l.SetShape({n, i}, StatedShape({n, i}));
+    NoteQuantization(n, l);
     if (!absl::StartsWith(n->op(), "tfl.") || n->Is("tfl.no_value")) continue;
-    const LowerRow* row = FindRow(n->op_name());
+    const LowerRow* row = FindRow(n->op_name(), IsQuantized(*n, l));
     if (row == nullptr) {
-      // One with a kernel stays.
-      const auto kernel = FindKernel(*n);
-      if (!kernel.ok()) absl::StrAppend(&missing, "  ", n->op(), " '", n->name(), "'\n");
+      absl::StrAppend(&missing, "  ", n->op(), " '", n->name(), "'\n");
       continue;
     }
     l.Begin(*n, *row);
@@ -157,6 +205,7 @@ Status Lower(Graph& graph, absl::string_view function, LiteResources& resources)
     for (int i = 0; i < n->num_outputs(); ++i) {
       const Endpoint to = (*by)[static_cast<size_t>(i)];
       l.SetShape(to, l.shape({n, i}));
+      if (const Quantization* q = l.quantization({n, i})) l.SetQuantization(to, Quantization(*q));
       graph.ReplaceAllUses({n, i}, to);
     }
     KeepOrder(n, l.made(), graph);

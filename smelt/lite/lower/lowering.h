@@ -20,6 +20,14 @@ namespace smelt {
 
 struct LowerRow;
 
+// What a node says of how an output is quantized (lite/common/attributes.h).
+struct Quantization {
+  std::vector<float> scales;
+  std::vector<int64_t> zero_points;
+  int64_t dim = 0;
+  bool operator==(const Quantization&) const = default;
+};
+
 // What the operators of all subgraphs of a file keep between runs, and how it begins.
 struct LiteResources {
   // Tensors that operators change, zeros at first: variables of these names.
@@ -48,6 +56,8 @@ class Lowering {
   Graph& graph() { return graph_; }
   // As the file states it: free sizes are -1, an unknown rank reads as a scalar's.
   const PartialShape& shape(Endpoint e) const;
+  // nullptr: not quantized.
+  const Quantization* quantization(Endpoint e) const;
   Dtype type(Endpoint e) const { return e.node->output_types[static_cast<size_t>(e.port)]; }
   std::optional<Tensor> Constant(Endpoint e) const;
   std::optional<std::vector<int64_t>> Integers(Endpoint e) const;
@@ -73,6 +83,10 @@ class Lowering {
   // "RELU6" and so on of the value. INVALID_ARGUMENT for one that no kernel has.
   StatusOr<Endpoint> Activated(Endpoint e, const Node& n);
 
+  // The operator itself, for a kernel of its own: what is known of its inputs' quantization is
+  // attributes (kernels/lite/fixed_point.h), and an input that is left out is an empty tensor.
+  // `more`: types of outputs behind those that it has.
+  StatusOr<Node*> Keep(const Node& n, DtypeVector more = {});
   // The value that a tensor which is kept between runs has from now on. REQUIRES: `state` was read
   // from a "tfl.variable".
   Status Assign(Endpoint state, Endpoint value);
@@ -87,6 +101,9 @@ class Lowering {
     made_.clear();
   }
   void SetShape(Endpoint e, PartialShape shape) { shapes_[{e.node, e.port}] = std::move(shape); }
+  void SetQuantization(Endpoint e, Quantization q) {
+    quantizations_[{e.node, e.port}] = std::move(q);
+  }
   // The nodes that the row has made.
   std::vector<Node*>& made() { return made_; }
 
@@ -97,6 +114,7 @@ class Lowering {
   absl::string_view function_;
   LiteResources& resources_;
   std::vector<Node*> made_;
+  absl::flat_hash_map<std::pair<const Node*, int>, Quantization> quantizations_;
   absl::flat_hash_map<std::pair<const Node*, int>, PartialShape> shapes_;
 };
 
@@ -121,6 +139,11 @@ std::span<const std::span<const LowerRow>> AllLowerRows();
 // Replaces the operators of the graph. UNIMPLEMENTED names those that no row lowers and no kernel
 // runs; errors of rows name the operator.
 Status Lower(Graph& graph, absl::string_view function, LiteResources& resources);
+
+// Operators on quantized tensors: those that lowering.cc does not know to be the same on integers.
+std::span<const LowerRow> QuantizedLowering();
+// Does the operator compute with integers that stand for reals?
+bool IsQuantized(const Node& n, const Lowering& l);
 
 // For rows.
 inline LoweredEndpoints OneOf(StatusOr<Endpoint> e) {

@@ -1,0 +1,205 @@
+// Sums, products and comparisons of quantized tensors, which broadcast.
+#include "absl/strings/str_cat.h"
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/lite/fixed_point.h"
+
+namespace smelt::lite {
+namespace {
+
+enum class Kind : uint8_t { kAdd, kSub, kMul, kSquaredDifference };
+
+// fn(x, y) of elements of T, as R.
+template <typename T, typename R, typename F>
+Status ForPairs(OpContext& ctx, F fn) {
+  const Tensor &a = ctx.input(0), &b = ctx.input(1);
+  const Shape* shapes[] = {&a.shape(), &b.shape()};
+  Broadcast bc;
+  if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(a.shape(), b.shape());
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
+  if (out->num_elements() == 0) return OkStatus();
+  const T *x = a.data<T>(), *y = b.data<T>();
+  R* z = out->data<R>();
+  const int64_t step_x = bc.strides[0].back(), step_y = bc.strides[1].back();
+  ParallelFor(NumRows(bc), std::max<int64_t>(1, 16384 / bc.sizes.back()),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
+                  const T *p = x + offsets[0], *q = y + offsets[1];
+                  for (int64_t i = 0; i < n; ++i) {
+                    z[to + i] = static_cast<R>(fn(int32_t{p[i * step_x]}, int32_t{q[i * step_y]}));
+                  }
+                });
+              });
+  return OkStatus();
+}
+
+struct PairState final : KernelState {
+  int32_t zero_a = 0, zero_b = 0, zero_out = 0;
+  Factor a, b, out;
+  int left = 0;  // operands are shifted so far before their factors
+  Range range;
+  // int16 on scales that are powers of two: operands are shifted to the right by these.
+  bool powers = false;
+  int right_a = 0, right_b = 0;
+};
+
+// log2, where the scale is a power of two.
+bool PowerOf(float scale, int* log) {
+  const float power = std::log2(scale), rounded = std::round(power);
+  *log = static_cast<int>(rounded);
+  return std::abs(power - rounded) < 1e-3f;
+}
+
+bool ByPowers(const Node& node, const Affine& a, const Affine& b, const Affine& out, PairState& s) {
+  int log_a = 0, log_b = 0, log_out = 0;
+  if (node.output_types[0] != Dtype::kInt16 || !node.Bool("pot_scale_int16", true) ||
+      !PowerOf(a.scale(), &log_a) || !PowerOf(b.scale(), &log_b) ||
+      !PowerOf(out.scale(), &log_out)) {
+    return false;
+  }
+  s.right_a = log_out - log_a;
+  s.right_b = log_out - log_b;
+  // One operand has the scale of the sum, and the other a finer one.
+  return s.right_a >= 0 && s.right_b >= 0 && (s.right_a == 0 || s.right_b == 0) && s.right_a < 31 &&
+         s.right_b < 31;
+}
+
+template <Kind kKind>
+StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
+  auto s = std::make_unique<PairState>();
+  const Affine a = InputAffine(node, 0), b = InputAffine(node, 1), out = OutputAffine(node);
+  s->zero_a = a.zero();
+  s->zero_b = b.zero();
+  s->zero_out = out.zero();
+  s->range = ActivatedRange(node, out);
+  if (kKind == Kind::kMul) {
+    // The product of scales is a float's.
+    s->out = FactorOf(static_cast<double>(a.scale() * b.scale() / out.scale()));
+    return s;
+  }
+  s->powers = (kKind == Kind::kAdd || kKind == Kind::kSub) && ByPowers(node, a, b, out, *s);
+  const bool wide = node.output_types[0] == Dtype::kInt16;
+  const double twice = 2 * std::max(a.scale(), b.scale());
+  s->left = wide ? 15 : kKind == Kind::kSquaredDifference ? 7 : 20;
+  s->a = FactorOf(static_cast<double>(a.scale()) / twice);
+  s->b = FactorOf(static_cast<double>(b.scale()) / twice);
+  const int times = kKind == Kind::kSquaredDifference ? 2 * s->left : s->left;
+  const double unit = kKind == Kind::kSquaredDifference ? twice * twice : twice;
+  s->out = FactorOf(unit / (std::ldexp(1.0, times) * static_cast<double>(out.scale())));
+  return s;
+}
+
+template <Kind kKind>
+Status RunPair(OpContext& ctx) {
+  const auto& s = ctx.state<PairState>();
+  Status status;
+  VisitNarrow(ctx.output_type(0), [&]<typename T>() {
+    if (kKind == Kind::kMul) {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        return s.range.Clamp(Times((x - s.zero_a) * (y - s.zero_b), s.out) + s.zero_out);
+      });
+    } else if (s.powers) {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        const int32_t p = DividedByPower(x, s.right_a), q = DividedByPower(y, s.right_b);
+        const int32_t sum = kKind == Kind::kSub ? p - q : p + q;
+        return s.range.Clamp(std::clamp(sum, -32768, 32767));
+      });
+    } else {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        const int32_t p = Times(ShiftedLeft(x - s.zero_a, s.left), s.a);
+        const int32_t q = Times(ShiftedLeft(y - s.zero_b, s.left), s.b);
+        int32_t sum = kKind == Kind::kAdd ? p + q : p - q;
+        if (kKind == Kind::kSquaredDifference) sum *= sum;
+        return s.range.Clamp(Times(sum, s.out) + s.zero_out);
+      });
+    }
+  });
+  return status;
+}
+
+std::string DeclinePair(const Node& node) { return DeclineUnlessNarrow(node, 2); }
+
+// Comparisons: both sides in units of the sum of the scales, with 8 more bits.
+enum class Order : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
+
+StatusOr<std::unique_ptr<KernelState>> PrepareComparison(const Node& node) {
+  auto s = std::make_unique<PairState>();
+  const Affine a = InputAffine(node, 0), b = InputAffine(node, 1);
+  s->zero_a = a.zero();
+  s->zero_b = b.zero();
+  s->left = 8;
+  s->a = FactorOf(static_cast<double>(a.scale()));
+  s->b = FactorOf(static_cast<double>(b.scale()));
+  return s;
+}
+
+template <Order kOrder>
+Status RunComparison(OpContext& ctx) {
+  const auto& s = ctx.state<PairState>();
+  Status status;
+  VisitNarrow(ctx.input(0).dtype(), [&]<typename T>() {
+    status = ForPairs<T, bool>(ctx, [&](int32_t x, int32_t y) {
+      const int32_t p = Times(ShiftedLeft(x - s.zero_a, s.left), s.a);
+      const int32_t q = Times(ShiftedLeft(y - s.zero_b, s.left), s.b);
+      switch (kOrder) {
+        case Order::kEqual:
+          return p == q;
+        case Order::kNotEqual:
+          return p != q;
+        case Order::kLess:
+          return p < q;
+        case Order::kLessEqual:
+          return p <= q;
+        case Order::kGreater:
+          return p > q;
+        case Order::kGreaterEqual:
+          return p >= q;
+      }
+    });
+  });
+  return status;
+}
+
+std::string DeclineComparison(const Node& node) {
+  if (node.num_inputs() != 2 || node.input_types[0] != node.input_types[1]) {
+    return "its inputs are not of one type";
+  }
+  if (node.output_types[0] != Dtype::kBool) return "its output is not bool";
+  if (node.input_types[0] != Dtype::kInt8 && node.input_types[0] != Dtype::kUint8) {
+    return absl::StrCat("its inputs are ", DtypeName(node.input_types[0]));
+  }
+  for (const int i : {0, 1}) {
+    if (InputAffine(node, i).scales.size() != 1) return "an input has no scale of its own";
+  }
+  return "";
+}
+
+constexpr Kernel kLiteArithmeticTable[] = {
+    {"tfl.add", "", kAnyType, "lite:add", RunPair<Kind::kAdd>, PreparePair<Kind::kAdd>,
+     DeclinePair},
+    {"tfl.sub", "", kAnyType, "lite:sub", RunPair<Kind::kSub>, PreparePair<Kind::kSub>,
+     DeclinePair},
+    {"tfl.mul", "", kAnyType, "lite:mul", RunPair<Kind::kMul>, PreparePair<Kind::kMul>,
+     DeclinePair},
+    {"tfl.squared_difference", "", kAnyType, "lite:squared_difference",
+     RunPair<Kind::kSquaredDifference>, PreparePair<Kind::kSquaredDifference>, DeclinePair},
+    {"tfl.equal", "", kAnyType, "lite:compare", RunComparison<Order::kEqual>, PrepareComparison,
+     DeclineComparison},
+    {"tfl.not_equal", "", kAnyType, "lite:compare", RunComparison<Order::kNotEqual>,
+     PrepareComparison, DeclineComparison},
+    {"tfl.less", "", kAnyType, "lite:compare", RunComparison<Order::kLess>, PrepareComparison,
+     DeclineComparison},
+    {"tfl.less_equal", "", kAnyType, "lite:compare", RunComparison<Order::kLessEqual>,
+     PrepareComparison, DeclineComparison},
+    {"tfl.greater", "", kAnyType, "lite:compare", RunComparison<Order::kGreater>, PrepareComparison,
+     DeclineComparison},
+    {"tfl.greater_equal", "", kAnyType, "lite:compare", RunComparison<Order::kGreaterEqual>,
+     PrepareComparison, DeclineComparison},
+};
+
+}  // namespace
+}  // namespace smelt::lite
+
+namespace smelt {
+extern constinit const std::span<const Kernel> kLiteArithmeticKernels = lite::kLiteArithmeticTable;
+}  // namespace smelt

@@ -1,0 +1,124 @@
+// Arithmetic of quantized operators of TensorFlow Lite: real = scale * (q - zero point), products
+// with real factors as integer ones with a shift.
+//
+// Nodes are operators (graph/ops/lite_ops.txt) whose attributes say how their tensors are
+// quantized: _scales, _zero_points and _quantized_dim of output 0, with "_1" behind them of output
+// 1; _input_scales_0 and so on of input 0 (lite/lower).
+#ifndef SMELT_KERNELS_LITE_FIXED_POINT_H_
+#define SMELT_KERNELS_LITE_FIXED_POINT_H_
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "smelt/kernels/kernel.h"
+
+namespace smelt::lite {
+
+struct Affine {
+  std::vector<float> scales;  // empty: not quantized
+  std::vector<int64_t> zeros;
+  int dim = 0;  // of several scales
+  bool quantized() const { return !scales.empty(); }
+  float scale() const { return scales.empty() ? 1.0f : scales[0]; }
+  int32_t zero() const { return zeros.empty() ? 0 : static_cast<int32_t>(zeros[0]); }
+  bool operator==(const Affine&) const = default;
+};
+Affine InputAffine(const Node& node, int input);
+Affine OutputAffine(const Node& node, int output = 0);
+
+// A factor as a 31-bit fraction and a power of two.
+struct Factor {
+  int32_t fraction = 0;
+  int shift = 0;  // to the left
+};
+Factor FactorOf(double real);
+
+// high 32 bits of 2ab, rounded half away from zero; saturates.
+inline int32_t DoublingHigh(int32_t a, int32_t b) {
+  if (a == b && a == std::numeric_limits<int32_t>::min()) {
+    return std::numeric_limits<int32_t>::max();
+  }
+  const int64_t ab = int64_t{a} * b;
+  const int64_t nudge = ab >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
+  return static_cast<int32_t>((ab + nudge) / (int64_t{1} << 31));
+}
+// x / 2^exponent, rounded half away from zero. REQUIRES: 0 <= exponent <= 31.
+inline int32_t DividedByPower(int32_t x, int exponent) {
+  const auto mask = static_cast<int32_t>((int64_t{1} << exponent) - 1);
+  const int32_t rest = x & mask;
+  const int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
+  return (x >> exponent) + (rest > threshold ? 1 : 0);
+}
+inline int32_t ShiftedLeft(int32_t x, int by) {
+  return static_cast<int32_t>(static_cast<uint32_t>(x) << by);
+}
+inline int32_t Times(int32_t x, Factor f) {
+  const int left = std::max(f.shift, 0), right = std::max(-f.shift, 0);
+  return DividedByPower(DoublingHigh(ShiftedLeft(x, std::min(left, 31)), f.fraction),
+                        std::min(right, 31));
+}
+// Of sums that are wider than 32 bits: the fraction has 15 bits, and halves are rounded up.
+inline int32_t Times(int64_t x, Factor f) {
+  const int64_t fraction =
+      f.fraction < 0x7fff0000 ? (int64_t{f.fraction} + (1 << 15)) >> 16 : 0x7fff;
+  const int shift = 15 - f.shift;
+  if (shift < 1 || shift > 62) return 0;
+  const auto product =
+      static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(fraction)) +
+      (int64_t{1} << (shift - 1));
+  return static_cast<int32_t>(product >> shift);
+}
+
+// The same with all 31 bits of the fraction. REQUIRES: |x| < 2^47.
+inline int32_t TimesExactly(int64_t x, Factor f) {
+  const int shift = 31 - f.shift;
+  if (shift < 1 || shift > 77) return 0;
+  const __int128 product = static_cast<__int128>(x) * f.fraction;
+  return static_cast<int32_t>((product + (static_cast<__int128>(1) << (shift - 1))) >> shift);
+}
+
+// The whole range of the output's type, or what its activation leaves of it.
+struct Range {
+  int32_t low = 0, high = 0;
+  int32_t Clamp(int32_t x) const { return std::min(std::max(x, low), high); }
+};
+Range RangeOf(Dtype type);
+// REQUIRES: the activation is one of those that Activates names.
+Range ActivatedRange(const Node& node, const Affine& output);
+
+// x as an integer of the type, rounded half away from zero and clamped.
+inline int32_t Quantized(float x, float scale, int32_t zero, const Range& range) {
+  const float steps = std::round(x / scale);
+  // Beyond int32, and not a number, as processors convert.
+  if (!(std::abs(steps) < 2147483648.0f)) return steps > 0 ? range.high : range.low;
+  const int64_t q = static_cast<int64_t>(steps) + zero;
+  return static_cast<int32_t>(std::clamp<int64_t>(q, range.low, range.high));
+}
+
+// fn.operator()<T>() with the type of int8, uint8 or int16; false for others.
+template <typename F>
+bool VisitNarrow(Dtype type, F&& fn) {
+  switch (type) {
+    case Dtype::kInt8:
+      fn.template operator()<int8_t>();
+      return true;
+    case Dtype::kUint8:
+      fn.template operator()<uint8_t>();
+      return true;
+    case Dtype::kInt16:
+      fn.template operator()<int16_t>();
+      return true;
+    default:
+      return false;
+  }
+}
+
+// For `decline`. The output, and inputs [0, inputs), are of one type that VisitNarrow takes, each
+// with one scale.
+std::string DeclineUnlessNarrow(const Node& node, int inputs);
+
+}  // namespace smelt::lite
+
+#endif  // SMELT_KERNELS_LITE_FIXED_POINT_H_

@@ -1,0 +1,485 @@
+// Convolutions and fully connected layers of quantized tensors: sums of integers, times a factor
+// for each channel.
+#include "absl/strings/str_cat.h"
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/lite/exact_product.h"
+#include "smelt/kernels/lite/fixed_point.h"
+#include "smelt/kernels/nn/window.h"
+
+namespace smelt::lite {
+namespace {
+
+struct LayerState final : KernelState {
+  Affine input, weights, output;
+  std::vector<int32_t> weight_zeros;
+  std::vector<Factor> factors;  // one, or one for each channel
+  Range range;
+  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, multiplier = 1;
+  nn::Padding padding = nn::Padding::kSame;
+  bool keep_dims = false;
+  std::vector<std::unique_ptr<ExactProduct>> products;  // by group
+  absl::Mutex mutex;
+
+  const Factor& factor(int64_t c) const {
+    return factors[factors.size() == 1 ? 0 : static_cast<size_t>(c)];
+  }
+  ExactProduct& product(size_t group) {
+    absl::MutexLock lock(&mutex);
+    while (products.size() <= group) products.push_back(std::make_unique<ExactProduct>());
+    return *products[group];
+  }
+};
+
+// Where a layer has its inputs.
+struct Places {
+  int input, weights, bias;
+};
+constexpr Places kForward = {0, 1, 2};
+constexpr Places kTransposed = {2, 1, 3};
+
+StatusOr<std::unique_ptr<LayerState>> MakeLayer(const Node& node, Places p) {
+  auto s = std::make_unique<LayerState>();
+  s->input = InputAffine(node, p.input);
+  s->weights = InputAffine(node, p.weights);
+  s->output = OutputAffine(node);
+  s->range = ActivatedRange(node, s->output);
+  for (const int64_t z : s->weights.zeros) s->weight_zeros.push_back(static_cast<int32_t>(z));
+  for (const float scale : s->weights.scales) {
+    const double product = static_cast<double>(s->input.scale()) * static_cast<double>(scale);
+    s->factors.push_back(FactorOf(product / static_cast<double>(s->output.scale())));
+  }
+  return s;
+}
+
+StatusOr<std::unique_ptr<KernelState>> PrepareWindow(const Node& node, Places p) {
+  ASSIGN_OR_RETURN(auto s, MakeLayer(node, p));
+  s->stride_h = node.Int("stride_h");
+  s->stride_w = node.Int("stride_w");
+  s->dilation_h = node.Int("dilation_h_factor", 1);
+  s->dilation_w = node.Int("dilation_w_factor", 1);
+  s->multiplier = node.Int("depth_multiplier", 1);
+  if (std::min({s->stride_h, s->stride_w, s->dilation_h, s->dilation_w}) < 1) {
+    return InvalidArgument("strides and dilations must be positive");
+  }
+  ASSIGN_OR_RETURN(s->padding, nn::ParsePadding(node.String("padding", "SAME")));
+  return s;
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareConv(const Node& node) {
+  return PrepareWindow(node, kForward);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareTransposed(const Node& node) {
+  return PrepareWindow(node, kTransposed);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareDense(const Node& node) {
+  ASSIGN_OR_RETURN(auto s, MakeLayer(node, kForward));
+  s->keep_dims = node.Bool("keep_num_dims");
+  return s;
+}
+
+// Sums and biases of `channels`, as numbers of the output. `Sum` is int32 or int64.
+class Finish {
+ public:
+  static StatusOr<Finish> Of(const OpContext& ctx, const LayerState& s, int bias,
+                             int64_t channels) {
+    Finish f(s);
+    if (s.factors.size() != 1 && static_cast<int64_t>(s.factors.size()) != channels) {
+      return InvalidArgument("there are ", s.factors.size(), " scales for ", channels, " channels");
+    }
+    if (bias >= ctx.num_inputs() || ctx.input(bias).num_elements() == 0) return f;
+    const Tensor& b = ctx.input(bias);
+    if (b.num_elements() != channels) {
+      return InvalidArgument("there are ", b.num_elements(), " biases for ", channels, " channels");
+    }
+    if (b.dtype() == Dtype::kInt32) {
+      f.bias32_ = b.data<int32_t>();
+    } else if (b.dtype() == Dtype::kInt64) {
+      f.bias64_ = b.data<int64_t>();
+    } else {
+      return Unimplemented("biases are ", DtypeName(b.dtype()));
+    }
+    return f;
+  }
+  // Sums of numbers of 8 bits.
+  int32_t operator()(int32_t sum, int64_t c) const {
+    if (bias32_ != nullptr) {
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(bias32_[c]));
+    }
+    return s_.range.Clamp(Times(sum, s_.factor(c)) + s_.output.zero());
+  }
+  // Of int16: as wide as the biases are.
+  int32_t Wide(int64_t sum, int64_t c) const {
+    if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
+    if (bias64_ != nullptr) sum += bias64_[c];
+    return s_.range.Clamp(Times(sum, s_.factor(c)) + s_.output.zero());
+  }
+
+  // Fully connected layers of int16 keep all bits of the factor, unlike convolutions.
+  int32_t Exactly(int64_t sum, int64_t c) const {
+    if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
+    if (bias64_ != nullptr) sum += bias64_[c];
+    return s_.range.Clamp(TimesExactly(sum, s_.factor(c)) + s_.output.zero());
+  }
+
+ private:
+  explicit Finish(const LayerState& s) : s_(s) {}
+  const LayerState& s_;
+  const int32_t* bias32_ = nullptr;
+  const int64_t* bias64_ = nullptr;
+};
+
+template <typename T>
+void FinishRows(const Finish& finish, const int32_t* sums, int64_t rows, int64_t n, int64_t first,
+                int64_t stride, T* y) {
+  ParallelFor(rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  for (int64_t c = 0; c < n; ++c) {
+                    y[i * stride + first + c] = static_cast<T>(finish(sums[i * n + c], first + c));
+                  }
+                }
+              });
+}
+
+// ---- convolutions
+
+struct Image {
+  int64_t batch, in_h, in_w, depth, out_h, out_w, kernel_h, kernel_w, top, left;
+};
+
+StatusOr<Image> ImageOf(const LayerState& s, const Shape& in, const Shape& filter) {
+  if (in.rank() != 4 || filter.rank() != 4) {
+    return InvalidArgument("an image of shape ", in.ToString(), " and a filter of shape ",
+                           filter.ToString());
+  }
+  Image m = {in[0], in[1], in[2], in[3], 0, 0, filter[1], filter[2], 0, 0};
+  ASSIGN_OR_RETURN(const nn::WindowSpan h,
+                   nn::SpanOf(m.in_h, m.kernel_h, s.dilation_h, s.stride_h, s.padding, 0, 0));
+  ASSIGN_OR_RETURN(const nn::WindowSpan w,
+                   nn::SpanOf(m.in_w, m.kernel_w, s.dilation_w, s.stride_w, s.padding, 0, 0));
+  m.out_h = h.out;
+  m.out_w = w.out;
+  m.top = h.before;
+  m.left = w.before;
+  return m;
+}
+
+// Row r of all windows of group g: elements [from, to) of [kernel_h, kernel_w, channels].
+template <typename T, typename Out>
+void FillWindow(const LayerState& s, const Image& m, const T* x, int64_t first, int64_t channels,
+                int64_t r, int64_t from, int64_t to, Out* out) {
+  const int64_t ox = r % m.out_w, oy = r / m.out_w % m.out_h, b = r / m.out_w / m.out_h;
+  const int32_t zero = s.input.zero();
+  while (from < to) {
+    const int64_t tap = from / channels, c = from % channels;
+    const int64_t n = std::min(to - from, channels - c);
+    const int64_t y = oy * s.stride_h - m.top + tap / m.kernel_w * s.dilation_h;
+    const int64_t z = ox * s.stride_w - m.left + tap % m.kernel_w * s.dilation_w;
+    if (y < 0 || y >= m.in_h || z < 0 || z >= m.in_w) {
+      std::fill(out, out + n, Out{0});
+    } else {
+      const T* p = x + ((b * m.in_h + y) * m.in_w + z) * m.depth + first + c;
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(int32_t{p[i]} - zero);
+    }
+    out += n;
+    from += n;
+  }
+}
+
+Status RunConv(OpContext& ctx) {
+  auto& s = ctx.state<LayerState>();
+  const Tensor &in = ctx.input(0), &filter = ctx.input(1);
+  ASSIGN_OR_RETURN(const Image m, ImageOf(s, in.shape(), filter.shape()));
+  const int64_t units = filter.dim(0), channels = filter.dim(3);
+  if (channels == 0 || m.depth % channels != 0 || units % (m.depth / channels) != 0) {
+    return InvalidArgument("a filter of shape ", filter.shape().ToString(), " over ", m.depth,
+                           " channels");
+  }
+  const int64_t groups = m.depth / channels, n = units / std::max<int64_t>(groups, 1);
+  const int64_t k = m.kernel_h * m.kernel_w * channels, rows = m.batch * m.out_h * m.out_w;
+  ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 2, units));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({m.batch, m.out_h, m.out_w, units})));
+  if (out->num_elements() == 0) return OkStatus();
+  const auto* w = static_cast<const int8_t*>(filter.raw());
+  if (in.dtype() == Dtype::kInt16) {
+    const int16_t* x = in.data<int16_t>();
+    int16_t* y = out->data<int16_t>();
+    ParallelFor(rows, std::max<int64_t>(1, 65536 / (k * n)), [&](int64_t begin, int64_t end) {
+      std::vector<int32_t> window(static_cast<size_t>(k));
+      for (int64_t r = begin; r < end; ++r) {
+        for (int64_t g = 0; g < groups; ++g) {
+          FillWindow(s, m, x, g * channels, channels, r, 0, k, window.data());
+          for (int64_t c = g * n; c < (g + 1) * n; ++c) {
+            int64_t sum = 0;
+            for (int64_t i = 0; i < k; ++i) {
+              sum += int64_t{window[static_cast<size_t>(i)]} * w[c * k + i];
+            }
+            y[r * units + c] = static_cast<int16_t>(finish.Wide(sum, c));
+          }
+        }
+      }
+    });
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(Tensor sums, ctx.Temp(Dtype::kInt32, Shape({rows, n})));
+  Status status;
+  VisitNarrow(in.dtype(), [&]<typename T>() {
+    const T* x = in.data<T>();
+    for (int64_t g = 0; g < groups && status.ok(); ++g) {
+      const Tensor part = groups == 1 ? filter : filter.Rows(g * n, (g + 1) * n);
+      status = s.product(static_cast<size_t>(g))
+                   .Run(
+                       part, n, k, s.weight_zeros, rows,
+                       [&](int64_t r, int64_t from, int64_t to, float* to_row) {
+                         FillWindow(s, m, x, g * channels, channels, r, from, to, to_row);
+                       },
+                       sums.data<int32_t>(), ctx.step().allocator);
+      if (!status.ok()) return;
+      FinishRows(finish, sums.data<int32_t>(), rows, n, g * n, units, out->data<T>());
+    }
+  });
+  return status;
+}
+
+template <typename T, typename W, typename Sum>
+void Depthwise(const LayerState& s, const Image& m, const Finish& finish, const T* x, const W* w,
+               T* y) {
+  const int64_t units = m.depth * s.multiplier;
+  const int32_t zero = s.input.zero(), weight_zero = s.weight_zeros.empty() ? 0 : s.weight_zeros[0];
+  ParallelFor(m.batch * m.out_h, 1, [&](int64_t begin, int64_t end) {
+    std::vector<Sum> sums(static_cast<size_t>(units));
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t b = line / m.out_h, oy = line % m.out_h;
+      for (int64_t ox = 0; ox < m.out_w; ++ox) {
+        std::fill(sums.begin(), sums.end(), Sum{0});
+        for (int64_t ky = 0; ky < m.kernel_h; ++ky) {
+          const int64_t iy = oy * s.stride_h - m.top + ky * s.dilation_h;
+          if (iy < 0 || iy >= m.in_h) continue;
+          for (int64_t kx = 0; kx < m.kernel_w; ++kx) {
+            const int64_t ix = ox * s.stride_w - m.left + kx * s.dilation_w;
+            if (ix < 0 || ix >= m.in_w) continue;
+            const T* p = x + ((b * m.in_h + iy) * m.in_w + ix) * m.depth;
+            const W* q = w + (ky * m.kernel_w + kx) * units;
+            Sum* sum = sums.data();
+            if (s.multiplier == 1) {
+              for (int64_t c = 0; c < units; ++c) {
+                sum[c] += Sum{(int32_t{p[c]} - zero)} * (int32_t{q[c]} - weight_zero);
+              }
+              continue;
+            }
+            for (int64_t c = 0; c < units; ++c) {
+              sum[c] += Sum{(int32_t{p[c / s.multiplier]} - zero)} * (int32_t{q[c]} - weight_zero);
+            }
+          }
+        }
+        T* to = y + (line * m.out_w + ox) * units;
+        for (int64_t c = 0; c < units; ++c) {
+          const Sum sum = sums[static_cast<size_t>(c)];
+          if constexpr (sizeof(T) == 2) {
+            to[c] = static_cast<T>(finish.Wide(sum, c));
+          } else {
+            to[c] = static_cast<T>(finish(sum, c));
+          }
+        }
+      }
+    }
+  });
+}
+
+Status RunDepthwise(OpContext& ctx) {
+  auto& s = ctx.state<LayerState>();
+  const Tensor &in = ctx.input(0), &filter = ctx.input(1);
+  ASSIGN_OR_RETURN(const Image m, ImageOf(s, in.shape(), filter.shape()));
+  if (filter.dim(0) != 1 || s.multiplier < 1 || m.depth * s.multiplier != filter.dim(3)) {
+    return InvalidArgument("a filter of shape ", filter.shape().ToString(), " over ", m.depth,
+                           " channels, each ", s.multiplier, " times");
+  }
+  ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 2, filter.dim(3)));
+  ASSIGN_OR_RETURN(Tensor * out,
+                   ctx.Allocate(0, Shape({m.batch, m.out_h, m.out_w, filter.dim(3)})));
+  if (in.dtype() == Dtype::kUint8) {
+    Depthwise<uint8_t, uint8_t, int32_t>(s, m, finish, in.data<uint8_t>(), filter.data<uint8_t>(),
+                                         out->data<uint8_t>());
+  } else if (const auto* w = static_cast<const int8_t*>(filter.raw()); in.dtype() == Dtype::kInt8) {
+    Depthwise<int8_t, int8_t, int32_t>(s, m, finish, in.data<int8_t>(), w, out->data<int8_t>());
+  } else {
+    Depthwise<int16_t, int8_t, int64_t>(s, m, finish, in.data<int16_t>(), w, out->data<int16_t>());
+  }
+  return OkStatus();
+}
+
+// Each element of the input adds to a window of the output.
+template <typename T, typename W, typename Sum>
+void Transposed(const LayerState& s, const Image& m, const Finish& finish, int64_t units,
+                const T* x, const W* w, Sum* sums, T* y) {
+  // m.out_* are sizes of the input of this operator, m.in_* of its output.
+  const int32_t zero = s.input.zero();
+  for (int64_t b = 0; b < m.batch; ++b) {
+    for (int64_t iy = 0; iy < m.out_h; ++iy) {
+      for (int64_t ix = 0; ix < m.out_w; ++ix) {
+        const T* p = x + ((b * m.out_h + iy) * m.out_w + ix) * m.depth;
+        for (int64_t ky = 0; ky < m.kernel_h; ++ky) {
+          const int64_t oy = iy * s.stride_h - m.top + ky;
+          if (oy < 0 || oy >= m.in_h) continue;
+          for (int64_t kx = 0; kx < m.kernel_w; ++kx) {
+            const int64_t ox = ix * s.stride_w - m.left + kx;
+            if (ox < 0 || ox >= m.in_w) continue;
+            Sum* to = sums + ((b * m.in_h + oy) * m.in_w + ox) * units;
+            for (int64_t u = 0; u < units; ++u) {
+              const W* q = w + ((u * m.kernel_h + ky) * m.kernel_w + kx) * m.depth;
+              const int32_t weight_zero = s.weight_zeros.empty() ? 0 : s.weight_zeros[0];
+              Sum sum = 0;
+              for (int64_t c = 0; c < m.depth; ++c) {
+                sum += Sum{int32_t{p[c]} - zero} * (int32_t{q[c]} - weight_zero);
+              }
+              to[u] += sum;
+            }
+          }
+        }
+      }
+    }
+  }
+  for (int64_t i = 0; i < m.batch * m.in_h * m.in_w * units; ++i) {
+    if constexpr (sizeof(T) == 2) {
+      y[i] = static_cast<T>(finish.Wide(sums[i], i % units));
+    } else {
+      y[i] = static_cast<T>(finish(sums[i], i % units));
+    }
+  }
+}
+
+Status RunTransposed(OpContext& ctx) {
+  auto& s = ctx.state<LayerState>();
+  const Tensor &sizes = ctx.input(0), &filter = ctx.input(1), &in = ctx.input(2);
+  if (sizes.dtype() != Dtype::kInt32 || sizes.num_elements() != 4) {
+    return InvalidArgument("its output shape is no vector of 4 int32");
+  }
+  Dims dims;
+  for (int i = 0; i < 4; ++i) dims.push_back(sizes.data<int32_t>()[i]);
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+  ASSIGN_OR_RETURN(Image m, ImageOf(s, shape, filter.shape()));
+  m.depth = filter.dim(3);
+  if (!(in.shape() == Shape({m.batch, m.out_h, m.out_w, m.depth})) || filter.dim(0) != shape[3]) {
+    return InvalidArgument("an input of shape ", in.shape().ToString(), " and a filter of shape ",
+                           filter.shape().ToString(), " for an output of shape ", shape.ToString());
+  }
+  ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 3, shape[3]));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  const bool wide = in.dtype() == Dtype::kInt16;
+  ASSIGN_OR_RETURN(Tensor sums, Tensor::Zeros(wide ? Dtype::kInt64 : Dtype::kInt32, shape));
+  if (in.dtype() == Dtype::kUint8) {
+    Transposed(s, m, finish, shape[3], in.data<uint8_t>(), filter.data<uint8_t>(),
+               sums.data<int32_t>(), out->data<uint8_t>());
+  } else if (const auto* w = static_cast<const int8_t*>(filter.raw()); !wide) {
+    Transposed(s, m, finish, shape[3], in.data<int8_t>(), w, sums.data<int32_t>(),
+               out->data<int8_t>());
+  } else {
+    Transposed(s, m, finish, shape[3], in.data<int16_t>(), w, sums.data<int64_t>(),
+               out->data<int16_t>());
+  }
+  return OkStatus();
+}
+
+// ---- fully connected layers
+
+Status RunDense(OpContext& ctx) {
+  auto& s = ctx.state<LayerState>();
+  const Tensor &in = ctx.input(0), &weights = ctx.input(1);
+  if (weights.rank() != 2 || weights.dim(1) == 0 || in.num_elements() % weights.dim(1) != 0) {
+    return InvalidArgument("weights of shape ", weights.shape().ToString(),
+                           " for an input of shape ", in.shape().ToString());
+  }
+  const int64_t n = weights.dim(0), k = weights.dim(1), rows = in.num_elements() / k;
+  Dims dims = {rows, n};
+  if (s.keep_dims && in.rank() > 0) {
+    if (in.dim(in.rank() - 1) != k) return InvalidArgument("it keeps dimensions of no rows");
+    dims.assign(in.shape().dims().begin(), in.shape().dims().end());
+    dims.back() = n;
+  }
+  ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 2, n));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape(dims)));
+  if (in.dtype() == Dtype::kInt16) {
+    const int16_t* x = in.data<int16_t>();
+    const auto* w = static_cast<const int8_t*>(weights.raw());
+    int16_t* y = out->data<int16_t>();
+    ParallelFor(rows * n, std::max<int64_t>(1, 65536 / k), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int16_t* p = x + i / n * k;
+        const int8_t* q = w + i % n * k;
+        int64_t sum = 0;
+        for (int64_t j = 0; j < k; ++j) sum += (int64_t{p[j]} - s.input.zero()) * q[j];
+        y[i] = static_cast<int16_t>(finish.Exactly(sum, i % n));
+      }
+    });
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(Tensor sums, ctx.Temp(Dtype::kInt32, Shape({rows, n})));
+  Status status;
+  VisitNarrow(in.dtype(), [&]<typename T>() {
+    const T* x = in.data<T>();
+    const int32_t zero = s.input.zero();
+    status = s.product(0).Run(
+        weights, n, k, s.weight_zeros, rows,
+        [&](int64_t r, int64_t from, int64_t to, float* to_row) {
+          const T* p = x + r * k;
+          for (int64_t i = from; i < to; ++i) {
+            to_row[i - from] = static_cast<float>(int32_t{p[i]} - zero);
+          }
+        },
+        sums.data<int32_t>(), ctx.step().allocator);
+    if (status.ok()) FinishRows(finish, sums.data<int32_t>(), rows, n, 0, n, out->data<T>());
+  });
+  return status;
+}
+
+std::string DeclineLayer(const Node& node, Places p) {
+  const Dtype type = node.output_types[0];
+  if (node.num_inputs() <= p.input || node.num_inputs() <= p.weights) return "an input is missing";
+  if (!VisitNarrow(type, []<typename T>() {})) {
+    return absl::StrCat("its output is ", DtypeName(type));
+  }
+  if (node.input_types[static_cast<size_t>(p.input)] != type) {
+    return "its input is not of the output's type";
+  }
+  const Dtype weights = node.input_types[static_cast<size_t>(p.weights)];
+  if (type == Dtype::kUint8 ? weights != Dtype::kUint8
+                            : weights != Dtype::kInt8 && weights != Dtype::kInt4) {
+    return absl::StrCat("its weights are ", DtypeName(weights));
+  }
+  const std::string activation = node.String("fused_activation_function", "NONE");
+  if (activation == "TANH" || activation == "SIGN_BIT") {
+    return absl::StrCat("its activation is ", activation);
+  }
+  if (node.String("weights_format", "DEFAULT") != "DEFAULT") return "its weights are shuffled";
+  const Range all = RangeOf(type);
+  for (const Affine& a : {InputAffine(node, p.input), OutputAffine(node)}) {
+    if (a.scales.size() != 1 || a.zeros.size() != 1) return "input or output have no scale";
+    if (a.zeros[0] < all.low || a.zeros[0] > all.high) return "a zero point is out of range";
+  }
+  const Affine w = InputAffine(node, p.weights);
+  if (w.scales.empty() || w.zeros.size() != w.scales.size()) return "its weights have no scales";
+  const Range of_weights = RangeOf(type == Dtype::kUint8 ? type : Dtype::kInt8);
+  for (const int64_t z : w.zeros) {
+    if (type != Dtype::kUint8 ? z != 0 : z < of_weights.low || z > of_weights.high) {
+      return "a zero point of the weights is out of range";
+    }
+  }
+  return "";
+}
+std::string DeclineConv(const Node& node) { return DeclineLayer(node, kForward); }
+std::string DeclineTransposed(const Node& node) { return DeclineLayer(node, kTransposed); }
+
+constexpr Kernel kLiteLayerTable[] = {
+    {"tfl.conv_2d", "", kAnyType, "lite:conv", RunConv, PrepareConv, DeclineConv},
+    {"tfl.depthwise_conv_2d", "", kAnyType, "lite:depthwise", RunDepthwise, PrepareConv,
+     DeclineConv},
+    {"tfl.transpose_conv", "", kAnyType, "lite:transpose_conv", RunTransposed, PrepareTransposed,
+     DeclineTransposed},
+    {"tfl.fully_connected", "", kAnyType, "lite:dense", RunDense, PrepareDense, DeclineConv},
+};
+
+}  // namespace
+}  // namespace smelt::lite
+
+namespace smelt {
+extern constinit const std::span<const Kernel> kLiteLayerKernels = lite::kLiteLayerTable;
+}  // namespace smelt

@@ -1,0 +1,166 @@
+// QUANTIZE, DEQUANTIZE, and one quantization as another.
+#include "absl/strings/str_cat.h"
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/lite/fixed_point.h"
+
+namespace smelt::lite {
+namespace {
+
+struct ScaleState final : KernelState {
+  Affine in, out;
+  Range range;
+  Factor factor;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareScale(const Node& node) {
+  auto s = std::make_unique<ScaleState>();
+  s->in = InputAffine(node, 0);
+  s->out = OutputAffine(node);
+  s->range = RangeOf(node.output_types[0]);
+  s->factor = FactorOf(static_cast<double>(s->in.scale()) / static_cast<double>(s->out.scale()));
+  return s;
+}
+
+// Which scale belongs to an element. INVALID_ARGUMENT where there are not as many as the dimension
+// has indices.
+struct ScaleIndex {
+  int64_t inner = 1, count = 1;
+  static StatusOr<ScaleIndex> Of(const Affine& a, const Shape& shape) {
+    ScaleIndex index;
+    if (a.scales.size() <= 1) return index;
+    if (a.dim < 0 || a.dim >= shape.rank() ||
+        shape[a.dim] != static_cast<int64_t>(a.scales.size())) {
+      return InvalidArgument("a tensor of shape ", shape.ToString(), " has ", a.scales.size(),
+                             " scales for dimension ", a.dim);
+    }
+    index.count = shape[a.dim];
+    index.inner = shape.Product(a.dim + 1, shape.rank());
+    return index;
+  }
+  size_t operator()(int64_t i) const {
+    return count == 1 ? 0 : static_cast<size_t>(i / inner % count);
+  }
+};
+
+Status RunQuantize(OpContext& ctx) {
+  const auto& s = ctx.state<ScaleState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.out, in.shape()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  const float* x = in.data<float>();
+  VisitNarrow(out->dtype(), [&]<typename T>() {
+    T* y = out->data<T>();
+    ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const size_t c = index(i);
+        y[i] = static_cast<T>(
+            Quantized(x[i], s.out.scales[c], static_cast<int32_t>(s.out.zeros[c]), s.range));
+      }
+    });
+  });
+  return OkStatus();
+}
+
+template <typename To, typename From>
+void Requantize(const ScaleState& s, const Tensor& in, Tensor* out) {
+  const From* x = in.data<From>();
+  To* y = out->data<To>();
+  ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t value = static_cast<int32_t>(x[i]) - s.in.zero();
+      y[i] = static_cast<To>(s.range.Clamp(Times(value, s.factor) + s.out.zero()));
+    }
+  });
+}
+
+Status RunRequantize(OpContext& ctx) {
+  const auto& s = ctx.state<ScaleState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  const auto from = [&]<typename From>() {
+    if (out->dtype() == Dtype::kInt32) return Requantize<int32_t, From>(s, in, out);
+    VisitNarrow(out->dtype(), [&]<typename To>() { Requantize<To, From>(s, in, out); });
+  };
+  if (in.dtype() == Dtype::kInt32) {
+    from.template operator()<int32_t>();
+  } else {
+    VisitNarrow(in.dtype(), from);
+  }
+  return OkStatus();
+}
+
+Status RunDequantize(OpContext& ctx) {
+  const auto& s = ctx.state<ScaleState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.in, in.shape()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
+  float* y = out->data<float>();
+  const auto from = [&]<typename T>() {
+    const auto* x = static_cast<const T*>(in.raw());
+    ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const size_t c = index(i);
+        const int64_t zero = s.in.zeros.empty() ? 0 : s.in.zeros[c];
+        y[i] = static_cast<float>(static_cast<double>(s.in.scales[c]) *
+                                  static_cast<double>(int64_t{x[i]} - zero));
+      }
+    });
+  };
+  if (in.dtype() == Dtype::kInt32) {
+    from.template operator()<int32_t>();
+  } else if (in.dtype() == Dtype::kInt4) {
+    from.template operator()<int8_t>();
+  } else {
+    VisitNarrow(in.dtype(), from);
+  }
+  return OkStatus();
+}
+
+bool IsQuantizedType(Dtype type) {
+  return type == Dtype::kInt32 || VisitNarrow(type, []<typename T>() {});
+}
+bool HasScales(const Affine& a) {
+  return !a.scales.empty() && a.zeros.size() == a.scales.size() &&
+         std::ranges::all_of(a.scales, [](float s) { return s > 0 && std::isfinite(s); });
+}
+
+std::string DeclineQuantize(const Node& node) {
+  if (node.num_inputs() != 1 || node.input_types[0] != Dtype::kFloat)
+    return "its input is not float";
+  if (!VisitNarrow(node.output_types[0], []<typename T>() {})) {
+    return absl::StrCat("its output is ", DtypeName(node.output_types[0]));
+  }
+  return HasScales(OutputAffine(node)) ? "" : "its output has no scales";
+}
+std::string DeclineRequantize(const Node& node) {
+  if (node.num_inputs() != 1 || !IsQuantizedType(node.input_types[0]) ||
+      !IsQuantizedType(node.output_types[0])) {
+    return "it is not between integers";
+  }
+  const Affine in = InputAffine(node, 0), out = OutputAffine(node);
+  return HasScales(in) && HasScales(out) && in.scales.size() == 1 && out.scales.size() == 1
+             ? ""
+             : "it is not between two scales";
+}
+std::string DeclineDequantize(const Node& node) {
+  if (node.num_inputs() != 1 || node.output_types[0] != Dtype::kFloat ||
+      (!IsQuantizedType(node.input_types[0]) && node.input_types[0] != Dtype::kInt4)) {
+    return "it is not from integers to float";
+  }
+  return HasScales(InputAffine(node, 0)) ? "" : "its input has no scales";
+}
+
+constexpr Kernel kLiteQuantizeTable[] = {
+    {"tfl.quantize", "", kAnyType, "lite:quantize", RunQuantize, PrepareScale, DeclineQuantize},
+    {"tfl.quantize", "", kAnyType, "lite:requantize", RunRequantize, PrepareScale,
+     DeclineRequantize},
+    {"tfl.dequantize", "", kAnyType, "lite:dequantize", RunDequantize, PrepareScale,
+     DeclineDequantize},
+};
+
+}  // namespace
+}  // namespace smelt::lite
+
+namespace smelt {
+extern constinit const std::span<const Kernel> kLiteQuantizeKernels = lite::kLiteQuantizeTable;
+}  // namespace smelt

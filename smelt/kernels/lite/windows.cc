@@ -1,0 +1,234 @@
+// Pools and bilinear resizing of quantized images.
+#include "absl/strings/str_cat.h"
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/lite/fixed_point.h"
+#include "smelt/kernels/nn/window.h"
+
+namespace smelt::lite {
+namespace {
+
+struct PoolState final : KernelState {
+  nn::Padding padding = nn::Padding::kSame;
+  int64_t stride_h = 1, stride_w = 1, height = 1, width = 1;
+  Range range;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PreparePool(const Node& node) {
+  auto s = std::make_unique<PoolState>();
+  ASSIGN_OR_RETURN(s->padding, nn::ParsePadding(node.String("padding", "SAME")));
+  s->stride_h = node.Int("stride_h");
+  s->stride_w = node.Int("stride_w");
+  s->height = node.Int("filter_height");
+  s->width = node.Int("filter_width");
+  if (std::min({s->stride_h, s->stride_w, s->height, s->width}) < 1) {
+    return InvalidArgument("windows and strides must be positive");
+  }
+  s->range = ActivatedRange(node, OutputAffine(node));
+  return s;
+}
+
+template <bool kMax>
+Status RunPool(OpContext& ctx) {
+  const auto& s = ctx.state<PoolState>();
+  const Tensor& in = ctx.input(0);
+  if (in.rank() != 4) return InvalidArgument("an image of shape ", in.shape().ToString());
+  const int64_t in_h = in.dim(1), in_w = in.dim(2), depth = in.dim(3);
+  ASSIGN_OR_RETURN(const nn::WindowSpan h,
+                   nn::SpanOf(in_h, s.height, 1, s.stride_h, s.padding, 0, 0));
+  ASSIGN_OR_RETURN(const nn::WindowSpan w,
+                   nn::SpanOf(in_w, s.width, 1, s.stride_w, s.padding, 0, 0));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({in.dim(0), h.out, w.out, depth})));
+  VisitNarrow(in.dtype(), [&]<typename T>() {
+    const T* x = in.data<T>();
+    T* y = out->data<T>();
+    ParallelFor(in.dim(0) * h.out, 1, [&](int64_t begin, int64_t end) {
+      std::vector<int32_t> sums(static_cast<size_t>(depth));
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t b = line / h.out, top = line % h.out * s.stride_h - h.before;
+        for (int64_t ox = 0; ox < w.out; ++ox) {
+          const int64_t left = ox * s.stride_w - w.before;
+          const int64_t y0 = std::max<int64_t>(top, 0), y1 = std::min(top + s.height, in_h);
+          const int64_t x0 = std::max<int64_t>(left, 0), x1 = std::min(left + s.width, in_w);
+          std::fill(sums.begin(), sums.end(), kMax ? std::numeric_limits<T>::min() : 0);
+          for (int64_t iy = y0; iy < y1; ++iy) {
+            for (int64_t ix = x0; ix < x1; ++ix) {
+              const T* p = x + ((b * in_h + iy) * in_w + ix) * depth;
+              for (int64_t c = 0; c < depth; ++c) {
+                int32_t& sum = sums[static_cast<size_t>(c)];
+                sum = kMax ? std::max(sum, int32_t{p[c]}) : sum + p[c];
+              }
+            }
+          }
+          const auto count = static_cast<int32_t>(std::max<int64_t>(1, (y1 - y0) * (x1 - x0)));
+          T* to = y + (line * w.out + ox) * depth;
+          for (int64_t c = 0; c < depth; ++c) {
+            int32_t value = sums[static_cast<size_t>(c)];
+            // Means are rounded half away from zero.
+            if (!kMax) value = (value > 0 ? value + count / 2 : value - count / 2) / count;
+            to[c] = static_cast<T>(s.range.Clamp(value));
+          }
+        }
+      }
+    });
+  });
+  return OkStatus();
+}
+
+std::string DeclinePool(const Node& node) {
+  if (InputAffine(node, 0) == OutputAffine(node)) return DeclineUnlessNarrow(node, 1);
+  return "its input and output are of different scales";
+}
+
+// ---- bilinear resizing: weights have 10 bits
+
+struct ResizeState final : KernelState {
+  bool align_corners = false, half_pixel_centers = false;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareResize(const Node& node) {
+  auto s = std::make_unique<ResizeState>();
+  s->align_corners = node.Bool("align_corners");
+  s->half_pixel_centers = node.Bool("half_pixel_centers");
+  return s;
+}
+
+constexpr int32_t kOne = 1 << 10;
+
+struct Tap {
+  int64_t low, high;
+  int32_t place;  // in units of 1 / kOne
+};
+
+std::vector<Tap> TapsOf(const ResizeState& s, int64_t in, int64_t out) {
+  std::vector<Tap> taps;
+  auto step = static_cast<int32_t>((kOne * in + out / 2) / out);
+  if (s.align_corners && out > 1) {
+    step = static_cast<int32_t>((kOne * (in - 1) + (out - 1) / 2) / (out - 1));
+  }
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t place = s.half_pixel_centers ? i * step + step / 2 - kOne / 2 : i * step;
+    const int64_t low = std::max<int64_t>(place / kOne, 0);
+    const int64_t high = std::min<int64_t>((place + kOne - 1) / kOne, in - 1);
+    taps.push_back({low, std::max<int64_t>(high, 0), static_cast<int32_t>(place)});
+  }
+  return taps;
+}
+
+// Of uint8: in float.
+struct RealTap {
+  int64_t low, high;
+  float place;
+};
+
+std::vector<RealTap> RealTapsOf(const ResizeState& s, int64_t in, int64_t out) {
+  std::vector<RealTap> taps;
+  float step = static_cast<float>(in) / static_cast<float>(out);
+  if (s.align_corners && out > 1) {
+    step = static_cast<float>(in - 1) / static_cast<float>(out - 1);
+  }
+  for (int64_t i = 0; i < out; ++i) {
+    const float place = s.half_pixel_centers ? (static_cast<float>(i) + 0.5f) * step - 0.5f
+                                             : static_cast<float>(i) * step;
+    const auto low = static_cast<int64_t>(std::floor(place));
+    const auto high = static_cast<int64_t>(std::ceil(place));
+    taps.push_back(
+        {std::max<int64_t>(low, 0), std::min(std::max<int64_t>(high, 0), in - 1), place});
+  }
+  return taps;
+}
+
+Status RunResizeReal(OpContext& ctx, const ResizeState& s, Tensor* out) {
+  const Tensor& in = ctx.input(0);
+  const int64_t in_h = in.dim(1), in_w = in.dim(2), depth = in.dim(3);
+  const int64_t out_h = out->dim(1), out_w = out->dim(2);
+  const std::vector<RealTap> rows = RealTapsOf(s, in_h, out_h);
+  const std::vector<RealTap> columns = RealTapsOf(s, in_w, out_w);
+  const uint8_t* x = in.data<uint8_t>();
+  uint8_t* y = out->data<uint8_t>();
+  for (int64_t line = 0; line < in.dim(0) * out_h; ++line) {
+    const RealTap& v = rows[static_cast<size_t>(line % out_h)];
+    const uint8_t* image = x + line / out_h * in_h * in_w * depth;
+    const float fy = v.place - static_cast<float>(v.low);
+    for (int64_t ox = 0; ox < out_w; ++ox) {
+      const RealTap& h = columns[static_cast<size_t>(ox)];
+      const float fx = h.place - static_cast<float>(h.low);
+      const auto at = [&](int64_t r, int64_t c) { return image + (r * in_w + c) * depth; };
+      const uint8_t *a = at(v.low, h.low), *b = at(v.high, h.low), *c = at(v.low, h.high),
+                    *d = at(v.high, h.high);
+      for (int64_t i = 0; i < depth; ++i) {
+        const float sum = static_cast<float>(a[i]) * (1 - fy) * (1 - fx) +
+                          static_cast<float>(b[i]) * fy * (1 - fx) +
+                          static_cast<float>(c[i]) * (1 - fy) * fx +
+                          static_cast<float>(d[i]) * fy * fx;
+        y[(line * out_w + ox) * depth + i] =
+            static_cast<uint8_t>(std::clamp(sum + 0.5f, 0.0f, 255.0f));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status RunResize(OpContext& ctx) {
+  const auto& s = ctx.state<ResizeState>();
+  const Tensor &in = ctx.input(0), &size = ctx.input(1);
+  if (in.rank() != 4 || size.dtype() != Dtype::kInt32 || size.num_elements() != 2) {
+    return InvalidArgument("it resizes an image of shape ", in.shape().ToString(), " to ",
+                           size.num_elements(), " sizes");
+  }
+  const int64_t out_h = size.data<int32_t>()[0], out_w = size.data<int32_t>()[1];
+  const int64_t in_h = in.dim(1), in_w = in.dim(2), depth = in.dim(3);
+  if (out_h < 1 || out_w < 1 || in_h < 1 || in_w < 1) {
+    return InvalidArgument("it resizes ", in.shape().ToString(), " to ", out_h, " x ", out_w);
+  }
+  if (std::max({in_h, in_w, out_h, out_w}) > 1 << 20) {
+    return Unimplemented("images of ", std::max({in_h, in_w, out_h, out_w}), " rows");
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({in.dim(0), out_h, out_w, depth})));
+  if (in.dtype() == Dtype::kUint8) return RunResizeReal(ctx, s, out);
+  const std::vector<Tap> rows = TapsOf(s, in_h, out_h), columns = TapsOf(s, in_w, out_w);
+  VisitNarrow(in.dtype(), [&]<typename T>() {
+    const T* x = in.data<T>();
+    T* y = out->data<T>();
+    ParallelFor(in.dim(0) * out_h, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const Tap& v = rows[static_cast<size_t>(line % out_h)];
+        const T* image = x + line / out_h * in_h * in_w * depth;
+        for (int64_t ox = 0; ox < out_w; ++ox) {
+          const Tap& h = columns[static_cast<size_t>(ox)];
+          const auto at = [&](int64_t r, int64_t c) { return image + (r * in_w + c) * depth; };
+          const T *a = at(v.low, h.low), *b = at(v.high, h.low), *c = at(v.low, h.high),
+                  *d = at(v.high, h.high);
+          const int64_t fy = v.place - kOne * v.low, fx = h.place - kOne * h.low;
+          T* to = y + (line * out_w + ox) * depth;
+          for (int64_t i = 0; i < depth; ++i) {
+            const int64_t sum = (kOne - fy) * (kOne - fx) * a[i] + fy * (kOne - fx) * b[i] +
+                                (kOne - fy) * fx * c[i] + fy * fx * d[i];
+            const int64_t half = sum > 0 ? int64_t{kOne} * kOne / 2 : -int64_t{kOne} * kOne / 2;
+            to[i] = static_cast<T>((sum + half) / (int64_t{kOne} * kOne));
+          }
+        }
+      }
+    });
+  });
+  return OkStatus();
+}
+
+std::string DeclineResize(const Node& node) {
+  if (node.num_inputs() != 2) return absl::StrCat("it has ", node.num_inputs(), " inputs");
+  return DeclinePool(node);
+}
+
+constexpr Kernel kLiteWindowTable[] = {
+    {"tfl.average_pool_2d", "", kAnyType, "lite:average_pool", RunPool<false>, PreparePool,
+     DeclinePool},
+    {"tfl.max_pool_2d", "", kAnyType, "lite:max_pool", RunPool<true>, PreparePool, DeclinePool},
+    {"tfl.resize_bilinear", "", kAnyType, "lite:resize_bilinear", RunResize, PrepareResize,
+     DeclineResize},
+};
+
+}  // namespace
+}  // namespace smelt::lite
+
+namespace smelt {
+extern constinit const std::span<const Kernel> kLiteWindowKernels = lite::kLiteWindowTable;
+}  // namespace smelt

@@ -1,0 +1,175 @@
+// Operators on quantized tensors. Those that move integers, or compare them on one scale, are the
+// same as on plain ones; the others keep their op, for which kernels/lite/ has kernels.
+#include "smelt/kernels/kernel.h"
+#include "smelt/lite/lower/lowering.h"
+
+namespace smelt {
+namespace {
+
+bool IsNarrow(Dtype type) {
+  return type == Dtype::kInt8 || type == Dtype::kUint8 || type == Dtype::kInt16 ||
+         type == Dtype::kInt4;
+}
+
+LoweredEndpoints ByPlainRow(Node& n, Lowering& l) {
+  for (const auto family : AllLowerRows()) {
+    for (const LowerRow& row : family) {
+      if (row.op != n.op_name()) continue;
+      l.Begin(n, row);
+      return row.lower(n, l);
+    }
+  }
+  return Unimplemented("it is not known here");
+}
+
+LoweredEndpoints Kept(Node& n, Lowering& l) {
+  ASSIGN_OR_RETURN(Node * made, l.Keep(n));
+  RETURN_IF_ERROR(FindKernel(*made).status());
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
+  return out;
+}
+
+// The same on integers where all that it reads and makes has one scale.
+LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
+  const Quantization* to = l.quantization({&n, 0});
+  bool one = to != nullptr && n.String("fused_activation_function", "NONE") == "NONE";
+  for (int i = 0; i < n.num_inputs() && one; ++i) {
+    if (!IsNarrow(l.type(n.input(i)))) continue;
+    const Quantization* q = l.quantization(n.input(i));
+    one = q != nullptr && *q == *to;
+  }
+  return one ? ByPlainRow(n, l) : Kept(n, l);
+}
+
+// Elements beside the input are the zero point's.
+LoweredEndpoints Pad(Node& n, Lowering& l) {
+  if (n.num_inputs() != 2) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 2");
+  const Quantization* q = l.quantization(n.input(0));
+  const int64_t zero = q == nullptr || q->zero_points.empty() ? 0 : q->zero_points[0];
+  ASSIGN_OR_RETURN(const Endpoint fill, l.Number(static_cast<double>(zero), l.type(n.input(0))));
+  return OneOf(l.Add("PadV2", {n.input(0), n.input(1), fill}));
+}
+
+// float16 constants, or integers.
+LoweredEndpoints Dequantize(Node& n, Lowering& l) {
+  if (l.quantization(n.input(0)) != nullptr) return Kept(n, l);
+  AttrMap attrs;
+  attrs.Set("DstT", n.output_types[0]);
+  return OneOf(l.Add("Cast", {n.input(0)}, std::move(attrs)));
+}
+
+constexpr LowerRow kQuantizedLowering[] = {
+    {"tfl.arg_max", ByPlainRow},
+    {"tfl.arg_min", ByPlainRow},
+    {"tfl.batch_to_space_nd", ByPlainRow},
+    {"tfl.broadcast_to", ByPlainRow},
+    {"tfl.call", ByPlainRow},
+    {"tfl.cast", ByPlainRow},
+    {"tfl.depth_to_space", ByPlainRow},
+    {"tfl.dynamic_update_slice", ByPlainRow},
+    {"tfl.expand_dims", ByPlainRow},
+    {"tfl.fill", ByPlainRow},
+    {"tfl.gather", ByPlainRow},
+    {"tfl.gather_nd", ByPlainRow},
+    {"tfl.if", ByPlainRow},
+    {"tfl.max_pool_2d", Kept},
+    {"tfl.mirror_pad", ByPlainRow},
+    {"tfl.pack", ByPlainRow},
+    {"tfl.rank", ByPlainRow},
+    {"tfl.read_variable", ByPlainRow},
+    {"tfl.assign_variable", ByPlainRow},
+    {"tfl.variable", ByPlainRow},
+    {"tfl.reshape", ByPlainRow},
+    {"tfl.resize_nearest_neighbor", ByPlainRow},
+    {"tfl.reverse_sequence", ByPlainRow},
+    {"tfl.reverse_v2", ByPlainRow},
+    {"tfl.scatter_nd", ByPlainRow},
+    {"tfl.select", ByPlainRow},
+    {"tfl.select_v2", ByPlainRow},
+    {"tfl.shape", ByPlainRow},
+    {"tfl.slice", ByPlainRow},
+    {"tfl.space_to_depth", ByPlainRow},
+    {"tfl.split", ByPlainRow},
+    {"tfl.split_v", ByPlainRow},
+    {"tfl.squeeze", ByPlainRow},
+    {"tfl.strided_slice", ByPlainRow},
+    {"tfl.tile", ByPlainRow},
+    {"tfl.topk_v2", ByPlainRow},
+    {"tfl.transpose", ByPlainRow},
+    {"tfl.unpack", ByPlainRow},
+    {"tfl.where", ByPlainRow},
+    {"tfl.while", ByPlainRow},
+    {"tfl.zeros_like", ByPlainRow},
+    {"tfl.densify", ByPlainRow},
+    {"tfl.padv2", ByPlainRow},
+    {"tfl.concatenation", OnOneScale},
+    {"tfl.reduce_max", OnOneScale},
+    {"tfl.reduce_min", OnOneScale},
+    {"tfl.maximum", OnOneScale},
+    {"tfl.minimum", OnOneScale},
+    {"tfl.pad", Pad},
+    {"tfl.dequantize", Dequantize},
+    {"tfl.quantize", Kept},
+    {"tfl.abs", Kept},
+    {"tfl.add", Kept},
+    {"tfl.average_pool_2d", Kept},
+    {"tfl.batch_matmul", Kept},
+    {"tfl.conv_2d", Kept},
+    {"tfl.depthwise_conv_2d", Kept},
+    {"tfl.elu", Kept},
+    {"tfl.embedding_lookup", Kept},
+    {"tfl.equal", Kept},
+    {"tfl.exp", Kept},
+    {"tfl.fully_connected", Kept},
+    {"tfl.gelu", Kept},
+    {"tfl.greater", Kept},
+    {"tfl.greater_equal", Kept},
+    {"tfl.hard_swish", Kept},
+    {"tfl.l2_normalization", Kept},
+    {"tfl.leaky_relu", Kept},
+    {"tfl.less", Kept},
+    {"tfl.less_equal", Kept},
+    {"tfl.log", Kept},
+    {"tfl.log_softmax", Kept},
+    {"tfl.logistic", Kept},
+    {"tfl.mean", Kept},
+    {"tfl.mul", Kept},
+    {"tfl.neg", Kept},
+    {"tfl.not_equal", Kept},
+    {"tfl.prelu", Kept},
+    {"tfl.relu", Kept},
+    {"tfl.relu6", Kept},
+    {"tfl.relu_0_to_1", Kept},
+    {"tfl.relu_n1_to_1", Kept},
+    {"tfl.resize_bilinear", Kept},
+    {"tfl.rsqrt", Kept},
+    {"tfl.softmax", Kept},
+    {"tfl.space_to_batch_nd", Kept},
+    {"tfl.sqrt", Kept},
+    {"tfl.squared_difference", Kept},
+    {"tfl.sub", Kept},
+    {"tfl.sum", Kept},
+    {"tfl.tanh", Kept},
+    {"tfl.transpose_conv", Kept},
+};
+
+}  // namespace
+
+bool IsQuantized(const Node& n, const Lowering& l) {
+  if (n.Is({"tfl.quantize", "tfl.dequantize"})) return true;
+  const auto narrow = [&](Endpoint e) {
+    return IsNarrow(l.type(e)) && l.quantization(e) != nullptr;
+  };
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    if (narrow(n.input(i))) return true;
+  }
+  for (int i = 0; i < n.num_outputs(); ++i) {
+    if (narrow({const_cast<Node*>(&n), i})) return true;
+  }
+  return false;
+}
+
+std::span<const LowerRow> QuantizedLowering() { return kQuantizedLowering; }
+
+}  // namespace smelt

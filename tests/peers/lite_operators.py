@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Quantized operators one at a time, with scales of the test's own choice, in LiteRT and in smelt: lite_operators.py SMELT [SUBSTRING of names]
+
+Files are made by lite_builder.py. Integers are those of LiteRT's reference kernels, bit for bit; SUM of int8 and int16 is that of the other ones, as the reference
+kernel adds without scales."""
+import sys
+
+import numpy as np
+
+from checks import check, finish
+from lite_builder import Lite
+from lite_checks import compare, unsupported
+
+only = sys.argv[2] if len(sys.argv) > 2 else ""
+random = np.random.default_rng(11)
+ONE_VERSION = ("RELU_N1_TO_1", "RELU_0_TO_1", "ELU", "HARD_SWISH", "RESHAPE")
+INFO = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+
+
+def ints(shape, dtype):
+    low, high = INFO[dtype]
+    return random.integers(low, high + 1, shape).astype(dtype)
+
+
+def zero(dtype):
+    low, high = INFO[dtype]
+    return 0 if dtype == "int16" else int(random.integers(low // 2, high // 2))
+
+
+def scale(dtype="int8"):
+    return float(random.uniform(0.01, 0.2)) * (1 / 256 if dtype == "int16" else 1)
+
+
+def run(name, lite, outputs, inputs, resolver="ref", steps=0):
+    if only in name:
+        compare(name, lite.bytes(outputs), {f"x{i}": v for i, v in enumerate(inputs)}, resolver=resolver, steps=steps)
+
+
+def unary(op, dtype, shape=(3, 4, 5), options=None, out=None, out_shape=None, in_=None, name=None, extra=(), steps=0, resolver="ref", **fields):
+    m = Lite()
+    s, z = in_ or (scale(dtype), zero(dtype))
+    x = m.input(shape, dtype, scale=s, zero=z)
+    so, zo = out or (scale(dtype), zero(dtype))
+    more = [m.const(e) for e in extra]
+    y = m.tensor(out_shape or shape, dtype, scale=so, zero=zo)
+    m.op(op, [x] + more, [y], options, version=fields.pop("version", 1 if op in ONE_VERSION else 2), **fields)
+    run(f"{name or op.lower()}_{dtype}", m, [y], [ints(shape, dtype)], resolver, steps)
+
+
+def binary(op, dtype, a=(3, 4, 5), b=(3, 4, 5), options=None, out=None, name="", bool_out=False, same=None, steps=0, **fields):
+    m = Lite()
+    sa, za = same or (scale(dtype), zero(dtype))
+    sb, zb = same or (scale(dtype), zero(dtype))
+    so, zo = same or out or (scale(dtype), zero(dtype))
+    x, y = m.input(a, dtype, scale=sa, zero=za), m.input(b, dtype, scale=sb, zero=zb)
+    shape = np.broadcast_shapes(a, b)
+    z = m.tensor(shape, "bool") if bool_out else m.tensor(shape, dtype, scale=so, zero=zo)
+    m.op(op, [x, y], [z], options, version=2, **fields)
+    run(f"{op.lower()}{name}_{dtype}", m, [z], [ints(a, dtype), ints(b, dtype)], steps=steps)
+
+
+for dtype in "int8", "uint8", "int16":
+    for op, o in (("ADD", "AddOptions"), ("SUB", "SubOptions"), ("MUL", "MulOptions")):
+        fields = {"potScaleInt16": False} if op != "MUL" else {}
+        binary(op, dtype, options=o, **fields)
+        binary(op, dtype, (1, 4, 1), (3, 1, 5), options=o, name="_broadcast", **fields)
+        for a in 1, 2, 3:
+            binary(op, dtype, options=o, name=f"_activation{a}", fusedActivationFunction=a, **fields)
+    if dtype != "int16":
+        binary("SQUARED_DIFFERENCE", dtype)
+        for op in "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL":
+            binary(op, dtype, bool_out=True)
+        for op, o in (("RELU", None), ("RELU6", None), ("RELU_N1_TO_1", None), ("RELU_0_TO_1", None), ("ELU", None), ("EXP", None), ("LOG", None), ("GELU", "GeluOptions")):
+            unary(op, dtype, options=o)
+        unary("GELU", dtype, options="GeluOptions", approximate=True, name="gelu_tanh")
+        unary("HARD_SWISH", dtype)
+        unary("HARD_SWISH", dtype, in_=(0.003, zero(dtype)), name="hard_swish_fine")
+        unary("HARD_SWISH", dtype, in_=(0.2, zero(dtype)), out=(0.004, zero(dtype)), name="hard_swish_coarse")
+    same = (scale(dtype), zero(dtype))
+    binary("MAXIMUM", dtype, same=same)
+    binary("MINIMUM", dtype, (3, 1, 5), (4, 1), same=same)
+    unary("LEAKY_RELU", dtype, options="LeakyReluOptions", alpha=0.3)
+    unary("LEAKY_RELU", dtype, options="LeakyReluOptions", alpha=-0.3, name="leaky_relu_negative")
+    fixed = {"int8": ((1 / 256, -128), (1 / 128, 0)), "uint8": ((1 / 256, 0), (1 / 128, 128)), "int16": ((1 / 32768, 0), (1 / 32768, 0))}[dtype]
+    unary("LOGISTIC", dtype, out=fixed[0], in_=(0.05, zero(dtype)) if dtype != "int16" else (0.0003, 0))
+    unary("TANH", dtype, out=fixed[1], in_=(0.03, zero(dtype)) if dtype != "int16" else (0.0002, 0))
+    if dtype == "int16":
+        unary("LOGISTIC", dtype, out=fixed[0], in_=(2.0 ** -12, 0), name="logistic_power")
+        unary("TANH", dtype, out=fixed[1], in_=(2.0 ** -12, 0), name="tanh_power")
+    for depth in 2, 10, 40:
+        unary("SOFTMAX", dtype, (6, depth), "SoftmaxOptions", out=fixed[0], in_=(0.08 if dtype != "int16" else 0.0004, 0), name=f"softmax{depth}", beta=1.0)
+    for axes, shape in (([1, 2], [3, 5]), ([0, 3], [4, 6]), ([3], [3, 4, 6])):
+        for keep in False, True:
+            full = [1 if i in axes else s for i, s in enumerate((3, 4, 6, 5))]
+            dims = full if keep else [s for i, s in enumerate((3, 4, 6, 5)) if i not in axes]
+            for op in "MEAN", "SUM":
+                unary(op, dtype, (3, 4, 6, 5), "ReducerOptions", out_shape=dims, extra=[np.array(axes, np.int32)], keepDims=keep, resolver="plain" if op == "SUM" else "ref", name=f"{op.lower()}_{''.join(map(str, axes))}_{keep}",
+                      out=(scale(dtype) * (6 if op == "SUM" else 1), zero(dtype)))
+    for op in "REDUCE_MAX", "REDUCE_MIN":
+        unary(op, dtype, (3, 4, 5), "ReducerOptions", in_=same, out=same, out_shape=[3, 5], extra=[np.array([1], np.int32)])
+    for op in "AVERAGE_POOL_2D", "MAX_POOL_2D":
+        for pad in 0, 1:
+            for a in 0, 1:
+                shape = [2, 4, 3, 5] if pad == 0 else [2, 3, 3, 5]
+                unary(op, dtype, (2, 7, 6, 5), "Pool2DOptions", in_=same, out=same, out_shape=shape, padding=pad, strideH=2, strideW=2, filterHeight=3, filterWidth=2,
+                      fusedActivationFunction=a, name=f"{op.lower()}_{pad}_{a}")
+    unary("PAD", dtype, (3, 4), in_=same, out=same, out_shape=[5, 7], extra=[np.array([[1, 1], [2, 1]], np.int32)])
+    unary("RESHAPE", dtype, (3, 4), in_=same, out=same, out_shape=[2, 6], extra=[np.array([2, 6], np.int32)])
+    unary("TRANSPOSE", dtype, (3, 4), in_=same, out=same, out_shape=[4, 3], extra=[np.array([1, 0], np.int32)])
+    unary("SLICE", dtype, (3, 4), in_=same, out=same, out_shape=[2, 2], extra=[np.array([1, 0], np.int32), np.array([2, 2], np.int32)])
+    unary("QUANTIZE", dtype, name="requantize")
+    for align, half in ((False, False), (True, False), (False, True)):
+        if dtype != "int16" or not align:
+            unary("RESIZE_BILINEAR", dtype, (2, 4, 3, 2), "ResizeBilinearOptions", in_=same, out=same, out_shape=[2, 7, 5, 2], extra=[np.array([7, 5], np.int32)], alignCorners=align,
+                  halfPixelCenters=half, version=3, name=f"resize_bilinear_{align}_{half}")
+            unary("RESIZE_NEAREST_NEIGHBOR", dtype, (2, 4, 3, 2), "ResizeNearestNeighborOptions", in_=same, out=same, out_shape=[2, 7, 5, 2], extra=[np.array([7, 5], np.int32)],
+                  alignCorners=align, halfPixelCenters=half, version=3, name=f"resize_nearest_{align}_{half}")
+    for other in "int8", "uint8", "int16":
+        if other != dtype:
+            m = Lite()
+            x = m.input((3, 40), dtype, scale=scale(dtype), zero=zero(dtype))
+            y = m.tensor((3, 40), other, scale=scale(other), zero=zero(other))
+            m.op("QUANTIZE", [x], [y], "QuantizeOptions", version=2)
+            run(f"quantize_{dtype}_{other}", m, [y], [ints((3, 40), dtype)])
+    m = Lite()
+    x = m.input((3, 40), "float32")
+    y = m.op("QUANTIZE", [x], [m.tensor((3, 40), dtype, scale=scale(dtype), zero=zero(dtype))], "QuantizeOptions", version=2)
+    z = m.op("DEQUANTIZE", [y], [m.tensor((3, 40), "float32")], "DequantizeOptions", version=3)
+    run(f"quantize_dequantize_{dtype}", m, [y, z], [(random.standard_normal((3, 40)) * 4).astype(np.float32)])
+    m = Lite()
+    a, b = m.input((3, 2), dtype, scale=same[0], zero=same[1]), m.input((3, 4), dtype, scale=same[0], zero=same[1])
+    y = m.op("CONCATENATION", [a, b], [m.tensor((3, 6), dtype, scale=same[0], zero=same[1])], "ConcatenationOptions", version=2, axis=1)
+    run(f"concatenation_{dtype}", m, [y], [ints((3, 2), dtype), ints((3, 4), dtype)])
+
+
+def weights(shape, dtype, per_channel, dim):
+    n = shape[dim]
+    if dtype == "uint8":
+        return random.integers(0, 256, shape).astype(np.uint8), scale(), 120
+    return random.integers(-127, 128, shape).astype(np.int8), [scale() for _ in range(n)] if per_channel else scale(), 0
+
+
+def layer(name, op, options, dtype, in_shape, w_shape, out_shape, dim, per_channel=True, bias=True, wide_bias=True, version=3, output_shape=None, **fields):
+    m = Lite()
+    si = scale(dtype)
+    x = m.input(in_shape, dtype, scale=si, zero=zero(dtype))
+    w, sw, zw = weights(w_shape, dtype, per_channel, dim)
+    wt = m.const(w, scale=sw, zero=zw, dim=dim)
+    n = w_shape[dim]
+    inputs = [x, wt]
+    if output_shape is not None:
+        inputs = [m.const(np.array(out_shape, np.int32)), wt, x]
+    if bias:
+        b = random.integers(-2000, 2000, n).astype(np.int64 if dtype == "int16" and wide_bias else np.int32)
+        inputs.append(m.const(b, scale=(np.asarray(sw) * si).tolist(), zero=0))
+    depth = int(np.prod(w_shape)) / n
+    so = si * float(np.mean(sw)) * depth ** 0.5 * (40 if dtype != "int16" else 1) * 2
+    y = m.tensor(out_shape, dtype, scale=so, zero=zero(dtype))
+    m.op(op, inputs, [y], options, version=version, **fields)
+    run(f"{name}_{dtype}_{per_channel}", m, [y], [ints(in_shape, dtype)])
+
+
+for dtype in "int8", "uint8", "int16":
+    for per_channel in (True, False) if dtype != "uint8" else (False,):
+        for pad in 0, 1:
+            for a in 0, 1, 3:
+                out = [2, 4, 4, 7] if pad == 0 else [2, 3, 3, 7]
+                layer(f"conv_{pad}_{a}", "CONV_2D", "Conv2DOptions", dtype, (2, 8, 7, 3), (7, 3, 3, 3), out, 0, per_channel, padding=pad, strideH=2, strideW=2, fusedActivationFunction=a)
+                out = [2, 4, 4, 6] if pad == 0 else [2, 3, 3, 6]
+                layer(f"depthwise_{pad}_{a}", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", dtype, (2, 8, 7, 3), (1, 3, 3, 6), out, 3, per_channel, padding=pad, strideH=2, strideW=2,
+                      depthMultiplier=2, fusedActivationFunction=a)
+        layer("conv_1x1", "CONV_2D", "Conv2DOptions", dtype, (1, 5, 5, 40), (16, 1, 1, 40), (1, 5, 5, 16), 0, per_channel, strideH=1, strideW=1)
+        layer("conv_deep", "CONV_2D", "Conv2DOptions", dtype, (1, 4, 4, 200), (5, 3, 3, 200), (1, 4, 4, 5), 0, per_channel, strideH=1, strideW=1)
+        layer("conv_dilated", "CONV_2D", "Conv2DOptions", dtype, (1, 9, 9, 4), (5, 3, 3, 4), (1, 9, 9, 5), 0, per_channel, strideH=1, strideW=1, dilationHFactor=2, dilationWFactor=3)
+        layer("depthwise_dilated", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", dtype, (1, 9, 9, 4), (1, 3, 3, 4), (1, 9, 9, 4), 3, per_channel, strideH=1, strideW=1, depthMultiplier=1,
+              dilationHFactor=2, dilationWFactor=2)
+        layer("conv_groups", "CONV_2D", "Conv2DOptions", dtype, (1, 6, 6, 8), (6, 3, 3, 4), (1, 6, 6, 6), 0, per_channel, strideH=1, strideW=1)
+        layer("conv_no_bias", "CONV_2D", "Conv2DOptions", dtype, (1, 6, 6, 4), (6, 3, 3, 4), (1, 6, 6, 6), 0, per_channel, bias=False, strideH=1, strideW=1)
+        for pad in 0, 1:
+            out = [1, 10, 10, 5] if pad == 0 else [1, 11, 11, 5]
+            layer(f"transpose_conv_{pad}", "TRANSPOSE_CONV", "TransposeConvOptions", dtype, (1, 5, 5, 4), (5, 3, 3, 4), out, 0, per_channel, output_shape=True, padding=pad, strideH=2, strideW=2)
+        layer("dense", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (3, 40), (10, 40), (3, 10), 0, per_channel, version=4 if dtype != "int16" else 7)
+        layer("dense_deep", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (2, 1500), (10, 1500), (2, 10), 0, per_channel, version=4 if dtype != "int16" else 7, fusedActivationFunction=1)
+        layer("dense_keep", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (2, 3, 40), (10, 40), (2, 3, 10), 0, per_channel, version=5, keepNumDims=True)
+
+for u in unsupported:
+    print("not in LiteRT:", u)
+check("LiteRT runs most", bool(only) or len(unsupported) < 60, len(unsupported))
+finish()
