@@ -22,5 +22,6 @@ fi
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_files.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_operators.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_recurrent.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30 --version_one

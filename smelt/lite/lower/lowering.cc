@@ -48,7 +48,7 @@ void NoteQuantization(Node* n, Lowering& l) {
 
 std::span<const std::span<const LowerRow>> AllLowerRows() {
   static const std::array families = {ControlLowering(), ElementwiseLowering(), MovementLowering(),
-                                      NnLowering()};
+                                      NnLowering(), RecurrentLowering()};
   return families;
 }
 

@@ -159,6 +159,7 @@ std::span<const LowerRow> ControlLowering();
 std::span<const LowerRow> ElementwiseLowering();
 std::span<const LowerRow> MovementLowering();
 std::span<const LowerRow> NnLowering();
+std::span<const LowerRow> RecurrentLowering();
 
 }  // namespace smelt
 

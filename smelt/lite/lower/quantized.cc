@@ -152,6 +152,14 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.sum", Kept},
     {"tfl.tanh", Kept},
     {"tfl.transpose_conv", Kept},
+    // Kernels of recurrences say what they take of quantized weights.
+    {"tfl.lstm", ByPlainRow},
+    {"tfl.unidirectional_sequence_lstm", ByPlainRow},
+    {"tfl.bidirectional_sequence_lstm", ByPlainRow},
+    {"tfl.rnn", ByPlainRow},
+    {"tfl.unidirectional_sequence_rnn", ByPlainRow},
+    {"tfl.bidirectional_sequence_rnn", ByPlainRow},
+    {"tfl.svdf", ByPlainRow},
 };
 
 }  // namespace

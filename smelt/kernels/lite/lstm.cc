@@ -1,0 +1,186 @@
+// LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of TensorFlow Lite on floats.
+// Behind their own outputs they give the new states (lite/lower/recurrent.cc), in the order of the
+// inputs that they come from.
+#include "absl/strings/str_cat.h"
+#include "smelt/kernels/lite/lstm_cell.h"
+#include "smelt/kernels/lite/recurrence.h"
+
+namespace smelt::lite {
+namespace {
+
+constexpr LstmPlaces kOneDirection = {.weights = 1,
+                                      .recurrent = 5,
+                                      .peephole = 9,
+                                      .bias = 12,
+                                      .projection = 16,
+                                      .projection_bias = 17,
+                                      .state = 18,
+                                      .cell = 19,
+                                      .norm = 20};
+constexpr LstmPlaces kLstmForward = {.weights = 1,
+                                     .recurrent = 5,
+                                     .peephole = 9,
+                                     .bias = 12,
+                                     .projection = 16,
+                                     .projection_bias = 17,
+                                     .state = 35,
+                                     .cell = 36,
+                                     .aux = 40};
+constexpr LstmPlaces kLstmBackward = {.weights = 18,
+                                      .recurrent = 22,
+                                      .peephole = 26,
+                                      .bias = 29,
+                                      .projection = 33,
+                                      .projection_bias = 34,
+                                      .state = 37,
+                                      .cell = 38,
+                                      .aux = 44};
+constexpr int kLstmAux = 39;
+
+struct SequenceState final : KernelState {
+  LstmOptions options;
+  bool time_major = false, merge = false, constant = false;
+  KeptCell<LstmCell> forward, backward;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareLstmSequence(const Node& node) {
+  auto s = std::make_unique<SequenceState>();
+  s->options = {.activation = RecurrentActivation(node),
+                .cell_clip = node.Float("cell_clip"),
+                .proj_clip = node.Float("proj_clip"),
+                .asymmetric = node.Bool("asymmetric_quantize_inputs")};
+  s->time_major = node.Bool("time_major");
+  s->merge = node.Bool("merge_outputs");
+  s->constant = node.Is("tfl.bidirectional_sequence_lstm")
+                    ? WeightsAreConstant(node, 1, {35, 36, 37, 38, kLstmAux})
+                    : WeightsAreConstant(node, 1, {18, 19});
+  return s;
+}
+
+StatusOr<std::shared_ptr<const LstmCell>> CellOf(const OpContext& ctx, const SequenceState& s,
+                                                 const LstmPlaces& p, KeptCell<LstmCell>& kept) {
+  return kept.Get(s.constant, [&] { return LstmCell::Make(ctx, p, s.options); });
+}
+
+// Runs one direction. `out`: of rows of `width` floats.
+Status RunDirection(OpContext& ctx, const LstmCell& cell, const LstmPlaces& p,
+                    const SequenceShape& d, const float* x, const float* aux, bool backwards,
+                    int states, float* out, int64_t width) {
+  if (d.depth != cell.inputs()) {
+    return InvalidArgument("rows of ", d.depth, " for weights of ", cell.inputs());
+  }
+  LstmCell::Sequence s = {.x = x,
+                          .aux = aux,
+                          .out = out,
+                          .steps = d.steps,
+                          .batch = d.batch,
+                          .step_rows = d.step_rows,
+                          .batch_rows = d.batch_rows,
+                          .out_width = width,
+                          .backwards = backwards};
+  ASSIGN_OR_RETURN(s.state, TakeState(ctx, p.state, d.batch, cell.outputs(), states));
+  ASSIGN_OR_RETURN(s.cell, TakeState(ctx, p.cell, d.batch, cell.cells(), states + 1));
+  cell.Run(s);
+  return OkStatus();
+}
+
+Status RunUnidirectional(OpContext& ctx) {
+  auto& s = ctx.state<SequenceState>();
+  const Tensor& x = ctx.input(0);
+  ASSIGN_OR_RETURN(const SequenceShape d, SequenceOf(x.shape(), s.time_major));
+  ASSIGN_OR_RETURN(const auto cell, CellOf(ctx, s, kOneDirection, s.forward));
+  ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), cell->outputs()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  return RunDirection(ctx, *cell, kOneDirection, d, x.data<float>(), nullptr, false, 1,
+                      out->data<float>(), cell->outputs());
+}
+
+// One step.
+Status RunLstm(OpContext& ctx) {
+  auto& s = ctx.state<SequenceState>();
+  const Tensor& x = ctx.input(0);
+  if (x.rank() != 2) return InvalidArgument("its input has the shape ", x.shape().ToString());
+  ASSIGN_OR_RETURN(const auto cell, CellOf(ctx, s, kOneDirection, s.forward));
+  ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), cell->outputs()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  return RunDirection(ctx, *cell, kOneDirection, {1, x.dim(0), x.dim(1), x.dim(0), 1},
+                      x.data<float>(), nullptr, false, 1, out->data<float>(), cell->outputs());
+}
+
+Status RunBidirectional(OpContext& ctx) {
+  auto& s = ctx.state<SequenceState>();
+  const Tensor& x = ctx.input(0);
+  ASSIGN_OR_RETURN(const SequenceShape d, SequenceOf(x.shape(), s.time_major));
+  ASSIGN_OR_RETURN(const auto forward, CellOf(ctx, s, kLstmForward, s.forward));
+  ASSIGN_OR_RETURN(const auto backward, CellOf(ctx, s, kLstmBackward, s.backward));
+  const bool has_aux = ctx.num_inputs() > kLstmAux && !IsLeftOut(ctx.input(kLstmAux));
+  const Tensor* aux = has_aux ? &ctx.input(kLstmAux) : nullptr;
+  const bool crosses = forward->aux_inputs() > 0 || backward->aux_inputs() > 0;
+  if (crosses && aux == nullptr) return InvalidArgument("its auxiliary input is left out");
+  // Without weights of its own the auxiliary input is what goes backwards.
+  const Tensor& x_back = aux != nullptr && !crosses ? *aux : x;
+  SequenceShape d_back = d;
+  if (aux != nullptr) {
+    ASSIGN_OR_RETURN(const SequenceShape a, SequenceOf(aux->shape(), s.time_major));
+    if (a.steps != d.steps || a.batch != d.batch ||
+        (crosses && (a.depth != forward->aux_inputs() || a.depth != backward->aux_inputs()))) {
+      return InvalidArgument("its auxiliary input has the shape ", aux->shape().ToString());
+    }
+    if (!crosses) d_back.depth = a.depth;
+  }
+  const float* of_aux = crosses ? aux->data<float>() : nullptr;
+  const int64_t first = forward->outputs(), second = backward->outputs();
+  ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), s.merge ? first + second : first));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  float* to = out->data<float>();
+  int states = 1;
+  float* to_back = to + first;
+  if (!s.merge) {
+    ASSIGN_OR_RETURN(const Shape behind, WithWidth(x.shape(), second));
+    ASSIGN_OR_RETURN(Tensor * back, ctx.Allocate(1, behind));
+    to_back = back->data<float>();
+    states = 2;
+  }
+  RETURN_IF_ERROR(RunDirection(ctx, *forward, kLstmForward, d, x.data<float>(), of_aux, false,
+                               states, to, s.merge ? first + second : first));
+  return RunDirection(ctx, *backward, kLstmBackward, d_back, x_back.data<float>(), of_aux, true,
+                      states + 2, to_back, s.merge ? first + second : second);
+}
+
+std::string DeclineLstm(const Node& node, int least, int states, int outputs) {
+  if (node.num_inputs() < least) return absl::StrCat("it has ", node.num_inputs(), " inputs");
+  if (node.num_outputs() != outputs + states) {
+    return absl::StrCat("it has ", node.num_outputs() - states, " outputs");
+  }
+  if (node.input_types[0] != Dtype::kFloat || node.output_types[0] != Dtype::kFloat) {
+    return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
+  }
+  return DeclineActivation(node);
+}
+std::string DeclineOneLstm(const Node& node) {
+  if (node.Is("tfl.lstm") && node.String("kernel_type", "FULL") != "FULL") {
+    return "it is a basic LSTM";
+  }
+  return DeclineLstm(node, 20, 2, 1);
+}
+std::string DeclineTwoLstms(const Node& node) {
+  if (node.num_inputs() > kLstmAux && node.input_types[kLstmAux] != Dtype::kFloat) {
+    return "its auxiliary input is not float";
+  }
+  return DeclineLstm(node, 39, 4, node.Bool("merge_outputs") ? 1 : 2);
+}
+
+constexpr Kernel kLiteLstmTable[] = {
+    {"tfl.lstm", "", kAnyType, "lite:lstm", RunLstm, PrepareLstmSequence, DeclineOneLstm},
+    {"tfl.unidirectional_sequence_lstm", "", kAnyType, "lite:sequence_lstm", RunUnidirectional,
+     PrepareLstmSequence, DeclineOneLstm},
+    {"tfl.bidirectional_sequence_lstm", "", kAnyType, "lite:bidirectional_lstm", RunBidirectional,
+     PrepareLstmSequence, DeclineTwoLstms},
+};
+
+}  // namespace
+}  // namespace smelt::lite
+
+namespace smelt {
+extern constinit const std::span<const Kernel> kLiteLstmKernels = lite::kLiteLstmTable;
+}  // namespace smelt

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Recurrent operators in LiteRT and in smelt, of float and of int8 weights: lite_recurrent.py SMELT [SUBSTRING of names]
+
+Two of LiteRT's kernels for both directions answer otherwise than its kernels for one do where there are several rows: they are asked for one row."""
+import sys
+
+import numpy as np
+
+from checks import finish
+from lite_builder import Lite
+from lite_checks import compare, unsupported
+
+only = sys.argv[2] if len(sys.argv) > 2 else ""
+random = np.random.default_rng(5)
+TANH = 4
+
+
+def normal(*shape):
+    return (random.standard_normal(shape) * 0.5).astype(np.float32)
+
+
+def weights(m, shape, hybrid):
+    w = normal(*shape)
+    if not hybrid:
+        return m.const(w)
+    scale = float(np.abs(w).max()) / 127
+    return m.const(np.clip(np.round(w / scale), -127, 127).astype(np.int8), scale=scale, zero=0)
+
+
+def run(name, m, outputs, inputs):
+    if only in name:
+        compare(name, m.bytes(outputs), {f"x{i}": v for i, v in enumerate(inputs)}, tolerance=2e-5)
+
+
+def direction(m, depth, cells, outputs, hybrid, coupled, peephole, projected, diagonal=False):
+    """17 inputs of one direction behind the data: weights, recurrent weights, peepholes, biases, projection."""
+    gates = range(4)
+    out = [-1 if coupled and g == 0 else weights(m, (cells, depth), hybrid) for g in gates]
+    out += [-1 if coupled and g == 0 else m.const(normal(cells)) if diagonal else weights(m, (cells, outputs), hybrid) for g in gates]
+    out += [weights(m, (cells,), hybrid) if peephole and not (coupled and g == 0) else -1 for g in range(3)]
+    out += [-1 if coupled and g == 0 else m.const(normal(cells)) for g in gates]
+    return out + ([weights(m, (outputs, cells), hybrid), m.const(normal(outputs))] if projected else [-1, -1])
+
+
+def lstm(name, time_major=True, hybrid=False, coupled=False, peephole=False, projected=False, norm=False, clip=0.0, step=False, diagonal=False, both=False, merge=False, aux=None, asymmetric=False,
+         steps=5, batch=3, depth=6, cells=7):
+    m = Lite()
+    outputs = 5 if projected else cells
+    lead = (batch,) if step else (steps, batch) if time_major else (batch, steps)
+    shape = (*lead, depth)
+    x = m.input(shape, "float32")
+    data = [normal(*shape)]
+    one = direction(m, depth, cells, outputs, hybrid, coupled, peephole, projected, diagonal)
+    state = lambda n: m.tensor((batch, n), "float32", variable=True)
+    fields = dict(fusedActivationFunction=TANH, cellClip=clip, projClip=clip, asymmetricQuantizeInputs=asymmetric)
+    if not both:
+        inputs = [x] + one + [state(outputs), state(cells)]
+        inputs += [-1 if coupled and g == 0 else m.const(1 + normal(cells)) for g in range(4)] if norm else [-1] * 4
+        op, options = ("LSTM", "LSTMOptions") if step else ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions")
+        if not step:
+            fields.update(timeMajor=time_major, diagonalRecurrentTensors=diagonal)
+        y = [m.tensor((*lead, outputs), "float32")]
+    else:
+        depth_back = depth
+        other = None
+        if aux:
+            other = m.input((*lead, 4), "float32")
+            data.append(normal(*lead, 4))
+            depth_back = 4 if aux == "parallel" else depth
+        inputs = [x] + one + direction(m, depth_back, cells, outputs, hybrid, coupled, peephole, projected)
+        inputs += [state(outputs), state(cells), state(outputs), state(cells), -1 if other is None else other]
+        inputs += [weights(m, (cells, 4), hybrid) if aux == "cross" and not (coupled and g % 4 == 0) else -1 for g in range(8)]
+        op, options = "BIDIRECTIONAL_SEQUENCE_LSTM", "BidirectionalSequenceLSTMOptions"
+        fields.update(timeMajor=time_major, mergeOutputs=merge)
+        y = [m.tensor((*lead, outputs * 2), "float32")] if merge else [m.tensor((*lead, outputs), "float32") for _ in range(2)]
+    m.op(op, inputs, y, options, version=1, **fields)
+    run(f"{op.lower()}_{name}", m, y, data)
+
+
+for step in True, False:
+    for hybrid in False, True:
+        kind = "hybrid" if hybrid else "float"
+        for name, fields in {"plain": {}, "coupled": dict(coupled=True), "peephole": dict(peephole=True), "projected": dict(projected=True), "norm": dict(norm=True),
+                             "clip": dict(clip=0.3), "all": dict(peephole=True, projected=True, norm=True, clip=0.4), "one_row": dict(batch=1)}.items():
+            lstm(f"{name}_{kind}", step=step, hybrid=hybrid, **fields)
+        if not step:
+            lstm(f"batch_major_{kind}", time_major=False, hybrid=hybrid)
+            lstm(f"large_{kind}", hybrid=hybrid, steps=40, batch=2, depth=33, cells=70)
+        if hybrid:
+            lstm(f"asymmetric_{kind}", step=step, hybrid=True, asymmetric=True)
+lstm("diagonal_float", diagonal=True)
+for hybrid in False, True:
+    kind = "hybrid" if hybrid else "float"
+    for name, fields in {"plain": {}, "merge": dict(merge=True), "batch_major": dict(time_major=False, merge=True, batch=1), "coupled": dict(coupled=True), "peephole": dict(peephole=True),
+                         "projected": dict(projected=True), "cross": dict(aux="cross"), "parallel": dict(aux="parallel")}.items():
+        lstm(f"{name}_{kind}", both=True, hybrid=hybrid, **fields)
+
+m = Lite()
+x, h, c = m.input((2, 6), "float32"), m.input((2, 7), "float32"), m.input((2, 7), "float32")
+y = [m.tensor((2, 7), "float32"), m.tensor((2, 7), "float32"), m.tensor((2, 13), "float32"), m.tensor((2, 28), "float32")]
+m.op("LSTM", [x, h, m.const(normal(28, 13)), m.const(normal(28)), c], y, "LSTMOptions", version=2, kernelType=1, fusedActivationFunction=TANH)
+run("basic_lstm", m, y[:2], [normal(2, 6), normal(2, 7), normal(2, 7)])
+
+for hybrid in False, True:
+    kind = "hybrid" if hybrid else "float"
+    for activation in 0, 1, 3, 4:
+        m = Lite()
+        x = m.input((3, 6), "float32")
+        y = m.tensor((3, 7), "float32")
+        m.op("RNN", [x, weights(m, (7, 6), hybrid), weights(m, (7, 7), hybrid), m.const(normal(7)), m.tensor((3, 7), "float32", variable=True)], [y], "RNNOptions", fusedActivationFunction=activation)
+        run(f"rnn_{activation}_{kind}", m, [y], [normal(3, 6)])
+    batch = 1 if hybrid else 4
+    for time_major in False, True:
+        m = Lite()
+        lead = (batch, batch)
+        x = m.input((*lead, 6), "float32")
+        y = m.tensor((*lead, 7), "float32")
+        m.op("UNIDIRECTIONAL_SEQUENCE_RNN", [x, weights(m, (7, 6), hybrid), weights(m, (7, 7), hybrid), m.const(normal(7)), m.tensor((batch, 7), "float32", variable=True)], [y], "SequenceRNNOptions",
+             timeMajor=time_major, fusedActivationFunction=TANH)
+        run(f"unidirectional_sequence_rnn_{time_major}_{kind}", m, [y], [normal(*lead, 6)])
+        for merge in False, True:
+            for aux in None, "cross", "parallel":
+                m = Lite()
+                x = m.input((*lead, 6), "float32")
+                data = [normal(*lead, 6)]
+                other, back = -1, 6
+                # LiteRT steps over the auxiliary input by the width of the input.
+                wide = 4 if aux == "parallel" else 6
+                if aux:
+                    other = m.input((*lead, wide), "float32")
+                    data.append(normal(*lead, wide))
+                    back = wide
+                inputs = [x, weights(m, (7, 6), hybrid), weights(m, (7, 7), hybrid), m.const(normal(7)), m.tensor((batch, 7), "float32", variable=True)]
+                inputs += [weights(m, (5, back), hybrid), weights(m, (5, 5), hybrid), m.const(normal(5)), m.tensor((batch, 5), "float32", variable=True), other]
+                inputs += [weights(m, (7, wide), hybrid), weights(m, (5, wide), hybrid)] if aux == "cross" else [-1, -1]
+                y = [m.tensor((*lead, 12), "float32")] if merge else [m.tensor((*lead, 7), "float32"), m.tensor((*lead, 5), "float32")]
+                m.op("BIDIRECTIONAL_SEQUENCE_RNN", inputs, y, "BidirectionalSequenceRNNOptions", timeMajor=time_major, mergeOutputs=merge, fusedActivationFunction=TANH)
+                run(f"bidirectional_sequence_rnn_{time_major}_{merge}_{aux}_{kind}", m, y, data)
+    for rank in 1, 2:
+        for bias in False, True:
+            m = Lite()
+            x = m.input((3, 6), "float32")
+            y = m.tensor((3, 4), "float32")
+            m.op("SVDF", [x, weights(m, (4 * rank, 6), hybrid), weights(m, (4 * rank, 5), hybrid), m.const(normal(4)) if bias else -1, m.tensor((3, 20 * rank), "float32", variable=True)], [y], "SVDFOptions",
+                 rank=rank, fusedActivationFunction=1)
+            run(f"svdf_{rank}_{bias}_{kind}", m, [y], [normal(3, 6)])
+
+for u in unsupported:
+    print("not in LiteRT:", u)
+finish()
