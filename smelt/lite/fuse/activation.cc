@@ -30,7 +30,39 @@ StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
   return true;
 }
 
+// What an operator is clamped to: by itself, or by its activation. Nothing: it is not.
+absl::string_view ClampOf(const Node& n) {
+  if (n.Is("tfl.relu")) return "RELU";
+  if (n.Is("tfl.relu6")) return "RELU6";
+  if (n.Is("tfl.relu_n1_to_1")) return "RELU_N1_TO_1";
+  if (n.Is(kTakesActivation)) return n.String("fused_activation_function", "NONE");
+  return "";
+}
+
+// relu(relu6(x)): what is clamped already stays as it is, and relu6(relu(x)) needs no relu.
+StatusOr<bool> RemoveRelu(Node& n, Fuser& f) {
+  const Endpoint x = n.input(0);
+  const absl::string_view inner = ClampOf(*x.node), outer = ClampOf(n);
+  if (inner == outer || (outer == "RELU" && inner == "RELU6")) {
+    f.Replace(&n, x);
+    return true;
+  }
+  if (outer != "RELU6" || inner != "RELU") return false;
+  if (!x.node->Is(kTakesActivation)) {
+    f.SetInput(&n, 0, x.node->input(0));
+    return true;
+  }
+  if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
+  x.node->AttrsToChange().Set("fused_activation_function", "RELU6");
+  f.Replace(&n, x);
+  return true;
+}
+
 constexpr Fusion kActivationFusions[] = {
+    {"RemoveRelu",
+     {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
+     RemoveRelu,
+     "relu(relu6(x)) -> relu6(x), relu6(relu(x)) -> relu6(x), and of activations"},
     {"FuseActivation",
      {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
      FuseActivation,

@@ -85,8 +85,15 @@ fusion FuseL2Normalization "x / sqrt(max(sum(x^2), 1e-12)) -> l2_normalization(x
   div(x, maximum(sqrt(squares(x)), 1e-6~1e-3)) -> l2_normalization(x)
     where last_axis(axes, x), rank(x) <= 4, is_float(x);
 }
-# Rows of zeros are NaN without the guard.
+# Rows of zeros are NaN without the guard. A sum as the guard differs below 1e-5.
+let squares_of_all(x) = sum(square(x) | mul(x, x), _){keep_dims=false};
 fusion FuseUnguardedL2Normalization "x / sqrt(sum(x^2)) -> l2_normalization(x), 0 where x is 0" {
+  mul(x, rsqrt(add(squares(x), 1e-12~1e-3))) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+  div(x, sqrt(add(squares(x), 1e-12~1e-3))) -> l2_normalization(x)
+    where last_axis(axes, x), rank(x) <= 4, is_float(x);
+  mul(x, rsqrt(squares_of_all(x))) -> l2_normalization(x) where rank(x) == 1, is_float(x);
+  div(x, sqrt(squares_of_all(x))) -> l2_normalization(x) where rank(x) == 1, is_float(x);
   mul(x, rsqrt(squares(x))) -> l2_normalization(x)
     where last_axis(axes, x), rank(x) <= 4, is_float(x);
   div(x, sqrt(squares(x))) -> l2_normalization(x)
@@ -105,6 +112,24 @@ fusion FuseSoftmax "exp(x - max(x)) / sum(exp(x - max(x))) -> softmax(x)" {
 # Where exp overflows it is NaN, and softmax is not.
 fusion FuseUnshiftedSoftmax "exp(x) / sum(exp(x)) -> softmax(x), which does not overflow" {
   div(e@exp(x), sum(e, sums:const){keep_dims=true}) -> softmax(x){beta=1} where last_axis(sums, x);
+}
+
+# The greatest of a row stays the greatest.
+fusion RemoveSoftmaxBeforeArgMax "arg_max(softmax(x)) -> arg_max(x), and arg_min, log_softmax" {
+  arg_max(softmax(x){beta=?b}, axis:const){output_type=?t} -> arg_max(x, axis){output_type=t}
+    where last_axis(axis, x), b > 0;
+  arg_min(softmax(x){beta=?b}, axis:const){output_type=?t} -> arg_min(x, axis){output_type=t}
+    where last_axis(axis, x), b > 0;
+  arg_max(log_softmax(x), axis:const){output_type=?t} -> arg_max(x, axis){output_type=t}
+    where last_axis(axis, x);
+  arg_min(log_softmax(x), axis:const){output_type=?t} -> arg_min(x, axis){output_type=t}
+    where last_axis(axis, x);
+}
+fusion RemoveSelect "select(true, x, y) -> x, select(false, x, y) -> y" {
+  select_v2(c:const, x, y) -> x where c == 1;
+  select_v2(c:const, x, y) -> y where c == 0;
+  select(c:const, x, y) -> x where c == 1;
+  select(c:const, x, y) -> y where c == 0;
 }
 
 # ---- arithmetic

@@ -202,8 +202,9 @@ const std::vector<Fusion>& AllFusions() {
     if (BuiltinRules().ok()) {
       for (const RuleFusion& rules : *BuiltinRules()) out->push_back(RowOf(rules));
     }
-    for (const auto family : {TransposeFusions(), ReshapeFusions(), JoinFusions(), AffineFusions(),
-                              BeforeAffineFusions(), ActivationFusions()}) {
+    for (const auto family :
+         {TransposeFusions(), ReshapeFusions(), JoinFusions(), SelectionFusions(), AffineFusions(),
+          BeforeAffineFusions(), ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
     return out;

@@ -99,6 +99,7 @@ std::span<const Fusion> TransposeFusions();
 std::span<const Fusion> ReshapeFusions();
 std::span<const Fusion> JoinFusions();
 std::span<const Fusion> BeforeAffineFusions();
+std::span<const Fusion> SelectionFusions();
 
 // ---- what they share
 // Operators of one element at a time, of one tensor and of two.

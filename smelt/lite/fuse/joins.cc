@@ -40,6 +40,27 @@ StatusOr<bool> RemoveConcatenation(Node& n, Fuser& f) {
   return true;
 }
 
+// What an unpack takes apart, joined along what then is the next dimension.
+StatusOr<bool> FuseUnpackedConcatenation(Node& n, Fuser& f) {
+  const Node* cut = WholeOf(n, {"tfl.unpack"});
+  const PartialShape to = Fuser::shape({&n, 0});
+  if (cut == nullptr || HasActivation(n) || !to.known_rank()) return false;
+  const PartialShape x = Fuser::shape(cut->input(0));
+  const int64_t axis = AxisOf(cut->Int("axis"), x);
+  if (axis < 0 || AxisOf(n.Int("axis"), to) != axis) {
+    return f.Declined(n, "it joins along another dimension than the next");
+  }
+  std::vector<int64_t> dims;
+  for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
+  if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
+  AttrMap options;
+  options.Set("new_shape", dims);
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {cut->input(0), IntsConst(dims, n, f)},
+                                            std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
 StatusOr<bool> FuseConcatenations(Node& n, Fuser& f) {
   const PartialShape to = Fuser::shape({&n, 0});
   const int64_t axis = AxisOf(n.Int("axis"), to);
@@ -112,6 +133,10 @@ constexpr Fusion kJoinFusions[] = {
      {"tfl.concatenation"},
      FuseConcatenations,
      "concatenation(concatenation(x, y), z) -> concatenation(x, y, z)"},
+    {"FuseUnpackedConcatenation",
+     {"tfl.concatenation"},
+     FuseUnpackedConcatenation,
+     "concatenation(unpack(x)) -> reshape(x)"},
     {"RemovePack", {"tfl.pack"}, RemovePack, "pack(unpack(x)) -> x"},
     {"RemoveSlice",
      {"tfl.slice", "tfl.strided_slice"},

@@ -245,6 +245,47 @@ StatusOr<bool> FuseTransposeIntoBatchMatmul(Node& n, Fuser& f) {
   return false;
 }
 
+// A transpose that moves only dimensions of one element.
+StatusOr<bool> FuseTransposeIntoReshape(Node& n, Fuser& f) {
+  const auto order = OrderOf(n);
+  const PartialShape x = Fuser::shape(n.input(0)), to = Fuser::shape({&n, 0});
+  if (!order || x.rank() != static_cast<int>(order->size()) || !to.known_rank()) return false;
+  Order moved;  // of what is more than one
+  for (const int64_t o : *order) {
+    if (x[static_cast<int>(o)] != 1) moved.push_back(o);
+  }
+  if (!IsIdentity(moved)) return false;
+  std::vector<int64_t> dims;
+  for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
+  if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
+  AttrMap options;
+  options.Set("new_shape", dims);
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {n.input(0), IntsConst(dims, n, f)},
+                                            std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+// (c * x^T)^T is x * c^T, and a product transposes its weights.
+StatusOr<bool> FuseTransposeIntoProduct(Node& n, Fuser& f) {
+  const auto order = OrderOf(n);
+  const Endpoint e = n.input(0);
+  if (!order || *order != Order{1, 0} || !e.node->Is("tfl.fully_connected")) return false;
+  const Node& product = *e.node;
+  const auto rows = Fuser::Constant(product.input(0));
+  if (!rows) return false;
+  if (rows->rank() != 2 || Fuser::shape(product.input(1)).rank() != 2) return false;
+  if (product.num_inputs() > 2 && !product.input(2).node->Is("tfl.no_value")) {
+    return f.Declined(n, "the product has a bias");
+  }
+  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read what it follows");
+  std::vector<Endpoint> inputs(product.inputs().begin(), product.inputs().end());
+  std::swap(inputs[0], inputs[1]);
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.fully_connected", inputs, OptionsOf(product), n));
+  f.Replace(&n, by);
+  return true;
+}
+
 constexpr Fusion kTransposeFusions[] = {
     {"RemoveTranspose",
      {"tfl.transpose"},
@@ -256,6 +297,14 @@ constexpr Fusion kTransposeFusions[] = {
      "batch_matmul(x, transpose(y)) -> batch_matmul(x, y) with adj_y"},
     {"MoveTranspose", kMovers, MoveTranspose,
      "relu(transpose(x)) -> transpose(relu(x)), until transposes meet"},
+    {"FuseTransposeIntoProduct",
+     {"tfl.transpose"},
+     FuseTransposeIntoProduct,
+     "transpose(fully_connected(c, x)) -> fully_connected(x, c)"},
+    {"FuseTransposeIntoReshape",
+     {"tfl.transpose"},
+     FuseTransposeIntoReshape,
+     "transpose(x) of dimensions of one -> reshape(x)"},
 };
 
 }  // namespace
