@@ -154,51 +154,126 @@ StatusOr<bool> FusePadIntoConv(Node& n, Fuser& f) {
 }
 
 // batch_to_space(conv(space_to_batch(x))), which is how TensorFlow 1 spells a dilated convolution.
+// Of a sequence the convolution is between reshapes, which make an image of it.
+struct Blocks {
+  Node* conv = nullptr;
+  Endpoint space_to_batch;
+  int row = 1;            // the dimension of the image that the first of the blocks is
+  bool sequence = false;  // blocks are of one dimension
+};
+
+bool OneSizeMore(const PartialShape& image, const PartialShape& x, int at) {
+  if (image.rank() != 4 || x.rank() != 3 || image[at] != 1) return false;
+  std::vector<int64_t> dims;
+  for (int i = 0; i < 4; ++i) {
+    if (i != at) dims.push_back(image[i]);
+  }
+  return SameWhenEqualElements(PartialShape::Of(dims), x);
+}
+
+std::optional<Blocks> BlocksBehind(Node& n) {
+  const OpSet reshapes = {"tfl.reshape", "tfl.squeeze", "tfl.expand_dims"};
+  Blocks b;
+  Endpoint e = n.input(0);
+  const Node* out = nullptr;
+  if (e.node->Is(reshapes) && Fuser::ReadOnce(e)) {
+    out = e.node;
+    e = e.node->input(0);
+  }
+  b.conv = e.node;
+  if (!b.conv->Is({"tfl.conv_2d", "tfl.depthwise_conv_2d"}) || !Fuser::ReadOnce(e)) {
+    return std::nullopt;
+  }
+  b.space_to_batch = b.conv->input(0);
+  if (out != nullptr) {
+    const Node* in = b.space_to_batch.node;
+    if (!in->Is(reshapes) || !Fuser::ReadOnce(b.space_to_batch)) return std::nullopt;
+    const auto adds = [&](int at) {
+      return OneSizeMore(Fuser::shape(b.space_to_batch), Fuser::shape(in->input(0)), at) &&
+             OneSizeMore(Fuser::shape(e), Fuser::shape(n.input(0)), at);
+    };
+    if (!adds(1) && !adds(2)) return std::nullopt;
+    b.row = adds(1) ? 2 : 1;
+    b.sequence = true;
+    b.space_to_batch = in->input(0);
+  }
+  return b.space_to_batch.node->Is("tfl.space_to_batch_nd") ? std::optional(b) : std::nullopt;
+}
+
+// A sequence as an image, and back.
+StatusOr<Endpoint> Reshaped(Endpoint x, const std::vector<int64_t>& dims, const Node& n, Fuser& f) {
+  AttrMap options;
+  options.Set("new_shape", dims);
+  return f.AddShaped("tfl.reshape", {x, IntsConst(dims, n, f)}, std::move(options), Fuser::type(x),
+                     PartialShape::Of(dims), n);
+}
+
 StatusOr<bool> FuseDilatedConv(Node& n, Fuser& f) {
-  const Endpoint e = n.input(0);
-  Node& conv = *e.node;
-  if (!conv.Is("tfl.conv_2d") && !conv.Is("tfl.depthwise_conv_2d")) return false;
-  const Endpoint blocks = conv.input(0);
-  if (!blocks.node->Is("tfl.space_to_batch_nd")) return false;
+  const std::optional<Blocks> b = BlocksBehind(n);
+  if (!b) return false;
+  const Node& conv = *b->conv;
+  const Node& first = *b->space_to_batch.node;
+  const size_t count = b->sequence ? 1 : 2;
   const auto block = IntsOf(n.input(1)), crops = IntsOf(n.input(2));
-  const auto into = IntsOf(blocks.node->input(1)), pads = IntsOf(blocks.node->input(2));
-  if (!block || !crops || !into || !pads || block->size() != 2 || *block != *into ||
-      crops->size() != 4 || pads->size() != 4) {
+  const auto into = IntsOf(first.input(1)), pads = IntsOf(first.input(2));
+  if (!block || !crops || !into || !pads || block->size() != count || *block != *into ||
+      crops->size() != 2 * count || pads->size() != 2 * count) {
     return f.Declined(n, "its blocks are not those of the space_to_batch_nd");
   }
-  if (!Fuser::ReadOnce(e) || !Fuser::ReadOnce(blocks)) {
-    return f.Declined(n, "others read its blocks");
-  }
+  if (!Fuser::ReadOnce(b->space_to_batch)) return f.Declined(n, "others read its blocks");
   const Window w = WindowOf(conv);
   if (conv.String("padding", "SAME") != "VALID" || w.stride[0] != 1 || w.stride[1] != 1 ||
       w.dilation[0] != 1 || w.dilation[1] != 1) {
     return f.Declined(n, "the convolution of its blocks pads, strides or is dilated");
   }
-  const PartialShape x = Fuser::shape(blocks.node->input(0)), to = Fuser::shape({&n, 0});
-  if (x.rank() != 4 || to.rank() != 4) return false;
+  const PartialShape x = Fuser::shape(first.input(0)), to = Fuser::shape({&n, 0});
+  const int rank = static_cast<int>(count) + 2;
+  if (x.rank() != rank || to.rank() != rank) return false;
+  int64_t dilation[2] = {1, 1};
   bool same = true, valid = true;
-  for (const int d : {0, 1}) {
-    const auto k = static_cast<size_t>(2 * d);
-    const int64_t in = x[d + 1], out = to[d + 1], by = (*block)[static_cast<size_t>(d)];
-    const int64_t reach = (w.size[d] - 1) * by;
-    if (in <= 0 || out <= 0 || w.size[d] <= 0 || by <= 0) {
+  for (size_t d = 0; d < count; ++d) {
+    const int at = b->row - 1 + static_cast<int>(d), dim = static_cast<int>(d) + 1;
+    const int64_t in = x[dim], out = to[dim], by = (*block)[d];
+    const int64_t reach = (w.size[at] - 1) * by;
+    if (in <= 0 || out <= 0 || w.size[at] <= 0 || by <= 0) {
       return f.Declined(n, "the sizes of its image are not known");
     }
-    const bool from_first = (*crops)[k] == 0;
-    same = same && from_first && out == in && (*pads)[k] == reach / 2;
-    valid = valid && from_first && out == in - reach && (*pads)[k] == 0;
+    const bool from_first = (*crops)[2 * d] == 0;
+    same = same && from_first && out == in && (*pads)[2 * d] == reach / 2;
+    valid = valid && from_first && out == in - reach && (*pads)[2 * d] == 0;
+    dilation[at] = by;
   }
+  // The dimension that a sequence lacks is not padded where the filter has one row.
+  if (b->sequence && w.size[2 - b->row] != 1) return f.Declined(n, "the filter has several rows");
   if (!same && !valid) return f.Declined(n, "its padding is neither SAME nor VALID");
   AttrMap options;
   for (const auto& [name, value] : conv.attrs()) {
     if (!name.empty() && name[0] != '_' && name[0] != 'T') options.Set(name, value);
   }
   options.Set("padding", valid ? "VALID" : "SAME");
-  options.Set("dilation_h_factor", (*block)[0]);
-  options.Set("dilation_w_factor", (*block)[1]);
+  options.Set("dilation_h_factor", dilation[0]);
+  options.Set("dilation_w_factor", dilation[1]);
   std::vector<Endpoint> inputs(conv.inputs().begin(), conv.inputs().end());
-  inputs[0] = blocks.node->input(0);
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add(conv.op_name(), inputs, std::move(options), n));
+  inputs[0] = first.input(0);
+  if (!b->sequence) {
+    ASSIGN_OR_RETURN(const Endpoint by, f.Add(conv.op_name(), inputs, std::move(options), n));
+    f.Replace(&n, by);
+    return true;
+  }
+  std::vector<int64_t> image, result, back;
+  for (int i = 0; i < 3; ++i) {
+    image.push_back(x[i]);
+    result.push_back(to[i]);
+    back.push_back(std::max<int64_t>(to[i], -1));
+  }
+  if (x[2] < 0 || to[2] < 0) return false;
+  image.insert(image.begin() + (3 - b->row), 1);
+  result.insert(result.begin() + (3 - b->row), 1);
+  ASSIGN_OR_RETURN(inputs[0], Reshaped(first.input(0), image, n, f));
+  ASSIGN_OR_RETURN(const Endpoint moved,
+                   f.AddShaped(conv.op_name(), inputs, std::move(options), n.output_types[0],
+                               PartialShape::Of(result), n));
+  ASSIGN_OR_RETURN(const Endpoint by, Reshaped(moved, back, n, f));
   f.Replace(&n, by);
   return true;
 }

@@ -40,7 +40,9 @@ std::optional<Part> PartOf(const Node& n) {
     const bool from_first = !said || (n.Int("begin_mask") >> i & 1) != 0 || (*begin)[k] == 0;
     const bool to_last = !said || (n.Int("end_mask") >> i & 1) != 0;
     if (x[i] < 0 && !(from_first && to_last)) return std::nullopt;
-    const auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + x[i] : at, int64_t{0}, x[i]); };
+    const auto place = [&](int64_t at) {
+      return std::clamp(at < 0 ? at + x[i] : at, int64_t{0}, x[i]);
+    };
     const int64_t first = from_first ? 0 : place((*begin)[k]);
     const int64_t size = to_last ? (from_first ? -1 : x[i] - first) : place((*end)[k]) - first;
     if (size == 0 || size < -1) return std::nullopt;
@@ -82,10 +84,10 @@ StatusOr<bool> FuseStridedSlice(Node& n, Fuser& f) {
   const auto part = PartOf(n);
   // The kernel of slice takes no more dimensions.
   if (!part || part->begin.size() > 5) return false;
-  ASSIGN_OR_RETURN(const Endpoint by,
-                   f.Add("tfl.slice",
-                         {n.input(0), IntsConst(part->begin, n, f), IntsConst(part->size, n, f)},
-                         {}, n));
+  ASSIGN_OR_RETURN(
+      const Endpoint by,
+      f.Add("tfl.slice", {n.input(0), IntsConst(part->begin, n, f), IntsConst(part->size, n, f)},
+            {}, n));
   f.Replace(&n, by);
   return true;
 }
@@ -159,7 +161,8 @@ StatusOr<bool> FuseSliceIntoTopK(Node& n, Fuser& f) {
 int64_t CountOf(Endpoint e) {
   const PartialShape s = Fuser::shape(e);
   const auto numbers = IntsOf(e);
-  if (!numbers || s.rank() < 1 || s[s.rank() - 1] != static_cast<int64_t>(numbers->size())) return 0;
+  if (!numbers || s.rank() < 1 || s[s.rank() - 1] != static_cast<int64_t>(numbers->size()))
+    return 0;
   for (size_t i = 0; i < numbers->size(); ++i) {
     if ((*numbers)[i] != static_cast<int64_t>(i)) return 0;
   }
@@ -181,12 +184,11 @@ StatusOr<bool> FuseOneHot(Node& n, Fuser& f) {
     if (Fuser::shape(n.input(c)).rank() > column.rank()) continue;
     AttrMap options;
     options.Set("axis", int64_t{-1});
-    ASSIGN_OR_RETURN(
-        const Endpoint by,
-        f.Add("tfl.one_hot",
-              {x, f.Const(Tensor::Scalar(static_cast<int32_t>(depth)), n),
-               f.Const(Tensor::Scalar(true), n), f.Const(Tensor::Scalar(false), n)},
-              std::move(options), n));
+    ASSIGN_OR_RETURN(const Endpoint by,
+                     f.Add("tfl.one_hot",
+                           {x, f.Const(Tensor::Scalar(static_cast<int32_t>(depth)), n),
+                            f.Const(Tensor::Scalar(true), n), f.Const(Tensor::Scalar(false), n)},
+                           std::move(options), n));
     f.Replace(&n, by);
     return true;
   }
@@ -229,7 +231,8 @@ bool BroadcastTo(const PartialShape& x, const PartialShape& y, const PartialShap
       return k < 0 ? 1 : s[k];
     };
     const int64_t a = size(x), b = size(y);
-    if (to[i] < 0 || a < 0 || b < 0 || (a != 1 && a != to[i]) || (b != 1 && b != to[i])) return false;
+    if (to[i] < 0 || a < 0 || b < 0 || (a != 1 && a != to[i]) || (b != 1 && b != to[i]))
+      return false;
     if (a != to[i] && b != to[i]) return false;
   }
   return true;
