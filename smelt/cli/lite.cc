@@ -1,52 +1,19 @@
-// smelt lite: a SavedModel as a .tflite file.
+// smelt lite: a SavedModel, or a frozen graph, as a .tflite file.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
-#include "smelt/cli/lite_fusions.h"
+#include "smelt/cli/lite_flags.h"
+#include "smelt/cli/lite_report.h"
 #include "smelt/cli/progress.h"
-#include "smelt/lite/export.h"
+#include "smelt/io/fs.h"
+#include "smelt/model/graph_file.h"
 #include "smelt/model/model_folder.h"
 
 namespace smelt {
 namespace {
-
-struct LiteCommandFlags {
-  std::string model, output, tag_set;
-  std::string quantize, representative, input_type = "float32", output_type = "float32";
-  bool per_tensor = false;
-  std::vector<std::string> float_ops, float_nodes;
-  LiteFlags lite;
-  FusionFlags fusions;
-};
-
-constexpr std::pair<const char*, LiteQuantize> kModes[] = {{"float16", LiteQuantize::kFloat16},
-                                                           {"dynamic", LiteQuantize::kDynamic},
-                                                           {"int8", LiteQuantize::kInt8},
-                                                           {"int16x8", LiteQuantize::kInt16x8}};
-
-// What the flags of quantization say together.
-Status ReadQuantizeFlags(LiteCommandFlags& flags) {
-  LiteFlags& lite = flags.lite;
-  for (const auto& [name, mode] : kModes) {
-    if (flags.quantize == name) lite.quantize = mode;
-  }
-  lite.integer.input_type = ParseDtype(flags.input_type);
-  lite.integer.output_type = ParseDtype(flags.output_type);
-  lite.integer.per_channel = lite.dynamic.per_channel = !flags.per_tensor;
-  lite.integer.float_ops = {flags.float_ops.begin(), flags.float_ops.end()};
-  lite.integer.float_nodes = {flags.float_nodes.begin(), flags.float_nodes.end()};
-  lite.dynamic.float_ops = lite.integer.float_ops;
-  lite.dynamic.float_nodes = lite.integer.float_nodes;
-  const bool samples =
-      lite.quantize == LiteQuantize::kInt8 || lite.quantize == LiteQuantize::kInt16x8;
-  if (!samples) return OkStatus();
-  if (flags.representative.empty()) {
-    return InvalidArgument("--quantize ", flags.quantize, " needs --representative");
-  }
-  ASSIGN_OR_RETURN(lite.samples, ReadLiteSamples(flags.representative));
-  return OkStatus();
-}
 
 StatusOr<MetaGraph*> Choose(SavedModel& model, const std::string& tags) {
   if (!tags.empty()) return FindMetaGraph(model, SplitTags(tags));
@@ -54,29 +21,114 @@ StatusOr<MetaGraph*> Choose(SavedModel& model, const std::string& tags) {
   return FindMetaGraph(model, {"serve"});
 }
 
+// "a,b:1" given once or in pieces.
+std::vector<std::string> Tensors(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const std::string& text : given) {
+    for (std::string& name : SplitTags(text)) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
+                                            const std::string& path) {
+  SessionOptions options;
+  options.compile = false;
+  if (!flags.graph_def.empty()) {
+    ASSIGN_OR_RETURN(MetaGraph meta, ReadGraphFile(flags.graph_def, Tensors(flags.input_arrays),
+                                                   Tensors(flags.output_arrays)));
+    return LoadedModel::Load(std::move(meta), "", options);
+  }
+  for (const char* ending : {".keras", ".h5", ".hdf5"}) {
+    if (!absl::EndsWith(path, ending) || IsDir(path)) continue;
+    return InvalidArgument("'", path,
+                           "' is a Keras file, whose layers are code of Keras: call "
+                           "model.export(FOLDER) there, and export the folder");
+  }
+  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
+  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir(), ModelPart::kToRun));
+  ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model, flags.tag_set));
+  return LoadedModel::Load(std::move(*meta), folder.dir(), options);
+}
+
+Status AddMetadataFiles(const LiteCommandFlags& flags, LiteModel& model) {
+  for (const std::string& text : flags.metadata) {
+    const size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return InvalidArgument("--metadata wants NAME=FILE, not '", text, "'");
+    }
+    ASSIGN_OR_RETURN(std::string bytes, ReadFile(text.substr(equals + 1)));
+    RETURN_IF_ERROR(AddMetadata(model, text.substr(0, equals), std::move(bytes)));
+  }
+  return OkStatus();
+}
+
+// What a program must bring for the file to run.
+void NoteCustom(const LiteModel& model) {
+  const auto note = [&](bool flex, const char* what) {
+    const std::vector<std::string> codes = CustomCodes(model, flex);
+    if (codes.empty()) return;
+    std::fprintf(stderr, "note: %s: %s\n", what, absl::StrJoin(codes, ", ").c_str());
+  };
+  note(true, "the file needs TensorFlow's Flex delegate for");
+  note(false, "the file needs kernels that your program registers for");
+}
+
+absl::string_view ModeName(LiteQuantize mode) {
+  switch (mode) {
+    case LiteQuantize::kNone:
+      return "none";
+    case LiteQuantize::kFloat16:
+      return "float16";
+    case LiteQuantize::kDynamic:
+      return "dynamic";
+    case LiteQuantize::kInt8:
+      return "int8";
+    case LiteQuantize::kInt16x8:
+      return "int16x8";
+  }
+  return "";
+}
+
 StatusOr<int> RunLite(LiteCommandFlags& flags) {
+  std::string twice;
+  std::string path = flags.model.Get(&twice), output = flags.output.Get(&twice);
+  if (!twice.empty()) return UsageError(twice);
+  if (!flags.graph_def.empty()) {
+    if (!flags.lite.signatures.empty() || !flags.tag_set.empty() ||
+        (!path.empty() && !output.empty())) {
+      return UsageError("a frozen graph has neither signatures nor tags, and one output");
+    }
+    if (output.empty()) output.swap(path);
+  }
+  RETURN_IF_ERROR(ReadLiteFlags(flags));
   ASSIGN_OR_RETURN(flags.lite.fusions, ChooseFusions(flags.fusions));
   if (flags.fusions.list) {
     ListFusions(flags.lite.fusions);
     return kExitOk;
   }
-  if (flags.output.empty()) return InvalidArgument("lite wants a model and the file to write");
-  RETURN_IF_ERROR(ReadQuantizeFlags(flags));
+  if (output.empty()) return UsageError("lite wants a model and the file to write");
   ProgressLine line;
   line.Step("lite: loading the model");
-  ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(flags.model));
-  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir(), ModelPart::kToRun));
-  ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model, flags.tag_set));
-  SessionOptions options;
-  options.compile = false;
-  ASSIGN_OR_RETURN(const auto loaded, LoadedModel::Load(std::move(*meta), folder.dir(), options));
+  ASSIGN_OR_RETURN(const auto loaded, Load(flags, path));
   line.Step("lite: exporting");
   LiteReport report;
-  const auto lite = ExportLite(*loaded, flags.lite, &report);
+  auto lite = ExportLite(*loaded, flags.lite, &report);
   if (flags.fusions.explain) ExplainFusions(report.fusions);
+  if (!lite.ok() && !report.refused.empty()) {
+    if (!flags.json) return Suffix(lite.status(), absl::StrCat("\n\n", RefusalTable(report)));
+    std::printf("%s\n", RefusalJson(lite.status(), report).c_str());
+  }
   RETURN_IF_ERROR(lite.status());
+  RETURN_IF_ERROR(AddMetadataFiles(flags, *lite));
   line.Step("lite: writing");
-  RETURN_IF_ERROR(WriteLiteFile(*lite, flags.output));
+  ASSIGN_OR_RETURN(const uint64_t bytes, WriteLiteFile(*lite, output, flags.buffers_outside));
+  NoteCustom(*lite);
+  if (flags.json) {
+    std::printf(
+        "%s\n",
+        WrittenJson(*lite, output, bytes, std::string(ModeName(flags.lite.quantize))).c_str());
+  }
   return kExitOk;
 }
 
@@ -84,35 +136,8 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
 
 CommandBody SetupLite(CLI::App& app) {
   auto flags = std::make_shared<LiteCommandFlags>();
-  app.add_option("model", flags->model, "The SavedModel: a folder or an archive");
-  app.add_option("output", flags->output, "The .tflite file to write");
-  app.add_option("--tag_set", flags->tag_set, "Tags of the MetaGraph, separated by ','");
-  app.add_option("--signature", flags->lite.signatures,
-                 "A signature to export, several times for several; left out: all")
-      ->allow_extra_args(false);
+  AddLiteFlags(app, *flags);
   AddFusionFlags(app, flags->fusions);
-  std::vector<std::string> modes;
-  for (const auto& [name, mode] : kModes) modes.emplace_back(name);
-  app.add_option(
-         "--quantize", flags->quantize,
-         "float16: weights in half; dynamic: weights in int8, activations quantized as they "
-         "come; int8, int16x8: all in integers, by --representative")
-      ->check(CLI::IsMember(modes));
-  app.add_option("--representative", flags->representative,
-                 "Samples of inputs: a .npz file of stacked rows, or a TFRecord file of "
-                 "PredictionLogs or RepresentativeDataSamples");
-  app.add_option("--inference_input_type", flags->input_type, "float32, int8 or int16")
-      ->check(CLI::IsMember({"float32", "int8", "int16"}));
-  app.add_option("--inference_output_type", flags->output_type, "float32, int8 or int16")
-      ->check(CLI::IsMember({"float32", "int8", "int16"}));
-  app.add_flag("--only_integer", flags->lite.integer.only_integer,
-               "An operator that stays float is an error");
-  app.add_flag("--per_tensor", flags->per_tensor, "One scale for the weights of an operator");
-  app.add_option("--float_op", flags->float_ops,
-                 "An operator that is left float, as CONV_2D; several times for several")
-      ->allow_extra_args(false);
-  app.add_option("--float_node", flags->float_nodes, "A node that is left float")
-      ->allow_extra_args(false);
   return [flags]() { return RunLite(*flags); };
 }
 

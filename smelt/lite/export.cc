@@ -1,8 +1,11 @@
 #include "smelt/lite/export.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
+#include "smelt/graph/constant.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
 #include "smelt/lite/init_graph.h"
@@ -16,19 +19,43 @@
 namespace smelt {
 namespace {
 
-// One line for each op and reason, with the nodes that have it.
-std::string RefusalText(const LiteReport& report) {
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_op;
-  for (const LiteReport::Refused& r : report.refused) {
-    by_op[{r.refusal.op, r.refusal.why}].push_back(absl::StrCat(r.signature, ": ", r.refusal.node));
+// The functions of the model that hold a node of that name and op, which were inlined.
+std::vector<std::string> FunctionsWith(const LoadedModel& model, const Refusal& r) {
+  std::vector<std::string> out;
+  for (const Function* f :
+       const_cast<LoadedModel&>(model).session().graph().library()->Functions()) {
+    const Node* n = f->body == nullptr ? nullptr : f->body->Find(r.node);
+    if (n != nullptr && n->op() == r.op) out.push_back(f->name());
   }
-  std::string text = "these ops have no builtin operator of TensorFlow Lite:\n";
-  for (const auto& [op, nodes] : by_op) {
-    absl::StrAppend(&text, "  ", op.first, " (", op.second, "): ", nodes[0]);
-    if (nodes.size() > 1) absl::StrAppend(&text, " and ", nodes.size() - 1, " more");
-    text += "\n";
+  return out;
+}
+
+bool HasFreeSizes(const Node& n) {
+  for (const Endpoint& e : n.inputs()) {
+    const PartialShape shape = StatedShape(e);
+    if (!shape.known_rank()) return true;
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] < 0) return true;
+    }
   }
-  return text;
+  return false;
+}
+
+Status MakeFinite(Graph& graph) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (Node* n : graph.Nodes()) {
+    const TensorValue* stated = StatedConstant(*n);
+    if (stated == nullptr || stated->dtype != Dtype::kFloat) continue;
+    ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
+    const auto numbers = value.flat<float>();
+    if (std::ranges::none_of(numbers, [](float v) { return std::isinf(v); })) continue;
+    ASSIGN_OR_RETURN(Tensor finite, Tensor::Make(Dtype::kFloat, value.shape()));
+    for (int64_t i = 0; i < value.num_elements(); ++i) {
+      finite.data<float>()[i] = std::clamp(value.data<float>()[i], -kLargest, kLargest);
+    }
+    n->AttrsToChange().Set("value", finite);
+  }
+  return OkStatus();
 }
 
 StatusOr<std::vector<std::string>> Signatures(const LoadedModel& model, const LiteFlags& flags) {
@@ -170,16 +197,25 @@ struct ExportedGraph {
 class Exporter {
  public:
   Exporter(LoadedModel& model, const LiteFlags& flags, LiteReport* report)
-      : model_(model), flags_(flags), report_(report) {}
+      : model_(model), flags_(flags), report_(report), pinner_(flags.shapes) {}
 
   StatusOr<LiteModel> Run() {
     ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model_, flags_));
     ASSIGN_OR_RETURN(const VariableNames written, WrittenVariables(model_, keys));
+    if (!flags_.resource_variables && !written.empty()) {
+      return InvalidArgument("a signature writes the variable '", written.begin()->second,
+                             "', and resource variables are not wanted");
+    }
     for (const std::string& key : keys) {
       const Status added = AddSignature(key, written);
       if (!added.ok()) return Prefix(added, absl::StrCat("signature '", key, "': "));
     }
-    if (!report_->refused.empty()) return Unimplemented(RefusalText(*report_));
+    RETURN_IF_ERROR(pinner_.CheckAllUsed());
+    if (!report_->refused.empty()) {
+      return Unimplemented(report_->refused.size(),
+                           " nodes have no builtin operator of TensorFlow "
+                           "Lite");
+    }
     for (ExportedGraph& g : bodies_) subgraphs_.push_back(std::move(g));
     ASSIGN_OR_RETURN(auto init, InitGraph(model_.session().resources(), Graphs()));
     if (init != nullptr)
@@ -189,7 +225,8 @@ class Exporter {
 
  private:
   Status AddSignature(const std::string& key, const VariableNames& written) {
-    ASSIGN_OR_RETURN(SignatureGraph g, GraphOfSignature(model_, key, written, flags_.fusions.off));
+    ASSIGN_OR_RETURN(SignatureGraph g, GraphOfSignature(model_, key, written, pinner_,
+                                                        {flags_.fusions.off, flags_.keep_asserts}));
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     RETURN_IF_ERROR(Convert(key, *g.graph));
     if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_));
@@ -226,12 +263,21 @@ class Exporter {
 
   // Ops become operators, which are then fused.
   Status Convert(const std::string& key, Graph& graph) {
-    ASSIGN_OR_RETURN(std::vector<Refusal> refused, Legalize(graph, &model_.session().resources()));
+    ASSIGN_OR_RETURN(std::vector<Refusal> refused,
+                     Legalize(graph, &model_.session().resources(),
+                              {flags_.operators.builtins, flags_.keep_asserts}));
     PruneUnread(graph);
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
     DropFused(graph, refused);
-    for (Refusal& r : refused) report_->refused.push_back({key, std::move(r)});
-    return OkStatus();
+    RETURN_IF_ERROR(ReplaceRefused(graph, flags_.operators, refused));
+    for (Refusal& r : refused) {
+      std::vector<std::string> functions = FunctionsWith(model_, r);
+      // A row that looked at the sizes may want to know them.
+      const bool free_sizes =
+          FindExportRow(OpName::Of(r.op)) != nullptr && HasFreeSizes(*graph.Find(r.node));
+      report_->refused.push_back({key, std::move(r), std::move(functions), free_sizes});
+    }
+    return flags_.finite_constants ? MakeFinite(graph) : OkStatus();
   }
 
   std::vector<Graph*> Graphs() const {
@@ -273,6 +319,7 @@ class Exporter {
   LoadedModel& model_;
   const LiteFlags& flags_;
   LiteReport* report_;
+  InputPinner pinner_;
   std::vector<SignatureGraph> signatures_;
   std::vector<ExportedGraph> subgraphs_;  // those of signatures first
   std::vector<ExportedGraph> bodies_;
@@ -285,11 +332,26 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
   return Exporter(model, flags, report).Run();
 }
 
-Status WriteLiteFile(const LiteModel& model, const std::string& path) {
+Status AddMetadata(LiteModel& model, const std::string& name, std::string bytes) {
+  for (const LiteMetadata& m : model.metadata) {
+    if (m.name == name) return AlreadyExists("the file has the metadata '", name, "' already");
+  }
+  const auto owner = std::make_shared<const std::string>(std::move(bytes));
+  model.metadata.push_back({name, static_cast<uint32_t>(model.buffers.size())});
+  model.buffers.push_back({*owner, owner});
+  return OkStatus();
+}
+
+StatusOr<uint64_t> WriteLiteFile(const LiteModel& model, const std::string& path,
+                                 bool buffers_outside) {
   ASSIGN_OR_RETURN(const auto file, StagedFile::Make(path, OtherWriter::kWait));
-  RETURN_IF_ERROR(WriteTflite(model, /*buffers_outside=*/false,
-                              [&](absl::string_view bytes) { return file->Write(bytes); }));
-  return file->Publish();
+  uint64_t size = 0;
+  RETURN_IF_ERROR(WriteTflite(model, buffers_outside, [&](absl::string_view bytes) {
+    size += bytes.size();
+    return file->Write(bytes);
+  }));
+  RETURN_IF_ERROR(file->Publish());
+  return size;
 }
 
 }  // namespace smelt

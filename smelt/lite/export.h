@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/fuse/fusion.h"
+#include "smelt/lite/input_shapes.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/samples.h"
@@ -24,6 +26,11 @@ struct LiteFlags {
   DynamicRangeFlags dynamic;
   LiteSamples samples;   // what kInt8 and kInt16x8 calibrate with
   FusionChoice fusions;  // names of composites (composites/composite.h) may be off, too
+  OperatorSets operators;
+  InputShapes shapes;
+  bool keep_asserts = false;
+  bool resource_variables = true;  // false: a variable that a signature writes is an error
+  bool finite_constants = false;   // infinities in float constants become the largest floats
 };
 
 // What an export did.
@@ -32,17 +39,24 @@ struct LiteReport {
   struct Refused {
     std::string signature;
     Refusal refusal;
+    std::vector<std::string> functions;  // of the model, that hold the node
+    bool free_sizes = false;             // some of its inputs have sizes that are not known
   };
   std::vector<Refused> refused;
   std::vector<FusionNote> fusions;
 };
 
-// NOT_FOUND for a signature that there is not, UNIMPLEMENTED where ops were refused, with all of
-// them in the message and in the report; errors of GraphOfSignature and EmitSubgraph.
+// NOT_FOUND for a signature that there is not, UNIMPLEMENTED where ops were refused, which the
+// report has; errors of GraphOfSignature and EmitSubgraph.
 StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report);
 
-// Writes beside `path` and renames into place.
-Status WriteLiteFile(const LiteModel& model, const std::string& path);
+// Adds a named buffer. ALREADY_EXISTS for a name that is there.
+Status AddMetadata(LiteModel& model, const std::string& name, std::string bytes);
+
+// Writes beside `path` and renames into place. `buffers_outside`: behind the flatbuffer, whatever
+// the size. Returns the number of bytes.
+StatusOr<uint64_t> WriteLiteFile(const LiteModel& model, const std::string& path,
+                                 bool buffers_outside = false);
 
 }  // namespace smelt
 

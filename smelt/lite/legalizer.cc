@@ -122,11 +122,20 @@ bool IsGlue(const Node& n) { return n.Is("Complex"); }
 
 class Legalization {
  public:
-  Legalization(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources)
-      : graph_(graph), l_(graph, shapes, resources) {}
+  Legalization(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources,
+               const LegalizeFlags& flags)
+      : graph_(graph), flags_(flags), l_(graph, shapes, resources) {}
 
   Status Visit(Node* n) {
-    if (IsLite(*n) || IsGlue(*n)) return OkStatus();
+    if (IsLite(*n) || (flags_.builtins && IsGlue(*n))) return OkStatus();
+    if (!flags_.builtins) {
+      Refuse(*n, "builtins are not among the operators that are wanted");
+      return OkStatus();
+    }
+    if (flags_.asserts && n->Is("Assert")) {
+      Refuse(*n, "it is kept, and has no builtin operator");
+      return OkStatus();
+    }
     // A call of a function by its name is a call.
     const bool call = n->op_name().unknown() && graph_.library()->Find(n->op()) != nullptr;
     const ExportRow* row = FindExportRow(call ? OpName("PartitionedCall") : n->op_name());
@@ -173,7 +182,7 @@ class Legalization {
  private:
   void Refuse(Node& n, std::string why) {
     l_.StateShapes(n);
-    refusals.push_back({n.name(), std::string(n.op()), std::move(why)});
+    refusals.push_back({n.name(), std::string(n.op()), std::move(why), false, false});
   }
 
   // What stands for the node, and whatever is new and has an effect, waits as it did; who waited
@@ -195,6 +204,7 @@ class Legalization {
   }
 
   Graph& graph_;
+  const LegalizeFlags& flags_;
   Legalizer l_;
 };
 
@@ -207,10 +217,11 @@ void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
   });
 }
 
-StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources) {
+StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources,
+                                        const LegalizeFlags& flags) {
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
-  Legalization legalization(graph, shapes, resources);
+  Legalization legalization(graph, shapes, resources, flags);
   for (Node* n : order) RETURN_IF_ERROR(legalization.Visit(n));
   legalization.RefuseGlue();
   return std::move(legalization.refusals);

@@ -109,12 +109,18 @@ const ExportRow* FindExportRow(OpName op);
 // A node that no row converts.
 struct Refusal {
   std::string node, op, why;
+  // What else an export could make of it (flex/select_ops.h).
+  bool could_be_select = false, could_be_custom = false;
 };
-// Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
+struct LegalizeFlags {
+  bool builtins = true;  // false: every node is refused
+  bool asserts = false;  // true: Assert is an op like others, and not dropped
+};
 // Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
 // replaced stay, with their shapes stated, and are told of: a fusion may still take them (Erf).
 // `resources`: those of the loaded model, where there is one.
-StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources = nullptr);
+StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources = nullptr,
+                                        const LegalizeFlags& flags = {});
 // Forgets the nodes that are not in the graph any more.
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals);
 

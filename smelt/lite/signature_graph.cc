@@ -135,15 +135,17 @@ StatusOr<VariableNames> WrittenVariables(LoadedModel& model, const std::vector<s
   return out;
 }
 
-StatusOr<SignatureGraph> GraphOfSignature(
-    LoadedModel& model, const std::string& key, const VariableNames& written,
-    const std::set<std::string, std::less<>>& composites_off) {
+StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key,
+                                          const VariableNames& written, InputPinner& pinner,
+                                          const SignatureOptions& options) {
+  const auto& composites_off = options.composites_off;
   SignatureGraph out;
   ASSIGN_OR_RETURN(out.graph, Cut(model, key, &out));
   ASSIGN_OR_RETURN(const Signature* signature, model.FindSignature(key));
   std::vector<CallableArgument> arguments;
   for (const auto& [name, slot] : LoadedModel::Slots(signature->inputs)) {
-    arguments.push_back({slot.dtype, slot.shape});
+    ASSIGN_OR_RETURN(const PartialShape shape, pinner.Pin(name, slot.tensor, slot.shape));
+    arguments.push_back({slot.dtype, shape});
   }
   for (Node* n : out.graph->Nodes()) {
     if (!n->Is("_Arg")) continue;
@@ -158,7 +160,7 @@ StatusOr<SignatureGraph> GraphOfSignature(
   RETURN_IF_ERROR(NameRefVariables(*out.graph, is_written));
   PassContext context;
   context.lower_control_flow = false;
-  context.config.debug_stripper = Toggle::kOn;
+  context.config.debug_stripper = options.keep_asserts ? Toggle::kOff : Toggle::kOn;
   const ResourceManager& resources = model.session().resources();
   context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
     if (node.Is("_Arg") || is_written(node)) return std::nullopt;

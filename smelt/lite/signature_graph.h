@@ -10,6 +10,7 @@
 
 #include "smelt/graph/graph.h"
 #include "smelt/lite/fuse/fusion.h"
+#include "smelt/lite/input_shapes.h"
 #include "smelt/model/loaded_model.h"
 
 namespace smelt {
@@ -19,7 +20,6 @@ struct LiteSlot {
   std::string tensor;  // "serving_default_x:0"
 };
 
-// A callable graph (optimize/passes.h): argument i is inputs[i], result i outputs[i]. Calls are
 // A callable graph (optimize/passes.h): argument i is inputs[i], result i outputs[i]. Calls are
 // inlined but for those of composite functions (composites/composite.h), variables that nobody
 // writes are constants, and what constants tell is computed. Branches and loops call functions of
@@ -37,11 +37,17 @@ using VariableNames = std::set<std::pair<std::string, std::string>>;
 // The variables that some of the signatures write. NOT_FOUND for a signature that there is not.
 StatusOr<VariableNames> WrittenVariables(LoadedModel& model, const std::vector<std::string>& keys);
 
-// `written`: the variables that are not frozen. NOT_FOUND for a signature that there is not; errors
-// of the passes, which name the node.
-StatusOr<SignatureGraph> GraphOfSignature(
-    LoadedModel& model, const std::string& key, const VariableNames& written,
-    const std::set<std::string, std::less<>>& composites_off = {});
+struct SignatureOptions {
+  std::set<std::string, std::less<>> composites_off;
+  bool keep_asserts = false;
+};
+
+// `written`: the variables that are not frozen. `pinner` says the shapes of the inputs. NOT_FOUND
+// for a signature that there is not; INVALID_ARGUMENT of the pinner; errors of the passes, which
+// name the node.
+StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string& key,
+                                          const VariableNames& written, InputPinner& pinner,
+                                          const SignatureOptions& options);
 
 }  // namespace smelt
 

@@ -47,8 +47,8 @@ void NoteQuantization(Node* n, Lowering& l) {
 }  // namespace
 
 std::span<const std::span<const LowerRow>> AllLowerRows() {
-  static const std::array families = {ControlLowering(), ElementwiseLowering(), MovementLowering(),
-                                      NnLowering(), RecurrentLowering()};
+  static const std::array families = {CustomLowering(),   ControlLowering(), ElementwiseLowering(),
+                                      MovementLowering(), NnLowering(),      RecurrentLowering()};
   return families;
 }
 

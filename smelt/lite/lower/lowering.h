@@ -156,6 +156,7 @@ inline std::vector<Endpoint> InputsOf(const Node& n) {
 // The row's op of the same inputs, with the row's attributes, and the activation of the operator.
 LoweredEndpoints SameOp(Node& n, Lowering& l);
 std::span<const LowerRow> ControlLowering();
+std::span<const LowerRow> CustomLowering();
 std::span<const LowerRow> ElementwiseLowering();
 std::span<const LowerRow> MovementLowering();
 std::span<const LowerRow> NnLowering();

@@ -57,7 +57,7 @@ Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags) {
         continue;
       }
       ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
-      const int dim = flags.per_channel ? row->channels : -1;
+      const int dim = row->ScaledDimension(flags);
       auto weights = QuantizeWeights(value, dim);
       if (!weights.ok()) {
         return Prefix(weights.status(), absl::StrCat("operator '", n->name(), "': "));

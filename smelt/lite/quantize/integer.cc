@@ -276,14 +276,14 @@ class IntegerQuantizer {
       const bool weights = i >= row.first_weights && i <= row.last_weights;
       if (const auto value = ConstantTensor(*e.node)) {
         if (weights) {
-          auto q = QuantizeWeights(*value, flags_.per_channel ? row.channels : -1);
+          auto q = QuantizeWeights(*value, row.ScaledDimension(flags_));
           if (!q.ok()) {
             return Prefix(q.status(), absl::StrCat("operator '", n->name(), "': "));
           }
           weight_scales = q->scales;
           ASSIGN_OR_RETURN(
               to, AddConstant(*n, q->values, q->scales, std::vector<int64_t>(q->scales.size(), 0),
-                              row.channels));
+                              row.ScaledDimension(flags_)));
         } else {
           ASSIGN_OR_RETURN(to, QuantizedConstant(*n, *value, agrees ? result : nullptr));
         }
@@ -350,40 +350,6 @@ class IntegerQuantizer {
   absl::flat_hash_map<Key, Endpoint> entered_;
   std::map<std::tuple<Key, float, int64_t>, Endpoint> again_;
 };
-
-// The result of a conversion at the border becomes the border.
-Status NarrowBorders(Graph& graph, Dtype input, Dtype output) {
-  for (Node* n : graph.Nodes()) {
-    if (input != Dtype::kFloat && n->Is("_Arg") && n->output_types[0] == Dtype::kFloat) {
-      std::vector<Node*> quantizers;
-      bool all = !n->uses().empty();
-      for (const Use& use : n->OrderedUses()) {
-        all = all && !use.is_control() && use.node->Is("tfl.quantize") &&
-              use.node->output_types[0] == input;
-        quantizers.push_back(use.node);
-      }
-      if (!all || quantizers.size() != 1) continue;
-      Node* q = quantizers[0];
-      for (const absl::string_view name : {kScales, kZeroPoints}) {
-        n->AttrsToChange().Set(name, *q->attrs().Find(name));
-      }
-      n->AttrsToChange().Set("T", input);
-      RETURN_IF_ERROR(graph.ResolveTypes(n));
-      graph.ReplaceAllUses({q, 0}, {n, 0});
-      graph.Remove(q);
-    } else if (output != Dtype::kFloat && n->Is("_Retval") &&
-               n->input(0).node->Is("tfl.dequantize")) {
-      Node* d = n->input(0).node;
-      const Endpoint from = d->input(0);
-      if (from.node->output_types[static_cast<size_t>(from.port)] != output) continue;
-      graph.SetInput(n, 0, from);
-      n->AttrsToChange().Set("T", output);
-      RETURN_IF_ERROR(graph.ResolveTypes(n));
-      if (d->uses().empty()) graph.Remove(d);
-    }
-  }
-  return OkStatus();
-}
 
 }  // namespace
 

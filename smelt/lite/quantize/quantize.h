@@ -17,6 +17,7 @@ Status QuantizeToHalf(Graph& graph);
 struct DynamicRangeFlags {
   int64_t least_elements = 1024;  // of weights that are worth it
   bool per_channel = true;
+  bool per_channel_dense = true;  // of FULLY_CONNECTED, where per_channel
   std::set<std::string, std::less<>>
       float_ops;  // names of operators, as "CONV_2D", left as they are
   std::set<std::string, std::less<>> float_nodes;  // of nodes
@@ -28,7 +29,8 @@ Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags);
 struct IntegerFlags {
   bool int16 = false;  // activations of int16 beside int8 weights
   bool per_channel = true;
-  bool only_integer = false;  // an operator that stays float is an error
+  bool per_channel_dense = true;  // of FULLY_CONNECTED, where per_channel
+  bool only_integer = false;      // an operator that stays float is an error
   Dtype input_type = Dtype::kFloat, output_type = Dtype::kFloat;
   std::set<std::string, std::less<>>
       float_ops;  // names of operators, as "CONV_2D", left as they are
@@ -38,6 +40,11 @@ struct IntegerFlags {
 // others stay float between a DEQUANTIZE and a QUANTIZE. INVALID_ARGUMENT names the node whose
 // weights are not finite; UNIMPLEMENTED lists operators that stay float where that is refused.
 Status QuantizeToInteger(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags);
+
+// The float arguments and results of a quantized graph become integers: what the operators behind
+// and before them have, or uint8 beside int8. FAILED_PRECONDITION names an argument or a result
+// that stays float because operators want floats there.
+Status NarrowBorders(Graph& graph, Dtype input, Dtype output);
 
 }  // namespace smelt
 

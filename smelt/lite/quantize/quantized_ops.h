@@ -34,6 +34,13 @@ struct QuantizedOp {
 
   // The inputs that may be weights.
   std::vector<int> Weights() const;
+  // The dimension of weights that has a scale for each index under the flags of a mode; -1: one
+  // scale for all.
+  template <typename Flags>
+  int ScaledDimension(const Flags& flags) const {
+    const bool dense = op == OpName("tfl.fully_connected");
+    return flags.per_channel && (!dense || flags.per_channel_dense) ? channels : -1;
+  }
 };
 
 // nullptr: there is no quantized kernel.

@@ -13,8 +13,17 @@ namespace smelt {
 using FlexEntry = std::pair<std::string, Attr>;
 
 // A map. Keys are written in the order given, and found in any. INVALID_ARGUMENT names a value that
-// is none of string, int, float, bool and lists of ints, and a key that holds a zero byte.
+// is none of string, int, float, bool and lists of strings, ints and floats, and a key that holds a
+// zero byte.
 StatusOr<std::string> FlexMap(std::span<const FlexEntry> entries);
+
+// Two texts, as an operator of the Flex delegate has them: the name of an op, and a NodeDef.
+struct FlexPair {
+  std::string first, second;
+};
+std::string WriteFlexPair(const FlexPair& pair);
+// INVALID_ARGUMENT for bytes that are none.
+StatusOr<FlexPair> ReadFlexPair(absl::string_view bytes);
 
 }  // namespace smelt
 

@@ -1,0 +1,26 @@
+// What smelt lite says of an export: what it wrote, or what it refused.
+#ifndef SMELT_CLI_LITE_REPORT_H_
+#define SMELT_CLI_LITE_REPORT_H_
+
+#include <string>
+
+#include "smelt/lite/export.h"
+
+namespace smelt {
+
+// For people: an op in a line, its nodes under it, and what could be done.
+std::string RefusalTable(const LiteReport& report);
+// {"error", "refused": [{"op", "count", "why", "nodes": [{"name", "signature", "functions"}], "remedies"}]}
+std::string RefusalJson(const Status& error, const LiteReport& report);
+
+// {"file", "bytes", "min_runtime_version", "quantization", "signatures", "operators", ...}
+std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_t bytes,
+                        const std::string& quantization);
+
+// The names of operators that a program must bring kernels for, sorted: those of the Flex delegate,
+// or the others.
+std::vector<std::string> CustomCodes(const LiteModel& model, bool flex);
+
+}  // namespace smelt
+
+#endif  // SMELT_CLI_LITE_REPORT_H_
