@@ -208,10 +208,9 @@ StatusOr<LiteQuantize> ModeOf(const LiteCommandFlags& flags, const Sets& sets) {
   if (!flags.quantize.empty()) {
     for (const auto& [name, mode] : kModes) {
       if (flags.quantize != name) continue;
-      const bool contradicts = (mode == LiteQuantize::kNone && wanted) ||
-                               (half && mode != LiteQuantize::kFloat16) ||
-                               (int8 && mode != LiteQuantize::kInt8) ||
-                               (sets.int16 && mode != LiteQuantize::kInt16x8);
+      const bool contradicts =
+          (mode == LiteQuantize::kNone && wanted) || (half && mode != LiteQuantize::kFloat16) ||
+          (int8 && mode != LiteQuantize::kInt8) || (sets.int16 && mode != LiteQuantize::kInt16x8);
       if (!contradicts) return mode;
       return InvalidArgument("--quantize ", name,
                              " contradicts --optimizations, --supported_ops or --supported_types");
@@ -219,8 +218,9 @@ StatusOr<LiteQuantize> ModeOf(const LiteCommandFlags& flags, const Sets& sets) {
   }
   if (!wanted) {
     if (int8 || half || sets.int16) {
-      return InvalidArgument("types are named, and --optimizations DEFAULT or --quantize is not "
-                             "there: nothing would be quantized");
+      return InvalidArgument(
+          "types are named, and --optimizations DEFAULT or --quantize is not "
+          "there: nothing would be quantized");
     }
     return LiteQuantize::kNone;
   }
@@ -258,12 +258,14 @@ Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   // A flag that would do nothing is a mistake.
   const bool weights = samples || lite.quantize == LiteQuantize::kDynamic;
   if (!weights && (!ops.empty() || !nodes.empty())) {
-    return InvalidArgument("operators are left float, and nothing is quantized: --quantize "
-                           "dynamic, int8 or int16x8 is not there");
+    return InvalidArgument(
+        "operators are left float, and nothing is quantized: --quantize "
+        "dynamic, int8 or int16x8 is not there");
   }
   if (!weights && (flags.per_tensor || flags.per_tensor_dense)) {
-    return InvalidArgument("weights get one scale, and none are quantized: --quantize dynamic, "
-                           "int8 or int16x8 is not there");
+    return InvalidArgument(
+        "weights get one scale, and none are quantized: --quantize dynamic, "
+        "int8 or int16x8 is not there");
   }
   if (!samples && lite.integer.only_integer) {
     return InvalidArgument("--only_integer needs --quantize int8 or int16x8");
@@ -294,7 +296,8 @@ Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
 
 Status ReadLiteFlags(LiteCommandFlags& flags) {
   if (!flags.keras_model.empty()) {
-    return InvalidArgument("'", flags.keras_model, "' is a Keras file, whose layers are code of "
+    return InvalidArgument("'", flags.keras_model,
+                           "' is a Keras file, whose layers are code of "
                            "Keras: call model.export(FOLDER) there, and export the folder");
   }
   RETURN_IF_ERROR(CheckFixed(flags));
@@ -308,13 +311,15 @@ Status ReadLiteFlags(LiteCommandFlags& flags) {
     }
   }
   if (flags.graph_def.empty() && !flags.output_arrays.empty()) {
-    return InvalidArgument("--output_arrays goes with --graph_def_file: the signatures of a "
-                           "SavedModel say what its outputs are");
+    return InvalidArgument(
+        "--output_arrays goes with --graph_def_file: the signatures of a "
+        "SavedModel say what its outputs are");
   }
   RETURN_IF_ERROR(ReadShapes(flags));
   if (flags.graph_def.empty() && !flags.input_arrays.empty() && flags.input_shapes.empty()) {
-    return InvalidArgument("--input_arrays goes with --graph_def_file or --input_shapes: the "
-                           "signatures of a SavedModel say what its inputs are");
+    return InvalidArgument(
+        "--input_arrays goes with --graph_def_file or --input_shapes: the "
+        "signatures of a SavedModel say what its inputs are");
   }
   ASSIGN_OR_RETURN(const Sets sets, ReadSets(flags));
   return ReadQuantization(flags, sets);
@@ -336,8 +341,7 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
   list("--output_arrays", flags.output_arrays,
        "Tensors of the frozen graph to answer; left out: those that no node reads");
   text("--keras_model_file", flags.keras_model, "Not read: says what to do instead");
-  text("--tag_set,--saved_model_tag_set", flags.tag_set,
-       "Tags of the MetaGraph, separated by ','");
+  text("--tag_set,--saved_model_tag_set", flags.tag_set, "Tags of the MetaGraph, separated by ','");
   list("--signature,--saved_model_signature_key", flags.lite.signatures,
        "A signature to export, several times for several; left out: all");
   list("--input_shapes", flags.input_shapes,
@@ -356,7 +360,8 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
        "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8");
   list("--select_user_tf_ops,--experimental_select_user_tf_ops", flags.user_select,
        "Ops of your own that are select ops too");
-  app.add_flag("--allow_all_select_tf_ops,--experimental_allow_all_select_tf_ops", flags.lite.operators.any_select,
+  app.add_flag("--allow_all_select_tf_ops,--experimental_allow_all_select_tf_ops",
+               flags.lite.operators.any_select,
                "Ops are select ops whether TensorFlow's converter knows them or not");
 
   std::vector<std::string> modes;
@@ -378,22 +383,23 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
   text("--inference_output_type", flags.output_type, "float32, int8, uint8 or int16");
   app.add_flag("--only_integer", flags.lite.integer.only_integer,
                "An operator that stays float is an error");
-  app.add_flag("--per_tensor,--disable_per_channel,--experimental_disable_per_channel", flags.per_tensor,
-               "One scale for the weights of an operator");
+  app.add_flag("--per_tensor,--disable_per_channel,--experimental_disable_per_channel",
+               flags.per_tensor, "One scale for the weights of an operator");
   app.add_flag("--disable_per_channel_quantization_for_dense_layers", flags.per_tensor_dense,
                "One scale for the weights of FULLY_CONNECTED");
   list("--float_op,--denylisted_ops", flags.float_ops,
        "An operator that is left float, as CONV_2D; several times for several");
   list("--float_node,--denylisted_nodes", flags.float_nodes, "A node that is left float");
-  text("--full_integer_quantization_bias_type,--experimental_full_integer_quantization_bias_type", flags.bias_type, "int32, or int64 beside int16");
+  text("--full_integer_quantization_bias_type,--experimental_full_integer_quantization_bias_type",
+       flags.bias_type, "int32, or int64 beside int16");
 
   list("--metadata", flags.metadata, "'NAME=FILE': the bytes of FILE become metadata");
   app.add_flag("--use_buffer_offset,--experimental_use_buffer_offset", flags.buffers_outside,
                "Constants lie behind the flatbuffer, as in files of 2 GiB and more");
   app.add_flag("--preserve_assert_op,--experimental_preserve_assert_op", flags.lite.keep_asserts,
                "Assert is an op like others, and not dropped");
-  text("--enable_resource_variables,--experimental_enable_resource_variables", flags.resource_variables,
-       "false: a variable that a signature writes is an error");
+  text("--enable_resource_variables,--experimental_enable_resource_variables",
+       flags.resource_variables, "false: a variable that a signature writes is an error");
   text("--canonicalizing_inf_as_min_max_float", flags.finite_constants,
        "true: infinities in float constants become the largest floats");
   app.add_flag("--disable_fuse_mul_and_fc,--experimental_disable_fuse_mul_and_fc", flags.no_mul_fc,

@@ -92,7 +92,8 @@ std::string RefusalTable(const LiteReport& report) {
       absl::StrAppend(&out, "    and ", op.nodes.size() - shown, " more in ",
                       absl::StrJoin(op.signatures, ", "), "\n");
     }
-    for (const std::string& remedy : Remedies(op)) absl::StrAppend(&out, "    could: ", remedy, "\n");
+    for (const std::string& remedy : Remedies(op))
+      absl::StrAppend(&out, "    could: ", remedy, "\n");
   }
   return out;
 }
@@ -148,7 +149,8 @@ std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_
             if (t.quantization.scale.empty()) return;
             w.Key("scale");
             w.Real(static_cast<double>(t.quantization.scale[0]));
-            w.Field("zero_point", t.quantization.zero_point.empty() ? int64_t{0} : t.quantization.zero_point[0]);
+            w.Field("zero_point",
+                    t.quantization.zero_point.empty() ? int64_t{0} : t.quantization.zero_point[0]);
           });
         });
       };

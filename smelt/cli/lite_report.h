@@ -10,7 +10,8 @@ namespace smelt {
 
 // For people: an op in a line, its nodes under it, and what could be done.
 std::string RefusalTable(const LiteReport& report);
-// {"error", "refused": [{"op", "count", "why", "nodes": [{"name", "signature", "functions"}], "remedies"}]}
+// {"error", "refused": [{"op", "count", "why", "nodes": [{"name", "signature", "functions"}],
+// "remedies"}]}
 std::string RefusalJson(const Status& error, const LiteReport& report);
 
 // {"file", "bytes", "min_runtime_version", "quantization", "signatures", "operators", ...}

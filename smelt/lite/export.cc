@@ -8,6 +8,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
+#include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/signature_graph.h"

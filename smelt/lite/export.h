@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/input_shapes.h"
 #include "smelt/lite/legalizer.h"
+#include "smelt/lite/operator_sets.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/samples.h"
 #include "smelt/model/loaded_model.h"

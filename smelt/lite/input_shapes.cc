@@ -7,8 +7,7 @@ namespace smelt {
 StatusOr<PartialShape> InputPinner::Pin(const std::string& key, const std::string& tensor,
                                         const PartialShape& stated) {
   PartialShape shape = stated;
-  for (const std::string& name :
-       {key, tensor, std::string(absl::StripSuffix(tensor, ":0"))}) {
+  for (const std::string& name : {key, tensor, std::string(absl::StripSuffix(tensor, ":0"))}) {
     const auto it = wanted_.by_name.find(name);
     if (it == wanted_.by_name.end()) continue;
     used_.insert(it->first);

@@ -11,7 +11,8 @@
 namespace smelt {
 
 struct InputShapes {
-  // By the key of an input in its signature, or the name of its tensor ("x:0", "x"). -1: stays as it is.
+  // By the key of an input in its signature, or the name of its tensor ("x:0", "x"). -1: stays as
+  // it is.
   std::map<std::string, PartialShape, std::less<>> by_name;
   int64_t batch = -1;  // the first size of every input that has it free; -1: none
   bool empty() const { return by_name.empty() && batch < 0; }

@@ -1,6 +1,7 @@
 #include "smelt/lite/flex/select_ops.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
@@ -24,7 +25,8 @@ std::string WhyNeither(const Node& n) {
   if (n.attrs().may_have_functions()) {
     for (const auto& [name, value] : n.attrs()) {
       if (value.get<FuncAttr>() != nullptr || value.get<std::vector<FuncAttr>>() != nullptr) {
-        return absl::StrCat("its attribute '", name, "' is a function, which files have only for "
+        return absl::StrCat("its attribute '", name,
+                            "' is a function, which files have only for "
                             "branches and loops");
       }
     }
@@ -50,8 +52,8 @@ std::string WhyNotSelect(const Node& n, const OperatorSets& sets) {
 }
 
 // The attributes, as TensorFlow's converter writes them for kernels that parse them: types by their
-// numbers in a .tflite file, lists of numbers and texts; shapes, other lists and empty ones are left
-// out.
+// numbers in a .tflite file, lists of numbers and texts; shapes, other lists and empty ones are
+// left out.
 StatusOr<std::string> CustomOptions(const Node& n) {
   AttrMap all;
   if (n.def() != nullptr) {

@@ -4,26 +4,13 @@
 #ifndef SMELT_LITE_FLEX_SELECT_OPS_H_
 #define SMELT_LITE_FLEX_SELECT_OPS_H_
 
-#include <set>
-#include <string>
 #include <vector>
 
 #include "smelt/graph/graph.h"
 #include "smelt/lite/legalizer.h"
+#include "smelt/lite/operator_sets.h"
 
 namespace smelt {
-
-// What custom codes of operators of the Flex delegate begin with; the op's name is behind it.
-inline constexpr absl::string_view kFlexPrefix = "Flex";
-
-// Which operators an export may have.
-struct OperatorSets {
-  bool builtins = true;  // false: every op becomes a select op
-  bool select = false, custom = false;
-  // Select ops beside those of TensorFlow's converter: all, or ops that users' programs define.
-  bool any_select = false;
-  std::set<std::string, std::less<>> user_select;
-};
 
 // Does TensorFlow's converter give the op to the Flex delegate?
 bool IsSelectOp(OpName op);

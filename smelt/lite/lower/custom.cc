@@ -30,8 +30,7 @@ LoweredEndpoints Flex(Node& n, absl::string_view named, Lowering& l) {
   for (int i = 0; i < n.num_inputs(); ++i) {
     if (!Lowering::Has(n, i)) return InvalidArgument("its input ", i, " is left out");
   }
-  ASSIGN_OR_RETURN(Node * made,
-                   l.AddNode(op, InputsOf(n), std::move(node.attrs)));
+  ASSIGN_OR_RETURN(Node * made, l.AddNode(op, InputsOf(n), std::move(node.attrs)));
   std::vector<Endpoint> out;
   for (int i = 0; i < n.num_inputs(); ++i) {
     const Dtype wanted = made->input_types[static_cast<size_t>(i)];

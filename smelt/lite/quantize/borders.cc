@@ -41,8 +41,8 @@ Status NarrowArgument(Graph& graph, Node* n, Dtype type) {
   std::vector<Node*> quantizers;
   for (const Use& use : n->OrderedUses()) {
     if (use.is_control() || !use.node->Is("tfl.quantize")) {
-      return FailedPrecondition("input '", n->name(), "' stays float: '", use.node->name(),
-                                "' (", use.node->op(), ") reads it so");
+      return FailedPrecondition("input '", n->name(), "' stays float: '", use.node->name(), "' (",
+                                use.node->op(), ") reads it so");
     }
     quantizers.push_back(use.node);
   }

@@ -15,7 +15,8 @@ struct LoneNode {
 };
 
 // The op, an input without a name for each that the node has, and its attributes, those that have
-// their defaults too; not those whose names begin with '_'. INTERNAL when it is too large for a message.
+// their defaults too; not those whose names begin with '_'. INTERNAL when it is too large for a
+// message.
 StatusOr<std::string> SerializeLoneNode(const Node& node);
 
 // INVALID_ARGUMENT for bytes that are no NodeDef, an op that nobody defines, attributes that are
