@@ -19,6 +19,7 @@ fi
 "$venv/bin/python" tests/peers/lite_quantize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_fusions_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_composites_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_custom_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_files.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_operators.py "${BUILD:-build}/smelt"
