@@ -31,7 +31,7 @@ StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
 }
 
 // What an operator is clamped to: by itself, or by its activation. Nothing: it is not.
-absl::string_view ClampOf(const Node& n) {
+std::string ClampOf(const Node& n) {
   if (n.Is("tfl.relu")) return "RELU";
   if (n.Is("tfl.relu6")) return "RELU6";
   if (n.Is("tfl.relu_n1_to_1")) return "RELU_N1_TO_1";
@@ -42,7 +42,7 @@ absl::string_view ClampOf(const Node& n) {
 // relu(relu6(x)): what is clamped already stays as it is, and relu6(relu(x)) needs no relu.
 StatusOr<bool> RemoveRelu(Node& n, Fuser& f) {
   const Endpoint x = n.input(0);
-  const absl::string_view inner = ClampOf(*x.node), outer = ClampOf(n);
+  const std::string inner = ClampOf(*x.node), outer = ClampOf(n);
   if (inner == outer || (outer == "RELU" && inner == "RELU6")) {
     f.Replace(&n, x);
     return true;
