@@ -163,12 +163,11 @@ std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_
     w.Field("subgraphs", static_cast<int64_t>(model.subgraphs.size()));
     w.Field("tensors", tensors);
     w.Array("operators", operators, [&](const auto& entry) {
-      const auto& [op, custom, version] = entry.first;
       w.Object([&] {
-        w.Field("op", op);
+        w.Field("op", std::get<0>(entry.first));
         w.Field("count", entry.second);
-        w.Field("version", int64_t{version});
-        w.Field("custom", custom);
+        w.Field("version", int64_t{std::get<2>(entry.first)});
+        w.Flag("custom", std::get<1>(entry.first));
       });
     });
   });
