@@ -140,7 +140,8 @@ for model in "cnn", "mlp":
     before = 100 * np.mean(want.argmax(1) == labels)
     for mode, flags in MODES.items():
         path = work / f"{model}_{mode.replace(' ', '_')}.tflite"
-        code, text = call("lite", digits / model, path, *flags, "--representative", digits / f"{model}.calibration.tfrecord")
+        samples = ["--representative", digits / f"{model}.calibration.tfrecord"] if "int" in mode else []
+        code, text = call("lite", digits / model, path, *flags, *samples)
         check(f"{model} {mode}: export", code == 0, text)
         if code != 0:
             continue
