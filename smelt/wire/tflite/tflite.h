@@ -133,12 +133,17 @@ StatusOr<Tensor> LiteConstant(const LiteModel& model, const LiteTensor& tensor);
 // UNIMPLEMENTED for types that files do not have.
 StatusOr<LiteBuffer> LiteBytes(const Tensor& value);
 
-// Calls `write` with the file's bytes, piece by piece: a flatbuffer, and behind it the buffers
-// where all together are 2 GiB or more, or `buffers_outside` says so. Buffers of equal bytes are
-// written once. INVALID_ARGUMENT for an operator, an option or a type that the schema does not
-// have.
+// Buffers of so many bytes in all still lie in the flatbuffer, which holds less than 2 GiB; the
+// tables beside them take their part.
+inline constexpr uint64_t kMostTfliteInside = (uint64_t{1} << 31) - (uint64_t{64} << 20);
+// Calls `write` with the file's bytes, piece by piece: a flatbuffer, and behind it, at offsets that
+// are multiples of 16, the buffers and custom options where all together are more than
+// `most_inside`, or `buffers_outside` says so; metadata lie in the flatbuffer, and those of such a
+// file have "buffer_location". Buffers of equal bytes are written once. INVALID_ARGUMENT for an
+// operator, an option or a type that the schema does not have.
 Status WriteTflite(const LiteModel& model, bool buffers_outside,
-                   absl::FunctionRef<Status(absl::string_view bytes)> write);
+                   absl::FunctionRef<Status(absl::string_view bytes)> write,
+                   uint64_t most_inside = kMostTfliteInside);
 
 // "DT_INT8" is number 9: TensorType by our types; nullopt: files do not have it.
 std::optional<int8_t> LiteTypeOf(Dtype type);

@@ -13,54 +13,77 @@ using flatbuffers::Offset;
 template <typename T>
 using Vector = Offset<flatbuffers::Vector<T>>;
 
+// What files whose buffers lie behind the flatbuffer say of it.
+constexpr char kBufferLocation[] = "buffer_location";
+constexpr absl::string_view kOutside = "outside flatbuffers";
 // Where a reader maps a file, numbers lie as they do in memory.
 constexpr size_t kBufferAlignment = 16;
-// A flatbuffer holds less than 2 GiB; the tables beside the buffers take their part.
-constexpr uint64_t kMostInside = (uint64_t{1} << 31) - (uint64_t{64} << 20);
-
 // Room for the tables of most models.
 constexpr size_t kTables = 1 << 20;
+// A flatbuffer of 2 GiB is none.
+constexpr uint64_t kMostTables = (uint64_t{1} << 31) - (uint64_t{16} << 20);
 
 class Writer {
  public:
-  Writer(const LiteModel& model, bool outside) : model_(model), outside_(outside) {}
+  Writer(const LiteModel& model, bool outside, uint64_t most_inside)
+      : model_(model), outside_(outside), most_inside_(most_inside) {}
 
   Status Write(absl::FunctionRef<Status(absl::string_view)> write) {
     ShareBuffers();
     uint64_t bytes = 0;
     for (const size_t k : kept_) bytes += model_.buffers[k].bytes.size() + kBufferAlignment;
-    outside_ = outside_ || bytes > kMostInside;
+    for (const LiteSubgraph& graph : model_.subgraphs) {
+      for (const LiteOperator& op : graph.operators) bytes += op.custom_options.size();
+    }
+    outside_ = outside_ || bytes > most_inside_;
+    if (outside_) {
+      bytes = 0;
+      for (const size_t k : kept_) bytes += inside_[k] ? model_.buffers[k].bytes.size() : 0;
+    }
+    if (bytes > kMostTables) {
+      return InvalidArgument("the metadata of a .tflite file are less than 2 GiB, and these are ",
+                             bytes, " bytes");
+    }
     // All at once: as the builder grows it copies what it has.
-    b_ = FlatBufferBuilder((outside_ ? 0 : bytes) + kTables);
-    // The offsets of buffers behind the flatbuffer are not known before its size is: numbers of
+    b_ = FlatBufferBuilder(bytes + kTables);
+    // The offsets of what lies behind the flatbuffer are not known before its size is: numbers of
     // fixed width stand for them, so that the second turn has the size of the first.
     RETURN_IF_ERROR(Build());
     if (outside_) {
       uint64_t at = Aligned(b_.GetSize());
-      for (size_t k : kept_) {
-        if (model_.buffers[k].bytes.empty()) continue;
-        offsets_[k] = at;
-        at = Aligned(at + model_.buffers[k].bytes.size());
+      for (Piece& piece : pieces_) {
+        piece.offset = at;
+        at = Aligned(at + piece.bytes.size());
       }
       b_.Clear();
       RETURN_IF_ERROR(Build());
     }
     RETURN_IF_ERROR(write({reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()}));
-    if (!outside_) return OkStatus();
     uint64_t at = b_.GetSize();
-    for (size_t k : kept_) {
-      const absl::string_view data = model_.buffers[k].bytes;
-      if (data.empty()) continue;
-      RETURN_IF_ERROR(write(std::string(offsets_[k] - at, '\0')));
-      RETURN_IF_ERROR(write(data));
-      at = offsets_[k] + data.size();
+    for (const Piece& piece : pieces_) {
+      RETURN_IF_ERROR(write(std::string(piece.offset - at, '\0')));
+      RETURN_IF_ERROR(write(piece.bytes));
+      at = piece.offset + piece.bytes.size();
     }
     return OkStatus();
   }
 
  private:
+  // Bytes behind the flatbuffer.
+  struct Piece {
+    absl::string_view bytes;
+    uint64_t offset;
+  };
+
   static uint64_t Aligned(uint64_t at) {
     return (at + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  }
+
+  // Where the bytes lie behind the flatbuffer. Both turns of Build ask for the same ones in the
+  // same order. Readers take 0 and 1 for bytes that lie inside.
+  uint64_t OffsetOf(absl::string_view bytes) {
+    if (next_piece_ == pieces_.size()) pieces_.push_back({bytes, 2});
+    return pieces_[next_piece_++].offset;
   }
 
   // Buffers of equal bytes become one. Empty ones stay apart from buffer 0: a metadata buffer that
@@ -79,11 +102,14 @@ class Writer {
       place_.push_back(it->second);
       if (added) kept_.push_back(i);
     }
-    offsets_.assign(model_.buffers.size(), 2);
+    // Readers look for metadata in the flatbuffer alone.
+    inside_.assign(model_.buffers.size(), false);
+    for (const LiteMetadata& m : model_.metadata) inside_[kept_[place_[m.buffer]]] = true;
   }
 
   Status Build() {
     codes_.clear();
+    next_piece_ = 0;
     std::vector<Offset<tflite::SubGraph>> subgraphs;
     for (const LiteSubgraph& graph : model_.subgraphs) {
       auto written = WriteSubgraph(graph);
@@ -94,9 +120,17 @@ class Writer {
     }
     std::vector<Offset<tflite::Buffer>> buffers;
     for (const size_t k : kept_) buffers.push_back(WriteBuffer(k));
+    const bool told = std::ranges::find(model_.metadata, kBufferLocation, &LiteMetadata::name) !=
+                      model_.metadata.end();
+    const auto location = static_cast<uint32_t>(buffers.size());
+    if (outside_ && !told) buffers.push_back(WriteInside(kOutside));
     std::vector<Offset<tflite::Metadata>> metadata;
     for (const LiteMetadata& m : model_.metadata) {
+      if (!outside_ && m.name == kBufferLocation) continue;
       metadata.push_back(tflite::CreateMetadata(b_, b_.CreateString(m.name), place_[m.buffer]));
+    }
+    if (outside_ && !told) {
+      metadata.push_back(tflite::CreateMetadata(b_, b_.CreateString(kBufferLocation), location));
     }
     std::vector<Offset<tflite::SignatureDef>> signatures;
     for (const LiteSignature& s : model_.signatures) {
@@ -128,7 +162,11 @@ class Writer {
   Offset<tflite::Buffer> WriteBuffer(size_t k) {
     const absl::string_view bytes = model_.buffers[k].bytes;
     if (bytes.empty()) return tflite::CreateBuffer(b_);
-    if (outside_) return tflite::CreateBuffer(b_, 0, offsets_[k], bytes.size());
+    if (!outside_ || inside_[k]) return WriteInside(bytes);
+    return tflite::CreateBuffer(b_, 0, OffsetOf(bytes), bytes.size());
+  }
+
+  Offset<tflite::Buffer> WriteInside(absl::string_view bytes) {
     b_.ForceVectorAlignment(bytes.size(), 1, kBufferAlignment);
     const auto data = b_.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     return tflite::CreateBuffer(b_, data);
@@ -235,22 +273,29 @@ class Writer {
                                         op.mutating_variable_inputs.end());
     const auto all_mutating = Maybe(mutating);
     Vector<uint8_t> custom;
-    if (op.custom) {
+    uint64_t large_offset = 0, large_size = 0;
+    if (outside_ && !op.custom_options.empty()) {
+      large_offset = OffsetOf(op.custom_options);
+      large_size = op.custom_options.size();
+    } else if (op.custom) {
       custom = b_.CreateVector(reinterpret_cast<const uint8_t*>(op.custom_options.data()),
                                op.custom_options.size());
     }
     return tflite::CreateOperator(
         b_, code, inputs, outputs, static_cast<tflite::BuiltinOptions>(kind.first), first, custom,
-        tflite::CustomOptionsFormat_FLEXBUFFERS, all_mutating, intermediates, 0, 0,
-        static_cast<tflite::BuiltinOptions2>(kind.second), second);
+        tflite::CustomOptionsFormat_FLEXBUFFERS, all_mutating, intermediates, large_offset,
+        large_size, static_cast<tflite::BuiltinOptions2>(kind.second), second);
   }
 
   const LiteModel& model_;
   bool outside_;
+  const uint64_t most_inside_;
   FlatBufferBuilder b_;
-  std::vector<uint32_t> place_;    // of each buffer, in the file
-  std::vector<size_t> kept_;       // the buffers that the file has
-  std::vector<uint64_t> offsets_;  // of each kept buffer behind the flatbuffer
+  std::vector<uint32_t> place_;  // of each buffer, in the file
+  std::vector<size_t> kept_;     // the buffers that the file has
+  std::vector<bool> inside_;     // by buffer: it lies in the flatbuffer, come what may
+  std::vector<Piece> pieces_;
+  size_t next_piece_ = 0;
   // (op, custom, version) in the order of their first use.
   std::map<std::tuple<std::string, bool, int32_t>, uint32_t> codes_;
 };
@@ -258,8 +303,8 @@ class Writer {
 }  // namespace
 
 Status WriteTflite(const LiteModel& model, bool buffers_outside,
-                   absl::FunctionRef<Status(absl::string_view bytes)> write) {
-  return Writer(model, buffers_outside).Write(write);
+                   absl::FunctionRef<Status(absl::string_view bytes)> write, uint64_t most_inside) {
+  return Writer(model, buffers_outside, most_inside).Write(write);
 }
 
 }  // namespace smelt
