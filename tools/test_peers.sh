@@ -22,6 +22,7 @@ fi
 "$venv/bin/python" tests/peers/lite_custom_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_files.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_models.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_operators.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_recurrent.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30
