@@ -8,7 +8,8 @@ namespace smelt {
 
 const std::vector<Command>& Commands() {
   static const auto* commands = new std::vector<Command>{
-      {"show", "Print what a SavedModel holds: tag sets, signatures, functions, variables, ops",
+      {"show",
+       "Print what a SavedModel or a .tflite file holds: signatures, functions, variables, ops",
        "smelt show my_model --all", SetupShow},
       {"run", "Run a signature on .npy, .npz or literal inputs",
        "smelt run my_model --tag_set serve --signature_def serving_default "

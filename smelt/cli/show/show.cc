@@ -1,4 +1,4 @@
-// smelt show: what a SavedModel holds.
+// smelt show: what a SavedModel holds, or a .tflite file.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -9,9 +9,12 @@
 #include "smelt/cli/progress.h"
 #include "smelt/cli/show/facts.h"
 #include "smelt/cli/show/functions.h"
+#include "smelt/cli/show/lite_facts.h"
 #include "smelt/cli/show/program.h"
 #include "smelt/cli/show/signatures.h"
 #include "smelt/cli/usage.h"
+#include "smelt/io/fs.h"
+#include "smelt/lite/lite_file.h"
 #include "smelt/model/model_folder.h"
 
 namespace smelt {
@@ -19,7 +22,7 @@ namespace {
 
 struct ShowFlags {
   PathArgument model;
-  std::string tag_set, signature_def, memory_svg;
+  std::string tag_set, signature_def, memory_svg, svg;
   SampleFlags sample;  // of --program
   const CLI::Option* tag_set_option = nullptr;
   const CLI::Option* signature_option = nullptr;
@@ -87,6 +90,16 @@ StatusOr<int> ShowTagSet(SavedModel& model, const ShowFlags& flags, ProgressLine
   return kExitOk;
 }
 
+StatusOr<int> ShowLiteFile(const std::string& path, const ShowFlags& flags, ProgressLine& line) {
+  ASSIGN_OR_RETURN(const auto file, MapFile(path));
+  auto model = ReadTflite(file->bytes(), file);
+  if (!model.ok()) return Prefix(model.status(), absl::StrCat(path, ": "));
+  const LiteFileFacts facts = LiteFactsOf(*model, path, file->bytes());
+  if (!flags.svg.empty()) RETURN_IF_ERROR(WriteFileAtomically(flags.svg, LiteSvg(*model, facts)));
+  PrintShown(flags.json ? LiteJson(*model, facts) : LiteText(*model, facts), line);
+  return kExitOk;
+}
+
 StatusOr<int> RunShow(const ShowFlags& flags) {
   std::string wrong;
   const std::string path = flags.model.Get(&wrong);
@@ -105,7 +118,11 @@ StatusOr<int> RunShow(const ShowFlags& flags) {
   }
   line.Step("show: reading the model");
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
-  ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir()));
+  const bool lite = Exists(folder.dir()) && !IsDir(folder.dir());
+  // What is asked of a MetaGraph is told of the one that the file is when it runs.
+  if (lite && (!flags.has_tag_set() || flags.all)) return ShowLiteFile(folder.dir(), flags, line);
+  if (!flags.svg.empty()) return UsageError("--svg goes with a .tflite file, shown as a whole");
+  ASSIGN_OR_RETURN(SavedModel model, ReadAnyModel(folder.dir(), ModelPart::kWhole));
   if (flags.all && !flags.json) {
     ShowEverything(model, line);
     return kExitOk;
@@ -141,6 +158,7 @@ CommandBody SetupShow(CLI::App& app) {
       "each does as well, places in memory, and why not more. One request is run to learn shapes");
   app.add_option("--memory_svg", flags->memory_svg,
                  "With --program: write the memory plan as a picture");
+  app.add_option("--svg", flags->svg, "Of a .tflite file: write its operators as a picture");
   flags->sample.Add(app);
   for (const char* name : {"--batch", "--shapes", "--log", "--threads"}) {
     app.get_option(name)->needs(program);
