@@ -31,7 +31,6 @@ DtypeVector Types(const Node& n, int first) {
 DtypeVector OutputTypes(const Node& n) { return {n.output_types.begin(), n.output_types.end()}; }
 
 LoweredEndpoints If(Node& n, Lowering& l) {
-  if (n.num_inputs() == 0) return InvalidArgument("it has no condition");
   AttrMap attrs;
   attrs.Set("Tcond", l.type(n.input(0)));
   attrs.Set("Tin", Types(n, 1));
@@ -91,7 +90,6 @@ LoweredEndpoints ReadVariable(Node& n, Lowering& l) {
 }
 
 LoweredEndpoints AssignVariable(Node& n, Lowering& l) {
-  if (n.num_inputs() != 2) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 2");
   AttrMap attrs;
   attrs.Set("dtype", l.type(n.input(1)));
   RETURN_IF_ERROR(l.AddNode("AssignVariableOp", InputsOf(n), std::move(attrs)).status());

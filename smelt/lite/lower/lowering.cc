@@ -1,5 +1,6 @@
 #include "smelt/lite/lower/lowering.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/match.h"
@@ -7,6 +8,7 @@
 #include "smelt/graph/infer_attrs.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/lower/operands.h"
 #include "smelt/optimize/rewrite/number_tensors.h"
 
 namespace smelt {
@@ -114,6 +116,8 @@ Endpoint Lowering::Const(const Tensor& value) {
 }
 
 Endpoint Lowering::Ints(std::span<const int64_t> values) {
+  const auto wide = [](int64_t v) { return v != static_cast<int32_t>(v); };
+  if (std::ranges::any_of(values, wide)) return Const(Tensor::Vector(values));
   const std::vector<int32_t> narrow(values.begin(), values.end());
   return Const(Tensor::Vector(std::span<const int32_t>(narrow)));
 }
@@ -157,7 +161,7 @@ LoweredEndpoints SameOp(Node& n, Lowering& l) {
   }
   ASSIGN_OR_RETURN(Node * made, l.AddNode(l.row().tensorflow, InputsOf(n), std::move(attrs)));
   std::vector<Endpoint> out;
-  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
+  for (int i = 0; i < made->num_outputs(); ++i) out.push_back({made, i});
   if (out.size() != 1) return out;
   return OneOf(l.Activated(out[0], n));
 }
@@ -182,6 +186,32 @@ void KeepOrder(Node* n, std::span<Node* const> made, Graph& graph) {
   graph.ReplaceControlUses(n, last);
 }
 
+// What a row gave stands for the outputs: as many, of the types that their tensors have.
+Status CheckLowered(const Node& n, const std::vector<Endpoint>& by) {
+  if (by.size() != static_cast<size_t>(n.num_outputs())) {
+    return InvalidArgument("it has ", n.num_outputs(), " outputs, not ", by.size());
+  }
+  for (size_t i = 0; i < by.size(); ++i) {
+    const Endpoint e = by[i];
+    if (e.port >= e.node->num_outputs()) {
+      return InvalidArgument("its output ", i, " is none of ", e.node->op());
+    }
+    const Dtype made = e.node->output_types[static_cast<size_t>(e.port)];
+    if (made == n.output_types[i]) continue;
+    return InvalidArgument("its output ", i, " is ", DtypeName(n.output_types[i]),
+                           ", and it makes ", DtypeName(made));
+  }
+  return OkStatus();
+}
+
+LoweredEndpoints LowerOne(Node& n, const LowerRow& row, Lowering& l) {
+  RETURN_IF_ERROR(CheckOperands(n));
+  l.Begin(n, row);
+  ASSIGN_OR_RETURN(std::vector<Endpoint> by, row.lower(n, l));
+  RETURN_IF_ERROR(CheckLowered(n, by));
+  return by;
+}
+
 }  // namespace
 
 Status Lower(Graph& graph, absl::string_view function, LiteResources& resources) {
@@ -197,8 +227,7 @@ Status Lower(Graph& graph, absl::string_view function, LiteResources& resources)
       absl::StrAppend(&missing, "  ", n->op(), " '", n->name(), "'\n");
       continue;
     }
-    l.Begin(*n, *row);
-    const LoweredEndpoints by = row->lower(*n, l);
+    const LoweredEndpoints by = LowerOne(*n, *row, l);
     if (!by.ok()) {
       return Prefix(by.status(), absl::StrCat("operator '", n->name(), "' (", n->op(), "): "));
     }

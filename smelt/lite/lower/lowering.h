@@ -76,8 +76,9 @@ class Lowering {
     return Endpoint{n, 0};
   }
   Endpoint Const(const Tensor& value);
-  Endpoint Ints(std::span<const int64_t> values);  // an int32 vector
-  Endpoint Int(int64_t value);                     // an int32 scalar
+  // An int32 vector; an int64 one where a value needs it.
+  Endpoint Ints(std::span<const int64_t> values);
+  Endpoint Int(int64_t value);  // an int32 scalar
   // A number of the type; of float unless another is named.
   StatusOr<Endpoint> Number(double value, Dtype type = Dtype::kFloat);
   // "RELU6" and so on of the value. INVALID_ARGUMENT for one that no kernel has.

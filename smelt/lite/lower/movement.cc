@@ -75,7 +75,6 @@ LoweredEndpoints StablehloSlice(Node& n, Lowering& l) {
 
 // One scalar for each dimension says where the update begins.
 LoweredEndpoints StablehloUpdateSlice(Node& n, Lowering& l) {
-  if (n.num_inputs() < 3) return InvalidArgument("it has no start");
   const std::vector<Endpoint> starts(n.inputs().begin() + 2, n.inputs().end());
   ASSIGN_OR_RETURN(const Endpoint start, l.Add("Pack", starts));
   return OneOf(l.Add("XlaDynamicUpdateSlice", {n.input(0), n.input(1), start}));
@@ -95,12 +94,16 @@ LoweredEndpoints Random(Node& n, Lowering& l) {
   return OneOf(l.Add(l.row().tensorflow, InputsOf(n), std::move(attrs)));
 }
 
+// Both operators take a value to fill with, or none.
+LoweredEndpoints Pads(Node& n, Lowering& l) {
+  return OneOf(l.Add(n.num_inputs() == 3 ? OpName("PadV2") : OpName("Pad"), InputsOf(n)));
+}
+
 LoweredEndpoints SameValue(Node& n, Lowering& l) { return std::vector<Endpoint>{n.input(0)}; }
 
 // The sum of the rows that a sparse matrix of ids names, by their weights: over their sum, or the
 // root of that of their squares, as the combiner says.
 LoweredEndpoints EmbeddingLookupSparse(Node& n, Lowering& l) {
-  if (n.num_inputs() != 5) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 5");
   const Endpoint ids = n.input(0), indices = n.input(1), shape = n.input(2), weights = n.input(3),
                  table = n.input(4);
   const int rank = l.shape(indices).rank() == 2 ? static_cast<int>(l.shape(indices)[1]) : -1;
@@ -172,8 +175,8 @@ constexpr LowerRow kMovementLowering[] = {
     {"tfl.mirror_pad", SameOp, "MirrorPad", {{"mode", "mode"}}},
     {"tfl.one_hot", SameOp, "OneHot", {{"axis", "axis"}}},
     {"tfl.pack", SameOp, "Pack", {{"axis", "axis"}}},
-    {"tfl.pad", SameOp, "Pad"},
-    {"tfl.padv2", SameOp, "PadV2"},
+    {"tfl.pad", Pads},
+    {"tfl.padv2", Pads},
     {"tfl.range", SameOp, "Range"},
     {"tfl.rank", SameOp, "Rank"},
     {"tfl.reduce_all", SameOp, "All", {{"keep_dims", "keep_dims"}}},

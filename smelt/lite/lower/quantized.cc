@@ -44,7 +44,7 @@ LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
 
 // Elements beside the input are the zero point's.
 LoweredEndpoints Pad(Node& n, Lowering& l) {
-  if (n.num_inputs() != 2) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 2");
+  if (n.num_inputs() == 3) return ByPlainRow(n, l);
   const Quantization* q = l.quantization(n.input(0));
   const int64_t zero = q == nullptr || q->zero_points.empty() ? 0 : q->zero_points[0];
   ASSIGN_OR_RETURN(const Endpoint fill, l.Number(static_cast<double>(zero), l.type(n.input(0))));
@@ -102,13 +102,13 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.while", ByPlainRow},
     {"tfl.zeros_like", ByPlainRow},
     {"tfl.densify", ByPlainRow},
-    {"tfl.padv2", ByPlainRow},
     {"tfl.concatenation", OnOneScale},
     {"tfl.reduce_max", OnOneScale},
     {"tfl.reduce_min", OnOneScale},
     {"tfl.maximum", OnOneScale},
     {"tfl.minimum", OnOneScale},
     {"tfl.pad", Pad},
+    {"tfl.padv2", Pad},
     {"tfl.dequantize", Dequantize},
     {"tfl.quantize", Kept},
     {"tfl.abs", Kept},
