@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/node_names.h"
 #include "smelt/lite/subgraph_names.h"
 
 namespace smelt {
@@ -29,7 +32,14 @@ void SetQuantization(const LiteQuantization& q, int port, AttrMap& attrs) {
 class Importer {
  public:
   Importer(const LiteModel& model, const LiteFunctions& all, const LiteSubgraph& from)
-      : model_(model), all_(all), from_(from), values_(from.tensors.size()) {}
+      : model_(model),
+        all_(all),
+        from_(from),
+        values_(from.tensors.size()),
+        made_(from.tensors.size()) {}
+
+  // The subgraphs that its operators call; filled by Run.
+  const std::vector<size_t>& calls() const { return calls_; }
 
   StatusOr<std::unique_ptr<Function>> Run(const std::string& name) {
     auto f = std::make_unique<Function>();
@@ -57,18 +67,10 @@ class Importer {
 
  private:
   const LiteTensor& Tensor_(int32_t i) const { return from_.tensors[static_cast<size_t>(i)]; }
-  // Names of tensors may be any text; "x:0" is node x.
+  // "x:0" is node x.
   std::string NameOf(int32_t i) const {
-    std::string name(absl::StripSuffix(Tensor_(i).name, ":0"));
-    for (char& c : name) {
-      const bool legal = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-                         c == '.' || c == '-' || c == '/' || c == '>';
-      if (!legal) c = '_';
-    }
-    const bool begins =
-        !name.empty() &&
-        (absl::ascii_isalnum(static_cast<unsigned char>(name[0])) || name[0] == '.');
-    return graph_->FreeName(begins ? name : absl::StrCat("tensor_", i, name));
+    return graph_->FreeName(
+        LegalNodeName(absl::StripSuffix(Tensor_(i).name, ":0"), absl::StrCat("tensor_", i)));
   }
 
   Status AddArgument(size_t i, Function& f) {
@@ -149,6 +151,15 @@ class Importer {
     std::vector<PartialShape> shapes;
     for (size_t port = 0; port < op.outputs.size(); ++port) {
       const LiteTensor& t = Tensor_(op.outputs[port]);
+      const auto index = static_cast<size_t>(op.outputs[port]);
+      if (!model_.buffers[t.buffer].bytes.empty()) {
+        return InvalidArgument("tensor ", index, " '", t.name,
+                               "' is a constant, which no operator makes");
+      }
+      if (made_[index] || values_[index].node != nullptr) {
+        return InvalidArgument("tensor ", index, " '", t.name, "' is made twice");
+      }
+      made_[index] = true;
       out.push_back(t.type);
       shapes.push_back(ShapeOf(t));
       if (t.is_variable) attrs.Set(kVariableOutputs, true);
@@ -165,11 +176,7 @@ class Importer {
                     op.custom ? "tfl.custom" : absl::StrCat("tfl.", absl::AsciiStrToLower(op.op)),
                     inputs, std::move(attrs)));
     for (size_t port = 0; port < op.outputs.size(); ++port) {
-      Endpoint& value = values_[static_cast<size_t>(op.outputs[port])];
-      if (value.node != nullptr) {
-        return InvalidArgument("tensor ", op.outputs[port], " is made twice");
-      }
-      value = {n, static_cast<int>(port)};
+      values_[static_cast<size_t>(op.outputs[port])] = {n, static_cast<int>(port)};
     }
     // Operators run one after another: those with an effect keep their order.
     if (n->def() != nullptr && n->def()->stateful) {
@@ -179,14 +186,15 @@ class Importer {
     return OkStatus();
   }
 
-  StatusOr<std::string> FunctionAt(int64_t subgraph) const {
+  StatusOr<std::string> FunctionAt(int64_t subgraph) {
     if (subgraph < 0 || static_cast<size_t>(subgraph) >= all_.names.size()) {
       return InvalidArgument("it calls subgraph ", subgraph, " of ", all_.names.size());
     }
+    calls_.push_back(static_cast<size_t>(subgraph));
     return all_.names[static_cast<size_t>(subgraph)];
   }
 
-  Status SetOption(const std::string& name, const Attr& value, AttrMap& attrs) const {
+  Status SetOption(const std::string& name, const Attr& value, AttrMap& attrs) {
     const absl::string_view function = FunctionOfOption(name);
     if (function.empty()) {
       attrs.Set(name, value);
@@ -209,29 +217,72 @@ class Importer {
   const LiteSubgraph& from_;
   Graph* graph_ = nullptr;
   std::vector<Endpoint> values_;  // by tensor
+  std::vector<bool> made_;        // by an operator
   Node* no_value_ = nullptr;
   Node* last_effect_ = nullptr;
+  std::vector<size_t> calls_;
 };
+
+// Subgraphs whose names are not theirs alone get a number behind them.
+std::vector<std::string> NamesOf(const LiteModel& model) {
+  std::vector<std::string> names;
+  absl::flat_hash_set<std::string> taken;
+  absl::flat_hash_map<std::string, int> next;  // by the name that several have
+  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
+    const std::string& name = model.subgraphs[i].name;
+    const std::string base = name.empty() ? absl::StrCat("subgraph_", i) : name;
+    std::string free = base;
+    while (!taken.insert(free).second) free = absl::StrCat(base, "_", ++next[base]);
+    names.push_back(std::move(free));
+  }
+  return names;
+}
+
+// A subgraph that calls itself, however indirectly, is one that no interpreter runs.
+Status CheckCalls(const std::vector<std::vector<size_t>>& calls,
+                  const std::vector<std::string>& names) {
+  enum class State : uint8_t { kNew, kOpen, kDone };
+  std::vector<State> states(calls.size(), State::kNew);
+  std::vector<std::pair<size_t, size_t>> path;  // a subgraph, and which of its calls comes next
+  for (size_t root = 0; root < calls.size(); ++root) {
+    if (states[root] != State::kNew) continue;
+    path.emplace_back(root, 0);
+    states[root] = State::kOpen;
+    while (!path.empty()) {
+      auto& [at, next] = path.back();
+      if (next == calls[at].size()) {
+        states[at] = State::kDone;
+        path.pop_back();
+        continue;
+      }
+      const size_t callee = calls[at][next++];
+      if (states[callee] == State::kOpen) {
+        return InvalidArgument("subgraph '", names[at], "' calls subgraph '", names[callee],
+                               "', which is calling it: subgraphs do not recur");
+      }
+      if (states[callee] == State::kDone) continue;
+      states[callee] = State::kOpen;
+      path.emplace_back(callee, 0);
+    }
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
 StatusOr<LiteFunctions> ImportLite(const LiteModel& model) {
   LiteFunctions out;
   out.library = std::make_shared<FunctionLibrary>();
+  out.names = NamesOf(model);
+  std::vector<std::vector<size_t>> calls;
   for (size_t i = 0; i < model.subgraphs.size(); ++i) {
-    const std::string& name = model.subgraphs[i].name;
-    std::string base = name.empty() ? absl::StrCat("subgraph_", i) : name;
-    std::string free = base;
-    for (int k = 1; std::ranges::find(out.names, free) != out.names.end(); ++k) {
-      free = absl::StrCat(base, "_", k);
-    }
-    out.names.push_back(std::move(free));
-  }
-  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
-    auto f = Importer(model, out, model.subgraphs[i]).Run(out.names[i]);
+    Importer importer(model, out, model.subgraphs[i]);
+    auto f = importer.Run(out.names[i]);
     if (!f.ok()) return Prefix(f.status(), absl::StrCat("subgraph '", out.names[i], "': "));
     RETURN_IF_ERROR(out.library->Add(*std::move(f)));
+    calls.push_back(importer.calls());
   }
+  RETURN_IF_ERROR(CheckCalls(calls, out.names));
   return out;
 }
 

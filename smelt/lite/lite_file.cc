@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "smelt/io/fs.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/node_names.h"
 #include "smelt/lite/import.h"
 #include "smelt/lite/lower/lowering.h"
 #include "smelt/wire/saved_model/signature_keys.h"
@@ -18,12 +20,20 @@ std::vector<LiteSignature> SignaturesOf(const LiteModel& model) {
   LiteSignature s;
   s.key = "serving_default";
   const LiteSubgraph& main = model.subgraphs[0];
-  for (const int32_t i : main.inputs) {
-    s.inputs.emplace_back(main.tensors[static_cast<size_t>(i)].name, i);
-  }
-  for (const int32_t i : main.outputs) {
-    s.outputs.emplace_back(main.tensors[static_cast<size_t>(i)].name, i);
-  }
+  // Names that several tensors have get a number behind them.
+  const auto name = [&](const std::vector<int32_t>& from, auto& to) {
+    absl::flat_hash_map<std::string, int32_t> taken;
+    absl::flat_hash_map<std::string, int> next;
+    for (const int32_t i : from) {
+      const std::string& stated = main.tensors[static_cast<size_t>(i)].name;
+      const std::string base = stated.empty() ? absl::StrCat("tensor_", i) : stated;
+      std::string free = base;
+      while (taken.contains(free) && taken[free] != i) free = absl::StrCat(base, "_", ++next[base]);
+      if (taken.emplace(free, i).second) to.emplace_back(std::move(free), i);
+    }
+  };
+  name(main.inputs, s.inputs);
+  name(main.outputs, s.outputs);
   return {s};
 }
 
@@ -46,23 +56,29 @@ Status AddSignature(const LiteSignature& s, const LiteModel& model, const LiteFu
   DtypeVector in, out;
   for (const auto& [key, tensor] : s.inputs) {
     ASSIGN_OR_RETURN(const int place, PlaceOf(tensor, from.inputs, "input"));
-    const Node* arg = f->args[static_cast<size_t>(place)];
-    AttrMap attrs;
-    attrs.Set("dtype", arg->output_types[0]);
-    const auto* shapes = arg->Find(kOutputShapes)->get<std::vector<PartialShape>>();
-    // The rank of a file's tensor may be free as its sizes are; a scalar's says so.
-    const bool scalar =
-        !from.tensors[static_cast<size_t>(tensor)].has_rank && (*shapes)[0].rank() == 0;
-    attrs.Set("shape", scalar ? PartialShape::Unknown() : (*shapes)[0]);
-    ASSIGN_OR_RETURN(Node * n, meta.graph->Add(absl::StrCat(s.key, "_", key), "Placeholder", {},
-                                               std::move(attrs)));
+    Endpoint& input = inputs[static_cast<size_t>(place)];
+    if (input.node == nullptr) {
+      const Node* arg = f->args[static_cast<size_t>(place)];
+      AttrMap attrs;
+      attrs.Set("dtype", arg->output_types[0]);
+      const auto* shapes = arg->Find(kOutputShapes)->get<std::vector<PartialShape>>();
+      // The rank of a file's tensor may be free as its sizes are; a scalar's says so.
+      const bool scalar =
+          !from.tensors[static_cast<size_t>(tensor)].has_rank && (*shapes)[0].rank() == 0;
+      attrs.Set("shape", scalar ? PartialShape::Unknown() : (*shapes)[0]);
+      ASSIGN_OR_RETURN(Node * n,
+                       meta.graph->Add(LegalNodeName(absl::StrCat(s.key, "_", key), "input"),
+                                       "Placeholder", {}, std::move(attrs)));
+      input = {n, 0};
+    }
     TensorInfo info;
     info.kind = TensorInfo::Kind::kDense;
-    info.name = EndpointName({n, 0});
-    info.dtype = n->output_types[0];
-    info.shape = n->Get<PartialShape>("shape", {});
-    signature.inputs[key] = std::move(info);
-    inputs[static_cast<size_t>(place)] = {n, 0};
+    info.name = EndpointName(input);
+    info.dtype = input.node->output_types[0];
+    info.shape = input.node->Get<PartialShape>("shape", {});
+    if (!signature.inputs.emplace(key, std::move(info)).second) {
+      return InvalidArgument("it has two inputs '", key, "'");
+    }
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].node == nullptr) {
@@ -76,8 +92,8 @@ Status AddSignature(const LiteSignature& s, const LiteModel& model, const LiteFu
   attrs.Set("Tin", in);
   attrs.Set("Tout", out);
   ASSIGN_OR_RETURN(Node * call,
-                   meta.graph->Add(absl::StrCat(s.key, "_call"), "StatefulPartitionedCall", inputs,
-                                   std::move(attrs)));
+                   meta.graph->Add(LegalNodeName(absl::StrCat(s.key, "_call"), "signature"),
+                                   "StatefulPartitionedCall", inputs, std::move(attrs)));
   for (const auto& [key, tensor] : s.outputs) {
     ASSIGN_OR_RETURN(const int place, PlaceOf(tensor, from.outputs, "output"));
     TensorInfo info;
@@ -87,9 +103,13 @@ Status AddSignature(const LiteSignature& s, const LiteModel& model, const LiteFu
     const LiteTensor& t = from.tensors[static_cast<size_t>(tensor)];
     const std::vector<int32_t>& sizes = t.shape_signature.empty() ? t.shape : t.shape_signature;
     info.shape = PartialShape::Of(std::vector<int64_t>(sizes.begin(), sizes.end()));
-    signature.outputs[key] = std::move(info);
+    if (!signature.outputs.emplace(key, std::move(info)).second) {
+      return InvalidArgument("it has two outputs '", key, "'");
+    }
   }
-  meta.signatures[s.key] = std::move(signature);
+  if (s.key == kInitSignature || !meta.signatures.emplace(s.key, std::move(signature)).second) {
+    return InvalidArgument("another one has its name");
+  }
   return OkStatus();
 }
 

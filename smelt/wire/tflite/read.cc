@@ -1,6 +1,9 @@
 #include <flatbuffers/verifier.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "smelt/wire/tflite/schema.h"
 #include "smelt/wire/tflite/tflite.h"
@@ -11,6 +14,26 @@ namespace {
 // Tables of a file may nest no deeper than the schema's own do, and are as many as their bytes
 // allow: a table takes at least four, but may be shared.
 constexpr flatbuffers::uoffset_t kMaxDepth = 32;
+
+// What an operator takes here and as a node, about.
+constexpr size_t kNodeBytes = 1024;
+
+// What a tensor takes at most.
+constexpr int64_t kMostBytes = int64_t{1} << 48;
+
+// Zero points are numbers of the tensor's type, those of other types of 32 bits.
+std::pair<int64_t, int64_t> NumbersOf(Dtype type) {
+  switch (type) {
+    case Dtype::kInt8:
+      return {-128, 127};
+    case Dtype::kUint8:
+      return {0, 255};
+    case Dtype::kInt16:
+      return {-32768, 32767};
+    default:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+  }
+}
 
 class Reader {
  public:
@@ -26,8 +49,11 @@ class Reader {
  private:
   template <typename T>
   std::vector<T> Copy(const flatbuffers::Vector<T>* v) {
-    if (v == nullptr || !budget_.Take(v->size() * sizeof(T))) return {};
-    return {v->begin(), v->end()};
+    if (v == nullptr || v->size() == 0 || !budget_.Take(v->size() * sizeof(T))) return {};
+    // Elements of 8 bytes may lie at any multiple of 4.
+    std::vector<T> out(v->size());
+    std::memcpy(out.data(), v->Data(), out.size() * sizeof(T));
+    return out;
   }
   std::string Text(const flatbuffers::String* s) {
     return s == nullptr || !budget_.Take(s->size()) ? "" : s->str();
@@ -116,8 +142,8 @@ class Reader {
       if (code.custom_code() == nullptr || code.custom_code()->size() == 0) {
         return InvalidArgument("operator code ", codes_.size(), " is a custom op without a name");
       }
-      codes_.push_back({code.custom_code()->str(), true, builtin, code.version()});
-      return OkStatus();
+      codes_.push_back({Text(code.custom_code()), true, builtin, code.version()});
+      return budget_.Check();
     }
     const std::string name =
         tflite::EnumNameBuiltinOperator(static_cast<tflite::BuiltinOperator>(builtin));
@@ -134,6 +160,7 @@ class Reader {
     out.name = Text(graph.name());
     if (graph.tensors() != nullptr) {
       for (const tflite::Tensor* tensor : *graph.tensors()) {
+        if (!budget_.Take(sizeof(LiteTensor))) return budget_.Check();
         auto read = ReadTensor(*tensor, model);
         if (!read.ok()) {
           return Prefix(read.status(), absl::StrCat("tensor ", out.tensors.size(), " '",
@@ -154,6 +181,7 @@ class Reader {
                                codes_.size());
       }
       const Code& code = codes_[op->opcode_index()];
+      if (!budget_.Take(kNodeBytes + code.op.size())) return budget_.Check();
       auto read = ReadOperator(*op, code, out);
       if (!read.ok()) {
         return Prefix(read.status(), absl::StrCat("operator ", i, " (", code.op, "): "));
@@ -186,6 +214,14 @@ class Reader {
     out.has_rank = tensor.has_rank();
     for (const int32_t size : out.shape) {
       if (size < 0) return InvalidArgument("its shape has the size ", size);
+    }
+    const std::vector<int64_t> sizes(out.shape.begin(), out.shape.end());
+    const auto shape = Shape::Make(sizes);
+    if (!shape.ok()) return Prefix(shape.status(), "its shape: ");
+    const auto width = static_cast<int64_t>(std::max(DtypeSize(out.type), size_t{1}));
+    if (shape->num_elements() > kMostBytes / width) {
+      return InvalidArgument("its shape ", shape->ToString(),
+                             " is one of more bytes than there are");
     }
     for (const int32_t size : out.shape_signature) {
       if (size < -1) return InvalidArgument("its shape signature has the size ", size);
@@ -231,6 +267,16 @@ class Reader {
     if (out.zero_point.size() != n && !out.zero_point.empty()) {
       return InvalidArgument("it has ", n, " scales and ", out.zero_point.size(), " zero points");
     }
+    for (const float scale : out.scale) {
+      // Old files have 0 where all numbers are.
+      if (!(scale >= 0) || !std::isfinite(scale))
+        return InvalidArgument("it has the scale ", scale);
+    }
+    for (const int64_t zero : out.zero_point) {
+      const auto [least, most] = NumbersOf(tensor.type);
+      if (zero >= least && zero <= most) continue;
+      return InvalidArgument("its zero point ", zero, " is no ", DtypeName(tensor.type));
+    }
     if (n == 1) return OkStatus();
     if (out.dimension < 0 || static_cast<size_t>(out.dimension) >= tensor.shape.size() ||
         static_cast<size_t>(tensor.shape[static_cast<size_t>(out.dimension)]) != n) {
@@ -240,6 +286,8 @@ class Reader {
   }
 
   std::vector<int32_t> Indices(tflite::SparseIndexVector kind, const void* vector) {
+    // The verifier lets a union name a kind and hold nothing.
+    if (vector == nullptr) return {};
     switch (kind) {
       case tflite::SparseIndexVector_Int32Vector:
         return Copy(static_cast<const tflite::Int32Vector*>(vector)->values());
@@ -260,6 +308,17 @@ class Reader {
     auto out = std::make_shared<LiteSparsity>();
     out->traversal_order = Copy(s.traversal_order());
     out->block_map = Copy(s.block_map());
+    if (DtypeSize(tensor.type) == 0 || tensor.type == Dtype::kString ||
+        tensor.type == Dtype::kInt4 || tensor.type == Dtype::kUint4 ||
+        tensor.type == Dtype::kInt2) {
+      return Unimplemented("a sparse tensor of ", DtypeName(tensor.type));
+    }
+    // A block for each dimension at most: LiteConstant goes as deep as there are.
+    if (out->block_map.size() > tensor.shape.size() ||
+        out->traversal_order.size() != tensor.shape.size() + out->block_map.size()) {
+      return InvalidArgument("its sparsity has ", out->traversal_order.size(), " dimensions and ",
+                             out->block_map.size(), " blocks for a shape of ", tensor.shape.size());
+    }
     if (s.dim_metadata() != nullptr) {
       for (const tflite::DimensionMetadata* d : *s.dim_metadata()) {
         LiteSparseDimension& to = out->dimensions.emplace_back();
@@ -285,7 +344,8 @@ class Reader {
     RETURN_IF_ERROR(CheckTensors(out.inputs, graph, true, "input"));
     RETURN_IF_ERROR(CheckTensors(out.outputs, graph, false, "output"));
     RETURN_IF_ERROR(CheckTensors(out.intermediates, graph, true, "intermediate"));
-    if (op.mutating_variable_inputs() != nullptr) {
+    if (op.mutating_variable_inputs() != nullptr &&
+        budget_.Take(op.mutating_variable_inputs()->size())) {
       for (const uint8_t m : *op.mutating_variable_inputs()) {
         out.mutating_variable_inputs.push_back(m != 0);
       }
@@ -311,7 +371,9 @@ class Reader {
     if (first && kind.first == op.builtin_options_type()) table = op.builtin_options();
     if (second && kind.second == op.builtin_options_2_type()) table = op.builtin_options_2();
     if (table == nullptr) {
-      if ((first || second) && kind.table != nullptr && kind.table->fields()->size() > 0) {
+      const bool other = (first && kind.first != op.builtin_options_type()) ||
+                         (second && kind.second != op.builtin_options_2_type());
+      if (other && kind.table != nullptr && kind.table->fields()->size() > 0) {
         return InvalidArgument("its options are those of another operator");
       }
       return out;
