@@ -1,0 +1,101 @@
+// Layers of int8 numbers with int8 results, bit for bit as TensorFlow Lite computes them: sums of
+// 32 bits, times a factor of fixed point for each channel that is rounded twice. Numbers of the
+// input come as int16, less their zero point, so that all products are exact. Thread safe.
+#ifndef SMELT_KERNELS_ISA_EXACT_INT8_H_
+#define SMELT_KERNELS_ISA_EXACT_INT8_H_
+
+#include <cstdint>
+
+namespace smelt {
+
+// What becomes of a sum s of a column: with t = (s << left) * fraction / 2^31, halves rounded up,
+// y = clamp(t / 2^right + zero, low, high), halves rounded away from 0. Sums wrap around.
+// REQUIRES: fraction >= 0; left and right within [0, 31]; the others fit int8.
+struct ExactInt8Steps {
+  const int32_t *fraction = nullptr, *left = nullptr, *right = nullptr;  // by column
+  bool shifts_left = false;  // is any left other than 0?
+  int32_t zero = 0, low = -128, high = 127;
+};
+
+// Rows times a panel of columns. The numbers of a row lie in segments, each as long as the others.
+struct ExactInt8Tile {
+  const int16_t* const* rows = nullptr;  // where each begins
+  const int64_t* segments = nullptr;     // where each of them begins, from a row's begin on
+  int64_t num_segments = 0;
+  int64_t groups = 0;               // of `group` numbers in each segment
+  const int8_t* weights = nullptr;  // [segments, groups, panel, group]
+  const int32_t* start = nullptr;   // what sums begin with, by column: `panel` of them
+  ExactInt8Steps steps;             // as many
+  int8_t* y = nullptr;
+  int64_t y_step = 0;       // from row to row
+  int64_t columns = 0;      // that are written, at most `panel`
+  int32_t* sums = nullptr;  // where it is not: [rows, panel] sums are written, and no y
+};
+
+constexpr int64_t kExactDepthwiseBlock = 16;  // channels
+
+// One block of channels of results in a row: sums over taps of the same channel.
+struct ExactInt8Depthwise {
+  const int16_t* x = nullptr;     // of the first result; 16 channels may be read
+  const int64_t* taps = nullptr;  // where each is, in pairs
+  int64_t pairs = 0;
+  const int16_t* weights = nullptr;  // [pairs, block, 2]
+  const int32_t* start = nullptr;    // as `steps`, in the order of depthwise_places; sums are not
+  ExactInt8Steps steps;
+  int64_t results = 0, x_step = 0, y_step = 0;
+  int8_t* y = nullptr;
+  int64_t channels = 0;     // that are written, at most a block
+  int32_t* sums = nullptr;  // where it is not: [results, block] sums are written, and no y
+};
+
+struct ExactInt8Loops {
+  int64_t panel = 0, group = 0;
+  int rows = 0;  // the most of one tile
+  void (*tile)(const ExactInt8Tile& tile, int rows) = nullptr;
+  // y = x - zero.
+  void (*widen)(const int8_t* x, int16_t* y, int64_t n, int32_t zero) = nullptr;
+  const uint8_t* depthwise_places = nullptr;  // where each channel of a block stands
+  void (*depthwise)(const ExactInt8Depthwise& run) = nullptr;
+
+  // Sums and products of int8 numbers. y[i] = the steps of a[i] + b[i], each (x - zero) << shift
+  // times its factor before; of one factor, not of columns. b advances by 0 or 1.
+  struct Operand {
+    const int8_t* x = nullptr;
+    int64_t step = 1;
+    int32_t zero = 0, fraction = 0, left = 0, right = 0;
+  };
+  // `sign`: 1 for a sum, -1 for a difference.
+  void (*add)(const Operand& a, const Operand& b, int32_t sign, int shift,
+              const ExactInt8Steps& steps, int8_t* y, int64_t n) = nullptr;
+  // The steps of (a - zero) * (b - zero).
+  void (*multiply)(const Operand& a, const Operand& b, const ExactInt8Steps& steps, int8_t* y,
+                   int64_t n) = nullptr;
+
+  // y = max(y, x).
+  void (*maximum)(const int8_t* x, int8_t* y, int64_t n) = nullptr;
+  // sums += x.
+  void (*accumulate)(const int8_t* x, int32_t* sums, int64_t n) = nullptr;
+  // y = clamp(round(x / scale) + zero, low, high), halves rounded away from 0; a NaN as low.
+  // REQUIRES: |zero| <= 65536.
+  void (*quantize)(const float* x, int8_t* y, int64_t n, float scale, int32_t zero, int32_t low,
+                   int32_t high) = nullptr;
+
+  // Of layers whose input is float, and quantized on the way: y = clamp(rint(x * inverse), low,
+  // high), a NaN as low.
+  void (*steps_of)(const float* x, int16_t* y, int64_t n, float inverse, float low,
+                   float high) = nullptr;
+  // y = clamp(sums * scale * scales + bias, low, high); a NaN stays.
+  void (*to_float)(const int32_t* sums, float scale, const float* scales, const float* bias,
+                   float low, float high, float* y, int64_t n) = nullptr;
+};
+
+// Of the set that Isa() chose.
+const ExactInt8Loops& IsaExactInt8();
+
+// What the processor's own intrinsics do better than the loops that are compiled for its set,
+// written over `loops`; in exact_int8.x86.cc and exact_int8.aarch64.cc.
+void FillOwnExactInt8(ExactInt8Loops& loops);
+
+}  // namespace smelt
+
+#endif  // SMELT_KERNELS_ISA_EXACT_INT8_H_

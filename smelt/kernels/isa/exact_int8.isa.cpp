@@ -1,0 +1,235 @@
+#include "smelt/kernels/isa/exact_int8.h"
+
+#include "smelt/kernels/isa/loop.inc"
+
+namespace smelt::SMELT_ISA_NAMESPACE {
+namespace {
+
+constexpr int kPanel = 16, kRows = 4;
+constexpr int64_t kBlock = kExactDepthwiseBlock;
+
+// Rounded as ExactInt8Steps says; of unsigned numbers, which wrap around.
+inline __attribute__((always_inline)) int32_t Scaled(int32_t sum, int32_t fraction, int32_t left,
+                                                     int32_t right) {
+  const auto shifted = static_cast<int32_t>(static_cast<uint32_t>(sum) << left);
+  const int64_t product = int64_t{shifted} * fraction + (int64_t{1} << 30);
+  const auto t = static_cast<int32_t>(static_cast<uint64_t>(product) >> 31);
+  const int32_t mask = static_cast<int32_t>((1u << right) - 1);
+  const int32_t threshold = (mask >> 1) + (t < 0 ? 1 : 0);
+  return (t >> right) + ((t & mask) > threshold ? 1 : 0);
+}
+inline __attribute__((always_inline)) int8_t Clamped(int32_t t, const ExactInt8Steps& s) {
+  // t + zero, without a way out of int32.
+  const int32_t low = s.low - s.zero, high = s.high - s.zero;
+  t = t > low ? t : low;
+  t = t < high ? t : high;
+  return static_cast<int8_t>(t + s.zero);
+}
+
+template <int P>
+void Tile(const ExactInt8Tile& tile) {
+  int32_t sum[P][kPanel];
+  for (int p = 0; p < P; ++p) {
+    for (int c = 0; c < kPanel; ++c) sum[p][c] = tile.start[c];
+  }
+  const int8_t* w = tile.weights;
+  for (int64_t s = 0; s < tile.num_segments; ++s) {
+    const int64_t at = tile.segments[s];
+    for (int64_t g = 0; g < tile.groups; ++g, w += kPanel) {
+      for (int p = 0; p < P; ++p) {
+        const int16_t x = tile.rows[p][at + g];
+        for (int c = 0; c < kPanel; ++c) {
+          // Sums wrap around.
+          sum[p][c] = static_cast<int32_t>(static_cast<uint32_t>(sum[p][c]) +
+                                           static_cast<uint32_t>(int32_t{x} * int16_t{w[c]}));
+        }
+      }
+    }
+  }
+  if (tile.sums != nullptr) {
+    for (int p = 0; p < P; ++p) {
+      for (int c = 0; c < kPanel; ++c) tile.sums[p * kPanel + c] = sum[p][c];
+    }
+    return;
+  }
+  const ExactInt8Steps& steps = tile.steps;
+  for (int p = 0; p < P; ++p) {
+    int8_t y[kPanel];
+    for (int c = 0; c < kPanel; ++c) {
+      y[c] = Clamped(Scaled(sum[p][c], steps.fraction[c], steps.left[c], steps.right[c]), steps);
+    }
+    int8_t* to = tile.y + p * tile.y_step;
+    for (int64_t c = 0; c < tile.columns; ++c) to[c] = y[c];
+  }
+}
+
+void AnyTile(const ExactInt8Tile& tile, int rows) {
+  switch (rows) {
+    case 1:
+      return Tile<1>(tile);
+    case 2:
+      return Tile<2>(tile);
+    case 3:
+      return Tile<3>(tile);
+    default:
+      return Tile<4>(tile);
+  }
+}
+
+void Widen(const int8_t* x, int16_t* y, int64_t n, int32_t zero) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    y[i] = static_cast<int16_t>(int16_t{x[i]} - static_cast<int16_t>(zero));
+  }
+}
+
+void Depthwise(const ExactInt8Depthwise& run) {
+  const ExactInt8Steps& steps = run.steps;
+  for (int64_t r = 0; r < run.results; ++r) {
+    const int16_t* x = run.x + r * run.x_step;
+    int32_t sum[kBlock];
+    for (int64_t c = 0; c < kBlock; ++c) sum[c] = run.start[c];
+    for (int64_t p = 0; p < run.pairs; ++p) {
+      const int16_t *a = x + run.taps[2 * p], *b = x + run.taps[2 * p + 1];
+      const int16_t* w = run.weights + p * kBlock * 2;
+      for (int64_t c = 0; c < kBlock; ++c) {
+        const int32_t two = int32_t{a[c]} * w[2 * c] + int32_t{b[c]} * w[2 * c + 1];
+        sum[c] = static_cast<int32_t>(static_cast<uint32_t>(sum[c]) + static_cast<uint32_t>(two));
+      }
+    }
+    if (run.sums != nullptr) {
+      for (int64_t c = 0; c < kBlock; ++c) run.sums[r * kBlock + c] = sum[c];
+      continue;
+    }
+    int8_t y[kBlock];
+    for (int64_t c = 0; c < kBlock; ++c) {
+      y[c] = Clamped(Scaled(sum[c], steps.fraction[c], steps.left[c], steps.right[c]), steps);
+    }
+    int8_t* to = run.y + r * run.y_step;
+    for (int64_t c = 0; c < run.channels; ++c) to[c] = y[c];
+  }
+}
+
+using Operand = ExactInt8Loops::Operand;
+
+// Loops over both operands, either of which may be one number.
+template <typename F>
+inline __attribute__((always_inline)) void ForBoth(const Operand& a, const Operand& b, int8_t* y,
+                                                   int64_t n, F fn) {
+  const int8_t *p = a.x, *q = b.x;
+  if (a.step == 1 && b.step == 1) {
+    SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = fn(p[i], q[i]);
+    return;
+  }
+  if (a.step == 1) {
+    const int8_t one = q[0];
+    SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = fn(p[i], one);
+    return;
+  }
+  const int8_t one = p[0];
+  if (b.step == 0) {
+    for (int64_t i = 0; i < n; ++i) y[i] = fn(one, q[0]);
+    return;
+  }
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = fn(one, q[i]);
+}
+
+// Zero points may be any, so differences, sums and products wrap around.
+inline __attribute__((always_inline)) uint32_t From(int32_t x, int32_t zero) {
+  return static_cast<uint32_t>(x) - static_cast<uint32_t>(zero);
+}
+
+void Add(const Operand& a, const Operand& b, int32_t sign, int shift, const ExactInt8Steps& steps,
+         int8_t* y, int64_t n) {
+  const Operand first = a, second = b;
+  const ExactInt8Steps s = steps;
+  const int32_t fraction = s.fraction[0], left = s.left[0], right = s.right[0];
+  ForBoth(
+      a, b, y, n, [=](int32_t x, int32_t z) __attribute__((always_inline)) {
+        const int32_t p = Scaled(static_cast<int32_t>(From(x, first.zero) << shift), first.fraction,
+                                 first.left, first.right);
+        const int32_t q = Scaled(static_cast<int32_t>(From(z, second.zero) << shift),
+                                 second.fraction, second.left, second.right);
+        const uint32_t sum =
+            static_cast<uint32_t>(p) + static_cast<uint32_t>(q) * static_cast<uint32_t>(sign);
+        return Clamped(Scaled(static_cast<int32_t>(sum), fraction, left, right), s);
+      });
+}
+
+void Multiply(const Operand& a, const Operand& b, const ExactInt8Steps& steps, int8_t* y,
+              int64_t n) {
+  const Operand first = a, second = b;
+  const ExactInt8Steps s = steps;
+  const int32_t fraction = s.fraction[0], left = s.left[0], right = s.right[0];
+  ForBoth(
+      a, b, y, n, [=](int32_t x, int32_t z) __attribute__((always_inline)) {
+        const auto product = static_cast<int32_t>(From(x, first.zero) * From(z, second.zero));
+        return Clamped(Scaled(product, fraction, left, right), s);
+      });
+}
+
+void Maximum(const int8_t* x, int8_t* y, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
+void Accumulate(const int8_t* x, int32_t* sums, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
+}
+
+void Quantize(const float* x, int8_t* y, int64_t n, float scale, int32_t zero, int32_t low,
+              int32_t high) {
+  // A step beyond the range, either way.
+  const float least = static_cast<float>(low - zero - 1);
+  const float most = static_cast<float>(high - zero + 1);
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    float v = x[i] / scale;
+    v = v > least ? v : least;
+    v = v < most ? v : most;
+    const auto whole = static_cast<int32_t>(v);
+    const float rest = v - static_cast<float>(whole);
+    int32_t q = whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) + zero;
+    q = q > low ? q : low;
+    y[i] = static_cast<int8_t>(q < high ? q : high);
+  }
+}
+
+void StepsOf(const float* x, int16_t* y, int64_t n, float inverse, float low, float high) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    float v = x[i] * inverse;
+    v = v > low ? v : low;
+    v = v < high ? v : high;
+    y[i] = static_cast<int16_t>(static_cast<int32_t>(__builtin_rintf(v)));
+  }
+}
+
+void ToFloat(const int32_t* sums, float scale, const float* scales, const float* bias, float low,
+             float high, float* y, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    float v = static_cast<float>(sums[i]) * scale * scales[i] + bias[i];
+    v = v < low ? low : v;
+    y[i] = v > high ? high : v;
+  }
+}
+
+constexpr uint8_t kPlaces[kBlock] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+}  // namespace
+
+void FillExactInt8(ExactInt8Loops& t);
+void FillExactInt8(ExactInt8Loops& t) {
+  t.panel = kPanel;
+  t.group = 1;
+  t.rows = kRows;
+  t.tile = AnyTile;
+  t.widen = Widen;
+  t.depthwise_places = kPlaces;
+  t.depthwise = Depthwise;
+  t.add = Add;
+  t.multiply = Multiply;
+  t.maximum = Maximum;
+  t.accumulate = Accumulate;
+  t.quantize = Quantize;
+  t.steps_of = StepsOf;
+  t.to_float = ToFloat;
+}
+
+}  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -1,0 +1,245 @@
+// Loops of int8 with the roundings of TensorFlow Lite.
+#include "smelt/kernels/isa/exact_int8.h"
+
+#include <algorithm>
+
+#include "tests/isa/rows_of.h"
+
+namespace smelt {
+namespace {
+
+int32_t Wrapped(int64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x)); }
+
+// As TensorFlow Lite defines it: the high half of a doubled product, rounded, then a power of two
+// divided out, halves away from 0.
+int32_t Scaled(int32_t sum, int32_t fraction, int32_t left, int32_t right) {
+  const int64_t product = int64_t{Wrapped(int64_t{sum} << left)} * fraction;
+  const int64_t nudge = product >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
+  const int64_t high = (product + nudge) / (int64_t{1} << 31);
+  const int64_t unit = int64_t{1} << right, size = high < 0 ? -high : high;
+  const int64_t rounded = (size + (right > 0 ? unit / 2 : 0)) / unit;
+  return static_cast<int32_t>(high < 0 ? -rounded : rounded);
+}
+int Finished(int32_t sum, int64_t c, const ExactInt8Steps& s) {
+  const int64_t scaled = Scaled(sum, s.fraction[c], s.left[c], s.right[c]);
+  return static_cast<int>(std::clamp<int64_t>(scaled + s.zero, s.low, s.high));
+}
+
+// Factors of columns: most lead sums of `size` into the range of int8, some anywhere.
+struct Factors {
+  std::vector<int32_t> start, fraction, left, right;
+  Factors(int64_t n, int size_bits, bool any_left) {
+    for (int64_t i = 0; i < n; ++i) {
+      start.push_back(static_cast<int32_t>(Random()() % 4000) - 2000);
+      fraction.push_back(static_cast<int32_t>((1u << 30) + Random()() % (1u << 30)));
+      if (i % 5 == 1) fraction.back() = 1 << 30;  // where halves are met
+      left.push_back(any_left && i % 3 == 0 ? static_cast<int32_t>(Random()() % 4) : 0);
+      right.push_back(std::max(0, size_bits - 7 + static_cast<int32_t>(Random()() % 3) - 1));
+      if (i % 7 == 2) right.back() = static_cast<int32_t>(Random()() % 32);
+      if (i % 11 == 3) fraction.back() = 0;
+    }
+  }
+  ExactInt8Steps steps(bool any_left) const {
+    ExactInt8Steps s;
+    s.fraction = fraction.data(), s.left = left.data(), s.right = right.data();
+    s.shifts_left = any_left;
+    s.zero = static_cast<int32_t>(Random()() % 40) - 20;
+    if (Random()() % 2 == 0) s.low = s.zero, s.high = 100;
+    return s;
+  }
+};
+
+std::vector<int16_t> Numbers(int64_t n) {
+  std::vector<int16_t> x(static_cast<size_t>(n));
+  for (int16_t& v : x) v = static_cast<int16_t>(static_cast<int>(Random()() % 511) - 255);
+  return x;
+}
+
+TEST(ExactInt8, Widens) {
+  for (const int64_t n : Lengths()) {
+    AtTheEdge<int8_t> x(Anything<int8_t>(n));
+    std::vector<int16_t> y(n + 1, 77);
+    IsaExactInt8().widen(x.data(), y.data(), n, -128);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[i], x.data()[i] + 128);
+    ASSERT_EQ(y[n], 77);
+  }
+}
+
+TEST(ExactInt8, Tiles) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  const int64_t panel = loops.panel, group = loops.group;
+  for (int rows = 1; rows <= loops.rows; ++rows) {
+    for (const int64_t groups : {1, 2, 5, 64}) {
+      for (const int64_t num_segments : {1, 3}) {
+        for (const int64_t columns : {int64_t{1}, panel / 2 + 1, panel - 1, panel}) {
+          for (const bool any_left : {false, true}) {
+            const int64_t length = groups * group;
+            // Segments of a row lie a number apart, rows overlap.
+            AtTheEdge<int16_t> x(Numbers(num_segments * (length + 1) + rows - 1 - 1));
+            std::vector<const int16_t*> at;
+            for (int r = 0; r < rows; ++r) at.push_back(x.data() + r);
+            std::vector<int64_t> segments;
+            for (int64_t s = 0; s < num_segments; ++s) segments.push_back(s * (length + 1));
+            AtTheEdge<int8_t> w(Anything<int8_t>(num_segments * length * panel));
+            const Factors factors(panel, 15, any_left);
+            ExactInt8Tile tile;
+            tile.rows = at.data(), tile.segments = segments.data();
+            tile.num_segments = num_segments, tile.groups = groups, tile.weights = w.data();
+            tile.start = factors.start.data(), tile.steps = factors.steps(any_left);
+            tile.y_step = columns + 1, tile.columns = columns;
+            std::vector<int8_t> y(rows * (columns + 1), 77);
+            tile.y = y.data();
+            loops.tile(tile, rows);
+            std::vector<int32_t> sums(rows * panel + 1, 77);
+            tile.sums = sums.data();
+            loops.tile(tile, rows);
+            ASSERT_EQ(sums.back(), 77);
+            for (int r = 0; r < rows; ++r) {
+              for (int64_t c = 0; c < columns; ++c) {
+                int64_t sum = factors.start[c];
+                for (int64_t s = 0; s < num_segments; ++s) {
+                  for (int64_t k = 0; k < length; ++k) {
+                    const int64_t place =
+                        ((s * groups + k / group) * panel + c) * group + k % group;
+                    sum += int64_t{at[r][segments[s] + k]} * w.data()[place];
+                  }
+                }
+                ASSERT_EQ(sums[r * panel + c], Wrapped(sum));
+                ASSERT_EQ(y[r * (columns + 1) + c], Finished(Wrapped(sum), c, tile.steps))
+                    << sum << " in row " << r << " of " << rows << ", column " << c << " of "
+                    << columns << ", " << groups << " groups";
+              }
+              ASSERT_EQ(y[r * (columns + 1) + columns], 77);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExactInt8, Depthwise) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  constexpr int64_t kBlock = kExactDepthwiseBlock;
+  for (const int64_t channels : {1, 7, 15, 16}) {
+    for (const int64_t pairs : {1, 5}) {
+      for (const int64_t results : {1, 2, 3, 8}) {
+        for (const bool any_left : {false, true}) {
+          const int64_t depth = kBlock, step = 2 * depth;
+          AtTheEdge<int16_t> x(Numbers((results - 1) * step + 2 * pairs * depth));
+          std::vector<int64_t> taps;
+          for (int64_t t = 0; t < 2 * pairs; ++t) taps.push_back((t ^ 1) * depth);
+          std::vector<int16_t> w;
+          for (const int8_t v : Anything<int8_t>(2 * pairs * kBlock)) w.push_back(v);
+          const Factors factors(kBlock, 13, any_left);
+          ExactInt8Depthwise run;
+          run.x = x.data(), run.taps = taps.data(), run.pairs = pairs, run.weights = w.data();
+          run.start = factors.start.data(), run.steps = factors.steps(any_left);
+          run.results = results, run.x_step = step, run.y_step = channels + 1;
+          run.channels = channels;
+          std::vector<int8_t> y(results * (channels + 1), 77);
+          run.y = y.data();
+          loops.depthwise(run);
+          std::vector<int32_t> sums(results * kBlock + 1, 77);
+          run.sums = sums.data();
+          loops.depthwise(run);
+          ASSERT_EQ(sums.back(), 77);
+          for (int64_t r = 0; r < results; ++r) {
+            for (int64_t c = 0; c < channels; ++c) {
+              const int64_t place = loops.depthwise_places[c];
+              int64_t sum = factors.start[place];
+              for (int64_t t = 0; t < 2 * pairs; ++t) {
+                sum += int64_t{x.data()[r * step + taps[t] + c]} *
+                       w[(t / 2 * kBlock + place) * 2 + t % 2];
+              }
+              ASSERT_EQ(sums[r * kBlock + c], Wrapped(sum));
+              ASSERT_EQ(y[r * (channels + 1) + c], Finished(Wrapped(sum), place, run.steps))
+                  << channels << " channels, " << pairs << " pairs, result " << r << ", " << c;
+            }
+            ASSERT_EQ(y[r * (channels + 1) + channels], 77);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExactInt8, Rows) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  for (const int64_t n : Lengths()) {
+    const std::vector<int8_t> x = Anything<int8_t>(n), before = Anything<int8_t>(n);
+    std::vector<int8_t> most = before;
+    std::vector<int32_t> sums(before.begin(), before.end());
+    loops.maximum(x.data(), most.data(), n);
+    loops.accumulate(x.data(), sums.data(), n);
+    for (int64_t i = 0; i < n; ++i) {
+      ASSERT_EQ(most[i], std::max(x[i], before[i]));
+      ASSERT_EQ(sums[i], x[i] + before[i]);
+    }
+    std::vector<float> v = Floats(n, -40, 40);
+    for (int64_t i = 0; i < n; ++i) {
+      if (i % 3 == 0) v[i] = std::nearbyint(v[i] * 8) / 8;
+      if (i % 7 == 3) v[i] = i % 2 == 0 ? kNaN : i % 4 == 1 ? kInfinity : -kInfinity;
+      if (i % 7 == 4) v[i] = 0.125f * 0.99999994f;
+      if (i % 7 == 5) v[i] = i % 2 == 0 ? 3e38f : -3e38f;
+    }
+    std::vector<int16_t> steps(n + 1, 77);
+    loops.steps_of(v.data(), steps.data(), n, 4, -200, 180);
+    std::vector<float> back(n + 1, 77.0f);
+    const std::vector<float> scales = Floats(n, 0, 1), bias = Floats(n, -1, 1);
+    loops.to_float(sums.data(), 0.125f, scales.data(), bias.data(), -9, kInfinity, back.data(), n);
+    for (int64_t i = 0; i < n; ++i) {
+      const float four = std::isnan(v[i]) ? -200 : std::clamp(v[i] * 4, -200.0f, 180.0f);
+      ASSERT_EQ(steps[i], std::nearbyint(four));
+      const double wanted = std::max(-9.0, double{sums[i] * 0.125f} * scales[i] + bias[i]);
+      ASSERT_NEAR(back[i], wanted, 1e-5);
+    }
+    ASSERT_EQ(steps[n], 77);
+    ASSERT_EQ(back[n], 77);
+    std::vector<int8_t> y(n + 1, 77);
+    for (const int32_t zero : {-3, 128, -65536}) {
+      loops.quantize(v.data(), y.data(), n, 0.25f, zero, -100, 127);
+      for (int64_t i = 0; i < n; ++i) {
+        const double q = std::isnan(v[i]) ? -1e9 : std::round(double{v[i] / 0.25f}) + zero;
+        ASSERT_EQ(y[i], std::clamp(q, -100.0, 127.0)) << v[i];
+      }
+      ASSERT_EQ(y[n], 77);
+    }
+  }
+}
+
+TEST(ExactInt8, SumsAndProducts) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  for (const int64_t n : Lengths()) {
+    for (const int form : {0, 1, 2, 3}) {
+      const std::vector<int8_t> a = Anything<int8_t>(n + 1), b = Anything<int8_t>(n + 1);
+      ExactInt8Loops::Operand p, q;
+      p.x = a.data(), p.step = form & 1, p.zero = -7, p.fraction = 1518500250, p.right = 1;
+      q.x = b.data(), q.step = form >> 1, q.zero = 12, q.fraction = 1 << 30, q.right = 0;
+      const int32_t fraction = 1100000011, left = form == 3 ? 1 : 0, right = 17;
+      ExactInt8Steps s;
+      s.fraction = &fraction, s.left = &left, s.right = &right, s.shifts_left = left != 0;
+      s.zero = 5, s.low = -100, s.high = 120;
+      std::vector<int8_t> y(n + 1, 77);
+      for (const int32_t sign : {1, -1}) {
+        loops.add(p, q, sign, 20, s, y.data(), n);
+        for (int64_t i = 0; i < n; ++i) {
+          const int32_t x = Scaled((a[i * p.step] + 7) * (1 << 20), p.fraction, p.left, p.right);
+          const int32_t z = Scaled((b[i * q.step] - 12) * (1 << 20), q.fraction, q.left, q.right);
+          ASSERT_EQ(y[i], Finished(x + sign * z, 0, s)) << i << " of " << n << ", form " << form;
+        }
+        ASSERT_EQ(y[n], 77);
+      }
+      const int32_t smaller = 6;
+      s.right = &smaller;
+      loops.multiply(p, q, s, y.data(), n);
+      for (int64_t i = 0; i < n; ++i) {
+        ASSERT_EQ(y[i], Finished((a[i * p.step] + 7) * (b[i * q.step] - 12), 0, s));
+      }
+      ASSERT_EQ(y[n], 77);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace smelt
