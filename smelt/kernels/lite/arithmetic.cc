@@ -1,7 +1,10 @@
 // Sums, products and comparisons of quantized tensors, which broadcast.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 
 namespace smelt::lite {
@@ -34,6 +37,7 @@ Status ForPairs(OpContext& ctx, F fn) {
 }
 
 struct PairState final : KernelState {
+  Kind kind = Kind::kSquaredDifference;
   int32_t zero_a = 0, zero_b = 0, zero_out = 0;
   Factor a, b, out;
   int left = 0;  // operands are shifted so far before their factors
@@ -41,7 +45,77 @@ struct PairState final : KernelState {
   // int16 on scales that are powers of two: operands are shifted to the right by these.
   bool powers = false;
   int right_a = 0, right_b = 0;
+
+  bool HasInt8Loop() const { return kind != Kind::kSquaredDifference; }
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
+
+// A pair of int8 tensors; which rows of them meet, says `bc`.
+void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const int8_t* y,
+                 int8_t* z) {
+  constexpr int64_t kGrain = 1 << 14;
+  using Operand = ExactInt8Loops::Operand;
+  const auto operand = [](int32_t zero, const Factor& f, int64_t step) {
+    Operand o;
+    o.step = step;
+    o.zero = zero;
+    o.fraction = f.fraction;
+    o.left = std::clamp(f.shift, 0, 31);
+    o.right = std::clamp(-f.shift, 0, 31);
+    return o;
+  };
+  const Operand first = operand(s.zero_a, s.a, bc.strides[0].back());
+  const Operand second = operand(s.zero_b, s.b, bc.strides[1].back());
+  const Operand result = operand(s.zero_out, s.out, 1);
+  ExactInt8Steps steps;
+  steps.fraction = &result.fraction;
+  steps.left = &result.left;
+  steps.right = &result.right;
+  steps.zero = s.zero_out;
+  steps.low = s.range.low;
+  steps.high = s.range.high;
+  const ExactInt8Loops& loops = IsaExactInt8();
+  const auto row = [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
+    Operand a = first, b = second;
+    a.x = x + at_x;
+    b.x = y + at_y;
+    if (s.kind == Kind::kMul) {
+      loops.multiply(a, b, steps, z + at_z, n);
+    } else {
+      loops.add(a, b, s.kind == Kind::kAdd ? 1 : -1, s.left, steps, z + at_z, n);
+    }
+  };
+  if (bc.sizes.size() == 1) {
+    ParallelFor(bc.sizes[0], kGrain, [&](int64_t begin, int64_t end) {
+      row(begin * first.step, begin * second.step, begin, end - begin);
+    });
+    return;
+  }
+  ParallelFor(NumRows(bc), std::max<int64_t>(1, kGrain / bc.sizes.back()),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
+                  row(offsets[0], offsets[1], to, n);
+                });
+              });
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> PairState::Bind(const BindContext& context) {
+  if (!HasInt8Loop() || context.outputs[0].dtype != Dtype::kInt8) {
+    return DeclineToBind("it is no sum, difference or product of int8");
+  }
+  const Shape* shapes[] = {&context.inputs[0].shape, &context.inputs[1].shape};
+  Broadcast bc;
+  if (!MakeBroadcast(shapes, &bc) || !(bc.shape == context.outputs[0].shape) ||
+      bc.shape.num_elements() == 0) {
+    return nullptr;
+  }
+  return BindCall(
+      [this, bc](const void* const* in, void* const* out, void*) {
+        RunInt8Pair(*this, bc, static_cast<const int8_t*>(in[0]), static_cast<const int8_t*>(in[1]),
+                    static_cast<int8_t*>(out[0]));
+      },
+      {0, 1});
+}
 
 // log2, where the scale is a power of two.
 bool PowerOf(float scale, int* log) {
@@ -67,6 +141,7 @@ bool ByPowers(const Node& node, const Affine& a, const Affine& b, const Affine& 
 template <Kind kKind>
 StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
   auto s = std::make_unique<PairState>();
+  s->kind = kKind;
   const Affine a = InputAffine(node, 0), b = InputAffine(node, 1), out = OutputAffine(node);
   s->zero_a = a.zero();
   s->zero_b = b.zero();
@@ -92,6 +167,16 @@ StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
 template <Kind kKind>
 Status RunPair(OpContext& ctx) {
   const auto& s = ctx.state<PairState>();
+  if (s.HasInt8Loop() && ctx.output_type(0) == Dtype::kInt8) {
+    const Tensor &a = ctx.input(0), &b = ctx.input(1);
+    const Shape* shapes[] = {&a.shape(), &b.shape()};
+    Broadcast bc;
+    if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(a.shape(), b.shape());
+    ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
+    if (out->num_elements() == 0) return OkStatus();
+    RunInt8Pair(s, bc, a.data<int8_t>(), b.data<int8_t>(), out->data<int8_t>());
+    return OkStatus();
+  }
   Status status;
   VisitNarrow(ctx.output_type(0), [&]<typename T>() {
     if (kKind == Kind::kMul) {

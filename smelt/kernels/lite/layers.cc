@@ -2,21 +2,21 @@
 // for each channel.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/lite/exact_product.h"
 #include "smelt/kernels/lite/fixed_point.h"
-#include "smelt/kernels/nn/window.h"
+#include "smelt/kernels/lite/int8_layer.h"
+#include "smelt/kernels/lite/layer_shape.h"
 
 namespace smelt::lite {
 namespace {
 
-struct LayerState final : KernelState {
+struct LayerState final : KernelState, LayerWindow {
   Affine input, weights, output;
   std::vector<int32_t> weight_zeros;
   std::vector<Factor> factors;  // one, or one for each channel
   Range range;
-  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, multiplier = 1;
-  nn::Padding padding = nn::Padding::kSame;
-  bool keep_dims = false;
   std::vector<std::unique_ptr<ExactProduct>> products;  // by group
   absl::Mutex mutex;
 
@@ -28,6 +28,7 @@ struct LayerState final : KernelState {
     while (products.size() <= group) products.push_back(std::make_unique<ExactProduct>());
     return *products[group];
   }
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
 
 // Where a layer has its inputs.
@@ -37,8 +38,9 @@ struct Places {
 constexpr Places kForward = {0, 1, 2};
 constexpr Places kTransposed = {2, 1, 3};
 
-StatusOr<std::unique_ptr<LayerState>> MakeLayer(const Node& node, Places p) {
+StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, LayerKind kind) {
   auto s = std::make_unique<LayerState>();
+  ASSIGN_OR_RETURN(static_cast<LayerWindow&>(*s), LayerWindow::Of(node, kind));
   s->input = InputAffine(node, p.input);
   s->weights = InputAffine(node, p.weights);
   s->output = OutputAffine(node);
@@ -51,29 +53,17 @@ StatusOr<std::unique_ptr<LayerState>> MakeLayer(const Node& node, Places p) {
   return s;
 }
 
-StatusOr<std::unique_ptr<KernelState>> PrepareWindow(const Node& node, Places p) {
-  ASSIGN_OR_RETURN(auto s, MakeLayer(node, p));
-  s->stride_h = node.Int("stride_h");
-  s->stride_w = node.Int("stride_w");
-  s->dilation_h = node.Int("dilation_h_factor", 1);
-  s->dilation_w = node.Int("dilation_w_factor", 1);
-  s->multiplier = node.Int("depth_multiplier", 1);
-  if (std::min({s->stride_h, s->stride_w, s->dilation_h, s->dilation_w}) < 1) {
-    return InvalidArgument("strides and dilations must be positive");
-  }
-  ASSIGN_OR_RETURN(s->padding, nn::ParsePadding(node.String("padding", "SAME")));
-  return s;
-}
 StatusOr<std::unique_ptr<KernelState>> PrepareConv(const Node& node) {
-  return PrepareWindow(node, kForward);
+  return MakeLayer(node, kForward, LayerKind::kConv);
+}
+StatusOr<std::unique_ptr<KernelState>> PrepareDepthwise(const Node& node) {
+  return MakeLayer(node, kForward, LayerKind::kDepthwise);
 }
 StatusOr<std::unique_ptr<KernelState>> PrepareTransposed(const Node& node) {
-  return PrepareWindow(node, kTransposed);
+  return MakeLayer(node, kTransposed, LayerKind::kTransposed);
 }
 StatusOr<std::unique_ptr<KernelState>> PrepareDense(const Node& node) {
-  ASSIGN_OR_RETURN(auto s, MakeLayer(node, kForward));
-  s->keep_dims = node.Bool("keep_num_dims");
-  return s;
+  return MakeLayer(node, kForward, LayerKind::kDense);
 }
 
 // Sums and biases of `channels`, as numbers of the output. `Sum` is int32 or int64.
@@ -141,27 +131,6 @@ void FinishRows(const Finish& finish, const int32_t* sums, int64_t rows, int64_t
 }
 
 // ---- convolutions
-
-struct Image {
-  int64_t batch, in_h, in_w, depth, out_h, out_w, kernel_h, kernel_w, top, left;
-};
-
-StatusOr<Image> ImageOf(const LayerState& s, const Shape& in, const Shape& filter) {
-  if (in.rank() != 4 || filter.rank() != 4) {
-    return InvalidArgument("an image of shape ", in.ToString(), " and a filter of shape ",
-                           filter.ToString());
-  }
-  Image m = {in[0], in[1], in[2], in[3], 0, 0, filter[1], filter[2], 0, 0};
-  ASSIGN_OR_RETURN(const nn::WindowSpan h,
-                   nn::SpanOf(m.in_h, m.kernel_h, s.dilation_h, s.stride_h, s.padding, 0, 0));
-  ASSIGN_OR_RETURN(const nn::WindowSpan w,
-                   nn::SpanOf(m.in_w, m.kernel_w, s.dilation_w, s.stride_w, s.padding, 0, 0));
-  m.out_h = h.out;
-  m.out_w = w.out;
-  m.top = h.before;
-  m.left = w.before;
-  return m;
-}
 
 // Row r of all windows of group g: elements [from, to) of [kernel_h, kernel_w, channels].
 template <typename T, typename Out>
@@ -384,19 +353,10 @@ Status RunTransposed(OpContext& ctx) {
 Status RunDense(OpContext& ctx) {
   auto& s = ctx.state<LayerState>();
   const Tensor &in = ctx.input(0), &weights = ctx.input(1);
-  if (weights.rank() != 2 || weights.dim(1) == 0 || in.num_elements() % weights.dim(1) != 0) {
-    return InvalidArgument("weights of shape ", weights.shape().ToString(),
-                           " for an input of shape ", in.shape().ToString());
-  }
+  ASSIGN_OR_RETURN(const Shape shape, DenseOutput(s, in.shape(), weights.shape()));
   const int64_t n = weights.dim(0), k = weights.dim(1), rows = in.num_elements() / k;
-  Dims dims = {rows, n};
-  if (s.keep_dims && in.rank() > 0) {
-    if (in.dim(in.rank() - 1) != k) return InvalidArgument("it keeps dimensions of no rows");
-    dims.assign(in.shape().dims().begin(), in.shape().dims().end());
-    dims.back() = n;
-  }
   ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 2, n));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape(dims)));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (in.dtype() == Dtype::kInt16) {
     const int16_t* x = in.data<int16_t>();
     const auto* w = static_cast<const int8_t*>(weights.raw());
@@ -429,6 +389,39 @@ Status RunDense(OpContext& ctx) {
     if (status.ok()) FinishRows(finish, sums.data<int32_t>(), rows, n, 0, n, out->data<T>());
   });
   return status;
+}
+
+// ---- layers of int8 whose shapes and weights are known
+
+StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& context) {
+  const auto& inputs = context.inputs;
+  if (kind == LayerKind::kTransposed) return DeclineToBind("it is transposed");
+  if (inputs[0].dtype != Dtype::kInt8) return DeclineToBind("its numbers are not int8");
+  if (inputs[1].constant == nullptr) return DeclineToBind("its weights are not constant");
+  const auto shape = Int8ShapeOf(*this, inputs[0].shape, inputs[1].shape);
+  if (!shape || shape->outputs() * shape->units != context.outputs[0].shape.num_elements() ||
+      (factors.size() != 1 && static_cast<int64_t>(factors.size()) != shape->units)) {
+    return nullptr;
+  }
+  Int8Numbers numbers;
+  if (inputs.size() > 2 && inputs[2].shape.num_elements() != 0) {
+    const Tensor* b = inputs[2].constant;
+    if (b == nullptr) return DeclineToBind("its biases are not constant");
+    if (b->dtype() != Dtype::kInt32 || b->num_elements() != shape->units) return nullptr;
+    numbers.bias = b->data<int32_t>();
+  }
+  numbers.in_zero = input.zero();
+  numbers.out_zero = output.zero();
+  numbers.factors = factors;
+  numbers.range = range;
+  auto layer = std::make_shared<const Int8Layer>(
+      *shape, numbers, static_cast<const int8_t*>(inputs[1].constant->raw()));
+  const size_t scratch = layer->scratch_bytes();
+  return BindCall(
+      [layer](const void* const* in, void* const* out, void* memory) {
+        layer->Run(static_cast<const int8_t*>(in[0]), static_cast<int8_t*>(out[0]), memory);
+      },
+      {0}, scratch);
 }
 
 std::string DeclineLayer(const Node& node, Places p) {
@@ -470,7 +463,7 @@ std::string DeclineTransposed(const Node& node) { return DeclineLayer(node, kTra
 
 constexpr Kernel kLiteLayerTable[] = {
     {"tfl.conv_2d", "", kAnyType, "lite:conv", RunConv, PrepareConv, DeclineConv},
-    {"tfl.depthwise_conv_2d", "", kAnyType, "lite:depthwise", RunDepthwise, PrepareConv,
+    {"tfl.depthwise_conv_2d", "", kAnyType, "lite:depthwise", RunDepthwise, PrepareDepthwise,
      DeclineConv},
     {"tfl.transpose_conv", "", kAnyType, "lite:transpose_conv", RunTransposed, PrepareTransposed,
      DeclineTransposed},

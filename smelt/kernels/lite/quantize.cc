@@ -1,6 +1,8 @@
 // QUANTIZE, DEQUANTIZE, and one quantization as another.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/exact_int8.h"
+#include "smelt/kernels/isa/int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 
 namespace smelt::lite {
@@ -48,6 +50,14 @@ Status RunQuantize(OpContext& ctx) {
   ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.out, in.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   const float* x = in.data<float>();
+  if (out->dtype() == Dtype::kInt8 && index.count == 1 && std::abs(s.out.zero()) <= 65536) {
+    auto* y = out->data<int8_t>();
+    ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+      IsaExactInt8().quantize(x + begin, y + begin, end - begin, s.out.scale(), s.out.zero(),
+                              s.range.low, s.range.high);
+    });
+    return OkStatus();
+  }
   VisitNarrow(out->dtype(), [&]<typename T>() {
     T* y = out->data<T>();
     ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
@@ -95,6 +105,15 @@ Status RunDequantize(OpContext& ctx) {
   ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.in, in.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   float* y = out->data<float>();
+  if (in.dtype() == Dtype::kInt8 && index.count == 1 && std::abs(s.in.zero()) <= 128) {
+    // Products of so few bits are the same in float.
+    const int8_t* x = in.data<int8_t>();
+    ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+      IsaInt8().dequantize(x + begin, y + begin, end - begin, s.in.scale(),
+                           static_cast<float>(s.in.zero()));
+    });
+    return OkStatus();
+  }
   const auto from = [&]<typename T>() {
     const auto* x = static_cast<const T*>(in.raw());
     ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {

@@ -65,12 +65,20 @@ Status RunReduce(OpContext& ctx) {
   }
   std::vector<int64_t> sums(static_cast<size_t>(out->num_elements()));
   std::vector<int64_t> at(static_cast<size_t>(in.rank()));
+  // Rows are the last dimension.
+  const int64_t row = in.rank() > 0 ? in.dim(in.rank() - 1) : 1;
+  const int64_t step_in_row = in.rank() > 0 ? steps.back() : 0;
   VisitNarrow(in.dtype(), [&]<typename T>() {
     const T* x = in.data<T>();
     int64_t place = 0;
-    for (int64_t i = 0; i < in.num_elements(); ++i) {
-      sums[static_cast<size_t>(place)] += x[i];
-      for (int d = in.rank() - 1; d >= 0; --d) {
+    for (int64_t i = 0; i < in.num_elements(); i += row) {
+      int64_t* to = sums.data() + place;
+      if (step_in_row == 0) {
+        for (int64_t c = 0; c < row; ++c) *to += x[i + c];
+      } else {
+        for (int64_t c = 0; c < row; ++c) to[c] += x[i + c];
+      }
+      for (int d = in.rank() - 2; d >= 0; --d) {
         const auto k = static_cast<size_t>(d);
         place += steps[k];
         if (++at[k] < in.dim(d)) break;

@@ -1,6 +1,7 @@
 // Pools and bilinear resizing of quantized images.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 #include "smelt/kernels/nn/window.h"
 
@@ -27,6 +28,19 @@ StatusOr<std::unique_ptr<KernelState>> PreparePool(const Node& node) {
   return s;
 }
 
+// The most of each channel of pixels [x0, x1) of lines [y0, y1); low where there are none.
+void MostOf(const int8_t* image, int64_t in_w, int64_t depth, int64_t y0, int64_t y1, int64_t x0,
+            int64_t x1, const Range& range, int8_t* to) {
+  std::fill_n(to, depth, static_cast<int8_t>(range.low));
+  for (int64_t iy = y0; iy < y1; ++iy) {
+    for (int64_t ix = x0; ix < x1; ++ix) {
+      IsaExactInt8().maximum(image + (iy * in_w + ix) * depth, to, depth);
+    }
+  }
+  if (range.high == 127) return;
+  for (int64_t c = 0; c < depth; ++c) to[c] = std::min(to[c], static_cast<int8_t>(range.high));
+}
+
 template <bool kMax>
 Status RunPool(OpContext& ctx) {
   const auto& s = ctx.state<PoolState>();
@@ -49,10 +63,19 @@ Status RunPool(OpContext& ctx) {
           const int64_t left = ox * s.stride_w - w.before;
           const int64_t y0 = std::max<int64_t>(top, 0), y1 = std::min(top + s.height, in_h);
           const int64_t x0 = std::max<int64_t>(left, 0), x1 = std::min(left + s.width, in_w);
+          if constexpr (kMax && std::is_same_v<T, int8_t>) {
+            MostOf(x + b * in_h * in_w * depth, in_w, depth, y0, y1, x0, x1, s.range,
+                   y + (line * w.out + ox) * depth);
+            continue;
+          }
           std::fill(sums.begin(), sums.end(), kMax ? std::numeric_limits<T>::min() : 0);
           for (int64_t iy = y0; iy < y1; ++iy) {
             for (int64_t ix = x0; ix < x1; ++ix) {
               const T* p = x + ((b * in_h + iy) * in_w + ix) * depth;
+              if constexpr (std::is_same_v<T, int8_t>) {
+                IsaExactInt8().accumulate(p, sums.data(), depth);
+                continue;
+              }
               for (int64_t c = 0; c < depth; ++c) {
                 int32_t& sum = sums[static_cast<size_t>(c)];
                 sum = kMax ? std::max(sum, int32_t{p[c]}) : sum + p[c];

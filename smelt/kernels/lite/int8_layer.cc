@@ -1,0 +1,411 @@
+#include "smelt/kernels/lite/int8_layer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/isa.h"
+
+namespace smelt::lite {
+namespace {
+
+// Loops read whole vectors, so behind the image there are as many bytes as one may read too far.
+constexpr int64_t kBehindImage = 64;
+// Numbers of the image that rows of tiles share a panel of weights over: they stay in the second
+// cache beside it.
+constexpr int64_t kRowsOfCache = 96 << 10;
+// Multiplications that are worth a thread, and numbers that are worth one to widen.
+constexpr int64_t kWorthAThread = 1 << 17;
+constexpr int64_t kWorthWidening = 1 << 15;
+
+int64_t RoundedUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+}  // namespace
+
+Int8Layer::Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const int8_t* weights)
+    : loops_(IsaExactInt8()), s_(shape), in_zero_(numbers.in_zero) {
+  SetShape();
+  const std::vector<int64_t> places = PlacesOfUnits();
+  steps_.zero = numbers.out_zero;
+  steps_.low = numbers.range.low;
+  steps_.high = numbers.range.high;
+  for (size_t u = 0; u < places.size(); ++u) {
+    const auto at = static_cast<size_t>(places[u]);
+    const Factor& f = numbers.factors[numbers.factors.size() == 1 ? 0 : u];
+    if (numbers.bias != nullptr) start_[at] = numbers.bias[u];
+    fraction_[at] = f.fraction;
+    left_[at] = std::clamp(f.shift, 0, 31);
+    right_[at] = std::clamp(-f.shift, 0, 31);
+    steps_.shifts_left |= left_[at] != 0;
+  }
+  Pack(weights);
+}
+
+Int8Layer::Int8Layer(const Int8Shape& shape, const HybridNumbers& numbers, const int8_t* weights)
+    : loops_(IsaExactInt8()), s_(shape), hybrid_(true), by_row_(numbers.by_row) {
+  SetShape();
+  PlacesOfUnits();
+  scales_.assign(static_cast<size_t>(s_.units), numbers.scales[0]);
+  if (numbers.scales.size() != 1) scales_.assign(numbers.scales.begin(), numbers.scales.end());
+  bias_.resize(static_cast<size_t>(s_.units));
+  if (numbers.bias != nullptr) std::copy_n(numbers.bias, s_.units, bias_.begin());
+  low_ = numbers.low;
+  high_ = numbers.high;
+  Pack(weights);
+}
+
+void Int8Layer::SetShape() {
+  stride_h_ = s_.stride_h;
+  stride_w_ = s_.stride_w;
+  if (s_.kernel_h == 1 && s_.top == 0) std::swap(skip_h_, stride_h_);
+  if (s_.kernel_w == 1 && s_.left == 0) std::swap(skip_w_, stride_w_);
+  image_h_ = (s_.out_h - 1) * stride_h_ + (s_.kernel_h - 1) * s_.dilation_h + 1;
+  image_w_ = (s_.out_w - 1) * stride_w_ + (s_.kernel_w - 1) * s_.dilation_w + 1;
+  if (s_.depthwise) multiplier_ = s_.units / s_.depth;
+  image_depth_ = s_.depth * multiplier_;
+}
+
+// Where each unit's numbers stand; they get room.
+std::vector<int64_t> Int8Layer::PlacesOfUnits() {
+  std::vector<int64_t> places(static_cast<size_t>(s_.units));
+  const int64_t per_group = s_.units / s_.groups;
+  int64_t padded = 0;
+  if (s_.depthwise) {
+    padded = RoundedUp(s_.units, kExactDepthwiseBlock);
+    for (int64_t u = 0; u < s_.units; ++u) {
+      const int64_t in_block = u % kExactDepthwiseBlock;
+      places[static_cast<size_t>(u)] = u - in_block + loops_.depthwise_places[in_block];
+    }
+  } else {
+    panels_ = RoundedUp(per_group, loops_.panel) / loops_.panel;
+    padded = s_.groups * panels_ * loops_.panel;
+    for (int64_t u = 0; u < s_.units; ++u) {
+      places[static_cast<size_t>(u)] = u / per_group * panels_ * loops_.panel + u % per_group;
+    }
+  }
+  for (auto* v : {&start_, &fraction_, &left_, &right_}) v->resize(static_cast<size_t>(padded));
+  return places;
+}
+
+void Int8Layer::Pack(const int8_t* weights) {
+  if (s_.depthwise) {
+    PackDepthwise(weights);
+  } else {
+    PackTiles(weights);
+  }
+}
+
+void Int8Layer::PackTiles(const int8_t* weights) {
+  const int64_t channels = s_.depth / s_.groups, per_group = s_.units / s_.groups;
+  // Pixels that lie side by side are one segment.
+  const bool lines = s_.groups == 1 && s_.dilation_w == 1;
+  const int64_t across = lines ? 1 : s_.kernel_w,
+                length = lines ? s_.kernel_w * channels : channels;
+  for (int64_t y = 0; y < s_.kernel_h; ++y) {
+    for (int64_t x = 0; x < across; ++x) {
+      segments_.push_back((y * s_.dilation_h * image_w_ + x * s_.dilation_w) * image_depth_);
+    }
+  }
+  const int64_t group = loops_.group, panel = loops_.panel;
+  const auto num_segments = static_cast<int64_t>(segments_.size());
+  groups_ = RoundedUp(length, group) / group;
+  const int64_t of_segment = groups_ * panel * group, of_panel = num_segments * of_segment;
+  weights_.resize(static_cast<size_t>(s_.groups * panels_ * of_panel));
+  ParallelFor(s_.units, std::max<int64_t>(1, kWorthWidening / (num_segments * length)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t u = begin; u < end; ++u) {
+                  const int64_t g = u / per_group, in_group = u % per_group;
+                  const int8_t* from = weights + u * num_segments * length;
+                  int8_t* to = weights_.data() + (g * panels_ + in_group / panel) * of_panel +
+                               in_group % panel * group;
+                  for (int64_t s = 0; s < num_segments; ++s, from += length, to += of_segment) {
+                    for (int64_t i = 0; i < length; ++i) {
+                      to[i / group * panel * group + i % group] = from[i];
+                    }
+                  }
+                }
+              });
+}
+
+void Int8Layer::PackDepthwise(const int8_t* weights) {
+  constexpr int64_t kBlock = kExactDepthwiseBlock;
+  for (int64_t y = 0; y < s_.kernel_h; ++y) {
+    for (int64_t x = 0; x < s_.kernel_w; ++x) {
+      segments_.push_back((y * s_.dilation_h * image_w_ + x * s_.dilation_w) * image_depth_);
+    }
+  }
+  const auto taps = static_cast<int64_t>(segments_.size());
+  // A tap that is not there has weights of 0.
+  if (taps % 2 != 0) segments_.push_back(segments_.back());
+  groups_ = static_cast<int64_t>(segments_.size()) / 2;
+  wide_weights_.resize(static_cast<size_t>(RoundedUp(s_.units, kBlock) * groups_ * 2));
+  for (int64_t t = 0; t < taps; ++t) {
+    for (int64_t c = 0; c < s_.units; ++c) {
+      const int64_t in_block = c % kBlock;
+      const int64_t at = (c - in_block) * groups_ * 2 + t / 2 * kBlock * 2 +
+                         loops_.depthwise_places[in_block] * 2 + t % 2;
+      wide_weights_[static_cast<size_t>(at)] = weights[t * s_.units + c];
+    }
+  }
+}
+
+size_t Int8Layer::scratch_bytes() const {
+  const int64_t numbers = s_.batch * image_h_ * image_w_ * image_depth_;
+  return static_cast<size_t>(numbers) * sizeof(int16_t) + kBehindImage +
+         static_cast<size_t>(hybrid_ ? RoundedUp(num_scaled() * sizeof(Scaled), 64) : 0);
+}
+
+// What numbers are scaled by stands before the image.
+int16_t* Int8Layer::ImageIn(void* scratch) const {
+  return reinterpret_cast<int16_t*>(static_cast<char*>(scratch) +
+                                    (hybrid_ ? RoundedUp(num_scaled() * sizeof(Scaled), 64) : 0));
+}
+
+ExactInt8Steps Int8Layer::StepsAt(int64_t place) const {
+  ExactInt8Steps steps = steps_;
+  steps.fraction = fraction_.data() + place;
+  steps.left = left_.data() + place;
+  steps.right = right_.data() + place;
+  return steps;
+}
+
+const int16_t* Int8Layer::Window(const int16_t* image, int64_t output) const {
+  const int64_t x = output % s_.out_w, line = output / s_.out_w;
+  const int64_t y = line % s_.out_h, b = line / s_.out_h;
+  return image + ((b * image_h_ + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
+}
+
+float Int8Layer::ScaleOf(const Scaled* scaled, int64_t output) const {
+  return scaled[by_row_ ? output : output / (s_.out_h * s_.out_w)].scale;
+}
+
+void Int8Layer::FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled*) const {
+  if (multiplier_ == 1) return loops_.widen(x, to, pixels * s_.depth, in_zero_);
+  for (int64_t i = 0; i < pixels * s_.depth; ++i, to += multiplier_) {
+    std::fill_n(to, multiplier_, static_cast<int16_t>(x[i] - in_zero_));
+  }
+}
+
+void Int8Layer::FillPixels(const float* x, int16_t* to, int64_t pixels,
+                           const Scaled* scaled) const {
+  for (int64_t p = 0; by_row_ && p < pixels; ++p) {
+    loops_.steps_of(x + p * s_.depth, to + p * s_.depth, s_.depth, scaled[p].inverse, scaled[p].low,
+                    scaled[p].high);
+  }
+  if (by_row_) return;
+  const int64_t n = pixels * s_.depth;
+  loops_.steps_of(x, to, n, scaled->inverse, scaled->low, scaled->high);
+  if (multiplier_ == 1) return;
+  // From behind, where there is room.
+  for (int64_t i = n - 1; i >= 0; --i) std::fill_n(to + i * multiplier_, multiplier_, to[i]);
+}
+
+void Int8Layer::FindScales(const float* x, Scaled* scaled) const {
+  const int64_t n = by_row_ ? s_.depth : s_.in_h * s_.in_w * s_.depth;
+  ParallelFor(
+      num_scaled(), std::max<int64_t>(1, kWorthWidening / n), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const float low = std::min(Isa().min(x + i * n, n), 0.0f);
+          const float high = std::max(Isa().max(x + i * n, n), 0.0f);
+          const float range = high - low;
+          Scaled& s = scaled[i];
+          s = {1, 1, -128, 127};
+          // Numbers that have no range stand for 0, and so do those that are none.
+          if (!(range > 0) || !std::isfinite(range)) {
+            s = {1, 0, 0, 0};
+            continue;
+          }
+          s.inverse = 255.0f / range;
+          s.scale = 1.0f / s.inverse;
+          if (!std::isfinite(s.inverse)) {
+            s = {1, 0, 0, 0};
+            continue;
+          }
+          // The zero point is that by which the end with the smaller error is met.
+          const float at_low = low * s.inverse, at_high = high * s.inverse;
+          const float zero = at_low - 128 + (at_high + 127) > 0 ? -128 - at_low : 127 - at_high;
+          const float whole = std::nearbyint(std::clamp(zero, -128.0f, 127.0f));
+          s.low = -128 - whole;
+          s.high = 127 - whole;
+        }
+      });
+}
+
+template <typename T>
+void Int8Layer::FillImage(const T* x, int16_t* image, const Scaled* scaled) const {
+  const int64_t line_numbers = image_w_ * image_depth_;
+  // Pixels [first, last) of a line are the input's.
+  const int64_t first = std::min(s_.left, image_w_);
+  const int64_t in_line = (s_.in_w + skip_w_ - 1) / skip_w_;
+  const int64_t last = std::min(image_w_, s_.left + in_line);
+  // A product has but one line, whose pixels are shared out.
+  if (image_h_ == 1 && s_.batch == 1 && first == 0 && last == image_w_ && skip_w_ == 1) {
+    ParallelFor(image_w_, std::max<int64_t>(1, kWorthWidening / image_depth_),
+                [&](int64_t begin, int64_t end) {
+                  FillPixels(x + begin * s_.depth, image + begin * image_depth_, end - begin,
+                             by_row_ ? scaled + begin : scaled);
+                });
+  } else {
+    const int64_t grain = std::max<int64_t>(1, kWorthWidening / line_numbers);
+    ParallelFor(s_.batch * image_h_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int16_t* to = image + i * line_numbers;
+        const int64_t b = i / image_h_, line = (i % image_h_) * skip_h_ - s_.top;
+        if (line < 0 || line >= s_.in_h) {
+          std::fill_n(to, line_numbers, int16_t{0});
+          continue;
+        }
+        const T* from = x + (b * s_.in_h + line) * s_.in_w * s_.depth;
+        const Scaled* how = by_row_ ? scaled : scaled + b;
+        std::fill_n(to, first * image_depth_, int16_t{0});
+        const int64_t at_once = skip_w_ == 1 ? last - first : 1;
+        for (int64_t p = first; p < last; p += at_once) {
+          FillPixels(from + (p - first) * skip_w_ * s_.depth, to + p * image_depth_, at_once, how);
+        }
+        std::fill(to + last * image_depth_, to + line_numbers, int16_t{0});
+      }
+    });
+  }
+  // What is read behind the image counts for nothing, but is read.
+  std::memset(image + s_.batch * image_h_ * line_numbers, 0, kBehindImage);
+}
+
+template <typename T>
+void Int8Layer::RunTileRows(const int16_t* image, const Scaled* scaled, int64_t from, int64_t to,
+                            int64_t first_panel, int64_t last_panel, T* y) const {
+  constexpr int kMostRows = 16, kMostPanel = 64;
+  const int64_t per_group = s_.units / s_.groups, channels = s_.depth / s_.groups;
+  const auto num_segments = static_cast<int64_t>(segments_.size());
+  const int64_t of_panel = num_segments * groups_ * loops_.panel * loops_.group;
+  ExactInt8Tile tile;
+  tile.segments = segments_.data();
+  tile.num_segments = num_segments;
+  tile.groups = groups_;
+  tile.y_step = s_.units;
+  std::array<const int16_t*, kMostRows> rows;
+  std::array<int32_t, kMostRows * kMostPanel> sums;
+  tile.rows = rows.data();
+  if constexpr (std::is_same_v<T, float>) tile.sums = sums.data();
+  const int most = std::min(loops_.rows, kMostRows);
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+    const int64_t g = panel / panels_, column = panel % panels_ * loops_.panel;
+    const int64_t unit = g * per_group + column;
+    tile.weights = weights_.data() + panel * of_panel;
+    tile.start = start_.data() + panel * loops_.panel;
+    tile.steps = StepsAt(panel * loops_.panel);
+    tile.columns = std::min(loops_.panel, per_group - column);
+    for (int64_t r = from; r < to; r += most) {
+      const int n = static_cast<int>(std::min<int64_t>(most, to - r));
+      for (int i = 0; i < n; ++i) {
+        rows[static_cast<size_t>(i)] = Window(image, r + i) + g * channels;
+      }
+      if constexpr (std::is_same_v<T, int8_t>) {
+        tile.y = y + r * s_.units + unit;
+        loops_.tile(tile, n);
+      } else {
+        loops_.tile(tile, n);
+        for (int i = 0; i < n; ++i) {
+          loops_.to_float(sums.data() + i * loops_.panel, ScaleOf(scaled, r + i),
+                          scales_.data() + unit, bias_.data() + unit, low_, high_,
+                          y + (r + i) * s_.units + unit, tile.columns);
+        }
+      }
+    }
+  }
+}
+
+template <typename T>
+void Int8Layer::RunTiles(const int16_t* image, const Scaled* scaled, T* y) const {
+  const int64_t outputs = s_.outputs(), panels = s_.groups * panels_;
+  // A window's own numbers of the image, about.
+  const int64_t of_output = s_.depth * stride_h_ * stride_w_;
+  int64_t rows = RoundedUp(std::max<int64_t>(1, kRowsOfCache / of_output), loops_.rows);
+  rows = std::min(rows, RoundedUp(outputs, loops_.rows));
+  const int64_t row_parts = (outputs + rows - 1) / rows;
+  // Several threads share out rows, or where there are few the panels.
+  const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};
+  const int64_t panel_parts = std::clamp<int64_t>((wanted + row_parts - 1) / row_parts, 1, panels);
+  const int64_t of_part = s_.units * outputs * static_cast<int64_t>(segments_.size()) * groups_ *
+                          loops_.group / (row_parts * panel_parts);
+  ParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kWorthAThread / (of_part + 1)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t part = i / panel_parts, p = i % panel_parts;
+                  RunTileRows(image, scaled, part * rows, std::min(outputs, (part + 1) * rows),
+                              p * panels / panel_parts, (p + 1) * panels / panel_parts, y);
+                }
+              });
+}
+
+template <typename T>
+void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) const {
+  constexpr int64_t kBlock = kExactDepthwiseBlock, kResults = 32;
+  const int64_t of_line = s_.out_w * s_.units * groups_ * 2;
+  ParallelFor(s_.batch * s_.out_h, std::max<int64_t>(1, kWorthAThread / 4 / of_line),
+              [&](int64_t begin, int64_t end) {
+                std::array<int32_t, kBlock * kResults> sums;
+                ExactInt8Depthwise run;
+                run.taps = segments_.data();
+                run.pairs = groups_;
+                run.x_step = stride_w_ * image_depth_;
+                run.y_step = s_.units;
+                if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
+                for (int64_t line = begin; line < end; ++line) {
+                  const int16_t* x = Window(image, line * s_.out_w);
+                  for (int64_t c = 0; c < s_.units; c += kBlock) {
+                    run.weights = wide_weights_.data() + c * groups_ * 2;
+                    run.start = start_.data() + c;
+                    run.steps = StepsAt(c);
+                    run.channels = std::min(kBlock, s_.units - c);
+                    run.x = x + c;
+                    T* to = y + line * s_.out_w * s_.units + c;
+                    if constexpr (std::is_same_v<T, int8_t>) {
+                      run.results = s_.out_w;
+                      run.y = to;
+                      loops_.depthwise(run);
+                      continue;
+                    }
+                    for (int64_t r = 0; r < s_.out_w; r += kResults) {
+                      run.results = std::min(kResults, s_.out_w - r);
+                      run.x = x + c + r * run.x_step;
+                      loops_.depthwise(run);
+                      if constexpr (std::is_same_v<T, float>) {
+                        for (int64_t i = 0; i < run.results; ++i) {
+                          loops_.to_float(sums.data() + i * kBlock,
+                                          ScaleOf(scaled, line * s_.out_w), scales_.data() + c,
+                                          bias_.data() + c, low_, high_, to + (r + i) * s_.units,
+                                          run.channels);
+                        }
+                      }
+                    }
+                  }
+                }
+              });
+}
+
+void Int8Layer::Run(const int8_t* x, int8_t* y, void* scratch) const {
+  int16_t* image = ImageIn(scratch);
+  FillImage(x, image, nullptr);
+  if (s_.depthwise) {
+    RunDepthwise(image, nullptr, y);
+  } else {
+    RunTiles(image, nullptr, y);
+  }
+}
+
+void Int8Layer::Run(const float* x, float* y, void* scratch) const {
+  auto* scaled = static_cast<Scaled*>(scratch);
+  int16_t* image = ImageIn(scratch);
+  FindScales(x, scaled);
+  FillImage(x, image, scaled);
+  if (s_.depthwise) {
+    RunDepthwise(image, scaled, y);
+  } else {
+    RunTiles(image, scaled, y);
+  }
+}
+
+}  // namespace smelt::lite

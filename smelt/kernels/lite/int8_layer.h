@@ -1,0 +1,116 @@
+// Convolutions, depthwise convolutions and products of int8 weights with what follows them, for
+// known shapes and constant weights: packed once, and nothing is allocated in a run. Of int8
+// numbers to int8 ones, or of float ones to float, which are quantized on the way.
+//
+// The input is widened to int16 less its zero point, in an image that has the padding around it, so
+// that each window is a few runs of numbers where they lie (isa/exact_int8.h multiplies them).
+#ifndef SMELT_KERNELS_LITE_INT8_LAYER_H_
+#define SMELT_KERNELS_LITE_INT8_LAYER_H_
+
+#include <span>
+#include <vector>
+
+#include "smelt/kernels/isa/exact_int8.h"
+#include "smelt/kernels/lite/fixed_point.h"
+
+namespace smelt::lite {
+
+// A product of rows is a window of one pixel over an image of one line.
+struct Int8Shape {
+  int64_t batch = 1, in_h = 1, in_w = 1, depth = 1, units = 1;
+  int64_t out_h = 1, out_w = 1, kernel_h = 1, kernel_w = 1, top = 0, left = 0;
+  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t groups = 1;
+  bool depthwise = false;  // units / depth units for each channel
+  int64_t outputs() const { return batch * out_h * out_w; }
+};
+
+struct Int8Numbers {
+  int32_t in_zero = 0, out_zero = 0;
+  std::span<const Factor> factors;  // one, or one for each unit
+  Range range;
+  const int32_t* bias = nullptr;  // nullptr: none
+};
+
+// Float numbers x are quantized as XNNPACK does, x = scale * (q - zero) with q of int8 and 0 among
+// what that can say: each row of a product by itself, else each image.
+struct HybridNumbers {
+  bool by_row = false;
+  std::span<const float> scales;  // of weights: one, or one for each unit
+  float low = 0, high = 0;        // what results are clamped to
+  const float* bias = nullptr;    // nullptr: none
+};
+
+// Immutable once made, so thread safe.
+class Int8Layer {
+ public:
+  // weights: [units, kernel_h, kernel_w, depth / groups], or [kernel_h, kernel_w, units] of a
+  // depthwise layer. Nothing of the arguments is kept. REQUIRES: the shape is consistent, with no
+  // dimension of 0.
+  Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const int8_t* weights);
+  Int8Layer(const Int8Shape& shape, const HybridNumbers& numbers, const int8_t* weights);
+
+  // Bytes of scratch memory.
+  size_t scratch_bytes() const;
+  // x is [batch, in_h, in_w, depth] and y [batch, out_h, out_w, units], which may lie where x
+  // does. By the calling thread's team.
+  void Run(const int8_t* x, int8_t* y, void* scratch) const;
+  // The same of a layer of HybridNumbers.
+  void Run(const float* x, float* y, void* scratch) const;
+
+ private:
+  // How numbers of the input become those of the image.
+  struct Scaled {
+    float scale = 0, inverse = 0;
+    float low = 0, high = 0;  // of steps less the zero point
+  };
+
+  void SetShape();
+  std::vector<int64_t> PlacesOfUnits();
+  void Pack(const int8_t* weights);
+  void PackTiles(const int8_t* weights);
+  void PackDepthwise(const int8_t* weights);
+  template <typename T>
+  void FillImage(const T* x, int16_t* image, const Scaled* scaled) const;
+  // Pixels of one line, in the image from `to` on.
+  void FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled* scaled) const;
+  void FillPixels(const float* x, int16_t* to, int64_t pixels, const Scaled* scaled) const;
+  void FindScales(const float* x, Scaled* scaled) const;
+  // T: int8_t or float.
+  template <typename T>
+  void RunTiles(const int16_t* image, const Scaled* scaled, T* y) const;
+  template <typename T>
+  void RunTileRows(const int16_t* image, const Scaled* scaled, int64_t from, int64_t to,
+                   int64_t first_panel, int64_t last_panel, T* y) const;
+  template <typename T>
+  void RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) const;
+  int64_t num_scaled() const { return by_row_ ? s_.out_w : s_.batch; }
+  float ScaleOf(const Scaled* scaled, int64_t output) const;
+  int16_t* ImageIn(void* scratch) const;
+  const int16_t* Window(const int16_t* image, int64_t output) const;
+  ExactInt8Steps StepsAt(int64_t place) const;
+
+  const ExactInt8Loops& loops_;
+  const Int8Shape s_;
+  int32_t in_zero_ = 0;
+  bool hybrid_ = false, by_row_ = false;
+  int64_t multiplier_ = 1, image_depth_ = 0;
+  // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
+  // with a stride need no others.
+  int64_t skip_h_ = 1, skip_w_ = 1, stride_h_ = 1, stride_w_ = 1;
+  int64_t image_h_ = 0, image_w_ = 0;  // with padding
+  std::vector<int64_t> segments_;      // from a window's begin, or taps, two and two
+  int64_t groups_ = 0;                 // of numbers of a segment
+  int64_t panels_ = 0;                 // of a group of units
+  std::vector<int8_t> weights_;
+  std::vector<int16_t> wide_weights_;  // of depthwise layers
+  std::vector<int32_t> start_, fraction_, left_, right_;
+  ExactInt8Steps steps_;
+  // By unit, of a hybrid layer.
+  std::vector<float> scales_, bias_;
+  float low_ = 0, high_ = 0;
+};
+
+}  // namespace smelt::lite
+
+#endif  // SMELT_KERNELS_LITE_INT8_LAYER_H_
