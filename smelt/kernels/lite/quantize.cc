@@ -1,6 +1,8 @@
 // QUANTIZE, DEQUANTIZE, and one quantization as another.
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/bound_call.h"
+#include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/isa/int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
@@ -12,7 +14,44 @@ struct ScaleState final : KernelState {
   Affine in, out;
   Range range;
   Factor factor;
+
+  bool QuantizesInt8() const { return out.scales.size() == 1 && std::abs(out.zero()) <= 65536; }
+  // Products of so few bits are the same in float.
+  bool DequantizesInt8() const { return in.scales.size() == 1 && std::abs(in.zero()) <= 128; }
+  void QuantizeInt8(const float* x, int8_t* y, int64_t n) const;
+  void DequantizeInt8(const int8_t* x, float* y, int64_t n) const;
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
+
+void ScaleState::QuantizeInt8(const float* x, int8_t* y, int64_t n) const {
+  ParallelFor(n, 1 << 14, [&](int64_t begin, int64_t end) {
+    IsaExactInt8().quantize(x + begin, y + begin, end - begin, out.scale(), out.zero(), range.low,
+                            range.high);
+  });
+}
+
+void ScaleState::DequantizeInt8(const int8_t* x, float* y, int64_t n) const {
+  ParallelFor(n, 1 << 14, [&](int64_t begin, int64_t end) {
+    IsaInt8().dequantize(x + begin, y + begin, end - begin, in.scale(),
+                         static_cast<float>(in.zero()));
+  });
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> ScaleState::Bind(const BindContext& context) {
+  const Dtype from = context.inputs[0].dtype, to = context.outputs[0].dtype;
+  const int64_t n = context.inputs[0].shape.num_elements();
+  if (from == Dtype::kFloat && to == Dtype::kInt8 && QuantizesInt8()) {
+    return BindCall([this, n](const void* const* x, void* const* y, void*) {
+      QuantizeInt8(static_cast<const float*>(x[0]), static_cast<int8_t*>(y[0]), n);
+    });
+  }
+  if (from == Dtype::kInt8 && to == Dtype::kFloat && DequantizesInt8()) {
+    return BindCall([this, n](const void* const* x, void* const* y, void*) {
+      DequantizeInt8(static_cast<const int8_t*>(x[0]), static_cast<float*>(y[0]), n);
+    });
+  }
+  return DeclineToBind("it is not between float and int8 of one scale");
+}
 
 StatusOr<std::unique_ptr<KernelState>> PrepareScale(const Node& node) {
   auto s = std::make_unique<ScaleState>();
@@ -50,12 +89,8 @@ Status RunQuantize(OpContext& ctx) {
   ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.out, in.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   const float* x = in.data<float>();
-  if (out->dtype() == Dtype::kInt8 && index.count == 1 && std::abs(s.out.zero()) <= 65536) {
-    auto* y = out->data<int8_t>();
-    ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
-      IsaExactInt8().quantize(x + begin, y + begin, end - begin, s.out.scale(), s.out.zero(),
-                              s.range.low, s.range.high);
-    });
+  if (out->dtype() == Dtype::kInt8 && s.QuantizesInt8()) {
+    s.QuantizeInt8(x, out->data<int8_t>(), in.num_elements());
     return OkStatus();
   }
   VisitNarrow(out->dtype(), [&]<typename T>() {
@@ -105,13 +140,8 @@ Status RunDequantize(OpContext& ctx) {
   ASSIGN_OR_RETURN(const ScaleIndex index, ScaleIndex::Of(s.in, in.shape()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
   float* y = out->data<float>();
-  if (in.dtype() == Dtype::kInt8 && index.count == 1 && std::abs(s.in.zero()) <= 128) {
-    // Products of so few bits are the same in float.
-    const int8_t* x = in.data<int8_t>();
-    ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
-      IsaInt8().dequantize(x + begin, y + begin, end - begin, s.in.scale(),
-                           static_cast<float>(s.in.zero()));
-    });
+  if (in.dtype() == Dtype::kInt8 && s.DequantizesInt8()) {
+    s.DequantizeInt8(in.data<int8_t>(), y, in.num_elements());
     return OkStatus();
   }
   const auto from = [&]<typename T>() {
