@@ -12,9 +12,11 @@
 // `do legalize`: ops become operators; `do fuse [without FUSION...]`: operators that are one;
 // `do export`: both; `do composites`: calls of composite functions become operators, or are the
 // error "DECLINED NODE: WHY", one a line; `do loops`: scans are rewritten, with notes in the same
-// form behind them; `do lower`: operators become ops; `do write`: the file, read again. Nodes
-// print without Tin and Tout, sorted. An error is wanted where `out` begins with its code; refused
-// ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by lines of dashes.
+// form behind them; `do functional`: control flow of version 1 becomes branches and loops, whose
+// functions print behind the graph; `do lower`: operators become ops; `do write`: the file, read
+// again. Nodes print without Tin and Tout, sorted. An error is wanted where `out` begins with its
+// code; refused ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by lines
+// of dashes.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -31,6 +33,8 @@
 #include "smelt/lite/import.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/lite/lower/lowering.h"
+#include "smelt/lite/prepare/cases.h"
+#include "smelt/lite/prepare/functional.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "tests/case_tests.h"
 
@@ -99,6 +103,12 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
     context.lower_control_flow = false;
     RETURN_IF_ERROR(TakeLoops(graph, context, choice.off, &notes));
   }
+  if (step == "functional") {
+    RETURN_IF_ERROR(MakeFunctional(*graph));
+    RETURN_IF_ERROR(CasesToIfs(*graph));
+    graph->Prune(Roots(*graph));
+    return PrintGraph(*graph);
+  }
   std::string why;
   for (const FusionNote& n : notes) {
     if (!n.why_not.empty()) absl::StrAppend(&why, "DECLINED ", n.node, ": ", n.why_not, "\n");
@@ -118,7 +128,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
     }
     return said;
   }
-  DropFused(*graph, refusals);
+  ASSIGN_OR_RETURN(const bool late, LegalizeLate(*graph, refusals));
+  if (late && step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
   std::string text;
   for (const Refusal& r : refusals) {
     absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");

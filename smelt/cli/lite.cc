@@ -120,6 +120,10 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
     std::printf("%s\n", RefusalJson(lite.status(), report).c_str());
   }
   RETURN_IF_ERROR(lite.status());
+  for (const LiteReport::LeftOut& l : report.left_out) {
+    std::fprintf(stderr, "warning: signature '%s' is left out: %s\n", l.signature.c_str(),
+                 l.why.c_str());
+  }
   RETURN_IF_ERROR(AddMetadataFiles(flags, *lite));
   line.Step("lite: writing");
   ASSIGN_OR_RETURN(const uint64_t bytes, WriteLiteFile(*lite, output, flags.buffers_outside));

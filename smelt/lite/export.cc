@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "absl/strings/str_join.h"
 #include "smelt/graph/constant.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
@@ -195,28 +196,41 @@ struct ExportedGraph {
   std::unique_ptr<Graph> graph;
 };
 
+// What the signature's refusals come to, in one line.
+std::string WhyRefused(const LiteReport& report, const std::string& key) {
+  std::set<std::string> reasons;
+  for (const LiteReport::Refused& r : report.refused) {
+    if (r.signature == key) reasons.insert(absl::StrCat(r.refusal.op, ": ", r.refusal.why));
+  }
+  return absl::StrJoin(reasons, "; ");
+}
+
 class Exporter {
  public:
   Exporter(LoadedModel& model, const LiteFlags& flags, LiteReport* report)
       : model_(model), flags_(flags), report_(report), pinner_(flags.shapes) {}
 
-  StatusOr<LiteModel> Run() {
-    ASSIGN_OR_RETURN(const std::vector<std::string> keys, Signatures(model_, flags_));
+  // `failed`: signatures that cannot be exported, and why. The file is whole where there are none.
+  StatusOr<LiteModel> Run(const std::vector<std::string>& keys,
+                          std::map<std::string, Status>* failed) {
     ASSIGN_OR_RETURN(const VariableNames written, WrittenVariables(model_, keys));
     if (!flags_.resource_variables && !written.empty()) {
       return InvalidArgument("a signature writes the variable '", written.begin()->second,
                              "', and resource variables are not wanted");
     }
     for (const std::string& key : keys) {
+      const size_t refused = report_->refused.size();
       const Status added = AddSignature(key, written);
-      if (!added.ok()) return Prefix(added, absl::StrCat("signature '", key, "': "));
+      if (absl::IsUnimplemented(added)) {
+        (*failed)[key] = added;
+      } else if (!added.ok()) {
+        return Prefix(added, absl::StrCat("signature '", key, "': "));
+      } else if (report_->refused.size() > refused) {
+        (*failed)[key] = Unimplemented(WhyRefused(*report_, key));
+      }
     }
+    if (!failed->empty()) return LiteModel();
     RETURN_IF_ERROR(pinner_.CheckAllUsed());
-    if (!report_->refused.empty()) {
-      return Unimplemented(report_->refused.size(),
-                           " nodes have no builtin operator of TensorFlow "
-                           "Lite");
-    }
     for (ExportedGraph& g : bodies_) subgraphs_.push_back(std::move(g));
     ASSIGN_OR_RETURN(auto init, InitGraph(model_.session().resources(), Graphs()));
     if (init != nullptr)
@@ -269,7 +283,8 @@ class Exporter {
                               {flags_.operators.builtins, flags_.keep_asserts}));
     PruneUnread(graph);
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
-    DropFused(graph, refused);
+    ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
+    if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
     RETURN_IF_ERROR(ReplaceRefused(graph, flags_.operators, refused));
     for (Refusal& r : refused) {
       std::vector<std::string> functions = FunctionsWith(model_, r);
@@ -330,7 +345,30 @@ class Exporter {
 }  // namespace
 
 StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report) {
-  return Exporter(model, flags, report).Run();
+  ASSIGN_OR_RETURN(std::vector<std::string> keys, Signatures(model, flags));
+  for (;;) {
+    std::map<std::string, Status> failed;
+    ASSIGN_OR_RETURN(LiteModel out, Exporter(model, flags, report).Run(keys, &failed));
+    if (failed.empty()) return out;
+    const bool may_leave_out =
+        flags.signatures.empty() && keys[0] == "serving_default" && !failed.contains(keys[0]);
+    if (!may_leave_out) {
+      for (const std::string& key : keys) {
+        const auto why = failed.find(key);
+        if (why == failed.end() || !WhyRefused(*report, key).empty()) continue;
+        return Prefix(why->second, absl::StrCat("signature '", key, "': "));
+      }
+      return Unimplemented(report->refused.size(),
+                           " nodes have no builtin operator of TensorFlow Lite");
+    }
+    // Once more without them: what they alone write is constant for the others.
+    for (const auto& [key, why] : failed) {
+      report->left_out.push_back({key, std::string(why.message())});
+      std::erase(keys, key);
+    }
+    report->refused.clear();
+    report->fusions.clear();
+  }
 }
 
 Status AddMetadata(LiteModel& model, const std::string& name, std::string bytes) {

@@ -43,11 +43,17 @@ struct LiteReport {
     bool free_sizes = false;             // some of its inputs have sizes that are not known
   };
   std::vector<Refused> refused;
+  // Signatures that were not asked for by name, and cannot be exported.
+  struct LeftOut {
+    std::string signature, why;
+  };
+  std::vector<LeftOut> left_out;
   std::vector<FusionNote> fusions;
 };
 
-// NOT_FOUND for a signature that there is not, UNIMPLEMENTED where ops were refused, which the
-// report has; errors of GraphOfSignature and EmitSubgraph.
+// Where no signature is asked for by name, those that cannot be exported are left out if
+// "serving_default" can. NOT_FOUND for a signature that there is not, UNIMPLEMENTED where ops were
+// refused, which the report has; errors of GraphOfSignature and EmitSubgraph.
 StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteReport* report);
 
 // Adds a named buffer. ALREADY_EXISTS for a name that is there.

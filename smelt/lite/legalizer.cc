@@ -11,7 +11,7 @@ namespace smelt {
 
 PartialShape Legalizer::shape(Endpoint e) const {
   const Attr* stated = e.node->attrs().Find(kOutputShapes);
-  const bool made = absl::StartsWith(e.node->op(), "tfl.") || e.node->Is("Complex");
+  const bool made = stated_ || absl::StartsWith(e.node->op(), "tfl.") || e.node->Is("Complex");
   if (made && stated != nullptr) {
     const auto* shapes = stated->get<std::vector<PartialShape>>();
     return (*shapes)[static_cast<size_t>(e.port)];
@@ -123,8 +123,8 @@ bool IsGlue(const Node& n) { return n.Is("Complex"); }
 class Legalization {
  public:
   Legalization(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources,
-               const LegalizeFlags& flags)
-      : graph_(graph), flags_(flags), l_(graph, shapes, resources) {}
+               const LegalizeFlags& flags, bool stated = false)
+      : graph_(graph), flags_(flags), l_(graph, shapes, resources, stated) {}
 
   Status Visit(Node* n) {
     if (IsLite(*n) || (flags_.builtins && IsGlue(*n))) return OkStatus();
@@ -143,6 +143,11 @@ class Legalization {
       Refuse(*n, n->String(kWhyNot, "it has no builtin operator"));
       return OkStatus();
     }
+    return Replace(n, row);
+  }
+
+  // By what the row makes.
+  Status Replace(Node* n, const ExportRow* row) {
     l_.Begin(*n, *row);
     const int first_new = graph_.max_id();
     LiteEndpoints by = row->convert(*n, l_);
@@ -209,6 +214,25 @@ class Legalization {
 };
 
 }  // namespace
+
+StatusOr<bool> LegalizeLate(Graph& graph, std::vector<Refusal>& refusals) {
+  DropFused(graph, refusals);
+  const ShapeTable none;
+  const LegalizeFlags flags;
+  Legalization legalization(graph, none, nullptr, flags, true);
+  const size_t before = refusals.size();
+  for (const Refusal& r : refusals) {
+    Node* n = graph.Find(r.node);
+    for (const ExportRow& row : LateExport()) {
+      if (n->Is(row.op)) {
+        RETURN_IF_ERROR(legalization.Replace(n, &row));
+        break;
+      }
+    }
+  }
+  DropFused(graph, refusals);
+  return refusals.size() < before;
+}
 
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
   std::erase_if(refusals, [&](const Refusal& r) {

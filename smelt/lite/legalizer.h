@@ -29,9 +29,11 @@ struct ExportRow;
 // What rows work with. Not thread safe.
 class Legalizer {
  public:
-  // REQUIRES: `shapes` are those of `graph` as it is; all outlive this.
-  Legalizer(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources = nullptr)
-      : graph_(graph), shapes_(shapes), resources_(resources) {}
+  // REQUIRES: `shapes` are those of `graph` as it is; all outlive this. Nodes that they do not know
+  // are as they state it.
+  Legalizer(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources = nullptr,
+            bool stated = false)
+      : graph_(graph), shapes_(shapes), resources_(resources), stated_(stated) {}
 
   Graph& graph() { return graph_; }
   // Free sizes are -1 or symbols.
@@ -84,6 +86,7 @@ class Legalizer {
   Graph& graph_;
   const ShapeTable& shapes_;
   const ResourceManager* resources_;
+  const bool stated_;
   const Node* node_ = nullptr;
   const ExportRow* row_ = nullptr;
 };
@@ -105,6 +108,8 @@ struct ExportRow {
 std::span<const std::span<const ExportRow>> AllExportRows();
 // nullptr: there is none.
 const ExportRow* FindExportRow(OpName op);
+// Ops that fusions want as they are, and that have rows where no fusion took them.
+std::span<const ExportRow> LateExport();
 
 // A node that no row converts.
 struct Refusal {
@@ -121,6 +126,8 @@ struct LegalizeFlags {
 // `resources`: those of the loaded model, where there is one.
 StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources = nullptr,
                                         const LegalizeFlags& flags = {});
+// Replaces what fusions left of the refused nodes that have late rows. True: it replaced some.
+StatusOr<bool> LegalizeLate(Graph& graph, std::vector<Refusal>& refusals);
 // Forgets the nodes that are not in the graph any more.
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals);
 

@@ -12,6 +12,7 @@
 #include "smelt/lite/composites/composite.h"
 #include "smelt/lite/prepare/bodies.h"
 #include "smelt/lite/prepare/callable.h"
+#include "smelt/lite/prepare/functional.h"
 #include "smelt/lite/prepare/ref_variables.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "smelt/optimize/pipeline.h"
@@ -187,6 +188,7 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
   };
   RETURN_IF_ERROR(optimize(*out.graph));
   RETURN_IF_ERROR(TakeLoops(out.graph, context, composites_off, &out.composites));
+  RETURN_IF_ERROR(MakeFunctional(*out.graph));
   RETURN_IF_ERROR(OwnBodies(*out.graph, optimize));
   RETURN_IF_ERROR(RestoreArguments(*out.graph, arguments));
   RETURN_IF_ERROR(DropCallNames(*out.graph));

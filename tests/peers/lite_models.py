@@ -4,7 +4,8 @@
 MODELS holds SavedModel folders NAME, GOLDENS NAME.tfrecord (PredictionLogs, what TensorFlow answered) and NAME.json, whose cases name outputs that are
 random. Every model is exported with all its signatures, and each recorded request is asked of the file by its signature, in order: answers are to be
 within 1e-4 of an output's range, what is no float equal. Before them come rows of keras_models.py, and all of version_one_models.py, which TensorFlow saves and
-answers here (--rows all: every one; --rows none). A model that smelt refuses in words is counted apart.
+answers here (--rows all: every one; --rows none). Signatures that smelt leaves out, which it says, are not
+asked. A model that smelt refuses in words is counted apart.
 
 --tensorflow: TensorFlow's converter exports each model too, in a process of its own, and its files are kept in the cache's folder. Then a model fails, too,
 that TensorFlow exports right and smelt does not, or of which smelt's file has more operators or is larger."""
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,9 +62,13 @@ class Model:
     def tags(self):
         return ",".join(self.facts.get("tags") or ["serve"])
 
-    def verdict(self, file):
-        """Why the file is not right; empty: it is."""
-        for (key, _), got, want in zip(self.requests, litert_answers([(file, self.requests)])[0], self.wanted):
+    def verdict(self, file, left_out=()):
+        """Why the file is not right; empty: it is. Signatures that were left out are not asked."""
+        asked = [(r, w) for r, w in zip(self.requests, self.wanted) if r[0] not in left_out]
+        if not asked:
+            return "all signatures with answers are left out"
+        answers = litert_answers([(file, [r for r, _ in asked])])[0]
+        for ((key, _), want), got in zip(asked, answers):
             why = difference(got, want, TOLERANCE, self.random)
             if why:
                 return one_line(f"{key}: {why}")
@@ -152,7 +158,7 @@ def main():
         file = work / f"{m.name}.tflite"
         p = subprocess.run([smelt, "lite", str(m.path), str(file)], capture_output=True, text=True, timeout=600, errors="replace")
         said = p.stdout + p.stderr
-        why, kind = "", "right"
+        why, remark, kind = "", "", "right"
         if p.returncode != 0 or not file.exists():
             # An error of its own words is a refusal; a crash is not.
             kind = "refused" if 0 < p.returncode < 128 and said.strip() else "failed"
@@ -160,7 +166,9 @@ def main():
         elif not m.requests:
             kind = "unasked"
         else:
-            why = m.verdict(file)
+            left_out = re.findall(r"^warning: signature '(.*?)' is left out", said, re.M)
+            why = m.verdict(file, left_out)
+            remark = f"left out: {', '.join(left_out)}" if left_out else ""
             kind = "wrong" if why else "right"
         count, size = size_of(file) if file.exists() else (0, 0)
         row = f"{m.name:26} {kind:8} {count or '':>9} {size or '':>10}"
@@ -181,7 +189,7 @@ def main():
                 worse, why = True, "more than TensorFlow's"
             elif theirs != "right" and said:
                 why += f" | TensorFlow: {said}"
-        print(f"{row}  {why}", flush=True)
+        print(f"{row}  {why} {remark}", flush=True)
         if worse:
             failed.append(m.name)
         elif kind == "refused":

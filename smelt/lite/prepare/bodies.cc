@@ -11,6 +11,7 @@
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/prepare/callable.h"
+#include "smelt/lite/prepare/cases.h"
 #include "smelt/lite/prepare/lists.h"
 #include "smelt/optimize/functions/lower_control_flow.h"
 #include "smelt/optimize/passes.h"
@@ -51,6 +52,7 @@ class Owner {
 
   // `arguments`: the lists among the arguments, by index.
   Status Run(const std::map<int, ListArgument>& arguments) {
+    RETURN_IF_ERROR(CasesToIfs(graph_));
     RETURN_IF_ERROR(FindElements());
     for (const auto& [index, list] : arguments) RETURN_IF_ERROR(TakeList(index, list));
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());

@@ -6,10 +6,12 @@
 namespace smelt {
 
 std::span<const std::span<const ExportRow>> AllExportRows() {
-  static const std::array families = {
-      ElementwiseExport(), MovementExport(),  ReduceExport(), NnExport(),    ProductExport(),
-      CompositeExport(),   ControlExport(),   StateExport(),  TableExport(), QuantizationExport(),
-      RandomExport(),      SelectionExport(), ComplexExport()};
+  static const std::array families = {ElementwiseExport(),  MovementExport(), ReduceExport(),
+                                      NnExport(),           ProductExport(),  CompositeExport(),
+                                      ControlExport(),      StateExport(),    TableExport(),
+                                      QuantizationExport(), RandomExport(),   SelectionExport(),
+                                      ComplexExport(),      CompoundExport(), PlacesExport(),
+                                      ImageExport(),        XlaExport()};
   return families;
 }
 

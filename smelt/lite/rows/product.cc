@@ -134,13 +134,10 @@ StatusOr<std::vector<EinsumLabels>> SpelledOut(const EinsumEquation& e, const No
   return out;
 }
 
-LiteEndpoints Einsum(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
-  ASSIGN_OR_RETURN(const EinsumEquation e, ParseEinsum(n.String("equation")));
-  if (n.num_inputs() != 2) return Unimplemented("it is not of two operands");
-  EinsumLabels result;
-  ASSIGN_OR_RETURN(const std::vector<EinsumLabels> in, SpelledOut(e, n, l, &result));
-  const EinsumLabels &a = in[0], &b = in[1];
+}  // namespace
+
+LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const EinsumLabels& b,
+                         const EinsumLabels& result) {
   Contraction c;
   for (const EinsumLabels& labels : {a, b, result}) {
     for (const int label : labels) {
@@ -275,6 +272,44 @@ LiteEndpoints Einsum(Node& n, Legalizer& l) {
   }
   ASSIGN_OR_RETURN(out, Permuted(out, Places(result, made), l));
   return std::vector<Endpoint>{out};
+}
+
+namespace {
+
+// What is in one operand alone, and not in the result, is summed before.
+StatusOr<Endpoint> SummedAlone(Endpoint e, EinsumLabels& labels, const EinsumLabels& other,
+                               const EinsumLabels& result, Legalizer& l) {
+  std::vector<int64_t> axes, dims;
+  EinsumLabels kept;
+  const PartialShape shape = l.shape(e);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (!Has(other, labels[i]) && !Has(result, labels[i])) {
+      axes.push_back(static_cast<int64_t>(i));
+      continue;
+    }
+    kept.push_back(labels[i]);
+    dims.push_back(std::max<int64_t>(shape[static_cast<int>(i)], -1));
+  }
+  if (axes.empty()) return e;
+  labels = kept;
+  return l.Add("tfl.sum", {e, l.Ints(axes)}, Options({{"keep_dims", false}}),
+               {l.type(e), PartialShape::Of(dims)});
+}
+
+LiteEndpoints Einsum(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  ASSIGN_OR_RETURN(const EinsumEquation e, ParseEinsum(n.String("equation")));
+  if (n.num_inputs() > 2) return Unimplemented("it is of more than two operands");
+  EinsumLabels result;
+  ASSIGN_OR_RETURN(std::vector<EinsumLabels> in, SpelledOut(e, n, l, &result));
+  if (n.num_inputs() == 2) return Contracted(n, l, in[0], in[1], result);
+  for (const EinsumLabels& labels : {in[0], result}) {
+    for (const int label : labels) {
+      if (std::ranges::count(labels, label) > 1) return Unimplemented("it takes a diagonal");
+    }
+  }
+  ASSIGN_OR_RETURN(const Endpoint summed, SummedAlone(n.input(0), in[0], {}, result, l));
+  return One(Permuted(summed, Places(result, in[0]), l));
 }
 
 constexpr ExportRow kProductRows[] = {

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "smelt/graph/einsum_equation.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/optimize/rewrite/number_tensors.h"
 
@@ -23,6 +24,10 @@ std::span<const ExportRow> QuantizationExport();
 std::span<const ExportRow> RandomExport();
 std::span<const ExportRow> SelectionExport();
 std::span<const ExportRow> ComplexExport();
+std::span<const ExportRow> CompoundExport();
+std::span<const ExportRow> PlacesExport();
+std::span<const ExportRow> ImageExport();
+std::span<const ExportRow> XlaExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {
@@ -51,6 +56,12 @@ inline LiteEndpoints Many(StatusOr<Node*> made) {
 LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l);
 // A Cast from real numbers.
 LiteEndpoints CastToComplex(Node& n, Legalizer& l);
+
+// ---- product.cc
+// The product of both inputs, whose dimensions have these labels, summed over those that the result
+// lacks.
+LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const EinsumLabels& b,
+                         const EinsumLabels& result);
 
 // The type of input 0 is one that the operator's kernels take.
 Status CheckType(const Node& n, DtypeSet types);

@@ -1,0 +1,119 @@
+#include "smelt/lite/rows/chain.h"
+
+#include <algorithm>
+
+namespace smelt {
+
+PartialShape Broadcast(const PartialShape& a, const PartialShape& b) {
+  if (!a.known_rank() || !b.known_rank()) return {};
+  const int rank = std::max(a.rank(), b.rank());
+  std::vector<int64_t> dims;
+  for (int i = 0; i < rank; ++i) {
+    const int in_a = i - rank + a.rank(), in_b = i - rank + b.rank();
+    const int64_t x = in_a < 0 ? 1 : a[in_a], y = in_b < 0 ? 1 : b[in_b];
+    // A size that is not known is the other one, unless that is 1.
+    dims.push_back(x == 1 ? y : y == 1 || x == y ? x : x < 0 ? y : y < 0 ? x : -1);
+  }
+  for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
+  return PartialShape::Of(dims);
+}
+
+std::vector<Endpoint> OperatorChain::Values(std::initializer_list<Arg> args) {
+  Dtype type = Dtype::kFloat;
+  for (const Arg& a : args) {
+    if (a.value.node == nullptr || l_.type(a.value) == Dtype::kBool) continue;
+    type = BaseType(l_.type(a.value));
+    break;
+  }
+  std::vector<Endpoint> out;
+  for (const Arg& a : args) {
+    if (a.value.node != nullptr) {
+      out.push_back(a.value);
+      continue;
+    }
+    const StatusOr<Attr> made = UniformTensor(type, Shape(), a.number);
+    const StatusOr<Tensor> value =
+        made.ok() ? (*made->get<std::shared_ptr<const TensorValue>>())->Materialize()
+                  : StatusOr<Tensor>(made.status());
+    if (!value.ok()) {
+      status_.Update(value.status());
+      return {};
+    }
+    out.push_back(l_.Const(*value));
+  }
+  return out;
+}
+
+Endpoint OperatorChain::Op(OpName op, std::initializer_list<Arg> inputs) {
+  if (!status_.ok()) return {};
+  const std::vector<Endpoint> values = Values(inputs);
+  if (!status_.ok()) return {};
+  LiteOutput out = {BaseType(l_.type(values.back())), l_.shape(values[0])};
+  for (const Endpoint& e : values) out.shape = Broadcast(out.shape, l_.shape(e));
+  const StatusOr<Endpoint> made = l_.Add(op, values, {}, out);
+  status_.Update(made.status());
+  return made.ok() ? *made : Endpoint();
+}
+
+Endpoint OperatorChain::Compare(OpName op, Arg a, Arg b) {
+  if (!status_.ok()) return {};
+  const std::vector<Endpoint> values = Values({a, b});
+  if (!status_.ok()) return {};
+  const StatusOr<Endpoint> made =
+      l_.Add(op, values, {}, {Dtype::kBool, Broadcast(l_.shape(values[0]), l_.shape(values[1]))});
+  status_.Update(made.status());
+  return made.ok() ? *made : Endpoint();
+}
+
+Endpoint OperatorChain::Select(Endpoint condition, Arg then, Arg otherwise) {
+  return Op("tfl.select_v2", {condition, then, otherwise});
+}
+
+Endpoint OperatorChain::Make(OpName op, std::initializer_list<Endpoint> inputs, AttrMap options,
+                             const LiteOutput& out) {
+  if (!status_.ok()) return {};
+  const StatusOr<Endpoint> made = l_.Add(op, inputs, std::move(options), out);
+  status_.Update(made.status());
+  return made.ok() ? *made : Endpoint();
+}
+
+Endpoint OperatorChain::Cast(Endpoint e, Dtype to) {
+  if (!status_.ok() || l_.type(e) == to) return e;
+  return Make("tfl.cast", {e}, Options({{"in_data_type", l_.type(e)}, {"out_data_type", to}}),
+              {to, l_.shape(e)});
+}
+
+Endpoint OperatorChain::Transpose(Endpoint e, const std::vector<int64_t>& order) {
+  if (!status_.ok()) return {};
+  const PartialShape from = l_.shape(e);
+  std::vector<int64_t> dims;
+  for (const int64_t o : order) dims.push_back(from.known_rank() ? from[static_cast<int>(o)] : -1);
+  for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
+  return Make("tfl.transpose", {e, l_.Ints(order)}, {}, {l_.type(e), PartialShape::Of(dims)});
+}
+
+Endpoint OperatorChain::Reshape(Endpoint e, std::vector<int64_t> sizes) {
+  if (!status_.ok()) return {};
+  for (int64_t& s : sizes) s = std::max<int64_t>(s, -1);
+  if (std::ranges::count(sizes, -1) > 1) {
+    Fail(Unimplemented("more than one of its sizes is free"));
+    return {};
+  }
+  return Make("tfl.reshape", {e, l_.Ints(sizes)}, Options({{"new_shape", sizes}}),
+              {l_.type(e), PartialShape::Of(sizes)});
+}
+
+Endpoint OperatorChain::Reduce(OpName op, Endpoint e, const std::vector<int64_t>& axes, bool keep) {
+  if (!status_.ok()) return {};
+  const PartialShape from = l_.shape(e);
+  std::vector<int64_t> dims;
+  for (int i = 0; i < from.rank(); ++i) {
+    const bool reduced = std::ranges::find(axes, i) != axes.end();
+    if (!reduced) dims.push_back(std::max<int64_t>(from[i], -1));
+    if (reduced && keep) dims.push_back(1);
+  }
+  return Make(op, {e, l_.Ints(axes)}, Options({{"keep_dims", keep}}),
+              {l_.type(e), from.known_rank() ? PartialShape::Of(dims) : PartialShape()});
+}
+
+}  // namespace smelt

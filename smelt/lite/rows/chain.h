@@ -1,0 +1,77 @@
+// Rows that make several operators of one op.
+#ifndef SMELT_LITE_ROWS_CHAIN_H_
+#define SMELT_LITE_ROWS_CHAIN_H_
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "smelt/lite/rows/rows.h"
+
+namespace smelt {
+
+// Operators of float numbers, one behind the other. The first error is kept, and nothing is made
+// behind it: a row looks at the end.
+class OperatorChain {
+ public:
+  explicit OperatorChain(Legalizer& l) : l_(l) {}
+
+  // A value, or a constant of one number.
+  struct Arg {
+    Arg(Endpoint e) : value(e) {}  // NOLINT: reads as the value
+    Arg(double n) : number(n) {}   // NOLINT: and as the number
+    Endpoint value;
+    double number = 0;
+  };
+
+  // An operator of one element at a time; shapes broadcast.
+  Endpoint Op(OpName op, std::initializer_list<Arg> inputs);
+  Endpoint Add(Arg a, Arg b) { return Op("tfl.add", {a, b}); }
+  Endpoint Sub(Arg a, Arg b) { return Op("tfl.sub", {a, b}); }
+  Endpoint Mul(Arg a, Arg b) { return Op("tfl.mul", {a, b}); }
+  Endpoint Div(Arg a, Arg b) { return Op("tfl.div", {a, b}); }
+  Endpoint Max(Arg a, Arg b) { return Op("tfl.maximum", {a, b}); }
+  Endpoint Min(Arg a, Arg b) { return Op("tfl.minimum", {a, b}); }
+  Endpoint Less(Arg a, Arg b) { return Compare("tfl.less", a, b); }
+  Endpoint LessEqual(Arg a, Arg b) { return Compare("tfl.less_equal", a, b); }
+  Endpoint Equal(Arg a, Arg b) { return Compare("tfl.equal", a, b); }
+  Endpoint And(Endpoint a, Endpoint b) { return Op("tfl.logical_and", {a, b}); }
+  Endpoint Select(Endpoint condition, Arg then, Arg otherwise);
+
+  // Any other operator.
+  Endpoint Make(OpName op, std::initializer_list<Endpoint> inputs, AttrMap options,
+                const LiteOutput& out);
+  Endpoint Cast(Endpoint e, Dtype to);
+  Endpoint Transpose(Endpoint e, const std::vector<int64_t>& order);
+  // At most one size is free (-1).
+  Endpoint Reshape(Endpoint e, std::vector<int64_t> sizes);
+  // The sum, or what else the operator reduces to, along axes.
+  Endpoint Reduce(OpName op, Endpoint e, const std::vector<int64_t>& axes, bool keep);
+
+  Legalizer& l() { return l_; }
+  PartialShape shape(Endpoint e) const { return e.node == nullptr ? PartialShape() : l_.shape(e); }
+  void Fail(Status why) { status_.Update(why); }
+  LiteEndpoints Done(Endpoint e) const {
+    RETURN_IF_ERROR(status_);
+    return std::vector<Endpoint>{e};
+  }
+  LiteEndpoints Done(std::vector<Endpoint> all) const {
+    RETURN_IF_ERROR(status_);
+    return all;
+  }
+
+ private:
+  Endpoint Compare(OpName op, Arg a, Arg b);
+  // The values, with numbers as constants of the type of the first that is none.
+  std::vector<Endpoint> Values(std::initializer_list<Arg> args);
+
+  Legalizer& l_;
+  Status status_;
+};
+
+// The shape that two broadcast to.
+PartialShape Broadcast(const PartialShape& a, const PartialShape& b);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_ROWS_CHAIN_H_

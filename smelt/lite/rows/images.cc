@@ -1,0 +1,203 @@
+// Ops that sample images: products with matrices of weights.
+#include <algorithm>
+
+#include "smelt/lite/common/evaluate.h"
+#include "smelt/lite/rows/chain.h"
+
+namespace smelt {
+namespace {
+
+constexpr DtypeSet kImageTypes = Types(Dtype::kFloat);
+// Matrices are of so many elements at most.
+constexpr int64_t kMostWeights = 1 << 22;
+
+template <typename T>
+Tensor VectorOf(const std::vector<T>& values) {
+  return Tensor::Vector(std::span<const T>(values));
+}
+Tensor IntPair(int64_t a, int64_t b) {
+  return Tensor::Vector({static_cast<int32_t>(a), static_cast<int32_t>(b)});
+}
+
+struct ImageSizes {
+  int64_t count, height, width, channels;
+};
+
+// Those of a batch of images; the count may be free.
+StatusOr<ImageSizes> ImageSizesOf(Endpoint e, const Legalizer& l) {
+  const PartialShape s = l.shape(e);
+  if (s.rank() != 4 || s[1] < 0 || s[2] < 0 || s[3] < 0) {
+    return Unimplemented("the sizes of its images are not known");
+  }
+  return ImageSizes{std::max<int64_t>(s[0], -1), s[1], s[2], s[3]};
+}
+
+// The weights by which one size becomes another: what the op makes of images that are one where
+// they stand, and one pixel wide.
+StatusOr<Tensor> WeightsOf(const Node& n, int64_t from, const std::vector<Tensor>& behind,
+                           int64_t to) {
+  if (from * from > kMostWeights || from * to > kMostWeights) {
+    return Unimplemented("its images are too large for a product");
+  }
+  ASSIGN_OR_RETURN(Tensor ones, Tensor::Zeros(Dtype::kFloat, Shape({1, from, 1, from})));
+  for (int64_t i = 0; i < from; ++i) ones.data<float>()[i * from + i] = 1;
+  std::vector<Tensor> inputs = {ones};
+  inputs.insert(inputs.end(), behind.begin(), behind.end());
+  AttrMap attrs = n.attrs();
+  attrs.Set("T", Dtype::kFloat);
+  ASSIGN_OR_RETURN(auto out, Evaluate(n.op_name(), std::move(inputs), std::move(attrs)));
+  return out[0].WithShape(Shape({to, from}));
+}
+
+// Rows of images become others by one matrix, columns by another; both (to, from).
+LiteEndpoints ImageProduct(Node& n, Legalizer& l, const ImageSizes& in, const Tensor& rows,
+                           const Tensor& columns) {
+  const int64_t height = rows.shape()[0], width = columns.shape()[0];
+  OperatorChain c(l);
+  Endpoint e = c.Cast(n.input(0), Dtype::kFloat);
+  const auto matrix = [&](const Tensor& t) {
+    return l.Const(t.WithShape(Shape({1, t.shape()[0], t.shape()[1]})));
+  };
+  e = c.Reshape(e, {in.count, in.height, in.width * in.channels});
+  e = c.Make("tfl.batch_matmul", {matrix(rows), e}, {},
+             {Dtype::kFloat, PartialShape::Of({in.count, height, in.width * in.channels})});
+  const int64_t many = in.count < 0 ? -1 : in.count * height;
+  e = c.Reshape(e, {many, in.width, in.channels});
+  e = c.Make("tfl.batch_matmul", {matrix(columns), e}, {},
+             {Dtype::kFloat, PartialShape::Of({many, width, in.channels})});
+  return c.Done(c.Reshape(e, {in.count, height, width, in.channels}));
+}
+
+LiteEndpoints Resized(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(
+      n, Types(Dtype::kFloat, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16, Dtype::kInt32)));
+  ASSIGN_OR_RETURN(const ImageSizes in, ImageSizesOf(n.input(0), l));
+  const auto size = l.Integers(n.input(1));
+  if (!size || size->size() != 2) return Unimplemented("its size is no constant");
+  const auto weights = [&](int64_t from, int64_t to) {
+    return WeightsOf(n, from, {IntPair(to, 1)}, to);
+  };
+  ASSIGN_OR_RETURN(const Tensor rows, weights(in.height, (*size)[0]));
+  ASSIGN_OR_RETURN(const Tensor columns, weights(in.width, (*size)[1]));
+  return ImageProduct(n, l, in, rows, columns);
+}
+
+LiteEndpoints Scaled(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kImageTypes));
+  ASSIGN_OR_RETURN(const ImageSizes in, ImageSizesOf(n.input(0), l));
+  const auto size = l.Integers(n.input(1));
+  const auto scale = l.Constant(n.input(2)), shift = l.Constant(n.input(3));
+  if (!size || size->size() != 2 || !scale || !shift || scale->num_elements() != 2 ||
+      shift->num_elements() != 2) {
+    return Unimplemented("its scales are no constants");
+  }
+  const auto weights = [&](int64_t from, size_t dim) {
+    const int64_t to = (*size)[dim];
+    const std::vector<float> scales = {scale->data<float>()[dim], 1},
+                             shifts = {shift->data<float>()[dim], 0};
+    return WeightsOf(n, from, {IntPair(to, 1), VectorOf(scales), VectorOf(shifts)}, to);
+  };
+  ASSIGN_OR_RETURN(const Tensor rows, weights(in.height, 0));
+  ASSIGN_OR_RETURN(const Tensor columns, weights(in.width, 1));
+  return ImageProduct(n, l, in, rows, columns);
+}
+
+// The weights of pixels at places (boxes, places, 1), of so many pixels, and whether each place is
+// one of the image.
+struct Sampling {
+  Endpoint weights, inside;
+};
+
+Sampling SampleAt(Endpoint low, Endpoint high, int64_t count, int64_t pixels, int64_t boxes,
+                  bool bilinear, OperatorChain& c) {
+  std::vector<float> steps, numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto last = static_cast<float>(count - 1);
+    steps.push_back(count > 1 ? static_cast<float>(i) / last : 0.5f);
+  }
+  for (int64_t i = 0; i < pixels; ++i) numbers.push_back(static_cast<float>(i));
+  const Endpoint step = c.l().Const(VectorOf(steps)), number = c.l().Const(VectorOf(numbers));
+  const auto last = static_cast<double>(pixels - 1);
+  // low and high are (boxes, 1).
+  Endpoint at = c.Mul(c.Add(low, c.Mul(c.Sub(high, low), step)), last);
+  const Endpoint inside = c.And(c.LessEqual(0, at), c.LessEqual(at, last));
+  at = c.Reshape(at, {boxes, count, 1});
+  Sampling out;
+  out.inside = c.Cast(inside, Dtype::kFloat);
+  if (bilinear) {
+    out.weights = c.Max(c.Sub(1, c.Op("tfl.abs", {c.Sub(at, number)})), 0);
+  } else {
+    const Endpoint nearest = c.Op("tfl.floor", {c.Add(at, 0.5)});
+    out.weights = c.Cast(c.Equal(nearest, number), Dtype::kFloat);
+  }
+  return out;
+}
+
+// A box of an image each, sampled at as many places.
+LiteEndpoints Cropped(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16)));
+  ASSIGN_OR_RETURN(const ImageSizes in, ImageSizesOf(n.input(0), l));
+  const auto size = l.Integers(n.input(3));
+  if (!size || size->size() != 2) return Unimplemented("its size is no constant");
+  const std::string method = n.String("method", "bilinear");
+  if (method != "bilinear" && method != "nearest") return Unimplemented("its method is ", method);
+  const PartialShape of_boxes = l.shape(n.input(1));
+  const int64_t boxes = of_boxes.rank() == 2 ? std::max<int64_t>(of_boxes[0], -1) : -1;
+  const int64_t height = (*size)[0], width = (*size)[1];
+  ASSIGN_OR_RETURN(const Endpoint images, AsInt32(n.input(2), l));
+  OperatorChain c(l);
+  const LiteOutput column = {Dtype::kFloat, PartialShape::Of({boxes, 1})};
+  const std::vector<LiteOutput> four(4, column);
+  ASSIGN_OR_RETURN(Node * sides, l.AddMany("tfl.split", std::vector<Endpoint>{l.Int(1), n.input(1)},
+                                           Options({{"num_splits", int64_t{4}}}), four));
+  const bool bilinear = method == "bilinear";
+  const Sampling rows = SampleAt({sides, 0}, {sides, 2}, height, in.height, boxes, bilinear, c);
+  const Sampling columns = SampleAt({sides, 1}, {sides, 3}, width, in.width, boxes, bilinear, c);
+  Endpoint e =
+      c.Make("tfl.gather", {n.input(0), images}, {},
+             {l.type(n.input(0)), PartialShape::Of({boxes, in.height, in.width, in.channels})});
+  e = c.Reshape(c.Cast(e, Dtype::kFloat), {boxes, in.height, in.width * in.channels});
+  e = c.Make("tfl.batch_matmul", {rows.weights, e}, {},
+             {Dtype::kFloat, PartialShape::Of({boxes, height, in.width * in.channels})});
+  e = c.Reshape(e, {boxes, height, in.width, in.channels});
+  const Endpoint weights = c.Reshape(columns.weights, {boxes, 1, width, in.width});
+  e = c.Make("tfl.batch_matmul", {weights, e}, {},
+             {Dtype::kFloat, PartialShape::Of({boxes, height, width, in.channels})});
+  const Endpoint inside = c.Mul(c.Reshape(rows.inside, {boxes, height, 1, 1}),
+                                c.Reshape(columns.inside, {boxes, 1, width, 1}));
+  const double outside = n.Float("extrapolation_value");
+  return c.Done(c.Select(c.Less(0, inside), e, outside));
+}
+
+// Each patch in the channels: a convolution whose filters each take one pixel's channel.
+LiteEndpoints Patches(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kImageTypes));
+  const PartialShape in = l.shape(n.input(0));
+  if (in.rank() != 4 || in[3] < 0) return Unimplemented("its number of channels is not known");
+  const std::vector<int64_t> window = n.Ints("ksizes"), strides = n.Ints("strides"),
+                             rates = n.Ints("rates");
+  const int64_t count = window[1] * window[2] * in[3];
+  if (count * count > kMostWeights) return Unimplemented("its patches are too large");
+  ASSIGN_OR_RETURN(Tensor filters,
+                   Tensor::Zeros(Dtype::kFloat, Shape({count, window[1], window[2], in[3]})));
+  for (int64_t i = 0; i < count; ++i) filters.data<float>()[i * count + i] = 1;
+  ASSIGN_OR_RETURN(const Tensor zeros, Tensor::Zeros(Dtype::kFloat, Shape({count})));
+  return One(l.Add("tfl.conv_2d", {n.input(0), l.Const(filters), l.Const(zeros)},
+                   Options({{"padding", n.String("padding")},
+                            {"stride_h", strides[1]},
+                            {"stride_w", strides[2]},
+                            {"dilation_h_factor", rates[1]},
+                            {"dilation_w_factor", rates[2]}}),
+                   l.OutputOf(n)));
+}
+
+constexpr ExportRow kImageRows[] = {
+    {"ResizeBicubic", Resized}, {"ResizeArea", Resized},          {"ScaleAndTranslate", Scaled},
+    {"CropAndResize", Cropped}, {"ExtractImagePatches", Patches},
+};
+
+}  // namespace
+
+std::span<const ExportRow> ImageExport() { return kImageRows; }
+
+}  // namespace smelt

@@ -1,0 +1,242 @@
+// XLA's ops, of which JAX makes models, where they are something simpler.
+#include <algorithm>
+
+#include "smelt/graph/op_facts.h"
+#include "smelt/lite/rows/chain.h"
+#include "smelt/wire/xla/dimension_numbers.h"
+
+namespace smelt {
+namespace {
+
+constexpr DtypeSet kXlaFloat = Types(Dtype::kFloat);
+constexpr DtypeSet kXlaMoved = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kInt8,
+                                     Dtype::kUint8, Dtype::kInt16, Dtype::kBool);
+
+LiteEndpoints XlaDotRow(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kXlaFloat));
+  if (n.input_types[1] != Dtype::kFloat || n.output_types[0] != Dtype::kFloat) {
+    return Unimplemented("its operator takes float alone");
+  }
+  ASSIGN_OR_RETURN(const DotDimensions d, ParseDotDimensions(n.String("dimension_numbers")));
+  const int rank_a = l.rank(n.input(0)), rank_b = l.rank(n.input(1));
+  if (rank_a < 0 || rank_b < 0) return Unimplemented("the ranks of its inputs are not known");
+  EinsumLabels a(static_cast<size_t>(rank_a)), b(static_cast<size_t>(rank_b)), result;
+  for (int i = 0; i < rank_a; ++i) a[static_cast<size_t>(i)] = i;
+  for (int i = 0; i < rank_b; ++i) b[static_cast<size_t>(i)] = rank_a + i;
+  const auto join = [&](const Dims& left, const Dims& right) {
+    if (left.size() != right.size()) return false;
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (left[i] < 0 || left[i] >= rank_a || right[i] < 0 || right[i] >= rank_b) return false;
+      b[static_cast<size_t>(right[i])] = static_cast<int>(left[i]);
+    }
+    return true;
+  };
+  if (!join(d.lhs_batch, d.rhs_batch) || !join(d.lhs_contracting, d.rhs_contracting)) {
+    return InvalidArgument("its dimension numbers do not fit its inputs");
+  }
+  for (const int64_t i : d.lhs_batch) result.push_back(static_cast<int>(i));
+  const auto among = [](const Dims& dims, int i) {
+    return std::ranges::find(dims, static_cast<int64_t>(i)) != dims.end();
+  };
+  for (int i = 0; i < rank_a; ++i) {
+    if (!among(d.lhs_batch, i) && !among(d.lhs_contracting, i)) result.push_back(i);
+  }
+  for (int i = 0; i < rank_b; ++i) {
+    if (!among(d.rhs_batch, i) && !among(d.rhs_contracting, i)) result.push_back(rank_a + i);
+  }
+  return Contracted(n, l, a, b, result);
+}
+
+// XLA moves a slice that reaches beyond the end.
+LiteEndpoints XlaSliceRow(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kXlaMoved));
+  const PartialShape shape = l.shape(n.input(0));
+  const auto sizes = l.Integers(n.input(2));
+  if (!sizes || !shape.fully_known() || static_cast<int>(sizes->size()) != shape.rank()) {
+    return Unimplemented("the sizes of its slice are not known");
+  }
+  ASSIGN_OR_RETURN(Endpoint start, AsInt32(n.input(1), l));
+  std::vector<int64_t> last;
+  for (int i = 0; i < shape.rank(); ++i)
+    last.push_back(shape[i] - (*sizes)[static_cast<size_t>(i)]);
+  OperatorChain c(l);
+  start = c.Max(c.Min(start, l.Ints(last)), 0);
+  return c.Done(c.Make("tfl.slice", {n.input(0), start, l.Ints(*sizes)}, {}, l.OutputOf(n)));
+}
+
+// Rows that indices name: those of an index map 0, 1, ..., whose dimensions the result lacks, and
+// all of the others, behind those of the indices.
+LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kXlaMoved));
+  ASSIGN_OR_RETURN(const GatherDimensions d, ParseGatherDimensions(n.String("dimension_numbers")));
+  const PartialShape from = l.shape(n.input(0)), at = l.shape(n.input(1));
+  const auto sizes = l.Integers(n.input(2));
+  if (!from.fully_known() || !at.known_rank() || !sizes ||
+      static_cast<int>(sizes->size()) != from.rank()) {
+    return Unimplemented("the sizes of its slices are not known");
+  }
+  if (!d.operand_batch.empty()) return Unimplemented("its operand has dimensions of a batch");
+  const size_t count = d.index_map.size();
+  std::vector<int64_t> mapped(d.index_map.begin(), d.index_map.end());
+  std::vector<int64_t> collapsed(d.collapsed.begin(), d.collapsed.end());
+  std::ranges::sort(collapsed);
+  for (size_t i = 0; i < count; ++i) {
+    if (mapped[i] < 0 || mapped[i] >= from.rank()) return InvalidArgument("its index map is wrong");
+  }
+  std::vector<int64_t> sorted = mapped;
+  std::ranges::sort(sorted);
+  if (sorted != collapsed) return Unimplemented("its slices begin in dimensions that stay");
+  for (int i = 0; i < from.rank(); ++i) {
+    const bool taken = std::ranges::find(mapped, i) != mapped.end();
+    if ((*sizes)[static_cast<size_t>(i)] != (taken ? 1 : from[i])) {
+      return Unimplemented("its slices are parts of what stays");
+    }
+  }
+  OperatorChain c(l);
+  // Index vectors come last.
+  ASSIGN_OR_RETURN(Endpoint indices, AsInt32(n.input(1), l));
+  std::vector<int64_t> batch;
+  for (int i = 0; i < at.rank(); ++i) {
+    if (i != d.index_vector) batch.push_back(std::max<int64_t>(at[i], -1));
+  }
+  std::vector<int64_t> vectors = batch;
+  vectors.push_back(static_cast<int64_t>(count));
+  if (d.index_vector == at.rank()) {
+    indices = c.Make("tfl.expand_dims", {indices, l.Int(-1)}, {},
+                     {Dtype::kInt32, PartialShape::Of(vectors)});
+  } else if (d.index_vector != at.rank() - 1) {
+    std::vector<int64_t> order;
+    for (int64_t i = 0; i < at.rank(); ++i) {
+      if (i != d.index_vector) order.push_back(i);
+    }
+    order.push_back(d.index_vector);
+    indices = c.Transpose(indices, order);
+  }
+  // Beyond the ends XLA takes what is there.
+  std::vector<int64_t> last;
+  for (const int64_t m : mapped) last.push_back(from[static_cast<int>(m)] - 1);
+  indices = c.Max(c.Min(indices, l.Ints(last)), 0);
+  // The operand's dimensions in the order of the map.
+  std::vector<int64_t> order = mapped, rest;
+  for (int64_t i = 0; i < from.rank(); ++i) {
+    if (std::ranges::find(mapped, i) == mapped.end()) rest.push_back(i);
+  }
+  order.insert(order.end(), rest.begin(), rest.end());
+  Endpoint operand = n.input(0);
+  if (!std::ranges::is_sorted(order)) operand = c.Transpose(operand, order);
+  std::vector<int64_t> made = batch;
+  for (const int64_t i : rest) made.push_back(from[static_cast<int>(i)]);
+  Endpoint rows =
+      c.Make("tfl.gather_nd", {operand, indices}, {}, {l.type(n.input(0)), PartialShape::Of(made)});
+  // The window's dimensions are where it says, those of the indices between them.
+  std::vector<int64_t> places;
+  size_t next_batch = 0, next_window = batch.size();
+  for (int64_t i = 0; i < static_cast<int64_t>(made.size()); ++i) {
+    const bool window = std::ranges::find(d.window, i) != d.window.end();
+    places.push_back(static_cast<int64_t>(window ? next_window++ : next_batch++));
+  }
+  if (!std::ranges::is_sorted(places)) rows = c.Transpose(rows, places);
+  return c.Done(rows);
+}
+
+// Padded where numbers are positive, cut where they are negative.
+LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
+  const auto low = l.Integers(n.input(2)), high = l.Integers(n.input(3)),
+             interior = l.Integers(n.input(4));
+  const PartialShape shape = l.shape(n.input(0));
+  if (!low || !high || !interior || !shape.fully_known()) {
+    return Unimplemented("its padding is no constant");
+  }
+  for (const int64_t i : *interior) {
+    if (i != 0) return Unimplemented("it pads between elements");
+  }
+  OperatorChain c(l);
+  const auto rank = static_cast<size_t>(shape.rank());
+  std::vector<int64_t> begin(rank), sizes, pads, dims;
+  bool cuts = false, adds = false;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t before = (*low)[i], behind = (*high)[i], size = shape[static_cast<int>(i)];
+    begin[i] = std::max<int64_t>(-before, 0);
+    sizes.push_back(size - begin[i] - std::max<int64_t>(-behind, 0));
+    if (sizes.back() < 0) return Unimplemented("it cuts more than there is");
+    pads.insert(pads.end(), {std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0)});
+    dims.push_back(size + before + behind);
+    cuts = cuts || before < 0 || behind < 0;
+    adds = adds || before > 0 || behind > 0;
+  }
+  Endpoint e = n.input(0);
+  if (cuts) {
+    e = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
+               {l.type(e), PartialShape::Of(sizes)});
+  }
+  if (!adds) return c.Done(e);
+  ASSIGN_OR_RETURN(Tensor value, Tensor::Make(Dtype::kInt32, Shape({shape.rank(), 2})));
+  std::copy(pads.begin(), pads.end(), value.data<int32_t>());
+  return c.Done(c.Make("tfl.padv2", {e, l.Const(value), n.input(1)}, {},
+                       {l.type(n.input(0)), PartialShape::Of(dims)}));
+}
+
+// Is the function the sum of its two arguments?
+bool IsSum(const FunctionLibrary& library, const FuncAttr* f) {
+  const Function* function = f == nullptr ? nullptr : library.Find(f->name);
+  if (function == nullptr || function->body == nullptr || function->args.size() != 2) return false;
+  const std::vector<Endpoint> results = function->FlatResults();
+  if (results.size() != 1) return false;
+  const Node* sum = BehindIdentities(results[0]).node;
+  if (!sum->Is({"Add", "AddV2"})) return false;
+  const Node *a = BehindIdentities(sum->input(0)).node, *b = BehindIdentities(sum->input(1)).node;
+  return a->Is("_Arg") && b->Is("_Arg") && a != b;
+}
+
+// Sums of all that is before, or behind: windows as long as the dimension.
+LiteEndpoints RunningSum(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
+  const PartialShape shape = l.shape(n.input(0));
+  const auto first = l.Constant(n.input(1));
+  std::optional<std::vector<int64_t>> numbers[5];
+  for (int i = 0; i < 5; ++i) numbers[i] = l.Integers(n.input(2 + i));
+  for (const auto& v : numbers) {
+    if (!v || !shape.fully_known()) return Unimplemented("its windows are not known");
+  }
+  const auto ones = [](const std::vector<int64_t>& v) {
+    return std::ranges::all_of(v, [](int64_t i) { return i == 1; });
+  };
+  if (!ones(*numbers[1]) || !ones(*numbers[2]) || !ones(*numbers[3])) {
+    return Unimplemented("its windows do not stand beside each other");
+  }
+  const auto is_zero = [](const Tensor& t) {
+    const auto* bytes = static_cast<const char*>(t.raw());
+    return std::all_of(bytes, bytes + t.bytes(), [](char byte) { return byte == 0; });
+  };
+  if (!IsSum(*l.graph().library(), n.Func("computation")) || !first || !is_zero(*first)) {
+    return Unimplemented("it does not sum");
+  }
+  int axis = -1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const int64_t window = (*numbers[0])[at];
+    const int64_t low = (*numbers[4])[2 * at], high = (*numbers[4])[2 * at + 1];
+    if (window == 1 && low == 0 && high == 0) continue;
+    const bool before = low == window - 1 && high == 0, behind = high == window - 1 && low == 0;
+    if (axis >= 0 || window != shape[i] || (!before && !behind)) {
+      return Unimplemented("its windows are not all that is before");
+    }
+    axis = i;
+  }
+  if (axis < 0) return LiteEndpoints({n.input(0)});
+  const bool reverse = (*numbers[4])[2 * static_cast<size_t>(axis)] == 0;
+  return One(l.Add("tfl.cumsum", {n.input(0), l.Int(axis)}, Options({{"reverse", reverse}}),
+                   l.OutputOf(n)));
+}
+
+constexpr ExportRow kXlaRows[] = {
+    {"XlaDot", XlaDotRow},       {"XlaDotV2", XlaDotRow}, {"XlaDynamicSlice", XlaSliceRow},
+    {"XlaGather", XlaGatherRow}, {"XlaPad", XlaPadRow},   {"XlaReduceWindow", RunningSum},
+};
+
+}  // namespace
+
+std::span<const ExportRow> XlaExport() { return kXlaRows; }
+
+}  // namespace smelt
