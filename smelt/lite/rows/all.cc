@@ -11,7 +11,7 @@ std::span<const std::span<const ExportRow>> AllExportRows() {
                                       ControlExport(),      StateExport(),    TableExport(),
                                       QuantizationExport(), RandomExport(),   SelectionExport(),
                                       ComplexExport(),      CompoundExport(), PlacesExport(),
-                                      ImageExport(),        XlaExport()};
+                                      ImageExport(),        XlaExport(),      BatchNormExport()};
   return families;
 }
 

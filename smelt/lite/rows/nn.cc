@@ -60,6 +60,18 @@ Status CheckFormat(const Node& n, absl::string_view wanted) {
   return Unimplemented("its data format is ", format, ", not ", wanted);
 }
 
+// Kernels move their window over images' rows and columns alone.
+Status CheckWindow(const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations) {
+  for (const auto* steps : {&strides, &dilations}) {
+    if (steps->size() < 4)
+      return Unimplemented("its strides or dilations are not for each dimension");
+    if (steps->front() == 1 && steps->back() == 1) continue;
+    return Unimplemented("its ", steps == &strides ? "strides" : "dilations",
+                         " are over images or channels");
+  }
+  return OkStatus();
+}
+
 // The input, padded where the node says how much by explicit numbers; `padding` is what is left.
 StatusOr<Endpoint> PaddedInput(const Node& n, Endpoint input, Legalizer& l, std::string* padding) {
   const ImageOp image(n);
@@ -105,11 +117,12 @@ LiteEndpoints Conv2D(Node& n, Legalizer& l) {
   if (!image.known()) return Unimplemented("its data format is not known");
   const PartialShape filter = l.shape(n.input(1));
   if (filter.rank() != 4 || filter[3] < 0) return Unimplemented("its filter's shape is not known");
+  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
+  RETURN_IF_ERROR(CheckWindow(strides, dilations));
   std::string padding;
   ASSIGN_OR_RETURN(const Endpoint input, PaddedInput(n, n.input(0), l, &padding));
   ASSIGN_OR_RETURN(const Endpoint weights, InOrder(n.input(1), {3, 0, 1, 2}, l));
   ASSIGN_OR_RETURN(const Endpoint bias, Zeros(filter[3], l));
-  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
   return image.Result(l.Add("tfl.conv_2d", {input, weights, bias},
                             Options({{"padding", padding},
                                      {"stride_h", strides[1]},
@@ -128,6 +141,8 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
   const bool known =
       filter.rank() == 4 && filter[0] >= 0 && filter[1] >= 0 && filter[2] >= 0 && filter[3] >= 0;
   if (!known) return Unimplemented("its filter's shape is not known");
+  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
+  RETURN_IF_ERROR(CheckWindow(strides, dilations));
   const int64_t channels = filter[2] * filter[3];
   const std::vector<int64_t> sizes = {1, filter[0], filter[1], channels};
   std::string padding;
@@ -141,7 +156,6 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
                        {Dtype::kFloat, PartialShape::Of(sizes)}));
   }
   ASSIGN_OR_RETURN(const Endpoint bias, Zeros(channels, l));
-  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
   return image.Result(l.Add("tfl.depthwise_conv_2d", {input, weights, bias},
                             Options({{"padding", padding},
                                      {"stride_h", strides[1]},
@@ -158,6 +172,7 @@ LiteEndpoints TransposeConv(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckFormat(n, "NHWC"));
   if (n.String("padding") == "EXPLICIT") return Unimplemented("its padding is explicit");
   const std::vector<int64_t> strides = n.Ints("strides"), dilations = n.Ints("dilations");
+  RETURN_IF_ERROR(CheckWindow(strides, dilations));
   if (dilations[1] != 1 || dilations[2] != 1) return Unimplemented("it is dilated");
   ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
   ASSIGN_OR_RETURN(const Endpoint weights, InOrder(n.input(1), {2, 0, 1, 3}, l));
@@ -182,12 +197,14 @@ AttrMap Options3D(const Node& n) {
 LiteEndpoints Conv3D(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
   RETURN_IF_ERROR(CheckFormat(n, "NDHWC"));
+  RETURN_IF_ERROR(CheckWindow(n.Ints("strides"), n.Ints("dilations")));
   return One(
       l.Add("tfl.conv_3d", {n.input(0), n.input(1), l.NoValue()}, Options3D(n), l.OutputOf(n)));
 }
 
 LiteEndpoints TransposeConv3D(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckFormat(n, "NDHWC"));
+  RETURN_IF_ERROR(CheckWindow(n.Ints("strides"), n.Ints("dilations")));
   ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
   return One(l.Add("tfl.conv_3d_transpose", {sizes, n.input(1), n.input(2), l.NoValue()},
                    Options3D(n), l.OutputOf(n)));
@@ -259,7 +276,7 @@ LiteEndpoints Pool3D(Node& n, Legalizer& l) {
 // scale.
 LiteEndpoints BatchNorm(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
-  if (n.Bool("is_training", true)) return Unimplemented("it is training");
+  if (n.Bool("is_training", true)) return TrainingBatchNorm(n, l);
   const std::string format = n.String("data_format", "NHWC");
   const bool last = format == "NHWC" || format == "NDHWC";
   for (int i = 1; i < n.num_outputs(); ++i) {

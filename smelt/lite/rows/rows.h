@@ -28,6 +28,7 @@ std::span<const ExportRow> CompoundExport();
 std::span<const ExportRow> PlacesExport();
 std::span<const ExportRow> ImageExport();
 std::span<const ExportRow> XlaExport();
+std::span<const ExportRow> BatchNormExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {
@@ -62,6 +63,10 @@ LiteEndpoints CastToComplex(Node& n, Legalizer& l);
 // lacks.
 LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const EinsumLabels& b,
                          const EinsumLabels& result);
+
+// ---- batch_norm.cc
+// FusedBatchNorm that is training: by the statistics of its input.
+LiteEndpoints TrainingBatchNorm(Node& n, Legalizer& l);
 
 // The type of input 0 is one that the operator's kernels take.
 Status CheckType(const Node& n, DtypeSet types);
