@@ -1,22 +1,22 @@
 // smelt_case_tests lite FOLDER...: what becomes of graphs on their way to a .tflite file and back.
 //
 //   case NAME
-//   do export [without FUSION...]
+//   do export [without FUSION...] [with FUSION...]
 //   in
 //   ...a callable graph: _Arg with _output_shapes, _Retval...
 //   out
 //   ...the nodes wanted, or the error...
 //
-// Before `in` may stand `fusions` and a text of fusions, which are tried first. `do explain`: as
-// export, and `out` is what fired and what nearly did: "FUSION NODE: fused".
-// `do legalize`: ops become operators; `do fuse [without FUSION...]`: operators that are one;
-// `do export`: both; `do composites`: calls of composite functions become operators, or are the
-// error "DECLINED NODE: WHY", one a line; `do loops`: scans are rewritten, with notes in the same
-// form behind them; `do functional`: control flow of version 1 becomes branches and loops, whose
-// functions print behind the graph; `do lower`: operators become ops; `do write`: the file, read
-// again. Nodes print without Tin and Tout, sorted. An error is wanted where `out` begins with its
-// code; refused ops are the error "REFUSED NODE: OP: WHY", one a line. Cases are separated by lines
-// of dashes.
+// `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
+// of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
+// nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
+// words behind it: operators that are one; `do export`: both; `do composites`: calls of composite
+// functions become operators, or are the error "DECLINED NODE: WHY", one a line; `do loops`: scans
+// are rewritten, with notes in the same form behind them; `do functional`: control flow of version
+// 1 becomes branches and loops, whose functions print behind the graph; `do lower`: operators
+// become ops; `do write`: the file, read again. Nodes print without Tin and Tout, sorted. An error
+// is wanted where `out` begins with its code; refused ops are the error "REFUSED NODE: OP: WHY",
+// one a line. Cases are separated by lines of dashes.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -91,7 +91,14 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph(in));
   std::vector<std::string> words = absl::StrSplit(what, ' ', absl::SkipEmpty());
   FusionChoice choice;
-  for (size_t i = 2; i < words.size(); ++i) choice.off.insert(words[i]);
+  bool with = false;
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "with" || words[i] == "without") {
+      with = words[i] == "with";
+    } else {
+      (with ? choice.on : choice.off).insert(words[i]);
+    }
+  }
   ASSIGN_OR_RETURN(choice.own, ParseFusions(fusions));
   std::vector<FusionNote> notes;
   const std::string step = words.at(0);

@@ -5,12 +5,21 @@
 
 #include "smelt/io/fs.h"
 #include "smelt/lite/composites/composite.h"
+#include "smelt/lite/fuse/custom/fusion_library.h"
 
 namespace smelt {
 
 void AddFusionFlags(CLI::App& app, FusionFlags& flags) {
   app.add_option("--fusions", flags.file,
                  "A file of fusions (docs/lite_fusions.md), tried before our own");
+  app.add_option(
+         "--fusion_library", flags.libraries,
+         "A shared library of fusions (smelt/lite/fuse/custom/smelt_fusion.h), tried first, "
+         "several times for several")
+      ->allow_extra_args(false);
+  app.add_option("--fusion", flags.on,
+                 "The name of a fusion that is tried on request alone, several times for several")
+      ->allow_extra_args(false);
   app.add_option("--no_fusion", flags.off,
                  "The name of a fusion that is left out, several times for several")
       ->allow_extra_args(false);
@@ -22,6 +31,11 @@ void AddFusionFlags(CLI::App& app, FusionFlags& flags) {
 StatusOr<FusionChoice> ChooseFusions(const FusionFlags& flags) {
   FusionChoice out;
   out.off.insert(flags.off.begin(), flags.off.end());
+  out.on.insert(flags.on.begin(), flags.on.end());
+  for (const std::string& path : flags.libraries) {
+    ASSIGN_OR_RETURN(std::vector<FunctionFusion> fusions, LoadFusionLibrary(path));
+    for (FunctionFusion& f : fusions) out.functions.push_back(std::move(f));
+  }
   if (!flags.file.empty()) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.file));
     auto own = ParseFusions(text);
@@ -39,6 +53,7 @@ void ListFusions(const FusionChoice& choice) {
     std::printf("%-28.*s %.*s\n", static_cast<int>(name.size()), name.data(),
                 static_cast<int>(what.size()), what.data());
   };
+  for (const FunctionFusion& f : choice.functions) line(f.name, f.what);
   for (const RuleFusion& f : choice.own) line(f.name, f.what);
   for (const Fusion& f : AllFusions()) line(f.name, f.what);
   for (const Composite& c : AllComposites()) line(c.name, c.what);

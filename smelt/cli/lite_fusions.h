@@ -14,12 +14,14 @@ class App;
 namespace smelt {
 
 struct FusionFlags {
-  std::string file;  // --fusions
-  std::vector<std::string> off;
+  std::string file;                    // --fusions
+  std::vector<std::string> libraries;  // --fusion_library
+  std::vector<std::string> off, on;
   bool list = false, explain = false;
 };
 void AddFusionFlags(CLI::App& app, FusionFlags& flags);
-// INVALID_ARGUMENT for a file that does not parse, with its line, and for names that no fusion has.
+// INVALID_ARGUMENT for a file that does not parse, with its line, and for names that no fusion has;
+// errors of LoadFusionLibrary.
 StatusOr<FusionChoice> ChooseFusions(const FusionFlags& flags);
 
 // One line for each fusion, on stdout.

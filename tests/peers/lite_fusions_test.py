@@ -234,6 +234,46 @@ def conv_1d_dilated_in_blocks(x):
     return tf.raw_ops.BatchToSpaceND(input=y, block_shape=[2], crops=[[0, 0]])
 @case(V, ["SQUARE", "MUL"])
 def cube(x): return x ** 3.0
+@case(IMAGE, ["RESIZE_NEAREST_NEIGHBOR"])
+def upscaled_by_tile(x): return tf.reshape(tf.tile(tf.reshape(x, [2, 8, 1, 8, 1, 4]), [1, 1, 2, 1, 4, 1]), [2, 16, 32, 4])
+@case(IMAGE, ["RESIZE_NEAREST_NEIGHBOR"])
+def upscaled_by_broadcast(x): return tf.reshape(tf.broadcast_to(tf.reshape(x, [2, 8, 1, 8, 1, 4]), [2, 8, 2, 8, 2, 4]), [2, 16, 16, 4])
+@case(IMAGE, ["RESIZE_NEAREST_NEIGHBOR"])
+def upscaled_by_gather(x): return tf.gather(tf.gather(x, np.repeat(np.arange(8), 2), axis=1), np.repeat(np.arange(8), 2), axis=2)
+@case(IMAGE, ["RESIZE_NEAREST_NEIGHBOR"])
+def upscaled_by_stack(x): return tf.reshape(tf.stack([x, x], axis=3), [2, 8, 16, 4])
+@case([8, 1, 8, 4], ["RESHAPE", "RESIZE_NEAREST_NEIGHBOR"])
+def upscaled_in_turn(x):
+    twice = np.repeat(np.arange(8), 2)[:, None]
+    return tf.transpose(tf.gather_nd(tf.transpose(tf.gather_nd(x, twice), [2, 1, 0, 3]), twice), [1, 2, 0, 3])
+@case(IMAGE, ["GATHER"])
+def upscaled_by_three(x): return tf.gather(x, np.repeat(np.arange(8), 3), axis=1)
+@case(IMAGE, ["CONV_2D"])
+def conv_strided(x): return tf.nn.relu(tf.nn.conv2d(x, W4, [1, 2, 3, 1], "SAME") * f32(6))
+@case(IMAGE, ["DEPTHWISE_CONV_2D"])
+def depthwise_strided(x): return tf.nn.depthwise_conv2d(x * f32(4), D4, [1, 2, 2, 1], "SAME")
+@case([2, 8, 8, 8, 1], ["CONV_3D"])
+def conv_3d_padded_as_same(x): return tf.nn.conv3d(tf.pad(x, [[0, 0], [0, 1], [0, 1], [0, 1], [0, 0]]), f32(3, 3, 3, 1, 2), [1, 2, 2, 2, 1], "VALID")
+@case([2, 3, 4], ["BATCH_MATMUL"])
+def matmul_then_transposed(x): return tf.transpose(tf.matmul(x, x, transpose_b=True), [0, 2, 1])
+@case([2, 3, 4], ["SUM"])
+def sum_of_sums(x): return tf.reduce_sum(tf.reduce_sum(x, axis=2), axis=0)
+@case([2, 3, 4], ["MEAN"], ("large",))  # sums that overflow
+def mean_of_means(x): return tf.reduce_mean(tf.reduce_mean(x, axis=1, keepdims=True), axis=2, keepdims=True)
+@case([2, 1, 4], ["NEG"])
+def sum_over_one(x): return -tf.reduce_sum(x, axis=1, keepdims=True)
+@case([3, 8], ["ELU"])
+def elu_jax(x): return tf.where(x > 0, x, tf.math.expm1(tf.where(x > 0, 0.0, x)))
+@case([3, 8], ["SOFTMAX"], ("inf",))  # of rows that are all infinite
+def softmax_jax(x): return tf.nn.softmax(x - tf.reshape(tf.maximum(tf.reduce_max(x, axis=1), -np.inf), [3, 1]))
+@case([3, 8], ["GREATER", "LOGICAL_NOT"])
+def bool_is_zero(x): return tf.equal(tf.cast(x > 0, tf.float32), 0.0)
+@case([3, 1], ["MUL"])
+def product_of_one(x): return tf.matmul(x, f32(1, 5))
+@case([3, 1], ["FULLY_CONNECTED"])
+def product_of_one_biased(x): return tf.matmul(x, f32(1, 5)) + f32(5)
+@case(IMAGE, ["MEAN", "SQUARED_DIFFERENCE", "MEAN", "ADD", "RSQRT", "MUL", "SUB", "MUL", "ADD"], ("large", "inf", "nan"))  # variances that are infinite
+def batch_norm_training(x): return tf.compat.v1.nn.fused_batch_norm(x, f32(4), f32(4), is_training=True)[0]
 
 
 def special(shape, kind, dtype=tf.float32):
@@ -301,7 +341,27 @@ def main():
                     got, want = answers[key], wanted[key].numpy()
                     same = got.shape == want.shape and got.dtype == want.dtype and close(got, want)
                     check(f"{name} of {kind} numbers, {key}", same, f"x {x.ravel()[:6]} got {got.ravel()[:6]} want {want.ravel()[:6]}")
+    bidirectional()
     finish()
+
+
+def bidirectional():
+    """Two LSTMs that run against each other: one operator where that is asked for."""
+    keras_model = tf.keras.Sequential([tf.keras.Input([6, 3], batch_size=2), tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(4, return_sequences=True))])
+    x = f32(2, 6, 3)
+    with tempfile.TemporaryDirectory() as work:
+        keras_model.export(f"{work}/model", verbose=False)
+        for flags, wanted in (([], "UNIDIRECTIONAL_SEQUENCE_LSTM"), (["--fusion", "FuseBidirectionalLstm"], "BIDIRECTIONAL_SEQUENCE_LSTM")):
+            code, text = call("lite", f"{work}/model", f"{work}/model.tflite", "--signature_def", "serve", *flags)
+            check(f"export {wanted}", code == 0, text)
+            if code:
+                continue
+            bytes_ = open(f"{work}/model.tflite", "rb").read()
+            kinds = operators(bytes_)["serve"]
+            check(f"operators {wanted}", kinds.count(wanted) == (1 if flags else 2), kinds)
+            runner = Interpreter(model_content=bytes_).get_signature_runner("serve")
+            got = runner(**{next(iter(runner.get_input_details())): x})
+            check(f"{wanted} answers as Keras", close(next(iter(got.values())), keras_model(x).numpy()), got)
 
 
 main()

@@ -131,18 +131,39 @@ std::optional<std::pair<int64_t, int64_t>> SamePadding(int64_t in, int64_t size,
   return std::pair(all / 2, all - all / 2);
 }
 
+// One dimension that a window moves along.
+struct Along {
+  int64_t size, stride, dilation;
+};
+std::vector<Along> WindowAlong(const Node& n) {
+  const PartialShape w = Fuser::shape(n.input(1));
+  const bool volumes = n.Is("tfl.conv_3d");
+  if (w.rank() != (volumes ? 5 : 4)) return {};
+  std::vector<Along> out;
+  if (volumes) out.push_back({w[0], n.Int("stride_d"), n.Int("dilation_d_factor", 1)});
+  const int at = 1;  // of the weights' dimensions
+  out.push_back({w[at], n.Int("stride_h"), n.Int("dilation_h_factor", 1)});
+  out.push_back({w[at + 1], n.Int("stride_w"), n.Int("dilation_w_factor", 1)});
+  return out;
+}
+
 StatusOr<bool> FusePadIntoConv(Node& n, Fuser& f) {
   const Endpoint e = n.input(0);
   if (!e.node->Is("tfl.pad") || n.String("padding", "SAME") != "VALID") return false;
   const auto rows = IntsOf(e.node->input(1));
   const PartialShape x = Fuser::shape(e.node->input(0));
-  if (!rows || rows->size() != 8 || x.rank() != 4) return false;
+  const std::vector<Along> window = WindowAlong(n);
+  const size_t rank = window.size() + 2;
+  if (!rows || window.empty() || rows->size() != 2 * rank) return false;
+  if (x.rank() != static_cast<int>(rank)) return false;
   const auto& r = *rows;
-  if (r[0] != 0 || r[1] != 0 || r[6] != 0 || r[7] != 0) return false;
-  const Window w = WindowOf(n);
-  for (const int d : {0, 1}) {
-    const auto same = SamePadding(x[d + 1], w.size[d], w.stride[d], w.dilation[d]);
-    const auto k = static_cast<size_t>(2 + 2 * d);
+  if (r[0] != 0 || r[1] != 0 || r[2 * rank - 2] != 0 || r[2 * rank - 1] != 0) {
+    return f.Declined(n, "images or channels are padded");
+  }
+  for (size_t d = 0; d < window.size(); ++d) {
+    const auto same = SamePadding(x[static_cast<int>(d) + 1], window[d].size, window[d].stride,
+                                  window[d].dilation);
+    const size_t k = 2 + 2 * d;
     if (!same || same->first != r[k] || same->second != r[k + 1]) {
       return f.Declined(n, "it is padded otherwise than by SAME");
     }
@@ -292,7 +313,7 @@ constexpr Fusion kBeforeAffineFusions[] = {
     {"FuseSubBeforeAffine", kReaders, FuseSumBefore<true>,
      "conv(x - c) -> conv(x) with bias -weights * c, where nothing is padded"},
     {"FusePadIntoConv",
-     {"tfl.conv_2d", "tfl.depthwise_conv_2d"},
+     {"tfl.conv_2d", "tfl.depthwise_conv_2d", "tfl.conv_3d"},
      FusePadIntoConv,
      "conv(pad(x)) -> conv(x) with padding SAME, where that pads so"},
 };

@@ -58,6 +58,19 @@ fusion FusePRelu "relu(x) - a * relu(-x) -> prelu(x, a)" {
   add(relu(x), neg(mul(a:const, below(x)))) -> prelu(x, a) where fits(a, x);
   add(relu(x), mul(a:const, minimum(x, 0))) -> prelu(x, a) where fits(a, x);
 }
+let above(x) = greater(x, 0) | greater_equal(x, 0);
+let below_zero(x) = select_v2(above(x), 0, x) | select(above(x), 0, x) | minimum(x, 0) | x;
+fusion FuseElu "select(x > 0, x, exp(min(x, 0)) - 1) -> elu(x)" {
+  select_v2(above(x), x, sub(exp(below_zero(x)), 1) | add(exp(below_zero(x)), -1)) -> elu(x);
+  select(above(x), x, sub(exp(below_zero(x)), 1) | add(exp(below_zero(x)), -1)) -> elu(x);
+}
+# The ranges that training with FakeQuant puts in between say less than the whole does.
+let ranged(p) = dequantize(quantize(p));
+fusion FuseHardSwishQuantized "hard_swish with quantize and dequantize in between -> hard_swish(x)" {
+  mul(ranged(mul(x, ranged(hard(x)))), sixth) -> hard_swish(x);
+  mul(ranged(mul(x, hard(x))), sixth) -> hard_swish(x);
+  mul(mul(x, ranged(hard(x))), sixth) -> hard_swish(x);
+}
 fusion FuseLogistic "1 / (1 + exp(-x)) -> logistic(x)" {
   div(1, add(1, exp(neg(x)))) -> logistic(x);
 }
@@ -100,14 +113,23 @@ fusion FuseUnguardedL2Normalization "x / sqrt(sum(x^2)) -> l2_normalization(x), 
     where last_axis(axes, x), rank(x) <= 4, is_float(x);
 }
 
-let shifted(x) = sub(x, reduce_max(x, axes:const){keep_dims=true});
+# JAX guards the greatest of an empty row by the least float, or minus infinity.
+let greatest_flat(x) = maximum(reduce_max(x, axes:const){keep_dims=false}, -3.4028235e38)
+                     | maximum(reduce_max(x, axes:const){keep_dims=false}, -inf);
+let greatest(x) = g@reduce_max(x, axes:const){keep_dims=true}
+                | g@maximum(reduce_max(x, axes:const){keep_dims=true}, -3.4028235e38)
+                | g@maximum(reduce_max(x, axes:const){keep_dims=true}, -inf)
+                | g@expand_dims(greatest_flat(x), _) | g@reshape(greatest_flat(x), _);
+let shifted(x) = sub(x, greatest(x));
 fusion FuseSoftmax "exp(x - max(x)) / sum(exp(x - max(x))) -> softmax(x)" {
   div(e@exp(shifted(x)), sum(e, sums:const){keep_dims=true}) -> softmax(x){beta=1}
-    where last_axis(axes, x), last_axis(sums, x);
-  softmax(shifted(x)){beta=?b} -> softmax(x){beta=b} where last_axis(axes, x);
-  log_softmax(shifted(x)) -> log_softmax(x) where last_axis(axes, x);
+    where last_axis(axes, x), last_axis(sums, x), dim(g, -1) == 1, rank(g) == rank(x);
+  softmax(shifted(x)){beta=?b} -> softmax(x){beta=b}
+    where last_axis(axes, x), dim(g, -1) == 1, rank(g) == rank(x);
+  log_softmax(shifted(x)) -> log_softmax(x)
+    where last_axis(axes, x), dim(g, -1) == 1, rank(g) == rank(x);
   sub(d@shifted(x), log(sum(exp(d), sums:const){keep_dims=true})) -> log_softmax(x)
-    where last_axis(axes, x), last_axis(sums, x);
+    where last_axis(axes, x), last_axis(sums, x), dim(g, -1) == 1, rank(g) == rank(x);
 }
 # Where exp overflows it is NaN, and softmax is not.
 fusion FuseUnshiftedSoftmax "exp(x) / sum(exp(x)) -> softmax(x), which does not overflow" {
@@ -124,6 +146,34 @@ fusion RemoveSoftmaxBeforeArgMax "arg_max(softmax(x)) -> arg_max(x), and arg_min
     where last_axis(axis, x);
   arg_min(log_softmax(x), axis:const){output_type=?t} -> arg_min(x, axis){output_type=t}
     where last_axis(axis, x);
+}
+fusion FuseLogicalNotIntoSelect "select(!c, x, y) -> select(c, y, x)" {
+  select_v2(logical_not(c), x, y) -> select_v2(c, y, x);
+  select(logical_not(c), x, y) -> select(c, y, x);
+}
+fusion RemoveSelectOfBools "select(c, true, false) -> c, select(c, false, true) -> !c" {
+  select_v2(c, a:const, b:const) -> c where is_bool(a), a == 1, b == 0;
+  select_v2(c, a:const, b:const) -> logical_not(c) where is_bool(a), a == 0, b == 1;
+  select(c, a:const, b:const) -> c where is_bool(a), a == 1, b == 0;
+  select(c, a:const, b:const) -> logical_not(c) where is_bool(a), a == 0, b == 1;
+}
+fusion RemoveLogical "x && true -> x, x && false -> false, x || true -> true, x || false -> x" {
+  logical_and(x, c:const) -> x where c == 1;
+  logical_and(_, c:const) -> c where c == 0;
+  logical_or(x, c:const) -> x where c == 0;
+  logical_or(_, c:const) -> c where c == 1;
+}
+fusion FuseComparedBool "cast(b) != 0 -> b, cast(b) == 0 -> !b of a bool, and other comparisons" {
+  not_equal(cast(b), c:const) -> b where is_bool(b), c == 0;
+  greater(cast(b), c:const) -> b where is_bool(b), c == 0;
+  less(c:const, cast(b)) -> b where is_bool(b), c == 0;
+  equal(cast(b), c:const) -> logical_not(b) where is_bool(b), c == 0;
+  less_equal(cast(b), c:const) -> logical_not(b) where is_bool(b), c == 0;
+  greater_equal(c:const, cast(b)) -> logical_not(b) where is_bool(b), c == 0;
+  less(cast(b), c:const) -> zeros_like(b) where is_bool(b), c == 0;
+  greater(c:const, cast(b)) -> zeros_like(b) where is_bool(b), c == 0;
+  greater_equal(cast(b), c:const) -> logical_not(zeros_like(b)) where is_bool(b), c == 0;
+  less_equal(c:const, cast(b)) -> logical_not(zeros_like(b)) where is_bool(b), c == 0;
 }
 fusion RemoveSelect "select(true, x, y) -> x, select(false, x, y) -> y" {
   select_v2(c:const, x, y) -> x where c == 1;
@@ -145,6 +195,20 @@ late fusion RemoveNeutral "x * 1, x / 1, x + 0, x - 0 -> x" {
   div(x, 1) -> x;
   add(x, 0) -> x;
   sub(x, 0) -> x;
+}
+fusion RemoveCumsum "cumsum(x) along a dimension of one -> x" {
+  cumsum(x, axis:const){exclusive=false} -> x where dim(x, axis) == 1;
+}
+fusion RemoveZerosLike "x + zeros_like(y), x - zeros_like(y) -> x, zeros_like(y) - x -> -x" {
+  add(x, zeros_like(_)) -> x;
+  sub(x, zeros_like(_)) -> x;
+  sub(zeros_like(_), x) -> neg(x);
+}
+fusion RemoveCast "cast(x) to the type that it has -> x" {
+  cast(x) -> x;
+}
+late fusion RemoveReluOfSquares "relu((x - y)^2) -> (x - y)^2, which is not negative" {
+  relu(squared_difference(x, y)) -> squared_difference(x, y);
 }
 late fusion FuseConstants "(x * a) * b -> x * (a * b) of constants, and sums" {
   mul(mul(x, a:const), b:const) -> mul(x, {a * b});

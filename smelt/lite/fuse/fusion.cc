@@ -135,6 +135,7 @@ Fusion RowOf(const RuleFusion& rules) {
 
 StatusOr<bool> Apply(const Fusion& fusion, Node& n, Fuser& f) {
   f.Begin(fusion.name);
+  if (fusion.function != nullptr) return fusion.function->apply(n, f);
   return fusion.rules != nullptr ? ApplyRules(*fusion.rules, n, f) : fusion.apply(n, f);
 }
 
@@ -147,8 +148,16 @@ const StatusOr<std::vector<RuleFusion>>& BuiltinRules() {
 
 std::vector<Fusion> Chosen(const FusionChoice& choice) {
   std::vector<Fusion> out;
+  for (const FunctionFusion& own : choice.functions) {
+    Fusion row{own.name, own.ops, nullptr, own.what};
+    row.late = false;
+    row.function = &own;
+    out.push_back(row);
+  }
   for (const RuleFusion& own : choice.own) out.push_back(RowOf(own));
-  for (const Fusion& fusion : AllFusions()) out.push_back(fusion);
+  for (const Fusion& fusion : AllFusions()) {
+    if (!fusion.on_request || choice.on.contains(fusion.name)) out.push_back(fusion);
+  }
   std::erase_if(out, [&](const Fusion& f) { return choice.off.contains(f.name); });
   return out;
 }
@@ -203,8 +212,9 @@ const std::vector<Fusion>& AllFusions() {
       for (const RuleFusion& rules : *BuiltinRules()) out->push_back(RowOf(rules));
     }
     for (const auto family :
-         {TransposeFusions(), ReshapeFusions(), JoinFusions(), SelectionFusions(), AffineFusions(),
-          BeforeAffineFusions(), ActivationFusions()}) {
+         {UpscalingFusions(), TransposeFusions(), MatmulFusions(), ReshapeFusions(),
+          ReductionFusions(), JoinFusions(), SelectionFusions(), AffineFusions(),
+          BeforeAffineFusions(), BidirectionalFusions(), ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
     return out;
@@ -220,9 +230,16 @@ Status CheckFusions(const FusionChoice& choice, std::span<const absl::string_vie
       return InvalidArgument("there is a fusion ", own.name, " already");
     }
   }
-  for (const std::string& name : choice.off) {
-    if (!names.contains(name)) {
-      return InvalidArgument("there is no fusion ", name, " (--list_fusions lists them)");
+  for (const FunctionFusion& own : choice.functions) {
+    if (!names.insert(own.name).second) {
+      return InvalidArgument("there is a fusion ", own.name, " already");
+    }
+  }
+  for (const auto* chosen : {&choice.off, &choice.on}) {
+    for (const std::string& name : *chosen) {
+      if (!names.contains(name)) {
+        return InvalidArgument("there is no fusion ", name, " (--list_fusions lists them)");
+      }
     }
   }
   return OkStatus();

@@ -5,6 +5,7 @@
 #ifndef SMELT_LITE_FUSE_FUSION_H_
 #define SMELT_LITE_FUSE_FUSION_H_
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -64,6 +65,14 @@ class Fuser {
   absl::string_view fusion_;
 };
 
+// A fusion that is no row of ours: a user's library has it (custom/fusion_library.h).
+struct FunctionFusion {
+  std::string name, what;
+  OpSet ops{};
+  // As Fusion::apply.
+  std::function<StatusOr<bool>(Node& n, Fuser& f)> apply;
+};
+
 struct Fusion {
   absl::string_view name;
   OpSet ops;  // the operators that it is asked about
@@ -74,6 +83,9 @@ struct Fusion {
   // It changes operators that others know a pattern by: tried when these have found all they look
   // for.
   bool late = true;
+  // Only where its name is asked for.
+  bool on_request = false;
+  const FunctionFusion* function = nullptr;
 };
 
 // Our own, in the order in which they are tried. Live as long as the process.
@@ -82,11 +94,13 @@ const std::vector<Fusion>& AllFusions();
 // Which fusions are tried.
 struct FusionChoice {
   std::set<std::string, std::less<>> off;  // by name
+  std::set<std::string, std::less<>> on;   // those on request that are wanted
   // A user's, tried first. They must have names of their own.
   std::vector<RuleFusion> own;
+  std::vector<FunctionFusion> functions;
 };
-// INVALID_ARGUMENT for a name in `off` that no fusion has, and for one that two have. `others`:
-// names of what can be switched off beside fusions.
+// INVALID_ARGUMENT for a name in `off` or `on` that no fusion has, and for one that two have.
+// `others`: names of what can be switched off beside fusions.
 Status CheckFusions(const FusionChoice& choice, std::span<const absl::string_view> others);
 
 // Applies the fusions until none fires. `notes` may be nullptr. Errors are those of rows.
@@ -100,6 +114,10 @@ std::span<const Fusion> ReshapeFusions();
 std::span<const Fusion> JoinFusions();
 std::span<const Fusion> BeforeAffineFusions();
 std::span<const Fusion> SelectionFusions();
+std::span<const Fusion> UpscalingFusions();
+std::span<const Fusion> MatmulFusions();
+std::span<const Fusion> ReductionFusions();
+std::span<const Fusion> BidirectionalFusions();
 
 // ---- what they share
 // Operators of one element at a time, of one tensor and of two.

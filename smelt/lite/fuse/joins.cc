@@ -32,10 +32,15 @@ StatusOr<bool> RemoveConcatenation(Node& n, Fuser& f) {
     return true;
   }
   const Node* cut = WholeOf(n, {"tfl.split", "tfl.split_v"});
+  if (cut == nullptr && n.input(0).node->Is({"tfl.split", "tfl.split_v"})) {
+    return f.Declined(n, "it does not join all that was cut, in its order");
+  }
   if (cut == nullptr || axis < 0) return false;
   const Endpoint whole = cut->input(cut->Is("tfl.split") ? 1 : 0);
   const auto cut_axis = IntsOf(cut->input(cut->Is("tfl.split") ? 0 : 2));
-  if (!cut_axis || cut_axis->size() != 1 || AxisOf((*cut_axis)[0], to) != axis) return false;
+  if (!cut_axis || cut_axis->size() != 1 || AxisOf((*cut_axis)[0], to) != axis) {
+    return f.Declined(n, "it joins along another dimension than was cut");
+  }
   f.Replace(&n, whole);
   return true;
 }
@@ -93,7 +98,9 @@ StatusOr<bool> RemovePack(Node& n, Fuser& f) {
   if (cut == nullptr) return false;
   const PartialShape to = Fuser::shape({&n, 0});
   const int64_t axis = AxisOf(n.Int("axis"), to);
-  if (axis < 0 || AxisOf(cut->Int("axis"), to) != axis) return false;
+  if (axis < 0 || AxisOf(cut->Int("axis"), to) != axis) {
+    return f.Declined(n, "it packs along another dimension than was unpacked");
+  }
   f.Replace(&n, cut->input(0));
   return true;
 }

@@ -42,51 +42,6 @@ StatusOr<bool> RemoveReshape(Node& n, Fuser& f) {
   return true;
 }
 
-// The shape of a reduction of `x` with the other keep_dims; unknown where its axes are.
-PartialShape OtherReduced(const Node& reduction) {
-  const PartialShape x = Fuser::shape(reduction.input(0));
-  const auto axes = IntsOf(reduction.input(1));
-  if (!x.known_rank() || !axes) return {};
-  std::vector<bool> gone(static_cast<size_t>(x.rank()));
-  for (const int64_t a : *axes) {
-    const int64_t at = a < 0 ? a + x.rank() : a;
-    if (at < 0 || at >= x.rank()) return {};
-    gone[static_cast<size_t>(at)] = true;
-  }
-  std::vector<int64_t> dims;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (!gone[static_cast<size_t>(i)]) {
-      dims.push_back(x[i]);
-    } else if (!reduction.Bool("keep_dims")) {
-      dims.push_back(1);
-    }
-  }
-  return PartialShape::Of(dims);
-}
-
-StatusOr<bool> FuseReshapeIntoReduction(Node& n, Fuser& f) {
-  const Endpoint e = n.input(0);
-  if (!e.node->Is(kLiteReductions)) return false;
-  const PartialShape to = Fuser::shape({&n, 0});
-  if (!SameWhenEqualElements(OtherReduced(*e.node), to)) return false;
-  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read what it follows");
-  AttrMap options;
-  options.Set("keep_dims", !e.node->Bool("keep_dims"));
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add(e.node->op_name(), {e.node->input(0), e.node->input(1)},
-                                            std::move(options), n));
-  f.Replace(&n, by);
-  return true;
-}
-
-// A reduction over no axis.
-StatusOr<bool> RemoveReduction(Node& n, Fuser& f) {
-  const auto axes = IntsOf(n.input(1));
-  const bool boolean = n.Is("tfl.reduce_any") || n.Is("tfl.reduce_all");
-  if (!axes || !axes->empty() || boolean) return false;
-  f.Replace(&n, n.input(0));
-  return true;
-}
-
 // ---- past operators of one element at a time
 
 constexpr OpSet kMoves = Union({kLiteUnary, kLiteBinary});
@@ -160,14 +115,43 @@ StatusOr<bool> MoveReshape(Node& n, Fuser& f) {
   return true;
 }
 
+// An operand that broadcasting would give the dimensions of one which the reshape puts in front.
+constexpr OpSet kBroadcasting = {"tfl.add",     "tfl.sub",     "tfl.mul",
+                                 "tfl.div",     "tfl.maximum", "tfl.minimum",
+                                 "tfl.greater", "tfl.less",    "tfl.squared_difference"};
+StatusOr<bool> RemoveReshapeOfOperand(Node& n, Fuser& f) {
+  for (const int i : {0, 1}) {
+    const Endpoint e = n.input(i);
+    if (!e.node->Is(kReshapes)) continue;
+    const PartialShape x = Fuser::shape(e.node->input(0)), to = Fuser::shape(e);
+    const PartialShape other = Fuser::shape(n.input(1 - i));
+    if (!x.known_rank() || x.rank() >= to.rank() || to.rank() > other.rank()) continue;
+    bool in_front = true;
+    for (int d = 0; d < to.rank(); ++d) {
+      const int from = d - to.rank() + x.rank();
+      in_front = in_front && (from < 0 ? to[d] == 1 : to[d] == x[from] && to[d] > 0);
+    }
+    if (!in_front) continue;
+    if (other.rank() > 4) {
+      f.Declined(n, "kernels broadcast no more than four dimensions");
+      continue;
+    }
+    f.SetInput(&n, i, e.node->input(0));
+    return true;
+  }
+  return false;
+}
+
 // fully_connected takes rows of any dimensions.
 StatusOr<bool> RemoveReshapeBeforeProduct(Node& n, Fuser& f) {
   const Endpoint e = n.input(0);
-  if (!e.node->Is(kReshapes) || n.Bool("keep_num_dims")) return false;
+  if (!e.node->Is(kReshapes)) return false;
   const PartialShape x = Fuser::shape(e.node->input(0)), rows = Fuser::shape(e);
   if (!x.known_rank() || x.rank() < 2 || x[x.rank() - 1] < 0 || rows.rank() != 2) return false;
   if (x[x.rank() - 1] != rows[1]) return f.Declined(n, "its rows are not those before the reshape");
   if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read the reshape before it");
+  // Of rows and columns alone the result is the same with and without.
+  n.AttrsToChange().Set("keep_num_dims", false);
   f.SetInput(&n, 0, e.node->input(0));
   return true;
 }
@@ -200,9 +184,8 @@ constexpr Fusion kReshapeFusions[] = {
      "reshape(reshape(x)) -> reshape(x); reshape(x) to the shape that it has -> x"},
     {"MoveReshape", kMoves, MoveReshape,
      "relu(reshape(x)) -> reshape(relu(x)), to where reshapes meet"},
-    {"FuseReshapeIntoReduction", kReshapes, FuseReshapeIntoReduction,
-     "reshape(sum(x)) -> sum(x) with keep_dims, or without"},
-    {"RemoveReduction", kLiteReductions, RemoveReduction, "sum(x) over no axis -> x"},
+    {"RemoveReshapeOfOperand", kBroadcasting, RemoveReshapeOfOperand,
+     "add(reshape(x), y) -> add(x, y), where the reshape puts dimensions of one in front"},
     {"RemoveReshapeBeforeProduct",
      {"tfl.fully_connected"},
      RemoveReshapeBeforeProduct,

@@ -23,7 +23,8 @@ constexpr OpSet kKeepShape = {
     "tfl.neg",         "tfl.prelu",        "tfl.relu",        "tfl.relu6",
     "tfl.relu_0_to_1", "tfl.relu_n1_to_1", "tfl.round",       "tfl.rsqrt",
     "tfl.sign",        "tfl.sin",          "tfl.softmax",     "tfl.sqrt",
-    "tfl.square",      "tfl.tanh"};
+    "tfl.square",      "tfl.tanh",         "tfl.zeros_like",  "tfl.logical_not",
+    "tfl.logical_and", "tfl.logical_or"};
 
 using Number = std::optional<double>;
 
@@ -144,13 +145,14 @@ class Evaluator {
     };
     const auto said = [](bool truth) { return Number(truth ? 1 : 0); };
     const bool of_shapes = e.name == "rank" || e.name == "elements" || e.name == "dim" ||
-                           e.name == "last_axis" || e.name == "is_float" ||
+                           e.name == "last_axis" || e.name == "is_float" || e.name == "is_bool" ||
                            e.name == "same_shape" || e.name == "fits";
     if (!of_shapes) return std::nullopt;
     const auto x = value(0), y = value(1);
     if (!x) return Number();
     const PartialShape shape = StatedShape(*x);
     if (e.name == "is_float") return said(Fuser::type(*x) == Dtype::kFloat);
+    if (e.name == "is_bool") return said(Fuser::type(*x) == Dtype::kBool);
     if (e.name == "rank") return shape.known_rank() ? Number(shape.rank()) : Number();
     if (e.name == "elements") {
       double elements = 1;
@@ -200,13 +202,14 @@ PartialShape ShapeOf(const RuleReplacement& r, const RuleMatch& m) {
 // An option as the operator's definition wants it; for a custom operator as it is written.
 std::optional<Attr> OptionValue(const RuleOption& o, OpName op, const RuleMatch& m) {
   if (!o.is_number) return o.value;
+  const AttrDef* def = DefinitionOf(op)->FindAttr(o.name);
+  const bool counts = def != nullptr && (def->type == "int" || def->type == "float");
   if (o.number.kind == RuleExpr::kName) {
     const auto it = m.options.find(o.number.name);
-    if (it != m.options.end()) return it->second;
+    if (it != m.options.end() && !counts) return it->second;
   }
   const Number number = Evaluator(m).Of(o.number);
   if (!number) return std::nullopt;
-  const AttrDef* def = DefinitionOf(op)->FindAttr(o.name);
   const bool whole = def != nullptr ? def->type == "int" : o.number.whole;
   if (!whole) return Attr(static_cast<float>(*number));
   if (!(std::abs(*number) < 1e15)) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
@@ -78,8 +79,10 @@ class RuleLexer {
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const size_t start = before.rfind('\n');
     const size_t column = start == absl::string_view::npos ? begin_ + 1 : begin_ - start;
-    return InvalidArgument(line, ":", column, ": ", message);
+    return InvalidArgument(line, ":", column, ": ", within_, within_.empty() ? "" : ": ", message);
   }
+  // Errors name the fusion that is read; empty: none is.
+  void Within(std::string fusion) { within_ = std::move(fusion); }
 
  private:
   char Peek(size_t ahead) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
@@ -108,6 +111,7 @@ class RuleLexer {
   }
 
   absl::string_view text_, token_;
+  std::string within_;
   size_t at_ = 0, begin_ = 0, last_end_ = 0;
   Kind kind_ = kEnd;
 };

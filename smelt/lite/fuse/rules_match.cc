@@ -66,9 +66,12 @@ class Matcher {
       case RulePattern::kValue:
         return Bind(p.name, e, next);
       case RulePattern::kConstant:
-        return StatedConstant(*e.node) != nullptr && Bind(p.name, e, next);
+        if (StatedConstant(*e.node) != nullptr) return Bind(p.name, e, next);
+        return Miss(3, absl::StrCat("'", e.node->name(), "' is no constant"), next);
       case RulePattern::kNumber:
-        return Fuser::Number(e).has_value() && Bind(p.name, e, next);
+        if (Fuser::Number(e)) return Bind(p.name, e, next);
+        return Miss(StatedConstant(*e.node) != nullptr ? 2 : 3,
+                    absl::StrCat("'", e.node->name(), "' is no constant of one number"), next);
       case RulePattern::kLiteral:
         return Literal(p, e, next);
       case RulePattern::kOneOf:
@@ -87,7 +90,13 @@ class Matcher {
   bool Bind(const std::string& name, Endpoint e, Continue next) {
     if (name.empty()) return next();
     const auto it = match_.values.find(name);
-    if (it != match_.values.end()) return it->second == e && next();
+    if (it != match_.values.end()) {
+      if (it->second == e) return next();
+      return Miss(3,
+                  absl::StrCat("'", it->second.node->name(), "' and '", e.node->name(),
+                               "' are not the same"),
+                  next);
+    }
     match_.values.emplace(name, e);
     if (next()) return true;
     match_.values.erase(name);
@@ -96,13 +105,25 @@ class Matcher {
 
   bool Literal(const RulePattern& p, Endpoint e, Continue next) {
     const std::optional<float> is = Fuser::Number(e);
-    if (!is) return false;
     const double wanted = p.number;
-    if (std::abs(*is - wanted) <= p.tolerance * std::max(std::abs(wanted), 1e-30)) return next();
+    if (!is) {
+      return Miss(3, absl::StrCat("'", e.node->name(), "' is no constant, and not ", wanted), next);
+    }
+    const double off = p.tolerance * std::max(std::abs(wanted), 1e-30);
+    if (*is == wanted || (std::isfinite(wanted) && std::abs(*is - wanted) <= off)) return next();
+    return Miss(2, absl::StrCat("the constant '", e.node->name(), "' is ", *is, ", not ", wanted),
+                next);
+  }
+
+  // Looks past one thing that is not as wanted, to say so if all else is: in a pattern of `least`
+  // operators or more, for in smaller ones too much is nearly so.
+  bool Miss(size_t least, std::string why, Continue next) {
     if (!explain_ || !wrong_.empty()) return false;
-    wrong_ = absl::StrCat("the constant '", e.node->name(), "' is ", *is, ", not ", wanted);
+    wrong_ = std::move(why);
+    least_ = least;
     const bool ok = next();
     wrong_.clear();
+    least_ = 2;
     return ok;
   }
 
@@ -125,9 +146,17 @@ class Matcher {
     if (!p.custom.empty() && n.String("custom_code") != p.custom) return false;
     const bool said = std::ranges::any_of(
         p.options, [](const RuleOption& o) { return o.name == "fused_activation_function"; });
-    if (!activation && !said && HasActivation(n)) return false;
     inner_.push_back(&n);
-    const bool ok = Options(p, n, 0, [&]() {
+    const auto rest = [&]() { return Operands(p, n, e, next); };
+    const bool fits = activation || said || !HasActivation(n);
+    const bool ok =
+        fits ? rest() : Miss(2, absl::StrCat("'", n.name(), "' has an activation"), rest);
+    inner_.pop_back();
+    return ok;
+  }
+
+  bool Operands(const RulePattern& p, Node& n, Endpoint e, Continue next) {
+    return Options(p, n, 0, [&]() {
       return Bind(p.name, e, [&]() {
         if (n.Is(kCommutative) && p.args.size() >= 2 && n.num_inputs() == 2) {
           return Commutative(p, p.args, n, next);
@@ -135,8 +164,6 @@ class Matcher {
         return InOrder(p, n, 0, next);
       });
     });
-    inner_.pop_back();
-    return ok;
   }
 
   static bool HasActivation(const Node& n) {
@@ -160,9 +187,12 @@ class Matcher {
       const auto* whole = value->get<int64_t>();
       const double is = f != nullptr ? *f : whole != nullptr ? static_cast<double>(*whole) : NAN;
       const double wanted = o.number.number;
-      return std::abs(is - wanted) <= 1e-6 * std::abs(wanted) && Options(p, n, i + 1, next);
+      if (std::abs(is - wanted) <= 1e-6 * std::abs(wanted)) return Options(p, n, i + 1, next);
+    } else if (*value == o.value) {
+      return Options(p, n, i + 1, next);
     }
-    return *value == o.value && Options(p, n, i + 1, next);
+    return Miss(2, absl::StrCat("option ", o.name, " of '", n.name(), "' is another"),
+                [&]() { return Options(p, n, i + 1, next); });
   }
 
   bool InOrder(const RulePattern& p, const Node& n, size_t i, Continue next) {
@@ -205,10 +235,13 @@ class Matcher {
     if (args.size() == 1) return Value(*args[0], e, {&n, input}, next);
     if (++steps_ > kMostSteps) return false;
     Node& inner = *e.node;
-    if (!inner.Is(p.op) || inner.num_inputs() != 2 || HasActivation(inner)) return false;
+    if (!inner.Is(p.op) || inner.num_inputs() != 2) return false;
     read_.emplace_back(Place{&n, input}, e);
     inner_.push_back(&inner);
-    const bool ok = Commutative(p, args, inner, next);
+    const auto rest = [&]() { return Commutative(p, args, inner, next); };
+    const bool ok = !HasActivation(inner)
+                        ? rest()
+                        : Miss(2, absl::StrCat("'", inner.name(), "' has an activation"), rest);
     inner_.pop_back();
     read_.pop_back();
     return ok;
@@ -228,9 +261,14 @@ class Matcher {
     if (why.empty() && !KeepsRootShape(rule_.replacement, match_, {&root_, 0})) {
       why = "the result would have another shape";
     }
+    const auto by = match_.values.find(rule_.replacement.name);
+    if (why.empty() && rule_.replacement.kind == RuleReplacement::kValue &&
+        by != match_.values.end() && Fuser::type(by->second) != root_.output_types[0]) {
+      why = "the result would be of another type";
+    }
     if (why.empty()) return true;
     // A single operator with another constant is no near match of anything.
-    if (why_not_.empty() && inner_.size() > 1) why_not_ = std::move(why);
+    if (why_not_.empty() && inner_.size() >= least_) why_not_ = std::move(why);
     return false;
   }
 
@@ -258,6 +296,7 @@ class Matcher {
   std::vector<std::pair<Place, Endpoint>> read_;
   std::vector<Node*> inner_;  // nodes that operators of the pattern lie on
   std::string wrong_, why_not_;
+  size_t least_ = 2;  // operators of a pattern that nearly matches
 };
 
 }  // namespace

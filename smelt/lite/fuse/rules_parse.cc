@@ -1,8 +1,13 @@
 // The text of fusions, read.
+#include <limits>
 #include <map>
 #include <set>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "smelt/lite/common/operand_counts.h"
 #include "smelt/lite/fuse/rules.h"
 #include "smelt/lite/fuse/rules_lexer.h"
 
@@ -17,8 +22,9 @@ constexpr double kTolerance = 1e-6;
 
 const std::map<absl::string_view, size_t, std::less<>>& Functions() {
   static const auto* functions = new std::map<absl::string_view, size_t, std::less<>>{
-      {"rank", 1}, {"elements", 1}, {"dim", 2}, {"last_axis", 2},  {"is_float", 1}, {"abs", 1},
-      {"sqrt", 1}, {"min", 2},      {"max", 2}, {"same_shape", 2}, {"fits", 2}};
+      {"rank", 1},     {"elements", 1}, {"dim", 2},        {"last_axis", 2},
+      {"is_float", 1}, {"abs", 1},      {"is_bool", 1},    {"sqrt", 1},
+      {"min", 2},      {"max", 2},      {"same_shape", 2}, {"fits", 2}};
   return *functions;
 }
 
@@ -80,14 +86,17 @@ class FusionParser {
     if (lex_.kind() != RuleLexer::kString) return lex_.Expected("what it does, in quotes");
     out.what = std::string(lex_.text());
     lex_.Next();
+    lex_.Within(out.name);
     RETURN_IF_ERROR(lex_.Expect("{"));
-    while (!lex_.Accept("}")) {
+    while (!lex_.Is("}")) {
       ASSIGN_OR_RETURN(FusionRule rule, ParseRule());
       for (int i = 0; i < kNumOps; ++i) {
         if (rule.roots.Contains(OpName::OfNumber(i))) out.ops.Add(OpName::OfNumber(i));
       }
       out.rules.push_back(std::move(rule));
     }
+    lex_.Next();
+    lex_.Within("");
     return out;
   }
 
@@ -98,6 +107,7 @@ class FusionParser {
     ASSIGN_OR_RETURN(rule.pattern, Expand(written, nullptr, 0));
     RETURN_IF_ERROR(AddRoots(*rule.pattern, rule.roots));
     known_.clear();
+    kept_.clear();
     AddNames(*rule.pattern);
     RETURN_IF_ERROR(lex_.Expect("->"));
     ASSIGN_OR_RETURN(rule.replacement, ParseReplacement(0));
@@ -289,7 +299,10 @@ class FusionParser {
   void AddNames(const RulePattern& p) {
     if (!p.name.empty()) known_.insert(p.name);
     for (const RuleOption& o : p.options) {
-      if (!o.keep.empty()) known_.insert(o.keep);
+      if (o.keep.empty()) continue;
+      known_.insert(o.keep);
+      const AttrDef* def = DefinitionOf(p.op)->FindAttr(o.name);
+      if (def != nullptr) kept_.emplace(o.keep, def->type);
     }
     for (const PatternPtr& arg : p.args) AddNames(*arg);
   }
@@ -321,6 +334,7 @@ class FusionParser {
     }
     r.kind = RuleReplacement::kOperator;
     RETURN_IF_ERROR(ReadOperatorName(name, r.op, r.custom));
+    RETURN_IF_ERROR(CheckCanStand(r.op));
     if (depth > 0 && !KeepsShape(r.op)) {
       return lex_.Error("only operators of one element at a time can be inside of another");
     }
@@ -331,8 +345,61 @@ class FusionParser {
     }
     RETURN_IF_ERROR(lex_.Expect(")"));
     if (r.args.empty()) return lex_.Error("the operator has no operand");
+    RETURN_IF_ERROR(CheckOperands(r));
     ASSIGN_OR_RETURN(r.options, ParseOptions(r.op, r.custom, false));
+    for (const RuleOption& o : r.options) RETURN_IF_ERROR(CheckOption(r.op, o));
     return r;
+  }
+
+  // Can the operator be what a rule makes?
+  Status CheckCanStand(OpName op) {
+    if (!absl::StartsWith(op.text(), "tfl.")) {
+      return lex_.Error(absl::StrCat("no file has an operator ", op.text()));
+    }
+    constexpr OpSet kNeverMade = {"tfl.no_value", "tfl.variable"};
+    bool calls = false;
+    for (const AttrDef& a : DefinitionOf(op)->attrs)
+      calls = calls || absl::StrContains(a.type, "func");
+    if (op != OpName("tfl.custom") && (calls || kNeverMade.Contains(op))) {
+      return lex_.Error(absl::StrCat("no rule can make ", op.text()));
+    }
+    return OkStatus();
+  }
+
+  Status CheckOperands(const RuleReplacement& r) {
+    if (!r.custom.empty()) return OkStatus();
+    const OperandCounts counts = OperandCountsOf(r.op);
+    const auto is = static_cast<int>(r.args.size());
+    if (counts.results != 1 && counts.least > 0) {
+      return lex_.Error(absl::StrCat(r.op.text(), " has other results than one"));
+    }
+    if (is >= counts.least && is <= counts.most) return OkStatus();
+    const std::string wanted = counts.least == counts.most
+                                   ? absl::StrCat(counts.least)
+                                   : absl::StrCat("from ", counts.least, " to ", counts.most);
+    return lex_.Error(absl::StrCat(r.op.text(), " takes ", wanted, " operands, not ", is));
+  }
+
+  // Is the option of the type that the operator's is?
+  Status CheckOption(OpName op, const RuleOption& o) {
+    const AttrDef* def = DefinitionOf(op)->FindAttr(o.name);
+    if (def == nullptr || op == OpName("tfl.custom")) return OkStatus();
+    std::string is = o.is_number ? "number" : o.value.get<bool>() != nullptr ? "bool" : "string";
+    if (o.is_number && o.number.kind == RuleExpr::kName && kept_.contains(o.number.name)) {
+      is = kept_.at(o.number.name);
+    }
+    const auto counts = [](absl::string_view type) {
+      return type == "number" || type == "int" || type == "float";
+    };
+    if (is == def->type || (counts(is) && counts(def->type))) {
+      const bool named = def->type != "string" || def->allowed_strings.empty() || o.is_number ||
+                         absl::c_linear_search(def->allowed_strings, *o.value.get<std::string>());
+      if (named) return OkStatus();
+      return lex_.Error(absl::StrCat("option ", o.name, " of ", op.text(), " is none of ",
+                                     absl::StrJoin(def->allowed_strings, ", ")));
+    }
+    return lex_.Error(absl::StrCat("option ", o.name, " of ", op.text(), " is of type ", def->type,
+                                   ", not ", is));
   }
 
   // ---- expressions
@@ -416,6 +483,10 @@ class FusionParser {
 
   StatusOr<double> ParseNumber() {
     const bool minus = lex_.Accept("-");
+    if (minus && lex_.IsName("inf")) {
+      lex_.Next();
+      return -std::numeric_limits<double>::infinity();
+    }
     double value = 0;
     if (lex_.kind() != RuleLexer::kNumber || !absl::SimpleAtod(lex_.text(), &value)) {
       return lex_.Expected("a number");
@@ -427,7 +498,8 @@ class FusionParser {
   RuleLexer lex_;
   std::map<std::string, Let, std::less<>> lets_;
   int expanded_ = 0;
-  std::set<std::string, std::less<>> known_;  // names of the rule that is read
+  std::set<std::string, std::less<>> known_;              // names of the rule that is read
+  std::map<std::string, std::string, std::less<>> kept_;  // types of options that it keeps
 };
 
 }  // namespace

@@ -104,7 +104,9 @@ StatusOr<bool> FuseGatherIntoSlice(Node& n, Fuser& f) {
   if (axis < 0) axis += x.rank();
   if (axis < 0 || axis >= x.rank() || x[static_cast<int>(axis)] < 0) return false;
   for (size_t i = 0; i < indices->size(); ++i) {
-    if ((*indices)[i] != (*indices)[0] + static_cast<int64_t>(i)) return false;
+    if ((*indices)[i] != (*indices)[0] + static_cast<int64_t>(i)) {
+      return f.Declined(n, "it gathers others than neighbors, in their order");
+    }
   }
   if ((*indices)[0] < 0 || indices->back() >= x[static_cast<int>(axis)]) return false;
   std::vector<int64_t> begin(static_cast<size_t>(x.rank()), 0), size(begin.size(), -1);
@@ -173,7 +175,11 @@ StatusOr<bool> FuseOneHot(Node& n, Fuser& f) {
   for (const int c : {1, 0}) {
     const int64_t depth = CountOf(n.input(c));
     const Endpoint e = n.input(1 - c);
-    if (depth < 2 || !e.node->Is({"tfl.reshape", "tfl.expand_dims"})) continue;
+    if (!e.node->Is({"tfl.reshape", "tfl.expand_dims"})) continue;
+    if (depth < 2) {
+      if (IntsOf(n.input(c))) f.Declined(n, "it does not compare with 0, 1, 2...");
+      continue;
+    }
     const Endpoint x = e.node->input(0);
     const PartialShape from = Fuser::shape(x), column = Fuser::shape(e);
     if (!from.known_rank() || column.rank() != from.rank() + 1) continue;

@@ -232,7 +232,10 @@ StatusOr<bool> FuseTransposeIntoBatchMatmul(Node& n, Fuser& f) {
     if (!order || order->size() < 2) continue;
     Order swapped = *order;
     std::swap(swapped[swapped.size() - 1], swapped[swapped.size() - 2]);
-    if (!IsIdentity(swapped)) continue;
+    if (!IsIdentity(swapped)) {
+      f.Declined(n, absl::StrCat("'", e.node->name(), "' moves more than the last two dimensions"));
+      continue;
+    }
     if (!Fuser::ReadOnce(e)) {
       f.Declined(n, absl::StrCat("others read '", e.node->name(), "'"));
       continue;
