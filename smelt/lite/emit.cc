@@ -167,8 +167,27 @@ class Emitter {
       ASSIGN_OR_RETURN(const int32_t t, TensorOf({const_cast<Node*>(&n), i}));
       op.outputs.push_back(t);
     }
+    AddIntermediates(n, op);
     out_.operators.push_back(std::move(op));
     return OkStatus();
+  }
+
+  // Tensors without elements, which say how what is in between is quantized: of four gates in 16
+  // bits, of what is before the projection in 8.
+  void AddIntermediates(const Node& n, LiteOperator& op) {
+    const auto scales = n.Get<std::vector<float>>(kIntermediateScales, {});
+    const std::vector<int64_t> zeros = n.Ints(kIntermediateZeros);
+    for (size_t i = 0; i < scales.size(); ++i) {
+      op.intermediates.push_back(static_cast<int32_t>(out_.tensors.size()));
+      LiteTensor& t = out_.tensors.emplace_back();
+      t.name = absl::StrCat(n.name(), "/intermediate_", i);
+      t.shape = {0};
+      t.has_rank = true;
+      if (scales[i] == 0) continue;
+      t.type = i < 4 ? Dtype::kInt16 : Dtype::kInt8;
+      t.quantization.scale = {scales[i]};
+      t.quantization.zero_point = {i < zeros.size() ? zeros[i] : 0};
+    }
   }
 
   Status AddOptions(const Node& n, LiteOperator& op) {

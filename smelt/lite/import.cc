@@ -165,6 +165,17 @@ class Importer {
       if (t.is_variable) attrs.Set(kVariableOutputs, true);
       SetQuantization(t.quantization, static_cast<int>(port), attrs);
     }
+    if (!op.intermediates.empty()) {
+      std::vector<float> scales;
+      std::vector<int64_t> zeros;
+      for (const int32_t i : op.intermediates) {
+        const LiteQuantization& q = Tensor_(i).quantization;
+        scales.push_back(q.scale.empty() ? 0 : q.scale[0]);
+        zeros.push_back(q.zero_point.empty() ? 0 : q.zero_point[0]);
+      }
+      attrs.Set(kIntermediateScales, scales);
+      attrs.Set(kIntermediateZeros, zeros);
+    }
     attrs.Set("Tin", in);
     attrs.Set("Tout", out);
     attrs.Set(kOutputShapes, std::move(shapes));

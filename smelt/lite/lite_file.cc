@@ -165,20 +165,20 @@ Status LowerFunction(Function& f, LiteResources& resources) {
   return OkStatus();
 }
 
-// What runs once when the model is loaded: states are zeros, and the functions of CALL_ONCE have
+// What runs once when the model is loaded: states begin, and the functions of CALL_ONCE have
 // run.
 Status AddInit(const LiteResources& resources, MetaGraph& meta) {
   Graph& graph = *meta.graph;
   std::vector<Node*> before;
   for (const LiteResources::State& s : resources.states) {
-    ASSIGN_OR_RETURN(const Tensor zeros, Tensor::Zeros(s.type, s.shape));
+    ASSIGN_OR_RETURN(const Tensor begin, s.Begin());
     AttrMap handle, assign;
     handle.Set("shared_name", s.name);
     handle.Set("dtype", s.type);
     handle.Set("shape", PartialShape(s.shape));
     assign.Set("dtype", s.type);
     ASSIGN_OR_RETURN(Node * var, graph.Add(graph.FreeName("state"), "VarHandleOp", {}, handle));
-    Node* value = graph.AddConst(graph.FreeName("zeros"), zeros);
+    Node* value = graph.AddConst(graph.FreeName("begin"), begin);
     ASSIGN_OR_RETURN(Node * n, graph.Add(graph.FreeName("assign"), "AssignVariableOp",
                                          {{var, 0}, {value, 0}}, assign));
     before.push_back(n);

@@ -57,8 +57,8 @@ class Lite:
         self.graph.inputs.append(i)
         return i
 
-    def op(self, name, inputs, outputs, options=None, version=1, **fields):
-        """`options`: the name of its table, "Conv2DOptions"; `fields`: what differs from the defaults, as the table's object has them."""
+    def op(self, name, inputs, outputs, options=None, version=1, intermediates=None, **fields):
+        """`options`: the name of its table, "Conv2DOptions"; `intermediates`: tensors; `fields`: what differs from the defaults, as the table's object has them."""
         if (name, version) not in self.codes:
             c = fb.OperatorCodeT()
             c.builtinCode, c.version = code_of(name), version
@@ -67,6 +67,8 @@ class Lite:
             self.model.operatorCodes.append(c)
         o = fb.OperatorT()
         o.opcodeIndex, o.inputs, o.outputs = self.codes[name, version], list(inputs), list(outputs)
+        if intermediates is not None:
+            o.intermediates = list(intermediates)
         if options:
             second = hasattr(fb.BuiltinOptions2, options)
             table = getattr(fb, options + "T")()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recurrent operators in LiteRT and in smelt, of float and of int8 weights: lite_recurrent.py SMELT [SUBSTRING of names]
+"""Recurrent operators in LiteRT and in smelt, of float and of int8 weights, and LSTMs in integers, to the bit: lite_recurrent.py SMELT [SUBSTRING of names]
 
 Two of LiteRT's kernels for both directions answer otherwise than its kernels for one do where there are several rows: they are asked for one row."""
 import sys
@@ -94,6 +94,58 @@ for hybrid in False, True:
     for name, fields in {"plain": {}, "merge": dict(merge=True), "batch_major": dict(time_major=False, merge=True, batch=1), "coupled": dict(coupled=True), "peephole": dict(peephole=True),
                          "projected": dict(projected=True), "cross": dict(aux="cross"), "parallel": dict(aux="parallel")}.items():
         lstm(f"{name}_{kind}", both=True, hybrid=hybrid, **fields)
+
+
+
+def integer_lstm(name, time_major=True, coupled=False, peephole=False, projected=False, norm=False, clip=0.0, step=False, batch=3, steps=5, depth=6, cells=8, loud=1.0, cell_power=-11, old=False):
+    """int8 rows, int16 cell; scales of the test's own choice. `loud`: how far gates are driven."""
+    m = Lite()
+    outputs = 5 if projected else cells
+    lead = (batch,) if step else (steps, batch) if time_major else (batch, steps)
+    int8 = lambda *shape: random.integers(-127, 128, shape).astype(np.int8)
+    int16 = lambda *shape: random.integers(-32767, 32768, shape).astype(np.int16)
+    x_scale, w_scale, out_scale, hidden_scale, gate_scale = 0.03, 0.004 * loud, 0.008, 0.0075, 0.0003
+    x_zero, out_zero, hidden_zero = (int(random.integers(-20, 20)) for _ in range(3))
+    if not projected:  # as converters have it
+        hidden_scale, hidden_zero = out_scale, out_zero
+    x = m.input((*lead, depth), "int8", scale=x_scale, zero=x_zero)
+    left_out = lambda g: coupled and g == 0
+    inputs = [x] + [-1 if left_out(g) else m.const(int8(cells, depth), scale=w_scale * (1 + g / 7), zero=0) for g in range(4)]
+    inputs += [-1 if left_out(g) else m.const(int8(cells, outputs), scale=w_scale * (1 + g / 9), zero=0) for g in range(4)]
+    inputs += [m.const(int16(cells), scale=3e-5, zero=0) if peephole and not left_out(g) else -1 for g in range(3)]
+    inputs += [-1 if left_out(g) else m.const(random.integers(-3000, 3000, cells).astype(np.int32), scale=2e-5 if norm else x_scale * w_scale * (1 + g / 7), zero=0) for g in range(4)]
+    inputs += [m.const(int8(outputs, cells), scale=0.005, zero=0), m.const(random.integers(-2000, 2000, outputs).astype(np.int32), scale=0.005 * hidden_scale, zero=0)] if projected else [-1, -1]
+    inputs += [m.tensor((batch, outputs), "int8", scale=out_scale, zero=out_zero, variable=True), m.tensor((batch, cells), "int16", scale=2.0 ** cell_power, zero=0, variable=True)]
+    if not old:
+        inputs += [-1 if left_out(g) or not norm else m.const(int16(cells), scale=4e-5, zero=0) for g in range(4)]
+    between = [m.tensor((0,), "int16", scale=gate_scale, zero=0) if norm else m.tensor((0,), "float32") for _ in range(4)] + [m.tensor((0,), "int8", scale=hidden_scale, zero=hidden_zero)]
+    y = m.tensor((*lead, outputs), "int8", scale=out_scale, zero=out_zero)
+    op, options = ("LSTM", "LSTMOptions") if step else ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions")
+    fields = dict(fusedActivationFunction=TANH, cellClip=clip, projClip=clip / 4) | ({} if step else dict(timeMajor=time_major))
+    m.op(op, inputs, [y], options, version=2 if step else 1, intermediates=between, **fields)
+    data = random.integers(-128, 128, (*lead, depth)).astype(np.int8)
+    if only in f"integer_{op.lower()}_{name}":
+        compare(f"integer_{op.lower()}_{name}", m.bytes([y]), {"x0": data})
+
+
+for step in True, False:
+    for coupled in False, True:
+        for peephole in False, True:
+            for projected in False, True:
+                for norm in False, True:
+                    parts = {"coupled": coupled, "peephole": peephole, "projected": projected, "norm": norm}
+                    integer_lstm("_".join(k for k, v in parts.items() if v) or "plain", step=step, **parts)
+for power in range(-15, -8):
+    integer_lstm(f"cell_{-power}", cell_power=power, loud=2)
+for loud in 0.1, 5, 20:
+    integer_lstm(f"loud_{loud}", loud=loud, steps=9)
+integer_lstm("clip", clip=0.9, loud=5)
+integer_lstm("clip_projected", clip=0.9, loud=5, projected=True)
+integer_lstm("batch_major", time_major=False)
+integer_lstm("batch_major_peephole_projected", time_major=False, peephole=True, projected=True)
+integer_lstm("wide", cells=70, depth=90, batch=2, steps=7)
+integer_lstm("norm_wide", cells=48, depth=33, norm=True)
+integer_lstm("20_inputs", old=True)
 
 m = Lite()
 x, h, c = m.input((2, 6), "float32"), m.input((2, 7), "float32"), m.input((2, 7), "float32")

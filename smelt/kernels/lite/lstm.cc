@@ -1,7 +1,9 @@
-// LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of TensorFlow Lite on floats.
+// LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of TensorFlow Lite on floats;
+// the first two on int8 as well.
 // Behind their own outputs they give the new states (lite/lower/recurrent.cc), in the order of the
 // inputs that they come from.
 #include "absl/strings/str_cat.h"
+#include "smelt/kernels/lite/integer_lstm.h"
 #include "smelt/kernels/lite/lstm_cell.h"
 #include "smelt/kernels/lite/recurrence.h"
 
@@ -36,10 +38,14 @@ constexpr LstmPlaces kLstmBackward = {.weights = 18,
                                       .cell = 38,
                                       .aux = 44};
 constexpr int kLstmAux = 39;
+// Of an LSTM of one direction that is calibrated (lite/quantize): it gives [kCount, 2] floats, the
+// least and the greatest of each, before its new states.
+constexpr absl::string_view kGivesRanges = "_gives_ranges";
 
 struct SequenceState final : KernelState {
   LstmOptions options;
   bool time_major = false, merge = false, constant = false;
+  bool ranges = false;  // output 1 is what LstmRanges has
   KeptCell<LstmCell> forward, backward;
 };
 
@@ -51,6 +57,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareLstmSequence(const Node& node) {
                 .asymmetric = node.Bool("asymmetric_quantize_inputs")};
   s->time_major = node.Bool("time_major");
   s->merge = node.Bool("merge_outputs");
+  s->ranges = node.Bool(kGivesRanges);
   s->constant = node.Is("tfl.bidirectional_sequence_lstm")
                     ? WeightsAreConstant(node, 1, {35, 36, 37, 38, kLstmAux})
                     : WeightsAreConstant(node, 1, {18, 19});
@@ -65,7 +72,7 @@ StatusOr<std::shared_ptr<const LstmCell>> CellOf(const OpContext& ctx, const Seq
 // Runs one direction. `out`: of rows of `width` floats.
 Status RunDirection(OpContext& ctx, const LstmCell& cell, const LstmPlaces& p,
                     const SequenceShape& d, const float* x, const float* aux, bool backwards,
-                    int states, float* out, int64_t width) {
+                    int states, float* out, int64_t width, LstmRanges* ranges = nullptr) {
   if (d.depth != cell.inputs()) {
     return InvalidArgument("rows of ", d.depth, " for weights of ", cell.inputs());
   }
@@ -77,34 +84,47 @@ Status RunDirection(OpContext& ctx, const LstmCell& cell, const LstmPlaces& p,
                           .step_rows = d.step_rows,
                           .batch_rows = d.batch_rows,
                           .out_width = width,
-                          .backwards = backwards};
-  ASSIGN_OR_RETURN(s.state, TakeState(ctx, p.state, d.batch, cell.outputs(), states));
-  ASSIGN_OR_RETURN(s.cell, TakeState(ctx, p.cell, d.batch, cell.cells(), states + 1));
+                          .backwards = backwards,
+                          .state = nullptr,
+                          .cell = nullptr,
+                          .ranges = ranges};
+  ASSIGN_OR_RETURN(s.state, TakeState<float>(ctx, p.state, d.batch, cell.outputs(), states));
+  ASSIGN_OR_RETURN(s.cell, TakeState<float>(ctx, p.cell, d.batch, cell.cells(), states + 1));
   cell.Run(s);
   return OkStatus();
 }
 
-Status RunUnidirectional(OpContext& ctx) {
+// One direction, whose rows are those of `d`.
+Status RunOne(OpContext& ctx, const SequenceShape& d) {
   auto& s = ctx.state<SequenceState>();
   const Tensor& x = ctx.input(0);
-  ASSIGN_OR_RETURN(const SequenceShape d, SequenceOf(x.shape(), s.time_major));
   ASSIGN_OR_RETURN(const auto cell, CellOf(ctx, s, kOneDirection, s.forward));
   ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), cell->outputs()));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  return RunDirection(ctx, *cell, kOneDirection, d, x.data<float>(), nullptr, false, 1,
-                      out->data<float>(), cell->outputs());
+  LstmRanges ranges;
+  RETURN_IF_ERROR(RunDirection(ctx, *cell, kOneDirection, d, x.data<float>(), nullptr, false,
+                               s.ranges ? 2 : 1, out->data<float>(), cell->outputs(),
+                               s.ranges ? &ranges : nullptr));
+  if (!s.ranges) return OkStatus();
+  ASSIGN_OR_RETURN(Tensor * seen, ctx.Allocate(1, Shape({LstmRanges::kCount, 2})));
+  for (int i = 0; i < LstmRanges::kCount; ++i) {
+    seen->data<float>()[2 * i] = ranges.low[i];
+    seen->data<float>()[2 * i + 1] = ranges.high[i];
+  }
+  return OkStatus();
+}
+
+Status RunUnidirectional(OpContext& ctx) {
+  ASSIGN_OR_RETURN(const SequenceShape d,
+                   SequenceOf(ctx.input(0).shape(), ctx.state<SequenceState>().time_major));
+  return RunOne(ctx, d);
 }
 
 // One step.
 Status RunLstm(OpContext& ctx) {
-  auto& s = ctx.state<SequenceState>();
   const Tensor& x = ctx.input(0);
   if (x.rank() != 2) return InvalidArgument("its input has the shape ", x.shape().ToString());
-  ASSIGN_OR_RETURN(const auto cell, CellOf(ctx, s, kOneDirection, s.forward));
-  ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), cell->outputs()));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  return RunDirection(ctx, *cell, kOneDirection, {1, x.dim(0), x.dim(1), x.dim(0), 1},
-                      x.data<float>(), nullptr, false, 1, out->data<float>(), cell->outputs());
+  return RunOne(ctx, {1, x.dim(0), x.dim(1), x.dim(0), 1});
 }
 
 Status RunBidirectional(OpContext& ctx) {
@@ -147,6 +167,67 @@ Status RunBidirectional(OpContext& ctx) {
                       states + 2, to_back, s.merge ? first + second : second);
 }
 
+struct IntegerState final : KernelState {
+  bool time_major = false, constant = false;
+  KeptCell<IntegerLstm> cell;
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareIntegerLstm(const Node& node) {
+  auto s = std::make_unique<IntegerState>();
+  s->time_major = node.Bool("time_major");
+  s->constant = WeightsAreConstant(node, 1, {18, 19});
+  return s;
+}
+
+Status RunIntegerLstm(OpContext& ctx) {
+  auto& s = ctx.state<IntegerState>();
+  const Tensor& x = ctx.input(0);
+  SequenceShape d;
+  if (!ctx.node().Is("tfl.lstm")) {
+    ASSIGN_OR_RETURN(d, SequenceOf(x.shape(), s.time_major));
+  } else if (x.rank() == 2) {
+    d = {1, x.dim(0), x.dim(1), x.dim(0), 1};
+  } else {
+    return InvalidArgument("its input has the shape ", x.shape().ToString());
+  }
+  ASSIGN_OR_RETURN(const auto cell,
+                   s.cell.Get(s.constant, [&] { return IntegerLstm::Make(ctx, kOneDirection); }));
+  if (d.depth != cell->inputs()) {
+    return InvalidArgument("rows of ", d.depth, " for weights of ", cell->inputs());
+  }
+  ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), cell->outputs()));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  IntegerLstm::Sequence run = {.x = x.data<int8_t>(),
+                               .out = out->data<int8_t>(),
+                               .steps = d.steps,
+                               .batch = d.batch,
+                               .step_rows = d.step_rows,
+                               .batch_rows = d.batch_rows,
+                               .together = d.batch_rows == 1,
+                               .state = nullptr,
+                               .cell = nullptr};
+  ASSIGN_OR_RETURN(run.state,
+                   TakeState<int8_t>(ctx, kOneDirection.state, d.batch, cell->outputs(), 1));
+  ASSIGN_OR_RETURN(run.cell,
+                   TakeState<int16_t>(ctx, kOneDirection.cell, d.batch, cell->cells(), 2));
+  cell->Run(run);
+  return OkStatus();
+}
+
+std::string DeclineIntegerLstm(const Node& node) {
+  if (node.Is("tfl.lstm") && node.String("kernel_type", "FULL") != "FULL") {
+    return "it is a basic LSTM";
+  }
+  if (node.num_inputs() < 20) return absl::StrCat("it has ", node.num_inputs(), " inputs");
+  if (node.num_outputs() != 3) return absl::StrCat("it has ", node.num_outputs() - 2, " outputs");
+  if (node.input_types[0] != Dtype::kInt8 || node.output_types[0] != Dtype::kInt8) {
+    return absl::StrCat("its input is ", DtypeName(node.input_types[0]));
+  }
+  // LiteRT looks at no activation but tanh.
+  if (node.Bool("diagonal_recurrent_tensors")) return "its recurrent weights are diagonals";
+  return "";
+}
+
 std::string DeclineLstm(const Node& node, int least, int states, int outputs) {
   if (node.num_inputs() < least) return absl::StrCat("it has ", node.num_inputs(), " inputs");
   if (node.num_outputs() != outputs + states) {
@@ -161,7 +242,7 @@ std::string DeclineOneLstm(const Node& node) {
   if (node.Is("tfl.lstm") && node.String("kernel_type", "FULL") != "FULL") {
     return "it is a basic LSTM";
   }
-  return DeclineLstm(node, 20, 2, 1);
+  return DeclineLstm(node, 20, 2, node.Bool(kGivesRanges) ? 2 : 1);
 }
 std::string DeclineTwoLstms(const Node& node) {
   if (node.num_inputs() > kLstmAux && node.input_types[kLstmAux] != Dtype::kFloat) {
@@ -174,6 +255,10 @@ constexpr Kernel kLiteLstmTable[] = {
     {"tfl.lstm", "", kAnyType, "lite:lstm", RunLstm, PrepareLstmSequence, DeclineOneLstm},
     {"tfl.unidirectional_sequence_lstm", "", kAnyType, "lite:sequence_lstm", RunUnidirectional,
      PrepareLstmSequence, DeclineOneLstm},
+    {"tfl.lstm", "", kAnyType, "lite:integer_lstm", RunIntegerLstm, PrepareIntegerLstm,
+     DeclineIntegerLstm},
+    {"tfl.unidirectional_sequence_lstm", "", kAnyType, "lite:integer_sequence_lstm", RunIntegerLstm,
+     PrepareIntegerLstm, DeclineIntegerLstm},
     {"tfl.bidirectional_sequence_lstm", "", kAnyType, "lite:bidirectional_lstm", RunBidirectional,
      PrepareLstmSequence, DeclineTwoLstms},
 };

@@ -1,6 +1,8 @@
 #include "smelt/kernels/lite/lstm_cell.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 namespace smelt::lite {
 namespace {
@@ -98,9 +100,22 @@ StatusOr<std::shared_ptr<const LstmCell>> LstmCell::Make(const OpContext& ctx, c
   return std::shared_ptr<const LstmCell>(std::move(c));
 }
 
-void LstmCell::FinishGate(int gate, const float* cell, float* values) const {
+LstmRanges::LstmRanges() {
+  std::ranges::fill(low, std::numeric_limits<float>::infinity());
+  std::ranges::fill(high, -std::numeric_limits<float>::infinity());
+}
+
+void LstmRanges::Note(int which, const float* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    low[which] = std::min(low[which], values[i]);
+    high[which] = std::max(high[which], values[i]);
+  }
+}
+
+void LstmCell::FinishGate(int gate, const float* cell, float* values, LstmRanges* ranges) const {
   const auto g = static_cast<size_t>(gate);
   for (size_t i = 0; i < peephole_[g].size(); ++i) values[i] += peephole_[g][i] * cell[i];
+  if (ranges != nullptr) ranges->Note(gate, values, cells_);
   if (!norm_[g].empty()) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < cells_; ++i) sum += static_cast<double>(values[i]);
@@ -118,23 +133,28 @@ void LstmCell::FinishGate(int gate, const float* cell, float* values) const {
   Apply(gate == kCell ? options_.activation : UnaryF32::kSigmoid, values, cells_);
 }
 
-void LstmCell::Step(float* gates, int64_t batch, float* state, float* cell) const {
+void LstmCell::Step(float* gates, int64_t batch, float* state, float* cell,
+                    LstmRanges* ranges) const {
   std::vector<float> hidden(static_cast<size_t>(cells_));
   for (int64_t b = 0; b < batch; ++b, gates += x_.columns(), state += outputs_, cell += cells_) {
     const auto values = [&](int gate) { return gates + (gate - first_) * cells_; };
-    if (first_ == 0) FinishGate(kInput, cell, values(kInput));
-    FinishGate(kForget, cell, values(kForget));
-    FinishGate(kCell, cell, values(kCell));
+    if (first_ == 0) FinishGate(kInput, cell, values(kInput), ranges);
+    FinishGate(kForget, cell, values(kForget), ranges);
+    FinishGate(kCell, cell, values(kCell), ranges);
     const float *forget = values(kForget), *fresh = values(kCell);
     const float* input = first_ == 0 ? values(kInput) : nullptr;
     for (int64_t i = 0; i < cells_; ++i) {
       cell[i] = forget[i] * cell[i] + (input != nullptr ? input[i] : 1 - forget[i]) * fresh[i];
     }
     Clip(options_.cell_clip, cell, cells_);
-    FinishGate(kOutput, cell, values(kOutput));
+    FinishGate(kOutput, cell, values(kOutput), ranges);
     Isa().unary[static_cast<int>(options_.activation)](cell, hidden.data(), cells_, 0);
     const float* open = values(kOutput);
     for (int64_t i = 0; i < cells_; ++i) hidden[static_cast<size_t>(i)] *= open[i];
+    if (ranges != nullptr) {
+      ranges->Note(LstmRanges::kHidden, hidden.data(), cells_);
+      ranges->Note(LstmRanges::kCell, cell, cells_);
+    }
     if (!projection_) {
       std::copy(hidden.begin(), hidden.end(), state);
       continue;
@@ -186,7 +206,7 @@ void LstmCell::Run(const Sequence& s) const {
     for (int64_t t = 0; t < n; ++t) {
       float* gates = sums.data() + t * s.batch * width;
       h_.Add(s.state, s.batch, gates);
-      Step(gates, s.batch, s.state, s.cell);
+      Step(gates, s.batch, s.state, s.cell, s.ranges);
       for (int64_t b = 0; b < s.batch; ++b) {
         std::copy_n(s.state + b * outputs_, outputs_, s.out + row(from + t, b) * s.out_width);
       }

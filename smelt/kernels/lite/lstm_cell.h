@@ -27,6 +27,15 @@ struct LstmOptions {
   bool asymmetric = false;
 };
 
+// Least and greatest of what was computed in between: of the gates before they are normalized, of
+// what is before the projection, and of the cell.
+struct LstmRanges {
+  static constexpr int kHidden = 4, kCell = 5, kCount = 6;
+  float low[kCount], high[kCount];
+  LstmRanges();
+  void Note(int which, const float* values, int64_t n);
+};
+
 // The weights of a direction, checked. Immutable.
 class LstmCell {
  public:
@@ -46,16 +55,17 @@ class LstmCell {
     const float* aux;  // nullptr: none
     float* out;
     int64_t steps, batch, step_rows, batch_rows;
-    int64_t out_width;  // of a row of out, from whose begin outputs() are written
-    bool backwards;     // the last step first
-    float* state;       // [batch, outputs()], read and written
-    float* cell;        // [batch, cells()]
+    int64_t out_width;             // of a row of out, from whose begin outputs() are written
+    bool backwards;                // the last step first
+    float* state;                  // [batch, outputs()], read and written
+    float* cell;                   // [batch, cells()]
+    LstmRanges* ranges = nullptr;  // to be widened
   };
   void Run(const Sequence& s) const;
 
  private:
-  void Step(float* gates, int64_t batch, float* state, float* cell) const;
-  void FinishGate(int gate, const float* cell, float* values) const;
+  void Step(float* gates, int64_t batch, float* state, float* cell, LstmRanges* ranges) const;
+  void FinishGate(int gate, const float* cell, float* values, LstmRanges* ranges) const;
 
   LstmOptions options_;
   int first_ = 0;  // 1: the input gate is what the forget gate leaves

@@ -1,6 +1,7 @@
 #include "smelt/kernels/lite/recurrence.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/kernels/onednn/plan_cache.h"
@@ -45,9 +46,9 @@ StatusOr<Shape> WithWidth(const Shape& x, int64_t width) {
   return Shape::Make(dims);
 }
 
-StatusOr<float*> TakeState(OpContext& ctx, int i, int64_t batch, int64_t n, int to) {
+StatusOr<Tensor*> CopyState(OpContext& ctx, int i, Dtype type, int64_t batch, int64_t n, int to) {
   const Tensor& state = ctx.input(i);
-  if (state.dtype() != Dtype::kFloat) {
+  if (state.dtype() != type) {
     return Unimplemented("its state, input ", i, ", is ", DtypeName(state.dtype()));
   }
   const int64_t dims[] = {batch, n};
@@ -57,8 +58,8 @@ StatusOr<float*> TakeState(OpContext& ctx, int i, int64_t batch, int64_t n, int 
                            ", not ", shape.ToString());
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(to, state.shape()));
-  std::copy_n(state.data<float>(), shape.num_elements(), out->data<float>());
-  return out->data<float>();
+  std::memcpy(out->raw(), state.raw(), state.bytes());
+  return out;
 }
 
 }  // namespace smelt::lite

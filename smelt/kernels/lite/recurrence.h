@@ -49,7 +49,12 @@ StatusOr<SequenceShape> SequenceOf(const Shape& x, bool time_major);
 StatusOr<Shape> WithWidth(const Shape& x, int64_t width);
 
 // A copy of input i, a state of the shape [batch, n], as output `to`, to be changed.
-StatusOr<float*> TakeState(OpContext& ctx, int i, int64_t batch, int64_t n, int to);
+StatusOr<Tensor*> CopyState(OpContext& ctx, int i, Dtype type, int64_t batch, int64_t n, int to);
+template <typename T>
+StatusOr<T*> TakeState(OpContext& ctx, int i, int64_t batch, int64_t n, int to) {
+  ASSIGN_OR_RETURN(Tensor * copy, CopyState(ctx, i, kDtypeOf<T>, batch, n, to));
+  return copy->data<T>();
+}
 
 }  // namespace smelt::lite
 

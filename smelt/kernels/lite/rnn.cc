@@ -121,7 +121,7 @@ Status RunOneWay(OpContext& ctx) {
   const int64_t units = cell->x.columns();
   ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), units));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
-  ASSIGN_OR_RETURN(float* state, TakeState(ctx, kRnnForward.state, d.batch, units, 1));
+  ASSIGN_OR_RETURN(float* state, TakeState<float>(ctx, kRnnForward.state, d.batch, units, 1));
   RunSequence(*cell, s.activation, d, x.data<float>(), nullptr, false, state, out->data<float>(),
               units);
   return OkStatus();
@@ -161,8 +161,9 @@ Status RunBothWays(OpContext& ctx) {
     to_back = back->data<float>();
   }
   const int states = s.merge ? 1 : 2;
-  ASSIGN_OR_RETURN(float* h, TakeState(ctx, kRnnForward.state, d.batch, first, states));
-  ASSIGN_OR_RETURN(float* h_back, TakeState(ctx, kRnnBackward.state, d.batch, second, states + 1));
+  ASSIGN_OR_RETURN(float* h, TakeState<float>(ctx, kRnnForward.state, d.batch, first, states));
+  ASSIGN_OR_RETURN(float* h_back,
+                   TakeState<float>(ctx, kRnnBackward.state, d.batch, second, states + 1));
   RunSequence(*forward, s.activation, d, x.data<float>(), aux.data<float>(), false, h,
               out->data<float>(), s.merge ? first + second : first);
   RunSequence(*backward, s.activation, d, x_back.data<float>(), aux.data<float>(), true, h_back,

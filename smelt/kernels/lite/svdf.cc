@@ -74,7 +74,7 @@ Status RunSvdf(OpContext& ctx) {
   }
   const int64_t batch = x.dim(0);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({batch, units})));
-  ASSIGN_OR_RETURN(float* state, TakeState(ctx, 4, batch, filters * cell->memory, 1));
+  ASSIGN_OR_RETURN(float* state, TakeState<float>(ctx, 4, batch, filters * cell->memory, 1));
   std::vector<float> features(static_cast<size_t>(batch * filters), 0.0f);
   cell->features.Add(x.data<float>(), batch, features.data());
   float* y = out->data<float>();

@@ -23,6 +23,11 @@ inline constexpr absl::string_view kZeroPoints = "_zero_points";  // list(int)
 inline constexpr absl::string_view kQuantizedDim =
     "_quantized_dim";  // int, where there are several
 
+// Of operators with numbers in between that files state as tensors (LSTMs: four gates, and what is
+// before the projection): scales, 0 where one is not quantized, and zero points.
+inline constexpr absl::string_view kIntermediateScales = "_intermediate_scales";      // list(float)
+inline constexpr absl::string_view kIntermediateZeros = "_intermediate_zero_points";  // list(int)
+
 // What the node says of the output's shape; unknown where it says nothing.
 inline PartialShape StatedShape(Endpoint e) {
   if (const TensorValue* value = StatedConstant(*e.node)) return value->shape;

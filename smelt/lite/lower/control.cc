@@ -103,7 +103,10 @@ LoweredEndpoints State(Node& n, Lowering& l) {
     return InvalidArgument("a tensor that is kept between runs has no fixed shape");
   const std::string name = absl::StrCat("lite_state/", l.function(), "/", n.name());
   const Dtype type = n.Type("dtype");
-  l.resources().states.push_back({name, type, shape.ToShape()});
+  const Quantization* q = l.quantization({&n, 0});
+  const bool shifted = type == Dtype::kInt8 && q != nullptr && !q->zero_points.empty();
+  l.resources().states.push_back(
+      {name, type, shape.ToShape(), shifted ? q->zero_points[0] : int64_t{0}});
   AttrMap attrs;
   attrs.Set("shared_name", name);
   attrs.Set("dtype", type);

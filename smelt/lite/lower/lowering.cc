@@ -54,6 +54,12 @@ std::span<const std::span<const LowerRow>> AllLowerRows() {
   return families;
 }
 
+StatusOr<Tensor> LiteResources::State::Begin() const {
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(type, shape));
+  if (type == Dtype::kInt8) std::ranges::fill(out.flat<int8_t>(), static_cast<int8_t>(zero));
+  return out;
+}
+
 const PartialShape& Lowering::shape(Endpoint e) const {
   static const auto* unknown = new PartialShape();
   const auto it = shapes_.find({e.node, e.port});

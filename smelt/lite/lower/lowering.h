@@ -30,11 +30,13 @@ struct Quantization {
 
 // What the operators of all subgraphs of a file keep between runs, and how it begins.
 struct LiteResources {
-  // Tensors that operators change, zeros at first: variables of these names.
+  // Tensors that operators change, real zeros at first: variables of these names.
   struct State {
     std::string name;
     Dtype type;
     Shape shape;
+    int64_t zero = 0;  // of int8: what stands for zero
+    StatusOr<Tensor> Begin() const;
   };
   std::vector<State> states;
   std::vector<std::string> run_once;            // functions that CALL_ONCE names
