@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the sample and test models with TensorFlow: make_fixtures.py OUT_DIR [NAME...]
 
-For each model NAME: OUT_DIR/NAME/ (the SavedModel) and OUT_DIR/NAME.tfrecord (PredictionLogs: requests and what TensorFlow answers, in
+Long because it holds every model. For each model NAME: OUT_DIR/NAME/ (the SavedModel) and OUT_DIR/NAME.tfrecord (PredictionLogs: requests and what TensorFlow answers, in
 one session). Everything is seeded. Needs tensorflow and tensorflow-serving-api; smelt itself needs neither.
 """
 import os
@@ -551,7 +551,71 @@ def bytes_only(path):
     return [("serving_default", {"raw": np.array([rng.normal(0, 1, 16).astype(np.float32).tobytes() for _ in range(b)], object)}) for b in (1, 3)]
 
 
-MODELS = dict(slopes=slopes, trained=trained, listed=listed, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, wide_cnn=wide_cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
+def fusable(name, **options):
+    """A composite function that a custom operator of TensorFlow Lite replaces (tests/op_library/lite_ops.c)."""
+    attrs = [f'name: "{name}"', 'attr {key: "tfl_fusable_op" value { b: true } }']
+    attrs += [f'attr {{key: "{k}" value {{ i: {v} }} }}' for k, v in options.items()]
+    return tf.function(experimental_implements=" ".join(attrs))
+
+
+@fusable("my_custom_fused_op", example_option=10)
+def my_custom_fused_op(input_1, input_2):
+    return tf.reduce_sum(input_1) * 10.0, tf.reduce_max(input_2)
+
+
+@fusable("UpTo")
+def up_to(n):
+    return tf.cast(tf.range(n), tf.float32)
+
+
+@fusable("LastFirst")
+def last_first(words):
+    return tf.reverse(words, [0])
+
+
+@fusable("Roots")
+def roots(x):
+    return tf.sqrt(x)
+
+
+class CustomOps(tf.Module):
+    """Functions that become custom operators; what they compute is what the operators do."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        self.kernels = [tf.Variable(rng.normal(0, 0.3, (3, 3, 3, 1)).astype(np.float32)) for _ in range(2)]
+
+    @tf.function(input_signature=[tf.TensorSpec([1, 28, 28, 3], tf.float32, name="input_a"), tf.TensorSpec([1, 28, 28, 3], tf.float32, name="input_b")])
+    def fused(self, input_a, input_b):
+        first, second = my_custom_fused_op(*[tf.nn.conv2d(x, k, 1, "VALID") for x, k in zip((input_a, input_b), self.kernels)])
+        return {"first": first, "second": second}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="n")])
+    def counted(self, n):
+        return {"y": up_to(n) + 1.0}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="words")])
+    def words(self, words):
+        return {"words": last_first(words)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, name="x")])
+    def roots(self, x):
+        return {"y": roots(x * 2.0)}
+
+
+def custom_ops(path):
+    model = CustomOps()
+    tf.saved_model.save(model, path, signatures={n: getattr(model, n) for n in ("fused", "counted", "words", "roots")})
+    rng = np.random.default_rng(9)
+    image = lambda: rng.normal(0, 1, (1, 28, 28, 3)).astype(np.float32)
+    return [("fused", {"input_a": image(), "input_b": image()}), ("fused", {"input_a": image(), "input_b": image()}),
+            ("counted", {"n": np.int32(5)}), ("counted", {"n": np.int32(0)}), ("counted", {"n": np.int32(1000)}),
+            ("words", {"words": np.array([b"one", b"", b"three"], object)}), ("words", {"words": np.array([], object)}),
+            ("roots", {"x": rng.uniform(0, 9, (2, 3)).astype(np.float32)}), ("roots", {"x": rng.uniform(0, 9, (5, 1)).astype(np.float32)})]
+
+
+MODELS = dict(custom_ops=custom_ops, slopes=slopes, trained=trained, listed=listed, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, wide_cnn=wide_cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
               wishes=wishes, bytes_only=bytes_only)
 
 

@@ -55,8 +55,10 @@ int main(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.what));
     sub->footer("Example:\n  " + std::string(command.example));
     bodies.emplace_back(sub, command.setup(*sub));
-    sub->add_option("--op_library", op_libraries,
-                    "Shared library with ops of your own (smelt/kernels/custom/smelt_op.h)");
+    sub->add_option(
+        "--op_library", op_libraries,
+        "Shared library with ops of your own (smelt/kernels/custom/smelt_op.h), or with custom "
+        "operators of TensorFlow Lite (lite_op.h), LIB.so or LIB.so:NAME=SYMBOL,...");
   }
   try {
     app.parse(argc, argv);

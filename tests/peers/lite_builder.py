@@ -1,4 +1,6 @@
 """Builds .tflite files operator by operator: what TensorFlow's converter does not write, and quantized operators with scales of the test's own choice."""
+import copy
+
 import flatbuffers
 import numpy as np
 from tensorflow.lite.python import schema_py_generated as fb
@@ -6,7 +8,8 @@ from tensorflow.lite.python import schema_py_generated as fb
 TYPES = {"float32": fb.TensorType.FLOAT32, "float16": fb.TensorType.FLOAT16, "int32": fb.TensorType.INT32, "uint8": fb.TensorType.UINT8,
          "int64": fb.TensorType.INT64, "str": fb.TensorType.STRING, "bool": fb.TensorType.BOOL, "int16": fb.TensorType.INT16, "int8": fb.TensorType.INT8,
          "complex64": fb.TensorType.COMPLEX64, "uint32": fb.TensorType.UINT32, "float64": fb.TensorType.FLOAT64, "int4": fb.TensorType.INT4,
-         "resource": fb.TensorType.RESOURCE, "uint16": fb.TensorType.UINT16}
+         "resource": fb.TensorType.RESOURCE, "uint16": fb.TensorType.UINT16,
+         "uint64": fb.TensorType.UINT64}
 
 
 def code_of(op):
@@ -14,7 +17,7 @@ def code_of(op):
 
 
 class Lite:
-    """One subgraph. Tensors are numbers; run order is that of the calls of `op`."""
+    """The first subgraph, and others by `sub`. Tensors are numbers; run order is that of the calls of `op`."""
 
     def __init__(self):
         self.model = fb.ModelT()
@@ -27,6 +30,16 @@ class Lite:
         self.graph.inputs, self.graph.outputs = [], []
         self.model.subgraphs = [self.graph]
         self.codes = {}
+
+    def sub(self, name="more"):
+        """Another subgraph of the file, whose operators are added to it; its `index` is what options name."""
+        other = copy.copy(self)
+        other.graph = fb.SubGraphT()
+        other.graph.name = name.encode()
+        other.graph.tensors, other.graph.operators, other.graph.inputs, other.graph.outputs = [], [], [], []
+        other.index = len(self.model.subgraphs)
+        self.model.subgraphs.append(other.graph)
+        return other
 
     def tensor(self, shape, dtype, scale=None, zero=None, dim=0, value=None, variable=False, signature=None):
         t = fb.TensorT()
@@ -57,18 +70,22 @@ class Lite:
         self.graph.inputs.append(i)
         return i
 
-    def op(self, name, inputs, outputs, options=None, version=1, intermediates=None, **fields):
-        """`options`: the name of its table, "Conv2DOptions"; `intermediates`: tensors; `fields`: what differs from the defaults, as the table's object has them."""
-        if (name, version) not in self.codes:
+    def op(self, name, inputs, outputs, /, options=None, version=1, intermediates=None, custom=None, custom_options=b"", **fields):
+        """`options`: the name of its table, "Conv2DOptions"; `intermediates`: tensors; `fields`: what differs from the defaults, as the table's object has them.
+        `custom`: the code of an operator CUSTOM, whose options are bytes."""
+        kind = (name, version, custom)
+        if kind not in self.codes:
             c = fb.OperatorCodeT()
-            c.builtinCode, c.version = code_of(name), version
+            c.builtinCode, c.version, c.customCode = code_of(name), version, custom
             c.deprecatedBuiltinCode = min(c.builtinCode, 127)
-            self.codes[name, version] = len(self.model.operatorCodes)
+            self.codes[kind] = len(self.model.operatorCodes)
             self.model.operatorCodes.append(c)
         o = fb.OperatorT()
-        o.opcodeIndex, o.inputs, o.outputs = self.codes[name, version], list(inputs), list(outputs)
+        o.opcodeIndex, o.inputs, o.outputs = self.codes[kind], list(inputs), list(outputs)
         if intermediates is not None:
             o.intermediates = list(intermediates)
+        if custom_options:
+            o.customOptions = np.frombuffer(custom_options, np.uint8)
         if options:
             second = hasattr(fb.BuiltinOptions2, options)
             table = getattr(fb, options + "T")()

@@ -24,7 +24,7 @@ def litert(data, inputs, key=None, resolver="plain"):
         return f"{type(e).__name__}: {e}"
 
 
-def smelt(name, data, inputs, key="serving_default"):
+def smelt(name, data, inputs, key="serving_default", flags=()):
     folder = work / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.tflite").write_bytes(data)
@@ -32,7 +32,7 @@ def smelt(name, data, inputs, key="serving_default"):
     for k, v in inputs.items():
         np.save(folder / f"in_{k}.npy", v.astype("S") if v.dtype == object else v)
         given.append(f"{k}={folder}/in_{k}.npy")
-    flags = ["--inputs", ";".join(given)] if given else []
+    flags = [*flags, *(["--inputs", ";".join(given)] if given else [])]
     code, text = call("run", folder / "model.tflite", "--signature_def", key, *flags, "--outdir", folder / "out", "--overwrite")
     if code != 0:
         return text.strip()[-600:]
@@ -41,7 +41,7 @@ def smelt(name, data, inputs, key="serving_default"):
 
 def difference(got, want, steps, tolerance):
     if isinstance(got, str):
-        return got
+        return got or "no answer"
     if set(got) != set(want):
         return f"outputs {sorted(got)}, wanted {sorted(want)}"
     for k, w in want.items():

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "smelt/kernels/custom/lite_library.h"
 #include "smelt/kernels/custom/smelt_op.h"
 #include "smelt/kernels/kernel.h"
 
@@ -266,23 +268,64 @@ int32_t HostAddOp(smelt_registry* registry, const smelt_op* op) {
 
 }  // namespace
 
-Status LoadOpLibrary(const std::string& path) {
-  // A name without a slash would be looked for in the system's folders.
-  const std::string file = absl::StrContains(path, '/') ? path : absl::StrCat("./", path);
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return NotFound("cannot load op library: ", dlerror());
-  void* symbol = dlsym(library, "smelt_register_ops");
-  if (symbol == nullptr) {
-    return InvalidArgument("op library ", path, " exports no smelt_register_ops");
+namespace {
+
+// What stands behind the colon of "LIB.so:NAME=SYMBOL,SYMBOL".
+std::vector<LiteSymbol> CustomSymbolsOf(absl::string_view text) {
+  std::vector<LiteSymbol> out;
+  for (const absl::string_view item : absl::StrSplit(text, ',')) {
+    const std::pair<absl::string_view, absl::string_view> both =
+        absl::StrSplit(item, absl::MaxSplits('=', 1));
+    if (absl::StrContains(item, '=')) {
+      out.push_back({std::string(both.first), std::string(both.second)});
+    } else {
+      out.push_back({"", std::string(item)});
+    }
   }
+  return out;
+}
+
+// A name without a slash would be looked for in the system's folders.
+void* OpenLibrary(const std::string& path) {
+  const std::string file = absl::StrContains(path, '/') ? path : absl::StrCat("./", path);
+  return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+Status RegisterSmeltOps(void* symbol) {
   int32_t (*register_ops)(const smelt_host*, smelt_registry*) = nullptr;
   std::memcpy(&register_ops, &symbol, sizeof(symbol));
   smelt_registry registry;
   const int32_t code = register_ops(&kHost, &registry);
-  const std::string where = absl::StrCat("op library ", path, ": ");
-  if (!registry.status.ok()) return Prefix(registry.status, where);
-  if (code != SMELT_OK) return Internal(where, "smelt_register_ops answered ", code);
+  RETURN_IF_ERROR(registry.status);
+  if (code != SMELT_OK) return Internal("smelt_register_ops answered ", code);
   return OkStatus();
+}
+
+}  // namespace
+
+Status LoadOpLibrary(const std::string& path) {
+  std::string named = path;
+  std::vector<LiteSymbol> symbols;
+  void* library = OpenLibrary(path);
+  const size_t colon = path.rfind(':');
+  if (library == nullptr && colon != std::string::npos) {
+    named = path.substr(0, colon);
+    symbols = CustomSymbolsOf(absl::string_view(path).substr(colon + 1));
+    library = OpenLibrary(named);
+  }
+  if (library == nullptr) return NotFound("cannot load op library: ", dlerror());
+  const std::string where = absl::StrCat("op library ", named, ": ");
+  void* symbol = symbols.empty() ? dlsym(library, "smelt_register_ops") : nullptr;
+  if (symbol != nullptr) {
+    const Status registered = RegisterSmeltOps(symbol);
+    if (!registered.ok()) return Prefix(registered, where);
+  }
+  const StatusOr<int> lite = AddLiteOps(library, symbols);
+  if (!lite.ok()) return Prefix(lite.status(), where);
+  if (symbol != nullptr || *lite > 0) return OkStatus();
+  return InvalidArgument("op library ", named,
+                         " exports neither smelt_register_ops nor a function Register_NAME of an "
+                         "operator of TensorFlow Lite");
 }
 
 }  // namespace smelt

@@ -1,4 +1,5 @@
-// Ops of users' own, from shared libraries that speak smelt_op.h.
+// Ops of users' own, from shared libraries that speak smelt_op.h, and custom operators of
+// TensorFlow Lite, from those that speak lite_op.h.
 #ifndef SMELT_KERNELS_CUSTOM_OP_LIBRARY_H_
 #define SMELT_KERNELS_CUSTOM_OP_LIBRARY_H_
 
@@ -8,11 +9,13 @@
 
 namespace smelt {
 
-// Loads the library and adds its ops and kernels to this process, for good. Call before models are
-// read: a graph looks its definitions up when it is made. NOT_FOUND when the library cannot be
-// loaded; INVALID_ARGUMENT when it exports no smelt_register_ops or a definition does not parse;
-// ALREADY_EXISTS for an op that is known; INTERNAL when smelt_register_ops fails otherwise. Ops
-// added before the error stay. Thread safe.
+// Loads the library and adds what it brings to this process, for good: its ops and kernels, which
+// smelt_register_ops adds, and the operators of its functions Register_*. Behind the path may stand
+// a colon and which of those to take: "LIB.so:NAME=SYMBOL,SYMBOL" (lite_library.h). Call before
+// models are read: a graph looks its definitions up when it is made. NOT_FOUND when the library or
+// a symbol cannot be found; INVALID_ARGUMENT when it brings nothing or a definition does not parse;
+// ALREADY_EXISTS for an op or operator that is known; INTERNAL when a function of it fails
+// otherwise. What was added before the error stays. Thread safe.
 Status LoadOpLibrary(const std::string& path);
 
 }  // namespace smelt

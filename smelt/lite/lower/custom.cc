@@ -1,7 +1,14 @@
-// Custom operators. Those of the Flex delegate hold a node of TensorFlow, which runs as it is.
+// Custom operators. What a library brings (--op_library) goes first, as a resolver's operators do
+// in TensorFlow Lite; then those of the Flex delegate, which hold a node of TensorFlow that runs as
+// it is.
+#include <algorithm>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/kernels/custom/lite_library.h"
+#include "smelt/lite/common/attributes.h"
 #include "smelt/lite/lower/lowering.h"
 #include "smelt/wire/graph_def/lone_node.h"
 #include "smelt/wire/tflite/flex.h"
@@ -54,10 +61,61 @@ LoweredEndpoints Flex(Node& n, absl::string_view named, Lowering& l) {
   return out;
 }
 
+// Is the input a tensor that the file keeps between runs? It is read where the operator stands, so
+// that it sees what those before it wrote.
+bool IsState(Endpoint e, Lowering& l) {
+  if (!e.node->Is("ReadVariableOp") || !e.node->input(0).node->Is("VarHandleOp")) return false;
+  const std::string name = e.node->input(0).node->String("shared_name");
+  return std::ranges::any_of(l.resources().states,
+                             [&](const LiteResources::State& s) { return s.name == name; });
+}
+
+LoweredEndpoints OfLibrary(Node& n, Lowering& l) {
+  std::vector<int64_t> left_out, constants, variables;
+  DtypeVector states;
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    const Endpoint e = n.input(i);
+    if (Lowering::IsLeftOut(e)) {
+      left_out.push_back(i);
+    } else if (l.Constant(e)) {
+      constants.push_back(i);
+    } else if (IsState(e, l)) {
+      variables.push_back(i);
+      states.push_back(l.type(e));
+      AttrMap attrs;
+      attrs.Set("dtype", l.type(e));
+      ASSIGN_OR_RETURN(const Endpoint fresh,
+                       l.Add("ReadVariableOp", {e.node->input(0)}, std::move(attrs)));
+      if (const Quantization* q = l.quantization(e)) l.SetQuantization(fresh, Quantization(*q));
+      l.graph().SetInput(&n, i, fresh);
+    }
+  }
+  AttrMap& attrs = n.AttrsToChange();
+  // One state for each session, however often the graph around it is copied.
+  attrs.Set("_instance", absl::StrCat(l.function(), "/", n.name()));
+  attrs.Set("_left_out", left_out);
+  attrs.Set("_constants", constants);
+  attrs.Set("_variables", variables);
+  if (const Attr* shapes = n.attrs().Find(kOutputShapes)) attrs.Set("_stated_shapes", *shapes);
+  ASSIGN_OR_RETURN(Node * made, l.Keep(n, states));
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
+  for (size_t k = 0; k < variables.size(); ++k) {
+    const Endpoint state = n.input(static_cast<int>(variables[k]));
+    RETURN_IF_ERROR(l.Assign(state, {made, n.num_outputs() + static_cast<int>(k)}));
+  }
+  return out;
+}
+
 LoweredEndpoints Custom(Node& n, Lowering& l) {
   const std::string code = n.String("custom_code");
+  if (FindLiteOp(code) != nullptr) return OfLibrary(n, l);
   if (absl::StartsWith(code, "Flex")) return Flex(n, absl::StripPrefix(code, "Flex"), l);
-  return Unimplemented("the custom operator '", code, "' has no kernel here");
+  const std::vector<std::string> known = LiteOpNames();
+  return Unimplemented("Encountered unresolved custom op: ", code, ". ",
+                       known.empty()
+                           ? "No op library is given (--op_library)"
+                           : absl::StrCat("The op libraries bring ", absl::StrJoin(known, ", ")));
 }
 
 constexpr LowerRow kCustomLowering[] = {{"tfl.custom", Custom}};

@@ -66,6 +66,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.broadcast_to", ByPlainRow},
     {"tfl.call", ByPlainRow},
     {"tfl.cast", ByPlainRow},
+    {"tfl.custom", ByPlainRow},
     {"tfl.depth_to_space", ByPlainRow},
     {"tfl.dynamic_update_slice", ByPlainRow},
     {"tfl.expand_dims", ByPlainRow},

@@ -1,0 +1,151 @@
+#include "smelt/kernels/custom/lite_library.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+
+namespace smelt {
+namespace {
+
+constexpr absl::string_view kRegister = "Register_";
+
+struct LiteOps {
+  absl::Mutex mutex;
+  // Of functions, so that a library that is named twice brings nothing twice.
+  std::map<std::string, std::pair<void*, LiteOp>, std::less<>> ops ABSL_GUARDED_BY(mutex);
+};
+
+LiteOps& KnownLiteOps() {
+  static auto* ops = new LiteOps;
+  return *ops;
+}
+
+// How many symbols the library's table has: its hash table ends with the chain of its last bucket.
+uint32_t CountSymbols(const uint32_t* hash) {
+  const uint32_t buckets = hash[0], first = hash[1], bloom_words = hash[2];
+  const uint32_t* bucket = hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+  const uint32_t* chain = bucket + buckets;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < buckets; ++i) last = std::max(last, bucket[i]);
+  if (last < first) return first;
+  while ((chain[last - first] & 1) == 0) ++last;
+  return last + 1;
+}
+
+// Names of the functions that a loaded library defines for others. Empty where it has no table of
+// them that is known here.
+std::vector<std::string> ExportedFunctions(void* library) {
+  link_map* map = nullptr;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
+  const ElfW(Sym)* symbols = nullptr;
+  const char* names = nullptr;
+  uint32_t count = 0;
+  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) {
+    const auto address = static_cast<uintptr_t>(d->d_un.d_ptr);
+    if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (d->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(address);
+    // The number of chains is that of symbols.
+    if (d->d_tag == DT_HASH) count = reinterpret_cast<const uint32_t*>(address)[1];
+    if (d->d_tag == DT_GNU_HASH && count == 0) {
+      count = CountSymbols(reinterpret_cast<const uint32_t*>(address));
+    }
+  }
+  std::vector<std::string> out;
+  if (symbols == nullptr || names == nullptr) return out;
+  for (uint32_t i = 0; i < count; ++i) {
+    const ElfW(Sym)& s = symbols[i];
+    if ((s.st_info & 0xf) == STT_FUNC && s.st_shndx != SHN_UNDEF) {
+      out.emplace_back(names + s.st_name);
+    }
+  }
+  return out;
+}
+
+// "Register_X" of a function of C, and of one of C++ that takes nothing; else empty. Those of
+// TensorFlow Lite's own operators are no custom ones.
+std::string RegisterName(const std::string& symbol) {
+  if (absl::StartsWith(symbol, kRegister)) return symbol;
+  if (!absl::StartsWith(symbol, "_Z")) return "";
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  if (status != 0) return "";
+  absl::string_view name = demangled.get();
+  if (!absl::ConsumeSuffix(&name, "()")) return "";
+  if (absl::StartsWith(name, "tflite::ops::builtin::")) return "";
+  const size_t colons = name.rfind("::");
+  if (colons != absl::string_view::npos) name.remove_prefix(colons + 2);
+  return absl::StartsWith(name, kRegister) ? std::string(name) : "";
+}
+
+Status AddLiteOp(void* library, const LiteSymbol& s) {
+  void* address = dlsym(library, s.symbol.c_str());
+  if (address == nullptr) return NotFound("it exports no '", s.symbol, "'");
+  const TfLiteRegistration* (*registered)() = nullptr;
+  std::memcpy(&registered, &address, sizeof(address));
+  const TfLiteRegistration* r = nullptr;
+  try {
+    r = registered();
+  } catch (...) {
+    return Internal("'", s.symbol, "' throws an exception");
+  }
+  if (r == nullptr) return Internal("'", s.symbol, "' returns nothing");
+  if (r->invoke == nullptr) {
+    return InvalidArgument("the operator of '", s.symbol, "' has no invoke");
+  }
+  std::string name = s.op;
+  if (name.empty() && r->custom_name != nullptr) name = r->custom_name;
+  if (name.empty()) {
+    const std::string function = RegisterName(s.symbol);
+    name = function.empty() ? s.symbol : function.substr(kRegister.size());
+  }
+  LiteOps& known = KnownLiteOps();
+  absl::MutexLock lock(&known.mutex);
+  const LiteOp op{r->init, r->free, r->prepare, r->invoke};
+  const auto [at, added] = known.ops.try_emplace(name, address, op);
+  if (!added && at->second.first != address) {
+    return AlreadyExists("the custom operator '", name, "' is known already");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<int> AddLiteOps(void* library, std::span<const LiteSymbol> symbols) {
+  std::vector<LiteSymbol> all(symbols.begin(), symbols.end());
+  if (symbols.empty()) {
+    for (std::string& name : ExportedFunctions(library)) {
+      if (!RegisterName(name).empty()) all.push_back({"", std::move(name)});
+    }
+  }
+  for (const LiteSymbol& s : all) RETURN_IF_ERROR(AddLiteOp(library, s));
+  return static_cast<int>(all.size());
+}
+
+const LiteOp* FindLiteOp(absl::string_view code) {
+  LiteOps& known = KnownLiteOps();
+  absl::MutexLock lock(&known.mutex);
+  const auto at = known.ops.find(std::string(code));
+  return at == known.ops.end() ? nullptr : &at->second.second;  // nobody removes one
+}
+
+std::vector<std::string> LiteOpNames() {
+  LiteOps& known = KnownLiteOps();
+  absl::MutexLock lock(&known.mutex);
+  std::vector<std::string> out;
+  for (const auto& [name, op] : known.ops) out.push_back(name);
+  return out;
+}
+
+}  // namespace smelt

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Custom operators of TensorFlow Lite from a shared library: lite_op_library_test.py SMELT LIBRARY. Ends with 'N passed, N failed'.
+
+tests/models/custom_ops holds functions that become custom operators, and what TensorFlow answers for them; the library (tests/op_library/lite_ops.c)
+computes the same. Variables, optional inputs, quantized tensors and states beside TensorFlow Lite: tests/peers/lite_op_library_test.py."""
+import os
+import sys
+
+from program import call, check, finish, models, work
+
+library = os.path.abspath(sys.argv[2])
+model = work / "custom.tflite"
+code, out, err = call("lite", models / "custom_ops", model)
+check("exported", code == 0, out + err)
+
+
+def run(*flags, signature="counted", inputs="n=3"):
+    code, out, err = call("run", model, "--signature_def", signature, "--input_exprs", inputs, *flags)
+    return code, out + err
+
+
+code, out, err = call("replay", model, "--log", models / "custom_ops.tfrecord", "--op_library", library)
+check("the operators answer as the functions that they replace", code == 0 and "9" in out, out + err)
+code, out, err = call("bench", model, "--log", models / "custom_ops.tfrecord", "--op_library", library, "--seconds", "0.1", "--signature_def", "words")
+check("and are timed", code == 0, out + err)
+
+code, text = run()
+check("without a library", code == 1 and "UNIMPLEMENTED" in text and "Encountered unresolved custom op: " in text and "--op_library" in text, text)
+code, text = run("--op_library", f"{library}:UpTo=Register_UpTo")
+check("of another library", code == 1 and "Encountered unresolved custom op: " in text and "The op libraries bring UpTo" in text, text)
+every = "my_custom_fused_op=Register_FUSED,Register_UpTo,LastFirst=Register_LAST_FIRST,Roots=_ZN8examples3ops14Register_ROOTSEv"
+code, text = run("--op_library", f"{library}:{every}")
+check("by symbols", code == 0 and "[1. 2. 3.]" in text, text)
+code, text = run("--op_library", library, "--op_library", library)
+check("the library twice", code == 0, text)
+code, text = run("--op_library", f"{library}:Nothing=Register_NOTHING")
+check("no such symbol", code == 1 and "NOT_FOUND" in text and "Register_NOTHING" in text, text)
+code, text = run("--op_library", f"{library}:NothingRegistered")
+check("a function that returns nothing", code == 1 and "INTERNAL" in text and "NothingRegistered" in text, text)
+code, text = run("--op_library", library, "--op_library", f"{library}:UpTo=Register_FUSED")
+check("two operators of a name", code == 1 and "ALREADY_EXISTS" in text and "'UpTo'" in text, text)
+code, text = run("--op_library", f"{library}.none:UpTo")
+check("no library", code == 1 and "NOT_FOUND" in text, text)
+
+fails = lambda text, *words: all(w in text for w in words)
+code, text = run("--op_library", library, inputs="n=-2")
+check("what invoke reports", code == 1 and fails(text, "INTERNAL", "'UpTo' failed to invoke: there is nothing up to -2", "{{node"), text)
+code, text = run("--op_library", library, signature="roots", inputs="x=[[1.0, -8.0]]")
+check("with numbers", code == 1 and fails(text, "'Roots' failed to invoke: x[1] is -16, below 0"), text)
+code, text = run("--op_library", library, signature="roots", inputs="x=[[float('nan')]]")
+check("an exception", code != 0, text)
+code, text = run("--op_library", f"{library}:{every.replace('Roots=_ZN8examples3ops14Register_ROOTSEv', 'Roots=Register_REAL')}", signature="roots", inputs="x=[[1.0]]")
+check("what prepare reports", code == 1 and fails(text, "'Roots' failed to prepare: input 0 is FLOAT32, not INT8"), text)
+code, text = run("--op_library", f"{library}:{every.replace('Roots=_ZN8examples3ops14Register_ROOTSEv', 'Roots=Register_BAD')}", signature="roots", inputs="x=[[1.0]]")
+check("an output that does not hold together", code == 1 and fails(text, "INTERNAL", "'Roots' makes an output 0 that cannot be read: it has 8 bytes"), text)
+finish()
