@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/graph/shape/rules.h"
+
 namespace smelt {
 namespace {
 
