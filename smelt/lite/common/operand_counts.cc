@@ -1,19 +1,24 @@
+// Those that LiteRT 2.1's kernels check when they prepare an operator; of operators of StableHLO
+// that have no kernel there, those of their definition.
 #include "smelt/lite/common/operand_counts.h"
 
-#include <limits>
+#include "absl/strings/str_cat.h"
 
 namespace smelt {
 namespace {
 
-constexpr int kAny = std::numeric_limits<int>::max();
+constexpr int kAny = CountBounds::kAny;
 
 struct CountsRow {
-  OpSet ops;
   OperandCounts counts;
+  OpSet ops;
 };
 // An operator is in one row.
-constexpr CountsRow kCounts[] = {
-    {{"tfl.abs",
+constexpr CountsRow kOperands[] = {
+    {{{0, 0}, {1, 1}}, {"tfl.hashtable", "tfl.var_handle", "tfl.variable", "tfl.stablehlo_iota"}},
+    {{{0, 0}, {0, 0}}, {"tfl.call_once"}},
+    {{{1, 1}, {1, 1}},
+     {"tfl.abs",
       "tfl.average_pool_2d",
       "tfl.bitcast",
       "tfl.bucketize",
@@ -30,6 +35,7 @@ constexpr CountsRow kCounts[] = {
       "tfl.floor",
       "tfl.gelu",
       "tfl.hard_swish",
+      "tfl.hashtable_size",
       "tfl.imag",
       "tfl.l2_normalization",
       "tfl.l2_pool_2d",
@@ -46,6 +52,7 @@ constexpr CountsRow kCounts[] = {
       "tfl.random_standard_normal",
       "tfl.random_uniform",
       "tfl.rank",
+      "tfl.read_variable",
       "tfl.real",
       "tfl.relu",
       "tfl.relu6",
@@ -56,17 +63,39 @@ constexpr CountsRow kCounts[] = {
       "tfl.shape",
       "tfl.sign",
       "tfl.sin",
+      "tfl.skip_gram",
       "tfl.softmax",
       "tfl.space_to_depth",
       "tfl.sqrt",
       "tfl.square",
       "tfl.squeeze",
+      "tfl.stablehlo_abs",
+      "tfl.stablehlo_broadcast_in_dim",
+      "tfl.stablehlo_cbrt",
+      "tfl.stablehlo_convert",
+      "tfl.stablehlo_cosine",
+      "tfl.stablehlo_exponential",
+      "tfl.stablehlo_floor",
+      "tfl.stablehlo_log",
+      "tfl.stablehlo_logistic",
+      "tfl.stablehlo_negate",
+      "tfl.stablehlo_reshape",
+      "tfl.stablehlo_rsqrt",
+      "tfl.stablehlo_slice",
+      "tfl.stablehlo_tanh",
+      "tfl.stablehlo_transpose",
       "tfl.tanh",
       "tfl.where",
-      "tfl.zeros_like"},
-     {1, 1}},
-    {{"tfl.reshape"}, {1, 2}},
-    {{"tfl.add",
+      "tfl.zeros_like"}},
+    {{{1, 1}, {1, kAny}}, {"tfl.unpack"}},
+    {{{1, 1}, {2, 2}}, {"tfl.stablehlo_rng_bit_generator", "tfl.unique"}},
+    {{{1, 2}, {1, 1}}, {"tfl.reshape"}},
+    {{{1, kAny}, {1, 1}},
+     {"tfl.concat_embeddings", "tfl.concatenation", "tfl.pack", "tfl.stablehlo_concatenate",
+      "tfl.stablehlo_dynamic_slice"}},
+    {{{2, 2}, {0, 0}}, {"tfl.assign_variable"}},
+    {{{2, 2}, {1, 1}},
+     {"tfl.add",
       "tfl.arg_max",
       "tfl.arg_min",
       "tfl.atan2",
@@ -98,7 +127,6 @@ constexpr CountsRow kCounts[] = {
       "tfl.mul",
       "tfl.multinomial",
       "tfl.not_equal",
-      "tfl.pad",
       "tfl.pow",
       "tfl.prelu",
       "tfl.reduce_all",
@@ -114,39 +142,74 @@ constexpr CountsRow kCounts[] = {
       "tfl.right_shift",
       "tfl.segment_sum",
       "tfl.squared_difference",
+      "tfl.stablehlo_add",
+      "tfl.stablehlo_and",
+      "tfl.stablehlo_compare",
+      "tfl.stablehlo_convolution",
+      "tfl.stablehlo_divide",
+      "tfl.stablehlo_dot_general",
+      "tfl.stablehlo_gather",
+      "tfl.stablehlo_maximum",
+      "tfl.stablehlo_minimum",
+      "tfl.stablehlo_multiply",
+      "tfl.stablehlo_or",
+      "tfl.stablehlo_pad",
+      "tfl.stablehlo_power",
+      "tfl.stablehlo_remainder",
+      "tfl.stablehlo_shift_left",
+      "tfl.stablehlo_subtract",
       "tfl.sub",
       "tfl.sum",
       "tfl.tile",
-      "tfl.transpose"},
-     {2, 2}},
-    {{"tfl.conv_2d", "tfl.conv_3d", "tfl.depthwise_conv_2d", "tfl.fully_connected"}, {2, 3}},
-    {{"tfl.batch_to_space_nd", "tfl.dynamic_update_slice", "tfl.padv2", "tfl.range",
-      "tfl.scatter_nd", "tfl.select", "tfl.select_v2", "tfl.slice", "tfl.space_to_batch_nd",
+      "tfl.transpose"}},
+    {{{2, 2}, {2, 2}}, {"tfl.topk_v2"}},
+    {{{2, 2}, {1, kAny}}, {"tfl.split"}},
+    {{{2, 3}, {1, 1}},
+     {"tfl.conv_2d", "tfl.conv_3d", "tfl.depthwise_conv_2d", "tfl.fully_connected",
+      "tfl.lsh_projection", "tfl.pad", "tfl.padv2"}},
+    {{{2, kAny}, {1, 1}}, {"tfl.add_n", "tfl.stablehlo_dynamic_update_slice"}},
+    {{{2, kAny}, {1, kAny}}, {"tfl.stablehlo_reduce", "tfl.stablehlo_reduce_window"}},
+    {{{3, 3}, {0, 0}}, {"tfl.hashtable_import"}},
+    {{{3, 3}, {1, 1}},
+     {"tfl.batch_to_space_nd", "tfl.dilate", "tfl.dynamic_update_slice", "tfl.hashtable_find",
+      "tfl.range", "tfl.scatter_nd", "tfl.select", "tfl.select_v2", "tfl.slice",
+      "tfl.space_to_batch_nd", "tfl.stablehlo_clamp", "tfl.stablehlo_select",
       "tfl.unsorted_segment_max", "tfl.unsorted_segment_min", "tfl.unsorted_segment_prod",
-      "tfl.unsorted_segment_sum"},
-     {3, 3}},
-    {{"tfl.conv_3d_transpose", "tfl.transpose_conv"}, {3, 4}},
-    {{"tfl.one_hot", "tfl.sparse_to_dense", "tfl.strided_slice"}, {4, 4}},
-    {{"tfl.add_n", "tfl.concatenation", "tfl.pack"}, {1, kAny}},
-    {{"tfl.split"}, {2, 2, -1}},
-    {{"tfl.split_v"}, {3, 3, -1}},
-    {{"tfl.unpack"}, {1, 1, -1}},
-    {{"tfl.topk_v2"}, {2, 2, 2}},
-    {{"tfl.unique"}, {1, 1, 2}},
-    {{"tfl.non_max_suppression_v4"}, {5, 5, 2}},
-    {{"tfl.non_max_suppression_v5"}, {6, 6, 3}},
-    {{"tfl.svdf", "tfl.rnn", "tfl.unidirectional_sequence_rnn", "tfl.embedding_lookup_sparse"},
-     {5, 5}},
-    {{"tfl.unidirectional_sequence_lstm"}, {20, 24}},
+      "tfl.unsorted_segment_sum"}},
+    {{{3, 3}, {2, 2}}, {"tfl.hashtable_lookup"}},
+    {{{3, 3}, {1, kAny}}, {"tfl.split_v"}},
+    {{{3, 4}, {1, 1}}, {"tfl.conv_3d_transpose", "tfl.transpose_conv"}},
+    {{{3, kAny}, {1, kAny}}, {"tfl.stablehlo_scatter"}},
+    {{{4, 4}, {1, 1}}, {"tfl.one_hot", "tfl.sparse_to_dense", "tfl.strided_slice"}},
+    {{{5, 5}, {1, 1}},
+     {"tfl.embedding_lookup_sparse", "tfl.rnn", "tfl.svdf", "tfl.unidirectional_sequence_rnn"}},
+    {{{5, 5}, {2, 2}}, {"tfl.non_max_suppression_v4"}},
+    {{{6, 6}, {3, 3}}, {"tfl.non_max_suppression_v5"}},
+    {{{6, 6}, {1, 1}}, {"tfl.reduce_window"}},
+    // A basic LSTM has 5 and 4: the row tells them apart.
+    {{{5, 24}, {1, 4}}, {"tfl.lstm"}},
+    {{{20, 24}, {1, 1}}, {"tfl.unidirectional_sequence_lstm"}},
+    {{{12, 12}, {1, 2}}, {"tfl.bidirectional_sequence_rnn"}},
+    {{{48, 48}, {1, 2}}, {"tfl.bidirectional_sequence_lstm"}},
+    {{{1, kAny}, {0, kAny}}, {"tfl.if", "tfl.stablehlo_case"}},
+    {{{0, kAny}, {0, kAny}},
+     {"tfl.call", "tfl.custom", "tfl.stablehlo_composite", "tfl.stablehlo_custom_call",
+      "tfl.stablehlo_sort", "tfl.stablehlo_while", "tfl.while"}},
 };
 
 }  // namespace
 
-OperandCounts OperandCountsOf(OpName op) {
-  for (const CountsRow& row : kCounts) {
-    if (row.ops.Contains(op)) return row.counts;
+std::string CountBounds::ToString() const {
+  if (least == most) return absl::StrCat(least);
+  if (most == kAny) return absl::StrCat("at least ", least);
+  return absl::StrCat(least, " to ", most);
+}
+
+const OperandCounts* FindOperandCounts(OpName op) {
+  for (const CountsRow& row : kOperands) {
+    if (row.ops.Contains(op)) return &row.counts;
   }
-  return {0, kAny, -1};
+  return nullptr;
 }
 
 }  // namespace smelt

@@ -368,16 +368,16 @@ class FusionParser {
 
   Status CheckOperands(const RuleReplacement& r) {
     if (!r.custom.empty()) return OkStatus();
-    const OperandCounts counts = OperandCountsOf(r.op);
-    const auto is = static_cast<int>(r.args.size());
-    if (counts.results != 1 && counts.least > 0) {
+    const OperandCounts* counts = FindOperandCounts(r.op);
+    if (counts == nullptr) return lex_.Error(absl::StrCat("no file has an operator ", r.op.text()));
+    // As many as an option says is not known to be one.
+    if (!counts->outputs.Has(1) || counts->outputs.most == CountBounds::kAny) {
       return lex_.Error(absl::StrCat(r.op.text(), " has other results than one"));
     }
-    if (is >= counts.least && is <= counts.most) return OkStatus();
-    const std::string wanted = counts.least == counts.most
-                                   ? absl::StrCat(counts.least)
-                                   : absl::StrCat("from ", counts.least, " to ", counts.most);
-    return lex_.Error(absl::StrCat(r.op.text(), " takes ", wanted, " operands, not ", is));
+    const auto is = static_cast<int>(r.args.size());
+    if (counts->inputs.Has(is)) return OkStatus();
+    return lex_.Error(
+        absl::StrCat(r.op.text(), " takes ", counts->inputs.ToString(), " operands, not ", is));
   }
 
   // Is the option of the type that the operator's is?

@@ -12,9 +12,6 @@ namespace smelt {
 // it may read the inputs and outputs that the operator must have.
 Status CheckOperands(const Node& n);
 
-// False: no bounds are known of the operator. For tests.
-bool HasOperandBounds(OpName op);
-
 }  // namespace smelt
 
 #endif  // SMELT_LITE_LOWER_OPERANDS_H_

@@ -309,15 +309,15 @@ StatusOr<std::string> OthersThatRead(const smelt_fusion_replacement& by, Call* c
 StatusOr<bool> Replaced(const smelt_fusion_replacement& by, Call* c) {
   ASSIGN_OR_RETURN(const OpName op, OperatorOf(by));
   if (by.num_inputs > 0 && by.inputs == nullptr) return InvalidArgument("it has no inputs given");
-  const OperandCounts counts = OperandCountsOf(op);
+  const OperandCounts* counts = FindOperandCounts(op);
+  if (counts == nullptr) return InvalidArgument("no file has an operator ", by.op);
   const int results = c->root.num_outputs();
-  if (by.num_inputs > 4096 || static_cast<int>(by.num_inputs) < counts.least ||
-      static_cast<int>(by.num_inputs) > counts.most) {
+  if (by.num_inputs > 4096 || !counts->inputs.Has(static_cast<int>(by.num_inputs))) {
     return InvalidArgument(by.op, " cannot have ", by.num_inputs, " inputs");
   }
-  if (counts.results >= 0 && counts.results != results) {
-    return InvalidArgument(by.op, " has ", counts.results, " results, and '", c->root.name(),
-                           "' has ", results);
+  if (!counts->outputs.Has(results)) {
+    return InvalidArgument(by.op, " has ", counts->outputs.ToString(), " results, and '",
+                           c->root.name(), "' has ", results);
   }
   ASSIGN_OR_RETURN(AttrMap options, OptionsOf(by, op));
   ASSIGN_OR_RETURN(const std::string others, OthersThatRead(by, c));
