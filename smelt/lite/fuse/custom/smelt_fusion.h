@@ -2,28 +2,7 @@
  *
  * Build a library that exports smelt_register_fusions and name it with --fusion_library. Nothing
  * of smelt is linked: everything goes through the table of functions that the host hands over.
- *
- *   static int32_t FuseSwish(const smelt_fusion_host* host, smelt_fusion_call* call, int32_t root)
- * { smelt_fusion_value x, gate, gated; if (host->input(call, root, 0, &x) != SMELT_FUSION_OK)
- * return host->failed(call); if (host->input(call, root, 1, &gate) != SMELT_FUSION_OK) return
- * host->failed(call); if (strcmp(host->op(call, x.op), "LOGISTIC") == 0) { const smelt_fusion_value
- * first = x; x = gate; gate = first;
- *     }
- *     if (strcmp(host->op(call, gate.op), "LOGISTIC") != 0) return SMELT_FUSION_NO;
- *     if (host->input(call, gate.op, 0, &gated) != SMELT_FUSION_OK) return host->failed(call);
- *     if (gated.op != x.op || gated.port != x.port) {
- *       return host->decline(call, "the gate is of another value");
- *     }
- *     smelt_fusion_operand in = {x, NULL};
- *     smelt_fusion_attribute beta = {"beta", SMELT_FUSION_FLOAT, 0, 1.0f, NULL, 0, NULL};
- *     smelt_fusion_replacement by = {sizeof(by), "Swish", 1, 1, &in, 1, &beta, 1, &gate.op, NULL,
- * 0}; return host->replace(call, &by);
- *   }
- *   int32_t smelt_register_fusions(const smelt_fusion_host* host, smelt_fusion_registry* registry)
- * { if (host->abi_version < 1) return SMELT_FUSION_FAILED; smelt_fusion f = {sizeof(f),
- * "FuseSwish", "x * logistic(x) -> Swish(x)", "MUL", FuseSwish}; return host->add_fusion(registry,
- * &f);
- *   }
+ * docs/lite_fusions.md has a whole library.
  *
  * A fusion is tried at every operator that it names, before smelt's own, until none fires. It may
  * look at what the operator reads, and what that reads, and replace the operator and others by one
