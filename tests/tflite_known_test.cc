@@ -477,7 +477,11 @@ TEST(TfliteKnown, BranchesTakeWhatIsGiven) {
   const struct {
     absl::string_view type, shape;
     int inputs, outputs;
-  } kBodies[] = {{"INT32", "[2]", 1, 1}, {"FLOAT32", "[2]", 1, 0}, {"FLOAT32", "[2]", 1, 2}};
+  } kBodies[] = {{"INT32", "[2]", 1, 1},
+                 {"FLOAT32", "[2]", 2, 1},
+                 {"FLOAT32", "[2]", 0, 1},
+                 {"FLOAT32", "[2]", 1, 0},
+                 {"FLOAT32", "[2]", 1, 2}};
   for (const auto& body : kBodies) {
     TfliteText text;
     const int p = text.Input("[]", "BOOL"), x = text.Input("[2]"), y = text.Tensor("[2]");

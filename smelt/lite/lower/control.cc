@@ -2,6 +2,8 @@
 //
 // A subgraph is a function. What CALL_ONCE runs is run when the model is loaded: the file's
 // resources are there before any request.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "smelt/lite/lower/lowering.h"
 
@@ -30,7 +32,26 @@ DtypeVector Types(const Node& n, int first) {
 
 DtypeVector OutputTypes(const Node& n) { return {n.output_types.begin(), n.output_types.end()}; }
 
+// The subgraph that the attribute names takes these and gives those.
+Status CheckCallee(const Node& n, absl::string_view attr, const DtypeVector& in,
+                   const DtypeVector& out, Lowering& l) {
+  const FuncAttr* named = n.Func(attr);
+  const Function* f = named == nullptr ? nullptr : l.graph().library()->Find(named->name);
+  if (f == nullptr) return InvalidArgument("its ", attr, " is no subgraph");
+  const auto fits = [](const std::vector<ArgDef>& args, const DtypeVector& types) {
+    return std::ranges::equal(args, types, {}, &ArgDef::type);
+  };
+  const auto &inputs = f->signature.inputs, &outputs = f->signature.outputs;
+  if (fits(inputs, in) && fits(outputs, out)) return OkStatus();
+  return InvalidArgument("it gives subgraph '", named->name, "' ", in.size(), " values and wants ",
+                         out.size(), ", and the subgraph takes ", inputs.size(), " and makes ",
+                         outputs.size(), ", or values of other types");
+}
+
 LoweredEndpoints If(Node& n, Lowering& l) {
+  for (const absl::string_view branch : {"then_branch", "else_branch"}) {
+    RETURN_IF_ERROR(CheckCallee(n, branch, Types(n, 1), OutputTypes(n), l));
+  }
   AttrMap attrs;
   attrs.Set("Tcond", l.type(n.input(0)));
   attrs.Set("Tin", Types(n, 1));
@@ -44,6 +65,8 @@ LoweredEndpoints While(Node& n, Lowering& l) {
   if (Types(n, 0) != OutputTypes(n)) {
     return InvalidArgument("its outputs are not of the types of its inputs");
   }
+  RETURN_IF_ERROR(CheckCallee(n, "cond", Types(n, 0), {Dtype::kBool}, l));
+  RETURN_IF_ERROR(CheckCallee(n, "body", Types(n, 0), OutputTypes(n), l));
   AttrMap attrs;
   attrs.Set("T", Types(n, 0));
   attrs.Set("cond", *n.Find("cond"));
@@ -52,6 +75,7 @@ LoweredEndpoints While(Node& n, Lowering& l) {
 }
 
 LoweredEndpoints CallOf(const Node& n, absl::string_view function, Lowering& l) {
+  RETURN_IF_ERROR(CheckCallee(n, function, Types(n, 0), OutputTypes(n), l));
   AttrMap attrs;
   attrs.Set("f", *n.Find(function));
   attrs.Set("Tin", Types(n, 0));
