@@ -497,6 +497,32 @@ TEST(TfliteKnown, BranchesTakeWhatIsGiven) {
   }
 }
 
+TEST(TfliteKnown, HonestBranchesAndLoopsRun) {
+  TfliteText text;
+  const int p = text.Input("[]", "BOOL"), x = text.Input("[2]"), y = text.Tensor("[2]"),
+            q = text.Tensor("[]", "BOOL"), z = text.Tensor("[2]");
+  text.Op("IF", {p, x}, {y}, "IfOptions: {then_subgraph_index: 1, else_subgraph_index: 1}");
+  text.Op("WHILE", {p, y}, {q, z},
+          "WhileOptions: {cond_subgraph_index: 2, body_subgraph_index: 3}");
+  text.EndSubgraph({z});
+  const int a = text.Input("[2]"), one = text.Const<float>("[2]", "FLOAT32", {1, 1}),
+            sum = text.Tensor("[2]");
+  text.Op("ADD", {a, one}, {sum}, "AddOptions: {}");
+  text.EndSubgraph({sum});
+  const int go = text.Input("[]", "BOOL"), stop = text.Tensor("[]", "BOOL");
+  text.Input("[2]");
+  text.Op("LOGICAL_NOT", {go}, {stop}, "LogicalNotOptions: {}");
+  text.EndSubgraph({stop});
+  const int again = text.Input("[]", "BOOL"), b = text.Input("[2]"),
+            other = text.Tensor("[]", "BOOL"), twice = text.Tensor("[2]");
+  text.Op("LOGICAL_NOT", {again}, {other}, "LogicalNotOptions: {}");
+  text.Op("ADD", {b, b}, {twice}, "AddOptions: {}");
+  text.EndSubgraph({other, twice});
+  const auto answers = RunTflite(text.Bytes());
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_EQ(answers->at("t4").flat<float>()[0], 2);  // 0, of which 1 more, doubled once
+}
+
 TEST(TfliteKnown, CustomOptions) {
   const struct {
     absl::string_view code, options, words;
