@@ -27,6 +27,7 @@ fi
 "$venv/bin/python" tests/peers/lite_models.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_operators.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_hybrid.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_builtins.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_recurrent.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30
 "$venv/bin/python" tests/peers/random_graphs.py "${BUILD:-build}/smelt" --count 30 --version_one

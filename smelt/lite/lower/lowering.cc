@@ -50,7 +50,8 @@ void NoteQuantization(Node* n, Lowering& l) {
 
 std::span<const std::span<const LowerRow>> AllLowerRows() {
   static const std::array families = {CustomLowering(),   ControlLowering(), ElementwiseLowering(),
-                                      MovementLowering(), NnLowering(),      RecurrentLowering()};
+                                      MovementLowering(), NnLowering(),      RecurrentLowering(),
+                                      StablehloLowering()};
   return families;
 }
 

@@ -164,6 +164,9 @@ std::span<const LowerRow> ElementwiseLowering();
 std::span<const LowerRow> MovementLowering();
 std::span<const LowerRow> NnLowering();
 std::span<const LowerRow> RecurrentLowering();
+std::span<const LowerRow> StablehloLowering();
+// Keeps the operator, whose kernel (kernels/lite/) takes it. UNIMPLEMENTED with why not.
+LoweredEndpoints KeptForKernel(Node& n, Lowering& l);
 
 }  // namespace smelt
 

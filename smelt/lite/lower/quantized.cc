@@ -22,13 +22,7 @@ LoweredEndpoints ByPlainRow(Node& n, Lowering& l) {
   return Unimplemented("it is not known here");
 }
 
-LoweredEndpoints Kept(Node& n, Lowering& l) {
-  ASSIGN_OR_RETURN(Node * made, l.Keep(n));
-  RETURN_IF_ERROR(FindKernel(*made).status());
-  std::vector<Endpoint> out;
-  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
-  return out;
-}
+LoweredEndpoints Kept(Node& n, Lowering& l) { return KeptForKernel(n, l); }
 
 // The same on integers where all that it reads and makes has one scale.
 LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
@@ -59,6 +53,7 @@ LoweredEndpoints Dequantize(Node& n, Lowering& l) {
   return OneOf(l.Add("Cast", {n.input(0)}, std::move(attrs)));
 }
 
+// Kernels of StableHLO's operators there know no scales: they compute with the integers.
 constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.arg_max", ByPlainRow},
     {"tfl.arg_min", ByPlainRow},
@@ -68,14 +63,17 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.cast", ByPlainRow},
     {"tfl.custom", ByPlainRow},
     {"tfl.depth_to_space", ByPlainRow},
+    {"tfl.dilate", ByPlainRow},
     {"tfl.dynamic_update_slice", ByPlainRow},
     {"tfl.expand_dims", ByPlainRow},
     {"tfl.fill", ByPlainRow},
     {"tfl.gather", ByPlainRow},
     {"tfl.gather_nd", ByPlainRow},
+    {"tfl.hashtable_lookup", ByPlainRow},
     {"tfl.if", ByPlainRow},
     {"tfl.max_pool_2d", Kept},
     {"tfl.mirror_pad", ByPlainRow},
+    {"tfl.one_hot", ByPlainRow},
     {"tfl.pack", ByPlainRow},
     {"tfl.rank", ByPlainRow},
     {"tfl.read_variable", ByPlainRow},
@@ -91,9 +89,24 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.shape", ByPlainRow},
     {"tfl.slice", ByPlainRow},
     {"tfl.space_to_depth", ByPlainRow},
+    {"tfl.sparse_to_dense", ByPlainRow},
     {"tfl.split", ByPlainRow},
     {"tfl.split_v", ByPlainRow},
     {"tfl.squeeze", ByPlainRow},
+    {"tfl.reduce_window", ByPlainRow},
+    {"tfl.stablehlo_add", ByPlainRow},
+    {"tfl.stablehlo_and", ByPlainRow},
+    {"tfl.stablehlo_case", ByPlainRow},
+    {"tfl.stablehlo_composite", ByPlainRow},
+    {"tfl.stablehlo_gather", ByPlainRow},
+    {"tfl.stablehlo_maximum", ByPlainRow},
+    {"tfl.stablehlo_minimum", ByPlainRow},
+    {"tfl.stablehlo_multiply", ByPlainRow},
+    {"tfl.stablehlo_pad", ByPlainRow},
+    {"tfl.stablehlo_reduce_window", ByPlainRow},
+    {"tfl.stablehlo_scatter", ByPlainRow},
+    {"tfl.stablehlo_shift_left", ByPlainRow},
+    {"tfl.stablehlo_while", ByPlainRow},
     {"tfl.strided_slice", ByPlainRow},
     {"tfl.tile", ByPlainRow},
     {"tfl.topk_v2", ByPlainRow},
@@ -164,6 +177,14 @@ constexpr LowerRow kQuantizedLowering[] = {
 };
 
 }  // namespace
+
+LoweredEndpoints KeptForKernel(Node& n, Lowering& l) {
+  ASSIGN_OR_RETURN(Node * made, l.Keep(n));
+  RETURN_IF_ERROR(FindKernel(*made).status());
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) out.push_back({made, i});
+  return out;
+}
 
 bool IsQuantized(const Node& n, const Lowering& l) {
   if (n.Is({"tfl.quantize", "tfl.dequantize"})) return true;

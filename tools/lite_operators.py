@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Writes docs/lite_operators.md, what becomes of each builtin operator of TensorFlow Lite: lite_operators.py [--check]
+
+The schema names the operators. Exported is what the exporter's sources name (smelt/lite but for lower/); what runs has a row in smelt/lite/lower, what runs on
+quantized tensors one in quantized.cc. --check writes nothing and fails where the page says something else."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+page = root / "docs/lite_operators.md"
+# Of those that do not run. tests/peers/lite_builtins.py holds that TensorFlow Lite has no kernel of them either.
+WHY = {
+    "CONCAT_EMBEDDINGS": "TensorFlow Lite has no kernel",
+    "DELEGATE": "stands for what a delegate runs: in no file",
+    "PLACEHOLDER_FOR_GREATER_OP_CODES": "stands for a number beyond 127: no operator",
+}
+NO_KERNEL = "TensorFlow Lite has no kernel: converters lower it before"
+
+
+def sources(folder, leave_out=()):
+    return [p for p in sorted((root / folder).rglob("*")) if p.suffix in (".cc", ".h", ".inc") and not any(part in leave_out for part in p.parts)]
+
+
+def named(files, pattern=r'"tfl\.([a-z0-9_]+)"'):
+    return {name for file in files for name in re.findall(pattern, file.read_text())}
+
+
+def table():
+    schema = (root / "smelt/wire/tflite/tflite.fbs").read_text()
+    builtins = re.search(r"enum BuiltinOperator : int \{(.*?)\}", schema, re.DOTALL).group(1)
+    operators = [(int(number), name) for name, number in re.findall(r"(\w+) = (\d+)", builtins)]
+    # Rules of fusions are text: "(tfl.add $x $y)".
+    exported = named(sources("smelt/lite", ("lower",)), r"\btfl\.([a-z0-9_]+)")
+    lower = sources("smelt/lite/lower")
+    row = r'\{\s*"tfl\.([a-z0-9_]+)"'
+    runs = named(lower, row)
+    quantized = named([f for f in lower if f.name == "quantized.cc"], row)
+    lines = []
+    for number, name in operators:
+        op = name.lower()
+        does_run = op in runs
+        why = "" if does_run else WHY.get(name, NO_KERNEL)
+        if name == "CUSTOM":
+            why = "those of `--op_library`, and select ops of TensorFlow (`Flex...`)"
+        lines.append(f"| {number} | {name} | {'yes' if op in exported else ''} | {'yes' if does_run else ''} | {'yes' if op in quantized else ''} | {why} |")
+    known = {name.lower() for _, name in operators} | {"variable", "no_value"}
+    assert not runs - known, runs - known
+    return lines
+
+
+lines = table()
+text = f"""# The builtin operators of TensorFlow Lite
+
+What `smelt lite` writes (exported), what `smelt run`, `replay` and `bench` do with a file (runs), and whether they do so where its tensors are quantized integers. An operator that is
+exported or runs on no quantized tensor takes floats and plain integers. `tools/lite_operators.py` writes this page from the tables of rows; a test compares.
+
+| # | operator | exported | runs | quantized | |
+|---|---|---|---|---|---|
+""" + "\n".join(lines) + f"\n\n{len(lines)} operators: {sum(l.split('|')[3].strip() == 'yes' for l in lines)} exported, {sum(l.split('|')[4].strip() == 'yes' for l in lines)} run.\n"
+if "--check" in sys.argv:
+    if not page.exists() or page.read_text() != text:
+        sys.exit("docs/lite_operators.md is not what tools/lite_operators.py writes")
+    print(f"{len(lines)} passed, 0 failed")
+else:
+    page.write_text(text)
