@@ -34,7 +34,6 @@ StatusOr<Endpoint> Padded(Endpoint x, Endpoint fill, const Dims64& low, const Di
 }
 
 LoweredEndpoints StablehloPad(Node& n, Lowering& l) {
-  if (n.num_inputs() != 2) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 2");
   const Dims64 low = n.Ints("edge_padding_low"), high = n.Ints("edge_padding_high"),
                interior = n.Ints("interior_padding");
   return OneOf(Padded(n.input(0), n.input(1), low, high, interior, l));
@@ -42,14 +41,12 @@ LoweredEndpoints StablehloPad(Node& n, Lowering& l) {
 
 // Between two elements lie one less than the dilation says.
 LoweredEndpoints Dilate(Node& n, Lowering& l) {
-  if (n.num_inputs() != 3) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 3");
   ASSIGN_OR_RETURN(const Endpoint gaps, l.Add("Sub", {n.input(1), l.Int(1)}));
   ASSIGN_OR_RETURN(const Endpoint none, l.Add("ZerosLike", {gaps}));
   return OneOf(l.Add("XlaPad", {n.input(0), n.input(2), none, none, gaps}));
 }
 
 LoweredEndpoints StablehloGather(Node& n, Lowering& l) {
-  if (n.num_inputs() != 2) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 2");
   GatherDimensions d;
   d.window = DimsOption(n, "offset_dims");
   d.collapsed = DimsOption(n, "collapsed_slice_dims");
@@ -64,7 +61,6 @@ LoweredEndpoints StablehloGather(Node& n, Lowering& l) {
 }
 
 LoweredEndpoints StablehloScatter(Node& n, Lowering& l) {
-  if (n.num_inputs() != 3) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 3");
   GatherDimensions d;
   d.window = DimsOption(n, "update_window_dims");
   d.collapsed = DimsOption(n, "inserted_window_dims");
@@ -92,7 +88,6 @@ StatusOr<Endpoint> Windows(Endpoint x, Endpoint init, const Dims64& size, const 
 
 // Gaps and edges are the initial value there, whether or not that is neutral.
 LoweredEndpoints StablehloReduceWindow(Node& n, Lowering& l) {
-  if (n.num_inputs() != 2) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 2");
   const Dims64 size = n.Ints("window_dimensions");
   ASSIGN_OR_RETURN(const Dims64 strides, PerDimension(n, "window_strides", size.size(), 1));
   ASSIGN_OR_RETURN(const Dims64 dilations, PerDimension(n, "window_dilations", size.size(), 1));
@@ -178,7 +173,6 @@ StatusOr<FuncAttr> Reducer(const std::string& named, Dtype type, Lowering& l) {
 }
 
 LoweredEndpoints ReduceWindow(Node& n, Lowering& l) {
-  if (n.num_inputs() != 5) return InvalidArgument("it has ", n.num_inputs(), " inputs, not 5");
   std::optional<Dims64> v[3];
   for (int i = 0; i < 3; ++i) {
     v[i] = l.Integers(n.input(2 + i));
@@ -193,9 +187,6 @@ LoweredEndpoints ReduceWindow(Node& n, Lowering& l) {
 
 // The stream in order, whatever the shape: that of a vector. Two words of 32 bits make one of 64.
 LoweredEndpoints RandomBits(Node& n, Lowering& l) {
-  if (n.num_inputs() != 1 || n.num_outputs() != 2) {
-    return InvalidArgument("it has ", n.num_inputs(), " inputs and ", n.num_outputs(), " outputs");
-  }
   const PartialShape shape = StatedShape({&n, 1});
   if (!shape.fully_known()) return InvalidArgument("its shape is not fixed");
   Dtype type = n.output_types[1];
@@ -226,9 +217,7 @@ LoweredEndpoints RandomBits(Node& n, Lowering& l) {
 // An index that names no branch takes the last one, there as here.
 LoweredEndpoints Case(Node& n, Lowering& l) {
   const Attr* branches = n.Find("branches");
-  if (n.num_inputs() == 0 || branches == nullptr) {
-    return InvalidArgument("it has no index, or no branches");
-  }
+  if (branches == nullptr) return InvalidArgument("it has no branches");
   std::vector<Endpoint> inputs = InputsOf(n);
   DtypeVector in;
   for (size_t i = 1; i < inputs.size(); ++i) in.push_back(l.type(inputs[i]));
@@ -245,7 +234,6 @@ LoweredEndpoints Case(Node& n, Lowering& l) {
 
 // Of truths, and of integers bit by bit.
 LoweredEndpoints BitsOrTruths(Node& n, Lowering& l) {
-  if (n.num_inputs() == 0) return InvalidArgument("it has no inputs");
   const bool truths = l.type(n.input(0)) == Dtype::kBool, both = n.Is("tfl.stablehlo_and");
   constexpr OpName kOfTruths[] = {"LogicalOr", "LogicalAnd"},
                    kOfBits[] = {"BitwiseOr", "BitwiseAnd"};
@@ -255,7 +243,7 @@ LoweredEndpoints BitsOrTruths(Node& n, Lowering& l) {
 
 // Sums and products of truths are what XLA makes of them.
 LoweredEndpoints NumbersOrTruths(Node& n, Lowering& l) {
-  if (n.num_inputs() == 0 || l.type(n.input(0)) != Dtype::kBool) return SameOp(n, l);
+  if (l.type(n.input(0)) != Dtype::kBool) return SameOp(n, l);
   const bool either = n.Is({"tfl.stablehlo_add", "tfl.stablehlo_maximum"});
   return OneOf(l.Add(either ? OpName("LogicalOr") : OpName("LogicalAnd"), InputsOf(n)));
 }
