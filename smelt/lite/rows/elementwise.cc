@@ -117,7 +117,11 @@ LiteEndpoints Infinity(Node& n, Legalizer& l) {
 
 LiteEndpoints Atan(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
-  return One(l.Add("tfl.atan2", {n.input(0), l.Floats(1)}, {}, l.OutputOf(n)));
+  // Its operator does not broadcast.
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint zeros, l.Add("tfl.zeros_like", {n.input(0)}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint ones, l.Add("tfl.add", {zeros, l.Floats(1)}, {}, out));
+  return One(l.Add("tfl.atan2", {n.input(0), ones}, {}, out));
 }
 
 // The other side of the right triangle over x: sqrt((1 - x) * (1 + x)).

@@ -246,6 +246,17 @@ LiteEndpoints BiasGrad(Node& n, Legalizer& l) {
   return c.Done(c.Reduce("tfl.sum", n.input(0), axes, false));
 }
 
+// The sums of sorted segments. SEGMENT_SUM refuses numbers of segments that leave one out.
+Endpoint SegmentSums(Endpoint rows, Endpoint segments, const LiteOutput& out, OperatorChain& c) {
+  const std::vector<int64_t> last = {-1}, end = {0}, step = {1};
+  Legalizer& l = c.l();
+  const Endpoint number =
+      c.Make("tfl.strided_slice", {segments, l.Ints(last), l.Ints(end), l.Ints(step)},
+             Options({{"end_mask", int64_t{1}}, {"shrink_axis_mask", int64_t{1}}}),
+             {Dtype::kInt32, PartialShape::Of({})});
+  return c.Make("tfl.unsorted_segment_sum", {rows, segments, c.Add(number, 1)}, {}, out);
+}
+
 // What lookups give, summed by the segment that each is of.
 LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kPlaceTypes));
@@ -261,7 +272,7 @@ LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   dims[0] = count.rank() == 1 ? std::max<int64_t>(count[0], -1) : -1;
   const Endpoint rows =
       c.Make("tfl.gather", {n.input(0), indices}, {}, {Dtype::kFloat, PartialShape::Of(dims)});
-  const Endpoint sum = c.Make("tfl.segment_sum", {rows, segments}, {}, l.OutputOf(n));
+  const Endpoint sum = SegmentSums(rows, segments, l.OutputOf(n), c);
   if (n.Is("SparseSegmentSum")) return c.Done(sum);
   // A column of ones counts; a segment of nothing is zero.
   std::vector<int64_t> ones(dims.size(), 1);
@@ -270,8 +281,7 @@ LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   const Endpoint one = c.Add(c.Make("tfl.zeros_like", {number}, {}, {Dtype::kFloat, count}), 1);
   const Endpoint column = dims.size() == 1 ? one : c.Reshape(one, ones);
   ones[0] = -1;
-  Endpoint size =
-      c.Make("tfl.segment_sum", {column, segments}, {}, {Dtype::kFloat, PartialShape::Of(ones)});
+  Endpoint size = SegmentSums(column, segments, {Dtype::kFloat, PartialShape::Of(ones)}, c);
   size = c.Max(size, 1);
   if (n.Is("SparseSegmentSqrtN")) size = c.Op("tfl.sqrt", {size});
   return c.Done(c.Div(sum, size));
@@ -285,13 +295,12 @@ LiteEndpoints SegmentMean(Node& n, Legalizer& l) {
   OperatorChain c(l);
   std::vector<int64_t> ones(static_cast<size_t>(shape.rank()), 1);
   ones[0] = -1;
-  const Endpoint sum = c.Make("tfl.segment_sum", {n.input(0), segments}, {}, l.OutputOf(n));
+  const Endpoint sum = SegmentSums(n.input(0), segments, l.OutputOf(n), c);
   const Endpoint number = c.Cast(segments, Dtype::kFloat);
   const Endpoint one =
       c.Add(c.Make("tfl.zeros_like", {number}, {}, {Dtype::kFloat, l.shape(segments)}), 1);
   const Endpoint column = ones.size() == 1 ? one : c.Reshape(one, ones);
-  const Endpoint size =
-      c.Make("tfl.segment_sum", {column, segments}, {}, {Dtype::kFloat, PartialShape::Of(ones)});
+  const Endpoint size = SegmentSums(column, segments, {Dtype::kFloat, PartialShape::Of(ones)}, c);
   return c.Done(c.Div(sum, c.Max(size, 1)));
 }
 

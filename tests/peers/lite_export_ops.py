@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Single ops exported by smelt: lite_export_ops.py SMELT [SUBSTRING of names] [--tensorflow]
+
+A small tf.function for each op that is several operators. smelt exports the SavedModel; LiteRT's answers are to be TensorFlow's.
+--tensorflow: those of lite_files.py, too, which have an operator each. TensorFlow's converter exports each function as well: where LiteRT runs its file
+right, smelt's is to be right, with no more operators. That takes many minutes."""
+import os
+import sys
+import tempfile
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy as np
+import tensorflow as tf
+
+import lite_files
+from checks import call, check, finish
+from lite_files import B, CASES, F, I, L, case, positive, spec, value
+from lite_process import difference, litert_answers, operators, reason
+
+words = [w for w in sys.argv[2:] if w != "--tensorflow"]
+only, with_tensorflow = words[0] if words else "", "--tensorflow" in sys.argv
+random = np.random.default_rng(11)
+raw = tf.raw_ops
+num_theirs = len(CASES)
+# Answers that a converter cannot be held to: numbers that are drawn.
+DRAWN = ("random_uniform", "random_normal", "multinomial")
+# More operators than TensorFlow's, and why.
+MORE = {}
+
+# ---- ops of one element that are several operators
+for n, f in {"asinh": tf.asinh, "erf": tf.math.erf, "erfc": tf.math.erfc, "atan": tf.atan, "sinh": tf.sinh, "cosh": tf.cosh, "expm1": tf.math.expm1, "is_nan": tf.math.is_nan,
+             "is_inf": tf.math.is_inf, "is_finite": tf.math.is_finite, "tan": tf.tan, "rint": tf.math.rint, "reciprocal": tf.math.reciprocal, "ones_like": tf.ones_like}.items():
+    case(n, lambda x, f=f: f(x), [None, 6])
+case("acosh", tf.acosh, [None, 4], inputs=[1 + positive((3, 4))[0]])
+for n, f in {"atanh": tf.atanh, "asin": tf.asin, "acos": tf.acos}.items():
+    case(n, lambda x, f=f: f(x), [None, 4], inputs=[random.uniform(-0.9, 0.9, (3, 4)).astype(np.float32)])
+for n in ("ReluGrad", "Relu6Grad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad"):
+    case(n, lambda g, x, n=n: getattr(raw, n)(gradients=g, features=x * 4), [None, 4], [None, 4])
+for n in ("EluGrad", "SeluGrad"):
+    case(n, lambda g, x, n=n: getattr(raw, n)(gradients=g, outputs=x), [None, 4], [None, 4])
+for n in ("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "SigmoidGrad", "TanhGrad"):
+    case(n, lambda y, g, n=n: getattr(raw, n)(y=y, dy=g), [None, 4], [None, 4], inputs=positive((3, 4), (3, 4)))
+for n in ("Xdivy", "Xlogy", "Xlog1py", "DivNoNan", "MulNoNan"):
+    case(n, lambda x, y, n=n: getattr(raw, n)(x=x, y=y), [None, 3], [None, 3], inputs=[np.float32([[0, 1, 2]]), np.float32([[0, 3, 0.5]])])
+for signed, low, high in ((True, -1.0, 2.0), (False, 0.0, 3.0), (True, -2.0, 1.0)):
+    for rounding in ("HALF_TO_EVEN", "HALF_UP"):
+        case(f"quantize_and_dequantize_{signed}_{high}_{rounding}", lambda x, s=signed, a=low, b=high, r=rounding: tf.quantization.quantize_and_dequantize_v2(x, a, b, signed_input=s, range_given=True, round_mode=r), [None, 40])
+case("quantize_and_dequantize_narrow", lambda x: tf.quantization.quantize_and_dequantize_v2(x, -1.0, 2.0, range_given=True, narrow_range=True, num_bits=4), [None, 40])
+case("global_normalization", lambda x: tf.compat.v1.nn.batch_norm_with_global_normalization(x, tf.constant([0.1, 0.2]), tf.constant([1.0, 2.0]), tf.constant([0.5, -0.5]), tf.constant([2.0, 3.0]), 1e-3, True), [2, 3, 3, 2])
+
+# ---- places
+case("roll", lambda x: tf.roll(x, [1, -2], [1, 2]), [None, 4, 5])
+for t in F, I:
+    case(f"band_part_{t.name}", lambda x: tf.linalg.band_part(x, 1, 0), spec([None, 4, 5], t))
+case("diag_part", tf.linalg.diag_part, [None, 4, 5])
+case("diag_part_above", lambda x: tf.linalg.diag_part(x, k=2), [None, 4, 5])
+case("diag_part_below", lambda x: tf.linalg.diag_part(x, k=-1), [None, 4, 5])
+case("bincount", lambda x: tf.math.bincount(x, minlength=5, maxlength=5), spec([7], I), inputs=[np.int32([0, 1, 4, 4, 9, 2, 1])])
+case("bincount_rows", lambda x: raw.DenseBincount(input=x, size=6, weights=tf.zeros([0], tf.float32)), spec([None, 7], I), inputs=[random.integers(0, 8, (3, 7)).astype(np.int32)])
+case("bincount_present", lambda x: raw.DenseBincount(input=x, size=6, weights=tf.zeros([0], tf.float32), binary_output=True), spec([None, 7], I), inputs=[random.integers(0, 8, (3, 7)).astype(np.int32)])
+case("bincount_weights", lambda x, w: raw.DenseBincount(input=x, size=6, weights=w), spec([None, 7], I), [None, 7], inputs=[random.integers(0, 8, (3, 7)).astype(np.int32), positive((3, 7))[0]])
+for side in "left", "right":
+    case(f"searchsorted_{side}", lambda x, s=side: tf.searchsorted(tf.constant([[0.0, 1.0, 1.0, 2.0]]), x, side=s), [1, 6], inputs=[np.float32([[-1, 0, 1, 1.5, 2, 3]])])
+case("dynamic_stitch", lambda x, y: tf.dynamic_stitch([[0, 3], [1, 2, 0]], [x, y]), [2, 3], [3, 3])
+case("dynamic_stitch_scalar", lambda x, y: tf.dynamic_stitch([0, [1, 2]], [x, y]), [3], [2, 3])
+case("euclidean_norm", lambda x: tf.math.reduce_euclidean_norm(x, 1), [None, 3, 4])
+case("bias_add_grad", lambda x: raw.BiasAddGrad(out_backprop=x), [None, 3, 4])
+for n in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
+    case(n, lambda x, i, s, n=n: getattr(raw, n)(data=x, indices=i, segment_ids=s), [5, 3], spec([None], I), spec([None], I), inputs=[value([5, 3], F), np.int32([0, 4, 4, 2]), np.int32([0, 0, 1, 3])])
+case("segment_mean", lambda x, s: tf.math.segment_mean(x, s), [None, 3], spec([None], I), inputs=[value([4, 3], F), np.int32([0, 0, 2, 3])])
+case("in_top_k", lambda t, x: tf.math.in_top_k(t, x, 2), spec([None], I), [None, 5], inputs=[np.int32([0, 4, 2]), value([3, 5], F)])
+case("invert_permutation", tf.math.invert_permutation, spec([None], I), inputs=[np.int32([2, 0, 3, 1])])
+case("shape_n", lambda x, y: dict(zip("ab", tf.shape_n([x, y]))), [None, 3], [None])
+case("approx_top_k", lambda x: dict(zip("ab", tf.math.approx_max_k(x, 3))), [2, 20])
+case("einsum_one", lambda x: tf.einsum("abc->ca", x), [None, 3, 4])
+case("einsum_sums", lambda x: tf.einsum("abc->b", x), [None, 3, 4])
+
+# ---- images
+for n, f in {"rgb_to_hsv": tf.image.rgb_to_hsv, "hsv_to_rgb": tf.image.hsv_to_rgb, "adjust_hue": lambda x: tf.image.adjust_hue(x, 0.3), "adjust_saturation": lambda x: tf.image.adjust_saturation(x, 1.7),
+             "adjust_contrast": lambda x: tf.image.adjust_contrast(x, 1.7)}.items():
+    case(n, lambda x, f=f: f(x), [None, 5, 6, 3], inputs=[random.uniform(0, 1, (2, 5, 6, 3)).astype(np.float32)])
+for method in ("bicubic", "area", "lanczos3", "mitchellcubic", "gaussian"):
+    case(f"resize_{method}", lambda x, m=method: tf.image.resize(x, [7, 4], m), [None, 5, 6, 3])
+case("resize_antialias", lambda x: tf.image.resize(x, [3, 4], antialias=True), [None, 9, 8, 3])
+for method in ("bilinear", "nearest"):
+    case(f"crop_and_resize_{method}", lambda x, b, i, m=method: tf.image.crop_and_resize(x, b, i, [4, 3], m, 0.25), [None, 7, 8, 2], [None, 4], spec([None], I),
+         inputs=[value([2, 7, 8, 2], F), np.float32([[0.1, 0.2, 0.8, 0.9], [0.9, 0.7, 0.2, 0.1], [-0.2, 0, 1.3, 1]]), np.int32([0, 1, 1])])
+case("crop_to_one", lambda x, b, i: tf.image.crop_and_resize(x, b, i, [1, 1]), [None, 7, 8, 2], [None, 4], spec([None], I), inputs=[value([1, 7, 8, 2], F), np.float32([[0.1, 0.2, 0.8, 0.9]]), np.int32([0])])
+for padding in "SAME", "VALID":
+    case(f"extract_patches_{padding}", lambda x, p=padding: tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 2, 1], p), [None, 7, 8, 2])
+
+# ---- control flow
+case("case_four", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(2), value([3], F)])
+case("case_beyond", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(7), value([3], F)])
+
+
+def save(function, specs, folder):
+    module = function if isinstance(function, tf.Module) else tf.Module()
+
+    def named(*args):
+        out = function(*args)
+        return out if isinstance(out, dict) else {"y": out}
+    module.f = tf.function(named, autograph=False, input_signature=[tf.TensorSpec(s, t, name=f"x{i}") for i, (s, t) in enumerate(specs)])
+    tf.saved_model.save(module, folder, signatures=module.f.get_concrete_function())
+    return module
+
+
+def main():
+    jobs, facts = [], []
+    work = tempfile.mkdtemp(prefix="smelt_lite_ops_")
+    for number, (name, function, specs, inputs, options) in enumerate(CASES):
+        if only not in name or options or (number < num_theirs and not with_tensorflow):
+            continue
+        inputs = {f"x{i}": np.asarray(v) for i, v in enumerate(inputs or [value(s, t) for s, t in specs])}
+        folder = os.path.join(work, str(number))
+        try:
+            module = save(function, specs, folder)
+        except (AttributeError, TypeError, ValueError) as e:  # this TensorFlow has no such op
+            print(f"not made: {name}: {reason(str(e))}")
+            continue
+        said = {}
+        code, text = call("lite", folder, folder + ".smelt")
+        said["smelt"] = "" if code == 0 else text.strip()
+        said["tensorflow"] = "" if with_tensorflow else "not asked"
+        try:
+            data = with_tensorflow and tf.lite.TFLiteConverter.from_concrete_functions([module.f.get_concrete_function()], module).convert()
+            if data:
+                open(folder + ".tensorflow", "wb").write(data)
+        except Exception as e:  # the converter has many kinds
+            said["tensorflow"] = reason(f"{type(e).__name__}: {e}")
+        for who in said:
+            jobs.append((folder + "." + who, [("serving_default", inputs)]) if not said[who] else (folder, []))
+        want = {k: v.numpy() for k, v in module.f(*[tf.constant(v) for v in inputs.values()]).items()}
+        facts.append((name, folder, said, want))
+    answers = iter(litert_answers([j for j in jobs if j[1]]))
+    refused = []
+    for name, folder, said, want in facts:
+        unlike = list(want) if any(d in name for d in DRAWN) else ()
+        why = {who: said[who] or difference(next(answers)[0], want, 1e-4, unlike) for who in ("smelt", "tensorflow")}
+        if why["smelt"] and said["smelt"] and why["tensorflow"]:
+            refused.append(f"{name}: {why['smelt'][:300]}")
+            continue
+        check(name, not why["smelt"], f"{why['smelt'][-600:]} (TensorFlow's: {why['tensorflow'] or 'right'})")
+        if why["smelt"] or why["tensorflow"]:
+            continue
+        ours, others = (operators(open(f"{folder}.{who}", "rb").read()) for who in ("smelt", "tensorflow"))
+        check(f"{name}: operators", name in MORE or sum(map(len, ours)) <= sum(map(len, others)), f"{ours}, TensorFlow's {others}")
+    for r in refused:
+        print("refused:", r)
+    check("few are refused", bool(only) or len(refused) < 12, len(refused))
+    finish()
+
+
+if __name__ == "__main__":
+    main()
