@@ -7,6 +7,9 @@
 //   out
 //   ...the nodes wanted, or the error...
 //
+// `do layers [auto=LOSS] [PATTERN...]`: operators in int8 on samples in [-1, 1]: `out` is which
+// layer is the worst, and which stay float: "worst NODE", "float NODE".
+//
 // `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
@@ -24,7 +27,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "smelt/graph/copy_node.h"
 #include "smelt/graph/text.h"
 #include "smelt/lite/composites/composite.h"
@@ -35,6 +40,8 @@
 #include "smelt/lite/lower/lowering.h"
 #include "smelt/lite/prepare/cases.h"
 #include "smelt/lite/prepare/functional.h"
+#include "smelt/lite/quantize/float_layers.h"
+#include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "tests/case_tests.h"
 
@@ -86,6 +93,68 @@ StatusOr<std::string> Written(Graph& graph) {
   return Canonical(*functions.library->Find("main")->body);
 }
 
+// A linear congruence, the same on every machine.
+StatusOr<std::vector<LiteSample>> MadeUpSamples(const Graph& graph) {
+  constexpr int kSamples = 8;
+  std::vector<LiteSample> out(kSamples);
+  uint32_t state = 1;
+  std::vector<const Node*> args(graph.Nodes().size());
+  for (const Node* n : graph.Nodes()) {
+    if (n->Is("_Arg")) args[static_cast<size_t>(n->Int("index"))] = n;
+  }
+  std::erase(args, nullptr);
+  for (LiteSample& sample : out) {
+    for (const Node* arg : args) {
+      const auto shapes = arg->Get<std::vector<PartialShape>>("_output_shapes", {});
+      ASSIGN_OR_RETURN(Tensor t, Tensor::Make(Dtype::kFloat, shapes.at(0).ToShape()));
+      for (float& v : t.flat<float>()) {
+        state = state * 1664525 + 1013904223;
+        v = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1;
+      }
+      sample.push_back(std::move(t));
+    }
+  }
+  return out;
+}
+
+StatusOr<std::string> LayersOf(const Graph& graph, const std::vector<std::string>& words) {
+  FloatLayerFlags flags;
+  flags.measure = true;
+  for (size_t i = 1; i < words.size(); ++i) {
+    absl::string_view word = words[i];
+    double loss = 0;
+    if (absl::ConsumePrefix(&word, "auto=") && absl::SimpleAtod(word, &loss)) {
+      flags.max_loss = loss;
+    } else {
+      flags.patterns.emplace_back(words[i]);
+    }
+  }
+  ASSIGN_OR_RETURN(const auto samples, MadeUpSamples(graph));
+  ASSIGN_OR_RETURN(const LiteRanges ranges, Calibrate(graph, samples));
+  const Quantizer quantize = [&](const NodeNames& names) -> StatusOr<std::unique_ptr<Graph>> {
+    ASSIGN_OR_RETURN(auto out, graph.Clone());
+    IntegerFlags integer;
+    integer.float_nodes = names;
+    // Nodes of the copy have the ranges of those they were copied from.
+    LiteRanges of_copy;
+    for (const auto& [key, range] : ranges) {
+      of_copy[{out->Find(key.first->name()), key.second}] = range;
+    }
+    RETURN_IF_ERROR(QuantizeToInteger(*out, of_copy, integer));
+    return out;
+  };
+  ASSIGN_OR_RETURN(const FloatLayers got,
+                   ChooseFloatLayers(graph, ranges, samples, quantize, flags));
+  const LayerError* worst = nullptr;
+  for (const LayerError& l : got.before.layers) {
+    if (worst == nullptr || l.alone.Relative() > worst->alone.Relative()) worst = &l;
+  }
+  std::string out;
+  if (worst != nullptr) absl::StrAppend(&out, "worst ", worst->node, "\n");
+  for (const std::string& name : got.nodes) absl::StrAppend(&out, "float ", name, "\n");
+  return out;
+}
+
 StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
                                const std::string& fusions) {
   ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph(in));
@@ -102,6 +171,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   ASSIGN_OR_RETURN(choice.own, ParseFusions(fusions));
   std::vector<FusionNote> notes;
   const std::string step = words.at(0);
+  if (step == "layers") return LayersOf(*graph, words);
   if (step == "composites") {
     std::set<std::string, std::less<>> declined;
     RETURN_IF_ERROR(ChooseComposites(*graph, declined, &notes).status());

@@ -17,6 +17,7 @@ fi
 "$venv/bin/python" tests/peers/page_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/quantize_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_quantize_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_layers_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_fusions_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_composites_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_custom_test.py "${BUILD:-build}/smelt"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "smelt/cli/command.h"
 #include "smelt/cli/lite_flags.h"
+#include "smelt/cli/lite_layers_report.h"
 #include "smelt/cli/lite_report.h"
 #include "smelt/cli/progress.h"
 #include "smelt/io/fs.h"
@@ -125,6 +126,7 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
                  l.why.c_str());
   }
   RETURN_IF_ERROR(AddMetadataFiles(flags, *lite));
+  if (!flags.report.empty()) RETURN_IF_ERROR(WriteLayersReport(report, flags.report));
   line.Step("lite: writing");
   ASSIGN_OR_RETURN(const uint64_t bytes, WriteLiteFile(*lite, output, flags.buffers_outside));
   NoteCustom(*lite);

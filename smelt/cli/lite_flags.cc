@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -245,6 +246,58 @@ StatusOr<Dtype> BorderType(const std::string& flag, const std::string& value, Li
                          int8 ? "--quantize int8" : "--quantize int16x8");
 }
 
+// "0.01", the part of the signal, or "40dB".
+StatusOr<double> ReadLoss(const std::string& text) {
+  const bool decibels = absl::EndsWithIgnoreCase(text, "db");
+  const auto number = absl::string_view(text).substr(0, text.size() - (decibels ? 2 : 0));
+  double value = 0;
+  if (!absl::SimpleAtod(absl::StripAsciiWhitespace(number), &value) || !std::isfinite(value) ||
+      value < 0) {
+    return InvalidArgument("--max_loss wants a part of the signal, as 0.01, or 40dB, not '", text,
+                           "'");
+  }
+  return decibels ? std::pow(10.0, -value / 20) : value;
+}
+
+// `samples`: activations are integers.
+Status ReadFloatLayers(LiteCommandFlags& flags, bool samples) {
+  LiteFlags& lite = flags.lite;
+  FloatLayerFlags& out = lite.float_layers;
+  const bool dynamic = lite.quantize == LiteQuantize::kDynamic;
+  bool automatic = false;
+  // A ',' may stand in a pattern.
+  for (const std::string& name : flags.float_layers) {
+    if (name == "auto") {
+      automatic = true;
+    } else {
+      out.patterns.push_back(name);
+    }
+  }
+  if (automatic == flags.max_loss.empty()) {
+    return InvalidArgument("--float_layers auto and --max_loss go together");
+  }
+  if (automatic) {
+    ASSIGN_OR_RETURN(out.max_loss, ReadLoss(flags.max_loss));
+  }
+  out.measure = automatic || !flags.report.empty();
+  const bool any = out.measure || !out.patterns.empty();
+  if (any && !samples && !dynamic) {
+    return InvalidArgument(
+        "--report and --float_layers need --quantize dynamic, int8 or int16x8: no layer is "
+        "quantized otherwise");
+  }
+  if (lite.integer.only_integer && (automatic || !out.patterns.empty())) {
+    return InvalidArgument("--float_layers contradicts --only_integer");
+  }
+  if (!samples && out.measure != !flags.representative.empty()) {
+    return InvalidArgument(out.measure ? "--report and --float_layers auto need --representative, "
+                                         "samples of inputs"
+                                       : "--representative is for --quantize int8 and int16x8, and "
+                                         "for --report");
+  }
+  return OkStatus();
+}
+
 Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   LiteFlags& lite = flags.lite;
   ASSIGN_OR_RETURN(lite.quantize, ModeOf(flags, sets));
@@ -270,9 +323,6 @@ Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   if (!samples && lite.integer.only_integer) {
     return InvalidArgument("--only_integer needs --quantize int8 or int16x8");
   }
-  if (!samples && !flags.representative.empty()) {
-    return InvalidArgument("--representative is for --quantize int8 and int16x8");
-  }
   const char* bias = lite.quantize == LiteQuantize::kInt16x8 ? "int64" : "int32";
   if (!flags.bias_type.empty() && (!samples || absl::AsciiStrToLower(flags.bias_type) != bias)) {
     return InvalidArgument("--full_integer_quantization_bias_type ", flags.bias_type,
@@ -284,7 +334,8 @@ Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   lite.integer.per_channel_dense = lite.dynamic.per_channel_dense = !flags.per_tensor_dense;
   lite.integer.float_ops = lite.dynamic.float_ops = {ops.begin(), ops.end()};
   lite.integer.float_nodes = lite.dynamic.float_nodes = {nodes.begin(), nodes.end()};
-  if (!samples) return OkStatus();
+  RETURN_IF_ERROR(ReadFloatLayers(flags, samples));
+  if (!samples && !lite.float_layers.measure) return OkStatus();
   if (flags.representative.empty()) {
     return InvalidArgument("integers for activations need --representative, samples of inputs");
   }
@@ -390,6 +441,16 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
   list("--float_op,--denylisted_ops", flags.float_ops,
        "An operator that is left float, as CONV_2D; several times for several");
   list("--float_node,--denylisted_nodes", flags.float_nodes, "A node that is left float");
+  list(
+      "--float_layers", flags.float_layers,
+      "Layers that are left float, by name or RE2 of whole names, several times for several; auto: "
+      "as many as --max_loss needs");
+  text("--max_loss", flags.max_loss,
+       "Of --float_layers auto: the most that the worst output may differ from float's on the "
+       "samples, root mean square: 0.01 of the signal, which is 40dB of signal to noise");
+  text("--report", flags.report,
+       "Write what quantization adds to each layer, on the samples: JSON where the name ends so, "
+       "else text");
   text("--full_integer_quantization_bias_type,--experimental_full_integer_quantization_bias_type",
        flags.bias_type, "int32, or int64 beside int16");
 

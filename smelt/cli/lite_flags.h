@@ -21,9 +21,9 @@ struct LiteCommandFlags {
   std::string graph_def, keras_model, tag_set;
   std::vector<std::string> input_arrays, output_arrays, input_shapes;
   std::string quantize, representative, input_type = "float32", output_type = "float32";
-  std::string bias_type;
+  std::string bias_type, report, max_loss;
   std::vector<std::string> optimizations, supported_ops, supported_types;
-  std::vector<std::string> float_ops, float_nodes, user_select, metadata;
+  std::vector<std::string> float_ops, float_nodes, float_layers, user_select, metadata;
   bool quantize_weights = false, per_tensor = false, per_tensor_dense = false;
   bool select_tf_ops = false, force_select_tf_ops = false;
   bool buffers_outside = false, json = false, no_mul_fc = false;

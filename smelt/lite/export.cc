@@ -107,27 +107,83 @@ StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
   return out;
 }
 
-Status Quantize(SignatureGraph& g, const LiteFlags& flags) {
+Status QuantizeAs(Graph& graph, const LiteRanges& ranges, const LiteFlags& flags) {
   switch (flags.quantize) {
     case LiteQuantize::kNone:
       return OkStatus();
     case LiteQuantize::kFloat16:
-      return QuantizeToHalf(*g.graph);
+      return QuantizeToHalf(graph);
     case LiteQuantize::kDynamic:
-      return QuantizeDynamicRange(*g.graph, flags.dynamic);
+      return QuantizeDynamicRange(graph, flags.dynamic);
     case LiteQuantize::kInt8:
     case LiteQuantize::kInt16x8: {
-      if (!CalledFunctions(*g.graph).empty()) {
-        return Unimplemented("loops and branches are not calibrated");
-      }
-      ASSIGN_OR_RETURN(const auto samples, SamplesOf(g, flags));
-      ASSIGN_OR_RETURN(const LiteRanges ranges, Calibrate(*g.graph, samples));
       IntegerFlags integer = flags.integer;
       integer.int16 = flags.quantize == LiteQuantize::kInt16x8;
-      return QuantizeToInteger(*g.graph, ranges, integer);
+      return QuantizeToInteger(graph, ranges, integer);
     }
   }
   return OkStatus();
+}
+
+// Nodes of a copy have the ranges of those that they were copied from.
+LiteRanges RangesOfCopy(const LiteRanges& ranges, const Graph& copy) {
+  LiteRanges out;
+  for (const auto& [key, range] : ranges) {
+    out[{copy.Find(key.first->name()), key.second}] = range;
+  }
+  return out;
+}
+
+LiteFlags WithFloatNodes(const LiteFlags& flags, const NodeNames& names) {
+  LiteFlags out = flags;
+  for (auto* nodes : {&out.integer.float_nodes, &out.dynamic.float_nodes}) {
+    nodes->insert(names.begin(), names.end());
+  }
+  return out;
+}
+
+// Chooses the nodes that stay float, which are added to the flags.
+StatusOr<FloatLayers> Choose(const Graph& graph, const LiteRanges& ranges,
+                             std::span<const LiteSample> samples, LiteFlags& flags) {
+  const Quantizer quantize = [&](const NodeNames& names) -> StatusOr<std::unique_ptr<Graph>> {
+    LiteFlags trial = WithFloatNodes(flags, names);
+    // Borders of integers refuse some layers in float, and change nothing else that is measured.
+    const bool borders =
+        trial.integer.input_type != Dtype::kFloat || trial.integer.output_type != Dtype::kFloat;
+    if (borders) {
+      ASSIGN_OR_RETURN(const auto whole, graph.Clone());
+      RETURN_IF_ERROR(QuantizeAs(*whole, RangesOfCopy(ranges, *whole), trial));
+      trial.integer.input_type = trial.integer.output_type = Dtype::kFloat;
+    }
+    ASSIGN_OR_RETURN(auto out, graph.Clone());
+    RETURN_IF_ERROR(QuantizeAs(*out, RangesOfCopy(ranges, *out), trial));
+    return out;
+  };
+  ASSIGN_OR_RETURN(FloatLayers out,
+                   ChooseFloatLayers(graph, ranges, samples, quantize, flags.float_layers));
+  flags = WithFloatNodes(flags, out.nodes);
+  return out;
+}
+
+Status Quantize(SignatureGraph& g, LiteFlags flags, LiteReport* report) {
+  const bool integers =
+      flags.quantize == LiteQuantize::kInt8 || flags.quantize == LiteQuantize::kInt16x8;
+  const FloatLayerFlags& layers = flags.float_layers;
+  const bool runs = integers || layers.measure || layers.max_loss;
+  std::vector<LiteSample> samples;
+  LiteRanges ranges;
+  if (runs) {
+    if (!CalledFunctions(*g.graph).empty()) {
+      return Unimplemented("loops and branches are not calibrated");
+    }
+    ASSIGN_OR_RETURN(samples, SamplesOf(g, flags));
+    ASSIGN_OR_RETURN(ranges, Calibrate(*g.graph, samples));
+  }
+  if (layers.measure || layers.max_loss || !layers.patterns.empty()) {
+    ASSIGN_OR_RETURN(FloatLayers chosen, Choose(*g.graph, ranges, samples, flags));
+    report->float_layers.emplace_back(g.key, std::move(chosen));
+  }
+  return QuantizeAs(*g.graph, ranges, flags);
 }
 
 std::vector<std::string> TensorNames(const std::vector<LiteSlot>& slots) {
@@ -231,6 +287,7 @@ class Exporter {
     }
     if (!failed->empty()) return LiteModel();
     RETURN_IF_ERROR(pinner_.CheckAllUsed());
+    RETURN_IF_ERROR(CheckPatterns());
     for (ExportedGraph& g : bodies_) subgraphs_.push_back(std::move(g));
     ASSIGN_OR_RETURN(auto init, InitGraph(model_.session().resources(), Graphs()));
     if (init != nullptr)
@@ -244,7 +301,7 @@ class Exporter {
                                                         {flags_.fusions.off, flags_.keep_asserts}));
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     RETURN_IF_ERROR(Convert(key, *g.graph));
-    if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_));
+    if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_, report_));
     subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
                           TensorNames(g.outputs), std::move(g.graph)});
     const auto& library = *subgraphs_.back().graph->library();
@@ -261,6 +318,20 @@ class Exporter {
       bodies_.push_back(std::move(body));
     }
     signatures_.push_back(std::move(g));
+    return OkStatus();
+  }
+
+  // Each pattern of float layers is of some.
+  Status CheckPatterns() const {
+    NodeNames matched;
+    for (const auto& [key, layers] : report_->float_layers) {
+      matched.insert(layers.matched.begin(), layers.matched.end());
+    }
+    for (const std::string& pattern : flags_.float_layers.patterns) {
+      if (report_->refused.empty() && !matched.contains(pattern)) {
+        return NotFound("no layer that is quantized has the name '", pattern, "'");
+      }
+    }
     return OkStatus();
   }
 

@@ -9,6 +9,7 @@
 #include "smelt/lite/input_shapes.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/lite/operator_sets.h"
+#include "smelt/lite/quantize/float_layers.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/samples.h"
 #include "smelt/model/loaded_model.h"
@@ -24,8 +25,9 @@ struct LiteFlags {
   LiteQuantize quantize = LiteQuantize::kNone;
   IntegerFlags integer;  // of kInt8 and kInt16x8; float_ops and float_nodes of kDynamic too
   DynamicRangeFlags dynamic;
-  LiteSamples samples;   // what kInt8 and kInt16x8 calibrate with
-  FusionChoice fusions;  // names of composites (composites/composite.h) may be off, too
+  LiteSamples samples;  // what kInt8 and kInt16x8 calibrate with, and errors are measured on
+  FloatLayerFlags float_layers;  // of kInt8, kInt16x8 and kDynamic
+  FusionChoice fusions;          // names of composites (composites/composite.h) may be off, too
   OperatorSets operators;
   InputShapes shapes;
   bool keep_asserts = false;
@@ -49,6 +51,8 @@ struct LiteReport {
   };
   std::vector<LeftOut> left_out;
   std::vector<FusionNote> fusions;
+  // By signature, where LiteFlags::float_layers asks for any.
+  std::vector<std::pair<std::string, FloatLayers>> float_layers;
 };
 
 // Where no signature is asked for by name, those that cannot be exported are left out if

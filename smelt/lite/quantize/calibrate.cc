@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "absl/strings/match.h"
-#include "smelt/lite/lower/lowering.h"
-#include "smelt/runtime/session.h"
+#include "smelt/lite/common/attributes.h"
 
 namespace smelt {
 namespace {
@@ -16,11 +15,11 @@ bool IsMeasured(const Node& n, int port) {
   return made && n.output_types[static_cast<size_t>(port)] == Dtype::kFloat;
 }
 
-// The graph as one that a session runs: arguments are placeholders, results are not asked for, and
-// each measured tensor's least and greatest element stand in two vectors.
+// The graph with the least and the greatest element of each measured tensor in two vectors.
 struct Measured {
   std::shared_ptr<Graph> graph;
-  std::vector<std::string> feeds;
+  std::vector<Endpoint> vectors;  // least, greatest, and the ranges of each of `lstms`
+  std::vector<const Node*> lstms;
   std::vector<std::string> names;                      // of the measured tensors
   std::vector<std::pair<const Node*, int>> endpoints;  // in the graph that was given
 };
@@ -28,6 +27,24 @@ struct Measured {
 StatusOr<Node*> AddNode(Graph& graph, absl::string_view name, OpName op,
                         std::vector<Endpoint> inputs, AttrMap attrs) {
   return graph.Add(name, op.text(), inputs, std::move(attrs));
+}
+
+bool IsLstm(const Node& n) {
+  if (n.num_inputs() < 20 || n.num_outputs() != 1 || n.output_types[0] != Dtype::kFloat) {
+    return false;
+  }
+  return n.Is("tfl.unidirectional_sequence_lstm") ||
+         (n.Is("tfl.lstm") && n.String("kernel_type", "FULL") == "FULL");
+}
+
+// The operator gives what it has in between as output 1.
+Status GiveRanges(Graph& graph, Node* n) {
+  std::vector<PartialShape> shapes = {StatedShape({n, 0})};
+  shapes.emplace_back(Shape({kLstmCell + 1, 2}));
+  n->AttrsToChange().Set("_gives_ranges", true);
+  n->AttrsToChange().Set("Tout", DtypeVector{Dtype::kFloat, Dtype::kFloat});
+  n->AttrsToChange().Set(kOutputShapes, std::move(shapes));
+  return graph.ResolveTypes(n);
 }
 
 StatusOr<Measured> Measure(const Graph& from) {
@@ -39,6 +56,7 @@ StatusOr<Measured> Measure(const Graph& from) {
   const Endpoint axis = {g.AddConst("measure/axis", Tensor::Vector<int32_t>({0})), 0};
   std::vector<Endpoint> least, greatest;
   for (const Node* n : from.Nodes()) {
+    if (IsLstm(*n)) out.lstms.push_back(n);
     for (int port = 0; port < n->num_outputs(); ++port) {
       if (!IsMeasured(*n, port)) continue;
       const Endpoint e = {copies.Of(n), port};
@@ -56,63 +74,53 @@ StatusOr<Measured> Measure(const Graph& from) {
   AttrMap attrs;
   attrs.Set("T", Dtype::kFloat);
   attrs.Set("N", static_cast<int64_t>(least.size()));
-  RETURN_IF_ERROR(AddNode(g, "measure/all_min", "Pack", least, attrs).status());
-  RETURN_IF_ERROR(AddNode(g, "measure/all_max", "Pack", greatest, attrs).status());
-  LiteResources resources;
-  RETURN_IF_ERROR(Lower(g, "main", resources));
-  std::vector<Node*> args;
-  for (Node* n : g.Nodes()) {
-    if (n->Is("_Retval")) {
-      g.Remove(n);
-    } else if (n->Is("_Arg")) {
-      args.push_back(n);
-    }
-  }
-  out.feeds.resize(args.size());
-  for (Node* arg : args) {
-    AttrMap placeholder;
-    placeholder.Set("dtype", arg->output_types[0]);
-    placeholder.Set("shape", PartialShape::Unknown());
-    ASSIGN_OR_RETURN(Node * fed,
-                     AddNode(g, "measure/feed", "Placeholder", {}, std::move(placeholder)));
-    out.feeds[static_cast<size_t>(arg->Int("index"))] = fed->name();
-    g.ReplaceAllUses({arg, 0}, {fed, 0});
-    g.ReplaceControlUses(arg, nullptr);
-    g.Remove(arg);
+  ASSIGN_OR_RETURN(Node * all_min, AddNode(g, "measure/all_min", "Pack", least, attrs));
+  ASSIGN_OR_RETURN(Node * all_max, AddNode(g, "measure/all_max", "Pack", greatest, attrs));
+  out.vectors = {{all_min, 0}, {all_max, 0}};
+  for (const Node* n : out.lstms) {
+    RETURN_IF_ERROR(GiveRanges(g, copies.Of(n)));
+    out.vectors.push_back({copies.Of(n), 1});
   }
   return out;
 }
 
+// A tensor without elements has the range of nothing: its least is greater than its greatest.
+Status Widen(LiteRanges& ranges, std::pair<const Node*, int> key, float low, float high) {
+  if (low > high) return OkStatus();
+  if (!std::isfinite(low) || !std::isfinite(high)) return InvalidArgument("is not finite");
+  const auto [it, added] = ranges.try_emplace(key, LiteRange{low, high});
+  if (added) return OkStatus();
+  it->second.min = std::min(it->second.min, low);
+  it->second.max = std::max(it->second.max, high);
+  return OkStatus();
+}
+
 }  // namespace
 
-StatusOr<LiteRanges> Calibrate(const Graph& graph, std::span<const std::vector<Tensor>> samples) {
+StatusOr<LiteRanges> Calibrate(const Graph& graph, std::span<const LiteSample> samples) {
   if (samples.empty()) return InvalidArgument("there are no samples to calibrate with");
-  ASSIGN_OR_RETURN(const Measured m, Measure(graph));
+  ASSIGN_OR_RETURN(Measured m, Measure(graph));
   LiteRanges out;
   if (m.endpoints.empty()) return out;
-  SessionOptions options;
-  options.compile = false;
-  Session session(m.graph, options);
+  ASSIGN_OR_RETURN(const auto run,
+                   SampleRun::Make(std::move(m.graph), m.vectors, SampleRun::States::kKept));
   for (size_t s = 0; s < samples.size(); ++s) {
-    if (samples[s].size() != m.feeds.size()) {
-      return InvalidArgument("sample ", s, " has ", samples[s].size(), " inputs, not ",
-                             m.feeds.size());
-    }
-    std::vector<std::pair<std::string, Tensor>> feeds;
-    for (size_t i = 0; i < m.feeds.size(); ++i) feeds.emplace_back(m.feeds[i], samples[s][i]);
-    auto got = session.Run(feeds, {"measure/all_min", "measure/all_max"}, {});
+    auto got = run->Run(samples[s]);
     if (!got.ok()) return Prefix(got.status(), absl::StrCat("sample ", s, ": "));
     for (size_t i = 0; i < m.endpoints.size(); ++i) {
-      const float low = (*got)[0].data<float>()[i], high = (*got)[1].data<float>()[i];
-      // A tensor without elements has the range of nothing.
-      if (low > high) continue;
-      if (!std::isfinite(low) || !std::isfinite(high)) {
-        return InvalidArgument("sample ", s, ": '", m.names[i], "' is not finite");
+      const Status added =
+          Widen(out, m.endpoints[i], (*got)[0].data<float>()[i], (*got)[1].data<float>()[i]);
+      if (!added.ok()) return Prefix(added, absl::StrCat("sample ", s, ": '", m.names[i], "' "));
+    }
+    for (size_t i = 0; i < m.lstms.size(); ++i) {
+      const auto* ranges = (*got)[2 + i].data<float>();
+      for (int k = 0; k <= kLstmCell; ++k) {
+        const Status added =
+            Widen(out, {m.lstms[i], kLstmRanges + k}, ranges[2 * k], ranges[2 * k + 1]);
+        if (!added.ok()) {
+          return Prefix(added, absl::StrCat("sample ", s, ": '", m.lstms[i]->name(), "' "));
+        }
       }
-      const auto [it, added] = out.try_emplace(m.endpoints[i], LiteRange{low, high});
-      if (added) continue;
-      it->second.min = std::min(it->second.min, low);
-      it->second.max = std::max(it->second.max, high);
     }
   }
   return out;

@@ -2,26 +2,28 @@
 #ifndef SMELT_LITE_QUANTIZE_CALIBRATE_H_
 #define SMELT_LITE_QUANTIZE_CALIBRATE_H_
 
-#include <map>
 #include <span>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "smelt/graph/graph.h"
+#include "smelt/lite/quantize/sample_run.h"
 
 namespace smelt {
 
 struct LiteRange {
   float min = 0, max = 0;
 };
-// By node and output.
+// By node and output; and of an LSTM what it has in between: ports kLstmRanges + i, of its four
+// gates before they are normalized, of what is before its projection (4), of its cell (5).
+inline constexpr int kLstmRanges = 1000, kLstmHidden = 4, kLstmCell = 5;
 using LiteRanges = absl::flat_hash_map<std::pair<const Node*, int>, LiteRange>;
 
-// The ranges of all float outputs of operators and arguments. A sample has a tensor for each
+// The ranges of all float outputs of operators and arguments. States are kept from one sample to
+// the next, as TensorFlow's calibration does. A sample has a tensor for each
 // argument, in order. INVALID_ARGUMENT without samples, where one does not fit, or where a tensor
 // is not finite, with its name; errors of lowering and of running.
-StatusOr<LiteRanges> Calibrate(const Graph& graph, std::span<const std::vector<Tensor>> samples);
+StatusOr<LiteRanges> Calibrate(const Graph& graph, std::span<const LiteSample> samples);
 
 }  // namespace smelt
 

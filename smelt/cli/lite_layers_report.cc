@@ -1,0 +1,147 @@
+#include "smelt/cli/lite_layers_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "smelt/io/json_writer.h"
+#include "smelt/io/staged_file.h"
+
+namespace smelt {
+namespace {
+
+// Those whose own error is the worst, the worst first.
+std::vector<const LayerError*> Worst(const LayerErrors& errors) {
+  std::vector<const LayerError*> out;
+  for (const LayerError& l : errors.layers) {
+    if (l.alone.noise > 0) out.push_back(&l);
+  }
+  std::ranges::stable_sort(out, [](const LayerError* a, const LayerError* b) {
+    return a->alone.Relative() > b->alone.Relative();
+  });
+  if (out.size() > kWorstLayers) out.resize(kWorstLayers);
+  return out;
+}
+
+std::string Decibels(const Noise& n) {
+  return n.noise == 0 ? "exact" : absl::StrFormat("%.1f", n.Decibels());
+}
+
+std::string Steps(const LayerError& l) {
+  if (l.steps == 0) return "float";
+  return absl::StrFormat("%.0f%%",
+                         100.0 * static_cast<double>(l.used) / static_cast<double>(l.steps));
+}
+
+std::string Loss(const Noise& n) {
+  if (n.noise == 0) return "exact";
+  return absl::StrFormat("%.1f dB, %.3g of the signal", n.Decibels(), n.Relative());
+}
+
+void WriteNoise(JsonWriter& w, absl::string_view key, const Noise& n) {
+  w.Object(key, [&] {
+    w.Key("snr_db");
+    w.Real(n.Decibels());  // null: exact
+    w.Key("relative");
+    w.Real(n.Relative());
+  });
+}
+
+void WriteLayer(JsonWriter& w, const LayerError& l, const Noise& outputs) {
+  w.Field("name", l.node);
+  w.Field("op", l.op);
+  WriteNoise(w, "alone", l.alone);
+  WriteNoise(w, "accumulated", l.accumulated);
+  WriteNoise(w, "weights", l.weights);
+  w.Key("min");
+  w.Real(static_cast<double>(l.range.min));
+  w.Key("max");
+  w.Real(static_cast<double>(l.range.max));
+  w.Field("steps", l.steps);
+  w.Field("steps_used", l.used);
+  if (!l.outputs_in_float) return;
+  WriteNoise(w, "outputs_in_float", *l.outputs_in_float);
+  w.Key("gain_db");
+  w.Real(l.outputs_in_float->Decibels() - outputs.Decibels());
+}
+
+}  // namespace
+
+std::string LayersText(const LiteReport& report) {
+  std::string out;
+  for (const auto& [key, f] : report.float_layers) {
+    absl::StrAppend(&out, "signature ", key, ": ", f.before.layers.size(),
+                    " quantized layers beside float, on ", f.samples, " samples\n");
+    for (size_t i = 0; i < f.before.outputs.size(); ++i) {
+      absl::StrAppend(&out, "  output ", i, ": ", Loss(f.before.outputs[i]), "\n");
+    }
+    if (!f.chosen.empty()) {
+      absl::StrAppend(&out, "  left in float:\n    ", absl::StrJoin(f.chosen, "\n    "), "\n");
+      for (size_t i = 0; i < f.after.size(); ++i) {
+        absl::StrAppend(&out, "  output ", i, " then: ", Loss(f.after[i]), "\n");
+      }
+    }
+    const std::vector<const LayerError*> worst = Worst(f.before);
+    size_t name = 5, op = 2;
+    for (const LayerError* l : worst) {
+      name = std::max(name, l->node.size());
+      op = std::max(op, l->op.size());
+    }
+    absl::StrAppendFormat(&out,
+                          "the worst layers, signal to noise in dB; IN FLOAT: of the worst output, "
+                          "with this layer alone in float, on %d samples\n",
+                          f.trial_samples);
+    absl::StrAppendFormat(&out, "%-*s  %-*s  %6s  %6s  %7s  %5s  %8s  %s\n", static_cast<int>(name),
+                          "LAYER", static_cast<int>(op), "OP", "ALONE", "THERE", "WEIGHTS", "STEPS",
+                          "IN FLOAT", "RANGE");
+    for (const LayerError* l : worst) {
+      const std::string weights = l->weights.signal == 0 ? "-" : Decibels(l->weights);
+      const std::string in_float = l->outputs_in_float ? Decibels(*l->outputs_in_float) : "-";
+      absl::StrAppendFormat(&out, "%-*s  %-*s  %6s  %6s  %7s  %5s  %8s  %.4g to %.4g\n",
+                            static_cast<int>(name), l->node, static_cast<int>(op), l->op,
+                            Decibels(l->alone), Decibels(l->accumulated), weights, Steps(*l),
+                            in_float, l->range.min, l->range.max);
+    }
+  }
+  return out;
+}
+
+std::string LayersJson(const LiteReport& report) {
+  JsonWriter w;
+  w.Object([&] {
+    w.Objects("signatures", report.float_layers, [&](const auto& entry) {
+      const FloatLayers& f = entry.second;
+      const Noise worst = WorstOf(f.before.outputs);
+      w.Field("key", entry.first);
+      w.Field("samples", static_cast<int64_t>(f.samples));
+      w.Field("trial_samples", static_cast<int64_t>(f.trial_samples));
+      const auto outputs = [&](absl::string_view name, const std::vector<Noise>& list) {
+        w.Objects(name, list, [&](const Noise& n) {
+          w.Key("snr_db");
+          w.Real(n.Decibels());
+          w.Key("relative");
+          w.Real(n.Relative());
+        });
+      };
+      outputs("outputs", f.before.outputs);
+      outputs("outputs_after", f.after);
+      w.Texts("chosen", f.chosen);
+      w.Texts("float_layers", std::vector<std::string>(f.nodes.begin(), f.nodes.end()));
+      w.Objects("layers", f.before.layers, [&](const LayerError& l) { WriteLayer(w, l, worst); });
+      std::vector<std::string> names;
+      for (const LayerError* l : Worst(f.before)) names.push_back(l->node);
+      w.Texts("worst", names);
+    });
+  });
+  return std::string(w.text());
+}
+
+Status WriteLayersReport(const LiteReport& report, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto file, StagedFile::Make(path, OtherWriter::kWait));
+  std::string text = absl::EndsWith(path, ".json") ? LayersJson(report) + "\n" : LayersText(report);
+  RETURN_IF_ERROR(file->Write(text));
+  return file->Publish();
+}
+
+}  // namespace smelt

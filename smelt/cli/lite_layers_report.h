@@ -1,0 +1,21 @@
+// What smelt lite says of the layers that it quantizes (docs/lite.md).
+#ifndef SMELT_CLI_LITE_LAYERS_REPORT_H_
+#define SMELT_CLI_LITE_LAYERS_REPORT_H_
+
+#include <string>
+
+#include "smelt/lite/export.h"
+
+namespace smelt {
+
+// For people: what results lose, then the worst layers in a line each.
+std::string LayersText(const LiteReport& report);
+// {"signatures": [{"key", "samples", "outputs", "float_layers", "layers", "worst"}]}
+std::string LayersJson(const LiteReport& report);
+
+// JSON where `path` ends so, text elsewhere; written beside and renamed.
+Status WriteLayersReport(const LiteReport& report, const std::string& path);
+
+}  // namespace smelt
+
+#endif  // SMELT_CLI_LITE_LAYERS_REPORT_H_

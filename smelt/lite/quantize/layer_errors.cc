@@ -1,0 +1,303 @@
+// One graph has the float operators, the quantized ones, and for each quantized operator the pair
+// of both on the float graph's numbers, rounded: what differs there is the layer's own.
+#include "smelt/lite/quantize/layer_errors.h"
+
+#include <algorithm>
+#include <bitset>
+#include <map>
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "smelt/graph/constant.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/quantized_ops.h"
+
+namespace smelt {
+namespace {
+
+// How an output is quantized; no scales: it is not.
+struct Scaled {
+  std::vector<float> scales;
+  std::vector<int64_t> zeros;
+  int64_t dim = 0;
+};
+
+std::string Suffix(int port) { return port == 0 ? "" : absl::StrCat("_", port); }
+
+Scaled ScaledAt(Endpoint e) {
+  Scaled out;
+  const Attr* scales = e.node->attrs().Find(absl::StrCat(kScales, Suffix(e.port)));
+  if (scales == nullptr || scales->get<std::vector<float>>() == nullptr) return out;
+  out.scales = *scales->get<std::vector<float>>();
+  out.zeros = e.node->Ints(absl::StrCat(kZeroPoints, Suffix(e.port)));
+  out.dim = e.node->Int(absl::StrCat(kQuantizedDim, Suffix(e.port)));
+  return out;
+}
+
+int64_t StepAt(const Tensor& t, int64_t i) {
+  switch (t.dtype()) {
+    case Dtype::kInt8:
+      return t.data<int8_t>()[i];
+    case Dtype::kUint8:
+      return t.data<uint8_t>()[i];
+    case Dtype::kInt16:
+      return t.data<int16_t>()[i];
+    case Dtype::kInt32:
+      return t.data<int32_t>()[i];
+    default:
+      return t.data<int64_t>()[i];
+  }
+}
+
+bool HasSteps(Dtype t) {
+  return t == Dtype::kInt8 || t == Dtype::kUint8 || t == Dtype::kInt16 || t == Dtype::kInt32 ||
+         t == Dtype::kInt64;
+}
+
+// The reals that the integers stand for; what is not quantized stays.
+StatusOr<Tensor> Reals(const Tensor& t, const Scaled& q) {
+  if (q.scales.empty() || !HasSteps(t.dtype())) return t;
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(Dtype::kFloat, t.shape()));
+  const bool several = q.scales.size() > 1;
+  const int64_t inner = several ? t.shape().Product(static_cast<int>(q.dim) + 1, t.rank()) : 1;
+  const auto count = static_cast<int64_t>(q.scales.size());
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    const auto at = static_cast<size_t>(several ? i / inner % count : 0);
+    const int64_t zero = at < q.zeros.size() ? q.zeros[at] : 0;
+    out.data<float>()[i] = q.scales[at] * static_cast<float>(StepAt(t, i) - zero);
+  }
+  return out;
+}
+
+bool IsConverter(const Node& n) { return n.Is("tfl.quantize") || n.Is("tfl.dequantize"); }
+
+bool IsQuantizedLayer(const Node& n) {
+  if (!absl::StartsWith(n.op(), "tfl.") || IsConverter(n)) return false;
+  for (int i = 0; i < n.num_outputs(); ++i) {
+    if (!ScaledAt({const_cast<Node*>(&n), i}).scales.empty()) return true;
+  }
+  return std::ranges::any_of(n.inputs(),
+                             [](const Endpoint& e) { return !ScaledAt(e).scales.empty(); });
+}
+
+// Where a run answers the values of one result of a layer.
+struct ResultPlaces {
+  size_t plain, quantized, alone_plain, alone;
+  Scaled scaled;
+};
+struct Layer {
+  LayerError error;
+  std::vector<ResultPlaces> results;
+  std::bitset<65536> used;
+};
+
+class LayerMeter {
+ public:
+  LayerMeter(const Graph& plain, const Graph& quantized, const LiteRanges& ranges)
+      : from_plain_(plain),
+        from_quantized_(quantized),
+        ranges_(ranges),
+        graph_(std::make_shared<Graph>(plain.library())) {}
+
+  StatusOr<LayerErrors> Run(std::span<const LiteSample> samples) {
+    RETURN_IF_ERROR(Build());
+    ASSIGN_OR_RETURN(const auto run, SampleRun::Make(std::move(graph_), asked_));
+    for (size_t s = 0; s < samples.size(); ++s) {
+      auto got = run->Run(samples[s]);
+      Status added = got.status();
+      if (added.ok()) added = Add(*got);
+      if (!added.ok()) return Prefix(added, absl::StrCat("sample ", s, ": "));
+    }
+    for (Layer& l : layers_) {
+      l.error.used = static_cast<int64_t>(l.used.count());
+      out_.layers.push_back(std::move(l.error));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Status Build() {
+    ASSIGN_OR_RETURN(plain_, graph_->CopyFrom(from_plain_, ""));
+    ASSIGN_OR_RETURN(quantized_, graph_->CopyFrom(from_quantized_, "quantized/"));
+    std::map<int64_t, Node*> arguments;
+    for (const Node* n : from_plain_.Nodes()) {
+      if (n->Is("_Arg")) arguments[n->Int("index")] = plain_.Of(n);
+    }
+    ASSIGN_OR_RETURN(const std::vector<Node*> order, from_quantized_.TopologicalOrder());
+    std::map<int64_t, std::pair<size_t, size_t>> results;
+    for (const Node* n : order) {
+      if (n->Is("_Arg")) {
+        graph_->ReplaceAllUses({quantized_.Of(n), 0}, {arguments.at(n->Int("index")), 0});
+      }
+    }
+    for (const Node* n : from_plain_.Nodes()) {
+      if (n->Is("_Retval")) results[n->Int("index")].first = Ask(plain_.Of(n)->input(0));
+    }
+    for (Node* n : order) {
+      if (n->Is("_Retval")) results[n->Int("index")].second = Ask(quantized_.Of(n)->input(0));
+      const Node* twin = from_plain_.Find(n->name());
+      if (twin == nullptr || twin->op() != n->op() || !IsQuantizedLayer(*n)) continue;
+      RETURN_IF_ERROR(AddLayer(*n, *twin));
+    }
+    for (const Node* n : order) {
+      if (!n->Is("_Arg") && !n->Is("_Retval")) continue;
+      graph_->ReplaceControlUses(quantized_.Of(n), nullptr);
+      graph_->Remove(quantized_.Of(n));
+    }
+    for (const auto& [index, places] : results) outputs_.push_back(places);
+    out_.outputs.resize(outputs_.size());
+    return OkStatus();
+  }
+
+  size_t Ask(Endpoint e) {
+    asked_.push_back(e);
+    return asked_.size() - 1;
+  }
+
+  StatusOr<Endpoint> Convert(OpName op, Endpoint from, Dtype type, AttrMap attrs) {
+    attrs.Set("Tin", DtypeVector{from.node->output_types[static_cast<size_t>(from.port)]});
+    attrs.Set("Tout", DtypeVector{type});
+    attrs.Set(kOutputShapes, std::vector<PartialShape>{StatedShape(from)});
+    ASSIGN_OR_RETURN(Node * n, graph_->Add("alone/value", op.text(), {from}, std::move(attrs)));
+    return Endpoint{n, 0};
+  }
+
+  // The float graph's value as the quantized operator reads it, and as the float one reads that.
+  StatusOr<std::pair<Endpoint, Endpoint>> Rounded(Endpoint from, Dtype type, const Scaled& q) {
+    auto& known = rounded_[{from.node, from.port, q.scales[0], q.zeros.empty() ? 0 : q.zeros[0]}];
+    if (known.first.node != nullptr) return known;
+    AttrMap attrs;
+    attrs.Set(kScales, q.scales);
+    attrs.Set(kZeroPoints, q.zeros);
+    ASSIGN_OR_RETURN(known.first, Convert("tfl.quantize", from, type, std::move(attrs)));
+    ASSIGN_OR_RETURN(known.second, Convert("tfl.dequantize", known.first, Dtype::kFloat, {}));
+    return known;
+  }
+
+  Status AddLayer(const Node& n, const Node& twin) {
+    Layer& layer = layers_.emplace_back();
+    layer.error.node = n.name();
+    layer.error.op = OperatorName(n);
+    const QuantizedOp* row = FindQuantizedOp(n.op_name());
+    layer.error.moves = row != nullptr && row->results == ResultRange::kAsInput;
+    std::vector<Endpoint> integers, floats;
+    for (int i = 0; i < n.num_inputs(); ++i) {
+      const Endpoint q = n.input(i), f = twin.input(i);
+      Endpoint as_integer = {plain_.Of(f.node), f.port}, as_float = as_integer;
+      const Scaled scaled = ScaledAt(q);
+      const Dtype type = q.node->output_types[static_cast<size_t>(q.port)];
+      if (StatedConstant(*q.node) != nullptr || q.node->Is("tfl.variable")) {
+        as_integer = {quantized_.Of(q.node), q.port};
+        RETURN_IF_ERROR(AddWeights(f, q, scaled, layer.error.weights));
+      } else if (!scaled.scales.empty() && type != Dtype::kFloat) {
+        ASSIGN_OR_RETURN(const auto both, Rounded(as_float, type, scaled));
+        as_integer = both.first;
+        as_float = both.second;
+      }
+      integers.push_back(as_integer);
+      floats.push_back(as_float);
+    }
+    const std::string name = absl::StrCat("alone/", n.name());
+    ASSIGN_OR_RETURN(Node * alone, graph_->Add(name, n.op(), integers, n.attrs()));
+    ASSIGN_OR_RETURN(Node * plain, graph_->Add(name, twin.op(), floats, twin.attrs()));
+    for (int i = 0; i < n.num_outputs(); ++i) {
+      if (twin.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
+      const Scaled scaled = ScaledAt({const_cast<Node*>(&n), i});
+      if (layer.results.empty()) {
+        const Dtype type = n.output_types[static_cast<size_t>(i)];
+        layer.error.steps = type == Dtype::kInt8 ? 256 : type == Dtype::kInt16 ? 65536 : 0;
+        const auto range = ranges_.find({&twin, i});
+        if (range != ranges_.end()) layer.error.range = range->second;
+      }
+      layer.results.push_back({Ask({plain_.Of(&twin), i}), Ask({quantized_.Of(&n), i}),
+                               Ask({plain, i}), Ask({alone, i}), scaled});
+    }
+    return OkStatus();
+  }
+
+  static Status AddWeights(Endpoint f, Endpoint q, const Scaled& scaled, Noise& noise) {
+    const auto wanted = ConstantTensor(*f.node), got = ConstantTensor(*q.node);
+    if (!wanted || !got || wanted->dtype() != Dtype::kFloat || scaled.scales.empty()) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const Tensor reals, Reals(*got, scaled));
+    return noise.Add(*wanted, reals);
+  }
+
+  Status Add(const std::vector<Tensor>& got) {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      RETURN_IF_ERROR(out_.outputs[i].Add(got[outputs_[i].first], got[outputs_[i].second]));
+    }
+    for (Layer& layer : layers_) {
+      for (const ResultPlaces& p : layer.results) {
+        ASSIGN_OR_RETURN(const Tensor real, Reals(got[p.quantized], p.scaled));
+        ASSIGN_OR_RETURN(const Tensor alone, Reals(got[p.alone], p.scaled));
+        RETURN_IF_ERROR(layer.error.accumulated.Add(got[p.plain], real));
+        RETURN_IF_ERROR(layer.error.alone.Add(got[p.alone_plain], alone));
+      }
+      if (layer.error.steps == 0) continue;
+      const Tensor& first = got[layer.results[0].quantized];
+      for (int64_t i = 0; i < first.num_elements(); ++i) {
+        layer.used.set(static_cast<size_t>(StepAt(first, i) + layer.error.steps / 2));
+      }
+    }
+    return OkStatus();
+  }
+
+  const Graph& from_plain_;
+  const Graph& from_quantized_;
+  const LiteRanges& ranges_;
+  std::shared_ptr<Graph> graph_;
+  NodeCopies plain_, quantized_;
+  std::map<std::tuple<Node*, int, float, int64_t>, std::pair<Endpoint, Endpoint>> rounded_;
+  std::vector<Endpoint> asked_;
+  std::vector<Layer> layers_;
+  std::vector<std::pair<size_t, size_t>> outputs_;  // where answers have them: float, quantized
+  LayerErrors out_;
+};
+
+}  // namespace
+
+StatusOr<LayerErrors> MeasureLayers(const Graph& plain, const Graph& quantized,
+                                    const LiteRanges& ranges, std::span<const LiteSample> samples) {
+  return LayerMeter(plain, quantized, ranges).Run(samples);
+}
+
+StatusOr<std::vector<std::vector<Tensor>>> AnswersOf(const Graph& graph,
+                                                     std::span<const LiteSample> samples) {
+  auto copy = std::make_shared<Graph>(graph.library());
+  RETURN_IF_ERROR(copy->CopyFrom(graph, "").status());
+  std::map<int64_t, Endpoint> results;
+  for (const Node* n : copy->Nodes()) {
+    if (n->Is("_Retval")) results[n->Int("index")] = n->input(0);
+  }
+  std::vector<Endpoint> asked;
+  for (const auto& [index, e] : results) asked.push_back(e);
+  ASSIGN_OR_RETURN(const auto run, SampleRun::Make(std::move(copy), asked));
+  std::vector<std::vector<Tensor>> out;
+  for (size_t s = 0; s < samples.size(); ++s) {
+    auto got = run->Run(samples[s]);
+    if (!got.ok()) return Prefix(got.status(), absl::StrCat("sample ", s, ": "));
+    out.push_back(*std::move(got));
+  }
+  return out;
+}
+
+StatusOr<std::vector<Noise>> NoiseOf(std::span<const std::vector<Tensor>> wanted,
+                                     std::span<const std::vector<Tensor>> got) {
+  std::vector<Noise> out(wanted.empty() ? 0 : wanted[0].size());
+  for (size_t s = 0; s < wanted.size(); ++s) {
+    for (size_t i = 0; i < out.size(); ++i) RETURN_IF_ERROR(out[i].Add(wanted[s][i], got[s][i]));
+  }
+  return out;
+}
+
+Noise WorstOf(std::span<const Noise> outputs) {
+  Noise worst;
+  for (const Noise& n : outputs) {
+    if (n.Relative() >= worst.Relative()) worst = n;
+  }
+  return worst;
+}
+
+}  // namespace smelt

@@ -1,0 +1,115 @@
+#include "smelt/lite/quantize/sample_run.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/lower/lowering.h"
+
+namespace smelt {
+namespace {
+
+// What is kept between runs is what it begins with: real zero.
+Status FixStates(Graph& graph) {
+  for (Node* n : graph.Nodes()) {
+    if (!n->Is("tfl.variable")) continue;
+    const PartialShape shape = n->Get<PartialShape>("shape", {});
+    if (!shape.fully_known()) {
+      return InvalidArgument("'", n->name(), "', kept between runs, has no fixed shape");
+    }
+    ASSIGN_OR_RETURN(Tensor zeros, Tensor::Zeros(n->output_types[0], shape.ToShape()));
+    AttrMap attrs;
+    for (const absl::string_view name : {kScales, kZeroPoints}) {
+      if (const Attr* value = n->attrs().Find(name)) attrs.Set(name, *value);
+    }
+    const std::vector<int64_t> points = n->Ints(kZeroPoints);
+    if (zeros.dtype() == Dtype::kInt8 && !points.empty()) {
+      std::ranges::fill(zeros.flat<int8_t>(), static_cast<int8_t>(points[0]));
+    }
+    attrs.Set("dtype", zeros.dtype());
+    attrs.Set("value", zeros);
+    ASSIGN_OR_RETURN(Node * constant,
+                     graph.Add(absl::StrCat(n->name(), "/begin"), "Const", {}, std::move(attrs)));
+    graph.ReplaceAllUses({n, 0}, {constant, 0});
+    graph.ReplaceControlUses(n, nullptr);
+    graph.Remove(n);
+  }
+  return OkStatus();
+}
+
+StatusOr<Node*> AddBegin(Graph& graph, const LiteResources::State& s) {
+  ASSIGN_OR_RETURN(const Tensor begin, s.Begin());
+  AttrMap handle, assign;
+  handle.Set("shared_name", s.name);
+  handle.Set("dtype", s.type);
+  handle.Set("shape", PartialShape(s.shape));
+  assign.Set("dtype", s.type);
+  ASSIGN_OR_RETURN(Node * variable, graph.Add("state", "VarHandleOp", {}, std::move(handle)));
+  Node* value = graph.AddConst("begin", begin);
+  return graph.Add("assign", "AssignVariableOp", {{variable, 0}, {value, 0}}, std::move(assign));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<SampleRun>> SampleRun::Make(std::shared_ptr<Graph> graph,
+                                                     std::span<const Endpoint> asked,
+                                                     States states) {
+  std::unique_ptr<SampleRun> out(new SampleRun());
+  Graph& g = *graph;
+  for (const Endpoint& e : asked) {
+    AttrMap attrs;
+    attrs.Set("T", e.node->output_types[static_cast<size_t>(e.port)]);
+    ASSIGN_OR_RETURN(Node * n, g.Add("asked", "Identity", {e}, std::move(attrs)));
+    out->fetches_.push_back(n->name());
+  }
+  if (states == States::kBeginAnew) RETURN_IF_ERROR(FixStates(g));
+  LiteResources resources;
+  RETURN_IF_ERROR(Lower(g, "main", resources));
+  if (states == States::kKept) {
+    for (const Node* n : g.Nodes()) {
+      if (n->Is("AssignVariableOp")) out->always_.push_back(n->name());
+    }
+  }
+  for (const LiteResources::State& s : resources.states) {
+    ASSIGN_OR_RETURN(Node * assign, AddBegin(g, s));
+    out->first_.push_back(assign->name());
+  }
+  std::vector<Node*> args;
+  for (Node* n : g.Nodes()) {
+    if (n->Is("_Retval")) {
+      g.Remove(n);
+    } else if (n->Is("_Arg")) {
+      args.push_back(n);
+    }
+  }
+  out->feeds_.resize(args.size());
+  for (Node* arg : args) {
+    AttrMap placeholder;
+    placeholder.Set("dtype", arg->output_types[0]);
+    placeholder.Set("shape", PartialShape::Unknown());
+    ASSIGN_OR_RETURN(Node * fed, g.Add("feed", "Placeholder", {}, std::move(placeholder)));
+    out->feeds_[static_cast<size_t>(arg->Int("index"))] = fed->name();
+    g.ReplaceAllUses({arg, 0}, {fed, 0});
+    g.ReplaceControlUses(arg, nullptr);
+    g.Remove(arg);
+  }
+  SessionOptions options;
+  options.compile = false;
+  out->session_ = std::make_unique<Session>(std::move(graph), options);
+  return out;
+}
+
+StatusOr<std::vector<Tensor>> SampleRun::Run(const LiteSample& sample) {
+  if (sample.size() != feeds_.size()) {
+    return InvalidArgument("it has ", sample.size(), " inputs, not ", feeds_.size());
+  }
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  for (size_t i = 0; i < feeds_.size(); ++i) feeds.emplace_back(feeds_[i], sample[i]);
+  if (!first_.empty()) {
+    RETURN_IF_ERROR(session_->Run({}, {}, first_).status());
+    first_.clear();
+  }
+  return session_->Run(feeds, fetches_, always_);
+}
+
+}  // namespace smelt

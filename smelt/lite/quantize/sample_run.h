@@ -1,0 +1,44 @@
+// A graph of operators that is run on samples.
+#ifndef SMELT_LITE_QUANTIZE_SAMPLE_RUN_H_
+#define SMELT_LITE_QUANTIZE_SAMPLE_RUN_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "smelt/graph/graph.h"
+#include "smelt/runtime/session.h"
+
+namespace smelt {
+
+// A tensor for each argument of a graph, in order.
+using LiteSample = std::vector<Tensor>;
+
+// Not thread safe.
+class SampleRun {
+ public:
+  // What operators keep between runs: every run begins as the first, or where the last one ended.
+  enum class States : uint8_t { kBeginAnew, kKept };
+
+  // `graph` becomes another; `asked` are what runs answer. Errors of lowering, which name the
+  // operator.
+  static StatusOr<std::unique_ptr<SampleRun>> Make(std::shared_ptr<Graph> graph,
+                                                   std::span<const Endpoint> asked,
+                                                   States states = States::kBeginAnew);
+
+  // The values of what was asked for. INVALID_ARGUMENT where the sample has another number of
+  // tensors than the graph has arguments; errors of running.
+  StatusOr<std::vector<Tensor>> Run(const LiteSample& sample);
+
+ private:
+  SampleRun() = default;
+
+  std::unique_ptr<Session> session_;
+  std::vector<std::string> feeds_, fetches_;
+  std::vector<std::string> first_, always_;  // targets of the first run before all, and of each
+};
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_QUANTIZE_SAMPLE_RUN_H_
