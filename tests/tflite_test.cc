@@ -156,7 +156,7 @@ TEST(Tflite, WhatAFileStatesIsChecked) {
       {"builtin_code: \"ADD\"", "builtin_code: \"CUSTOM\"", kInvalid,
        "operator code 0 is a custom op without a name"},
       {"builtin_code: \"ADD\"", "builtin_code: \"CUSTOM\", custom_code: \"Mine\"", kUnknown,
-       "the custom operator 'Mine' has no kernel here"},
+       "Encountered unresolved custom op: Mine"},
       {"version: 1}", "version: -1}", kInvalid, "operator code 0 has version -1"},
       {"builtin_options_type: \"AddOptions\"", "builtin_options_type: \"Conv2DOptions\"", kInvalid,
        "operator 0 (ADD): its options are those of another operator"},
