@@ -27,6 +27,8 @@ fi
 "$venv/bin/python" tests/peers/lite_files.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_models.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_export_ops.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_operands_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_outside_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_operators.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_hybrid.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_builtins.py "${BUILD:-build}/smelt"
