@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/lite_operators.md, what becomes of each builtin operator of TensorFlow Lite: lite_operators.py [--check]
 
-The schema names the operators. Exported is what the exporter's sources name (smelt/lite but for lower/); what runs has a row in smelt/lite/lower, what runs on
+The schema names the operators. Exported is what the exporter's sources name (smelt/lite but for lower/ and the table of operand counts); what runs has a row in smelt/lite/lower, what runs on
 quantized tensors one in quantized.cc. --check writes nothing and fails where the page says something else."""
 import pathlib
 import re
@@ -31,7 +31,7 @@ def table():
     builtins = re.search(r"enum BuiltinOperator : int \{(.*?)\}", schema, re.DOTALL).group(1)
     operators = [(int(number), name) for name, number in re.findall(r"(\w+) = (\d+)", builtins)]
     # Rules of fusions are text: "(tfl.add $x $y)".
-    exported = named(sources("smelt/lite", ("lower",)), r"\btfl\.([a-z0-9_]+)")
+    exported = named(sources("smelt/lite", ("lower", "operand_counts.cc")), r"\btfl\.([a-z0-9_]+)")
     lower = sources("smelt/lite/lower")
     row = r'\{\s*"tfl\.([a-z0-9_]+)"'
     runs = named(lower, row)

@@ -57,6 +57,8 @@ def prepared(data):
     return words if os.waitpid(child, 0)[1] == 0 else None
 
 
+# LiteRT does not count these: smelt holds them to what their kernels read.
+UNCOUNTED = ("REDUCE_WINDOW", "VAR_HANDLE")
 verdicts = 0
 for op in sorted(k for k, v in vars(fb.BuiltinOperator).items() if isinstance(v, int)):
     if op in ("CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES") or (only and op not in only):
@@ -69,11 +71,12 @@ for op in sorted(k for k, v in vars(fb.BuiltinOperator).items() if isinstance(v,
         code, text = call("run", path, "--signature_def", "serving_default")
         name = f"{op} of {inputs}"
         check(f"{name}: no crash", 0 <= code < 128 and "INTERNAL" not in text, f"{code} {text}")
-        refused = re.search(r"it has \d+ inputs, (not|and)|and it has \d+ inputs", text) is not None
+        # An LSTM of too few inputs lacks its state.
+        refused = re.search(r"it has \d+ inputs, (not|and)|and it has \d+ inputs|its state, input \d+, is left out", text) is not None
         if words is None or words.startswith("Didn't find op") or "is not known here" in text or "are not known here" in text:
             continue
         verdicts += 1
-        if words == "":
+        if words == "" and op not in UNCOUNTED:
             check(f"{name}: taken", not refused, text)
         elif COUNTS.search(words):
             check(f"{name}: refused", refused, f"{words}\n{text}")

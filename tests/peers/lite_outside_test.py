@@ -34,8 +34,12 @@ MODELS = {
 }
 
 
-def form(name, data, outside):
-    """Checks where things lie."""
+def named(function):
+    return tf.function(lambda x: {"y": function(x)})
+
+
+def form(name, data, outside, aligned=True):
+    """Checks where things lie. TensorFlow's writer does not align all that it writes."""
     model = schema.ModelT.InitFromPackedBuf(data, 0)
     stated = [m for m in model.metadata or [] if m.name == b"buffer_location"]
     check(f"{name}: says where buffers lie", len(stated) == (1 if outside else 0), str(len(stated)))
@@ -45,13 +49,13 @@ def form(name, data, outside):
     for i in held:
         b = model.buffers[i]
         inside = b.data is not None and len(b.data) > 0
-        check(f"{name}: buffer {i}", not (outside and inside) and (b.offset <= 1 or b.offset % 16 == 0), f"{b.offset} {b.size}")
+        check(f"{name}: buffer {i}", not (outside and inside) and (b.offset <= 1 or not aligned or b.offset % 16 == 0), f"{b.offset} {b.size}")
     return [(o.largeCustomOptionsOffset > 1, o.customOptions is not None and len(o.customOptions) > 0) for g in model.subgraphs for o in g.operators]
 
 
 for name, (function, value) in MODELS.items():
     folder, module = f"{work}/{name}", tf.Module()
-    module.f = tf.function(lambda x, f=function: {"y": f(x)}, input_signature=[tf.TensorSpec([None, *value.shape[1:]], value.dtype)])
+    module.f = named(function).get_concrete_function(tf.TensorSpec([None, *value.shape[1:]], value.dtype))
     tf.saved_model.save(module, folder, signatures=module.f)
     custom = ["--allow_custom_ops"] if name == "custom" else []
     files = {}
@@ -71,7 +75,7 @@ for name, (function, value) in MODELS.items():
         converter = tf.lite.TFLiteConverter.from_saved_model(folder)
         converter._experimental_use_buffer_offset = True
         theirs = converter.convert()
-        form(f"{name} TensorFlow's", theirs, True)
+        form(f"{name} TensorFlow's", theirs, True, aligned=False)
         wrong = difference(smelt(name + "_theirs", theirs, {"x": value}), want, 0, 1e-5)
         check(f"{name}: TensorFlow's file", wrong == "", wrong)
     # As many bytes as there are, or it is refused.
