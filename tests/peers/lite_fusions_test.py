@@ -133,7 +133,7 @@ def transposes_meet(x):
     return tf.transpose(tf.nn.relu(t) + tf.sigmoid(t), [0, 2, 3, 1])
 @case(IMAGE, ["PAD", "MEAN"])
 def transpose_past_mean(x): return tf.reduce_mean(tf.pad(tf.transpose(x, [0, 3, 1, 2]), [[0, 0], [0, 0], [1, 1], [2, 0]]), axis=[2, 3])
-@case(IMAGE, ["BATCH_MATMUL"])
+@case(IMAGE, ["BATCH_MATMUL"], ("large",))  # sums of infinities of both signs, by their order
 def matmul_transposed(x): return tf.matmul(x, tf.transpose(x, [0, 1, 3, 2]))
 @case([6, 4], ["RELU"])
 def cut_and_joined(x): return tf.nn.relu(tf.concat(tf.split(x, 2, axis=1), axis=1) * 1.0 + 0.0)
@@ -252,9 +252,9 @@ def upscaled_by_three(x): return tf.gather(x, np.repeat(np.arange(8), 3), axis=1
 def conv_strided(x): return tf.nn.relu(tf.nn.conv2d(x, W4, [1, 2, 3, 1], "SAME") * f32(6))
 @case(IMAGE, ["DEPTHWISE_CONV_2D"])
 def depthwise_strided(x): return tf.nn.depthwise_conv2d(x * f32(4), D4, [1, 2, 2, 1], "SAME")
-@case([2, 8, 8, 8, 1], ["CONV_3D"])
+@case([2, 8, 8, 8, 1], ["CONV_3D"], ("inf", "nan"))  # its kernel clamps NaN to the largest float
 def conv_3d_padded_as_same(x): return tf.nn.conv3d(tf.pad(x, [[0, 0], [0, 1], [0, 1], [0, 1], [0, 0]]), f32(3, 3, 3, 1, 2), [1, 2, 2, 2, 1], "VALID")
-@case([2, 3, 4], ["BATCH_MATMUL"])
+@case([2, 3, 4], ["BATCH_MATMUL"], ("large",))
 def matmul_then_transposed(x): return tf.transpose(tf.matmul(x, x, transpose_b=True), [0, 2, 1])
 @case([2, 3, 4], ["SUM"])
 def sum_of_sums(x): return tf.reduce_sum(tf.reduce_sum(x, axis=2), axis=0)
@@ -347,19 +347,20 @@ def main():
 
 def bidirectional():
     """Two LSTMs that run against each other: one operator where that is asked for."""
-    keras_model = tf.keras.Sequential([tf.keras.Input([6, 3], batch_size=2), tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(4, return_sequences=True))])
-    x = f32(2, 6, 3)
+    keras_model = tf.keras.Sequential([tf.keras.Input([6, 3], batch_size=1), tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(4, return_sequences=True))])
+    x = f32(1, 6, 3)
     with tempfile.TemporaryDirectory() as work:
         keras_model.export(f"{work}/model", verbose=False)
-        for flags, wanted in (([], "UNIDIRECTIONAL_SEQUENCE_LSTM"), (["--fusion", "FuseBidirectionalLstm"], "BIDIRECTIONAL_SEQUENCE_LSTM")):
-            code, text = call("lite", f"{work}/model", f"{work}/model.tflite", "--signature_def", "serve", *flags)
+        for flags, wanted in (([], "UNIDIRECTIONAL_SEQUENCE_LSTM"), (["--fusion", "FuseBidirectionalLstm", "--batch", "1"], "BIDIRECTIONAL_SEQUENCE_LSTM")):
+            code, text = call("lite", f"{work}/model", f"{work}/model.tflite", "--signature", "serve", *flags)
             check(f"export {wanted}", code == 0, text)
             if code:
                 continue
             bytes_ = open(f"{work}/model.tflite", "rb").read()
             kinds = operators(bytes_)["serve"]
             check(f"operators {wanted}", kinds.count(wanted) == (1 if flags else 2), kinds)
-            runner = Interpreter(model_content=bytes_).get_signature_runner("serve")
+            interpreter = Interpreter(model_content=bytes_)
+            runner = interpreter.get_signature_runner("serve")
             got = runner(**{next(iter(runner.get_input_details())): x})
             check(f"{wanted} answers as Keras", close(next(iter(got.values())), keras_model(x).numpy()), got)
 

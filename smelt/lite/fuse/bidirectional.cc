@@ -49,6 +49,10 @@ StatusOr<bool> FuseBidirectionalLstm(Node& n, Fuser& f) {
     return f.Declined(n, "it does not join what both directions give for a step");
   }
   const int64_t time = forward.Bool("time_major") ? 0 : 1;
+  // Measured: of more sequences LiteRT's kernel writes past its scratch, and answers at random.
+  if (Fuser::shape({&n, 0})[static_cast<int>(1 - time)] != 1) {
+    return f.Declined(n, "LiteRT's kernel is right for one sequence at a time alone (--batch 1)");
+  }
   const Endpoint x = forward.input(0);
   const Node& reversed = *backward.input(0).node;
   if (!Reverses(turned, time) || !Reverses(reversed, time) || !(reversed.input(0) == x)) {

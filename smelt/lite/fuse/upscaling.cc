@@ -75,7 +75,6 @@ bool RepeatsPixels(const PartialShape& image, const PartialShape& result,
                    size_t next) {
   if (at == 4) return next == sizes.size();
   if (next == sizes.size() || sizes[next] != image[at]) return false;
-  if (times[next] != 1 && image[at] != 1) return false;  // all of it again, not each pixel
   int64_t factor = times[next];
   for (size_t behind = next + 1;; ++behind) {
     const bool as_wanted =
@@ -96,17 +95,27 @@ StatusOr<bool> FuseUpscaling(Node& n, Fuser& f) {
   // The dimensions of what is repeated, with that which pack adds.
   const PartialShape x = Fuser::shape(repeated->x);
   if (!x.known_rank()) return false;
-  std::vector<int64_t> sizes;
-  for (int i = 0; i < x.rank(); ++i) sizes.push_back(x[i]);
-  if (repeated->added >= 0) sizes.insert(sizes.begin() + repeated->added, 1);
-  if (sizes.size() != repeated->times.size() || sizes.size() <= 4 || sizes.size() > 8) return false;
+  std::vector<int64_t> before, sizes, times;
+  for (int i = 0; i < x.rank(); ++i) before.push_back(x[i]);
+  if (repeated->added >= 0) before.insert(before.begin() + repeated->added, 1);
+  if (before.size() != repeated->times.size()) return false;
+  for (size_t i = 0; i < before.size(); ++i) {
+    // All of a dimension again is a dimension of one in front of it that repeats.
+    if (before[i] != 1 && repeated->times[i] != 1) {
+      sizes.push_back(1);
+      times.push_back(repeated->times[i]);
+    }
+    sizes.push_back(before[i]);
+    times.push_back(before[i] == 1 ? repeated->times[i] : 1);
+  }
+  if (sizes.size() <= 4 || sizes.size() > 8) return false;
   Endpoint image = repeated->x;
   if (image.node->Is({"tfl.reshape", "tfl.expand_dims"}) && !IsImage(image)) {
     image = image.node->input(0);
   }
   if (!IsImage(image)) return false;
   const PartialShape from = Fuser::shape(image);
-  if (!RepeatsPixels(from, result, sizes, repeated->times, 0, 0)) return false;
+  if (!RepeatsPixels(from, result, sizes, times, 0, 0)) return false;
   const bool free = from[0] < 0;
   if ((!free && from[0] != result[0]) || from[3] != result[3]) return false;
   if (from[1] == result[1] && from[2] == result[2]) return false;
