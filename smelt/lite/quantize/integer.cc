@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/integer_lstm.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 #include "smelt/lite/quantize/weights.h"
@@ -78,9 +79,13 @@ class IntegerQuantizer {
   // Is the operator one whose kernels take integers, and is all known that they need?
   bool Wanted(const Node& n) const {
     const QuantizedOp* row = FindQuantizedOp(n.op_name());
-    if (row == nullptr || !row->integer) return false;
+    if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
     if (flags_.float_ops.contains(OperatorName(n)) || flags_.float_nodes.contains(n.name())) {
       return false;
+    }
+    if (row->recurrent) {
+      return !flags_.int16 && IsIntegerLstm(n, ranges_) && ranges_.contains(KeyOf(n.input(0))) &&
+             ranges_.contains({&n, 0});
     }
     bool any = false;
     for (int i = 0; i < n.num_inputs(); ++i) {
@@ -103,6 +108,18 @@ class IntegerQuantizer {
 
   Params Calibrated(Key key) const { return ParamsOf(ranges_.at(key), f_); }
 
+  // Of what an LSTM gives, which its state is as well.
+  Params CalibratedWithState(const Node& n) const {
+    constexpr int kState = 18;
+    LiteRange range = ranges_.at({&n, 0});
+    const auto state = ranges_.find(KeyOf(n.input(kState)));
+    if (state != ranges_.end()) {
+      range.min = std::min(range.min, state->second.min);
+      range.max = std::max(range.max, state->second.max);
+    }
+    return ParamsOf(range, f_);
+  }
+
   // The params under which the value is first given: those of its producer where that is quantized,
   // else its own range's.
   Params& ParamsAt(Endpoint e) {
@@ -115,7 +132,7 @@ class IntegerQuantizer {
     const QuantizedOp& row = *FindQuantizedOp(n.op_name());
     for (int i = 0; i < n.num_outputs(); ++i) {
       if (!IsFloat({&n, i})) continue;
-      Params p = Calibrated({&n, i});
+      Params p = row.recurrent ? CalibratedWithState(n) : Calibrated({&n, i});
       if (row.results == ResultRange::kFixed) {
         p = flags_.int16 ? Params{1.0f / 32768, 0} : Params{row.fixed_scale, row.fixed_zero};
       } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 1) {
@@ -260,8 +277,19 @@ class IntegerQuantizer {
     return Endpoint{n, 0};
   }
 
+  // Without a projection what is before it is the result.
+  Status RewriteLstm(Node* n) {
+    constexpr int kProjection = 16;
+    const Params from = ParamsAt(n->input(0)), to = params_.at({n, 0});
+    const bool projects = !n->input(kProjection).node->Is("tfl.no_value");
+    const Params hidden = projects ? Calibrated({n, kLstmRanges + kLstmHidden}) : to;
+    return MakeIntegerLstm(graph_, n, ranges_, Given(n->input(0)), {from.scale, from.zero},
+                           {to.scale, to.zero}, {hidden.scale, hidden.zero});
+  }
+
   Status Rewrite(Node* n) {
     const QuantizedOp& row = *FindQuantizedOp(n->op_name());
+    if (row.recurrent) return RewriteLstm(n);
     const bool agrees = row.results == ResultRange::kAsInput;
     const Params* result = nullptr;
     if (n->num_outputs() > 0 && IsFloat({n, 0})) result = &params_.at({n, 0});

@@ -28,6 +28,7 @@ struct QuantizedOp {
   bool hybrid = false;             // kernels take int8 weights beside float inputs
   bool asymmetric_inputs = false;  // which quantize these with a zero point when asked to
   bool integer = false;            // kernels take int8 inputs, and give int8
+  bool recurrent = false;          // an LSTM (integer_lstm.h)
   ResultRange results = ResultRange::kCalibrated;
   float fixed_scale = 0;  // of int8 results
   int fixed_zero = 0;
