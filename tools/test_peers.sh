@@ -21,6 +21,7 @@ fi
 "$venv/bin/python" tests/peers/lite_fusions_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_composites_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_custom_test.py "${BUILD:-build}/smelt"
+"$venv/bin/python" tests/peers/lite_command_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_show_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/lite_op_library_test.py "${BUILD:-build}/smelt"
 "$venv/bin/python" tests/peers/stablehlo_test.py "${BUILD:-build}/smelt"

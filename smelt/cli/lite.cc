@@ -102,6 +102,10 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
     }
     if (output.empty()) output.swap(path);
   }
+  if (flags.list_ops) {
+    std::fputs(OperatorTable().c_str(), stdout);
+    return kExitOk;
+  }
   RETURN_IF_ERROR(ReadLiteFlags(flags));
   ASSIGN_OR_RETURN(flags.lite.fusions, ChooseFusions(flags.fusions));
   if (flags.fusions.list) {

@@ -59,6 +59,16 @@ constexpr FixedFlag kFixed[] = {
     {"unsafe_fuse_dynamic_shaped_broadcast", "false", "only what is safe is fused"},
     {"serialize_debug_metadata", "false", "files have no debug metadata"},
     {"exclude_conversion_metadata", "true", "conversion metadata is not written"},
+    {"model_origin_framework", "UNSET,TENSORFLOW,KERAS,JAX,PYTORCH", "there is no such framework"},
+    {"new_dynamic_range_quantizer", "true", "there is one quantizer"},
+    {"enable_composite_direct_lowering", "true",
+     "composites become operators where there are some"},
+    {"supported_backends", "", "files are for the kernels of the runtime"},
+    {"supported_accumulation_type", "float32", "how kernels add is the runtime's business"},
+    {"tf_quantization_mode", "", "graphs of TensorFlow's quantized ops have no operators"},
+    {"quantization_options", "", "--quantize and --float_op say how numbers are quantized"},
+    {"stablehlo_quantizer_config", "", "there is one quantizer"},
+    {"lower_to_saved_model", "true", "a model is read as it is saved"},
 };
 
 StatusOr<bool> Truth(const std::string& flag, const std::string& value) {
@@ -195,6 +205,7 @@ StatusOr<LiteQuantize> ModeOf(const LiteCommandFlags& flags, const Sets& sets) {
     wanted = true;
   }
   bool int8 = sets.int8;
+  half = flags.quantize_to_half;
   for (const std::string& name : Pieces(flags.supported_types)) {
     const Dtype type = ParseDtype(name);
     if (type == Dtype::kHalf) {
@@ -427,6 +438,8 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
   app.add_flag("--post_training_quantize,--quantize_weights", flags.quantize_weights,
                "The same as --optimizations DEFAULT");
   list("--supported_types", flags.supported_types, "float16 or int8, under --optimizations");
+  app.add_flag("--quantize_to_float16", flags.quantize_to_half,
+               "The same as --supported_types float16");
   text("--representative,--representative_dataset", flags.representative,
        "Samples of inputs: a .npz file of stacked rows, or a TFRecord file of "
        "PredictionLogs or RepresentativeDataSamples");
@@ -462,10 +475,12 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
   text("--enable_resource_variables,--experimental_enable_resource_variables",
        flags.resource_variables, "false: a variable that a signature writes is an error");
   text("--canonicalizing_inf_as_min_max_float", flags.finite_constants,
-       "true: infinities in float constants become the largest floats");
+       "false: infinities in float constants stay; left out: they become the largest floats");
   app.add_flag("--disable_fuse_mul_and_fc,--experimental_disable_fuse_mul_and_fc", flags.no_mul_fc,
                "Multiplications stay beside convolutions and products");
   app.add_flag("--json", flags.json, "Print as JSON what was written, or what was refused");
+  app.add_flag("--list_ops", flags.list_ops,
+               "Lists the ops that become builtin operators, and ends");
   // docs/lite.md lists them.
   for (const FixedFlag& f : kFixed) {
     const absl::string_view values = f.values;

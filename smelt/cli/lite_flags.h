@@ -24,10 +24,11 @@ struct LiteCommandFlags {
   std::string bias_type, report, max_loss;
   std::vector<std::string> optimizations, supported_ops, supported_types;
   std::vector<std::string> float_ops, float_nodes, float_layers, user_select, metadata;
-  bool quantize_weights = false, per_tensor = false, per_tensor_dense = false;
+  bool quantize_weights = false, quantize_to_half = false, per_tensor = false,
+       per_tensor_dense = false;
   bool select_tf_ops = false, force_select_tf_ops = false;
-  bool buffers_outside = false, json = false, no_mul_fc = false;
-  std::string resource_variables = "true", finite_constants = "false";
+  bool buffers_outside = false, json = false, no_mul_fc = false, list_ops = false;
+  std::string resource_variables = "true", finite_constants = "true";
   // Flags of TFLiteConverter that have one value here, by name.
   std::map<std::string, std::string> fixed;
   LiteFlags lite;

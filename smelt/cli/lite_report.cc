@@ -4,9 +4,11 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "smelt/io/json_writer.h"
 
 namespace smelt {
@@ -69,7 +71,33 @@ std::string Version(const LiteModel& model) {
   return "";
 }
 
+std::string TypeNames(DtypeSet types) {
+  if (types == kAnyType) return "any";
+  std::vector<absl::string_view> names;
+  for (int i = 1; i < kNumDtypes; ++i) {
+    const auto type = static_cast<Dtype>(i);
+    if (Has(types, type)) names.push_back(NumpyName(type));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 }  // namespace
+
+std::string OperatorTable() {
+  std::vector<const ExportRow*> rows;
+  for (const auto family : AllExportRows()) {
+    for (const ExportRow& row : family) rows.push_back(&row);
+  }
+  std::ranges::sort(rows, {}, [](const ExportRow* row) { return row->op.text(); });
+  std::string out = absl::StrFormat("%-36s  %-26s  %s\n", "OP", "OPERATOR", "TYPES");
+  for (const ExportRow* row : rows) {
+    const std::string lite =
+        row->lite.unknown() ? "-"
+                            : absl::AsciiStrToUpper(absl::StripPrefix(row->lite.text(), "tfl."));
+    absl::StrAppendFormat(&out, "%-36s  %-26s  %s\n", row->op.text(), lite, TypeNames(row->types));
+  }
+  return out;
+}
 
 std::string RefusalTable(const LiteReport& report) {
   const std::vector<RefusedOp> ops = ByOp(report);

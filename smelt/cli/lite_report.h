@@ -8,6 +8,11 @@
 
 namespace smelt {
 
+// The ops of TensorFlow that become builtin operators, sorted: each with the operator that
+// gives its result ("-": which one depends on the node), and the types of its first input. A row
+// may refuse a node all the same, and says why.
+std::string OperatorTable();
+
 // For people: an op in a line, its nodes under it, and what could be done.
 std::string RefusalTable(const LiteReport& report);
 // {"error", "refused": [{"op", "count", "why", "nodes": [{"name", "signature", "functions"}],

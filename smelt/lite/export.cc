@@ -12,6 +12,7 @@
 #include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
+#include "smelt/lite/prepare/effects.h"
 #include "smelt/lite/signature_graph.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/lite/versions.h"
@@ -74,15 +75,10 @@ StatusOr<std::vector<std::string>> Signatures(const LoadedModel& model, const Li
 }
 
 // What gives no result and has no effect goes.
-void PruneUnread(Graph& graph) {
-  constexpr OpSet kOnlyReads = {
-      "tfl.read_variable",          "tfl.var_handle",     "tfl.hashtable",
-      "tfl.hashtable_find",         "tfl.hashtable_size", "tfl.random_uniform",
-      "tfl.random_standard_normal", "tfl.multinomial"};
+void PruneUnread(Graph& graph, Effects& effects) {
   std::vector<Node*> roots;
   for (Node* n : graph.Nodes()) {
-    const bool effect = n->def() != nullptr && n->def()->stateful && !n->Is(kOnlyReads);
-    if (n->Is("_Arg") || n->Is("_Retval") || effect) roots.push_back(n);
+    if (n->Is("_Arg") || n->Is("_Retval") || effects.Changes(*n)) roots.push_back(n);
   }
   graph.Prune(roots);
 }
@@ -301,7 +297,9 @@ class Exporter {
                                                         {flags_.fusions.off, flags_.keep_asserts}));
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     RETURN_IF_ERROR(Convert(key, *g.graph));
+    // An infinity is refused by name where numbers get scales, and not taken for a large number.
     if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_, report_));
+    RETURN_IF_ERROR(Finish(*g.graph));
     subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
                           TensorNames(g.outputs), std::move(g.graph)});
     const auto& library = *subgraphs_.back().graph->library();
@@ -314,6 +312,7 @@ class Exporter {
       if (f == nullptr || f->body == nullptr || !bodies_seen_.insert(name).second) continue;
       ASSIGN_OR_RETURN(ExportedGraph body, BodyOf(*f));
       RETURN_IF_ERROR(Convert(key, *body.graph));
+      RETURN_IF_ERROR(Finish(*body.graph));
       for (std::string& more : CalledFunctions(*body.graph)) callees.push_back(std::move(more));
       bodies_.push_back(std::move(body));
     }
@@ -349,10 +348,12 @@ class Exporter {
 
   // Ops become operators, which are then fused.
   Status Convert(const std::string& key, Graph& graph) {
+    Effects effects(*graph.library(), flags_.keep_asserts);
+    RETURN_IF_ERROR(DropIdleOrder(graph, effects));
     ASSIGN_OR_RETURN(std::vector<Refusal> refused,
                      Legalize(graph, &model_.session().resources(),
                               {flags_.operators.builtins, flags_.keep_asserts}));
-    PruneUnread(graph);
+    PruneUnread(graph, effects);
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
     if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
@@ -364,6 +365,11 @@ class Exporter {
           FindExportRow(OpName::Of(r.op)) != nullptr && HasFreeSizes(*graph.Find(r.node));
       report_->refused.push_back({key, std::move(r), std::move(functions), free_sizes});
     }
+    return OkStatus();
+  }
+
+  // What every graph gets at last.
+  Status Finish(Graph& graph) const {
     return flags_.finite_constants ? MakeFinite(graph) : OkStatus();
   }
 

@@ -32,7 +32,7 @@ struct LiteFlags {
   InputShapes shapes;
   bool keep_asserts = false;
   bool resource_variables = true;  // false: a variable that a signature writes is an error
-  bool finite_constants = false;   // infinities in float constants become the largest floats
+  bool finite_constants = true;    // infinities in float constants become the largest floats
 };
 
 // What an export did.

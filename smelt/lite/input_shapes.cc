@@ -1,5 +1,6 @@
 #include "smelt/lite/input_shapes.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 namespace smelt {
@@ -7,7 +8,8 @@ namespace smelt {
 StatusOr<PartialShape> InputPinner::Pin(const std::string& key, const std::string& tensor,
                                         const PartialShape& stated) {
   PartialShape shape = stated;
-  for (const std::string& name : {key, tensor, std::string(absl::StripSuffix(tensor, ":0"))}) {
+  const std::string node(absl::StripSuffix(tensor, ":0"));
+  for (const std::string& name : {key, tensor, node, absl::StrCat(node, ":0")}) {
     const auto it = wanted_.by_name.find(name);
     if (it == wanted_.by_name.end()) continue;
     used_.insert(it->first);

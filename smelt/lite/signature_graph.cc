@@ -36,9 +36,10 @@ constexpr absl::string_view kPasses[] = {
     "dependency_optimizer",         // and the identities that it left
 };
 
-StatusOr<std::vector<Pass>> Passes() {
+StatusOr<std::vector<Pass>> Passes(bool keep_asserts) {
   std::vector<Pass> out;
   for (const absl::string_view name : kPasses) {
+    if (keep_asserts && name == "debug_stripper") continue;
     const Pass* pass = FindPass(name);
     if (pass == nullptr) return Internal("there is no pass ", name);
     out.push_back(*pass);
@@ -161,7 +162,6 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
   RETURN_IF_ERROR(NameRefVariables(*out.graph, is_written));
   PassContext context;
   context.lower_control_flow = false;
-  context.config.debug_stripper = options.keep_asserts ? Toggle::kOff : Toggle::kOn;
   const ResourceManager& resources = model.session().resources();
   context.frozen_value = [&](const Node& node) -> std::optional<Tensor> {
     if (node.Is("_Arg") || is_written(node)) return std::nullopt;
@@ -172,7 +172,7 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
     const Tensor value = variable->Read();
     return value.valid() ? std::optional<Tensor>(value) : std::nullopt;
   };
-  ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes());
+  ASSIGN_OR_RETURN(const std::vector<Pass> passes, Passes(options.keep_asserts));
   // Only when all else is known can a call be looked at; those that do not fit become bodies, where
   // there may be others.
   std::set<std::string, std::less<>> declined;

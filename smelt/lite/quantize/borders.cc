@@ -26,25 +26,33 @@ AttrMap QuantizationOf(Endpoint e) {
   return out;
 }
 
-StatusOr<Node*> AddQuantize(Graph& graph, const std::string& name, Endpoint from, Dtype type,
-                            AttrMap attrs, const PartialShape& shape) {
+// A QUANTIZE or a DEQUANTIZE.
+StatusOr<Node*> AddConversion(Graph& graph, const std::string& name, OpName op, Endpoint from,
+                              Dtype type, AttrMap attrs) {
   attrs.Set("Tin", DtypeVector{from.node->output_types[static_cast<size_t>(from.port)]});
   attrs.Set("Tout", DtypeVector{type});
-  attrs.Set(kOutputShapes, std::vector<PartialShape>{shape});
-  return graph.Add(name, "tfl.quantize", {from}, std::move(attrs));
+  attrs.Set(kOutputShapes, std::vector<PartialShape>{StatedShape(from)});
+  return graph.Add(name, op.text(), {from}, std::move(attrs));
 }
 
-// The result of a conversion that every reader of an argument wants becomes the argument.
+// The result of the conversion that the readers of an argument want becomes the argument; those
+// that want floats read them from it.
 Status NarrowArgument(Graph& graph, Node* n, Dtype type) {
   // Nobody reads it: it may as well be what is asked for, but has no scale.
   if (n->uses().empty()) return OkStatus();
   std::vector<Node*> quantizers;
+  std::vector<Use> floats;
   for (const Use& use : n->OrderedUses()) {
-    if (use.is_control() || !use.node->Is("tfl.quantize")) {
-      return FailedPrecondition("input '", n->name(), "' stays float: '", use.node->name(), "' (",
-                                use.node->op(), ") reads it so");
+    if (!use.is_control() && use.node->Is("tfl.quantize")) {
+      quantizers.push_back(use.node);
+    } else if (!use.is_control()) {
+      floats.push_back(use);
     }
-    quantizers.push_back(use.node);
+  }
+  if (quantizers.empty()) {
+    const Node* reader = n->OrderedUses()[0].node;
+    return FailedPrecondition("input '", n->name(), "' stays float: '", reader->name(), "' (",
+                              reader->op(), ") reads it so");
   }
   Node* q = quantizers[0];
   const Dtype inner = q->output_types[0];
@@ -53,6 +61,11 @@ Status NarrowArgument(Graph& graph, Node* n, Dtype type) {
     return FailedPrecondition("input '", n->name(), "' is read as ", DtypeName(inner),
                               quantizers.size() == 1 ? "" : " in several scales",
                               ", and cannot be ", DtypeName(type));
+  }
+  if (!floats.empty()) {
+    ASSIGN_OR_RETURN(Node * real, AddConversion(graph, absl::StrCat(n->name(), "/float"),
+                                                "tfl.dequantize", {q, 0}, Dtype::kFloat, {}));
+    for (const Use& use : floats) graph.SetInput(use.node, use.input, {real, 0});
   }
   const AttrMap attrs = shifted ? Shifted(q->attrs()) : QuantizationOf({q, 0});
   for (const auto& [name, value] : attrs) n->AttrsToChange().Set(name, value);
@@ -69,15 +82,21 @@ Status NarrowArgument(Graph& graph, Node* n, Dtype type) {
 
 Status NarrowResult(Graph& graph, Node* n, Dtype type) {
   Node* d = n->input(0).node;
-  if (!d->Is("tfl.dequantize")) {
+  // An argument that is passed on: as integers it is what its other readers have of it.
+  Node* passed = nullptr;
+  for (const Use& use : d->OrderedUses()) {
+    if (d->Is("_Arg") && !use.is_control() && use.node->Is("tfl.quantize")) passed = use.node;
+  }
+  if (passed == nullptr && !d->Is("tfl.dequantize")) {
     return FailedPrecondition("output ", n->Int("index"), " stays float: '", d->name(), "' (",
                               d->op(), ") gives it so");
   }
-  Endpoint from = d->input(0);
+  Endpoint from = passed != nullptr ? Endpoint{passed, 0} : d->input(0);
   const Dtype inner = from.node->output_types[static_cast<size_t>(from.port)];
   if (type == Dtype::kUint8 && inner == Dtype::kInt8) {
-    ASSIGN_OR_RETURN(Node * q, AddQuantize(graph, absl::StrCat(d->name(), "/uint8"), from, type,
-                                           Shifted(QuantizationOf(from)), StatedShape(from)));
+    ASSIGN_OR_RETURN(Node * q,
+                     AddConversion(graph, absl::StrCat(d->name(), "/uint8"), "tfl.quantize", from,
+                                   type, Shifted(QuantizationOf(from))));
     from = {q, 0};
   } else if (inner != type) {
     return FailedPrecondition("output ", n->Int("index"), " is given as ", DtypeName(inner),
@@ -86,7 +105,7 @@ Status NarrowResult(Graph& graph, Node* n, Dtype type) {
   graph.SetInput(n, 0, from);
   n->AttrsToChange().Set("T", type);
   RETURN_IF_ERROR(graph.ResolveTypes(n));
-  if (d->uses().empty()) graph.Remove(d);
+  if (d->uses().empty() && passed == nullptr) graph.Remove(d);
   return OkStatus();
 }
 

@@ -60,7 +60,9 @@ Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags) {
       const int dim = row->ScaledDimension(flags);
       auto weights = QuantizeWeights(value, dim);
       if (!weights.ok()) {
-        return Prefix(weights.status(), absl::StrCat("operator '", n->name(), "': "));
+        return Prefix(weights.status(),
+                      absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
+                                   "), constant '", n->input(input).node->name(), "': "));
       }
       RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, dim));
       any = true;

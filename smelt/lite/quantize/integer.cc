@@ -192,6 +192,16 @@ class IntegerQuantizer {
     return Endpoint{n, 0};
   }
 
+  // No scale has infinities and NaN beside other numbers.
+  static Status CheckFinite(const Node& n, const Node& constant, const Tensor& value) {
+    for (const float v : value.flat<float>()) {
+      if (std::isfinite(v)) continue;
+      return InvalidArgument("constant '", constant.name(), "', which operator '", n.name(), "' (",
+                             OperatorName(n), ") reads, holds ", v);
+    }
+    return OkStatus();
+  }
+
   // A constant operand by its own range, or by the params that it must have.
   StatusOr<Endpoint> QuantizedConstant(const Node& n, const Tensor& value, const Params* forced) {
     Params p;
@@ -306,13 +316,15 @@ class IntegerQuantizer {
         if (weights) {
           auto q = QuantizeWeights(*value, row.ScaledDimension(flags_));
           if (!q.ok()) {
-            return Prefix(q.status(), absl::StrCat("operator '", n->name(), "': "));
+            return Prefix(q.status(), absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
+                                                   "), constant '", e.node->name(), "': "));
           }
           weight_scales = q->scales;
           ASSIGN_OR_RETURN(
               to, AddConstant(*n, q->values, q->scales, std::vector<int64_t>(q->scales.size(), 0),
                               row.ScaledDimension(flags_)));
         } else {
+          RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
           ASSIGN_OR_RETURN(to, QuantizedConstant(*n, *value, agrees ? result : nullptr));
         }
         continue;
@@ -324,6 +336,7 @@ class IntegerQuantizer {
     if (row.bias >= 0 && row.bias < n->num_inputs()) {
       const Endpoint e = inputs[static_cast<size_t>(row.bias)];
       if (const auto value = ConstantTensor(*e.node); value && value->dtype() == Dtype::kFloat) {
+        RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
         ASSIGN_OR_RETURN(inputs[static_cast<size_t>(row.bias)],
                          QuantizedBias(*n, *value, input_scale, weight_scales));
       }

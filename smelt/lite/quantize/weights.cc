@@ -53,10 +53,7 @@ StatusOr<Tensor> HalfWeights(const Tensor& weights) {
   const auto from = weights.flat<float>();
   auto to = out.flat<Half>();
   for (size_t i = 0; i < from.size(); ++i) {
-    const float v = std::isinf(from[i]) || std::isnan(from[i])
-                        ? from[i]
-                        : std::clamp(from[i], -kLargest, kLargest);
-    to[i] = Half(v);
+    to[i] = Half(std::isnan(from[i]) ? from[i] : std::clamp(from[i], -kLargest, kLargest));
   }
   return out;
 }

@@ -20,7 +20,7 @@ struct QuantizedWeights {
 // INVALID_ARGUMENT when a number is not finite. REQUIRES: float, dim < rank, 2 <= bits <= 8.
 StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits = 8);
 
-// Half, to nearest even; numbers beyond its range become its largest.
+// Half, to nearest even; numbers beyond its range, infinities too, become its largest.
 StatusOr<Tensor> HalfWeights(const Tensor& weights);
 
 }  // namespace smelt

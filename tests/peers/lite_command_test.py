@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""smelt lite beside TensorFlow's converter where flags decide: lite_command_test.py SMELT
+
+Checks that are dropped with what fed them, borders of uint8, constants that are not finite: files of both, operator by operator. And every option of TFLiteConverter, its target_spec and
+tflite_convert is a flag or has its reason in docs/lite.md."""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy as np
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from tensorflow.lite.python import schema_py_generated as fb
+
+from checks import call, check, finish
+
+tf.get_logger().setLevel("ERROR")
+work = pathlib.Path(tempfile.mkdtemp(prefix="smelt_lite_command_"))
+OPS = {v: k for k, v in vars(fb.BuiltinOperator).items() if isinstance(v, int)}
+SPEC = tf.TensorSpec([2, 4], tf.float32, name="x")
+WEIGHTS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+samples = np.random.default_rng(1).standard_normal((8, 2, 4)).astype(np.float32)
+# A .npz holds rows of batch one, so these models take one row of shape [2, 4] as [1, 2, 4].
+ROW = tf.TensorSpec([1, 2, 4], tf.float32, name="x")
+np.savez(work / "samples.npz", x=samples)
+
+
+def operators(data):
+    """[(subgraph, op, inputs, outputs)], tensors as (type, shape, scales, zero points, constant)"""
+    model = fb.ModelT.InitFromObj(fb.Model.GetRootAs(data, 0))
+
+    def operands(g, o):
+        out = [tensor(g, i) for i in (o.inputs if o.inputs is not None else [])]
+        # A sum and a product are the same either way around.
+        return sorted(out, key=lambda t: t[4] is not None) if OPS[model.operatorCodes[o.opcodeIndex].builtinCode] in ("ADD", "MUL") else out
+
+    def tensor(g, i):
+        if i < 0:
+            return None
+        t = g.tensors[i]
+        q, raw = t.quantization, model.buffers[t.buffer].data
+        scales = () if q is None or q.scale is None else tuple(np.asarray(q.scale).tolist())
+        zeros = () if not scales else tuple(np.asarray(q.zeroPoint).tolist())
+        return t.type, tuple([] if t.shape is None else np.asarray(t.shape).tolist()), scales, zeros, None if raw is None or len(raw) == 0 else bytes(raw)
+    return [[(OPS[max(model.operatorCodes[o.opcodeIndex].builtinCode, model.operatorCodes[o.opcodeIndex].deprecatedBuiltinCode)],
+              operands(g, o), [tensor(g, i) for i in (o.outputs if o.outputs is not None else [])])
+             for o in g.operators or []] for g in model.subgraphs], [[tensor(g, i) for i in g.inputs] for g in model.subgraphs][0]
+
+
+def both(name, function, spec, flags=(), converter=lambda c: None):
+    """smelt's file and TensorFlow's; a text where either refused."""
+    module = tf.Module()
+    module.f = tf.function(function, input_signature=[spec])
+    folder = work / name
+    tf.saved_model.save(module, str(folder), signatures=module.f)
+    code, text = call("lite", folder, work / f"{name}.tflite", *flags)
+    ours = (work / f"{name}.tflite").read_bytes() if code == 0 else text
+    c = tf.lite.TFLiteConverter.from_saved_model(str(folder))
+    converter(c)
+    try:
+        theirs = c.convert()
+    except Exception as e:
+        theirs = f"{type(e).__name__}: {e}"
+    return ours, theirs
+
+
+def same(a, b):
+    if a is None or b is None:
+        return a is b
+    return a[0] == b[0] and a[1] == b[1] and np.allclose(a[2], b[2], rtol=1e-5) and a[3] == b[3] and (a[4] is None) == (b[4] is None)
+
+
+def equal_files(name, ours, theirs, exact=True):
+    for who, data in (("smelt", ours), ("TensorFlow", theirs)):
+        if isinstance(data, str):
+            check(f"{name}: {who} writes it", False, data[:600])
+            return
+    (mine, inputs), (his, other) = operators(ours), operators(theirs)
+    check(f"{name}: inputs", len(inputs) == len(other) and all(same(a, b) for a, b in zip(inputs, other)), f"{inputs} beside {other}")
+    for g, (a, b) in enumerate(zip(mine, his)):
+        key = lambda o: (o[0], str([t[1:4] for t in o[2] if t]))  # what does not depend on each other may run in any order
+        a, b = sorted(a, key=key), sorted(b, key=key)
+        check(f"{name}: operators of subgraph {g}", [o[0] for o in a] == [o[0] for o in b], f"{[o[0] for o in a]} beside {[o[0] for o in b]}")
+        if [o[0] for o in a] == [o[0] for o in b] and exact:
+            for x, y in zip(a, b):
+                check(f"{name}: tensors of {x[0]}", len(x[1]) == len(y[1]) and all(same(s, t) for s, t in zip(x[1] + x[2], y[1] + y[2])), f"{x} beside {y}"[:900])
+    check(f"{name}: subgraphs", len(mine) == len(his), f"{len(mine)} beside {len(his)}")
+
+
+# ---- checks go, with what fed only them
+
+
+def odd_feeders(x):
+    ok = tf.reduce_all(tf.math.is_finite(x))
+    with tf.control_dependencies([tf.debugging.Assert(ok, [tf.strings.as_string(x), tf.math.betainc(x, x, x)])]):
+        return {"y": x * 2}
+
+
+def standing_alone(x):
+    tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(x)), [tf.strings.as_string(x)])
+    return {"y": x * 2}
+
+
+def in_a_loop(x):
+    def body(i, y):
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(y)), [tf.strings.as_string(y)])]):
+            return i + 1, y * 2
+    return {"y": tf.while_loop(lambda i, y: i < 3, body, [0, x])[1]}
+
+
+def greater(x):
+    with tf.control_dependencies([tf.debugging.assert_greater(x, -1e9, message="too small")]):
+        return {"y": x * 2}
+
+
+def shared_feeder(x):
+    square = tf.square(x)
+    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(square < 1e9), [square])]):
+        return {"y": square + x}
+
+
+for function in odd_feeders, standing_alone, greater, shared_feeder:
+    ours, theirs = both(function.__name__, function, SPEC)
+    equal_files(f"assert {function.__name__}", ours, theirs)
+ours, theirs = both("in_a_loop", in_a_loop, SPEC)
+check("assert in a loop: smelt writes it", not isinstance(ours, str), ours[:600])
+check("assert in a loop: no check is left", not isinstance(ours, str) and not {o[0] for g in operators(ours)[0] for o in g} & {"CUSTOM", "IF", "REDUCE_ALL"}, "")
+ours, theirs = both("kept", greater, SPEC, ["--preserve_assert_op", "--allow_custom_ops"], lambda c: (setattr(c, "_experimental_preserve_assert_op", True), setattr(c, "allow_custom_ops", True)))
+check("assert that is kept", all(not isinstance(d, str) and any(o[0] == "CUSTOM" for g in operators(d)[0] for o in g) for d in (ours, theirs)), (ours[:500], theirs[:500]))
+
+# ---- borders of uint8
+
+
+def dense(x):
+    return {"y": tf.nn.relu(tf.matmul(x, WEIGHTS) + 1.0)}
+
+
+def several(x):
+    return {"a": tf.nn.softmax(tf.matmul(x, WEIGHTS)), "b": x + 1.0, "c": tf.argmax(x, 2)}
+
+
+def passed_on(x):
+    return {"a": tf.reshape(x, [4, 2]), "b": tf.nn.softmax(tf.matmul(x, WEIGHTS)), "c": tf.identity(x)}
+
+
+def quantized(c, border_in, border_out):
+    c.optimizations = [tf.lite.Optimize.DEFAULT]
+    c.representative_dataset = lambda: ([s[None]] for s in samples)
+    c.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    c.inference_input_type, c.inference_output_type = border_in, border_out
+
+
+WHOLE = ["--quantize", "int8", "--representative", work / "samples.npz", "--only_integer"]
+for function in dense, several, passed_on:
+    for border_in, border_out in (("uint8", "uint8"), ("uint8", "float32"), ("float32", "uint8"), ("int8", "uint8"), ("int8", "int8")):
+        name = f"{function.__name__}_{border_in}_{border_out}"
+        ours, theirs = both(name, function, ROW, WHOLE + ["--inference_input_type", border_in, "--inference_output_type", border_out],
+                            lambda c: quantized(c, tf.as_dtype(border_in), tf.as_dtype(border_out)))
+        # TensorFlow makes floats of the uint8 itself there, smelt of the int8 that it is first: the same floats.
+        equal_files(f"borders {name}", ours, theirs, exact=name != "passed_on_uint8_float32")
+        if isinstance(ours, str) or isinstance(theirs, str):
+            continue
+        answers = []
+        for data in ours, theirs:
+            interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+            runner = interpreter.get_signature_runner()
+            (info,) = runner.get_input_details().values()
+            if data is ours:
+                shown = runner.get_output_details()
+            scale, zero = info["quantization"]
+            value = samples[0][None] if not scale else np.clip(np.round(samples[0][None] / scale) + zero, np.iinfo(info["dtype"]).min, np.iinfo(info["dtype"]).max).astype(info["dtype"])
+            answers.append({k: np.array(v) for k, v in runner(**dict.fromkeys(runner.get_input_details(), value)).items()})
+        if function is passed_on:
+            # LiteRT's runner takes TensorFlow's file for one of floats, as two of its tensors have one name: ours is held to the sample.
+            got, (scale, zero) = answers[0]["c"], shown["c"]["quantization"]
+            real = (got.astype(np.float64) - zero) * scale if scale else got
+            check(f"borders {name}: what is passed on", np.abs(real - np.clip(samples[0], samples.min(), samples.max())).max() < 0.02, real)
+            continue
+        check(f"borders {name}: equal answers", set(answers[0]) == set(answers[1]) and all(a.dtype == answers[1][k].dtype and np.allclose(a, answers[1][k], atol=0 if a.dtype.kind in "iu" else 1e-6)
+                                                                                            for k, a in answers[0].items()), answers)
+
+# ---- constants that are not finite
+
+
+def masks(x):
+    return {"a": tf.where(x > 0, x, -np.inf), "b": x + np.array([1, 2, np.inf, np.nan], np.float32)}
+
+
+def constants(data):
+    return sorted(np.frombuffer(t[4], np.float32).tolist().__repr__() for g in operators(data)[0] for o in g for t in o[1] if t and t[4] and t[0] == fb.TensorType.FLOAT32)
+
+
+def halves(data):
+    return sorted(np.frombuffer(t[4], np.float16).tolist().__repr__() for g in operators(data)[0] for o in g for t in o[1] if t and t[4] and t[0] == fb.TensorType.FLOAT16)
+
+
+for name, flags, value in (("left out", [], True), ("kept", ["--canonicalizing_inf_as_min_max_float", "false"], False)):
+    ours, theirs = both(f"masks_{value}", masks, SPEC, flags, lambda c: setattr(c, "canonicalizing_inf_as_min_max_float", value))
+    check(f"infinities {name}", not isinstance(ours, str) and constants(ours) == constants(theirs), (ours if isinstance(ours, str) else constants(ours), constants(theirs)))
+ours, theirs = both("masks_half", masks, SPEC, ["--quantize", "float16"], lambda c: (setattr(c, "optimizations", [tf.lite.Optimize.DEFAULT]), setattr(c.target_spec, "supported_types", [tf.float16])))
+check("infinities as halves", not isinstance(ours, str) and halves(ours) == halves(theirs), (ours if isinstance(ours, str) else halves(ours), halves(theirs)))
+
+# ---- every option has its flag, or its reason
+
+document = (pathlib.Path(__file__).resolve().parent.parent.parent / "docs/lite.md").read_text()
+named = set(re.findall(r"`(?:--)?(\w+)", document))
+converters = [tf.lite.TFLiteConverter([], None), tf.compat.v1.lite.TFLiteConverter(None, [], [])]
+# What the converter keeps for itself, and what its constructors take.
+INNER = {"_debug_info", "_debug_info_func", "_tflite_metrics", "_collected_converter_params", "_metadata", "_funcs", "_trackable_obj", "saved_model_dir", "_saved_model_tags",
+         "_saved_model_version", "_saved_model_exported_names", "_graph_def", "_input_tensors", "_output_tensors", "_control_output_arrays", "_input_arrays_with_shape", "_output_arrays", "target_spec",
+         "_original_model_type"}
+for option in sorted({k for c in converters for k in (*vars(c), *vars(c.target_spec))} - INNER):
+    check(f"option {option} is in docs/lite.md", named & {option, option.lstrip("_"), option.lstrip("_").removeprefix("experimental_")}, "")
+from tensorflow.lite.python import tflite_convert
+for version in False, True:
+    for action in tflite_convert._get_parser(use_v2_converter=version)._actions:
+        for flag in (s[2:] for s in action.option_strings if s.startswith("--") and s != "--help"):
+            check(f"tflite_convert --{flag} is in docs/lite.md", flag in named, "")
+finish()
