@@ -10,13 +10,13 @@ import tempfile
 RUNNER = """
 import pickle, sys
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from ai_edge_litert.interpreter import Interpreter
 jobs, answers = sys.argv[1:]
 with open(answers, 'ab') as out:
     for path, requests in pickle.load(open(jobs, 'rb')):
         said = []
         try:
-            interpreter = Interpreter(model_path=path, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+            interpreter = Interpreter(model_path=path)
             runners = {key: interpreter.get_signature_runner(key) for key in interpreter.get_signature_list()}
             for key, inputs in requests:
                 if key not in runners:
