@@ -352,34 +352,6 @@ TEST(Tflite, SubgraphsAreThere) {
 }
 
 // Each subgraph calls the next one twice.
-TEST(Tflite, CallsThatDoubleEndInTime) {
-  TfliteText text;
-  constexpr int kDepth = 64;
-  for (int i = 0; i < kDepth; ++i) {
-    const int x = text.Input("[1]"), y = text.Tensor("[1]"), z = text.Tensor("[1]");
-    const std::string options = absl::StrCat("CallOptions: {subgraph: ", i + 1, "}");
-    if (i + 1 < kDepth) {
-      text.Op("CALL", {x}, {y}, options);
-      text.Op("CALL", {y}, {z}, options);
-    } else {
-      text.Op("NEG", {x}, {y});
-      text.Op("NEG", {y}, {z});
-    }
-    text.EndSubgraph({z});
-  }
-  const auto lite = ReadTfliteBytes(text.Bytes());
-  ASSERT_TRUE(lite.ok()) << lite.status();
-  auto meta = MetaGraphOfLite(*lite);
-  ASSERT_TRUE(meta.ok()) << meta.status();
-  auto model = LoadedModel::Load(*std::move(meta), "");
-  ASSERT_TRUE(model.ok()) << model.status();
-  RunOptions options;
-  options.timeout = absl::Milliseconds(300);
-  const NamedTensors inputs = {{"t0", *Tensor::Zeros(Dtype::kFloat, Shape({1}))}};
-  const Status status = (*model)->RunSignature("serving_default", inputs, options).status();
-  EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status)) << status;
-}
-
 TEST(Tflite, NamesMayRepeat) {
   std::string json = R"({version: 3, buffers: [{}], subgraphs: [)";
   for (int i = 0; i < 20000; ++i) absl::StrAppend(&json, i ? "," : "", "{name: \"f\"}");
