@@ -92,7 +92,7 @@ std::string RegisterName(const std::string& symbol) {
 Status AddLiteOp(void* library, const LiteSymbol& s) {
   void* address = dlsym(library, s.symbol.c_str());
   if (address == nullptr) return NotFound("it exports no '", s.symbol, "'");
-  const TfLiteRegistration* (*registered)() = nullptr;
+  TfLiteRegistration* (*registered)() = nullptr;
   std::memcpy(&registered, &address, sizeof(address));
   const TfLiteRegistration* r = nullptr;
   try {

@@ -187,7 +187,8 @@ constexpr CountsRow kOperands[] = {
     {{{6, 6}, {3, 3}}, {"tfl.non_max_suppression_v5"}},
     // A basic LSTM has 5 and 4: the row tells them apart.
     {{{5, 24}, {1, 4}}, {"tfl.lstm"}},
-    {{{20, 24}, {1, 1}}, {"tfl.unidirectional_sequence_lstm"}},
+    // Calibration asks for the states of the cell beside the result.
+    {{{20, 24}, {1, 2}}, {"tfl.unidirectional_sequence_lstm"}},
     {{{12, 12}, {1, 2}}, {"tfl.bidirectional_sequence_rnn"}},
     {{{48, 48}, {1, 2}}, {"tfl.bidirectional_sequence_lstm"}},
     {{{1, kAny}, {0, kAny}}, {"tfl.if", "tfl.stablehlo_case"}},
