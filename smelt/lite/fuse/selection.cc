@@ -261,8 +261,9 @@ StatusOr<bool> RemoveBroadcastBefore(Node& n, Fuser& f) {
   return false;
 }
 
-// A broadcast to the shape that it has.
+// A broadcast to the shape that it has. One that writes a variable is not what it reads.
 StatusOr<bool> RemoveBroadcast(Node& n, Fuser& f) {
+  if (n.Bool(kVariableOutputs)) return false;
   const PartialShape x = Fuser::shape(n.input(0)), to = Fuser::shape({&n, 0});
   if (!(x == to) || !BroadcastTo(x, x, to)) return false;
   f.Replace(&n, n.input(0));

@@ -150,6 +150,17 @@ class LstmQuantizer {
     return out;
   }
 
+  // What a tile of a fill gives, with one dimension before its own.
+  static Tensor Uniform(Endpoint tile) {
+    const Shape shape = StatedShape(tile).ToShape();
+    Dims dims = {1};
+    dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+    Tensor out = *Tensor::Zeros(Dtype::kFloat, *Shape::Make(dims));
+    const Node& fill = *tile.node->input(0).node;
+    std::ranges::fill(out.flat<float>(), ConstantTensor(*fill.input(1).node)->scalar<float>());
+    return out;
+  }
+
   // A variable, or what is written into one whenever the operator runs (IntegerState).
   Status MakeState(int i, Dtype type, ScaleAndZero p) {
     const Endpoint e = n_->input(i);
@@ -180,6 +191,11 @@ class LstmQuantizer {
         const Tensor all = *ConstantTensor(*before->input(0).node);
         ASSIGN_OR_RETURN(const Endpoint one, constant(all.Rows(e.port, e.port + 1)));
         from = {one};
+        attrs.Set("num", int64_t{1});
+      } else if (before->Is("tfl.tile")) {
+        ASSIGN_OR_RETURN(const Endpoint one, constant(Uniform(e)));
+        from = {one};
+        op = "tfl.unpack";
         attrs.Set("num", int64_t{1});
       } else {
         ASSIGN_OR_RETURN(const Endpoint value, constant(*ConstantTensor(*before->input(1).node)));
@@ -212,10 +228,15 @@ bool IsIntegerState(Endpoint e) {
   if (n.NumUses(e.port) != 1) return false;
   if (n.Is("tfl.variable")) return true;
   if (!n.Bool(kVariableOutputs)) return false;
-  const auto floats = [&](int i) {
-    const TensorValue* value = StatedConstant(*n.input(i).node);
+  const auto is_float = [](Endpoint from) {
+    const TensorValue* value = StatedConstant(*from.node);
     return value != nullptr && value->dtype == Dtype::kFloat;
   };
+  const auto floats = [&](int i) { return is_float(n.input(i)); };
+  if (n.Is("tfl.tile")) {
+    const Node& fill = *n.input(0).node;
+    return StatedShape(e).fully_known() && fill.Is("tfl.fill") && is_float(fill.input(1));
+  }
   return (n.Is("tfl.unpack") && n.Int("axis") == 0 && floats(0)) || (n.Is("tfl.fill") && floats(1));
 }
 
