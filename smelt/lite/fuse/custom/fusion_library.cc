@@ -259,9 +259,9 @@ StatusOr<Endpoint> ConstantOf(const smelt_fusion_tensor& t, Call* c) {
   if (t.rank < 0 || (t.rank > 0 && t.dims == nullptr)) {
     return InvalidArgument("a constant has no shape");
   }
-  ASSIGN_OR_RETURN(const Shape shape,
-                   Shape::Make(std::span<const int64_t>(t.dims, static_cast<size_t>(t.rank))));
-  ASSIGN_OR_RETURN(Tensor value, Tensor::Make(type, shape));
+  const auto shape = Shape::Make(std::span<const int64_t>(t.dims, static_cast<size_t>(t.rank)));
+  if (!shape.ok()) return Prefix(shape.status(), "a constant: ");
+  ASSIGN_OR_RETURN(Tensor value, Tensor::Make(type, *shape));
   if (value.bytes() > 0) {
     if (t.data == nullptr) return InvalidArgument("a constant has no elements");
     std::memcpy(value.raw(), t.data, value.bytes());
