@@ -46,8 +46,9 @@ class KindCounter {
     }
     for (const int32_t output : op.outputs) {
       const int64_t bytes = LiteValueBytes(graph.tensors[static_cast<size_t>(output)]);
-      if (bytes < 0 || __builtin_add_overflow(kind.output_bytes, bytes, &kind.output_bytes)) {
-        continue;
+      int64_t sum = 0;
+      if (bytes >= 0 && !__builtin_add_overflow(kind.output_bytes, bytes, &sum)) {
+        kind.output_bytes = sum;
       }
     }
   }

@@ -22,8 +22,6 @@ LoweredEndpoints ByPlainRow(Node& n, Lowering& l) {
   return Unimplemented("it is not known here");
 }
 
-LoweredEndpoints Kept(Node& n, Lowering& l) { return KeptForKernel(n, l); }
-
 // The same on integers where all that it reads and makes has one scale.
 LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
   const Quantization* to = l.quantization({&n, 0});
@@ -33,7 +31,7 @@ LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
     const Quantization* q = l.quantization(n.input(i));
     one = q != nullptr && *q == *to;
   }
-  return one ? ByPlainRow(n, l) : Kept(n, l);
+  return one ? ByPlainRow(n, l) : KeptForKernel(n, l);
 }
 
 // Elements beside the input are the zero point's.
@@ -47,7 +45,7 @@ LoweredEndpoints Pad(Node& n, Lowering& l) {
 
 // float16 constants, or integers.
 LoweredEndpoints Dequantize(Node& n, Lowering& l) {
-  if (l.quantization(n.input(0)) != nullptr) return Kept(n, l);
+  if (l.quantization(n.input(0)) != nullptr) return KeptForKernel(n, l);
   AttrMap attrs;
   attrs.Set("DstT", n.output_types[0]);
   return OneOf(l.Add("Cast", {n.input(0)}, std::move(attrs)));
@@ -71,7 +69,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.gather_nd", ByPlainRow},
     {"tfl.hashtable_lookup", ByPlainRow},
     {"tfl.if", ByPlainRow},
-    {"tfl.max_pool_2d", Kept},
+    {"tfl.max_pool_2d", KeptForKernel},
     {"tfl.mirror_pad", ByPlainRow},
     {"tfl.one_hot", ByPlainRow},
     {"tfl.pack", ByPlainRow},
@@ -124,48 +122,48 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.pad", Pad},
     {"tfl.padv2", Pad},
     {"tfl.dequantize", Dequantize},
-    {"tfl.quantize", Kept},
-    {"tfl.abs", Kept},
-    {"tfl.add", Kept},
-    {"tfl.average_pool_2d", Kept},
-    {"tfl.batch_matmul", Kept},
-    {"tfl.conv_2d", Kept},
-    {"tfl.depthwise_conv_2d", Kept},
-    {"tfl.elu", Kept},
-    {"tfl.embedding_lookup", Kept},
-    {"tfl.equal", Kept},
-    {"tfl.exp", Kept},
-    {"tfl.fully_connected", Kept},
-    {"tfl.gelu", Kept},
-    {"tfl.greater", Kept},
-    {"tfl.greater_equal", Kept},
-    {"tfl.hard_swish", Kept},
-    {"tfl.l2_normalization", Kept},
-    {"tfl.leaky_relu", Kept},
-    {"tfl.less", Kept},
-    {"tfl.less_equal", Kept},
-    {"tfl.log", Kept},
-    {"tfl.log_softmax", Kept},
-    {"tfl.logistic", Kept},
-    {"tfl.mean", Kept},
-    {"tfl.mul", Kept},
-    {"tfl.neg", Kept},
-    {"tfl.not_equal", Kept},
-    {"tfl.prelu", Kept},
-    {"tfl.relu", Kept},
-    {"tfl.relu6", Kept},
-    {"tfl.relu_0_to_1", Kept},
-    {"tfl.relu_n1_to_1", Kept},
-    {"tfl.resize_bilinear", Kept},
-    {"tfl.rsqrt", Kept},
-    {"tfl.softmax", Kept},
-    {"tfl.space_to_batch_nd", Kept},
-    {"tfl.sqrt", Kept},
-    {"tfl.squared_difference", Kept},
-    {"tfl.sub", Kept},
-    {"tfl.sum", Kept},
-    {"tfl.tanh", Kept},
-    {"tfl.transpose_conv", Kept},
+    {"tfl.quantize", KeptForKernel},
+    {"tfl.abs", KeptForKernel},
+    {"tfl.add", KeptForKernel},
+    {"tfl.average_pool_2d", KeptForKernel},
+    {"tfl.batch_matmul", KeptForKernel},
+    {"tfl.conv_2d", KeptForKernel},
+    {"tfl.depthwise_conv_2d", KeptForKernel},
+    {"tfl.elu", KeptForKernel},
+    {"tfl.embedding_lookup", KeptForKernel},
+    {"tfl.equal", KeptForKernel},
+    {"tfl.exp", KeptForKernel},
+    {"tfl.fully_connected", KeptForKernel},
+    {"tfl.gelu", KeptForKernel},
+    {"tfl.greater", KeptForKernel},
+    {"tfl.greater_equal", KeptForKernel},
+    {"tfl.hard_swish", KeptForKernel},
+    {"tfl.l2_normalization", KeptForKernel},
+    {"tfl.leaky_relu", KeptForKernel},
+    {"tfl.less", KeptForKernel},
+    {"tfl.less_equal", KeptForKernel},
+    {"tfl.log", KeptForKernel},
+    {"tfl.log_softmax", KeptForKernel},
+    {"tfl.logistic", KeptForKernel},
+    {"tfl.mean", KeptForKernel},
+    {"tfl.mul", KeptForKernel},
+    {"tfl.neg", KeptForKernel},
+    {"tfl.not_equal", KeptForKernel},
+    {"tfl.prelu", KeptForKernel},
+    {"tfl.relu", KeptForKernel},
+    {"tfl.relu6", KeptForKernel},
+    {"tfl.relu_0_to_1", KeptForKernel},
+    {"tfl.relu_n1_to_1", KeptForKernel},
+    {"tfl.resize_bilinear", KeptForKernel},
+    {"tfl.rsqrt", KeptForKernel},
+    {"tfl.softmax", KeptForKernel},
+    {"tfl.space_to_batch_nd", KeptForKernel},
+    {"tfl.sqrt", KeptForKernel},
+    {"tfl.squared_difference", KeptForKernel},
+    {"tfl.sub", KeptForKernel},
+    {"tfl.sum", KeptForKernel},
+    {"tfl.tanh", KeptForKernel},
+    {"tfl.transpose_conv", KeptForKernel},
     // Kernels of recurrences say what they take of quantized weights.
     {"tfl.lstm", ByPlainRow},
     {"tfl.unidirectional_sequence_lstm", ByPlainRow},
