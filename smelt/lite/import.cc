@@ -249,11 +249,19 @@ std::vector<std::string> NamesOf(const LiteModel& model) {
   return names;
 }
 
-// A subgraph that calls itself, however indirectly, is one that no interpreter runs.
-Status CheckCalls(const std::vector<std::vector<size_t>>& calls,
+// What calls may add to the operators of a file. Each call becomes a copy of what it calls before
+// anything runs, which no deadline ends.
+constexpr int64_t kMostCalledOperators = 100'000;
+
+// A subgraph that calls itself, however indirectly, is one that no interpreter runs; one whose
+// calls come to more operators than anybody writes is RESOURCE_EXHAUSTED.
+Status CheckCalls(const LiteModel& model, const std::vector<std::vector<size_t>>& calls,
                   const std::vector<std::string>& names) {
   enum class State : uint8_t { kNew, kOpen, kDone };
   std::vector<State> states(calls.size(), State::kNew);
+  std::vector<int64_t> sizes(calls.size());  // operators, with those of what is called
+  int64_t most = kMostCalledOperators;
+  for (const LiteSubgraph& s : model.subgraphs) most += static_cast<int64_t>(s.operators.size());
   std::vector<std::pair<size_t, size_t>> path;  // a subgraph, and which of its calls comes next
   for (size_t root = 0; root < calls.size(); ++root) {
     if (states[root] != State::kNew) continue;
@@ -263,6 +271,13 @@ Status CheckCalls(const std::vector<std::vector<size_t>>& calls,
       auto& [at, next] = path.back();
       if (next == calls[at].size()) {
         states[at] = State::kDone;
+        sizes[at] = static_cast<int64_t>(model.subgraphs[at].operators.size());
+        for (const size_t callee : calls[at]) {
+          sizes[at] += sizes[callee];
+          if (sizes[at] <= most) continue;
+          return ResourceExhausted("subgraph '", names[at], "' comes to more than ", most,
+                                   " operators with those of the subgraphs that it calls");
+        }
         path.pop_back();
         continue;
       }
@@ -293,7 +308,7 @@ StatusOr<LiteFunctions> ImportLite(const LiteModel& model) {
     RETURN_IF_ERROR(out.library->Add(*std::move(f)));
     calls.push_back(importer.calls());
   }
-  RETURN_IF_ERROR(CheckCalls(calls, out.names));
+  RETURN_IF_ERROR(CheckCalls(model, calls, out.names));
   return out;
 }
 

@@ -189,7 +189,7 @@ constexpr LowerRow kMovementLowering[] = {
      "ReverseSequence",
      {{"seq_dim", "seq_dim"}, {"batch_dim", "batch_dim"}}},
     {"tfl.reverse_v2", SameOp, "ReverseV2"},
-    {"tfl.segment_sum", SameOp, "SegmentSum"},
+    {"tfl.segment_sum", KeptForKernel},
     {"tfl.shape", SameOp, "Shape", {{"out_type", "out_type"}}},
     {"tfl.slice", SameOp, "Slice"},
     {"tfl.space_to_batch_nd", SameOp, "SpaceToBatchND"},
