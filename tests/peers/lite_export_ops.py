@@ -95,6 +95,19 @@ case("case_four", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lamb
 case("case_beyond", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(7), value([3], F)])
 
 
+def grows(write):
+    def function(x):
+        array = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[3])
+        return write(array, x)
+    return function
+
+
+case("array_grows", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(i, x[i])), [0, a])[1].stack()), [6, 3])
+case("array_grows_by_two", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(2 * i + 1, x[i])), [0, a])[1].stack()), [6, 3])
+case("array_grows_unrolled", grows(lambda a, x: a.write(0, x[0]).write(3, x[1]).write(1, x[2]).stack()), [6, 3])
+case("array_concat", grows(lambda a, x: tf.concat([a.write(0, x[0]).write(1, x[1]).stack(), x], 0)), [6, 3])
+
+
 def save(function, specs, folder):
     module = function if isinstance(function, tf.Module) else tf.Module()
 

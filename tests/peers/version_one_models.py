@@ -84,6 +84,97 @@ def v1_rnn(x):
     return [last, tf.transpose(out.stack(), [1, 0, 2])]
 
 
+class Cell:
+    """A cell as those of TensorFlow 1, which Keras 3 took away: "rnn", "gru" or "lstm" (c and h)."""
+
+    def __init__(self, size, name, kind):
+        self.size, self.name, self.kind = size, name, kind
+        self.output_size, self.state_size = size, (size, size) if kind == "lstm" else size
+
+    def zero_state(self, batch, dtype):
+        zeros = tf.zeros([batch, self.size], dtype)
+        return (zeros, zeros) if self.kind == "lstm" else zeros
+
+    def weights(self, x, name, columns):
+        return v1.get_variable(name, initializer=np.random.default_rng(len(name)).normal(0, 0.5, (int(x.shape[-1]) + self.size, columns)).astype(np.float32))
+
+    def __call__(self, x, state, scope=None):
+        with v1.variable_scope(self.name, reuse=v1.AUTO_REUSE):
+            if self.kind == "rnn":
+                h = tf.tanh(tf.concat([x, state], 1) @ self.weights(x, "w", self.size))
+                return h, h
+            if self.kind == "gru":
+                r, z = tf.split(tf.sigmoid(v1.nn.bias_add(tf.concat([x, state], 1) @ self.weights(x, "w", 2 * self.size), tf.ones([2 * self.size]))), 2, 1)
+                h = z * state + (1 - z) * tf.tanh(tf.concat([x, r * state], 1) @ self.weights(x, "uu", self.size))
+                return h, h
+            c, h = state
+            i, j, f, o = tf.split(tf.concat([x, h], 1) @ self.weights(x, "w", 4 * self.size), 4, 1)
+            c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            h = tf.tanh(c) * tf.sigmoid(o)
+            return h, (c, h)
+
+
+class Stacked:
+    def __init__(self, cells):
+        self.cells, self.output_size, self.state_size = cells, cells[-1].output_size, tuple(c.state_size for c in cells)
+
+    def zero_state(self, batch, dtype):
+        return tuple(c.zero_state(batch, dtype) for c in self.cells)
+
+    def __call__(self, x, state, scope=None):
+        states = []
+        for cell, s in zip(self.cells, state):
+            x, s = cell(x, s)
+            states.append(s)
+        return x, tuple(states)
+
+
+@row(x=(f32(2, 5, 3), True))
+def v1_dynamic_rnn(x):
+    return [*v1.nn.dynamic_rnn(Cell(4, "c", "rnn"), x, dtype=tf.float32)]
+
+
+@row(x=(f32(2, 5, 3), True), n=(np.int32([3, 5]), True))
+def v1_dynamic_rnn_lengths(x, n):
+    out, (a, b) = v1.nn.dynamic_rnn(Stacked([Cell(4, "a", "lstm"), Cell(5, "b", "lstm")]), x, sequence_length=n, dtype=tf.float32)
+    return [out, *a, *b]
+
+
+@row(x=(f32(2, 5, 3), True))
+def v1_bidirectional_rnn(x):
+    (ahead, back), (state, _) = v1.nn.bidirectional_dynamic_rnn(Cell(4, "a", "gru"), Cell(4, "b", "gru"), x, dtype=tf.float32)
+    return [ahead, back, state]
+
+
+@row(x=(f32(5, 2, 3), False))
+def v1_time_major_rnn(x):
+    return [*v1.nn.dynamic_rnn(Cell(4, "c", "gru"), x, dtype=tf.float32, time_major=True)]
+
+
+@row(x=(f32(2, 5, 3), True), n=(np.int32([3, 5]), True))
+def v1_static_rnn_lengths(x, n):
+    out, (c, h) = v1.nn.static_rnn(Cell(4, "c", "lstm"), tf.unstack(x, 5, 1), dtype=tf.float32, sequence_length=n)
+    return [out[-1], c, h]
+
+
+@row(x=(f32(2, 5, 3), True))
+def v1_raw_rnn(x):
+    """Arrays that grow, and a choice in the loop."""
+    rows, cell, batch = v1.TensorArray(tf.float32, 5).unstack(tf.transpose(x, [1, 0, 2])), Cell(4, "c", "lstm"), tf.shape(x)[0]
+
+    def step(time, output, state, _):
+        done = time >= 5
+        return done, v1.cond(done, lambda: tf.zeros([batch, 3]), lambda: rows.read(time)), cell.zero_state(batch, tf.float32) if output is None else state, output, None
+    out, (c, _), _ = v1.nn.raw_rnn(cell, step)
+    return [out.stack(), c]
+
+
+@row(x=(f32(7, 3), True), n=(np.int32(4), False))
+def v1_array_that_grows(x, n):
+    array = v1.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[3])
+    return v1.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, x[i] * 2.0)), [0, array])[1].stack()
+
+
 @row(x=(f32(3, 4), True))
 def v1_variable_and_dropout(x):
     w = v1.get_variable("w", initializer=f32(4, 5), use_resource=False)

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/graph/shape/infer.h"
 #include "smelt/graph/shape/values.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/prepare/functional.h"
@@ -34,12 +35,17 @@ class ArrayLists {
   Status Find() {
     for (Node* n : graph_.Nodes()) {
       if (!n->Is("TensorArrayV3")) continue;
-      if (n->Bool("dynamic_size")) return Unimplemented("TensorArray '", n->name(), "' grows");
       made_.push_back(n);
       RETURN_IF_ERROR(Follow(n));
     }
+    if (made_.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph_, {}));
     for (Node* n : accesses_) {
-      if (n->Is("TensorArrayScatterV3") && !WritesAll(*n)) {
+      const auto made = array_of_.find(n);
+      if (n->Is("TensorArrayGatherV3") && made != array_of_.end() && CountsAll(*n, *made->second)) {
+        gathers_all_.insert(n);
+      }
+      if (n->Is("TensorArrayScatterV3") && !WritesAll(*n, shapes.of(n->input(2)))) {
         return Unimplemented("'", n->name(), "' is not known to write all of its TensorArray");
       }
     }
@@ -114,27 +120,41 @@ class ArrayLists {
     return OkStatus();
   }
 
-  // Do the indices of a scatter count all rows of an array that is as long?
-  bool WritesAll(const Node& n) const {
+  // Do the indices of a scatter count all rows of an array that is as long? It grows from nothing
+  // to as many rows as are written.
+  bool WritesAll(const Node& n, const PartialShape& written) const {
     const auto made = array_of_.find(&n);
     if (made == array_of_.end()) return false;
-    return CountsAll(n.input(1), *made->second);
+    if (CountsAll(n, *made->second)) return true;
+    const Node& range = *BehindIdentities(n.input(1)).node;
+    const auto size = ArrayInt(made->second->input(0));
+    if (!CountsUp(range) || !size) return false;
+    // There are as many indices as rows.
+    return (made->second->Bool("dynamic_size") && *size == 0) ||
+           (written.rank() > 0 && written[0] == *size);
   }
-  bool CountsAll(Endpoint indices, const Node& made) const {
+  static bool CountsUp(const Node& n) {
+    return n.Is("Range") && ArrayInt(n.input(0)) == 0 && ArrayInt(n.input(2)) == 1;
+  }
+  // Are the indices of a gather or scatter all that the array has?
+  bool CountsAll(const Node& access, const Node& made) const {
+    const bool grows = made.Bool("dynamic_size");
     const Endpoint size = made.input(0);
-    const Node& n = *BehindIdentities(indices).node;
-    if (n.Is("Range")) {
+    const Node& n = *BehindIdentities(access.input(1)).node;
+    if (CountsUp(n)) {
       const Endpoint limit = BehindIdentities(n.input(1));
       const auto limit_is = ArrayInt(limit), size_is = ArrayInt(size);
       const auto of = array_of_.find(limit.node);
       const bool its_size =
           limit.node->Is("TensorArraySizeV3") && of != array_of_.end() && of->second == &made;
-      const bool same =
-          its_size || limit == BehindIdentities(size) || (limit_is && limit_is == size_is);
-      return ArrayInt(n.input(0)) == 0 && ArrayInt(n.input(2)) == 1 && same;
+      if (grows) {
+        return its_size &&
+               BehindIdentities(limit.node->input(1)) == BehindIdentities(access.inputs().back());
+      }
+      return its_size || limit == BehindIdentities(size) || (limit_is && limit_is == size_is);
     }
     const auto value = ConstantTensor(n);
-    if (!value || ArrayInt(size) != value->num_elements()) return false;
+    if (grows || !value || ArrayInt(size) != value->num_elements()) return false;
     for (int64_t i = 0; i < value->num_elements(); ++i) {
       if (IndexAt(*value, i) != i) return false;
     }
@@ -174,6 +194,7 @@ class ArrayLists {
     AttrMap attrs = ListAttrs(made);
     Node* by = nullptr;
     if (n.Is("TensorArrayWriteV3")) {
+      if (made.Bool("dynamic_size")) attrs.Set("resize_if_index_out_of_bounds", true);
       ASSIGN_OR_RETURN(by, Add(n, "TensorListSetItem", {list, n.input(1), n.input(2)}, attrs));
       lists_.emplace_back(Endpoint{&n, 0}, Endpoint{by, 0});
     } else if (n.Is("TensorArraySizeV3")) {
@@ -186,7 +207,7 @@ class ArrayLists {
         attrs.Set("shape_type", Dtype::kInt32);
         ASSIGN_OR_RETURN(by, Add(n, "TensorListFromTensor", {n.input(2), shape}, attrs));
         lists_.emplace_back(Endpoint{&n, 0}, Endpoint{by, 0});
-      } else if (CountsAll(n.input(1), made)) {
+      } else if (gathers_all_.contains(&n)) {
         ASSIGN_OR_RETURN(by, Add(n, "TensorListStack", {list, shape}, attrs));
       } else {
         ASSIGN_OR_RETURN(by, Add(n, "TensorListGather", {list, n.input(1), shape}, attrs));
@@ -203,6 +224,7 @@ class ArrayLists {
   std::vector<Node*> made_, accesses_;
   std::vector<Node*> handles_;  // what passes handles on
   Ends flows_;
+  absl::flat_hash_set<const Node*> gathers_all_;
   absl::flat_hash_map<const Node*, Node*> array_of_;
   std::vector<std::pair<Endpoint, Endpoint>> lists_;  // a flow, and the list in its place
 };

@@ -8,7 +8,7 @@ namespace smelt {
 constinit const OpSet kListOps = {"EmptyTensorList",   "TensorListReserve",  "TensorListFromTensor",
                                   "TensorListSetItem", "TensorListGetItem",  "TensorListStack",
                                   "TensorListLength",  "TensorListPushBack", "TensorListPopBack",
-                                  "TensorListGather"};
+                                  "TensorListGather",  "TensorListResize"};
 
 namespace {
 
@@ -94,10 +94,35 @@ class ListLowering {
                {{"T", list.type.dtype}, {"Tidx", Dtype::kInt32}});
   }
 
-  StatusOr<DenseList> Set(const DenseList& list, Endpoint index, Endpoint item) {
+  // With zeros behind it, `count` (a scalar) elements or as many as there are.
+  StatusOr<Endpoint> Lengthened(const DenseList& list, Endpoint value, Endpoint count) {
+    const Dtype type = list.type.dtype;
+    ASSIGN_OR_RETURN(const Endpoint shape, ShapeOf(value, type));
+    ASSIGN_OR_RETURN(const Endpoint length, At(shape, Int(0), Dtype::kInt32));
+    ASSIGN_OR_RETURN(Endpoint more, Add("Sub", {count, length}, {{"T", Dtype::kInt32}}));
+    ASSIGN_OR_RETURN(more, Add("Maximum", {more, Int(0)}, {{"T", Dtype::kInt32}}));
+    ASSIGN_OR_RETURN(Endpoint sizes, AsRow(more, Dtype::kInt32));
+    if (list.type.rank > 0) {
+      ASSIGN_OR_RETURN(const Endpoint of_element,
+                       Add("Slice", {shape, Ints({1}), Ints({-1})},
+                           {{"T", Dtype::kInt32}, {"Index", Dtype::kInt32}}));
+      ASSIGN_OR_RETURN(sizes, Concat({sizes, of_element}, Dtype::kInt32));
+    }
+    ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(type, Shape()));
+    ASSIGN_OR_RETURN(const Endpoint zeros, Add("Fill", {sizes, Const(zero)},
+                                               {{"T", type}, {"index_type", Dtype::kInt32}}));
+    return Concat({value, zeros}, type);
+  }
+
+  // `grows`: an index behind the end makes the list longer.
+  StatusOr<DenseList> Set(const DenseList& list, Endpoint index, Endpoint item, bool grows) {
     const Dtype type = list.type.dtype;
     DenseList out = list;
-    ASSIGN_OR_RETURN(const Endpoint wide, Widened(list, item));
+    ASSIGN_OR_RETURN(Endpoint wide, Widened(list, item));
+    if (grows) {
+      ASSIGN_OR_RETURN(const Endpoint count, Add("AddV2", {index, Int(1)}, {{"T", Dtype::kInt32}}));
+      ASSIGN_OR_RETURN(wide, Lengthened(list, wide, count));
+    }
     ASSIGN_OR_RETURN(const Endpoint row, AsRow(item, type));
     ASSIGN_OR_RETURN(const Endpoint at, AsRow(index, Dtype::kInt32));
     const std::vector<int32_t> zeros(static_cast<size_t>(list.type.rank));
@@ -123,6 +148,20 @@ class ListLowering {
     ASSIGN_OR_RETURN(const Endpoint next, Add("AddV2", {at, Int(1)}, {{"T", Dtype::kInt32}}));
     ASSIGN_OR_RETURN(const Endpoint behind, slice(next, Ints({-1})));
     ASSIGN_OR_RETURN(out.value, Concat({before, row, behind}, type));
+    return out;
+  }
+
+  StatusOr<DenseList> Resize(const DenseList& list, Endpoint count) {
+    const Dtype type = list.type.dtype;
+    DenseList out = list;
+    ASSIGN_OR_RETURN(const Endpoint wide, Lengthened(list, list.value, count));
+    ASSIGN_OR_RETURN(Endpoint size, AsRow(count, Dtype::kInt32));
+    const auto rank = static_cast<size_t>(list.type.rank);
+    if (rank > 0) {
+      ASSIGN_OR_RETURN(size, Concat({size, Ints(std::vector<int32_t>(rank, -1))}, Dtype::kInt32));
+    }
+    ASSIGN_OR_RETURN(out.value, Add("Slice", {wide, Ints(std::vector<int32_t>(rank + 1)), size},
+                                    {{"T", type}, {"Index", Dtype::kInt32}}));
     return out;
   }
 
@@ -193,7 +232,10 @@ StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseL
   } else if (node.Is("EmptyTensorList")) {
     ASSIGN_OR_RETURN(out.list, l.Make(ElementShape(node.input(0), element), std::nullopt, type));
   } else if (node.Is("TensorListSetItem")) {
-    ASSIGN_OR_RETURN(out.list, l.Set(*in, node.input(1), node.input(2)));
+    ASSIGN_OR_RETURN(out.list, l.Set(*in, node.input(1), node.input(2),
+                                     node.Bool("resize_if_index_out_of_bounds")));
+  } else if (node.Is("TensorListResize")) {
+    ASSIGN_OR_RETURN(out.list, l.Resize(*in, node.input(1)));
   } else if (node.Is("TensorListPushBack")) {
     ASSIGN_OR_RETURN(out.list, l.PushBack(*in, node.input(1)));
   } else if (node.Is("TensorListPopBack")) {
