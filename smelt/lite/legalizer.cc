@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/lite/prepare/wide_types.h"
 
 namespace smelt {
 
@@ -243,6 +244,7 @@ void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
 
 StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources,
                                         const LegalizeFlags& flags) {
+  if (flags.builtins) RETURN_IF_ERROR(WidenTypes(graph));
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   Legalization legalization(graph, shapes, resources, flags);

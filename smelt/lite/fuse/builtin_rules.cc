@@ -231,11 +231,11 @@ late fusion FuseNeg "x + -y -> x - y" {
 }
 late fusion FuseReciprocal "x * (1 / y) -> x / y, 1 / sqrt(x) -> rsqrt(x)" {
   div(1, sqrt(x)) -> rsqrt(x);
-  mul(x, div(1, y)) -> div(x, y);
+  mul(x, div(1, y)) -> div(x, y) where is_float(x);
 }
 late fusion FuseSquaredDifference "(x - y)^2 -> squared_difference(x, y)" {
   square(sub(x, y)) -> squared_difference(x, y);
-  mul(d@sub(x, y), d) -> squared_difference(x, y);
+  mul(d@sub(x, y), d) -> squared_difference(x, y) where is_float(x);
 }
 late fusion FuseMaximumZero "max(x, 0) -> relu(x)" {
   maximum(x, 0) -> relu(x) where is_float(x);

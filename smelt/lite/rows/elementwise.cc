@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "smelt/lite/rows/rows.h"
+#include "smelt/graph/op_facts.h"
+#include "smelt/lite/rows/chain.h"
 
 namespace smelt {
 namespace {
@@ -11,12 +12,28 @@ constexpr DtypeSet kFloat = Types(Dtype::kFloat);
 constexpr DtypeSet kNumbers = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64);
 constexpr DtypeSet kCompared =
     Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kInt8, Dtype::kUint8, Dtype::kInt16);
-constexpr DtypeSet kEqual = kCompared | Types(Dtype::kBool, Dtype::kString);
+constexpr DtypeSet kOrdered = kNumbers | Types(Dtype::kInt16);
+constexpr DtypeSet kEqual = kOrdered | Types(Dtype::kBool, Dtype::kString);
+
+// Of integers that the operator does not take, by those that take them.
+LiteEndpoints IntegerFunction(Node& n, Legalizer& l) {
+  const Dtype type = n.input_types[0];
+  OperatorChain c(l);
+  const Endpoint x = n.input(0);
+  if (n.Is("Abs")) return c.Done(c.Max(x, c.Op("tfl.neg", {x})));
+  if (n.Is("Square")) return c.Done(c.Mul(x, x));
+  if (n.Is("Sign")) return c.Done(c.Sub(c.Cast(c.Less(0, x), type), c.Cast(c.Less(x, 0), type)));
+  const Endpoint difference = c.Sub(x, n.input(1));  // SquaredDifference
+  return c.Done(c.Mul(difference, difference));
+}
 
 // One operator of the same inputs, without options.
 LiteEndpoints SameOperator(Node& n, Legalizer& l) {
   const Dtype type = n.input_types[0];
   if (type == Dtype::kComplex64 || type == Dtype::kComplex128) return ComplexArithmetic(n, l);
+  constexpr OpSet kOfIntegers = {"Abs", "Square", "Sign", "SquaredDifference"};
+  const bool integer = type == Dtype::kInt32 || type == Dtype::kInt64;
+  if (integer && !Has(l.row().types, type) && n.Is(kOfIntegers)) return IntegerFunction(n, l);
   RETURN_IF_ERROR(CheckType(n, l.row().types));
   RETURN_IF_ERROR(CheckBroadcast(n, l));
   if (n.Is("BiasAdd") && n.String("data_format", "NHWC") != "NHWC") {
@@ -49,13 +66,20 @@ LiteEndpoints LeakyRelu(Node& n, Legalizer& l) {
 
 LiteEndpoints AddN(Node& n, Legalizer& l) {
   if (n.num_inputs() == 1) return LiteEndpoints({n.input(0)});
+  if (n.input_types[0] == Dtype::kInt64) {
+    OperatorChain c(l);
+    Endpoint sum = n.input(0);
+    for (int i = 1; i < n.num_inputs(); ++i) sum = c.Add(sum, n.input(i));
+    return c.Done(sum);
+  }
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32)));
   return One(l.Add("tfl.add_n", Inputs(n), {}, l.OutputOf(n)));
 }
 
-constexpr DtypeSet kCastTypes = Types(
-    Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16,
-    Dtype::kUint16, Dtype::kUint32, Dtype::kBool, Dtype::kComplex64, Dtype::kHalf, Dtype::kDouble);
+constexpr DtypeSet kCastTypes =
+    Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16,
+          Dtype::kUint16, Dtype::kUint32, Dtype::kBool, Dtype::kComplex64, Dtype::kHalf,
+          Dtype::kDouble, Dtype::kBfloat16);
 
 LiteEndpoints Cast(Node& n, Legalizer& l) {
   const Dtype from = l.type(n.input(0)), to = n.output_types[0];
@@ -181,12 +205,41 @@ LiteEndpoints ZeroWhereZero(Node& n, Legalizer& l) {
 
 // The remainder that has the dividend's sign: x - y * (x / y), division rounding to zero.
 LiteEndpoints Remainder(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt32)));
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt32, Dtype::kInt64)));
   RETURN_IF_ERROR(CheckBroadcast(n, l));
+  if (n.input_types[0] == Dtype::kInt64) {
+    // There is no division of int64: that of the sizes, and the dividend's sign.
+    OperatorChain c(l);
+    const Endpoint x = n.input(0), y = n.input(1);
+    const Endpoint size = c.Max(x, c.Op("tfl.neg", {x})), by = c.Max(y, c.Op("tfl.neg", {y}));
+    const Endpoint rest = c.Op("tfl.floor_mod", {size, by});
+    return c.Done(c.Select(c.Less(x, 0), c.Op("tfl.neg", {rest}), rest));
+  }
   const LiteOutput out = l.OutputOf(n);
   ASSIGN_OR_RETURN(const Endpoint quotient, l.Add("tfl.div", Inputs(n), {}, out));
   ASSIGN_OR_RETURN(const Endpoint whole, l.Add("tfl.mul", {quotient, n.input(1)}, {}, out));
   return One(l.Add("tfl.sub", {n.input(0), whole}, {}, out));
+}
+
+// Bits of both, which one operator has; the others are counted: x | y is x + y - (x & y).
+LiteEndpoints Bits(Node& n, Legalizer& l) {
+  constexpr DtypeSet kCounted = kNumbers & ~kFloat;
+  constexpr DtypeSet kBits = Types(Dtype::kInt8, Dtype::kUint8, Dtype::kInt16, Dtype::kUint16,
+                                   Dtype::kInt32, Dtype::kUint32, Dtype::kInt64);
+  RETURN_IF_ERROR(CheckType(n, kBits));
+  const Dtype type = n.input_types[0];
+  if (l.shape(n.input(0)) != l.shape(n.input(1)) || !l.shape(n.input(0)).fully_known()) {
+    return Unimplemented("its operator does not broadcast, and its inputs are of shapes ",
+                         l.shape(n.input(0)).ToString(), " and ", l.shape(n.input(1)).ToString());
+  }
+  OperatorChain c(l);
+  const Endpoint both = c.Op("tfl.stablehlo_and", {n.input(0), n.input(1)});
+  if (n.Is("BitwiseAnd")) return c.Done(both);
+  if (!Has(kCounted, type)) {
+    const Endpoint either = c.Op("tfl.bitwise_xor", {n.input(0), n.input(1)});
+    return c.Done(c.Op("tfl.bitwise_xor", {either, both}));
+  }
+  return c.Done(c.Sub(c.Add(n.input(0), n.input(1)), both));
 }
 
 // All bits but those of x.
@@ -321,12 +374,13 @@ constexpr ExportRow kElementwiseRows[] = {
     {"Equal", SameOperator, "tfl.equal", kEqual},
     {"Exp", SameOperator, "tfl.exp", kFloat},
     {"Floor", SameOperator, "tfl.floor", kFloat},
-    {"FloorDiv", SameOperator, "tfl.floor_div", kNumbers & ~Types(Dtype::kInt64)},
-    {"FloorMod", SameOperator, "tfl.floor_mod", kNumbers},
-    {"Greater", SameOperator, "tfl.greater", kCompared},
-    {"GreaterEqual", SameOperator, "tfl.greater_equal", kCompared},
-    {"Less", SameOperator, "tfl.less", kCompared},
-    {"LessEqual", SameOperator, "tfl.less_equal", kCompared},
+    {"FloorDiv", SameOperator, "tfl.floor_div",
+     Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt8, Dtype::kInt16)},
+    {"FloorMod", SameOperator, "tfl.floor_mod", kNumbers | Types(Dtype::kInt8, Dtype::kInt16)},
+    {"Greater", SameOperator, "tfl.greater", kOrdered},
+    {"GreaterEqual", SameOperator, "tfl.greater_equal", kOrdered},
+    {"Less", SameOperator, "tfl.less", kOrdered},
+    {"LessEqual", SameOperator, "tfl.less_equal", kOrdered},
     {"Log", SameOperator, "tfl.log", kFloat},
     {"LogicalAnd", SameOperator, "tfl.logical_and", Types(Dtype::kBool)},
     {"LogicalNot", SameOperator, "tfl.logical_not", Types(Dtype::kBool)},
@@ -406,6 +460,8 @@ constexpr ExportRow kElementwiseRows[] = {
     {"Mod", Remainder},
     {"TruncateDiv", SameOperator, "tfl.div", Types(Dtype::kInt32)},
     {"Invert", Invert},
+    {"BitwiseAnd", Bits},
+    {"BitwiseOr", Bits},
     {"ApproximateEqual", ApproximateEqual},
     {"OnesLike", OnesLike},
 };

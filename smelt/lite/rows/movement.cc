@@ -123,6 +123,27 @@ LiteEndpoints Unpack(Node& n, Legalizer& l) {
   const int rank = l.rank(n.input(0));
   if (axis < 0 && rank < 0) return Unimplemented("the rank of its input is not known");
   if (axis < 0) axis += rank;
+  constexpr DtypeSet kUnpacked =
+      kMoved & ~Types(Dtype::kInt64, Dtype::kString, Dtype::kUint32, Dtype::kComplex64);
+  if (!Has(kUnpacked, l.type(n.input(0)))) {
+    if (rank < 0) return Unimplemented("the rank of its input is not known");
+    const auto mask = int64_t{1} << axis;
+    std::vector<int64_t> begin(static_cast<size_t>(rank)), end(begin), steps(begin.size(), 1);
+    std::vector<Endpoint> out;
+    for (int i = 0; i < n.num_outputs(); ++i) {
+      begin[static_cast<size_t>(axis)] = i;
+      end[static_cast<size_t>(axis)] = i + 1;
+      ASSIGN_OR_RETURN(
+          const Endpoint e,
+          l.Add("tfl.strided_slice", {n.input(0), l.Ints(begin), l.Ints(end), l.Ints(steps)},
+                Options({{"begin_mask", (int64_t{1} << rank) - 1 - mask},
+                         {"end_mask", (int64_t{1} << rank) - 1 - mask},
+                         {"shrink_axis_mask", mask}}),
+                l.OutputOf(n, i)));
+      out.push_back(e);
+    }
+    return out;
+  }
   return Many(l.AddMany("tfl.unpack", Inputs(n), Options({{"num", n.Int("num")}, {"axis", axis}}),
                         AllOutputs(n, l)));
 }
