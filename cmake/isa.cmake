@@ -12,9 +12,11 @@ function(smelt_isa TARGET)
   set(flags_avx2 -march=x86-64-v3)
   set(flags_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
   set(flags_neon -march=armv8-a)
-  # Fake quantization must round after each operation, as TensorFlow's does.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/smelt/kernels/isa/elementwise.isa.cpp
-                              PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+  # Quantization must round after each operation, as TensorFlow's does.
+  foreach(family elementwise exact_int8_rounded)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/smelt/kernels/isa/${family}.isa.cpp
+                                PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+  endforeach()
   # -O3 would make builds with sanitizers too slow.
   set(optimize -O3)
   if(SMELT_SANITIZE)

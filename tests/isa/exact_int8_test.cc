@@ -185,16 +185,27 @@ TEST(ExactInt8, Rows) {
     }
     std::vector<int16_t> steps(n + 1, 77);
     loops.steps_of(v.data(), steps.data(), n, 4, -200, 180);
-    std::vector<float> back(n + 1, 77.0f);
+    std::vector<int16_t> away(n + 1, 77);
+    loops.steps_away_of(v.data(), away.data(), n, 4, -200, 180);
+    std::vector<float> back(n + 1, 77.0f), other(n + 1, 77.0f);
     const std::vector<float> scales = Floats(n, 0, 1), bias = Floats(n, -1, 1);
     loops.to_float(sums.data(), 0.125f, scales.data(), bias.data(), -9, kInfinity, back.data(), n);
+    loops.to_float_by_four(sums.data(), 0.3f, scales.data(), bias.data(), -9, kInfinity,
+                           other.data(), n);
     for (int64_t i = 0; i < n; ++i) {
       const float four = std::isnan(v[i]) ? -200 : std::clamp(v[i] * 4, -200.0f, 180.0f);
       ASSERT_EQ(steps[i], std::nearbyint(four));
+      ASSERT_EQ(away[i], std::round(four));
+      const bool left = i >= n / 4 * 4;
+      const float once = static_cast<float>(sums[i]) * (left ? 0.3f : scales[i]);
+      const float scaled = once * (left ? scales[i] : 0.3f);
+      ASSERT_EQ(other[i], std::max(-9.0f, scaled + bias[i]));
       const double wanted = std::max(-9.0, double{sums[i] * 0.125f} * scales[i] + bias[i]);
       ASSERT_NEAR(back[i], wanted, 1e-5);
     }
     ASSERT_EQ(steps[n], 77);
+    ASSERT_EQ(away[n], 77);
+    ASSERT_EQ(other[n], 77);
     ASSERT_EQ(back[n], 77);
     std::vector<int8_t> y(n + 1, 77);
     for (const int32_t zero : {-3, 128, -65536}) {

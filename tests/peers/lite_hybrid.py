@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Layers of float numbers and int8 weights, which LiteRT (by XNNPACK, its default) and smelt quantize on the way: lite_hybrid.py SMELT [SUBSTRING of names]
 
-Numbers are compared as floats: both quantize each row, or each image, in the same steps, so that only the order of roundings behind the sums differs."""
+Convolutions and depthwise ones are equal bit for bit: where a rounding differs, steps of the layer behind flip, and a deep network answers visibly otherwise. Products are compared as floats."""
 import sys
 
 import numpy as np
@@ -26,7 +26,7 @@ def layer(name, op, options, in_shape, w_shape, out_shape, dim, per_channel, ver
         inputs.append(m.const(random.standard_normal(n).astype(np.float32)))
     y = m.tensor(out_shape, "float32")
     m.op(op, inputs, [y], options, version=version, **fields)
-    compare(f"{name}_{'channels' if per_channel else 'tensor'}", m.bytes([y]), {"x0": random.uniform(low, high, in_shape).astype(np.float32)}, resolver="auto", tolerance=2e-6)
+    compare(f"{name}_{'channels' if per_channel else 'tensor'}", m.bytes([y]), {"x0": random.uniform(low, high, in_shape).astype(np.float32)}, resolver="auto", tolerance=2e-6 if "dense" in name else 0)
 
 
 for per_channel in True, False:

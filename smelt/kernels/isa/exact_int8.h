@@ -84,9 +84,17 @@ struct ExactInt8Loops {
   // high), a NaN as low.
   void (*steps_of)(const float* x, int16_t* y, int64_t n, float inverse, float low,
                    float high) = nullptr;
-  // y = clamp(sums * scale * scales + bias, low, high); a NaN stays.
+  // The same with halves rounded away from 0.
+  void (*steps_away_of)(const float* x, int16_t* y, int64_t n, float inverse, float low,
+                        float high) = nullptr;
+  // y = clamp(sums * scale * scales + bias, low, high), the last two operations as one where the
+  // processor can; a NaN stays.
   void (*to_float)(const int32_t* sums, float scale, const float* scales, const float* bias,
                    float low, float high, float* y, int64_t n) = nullptr;
+  // The same, rounded after each operation, as TensorFlow Lite's depthwise kernel does: four
+  // columns at a time sums * scales * scale, those that are left sums * scale * scales.
+  void (*to_float_by_four)(const int32_t* sums, float scale, const float* scales, const float* bias,
+                           float low, float high, float* y, int64_t n) = nullptr;
 };
 
 // Of the set that Isa() chose.

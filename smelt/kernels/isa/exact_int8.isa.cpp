@@ -214,6 +214,8 @@ constexpr uint8_t kPlaces[kBlock] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
 
 }  // namespace
 
+// Of exact_int8_rounded.isa.cpp.
+void FillRoundedInt8(ExactInt8Loops& t);
 void FillExactInt8(ExactInt8Loops& t);
 void FillExactInt8(ExactInt8Loops& t) {
   t.panel = kPanel;
@@ -230,6 +232,7 @@ void FillExactInt8(ExactInt8Loops& t) {
   t.quantize = Quantize;
   t.steps_of = StepsOf;
   t.to_float = ToFloat;
+  FillRoundedInt8(t);
 }
 
 }  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -1,5 +1,5 @@
 // Layers of float numbers and int8 weights ("dynamic range"): numbers are quantized on the way, as
-// XNNPACK does, which runs them in TensorFlow Lite by default.
+// XNNPACK does, which runs them in TensorFlow Lite by default but for depthwise ones.
 #include <limits>
 
 #include "absl/strings/str_cat.h"

@@ -197,41 +197,51 @@ void Int8Layer::FillPixels(const float* x, int16_t* to, int64_t pixels,
   }
   if (by_row_) return;
   const int64_t n = pixels * s_.depth;
-  loops_.steps_of(x, to, n, scaled->inverse, scaled->low, scaled->high);
+  const auto steps = s_.depthwise ? loops_.steps_away_of : loops_.steps_of;
+  steps(x, to, n, scaled->inverse, scaled->low, scaled->high);
   if (multiplier_ == 1) return;
   // From behind, where there is room.
   for (int64_t i = n - 1; i >= 0; --i) std::fill_n(to + i * multiplier_, multiplier_, to[i]);
 }
 
+Int8Layer::Scaled Int8Layer::ScaledOfRange(float low, float high) const {
+  const float range = high - low;
+  // Numbers that have no range stand for 0, and so do those that are none.
+  if (!(range > 0) || !std::isfinite(range)) return {1, 0, 0, 0};
+  Scaled s;
+  float whole = 0;
+  if (s_.depthwise) {
+    const double scale = static_cast<double>(range) / 255;
+    s.scale = static_cast<float>(scale);
+    s.inverse = 1.0f / s.scale;
+    // The zero point is that by which the end with the smaller error is met.
+    const double at_low = low / scale, at_high = high / scale;
+    const double zero =
+        128 + std::abs(at_low) < 127 + std::abs(at_high) ? -128 - at_low : 127 - at_high;
+    whole = static_cast<float>(std::round(std::clamp(zero, -128.0, 127.0)));
+  } else {
+    s.inverse = 255.0f / range;
+    s.scale = 1.0f / s.inverse;
+    const float at_low = low * s.inverse, at_high = high * s.inverse;
+    const float zero = at_low - 128 + (at_high + 127) > 0 ? -128 - at_low : 127 - at_high;
+    whole = std::nearbyint(std::clamp(zero, -128.0f, 127.0f));
+  }
+  if (!std::isfinite(s.inverse)) return {1, 0, 0, 0};
+  s.low = -128 - whole;
+  s.high = 127 - whole;
+  return s;
+}
+
 void Int8Layer::FindScales(const float* x, Scaled* scaled) const {
   const int64_t n = by_row_ ? s_.depth : s_.in_h * s_.in_w * s_.depth;
-  ParallelFor(
-      num_scaled(), std::max<int64_t>(1, kWorthWidening / n), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const float low = std::min(Isa().min(x + i * n, n), 0.0f);
-          const float high = std::max(Isa().max(x + i * n, n), 0.0f);
-          const float range = high - low;
-          Scaled& s = scaled[i];
-          s = {1, 1, -128, 127};
-          // Numbers that have no range stand for 0, and so do those that are none.
-          if (!(range > 0) || !std::isfinite(range)) {
-            s = {1, 0, 0, 0};
-            continue;
-          }
-          s.inverse = 255.0f / range;
-          s.scale = 1.0f / s.inverse;
-          if (!std::isfinite(s.inverse)) {
-            s = {1, 0, 0, 0};
-            continue;
-          }
-          // The zero point is that by which the end with the smaller error is met.
-          const float at_low = low * s.inverse, at_high = high * s.inverse;
-          const float zero = at_low - 128 + (at_high + 127) > 0 ? -128 - at_low : 127 - at_high;
-          const float whole = std::nearbyint(std::clamp(zero, -128.0f, 127.0f));
-          s.low = -128 - whole;
-          s.high = 127 - whole;
-        }
-      });
+  ParallelFor(num_scaled(), std::max<int64_t>(1, kWorthWidening / n),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const float low = std::min(Isa().min(x + i * n, n), 0.0f);
+                  const float high = std::max(Isa().max(x + i * n, n), 0.0f);
+                  scaled[i] = ScaledOfRange(low, high);
+                }
+              });
 }
 
 template <typename T>
@@ -374,10 +384,10 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                       loops_.depthwise(run);
                       if constexpr (std::is_same_v<T, float>) {
                         for (int64_t i = 0; i < run.results; ++i) {
-                          loops_.to_float(sums.data() + i * kBlock,
-                                          ScaleOf(scaled, line * s_.out_w), scales_.data() + c,
-                                          bias_.data() + c, low_, high_, to + (r + i) * s_.units,
-                                          run.channels);
+                          loops_.to_float_by_four(sums.data() + i * kBlock,
+                                                  ScaleOf(scaled, line * s_.out_w),
+                                                  scales_.data() + c, bias_.data() + c, low_, high_,
+                                                  to + (r + i) * s_.units, run.channels);
                         }
                       }
                     }

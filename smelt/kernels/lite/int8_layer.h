@@ -32,8 +32,10 @@ struct Int8Numbers {
   const int32_t* bias = nullptr;  // nullptr: none
 };
 
-// Float numbers x are quantized as XNNPACK does, x = scale * (q - zero) with q of int8 and 0 among
-// what that can say: each row of a product by itself, else each image.
+// Float numbers x are quantized, x = scale * (q - zero) with q of int8 and 0 among what that can
+// say: each row of a product by itself, else each image. Roundings are those of what runs the layer
+// in TensorFlow Lite by default, as steps that flip here and there become visible behind a few
+// layers: XNNPACK, and for depthwise layers TensorFlow Lite's own kernel.
 struct HybridNumbers {
   bool by_row = false;
   std::span<const float> scales;  // of weights: one, or one for each unit
@@ -75,6 +77,8 @@ class Int8Layer {
   // Pixels of one line, in the image from `to` on.
   void FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled* scaled) const;
   void FillPixels(const float* x, int16_t* to, int64_t pixels, const Scaled* scaled) const;
+  // Of an input within [low, high], of which 0 is one.
+  Scaled ScaledOfRange(float low, float high) const;
   void FindScales(const float* x, Scaled* scaled) const;
   // T: int8_t or float.
   template <typename T>
