@@ -39,7 +39,8 @@ std::optional<Activation> ActivationOf(const Node& n) {
   if (n.Is("Relu")) return Activation::kRelu;
   if (n.Is("Relu6")) return Activation::kRelu6;
   if (n.Is("Elu")) return Activation::kElu;
-  if (n.Is("LeakyRelu")) return Activation::kLeakyRelu;
+  // A slope of 0 makes -0 of what is negative, where the library makes 0.
+  if (n.Is("LeakyRelu") && n.Float("alpha", 0.2f) != 0) return Activation::kLeakyRelu;
   if (n.Is("Tanh")) return Activation::kTanh;
   if (n.Is("Sigmoid")) return Activation::kSigmoid;
   return std::nullopt;

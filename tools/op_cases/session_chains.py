@@ -268,6 +268,14 @@ def found(r):
     for act in (tf.nn.relu, tf.nn.relu6, tf.nn.elu, tf.tanh, tf.sigmoid, tf.nn.leaky_relu, tf.nn.silu):
         yield graph_case("Conv2D", alone(act), name=f"without_bias_then_{act.__name__}")
 
+    def slope_of_zero():
+        # What is negative becomes -0.
+        x = ph([None, 3])
+        y = tf.nn.leaky_relu(tf.matmul(x, np.array([[1, -1], [0.5, 2], [-2, 1]], np.float32)), 0.0)
+        return [Step(fetch=[3.0 / y], feed={x: np.array([[1, 2, 4], [-1, 3, 0.5]], np.float32)})]
+
+    yield graph_case("MatMul", slope_of_zero, name="slope_of_zero_keeps_signs")
+
 
 def cases(r):
     yield from chains(r)

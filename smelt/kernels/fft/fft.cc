@@ -1,6 +1,6 @@
 // Discrete Fourier transforms over the innermost one, two or three dimensions. Lines whose length
 // has small prime factors only are transformed many at once (lines.h), others by Bluestein's
-// convolution. One dimension of float numbers is computed in float, as TensorFlow does, all else in
+// convolution. Single lines of float numbers are computed in float, as TensorFlow does, all else in
 // double.
 #include <array>
 #include <cmath>
@@ -380,6 +380,8 @@ Status RunFft(OpContext& ctx) {
   if (kRealSide) RETURN_IF_ERROR(ReadFftLengths(in, ctx.input(1), &plan));
   plan.out = plan.length;
   if (kKind == FftKind::kReal && plan.length[2] > 0) plan.out[2] = plan.length[2] / 2 + 1;
+  // One row transformed as a plane is a line: STFTs of TensorFlow Lite are made of those.
+  if (plan.points() == plan.length[2] && plan.in_points() == plan.in[2]) plan.rank = 1;
   const bool wide = IsWideFft(in.dtype());
   if (wide != IsWideFft(ctx.output_type(0))) {
     return InvalidArgument("Wrong types for ", kKind == FftKind::kReal ? "forward" : "backward",
