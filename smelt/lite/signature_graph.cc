@@ -13,6 +13,7 @@
 #include "smelt/lite/prepare/bodies.h"
 #include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/prepare/functional.h"
+#include "smelt/lite/prepare/known.h"
 #include "smelt/lite/prepare/ref_variables.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "smelt/optimize/pipeline.h"
@@ -155,6 +156,7 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
     n->AttrsToChange().Set(kOutputShapes, std::vector<PartialShape>{arguments[index].shape});
   }
   RETURN_IF_ERROR(VerifyChanges(*out.graph));
+  TakeDefaults(*out.graph);
   const auto is_written = [&](const Node& variable) {
     const ResourceName at(variable);
     return written.contains({at.container, at.name});
@@ -182,6 +184,8 @@ StatusOr<SignatureGraph> GraphOfSignature(LoadedModel& model, const std::string&
   const auto optimize = [&](Graph& graph) -> Status {
     for (bool more = true; more;) {
       RETURN_IF_ERROR(RunPasses(passes, graph, context));
+      ASSIGN_OR_RETURN(const bool known, FoldKnown(graph));
+      if (known) continue;
       ASSIGN_OR_RETURN(more, ChooseComposites(graph, declined, &out.composites));
     }
     return OkStatus();

@@ -186,18 +186,14 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
   };
   // The size of a dimension when it runs.
   const auto computed = [&](int label) -> StatusOr<Endpoint> {
-    if (size(label) >= 0) return l.Int(size(label));
     const bool first = Has(a, label);
     const EinsumLabels& labels = first ? a : b;
     return SizeOf(n.input(first ? 0 : 1), std::ranges::find(labels, label) - labels.begin(), l);
   };
   // One dimension for each group of labels that stand side by side.
-  const auto grouped = [&](Endpoint e,
+  const auto grouped = [&](Endpoint e, const std::vector<EinsumLabels>& from,
                            const std::vector<EinsumLabels>& groups) -> StatusOr<Endpoint> {
-    const bool alone =
-        std::ranges::all_of(groups, [](const EinsumLabels& g) { return g.size() == 1; });
-    // Of as many dimensions as labels, each is one.
-    if (alone && l.rank(e) == static_cast<int>(groups.size())) return e;
+    if (from == groups) return e;
     std::vector<int64_t> dims;
     for (const EinsumLabels& g : groups) dims.push_back(product(g));
     if (std::ranges::count_if(dims, [](int64_t d) { return d < 0; }) < 2) {
@@ -205,16 +201,27 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
     }
     std::vector<Endpoint> parts;
     for (const EinsumLabels& g : groups) {
-      Endpoint whole = l.Int(1);
-      for (size_t i = 0; i < g.size(); ++i) {
-        ASSIGN_OR_RETURN(const Endpoint one, computed(g[i]));
-        whole = one;
-        if (i == 0) continue;
-        ASSIGN_OR_RETURN(whole, l.Add("tfl.mul", {parts.back(), one}, {},
-                                      {Dtype::kInt32, PartialShape::Of({})}));
-        parts.pop_back();
+      // Sizes that are known are one factor.
+      int64_t number = 1;
+      std::optional<Endpoint> whole;
+      for (const int label : g) {
+        if (size(label) >= 0) {
+          number *= size(label);
+          continue;
+        }
+        ASSIGN_OR_RETURN(const Endpoint one, computed(label));
+        if (!whole) {
+          whole = one;
+          continue;
+        }
+        ASSIGN_OR_RETURN(
+            whole, l.Add("tfl.mul", {*whole, one}, {}, {Dtype::kInt32, PartialShape::Of({})}));
       }
-      parts.push_back(whole);
+      if (whole && number != 1) {
+        ASSIGN_OR_RETURN(whole, l.Add("tfl.mul", {*whole, l.Int(number)}, {},
+                                      {Dtype::kInt32, PartialShape::Of({})}));
+      }
+      parts.push_back(whole ? *whole : l.Int(number));
     }
     return ReshapedTo(e, parts, dims, l);
   };
@@ -232,7 +239,7 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
                      Permuted(n.input(0), Places(joined({&c.left, &c.summed}), a), l));
     flat = each(c.left);
     flat.push_back(c.summed);
-    ASSIGN_OR_RETURN(rows, grouped(rows, flat));
+    ASSIGN_OR_RETURN(rows, grouped(rows, each(joined({&c.left, &c.summed})), flat));
     ASSIGN_OR_RETURN(Endpoint weights,
                      Permuted(n.input(1), Places(joined({&c.right, &c.summed}), b), l));
     ASSIGN_OR_RETURN(weights, Reshaped(weights, {product(c.right), product(c.summed)}, l));
@@ -243,33 +250,35 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
                                 Options({{"keep_num_dims", dims.size() != 2}}),
                                 {Dtype::kFloat, PartialShape::Of(dims)}));
   } else {
+    // Without a batch, dimensions of the first operand alone are one: the second broadcasts.
+    const bool apart = c.batch.empty() && !c.left.empty() && c.left.size() <= 4;
     const auto side = [&](Endpoint from, const EinsumLabels& labels, const EinsumLabels& first,
-                          const EinsumLabels& second) -> StatusOr<Endpoint> {
-      ASSIGN_OR_RETURN(const Endpoint moved,
-                       Permuted(from, Places(joined({&c.batch, &first, &second}), labels), l));
-      std::vector<EinsumLabels> groups = each(c.batch);
-      groups.push_back(first);
+                          const EinsumLabels& second, bool split) -> StatusOr<Endpoint> {
+      const EinsumLabels order = joined({&c.batch, &first, &second});
+      ASSIGN_OR_RETURN(const Endpoint moved, Permuted(from, Places(order, labels), l));
+      std::vector<EinsumLabels> groups = each(split ? first : c.batch);
+      if (!split) groups.push_back(first);
       groups.push_back(second);
-      return grouped(moved, groups);
+      return grouped(moved, each(order), groups);
     };
-    ASSIGN_OR_RETURN(const Endpoint x, side(n.input(0), a, c.left, c.summed));
+    ASSIGN_OR_RETURN(const Endpoint x, side(n.input(0), a, c.left, c.summed, apart));
     // The operator transposes by itself, where that saves a transposition.
     const bool transposed = IsIdentity(Places(joined({&c.batch, &c.right, &c.summed}), b));
-    ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(n.input(1), b, c.right, c.summed)
-                                                  : side(n.input(1), b, c.summed, c.right));
+    ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(n.input(1), b, c.right, c.summed, false)
+                                                  : side(n.input(1), b, c.summed, c.right, false));
     if (c.batch.size() + 2 > 5) return Unimplemented("its operator takes 5 dimensions at most");
-    flat = each(c.batch);
-    flat.push_back(c.left);
+    flat = each(apart ? c.left : c.batch);
+    std::vector<int64_t> dims = sizes(apart ? c.left : c.batch);
+    if (!apart) {
+      flat.push_back(c.left);
+      dims.push_back(product(c.left));
+    }
     flat.push_back(c.right);
-    std::vector<int64_t> dims = sizes(c.batch);
-    dims.push_back(product(c.left));
     dims.push_back(product(c.right));
     ASSIGN_OR_RETURN(out, l.Add("tfl.batch_matmul", {x, y}, Options({{"adj_y", transposed}}),
                                 {Dtype::kFloat, PartialShape::Of(dims)}));
   }
-  if (flat != each(made)) {
-    ASSIGN_OR_RETURN(out, grouped(out, each(made)));
-  }
+  ASSIGN_OR_RETURN(out, grouped(out, flat, each(made)));
   ASSIGN_OR_RETURN(out, Permuted(out, Places(result, made), l));
   return std::vector<Endpoint>{out};
 }
