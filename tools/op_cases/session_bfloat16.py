@@ -116,6 +116,18 @@ def reductions(r):
             yield graph_case("Mean", build, name=f"over_{name}_{depth}")
 
 
+def beside_the_image(r):
+    def build(filters, strides, before, after):
+        def make():
+            x = narrow_ph([None, 7, 3, 2])
+            y = tf.nn.conv2d(x, tf.constant(halves(r, *filters)), strides, [[0, 0], [before, after], [0, 0], [0, 0]])
+            return [Step(fetch=[y], feed={x: halves(r, n, 7, 3, 2)}) for n in (1, 2)]
+        return make
+
+    yield graph_case("Conv2D", build((2, 2, 2, 19), [1, 2, 2, 1], 1, 2), name="last_rows_see_padding_alone", tol=ROUNDED)
+    yield graph_case("Conv2D", build((1, 2, 2, 19), [1, 3, 1, 1], 2, 0), name="first_rows_see_padding_alone", tol=ROUNDED)
+
+
 def cases(r):
-    for family in (windows, followed, norms, reductions):
+    for family in (windows, followed, norms, reductions, beside_the_image):
         yield from family(r)

@@ -189,6 +189,18 @@ bool ConvProblem::is_padded() const {
   return std::ranges::any_of(pad_before, pads) || std::ranges::any_of(pad_after, pads);
 }
 
+bool ConvProblem::has_empty_window() const {
+  for (size_t d = 0; d < in.size(); ++d) {
+    for (int64_t o = 0; o < out[d]; ++o) {
+      const int64_t begin = o * strides[d] - pad_before[d];
+      // The first tap that is not before the image.
+      const int64_t tap = begin >= 0 ? 0 : (-begin + dilations[d] - 1) / dilations[d];
+      if (tap >= kernel[d] || begin + tap * dilations[d] >= in[d]) return true;
+    }
+  }
+  return false;
+}
+
 int64_t ConvProblem::MultiplyAdds() const {
   // Saturating: only compared with thresholds.
   double n = static_cast<double>(batch) * out_depth * filter_in;

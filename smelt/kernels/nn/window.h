@@ -53,6 +53,8 @@ struct ConvProblem {
 
   // Does a window leave the image?
   bool is_padded() const;
+  // Does a window see padding alone?
+  bool has_empty_window() const;
   int spatial() const { return static_cast<int>(in.size()); }
   int64_t MultiplyAdds() const;  // saturates
 };

@@ -38,6 +38,9 @@ bool WantsTiles(const nn::ConvProblem& p, const FusedOps& ops) {
   return exponential || (p.in_depth >= kLeast && p.out_depth >= kLeast);
 }
 
+// The library (3.x, with AMX) crashes where a window of bfloat16 numbers sees padding alone.
+bool RunsInBfloat16(const nn::ConvProblem& p) { return Bfloat16IsNative() && !p.has_empty_window(); }
+
 }  // namespace
 
 void ConvPlain(const nn::ConvProblem& p, const Tensor& x, const Tensor& w, Tensor* out) {
@@ -89,7 +92,7 @@ Status FloatConv::Run(const nn::ConvProblem& p, const Tensor& x, const Tensor& w
   const LayerCall whole{x, w, constant_filter, fused_ops, args, out, allocator};
   if (x.dtype() == Dtype::kFloat) return RunInType(p, whole);
   const bool empty = x.num_elements() == 0 || w.num_elements() == 0;
-  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && Bfloat16IsNative() && !empty,
+  return narrow_.Run(whole, x.dtype() == Dtype::kBfloat16 && RunsInBfloat16(p) && !empty,
                      [&](const LayerCall& call) { return RunInType(p, call); });
 }
 
@@ -118,11 +121,11 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   const BoundTensor& x = context.inputs[0];
   const BoundTensor& w = context.inputs[1];
   const Dtype dtype = context.outputs[0].dtype;
-  const bool takes = dtype == Dtype::kFloat || (dtype == Dtype::kBfloat16 && Bfloat16IsNative());
+  const bool takes = dtype == Dtype::kFloat || (dtype == Dtype::kBfloat16 && RunsInBfloat16(p));
   if (!takes || x.dtype != dtype || w.dtype != dtype || w.constant == nullptr ||
       x.shape.num_elements() == 0 || w.shape.num_elements() == 0) {
     return DeclineToBind(w.constant == nullptr ? "the filter is no constant"
-                                               : "an input is no float, or empty");
+                                               : "an input is no float, or empty, or a window sees padding alone");
   }
   auto kept = std::make_shared<std::pair<LayerArguments, FoldedOnce::Ref>>();
   auto& [arguments, folded] = *kept;
