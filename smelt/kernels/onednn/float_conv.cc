@@ -39,7 +39,9 @@ bool WantsTiles(const nn::ConvProblem& p, const FusedOps& ops) {
 }
 
 // The library (3.x, with AMX) crashes where a window of bfloat16 numbers sees padding alone.
-bool RunsInBfloat16(const nn::ConvProblem& p) { return Bfloat16IsNative() && !p.has_empty_window(); }
+bool RunsInBfloat16(const nn::ConvProblem& p) {
+  return Bfloat16IsNative() && !p.has_empty_window();
+}
 
 }  // namespace
 
@@ -124,8 +126,9 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   const bool takes = dtype == Dtype::kFloat || (dtype == Dtype::kBfloat16 && RunsInBfloat16(p));
   if (!takes || x.dtype != dtype || w.dtype != dtype || w.constant == nullptr ||
       x.shape.num_elements() == 0 || w.shape.num_elements() == 0) {
-    return DeclineToBind(w.constant == nullptr ? "the filter is no constant"
-                                               : "an input is no float, or empty, or a window sees padding alone");
+    return DeclineToBind(w.constant == nullptr
+                             ? "the filter is no constant"
+                             : "an input is no float, or empty, or a window sees padding alone");
   }
   auto kept = std::make_shared<std::pair<LayerArguments, FoldedOnce::Ref>>();
   auto& [arguments, folded] = *kept;
