@@ -352,7 +352,8 @@ class Exporter {
     RETURN_IF_ERROR(DropIdleOrder(graph, effects));
     ASSIGN_OR_RETURN(std::vector<Refusal> refused,
                      Legalize(graph, &model_.session().resources(),
-                              {flags_.operators.builtins, flags_.keep_asserts}));
+                              {flags_.operators.builtins, flags_.keep_asserts,
+                               &model_.session().options().files}));
     PruneUnread(graph, effects);
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));

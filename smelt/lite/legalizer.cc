@@ -125,7 +125,9 @@ class Legalization {
  public:
   Legalization(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources,
                const LegalizeFlags& flags, bool stated = false)
-      : graph_(graph), flags_(flags), l_(graph, shapes, resources, stated) {}
+      : graph_(graph), flags_(flags), l_(graph, shapes, resources, stated) {
+    l_.SetFiles(flags.files);
+  }
 
   Status Visit(Node* n) {
     if (IsLite(*n) || (flags_.builtins && IsGlue(*n))) return OkStatus();

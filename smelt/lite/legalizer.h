@@ -13,6 +13,7 @@
 
 #include "smelt/graph/graph.h"
 #include "smelt/graph/shape/infer.h"
+#include "smelt/io/file_system.h"
 #include "smelt/kernels/resource_manager.h"
 #include "smelt/lite/common/attributes.h"
 
@@ -53,6 +54,9 @@ class Legalizer {
     row_ = &row;
   }
   const ExportRow& row() const { return *row_; }
+  // The files of the model; nullptr: there are none.
+  const FileSystem* files() const { return files_; }
+  void SetFiles(const FileSystem* files) { files_ = files; }
 
   // ---- making
 
@@ -87,6 +91,7 @@ class Legalizer {
   const ShapeTable& shapes_;
   const ResourceManager* resources_;
   const bool stated_;
+  const FileSystem* files_ = nullptr;
   const Node* node_ = nullptr;
   const ExportRow* row_ = nullptr;
 };
@@ -118,8 +123,9 @@ struct Refusal {
   bool could_be_select = false, could_be_custom = false;
 };
 struct LegalizeFlags {
-  bool builtins = true;  // false: every node is refused
-  bool asserts = false;  // true: Assert is an op like others, and not dropped
+  bool builtins = true;               // false: every node is refused
+  bool asserts = false;               // true: Assert is an op like others, and not dropped
+  const FileSystem* files = nullptr;  // that the model may read
 };
 // Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
 // replaced stay, with their shapes stated, and are told of: a fusion may still take them (Erf).

@@ -74,6 +74,9 @@ case("squared_difference_int64", tf.math.squared_difference, spec([None, 4], L),
 case("truncate_mod_int64", tf.truncatemod, spec([None, 4], L), spec([None, 4], L), inputs=[np.int64([[7, -7, 7, -7]]), np.int64([[3, 3, -3, -3]])])
 case("bits_int64", lambda x, y: {"a": tf.bitwise.bitwise_and(x, y), "b": tf.bitwise.bitwise_or(x, y)}, spec([3, 4], L), spec([3, 4], L))
 
+for n, f in {"is_nan": tf.math.is_nan, "is_inf": tf.math.is_inf, "is_finite": tf.math.is_finite}.items():
+    case(f"{n}_of_others", f, [None], inputs=[np.float32([np.inf, -np.inf, np.nan, 0, np.finfo(np.float32).max])])
+
 # ---- places
 case("roll", lambda x: tf.roll(x, [1, -2], [1, 2]), [None, 4, 5])
 for t in F, I:
@@ -100,6 +103,49 @@ case("shape_n", lambda x, y: dict(zip("ab", tf.shape_n([x, y]))), [None, 3], [No
 case("approx_top_k", lambda x: dict(zip("ab", tf.math.approx_max_k(x, 3))), [2, 20])
 case("einsum_one", lambda x: tf.einsum("abc->ca", x), [None, 3, 4])
 case("einsum_sums", lambda x: tf.einsum("abc->b", x), [None, 3, 4])
+
+# ---- losses, functions of statistics, small matrices
+case("cross_entropy", lambda x, y: dict(zip("ab", raw.SoftmaxCrossEntropyWithLogits(features=x * 5, labels=y))), [None, 6], [None, 6])
+for t in I, L:
+    case(f"sparse_cross_entropy_{t.name}", lambda x, y: dict(zip("ab", raw.SparseSoftmaxCrossEntropyWithLogits(features=x * 5, labels=y))), [None, 6], spec([None], t), inputs=[value([3, 6], F), np.array([5, 0, 2], t.as_numpy_dtype)])
+for n, f in {"lgamma": tf.math.lgamma, "digamma": tf.math.digamma}.items():
+    case(n, f, [None, 8], inputs=[np.float32([[0.1, 0.4999, 0.5, 1, 1.5, 2, 3.25, 10], [-0.3, -1.7, -2.5, 1e-3, 7, 50, 4.75, 20]])])
+case("lgamma_poles", tf.math.lgamma, [4], inputs=[np.float32([0, -1, -2, np.inf])])
+case("erfinv", tf.math.erfinv, [None, 9], inputs=[np.float32([[-1, -0.9999, -0.9, -0.3, 0, 1e-4, 0.5, 0.99, 1]])])
+spd = random.normal(0, 1, (2, 4, 4))
+spd = (spd @ spd.transpose(0, 2, 1) + 4 * np.eye(4)).astype(np.float32)
+case("cholesky", tf.linalg.cholesky, [None, 4, 4], inputs=[spd])
+for lower in True, False:
+    for adjoint in True, False:
+        case(f"triangular_solve_{lower}_{adjoint}", lambda a, b, w=lower, j=adjoint: tf.linalg.triangular_solve(a, b, lower=w, adjoint=j), [None, 4, 4], [None, 4, 3], inputs=[spd, value([2, 4, 3], F)])
+for size in (1, 2, 3):
+    case(f"matrix_inverse_{size}", tf.linalg.inv, [None, size, size], inputs=[spd[:, :size, :size]])
+    case(f"matrix_inverse_adjoint_{size}", lambda x: tf.linalg.inv(x, adjoint=True), [None, size, size], inputs=[value([2, size, size], F)])
+    case(f"determinant_{size}", tf.linalg.det, [None, size, size])
+case("cross", tf.linalg.cross, [None, 3], [None, 3])
+for n in "fft", "ifft":
+    case(n, lambda x, y, f=getattr(tf.signal, n): (lambda z: {"a": tf.math.real(z), "b": tf.math.imag(z)})(f(tf.complex(x, y))), [None, 12], [None, 12])
+
+# ---- parts
+case("dynamic_partition", lambda x, p: dict(zip("abc", tf.dynamic_partition(x, p, 3))), [None, 2], spec([None], I), inputs=[value([5, 2], F), np.int32([2, 0, 2, 0, 2])])
+case("dynamic_partition_matrix", lambda x, p: dict(zip("ab", tf.dynamic_partition(x, p, 2))), [2, 3, 2], spec([2, 3], I), inputs=[value([2, 3, 2], F), np.int32([[1, 0, 1], [0, 0, 1]])])
+for t in F, I, L:
+    case(f"unique_with_counts_{t.name}", lambda x: dict(zip("abc", tf.unique_with_counts(x))), spec([None], t), inputs=[np.array([4, 1, 4, 2, 1, 4], t.as_numpy_dtype)])
+for n, f in {"max": tf.math.segment_max, "min": tf.math.segment_min, "prod": tf.math.segment_prod}.items():
+    case(f"segment_{n}", f, [None, 3], spec([None], I), inputs=[value([4, 3], F), np.int32([0, 0, 2, 3])])
+    case(f"segment_{n}_vector", f, spec([None], I), spec([None], L), inputs=[np.int32([-4, -7, 2, 3]), np.int64([0, 0, 2, 3])])
+for adjoint in True, False:
+    case(f"sparse_product_{adjoint}", lambda i, v, d, a=adjoint: tf.sparse.sparse_dense_matmul(tf.SparseTensor(i, v, [4, 4]), d, adjoint_a=a, adjoint_b=a), spec([None, 2], L), [None], [4, 4],
+         inputs=[np.int64([[0, 1], [2, 3], [2, 0]]), np.float32([1, 2, 3]), value([4, 4], F)])
+for reverse in True, False:
+    case(f"nth_element_{reverse}", lambda x, r=reverse: raw.NthElement(input=x, n=2, reverse=r), [None, 6])
+for reverse in True, False:
+    for exclusive in True, False:
+        case(f"cumprod_{reverse}_{exclusive}", lambda x, r=reverse, e=exclusive: tf.math.cumprod(x, 1, exclusive=e, reverse=r), [None, 7])
+case("shift_left", tf.bitwise.left_shift, spec([4], I), spec([4], I), inputs=[np.int32([1, -3, 2**30, 7]), np.int32([0, 3, 2, 31])])
+case("diagonal_of_vector", lambda x: raw.Diag(diagonal=x), [5])
+case("text_of_class", lambda x: tf.strings.as_string(tf.argmax(x, 1)), [None, 12], inputs=[value([5, 12], F)])
+case("text_of_class_wide", lambda x: tf.strings.as_string(tf.argmax(x, 1, output_type=I), width=4, fill="0"), [None, 12], inputs=[value([5, 12], F)])
 
 # ---- images
 for n, f in {"rgb_to_hsv": tf.image.rgb_to_hsv, "hsv_to_rgb": tf.image.hsv_to_rgb, "adjust_hue": lambda x: tf.image.adjust_hue(x, 0.3), "adjust_saturation": lambda x: tf.image.adjust_saturation(x, 1.7),

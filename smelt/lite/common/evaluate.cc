@@ -4,12 +4,14 @@
 
 namespace smelt {
 
-StatusOr<std::vector<Tensor>> Evaluate(OpName op, std::vector<Tensor> inputs, AttrMap attrs) {
+StatusOr<std::vector<Tensor>> Evaluate(OpName op, std::vector<Tensor> inputs, AttrMap attrs,
+                                       const FileSystem* files) {
   Graph graph(std::make_shared<FunctionLibrary>());
   ASSIGN_OR_RETURN(Node * n, graph.AddNode("evaluated", op.text()));
   n->AttrsToChange() = std::move(attrs);
   RETURN_IF_ERROR(graph.ResolveTypes(n));
   Step step;
+  step.files = files;
   return RunOp(*n, std::move(inputs), step);
 }
 

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/io/file_system.h"
 #include "smelt/tensor/tensor.h"
 
 namespace smelt {
 
 // The outputs of one op of TensorFlow. Errors of its kernel. Thread safe.
-StatusOr<std::vector<Tensor>> Evaluate(OpName op, std::vector<Tensor> inputs, AttrMap attrs);
+// `files`: those that it may read; nullptr: none.
+StatusOr<std::vector<Tensor>> Evaluate(OpName op, std::vector<Tensor> inputs, AttrMap attrs,
+                                       const FileSystem* files = nullptr);
 
 // Dimension i of the result is dimension permutation[i] of `t`.
 StatusOr<Tensor> Transposed(const Tensor& t, std::span<const int64_t> permutation);

@@ -6,12 +6,13 @@
 namespace smelt {
 
 std::span<const std::span<const ExportRow>> AllExportRows() {
-  static const std::array families = {ElementwiseExport(),  MovementExport(), ReduceExport(),
-                                      NnExport(),           ProductExport(),  CompositeExport(),
-                                      ControlExport(),      StateExport(),    TableExport(),
-                                      QuantizationExport(), RandomExport(),   SelectionExport(),
-                                      ComplexExport(),      CompoundExport(), PlacesExport(),
-                                      ImageExport(),        XlaExport(),      BatchNormExport()};
+  static const std::array families = {
+      ElementwiseExport(), MovementExport(),     ReduceExport(),  NnExport(),
+      ProductExport(),     CompositeExport(),    ControlExport(), StateExport(),
+      TableExport(),       QuantizationExport(), RandomExport(),  SelectionExport(),
+      ComplexExport(),     CompoundExport(),     PlacesExport(),  ImageExport(),
+      XlaExport(),         BatchNormExport(),    LossExport(),    SpecialExport(),
+      MatrixExport(),      PartitionExport(),    TextExport()};
   return families;
 }
 

@@ -49,6 +49,7 @@ class OperatorChain {
   Endpoint Reduce(OpName op, Endpoint e, const std::vector<int64_t>& axes, bool keep);
 
   Legalizer& l() { return l_; }
+  bool ok() const { return status_.ok(); }
   PartialShape shape(Endpoint e) const { return e.node == nullptr ? PartialShape() : l_.shape(e); }
   void Fail(Status why) { status_.Update(why); }
   LiteEndpoints Done(Endpoint e) const {

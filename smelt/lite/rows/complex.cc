@@ -161,6 +161,31 @@ LiteEndpoints Irfft(Node& n, Legalizer& l) {
   }));
 }
 
+// The whole transformation, or back.
+LiteEndpoints Fft(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckComplex64(n));
+  const PartialShape from = l.shape(n.input(0));
+  const int64_t length = from.rank() < 1 ? -1 : from[from.rank() - 1];
+  if (length < 1) return Unimplemented("the size of its input is not known");
+  const bool back = n.Is("IFFT");
+  const double scale = back ? 1 / static_cast<double>(length) : 1, sign = back ? -1 : 1;
+  ASSIGN_OR_RETURN(const Parts z, PartsOf(n.input(0), l));
+  ASSIGN_OR_RETURN(const Endpoint both, l.Add("tfl.concatenation", {z.real, z.imaginary},
+                                              Options({{"axis", int64_t{from.rank()} - 1}}),
+                                              {Dtype::kFloat, WithLast(from, 2 * length)}));
+  const auto cosine = [&](int64_t k, int64_t i) { return scale * std::cos(Angle(k, i, length)); };
+  const auto sine = [&](int64_t k, int64_t i) { return scale * std::sin(Angle(k, i, length)); };
+  ASSIGN_OR_RETURN(const Endpoint real,
+                   Product(both, length, 2 * length, l, [&](int64_t k, int64_t i) {
+                     return i < length ? cosine(k, i) : sign * sine(k, i - length);
+                   }));
+  ASSIGN_OR_RETURN(const Endpoint imaginary,
+                   Product(both, length, 2 * length, l, [&](int64_t k, int64_t i) {
+                     return i < length ? -sign * sine(k, i) : cosine(k, i - length);
+                   }));
+  return Together(real, imaginary, l.OutputOf(n), l);
+}
+
 // ---- parts
 
 LiteEndpoints Part(Node& n, Legalizer& l) {
@@ -197,8 +222,9 @@ LiteEndpoints Conjugate(Node& n, Legalizer& l) {
 }
 
 constexpr ExportRow kComplexRows[] = {
-    {"RFFT", Rfft}, {"RFFT2D", Rfft2d},        {"IRFFT", Irfft}, {"Real", Part},
-    {"Imag", Part}, {"ComplexAbs", Magnitude}, {"Angle", Phase}, {"Conj", Conjugate},
+    {"RFFT", Rfft},   {"RFFT2D", Rfft2d},  {"IRFFT", Irfft}, {"Real", Part},
+    {"FFT", Fft},     {"IFFT", Fft},       {"Imag", Part},   {"ComplexAbs", Magnitude},
+    {"Angle", Phase}, {"Conj", Conjugate},
 };
 
 }  // namespace

@@ -130,13 +130,13 @@ LiteEndpoints TanhGrad(Node& n, Legalizer& l) {
   return One(l.Add("tfl.mul", {n.input(1), slope}, {}, out));
 }
 
-// Compared with infinity, which the magnitude of a number may be and NaN's is not.
+// Compared with the largest number: an infinity as a constant may be made finite (export.h).
 LiteEndpoints Infinity(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
   ASSIGN_OR_RETURN(const Endpoint size,
                    l.Add("tfl.abs", Inputs(n), {}, {Dtype::kFloat, l.shape(n.input(0))}));
-  return One(l.Add(l.row().lite, {size, l.Floats(std::numeric_limits<float>::infinity())}, {},
-                   l.OutputOf(n)));
+  return One(
+      l.Add(l.row().lite, {size, l.Floats(std::numeric_limits<float>::max())}, {}, l.OutputOf(n)));
 }
 
 LiteEndpoints Atan(Node& n, Legalizer& l) {
@@ -442,8 +442,8 @@ constexpr ExportRow kElementwiseRows[] = {
     {"DivNoNan", DivNoNan},
     {"MulNoNan", MulNoNan},
     {"IsNan", IsNan},
-    {"IsInf", Infinity, "tfl.equal"},
-    {"IsFinite", Infinity, "tfl.less"},
+    {"IsInf", Infinity, "tfl.greater"},
+    {"IsFinite", Infinity, "tfl.less_equal"},
     {"Bitcast", Bitcast},
     {"BroadcastArgs", BroadcastArgs},
     {"SigmoidGrad", SigmoidGrad},

@@ -29,6 +29,11 @@ std::span<const ExportRow> PlacesExport();
 std::span<const ExportRow> ImageExport();
 std::span<const ExportRow> XlaExport();
 std::span<const ExportRow> BatchNormExport();
+std::span<const ExportRow> LossExport();
+std::span<const ExportRow> SpecialExport();
+std::span<const ExportRow> MatrixExport();
+std::span<const ExportRow> PartitionExport();
+std::span<const ExportRow> TextExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {

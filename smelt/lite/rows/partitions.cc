@@ -1,0 +1,232 @@
+// Ops that part, count and join rows by numbers.
+#include <algorithm>
+#include <limits>
+
+#include "smelt/lite/rows/chain.h"
+
+namespace smelt {
+namespace {
+
+constexpr DtypeSet kPartTypes = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kInt8,
+                                      Dtype::kUint8, Dtype::kInt16, Dtype::kBool);
+constexpr DtypeSet kSegmentTypes = Types(Dtype::kFloat, Dtype::kInt32);
+
+std::vector<int64_t> PartDims(const PartialShape& shape) {
+  std::vector<int64_t> out;
+  for (int i = 0; i < shape.rank(); ++i) out.push_back(std::max<int64_t>(shape[i], -1));
+  return out;
+}
+
+// What is read of the rows that each part has.
+LiteEndpoints DynamicPartition(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kPartTypes));
+  const PartialShape data = l.shape(n.input(0)), parts = l.shape(n.input(1));
+  if (!data.known_rank() || !parts.known_rank()) {
+    return Unimplemented("the ranks of its inputs are not known");
+  }
+  OperatorChain c(l);
+  Endpoint rows = n.input(0), numbers = n.input(1);
+  std::vector<int64_t> dims = PartDims(data);
+  if (parts.rank() != 1) {
+    dims.erase(dims.begin(), dims.begin() + parts.rank());
+    dims.insert(dims.begin(), -1);
+    rows = c.Reshape(rows, dims);
+    numbers = c.Reshape(numbers, {-1});
+  }
+  dims[0] = -1;
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) {
+    const Endpoint mine = c.Equal(numbers, i);
+    const Endpoint at =
+        c.Make("tfl.where", {mine}, {}, {Dtype::kInt64, PartialShape::Of({-1, 1})});
+    const Endpoint places = c.Reshape(at, {-1});
+    out.push_back(c.Make("tfl.gather", {rows, places}, Options({{"axis", int64_t{0}}}),
+                         {l.type(rows), PartialShape::Of(dims)}));
+  }
+  return c.Done(out);
+}
+
+// The values in the order in which they are first seen; which one each is; how often it is there.
+LiteEndpoints Uniques(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kPartTypes & ~Types(Dtype::kBool)));
+  if (l.rank(n.input(0)) != 1) return Unimplemented("the rank of its input is not known to be 1");
+  const LiteOutput values = l.OutputOf(n, 0), places = l.OutputOf(n, 1);
+  ASSIGN_OR_RETURN(Node * made, l.AddMany("tfl.unique", std::vector<Endpoint>{n.input(0)},
+                                          Options({{"idx_out_type", places.type}}),
+                                          std::vector<LiteOutput>{values, places}));
+  std::vector<Endpoint> out = {{made, 0}, {made, 1}};
+  if (n.num_outputs() < 3) return out;
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(const Endpoint index, AsInt32(out[1], l));
+  const Endpoint ones = c.Add(c.Op("tfl.zeros_like", {index}), 1);
+  const Endpoint size = c.Make("tfl.shape", {out[0]}, Options({{"out_type", Dtype::kInt32}}),
+                               {Dtype::kInt32, PartialShape::Of({1})});
+  const Endpoint count =
+      c.Make("tfl.squeeze", {size}, Options({{"squeeze_dims", std::vector<int64_t>{0}}}),
+             {Dtype::kInt32, PartialShape::Of({})});
+  const Endpoint sums = c.Make("tfl.unsorted_segment_sum", {ones, index, count}, {},
+                               {Dtype::kInt32, l.shape({&n, 2})});
+  out.push_back(c.Cast(sums, n.output_types[2]));
+  return c.Done(out);
+}
+
+// One more than the last of sorted numbers.
+Endpoint SegmentCount(Endpoint segments, OperatorChain& c) {
+  Legalizer& l = c.l();
+  const std::vector<int64_t> last = {-1}, end = {0}, step = {1};
+  return c.Add(c.Make("tfl.strided_slice", {segments, l.Ints(last), l.Ints(end), l.Ints(step)},
+                      Options({{"end_mask", int64_t{1}}, {"shrink_axis_mask", int64_t{1}}}),
+                      {Dtype::kInt32, PartialShape::Of({})}),
+               1);
+}
+
+// Segments of sorted rows; where there are none the result is 0, of products 1.
+LiteEndpoints SortedSegments(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kSegmentTypes));
+  const PartialShape shape = l.shape(n.input(0));
+  if (shape.rank() < 1) return Unimplemented("the rank of its input is not known");
+  ASSIGN_OR_RETURN(const Endpoint segments, AsInt32(n.input(1), l));
+  OperatorChain c(l);
+  const Endpoint count = SegmentCount(segments, c);
+  const LiteOutput out = l.OutputOf(n);
+  const Endpoint value = c.Make(l.row().lite, {n.input(0), segments, count}, {}, out);
+  if (n.Is("SegmentProd")) return c.Done(value);
+  std::vector<int64_t> column(static_cast<size_t>(shape.rank()), 1);
+  column[0] = -1;
+  Endpoint ones = c.Add(c.Op("tfl.zeros_like", {segments}), 1);
+  if (column.size() > 1) ones = c.Reshape(ones, column);
+  const Endpoint there = c.Make("tfl.unsorted_segment_sum", {ones, segments, count}, {},
+                                {Dtype::kInt32, PartialShape::Of(column)});
+  return c.Done(c.Select(c.Less(0, there), value, 0));
+}
+
+// The rows that elements of a sparse matrix stand for, summed by the element's row.
+LiteEndpoints SparseProduct(Node& n, Legalizer& l) {
+  if (n.input_types[1] != Dtype::kFloat) {
+    return Unimplemented("its operators do not multiply ", DtypeName(n.input_types[1]));
+  }
+  const PartialShape dense = l.shape(n.input(3)), values = l.shape(n.input(1));
+  if (dense.rank() != 2) return Unimplemented("the rank of its matrix is not known");
+  const bool from_columns = n.Bool("adjoint_a");
+  const int64_t count = values.rank() == 1 ? std::max<int64_t>(values[0], -1) : -1;
+  ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(0), l));
+  ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(2), l));
+  OperatorChain c(l);
+  const auto index = [&](int64_t k) {
+    return c.Make("tfl.gather", {indices, l.Int(k)}, Options({{"axis", int64_t{1}}}),
+                  {Dtype::kInt32, PartialShape::Of({count})});
+  };
+  const Endpoint to = index(from_columns ? 1 : 0), from = index(from_columns ? 0 : 1);
+  Endpoint matrix = n.input(3);
+  if (n.Bool("adjoint_b")) matrix = c.Transpose(matrix, {1, 0});
+  const int64_t width = n.Bool("adjoint_b") ? dense[0] : dense[1];
+  const Endpoint rows =
+      c.Make("tfl.gather", {matrix, from}, Options({{"axis", int64_t{0}}}),
+             {Dtype::kFloat, PartialShape::Of({count, std::max<int64_t>(width, -1)})});
+  const Endpoint scaled = c.Mul(rows, c.Reshape(n.input(1), {-1, 1}));
+  const Endpoint size = c.Make("tfl.gather", {sizes, l.Int(from_columns ? 1 : 0)},
+                               Options({{"axis", int64_t{0}}}),
+                               {Dtype::kInt32, PartialShape::Of({})});
+  return c.Done(c.Make("tfl.unsorted_segment_sum", {scaled, to, size}, {}, l.OutputOf(n)));
+}
+
+// The n-th of each sorted row.
+LiteEndpoints NthElement(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kSegmentTypes));
+  const auto place = l.Integers(n.input(1));
+  const PartialShape shape = l.shape(n.input(0));
+  if (!place || place->size() != 1 || (*place)[0] < 0 || shape.rank() < 1) {
+    return Unimplemented("its number is no constant");
+  }
+  OperatorChain c(l);
+  const bool reverse = n.Bool("reverse");
+  const Endpoint from = reverse ? n.input(0) : c.Op("tfl.neg", {n.input(0)});
+  std::vector<int64_t> dims = PartDims(shape);
+  dims.back() = (*place)[0] + 1;
+  const LiteOutput values = {l.type(from), PartialShape::Of(dims)};
+  const LiteOutput places = {Dtype::kInt32, values.shape};
+  ASSIGN_OR_RETURN(Node * top, l.AddMany("tfl.topk_v2",
+                                         std::vector<Endpoint>{from, l.Int((*place)[0] + 1)}, {},
+                                         std::vector<LiteOutput>{values, places}));
+  const Endpoint value = c.Make("tfl.gather", {{top, 0}, l.Int((*place)[0])},
+                                Options({{"axis", int64_t{shape.rank()} - 1}}), l.OutputOf(n));
+  return c.Done(reverse ? value : c.Op("tfl.neg", {value}));
+}
+
+// Products of all that is before: each turn reaches twice as far.
+LiteEndpoints Cumprod(Node& n, Legalizer& l) {
+  constexpr int64_t kMostTurns = 16;
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
+  const auto given = l.Integers(n.input(1));
+  const PartialShape shape = l.shape(n.input(0));
+  if (!given || given->size() != 1 || !shape.known_rank()) {
+    return Unimplemented("its axis is no constant");
+  }
+  const int64_t axis = (*given)[0] < 0 ? (*given)[0] + shape.rank() : (*given)[0];
+  const int64_t size = axis < 0 || axis >= shape.rank() ? -1 : shape[static_cast<int>(axis)];
+  if (size < 0 || size > int64_t{1} << kMostTurns) {
+    return Unimplemented("the size of what it multiplies is not known, or too large");
+  }
+  const bool reverse = n.Bool("reverse");
+  ASSIGN_OR_RETURN(const Attr one, UniformTensor(n.output_types[0], Shape(), 1));
+  ASSIGN_OR_RETURN(const Tensor value,
+                   (*one.get<std::shared_ptr<const TensorValue>>())->Materialize());
+  OperatorChain c(l);
+  // Moved by so many places, ones coming in.
+  const auto moved = [&](Endpoint e, int64_t by) -> Endpoint {
+    std::vector<int64_t> begin(static_cast<size_t>(shape.rank())), sizes(begin.size(), -1);
+    std::vector<int64_t> dims = PartDims(shape);
+    begin[static_cast<size_t>(axis)] = reverse ? by : 0;
+    sizes[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)] = size - by;
+    const Endpoint part = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
+                                 {l.type(n.input(0)), PartialShape::Of(dims)});
+    auto pads = Tensor::Zeros(Dtype::kInt32, Shape({shape.rank(), 2}));
+    c.Fail(pads.status());
+    if (!c.ok()) return {};
+    pads->data<int32_t>()[2 * axis + (reverse ? 1 : 0)] = static_cast<int32_t>(by);
+    return c.Make("tfl.padv2", {part, l.Const(*pads), l.Const(value)}, {},
+                  {l.type(n.input(0)), shape});
+  };
+  Endpoint e = n.input(0);
+  if (n.Bool("exclusive") && size > 0) e = moved(e, 1);
+  for (int64_t reach = 1; reach < size; reach *= 2) e = c.Mul(e, moved(e, reach));
+  return c.Done(e);
+}
+
+LiteEndpoints ShiftedLeft(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32)));
+  const PartialShape a = l.shape(n.input(0)), b = l.shape(n.input(1));
+  if (a != b || !a.fully_known()) {
+    return Unimplemented("its operator does not broadcast, and its inputs are of shapes ",
+                         a.ToString(), " and ", b.ToString());
+  }
+  return One(l.Add("tfl.stablehlo_shift_left", Inputs(n), {}, l.OutputOf(n)));
+}
+
+// A vector as the diagonal of a matrix.
+LiteEndpoints VectorDiagonal(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kPartTypes & ~Types(Dtype::kBool)));
+  if (l.rank(n.input(0)) != 1) return Unimplemented("its input is not known to be a vector");
+  return One(l.Add("tfl.matrix_diag", {n.input(0)}, {}, l.OutputOf(n)));
+}
+
+constexpr ExportRow kPartitionRows[] = {
+    {"DynamicPartition", DynamicPartition},
+    {"UniqueV2", Uniques},
+    {"UniqueWithCounts", Uniques},
+    {"UniqueWithCountsV2", Uniques},
+    {"SegmentMax", SortedSegments, "tfl.unsorted_segment_max"},
+    {"SegmentMin", SortedSegments, "tfl.unsorted_segment_min"},
+    {"SegmentProd", SortedSegments, "tfl.unsorted_segment_prod"},
+    {"SparseTensorDenseMatMul", SparseProduct},
+    {"NthElement", NthElement},
+    {"Cumprod", Cumprod},
+    {"LeftShift", ShiftedLeft},
+    {"Diag", VectorDiagonal},
+};
+
+}  // namespace
+
+std::span<const ExportRow> PartitionExport() { return kPartitionRows; }
+
+}  // namespace smelt
