@@ -198,7 +198,8 @@ TEST(ExactInt8, Rows) {
       ASSERT_EQ(away[i], std::round(four));
       const bool left = i >= n / 4 * 4;
       const float once = static_cast<float>(sums[i]) * (left ? 0.3f : scales[i]);
-      const float scaled = once * (left ? scales[i] : 0.3f);
+      // Rounded here too, also where the compiler would fuse what follows.
+      const volatile float scaled = once * (left ? scales[i] : 0.3f);
       ASSERT_EQ(other[i], std::max(-9.0f, scaled + bias[i]));
       const double wanted = std::max(-9.0, double{sums[i] * 0.125f} * scales[i] + bias[i]);
       ASSERT_NEAR(back[i], wanted, 1e-5);

@@ -180,8 +180,8 @@ LiteEndpoints CrossProduct(Node& n, Legalizer& l) {
   const PartialShape shape = l.shape(n.input(0));
   if (shape.rank() < 1) return Unimplemented("the rank of its inputs is not known");
   const auto turned = [&](Endpoint e, std::vector<int64_t> order, OperatorChain& c) {
-    return c.Make("tfl.gather", {e, l.Ints(order)},
-                  Options({{"axis", int64_t{shape.rank()} - 1}}), l.OutputOf(n));
+    return c.Make("tfl.gather", {e, l.Ints(order)}, Options({{"axis", int64_t{shape.rank()} - 1}}),
+                  l.OutputOf(n));
   };
   OperatorChain c(l);
   const Endpoint a = c.Mul(turned(n.input(0), {1, 2, 0}, c), turned(n.input(1), {2, 0, 1}, c));

@@ -37,8 +37,7 @@ LiteEndpoints DynamicPartition(Node& n, Legalizer& l) {
   std::vector<Endpoint> out;
   for (int i = 0; i < n.num_outputs(); ++i) {
     const Endpoint mine = c.Equal(numbers, i);
-    const Endpoint at =
-        c.Make("tfl.where", {mine}, {}, {Dtype::kInt64, PartialShape::Of({-1, 1})});
+    const Endpoint at = c.Make("tfl.where", {mine}, {}, {Dtype::kInt64, PartialShape::Of({-1, 1})});
     const Endpoint places = c.Reshape(at, {-1});
     out.push_back(c.Make("tfl.gather", {rows, places}, Options({{"axis", int64_t{0}}}),
                          {l.type(rows), PartialShape::Of(dims)}));
@@ -124,9 +123,9 @@ LiteEndpoints SparseProduct(Node& n, Legalizer& l) {
       c.Make("tfl.gather", {matrix, from}, Options({{"axis", int64_t{0}}}),
              {Dtype::kFloat, PartialShape::Of({count, std::max<int64_t>(width, -1)})});
   const Endpoint scaled = c.Mul(rows, c.Reshape(n.input(1), {-1, 1}));
-  const Endpoint size = c.Make("tfl.gather", {sizes, l.Int(from_columns ? 1 : 0)},
-                               Options({{"axis", int64_t{0}}}),
-                               {Dtype::kInt32, PartialShape::Of({})});
+  const Endpoint size =
+      c.Make("tfl.gather", {sizes, l.Int(from_columns ? 1 : 0)}, Options({{"axis", int64_t{0}}}),
+             {Dtype::kInt32, PartialShape::Of({})});
   return c.Done(c.Make("tfl.unsorted_segment_sum", {scaled, to, size}, {}, l.OutputOf(n)));
 }
 
@@ -145,9 +144,9 @@ LiteEndpoints NthElement(Node& n, Legalizer& l) {
   dims.back() = (*place)[0] + 1;
   const LiteOutput values = {l.type(from), PartialShape::Of(dims)};
   const LiteOutput places = {Dtype::kInt32, values.shape};
-  ASSIGN_OR_RETURN(Node * top, l.AddMany("tfl.topk_v2",
-                                         std::vector<Endpoint>{from, l.Int((*place)[0] + 1)}, {},
-                                         std::vector<LiteOutput>{values, places}));
+  ASSIGN_OR_RETURN(Node * top,
+                   l.AddMany("tfl.topk_v2", std::vector<Endpoint>{from, l.Int((*place)[0] + 1)}, {},
+                             std::vector<LiteOutput>{values, places}));
   const Endpoint value = c.Make("tfl.gather", {{top, 0}, l.Int((*place)[0])},
                                 Options({{"axis", int64_t{shape.rank()} - 1}}), l.OutputOf(n));
   return c.Done(reverse ? value : c.Op("tfl.neg", {value}));

@@ -14,7 +14,7 @@ constexpr DtypeSet kSpecialTypes = Types(Dtype::kFloat);
 // Lanczos' approximation of the gamma function of x + 1, for g = 7.
 constexpr double kLanczosBase = 0.99999999999980993;
 constexpr std::array<double, 8> kLanczos = {
-    676.52036812188510,  -1259.1392167224028,   771.32342877765308,     -176.61502916214059,
+    676.52036812188510, -1259.1392167224028,  771.32342877765308,    -176.61502916214059,
     12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7};
 constexpr double kLanczosG = 7;
 
@@ -45,12 +45,11 @@ LiteEndpoints LogGamma(Node& n, Legalizer& l) {
   }
   // (z + 0.5) log t - t, of which the second does not take digits from the first.
   const Endpoint t = c.Add(r.z, kLanczosG + 0.5);
-  const Endpoint power =
-      c.Mul(c.Sub(c.Add(r.z, 0.5), c.Div(t, r.log_t)), r.log_t);
-  const Endpoint above = c.Add(c.Add(power, 0.5 * std::log(2 * std::numbers::pi)),
-                               c.Op("tfl.log", {sum}));
-  // log(pi / |sin(pi x)|), by the distance to the next integer; infinite at integers. No infinity is
-  // a constant here: exports make those finite.
+  const Endpoint power = c.Mul(c.Sub(c.Add(r.z, 0.5), c.Div(t, r.log_t)), r.log_t);
+  const Endpoint above =
+      c.Add(c.Add(power, 0.5 * std::log(2 * std::numbers::pi)), c.Op("tfl.log", {sum}));
+  // log(pi / |sin(pi x)|), by the distance to the next integer; infinite at integers. No infinity
+  // is a constant here: exports make those finite.
   const Endpoint size = c.Op("tfl.abs", {x});
   const Endpoint part = c.Sub(size, c.Op("tfl.floor", {size}));
   const Endpoint near = c.Min(part, c.Sub(1, part));
@@ -77,8 +76,8 @@ LiteEndpoints Digamma(Node& n, Legalizer& l) {
   // pi cot(pi x), by what is behind the next integer.
   const Endpoint part = c.Sub(x, c.Op("tfl.floor", {c.Add(x, 0.5)}));
   const Endpoint angle = c.Mul(part, std::numbers::pi);
-  const Endpoint cotangent = c.Div(c.Mul(c.Op("tfl.cos", {angle}), std::numbers::pi),
-                                   c.Op("tfl.sin", {angle}));
+  const Endpoint cotangent =
+      c.Div(c.Mul(c.Op("tfl.cos", {angle}), std::numbers::pi), c.Op("tfl.sin", {angle}));
   const Endpoint reflected = c.Sub(value, cotangent);
   const Endpoint whole = c.Equal(x, c.Op("tfl.floor", {x}));
   const Endpoint pole = c.And(c.LessEqual(x, 0), whole);
@@ -87,11 +86,12 @@ LiteEndpoints Digamma(Node& n, Legalizer& l) {
   return c.Done(c.Select(c.And(pole, c.Less(x, 0)), nan, by_half));
 }
 
-// Giles' polynomials for floats, in the middle and in the tails, and infinite at their ends; `product` is (1 - x)(1 + x).
+// Giles' polynomials for floats, in the middle and in the tails, and infinite at their ends;
+// `product` is (1 - x)(1 + x).
 Endpoint InverseErf(Endpoint x, Endpoint product, OperatorChain& c) {
-  constexpr std::array<double, 9> kMiddle = {2.81022636e-08, 3.43273939e-07,  -3.5233877e-06,
+  constexpr std::array<double, 9> kMiddle = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
                                              -4.39150654e-06, 0.00021858087,  -0.00125372503,
-                                             -0.00417768164, 0.246640727,     1.50140941};
+                                             -0.00417768164,  0.246640727,    1.50140941};
   constexpr std::array<double, 9> kTails = {-0.000200214257, 0.000100950558, 0.00134934322,
                                             -0.00367342844,  0.00573950773,  -0.0076224613,
                                             0.00943887047,   1.00167406,     2.83297682};

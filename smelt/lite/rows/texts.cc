@@ -49,8 +49,8 @@ LiteEndpoints AsString(Node& n, Legalizer& l) {
     }
   }
   ASSIGN_OR_RETURN(const auto texts, Evaluate("AsString", {numbers}, n.attrs()));
-  return One(l.Add("tfl.gather", {l.Const(texts[0]), n.input(0)},
-                   Options({{"axis", int64_t{0}}}), l.OutputOf(n)));
+  return One(l.Add("tfl.gather", {l.Const(texts[0]), n.input(0)}, Options({{"axis", int64_t{0}}}),
+                   l.OutputOf(n)));
 }
 
 // A file of the model.
