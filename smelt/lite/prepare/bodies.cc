@@ -26,8 +26,11 @@ constexpr OpSet kHandles = {"VarHandleOp", "HashTableV2", "HashTable"};
 struct Operand {
   Endpoint value;         // in the caller's graph; of a list the tensor that it became
   Node* moved = nullptr;  // the node of the caller's graph that functions get a copy of
+  bool unread = false;    // a variable of a loop that nothing but itself depends on
   PartialShape shape;
   std::optional<ListType> list;
+
+  bool passed() const { return moved == nullptr && !unread; }
 };
 
 struct ListArgument {
@@ -206,12 +209,16 @@ class Owner {
   Status Specialize(Graph& body, const std::vector<Operand>& operands) {
     std::vector<int> place;
     int next = 0;
-    for (const Operand& o : operands) place.push_back(o.moved != nullptr ? -1 : next++);
+    for (const Operand& o : operands) place.push_back(o.passed() ? next++ : -1);
     for (Node* arg : body.Nodes()) {
       if (!arg->Is("_Arg")) continue;
       const auto index = static_cast<size_t>(arg->Int("index"));
       if (index >= operands.size()) return InvalidArgument("its functions have other arguments");
       const Operand& o = operands[index];
+      if (o.unread) {
+        body.Remove(arg);
+        continue;
+      }
       if (o.moved == nullptr) {
         arg->AttrsToChange().Set("index", int64_t{place[index]});
         if (!o.list) {
@@ -236,7 +243,7 @@ class Owner {
     std::map<int, ListArgument> out;
     int next = 0;
     for (const Operand& o : operands) {
-      if (o.moved != nullptr) continue;
+      if (!o.passed()) continue;
       if (o.list) out[next] = {*o.list, o.shape};
       ++next;
     }
@@ -245,7 +252,7 @@ class Owner {
   static std::vector<CallableArgument> ArgumentsAmong(const std::vector<Operand>& operands) {
     std::vector<CallableArgument> out;
     for (const Operand& o : operands) {
-      if (o.moved != nullptr) continue;
+      if (!o.passed()) continue;
       const auto port = static_cast<size_t>(o.value.port);
       out.push_back({o.value.node->output_types[port], o.shape});
     }
@@ -301,6 +308,61 @@ class Owner {
     return from->Is("_Arg") && from->Int("index") == static_cast<int64_t>(i);
   }
 
+  // What runs for an effect, or for who asks for it.
+  static std::vector<Node*> KeptOf(const Graph& graph) {
+    std::vector<Node*> out = Roots(graph);
+    for (Node* n : graph.Nodes()) {
+      if (!n->Is("_Arg") && HasEffect(*n)) out.push_back(n);
+    }
+    return out;
+  }
+
+  // The loop's variables that its results, its condition or an effect depend on.
+  static std::vector<bool> ReadVariables(const Node& loop, const Graph& cond, const Graph& body) {
+    std::vector<bool> read(static_cast<size_t>(loop.num_inputs()));
+    for (const Use& use : loop.uses()) {
+      if (!use.is_control()) read[static_cast<size_t>(use.port())] = true;
+    }
+    std::vector<Node*> todo = KeptOf(cond);
+    absl::flat_hash_set<const Node*> seen(todo.begin(), todo.end());
+    const auto follow = [&] {
+      bool more = false;
+      while (!todo.empty()) {
+        const Node* n = todo.back();
+        todo.pop_back();
+        const auto index = static_cast<size_t>(n->Is("_Arg") ? n->Int("index") : -1);
+        if (index < read.size() && !read[index]) more = read[index] = true;
+        for (const Endpoint& e : n->inputs()) {
+          if (seen.insert(e.node).second) todo.push_back(e.node);
+        }
+        for (Node* before : n->control_inputs()) {
+          if (seen.insert(before).second) todo.push_back(before);
+        }
+      }
+      return more;
+    };
+    follow();
+    for (bool more = true; more;) {
+      for (Node* n : KeptOf(body)) {
+        const auto index = static_cast<size_t>(n->Is("_Retval") ? n->Int("index") : -1);
+        const bool asked = n->Is("_Retval") && index < read.size() ? read[index] : true;
+        if (asked && seen.insert(n).second) todo.push_back(n);
+      }
+      more = follow();
+    }
+    return read;
+  }
+
+  // What led to variables that are gone; their arguments are read no more.
+  static void PruneUnread(Graph& body, const std::vector<Operand>& operands) {
+    if (std::ranges::none_of(operands, &Operand::unread)) return;
+    std::vector<Node*> kept = KeptOf(body);
+    for (Node* n : body.Nodes()) {
+      if (n->Is("_Arg")) kept.push_back(n);
+    }
+    body.Prune(kept);
+  }
+
   Status VisitLoop(Node* n) {
     const std::vector<const FuncAttr*> functions = BranchesOf(*n);
     if (functions.size() != 2) return Unimplemented("it does not name its functions");
@@ -310,6 +372,9 @@ class Owner {
       for (size_t i = 0; i < operands.size(); ++i) {
         if (!IsInvariant(*body, i)) operands[i].moved = nullptr;
       }
+      ASSIGN_OR_RETURN(const auto cond, BodyOf(*functions[0]));
+      const std::vector<bool> read = ReadVariables(*n, *cond, *body);
+      for (size_t i = 0; i < operands.size(); ++i) operands[i].unread = !read[i];
     }
     // Shapes that a turn changes are not known; other turns then see that.
     for (int turn = 0;; ++turn) {
@@ -320,12 +385,13 @@ class Owner {
         return InvalidArgument("its body gives other variables");
       int64_t next = 0;
       for (size_t i = 0; i < operands.size(); ++i) {
-        if (operands[i].moved != nullptr) {
-          body->Remove(results[i]);
-        } else {
+        if (operands[i].passed()) {
           results[i]->AttrsToChange().Set("index", next++);
+        } else {
+          body->Remove(results[i]);
         }
       }
+      for (Graph* part : {cond.get(), body.get()}) PruneUnread(*part, operands);
       RETURN_IF_ERROR(Specialize(*cond, operands));
       RETURN_IF_ERROR(Specialize(*body, operands));
       const auto lists = ListsAmong(operands);
@@ -336,7 +402,7 @@ class Owner {
       bool same = true;
       size_t at = 0;
       for (Operand& o : operands) {
-        if (o.moved != nullptr) continue;
+        if (!o.passed()) continue;
         const PartialShape common = Common(o.shape, shapes[at++]);
         same = same && common == o.shape;
         o.shape = turn < 8 ? common : PartialShape();
@@ -354,7 +420,7 @@ class Owner {
     DtypeVector types;
     std::vector<PartialShape> shapes;
     for (const Operand& o : operands) {
-      if (o.moved != nullptr) continue;
+      if (!o.passed()) continue;
       inputs.push_back(o.value);
       types.push_back(BaseType(o.value.node->output_types[static_cast<size_t>(o.value.port)]));
       shapes.push_back(o.shape);
@@ -370,7 +436,7 @@ class Owner {
     std::vector<std::optional<ListType>> lists;
     int next = 0;
     for (const Operand& o : operands) {
-      by.push_back(o.moved != nullptr ? o.value : Endpoint{made, next++});
+      by.push_back(o.passed() ? Endpoint{made, next++} : o.value);
       lists.push_back(o.list);
     }
     Replace(n, made, by, lists);

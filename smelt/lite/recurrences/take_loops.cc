@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "smelt/graph/function_ops.h"
 #include "smelt/graph/infer_attrs.h"
 #include "smelt/lite/recurrences/recurrence.h"
@@ -74,6 +76,12 @@ Status TakeLoops(std::unique_ptr<Graph>& graph, const PassContext& context,
   }
   RETURN_IF_ERROR(RunPasses(passes, *rewritten, inside));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, rewritten->TopologicalOrder());
+  // A loop without lists is right as it is: its condition need not go around.
+  const bool lists = std::ranges::any_of(order, [](const Node* n) {
+    return n->Is("_Scan") &&
+           (n->Int("num_arrays") > 0 || !n->Get<std::vector<Dtype>>("Trows", {}).empty());
+  });
+  if (!lists) return OkStatus();
   std::vector<FusionNote> said;
   bool any = false;
   for (Node* n : order) {
