@@ -358,6 +358,8 @@ class Exporter {
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
     if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
+    // Sizes, most of all: each row computes those that it needs.
+    RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));
     RETURN_IF_ERROR(ReplaceRefused(graph, flags_.operators, refused));
     for (Refusal& r : refused) {
       std::vector<std::string> functions = FunctionsWith(model_, r);

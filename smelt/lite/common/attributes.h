@@ -12,6 +12,8 @@ namespace smelt {
 inline constexpr absl::string_view kOutputShapes = "_output_shapes";
 // Of an operator whose outputs are variables, which operators behind it write as well: bool.
 inline constexpr absl::string_view kVariableOutputs = "_variable";
+// A number that no other node has: common subgraphs are not one where they are to be written into.
+inline constexpr absl::string_view kOwnOutputs = "_own_outputs";
 
 // Why a node cannot be exported, in words that go behind its op; of nodes that somebody gave up on.
 inline constexpr absl::string_view kWhyNot = "_why_not_lite";  // string

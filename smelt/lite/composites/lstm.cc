@@ -49,6 +49,12 @@ StatusOr<std::vector<Endpoint>> LiteRowBlocks(Endpoint e, int64_t parts, Legaliz
 
 namespace {
 
+// Of an operator whose outputs another writes into: no other of the same inputs stands for it.
+void MakeVariable(AttrMap& options, Legalizer& l) {
+  options.Set(kVariableOutputs, true);
+  options.Set(kOwnOutputs, int64_t{l.graph().max_id()});
+}
+
 // Copies of the states in variables, by operators that are not computed ahead.
 StatusOr<std::array<Endpoint, 2>> States(const SequenceLstm& lstm, Legalizer& l) {
   const auto a = l.Constant(lstm.hidden), b = l.Constant(lstm.cell);
@@ -59,7 +65,7 @@ StatusOr<std::array<Endpoint, 2>> States(const SequenceLstm& lstm, Legalizer& l)
     attrs.Set("axis", int64_t{0});
     ASSIGN_OR_RETURN(const auto both, Evaluate("Pack", {*a, *b}, std::move(attrs)));
     AttrMap options = Options({{"num", int64_t{2}}});
-    options.Set(kVariableOutputs, true);
+    MakeVariable(options, l);
     const LiteOutput one = {l.type(lstm.hidden), l.shape(lstm.hidden)};
     const LiteOutput outputs[] = {one, one};
     const Endpoint packed = l.Const(both[0]);
@@ -70,7 +76,7 @@ StatusOr<std::array<Endpoint, 2>> States(const SequenceLstm& lstm, Legalizer& l)
   const std::array<Endpoint, 2> from = {lstm.hidden, lstm.cell};
   for (size_t i = 0; i < 2; ++i) {
     AttrMap options;
-    options.Set(kVariableOutputs, true);
+    MakeVariable(options, l);
     const LiteOutput output = {l.type(from[i]), l.shape(from[i])};
     if (output.shape.fully_known()) {
       ASSIGN_OR_RETURN(out[i], l.Add("tfl.tile", {from[i], l.Ints(std::array<int64_t, 2>{1, 1})},
