@@ -1,4 +1,6 @@
 // Activations that the operator before takes in.
+#include <algorithm>
+
 #include "smelt/lite/fuse/fusion.h"
 
 namespace smelt {
@@ -17,6 +19,10 @@ constexpr OpSet kTakesActivation = {"tfl.conv_2d",
                                     "tfl.conv_3d",
                                     "tfl.conv_3d_transpose"};
 
+const char* ActivationOf(const Node& n) {
+  return n.Is("tfl.relu") ? "RELU" : n.Is("tfl.relu6") ? "RELU6" : "RELU_N1_TO_1";
+}
+
 StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
   const Endpoint x = n.input(0);
   if (!x.node->Is(kTakesActivation) || Fuser::type(x) != Dtype::kFloat) return false;
@@ -24,8 +30,25 @@ StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
     return f.Declined(n, "what it follows has an activation");
   }
   if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
-  const char* name = n.Is("tfl.relu") ? "RELU" : n.Is("tfl.relu6") ? "RELU6" : "RELU_N1_TO_1";
-  x.node->AttrsToChange().Set("fused_activation_function", name);
+  x.node->AttrsToChange().Set("fused_activation_function", ActivationOf(n));
+  f.Replace(&n, x);
+  return true;
+}
+
+// relu(concatenation(conv_2d(x), conv_2d(y))): each takes its part of it.
+StatusOr<bool> FuseActivationOfParts(Node& n, Fuser& f) {
+  const Endpoint x = n.input(0);
+  if (!x.node->Is("tfl.concatenation")) return false;
+  const bool take = std::ranges::all_of(x.node->inputs(), [](const Endpoint& part) {
+    return part.node->Is(kTakesActivation) && Fuser::type(part) == Dtype::kFloat &&
+           part.node->String("fused_activation_function", "NONE") == "NONE" &&
+           Fuser::ReadOnce(part);
+  });
+  if (!take) return f.Declined(n, "not all that is joined takes it alone");
+  if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
+  for (const Endpoint& part : x.node->inputs()) {
+    part.node->AttrsToChange().Set("fused_activation_function", ActivationOf(n));
+  }
   f.Replace(&n, x);
   return true;
 }
@@ -67,6 +90,10 @@ constexpr Fusion kActivationFusions[] = {
      {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
      FuseActivation,
      "relu(conv_2d(x)) -> conv_2d(x) with an activation"},
+    {"FuseActivationOfParts",
+     {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
+     FuseActivationOfParts,
+     "relu(concatenation(conv_2d(x), conv_2d(y))) -> concatenation of both with an activation"},
 };
 
 }  // namespace

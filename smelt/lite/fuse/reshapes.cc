@@ -54,6 +54,17 @@ bool StaysConstant(const Tensor& value, const PartialShape& from, const PartialS
   return value.rank() == 1 && last > 0 && last == to[to.rank() - 1] && value.dim(0) == last;
 }
 
+// Do both drop, or add, the same dimensions of one?
+bool SameOnes(const Node& a, const Node& b) {
+  if (a.Is("tfl.squeeze")) {
+    return b.Is("tfl.squeeze") && a.Ints("squeeze_dims") == b.Ints("squeeze_dims") &&
+           !a.Ints("squeeze_dims").empty();
+  }
+  if (!a.Is("tfl.expand_dims") || !b.Is("tfl.expand_dims")) return false;
+  const auto one = IntsOf(a.input(1)), two = IntsOf(b.input(1));
+  return one && two && *one == *two;
+}
+
 // The reshape that each tensor which the operator reads, but constants, comes out of; nullptr where
 // there is none, or the operator could not read them as they were.
 const Node* ReshapeRead(const Node& n) {
@@ -66,7 +77,8 @@ const Node* ReshapeRead(const Node& n) {
     const PartialShape from = Fuser::shape(read->input(0)), to = Fuser::shape(n.input(i));
     if (from.rank() < 1 || to.rank() < 1) return nullptr;
     if (reshape != nullptr &&
-        (!(Fuser::shape(reshape->input(0)) == from) || !SameWhenEqualElements(from, from))) {
+        (!(Fuser::shape(reshape->input(0)) == from) ||
+         (!SameWhenEqualElements(from, from) && !SameOnes(*reshape, *read)))) {
       return nullptr;
     }
     if (reshape == nullptr) reshape = read;

@@ -63,17 +63,52 @@ StatusOr<Endpoint> BandMask(const PartialShape& shape, Legalizer& l, F f) {
   return l.Const(mask);
 }
 
+// The same of matrices whose sizes are known when it runs; a side below zero is all of it.
+StatusOr<Endpoint> ComputedBand(Endpoint e, int64_t lower, int64_t upper, Legalizer& l) {
+  const int rank = l.rank(e);
+  const auto places = [&](int64_t axis) -> StatusOr<Endpoint> {
+    ASSIGN_OR_RETURN(const Endpoint size, SizeOf(e, axis, l));
+    return l.Add("tfl.range", {l.Int(0), size, l.Int(1)}, {},
+                 {Dtype::kInt32, PartialShape::Of({-1})});
+  };
+  ASSIGN_OR_RETURN(const Endpoint columns, places(rank - 1));
+  ASSIGN_OR_RETURN(Endpoint rows, places(rank - 2));
+  ASSIGN_OR_RETURN(rows, l.Add("tfl.expand_dims", {rows, l.Int(1)}, {},
+                               {Dtype::kInt32, PartialShape::Of({-1, 1})}));
+  const PartialShape shape = PartialShape::Of({-1, -1});
+  ASSIGN_OR_RETURN(const Endpoint below,
+                   l.Add("tfl.sub", {rows, columns}, {}, {Dtype::kInt32, shape}));
+  Endpoint mask;
+  if (lower >= 0) {
+    ASSIGN_OR_RETURN(mask,
+                     l.Add("tfl.less_equal", {below, l.Int(lower)}, {}, {Dtype::kBool, shape}));
+  }
+  if (upper < 0) return mask;
+  ASSIGN_OR_RETURN(const Endpoint other,
+                   l.Add("tfl.greater_equal", {below, l.Int(-upper)}, {}, {Dtype::kBool, shape}));
+  if (lower < 0) return other;
+  return l.Add("tfl.logical_and", {mask, other}, {}, {Dtype::kBool, shape});
+}
+
 LiteEndpoints BandPart(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kGathered));
   const auto lower = l.Integers(n.input(1)), upper = l.Integers(n.input(2));
   if (!lower || !upper || lower->size() != 1 || upper->size() != 1) {
     return Unimplemented("its band is no constant");
   }
-  ASSIGN_OR_RETURN(const Endpoint mask,
-                   BandMask(l.shape(n.input(0)), l, [&](int64_t row, int64_t column) {
-                     return ((*lower)[0] < 0 || row - column <= (*lower)[0]) &&
-                            ((*upper)[0] < 0 || column - row <= (*upper)[0]);
-                   }));
+  const PartialShape shape = l.shape(n.input(0));
+  const int rank = shape.rank();
+  if (rank < 2) return Unimplemented("the rank of its input is not known");
+  Endpoint mask;
+  if (shape[rank - 1] < 0 || shape[rank - 2] < 0) {
+    if ((*lower)[0] < 0 && (*upper)[0] < 0) return std::vector<Endpoint>{n.input(0)};
+    ASSIGN_OR_RETURN(mask, ComputedBand(n.input(0), (*lower)[0], (*upper)[0], l));
+  } else {
+    ASSIGN_OR_RETURN(mask, BandMask(shape, l, [&](int64_t row, int64_t column) {
+                       return ((*lower)[0] < 0 || row - column <= (*lower)[0]) &&
+                              ((*upper)[0] < 0 || column - row <= (*upper)[0]);
+                     }));
+  }
   ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(BaseType(n.output_types[0]), Shape()));
   return One(l.Add("tfl.select_v2", {mask, n.input(0), l.Const(zero)}, {}, l.OutputOf(n)));
 }

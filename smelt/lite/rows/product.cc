@@ -40,14 +40,6 @@ StatusOr<Endpoint> Reshaped(Endpoint e, const std::vector<int64_t>& sizes, Legal
   return l.Add("tfl.reshape", {e, l.Ints(given)}, Options({{"new_shape", given}}), {l.type(e), to});
 }
 
-// The size of a dimension when it runs: an int32 scalar.
-StatusOr<Endpoint> SizeOf(Endpoint e, int64_t axis, Legalizer& l) {
-  ASSIGN_OR_RETURN(const Endpoint shape,
-                   l.Add("tfl.shape", {e}, Options({{"out_type", Dtype::kInt32}}),
-                         {Dtype::kInt32, PartialShape::Of({l.rank(e)})}));
-  return l.Add("tfl.gather", {shape, l.Int(axis)}, {}, {Dtype::kInt32, PartialShape::Of({})});
-}
-
 // `parts`: scalars that are computed; `sizes`: what is known of them.
 StatusOr<Endpoint> ReshapedTo(Endpoint e, const std::vector<Endpoint>& parts,
                               const std::vector<int64_t>& sizes, Legalizer& l) {
@@ -200,7 +192,13 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
       return Reshaped(e, dims, l);
     }
     std::vector<Endpoint> parts;
+    const auto rest = std::ranges::find_if(dims, [](int64_t d) { return d < 0; });
     for (const EinsumLabels& g : groups) {
+      // One of them is what the others leave.
+      if (static_cast<ptrdiff_t>(parts.size()) == rest - dims.begin()) {
+        parts.push_back(l.Int(-1));
+        continue;
+      }
       // Sizes that are known are one factor.
       int64_t number = 1;
       std::optional<Endpoint> whole;

@@ -81,6 +81,8 @@ Status CheckBroadcast(const Node& n, const Legalizer& l);
 // A tensor of int32, which a constant of int64 becomes when it is exported, and which others are
 // cast to.
 StatusOr<Endpoint> AsInt32(Endpoint e, Legalizer& l);
+// The size of a dimension when it runs: an int32 scalar. REQUIRES: the rank of `e` is known.
+StatusOr<Endpoint> SizeOf(Endpoint e, int64_t axis, Legalizer& l);
 
 }  // namespace smelt
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "smelt/graph/shape/rules.h"
 #include "smelt/lite/rows/rows.h"
 
 namespace smelt {
@@ -114,9 +115,13 @@ bool RowsDiffer(Endpoint e, Legalizer& l) {
 
 StatusOr<Endpoint> Scattered(Node& n, Legalizer& l, Endpoint indices, Endpoint updates) {
   const PartialShape to = l.shape(n.input(0));
-  ASSIGN_OR_RETURN(const Endpoint shape,
-                   l.Add("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
-                         {Dtype::kInt32, PartialShape::Of({to.rank()})}));
+  Endpoint shape;
+  if (to.fully_known()) {
+    shape = l.Ints(std::vector<int64_t>(to.dims().begin(), to.dims().end()));
+  } else {
+    ASSIGN_OR_RETURN(shape, l.Add("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
+                                  {Dtype::kInt32, PartialShape::Of({to.rank()})}));
+  }
   return l.Add("tfl.scatter_nd", {indices, updates, shape}, {}, {l.type(updates), to});
 }
 
@@ -138,13 +143,19 @@ LiteEndpoints ScatterUpdate(Node& n, Legalizer& l) {
   }
   const PartialShape sizes = l.shape(n.input(2));
   ASSIGN_OR_RETURN(const Endpoint values, Scattered(n, l, indices, n.input(2)));
-  ASSIGN_OR_RETURN(const Endpoint zeros,
-                   l.Add("tfl.zeros_like", {n.input(2)}, {}, {n.input_types[0], sizes}));
-  ASSIGN_OR_RETURN(const Attr one, UniformTensor(n.input_types[0], Shape(), 1));
+  // So many may stand in the file.
+  constexpr int64_t kMostOnes = 1024;
+  const bool stated = sizes.fully_known() && NumElements(sizes) <= kMostOnes;
+  ASSIGN_OR_RETURN(const Attr one,
+                   UniformTensor(n.input_types[0], stated ? Shape(sizes.dims()) : Shape(), 1));
   ASSIGN_OR_RETURN(const Tensor value,
                    (*one.get<std::shared_ptr<const TensorValue>>())->Materialize());
-  ASSIGN_OR_RETURN(const Endpoint ones,
-                   l.Add("tfl.add", {zeros, l.Const(value)}, {}, {n.input_types[0], sizes}));
+  Endpoint ones = l.Const(value);
+  if (!stated) {
+    ASSIGN_OR_RETURN(const Endpoint zeros,
+                     l.Add("tfl.zeros_like", {n.input(2)}, {}, {n.input_types[0], sizes}));
+    ASSIGN_OR_RETURN(ones, l.Add("tfl.add", {zeros, ones}, {}, {n.input_types[0], sizes}));
+  }
   ASSIGN_OR_RETURN(const Endpoint counts, Scattered(n, l, indices, ones));
   ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(n.input_types[0], Shape()));
   ASSIGN_OR_RETURN(const Endpoint written, l.Add("tfl.not_equal", {counts, l.Const(zero)}, {},

@@ -93,7 +93,8 @@ StatusOr<Rewritten> SimplifyArithmeticOperations(Node& node, Rewriter& r) {
     if (!TakesType("Neg", type)) return r.No("Neg does not take its type");
     return BecomeUnary(node, "Neg", r);
   }
-  if (div && x_one && y_fills && (IsFloating(type) || IsComplex(type))) {
+  // DivNoNan has another answer by zero.
+  if (div && x_one && y_fills && !node.Is("DivNoNan") && (IsFloating(type) || IsComplex(type))) {
     return BecomeUnary(node, "Reciprocal", r);
   }
   if (((mul || div) && y_one) || ((sum || sub) && y_zero)) return BecomeInput(node, 0, r);
