@@ -91,45 +91,6 @@ LiteEndpoints RootGrad(Node& n, Legalizer& l) {
   return c.Done(c.Mul(c.Op("tfl.neg", {dy}), c.Mul(y, y)));
 }
 
-// ---- losses, and their gradients: of rows of classes
-
-LiteEndpoints CrossEntropy(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kCompoundTypes));
-  const Endpoint x = n.input(0), labels = n.input(1);
-  const PartialShape rows = l.shape(x);
-  if (rows.rank() != 2) return Unimplemented("its input is not known to be rows of classes");
-  const bool sparse = n.Is("SparseSoftmaxCrossEntropyWithLogits");
-  if (!sparse && !(l.shape(labels) == rows)) {
-    return Unimplemented("its labels are not known to have the shape of its input");
-  }
-  OperatorChain c(l);
-  Endpoint depth = l.Int(rows[1]);
-  if (sparse && rows[1] < 0) {
-    ASSIGN_OR_RETURN(depth, SizeOf(x, 1, l));
-  }
-  const auto one_hot = [&](const Tensor& on, const Tensor& off) {
-    return c.Make("tfl.one_hot", {labels, depth, l.Const(on), l.Const(off)},
-                  Options({{"axis", int64_t{-1}}}), {on.dtype(), rows});
-  };
-  std::vector<Endpoint> out;
-  // What has no label counts nothing, whatever its logarithm is.
-  const Endpoint logs = c.Make("tfl.log_softmax", {x}, {}, {Dtype::kFloat, rows});
-  if (sparse) {
-    const Endpoint mask = one_hot(Tensor::Scalar(true), Tensor::Scalar(false));
-    out.push_back(c.Select(mask, logs, 0));
-  } else {
-    out.push_back(c.Select(c.Equal(labels, 0), 0, c.Mul(labels, logs)));
-  }
-  out[0] = c.Op("tfl.neg", {c.Reduce("tfl.sum", out[0], {1}, false)});
-  if (n.NumUses(1) > 0) {
-    const Endpoint parts =
-        c.Make("tfl.softmax", {x}, Options({{"beta", 1.0F}}), {Dtype::kFloat, rows});
-    out.push_back(
-        c.Sub(parts, sparse ? one_hot(Tensor::Scalar(1.0F), Tensor::Scalar(0.0F)) : labels));
-  }
-  return c.Done(out);
-}
-
 // ---- colors: the last dimension is red, green and blue, or hue, saturation and value
 
 std::vector<Endpoint> ChannelsOf(Endpoint e, OperatorChain& c) {
@@ -273,8 +234,6 @@ constexpr ExportRow kCompoundRows[] = {
     {"RsqrtGrad", RootGrad},
     {"ReciprocalGrad", RootGrad},
     {"InvGrad", RootGrad},
-    {"SoftmaxCrossEntropyWithLogits", CrossEntropy},
-    {"SparseSoftmaxCrossEntropyWithLogits", CrossEntropy},
     {"RGBToHSV", Colors},
     {"HSVToRGB", Colors},
     {"AdjustHue", Colors},
