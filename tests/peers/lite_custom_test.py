@@ -20,8 +20,9 @@ from lite_checks import smelt
 
 work = tempfile.mkdtemp(prefix="smelt_lite_custom_")
 rng = np.random.default_rng(3)
-symmetric = rng.normal(size=(2, 4, 4)).astype(np.float32)
-symmetric = symmetric @ symmetric.transpose(0, 2, 1) + 4 * np.eye(4, dtype=np.float32)
+# Larger than what is spelled out with builtins.
+symmetric = rng.normal(size=(2, 40, 40)).astype(np.float32) / 20
+symmetric = symmetric @ symmetric.transpose(0, 2, 1) + np.eye(40, dtype=np.float32)
 raw = tf.raw_ops
 
 # name: (function, inputs, ops that are no builtins in both files)
