@@ -177,6 +177,25 @@ case("array_grows", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda 
 case("array_grows_by_two", grows(lambda a, x: tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(2 * i + 1, x[i])), [0, a])[1].stack()), [6, 3])
 case("array_grows_unrolled", grows(lambda a, x: a.write(0, x[0]).write(3, x[1]).write(1, x[2]).stack()), [6, 3])
 case("array_concat", grows(lambda a, x: tf.concat([a.write(0, x[0]).write(1, x[1]).stack(), x], 0)), [6, 3])
+def growing(x):
+    """As many elements as turns, in a list that starts empty."""
+    def turn(i, v, out):
+        return i + 1, v * 0.5, out.write(i, v)
+    return tf.while_loop(lambda i, v, _: tf.logical_and(i < 6, tf.reduce_max(v) > 0.1), turn, (0, x, tf.TensorArray(F, 0, dynamic_size=True)))[2].stack()
+
+
+# ---- sizes and branches that are known, of shapes that are free beside
+case("free_sizes_known", lambda x: x * tf.cast(tf.range(tf.shape(x)[1]), F)[:, None] / tf.cast(tf.shape(x)[2], F), [None, 4, 3])
+case("free_sizes_branch", lambda x: tf.cond(tf.equal(tf.shape(x)[1], 4), lambda: tf.reverse(x, [1]), lambda: x + 1), [None, 4])
+case("free_sizes_band", lambda x: tf.linalg.band_part(x, 1, -1), [None, None, None], inputs=[value([2, 4, 5], F)])
+case("free_sizes_band_both", lambda x: tf.linalg.band_part(x, 0, 1), [None, None], inputs=[value([4, 4], F)])
+case("free_sizes_einsum_column", lambda x, y: tf.einsum("bsd,d->bs", x, y), [None, 3, 4], [4])
+case("free_sizes_einsum_two", lambda x, y: tf.einsum("abcd,cde->abe", x, y), [None, 3, 2, 4], [2, 4, 5])
+case("free_sizes_einsum_heads", lambda x, y: tf.einsum("bqhk,hkd->bqd", x, y), [None, None, 2, 3], [2, 3, 4], inputs=[value([2, 5, 2, 3], F), value([2, 3, 4], F)])
+case("free_sizes_list_grows", growing, [None], inputs=[np.float32([1, 0.5])])
+case("free_sizes_loop", lambda x: tf.while_loop(lambda v: tf.reduce_max(tf.abs(v)) > 0.1, lambda v: (v * 0.5,), (x,))[0], [None, 3])
+case("free_sizes_loss", lambda x, y: tf.nn.softmax_cross_entropy_with_logits(y, x), [3, 5], [3, 5])
+case("free_sizes_loss_sparse", lambda x, y: tf.nn.sparse_softmax_cross_entropy_with_logits(y, x), [3, 5], spec([3], I), inputs=[value([3, 5], F), np.int32([0, 4, 2])])
 
 
 def save(function, specs, folder):
