@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
+#include "absl/time/clock.h"
 #include "tests/tflite_text.h"
 
 namespace smelt {
@@ -302,6 +303,21 @@ TEST(TfliteKnown, Segments) {
     text.Op("UNSORTED_SEGMENT_SUM", {x, ids, n}, {y});
     ExpectError(RunTflite(text.Bytes({y})).status(), "", absl::StrCat(segments));
   }
+}
+
+// A convolution by windows of one pixel takes all images as one row.
+TEST(TfliteKnown, LongRowsOfConvolutions) {
+  TfliteText text;
+  const int x = text.Input("[1,1,3,64]");
+  const int pads = text.Const<int32_t>("[4,2]", "INT32", {0, 1912602624, 0, 0, 0, 0, 0, 0});
+  const int filter = text.Const<float>("[64,1,1,64]", "FLOAT32", std::vector<float>(64 * 64, 0.5f));
+  const int wide = text.Tensor("[1912602625,1,3,64]"), y = text.Tensor("[1912602625,1,3,64]");
+  text.Op("PAD", {x, pads}, {wide});
+  text.Op("CONV_2D", {wide, filter}, {y},
+          "Conv2DOptions: {padding: VALID, stride_h: 1, stride_w: 1}");
+  const absl::Time start = absl::Now();
+  ExpectError(RunTflite(text.Bytes({y})).status(), "", "5.7e9 pixels");
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
 }
 
 TEST(TfliteKnown, RangesEnd) {

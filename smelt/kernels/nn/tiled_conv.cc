@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kTiledPerThread = 1 << 17;
 // Runs of a window that has more are no longer worth a list of pointers.
 constexpr int64_t kMostRuns = 128;
+// In a row, of whose blocks it keeps a list before anybody asked for the memory of results.
+constexpr int64_t kMostPixels = int64_t{1} << 26;
 
 // Three spatial dimensions, the first ones 1 where there are fewer; where the window is one pixel
 // and steps by one, all pixels are one row.
@@ -248,6 +250,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
   }
   const TiledShape shape(p);
   if (shape.taps() > kMostRuns) return nullptr;
+  if (shape.out[2] > kMostPixels) return nullptr;
   const int64_t k = shape.taps() * shape.depth;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, false, factors, a));
