@@ -183,6 +183,60 @@ for dtype in "int8", "uint8", "int16":
         layer("dense_deep", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (2, 1500), (10, 1500), (2, 10), 0, per_channel, version=4 if dtype != "int16" else 7, fusedActivationFunction=1)
         layer("dense_keep", "FULLY_CONNECTED", "FullyConnectedOptions", dtype, (2, 3, 40), (10, 40), (2, 3, 10), 0, per_channel, version=5, keepNumDims=True)
 
+for dtype in "int8", "uint8", "int16":
+    same = (scale(dtype), zero(dtype))
+    fixed = (1 / 128, 128 if dtype == "uint8" else 0)
+    unary("SPACE_TO_BATCH_ND", dtype, (1, 4, 4, 2), in_=same, out=same, out_shape=[4, 2, 3, 2], extra=[np.array([2, 2], np.int32), np.array([[0, 0], [2, 0]], np.int32)])
+    # Quotients of which something is left: LiteRT shifts others by more than 31 bits.
+    for a, b in ((3, 4, 5), (3, 4, 5)), ((3, 1, 5), (4, 1)):
+        for activation in 0, 1:
+            m = Lite()
+            x, y = m.input(a, dtype, scale=0.1, zero=zero(dtype)), m.input(b, dtype, scale=0.01 / (256 if dtype == "int16" else 1), zero=0)
+            z = m.tensor((3, 4, 5), dtype, scale=0.1, zero=zero(dtype))
+            m.op("DIV", [x, y], [z], "DivOptions", version=2, fusedActivationFunction=activation)
+            run(f"div{len(b)}_{activation}_{dtype}", m, [z], [ints(a, dtype), np.where((v := ints(b, dtype)) == 0, 7, v).astype(dtype)])
+    # The slopes of int16 are int8.
+    slopes = "int8" if dtype == "int16" else dtype
+    m = Lite()
+    x, a = m.input((3, 4, 5), dtype, scale=scale(dtype), zero=zero(dtype)), m.input((1, 1, 5), slopes, scale=0.01, zero=zero(slopes))
+    y = m.op("PRELU", [x, a], [m.tensor((3, 4, 5), dtype, scale=scale(dtype), zero=zero(dtype))])
+    run(f"prelu_{dtype}", m, [y], [ints((3, 4, 5), dtype), ints((1, 1, 5), slopes)])
+    if dtype != "uint8":
+        low = -128 if dtype == "int8" else 0
+        unary("ABS", dtype)
+        unary("ABS", dtype, in_=same, out=same, name="abs_same")
+        if dtype == "int8":
+            unary("SQRT", dtype, in_=(0.02, low))
+            unary("RSQRT", dtype, in_=(0.02, low))
+        else:
+            m = Lite()
+            x = m.input((3, 40), dtype, scale=0.0002, zero=0)
+            y = m.op("RSQRT", [x], [m.tensor((3, 40), dtype, scale=0.0005, zero=0)], version=2)
+            run("rsqrt_int16", m, [y], [np.abs(ints((3, 40), dtype).astype(np.int32)).clip(0, 32767).astype(dtype)])
+        for axes, shape in (([1], [3, 5]), ([0, 2], [4]), ([0, 1, 2], [])):
+            unary("REDUCE_PROD", dtype, (3, 4, 5), "ReducerOptions", out_shape=shape, extra=[np.array(axes, np.int32)], name=f"reduce_prod_{len(shape)}")
+        for adj_x, adj_y in ((False, False), (True, False), (False, True)):
+            m = Lite()
+            x = m.input((2, 4, 3) if adj_x else (2, 3, 4), dtype, scale=scale(dtype), zero=zero(dtype))
+            y = m.input((1, 5, 4) if adj_y else (1, 4, 5), dtype, scale=scale(dtype), zero=zero(dtype))
+            z = m.tensor((2, 3, 5), dtype, scale=0.5 / (256 if dtype == "int16" else 1), zero=zero(dtype))
+            m.op("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", version=4, adjX=adj_x, adjY=adj_y)
+            run(f"batch_matmul_{adj_x}_{adj_y}_{dtype}", m, [z], [ints((2, 4, 3) if adj_x else (2, 3, 4), dtype), ints((1, 5, 4) if adj_y else (1, 4, 5), dtype)])
+    if dtype == "int16":
+        for op, o in (("EXP", None), ("LOG", None), ("GELU", "GeluOptions")):
+            unary(op, dtype, options=o)
+        for op in "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL":
+            binary(op, dtype, bool_out=True)
+    else:
+        unary("L2_NORMALIZATION", dtype, (4, 9), "L2NormOptions", out=fixed)
+        # LiteRT's reference kernel is another function.
+        unary("LOG_SOFTMAX", dtype, (4, 9), "LogSoftmaxOptions", out=(16 / 256, INFO[dtype][1]), resolver="plain")
+    if dtype == "uint8":
+        m = Lite()
+        a, b = m.input((3, 2), dtype, scale=0.05, zero=30), m.input((3, 4), dtype, scale=0.09, zero=140)
+        z = m.op("CONCATENATION", [a, b], [m.tensor((3, 6), dtype, scale=0.06, zero=100)], "ConcatenationOptions", version=2, axis=1)
+        run("concatenation_scales_uint8", m, [z], [ints((3, 2), dtype), ints((3, 4), dtype)])
+
 for u in unsupported:
     print("not in LiteRT:", u)
 check("LiteRT runs most", bool(only) or len(unsupported) < 60, len(unsupported))

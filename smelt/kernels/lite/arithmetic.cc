@@ -3,38 +3,14 @@
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
-#include "smelt/kernels/elementwise/elementwise.h"
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
+#include "smelt/kernels/lite/pairs.h"
 
 namespace smelt::lite {
 namespace {
 
 enum class Kind : uint8_t { kAdd, kSub, kMul, kSquaredDifference };
-
-// fn(x, y) of elements of T, as R.
-template <typename T, typename R, typename F>
-Status ForPairs(OpContext& ctx, F fn) {
-  const Tensor &a = ctx.input(0), &b = ctx.input(1);
-  const Shape* shapes[] = {&a.shape(), &b.shape()};
-  Broadcast bc;
-  if (!MakeBroadcast(shapes, &bc)) return IncompatibleShapes(a.shape(), b.shape());
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, bc.shape));
-  if (out->num_elements() == 0) return OkStatus();
-  const T *x = a.data<T>(), *y = b.data<T>();
-  R* z = out->data<R>();
-  const int64_t step_x = bc.strides[0].back(), step_y = bc.strides[1].back();
-  ParallelFor(NumRows(bc), std::max<int64_t>(1, 16384 / bc.sizes.back()),
-              [&](int64_t begin, int64_t end) {
-                ForEachRow(bc, begin, end, [&](const int64_t* offsets, int64_t to, int64_t n) {
-                  const T *p = x + offsets[0], *q = y + offsets[1];
-                  for (int64_t i = 0; i < n; ++i) {
-                    z[to + i] = static_cast<R>(fn(int32_t{p[i * step_x]}, int32_t{q[i * step_y]}));
-                  }
-                });
-              });
-  return OkStatus();
-}
 
 struct PairState final : KernelState {
   Kind kind = Kind::kSquaredDifference;
@@ -250,7 +226,7 @@ std::string DeclineComparison(const Node& node) {
     return "its inputs are not of one type";
   }
   if (node.output_types[0] != Dtype::kBool) return "its output is not bool";
-  if (node.input_types[0] != Dtype::kInt8 && node.input_types[0] != Dtype::kUint8) {
+  if (!VisitNarrow(node.input_types[0], []<typename T>() {})) {
     return absl::StrCat("its inputs are ", DtypeName(node.input_types[0]));
   }
   for (const int i : {0, 1}) {

@@ -1,4 +1,4 @@
-// Means and sums of quantized tensors.
+// Means, sums and products of quantized tensors.
 #include <bit>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +11,7 @@ namespace {
 struct ReduceState final : KernelState {
   int32_t zero_in = 0, zero_out = 0;
   float scale = 1;  // of the input over that of the output
+  double scale_in = 1, scale_out = 1;
   Factor factor;
   Range range;
   bool keep_dims = false;
@@ -22,7 +23,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareReduce(const Node& node) {
   s->zero_in = in.zero();
   s->zero_out = out.zero();
   s->scale = in.scale() / out.scale();
-  s->factor = FactorOf(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
+  s->scale_in = static_cast<double>(in.scale());
+  s->scale_out = static_cast<double>(out.scale());
+  s->factor = FactorOf(s->scale_in / s->scale_out);
   s->range = RangeOf(node.output_types[0]);
   s->keep_dims = node.Bool("keep_dims");
   return s;
@@ -37,55 +40,77 @@ Factor OfMean(const Factor& f, int64_t count) {
   return {static_cast<int32_t>((int64_t{f.fraction} << shift) / count), f.shift - shift};
 }
 
-template <bool kMean>
-Status RunReduce(OpContext& ctx) {
-  const auto& s = ctx.state<ReduceState>();
-  const Tensor& in = ctx.input(0);
-  std::vector<bool> reduced(static_cast<size_t>(in.rank()));
-  for (int64_t axis : IntsOf(ctx.input(1))) {
-    if (axis < 0) axis += in.rank();
-    if (axis < 0 || axis >= in.rank()) return InvalidArgument("it reduces dimension ", axis);
-    reduced[static_cast<size_t>(axis)] = true;
+// Which elements of the result those of the input go to.
+struct Reduction {
+  Shape shape;                 // of the result
+  int64_t count = 1;           // elements of the input for each of the result
+  std::vector<int64_t> steps;  // in the result, of a step in the input; 0 where it is reduced
+
+  static StatusOr<Reduction> Of(const OpContext& ctx, bool keep_dims) {
+    const Tensor& in = ctx.input(0);
+    std::vector<bool> reduced(static_cast<size_t>(in.rank()));
+    for (int64_t axis : IntsOf(ctx.input(1))) {
+      if (axis < 0) axis += in.rank();
+      if (axis < 0 || axis >= in.rank()) return InvalidArgument("it reduces dimension ", axis);
+      reduced[static_cast<size_t>(axis)] = true;
+    }
+    Reduction out;
+    Dims shape;
+    for (int i = 0; i < in.rank(); ++i) {
+      const bool gone = reduced[static_cast<size_t>(i)];
+      if (gone) out.count *= in.dim(i);
+      if (!gone || keep_dims) shape.push_back(gone ? 1 : in.dim(i));
+    }
+    out.shape = Shape(shape);
+    out.steps.resize(static_cast<size_t>(in.rank()));
+    int64_t step = 1;
+    for (int i = in.rank() - 1; i >= 0; --i) {
+      if (reduced[static_cast<size_t>(i)]) continue;
+      out.steps[static_cast<size_t>(i)] = step;
+      step *= in.dim(i);
+    }
+    return out;
   }
-  Dims shape;
-  int64_t count = 1;
-  for (int i = 0; i < in.rank(); ++i) {
-    const bool gone = reduced[static_cast<size_t>(i)];
-    if (gone) count *= in.dim(i);
-    if (!gone || s.keep_dims) shape.push_back(gone ? 1 : in.dim(i));
-  }
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape(shape)));
-  // Steps of the result where the input takes one: 0 where it is reduced.
-  std::vector<int64_t> steps(static_cast<size_t>(in.rank()));
-  int64_t step = 1;
-  for (int i = in.rank() - 1; i >= 0; --i) {
-    if (reduced[static_cast<size_t>(i)]) continue;
-    steps[static_cast<size_t>(i)] = step;
-    step *= in.dim(i);
-  }
-  std::vector<int64_t> sums(static_cast<size_t>(out->num_elements()));
-  std::vector<int64_t> at(static_cast<size_t>(in.rank()));
-  // Rows are the last dimension.
-  const int64_t row = in.rank() > 0 ? in.dim(in.rank() - 1) : 1;
-  const int64_t step_in_row = in.rank() > 0 ? steps.back() : 0;
-  VisitNarrow(in.dtype(), [&]<typename T>() {
-    const T* x = in.data<T>();
+
+  // row(begin in the input, place in the result, length) of each row, which is a last dimension; in
+  // the result it advances by step_in_row().
+  template <typename F>
+  void ForEachRow(const Shape& in, F row) const {
+    const int64_t length = in.rank() > 0 ? in[in.rank() - 1] : 1;
+    std::vector<int64_t> at(static_cast<size_t>(in.rank()));
     int64_t place = 0;
-    for (int64_t i = 0; i < in.num_elements(); i += row) {
-      int64_t* to = sums.data() + place;
-      if (step_in_row == 0) {
-        for (int64_t c = 0; c < row; ++c) *to += x[i + c];
-      } else {
-        for (int64_t c = 0; c < row; ++c) to[c] += x[i + c];
-      }
+    for (int64_t i = 0; i < in.num_elements(); i += length) {
+      row(i, place, length);
       for (int d = in.rank() - 2; d >= 0; --d) {
         const auto k = static_cast<size_t>(d);
         place += steps[k];
-        if (++at[k] < in.dim(d)) break;
+        if (++at[k] < in[d]) break;
         place -= steps[k] * at[k];
         at[k] = 0;
       }
     }
+  }
+  int64_t step_in_row() const { return steps.empty() ? 0 : steps.back(); }
+};
+
+template <bool kMean>
+Status RunReduce(OpContext& ctx) {
+  const auto& s = ctx.state<ReduceState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const Reduction reduction, Reduction::Of(ctx, s.keep_dims));
+  const int64_t count = reduction.count;
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, reduction.shape));
+  std::vector<int64_t> sums(static_cast<size_t>(out->num_elements()));
+  VisitNarrow(in.dtype(), [&]<typename T>() {
+    const T* x = in.data<T>();
+    reduction.ForEachRow(in.shape(), [&](int64_t i, int64_t place, int64_t n) {
+      int64_t* to = sums.data() + place;
+      if (reduction.step_in_row() == 0) {
+        for (int64_t c = 0; c < n; ++c) *to += x[i + c];
+      } else {
+        for (int64_t c = 0; c < n; ++c) to[c] += x[i + c];
+      }
+    });
     const Factor f = count > 0 ? OfMean(s.factor, count) : s.factor;
     // Sums are scaled as floats.
     const float bias = static_cast<float>(-s.zero_in) * s.scale * static_cast<float>(count);
@@ -103,14 +128,51 @@ Status RunReduce(OpContext& ctx) {
   return OkStatus();
 }
 
+// Each factor takes the n-th root of the output's scale with it, so that products stay small.
+Status RunProduct(OpContext& ctx) {
+  const auto& s = ctx.state<ReduceState>();
+  const Tensor& in = ctx.input(0);
+  ASSIGN_OR_RETURN(const Reduction reduction, Reduction::Of(ctx, s.keep_dims));
+  if (in.num_elements() == 0) return InvalidArgument("a product of nothing");
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, reduction.shape));
+  const double root = std::pow(s.scale_out, 1.0 / static_cast<double>(reduction.count));
+  const Factor f = FactorOf(s.scale_in / root);
+  std::vector<int32_t> products(static_cast<size_t>(out->num_elements()));
+  std::vector<bool> begun(products.size());
+  VisitNarrow(in.dtype(), [&]<typename T>() {
+    const T* x = in.data<T>();
+    reduction.ForEachRow(in.shape(), [&](int64_t i, int64_t place, int64_t n) {
+      for (int64_t c = 0; c < n; ++c) {
+        const auto to = static_cast<size_t>(place + c * reduction.step_in_row());
+        const int32_t value = int32_t{x[i + c]} - s.zero_in;
+        products[to] = begun[to] ? Times(int64_t{products[to]} * value, f) : value;
+        begun[to] = true;
+      }
+    });
+    T* y = out->data<T>();
+    for (size_t i = 0; i < products.size(); ++i) {
+      const int64_t steps = int64_t{Times(int64_t{products[i]}, f)} + s.zero_out;
+      y[i] = static_cast<T>(std::clamp<int64_t>(steps, s.range.low, s.range.high));
+    }
+  });
+  return OkStatus();
+}
+
 std::string DeclineReduce(const Node& node) {
   if (node.num_inputs() != 2) return absl::StrCat("it has ", node.num_inputs(), " inputs");
   return DeclineUnlessNarrow(node, 1);
 }
 
+std::string DeclineProduct(const Node& node) {
+  std::string why = DeclineReduce(node);
+  if (why.empty() && node.output_types[0] == Dtype::kUint8) why = "its output is uint8";
+  return why;
+}
+
 constexpr Kernel kLiteReduceTable[] = {
     {"tfl.mean", "", kAnyType, "lite:mean", RunReduce<true>, PrepareReduce, DeclineReduce},
     {"tfl.sum", "", kAnyType, "lite:sum", RunReduce<false>, PrepareReduce, DeclineReduce},
+    {"tfl.reduce_prod", "", kAnyType, "lite:product", RunProduct, PrepareReduce, DeclineProduct},
 };
 
 }  // namespace

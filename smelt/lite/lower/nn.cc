@@ -189,20 +189,21 @@ LoweredEndpoints Resize(Node& n, Lowering& l) {
 // 0.5 x (1 + erf(x / sqrt(2))), or by tanh of a cubic.
 LoweredEndpoints Gelu(Node& n, Lowering& l) {
   const Endpoint x = n.input(0);
-  ASSIGN_OR_RETURN(const Endpoint half, l.Number(0.5));
-  ASSIGN_OR_RETURN(const Endpoint one, l.Number(1));
+  const Dtype type = l.type(x);
+  ASSIGN_OR_RETURN(const Endpoint half, l.Number(0.5, type));
+  ASSIGN_OR_RETURN(const Endpoint one, l.Number(1, type));
   Endpoint inner;
   if (n.Bool("approximate")) {
-    ASSIGN_OR_RETURN(const Endpoint cubic, l.Number(0.044715f));
-    ASSIGN_OR_RETURN(const Endpoint factor, l.Number(0.79788456f));
-    ASSIGN_OR_RETURN(const Endpoint three, l.Number(3));
+    ASSIGN_OR_RETURN(const Endpoint cubic, l.Number(0.044715f, type));
+    ASSIGN_OR_RETURN(const Endpoint factor, l.Number(0.79788456f, type));
+    ASSIGN_OR_RETURN(const Endpoint three, l.Number(3, type));
     ASSIGN_OR_RETURN(const Endpoint cube, l.Add("Pow", {x, three}));
     ASSIGN_OR_RETURN(const Endpoint scaled, l.Add("Mul", {cube, cubic}));
     ASSIGN_OR_RETURN(const Endpoint sum, l.Add("AddV2", {x, scaled}));
     ASSIGN_OR_RETURN(const Endpoint argument, l.Add("Mul", {sum, factor}));
     ASSIGN_OR_RETURN(inner, l.Add("Tanh", {argument}));
   } else {
-    ASSIGN_OR_RETURN(const Endpoint factor, l.Number(0.70710678f));
+    ASSIGN_OR_RETURN(const Endpoint factor, l.Number(0.70710678f, type));
     ASSIGN_OR_RETURN(const Endpoint argument, l.Add("Mul", {x, factor}));
     ASSIGN_OR_RETURN(inner, l.Add("Erf", {argument}));
   }

@@ -34,6 +34,11 @@ LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
   return one ? ByPlainRow(n, l) : KeptForKernel(n, l);
 }
 
+// uint8 of other scales is scaled anew; other types move integers as they are.
+LoweredEndpoints Concatenation(Node& n, Lowering& l) {
+  return l.type({&n, 0}) == Dtype::kInt16 ? ByPlainRow(n, l) : OnOneScale(n, l);
+}
+
 // Elements beside the input are the zero point's.
 LoweredEndpoints Pad(Node& n, Lowering& l) {
   if (n.num_inputs() == 3) return ByPlainRow(n, l);
@@ -41,6 +46,34 @@ LoweredEndpoints Pad(Node& n, Lowering& l) {
   const int64_t zero = q == nullptr || q->zero_points.empty() ? 0 : q->zero_points[0];
   ASSIGN_OR_RETURN(const Endpoint fill, l.Number(static_cast<double>(zero), l.type(n.input(0))));
   return OneOf(l.Add("PadV2", {n.input(0), n.input(1), fill}));
+}
+
+// The same of the room around an image.
+LoweredEndpoints SpaceToBatch(Node& n, Lowering& l) {
+  const Quantization* q = l.quantization(n.input(0));
+  if (q == nullptr || q->zero_points.empty() || q->zero_points[0] == 0) return ByPlainRow(n, l);
+  const std::optional<std::vector<int64_t>> pads = l.Integers(n.input(2));
+  const PartialShape& in = l.shape(n.input(0));
+  if (!pads || !in.known_rank() || pads->size() % 2 != 0 ||
+      static_cast<int64_t>(pads->size() / 2) > in.rank() - 1) {
+    return Unimplemented("its room is no constant, or its input's rank is not known");
+  }
+  const auto zero = static_cast<double>(q->zero_points[0]);
+  std::vector<int32_t> all(2 * static_cast<size_t>(in.rank()));
+  for (size_t i = 0; i < pads->size(); ++i) all[i + 2] = static_cast<int32_t>((*pads)[i]);
+  const Tensor flat =
+      Tensor::Vector(std::span<const int32_t>(all)).WithShape(Shape({in.rank(), 2}));
+  ASSIGN_OR_RETURN(
+      const Tensor none,
+      Tensor::Zeros(Dtype::kInt32, Shape({static_cast<int64_t>(pads->size() / 2), 2})));
+  ASSIGN_OR_RETURN(const Endpoint fill, l.Number(zero, l.type(n.input(0))));
+  ASSIGN_OR_RETURN(const Endpoint padded, l.Add("PadV2", {n.input(0), l.Const(flat), fill}));
+  return OneOf(l.Add("SpaceToBatchND", {padded, n.input(1), l.Const(none)}));
+}
+
+// Kernels of TensorFlow Lite compare int16 as it is.
+LoweredEndpoints Ordered(Node& n, Lowering& l) {
+  return l.type(n.input(0)) == Dtype::kInt16 ? ByPlainRow(n, l) : KeptForKernel(n, l);
 }
 
 // float16 constants, or integers.
@@ -65,11 +98,15 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.dynamic_update_slice", ByPlainRow},
     {"tfl.expand_dims", ByPlainRow},
     {"tfl.fill", ByPlainRow},
+    {"tfl.floor_div", ByPlainRow},
+    {"tfl.floor_mod", ByPlainRow},
     {"tfl.gather", ByPlainRow},
     {"tfl.gather_nd", ByPlainRow},
     {"tfl.hashtable_lookup", ByPlainRow},
     {"tfl.if", ByPlainRow},
     {"tfl.max_pool_2d", KeptForKernel},
+    {"tfl.matrix_diag", ByPlainRow},
+    {"tfl.matrix_set_diag", ByPlainRow},
     {"tfl.mirror_pad", ByPlainRow},
     {"tfl.one_hot", ByPlainRow},
     {"tfl.pack", ByPlainRow},
@@ -114,7 +151,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.while", ByPlainRow},
     {"tfl.zeros_like", ByPlainRow},
     {"tfl.densify", ByPlainRow},
-    {"tfl.concatenation", OnOneScale},
+    {"tfl.concatenation", Concatenation},
     {"tfl.reduce_max", OnOneScale},
     {"tfl.reduce_min", OnOneScale},
     {"tfl.maximum", OnOneScale},
@@ -128,6 +165,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.average_pool_2d", KeptForKernel},
     {"tfl.batch_matmul", KeptForKernel},
     {"tfl.conv_2d", KeptForKernel},
+    {"tfl.div", KeptForKernel},
     {"tfl.depthwise_conv_2d", KeptForKernel},
     {"tfl.elu", KeptForKernel},
     {"tfl.embedding_lookup", KeptForKernel},
@@ -135,13 +173,13 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.exp", KeptForKernel},
     {"tfl.fully_connected", KeptForKernel},
     {"tfl.gelu", KeptForKernel},
-    {"tfl.greater", KeptForKernel},
-    {"tfl.greater_equal", KeptForKernel},
+    {"tfl.greater", Ordered},
+    {"tfl.greater_equal", Ordered},
     {"tfl.hard_swish", KeptForKernel},
     {"tfl.l2_normalization", KeptForKernel},
     {"tfl.leaky_relu", KeptForKernel},
-    {"tfl.less", KeptForKernel},
-    {"tfl.less_equal", KeptForKernel},
+    {"tfl.less", Ordered},
+    {"tfl.less_equal", Ordered},
     {"tfl.log", KeptForKernel},
     {"tfl.log_softmax", KeptForKernel},
     {"tfl.logistic", KeptForKernel},
@@ -150,6 +188,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.neg", KeptForKernel},
     {"tfl.not_equal", KeptForKernel},
     {"tfl.prelu", KeptForKernel},
+    {"tfl.reduce_prod", KeptForKernel},
     {"tfl.relu", KeptForKernel},
     {"tfl.relu6", KeptForKernel},
     {"tfl.relu_0_to_1", KeptForKernel},
@@ -157,7 +196,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.resize_bilinear", KeptForKernel},
     {"tfl.rsqrt", KeptForKernel},
     {"tfl.softmax", KeptForKernel},
-    {"tfl.space_to_batch_nd", KeptForKernel},
+    {"tfl.space_to_batch_nd", SpaceToBatch},
     {"tfl.sqrt", KeptForKernel},
     {"tfl.squared_difference", KeptForKernel},
     {"tfl.sub", KeptForKernel},
