@@ -178,8 +178,7 @@ def write(folder):
                 k.operator(f"{op.lower()}_{pad}", op, [(2, 7, 6, 5)], [2, 4, 3, 5] if pad == 0 else [2, 3, 3, 5], kind, "Pool2DOptions", version=2, same=True, padding=pad, strideH=2, strideW=2, filterHeight=3, filterWidth=2)
         k.operator("local_response_normalization", "LOCAL_RESPONSE_NORMALIZATION", [(1, 3, 3, 8)], (1, 3, 3, 8), kind, "LocalResponseNormalizationOptions", radius=2, bias=1.0, alpha=0.3, beta=0.6)
         for other in PLAIN:
-            # What is below 0 is undefined in an unsigned type.
-            k.operator(f"cast_{other}", "CAST", [(3, 5)], (3, 5), kind, "CastOptions", version=3, out=other, positive=(0,) if other.startswith("u") else ())
+            k.operator(f"cast_{other}", "CAST", [(3, 5)], (3, 5), kind, "CastOptions", version=3, out=other)
         if quantized or dtype == "float16":
             k.operator("dequantize", "DEQUANTIZE", [(3, 5)], (3, 5), kind, "DequantizeOptions", version=3, out="float32")
         for op in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "MAXIMUM", "MINIMUM", "AND", "OR", "POWER", "REMAINDER") + (() if quantized else ("SHIFT_LEFT",)):

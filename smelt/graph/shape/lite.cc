@@ -98,6 +98,7 @@ Status OfInputs(ShapeContext& ctx) {
 constexpr ShapeRule kLiteRows[] = {
     ShapeRule{"tfl.add", OfInputs<2, BroadcastShape>},
     ShapeRule{"tfl.average_pool_2d", OfInputs<1, LitePoolShape>},
+    ShapeRule{"tfl.cast", OfInputs<1, SameShape>},
     ShapeRule{"tfl.conv_2d", OfInputs<2, LiteConvShape<0>>},
     ShapeRule{"tfl.depthwise_conv_2d", OfInputs<2, LiteConvShape<3>>},
     ShapeRule{"tfl.dequantize", OfInputs<1, SameShape>},

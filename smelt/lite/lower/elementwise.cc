@@ -26,6 +26,16 @@ LoweredEndpoints Prelu(Node& n, Lowering& l) {
 }
 
 LoweredEndpoints Cast(Node& n, Lowering& l) {
+  constexpr Dtype kReals[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf};
+  constexpr Dtype kIntegers[] = {Dtype::kInt8,  Dtype::kUint8,  Dtype::kInt16, Dtype::kUint16,
+                                 Dtype::kInt32, Dtype::kUint32, Dtype::kInt64, Dtype::kUint64};
+  const auto among = [](Dtype type, std::span<const Dtype> types) {
+    return std::ranges::find(types, type) != types.end();
+  };
+  if (n.Is("tfl.cast") && among(l.type(n.input(0)), kReals) &&
+      among(n.output_types[0], kIntegers)) {
+    return KeptForKernel(n, l);
+  }
   AttrMap attrs;
   attrs.Set("DstT", n.output_types[0]);
   return OneOf(l.Add("Cast", InputsOf(n), std::move(attrs)));
