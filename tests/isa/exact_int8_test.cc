@@ -49,9 +49,10 @@ struct Factors {
   }
 };
 
-std::vector<int16_t> Numbers(int64_t n) {
-  std::vector<int16_t> x(static_cast<size_t>(n));
-  for (int16_t& v : x) v = static_cast<int16_t>(static_cast<int>(Random()() % 511) - 255);
+template <typename X>
+std::vector<X> Numbers(int64_t n) {
+  std::vector<X> x(static_cast<size_t>(n));
+  for (X& v : x) v = static_cast<X>(static_cast<int>(Random()() % 511) - 255);
   return x;
 }
 
@@ -60,14 +61,31 @@ TEST(ExactInt8, Widens) {
     AtTheEdge<int8_t> x(Anything<int8_t>(n));
     std::vector<int16_t> y(n + 1, 77);
     IsaExactInt8().widen(x.data(), y.data(), n, -128);
-    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[i], x.data()[i] + 128);
+    std::vector<uint8_t> bytes(n + 1, 77), less(n + 1, 77);
+    IsaExactInt8().to_bytes(x.data(), bytes.data(), n);
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int16_t>(y[i] - 200);
+    IsaExactInt8().steps_to_bytes(y.data(), less.data(), n, -200);
+    for (int64_t i = 0; i < n; ++i) {
+      ASSERT_EQ(y[i] + 200, x.data()[i] + 128);
+      ASSERT_EQ(bytes[i], x.data()[i] + 128);
+      ASSERT_EQ(less[i], x.data()[i] + 128);
+    }
     ASSERT_EQ(y[n], 77);
+    ASSERT_EQ(bytes[n], 77);
+    ASSERT_EQ(less[n], 77);
+    std::vector<int32_t> sums(n + 1, 77);
+    const std::vector<int32_t> w = Anything<int32_t>(n);
+    IsaExactInt8().add_times(w.data(), -201, sums.data(), n);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(sums[i], Wrapped(77 - int64_t{w[i]} * 201));
+    ASSERT_EQ(sums[n], 77);
   }
 }
 
-TEST(ExactInt8, Tiles) {
+// Numbers of type X, int16_t or uint8_t, in groups of `group`.
+template <typename X>
+void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows)) {
   const ExactInt8Loops& loops = IsaExactInt8();
-  const int64_t panel = loops.panel, group = loops.group;
+  const int64_t panel = loops.panel;
   for (int rows = 1; rows <= loops.rows; ++rows) {
     for (const int64_t groups : {1, 2, 5, 64}) {
       for (const int64_t num_segments : {1, 3}) {
@@ -75,24 +93,29 @@ TEST(ExactInt8, Tiles) {
           for (const bool any_left : {false, true}) {
             const int64_t length = groups * group;
             // Segments of a row lie a number apart, rows overlap.
-            AtTheEdge<int16_t> x(Numbers(num_segments * (length + 1) + rows - 1 - 1));
-            std::vector<const int16_t*> at;
+            AtTheEdge<X> x(Numbers<X>(num_segments * (length + 1) + rows - 1 - 1));
+            std::vector<const X*> at;
             for (int r = 0; r < rows; ++r) at.push_back(x.data() + r);
             std::vector<int64_t> segments;
             for (int64_t s = 0; s < num_segments; ++s) segments.push_back(s * (length + 1));
             AtTheEdge<int8_t> w(Anything<int8_t>(num_segments * length * panel));
             const Factors factors(panel, 15, any_left);
             ExactInt8Tile tile;
-            tile.rows = at.data(), tile.segments = segments.data();
+            if constexpr (std::is_same_v<X, uint8_t>) {
+              tile.byte_rows = at.data();
+            } else {
+              tile.rows = at.data();
+            }
+            tile.segments = segments.data();
             tile.num_segments = num_segments, tile.groups = groups, tile.weights = w.data();
             tile.start = factors.start.data(), tile.steps = factors.steps(any_left);
             tile.y_step = columns + 1, tile.columns = columns;
             std::vector<int8_t> y(rows * (columns + 1), 77);
             tile.y = y.data();
-            loops.tile(tile, rows);
+            run(tile, rows);
             std::vector<int32_t> sums(rows * panel + 1, 77);
             tile.sums = sums.data();
-            loops.tile(tile, rows);
+            run(tile, rows);
             ASSERT_EQ(sums.back(), 77);
             for (int r = 0; r < rows; ++r) {
               for (int64_t c = 0; c < columns; ++c) {
@@ -118,6 +141,14 @@ TEST(ExactInt8, Tiles) {
   }
 }
 
+TEST(ExactInt8, Tiles) { CheckTiles<int16_t>(IsaExactInt8().group, IsaExactInt8().tile); }
+
+TEST(ExactInt8, TilesOfBytes) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  if (loops.byte_tile == nullptr) GTEST_SKIP() << "the processor multiplies no bytes";
+  CheckTiles<uint8_t>(loops.byte_group, loops.byte_tile);
+}
+
 TEST(ExactInt8, Depthwise) {
   const ExactInt8Loops& loops = IsaExactInt8();
   constexpr int64_t kBlock = kExactDepthwiseBlock;
@@ -126,7 +157,7 @@ TEST(ExactInt8, Depthwise) {
       for (const int64_t results : {1, 2, 3, 8}) {
         for (const bool any_left : {false, true}) {
           const int64_t depth = kBlock, step = 2 * depth;
-          AtTheEdge<int16_t> x(Numbers((results - 1) * step + 2 * pairs * depth));
+          AtTheEdge<int16_t> x(Numbers<int16_t>((results - 1) * step + 2 * pairs * depth));
           std::vector<int64_t> taps;
           for (int64_t t = 0; t < 2 * pairs; ++t) taps.push_back((t ^ 1) * depth);
           std::vector<int16_t> w;

@@ -19,8 +19,9 @@ struct ExactInt8Steps {
 
 // Rows times a panel of columns. The numbers of a row lie in segments, each as long as the others.
 struct ExactInt8Tile {
-  const int16_t* const* rows = nullptr;  // where each begins
-  const int64_t* segments = nullptr;     // where each of them begins, from a row's begin on
+  const int16_t* const* rows = nullptr;       // where each begins
+  const uint8_t* const* byte_rows = nullptr;  // in place of them, of byte_tile
+  const int64_t* segments = nullptr;          // where each of them begins, from a row's begin on
   int64_t num_segments = 0;
   int64_t groups = 0;               // of `group` numbers in each segment
   const int8_t* weights = nullptr;  // [segments, groups, panel, group]
@@ -52,8 +53,18 @@ struct ExactInt8Loops {
   int64_t panel = 0, group = 0;
   int rows = 0;  // the most of one tile
   void (*tile)(const ExactInt8Tile& tile, int rows) = nullptr;
+  // The same of numbers that are bytes, with its own group; nullptr where the processor multiplies
+  // none.
+  int64_t byte_group = 0;
+  void (*byte_tile)(const ExactInt8Tile& tile, int rows) = nullptr;
   // y = x - zero.
   void (*widen)(const int8_t* x, int16_t* y, int64_t n, int32_t zero) = nullptr;
+  // y = x + 128.
+  void (*to_bytes)(const int8_t* x, uint8_t* y, int64_t n) = nullptr;
+  // y = x - low. REQUIRES: it is a byte.
+  void (*steps_to_bytes)(const int16_t* x, uint8_t* y, int64_t n, int32_t low) = nullptr;
+  // sums += w * times, which wraps around.
+  void (*add_times)(const int32_t* w, int32_t times, int32_t* sums, int64_t n) = nullptr;
   const uint8_t* depthwise_places = nullptr;  // where each channel of a block stands
   void (*depthwise)(const ExactInt8Depthwise& run) = nullptr;
 

@@ -82,6 +82,22 @@ void Widen(const int8_t* x, int16_t* y, int64_t n, int32_t zero) {
   }
 }
 
+void ToBytes(const int8_t* x, uint8_t* y, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(x[i]) ^ 0x80;
+}
+
+void StepsToBytes(const int16_t* x, uint8_t* y, int64_t n, int32_t low) {
+  const auto least = static_cast<int16_t>(low);
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(x[i] - least);
+}
+
+void AddTimes(const int32_t* w, int32_t times, int32_t* sums, int64_t n) {
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
+    sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) +
+                                   static_cast<uint32_t>(w[i]) * static_cast<uint32_t>(times));
+  }
+}
+
 void Depthwise(const ExactInt8Depthwise& run) {
   const ExactInt8Steps& steps = run.steps;
   for (int64_t r = 0; r < run.results; ++r) {
@@ -223,6 +239,9 @@ void FillExactInt8(ExactInt8Loops& t) {
   t.rows = kRows;
   t.tile = AnyTile;
   t.widen = Widen;
+  t.to_bytes = ToBytes;
+  t.steps_to_bytes = StepsToBytes;
+  t.add_times = AddTimes;
   t.depthwise_places = kPlaces;
   t.depthwise = Depthwise;
   t.add = Add;

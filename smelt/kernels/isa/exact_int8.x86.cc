@@ -1,8 +1,4 @@
-#include "smelt/kernels/isa/exact_int8.h"
-
-#include <immintrin.h>
-
-#include <cstring>
+#include "smelt/kernels/isa/exact_int8.x86.h"
 
 #include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
@@ -16,70 +12,8 @@ namespace {
 #else
 #define SMELT_EXACT_UNROLL _Pragma("GCC unroll 12")
 #endif
-#define SMELT_AVX2 __attribute__((target("avx2")))
-#define SMELT_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#define SMELT_AVX512_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
-#define SMELT_AVX2_INLINE SMELT_AVX2 __attribute__((always_inline)) inline
-#define SMELT_AVX512_INLINE SMELT_AVX512 __attribute__((always_inline)) inline
 
 // ---- AVX2
-
-// Factors of eight columns.
-struct Factors8 {
-  __m256i fraction, odd_fraction, left, right, mask, half;
-};
-SMELT_AVX2_INLINE __m256i Load8(const void* p) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
-}
-SMELT_AVX2_INLINE void Store8(void* p, __m256i v) {
-  _mm256_storeu_si256(static_cast<__m256i*>(p), v);
-}
-SMELT_AVX2_INLINE Factors8 LoadFactors8(const ExactInt8Steps& s, int64_t at) {
-  Factors8 f;
-  f.fraction = Load8(s.fraction + at);
-  f.odd_fraction = _mm256_srli_epi64(f.fraction, 32);
-  f.left = Load8(s.left + at);
-  f.right = Load8(s.right + at);
-  const __m256i one = _mm256_set1_epi32(1);
-  f.mask = _mm256_sub_epi32(_mm256_sllv_epi32(one, f.right), one);
-  f.half = _mm256_srli_epi32(f.mask, 1);
-  return f;
-}
-
-template <bool kLeft>
-SMELT_AVX2_INLINE __m256i Scale8(__m256i sum, const Factors8& f) {
-  if (kLeft) sum = _mm256_sllv_epi32(sum, f.left);
-  const __m256i nudge = _mm256_set1_epi64x(int64_t{1} << 30);
-  const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(sum, f.fraction), nudge);
-  const __m256i odd =
-      _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sum, 32), f.odd_fraction), nudge);
-  const __m256i t =
-      _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
-  const __m256i rest = _mm256_and_si256(t, f.mask);
-  const __m256i threshold = _mm256_sub_epi32(f.half, _mm256_srai_epi32(t, 31));
-  return _mm256_sub_epi32(_mm256_srav_epi32(t, f.right), _mm256_cmpgt_epi32(rest, threshold));
-}
-
-// 16 scaled sums as int8, in the order in which the halves of the registers hold them: lanes 0 to 3
-// of a, 0 to 3 of b, 4 to 7 of a, 4 to 7 of b.
-SMELT_AVX2_INLINE __m128i Narrow16(__m256i a, __m256i b, const ExactInt8Steps& s) {
-  __m256i words = _mm256_packs_epi32(a, b);
-  words = _mm256_adds_epi16(words, _mm256_set1_epi16(static_cast<int16_t>(s.zero)));
-  const __m128i bytes =
-      _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-  return _mm_min_epi8(_mm_max_epi8(bytes, _mm_set1_epi8(static_cast<int8_t>(s.low))),
-                      _mm_set1_epi8(static_cast<int8_t>(s.high)));
-}
-
-SMELT_AVX2_INLINE void StorePart(int8_t* to, __m128i bytes, int64_t n) {
-  if (n >= 16) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
-    return;
-  }
-  int8_t part[16];
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(part), bytes);
-  std::memcpy(to, part, static_cast<size_t>(n));
-}
 
 SMELT_AVX2_INLINE __m256i Widened(const int8_t* p) {
   return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -193,57 +127,39 @@ constexpr uint8_t kCrossedPlaces[kExactDepthwiseBlock] = {0, 1, 2, 3, 8,  9,  10
 
 // ---- AVX-512: the same with registers twice as wide, and 32 of them.
 
-struct Factors16 {
-  __m512i fraction, odd_fraction, left, right, mask, half;
-};
-SMELT_AVX512_INLINE Factors16 LoadFactors16(const ExactInt8Steps& s, int64_t at) {
-  Factors16 f;
-  f.fraction = _mm512_loadu_si512(s.fraction + at);
-  f.odd_fraction = _mm512_srli_epi64(f.fraction, 32);
-  f.left = _mm512_loadu_si512(s.left + at);
-  f.right = _mm512_loadu_si512(s.right + at);
-  const __m512i one = _mm512_set1_epi32(1);
-  f.mask = _mm512_sub_epi32(_mm512_sllv_epi32(one, f.right), one);
-  f.half = _mm512_srli_epi32(f.mask, 1);
-  return f;
-}
-
-SMELT_AVX512_INLINE __m512i Scale16(__m512i sum, const Factors16& f) {
-  sum = _mm512_sllv_epi32(sum, f.left);
-  const __m512i nudge = _mm512_set1_epi64(int64_t{1} << 30);
-  const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(sum, f.fraction), nudge);
-  const __m512i odd =
-      _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum, 32), f.odd_fraction), nudge);
-  const __m512i t =
-      _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
-  const __m512i rest = _mm512_and_si512(t, f.mask);
-  const __m512i threshold = _mm512_sub_epi32(f.half, _mm512_srai_epi32(t, 31));
-  return _mm512_mask_add_epi32(_mm512_srav_epi32(t, f.right),
-                               _mm512_cmpgt_epi32_mask(rest, threshold),
-                               _mm512_srav_epi32(t, f.right), _mm512_set1_epi32(1));
-}
-
-SMELT_AVX512_INLINE __m128i Narrow(__m512i v, const ExactInt8Steps& s) {
-  v = _mm512_max_epi32(v, _mm512_set1_epi32(s.low - s.zero));
-  v = _mm512_min_epi32(v, _mm512_set1_epi32(s.high - s.zero));
-  return _mm512_cvtepi32_epi8(_mm512_add_epi32(v, _mm512_set1_epi32(s.zero)));
-}
-
 SMELT_AVX512_INLINE __m512i Widened32(const int8_t* p) {
   return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// sum += the products of two numbers each.
+// What tiles differ in: `vector` holds the weights of 16 columns, which Load reads; sum += their
+// products with the four bytes of numbers that x has in each lane.
 struct Madd {
+  static constexpr int64_t kVector = 32;
+  SMELT_AVX512_INLINE static const char* Row(const ExactInt8Tile& t, int64_t p, int64_t at) {
+    return reinterpret_cast<const char*>(t.rows[p] + at);
+  }
+  SMELT_AVX512_INLINE static __m512i Load(const int8_t* w) { return Widened32(w); }
   SMELT_AVX512_INLINE static __m512i Add(__m512i sum, __m512i x, __m512i w) {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(x, w));
   }
 };
-struct Vnni {
+struct Vnni : Madd {
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"),
                  always_inline)) static inline __m512i
   Add(__m512i sum, __m512i x, __m512i w) {
     return _mm512_dpwssd_epi32(sum, x, w);
+  }
+};
+struct VnniOfBytes {
+  static constexpr int64_t kVector = 64;
+  SMELT_AVX512_INLINE static const char* Row(const ExactInt8Tile& t, int64_t p, int64_t at) {
+    return reinterpret_cast<const char*>(t.byte_rows[p] + at);
+  }
+  SMELT_AVX512_INLINE static __m512i Load(const int8_t* w) { return _mm512_loadu_si512(w); }
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"),
+                 always_inline)) static inline __m512i
+  Add(__m512i sum, __m512i x, __m512i w) {
+    return _mm512_dpbusd_epi32(sum, x, w);
   }
 };
 
@@ -260,15 +176,15 @@ struct Vnni {
     for (int64_t s = 0; s < tile.num_segments; ++s) {                                       \
       const char* x[P];                                                                     \
       SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                      \
-        x[p] = reinterpret_cast<const char*>(tile.rows[p] + tile.segments[s]);              \
+        x[p] = Products::Row(tile, p, tile.segments[s]);                                    \
       }                                                                                     \
-      for (int64_t at = 0; at < bytes; at += 4, w += 64) {                                  \
-        const __m512i w0 = Widened32(w), w1 = Widened32(w + 32);                            \
+      for (int64_t at = 0; at < bytes; at += 4, w += 2 * Products::kVector) {               \
+        const __m512i w0 = Products::Load(w), w1 = Products::Load(w + Products::kVector);   \
         SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                    \
-          const __m512i two =                                                               \
+          const __m512i four =                                                              \
               _mm512_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at))); \
-          sum[p][0] = Products::Add(sum[p][0], two, w0);                                    \
-          sum[p][1] = Products::Add(sum[p][1], two, w1);                                    \
+          sum[p][0] = Products::Add(sum[p][0], four, w0);                                   \
+          sum[p][1] = Products::Add(sum[p][1], four, w1);                                   \
         }                                                                                   \
       }                                                                                     \
     }                                                                                       \
@@ -286,12 +202,13 @@ struct Vnni {
       const Factors16 f = LoadFactors16(tile.steps, v * 16);                                \
       SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                      \
         _mm_mask_storeu_epi8(tile.y + p * tile.y_step + v * 16, mask,                       \
-                             Narrow(Scale16(sum[p][v], f), tile.steps));                    \
+                             NarrowTo8(Scale16(sum[p][v], f), tile.steps));                 \
       }                                                                                     \
     }                                                                                       \
   }
 SMELT_TILE_AVX512(TileAvx512, Madd, SMELT_AVX512)
 SMELT_TILE_AVX512(TileVnni, Vnni, SMELT_AVX512_VNNI)
+SMELT_TILE_AVX512(TileOfBytes, VnniOfBytes, SMELT_AVX512_VNNI)
 #undef SMELT_TILE_AVX512
 
 using TileFn = void (*)(const ExactInt8Tile&);
@@ -311,19 +228,21 @@ void RunVnni(const ExactInt8Tile& tile, int rows) {
                                       TileVnni<5>, TileVnni<6>, TileVnni<7>, TileVnni<8>};
   kTiles[rows - 1](tile);
 }
+void RunOfBytes(const ExactInt8Tile& tile, int rows) {
+  static constexpr TileFn kTiles[] = {TileOfBytes<1>, TileOfBytes<2>, TileOfBytes<3>,
+                                      TileOfBytes<4>, TileOfBytes<5>, TileOfBytes<6>,
+                                      TileOfBytes<7>, TileOfBytes<8>};
+  kTiles[rows - 1](tile);
+}
 
 #undef SMELT_EXACT_UNROLL
-#undef SMELT_AVX2
-#undef SMELT_AVX512
-#undef SMELT_AVX512_VNNI
-#undef SMELT_AVX2_INLINE
-#undef SMELT_AVX512_INLINE
 
 }  // namespace
 
 void FillOwnExactInt8(ExactInt8Loops& t) {
   const IsaLevel level = Isa().level;
   if (level == IsaLevel::kBaseline) return;
+  FillExactInt8Pairs(t, level == IsaLevel::kAvx512);
   t.group = 2;
   t.panel = 16;
   t.rows = 6;
@@ -333,7 +252,11 @@ void FillOwnExactInt8(ExactInt8Loops& t) {
   if (level != IsaLevel::kAvx512) return;
   t.panel = 32;
   t.rows = 8;
-  t.tile = CpuHas(CpuFeature::kDotBytes) ? RunVnni : RunAvx512;
+  t.tile = RunAvx512;
+  if (!CpuHas(CpuFeature::kDotBytes)) return;
+  t.tile = RunVnni;
+  t.byte_group = 4;
+  t.byte_tile = RunOfBytes;
 }
 
 }  // namespace smelt

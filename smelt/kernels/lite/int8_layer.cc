@@ -66,6 +66,7 @@ void Int8Layer::SetShape() {
   image_w_ = (s_.out_w - 1) * stride_w_ + (s_.kernel_w - 1) * s_.dilation_w + 1;
   if (s_.depthwise) multiplier_ = s_.units / s_.depth;
   image_depth_ = s_.depth * multiplier_;
+  bytes_ = !s_.depthwise && loops_.byte_tile != nullptr;
 }
 
 // Where each unit's numbers stand; they get room.
@@ -109,11 +110,12 @@ void Int8Layer::PackTiles(const int8_t* weights) {
       segments_.push_back((y * s_.dilation_h * image_w_ + x * s_.dilation_w) * image_depth_);
     }
   }
-  const int64_t group = loops_.group, panel = loops_.panel;
+  const int64_t group = this->group(), panel = loops_.panel;
   const auto num_segments = static_cast<int64_t>(segments_.size());
   groups_ = RoundedUp(length, group) / group;
   const int64_t of_segment = groups_ * panel * group, of_panel = num_segments * of_segment;
   weights_.resize(static_cast<size_t>(s_.groups * panels_ * of_panel));
+  if (bytes_) weight_sums_.resize(start_.size());
   ParallelFor(s_.units, std::max<int64_t>(1, kWorthWidening / (num_segments * length)),
               [&](int64_t begin, int64_t end) {
                 for (int64_t u = begin; u < end; ++u) {
@@ -121,11 +123,19 @@ void Int8Layer::PackTiles(const int8_t* weights) {
                   const int8_t* from = weights + u * num_segments * length;
                   int8_t* to = weights_.data() + (g * panels_ + in_group / panel) * of_panel +
                                in_group % panel * group;
+                  uint32_t sum = 0;
                   for (int64_t s = 0; s < num_segments; ++s, from += length, to += of_segment) {
                     for (int64_t i = 0; i < length; ++i) {
                       to[i / group * panel * group + i % group] = from[i];
+                      sum += static_cast<uint32_t>(int32_t{from[i]});
                     }
                   }
+                  if (!bytes_) continue;
+                  const auto at = static_cast<size_t>(g * panels_ * panel + in_group);
+                  weight_sums_[at] = static_cast<int32_t>(sum);
+                  if (hybrid_) continue;
+                  start_[at] = static_cast<int32_t>(static_cast<uint32_t>(start_[at]) -
+                                                    sum * static_cast<uint32_t>(in_zero_ + 128));
                 }
               });
 }
@@ -159,9 +169,8 @@ size_t Int8Layer::scratch_bytes() const {
 }
 
 // What numbers are scaled by stands before the image.
-int16_t* Int8Layer::ImageIn(void* scratch) const {
-  return reinterpret_cast<int16_t*>(static_cast<char*>(scratch) +
-                                    (hybrid_ ? RoundedUp(num_scaled() * sizeof(Scaled), 64) : 0));
+void* Int8Layer::ImageIn(void* scratch) const {
+  return static_cast<char*>(scratch) + (hybrid_ ? RoundedUp(num_scaled() * sizeof(Scaled), 64) : 0);
 }
 
 ExactInt8Steps Int8Layer::StepsAt(int64_t place) const {
@@ -172,14 +181,14 @@ ExactInt8Steps Int8Layer::StepsAt(int64_t place) const {
   return steps;
 }
 
-const int16_t* Int8Layer::Window(const int16_t* image, int64_t output) const {
+int64_t Int8Layer::WindowAt(int64_t output) const {
   const int64_t x = output % s_.out_w, line = output / s_.out_w;
   const int64_t y = line % s_.out_h, b = line / s_.out_h;
-  return image + ((b * image_h_ + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
+  return ((b * image_h_ + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
 }
 
-float Int8Layer::ScaleOf(const Scaled* scaled, int64_t output) const {
-  return scaled[by_row_ ? output : output / (s_.out_h * s_.out_w)].scale;
+const Int8Layer::Scaled& Int8Layer::HowOf(const Scaled* scaled, int64_t output) const {
+  return scaled[by_row_ ? output : output / (s_.out_h * s_.out_w)];
 }
 
 void Int8Layer::FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled*) const {
@@ -202,6 +211,33 @@ void Int8Layer::FillPixels(const float* x, int16_t* to, int64_t pixels,
   if (multiplier_ == 1) return;
   // From behind, where there is room.
   for (int64_t i = n - 1; i >= 0; --i) std::fill_n(to + i * multiplier_, multiplier_, to[i]);
+}
+
+void Int8Layer::FillPixels(const int8_t* x, uint8_t* to, int64_t pixels, const Scaled*) const {
+  loops_.to_bytes(x, to, pixels * s_.depth);
+}
+
+void Int8Layer::FillPixels(const float* x, uint8_t* to, int64_t pixels,
+                           const Scaled* scaled) const {
+  constexpr int64_t kBlock = 1024;
+  std::array<int16_t, kBlock> steps;
+  const auto row = [&](const float* from, uint8_t* bytes, int64_t n, const Scaled& how) {
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t count = std::min(kBlock, n - i);
+      loops_.steps_of(from + i, steps.data(), count, how.inverse, how.low, how.high);
+      loops_.steps_to_bytes(steps.data(), bytes + i, count, static_cast<int32_t>(how.low));
+    }
+  };
+  if (!by_row_) return row(x, to, pixels * s_.depth, *scaled);
+  for (int64_t p = 0; p < pixels; ++p) {
+    row(x + p * s_.depth, to + p * s_.depth, s_.depth, scaled[p]);
+  }
+}
+
+template <typename N>
+N Int8Layer::ZeroOfImage(const Scaled* how) const {
+  if (std::is_same_v<N, int16_t>) return 0;
+  return static_cast<N>(hybrid_ ? -static_cast<int32_t>(how->low) : in_zero_ + 128);
 }
 
 Int8Layer::Scaled Int8Layer::ScaledOfRange(float low, float high) const {
@@ -244,8 +280,8 @@ void Int8Layer::FindScales(const float* x, Scaled* scaled) const {
               });
 }
 
-template <typename T>
-void Int8Layer::FillImage(const T* x, int16_t* image, const Scaled* scaled) const {
+template <typename T, typename N>
+void Int8Layer::FillImage(const T* x, N* image, const Scaled* scaled) const {
   const int64_t line_numbers = image_w_ * image_depth_;
   // Pixels [first, last) of a line are the input's.
   const int64_t first = std::min(s_.left, image_w_);
@@ -262,20 +298,21 @@ void Int8Layer::FillImage(const T* x, int16_t* image, const Scaled* scaled) cons
     const int64_t grain = std::max<int64_t>(1, kWorthWidening / line_numbers);
     ParallelFor(s_.batch * image_h_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        int16_t* to = image + i * line_numbers;
+        N* to = image + i * line_numbers;
         const int64_t b = i / image_h_, line = (i % image_h_) * skip_h_ - s_.top;
+        const Scaled* how = by_row_ || scaled == nullptr ? scaled : scaled + b;
+        const N zero = ZeroOfImage<N>(how);
         if (line < 0 || line >= s_.in_h) {
-          std::fill_n(to, line_numbers, int16_t{0});
+          std::fill_n(to, line_numbers, zero);
           continue;
         }
         const T* from = x + (b * s_.in_h + line) * s_.in_w * s_.depth;
-        const Scaled* how = by_row_ ? scaled : scaled + b;
-        std::fill_n(to, first * image_depth_, int16_t{0});
+        std::fill_n(to, first * image_depth_, zero);
         const int64_t at_once = skip_w_ == 1 ? last - first : 1;
         for (int64_t p = first; p < last; p += at_once) {
           FillPixels(from + (p - first) * skip_w_ * s_.depth, to + p * image_depth_, at_once, how);
         }
-        std::fill(to + last * image_depth_, to + line_numbers, int16_t{0});
+        std::fill(to + last * image_depth_, to + line_numbers, zero);
       }
     });
   }
@@ -283,21 +320,26 @@ void Int8Layer::FillImage(const T* x, int16_t* image, const Scaled* scaled) cons
   std::memset(image + s_.batch * image_h_ * line_numbers, 0, kBehindImage);
 }
 
-template <typename T>
-void Int8Layer::RunTileRows(const int16_t* image, const Scaled* scaled, int64_t from, int64_t to,
+template <typename N, typename T>
+void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, int64_t to,
                             int64_t first_panel, int64_t last_panel, T* y) const {
   constexpr int kMostRows = 16, kMostPanel = 64;
   const int64_t per_group = s_.units / s_.groups, channels = s_.depth / s_.groups;
   const auto num_segments = static_cast<int64_t>(segments_.size());
-  const int64_t of_panel = num_segments * groups_ * loops_.panel * loops_.group;
+  const int64_t of_panel = num_segments * groups_ * loops_.panel * group();
+  const auto run_tile = bytes_ ? loops_.byte_tile : loops_.tile;
   ExactInt8Tile tile;
   tile.segments = segments_.data();
   tile.num_segments = num_segments;
   tile.groups = groups_;
   tile.y_step = s_.units;
-  std::array<const int16_t*, kMostRows> rows;
+  std::array<const N*, kMostRows> rows;
   std::array<int32_t, kMostRows * kMostPanel> sums;
-  tile.rows = rows.data();
+  if constexpr (std::is_same_v<N, uint8_t>) {
+    tile.byte_rows = rows.data();
+  } else {
+    tile.rows = rows.data();
+  }
   if constexpr (std::is_same_v<T, float>) tile.sums = sums.data();
   const int most = std::min(loops_.rows, kMostRows);
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
@@ -310,15 +352,20 @@ void Int8Layer::RunTileRows(const int16_t* image, const Scaled* scaled, int64_t 
     for (int64_t r = from; r < to; r += most) {
       const int n = static_cast<int>(std::min<int64_t>(most, to - r));
       for (int i = 0; i < n; ++i) {
-        rows[static_cast<size_t>(i)] = Window(image, r + i) + g * channels;
+        rows[static_cast<size_t>(i)] = image + WindowAt(r + i) + g * channels;
       }
       if constexpr (std::is_same_v<T, int8_t>) {
         tile.y = y + r * s_.units + unit;
-        loops_.tile(tile, n);
+        run_tile(tile, n);
       } else {
-        loops_.tile(tile, n);
+        run_tile(tile, n);
         for (int i = 0; i < n; ++i) {
-          loops_.to_float(sums.data() + i * loops_.panel, ScaleOf(scaled, r + i),
+          if constexpr (std::is_same_v<N, uint8_t>) {
+            loops_.add_times(weight_sums_.data() + panel * loops_.panel,
+                             static_cast<int32_t>(HowOf(scaled, r + i).low),
+                             sums.data() + i * loops_.panel, loops_.panel);
+          }
+          loops_.to_float(sums.data() + i * loops_.panel, HowOf(scaled, r + i).scale,
                           scales_.data() + unit, bias_.data() + unit, low_, high_,
                           y + (r + i) * s_.units + unit, tile.columns);
         }
@@ -327,8 +374,8 @@ void Int8Layer::RunTileRows(const int16_t* image, const Scaled* scaled, int64_t 
   }
 }
 
-template <typename T>
-void Int8Layer::RunTiles(const int16_t* image, const Scaled* scaled, T* y) const {
+template <typename N, typename T>
+void Int8Layer::RunTiles(const N* image, const Scaled* scaled, T* y) const {
   const int64_t outputs = s_.outputs(), panels = s_.groups * panels_;
   // A window's own numbers of the image, about.
   const int64_t of_output = s_.depth * stride_h_ * stride_w_;
@@ -339,7 +386,7 @@ void Int8Layer::RunTiles(const int16_t* image, const Scaled* scaled, T* y) const
   const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};
   const int64_t panel_parts = std::clamp<int64_t>((wanted + row_parts - 1) / row_parts, 1, panels);
   const int64_t of_part = s_.units * outputs * static_cast<int64_t>(segments_.size()) * groups_ *
-                          loops_.group / (row_parts * panel_parts);
+                          group() / (row_parts * panel_parts);
   ParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kWorthAThread / (of_part + 1)),
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
@@ -364,7 +411,7 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                 run.y_step = s_.units;
                 if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
                 for (int64_t line = begin; line < end; ++line) {
-                  const int16_t* x = Window(image, line * s_.out_w);
+                  const int16_t* x = image + WindowAt(line * s_.out_w);
                   for (int64_t c = 0; c < s_.units; c += kBlock) {
                     run.weights = wide_weights_.data() + c * groups_ * 2;
                     run.start = start_.data() + c;
@@ -385,7 +432,7 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                       if constexpr (std::is_same_v<T, float>) {
                         for (int64_t i = 0; i < run.results; ++i) {
                           loops_.to_float_by_four(sums.data() + i * kBlock,
-                                                  ScaleOf(scaled, line * s_.out_w),
+                                                  HowOf(scaled, line * s_.out_w).scale,
                                                   scales_.data() + c, bias_.data() + c, low_, high_,
                                                   to + (r + i) * s_.units, run.channels);
                         }
@@ -396,26 +443,30 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
               });
 }
 
-void Int8Layer::Run(const int8_t* x, int8_t* y, void* scratch) const {
-  int16_t* image = ImageIn(scratch);
-  FillImage(x, image, nullptr);
-  if (s_.depthwise) {
-    RunDepthwise(image, nullptr, y);
-  } else {
-    RunTiles(image, nullptr, y);
+template <typename T>
+void Int8Layer::RunAny(const T* x, const Scaled* scaled, void* image, T* y) const {
+  if (bytes_) {
+    auto* bytes = static_cast<uint8_t*>(image);
+    FillImage(x, bytes, scaled);
+    return RunTiles(bytes, scaled, y);
   }
+  auto* numbers = static_cast<int16_t*>(image);
+  FillImage(x, numbers, scaled);
+  if (s_.depthwise) {
+    RunDepthwise(numbers, scaled, y);
+  } else {
+    RunTiles(numbers, scaled, y);
+  }
+}
+
+void Int8Layer::Run(const int8_t* x, int8_t* y, void* scratch) const {
+  RunAny(x, nullptr, ImageIn(scratch), y);
 }
 
 void Int8Layer::Run(const float* x, float* y, void* scratch) const {
   auto* scaled = static_cast<Scaled*>(scratch);
-  int16_t* image = ImageIn(scratch);
   FindScales(x, scaled);
-  FillImage(x, image, scaled);
-  if (s_.depthwise) {
-    RunDepthwise(image, scaled, y);
-  } else {
-    RunTiles(image, scaled, y);
-  }
+  RunAny(x, scaled, ImageIn(scratch), y);
 }
 
 }  // namespace smelt::lite

@@ -4,6 +4,8 @@
 //
 // The input is widened to int16 less its zero point, in an image that has the padding around it, so
 // that each window is a few runs of numbers where they lie (isa/exact_int8.h multiplies them).
+// Where the processor multiplies bytes it becomes bytes that count from 0, and what that adds to a
+// sum is taken away: the same for each window, as the weights' sum times where 0 stands.
 #ifndef SMELT_KERNELS_LITE_INT8_LAYER_H_
 #define SMELT_KERNELS_LITE_INT8_LAYER_H_
 
@@ -72,32 +74,41 @@ class Int8Layer {
   void Pack(const int8_t* weights);
   void PackTiles(const int8_t* weights);
   void PackDepthwise(const int8_t* weights);
-  template <typename T>
-  void FillImage(const T* x, int16_t* image, const Scaled* scaled) const;
+  // T: int8_t or float. N, numbers of the image: int16_t or uint8_t.
+  template <typename T, typename N>
+  void FillImage(const T* x, N* image, const Scaled* scaled) const;
   // Pixels of one line, in the image from `to` on.
   void FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled* scaled) const;
   void FillPixels(const float* x, int16_t* to, int64_t pixels, const Scaled* scaled) const;
+  void FillPixels(const int8_t* x, uint8_t* to, int64_t pixels, const Scaled* scaled) const;
+  void FillPixels(const float* x, uint8_t* to, int64_t pixels, const Scaled* scaled) const;
+  // The number of the image that stands for 0.
+  template <typename N>
+  N ZeroOfImage(const Scaled* how) const;
   // Of an input within [low, high], of which 0 is one.
   Scaled ScaledOfRange(float low, float high) const;
   void FindScales(const float* x, Scaled* scaled) const;
-  // T: int8_t or float.
-  template <typename T>
-  void RunTiles(const int16_t* image, const Scaled* scaled, T* y) const;
-  template <typename T>
-  void RunTileRows(const int16_t* image, const Scaled* scaled, int64_t from, int64_t to,
+  template <typename N, typename T>
+  void RunTiles(const N* image, const Scaled* scaled, T* y) const;
+  template <typename N, typename T>
+  void RunTileRows(const N* image, const Scaled* scaled, int64_t from, int64_t to,
                    int64_t first_panel, int64_t last_panel, T* y) const;
+  template <typename T>
+  void RunAny(const T* x, const Scaled* scaled, void* image, T* y) const;
   template <typename T>
   void RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) const;
   int64_t num_scaled() const { return by_row_ ? s_.out_w : s_.batch; }
-  float ScaleOf(const Scaled* scaled, int64_t output) const;
-  int16_t* ImageIn(void* scratch) const;
-  const int16_t* Window(const int16_t* image, int64_t output) const;
+  const Scaled& HowOf(const Scaled* scaled, int64_t output) const;
+  void* ImageIn(void* scratch) const;
+  int64_t WindowAt(int64_t output) const;  // in the image
+  int64_t group() const { return bytes_ ? loops_.byte_group : loops_.group; }
   ExactInt8Steps StepsAt(int64_t place) const;
 
   const ExactInt8Loops& loops_;
   const Int8Shape s_;
   int32_t in_zero_ = 0;
   bool hybrid_ = false, by_row_ = false;
+  bool bytes_ = false;  // is the image of bytes?
   int64_t multiplier_ = 1, image_depth_ = 0;
   // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
   // with a stride need no others.
@@ -109,6 +120,7 @@ class Int8Layer {
   std::vector<int8_t> weights_;
   std::vector<int16_t> wide_weights_;  // of depthwise layers
   std::vector<int32_t> start_, fraction_, left_, right_;
+  std::vector<int32_t> weight_sums_;  // by place, of an image of bytes
   ExactInt8Steps steps_;
   // By unit, of a hybrid layer.
   std::vector<float> scales_, bias_;
