@@ -10,6 +10,8 @@
 // `do layers [auto=LOSS] [PATTERN...]`: operators in int8 on samples in [-1, 1]: `out` is which
 // layer is the worst, and which stay float: "worst NODE", "float NODE".
 //
+// `do stated`: operators that are fused are in int8 by what FakeQuant nodes state of ranges.
+//
 // `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
@@ -194,6 +196,13 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   std::vector<Refusal> refusals;
   if (step == "legalize" || step == "export" || step == "explain" || step == "composites") {
     ASSIGN_OR_RETURN(refusals, Legalize(*graph));
+  }
+  if (step == "stated") {
+    LegalizeFlags legalize;
+    legalize.declares_ranges = true;
+    ASSIGN_OR_RETURN(refusals, Legalize(*graph, nullptr, legalize));
+    RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+    RETURN_IF_ERROR(QuantizeToInteger(*graph, {}, {}));
   }
   if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
   if (step == "explain") {

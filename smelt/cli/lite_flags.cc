@@ -347,9 +347,9 @@ Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   lite.integer.float_nodes = lite.dynamic.float_nodes = {nodes.begin(), nodes.end()};
   RETURN_IF_ERROR(ReadFloatLayers(flags, samples));
   if (!samples && !lite.float_layers.measure) return OkStatus();
-  if (flags.representative.empty()) {
-    return InvalidArgument("integers for activations need --representative, samples of inputs");
-  }
+  // A model may state what its activations are: whether samples are needed is known when it is
+  // read.
+  if (flags.representative.empty()) return OkStatus();
   ASSIGN_OR_RETURN(lite.samples, ReadLiteSamples(flags.representative));
   return OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/prepare/effects.h"
+#include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/signature_graph.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/lite/versions.h"
@@ -109,8 +110,14 @@ Status QuantizeAs(Graph& graph, const LiteRanges& ranges, const LiteFlags& flags
       return OkStatus();
     case LiteQuantize::kFloat16:
       return QuantizeToHalf(graph);
-    case LiteQuantize::kDynamic:
-      return QuantizeDynamicRange(graph, flags.dynamic);
+    case LiteQuantize::kDynamic: {
+      // A model that states what activations are needs no hybrid kernels.
+      if (!HasDeclaredRanges(graph)) return QuantizeDynamicRange(graph, flags.dynamic);
+      IntegerFlags integer = flags.integer;
+      integer.float_ops = flags.dynamic.float_ops;
+      integer.float_nodes = flags.dynamic.float_nodes;
+      return QuantizeToInteger(graph, ranges, integer);
+    }
     case LiteQuantize::kInt8:
     case LiteQuantize::kInt16x8: {
       IntegerFlags integer = flags.integer;
@@ -165,7 +172,12 @@ Status Quantize(SignatureGraph& g, LiteFlags flags, LiteReport* report) {
   const bool integers =
       flags.quantize == LiteQuantize::kInt8 || flags.quantize == LiteQuantize::kInt16x8;
   const FloatLayerFlags& layers = flags.float_layers;
-  const bool runs = integers || layers.measure || layers.max_loss;
+  const bool declares = HasDeclaredRanges(*g.graph);
+  if (integers && flags.samples.empty() && !declares) {
+    return InvalidArgument("integers for activations need --representative, samples of inputs");
+  }
+  const bool calibrates = integers && !flags.samples.empty();
+  const bool runs = calibrates || layers.measure || layers.max_loss;
   std::vector<LiteSample> samples;
   LiteRanges ranges;
   if (runs) {
@@ -296,7 +308,9 @@ class Exporter {
     ASSIGN_OR_RETURN(SignatureGraph g, GraphOfSignature(model_, key, written, pinner_,
                                                         {flags_.fusions.off, flags_.keep_asserts}));
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
-    RETURN_IF_ERROR(Convert(key, *g.graph));
+    const bool declares_ranges =
+        flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kDynamic;
+    RETURN_IF_ERROR(Convert(key, *g.graph, declares_ranges));
     // An infinity is refused by name where numbers get scales, and not taken for a large number.
     if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_, report_));
     RETURN_IF_ERROR(Finish(*g.graph));
@@ -347,13 +361,13 @@ class Exporter {
   }
 
   // Ops become operators, which are then fused.
-  Status Convert(const std::string& key, Graph& graph) {
+  Status Convert(const std::string& key, Graph& graph, bool declares_ranges = false) {
     Effects effects(*graph.library(), flags_.keep_asserts);
     RETURN_IF_ERROR(DropIdleOrder(graph, effects));
     ASSIGN_OR_RETURN(std::vector<Refusal> refused,
                      Legalize(graph, &model_.session().resources(),
                               {flags_.operators.builtins, flags_.keep_asserts,
-                               &model_.session().options().files}));
+                               &model_.session().options().files, declares_ranges}));
     PruneUnread(graph, effects);
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));

@@ -127,6 +127,7 @@ class Legalization {
                const LegalizeFlags& flags, bool stated = false)
       : graph_(graph), flags_(flags), l_(graph, shapes, resources, stated) {
     l_.SetFiles(flags.files);
+    l_.SetDeclaresRanges(flags.declares_ranges);
   }
 
   Status Visit(Node* n) {

@@ -57,6 +57,9 @@ class Legalizer {
   // The files of the model; nullptr: there are none.
   const FileSystem* files() const { return files_; }
   void SetFiles(const FileSystem* files) { files_ = files; }
+  // Is a rounding of the model's own a range that quantization takes, as TensorFlow's does?
+  bool declares_ranges() const { return declares_ranges_; }
+  void SetDeclaresRanges(bool declares) { declares_ranges_ = declares; }
 
   // ---- making
 
@@ -92,6 +95,7 @@ class Legalizer {
   const ResourceManager* resources_;
   const bool stated_;
   const FileSystem* files_ = nullptr;
+  bool declares_ranges_ = false;
   const Node* node_ = nullptr;
   const ExportRow* row_ = nullptr;
 };
@@ -126,6 +130,8 @@ struct LegalizeFlags {
   bool builtins = true;               // false: every node is refused
   bool asserts = false;               // true: Assert is an op like others, and not dropped
   const FileSystem* files = nullptr;  // that the model may read
+  // FakeQuant states ranges for quantization (kDeclaresRange); false: it rounds as TensorFlow does.
+  bool declares_ranges = false;
 };
 // Replaces every node of TensorFlow's ops but Const, _Arg and _Retval. Those that cannot be
 // replaced stay, with their shapes stated, and are told of: a fusion may still take them (Erf).

@@ -25,6 +25,10 @@ inline constexpr absl::string_view kZeroPoints = "_zero_points";  // list(int)
 inline constexpr absl::string_view kQuantizedDim =
     "_quantized_dim";  // int, where there are several
 
+// Of a QUANTIZE that stands for a rounding of the model's own, which its training did too: the
+// least and the greatest number that the model names, list(float).
+inline constexpr absl::string_view kDeclaresRange = "_declares_range";
+
 // Of operators with numbers in between that files state as tensors (LSTMs: four gates, and what is
 // before the projection): scales, 0 where one is not quantized, and zero points.
 inline constexpr absl::string_view kIntermediateScales = "_intermediate_scales";      // list(float)

@@ -8,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/declared_ranges.h"
+#include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/integer_lstm.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
@@ -16,42 +18,17 @@
 namespace smelt {
 namespace {
 
-// real = scale * (q - zero).
-struct Params {
-  float scale = 1;
-  int64_t zero = 0;
-  bool operator==(const Params&) const = default;
-};
-
-struct Format {
-  Dtype type;
-  int64_t low, high;
-  bool symmetric;
-  Dtype bias;
-};
-constexpr Format kInt8 = {Dtype::kInt8, -128, 127, false, Dtype::kInt32};
-constexpr Format kInt16 = {Dtype::kInt16, -32768, 32767, true, Dtype::kInt64};
-
-// A range is widened to have zero, so that padding is exact.
-Params ParamsOf(LiteRange range, const Format& f) {
-  const double low = std::min(range.min, 0.0f), high = std::max(range.max, 0.0f);
-  if (low == high) return {1.0f, 0};
-  if (f.symmetric) {
-    return {static_cast<float>(std::max(-low, high) / static_cast<double>(f.high)), 0};
-  }
-  const double scale = (high - low) / static_cast<double>(f.high - f.low);
-  const double zero = static_cast<double>(f.low) - low / scale;
-  return {static_cast<float>(scale),
-          std::clamp(static_cast<int64_t>(std::round(zero)), f.low, f.high)};
-}
-
 class IntegerQuantizer {
  public:
   IntegerQuantizer(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags)
-      : graph_(graph), ranges_(ranges), flags_(flags), f_(flags.int16 ? kInt16 : kInt8) {}
+      : graph_(graph),
+        ranges_(ranges),
+        flags_(flags),
+        f_(flags.int16 ? kInt16Format : kInt8Format) {}
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+    if (!flags_.int16) declared_ = FindDeclaredParams(order);
     for (Node* n : order) {
       if (Wanted(*n)) chosen_.insert(n);
     }
@@ -65,6 +42,9 @@ class IntegerQuantizer {
     }
     for (Node* n : order) {
       if (chosen_.contains(n)) RETURN_IF_ERROR(Rewrite(n));
+    }
+    for (Node* n : order) {
+      if (Node* q = DeclarationOf({n, 0})) RETURN_IF_ERROR(RewriteDeclaration(n, q));
     }
     return Borders(order);
   }
@@ -93,7 +73,7 @@ class IntegerQuantizer {
       if (!IsFloat(e)) continue;
       any = true;
       const bool constant = e.node->Is("Const");
-      if (!constant && !ranges_.contains(KeyOf(e))) return false;
+      if (!constant && !IsKnown(KeyOf(e))) return false;
       // A bias is exact in int32 only where it is known.
       if (i == row->bias && !constant) return false;
       const bool weights = i >= row->first_weights && i <= row->last_weights;
@@ -101,12 +81,18 @@ class IntegerQuantizer {
     }
     for (int i = 0; i < n.num_outputs(); ++i) {
       if (n.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
-      if (!ranges_.contains({&n, i})) return false;
+      if (!IsKnown({&n, i})) return false;
     }
     return any;
   }
 
-  Params Calibrated(Key key) const { return ParamsOf(ranges_.at(key), f_); }
+  bool IsKnown(Key key) const { return declared_.contains(key) || ranges_.contains(key); }
+
+  // What the model states comes before what samples showed.
+  Params Calibrated(Key key) const {
+    const auto declared = declared_.find(key);
+    return declared != declared_.end() ? declared->second.params : ParamsOf(ranges_.at(key), f_);
+  }
 
   // Of what an LSTM gives, which its state is as well.
   Params CalibratedWithState(const Node& n) const {
@@ -162,11 +148,17 @@ class IntegerQuantizer {
     if (row.results != ResultRange::kAsInput || NumActivations(n) < 2) return;
     const Params p = params_.at({&n, 0});
     for (const Endpoint& e : n.inputs()) {
-      if (!IsFloat(e) || e.node->Is("Const") || !chosen_.contains(e.node)) continue;
-      const QuantizedOp& producer = *FindQuantizedOp(e.node->op_name());
-      const bool free = producer.results == ResultRange::kCalibrated ||
-                        (producer.results == ResultRange::kAsInput && NumActivations(*e.node) > 1);
-      if (free && e.node->NumUses(e.port) == 1) params_[KeyOf(e)] = p;
+      if (!IsFloat(e) || e.node->Is("Const") || e.node->NumUses(e.port) != 1) continue;
+      // A statement in between goes with what it is of.
+      const Node* q = DeclarationOf(e);
+      const Endpoint from = q == nullptr ? e : q->input(0);
+      if (!chosen_.contains(from.node) || from.node->NumUses(from.port) != 1) continue;
+      if (q != nullptr && q->NumUses(0) != 1) continue;
+      const QuantizedOp& producer = *FindQuantizedOp(from.node->op_name());
+      const bool free =
+          producer.results == ResultRange::kCalibrated ||
+          (producer.results == ResultRange::kAsInput && NumActivations(*from.node) > 1);
+      if (free) params_[KeyOf(from)] = params_[KeyOf(e)] = p;
     }
   }
 
@@ -266,6 +258,7 @@ class IntegerQuantizer {
   // The integers that stand for `e`: its node's own, or those of a QUANTIZE behind it.
   Endpoint Given(Endpoint e) {
     if (chosen_.contains(e.node)) return e;
+    if (Node* declaration = DeclarationOf(e)) return {declaration, 0};
     Endpoint& q = entered_[KeyOf(e)];
     if (q.node == nullptr) {
       // It has one input and no options: nothing can be wrong with it.
@@ -314,7 +307,7 @@ class IntegerQuantizer {
       const bool weights = i >= row.first_weights && i <= row.last_weights;
       if (const auto value = ConstantTensor(*e.node)) {
         if (weights) {
-          auto q = QuantizeWeights(*value, row.ScaledDimension(flags_));
+          auto q = WeightsOf(*value, row.ScaledDimension(flags_));
           if (!q.ok()) {
             return Prefix(q.status(), absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
                                                    "), constant '", e.node->name(), "': "));
@@ -357,6 +350,30 @@ class IntegerQuantizer {
     return UpdateInputTypes(graph_, n);
   }
 
+  // Where training rounded, weights keep what they were rounded to.
+  StatusOr<QuantizedWeights> WeightsOf(const Tensor& value, int dim) const {
+    if (!declared_.empty()) {
+      if (auto q = OnGrid(value, dim)) return *std::move(q);
+    }
+    return QuantizeWeights(value, dim);
+  }
+
+  // A stated range whose value is integers on its scale by now states nothing more; others are
+  // integers from another scale, or from floats.
+  Status RewriteDeclaration(Node* dequantize, Node* q) {
+    const Params p = ParamsAt({dequantize, 0});
+    if (dequantize->uses().empty()) graph_.Remove(dequantize);
+    SetParams(q->AttrsToChange(), 0, {p.scale}, {p.zero}, 0);
+    q->EraseAttr(kDeclaresRange);
+    const Endpoint from = q->input(0);
+    const bool same = chosen_.contains(from.node) && ParamsAt(from) == p;
+    if (same) graph_.ReplaceAllUses({q, 0}, from);
+    if (!q->uses().empty()) return UpdateInputTypes(graph_, q);
+    graph_.ReplaceControlUses(q, nullptr);
+    graph_.Remove(q);
+    return OkStatus();
+  }
+
   // Float before the rewriting: operators that were rewritten give integers by now.
   bool WasFloat(Endpoint e) const { return IsFloat(e) || params_.contains(KeyOf(e)); }
 
@@ -369,7 +386,8 @@ class IntegerQuantizer {
         std::vector<Use> floats;
         for (const Use& use : n->OrderedUses()) {
           if (use.is_control() || use.port() != port) continue;
-          const bool takes = chosen_.contains(use.node) || use.node->Is("tfl.quantize");
+          const bool takes =
+              chosen_.contains(use.node) || use.node->Is({"tfl.quantize", "tfl.dequantize"});
           if (!takes) floats.push_back(use);
         }
         if (floats.empty()) continue;
@@ -385,7 +403,8 @@ class IntegerQuantizer {
   Graph& graph_;
   const LiteRanges& ranges_;
   const IntegerFlags& flags_;
-  const Format& f_;
+  const IntegerFormat& f_;
+  DeclaredParams declared_;
   absl::flat_hash_set<const Node*> chosen_;
   absl::flat_hash_map<Key, Params> params_;
   absl::flat_hash_map<Key, Endpoint> entered_;

@@ -2,11 +2,76 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 
 #include "smelt/base/parallel.h"
 #include "smelt/tensor/float16.h"
 
 namespace smelt {
+namespace {
+
+// Calls visit(channel, first element, elements) for each run of elements that lie together.
+template <typename Visit>
+void ForEachRun(const Shape& s, int dim, Visit visit) {
+  const int64_t channels = dim < 0 ? 1 : s[dim];
+  const int64_t outer = dim < 0 ? 1 : s.Product(0, dim);
+  const int64_t inner = dim < 0 ? s.num_elements() : s.Product(dim + 1, s.rank());
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t c = 0; c < channels; ++c) visit(c, (o * channels + c) * inner, inner);
+  }
+}
+
+// The largest step of which each number is a multiple, at most the `top`th; 0: there is none.
+float StepOf(std::span<const float> numbers, int top) {
+  // What float arithmetic moves a multiple by is far less, and a random number is seldom so near.
+  constexpr float kNear = 1e-3f;
+  float most = 0;
+  for (const float v : numbers) most = std::max(most, std::abs(v));
+  if (most == 0) return 1;
+  for (int k = 1; k <= top; ++k) {
+    const float per = static_cast<float>(k) / most;
+    if (std::ranges::all_of(
+            numbers, [&](float v) { return std::abs(v * per - std::round(v * per)) <= kNear; })) {
+      return most / static_cast<float>(k);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits) {
+  const int top = (1 << (bits - 1)) - 1;
+  const auto all = weights.flat<float>();
+  QuantizedWeights out;
+  if (const float step = StepOf(all, top); step > 0) {
+    out.scales = {step};
+    dim = -1;
+  } else if (dim < 0) {
+    return std::nullopt;
+  } else {
+    std::vector<std::vector<float>> channels(static_cast<size_t>(weights.shape()[dim]));
+    ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
+      auto& to = channels[static_cast<size_t>(c)];
+      to.insert(to.end(), all.begin() + at, all.begin() + at + count);
+    });
+    for (const auto& channel : channels) {
+      out.scales.push_back(StepOf(channel, top));
+      if (out.scales.back() == 0) return std::nullopt;
+    }
+  }
+  auto values = Tensor::Make(Dtype::kInt8, weights.shape());
+  if (!values.ok()) return std::nullopt;
+  out.values = *std::move(values);
+  ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
+    for (int64_t i = at; i < at + count; ++i) {
+      const float q = std::round(all[static_cast<size_t>(i)] / out.scales[static_cast<size_t>(c)]);
+      out.values.data<int8_t>()[i] = static_cast<int8_t>(q);
+    }
+  });
+  return out;
+}
 
 StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits) {
   const Shape& s = weights.shape();

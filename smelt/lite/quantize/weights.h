@@ -3,6 +3,7 @@
 #define SMELT_LITE_QUANTIZE_WEIGHTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "smelt/tensor/tensor.h"
@@ -19,6 +20,11 @@ struct QuantizedWeights {
 // rounded to nearest, halves away from zero. Where all numbers of an index are zero its scale is 1.
 // INVALID_ARGUMENT when a number is not finite. REQUIRES: float, dim < rank, 2 <= bits <= 8.
 StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits = 8);
+
+// The same where the weights are the integers of `bits` times a step for the tensor, or for each
+// index of dimension `dim`, as roundings in training leave them: that step is the scale, and what
+// is quantized loses nothing. Nothing: they are not. REQUIRES as above.
+std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits = 8);
 
 // Half, to nearest even; numbers beyond its range, infinities too, become its largest.
 StatusOr<Tensor> HalfWeights(const Tensor& weights);

@@ -31,6 +31,20 @@ Grid GridOf(float min, float max, int64_t first, int64_t last) {
   return g;
 }
 
+// What TensorFlow's converter makes of the range: in doubles, from the end that is nearer to zero.
+Grid ConvertedGrid(double min, double max, int64_t first, int64_t last) {
+  const auto low = static_cast<double>(first), high = static_cast<double>(last);
+  const double scale = (max - min) / (high - low);
+  const bool from_min = low + std::abs(min / scale) < high + std::abs(max / scale);
+  const double zero = from_min ? low - min / scale : high - max / scale;
+  Grid g;
+  g.scale = static_cast<float>(scale);
+  g.zero = static_cast<int64_t>(std::round(std::clamp(zero, low, high)));
+  g.low = static_cast<float>(first - g.zero) * g.scale;
+  g.high = static_cast<float>(last - g.zero) * g.scale;
+  return g;
+}
+
 // One value for all channels, or one for each.
 StatusOr<Endpoint> PerChannel(const std::vector<Grid>& grids, float Grid::*field, Legalizer& l) {
   std::vector<float> values;
@@ -70,13 +84,17 @@ LiteEndpoints FakeQuantized(Node& n, Legalizer& l, std::span<const float> min,
     }
     grids.push_back(GridOf(min[i], max[i], first, (int64_t{1} << bits) - 1));
   }
-  if (grids.size() != 1 || bits != 8 || first != 0) return Rounded(n, l, grids);
+  const bool declares = l.declares_ranges();
+  if (grids.size() != 1 || bits != 8 || (first != 0 && !declares)) return Rounded(n, l, grids);
   const LiteOutput out = l.OutputOf(n);
-  ASSIGN_OR_RETURN(const Endpoint quantized,
-                   l.Add("tfl.quantize", {n.input(0)},
-                         Options({{kScales, std::vector<float>{grids[0].scale}},
-                                  {kZeroPoints, std::vector<int64_t>{grids[0].zero - 128}}}),
-                         {Dtype::kInt8, out.shape}));
+  const Grid g =
+      declares ? ConvertedGrid(static_cast<double>(min[0]), static_cast<double>(max[0]), first, 255)
+               : grids[0];
+  AttrMap options = Options(
+      {{kScales, std::vector<float>{g.scale}}, {kZeroPoints, std::vector<int64_t>{g.zero - 128}}});
+  if (declares) options.Set(kDeclaresRange, std::vector<float>{min[0], max[0]});
+  ASSIGN_OR_RETURN(const Endpoint quantized, l.Add("tfl.quantize", {n.input(0)}, std::move(options),
+                                                   {Dtype::kInt8, out.shape}));
   return One(l.Add("tfl.dequantize", {quantized}, {}, out));
 }
 
