@@ -60,6 +60,8 @@ std::optional<Activation> Recognize(const Tensor& y) {
       const double want = ValueOf(activation, static_cast<double>(x[i]));
       const double got = static_cast<double>(y.data<float>()[i]);
       same = std::abs(got - want) <= 1e-5 * std::max(1.0, std::abs(want));
+      // A slope of 0 makes -0, by which something may be divided.
+      if (got == 0 && std::signbit(got) && !std::signbit(want)) same = false;
     }
     if (same) return activation;
   }

@@ -276,6 +276,13 @@ def found(r):
 
     yield graph_case("MatMul", slope_of_zero, name="slope_of_zero_keeps_signs")
 
+    def slope_of_zero_alone():
+        x = ph([1, 1, 1, 2])
+        y = tf.nn.leaky_relu(tf.raw_ops.BatchMatMulV2(x=np.full((1, 1, 1, 1), -2, np.float32), y=x), 0.0)
+        return [Step(fetch=[3.0 / y], feed={x: np.array([[[[-3, 1.5]]]], np.float32)})]
+
+    yield graph_case("BatchMatMulV2", slope_of_zero_alone, name="slope_of_zero_behind_a_batch")
+
 
 def cases(r):
     yield from chains(r)
