@@ -104,8 +104,10 @@ Status RunInverseRoot(OpContext& ctx) {
 
 // ---- int16
 
-// Rounded, within int16.
-int16_t Sample(float x) { return static_cast<int16_t>(std::clamp(x, -32768.0f, 32767.0f)); }
+// Within int16; 0 for what is not a number: infinities less infinities.
+int16_t Sample(float x) {
+  return std::isnan(x) ? int16_t{0} : static_cast<int16_t>(std::clamp(x, -32768.0f, 32767.0f));
+}
 
 // fn of 513 numbers of the input's range: half of what a line misses in its middle is taken off its
 // begin.

@@ -97,7 +97,8 @@ Status IntegerLstm::MakeGate(const OpContext& ctx, const LstmPlaces& p, int gate
     const float norm_scale = scale(p.norm + gate);
     g.of_norm = FactorOf(static_cast<double>(norm_scale));
     g.of_norm.shift += 12;
-    g.least_variance = std::max(1, static_cast<int32_t>(10000 * norm_scale));
+    const float least = 10000 * norm_scale;
+    g.least_variance = least > 1 ? static_cast<int32_t>(std::min(least, 1e9f)) : 1;
   }
   ASSIGN_OR_RETURN(
       g.x, MakeProduct(ctx, p.weights + gate, normal ? -1 : p.bias + gate, cells_, inputs_,

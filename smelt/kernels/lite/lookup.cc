@@ -102,13 +102,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareRelu(const Node& node) {
   const double factor = static_cast<double>(in.scale() / out.scale());
   ASSIGN_OR_RETURN(auto s, MakeSlope(node, factor, factor));
   const Range all = s->range;
-  s->range.low = std::max(
-      all.low,
-      out.zero() + static_cast<int32_t>(std::round(static_cast<float>(kLow) / out.scale())));
+  s->range.low = Quantized(static_cast<float>(kLow), out.scale(), out.zero(), all);
   if (kHigh > 0) {
-    s->range.high = std::min(
-        all.high,
-        out.zero() + static_cast<int32_t>(std::round(static_cast<float>(kHigh) / out.scale())));
+    s->range.high = Quantized(static_cast<float>(kHigh), out.scale(), out.zero(), all);
   }
   return s;
 }

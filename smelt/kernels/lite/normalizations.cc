@@ -72,7 +72,9 @@ Status RunLogSoftmax(OpContext& ctx) {
     const float base = (s.in.scale() * static_cast<float>(most) + std::log(sum)) / s.out.scale();
     for (int64_t i = 0; i < depth; ++i) {
       const float steps = std::nearbyint(scale * static_cast<float>(x[i]) - base);
-      const auto q = static_cast<int32_t>(std::clamp(steps, -1e6f, 1e6f));
+      // Of scales without bounds it may be no number.
+      const auto q = std::isnan(steps) ? int32_t{-1000000}
+                                       : static_cast<int32_t>(std::clamp(steps, -1e6f, 1e6f));
       y[i] = static_cast<T>(s.range.Clamp(q + s.out.zero()));
     }
   });

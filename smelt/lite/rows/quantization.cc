@@ -78,7 +78,7 @@ LiteEndpoints FakeQuantized(Node& n, Legalizer& l, std::span<const float> min,
   const int64_t first = n.Bool("narrow_range") ? 1 : 0;
   std::vector<Grid> grids;
   for (size_t i = 0; i < min.size(); ++i) {
-    if (!(min[i] < max[i])) {
+    if (!(min[i] < max[i]) || !std::isfinite(max[i] - min[i])) {
       // TensorFlow gives zeros for a range of nothing, and refuses others.
       return Unimplemented("its range is from ", min[i], " to ", max[i]);
     }
@@ -106,6 +106,10 @@ LiteEndpoints OfArgs(Node& n, Legalizer& l) {
 LiteEndpoints OfVars(Node& n, Legalizer& l) {
   const auto min = l.Constant(n.input(1)), max = l.Constant(n.input(2));
   if (!min || !max) return Unimplemented("its range is no constant");
+  if (min->num_elements() != max->num_elements()) {
+    return Unimplemented("it has ", min->num_elements(), " minima and ", max->num_elements(),
+                         " maxima");
+  }
   const auto count = static_cast<size_t>(min->num_elements());
   return FakeQuantized(n, l, {min->data<float>(), count}, {max->data<float>(), count});
 }

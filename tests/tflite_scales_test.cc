@@ -1,0 +1,93 @@
+// Quantized operators of .tflite files with scales next to nothing and next to infinity: their
+// quotients are neither integers nor, at times, numbers. The sanitizers see what is made of these.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/tflite_text.h"
+
+namespace smelt {
+namespace {
+
+TEST(TfliteScales, ScalesWithoutBounds) {
+  struct {
+    absl::string_view code, options;
+    int inputs = 1;
+  } const operators[] = {
+      {"ABS", ""},
+      {"SQRT", ""},
+      {"RSQRT", ""},
+      {"EXP", ""},
+      {"LOG", ""},
+      {"GELU", "GeluOptions: {}"},
+      {"ELU", ""},
+      {"RELU", ""},
+      {"RELU6", ""},
+      {"RELU_N1_TO_1", ""},
+      {"LEAKY_RELU", "LeakyReluOptions: {alpha: 1e30}"},
+      {"HARD_SWISH", ""},
+      {"LOGISTIC", ""},
+      {"TANH", ""},
+      {"NEG", ""},
+      {"QUANTIZE", ""},
+      {"SOFTMAX", "SoftmaxOptions: {beta: 1e30}"},
+      {"LOG_SOFTMAX", ""},
+      {"L2_NORMALIZATION", "L2NormOptions: {}"},
+      {"AVERAGE_POOL_2D",
+       "Pool2DOptions: {stride_h: 1, stride_w: 1, filter_height: 1, "
+       "filter_width: 2, fused_activation_function: \"RELU6\"}"},
+      {"ADD", "AddOptions: {fused_activation_function: \"RELU6\"}", 2},
+      {"SUB", "SubOptions: {}", 2},
+      {"MUL", "MulOptions: {}", 2},
+      {"DIV", "DivOptions: {}", 2},
+      {"SQUARED_DIFFERENCE", "", 2},
+      {"MAXIMUM", "", 2},
+      {"LESS", "", 2},
+      {"CONCATENATION", "ConcatenationOptions: {}", 2},
+      {"PACK", "PackOptions: {values_count: 2}", 2},
+      {"BATCH_MATMUL", "BatchMatMulOptions: {}", 2},
+      {"FULLY_CONNECTED", "FullyConnectedOptions: {}", 2},
+      {"CONV_2D", "Conv2DOptions: {stride_h: 1, stride_w: 1}", 2},
+      {"DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions: {stride_h: 1, stride_w: 1}", 2},
+      {"PRELU", "", 2}};
+  const absl::string_view scales[] = {"1e-45", "1e-30", "0.5", "1e30", "3e38"};
+  int runs = 0;
+  for (const auto& [code, options, count] : operators) {
+    for (const auto& [type, dtype] :
+         {std::pair("INT8", Dtype::kInt8), {"UINT8", Dtype::kUint8}, {"INT16", Dtype::kInt16}}) {
+      for (const absl::string_view in : scales) {
+        for (const absl::string_view out : scales) {
+          TfliteText text;
+          const auto scaled = [](absl::string_view scale) {
+            return absl::StrCat("quantization: {scale: [", scale, "], zero_point: [0]}, ");
+          };
+          std::vector<int> inputs = {text.Input("[1,1,2,1]", type, scaled(in))};
+          if (count == 2) inputs.push_back(text.Input("[1,1,1,1]", type, scaled(out)));
+          const int y = text.Tensor("[1,1,2,1]", code == "LESS" ? "BOOL" : type, scaled(out));
+          text.Op(code, inputs, {y}, options);
+          NamedTensors given;
+          for (const int i : inputs) {
+            auto x = Tensor::Zeros(dtype, Shape({1, 1, i == inputs[0] ? 2 : 1, 1}));
+            ASSERT_TRUE(x.ok());
+            std::memset(x->raw(), 0x7b, 1);
+            std::memset(static_cast<char*>(x->raw()) + x->num_elements() - 1, 0x91, 1);
+            given[absl::StrCat("t", i)] = *x;
+          }
+          const auto answers = RunTflite(text.Bytes({y}), given);
+          if (!answers.ok()) {
+            EXPECT_TRUE(absl::IsInvalidArgument(answers.status()) ||
+                        absl::IsUnimplemented(answers.status()) ||
+                        absl::IsNotFound(answers.status()))
+                << code << "\n"
+                << answers.status();
+          }
+          runs += answers.ok() ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(runs, 1000);
+}
+
+}  // namespace
+}  // namespace smelt
