@@ -10,7 +10,9 @@
 // `do layers [auto=LOSS] [PATTERN...]`: operators in int8 on samples in [-1, 1]: `out` is which
 // layer is the worst, and which stay float: "worst NODE", "float NODE".
 //
-// `do stated`: operators that are fused are in int8 by what FakeQuant nodes state of ranges.
+// `do stated [bits=4]`: operators that are fused are in int8 by what FakeQuant nodes state of
+// ranges, their weights in `bits`. `do dynamic [bits=4] [block=N]`: weights of operators that
+// quantize floats as they come are integers, however few these are.
 //
 // `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
@@ -157,6 +159,14 @@ StatusOr<std::string> LayersOf(const Graph& graph, const std::vector<std::string
   return out;
 }
 
+int64_t NumberOf(const std::vector<std::string>& words, absl::string_view name, int64_t otherwise) {
+  int64_t value = otherwise;
+  for (absl::string_view word : words) {
+    if (absl::ConsumePrefix(&word, name) && !absl::SimpleAtoi(word, &value)) return -1;
+  }
+  return value;
+}
+
 StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
                                const std::string& fusions) {
   ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph(in));
@@ -202,7 +212,16 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
     legalize.declares_ranges = true;
     ASSIGN_OR_RETURN(refusals, Legalize(*graph, nullptr, legalize));
     RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
-    RETURN_IF_ERROR(QuantizeToInteger(*graph, {}, {}));
+    IntegerFlags integer;
+    integer.weight_bits = static_cast<int>(NumberOf(words, "bits=", 8));
+    RETURN_IF_ERROR(QuantizeToInteger(*graph, {}, integer));
+  }
+  if (step == "dynamic") {
+    DynamicRangeFlags dynamic;
+    dynamic.least_elements = 0;
+    dynamic.weight_bits = static_cast<int>(NumberOf(words, "bits=", 8));
+    dynamic.block_size = NumberOf(words, "block=", 0);
+    RETURN_IF_ERROR(QuantizeDynamicRange(*graph, dynamic));
   }
   if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
   if (step == "explain") {

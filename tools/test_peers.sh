@@ -17,6 +17,7 @@ lite_files
 lite_composites_test
 lite_quantize_test
 lite_fake_quant_test
+lite_int4_test
 lite_operands_test
 optimize_test
 quantize_test

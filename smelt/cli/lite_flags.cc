@@ -309,6 +309,27 @@ Status ReadFloatLayers(LiteCommandFlags& flags, bool samples) {
   return OkStatus();
 }
 
+Status ReadWeightBits(const LiteCommandFlags& flags, LiteFlags& lite) {
+  if (flags.weight_bits == "4") {
+    if (lite.quantize != LiteQuantize::kDynamic && lite.quantize != LiteQuantize::kInt8) {
+      return InvalidArgument("--weight_bits 4 needs --quantize dynamic or int8");
+    }
+    lite.integer.weight_bits = lite.dynamic.weight_bits = 4;
+  } else if (!flags.weight_bits.empty() && flags.weight_bits != "8") {
+    return InvalidArgument("--weight_bits is 8 or 4, not '", flags.weight_bits, "'");
+  }
+  if (flags.block_size.empty()) return OkStatus();
+  if (lite.quantize != LiteQuantize::kDynamic || lite.dynamic.weight_bits != 4) {
+    return InvalidArgument("--block_size needs --quantize dynamic and --weight_bits 4");
+  }
+  int64_t& size = lite.dynamic.block_size;
+  if (!absl::SimpleAtoi(flags.block_size, &size) || size <= 0 || size % 32 != 0 ||
+      size > INT32_MAX) {
+    return InvalidArgument("--block_size is a multiple of 32, not '", flags.block_size, "'");
+  }
+  return OkStatus();
+}
+
 Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   LiteFlags& lite = flags.lite;
   ASSIGN_OR_RETURN(lite.quantize, ModeOf(flags, sets));
@@ -345,6 +366,7 @@ Status ReadQuantization(LiteCommandFlags& flags, const Sets& sets) {
   lite.integer.per_channel_dense = lite.dynamic.per_channel_dense = !flags.per_tensor_dense;
   lite.integer.float_ops = lite.dynamic.float_ops = {ops.begin(), ops.end()};
   lite.integer.float_nodes = lite.dynamic.float_nodes = {nodes.begin(), nodes.end()};
+  RETURN_IF_ERROR(ReadWeightBits(flags, lite));
   RETURN_IF_ERROR(ReadFloatLayers(flags, samples));
   if (!samples && !lite.float_layers.measure) return OkStatus();
   // A model may state what its activations are: whether samples are needed is known when it is
@@ -451,6 +473,13 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
                flags.per_tensor, "One scale for the weights of an operator");
   app.add_flag("--disable_per_channel_quantization_for_dense_layers", flags.per_tensor_dense,
                "One scale for the weights of FULLY_CONNECTED");
+  text(
+      "--weight_bits", flags.weight_bits,
+      "8, or 4 for weights of operators whose kernels take int4, under --quantize dynamic or int8");
+  text(
+      "--block_size", flags.block_size,
+      "Of --weight_bits 4 under --quantize dynamic: so many weights of a row have a scale of their "
+      "own, where kernels take that; a multiple of 32");
   list("--float_op,--denylisted_ops", flags.float_ops,
        "An operator that is left float, as CONV_2D; several times for several");
   list("--float_node,--denylisted_nodes", flags.float_nodes, "A node that is left float");

@@ -21,7 +21,7 @@ struct LiteCommandFlags {
   std::string graph_def, keras_model, tag_set;
   std::vector<std::string> input_arrays, output_arrays, input_shapes;
   std::string quantize, representative, input_type = "float32", output_type = "float32";
-  std::string bias_type, report, max_loss;
+  std::string bias_type, report, max_loss, weight_bits, block_size;
   std::vector<std::string> optimizations, supported_ops, supported_types;
   std::vector<std::string> float_ops, float_nodes, float_layers, user_select, metadata;
   bool quantize_weights = false, quantize_to_half = false, per_tensor = false,

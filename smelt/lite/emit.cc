@@ -10,6 +10,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/subgraph_names.h"
+#include "smelt/tensor/float16.h"
 
 namespace smelt {
 namespace {
@@ -99,7 +100,33 @@ class Emitter {
     return q;
   }
 
+  // The scales of blocks are a tensor of their own, before the one that they are of.
+  Status AddBlockScales(const Node& n, const PartialShape& shape, absl::string_view name) {
+    const auto scales = n.Get<std::vector<float>>(kScales, {});
+    const int64_t block = n.Int(kBlockSize), row = shape.rank() < 1 ? 0 : shape[shape.rank() - 1];
+    int64_t rows = 1;
+    for (int i = 0; i < shape.rank() - 1; ++i) rows *= shape[i];
+    if (block < 0 || block > INT32_MAX || row % block != 0 ||
+        static_cast<int64_t>(scales.size()) != rows * (row / block)) {
+      return Internal("node '", n.name(), "' has ", scales.size(), " scales of blocks of ", block);
+    }
+    ASSIGN_OR_RETURN(Tensor value, Tensor::Make(Dtype::kHalf, Shape({rows, row / block})));
+    for (size_t i = 0; i < scales.size(); ++i) value.flat<Half>()[i] = Half(scales[i]);
+    ASSIGN_OR_RETURN(LiteBuffer bytes, LiteBytes(value));
+    LiteTensor& t = out_.tensors.emplace_back();
+    t.name = absl::StrCat(name, "/scales");
+    t.type = Dtype::kHalf;
+    t.has_rank = true;
+    t.shape = {static_cast<int32_t>(rows), static_cast<int32_t>(value.dim(1))};
+    t.buffer = static_cast<uint32_t>(model_.buffers.size());
+    model_.buffers.push_back(std::move(bytes));
+    return OkStatus();
+  }
+
   StatusOr<int32_t> AddTensor(Endpoint e, std::string name) {
+    const TensorValue* constant = StatedConstant(*e.node);
+    const bool blocks = constant != nullptr && e.node->Int(kBlockSize) != 0;
+    if (blocks) RETURN_IF_ERROR(AddBlockScales(*e.node, constant->shape, name));
     LiteTensor& t = out_.tensors.emplace_back();
     t.name = std::move(name);
     t.type = BaseType(e.node->output_types[static_cast<size_t>(e.port)]);
@@ -119,6 +146,11 @@ class Emitter {
       shape = (*shapes->get<std::vector<PartialShape>>())[static_cast<size_t>(e.port)];
     }
     SetQuantization(*e.node, e.port, t.quantization);
+    if (blocks) {
+      t.quantization = {};
+      t.quantization.blockwise = {static_cast<int32_t>(out_.tensors.size()) - 2, -1,
+                                  static_cast<int32_t>(e.node->Int(kBlockSize))};
+    }
     // A free size is 1 until inputs are resized; a rank that is not known reads as a scalar's.
     t.has_rank = shape.known_rank();
     bool free = false;

@@ -1,6 +1,7 @@
 #include "smelt/lite/import.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -9,6 +10,7 @@
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/node_names.h"
 #include "smelt/lite/subgraph_names.h"
+#include "smelt/tensor/float16.h"
 
 namespace smelt {
 namespace {
@@ -113,10 +115,75 @@ class Importer {
     if (!value->valid()) {
       return InvalidArgument("tensor ", index, " '", t.name, "' is read before it is there");
     }
+    if (const Status blocks = SetBlocks(t, *value, attrs); !blocks.ok()) {
+      return Prefix(blocks, absl::StrCat("tensor ", index, " '", t.name, "': "));
+    }
     attrs.Set("dtype", t.type);
     attrs.Set("value", *value);
     ASSIGN_OR_RETURN(Node * n, graph_->Add(NameOf(index), "Const", {}, std::move(attrs)));
     return known = {n, 0};
+  }
+
+  // The scales of blocks are those of another tensor.
+  Status SetBlocks(const LiteTensor& t, const Tensor& value, AttrMap& attrs) const {
+    if (!t.quantization.blockwise) return OkStatus();
+    const LiteQuantization::Blockwise& q = *t.quantization.blockwise;
+    const auto count = static_cast<int32_t>(from_.tensors.size());
+    if (q.scales < 0 || q.scales >= count || q.zero_points >= count) {
+      return InvalidArgument("its blocks have scales of tensor ", q.scales, " and zero points of ",
+                             q.zero_points, " among ", count, " tensors");
+    }
+    if (t.type != Dtype::kInt4 && t.type != Dtype::kInt8) {
+      return Unimplemented("it has scales of blocks, and is ", DtypeName(t.type));
+    }
+    const Shape& shape = value.shape();
+    if (shape.rank() < 1 || shape[shape.rank() - 1] % q.block_size != 0) {
+      return InvalidArgument("its shape ", shape.ToString(), " has no blocks of ", q.block_size);
+    }
+    ASSIGN_OR_RETURN(const Tensor stated, LiteConstant(model_, Tensor_(q.scales)));
+    std::vector<float> scales;
+    if (stated.valid() && stated.dtype() == Dtype::kHalf) {
+      for (const Half v : stated.flat<Half>()) scales.push_back(static_cast<float>(v));
+    } else if (stated.valid() && stated.dtype() == Dtype::kFloat) {
+      const auto numbers = stated.flat<float>();
+      scales.assign(numbers.begin(), numbers.end());
+    } else {
+      return InvalidArgument("the scales of its blocks are no constant of float16 or float32");
+    }
+    if (static_cast<int64_t>(scales.size()) != value.num_elements() / q.block_size) {
+      return InvalidArgument("there are ", scales.size(), " scales for ",
+                             value.num_elements() / q.block_size, " blocks");
+    }
+    for (const float scale : scales) {
+      if (!(scale >= 0) || !std::isfinite(scale)) {
+        return InvalidArgument("a block of it has the scale ", scale);
+      }
+    }
+    RETURN_IF_ERROR(CheckZeroPoints(q.zero_points));
+    attrs.Set(kScales, scales);
+    attrs.Set(kZeroPoints, std::vector<int64_t>(scales.size(), 0));
+    attrs.Set(kBlockSize, int64_t{q.block_size});
+    return OkStatus();
+  }
+
+  // No kernel reads the zero points of blocks. 0 is what a file has that says nothing of them, so
+  // that the first tensor is meant where it could be.
+  Status CheckZeroPoints(int32_t index) const {
+    if (index < 0) return OkStatus();
+    ASSIGN_OR_RETURN(const Tensor zeros, LiteConstant(model_, Tensor_(index)));
+    const bool integers =
+        zeros.valid() && (zeros.dtype() == Dtype::kInt4 || zeros.dtype() == Dtype::kInt8 ||
+                          zeros.dtype() == Dtype::kInt32 || zeros.dtype() == Dtype::kInt64);
+    if (!integers) {
+      if (index == 0) return OkStatus();
+      return InvalidArgument("the zero points of its blocks, tensor ", index,
+                             ", are no constant integers");
+    }
+    const auto* bytes = static_cast<const char*>(zeros.raw());
+    if (std::any_of(bytes, bytes + zeros.bytes(), [](char c) { return c != 0; })) {
+      return Unimplemented("its blocks have zero points other than 0");
+    }
+    return OkStatus();
   }
 
   Status AddOperator(const LiteOperator& op) {

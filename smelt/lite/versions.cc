@@ -55,7 +55,16 @@ bool CastsInt8(const OperatorUse& u) {
 bool IsHybrid(const OperatorUse& u) {
   const LiteTensor* w = u.input(1);
   const LiteTensor* y = u.output();
-  return w != nullptr && y != nullptr && w->type == Dtype::kInt8 && y->type == Dtype::kFloat;
+  const bool narrow = w != nullptr && (w->type == Dtype::kInt8 || w->type == Dtype::kInt4);
+  return narrow && y != nullptr && y->type == Dtype::kFloat;
+}
+bool HasInt4Weights(const OperatorUse& u) {
+  const LiteTensor* w = u.input(1);
+  return w != nullptr && w->type == Dtype::kInt4;
+}
+bool HasBlocks(const OperatorUse& u) {
+  const LiteTensor* w = u.input(1);
+  return w != nullptr && w->quantization.blockwise;
 }
 bool IsHybridPerChannel(const OperatorUse& u) {
   return IsHybrid(u) && u.input(1)->quantization.scale.size() > 1;
@@ -131,6 +140,7 @@ constexpr VersionRow kVersions[] = {
      .runtime = "1.14.0",
      .types = Types(Dtype::kInt16, Dtype::kInt8, Dtype::kUint8)},
     {.op = "CONCATENATION", .version = 1, .runtime = "1.5.0"},
+    {.op = "CONV_2D", .version = 7, .runtime = "2.11.0", .when = HasInt4Weights},
     {.op = "CONV_2D", .version = 5, .runtime = "2.4.0", .when = IsHybridPerChannel},
     {.op = "CONV_2D", .version = 6, .runtime = "2.9.0", .when = IsGrouped},
     {.op = "CONV_2D", .version = 2, .runtime = "1.14.0", .when = IsHybrid},
@@ -143,6 +153,7 @@ constexpr VersionRow kVersions[] = {
     {.op = "CONV_3D_TRANSPOSE", .version = 1, .runtime = "2.6.0"},
     {.op = "COS", .version = 1, .runtime = "1.14.0"},
     {.op = "CUMSUM", .version = 1, .runtime = "2.4.0"},
+    {.op = "DEPTHWISE_CONV_2D", .version = 7, .runtime = "2.11.0", .when = HasInt4Weights},
     {.op = "DEPTHWISE_CONV_2D", .version = 6, .runtime = "2.3.0", .when = IsHybridPerChannel},
     {.op = "DEPTHWISE_CONV_2D", .version = 4, .runtime = "2.2.0", .when = IsHybrid},
     {.op = "DEPTHWISE_CONV_2D", .version = 2, .runtime = "1.12.0", .when = IsDilated},
@@ -164,6 +175,8 @@ constexpr VersionRow kVersions[] = {
     {.op = "DEQUANTIZE", .version = 1, .runtime = "1.14.0"},
     {.op = "DIV", .version = 1, .runtime = "1.6.0"},
     {.op = "ELU", .version = 1, .runtime = "1.14.0"},
+    {.op = "EMBEDDING_LOOKUP", .version = 4, .runtime = "2.18.0", .when = HasInt4Weights},
+    {.op = "EMBEDDING_LOOKUP", .version = 4, .runtime = "2.18.0", .when = HasBlocks},
     {.op = "EQUAL", .version = 3, .runtime = "2.3.0", .types = Types(Dtype::kString)},
     {.op = "EQUAL", .version = 2, .runtime = "1.14.0", .types = Types(Dtype::kInt8, Dtype::kUint8)},
     {.op = "EQUAL", .version = 1, .runtime = "1.14.0"},
@@ -184,7 +197,9 @@ constexpr VersionRow kVersions[] = {
      .runtime = "2.13.0",
      .types = Types(Dtype::kInt16, Dtype::kInt8, Dtype::kUint8)},
     {.op = "FLOOR_MOD", .version = 1, .runtime = "1.13.0"},
+    {.op = "FULLY_CONNECTED", .version = 13, .runtime = "2.18.0", .when = HasBlocks},
     {.op = "FULLY_CONNECTED", .version = 12, .runtime = "2.17.0", .when = IsHybridPerChannel},
+    {.op = "FULLY_CONNECTED", .version = 10, .runtime = "2.11.0", .when = HasInt4Weights},
     {.op = "FULLY_CONNECTED", .version = 9, .runtime = "2.3.0", .when = IsHybridAsymmetric},
     {.op = "FULLY_CONNECTED", .version = 3, .runtime = "1.14.0", .when = IsHybrid},
     {.op = "FULLY_CONNECTED",

@@ -11,6 +11,7 @@ Affine ReadAffine(const Node& node, absl::string_view before, absl::string_view 
   a.scales = node.Get<std::vector<float>>(name("scales"), {});
   a.zeros = node.Ints(name("zero_points"));
   a.dim = static_cast<int>(node.Int(name("quantized_dim")));
+  a.block = node.Int(name("block_size"));
   return a;
 }
 

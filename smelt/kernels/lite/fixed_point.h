@@ -19,7 +19,8 @@ namespace smelt::lite {
 struct Affine {
   std::vector<float> scales;  // empty: not quantized
   std::vector<int64_t> zeros;
-  int dim = 0;  // of several scales
+  int dim = 0;        // of several scales
+  int64_t block = 0;  // elements of a row that share one of the scales, which lie row by row; 0: no
   bool quantized() const { return !scales.empty(); }
   float scale() const { return scales.empty() ? 1.0f : scales[0]; }
   int32_t zero() const { return zeros.empty() ? 0 : static_cast<int32_t>(zeros[0]); }

@@ -22,6 +22,7 @@ bool IsProduct(const Int8Shape& s) {
 
 struct HybridState final : KernelState, LayerWindow {
   std::vector<float> scales;
+  bool int4 = false;
   float low = -kHybridInfinity, high = kHybridInfinity;
 
   // The last layers that ran; their tensors keep the addresses that tell them apart.
@@ -38,7 +39,8 @@ struct HybridState final : KernelState, LayerWindow {
     auto shape = Int8ShapeOf(*this, in, weights.shape());
     if (!shape) return Unimplemented("windows over an image of shape ", in.ToString());
     HybridNumbers numbers;
-    numbers.by_row = kind == LayerKind::kDense || IsProduct(*shape);
+    // XNNPACK has no convolutions of int4: TensorFlow Lite's own quantizes image by image.
+    numbers.by_row = kind == LayerKind::kDense || (IsProduct(*shape) && !int4);
     if (numbers.by_row) {
       shape->in_w = shape->out_w = shape->outputs();
       shape->batch = shape->in_h = shape->out_h = 1;
@@ -86,6 +88,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareHybrid(const Node& node) {
   auto s = std::make_unique<HybridState>();
   ASSIGN_OR_RETURN(static_cast<LayerWindow&>(*s), LayerWindow::Of(node, kKind));
   s->scales = InputAffine(node, 1).scales;
+  s->int4 = node.input_types[1] == Dtype::kInt4;
   const std::string activation = node.String("fused_activation_function", "NONE");
   if (activation == "RELU" || activation == "RELU6") s->low = 0;
   if (activation == "RELU6") s->high = 6;
@@ -132,6 +135,7 @@ std::string DeclineHybrid(const Node& node) {
   }
   const Affine w = InputAffine(node, 1);
   const auto is_zero = [](int64_t z) { return z == 0; };
+  if (w.block != 0) return "its weights have scales of blocks";
   if (w.scales.empty() || !std::ranges::all_of(w.zeros, is_zero)) {
     return "its weights have no scales about 0";
   }

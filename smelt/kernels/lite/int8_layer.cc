@@ -241,27 +241,18 @@ N Int8Layer::ZeroOfImage(const Scaled* how) const {
 }
 
 Int8Layer::Scaled Int8Layer::ScaledOfRange(float low, float high) const {
+  if (!s_.depthwise) return StepsOfRange(low, high);
   const float range = high - low;
-  // Numbers that have no range stand for 0, and so do those that are none.
   if (!(range > 0) || !std::isfinite(range)) return {1, 0, 0, 0};
   Scaled s;
-  float whole = 0;
-  if (s_.depthwise) {
-    const double scale = static_cast<double>(range) / 255;
-    s.scale = static_cast<float>(scale);
-    s.inverse = 1.0f / s.scale;
-    // The zero point is that by which the end with the smaller error is met.
-    const double at_low = low / scale, at_high = high / scale;
-    const double zero =
-        128 + std::abs(at_low) < 127 + std::abs(at_high) ? -128 - at_low : 127 - at_high;
-    whole = static_cast<float>(std::round(std::clamp(zero, -128.0, 127.0)));
-  } else {
-    s.inverse = 255.0f / range;
-    s.scale = 1.0f / s.inverse;
-    const float at_low = low * s.inverse, at_high = high * s.inverse;
-    const float zero = at_low - 128 + (at_high + 127) > 0 ? -128 - at_low : 127 - at_high;
-    whole = std::nearbyint(std::clamp(zero, -128.0f, 127.0f));
-  }
+  const double scale = static_cast<double>(range) / 255;
+  s.scale = static_cast<float>(scale);
+  s.inverse = 1.0f / s.scale;
+  // The zero point is that by which the end with the smaller error is met.
+  const double at_low = low / scale, at_high = high / scale;
+  const double zero =
+      128 + std::abs(at_low) < 127 + std::abs(at_high) ? -128 - at_low : 127 - at_high;
+  const auto whole = static_cast<float>(std::round(std::clamp(zero, -128.0, 127.0)));
   if (!std::isfinite(s.inverse)) return {1, 0, 0, 0};
   s.low = -128 - whole;
   s.high = 127 - whole;

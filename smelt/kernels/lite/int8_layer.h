@@ -14,6 +14,7 @@
 
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
+#include "smelt/kernels/lite/hybrid_steps.h"
 
 namespace smelt::lite {
 
@@ -64,10 +65,7 @@ class Int8Layer {
 
  private:
   // How numbers of the input become those of the image.
-  struct Scaled {
-    float scale = 0, inverse = 0;
-    float low = 0, high = 0;  // of steps less the zero point
-  };
+  using Scaled = HybridSteps;
 
   void SetShape();
   std::vector<int64_t> PlacesOfUnits();

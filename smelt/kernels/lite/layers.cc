@@ -450,6 +450,7 @@ std::string DeclineLayer(const Node& node, Places p) {
   }
   const Affine w = InputAffine(node, p.weights);
   if (w.scales.empty() || w.zeros.size() != w.scales.size()) return "its weights have no scales";
+  if (w.block != 0) return "its weights have scales of blocks";
   const Range of_weights = RangeOf(type == Dtype::kUint8 ? type : Dtype::kInt8);
   for (const int64_t z : w.zeros) {
     if (type != Dtype::kUint8 ? z != 0 : z < of_weights.low || z > of_weights.high) {

@@ -29,6 +29,10 @@ inline constexpr absl::string_view kQuantizedDim =
 // least and the greatest number that the model names, list(float).
 inline constexpr absl::string_view kDeclaresRange = "_declares_range";
 
+// Of constants whose scales are each for so many elements of a row, which has several, one row's
+// scales behind another's: int.
+inline constexpr absl::string_view kBlockSize = "_block_size";
+
 // Of operators with numbers in between that files state as tensors (LSTMs: four gates, and what is
 // before the projection): scales, 0 where one is not quantized, and zero points.
 inline constexpr absl::string_view kIntermediateScales = "_intermediate_scales";      // list(float)

@@ -34,6 +34,12 @@ const LowerRow* FindRow(OpName op, bool quantized) {
   return (*(quantized ? of_quantized : plain))[static_cast<size_t>(op.number())];
 }
 
+// Other kernels would take scales of blocks for those of a dimension.
+bool ReadsBlocks(const Node& n, int input) {
+  return input == 1 &&
+         (n.op_name() == "tfl.fully_connected" || n.op_name() == "tfl.embedding_lookup");
+}
+
 // How the outputs are quantized as the node says.
 void NoteQuantization(Node* n, Lowering& l) {
   for (int i = 0; i < n->num_outputs(); ++i) {
@@ -42,7 +48,7 @@ void NoteQuantization(Node* n, Lowering& l) {
     if (scales == nullptr || scales->get<std::vector<float>>() == nullptr) continue;
     l.SetQuantization(
         {n, i}, {*scales->get<std::vector<float>>(), n->Ints(absl::StrCat(kZeroPoints, behind)),
-                 n->Int(absl::StrCat(kQuantizedDim, behind))});
+                 n->Int(absl::StrCat(kQuantizedDim, behind)), n->Int(kBlockSize)});
   }
 }
 
@@ -89,6 +95,11 @@ StatusOr<Node*> Lowering::Keep(const Node& n, DtypeVector more) {
     attrs.Set(absl::StrCat("_input_scales_", i), q->scales);
     attrs.Set(absl::StrCat("_input_zero_points_", i), q->zero_points);
     attrs.Set(absl::StrCat("_input_quantized_dim_", i), q->dim);
+    if (q->block == 0) continue;
+    if (!ReadsBlocks(n, i)) {
+      return Unimplemented("input ", i, " has scales of blocks, which its kernels do not read");
+    }
+    attrs.Set(absl::StrCat("_input_block_size_", i), q->block);
   }
   for (const Dtype t : more) out.push_back(t);
   attrs.Set("Tin", in);

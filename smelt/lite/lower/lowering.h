@@ -25,6 +25,7 @@ struct Quantization {
   std::vector<float> scales;
   std::vector<int64_t> zero_points;
   int64_t dim = 0;
+  int64_t block = 0;  // elements of a row that share a scale; 0: scales are not of blocks
   bool operator==(const Quantization&) const = default;
 };
 

@@ -11,19 +11,37 @@
 namespace smelt {
 namespace {
 
-Status SetWeights(Graph& graph, Node* n, int input, const QuantizedWeights& weights, int dim) {
+Status SetWeights(Graph& graph, Node* n, int input, const QuantizedWeights& weights, int dim,
+                  int64_t block) {
   AttrMap attrs;
   attrs.Set("dtype", weights.values.dtype());
   attrs.Set("value", weights.values);
   attrs.Set(kScales, weights.scales);
   attrs.Set(kZeroPoints, std::vector<int64_t>(weights.scales.size(), 0));
   if (dim >= 0) attrs.Set(kQuantizedDim, static_cast<int64_t>(dim));
+  if (block != 0) attrs.Set(kBlockSize, block);
   const std::string name = n->input(input).node->name();
   ASSIGN_OR_RETURN(Node * constant, graph.Add(name, "Const", {}, std::move(attrs)));
   Node* before = n->input(input).node;
   graph.SetInput(n, input, {constant, 0});
   if (before->uses().empty()) graph.Remove(before);
   return UpdateInputTypes(graph, n);
+}
+
+// How the weights of an operator are quantized.
+struct WeightForm {
+  int bits = 8, dim = -1;
+  int64_t block = 0;
+};
+WeightForm FormOf(const QuantizedOp& row, const DynamicRangeFlags& flags, const Shape& shape) {
+  WeightForm form;
+  if (row.hybrid4) form.bits = flags.weight_bits;
+  form.dim = row.ScaledDimension(flags);
+  if (form.bits == 4 && row.rows4 && flags.per_channel) form.dim = 0;
+  const bool fits = shape.rank() == 2 && flags.block_size > 0 && shape[1] % flags.block_size == 0;
+  if (form.bits == 4 && row.blocks && fits) form.block = flags.block_size;
+  if (form.block != 0) form.dim = 0;
+  return form;
 }
 
 }  // namespace
@@ -57,14 +75,15 @@ Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags) {
         continue;
       }
       ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
-      const int dim = row->ScaledDimension(flags);
-      auto weights = QuantizeWeights(value, dim);
+      const WeightForm form = FormOf(*row, flags, value.shape());
+      auto weights = form.block != 0 ? QuantizeBlocks(value, form.block, form.bits)
+                                     : QuantizeWeights(value, form.dim, form.bits);
       if (!weights.ok()) {
         return Prefix(weights.status(),
                       absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
                                    "), constant '", n->input(input).node->name(), "': "));
       }
-      RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, dim));
+      RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, form.dim, form.block));
       any = true;
     }
     if (any && row->asymmetric_inputs) {

@@ -307,7 +307,7 @@ class IntegerQuantizer {
       const bool weights = i >= row.first_weights && i <= row.last_weights;
       if (const auto value = ConstantTensor(*e.node)) {
         if (weights) {
-          auto q = WeightsOf(*value, row.ScaledDimension(flags_));
+          auto q = WeightsOf(*value, row);
           if (!q.ok()) {
             return Prefix(q.status(), absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
                                                    "), constant '", e.node->name(), "': "));
@@ -351,11 +351,12 @@ class IntegerQuantizer {
   }
 
   // Where training rounded, weights keep what they were rounded to.
-  StatusOr<QuantizedWeights> WeightsOf(const Tensor& value, int dim) const {
+  StatusOr<QuantizedWeights> WeightsOf(const Tensor& value, const QuantizedOp& row) const {
+    const int dim = row.ScaledDimension(flags_), bits = row.integer4 ? flags_.weight_bits : 8;
     if (!declared_.empty()) {
-      if (auto q = OnGrid(value, dim)) return *std::move(q);
+      if (auto q = OnGrid(value, dim, bits)) return *std::move(q);
     }
-    return QuantizeWeights(value, dim);
+    return QuantizeWeights(value, dim, bits);
   }
 
   // A stated range whose value is integers on its scale by now states nothing more; others are

@@ -20,6 +20,7 @@ struct Scaled {
   std::vector<float> scales;
   std::vector<int64_t> zeros;
   int64_t dim = 0;
+  int64_t block = 0;  // elements of a row that share a scale; 0: scales are not of blocks
 };
 
 std::string Suffix(int port) { return port == 0 ? "" : absl::StrCat("_", port); }
@@ -31,6 +32,7 @@ Scaled ScaledAt(Endpoint e) {
   out.scales = *scales->get<std::vector<float>>();
   out.zeros = e.node->Ints(absl::StrCat(kZeroPoints, Suffix(e.port)));
   out.dim = e.node->Int(absl::StrCat(kQuantizedDim, Suffix(e.port)));
+  out.block = e.node->Int(kBlockSize);
   return out;
 }
 
@@ -38,6 +40,8 @@ int64_t StepAt(const Tensor& t, int64_t i) {
   switch (t.dtype()) {
     case Dtype::kInt8:
       return t.data<int8_t>()[i];
+    case Dtype::kInt4:
+      return static_cast<const int8_t*>(t.raw())[i];
     case Dtype::kUint8:
       return t.data<uint8_t>()[i];
     case Dtype::kInt16:
@@ -50,8 +54,8 @@ int64_t StepAt(const Tensor& t, int64_t i) {
 }
 
 bool HasSteps(Dtype t) {
-  return t == Dtype::kInt8 || t == Dtype::kUint8 || t == Dtype::kInt16 || t == Dtype::kInt32 ||
-         t == Dtype::kInt64;
+  return t == Dtype::kInt4 || t == Dtype::kInt8 || t == Dtype::kUint8 || t == Dtype::kInt16 ||
+         t == Dtype::kInt32 || t == Dtype::kInt64;
 }
 
 // The reals that the integers stand for; what is not quantized stays.
@@ -59,7 +63,9 @@ StatusOr<Tensor> Reals(const Tensor& t, const Scaled& q) {
   if (q.scales.empty() || !HasSteps(t.dtype())) return t;
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(Dtype::kFloat, t.shape()));
   const bool several = q.scales.size() > 1;
-  const int64_t inner = several ? t.shape().Product(static_cast<int>(q.dim) + 1, t.rank()) : 1;
+  const int64_t inner = q.block != 0 ? q.block
+                        : several    ? t.shape().Product(static_cast<int>(q.dim) + 1, t.rank())
+                                     : 1;
   const auto count = static_cast<int64_t>(q.scales.size());
   for (int64_t i = 0; i < t.num_elements(); ++i) {
     const auto at = static_cast<size_t>(several ? i / inner % count : 0);

@@ -18,12 +18,14 @@ struct DynamicRangeFlags {
   int64_t least_elements = 1024;  // of weights that are worth it
   bool per_channel = true;
   bool per_channel_dense = true;  // of FULLY_CONNECTED, where per_channel
+  int weight_bits = 8;            // 4: where kernels take such weights
+  int64_t block_size = 0;         // weights that have a scale, where kernels take that; 0: none
   std::set<std::string, std::less<>>
       float_ops;  // names of operators, as "CONV_2D", left as they are
   std::set<std::string, std::less<>> float_nodes;  // of nodes
 };
 // Weights of operators that multiply int8 weights by floats, quantizing these as they run, become
-// int8. INVALID_ARGUMENT names the node whose weights are not finite.
+// int8 or int4. INVALID_ARGUMENT names the node whose weights are not finite.
 Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags);
 
 struct IntegerFlags {
@@ -31,6 +33,7 @@ struct IntegerFlags {
   bool per_channel = true;
   bool per_channel_dense = true;  // of FULLY_CONNECTED, where per_channel
   bool only_integer = false;      // an operator that stays float is an error
+  int weight_bits = 8;            // 4: where kernels take such weights
   Dtype input_type = Dtype::kFloat, output_type = Dtype::kFloat;
   std::set<std::string, std::less<>>
       float_ops;  // names of operators, as "CONV_2D", left as they are

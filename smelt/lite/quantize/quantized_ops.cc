@@ -18,6 +18,13 @@ constexpr QuantizedOp Affine(OpName op, int weights, int channels, int bias, boo
           .asymmetric_inputs = asymmetric,
           .integer = true};
 }
+// Of a depthwise convolution the hybrid kernel takes no weights of 4 bits.
+constexpr QuantizedOp WithInt4(QuantizedOp op, bool hybrid, bool blocks) {
+  op.hybrid4 = hybrid;
+  op.integer4 = true;
+  op.blocks = blocks;
+  return op;
+}
 constexpr QuantizedOp Measured(OpName op) { return {.op = op, .integer = true}; }
 constexpr QuantizedOp SameScale(OpName op) {
   return {.op = op, .integer = true, .results = ResultRange::kAsInput};
@@ -34,12 +41,18 @@ constexpr QuantizedOp NoNumbers(OpName op) {
 }
 
 constexpr QuantizedOp kOps[] = {
-    Affine("tfl.conv_2d", 1, 0, 2, true, false),
-    Affine("tfl.depthwise_conv_2d", 1, 3, 2, true, false),
-    Affine("tfl.fully_connected", 1, 0, 2, true, true),
+    WithInt4(Affine("tfl.conv_2d", 1, 0, 2, true, false), true, false),
+    WithInt4(Affine("tfl.depthwise_conv_2d", 1, 3, 2, true, false), false, false),
+    WithInt4(Affine("tfl.fully_connected", 1, 0, 2, true, true), true, true),
     Affine("tfl.transpose_conv", 1, 0, 3, true, false),
     Affine("tfl.batch_matmul", 1, -1, -1, true, true),
-    {.op = "tfl.embedding_lookup", .first_weights = 1, .last_weights = 1, .hybrid = true},
+    {.op = "tfl.embedding_lookup",
+     .first_weights = 1,
+     .last_weights = 1,
+     .hybrid = true,
+     .hybrid4 = true,
+     .rows4 = true,
+     .blocks = true},
     {.op = "tfl.unidirectional_sequence_lstm",
      .first_weights = 1,
      .last_weights = 8,

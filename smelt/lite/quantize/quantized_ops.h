@@ -24,11 +24,14 @@ struct QuantizedOp {
   // each index; -1: one scale.
   int first_weights = -1, last_weights = -1;
   int channels = -1;
-  int bias = -1;                   // the input that is summed in int32; -1: none
-  bool hybrid = false;             // kernels take int8 weights beside float inputs
-  bool asymmetric_inputs = false;  // which quantize these with a zero point when asked to
-  bool integer = false;            // kernels take int8 inputs, and give int8
-  bool recurrent = false;          // an LSTM (integer_lstm.h)
+  int bias = -1;                           // the input that is summed in int32; -1: none
+  bool hybrid = false;                     // kernels take int8 weights beside float inputs
+  bool asymmetric_inputs = false;          // which quantize these with a zero point when asked to
+  bool integer = false;                    // kernels take int8 inputs, and give int8
+  bool hybrid4 = false, integer4 = false;  // which of these take weights of 4 bits
+  bool rows4 = false;      // they have a scale for each row then, where those of 8 bits have one
+  bool blocks = false;     // hybrid ones take a scale for each block of a row of weights
+  bool recurrent = false;  // an LSTM (integer_lstm.h)
   ResultRange results = ResultRange::kCalibrated;
   float fixed_scale = 0;  // of int8 results
   int fixed_zero = 0;

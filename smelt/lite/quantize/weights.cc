@@ -39,7 +39,37 @@ float StepOf(std::span<const float> numbers, int top) {
   return 0;
 }
 
+Dtype TypeOf(int bits) { return bits <= 4 ? Dtype::kInt4 : Dtype::kInt8; }
+
+int8_t* StepsOf(Tensor& t) { return static_cast<int8_t*>(t.raw()); }
+
+// At least `scale`, in 8 bits of fraction and no finer than float16 can say.
+float BlockScaleOf(float scale) {
+  constexpr float kFinest = 1.0f / (1 << 24);
+  int exponent = 0;
+  const float fraction = std::frexp(scale, &exponent);
+  const float rounded = std::ldexp(std::ceil(std::ldexp(fraction, 8)), exponent - 8);
+  return std::ceil(rounded / kFinest) * kFinest;
+}
+
 }  // namespace
+
+StatusOr<QuantizedWeights> QuantizeBlocks(const Tensor& weights, int64_t block, int bits) {
+  const Tensor rows = weights.WithShape(Shape({weights.num_elements() / block, block}));
+  ASSIGN_OR_RETURN(QuantizedWeights out, QuantizeWeights(rows, 0, bits));
+  const auto top = static_cast<float>((1 << (bits - 1)) - 1);
+  for (size_t b = 0; b < out.scales.size(); ++b) {
+    const float scale = out.scales[b] = BlockScaleOf(out.scales[b]);
+    if (!(scale <= 65504)) return InvalidArgument("a block of weights has the scale ", scale);
+    const auto at = static_cast<int64_t>(b) * block;
+    for (int64_t i = at; i < at + block; ++i) {
+      const float q = std::round(weights.data<float>()[i] / scale);
+      StepsOf(out.values)[i] = static_cast<int8_t>(std::clamp(q, -top, top));
+    }
+  }
+  out.values = out.values.WithShape(weights.shape());
+  return out;
+}
 
 std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits) {
   const int top = (1 << (bits - 1)) - 1;
@@ -61,13 +91,13 @@ std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits)
       if (out.scales.back() == 0) return std::nullopt;
     }
   }
-  auto values = Tensor::Make(Dtype::kInt8, weights.shape());
+  auto values = Tensor::Make(TypeOf(bits), weights.shape());
   if (!values.ok()) return std::nullopt;
   out.values = *std::move(values);
   ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
     for (int64_t i = at; i < at + count; ++i) {
       const float q = std::round(all[static_cast<size_t>(i)] / out.scales[static_cast<size_t>(c)]);
-      out.values.data<int8_t>()[i] = static_cast<int8_t>(q);
+      StepsOf(out.values)[i] = static_cast<int8_t>(q);
     }
   });
   return out;
@@ -97,8 +127,8 @@ StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int b
   const auto top = static_cast<float>((1 << (bits - 1)) - 1);
   QuantizedWeights out;
   for (const float l : largest) out.scales.push_back(l == 0 ? 1.0f : l / top);
-  ASSIGN_OR_RETURN(out.values, Tensor::Make(Dtype::kInt8, s));
-  auto* to = out.values.data<int8_t>();
+  ASSIGN_OR_RETURN(out.values, Tensor::Make(TypeOf(bits), s));
+  int8_t* to = StepsOf(out.values);
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t c = 0; c < channels; ++c) {
       const float scale = out.scales[static_cast<size_t>(c)];
