@@ -14,6 +14,7 @@ bool CpuHas(CpuFeature feature) {
     case CpuFeature::kX86V3:
     case CpuFeature::kX86V4:
     case CpuFeature::kFastHalf:
+    case CpuFeature::kTilesOfBytes:
       break;
   }
   return false;

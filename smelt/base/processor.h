@@ -9,11 +9,12 @@
 namespace smelt {
 
 enum class CpuFeature : uint8_t {
-  kX86V3,        // AVX2, FMA and what else x86-64-v3 lets compilers use
-  kX86V4,        // x86-64-v4: AVX-512 F, BW, DQ, CD and VL as well
-  kDotBytes,     // dot products of four bytes: AVX512-VNNI, Armv8.2's DotProd
-  kDotBfloat16,  // dot products of two bfloat16: AVX512-BF16, Armv8.6's BF16
-  kFastHalf,     // half as fast as float: AMX-FP16, AVX-NE-CONVERT
+  kX86V3,         // AVX2, FMA and what else x86-64-v3 lets compilers use
+  kX86V4,         // x86-64-v4: AVX-512 F, BW, DQ, CD and VL as well
+  kDotBytes,      // dot products of four bytes: AVX512-VNNI, Armv8.2's DotProd
+  kDotBfloat16,   // dot products of two bfloat16: AVX512-BF16, Armv8.6's BF16
+  kFastHalf,      // half as fast as float: AMX-FP16, AVX-NE-CONVERT
+  kTilesOfBytes,  // products of matrices of bytes: AMX-INT8, which the system lets the process use
 };
 // Does the processor have it, and the system save its registers?
 bool CpuHas(CpuFeature feature);

@@ -1,6 +1,8 @@
 #include "smelt/base/processor.h"
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace smelt {
 namespace {
@@ -29,6 +31,18 @@ bool HasFastHalf() {
   return has;
 }
 
+// Linux gives the registers to processes that ask for them.
+bool HasTilesOfBytes() {
+  static const bool has = [] {
+    constexpr unsigned kTile = 1u << 24, kTileBytes = 1u << 25;
+    const CpuidWords w = Cpuid(7, 0);
+    if ((w.d & kTile) == 0 || (w.d & kTileBytes) == 0) return false;
+    constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+    return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+  }();
+  return has;
+}
+
 }  // namespace
 
 bool CpuHas(CpuFeature feature) {
@@ -46,6 +60,8 @@ bool CpuHas(CpuFeature feature) {
       return __builtin_cpu_supports("avx512bf16");
     case CpuFeature::kFastHalf:
       return HasFastHalf();
+    case CpuFeature::kTilesOfBytes:
+      return HasTilesOfBytes();
   }
   return false;
 }

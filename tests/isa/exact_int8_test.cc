@@ -28,7 +28,8 @@ int Finished(int32_t sum, int64_t c, const ExactInt8Steps& s) {
 // Factors of columns: most lead sums of `size` into the range of int8, some anywhere.
 struct Factors {
   std::vector<int32_t> start, fraction, left, right;
-  Factors(int64_t n, int size_bits, bool any_left) {
+  bool plain;
+  Factors(int64_t n, int size_bits, bool any_left, bool is_plain) : plain(is_plain) {
     for (int64_t i = 0; i < n; ++i) {
       start.push_back(static_cast<int32_t>(Random()() % 4000) - 2000);
       fraction.push_back(static_cast<int32_t>((1u << 30) + Random()() % (1u << 30)));
@@ -37,12 +38,14 @@ struct Factors {
       right.push_back(std::max(0, size_bits - 7 + static_cast<int32_t>(Random()() % 3) - 1));
       if (i % 7 == 2) right.back() = static_cast<int32_t>(Random()() % 32);
       if (i % 11 == 3) fraction.back() = 0;
+      if (plain) left.back() = 0, right.back() = std::clamp(right.back(), 1, kPlainRight);
     }
   }
   ExactInt8Steps steps(bool any_left) const {
     ExactInt8Steps s;
     s.fraction = fraction.data(), s.left = left.data(), s.right = right.data();
     s.shifts_left = any_left;
+    s.plain = plain;
     s.zero = static_cast<int32_t>(Random()() % 40) - 20;
     if (Random()() % 2 == 0) s.low = s.zero, s.high = 100;
     return s;
@@ -81,25 +84,29 @@ TEST(ExactInt8, Widens) {
   }
 }
 
-// Numbers of type X, int16_t or uint8_t, in groups of `group`.
+// Numbers of type X, int16_t or uint8_t, in groups of `group`, of which there are multiples of
+// `unit`.
 template <typename X>
-void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows)) {
-  const ExactInt8Loops& loops = IsaExactInt8();
-  const int64_t panel = loops.panel;
-  for (int rows = 1; rows <= loops.rows; ++rows) {
-    for (const int64_t groups : {1, 2, 5, 64}) {
+void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
+                int most_rows = IsaExactInt8().rows, int64_t unit = 1) {
+  const int64_t panel = IsaExactInt8().panel;
+  for (int rows = 1; rows <= most_rows; ++rows) {
+    for (const int64_t groups : {unit, 2 * unit, 5 * unit, int64_t{64}}) {
       for (const int64_t num_segments : {1, 3}) {
         for (const int64_t columns : {int64_t{1}, panel / 2 + 1, panel - 1, panel}) {
-          for (const bool any_left : {false, true}) {
+          for (const auto& [any_left, plain] :
+               {std::pair(false, false), {true, false}, {false, true}}) {
             const int64_t length = groups * group;
-            // Segments of a row lie a number apart, rows overlap.
+            // Segments of a row lie a number apart, rows overlap, some out of order.
             AtTheEdge<X> x(Numbers<X>(num_segments * (length + 1) + rows - 1 - 1));
             std::vector<const X*> at;
-            for (int r = 0; r < rows; ++r) at.push_back(x.data() + r);
+            for (int r = 0; r < rows; ++r) {
+              at.push_back(x.data() + (rows % 3 == 0 ? (r * 5 + 1) % rows : r));
+            }
             std::vector<int64_t> segments;
             for (int64_t s = 0; s < num_segments; ++s) segments.push_back(s * (length + 1));
             AtTheEdge<int8_t> w(Anything<int8_t>(num_segments * length * panel));
-            const Factors factors(panel, 15, any_left);
+            const Factors factors(panel, 15, any_left, plain);
             ExactInt8Tile tile;
             if constexpr (std::is_same_v<X, uint8_t>) {
               tile.byte_rows = at.data();
@@ -149,20 +156,29 @@ TEST(ExactInt8, TilesOfBytes) {
   CheckTiles<uint8_t>(loops.byte_group, loops.byte_tile);
 }
 
+TEST(ExactInt8, TilesOfMatrices) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  if (loops.matrix_tile == nullptr) GTEST_SKIP() << "the processor multiplies no matrices";
+  loops.begin_matrices();
+  CheckTiles<uint8_t>(loops.byte_group, loops.matrix_tile, loops.matrix_rows, loops.matrix_groups);
+  loops.end_matrices();
+}
+
 TEST(ExactInt8, Depthwise) {
   const ExactInt8Loops& loops = IsaExactInt8();
   constexpr int64_t kBlock = kExactDepthwiseBlock;
   for (const int64_t channels : {1, 7, 15, 16}) {
     for (const int64_t pairs : {1, 5}) {
       for (const int64_t results : {1, 2, 3, 8}) {
-        for (const bool any_left : {false, true}) {
+        for (const auto& [any_left, plain] :
+             {std::pair(false, false), {true, false}, {false, true}}) {
           const int64_t depth = kBlock, step = 2 * depth;
           AtTheEdge<int16_t> x(Numbers<int16_t>((results - 1) * step + 2 * pairs * depth));
           std::vector<int64_t> taps;
           for (int64_t t = 0; t < 2 * pairs; ++t) taps.push_back((t ^ 1) * depth);
           std::vector<int16_t> w;
           for (const int8_t v : Anything<int8_t>(2 * pairs * kBlock)) w.push_back(v);
-          const Factors factors(kBlock, 13, any_left);
+          const Factors factors(kBlock, 13, any_left, plain);
           ExactInt8Depthwise run;
           run.x = x.data(), run.taps = taps.data(), run.pairs = pairs, run.weights = w.data();
           run.start = factors.start.data(), run.steps = factors.steps(any_left);
@@ -264,7 +280,13 @@ TEST(ExactInt8, SumsAndProducts) {
       s.fraction = &fraction, s.left = &left, s.right = &right, s.shifts_left = left != 0;
       s.zero = 5, s.low = -100, s.high = 120;
       std::vector<int8_t> y(n + 1, 77);
-      for (const int32_t sign : {1, -1}) {
+      for (int kind = 0; kind < 16; ++kind) {
+        const int32_t sign = kind % 2 == 0 ? 1 : -1;
+        // Halves are shifts; a division by all that was shifted is none.
+        p.fraction = (kind & 2) != 0 ? 1 << 30 : 1518500250;
+        q.fraction = (kind & 4) != 0 ? 1518500250 : 1 << 30;
+        q.right = kind == 3 ? 20 : 0;
+        s.plain = left == 0 && kind >= 8;
         loops.add(p, q, sign, 20, s, y.data(), n);
         for (int64_t i = 0; i < n; ++i) {
           const int32_t x = Scaled((a[i * p.step] + 7) * (1 << 20), p.fraction, p.left, p.right);
@@ -275,11 +297,14 @@ TEST(ExactInt8, SumsAndProducts) {
       }
       const int32_t smaller = 6;
       s.right = &smaller;
-      loops.multiply(p, q, s, y.data(), n);
-      for (int64_t i = 0; i < n; ++i) {
-        ASSERT_EQ(y[i], Finished((a[i * p.step] + 7) * (b[i * q.step] - 12), 0, s));
+      for (const bool plain : {false, left == 0}) {
+        s.plain = plain;
+        loops.multiply(p, q, s, y.data(), n);
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(y[i], Finished((a[i * p.step] + 7) * (b[i * q.step] - 12), 0, s));
+        }
+        ASSERT_EQ(y[n], 77);
       }
-      ASSERT_EQ(y[n], 77);
     }
   }
 }

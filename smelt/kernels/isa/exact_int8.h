@@ -8,12 +8,17 @@
 
 namespace smelt {
 
+constexpr int32_t kPlainRight = 22, kPlainSum = 1 << 29;
+
 // What becomes of a sum s of a column: with t = (s << left) * fraction / 2^31, halves rounded up,
 // y = clamp(t / 2^right + zero, low, high), halves rounded away from 0. Sums wrap around.
 // REQUIRES: fraction >= 0; left and right within [0, 31]; the others fit int8.
 struct ExactInt8Steps {
   const int32_t *fraction = nullptr, *left = nullptr, *right = nullptr;  // by column
   bool shifts_left = false;  // is any left other than 0?
+  // Is every left 0 and every right within [1, kPlainRight], and no sum beyond kPlainSum either
+  // way? Loops may take a shorter way then, to the same results.
+  bool plain = false;
   int32_t zero = 0, low = -128, high = 127;
 };
 
@@ -57,6 +62,14 @@ struct ExactInt8Loops {
   // none.
   int64_t byte_group = 0;
   void (*byte_tile)(const ExactInt8Tile& tile, int rows) = nullptr;
+  // The same of more rows, where the processor multiplies matrices of bytes; nullptr where it does
+  // not. Between begin_matrices and end_matrices of the same thread. REQUIRES: `groups` is a
+  // multiple of matrix_groups.
+  void (*matrix_tile)(const ExactInt8Tile& tile, int rows) = nullptr;
+  void (*begin_matrices)() = nullptr;
+  void (*end_matrices)() = nullptr;
+  int matrix_rows = 0;
+  int64_t matrix_groups = 1;
   // y = x - zero.
   void (*widen)(const int8_t* x, int16_t* y, int64_t n, int32_t zero) = nullptr;
   // y = x + 128.

@@ -22,12 +22,24 @@ SMELT_AVX2_INLINE __m256i Widened(const int8_t* p) {
 template <bool kLeft, int P>
 SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Factors8 first = LoadFactors8(tile.steps, 0), second = LoadFactors8(tile.steps, 8);
+  const Bounds8 bounds = MakeBounds8(tile.steps);
   for (int p = 0; p < P; ++p) {
     const __m256i a = Scale8<kLeft>(sum[p][0], first), b = Scale8<kLeft>(sum[p][1], second);
     // Columns 0 to 3 and 8 to 11, then the others.
     const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
     const __m256i back = _mm256_permute2x128_si256(a, b, 0x31);
-    StorePart(tile.y + p * tile.y_step, Narrow16(front, back, tile.steps), tile.columns);
+    StorePart(tile.y + p * tile.y_step, Narrow16(front, back, bounds), tile.columns);
+  }
+}
+
+template <int P>
+SMELT_AVX2_INLINE void FinishPlainTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
+  const Plain8 first = LoadPlain8(tile.steps, 0), second = LoadPlain8(tile.steps, 8);
+  for (int p = 0; p < P; ++p) {
+    const __m256i a = ScalePlain8(sum[p][0], first), b = ScalePlain8(sum[p][1], second);
+    const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
+    const __m256i back = _mm256_permute2x128_si256(a, b, 0x31);
+    StorePart(tile.y + p * tile.y_step, NarrowPlain16(front, back, first), tile.columns);
   }
 }
 
@@ -60,6 +72,8 @@ SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
       Store8(tile.sums + p * 16, sum[p][0]);
       Store8(tile.sums + p * 16 + 8, sum[p][1]);
     }
+  } else if (tile.steps.plain) {
+    FinishPlainTile2<P>(tile, sum);
   } else if (tile.steps.shifts_left) {
     FinishTile2<true, P>(tile, sum);
   } else {
@@ -68,9 +82,34 @@ SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
 }
 
 // One block of channels: results [from, from + N) side by side.
-template <bool kLeft, bool kSums, int N>
+template <SumsWay kWay>
+struct DepthwiseFactors {
+  Factors8 low, high;
+  Bounds8 bounds;
+  SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps& s)
+      : low(LoadFactors8(s, 0)), high(LoadFactors8(s, 8)), bounds(MakeBounds8(s)) {}
+  SMELT_AVX2_INLINE __m128i Finish(__m256i a, __m256i b) const {
+    constexpr bool kLeft = kWay == SumsWay::kAnyLeft;
+    return Narrow16(Scale8<kLeft>(a, low), Scale8<kLeft>(b, high), bounds);
+  }
+};
+template <>
+struct DepthwiseFactors<SumsWay::kPlain> {
+  Plain8 low, high;
+  SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps& s)
+      : low(LoadPlain8(s, 0)), high(LoadPlain8(s, 8)) {}
+  SMELT_AVX2_INLINE __m128i Finish(__m256i a, __m256i b) const {
+    return NarrowPlain16(ScalePlain8(a, low), ScalePlain8(b, high), low);
+  }
+};
+template <>
+struct DepthwiseFactors<SumsWay::kStay> {
+  SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps&) {}
+};
+
+template <SumsWay kWay, int N>
 SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t from,
-                                        const Factors8& low, const Factors8& high) {
+                                        const DepthwiseFactors<kWay>& factors) {
   __m256i sum[N][2];
   SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {
     const __m256i start = Load8(run.start + v * 8);
@@ -90,35 +129,35 @@ SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t f
     }
   }
   SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
-    if (kSums) {
+    if constexpr (kWay == SumsWay::kStay) {
       int32_t* to = run.sums + (from + i) * 16;
       Store8(to, _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x20));
       Store8(to + 8, _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x31));
-      continue;
+    } else {
+      // Interleaving left lanes 0 to 3 and 8 to 11 in the first: narrowing sets them right.
+      StorePart(run.y + (from + i) * run.y_step, factors.Finish(sum[i][0], sum[i][1]),
+                run.channels);
     }
-    // Interleaving left lanes 0 to 3 and 8 to 11 in the first: narrowing sets them right.
-    const __m128i bytes =
-        Narrow16(Scale8<kLeft>(sum[i][0], low), Scale8<kLeft>(sum[i][1], high), run.steps);
-    StorePart(run.y + (from + i) * run.y_step, bytes, run.channels);
   }
 }
 
-template <bool kLeft, bool kSums>
+template <SumsWay kWay>
 SMELT_AVX2 void DepthwiseAvx2(const ExactInt8Depthwise& run) {
-  Factors8 low = {}, high = {};
-  if (!kSums) low = LoadFactors8(run.steps, 0), high = LoadFactors8(run.steps, 8);
+  const DepthwiseFactors<kWay> factors(run.steps);
   int64_t i = 0;
-  for (; i + 2 <= run.results; i += 2) DepthwiseResults<kLeft, kSums, 2>(run, i, low, high);
-  if (i < run.results) DepthwiseResults<kLeft, kSums, 1>(run, i, low, high);
+  for (; i + 2 <= run.results; i += 2) DepthwiseResults<kWay, 2>(run, i, factors);
+  if (i < run.results) DepthwiseResults<kWay, 1>(run, i, factors);
 }
 
 void DepthwiseAvx2Any(const ExactInt8Depthwise& run) {
   if (run.sums != nullptr) {
-    DepthwiseAvx2<false, true>(run);
+    DepthwiseAvx2<SumsWay::kStay>(run);
+  } else if (run.steps.plain) {
+    DepthwiseAvx2<SumsWay::kPlain>(run);
   } else if (run.steps.shifts_left) {
-    DepthwiseAvx2<true, false>(run);
+    DepthwiseAvx2<SumsWay::kAnyLeft>(run);
   } else {
-    DepthwiseAvx2<false, false>(run);
+    DepthwiseAvx2<SumsWay::kAny>(run);
   }
 }
 
@@ -163,6 +202,28 @@ struct VnniOfBytes {
   }
 };
 
+// Columns [16 v, 16 v + 16) of all rows.
+template <int P>
+SMELT_AVX512_INLINE void FinishColumns(const ExactInt8Tile& tile, const __m512i (&sum)[P][2],
+                                       int v) {
+  const int64_t left = tile.columns - v * 16;
+  if (left <= 0) return;
+  const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
+  int8_t* y = tile.y + v * 16;
+  if (tile.steps.plain) {
+    const Plain16 f = LoadPlain16(tile.steps, v * 16);
+    SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+      _mm_mask_storeu_epi8(y + p * tile.y_step, mask, FinishPlain16(sum[p][v], f));
+    }
+    return;
+  }
+  const Factors16 f = LoadFactors16(tile.steps, v * 16);
+  const Bounds16 bounds = MakeBounds16(tile.steps);
+  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+    _mm_mask_storeu_epi8(y + p * tile.y_step, mask, NarrowTo8(Scale16(sum[p][v], f), bounds));
+  }
+}
+
 #define SMELT_TILE_AVX512(Name, Products, target)                                           \
   template <int P>                                                                          \
   target void Name(const ExactInt8Tile& tile) {                                             \
@@ -195,16 +256,7 @@ struct VnniOfBytes {
       }                                                                                     \
       return;                                                                               \
     }                                                                                       \
-    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {                                        \
-      const int64_t left = tile.columns - v * 16;                                           \
-      if (left <= 0) break;                                                                 \
-      const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);      \
-      const Factors16 f = LoadFactors16(tile.steps, v * 16);                                \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                      \
-        _mm_mask_storeu_epi8(tile.y + p * tile.y_step + v * 16, mask,                       \
-                             NarrowTo8(Scale16(sum[p][v], f), tile.steps));                 \
-      }                                                                                     \
-    }                                                                                       \
+    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) { FinishColumns<P>(tile, sum, v); }      \
   }
 SMELT_TILE_AVX512(TileAvx512, Madd, SMELT_AVX512)
 SMELT_TILE_AVX512(TileVnni, Vnni, SMELT_AVX512_VNNI)
@@ -257,6 +309,8 @@ void FillOwnExactInt8(ExactInt8Loops& t) {
   t.tile = RunVnni;
   t.byte_group = 4;
   t.byte_tile = RunOfBytes;
+  FillExactInt8Depthwise(t);
+  if (CpuHas(CpuFeature::kTilesOfBytes)) FillExactInt8Matrices(t);
 }
 
 }  // namespace smelt

@@ -50,6 +50,11 @@ void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const
   steps.zero = s.zero_out;
   steps.low = s.range.low;
   steps.high = s.range.high;
+  // Operands are of 8 bits and their factors less than 1: no term is beyond 2^8 and the shift.
+  const auto narrow = [](int32_t zero) { return zero >= -128 && zero <= 127; };
+  steps.plain = narrow(s.zero_a) && narrow(s.zero_b) && narrow(s.zero_out) && first.left == 0 &&
+                second.left == 0 && result.left == 0 && result.right >= 1 &&
+                result.right <= kPlainRight && (s.kind == Kind::kMul || s.left <= 20);
   const ExactInt8Loops& loops = IsaExactInt8();
   const auto row = [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
     Operand a = first, b = second;

@@ -20,6 +20,8 @@ constexpr int64_t kRowsOfCache = 96 << 10;
 // Multiplications that are worth a thread, and numbers that are worth one to widen.
 constexpr int64_t kWorthAThread = 1 << 17;
 constexpr int64_t kWorthWidening = 1 << 15;
+// Rows of which a product of matrices is faster than one by one.
+constexpr int64_t kWorthAMatrix = 3;
 
 int64_t RoundedUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -32,6 +34,11 @@ Int8Layer::Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const i
   steps_.zero = numbers.out_zero;
   steps_.low = numbers.range.low;
   steps_.high = numbers.range.high;
+  // A product is of a byte, or a difference of two, and a byte.
+  const int64_t taps = s_.kernel_h * s_.kernel_w * (s_.depthwise ? 1 : s_.depth / s_.groups);
+  const int64_t most = taps > kPlainSum ? kPlainSum : taps * 255 * 128;
+  steps_.plain =
+      numbers.out_zero >= -128 && numbers.out_zero <= 127 && in_zero_ >= -128 && in_zero_ <= 127;
   for (size_t u = 0; u < places.size(); ++u) {
     const auto at = static_cast<size_t>(places[u]);
     const Factor& f = numbers.factors[numbers.factors.size() == 1 ? 0 : u];
@@ -40,6 +47,9 @@ Int8Layer::Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const i
     left_[at] = std::clamp(f.shift, 0, 31);
     right_[at] = std::clamp(-f.shift, 0, 31);
     steps_.shifts_left |= left_[at] != 0;
+    const int64_t sum = most + std::abs(int64_t{start_[at]});
+    steps_.plain &=
+        left_[at] == 0 && right_[at] >= 1 && right_[at] <= kPlainRight && sum <= kPlainSum;
   }
   Pack(weights);
 }
@@ -67,6 +77,7 @@ void Int8Layer::SetShape() {
   if (s_.depthwise) multiplier_ = s_.units / s_.depth;
   image_depth_ = s_.depth * multiplier_;
   bytes_ = !s_.depthwise && loops_.byte_tile != nullptr;
+  matrices_ = bytes_ && loops_.matrix_tile != nullptr && s_.outputs() >= kWorthAMatrix;
 }
 
 // Where each unit's numbers stand; they get room.
@@ -113,6 +124,8 @@ void Int8Layer::PackTiles(const int8_t* weights) {
   const int64_t group = this->group(), panel = loops_.panel;
   const auto num_segments = static_cast<int64_t>(segments_.size());
   groups_ = RoundedUp(length, group) / group;
+  // Numbers behind a segment are read, and count for nothing.
+  if (matrices_) groups_ = RoundedUp(groups_, loops_.matrix_groups);
   const int64_t of_segment = groups_ * panel * group, of_panel = num_segments * of_segment;
   weights_.resize(static_cast<size_t>(s_.groups * panels_ * of_panel));
   if (bytes_) weight_sums_.resize(start_.size());
@@ -188,7 +201,8 @@ int64_t Int8Layer::WindowAt(int64_t output) const {
 }
 
 const Int8Layer::Scaled& Int8Layer::HowOf(const Scaled* scaled, int64_t output) const {
-  return scaled[by_row_ ? output : output / (s_.out_h * s_.out_w)];
+  if (by_row_) return scaled[output];
+  return scaled[s_.batch == 1 ? 0 : output / (s_.out_h * s_.out_w)];
 }
 
 void Int8Layer::FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled*) const {
@@ -314,11 +328,12 @@ void Int8Layer::FillImage(const T* x, N* image, const Scaled* scaled) const {
 template <typename N, typename T>
 void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, int64_t to,
                             int64_t first_panel, int64_t last_panel, T* y) const {
-  constexpr int kMostRows = 16, kMostPanel = 64;
+  constexpr int kMostRows = 32, kMostPanel = 64;
   const int64_t per_group = s_.units / s_.groups, channels = s_.depth / s_.groups;
   const auto num_segments = static_cast<int64_t>(segments_.size());
   const int64_t of_panel = num_segments * groups_ * loops_.panel * group();
-  const auto run_tile = bytes_ ? loops_.byte_tile : loops_.tile;
+  const int64_t step = stride_w_ * image_depth_;  // from window to window of a line
+  const auto run_tile = matrices_ ? loops_.matrix_tile : bytes_ ? loops_.byte_tile : loops_.tile;
   ExactInt8Tile tile;
   tile.segments = segments_.data();
   tile.num_segments = num_segments;
@@ -332,7 +347,8 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
     tile.rows = rows.data();
   }
   if constexpr (std::is_same_v<T, float>) tile.sums = sums.data();
-  const int most = std::min(loops_.rows, kMostRows);
+  const int most = std::min(static_cast<int>(rows_of_tile()), kMostRows);
+  if (matrices_) loops_.begin_matrices();
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
     const int64_t g = panel / panels_, column = panel % panels_ * loops_.panel;
     const int64_t unit = g * per_group + column;
@@ -340,10 +356,16 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
     tile.start = start_.data() + panel * loops_.panel;
     tile.steps = StepsAt(panel * loops_.panel);
     tile.columns = std::min(loops_.panel, per_group - column);
+    int64_t line_ends = from, window = 0;
     for (int64_t r = from; r < to; r += most) {
       const int n = static_cast<int>(std::min<int64_t>(most, to - r));
-      for (int i = 0; i < n; ++i) {
-        rows[static_cast<size_t>(i)] = image + WindowAt(r + i) + g * channels;
+      // Divisions only where a line begins.
+      for (int i = 0; i < n; ++i, window += step) {
+        if (r + i == line_ends) {
+          window = WindowAt(r + i) + g * channels;
+          line_ends = (r + i) / s_.out_w * s_.out_w + s_.out_w;
+        }
+        rows[static_cast<size_t>(i)] = image + window;
       }
       if constexpr (std::is_same_v<T, int8_t>) {
         tile.y = y + r * s_.units + unit;
@@ -363,6 +385,7 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
       }
     }
   }
+  if (matrices_) loops_.end_matrices();
 }
 
 template <typename N, typename T>
@@ -370,8 +393,8 @@ void Int8Layer::RunTiles(const N* image, const Scaled* scaled, T* y) const {
   const int64_t outputs = s_.outputs(), panels = s_.groups * panels_;
   // A window's own numbers of the image, about.
   const int64_t of_output = s_.depth * stride_h_ * stride_w_;
-  int64_t rows = RoundedUp(std::max<int64_t>(1, kRowsOfCache / of_output), loops_.rows);
-  rows = std::min(rows, RoundedUp(outputs, loops_.rows));
+  int64_t rows = RoundedUp(std::max<int64_t>(1, kRowsOfCache / of_output), rows_of_tile());
+  rows = std::min(rows, RoundedUp(outputs, rows_of_tile()));
   const int64_t row_parts = (outputs + rows - 1) / rows;
   // Several threads share out rows, or where there are few the panels.
   const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};

@@ -100,13 +100,15 @@ class Int8Layer {
   void* ImageIn(void* scratch) const;
   int64_t WindowAt(int64_t output) const;  // in the image
   int64_t group() const { return bytes_ ? loops_.byte_group : loops_.group; }
+  int64_t rows_of_tile() const { return matrices_ ? loops_.matrix_rows : loops_.rows; }
   ExactInt8Steps StepsAt(int64_t place) const;
 
   const ExactInt8Loops& loops_;
   const Int8Shape s_;
   int32_t in_zero_ = 0;
   bool hybrid_ = false, by_row_ = false;
-  bool bytes_ = false;  // is the image of bytes?
+  bool bytes_ = false;     // is the image of bytes?
+  bool matrices_ = false;  // are these multiplied as matrices?
   int64_t multiplier_ = 1, image_depth_ = 0;
   // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
   // with a stride need no others.
