@@ -50,7 +50,7 @@ TEST(TfliteScales, ScalesWithoutBounds) {
       {"CONV_2D", "Conv2DOptions: {stride_h: 1, stride_w: 1}", 2},
       {"DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions: {stride_h: 1, stride_w: 1}", 2},
       {"PRELU", "", 2}};
-  const absl::string_view scales[] = {"1e-45", "1e-30", "0.5", "1e30", "3e38"};
+  const absl::string_view scales[] = {"0", "1e-45", "1e-30", "0.5", "1e30", "3e38"};
   int runs = 0;
   for (const auto& [code, options, count] : operators) {
     for (const auto& [type, dtype] :
@@ -87,6 +87,31 @@ TEST(TfliteScales, ScalesWithoutBounds) {
     }
   }
   EXPECT_GT(runs, 1000);
+}
+
+// What has the scale 0 is 0, whatever its steps; a result that has it is an error.
+TEST(TfliteScales, ZeroScales) {
+  for (const bool of_result : {false, true}) {
+    TfliteText text;
+    const int x = text.Input("[3]", "INT16", "quantization: {scale: [0.5], zero_point: [0]}, ");
+    const int w =
+        text.Const<int16_t>("[]", "INT16", {7}, "quantization: {scale: [0], zero_point: [0]}, ");
+    const int y = text.Tensor("[3]", "INT16",
+                              of_result ? "quantization: {scale: [0], zero_point: [0]}, "
+                                        : "quantization: {scale: [2], zero_point: [0]}, ");
+    text.Op("MUL", {x, w}, {y}, "MulOptions: {}");
+    const int16_t numbers[] = {-1000, 0, 32767};
+    const auto answers =
+        RunTflite(text.Bytes({y}),
+                  {{absl::StrCat("t", x), Tensor::Vector(std::span<const int16_t>(numbers))}});
+    if (of_result) {
+      EXPECT_TRUE(absl::StrContains(answers.status().message(), "its output has no scale"))
+          << answers.status();
+      continue;
+    }
+    ASSERT_TRUE(answers.ok()) << answers.status();
+    for (const int16_t v : answers->begin()->second.flat<int16_t>()) EXPECT_EQ(v, 0);
+  }
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ StatusOr<std::unique_ptr<BoundKernel>> PairState::Bind(const BindContext& contex
 
 // log2, where the scale is a power of two.
 bool PowerOf(float scale, int* log) {
+  if (scale == 0) return false;
   const float power = std::log2(scale), rounded = std::round(power);
   *log = static_cast<int>(rounded);
   return std::abs(power - rounded) < 1e-3f;

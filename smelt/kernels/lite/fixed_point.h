@@ -8,6 +8,7 @@
 #define SMELT_KERNELS_LITE_FIXED_POINT_H_
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -26,6 +27,11 @@ struct Affine {
   int32_t zero() const { return zeros.empty() ? 0 : static_cast<int32_t>(zeros[0]); }
   bool operator==(const Affine&) const = default;
 };
+// Positive and finite? By its bits: denormal scales are there in threads that flush them, too.
+inline bool IsScale(float s) {
+  const auto bits = std::bit_cast<uint32_t>(s);
+  return bits != 0 && bits < 0x7f800000;
+}
 Affine InputAffine(const Node& node, int input);
 Affine OutputAffine(const Node& node, int output = 0);
 

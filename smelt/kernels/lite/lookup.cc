@@ -156,10 +156,10 @@ struct SampledState final : KernelState {
 StatusOr<std::unique_ptr<KernelState>> PrepareSampled(const Node& node) {
   auto s = std::make_unique<SampledState>();
   const float scale = InputAffine(node, 0).scale();
-  int log = 0;
   double factor = static_cast<double>(scale) * 4096 * 3;
-  const float power = std::log2(scale), rounded = std::round(power);
-  log = static_cast<int>(rounded);
+  const float power = std::log2(std::max(scale, std::numeric_limits<float>::denorm_min()));
+  const float rounded = std::round(power);
+  const int log = static_cast<int>(rounded);
   if (std::abs(power - rounded) < 1e-3f && log + 12 >= 0 && log + 12 < 16) {
     // Powers of two are exact.
     s->factor = 3 << (log + 12);

@@ -170,7 +170,7 @@ bool IsQuantizedType(Dtype type) {
 }
 bool HasScales(const Affine& a) {
   return !a.scales.empty() && a.zeros.size() == a.scales.size() &&
-         std::ranges::all_of(a.scales, [](float s) { return s > 0 && std::isfinite(s); });
+         std::ranges::all_of(a.scales, IsScale);
 }
 
 std::string DeclineQuantize(const Node& node) {
