@@ -157,13 +157,14 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSampled(const Node& node) {
   auto s = std::make_unique<SampledState>();
   const float scale = InputAffine(node, 0).scale();
   double factor = static_cast<double>(scale) * 4096 * 3;
-  const float power = std::log2(std::max(scale, std::numeric_limits<float>::denorm_min()));
-  const float rounded = std::round(power);
-  const int log = static_cast<int>(rounded);
-  if (std::abs(power - rounded) < 1e-3f && log + 12 >= 0 && log + 12 < 16) {
+  if (factor > 0) {
+    const double power = std::log2(static_cast<double>(scale)), rounded = std::round(power);
+    const int log = static_cast<int>(rounded);
     // Powers of two are exact.
-    s->factor = 3 << (log + 12);
-    return s;
+    if (std::abs(power - rounded) < 1e-3 && log + 12 >= 0 && log + 12 < 16) {
+      s->factor = 3 << (log + 12);
+      return s;
+    }
   }
   while (factor <= 32767.0 / 2 && s->shift <= 30) {
     ++s->shift;
