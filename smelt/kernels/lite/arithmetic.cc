@@ -163,7 +163,7 @@ Status RunPair(OpContext& ctx) {
   VisitNarrow(ctx.output_type(0), [&]<typename T>() {
     if (kKind == Kind::kMul) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
-        return s.range.Clamp(Times((x - s.zero_a) * (y - s.zero_b), s.out) + s.zero_out);
+        return s.range.Clamp(Times(WrappedProduct(x - s.zero_a, y - s.zero_b), s.out), s.zero_out);
       });
     } else if (s.powers) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
@@ -175,9 +175,9 @@ Status RunPair(OpContext& ctx) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
         const int32_t p = Times(ShiftedLeft(x - s.zero_a, s.left), s.a);
         const int32_t q = Times(ShiftedLeft(y - s.zero_b, s.left), s.b);
-        int32_t sum = kKind == Kind::kAdd ? p + q : p - q;
-        if (kKind == Kind::kSquaredDifference) sum *= sum;
-        return s.range.Clamp(Times(sum, s.out) + s.zero_out);
+        int32_t sum = WrappedSum(p, kKind == Kind::kAdd ? q : WrappedProduct(q, -1));
+        if (kKind == Kind::kSquaredDifference) sum = WrappedProduct(sum, sum);
+        return s.range.Clamp(Times(sum, s.out), s.zero_out);
       });
     }
   });

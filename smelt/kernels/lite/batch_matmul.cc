@@ -51,7 +51,7 @@ struct Matrices {
       for (int64_t r = begin; r < end; ++r) {
         for (int64_t c = 0; c < columns; ++c) {
           const int32_t *p = left.data() + r * depth, *q = right.data() + c * depth;
-          y[r * columns + c] = static_cast<T>(s.range.Clamp(Scaled(p, q, s.factor) + s.out.zero()));
+          y[r * columns + c] = static_cast<T>(s.range.Clamp(Scaled(p, q, s.factor), s.out.zero()));
         }
       }
     });

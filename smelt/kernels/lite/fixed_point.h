@@ -58,6 +58,13 @@ inline int32_t DividedByPower(int32_t x, int exponent) {
   const int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
   return (x >> exponent) + (rest > threshold ? 1 : 0);
 }
+// What wraps around, as in TensorFlow Lite.
+inline int32_t WrappedSum(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+inline int32_t WrappedProduct(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
 inline int32_t ShiftedLeft(int32_t x, int by) {
   return static_cast<int32_t>(static_cast<uint32_t>(x) << by);
 }
@@ -90,10 +97,20 @@ inline int32_t TimesExactly(int64_t x, Factor f) {
 struct Range {
   int32_t low = 0, high = 0;
   int32_t Clamp(int32_t x) const { return std::min(std::max(x, low), high); }
+  int32_t Clamp(int32_t steps, int32_t zero) const {
+    return static_cast<int32_t>(std::clamp<int64_t>(int64_t{steps} + zero, low, high));
+  }
 };
 Range RangeOf(Dtype type);
 // REQUIRES: the activation is one of those that Activates names.
 Range ActivatedRange(const Node& node, const Affine& output);
+
+// x without its fraction, within a million steps either way: that is beyond all ranges. What is no
+// number, as of scales without bounds, is the most.
+inline int32_t Truncated(float x) {
+  constexpr float kMost = 1e6f;
+  return x < kMost ? static_cast<int32_t>(std::max(x, -kMost)) : static_cast<int32_t>(kMost);
+}
 
 // x as an integer of the type, rounded half away from zero and clamped.
 inline int32_t Quantized(float x, float scale, int32_t zero, const Range& range) {

@@ -49,7 +49,7 @@ Status RunAbs(OpContext& ctx) {
   VisitNarrow(ctx.output_type(0), [&]<typename T>() {
     status = ForEach<T>(ctx, [&](int32_t x) {
       const int32_t size = std::abs(x - s.in.zero());
-      return s.range.Clamp((same ? size : Times(size, s.factor)) + s.out.zero());
+      return s.range.Clamp((same ? size : Times(size, s.factor)), s.out.zero());
     });
   });
   return status;
@@ -78,8 +78,7 @@ Status RunSqrt(OpContext& ctx) {
     }
     status = ForEach<T>(ctx, [&](int32_t x) {
       const float root = std::sqrt(s.in.scale() * static_cast<float>(x - s.in.zero()));
-      const float steps = std::min(root / s.out.scale(), 1e6f);
-      return s.range.Clamp(static_cast<int32_t>(steps) + s.out.zero());
+      return s.range.Clamp(Truncated(root / s.out.scale()), s.out.zero());
     });
   });
   return status;
@@ -98,7 +97,7 @@ Status RunInverseRoot(OpContext& ctx) {
     Factor root = InverseRoot(value), scaled = s.factor;
     root.shift += kBits;
     scaled.shift -= kBits;
-    return s.range.Clamp(Times(Times(1, root), scaled) + s.out.zero());
+    return s.range.Clamp(Times(Times(1, root), scaled), s.out.zero());
   });
 }
 

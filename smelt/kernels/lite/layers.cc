@@ -94,20 +94,20 @@ class Finish {
     if (bias32_ != nullptr) {
       sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(bias32_[c]));
     }
-    return s_.range.Clamp(Times(sum, s_.factor(c)) + s_.output.zero());
+    return s_.range.Clamp(Times(sum, s_.factor(c)), s_.output.zero());
   }
   // Of int16: as wide as the biases are.
   int32_t Wide(int64_t sum, int64_t c) const {
     if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
     if (bias64_ != nullptr) sum += bias64_[c];
-    return s_.range.Clamp(Times(sum, s_.factor(c)) + s_.output.zero());
+    return s_.range.Clamp(Times(sum, s_.factor(c)), s_.output.zero());
   }
 
   // Fully connected layers of int16 keep all bits of the factor, unlike convolutions.
   int32_t Exactly(int64_t sum, int64_t c) const {
     if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
     if (bias64_ != nullptr) sum += bias64_[c];
-    return s_.range.Clamp(TimesExactly(sum, s_.factor(c)) + s_.output.zero());
+    return s_.range.Clamp(TimesExactly(sum, s_.factor(c)), s_.output.zero());
   }
 
  private:

@@ -120,7 +120,7 @@ Status RunSlope(OpContext& ctx) {
       for (int64_t i = begin; i < end; ++i) {
         const int32_t value = int32_t{x[i]} - s.zero_in;
         const int32_t steps = Times(value, value >= 0 ? s.above : s.below);
-        y[i] = static_cast<T>(s.range.Clamp(s.zero_out + steps));
+        y[i] = static_cast<T>(s.range.Clamp(steps, s.zero_out));
       }
     });
   });
@@ -286,7 +286,7 @@ Status RunSwish(OpContext& ctx) {
       const int16_t product = DoublingHigh16(relu, in_steps, false);
       const int32_t steps = s.out_shift > 0 ? ShiftedLeft(product, s.out_shift)
                                             : DividedByPower(product, std::min(-s.out_shift, 31));
-      y[i] = static_cast<T>(s.range.Clamp(Saturated(steps) + s.zero_out));
+      y[i] = static_cast<T>(s.range.Clamp(Saturated(steps), s.zero_out));
     }
   });
   return OkStatus();

@@ -55,7 +55,7 @@ Status RunL2(OpContext& ctx) {
     inverse.shift += 7;
     for (int64_t i = 0; i < depth; ++i) {
       const int32_t value = int32_t{x[i]} - s.in.zero();
-      y[i] = static_cast<T>(s.range.Clamp(Times(value, inverse) + s.out.zero()));
+      y[i] = static_cast<T>(s.range.Clamp(Times(value, inverse), s.out.zero()));
     }
   });
 }
@@ -72,10 +72,7 @@ Status RunLogSoftmax(OpContext& ctx) {
     const float base = (s.in.scale() * static_cast<float>(most) + std::log(sum)) / s.out.scale();
     for (int64_t i = 0; i < depth; ++i) {
       const float steps = std::nearbyint(scale * static_cast<float>(x[i]) - base);
-      // Of scales without bounds it may be no number.
-      const auto q = std::isnan(steps) ? int32_t{-1000000}
-                                       : static_cast<int32_t>(std::clamp(steps, -1e6f, 1e6f));
-      y[i] = static_cast<T>(s.range.Clamp(q + s.out.zero()));
+      y[i] = static_cast<T>(s.range.Clamp(Truncated(steps), s.out.zero()));
     }
   });
 }

@@ -113,7 +113,7 @@ void Requantize(const ScaleState& s, const Tensor& in, Tensor* out) {
   ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int32_t value = static_cast<int32_t>(x[i]) - s.in.zero();
-      y[i] = static_cast<To>(s.range.Clamp(Times(value, s.factor) + s.out.zero()));
+      y[i] = static_cast<To>(s.range.Clamp(Times(value, s.factor), s.out.zero()));
     }
   });
 }

@@ -87,7 +87,7 @@ Status RunDiv(OpContext& ctx) {
       return;
     }
     status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
-      return s.range.Clamp(Quotient(x - s.zero_a, y - s.zero_b, s) + s.zero_out);
+      return s.range.Clamp(Quotient(x - s.zero_a, y - s.zero_b, s), s.zero_out);
     });
   });
   return status;
@@ -111,7 +111,7 @@ Status RunPrelu(OpContext& ctx) {
       const int32_t value = x - s.zero_a;
       const int32_t steps =
           value >= 0 ? Times(value, s.above) : Times(value * (alpha - s.zero_b), s.below);
-      return s.range.Clamp(steps + s.zero_out);
+      return s.range.Clamp(steps, s.zero_out);
     });
   });
   return status;

@@ -122,7 +122,7 @@ Status RunReduce(OpContext& ctx) {
         continue;
       }
       const auto centered = static_cast<int32_t>(sums[i] - int64_t{s.zero_in} * count);
-      y[i] = static_cast<T>(s.range.Clamp(Times(centered, f) + s.zero_out));
+      y[i] = static_cast<T>(s.range.Clamp(Times(centered, f), s.zero_out));
     }
   });
   return OkStatus();

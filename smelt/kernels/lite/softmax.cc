@@ -52,8 +52,7 @@ Status RunSoftmax(OpContext& ctx) {
         const float factor = 1.0f / (sum * s.scale);
         for (int64_t i = 0; i < depth; ++i) {
           const float steps = at(i) * factor;
-          const auto q = static_cast<int32_t>(steps + 0.5f);
-          y[r * depth + i] = static_cast<T>(s.range.Clamp(q + s.zero));
+          y[r * depth + i] = static_cast<T>(s.range.Clamp(Truncated(steps + 0.5f), s.zero));
         }
       }
     });
