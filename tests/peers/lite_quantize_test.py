@@ -133,6 +133,37 @@ def keras_lstm():
             compare_operators(f"{name} {mode}", ours, theirs, mode)
 
 
+def picked_elements():
+    """What is gathered of constants: these become int8, and only what is picked floats again."""
+    table = tf.constant(np.random.default_rng(5).standard_normal((300, 16)).astype(np.float32))
+
+    def function_of(fn):
+        return tf.function(lambda i: {"y": fn(i)}, input_signature=[tf.TensorSpec((1, 5), tf.int32, name="i")], autograph=False)
+
+    for name, fn in [("rows", lambda i: tf.gather(table, i)), ("columns", lambda i: tf.gather(table, i, axis=1)), ("sums", lambda i: tf.reduce_sum(tf.gather(table, i) * 2.0, 1))]:
+        run = function_of(fn)
+        holder = tf.Module()
+        holder.run = run
+        folder, path = work / f"picked_{name}", work / f"picked_{name}.tflite"
+        tf.saved_model.save(holder, str(folder), signatures=run)
+        code, text = call("lite", folder, path, "--quantize", "dynamic")
+        check(f"picked {name}: export", code == 0, text)
+        if code != 0:
+            continue
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([run.get_concrete_function()], holder)
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        ours, theirs, got = path.read_bytes(), converter.convert(), []
+        for file in ours, theirs:
+            interpreter = Interpreter(model_content=file)
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.array([[0, 3, 15, 7, 7]], np.int32))
+            interpreter.invoke()
+            got.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        check(f"picked {name}: answers", np.allclose(*got, rtol=0, atol=1e-5), f"{np.abs(got[0] - got[1]).max()} apart")
+        check(f"picked {name}: bytes", len(ours) <= len(theirs), f"{len(ours)} beside {len(theirs)}")
+        compare_operators(f"picked {name}", ours, theirs, "dynamic")
+
+
 for model in "cnn", "mlp":
     images, want = records(digits / f"{model}.tfrecord")
     before = 100 * np.mean(want.argmax(1) == labels)
@@ -155,4 +186,5 @@ for model in "cnn", "mlp":
         compare_operators(f"{model} {mode}", ours, theirs, mode)
 
 keras_lstm()
+picked_elements()
 finish()

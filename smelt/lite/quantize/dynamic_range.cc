@@ -44,6 +44,44 @@ WeightForm FormOf(const QuantizedOp& row, const DynamicRangeFlags& flags, const 
   return form;
 }
 
+// nullptr: the input is no constant of floats that is worth it.
+const TensorValue* WeightsAt(const Node& n, int input, const DynamicRangeFlags& flags) {
+  const TensorValue* stated = StatedConstant(*n.input(input).node);
+  const bool worth = stated != nullptr && stated->dtype == Dtype::kFloat &&
+                     stated->num_elements() >= flags.least_elements;
+  return worth ? stated : nullptr;
+}
+
+Status OfConstant(const Status& status, const Node& n, int input) {
+  return Prefix(status, absl::StrCat("operator '", n.name(), "' (", OperatorName(n),
+                                     "), constant '", n.input(input).node->name(), "': "));
+}
+
+// Elements of a constant, of which only those that are picked become floats again.
+Status QuantizePicked(Graph& graph, Node* n, int input, const DynamicRangeFlags& flags) {
+  const TensorValue* stated = WeightsAt(*n, input, flags);
+  if (stated == nullptr) return OkStatus();
+  ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
+  const auto weights = QuantizeWeights(value, -1);
+  if (!weights.ok()) return OfConstant(weights.status(), *n, input);
+  AttrMap& own = n->AttrsToChange();
+  AttrMap attrs;
+  attrs.Set("Tin", std::vector<Dtype>{Dtype::kInt8});
+  attrs.Set("Tout", std::vector<Dtype>{Dtype::kFloat});
+  if (const Attr* shapes = own.Find(kOutputShapes)) attrs.Set(kOutputShapes, *shapes);
+  own.Set("Tout", std::vector<Dtype>{Dtype::kInt8});
+  own.Set(kScales, weights->scales);
+  own.Set(kZeroPoints, std::vector<int64_t>{0});
+  RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, -1, 0));
+  const std::vector<Use> uses = n->OrderedUses();
+  ASSIGN_OR_RETURN(Node * floats, graph.Add(absl::StrCat(n->name(), "/float"), "tfl.dequantize",
+                                            {Endpoint{n, 0}}, std::move(attrs)));
+  for (const Use& use : uses) {
+    if (!use.is_control()) graph.SetInput(use.node, use.input, {floats, 0});
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status UpdateInputTypes(Graph& graph, Node* n) {
@@ -62,27 +100,24 @@ std::string OperatorName(const Node& n) {
 Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags) {
   for (Node* n : graph.Nodes()) {
     const QuantizedOp* row = FindQuantizedOp(n->op_name());
-    if (row == nullptr || !row->hybrid) continue;
+    if (row == nullptr || (!row->hybrid && row->picked < 0)) continue;
     if (flags.float_ops.contains(OperatorName(*n)) || flags.float_nodes.contains(n->name())) {
+      continue;
+    }
+    if (row->picked >= 0) {
+      RETURN_IF_ERROR(QuantizePicked(graph, n, row->picked, flags));
       continue;
     }
     bool any = false;
     for (const int input : row->Weights()) {
       if (input >= n->num_inputs()) continue;
-      const TensorValue* stated = StatedConstant(*n->input(input).node);
-      if (stated == nullptr || stated->dtype != Dtype::kFloat ||
-          stated->num_elements() < flags.least_elements) {
-        continue;
-      }
+      const TensorValue* stated = WeightsAt(*n, input, flags);
+      if (stated == nullptr) continue;
       ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
       const WeightForm form = FormOf(*row, flags, value.shape());
       auto weights = form.block != 0 ? QuantizeBlocks(value, form.block, form.bits)
                                      : QuantizeWeights(value, form.dim, form.bits);
-      if (!weights.ok()) {
-        return Prefix(weights.status(),
-                      absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
-                                   "), constant '", n->input(input).node->name(), "': "));
-      }
+      if (!weights.ok()) return OfConstant(weights.status(), *n, input);
       RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, form.dim, form.block));
       any = true;
     }

@@ -36,6 +36,11 @@ constexpr QuantizedOp Fixed(OpName op, float scale, int zero) {
           .fixed_scale = scale,
           .fixed_zero = zero};
 }
+constexpr QuantizedOp Picks(OpName op, int input) {
+  QuantizedOp row = SameScale(op);
+  row.picked = input;
+  return row;
+}
 constexpr QuantizedOp NoNumbers(OpName op) {
   return {.op = op, .integer = true, .results = ResultRange::kNone};
 }
@@ -113,7 +118,7 @@ constexpr QuantizedOp kOps[] = {
     SameScale("tfl.pad"),
     SameScale("tfl.padv2"),
     SameScale("tfl.mirror_pad"),
-    SameScale("tfl.gather"),
+    Picks("tfl.gather", 0),
     SameScale("tfl.gather_nd"),
     SameScale("tfl.transpose"),
     SameScale("tfl.squeeze"),

@@ -32,6 +32,9 @@ struct QuantizedOp {
   bool rows4 = false;      // they have a scale for each row then, where those of 8 bits have one
   bool blocks = false;     // hybrid ones take a scale for each block of a row of weights
   bool recurrent = false;  // an LSTM (integer_lstm.h)
+  // The input whose elements results are: where it is constant, dynamic range makes both int8, and
+  // dequantizes the results. -1: none.
+  int picked = -1;
   ResultRange results = ResultRange::kCalibrated;
   float fixed_scale = 0;  // of int8 results
   int fixed_zero = 0;
