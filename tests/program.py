@@ -12,7 +12,7 @@ smelt = os.path.abspath(sys.argv[1])
 passed, failed = 0, []
 
 
-def call(*args, limit=60, **more):
+def call(*args, limit=180, **more):
     """Exit code (negative: the signal), standard output and error of the program."""
     p = subprocess.run([smelt, *map(str, args)], stderr=subprocess.PIPE, text=True, timeout=limit, **{"stdout": subprocess.PIPE, **more})
     return p.returncode, p.stdout, p.stderr
