@@ -39,9 +39,43 @@ float StepOf(std::span<const float> numbers, int top) {
   return 0;
 }
 
-Dtype TypeOf(int bits) { return bits <= 4 ? Dtype::kInt4 : Dtype::kInt8; }
+int TopOf(int bits) { return (1 << (bits - 1)) - 1; }
 
-int8_t* StepsOf(Tensor& t) { return static_cast<int8_t*>(t.raw()); }
+// By which the largest number is the last step.
+StatusOr<std::vector<float>> ScalesOf(const Tensor& weights, int dim, int bits) {
+  const float* from = weights.data<float>();
+  std::vector<float> scales(static_cast<size_t>(dim < 0 ? 1 : weights.shape()[dim]), 0.0f);
+  std::optional<float> odd;
+  ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
+    float most = scales[static_cast<size_t>(c)];
+    for (int64_t i = at; i < at + count; ++i) {
+      const float size = std::abs(from[i]);
+      // Not finite: NaN is greater than nothing.
+      if (!(size <= std::numeric_limits<float>::max()) && !odd) odd = from[i];
+      most = std::max(most, size);
+    }
+    scales[static_cast<size_t>(c)] = most;
+  });
+  if (odd) return InvalidArgument("a weight is ", *odd);
+  for (float& s : scales) s = s == 0 ? 1.0f : s / static_cast<float>(TopOf(bits));
+  return scales;
+}
+
+// The nearest steps of the scales.
+StatusOr<Tensor> StepsBy(std::span<const float> scales, const Tensor& weights, int dim, int bits) {
+  ASSIGN_OR_RETURN(Tensor out,
+                   Tensor::Make(bits <= 4 ? Dtype::kInt4 : Dtype::kInt8, weights.shape()));
+  const float* from = weights.data<float>();
+  auto* to = static_cast<int8_t*>(out.raw());
+  const auto top = static_cast<float>(TopOf(bits));
+  ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
+    const float scale = scales[static_cast<size_t>(c)];
+    for (int64_t i = at; i < at + count; ++i) {
+      to[i] = static_cast<int8_t>(std::clamp(std::round(from[i] / scale), -top, top));
+    }
+  });
+  return out;
+}
 
 // At least `scale`, in 8 bits of fraction and no finer than float16 can say.
 float BlockScaleOf(float scale) {
@@ -56,23 +90,19 @@ float BlockScaleOf(float scale) {
 
 StatusOr<QuantizedWeights> QuantizeBlocks(const Tensor& weights, int64_t block, int bits) {
   const Tensor rows = weights.WithShape(Shape({weights.num_elements() / block, block}));
-  ASSIGN_OR_RETURN(QuantizedWeights out, QuantizeWeights(rows, 0, bits));
-  const auto top = static_cast<float>((1 << (bits - 1)) - 1);
-  for (size_t b = 0; b < out.scales.size(); ++b) {
-    const float scale = out.scales[b] = BlockScaleOf(out.scales[b]);
+  QuantizedWeights out;
+  ASSIGN_OR_RETURN(out.scales, ScalesOf(rows, 0, bits));
+  for (float& scale : out.scales) {
+    scale = BlockScaleOf(scale);
     if (!(scale <= 65504)) return InvalidArgument("a block of weights has the scale ", scale);
-    const auto at = static_cast<int64_t>(b) * block;
-    for (int64_t i = at; i < at + block; ++i) {
-      const float q = std::round(weights.data<float>()[i] / scale);
-      StepsOf(out.values)[i] = static_cast<int8_t>(std::clamp(q, -top, top));
-    }
   }
-  out.values = out.values.WithShape(weights.shape());
+  ASSIGN_OR_RETURN(const Tensor values, StepsBy(out.scales, rows, 0, bits));
+  out.values = values.WithShape(weights.shape());
   return out;
 }
 
 std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits) {
-  const int top = (1 << (bits - 1)) - 1;
+  const int top = TopOf(bits);
   const auto all = weights.flat<float>();
   QuantizedWeights out;
   if (const float step = StepOf(all, top); step > 0) {
@@ -91,54 +121,16 @@ std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits)
       if (out.scales.back() == 0) return std::nullopt;
     }
   }
-  auto values = Tensor::Make(TypeOf(bits), weights.shape());
+  auto values = StepsBy(out.scales, weights, dim, bits);
   if (!values.ok()) return std::nullopt;
   out.values = *std::move(values);
-  ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
-    for (int64_t i = at; i < at + count; ++i) {
-      const float q = std::round(all[static_cast<size_t>(i)] / out.scales[static_cast<size_t>(c)]);
-      StepsOf(out.values)[i] = static_cast<int8_t>(q);
-    }
-  });
   return out;
 }
 
 StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits) {
-  const Shape& s = weights.shape();
-  const int64_t channels = dim < 0 ? 1 : s[dim];
-  const int64_t outer = dim < 0 ? 1 : s.Product(0, dim);
-  const int64_t inner = dim < 0 ? s.num_elements() : s.Product(dim + 1, s.rank());
-  const float* from = weights.data<float>();
-  std::vector<float> largest(static_cast<size_t>(channels), 0.0f);
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t c = 0; c < channels; ++c) {
-      const float* row = from + (o * channels + c) * inner;
-      float most = largest[static_cast<size_t>(c)];
-      for (int64_t i = 0; i < inner; ++i) {
-        // Not finite: NaN is greater than nothing.
-        if (!(std::abs(row[i]) <= std::numeric_limits<float>::max())) {
-          return InvalidArgument("a weight is ", row[i]);
-        }
-        most = std::max(most, std::abs(row[i]));
-      }
-      largest[static_cast<size_t>(c)] = most;
-    }
-  }
-  const auto top = static_cast<float>((1 << (bits - 1)) - 1);
   QuantizedWeights out;
-  for (const float l : largest) out.scales.push_back(l == 0 ? 1.0f : l / top);
-  ASSIGN_OR_RETURN(out.values, Tensor::Make(TypeOf(bits), s));
-  int8_t* to = StepsOf(out.values);
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t c = 0; c < channels; ++c) {
-      const float scale = out.scales[static_cast<size_t>(c)];
-      const int64_t at = (o * channels + c) * inner;
-      for (int64_t i = 0; i < inner; ++i) {
-        const float q = std::round(from[at + i] / scale);
-        to[at + i] = static_cast<int8_t>(std::clamp(q, -top, top));
-      }
-    }
-  }
+  ASSIGN_OR_RETURN(out.scales, ScalesOf(weights, dim, bits));
+  ASSIGN_OR_RETURN(out.values, StepsBy(out.scales, weights, dim, bits));
   return out;
 }
 
