@@ -54,22 +54,31 @@ Range RangeOf(Dtype type) {
   }
 }
 
+RealRange ActivatedReals(const Node& node) {
+  const std::string activation = node.String("fused_activation_function", "NONE");
+  RealRange range;
+  if (activation == "RELU" || activation == "RELU6") range.low = 0;
+  if (activation == "RELU6") range.high = 6;
+  if (activation == "RELU_N1_TO_1") range = {-1, 1};
+  return range;
+}
+
+std::string DeclineUnlessBounds(const Node& node) {
+  const std::string activation = node.String("fused_activation_function", "NONE");
+  const bool bounds = activation != "TANH" && activation != "SIGN_BIT";
+  return bounds ? "" : absl::StrCat("its activation is ", activation);
+}
+
 Range ActivatedRange(const Node& node, const Affine& output) {
   const Range all = RangeOf(node.output_types[0]);
-  const std::string activation = node.String("fused_activation_function", "NONE");
+  const RealRange reals = ActivatedReals(node);
   const auto at = [&](float x) { return Quantized(x, output.scale(), output.zero(), all); };
-  if (activation == "RELU") return {at(0), all.high};
-  if (activation == "RELU6") return {at(0), at(6)};
-  if (activation == "RELU_N1_TO_1") return {at(-1), at(1)};
-  return all;
+  return {at(reals.low), at(reals.high)};
 }
 
 std::string DeclineUnlessNarrow(const Node& node, int inputs) {
   if (node.num_inputs() < inputs) return absl::StrCat("it has ", node.num_inputs(), " inputs");
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "TANH" || activation == "SIGN_BIT") {
-    return absl::StrCat("its activation is ", activation);
-  }
+  if (std::string why = DeclineUnlessBounds(node); !why.empty()) return why;
   const Dtype type = node.output_types[0];
   if (!VisitNarrow(type, []<typename T>() {})) {
     return absl::StrCat("its output is ", DtypeName(type));

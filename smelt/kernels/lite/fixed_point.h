@@ -102,7 +102,16 @@ struct Range {
   }
 };
 Range RangeOf(Dtype type);
-// REQUIRES: the activation is one of those that Activates names.
+// What the fused activation leaves of real numbers. REQUIRES: DeclineUnlessBounds has nothing to
+// say.
+struct RealRange {
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
+RealRange ActivatedReals(const Node& node);
+// For `decline`: activations that are no bounds.
+std::string DeclineUnlessBounds(const Node& node);
+// REQUIRES: as ActivatedReals.
 Range ActivatedRange(const Node& node, const Affine& output);
 
 // x without its fraction, within a million steps either way: that is beyond all ranges. What is no

@@ -49,7 +49,7 @@ Status RunAbs(OpContext& ctx) {
   VisitNarrow(ctx.output_type(0), [&]<typename T>() {
     status = ForEach<T>(ctx, [&](int32_t x) {
       const int32_t size = std::abs(x - s.in.zero());
-      return s.range.Clamp((same ? size : Times(size, s.factor)), s.out.zero());
+      return s.range.Clamp(same ? size : Times(size, s.factor), s.out.zero());
     });
   });
   return status;

@@ -1,7 +1,5 @@
 // Layers of float numbers and int8 weights ("dynamic range"): numbers are quantized on the way, as
 // XNNPACK does, which runs them in TensorFlow Lite by default but for depthwise ones.
-#include <limits>
-
 #include "absl/strings/str_cat.h"
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/small_cache.h"
@@ -10,8 +8,6 @@
 
 namespace smelt::lite {
 namespace {
-
-constexpr float kHybridInfinity = std::numeric_limits<float>::infinity();
 
 // Convolutions with windows of one pixel, each of them, are products of pixels, which XNNPACK
 // quantizes pixel by pixel.
@@ -23,7 +19,7 @@ bool IsProduct(const Int8Shape& s) {
 struct HybridState final : KernelState, LayerWindow {
   std::vector<float> scales;
   bool int4 = false;
-  float low = -kHybridInfinity, high = kHybridInfinity;
+  RealRange range;
 
   // The last layers that ran; their tensors keep the addresses that tell them apart.
   struct Made {
@@ -57,8 +53,8 @@ struct HybridState final : KernelState, LayerWindow {
       numbers.bias = bias->data<float>();
     }
     numbers.scales = scales;
-    numbers.low = low;
-    numbers.high = high;
+    numbers.low = range.low;
+    numbers.high = range.high;
     return std::make_shared<const Int8Layer>(*shape, numbers,
                                              static_cast<const int8_t*>(weights.raw()));
   }
@@ -89,10 +85,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareHybrid(const Node& node) {
   ASSIGN_OR_RETURN(static_cast<LayerWindow&>(*s), LayerWindow::Of(node, kKind));
   s->scales = InputAffine(node, 1).scales;
   s->int4 = node.input_types[1] == Dtype::kInt4;
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "RELU" || activation == "RELU6") s->low = 0;
-  if (activation == "RELU6") s->high = 6;
-  if (activation == "RELU_N1_TO_1") s->low = -1, s->high = 1;
+  s->range = ActivatedReals(node);
   return s;
 }
 
@@ -139,10 +132,7 @@ std::string DeclineHybrid(const Node& node) {
   if (w.scales.empty() || !std::ranges::all_of(w.zeros, is_zero)) {
     return "its weights have no scales about 0";
   }
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "TANH" || activation == "SIGN_BIT") {
-    return absl::StrCat("its activation is ", activation);
-  }
+  if (std::string why = DeclineUnlessBounds(node); !why.empty()) return why;
   if (node.String("weights_format", "DEFAULT") != "DEFAULT") return "its weights are shuffled";
   return "";
 }

@@ -1,8 +1,6 @@
 // Products of float rows and int4 or int8 weights that have a scale for each block of a unit's
 // weights ("blockwise"): rows are quantized on the way, as XNNPACK does.
 #include <algorithm>
-#include <bit>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
@@ -10,6 +8,7 @@
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/lite/hybrid_steps.h"
 #include "smelt/kernels/lite/layer_shape.h"
+#include "smelt/tensor/float16.h"
 
 namespace smelt::lite {
 namespace {
@@ -17,16 +16,11 @@ namespace {
 struct BlockState final : KernelState, LayerWindow {
   std::vector<float> scales;  // by unit and block
   int64_t block = 1;
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
+  RealRange range;
 };
 
-// As bfloat16 has it, which is what XNNPACK keeps of a scale.
-float BlockScale(float scale) {
-  auto bits = std::bit_cast<uint32_t>(scale);
-  bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-  return std::bit_cast<float>(bits);
-}
+// As XNNPACK keeps a scale.
+float BlockScale(float scale) { return static_cast<float>(Bfloat16(scale)); }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareBlocks(const Node& node) {
   auto s = std::make_unique<BlockState>();
@@ -34,10 +28,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareBlocks(const Node& node) {
   const Affine weights = InputAffine(node, 1);
   for (const float scale : weights.scales) s->scales.push_back(BlockScale(scale));
   s->block = weights.block;
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "RELU" || activation == "RELU6") s->low = 0;
-  if (activation == "RELU6") s->high = 6;
-  if (activation == "RELU_N1_TO_1") s->low = -1, s->high = 1;
+  s->range = ActivatedReals(node);
   return s;
 }
 
@@ -99,7 +90,7 @@ Status RunBlocks(OpContext& ctx) {
               sum += static_cast<float>(dot) * of_unit[b];
             }
             sum = sum * row_scales[r] + (biased ? bias.data<float>()[u] : 0.0f);
-            y[r * units + u] = std::clamp(sum, s.low, s.high);
+            y[r * units + u] = std::clamp(sum, s.range.low, s.range.high);
           }
         }
       });
@@ -115,10 +106,7 @@ std::string DeclineBlocks(const Node& node) {
   if (node.input_types[1] != Dtype::kInt8 && node.input_types[1] != Dtype::kInt4) {
     return absl::StrCat("its weights are ", DtypeName(node.input_types[1]));
   }
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "TANH" || activation == "SIGN_BIT") {
-    return absl::StrCat("its activation is ", activation);
-  }
+  if (std::string why = DeclineUnlessBounds(node); !why.empty()) return why;
   if (node.String("weights_format", "DEFAULT") != "DEFAULT") return "its weights are shuffled";
   return "";
 }

@@ -438,10 +438,7 @@ std::string DeclineLayer(const Node& node, Places p) {
                             : weights != Dtype::kInt8 && weights != Dtype::kInt4) {
     return absl::StrCat("its weights are ", DtypeName(weights));
   }
-  const std::string activation = node.String("fused_activation_function", "NONE");
-  if (activation == "TANH" || activation == "SIGN_BIT") {
-    return absl::StrCat("its activation is ", activation);
-  }
+  if (std::string why = DeclineUnlessBounds(node); !why.empty()) return why;
   if (node.String("weights_format", "DEFAULT") != "DEFAULT") return "its weights are shuffled";
   const Range all = RangeOf(type);
   for (const Affine& a : {InputAffine(node, p.input), OutputAffine(node)}) {
