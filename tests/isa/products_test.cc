@@ -69,9 +69,9 @@ TEST(IsaDense, NanStays) {
 
 TEST(IsaConv, Tiles) {
   const ConvLoops& loops = IsaConv();
-  ASSERT_LE(loops.tile_pixels, kConvTilePixels);
-  for (int pixels = 1; pixels <= loops.tile_pixels; ++pixels) {
-    for (int vectors = 1; vectors <= kConvTileVecs; ++vectors) {
+  for (int vectors = 1; vectors <= kConvTileVecs; ++vectors) {
+    ASSERT_LE(loops.tile_pixels[vectors - 1], kConvTilePixels);
+    for (int pixels = 1; pixels <= loops.tile_pixels[vectors - 1]; ++pixels) {
       const int64_t width = vectors * loops.lanes;
       for (int64_t columns = width - loops.lanes + 1; columns <= width; ++columns) {
         for (const int64_t run : {1, 3, 4, 9}) {

@@ -52,9 +52,9 @@ struct DepthwiseLoop {
 
 struct ConvLoops {
   int64_t lanes;  // floats of a vector
-  int tile_pixels;
-  // By pixels - 1, of which there are at most tile_pixels, and vectors - 1. y overlaps nothing but
-  // may be the addend.
+  // By vectors - 1: the most pixels of a tile; more of fewer vectors, where registers are few.
+  int tile_pixels[kConvTileVecs];
+  // By pixels - 1 and vectors - 1. y overlaps nothing but may be the addend.
   ConvTileFn tile[kConvTilePixels][kConvTileVecs];
   // Rows [first, last) of the results, counted through all images, in this thread. y overlaps
   // nothing.

@@ -10,12 +10,16 @@ namespace smelt::SMELT_ISA_NAMESPACE {
 void FillConv(ConvLoops& t);
 namespace {
 
-// With three vectors of weights and a value, sums fill the 32 or 16 registers.
+// With three vectors of weights and a value, sums fill the 32 or 16 registers; with fewer vectors,
+// sums of more pixels fill the 16.
 constexpr int kTilePixels = kVecRegisters == 32 ? 8 : 4;
+constexpr int kNarrowTilePixels = kVecRegisters == 32 ? 8 : 6;
 constexpr int kTileVecs = 3;
 // How many rows of weights ahead the next cache is asked for them: a panel goes by once for each
 // tile.
 constexpr int64_t kTileAhead = 24;
+// How many steps of a run are followed by fetches of what comes next where steps have none.
+constexpr int64_t kStepsPerFetch = 16;
 
 inline __attribute__((always_inline)) Vec SplatVec(float x) { return Vec{} + x; }
 
@@ -54,8 +58,9 @@ constexpr int kSums = P == 1   ? 4
 template <int P, int V>
 void TileOf(const ConvTile& t) {
   constexpr int U = kSums<P>;
-  // Fewer pixels take no longer than their weights do.
-  constexpr bool kFetches = P >= 4;
+  // Fewer pixels take no longer than their weights do, and where values and weights of a step come
+  // for few sums, fetches take the places of loads.
+  constexpr bool kFetches = P >= 4 && kVecRegisters == 32;
   // What is added and written lies in short runs, which no processor foresees.
   if (t.fetches) {
 #pragma GCC unroll 8
@@ -80,7 +85,8 @@ void TileOf(const ConvTile& t) {
   }
   const float* w = t.weights;
   const float* const* pixels = t.pixels;
-  const char* ahead = static_cast<const char*>(t.ahead != nullptr ? t.ahead : t.weights);
+  const char* ahead =
+      static_cast<const char*>(t.ahead != nullptr || !kFetches ? t.ahead : t.weights);
   const auto step = [&](const float* const* x, int64_t i, const float* row, Vec(*to)[V])
       __attribute__((always_inline)) {
     Vec weight[V];
@@ -115,7 +121,16 @@ void TileOf(const ConvTile& t) {
         for (int u = 0; u < U; ++u) step(x, i + u, w + u * V * kLanes, sums[u]);
       }
     }
-    for (; i < t.run; ++i, w += V * kLanes) step(x, i, w, sums[0]);
+    while (i < t.run) {
+      int64_t end = t.run;
+      if (!kFetches && ahead != nullptr) {
+        end = i + kStepsPerFetch < end ? i + kStepsPerFetch : end;
+        const char* fetched = ahead + (end - i) * t.ahead_step;
+        for (; ahead < fetched; ahead += 64) __builtin_prefetch(ahead, 0, 2);
+        ahead = fetched;
+      }
+      for (; i < end; ++i, w += V * kLanes) step(x, i, w, sums[0]);
+    }
   }
   Vec(*sum)[V] = sums[0];
 #pragma GCC unroll 4
@@ -171,17 +186,19 @@ template <int P>
 void FillTiles(ConvLoops& t) {
   t.tile[P - 1][0] = TileOf<P, 1>;
   t.tile[P - 1][1] = TileOf<P, 2>;
-  t.tile[P - 1][2] = TileOf<P, 3>;
+  if constexpr (P <= kTilePixels) t.tile[P - 1][2] = TileOf<P, 3>;
   if constexpr (P > 1) FillTiles<P - 1>(t);
 }
 
 }  // namespace
 
 void FillConv(ConvLoops& t) {
-  static_assert(kTilePixels <= kConvTilePixels && kTileVecs == kConvTileVecs);
+  static_assert(kTilePixels <= kNarrowTilePixels && kNarrowTilePixels <= kConvTilePixels);
+  static_assert(kTileVecs == kConvTileVecs);
   t.lanes = kLanes;
-  t.tile_pixels = kTilePixels;
-  FillTiles<kTilePixels>(t);
+  t.tile_pixels[0] = t.tile_pixels[1] = kNarrowTilePixels;
+  t.tile_pixels[2] = kTilePixels;
+  FillTiles<kNarrowTilePixels>(t);
 }
 
 }  // namespace smelt::SMELT_ISA_NAMESPACE

@@ -28,17 +28,18 @@ int64_t ProductOf(const Dims& dims) {
   return product;
 }
 
-// How weights [taps, depth, channels] are cut: the channels into panels of up to kConvTileVecs
-// vectors, so many that a few threads have as many each, the depth into blocks of which one, with
-// all taps, is a quarter of a core's cache. Weights lie as [panel, block, tap, depth of the block,
-// channels of the panel].
+// How weights [taps, depth, channels] are cut: the channels into panels, so many that a few threads
+// have as many each, the depth into blocks of which one, with all taps, is a quarter of a core's
+// cache. Weights lie as [panel, block, tap, depth of the block, channels of the panel].
 struct StreamCut {
   StreamCut(int64_t taps, int64_t depth, int64_t channels)
-      : lanes(IsaConv().lanes), vectors(CeilOfQuotient(channels, lanes)) {
+      : lanes(IsaConv().lanes),
+        vectors(CeilOfQuotient(channels, lanes)),
+        widest(WidestPanel(vectors)) {
     constexpr int64_t kEven = 4;
-    panels = CeilOfQuotient(vectors, kConvTileVecs);
+    panels = CeilOfQuotient(vectors, widest);
     if (panels > kEven) panels = std::min(vectors, CeilOfQuotient(panels, kEven) * kEven);
-    const int64_t row = kConvTileVecs * lanes * static_cast<int64_t>(sizeof(float));
+    const int64_t row = widest * lanes * static_cast<int64_t>(sizeof(float));
     const int64_t most = std::max<int64_t>(CoreCache() / 4 / row / taps, 16);
     // Whole lines of pixels.
     block = std::min(depth,
@@ -48,7 +49,8 @@ struct StreamCut {
   // The vector that panel i begins with; that of panel `panels` is the last one's end.
   int64_t First(int64_t i) const { return vectors * i / panels; }
 
-  int64_t lanes, vectors, panels;
+  int64_t lanes, vectors;
+  int64_t widest, panels;  // vectors of a panel, at most; how many
   int64_t block, blocks;
 };
 
@@ -109,7 +111,7 @@ struct StreamTiles {
   static constexpr int64_t kBeside = -1, kNone = -2;
 };
 
-StreamTiles MakeStreamTiles(const ConvProblem& p) {
+StreamTiles MakeStreamTiles(const ConvProblem& p, int most_pixels) {
   const int spatial = p.spatial();
   const int64_t taps = ProductOf(p.kernel), image = ProductOf(p.out);
   const int64_t image_floats = ProductOf(p.in) * p.in_depth;
@@ -149,7 +151,7 @@ StreamTiles MakeStreamTiles(const ConvProblem& p) {
   cost[0] = 0;
   for (size_t from = 0; from < n; ++from) {
     uint64_t beside = ~uint64_t{0};
-    for (int m = 1; m <= IsaConv().tile_pixels && from + static_cast<size_t>(m) <= n; ++m) {
+    for (int m = 1; m <= most_pixels && from + static_cast<size_t>(m) <= n; ++m) {
       const size_t to = from + static_cast<size_t>(m);
       beside &= pixels[to - 1].beside;
       const int64_t left = taps - __builtin_popcountll(beside);
@@ -189,10 +191,10 @@ class BoundStreamedConv final : public BoundKernel {
         depth_(p.in_depth),
         channels_(p.out_depth),
         cut_(taps_, depth_, channels_),
-        tiles_(MakeStreamTiles(p)),
+        tiles_(MakeStreamTiles(p, IsaConv().tile_pixels[cut_.widest - 1])),
         weights_(std::move(weights)),
         bias_(std::move(bias)),
-        zeros_(static_cast<size_t>(std::max(cut_.block, kConvTileVecs * cut_.lanes)), 0.0f) {
+        zeros_(static_cast<size_t>(std::max(cut_.block, cut_.widest * cut_.lanes)), 0.0f) {
     Divide(Threads());
   }
 

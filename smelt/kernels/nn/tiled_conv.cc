@@ -18,8 +18,6 @@ namespace {
 constexpr int64_t kTiledPerThread = 1 << 17;
 // Runs of a window that has more are no longer worth a list of pointers.
 constexpr int64_t kMostRuns = 128;
-// In a row, of whose blocks it keeps a list before anybody asked for the memory of results.
-constexpr int64_t kMostPixels = int64_t{1} << 26;
 
 // Three spatial dimensions, the first ones 1 where there are fewer; where the window is one pixel
 // and steps by one, all pixels are one row.
@@ -27,7 +25,7 @@ struct TiledShape {
   explicit TiledShape(const ConvProblem& p) : depth(p.in_depth), channels(p.out_depth) {
     const size_t missing = 3 - p.in.size();
     int64_t image = 1;
-    bool flat = true;
+    flat = true;
     for (size_t d = 0; d < 3; ++d) {
       if (d < missing) continue;
       const size_t s = d - missing;
@@ -48,7 +46,9 @@ struct TiledShape {
   Three in = {1, 1, 1}, out = {1, 1, 1}, kernel = {1, 1, 1};
   Three stride = {1, 1, 1}, dilation = {1, 1, 1}, pad = {0, 0, 0};
 
-  int64_t rows() const { return batch * out[0] * out[1]; }  // of pixels
+  bool flat = false;  // result pixel i is of input pixel i alone
+
+  int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
@@ -63,14 +63,13 @@ class BoundTiledConv final : public BoundKernel {
         weights_(std::move(weights)),
         bias_(std::move(bias)),
         k_(s.taps() * s.depth),
-        blocks_per_row_((s.out[2] + IsaConv().tile_pixels - 1) / IsaConv().tile_pixels),
+        blocks_((s.pixels() + panels_.pixels - 1) / panels_.pixels),
+        block_(s.pixels() / blocks_),
+        longer_blocks_(s.pixels() % blocks_),
         merges_(s.dilation[2] == 1 && s.kernel[2] > 1),
         zeros_(static_cast<size_t>(s.depth * (merges_ ? s.kernel[2] : 1)), 0.0f) {
     for (int64_t i = 0; i <= panels_.count; ++i) firsts_.push_back(panels_.First(i));
     for (int64_t p = 0; p < kConvTilePixels; ++p) places_[p] = p * s.channels;
-    for (int64_t i = 0; i <= blocks_per_row_; ++i) {
-      starts_.push_back(s.out[2] * i / blocks_per_row_);
-    }
     // What does not fit beside the weights is fetched; an activation's loop reads results anew.
     const auto beyond = [&](const TiledShape::Three& size, int64_t depth) {
       return s.batch * size[0] * size[1] * size[2] * depth * int64_t{sizeof(float)} >
@@ -78,11 +77,11 @@ class BoundTiledConv final : public BoundKernel {
     };
     far_results_ = steps.act == nullptr && beyond(s.out, s.channels);
     // Where blocks of pixels lie one behind the other.
-    far_pixels_ = s.taps() == 1 && s.stride[2] == 1 && s.pad[2] == 0 && beyond(s.in, s.depth);
+    far_pixels_ = s.flat && beyond(s.in, s.depth);
     // A group's weights stay in the core's cache while all pixels go by.
-    const int64_t panel = k_ * kConvTileVecs * panels_.lanes * int64_t{sizeof(float)};
+    const int64_t panel = k_ * panels_.widest * panels_.lanes * int64_t{sizeof(float)};
     group_ = std::clamp<int64_t>(NearCacheBytes(1 << 20) / 2 / panel, 1, panels_.count);
-    const int64_t tile = k_ * kConvTileVecs * panels_.lanes * IsaConv().tile_pixels;
+    const int64_t tile = k_ * panels_.widest * panels_.lanes * panels_.pixels;
     grain_ = std::max<int64_t>(1, kTiledPerThread / tile);
   }
 
@@ -90,7 +89,7 @@ class BoundTiledConv final : public BoundKernel {
     const auto* x = static_cast<const float*>(inputs[0]);
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
-    ParallelFor(s_.rows() * blocks_per_row_ * panels_.count, grain_,
+    ParallelFor(blocks_ * panels_.count, grain_,
                 [&](int64_t begin, int64_t end) { Tiles(x, addend, y, begin, end); });
     return OkStatus();
   }
@@ -98,55 +97,62 @@ class BoundTiledConv final : public BoundKernel {
   bool may_overwrite(int i) const override { return steps_.adds && i == addend_; }
 
  private:
-  // A block of pixels: which of its row, and that row's numbers.
+  // A pixel of the result.
   struct Place {
-    int64_t part, line, plane, image;
+    int64_t column, line, plane, image;
   };
-  Place PlaceOf(int64_t block) const {
-    const int64_t row = block / blocks_per_row_, plane = row / s_.out[1];
-    return {block % blocks_per_row_, row % s_.out[1], plane % s_.out[0], plane / s_.out[0]};
+  Place PlaceOf(int64_t pixel) const {
+    const int64_t row = pixel / s_.out[2], plane = row / s_.out[1];
+    return {pixel % s_.out[2], row % s_.out[1], plane % s_.out[0], plane / s_.out[0]};
   }
   // Divisions would take as long as a small tile.
   void Next(Place* place) const {
-    if (++place->part < blocks_per_row_) return;
-    place->part = 0;
+    if (++place->column < s_.out[2]) return;
+    place->column = 0;
     if (++place->line < s_.out[1]) return;
     place->line = 0;
     if (++place->plane < s_.out[0]) return;
     place->plane = 0;
     ++place->image;
   }
+  // The pixel that a block begins with.
+  int64_t FirstPixel(int64_t block) const {
+    return block * block_ + std::min(block, longer_blocks_);
+  }
 
   // Tiles [begin, end) of all, counted by group, block of pixels, panel.
   void Tiles(const float* x, const float* addend, float* y, int64_t begin, int64_t end) const {
-    const int64_t blocks = s_.rows() * blocks_per_row_;
     while (begin < end) {
-      const int64_t first = begin / (group_ * blocks) * group_;
+      const int64_t first = begin / (group_ * blocks_) * group_;
       const int64_t panels = std::min(group_, panels_.count - first);
-      const int64_t last = std::min(end, (first + panels) * blocks);
-      Place place = PlaceOf((begin - first * blocks) / panels);
-      int64_t from = (begin - first * blocks) % panels;
+      const int64_t last = std::min(end, (first + panels) * blocks_);
+      int64_t block = (begin - first * blocks_) / panels;
+      Place place = PlaceOf(FirstPixel(block));
+      int64_t from = (begin - first * blocks_) % panels;
       while (begin < last) {
         const int64_t to = std::min(panels, from + (last - begin));
-        Block(x, addend, y, place, first + from, first + to);
+        Block(x, addend, y, block++, &place, first + from, first + to);
         begin += to - from;
         from = 0;
-        Next(&place);
       }
     }
   }
 
-  // Panels [from, to) of a block of pixels.
-  void Block(const float* x, const float* addend, float* y, const Place& place, int64_t from,
-             int64_t to) const {
-    const int64_t row = (place.image * s_.out[0] + place.plane) * s_.out[1] + place.line;
-    const int64_t first = starts_[static_cast<size_t>(place.part)];
-    const int64_t pixels = starts_[static_cast<size_t>(place.part + 1)] - first;
+  // Panels [from, to) of a block of pixels, the first of which is *place; moves that behind it.
+  void Block(const float* x, const float* addend, float* y, int64_t block, Place* place,
+             int64_t from, int64_t to) const {
+    const int64_t first = FirstPixel(block);
+    const int64_t pixels = block_ + (block < longer_blocks_ ? 1 : 0);
     const float* where[kMostRuns * kConvTilePixels];
     ConvTile tile;
     tile.pixels = where;
-    FindRuns(x, place, first, pixels, where, &tile);
-    const int64_t begin = (row * s_.out[2] + first) * s_.channels;
+    if (s_.flat) {
+      tile.run = s_.depth, tile.runs = 1;
+      for (int64_t p = 0; p < pixels; ++p) where[p] = x + (first + p) * s_.depth;
+    } else {
+      FindRuns(x, pixels, place, where, &tile);
+    }
+    const int64_t begin = first * s_.channels;
     tile.places = places_;
     tile.fetches = far_results_;
     tile.clamps = steps_.clamps;
@@ -182,37 +188,47 @@ class BoundTiledConv final : public BoundKernel {
     }
   }
 
-  // Where the runs of pixels [first, first + pixels) of a row of the result begin. Those that lie
-  // outside of the image are zeros. Where all columns are inside, the taps of a row of the window
-  // are one run.
-  void FindRuns(const float* x, const Place& place, int64_t first, int64_t pixels,
-                const float** where, ConvTile* tile) const {
-    const int64_t left = first * s_.stride[2] - s_.pad[2];
-    const int64_t right =
-        (first + pixels - 1) * s_.stride[2] - s_.pad[2] + (s_.kernel[2] - 1) * s_.dilation[2];
-    const bool inside = left >= 0 && right < s_.in[2];
-    const bool merged = merges_ && inside;
+  // Where the runs of so many pixels begin. Those that lie outside of the image are zeros, or left
+  // out where they are so for all pixels. Where all columns are inside, the taps of a row of the
+  // window are one run.
+  void FindRuns(const float* x, int64_t pixels, Place* place, const float** where,
+                ConvTile* tile) const {
+    struct Corner {  // of a pixel's window
+      const float* image;
+      int64_t plane, line, column;
+    };
+    Corner corners[kConvTilePixels];
+    bool merged = merges_;
+    for (int64_t p = 0; p < pixels; ++p, Next(place)) {
+      Corner& at = corners[p];
+      at.image = x + place->image * s_.in[0] * s_.in[1] * s_.in[2] * s_.depth;
+      at.plane = place->plane * s_.stride[0] - s_.pad[0];
+      at.line = place->line * s_.stride[1] - s_.pad[1];
+      at.column = place->column * s_.stride[2] - s_.pad[2];
+      merged = merged && at.column >= 0 && at.column + s_.kernel[2] <= s_.in[2];
+    }
     const int64_t taps = merged ? 1 : s_.kernel[2];
     tile->run = merged ? s_.kernel[2] * s_.depth : s_.depth;
     tile->runs = s_.kernel[0] * s_.kernel[1] * taps;
-    const int64_t plane = place.plane * s_.stride[0] - s_.pad[0];
-    const int64_t line = place.line * s_.stride[1] - s_.pad[1];
     for (int64_t a = 0; a < s_.kernel[0]; ++a) {
-      const int64_t z = plane + a * s_.dilation[0];
       for (int64_t b = 0; b < s_.kernel[1]; ++b) {
-        const int64_t r = line + b * s_.dilation[1];
-        if (z < 0 || z >= s_.in[0] || r < 0 || r >= s_.in[1]) {
-          where = std::fill_n(where, taps * pixels, zeros_.data());
-          continue;
+        const float* rows[kConvTilePixels];
+        for (int64_t p = 0; p < pixels; ++p) {
+          const int64_t z = corners[p].plane + a * s_.dilation[0];
+          const int64_t r = corners[p].line + b * s_.dilation[1];
+          rows[p] = z < 0 || z >= s_.in[0] || r < 0 || r >= s_.in[1]
+                        ? nullptr
+                        : corners[p].image + (z * s_.in[1] + r) * s_.in[2] * s_.depth;
         }
-        const float* of_row =
-            x + ((place.image * s_.in[0] + z) * s_.in[1] + r) * s_.in[2] * s_.depth;
-        for (int64_t c = 0; c < taps; ++c) {
-          int64_t column = left + c * s_.dilation[2];
-          for (int64_t p = 0; p < pixels; ++p, column += s_.stride[2]) {
-            *where++ =
-                column >= 0 && column < s_.in[2] ? of_row + column * s_.depth : zeros_.data();
+        for (int64_t c = 0; c < taps; ++c, where += pixels) {
+          bool none = true;
+          for (int64_t p = 0; p < pixels; ++p) {
+            const int64_t column = corners[p].column + c * s_.dilation[2];
+            const bool inside = rows[p] != nullptr && column >= 0 && column < s_.in[2];
+            where[p] = inside ? rows[p] + column * s_.depth : zeros_.data();
+            none = none && !inside;
           }
+          if (none) where[0] = nullptr;
         }
       }
     }
@@ -225,12 +241,12 @@ class BoundTiledConv final : public BoundKernel {
   const std::shared_ptr<const Tensor> weights_;
   const std::vector<float> bias_;  // of all panels
   const int64_t k_;
-  const int64_t blocks_per_row_;
+  const int64_t blocks_;                 // of neighboring pixels, through lines and images
+  const int64_t block_, longer_blocks_;  // pixels of each; how many first ones have one more
   const bool merges_;
   const std::vector<float> zeros_;  // as long as a run
   int64_t places_[kConvTilePixels];
   std::vector<int64_t> firsts_;  // by panel: its first vector
-  std::vector<int64_t> starts_;  // by block of a row: its first pixel
   bool far_results_ = false, far_pixels_ = false;
   int64_t group_ = 1;  // panels
   int64_t grain_ = 1;  // tiles
@@ -249,8 +265,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
     return nullptr;
   }
   const TiledShape shape(p);
-  if (shape.taps() > kMostRuns) return nullptr;
-  if (shape.out[2] > kMostPixels) return nullptr;
+  if (shape.taps() > kMostRuns || shape.pixels() == 0) return nullptr;
   const int64_t k = shape.taps() * shape.depth;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, false, factors, a));

@@ -29,7 +29,7 @@ StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, b
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{k, padded}));
   const auto kept = KeptForm::Of(weights,
                                  absl::StrCat("tiles ", k, " ", channels, " ", panels.lanes, " ",
-                                              kConvTileVecs, turned ? " turned" : ""),
+                                              panels.widest, turned ? " turned" : ""),
                                  factors);
   if (kept) {
     if (auto found = kept->Find(Dtype::kFloat, shape)) return *std::move(found);

@@ -11,17 +11,28 @@
 
 namespace smelt::nn {
 
-// How the channels of a result are cut into panels of up to kConvTileVecs vectors, as even as can
-// be.
+// Vectors of the widest panel that so many vectors of channels are cut into: where registers hold
+// more pixels of two, panels are even rather than some of three, some of two.
+inline int64_t WidestPanel(int64_t vectors) {
+  const int* pixels = IsaConv().tile_pixels;
+  return vectors % kConvTileVecs != 0 && pixels[1] > pixels[2] ? 2 : kConvTileVecs;
+}
+
+// How the channels of a result are cut into panels, as even as can be.
 struct TiledPanels {
   explicit TiledPanels(int64_t channels)
       : lanes(IsaConv().lanes),
         vectors((channels + lanes - 1) / lanes),
-        count((vectors + kConvTileVecs - 1) / kConvTileVecs) {}
+        widest(WidestPanel(vectors)),
+        count((vectors + widest - 1) / widest),
+        pixels(IsaConv().tile_pixels[widest - 1]) {}
   // The vector that panel i begins with; that of panel `count` is the last one's end.
   int64_t First(int64_t i) const { return vectors * i / count; }
 
-  int64_t lanes, vectors, count;
+  int64_t lanes, vectors;
+  int64_t widest;  // vectors of a panel, at most
+  int64_t count;
+  int64_t pixels;  // of a tile, at most
 };
 
 // [k, channels] in panels, each [k, its vectors], zeros behind the last channel. Those of channel c

@@ -31,10 +31,10 @@ class BoundTiledProduct final : public BoundKernel {
         panels_(n),
         weights_(std::move(weights)),
         bias_(std::move(bias)),
-        zeros_(static_cast<size_t>(kConvTileVecs * panels_.lanes), 0.0f),
+        zeros_(static_cast<size_t>(panels_.widest * panels_.lanes), 0.0f),
         parts_((k + kMostPart - 1) / kMostPart) {
     for (int64_t m = 0; m < kConvTilePixels; ++m) places_[m] = m * n;
-    const int64_t tile_rows = IsaConv().tile_pixels;
+    const int64_t tile_rows = panels_.pixels;
     const int64_t strips = (rows + tile_rows - 1) / tile_rows;
     for (int64_t i = 0; i <= strips; ++i) strips_.push_back(rows * i / strips);
     const int64_t strip = tile_rows * (k / parts_ + 1) * int64_t{sizeof(float)};
@@ -47,7 +47,7 @@ class BoundTiledProduct final : public BoundKernel {
     };
     constexpr int64_t kLeastStrips = 4;
     while (uneven() && strips / (blocks_ + 1) >= kLeastStrips) ++blocks_;
-    const int64_t unit = rows / blocks_ * k * kConvTileVecs * panels_.lanes;
+    const int64_t unit = rows / blocks_ * k * panels_.widest * panels_.lanes;
     grain_ = std::max<int64_t>(1, kProductPerThread / std::max<int64_t>(1, unit));
   }
 

@@ -26,8 +26,11 @@ bool WantsTiles(const nn::ConvProblem& p, const FusedOps& ops) {
   constexpr int64_t kLeast = 48;
   // One row reads each weight once: there is nothing to gain from packing.
   constexpr int64_t kMostOfRow = int64_t{1} << 19;
-  for (int d = 0; d < p.spatial(); ++d) {
-    if (p.kernel[static_cast<size_t>(d)] != 1) return false;
+  if (std::ranges::any_of(p.kernel, [](int64_t size) { return size != 1; })) {
+    // Without AVX-512 the library's loops over many channels reach half of what they reach over few
+    // (Zen 3, windows of 3x3 and 5x5 pixels).
+    constexpr int64_t kLeastIn = 32, kLeastOut = 8;
+    return Isa().level == IsaLevel::kAvx2 && p.in_depth >= kLeastIn && p.out_depth >= kLeastOut;
   }
   const int64_t pixels = p.output.num_elements() / p.out_depth;
   if (pixels == 1) return p.in_depth <= kMostOfRow / p.out_depth;
