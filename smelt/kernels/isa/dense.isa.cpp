@@ -11,8 +11,9 @@ namespace {
 
 constexpr int kPanelVecs = 4;
 constexpr int64_t kPanel = kPanelVecs * kLanes;
-// Rows at once: with kPanelVecs vectors each, accumulators stay in registers.
-constexpr int kTileRows = kVecRegisters == 32 ? 4 : 2;
+// Rows at once: with kPanelVecs vectors each, a vector of weights and a value of each row, sums
+// fill the 32 or 16 registers.
+constexpr int kTileRows = kVecRegisters == 32 ? 4 : 3;
 
 // The first `count` floats of p, zeros after them.
 inline Vec LoadPart(const float* p, int64_t count) {
@@ -100,6 +101,11 @@ void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
   for (; r + kTileRows <= m; r += kTileRows) {
     Tile<kTileRows, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
                                        columns);
+  }
+  if (kTileRows == 3 && r + 2 == m) {
+    Tile<2, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
+                               columns);
+    return;
   }
   for (; r < m; ++r) {
     Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,

@@ -21,14 +21,14 @@ namespace {
 // Below this many multiply-adds a call of the library costs more than the arithmetic.
 constexpr int64_t kSmallProduct = 65536;
 
-// The bias and the activation that isa.h's loops compute themselves.
+// What loops of our own do to a product: add a bias, then a matrix, then apply an activation.
 struct LoopSteps {
-  int bias = -1;  // its argument
+  int bias = -1, addend = -1;  // arguments
   UnaryF32 act = UnaryF32::kIdentity;
   float alpha = 0;
 };
 // False when there are other steps. What is added to one row is a bias.
-bool BiasThenActivation(const nn::MatMulProblem& p, const FusedOps& fused, LoopSteps* loop) {
+bool StepsOfLoop(const nn::MatMulProblem& p, const FusedOps& fused, LoopSteps* loop) {
   size_t i = 0;
   const auto& steps = fused.steps;
   const bool one_row = p.m == 1 && p.batches() == 1;
@@ -36,6 +36,10 @@ bool BiasThenActivation(const nn::MatMulProblem& p, const FusedOps& fused, LoopS
   if (i < steps.size() && (steps[i].kind == FusedStep::Kind::kBias ||
                            (one_row && steps[i].kind == FusedStep::Kind::kAdd))) {
     loop->bias = steps[i].arg;
+    ++i;
+  }
+  if (i < steps.size() && steps[i].kind == FusedStep::Kind::kAdd) {
+    loop->addend = steps[i].arg;
     ++i;
   }
   if (i < steps.size() && steps[i].kind == FusedStep::Kind::kActivation) {
@@ -85,10 +89,34 @@ bool IsFewRows(const nn::MatMulProblem& p) {
   return !p.transpose_a && p.batches() == 1 && p.m <= kFewRows;
 }
 
-// bias: of steps.bias, nullptr where there is none.
+// What a run adds; nullptr where there is none.
+struct LoopAddends {
+  const float* bias = nullptr;
+  const float* matrix = nullptr;  // [m, n]
+};
+LoopAddends AddendsOf(const LoopSteps& steps, const void* const* inputs) {
+  const auto of = [&](int arg) {
+    return arg < 0 ? nullptr : static_cast<const float*>(inputs[2 + arg]);
+  };
+  return {of(steps.bias), of(steps.addend)};
+}
+
+// What is left to do to columns [from, from + n) of products that have their bias.
+void AddMatrix(const nn::MatMulProblem& p, const LoopSteps& steps, const float* matrix,
+               int64_t from, int64_t n, float* y) {
+  for (int64_t at = from; at < p.m * p.n; at += p.n) {
+    Isa().bias_unary[static_cast<int>(steps.act)](y + at, matrix + at, y + at, n, steps.alpha);
+  }
+}
+// What the loops of isa.h apply: the activation, if that comes next.
+UnaryF32 ActInside(const LoopSteps& steps) {
+  return steps.addend < 0 ? steps.act : UnaryF32::kIdentity;
+}
+
 void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const LoopSteps& steps,
-             const float* bias, float* y) {
+             const LoopAddends& addends, float* y) {
   const IsaTable& isa = Isa();
+  const float* bias = addends.bias;
   if (!p.transpose_b) {
     // Slices of columns, in whole cache lines.
     constexpr int64_t kSlice = 64;
@@ -98,19 +126,22 @@ void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const L
                   const int64_t from = begin * kSlice;
                   const int64_t n = std::min(end * kSlice, p.n) - from;
                   isa.dense(a, p.k, p.m, p.k, b + from, p.n, n, bias ? bias + from : nullptr,
-                            steps.act, steps.alpha, y + from, p.n);
+                            ActInside(steps), steps.alpha, y + from, p.n);
+                  if (steps.addend >= 0) AddMatrix(p, steps, addends.matrix, from, n, y);
                 });
     return;
   }
+  const UnaryF32 act = ActInside(steps);
   for (int64_t i = 0; i < p.m; ++i) {
     float* row = y + i * p.n;
     for (int64_t j = 0; j < p.n; ++j) row[j] = isa.dot(a + i * p.k, b + j * p.k, p.k);
     if (bias != nullptr) {
-      isa.bias_unary[static_cast<int>(steps.act)](row, bias, row, p.n, steps.alpha);
-    } else if (steps.act != UnaryF32::kIdentity) {
-      isa.unary[static_cast<int>(steps.act)](row, row, p.n, steps.alpha);
+      isa.bias_unary[static_cast<int>(act)](row, bias, row, p.n, steps.alpha);
+    } else if (act != UnaryF32::kIdentity) {
+      isa.unary[static_cast<int>(act)](row, row, p.n, steps.alpha);
     }
   }
+  if (steps.addend >= 0) AddMatrix(p, steps, addends.matrix, 0, p.n, y);
 }
 
 class BoundLoop final : public BoundKernel {
@@ -119,7 +150,7 @@ class BoundLoop final : public BoundKernel {
 
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
     const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
-    OwnLoop(p_, input(0), input(1), steps_, steps_.bias < 0 ? nullptr : input(2 + steps_.bias),
+    OwnLoop(p_, input(0), input(1), steps_, AddendsOf(steps_, inputs),
             static_cast<float*>(outputs[0]));
     return OkStatus();
   }
@@ -141,9 +172,11 @@ class BoundTurnedLoop final : public BoundKernel {
     for (int64_t c = 0; c < p_.n; ++c) {
       for (int64_t r = 0; r < p_.k; ++r) turned[r * p_.n + c] = b[c * p_.k + r];
     }
-    Isa().dense(input(0), p_.k, p_.m, p_.k, turned, p_.n, p_.n,
-                steps_.bias < 0 ? nullptr : input(2 + steps_.bias), steps_.act, steps_.alpha,
-                static_cast<float*>(outputs[0]), p_.n);
+    const LoopAddends addends = AddendsOf(steps_, inputs);
+    auto* y = static_cast<float*>(outputs[0]);
+    Isa().dense(input(0), p_.k, p_.m, p_.k, turned, p_.n, p_.n, addends.bias, ActInside(steps_),
+                steps_.alpha, y, p_.n);
+    if (steps_.addend >= 0) AddMatrix(p_, steps_, addends.matrix, 0, p_.n, y);
     return OkStatus();
   }
   size_t scratch_bytes() const override { return static_cast<size_t>(p_.k * p_.n) * sizeof(float); }
@@ -179,15 +212,16 @@ class PackedLoop final : public BoundKernel {
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
     const IsaTable& isa = Isa();
     const auto* a = static_cast<const float*>(inputs[0]);
-    const auto* bias =
-        steps_.bias < 0 ? nullptr : static_cast<const float*>(inputs[2 + steps_.bias]);
+    const LoopAddends addends = AddendsOf(steps_, inputs);
+    const float* bias = addends.bias;
     auto* y = static_cast<float*>(outputs[0]);
     const float* weights = weights_.data<float>();
     const auto columns = [&](int64_t begin, int64_t end) {
       const int64_t from = begin * isa.dense_panel;
       const int64_t n = std::min(end * isa.dense_panel, p_.n) - from;
       isa.dense_packed(a, p_.k, p_.m, p_.k, weights + from * p_.k, n, bias ? bias + from : nullptr,
-                       steps_.act, steps_.alpha, y + from, p_.n);
+                       ActInside(steps_), steps_.alpha, y + from, p_.n);
+      if (steps_.addend >= 0) AddMatrix(p_, steps_, addends.matrix, from, n, y);
     };
     bool back = false;
     if (turns_) {
@@ -312,8 +346,9 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
       context.inputs, [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; });
   if (floats && (WantsOwnLoop(p, constant_b) || (packs && IsFewRows(p)))) {
     LoopSteps steps;
-    if (!BiasThenActivation(p, fused, &steps)) {
-      return DeclineToBind("the loop for few rows adds a bias and applies an activation alone");
+    if (!StepsOfLoop(p, fused, &steps)) {
+      return DeclineToBind(
+          "the loop for few rows adds a bias and a matrix and applies an activation alone");
     }
     if (packs) {
       return PackedLoop::Make(p, steps, b.constant->data<float>());
@@ -397,10 +432,12 @@ Status FloatMatMul::RunInType(const nn::MatMulProblem& p, const LayerCall& call)
   }
   if (dtype == Dtype::kFloat && WantsOwnLoop(p, constant_b)) {
     LoopSteps steps;
-    const bool inside = BiasThenActivation(p, fused, &steps);
+    const bool inside = StepsOfLoop(p, fused, &steps);
     if (!inside) steps = LoopSteps();
-    OwnLoop(p, a.data<float>(), b.data<float>(), steps,
-            steps.bias < 0 ? nullptr : args[static_cast<size_t>(steps.bias)]->data<float>(),
+    const auto of = [&](int arg) {
+      return arg < 0 ? nullptr : args[static_cast<size_t>(arg)]->data<float>();
+    };
+    OwnLoop(p, a.data<float>(), b.data<float>(), steps, {of(steps.bias), of(steps.addend)},
             out->data<float>());
     if (!inside) nn::ApplyFusedOps(fused, args, out->rank() - 1, out);
     return OkStatus();
