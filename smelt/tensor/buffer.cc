@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <cstdlib>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
@@ -70,16 +72,89 @@ char* MapLargePages(size_t size) {
   return first;
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SMELT_RED_ZONES
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SMELT_RED_ZONES
+#endif
+#ifdef SMELT_RED_ZONES
+constexpr bool kHasRedZones = true;
+#else
+constexpr bool kHasRedZones = false;
+#endif
+
+// Memory that kept buffers share, so that a buffer's end and the next one's beginning are of one
+// large page.
+class KeptRegion {
+ public:
+  static constexpr size_t kSize = 32 << 20;
+  explicit KeptRegion(char* first) : first_(first) {}
+  ~KeptRegion() { munmap(first_, kSize); }
+  KeptRegion(const KeptRegion&) = delete;
+  KeptRegion& operator=(const KeptRegion&) = delete;
+  // The next `size` bytes, whole pages; nullptr: there are not so many left.
+  char* Take(size_t size) {
+    if (size > kSize - used_) return nullptr;
+    return first_ + std::exchange(used_, used_ + size);
+  }
+
+ private:
+  char* const first_;
+  size_t used_ = 0;
+};
+
+class KeptBuffer final : public Buffer {
+ public:
+  KeptBuffer(char* data, size_t size, size_t pages, std::shared_ptr<KeptRegion> region)
+      : Buffer(data, size), pages_(pages), region_(std::move(region)) {}
+  ~KeptBuffer() override {
+    madvise(data_, pages_, MADV_DONTNEED);
+    HeapGive(static_cast<int64_t>(size_));
+  }
+
+ private:
+  const size_t pages_;  // bytes of them
+  const std::shared_ptr<KeptRegion> region_;
+};
+
 class KeptAllocatorImpl final : public Allocator {
  public:
   StatusOr<BufferRef> Allocate(size_t size) override {
-    if (size < kLargePage) return HeapAllocator()->Allocate(size);
+    if (size < kLeastKept) return HeapAllocator()->Allocate(size);
     const auto bytes = static_cast<int64_t>(size);
     if (bytes < 0 || size >= (size_t{1} << 46) || !HeapTake(bytes)) return HeapExhausted(size);
-    if (char* first = MapLargePages(size)) return BufferRef(new LargePagesBuffer(first, size));
+    Buffer* const buffer = size <= KeptRegion::kSize / 2 ? InRegion(size) : OfItsOwn(size);
+    if (buffer != nullptr) return BufferRef(buffer);
     HeapGive(bytes);
     return HeapExhausted(size);
   }
+
+ private:
+  // Sanitizers have zones around buffers of the heap that nobody may touch.
+  static constexpr size_t kLeastKept = kHasRedZones ? KeptRegion::kSize / 2 + 1 : 128 << 10;
+
+  static Buffer* OfItsOwn(size_t size) {
+    char* const first = MapLargePages(size);
+    return first == nullptr ? nullptr : new LargePagesBuffer(first, size);
+  }
+  Buffer* InRegion(size_t size) {
+    static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t pages = (size + page - 1) / page * page;
+    absl::MutexLock hold(&mutex_);
+    char* first = region_ == nullptr ? nullptr : region_->Take(pages);
+    if (first == nullptr) {
+      char* const mapped = MapLargePages(KeptRegion::kSize);
+      if (mapped == nullptr) return OfItsOwn(size);
+      region_ = std::make_shared<KeptRegion>(mapped);
+      first = region_->Take(pages);
+    }
+    return new KeptBuffer(first, size, pages, region_);
+  }
+
+  absl::Mutex mutex_;
+  std::shared_ptr<KeptRegion> region_ ABSL_GUARDED_BY(mutex_);  // that the next buffer is of
 };
 
 class ForeignBufferImpl final : public Buffer {
