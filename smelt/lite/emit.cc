@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/quantization.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/tensor/float16.h"
 
@@ -84,19 +85,12 @@ class Emitter {
     return t;
   }
 
-  static LiteQuantization QuantizationOf(Endpoint e) {
-    const std::string behind = e.port == 0 ? "" : absl::StrCat("_", e.port);
-    const auto find = [&](absl::string_view name) {
-      return e.node->attrs().Find(absl::StrCat(name, behind));
-    };
+  static LiteQuantization LiteQuantizationOf(Endpoint e) {
+    Quantization stated = QuantizationOf(e);
     LiteQuantization q;
-    const Attr* scales = find(kScales);
-    if (scales == nullptr) return q;
-    q.scale = *scales->get<std::vector<float>>();
-    if (const Attr* zeros = find(kZeroPoints)) q.zero_point = *zeros->get<std::vector<int64_t>>();
-    if (const Attr* dim = find(kQuantizedDim)) {
-      q.dimension = static_cast<int32_t>(*dim->get<int64_t>());
-    }
+    q.scale = std::move(stated.scales);
+    q.zero_point = std::move(stated.zero_points);
+    q.dimension = static_cast<int32_t>(stated.dim);
     return q;
   }
 
@@ -130,7 +124,7 @@ class Emitter {
     LiteTensor& t = out_.tensors.emplace_back();
     t.name = std::move(name);
     t.type = BaseType(e.node->output_types[static_cast<size_t>(e.port)]);
-    t.quantization = QuantizationOf(e);
+    t.quantization = LiteQuantizationOf(e);
     PartialShape shape;
     if (const TensorValue* stated = StatedConstant(*e.node)) {
       ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
@@ -145,7 +139,6 @@ class Emitter {
       t.is_variable = e.node->Bool(kVariableOutputs);
       shape = (*shapes->get<std::vector<PartialShape>>())[static_cast<size_t>(e.port)];
     }
-    SetQuantization(*e.node, e.port, t.quantization);
     if (blocks) {
       t.quantization = {};
       t.quantization.blockwise = {static_cast<int32_t>(out_.tensors.size()) - 2, -1,
@@ -167,15 +160,6 @@ class Emitter {
     const auto index = static_cast<int32_t>(out_.tensors.size() - 1);
     tensors_[e] = index;
     return index;
-  }
-
-  static void SetQuantization(const Node& n, int port, LiteQuantization& q) {
-    const std::string behind = port == 0 ? "" : absl::StrCat("_", port);
-    const Attr* scales = n.attrs().Find(absl::StrCat(kScales, behind));
-    if (scales == nullptr) return;
-    q.scale = *scales->get<std::vector<float>>();
-    q.zero_point = n.Ints(absl::StrCat(kZeroPoints, behind));
-    q.dimension = static_cast<int32_t>(n.Int(absl::StrCat(kQuantizedDim, behind)));
   }
 
   Status AddOperator(const Node& n) {

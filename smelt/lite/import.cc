@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/quantization.h"
 #include "smelt/lite/common/node_names.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/tensor/float16.h"
@@ -20,15 +21,12 @@ PartialShape ShapeOf(const LiteTensor& t) {
   return PartialShape::Of(std::vector<int64_t>(sizes.begin(), sizes.end()));
 }
 
-void SetQuantization(const LiteQuantization& q, int port, AttrMap& attrs) {
+void NoteQuantization(const LiteQuantization& q, int port, AttrMap& attrs) {
   if (q.scale.empty()) return;
-  const std::string behind = port == 0 ? "" : absl::StrCat("_", port);
-  attrs.Set(absl::StrCat(kScales, behind), q.scale);
-  attrs.Set(absl::StrCat(kZeroPoints, behind),
-            q.zero_point.empty() ? std::vector<int64_t>(q.scale.size()) : q.zero_point);
-  if (q.scale.size() > 1) {
-    attrs.Set(absl::StrCat(kQuantizedDim, behind), static_cast<int64_t>(q.dimension));
-  }
+  SetQuantization(
+      attrs, port,
+      {q.scale, q.zero_point.empty() ? std::vector<int64_t>(q.scale.size()) : q.zero_point,
+       q.dimension});
 }
 
 class Importer {
@@ -85,7 +83,7 @@ class Importer {
     attrs.Set("T", t.type);
     attrs.Set("index", static_cast<int64_t>(i));
     attrs.Set(kOutputShapes, std::vector<PartialShape>{ShapeOf(t)});
-    SetQuantization(t.quantization, 0, attrs);
+    NoteQuantization(t.quantization, 0, attrs);
     ASSIGN_OR_RETURN(Node * arg, graph_->Add(NameOf(index), "_Arg", {}, std::move(attrs)));
     values_[static_cast<size_t>(index)] = {arg, 0};
     ArgDef def;
@@ -101,7 +99,7 @@ class Importer {
     if (known.node != nullptr) return known;
     const LiteTensor& t = Tensor_(index);
     AttrMap attrs;
-    SetQuantization(t.quantization, 0, attrs);
+    NoteQuantization(t.quantization, 0, attrs);
     if (t.is_variable) {
       attrs.Set("dtype", t.type);
       attrs.Set("shape", ShapeOf(t));
@@ -230,7 +228,7 @@ class Importer {
       out.push_back(t.type);
       shapes.push_back(ShapeOf(t));
       if (t.is_variable) attrs.Set(kVariableOutputs, true);
-      SetQuantization(t.quantization, static_cast<int>(port), attrs);
+      NoteQuantization(t.quantization, static_cast<int>(port), attrs);
     }
     if (!op.intermediates.empty()) {
       std::vector<float> scales;

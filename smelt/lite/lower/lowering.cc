@@ -43,12 +43,8 @@ bool ReadsBlocks(const Node& n, int input) {
 // How the outputs are quantized as the node says.
 void NoteQuantization(Node* n, Lowering& l) {
   for (int i = 0; i < n->num_outputs(); ++i) {
-    const std::string behind = i == 0 ? "" : absl::StrCat("_", i);
-    const Attr* scales = n->attrs().Find(absl::StrCat(kScales, behind));
-    if (scales == nullptr || scales->get<std::vector<float>>() == nullptr) continue;
-    l.SetQuantization(
-        {n, i}, {*scales->get<std::vector<float>>(), n->Ints(absl::StrCat(kZeroPoints, behind)),
-                 n->Int(absl::StrCat(kQuantizedDim, behind)), n->Int(kBlockSize)});
+    Quantization q = QuantizationOf(*n, i);
+    if (!q.scales.empty()) l.SetQuantization({n, i}, std::move(q));
   }
 }
 

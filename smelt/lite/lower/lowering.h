@@ -15,19 +15,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "smelt/graph/graph.h"
+#include "smelt/lite/common/quantization.h"
 
 namespace smelt {
 
 struct LowerRow;
-
-// What a node says of how an output is quantized (lite/common/attributes.h).
-struct Quantization {
-  std::vector<float> scales;
-  std::vector<int64_t> zero_points;
-  int64_t dim = 0;
-  int64_t block = 0;  // elements of a row that share a scale; 0: scales are not of blocks
-  bool operator==(const Quantization&) const = default;
-};
 
 // What the operators of all subgraphs of a file keep between runs, and how it begins.
 struct LiteResources {

@@ -1,38 +1,15 @@
 // Arguments and results of quantized graphs as integers.
-#include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/quantization.h"
+#include "smelt/lite/quantize/conversion.h"
 #include "smelt/lite/quantize/quantize.h"
 
 namespace smelt {
 namespace {
 
-// The attributes of a tensor of uint8 that stands for the same reals as one of int8.
-AttrMap Shifted(const AttrMap& from) {
-  AttrMap out;
-  out.Set(kScales, *from.Find(kScales));
-  std::vector<int64_t> zeros = *from.Find(kZeroPoints)->get<std::vector<int64_t>>();
-  for (int64_t& zero : zeros) zero += 128;
-  out.Set(kZeroPoints, zeros);
-  return out;
-}
-
-std::string Suffix(int port) { return port == 0 ? "" : absl::StrCat("_", port); }
-
-// How an output is quantized, under the names of output 0.
-AttrMap QuantizationOf(Endpoint e) {
-  AttrMap out;
-  for (const absl::string_view name : {kScales, kZeroPoints}) {
-    out.Set(name, *e.node->attrs().Find(absl::StrCat(name, Suffix(e.port))));
-  }
-  return out;
-}
-
-// A QUANTIZE or a DEQUANTIZE.
-StatusOr<Node*> AddConversion(Graph& graph, const std::string& name, OpName op, Endpoint from,
-                              Dtype type, AttrMap attrs) {
-  attrs.Set("Tin", DtypeVector{from.node->output_types[static_cast<size_t>(from.port)]});
-  attrs.Set("Tout", DtypeVector{type});
-  attrs.Set(kOutputShapes, std::vector<PartialShape>{StatedShape(from)});
-  return graph.Add(name, op.text(), {from}, std::move(attrs));
+// Of a tensor of uint8 that stands for the same reals as one of int8.
+Quantization Shifted(Quantization q) {
+  for (int64_t& zero : q.zero_points) zero += 128;
+  return q;
 }
 
 // The result of the conversion that the readers of an argument want becomes the argument; those
@@ -63,12 +40,12 @@ Status NarrowArgument(Graph& graph, Node* n, Dtype type) {
                               ", and cannot be ", DtypeName(type));
   }
   if (!floats.empty()) {
-    ASSIGN_OR_RETURN(Node * real, AddConversion(graph, absl::StrCat(n->name(), "/float"),
-                                                "tfl.dequantize", {q, 0}, Dtype::kFloat, {}));
-    for (const Use& use : floats) graph.SetInput(use.node, use.input, {real, 0});
+    ASSIGN_OR_RETURN(const Endpoint real, AddConversion(graph, absl::StrCat(n->name(), "/float"),
+                                                        "tfl.dequantize", {q, 0}, Dtype::kFloat));
+    for (const Use& use : floats) graph.SetInput(use.node, use.input, real);
   }
-  const AttrMap attrs = shifted ? Shifted(q->attrs()) : QuantizationOf({q, 0});
-  for (const auto& [name, value] : attrs) n->AttrsToChange().Set(name, value);
+  const Quantization stated = QuantizationOf(*q, 0);
+  SetQuantization(n->AttrsToChange(), 0, shifted ? Shifted(stated) : stated);
   n->AttrsToChange().Set("T", type);
   RETURN_IF_ERROR(graph.ResolveTypes(n));
   if (shifted) {  // the QUANTIZE stays, from integers to integers
@@ -94,10 +71,10 @@ Status NarrowResult(Graph& graph, Node* n, Dtype type) {
   Endpoint from = passed != nullptr ? Endpoint{passed, 0} : d->input(0);
   const Dtype inner = from.node->output_types[static_cast<size_t>(from.port)];
   if (type == Dtype::kUint8 && inner == Dtype::kInt8) {
-    ASSIGN_OR_RETURN(Node * q,
-                     AddConversion(graph, absl::StrCat(d->name(), "/uint8"), "tfl.quantize", from,
-                                   type, Shifted(QuantizationOf(from))));
-    from = {q, 0};
+    AttrMap how;
+    SetQuantization(how, 0, Shifted(QuantizationOf(from)));
+    ASSIGN_OR_RETURN(from, AddConversion(graph, absl::StrCat(d->name(), "/uint8"), "tfl.quantize",
+                                         from, type, std::move(how)));
   } else if (inner != type) {
     return FailedPrecondition("output ", n->Int("index"), " is given as ", DtypeName(inner),
                               ", and cannot be ", DtypeName(type));

@@ -4,6 +4,7 @@
 #include "absl/strings/strip.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/conversion.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 #include "smelt/lite/quantize/weights.h"
@@ -65,19 +66,15 @@ Status QuantizePicked(Graph& graph, Node* n, int input, const DynamicRangeFlags&
   const auto weights = QuantizeWeights(value, -1);
   if (!weights.ok()) return OfConstant(weights.status(), *n, input);
   AttrMap& own = n->AttrsToChange();
-  AttrMap attrs;
-  attrs.Set("Tin", std::vector<Dtype>{Dtype::kInt8});
-  attrs.Set("Tout", std::vector<Dtype>{Dtype::kFloat});
-  if (const Attr* shapes = own.Find(kOutputShapes)) attrs.Set(kOutputShapes, *shapes);
   own.Set("Tout", std::vector<Dtype>{Dtype::kInt8});
   own.Set(kScales, weights->scales);
   own.Set(kZeroPoints, std::vector<int64_t>{0});
   RETURN_IF_ERROR(SetWeights(graph, n, input, *weights, -1, 0));
   const std::vector<Use> uses = n->OrderedUses();
-  ASSIGN_OR_RETURN(Node * floats, graph.Add(absl::StrCat(n->name(), "/float"), "tfl.dequantize",
-                                            {Endpoint{n, 0}}, std::move(attrs)));
+  ASSIGN_OR_RETURN(const Endpoint floats, AddConversion(graph, absl::StrCat(n->name(), "/float"),
+                                                        "tfl.dequantize", {n, 0}, Dtype::kFloat));
   for (const Use& use : uses) {
-    if (!use.is_control()) graph.SetInput(use.node, use.input, {floats, 0});
+    if (!use.is_control()) graph.SetInput(use.node, use.input, floats);
   }
   return OkStatus();
 }
@@ -136,13 +133,10 @@ Status QuantizeToHalf(Graph& graph) {
     ASSIGN_OR_RETURN(const Tensor half, HalfWeights(value));
     const std::string name = n->name();
     Node* constant = graph.AddConst(absl::StrCat(name, "/half"), half);
-    AttrMap attrs;
-    attrs.Set("Tin", std::vector<Dtype>{Dtype::kHalf});
-    attrs.Set("Tout", std::vector<Dtype>{Dtype::kFloat});
-    attrs.Set(kOutputShapes, std::vector<PartialShape>{value.shape()});
-    ASSIGN_OR_RETURN(Node * made, graph.Add(absl::StrCat(name, "/float"), "tfl.dequantize",
-                                            {Endpoint{constant, 0}}, std::move(attrs)));
-    graph.ReplaceAllUses({n, 0}, {made, 0});
+    ASSIGN_OR_RETURN(const Endpoint made,
+                     AddConversion(graph, absl::StrCat(name, "/float"), "tfl.dequantize",
+                                   {constant, 0}, Dtype::kFloat));
+    graph.ReplaceAllUses({n, 0}, made);
     graph.ReplaceControlUses(n, nullptr);
     graph.Remove(n);
   }

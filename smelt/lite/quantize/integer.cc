@@ -8,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/quantization.h"
+#include "smelt/lite/quantize/conversion.h"
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/integer_lstm.h"
@@ -162,23 +164,13 @@ class IntegerQuantizer {
     }
   }
 
-  void SetParams(AttrMap& attrs, int port, const std::vector<float>& scales,
-                 const std::vector<int64_t>& zeros, int dim) {
-    const std::string behind = port == 0 ? "" : absl::StrCat("_", port);
-    attrs.Set(absl::StrCat(kScales, behind), scales);
-    attrs.Set(absl::StrCat(kZeroPoints, behind), zeros);
-    if (scales.size() > 1) {
-      attrs.Set(absl::StrCat(kQuantizedDim, behind), static_cast<int64_t>(dim));
-    }
-  }
-
   StatusOr<Endpoint> AddConstant(const Node& like, const Tensor& value,
                                  const std::vector<float>& scales,
                                  const std::vector<int64_t>& zeros, int dim) {
     AttrMap attrs;
     attrs.Set("dtype", value.dtype());
     attrs.Set("value", value);
-    SetParams(attrs, 0, scales, zeros, dim);
+    SetQuantization(attrs, 0, {scales, zeros, dim});
     ASSIGN_OR_RETURN(Node * n, graph_.Add(absl::StrCat(like.name(), "/quantized"), "Const", {},
                                           std::move(attrs)));
     return Endpoint{n, 0};
@@ -248,9 +240,8 @@ class IntegerQuantizer {
     if (ParamsAt(e) == wanted) return given;
     auto& known = again_[{KeyOf(e), wanted.scale, wanted.zero}];
     if (known.node == nullptr) {
-      ASSIGN_OR_RETURN(known,
-                       AddConversion("tfl.quantize", given, f_.type, StatedShape(e), "again"));
-      SetParams(known.node->AttrsToChange(), 0, {wanted.scale}, {wanted.zero}, 0);
+      ASSIGN_OR_RETURN(known, Converted("tfl.quantize", given, f_.type, "again"));
+      SetQuantization(known.node->AttrsToChange(), 0, {{wanted.scale}, {wanted.zero}});
     }
     return known;
   }
@@ -262,22 +253,15 @@ class IntegerQuantizer {
     Endpoint& q = entered_[KeyOf(e)];
     if (q.node == nullptr) {
       // It has one input and no options: nothing can be wrong with it.
-      q = *AddConversion("tfl.quantize", e, f_.type, StatedShape(e), "quantized");
+      q = *Converted("tfl.quantize", e, f_.type, "quantized");
       const Params p = ParamsAt(e);
-      SetParams(q.node->AttrsToChange(), 0, {p.scale}, {p.zero}, 0);
+      SetQuantization(q.node->AttrsToChange(), 0, {{p.scale}, {p.zero}});
     }
     return q;
   }
 
-  StatusOr<Endpoint> AddConversion(OpName op, Endpoint from, Dtype type, PartialShape shape,
-                                   absl::string_view what) {
-    AttrMap attrs;
-    attrs.Set("Tin", std::vector<Dtype>{from.node->output_types[static_cast<size_t>(from.port)]});
-    attrs.Set("Tout", std::vector<Dtype>{type});
-    attrs.Set(kOutputShapes, std::vector<PartialShape>{std::move(shape)});
-    ASSIGN_OR_RETURN(Node * n, graph_.Add(absl::StrCat(from.node->name(), "/", what), op.text(),
-                                          {from}, std::move(attrs)));
-    return Endpoint{n, 0};
+  StatusOr<Endpoint> Converted(OpName op, Endpoint from, Dtype type, absl::string_view what) {
+    return AddConversion(graph_, absl::StrCat(from.node->name(), "/", what), op, from, type);
   }
 
   // Without a projection what is before it is the result.
@@ -341,7 +325,7 @@ class IntegerQuantizer {
       types.push_back(number ? f_.type : n->output_types[i]);
       if (!number) continue;
       const Params p = params_.at({n, static_cast<int>(i)});
-      SetParams(n->AttrsToChange(), static_cast<int>(i), {p.scale}, {p.zero}, 0);
+      SetQuantization(n->AttrsToChange(), static_cast<int>(i), {{p.scale}, {p.zero}});
     }
     n->AttrsToChange().Set("Tout", types);
     if (flags_.int16 && row.bias >= 0 && n->Find("quantized_bias_type") != nullptr) {
@@ -364,7 +348,7 @@ class IntegerQuantizer {
   Status RewriteDeclaration(Node* dequantize, Node* q) {
     const Params p = ParamsAt({dequantize, 0});
     if (dequantize->uses().empty()) graph_.Remove(dequantize);
-    SetParams(q->AttrsToChange(), 0, {p.scale}, {p.zero}, 0);
+    SetQuantization(q->AttrsToChange(), 0, {{p.scale}, {p.zero}});
     q->EraseAttr(kDeclaresRange);
     const Endpoint from = q->input(0);
     const bool same = chosen_.contains(from.node) && ParamsAt(from) == p;
@@ -387,14 +371,11 @@ class IntegerQuantizer {
         std::vector<Use> floats;
         for (const Use& use : n->OrderedUses()) {
           if (use.is_control() || use.port() != port) continue;
-          const bool takes =
-              chosen_.contains(use.node) || use.node->Is({"tfl.quantize", "tfl.dequantize"});
-          if (!takes) floats.push_back(use);
+          if (!chosen_.contains(use.node) && !IsConversion(*use.node)) floats.push_back(use);
         }
         if (floats.empty()) continue;
         ASSIGN_OR_RETURN(const Endpoint back,
-                         AddConversion("tfl.dequantize", {n, port}, Dtype::kFloat,
-                                       StatedShape({n, port}), "float"));
+                         Converted("tfl.dequantize", {n, port}, Dtype::kFloat, "float"));
         for (const Use& use : floats) graph_.SetInput(use.node, use.input, back);
       }
     }
@@ -420,9 +401,7 @@ Status QuantizeToInteger(Graph& graph, const LiteRanges& ranges, const IntegerFl
   if (!flags.only_integer) return OkStatus();
   std::string left;
   for (const Node* n : graph.Nodes()) {
-    if (!absl::StartsWith(n->op(), "tfl.") || n->Is("tfl.quantize") || n->Is("tfl.dequantize")) {
-      continue;
-    }
+    if (!absl::StartsWith(n->op(), "tfl.") || IsConversion(*n)) continue;
     for (const Dtype t : n->output_types) {
       if (t != Dtype::kFloat) continue;
       absl::StrAppend(&left, "  ", OperatorName(*n), " '", n->name(), "'\n");

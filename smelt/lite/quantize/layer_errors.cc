@@ -10,31 +10,12 @@
 #include "absl/strings/match.h"
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/quantization.h"
+#include "smelt/lite/quantize/conversion.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 
 namespace smelt {
 namespace {
-
-// How an output is quantized; no scales: it is not.
-struct Scaled {
-  std::vector<float> scales;
-  std::vector<int64_t> zeros;
-  int64_t dim = 0;
-  int64_t block = 0;  // elements of a row that share a scale; 0: scales are not of blocks
-};
-
-std::string Suffix(int port) { return port == 0 ? "" : absl::StrCat("_", port); }
-
-Scaled ScaledAt(Endpoint e) {
-  Scaled out;
-  const Attr* scales = e.node->attrs().Find(absl::StrCat(kScales, Suffix(e.port)));
-  if (scales == nullptr || scales->get<std::vector<float>>() == nullptr) return out;
-  out.scales = *scales->get<std::vector<float>>();
-  out.zeros = e.node->Ints(absl::StrCat(kZeroPoints, Suffix(e.port)));
-  out.dim = e.node->Int(absl::StrCat(kQuantizedDim, Suffix(e.port)));
-  out.block = e.node->Int(kBlockSize);
-  return out;
-}
 
 int64_t StepAt(const Tensor& t, int64_t i) {
   switch (t.dtype()) {
@@ -59,7 +40,7 @@ bool HasSteps(Dtype t) {
 }
 
 // The reals that the integers stand for; what is not quantized stays.
-StatusOr<Tensor> Reals(const Tensor& t, const Scaled& q) {
+StatusOr<Tensor> Reals(const Tensor& t, const Quantization& q) {
   if (q.scales.empty() || !HasSteps(t.dtype())) return t;
   ASSIGN_OR_RETURN(Tensor out, Tensor::Make(Dtype::kFloat, t.shape()));
   const bool several = q.scales.size() > 1;
@@ -69,27 +50,25 @@ StatusOr<Tensor> Reals(const Tensor& t, const Scaled& q) {
   const auto count = static_cast<int64_t>(q.scales.size());
   for (int64_t i = 0; i < t.num_elements(); ++i) {
     const auto at = static_cast<size_t>(several ? i / inner % count : 0);
-    const int64_t zero = at < q.zeros.size() ? q.zeros[at] : 0;
+    const int64_t zero = at < q.zero_points.size() ? q.zero_points[at] : 0;
     out.data<float>()[i] = q.scales[at] * static_cast<float>(StepAt(t, i) - zero);
   }
   return out;
 }
 
-bool IsConverter(const Node& n) { return n.Is("tfl.quantize") || n.Is("tfl.dequantize"); }
-
 bool IsQuantizedLayer(const Node& n) {
-  if (!absl::StartsWith(n.op(), "tfl.") || IsConverter(n)) return false;
+  if (!absl::StartsWith(n.op(), "tfl.") || IsConversion(n)) return false;
   for (int i = 0; i < n.num_outputs(); ++i) {
-    if (!ScaledAt({const_cast<Node*>(&n), i}).scales.empty()) return true;
+    if (!QuantizationOf(n, i).scales.empty()) return true;
   }
   return std::ranges::any_of(n.inputs(),
-                             [](const Endpoint& e) { return !ScaledAt(e).scales.empty(); });
+                             [](const Endpoint& e) { return !QuantizationOf(e).scales.empty(); });
 }
 
 // Where a run answers the values of one result of a layer.
 struct ResultPlaces {
   size_t plain, quantized, alone_plain, alone;
-  Scaled scaled;
+  Quantization scaled;
 };
 struct Layer {
   LayerError error;
@@ -160,23 +139,19 @@ class LayerMeter {
     return asked_.size() - 1;
   }
 
-  StatusOr<Endpoint> Convert(OpName op, Endpoint from, Dtype type, AttrMap attrs) {
-    attrs.Set("Tin", DtypeVector{from.node->output_types[static_cast<size_t>(from.port)]});
-    attrs.Set("Tout", DtypeVector{type});
-    attrs.Set(kOutputShapes, std::vector<PartialShape>{StatedShape(from)});
-    ASSIGN_OR_RETURN(Node * n, graph_->Add("alone/value", op.text(), {from}, std::move(attrs)));
-    return Endpoint{n, 0};
-  }
-
   // The float graph's value as the quantized operator reads it, and as the float one reads that.
-  StatusOr<std::pair<Endpoint, Endpoint>> Rounded(Endpoint from, Dtype type, const Scaled& q) {
-    auto& known = rounded_[{from.node, from.port, q.scales[0], q.zeros.empty() ? 0 : q.zeros[0]}];
+  StatusOr<std::pair<Endpoint, Endpoint>> Rounded(Endpoint from, Dtype type,
+                                                  const Quantization& q) {
+    auto& known =
+        rounded_[{from.node, from.port, q.scales[0], q.zero_points.empty() ? 0 : q.zero_points[0]}];
     if (known.first.node != nullptr) return known;
-    AttrMap attrs;
-    attrs.Set(kScales, q.scales);
-    attrs.Set(kZeroPoints, q.zeros);
-    ASSIGN_OR_RETURN(known.first, Convert("tfl.quantize", from, type, std::move(attrs)));
-    ASSIGN_OR_RETURN(known.second, Convert("tfl.dequantize", known.first, Dtype::kFloat, {}));
+    AttrMap how;
+    SetQuantization(how, 0, q);
+    constexpr char kName[] = "alone/value";
+    ASSIGN_OR_RETURN(known.first,
+                     AddConversion(*graph_, kName, "tfl.quantize", from, type, std::move(how)));
+    ASSIGN_OR_RETURN(known.second,
+                     AddConversion(*graph_, kName, "tfl.dequantize", known.first, Dtype::kFloat));
     return known;
   }
 
@@ -190,7 +165,7 @@ class LayerMeter {
     for (int i = 0; i < n.num_inputs(); ++i) {
       const Endpoint q = n.input(i), f = twin.input(i);
       Endpoint as_integer = {plain_.Of(f.node), f.port}, as_float = as_integer;
-      const Scaled scaled = ScaledAt(q);
+      const Quantization scaled = QuantizationOf(q);
       const Dtype type = q.node->output_types[static_cast<size_t>(q.port)];
       if (StatedConstant(*q.node) != nullptr || q.node->Is("tfl.variable")) {
         as_integer = {quantized_.Of(q.node), q.port};
@@ -208,7 +183,7 @@ class LayerMeter {
     ASSIGN_OR_RETURN(Node * plain, graph_->Add(name, twin.op(), floats, twin.attrs()));
     for (int i = 0; i < n.num_outputs(); ++i) {
       if (twin.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
-      const Scaled scaled = ScaledAt({const_cast<Node*>(&n), i});
+      const Quantization scaled = QuantizationOf(n, i);
       if (layer.results.empty()) {
         const Dtype type = n.output_types[static_cast<size_t>(i)];
         layer.error.steps = type == Dtype::kInt8 ? 256 : type == Dtype::kInt16 ? 65536 : 0;
@@ -221,7 +196,7 @@ class LayerMeter {
     return OkStatus();
   }
 
-  static Status AddWeights(Endpoint f, Endpoint q, const Scaled& scaled, Noise& noise) {
+  static Status AddWeights(Endpoint f, Endpoint q, const Quantization& scaled, Noise& noise) {
     const auto wanted = ConstantTensor(*f.node), got = ConstantTensor(*q.node);
     if (!wanted || !got || wanted->dtype() != Dtype::kFloat || scaled.scales.empty()) {
       return OkStatus();
