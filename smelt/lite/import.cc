@@ -8,8 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "smelt/lite/common/attributes.h"
-#include "smelt/lite/common/quantization.h"
 #include "smelt/lite/common/node_names.h"
+#include "smelt/lite/common/quantization.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/tensor/float16.h"
 
