@@ -1,5 +1,5 @@
-// Convolutions by tiles of our own beside plain loops: every place of a window at a border, tiles
-// that go on in the next line and image, channels that fill no vector.
+// Convolutions and their transposes by tiles of our own beside plain loops: every place of a window
+// at a border, tiles that go on in the next line and image, channels that fill no vector.
 #include "smelt/kernels/nn/tiled_conv.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "smelt/base/team.h"
 #include "smelt/kernels/nn/conv_reference.h"
+#include "smelt/kernels/nn/tiled_transpose.h"
 
 namespace smelt::nn {
 namespace {
@@ -36,51 +39,96 @@ class Draw {
   std::mt19937_64 random_{7};
 };
 
+// bias, a sum and Relu behind the layer: `own` makes what `plain` and these make.
+void ExpectSteps(const Tensor& plain, const BoundKernel& own, const Tensor& x, const Tensor& more,
+                 const std::vector<float>& bias, const std::string& what) {
+  Tensor got = *Tensor::Make(Dtype::kFloat, plain.shape());
+  const void* inputs[] = {x.raw(), more.raw()};
+  void* outputs[] = {got.raw()};
+  ASSERT_TRUE(own.Run(inputs, outputs, nullptr).ok());
+  for (int64_t n = 0; n < got.num_elements(); ++n) {
+    const float sum =
+        plain.data<float>()[n] + bias[static_cast<size_t>(n) % bias.size()] + more.data<float>()[n];
+    ASSERT_NEAR(got.data<float>()[n], std::max(sum, 0.0F), 1e-4) << what << " at " << n;
+  }
+}
+
+FusedOps BiasSumRelu() {
+  using Kind = FusedStep::Kind;
+  FusedOps steps;
+  steps.steps = {{Kind::kBias}, {Kind::kAdd, Activation::kRelu, 1}, {Kind::kActivation}};
+  return steps;
+}
+
+// Attributes and the shapes of an image and a filter, of windows of one pixel every fifth time.
+struct Drawn {
+  ConvAttrs attrs;
+  Dims in, kernel;
+  int64_t depth, channels;
+  std::string Text() const { return Shape(in).ToString() + " by " + Shape(kernel).ToString(); }
+};
+Drawn DrawConv(Draw& draw, int i) {
+  Drawn d;
+  d.attrs.spatial = static_cast<int>(draw.From(2, 3));
+  d.attrs.padding = static_cast<Padding>(draw.From(0, 2));
+  d.in = {draw.From(1, 3)};
+  for (int s = 0; s < d.attrs.spatial; ++s) {
+    d.in.push_back(draw.From(1, 9));
+    d.kernel.push_back(i % 5 == 0 ? 1 : draw.From(1, 4));
+    d.attrs.strides.push_back(i % 10 == 0 ? 1 : draw.From(1, 3));
+    d.attrs.dilations.push_back(draw.Of({1, 1, 2, 3}));
+    d.attrs.pad_before.push_back(draw.From(0, 3));
+    d.attrs.pad_after.push_back(draw.From(0, 3));
+  }
+  d.depth = draw.Of({1, 3, 8, 33}), d.channels = draw.Of({1, 8, 13, 16, 24, 40, 70});
+  d.in.push_back(d.depth);
+  d.kernel.insert(d.kernel.end(), {d.depth, d.channels});
+  return d;
+}
+
 TEST(TiledConv, AsPlainLoops) {
   Draw draw;
   int compared = 0;
   for (int i = 0; i < 600; ++i) {
-    ConvAttrs attrs;
-    attrs.spatial = static_cast<int>(draw.From(2, 3));
-    attrs.padding = static_cast<Padding>(draw.From(0, 2));
-    Dims in = {draw.From(1, 3)}, kernel;
-    for (int d = 0; d < attrs.spatial; ++d) {
-      const bool pixel = i % 5 == 0;  // windows of one
-      in.push_back(draw.From(1, 9));
-      kernel.push_back(pixel ? 1 : draw.From(1, 4));
-      attrs.strides.push_back(i % 10 == 0 ? 1 : draw.From(1, 3));
-      attrs.dilations.push_back(draw.Of({1, 1, 2, 3}));
-      attrs.pad_before.push_back(draw.From(0, 3));
-      attrs.pad_after.push_back(draw.From(0, 3));
-    }
-    const int64_t depth = draw.Of({1, 3, 8, 33}), channels = draw.Of({1, 8, 13, 16, 24, 40, 70});
-    in.push_back(depth);
-    kernel.insert(kernel.end(), {depth, channels});
-    const auto p = MakeConvProblem(attrs, Shape(in), Shape(kernel));
+    const Drawn d = DrawConv(draw, i);
+    const auto p = MakeConvProblem(d.attrs, Shape(d.in), Shape(d.kernel));
     if (!p.ok() || p->output.num_elements() == 0) continue;
-    const Tensor x = draw.Filled(Shape(in)), w = draw.Filled(Shape(kernel));
-    const Tensor more = draw.Filled(p->output);
-    const std::vector<float> bias = draw.Floats(channels);
-    Tensor want = *Tensor::Zeros(Dtype::kFloat, p->output);
-    Tensor got = *Tensor::Make(Dtype::kFloat, p->output);
-    ConvReference(*p, x, w, &want);
-    FusedOps steps;
-    using Kind = FusedStep::Kind;
-    steps.steps = {{Kind::kBias}, {Kind::kAdd, Activation::kRelu, 1}, {Kind::kActivation}};
+    const Tensor x = draw.Filled(Shape(d.in)), w = draw.Filled(Shape(d.kernel));
+    Tensor plain = *Tensor::Zeros(Dtype::kFloat, p->output);
+    ConvReference(*p, x, w, &plain);
+    const std::vector<float> bias = draw.Floats(d.channels);
     const ScopedThreads team(static_cast<int>(draw.From(1, 2)));
     TiledConv tiled;
-    const auto bound = tiled.Bind(*p, w, {}, bias.data(), 1, steps);
+    const auto bound = tiled.Bind(*p, w, {}, bias.data(), 1, BiasSumRelu());
     ASSERT_TRUE(bound.ok()) << bound.status();
     ASSERT_NE(*bound, nullptr);
-    const void* inputs[] = {x.raw(), more.raw()};
-    void* outputs[] = {got.raw()};
-    ASSERT_TRUE((*bound)->Run(inputs, outputs, nullptr).ok());
-    for (int64_t n = 0; n < got.num_elements(); ++n) {
-      const float sum =
-          want.data<float>()[n] + bias[static_cast<size_t>(n % channels)] + more.data<float>()[n];
-      ASSERT_NEAR(got.data<float>()[n], std::max(sum, 0.0F), 1e-4)
-          << Shape(in).ToString() << " by " << Shape(kernel).ToString() << " at " << n;
-    }
+    ExpectSteps(plain, **bound, x, draw.Filled(p->output), bias, d.Text());
+    ++compared;
+  }
+  EXPECT_GT(compared, 300);
+}
+
+TEST(TiledTranspose, AsPlainLoops) {
+  Draw draw;
+  int compared = 0;
+  for (int i = 0; i < 900; ++i) {
+    Drawn d = DrawConv(draw, i);
+    d.attrs.dilations.assign(d.attrs.dilations.size(), 1);
+    const auto p = MakeConvProblem(d.attrs, Shape(d.in), Shape(d.kernel));
+    if (!p.ok() || p->output.num_elements() == 0) continue;
+    bool seldom = false;  // a pixel that no tap reaches
+    for (size_t s = 0; s < p->kernel.size(); ++s) seldom |= p->kernel[s] < p->strides[s];
+    if (seldom) continue;
+    const Tensor x = draw.Filled(p->output), w = draw.Filled(Shape(d.kernel));
+    Tensor plain = *Tensor::Zeros(Dtype::kFloat, Shape(d.in));
+    ConvTransposeReference(*p, x, w, &plain);
+    const std::vector<float> bias = draw.Floats(d.depth);
+    const ScopedThreads team(static_cast<int>(draw.From(1, 2)));
+    TiledTranspose tiled;
+    const auto bound = tiled.Bind(*p, w, 0, bias.data(), 1, BiasSumRelu());
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    ASSERT_NE(*bound, nullptr);
+    ExpectSteps(plain, **bound, x, draw.Filled(Shape(d.in)), bias, d.Text());
     ++compared;
   }
   EXPECT_GT(compared, 300);

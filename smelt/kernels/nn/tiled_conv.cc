@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "smelt/base/cache_size.h"
@@ -22,10 +23,10 @@ constexpr int64_t kMostRuns = 128;
 // Three spatial dimensions, the first ones 1 where there are fewer; where the window is one pixel
 // and steps by one, all pixels are one row.
 struct TiledShape {
-  explicit TiledShape(const ConvProblem& p) : depth(p.in_depth), channels(p.out_depth) {
+  TiledShape(const ConvProblem& p, bool placed) : depth(p.in_depth), channels(p.out_depth) {
     const size_t missing = 3 - p.in.size();
     int64_t image = 1;
-    flat = true;
+    flat = !placed;
     for (size_t d = 0; d < 3; ++d) {
       if (d < missing) continue;
       const size_t s = d - missing;
@@ -55,8 +56,10 @@ struct TiledShape {
 class BoundTiledConv final : public BoundKernel {
  public:
   BoundTiledConv(const TiledShape& s, const TiledSteps& steps, int addend,
-                 std::shared_ptr<const Tensor> weights, std::vector<float> bias)
+                 std::shared_ptr<const float> weights, std::vector<float> bias,
+                 const PixelPlaces* places)
       : s_(s),
+        placed_(places != nullptr ? std::optional(*places) : std::nullopt),
         steps_(steps),
         addend_(addend),
         panels_(s.channels),
@@ -144,31 +147,34 @@ class BoundTiledConv final : public BoundKernel {
     const int64_t first = FirstPixel(block);
     const int64_t pixels = block_ + (block < longer_blocks_ ? 1 : 0);
     const float* where[kMostRuns * kConvTilePixels];
+    int64_t scattered[kConvTilePixels];
     ConvTile tile;
     tile.pixels = where;
     if (s_.flat) {
       tile.run = s_.depth, tile.runs = 1;
       for (int64_t p = 0; p < pixels; ++p) where[p] = x + (first + p) * s_.depth;
     } else {
-      FindRuns(x, pixels, place, where, &tile);
+      FindRuns(x, pixels, place, where, scattered, &tile);
     }
-    const int64_t begin = first * s_.channels;
-    tile.places = places_;
+    const int64_t begin = placed_ ? 0 : first * s_.channels;
+    tile.places = placed_ ? scattered : places_;
     tile.fetches = far_results_;
     tile.clamps = steps_.clamps;
     tile.low = steps_.low, tile.high = steps_.high;
     const ConvTileFn* functions = IsaConv().tile[pixels - 1];
     // All panels together fetch the pixels that come next.
-    const auto* ahead = reinterpret_cast<const char*>(where[pixels - 1] + s_.depth);
-    if (far_pixels_)
+    const char* ahead = nullptr;
+    if (far_pixels_) {
+      ahead = reinterpret_cast<const char*>(where[pixels - 1] + s_.depth);
       tile.ahead_step = (pixels * int64_t{sizeof(float)} + to - from - 1) / (to - from);
+    }
     for (int64_t i = from; i < to; ++i) {
       tile.ahead = ahead;
       ahead += k_ * tile.ahead_step;
       const int64_t vector = firsts_[static_cast<size_t>(i)];
       const int64_t vectors = firsts_[static_cast<size_t>(i + 1)] - vector;
       const int64_t column = vector * panels_.lanes;
-      tile.weights = weights_->data<float>() + column * k_;
+      tile.weights = weights_.get() + column * k_;
       tile.bias = bias_.data() + column;
       tile.columns = std::min(vectors * panels_.lanes, s_.channels - column);
       tile.y = y + begin + column;
@@ -179,20 +185,21 @@ class BoundTiledConv final : public BoundKernel {
     const int64_t left = firsts_[static_cast<size_t>(from)] * panels_.lanes;
     const int64_t right = std::min(firsts_[static_cast<size_t>(to)] * panels_.lanes, s_.channels);
     float* results = y + begin + left;
-    if (right - left == s_.channels) {
+    if (!placed_ && right - left == s_.channels) {
       steps_.act(results, results, pixels * s_.channels, steps_.alpha);
       return;
     }
-    for (int64_t p = 0; p < pixels; ++p, results += s_.channels) {
-      steps_.act(results, results, right - left, steps_.alpha);
+    for (int64_t p = 0; p < pixels; ++p) {
+      float* result = results + tile.places[p];
+      steps_.act(result, result, right - left, steps_.alpha);
     }
   }
 
-  // Where the runs of so many pixels begin. Those that lie outside of the image are zeros, or left
-  // out where they are so for all pixels. Where all columns are inside, the taps of a row of the
-  // window are one run.
+  // Where the runs of so many pixels begin, and where their results lie if those are placed. Those
+  // that lie outside of the image are zeros, or left out where they are so for all pixels. Where
+  // all columns are inside, the taps of a row of the window are one run.
   void FindRuns(const float* x, int64_t pixels, Place* place, const float** where,
-                ConvTile* tile) const {
+                int64_t* scattered, ConvTile* tile) const {
     struct Corner {  // of a pixel's window
       const float* image;
       int64_t plane, line, column;
@@ -206,6 +213,11 @@ class BoundTiledConv final : public BoundKernel {
       at.line = place->line * s_.stride[1] - s_.pad[1];
       at.column = place->column * s_.stride[2] - s_.pad[2];
       merged = merged && at.column >= 0 && at.column + s_.kernel[2] <= s_.in[2];
+      if (placed_) {
+        scattered[p] = placed_->first + place->image * placed_->image +
+                       place->plane * placed_->step[0] + place->line * placed_->step[1] +
+                       place->column * placed_->step[2];
+      }
     }
     const int64_t taps = merged ? 1 : s_.kernel[2];
     tile->run = merged ? s_.kernel[2] * s_.depth : s_.depth;
@@ -235,10 +247,11 @@ class BoundTiledConv final : public BoundKernel {
   }
 
   const TiledShape s_;
+  const std::optional<PixelPlaces> placed_;
   const TiledSteps steps_;
   const int addend_;  // input of the node
   const TiledPanels panels_;
-  const std::shared_ptr<const Tensor> weights_;
+  const std::shared_ptr<const float> weights_;
   const std::vector<float> bias_;  // of all panels
   const int64_t k_;
   const int64_t blocks_;                 // of neighboring pixels, through lines and images
@@ -254,6 +267,15 @@ class BoundTiledConv final : public BoundKernel {
 
 }  // namespace
 
+std::unique_ptr<BoundKernel> BindTiled(const ConvProblem& p, const TiledSteps& steps, int addend,
+                                       std::shared_ptr<const float> weights,
+                                       std::vector<float> bias, const PixelPlaces* places) {
+  const TiledShape shape(p, places != nullptr);
+  if (shape.taps() > kMostRuns || shape.pixels() == 0) return nullptr;
+  return std::make_unique<BoundTiledConv>(shape, steps, addend, std::move(weights), std::move(bias),
+                                          places);
+}
+
 StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, const Tensor& filter,
                                                        std::span<const float> factors,
                                                        const float* bias, int addend,
@@ -264,17 +286,18 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
       !TiledStepsOf(fused, &steps)) {
     return nullptr;
   }
-  const TiledShape shape(p);
-  if (shape.taps() > kMostRuns || shape.pixels() == 0) return nullptr;
-  const int64_t k = shape.taps() * shape.depth;
+  int64_t k = p.in_depth;
+  for (const int64_t size : p.kernel) k *= size;
+  if (k > kMostRuns * p.in_depth) return nullptr;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, shape.channels, false, factors, a));
+    ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, p.out_depth, false, factors, a));
     DropOriginal(filter);
     return packed;
   };
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
-  return std::make_unique<BoundTiledConv>(shape, steps, addend, std::move(weights),
-                                          PaddedBias(has_bias ? bias : nullptr, shape.channels));
+  const float* floats = weights->data<float>();
+  return BindTiled(p, steps, addend, std::shared_ptr<const float>(std::move(weights), floats),
+                   PaddedBias(has_bias ? bias : nullptr, p.out_depth), nullptr);
 }
 
 }  // namespace smelt::nn

@@ -3,16 +3,33 @@
 #ifndef SMELT_KERNELS_NN_TILED_CONV_H_
 #define SMELT_KERNELS_NN_TILED_CONV_H_
 
+#include <array>
 #include <memory>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/common/constant_forms.h"
+#include "smelt/kernels/nn/tiled_steps.h"
 #include "smelt/kernels/nn/window.h"
 
 namespace smelt::nn {
+
+// Where the pixels of a result lie, in floats: the first, and how far apart neighbors of a
+// dimension are; dimensions that are missing of three come first, and their step is not looked at.
+struct PixelPlaces {
+  int64_t first = 0, image = 0;
+  std::array<int64_t, 3> step = {0, 0, 0};
+};
+// A convolution by tiles. `weights`: as PackTiled makes them of [taps * in_depth, out_depth];
+// `bias`: as PaddedBias; `addend`: the input that a sum adds, which lies as the result does.
+// `places`: where the result is not one pixel behind the other. A window may begin behind the
+// image's first pixel: then pad_before is negative. nullptr: the window has too many taps.
+std::unique_ptr<BoundKernel> BindTiled(const ConvProblem& p, const TiledSteps& steps, int addend,
+                                       std::shared_ptr<const float> weights,
+                                       std::vector<float> bias, const PixelPlaces* places);
 
 // What a node keeps for its tiled convolutions: weights as the tiles read them. Thread safe.
 class TiledConv {

@@ -1,9 +1,13 @@
 // Conv2DBackpropInput and Conv3DBackpropInput(V2): the transposed convolutions of decoders.
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/fusible.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
+#include "smelt/kernels/nn/tiled_transpose.h"
 #include "smelt/kernels/onednn/conv_layout.h"
+#include "smelt/kernels/onednn/keep_nan.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
 
 namespace smelt {
@@ -12,12 +16,17 @@ namespace {
 constexpr DtypeSet kTransposeFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
 constexpr DtypeSet kTransposePlain = Types(Dtype::kDouble, Dtype::kInt32);
 
-struct ConvTransposeState final : KernelState {
+struct ConvTransposeState final : FusibleState {
+  StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
+                                                  const FusedOps& then) override;
+
   nn::ConvAttrs attrs;
   std::string op;
   bool constant_filter = false;
   onednn::PlanCache plans;
   onednn::NarrowLayer narrow;
+  nn::TiledTranspose tiled;
+  onednn::ConstantIsModest modest_filter;
 };
 
 // The shape that input_sizes states. In two dimensions it may hold the spatial sizes only.
@@ -67,6 +76,42 @@ StatusOr<nn::ConvProblem> MakeTransposeProblem(const ConvTransposeState& s, cons
         p.in_depth, " doesn't match filter input depth ", p.filter_in);
   }
   return p;
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> ConvTransposeState::BindThen(const BindContext& context,
+                                                                    const FusedOps& then) {
+  constexpr int kFilter = 1, kImage = 2, kInputs = 3;
+  const BoundTensor &w = context.inputs[kFilter], &x = context.inputs[kImage];
+  const Shape& result = context.outputs[0].shape;
+  const bool floats = w.dtype == Dtype::kFloat && x.dtype == Dtype::kFloat;
+  if (!constant_filter || w.constant == nullptr || !floats) {
+    return DeclineToBind("the filter is no constant of floats");
+  }
+  // What the run will refuse is left to it.
+  const auto p = MakeTransposeProblem(*this, result, w.shape, x.shape);
+  if (!p.ok() || result.num_elements() == 0 || x.shape.num_elements() == 0 ||
+      w.shape.num_elements() == 0) {
+    return DeclineToBind("shapes that do not fit, or something is empty");
+  }
+  if (!nn::TiledTranspose::Suits(*p)) return DeclineToBind("the library does it");
+  if (!modest_filter(*w.constant)) {
+    return DeclineToBind("zeros beside the image would be multiplied by infinite weights");
+  }
+  const float* bias = nullptr;
+  int addend = -1;
+  for (const FusedStep& step : then.steps) {
+    if (step.kind == FusedStep::Kind::kActivation) continue;
+    const int input = kInputs + step.arg;
+    const BoundTensor& t = context.inputs[static_cast<size_t>(input)];
+    const bool is_bias = step.kind == FusedStep::Kind::kBias;
+    const int64_t wanted = is_bias ? p->in_depth : result.num_elements();
+    if (t.dtype != Dtype::kFloat || t.shape.num_elements() != wanted) {
+      return DeclineToBind("an operand of what follows has another shape");
+    }
+    if (is_bias && t.constant != nullptr) bias = t.constant->data<float>();
+    if (!is_bias) addend = input;
+  }
+  return tiled.Bind(*p, *w.constant, kImage, bias, addend, then);
 }
 
 // call.x is the gradient of the forward convolution's result.
