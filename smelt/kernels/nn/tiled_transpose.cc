@@ -112,8 +112,8 @@ class BoundTiledTranspose final : public BoundKernel {
 }  // namespace
 
 bool TiledTranspose::Suits(const ConvProblem& p) {
-  // Where the library has AVX-512 only what each tap is alone for is known to be faster (Zen 3; as
-  // convolutions of one pixel are).
+  // Timed without AVX-512 (Zen 3). With it the library keeps windows larger than their stride;
+  // others are convolutions of one pixel, which tiles are faster at there too (Zen 5).
   constexpr int64_t kLeastDepth = 32, kLeastChannels = 8, kMostStride = 8;
   if (!p.channels_last || p.groups != 1 || p.out_depth < kLeastDepth ||
       p.in_depth < kLeastChannels || Isa().level == IsaLevel::kBaseline) {
