@@ -50,7 +50,7 @@ TEST_F(Edges, UsesAreTheInputsReadBackwards) {
   std::mt19937 rng(1);
   for (int i = 0; i < 30; ++i) Add({});
   const auto any = [&] {
-    const auto nodes = g_.Nodes();
+    const std::vector<Node*> nodes = g_.Nodes();
     return nodes[rng() % nodes.size()];
   };
   const auto any_output = [&] { return Endpoint{any(), static_cast<int>(rng() % 2)}; };
@@ -153,6 +153,25 @@ TEST_F(Edges, ReplaceAllUsesLooksAtOneOutput) {
   EXPECT_EQ(from->uses().size(), 2u);
   g_.ReplaceAllUses({from, 1}, {from, 0});  // another output of the same node
   EXPECT_EQ(reader->input(1), (Endpoint{from, 0}));
+}
+
+TEST_F(Edges, WhatGoesOnTheWayDoesNotCome) {
+  std::vector<Node*> nodes;
+  for (int i = 0; i < 6; ++i) nodes.push_back(Add({}));
+  std::vector<int> came;
+  for (Node* n : g_.Nodes()) {
+    came.push_back(n->id());
+    if (n == nodes[1]) {
+      const std::vector<Node*> gone = {nodes[1], nodes[2], nodes[5]};
+      g_.Remove(gone);
+      for (int i = 0; i < 100; ++i) Add({});
+    }
+  }
+  EXPECT_EQ(came, (std::vector<int>{0, 1, 3, 4}));
+  g_.Remove(nodes[0]);
+  const std::vector<Node*> left = g_.Nodes();
+  EXPECT_EQ(left.size(), 102u);
+  EXPECT_EQ(left.front(), nodes[3]);
 }
 
 }  // namespace

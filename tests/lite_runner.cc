@@ -102,7 +102,7 @@ StatusOr<std::vector<LiteSample>> MadeUpSamples(const Graph& graph) {
   constexpr int kSamples = 8;
   std::vector<LiteSample> out(kSamples);
   uint32_t state = 1;
-  std::vector<const Node*> args(graph.Nodes().size());
+  std::vector<const Node*> args(static_cast<size_t>(graph.num_nodes()));
   for (const Node* n : graph.Nodes()) {
     if (n->Is("_Arg")) args[static_cast<size_t>(n->Int("index"))] = n;
   }

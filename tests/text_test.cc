@@ -16,7 +16,7 @@ std::string AttrError(absl::string_view text) {
 }
 
 void ExpectSameNodes(const Graph& a, const Graph& b) {
-  const auto x = a.Nodes(), y = b.Nodes();
+  const std::vector<Node*> x = a.Nodes(), y = b.Nodes();
   ASSERT_EQ(x.size(), y.size());
   for (size_t i = 0; i < x.size(); ++i) {
     SCOPED_TRACE(x[i]->name());

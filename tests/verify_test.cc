@@ -300,7 +300,7 @@ func call(a: float) -> (r: float) { return r=a }
   auto g = MustParse(kText);
   int broken = 0, wrong = 0, right = 0;
   for (int turn = 0; turn < 20000; ++turn) {
-    const auto nodes = g->Nodes();
+    const std::vector<Node*> nodes = g->Nodes();
     const auto any = [&] { return nodes[rng() % nodes.size()]; };
     Node* n = any();
     const Dtype type = rng() % 4 == 0 ? Dtype::kDouble : Dtype::kFloat;

@@ -58,7 +58,7 @@ int64_t CostModel::OfFunction(absl::string_view name) {
   if (!added) return it->second;
   const Function* f = graph_.library()->Find(name);
   if (f == nullptr || f->body == nullptr) return 0;
-  const int64_t cost = Sum(f->body->Nodes(), ShapesOf(name));
+  const int64_t cost = Sum(std::vector<Node*>(f->body->Nodes()), ShapesOf(name));
   functions_[std::string(name)] = cost;
   return cost;
 }

@@ -413,12 +413,10 @@ StatusOr<Endpoint> Graph::FindEndpoint(absl::string_view name) const {
   return Endpoint{node, port};
 }
 
-std::vector<Node*> Graph::Nodes() const {
+LiveNodes::operator std::vector<Node*>() const {
   std::vector<Node*> out;
-  out.reserve(live_);
-  for (const auto& n : nodes_) {
-    if (n) out.push_back(n.get());
-  }
+  out.reserve(graph_->num_nodes());
+  for (Node* n : *this) out.push_back(n);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SMELT_GRAPH_GRAPH_H_
 #define SMELT_GRAPH_GRAPH_H_
 
+#include <cstddef>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -39,6 +40,8 @@ class NodeCopies {
   friend class Graph;
   std::vector<Node*> copies_;  // by the id of what was copied
 };
+
+class LiveNodes;
 
 // Nodes, and the edges between them. Edges are changed here alone, so that who uses a node is known
 // at any time. Changing or removing one edge takes constant time, whoever else uses its source.
@@ -116,8 +119,9 @@ class Graph {
   // "node", "node:1" or "^node" (port -1). NOT_FOUND names the node, INVALID_ARGUMENT the output
   // that it does not have.
   StatusOr<Endpoint> FindEndpoint(absl::string_view name) const;
-  // Live nodes in the order they were added.
-  std::vector<Node*> Nodes() const;
+  // Live nodes in the order they were added: a view, or a vector of them where one is made of it.
+  // Gone through as a view, a node removed on the way does not come, nor one added on the way.
+  LiveNodes Nodes() const;
   int num_nodes() const { return live_; }
   // Grows with every change of a node's name, op, edges or types, so that results can be kept while
   // it stays the same. Changes of other attributes do not count.
@@ -209,6 +213,49 @@ class Graph {
   };
   std::unique_ptr<Order> order_;
 };
+
+// What Graph::Nodes gives. Goes by ids, which stay what they are; the graph outlives it.
+class LiveNodes {
+ public:
+  class Iterator {
+   public:
+    using value_type = Node*;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const Graph* graph, int id, int end) : graph_(graph), id_(id), end_(end) { Skip(); }
+    Node* operator*() const { return graph_->NodeOf(id_); }
+    Iterator& operator++() {
+      ++id_;
+      Skip();
+      return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    // One that stands on a node removed meanwhile is where it was.
+    bool operator==(const Iterator& other) const { return id_ == other.id_; }
+
+   private:
+    void Skip() {
+      while (id_ < end_ && graph_->NodeOf(id_) == nullptr) ++id_;
+    }
+    const Graph* graph_ = nullptr;
+    int id_ = 0, end_ = 0;
+  };
+
+  explicit LiveNodes(const Graph& graph) : graph_(&graph), end_(graph.max_id()) {}
+  Iterator begin() const { return {graph_, 0, end_}; }
+  Iterator end() const { return {graph_, end_, end_}; }
+  operator std::vector<Node*>() const;  // NOLINT(google-explicit-constructor)
+
+ private:
+  const Graph* graph_;
+  int end_;
+};
+
+inline LiveNodes Graph::Nodes() const { return LiveNodes(*this); }
 
 // A function: a signature and a body. In the body argument i is a node of op "_Arg" with attributes
 // T and index, named as the argument; a list argument has one output per element.

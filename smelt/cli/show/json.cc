@@ -139,7 +139,7 @@ void WriteFacts(JsonWriter& w, const MetaGraph& meta, const MetaGraphFacts& fact
   });
   w.Objects("library", functions, [&](const Function* f) {
     w.Field("function", f->name());
-    w.Field("num_nodes", static_cast<int64_t>(f->body->Nodes().size()));
+    w.Field("num_nodes", static_cast<int64_t>(f->body->num_nodes()));
   });
   w.Texts("notes", facts.notes);
 }

@@ -16,8 +16,8 @@ namespace {
 constexpr OpSet kFrames = {"Enter", "RefEnter", "Merge", "RefMerge", "Switch", "RefSwitch"};
 
 bool FoldSizes(Graph& graph) {
-  const std::vector<Node*> nodes = graph.Nodes();
-  if (std::ranges::any_of(nodes, [](const Node* n) { return n->Is(kFrames); })) return false;
+  if (std::ranges::any_of(graph.Nodes(), [](const Node* n) { return n->Is(kFrames); }))
+    return false;
   const StatusOr<ShapeTable> shapes = InferShapes(graph, {});
   const auto order = graph.TopologicalOrder();
   // Who reads the graph next says what is wrong with it.

@@ -89,12 +89,7 @@ Status NarrowResult(Graph& graph, Node* n, Dtype type) {
 }  // namespace
 
 Status NarrowBorders(Graph& graph, Dtype input, Dtype output) {
-  // Conversions go on the way.
-  std::vector<Node*> borders;
   for (Node* n : graph.Nodes()) {
-    if (n->Is({"_Arg", "_Retval"})) borders.push_back(n);
-  }
-  for (Node* n : borders) {
     if (input != Dtype::kFloat && n->Is("_Arg") && n->output_types[0] == Dtype::kFloat) {
       RETURN_IF_ERROR(NarrowArgument(graph, n, input));
     } else if (output != Dtype::kFloat && n->Is("_Retval") &&
