@@ -87,6 +87,17 @@ StatusOr<bool> MakeLayerArguments(const FusedOps& fused, const BindContext& cont
   return true;
 }
 
+TileOperands OperandsOfTiles(const FusedOps& ops, std::span<const LayerArgument> args) {
+  TileOperands out;
+  for (const FusedStep& step : ops.steps) {
+    if (step.kind == FusedStep::Kind::kActivation) continue;
+    const LayerArgument& arg = args[static_cast<size_t>(step.arg)];
+    if (step.kind == FusedStep::Kind::kBias) out.bias = static_cast<const float*>(arg.constant);
+    if (step.kind == FusedStep::Kind::kAdd) out.addend = arg.input;
+  }
+  return out;
+}
+
 std::unique_ptr<BoundKernel> BindLayer(Plan plan, std::shared_ptr<const Tensor> weights,
                                        const FusedOps& ops, std::span<const LayerArgument> args,
                                        std::shared_ptr<const void> keep) {

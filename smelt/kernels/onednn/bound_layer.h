@@ -36,6 +36,14 @@ Dtype ArgumentType(const FusedOps& fused, size_t arg, Dtype dst);
 StatusOr<bool> MakeLayerArguments(const FusedOps& fused, const BindContext& context, Dtype dst,
                                   LayerArguments* out);
 
+// What tiles of our own (TiledConv, TiledProduct, TiledTranspose) take of the arguments.
+struct TileOperands {
+  const float* bias = nullptr;  // of the bias step, where it is constant
+  int addend = -1;              // the node's input that a sum adds; -1: there is none
+};
+// REQUIRES: args are by FusedStep::arg, a constant bias is of floats.
+TileOperands OperandsOfTiles(const FusedOps& ops, std::span<const LayerArgument> args);
+
 // Node inputs are src, weights, then the arguments. `weights`: constant ones as the plan takes
 // them; nullptr: the node's input is taken as it is. `keep` holds what the arguments point to.
 // nullptr where a step needs more than a pointer (a batch normalization). REQUIRES: `plan` was made

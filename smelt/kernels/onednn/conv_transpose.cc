@@ -6,6 +6,7 @@
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/tiled_transpose.h"
+#include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/keep_nan.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
@@ -97,20 +98,21 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvTransposeState::BindThen(const BindCo
   if (!modest_filter(*w.constant)) {
     return DeclineToBind("zeros beside the image would be multiplied by infinite weights");
   }
-  const float* bias = nullptr;
-  int addend = -1;
+  std::vector<onednn::LayerArgument> args;
+  for (int input = kInputs; input < kInputs + then.num_args; ++input) {
+    const Tensor* constant = context.inputs[static_cast<size_t>(input)].constant;
+    args.push_back({constant != nullptr ? constant->raw() : nullptr, input});
+  }
   for (const FusedStep& step : then.steps) {
     if (step.kind == FusedStep::Kind::kActivation) continue;
-    const int input = kInputs + step.arg;
-    const BoundTensor& t = context.inputs[static_cast<size_t>(input)];
+    const BoundTensor& t = context.inputs[static_cast<size_t>(kInputs + step.arg)];
     const bool is_bias = step.kind == FusedStep::Kind::kBias;
     const int64_t wanted = is_bias ? p->in_depth : result.num_elements();
     if (t.dtype != Dtype::kFloat || t.shape.num_elements() != wanted) {
       return DeclineToBind("an operand of what follows has another shape");
     }
-    if (is_bias && t.constant != nullptr) bias = t.constant->data<float>();
-    if (!is_bias) addend = input;
   }
+  const auto [bias, addend] = onednn::OperandsOfTiles(then, args);
   return tiled.Bind(*p, *w.constant, kImage, bias, addend, then);
 }
 

@@ -158,16 +158,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
                               AllModest(factors.data(), static_cast<int64_t>(factors.size())));
   };
   if ((streams || tiles || p.groups > 1) && borders_stay()) {
-    const float* bias = nullptr;
-    int addend = -1;
-    for (const FusedStep& step : ops.steps) {
-      const auto arg = static_cast<size_t>(step.arg);
-      if (step.kind == FusedStep::Kind::kBias) {
-        bias = static_cast<const float*>(args[arg].constant);
-      } else if (step.kind == FusedStep::Kind::kAdd) {
-        addend = args[arg].input;
-      }
-    }
+    const auto [bias, addend] = OperandsOfTiles(ops, args);
     if (p.groups > 1) {
       ASSIGN_OR_RETURN(auto own, nn::BindDepthwise(p, *w.constant, factors, bias, ops));
       if (own != nullptr) return own;

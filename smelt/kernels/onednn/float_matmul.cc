@@ -360,14 +360,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
   ASSIGN_OR_RETURN(const bool fit, MakeLayerArguments(fused, context, dtype, arguments.get()));
   if (!fit) return DeclineToBind("an argument is of a type that is not known beforehand");
   if (floats && constant_b && nn::TiledProduct::Wants(p)) {
-    const float* bias = nullptr;
-    int addend = -1;
-    for (const FusedStep& step : fused.steps) {
-      if (step.kind == FusedStep::Kind::kActivation) continue;
-      const LayerArgument& argument = arguments->args[static_cast<size_t>(step.arg)];
-      if (step.kind == FusedStep::Kind::kBias) bias = static_cast<const float*>(argument.constant);
-      if (step.kind == FusedStep::Kind::kAdd) addend = argument.input;
-    }
+    const auto [bias, addend] = OperandsOfTiles(fused, arguments->args);
     ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *b.constant, bias, addend, fused));
     if (own != nullptr) return own;
   }
