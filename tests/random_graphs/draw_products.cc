@@ -157,6 +157,47 @@ void DrawConv(Drawer& d) {
   if (y) DrawTail(d, *y);
 }
 
+// A convolution from its result to an image whose size is among those that give such a result.
+void DrawConvTranspose(Drawer& d) {
+  const auto x = d.Pick([](const Tensor& t) {
+    return (t.dtype() == Dtype::kFloat || t.dtype() == Dtype::kDouble) &&
+           (t.rank() == 4 || t.rank() == 5);
+  });
+  if (!x || d.IsHuge(*x)) return;
+  const Shape shape = d.ShapeOf(*x);
+  const int volume = shape.rank() - 2;
+  const Dtype t = d.TypeOf(*x);
+  const int64_t out_depth = d.Size();
+  const bool same = d.OneIn(2);
+  Dims filter, sizes = {shape[0]};
+  std::vector<int64_t> strides;
+  for (int i = 0; i < volume; ++i) {
+    const int64_t stride = d.Between(1, 3), window = d.Between(1, 4);
+    if (shape[1 + i] == 0) return;
+    strides.push_back(stride);
+    filter.push_back(window);
+    const int64_t least = (shape[1 + i] - 1) * stride + (same ? 1 : window);
+    sizes.push_back(d.Between(least, least + stride - 1));
+  }
+  sizes.push_back(out_depth);
+  filter.push_back(out_depth);
+  filter.push_back(shape.back());
+  int64_t taps = 1;
+  for (const int64_t f : filter) taps *= f;
+  if (taps == 0 || taps > 40000) return;
+  const DrawnPort w = d.Like(t, filter);
+  if (d.IsHuge(w)) return;
+  const std::vector<int64_t> plain(static_cast<size_t>(volume), 1);
+  const auto y =
+      d.Add(volume == 3 ? "Conv3DBackpropInputV2" : "Conv2DBackpropInput", {d.Ints(sizes), w, *x},
+            absl::StrCat("T=", Drawer::Name(t), volume == 3 ? ", Tshape=int32" : "",
+                         ", strides=", Window(strides), ", dilations=", Window(plain),
+                         ", padding=\"", same ? "SAME" : "VALID", "\", data_format=\"",
+                         volume == 3 ? "NDHWC" : "NHWC", "\""),
+            true);
+  if (y) DrawTail(d, *y);
+}
+
 // A recommender's: the products of all pairs.
 void DrawDotInteraction(Drawer& d) {
   const auto x = PickFactor(d, 2, 2);
@@ -173,8 +214,8 @@ void DrawDotInteraction(Drawer& d) {
   if (all) d.Add("BatchMatMulV2", {*all, *all}, t + ", adj_x=false, adj_y=true", true);
 }
 
-constexpr Production kRows[] = {
-    {5, DrawMatMul}, {3, DrawBatchMatMul}, {3, DrawEinsum}, {8, DrawConv}, {1, DrawDotInteraction}};
+constexpr Production kRows[] = {{5, DrawMatMul}, {3, DrawBatchMatMul},   {3, DrawEinsum},
+                                {8, DrawConv},   {2, DrawConvTranspose}, {1, DrawDotInteraction}};
 
 }  // namespace
 
