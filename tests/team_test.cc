@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -117,6 +119,56 @@ TEST(Team, ForkedChildrenHaveWorkersOfTheirOwn) {
   EXPECT_EQ(members(), 3);
 }
 #endif
+
+TEST(Loops, EveryIterationRunsOnce) {
+  const ScopedThreads team(3);
+  for (const auto loop : {ParallelFor, SharedParallelFor}) {
+    for (const int64_t n : {0, 1, 2, 3, 7, 24, 100, 1001}) {
+      for (const int64_t grain : {1, 2, 5, 400}) {
+        std::vector<std::atomic<int>> runs(static_cast<size_t>(n));
+        loop(n, grain, [&](int64_t begin, int64_t end) {
+          ASSERT_LT(begin, end);
+          EXPECT_GE(end - begin, std::min(grain, n));
+          for (int64_t i = begin; i < end; ++i) ++runs[static_cast<size_t>(i)];
+        });
+        for (const auto& r : runs) ASSERT_EQ(r, 1) << n << " by " << grain;
+      }
+    }
+  }
+}
+
+TEST(Loops, WhoIsDoneTakesWhatOthersHaveLeft) {
+  const ScopedThreads team(2);
+  constexpr int64_t kCount = 64;
+  std::vector<std::atomic<int>> by(kCount);
+  std::atomic<int64_t> done{0};
+  std::atomic<bool> began{false};
+  SharedParallelFor(kCount, 1, [&](int64_t begin, int64_t end) {
+    // The caller's first range ends when the other thread can go no further.
+    if (TeamIndex() == 0 && begin == 0) began = true;
+    while (TeamSize() == 2 &&
+           (TeamIndex() == 0 ? begin == 0 && done < kCount - (end - begin) : !began)) {
+      std::this_thread::yield();
+    }
+    for (int64_t i = begin; i < end; ++i) by[static_cast<size_t>(i)] = 1 + TeamIndex();
+    done += end - begin;
+  });
+  EXPECT_EQ(done, kCount);
+  EXPECT_EQ(by[0], 1);
+  EXPECT_EQ(by[kCount / 2 - 1], 2);  // of the caller's ranges
+}
+
+TEST(Loops, WhatABodyThrowsComesToTheCaller) {
+  const ScopedThreads team(2);
+  std::atomic<int64_t> done{0};
+  EXPECT_THROW(SharedParallelFor(64, 1,
+                                 [&](int64_t begin, int64_t end) {
+                                   if (begin == 0) throw std::bad_alloc();
+                                   done += end - begin;
+                                 }),
+               std::bad_alloc);
+  EXPECT_EQ(done, 60);  // whose ranges were left took others
+}
 
 }  // namespace
 }  // namespace smelt

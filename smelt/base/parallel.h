@@ -19,6 +19,12 @@ namespace smelt {
 // depend on the order of ranges.
 void ParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body);
 
+// The same in more ranges than there are threads where the grain allows it: each thread begins with
+// ranges of its own, one behind the other, and one that is done takes the last of another's. For
+// loops that take long enough for a core to be slowed by its neighbors, and whose body costs little
+// to begin.
+void SharedParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body);
+
 }  // namespace smelt
 
 #endif  // SMELT_BASE_PARALLEL_H_

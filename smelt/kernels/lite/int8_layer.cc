@@ -401,60 +401,61 @@ void Int8Layer::RunTiles(const N* image, const Scaled* scaled, T* y) const {
   const int64_t panel_parts = std::clamp<int64_t>((wanted + row_parts - 1) / row_parts, 1, panels);
   const int64_t of_part = s_.units * outputs * static_cast<int64_t>(segments_.size()) * groups_ *
                           group() / (row_parts * panel_parts);
-  ParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kWorthAThread / (of_part + 1)),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  const int64_t part = i / panel_parts, p = i % panel_parts;
-                  RunTileRows(image, scaled, part * rows, std::min(outputs, (part + 1) * rows),
-                              p * panels / panel_parts, (p + 1) * panels / panel_parts, y);
-                }
-              });
+  SharedParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kWorthAThread / (of_part + 1)),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) {
+                        const int64_t part = i / panel_parts, p = i % panel_parts;
+                        RunTileRows(image, scaled, part * rows,
+                                    std::min(outputs, (part + 1) * rows), p * panels / panel_parts,
+                                    (p + 1) * panels / panel_parts, y);
+                      }
+                    });
 }
 
 template <typename T>
 void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) const {
   constexpr int64_t kBlock = kExactDepthwiseBlock, kResults = 32;
   const int64_t of_line = s_.out_w * s_.units * groups_ * 2;
-  ParallelFor(s_.batch * s_.out_h, std::max<int64_t>(1, kWorthAThread / 4 / of_line),
-              [&](int64_t begin, int64_t end) {
-                std::array<int32_t, kBlock * kResults> sums;
-                ExactInt8Depthwise run;
-                run.taps = segments_.data();
-                run.pairs = groups_;
-                run.x_step = stride_w_ * image_depth_;
-                run.y_step = s_.units;
-                if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
-                for (int64_t line = begin; line < end; ++line) {
-                  const int16_t* x = image + WindowAt(line * s_.out_w);
-                  for (int64_t c = 0; c < s_.units; c += kBlock) {
-                    run.weights = wide_weights_.data() + c * groups_ * 2;
-                    run.start = start_.data() + c;
-                    run.steps = StepsAt(c);
-                    run.channels = std::min(kBlock, s_.units - c);
-                    run.x = x + c;
-                    T* to = y + line * s_.out_w * s_.units + c;
-                    if constexpr (std::is_same_v<T, int8_t>) {
-                      run.results = s_.out_w;
-                      run.y = to;
-                      loops_.depthwise(run);
-                      continue;
-                    }
-                    for (int64_t r = 0; r < s_.out_w; r += kResults) {
-                      run.results = std::min(kResults, s_.out_w - r);
-                      run.x = x + c + r * run.x_step;
-                      loops_.depthwise(run);
-                      if constexpr (std::is_same_v<T, float>) {
-                        for (int64_t i = 0; i < run.results; ++i) {
-                          loops_.to_float_by_four(sums.data() + i * kBlock,
-                                                  HowOf(scaled, line * s_.out_w).scale,
-                                                  scales_.data() + c, bias_.data() + c, low_, high_,
-                                                  to + (r + i) * s_.units, run.channels);
+  SharedParallelFor(s_.batch * s_.out_h, std::max<int64_t>(1, kWorthAThread / 4 / of_line),
+                    [&](int64_t begin, int64_t end) {
+                      std::array<int32_t, kBlock * kResults> sums;
+                      ExactInt8Depthwise run;
+                      run.taps = segments_.data();
+                      run.pairs = groups_;
+                      run.x_step = stride_w_ * image_depth_;
+                      run.y_step = s_.units;
+                      if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
+                      for (int64_t line = begin; line < end; ++line) {
+                        const int16_t* x = image + WindowAt(line * s_.out_w);
+                        for (int64_t c = 0; c < s_.units; c += kBlock) {
+                          run.weights = wide_weights_.data() + c * groups_ * 2;
+                          run.start = start_.data() + c;
+                          run.steps = StepsAt(c);
+                          run.channels = std::min(kBlock, s_.units - c);
+                          run.x = x + c;
+                          T* to = y + line * s_.out_w * s_.units + c;
+                          if constexpr (std::is_same_v<T, int8_t>) {
+                            run.results = s_.out_w;
+                            run.y = to;
+                            loops_.depthwise(run);
+                            continue;
+                          }
+                          for (int64_t r = 0; r < s_.out_w; r += kResults) {
+                            run.results = std::min(kResults, s_.out_w - r);
+                            run.x = x + c + r * run.x_step;
+                            loops_.depthwise(run);
+                            if constexpr (std::is_same_v<T, float>) {
+                              for (int64_t i = 0; i < run.results; ++i) {
+                                loops_.to_float_by_four(
+                                    sums.data() + i * kBlock, HowOf(scaled, line * s_.out_w).scale,
+                                    scales_.data() + c, bias_.data() + c, low_, high_,
+                                    to + (r + i) * s_.units, run.channels);
+                              }
+                            }
+                          }
                         }
                       }
-                    }
-                  }
-                }
-              });
+                    });
 }
 
 template <typename T>

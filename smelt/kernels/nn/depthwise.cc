@@ -52,7 +52,7 @@ class BoundDepthwise final : public BoundKernel {
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
-    ParallelFor(rows_, grain_, [&](int64_t begin, int64_t end) {
+    SharedParallelFor(rows_, grain_, [&](int64_t begin, int64_t end) {
       if (narrow_) {
         IsaConv().narrow_depthwise(loop_, static_cast<const uint16_t*>(inputs[0]),
                                    static_cast<uint16_t*>(outputs[0]), begin, end);

@@ -140,41 +140,41 @@ void DepthwiseInt8::Run(const ConvProblem& p, const void* image, const int32_t* 
       std::max<int64_t>(1, pairs * channels * static_cast<int64_t>(taps_.size()));
   // Few rows are split by channels too.
   const int64_t parts = std::clamp<int64_t>(2 * Threads() / std::max<int64_t>(rows, 1), 1, blocks);
-  ParallelFor(rows * parts, std::max<int64_t>(1, kWorkOfThread * parts / row_work),
-              [&](int64_t begin, int64_t end) {
-                absl::InlinedVector<const int8_t*, 64> pointers(taps_.size());
-                // Takes the second result of an odd row's last pair.
-                absl::InlinedVector<int8_t, 2048> beyond(
-                    pairs > whole_pairs ? static_cast<size_t>(channels * bytes) : 0);
-                for (int64_t task = begin; task < end; ++task) {
-                  const int64_t row = task / parts, part = task % parts;
-                  const int64_t image = row / p.out[0], y = row % p.out[0];
-                  const int64_t top = y * p.strides[0] - p.pad_before[0];
-                  DepthwiseInt8Run run;
-                  run.taps = pointers.data();
-                  run.first_block = blocks * part / parts;
-                  run.last_block = blocks * (part + 1) / parts;
-                  run.y_step = 2 * channels;
-                  run.tap_step = step * channels;
-                  const auto at = [&](int64_t pair, int64_t count) {
-                    const int64_t left = pair * step - p.pad_before[1];
-                    for (size_t t = 0; t < taps_.size(); ++t) {
-                      const int64_t i = top + taps_[t].row, j = left + taps_[t].column;
-                      pointers[t] = i < 0 || i >= height || j < 0 || j >= width
-                                        ? nowhere
-                                        : x + ((image * height + i) * width + j) * channels;
-                    }
-                    int8_t* y = out + (row * out_width + 2 * pair) * channels * bytes;
-                    run.y0 = y;
-                    run.y1 = pair < whole_pairs ? y + channels * bytes : beyond.data();
-                    run.pairs = count;
-                    RunDepthwiseInt8(layer, run);
-                  };
-                  for (int64_t pair = 0; pair < first_inner; ++pair) at(pair, 1);
-                  if (inner > 0) at(first_inner, inner);
-                  for (int64_t pair = first_inner + inner; pair < pairs; ++pair) at(pair, 1);
-                }
-              });
+  SharedParallelFor(rows * parts, std::max<int64_t>(1, kWorkOfThread * parts / row_work),
+                    [&](int64_t begin, int64_t end) {
+                      absl::InlinedVector<const int8_t*, 64> pointers(taps_.size());
+                      // Takes the second result of an odd row's last pair.
+                      absl::InlinedVector<int8_t, 2048> beyond(
+                          pairs > whole_pairs ? static_cast<size_t>(channels * bytes) : 0);
+                      for (int64_t task = begin; task < end; ++task) {
+                        const int64_t row = task / parts, part = task % parts;
+                        const int64_t image = row / p.out[0], y = row % p.out[0];
+                        const int64_t top = y * p.strides[0] - p.pad_before[0];
+                        DepthwiseInt8Run run;
+                        run.taps = pointers.data();
+                        run.first_block = blocks * part / parts;
+                        run.last_block = blocks * (part + 1) / parts;
+                        run.y_step = 2 * channels;
+                        run.tap_step = step * channels;
+                        const auto at = [&](int64_t pair, int64_t count) {
+                          const int64_t left = pair * step - p.pad_before[1];
+                          for (size_t t = 0; t < taps_.size(); ++t) {
+                            const int64_t i = top + taps_[t].row, j = left + taps_[t].column;
+                            pointers[t] = i < 0 || i >= height || j < 0 || j >= width
+                                              ? nowhere
+                                              : x + ((image * height + i) * width + j) * channels;
+                          }
+                          int8_t* y = out + (row * out_width + 2 * pair) * channels * bytes;
+                          run.y0 = y;
+                          run.y1 = pair < whole_pairs ? y + channels * bytes : beyond.data();
+                          run.pairs = count;
+                          RunDepthwiseInt8(layer, run);
+                        };
+                        for (int64_t pair = 0; pair < first_inner; ++pair) at(pair, 1);
+                        if (inner > 0) at(first_inner, inner);
+                        for (int64_t pair = first_inner + inner; pair < pairs; ++pair) at(pair, 1);
+                      }
+                    });
 }
 
 }  // namespace smelt::nn

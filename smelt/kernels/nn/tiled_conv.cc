@@ -92,8 +92,8 @@ class BoundTiledConv final : public BoundKernel {
     const auto* x = static_cast<const float*>(inputs[0]);
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
-    ParallelFor(blocks_ * panels_.count, grain_,
-                [&](int64_t begin, int64_t end) { Tiles(x, addend, y, begin, end); });
+    SharedParallelFor(blocks_ * panels_.count, grain_,
+                      [&](int64_t begin, int64_t end) { Tiles(x, addend, y, begin, end); });
     return OkStatus();
   }
   // A tile reads what is added where it writes, before.

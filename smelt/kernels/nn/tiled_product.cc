@@ -55,7 +55,7 @@ class BoundTiledProduct final : public BoundKernel {
     const auto* x = static_cast<const float*>(inputs[0]);
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
-    ParallelFor(blocks_ * panels_.count, grain_, [&](int64_t begin, int64_t end) {
+    SharedParallelFor(blocks_ * panels_.count, grain_, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t block = begin / panels_.count;
         const int64_t from = begin % panels_.count;
