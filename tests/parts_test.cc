@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "smelt/base/team.h"
 #include "smelt/graph/text.h"
+#include "smelt/runtime/compiled_item.h"
 
 namespace smelt {
 namespace {
@@ -41,8 +43,9 @@ TEST(Parts, AnswerAsAllRowsAtOnce) {
     Tensor* args[] = {&x, &shift};
     const ScopedThreads team(2);
     KernelStates states;
-    const auto whole = PartedProgram::Compile(**graph, shapes, states, "f", false);
-    const auto parts = PartedProgram::Compile(**graph, shapes, states, "f", true);
+    const auto whole = PartedProgram::Compile(**graph, shapes, states, "f", PartsWanted());
+    const auto parts =
+        PartedProgram::Compile(**graph, shapes, states, "f", {PartsWanted::Kind::kOfRun});
     ASSERT_TRUE(whole.ok() && parts.ok());
     EXPECT_EQ((*whole)->part_rows(), 0);
     EXPECT_GT((*parts)->part_rows(), 0);
@@ -79,7 +82,8 @@ TEST(Parts, StopWhereTheStepIsCancelled) {
   Tensor* args[] = {&x, &shift};
   const ScopedThreads team(2);
   KernelStates states;
-  const auto parts = PartedProgram::Compile(**graph, shapes, states, "f", true);
+  const auto parts =
+      PartedProgram::Compile(**graph, shapes, states, "f", {PartsWanted::Kind::kOfRun});
   ASSERT_TRUE(parts.ok());
   Cancellation cancellation;
   cancellation.Cancel();
@@ -88,6 +92,81 @@ TEST(Parts, StopWhereTheStepIsCancelled) {
   std::vector<Tensor> results(2);
   const Status status = (*parts)->Run(args, std::span<Tensor>(results), step, nullptr);
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
+}
+
+// A body of two states that gives a row of each turn, and one of the last; `x` is the turn's row,
+// `shift` the same for all.
+constexpr char kBody[] = R"(
+h = _Arg {T=float, index=0}
+c = _Arg {T=float, index=1}
+x = _Arg {T=float, index=2}
+shift = _Arg {T=float, index=3}
+u = Const {dtype=float, value=float[128,128]{0.004, -0.003, 0.005, 0.001, -0.004}}
+p = MatMul(h, u) {T=float}
+z = AddV2(p, x) {T=float}
+zs = AddV2(z, shift) {T=float}
+h2 = Tanh(zs) {T=float}
+g = Sigmoid(zs) {T=float}
+kept = Mul(g, c) {T=float}
+c2 = AddV2(kept, h2) {T=float}
+r0 = _Retval(h2) {T=float, index=0}
+r1 = _Retval(c2) {T=float, index=1}
+r2 = _Retval(h2) {T=float, index=2}
+r3 = _Retval(c2) {T=float, index=3}
+)";
+constexpr char kLoop[] = R"(
+steps = Placeholder {dtype=int32}
+h = Placeholder {dtype=float}
+c = Placeholder {dtype=float}
+x = Placeholder {dtype=float}
+n = Placeholder {dtype=int32}
+one = Placeholder {dtype=int32}
+shift = Placeholder {dtype=float}
+loop = _Scan(steps, h, c, x, n, one, shift) {Tarrays=list(float, float), Trest=list(float), Trows=list(float), Tstates=list(float, float), Tsteps=int32, body=0, last=list(false, true), num_arrays=2}
+)";
+
+TEST(Parts, ThreadsTakeRowsThroughALoop) {
+  const auto graph = ParseGraph(kLoop);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const Node* node = (*graph)->Find("loop");
+  const auto make = [&] { return MakeCompiledScan(*node, *ParseGraph(kBody), "f"); };
+  for (const int64_t rows : {1, 2, 3, 5, 8, 33}) {
+    const auto alone = make(), team = make();
+    // The last is enough work for two threads with any number of rows.
+    for (const int32_t turns : {0, 1, 2, 7, 600}) {
+      Tensor h = Waves(Shape({rows, 128})), c = Waves(Shape({rows, 128})),
+             x = Waves(Shape({std::max(turns, 1), rows, 128})), shift = Waves(Shape({128}));
+      Tensor steps = Tensor::Scalar<int32_t>(turns), n = Tensor::Scalar<int32_t>(turns + 2),
+             one = Tensor::Scalar<int32_t>(1);
+      Tensor* inputs[] = {&steps, &h, &c, &x, &n, &one, &shift};
+      const auto run = [&](CompiledItem& item, int threads, std::span<Tensor> results) {
+        const ScopedThreads own(threads);
+        Step step;
+        return item.Run(inputs, results, step, nullptr);
+      };
+      std::vector<Tensor> want(4);
+      ASSERT_TRUE(run(*alone, 1, want).ok());
+      std::vector<std::thread> clients;
+      for (int k = 0; k < 2; ++k) {
+        clients.emplace_back([&] {
+          std::vector<Tensor> got(4);
+          const Status status = run(*team, 2, got);
+          ASSERT_TRUE(status.ok()) << status;
+          for (size_t i = 0; i < 4; ++i) {
+            ASSERT_EQ(got[i].shape(), want[i].shape());
+            for (int64_t at = 0; at < got[i].num_elements(); ++at) {
+              ASSERT_NEAR(got[i].data<float>()[at], want[i].data<float>()[at], 1e-4)
+                  << rows << " rows, " << turns << " turns, result " << i << " at " << at;
+            }
+          }
+        });
+      }
+      for (std::thread& t : clients) t.join();
+    }
+    // Fewer rows are too little work a turn.
+    const bool parted = team->Text(false).find("in parts of") != std::string::npos;
+    EXPECT_EQ(parted, rows >= 4) << rows << " rows\n" << team->Text(true);
+  }
 }
 
 }  // namespace

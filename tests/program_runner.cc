@@ -100,8 +100,10 @@ StatusOr<std::string> Compiled(const ProgramCase& c) {
   KernelStates states;
   Reasons reasons;
   const ScopedThreads team(threads > 0 ? threads : Threads());
-  const auto program = PartedProgram::Compile(*graph, shapes, states, "f", threads > 0,
-                                              explained ? &reasons : nullptr);
+  const auto program =
+      PartedProgram::Compile(*graph, shapes, states, "f",
+                             {threads > 0 ? PartsWanted::Kind::kOfRun : PartsWanted::Kind::kNone},
+                             explained ? &reasons : nullptr);
   if (!program.ok()) return absl::StrCat(program.status().message(), "\n");
   const int64_t rows = (*program)->part_rows();
   std::string text = rows > 0 ? absl::StrCat("parts of ", rows, " rows\n") : "";

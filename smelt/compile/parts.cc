@@ -113,6 +113,30 @@ int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reason
   return part;
 }
 
+// The same of a loop's body.
+int64_t ChooseLoopPart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
+  const int threads = Threads();
+  if (threads == 1) return 0;
+  // Loops of fewer turns are done before threads are awake.
+  constexpr int64_t kTurns = 32;
+  if (work * kTurns / threads < kLeastWork) {
+    NoteReason(reasons, "threads take no rows: ", rows, " rows of ", work,
+               " multiply-adds a turn are too few for ", threads);
+    return 0;
+  }
+  // So many rows take longer to compute than their weights take to come from another cache.
+  constexpr int64_t kLeastRows = 3;
+  const int64_t part = CeilOfRatio(rows, threads);
+  const int64_t weights = TrafficOf(plan).weights;
+  if (part < kLeastRows && 2 * weights > OwnCacheBytes()) {
+    NoteReason(reasons, "threads take no rows: each would read ", weights,
+               " bytes of weights a turn for ", part, " of them");
+    return 0;
+  }
+  NoteReason(reasons, "each thread takes ", part, " rows through all turns");
+  return part;
+}
+
 std::vector<Shape> WithRows(std::span<const Shape> args, const std::vector<bool>& split,
                             int64_t rows) {
   std::vector<Shape> shapes;
@@ -137,14 +161,15 @@ int64_t RowsOf(std::span<const Shape> args) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& body,
-                                                                std::span<const Shape> args,
-                                                                KernelStates& states,
-                                                                const std::string& function,
-                                                                bool in_parts, Reasons* reasons) {
+StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
+    const Graph& body, std::span<const Shape> args, KernelStates& states,
+    const std::string& function, const PartsWanted& wanted, Reasons* reasons) {
   ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states, reasons));
   auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
-  const int64_t rows = in_parts ? RowsOf(args) : 0;
+  const bool loop = wanted.kind == PartsWanted::Kind::kOfLoop;
+  const int64_t rows = wanted.kind == PartsWanted::Kind::kNone ? 0
+                       : loop                                  ? RowsOf(args.first(wanted.states))
+                                                               : RowsOf(args);
   if (rows > 1) {
     const std::vector<PartialShape> shapes(args.begin(), args.end());
     const RowSplit split = ProveRowSplit(body, shapes, rows, 1);
@@ -154,15 +179,24 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& bod
                        const Shape& s = plan.values[static_cast<size_t>(v)].shape;
                        return s.rank() > 0 && s[0] == rows;
                      });
+    int64_t part = 0;
     if (!split.possible()) {
       NoteReason(reasons, "all rows at once: ", split.why_not);
     } else if (!all) {
       NoteReason(reasons, "all rows at once: a result does not have a row for each of the ", rows);
+    } else if (!loop) {
+      part = ChoosePart(plan, rows, split.work, reasons);
+    } else if (!std::all_of(split.args.begin(),
+                            split.args.begin() + static_cast<int64_t>(wanted.states),
+                            [](bool rows_too) { return rows_too; })) {
+      NoteReason(reasons, "all rows at once: a state does not have a row for each of the ", rows);
+    } else {
+      part = ChooseLoopPart(plan, rows, split.work, reasons);
     }
-    const int64_t part = all ? ChoosePart(plan, rows, split.work, reasons) : 0;
     if (part > 0 && part < rows) {
       made->rows_ = rows;
       made->part_ = part;
+      if (loop) made->least_turns_ = CeilOfRatio(kLeastWork * Threads(), split.work);
       made->split_ = split.args;
     }
   }
@@ -184,14 +218,41 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(const Graph& bod
   return made;
 }
 
+Shape PartedProgram::ResultShape(size_t i) const {
+  const Shape& shape = program_->result(i).shape;
+  if (part_ == 0) return shape;
+  Dims dims(shape.dims().begin(), shape.dims().end());
+  dims[0] = rows_;
+  return Shape(std::span<const int64_t>(dims));
+}
+
+size_t PartedProgram::OffsetOf(int64_t part, size_t bytes) const {
+  return part_ == 0 ? 0 : static_cast<size_t>(part * part_) * (bytes / static_cast<size_t>(rows_));
+}
+
+Status PartedProgram::ForParts(int64_t turns, RunParts run) const {
+  if (part_ == 0) return run(*program_, 0, 1);
+  absl::Mutex mutex;
+  Status first;
+  const int64_t whole = rows_ / part_;
+  const int64_t parts = whole + (tail_ != nullptr ? 1 : 0);
+  SharedParallelFor(parts, turns >= least_turns_ ? 1 : parts, [&](int64_t begin, int64_t end) {
+    Status status = begin < whole ? run(*program_, begin, std::min(end, whole)) : OkStatus();
+    if (status.ok() && end > whole) status = run(*tail_, whole, end);
+    if (status.ok()) return;
+    absl::MutexLock lock(&mutex);
+    if (first.ok()) first = std::move(status);
+  });
+  return first;
+}
+
 Status PartedProgram::RunPart(int64_t part, ProgramRunner& runner, std::span<Tensor* const> args,
                               std::span<const Tensor> results) const {
-  const auto at = [&](const Tensor& t) {
-    return static_cast<size_t>(part * part_) * (t.bytes() / static_cast<size_t>(rows_));
-  };
   absl::InlinedVector<TensorBytes, 8> in, out;
-  for (size_t i = 0; i < args.size(); ++i) in.push_back({args[i], split_[i] ? at(*args[i]) : 0});
-  for (const Tensor& t : results) out.push_back({&t, at(t)});
+  for (size_t i = 0; i < args.size(); ++i) {
+    in.push_back({args[i], OffsetOfArgument(i, part, args[i]->bytes())});
+  }
+  for (const Tensor& t : results) out.push_back({&t, OffsetOf(part, t.bytes())});
   return runner.Run(in, out);
 }
 
@@ -199,30 +260,16 @@ Status PartedProgram::Run(std::span<Tensor* const> args, std::span<Tensor> resul
                           StepStats* stats) const {
   if (part_ == 0) return program_->Run(args, results, step, stats);
   for (size_t i = 0; i < results.size(); ++i) {
-    const PlanValue& row = program_->result(i);
-    Dims dims(row.shape.dims().begin(), row.shape.dims().end());
-    dims[0] = rows_;
-    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    ASSIGN_OR_RETURN(results[i], Tensor::Make(row.dtype, shape, step.allocator));
+    ASSIGN_OR_RETURN(results[i],
+                     Tensor::Make(program_->result(i).dtype, ResultShape(i), step.allocator));
   }
-  absl::Mutex mutex;
-  Status first;
-  const auto run = [&](const Program& program, int64_t begin, int64_t end) -> Status {
+  return ForParts(1, [&](const Program& program, int64_t begin, int64_t end) -> Status {
     Step own = step;
     ProgramRunner runner(program, own, stats);
     RETURN_IF_ERROR(runner.Start());
     for (int64_t i = begin; i < end; ++i) RETURN_IF_ERROR(RunPart(i, runner, args, results));
     return OkStatus();
-  };
-  const int64_t whole = rows_ / part_;
-  ParallelFor(whole + (tail_ != nullptr ? 1 : 0), 1, [&](int64_t begin, int64_t end) {
-    Status status = run(*program_, begin, std::min(end, whole));
-    if (status.ok() && end > whole) status = run(*tail_, whole, end);
-    if (status.ok()) return;
-    absl::MutexLock lock(&mutex);
-    if (first.ok()) first = std::move(status);
   });
-  return first;
 }
 
 }  // namespace smelt

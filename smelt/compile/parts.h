@@ -1,6 +1,7 @@
 // Programs for part of the rows: where a body treats every row of its arguments by itself, few rows
 // at a time stay in the nearest caches from one action to the next, and threads take parts instead
-// of meeting at every action.
+// of meeting at every action. Where the body is a loop's, a thread goes on with its rows from turn
+// to turn.
 #ifndef SMELT_COMPILE_PARTS_H_
 #define SMELT_COMPILE_PARTS_H_
 
@@ -9,23 +10,42 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "smelt/compile/program.h"
 
 namespace smelt {
 
+// What parts a body may have.
+struct PartsWanted {
+  enum class Kind {
+    kNone,
+    // Chosen by the bytes that an execution of all rows at once moves to and from memory, and the
+    // weights that every part reads anew.
+    kOfRun,
+    // One for each thread, which runs the body time and again: chosen where what meetings of
+    // threads cost is more than what reading all weights in every thread does.
+    kOfLoop,
+  };
+  Kind kind = Kind::kNone;
+  // kOfLoop: so many arguments come first which results of the same numbers replace.
+  size_t states = 0;
+};
+
 // A body compiled for arguments of given shapes. Thread safe.
 class PartedProgram {
  public:
-  // As Program::Compile. Whether there are parts, and of how many rows, is chosen by the bytes that
-  // an execution of all rows at once moves to and from memory, and the weights that every part
-  // reads anew. `in_parts`: false: there are none. Of the parts' programs `reasons` has those of
-  // the whole parts.
+  // As Program::Compile. Of the parts' programs `reasons` has those of the whole parts.
   static StatusOr<std::unique_ptr<PartedProgram>> Compile(
       const Graph& body, std::span<const Shape> args, KernelStates& states,
-      const std::string& function, bool in_parts, Reasons* reasons = nullptr);
+      const std::string& function, const PartsWanted& wanted, Reasons* reasons = nullptr);
   // As Program::Run.
   Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
              StepStats* stats) const;
+  // Calls run(program, begin, end) on ranges of parts that the program is for, at the same time;
+  // the first error of any. Without parts that is program(), 0 and 1. `turns`: how often each part
+  // is to run; where that is too little work for the team the caller does all.
+  using RunParts = absl::FunctionRef<Status(const Program&, int64_t, int64_t)>;
+  Status ForParts(int64_t turns, RunParts run) const;
 
   // The program of all rows, or of a part's.
   const Program& program() const { return *program_; }
@@ -33,6 +53,13 @@ class PartedProgram {
   int64_t part_rows() const { return part_; }
   // Of the rows that are left behind the last whole part; nullptr: none are.
   const Program* tail() const { return tail_.get(); }
+  // Result i of all rows.
+  Shape ResultShape(size_t i) const;
+  // Where a part's rows of all rows' `bytes` begin: those of a result, and of argument i.
+  size_t OffsetOf(int64_t part, size_t bytes) const;
+  size_t OffsetOfArgument(size_t i, int64_t part, size_t bytes) const {
+    return part_ > 0 && split_[i] ? OffsetOf(part, bytes) : 0;
+  }
 
  private:
   PartedProgram() = default;
@@ -42,6 +69,7 @@ class PartedProgram {
   std::unique_ptr<const Program> program_;
   std::unique_ptr<const Program> tail_;  // of the rows that are left; nullptr: none are
   int64_t rows_ = 0, part_ = 0;
+  int64_t least_turns_ = 1;  // that are worth waking threads for
   std::vector<bool> split_;  // by argument: a part takes its rows, not all of it
 };
 

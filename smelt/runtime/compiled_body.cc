@@ -6,8 +6,8 @@
 namespace smelt {
 
 CompiledBody::CompiledBody(const Node& node, std::unique_ptr<Graph> graph, std::string function,
-                           bool in_parts)
-    : node_(node), graph_(std::move(graph)), function_(std::move(function)), in_parts_(in_parts) {}
+                           PartsWanted parts)
+    : node_(node), graph_(std::move(graph)), function_(std::move(function)), parts_(parts) {}
 
 CompiledBody::~CompiledBody() = default;
 
@@ -43,7 +43,7 @@ StatusOr<const CompiledBody::Entry*> CompiledBody::Make(std::span<const Shape* c
     entry->key.insert(entry->key.end(), shape->dims().begin(), shape->dims().end());
     args.push_back(*shape);
   }
-  auto program = PartedProgram::Compile(*graph_, args, states_, function_, in_parts_);
+  auto program = PartedProgram::Compile(*graph_, args, states_, function_, parts_);
   if (program.ok()) {
     entry->program = *std::move(program);
   } else {
@@ -74,7 +74,7 @@ Reasons CompiledBody::ReasonsOf(const Entry& entry) {
   Reasons reasons;
   const ScopedThreads team(static_cast<int>(entry.key[0]));
   absl::MutexLock lock(&mutex_);
-  const auto again = PartedProgram::Compile(*graph_, args, states_, function_, in_parts_, &reasons);
+  const auto again = PartedProgram::Compile(*graph_, args, states_, function_, parts_, &reasons);
   if (!again.ok()) reasons.of_program.emplace_back(again.status().message());
   return reasons;
 }

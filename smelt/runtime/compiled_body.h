@@ -20,9 +20,9 @@ class Executable;
 // Thread safe.
 class CompiledBody {
  public:
-  // `node` stands for the body; `function` is named in errors. `in_parts`: programs may run part
-  // of their rows at a time.
-  CompiledBody(const Node& node, std::unique_ptr<Graph> graph, std::string function, bool in_parts);
+  // `node` stands for the body; `function` is named in errors.
+  CompiledBody(const Node& node, std::unique_ptr<Graph> graph, std::string function,
+               PartsWanted parts);
   ~CompiledBody();
 
   // For arguments of these shapes and the calling thread's team; nullptr: there is none. Programs
@@ -51,7 +51,7 @@ class CompiledBody {
   const Node& node_;
   const std::unique_ptr<Graph> graph_;
   const std::string function_;
-  const bool in_parts_;
+  const PartsWanted parts_;
   // Entries are added and never change: readers take no lock.
   static constexpr int kMaxEntries = 16;
   std::unique_ptr<const Entry> entries_[kMaxEntries];

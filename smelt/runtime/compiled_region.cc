@@ -11,7 +11,7 @@ namespace {
 class CompiledRegion final : public CompiledItem {
  public:
   CompiledRegion(const Node& node, std::unique_ptr<Graph> body, std::string function)
-      : body_(node, std::move(body), std::move(function), true) {}
+      : body_(node, std::move(body), std::move(function), {PartsWanted::Kind::kOfRun}) {}
 
   Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
              StepStats* stats) override {

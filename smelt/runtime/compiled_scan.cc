@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
@@ -15,14 +16,16 @@ class CompiledScan final : public CompiledItem {
   CompiledScan(const Node& node, std::unique_ptr<Graph> body, std::string function)
       : node_(node),
         function_(function),
-        body_(node, std::move(body), std::move(function), false),
         last_(node.Get<std::vector<bool>>("last", {})),
         until_(node.Bool("until")),
         stacked_by_(node.Get<std::vector<std::string>>("stacked_by", {})),
         row_shapes_(node.Get<std::vector<PartialShape>>("row_shapes", {})),
         arrays_of_(node.Get<std::vector<std::string>>("arrays_of", {})),
         states_(node.Get<std::vector<Dtype>>("Tstates", {}).size()),
-        rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()) {}
+        rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()),
+        // A loop that says itself when it ends says so of all rows.
+        body_(node, std::move(body), std::move(function),
+              until_ ? PartsWanted() : PartsWanted{PartsWanted::Kind::kOfLoop, states_}) {}
 
   Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
              StepStats* stats) override {
@@ -36,7 +39,7 @@ class CompiledScan final : public CompiledItem {
     // No node of the body is at fault.
     if (const Status s = FillCall(*inputs[0], &call); !s.ok()) return WithNode(s, function_, node_);
     if (call.steps <= 0) RETURN_IF_ERROR(CheckRowShapes(call));
-    ASSIGN_OR_RETURN(const Program* program, ProgramOf(call));
+    ASSIGN_OR_RETURN(const PartedProgram* program, ProgramOf(call));
     const Status s = program != nullptr ? RunProgram(*program, call) : RunPlain(call);
     return s.ok() ? s : WithNode(s, function_, node_);
   }
@@ -133,7 +136,7 @@ class CompiledScan final : public CompiledItem {
   }
 
   // nullptr also where an iteration leaves a state of another shape than it found.
-  StatusOr<const Program*> ProgramOf(const Call& call) {
+  StatusOr<const PartedProgram*> ProgramOf(const Call& call) {
     absl::InlinedVector<const Shape*, 16> shapes;
     absl::InlinedVector<Shape, 4> row_shapes;
     row_shapes.reserve(call.rows.size());
@@ -145,10 +148,10 @@ class CompiledScan final : public CompiledItem {
     ASSIGN_OR_RETURN(const PartedProgram* made, body_.ProgramFor(shapes));
     if (made == nullptr) return nullptr;
     for (size_t i = 0; i < states_; ++i) {
-      if (!(made->program().result(i).shape == call.states[i]->shape())) return nullptr;
+      if (!(made->ResultShape(i) == call.states[i]->shape())) return nullptr;
     }
-    if (until_ && made->program().result(states_ + last_.size()).shape.rank() != 0) return nullptr;
-    return &made->program();
+    if (until_ && made->ResultShape(states_ + last_.size()).rank() != 0) return nullptr;
+    return made;
   }
 
   // Room for an array of such rows; those that no iteration writes are zeros.
@@ -201,59 +204,88 @@ class CompiledScan final : public CompiledItem {
     return in_place;
   }
 
-  Status RunProgram(const Program& program, Call& call) const {
-    for (size_t i = 0; i < last_.size(); ++i) {
-      const PlanValue& row = program.result(states_ + i);
-      RETURN_IF_ERROR(MakeArray(call, i, row.dtype, row.shape));
+  // The states as a turn reads and writes them: where the one before left them, and beside, or
+  // there.
+  using Written = std::array<std::vector<Tensor>, 2>;
+  StatusOr<Written> MakeWritten(const PartedProgram& parted, const Call& call) const {
+    std::vector<bool> in_place = InPlace(parted.program());
+    if (parted.tail() != nullptr) {
+      const std::vector<bool> of_tail = InPlace(*parted.tail());
+      for (size_t i = 0; i < states_; ++i) in_place[i] = in_place[i] && of_tail[i];
     }
-    // An iteration reads the states where the one before left them, and writes beside, or there.
-    const std::vector<bool> in_place = InPlace(program);
-    std::vector<Tensor> written[2];
+    Written written;
     for (size_t i = 0; i < states_; ++i) {
       const Tensor& t = *call.states[i];
-      for (auto& side : written) {
-        if (call.steps <= (&side - written)) break;
-        if (in_place[i] && &side != written) {
-          side.push_back(written[0][i]);
+      for (size_t side = 0; side < 2 && static_cast<int64_t>(side) < call.steps; ++side) {
+        if (in_place[i] && side > 0) {
+          written[1].push_back(written[0][i]);
           continue;
         }
-        ASSIGN_OR_RETURN(side.emplace_back(),
+        ASSIGN_OR_RETURN(written[side].emplace_back(),
                          Tensor::Make(t.dtype(), t.shape(), call.step.allocator));
       }
     }
+    return written;
+  }
+
+  Status RunProgram(const PartedProgram& parted, Call& call) const {
+    for (size_t i = 0; i < last_.size(); ++i) {
+      const PlanValue& row = parted.program().result(states_ + i);
+      RETURN_IF_ERROR(MakeArray(call, i, row.dtype, parted.ResultShape(states_ + i)));
+    }
+    ASSIGN_OR_RETURN(const Written written, MakeWritten(parted, call));
+    int64_t turns = call.steps;  // as many of every part, but of a loop that says when it ends
+    RETURN_IF_ERROR(parted.ForParts(
+        call.steps, [&](const Program& program, int64_t begin, int64_t end) -> Status {
+          Step own = call.step;
+          ProgramRunner runner(program, own, call.stats);
+          RETURN_IF_ERROR(runner.Start());
+          for (int64_t part = begin; part < end; ++part) {
+            ASSIGN_OR_RETURN(const int64_t done, RunTurns(parted, part, runner, written, call));
+            if (until_) turns = done;
+          }
+          return OkStatus();
+        }));
+    for (size_t i = 0; i < states_; ++i) {
+      call.results[i] =
+          turns == 0 ? *call.states[i] : written[static_cast<size_t>((turns - 1) % 2)][i];
+    }
+    return OkStatus();
+  }
+
+  // Of the rows of one part; how many there were.
+  StatusOr<int64_t> RunTurns(const PartedProgram& parted, int64_t part, ProgramRunner& runner,
+                             const Written& written, const Call& call) const {
     std::vector<TensorBytes> args, results;
     for (const auto* list : {&call.states, &call.rows, &call.rest}) {
-      for (const Tensor* t : *list) args.push_back({t, 0});
+      for (const Tensor* t : *list) {
+        const size_t bytes = list == &call.rows ? RowBytes(*t) : t->bytes();
+        args.push_back({t, parted.OffsetOfArgument(args.size(), part, bytes)});
+      }
     }
-    for (size_t i = 0; i < states_; ++i) results.push_back({});
-    for (const Tensor& t : call.arrays()) results.push_back({&t, 0});
+    for (size_t i = 0; i < states_; ++i) {
+      results.push_back({nullptr, parted.OffsetOf(part, call.states[i]->bytes())});
+    }
+    for (const Tensor& t : call.arrays()) {
+      results.push_back({&t, parted.OffsetOf(part, RowBytes(t))});
+    }
     Tensor goes_on = Tensor::Scalar<bool>(true);
     if (until_) results.push_back({&goes_on, 0});
-    ProgramRunner runner(program, call.step, call.stats);
-    RETURN_IF_ERROR(runner.Start());
     int64_t k = 0;
     for (; k < call.steps && goes_on.scalar<bool>(); ++k) {
       RETURN_IF_ERROR(CheckTurn(call, k));
-      const auto& here = written[k % 2];
-      const auto& before = written[1 - k % 2];
+      const auto side = static_cast<size_t>(k % 2);
       for (size_t i = 0; i < states_; ++i) {
-        if (k > 0) args[i] = {&before[i], 0};
-        results[i] = {&here[i], 0};
-      }
-      for (size_t i = 0; i < rows_; ++i) {
-        args[states_ + i].offset = static_cast<size_t>(k) * RowBytes(*call.rows[i]);
-      }
-      for (size_t i = 0; i < last_.size(); ++i) {
-        if (!last_[i]) {
-          results[states_ + i].offset = static_cast<size_t>(k) * RowBytes(call.arrays()[i]);
-        }
+        if (k > 0) args[i].tensor = &written[1 - side][i];
+        results[i].tensor = &written[side][i];
       }
       RETURN_IF_ERROR(runner.Run(args, results));
+      for (size_t i = 0; i < rows_; ++i) args[states_ + i].offset += RowBytes(*call.rows[i]);
+      for (size_t i = 0; i < last_.size(); ++i) {
+        if (!last_[i]) results[states_ + i].offset += RowBytes(call.arrays()[i]);
+      }
     }
-    for (size_t i = 0; i < states_; ++i) {
-      call.results[i] = k == 0 ? *call.states[i] : written[(k - 1) % 2][i];
-    }
-    return OkStatus();
+    return k;
   }
 
   // Where states change their shapes until something is found, requests tend to go through the same
@@ -334,13 +366,13 @@ class CompiledScan final : public CompiledItem {
 
   const Node& node_;
   const std::string function_;
-  CompiledBody body_;
   const std::vector<bool> last_;  // by array
   const bool until_;              // the body says how often it runs
   const std::vector<std::string> stacked_by_;
   const std::vector<PartialShape> row_shapes_;
   const std::vector<std::string> arrays_of_;
   const size_t states_, rows_;
+  CompiledBody body_;
 };
 
 }  // namespace
