@@ -37,7 +37,12 @@ class alignas(64) Ranges {
   std::atomic<uint64_t> left_{0};
 };
 
-// Begin and end of range i of `parts` that share [0, n) evenly.
+// How many threads a loop of n iterations is worth, of which each takes `grain` or more.
+int64_t LoopThreads(int64_t n, int64_t grain) {
+  return std::min<int64_t>(InTeam() ? 1 : Threads(), n / grain);
+}
+
+// Where range i of `parts` that share [0, n) evenly begins, and the one before it ends.
 int64_t Border(int64_t n, int64_t i, int64_t parts) {
   // n may be as large as a tensor has elements: the product with i must not overflow.
   return n / parts * i + n % parts * i / parts;
@@ -48,7 +53,7 @@ int64_t Border(int64_t n, int64_t i, int64_t parts) {
 void ParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const int64_t parts = std::min<int64_t>(InTeam() ? 1 : Threads(), n / grain);
+  const int64_t parts = LoopThreads(n, grain);
   if (parts <= 1) {
     body(0, n);
     return;
@@ -63,7 +68,7 @@ void ParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64
 void SharedParallelFor(int64_t n, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   constexpr int64_t kMostThreads = 64, kMostRanges = 8;  // of each thread
   grain = std::max<int64_t>(grain, 1);
-  const int64_t threads = std::min<int64_t>(InTeam() ? 1 : Threads(), n / grain);
+  const int64_t threads = LoopThreads(n, grain);
   const int64_t each = threads < 2 ? 1 : std::min(n / grain / threads, kMostRanges);
   if (each < 2 || threads > kMostThreads) return ParallelFor(n, grain, body);
   std::array<Ranges, kMostThreads> ranges;

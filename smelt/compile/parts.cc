@@ -167,12 +167,15 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
   ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states, reasons));
   auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
   const bool loop = wanted.kind == PartsWanted::Kind::kOfLoop;
-  const int64_t rows = wanted.kind == PartsWanted::Kind::kNone ? 0
-                       : loop                                  ? RowsOf(args.first(wanted.states))
-                                                               : RowsOf(args);
+  const bool none = wanted.kind == PartsWanted::Kind::kNone;
+  // A loop's parts are of its states' rows.
+  const int64_t rows = none ? 0 : RowsOf(loop ? args.first(wanted.states) : args);
   if (rows > 1) {
     const std::vector<PartialShape> shapes(args.begin(), args.end());
     const RowSplit split = ProveRowSplit(body, shapes, rows, 1);
+    const bool states =
+        std::all_of(split.args.begin(), split.args.begin() + static_cast<int64_t>(wanted.states),
+                    [](bool rows_too) { return rows_too; });
     const bool all = split.possible() &&
                      std::ranges::all_of(split.results, [](bool rows_too) { return rows_too; }) &&
                      std::ranges::all_of(plan.results, [&](int v) {
@@ -184,14 +187,10 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
       NoteReason(reasons, "all rows at once: ", split.why_not);
     } else if (!all) {
       NoteReason(reasons, "all rows at once: a result does not have a row for each of the ", rows);
-    } else if (!loop) {
-      part = ChoosePart(plan, rows, split.work, reasons);
-    } else if (!std::all_of(split.args.begin(),
-                            split.args.begin() + static_cast<int64_t>(wanted.states),
-                            [](bool rows_too) { return rows_too; })) {
+    } else if (!states) {
       NoteReason(reasons, "all rows at once: a state does not have a row for each of the ", rows);
     } else {
-      part = ChooseLoopPart(plan, rows, split.work, reasons);
+      part = (loop ? ChooseLoopPart : ChoosePart)(plan, rows, split.work, reasons);
     }
     if (part > 0 && part < rows) {
       made->rows_ = rows;
