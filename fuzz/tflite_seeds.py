@@ -16,6 +16,26 @@ CODES = {"FLOAT32": "f", "INT32": "i", "INT64": "q", "INT8": "b", "UINT8": "B", 
 QUANTIZED = {"INT8": (0.5, 1), "UINT8": (0.5, 128), "INT16": (0.5, 0)}
 
 
+def flex(options):
+    """A FlexBuffer map of numbers and truth values, four bytes each."""
+    word = lambda v: struct.pack("<f" if isinstance(v, float) else "<i", v)
+    keys = sorted(options)
+    out, at = b"", []
+    for key in keys:
+        at.append(len(out))
+        out += key.encode() + b"\0"
+    out += bytes(-len(out) % 4) + word(len(keys))
+    listed = len(out)
+    for where in at:
+        out += word(len(out) - where)
+    out += word(len(out) - listed) + word(4) + word(len(keys))
+    values = len(out)
+    out += b"".join(word(options[key]) for key in keys)
+    out += bytes({bool: 26, int: 1, float: 3}[type(options[key])] << 2 | 2 for key in keys)
+    out += bytes(-len(out) % 4)
+    return out + word(len(out) - values) + bytes([9 << 2 | 2, 4])
+
+
 class File:
     def __init__(self):
         self.codes, self.buffers, self.subgraphs = [], [{}], []
@@ -39,6 +59,10 @@ class File:
     def const(self, shape, values, dtype="INT32", **more):
         self.buffers.append({"data": list(struct.pack(f"<{len(values)}{CODES[dtype]}", *values))})
         return self.tensor(shape, dtype, buffer=len(self.buffers) - 1, **more)
+
+    def custom(self, code, inputs, outputs, **options):
+        self.operators.append({"opcode_index": len(self.codes), "inputs": inputs, "outputs": outputs, "custom_options": list(flex(options))})
+        self.codes.append({"builtin_code": "CUSTOM", "deprecated_builtin_code": 32, "custom_code": code, "version": 1})
 
     def op(self, code, inputs, outputs, table="", **fields):
         operator = {"opcode_index": len(self.codes), "inputs": inputs, "outputs": outputs}
@@ -227,6 +251,26 @@ def builtins():
     f.op("ASSIGN_VARIABLE", [h, c], [])
     f.end([])
     yield "VARIABLE", f.model()
+    for regular in (False, True):
+        for t in ("FLOAT32", "UINT8"):
+            f = File()
+            x = [f.input([1, 3, 4], t), f.input([1, 3, 3], t), f.const([3, 4], [1] * 12, t)]
+            y = [f.tensor(s) for s in ([1, 4, 4], [1, 4], [1, 4], [1])]
+            f.custom("TFLite_Detection_PostProcess", x, y, max_detections=2, max_classes_per_detection=2, num_classes=2, detections_per_class=2, use_regular_nms=regular,
+                     nms_score_threshold=0.0, nms_iou_threshold=0.5, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0)
+            f.end(y)
+            yield f"DETECTION_{t}_{regular}", f.model()
+    f = File()
+    x, rate, s, y = f.input([40, 2]), f.const([1], [8000]), f.tensor([2, 3, 9]), f.tensor([2, 3, 4])
+    f.custom("AudioSpectrogram", [x], [s], window_size=16, stride=12, magnitude_squared=True)
+    f.custom("Mfcc", [s, rate], [y], upper_frequency_limit=3000.0, lower_frequency_limit=20.0, filterbank_channel_count=6, dct_coefficient_count=4)
+    f.end([y])
+    yield "MFCC", f.model()
+    f = File()
+    x, reference, y = f.input([2, 3], "INT8"), f.input([2, 3]), f.tensor([2, 3])
+    f.custom("NumericVerify", [x, reference], [y], tolerance=5.0, log_if_failed=True)
+    f.end([y])
+    yield "NUMERIC_VERIFY", f.model()
     f = File()
     c, y = f.const([2, 2], [1, 2], "FLOAT32", sparsity={"traversal_order": [0, 1], "dim_metadata": [
         {"format": "DENSE", "dense_size": 2},

@@ -6,7 +6,7 @@ computes the same. Variables, optional inputs, quantized tensors and states besi
 import os
 import sys
 
-from program import call, check, finish, models, work
+from program import call, check, finish, models, node, work
 
 library = os.path.abspath(sys.argv[2])
 model = work / "custom.tflite"
@@ -41,6 +41,16 @@ code, text = run("--op_library", library, "--op_library", f"{library}:UpTo=Regis
 check("two operators of a name", code == 1 and "ALREADY_EXISTS" in text and "'UpTo'" in text, text)
 code, text = run("--op_library", f"{library}.none:UpTo")
 check("no library", code == 1 and "NOT_FOUND" in text, text)
+
+# An operator that TensorFlow Lite's own resolver brings needs none, and a library's goes before it: Counter gives 1 for each number of its first call.
+graph, spectrogram = work / "spectrogram.pbtxt", work / "spectrogram.tflite"
+graph.write_text(node("x", "Placeholder", dtype="type: DT_FLOAT", shape="shape { dim { size: 4 } dim { size: 1 } }")
+                 + node("y", "AudioSpectrogram", "x", window_size="i: 4", stride="i: 1", magnitude_squared="b: true") + "versions { producer: 1882 }\n")
+code, out, err = call("lite", "--graph_def", graph, spectrogram, "--allow_custom_ops")
+check("a spectrogram is exported", code == 0, out + err)
+for flags, shape in (([], "(1, 1, 3)"), (["--op_library", f"{library}:AudioSpectrogram=Register_COUNTER"], "(4, 1)")):
+    code, out, err = call("run", spectrogram, "--signature_def", "serving_default", "--input_exprs", "x=np.ones((4, 1))", *flags)
+    check(f"a spectrogram of shape {shape}", code == 0 and ("[1.]" in out) == bool(flags), out + err)
 
 fails = lambda text, *words: all(w in text for w in words)
 code, text = run("--op_library", library, inputs="n=-2")

@@ -42,7 +42,7 @@ def table():
         does_run = op in runs
         why = "" if does_run else WHY.get(name, NO_KERNEL)
         if name == "CUSTOM":
-            why = "those of `--op_library`, and select ops of TensorFlow (`Flex...`)"
+            why = "those of `--op_library`, those that TensorFlow Lite's own resolver brings (`TFLite_Detection_PostProcess`, `AudioSpectrogram`, `Mfcc`, `NumericVerify`), and select ops of TensorFlow (`Flex...`)"
         lines.append(f"| {number} | {name} | {'yes' if op in exported else ''} | {'yes' if does_run else ''} | {'yes' if op in quantized else ''} | {why} |")
     known = {name.lower() for _, name in operators} | {"variable", "no_value"}
     assert not runs - known, runs - known

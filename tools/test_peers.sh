@@ -34,6 +34,7 @@ lite_custom_test
 lite_command_test
 lite_show_test
 lite_op_library_test
+lite_resolver_customs
 lite_export_ops
 lite_outside_test
 lite_operators

@@ -17,6 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import flatbuffers
 import numpy as np
 import tensorflow as tf
+from flatbuffers import flexbuffers
 from tensorflow.lite.python import schema_py_generated as fb
 
 import checks
@@ -124,6 +125,8 @@ def operator(op, codes):
         out["custom_options_bytes"] = len(op.customOptions)
         if out["op"].startswith("Flex"):
             out["flex_op"] = out["op"][4:]
+        elif out["op"] == "Mapped":
+            out["options"] = {k: v for k, v in flexbuffers.Loads(bytes(op.customOptions)).items() if isinstance(v, (bool, int, float, str)) and len(str(v)) < 200}
     return out
 
 
@@ -289,6 +292,13 @@ def odd_files():
         m.model.buffers.append(b)
         m.model.metadata = (m.model.metadata or []) + [d]
     FILES["odd: all kinds of tensors"] = m.bytes([y])
+    for width, value in enumerate((1, 300, 70000, 1 << 40)):
+        m = Lite()  # options of a custom op: numbers as wide as the widest
+        x = m.input([1], "float32")
+        mapped = {"number": value, "below": -value, "half": 0.5, "tenth": 0.1 if width > 2 else 1.25, "yes": True, "no": False, "text": "ümlaut", "empty": "", "long": "x" * 300, "list": [1, 2],
+                  "map": {"a": 1}, "nothing": None}
+        y = m.op("CUSTOM", [x], [m.tensor([1], "float32")], custom="Mapped", custom_options=flexbuffers.Dumps(mapped))
+        FILES[f"odd: options of a custom op {width}"] = m.bytes([y])
     m = Lite()  # as old writers leave it
     x = m.input([1], "float32")
     y = m.tensor([1], "float32")

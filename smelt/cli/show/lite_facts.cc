@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/ascii.h"
+#include "smelt/wire/tflite/flex.h"
 
 namespace smelt {
 namespace {
@@ -125,7 +126,10 @@ LiteFileFacts LiteFactsOf(const LiteModel& model, const std::string& path, absl:
 
 std::vector<std::pair<std::string, Attr>> LiteOptionsOf(const LiteOperator& op) {
   std::vector<std::pair<std::string, Attr>> out;
-  if (op.custom) return out;
+  if (op.custom) {
+    auto stated = ReadFlexMap(op.custom_options);
+    return stated.ok() ? *std::move(stated) : out;
+  }
   for (const LiteOption& option : LiteOptions(op.op)) {
     const Attr* stated = op.options.Find(option.name);
     out.emplace_back(option.name, stated == nullptr ? option.default_value : *stated);

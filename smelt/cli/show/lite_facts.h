@@ -51,7 +51,7 @@ LiteFileFacts LiteFactsOf(const LiteModel& model, const std::string& path, absl:
 int64_t LiteValueBytes(const LiteTensor& tensor);
 
 // All options of a builtin in the schema's order, those that the file leaves out as the schema has
-// them; none for a custom operator.
+// them; of a custom operator what its FlexBuffer says in numbers, truth values and short texts.
 std::vector<std::pair<std::string, Attr>> LiteOptionsOf(const LiteOperator& op);
 
 // A metadata buffer as text, without the zeros at its end: where it has at most 256 bytes, all of

@@ -89,9 +89,10 @@ void WriteOperator(JsonWriter& w, const LiteOperator& op) {
   if (!op.mutating_variable_inputs.empty()) {
     w.Array("mutating_variable_inputs", op.mutating_variable_inputs, [&](bool b) { w.Bool(b); });
   }
-  if (!op.custom) {
+  const auto options = LiteOptionsOf(op);
+  if (!op.custom || !options.empty()) {
     w.Object("options", [&] {
-      for (const auto& [name, value] : LiteOptionsOf(op)) {
+      for (const auto& [name, value] : options) {
         w.Key(name);
         WriteOption(w, value);
       }

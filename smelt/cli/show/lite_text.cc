@@ -83,7 +83,7 @@ std::string OptionText(const Attr& value) {
 std::string OperatorOptions(const LiteOperator& op) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : LiteOptionsOf(op)) {
-    parts.push_back(absl::StrCat(name, "=", OptionText(value)));
+    parts.push_back(absl::StrCat(Utf8Text(name), "=", OptionText(value)));
   }
   std::string out = parts.empty() ? "" : absl::StrCat("  ", absl::StrJoin(parts, " "));
   if (op.custom_options.empty()) return out;

@@ -1,4 +1,4 @@
-// Operators of TensorFlow Lite on quantized tensors (graph/ops/lite_ops.txt) that have kernels.
+// Operators of TensorFlow Lite that have kernels (graph/ops/lite_ops.txt), most on quantized tensors.
 // What does not fit leaves sizes unknown: kernels say what is wrong.
 #include "smelt/graph/shape/rules.h"
 
@@ -89,6 +89,18 @@ Status LiteReductionShape(ShapeContext& ctx) {
   return OkStatus();
 }
 
+// The kernel words options that no detector has.
+Status LiteDetectionShape(ShapeContext& ctx) {
+  const int64_t most = ctx.node().Int("max_detections");
+  const int64_t labels = ctx.node().Int("max_classes_per_detection");
+  const int64_t rows = most < 0 || labels < 1 ? kUnknownDim : MulDims(most, labels);
+  ctx.set_output(0, PartialShape::Of({1, rows, 4}));
+  ctx.set_output(1, PartialShape::Of({1, rows}));
+  ctx.set_output(2, PartialShape::Of({1, rows}));
+  ctx.set_output(3, VectorShape(1));
+  return OkStatus();
+}
+
 // Files may leave inputs out, which kernels word.
 template <int kInputs, Status (*kInfer)(ShapeContext&)>
 Status OfInputs(ShapeContext& ctx) {
@@ -96,6 +108,7 @@ Status OfInputs(ShapeContext& ctx) {
 }
 
 constexpr ShapeRule kLiteRows[] = {
+    ShapeRule{"_LiteDetectionPostProcess", LiteDetectionShape},
     ShapeRule{"tfl.add", OfInputs<2, BroadcastShape>},
     ShapeRule{"tfl.average_pool_2d", OfInputs<1, LitePoolShape>},
     ShapeRule{"tfl.cast", OfInputs<1, SameShape>},

@@ -1,6 +1,6 @@
 // Custom operators. What a library brings (--op_library) goes first, as a resolver's operators do
-// in TensorFlow Lite; then those of the Flex delegate, which hold a node of TensorFlow that runs as
-// it is.
+// in TensorFlow Lite; then those that its own resolver brings, and those of the Flex delegate, which
+// hold a node of TensorFlow that runs as it is.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -110,6 +110,7 @@ LoweredEndpoints OfLibrary(Node& n, Lowering& l) {
 LoweredEndpoints Custom(Node& n, Lowering& l) {
   const std::string code = n.String("custom_code");
   if (FindLiteOp(code) != nullptr) return OfLibrary(n, l);
+  if (std::optional<LoweredEndpoints> lowered = ResolverCustomLowered(n, l)) return *lowered;
   if (absl::StartsWith(code, "Flex")) return Flex(n, absl::StripPrefix(code, "Flex"), l);
   const std::vector<std::string> known = LiteOpNames();
   return Unimplemented("Encountered unresolved custom op: ", code, ". ",

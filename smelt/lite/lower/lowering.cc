@@ -63,6 +63,12 @@ StatusOr<Tensor> LiteResources::State::Begin() const {
   return out;
 }
 
+void NoteInputQuantization(AttrMap& attrs, int i, const Quantization& q) {
+  attrs.Set(absl::StrCat("_input_scales_", i), q.scales);
+  attrs.Set(absl::StrCat("_input_zero_points_", i), q.zero_points);
+  attrs.Set(absl::StrCat("_input_quantized_dim_", i), q.dim);
+}
+
 const PartialShape& Lowering::shape(Endpoint e) const {
   static const auto* unknown = new PartialShape();
   const auto it = shapes_.find({e.node, e.port});
@@ -88,9 +94,7 @@ StatusOr<Node*> Lowering::Keep(const Node& n, DtypeVector more) {
     in.push_back(type(e));
     const Quantization* q = quantization(e);
     if (q == nullptr) continue;
-    attrs.Set(absl::StrCat("_input_scales_", i), q->scales);
-    attrs.Set(absl::StrCat("_input_zero_points_", i), q->zero_points);
-    attrs.Set(absl::StrCat("_input_quantized_dim_", i), q->dim);
+    NoteInputQuantization(attrs, i, *q);
     if (q->block == 0) continue;
     if (!ReadsBlocks(n, i)) {
       return Unimplemented("input ", i, " has scales of blocks, which its kernels do not read");

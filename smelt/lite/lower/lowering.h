@@ -142,6 +142,8 @@ std::span<const LowerRow> QuantizedLowering();
 bool IsQuantized(const Node& n, const Lowering& l);
 
 // For rows.
+// How input i of a kernel's operator is quantized (kernels/lite/fixed_point.h), but for blocks.
+void NoteInputQuantization(AttrMap& attrs, int i, const Quantization& q);
 inline LoweredEndpoints OneOf(StatusOr<Endpoint> e) {
   RETURN_IF_ERROR(e.status());
   return std::vector<Endpoint>{*e};
@@ -153,6 +155,8 @@ inline std::vector<Endpoint> InputsOf(const Node& n) {
 LoweredEndpoints SameOp(Node& n, Lowering& l);
 std::span<const LowerRow> ControlLowering();
 std::span<const LowerRow> CustomLowering();
+// A custom operator that TensorFlow Lite's own resolver brings; nothing for any other.
+std::optional<LoweredEndpoints> ResolverCustomLowered(Node& n, Lowering& l);
 std::span<const LowerRow> ElementwiseLowering();
 std::span<const LowerRow> MovementLowering();
 std::span<const LowerRow> NnLowering();

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "smelt/graph/attr.h"
 
@@ -16,6 +17,10 @@ using FlexEntry = std::pair<std::string, Attr>;
 // is none of string, int, float, bool and lists of strings, ints and floats, and a key that holds a
 // zero byte.
 StatusOr<std::string> FlexMap(std::span<const FlexEntry> entries);
+// What a map states, in its order: numbers (int, or float for whatever has a fraction), truth
+// values and short texts; other values, null among them, are left out. INVALID_ARGUMENT for bytes
+// that are no map, and for more entries than any operator has options.
+StatusOr<std::vector<FlexEntry>> ReadFlexMap(absl::string_view bytes);
 
 // Two texts, as an operator of the Flex delegate has them: the name of an op, and a NodeDef.
 struct FlexPair {
