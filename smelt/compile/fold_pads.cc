@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 
 #include "smelt/compile/plan.h"
+#include "smelt/compile/zero_weights.h"
 #include "smelt/kernels/pads_input.h"
 
 namespace smelt {
@@ -13,14 +13,6 @@ bool IsZero(const Tensor* t) {
   if (t == nullptr || t->num_elements() != 1) return false;
   const auto* bytes = static_cast<const char*>(t->raw());
   return std::all_of(bytes, bytes + t->bytes(), [](char b) { return b == 0; });
-}
-
-// Are products of zeros and the action's weights, if it has any, zeros? Then it is the same to
-// leave them out.
-bool KeepsZeros(const Plan& plan, const PlanAction& action) {
-  const Tensor* weights = action.inputs.size() < 2 ? nullptr : plan.ConstantOf(action.inputs[1]);
-  if (weights == nullptr || weights->dtype() != Dtype::kFloat) return true;
-  return std::ranges::all_of(weights->flat<float>(), [](float w) { return std::isfinite(w); });
 }
 
 // Two for each dimension, where the action is a padding by zeros that is known.

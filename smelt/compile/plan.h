@@ -1,8 +1,8 @@
 // A plan: what a program will do, in terms of values and actions, before anything has an address.
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
-// what needs no run is done), FoldPads and
-// FoldScales (what a kernel does without a pass of its own), BindActions (kernels are bound, and do
+// what needs no run is done), FoldDilations, FoldPads and FoldScales (what a kernel does without a
+// pass of its own), BindActions (kernels are bound, and do
 // what follows them where they can), JoinElementwise (elementwise_chain.h), NameParts (copies of
 // whole runs of bytes become names of where they lie), PlanMemory (every value has a place).
 // Program (program.h) runs the plan. Not thread safe.
@@ -97,6 +97,9 @@ using KernelStates = std::map<int, std::shared_ptr<KernelState>>;
 StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states,
                      Reasons* reasons = nullptr);
 
+// A convolution of what a SpaceToBatchND spreads and a BatchToSpaceND gathers is one whose taps stand
+// apart (kernels/dilates_window.h).
+void FoldDilations(Plan& plan);
 // A padding by zeros whose readers all pad what they read themselves (kernels/pads_input.h) is
 // theirs.
 void FoldPads(Plan& plan);

@@ -57,6 +57,7 @@ StatusOr<std::unique_ptr<Program>> Program::Compile(const Graph& body, std::span
 
 StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string function,
                                                      Reasons* reasons) {
+  FoldDilations(plan);
   FoldPads(plan);
   RETURN_IF_ERROR(FoldScales(plan));
   RETURN_IF_ERROR(BindActions(plan, reasons));

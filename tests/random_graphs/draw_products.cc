@@ -198,6 +198,64 @@ void DrawConvTranspose(Drawer& d) {
   if (y) DrawTail(d, *y);
 }
 
+// A convolution whose taps stand apart, as TensorFlow spells it: the image is spread over the
+// batch, seen, and gathered. Several may see it.
+void DrawDilatedConv(Drawer& d) {
+  const auto x = d.Pick(
+      [](const Tensor& t) { return t.dtype() == Dtype::kFloat && t.rank() >= 3 && t.rank() <= 5; });
+  if (!x || d.IsHuge(*x)) return;
+  const Shape shape = d.ShapeOf(*x);
+  const int spatial = shape.rank() - 2;
+  std::vector<int64_t> blocks, pads, crops;
+  Dims filter;
+  for (int i = 0; i < spatial; ++i) {
+    const int64_t block = d.Between(1, 3), before = d.Between(0, 4), size = shape[1 + i] + before;
+    const int64_t after = (block - size % block) % block;
+    if (size + after == 0) return;
+    blocks.push_back(block);
+    pads.insert(pads.end(), {before, after});
+    const int64_t window = d.Between(1, std::min<int64_t>(3, (size + after) / block));
+    const int64_t results = size + after - (window - 1) * block;
+    crops.push_back(d.Between(0, std::min(before, results)));
+    crops.push_back(d.Between(0, std::min(after, results - crops.back())));
+    filter.push_back(window);
+  }
+  if (spatial == 1) filter.insert(filter.begin(), 1);
+  filter.push_back(shape.back());
+  filter.push_back(d.Size());
+  if (shape.back() == 0 || filter.back() == 0) return;
+  const auto pairs = [&](const std::vector<int64_t>& values) {
+    Tensor t = *Tensor::Make(Dtype::kInt32, Shape({spatial, 2}));
+    std::ranges::copy(values, t.data<int32_t>());
+    return d.Constant(std::move(t));
+  };
+  const auto spread = d.Add("SpaceToBatchND", {*x, d.Ints(blocks), pairs(pads)},
+                            "T=float, Tblock_shape=int32, Tpaddings=int32", false, d.OneIn(8));
+  if (!spread) return;
+  const std::vector<int64_t> plain(static_cast<size_t>(std::max(spatial, 2)), 1);
+  for (size_t n = 1 + d.Below(2); n > 0; --n) {
+    const DrawnPort w = d.Like(Dtype::kFloat, filter);
+    if (d.IsHuge(w)) return;
+    auto y = spatial == 1
+                 ? d.Add("ExpandDims", {*spread, d.Int(1)}, "T=float, Tdim=int32", false, false)
+                 : spread;
+    if (y) {
+      y = d.Add(spatial == 3 ? "Conv3D" : "Conv2D", {*y, w},
+                absl::StrCat("T=float, strides=", Window(plain), ", dilations=", Window(plain),
+                             ", padding=\"", d.OneIn(6) ? "SAME" : "VALID", "\", data_format=\"",
+                             spatial == 3 ? "NDHWC" : "NHWC", "\""),
+                true, false);
+    }
+    if (y && spatial == 1)
+      y = d.Add("Squeeze", {*y}, "T=float, squeeze_dims=list(1)", false, false);
+    if (y) {
+      y = d.Add("BatchToSpaceND", {*y, d.Ints(blocks), pairs(crops)},
+                "T=float, Tblock_shape=int32, Tcrops=int32");
+    }
+    if (y) DrawTail(d, *y);
+  }
+}
+
 // A recommender's: the products of all pairs.
 void DrawDotInteraction(Drawer& d) {
   const auto x = PickFactor(d, 2, 2);
@@ -214,8 +272,9 @@ void DrawDotInteraction(Drawer& d) {
   if (all) d.Add("BatchMatMulV2", {*all, *all}, t + ", adj_x=false, adj_y=true", true);
 }
 
-constexpr Production kRows[] = {{5, DrawMatMul}, {3, DrawBatchMatMul},   {3, DrawEinsum},
-                                {8, DrawConv},   {2, DrawConvTranspose}, {1, DrawDotInteraction}};
+constexpr Production kRows[] = {
+    {5, DrawMatMul},        {3, DrawBatchMatMul}, {3, DrawEinsum},        {8, DrawConv},
+    {2, DrawConvTranspose}, {2, DrawDilatedConv}, {1, DrawDotInteraction}};
 
 }  // namespace
 

@@ -264,6 +264,37 @@ def padded_maxima(r):
         yield graph_case("MaxPool" if len(size) == 2 else "MaxPool3D", build, name=f"padded_{i}")
 
 
+def dilated(r):
+    # Size, channels, window, blocks, paddings, crops: as TensorFlow spells convolutions whose taps stand apart.
+    layers = [
+        ((13,), 16, (3,), (2,), [(4, 1)], [(0, 1)]), ((40,), 32, (2,), (8,), [(8, 0)], [(0, 0)]), ((9,), 5, (2,), (3,), [(1, 2)], [(1, 0)]),
+        ((7, 6), 16, (3, 3), (2, 3), [(2, 3), (3, 3)], [(0, 1), (0, 0)]), ((8, 9), 8, (3, 2), (1, 3), [(0, 0), (3, 0)], [(0, 0), (0, 0)]), ((6, 8), 32, (2, 2), (2, 2), [(2, 0), (0, 2)], [(0, 0), (0, 2)]),
+        ((4, 6, 4), 8, (2, 2, 2), (2, 1, 2), [(2, 0), (0, 0), (1, 1)], [(0, 0), (0, 0), (1, 1)]),
+    ]
+    for i, (size, depth, window, blocks, pads, crops) in enumerate(layers):
+
+        def build(size=size, depth=depth, window=window, blocks=blocks, pads=pads, crops=crops):
+            x, corner, images = image(size, depth)
+            line = len(size) == 1
+            spread = tf.raw_ops.SpaceToBatchND(input=x, block_shape=blocks, paddings=pads)
+
+            def layer(step, channels, depthwise=False, padding="VALID"):
+                y = tf.expand_dims(spread, 1) if line else spread
+                w = waves([*([1] if line else []), *window, depth, 1 if depthwise else channels], step)
+                conv = tf.nn.depthwise_conv2d if depthwise else tf.nn.conv3d if len(size) == 3 else tf.nn.conv2d
+                y = conv(y, w, [1] * (5 if len(size) == 3 else 4), padding)
+                y = tf.squeeze(y, 1) if line else y
+                return tf.raw_ops.BatchToSpaceND(input=y, block_shape=blocks, crops=crops)
+
+            y = layer(1.3, 16) + waves([16], 0.8)
+            fetch = told(tf.nn.relu(y)) + told(tf.nn.tanh(tf.nn.bias_add(layer(0.7, 7), waves([7], 0.2))) * 0.5)
+            if len(size) < 3:
+                fetch += told(layer(0.4, depth, depthwise=True)) + told(layer(0.9, 3, padding="SAME"))
+            return [Step(fetch=fetch, feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("SpaceToBatchND", build, name=f"dilates_{i}")
+
+
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated):
         yield from family(r)

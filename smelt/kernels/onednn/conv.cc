@@ -5,6 +5,7 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/common/constant_forms.h"
 #include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/dilates_window.h"
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/kernel.h"
@@ -19,7 +20,7 @@ namespace {
 constexpr DtypeSet kConvFast = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16);
 constexpr DtypeSet kConvPlain = Types(Dtype::kDouble, Dtype::kInt32);
 
-struct ConvState final : FusibleState, PadsInput, ScalesWeights {
+struct ConvState final : FusibleState, PadsInput, DilatesWindow, ScalesWeights {
   nn::ConvAttrs attrs;
   FusedOps fused;
   bool constant_filter = false;
@@ -28,6 +29,8 @@ struct ConvState final : FusibleState, PadsInput, ScalesWeights {
   StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
                                                   const FusedOps& then) override;
   std::shared_ptr<KernelState> Padded(std::span<const int64_t> paddings) const override;
+  std::shared_ptr<KernelState> Dilated(std::span<const int64_t> blocks,
+                                       std::span<const int64_t> paddings) const override;
   int64_t ScaledChannels(const Tensor& weights) const override;
   StatusOr<Tensor> Scaled(const Tensor& weights, const Tensor& factors) const override;
 
@@ -129,6 +132,31 @@ std::shared_ptr<KernelState> ConvState::Padded(std::span<const int64_t> paddings
     padded->attrs.pad_after[i] += paddings[2 * (first + i) + 1];
   }
   return padded;
+}
+
+std::shared_ptr<KernelState> ConvState::Dilated(std::span<const int64_t> blocks,
+                                                std::span<const int64_t> paddings) const {
+  // Of a padded part every part would be padded.
+  const auto pads = [](const Dims& d) {
+    return std::ranges::any_of(d, [](int64_t n) { return n != 0; });
+  };
+  const bool padded =
+      attrs.padding == nn::Padding::kExplicit && (pads(attrs.pad_before) || pads(attrs.pad_after));
+  const auto spatial = static_cast<size_t>(attrs.spatial);
+  const size_t first = attrs.channels_last ? 1 : 2;
+  if (padded || blocks.size() != spatial + 2) return nullptr;
+  auto state = Padded(paddings);
+  if (state == nullptr) return nullptr;
+  Dims& dilations = static_cast<ConvState&>(*state).attrs.dilations;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const bool image = i >= first && i < first + spatial;
+    if (blocks[i] != 1 && (!image || attrs.strides[i - first] != 1)) return nullptr;
+    if (!image) continue;
+    // A window is no larger than a dimension may be.
+    if (blocks[i] > std::numeric_limits<int32_t>::max() / dilations[i - first]) return nullptr;
+    dilations[i - first] *= blocks[i];
+  }
+  return state;
 }
 
 int64_t ConvState::ScaledChannels(const Tensor& weights) const {
