@@ -97,8 +97,8 @@ using KernelStates = std::map<int, std::shared_ptr<KernelState>>;
 StatusOr<Plan> Lower(const Graph& body, std::span<const Shape> args, KernelStates& states,
                      Reasons* reasons = nullptr);
 
-// A convolution of what a SpaceToBatchND spreads and a BatchToSpaceND gathers is one whose taps stand
-// apart (kernels/dilates_window.h).
+// A convolution of what a SpaceToBatchND spreads and a BatchToSpaceND gathers is one whose taps
+// stand apart (kernels/dilates_window.h).
 void FoldDilations(Plan& plan);
 // A padding by zeros whose readers all pad what they read themselves (kernels/pads_input.h) is
 // theirs.

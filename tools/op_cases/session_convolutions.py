@@ -295,6 +295,21 @@ def dilated(r):
         yield graph_case("SpaceToBatchND", build, name=f"dilates_{i}")
 
 
+def far_padded(r):
+    # Windows that see padding alone, then a bias twice.
+    for size, depth, channels in (((5, 1, 5), 2, 3), ((1, 6), 3, 16)):
+
+        def build(size=size, depth=depth, channels=channels):
+            x, corner, images = image(size, depth)
+            x = tf.pad(x, [(0, 0)] * (len(size) - 1) + [(4, 1), (0, 0), (0, 0)])
+            conv = tf.nn.conv3d if len(size) == 3 else tf.nn.conv2d
+            y = conv(x, waves([1] * (len(size) - 1) + [3, depth, channels], 1.3), [1] * (len(size) + 2), "VALID")
+            y = tf.nn.bias_add(tf.nn.bias_add(y, waves([channels], 0.8)), waves([channels], 0.3))
+            return [Step(fetch=told(y), feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("Conv3D" if len(size) == 3 else "Conv2D", build, name=f"far_padded_{len(size)}")
+
+
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded):
         yield from family(r)

@@ -1,5 +1,5 @@
-// Operators of TensorFlow Lite that have kernels (graph/ops/lite_ops.txt), most on quantized tensors.
-// What does not fit leaves sizes unknown: kernels say what is wrong.
+// Operators of TensorFlow Lite that have kernels (graph/ops/lite_ops.txt), most on quantized
+// tensors. What does not fit leaves sizes unknown: kernels say what is wrong.
 #include "smelt/graph/shape/rules.h"
 
 namespace smelt {

@@ -44,14 +44,14 @@ class BoundLayer final : public BoundKernel {
 
 }  // namespace
 
-bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape& output,
+bool ArgumentsFit(const FusedOps& fused, std::span<const BoundTensor> args, const Shape& output,
                   int depth_dim) {
-  if (context.inputs.size() < 2 + static_cast<size_t>(fused.num_args)) return false;
+  if (args.size() < static_cast<size_t>(fused.num_args)) return false;
   return std::ranges::all_of(fused.steps, [&](const FusedStep& step) {
     if (step.kind == FusedStep::Kind::kActivation) return true;
-    const int args = step.kind == FusedStep::Kind::kBatchNorm ? 4 : 1;
-    for (int i = step.arg; i < step.arg + args; ++i) {
-      const Shape& shape = context.inputs[static_cast<size_t>(2 + i)].shape;
+    const int count = step.kind == FusedStep::Kind::kBatchNorm ? 4 : 1;
+    for (int i = step.arg; i < step.arg + count; ++i) {
+      const Shape& shape = args[static_cast<size_t>(i)].shape;
       const bool fits = step.kind == FusedStep::Kind::kAdd
                             ? shape == output
                             : shape.num_elements() == output[depth_dim] && shape.rank() > 0 &&

@@ -4,6 +4,7 @@
 #define SMELT_KERNELS_ONEDNN_BOUND_LAYER_H_
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "smelt/graph/fused_ops.h"
@@ -19,8 +20,8 @@ struct LayerArgument {
   int input = -1;  // of the node, where it is no constant
 };
 
-// Does nn::CheckFusedArgs accept the arguments, inputs of the node after the second?
-bool ArgumentsFit(const FusedOps& fused, const BindContext& context, const Shape& output,
+// Does nn::CheckFusedArgs accept `args`, the node's inputs after those of the layer itself?
+bool ArgumentsFit(const FusedOps& fused, std::span<const BoundTensor> args, const Shape& output,
                   int depth_dim);
 
 // The arguments of the steps, inputs of the node after the second, as MakeFusedPostOps wants them

@@ -340,7 +340,8 @@ StatusOr<std::unique_ptr<BoundKernel>> Contraction::Bind(const EinsumShapes& s,
     steps.inputs[1].constant = &weights;
   }
   const BindContext joined{context.node, steps.inputs, context.outputs};
-  if (!ArgumentsFit(steps.ops, joined, p.output, p.output.rank() - 1)) return nullptr;
+  if (!ArgumentsFit(steps.ops, joined.inputs.subspan(2), p.output, p.output.rank() - 1))
+    return nullptr;
   return product_.Bind(p, joined, steps.ops);
 }
 

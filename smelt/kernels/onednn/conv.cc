@@ -67,7 +67,7 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvState::BindThen(const BindContext& co
   if (!SlopesAgree(fused, then)) return DeclineToBind("two slopes of Relu and LeakyRelu");
   const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
   const BindContext joined{context.node, steps.inputs, context.outputs};
-  if (!onednn::ArgumentsFit(steps.ops, joined, p->output,
+  if (!onednn::ArgumentsFit(steps.ops, joined.inputs.subspan(2), p->output,
                             p->channels_last ? p->output.rank() - 1 : 1)) {
     return DeclineToBind("an operand of what follows has another shape");
   }

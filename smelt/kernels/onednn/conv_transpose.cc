@@ -1,4 +1,7 @@
 // Conv2DBackpropInput and Conv3DBackpropInput(V2): the transposed convolutions of decoders.
+#include <algorithm>
+#include <span>
+
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
@@ -103,14 +106,11 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvTransposeState::BindThen(const BindCo
     const Tensor* constant = context.inputs[static_cast<size_t>(input)].constant;
     args.push_back({constant != nullptr ? constant->raw() : nullptr, input});
   }
-  for (const FusedStep& step : then.steps) {
-    if (step.kind == FusedStep::Kind::kActivation) continue;
-    const BoundTensor& t = context.inputs[static_cast<size_t>(kInputs + step.arg)];
-    const bool is_bias = step.kind == FusedStep::Kind::kBias;
-    const int64_t wanted = is_bias ? p->in_depth : result.num_elements();
-    if (t.dtype != Dtype::kFloat || t.shape.num_elements() != wanted) {
-      return DeclineToBind("an operand of what follows has another shape");
-    }
+  const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
+  const std::span<const BoundTensor> behind = context.inputs.subspan(kInputs);
+  if (!std::ranges::all_of(behind, is_float) ||
+      !onednn::ArgumentsFit(then, behind, result, result.rank() - 1)) {
+    return DeclineToBind("an operand of what follows has another shape");
   }
   const auto [bias, addend] = onednn::OperandsOfTiles(then, args);
   return tiled.Bind(*p, *w.constant, kImage, bias, addend, then);

@@ -49,7 +49,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatMulState::BindThen(const BindContext& 
   if (!SlopesAgree(fused, then)) return DeclineToBind("two slopes of Relu and LeakyRelu");
   const JoinedSteps steps = JoinSteps(fused, then, context, p->output);
   const BindContext joined{context.node, steps.inputs, context.outputs};
-  if (!onednn::ArgumentsFit(steps.ops, joined, p->output, p->output.rank() - 1)) {
+  if (!onednn::ArgumentsFit(steps.ops, joined.inputs.subspan(2), p->output, p->output.rank() - 1)) {
     return DeclineToBind("an operand of what follows has another shape");
   }
   return product.Bind(*p, joined, steps.ops);

@@ -351,10 +351,12 @@ StatusOr<std::unique_ptr<Primitive>> Primitive::Convolution(
     RETURN_IF_ERROR(impl->SetAttributes(post_ops, q, 1, &attributes));
     RETURN_IF_ERROR(impl->Choose(&d, work, attributes));
   }
-  for (size_t i = 0; i < post_ops.size(); ++i) {
-    if (static_cast<int>(i) != sum && AddsWhole(post_ops[i], dst) &&
-        absl::StrContains(ImplementationOf(impl->desc), "x64:gemm")) {
-      return Unimplemented("a convolution by plain products that adds several tensors");
+  const bool plain_products = absl::StrContains(ImplementationOf(impl->desc), "x64:gemm");
+  for (size_t i = 0; plain_products && i < post_ops.size(); ++i) {
+    if (static_cast<int>(i) == sum || !post_ops[i].operand.present()) continue;
+    // It adds no second tensor, and in three dimensions gives channels the operands of others.
+    if (AddsWhole(post_ops[i], dst) || window.strides.size() == 3) {
+      return Unimplemented("a convolution by plain products and such an operand");
     }
   }
   RETURN_IF_ERROR(impl->Compile());

@@ -1,6 +1,6 @@
 // Custom operators. What a library brings (--op_library) goes first, as a resolver's operators do
-// in TensorFlow Lite; then those that its own resolver brings, and those of the Flex delegate, which
-// hold a node of TensorFlow that runs as it is.
+// in TensorFlow Lite; then those that its own resolver brings, and those of the Flex delegate,
+// which hold a node of TensorFlow that runs as it is.
 #include <algorithm>
 
 #include "absl/strings/match.h"
