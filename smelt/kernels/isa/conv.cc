@@ -6,12 +6,14 @@ namespace smelt {
 
 SMELT_FILL_FOR_ISA(FillConv, ConvLoops)
 SMELT_FILL_FOR_ISA(FillDepthwise, ConvLoops)
+SMELT_FILL_FOR_ISA(FillPool, ConvLoops)
 
 const ConvLoops& IsaConv() {
   static const ConvLoops table = [] {
     ConvLoops t = {};
     FillConvForIsa(t);
     FillDepthwiseForIsa(t);
+    FillPoolForIsa(t);
     return t;
   }();
   return table;

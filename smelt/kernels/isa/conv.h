@@ -1,4 +1,4 @@
-// Inner loops of convolutions of floats whose channels lie innermost. Thread safe.
+// Inner loops of convolutions and pools of floats whose channels lie innermost. Thread safe.
 #ifndef SMELT_KERNELS_ISA_CONV_H_
 #define SMELT_KERNELS_ISA_CONV_H_
 
@@ -65,6 +65,11 @@ struct ConvLoops {
   // even channels before the odd ones; their NaNs have no low payload bits.
   void (*narrow_depthwise)(const DepthwiseLoop& d, const uint16_t* x, uint16_t* y, int64_t first,
                            int64_t last);
+  // The maxima of `count` taps, of `depth` floats each, at least lanes, for each of some pixels,
+  // whose taps lie `step` floats behind those of the one before: y is [pixels, depth] and overlaps
+  // nothing. NaN counts nothing, and where nothing counts stands the lowest float.
+  void (*max_pool)(const float* const* taps, int64_t count, int64_t pixels, int64_t step,
+                   int64_t depth, float* y);
 };
 
 // Those of the set that Isa() chose.

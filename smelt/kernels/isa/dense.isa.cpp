@@ -29,12 +29,18 @@ inline void StorePart(float* p, Vec v, int64_t count) {
   }
 }
 
+// What the sums of a row begin with: `step` floats behind those of the row before. nullptr: zeros.
+struct Start {
+  const float* sums;
+  int64_t step;
+};
+
 // M rows by V vectors, of which `columns` are stored. U sums run side by side: one row alone would
 // wait for each addition. From row full_k on, reading whole vectors of w would leave the matrix.
 template <int M, int V, int U>
 inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k,
                                                 const float* w, int64_t ldw, int64_t full_k,
-                                                const float* bias, float* y, int64_t ldy,
+                                                Start start, float* y, int64_t ldy,
                                                 int64_t columns) {
   Vec acc[U][M][V];
   for (int u = 0; u < U; ++u) {
@@ -42,12 +48,13 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
       for (int v = 0; v < V; ++v) acc[u][m][v] = Vec{};
     }
   }
-  if (bias != nullptr) {
+  if (start.sums != nullptr) {
     for (int v = 0; v < V; ++v) {
       const int64_t left = columns - v * kLanes;
-      const Vec b = left >= kLanes ? LoadVec(bias + v * kLanes)
-                                   : LoadPart(bias + v * kLanes, left > 0 ? left : 0);
-      for (int m = 0; m < M; ++m) acc[0][m][v] = b;
+      for (int m = 0; m < M; ++m) {
+        const float* from = start.sums + m * start.step + v * kLanes;
+        acc[0][m][v] = left >= kLanes ? LoadVec(from) : LoadPart(from, left > 0 ? left : 0);
+      }
     }
   }
   int64_t i = 0;
@@ -96,19 +103,22 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
 // All rows of one panel of V vectors.
 template <int V>
 void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
-           int64_t full_k, const float* bias, float* y, int64_t ldy, int64_t columns) {
+           int64_t full_k, Start start, float* y, int64_t ldy, int64_t columns) {
+  const auto from = [&](int64_t row) {
+    return Start{start.sums == nullptr ? nullptr : start.sums + row * start.step, start.step};
+  };
   int64_t r = 0;
   for (; r + kTileRows <= m; r += kTileRows) {
-    Tile<kTileRows, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
-                                       columns);
+    Tile<kTileRows, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, from(r), y + r * ldy,
+                                       ldy, columns);
   }
   if (kTileRows == 3 && r + 2 == m) {
-    Tile<2, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
+    Tile<2, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, from(r), y + r * ldy, ldy,
                                columns);
     return;
   }
   for (; r < m; ++r) {
-    Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, bias, y + r * ldy, ldy,
+    Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, from(r), y + r * ldy, ldy,
                                columns);
   }
 }
@@ -174,7 +184,8 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
     }
   }
   for (; j + kPanel <= n; j += kPanel) {
-    Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, bias ? bias + j : nullptr, y + j, ldy, kPanel);
+    Panel<kPanelVecs>(x, ldx, m, k, w + j, ldw, k, {bias ? bias + j : nullptr, 0}, y + j, ldy,
+                      kPanel);
   }
   for (; j < n; j += kLanes) {
     const int64_t columns = n - j < kLanes ? n - j : kLanes;
@@ -188,7 +199,7 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
         full_k = full_k > k ? k : full_k;
       }
     }
-    Panel<1>(x, ldx, m, k, w + j, ldw, full_k, bias ? bias + j : nullptr, y + j, ldy, columns);
+    Panel<1>(x, ldx, m, k, w + j, ldw, full_k, {bias ? bias + j : nullptr, 0}, y + j, ldy, columns);
   }
   Activate(y, ldy, m, n, act, alpha);
 }
@@ -256,18 +267,26 @@ void DensePackTurned(const float* turned, int64_t ldw, int64_t k, int64_t n, flo
 
 void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float* packed, int64_t n,
                  const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
+  // Rows that take several tiles go by while a part of a panel's weights is in the nearest cache.
+  constexpr int64_t kNear = (int64_t{16} << 10) / (kPanel * int64_t{sizeof(float)});
+  const int64_t most = m > kTileRows && k > 2 * kNear ? kNear : k;
   for (int64_t j = 0; j < n; j += kPanel) {
     const int64_t columns = n - j < kPanel ? n - j : kPanel;
-    const float* w = packed + j * k;
-    const float* b = bias ? bias + j : nullptr;
     const int64_t vectors = (columns + kLanes - 1) / kLanes;
-    if (vectors == 1) {
-      Panel<1>(x, ldx, m, k, w, kPanel, k, b, y + j, ldy, columns);
-    } else if (vectors == 2) {
-      Panel<2>(x, ldx, m, k, w, kPanel, k, b, y + j, ldy, columns);
-    } else {
-      Panel<kPanelVecs>(x, ldx, m, k, w, kPanel, k, b, y + j, ldy, columns);
-    }
+    int64_t done = 0;
+    do {
+      const int64_t part = k - done < most ? k - done : most;
+      const float* w = packed + j * k + done * kPanel;
+      const Start start = done > 0 ? Start{y + j, ldy} : Start{bias ? bias + j : nullptr, 0};
+      if (vectors == 1) {
+        Panel<1>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+      } else if (vectors == 2) {
+        Panel<2>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+      } else {
+        Panel<kPanelVecs>(x + done, ldx, m, part, w, kPanel, part, start, y + j, ldy, columns);
+      }
+      done += part;
+    } while (done < k);
   }
   Activate(y, ldy, m, n, act, alpha);
 }

@@ -1,4 +1,4 @@
-// Pools: float ones through oneDNN, others in plain loops.
+// Pools: maxima of floats by a loop of our own, others through oneDNN or in plain loops.
 #include "smelt/kernels/nn/pool.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/kernel.h"
+#include "smelt/kernels/nn/max_pool.h"
 #include "smelt/kernels/onednn/features.h"
 #include "smelt/kernels/onednn/plan_cache.h"
 #include "smelt/kernels/pads_input.h"
@@ -35,6 +36,11 @@ struct PoolState final : KernelState, UnsignedInt8, PadsInput {
 
 // Results of fewer elements are not worth a call of the library.
 constexpr int64_t kSmallPool = 2048;
+
+// Few elements a nanosecond come out of the library's loop over maxima.
+bool IsOwn(nn::PoolKind kind, const nn::PoolProblem& p, Dtype dtype) {
+  return kind == nn::PoolKind::kMax && dtype == Dtype::kFloat && nn::MaxPool::Suits(p);
+}
 
 // nullptr: the library has no code for it.
 StatusOr<onednn::Plan> PoolPlan(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p,
@@ -136,10 +142,19 @@ StatusOr<std::unique_ptr<BoundKernel>> PoolState::Bind(const BindContext& contex
   const BoundTensor& x = context.inputs[0];
   const auto p = ProblemOf(context);
   if (!p || x.dtype != context.outputs[0].dtype) return nullptr;
-  ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(*this, attrs.kind, *p, x.dtype, x.shape));
-  if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
   std::optional<ZeroBorders> borders;
   if (zeros) borders.emplace(*p);
+  if (IsOwn(attrs.kind, *p, x.dtype)) {
+    return BindCall([pool = nn::MaxPool(*p), borders](const void* const* inputs,
+                                                      void* const* outputs, void* /*scratch*/) {
+      auto* y = static_cast<float*>(outputs[0]);
+      pool.Run(static_cast<const float*>(inputs[0]), y);
+      if (borders) borders->Apply(y);
+      return OkStatus();
+    });
+  }
+  ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(*this, attrs.kind, *p, x.dtype, x.shape));
+  if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
   const auto run = [plan, borders](const void* const* inputs, void* const* outputs,
                                    void* scratch) -> Status {
     const void* tensors[] = {inputs[0], outputs[0]};
@@ -159,7 +174,12 @@ Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, c
     nn::PoolReference(kind, p, x, out);
     return OkStatus();
   };
-  if (out->num_elements() < kSmallPool || p.depth_window > 1 || !cacheable) return plain();
+  if (out->num_elements() < kSmallPool || p.depth_window > 1) return plain();
+  if (IsOwn(kind, p, x.dtype())) {
+    nn::MaxPool(p).Run(x.data<float>(), out->data<float>());
+    return OkStatus();
+  }
+  if (!cacheable) return plain();
   ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(state, kind, p, x.dtype(), x.shape()));
   if (plan == nullptr) return plain();
   const void* tensors[] = {x.raw(), out->raw()};
