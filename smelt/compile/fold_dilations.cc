@@ -62,39 +62,43 @@ class DilationFolder {
     return out;
   }
 
-  // The same of a tensor that has the same bytes and more dimensions, of one element each.
-  static std::optional<Spread> Wider(const Spread& spread, const Shape& from, const Shape& to) {
-    Spread out;
+  // A tensor's dimensions where it has the bytes of one with fewer: each as it is there, or
+  // kOneMore, of one element. nullopt: it has others.
+  static constexpr int kOneMore = -1;
+  using Places = std::vector<int>;
+  static std::optional<Places> PlacesOf(const Shape& narrow, const Shape& wide) {
+    Places out;
     int next = 0;
-    for (const int64_t size : to.dims()) {
-      const bool same = next < from.rank() && size == from[next];
+    for (const int64_t size : wide.dims()) {
+      const bool same = next < narrow.rank() && size == narrow[next];
       if (!same && size != 1) return std::nullopt;
-      const auto at = static_cast<size_t>(next);
+      out.push_back(same ? next++ : kOneMore);
+    }
+    if (next < narrow.rank()) return std::nullopt;
+    return out;
+  }
+  static Spread Wider(const Spread& spread, const Places& places) {
+    Spread out;
+    for (const int place : places) {
+      const bool same = place != kOneMore;
+      const auto at = static_cast<size_t>(place);
       out.blocks.push_back(same ? spread.blocks[at] : 1);
       for (size_t side = 0; side < 2; ++side) {
         out.edges.push_back(same ? spread.edges[2 * at + side] : 0);
       }
-      if (same) ++next;
     }
-    if (next < from.rank()) return std::nullopt;
     return out;
   }
-  // The dimensions of `shape`, which `narrow` has some of, and others of one element.
-  static Dims WiderDims(const Shape& narrow, const Shape& spread, const Shape& shape) {
+  static Dims Wider(const Shape& narrow, const Places& places) {
     Dims out;
-    int next = 0;
-    for (const int64_t size : shape.dims()) {
-      const bool same = next < spread.rank() && size == spread[next];
-      out.push_back(same ? narrow[next] : 1);
-      if (same) ++next;
-    }
+    for (const int place : places) out.push_back(place != kOneMore ? narrow[place] : 1);
     return out;
   }
 
   // The value's bytes under another shape.
-  int NameOf(int value, Dims dims, int like) {
+  int NameOf(int value, const Dims& dims) {
     PlanValue name;
-    name.of = At(like).of;
+    name.of = At(value).of;
     name.dtype = At(value).dtype;
     name.shape = Shape(std::span<const int64_t>(dims));
     name.same_as = value;
@@ -139,25 +143,26 @@ class DilationFolder {
     const Shape spread_shape = At(parts).shape, gathered_shape = At(gather.inputs[0]).shape;
     const Shape whole = At(gather.outputs[0]).shape;
     const std::optional<Spread> gathered = SpreadOf(gather, whole, gathered_shape);
-    if (!gathered) return false;
-    std::optional<Spread> in = Wider(spread, spread_shape, seen);
-    const std::optional<Spread> out = Wider(*gathered, gathered_shape, made);
-    if (!in || !out || in->blocks != out->blocks) return false;
+    const auto places = PlacesOf(spread_shape, seen), made_places = PlacesOf(gathered_shape, made);
+    if (!gathered || !places || !made_places) return false;
+    Spread in = Wider(spread, *places);
+    const Spread out = Wider(*gathered, *made_places);
+    if (in.blocks != out.blocks) return false;
     // What is cropped need not be padded for.
-    for (size_t k = 0; k < in->edges.size(); ++k) {
-      in->edges[k] -= out->edges[k];
-      if (in->edges[k] < 0) return false;
+    for (size_t k = 0; k < in.edges.size(); ++k) {
+      in.edges[k] -= out.edges[k];
+      if (in.edges[k] < 0) return false;
     }
-    const bool pads = std::ranges::any_of(in->edges, [](int64_t n) { return n > 0; });
+    const bool pads = std::ranges::any_of(in.edges, [](int64_t n) { return n > 0; });
     if (pads && !KeepsZeros(plan_, action)) return false;
-    std::shared_ptr<KernelState> state = dilates->Dilated(in->blocks, in->edges);
+    std::shared_ptr<KernelState> state = dilates->Dilated(in.blocks, in.edges);
     if (state == nullptr) return false;
 
     action.state = std::move(state);
-    action.inputs[0] = NameOf(image, WiderDims(At(image).shape, spread_shape, seen), image);
+    action.inputs[0] = NameOf(image, Wider(At(image).shape, *places));
     // The kernel's own shape is the value, and the gathered one its name.
     const int gathered_value = gather.outputs[0];
-    const Dims dims = WiderDims(whole, gathered_shape, made);
+    const Dims dims = Wider(whole, *made_places);
     PlanValue value = At(gathered_value);
     value.of = At(results).of;
     value.shape = Shape(std::span<const int64_t>(dims));

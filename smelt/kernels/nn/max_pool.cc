@@ -12,12 +12,8 @@ bool MaxPool::Suits(const PoolProblem& p) {
   return p.channels_last && p.depth_window == 1 && p.depth >= IsaConv().lanes;
 }
 
-MaxPool::MaxPool(const PoolProblem& p) : v_(p), batch_(p.batch), depth_(p.depth) {
-  inside_from_ = std::min((v_.pad[2] + v_.stride[2] - 1) / v_.stride[2], v_.out[2]);
-  const int64_t last = v_.in[2] + v_.pad[2] - v_.kernel[2];
-  const int64_t to = last < 0 ? 0 : last / v_.stride[2] + 1;
-  inside_to_ = std::clamp(to, inside_from_, v_.out[2]);
-}
+MaxPool::MaxPool(const PoolProblem& p)
+    : v_(p), batch_(p.batch), depth_(p.depth), whole_(v_.Whole(2)) {}
 
 void MaxPool::Run(const float* x, float* y) const {
   constexpr int64_t kPerThread = 1 << 15;  // elements that are worth a thread
@@ -32,20 +28,13 @@ void MaxPool::Run(const float* x, float* y) const {
 void MaxPool::Line(const float* x, int64_t line, float* y) const {
   const int64_t plane = line / v_.out[1];
   const float* image = x + plane / v_.out[0] * v_.in_pixels() * depth_;
-  struct Range {
-    int64_t from, to;
-  };
-  // Of the window that begins there, what lies inside.
-  const auto inside = [&](int d, int64_t at) {
-    const int64_t start = at * v_.stride[d] - v_.pad[d];
-    return Range{std::max<int64_t>(start, 0), std::min(start + v_.kernel[d], v_.in[d])};
-  };
-  const Range planes = inside(0, plane % v_.out[0]), lines = inside(1, line % v_.out[1]);
+  const PoolView::Range planes = v_.Inside(0, plane % v_.out[0]);
+  const PoolView::Range lines = v_.Inside(1, line % v_.out[1]);
   absl::InlinedVector<const float*, 32> taps;
   for (int64_t column = 0; column < v_.out[2];) {
-    const bool run = column >= inside_from_ && column < inside_to_;
-    const int64_t pixels = run ? inside_to_ - column : 1;
-    const Range columns = inside(2, column);
+    const bool run = column >= whole_.from && column < whole_.to;
+    const int64_t pixels = run ? whole_.to - column : 1;
+    const PoolView::Range columns = v_.Inside(2, column);
     taps.clear();
     for (int64_t a = planes.from; a < planes.to; ++a) {
       for (int64_t b = lines.from; b < lines.to; ++b) {

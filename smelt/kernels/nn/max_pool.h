@@ -22,8 +22,7 @@ class MaxPool {
 
   const PoolView v_;
   const int64_t batch_, depth_;
-  // The columns whose windows lie inside.
-  int64_t inside_from_ = 0, inside_to_ = 0;
+  const PoolView::Range whole_;  // columns
 };
 
 }  // namespace smelt::nn

@@ -62,20 +62,30 @@ struct PoolView {
   }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
 
+  struct Range {
+    int64_t from, to;
+  };
+  // What of the window of output pixel `at` along dimension d lies inside of the input.
+  Range Inside(int d, int64_t at) const {
+    const int64_t start = at * stride[d] - pad[d];
+    return {std::max<int64_t>(start, 0), std::min(start + kernel[d], in[d])};
+  }
+  // The output pixels along dimension d whose windows lie inside as a whole.
+  Range Whole(int d) const {
+    const int64_t from = std::min((pad[d] + stride[d] - 1) / stride[d], out[d]);
+    const int64_t last = in[d] + pad[d] - kernel[d];
+    return {from, std::clamp(last < 0 ? 0 : last / stride[d] + 1, from, out[d])};
+  }
+
   // Calls fn(pixel number) for the input pixels of an output pixel's window, in order.
   template <typename F>
   void ForWindow(int64_t out_pixel, F fn) const {
-    const int64_t o[3] = {out_pixel / (out[1] * out[2]), out_pixel / out[2] % out[1],
-                          out_pixel % out[2]};
-    int64_t from[3], to[3];
-    for (int i = 0; i < 3; ++i) {
-      const int64_t start = o[i] * stride[i] - pad[i];
-      from[i] = std::max<int64_t>(start, 0);
-      to[i] = std::min(start + kernel[i], in[i]);
-    }
-    for (int64_t d = from[0]; d < to[0]; ++d) {
-      for (int64_t h = from[1]; h < to[1]; ++h) {
-        for (int64_t w = from[2]; w < to[2]; ++w) fn((d * in[1] + h) * in[2] + w);
+    const Range planes = Inside(0, out_pixel / (out[1] * out[2]));
+    const Range lines = Inside(1, out_pixel / out[2] % out[1]);
+    const Range columns = Inside(2, out_pixel % out[2]);
+    for (int64_t d = planes.from; d < planes.to; ++d) {
+      for (int64_t h = lines.from; h < lines.to; ++h) {
+        for (int64_t w = columns.from; w < columns.to; ++w) fn((d * in[1] + h) * in[2] + w);
       }
     }
   }

@@ -86,30 +86,18 @@ std::shared_ptr<KernelState> PoolState::Padded(std::span<const int64_t> paddings
 // The results of windows that reach beside the image are at least 0. NaN stays.
 class ZeroBorders {
  public:
-  // By dimension: the results [from, to) whose windows lie inside.
-  explicit ZeroBorders(const nn::PoolProblem& p) : p_(p) {
-    for (size_t d = 0; d < p.in.size(); ++d) {
-      const int64_t from = (p.pad_before[d] + p.strides[d] - 1) / p.strides[d];
-      const int64_t last = p.in[d] + p.pad_before[d] - p.kernel[d];
-      const int64_t to = last < 0 ? 0 : last / p.strides[d] + 1;
-      from_.push_back(std::min(from, p.out[d]));
-      to_.push_back(std::clamp(to, from_.back(), p.out[d]));
-    }
-  }
+  explicit ZeroBorders(const nn::PoolProblem& p) : view_(p), batch_(p.batch), depth_(p.depth) {}
+
   void Apply(float* y) const {
-    int64_t lines = p_.batch;
-    for (size_t d = 0; d + 1 < p_.out.size(); ++d) lines *= p_.out[d];
-    const int64_t width = p_.out.back() * p_.depth;
-    for (int64_t line = 0; line < lines; ++line, y += width) {
-      int64_t left = line;
-      bool inside = true;
-      for (size_t d = p_.out.size() - 1; d-- > 0;) {
-        const int64_t at = left % p_.out[d];
-        inside = inside && at >= from_[d] && at < to_[d];
-        left /= p_.out[d];
-      }
-      AtLeastZero(y, (inside ? from_.back() : p_.out.back()) * p_.depth);
-      if (inside) AtLeastZero(y + to_.back() * p_.depth, width - to_.back() * p_.depth);
+    using Range = nn::PoolView::Range;
+    const Range planes = view_.Whole(0), lines = view_.Whole(1), columns = view_.Whole(2);
+    const auto among = [](const Range& r, int64_t at) { return at >= r.from && at < r.to; };
+    const int64_t width = view_.out[2] * depth_;
+    for (int64_t line = 0; line < batch_ * view_.out[0] * view_.out[1]; ++line, y += width) {
+      const bool inside =
+          among(planes, line / view_.out[1] % view_.out[0]) && among(lines, line % view_.out[1]);
+      AtLeastZero(y, (inside ? columns.from : view_.out[2]) * depth_);
+      if (inside) AtLeastZero(y + columns.to * depth_, width - columns.to * depth_);
     }
   }
 
@@ -117,8 +105,8 @@ class ZeroBorders {
   static void AtLeastZero(float* y, int64_t n) {
     for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0.0f ? 0.0f : y[i];
   }
-  const nn::PoolProblem p_;
-  Dims from_, to_;
+  const nn::PoolView view_;
+  const int64_t batch_, depth_;
 };
 
 std::optional<nn::PoolProblem> PoolState::ProblemOf(const BindContext& context) const {
