@@ -2,7 +2,7 @@
 """One engine with one model, for engines.py: engine_worker.py convert KIND FOLDER CACHE BATCH | engine_worker.py serve ENGINE FOLDER CACHE THREADS
 
 FOLDER holds saved_model, inputs_B.npz and outputs_B.npz, CACHE what `convert` wrote. `convert` prints a JSON line: {} or {"error": text}. `serve` answers a
-JSON line to each line {"batch": b, "seconds": s}: {"ms": median} or {"error": text}; for no seconds {"worst": largest error by the outputs' RMS}."""
+JSON line to each line {"batch": b, "seconds": s}: {"ms": median} or {"error": text}; for no seconds {"worst": largest error by the outputs' range}."""
 import json
 import os
 import pathlib
@@ -206,7 +206,7 @@ def worst_error(got, want):
         if w.dtype.kind not in "fiub":
             return 0.0
         g, w = g.astype(np.float64), w.astype(np.float64)
-        return float(np.max(np.abs(g - w), initial=0) / max(np.sqrt(np.mean(np.square(w))) if w.size else 1, 1e-9))
+        return float(np.max(np.abs(g - w), initial=0) / max(np.ptp(w) if w.size else 1, 1e-9))
     # Names are the converter's own where it changed them.
     pairs = [(got.get(k, other), w) for (k, w), other in zip(want.items(), got.values())]
     return max((one(g, w) for g, w in pairs), default=0.0)

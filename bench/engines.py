@@ -3,7 +3,7 @@
 
 SUITE is a folder of NAME/saved_model with NAME/inputs_B.npz and outputs_B.npz (other batches repeat the rows of 8). What an engine loads is converted once into
 --cache. For each model, number of threads and batch all engines are loaded at once, each in a process of its own on as many cores, and take turns; the best
-median of the rounds counts. An engine whose answers are off by more than a thousandth of the outputs' RMS (int8, bf16: a fifth) is marked and not counted.
+median of the rounds counts. An engine whose answers are off by more than a thousandth of the outputs' range (int8, bf16: a fifth) is marked and not counted.
 
 Float engines are held to smelt, int8 ones to smelt_int8 (FOLDER of --smelt_int8 has converted models by name), openvino_bf16 to smelt_bf16 (--smelt_bf16);
 without these folders they are shown and not counted. Needs bench/requirements.txt; run it on a machine that does nothing else."""
@@ -99,7 +99,6 @@ class Smelt:
             return {"error": p.stderr[-200:].strip()}
         if seconds:
             return {"ms": said["whole"]["median_ms"]}
-        # By the output's range, which is what its RMS is or more.
         return {"worst": max(o["max_range"] for o in said["outputs"].values())} if said["code"] == "OK" else {"error": said["message"]}
 
     def close(self):

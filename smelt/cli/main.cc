@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <span>
 
 #include "absl/synchronization/mutex.h"
 #include "smelt/base/out_of_memory.h"
@@ -19,6 +21,16 @@ smelt::Status LoadOpLibraries(const std::vector<std::string>& paths) {
     if (!s.ok()) return s;
   }
   return smelt::OkStatus();
+}
+
+// The command that the line names, or all of them: to set up all flags takes longer than some
+// models take to answer.
+std::span<const smelt::Command> CommandsToSetUp(int argc, const char* const* argv) {
+  const std::vector<smelt::Command>& all = smelt::Commands();
+  const auto named = std::ranges::find_if(
+      all, [&](const smelt::Command& c) { return argc > 1 && c.name == argv[1]; });
+  if (named == all.end()) return all;
+  return {named, named + 1};
 }
 
 // Ends a command: the exit code of the process. Output that was lost is a failure of its own.
@@ -51,7 +63,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, smelt::CommandBody>> bodies;
   std::vector<std::string> op_libraries;
-  for (const Command& command : smelt::Commands()) {
+  const std::span<const Command> commands = CommandsToSetUp(argc, argv);
+  for (const Command& command : commands) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.what));
     sub->footer("Example:\n  " + std::string(command.example));
     bodies.emplace_back(sub, command.setup(*sub));

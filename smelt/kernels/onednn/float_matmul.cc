@@ -52,7 +52,7 @@ bool StepsOfLoop(const nn::MatMulProblem& p, const FusedOps& fused, LoopSteps* l
 // How many columns are worth a thread: those of some microseconds' work. A weight that is read
 // takes about as long as a multiplication, as weights seldom lie in the nearest cache.
 int64_t LeastColumns(const nn::MatMulProblem& p) {
-  constexpr int64_t kLeastPerThread = 2 * kSmallProduct;
+  const int64_t kLeastPerThread = 8192 * Isa().dense_panel;
   return std::max<int64_t>(1, kLeastPerThread / ((p.m + 1) * p.k));
 }
 
