@@ -12,7 +12,7 @@ namespace smelt {
 namespace {
 
 TEST(IsaDense, AnyShape) {
-  for (const int64_t m : {0, 1, 2, 3, 4, 5, 8, 9}) {
+  for (const int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 17}) {
     for (const int64_t k : {0, 1, 2, 3, 7, 8, 16, 33, 700}) {
       for (const int64_t n : {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 48, 63, 64, 65, 100, 131}) {
         const int64_t ldx = k + 2, ldw = n + (n % 3), ldy = n + 1;

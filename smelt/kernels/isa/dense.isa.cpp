@@ -1,5 +1,6 @@
 // y = act(x * w + bias) for few rows: what a library call costs would exceed the work.
 #include <cstdint>
+#include <utility>
 
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/loop.inc"
@@ -14,6 +15,8 @@ constexpr int64_t kPanel = kPanelVecs * kLanes;
 // Rows at once: with kPanelVecs vectors each, a vector of weights and a value of each row, sums
 // fill the 32 or 16 registers.
 constexpr int kTileRows = kVecRegisters == 32 ? 4 : 3;
+// The same with two vectors each.
+constexpr int kTallRows = 2 * kTileRows;
 
 // The first `count` floats of p, zeros after them.
 inline Vec LoadPart(const float* p, int64_t count) {
@@ -100,27 +103,41 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
   }
 }
 
+// M rows by V vectors, two vectors after the other where more would not leave a register for each
+// sum: weights come at half the pace of the sums, as the caches that are not the nearest give them.
+template <int M, int V>
+inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int64_t k,
+                                                const float* w, int64_t ldw, int64_t full_k,
+                                                Start start, float* y, int64_t ldy,
+                                                int64_t columns) {
+  constexpr int kVecs = M > kTileRows && V > 2 ? 2 : V;
+  // So many sums hide how long an addition takes.
+  constexpr int kUnrolled = 8 / (M * kVecs) > 1 ? 8 / (M * kVecs) : 1;
+  for (int v = 0; v < V; v += kVecs) {
+    const int64_t from = v * kLanes;
+    const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
+    Tile<M, kVecs, kUnrolled>(x, ldx, k, w + from, ldw, full_k, sums, y + from, ldy,
+                              columns - from);
+  }
+}
+
 // All rows of one panel of V vectors.
 template <int V>
 void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
            int64_t full_k, Start start, float* y, int64_t ldy, int64_t columns) {
-  const auto from = [&](int64_t row) {
-    return Start{start.sums == nullptr ? nullptr : start.sums + row * start.step, start.step};
-  };
+  static_assert(V == 1 || V % 2 == 0);
   int64_t r = 0;
-  for (; r + kTileRows <= m; r += kTileRows) {
-    Tile<kTileRows, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, from(r), y + r * ldy,
-                                       ldy, columns);
+  const auto rows = [&]<int M>() __attribute__((always_inline)) {
+    const Start sums = {start.sums == nullptr ? nullptr : start.sums + r * start.step, start.step};
+    Rows<M, V>(x + r * ldx, ldx, k, w, ldw, full_k, sums, y + r * ldy, ldy, columns);
+    r += M;
+  };
+  while (m - r >= kTallRows) rows.template operator()<kTallRows>();
+  const int64_t left = m - r;
+  [&]<int... M>(std::integer_sequence<int, M...>) {
+    ((left == M + 1 ? rows.template operator()<M + 1>() : void()), ...);
   }
-  if (kTileRows == 3 && r + 2 == m) {
-    Tile<2, V, V == 1 ? 2 : 1>(x + r * ldx, ldx, k, w, ldw, full_k, from(r), y + r * ldy, ldy,
-                               columns);
-    return;
-  }
-  for (; r < m; ++r) {
-    Tile<1, V, V == 1 ? 8 : 2>(x + r * ldx, ldx, k, w, ldw, full_k, from(r), y + r * ldy, ldy,
-                               columns);
-  }
+  (std::make_integer_sequence<int, kTallRows - 1>());
 }
 
 void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float alpha) {
@@ -269,7 +286,7 @@ void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float*
                  const float* bias, UnaryF32 act, float alpha, float* y, int64_t ldy) {
   // Rows that take several tiles go by while a part of a panel's weights is in the nearest cache.
   constexpr int64_t kNear = (int64_t{16} << 10) / (kPanel * int64_t{sizeof(float)});
-  const int64_t most = m > kTileRows && k > 2 * kNear ? kNear : k;
+  const int64_t most = m > kTallRows && k > 2 * kNear ? kNear : k;
   for (int64_t j = 0; j < n; j += kPanel) {
     const int64_t columns = n - j < kPanel ? n - j : kPanel;
     const int64_t vectors = (columns + kLanes - 1) / kLanes;
