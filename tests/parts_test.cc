@@ -51,7 +51,7 @@ TEST(Parts, AnswerAsAllRowsAtOnce) {
     EXPECT_GT((*parts)->part_rows(), 0);
     Step step;
     std::vector<Tensor> want(2);
-    ASSERT_TRUE((*whole)->Run(args, std::span<Tensor>(want), step, nullptr).ok());
+    ASSERT_TRUE((*whole)->Run(args, std::span<Tensor>(want), step).ok());
     std::vector<std::thread> clients;
     for (int c = 0; c < 4; ++c) {
       clients.emplace_back([&] {
@@ -59,7 +59,7 @@ TEST(Parts, AnswerAsAllRowsAtOnce) {
         for (int k = 0; k < 5; ++k) {
           Step mine;
           std::vector<Tensor> got(2);
-          const Status status = (*parts)->Run(args, std::span<Tensor>(got), mine, nullptr);
+          const Status status = (*parts)->Run(args, std::span<Tensor>(got), mine);
           ASSERT_TRUE(status.ok()) << status;
           for (size_t i = 0; i < 2; ++i) {
             ASSERT_EQ(got[i].shape(), want[i].shape());
@@ -90,7 +90,7 @@ TEST(Parts, StopWhereTheStepIsCancelled) {
   Step step;
   step.cancellation = &cancellation;
   std::vector<Tensor> results(2);
-  const Status status = (*parts)->Run(args, std::span<Tensor>(results), step, nullptr);
+  const Status status = (*parts)->Run(args, std::span<Tensor>(results), step);
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
 }
 
@@ -142,7 +142,7 @@ TEST(Parts, ThreadsTakeRowsThroughALoop) {
       const auto run = [&](CompiledItem& item, int threads, std::span<Tensor> results) {
         const ScopedThreads own(threads);
         Step step;
-        return item.Run(inputs, results, step, nullptr);
+        return item.Run(inputs, results, step);
       };
       std::vector<Tensor> want(4);
       ASSERT_TRUE(run(*alone, 1, want).ok());

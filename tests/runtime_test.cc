@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "smelt/base/team.h"
 #include "smelt/graph/text.h"
 #include "smelt/runtime/session.h"
@@ -227,6 +228,19 @@ TEST(Tpu, AReplicaOfSeveralCoresHoldsItsWeightsOnEach) {
   EXPECT_NE(refused.status().message().find("num_cores_per_replica: 2 in the graph is larger"),
             absl::string_view::npos)
       << refused.status();
+}
+
+TEST(Tpu, ATraceLooksIntoItsPrograms) {
+  auto session = Open(kTpu);
+  StepStats stats;
+  RunOptions options;
+  options.stats = &stats;
+  const Tensor x = *Tensor::Zeros(Dtype::kFloat, Shape({1, 256}));
+  ASSERT_TRUE(session->Run({{"x", x}}, {"y"}, {}, options).ok());
+  std::vector<std::string> ops;
+  for (const StepStats::Event& e : stats.events()) ops.push_back(e.op);
+  EXPECT_EQ(std::ranges::count(ops, "MatMul"), 1) << absl::StrJoin(ops, " ");
+  EXPECT_EQ(std::ranges::count(ops, "TPUPartitionedCall"), 1) << absl::StrJoin(ops, " ");
 }
 
 // Runs the body on two cores and compares with its answer on one. `split`: how often the rows must

@@ -255,16 +255,16 @@ Status PartedProgram::RunPart(int64_t part, ProgramRunner& runner, std::span<Ten
   return runner.Run(in, out);
 }
 
-Status PartedProgram::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
-                          StepStats* stats) const {
-  if (part_ == 0) return program_->Run(args, results, step, stats);
+Status PartedProgram::Run(std::span<Tensor* const> args, std::span<Tensor> results,
+                          Step& step) const {
+  if (part_ == 0) return program_->Run(args, results, step);
   for (size_t i = 0; i < results.size(); ++i) {
     ASSIGN_OR_RETURN(results[i],
                      Tensor::Make(program_->result(i).dtype, ResultShape(i), step.allocator));
   }
   return ForParts(1, [&](const Program& program, int64_t begin, int64_t end) -> Status {
     Step own = step;
-    ProgramRunner runner(program, own, stats);
+    ProgramRunner runner(program, own);
     RETURN_IF_ERROR(runner.Start());
     for (int64_t i = begin; i < end; ++i) RETURN_IF_ERROR(RunPart(i, runner, args, results));
     return OkStatus();

@@ -39,8 +39,7 @@ class PartedProgram {
       const Graph& body, std::span<const Shape> args, KernelStates& states,
       const std::string& function, const PartsWanted& wanted, Reasons* reasons = nullptr);
   // As Program::Run.
-  Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
-             StepStats* stats) const;
+  Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step) const;
   // Calls run(program, begin, end) on ranges of parts that the program is for, at the same time;
   // the first error of any. Without parts that is program(), 0 and 1. `turns`: how often each part
   // is to run; where that is too little work for the team the caller does all.

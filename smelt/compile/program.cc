@@ -178,10 +178,9 @@ void Program::Give(std::unique_ptr<State> state) const {
   }
 }
 
-Status Program::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
-                    StepStats* stats) const {
+Status Program::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step) const {
   ASSIGN_OR_RETURN(std::unique_ptr<State> state, Take(step.allocator));
-  const Status status = RunIn(*state, args, results, step, stats);
+  const Status status = RunIn(*state, args, results, step);
   DropTensors(*state);
   Give(std::move(state));
   return status;
@@ -195,7 +194,7 @@ void Program::DropTensors(State& state) const {
 }
 
 Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results,
-                      Step& step, StepStats* stats) const {
+                      Step& step) const {
   for (size_t i = 0; i < results.size(); ++i) {
     const PlanValue& value = plan_.values[static_cast<size_t>(plan_.results[i])];
     const PlanValue& root = plan_.RootOf(plan_.results[i]);
@@ -221,7 +220,7 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
     state.tensors[static_cast<size_t>(p.position)] =
         part(p, results[static_cast<size_t>(p.number)]);
   }
-  RETURN_IF_ERROR(RunActions(state, step, stats));
+  RETURN_IF_ERROR(RunActions(state, step));
   for (size_t i = 0; i < results.size(); ++i) {
     const PlanValue& value = plan_.values[static_cast<size_t>(plan_.results[i])];
     const PlanValue& root = plan_.RootOf(plan_.results[i]);
@@ -236,14 +235,14 @@ Status Program::RunIn(State& state, std::span<Tensor* const> args, std::span<Ten
   return OkStatus();
 }
 
-Status Program::RunActions(State& state, Step& step, StepStats* stats) const {
+Status Program::RunActions(State& state, Step& step) const {
   const bool check = step.cancellation != nullptr;
   for (size_t i = 0; i < plan_.actions.size(); ++i) {
     if (check) RETURN_IF_ERROR(step.cancellation->Check());
     const PlanAction& action = plan_.actions[i];
     void** inputs = state.pointers.data() + first_input_[i];
     void** outputs = state.pointers.data() + first_output_[i];
-    const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
+    const int64_t start = step.stats ? absl::GetCurrentTimeNanos() : 0;
     const Status status =
         action.bound == nullptr
             ? RunKernel(i, state, step, outputs)
@@ -251,10 +250,10 @@ Status Program::RunActions(State& state, Step& step, StepStats* stats) const {
     if (!status.ok()) [[unlikely]] {
       return WithNode(status, function_, *action.node);
     }
-    if (stats) [[unlikely]] {
+    if (step.stats) [[unlikely]] {
       int64_t bytes = 0;
       for (const int v : action.outputs) bytes += plan_.values[static_cast<size_t>(v)].bytes();
-      stats->Add(*action.node, action.kernel->name, start, bytes, &action);
+      step.stats->Add(*action.node, action.kernel->name, start, bytes, &action);
     }
   }
   return OkStatus();
@@ -294,8 +293,7 @@ Status Program::RunKernel(size_t index, State& state, Step& step, void* const* o
   return status;
 }
 
-ProgramRunner::ProgramRunner(const Program& program, Step& step, StepStats* stats)
-    : program_(program), step_(step), stats_(stats) {}
+ProgramRunner::ProgramRunner(const Program& program, Step& step) : program_(program), step_(step) {}
 
 Status ProgramRunner::Start() {
   ASSIGN_OR_RETURN(state_, program_.Take(step_.allocator));
@@ -336,7 +334,7 @@ Status ProgramRunner::Run(std::span<const TensorBytes> args, std::span<const Ten
   };
   patch_tensors(program_.argument_tensors_, args);
   patch_tensors(program_.result_tensors_, results);
-  RETURN_IF_ERROR(program_.RunActions(*state_, step_, stats_));
+  RETURN_IF_ERROR(program_.RunActions(*state_, step_));
   for (size_t i = 0; i < results.size(); ++i) {
     const PlanValue& root = plan.RootOf(plan.results[i]);
     const auto number = static_cast<size_t>(root.number);

@@ -37,9 +37,8 @@ class Program {
 
   // Runs on arguments of the shapes and types that it was compiled for, in the calling thread and
   // its team. Any number of threads at once. Results are fresh, but for those that are arguments or
-  // constants. Errors of kernels name the node. `stats` may be nullptr.
-  Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
-             StepStats* stats) const;
+  // constants. Errors of kernels name the node.
+  Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step) const;
 
   // See PlanText.
   std::string Text() const { return PlanText(plan_); }
@@ -61,9 +60,9 @@ class Program {
   explicit Program(Plan plan, std::string function);
   StatusOr<std::unique_ptr<State>> Take(Allocator* allocator) const;
   void Give(std::unique_ptr<State> state) const;
-  Status RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results, Step& step,
-               StepStats* stats) const;
-  Status RunActions(State& state, Step& step, StepStats* stats) const;
+  Status RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results,
+               Step& step) const;
+  Status RunActions(State& state, Step& step) const;
   void DropTensors(State& state) const;
   Status RunKernel(size_t action, State& state, Step& step, void* const* outputs) const;
 
@@ -87,8 +86,8 @@ class Program {
 // Runs a program time and again on parts of tensors: the iterations of a loop. One thread.
 class ProgramRunner {
  public:
-  // All of them outlive the runner. `stats` may be nullptr.
-  ProgramRunner(const Program& program, Step& step, StepStats* stats);
+  // All of them outlive the runner.
+  ProgramRunner(const Program& program, Step& step);
   ~ProgramRunner();
   // Before the first run.
   Status Start();
@@ -99,7 +98,6 @@ class ProgramRunner {
  private:
   const Program& program_;
   Step& step_;
-  StepStats* const stats_;
   std::unique_ptr<Program::State> state_;
 };
 

@@ -59,6 +59,7 @@ class Cancellation {
 };
 
 class Device;
+class StepStats;
 
 struct Step {
   int64_t id = 0;
@@ -73,6 +74,8 @@ struct Step {
   const FileSystem* files = nullptr;
   // The seed of stateful random ops whose own seeds are both 0; 0: they draw one for themselves.
   uint64_t random_seed = 0;
+  // When kernels run is noted there, those of functions that kernels call, too; nullptr: nowhere.
+  StepStats* stats = nullptr;
   int call_depth = 0;  // how many calls of functions the step is in
   // The accelerator core on which the step runs, nullptr on the host.
   Device* tpu_core = nullptr;

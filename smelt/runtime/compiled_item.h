@@ -29,10 +29,8 @@ using ProgramVisitor = absl::FunctionRef<void(const VisitedProgram&)>;
 class CompiledItem {
  public:
   virtual ~CompiledItem() = default;
-  // Inputs and outputs are the node's. Errors of kernels name the node in the body. `stats` may be
-  // nullptr.
-  virtual Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
-                     StepStats* stats) = 0;
+  // Inputs and outputs are the node's. Errors of kernels name the node in the body.
+  virtual Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step) = 0;
   // What it was compiled to so far, for people; `reasons`: and why to no more, which compiles it
   // once more.
   virtual std::string Text(bool reasons) = 0;

@@ -13,16 +13,15 @@ class CompiledRegion final : public CompiledItem {
   CompiledRegion(const Node& node, std::unique_ptr<Graph> body, std::string function)
       : body_(node, std::move(body), std::move(function), {PartsWanted::Kind::kOfRun}) {}
 
-  Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
-             StepStats* stats) override {
+  Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step) override {
     absl::InlinedVector<const Shape*, 16> shapes;
     for (const Tensor* t : inputs) shapes.push_back(&t->shape());
     ASSIGN_OR_RETURN(const PartedProgram* program, body_.ProgramFor(shapes));
-    if (program != nullptr) return program->Run(inputs, outputs, step, stats);
+    if (program != nullptr) return program->Run(inputs, outputs, step);
     ASSIGN_OR_RETURN(Executable * plain, body_.Plain());
     std::vector<Tensor> args, results;
     for (const Tensor* t : inputs) args.push_back(*t);
-    RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, step, stats));
+    RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, step));
     std::ranges::move(results, outputs.begin());
     return OkStatus();
   }

@@ -27,15 +27,13 @@ class CompiledScan final : public CompiledItem {
         body_(node, std::move(body), std::move(function),
               until_ ? PartsWanted() : PartsWanted{PartsWanted::Kind::kOfLoop, states_}) {}
 
-  Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step,
-             StepStats* stats) override {
+  Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step) override {
     Call call{.states = inputs.subspan(1, states_),
               .rows = inputs.subspan(1 + states_, rows_),
               .lengths = inputs.subspan(1 + states_ + rows_, last_.size()),
               .rest = inputs.subspan(1 + states_ + rows_ + last_.size()),
               .results = outputs,
-              .step = step,
-              .stats = stats};
+              .step = step};
     // No node of the body is at fault.
     if (const Status s = FillCall(*inputs[0], &call); !s.ok()) return WithNode(s, function_, node_);
     if (call.steps <= 0) RETURN_IF_ERROR(CheckRowShapes(call));
@@ -51,7 +49,6 @@ class CompiledScan final : public CompiledItem {
     const std::span<Tensor*const> states, rows, lengths, rest;
     const std::span<Tensor> results;
     Step& step;
-    StepStats* const stats;
     int64_t steps = 0;
     absl::InlinedVector<int64_t, 2> array_rows;  // of each array
     std::span<Tensor> arrays() const { return results.subspan(states.size()); }
@@ -238,7 +235,7 @@ class CompiledScan final : public CompiledItem {
     RETURN_IF_ERROR(parted.ForParts(
         call.steps, [&](const Program& program, int64_t begin, int64_t end) -> Status {
           Step own = call.step;
-          ProgramRunner runner(program, own, call.stats);
+          ProgramRunner runner(program, own);
           RETURN_IF_ERROR(runner.Start());
           for (int64_t part = begin; part < end; ++part) {
             ASSIGN_OR_RETURN(const int64_t done, RunTurns(parted, part, runner, written, call));
@@ -322,9 +319,9 @@ class CompiledScan final : public CompiledItem {
         std::vector<Tensor*> pointers;
         for (Tensor& t : args) pointers.push_back(&t);
         results.resize(states_ + last_.size() + 1);
-        RETURN_IF_ERROR(program->Run(pointers, results, call.step, call.stats));
+        RETURN_IF_ERROR(program->Run(pointers, results, call.step));
       } else {
-        RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, call.step, call.stats));
+        RETURN_IF_ERROR(plain->Run(std::span<Tensor>(args), &results, call.step));
       }
       for (size_t i = 0; i < last_.size(); ++i) {
         RETURN_IF_ERROR(WriteRow(call, i, k, results[states_ + i]));

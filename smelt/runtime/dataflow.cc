@@ -99,8 +99,7 @@ class DataflowExecutable final : public Executable {
     RETURN_IF_ERROR(Build(std::move(graph), std::move(function), false));
     return BuildFlow();
   }
-  Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
-             StepStats* stats) override;
+  Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step) override;
 
   struct FlowEdges {
     std::vector<std::vector<FlowItem::Edge>> arg_readers;  // by argument
@@ -233,8 +232,7 @@ Status DataflowExecutable::BuildFlow() {
 // One run, in the calling thread: a queue of items that are ready.
 class FlowRun {
  public:
-  FlowRun(const DataflowExecutable& e, Step& step, StepStats* stats)
-      : e_(e), step_(step), stats_(stats) {}
+  FlowRun(const DataflowExecutable& e, Step& step) : e_(e), step_(step) {}
 
   Status Go(std::span<Tensor> args, std::vector<Tensor>* results) {
     results_.resize(e_.results_.size());
@@ -446,7 +444,7 @@ class FlowRun {
       last_use_[k] = true;  // each reader has an entry of its own
     }
     RETURN_IF_ERROR(e_.RunItem(item, step_, {pointers_.data(), n}, {last_use_.get(), n},
-                               std::span<Tensor>(out), stats_));
+                               std::span<Tensor>(out)));
     for (size_t k = 0; k < n; ++k) in[k].value = Tensor();
     return OkStatus();
   }
@@ -558,7 +556,6 @@ class FlowRun {
 
   const DataflowExecutable& e_;
   Step& step_;
-  StepStats* stats_;
   // By parent frame, iteration of it, and index of the frame.
   using FrameKey = std::tuple<const FlowFrame*, int64_t, int>;
   absl::flat_hash_map<FrameKey, std::unique_ptr<FlowFrame>> frames_;
@@ -571,11 +568,10 @@ class FlowRun {
   size_t last_use_size_ = 0;
 };
 
-Status DataflowExecutable::Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
-                               StepStats* stats) {
+Status DataflowExecutable::Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step) {
   RETURN_IF_ERROR(CheckArgs(args));
   const FlushDenormals flush;
-  return FlowRun(*this, step, stats).Go(args, results);
+  return FlowRun(*this, step).Go(args, results);
 }
 
 }  // namespace

@@ -291,11 +291,10 @@ Status Executable::CheckArgs(std::span<const Tensor> args) const {
 }
 
 Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
-                           std::span<const bool> last_use, std::span<Tensor> outputs,
-                           StepStats* stats) const {
-  if (item.compiled != nullptr) return item.compiled->Run(inputs, outputs, step, stats);
+                           std::span<const bool> last_use, std::span<Tensor> outputs) const {
+  if (item.compiled != nullptr) return item.compiled->Run(inputs, outputs, step);
   OpContext ctx(*item.node, item.state.get(), step, inputs, last_use, outputs);
-  const int64_t start = stats ? absl::GetCurrentTimeNanos() : 0;
+  const int64_t start = step.stats ? absl::GetCurrentTimeNanos() : 0;
   Status status = OrOutOfMemory([&] { return item.kernel->run(ctx); });
   if (!status.ok()) [[unlikely]] {
     return WithNode(status, function_, *item.node);
@@ -306,10 +305,10 @@ Status Executable::RunItem(const Item& item, Step& step, std::span<Tensor* const
                       NodeInError(function_, *item.node));
     }
   }
-  if (stats) [[unlikely]] {
+  if (step.stats) [[unlikely]] {
     int64_t bytes = 0;
     for (const Tensor& t : outputs) bytes += static_cast<int64_t>(t.bytes());
-    stats->Add(*item.node, item.kernel->name, start, bytes);
+    step.stats->Add(*item.node, item.kernel->name, start, bytes);
   }
   return OkStatus();
 }

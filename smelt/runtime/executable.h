@@ -40,9 +40,8 @@ class Executable {
   const Graph& graph() const { return *graph_; }
 
   // Runs on args, which may be moved from. INVALID_ARGUMENT when there are too few or one has the
-  // wrong type; errors of kernels name the node. `stats` may be nullptr.
-  virtual Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
-                     StepStats* stats) = 0;
+  // wrong type; errors of kernels name the node.
+  virtual Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step) = 0;
 
   // The programs that nodes were compiled to so far, for people; empty: none. `reasons`: and why to
   // no more, and what runs node by node.
@@ -76,7 +75,7 @@ class Executable {
   Status CheckArgs(std::span<const Tensor> args) const;
   // Runs one kernel; `inputs` and `last_use` lie in the caller's frame. Fills `outputs`.
   Status RunItem(const Item& item, Step& step, std::span<Tensor* const> inputs,
-                 std::span<const bool> last_use, std::span<Tensor> outputs, StepStats* stats) const;
+                 std::span<const bool> last_use, std::span<Tensor> outputs) const;
 
   std::string WhereItEnds(const Node& region) const;
   std::string WhyNoScan() const;

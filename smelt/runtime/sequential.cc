@@ -18,12 +18,11 @@ class SequentialExecutable final : public Executable {
     return OkStatus();
   }
 
-  Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
-             StepStats* stats) override {
+  Status Run(std::span<Tensor> args, std::vector<Tensor>* results, Step& step) override {
     RETURN_IF_ERROR(CheckArgs(args));
     const FlushDenormals flush;
     std::unique_ptr<Frame> frame = TakeFrame();
-    Status status = RunIn(*frame, args, results, step, stats);
+    Status status = RunIn(*frame, args, results, step);
     if (!status.ok()) frame->Clear();
     GiveFrame(std::move(frame));
     return status;
@@ -97,8 +96,7 @@ class SequentialExecutable final : public Executable {
     }
   }
 
-  Status RunIn(Frame& frame, std::span<Tensor> args, std::vector<Tensor>* results, Step& step,
-               StepStats* stats) {
+  Status RunIn(Frame& frame, std::span<Tensor> args, std::vector<Tensor>* results, Step& step) {
     if (frame.resources != step.resources) frame.Clear();
     frame.resources = step.resources;
     Tensor* slots = frame.slots.data();
@@ -125,9 +123,9 @@ class SequentialExecutable final : public Executable {
         frame.last_use[k] = in.last_use;
       }
       const auto inputs = static_cast<size_t>(item.num_inputs);
-      RETURN_IF_ERROR(
-          RunItem(item, step, {frame.pointers.data(), inputs}, {frame.last_use.get(), inputs},
-                  {slots + item.first_output, static_cast<size_t>(item.num_outputs)}, stats));
+      RETURN_IF_ERROR(RunItem(item, step, {frame.pointers.data(), inputs},
+                              {frame.last_use.get(), inputs},
+                              {slots + item.first_output, static_cast<size_t>(item.num_outputs)}));
       for (int slot : release_[i]) slots[slot] = Tensor();
     }
     results->resize(results_.size());

@@ -162,7 +162,8 @@ Status Session::RunPrepared(Callable& callable, std::vector<Tensor> args,
     cancellation = &deadline;
   }
   FillStep(step, &step_resources, cancellation);
-  return executable.Run(std::span<Tensor>(args), results, step, options.stats);
+  step.stats = options.stats;
+  return executable.Run(std::span<Tensor>(args), results, step);
 }
 
 StatusOr<std::vector<Tensor>> Session::Run(const std::vector<std::pair<std::string, Tensor>>& feeds,
@@ -194,6 +195,7 @@ StatusOr<std::vector<Tensor>> Session::RunFunction(const std::string& name,
     deadline.SetDeadline(absl::Now() + options.timeout);
   }
   FillStep(step, &step_resources, options.cancellation ? options.cancellation : &deadline);
+  step.stats = options.stats;
   std::vector<Tensor> results;
   RETURN_IF_ERROR(
       OrOutOfMemory([&] { return Call(Callee(name), std::move(args), &results, step); }));
@@ -313,7 +315,7 @@ Status Session::CallEntry(FunctionEntry& entry, std::vector<Tensor> args,
   }
   // Without a split of rows, kernels share their work among as many threads as there are cores.
   const ScopedThreads team(std::max(Threads(), static_cast<int>(group.size())));
-  return build->executable->Run(std::span<Tensor>(args), results, step, nullptr);
+  return build->executable->Run(std::span<Tensor>(args), results, step);
 }
 
 StatusOr<bool> Session::RunSplit(Executable& executable, TpuProgram& program,
@@ -359,9 +361,8 @@ StatusOr<bool> Session::RunSplit(Executable& executable, TpuProgram& program,
     own.device = group[p]->name();
     own.tpu_core = group[p].get();
     SetThreads(team);
-    work[p].status = OrOutOfMemory([&] {
-      return executable.Run(std::span<Tensor>(work[p].args), &work[p].results, own, nullptr);
-    });
+    work[p].status = OrOutOfMemory(
+        [&] { return executable.Run(std::span<Tensor>(work[p].args), &work[p].results, own); });
   };
   absl::BlockingCounter others(static_cast<int>(parts) - 1);
   const size_t first = static_cast<size_t>(group.data() - cores_.data());

@@ -53,8 +53,8 @@ struct SessionOptions {
 struct RunOptions {
   absl::Duration timeout = absl::InfiniteDuration();
   const Cancellation* cancellation = nullptr;  // used instead of `timeout`
-  // Gets the kernels of the request's own graph (inlined calls included), not those of functions
-  // that are called at run time.
+  // Gets the kernels that the request runs, those of functions that kernels call (loops, branches,
+  // accelerator programs) too; not those of batches, which run for several requests.
   StepStats* stats = nullptr;
 };
 
@@ -87,7 +87,7 @@ class Session final : public FunctionRunner {
                                     const std::vector<std::string>& targets,
                                     const RunOptions& options = {});
   // Calls a function of the graph's library by name, outside of the graph: `args` are its
-  // arguments, flat. Does not fill options.stats.
+  // arguments, flat.
   StatusOr<std::vector<Tensor>> RunFunction(const std::string& name, std::vector<Tensor> args,
                                             const RunOptions& options = {});
 
