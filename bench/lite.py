@@ -165,11 +165,32 @@ def by_smelt(smelt, model, out):
     return said
 
 
+def weights_mb(model):
+    """Of what training left beside the graph; 0 for a graph with constants alone."""
+    return sum(p.stat().st_size for p in (model / "variables").glob("variables.data*")) / 1e6
+
+
+def markdown(rows, a):
+    """Both converters: the worst difference in LiteRT by an output's range, seconds, operators and bytes; of smelt the peak of its memory by the weights' bytes too."""
+    lines = ["| model | smelt: off by | s | peak MB (of weights) | operators | bytes | TensorFlow: off by | s (times smelt's) | peak MB | operators | bytes |", "|---|" + "---|" * 10]
+    for r in rows:
+        own, other = r["smelt"], r.get("tensorflow", {"error": "not asked"})
+        weights = weights_mb(a.models / r["name"] / "saved_model" if a.suite else a.models / r["name"])
+
+        def off_by(x):
+            return "refuses" if "error" in x else f"{x['answer']:.1e}" if isinstance(x["answer"], float) else "wrong"
+        share = f" ({own['peak_mb'] / weights:.2f})" if weights >= 10 else ""
+        times = f" ({other['seconds'] / own['seconds']:.0f})" if "seconds" in other and "error" not in other else ""
+        lines.append(f"| {r['name']} | {off_by(own)} | {own['seconds']:.2f} | {own['peak_mb']}{share} | {own.get('operators', '')} | {own.get('bytes', '')} | {off_by(other)} | "
+                     f"{other.get('seconds', 0):.1f}{times} | {other.get('peak_mb', '')} | {other.get('operators', '')} | {other.get('bytes', '')} |")
+    return lines
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("smelt"), ap.add_argument("models", type=pathlib.Path), ap.add_argument("names", nargs="*")
     ap.add_argument("--goldens", type=pathlib.Path), ap.add_argument("--suite", action="store_true"), ap.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("/tmp/lite_by_tensorflow"))
-    ap.add_argument("--no_tensorflow", action="store_true", help="only smelt's files"), ap.add_argument("--json", help="write all there"), ap.add_argument("--keep", type=pathlib.Path, help="smelt's files stay there")
+    ap.add_argument("--no_tensorflow", action="store_true", help="only smelt's files"), ap.add_argument("--json", help="write all there"), ap.add_argument("--markdown", help="write a table of it there"), ap.add_argument("--keep", type=pathlib.Path, help="smelt's files stay there")
     a = ap.parse_args()
     names = a.names or sorted(p.name for p in a.models.iterdir() if p.is_dir() and (a.suite or (a.goldens / f"{p.name}.tfrecord").exists()))
     work = a.keep or pathlib.Path(tempfile.mkdtemp(prefix="smelt_lite_"))
@@ -204,6 +225,8 @@ def main():
         print(f"more {what} than TensorFlow's: {len(more)} of {len(both)}" + "".join("\n    " + m for m in more))
     if a.json:
         pathlib.Path(a.json).write_text(json.dumps(rows, indent=1))
+    if a.markdown:
+        pathlib.Path(a.markdown).write_text("\n".join(markdown(rows, a)) + "\n")
 
 
 if __name__ == "__main__":
