@@ -111,8 +111,9 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
                                                 Start start, float* y, int64_t ldy,
                                                 int64_t columns) {
   constexpr int kVecs = M > kTileRows && V > 2 ? 2 : V;
-  // So many sums hide how long an addition takes.
-  constexpr int kUnrolled = 8 / (M * kVecs) > 1 ? 8 / (M * kVecs) : 1;
+  // So many sums hide how long an addition takes. From four rows on they are added in one order.
+  constexpr int kSums = (M < 4 ? M : 4) * kVecs;
+  constexpr int kUnrolled = kSums < 8 ? 8 / kSums : 1;
   for (int v = 0; v < V; v += kVecs) {
     const int64_t from = v * kLanes;
     const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
