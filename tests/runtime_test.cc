@@ -181,6 +181,33 @@ TEST(Session, AnEndlessLoopEndsAtItsDeadline) {
   EXPECT_EQ(out.status().code(), absl::StatusCode::kDeadlineExceeded) << out.status();
 }
 
+TEST(Session, ADetectionOfManyBoxesEndsAtItsDeadline) {
+  auto session = Open(R"(
+    boxes = Placeholder {dtype=float}
+    scores = Placeholder {dtype=float}
+    anchors = Placeholder {dtype=float}
+    d = _LiteDetectionPostProcess(boxes, scores, anchors) {max_detections=200000,
+        max_classes_per_detection=1, detections_per_class=1, num_classes=1,
+        use_regular_nms=false, nms_score_threshold=0.0f, nms_iou_threshold=0.5f, y_scale=1.0f,
+        x_scale=1.0f, h_scale=1.0f, w_scale=1.0f}
+  )");
+  // None overlaps another, so that each is held against all that are better.
+  constexpr int64_t kBoxes = 200000;
+  Tensor anchors = *Tensor::Zeros(Dtype::kFloat, Shape({kBoxes, 4}));
+  for (int64_t i = 0; i < kBoxes; ++i) {
+    float* anchor = anchors.data<float>() + 4 * i;
+    anchor[0] = static_cast<float>(2 * i);
+    anchor[2] = anchor[3] = 1;
+  }
+  RunOptions options;
+  options.timeout = absl::Milliseconds(200);
+  auto out = session->Run({{"boxes", *Tensor::Zeros(Dtype::kFloat, Shape({1, kBoxes, 4}))},
+                           {"scores", *Tensor::Zeros(Dtype::kFloat, Shape({1, kBoxes, 1}))},
+                           {"anchors", anchors}},
+                          {"d:3"}, {}, options);
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kDeadlineExceeded) << out.status();
+}
+
 TEST(Session, SaysWhatIsWrongWithARequest) {
   auto session = Open("x = Placeholder {dtype=float, shape=[]}\ny = Neg(x) {T=float}");
   const Tensor one = Tensor::Scalar<float>(1);

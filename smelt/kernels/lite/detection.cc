@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/image/boxes.h"
 #include "smelt/kernels/kernel.h"
 
@@ -110,9 +111,10 @@ StatusOr<std::vector<DetectionBox>> DecodeBoxes(const DetectionState& s, const T
   return boxes;
 }
 
-// The best boxes, best first, at most `most`: none overlaps a better one.
+// The best boxes, best first, at most `most`: none overlaps a better one. Fewer once the step has
+// been told to stop.
 std::vector<int32_t> SuppressBoxes(const DetectionState& s, std::span<const DetectionBox> boxes,
-                                   std::span<const float> scores, int64_t most) {
+                                   std::span<const float> scores, int64_t most, const Step& step) {
   std::vector<int32_t> order;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] >= s.least_score) order.push_back(static_cast<int32_t>(i));
@@ -122,6 +124,7 @@ std::vector<int32_t> SuppressBoxes(const DetectionState& s, std::span<const Dete
   std::vector<bool> gone(order.size());
   for (size_t i = 0; i < order.size() && static_cast<int64_t>(kept.size()) < most; ++i) {
     if (gone[i]) continue;
+    if (!CheckStep(step).ok()) break;
     kept.push_back(order[i]);
     for (size_t k = i + 1; k < order.size(); ++k) {
       if (gone[k]) continue;
@@ -144,7 +147,7 @@ struct Detected {
 
 // `scores[box * stride + label]`. How many boxes there are.
 int64_t DetectApart(const DetectionState& s, std::span<const DetectionBox> boxes,
-                    const float* scores, int64_t stride, const Detected& out) {
+                    const float* scores, int64_t stride, const Detected& out, const Step& step) {
   struct Found {
     int32_t box;
     int64_t label;
@@ -157,7 +160,7 @@ int64_t DetectApart(const DetectionState& s, std::span<const DetectionBox> boxes
       for (size_t i = 0; i < boxes.size(); ++i) {
         mine[i] = scores[static_cast<int64_t>(i) * stride + label];
       }
-      for (const int32_t box : SuppressBoxes(s, boxes, mine, s.most_apart)) {
+      for (const int32_t box : SuppressBoxes(s, boxes, mine, s.most_apart, step)) {
         of_class[label].push_back({box, label, mine[box]});
       }
     }
@@ -179,7 +182,7 @@ int64_t DetectApart(const DetectionState& s, std::span<const DetectionBox> boxes
 
 // The same by the best score of each box, which is then given its best classes.
 int64_t DetectTogether(const DetectionState& s, std::span<const DetectionBox> boxes,
-                       const float* scores, int64_t stride, const Detected& out) {
+                       const float* scores, int64_t stride, const Detected& out, const Step& step) {
   const int64_t labels = std::min(s.labels, s.classes);
   std::vector<int32_t> order(static_cast<size_t>(s.classes));
   std::vector<int32_t> best(boxes.size() * static_cast<size_t>(labels));
@@ -198,7 +201,7 @@ int64_t DetectTogether(const DetectionState& s, std::span<const DetectionBox> bo
     }
     highest[i] = of_box[*mine];
   }
-  const std::vector<int32_t> kept = SuppressBoxes(s, boxes, highest, s.most);
+  const std::vector<int32_t> kept = SuppressBoxes(s, boxes, highest, s.most, step);
   for (size_t k = 0; k < kept.size(); ++k) {
     for (int64_t label = 0; label < labels; ++label) {
       const int32_t c = best[kept[k] * labels + label];
@@ -226,8 +229,9 @@ Status RunDetection(OpContext& ctx) {
   const int64_t stride = predictions.dim(2);
   const float* scores = predictions.data<float>() + (stride - s.classes);  // behind the background
   const auto detect = s.apart ? DetectApart : DetectTogether;
-  out[3][0] = static_cast<float>(detect(s, boxes, scores, stride, {out[0], out[1], out[2]}));
-  return OkStatus();
+  out[3][0] =
+      static_cast<float>(detect(s, boxes, scores, stride, {out[0], out[1], out[2]}, ctx.step()));
+  return CheckStep(ctx.step());
 }
 
 constexpr Kernel kLiteDetectionTable[] = {
