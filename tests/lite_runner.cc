@@ -14,6 +14,11 @@
 // ranges, their weights in `bits`. `do dynamic [bits=4] [block=N]`: weights of operators that
 // quantize floats as they come are integers, however few these are.
 //
+// `do quantize dynamic|float16|int8|int16x8 [bits=4] [block=N] [least=N] [op=NAME] [node=NAME]
+// [float=PATTERN]`: the graph and the functions that its control flow calls, whose nodes print as
+// "FUNCTION: NODE"; weights are quantized from `least` elements on, else all; the last three leave
+// layers in float. int8 and int16x8 take samples in [-1, 1].
+//
 // `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
@@ -44,8 +49,7 @@
 #include "smelt/lite/lower/lowering.h"
 #include "smelt/lite/prepare/cases.h"
 #include "smelt/lite/prepare/functional.h"
-#include "smelt/lite/quantize/float_layers.h"
-#include "smelt/lite/quantize/quantize.h"
+#include "smelt/lite/quantize/quantize_graphs.h"
 #include "smelt/lite/recurrences/recurrence.h"
 #include "tests/case_tests.h"
 
@@ -121,7 +125,10 @@ StatusOr<std::vector<LiteSample>> MadeUpSamples(const Graph& graph) {
   return out;
 }
 
-StatusOr<std::string> LayersOf(const Graph& graph, const std::vector<std::string>& words) {
+Status AsItIs(Graph&) { return OkStatus(); }
+
+StatusOr<std::string> LayersOf(std::unique_ptr<Graph> graph,
+                               const std::vector<std::string>& words) {
   FloatLayerFlags flags;
   flags.measure = true;
   for (size_t i = 1; i < words.size(); ++i) {
@@ -133,22 +140,13 @@ StatusOr<std::string> LayersOf(const Graph& graph, const std::vector<std::string
       flags.patterns.emplace_back(words[i]);
     }
   }
-  ASSIGN_OR_RETURN(const auto samples, MadeUpSamples(graph));
-  ASSIGN_OR_RETURN(const LiteRanges ranges, Calibrate(graph, samples));
-  const Quantizer quantize = [&](const NodeNames& names) -> StatusOr<std::unique_ptr<Graph>> {
-    ASSIGN_OR_RETURN(auto out, graph.Clone());
-    IntegerFlags integer;
-    integer.float_nodes = names;
-    // Nodes of the copy have the ranges of those they were copied from.
-    LiteRanges of_copy;
-    for (const auto& [key, range] : ranges) {
-      of_copy[{out->Find(key.first->name()), key.second}] = range;
-    }
-    RETURN_IF_ERROR(QuantizeToInteger(*out, of_copy, integer));
-    return out;
-  };
-  ASSIGN_OR_RETURN(const FloatLayers got,
-                   ChooseFloatLayers(graph, ranges, samples, quantize, flags));
+  ASSIGN_OR_RETURN(const auto samples, MadeUpSamples(*graph));
+  ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
+  QuantizeGraphsFlags quantize;
+  quantize.mode = LiteQuantize::kInt8;
+  quantize.float_layers = std::move(flags);
+  ASSIGN_OR_RETURN(const auto chosen, QuantizeGraphs(graphs, samples, std::move(quantize)));
+  const FloatLayers& got = *chosen;
   const LayerError* worst = nullptr;
   for (const LayerError& l : got.before.layers) {
     if (worst == nullptr || l.alone.Relative() > worst->alone.Relative()) worst = &l;
@@ -167,6 +165,45 @@ int64_t NumberOf(const std::vector<std::string>& words, absl::string_view name, 
   return value;
 }
 
+StatusOr<std::string> QuantizedText(std::unique_ptr<Graph> graph,
+                                    const std::vector<std::string>& words) {
+  constexpr std::pair<absl::string_view, LiteQuantize> kModes[] = {
+      {"dynamic", LiteQuantize::kDynamic},
+      {"float16", LiteQuantize::kFloat16},
+      {"int8", LiteQuantize::kInt8},
+      {"int16x8", LiteQuantize::kInt16x8}};
+  QuantizeGraphsFlags flags;
+  for (size_t i = 1; i < words.size(); ++i) {
+    absl::string_view word = words[i];
+    for (const auto& [name, mode] : kModes) {
+      if (word == name) flags.mode = mode;
+    }
+    if (absl::ConsumePrefix(&word, "op=")) flags.dynamic.float_ops.emplace(word);
+    if (absl::ConsumePrefix(&word, "node=")) flags.dynamic.float_nodes.emplace(word);
+    if (absl::ConsumePrefix(&word, "float=")) flags.float_layers.patterns.emplace_back(word);
+  }
+  flags.dynamic.least_elements = NumberOf(words, "least=", 0);
+  flags.dynamic.block_size = NumberOf(words, "block=", 0);
+  flags.dynamic.weight_bits = static_cast<int>(NumberOf(words, "bits=", 8));
+  flags.integer.weight_bits = flags.dynamic.weight_bits;
+  flags.integer.float_ops = flags.dynamic.float_ops;
+  flags.integer.float_nodes = flags.dynamic.float_nodes;
+  std::vector<LiteSample> samples;
+  if (flags.mode == LiteQuantize::kInt8 || flags.mode == LiteQuantize::kInt16x8) {
+    ASSIGN_OR_RETURN(samples, MadeUpSamples(*graph));
+  }
+  ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(graph), AsItIs));
+  RETURN_IF_ERROR(QuantizeGraphs(graphs, samples, std::move(flags)).status());
+  std::string out = Canonical(*graphs.main);
+  for (const LiteBody& body : graphs.bodies) {
+    for (const absl::string_view line :
+         absl::StrSplit(Canonical(*body.graph), '\n', absl::SkipEmpty())) {
+      absl::StrAppend(&out, body.function, ": ", line, "\n");
+    }
+  }
+  return out;
+}
+
 StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
                                const std::string& fusions) {
   ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph(in));
@@ -183,7 +220,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   ASSIGN_OR_RETURN(choice.own, ParseFusions(fusions));
   std::vector<FusionNote> notes;
   const std::string step = words.at(0);
-  if (step == "layers") return LayersOf(*graph, words);
+  if (step == "layers") return LayersOf(std::move(graph), words);
+  if (step == "quantize") return QuantizedText(std::move(graph), words);
   if (step == "composites") {
     std::set<std::string, std::less<>> declined;
     RETURN_IF_ERROR(ChooseComposites(*graph, declined, &notes).status());

@@ -11,17 +11,20 @@
 namespace smelt {
 namespace {
 
-// Those whose own error is the worst, the worst first.
-std::vector<const LayerError*> Worst(const LayerErrors& errors) {
+// Those for which one of their numbers is the worst, the worst first.
+std::vector<const LayerError*> Worst(const std::vector<LayerError>& layers, Noise LayerError::*of) {
   std::vector<const LayerError*> out;
-  for (const LayerError& l : errors.layers) {
-    if (l.alone.noise > 0) out.push_back(&l);
+  for (const LayerError& l : layers) {
+    if ((l.*of).noise > 0) out.push_back(&l);
   }
-  std::ranges::stable_sort(out, [](const LayerError* a, const LayerError* b) {
-    return a->alone.Relative() > b->alone.Relative();
+  std::ranges::stable_sort(out, [&](const LayerError* a, const LayerError* b) {
+    return (a->*of).Relative() > (b->*of).Relative();
   });
   if (out.size() > kWorstLayers) out.resize(kWorstLayers);
   return out;
+}
+std::vector<const LayerError*> Worst(const LayerErrors& errors) {
+  return Worst(errors.layers, &LayerError::alone);
 }
 
 std::string Decibels(const Noise& n) {
@@ -49,21 +52,56 @@ void WriteNoise(JsonWriter& w, absl::string_view key, const Noise& n) {
 }
 
 void WriteLayer(JsonWriter& w, const LayerError& l, const Noise& outputs) {
+  const bool in_body = !l.function.empty();
+  if (in_body) w.Field("function", l.function);
   w.Field("name", l.node);
   w.Field("op", l.op);
-  WriteNoise(w, "alone", l.alone);
-  WriteNoise(w, "accumulated", l.accumulated);
+  if (!in_body) {
+    WriteNoise(w, "alone", l.alone);
+    WriteNoise(w, "accumulated", l.accumulated);
+  }
   WriteNoise(w, "weights", l.weights);
   w.Key("min");
   w.Real(static_cast<double>(l.range.min));
   w.Key("max");
   w.Real(static_cast<double>(l.range.max));
   w.Field("steps", l.steps);
-  w.Field("steps_used", l.used);
+  if (!in_body) w.Field("steps_used", l.used);
   if (!l.outputs_in_float) return;
   WriteNoise(w, "outputs_in_float", *l.outputs_in_float);
   w.Key("gain_db");
   w.Real(l.outputs_in_float->Decibels() - outputs.Decibels());
+}
+
+// Loops and branches: what comes there in each turn is not compared.
+std::string BodiesText(const FloatLayers& f) {
+  std::string out;
+  if (!f.before.in_bodies.empty()) {
+    absl::StrAppend(&out, "in loops and branches: ", f.before.in_bodies.size(),
+                    " quantized layers, of which weights alone are measured\n");
+  }
+  for (const std::string& function : f.before.float_bodies) {
+    absl::StrAppend(&out, "in loops and branches: '", function, "' stays float\n");
+  }
+  const std::vector<const LayerError*> worst = Worst(f.before.in_bodies, &LayerError::weights);
+  if (worst.empty()) return out;
+  size_t function = 8, name = 5, op = 2;
+  for (const LayerError* l : worst) {
+    function = std::max(function, l->function.size());
+    name = std::max(name, l->node.size());
+    op = std::max(op, l->op.size());
+  }
+  const auto row = [&](absl::string_view a, absl::string_view b, absl::string_view c,
+                       absl::string_view d, absl::string_view e) {
+    absl::StrAppendFormat(&out, "%-*s  %-*s  %-*s  %7s  %8s\n", static_cast<int>(function), a,
+                          static_cast<int>(name), b, static_cast<int>(op), c, d, e);
+  };
+  row("FUNCTION", "LAYER", "OP", "WEIGHTS", "IN FLOAT");
+  for (const LayerError* l : worst) {
+    row(l->function, l->node, l->op, Decibels(l->weights),
+        l->outputs_in_float ? Decibels(*l->outputs_in_float) : "-");
+  }
+  return out;
 }
 
 }  // namespace
@@ -103,6 +141,7 @@ std::string LayersText(const LiteReport& report) {
                             Decibels(l->alone), Decibels(l->accumulated), weights, Steps(*l),
                             in_float, l->range.min, l->range.max);
     }
+    absl::StrAppend(&out, BodiesText(f));
   }
   return out;
 }
@@ -129,6 +168,9 @@ std::string LayersJson(const LiteReport& report) {
       w.Texts("chosen", f.chosen);
       w.Texts("float_layers", std::vector<std::string>(f.nodes.begin(), f.nodes.end()));
       w.Objects("layers", f.before.layers, [&](const LayerError& l) { WriteLayer(w, l, worst); });
+      w.Objects("layers_in_bodies", f.before.in_bodies,
+                [&](const LayerError& l) { WriteLayer(w, l, worst); });
+      w.Texts("float_bodies", f.before.float_bodies);
       std::vector<std::string> names;
       for (const LayerError* l : Worst(f.before)) names.push_back(l->node);
       w.Texts("worst", names);

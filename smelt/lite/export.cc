@@ -13,7 +13,6 @@
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/prepare/effects.h"
-#include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/signature_graph.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/lite/versions.h"
@@ -104,94 +103,17 @@ StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
   return out;
 }
 
-Status QuantizeAs(Graph& graph, const LiteRanges& ranges, const LiteFlags& flags) {
-  switch (flags.quantize) {
-    case LiteQuantize::kNone:
-      return OkStatus();
-    case LiteQuantize::kFloat16:
-      return QuantizeToHalf(graph);
-    case LiteQuantize::kDynamic: {
-      // A model that states what activations are needs no hybrid kernels.
-      if (!HasDeclaredRanges(graph)) return QuantizeDynamicRange(graph, flags.dynamic);
-      IntegerFlags integer = flags.integer;
-      integer.float_ops = flags.dynamic.float_ops;
-      integer.float_nodes = flags.dynamic.float_nodes;
-      return QuantizeToInteger(graph, ranges, integer);
-    }
-    case LiteQuantize::kInt8:
-    case LiteQuantize::kInt16x8: {
-      IntegerFlags integer = flags.integer;
-      integer.int16 = flags.quantize == LiteQuantize::kInt16x8;
-      return QuantizeToInteger(graph, ranges, integer);
-    }
-  }
-  return OkStatus();
-}
-
-// Nodes of a copy have the ranges of those that they were copied from.
-LiteRanges RangesOfCopy(const LiteRanges& ranges, const Graph& copy) {
-  LiteRanges out;
-  for (const auto& [key, range] : ranges) {
-    out[{copy.Find(key.first->name()), key.second}] = range;
-  }
-  return out;
-}
-
-LiteFlags WithFloatNodes(const LiteFlags& flags, const NodeNames& names) {
-  LiteFlags out = flags;
-  for (auto* nodes : {&out.integer.float_nodes, &out.dynamic.float_nodes}) {
-    nodes->insert(names.begin(), names.end());
-  }
-  return out;
-}
-
-// Chooses the nodes that stay float, which are added to the flags.
-StatusOr<FloatLayers> Choose(const Graph& graph, const LiteRanges& ranges,
-                             std::span<const LiteSample> samples, LiteFlags& flags) {
-  const Quantizer quantize = [&](const NodeNames& names) -> StatusOr<std::unique_ptr<Graph>> {
-    LiteFlags trial = WithFloatNodes(flags, names);
-    // Borders of integers refuse some layers in float, and change nothing else that is measured.
-    const bool borders =
-        trial.integer.input_type != Dtype::kFloat || trial.integer.output_type != Dtype::kFloat;
-    if (borders) {
-      ASSIGN_OR_RETURN(const auto whole, graph.Clone());
-      RETURN_IF_ERROR(QuantizeAs(*whole, RangesOfCopy(ranges, *whole), trial));
-      trial.integer.input_type = trial.integer.output_type = Dtype::kFloat;
-    }
-    ASSIGN_OR_RETURN(auto out, graph.Clone());
-    RETURN_IF_ERROR(QuantizeAs(*out, RangesOfCopy(ranges, *out), trial));
-    return out;
-  };
-  ASSIGN_OR_RETURN(FloatLayers out,
-                   ChooseFloatLayers(graph, ranges, samples, quantize, flags.float_layers));
-  flags = WithFloatNodes(flags, out.nodes);
-  return out;
-}
-
-Status Quantize(SignatureGraph& g, LiteFlags flags, LiteReport* report) {
-  const bool integers =
-      flags.quantize == LiteQuantize::kInt8 || flags.quantize == LiteQuantize::kInt16x8;
-  const FloatLayerFlags& layers = flags.float_layers;
-  const bool declares = HasDeclaredRanges(*g.graph);
-  if (integers && flags.samples.empty() && !declares) {
-    return InvalidArgument("integers for activations need --representative, samples of inputs");
-  }
-  const bool calibrates = integers && !flags.samples.empty();
-  const bool runs = calibrates || layers.measure || layers.max_loss;
+Status Quantize(const SignatureGraph& g, LiteGraphs& graphs, const LiteFlags& flags,
+                LiteReport* report) {
   std::vector<LiteSample> samples;
-  LiteRanges ranges;
-  if (runs) {
-    if (!CalledFunctions(*g.graph).empty()) {
-      return Unimplemented("loops and branches are not calibrated");
-    }
+  if (!flags.samples.empty()) {
     ASSIGN_OR_RETURN(samples, SamplesOf(g, flags));
-    ASSIGN_OR_RETURN(ranges, Calibrate(*g.graph, samples));
   }
-  if (layers.measure || layers.max_loss || !layers.patterns.empty()) {
-    ASSIGN_OR_RETURN(FloatLayers chosen, Choose(*g.graph, ranges, samples, flags));
-    report->float_layers.emplace_back(g.key, std::move(chosen));
-  }
-  return QuantizeAs(*g.graph, ranges, flags);
+  ASSIGN_OR_RETURN(auto layers, QuantizeGraphs(graphs, samples,
+                                               {flags.quantize, flags.integer, flags.dynamic,
+                                                flags.float_layers}));
+  if (layers) report->float_layers.emplace_back(g.key, *std::move(layers));
+  return OkStatus();
 }
 
 std::vector<std::string> TensorNames(const std::vector<LiteSlot>& slots) {
@@ -310,25 +232,17 @@ class Exporter {
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     const bool declares_ranges =
         flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kDynamic;
-    RETURN_IF_ERROR(Convert(key, *g.graph, declares_ranges));
+    ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(g.graph), [&](Graph& graph) {
+                       return Convert(key, graph, declares_ranges);
+                     }));
     // An infinity is refused by name where numbers get scales, and not taken for a large number.
-    if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, flags_, report_));
-    RETURN_IF_ERROR(Finish(*g.graph));
+    if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, graphs, flags_, report_));
+    for (Graph* graph : graphs.All()) RETURN_IF_ERROR(Finish(*graph));
     subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
-                          TensorNames(g.outputs), std::move(g.graph)});
-    const auto& library = *subgraphs_.back().graph->library();
-    std::vector<std::string> callees = CalledFunctions(*subgraphs_.back().graph);
-    while (!callees.empty()) {
-      const std::string name = callees.back();
-      callees.pop_back();
-      const Function* f = library.Find(name);
-      // What was refused may call what it wants.
-      if (f == nullptr || f->body == nullptr || !bodies_seen_.insert(name).second) continue;
-      ASSIGN_OR_RETURN(ExportedGraph body, BodyOf(*f));
-      RETURN_IF_ERROR(Convert(key, *body.graph));
-      RETURN_IF_ERROR(Finish(*body.graph));
-      for (std::string& more : CalledFunctions(*body.graph)) callees.push_back(std::move(more));
-      bodies_.push_back(std::move(body));
+                          TensorNames(g.outputs), std::move(graphs.main)});
+    for (LiteBody& body : graphs.bodies) {
+      if (!bodies_seen_.insert(body.function).second) continue;
+      bodies_.push_back(ExportedBody(std::move(body)));
     }
     signatures_.push_back(std::move(g));
     return OkStatus();
@@ -348,20 +262,17 @@ class Exporter {
     return OkStatus();
   }
 
-  static StatusOr<ExportedGraph> BodyOf(const Function& f) {
+  static ExportedGraph ExportedBody(LiteBody body) {
     ExportedGraph out;
-    out.name = f.name();
-    ASSIGN_OR_RETURN(out.graph, Instantiate(f, nullptr));
-    std::vector<CallableArgument> arguments;
-    for (Node* arg : f.args) arguments.push_back({arg->output_types[0], StatedShape({arg, 0})});
-    RETURN_IF_ERROR(RestoreArguments(*out.graph, arguments));
+    out.name = std::move(body.function);
+    out.graph = std::move(body.graph);
     for (const Node* arg : ArgumentsOf(*out.graph, 0)) out.inputs.push_back(arg->name());
     for (const Node* result : ResultsOf(*out.graph)) out.outputs.push_back(result->name());
     return out;
   }
 
   // Ops become operators, which are then fused.
-  Status Convert(const std::string& key, Graph& graph, bool declares_ranges = false) {
+  Status Convert(const std::string& key, Graph& graph, bool declares_ranges) {
     Effects effects(*graph.library(), flags_.keep_asserts);
     RETURN_IF_ERROR(DropIdleOrder(graph, effects));
     ASSIGN_OR_RETURN(std::vector<Refusal> refused,

@@ -9,16 +9,12 @@
 #include "smelt/lite/input_shapes.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/lite/operator_sets.h"
-#include "smelt/lite/quantize/float_layers.h"
-#include "smelt/lite/quantize/quantize.h"
+#include "smelt/lite/quantize/quantize_graphs.h"
 #include "smelt/lite/quantize/samples.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/wire/tflite/tflite.h"
 
 namespace smelt {
-
-// How numbers are stored and computed.
-enum class LiteQuantize : uint8_t { kNone, kFloat16, kDynamic, kInt8, kInt16x8 };
 
 struct LiteFlags {
   std::vector<std::string> signatures;  // empty: all

@@ -2,6 +2,7 @@
 
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/optimize/passes.h"
 
 namespace smelt {
 
@@ -69,6 +70,14 @@ StatusOr<std::unique_ptr<Function>> FunctionOf(std::unique_ptr<Graph> graph,
   }
   f->body = std::move(graph);
   return f;
+}
+
+StatusOr<std::unique_ptr<Graph>> GraphOf(const Function& f) {
+  ASSIGN_OR_RETURN(auto graph, Instantiate(f, nullptr));
+  std::vector<CallableArgument> arguments;
+  for (Node* arg : f.args) arguments.push_back({arg->output_types[0], StatedShape({arg, 0})});
+  RETURN_IF_ERROR(RestoreArguments(*graph, arguments));
+  return graph;
 }
 
 }  // namespace smelt

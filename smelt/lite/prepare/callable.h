@@ -26,6 +26,8 @@ Status RestoreArguments(Graph& graph, const std::vector<CallableArgument>& argum
 // REQUIRES: no argument is missing.
 StatusOr<std::unique_ptr<Function>> FunctionOf(std::unique_ptr<Graph> graph,
                                                const std::string& name);
+// The function's body with all of its arguments. Errors of Instantiate (optimize/passes.h).
+StatusOr<std::unique_ptr<Graph>> GraphOf(const Function& f);
 
 }  // namespace smelt
 

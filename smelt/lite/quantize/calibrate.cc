@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "absl/strings/match.h"
@@ -15,13 +16,26 @@ bool IsMeasured(const Node& n, int port) {
   return made && n.output_types[static_cast<size_t>(port)] == Dtype::kFloat;
 }
 
-// The graph with the least and the greatest element of each measured tensor in two vectors.
+// The least and the greatest element of each measured tensor of a graph, in two vectors.
+struct RangeVectors {
+  Endpoint least, greatest;
+  std::vector<std::pair<const Node*, int>> endpoints;  // what was measured, in the graph it is of
+};
+
+// The main graph with what it is asked for.
 struct Measured {
   std::shared_ptr<Graph> graph;
-  std::vector<Endpoint> vectors;  // least, greatest, and the ranges of each of `lstms`
+  RangeVectors ranges;
   std::vector<const Node*> lstms;
-  std::vector<std::string> names;                      // of the measured tensors
-  std::vector<std::pair<const Node*, int>> endpoints;  // in the graph that was given
+  // `ranges`, where there are any; the ranges of each of `lstms`; the graph's results, which bodies
+  // run for.
+  std::vector<Endpoint> asked;
+};
+
+// A body keeps its ranges of all turns in variables.
+struct BodyRanges {
+  std::string function;
+  RangeVectors ranges;
 };
 
 StatusOr<Node*> AddNode(Graph& graph, absl::string_view name, OpName op,
@@ -47,83 +61,218 @@ Status GiveRanges(Graph& graph, Node* n) {
   return graph.ResolveTypes(n);
 }
 
-StatusOr<Measured> Measure(const Graph& from) {
-  Measured out;
-  out.graph = std::make_shared<Graph>(from.library());
-  Graph& g = *out.graph;
-  ASSIGN_OR_RETURN(const NodeCopies copies, g.CopyFrom(from, ""));
+AttrMap OfType(Dtype type) {
+  AttrMap attrs;
+  attrs.Set("T", type);
+  return attrs;
+}
+
+StatusOr<Endpoint> Packed(Graph& g, absl::string_view name, const std::vector<Endpoint>& values) {
+  AttrMap attrs = OfType(Dtype::kFloat);
+  attrs.Set("N", static_cast<int64_t>(values.size()));
+  ASSIGN_OR_RETURN(Node * n, AddNode(g, name, "Pack", values, std::move(attrs)));
+  return Endpoint{n, 0};
+}
+
+// `g` is a copy of `from`, whose nodes have their names. `odd`: a vector more, of 0 where all of a
+// tensor's elements are finite, and NaN elsewhere; the least of numbers and NaN may be a number.
+StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* odd) {
   const Endpoint flat = {g.AddConst("measure/flat", Tensor::Vector<int32_t>({-1})), 0};
   const Endpoint axis = {g.AddConst("measure/axis", Tensor::Vector<int32_t>({0})), 0};
-  std::vector<Endpoint> least, greatest;
+  const Endpoint zero = {g.AddConst("measure/zero", Tensor::Scalar(0.0f)), 0};
+  RangeVectors out;
+  std::vector<Endpoint> least, greatest, odds;
   for (const Node* n : from.Nodes()) {
-    if (IsLstm(*n)) out.lstms.push_back(n);
     for (int port = 0; port < n->num_outputs(); ++port) {
       if (!IsMeasured(*n, port)) continue;
-      const Endpoint e = {copies.Of(n), port};
-      AttrMap attrs;
-      attrs.Set("T", Dtype::kFloat);
+      const Endpoint e = {g.Find(n->name()), port};
+      const AttrMap attrs = OfType(Dtype::kFloat);
       ASSIGN_OR_RETURN(Node * row, AddNode(g, "measure/row", "Reshape", {e, flat}, attrs));
       ASSIGN_OR_RETURN(Node * low, AddNode(g, "measure/min", "Min", {{row, 0}, axis}, attrs));
       ASSIGN_OR_RETURN(Node * high, AddNode(g, "measure/max", "Max", {{row, 0}, axis}, attrs));
       least.push_back({low, 0});
       greatest.push_back({high, 0});
-      out.names.push_back(n->name());
       out.endpoints.emplace_back(n, port);
+      if (odd == nullptr) continue;
+      ASSIGN_OR_RETURN(Node * none, AddNode(g, "measure/none", "Mul", {{row, 0}, zero}, attrs));
+      ASSIGN_OR_RETURN(Node * sum, AddNode(g, "measure/sum", "Sum", {{none, 0}, axis}, attrs));
+      odds.push_back({sum, 0});
     }
   }
-  AttrMap attrs;
-  attrs.Set("T", Dtype::kFloat);
-  attrs.Set("N", static_cast<int64_t>(least.size()));
-  ASSIGN_OR_RETURN(Node * all_min, AddNode(g, "measure/all_min", "Pack", least, attrs));
-  ASSIGN_OR_RETURN(Node * all_max, AddNode(g, "measure/all_max", "Pack", greatest, attrs));
-  out.vectors = {{all_min, 0}, {all_max, 0}};
-  for (const Node* n : out.lstms) {
-    RETURN_IF_ERROR(GiveRanges(g, copies.Of(n)));
-    out.vectors.push_back({copies.Of(n), 1});
+  if (out.endpoints.empty()) return out;
+  ASSIGN_OR_RETURN(out.least, Packed(g, "measure/all_min", least));
+  ASSIGN_OR_RETURN(out.greatest, Packed(g, "measure/all_max", greatest));
+  if (odd != nullptr) {
+    ASSIGN_OR_RETURN(*odd, Packed(g, "measure/all_odd", odds));
   }
   return out;
 }
 
-// A tensor without elements has the range of nothing: its least is greater than its greatest.
-Status Widen(LiteRanges& ranges, std::pair<const Node*, int> key, float low, float high) {
-  if (low > high) return OkStatus();
-  if (!std::isfinite(low) || !std::isfinite(high)) return InvalidArgument("is not finite");
-  const auto [it, added] = ranges.try_emplace(key, LiteRange{low, high});
-  if (added) return OkStatus();
-  it->second.min = std::min(it->second.min, low);
-  it->second.max = std::max(it->second.max, high);
-  return OkStatus();
+StatusOr<Measured> Measure(const LiteGraphs& graphs, std::shared_ptr<FunctionLibrary> library) {
+  const Graph& from = *graphs.main;
+  Measured out;
+  out.graph = std::make_shared<Graph>(std::move(library));
+  Graph& g = *out.graph;
+  ASSIGN_OR_RETURN(const NodeCopies copies, g.CopyFrom(from, ""));
+  ASSIGN_OR_RETURN(out.ranges, AddRanges(g, from, nullptr));
+  if (!out.ranges.endpoints.empty()) out.asked = {out.ranges.least, out.ranges.greatest};
+  for (const Node* n : from.Nodes()) {
+    if (!IsLstm(*n)) continue;
+    out.lstms.push_back(n);
+    RETURN_IF_ERROR(GiveRanges(g, copies.Of(n)));
+    out.asked.push_back({copies.Of(n), 1});
+  }
+  for (const Node* n : from.Nodes()) {
+    if (n->Is("_Retval") && !graphs.bodies.empty()) {
+      out.asked.push_back({copies.Of(n->input(0).node), n->input(0).port});
+    }
+  }
+  return out;
 }
+
+// What the variables of a body are, and how they begin before each sample.
+struct RangeVariable {
+  const char* name;
+  OpName joined;
+  float begin;
+};
+constexpr RangeVariable kRangeVariables[] = {
+    {"least", "Minimum", std::numeric_limits<float>::infinity()},
+    {"greatest", "Maximum", -std::numeric_limits<float>::infinity()},
+    {"odd", "AddV2", 0},
+};
+std::string VariableName(const BodyRanges& body, const RangeVariable& v) {
+  return absl::StrCat("measure/", body.function, "/", v.name);
+}
+
+Status Keep(Graph& g, const std::string& name, OpName joined, Endpoint value) {
+  AttrMap handle, type;
+  handle.Set("shared_name", name);
+  handle.Set("dtype", Dtype::kFloat);
+  handle.Set("shape", PartialShape::Unknown());
+  type.Set("dtype", Dtype::kFloat);
+  ASSIGN_OR_RETURN(Node * v, AddNode(g, "measure/variable", "VarHandleOp", {}, std::move(handle)));
+  ASSIGN_OR_RETURN(Node * before, AddNode(g, "measure/read", "ReadVariableOp", {{v, 0}}, type));
+  ASSIGN_OR_RETURN(Node * now, AddNode(g, "measure/joined", joined, {{before, 0}, value},
+                                       OfType(Dtype::kFloat)));
+  return AddNode(g, "measure/assign", "AssignVariableOp", {{v, 0}, {now, 0}}, type).status();
+}
+
+StatusOr<BodyRanges> MeasureBody(const LiteBody& body, Graph& copy) {
+  BodyRanges out;
+  out.function = body.function;
+  Endpoint values[3];
+  ASSIGN_OR_RETURN(out.ranges, AddRanges(copy, *body.graph, &values[2]));
+  values[0] = out.ranges.least;
+  values[1] = out.ranges.greatest;
+  for (size_t i = 0; i < std::size(values) && !out.ranges.endpoints.empty(); ++i) {
+    const RangeVariable& v = kRangeVariables[i];
+    RETURN_IF_ERROR(Keep(copy, VariableName(out, v), v.joined, values[i]));
+  }
+  return out;
+}
+
+class Calibration {
+ public:
+  explicit Calibration(const LiteGraphs& graphs) : graphs_(graphs) {}
+
+  Status Prepare() {
+    const auto library = LibraryFor(graphs_);
+    const auto measure = [&](const LiteBody& body, Graph& copy) -> Status {
+      ASSIGN_OR_RETURN(BodyRanges ranges, MeasureBody(body, copy));
+      if (!ranges.ranges.endpoints.empty()) bodies_.push_back(std::move(ranges));
+      return OkStatus();
+    };
+    RETURN_IF_ERROR(AddLowered(graphs_, "", library, measure));
+    ASSIGN_OR_RETURN(main_, Measure(graphs_, library));
+    if (main_.asked.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(
+        run_, SampleRun::Make(std::move(main_.graph), main_.asked, SampleRun::States::kKept));
+    for (const BodyRanges& body : bodies_) {
+      for (const RangeVariable& v : kRangeVariables) {
+        ASSIGN_OR_RETURN(auto variable, run_->AddVariable(VariableName(body, v), Dtype::kFloat));
+        variables_.push_back(std::move(variable));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Add(const LiteSample& sample) {
+    if (run_ == nullptr) return OkStatus();
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      const auto count =
+          static_cast<int64_t>(bodies_[i / std::size(kRangeVariables)].ranges.endpoints.size());
+      ASSIGN_OR_RETURN(Tensor begin, Tensor::Make(Dtype::kFloat, Shape({count})));
+      std::ranges::fill(begin.flat<float>(), kRangeVariables[i % std::size(kRangeVariables)].begin);
+      variables_[i]->Assign(std::move(begin));
+    }
+    ASSIGN_OR_RETURN(const auto got, run_->Run(sample));
+    size_t at = 0;
+    if (const auto& measured = main_.ranges.endpoints; !measured.empty()) {
+      at = 2;
+      RETURN_IF_ERROR(Widen(measured, got[0], got[1], nullptr));
+    }
+    for (const Node* n : main_.lstms) {
+      const auto* ranges = got[at++].data<float>();
+      for (int k = 0; k <= kLstmCell; ++k) {
+        RETURN_IF_ERROR(Widen({n, kLstmRanges + k}, ranges[2 * k], ranges[2 * k + 1]));
+      }
+    }
+    for (size_t i = 0; i < bodies_.size(); ++i) {
+      const auto* values = &variables_[std::size(kRangeVariables) * i];
+      const Tensor odd = values[2]->Read();
+      const Status added =
+          Widen(bodies_[i].ranges.endpoints, values[0]->Read(), values[1]->Read(), &odd);
+      if (!added.ok()) return Prefix(added, absl::StrCat("function '", bodies_[i].function, "': "));
+    }
+    return OkStatus();
+  }
+
+  LiteRanges Take() { return std::move(ranges_); }
+
+ private:
+  Status Widen(const std::vector<std::pair<const Node*, int>>& measured, const Tensor& least,
+               const Tensor& greatest, const Tensor* odd) {
+    for (size_t i = 0; i < measured.size(); ++i) {
+      const bool is_odd = odd != nullptr && std::isnan(odd->data<float>()[i]);
+      const float low = is_odd ? std::numeric_limits<float>::quiet_NaN() : least.data<float>()[i];
+      RETURN_IF_ERROR(Widen(measured[i], low, greatest.data<float>()[i]));
+    }
+    return OkStatus();
+  }
+
+  // A tensor without elements has the range of nothing: its least is greater than its greatest.
+  Status Widen(std::pair<const Node*, int> key, float low, float high) {
+    if (low > high) return OkStatus();
+    if (!std::isfinite(low) || !std::isfinite(high)) {
+      return InvalidArgument("'", key.first->name(), "' is not finite");
+    }
+    const auto [it, added] = ranges_.try_emplace(key, LiteRange{low, high});
+    if (added) return OkStatus();
+    it->second.min = std::min(it->second.min, low);
+    it->second.max = std::max(it->second.max, high);
+    return OkStatus();
+  }
+
+  const LiteGraphs& graphs_;
+  Measured main_;
+  std::vector<BodyRanges> bodies_;
+  std::unique_ptr<SampleRun> run_;
+  std::vector<std::shared_ptr<Variable>> variables_;  // those of each body in turn
+  LiteRanges ranges_;
+};
 
 }  // namespace
 
-StatusOr<LiteRanges> Calibrate(const Graph& graph, std::span<const LiteSample> samples) {
+StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSample> samples) {
   if (samples.empty()) return InvalidArgument("there are no samples to calibrate with");
-  ASSIGN_OR_RETURN(Measured m, Measure(graph));
-  LiteRanges out;
-  if (m.endpoints.empty()) return out;
-  ASSIGN_OR_RETURN(const auto run,
-                   SampleRun::Make(std::move(m.graph), m.vectors, SampleRun::States::kKept));
+  Calibration calibration(graphs);
+  RETURN_IF_ERROR(calibration.Prepare());
   for (size_t s = 0; s < samples.size(); ++s) {
-    auto got = run->Run(samples[s]);
-    if (!got.ok()) return Prefix(got.status(), absl::StrCat("sample ", s, ": "));
-    for (size_t i = 0; i < m.endpoints.size(); ++i) {
-      const Status added =
-          Widen(out, m.endpoints[i], (*got)[0].data<float>()[i], (*got)[1].data<float>()[i]);
-      if (!added.ok()) return Prefix(added, absl::StrCat("sample ", s, ": '", m.names[i], "' "));
-    }
-    for (size_t i = 0; i < m.lstms.size(); ++i) {
-      const auto* ranges = (*got)[2 + i].data<float>();
-      for (int k = 0; k <= kLstmCell; ++k) {
-        const Status added =
-            Widen(out, {m.lstms[i], kLstmRanges + k}, ranges[2 * k], ranges[2 * k + 1]);
-        if (!added.ok()) {
-          return Prefix(added, absl::StrCat("sample ", s, ": '", m.lstms[i]->name(), "' "));
-        }
-      }
-    }
+    const Status added = calibration.Add(samples[s]);
+    if (!added.ok()) return Prefix(added, absl::StrCat("sample ", s, ": "));
   }
-  return out;
+  return calibration.Take();
 }
 
 }  // namespace smelt

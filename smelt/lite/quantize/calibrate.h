@@ -1,4 +1,4 @@
-// What numbers a graph of operators computes on samples.
+// What numbers graphs of operators compute on samples.
 #ifndef SMELT_LITE_QUANTIZE_CALIBRATE_H_
 #define SMELT_LITE_QUANTIZE_CALIBRATE_H_
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "smelt/graph/graph.h"
+#include "smelt/lite/quantize/graphs.h"
 #include "smelt/lite/quantize/sample_run.h"
 
 namespace smelt {
@@ -19,11 +19,12 @@ struct LiteRange {
 inline constexpr int kLstmRanges = 1000, kLstmHidden = 4, kLstmCell = 5;
 using LiteRanges = absl::flat_hash_map<std::pair<const Node*, int>, LiteRange>;
 
-// The ranges of all float outputs of operators and arguments. States are kept from one sample to
-// the next, as TensorFlow's calibration does. A sample has a tensor for each
-// argument, in order. INVALID_ARGUMENT without samples, where one does not fit, or where a tensor
-// is not finite, with its name; errors of lowering and of running.
-StatusOr<LiteRanges> Calibrate(const Graph& graph, std::span<const LiteSample> samples);
+// The ranges of all float outputs of operators and arguments: of bodies those of every time that
+// they ran, of nodes that no sample reached none, nor of what LSTMs in bodies have in between.
+// States are kept from one sample to the next, as TensorFlow's calibration does. A sample has a
+// tensor for each argument of the main graph, in order. INVALID_ARGUMENT without samples, where one
+// does not fit, or where a tensor is not finite, with its name; errors of lowering and of running.
+StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSample> samples);
 
 }  // namespace smelt
 

@@ -28,9 +28,45 @@ bool MovesNumbers(const Node& n) {
   return row != nullptr && row->integer && row->results == ResultRange::kAsInput;
 }
 
+// The layers of `chosen` with those that stand between them and other floats, and move numbers: in
+// integers they would round what was left in float.
+Status AddMoves(const Graph& graph, const NodeNames& chosen, NodeNames& out) {
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  absl::flat_hash_set<const Node*> may;
+  const auto in_float = [&](const Node* n) {
+    return chosen.contains(n->name()) || may.contains(n);
+  };
+  for (const Node* n : order) {
+    if (!MovesNumbers(*n)) continue;
+    const bool follows = std::ranges::all_of(n->inputs(), [&](const Endpoint& e) {
+      return e.node->Is("Const") || e.node->Is("_Arg") || in_float(e.node) ||
+             e.node->output_types[static_cast<size_t>(e.port)] != Dtype::kFloat;
+    });
+    if (follows) may.insert(n);
+  }
+  // From the back: who is wanted in float, or came from there and leaves the graph.
+  absl::flat_hash_set<const Node*> from_chosen;
+  for (const Node* n : order) {
+    if (!may.contains(n)) continue;
+    for (const Endpoint& e : n->inputs()) {
+      if (chosen.contains(e.node->name()) || from_chosen.contains(e.node)) from_chosen.insert(n);
+    }
+  }
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const Node* n = *it;
+    if (!may.contains(n)) continue;
+    const bool wanted = std::ranges::any_of(n->uses(), [&](const Use& use) {
+      if (out.contains(use.node->name())) return true;
+      return from_chosen.contains(n) && FindQuantizedOp(use.node->op_name()) == nullptr;
+    });
+    if (wanted) out.insert(n->name());
+  }
+  return OkStatus();
+}
+
 class FloatLayerSearch {
  public:
-  FloatLayerSearch(const Graph& plain, std::span<const LiteSample> samples,
+  FloatLayerSearch(const LiteGraphs& plain, std::span<const LiteSample> samples,
                    const Quantizer& quantize)
       : plain_(plain),
         quantize_(quantize),
@@ -39,40 +75,9 @@ class FloatLayerSearch {
 
   size_t trials() const { return trials_.size(); }
 
-  // With the layers that stand between those of `chosen` and other floats, and move numbers: in
-  // integers they would round what was left in float.
   StatusOr<NodeNames> WithMoves(const NodeNames& chosen) const {
-    ASSIGN_OR_RETURN(const std::vector<Node*> order, plain_.TopologicalOrder());
-    absl::flat_hash_set<const Node*> may;
-    const auto in_float = [&](const Node* n) {
-      return chosen.contains(n->name()) || may.contains(n);
-    };
-    for (const Node* n : order) {
-      if (!MovesNumbers(*n)) continue;
-      const bool follows = std::ranges::all_of(n->inputs(), [&](const Endpoint& e) {
-        return e.node->Is("Const") || e.node->Is("_Arg") || in_float(e.node) ||
-               e.node->output_types[static_cast<size_t>(e.port)] != Dtype::kFloat;
-      });
-      if (follows) may.insert(n);
-    }
-    // From the back: who is wanted in float, or came from there and leaves the graph.
-    absl::flat_hash_set<const Node*> from_chosen;
-    for (const Node* n : order) {
-      if (!may.contains(n)) continue;
-      for (const Endpoint& e : n->inputs()) {
-        if (chosen.contains(e.node->name()) || from_chosen.contains(e.node)) from_chosen.insert(n);
-      }
-    }
     NodeNames out = chosen;
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      const Node* n = *it;
-      if (!may.contains(n)) continue;
-      const bool wanted = std::ranges::any_of(n->uses(), [&](const Use& use) {
-        if (out.contains(use.node->name())) return true;
-        return from_chosen.contains(n) && FindQuantizedOp(use.node->op_name()) == nullptr;
-      });
-      if (wanted) out.insert(n->name());
-    }
+    for (const Graph* graph : plain_.All()) RETURN_IF_ERROR(AddMoves(*graph, chosen, out));
     return out;
   }
 
@@ -109,12 +114,12 @@ class FloatLayerSearch {
   StatusOr<std::vector<Noise>> Measure(const NodeNames& chosen, std::span<const LiteSample> samples,
                                        std::span<const std::vector<Tensor>> wanted) {
     ASSIGN_OR_RETURN(const NodeNames in_float, WithMoves(chosen));
-    ASSIGN_OR_RETURN(const auto graph, quantize_(in_float));
-    ASSIGN_OR_RETURN(const auto got, AnswersOf(*graph, samples));
+    ASSIGN_OR_RETURN(const LiteGraphs graphs, quantize_(in_float));
+    ASSIGN_OR_RETURN(const auto got, AnswersOf(graphs, samples));
     return NoiseOf(wanted, got);
   }
 
-  const Graph& plain_;
+  const LiteGraphs& plain_;
   const Quantizer& quantize_;
   std::span<const LiteSample> samples_;
   std::vector<LiteSample> trials_;
@@ -126,10 +131,13 @@ class FloatLayerSearch {
 // gain more by it: what lies between two layers in float is rounded no more.
 class GreedyChoice {
  public:
-  GreedyChoice(const Graph& plain, FloatLayerSearch& search, LayerErrors& errors, NodeNames& chosen)
-      : plain_(plain), search_(search), errors_(errors), chosen_(chosen) {
-    for (size_t i = 0; i < errors_.layers.size(); ++i) {
-      if (!errors_.layers[i].moves) candidates_[errors_.layers[i].node].layer = i;
+  GreedyChoice(const LiteGraphs& plain, FloatLayerSearch& search, LayerErrors& errors,
+               NodeNames& chosen)
+      : plain_(plain), search_(search), chosen_(chosen) {
+    for (auto* layers : {&errors.layers, &errors.in_bodies}) {
+      for (LayerError& l : *layers) {
+        if (!l.moves) candidates_[l.node].layers.push_back(&l);
+      }
     }
   }
 
@@ -137,7 +145,7 @@ class GreedyChoice {
     ASSIGN_OR_RETURN(now_, search_.Try(chosen_));
     for (auto& [name, c] : candidates_) {
       RETURN_IF_ERROR(Measure(name, c));
-      errors_.layers[c.layer].outputs_in_float = c.left;
+      for (LayerError* l : c.layers) l->outputs_in_float = c.left;
     }
     DropRefused();
     return OkStatus();
@@ -170,17 +178,17 @@ class GreedyChoice {
 
  private:
   struct Candidate {
-    size_t layer = 0;
-    Noise left;       // of the graph's worst result
-    double gain = 0;  // of the power of that
-    int round = -1;   // in which it was measured
+    std::vector<LayerError*> layers;  // of that name, one in each graph
+    Noise left;                       // of the graph's worst result
+    double gain = 0;                  // of the power of that
+    int round = -1;                   // in which it was measured
     bool refused = false;
   };
 
   // Of two that gain as much that whose own error is worse.
   bool IsBetter(const Candidate& a, const Candidate& b) const {
     if (a.gain != b.gain) return a.gain > b.gain;
-    return errors_.layers[a.layer].alone.Relative() > errors_.layers[b.layer].alone.Relative();
+    return a.layers[0]->alone.Relative() > b.layers[0]->alone.Relative();
   }
 
   Status Measure(const std::string& name, Candidate& c) {
@@ -203,11 +211,9 @@ class GreedyChoice {
     std::erase_if(candidates_, [](const auto& entry) { return entry.second.refused; });
   }
 
-  Status MeasureNeighbours(const std::string& name) {
-    const Node* n = plain_.Find(name);
-    std::set<std::string> near;
+  // The names of what is before and behind the node, through what only moves numbers.
+  static void AddNeighbours(const Node* n, std::set<std::string>& near) {
     const auto add = [&](const Node* other) { near.insert(other->name()); };
-    // Through what only moves numbers.
     std::vector<const Node*> back = {n}, ahead = {n};
     absl::flat_hash_set<const Node*> seen;
     while (!back.empty()) {
@@ -228,6 +234,13 @@ class GreedyChoice {
         if (MovesNumbers(*use.node)) ahead.push_back(use.node);
       }
     }
+  }
+
+  Status MeasureNeighbours(const std::string& name) {
+    std::set<std::string> near;
+    for (const Graph* graph : plain_.All()) {
+      if (const Node* n = graph->Find(name)) AddNeighbours(n, near);
+    }
     for (const std::string& other : near) {
       const auto it = candidates_.find(other);
       if (it != candidates_.end()) RETURN_IF_ERROR(Measure(it->first, it->second));
@@ -236,44 +249,55 @@ class GreedyChoice {
     return OkStatus();
   }
 
-  const Graph& plain_;
+  const LiteGraphs& plain_;
   FloatLayerSearch& search_;
-  LayerErrors& errors_;
   NodeNames& chosen_;
   std::map<std::string, Candidate> candidates_;
   Noise now_;
   int round_ = 0;
 };
 
-StatusOr<NodeNames> MatchPatterns(const Graph& graph, const std::vector<std::string>& patterns,
-                                  NodeNames& matched) {
+StatusOr<NodeNames> MatchPatterns(const LiteGraphs& graphs,
+                                  const std::vector<std::string>& patterns, NodeNames& matched) {
   NodeNames out;
+  const std::vector<Graph*> all = graphs.All();
   for (const std::string& pattern : patterns) {
     const RE2 whole(pattern, RE2::Quiet);
-    const bool named = graph.Find(pattern) != nullptr;
+    const bool named =
+        std::ranges::any_of(all, [&](const Graph* g) { return g->Find(pattern) != nullptr; });
     if (!whole.ok() && !named) {
       return InvalidArgument("float layers: '", pattern, "' is no pattern: ", whole.error());
     }
-    for (const Node* n : graph.Nodes()) {
-      if (FindQuantizedOp(n->op_name()) == nullptr) continue;
-      if (n->name() != pattern && !(whole.ok() && RE2::FullMatch(n->name(), whole))) continue;
-      out.insert(n->name());
-      matched.insert(pattern);
+    for (const Graph* graph : all) {
+      for (const Node* n : graph->Nodes()) {
+        if (FindQuantizedOp(n->op_name()) == nullptr) continue;
+        if (n->name() != pattern && !(whole.ok() && RE2::FullMatch(n->name(), whole))) continue;
+        out.insert(n->name());
+        matched.insert(pattern);
+      }
     }
   }
   return out;
 }
 
-// What the worst layers would gain.
-Status MeasureWorst(FloatLayerSearch& search, const NodeNames& chosen, LayerErrors& errors) {
+// Those with the greatest part of noise in one of their numbers, no more than kWorstLayers.
+std::vector<LayerError*> WorstLayers(std::vector<LayerError>& layers, Noise LayerError::*of) {
   std::vector<LayerError*> worst;
-  for (LayerError& l : errors.layers) {
-    if (l.alone.noise > 0) worst.push_back(&l);
+  for (LayerError& l : layers) {
+    if ((l.*of).noise > 0) worst.push_back(&l);
   }
-  std::ranges::stable_sort(worst, [](const LayerError* a, const LayerError* b) {
-    return a->alone.Relative() > b->alone.Relative();
+  std::ranges::stable_sort(worst, [&](const LayerError* a, const LayerError* b) {
+    return (a->*of).Relative() > (b->*of).Relative();
   });
   if (worst.size() > kWorstLayers) worst.resize(kWorstLayers);
+  return worst;
+}
+
+// What the worst layers would gain.
+Status MeasureWorst(FloatLayerSearch& search, const NodeNames& chosen, LayerErrors& errors) {
+  std::vector<LayerError*> worst = WorstLayers(errors.layers, &LayerError::alone);
+  const auto of_bodies = WorstLayers(errors.in_bodies, &LayerError::weights);
+  worst.insert(worst.end(), of_bodies.begin(), of_bodies.end());
   for (LayerError* l : worst) {
     NodeNames with = chosen;
     with.insert(l->node);
@@ -290,7 +314,7 @@ Status MeasureWorst(FloatLayerSearch& search, const NodeNames& chosen, LayerErro
 
 }  // namespace
 
-StatusOr<FloatLayers> ChooseFloatLayers(const Graph& plain, const LiteRanges& ranges,
+StatusOr<FloatLayers> ChooseFloatLayers(const LiteGraphs& plain, const LiteRanges& ranges,
                                         std::span<const LiteSample> samples,
                                         const Quantizer& quantize, const FloatLayerFlags& flags) {
   FloatLayerSearch search(plain, samples, quantize);
@@ -301,8 +325,8 @@ StatusOr<FloatLayers> ChooseFloatLayers(const Graph& plain, const LiteRanges& ra
   ASSIGN_OR_RETURN(out.nodes, search.WithMoves(chosen));
   if (!flags.measure && !flags.max_loss) return out;
   if (samples.empty()) return InvalidArgument("there are no samples to measure layers on");
-  ASSIGN_OR_RETURN(const auto first, quantize(out.nodes));
-  ASSIGN_OR_RETURN(out.before, MeasureLayers(plain, *first, ranges, samples));
+  ASSIGN_OR_RETURN(const LiteGraphs first, quantize(out.nodes));
+  ASSIGN_OR_RETURN(out.before, MeasureLayers(plain, first, ranges, samples));
   out.after = out.before.outputs;
   const auto is_within = [&](const Noise& n) { return n.Relative() <= *flags.max_loss; };
   if (!flags.max_loss || is_within(WorstOf(out.after))) {

@@ -1,4 +1,4 @@
-// Which layers of a quantized graph are left in float, by what that gains.
+// Which layers of quantized graphs are left in float, by what that gains.
 #ifndef SMELT_LITE_QUANTIZE_FLOAT_LAYERS_H_
 #define SMELT_LITE_QUANTIZE_FLOAT_LAYERS_H_
 
@@ -16,9 +16,9 @@ namespace smelt {
 
 using NodeNames = std::set<std::string, std::less<>>;
 
-// A quantized copy of a graph in which the nodes of these names stay float; its arguments and
-// results are those of the float graph.
-using Quantizer = std::function<StatusOr<std::unique_ptr<Graph>>(const NodeNames& in_float)>;
+// A quantized copy of the graphs in which the nodes of these names, of all graphs, stay float;
+// arguments and results are those of the float graphs.
+using Quantizer = std::function<StatusOr<LiteGraphs>(const NodeNames& in_float)>;
 
 // What is measured and chosen.
 struct FloatLayerFlags {
@@ -39,13 +39,13 @@ struct FloatLayers {
   size_t trial_samples = 0;         // that LayerError::outputs_in_float was
 };
 
-// As many layers have outputs_in_float, those whose own error is the worst; under max_loss all
-// that compute have.
+// As many layers of the main graph have outputs_in_float, those whose own error is the worst, and
+// as many of bodies, those whose weights' is; under max_loss all that compute have.
 inline constexpr size_t kWorstLayers = 10;
 
 // INVALID_ARGUMENT for a pattern that is none; FAILED_PRECONDITION where max_loss is not reached
 // with all in float that may be; errors of `quantize` and of running.
-StatusOr<FloatLayers> ChooseFloatLayers(const Graph& plain, const LiteRanges& ranges,
+StatusOr<FloatLayers> ChooseFloatLayers(const LiteGraphs& plain, const LiteRanges& ranges,
                                         std::span<const LiteSample> samples,
                                         const Quantizer& quantize, const FloatLayerFlags& flags);
 

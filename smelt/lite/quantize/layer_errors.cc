@@ -76,13 +76,81 @@ struct Layer {
   std::bitset<65536> used;
 };
 
+// How the range of the layer's results reads, and in how many steps it is told.
+void StateResults(const Node& n, const Node& twin, int port, const LiteRanges& ranges,
+                  LayerError& error) {
+  const Dtype type = n.output_types[static_cast<size_t>(port)];
+  error.steps = type == Dtype::kInt8 ? 256 : type == Dtype::kInt16 ? 65536 : 0;
+  const auto range = ranges.find({&twin, port});
+  if (range != ranges.end()) error.range = range->second;
+}
+
+Status AddWeights(Endpoint f, Endpoint q, const Quantization& scaled, Noise& noise) {
+  const auto wanted = ConstantTensor(*f.node), got = ConstantTensor(*q.node);
+  if (!wanted || !got || wanted->dtype() != Dtype::kFloat || scaled.scales.empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Tensor reals, Reals(*got, scaled));
+  return noise.Add(*wanted, reals);
+}
+
+LayerError LayerOf(const Node& n, const std::string& function) {
+  LayerError out;
+  out.function = function;
+  out.node = n.name();
+  out.op = OperatorName(n);
+  const QuantizedOp* row = FindQuantizedOp(n.op_name());
+  out.moves = row != nullptr && row->results == ResultRange::kAsInput;
+  return out;
+}
+
+// Calls visit(operator, the float operator that it was).
+template <typename Visit>
+Status ForEachLayer(const std::vector<Node*>& order, const Graph& plain, Visit visit) {
+  for (Node* n : order) {
+    const Node* twin = plain.Find(n->name());
+    if (twin == nullptr || twin->op() != n->op() || !IsQuantizedLayer(*n)) continue;
+    RETURN_IF_ERROR(visit(*n, *twin));
+  }
+  return OkStatus();
+}
+
+bool ComputesFloats(const Graph& graph) {
+  return std::ranges::any_of(graph.Nodes(), [](const Node* n) {
+    return FindQuantizedOp(n->op_name()) != nullptr &&
+           std::ranges::count(n->output_types, Dtype::kFloat) > 0;
+  });
+}
+
+// What is known of a body's layers without a run.
+Status AddBody(const LiteBody& plain, const LiteBody& quantized, const LiteRanges& ranges,
+               LayerErrors& out) {
+  const size_t before = out.in_bodies.size();
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, quantized.graph->TopologicalOrder());
+  const auto add = [&](const Node& n, const Node& twin) -> Status {
+    LayerError& error = out.in_bodies.emplace_back(LayerOf(n, quantized.function));
+    for (int i = 0; i < n.num_inputs(); ++i) {
+      const Endpoint q = n.input(i);
+      RETURN_IF_ERROR(AddWeights(twin.input(i), q, QuantizationOf(q), error.weights));
+    }
+    if (n.num_outputs() > 0) StateResults(n, twin, 0, ranges, error);
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(ForEachLayer(order, *plain.graph, add));
+  if (out.in_bodies.size() == before && ComputesFloats(*quantized.graph)) {
+    out.float_bodies.push_back(quantized.function);
+  }
+  return OkStatus();
+}
+
 class LayerMeter {
  public:
-  LayerMeter(const Graph& plain, const Graph& quantized, const LiteRanges& ranges)
+  LayerMeter(const Graph& plain, const Graph& quantized, const LiteRanges& ranges,
+             std::shared_ptr<FunctionLibrary> library)
       : from_plain_(plain),
         from_quantized_(quantized),
         ranges_(ranges),
-        graph_(std::make_shared<Graph>(plain.library())) {}
+        graph_(std::make_shared<Graph>(std::move(library))) {}
 
   StatusOr<LayerErrors> Run(std::span<const LiteSample> samples) {
     RETURN_IF_ERROR(Build());
@@ -120,10 +188,9 @@ class LayerMeter {
     }
     for (Node* n : order) {
       if (n->Is("_Retval")) results[n->Int("index")].second = Ask(quantized_.Of(n)->input(0));
-      const Node* twin = from_plain_.Find(n->name());
-      if (twin == nullptr || twin->op() != n->op() || !IsQuantizedLayer(*n)) continue;
-      RETURN_IF_ERROR(AddLayer(*n, *twin));
     }
+    RETURN_IF_ERROR(ForEachLayer(
+        order, from_plain_, [&](const Node& n, const Node& twin) { return AddLayer(n, twin); }));
     for (const Node* n : order) {
       if (!n->Is("_Arg") && !n->Is("_Retval")) continue;
       graph_->ReplaceControlUses(quantized_.Of(n), nullptr);
@@ -157,10 +224,7 @@ class LayerMeter {
 
   Status AddLayer(const Node& n, const Node& twin) {
     Layer& layer = layers_.emplace_back();
-    layer.error.node = n.name();
-    layer.error.op = OperatorName(n);
-    const QuantizedOp* row = FindQuantizedOp(n.op_name());
-    layer.error.moves = row != nullptr && row->results == ResultRange::kAsInput;
+    layer.error = LayerOf(n, "");
     std::vector<Endpoint> integers, floats;
     for (int i = 0; i < n.num_inputs(); ++i) {
       const Endpoint q = n.input(i), f = twin.input(i);
@@ -184,25 +248,11 @@ class LayerMeter {
     for (int i = 0; i < n.num_outputs(); ++i) {
       if (twin.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
       const Quantization scaled = QuantizationOf(n, i);
-      if (layer.results.empty()) {
-        const Dtype type = n.output_types[static_cast<size_t>(i)];
-        layer.error.steps = type == Dtype::kInt8 ? 256 : type == Dtype::kInt16 ? 65536 : 0;
-        const auto range = ranges_.find({&twin, i});
-        if (range != ranges_.end()) layer.error.range = range->second;
-      }
+      if (layer.results.empty()) StateResults(n, twin, i, ranges_, layer.error);
       layer.results.push_back({Ask({plain_.Of(&twin), i}), Ask({quantized_.Of(&n), i}),
                                Ask({plain, i}), Ask({alone, i}), scaled});
     }
     return OkStatus();
-  }
-
-  static Status AddWeights(Endpoint f, Endpoint q, const Quantization& scaled, Noise& noise) {
-    const auto wanted = ConstantTensor(*f.node), got = ConstantTensor(*q.node);
-    if (!wanted || !got || wanted->dtype() != Dtype::kFloat || scaled.scales.empty()) {
-      return OkStatus();
-    }
-    ASSIGN_OR_RETURN(const Tensor reals, Reals(*got, scaled));
-    return noise.Add(*wanted, reals);
   }
 
   Status Add(const std::vector<Tensor>& got) {
@@ -239,15 +289,27 @@ class LayerMeter {
 
 }  // namespace
 
-StatusOr<LayerErrors> MeasureLayers(const Graph& plain, const Graph& quantized,
+StatusOr<LayerErrors> MeasureLayers(const LiteGraphs& plain, const LiteGraphs& quantized,
                                     const LiteRanges& ranges, std::span<const LiteSample> samples) {
-  return LayerMeter(plain, quantized, ranges).Run(samples);
+  constexpr char kQuantized[] = "_quantized";
+  const auto library = LibraryFor(plain);
+  RETURN_IF_ERROR(AddLowered(plain, "", library));
+  RETURN_IF_ERROR(AddLowered(quantized, kQuantized, library));
+  ASSIGN_OR_RETURN(const auto main, quantized.main->Clone());
+  RenameCallees(*main, kQuantized);
+  ASSIGN_OR_RETURN(LayerErrors out, LayerMeter(*plain.main, *main, ranges, library).Run(samples));
+  for (size_t i = 0; i < plain.bodies.size(); ++i) {
+    RETURN_IF_ERROR(AddBody(plain.bodies[i], quantized.bodies[i], ranges, out));
+  }
+  return out;
 }
 
-StatusOr<std::vector<std::vector<Tensor>>> AnswersOf(const Graph& graph,
+StatusOr<std::vector<std::vector<Tensor>>> AnswersOf(const LiteGraphs& graphs,
                                                      std::span<const LiteSample> samples) {
-  auto copy = std::make_shared<Graph>(graph.library());
-  RETURN_IF_ERROR(copy->CopyFrom(graph, "").status());
+  const auto library = LibraryFor(graphs);
+  RETURN_IF_ERROR(AddLowered(graphs, "", library));
+  auto copy = std::make_shared<Graph>(library);
+  RETURN_IF_ERROR(copy->CopyFrom(*graphs.main, "").status());
   std::map<int64_t, Endpoint> results;
   for (const Node* n : copy->Nodes()) {
     if (n->Is("_Retval")) results[n->Int("index")] = n->input(0);

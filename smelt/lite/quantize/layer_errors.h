@@ -1,4 +1,4 @@
-// What quantization adds to a graph of operators, layer by layer, measured on samples.
+// What quantization adds to graphs of operators, layer by layer, measured on samples.
 #ifndef SMELT_LITE_QUANTIZE_LAYER_ERRORS_H_
 #define SMELT_LITE_QUANTIZE_LAYER_ERRORS_H_
 
@@ -15,6 +15,7 @@ namespace smelt {
 // A quantized operator. Where it has several results, signal and noise are of all of them, and the
 // range is that of the first which is quantized.
 struct LayerError {
+  std::string function;  // whose body has it; empty: the main graph
   std::string node;
   std::string op;  // "CONV_2D"
   // Does it move numbers without computing any? Its results have the scale of its input.
@@ -30,17 +31,21 @@ struct LayerError {
 };
 
 struct LayerErrors {
-  std::vector<LayerError> layers;  // in the order in which they run
-  std::vector<Noise> outputs;      // of the graph's results
+  std::vector<LayerError> layers;  // of the main graph, in the order in which they run
+  // Those of loops and branches, of which `weights` and `range` are known: what comes there in each
+  // turn is not compared.
+  std::vector<LayerError> in_bodies;
+  std::vector<std::string> float_bodies;  // functions that compute in float alone
+  std::vector<Noise> outputs;             // of the main graph's results
 };
 
 // `quantized` is `plain` after quantization, with arguments and results as `plain` has them;
 // operators have their names in both. Errors of running, which name the sample.
-StatusOr<LayerErrors> MeasureLayers(const Graph& plain, const Graph& quantized,
+StatusOr<LayerErrors> MeasureLayers(const LiteGraphs& plain, const LiteGraphs& quantized,
                                     const LiteRanges& ranges, std::span<const LiteSample> samples);
 
-// The results of the graph on samples.
-StatusOr<std::vector<std::vector<Tensor>>> AnswersOf(const Graph& graph,
+// The results of the main graph on samples.
+StatusOr<std::vector<std::vector<Tensor>>> AnswersOf(const LiteGraphs& graphs,
                                                      std::span<const LiteSample> samples);
 // Of each result.
 StatusOr<std::vector<Noise>> NoiseOf(std::span<const std::vector<Tensor>> wanted,

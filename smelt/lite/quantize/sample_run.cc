@@ -112,4 +112,13 @@ StatusOr<std::vector<Tensor>> SampleRun::Run(const LiteSample& sample) {
   return session_->Run(feeds, fetches_, always_);
 }
 
+StatusOr<std::shared_ptr<Variable>> SampleRun::AddVariable(const std::string& name, Dtype type) {
+  const auto make = [&]() -> StatusOr<std::shared_ptr<Resource>> {
+    return std::make_shared<Variable>(name, type);
+  };
+  ASSIGN_OR_RETURN(const auto variable,
+                   session_->resources().FindOrCreate("", Variable::kKind, name, make));
+  return std::static_pointer_cast<Variable>(variable);
+}
+
 }  // namespace smelt

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "smelt/graph/graph.h"
+#include "smelt/kernels/resource_manager.h"
 #include "smelt/runtime/session.h"
 
 namespace smelt {
@@ -30,6 +31,9 @@ class SampleRun {
   // The values of what was asked for. INVALID_ARGUMENT where the sample has another number of
   // tensors than the graph has arguments; errors of running.
   StatusOr<std::vector<Tensor>> Run(const LiteSample& sample);
+
+  // The variable of a VarHandleOp of that shared name, which has no value yet.
+  StatusOr<std::shared_ptr<Variable>> AddVariable(const std::string& name, Dtype type);
 
  private:
   SampleRun() = default;
