@@ -67,43 +67,45 @@ AttrMap OfType(Dtype type) {
   return attrs;
 }
 
-StatusOr<Endpoint> Packed(Graph& g, absl::string_view name, const std::vector<Endpoint>& values) {
-  AttrMap attrs = OfType(Dtype::kFloat);
+StatusOr<Endpoint> Packed(Graph& g, absl::string_view name, const std::vector<Endpoint>& values,
+                          Dtype type = Dtype::kFloat) {
+  AttrMap attrs = OfType(type);
   attrs.Set("N", static_cast<int64_t>(values.size()));
   ASSIGN_OR_RETURN(Node * n, AddNode(g, name, "Pack", values, std::move(attrs)));
   return Endpoint{n, 0};
 }
 
-// `g` is a copy of `from`, whose nodes have their names. `odd`: a vector more, of 0 where all of a
-// tensor's elements are finite, and NaN elsewhere; the least of numbers and NaN may be a number.
-StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* odd) {
+// `g` is a copy of `from`, whose nodes have their names. `finite`: a vector more, which tells of
+// each tensor whether all of its elements are; the least of numbers and NaN may be a number.
+StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* finite) {
   const Endpoint flat = {g.AddConst("measure/flat", Tensor::Vector<int32_t>({-1})), 0};
   const Endpoint axis = {g.AddConst("measure/axis", Tensor::Vector<int32_t>({0})), 0};
-  const Endpoint zero = {g.AddConst("measure/zero", Tensor::Scalar(0.0f)), 0};
+  const AttrMap attrs = OfType(Dtype::kFloat);
   RangeVectors out;
-  std::vector<Endpoint> least, greatest, odds;
+  std::vector<Endpoint> least, greatest, all_finite;
   for (const Node* n : from.Nodes()) {
     for (int port = 0; port < n->num_outputs(); ++port) {
-      if (!IsMeasured(*n, port)) continue;
+      // Of a loop's variables conditions read few.
+      const bool unread = finite != nullptr && n->NumUses(port) == 0;
+      if (!IsMeasured(*n, port) || unread) continue;
       const Endpoint e = {g.Find(n->name()), port};
-      const AttrMap attrs = OfType(Dtype::kFloat);
       ASSIGN_OR_RETURN(Node * row, AddNode(g, "measure/row", "Reshape", {e, flat}, attrs));
       ASSIGN_OR_RETURN(Node * low, AddNode(g, "measure/min", "Min", {{row, 0}, axis}, attrs));
       ASSIGN_OR_RETURN(Node * high, AddNode(g, "measure/max", "Max", {{row, 0}, axis}, attrs));
       least.push_back({low, 0});
       greatest.push_back({high, 0});
       out.endpoints.emplace_back(n, port);
-      if (odd == nullptr) continue;
-      ASSIGN_OR_RETURN(Node * none, AddNode(g, "measure/none", "Mul", {{row, 0}, zero}, attrs));
-      ASSIGN_OR_RETURN(Node * sum, AddNode(g, "measure/sum", "Sum", {{none, 0}, axis}, attrs));
-      odds.push_back({sum, 0});
+      if (finite == nullptr) continue;
+      ASSIGN_OR_RETURN(Node * each, AddNode(g, "measure/finite", "IsFinite", {{row, 0}}, attrs));
+      ASSIGN_OR_RETURN(Node * all, AddNode(g, "measure/all", "All", {{each, 0}, axis}, {}));
+      all_finite.push_back({all, 0});
     }
   }
   if (out.endpoints.empty()) return out;
   ASSIGN_OR_RETURN(out.least, Packed(g, "measure/all_min", least));
   ASSIGN_OR_RETURN(out.greatest, Packed(g, "measure/all_max", greatest));
-  if (odd != nullptr) {
-    ASSIGN_OR_RETURN(*odd, Packed(g, "measure/all_odd", odds));
+  if (finite != nullptr) {
+    ASSIGN_OR_RETURN(*finite, Packed(g, "measure/all_finite", all_finite, Dtype::kBool));
   }
   return out;
 }
@@ -130,44 +132,61 @@ StatusOr<Measured> Measure(const LiteGraphs& graphs, std::shared_ptr<FunctionLib
   return out;
 }
 
-// What the variables of a body are, and how they begin before each sample.
+// What the variables of a body are.
 struct RangeVariable {
   const char* name;
+  Dtype type;
   OpName joined;
-  float begin;
 };
 constexpr RangeVariable kRangeVariables[] = {
-    {"least", "Minimum", std::numeric_limits<float>::infinity()},
-    {"greatest", "Maximum", -std::numeric_limits<float>::infinity()},
-    {"odd", "AddV2", 0},
+    {"least", Dtype::kFloat, "Minimum"},
+    {"greatest", Dtype::kFloat, "Maximum"},
+    {"finite", Dtype::kBool, "LogicalAnd"},
 };
+constexpr size_t kVariables = std::size(kRangeVariables);
+
+// How the variable `i` begins before each sample: with the range of nothing.
+StatusOr<Tensor> RangeBegin(size_t i, int64_t count) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Make(kRangeVariables[i].type, Shape({count})));
+  if (i == 2) {
+    std::ranges::fill(out.flat<bool>(), true);
+  } else {
+    std::ranges::fill(out.flat<float>(), i == 0 ? kInfinity : -kInfinity);
+  }
+  return out;
+}
+
 std::string VariableName(const BodyRanges& body, const RangeVariable& v) {
   return absl::StrCat("measure/", body.function, "/", v.name);
 }
 
-Status Keep(Graph& g, const std::string& name, OpName joined, Endpoint value) {
+Status Keep(Graph& g, const std::string& name, const RangeVariable& by, Endpoint value) {
   AttrMap handle, type;
   handle.Set("shared_name", name);
-  handle.Set("dtype", Dtype::kFloat);
+  handle.Set("dtype", by.type);
   handle.Set("shape", PartialShape::Unknown());
-  type.Set("dtype", Dtype::kFloat);
+  type.Set("dtype", by.type);
   ASSIGN_OR_RETURN(Node * v, AddNode(g, "measure/variable", "VarHandleOp", {}, std::move(handle)));
   ASSIGN_OR_RETURN(Node * before, AddNode(g, "measure/read", "ReadVariableOp", {{v, 0}}, type));
-  ASSIGN_OR_RETURN(Node * now, AddNode(g, "measure/joined", joined, {{before, 0}, value},
-                                       OfType(Dtype::kFloat)));
+  AttrMap attrs;
+  if (by.type == Dtype::kFloat) attrs = OfType(by.type);
+  ASSIGN_OR_RETURN(Node * now,
+                   AddNode(g, "measure/joined", by.joined, {{before, 0}, value}, std::move(attrs)));
   return AddNode(g, "measure/assign", "AssignVariableOp", {{v, 0}, {now, 0}}, type).status();
 }
 
 StatusOr<BodyRanges> MeasureBody(const LiteBody& body, Graph& copy) {
   BodyRanges out;
   out.function = body.function;
-  Endpoint values[3];
+  Endpoint values[kVariables];
   ASSIGN_OR_RETURN(out.ranges, AddRanges(copy, *body.graph, &values[2]));
+  if (out.ranges.endpoints.empty()) return out;
   values[0] = out.ranges.least;
   values[1] = out.ranges.greatest;
-  for (size_t i = 0; i < std::size(values) && !out.ranges.endpoints.empty(); ++i) {
+  for (size_t i = 0; i < kVariables; ++i) {
     const RangeVariable& v = kRangeVariables[i];
-    RETURN_IF_ERROR(Keep(copy, VariableName(out, v), v.joined, values[i]));
+    RETURN_IF_ERROR(Keep(copy, VariableName(out, v), v, values[i]));
   }
   return out;
 }
@@ -190,7 +209,7 @@ class Calibration {
         run_, SampleRun::Make(std::move(main_.graph), main_.asked, SampleRun::States::kKept));
     for (const BodyRanges& body : bodies_) {
       for (const RangeVariable& v : kRangeVariables) {
-        ASSIGN_OR_RETURN(auto variable, run_->AddVariable(VariableName(body, v), Dtype::kFloat));
+        ASSIGN_OR_RETURN(auto variable, run_->AddVariable(VariableName(body, v), v.type));
         variables_.push_back(std::move(variable));
       }
     }
@@ -200,10 +219,8 @@ class Calibration {
   Status Add(const LiteSample& sample) {
     if (run_ == nullptr) return OkStatus();
     for (size_t i = 0; i < variables_.size(); ++i) {
-      const auto count =
-          static_cast<int64_t>(bodies_[i / std::size(kRangeVariables)].ranges.endpoints.size());
-      ASSIGN_OR_RETURN(Tensor begin, Tensor::Make(Dtype::kFloat, Shape({count})));
-      std::ranges::fill(begin.flat<float>(), kRangeVariables[i % std::size(kRangeVariables)].begin);
+      const size_t count = bodies_[i / kVariables].ranges.endpoints.size();
+      ASSIGN_OR_RETURN(Tensor begin, RangeBegin(i % kVariables, static_cast<int64_t>(count)));
       variables_[i]->Assign(std::move(begin));
     }
     ASSIGN_OR_RETURN(const auto got, run_->Run(sample));
@@ -219,10 +236,10 @@ class Calibration {
       }
     }
     for (size_t i = 0; i < bodies_.size(); ++i) {
-      const auto* values = &variables_[std::size(kRangeVariables) * i];
-      const Tensor odd = values[2]->Read();
+      const auto* values = &variables_[kVariables * i];
+      const Tensor finite = values[2]->Read();
       const Status added =
-          Widen(bodies_[i].ranges.endpoints, values[0]->Read(), values[1]->Read(), &odd);
+          Widen(bodies_[i].ranges.endpoints, values[0]->Read(), values[1]->Read(), &finite);
       if (!added.ok()) return Prefix(added, absl::StrCat("function '", bodies_[i].function, "': "));
     }
     return OkStatus();
@@ -232,9 +249,9 @@ class Calibration {
 
  private:
   Status Widen(const std::vector<std::pair<const Node*, int>>& measured, const Tensor& least,
-               const Tensor& greatest, const Tensor* odd) {
+               const Tensor& greatest, const Tensor* finite) {
     for (size_t i = 0; i < measured.size(); ++i) {
-      const bool is_odd = odd != nullptr && std::isnan(odd->data<float>()[i]);
+      const bool is_odd = finite != nullptr && !finite->data<bool>()[i];
       const float low = is_odd ? std::numeric_limits<float>::quiet_NaN() : least.data<float>()[i];
       RETURN_IF_ERROR(Widen(measured[i], low, greatest.data<float>()[i]));
     }

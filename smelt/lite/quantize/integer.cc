@@ -20,6 +20,9 @@
 namespace smelt {
 namespace {
 
+constexpr OpSet kComparisons = {"tfl.equal",      "tfl.not_equal", "tfl.less",
+                                "tfl.less_equal", "tfl.greater",   "tfl.greater_equal"};
+
 class IntegerQuantizer {
  public:
   IntegerQuantizer(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags)
@@ -85,7 +88,28 @@ class IntegerQuantizer {
       if (n.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
       if (!IsKnown({&n, i})) return false;
     }
-    return any;
+    return any && (!n.Is(kComparisons) || HasSmallScales(n));
+  }
+
+  // Kernels of LiteRT that compare end the program at a scale of 1 and more.
+  bool HasSmallScales(const Node& n) const {
+    return std::ranges::all_of(n.inputs(), [&](const Endpoint& e) {
+      if (!IsFloat(e)) return true;
+      const auto value = ConstantTensor(*e.node);
+      if (!value) return Calibrated(KeyOf(e)).scale < 1;
+      const LiteRange range = RangeOfConstant(*value);
+      return range.min == range.max || ParamsOf(range, f_).scale < 1;
+    });
+  }
+
+  // With zero in it.
+  static LiteRange RangeOfConstant(const Tensor& value) {
+    LiteRange range;
+    for (const float v : value.flat<float>()) {
+      range.min = std::min(range.min, v);
+      range.max = std::max(range.max, v);
+    }
+    return range;
   }
 
   bool IsKnown(Key key) const { return declared_.contains(key) || ranges_.contains(key); }
@@ -192,13 +216,7 @@ class IntegerQuantizer {
     if (forced != nullptr) {
       p = *forced;
     } else {
-      const auto all = value.flat<float>();
-      LiteRange range;
-      for (const float v : all) {
-        range.min = std::min(range.min, v);
-        range.max = std::max(range.max, v);
-      }
-      p = ParamsOf(range, f_);
+      p = ParamsOf(RangeOfConstant(value), f_);
     }
     ASSIGN_OR_RETURN(Tensor q, Tensor::Make(f_.type, value.shape()));
     for (int64_t i = 0; i < value.num_elements(); ++i) {
@@ -302,7 +320,12 @@ class IntegerQuantizer {
                               row.ScaledDimension(flags_)));
         } else {
           RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
-          ASSIGN_OR_RETURN(to, QuantizedConstant(*n, *value, agrees ? result : nullptr));
+          // Zeros alone have no scale of their own, and stand on any.
+          const LiteRange range = RangeOfConstant(*value);
+          const bool as_other = n->Is(kComparisons) && range.min == range.max;
+          const Params* forced = agrees ? result : nullptr;
+          if (as_other && !n->input(1 - i).node->Is("Const")) forced = &ParamsAt(n->input(1 - i));
+          ASSIGN_OR_RETURN(to, QuantizedConstant(*n, *value, forced));
         }
         continue;
       }

@@ -117,7 +117,7 @@ StatusOr<std::shared_ptr<Variable>> SampleRun::AddVariable(const std::string& na
     return std::make_shared<Variable>(name, type);
   };
   ASSIGN_OR_RETURN(const auto variable,
-                   session_->resources().FindOrCreate("", Variable::kKind, name, make));
+                   session_->resources().FindOrCreate("localhost", Variable::kKind, name, make));
   return std::static_pointer_cast<Variable>(variable);
 }
 

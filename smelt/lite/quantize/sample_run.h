@@ -32,7 +32,7 @@ class SampleRun {
   // tensors than the graph has arguments; errors of running.
   StatusOr<std::vector<Tensor>> Run(const LiteSample& sample);
 
-  // The variable of a VarHandleOp of that shared name, which has no value yet.
+  // The variable of a VarHandleOp of that shared name and no container, which has no value yet.
   StatusOr<std::shared_ptr<Variable>> AddVariable(const std::string& name, Dtype type);
 
  private:
