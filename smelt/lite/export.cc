@@ -89,7 +89,9 @@ StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
   std::vector<std::vector<Tensor>> out;
   auto it = flags.samples.find(g.key);
   if (it == flags.samples.end()) it = flags.samples.find(kAnySignature);
-  if (it == flags.samples.end()) return InvalidArgument("there are no samples to calibrate with");
+  if (it == flags.samples.end() || it->second.empty()) {
+    return InvalidArgument("there are no samples to calibrate with");
+  }
   for (const auto& sample : it->second) {
     std::vector<Tensor>& args = out.emplace_back();
     for (const LiteSlot& slot : g.inputs) {

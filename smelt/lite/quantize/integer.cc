@@ -20,6 +20,10 @@
 namespace smelt {
 namespace {
 
+// LiteRT's kernels refuse int16, or compare steps of several scales as if they were of one.
+constexpr OpSet kNoInt16 = {
+    "tfl.equal",         "tfl.not_equal",         "tfl.less", "tfl.less_equal", "tfl.greater",
+    "tfl.greater_equal", "tfl.squared_difference"};
 constexpr OpSet kComparisons = {"tfl.equal",      "tfl.not_equal", "tfl.less",
                                 "tfl.less_equal", "tfl.greater",   "tfl.greater_equal"};
 
@@ -65,6 +69,7 @@ class IntegerQuantizer {
   bool Wanted(const Node& n) const {
     const QuantizedOp* row = FindQuantizedOp(n.op_name());
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
+    if (flags_.int16 && n.Is(kNoInt16)) return false;
     if (flags_.float_ops.contains(OperatorName(n)) || flags_.float_nodes.contains(n.name())) {
       return false;
     }
@@ -91,7 +96,7 @@ class IntegerQuantizer {
     return any && (!n.Is(kComparisons) || HasSmallScales(n));
   }
 
-  // Kernels of LiteRT that compare end the program at a scale of 1 and more.
+  // Kernels of LiteRT that compare int8 end the program at a scale of 1, and are wrong beyond.
   bool HasSmallScales(const Node& n) const {
     return std::ranges::all_of(n.inputs(), [&](const Endpoint& e) {
       if (!IsFloat(e)) return true;
