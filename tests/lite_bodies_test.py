@@ -136,13 +136,13 @@ def answer(path, row):
     return struct.unpack(f"<{N}f", (work / "out" / "y.npy").read_bytes()[-4 * N:]) if code == 0 else [math.nan] * N
 
 
-def apart(path, function):
-    return max(abs(a - b) for row in ROWS for a, b in zip(answer(path, row), function(row)))
+def apart(path, wanted):
+    return max(abs(a - b) for row in ROWS for a, b in zip(answer(path, row), wanted(row)))
 
 
 MODES = {"none": ([], 1e-5), "float16": ([], 2e-3), "dynamic": ([], 3e-2), "dynamic of 4 bits": (["--weight_bits", "4"], 0.3), "dynamic of blocks": (["--weight_bits", "4", "--block_size", "32"], 0.3), "int8": (REPRESENTATIVE, 6e-2), "int16x8": (REPRESENTATIVE, 3e-2)}
 TYPES = {"none": "float32", "float16": "float32", "dynamic": "int8", "dynamic of 4 bits": "int4", "dynamic of blocks": "int4", "int8": "int8", "int16x8": "int8"}
-for name, model, function, most in (("loop", LOOP, looped, 1), ("branches", BRANCHES, chosen, 2), ("nested", NESTED, nested, 2)):
+for name, model, wanted, most in (("loop", LOOP, looped, 1), ("branches", BRANCHES, chosen, 2), ("nested", NESTED, nested, 2)):
     sizes = {}
     for mode, (flags, tolerance) in MODES.items():
         code, out, err, path = lite(model, "--quantize", mode.split()[0], *flags)
@@ -152,11 +152,24 @@ for name, model, function, most in (("loop", LOOP, looped, 1), ("branches", BRAN
         sizes[mode] = path.stat().st_size
         types = {t for _, t in weight_types(path)}
         check(f"{name} {mode}: weights", types == {TYPES[mode]}, types)
-        far = apart(path, function)
+        far = apart(path, wanted)
         check(f"{name} {mode}: answers", far <= tolerance, far)
     # `most` matrices of N x N, each once in a file.
     for mode, bytes_each in (("none", 4), ("float16", 2), ("dynamic", 1), ("dynamic of 4 bits", 0.5)):
         check(f"{name} {mode}: bytes", most * bytes_each * N * N < sizes[mode] < most * bytes_each * N * N + 8500, sizes)
+
+# ---- which loops share their subgraphs
+
+INNER = GOES.replace('name: "goes"', 'name: "inner_goes"') + TURN.replace('name: "turn"', 'name: "inner"')
+OUTER = function("turn", LOOP_ARGS, LOOP_RESULTS, NEXT + const("start", "DT_INT32", "int_val", [0]) + loop("again", "start:output:0", "v", "w", cond="inner_goes", body="inner") + node("tanh", "Tanh", "again:output:1", T=FLOAT))
+code, out, err, path = lite((LOOP[0], GOES + INNER + OUTER))
+loops = [op["options"] for graph in shown(path)["subgraphs"] for op in graph["operators"] if op["op"] == "WHILE"]
+check("a loop in a loop has a condition of its own", code == 0 and len(loops) == 2 and loops[0]["cond_subgraph_index"] != loops[1]["cond_subgraph_index"], err + str(loops))
+BEHIND = (LOOP[0].replace('name: "y" op: "Identity" input: "loop:1"', 'name: "y" op: "Identity" input: "behind:1"') + loop("behind", "zero", "loop:1", "w", cond="inner_goes", body="inner"), LOOP[1] + INNER)
+code, out, err, path = lite(BEHIND)
+loops = [op["options"] for graph in shown(path)["subgraphs"] for op in graph["operators"] if op["op"] == "WHILE"]
+check("a loop behind a loop has what both do the same way", code == 0 and len(loops) == 2 and loops[0] == loops[1], err + str(loops))
+check("and runs", apart(path, lambda v: looped(looped(v))) < 1e-5)
 
 # ---- what is left in float
 

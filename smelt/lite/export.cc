@@ -141,15 +141,47 @@ bool SameSubgraph(const LiteModel& model, const LiteSubgraph& a, const LiteSubgr
          std::ranges::equal(a.tensors, b.tensors, same_tensor);
 }
 
-// Keras saves a function under two signatures: one subgraph answers both.
+// Of each subgraph how many others at most stand between it and one that nobody calls.
+std::vector<size_t> CallDepths(const LiteModel& model) {
+  std::vector<size_t> depths(model.subgraphs.size(), 0);
+  bool more = true;
+  for (size_t turn = 0; more && turn < depths.size(); ++turn) {
+    more = false;
+    for (size_t i = 0; i < depths.size(); ++i) {
+      for (const LiteOperator& op : model.subgraphs[i].operators) {
+        for (const SubgraphOption& option : kSubgraphOptions) {
+          const Attr* value = op.options.Find(option.option);
+          const auto* number = value == nullptr ? nullptr : value->get<int64_t>();
+          if (number == nullptr) continue;
+          size_t& depth = depths[static_cast<size_t>(*number)];
+          if (depth > depths[i]) continue;
+          depth = depths[i] + 1;
+          more = true;
+        }
+      }
+    }
+  }
+  return depths;
+}
+
+// Keras saves a function under two signatures: one subgraph answers both. A loop in a loop has a
+// subgraph of its own for what both do the same way: runtimes keep the tensors of the outer one.
 void ShareSubgraphs(LiteModel& model) {
+  const std::vector<size_t> depths = CallDepths(model);
   std::vector<int64_t> place;
   std::vector<LiteSubgraph> kept;
-  for (LiteSubgraph& graph : model.subgraphs) {
+  std::vector<size_t> kept_depths;
+  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
+    LiteSubgraph& graph = model.subgraphs[i];
     size_t number = 0;
-    while (number < kept.size() && !SameSubgraph(model, kept[number], graph)) ++number;
+    while (number < kept.size() &&
+           (kept_depths[number] != depths[i] || !SameSubgraph(model, kept[number], graph))) {
+      ++number;
+    }
     place.push_back(static_cast<int64_t>(number));
-    if (number == kept.size()) kept.push_back(std::move(graph));
+    if (number < kept.size()) continue;
+    kept.push_back(std::move(graph));
+    kept_depths.push_back(depths[i]);
   }
   model.subgraphs = std::move(kept);
   for (LiteSignature& s : model.signatures) s.subgraph = static_cast<uint32_t>(place[s.subgraph]);

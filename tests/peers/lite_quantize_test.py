@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Quantized .tflite files beside those of TensorFlow's converter: lite_quantize_test.py SMELT [FOLDER]
 
-Two classifiers of scikit-learn's digits (tools/make_digits.py; FOLDER keeps them), and LSTMs, are exported in every mode by both, calibrated with the same samples. The files are compared operator by
+Two classifiers of scikit-learn's digits (tools/make_digits.py; FOLDER keeps them), LSTMs, loops and branches are exported in every mode by both, calibrated with the same samples. The files are compared operator by
 operator (types, scales, zero points, constants), and by what LiteRT answers: accuracy within 0.2 points of float, and not below that of TensorFlow's file."""
 import json
 import os
@@ -164,6 +164,89 @@ def picked_elements():
         compare_operators(f"picked {name}", ours, theirs, "dynamic")
 
 
+def bodies():
+    """Loops and branches, whose bodies TensorFlow's converter quantizes as well: operators with their types, sizes, answers."""
+    random = np.random.default_rng(8)
+    w, v = (tf.constant(0.15 * random.standard_normal((48, 48)).astype(np.float32)) for _ in range(2))
+    data = [random.standard_normal((1, 48)).astype(np.float32) for _ in range(16)]
+
+    def turn(i, x):
+        return i + 1, tf.tanh(tf.matmul(x, w))
+
+    def turns(x, body=turn, n=4):
+        return tf.while_loop(lambda i, _: i < n, body, (0, x))[1]
+
+    def test_of_weights(x):
+        return tf.while_loop(lambda i, x: tf.logical_and(i < 4, tf.reduce_sum(tf.tanh(tf.matmul(x, w))) < 100.), lambda i, x: (i + 1, 0.5 * x), (0, x))[1]
+
+    def picked(i, x):
+        return i + 1, tf.tanh(tf.matmul(x + tf.gather(v, [i]), w))
+    cases = {
+        "loop": turns, "loop by the same weights": lambda x: turns(tf.matmul(x, w)), "two loops of one body": lambda x: turns(turns(x) + 1),
+        "weights that go through the loop": lambda x: tf.while_loop(lambda i, x, k: i < 4, lambda i, x, k: (i + 1, tf.tanh(tf.matmul(x, k)), k), (0, x, w))[1],
+        "weights that turns change": lambda x: tf.while_loop(lambda i, x, k: i < 4, lambda i, x, k: (i + 1, tf.tanh(tf.matmul(x, k)), 0.5 * k), (0, x, w))[1],
+        "loop in a loop": lambda x: turns(x, lambda i, x: (i + 1, tf.tanh(tf.matmul(turns(x), v)))), "condition": test_of_weights, "rows of a table": lambda x: turns(x, picked),
+        "branches": lambda x: tf.cond(x[0, 0] > 0, lambda: tf.matmul(x, w), lambda: tf.tanh(tf.matmul(x, v))),
+    }
+
+    def answers_of(file):
+        interpreter = Interpreter(model_content=file)
+        interpreter.allocate_tensors()
+        out = []
+        for d in data:
+            interpreter.set_tensor(interpreter.get_input_details()[0]["index"], d)
+            interpreter.invoke()
+            out.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        return np.concatenate(out)
+
+    def tensors_read(file):
+        """What operators read, of all subgraphs: their names and the types of their inputs."""
+        from tensorflow.lite.python import schema_py_generated as schema
+        model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(file, 0))
+        names = {v: k for k, v in schema.BuiltinOperator.__dict__.items() if isinstance(v, int)}
+        return {(names[model.operatorCodes[op.opcodeIndex].builtinCode], *(int(graph.tensors[i].type) for i in op.inputs if i >= 0)) for graph in model.subgraphs for op in graph.operators} - {("RESHAPE", 2, 2), ("EXPAND_DIMS", 2, 2)}
+
+    for number, (case, fn) in enumerate(cases.items()):
+        run = tf.function(lambda x: {"y": fn(x)}, input_signature=[tf.TensorSpec((1, 48), name="x")], autograph=False)
+        holder = tf.Module()
+        holder.run = run
+        folder, samples, path = work / f"body_{number}", work / f"body_{number}.npz", work / f"body_{number}.tflite"
+        tf.saved_model.save(holder, str(folder), signatures=run)
+        np.savez(samples, x=np.concatenate(data))
+        wanted = np.concatenate([run(tf.constant(d))["y"].numpy() for d in data])
+        for mode in "float16", "dynamic", "int8", "int16x8":
+            name = f"{case}, {mode}"
+            code, text = call("lite", folder, path, "--quantize", mode, *(["--representative", samples] if "int" in mode else []))
+            check(f"{name}: export", code == 0, text)
+            if code != 0:
+                continue
+            ours = path.read_bytes()
+            loss = lambda got: np.linalg.norm(got - wanted) / np.linalg.norm(wanted)
+            mine = loss(answers_of(ours))
+            if mode == "int16x8":  # TensorFlow's converter refuses loops and branches
+                print(f"{name}: loss {mine:.5f}")
+                check(f"{name}: loss", mine < 0.05, f"{mine}")
+                continue
+            converter = tf.lite.TFLiteConverter.from_concrete_functions([run.get_concrete_function()], holder)
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            if mode == "float16":
+                converter.target_spec.supported_types = [tf.float16]
+            if mode == "int8":
+                converter.representative_dataset = lambda: ([d] for d in data)
+            theirs = converter.convert()
+            his = loss(answers_of(theirs))
+            print(f"{name}: loss {mine:.5f} beside TensorFlow's {his:.5f}; {len(ours)} bytes beside {len(theirs)}")
+            check(f"{name}: bytes", len(ours) <= len(theirs), f"{len(ours)} beside {len(theirs)}")
+            if case in ("branches", "weights that turns change"):
+                # TensorFlow's leaves weights of branches outside of them, in float, and multiplies by others with BATCH_MATMUL.
+                check(f"{name}: loss", mine <= max(1.1 * his, {"float16": 1e-3, "dynamic": 0.02, "int8": 0.03}[mode]), f"{mine} beside {his}")
+                continue
+            check(f"{name}: loss", mine <= 1.1 * his + 1e-4, f"{mine} beside {his}")
+            mine, his = tensors_read(ours), tensors_read(theirs)
+            # TensorFlow's passes halves that are floats again into a loop.
+            check(f"{name}: what operators read", mode == "float16" or mine == his, f"{mine} beside {his}")
+
+
 for model in "cnn", "mlp":
     images, want = records(digits / f"{model}.tfrecord")
     before = 100 * np.mean(want.argmax(1) == labels)
@@ -187,4 +270,5 @@ for model in "cnn", "mlp":
 
 keras_lstm()
 picked_elements()
+bodies()
 finish()
