@@ -73,6 +73,9 @@ bool IsHybridAsymmetric(const OperatorUse& u) {
   return IsHybrid(u) && u.Bool("asymmetric_quantize_inputs");
 }
 
+// Of integers that stand for themselves, which came later.
+bool IsNotQuantized(const OperatorUse& u) { return u.input(0)->quantization.scale.empty(); }
+
 // Measured: what TensorFlow 2.21's converter writes for each use. Of an operator the first row that
 // fits counts.
 struct VersionRow {
@@ -87,6 +90,11 @@ constexpr VersionRow kVersions[] = {
     {.op = "ABS", .version = 5, .runtime = "2.12.0", .types = Types(Dtype::kInt32)},
     {.op = "ABS", .version = 2, .runtime = "2.4.0", .types = Types(Dtype::kInt8, Dtype::kUint8)},
     {.op = "ABS", .version = 1, .runtime = "1.13.0"},
+    {.op = "ADD",
+     .version = 5,
+     .runtime = "2.13.0",
+     .types = Types(Dtype::kInt16),
+     .when = IsNotQuantized},
     {.op = "ADD", .version = 4, .runtime = "2.6.0", .types = Types(Dtype::kInt64)},
     {.op = "ADD",
      .version = 2,
@@ -288,6 +296,11 @@ constexpr VersionRow kVersions[] = {
      .runtime = "2.3.0",
      .types = Types(Dtype::kInt8, Dtype::kUint8)},
     {.op = "MIRROR_PAD", .version = 1, .runtime = "1.13.1"},
+    {.op = "MUL",
+     .version = 7,
+     .runtime = "2.13.0",
+     .types = Types(Dtype::kInt16, Dtype::kUint32),
+     .when = IsNotQuantized},
     {.op = "MUL", .version = 6, .runtime = "2.11.0", .types = Types(Dtype::kComplex64)},
     {.op = "MUL", .version = 5, .runtime = "2.6.0", .types = Types(Dtype::kInt64)},
     {.op = "MUL", .version = 4, .runtime = "2.3.0", .types = Types(Dtype::kInt16)},

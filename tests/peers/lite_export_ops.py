@@ -161,6 +161,99 @@ case("crop_to_one", lambda x, b, i: tf.image.crop_and_resize(x, b, i, [1, 1]), [
 for padding in "SAME", "VALID":
     case(f"extract_patches_{padding}", lambda x, p=padding: tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 2, 1], p), [None, 7, 8, 2])
 
+# ---- windows, boxes, and what is written at places
+def parts(z):
+    return {"a": tf.math.real(z), "b": tf.math.imag(z)}
+
+
+for padding in "SAME", "VALID":
+    for batched in False, True:
+        case(f"max_pool_places_{padding}_{batched}", lambda x, p=padding, b=batched: dict(zip("ab", tf.nn.max_pool_with_argmax(x, [3, 2], 2, p, output_dtype=I if b else L, include_batch_in_index=b))), [2, 7, 8, 3])
+    case(f"dilation_{padding}", lambda x, p=padding: tf.nn.dilation2d(x, tf.constant(np.linspace(-1, 1, 18).reshape(3, 2, 3), F), [1, 2, 1, 1], p, "NHWC", [1, 1, 2, 1]), [None, 7, 8, 3])
+    case(f"erosion_{padding}", lambda x, f, p=padding: tf.nn.erosion2d(x, f, [1, 1, 1, 1], p, "NHWC", [1, 1, 1, 1]), [None, 7, 8, 3], [3, 3, 3])
+case("max_pool_places_free", lambda x: dict(zip("ab", tf.nn.max_pool_with_argmax(x, 2, 2, "VALID"))), [None, 8, 8, 3])
+case("max_pool_padded", lambda x: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 0, 0, 0]), [2, 8, 8, 3])
+corner = random.uniform(0, 1, (2, 30, 4, 2))
+corners = np.concatenate([corner, np.minimum(corner + random.uniform(0.1, 0.5, corner.shape), 1.2)], -1).astype(np.float32)
+scores = (random.permutation(240).reshape(2, 30, 4) / 240).astype(np.float32)
+for own in 1, 4:
+    for pad, clip, each, total in ((False, True, 5, 12), (True, False, 3, 30), (False, False, 50, 200), (True, True, 50, 20)):
+        case(f"combined_suppression_{own}_{pad}_{clip}_{each}_{total}", lambda x, s, p=pad, c=clip, e=each, t=total: dict(zip("abcd", tf.image.combined_non_max_suppression(x, s, e, t, 0.4, 0.2, p, c))),
+             [2, 30, own, 4], [2, 30, 4], inputs=[corners[:, :, :own], scores])
+case("combined_suppression_free", lambda x, s: dict(zip("abcd", tf.image.combined_non_max_suppression(x, s, 5, 10, 0.5, 0.6))), [1, None, 1, 4], [1, None, 4], inputs=[corners[:1, :, :1], scores[:1]])
+infinite = np.float32([[np.inf, -np.inf, 0]] * 5)
+for n in "TensorScatterMax", "TensorScatterMin":
+    case(n, lambda x, u, n=n: getattr(raw, n)(tensor=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
+    case(f"{n}_infinite", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), [5, 3], spec([None, 2], I), [None], inputs=[infinite, np.int32([[0, 0], [0, 1], [4, 2], [4, 2]]), np.float32([1, 2, 3, -3])])
+    case(f"{n}_int32", lambda x, i, u, n=n: getattr(raw, n)(tensor=x, indices=i, updates=u), spec([5], I), spec([2, 2, 1], I), spec([2, 2], I),
+         inputs=[np.int32([1, 2, -2**31, 2**31 - 1, 5]), np.int32([[[0], [1]], [[1], [4]]]), np.int32([[7, 8], [9, -1]])])
+case("scatter_sum", lambda x, u: raw.ScatterNdNonAliasingAdd(input=x, indices=[[1], [3], [1]], updates=u), [5, 3], [3, 3])
+case("update_part", lambda x, u: raw.TensorStridedSliceUpdate(input=x, begin=[1, 0], end=[3, 2], strides=[1, 1], value=u), [5, 3], [2, 2])
+case("update_row", lambda x, u: raw.TensorStridedSliceUpdate(input=x, begin=[-2, 0], end=[0, 0], strides=[1, 1], value=u, shrink_axis_mask=1, begin_mask=2, end_mask=2), [5, 3], [3])
+
+# ---- steps of recurrent layers
+cell_w, cell_b = random.normal(0, 0.5, (7, 16)).astype(np.float32), random.normal(0, 0.3, 16).astype(np.float32)
+peeps = random.normal(0, 1, (3, 4)).astype(np.float32)
+for peephole in False, True:
+    def lstm(op, peephole=peephole, **more):
+        return op(w=cell_w, wci=peeps[0], wcf=peeps[1], wco=peeps[2], b=cell_b, cell_clip=0.5, use_peephole=peephole, **more)
+    case(f"lstm_cell_{peephole}", lambda x, c, h, f=lstm: dict(zip("abcdefg", f(raw.LSTMBlockCell, x=x, cs_prev=c, h_prev=h))), [None, 3], [None, 4], [None, 4])
+    for op in raw.BlockLSTM, raw.BlockLSTMV2:
+        n = f"{op.__name__}_{peephole}"
+        case(f"{n}_outputs", lambda x, f=lstm, op=op: f(op, seq_len_max=np.int64(5), x=x, cs_prev=tf.zeros([2, 4]), h_prev=tf.zeros([2, 4])).h, [5, 2, 3])
+        case(f"{n}_all", lambda x, c, h, f=lstm, op=op: dict(zip("abcdefg", f(op, seq_len_max=np.int64(5), x=x, cs_prev=c, h_prev=h))), [5, 2, 3], [None, 4], [None, 4], inputs=[value([5, 2, 3], F), value([2, 4], F), value([2, 4], F)])
+        case(f"{n}_part", lambda x, c, h, f=lstm, op=op: f(op, seq_len_max=np.int64(3), x=x, cs_prev=c, h_prev=h).h, [5, 2, 3], [2, 4], [2, 4])
+case("gru_cell", lambda x, h: dict(zip("abcd", raw.GRUBlockCell(x=x, h_prev=h, w_ru=cell_w[:, :8], w_c=cell_w[:, 8:12], b_ru=cell_b[:8], b_c=cell_b[8:12]))), [None, 3], [None, 4])
+
+# ---- complex numbers
+for n in "fft2d", "ifft2d", "fft3d", "ifft3d":
+    case(n, lambda x, y, f=getattr(tf.signal, n): parts(f(tf.complex(x, y))), [2, 4, 6, 5], [2, 4, 6, 5])
+case("fft2d_free", lambda x, y: parts(tf.signal.fft2d(tf.complex(x, y))), [None, 6, 5], [None, 6, 5])
+case("rfft2d", lambda x: parts(tf.signal.rfft2d(x)), [2, 12, 10])
+case("rfft2d_of_others", lambda x: parts(tf.signal.rfft2d(x, [15, 9])), [12, 10])
+case("rfft3d", lambda x: parts(tf.signal.rfft3d(x)), [2, 4, 6, 5])
+case("irfft2d", lambda x, y: tf.signal.irfft2d(tf.complex(x, y), [6, 12]), [2, 6, 7], [2, 6, 7])
+case("irfft3d", lambda x, y: tf.signal.irfft3d(tf.complex(x, y), [4, 6, 10]), [2, 4, 6, 6], [2, 4, 6, 6])
+case("complex_product", lambda x, y: parts(tf.signal.rfft(x) * tf.signal.rfft(y)), [3, 16], [3, 16])
+case("complex_product_real", lambda x, y: parts(tf.cast(y, tf.complex64) * tf.signal.rfft(x)), [3, 16], [3, 9])
+case("complex_product_constant", lambda x: parts(tf.constant(2 + 3j, tf.complex64) * tf.signal.rfft(x)), [3, 16])
+case("complex_cast", lambda x: tf.abs(tf.cast(x, tf.complex64)), [3, 16])
+case("filtered", lambda x, y: tf.signal.irfft(tf.signal.rfft(x) * tf.signal.rfft(y), [16]), [3, 16], [3, 16])
+
+# ---- numbers
+for mode in "MIN_COMBINED", "MIN_FIRST", "SCALED":
+    for t in tf.quint8, tf.qint8, tf.qint16, tf.quint16:
+        def there_and_back(x, mode=mode, t=t):
+            q, low, high = raw.QuantizeV2(input=x, min_range=0.0 if mode == "SCALED" and t in (tf.quint8, tf.quint16) else -1.3, max_range=2.0, T=t, mode=mode)
+            return raw.Dequantize(input=q, min_range=low, max_range=high, mode=mode)
+        if (mode, t) != ("MIN_FIRST", tf.quint8):  # its kernel rounds otherwise on some processors
+            case(f"quantize_{mode}_{t.name}", there_and_back, [None, 40])
+edges = np.float32(list(np.arange(-3, 14) * 0.1) + [0.7, 0.3, 0.05])
+case("histogram", lambda x: tf.histogram_fixed_width(x, [0.0, 1.0], 10), [None], inputs=[edges])
+case("histogram_int32", lambda x: tf.histogram_fixed_width(x, [0, 10], 7), spec([None], I))
+case("histogram_int64", lambda x: raw.HistogramFixedWidth(values=x, value_range=[-1.0, 3.0], nbins=100, dtype=L), [3, 40])
+case("ndtri", tf.math.ndtri, [None], inputs=[np.float32([0, 1, 0.5, 0.1, 0.9, 1e-6, 0.999999, 0.3])])
+case("linspace", lambda a, b: raw.LinSpace(start=a, stop=b, num=7), [], [])
+case("format_order", lambda x: raw.DataFormatVecPermute(x=x, src_format="NHWC", dst_format="NCHW"), spec([4], I))
+case("format_order_pairs", lambda x: raw.DataFormatVecPermute(x=x, src_format="NCHW", dst_format="NHWC"), spec([4, 2], I))
+case("format_order_sides", lambda x: raw.DataFormatVecPermute(x=x, src_format="NHWC", dst_format="NCHW"), spec([2], I))
+case("format_axis", lambda x: raw.DataFormatDimMap(x=x, src_format="NHWC", dst_format="NCHW"), spec([8], I), inputs=[np.int32([0, 1, 2, 3, -1, -2, -3, -4])])
+case("conjugate_transpose", lambda x: raw.ConjugateTranspose(x=x, perm=[1, 0]), [None, 3])
+for n in "Sum", "Mean", "SqrtN":
+    case(f"SparseSegment{n}WithNumSegments", lambda x, i, s, n=n: getattr(raw, f"SparseSegment{n}WithNumSegments")(data=x, indices=i, segment_ids=s, num_segments=6), [5, 3], spec([None], I), spec([None], I),
+         inputs=[value([5, 3], F), np.int32([0, 4, 4, 2]), np.int32([0, 0, 1, 3])])
+for a in False, True:
+    for b in False, True:
+        case(f"matmul_{a}_{b}", lambda x, y, a=a, b=b: tf.matmul(x, y, transpose_a=a, transpose_b=b), [4, 3] if a else [None, 4], [5, 4] if b else [4, 5])
+case("matmul_by_constant", lambda x: tf.matmul(cell_w, x), [16, 4])
+case("matmul_sparse", lambda x, y: raw.SparseMatMul(a=x, b=y, a_is_sparse=True), [3, 4], [4, 5])
+case("transposed_convolution_nchw", lambda x: raw.Conv2DBackpropInput(input_sizes=[1, 3, 8, 8], filter=np.arange(108, dtype=np.float32).reshape(3, 3, 3, 4) * 0.01, out_backprop=x, strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW"), [1, 4, 4, 4])
+case("random_uniform_truncated", lambda x: tf.random.truncated_normal(tf.shape(x)), [None, 3])
+case("random_uniform_shuffled", lambda x: tf.random.shuffle(x), [None, 3])
+for method in "bilinear", "nearest":
+    case(f"crop_of_free_sizes_{method}", lambda x, b, i, m=method: tf.image.crop_and_resize(x, b, i, [4, 3], m, 0.25), [None, None, None, 2], [None, 4], spec([None], I),
+         inputs=[value([2, 7, 8, 2], F), np.float32([[0.1, 0.2, 0.8, 0.9], [0.9, 0.7, 0.2, 0.1], [-0.2, 0, 1.3, 1]]), np.int32([0, 1, 1])])
+
 # ---- control flow
 case("case_four", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(2), value([3], F)])
 case("case_beyond", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(7), value([3], F)])

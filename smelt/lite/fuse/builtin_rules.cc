@@ -204,6 +204,10 @@ fusion RemoveZerosLike "x + zeros_like(y), x - zeros_like(y) -> x, zeros_like(y)
   sub(x, zeros_like(_)) -> x;
   sub(zeros_like(_), x) -> neg(x);
 }
+fusion RemoveShape "shape(fill(n, x)), shape(broadcast_to(x, n)) -> n" {
+  shape(fill(n, _)) -> n;
+  shape(broadcast_to(_, n)) -> n;
+}
 fusion RemoveCast "cast(x) to the type that it has -> x" {
   cast(x) -> x;
 }

@@ -213,8 +213,9 @@ const std::vector<Fusion>& AllFusions() {
     }
     for (const auto family :
          {UpscalingFusions(), TransposeFusions(), MatmulFusions(), ReshapeFusions(),
-          ReductionFusions(), JoinFusions(), SelectionFusions(), AffineFusions(),
-          BeforeAffineFusions(), BidirectionalFusions(), ActivationFusions()}) {
+          CommuteFusions(), ReductionFusions(), JoinFusions(), SelectionFusions(), SpreadFusions(),
+          IdentityFusions(), AffineFusions(), BeforeAffineFusions(), BidirectionalFusions(),
+          ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
     return out;

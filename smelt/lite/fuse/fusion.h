@@ -118,6 +118,9 @@ std::span<const Fusion> UpscalingFusions();
 std::span<const Fusion> MatmulFusions();
 std::span<const Fusion> ReductionFusions();
 std::span<const Fusion> BidirectionalFusions();
+std::span<const Fusion> CommuteFusions();
+std::span<const Fusion> SpreadFusions();
+std::span<const Fusion> IdentityFusions();
 
 // ---- what they share
 // Operators of one element at a time, of one tensor and of two.

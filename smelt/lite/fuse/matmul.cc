@@ -37,6 +37,23 @@ StatusOr<bool> FuseTransposeAfterBatchMatmul(Node& n, Fuser& f) {
 
 constexpr OpSet kProductReshapes = {"tfl.reshape", "tfl.squeeze", "tfl.expand_dims"};
 
+// The sizes of [rows..., units] as a reshape says them; nothing where it cannot.
+std::optional<std::vector<int64_t>> ProductRows(const PartialShape& to, int64_t last) {
+  std::vector<int64_t> out;
+  for (int i = 0; i + 1 < to.rank(); ++i) out.push_back(std::max<int64_t>(to[i], -1));
+  out.push_back(last);
+  if (std::ranges::count(out, -1) > 1 || std::ranges::count(out, 0) > 0) return std::nullopt;
+  return out;
+}
+
+// Weights that are one matrix, whatever dimensions of one are in front.
+bool IsOneMatrix(const PartialShape& weights) {
+  for (int i = 0; i + 2 < weights.rank(); ++i) {
+    if (weights[i] != 1) return false;
+  }
+  return weights.rank() >= 2;
+}
+
 // reshape(batch_matmul(reshape(x), w)) of weights that are one matrix for all: rows of any
 // dimensions.
 StatusOr<bool> FuseReshapesAroundBatchMatmul(Node& n, Fuser& f) {
@@ -45,25 +62,88 @@ StatusOr<bool> FuseReshapesAroundBatchMatmul(Node& n, Fuser& f) {
   if (!product.Is("tfl.batch_matmul") || product.Bool("adj_x")) return false;
   const Endpoint rows = product.input(0);
   const PartialShape weights = Fuser::shape(product.input(1));
-  if (!rows.node->Is(kProductReshapes) || weights.rank() != 2) return false;
+  if (!rows.node->Is(kProductReshapes) || !IsOneMatrix(weights)) return false;
   const PartialShape x = Fuser::shape(rows.node->input(0)), to = Fuser::shape({&n, 0});
   const PartialShape flat = Fuser::shape(rows);
   // The kernel takes no more dimensions.
-  if (x.rank() < 2 || x.rank() > 5 || flat.rank() != 2) return false;
-  const int64_t inner = x[x.rank() - 1], units = weights[product.Bool("adj_y") ? 0 : 1];
-  if (inner <= 0 || inner != flat[1]) {
+  if (x.rank() < 2 || flat.rank() < weights.rank() || to.rank() > 5) return false;
+  const bool turned = product.Bool("adj_y");
+  const int64_t inner = flat[flat.rank() - 1], units = weights[weights.rank() - (turned ? 2 : 1)];
+  if (inner <= 0 || units <= 0) return false;
+  if (to.rank() < weights.rank() || to[to.rank() - 1] != units) {
     return f.Declined(n, "its rows are not those before the reshape");
   }
-  std::vector<int64_t> dims;
-  for (int i = 0; i + 1 < x.rank(); ++i) dims.push_back(x[i]);
-  dims.push_back(units);
-  if (units <= 0 || !SameWhenEqualElements(PartialShape::Of(dims), to)) return false;
   if (!Fuser::ReadOnce(e) || !Fuser::ReadOnce(rows)) {
     return f.Declined(n, "others read what it follows");
   }
-  ASSIGN_OR_RETURN(
-      const Endpoint by,
-      f.Add("tfl.batch_matmul", {rows.node->input(0), product.input(1)}, OptionsOf(product), n));
+  const auto sizes = ProductRows(to, inner);
+  if (!sizes) return false;
+  Endpoint in = rows.node->input(0);
+  if (!SameWhenEqualElements(x, PartialShape::Of(*sizes))) {
+    AttrMap options;
+    options.Set("new_shape", *sizes);
+    ASSIGN_OR_RETURN(in,
+                     f.AddShaped("tfl.reshape", {in, IntsConst(*sizes, n, f)}, std::move(options),
+                                 Fuser::type(in), PartialShape::Of(*sizes), n));
+  }
+  ASSIGN_OR_RETURN(const Endpoint by,
+                   f.Add("tfl.batch_matmul", {in, product.input(1)}, OptionsOf(product), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+// The same of fully_connected, which takes rows of any dimensions.
+StatusOr<bool> FuseReshapesAroundProduct(Node& n, Fuser& f) {
+  const Endpoint e = n.input(0);
+  const Node& product = *e.node;
+  if (!product.Is("tfl.fully_connected")) return false;
+  const Endpoint rows = product.input(0);
+  const PartialShape weights = Fuser::shape(product.input(1)), to = Fuser::shape({&n, 0});
+  if (!rows.node->Is(kProductReshapes) || weights.rank() != 2 || to.rank() < 2) return false;
+  const int64_t inner = weights[1], units = weights[0];
+  const PartialShape flat = Fuser::shape(rows);
+  if (inner <= 0 || units <= 0 || flat.rank() < 1 || flat[flat.rank() - 1] != inner) return false;
+  if (to[to.rank() - 1] != units) {
+    return f.Declined(n, "its rows are not those before the reshape");
+  }
+  if (!Fuser::ReadOnce(e) || !Fuser::ReadOnce(rows)) {
+    return f.Declined(n, "others read what it follows");
+  }
+  const auto sizes = ProductRows(to, inner);
+  if (!sizes) return false;
+  AttrMap to_rows;
+  to_rows.Set("new_shape", *sizes);
+  const Endpoint x = rows.node->input(0);
+  ASSIGN_OR_RETURN(const Endpoint in,
+                   f.AddShaped("tfl.reshape", {x, IntsConst(*sizes, n, f)}, std::move(to_rows),
+                               Fuser::type(x), PartialShape::Of(*sizes), n));
+  AttrMap options = OptionsOf(product);
+  options.Erase("keep_num_dims");
+  if (to.rank() != 2) options.Set("keep_num_dims", true);
+  std::vector<Endpoint> inputs(product.inputs().begin(), product.inputs().end());
+  inputs[0] = in;
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.fully_connected", inputs, std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
+// batch_matmul by a constant matrix is fully_connected.
+StatusOr<bool> FuseBatchMatmulIntoProduct(Node& n, Fuser& f) {
+  const auto weights = Fuser::Constant(n.input(1));
+  const PartialShape x = Fuser::shape(n.input(0));
+  if (!weights || weights->dtype() != Dtype::kFloat || weights->rank() != 2) return false;
+  if (!x.known_rank() || x.rank() < 2) return false;
+  if (n.Bool("adj_x")) return f.Declined(n, "its first operand is transposed");
+  Tensor rows = *weights;
+  if (!n.Bool("adj_y")) {
+    ASSIGN_OR_RETURN(rows, Transposed(rows, {1, 0}));
+  }
+  AttrMap options;
+  if (x.rank() > 2) options.Set("keep_num_dims", true);
+  ASSIGN_OR_RETURN(Node * none, f.graph().Add("no_value", "tfl.no_value", {}));
+  ASSIGN_OR_RETURN(const Endpoint by,
+                   f.Add("tfl.fully_connected", {n.input(0), f.Const(rows, n), {none, 0}},
+                         std::move(options), n));
   f.Replace(&n, by);
   return true;
 }
@@ -101,6 +181,12 @@ constexpr Fusion kMatmulFusions[] = {
      "transpose(batch_matmul(x, y)) -> batch_matmul(y, x), both transposed"},
     {"FuseReshapesAroundBatchMatmul", kProductReshapes, FuseReshapesAroundBatchMatmul,
      "reshape(batch_matmul(reshape(x), w)) -> batch_matmul(x, w) of one matrix w"},
+    {"FuseReshapesAroundProduct", kProductReshapes, FuseReshapesAroundProduct,
+     "reshape(fully_connected(reshape(x))) -> fully_connected(reshape(x)) with keep_num_dims"},
+    {"FuseBatchMatmulIntoProduct",
+     {"tfl.batch_matmul"},
+     FuseBatchMatmulIntoProduct,
+     "batch_matmul(x, w) by a constant matrix w -> fully_connected(x, w)"},
     {"FuseProductOfOne",
      {"tfl.fully_connected"},
      FuseProductOfOne,

@@ -258,6 +258,12 @@ StatusOr<bool> FuseTransposeIntoReshape(Node& n, Fuser& f) {
     if (x[static_cast<int>(o)] != 1) moved.push_back(o);
   }
   if (!IsIdentity(moved)) return false;
+  // Beside another one in the same order it goes with that.
+  const bool beside = std::ranges::any_of(n.uses(), [&](const Use& use) {
+    return !use.is_control() && use.node->Is(kLiteBinary) &&
+           OrderOf(*use.node->input(1 - use.input).node) == order;
+  });
+  if (beside) return false;
   std::vector<int64_t> dims;
   for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
   if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;

@@ -35,7 +35,7 @@ LoweredEndpoints OnOneScale(Node& n, Lowering& l) {
 }
 
 // uint8 of other scales is scaled anew; other types move integers as they are.
-LoweredEndpoints Concatenation(Node& n, Lowering& l) {
+LoweredEndpoints QuantizedConcatenation(Node& n, Lowering& l) {
   return l.type({&n, 0}) == Dtype::kInt16 ? ByPlainRow(n, l) : OnOneScale(n, l);
 }
 
@@ -151,7 +151,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.while", ByPlainRow},
     {"tfl.zeros_like", ByPlainRow},
     {"tfl.densify", ByPlainRow},
-    {"tfl.concatenation", Concatenation},
+    {"tfl.concatenation", QuantizedConcatenation},
     {"tfl.reduce_max", OnOneScale},
     {"tfl.reduce_min", OnOneScale},
     {"tfl.maximum", OnOneScale},

@@ -24,9 +24,11 @@ constexpr DtypeSet kMoved = Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8, Dt
 constexpr DtypeSet kHalves = Types(Dtype::kHalf, Dtype::kBfloat16);
 
 constexpr TypeRow kTypeRows[] = {
+    {kNumber | Types(Dtype::kInt16), {"Add", "AddV2"}},
+    {kNumber | Types(Dtype::kInt16, Dtype::kUint32), {"Mul"}},
     {kNumber,
-     {"Add", "AddV2", "Sub", "Mul", "BiasAdd", "Neg", "ZerosLike", "OnesLike", "Cumsum", "Sum",
-      "Prod", "Max", "Min", "Square", "SquaredDifference", "Sign", "Abs"}},
+     {"Sub", "BiasAdd", "Neg", "ZerosLike", "OnesLike", "Cumsum", "Sum", "Prod", "Max", "Min",
+      "Square", "SquaredDifference", "Sign", "Abs"}},
     {Types(Dtype::kFloat, Dtype::kInt32),
      {"AddN", "Pow", "SegmentSum", "UnsortedSegmentSum", "UnsortedSegmentProd",
       "UnsortedSegmentMax", "UnsortedSegmentMin"}},

@@ -12,7 +12,9 @@ std::span<const std::span<const ExportRow>> AllExportRows() {
       TableExport(),       QuantizationExport(), RandomExport(),  SelectionExport(),
       ComplexExport(),     CompoundExport(),     PlacesExport(),  ImageExport(),
       XlaExport(),         BatchNormExport(),    LossExport(),    SpecialExport(),
-      MatrixExport(),      PartitionExport(),    TextExport()};
+      MatrixExport(),      PartitionExport(),    TextExport(),    WindowExport(),
+      DetectionExport(),   ScatterExport(),      CellExport(),    CountingExport(),
+      FourierExport()};
   return families;
 }
 

@@ -73,6 +73,10 @@ class OperatorChain {
 // The shape that two broadcast to.
 PartialShape Broadcast(const PartialShape& a, const PartialShape& b);
 
+// ---- special.cc
+// Of float numbers; `product` is (1 - x)(1 + x), however it is computed.
+Endpoint InverseErf(Endpoint x, Endpoint product, OperatorChain& c);
+
 }  // namespace smelt
 
 #endif  // SMELT_LITE_ROWS_CHAIN_H_

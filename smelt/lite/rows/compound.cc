@@ -172,6 +172,43 @@ LiteEndpoints AdjustContrast(Node& n, Legalizer& l) {
   return c.Done(c.Add(c.Mul(c.Sub(x, mean), n.input(1)), mean));
 }
 
+// (x - mean) / sqrt(variance + epsilon), times gamma if that is wanted, plus beta.
+LiteEndpoints GlobalNormalization(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kCompoundTypes));
+  OperatorChain c(l);
+  Endpoint factor = c.Op("tfl.rsqrt", {c.Add(n.input(2), n.Float("variance_epsilon"))});
+  if (n.Bool("scale_after_normalization")) factor = c.Mul(factor, n.input(4));
+  const Endpoint shift = c.Sub(n.input(3), c.Mul(n.input(1), factor));
+  return c.Done(c.Add(c.Mul(n.input(0), factor), shift));
+}
+
+constexpr ExportRow kCompoundRows[] = {
+    {"Asinh", Asinh},
+    {"Acosh", Acosh},
+    {"Atanh", Atanh},
+    {"ReluGrad", ReluGrad},
+    {"Relu6Grad", ReluGrad},
+    {"LeakyReluGrad", ReluGrad},
+    {"EluGrad", EluGrad},
+    {"SeluGrad", EluGrad},
+    {"SoftplusGrad", SoftGrad},
+    {"SoftsignGrad", SoftGrad},
+    {"SqrtGrad", RootGrad},
+    {"RsqrtGrad", RootGrad},
+    {"ReciprocalGrad", RootGrad},
+    {"InvGrad", RootGrad},
+    {"RGBToHSV", Colors},
+    {"HSVToRGB", Colors},
+    {"AdjustHue", Colors},
+    {"AdjustSaturation", Colors},
+    {"AdjustContrastv2", AdjustContrast},
+    {"BatchNormWithGlobalNormalization", GlobalNormalization},
+};
+
+constexpr ExportRow kLateRows[] = {{"Erf", ErrorFunction}, {"Erfc", ErrorFunction}};
+
+}  // namespace
+
 // Rounded to a grid of so many bits, as QuantizeAndDequantize does with a range that is given.
 LiteEndpoints RoundedToGrid(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kCompoundTypes));
@@ -208,46 +245,6 @@ LiteEndpoints RoundedToGrid(Node& n, Legalizer& l) {
       rounding == "HALF_UP" ? c.Op("tfl.floor", {c.Add(steps, 0.5)}) : c.Op("tfl.round", {steps});
   return c.Done(c.Mul(whole, inverse));
 }
-
-// (x - mean) / sqrt(variance + epsilon), times gamma if that is wanted, plus beta.
-LiteEndpoints GlobalNormalization(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kCompoundTypes));
-  OperatorChain c(l);
-  Endpoint factor = c.Op("tfl.rsqrt", {c.Add(n.input(2), n.Float("variance_epsilon"))});
-  if (n.Bool("scale_after_normalization")) factor = c.Mul(factor, n.input(4));
-  const Endpoint shift = c.Sub(n.input(3), c.Mul(n.input(1), factor));
-  return c.Done(c.Add(c.Mul(n.input(0), factor), shift));
-}
-
-constexpr ExportRow kCompoundRows[] = {
-    {"Asinh", Asinh},
-    {"Acosh", Acosh},
-    {"Atanh", Atanh},
-    {"ReluGrad", ReluGrad},
-    {"Relu6Grad", ReluGrad},
-    {"LeakyReluGrad", ReluGrad},
-    {"EluGrad", EluGrad},
-    {"SeluGrad", EluGrad},
-    {"SoftplusGrad", SoftGrad},
-    {"SoftsignGrad", SoftGrad},
-    {"SqrtGrad", RootGrad},
-    {"RsqrtGrad", RootGrad},
-    {"ReciprocalGrad", RootGrad},
-    {"InvGrad", RootGrad},
-    {"RGBToHSV", Colors},
-    {"HSVToRGB", Colors},
-    {"AdjustHue", Colors},
-    {"AdjustSaturation", Colors},
-    {"AdjustContrastv2", AdjustContrast},
-    {"QuantizeAndDequantizeV2", RoundedToGrid},
-    {"QuantizeAndDequantizeV3", RoundedToGrid},
-    {"QuantizeAndDequantizeV4", RoundedToGrid},
-    {"BatchNormWithGlobalNormalization", GlobalNormalization},
-};
-
-constexpr ExportRow kLateRows[] = {{"Erf", ErrorFunction}, {"Erfc", ErrorFunction}};
-
-}  // namespace
 
 std::span<const ExportRow> CompoundExport() { return kCompoundRows; }
 std::span<const ExportRow> LateExport() { return kLateRows; }

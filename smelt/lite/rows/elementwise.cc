@@ -93,6 +93,7 @@ LiteEndpoints Cast(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Select(Node& n, Legalizer& l) {
+  if (l.type(n.input(1)) == Dtype::kString) return Unimplemented("no operator chooses texts");
   const PartialShape c = l.shape(n.input(0)), x = l.shape(n.input(1)), y = l.shape(n.input(2));
   const bool same = c.known_rank() && c.rank() == x.rank() && c.rank() == y.rank();
   const bool rows = c.rank() == 1 && x.known_rank() && n.Is("Select");
@@ -406,10 +407,10 @@ constexpr ExportRow kElementwiseRows[] = {
      Types(Dtype::kFloat, Dtype::kInt32)},
     {"Tanh", SameOperator, "tfl.tanh", kFloat},
     {"ZerosLike", SameOperator, "tfl.zeros_like", kNumbers},
-    {"Add", SameOperator, "tfl.add", kNumbers},
-    {"AddV2", SameOperator, "tfl.add", kNumbers},
+    {"Add", SameOperator, "tfl.add", kNumbers | Types(Dtype::kInt16)},
+    {"AddV2", SameOperator, "tfl.add", kNumbers | Types(Dtype::kInt16)},
     {"Sub", SameOperator, "tfl.sub", kNumbers},
-    {"Mul", SameOperator, "tfl.mul", kNumbers},
+    {"Mul", SameOperator, "tfl.mul", kNumbers | Types(Dtype::kInt16, Dtype::kUint32)},
     {"Div", SameOperator, "tfl.div", Types(Dtype::kFloat, Dtype::kInt32)},
     {"RealDiv", SameOperator, "tfl.div", Types(Dtype::kFloat, Dtype::kInt32)},
     {"Relu", Relu},

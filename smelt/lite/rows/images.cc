@@ -102,22 +102,55 @@ LiteEndpoints Scaled(Node& n, Legalizer& l) {
   return ImageProduct(n, l, in, rows, columns);
 }
 
-// The weights of pixels at places (boxes, places, 1), of so many pixels, and whether each place is
-// one of the image.
+// A size, and as a scalar of int32 where it is known when it runs.
+struct ImageSide {
+  int64_t size;
+  Endpoint scalar;
+};
+
+// What a box samples of a side: the weights of its pixels (boxes, places, size), and whether each
+// place is one of the image (boxes, places).
 struct Sampling {
   Endpoint weights, inside;
 };
 
-Sampling SampleAt(Endpoint low, Endpoint high, int64_t count, int64_t pixels, int64_t boxes,
+// `sizes`: what is known of the shape that `parts` say.
+Endpoint ShapedAs(Endpoint e, const std::vector<Endpoint>& parts, std::vector<int64_t> sizes,
+                  OperatorChain& c) {
+  if (std::ranges::count_if(sizes, [](int64_t s) { return s < 0; }) < 2) {
+    return c.Reshape(e, std::move(sizes));
+  }
+  const auto count = static_cast<int64_t>(parts.size());
+  if (!c.ok()) return {};
+  const auto shape =
+      c.l().Add("tfl.pack", parts, Options({{"values_count", count}, {"axis", int64_t{0}}}),
+                {Dtype::kInt32, PartialShape::Of({count})});
+  c.Fail(shape.status());
+  if (!shape.ok()) return {};
+  return c.Make("tfl.reshape", {e, *shape}, {}, {c.l().type(e), PartialShape::Of(sizes)});
+}
+
+Sampling SampleAt(Endpoint low, Endpoint high, int64_t count, const ImageSide& side, int64_t boxes,
                   bool bilinear, OperatorChain& c) {
+  Legalizer& l = c.l();
   std::vector<float> steps, numbers;
   for (int64_t i = 0; i < count; ++i) {
     const auto last = static_cast<float>(count - 1);
     steps.push_back(count > 1 ? static_cast<float>(i) / last : 0.5f);
   }
-  for (int64_t i = 0; i < pixels; ++i) numbers.push_back(static_cast<float>(i));
-  const Endpoint step = c.l().Const(VectorOf(steps)), number = c.l().Const(VectorOf(numbers));
-  const auto last = static_cast<double>(pixels - 1);
+  const Endpoint step = l.Const(VectorOf(steps));
+  Endpoint number, last;
+  if (side.size >= 0) {
+    for (int64_t i = 0; i < side.size; ++i) numbers.push_back(static_cast<float>(i));
+    number = l.Const(VectorOf(numbers));
+    last = l.Floats(static_cast<float>(side.size - 1));
+  } else {
+    const Endpoint whole = c.Make("tfl.range", {l.Int(0), side.scalar, l.Int(1)}, {},
+                                  {Dtype::kInt32, PartialShape::Of({-1})});
+    if (!c.ok()) return {};
+    number = c.Cast(whole, Dtype::kFloat);
+    last = c.Cast(c.Sub(side.scalar, 1), Dtype::kFloat);
+  }
   // low and high are (boxes, 1).
   Endpoint at = c.Mul(c.Add(low, c.Mul(c.Sub(high, low), step)), last);
   const Endpoint inside = c.And(c.LessEqual(0, at), c.LessEqual(at, last));
@@ -133,10 +166,24 @@ Sampling SampleAt(Endpoint low, Endpoint high, int64_t count, int64_t pixels, in
   return out;
 }
 
+StatusOr<ImageSide> SideOf(Endpoint images, int64_t axis, Legalizer& l) {
+  ImageSide side = {std::max<int64_t>(l.shape(images)[static_cast<int>(axis)], -1), {}};
+  if (side.size >= 0) {
+    side.scalar = l.Int(side.size);
+  } else {
+    ASSIGN_OR_RETURN(side.scalar, SizeOf(images, axis, l));
+  }
+  return side;
+}
+
 // A box of an image each, sampled at as many places.
 LiteEndpoints Cropped(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16)));
-  ASSIGN_OR_RETURN(const ImageSizes in, ImageSizesOf(n.input(0), l));
+  const PartialShape shape = l.shape(n.input(0));
+  if (shape.rank() != 4 || shape[3] < 0) {
+    return Unimplemented("the number of its channels is not known");
+  }
+  const int64_t channels = shape[3];
   const auto size = l.Integers(n.input(3));
   if (!size || size->size() != 2) return Unimplemented("its size is no constant");
   const std::string method = n.String("method", "bilinear");
@@ -144,6 +191,8 @@ LiteEndpoints Cropped(Node& n, Legalizer& l) {
   const PartialShape of_boxes = l.shape(n.input(1));
   const int64_t boxes = of_boxes.rank() == 2 ? std::max<int64_t>(of_boxes[0], -1) : -1;
   const int64_t height = (*size)[0], width = (*size)[1];
+  ASSIGN_OR_RETURN(const ImageSide in_rows, SideOf(n.input(0), 1, l));
+  ASSIGN_OR_RETURN(const ImageSide in_columns, SideOf(n.input(0), 2, l));
   ASSIGN_OR_RETURN(const Endpoint images, AsInt32(n.input(2), l));
   OperatorChain c(l);
   const LiteOutput column = {Dtype::kFloat, PartialShape::Of({boxes, 1})};
@@ -151,18 +200,26 @@ LiteEndpoints Cropped(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(Node * sides, l.AddMany("tfl.split", std::vector<Endpoint>{l.Int(1), n.input(1)},
                                            Options({{"num_splits", int64_t{4}}}), four));
   const bool bilinear = method == "bilinear";
-  const Sampling rows = SampleAt({sides, 0}, {sides, 2}, height, in.height, boxes, bilinear, c);
-  const Sampling columns = SampleAt({sides, 1}, {sides, 3}, width, in.width, boxes, bilinear, c);
-  Endpoint e =
-      c.Make("tfl.gather", {n.input(0), images}, {},
-             {l.type(n.input(0)), PartialShape::Of({boxes, in.height, in.width, in.channels})});
-  e = c.Reshape(c.Cast(e, Dtype::kFloat), {boxes, in.height, in.width * in.channels});
+  const Sampling rows = SampleAt({sides, 0}, {sides, 2}, height, in_rows, boxes, bilinear, c);
+  const Sampling columns = SampleAt({sides, 1}, {sides, 3}, width, in_columns, boxes, bilinear, c);
+  RETURN_IF_ERROR(c.Done(rows.weights).status());
+  const int64_t row = in_columns.size < 0 ? -1 : in_columns.size * channels;
+  const Endpoint row_size = c.Mul(in_columns.scalar, static_cast<double>(channels));
+  const Endpoint rest = l.Int(-1);
+  Endpoint e = c.Make(
+      "tfl.gather", {n.input(0), images}, {},
+      {l.type(n.input(0)), PartialShape::Of({boxes, in_rows.size, in_columns.size, channels})});
+  e = ShapedAs(c.Cast(e, Dtype::kFloat), {rest, in_rows.scalar, row_size},
+               {boxes, in_rows.size, row}, c);
   e = c.Make("tfl.batch_matmul", {rows.weights, e}, {},
-             {Dtype::kFloat, PartialShape::Of({boxes, height, in.width * in.channels})});
-  e = c.Reshape(e, {boxes, height, in.width, in.channels});
-  const Endpoint weights = c.Reshape(columns.weights, {boxes, 1, width, in.width});
+             {Dtype::kFloat, PartialShape::Of({boxes, height, row})});
+  e = ShapedAs(e, {rest, l.Int(height), in_columns.scalar, l.Int(channels)},
+               {boxes, height, in_columns.size, channels}, c);
+  const Endpoint weights =
+      ShapedAs(columns.weights, {rest, l.Int(1), l.Int(width), in_columns.scalar},
+               {boxes, 1, width, in_columns.size}, c);
   e = c.Make("tfl.batch_matmul", {weights, e}, {},
-             {Dtype::kFloat, PartialShape::Of({boxes, height, width, in.channels})});
+             {Dtype::kFloat, PartialShape::Of({boxes, height, width, channels})});
   const Endpoint inside = c.Mul(c.Reshape(rows.inside, {boxes, height, 1, 1}),
                                 c.Reshape(columns.inside, {boxes, 1, width, 1}));
   const double outside = n.Float("extrapolation_value");

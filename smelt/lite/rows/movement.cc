@@ -1,7 +1,8 @@
 // Ops that move elements, and those that make shapes and indices.
 #include <algorithm>
+#include <cstring>
 
-#include "smelt/lite/rows/rows.h"
+#include "smelt/lite/rows/chain.h"
 
 namespace smelt {
 namespace {
@@ -65,6 +66,11 @@ LiteEndpoints WithInt32(Node& n, Legalizer& l) {
     inputs.push_back(e);
   }
   return One(l.Add(l.row().lite, inputs, {}, l.OutputOf(n)));
+}
+
+LiteEndpoints ConjugateTranspose(Node& n, Legalizer& l) {
+  if (IsComplex(n.input_types[0])) return Unimplemented("its numbers are complex");
+  return WithInt32(n, l);
 }
 
 LiteEndpoints PadV2(Node& n, Legalizer& l) {
@@ -248,9 +254,16 @@ LiteEndpoints Cumsum(Node& n, Legalizer& l) {
 
 LiteEndpoints Blocks(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kMoved));
-  if (n.String("data_format", "NHWC") != "NHWC") return Unimplemented("channels come second");
-  return One(l.Add(l.row().lite, Inputs(n), Options({{"block_size", n.Int("block_size")}}),
-                   l.OutputOf(n)));
+  const std::string format = n.String("data_format", "NHWC");
+  const AttrMap options = Options({{"block_size", n.Int("block_size")}});
+  if (format == "NHWC") return One(l.Add(l.row().lite, Inputs(n), options, l.OutputOf(n)));
+  const PartialShape to = l.shape({&n, 0});
+  if (format != "NCHW" || to.rank() != 4) return Unimplemented("its data format is ", format);
+  // Channels that come second come last, and back.
+  OperatorChain c(l);
+  const Endpoint last = c.Transpose(n.input(0), {0, 2, 3, 1});
+  const LiteOutput made = {l.type(n.input(0)), PartialShape::Of({to[0], to[2], to[3], to[1]})};
+  return c.Done(c.Transpose(c.Make(l.row().lite, {last}, options, made), {0, 3, 1, 2}));
 }
 
 // The diagonals of the second generation, where they are those of the first.
@@ -262,6 +275,12 @@ LiteEndpoints MatrixDiag(Node& n, Legalizer& l) {
     const bool main = k == std::vector<int64_t>{0} && rows == std::vector<int64_t>{-1} &&
                       cols == std::vector<int64_t>{-1};
     if (!main) return Unimplemented("it makes other diagonals than the main one");
+    const auto padding = l.Constant(n.input(4));
+    const auto zero = Tensor::Zeros(BaseType(n.input_types[4]), Shape());
+    if (!padding || !zero.ok() || padding->num_elements() != 1 ||
+        std::memcmp(padding->raw(), zero->raw(), zero->bytes()) != 0) {
+      return Unimplemented("what is beside its diagonal is not zero");
+    }
   }
   return One(l.Add("tfl.matrix_diag", {n.input(0)}, {}, l.OutputOf(n)));
 }
@@ -274,9 +293,12 @@ LiteEndpoints MatrixSetDiag(Node& n, Legalizer& l) {
   return One(l.Add("tfl.matrix_set_diag", {n.input(0), n.input(1)}, {}, l.OutputOf(n)));
 }
 
-// Fill takes its sizes first.
+// Fill takes its sizes first, computed ones of int64 too.
 LiteEndpoints Fill(Node& n, Legalizer& l) {
-  ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
+  Endpoint sizes = n.input(0);
+  if (l.Constant(sizes)) {
+    ASSIGN_OR_RETURN(sizes, AsInt32(sizes, l));
+  }
   return One(l.Add("tfl.fill", {sizes, n.input(1)}, {}, l.OutputOf(n)));
 }
 
@@ -286,6 +308,7 @@ constexpr ExportRow kMovementRows[] = {
     {"Squeeze", Squeeze},
     {"ExpandDims", ExpandDims},
     {"Transpose", WithInt32, "tfl.transpose"},
+    {"ConjugateTranspose", ConjugateTranspose, "tfl.transpose"},
     {"Pad", WithInt32, "tfl.pad"},
     {"PadV2", PadV2},
     {"MirrorPad", MirrorPad},

@@ -1,5 +1,6 @@
 // Convolutions, pools, normalizations, images.
 #include <algorithm>
+#include <limits>
 
 #include "smelt/lite/common/evaluate.h"
 #include "smelt/lite/rows/rows.h"
@@ -21,6 +22,7 @@ class ImageOp {
  public:
   explicit ImageOp(const Node& n) : n_(n), second_(n.String("data_format", "NHWC") == "NCHW") {}
 
+  bool second() const { return second_; }
   bool known() const { return second_ || n_.String("data_format", "NHWC") == "NHWC"; }
   // An attribute of four numbers in the order of NHWC.
   std::vector<int64_t> Ints(absl::string_view name) const {
@@ -72,8 +74,10 @@ Status CheckWindow(const std::vector<int64_t>& strides, const std::vector<int64_
   return OkStatus();
 }
 
-// The input, padded where the node says how much by explicit numbers; `padding` is what is left.
-StatusOr<Endpoint> PaddedInput(const Node& n, Endpoint input, Legalizer& l, std::string* padding) {
+// The input, padded where the node says how much by explicit numbers: by zeros, or the number that
+// is given; `padding` is what is left.
+StatusOr<Endpoint> PaddedInput(const Node& n, Endpoint input, Legalizer& l, std::string* padding,
+                               std::optional<float> by = std::nullopt) {
   const ImageOp image(n);
   ASSIGN_OR_RETURN(input, image.Input(input, l));
   *padding = n.String("padding");
@@ -90,7 +94,9 @@ StatusOr<Endpoint> PaddedInput(const Node& n, Endpoint input, Legalizer& l, std:
     const auto p = static_cast<size_t>(2 * i);
     dims.push_back(from[i] < 0 ? -1 : from[i] + pads[p] + pads[p + 1]);
   }
-  return l.Add("tfl.pad", {input, l.Const(value)}, {}, {l.type(input), PartialShape::Of(dims)});
+  const LiteOutput out = {l.type(input), PartialShape::Of(dims)};
+  if (by) return l.Add("tfl.padv2", {input, l.Const(value), l.Floats(*by)}, {}, out);
+  return l.Add("tfl.pad", {input, l.Const(value)}, {}, out);
 }
 
 // The weights in the order that the operator wants: of a constant at once.
@@ -169,18 +175,31 @@ LiteEndpoints DepthwiseConv2D(Node& n, Legalizer& l) {
 
 LiteEndpoints TransposeConv(Node& n, Legalizer& l) {
   if (n.input_types[2] != Dtype::kFloat) return Unimplemented("its operator takes float alone");
-  RETURN_IF_ERROR(CheckFormat(n, "NHWC"));
+  const ImageOp image(n);
+  if (!image.known()) return Unimplemented("its data format is not known");
   if (n.String("padding") == "EXPLICIT") return Unimplemented("its padding is explicit");
-  const std::vector<int64_t> strides = n.Ints("strides"), dilations = n.Ints("dilations");
+  const std::vector<int64_t> strides = image.Ints("strides"), dilations = image.Ints("dilations");
   RETURN_IF_ERROR(CheckWindow(strides, dilations));
   if (dilations[1] != 1 || dilations[2] != 1) return Unimplemented("it is dilated");
-  ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
+  ASSIGN_OR_RETURN(Endpoint sizes, AsInt32(n.input(0), l));
+  if (image.second() && l.shape(sizes) == PartialShape::Of({4})) {
+    const std::vector<int64_t> order = {0, 2, 3, 1};
+    if (const auto given = l.Integers(sizes)) {
+      sizes = l.Ints(std::vector<int64_t>{(*given)[0], (*given)[2], (*given)[3], (*given)[1]});
+    } else {
+      ASSIGN_OR_RETURN(sizes,
+                       l.Add("tfl.gather", {sizes, l.Ints(order)}, Options({{"axis", int64_t{0}}}),
+                             {Dtype::kInt32, PartialShape::Of({4})}));
+    }
+  }
   ASSIGN_OR_RETURN(const Endpoint weights, InOrder(n.input(1), {2, 0, 1, 3}, l));
-  return One(l.Add(
-      "tfl.transpose_conv", {sizes, weights, n.input(2)},
-      Options(
-          {{"padding", n.String("padding")}, {"stride_h", strides[1]}, {"stride_w", strides[2]}}),
-      l.OutputOf(n)));
+  ASSIGN_OR_RETURN(const Endpoint input, image.Input(n.input(2), l));
+  return image.Result(l.Add("tfl.transpose_conv", {sizes, weights, input},
+                            Options({{"padding", n.String("padding")},
+                                     {"stride_h", strides[1]},
+                                     {"stride_w", strides[2]}}),
+                            image.Output(l)),
+                      l);
 }
 
 AttrMap Options3D(const Node& n) {
@@ -218,10 +237,15 @@ LiteEndpoints Pool(Node& n, Legalizer& l) {
   if (window[0] != 1 || window[3] != 1 || strides[0] != 1 || strides[3] != 1) {
     return Unimplemented("its window reaches over images or channels");
   }
-  if (n.String("padding") == "EXPLICIT") return Unimplemented("its padding is explicit");
-  ASSIGN_OR_RETURN(const Endpoint input, image.Input(n.input(0), l));
+  // No mean takes in what is around.
+  std::string padding;
+  const float lowest = std::numeric_limits<float>::lowest();
+  if (n.String("padding") == "EXPLICIT" && !n.Is("MaxPool")) {
+    return Unimplemented("its padding is explicit");
+  }
+  ASSIGN_OR_RETURN(const Endpoint input, PaddedInput(n, n.input(0), l, &padding, lowest));
   return image.Result(l.Add(l.row().lite, {input},
-                            Options({{"padding", n.String("padding")},
+                            Options({{"padding", padding},
                                      {"filter_height", window[1]},
                                      {"filter_width", window[2]},
                                      {"stride_h", strides[1]},

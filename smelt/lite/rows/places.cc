@@ -149,6 +149,26 @@ LiteEndpoints DiagonalOf(Node& n, Legalizer& l) {
   return AtPlaces(n, l, places);
 }
 
+// A size that is a constant, or bounded so that it is one: min(n, max(n, x)).
+std::optional<int64_t> KnownSize(Endpoint e, const Legalizer& l) {
+  const auto one = [&](Endpoint v) {
+    const auto given = l.Integers(v);
+    return given && given->size() == 1 ? std::optional((*given)[0]) : std::nullopt;
+  };
+  if (const auto size = one(e)) return size;
+  if (!e.node->Is("tfl.minimum")) return std::nullopt;
+  for (const int i : {0, 1}) {
+    const auto most = one(e.node->input(i));
+    const Node& other = *e.node->input(1 - i).node;
+    if (!most || !other.Is("tfl.maximum")) continue;
+    for (const int k : {0, 1}) {
+      const auto least = one(other.input(k));
+      if (least && *least >= *most) return most;
+    }
+  }
+  return std::nullopt;
+}
+
 // How often each number below the size stands in a row; or that it does.
 LiteEndpoints Bincounts(Node& n, Legalizer& l) {
   const bool dense = n.Is("DenseBincount");
@@ -159,8 +179,8 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
   }
   const int rank = l.rank(values);
   if (rank < 1) return Unimplemented("the rank of its input is not known");
-  const auto size = l.Integers(n.input(1));
-  if (!size || size->size() != 1 || (*size)[0] < 0) return Unimplemented("its size is no constant");
+  const auto size = KnownSize(n.input(1), l);
+  if (!size || *size < 0) return Unimplemented("its size is no constant");
   const PartialShape weights = l.shape(n.input(2));
   const bool weighted = !(weights.rank() == 1 && weights[0] == 0);
   const bool present = n.Bool("binary_output");
@@ -174,7 +194,7 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
     in = c.Reshape(in, {-1});
     dims = {-1};
   }
-  dims.push_back((*size)[0]);
+  dims.push_back(*size);
   const auto number = [&](int64_t v) -> Endpoint {
     const auto made = UniformTensor(type, Shape(), static_cast<double>(v));
     if (!made.ok()) {
@@ -186,7 +206,7 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
     return value.ok() ? l.Const(*value) : Endpoint();
   };
   const Endpoint one = number(1), none = number(0);
-  Endpoint hot = c.Make("tfl.one_hot", {in, l.Int((*size)[0]), one, none},
+  Endpoint hot = c.Make("tfl.one_hot", {in, l.Int(*size), one, none},
                         Options({{"axis", int64_t{-1}}}), {type, PartialShape::Of(dims)});
   if (weighted && !present) {
     std::vector<int64_t> column(dims.begin(), dims.end() - 1);
@@ -281,22 +301,28 @@ LiteEndpoints BiasGrad(Node& n, Legalizer& l) {
   return c.Done(c.Reduce("tfl.sum", n.input(0), axes, false));
 }
 
-// The sums of sorted segments. SEGMENT_SUM refuses numbers of segments that leave one out.
-Endpoint SegmentSums(Endpoint rows, Endpoint segments, const LiteOutput& out, OperatorChain& c) {
+// The sums of sorted segments, of as many as are said. SEGMENT_SUM refuses numbers of segments that
+// leave one out.
+Endpoint SegmentSums(Endpoint rows, Endpoint segments, const LiteOutput& out, OperatorChain& c,
+                     std::optional<Endpoint> count = std::nullopt) {
   const std::vector<int64_t> last = {-1}, end = {0}, step = {1};
   Legalizer& l = c.l();
-  const Endpoint number =
-      c.Make("tfl.strided_slice", {segments, l.Ints(last), l.Ints(end), l.Ints(step)},
-             Options({{"end_mask", int64_t{1}}, {"shrink_axis_mask", int64_t{1}}}),
-             {Dtype::kInt32, PartialShape::Of({})});
-  return c.Make("tfl.unsorted_segment_sum", {rows, segments, c.Add(number, 1)}, {}, out);
+  if (!count) {
+    const Endpoint number =
+        c.Make("tfl.strided_slice", {segments, l.Ints(last), l.Ints(end), l.Ints(step)},
+               Options({{"end_mask", int64_t{1}}, {"shrink_axis_mask", int64_t{1}}}),
+               {Dtype::kInt32, PartialShape::Of({})});
+    count = c.Add(number, 1);
+  }
+  return c.Make("tfl.unsorted_segment_sum", {rows, segments, *count}, {}, out);
 }
 
 // What lookups give, summed by the segment that each is of.
 LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kPlaceTypes));
-  if (n.num_inputs() > 3 || n.Bool("sparse_gradient")) {
-    return Unimplemented("its number of segments is an input");
+  std::optional<Endpoint> number_of;
+  if (n.num_inputs() > 3) {
+    ASSIGN_OR_RETURN(number_of, AsInt32(n.input(3), l));
   }
   ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(1), l));
   ASSIGN_OR_RETURN(const Endpoint segments, AsInt32(n.input(2), l));
@@ -307,8 +333,8 @@ LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   dims[0] = count.rank() == 1 ? std::max<int64_t>(count[0], -1) : -1;
   const Endpoint rows =
       c.Make("tfl.gather", {n.input(0), indices}, {}, {Dtype::kFloat, PartialShape::Of(dims)});
-  const Endpoint sum = SegmentSums(rows, segments, l.OutputOf(n), c);
-  if (n.Is("SparseSegmentSum")) return c.Done(sum);
+  const Endpoint sum = SegmentSums(rows, segments, l.OutputOf(n), c, number_of);
+  if (n.Is({"SparseSegmentSum", "SparseSegmentSumWithNumSegments"})) return c.Done(sum);
   // A column of ones counts; a segment of nothing is zero.
   std::vector<int64_t> ones(dims.size(), 1);
   ones[0] = dims[0];
@@ -316,9 +342,11 @@ LiteEndpoints SegmentsOfRows(Node& n, Legalizer& l) {
   const Endpoint one = c.Add(c.Make("tfl.zeros_like", {number}, {}, {Dtype::kFloat, count}), 1);
   const Endpoint column = dims.size() == 1 ? one : c.Reshape(one, ones);
   ones[0] = -1;
-  Endpoint size = SegmentSums(column, segments, {Dtype::kFloat, PartialShape::Of(ones)}, c);
+  Endpoint size =
+      SegmentSums(column, segments, {Dtype::kFloat, PartialShape::Of(ones)}, c, number_of);
   size = c.Max(size, 1);
-  if (n.Is("SparseSegmentSqrtN")) size = c.Op("tfl.sqrt", {size});
+  if (n.Is({"SparseSegmentSqrtN", "SparseSegmentSqrtNWithNumSegments"}))
+    size = c.Op("tfl.sqrt", {size});
   return c.Done(c.Div(sum, size));
 }
 
@@ -434,6 +462,9 @@ constexpr ExportRow kPlaceRows[] = {
     {"SparseSegmentSum", SegmentsOfRows},
     {"SparseSegmentMean", SegmentsOfRows},
     {"SparseSegmentSqrtN", SegmentsOfRows},
+    {"SparseSegmentSumWithNumSegments", SegmentsOfRows},
+    {"SparseSegmentMeanWithNumSegments", SegmentsOfRows},
+    {"SparseSegmentSqrtNWithNumSegments", SegmentsOfRows},
     {"SegmentMean", SegmentMean},
     {"InTopK", InTopK},
     {"InTopKV2", InTopK},

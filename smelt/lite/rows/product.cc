@@ -54,6 +54,13 @@ StatusOr<Endpoint> ReshapedTo(Endpoint e, const std::vector<Endpoint>& parts,
 LiteEndpoints MatMul(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
   Endpoint a = n.input(0), b = n.input(1);
+  // This operator transposes what is computed itself.
+  const bool as_it_is = n.Bool("transpose_b") && (l.Constant(a) || !n.Bool("transpose_a"));
+  if (!l.Constant(b) && !as_it_is) {
+    return One(l.Add("tfl.batch_matmul", {a, b},
+                     Options({{"adj_x", n.Bool("transpose_a")}, {"adj_y", n.Bool("transpose_b")}}),
+                     l.OutputOf(n)));
+  }
   if (n.Bool("transpose_a")) {
     ASSIGN_OR_RETURN(a, Permuted(a, {1, 0}, l));
   }
@@ -321,6 +328,7 @@ LiteEndpoints Einsum(Node& n, Legalizer& l) {
 
 constexpr ExportRow kProductRows[] = {
     {"MatMul", MatMul},
+    {"SparseMatMul", MatMul},
     {"BatchMatMul", BatchMatMul},
     {"BatchMatMulV2", BatchMatMul},
     {"BatchMatMulV3", BatchMatMul},

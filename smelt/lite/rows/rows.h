@@ -34,6 +34,12 @@ std::span<const ExportRow> SpecialExport();
 std::span<const ExportRow> MatrixExport();
 std::span<const ExportRow> PartitionExport();
 std::span<const ExportRow> TextExport();
+std::span<const ExportRow> WindowExport();
+std::span<const ExportRow> DetectionExport();
+std::span<const ExportRow> ScatterExport();
+std::span<const ExportRow> CellExport();
+std::span<const ExportRow> CountingExport();
+std::span<const ExportRow> FourierExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {
@@ -58,10 +64,22 @@ inline LiteEndpoints Many(StatusOr<Node*> made) {
 }
 
 // ---- complex.cc
+// A complex tensor in two parts, and two parts that are one.
+struct ComplexParts {
+  Endpoint real, imaginary;
+};
+StatusOr<ComplexParts> PartsOfComplex(Endpoint e, Legalizer& l);
+LiteEndpoints TogetherComplex(const ComplexParts& parts, const LiteOutput& out, Legalizer& l);
+// Operators take complex64.
+Status CheckComplex64(const Node& n);
 // Exp, Neg, Add, Sub and Mul of complex numbers.
 LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l);
 // A Cast from real numbers.
 LiteEndpoints CastToComplex(Node& n, Legalizer& l);
+
+// ---- compound.cc
+// QuantizeAndDequantize: rounded to a grid of so many bits, of a range that is given.
+LiteEndpoints RoundedToGrid(Node& n, Legalizer& l);
 
 // ---- product.cc
 // The product of both inputs, whose dimensions have these labels, summed over those that the result

@@ -166,7 +166,11 @@ LiteEndpoints ScatterUpdate(Node& n, Legalizer& l) {
 LiteEndpoints UpdateSlice(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(
       CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool, Dtype::kInt8)));
-  ASSIGN_OR_RETURN(const Endpoint start, AsInt32(n.input(2), l));
+  // Computed places may be of int64.
+  Endpoint start = n.input(2);
+  if (l.Constant(start)) {
+    ASSIGN_OR_RETURN(start, AsInt32(start, l));
+  }
   return One(l.Add("tfl.dynamic_update_slice", {n.input(0), n.input(1), start}, {}, l.OutputOf(n)));
 }
 
@@ -179,6 +183,7 @@ constexpr ExportRow kSelectionRows[] = {
     {"Bucketize", Bucketize},
     {"SparseToDense", SparseToDense},
     {"TensorScatterAdd", ScatterSum, "tfl.add"},
+    {"ScatterNdNonAliasingAdd", ScatterSum, "tfl.add"},
     {"TensorScatterSub", ScatterSum, "tfl.sub"},
     {"TensorScatterUpdate", ScatterUpdate},
     {"XlaDynamicUpdateSlice", UpdateSlice},

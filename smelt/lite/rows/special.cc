@@ -86,8 +86,32 @@ LiteEndpoints Digamma(Node& n, Legalizer& l) {
   return c.Done(c.Select(c.And(pole, c.Less(x, 0)), nan, by_half));
 }
 
-// Giles' polynomials for floats, in the middle and in the tails, and infinite at their ends;
-// `product` is (1 - x)(1 + x).
+LiteEndpoints Erfinv(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kSpecialTypes));
+  OperatorChain c(l);
+  const Endpoint x = n.input(0);
+  return c.Done(InverseErf(x, c.Mul(c.Sub(1, x), c.Add(x, 1)), c));
+}
+
+// Where the normal distribution has that much below.
+LiteEndpoints NormalQuantile(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kSpecialTypes));
+  OperatorChain c(l);
+  const Endpoint p = n.input(0);
+  const Endpoint product = c.Mul(c.Mul(p, 4), c.Sub(1, p));
+  return c.Done(c.Mul(InverseErf(c.Sub(c.Mul(p, 2), 1), product, c), std::numbers::sqrt2));
+}
+
+constexpr ExportRow kSpecialRows[] = {
+    {"Lgamma", LogGamma},
+    {"Digamma", Digamma},
+    {"Erfinv", Erfinv},
+    {"Ndtri", NormalQuantile},
+};
+
+}  // namespace
+
+// Giles' polynomials for floats, in the middle and in the tails, and infinite at their ends.
 Endpoint InverseErf(Endpoint x, Endpoint product, OperatorChain& c) {
   constexpr std::array<double, 9> kMiddle = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
                                              -4.39150654e-06, 0.00021858087,  -0.00125372503,
@@ -106,21 +130,6 @@ Endpoint InverseErf(Endpoint x, Endpoint product, OperatorChain& c) {
   const Endpoint factor = c.Select(c.Less(w, 5), middle, tails);
   return c.Mul(c.Select(c.LessEqual(product, 0), w, factor), x);
 }
-
-LiteEndpoints Erfinv(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kSpecialTypes));
-  OperatorChain c(l);
-  const Endpoint x = n.input(0);
-  return c.Done(InverseErf(x, c.Mul(c.Sub(1, x), c.Add(x, 1)), c));
-}
-
-constexpr ExportRow kSpecialRows[] = {
-    {"Lgamma", LogGamma},
-    {"Digamma", Digamma},
-    {"Erfinv", Erfinv},
-};
-
-}  // namespace
 
 std::span<const ExportRow> SpecialExport() { return kSpecialRows; }
 

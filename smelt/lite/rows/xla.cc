@@ -55,10 +55,16 @@ LiteEndpoints XlaSliceRow(Node& n, Legalizer& l) {
   if (!sizes || !shape.fully_known() || static_cast<int>(sizes->size()) != shape.rank()) {
     return Unimplemented("the sizes of its slice are not known");
   }
-  ASSIGN_OR_RETURN(Endpoint start, AsInt32(n.input(1), l));
   std::vector<int64_t> last;
   for (int i = 0; i < shape.rank(); ++i)
     last.push_back(shape[i] - (*sizes)[static_cast<size_t>(i)]);
+  if (auto begin = l.Integers(n.input(1)); begin && begin->size() == last.size()) {
+    for (size_t i = 0; i < last.size(); ++i) {
+      (*begin)[i] = std::max<int64_t>(std::min((*begin)[i], last[i]), 0);
+    }
+    return One(l.Add("tfl.slice", {n.input(0), l.Ints(*begin), l.Ints(*sizes)}, {}, l.OutputOf(n)));
+  }
+  ASSIGN_OR_RETURN(Endpoint start, AsInt32(n.input(1), l));
   OperatorChain c(l);
   start = c.Max(c.Min(start, l.Ints(last)), 0);
   return c.Done(c.Make("tfl.slice", {n.input(0), start, l.Ints(*sizes)}, {}, l.OutputOf(n)));

@@ -1,0 +1,108 @@
+// Ops that write into a tensor at places that are computed.
+#include <algorithm>
+
+#include "smelt/lite/rows/chain.h"
+
+namespace smelt {
+namespace {
+
+// The greatest, or least, of what is written to each place and of what was there: a segment for
+// each place that indices can name.
+LiteEndpoints ScatterExtreme(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32)));
+  const PartialShape to = l.shape(n.input(0)), at = l.shape(n.input(1));
+  const int64_t depth = at.rank() < 1 ? -1 : at[at.rank() - 1];
+  if (depth < 1 || to.rank() < depth) return Unimplemented("the shape of its indices is not known");
+  std::vector<int64_t> inner, outer, strides(static_cast<size_t>(depth), 1);
+  int64_t places = 1;
+  for (int i = 0; i < to.rank(); ++i) {
+    if (to[i] < 0) return Unimplemented("the shape of what it writes into is not known");
+    (i < depth ? outer : inner).push_back(to[i]);
+    if (i < depth) places *= to[i];
+  }
+  for (size_t i = strides.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * outer[i];
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(Endpoint index, AsInt32(n.input(1), l));
+  if (depth > 1) {
+    index = c.Reduce("tfl.sum", c.Mul(index, l.Ints(strides)), {at.rank() - 1}, false);
+  }
+  Endpoint rows = n.input(2);
+  std::vector<int64_t> sizes = inner;
+  if (at.rank() != 2) {
+    index = c.Reshape(index, {-1});
+    sizes.insert(sizes.begin(), -1);
+    rows = c.Reshape(rows, sizes);
+  } else if (depth == 1) {
+    index = c.Reshape(index, {std::max<int64_t>(at[0], -1)});
+  }
+  const Dtype type = l.type(n.input(0));
+  std::vector<int64_t> dims = inner;
+  dims.insert(dims.begin(), places);
+  const std::vector<int64_t> whole(to.dims().begin(), to.dims().end());
+  const bool greatest = n.Is("TensorScatterMax");
+  Endpoint value =
+      c.Make(greatest ? OpName("tfl.unsorted_segment_max") : OpName("tfl.unsorted_segment_min"),
+             {rows, index, l.Int(places)}, {}, {type, PartialShape::Of(dims)});
+  if (depth > 1) value = c.Reshape(value, whole);
+  value = greatest ? c.Max(n.input(0), value) : c.Min(n.input(0), value);
+  // A segment of nothing is the lowest finite number, and infinities stay where nothing is written.
+  if (type != Dtype::kFloat) return c.Done(value);
+  const Endpoint ones = c.Add(c.Op("tfl.zeros_like", {index}), 1);
+  Endpoint count = c.Make("tfl.unsorted_segment_sum", {ones, index, l.Int(places)}, {},
+                          {Dtype::kInt32, PartialShape::Of({places})});
+  std::vector<int64_t> column = outer;
+  column.resize(whole.size(), 1);
+  if (column.size() > 1) count = c.Reshape(count, column);
+  return c.Done(c.Select(c.Less(0, count), value, n.input(0)));
+}
+
+// A part by ones, at constant places.
+LiteEndpoints UpdatePart(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(
+      CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool, Dtype::kInt8)));
+  const PartialShape to = l.shape(n.input(0)), value = l.shape(n.input(4));
+  const auto begin = l.Integers(n.input(1)), end = l.Integers(n.input(2)),
+             strides = l.Integers(n.input(3));
+  if (!begin || !end || !strides || !to.fully_known() || !value.fully_known()) {
+    return Unimplemented("the part that it writes is not known");
+  }
+  if (n.Int("ellipsis_mask") != 0 || n.Int("new_axis_mask") != 0 ||
+      std::ranges::any_of(*strides, [](int64_t s) { return s != 1; })) {
+    return Unimplemented("the part that it writes is not by ones");
+  }
+  std::vector<int64_t> first, sizes, left;
+  for (int i = 0; i < to.rank(); ++i) {
+    const auto k = static_cast<size_t>(i);
+    const bool said = k < begin->size(),
+               shrinks = said && (n.Int("shrink_axis_mask") >> i & 1) != 0;
+    const auto place = [&](int64_t at) {
+      return std::clamp(at < 0 ? at + to[i] : at, int64_t{0}, to[i]);
+    };
+    const bool from_first = !said || (!shrinks && (n.Int("begin_mask") >> i & 1) != 0);
+    const bool to_last = !said || (!shrinks && (n.Int("end_mask") >> i & 1) != 0);
+    first.push_back(from_first ? 0 : place((*begin)[k]));
+    const int64_t last = shrinks ? first.back() + 1 : to_last ? to[i] : place((*end)[k]);
+    sizes.push_back(last - first.back());
+    if (!shrinks) left.push_back(sizes.back());
+  }
+  if (PartialShape::Of(left) != value ||
+      std::ranges::any_of(sizes, [](int64_t s) { return s < 1; })) {
+    return Unimplemented("what it writes is broadcast, or nothing");
+  }
+  OperatorChain c(l);
+  const Endpoint part = left == sizes ? n.input(4) : c.Reshape(n.input(4), sizes);
+  return c.Done(
+      c.Make("tfl.dynamic_update_slice", {n.input(0), part, l.Ints(first)}, {}, l.OutputOf(n)));
+}
+
+constexpr ExportRow kScatterRows[] = {
+    {"TensorScatterMax", ScatterExtreme},
+    {"TensorScatterMin", ScatterExtreme},
+    {"TensorStridedSliceUpdate", UpdatePart},
+};
+
+}  // namespace
+
+std::span<const ExportRow> ScatterExport() { return kScatterRows; }
+
+}  // namespace smelt

@@ -1,0 +1,197 @@
+// Windows over images whose places are spelled out, a slice for each.
+#include <algorithm>
+#include <limits>
+
+#include "smelt/lite/composites/lstm.h"
+#include "smelt/lite/rows/chain.h"
+
+namespace smelt {
+namespace {
+
+// WindowGrid of so many places at most.
+constexpr int64_t kMostPlaces = 81;
+
+struct WindowDim {
+  int64_t in, out, size, stride, rate, before, behind;
+};
+
+WindowDim DimOf(int64_t in, int64_t size, int64_t stride, int64_t rate, bool same) {
+  const int64_t reach = (size - 1) * rate + 1;
+  WindowDim d = {in, 0, size, stride, rate, 0, 0};
+  d.out = same ? (in + stride - 1) / stride : std::max<int64_t>((in - reach + stride) / stride, 0);
+  if (same) {
+    const int64_t pads = std::max<int64_t>((d.out - 1) * stride + reach - in, 0);
+    d.before = pads / 2;
+    d.behind = pads - d.before;
+  }
+  return d;
+}
+
+struct WindowGrid {
+  int64_t batch, channels;
+  WindowDim rows, columns;
+  int64_t places() const { return rows.size * columns.size; }
+  PartialShape shape() const { return PartialShape::Of({batch, rows.out, columns.out, channels}); }
+};
+
+StatusOr<WindowGrid> WindowGridOf(const Node& n, const std::vector<int64_t>& size,
+                                  const std::vector<int64_t>& rates, const Legalizer& l) {
+  const PartialShape in = l.shape(n.input(0));
+  const std::vector<int64_t> strides = n.Ints("strides");
+  if (in.rank() != 4 || in[1] < 0 || in[2] < 0 || in[3] < 0) {
+    return Unimplemented("the sizes of its images are not known");
+  }
+  for (const auto* four : {&size, &strides, &rates}) {
+    if (four->size() != 4 || four->front() != 1 || four->back() != 1) {
+      return Unimplemented("its window reaches over images or channels");
+    }
+  }
+  const bool same = n.String("padding") == "SAME";
+  const WindowGrid w = {std::max<int64_t>(in[0], -1), in[3],
+                        DimOf(in[1], size[1], strides[1], rates[1], same),
+                        DimOf(in[2], size[2], strides[2], rates[2], same)};
+  if (w.places() > kMostPlaces) {
+    return Unimplemented("its windows are of ", w.places(), " places, and more than ", kMostPlaces,
+                         " are not spelled out");
+  }
+  return w;
+}
+
+// The image with the lowest number around it, as SAME pads.
+Endpoint Around(Endpoint image, const WindowGrid& w, OperatorChain& c) {
+  const int64_t pads[] = {w.rows.before, w.rows.behind, w.columns.before, w.columns.behind};
+  if (std::ranges::all_of(pads, [](int64_t p) { return p == 0; })) return image;
+  StatusOr<Tensor> rows = Tensor::Zeros(Dtype::kInt32, Shape({4, 2}));
+  c.Fail(rows.status());
+  if (!c.ok()) return {};
+  std::copy(std::begin(pads), std::end(pads), rows->data<int32_t>() + 2);
+  const Endpoint lowest = c.l().Floats(std::numeric_limits<float>::lowest());
+  return c.Make("tfl.padv2", {image, c.l().Const(*rows), lowest}, {},
+                {Dtype::kFloat, PartialShape::Of({w.batch, w.rows.in + pads[0] + pads[1],
+                                                  w.columns.in + pads[2] + pads[3], w.channels})});
+}
+
+// What stands at place (y, x) of each window of the padded image.
+Endpoint AtPlace(Endpoint padded, const WindowGrid& w, int64_t y, int64_t x, OperatorChain& c) {
+  const auto last = [](const WindowDim& d, int64_t at) {
+    return at * d.rate + (d.out - 1) * d.stride + 1;
+  };
+  Legalizer& l = c.l();
+  const Endpoint begin = l.Ints(std::vector<int64_t>{0, y * w.rows.rate, x * w.columns.rate, 0});
+  const Endpoint end = l.Ints(std::vector<int64_t>{0, last(w.rows, y), last(w.columns, x), 0});
+  const Endpoint steps = l.Ints(std::vector<int64_t>{1, w.rows.stride, w.columns.stride, 1});
+  return c.Make("tfl.strided_slice", {padded, begin, end, steps},
+                Options({{"begin_mask", int64_t{9}}, {"end_mask", int64_t{9}}}),
+                {Dtype::kFloat, w.shape()});
+}
+
+// The greatest of what each place has, plus what the filter has there.
+LiteEndpoints Dilation(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const PartialShape filter = l.shape(n.input(1));
+  if (!filter.fully_known() || filter.rank() != 3) {
+    return Unimplemented("its filter's shape is not known");
+  }
+  ASSIGN_OR_RETURN(const WindowGrid w,
+                   WindowGridOf(n, {1, filter[0], filter[1], 1}, n.Ints("rates"), l));
+  OperatorChain c(l);
+  const Endpoint padded = Around(n.input(0), w, c);
+  Endpoint greatest;
+  for (int64_t i = 0; i < w.places(); ++i) {
+    const int64_t y = i / w.columns.size, x = i % w.columns.size;
+    ASSIGN_OR_RETURN(const Endpoint more, LitePart(n.input(1), {y, x, 0}, {1, 1, w.channels}, l));
+    const Endpoint sum = c.Add(AtPlace(padded, w, y, x, c), more);
+    greatest = i == 0 ? sum : c.Max(greatest, sum);
+  }
+  return c.Done(greatest);
+}
+
+// A constant of int32 that f(row, column) says.
+template <typename F>
+StatusOr<Endpoint> IntTable(std::vector<int64_t> sizes, int64_t rows, int64_t columns, Legalizer& l,
+                            F f) {
+  ASSIGN_OR_RETURN(Tensor t, Tensor::Make(Dtype::kInt32, Shape(sizes)));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < columns; ++k) {
+      t.data<int32_t>()[r * columns + k] = static_cast<int32_t>(f(r, k));
+    }
+  }
+  return l.Const(t);
+}
+
+// Where the greatest of each window stands: its number among all elements of its image.
+StatusOr<Endpoint> PlaceOfGreatest(const Node& n, const WindowGrid& w, Legalizer& l) {
+  OperatorChain c(l);
+  const Endpoint padded = Around(n.input(0), w, c);
+  std::vector<Endpoint> all;
+  for (int64_t i = 0; i < w.places(); ++i) {
+    all.push_back(AtPlace(padded, w, i / w.columns.size, i % w.columns.size, c));
+  }
+  RETURN_IF_ERROR(c.Done(Endpoint()).status());
+  const int64_t count = w.places(), width = w.columns.in, channels = w.channels;
+  ASSIGN_OR_RETURN(const Endpoint packed,
+                   l.Add("tfl.pack", all, Options({{"values_count", count}, {"axis", int64_t{4}}}),
+                         {Dtype::kFloat, PartialShape::Of({w.batch, w.rows.out, w.columns.out,
+                                                           channels, count})}));
+  const LiteOutput number = {Dtype::kInt32, w.shape()};
+  const Endpoint place =
+      c.Make("tfl.arg_max", {packed, l.Int(4)}, Options({{"output_type", Dtype::kInt32}}), number);
+  // Of the place in its window, of the window, and of the channel.
+  ASSIGN_OR_RETURN(const Endpoint in_window,
+                   IntTable({count}, w.rows.size, w.columns.size, l,
+                            [&](int64_t y, int64_t x) { return (y * width + x) * channels; }));
+  ASSIGN_OR_RETURN(const Endpoint of_window,
+                   IntTable({w.rows.out, w.columns.out, 1}, w.rows.out, w.columns.out, l,
+                            [&](int64_t y, int64_t x) {
+                              const int64_t row = y * w.rows.stride - w.rows.before;
+                              return (row * width + x * w.columns.stride - w.columns.before) *
+                                     channels;
+                            }));
+  ASSIGN_OR_RETURN(const Endpoint of_channel,
+                   IntTable({channels}, 1, channels, l, [](int64_t, int64_t k) { return k; }));
+  Endpoint e = c.Make("tfl.gather", {in_window, place}, Options({{"axis", int64_t{0}}}), number);
+  e = c.Add(c.Add(e, of_window), of_channel);
+  if (n.Bool("include_batch_in_index") && w.batch != 1) {
+    if (w.batch < 0) return Unimplemented("its places count images, whose number is free");
+    ASSIGN_OR_RETURN(const Endpoint of_image,
+                     IntTable({w.batch, 1, 1, 1}, w.batch, 1, l, [&](int64_t b, int64_t) {
+                       return b * w.rows.in * width * channels;
+                     }));
+    e = c.Add(e, of_image);
+  }
+  RETURN_IF_ERROR(c.Done(e).status());
+  return c.Cast(e, n.output_types[1]);
+}
+
+LiteEndpoints PoolWithPlaces(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const std::vector<int64_t> size = n.Ints("ksize"), strides = n.Ints("strides");
+  // Nobody reads it: a number stands for it.
+  Endpoint place = l.Int(0);
+  if (n.NumUses(1) > 0) {
+    ASSIGN_OR_RETURN(const WindowGrid w, WindowGridOf(n, size, {1, 1, 1, 1}, l));
+    ASSIGN_OR_RETURN(place, PlaceOfGreatest(n, w, l));
+  }
+  if (size.front() != 1 || size.back() != 1 || strides.front() != 1 || strides.back() != 1) {
+    return Unimplemented("its window reaches over images or channels");
+  }
+  ASSIGN_OR_RETURN(const Endpoint pool, l.Add("tfl.max_pool_2d", {n.input(0)},
+                                              Options({{"padding", n.String("padding")},
+                                                       {"filter_height", size[1]},
+                                                       {"filter_width", size[2]},
+                                                       {"stride_h", strides[1]},
+                                                       {"stride_w", strides[2]}}),
+                                              l.OutputOf(n)));
+  return std::vector<Endpoint>{pool, place};
+}
+
+constexpr ExportRow kWindowRows[] = {
+    {"MaxPoolWithArgmax", PoolWithPlaces},
+    {"Dilation2D", Dilation},
+};
+
+}  // namespace
+
+std::span<const ExportRow> WindowExport() { return kWindowRows; }
+
+}  // namespace smelt
