@@ -8,29 +8,61 @@ import sys
 import tempfile
 
 RUNNER = """
-import pickle, sys
+import os, pickle, signal, sys
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 jobs, answers = sys.argv[1:]
+OPTIONS = {}
+jobs = pickle.load(open(jobs, 'rb'))
+
+
+def ask(path, requests):
+    said = []
+    try:
+        interpreter = Interpreter(model_path=path, **OPTIONS)
+        runners = {key: interpreter.get_signature_runner(key) for key in interpreter.get_signature_list()}
+        for key, inputs in requests:
+            if key not in runners:
+                said.append(f'no signature {key}')
+                continue
+            try:
+                said.append({k: np.array(v) for k, v in runners[key](**inputs).items()})
+            except (RuntimeError, ValueError, TypeError) as e:
+                said.append(f'{type(e).__name__}: {e}')
+    except (RuntimeError, ValueError) as e:
+        said = [f'{type(e).__name__}: {e}'] * len(requests)
+    return said
+
+
 with open(answers, 'ab') as out:
-    for path, requests in pickle.load(open(jobs, 'rb')):
-        said = []
-        try:
-            interpreter = Interpreter(model_path=path)
-            runners = {key: interpreter.get_signature_runner(key) for key in interpreter.get_signature_list()}
-            for key, inputs in requests:
-                if key not in runners:
-                    said.append(f'no signature {key}')
-                    continue
-                try:
-                    said.append({k: np.array(v) for k, v in runners[key](**inputs).items()})
-                except (RuntimeError, ValueError, TypeError) as e:
-                    said.append(f'{type(e).__name__}: {e}')
-        except (RuntimeError, ValueError) as e:
-            said = [f'{type(e).__name__}: {e}'] * len(requests)
-        pickle.dump(said, out)
-        out.flush()
+    done = 0
+    while done < len(jobs):  # a child that dies takes one file with it
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            for path, requests in jobs[done:]:
+                said = ask(path, requests)
+                pickle.dump(said, out)
+                out.flush()
+                os.write(write, b'.')
+            os._exit(0)
+        os.close(write)
+        while got := os.read(read, 1024):
+            done += len(got)
+        os.close(read)
+        status = os.waitpid(child, 0)[1]
+        if done < len(jobs):
+            ended = signal.strsignal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else f'code {os.WEXITSTATUS(status)}'
+            pickle.dump([f'LiteRT ended: {ended}'] * len(jobs[done][1]), out)
+            out.flush()
+            done += 1
 """
+# LiteRT's own kernels alone, and those of the interpreter that TensorFlow 2.21 brings.
+PLAIN_RUNNER = RUNNER.replace("OPTIONS = {}", """from ai_edge_litert.interpreter import OpResolverType
+OPTIONS = dict(experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)""")
+TENSORFLOW_RUNNER = PLAIN_RUNNER.replace("from ai_edge_litert.interpreter import OpResolverType", "from tensorflow.lite.python.interpreter import OpResolverType").replace(
+    "from ai_edge_litert.interpreter import Interpreter", "from tensorflow.lite.python.interpreter import Interpreter")
 
 
 def python(text, *arguments, limit=300):
@@ -52,7 +84,7 @@ def reason(text):
     return one_line(found[-1] if found else text)
 
 
-def litert_answers(jobs, limit=300):
+def litert_answers(jobs, limit=300, runner=RUNNER):
     """For each (file, [(signature, inputs)]) what LiteRT answers to each request: outputs by key, or an error's text. A file that makes it abort is answered
     with that; the others are asked in another process."""
     out = []
@@ -61,7 +93,7 @@ def litert_answers(jobs, limit=300):
         while len(out) < len(jobs):
             asked.write_bytes(pickle.dumps([(str(path), requests) for path, requests in jobs[len(out):]]))
             answers.write_bytes(b"")
-            code, said = python(RUNNER, asked, answers, limit=limit)
+            code, said = python(runner, asked, answers, limit=limit)
             with open(answers, "rb") as f:
                 while True:
                     try:
