@@ -22,7 +22,8 @@
 // `with` names fusions that are tried on request alone. Before `in` may stand `fusions` and a text
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
-// words behind it: operators that are one; `do export`: both; `do composites`: calls of composite
+// words behind it: operators that are one; `do fit`: operators of too many dimensions become
+// others; `do export`: all three; `do composites`: calls of composite
 // functions become operators, or are the error "DECLINED NODE: WHY", one a line; `do loops`: scans
 // are rewritten, with notes in the same form behind them; `do functional`: control flow of version
 // 1 becomes branches and loops, whose functions print behind the graph; `do lower`: operators
@@ -273,6 +274,7 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   }
   ASSIGN_OR_RETURN(const bool late, LegalizeLate(*graph, refusals));
   if (late && step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+  if (step == "fit" || step == "export") RETURN_IF_ERROR(FitOperators(*graph, refusals).status());
   std::string text;
   for (const Refusal& r : refusals) {
     absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");

@@ -320,6 +320,11 @@ class Exporter {
     // Sizes, most of all: each row computes those that it needs.
     RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));
     RETURN_IF_ERROR(ReplaceRefused(graph, flags_.operators, refused));
+    ASSIGN_OR_RETURN(const bool fitted, FitOperators(graph, refused));
+    if (fitted) {
+      PruneUnread(graph, effects);
+      RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));
+    }
     for (Refusal& r : refused) {
       std::vector<std::string> functions = FunctionsWith(model_, r);
       // A row that looked at the sizes may want to know them.

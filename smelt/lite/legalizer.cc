@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/prepare/wide_types.h"
@@ -160,6 +162,7 @@ class Legalization {
       return OkStatus();
     }
     if (!by.ok()) return Prefix(by.status(), absl::StrCat("node '", n->name(), "': "));
+    if (by->empty() && n->num_outputs() > 0) return OkStatus();  // it stays
     const std::vector<Use> readers = n->OrderedUses();
     for (size_t i = 0; i < by->size() && i < static_cast<size_t>(n->num_outputs()); ++i) {
       graph_.ReplaceAllUses({n, static_cast<int>(i)}, (*by)[i]);
@@ -236,6 +239,28 @@ StatusOr<bool> LegalizeLate(Graph& graph, std::vector<Refusal>& refusals) {
   }
   DropFused(graph, refusals);
   return refusals.size() < before;
+}
+
+StatusOr<bool> FitOperators(Graph& graph, std::vector<Refusal>& refusals) {
+  const ShapeTable none;
+  const LegalizeFlags flags;
+  Legalization legalization(graph, none, nullptr, flags, true);
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  const int first_new = graph.max_id();
+  for (Node* n : order) {
+    for (const auto family : AllFitRows()) {
+      const auto row = std::ranges::find_if(family, [&](const FitRow& r) { return n->Is(r.ops); });
+      if (row == family.end()) continue;
+      const ExportRow as_export = {n->op_name(), row->convert};
+      RETURN_IF_ERROR(legalization.Replace(n, &as_export));
+      break;
+    }
+  }
+  for (Refusal& r : legalization.refusals) {
+    r.op = absl::AsciiStrToUpper(absl::StripPrefix(r.op, "tfl."));
+    refusals.push_back(std::move(r));
+  }
+  return graph.max_id() > first_new;
 }
 
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {

@@ -140,6 +140,16 @@ StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* res
                                         const LegalizeFlags& flags = {});
 // Replaces what fusions left of the refused nodes that have late rows. True: it replaced some.
 StatusOr<bool> LegalizeLate(Graph& graph, std::vector<Refusal>& refusals);
+// Operators whose operands have more dimensions than kernels take become others (fit/fit.h); those
+// of which nothing can be made are refused by the names of their operators. True: it changed the
+// graph.
+struct FitRow {
+  OpSet ops;
+  // No endpoints: the operator stays.
+  LiteEndpoints (*convert)(Node& n, Legalizer& l);
+};
+std::span<const std::span<const FitRow>> AllFitRows();
+StatusOr<bool> FitOperators(Graph& graph, std::vector<Refusal>& refusals);
 // Forgets the nodes that are not in the graph any more.
 void DropFused(const Graph& graph, std::vector<Refusal>& refusals);
 

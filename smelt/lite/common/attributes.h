@@ -15,6 +15,9 @@ inline constexpr absl::string_view kVariableOutputs = "_variable";
 // A number that no other node has: common subgraphs are not one where they are to be written into.
 inline constexpr absl::string_view kOwnOutputs = "_own_outputs";
 
+// Of an operator whose operands have the same shape, though some sizes of it are not known: bool.
+inline constexpr absl::string_view kSameShapes = "_same_shapes";
+
 // Why a node cannot be exported, in words that go behind its op; of nodes that somebody gave up on.
 inline constexpr absl::string_view kWhyNot = "_why_not_lite";  // string
 

@@ -24,14 +24,6 @@ Status CheckType(const Node& n, DtypeSet types) {
   return Unimplemented("its operator does not take ", DtypeName(BaseType(type)));
 }
 
-Status CheckBroadcast(const Node& n, const Legalizer& l) {
-  if (n.num_inputs() < 2) return OkStatus();
-  const PartialShape a = l.shape(n.input(0)), b = l.shape(n.input(1));
-  const bool same = a.known_rank() && a == b;
-  if (same || std::max(a.rank(), b.rank()) <= kMaxBroadcastRank) return OkStatus();
-  return Unimplemented("operators do not broadcast beyond ", kMaxBroadcastRank, " dimensions");
-}
-
 namespace {
 
 // Operators of one tensor that leave its sizes.

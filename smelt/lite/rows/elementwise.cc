@@ -35,7 +35,6 @@ LiteEndpoints SameOperator(Node& n, Legalizer& l) {
   const bool integer = type == Dtype::kInt32 || type == Dtype::kInt64;
   if (integer && !Has(l.row().types, type) && n.Is(kOfIntegers)) return IntegerFunction(n, l);
   RETURN_IF_ERROR(CheckType(n, l.row().types));
-  RETURN_IF_ERROR(CheckBroadcast(n, l));
   if (n.Is("BiasAdd") && n.String("data_format", "NHWC") != "NHWC") {
     // Channels that come second broadcast over what is behind them.
     const auto bias = l.Constant(n.input(1));
@@ -184,7 +183,6 @@ LiteEndpoints Hyperbolic(Node& n, Legalizer& l) {
 // Zero where x is, whatever the other factor would be: f(y) * x, or x / y.
 LiteEndpoints ZeroWhereZero(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
-  RETURN_IF_ERROR(CheckBroadcast(n, l));
   const LiteOutput out = l.OutputOf(n);
   const Endpoint x = n.input(0), y = n.input(1);
   Endpoint value;
@@ -207,7 +205,6 @@ LiteEndpoints ZeroWhereZero(Node& n, Legalizer& l) {
 // The remainder that has the dividend's sign: x - y * (x / y), division rounding to zero.
 LiteEndpoints Remainder(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt32, Dtype::kInt64)));
-  RETURN_IF_ERROR(CheckBroadcast(n, l));
   if (n.input_types[0] == Dtype::kInt64) {
     // There is no division of int64: that of the sizes, and the dividend's sign.
     OperatorChain c(l);
@@ -229,9 +226,8 @@ LiteEndpoints Bits(Node& n, Legalizer& l) {
                                    Dtype::kInt32, Dtype::kUint32, Dtype::kInt64);
   RETURN_IF_ERROR(CheckType(n, kBits));
   const Dtype type = n.input_types[0];
-  if (l.shape(n.input(0)) != l.shape(n.input(1)) || !l.shape(n.input(0)).fully_known()) {
-    return Unimplemented("its operator does not broadcast, and its inputs are of shapes ",
-                         l.shape(n.input(0)).ToString(), " and ", l.shape(n.input(1)).ToString());
+  if (l.rank(n.input(0)) < 0 || l.rank(n.input(1)) < 0) {
+    return Unimplemented("its operator does not broadcast, and the ranks of its inputs are unknown");
   }
   OperatorChain c(l);
   const Endpoint both = c.Op("tfl.stablehlo_and", {n.input(0), n.input(1)});
@@ -329,7 +325,6 @@ LiteEndpoints ClipByValue(Node& n, Legalizer& l) {
 
 LiteEndpoints DivNoNan(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
-  RETURN_IF_ERROR(CheckBroadcast(n, l));
   const LiteOutput out = l.OutputOf(n);
   ASSIGN_OR_RETURN(const Endpoint quotient, l.Add("tfl.div", Inputs(n), {}, out));
   ASSIGN_OR_RETURN(const Endpoint zero, l.Add("tfl.equal", {n.input(1), l.Floats(0)}, {},
@@ -340,7 +335,6 @@ LiteEndpoints DivNoNan(Node& n, Legalizer& l) {
 // The first operand where it is zero, whatever the product would be.
 LiteEndpoints MulNoNan(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
-  RETURN_IF_ERROR(CheckBroadcast(n, l));
   const LiteOutput out = l.OutputOf(n);
   ASSIGN_OR_RETURN(const Endpoint product, l.Add("tfl.mul", Inputs(n), {}, out));
   ASSIGN_OR_RETURN(const Endpoint zero, l.Add("tfl.equal", {n.input(1), l.Floats(0)}, {},

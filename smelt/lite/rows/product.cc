@@ -84,7 +84,6 @@ LiteEndpoints BatchMatMul(Node& n, Legalizer& l) {
     return One(l.Add("tfl.fully_connected", {x, y, l.NoValue()},
                      Options({{"keep_num_dims", rank_x > 2}}), l.OutputOf(n)));
   }
-  if (std::max(rank_x, rank_y) > 5) return Unimplemented("its operator takes 5 dimensions at most");
   return One(l.Add("tfl.batch_matmul", {x, y}, Options({{"adj_x", adj_x}, {"adj_y", adj_y}}),
                    l.OutputOf(n)));
 }
@@ -271,7 +270,6 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
     const bool transposed = IsIdentity(Places(joined({&c.batch, &c.right, &c.summed}), b));
     ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(n.input(1), b, c.right, c.summed, false)
                                                   : side(n.input(1), b, c.summed, c.right, false));
-    if (c.batch.size() + 2 > 5) return Unimplemented("its operator takes 5 dimensions at most");
     flat = each(apart ? c.left : c.batch);
     std::vector<int64_t> dims = sizes(apart ? c.left : c.batch);
     if (!apart) {

@@ -93,9 +93,6 @@ LiteEndpoints TrainingBatchNorm(Node& n, Legalizer& l);
 
 // The type of input 0 is one that the operator's kernels take.
 Status CheckType(const Node& n, DtypeSet types);
-// Operators broadcast up to so many dimensions.
-inline constexpr int kMaxBroadcastRank = 6;
-Status CheckBroadcast(const Node& n, const Legalizer& l);
 // A tensor of int32, which a constant of int64 becomes when it is exported, and which others are
 // cast to.
 StatusOr<Endpoint> AsInt32(Endpoint e, Legalizer& l);
