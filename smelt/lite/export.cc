@@ -319,6 +319,7 @@ class Exporter {
     if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
     // Sizes, most of all: each row computes those that it needs.
     RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));
+    DropFused(graph, refused);
     RETURN_IF_ERROR(ReplaceRefused(graph, flags_.operators, refused));
     ASSIGN_OR_RETURN(const bool fitted, FitOperators(graph, refused));
     if (fitted) {

@@ -16,21 +16,22 @@ constexpr KernelRanks kRanks[] = {
     {{"tfl.atan2", "tfl.stablehlo_and"}, kMostLiteDims, 0},
     {{"tfl.slice", "tfl.strided_slice", "tfl.pad", "tfl.padv2"}, 5},
     // XNNPACK takes those of floats, and then has no more.
-    {{"tfl.transpose", "tfl.concatenation", "tfl.split", "tfl.fully_connected", "tfl.mean",
-      "tfl.sum", "tfl.reduce_max", "tfl.reduce_min", "tfl.reduce_prod", "tfl.reduce_any",
-      "tfl.reduce_all"},
+    {{"tfl.transpose", "tfl.concatenation", "tfl.split", "tfl.split_v", "tfl.fully_connected",
+      "tfl.mean", "tfl.sum", "tfl.reduce_max", "tfl.reduce_min", "tfl.reduce_prod",
+      "tfl.reduce_any", "tfl.reduce_all"},
      6},
     {{"tfl.batch_matmul"}, 5},
     {{"tfl.sparse_to_dense"}, 4},
 };
+constexpr KernelRanks kOtherRanks = {{}};
 
 }  // namespace
 
-const KernelRanks* FindKernelRanks(OpName op) {
+const KernelRanks& KernelRanksOf(OpName op) {
   for (const KernelRanks& row : kRanks) {
-    if (row.ops.Contains(op)) return &row;
+    if (row.ops.Contains(op)) return row;
   }
-  return nullptr;
+  return kOtherRanks;
 }
 
 }  // namespace smelt

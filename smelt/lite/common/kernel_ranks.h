@@ -12,11 +12,10 @@ inline constexpr int kMostLiteDims = 8;
 
 struct KernelRanks {
   OpSet ops;
-  int most;            // dimensions of operands and results
-  int broadcast = -1;  // of operands that broadcast, 0: none may; -1: it does not broadcast
+  int most = kMostLiteDims;  // dimensions of operands and results
+  int broadcast = -1;        // of operands that broadcast, 0: none may; -1: it does not broadcast
 };
-// nullptr: nothing special is known of it.
-const KernelRanks* FindKernelRanks(OpName op);
+const KernelRanks& KernelRanksOf(OpName op);
 
 }  // namespace smelt
 

@@ -111,10 +111,10 @@ Status BroadcastOperands(std::vector<Endpoint>& operands, const std::vector<Broa
   }
   for (size_t i = 0; i < operands.size(); ++i) {
     Endpoint& e = operands[i];
-    const bool has_all = l.rank(e) == whole.rank() &&
-                         std::ranges::all_of(dims, [&](const BroadcastDim& d) {
-                           return d.certain && (d.from == 0 || (d.from >> i & 1) != 0);
-                         });
+    const bool has_all =
+        l.rank(e) == whole.rank() && std::ranges::all_of(dims, [&](const BroadcastDim& d) {
+          return d.certain && (d.from == 0 || (d.from >> i & 1) != 0);
+        });
     if (has_all) continue;
     if (l.type(e) == Dtype::kString) return Unimplemented("no operator broadcasts texts");
     ASSIGN_OR_RETURN(e, l.Add("tfl.broadcast_to", {e, to}, {}, {l.type(e), whole}));
@@ -139,8 +139,7 @@ LiteSizes SizesOfResult(const Node& n, const std::vector<BroadcastDim>& dims, co
       const int at = d - rank + l.rank(e) - tail;
       size = SizesOf(e, l)[static_cast<size_t>(at)];
     } else if (!dim.certain) {
-      const auto run =
-          std::ranges::find_if(runs, [&](const DimRun& r) { return r.first == d; });
+      const auto run = std::ranges::find_if(runs, [&](const DimRun& r) { return r.first == d; });
       size.free = {{merged, static_cast<int>(run - runs.begin())}};
     }
   }
@@ -148,7 +147,7 @@ LiteSizes SizesOfResult(const Node& n, const std::vector<BroadcastDim>& dims, co
 }
 
 LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
-  const KernelRanks& takes = *FindKernelRanks(n.op_name());
+  const KernelRanks& takes = KernelRanksOf(n.op_name());
   std::vector<Endpoint> operands(n.inputs().begin(), n.inputs().end());
   std::vector<PartialShape> shapes;
   int rank = 0;
@@ -163,8 +162,16 @@ LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
   if (n.Bool(kSameShapes)) {
     for (BroadcastDim& d : dims) d = {(uint32_t{1} << operands.size()) - 1, true};
   }
+  // Kernels of some versions end the process where there is nothing to compute.
+  const PartialShape to = l.shape({&n, 0});
+  const bool empty = to.fully_known() && std::ranges::find(to.dims(), 0) != to.dims().end();
   const bool broadcasts = !same || std::ranges::any_of(dims, [](auto& d) { return !d.certain; });
-  if (rank <= (broadcasts ? takes.broadcast : takes.most)) return std::vector<Endpoint>();
+  const bool fits = rank <= (broadcasts ? takes.broadcast : takes.most);
+  if (empty && (!fits || n.Is("tfl.stablehlo_and"))) {
+    ASSIGN_OR_RETURN(const Tensor nothing, Tensor::Make(n.output_types[0], to.ToShape()));
+    return std::vector<Endpoint>{l.Const(nothing)};
+  }
+  if (fits) return std::vector<Endpoint>();
 
   std::vector<BroadcastDim> merged;
   const DimRuns runs = Alike(dims, &merged);
@@ -174,8 +181,8 @@ LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
   for (Endpoint& e : operands) {
     ASSIGN_OR_RETURN(e, MergedOperand(e, runs, merged, rank, l));
   }
-  const bool fits = broadcasts && static_cast<int>(runs.size()) <= takes.broadcast;
-  if (broadcasts && !fits) RETURN_IF_ERROR(BroadcastOperands(operands, merged, l));
+  const bool merges = static_cast<int>(runs.size()) <= takes.broadcast;
+  if (broadcasts && !merges) RETURN_IF_ERROR(BroadcastOperands(operands, merged, l));
   const LiteSizes sizes = MergedSizes(SizesOfResult(n, dims, runs, {}, l), runs);
   ASSIGN_OR_RETURN(const Endpoint result, l.Add(n.op_name(), operands, OptionsOf(n),
                                                 {n.output_types[0], ShapeOfSizes(sizes)}));
@@ -185,7 +192,7 @@ LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
 // Products of matrices, whose batches broadcast.
 LiteEndpoints FitBatchMatMul(Node& n, Legalizer& l) {
   constexpr int kMatrix = 2;
-  const int most = FindKernelRanks(n.op_name())->most;
+  const int most = KernelRanksOf(n.op_name()).most;
   std::vector<Endpoint> operands(n.inputs().begin(), n.inputs().end());
   std::vector<PartialShape> batches;
   int rank = 0;
@@ -217,8 +224,8 @@ LiteEndpoints FitBatchMatMul(Node& n, Legalizer& l) {
       to.insert(to.end(), own.end() - kMatrix, own.end());
       if (!(l.shape(e) == ShapeOfSizes(to))) {
         ASSIGN_OR_RETURN(const Endpoint shape, SizesVector(to, l));
-        ASSIGN_OR_RETURN(e, l.Add("tfl.broadcast_to", {e, shape}, {},
-                                  {l.type(e), ShapeOfSizes(to)}));
+        ASSIGN_OR_RETURN(e,
+                         l.Add("tfl.broadcast_to", {e, shape}, {}, {l.type(e), ShapeOfSizes(to)}));
       }
       to.erase(to.begin(), to.end() - kMatrix);
       to.insert(to.begin(), sizes[0]);
@@ -238,13 +245,25 @@ LiteEndpoints FitBatchMatMul(Node& n, Legalizer& l) {
   return One(WithSizes(e, result, l));
 }
 
+// Its kernel computes nothing of 16 bits; EQUAL's does.
+LiteEndpoints FitNotEqual(Node& n, Legalizer& l) {
+  if (l.type(n.input(0)) != Dtype::kInt16) return FitBroadcast(n, l);
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint equal, l.Add("tfl.equal", n.inputs(), OptionsOf(n), out));
+  l.Begin(*equal.node, l.row());
+  ASSIGN_OR_RETURN(const std::vector<Endpoint> fitted, FitBroadcast(*equal.node, l));
+  return One(l.Add("tfl.logical_not", {fitted.empty() ? equal : fitted[0]}, {}, out));
+}
+
 constexpr FitRow kBroadcastFit[] = {
+    {{"tfl.not_equal"}, FitNotEqual},
     {{"tfl.batch_matmul"}, FitBatchMatMul},
-    {{"tfl.add", "tfl.sub", "tfl.mul", "tfl.div", "tfl.maximum", "tfl.minimum", "tfl.select_v2",
-      "tfl.equal", "tfl.not_equal", "tfl.less", "tfl.less_equal", "tfl.greater",
-      "tfl.greater_equal", "tfl.floor_div", "tfl.floor_mod", "tfl.pow", "tfl.squared_difference",
-      "tfl.logical_and", "tfl.logical_or", "tfl.bitwise_xor", "tfl.right_shift", "tfl.atan2",
-      "tfl.stablehlo_and"},
+    {{"tfl.add",         "tfl.sub",          "tfl.mul",         "tfl.div",
+      "tfl.maximum",     "tfl.minimum",      "tfl.select_v2",   "tfl.equal",
+      "tfl.less",        "tfl.less_equal",   "tfl.greater",     "tfl.greater_equal",
+      "tfl.floor_div",   "tfl.floor_mod",    "tfl.pow",         "tfl.squared_difference",
+      "tfl.logical_and", "tfl.logical_or",   "tfl.bitwise_xor", "tfl.right_shift",
+      "tfl.atan2",       "tfl.stablehlo_and"},
      FitBroadcast},
 };
 

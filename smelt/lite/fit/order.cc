@@ -12,7 +12,7 @@
 namespace smelt {
 namespace {
 
-int MostOf(const Node& n) { return FindKernelRanks(n.op_name())->most; }
+int MostOf(const Node& n) { return KernelRanksOf(n.op_name()).most; }
 
 // ---- transpositions
 
@@ -156,7 +156,8 @@ LiteEndpoints FitSplit(Node& n, Legalizer& l) {
   if (rank <= MostOf(n)) return std::vector<Endpoint>();
   const auto given = l.Integers(n.input(sized ? 2 : 0));
   if (!given || given->size() != 1) {
-    return Unimplemented("its operator takes no ", rank, " dimensions, and its axis is no constant");
+    return Unimplemented("its operator takes no ", rank,
+                         " dimensions, and its axis is no constant");
   }
   const auto axis = static_cast<size_t>((*given)[0] + ((*given)[0] < 0 ? rank : 0));
   const LiteSizes sizes = SizesOf(x, l);
@@ -167,8 +168,7 @@ LiteEndpoints FitSplit(Node& n, Legalizer& l) {
   std::vector<LiteOutput> parts;
   for (int i = 0; i < n.num_outputs(); ++i) {
     const PartialShape to = l.shape({&n, i});
-    parts.push_back(
-        {l.type(x), ShapeOfSizes(Around(Apart(sizes, axis, to, Endpoint()), axis))});
+    parts.push_back({l.type(x), ShapeOfSizes(Around(Apart(sizes, axis, to, Endpoint()), axis))});
   }
   ASSIGN_OR_RETURN(Node * made, l.AddMany(n.op_name(), inputs, OptionsOf(n), parts));
   std::vector<Endpoint> out;
@@ -225,10 +225,10 @@ LiteEndpoints FitReduction(Node& n, Legalizer& l) {
     size_t last = run_goes.size();
     while (!run_goes[--last]) {
     }
-    const DimRun around[] = {{0, static_cast<int>(last)},
-                             {static_cast<int>(last), 1},
-                             {static_cast<int>(last) + 1,
-                              static_cast<int>(run_goes.size() - last) - 1}};
+    const DimRun around[] = {
+        {0, static_cast<int>(last)},
+        {static_cast<int>(last), 1},
+        {static_cast<int>(last) + 1, static_cast<int>(run_goes.size() - last) - 1}};
     LiteSizes before = sizes;
     const std::vector<bool> kinds = run_goes;
     sizes = MergedSizes(before, around);

@@ -129,8 +129,7 @@ StatusOr<Endpoint> NumbersVector(const PartNumbers& numbers, Legalizer& l) {
 PartNumbers ForRuns(const PartNumbers& each, const PartTurn& turn, int64_t whole) {
   PartNumbers out;
   for (const DimRun& run : turn.runs) {
-    out.push_back(turn.changes(run) ? each[static_cast<size_t>(run.first)]
-                                    : PartNumber{whole, {}});
+    out.push_back(turn.changes(run) ? each[static_cast<size_t>(run.first)] : PartNumber{whole, {}});
   }
   return out;
 }
@@ -144,7 +143,7 @@ Status NotConstant(int rank, absl::string_view what) {
 
 LiteEndpoints FitSlice(Node& n, Legalizer& l) {
   const PartialShape x = l.shape(n.input(0)), to = l.shape({&n, 0});
-  const int most = FindKernelRanks(n.op_name())->most, rank = x.rank();
+  const int most = KernelRanksOf(n.op_name()).most, rank = x.rank();
   if (rank <= most) return std::vector<Endpoint>();
   const auto begin = NumbersOf(n.input(1), l), size = NumbersOf(n.input(2), l);
   if (!begin || !size || static_cast<int>(begin->size()) != rank || size->size() != begin->size()) {
@@ -226,7 +225,7 @@ std::optional<PlainStrides> StridesOf(const Node& n, int rank, const Legalizer& 
 
 LiteEndpoints FitStridedSlice(Node& n, Legalizer& l) {
   const PartialShape x = l.shape(n.input(0)), to = l.shape({&n, 0});
-  const int most = FindKernelRanks(n.op_name())->most, rank = x.rank();
+  const int most = KernelRanksOf(n.op_name()).most, rank = x.rank();
   if (rank < 0) return std::vector<Endpoint>();
   const auto strides = StridesOf(n, rank, l);
   if (!strides && (rank > most || n.Int("ellipsis_mask") != 0)) {
@@ -280,7 +279,7 @@ LiteEndpoints FitStridedSlice(Node& n, Legalizer& l) {
 
 LiteEndpoints FitPad(Node& n, Legalizer& l) {
   const PartialShape x = l.shape(n.input(0)), to = l.shape({&n, 0});
-  const int most = FindKernelRanks(n.op_name())->most, rank = x.rank();
+  const int most = KernelRanksOf(n.op_name()).most, rank = x.rank();
   if (rank <= most) return std::vector<Endpoint>();
   const auto pads = l.Integers(n.input(1));
   if (!pads || static_cast<int>(pads->size()) != 2 * rank) return NotConstant(rank, "pads are");

@@ -18,8 +18,7 @@ struct SpaceStep {
 };
 
 // The sizes of the result of one operator, which has the sizes of `e`'s runs where it keeps them.
-void AfterStep(const Node& n, const SpaceStep& step, bool before, Endpoint made,
-               LiteSizes* sizes) {
+void AfterStep(const Node& n, const SpaceStep& step, bool before, Endpoint made, LiteSizes* sizes) {
   const auto measured = [&](int axis) { return LiteSize{1, {{made, axis}}}; };
   int64_t blocks = 1;
   for (const int64_t b : step.sizes) blocks *= b;
@@ -39,8 +38,8 @@ void AfterStep(const Node& n, const SpaceStep& step, bool before, Endpoint made,
       continue;
     }
     const int64_t borders = step.borders[2 * k] + step.borders[2 * k + 1];
-    size.known = to_batch ? (size.known + borders) / step.sizes[k]
-                          : size.known * step.sizes[k] - borders;
+    size.known =
+        to_batch ? (size.known + borders) / step.sizes[k] : size.known * step.sizes[k] - borders;
   }
 }
 

@@ -1,11 +1,13 @@
 #include "smelt/lite/prepare/wide_types.h"
 
+#include <limits>
 #include <optional>
 
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/evaluate.h"
+#include "smelt/optimize/rewrite/number_tensors.h"
 
 namespace smelt {
 namespace {
@@ -27,8 +29,9 @@ constexpr TypeRow kTypeRows[] = {
     {kNumber | Types(Dtype::kInt16), {"Add", "AddV2"}},
     {kNumber | Types(Dtype::kInt16, Dtype::kUint32), {"Mul"}},
     {kNumber,
-     {"Sub", "BiasAdd", "Neg", "ZerosLike", "OnesLike", "Cumsum", "Sum", "Prod", "Max", "Min",
-      "Square", "SquaredDifference", "Sign", "Abs"}},
+     {"Sub", "BiasAdd", "Neg", "ZerosLike", "OnesLike", "Cumsum", "Sum", "Prod", "Square",
+      "SquaredDifference", "Sign", "Abs"}},
+    {kNumber | Types(Dtype::kInt8, Dtype::kUint8, Dtype::kInt16), {"Max", "Min"}},
     {Types(Dtype::kFloat, Dtype::kInt32),
      {"AddN", "Pow", "SegmentSum", "UnsortedSegmentSum", "UnsortedSegmentProd",
       "UnsortedSegmentMax", "UnsortedSegmentMin"}},
@@ -42,16 +45,23 @@ constexpr TypeRow kTypeRows[] = {
     {Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8, Dtype::kInt32, Dtype::kBool),
      {"ArgMax", "ArgMin"}},
     {kMoved,
-     {"Gather", "GatherV2", "ReverseV2", "ReverseSequence", "Roll", "MatrixBandPart",
-      "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "DiagPart", "DynamicStitch",
+     {"Gather", "GatherV2", "ReverseV2", "Roll", "MatrixBandPart", "MatrixDiagPart",
+      "MatrixDiagPartV2", "MatrixDiagPartV3", "DiagPart", "DynamicStitch",
       "ParallelDynamicStitch"}},
+    {kMoved & ~Types(Dtype::kInt8, Dtype::kBool), {"ReverseSequence"}},
     {kMoved | Types(Dtype::kString), {"GatherNd"}},
     {kMoved | Types(Dtype::kUint32), {"Concat", "ConcatV2"}},
     {(kMoved & ~Types(Dtype::kBool)) | Types(Dtype::kUint32), {"Pack"}},
     {kMoved & ~Types(Dtype::kBool), {"Split", "SplitV"}},
     {kMoved, {"Unpack"}},
     {kMoved, {"Pad", "PadV2"}},
-    {kMoved & ~Types(Dtype::kInt16), {"ScatterNd"}},
+    {kMoved & ~Types(Dtype::kInt16), {"ScatterNd", "OneHot"}},
+    {kMoved, {"Transpose", "SelectV2", "Select"}},
+    {kMoved & ~Types(Dtype::kInt16), {"Tile"}},
+    {kMoved & ~Types(Dtype::kBool),
+     {"MirrorPad", "SpaceToBatchND", "BatchToSpaceND", "MatrixDiag", "MatrixDiagV2", "MatrixDiagV3",
+      "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3"}},
+    {kMoved & ~Types(Dtype::kBool, Dtype::kInt16), {"SpaceToDepth", "DepthToSpace"}},
     {(kMoved & ~Types(Dtype::kInt16)) | Types(Dtype::kUint32), {"Where"}},
 };
 
@@ -133,11 +143,33 @@ std::optional<Dtype> WideType(Dtype type, DtypeSet takes) {
   } else if (type == Dtype::kUint32) {
     wide = Dtype::kInt64;
   } else if (type == Dtype::kBool) {
-    wide = Dtype::kInt8;
+    wide = Has(takes, Dtype::kInt8) ? Dtype::kInt8 : Dtype::kUint8;
   } else if (!Has(Types(Dtype::kInt8, Dtype::kUint8, Dtype::kInt16, Dtype::kUint16), type)) {
     return std::nullopt;
   }
   return Has(takes, type) || !Has(takes, wide) ? std::nullopt : std::optional<Dtype>(wide);
+}
+
+// The numbers of a type that has no more than 32 bits.
+double GreatestOf(Dtype type) {
+  switch (type) {
+    case Dtype::kInt8:
+      return std::numeric_limits<int8_t>::max();
+    case Dtype::kUint8:
+      return std::numeric_limits<uint8_t>::max();
+    case Dtype::kInt16:
+      return std::numeric_limits<int16_t>::max();
+    case Dtype::kUint16:
+      return std::numeric_limits<uint16_t>::max();
+    case Dtype::kHalf:
+      return 65504;
+    default:  // bfloat16
+      return 0x1.fep127;
+  }
+}
+double LeastOf(Dtype type) {
+  if (Has(kHalves, type)) return -GreatestOf(type);
+  return Has(Types(Dtype::kUint8, Dtype::kUint16), type) ? 0 : -GreatestOf(type) - 1;
 }
 
 // The places of the arguments whose type is that of `attr`.
@@ -213,12 +245,31 @@ class Widening {
   Status NarrowOutputs(Node* n, const std::string& attr, Dtype type) {
     for (const int i : PlacesOf(*n, n->def()->outputs, attr)) {
       const std::vector<Use> readers = n->OrderedUses();
-      ASSIGN_OR_RETURN(const Endpoint narrow, Cast({n, i}, n->Type(attr), type, n->name()));
+      ASSIGN_OR_RETURN(const Endpoint held, Held({n, i}, n->Type(attr), type));
+      ASSIGN_OR_RETURN(const Endpoint narrow, Cast(held, n->Type(attr), type, n->name()));
       for (const Use& use : readers) {
         if (!use.is_control() && use.port() == i) graph_.SetInput(use.node, use.input, narrow);
       }
     }
     return OkStatus();
+  }
+
+  // A segment of nothing has the least, or the greatest, number of the type.
+  StatusOr<Endpoint> Held(Endpoint e, Dtype wide, Dtype narrow) {
+    const bool most = e.node->Is("UnsortedSegmentMax");
+    if (!most && !e.node->Is("UnsortedSegmentMin")) return e;
+    ASSIGN_OR_RETURN(const Attr bound,
+                     UniformTensor(wide, Shape(), most ? LeastOf(narrow) : GreatestOf(narrow)));
+    AttrMap value;
+    value.Set("dtype", wide);
+    value.Set("value", bound);
+    ASSIGN_OR_RETURN(Node * number,
+                     graph_.Add(e.node->name() + "/bound", "Const", {}, std::move(value)));
+    AttrMap attrs;
+    attrs.Set("T", wide);
+    ASSIGN_OR_RETURN(Node * n, graph_.Add(e.node->name() + "/held", most ? "Maximum" : "Minimum",
+                                          {e, {number, 0}}, std::move(attrs)));
+    return Endpoint{n, 0};
   }
 
   Graph& graph_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "smelt/lite/common/evaluate.h"
 #include "smelt/lite/composites/composite.h"
 #include "smelt/lite/rows/rows.h"
 
@@ -97,10 +98,17 @@ StatusOr<Endpoint> AsInt32(Endpoint e, Legalizer& l) {
                  Options({{"in_data_type", l.type(e)}, {"out_data_type", Dtype::kInt32}}),
                  {Dtype::kInt32, l.shape(e)});
   }
+  Tensor wide = *value;
+  if (value->dtype() != Dtype::kInt64) {
+    ASSIGN_OR_RETURN(
+        const auto cast,
+        Evaluate("Cast", {*value}, Options({{"SrcT", value->dtype()}, {"DstT", Dtype::kInt64}})));
+    wide = cast[0];
+  }
   ASSIGN_OR_RETURN(Tensor narrow, Tensor::Make(Dtype::kInt32, value->shape()));
   for (int64_t i = 0; i < value->num_elements(); ++i) {
     narrow.data<int32_t>()[i] =
-        static_cast<int32_t>(std::clamp<int64_t>(IndexAt(*value, i), INT32_MIN, INT32_MAX));
+        static_cast<int32_t>(std::clamp<int64_t>(wide.data<int64_t>()[i], INT32_MIN, INT32_MAX));
   }
   return l.Const(narrow);
 }

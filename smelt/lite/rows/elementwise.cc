@@ -92,7 +92,7 @@ LiteEndpoints Cast(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Select(Node& n, Legalizer& l) {
-  if (l.type(n.input(1)) == Dtype::kString) return Unimplemented("no operator chooses texts");
+  if (n.output_types[0] == Dtype::kString) return Unimplemented("its operator does not take texts");
   const PartialShape c = l.shape(n.input(0)), x = l.shape(n.input(1)), y = l.shape(n.input(2));
   const bool same = c.known_rank() && c.rank() == x.rank() && c.rank() == y.rank();
   const bool rows = c.rank() == 1 && x.known_rank() && n.Is("Select");
@@ -227,7 +227,8 @@ LiteEndpoints Bits(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kBits));
   const Dtype type = n.input_types[0];
   if (l.rank(n.input(0)) < 0 || l.rank(n.input(1)) < 0) {
-    return Unimplemented("its operator does not broadcast, and the ranks of its inputs are unknown");
+    return Unimplemented(
+        "its operator does not broadcast, and the ranks of its inputs are unknown");
   }
   OperatorChain c(l);
   const Endpoint both = c.Op("tfl.stablehlo_and", {n.input(0), n.input(1)});

@@ -7,9 +7,14 @@
 namespace smelt {
 namespace {
 
+constexpr DtypeSet kText = Types(Dtype::kString), kComplex = Types(Dtype::kComplex64);
 constexpr DtypeSet kMoved =
     Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16,
-          Dtype::kBool, Dtype::kString, Dtype::kHalf, Dtype::kUint32, Dtype::kComplex64);
+          Dtype::kBool, Dtype::kHalf, Dtype::kUint32) |
+    kText | kComplex;
+constexpr DtypeSet kJoined = kMoved & ~kText & ~kComplex;
+constexpr DtypeSet kIntegersAndFloat =
+    Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt8, Dtype::kInt16);
 
 // The axis of a constant scalar, counted from the front.
 StatusOr<int64_t> Axis(Endpoint e, int rank, const Legalizer& l) {
@@ -59,7 +64,7 @@ LiteEndpoints ExpandDims(Node& n, Legalizer& l) {
 
 // Ops whose inputs behind the first are int32 there.
 LiteEndpoints WithInt32(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, l.row().types));
   std::vector<Endpoint> inputs = {n.input(0)};
   for (int i = 1; i < n.num_inputs(); ++i) {
     ASSIGN_OR_RETURN(const Endpoint e, AsInt32(n.input(i), l));
@@ -74,29 +79,62 @@ LiteEndpoints ConjugateTranspose(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints PadV2(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kJoined));
   ASSIGN_OR_RETURN(const Endpoint pads, AsInt32(n.input(1), l));
   return One(l.Add("tfl.padv2", {n.input(0), pads, n.input(2)}, {}, l.OutputOf(n)));
 }
 
 LiteEndpoints MirrorPad(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kMoved & ~kText));
   return One(
       l.Add("tfl.mirror_pad", Inputs(n), Options({{"mode", n.String("mode")}}), l.OutputOf(n)));
 }
 
+Status CheckResult(const Node& n, DtypeSet types) {
+  if (Has(types, n.output_types[0])) return OkStatus();
+  return Unimplemented("its operator does not take ", DtypeName(n.output_types[0]));
+}
+
 LiteEndpoints Concat(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
   std::vector<Endpoint> inputs = Inputs(n);
   const bool last = n.Is("ConcatV2");
   const Endpoint at = last ? inputs.back() : inputs.front();
   inputs.erase(last ? inputs.end() - 1 : inputs.begin());
   ASSIGN_OR_RETURN(const int64_t axis, Axis(at, l.rank({&n, 0}), l));
   if (inputs.size() == 1) return LiteEndpoints({inputs[0]});
+  RETURN_IF_ERROR(CheckResult(n, kJoined));
   return One(l.Add("tfl.concatenation", inputs, Options({{"axis", axis}}), l.OutputOf(n)));
 }
 
+// Parts of texts, of which no operator makes several.
+LiteEndpoints Slices(Node& n, Legalizer& l, Endpoint x, Endpoint at,
+                     const std::vector<int64_t>& sizes) {
+  const PartialShape shape = l.shape(x);
+  ASSIGN_OR_RETURN(const int64_t axis, Axis(at, shape.rank(), l));
+  if (axis < 0 || axis >= shape.rank()) return Unimplemented("the rank of its input is not known");
+  std::vector<int64_t> begin(static_cast<size_t>(shape.rank())), size(begin.size(), -1);
+  std::vector<Endpoint> out;
+  for (int i = 0; i < n.num_outputs(); ++i) {
+    size[static_cast<size_t>(axis)] = sizes[static_cast<size_t>(i)];
+    ASSIGN_OR_RETURN(out.emplace_back(),
+                     l.Add("tfl.slice", {x, l.Ints(begin), l.Ints(size)}, {}, l.OutputOf(n, i)));
+    begin[static_cast<size_t>(axis)] += sizes[static_cast<size_t>(i)];
+  }
+  return out;
+}
+
 LiteEndpoints Split(Node& n, Legalizer& l) {
+  if (n.output_types[0] == Dtype::kString) {
+    const PartialShape part = l.shape({&n, 0});
+    ASSIGN_OR_RETURN(const int64_t axis, Axis(n.input(0), part.rank(), l));
+    if (axis >= part.rank() || part[static_cast<int>(axis)] < 0) {
+      return Unimplemented("the size of its parts is not known");
+    }
+    const std::vector<int64_t> sizes(static_cast<size_t>(n.num_outputs()),
+                                     part[static_cast<int>(axis)]);
+    return Slices(n, l, n.input(1), n.input(0), sizes);
+  }
+  RETURN_IF_ERROR(CheckResult(n, kIntegersAndFloat | Types(Dtype::kHalf)));
   ASSIGN_OR_RETURN(const Endpoint axis, AsInt32(n.input(0), l));
   const std::vector<Endpoint> inputs = {axis, n.input(1)};
   return Many(l.AddMany("tfl.split", inputs, Options({{"num_splits", n.Int("num_split")}}),
@@ -104,7 +142,18 @@ LiteEndpoints Split(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints SplitV(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  if (n.output_types[0] == Dtype::kString) {
+    std::vector<int64_t> each;
+    for (int i = 0; i < n.num_outputs(); ++i) {
+      const PartialShape part = l.shape({&n, i});
+      ASSIGN_OR_RETURN(const int64_t at, Axis(n.input(2), part.rank(), l));
+      const bool known = at < part.rank() && part[static_cast<int>(at)] >= 0;
+      if (!known) return Unimplemented("the sizes of its parts are not known");
+      each.push_back(part[static_cast<int>(at)]);
+    }
+    return Slices(n, l, n.input(0), n.input(2), each);
+  }
+  RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat | Types(Dtype::kHalf)));
   ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(1), l));
   ASSIGN_OR_RETURN(const Endpoint axis, AsInt32(n.input(2), l));
   const std::vector<Endpoint> inputs = {n.input(0), sizes, axis};
@@ -113,7 +162,7 @@ LiteEndpoints SplitV(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Pack(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kJoined));
   int64_t axis = n.Int("axis");
   const int rank = l.rank({&n, 0});
   if (axis < 0 && rank < 0) return Unimplemented("the rank of its inputs is not known");
@@ -171,7 +220,7 @@ LiteEndpoints StridedSlice(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Gather(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kMoved & ~kComplex));
   int64_t axis = 0;
   if (n.Is("GatherV2")) {
     ASSIGN_OR_RETURN(axis, Axis(n.input(2), l.rank(n.input(0)), l));
@@ -180,16 +229,30 @@ LiteEndpoints Gather(Node& n, Legalizer& l) {
   const int rank = l.rank(n.input(1));
   if (batch < 0 && rank < 0) return Unimplemented("the rank of its indices is not known");
   if (batch < 0) batch += rank;
+  if (n.input_types[0] == Dtype::kString && l.rank(n.input(0)) != 1) {
+    // The operator takes vectors of texts; rows are taken by another.
+    if (axis != 0 || batch != 0 || rank < 0) {
+      return Unimplemented("its operator takes texts of one dimension");
+    }
+    const PartialShape places = l.shape(n.input(1));
+    std::vector<int64_t> dims;
+    for (int i = 0; i < rank; ++i) dims.push_back(std::max<int64_t>(places[i], -1));
+    dims.push_back(1);
+    ASSIGN_OR_RETURN(const Endpoint at, l.Add("tfl.expand_dims", {n.input(1), l.Int(-1)}, {},
+                                              {l.type(n.input(1)), PartialShape::Of(dims)}));
+    return One(l.Add("tfl.gather_nd", {n.input(0), at}, {}, l.OutputOf(n)));
+  }
   return One(l.Add("tfl.gather", {n.input(0), n.input(1)},
                    Options({{"axis", axis}, {"batch_dims", batch}}), l.OutputOf(n)));
 }
 
 LiteEndpoints Plain(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, l.row().types));
   return One(l.Add(l.row().lite, Inputs(n), {}, l.OutputOf(n)));
 }
 
 LiteEndpoints ScatterNd(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckResult(n, kJoined & ~Types(Dtype::kHalf, Dtype::kUint32, Dtype::kInt16)));
   std::vector<Endpoint> inputs;
   for (const int i : {0, 2}) {
     ASSIGN_OR_RETURN(const Endpoint e, AsInt32(n.input(i), l));
@@ -219,13 +282,43 @@ LiteEndpoints Range(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints OneHot(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(
+      CheckResult(n, (kIntegersAndFloat & ~Types(Dtype::kInt16)) | Types(Dtype::kBool)));
   ASSIGN_OR_RETURN(const Endpoint depth, AsInt32(n.input(1), l));
-  return One(l.Add("tfl.one_hot", {n.input(0), depth, n.input(2), n.input(3)},
+  Endpoint indices = n.input(0);
+  if (!Has(Types(Dtype::kInt32, Dtype::kInt64), l.type(indices))) {
+    ASSIGN_OR_RETURN(indices, AsInt32(indices, l));
+  }
+  return One(l.Add("tfl.one_hot", {indices, depth, n.input(2), n.input(3)},
                    Options({{"axis", n.Int("axis", -1)}}), l.OutputOf(n)));
 }
 
-LiteEndpoints ReverseSequence(Node& n, Legalizer& l) {
+// Runs of neighbors: kernels reverse no others at once.
+LiteEndpoints Reverse(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kMoved));
+  std::optional<std::vector<int64_t>> axes = l.Integers(n.input(1));
+  const int rank = l.rank(n.input(0));
+  const bool from_end = axes && std::ranges::any_of(*axes, [](int64_t a) { return a < 0; });
+  if (!axes || (rank < 0 && from_end)) {
+    if (l.shape(n.input(1)).rank() != 1 || l.shape(n.input(1))[0] != 1) {
+      return Unimplemented("its axes are no constants");
+    }
+    ASSIGN_OR_RETURN(const Endpoint axis, AsInt32(n.input(1), l));
+    return One(l.Add("tfl.reverse_v2", {n.input(0), axis}, {}, l.OutputOf(n)));
+  }
+  for (int64_t& a : *axes) a += a < 0 ? rank : 0;
+  std::ranges::sort(*axes);
+  Endpoint e = n.input(0);
+  for (size_t i = 0; i < axes->size();) {
+    std::vector<int64_t> run = {(*axes)[i++]};
+    while (i < axes->size() && (*axes)[i] == run.back() + 1) run.push_back((*axes)[i++]);
+    ASSIGN_OR_RETURN(e, l.Add("tfl.reverse_v2", {e, l.Ints(run)}, {}, l.OutputOf(n)));
+  }
+  return std::vector<Endpoint>{e};
+}
+
+LiteEndpoints ReverseSequence(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat & ~Types(Dtype::kInt8)));
   return One(l.Add("tfl.reverse_sequence", Inputs(n),
                    Options({{"seq_dim", n.Int("seq_dim")}, {"batch_dim", n.Int("batch_dim")}}),
                    l.OutputOf(n)));
@@ -234,6 +327,16 @@ LiteEndpoints ReverseSequence(Node& n, Legalizer& l) {
 LiteEndpoints TopK(Node& n, Legalizer& l) {
   if (n.output_types[1] != Dtype::kInt32) return Unimplemented("its indices are not int32");
   ASSIGN_OR_RETURN(const Endpoint k, AsInt32(n.input(1), l));
+  const PartialShape to = l.shape({&n, 0});
+  if (l.Integers(k) == std::vector<int64_t>{0} && to.fully_known()) {
+    // The kernels of some versions end the process.
+    std::vector<Endpoint> nothing;
+    for (const Dtype type : n.output_types) {
+      ASSIGN_OR_RETURN(const Tensor value, Tensor::Make(type, to.ToShape()));
+      nothing.push_back(l.Const(value));
+    }
+    return nothing;
+  }
   const std::vector<Endpoint> inputs = {n.input(0), k};
   return Many(l.AddMany("tfl.topk_v2", inputs, {}, AllOutputs(n, l)));
 }
@@ -253,7 +356,7 @@ LiteEndpoints Cumsum(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Blocks(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat & ~Types(Dtype::kInt16)));
   const std::string format = n.String("data_format", "NHWC");
   const AttrMap options = Options({{"block_size", n.Int("block_size")}});
   if (format == "NHWC") return One(l.Add(l.row().lite, Inputs(n), options, l.OutputOf(n)));
@@ -268,25 +371,30 @@ LiteEndpoints Blocks(Node& n, Legalizer& l) {
 
 // The diagonals of the second generation, where they are those of the first.
 LiteEndpoints MatrixDiag(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat));
   if (n.num_inputs() > 1) {
     const auto k = l.Integers(n.input(1)), rows = l.Integers(n.input(2)),
                cols = l.Integers(n.input(3));
     const bool main = k == std::vector<int64_t>{0} && rows == std::vector<int64_t>{-1} &&
                       cols == std::vector<int64_t>{-1};
     if (!main) return Unimplemented("it makes other diagonals than the main one");
-    const auto padding = l.Constant(n.input(4));
-    const auto zero = Tensor::Zeros(BaseType(n.input_types[4]), Shape());
-    if (!padding || !zero.ok() || padding->num_elements() != 1 ||
-        std::memcmp(padding->raw(), zero->raw(), zero->bytes()) != 0) {
-      return Unimplemented("what is beside its diagonal is not zero");
-    }
   }
-  return One(l.Add("tfl.matrix_diag", {n.input(0)}, {}, l.OutputOf(n)));
+  ASSIGN_OR_RETURN(const Endpoint made, l.Add("tfl.matrix_diag", {n.input(0)}, {}, l.OutputOf(n)));
+  const TensorValue* padding = n.num_inputs() > 4 ? StatedConstant(*n.input(4).node) : nullptr;
+  if (n.num_inputs() < 5 || (padding != nullptr && UniformValue(*padding) == 0)) return One(made);
+  // Beside the diagonal is what it says.
+  const PartialShape shape = l.shape(n.input(0));
+  const int64_t size = shape.rank() < 1 ? -1 : shape[shape.rank() - 1];
+  if (size < 0) {
+    return Unimplemented("what it pads with is not 0, and the size of its matrices is not known");
+  }
+  ASSIGN_OR_RETURN(Tensor diagonal, Tensor::Zeros(Dtype::kBool, Shape({size, size})));
+  for (int64_t i = 0; i < size; ++i) diagonal.data<bool>()[i * size + i] = true;
+  return One(l.Add("tfl.select_v2", {l.Const(diagonal), made, n.input(4)}, {}, l.OutputOf(n)));
 }
 
 LiteEndpoints MatrixSetDiag(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat));
   if (n.num_inputs() > 2 && l.Integers(n.input(2)) != std::vector<int64_t>{0}) {
     return Unimplemented("it sets other diagonals than the main one");
   }
@@ -307,9 +415,9 @@ constexpr ExportRow kMovementRows[] = {
     {"Reshape", Reshape},
     {"Squeeze", Squeeze},
     {"ExpandDims", ExpandDims},
-    {"Transpose", WithInt32, "tfl.transpose"},
-    {"ConjugateTranspose", ConjugateTranspose, "tfl.transpose"},
-    {"Pad", WithInt32, "tfl.pad"},
+    {"Transpose", WithInt32, "tfl.transpose", kMoved & ~kText},
+    {"ConjugateTranspose", ConjugateTranspose, "tfl.transpose", kMoved & ~kText},
+    {"Pad", WithInt32, "tfl.pad", kJoined},
     {"PadV2", PadV2},
     {"MirrorPad", MirrorPad},
     {"Concat", Concat},
@@ -318,29 +426,29 @@ constexpr ExportRow kMovementRows[] = {
     {"SplitV", SplitV},
     {"Pack", Pack},
     {"Unpack", Unpack},
-    {"Slice", WithInt32, "tfl.slice"},
+    {"Slice", WithInt32, "tfl.slice", kMoved},
     {"StridedSlice", StridedSlice},
     {"Gather", Gather},
     {"GatherV2", Gather},
-    {"GatherNd", Plain, "tfl.gather_nd"},
+    {"GatherNd", Plain, "tfl.gather_nd", kMoved & ~kComplex},
     {"ScatterNd", ScatterNd},
-    {"Tile", WithInt32, "tfl.tile"},
+    {"Tile", WithInt32, "tfl.tile", kMoved},
     {"Shape", ShapeOf},
     {"Size", Size},
-    {"Rank", Plain, "tfl.rank"},
+    {"Rank", Plain, "tfl.rank", kMoved},
     {"Range", Range},
     {"OneHot", OneHot},
-    {"BroadcastTo", WithInt32, "tfl.broadcast_to"},
-    {"ReverseV2", WithInt32, "tfl.reverse_v2"},
+    {"BroadcastTo", WithInt32, "tfl.broadcast_to", kMoved & ~kText},
+    {"ReverseV2", Reverse},
     {"ReverseSequence", ReverseSequence},
     {"TopKV2", TopK},
     {"Unique", Unique},
-    {"Where", Plain, "tfl.where"},
+    {"Where", Plain, "tfl.where", kMoved},
     {"Cumsum", Cumsum},
     {"SpaceToDepth", Blocks, "tfl.space_to_depth"},
     {"DepthToSpace", Blocks, "tfl.depth_to_space"},
-    {"SpaceToBatchND", WithInt32, "tfl.space_to_batch_nd"},
-    {"BatchToSpaceND", WithInt32, "tfl.batch_to_space_nd"},
+    {"SpaceToBatchND", WithInt32, "tfl.space_to_batch_nd", kIntegersAndFloat},
+    {"BatchToSpaceND", WithInt32, "tfl.batch_to_space_nd", kIntegersAndFloat},
     {"MatrixDiag", MatrixDiag},
     {"MatrixDiagV2", MatrixDiag},
     {"MatrixDiagV3", MatrixDiag},

@@ -46,12 +46,13 @@ LiteEndpoints Segments(Node& n, Legalizer& l) {
 }
 
 constexpr DtypeSet kSummed = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64);
+constexpr DtypeSet kChosen = kSummed | Types(Dtype::kInt8, Dtype::kUint8, Dtype::kInt16);
 constexpr ExportRow kReduceRows[] = {
     {"Mean", ReduceAxes, "tfl.mean", kSummed},
     {"Sum", ReduceAxes, "tfl.sum", kSummed},
     {"Prod", ReduceAxes, "tfl.reduce_prod", kSummed},
-    {"Max", ReduceAxes, "tfl.reduce_max", kSummed},
-    {"Min", ReduceAxes, "tfl.reduce_min", kSummed},
+    {"Max", ReduceAxes, "tfl.reduce_max", kChosen},
+    {"Min", ReduceAxes, "tfl.reduce_min", kChosen},
     {"Any", ReduceAxes, "tfl.reduce_any", Types(Dtype::kBool)},
     {"All", ReduceAxes, "tfl.reduce_all", Types(Dtype::kBool)},
     {"ArgMax", ArgExtreme, "tfl.arg_max"},

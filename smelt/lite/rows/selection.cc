@@ -3,7 +3,8 @@
 #include <set>
 
 #include "smelt/graph/shape/rules.h"
-#include "smelt/lite/rows/rows.h"
+#include "smelt/lite/common/kernel_ranks.h"
+#include "smelt/lite/rows/chain.h"
 
 namespace smelt {
 namespace {
@@ -62,10 +63,43 @@ LiteEndpoints SparseToDense(Node& n, Legalizer& l) {
   if (!Has(kValues, n.output_types[0])) {
     return Unimplemented("its operator does not take ", DtypeName(n.output_types[0]));
   }
-  ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(0), l));
-  ASSIGN_OR_RETURN(const Endpoint shape, AsInt32(n.input(1), l));
-  return One(l.Add("tfl.sparse_to_dense", {indices, shape, n.input(2), n.input(3)},
-                   Options({{"validate_indices", false}}), l.OutputOf(n)));
+  ASSIGN_OR_RETURN(Endpoint indices, AsInt32(n.input(0), l));
+  ASSIGN_OR_RETURN(Endpoint shape, AsInt32(n.input(1), l));
+  OperatorChain c(l);
+  const PartialShape at = l.shape(indices), of_values = l.shape(n.input(2));
+  if (!at.known_rank() || !of_values.known_rank()) {
+    return Unimplemented("the ranks of its indices and values are not known");
+  }
+  if (at.rank() == 0) indices = c.Reshape(indices, {1});
+  const int64_t count = at.rank() == 0 ? 1 : std::max<int64_t>(at[0], -1);
+  // One value for all of them: kernels want as many as there are indices.
+  Endpoint values = n.input(2);
+  if (of_values.rank() == 0) {
+    Endpoint number = l.Ints(std::vector<int64_t>{count});
+    if (count < 0) {
+      ASSIGN_OR_RETURN(number, SizeOf(indices, 0, l));
+      number = c.Reshape(number, {1});
+    }
+    values = c.Make("tfl.fill", {number, values}, {}, {l.type(values), PartialShape::Of({count})});
+  }
+  LiteOutput out = l.OutputOf(n);
+  const int rank = static_cast<int>(l.shape(shape).rank() == 1 ? l.shape(shape)[0] : -1);
+  const bool flat = rank > KernelRanksOf("tfl.sparse_to_dense").most;
+  if (flat) {
+    // By the places that elements have one behind the other.
+    const auto sizes = l.Integers(shape);
+    if (!sizes) return Unimplemented("its operator makes no ", rank, " dimensions");
+    std::vector<int64_t> strides(sizes->size(), 1);
+    for (size_t i = sizes->size() - 1; i-- > 0;) strides[i] = strides[i + 1] * (*sizes)[i + 1];
+    if (strides[0] * (*sizes)[0] > INT32_MAX) return Unimplemented("it makes too many elements");
+    indices = c.Reduce("tfl.sum", c.Mul(indices, l.Ints(strides)), {1}, false);
+    shape = l.Ints(std::vector<int64_t>{strides[0] * (*sizes)[0]});
+    out.shape = PartialShape::Of({strides[0] * (*sizes)[0]});
+  }
+  const Endpoint dense = c.Make("tfl.sparse_to_dense", {indices, shape, values, n.input(3)},
+                                Options({{"validate_indices", false}}), out);
+  const PartialShape to = l.shape({&n, 0});
+  return c.Done(flat ? c.Reshape(dense, {to.dims().begin(), to.dims().end()}) : dense);
 }
 
 // Are all elements different: of what counts, moved by one number, or part of it?
