@@ -2,7 +2,6 @@
 """smelt lite and smelt show of .tflite files as a user has them: lite_test.py SMELT. Ends with 'N passed, N failed'.
 
 The models and the recorded answers were written by TensorFlow (tools/make_fixtures.py). What files must say follows from the flags and the schema; tests/peers hold the same to TensorFlow's converter."""
-import collections
 import json
 import os
 import pathlib
@@ -11,102 +10,12 @@ import signal
 import struct
 import subprocess
 import time
-import zipfile
 
+from lite_program import (DENSE, FLOAT, WEIGHTS, X, dtypes, floats, frozen, lite, misused, npz, ops, placeholder, refused, replays, shown, slots, structure_hash, wave)
 from program import call, check, finish, int_const, models, node, read_records, smelt, string_const, work, write_records, write_samples
 
 root = pathlib.Path(__file__).resolve().parent.parent
 document = (root / "docs/lite.md").read_text()
-count = 0
-
-
-def lite(model, *flags, path=None):
-    """(exit code, standard output, error, the file)"""
-    global count
-    count += 1
-    path = path or work / f"{count}.tflite"
-    return (*call("lite", model, path, *flags), path)
-
-
-def frozen(graph, *flags):
-    """The same of a graph in text form."""
-    global count
-    count += 1
-    source, path = work / f"{count}.pbtxt", work / f"{count}.tflite"
-    source.write_text(graph + "versions { producer: 1882 }\n")
-    return (*call("lite", "--graph_def", source, path, *flags), path)
-
-
-def shown(path):
-    code, out, err = call("show", path, "--json")
-    if code != 0:
-        check(f"show {path.name}", False, err)
-        return {"subgraphs": [{"operators": [], "tensors": [], "inputs": [], "outputs": []}], "signatures": [{"key": "", "inputs": [], "outputs": []}], "metadata": [], "sizes": {"operators": [], "largest_tensors": []}, "buffers": []}
-    return json.loads(out)
-
-
-def ops(path, graph=0):
-    return [o["op"] for o in shown(path)["subgraphs"][graph]["operators"]]
-
-
-def dtypes(path):
-    return {t["dtype"] for g in shown(path)["subgraphs"] for t in g["tensors"] if t["buffer_bytes"]}
-
-
-def slots(path):
-    """{key: (dtype, shape with -1, tensor)} of the first signature"""
-    file = shown(path)
-    graph, out = file["subgraphs"][0], collections.defaultdict(lambda: ("", [], {"quantization": {"scale": [], "zero_point": [0]}, "shape": []}))
-    for side in ("inputs", "outputs"):
-        for s in file["signatures"][0][side]:
-            t = graph["tensors"][s["tensor"]]
-            out[s["name"]] = (t["dtype"], t.get("shape_signature", t["shape"]), t)
-    return out
-
-
-def refused(name, result, code, *texts):
-    """An error with its canonical code and text, and no file."""
-    got, out, err, path = result
-    check(name, got == 1 and f"error: {code}: " in err and all(t in err for t in texts) and not path.exists(), (got, out[:300], err[:900]))
-
-
-def misused(name, args, *texts):
-    code, out, err = call("lite", *args)
-    check(name, code == 2 and all(t in err for t in texts), (code, out[:300], err[:600]))
-
-
-def replays(name, path, log, *flags):
-    code, out, err = call("replay", path, "--log", models / log, *flags)
-    check(name, code == 0 and ", 0 differ" in out, out + err)
-
-
-def npz(path, **arrays):
-    """Arrays of float32: (shape, values)."""
-    with zipfile.ZipFile(path, "w") as z:
-        for key, (shape, values) in arrays.items():
-            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
-            header += " " * (-(len(header) + 11) % 64) + "\n"
-            z.writestr(f"{key}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
-    return path
-
-
-def wave(n, step=0.37):
-    return [((i * step) % 2) - 1 for i in range(n)]
-
-
-def floats(name, shape, *values):
-    dims = " ".join(f"dim {{ size: {n} }}" for n in shape)
-    return node(name, "Const", dtype="type: DT_FLOAT", value=f"tensor {{ dtype: DT_FLOAT tensor_shape {{ {dims} }} " + "".join(f"float_val: {v} " for v in values) + "}")
-
-
-def placeholder(name, *shape, dtype="DT_FLOAT"):
-    return node(name, "Placeholder", dtype=f"type: {dtype}", shape="shape { " + " ".join(f"dim {{ size: {n} }}" for n in shape) + " }")
-
-
-FLOAT = {"T": "type: DT_FLOAT"}
-X = placeholder("x", -1, 4)
-WEIGHTS = floats("w", (4, 300), *wave(1200))
-DENSE = X + WEIGHTS + floats("b", (300,), *wave(300)) + node("m", "MatMul", "x", "w", **FLOAT) + node("y", "BiasAdd", "m", "b", **FLOAT)
 
 # ---- recorded requests of models, answered by their files
 
@@ -343,7 +252,7 @@ for name, flags, texts in [
         ("borders of texts", [*WHOLE, "--inference_output_type", "string"], ["wants float32, int8, uint8 or int16"]), ("--float_op in float", ["--float_op", "CONV_2D"], ["nothing is quantized"]),
         ("--per_tensor in float", ["--per_tensor"], ["none are quantized"]), ("a bias of another type", [*WHOLE, "--full_integer_quantization_bias_type", "int64"], ["is not done", "int32 beside int8"]),
         ("types without optimizations", ["--supported_types", "float16"], ["nothing would be quantized"]), ("half without optimizations", ["--quantize_to_float16"], ["nothing would be quantized"]),
-        ("types of texts", ["--optimizations", "DEFAULT", "--supported_types", "string"], ["float32, float16 or int8"]), ("no such optimization", ["--optimizations", "BEST"], ["there is no 'BEST'"]),
+        ("types of texts", ["--optimizations", "DEFAULT", "--supported_types", "string"], ["float32, float16, bfloat16 or int8"]), ("no such optimization", ["--optimizations", "BEST"], ["there is no 'BEST'"]),
         ("sparsity", ["--optimizations", "EXPERIMENTAL_SPARSITY"], ["sparse tensors are not written"]), ("a mode that contradicts", ["--quantize", "dynamic", "--supported_types", "float16"], ["contradicts"]),
         ("int8 and int16", ["--supported_ops", "TFLITE_BUILTINS_INT8,EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8"], ["not both"])]:
     refused(name, lite(models / "listed", *flags), "INVALID_ARGUMENT", *texts)
@@ -420,7 +329,7 @@ code, out, err, path = lite(models / "listed", "--metadata", f"note={work}/note.
 file = shown(path)
 notes = {m["name"]: m for m in file["metadata"]}
 where = file["buffers"][notes["note"]["buffer"]]["offset"]
-check("--metadata", set(notes) == {"min_runtime_version", "note", "copy"} and notes["note"]["bytes"] == 8 and path.read_bytes()[where:where + 8] == b"a note\n\xff", notes)
+check("--metadata", set(notes) == {"min_runtime_version", "CONVERSION_METADATA", "note", "copy"} and notes["note"]["bytes"] == 8 and path.read_bytes()[where:where + 8] == b"a note\n\xff", notes)
 refused("--metadata without a file", lite(models / "listed", "--metadata", "note"), "INVALID_ARGUMENT", "NAME=FILE")
 refused("--metadata of a file that is not there", lite(models / "listed", "--metadata", f"note={work}/none"), "NOT_FOUND", "none")
 refused("--metadata twice", lite(models / "listed", "--metadata", f"a={work}/note.txt", "--metadata", f"a={work}/note.txt"), "ALREADY_EXISTS", "'a'")
@@ -451,7 +360,7 @@ helped.pop("--help", None)
 table = document.split("<!-- flags -->")[1].split("\nThe options of")[0]
 written = {re.sub(r"[` ]", "", m[1]): m[2].replace("\\|", "|") for m in re.finditer(r"^\| (`--[^|]+?) \| (.*) \|$", table, re.M)}
 check("flags of --help and of docs/lite.md", len(helped) > 35 and helped == written, {k: (helped.get(k), written.get(k)) for k in {*helped, *written} if helped.get(k) != written.get(k)})
-source = (root / "smelt/cli/lite_flags.cc").read_text()
+source = (root / "smelt/cli/lite_fixed_flags.cc").read_text()
 fixed = {m[0]: (m[1], m[2]) for m in re.findall(r'\{"(\w+)",\s*"([^"]*)",\s*"([^"]*)"\}', source.split("kFixed[] = {")[1].split("\n};")[0])}
 table = document.split("<!-- fixed -->")[1].split("\n\n")[1]
 written = {m[1]: (m[2].replace("`", "").replace(", ", ","), m[3]) for m in re.finditer(r"^\| `--(\w+)` \| (.*?) ?\| (.*?) ?\|$", table, re.M)}
@@ -488,6 +397,7 @@ GOLDEN = """TensorFlow Lite file of schema version 3, SIZE bytes
   Description: smelt
   Constants: 32 bytes in 1 buffers
   Metadata: min_runtime_version, 16 bytes: 1.5.0
+  Metadata: CONVERSION_METADATA, {bytes} bytes: of TF_GRAPH_DEF, TensorFlow 2.21.0, API 1, hash {hash}
 
 Signature 'serving_default', subgraph 0
   input  x: float32 [1, 4], free: [-1, 4], tensor 0
@@ -507,7 +417,9 @@ FULLY_CONNECTED       1              32               8  1
 Largest constants:
           32 bytes  subgraph 0 tensor 1  constant_0
 """
-check("show as text", code == 0 and text == GOLDEN.replace("SIZE", str(path.stat().st_size)), text + err)
+size, = [m["bytes"] for m in shown(path)["metadata"] if m["name"] == "CONVERSION_METADATA"]
+golden = GOLDEN.replace("SIZE", str(path.stat().st_size)).replace("{bytes}", str(size)).replace("{hash}", structure_hash(path))
+check("show as text", code == 0 and text == golden, text + err)
 for flags in [], ["--json"]:
     check(f"show {flags}: the same each time", call("show", path, *flags) == call("show", path, *flags))
     check(f"show {flags} --all is all as well", call("show", path, *flags, "--all")[1] == call("show", path, *flags)[1])

@@ -9,6 +9,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/io/staged_file.h"
 #include "smelt/lite/emit.h"
+#include "smelt/lite/file_metadata.h"
 #include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
@@ -394,7 +395,10 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
   for (;;) {
     std::map<std::string, Status> failed;
     ASSIGN_OR_RETURN(LiteModel out, Exporter(model, flags, report).Run(keys, &failed));
-    if (failed.empty()) return out;
+    if (failed.empty()) {
+      RETURN_IF_ERROR(AddFileMetadata(model, flags, out));
+      return out;
+    }
     const bool may_leave_out =
         flags.signatures.empty() && keys[0] == "serving_default" && !failed.contains(keys[0]);
     if (!may_leave_out) {
@@ -414,16 +418,6 @@ StatusOr<LiteModel> ExportLite(LoadedModel& model, const LiteFlags& flags, LiteR
     report->refused.clear();
     report->fusions.clear();
   }
-}
-
-Status AddMetadata(LiteModel& model, const std::string& name, std::string bytes) {
-  for (const LiteMetadata& m : model.metadata) {
-    if (m.name == name) return AlreadyExists("the file has the metadata '", name, "' already");
-  }
-  const auto owner = std::make_shared<const std::string>(std::move(bytes));
-  model.metadata.push_back({name, static_cast<uint32_t>(model.buffers.size())});
-  model.buffers.push_back({*owner, owner});
-  return OkStatus();
 }
 
 StatusOr<uint64_t> WriteLiteFile(const LiteModel& model, const std::string& path,

@@ -12,9 +12,18 @@
 #include "smelt/lite/quantize/quantize_graphs.h"
 #include "smelt/lite/quantize/samples.h"
 #include "smelt/model/loaded_model.h"
+#include "smelt/wire/tflite/conversion.h"
 #include "smelt/wire/tflite/tflite.h"
 
 namespace smelt {
+
+// What the file says of how it was made.
+struct LiteMetadataFlags {
+  bool conversion = true;  // false: it has no CONVERSION_METADATA
+  LiteSource source = LiteSource::kSavedModel;
+  bool bfloat16 = false;   // runtimes may compute in bfloat16
+  bool half_sums = false;  // and add halves up in half
+};
 
 struct LiteFlags {
   std::vector<std::string> signatures;  // empty: all
@@ -26,6 +35,7 @@ struct LiteFlags {
   FusionChoice fusions;          // names of composites (composites/composite.h) may be off, too
   OperatorSets operators;
   InputShapes shapes;
+  LiteMetadataFlags metadata;
   bool keep_asserts = false;
   bool resource_variables = true;  // false: a variable that a signature writes is an error
   bool finite_constants = true;    // infinities in float constants become the largest floats

@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
-from tensorflow.lite.python import schema_py_generated as fb
+from tensorflow.lite.python import schema_py_generated as fb, util
 
 from checks import call, check, finish
 
@@ -203,6 +203,47 @@ for name, flags, value in (("left out", [], True), ("kept", ["--canonicalizing_i
     check(f"infinities {name}", not isinstance(ours, str) and constants(ours) == constants(theirs), (ours if isinstance(ours, str) else constants(ours), constants(theirs)))
 ours, theirs = both("masks_half", masks, SPEC, ["--quantize", "float16"], lambda c: (setattr(c, "optimizations", [tf.lite.Optimize.DEFAULT]), setattr(c.target_spec, "supported_types", [tf.float16])))
 check("infinities as halves", not isinstance(ours, str) and halves(ours) == halves(theirs), (ours if isinstance(ours, str) else halves(ours), halves(theirs)))
+
+# ---- what files say of how they were made
+
+
+def told(data):
+    """CONVERSION_METADATA without its hash, and what else metadata say."""
+    c = util.get_conversion_metadata(data)
+    plain = {k: v.tolist() if hasattr(v, "tolist") else v for part in (c.environment, c.options) for k, v in vars(part).items() if k != "modelHash"}
+    model = fb.ModelT.InitFromObj(fb.Model.GetRootAs(data, 0))
+    return plain, sorted((m.name, bytes(model.buffers[m.buffer].data)) for m in model.metadata if m.name not in (b"CONVERSION_METADATA", b"min_runtime_version"))
+
+
+def setting(**options):
+    return lambda c: [setattr(c.target_spec if hasattr(c.target_spec, k) else c, k, v) for k, v in options.items()]
+
+
+def trained(x):
+    return {"y": tf.quantization.fake_quant_with_min_max_args(tf.matmul(tf.quantization.fake_quant_with_min_max_args(x, -3, 3), WEIGHTS), -6, 6)}
+
+
+BEST, SETS = [tf.lite.Optimize.DEFAULT], tf.lite.OpsSet
+ROWS = {"representative_dataset": lambda: ([s[None]] for s in samples)}
+DATA = ["--representative", work / "samples.npz"]
+for name, function, flags, converter in (
+        ("plain", dense, [], {}), ("custom", dense, ["--allow_custom_ops"], {"allow_custom_ops": True}), ("select", dense, ["--select_tf_ops"], {"supported_ops": [SETS.TFLITE_BUILTINS, SETS.SELECT_TF_OPS]}),
+        ("only_select", dense, ["--supported_ops", "SELECT_TF_OPS"], {"supported_ops": [SETS.SELECT_TF_OPS]}),
+        ("half", dense, ["--optimizations", "DEFAULT", "--supported_types", "float16"], {"optimizations": BEST, "supported_types": [tf.float16]}),
+        ("half_sums", dense, ["--optimizations", "DEFAULT", "--supported_types", "float16", "--supported_accumulation_type", "float16"],
+         {"optimizations": BEST, "supported_types": [tf.float16], "_experimental_supported_accumulation_type": tf.float16}),
+        ("bfloat16", dense, ["--optimizations", "DEFAULT", "--supported_types", "bfloat16"], {"optimizations": BEST, "supported_types": [tf.bfloat16]}),
+        ("halves", dense, ["--optimizations", "DEFAULT", "--supported_types", "float16,bfloat16"], {"optimizations": BEST, "supported_types": [tf.float16, tf.bfloat16]}),
+        ("dynamic", dense, ["--optimizations", "DEFAULT"], {"optimizations": BEST}), ("int8", dense, ["--optimizations", "DEFAULT", *DATA], {"optimizations": BEST, **ROWS}),
+        ("int16", dense, ["--quantize", "int16x8", *DATA], {"optimizations": BEST, **ROWS, "supported_ops": [SETS.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8]}),
+        ("trained_float", trained, [], {}), ("trained_dynamic", trained, ["--optimizations", "DEFAULT"], {"optimizations": BEST}),
+        ("trained_int8", trained, ["--optimizations", "DEFAULT", *DATA], {"optimizations": BEST, **ROWS})):
+    ours, theirs = both(f"told_{name}", function, ROW, flags, setting(**converter))
+    check(f"metadata, {name}", not isinstance(ours, str) and not isinstance(theirs, str) and told(ours) == told(theirs), (ours, theirs) if isinstance(ours, str) or isinstance(theirs, str) else (told(ours), told(theirs)))
+    if not isinstance(ours, str):
+        check(f"metadata, {name}: the hash", util.get_conversion_metadata(ours).environment.modelHash == util.get_model_hash(fb.ModelT.InitFromObj(fb.Model.GetRootAs(ours, 0))))
+ours, theirs = both("told_nothing", dense, ROW, ["--exclude_conversion_metadata"], setting(exclude_conversion_metadata=True))
+check("metadata that are left out", all(not isinstance(d, str) and util.get_conversion_metadata(d) is None for d in (ours, theirs)))
 
 # ---- every option has its flag, or its reason
 

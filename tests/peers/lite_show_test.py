@@ -18,7 +18,7 @@ import flatbuffers
 import numpy as np
 import tensorflow as tf
 from flatbuffers import flexbuffers
-from tensorflow.lite.python import schema_py_generated as fb
+from tensorflow.lite.python import conversion_metadata_schema_py_generated as meta, schema_py_generated as fb
 
 import checks
 from checks import check, finish, smelt
@@ -148,9 +148,20 @@ def wanted(data, path):
         stripped = raw.rstrip(b"\0")
         if stripped and len(raw) <= 256 and all(32 <= c < 127 for c in stripped):
             row["text"] = stripped.decode()
+        if row["name"] == "CONVERSION_METADATA":
+            row["conversion"] = conversion_of(raw)
         out["metadata"].append(row)
     out["sizes"] = sizes(graphs, buffers, model)
     return out, buffers, model
+
+
+def conversion_of(raw):
+    c = meta.ConversionMetadataT.InitFromObj(meta.ConversionMetadata.GetRootAs(raw, 0))
+    names = {kind: {v: k for k, v in vars(getattr(meta, kind)).items() if isinstance(v, int)} for kind in ("ModelType", "ModelOptimizationMode")}
+    e, o = c.environment, c.options
+    return {"tensorflow_version": text_of(e.tensorflowVersion), "api_version": e.apiVersion, "model_type": names["ModelType"][e.modelType], "model_hash": str(e.modelHash),
+            "model_optimization_modes": [names["ModelOptimizationMode"][int(m)] for m in listed(o.modelOptimizationModes)], "allow_custom_ops": o.allowCustomOps,
+            "enable_select_tf_ops": o.enableSelectTfOps, "force_select_tf_ops": o.forceSelectTfOps}
 
 
 def sizes(graphs, buffers, model):

@@ -145,4 +145,11 @@ std::string LiteMetadataText(absl::string_view bytes) {
   return text ? std::string(bytes) : "";
 }
 
+std::optional<LiteConversion> LiteConversionOf(const LiteModel& model, const LiteMetadata& m) {
+  if (m.name != kConversionMetadata) return std::nullopt;
+  auto out = ReadLiteConversion(model.buffers[m.buffer].bytes);
+  if (!out.ok()) return std::nullopt;
+  return *std::move(out);
+}
+
 }  // namespace smelt

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "smelt/wire/tflite/conversion.h"
 #include "smelt/wire/tflite/tflite.h"
 
 namespace smelt {
@@ -57,6 +58,8 @@ std::vector<std::pair<std::string, Attr>> LiteOptionsOf(const LiteOperator& op);
 // A metadata buffer as text, without the zeros at its end: where it has at most 256 bytes, all of
 // printable ASCII, else empty.
 std::string LiteMetadataText(absl::string_view bytes);
+// What CONVERSION_METADATA says; nothing for other metadata, and for bytes that are none.
+std::optional<LiteConversion> LiteConversionOf(const LiteModel& model, const LiteMetadata& m);
 
 // For people; a newline at its end.
 std::string LiteText(const LiteModel& model, const LiteFileFacts& facts);

@@ -50,6 +50,20 @@ void WriteQuantization(JsonWriter& w, const LiteQuantization& q) {
   });
 }
 
+void WriteConversion(JsonWriter& w, const LiteConversion& c) {
+  w.Object("conversion", [&] {
+    w.Field("tensorflow_version", c.tensorflow_version);
+    w.Field("api_version", int64_t{c.api_version});
+    w.Field("model_type", NameOfSource(c.source));
+    // A text: readers of JSON take numbers of 53 bits.
+    w.Field("model_hash", absl::StrCat(c.model_hash));
+    w.Array("model_optimization_modes", c.modes, [&](LiteMode m) { w.Text(NameOfMode(m)); });
+    w.Flag("allow_custom_ops", c.allow_custom_ops);
+    w.Flag("enable_select_tf_ops", c.enable_select_tf_ops);
+    w.Flag("force_select_tf_ops", c.force_select_tf_ops);
+  });
+}
+
 void WriteSparsity(JsonWriter& w, const LiteSparsity& s) {
   w.Object("sparsity", [&] {
     w.Ints("traversal_order", s.traversal_order);
@@ -171,6 +185,7 @@ std::string LiteJson(const LiteModel& model, const LiteFileFacts& facts) {
       w.Field("buffer", int64_t{m.buffer});
       w.Field("bytes", SizeField(bytes.size()));
       if (const std::string text = LiteMetadataText(bytes); !text.empty()) w.Field("text", text);
+      if (const auto c = LiteConversionOf(model, m)) WriteConversion(w, *c);
     });
     WriteSizes(w, model, facts);
   });

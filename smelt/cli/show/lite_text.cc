@@ -141,6 +141,17 @@ void AppendSubgraph(const LiteModel& model, size_t number, std::string* out) {
   }
 }
 
+std::string ConversionText(const LiteConversion& c) {
+  std::string out = absl::StrCat("of ", NameOfSource(c.source), ", TensorFlow ",
+                                 Utf8Text(c.tensorflow_version), ", API ", c.api_version);
+  for (const LiteMode m : c.modes) absl::StrAppend(&out, ", ", NameOfMode(m));
+  if (c.allow_custom_ops) absl::StrAppend(&out, ", allow_custom_ops");
+  if (c.enable_select_tf_ops) absl::StrAppend(&out, ", enable_select_tf_ops");
+  if (c.force_select_tf_ops) absl::StrAppend(&out, ", force_select_tf_ops");
+  absl::StrAppend(&out, ", hash ", c.model_hash);
+  return out;
+}
+
 }  // namespace
 
 std::string LiteText(const LiteModel& model, const LiteFileFacts& facts) {
@@ -157,7 +168,8 @@ std::string LiteText(const LiteModel& model, const LiteFileFacts& facts) {
   absl::StrAppend(&out, "\n");
   for (const LiteMetadata& m : model.metadata) {
     const absl::string_view bytes = model.buffers[m.buffer].bytes;
-    const std::string text = LiteMetadataText(bytes);
+    const auto conversion = LiteConversionOf(model, m);
+    const std::string text = conversion ? ConversionText(*conversion) : LiteMetadataText(bytes);
     absl::StrAppend(&out, "  Metadata: ", Utf8Text(m.name), ", ", bytes.size(), " bytes",
                     text.empty() ? "" : ": ", text, "\n");
   }
