@@ -23,13 +23,13 @@
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
 // words behind it: operators that are one; `do fit`: operators of too many dimensions become
-// others; `do export`: all three; `do composites`: calls of composite
-// functions become operators, or are the error "DECLINED NODE: WHY", one a line; `do loops`: scans
-// are rewritten, with notes in the same form behind them; `do functional`: control flow of version
-// 1 becomes branches and loops, whose functions print behind the graph; `do lower`: operators
-// become ops; `do write`: the file, read again. Nodes print without Tin and Tout, sorted. An error
-// is wanted where `out` begins with its code; refused ops are the error "REFUSED NODE: OP: WHY",
-// one a line. Cases are separated by lines of dashes.
+// others; `do export`: all three; `do lists`: lists become tensors, then the same; `do composites`:
+// calls of composite functions become operators, or are the error "DECLINED NODE: WHY", one a line;
+// `do loops`: scans are rewritten, with notes in the same form behind them; `do functional`:
+// control flow of version 1 becomes branches and loops, whose functions print behind the graph; `do
+// lower`: operators become ops; `do write`: the file, read again. Nodes print without Tin and Tout,
+// sorted. An error is wanted where `out` begins with its code; refused ops are the error "REFUSED
+// NODE: OP: WHY", one a line. Cases are separated by lines of dashes.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -48,6 +48,7 @@
 #include "smelt/lite/import.h"
 #include "smelt/lite/legalizer.h"
 #include "smelt/lite/lower/lowering.h"
+#include "smelt/lite/prepare/bodies.h"
 #include "smelt/lite/prepare/cases.h"
 #include "smelt/lite/prepare/functional.h"
 #include "smelt/lite/quantize/quantize_graphs.h"
@@ -242,8 +243,13 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
     if (!n.why_not.empty()) absl::StrAppend(&why, "DECLINED ", n.node, ": ", n.why_not, "\n");
   }
   if (step == "composites" && !why.empty()) return why;
+  if (step == "lists") {
+    RETURN_IF_ERROR(OwnBodies(*graph, [](Graph&) { return OkStatus(); }));
+    graph->Prune(Roots(*graph));
+  }
   std::vector<Refusal> refusals;
-  if (step == "legalize" || step == "export" || step == "explain" || step == "composites") {
+  if (step == "lists" || step == "legalize" || step == "export" || step == "explain" ||
+      step == "composites") {
     ASSIGN_OR_RETURN(refusals, Legalize(*graph));
   }
   if (step == "stated") {
@@ -262,7 +268,9 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
     dynamic.block_size = NumberOf(words, "block=", 0);
     RETURN_IF_ERROR(QuantizeDynamicRange(*graph, dynamic));
   }
-  if (step == "fuse" || step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+  if (step == "fuse" || step == "export" || step == "lists") {
+    RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+  }
   if (step == "explain") {
     RETURN_IF_ERROR(Fuse(*graph, choice, &notes));
     std::string said;
@@ -274,7 +282,8 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   }
   ASSIGN_OR_RETURN(const bool late, LegalizeLate(*graph, refusals));
   if (late && step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
-  if (step == "fit" || step == "export") RETURN_IF_ERROR(FitOperators(*graph, refusals).status());
+  if (step == "fit" || step == "export" || step == "lists")
+    RETURN_IF_ERROR(FitOperators(*graph, refusals).status());
   std::string text;
   for (const Refusal& r : refusals) {
     absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");

@@ -276,6 +276,44 @@ def product_of_one_biased(x): return tf.matmul(x, f32(1, 5)) + f32(5)
 def batch_norm_training(x): return tf.compat.v1.nn.fused_batch_norm(x, f32(4), f32(4), is_training=True)[0]
 
 
+@case([1, 8], ["SUB", "BROADCAST_TO", "LESS"])
+def broadcast_before_comparison(x): return tf.broadcast_to(x - 1.0, [3, 8]) < f32(3, 8) * 0.0 + x
+@case([None, 8], ["ADD"])
+def filled_before_sum(x): return x + tf.fill(tf.shape(x), 2.0)
+@case([None, 8], ["SUM", "SHAPE", "FILL", "ADD"], ("large",))  # sums of infinities of both signs, by their order
+def filled_that_spreads(x): return tf.reduce_sum(x, 1, keepdims=True) + tf.fill(tf.stack([tf.shape(x)[0], 8]), 2.0)
+@case([4, 8], ["GREATER", "SELECT_V2"])
+def choice_of_many(x): return tf.where(x > 0.0, x, tf.fill([4, 8], 7.0))
+@case([1, 8], ["EXP", "BROADCAST_TO"], ("nan",))  # its kernel gives 0 for NaN, of few elements
+def broadcast_before_exp(x): return tf.exp(tf.broadcast_to(x, [3, 8]))
+@case([4, 3], ["RELU"])
+def scattered_in_order(x): return tf.nn.relu(tf.scatter_nd([[0], [1], [2], [3]], x, [4, 3]))
+@case([4, 3], ["SCATTER_ND"])
+def scattered_otherwise(x): return tf.scatter_nd([[1], [0], [2], [3]], x, [4, 3])
+@case([6, 4], ["TRANSPOSE"])
+def reshapes_around_transpose(x): return tf.reshape(tf.transpose(tf.reshape(x, [2, 3, 4]), [2, 0, 1]), [4, 6])
+@case([2, 12], ["RESHAPE", "TRANSPOSE", "RESHAPE"])
+def reshapes_around_transpose_mixed(x): return tf.reshape(tf.transpose(tf.reshape(x, [4, 6])), [3, 8])
+@case([2, 3, 4], ["RESHAPE"])
+def transposes_around_reshape(x): return tf.transpose(tf.reshape(tf.transpose(x, [2, 0, 1]), [4, 6]))
+@case([1, 12, 8], ["FULLY_CONNECTED"], ("large",))
+def product_turned(x): return tf.transpose(tf.reshape(tf.matmul(M, tf.reshape(tf.transpose(x, [2, 0, 1]), [8, 12]), transpose_a=True), [5, 1, 12]), [1, 2, 0])
+@case([8, 4, 6], ["RESHAPE", "BATCH_MATMUL"], ("large",))
+def operand_turned(x): return tf.matmul(tf.reshape(x, [8, 24]), tf.reshape(tf.transpose(x, [1, 2, 0]), [24, 8]))
+@case([1, 12, 4, 2], ["RESHAPE", "FULLY_CONNECTED"], ("large",))
+def rows_joined_around_product(x): return tf.reshape(tf.matmul(tf.reshape(x, [12, 8]), M), [1, 12, 5])
+@case([None, 4, 8], ["FULLY_CONNECTED"], ("large",))
+def free_rows_around_product(x): return tf.reshape(tf.matmul(tf.reshape(x, [-1, 8]), M), [-1, 4, 5])
+@case([3, 8], ["BATCH_MATMUL"], ("large",))
+def product_of_itself(x): return tf.matmul(x, x, transpose_a=True)
+@case([9, 5], ["GATHER", "CAST"], **INT)
+def cast_before_gather(x): return tf.gather(tf.cast(x, tf.float32), [4, 2])
+@case([1, None, None, 4], ["CONV_2D"], ("large",))
+def conv_dilated_in_blocks_of_free_sizes(x):
+    blocks = tf.raw_ops.SpaceToBatchND(input=x, block_shape=[2, 2], paddings=[[2, 2], [2, 2]])
+    return tf.raw_ops.BatchToSpaceND(input=tf.nn.conv2d(blocks, W4, 1, "VALID"), block_shape=[2, 2], crops=[[0, 0], [0, 0]])
+
+
 def special(shape, kind, dtype=tf.float32):
     shape = [4 if s is None else s for s in shape]
     if dtype == tf.int32:

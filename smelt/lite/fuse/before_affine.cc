@@ -254,14 +254,17 @@ StatusOr<bool> FuseDilatedConv(Node& n, Fuser& f) {
   bool same = true, valid = true;
   for (size_t d = 0; d < count; ++d) {
     const int at = b->row - 1 + static_cast<int>(d), dim = static_cast<int>(d) + 1;
-    const int64_t in = x[dim], out = to[dim], by = (*block)[d];
+    const int64_t by = (*block)[d];
     const int64_t reach = (w.size[at] - 1) * by;
-    if (in <= 0 || out <= 0 || w.size[at] <= 0 || by <= 0) {
+    if (x[dim] == 0 || to[dim] == 0 || w.size[at] <= 0 || by <= 0) {
       return f.Declined(n, "the sizes of its image are not known");
     }
+    // Whatever size the image has: pixels more than it.
+    const int64_t more =
+        (*pads)[2 * d] + (*pads)[2 * d + 1] - reach - (*crops)[2 * d] - (*crops)[2 * d + 1];
     const bool from_first = (*crops)[2 * d] == 0;
-    same = same && from_first && out == in && (*pads)[2 * d] == reach / 2;
-    valid = valid && from_first && out == in - reach && (*pads)[2 * d] == 0;
+    same = same && from_first && more == 0 && (*pads)[2 * d] == reach / 2;
+    valid = valid && from_first && more == -reach && (*pads)[2 * d] == 0;
     dilation[at] = by;
   }
   // The dimension that a sequence lacks is not padded where the filter has one row.
@@ -283,11 +286,11 @@ StatusOr<bool> FuseDilatedConv(Node& n, Fuser& f) {
   }
   std::vector<int64_t> image, result, back;
   for (int i = 0; i < 3; ++i) {
-    image.push_back(x[i]);
-    result.push_back(to[i]);
+    image.push_back(std::max<int64_t>(x[i], -1));
+    result.push_back(std::max<int64_t>(to[i], -1));
     back.push_back(std::max<int64_t>(to[i], -1));
   }
-  if (x[2] < 0 || to[2] < 0) return false;
+  if (x[2] < 0 || to[2] < 0 || (x[0] < 0 && (x[1] < 0 || to[1] < 0))) return false;
   image.insert(image.begin() + (3 - b->row), 1);
   result.insert(result.begin() + (3 - b->row), 1);
   ASSIGN_OR_RETURN(inputs[0], Reshaped(first.input(0), image, n, f));

@@ -1,9 +1,13 @@
 // Operands that repeat what they read, or one number, though the operator that reads them
 // broadcasts itself.
 #include <algorithm>
+#include <cmath>
 
+#include "smelt/graph/constant.h"
+#include "smelt/graph/shape/rules.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/fuse/fusion.h"
+#include "smelt/optimize/rewrite/number_tensors.h"
 
 namespace smelt {
 namespace {
@@ -91,7 +95,7 @@ bool SizeStays(const Node& n, int spread, const PartialShape& repeated, int i, i
     if (k == spread) continue;
     const int64_t given = SizeAt(other, i, rank);
     if (size >= 0 && given == size) return true;
-    if (size >= 0 || given >= 0 || e.node->Is("tfl.tile")) continue;
+    if (size >= 0 || given >= 0 || !e.node->Is({"tfl.fill", "tfl.broadcast_to"})) continue;
     // A size that is free: that of the other operand is the one which is asked for.
     const Endpoint sizes = e.node->input(e.node->Is("tfl.fill") ? 0 : 1);
     const SizeElement wanted = ElementOf(sizes, in_spread);
@@ -101,10 +105,35 @@ bool SizeStays(const Node& n, int spread, const PartialShape& repeated, int i, i
   return size < 0 && SizeAt(Fuser::shape(e), i, rank) == 1;
 }
 
-// What the operand repeats; nothing where it is no such operator.
-std::optional<Endpoint> SpreadOf(const Node& n) {
-  if (!n.Is(kSpreads) || n.Bool(kVariableOutputs)) return std::nullopt;
-  return n.input(n.Is("tfl.fill") ? 1 : 0);
+// What an operand repeats: nothing where it is no such operator.
+struct Spread {
+  Endpoint of;
+  std::optional<Tensor> number;  // of a constant whose elements are all that: `of` is not made yet
+  PartialShape shape;
+};
+
+// Constants of more elements are made a number; of a choice all are.
+constexpr int64_t kFewElements = 256;
+
+std::optional<Spread> SpreadOf(Endpoint e, bool any_size) {
+  const Node& n = *e.node;
+  if (n.Is(kSpreads) && !n.Bool(kVariableOutputs)) {
+    const Endpoint of = n.input(n.Is("tfl.fill") ? 1 : 0);
+    return Spread{of, std::nullopt, Fuser::shape(of)};
+  }
+  const TensorValue* stated = StatedConstant(n);
+  if (stated == nullptr || Fuser::shape(e).rank() == 0) return std::nullopt;
+  const int64_t count = NumElements(Fuser::shape(e));
+  if (count < 2 || (!any_size && count <= kFewElements)) return std::nullopt;
+  const auto number = UniformValue(*stated);
+  // Integers beyond it are not told apart there.
+  constexpr double kMostExact = 9007199254740992.0;
+  if (!number || (IsInteger(stated->dtype) && std::abs(*number) > kMostExact)) return std::nullopt;
+  const auto made = UniformTensor(stated->dtype, Shape(), *number);
+  if (!made.ok()) return std::nullopt;
+  auto value = (*made->get<std::shared_ptr<const TensorValue>>())->Materialize();
+  if (!value.ok()) return std::nullopt;
+  return Spread{{}, *std::move(value), PartialShape::Of({})};
 }
 
 StatusOr<bool> RemoveSpreadOperand(Node& n, Fuser& f) {
@@ -115,23 +144,25 @@ StatusOr<bool> RemoveSpreadOperand(Node& n, Fuser& f) {
   if (n.Is("tfl.select") && Fuser::shape(n.input(0)).rank() != to.rank()) return false;
   for (int i = 0; i < operands; ++i) {
     const Endpoint e = n.input(i);
-    const auto of = SpreadOf(*e.node);
-    if (!of || !Fuser::shape(*of).known_rank()) continue;
-    bool stays = Fuser::shape(*of).rank() <= to.rank();
+    const auto spread = SpreadOf(e, select);
+    if (!spread || !spread->shape.known_rank()) continue;
+    bool stays = spread->shape.rank() <= to.rank();
     for (int d = 0; stays && d < to.rank(); ++d) {
-      stays = SizeStays(n, i, Fuser::shape(*of), d, operands);
+      stays = SizeStays(n, i, spread->shape, d, operands);
     }
     if (!stays) {
+      if (spread->number) continue;
       f.Declined(n, absl::StrCat("without '", e.node->name(), "' the result would be smaller"));
       continue;
     }
+    const Endpoint of = spread->number ? f.Const(*spread->number, n) : spread->of;
     if (!n.Is("tfl.select")) {
-      f.SetInput(&n, i, *of);
+      f.SetInput(&n, i, of);
       return true;
     }
     // This one broadcasts.
     std::vector<Endpoint> inputs(n.inputs().begin(), n.inputs().end());
-    inputs[static_cast<size_t>(i)] = *of;
+    inputs[static_cast<size_t>(i)] = of;
     ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.select_v2", inputs, {}, n));
     f.Replace(&n, by);
     return true;
@@ -199,16 +230,47 @@ StatusOr<bool> MoveSpread(Node& n, Fuser& f) {
   return false;
 }
 
+// The sizes of a tensor, one by one and all of them.
+StatusOr<bool> FusePackedShape(Node& n, Fuser& f) {
+  const Endpoint sizes = {&n, 0};
+  std::optional<Endpoint> of;
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    const SizeElement e = ElementOf(sizes, i);
+    if (!e.size) continue;
+    if (e.size->axis != i || (of && !(*of == e.size->of))) return false;
+    of = e.size->of;
+  }
+  if (!of || n.Int("axis") != 0) return false;
+  const PartialShape x = Fuser::shape(*of);
+  if (x.rank() != n.num_inputs()) return f.Declined(n, "it is of some of the sizes");
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    const SizeElement e = ElementOf(sizes, i);
+    if (!e.size && (!e.number || *e.number < 0 || *e.number != x[i])) {
+      return f.Declined(n, "it is of other sizes");
+    }
+  }
+  AttrMap options;
+  options.Set("out_type", n.output_types[0]);
+  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.shape", {*of}, std::move(options), n));
+  f.Replace(&n, by);
+  return true;
+}
+
 constexpr OpSet kSpreadMoves = Union({kLiteUnary, kLiteBinary});
 constexpr OpSet kSpreadReaders = Union({kSpreadBinary, kSpreadSelects});
 
 constexpr Fusion kSpreadFusions[] = {
     {"RemoveSpreadOperand", kSpreadReaders, RemoveSpreadOperand,
-     "less(broadcast_to(x), y) -> less(x, y), and fill, tile; select, of sizes that are free too"},
+     "less(broadcast_to(x), y) -> less(x, y), and fill, tile, a constant of one number; select "
+     "too"},
     {"RemoveSpreadMatrices",
      {"tfl.batch_matmul"},
      RemoveSpreadMatrices,
      "batch_matmul(x, broadcast_to(y)) -> batch_matmul(x, y)"},
+    {"FusePackedShape",
+     {"tfl.pack"},
+     FusePackedShape,
+     "pack(shape(x)[0], shape(x)[1], 8) of all sizes of x -> shape(x)"},
     {"MoveSpread", kSpreadMoves, MoveSpread,
      "abs(broadcast_to(x)) -> broadcast_to(abs(x)), which is of fewer elements"},
 };

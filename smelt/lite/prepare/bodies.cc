@@ -128,15 +128,17 @@ class Owner {
   Status VisitList(Node* n) {
     ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph_, {}));
     const DenseList* in = n->num_inputs() > 0 ? Find(n->input(0)) : nullptr;
+    const DenseList* second = n->num_inputs() > 1 ? Find(n->input(1)) : nullptr;
     const auto element = elements_.find(n->id());
-    ASSIGN_OR_RETURN(const LoweredListOp by,
-                     LowerListOp(graph_, *n, in, shapes,
-                                 element == elements_.end() ? PartialShape() : element->second));
+    ASSIGN_OR_RETURN(
+        const LoweredListOp by,
+        LowerListOp(graph_, *n, in, shapes,
+                    element == elements_.end() ? PartialShape() : element->second, second));
     for (int i = 0; i < n->num_outputs(); ++i) {
       if (n->output_types[static_cast<size_t>(i)] == Dtype::kVariant) {
         lists_[{n->id(), i}] = *by.list;
       } else {
-        graph_.ReplaceAllUses({n, i}, *by.tensor);
+        graph_.ReplaceAllUses({n, i}, i == 1 && by.lengths ? *by.lengths : *by.tensor);
       }
     }
     graph_.ReplaceControlUses(n, by.tensor ? by.tensor->node : by.list->value.node);

@@ -1,14 +1,32 @@
 #include "smelt/lite/prepare/lists.h"
 
+#include <algorithm>
+#include <set>
+
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 
 namespace smelt {
 
-constinit const OpSet kListOps = {"EmptyTensorList",   "TensorListReserve",  "TensorListFromTensor",
-                                  "TensorListSetItem", "TensorListGetItem",  "TensorListStack",
-                                  "TensorListLength",  "TensorListPushBack", "TensorListPopBack",
-                                  "TensorListGather",  "TensorListResize"};
+constinit const OpSet kListOps = {"EmptyTensorList",
+                                  "TensorListReserve",
+                                  "TensorListFromTensor",
+                                  "TensorListSetItem",
+                                  "TensorListGetItem",
+                                  "TensorListStack",
+                                  "TensorListLength",
+                                  "TensorListPushBack",
+                                  "TensorListPopBack",
+                                  "TensorListGather",
+                                  "TensorListResize",
+                                  "TensorListConcat",
+                                  "TensorListConcatV2",
+                                  "TensorListSplit",
+                                  "TensorListScatter",
+                                  "TensorListScatterV2",
+                                  "TensorListScatterIntoExistingList",
+                                  "TensorListConcatLists",
+                                  "TensorListElementShape"};
 
 namespace {
 
@@ -151,10 +169,16 @@ class ListLowering {
     return out;
   }
 
-  StatusOr<DenseList> Resize(const DenseList& list, Endpoint count) {
+  // `length`: of the list, where it is known; -1.
+  StatusOr<DenseList> Resize(const DenseList& list, Endpoint count, int64_t length) {
     const Dtype type = list.type.dtype;
     DenseList out = list;
-    ASSIGN_OR_RETURN(const Endpoint wide, Lengthened(list, list.value, count));
+    const std::optional<Tensor> known = ConstantTensor(*BehindIdentities(count).node);
+    const bool shorter = known && length >= 0 && IndexAt(*known, 0) <= length;
+    Endpoint wide = list.value;
+    if (!shorter) {
+      ASSIGN_OR_RETURN(wide, Lengthened(list, list.value, count));
+    }
     ASSIGN_OR_RETURN(Endpoint size, AsRow(count, Dtype::kInt32));
     const auto rank = static_cast<size_t>(list.type.rank);
     if (rank > 0) {
@@ -170,6 +194,120 @@ class ListLowering {
     ASSIGN_OR_RETURN(const Endpoint wide, Widened(list, item));
     ASSIGN_OR_RETURN(const Endpoint row, AsRow(item, list.type.dtype));
     ASSIGN_OR_RETURN(out.value, Concat({wide, row}, list.type.dtype));
+    return out;
+  }
+
+  // The sizes of the list's value from dimension `first` on.
+  StatusOr<Endpoint> SizesFrom(const DenseList& list, int32_t first) {
+    ASSIGN_OR_RETURN(const Endpoint shape, ShapeOf(list.value, list.type.dtype));
+    return Add("Slice", {shape, Ints({first}), Ints({-1})},
+               {{"T", Dtype::kInt32}, {"Index", Dtype::kInt32}});
+  }
+  StatusOr<Endpoint> Cast(Endpoint e, Dtype from, Dtype to) {
+    if (from == to) return e;
+    return Add("Cast", {e}, {{"SrcT", from}, {"DstT", to}});
+  }
+  StatusOr<Endpoint> Reshape(Endpoint e, Endpoint shape, Dtype type) {
+    return Add("Reshape", {e, shape}, {{"T", type}, {"Tshape", Dtype::kInt32}});
+  }
+
+  // All elements, which are of one shape, one behind the other, and the length of each.
+  StatusOr<LoweredListOp> Joined(const DenseList& list, const PartialShape& value) {
+    if (list.type.rank < 1) return Unimplemented("its elements are not known to have a length");
+    const Dtype type = list.type.dtype;
+    LoweredListOp out;
+    Endpoint shape;
+    std::vector<int32_t> sizes = {-1};
+    bool known = value.known_rank();
+    for (int i = 2; i < value.rank(); ++i) {
+      known = known && value[i] >= 0;
+      sizes.push_back(static_cast<int32_t>(value[i]));
+    }
+    if (known) {
+      shape = Ints(sizes);
+    } else {
+      ASSIGN_OR_RETURN(const Endpoint rest, SizesFrom(list, 2));
+      ASSIGN_OR_RETURN(shape, Concat({Ints({-1}), rest}, Dtype::kInt32));
+    }
+    ASSIGN_OR_RETURN(out.tensor, Reshape(list.value, shape, type));
+    if (node_.NumUses(1) == 0) return out;
+    ASSIGN_OR_RETURN(const Endpoint whole, ShapeOf(list.value, type));
+    ASSIGN_OR_RETURN(const Endpoint count, Add("Slice", {whole, Ints({0}), Ints({1})},
+                                               {{"T", Dtype::kInt32}, {"Index", Dtype::kInt32}}));
+    ASSIGN_OR_RETURN(const Endpoint one, At(whole, Int(1), Dtype::kInt32));
+    ASSIGN_OR_RETURN(const Endpoint wide, Cast(one, Dtype::kInt32, Dtype::kInt64));
+    ASSIGN_OR_RETURN(out.lengths, Add("Fill", {count, wide},
+                                      {{"T", Dtype::kInt64}, {"index_type", Dtype::kInt32}}));
+    return out;
+  }
+
+  // Parts of equal lengths, which are constants.
+  StatusOr<DenseList> Split(const PartialShape& value, Dtype type) {
+    const std::optional<Tensor> lengths = ConstantTensor(*BehindIdentities(node_.input(2)).node);
+    if (!lengths || lengths->num_elements() < 1 || value.rank() < 1) {
+      return Unimplemented("the lengths of its parts are no constants");
+    }
+    std::vector<int32_t> sizes = {static_cast<int32_t>(lengths->num_elements()),
+                                  static_cast<int32_t>(IndexAt(*lengths, 0))};
+    for (int64_t i = 0; i < lengths->num_elements(); ++i) {
+      if (IndexAt(*lengths, i) != sizes[1]) return Unimplemented("its parts are of other lengths");
+    }
+    for (int i = 1; i < value.rank(); ++i) {
+      if (value[i] < 0) return Unimplemented("the shape of its parts is not known");
+      sizes.push_back(static_cast<int32_t>(value[i]));
+    }
+    DenseList out;
+    out.type = {type, value.rank(), false};
+    ASSIGN_OR_RETURN(out.value, Reshape(node_.input(0), Ints(sizes), type));
+    return out;
+  }
+
+  // Places that are constants, and different: others would add what is written. As a column.
+  struct Places {
+    Endpoint column;
+    int64_t last = -1;
+  };
+  StatusOr<Places> PlacesOf(Endpoint places) {
+    const std::optional<Tensor> value = ConstantTensor(*BehindIdentities(places).node);
+    if (!value) return Unimplemented("its places are no constants");
+    std::set<int64_t> seen;
+    for (int64_t i = 0; i < value->num_elements(); ++i) {
+      if (!seen.insert(IndexAt(*value, i)).second) {
+        return Unimplemented("two of its places are the same");
+      }
+    }
+    Places out;
+    out.column = Const(value->WithShape(Shape({value->num_elements(), 1})));
+    if (!seen.empty()) out.last = *seen.rbegin();
+    return out;
+  }
+
+  // Rows of a tensor at their places, zeros between.
+  StatusOr<DenseList> Scatter(const PartialShape& value, Dtype type) {
+    ASSIGN_OR_RETURN(const Places at, PlacesOf(node_.input(1)));
+    std::vector<int32_t> sizes = {static_cast<int32_t>(at.last) + 1};
+    if (node_.Is("TensorListScatterV2")) {
+      const std::optional<Tensor> count = ConstantTensor(*BehindIdentities(node_.input(3)).node);
+      if (!count) return Unimplemented("its length is no constant");
+      sizes[0] = std::max(sizes[0], static_cast<int32_t>(IndexAt(*count, 0)));
+    }
+    for (int i = 1; i < value.rank(); ++i) {
+      if (value[i] < 0) return Unimplemented("the shape of its elements is not known");
+      sizes.push_back(static_cast<int32_t>(value[i]));
+    }
+    if (value.rank() < 1) return Unimplemented("the rank of its input is not known");
+    DenseList out;
+    out.type = {type, value.rank() - 1, false};
+    ASSIGN_OR_RETURN(out.value, Add("ScatterNd", {at.column, node_.input(0), Ints(sizes)},
+                                    {{"T", type}, {"Tindices", Dtype::kInt32}}));
+    return out;
+  }
+
+  StatusOr<DenseList> ScatterInto(const DenseList& list) {
+    ASSIGN_OR_RETURN(const Places at, PlacesOf(node_.input(2)));
+    DenseList out = list;
+    ASSIGN_OR_RETURN(out.value, Add("TensorScatterUpdate", {list.value, at.column, node_.input(1)},
+                                    {{"T", list.type.dtype}, {"Tindices", Dtype::kInt32}}));
     return out;
   }
 
@@ -217,11 +355,16 @@ PartialShape ElementShape(Endpoint stated, const PartialShape& element) {
 }  // namespace
 
 StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseList* in,
-                                    const ShapeTable& shapes, const PartialShape& element) {
+                                    const ShapeTable& shapes, const PartialShape& element,
+                                    const DenseList* second) {
   ListLowering l(graph, node);
   LoweredListOp out;
   const Dtype type = node.Type("element_dtype");
-  const bool makes = node.Is({"EmptyTensorList", "TensorListReserve", "TensorListFromTensor"});
+  const bool makes = node.Is({"EmptyTensorList", "TensorListReserve", "TensorListFromTensor",
+                              "TensorListSplit", "TensorListScatter", "TensorListScatterV2"});
+  if (type == Dtype::kVariant || type == Dtype::kResource) {
+    return Unimplemented("its elements are no tensors of numbers");
+  }
   if (!makes && in == nullptr) return Unimplemented("the list that it reads is not known");
   if (node.Is("TensorListFromTensor")) {
     const int rank = shapes.of(node.input(0)).rank();
@@ -235,7 +378,27 @@ StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseL
     ASSIGN_OR_RETURN(out.list, l.Set(*in, node.input(1), node.input(2),
                                      node.Bool("resize_if_index_out_of_bounds")));
   } else if (node.Is("TensorListResize")) {
-    ASSIGN_OR_RETURN(out.list, l.Resize(*in, node.input(1)));
+    const PartialShape value = shapes.of(in->value);
+    ASSIGN_OR_RETURN(out.list, l.Resize(*in, node.input(1), value.rank() < 1 ? -1 : value[0]));
+  } else if (node.Is({"TensorListConcat", "TensorListConcatV2"})) {
+    return l.Joined(*in, shapes.of(in->value));
+  } else if (node.Is("TensorListSplit")) {
+    ASSIGN_OR_RETURN(out.list, l.Split(shapes.of(node.input(0)), type));
+  } else if (node.Is({"TensorListScatter", "TensorListScatterV2"})) {
+    ASSIGN_OR_RETURN(out.list, l.Scatter(shapes.of(node.input(0)), type));
+  } else if (node.Is("TensorListScatterIntoExistingList")) {
+    ASSIGN_OR_RETURN(out.list, l.ScatterInto(*in));
+  } else if (node.Is("TensorListConcatLists")) {
+    if (second == nullptr) return Unimplemented("the list that it reads is not known");
+    if (in->type.loose || second->type.loose) {
+      return Unimplemented("the sizes of its elements are not known");
+    }
+    out.list = *in;
+    ASSIGN_OR_RETURN(out.list->value, l.Concat({in->value, second->value}, type));
+  } else if (node.Is("TensorListElementShape")) {
+    if (in->type.loose) return Unimplemented("the sizes of its elements are not known");
+    ASSIGN_OR_RETURN(const Endpoint sizes, l.SizesFrom(*in, 1));
+    ASSIGN_OR_RETURN(out.tensor, l.Cast(sizes, Dtype::kInt32, node.Type("shape_type")));
   } else if (node.Is("TensorListPushBack")) {
     ASSIGN_OR_RETURN(out.list, l.PushBack(*in, node.input(1)));
   } else if (node.Is("TensorListPopBack")) {

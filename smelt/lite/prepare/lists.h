@@ -30,15 +30,18 @@ extern const OpSet kListOps;
 
 // What stands for the outputs of a node that makes, reads or writes a list.
 struct LoweredListOp {
-  std::optional<DenseList> list;   // for the output that is one
-  std::optional<Endpoint> tensor;  // for the other
+  std::optional<DenseList> list;    // for the output that is one
+  std::optional<Endpoint> tensor;   // for the other
+  std::optional<Endpoint> lengths;  // for the second of TensorListConcat
 };
 
-// Adds the nodes. `in`: the list that the node reads; nullptr where it makes one. `shapes`: of the
+// Adds the nodes. `in`: the list that the node reads; nullptr where it makes one; `second`: the one
+// that TensorListConcatLists reads beside it. `shapes`: of the
 // graph before. `element`: the shape of what is written into the list that the node makes, where
 // somebody found out. An error of the code UNIMPLEMENTED says why it cannot be done.
 StatusOr<LoweredListOp> LowerListOp(Graph& graph, const Node& node, const DenseList* in,
-                                    const ShapeTable& shapes, const PartialShape& element);
+                                    const ShapeTable& shapes, const PartialShape& element,
+                                    const DenseList* second = nullptr);
 
 }  // namespace smelt
 

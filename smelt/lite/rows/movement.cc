@@ -1,6 +1,6 @@
 // Ops that move elements, and those that make shapes and indices.
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
 
 #include "smelt/lite/rows/chain.h"
 
@@ -369,36 +369,97 @@ LiteEndpoints Blocks(Node& n, Legalizer& l) {
   return c.Done(c.Transpose(c.Make(l.row().lite, {last}, options, made), {0, 3, 1, 2}));
 }
 
-// The diagonals of the second generation, where they are those of the first.
+// The one diagonal that a node of the second generation says; nothing where it is several.
+StatusOr<int64_t> DiagonalNumber(Endpoint e, const Legalizer& l) {
+  const auto k = l.Integers(e);
+  if (!k || k->empty() || k->front() != k->back()) {
+    return Unimplemented("it is of more than one diagonal");
+  }
+  return k->front();
+}
+
+// Matrices of zeros but for diagonal k: those of the main one with zeros beside them.
+Endpoint OneDiagonal(Endpoint diagonal, int64_t k, OperatorChain& c) {
+  Legalizer& l = c.l();
+  std::vector<int64_t> dims;
+  for (int i = 0; i < l.rank(diagonal); ++i) {
+    dims.push_back(std::max<int64_t>(l.shape(diagonal)[i], -1));
+  }
+  if (dims.empty()) {
+    c.Fail(Unimplemented("the rank of its input is not known"));
+    return {};
+  }
+  dims.push_back(dims.back());
+  const Endpoint main =
+      c.Make("tfl.matrix_diag", {diagonal}, {}, {l.type(diagonal), PartialShape::Of(dims)});
+  if (k == 0 || !c.ok()) return main;
+  const auto rank = static_cast<int64_t>(dims.size());
+  StatusOr<Tensor> pads = Tensor::Zeros(Dtype::kInt32, Shape({rank, 2}));
+  c.Fail(pads.status());
+  if (!c.ok()) return {};
+  int32_t* rows = pads->data<int32_t>() + 2 * (rank - 2);
+  (k > 0 ? rows[1] : rows[0]) = static_cast<int32_t>(std::abs(k));
+  (k > 0 ? rows[2] : rows[3]) = static_cast<int32_t>(std::abs(k));
+  for (size_t i = dims.size() - 2; i < dims.size(); ++i) {
+    if (dims[i] >= 0) dims[i] += std::abs(k);
+  }
+  return c.Make("tfl.pad", {main, l.Const(*pads)}, {}, {l.type(diagonal), PartialShape::Of(dims)});
+}
+
+// Where diagonal k is, of square matrices.
+StatusOr<Endpoint> DiagonalMask(int64_t size, int64_t k, Legalizer& l) {
+  ASSIGN_OR_RETURN(Tensor mask, Tensor::Zeros(Dtype::kBool, Shape({size, size})));
+  for (int64_t i = 0; i < size; ++i) {
+    if (i + k >= 0 && i + k < size) mask.data<bool>()[i * size + i + k] = true;
+  }
+  return l.Const(mask);
+}
+
 LiteEndpoints MatrixDiag(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat));
+  int64_t k = 0;
   if (n.num_inputs() > 1) {
-    const auto k = l.Integers(n.input(1)), rows = l.Integers(n.input(2)),
-               cols = l.Integers(n.input(3));
-    const bool main = k == std::vector<int64_t>{0} && rows == std::vector<int64_t>{-1} &&
-                      cols == std::vector<int64_t>{-1};
-    if (!main) return Unimplemented("it makes other diagonals than the main one");
+    ASSIGN_OR_RETURN(k, DiagonalNumber(n.input(1), l));
+    const std::vector<int64_t> free = {-1};
+    if (l.Integers(n.input(2)) != free || l.Integers(n.input(3)) != free) {
+      return Unimplemented("the sizes of its matrices are given");
+    }
   }
-  ASSIGN_OR_RETURN(const Endpoint made, l.Add("tfl.matrix_diag", {n.input(0)}, {}, l.OutputOf(n)));
+  OperatorChain c(l);
+  const Endpoint made = OneDiagonal(n.input(0), k, c);
   const TensorValue* padding = n.num_inputs() > 4 ? StatedConstant(*n.input(4).node) : nullptr;
-  if (n.num_inputs() < 5 || (padding != nullptr && UniformValue(*padding) == 0)) return One(made);
+  if (n.num_inputs() < 5 || (padding != nullptr && UniformValue(*padding) == 0)) {
+    return c.Done(made);
+  }
   // Beside the diagonal is what it says.
   const PartialShape shape = l.shape(n.input(0));
   const int64_t size = shape.rank() < 1 ? -1 : shape[shape.rank() - 1];
   if (size < 0) {
     return Unimplemented("what it pads with is not 0, and the size of its matrices is not known");
   }
-  ASSIGN_OR_RETURN(Tensor diagonal, Tensor::Zeros(Dtype::kBool, Shape({size, size})));
-  for (int64_t i = 0; i < size; ++i) diagonal.data<bool>()[i * size + i] = true;
-  return One(l.Add("tfl.select_v2", {l.Const(diagonal), made, n.input(4)}, {}, l.OutputOf(n)));
+  ASSIGN_OR_RETURN(const Endpoint diagonal, DiagonalMask(size + std::abs(k), k, l));
+  return c.Done(c.Select(diagonal, made, n.input(4)));
 }
 
 LiteEndpoints MatrixSetDiag(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat));
-  if (n.num_inputs() > 2 && l.Integers(n.input(2)) != std::vector<int64_t>{0}) {
-    return Unimplemented("it sets other diagonals than the main one");
+  int64_t k = 0;
+  if (n.num_inputs() > 2) {
+    ASSIGN_OR_RETURN(k, DiagonalNumber(n.input(2), l));
   }
-  return One(l.Add("tfl.matrix_set_diag", {n.input(0), n.input(1)}, {}, l.OutputOf(n)));
+  if (k == 0) {
+    return One(l.Add("tfl.matrix_set_diag", {n.input(0), n.input(1)}, {}, l.OutputOf(n)));
+  }
+  const PartialShape shape = l.shape(n.input(0));
+  const int rank = shape.rank();
+  if (rank < 2 || shape[rank - 1] < 1 || shape[rank - 1] != shape[rank - 2]) {
+    return Unimplemented("it sets another diagonal than the main one, and is not known to be of ",
+                         "square matrices");
+  }
+  // Where the diagonal is, that.
+  ASSIGN_OR_RETURN(const Endpoint diagonal, DiagonalMask(shape[rank - 1], k, l));
+  OperatorChain c(l);
+  return c.Done(c.Select(diagonal, OneDiagonal(n.input(1), k, c), n.input(0)));
 }
 
 // Fill takes its sizes first, computed ones of int64 too.
