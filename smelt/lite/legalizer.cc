@@ -56,6 +56,9 @@ StatusOr<Node*> Legalizer::AddMany(OpName op, std::span<const Endpoint> inputs, 
   options.Set("Tin", in);
   options.Set("Tout", out);
   options.Set(kOutputShapes, std::move(shapes));
+  if (node_->Bool(kSameShapes) && std::ranges::equal(inputs, node_->inputs())) {
+    options.Set(kSameShapes, true);
+  }
   return graph_.Add(node_->name(), op.text(), inputs, std::move(options));
 }
 
@@ -270,11 +273,50 @@ void DropFused(const Graph& graph, std::vector<Refusal>& refusals) {
   });
 }
 
+namespace {
+
+// Are the operands of one rank, and of sizes that are either known and equal, or not known?
+bool MayBeSameShapes(const Node& n, const ShapeTable& shapes) {
+  if (n.num_inputs() < 2 || FindExportRow(n.op_name()) == nullptr) return false;
+  const PartialShape first = shapes.of(n.input(0));
+  return first.rank() > 0 && !first.fully_known() &&
+         std::ranges::all_of(n.inputs(), [&](Endpoint e) { return shapes.of(e) == first; });
+}
+
+// Says of nodes that their operands have the same shape, which decides what kernels take of those
+// whose operands might broadcast.
+void MarkSameShapes(Graph& graph, const ShapeTable& shapes) {
+  std::vector<Node*> nodes;
+  for (Node* n : graph.Nodes()) {
+    if (MayBeSameShapes(*n, shapes)) nodes.push_back(n);
+  }
+  // What most kernels take.
+  constexpr int kFewDims = 4;
+  constexpr OpSet kNever = {"Atan2", "BitwiseAnd", "BitwiseOr", "LeftShift"};
+  std::erase_if(nodes, [&](const Node* n) {
+    return shapes.of(n->input(0)).rank() <= kFewDims && !n->Is(kNever);
+  });
+  if (nodes.empty()) return;
+  const ShapeTable symbols = InferSymbolicShapes(graph, {});
+  for (Node* n : nodes) {
+    const PartialShape first = symbols.of(n->input(0));
+    const bool certain = std::ranges::all_of(
+        first.dims(), [](int64_t size) { return size >= 0 || IsSymbolicDim(size); });
+    const bool same =
+        first.known_rank() && certain &&
+        std::ranges::all_of(n->inputs(), [&](Endpoint e) { return symbols.of(e) == first; });
+    if (same) n->AttrsToChange().Set(kSameShapes, true);
+  }
+}
+
+}  // namespace
+
 StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources,
                                         const LegalizeFlags& flags) {
   if (flags.builtins) RETURN_IF_ERROR(WidenTypes(graph));
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
+  MarkSameShapes(graph, shapes);
   Legalization legalization(graph, shapes, resources, flags);
   for (Node* n : order) RETURN_IF_ERROR(legalization.Visit(n));
   legalization.RefuseGlue();

@@ -13,7 +13,7 @@ constexpr KernelRanks kRanks[] = {
       "tfl.logical_and", "tfl.logical_or", "tfl.bitwise_xor", "tfl.right_shift"},
      kMostLiteDims,
      4},
-    {{"tfl.atan2", "tfl.stablehlo_and"}, kMostLiteDims, 0},
+    {{"tfl.atan2", "tfl.stablehlo_and", "tfl.stablehlo_shift_left"}, kMostLiteDims, 0},
     {{"tfl.slice", "tfl.strided_slice", "tfl.pad", "tfl.padv2"}, 5},
     // XNNPACK takes those of floats, and then has no more.
     {{"tfl.transpose", "tfl.concatenation", "tfl.split", "tfl.split_v", "tfl.fully_connected",

@@ -167,7 +167,7 @@ LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
   const bool empty = to.fully_known() && std::ranges::find(to.dims(), 0) != to.dims().end();
   const bool broadcasts = !same || std::ranges::any_of(dims, [](auto& d) { return !d.certain; });
   const bool fits = rank <= (broadcasts ? takes.broadcast : takes.most);
-  if (empty && (!fits || n.Is("tfl.stablehlo_and"))) {
+  if (empty && (!fits || takes.broadcast == 0)) {
     ASSIGN_OR_RETURN(const Tensor nothing, Tensor::Make(n.output_types[0], to.ToShape()));
     return std::vector<Endpoint>{l.Const(nothing)};
   }
@@ -258,12 +258,29 @@ LiteEndpoints FitNotEqual(Node& n, Legalizer& l) {
 constexpr FitRow kBroadcastFit[] = {
     {{"tfl.not_equal"}, FitNotEqual},
     {{"tfl.batch_matmul"}, FitBatchMatMul},
-    {{"tfl.add",         "tfl.sub",          "tfl.mul",         "tfl.div",
-      "tfl.maximum",     "tfl.minimum",      "tfl.select_v2",   "tfl.equal",
-      "tfl.less",        "tfl.less_equal",   "tfl.greater",     "tfl.greater_equal",
-      "tfl.floor_div",   "tfl.floor_mod",    "tfl.pow",         "tfl.squared_difference",
-      "tfl.logical_and", "tfl.logical_or",   "tfl.bitwise_xor", "tfl.right_shift",
-      "tfl.atan2",       "tfl.stablehlo_and"},
+    {{"tfl.add",
+      "tfl.sub",
+      "tfl.mul",
+      "tfl.div",
+      "tfl.maximum",
+      "tfl.minimum",
+      "tfl.select_v2",
+      "tfl.equal",
+      "tfl.less",
+      "tfl.less_equal",
+      "tfl.greater",
+      "tfl.greater_equal",
+      "tfl.floor_div",
+      "tfl.floor_mod",
+      "tfl.pow",
+      "tfl.squared_difference",
+      "tfl.logical_and",
+      "tfl.logical_or",
+      "tfl.bitwise_xor",
+      "tfl.right_shift",
+      "tfl.atan2",
+      "tfl.stablehlo_and",
+      "tfl.stablehlo_shift_left"},
      FitBroadcast},
 };
 

@@ -54,7 +54,30 @@ StatusOr<Endpoint> Transposed(Endpoint e, LiteSizes& sizes, const std::vector<in
   return l.Add("tfl.transpose", {e, l.Ints(order)}, {}, {l.type(e), ShapeOfSizes(sizes)});
 }
 
+StatusOr<Endpoint> CastTo(Endpoint e, Dtype type, Legalizer& l) {
+  return l.Add("tfl.cast", {e}, Options({{"in_data_type", l.type(e)}, {"out_data_type", type}}),
+               {type, l.shape(e)});
+}
+
+LiteEndpoints FitTranspose(Node& n, Legalizer& l);
+
+// Of types that some kernels do not take, by those that hold their values.
+LiteEndpoints TransposeWide(Node& n, Legalizer& l) {
+  const Dtype type = n.output_types[0];
+  const Dtype wide = type == Dtype::kHalf     ? Dtype::kFloat
+                     : type == Dtype::kUint16 ? Dtype::kInt32
+                                              : Dtype::kInt64;
+  ASSIGN_OR_RETURN(const Endpoint e, CastTo(n.input(0), wide, l));
+  ASSIGN_OR_RETURN(Endpoint moved,
+                   l.Add("tfl.transpose", {e, n.input(1)}, OptionsOf(n), {wide, l.shape({&n, 0})}));
+  ASSIGN_OR_RETURN(const std::vector<Endpoint> fitted, FitTranspose(*moved.node, l));
+  return One(CastTo(fitted.empty() ? moved : fitted[0], type, l));
+}
+
 LiteEndpoints FitTranspose(Node& n, Legalizer& l) {
+  if (Has(Types(Dtype::kHalf, Dtype::kUint16, Dtype::kUint32), n.output_types[0])) {
+    return TransposeWide(n, l);
+  }
   const PartialShape x = l.shape(n.input(0));
   const int most = MostOf(n), rank = x.rank();
   if (rank <= most) return std::vector<Endpoint>();

@@ -205,7 +205,7 @@ StatusOr<bool> FuseCastIntoOneHot(Node& n, Fuser& f) {
   const Endpoint e = n.input(0);
   if (!e.node->Is("tfl.one_hot")) return false;
   const Dtype from = Fuser::type(e), to = n.output_types[0];
-  if (!IsSliced(to)) return false;
+  if (!IsSliced(to) || to == Dtype::kInt16) return false;  // kernels give no int16
   const auto on = Fuser::Constant(e.node->input(2)), off = Fuser::Constant(e.node->input(3));
   if (!on || !off) return f.Declined(n, "its values are no constants");
   if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read what it follows");

@@ -56,7 +56,7 @@ constexpr TypeRow kTypeRows[] = {
     {kMoved, {"Unpack"}},
     {kMoved, {"Pad", "PadV2"}},
     {kMoved & ~Types(Dtype::kInt16), {"ScatterNd", "OneHot"}},
-    {kMoved, {"Transpose", "SelectV2", "Select"}},
+    {kMoved, {"SelectV2", "Select"}},
     {kMoved & ~Types(Dtype::kInt16), {"Tile"}},
     {kMoved & ~Types(Dtype::kBool),
      {"MirrorPad", "SpaceToBatchND", "BatchToSpaceND", "MatrixDiag", "MatrixDiagV2", "MatrixDiagV3",

@@ -295,7 +295,7 @@ LiteEndpoints OneHot(Node& n, Legalizer& l) {
 
 // Runs of neighbors: kernels reverse no others at once.
 LiteEndpoints Reverse(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, kMoved));
+  RETURN_IF_ERROR(CheckType(n, kIntegersAndFloat | Types(Dtype::kBool)));
   std::optional<std::vector<int64_t>> axes = l.Integers(n.input(1));
   const int rank = l.rank(n.input(0));
   const bool from_end = axes && std::ranges::any_of(*axes, [](int64_t a) { return a < 0; });

@@ -80,7 +80,8 @@ LiteEndpoints SparseToDense(Node& n, Legalizer& l) {
       ASSIGN_OR_RETURN(number, SizeOf(indices, 0, l));
       number = c.Reshape(number, {1});
     }
-    values = c.Make("tfl.fill", {number, values}, {}, {l.type(values), PartialShape::Of({count})});
+    values = c.Make("tfl.broadcast_to", {values, number}, {},
+                    {l.type(values), PartialShape::Of({count})});
   }
   LiteOutput out = l.OutputOf(n);
   const int rank = static_cast<int>(l.shape(shape).rank() == 1 ? l.shape(shape)[0] : -1);
