@@ -19,6 +19,7 @@ lite_quantize_test
 lite_fake_quant_test
 lite_int4_test
 lite_operands_test
+lite_ranks_test
 optimize_test
 quantize_test
 page_test

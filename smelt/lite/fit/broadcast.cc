@@ -175,14 +175,17 @@ LiteEndpoints FitBroadcast(Node& n, Legalizer& l) {
 
   std::vector<BroadcastDim> merged;
   const DimRuns runs = Alike(dims, &merged);
-  if (static_cast<int>(runs.size()) > kMostLiteDims) {
-    return Unimplemented("its operands broadcast along ", runs.size(), " dimensions in turn");
+  const bool merges = !broadcasts || static_cast<int>(runs.size()) <= takes.broadcast;
+  if (!merges) {
+    if (rank > kMostLiteDims) {
+      return Unimplemented("its operands broadcast along ", runs.size(), " dimensions in turn");
+    }
+    RETURN_IF_ERROR(BroadcastOperands(operands, dims, l));
+    return One(l.Add(n.op_name(), operands, OptionsOf(n), {n.output_types[0], to}));
   }
   for (Endpoint& e : operands) {
     ASSIGN_OR_RETURN(e, MergedOperand(e, runs, merged, rank, l));
   }
-  const bool merges = static_cast<int>(runs.size()) <= takes.broadcast;
-  if (broadcasts && !merges) RETURN_IF_ERROR(BroadcastOperands(operands, merged, l));
   const LiteSizes sizes = MergedSizes(SizesOfResult(n, dims, runs, {}, l), runs);
   ASSIGN_OR_RETURN(const Endpoint result, l.Add(n.op_name(), operands, OptionsOf(n),
                                                 {n.output_types[0], ShapeOfSizes(sizes)}));
@@ -206,31 +209,31 @@ LiteEndpoints FitBatchMatMul(Node& n, Legalizer& l) {
   const std::vector<BroadcastDim> dims = DimsOf(batches, rank);
   std::vector<BroadcastDim> merged;
   DimRuns runs = Alike(dims, &merged);
-  for (Endpoint& e : operands) {
-    ASSIGN_OR_RETURN(e, MergedOperand(e, runs, merged, rank, l, kMatrix));
-  }
-  const LiteSizes batch = MergedSizes(SizesOfResult(n, dims, runs, {}, l, kMatrix), runs);
-  LiteSizes sizes = batch;
-  if (static_cast<int>(runs.size()) + kMatrix > most) {
-    const PartialShape whole = ShapeOfSizes(batch);
-    if (!whole.fully_known() || whole.rank() + kMatrix > kMostLiteDims) {
+  const LiteSizes batch = SizesOfResult(n, dims, runs, {}, l, kMatrix);
+  const bool merges = static_cast<int>(runs.size()) + kMatrix <= most;
+  if (!merges) {
+    // The batch as a whole.
+    if (!ShapeOfSizes(batch).fully_known() || rank + kMatrix > kMostLiteDims) {
       return Unimplemented("its batches broadcast along ", runs.size(), " dimensions in turn");
     }
-    const DimRun all = {0, whole.rank()};
-    sizes = MergedSizes(batch, {&all, 1});
-    for (Endpoint& e : operands) {
-      const LiteSizes own = SizesOf(e, l);
-      LiteSizes to = batch;
-      to.insert(to.end(), own.end() - kMatrix, own.end());
-      if (!(l.shape(e) == ShapeOfSizes(to))) {
-        ASSIGN_OR_RETURN(const Endpoint shape, SizesVector(to, l));
-        ASSIGN_OR_RETURN(e,
-                         l.Add("tfl.broadcast_to", {e, shape}, {}, {l.type(e), ShapeOfSizes(to)}));
-      }
-      to.erase(to.begin(), to.end() - kMatrix);
-      to.insert(to.begin(), sizes[0]);
-      ASSIGN_OR_RETURN(e, WithSizes(e, to, l));
+    runs = {{0, rank}};
+  }
+  LiteSizes sizes = MergedSizes(batch, runs);
+  for (Endpoint& e : operands) {
+    if (merges) {
+      ASSIGN_OR_RETURN(e, MergedOperand(e, runs, merged, rank, l, kMatrix));
+      continue;
     }
+    const LiteSizes own = SizesOf(e, l);
+    LiteSizes to = batch;
+    to.insert(to.end(), own.end() - kMatrix, own.end());
+    if (!(l.shape(e) == ShapeOfSizes(to))) {
+      ASSIGN_OR_RETURN(const Endpoint shape, SizesVector(to, l));
+      ASSIGN_OR_RETURN(e, l.Add("tfl.broadcast_to", {e, shape}, {}, {l.type(e), ShapeOfSizes(to)}));
+    }
+    to.erase(to.begin(), to.end() - kMatrix);
+    to.insert(to.begin(), sizes[0]);
+    ASSIGN_OR_RETURN(e, WithSizes(e, to, l));
   }
   const LiteSizes x = SizesOf(n.input(0), l), y = SizesOf(n.input(1), l);
   const LiteSize rows = x[x.size() - (n.Bool("adj_x") ? 1 : 2)],

@@ -36,9 +36,31 @@ PartialShape ShapeOfSizes(const LiteSizes& sizes) {
   return PartialShape::Of(dims);
 }
 
+namespace {
+
+// Are they all that the tensor has, in order?
+bool AreOf(const LiteSizes& sizes, Endpoint e, const Legalizer& l) {
+  const PartialShape shape = l.shape(e);
+  if (shape.rank() != static_cast<int>(sizes.size())) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const LiteSize& s = sizes[static_cast<size_t>(i)];
+    const bool known = s.is_known() && s.known == shape[i];
+    const bool own = s.known == 1 && s.free.size() == 1 && s.free[0] == std::pair(e, i);
+    if (!known && !own) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 StatusOr<Endpoint> SizesVector(const LiteSizes& sizes, Legalizer& l) {
   const PartialShape shape = ShapeOfSizes(sizes);
   if (shape.fully_known()) return l.Ints(shape.dims());
+  for (const LiteSize& s : sizes) {
+    if (s.is_known() || !AreOf(sizes, s.free[0].first, l)) continue;
+    return l.Add("tfl.shape", {s.free[0].first}, Options({{"out_type", Dtype::kInt32}}),
+                 {Dtype::kInt32, PartialShape::Of({shape.rank()})});
+  }
   const LiteOutput number = {Dtype::kInt32, PartialShape::Of({})};
   std::vector<Endpoint> numbers;
   for (const LiteSize& s : sizes) {
@@ -60,7 +82,7 @@ StatusOr<Endpoint> SizesVector(const LiteSizes& sizes, Legalizer& l) {
 
 StatusOr<Endpoint> WithSizes(Endpoint e, const LiteSizes& sizes, Legalizer& l) {
   const PartialShape to = ShapeOfSizes(sizes);
-  if (SameWhenEqualElements(l.shape(e), to) || (to.fully_known() && l.shape(e) == to)) return e;
+  if (SameWhenEqualElements(l.shape(e), to) || AreOf(sizes, e, l)) return e;
   if (const auto value = l.Constant(e); value && to.fully_known()) {
     return l.Const(value->WithShape(to.ToShape()));
   }
