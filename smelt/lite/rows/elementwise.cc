@@ -83,10 +83,10 @@ constexpr DtypeSet kCastTypes =
 LiteEndpoints Cast(Node& n, Legalizer& l) {
   const Dtype from = l.type(n.input(0)), to = n.output_types[0];
   if (from == to) return LiteEndpoints({n.input(0)});
-  if (to == Dtype::kComplex64) return CastToComplex(n, l);
   if (!Has(kCastTypes, from) || !Has(kCastTypes, to)) {
     return Unimplemented("no operator casts ", DtypeName(from), " to ", DtypeName(to));
   }
+  if (to == Dtype::kComplex64) return CastToComplex(n, l);
   return One(l.Add("tfl.cast", Inputs(n), Options({{"in_data_type", from}, {"out_data_type", to}}),
                    l.OutputOf(n)));
 }
