@@ -117,7 +117,8 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
   for (int v = 0; v < V; v += kVecs) {
     const int64_t from = v * kLanes;
     const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
-    Tile<M, kVecs, kUnrolled>(x, ldx, k, w + from, ldw, full_k, sums, y + from, ldy,
+    // Without rows there need not be a matrix.
+    Tile<M, kVecs, kUnrolled>(x, ldx, k, k > 0 ? w + from : w, ldw, full_k, sums, y + from, ldy,
                               columns - from);
   }
 }
