@@ -356,6 +356,8 @@ StatusOr<flatbuffers::Offset<void>> WriteOptions(const AttrMap& options,
     if (value == nullptr || !LiesOutside(*field)) continue;
     ASSIGN_OR_RETURN(outside[field->id()], WriteOutside(*value, *field, builder));
   }
+  // Tables of equal fields that begin alike share a layout.
+  builder.Align(sizeof(flatbuffers::uoffset_t));
   const flatbuffers::uoffset_t start = builder.StartTable();
   for (const reflection::Field* field : fields) {
     const Attr* value = options.Find(NameOf(*field));

@@ -161,6 +161,7 @@ class Writer {
 
   Offset<tflite::Buffer> WriteBuffer(size_t k) {
     const absl::string_view bytes = model_.buffers[k].bytes;
+    Align();
     if (bytes.empty()) return tflite::CreateBuffer(b_);
     if (!outside_ || inside_[k]) return WriteInside(bytes);
     return tflite::CreateBuffer(b_, 0, OffsetOf(bytes), bytes.size());
@@ -172,6 +173,9 @@ class Writer {
     return tflite::CreateBuffer(b_, data);
   }
 
+  // Tables of equal fields have one layout, which a file states once, where they begin alike.
+  void Align() { b_.Align(sizeof(flatbuffers::uoffset_t)); }
+
   std::vector<Offset<tflite::OperatorCode>> WriteCodes() {
     std::vector<Offset<tflite::OperatorCode>> out(codes_.size());
     for (const auto& [code, place] : codes_) {
@@ -180,6 +184,7 @@ class Writer {
       const int in_byte =
           std::min<int>(builtin, tflite::BuiltinOperator_PLACEHOLDER_FOR_GREATER_OP_CODES);
       const auto name = custom ? b_.CreateString(op) : Offset<flatbuffers::String>();
+      Align();
       out[place] = tflite::CreateOperatorCode(b_, static_cast<int8_t>(in_byte), name, version,
                                               static_cast<tflite::BuiltinOperator>(builtin));
     }
@@ -240,15 +245,25 @@ class Writer {
             b_.CreateVector(reinterpret_cast<const uint8_t*>(q.custom.data()), q.custom.size());
         details = tflite::CreateCustomQuantization(b_, custom).Union();
       }
+      Align();
       quantization = tflite::CreateQuantizationParameters(b_, min, max, scale, zero_point, kind,
                                                           details, q.dimension);
     }
     const auto shape = b_.CreateVector(tensor.shape);
     const auto name = b_.CreateString(tensor.name);
     const auto signature = Maybe(tensor.shape_signature);
-    return tflite::CreateTensor(b_, shape, static_cast<tflite::TensorType>(*type),
-                                place_[tensor.buffer], name, quantization, tensor.is_variable, 0,
-                                signature, tensor.has_rank);
+    Align();
+    tflite::TensorBuilder table(b_);
+    table.add_shape_signature(signature);
+    table.add_quantization(quantization);
+    table.add_name(name);
+    table.add_buffer(place_[tensor.buffer]);
+    table.add_shape(shape);
+    table.add_has_rank(tensor.has_rank);
+    table.add_is_variable(tensor.is_variable);
+    // Stated though it be the default: tensors of all types share a layout.
+    b_.AddElement<int8_t>(tflite::Tensor::VT_TYPE, *type, -1);
+    return table.Finish();
   }
 
   StatusOr<Offset<tflite::Operator>> WriteOperator(const LiteOperator& op) {
@@ -281,6 +296,7 @@ class Writer {
       custom = b_.CreateVector(reinterpret_cast<const uint8_t*>(op.custom_options.data()),
                                op.custom_options.size());
     }
+    Align();
     return tflite::CreateOperator(
         b_, code, inputs, outputs, static_cast<tflite::BuiltinOptions>(kind.first), first, custom,
         tflite::CustomOptionsFormat_FLEXBUFFERS, all_mutating, intermediates, large_offset,
