@@ -70,7 +70,7 @@ ARGUMENT = {"LeakyRelu": "features", "Relu": "features", "Relu6": "features", "E
 # Whose kernels give other numbers than TensorFlow's beside NaN and infinities: sums, products and quotients end at the largest float, ReLU and roundings keep signs of zeros or do not,
 # MAXIMUM gives what is no NaN; the converter's decompositions of LOG1P and so on overflow earlier. A divisor of 0 is an error of FLOOR_DIV.
 OTHERWISE = {"AddV2", "ApproximateEqual", "ArgMax", "ArgMin", "Asinh", "ClipByValue", "Div", "DivNoNan", "Erf", "EuclideanNorm", "Expm1", "FloorDiv", "Log1p", "Max", "Maximum", "Min", "Minimum", "Mul", "MulNoNan", "RealDiv",
-             "Reciprocal", "Relu", "Relu6", "Rint", "Round", "Selu", "Sign", "Sinh", "Softmax", "Softplus", "Softsign", "Sub", "Xdivy", "Xlogy"}
+             "RFFT2D", "Reciprocal", "Relu", "Relu6", "Rint", "Round", "Selu", "Sign", "Sinh", "Softmax", "Softplus", "Softsign", "Sub", "Xdivy", "Xlogy", "quantized", "relu_grad"}
 # What LiteRT's kernels take since, and those of TensorFlow 2.21 do not.
 SINCE = {f"{op} complex64" for op in ("MirrorPad", "SelectV2", "Slice", "StridedSlice", "Tile", "Transpose", "Unpack")}
 special = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 2.5, -0.5, 3e38])
@@ -329,6 +329,43 @@ for r in range(2, 9):
         case(f"BatchMatMul {t.name} {r} constant", lambda x: tf.matmul(x, tf.constant(np.arange(8).reshape(4, 2), x.dtype)), x)
         case(f"BatchMatMul {t.name} {r} broadcast", lambda x, y: tf.matmul(x, y), draw(tuple(1 + i % 2 for i in range(r - 2)) + (3, 4), t), draw(tuple(2 - i % 2 for i in range(r - 2)) + (4, 2), t))
     case(f"BatchMatMul {r} adjoint", lambda x, y: tf.matmul(x, y, transpose_a=True, transpose_b=True), draw((2,) * (r - 2) + (4, 3), F), draw((2,) * (r - 2) + (2, 4), F))
+
+# ---- what is several operators, or one of several
+for n, f in {"acosh": tf.acosh, "acos": tf.acos, "asin": tf.asin, "atanh": tf.atanh, "cosh": tf.cosh, "digamma": tf.math.digamma, "erfc": tf.math.erfc, "erfinv": tf.math.erfinv, "lgamma": tf.math.lgamma,
+             "gelu": tf.nn.gelu, "gelu_tanh": lambda x: tf.nn.gelu(x, approximate=True), "hard_swish": lambda x: x * tf.nn.relu6(x + 3) * 0.16666667, "swish": tf.nn.silu, "relu_n1": lambda x: tf.minimum(tf.maximum(x, -1.0), 1.0),
+             "relu_0_to_1": lambda x: tf.minimum(tf.maximum(x, 0.0), 1.0), "prelu": lambda x: tf.nn.relu(x) - 0.25 * tf.nn.relu(-x), "fake_quant": lambda x: tf.quantization.fake_quant_with_min_max_args(x, -2, 2),
+             "softmax_by_hand": lambda x: tf.exp(x) / tf.reduce_sum(tf.exp(x), -1, keepdims=True), "squares": lambda x: tf.square(x - 0.5), "not_equal": lambda x: tf.logical_not(tf.equal(x, tf.reverse(x, [0]))),
+             "l2_loss": tf.nn.l2_loss, "cumprod": lambda x: tf.math.cumprod(x, 0), "relu_grad": lambda x: raw.ReluGrad(gradients=x, features=x), "softplus_grad": lambda x: raw.SoftplusGrad(gradients=x, features=x),
+             "elu_grad": lambda x: raw.EluGrad(gradients=x, outputs=x), "tanh_grad": lambda x: raw.TanhGrad(y=x, dy=x), "rsqrt_grad": lambda x: raw.RsqrtGrad(y=x, dy=x), "quantized": lambda x: tf.quantization.quantize_and_dequantize_v2(x, -1.0, 2.0, range_given=True)}.items():
+    for r in (0, 1, 4, 5, 6, 7, 8):
+        if r or n not in ("softmax_by_hand", "not_equal", "cumprod"):
+            add = with_free if r in (5, 7) and n in ("gelu", "hard_swish", "erfc") else case
+            add(f"{n} {r}", lambda x, f=f: f(x), 0.5 + draw(SIZES[:r], F, 0.5) if n in ("acosh", "digamma", "lgamma", "rsqrt_grad") else draw(SIZES[:r], F) / 5)
+for r in range(3, 8):
+    channels = (1,) * (r - 2) + (2, 1)
+    x, mean, scale = draw((2,) + (3,) * (r - 3) + (2, 3), F), draw((2,) + channels[1:], F), draw(channels, F)
+    (with_free if r in (5, 6) else case)(f"group_norm {r}", lambda x, m, s: (x - m) * tf.math.rsqrt(tf.reduce_mean(tf.math.squared_difference(x, m), [*range(1, x.shape.rank - 2), x.shape.rank - 1], keepdims=True) + 1e-3) * s, x, mean, scale)
+    case(f"attention {r}", lambda q, k: tf.nn.softmax(tf.where(tf.equal(tf.reduce_sum(q, -1)[..., None], 0.0), -1e9, tf.matmul(q, k, transpose_b=True))), draw((2,) * (r - 2) + (3, 4), F), draw((2,) * (r - 2) + (3, 4), F))
+    case(f"windows {r}", lambda x: tf.transpose(tf.reshape(x, [2, 2, 2, 2, 2, -1]), [0, 1, 3, 2, 4, 5]), draw((4, 4) + (2,) * (r - 2), F))
+for equation, a, b in (("abcde,de->abc", (2, 3, 2, 3, 4), (3, 4)), ("abcdef,cf->abdec", (2, 1, 3, 2, 2, 4), (3, 4)), ("abcdefg,abcdgh->abcdefh", (2, 1, 2, 3, 2, 2, 4), (2, 1, 2, 3, 4, 2)), ("abcdef->fdb", (2, 3, 2, 2, 2, 3), None)):
+    case(f"einsum {equation}", lambda *x, e=equation: tf.einsum(e, *x), *[draw(s, F) for s in (a, b) if s])
+for r in range(2, 6):
+    for n, f in {"abs": tf.abs, "real": tf.math.real, "imag": tf.math.imag}.items():
+        case(f"RFFT2D {r} {n}", lambda x, f=f: f(tf.signal.rfft2d(x)), draw((2,) * (r - 2) + (4, 8), F))
+for t in (F, I, L, tf.int8, tf.uint8, tf.int16, tf.half):
+    x = draw((1, 4, 4, 2), t)
+    for align, half in ((False, False), (True, False), (False, True)):
+        for n in "Bilinear", "NearestNeighbor":
+            case(f"Resize{n} {t.name} {align} {half}", lambda x, n=n, a=align, h=half: getattr(raw, "Resize" + n)(images=x, size=[7, 5], align_corners=a, half_pixel_centers=h), x)
+    for n in ("MaxPool", "AvgPool"):
+        case(f"{n} {t.name}", lambda x, n=n: getattr(raw, n)(**{"input" if n == "MaxPool" else "value": x}, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"), x)
+    case(f"DynamicStitch {t.name}", lambda x, y: tf.dynamic_stitch([[0, 3], [1, 2]], [x, y]), draw((2, 3), t), draw((2, 3), t))
+    case(f"DynamicPartition {t.name}", lambda x, p: dict(zip("ab", tf.dynamic_partition(x, p, 2))), draw((4, 2), t), np.int32([1, 0, 1, 0]))
+    case(f"Where of {t.name}", lambda x: tf.where(x != tf.constant(0, x.dtype)), draw((2, 3), t))
+for r in range(1, 7):
+    case(f"embedding {r}", lambda i: tf.gather(tf.constant(np.arange(12).reshape(6, 2), F), i), draw(SIZES[:r], I, 0))
+    case(f"branch {r}", lambda c, x: tf.compat.v1.cond(c, lambda: x * 2, lambda: x - 1), np.array(True), draw(SIZES[:r], F))
+    case(f"loop {r}", lambda x: tf.compat.v1.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 0.5 + x), (0, x))[1], draw(SIZES[:r], F))
 
 
 def same(got, want, signs=True):

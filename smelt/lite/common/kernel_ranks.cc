@@ -16,9 +16,9 @@ constexpr KernelRanks kRanks[] = {
     {{"tfl.atan2", "tfl.stablehlo_and", "tfl.stablehlo_shift_left"}, kMostLiteDims, 0},
     {{"tfl.slice", "tfl.strided_slice", "tfl.pad", "tfl.padv2"}, 5},
     // XNNPACK takes those of floats, and then has no more.
-    {{"tfl.transpose", "tfl.concatenation", "tfl.split", "tfl.split_v", "tfl.fully_connected",
-      "tfl.mean", "tfl.sum", "tfl.reduce_max", "tfl.reduce_min", "tfl.reduce_prod",
-      "tfl.reduce_any", "tfl.reduce_all"},
+    {{"tfl.transpose", "tfl.concatenation", "tfl.split", "tfl.split_v", "tfl.softmax",
+      "tfl.log_softmax", "tfl.fully_connected", "tfl.mean", "tfl.sum", "tfl.reduce_max",
+      "tfl.reduce_min", "tfl.reduce_prod", "tfl.reduce_any", "tfl.reduce_all"},
      6},
     {{"tfl.batch_matmul"}, 5},
     {{"tfl.sparse_to_dense"}, 4},

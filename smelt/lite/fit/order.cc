@@ -278,6 +278,17 @@ LiteEndpoints FitReduction(Node& n, Legalizer& l) {
 // ---- products
 
 // Rows of however many dimensions.
+LiteEndpoints FitSoftmax(Node& n, Legalizer& l) {
+  const int rank = l.rank(n.input(0));
+  if (rank <= MostOf(n)) return std::vector<Endpoint>();
+  const LiteSizes sizes = SizesOf(n.input(0), l);
+  const DimRun runs[] = {{0, rank - 1}, {rank - 1, 1}};
+  ASSIGN_OR_RETURN(const Endpoint rows, WithSizes(n.input(0), MergedSizes(sizes, runs), l));
+  ASSIGN_OR_RETURN(const Endpoint e,
+                   l.Add(n.op_name(), {rows}, OptionsOf(n), {n.output_types[0], l.shape(rows)}));
+  return One(WithSizes(e, sizes, l));
+}
+
 LiteEndpoints FitFullyConnected(Node& n, Legalizer& l) {
   const int rank = l.rank(n.input(0));
   if (rank <= MostOf(n) || !n.Bool("keep_num_dims")) return std::vector<Endpoint>();
@@ -300,6 +311,7 @@ constexpr FitRow kOrderFit[] = {
     {{"tfl.concatenation"}, FitConcatenation},
     {{"tfl.split", "tfl.split_v"}, FitSplit},
     {kLiteReductions, FitReduction},
+    {{"tfl.softmax", "tfl.log_softmax"}, FitSoftmax},
     {{"tfl.fully_connected"}, FitFullyConnected},
 };
 
