@@ -161,6 +161,8 @@ def one_hot_spelled(x): return tf.cast(tf.equal(tf.range(10)[None, :], tf.expand
 def one_hot_spelled_bools(x): return tf.equal(x[:, None], tf.range(6))
 @case([None, 3], ["ONE_HOT"], **INT)
 def one_hot_free_batch(x): return tf.cast(tf.equal(tf.expand_dims(x, -1), tf.range(6)), tf.float32)
+@case([4], ["RESHAPE", "ONE_HOT"], **INT)
+def one_hot_reshaped(x): return tf.cast(tf.equal(tf.reshape(x, [2, 2, 1]), tf.range(6)), tf.float32)
 @case([4], ["EXPAND_DIMS", "EQUAL"], **INT)
 def one_hot_from_one(x): return tf.equal(tf.expand_dims(x, -1), tf.range(1, 7))
 @case([4], ["ONE_HOT"], **INT)

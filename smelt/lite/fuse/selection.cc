@@ -180,14 +180,24 @@ StatusOr<bool> FuseOneHot(Node& n, Fuser& f) {
       if (IntsOf(n.input(c))) f.Declined(n, "it does not compare with 0, 1, 2...");
       continue;
     }
-    const Endpoint x = e.node->input(0);
+    Endpoint x = e.node->input(0);
     const PartialShape from = Fuser::shape(x), column = Fuser::shape(e);
-    if (!from.known_rank() || column.rank() != from.rank() + 1) continue;
+    if (!from.known_rank() || column.rank() < 1 || column[column.rank() - 1] != 1) continue;
+    if (Fuser::shape(n.input(c)).rank() > column.rank()) continue;
     std::vector<int64_t> dims;
     for (int i = 0; i < from.rank(); ++i) dims.push_back(from[i]);
     dims.push_back(1);
-    if (!SameWhenEqualElements(PartialShape::Of(dims), column)) continue;
-    if (Fuser::shape(n.input(c)).rank() > column.rank()) continue;
+    if (!SameWhenEqualElements(PartialShape::Of(dims), column)) {
+      // A reshape that does more leads to one dimension less.
+      dims.clear();
+      for (int i = 0; i + 1 < column.rank(); ++i) dims.push_back(std::max<int64_t>(column[i], -1));
+      if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) continue;
+      if (!Fuser::ReadOnce(e)) continue;
+      AttrMap shaped;
+      shaped.Set("new_shape", dims);
+      ASSIGN_OR_RETURN(x, f.AddShaped("tfl.reshape", {x, IntsConst(dims, n, f)}, std::move(shaped),
+                                      Fuser::type(x), PartialShape::Of(dims), n));
+    }
     AttrMap options;
     options.Set("axis", int64_t{-1});
     ASSIGN_OR_RETURN(const Endpoint by,
