@@ -149,6 +149,10 @@ ODD = placeholder("x", 5, 5) + node("odd", "MatrixInverse", "x", **FLOAT) + node
 result = frozen(ODD)
 refused("an op without an operator", result, "UNIMPLEMENTED", "1 nodes have no builtin operator", "MatrixInverse", "node odd", "--select_tf_ops", "--allow_custom_ops")
 check("the table says why", re.search(r"\nOP +COUNT  WHY\nMatrixInverse +1  its matrices are of 5 rows, and more than 3 are not spelled out\n", result[2]), result[2])
+# Two that are refused, of which fusions make one.
+TWICE = placeholder("x", 5, 5) + floats("zero", (), 0) + node("a", "Relu", "x", **FLOAT) + node("b", "Maximum", "x", "zero", **FLOAT)
+TWICE += node("c", "MatrixInverse", "a", **FLOAT) + node("d", "MatrixInverse", "b", **FLOAT) + node("y", "Neg", "c", **FLOAT) + node("z", "Abs", "d", **FLOAT)
+refused("two refused nodes that become one", frozen(TWICE), "UNIMPLEMENTED", "1 nodes have no builtin operator", "MatrixInverse")
 code, out, err, path = frozen(ODD, "--json")
 data = json.loads(out)
 check("--json of what was refused", code == 1 and not path.exists() and data["refused"][0]["op"] == "MatrixInverse" and data["refused"][0]["nodes"] == [{"name": "odd", "signature": "serving_default", "functions": []}]
