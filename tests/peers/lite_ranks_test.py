@@ -71,7 +71,7 @@ ARGUMENT = {"LeakyRelu": "features", "Relu": "features", "Relu6": "features", "E
 # Whose kernels give other numbers than TensorFlow's beside NaN and infinities: sums, products and quotients end at the largest float, ReLU and roundings keep signs of zeros or do not,
 # MAXIMUM gives what is no NaN; the converter's decompositions of LOG1P and so on overflow earlier. A divisor of 0 is an error of FLOOR_DIV.
 OTHERWISE = {"AddV2", "ApproximateEqual", "ArgMax", "ArgMin", "Asinh", "ClipByValue", "Div", "DivNoNan", "Erf", "EuclideanNorm", "Expm1", "FloorDiv", "Log1p", "Max", "Maximum", "Min", "Minimum", "Mul", "MulNoNan", "RealDiv",
-             "RFFT2D", "Reciprocal", "Relu", "Relu6", "Rint", "Round", "Selu", "Sign", "Sinh", "Softmax", "Softplus", "Softsign", "Sub", "Xdivy", "Xlogy", "quantized", "relu_grad"}
+             "RFFT2D", "Reciprocal", "Relu", "Relu6", "ResizeBilinear", "Rint", "Round", "Selu", "Sign", "Sinh", "Softmax", "Softplus", "Softsign", "Sub", "Xdivy", "Xlogy", "quantized", "relu_grad"}
 # What LiteRT's kernels take since, and those of TensorFlow 2.21 do not.
 SINCE = {f"{op} complex64" for op in ("MirrorPad", "SelectV2", "Slice", "StridedSlice", "Tile", "Transpose", "Unpack")}
 special = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 2.5, -0.5, 3e38])
