@@ -221,14 +221,6 @@ std::optional<Blocks> BlocksBehind(Node& n) {
   return b.space_to_batch.node->Is("tfl.space_to_batch_nd") ? std::optional(b) : std::nullopt;
 }
 
-// A sequence as an image, and back.
-StatusOr<Endpoint> Reshaped(Endpoint x, const std::vector<int64_t>& dims, const Node& n, Fuser& f) {
-  AttrMap options;
-  options.Set("new_shape", dims);
-  return f.AddShaped("tfl.reshape", {x, IntsConst(dims, n, f)}, std::move(options), Fuser::type(x),
-                     PartialShape::Of(dims), n);
-}
-
 StatusOr<bool> FuseDilatedConv(Node& n, Fuser& f) {
   const std::optional<Blocks> b = BlocksBehind(n);
   if (!b) return false;
@@ -293,11 +285,11 @@ StatusOr<bool> FuseDilatedConv(Node& n, Fuser& f) {
   if (x[2] < 0 || to[2] < 0 || (x[0] < 0 && (x[1] < 0 || to[1] < 0))) return false;
   image.insert(image.begin() + (3 - b->row), 1);
   result.insert(result.begin() + (3 - b->row), 1);
-  ASSIGN_OR_RETURN(inputs[0], Reshaped(first.input(0), image, n, f));
+  ASSIGN_OR_RETURN(inputs[0], f.Reshape(first.input(0), image, n));
   ASSIGN_OR_RETURN(const Endpoint moved,
                    f.AddShaped(conv.op_name(), inputs, std::move(options), n.output_types[0],
                                PartialShape::Of(result), n));
-  ASSIGN_OR_RETURN(const Endpoint by, Reshaped(moved, back, n, f));
+  ASSIGN_OR_RETURN(const Endpoint by, f.Reshape(moved, back, n));
   f.Replace(&n, by);
   return true;
 }

@@ -162,29 +162,10 @@ PartialShape InOrder(const std::vector<int64_t>& sizes, const DimOrder& order) {
   return PartialShape::Of(dims);
 }
 
-std::vector<int64_t> KnownDims(const PartialShape& s) {
-  std::vector<int64_t> out;
-  for (int i = 0; i < s.rank(); ++i) out.push_back(std::max<int64_t>(s[i], -1));
-  return out;
-}
-
-// A reshape can say it.
-bool CanSay(const std::vector<int64_t>& sizes) {
-  return std::ranges::count(sizes, -1) < 2 && std::ranges::count(sizes, 0) == 0;
-}
-
-StatusOr<Endpoint> ReshapedTo(Endpoint e, const std::vector<int64_t>& sizes, const Node& like,
-                              Fuser& f) {
-  AttrMap options;
-  options.Set("new_shape", sizes);
-  return f.AddShaped("tfl.reshape", {e, IntsConst(sizes, like, f)}, std::move(options),
-                     Fuser::type(e), PartialShape::Of(sizes), like);
-}
-
 StatusOr<Endpoint> TransposedTo(Endpoint e, const DimOrder& order, const Node& like, Fuser& f) {
   if (StaysInOrder(order)) return e;
   return f.AddShaped("tfl.transpose", {e, IntsConst(order, like, f)}, {}, Fuser::type(e),
-                     InOrder(KnownDims(Fuser::shape(e)), order), like);
+                     InOrder(StatedSizes(Fuser::shape(e)), order), like);
 }
 
 // reshape(transpose(x)) of dimensions of one, and reshape(transpose(reshape(x))).
@@ -195,8 +176,8 @@ StatusOr<bool> FuseReshapesAroundTranspose(Node& n, Fuser& f) {
   const Endpoint x = transpose.input(0);
   const PartialShape from = Fuser::shape(x), to = Fuser::shape({&n, 0});
   const auto first = ReshapeFirst(from, *order, to);
-  if (first && StaysInOrder(first->order) && CanSay(first->sizes)) {
-    ASSIGN_OR_RETURN(const Endpoint by, ReshapedTo(x, first->sizes, n, f));
+  if (first && StaysInOrder(first->order) && CanReshapeTo(first->sizes)) {
+    ASSIGN_OR_RETURN(const Endpoint by, f.Reshape(x, first->sizes, n));
     f.Replace(&n, by);
     return true;
   }
@@ -204,19 +185,19 @@ StatusOr<bool> FuseReshapesAroundTranspose(Node& n, Fuser& f) {
     return false;
   }
   const Endpoint begin = x.node->input(0);
-  if (first && CanSay(first->sizes)) {
-    ASSIGN_OR_RETURN(const Endpoint shaped, ReshapedTo(begin, first->sizes, n, f));
+  if (first && CanReshapeTo(first->sizes)) {
+    ASSIGN_OR_RETURN(const Endpoint shaped, f.Reshape(begin, first->sizes, n));
     ASSIGN_OR_RETURN(const Endpoint by, TransposedTo(shaped, first->order, n, f));
     f.Replace(&n, by);
     return true;
   }
   const auto before = TransposeFirst(Fuser::shape(begin), from, *order);
-  const std::vector<int64_t> sizes = KnownDims(to);
-  if (!before || !to.known_rank() || !CanSay(sizes)) {
+  const std::vector<int64_t> sizes = StatedSizes(to);
+  if (!before || !to.known_rank() || !CanReshapeTo(sizes)) {
     return f.Declined(n, "the transpose parts what the reshapes join");
   }
   ASSIGN_OR_RETURN(const Endpoint turned, TransposedTo(begin, *before, n, f));
-  ASSIGN_OR_RETURN(const Endpoint by, ReshapedTo(turned, sizes, n, f));
+  ASSIGN_OR_RETURN(const Endpoint by, f.Reshape(turned, sizes, n));
   f.Replace(&n, by);
   return true;
 }
@@ -235,23 +216,23 @@ StatusOr<bool> FuseTransposesAroundReshape(Node& n, Fuser& f) {
   const Endpoint x = turned.node->input(0);
   const PartialShape to = Fuser::shape({&n, 0});
   const auto first = ReshapeFirst(Fuser::shape(x), *inner, Fuser::shape(between));
-  if (first && CanSay(first->sizes)) {
+  if (first && CanReshapeTo(first->sizes)) {
     DimOrder both;
     for (const int64_t o : *outer) both.push_back(first->order[static_cast<size_t>(o)]);
-    ASSIGN_OR_RETURN(const Endpoint shaped, ReshapedTo(x, first->sizes, n, f));
+    ASSIGN_OR_RETURN(const Endpoint shaped, f.Reshape(x, first->sizes, n));
     ASSIGN_OR_RETURN(const Endpoint by, TransposedTo(shaped, both, n, f));
     f.Replace(&n, by);
     return true;
   }
   const auto before = TransposeFirst(Fuser::shape(turned), Fuser::shape(between), *outer);
-  const std::vector<int64_t> sizes = KnownDims(to);
-  if (!before || !to.known_rank() || !CanSay(sizes)) {
+  const std::vector<int64_t> sizes = StatedSizes(to);
+  if (!before || !to.known_rank() || !CanReshapeTo(sizes)) {
     return f.Declined(n, "the reshape joins what the transposes part");
   }
   DimOrder both;
   for (const int64_t o : *before) both.push_back((*inner)[static_cast<size_t>(o)]);
   ASSIGN_OR_RETURN(const Endpoint moved, TransposedTo(x, both, n, f));
-  ASSIGN_OR_RETURN(const Endpoint by, ReshapedTo(moved, sizes, n, f));
+  ASSIGN_OR_RETURN(const Endpoint by, f.Reshape(moved, sizes, n));
   f.Replace(&n, by);
   return true;
 }
@@ -267,11 +248,11 @@ StatusOr<bool> FuseTransposedReshapeIntoBatchMatmul(Node& n, Fuser& f) {
     if (!order || !Fuser::ReadOnce(e) || !Fuser::ReadOnce(turned)) continue;
     const Endpoint x = turned.node->input(0);
     const auto first = ReshapeFirst(Fuser::shape(x), *order, Fuser::shape(e));
-    if (!first || !SwapsLast(first->order) || !CanSay(first->sizes)) {
+    if (!first || !SwapsLast(first->order) || !CanReshapeTo(first->sizes)) {
       f.Declined(n, absl::StrCat("'", turned.node->name(), "' moves more than the last two"));
       continue;
     }
-    ASSIGN_OR_RETURN(const Endpoint by, ReshapedTo(x, first->sizes, n, f));
+    ASSIGN_OR_RETURN(const Endpoint by, f.Reshape(x, first->sizes, n));
     const absl::string_view option = i == 0 ? "adj_x" : "adj_y";
     n.AttrsToChange().Set(option, !n.Bool(option));
     f.SetInput(&n, i, by);
@@ -292,8 +273,8 @@ StatusOr<bool> FuseTransposeAfterReshapedBatchMatmul(Node& n, Fuser& f) {
   }
   const Node& product = *e.node;
   const auto before = TransposeFirst(Fuser::shape(e), Fuser::shape(between), *order);
-  const std::vector<int64_t> sizes = KnownDims(Fuser::shape({&n, 0}));
-  if (!before || !SwapsLast(*before) || !CanSay(sizes)) {
+  const std::vector<int64_t> sizes = StatedSizes(Fuser::shape({&n, 0}));
+  if (!before || !SwapsLast(*before) || !CanReshapeTo(sizes)) {
     return f.Declined(n, "it moves more than rows and columns");
   }
   AttrMap options = OptionsOf(product);
@@ -302,8 +283,8 @@ StatusOr<bool> FuseTransposeAfterReshapedBatchMatmul(Node& n, Fuser& f) {
   ASSIGN_OR_RETURN(
       const Endpoint swapped,
       f.AddShaped("tfl.batch_matmul", {product.input(1), product.input(0)}, std::move(options),
-                  Fuser::type(e), InOrder(KnownDims(Fuser::shape(e)), *before), n));
-  ASSIGN_OR_RETURN(const Endpoint by, ReshapedTo(swapped, sizes, n, f));
+                  Fuser::type(e), InOrder(StatedSizes(Fuser::shape(e)), *before), n));
+  ASSIGN_OR_RETURN(const Endpoint by, f.Reshape(swapped, sizes, n));
   f.Replace(&n, by);
   return true;
 }

@@ -46,6 +46,25 @@ StatusOr<Endpoint> Fuser::AddShaped(OpName op, std::vector<Endpoint> inputs, Att
   return Endpoint{n, 0};
 }
 
+StatusOr<Endpoint> Fuser::Reshape(Endpoint e, const std::vector<int64_t>& sizes, const Node& like) {
+  AttrMap options;
+  options.Set("new_shape", sizes);
+  return AddShaped("tfl.reshape", {e, IntsConst(sizes, like, *this)}, std::move(options), type(e),
+                   PartialShape::Of(sizes), like);
+}
+
+StatusOr<bool> Fuser::ReplaceByReshape(Node* n, Endpoint e) {
+  const PartialShape to = shape({n, 0});
+  const std::vector<int64_t> sizes = StatedSizes(to);
+  if (!to.known_rank() || !CanReshapeTo(sizes)) return false;
+  AttrMap options;
+  options.Set("new_shape", sizes);
+  ASSIGN_OR_RETURN(const Endpoint by,
+                   Add("tfl.reshape", {e, IntsConst(sizes, *n, *this)}, std::move(options), *n));
+  Replace(n, by);
+  return true;
+}
+
 void Fuser::Sweep(Node* n) {
   // By ids: one that two dead nodes read comes twice.
   std::vector<int> todo = {n->id()};
@@ -102,6 +121,16 @@ AttrMap OptionsOf(const Node& n) {
 Endpoint IntsConst(std::span<const int64_t> values, const Node& like, Fuser& f) {
   const std::vector<int32_t> narrow(values.begin(), values.end());
   return f.Const(Tensor::Vector(std::span<const int32_t>(narrow)), like);
+}
+
+std::vector<int64_t> StatedSizes(const PartialShape& s) {
+  std::vector<int64_t> out;
+  for (int i = 0; i < s.rank(); ++i) out.push_back(std::max<int64_t>(s[i], -1));
+  return out;
+}
+
+bool CanReshapeTo(std::span<const int64_t> sizes) {
+  return std::ranges::count(sizes, -1) < 2 && std::ranges::count(sizes, 0) == 0;
 }
 
 std::optional<std::vector<int64_t>> IntsOf(Endpoint e) {

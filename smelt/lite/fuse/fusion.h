@@ -44,8 +44,13 @@ class Fuser {
   // The same of a type and shape of its own.
   StatusOr<Endpoint> AddShaped(OpName op, std::vector<Endpoint> inputs, AttrMap options, Dtype type,
                                const PartialShape& shape, const Node& like);
+  // The elements of `e` in these sizes, of which CanReshapeTo holds.
+  StatusOr<Endpoint> Reshape(Endpoint e, const std::vector<int64_t>& sizes, const Node& like);
   // Everybody who read output 0 of `n` reads `by`; what nobody reads any more goes.
   void Replace(Node* n, Endpoint by);
+  // The same of a reshape of `e`, which has the elements of `n`; false where none can say its
+  // sizes.
+  StatusOr<bool> ReplaceByReshape(Node* n, Endpoint e);
   // Input i of the operator reads `from`; what nobody reads any more goes.
   void SetInput(Node* n, int i, Endpoint from);
 
@@ -151,6 +156,10 @@ bool HasActivation(const Node& n);
 Endpoint IntsConst(std::span<const int64_t> values, const Node& like, Fuser& f);
 // Of an int32 or int64 constant.
 std::optional<std::vector<int64_t>> IntsOf(Endpoint e);
+// The sizes as a reshape states them, -1 for a free one; none where the rank is not known.
+std::vector<int64_t> StatedSizes(const PartialShape& s);
+// Can one reshape state them? Neither two free ones, nor one beside a size of 0, can be told.
+bool CanReshapeTo(std::span<const int64_t> sizes);
 // Equal shapes, if they are of as many elements: one size may be free in both.
 bool SameWhenEqualElements(const PartialShape& a, const PartialShape& b);
 // Where an affine operator has its weights and its bias, and which dimension of the weights is that

@@ -55,15 +55,7 @@ StatusOr<bool> FuseUnpackedConcatenation(Node& n, Fuser& f) {
   if (axis < 0 || AxisOf(n.Int("axis"), to) != axis) {
     return f.Declined(n, "it joins along another dimension than the next");
   }
-  std::vector<int64_t> dims;
-  for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
-  if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
-  AttrMap options;
-  options.Set("new_shape", dims);
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {cut->input(0), IntsConst(dims, n, f)},
-                                            std::move(options), n));
-  f.Replace(&n, by);
-  return true;
+  return f.ReplaceByReshape(&n, cut->input(0));
 }
 
 StatusOr<bool> FuseConcatenations(Node& n, Fuser& f) {

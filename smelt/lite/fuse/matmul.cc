@@ -39,11 +39,9 @@ constexpr OpSet kProductReshapes = {"tfl.reshape", "tfl.squeeze", "tfl.expand_di
 
 // The sizes of [rows..., units] as a reshape says them; nothing where it cannot.
 std::optional<std::vector<int64_t>> ProductRows(const PartialShape& to, int64_t last) {
-  std::vector<int64_t> out;
-  for (int i = 0; i + 1 < to.rank(); ++i) out.push_back(std::max<int64_t>(to[i], -1));
-  out.push_back(last);
-  if (std::ranges::count(out, -1) > 1 || std::ranges::count(out, 0) > 0) return std::nullopt;
-  return out;
+  std::vector<int64_t> out = StatedSizes(to);
+  out.back() = last;
+  return CanReshapeTo(out) ? std::optional(out) : std::nullopt;
 }
 
 // Weights that are one matrix, whatever dimensions of one are in front.
@@ -80,11 +78,7 @@ StatusOr<bool> FuseReshapesAroundBatchMatmul(Node& n, Fuser& f) {
   if (!sizes) return false;
   Endpoint in = rows.node->input(0);
   if (!SameWhenEqualElements(x, PartialShape::Of(*sizes))) {
-    AttrMap options;
-    options.Set("new_shape", *sizes);
-    ASSIGN_OR_RETURN(in,
-                     f.AddShaped("tfl.reshape", {in, IntsConst(*sizes, n, f)}, std::move(options),
-                                 Fuser::type(in), PartialShape::Of(*sizes), n));
+    ASSIGN_OR_RETURN(in, f.Reshape(in, *sizes, n));
   }
   ASSIGN_OR_RETURN(const Endpoint by,
                    f.Add("tfl.batch_matmul", {in, product.input(1)}, OptionsOf(product), n));
@@ -111,12 +105,7 @@ StatusOr<bool> FuseReshapesAroundProduct(Node& n, Fuser& f) {
   }
   const auto sizes = ProductRows(to, inner);
   if (!sizes) return false;
-  AttrMap to_rows;
-  to_rows.Set("new_shape", *sizes);
-  const Endpoint x = rows.node->input(0);
-  ASSIGN_OR_RETURN(const Endpoint in,
-                   f.AddShaped("tfl.reshape", {x, IntsConst(*sizes, n, f)}, std::move(to_rows),
-                               Fuser::type(x), PartialShape::Of(*sizes), n));
+  ASSIGN_OR_RETURN(const Endpoint in, f.Reshape(rows.node->input(0), *sizes, n));
   AttrMap options = OptionsOf(product);
   options.Erase("keep_num_dims");
   if (to.rank() != 2) options.Set("keep_num_dims", true);

@@ -74,15 +74,7 @@ StatusOr<bool> RemoveReduction(Node& n, Fuser& f) {
     return true;
   }
   if (!to.known_rank()) return false;
-  std::vector<int64_t> sizes;
-  for (int i = 0; i < to.rank(); ++i) sizes.push_back(std::max<int64_t>(to[i], -1));
-  if (std::ranges::count(sizes, -1) > 1 || std::ranges::count(sizes, 0) > 0) return false;
-  AttrMap options;
-  options.Set("new_shape", sizes);
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {n.input(0), IntsConst(sizes, n, f)},
-                                            std::move(options), n));
-  f.Replace(&n, by);
-  return true;
+  return f.ReplaceByReshape(&n, n.input(0));
 }
 
 // reduce(reduce(x)) is one over the axes of both. Of means only where all sizes are the same for

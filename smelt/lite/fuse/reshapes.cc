@@ -22,22 +22,11 @@ StatusOr<bool> RemoveReshape(Node& n, Fuser& f) {
     return true;
   }
   // One reshape to where both lead, if that can be said in one.
-  Endpoint sizes;
+  if (!n.Is("tfl.reshape") || !Fuser::Constant(n.input(1))) return f.ReplaceByReshape(&n, first);
   AttrMap options;
-  if (n.Is("tfl.reshape") && Fuser::Constant(n.input(1))) {
-    sizes = n.input(1);
-    if (const Attr* given = n.attrs().Find("new_shape")) options.Set("new_shape", *given);
-  } else if (to.known_rank()) {
-    std::vector<int64_t> dims;
-    for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
-    // Beside a size of 0 a free one cannot be told.
-    if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
-    sizes = IntsConst(dims, n, f);
-    options.Set("new_shape", std::move(dims));
-  } else {
-    return false;
-  }
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {first, sizes}, std::move(options), n));
+  if (const Attr* given = n.attrs().Find("new_shape")) options.Set("new_shape", *given);
+  ASSIGN_OR_RETURN(const Endpoint by,
+                   f.Add("tfl.reshape", {first, n.input(1)}, std::move(options), n));
   f.Replace(&n, by);
   return true;
 }

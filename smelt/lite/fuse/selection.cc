@@ -70,17 +70,7 @@ bool OnlyAddsDimensions(const Node& n) {
 StatusOr<bool> FuseStridedSlice(Node& n, Fuser& f) {
   if (!IsSliced(Fuser::type(n.input(0)))) return false;
   const PartialShape to = Fuser::shape({&n, 0});
-  if (OnlyAddsDimensions(n) && to.known_rank()) {
-    std::vector<int64_t> dims;
-    for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
-    if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
-    AttrMap options;
-    options.Set("new_shape", dims);
-    ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {n.input(0), IntsConst(dims, n, f)},
-                                              std::move(options), n));
-    f.Replace(&n, by);
-    return true;
-  }
+  if (OnlyAddsDimensions(n) && to.known_rank()) return f.ReplaceByReshape(&n, n.input(0));
   const auto part = PartOf(n);
   // The kernel of slice takes no more dimensions.
   if (!part || part->begin.size() > 5) return false;
@@ -189,14 +179,10 @@ StatusOr<bool> FuseOneHot(Node& n, Fuser& f) {
     dims.push_back(1);
     if (!SameWhenEqualElements(PartialShape::Of(dims), column)) {
       // A reshape that does more leads to one dimension less.
-      dims.clear();
-      for (int i = 0; i + 1 < column.rank(); ++i) dims.push_back(std::max<int64_t>(column[i], -1));
-      if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) continue;
-      if (!Fuser::ReadOnce(e)) continue;
-      AttrMap shaped;
-      shaped.Set("new_shape", dims);
-      ASSIGN_OR_RETURN(x, f.AddShaped("tfl.reshape", {x, IntsConst(dims, n, f)}, std::move(shaped),
-                                      Fuser::type(x), PartialShape::Of(dims), n));
+      dims = StatedSizes(column);
+      dims.pop_back();
+      if (!CanReshapeTo(dims) || !Fuser::ReadOnce(e)) continue;
+      ASSIGN_OR_RETURN(x, f.Reshape(x, dims, n));
     }
     AttrMap options;
     options.Set("axis", int64_t{-1});

@@ -264,15 +264,7 @@ StatusOr<bool> FuseTransposeIntoReshape(Node& n, Fuser& f) {
            OrderOf(*use.node->input(1 - use.input).node) == order;
   });
   if (beside) return false;
-  std::vector<int64_t> dims;
-  for (int i = 0; i < to.rank(); ++i) dims.push_back(std::max<int64_t>(to[i], -1));
-  if (std::ranges::count(dims, -1) > 1 || std::ranges::count(dims, 0) > 0) return false;
-  AttrMap options;
-  options.Set("new_shape", dims);
-  ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.reshape", {n.input(0), IntsConst(dims, n, f)},
-                                            std::move(options), n));
-  f.Replace(&n, by);
-  return true;
+  return f.ReplaceByReshape(&n, n.input(0));
 }
 
 // (c * x^T)^T is x * c^T, and a product transposes its weights.
