@@ -88,6 +88,12 @@ Endpoint Legalizer::Ints(std::span<const int64_t> values) {
   return Const(Tensor::Vector(std::span<const int32_t>(narrow)));
 }
 
+Endpoint Legalizer::IntPairs(std::span<const int64_t> values) {
+  const std::vector<int32_t> narrow(values.begin(), values.end());
+  const auto rows = static_cast<int64_t>(narrow.size()) / 2;
+  return Const(Tensor::Vector(std::span<const int32_t>(narrow)).WithShape(Shape({rows, 2})));
+}
+
 Endpoint Legalizer::Int(int64_t value) {
   return Const(Tensor::Scalar(static_cast<int32_t>(value)));
 }

@@ -77,6 +77,8 @@ class Legalizer {
   // An int32 vector.
   Endpoint Ints(std::span<const int64_t> values);
   Endpoint Int(int64_t value);  // an int32 scalar
+  // An int32 matrix of two columns, row by row: what is before and behind each dimension.
+  Endpoint IntPairs(std::span<const int64_t> values);
   Endpoint Floats(float value);
   // Stands for an input that is left out.
   Endpoint NoValue();

@@ -7,7 +7,7 @@
 #include "smelt/lite/fit/fit.h"
 #include "smelt/lite/fit/sizes.h"
 #include "smelt/lite/fuse/fusion.h"
-#include "smelt/lite/rows/rows.h"
+#include "smelt/lite/rows/chain.h"
 
 namespace smelt {
 namespace {
@@ -54,11 +54,6 @@ StatusOr<Endpoint> Transposed(Endpoint e, LiteSizes& sizes, const std::vector<in
   return l.Add("tfl.transpose", {e, l.Ints(order)}, {}, {l.type(e), ShapeOfSizes(sizes)});
 }
 
-StatusOr<Endpoint> CastTo(Endpoint e, Dtype type, Legalizer& l) {
-  return l.Add("tfl.cast", {e}, Options({{"in_data_type", l.type(e)}, {"out_data_type", type}}),
-               {type, l.shape(e)});
-}
-
 LiteEndpoints FitTranspose(Node& n, Legalizer& l);
 
 // Of types that some kernels do not take, by those that hold their values.
@@ -67,11 +62,12 @@ LiteEndpoints TransposeWide(Node& n, Legalizer& l) {
   const Dtype wide = type == Dtype::kHalf     ? Dtype::kFloat
                      : type == Dtype::kUint16 ? Dtype::kInt32
                                               : Dtype::kInt64;
-  ASSIGN_OR_RETURN(const Endpoint e, CastTo(n.input(0), wide, l));
-  ASSIGN_OR_RETURN(Endpoint moved,
-                   l.Add("tfl.transpose", {e, n.input(1)}, OptionsOf(n), {wide, l.shape({&n, 0})}));
+  OperatorChain c(l);
+  const Endpoint moved = c.Make("tfl.transpose", {c.Cast(n.input(0), wide), n.input(1)},
+                                OptionsOf(n), {wide, l.shape({&n, 0})});
+  RETURN_IF_ERROR(c.Done(moved).status());
   ASSIGN_OR_RETURN(const std::vector<Endpoint> fitted, FitTranspose(*moved.node, l));
-  return One(CastTo(fitted.empty() ? moved : fitted[0], type, l));
+  return c.Done(c.Cast(fitted.empty() ? moved : fitted[0], type));
 }
 
 LiteEndpoints FitTranspose(Node& n, Legalizer& l) {
@@ -248,13 +244,9 @@ LiteEndpoints FitReduction(Node& n, Legalizer& l) {
     size_t last = run_goes.size();
     while (!run_goes[--last]) {
     }
-    const DimRun around[] = {
-        {0, static_cast<int>(last)},
-        {static_cast<int>(last), 1},
-        {static_cast<int>(last) + 1, static_cast<int>(run_goes.size() - last) - 1}};
     LiteSizes before = sizes;
     const std::vector<bool> kinds = run_goes;
-    sizes = MergedSizes(before, around);
+    sizes = Around(before, last);
     run_goes = {false, true, false};
     RETURN_IF_ERROR(reduce({1}));
     sizes = before;

@@ -29,6 +29,14 @@ struct PartPlan {
   std::vector<int64_t> result;  // sizes of those that change, where they are known; else -1
 };
 
+// As many dimensions, none of which changes.
+PartPlan AllStay(int rank, const PartialShape& to) {
+  const auto count = static_cast<size_t>(rank);
+  PartPlan out = {std::vector<bool>(count), std::vector<bool>(count), {}};
+  for (int d = 0; d < rank; ++d) out.result.push_back(to.rank() == rank ? to[d] : -1);
+  return out;
+}
+
 DimRuns RunsBetween(const std::vector<bool>& alone) {
   DimRuns runs;
   for (size_t d = 0; d < alone.size(); ++d) {
@@ -149,12 +157,11 @@ LiteEndpoints FitSlice(Node& n, Legalizer& l) {
   if (!begin || !size || static_cast<int>(begin->size()) != rank || size->size() != begin->size()) {
     return NotConstant(rank, "begin and size are");
   }
-  PartPlan plan;
+  PartPlan plan = AllStay(rank, to);
   for (int d = 0; d < rank; ++d) {
-    const PartNumber &b = (*begin)[static_cast<size_t>(d)], &s = (*size)[static_cast<size_t>(d)];
-    plan.changes.push_back(!(b.is(0) && (s.is(-1) || (x[d] >= 0 && s.is(x[d])))));
-    plan.goes.push_back(false);
-    plan.result.push_back(to.rank() == rank ? to[d] : -1);
+    const auto k = static_cast<size_t>(d);
+    const PartNumber &b = (*begin)[k], &s = (*size)[k];
+    plan.changes[k] = !(b.is(0) && (s.is(-1) || (x[d] >= 0 && s.is(x[d]))));
   }
   LiteSizes sizes;
   ASSIGN_OR_RETURN(
@@ -283,27 +290,22 @@ LiteEndpoints FitPad(Node& n, Legalizer& l) {
   if (rank <= most) return std::vector<Endpoint>();
   const auto pads = l.Integers(n.input(1));
   if (!pads || static_cast<int>(pads->size()) != 2 * rank) return NotConstant(rank, "pads are");
-  PartPlan plan;
-  for (int d = 0; d < rank; ++d) {
-    const auto k = static_cast<size_t>(2 * d);
-    plan.changes.push_back((*pads)[k] != 0 || (*pads)[k + 1] != 0);
-    plan.goes.push_back(false);
-    plan.result.push_back(to.rank() == rank ? to[d] : -1);
+  PartPlan plan = AllStay(rank, to);
+  for (size_t d = 0; d < plan.changes.size(); ++d) {
+    plan.changes[d] = (*pads)[2 * d] != 0 || (*pads)[2 * d + 1] != 0;
   }
   LiteSizes sizes;
   ASSIGN_OR_RETURN(
       const Endpoint e,
       InTurns(n.input(0), plan, most, l, &sizes, [&](const PartTurn& turn) -> StatusOr<Endpoint> {
-        std::vector<int32_t> each;
+        std::vector<int64_t> each;
         for (const DimRun& run : turn.runs) {
           const auto k = static_cast<size_t>(2 * run.first);
           for (const size_t side : {k, k + 1}) {
-            each.push_back(turn.changes(run) ? static_cast<int32_t>((*pads)[side]) : 0);
+            each.push_back(turn.changes(run) ? (*pads)[side] : 0);
           }
         }
-        const Tensor all = Tensor::Vector(std::span<const int32_t>(each))
-                               .WithShape(Shape({static_cast<int64_t>(turn.runs.size()), 2}));
-        std::vector<Endpoint> inputs = {turn.e, l.Const(all)};
+        std::vector<Endpoint> inputs = {turn.e, l.IntPairs(each)};
         if (n.num_inputs() > 2) inputs.push_back(n.input(2));
         return l.Add(n.op_name(), inputs, {}, {l.type(turn.e), turn.result});
       }));

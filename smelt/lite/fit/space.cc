@@ -89,10 +89,8 @@ LiteEndpoints FitSpace(Node& n, Legalizer& l) {
         block.insert(block.begin(), 1);
         around.insert(around.begin(), 2, 0);
       }
-      const std::vector<int32_t> narrow(around.begin(), around.end());
       step.block = l.Ints(block);
-      step.pads = l.Const(Tensor::Vector(std::span<const int32_t>(narrow))
-                              .WithShape(Shape({static_cast<int64_t>(block.size()), 2})));
+      step.pads = l.IntPairs(around);
     }
     LiteSizes known = sizes;
     AfterStep(n, step, before, Endpoint(), &known);

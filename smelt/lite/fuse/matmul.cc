@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "smelt/lite/common/evaluate.h"
+#include "smelt/lite/common/kernel_ranks.h"
 #include "smelt/lite/fuse/fusion.h"
 
 namespace smelt {
@@ -63,8 +64,8 @@ StatusOr<bool> FuseReshapesAroundBatchMatmul(Node& n, Fuser& f) {
   if (!rows.node->Is(kProductReshapes) || !IsOneMatrix(weights)) return false;
   const PartialShape x = Fuser::shape(rows.node->input(0)), to = Fuser::shape({&n, 0});
   const PartialShape flat = Fuser::shape(rows);
-  // The kernel takes no more dimensions.
-  if (x.rank() < 2 || flat.rank() < weights.rank() || to.rank() > 5) return false;
+  if (x.rank() < 2 || flat.rank() < weights.rank()) return false;
+  if (to.rank() > KernelRanksOf(product.op_name()).most) return false;
   const bool turned = product.Bool("adj_y");
   const int64_t inner = flat[flat.rank() - 1], units = weights[weights.rank() - (turned ? 2 : 1)];
   if (inner <= 0 || units <= 0) return false;

@@ -3,6 +3,7 @@
 
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/evaluate.h"
+#include "smelt/lite/common/kernel_ranks.h"
 #include "smelt/lite/fuse/fusion.h"
 
 namespace smelt {
@@ -72,8 +73,8 @@ StatusOr<bool> FuseStridedSlice(Node& n, Fuser& f) {
   const PartialShape to = Fuser::shape({&n, 0});
   if (OnlyAddsDimensions(n) && to.known_rank()) return f.ReplaceByReshape(&n, n.input(0));
   const auto part = PartOf(n);
-  // The kernel of slice takes no more dimensions.
-  if (!part || part->begin.size() > 5) return false;
+  const int most = KernelRanksOf("tfl.slice").most;
+  if (!part || static_cast<int>(part->begin.size()) > most) return false;
   ASSIGN_OR_RETURN(
       const Endpoint by,
       f.Add("tfl.slice", {n.input(0), IntsConst(part->begin, n, f), IntsConst(part->size, n, f)},

@@ -6,6 +6,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/shape/rules.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/kernel_ranks.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/optimize/rewrite/number_tensors.h"
 
@@ -173,7 +174,7 @@ StatusOr<bool> RemoveSpreadOperand(Node& n, Fuser& f) {
 // Matrices that are repeated for each of a batch.
 StatusOr<bool> RemoveSpreadMatrices(Node& n, Fuser& f) {
   const PartialShape to = Fuser::shape({&n, 0});
-  if (!to.known_rank() || to.rank() > 5) return false;
+  if (!to.known_rank() || to.rank() > KernelRanksOf(n.op_name()).most) return false;
   for (const int i : {0, 1}) {
     const Endpoint e = n.input(i);
     if (!e.node->Is({"tfl.tile", "tfl.broadcast_to"}) || e.node->Bool(kVariableOutputs)) continue;

@@ -23,18 +23,6 @@ Endpoint OfBoth(Endpoint x, Endpoint h, Endpoint weights, Endpoint bias, Operato
                 {Dtype::kFloat, PartialShape::Of({rows, w[0]})});
 }
 
-std::vector<Endpoint> GatesOf(Endpoint e, int64_t count, int64_t units, OperatorChain& c) {
-  std::vector<Endpoint> out(static_cast<size_t>(count));
-  if (!c.ok()) return out;
-  const LiteOutput one = {Dtype::kFloat, PartialShape::Of({c.shape(e)[0], units})};
-  const std::vector<LiteOutput> outputs(out.size(), one);
-  const auto made = c.l().AddMany("tfl.split", std::vector<Endpoint>{c.l().Int(1), e},
-                                  Options({{"num_splits", count}}), outputs);
-  c.Fail(made.status());
-  for (int i = 0; made.ok() && i < count; ++i) out[static_cast<size_t>(i)] = {*made, i};
-  return out;
-}
-
 // What the steps of a layer share: gates are in the order i, c, f, o, or i, f, c, o.
 struct BlockLstm {
   int64_t units;
@@ -75,8 +63,7 @@ StatusOr<BlockLstm> BlockOf(const Node& n, int first, Legalizer& l) {
 // i, cs, f, o, ci, co, h of one step.
 std::vector<Endpoint> LstmStep(const BlockLstm& b, Endpoint x, Endpoint cell, Endpoint hidden,
                                OperatorChain& c) {
-  const std::vector<Endpoint> gates =
-      GatesOf(OfBoth(x, hidden, b.weights, b.bias, c), 4, b.units, c);
+  const std::vector<Endpoint> gates = c.Split(OfBoth(x, hidden, b.weights, b.bias, c), 4, 1);
   Endpoint i = gates[0], f = gates[b.forget_first ? 1 : 2], o = gates[3];
   if (b.forget_bias != 0) f = c.Add(f, static_cast<double>(b.forget_bias));
   if (b.peephole) {
@@ -149,15 +136,11 @@ LiteEndpoints LstmLayer(Node& n, Legalizer& l) {
                          " are not spelled out");
   }
   OperatorChain c(l);
-  const LiteOutput of_step = {Dtype::kFloat, PartialShape::Of({x[1], x[2]})};
-  const std::vector<LiteOutput> steps(static_cast<size_t>(x[0]), of_step);
-  const Endpoint input = n.input(1);
-  ASSIGN_OR_RETURN(Node * cut, l.AddMany("tfl.unpack", {&input, 1},
-                                         Options({{"num", x[0]}, {"axis", int64_t{0}}}), steps));
+  const std::vector<Endpoint> cut = c.Unpack(n.input(1), x[0], 0, PartialShape::Of({x[1], x[2]}));
   std::vector<std::vector<Endpoint>> all(7);
   Endpoint cell = n.input(2), hidden = n.input(3);
   for (int t = 0; t < (*taken)[0]; ++t) {
-    const std::vector<Endpoint> step = LstmStep(b, {cut, t}, cell, hidden, c);
+    const std::vector<Endpoint> step = LstmStep(b, cut[static_cast<size_t>(t)], cell, hidden, c);
     for (size_t i = 0; i < 7; ++i) all[i].push_back(step[i]);
     cell = step[1];
     hidden = step[6];
@@ -190,7 +173,7 @@ LiteEndpoints GruCell(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(const Endpoint of_candidate, LiteTransposed(n.input(3), l));
   OperatorChain c(l);
   const Endpoint both = c.Op("tfl.logistic", {OfBoth(x, before, of_gates, n.input(4), c)});
-  const std::vector<Endpoint> ru = GatesOf(both, 2, candidate[1], c);
+  const std::vector<Endpoint> ru = c.Split(both, 2, 1);
   const Endpoint kept = c.Mul(before, ru[0]);
   const Endpoint made = c.Op("tfl.tanh", {OfBoth(x, kept, of_candidate, n.input(5), c)});
   const Endpoint h = c.Add(c.Mul(ru[1], before), c.Mul(c.Sub(1, ru[1]), made));

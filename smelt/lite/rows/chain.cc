@@ -77,6 +77,39 @@ Endpoint OperatorChain::Make(OpName op, std::initializer_list<Endpoint> inputs, 
   return made.ok() ? *made : Endpoint();
 }
 
+std::vector<Endpoint> OperatorChain::MakeMany(OpName op, std::initializer_list<Endpoint> inputs,
+                                              AttrMap options,
+                                              const std::vector<LiteOutput>& outputs) {
+  std::vector<Endpoint> out(outputs.size());
+  if (!status_.ok()) return out;
+  const StatusOr<Node*> made =
+      l_.AddMany(op, std::vector<Endpoint>(inputs), std::move(options), outputs);
+  status_.Update(made.status());
+  for (size_t i = 0; made.ok() && i < out.size(); ++i) out[i] = {*made, static_cast<int>(i)};
+  return out;
+}
+
+std::vector<Endpoint> OperatorChain::Split(Endpoint e, int64_t count, int64_t axis) {
+  const auto parts = static_cast<size_t>(count);
+  if (!status_.ok()) return std::vector<Endpoint>(parts);
+  const PartialShape from = l_.shape(e);
+  std::vector<int64_t> dims;
+  for (int i = 0; i < from.rank(); ++i) {
+    const int64_t size = std::max<int64_t>(from[i], -1);
+    dims.push_back(i == axis && size >= 0 ? size / count : size);
+  }
+  return MakeMany("tfl.split", {l_.Int(axis), e}, Options({{"num_splits", count}}),
+                  std::vector<LiteOutput>(parts, {l_.type(e), PartialShape::Of(dims)}));
+}
+
+std::vector<Endpoint> OperatorChain::Unpack(Endpoint e, int64_t count, int64_t axis,
+                                            const PartialShape& part) {
+  const auto parts = static_cast<size_t>(count);
+  if (!status_.ok()) return std::vector<Endpoint>(parts);
+  return MakeMany("tfl.unpack", {e}, Options({{"num", count}, {"axis", axis}}),
+                  std::vector<LiteOutput>(parts, {l_.type(e), part}));
+}
+
 Endpoint OperatorChain::Cast(Endpoint e, Dtype to) {
   if (!status_.ok() || l_.type(e) == to) return e;
   return Make("tfl.cast", {e}, Options({{"in_data_type", l_.type(e)}, {"out_data_type", to}}),

@@ -41,6 +41,12 @@ class OperatorChain {
   // Any other operator.
   Endpoint Make(OpName op, std::initializer_list<Endpoint> inputs, AttrMap options,
                 const LiteOutput& out);
+  // The same of several results; so many that stand for none behind an error.
+  std::vector<Endpoint> MakeMany(OpName op, std::initializer_list<Endpoint> inputs, AttrMap options,
+                                 const std::vector<LiteOutput>& outputs);
+  // Equal parts along an axis: so many, or one for each element, which are of the shape `part`.
+  std::vector<Endpoint> Split(Endpoint e, int64_t count, int64_t axis);
+  std::vector<Endpoint> Unpack(Endpoint e, int64_t count, int64_t axis, const PartialShape& part);
   Endpoint Cast(Endpoint e, Dtype to);
   Endpoint Transpose(Endpoint e, const std::vector<int64_t>& order);
   // At most one size is free (-1).

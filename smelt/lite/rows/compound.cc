@@ -99,17 +99,7 @@ std::vector<Endpoint> ChannelsOf(Endpoint e, OperatorChain& c) {
     c.Fail(Unimplemented("its input is not known to have three channels"));
     return {};
   }
-  std::vector<int64_t> dims;
-  for (int i = 0; i < shape.rank(); ++i) dims.push_back(std::max<int64_t>(shape[i], -1));
-  dims.back() = 1;
-  std::vector<Endpoint> out;
-  const std::vector<LiteOutput> outputs(3, {c.l().type(e), PartialShape::Of(dims)});
-  const StatusOr<Node*> made =
-      c.l().AddMany("tfl.split", std::vector<Endpoint>{c.l().Int(shape.rank() - 1), e},
-                    Options({{"num_splits", int64_t{3}}}), outputs);
-  c.Fail(made.status());
-  for (int i = 0; made.ok() && i < 3; ++i) out.push_back({*made, i});
-  return out;
+  return c.Split(e, 3, shape.rank() - 1);
 }
 
 Endpoint Channelwise(const std::vector<Endpoint>& parts, const LiteOutput& out, OperatorChain& c) {

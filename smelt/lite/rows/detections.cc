@@ -60,18 +60,6 @@ Endpoint Counting(int64_t count, Legalizer& l) {
   return l.Ints(numbers);
 }
 
-std::vector<Endpoint> Unpacked(Endpoint e, int64_t count, int64_t axis, const PartialShape& part,
-                               OperatorChain& c) {
-  std::vector<Endpoint> out(static_cast<size_t>(count));
-  if (!c.ok()) return out;
-  const std::vector<LiteOutput> outputs(out.size(), {c.l().type(e), part});
-  const auto made =
-      c.l().AddMany("tfl.unpack", {&e, 1}, Options({{"num", count}, {"axis", axis}}), outputs);
-  c.Fail(made.status());
-  for (int i = 0; made.ok() && i < count; ++i) out[static_cast<size_t>(i)] = {*made, i};
-  return out;
-}
-
 // Side by side along the first dimension, or one above the other along a new one.
 Endpoint Side(OpName op, const std::vector<Endpoint>& parts, const LiteOutput& out,
               OperatorChain& c) {
@@ -94,13 +82,11 @@ Endpoint Picked(Endpoint from, Endpoint at, std::vector<int64_t> dims, OperatorC
 Endpoint PaddedTo(Endpoint e, const Detections& d, OperatorChain& c) {
   if (d.size == d.taken || !c.ok()) return e;
   const int rank = c.shape(e).rank();
-  StatusOr<Tensor> rows = Tensor::Zeros(Dtype::kInt32, Shape({rank, 2}));
-  c.Fail(rows.status());
-  if (!c.ok()) return {};
-  rows->data<int32_t>()[1] = static_cast<int32_t>(d.size - d.taken);
+  std::vector<int64_t> pads(2 * static_cast<size_t>(rank));
+  pads[1] = d.size - d.taken;
   std::vector<int64_t> dims = {d.size};
   for (int i = 1; i < rank; ++i) dims.push_back(c.shape(e)[i]);
-  return c.Make("tfl.pad", {e, c.l().Const(*rows)}, {}, {c.l().type(e), PartialShape::Of(dims)});
+  return c.Make("tfl.pad", {e, c.l().IntPairs(pads)}, {}, {c.l().type(e), PartialShape::Of(dims)});
 }
 
 struct Found {
@@ -111,26 +97,24 @@ struct Found {
 Found FoundIn(Endpoint boxes, Endpoint scores, const Detections& d, OperatorChain& c) {
   Legalizer& l = c.l();
   const int64_t many = std::max<int64_t>(d.boxes, -1), k = d.candidates();
-  const std::vector<Endpoint> of_class =
-      Unpacked(scores, d.classes, 1, PartialShape::Of({many}), c);
+  const std::vector<Endpoint> of_class = c.Unpack(scores, d.classes, 1, PartialShape::Of({many}));
   std::vector<Endpoint> corners;
   if (d.box_classes == 1) {
     corners = {c.Reshape(boxes, {many, 4})};
   } else {
-    corners = Unpacked(boxes, d.box_classes, 1, PartialShape::Of({many, 4}), c);
+    corners = c.Unpack(boxes, d.box_classes, 1, PartialShape::Of({many, 4}));
   }
   const LiteOutput number = {Dtype::kInt32, PartialShape::Of({})};
   const LiteOutput places = {Dtype::kInt32, PartialShape::Of({d.per_class})};
   std::vector<Endpoint> at, best, counts, own_corners;
   for (size_t i = 0; i < of_class.size() && c.ok(); ++i) {
     const Endpoint from = corners[d.box_classes == 1 ? 0 : i];
-    const std::vector<Endpoint> inputs = {from, of_class[i], d.most, d.overlap, d.least};
-    const auto made = l.AddMany("tfl.non_max_suppression_v4", inputs, {},
-                                std::vector<LiteOutput>{places, number});
-    c.Fail(made.status());
+    const std::vector<Endpoint> found =
+        c.MakeMany("tfl.non_max_suppression_v4", {from, of_class[i], d.most, d.overlap, d.least},
+                   {}, {places, number});
     if (!c.ok()) break;
-    at.push_back({*made, 0});
-    counts.push_back({*made, 1});
+    at.push_back(found[0]);
+    counts.push_back(found[1]);
     best.push_back(Picked(of_class[i], at.back(), {d.per_class}, c));
     if (d.box_classes > 1) own_corners.push_back(Picked(from, at.back(), {d.per_class, 4}, c));
   }
@@ -145,15 +129,13 @@ Found FoundIn(Endpoint boxes, Endpoint scores, const Detections& d, OperatorChai
   Found out;
   if (!c.ok()) return out;
   const PartialShape first = PartialShape::Of({d.taken});
-  const auto top =
-      l.AddMany("tfl.topk_v2", std::vector<Endpoint>{all, l.Int(d.taken)}, {},
-                std::vector<LiteOutput>{{Dtype::kFloat, first}, {Dtype::kInt32, first}});
-  c.Fail(top.status());
+  const std::vector<Endpoint> top = c.MakeMany("tfl.topk_v2", {all, l.Int(d.taken)}, {},
+                                               {{Dtype::kFloat, first}, {Dtype::kInt32, first}});
   if (!c.ok()) return out;
-  const Endpoint place = {*top, 1};
+  const Endpoint place = top[1];
   out.valid = c.Min(c.Reduce("tfl.sum", count, {0}, false), static_cast<double>(d.taken));
   const Endpoint valid = c.Less(Counting(d.taken, l), out.valid);
-  out.scores = PaddedTo(c.Select(valid, Endpoint{*top, 0}, 0), d, c);
+  out.scores = PaddedTo(c.Select(valid, top[0], 0), d, c);
   std::vector<float> numbers;
   for (int64_t i = 0; i < k; ++i) numbers.push_back(static_cast<float>(i / d.per_class));
   const Endpoint class_of = l.Const(Tensor::Vector(std::span<const float>(numbers)));
@@ -182,8 +164,8 @@ LiteEndpoints CombinedSuppression(Node& n, Legalizer& l) {
     boxes = {c.Reshape(n.input(0), {many, d.box_classes, 4})};
     scores = {c.Reshape(n.input(1), {many, d.classes})};
   } else {
-    boxes = Unpacked(n.input(0), d.images, 0, PartialShape::Of({many, d.box_classes, 4}), c);
-    scores = Unpacked(n.input(1), d.images, 0, PartialShape::Of({many, d.classes}), c);
+    boxes = c.Unpack(n.input(0), d.images, 0, PartialShape::Of({many, d.box_classes, 4}));
+    scores = c.Unpack(n.input(1), d.images, 0, PartialShape::Of({many, d.classes}));
   }
   std::vector<Endpoint> parts[4];
   for (size_t i = 0; i < boxes.size(); ++i) {

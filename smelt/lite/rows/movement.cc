@@ -393,17 +393,15 @@ Endpoint OneDiagonal(Endpoint diagonal, int64_t k, OperatorChain& c) {
   const Endpoint main =
       c.Make("tfl.matrix_diag", {diagonal}, {}, {l.type(diagonal), PartialShape::Of(dims)});
   if (k == 0 || !c.ok()) return main;
-  const auto rank = static_cast<int64_t>(dims.size());
-  StatusOr<Tensor> pads = Tensor::Zeros(Dtype::kInt32, Shape({rank, 2}));
-  c.Fail(pads.status());
-  if (!c.ok()) return {};
-  int32_t* rows = pads->data<int32_t>() + 2 * (rank - 2);
-  (k > 0 ? rows[1] : rows[0]) = static_cast<int32_t>(std::abs(k));
-  (k > 0 ? rows[2] : rows[3]) = static_cast<int32_t>(std::abs(k));
+  std::vector<int64_t> pads(2 * dims.size());
+  int64_t* rows = pads.data() + pads.size() - 4;
+  (k > 0 ? rows[1] : rows[0]) = std::abs(k);
+  (k > 0 ? rows[2] : rows[3]) = std::abs(k);
   for (size_t i = dims.size() - 2; i < dims.size(); ++i) {
     if (dims[i] >= 0) dims[i] += std::abs(k);
   }
-  return c.Make("tfl.pad", {main, l.Const(*pads)}, {}, {l.type(diagonal), PartialShape::Of(dims)});
+  return c.Make("tfl.pad", {main, l.IntPairs(pads)}, {},
+                {l.type(diagonal), PartialShape::Of(dims)});
 }
 
 // Where diagonal k is, of square matrices.

@@ -86,17 +86,14 @@ StatusOr<Endpoint> PaddedInput(const Node& n, Endpoint input, Legalizer& l, std:
   const std::vector<int64_t> pads = image.Pads("explicit_paddings");
   const PartialShape from = l.shape(input);
   if (std::ranges::all_of(pads, [](int64_t p) { return p == 0; })) return input;
-  ASSIGN_OR_RETURN(Tensor value,
-                   Tensor::Make(Dtype::kInt32, Shape({static_cast<int64_t>(pads.size() / 2), 2})));
-  std::copy(pads.begin(), pads.end(), value.data<int32_t>());
   std::vector<int64_t> dims;
   for (int i = 0; i < from.rank(); ++i) {
     const auto p = static_cast<size_t>(2 * i);
     dims.push_back(from[i] < 0 ? -1 : from[i] + pads[p] + pads[p + 1]);
   }
   const LiteOutput out = {l.type(input), PartialShape::Of(dims)};
-  if (by) return l.Add("tfl.padv2", {input, l.Const(value), l.Floats(*by)}, {}, out);
-  return l.Add("tfl.pad", {input, l.Const(value)}, {}, out);
+  if (by) return l.Add("tfl.padv2", {input, l.IntPairs(pads), l.Floats(*by)}, {}, out);
+  return l.Add("tfl.pad", {input, l.IntPairs(pads)}, {}, out);
 }
 
 // The weights in the order that the operator wants: of a constant at once.

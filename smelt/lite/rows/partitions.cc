@@ -179,11 +179,9 @@ LiteEndpoints Cumprod(Node& n, Legalizer& l) {
     sizes[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)] = size - by;
     const Endpoint part = c.Make("tfl.slice", {e, l.Ints(begin), l.Ints(sizes)}, {},
                                  {l.type(n.input(0)), PartialShape::Of(dims)});
-    auto pads = Tensor::Zeros(Dtype::kInt32, Shape({shape.rank(), 2}));
-    c.Fail(pads.status());
-    if (!c.ok()) return {};
-    pads->data<int32_t>()[2 * axis + (reverse ? 1 : 0)] = static_cast<int32_t>(by);
-    return c.Make("tfl.padv2", {part, l.Const(*pads), l.Const(value)}, {},
+    std::vector<int64_t> pads(2 * begin.size());
+    pads[static_cast<size_t>(2 * axis + (reverse ? 1 : 0))] = by;
+    return c.Make("tfl.padv2", {part, l.IntPairs(pads), l.Const(value)}, {},
                   {l.type(n.input(0)), shape});
   };
   Endpoint e = n.input(0);

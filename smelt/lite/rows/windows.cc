@@ -59,16 +59,15 @@ StatusOr<WindowGrid> WindowGridOf(const Node& n, const std::vector<int64_t>& siz
 
 // The image with the lowest number around it, as SAME pads.
 Endpoint Around(Endpoint image, const WindowGrid& w, OperatorChain& c) {
-  const int64_t pads[] = {w.rows.before, w.rows.behind, w.columns.before, w.columns.behind};
+  const int64_t pads[] = {0, 0, w.rows.before, w.rows.behind, w.columns.before, w.columns.behind,
+                          0, 0};
   if (std::ranges::all_of(pads, [](int64_t p) { return p == 0; })) return image;
-  StatusOr<Tensor> rows = Tensor::Zeros(Dtype::kInt32, Shape({4, 2}));
-  c.Fail(rows.status());
-  if (!c.ok()) return {};
-  std::copy(std::begin(pads), std::end(pads), rows->data<int32_t>() + 2);
   const Endpoint lowest = c.l().Floats(std::numeric_limits<float>::lowest());
-  return c.Make("tfl.padv2", {image, c.l().Const(*rows), lowest}, {},
-                {Dtype::kFloat, PartialShape::Of({w.batch, w.rows.in + pads[0] + pads[1],
-                                                  w.columns.in + pads[2] + pads[3], w.channels})});
+  return c.Make(
+      "tfl.padv2", {image, c.l().IntPairs(pads), lowest}, {},
+      {Dtype::kFloat,
+       PartialShape::Of({w.batch, w.rows.in + w.rows.before + w.rows.behind,
+                         w.columns.in + w.columns.before + w.columns.behind, w.channels})});
 }
 
 // What stands at place (y, x) of each window of the padded image.

@@ -177,9 +177,7 @@ LiteEndpoints XlaPadRow(Node& n, Legalizer& l) {
                {l.type(e), PartialShape::Of(sizes)});
   }
   if (!adds) return c.Done(e);
-  ASSIGN_OR_RETURN(Tensor value, Tensor::Make(Dtype::kInt32, Shape({shape.rank(), 2})));
-  std::copy(pads.begin(), pads.end(), value.data<int32_t>());
-  return c.Done(c.Make("tfl.padv2", {e, l.Const(value), n.input(1)}, {},
+  return c.Done(c.Make("tfl.padv2", {e, l.IntPairs(pads), n.input(1)}, {},
                        {l.type(n.input(0)), PartialShape::Of(dims)}));
 }
 
