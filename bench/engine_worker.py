@@ -206,7 +206,9 @@ def worst_error(got, want):
         if w.dtype.kind not in "fiub":
             return 0.0
         g, w = g.astype(np.float64), w.astype(np.float64)
-        return float(np.max(np.abs(g - w), initial=0) / max(np.ptp(w) if w.size else 1, 1e-9))
+        # One number alone has no range but its size.
+        span = np.ptp(w) if w.size > 1 else np.max(np.abs(w), initial=0)
+        return float(np.max(np.abs(g - w), initial=0) / max(span, 1e-9))
     # Names are the converter's own where it changed them.
     pairs = [(got.get(k, other), w) for (k, w), other in zip(want.items(), got.values())]
     return max((one(g, w) for g, w in pairs), default=0.0)
