@@ -51,7 +51,7 @@ constexpr TypeRow kTypeRows[] = {
     {kMoved & ~Types(Dtype::kInt8, Dtype::kBool), {"ReverseSequence"}},
     {kMoved | Types(Dtype::kString), {"GatherNd"}},
     {kMoved | Types(Dtype::kUint32), {"Concat", "ConcatV2"}},
-    {(kMoved & ~Types(Dtype::kBool)) | Types(Dtype::kUint32), {"Pack"}},
+    {kMoved | Types(Dtype::kUint32), {"Pack"}},
     {kMoved & ~Types(Dtype::kBool), {"Split", "SplitV"}},
     {kMoved, {"Unpack"}},
     {kMoved, {"Pad", "PadV2"}},

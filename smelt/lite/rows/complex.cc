@@ -13,6 +13,13 @@ bool IsCastOfReal(Endpoint e) {
   return e.node->Is("tfl.cast") && e.node->output_types[0] == Dtype::kComplex64;
 }
 
+StatusOr<Endpoint> AsFloat(Endpoint e, Legalizer& l) {
+  if (l.type(e) == Dtype::kFloat) return e;
+  return l.Add("tfl.cast", {e},
+               Options({{"in_data_type", l.type(e)}, {"out_data_type", Dtype::kFloat}}),
+               {Dtype::kFloat, l.shape(e)});
+}
+
 }  // namespace
 
 StatusOr<ComplexParts> PartsOfComplex(Endpoint e, Legalizer& l) {
@@ -30,7 +37,7 @@ StatusOr<ComplexParts> PartsOfComplex(Endpoint e, Legalizer& l) {
   }
   ComplexParts out;
   if (IsCastOfReal(e)) {
-    out.real = e.node->input(0);
+    ASSIGN_OR_RETURN(out.real, AsFloat(e.node->input(0), l));
     ASSIGN_OR_RETURN(out.imaginary, l.Add("tfl.zeros_like", {out.real}, {}, part));
     return out;
   }
@@ -73,7 +80,8 @@ LiteEndpoints Magnitude(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckComplex64(n));
   const LiteOutput out = l.OutputOf(n);
   if (IsCastOfReal(n.input(0))) {
-    return One(l.Add("tfl.abs", {n.input(0).node->input(0)}, {}, out));
+    ASSIGN_OR_RETURN(const Endpoint real, AsFloat(n.input(0).node->input(0), l));
+    return One(l.Add("tfl.abs", {real}, {}, out));
   }
   if (!n.input(0).node->Is("Complex")) {
     return One(l.Add("tfl.complex_abs", {n.input(0)}, {}, out));
@@ -150,16 +158,14 @@ LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints CastToComplex(Node& n, Legalizer& l) {
-  const LiteOutput part = {Dtype::kFloat, l.shape(n.input(0))};
+  constexpr DtypeSet kAtOnce = Types(Dtype::kFloat, Dtype::kHalf, Dtype::kInt32, Dtype::kInt64,
+                                     Dtype::kInt8, Dtype::kUint8, Dtype::kInt16, Dtype::kBool);
   Endpoint real = n.input(0);
-  if (l.type(real) != Dtype::kFloat) {
-    ASSIGN_OR_RETURN(
-        real,
-        l.Add("tfl.cast", {real},
-              Options({{"in_data_type", l.type(real)}, {"out_data_type", Dtype::kFloat}}), part));
+  if (!Has(kAtOnce, l.type(real))) {
+    ASSIGN_OR_RETURN(real, AsFloat(real, l));
   }
   return One(l.Add("tfl.cast", {real},
-                   Options({{"in_data_type", Dtype::kFloat}, {"out_data_type", Dtype::kComplex64}}),
+                   Options({{"in_data_type", l.type(real)}, {"out_data_type", Dtype::kComplex64}}),
                    l.OutputOf(n)));
 }
 

@@ -6,19 +6,14 @@
 namespace smelt {
 namespace {
 
-// Of rows of numbers, as the softmax of both ops needs them.
-struct Rows {
-  Endpoint moved;   // less the greatest of the row
-  Endpoint powers;  // exp of it
-  Endpoint sums;    // of those
-};
-
-Rows SoftmaxRows(Endpoint x, OperatorChain& c) {
-  Rows r;
-  r.moved = c.Sub(x, c.Reduce("tfl.reduce_max", x, {1}, true));
-  r.powers = c.Op("tfl.exp", {r.moved});
-  r.sums = c.Reduce("tfl.sum", r.powers, {1}, true);
-  return r;
+// The logarithms of the probabilities of classes, and what the loss says of each logit.
+Endpoint LogProbabilities(Endpoint x, OperatorChain& c) {
+  return c.Make("tfl.log_softmax", {x}, {}, {Dtype::kFloat, c.shape(x)});
+}
+Endpoint Slope(Endpoint x, Endpoint labels, OperatorChain& c) {
+  const Endpoint probabilities =
+      c.Make("tfl.softmax", {x}, Options({{"beta", 1.0f}}), {Dtype::kFloat, c.shape(x)});
+  return c.Sub(probabilities, labels);
 }
 
 // The loss of each row of logits, and its gradient.
@@ -29,10 +24,9 @@ LiteEndpoints CrossEntropy(Node& n, Legalizer& l) {
   }
   OperatorChain c(l);
   const Endpoint labels = n.input(1);
-  const Rows r = SoftmaxRows(n.input(0), c);
-  const Endpoint each = c.Mul(labels, c.Sub(c.Op("tfl.log", {r.sums}), r.moved));
-  const Endpoint loss = c.Reduce("tfl.sum", each, {1}, false);
-  return c.Done({loss, c.Sub(c.Div(r.powers, r.sums), labels)});
+  const Endpoint each = c.Mul(labels, LogProbabilities(n.input(0), c));
+  const Endpoint loss = c.Op("tfl.neg", {c.Reduce("tfl.sum", each, {1}, false)});
+  return c.Done({loss, Slope(n.input(0), labels, c)});
 }
 
 // The same of labels that are numbers of classes.
@@ -48,11 +42,10 @@ LiteEndpoints SparseCrossEntropy(Node& n, Legalizer& l) {
   const PartialShape hot_shape = PartialShape::Of({std::max<int64_t>(shape[0], -1), shape[1]});
   const Endpoint hot = c.Make("tfl.one_hot", {labels, l.Int(shape[1]), yes, no},
                               Options({{"axis", int64_t{-1}}}), {Dtype::kBool, hot_shape});
-  const Rows r = SoftmaxRows(n.input(0), c);
-  const Endpoint mine = c.Reduce("tfl.sum", c.Select(hot, r.moved, 0), {1}, false);
-  const Endpoint all = c.Op("tfl.log", {c.Reduce("tfl.sum", r.powers, {1}, false)});
-  const Endpoint gradient = c.Sub(c.Div(r.powers, r.sums), c.Cast(hot, Dtype::kFloat));
-  return c.Done({c.Sub(all, mine), gradient});
+  // Other classes may be impossible: a product would not take them away.
+  const Endpoint mine = c.Select(hot, LogProbabilities(n.input(0), c), 0);
+  const Endpoint loss = c.Op("tfl.neg", {c.Reduce("tfl.sum", mine, {1}, false)});
+  return c.Done({loss, Slope(n.input(0), c.Cast(hot, Dtype::kFloat), c)});
 }
 
 constexpr ExportRow kLossRows[] = {

@@ -167,6 +167,23 @@ LiteEndpoints Pack(Node& n, Legalizer& l) {
   const int rank = l.rank({&n, 0});
   if (axis < 0 && rank < 0) return Unimplemented("the rank of its inputs is not known");
   if (axis < 0) axis += rank;
+  if (n.output_types[0] == Dtype::kBool) {
+    // Its operator does not take them, and one that joins does.
+    std::vector<Endpoint> parts;
+    for (const Endpoint& e : n.inputs()) {
+      PartialShape shape = l.shape(e);
+      if (!shape.known_rank() || axis > shape.rank()) {
+        return Unimplemented("the rank of its inputs is not known");
+      }
+      std::vector<int64_t> dims;
+      for (int i = 0; i < shape.rank(); ++i) dims.push_back(std::max<int64_t>(shape[i], -1));
+      dims.insert(dims.begin() + static_cast<ptrdiff_t>(axis), 1);
+      ASSIGN_OR_RETURN(parts.emplace_back(), l.Add("tfl.expand_dims", {e, l.Int(axis)}, {},
+                                                   {Dtype::kBool, PartialShape::Of(dims)}));
+    }
+    if (parts.size() == 1) return parts;
+    return One(l.Add("tfl.concatenation", parts, Options({{"axis", axis}}), l.OutputOf(n)));
+  }
   return One(l.Add("tfl.pack", Inputs(n),
                    Options({{"values_count", int64_t{n.num_inputs()}}, {"axis", axis}}),
                    l.OutputOf(n)));

@@ -197,6 +197,28 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
     if (std::ranges::count_if(dims, [](int64_t d) { return d < 0; }) < 2) {
       return Reshaped(e, dims, l);
     }
+    std::vector<int64_t> number_of;  // of each dimension: its group's
+    EinsumLabels in_order;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      for (const int label : groups[g]) {
+        number_of.push_back(static_cast<int64_t>(g));
+        in_order.push_back(label);
+      }
+    }
+    if (groups.size() < from.size() && number_of.size() == from.size() &&
+        std::ranges::equal(from, in_order, [](const EinsumLabels& one, int label) {
+          return one.size() == 1 && one[0] == label;
+        })) {
+      // What stands side by side is multiplied, of all groups at once.
+      const auto count = static_cast<int64_t>(groups.size());
+      const LiteOutput of_shape = {Dtype::kInt32, PartialShape::Of({l.rank(e)})};
+      ASSIGN_OR_RETURN(const Endpoint whole,
+                       l.Add("tfl.shape", {e}, Options({{"out_type", Dtype::kInt32}}), of_shape));
+      ASSIGN_OR_RETURN(const Endpoint shape,
+                       l.Add("tfl.unsorted_segment_prod", {whole, l.Ints(number_of), l.Int(count)},
+                             {}, {Dtype::kInt32, PartialShape::Of({count})}));
+      return l.Add("tfl.reshape", {e, shape}, {}, {l.type(e), PartialShape::Of(dims)});
+    }
     std::vector<Endpoint> parts;
     const auto rest = std::ranges::find_if(dims, [](int64_t d) { return d < 0; });
     for (const EinsumLabels& g : groups) {
