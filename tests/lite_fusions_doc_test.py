@@ -12,9 +12,9 @@ text = (root / "docs/lite_fusions.md").read_text()
 blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S))
 
 code, out, err = call("lite", "--list_fusions")
-listed = {line.split()[0] for line in out.splitlines() if re.match(r"(Fuse|Remove|Move)\w+ ", line)}
+listed = {line.split()[0] for line in out.splitlines() if re.match(r"(Fuse|Remove|Move|Unfold)\w+ ", line)}
 table = text.split("## All of them")[1].split("## Rules of your own")[0]
-documented = set(re.findall(r"`((?:Fuse|Remove|Move)\w+)`", table)) - {"FuseLstm"}
+documented = set(re.findall(r"`((?:Fuse|Remove|Move|Unfold)\w+)`", table)) - {"FuseLstm"}
 check("each fusion is in the table", listed and listed == documented, f"only listed {listed - documented}, only documented {documented - listed}")
 
 rules = work / "my.fusions"

@@ -49,7 +49,59 @@ def table():
     return lines
 
 
-lines = table()
+def functions(text):
+    """{name: body} of the functions of a file, those of classes among them."""
+    out = {}
+    for m in re.finditer(r"^( *)[\w:<>,*& ]+[ >*&](?:\w+::)?(\w+)\([^;{}]*\)(?: const)? \{(?:\n(.*?)^\1\}|( [^\n]*)\}$)", text, re.M | re.S):
+        out[m[2]] = out.get(m[2], "") + (m[3] or m[4])
+    # What a class of the file does, those do who make one.
+    for m in re.finditer(r"^class (\w+) .*?\{\n(.*?)^\};", text, re.M | re.S):
+        out[m[1]] = out.get(m[1], "") + m[2]
+    return out
+
+
+def made_by(name, bodies, chain, seen):
+    """Operators that a function names, or those that it calls, and those of a chain's methods."""
+    if name in seen:
+        return set()
+    seen.add(name)
+    body = bodies.get(name, "")
+    out = set(re.findall(r'"tfl\.([a-z0-9_]+)"', body))
+    for other in bodies:
+        if other != name and re.search(rf"(?<![.>\w]){other}\b", body):
+            out |= made_by(other, bodies, chain, seen)
+    for receiver, method in re.findall(r"\b(\w+)\.(\w+)\(", body):
+        if method in chain and receiver not in ("l", "l_"):
+            out |= chain[method]
+    return out
+
+
+def exports():
+    """[(op of TensorFlow, its operators, the one that the row names)]: the rows of smelt/lite/rows."""
+    methods = functions((root / "smelt/lite/rows/chain.h").read_text()) | functions((root / "smelt/lite/rows/chain.cc").read_text())
+    methods.pop("OperatorChain", None)
+    chain = {m: made_by(m, methods, {}, set()) for m in methods}
+    shared, out = {}, {}
+    for file in sources("smelt/lite/rows"):
+        if file.name not in ("chain.h", "chain.cc"):
+            for name, body in functions(file.read_text()).items():
+                shared.setdefault(name, []).append((file, body))
+    for file in sources("smelt/lite/rows"):
+        text = file.read_text()
+        # A name that another file has in its anonymous namespace is that file's own.
+        bodies = {name: "".join(b for f, b in places if f == file) or places[0][1] for name, places in shared.items()}
+        for rows in re.findall(r"ExportRow k\w+\[\] = \{(.*?)\};\n", text, re.S):
+            for op, function, operator in re.findall(r'\{\s*"(\w+)",\s*(\w+)(?:,\s*"tfl\.(\w+)")?', rows):
+                out[op] = sorted(made_by(function, bodies, chain, set()) - {"no_value", "variable"}), operator
+    return sorted(out.items())
+
+
+def becomes(op, made, operator):
+    """A row that names its operator shares its function with others, whose operators are no matter."""
+    return f"| `{op}` | {operator.upper() if operator else ', '.join(m.upper() for m in made)} |"
+
+
+lines, ops = table(), exports()
 text = f"""# The builtin operators of TensorFlow Lite
 
 What `smelt lite` writes (exported), what `smelt run`, `replay` and `bench` do with a file (runs), and whether they do so where its tensors are quantized integers. An operator that is
@@ -57,7 +109,15 @@ exported or runs on no quantized tensor takes floats and plain integers. `tools/
 
 | # | operator | exported | runs | quantized | |
 |---|---|---|---|---|---|
-""" + "\n".join(lines) + f"\n\n{len(lines)} operators: {sum(l.split('|')[3].strip() == 'yes' for l in lines)} exported, {sum(l.split('|')[4].strip() == 'yes' for l in lines)} run.\n"
+""" + "\n".join(lines) + f"\n\n{len(lines)} operators: {sum(l.split('|')[3].strip() == 'yes' for l in lines)} exported, {sum(l.split('|')[4].strip() == 'yes' for l in lines)} run.\n" + """
+# The ops of TensorFlow that become operators
+
+Which operators may stand for an op: one gives its result; of several those that its attributes, shapes, types and constants want. None are named of an op that goes, or whose value is known when the file is written. Fusions (lite_fusions.md) make other operators of these. `smelt lite --list_ops` says of which types. An op that is not here has no builtin: it is refused, with the reason, or becomes a select or a
+custom operator (lite.md).
+
+| op | operators |
+|---|---|
+""" + "\n".join(becomes(op, *made) for op, made in ops) + f"\n\n{len(ops)} ops.\n"
 if "--check" in sys.argv:
     if not page.exists() or page.read_text() != text:
         sys.exit("docs/lite_operators.md is not what tools/lite_operators.py writes")

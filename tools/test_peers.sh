@@ -33,6 +33,7 @@ lite_layers_test
 lite_fusions_test
 lite_custom_test
 lite_command_test
+lite_converter_test
 lite_show_test
 lite_op_library_test
 lite_resolver_customs

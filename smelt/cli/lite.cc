@@ -75,8 +75,9 @@ void NoteCustom(const LiteModel& model) {
   note(false, "the file needs kernels that your program registers for");
 }
 
-absl::string_view ModeName(LiteQuantize mode) {
-  switch (mode) {
+absl::string_view ModeName(const LiteFlags& flags) {
+  if (flags.calibrate_only) return "calibrated";
+  switch (flags.quantize) {
     case LiteQuantize::kNone:
       return "none";
     case LiteQuantize::kFloat16:
@@ -137,7 +138,7 @@ StatusOr<int> RunLite(LiteCommandFlags& flags) {
   if (flags.json) {
     std::printf(
         "%s\n",
-        WrittenJson(*lite, output, bytes, std::string(ModeName(flags.lite.quantize))).c_str());
+        WrittenJson(*lite, output, bytes, std::string(ModeName(flags.lite)), report).c_str());
   }
   return kExitOk;
 }

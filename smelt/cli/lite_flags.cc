@@ -80,6 +80,12 @@ StatusOr<LiteSets> ReadSets(LiteCommandFlags& flags) {
       sets.select = true;
     } else if (name == "TFLITE_BUILTINS_INT8") {
       sets.int8 = true;
+    } else if (name == "EXPERIMENTAL_STABLEHLO_OPS") {
+      return InvalidArgument(
+          "--supported_ops EXPERIMENTAL_STABLEHLO_OPS is not done: operators of StableHLO are "
+          "read, "
+          "and not written, as LiteRT has no kernels for most of them; ops have builtin operators "
+          "(TFLITE_BUILTINS) or become those of the Flex delegate (SELECT_TF_OPS)");
     } else if (name == "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8") {
       sets.int16 = true;
     } else {
@@ -128,6 +134,7 @@ Status ReadLiteFlags(LiteCommandFlags& flags) {
                    Truth("canonicalizing_inf_as_min_max_float", flags.finite_constants));
   flags.lite.metadata.conversion = !flags.no_conversion_metadata;
   if (!flags.graph_def.empty()) flags.lite.metadata.source = LiteSource::kGraphDef;
+  if (flags.unfold_products) flags.fusions.on.emplace_back("UnfoldBatchMatmul");
   if (flags.no_mul_fc) {
     for (const char* name : {"FuseMulIntoAffine", "FuseMulBeforeAffine"}) {
       flags.fusions.off.emplace_back(name);
@@ -195,7 +202,10 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
          "come; int8, int16x8: all in integers, by --representative")
       ->check(CLI::IsMember(modes));
   list("--optimizations", flags.optimizations,
-       "DEFAULT: quantize as the other flags say, weights alone where they say nothing");
+       "DEFAULT: quantize as the other flags say, weights alone where they say nothing; "
+       "EXPERIMENTAL_SPARSITY: weights of many zeros leave these out");
+  app.add_flag("--sparsify_model,--experimental_sparsify_model", flags.sparsify,
+               "The same as --optimizations EXPERIMENTAL_SPARSITY");
   app.add_flag("--post_training_quantize,--quantize_weights", flags.quantize_weights,
                "The same as --optimizations DEFAULT");
   list("--supported_types", flags.supported_types,
@@ -207,8 +217,33 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
   text("--representative,--representative_dataset", flags.representative,
        "Samples of inputs: a .npz file of stacked rows, or a TFRecord file of "
        "PredictionLogs or RepresentativeDataSamples");
-  text("--inference_input_type", flags.input_type, "float32, int8, uint8 or int16");
-  text("--inference_output_type", flags.output_type, "float32, int8, uint8 or int16");
+  app.add_flag("--calibrate_only,--experimental_calibrate_only", flags.lite.calibrate_only,
+               "Of int8 and int16x8: the file states what ranges samples showed, and stays float");
+  text("--inference_input_type", flags.input_type,
+       "float32, int8, uint8 or int16; left out: float32, and that of --inference_type");
+  text("--inference_output_type", flags.output_type,
+       "float32, int8, uint8 or int16; left out: float32, and that of --inference_type");
+  text("--qdq_conversion_mode,--experimental_qdq_conversion_mode", flags.qdq_mode,
+       "STATIC: integers where a model states ranges (FakeQuant), and nowhere else, inputs and "
+       "results too where they have one; DYNAMIC: these stay float; NONE");
+  app.add_flag("--low_bit_qat,--experimental_low_bit_qat", flags.lite.integer.low_bits,
+               "Weights that training rounded to 4 bits (FakeQuant) are int4, where kernels take "
+               "such weights");
+  app.add_flag("--variable_quantization,--experimental_variable_quantization",
+               flags.lite.integer.variables,
+               "Of int8 and int16x8: variables that a signature writes hold integers as well");
+  text(
+      "--inference_type", flags.inference_type,
+      "QUANTIZED_UINT8 or INT8: integers by the ranges that a model states (FakeQuant), as version "
+      "1 of TensorFlow's converter makes them; FLOAT: --quantize says it");
+  text("--mean_values", flags.mean_values,
+       "Of --inference_type: the integers that stand for zero in inputs, in the order of "
+       "--input_arrays, separated by ','");
+  text("--std_dev_values", flags.deviations,
+       "Of --inference_type: how many integers are one, by input: (q - mean) / std_dev");
+  text("--default_ranges_min", flags.default_min,
+       "Of --inference_type: the least of each result whose range the model does not state");
+  text("--default_ranges_max", flags.default_max, "The greatest of it");
   app.add_flag("--only_integer", flags.lite.integer.only_integer,
                "An operator that stays float is an error");
   app.add_flag("--per_tensor,--disable_per_channel,--experimental_disable_per_channel",
@@ -236,8 +271,8 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
        "Of --float_layers auto: the most that the worst output may differ from float's on the "
        "samples, root mean square: 0.01 of the signal, which is 40dB of signal to noise");
   text("--report", flags.report,
-       "Write what quantization adds to each layer, on the samples: JSON where the name ends so, "
-       "else text");
+       "Write what quantization adds to each layer, on the samples: JSON or CSV (as TensorFlow's "
+       "debugger has it) where the name ends so, else text");
   text("--full_integer_quantization_bias_type,--experimental_full_integer_quantization_bias_type",
        flags.bias_type, "int32, or int64 beside int16");
 
@@ -253,6 +288,9 @@ void AddLiteFlags(CLI::App& app, LiteCommandFlags& flags) {
        flags.resource_variables, "false: a variable that a signature writes is an error");
   text("--canonicalizing_inf_as_min_max_float", flags.finite_constants,
        "false: infinities in float constants stay; left out: they become the largest floats");
+  app.add_flag("--unfold_batchmatmul,--experimental_unfold_batchmatmul", flags.unfold_products,
+               "BATCH_MATMUL of known sizes is a FULLY_CONNECTED for each matrix: the same as "
+               "--fusion UnfoldBatchMatmul");
   app.add_flag("--disable_fuse_mul_and_fc,--experimental_disable_fuse_mul_and_fc", flags.no_mul_fc,
                "Multiplications stay beside convolutions and products");
   app.add_flag("--json", flags.json, "Print as JSON what was written, or what was refused");

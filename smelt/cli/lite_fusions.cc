@@ -61,7 +61,9 @@ void ListFusions(const FusionChoice& choice) {
 
 void ExplainFusions(const std::vector<FusionNote>& notes) {
   for (const FusionNote& n : notes) {
-    if (n.why_not.empty()) std::printf("fused     %s: %s\n", n.node.c_str(), n.fusion.c_str());
+    if (!n.why_not.empty()) continue;
+    std::printf("fused     %s: %s%s%s\n", n.node.c_str(), n.fusion.c_str(),
+                n.differs.empty() ? "" : ", differs: ", n.differs.c_str());
   }
   for (const FusionNote& n : notes) {
     if (n.why_not.empty()) continue;

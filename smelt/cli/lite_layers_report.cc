@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "smelt/io/json_writer.h"
 #include "smelt/io/staged_file.h"
 
@@ -179,9 +180,33 @@ std::string LayersJson(const LiteReport& report) {
   return std::string(w.text());
 }
 
+std::string LayersCsv(const LiteReport& report) {
+  std::string out =
+      "op_name,tensor_idx,num_elements,stddev,mean_error,max_abs_error,mean_squared_error,scale,"
+      "zero_point,tensor_name\n";
+  for (const auto& [key, layers] : report.float_layers) {
+    for (const LayerError& l : layers.before.layers) {
+      for (const ResultStatistics& r : l.results) {
+        std::string name = r.output == 0 ? l.node : absl::StrCat(l.node, ":", r.output);
+        if (name.find_first_of(",\"\n\r") != std::string::npos) {
+          name = absl::StrCat("\"", absl::StrReplaceAll(name, {{"\"", "\"\""}}), "\"");
+        }
+        absl::StrAppend(&out, l.op, ",", r.tensor < 0 ? "" : absl::StrCat(r.tensor), ",",
+                        r.elements, ",", r.stddev, ",", r.mean, ",", r.largest, ",", r.squared,
+                        ",");
+        if (r.scale != 0) absl::StrAppend(&out, r.scale, ",", r.zero_point);
+        absl::StrAppend(&out, r.scale == 0 ? ",," : ",", name, "\n");
+      }
+    }
+  }
+  return out;
+}
+
 Status WriteLayersReport(const LiteReport& report, const std::string& path) {
   ASSIGN_OR_RETURN(const auto file, StagedFile::Make(path, OtherWriter::kWait));
-  std::string text = absl::EndsWith(path, ".json") ? LayersJson(report) + "\n" : LayersText(report);
+  const std::string text = absl::EndsWith(path, ".json")  ? LayersJson(report) + "\n"
+                           : absl::EndsWith(path, ".csv") ? LayersCsv(report)
+                                                          : LayersText(report);
   RETURN_IF_ERROR(file->Write(text));
   return file->Publish();
 }

@@ -13,7 +13,11 @@ std::string LayersText(const LiteReport& report);
 // {"signatures": [{"key", "samples", "outputs", "float_layers", "layers", "worst"}]}
 std::string LayersJson(const LiteReport& report);
 
-// JSON where `path` ends so, text elsewhere; written beside and renamed.
+// As TensorFlow's QuantizationDebugger.layer_statistics_dump: a line for each result of a layer, of
+// all signatures one behind another.
+std::string LayersCsv(const LiteReport& report);
+
+// JSON or CSV where `path` ends so, text elsewhere; written beside and renamed.
 Status WriteLayersReport(const LiteReport& report, const std::string& path);
 
 }  // namespace smelt

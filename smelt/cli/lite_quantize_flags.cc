@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "smelt/cli/lite_flag_groups.h"
 
 namespace smelt {
@@ -13,17 +14,19 @@ namespace {
 
 // What --optimizations, sets and types name.
 struct Wanted {
-  bool optimized = false, half = false, bfloat16 = false, int8 = false, int16 = false;
+  bool optimized = false, sparse = false, half = false, bfloat16 = false, int8 = false,
+       int16 = false;
   bool any_type() const { return half || bfloat16 || int8 || int16; }
 };
 
 StatusOr<Wanted> ReadWanted(const LiteCommandFlags& flags, const LiteSets& sets) {
   Wanted out;
   out.optimized = flags.quantize_weights;
+  out.sparse = flags.sparsify;
   for (const std::string& name : FlagPieces(flags.optimizations)) {
     if (name == "EXPERIMENTAL_SPARSITY") {
-      return InvalidArgument("--optimizations ", name,
-                             " is not done: sparse tensors are not written");
+      out.sparse = true;
+      continue;
     }
     if (name != "DEFAULT" && name != "OPTIMIZE_FOR_SIZE" && name != "OPTIMIZE_FOR_LATENCY") {
       return InvalidArgument("--optimizations: there is no '", name, "'");
@@ -107,11 +110,15 @@ Status ReadAccumulation(const LiteCommandFlags& flags, LiteFlags& lite) {
   return OkStatus();
 }
 
+// "QUANTIZED_UINT8", "uint8": as both versions of the converter have them. Empty: float.
+Dtype NamedType(const std::string& value) {
+  const std::string name = absl::AsciiStrToLower(value);
+  if (name.empty() || name == "float") return Dtype::kFloat;
+  return ParseDtype(absl::StripPrefix(name, "quantized_"));
+}
+
 StatusOr<Dtype> BorderType(const std::string& flag, const std::string& value, LiteQuantize mode) {
-  std::string name = absl::AsciiStrToLower(value);
-  if (name == "float") name = "float32";
-  if (name == "quantized_uint8") name = "uint8";
-  const Dtype type = ParseDtype(name);
+  const Dtype type = NamedType(value);
   const bool int8 = type == Dtype::kInt8 || type == Dtype::kUint8;
   if (type != Dtype::kFloat && type != Dtype::kInt16 && !int8) {
     return InvalidArgument("--", flag, " wants float32, int8, uint8 or int16, not '", value, "'");
@@ -175,6 +182,176 @@ Status ReadFloatLayers(LiteCommandFlags& flags, bool samples) {
   return OkStatus();
 }
 
+StatusOr<std::vector<double>> ReadNumbers(const std::string& flag, const std::string& text) {
+  std::vector<double> out;
+  for (const absl::string_view piece : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    double& value = out.emplace_back();
+    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(piece), &value) || !std::isfinite(value)) {
+      return InvalidArgument("--", flag, " wants numbers, not '", piece, "'");
+    }
+  }
+  return out;
+}
+
+Status ReadInputStats(const LiteCommandFlags& flags, LiteFlags& lite) {
+  ASSIGN_OR_RETURN(const auto means, ReadNumbers("mean_values", flags.mean_values));
+  ASSIGN_OR_RETURN(const auto deviations, ReadNumbers("std_dev_values", flags.deviations));
+  const std::vector<std::string> names = FlagPieces(flags.input_arrays);
+  if (means.size() != deviations.size() || (!names.empty() && names.size() != means.size())) {
+    return InvalidArgument("--mean_values, --std_dev_values and --input_arrays have ", means.size(),
+                           ", ", deviations.size(), " and ", names.size(),
+                           " entries, and want as many as there are inputs");
+  }
+  if (means.empty() && lite.integer.input_type != Dtype::kFloat) {
+    return InvalidArgument(
+        "--mean_values and --std_dev_values must say what integers of inputs stand for, or "
+        "--inference_input_type FLOAT leaves inputs float");
+  }
+  if (means.size() > 1 && names.empty()) {
+    return InvalidArgument("--mean_values of several inputs: name them in --input_arrays");
+  }
+  const double low = lite.integer.uint8 ? 0 : -128, high = lite.integer.uint8 ? 255 : 127;
+  for (size_t i = 0; i < means.size(); ++i) {
+    if (std::round(means[i]) != means[i] || means[i] < low || means[i] > high) {
+      return InvalidArgument("--mean_values are integers from ", low, " to ", high,
+                             ", for zero to be one of them, not ", means[i]);
+    }
+    if (deviations[i] <= 0) {
+      return InvalidArgument("--std_dev_values are greater than zero, not ", deviations[i]);
+    }
+    lite.input_stats.push_back({names.empty() ? "" : names[i], means[i], deviations[i]});
+  }
+  return OkStatus();
+}
+
+Status ReadDefaultRange(const LiteCommandFlags& flags, LiteFlags& lite) {
+  ASSIGN_OR_RETURN(const auto low, ReadNumbers("default_ranges_min", flags.default_min));
+  ASSIGN_OR_RETURN(const auto high, ReadNumbers("default_ranges_max", flags.default_max));
+  if (low.empty() && high.empty()) return OkStatus();
+  if (low.size() != 1 || high.size() != 1 || low[0] >= high[0]) {
+    return InvalidArgument(
+        "--default_ranges_min and --default_ranges_max are one number each, the "
+        "second greater than the first");
+  }
+  lite.integer.default_range = {static_cast<float>(low[0]), static_cast<float>(high[0])};
+  return OkStatus();
+}
+
+// Flags of version 1 of the converter: integers by ranges that are stated. Nothing: they are not
+// there.
+StatusOr<bool> ReadInferenceType(const LiteCommandFlags& flags, const Wanted& wanted,
+                                 LiteFlags& lite) {
+  const auto quantized = [](Dtype t) { return t == Dtype::kUint8 || t == Dtype::kInt8; };
+  const Dtype stated = NamedType(flags.inference_type), input = NamedType(flags.input_type);
+  if (stated != Dtype::kFloat && !quantized(stated)) {
+    return InvalidArgument("--inference_type is FLOAT, INT8 or QUANTIZED_UINT8, not '",
+                           flags.inference_type, "'");
+  }
+  const bool stats = !flags.mean_values.empty() || !flags.deviations.empty();
+  const bool ranges = !flags.default_min.empty() || !flags.default_max.empty();
+  // Integers at inputs make all integers there.
+  const Dtype type = quantized(input) && (stats || quantized(stated)) ? input : stated;
+  if (!quantized(type)) {
+    if (!stats && !ranges) return false;
+    return InvalidArgument(stats ? "--mean_values and --std_dev_values need "
+                                 : "--default_ranges_min and --default_ranges_max need ",
+                           "--inference_type INT8 or QUANTIZED_UINT8");
+  }
+  if (!flags.quantize.empty() || wanted.optimized || wanted.any_type() ||
+      !flags.representative.empty() || lite.calibrate_only) {
+    return InvalidArgument(
+        "--inference_type ", flags.inference_type,
+        " takes ranges that the model and flags state; --quantize, --optimizations and "
+        "--representative quantize in another way");
+  }
+  lite.quantize = LiteQuantize::kInt8;
+  lite.by_ranges = lite.integer.some_borders = true;
+  lite.metadata.version_one = true;
+  lite.integer.uint8 = type == Dtype::kUint8;
+  const bool float_input = !flags.input_type.empty() && input == Dtype::kFloat;
+  lite.integer.input_type = float_input ? Dtype::kFloat : type;
+  lite.integer.output_type = lite.integer.input_type;
+  if (!flags.output_type.empty()) {
+    const Dtype output = NamedType(flags.output_type);
+    if (output != Dtype::kFloat && output != type) {
+      return InvalidArgument("--inference_output_type ", flags.output_type, " contradicts ",
+                             DtypeName(type), " of --inference_type");
+    }
+    lite.integer.output_type = output;
+  }
+  RETURN_IF_ERROR(ReadInputStats(flags, lite));
+  RETURN_IF_ERROR(ReadDefaultRange(flags, lite));
+  return true;
+}
+
+// A model that states ranges, in integers by these alone. False: that is not asked for.
+StatusOr<bool> ReadQdqMode(const LiteCommandFlags& flags, const Wanted& wanted, LiteFlags& lite) {
+  const std::string mode = absl::AsciiStrToUpper(flags.qdq_mode);
+  if (mode.empty() || mode == "NONE") return false;
+  if (mode != "STATIC" && mode != "DYNAMIC") {
+    return InvalidArgument("--qdq_conversion_mode is NONE, STATIC or DYNAMIC, not '",
+                           flags.qdq_mode, "'");
+  }
+  if (!flags.quantize.empty() || wanted.optimized || wanted.any_type() ||
+      !flags.representative.empty() || !flags.input_type.empty() || !flags.output_type.empty()) {
+    return InvalidArgument("--qdq_conversion_mode ", mode,
+                           " takes ranges that the model states; --quantize, --optimizations, "
+                           "--representative and types of inputs and outputs say otherwise");
+  }
+  lite.quantize = LiteQuantize::kInt8;
+  lite.by_ranges = lite.integer.only_stated = lite.integer.some_borders = true;
+  if (mode == "STATIC") lite.integer.input_type = lite.integer.output_type = Dtype::kInt8;
+  return true;
+}
+
+Status CheckVariables(const LiteFlags& lite, bool samples) {
+  if (lite.integer.variables && !samples) {
+    return InvalidArgument(
+        "--variable_quantization needs --quantize int8 or int16x8, and --representative, samples "
+        "of inputs");
+  }
+  const bool trained =
+      lite.quantize == LiteQuantize::kInt8 || lite.quantize == LiteQuantize::kDynamic;
+  if (lite.integer.low_bits && !trained) {
+    return InvalidArgument("--low_bit_qat needs --quantize int8 or dynamic");
+  }
+  return OkStatus();
+}
+
+Status ReadBiasType(const LiteCommandFlags& flags, LiteFlags& lite) {
+  if (flags.bias_type.empty()) return OkStatus();
+  const std::string type = absl::AsciiStrToLower(flags.bias_type);
+  const bool int8 = lite.quantize == LiteQuantize::kInt8;
+  const bool int16 = lite.quantize == LiteQuantize::kInt16x8;
+  lite.integer.bias32 = int16 && type == "int32";
+  if ((int8 && type == "int32") || (int16 && (type == "int32" || type == "int64"))) {
+    return OkStatus();
+  }
+  return InvalidArgument("--full_integer_quantization_bias_type ", flags.bias_type,
+                         " is not done: biases are int32 beside int8, int32 or int64 beside int16");
+}
+
+// Files that state ranges stay float.
+Status CheckCalibrateOnly(const LiteCommandFlags& flags, const LiteFlags& lite) {
+  if (!lite.calibrate_only) return OkStatus();
+  const bool integers =
+      lite.quantize == LiteQuantize::kInt8 || lite.quantize == LiteQuantize::kInt16x8;
+  if (!integers || flags.representative.empty()) {
+    return InvalidArgument(
+        "--calibrate_only needs --quantize int8 or int16x8, and --representative, samples of "
+        "inputs");
+  }
+  if (lite.integer.input_type != Dtype::kFloat || lite.integer.output_type != Dtype::kFloat) {
+    return InvalidArgument("--calibrate_only leaves inputs and outputs float");
+  }
+  if (!flags.report.empty() || !flags.float_layers.empty()) {
+    return InvalidArgument(
+        "--calibrate_only quantizes no layer, of which --report and "
+        "--float_layers could be");
+  }
+  return OkStatus();
+}
+
 Status ReadWeightBits(const LiteCommandFlags& flags, LiteFlags& lite) {
   if (flags.weight_bits == "4") {
     if (lite.quantize != LiteQuantize::kDynamic && lite.quantize != LiteQuantize::kInt8) {
@@ -201,13 +378,24 @@ Status ReadWeightBits(const LiteCommandFlags& flags, LiteFlags& lite) {
 Status ReadLiteQuantization(LiteCommandFlags& flags, const LiteSets& sets) {
   LiteFlags& lite = flags.lite;
   ASSIGN_OR_RETURN(const Wanted wanted, ReadWanted(flags, sets));
-  ASSIGN_OR_RETURN(lite.quantize, ModeOf(flags, wanted));
+  ASSIGN_OR_RETURN(bool by_ranges, ReadInferenceType(flags, wanted, lite));
+  if (!by_ranges) {
+    ASSIGN_OR_RETURN(by_ranges, ReadQdqMode(flags, wanted, lite));
+  } else if (!flags.qdq_mode.empty()) {
+    return InvalidArgument("--inference_type and --qdq_conversion_mode are one or the other");
+  }
+  if (!by_ranges) {
+    ASSIGN_OR_RETURN(lite.quantize, ModeOf(flags, wanted));
+  }
   lite.metadata.bfloat16 = wanted.bfloat16;
+  lite.sparse = wanted.sparse;
   RETURN_IF_ERROR(ReadAccumulation(flags, lite));
-  ASSIGN_OR_RETURN(lite.integer.input_type,
-                   BorderType("inference_input_type", flags.input_type, lite.quantize));
-  ASSIGN_OR_RETURN(lite.integer.output_type,
-                   BorderType("inference_output_type", flags.output_type, lite.quantize));
+  if (!by_ranges) {
+    ASSIGN_OR_RETURN(lite.integer.input_type,
+                     BorderType("inference_input_type", flags.input_type, lite.quantize));
+    ASSIGN_OR_RETURN(lite.integer.output_type,
+                     BorderType("inference_output_type", flags.output_type, lite.quantize));
+  }
   const bool samples =
       lite.quantize == LiteQuantize::kInt8 || lite.quantize == LiteQuantize::kInt16x8;
   const std::vector<std::string> ops = FlagPieces(flags.float_ops),
@@ -227,11 +415,7 @@ Status ReadLiteQuantization(LiteCommandFlags& flags, const LiteSets& sets) {
   if (!samples && lite.integer.only_integer) {
     return InvalidArgument("--only_integer needs --quantize int8 or int16x8");
   }
-  const char* bias = lite.quantize == LiteQuantize::kInt16x8 ? "int64" : "int32";
-  if (!flags.bias_type.empty() && (!samples || absl::AsciiStrToLower(flags.bias_type) != bias)) {
-    return InvalidArgument("--full_integer_quantization_bias_type ", flags.bias_type,
-                           " is not done: biases are int32 beside int8, int64 beside int16");
-  }
+  RETURN_IF_ERROR(ReadBiasType(flags, lite));
   const bool builtins = sets.builtins || sets.select || FlagPieces(flags.supported_ops).empty();
   if (samples && !builtins) lite.integer.only_integer = true;
   lite.integer.per_channel = lite.dynamic.per_channel = !flags.per_tensor;
@@ -239,6 +423,8 @@ Status ReadLiteQuantization(LiteCommandFlags& flags, const LiteSets& sets) {
   lite.integer.float_ops = lite.dynamic.float_ops = {ops.begin(), ops.end()};
   lite.integer.float_nodes = lite.dynamic.float_nodes = {nodes.begin(), nodes.end()};
   RETURN_IF_ERROR(ReadWeightBits(flags, lite));
+  RETURN_IF_ERROR(CheckCalibrateOnly(flags, lite));
+  RETURN_IF_ERROR(CheckVariables(lite, samples && !by_ranges && !flags.representative.empty()));
   RETURN_IF_ERROR(ReadFloatLayers(flags, samples));
   if (!samples && !lite.float_layers.measure) return OkStatus();
   // A model may state what its activations are: whether samples are needed is known when it is

@@ -151,7 +151,7 @@ std::string RefusalJson(const Status& error, const LiteReport& report) {
 }
 
 std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_t bytes,
-                        const std::string& quantization) {
+                        const std::string& quantization, const LiteReport& report) {
   std::map<std::tuple<std::string, bool, int32_t>, int64_t> operators;
   int64_t tensors = 0;
   for (const LiteSubgraph& graph : model.subgraphs) {
@@ -197,6 +197,15 @@ std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_
         w.Field("version", int64_t{std::get<2>(entry.first)});
         w.Flag("custom", std::get<1>(entry.first));
       });
+    });
+    std::vector<const FusionNote*> differ;
+    for (const FusionNote& n : report.fusions) {
+      if (!n.differs.empty()) differ.push_back(&n);
+    }
+    w.Objects("differs", differ, [&](const FusionNote* n) {
+      w.Field("node", n->node);
+      w.Field("fusion", n->fusion);
+      w.Field("differs", n->differs);
     });
   });
   return std::string(w.text());

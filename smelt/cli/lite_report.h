@@ -19,9 +19,10 @@ std::string RefusalTable(const LiteReport& report);
 // "remedies"}]}
 std::string RefusalJson(const Status& error, const LiteReport& report);
 
-// {"file", "bytes", "min_runtime_version", "quantization", "signatures", "operators", ...}
+// {"file", "bytes", "min_runtime_version", "quantization", "signatures", "operators", ...,
+// "differs"}: the last are fusions whose operator computes something else than the graph did.
 std::string WrittenJson(const LiteModel& model, const std::string& path, uint64_t bytes,
-                        const std::string& quantization);
+                        const std::string& quantization, const LiteReport& report);
 
 // The names of operators that a program must bring kernels for, sorted: those of the Flex delegate,
 // or the others.

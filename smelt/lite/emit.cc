@@ -10,6 +10,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/quantization.h"
+#include "smelt/lite/quantize/calibrate.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/tensor/float16.h"
 
@@ -54,6 +55,10 @@ class Emitter {
     return std::move(out_);
   }
 
+  void Place(LiteTensorPlaces& to) const {
+    for (const auto& [e, tensor] : tensors_) to[{e.node->name(), e.port}] = tensor;
+  }
+
  private:
   StatusOr<int32_t> TensorOf(Endpoint e) {
     if (e.node->Is("tfl.no_value")) return -1;
@@ -85,12 +90,20 @@ class Emitter {
     return t;
   }
 
+  static void StateSeen(const Node& n, int port, LiteQuantization& q) {
+    const auto seen = SeenRangeOf(n, port);
+    if (!seen) return;
+    q.min = {seen->first};
+    q.max = {seen->second};
+  }
+
   static LiteQuantization LiteQuantizationOf(Endpoint e) {
     Quantization stated = QuantizationOf(e);
     LiteQuantization q;
     q.scale = std::move(stated.scales);
     q.zero_point = std::move(stated.zero_points);
     q.dimension = static_cast<int32_t>(stated.dim);
+    StateSeen(*e.node, e.port, q);
     return q;
   }
 
@@ -191,7 +204,9 @@ class Emitter {
   // Tensors without elements, which say how what is in between is quantized: of four gates in 16
   // bits, of what is before the projection in 8.
   void AddIntermediates(const Node& n, LiteOperator& op) {
-    const auto scales = n.Get<std::vector<float>>(kIntermediateScales, {});
+    auto scales = n.Get<std::vector<float>>(kIntermediateScales, {});
+    // Where ranges alone are stated they have these.
+    if (SeenRangeOf(n, kLstmRanges + kLstmHidden)) scales.assign(kLstmHidden + 1, 0.0f);
     const std::vector<int64_t> zeros = n.Ints(kIntermediateZeros);
     for (size_t i = 0; i < scales.size(); ++i) {
       op.intermediates.push_back(static_cast<int32_t>(out_.tensors.size()));
@@ -199,6 +214,7 @@ class Emitter {
       t.name = absl::StrCat(n.name(), "/intermediate_", i);
       t.shape = {0};
       t.has_rank = true;
+      StateSeen(n, kLstmRanges + static_cast<int>(i), t.quantization);
       if (scales[i] == 0) continue;
       t.type = i < 4 ? Dtype::kInt16 : Dtype::kInt8;
       t.quantization.scale = {scales[i]};
@@ -244,9 +260,11 @@ StatusOr<LiteSubgraph> EmitSubgraph(
     const Graph& graph, const std::string& name, const std::vector<std::string>& inputs,
     const std::vector<std::string>& outputs,
     const std::function<StatusOr<int64_t>(absl::string_view function)>& subgraph_of,
-    LiteModel& model) {
-  ASSIGN_OR_RETURN(LiteSubgraph out, Emitter(subgraph_of, model).Emit(graph, inputs, outputs));
+    LiteModel& model, LiteTensorPlaces* places) {
+  Emitter emitter(subgraph_of, model);
+  ASSIGN_OR_RETURN(LiteSubgraph out, emitter.Emit(graph, inputs, outputs));
   out.name = name;
+  if (places != nullptr) emitter.Place(*places);
   return out;
 }
 

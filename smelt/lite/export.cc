@@ -14,7 +14,10 @@
 #include "smelt/lite/init_graph.h"
 #include "smelt/lite/prepare/callable.h"
 #include "smelt/lite/prepare/effects.h"
+#include "smelt/lite/quantize/declared_ranges.h"
+#include "smelt/lite/quantize/variables.h"
 #include "smelt/lite/signature_graph.h"
+#include "smelt/lite/sparse.h"
 #include "smelt/lite/subgraph_names.h"
 #include "smelt/lite/versions.h"
 #include "smelt/optimize/passes.h"
@@ -106,15 +109,69 @@ StatusOr<std::vector<std::vector<Tensor>>> SamplesOf(const SignatureGraph& g,
   return out;
 }
 
-Status Quantize(const SignatureGraph& g, LiteGraphs& graphs, const LiteFlags& flags,
-                LiteReport* report) {
+// What integers of the inputs stand for, by argument.
+Status ReadInputStats(const SignatureGraph& g, const Graph& graph, LiteFlags& flags) {
+  std::vector<size_t> floats;
+  for (const Node* n : graph.Nodes()) {
+    if (n->Is("_Arg") && n->output_types[0] == Dtype::kFloat) {
+      floats.push_back(static_cast<size_t>(n->Int("index")));
+    }
+  }
+  auto& params = flags.integer.input_params;
+  for (const LiteInputStats& stats : flags.input_stats) {
+    const Params p = {static_cast<float>(1 / stats.deviation), static_cast<int64_t>(stats.mean)};
+    if (stats.name.empty()) {
+      if (floats.size() != 1 || flags.input_stats.size() != 1) {
+        return InvalidArgument("--mean_values are of ", floats.size(),
+                               " inputs: name them in --input_arrays");
+      }
+      params[static_cast<int64_t>(floats[0])] = p;
+      continue;
+    }
+    const auto at = std::ranges::find_if(g.inputs, [&](const LiteSlot& slot) {
+      return slot.key == stats.name || slot.tensor == stats.name ||
+             slot.tensor == absl::StrCat(stats.name, ":0");
+    });
+    if (at == g.inputs.end()) {
+      return InvalidArgument("--mean_values: there is no input '", stats.name, "'");
+    }
+    params[at - g.inputs.begin()] = p;
+  }
+  if (flags.integer.input_type == Dtype::kFloat || !flags.metadata.version_one) return OkStatus();
+  for (const size_t index : floats) {
+    if (params.contains(static_cast<int64_t>(index))) continue;
+    return InvalidArgument("input '", g.inputs[index].key,
+                           "' has neither --mean_values nor --std_dev_values");
+  }
+  return OkStatus();
+}
+
+Status Quantize(const SignatureGraph& g, LiteGraphs& graphs, LiteFlags flags, LiteReport* report) {
+  const bool declares =
+      std::ranges::any_of(graphs.All(), [](const Graph* of) { return HasDeclaredRanges(*of); });
+  if (flags.integer.low_bits && !declares) {
+    return InvalidArgument("--low_bit_qat is for models that were trained with FakeQuant");
+  }
+  if (flags.integer.only_stated && !declares) {
+    return InvalidArgument(
+        "--qdq_conversion_mode: the model states no ranges (FakeQuant) of activations");
+  }
+  if (flags.by_ranges) {
+    if (!declares && !flags.integer.default_range) {
+      return InvalidArgument(
+          "the model states no ranges (FakeQuant): --default_ranges_min and --default_ranges_max "
+          "say what they are, --quantize int8 takes those of samples");
+    }
+    RETURN_IF_ERROR(ReadInputStats(g, *graphs.main, flags));
+  }
   std::vector<LiteSample> samples;
-  if (!flags.samples.empty()) {
+  if (!flags.samples.empty() && !flags.by_ranges) {
     ASSIGN_OR_RETURN(samples, SamplesOf(g, flags));
   }
-  ASSIGN_OR_RETURN(auto layers, QuantizeGraphs(graphs, samples,
-                                               {flags.quantize, flags.integer, flags.dynamic,
-                                                flags.float_layers}));
+  QuantizeGraphsFlags by = {flags.quantize, flags.integer, flags.dynamic, flags.float_layers};
+  by.by_ranges = flags.by_ranges;
+  by.calibrate_only = flags.calibrate_only;
+  ASSIGN_OR_RETURN(auto layers, QuantizeGraphs(graphs, samples, by));
   if (layers) report->float_layers.emplace_back(g.key, *std::move(layers));
   return OkStatus();
 }
@@ -254,6 +311,7 @@ class Exporter {
     RETURN_IF_ERROR(pinner_.CheckAllUsed());
     RETURN_IF_ERROR(CheckPatterns());
     for (ExportedGraph& g : bodies_) subgraphs_.push_back(std::move(g));
+    RETURN_IF_ERROR(CheckVariablesAgree(Graphs()));
     ASSIGN_OR_RETURN(auto init, InitGraph(model_.session().resources(), Graphs()));
     if (init != nullptr)
       subgraphs_.push_back({std::string(kInitSubgraph), {}, {}, std::move(init)});
@@ -266,12 +324,16 @@ class Exporter {
                                                         {flags_.fusions.off, flags_.keep_asserts}));
     report_->fusions.insert(report_->fusions.end(), g.composites.begin(), g.composites.end());
     const bool declares_ranges =
-        flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kDynamic;
+        !flags_.calibrate_only &&
+        (flags_.quantize == LiteQuantize::kInt8 || flags_.quantize == LiteQuantize::kDynamic);
     ASSIGN_OR_RETURN(LiteGraphs graphs, CollectGraphs(std::move(g.graph), [&](Graph& graph) {
                        return Convert(key, graph, declares_ranges);
                      }));
     // An infinity is refused by name where numbers get scales, and not taken for a large number.
-    if (report_->refused.empty()) RETURN_IF_ERROR(Quantize(g, graphs, flags_, report_));
+    if (report_->refused.empty()) {
+      StateBegins(*graphs.main);
+      RETURN_IF_ERROR(Quantize(g, graphs, flags_, report_));
+    }
     for (Graph* graph : graphs.All()) RETURN_IF_ERROR(Finish(*graph));
     subgraphs_.push_back({signatures_.empty() ? "main" : key, TensorNames(g.inputs),
                           TensorNames(g.outputs), std::move(graphs.main)});
@@ -281,6 +343,18 @@ class Exporter {
     }
     signatures_.push_back(std::move(g));
     return OkStatus();
+  }
+
+  // Runs of samples begin with what variables hold.
+  void StateBegins(Graph& graph) const {
+    if (flags_.samples.empty()) return;
+    for (Node* n : graph.Nodes()) {
+      if (!n->Is("tfl.var_handle")) continue;
+      const auto variable = std::dynamic_pointer_cast<Variable>(model_.session().resources().Find(
+          n->String("container"), Variable::kKind, n->String("shared_name")));
+      const Tensor value = variable == nullptr ? Tensor() : variable->Read();
+      if (value.valid()) n->AttrsToChange().Set(kVariableBegin, value);
+    }
   }
 
   // Each pattern of float layers is of some.
@@ -366,16 +440,32 @@ class Exporter {
       if (i < signatures_.size() && numbers.contains(kInitSubgraph)) {
         RETURN_IF_ERROR(CallInitFirst(*g.graph));
       }
-      ASSIGN_OR_RETURN(LiteSubgraph subgraph,
-                       EmitSubgraph(*g.graph, g.name, g.inputs, g.outputs, subgraph_of, out));
+      LiteTensorPlaces places;
+      ASSIGN_OR_RETURN(LiteSubgraph subgraph, EmitSubgraph(*g.graph, g.name, g.inputs, g.outputs,
+                                                           subgraph_of, out, &places));
+      if (i < signatures_.size()) Place(signatures_[i].key, places);
       if (i < signatures_.size()) {
         out.signatures.push_back(SignatureOf(signatures_[i], subgraph, static_cast<uint32_t>(i)));
       }
       out.subgraphs.push_back(std::move(subgraph));
     }
     ShareSubgraphs(out);
+    if (flags_.sparse) RETURN_IF_ERROR(EncodeSparse(out));
     SetVersions(out);
     return out;
+  }
+
+  // Which tensors of the file the results of measured layers are.
+  void Place(const std::string& key, const LiteTensorPlaces& places) {
+    for (auto& [of, layers] : report_->float_layers) {
+      if (of != key) continue;
+      for (LayerError& l : layers.before.layers) {
+        for (ResultStatistics& r : l.results) {
+          const auto at = places.find({l.node, r.output});
+          if (at != places.end()) r.tensor = at->second;
+        }
+      }
+    }
   }
 
   LoadedModel& model_;

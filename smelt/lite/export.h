@@ -21,8 +21,15 @@ namespace smelt {
 struct LiteMetadataFlags {
   bool conversion = true;  // false: it has no CONVERSION_METADATA
   LiteSource source = LiteSource::kSavedModel;
-  bool bfloat16 = false;   // runtimes may compute in bfloat16
-  bool half_sums = false;  // and add halves up in half
+  bool version_one = false;  // flags are those of version 1 of the converter
+  bool bfloat16 = false;     // runtimes may compute in bfloat16
+  bool half_sums = false;    // and add halves up in half
+};
+
+// An input whose integers q stand for (q - mean) / deviation.
+struct LiteInputStats {
+  std::string name;  // of the input or its tensor; empty: the only one
+  double mean = 0, deviation = 1;
 };
 
 struct LiteFlags {
@@ -36,6 +43,12 @@ struct LiteFlags {
   OperatorSets operators;
   InputShapes shapes;
   LiteMetadataFlags metadata;
+  bool calibrate_only = false;  // of kInt8 and kInt16x8: ranges are stated, numbers stay float
+  // Of kInt8, as version 1 of TensorFlow's converter quantizes: by what the model, the flags of
+  // `integer` and these say, and not by samples.
+  bool by_ranges = false;
+  std::vector<LiteInputStats> input_stats;
+  bool sparse = false;  // weights of many zeros leave these out
   bool keep_asserts = false;
   bool resource_variables = true;  // false: a variable that a signature writes is an error
   bool finite_constants = true;    // infinities in float constants become the largest floats

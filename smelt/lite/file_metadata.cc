@@ -26,6 +26,8 @@ bool IsTrainedQuantized(LoadedModel& model) {
 
 std::vector<LiteMode> ModesOf(const LiteFlags& flags, bool trained) {
   std::vector<LiteMode> out;
+  // TensorFlow does not call that an optimization.
+  if (flags.by_ranges) return out;
   switch (flags.quantize) {
     case LiteQuantize::kNone:
       return out;
@@ -42,8 +44,20 @@ std::vector<LiteMode> ModesOf(const LiteFlags& flags, bool trained) {
       if (!flags.samples.empty()) out.push_back(LiteMode::kInt16);
       break;
   }
-  if (trained) out.push_back(LiteMode::kTraining);
+  if (trained && !flags.integer.low_bits) out.push_back(LiteMode::kTraining);
   return out;
+}
+
+void AddSparsityModes(const LiteModel& file, std::vector<LiteMode>& modes) {
+  bool single = false, blocks = false;
+  for (const LiteSubgraph& graph : file.subgraphs) {
+    for (const LiteTensor& t : graph.tensors) {
+      if (t.sparsity == nullptr) continue;
+      (t.sparsity->block_map.empty() ? single : blocks) = true;
+    }
+  }
+  if (single) modes.push_back(LiteMode::kRandomSparsity);
+  if (blocks) modes.push_back(LiteMode::kBlockSparsity);
 }
 
 }  // namespace
@@ -87,10 +101,11 @@ Status AddFileMetadata(LoadedModel& model, const LiteFlags& flags, LiteModel& fi
   LiteConversion c;
   c.tensorflow_version = kTensorFlowVersion;
   // Frozen graphs are what the converter of version 1 takes.
-  c.api_version = says.source == LiteSource::kGraphDef ? 1 : 2;
+  c.api_version = says.version_one || says.source == LiteSource::kGraphDef ? 1 : 2;
   c.source = says.source;
   c.model_hash = StructureHash(file);
   c.modes = ModesOf(flags, IsTrainedQuantized(model));
+  AddSparsityModes(file, c.modes);
   c.allow_custom_ops = flags.operators.custom;
   c.enable_select_tf_ops = flags.operators.select;
   c.force_select_tf_ops = flags.operators.select && !flags.operators.builtins;

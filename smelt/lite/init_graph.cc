@@ -4,6 +4,7 @@
 
 #include "smelt/kernels/state/tables.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/quantize/variables.h"
 #include "smelt/optimize/passes.h"
 
 namespace smelt {
@@ -52,7 +53,9 @@ StatusOr<std::unique_ptr<Graph>> InitGraph(const ResourceManager& resources,
             resources.Find(at.first, Variable::kKind, at.second));
         const Tensor value = variable == nullptr ? Tensor() : variable->Read();
         // One that a signature writes before it reads it needs no value.
-        if (value.valid()) RETURN_IF_ERROR(Fill(*init, *n, "tfl.assign_variable", {value}));
+        if (!value.valid()) continue;
+        ASSIGN_OR_RETURN(const Tensor begin, VariableBegin(*n, value));
+        RETURN_IF_ERROR(Fill(*init, *n, "tfl.assign_variable", {begin}));
       } else if (n->Is("tfl.hashtable")) {
         const std::pair at(n->String(std::string(kTableContainer)),
                            n->String(std::string(kTableName)));

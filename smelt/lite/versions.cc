@@ -62,6 +62,15 @@ bool HasInt4Weights(const OperatorUse& u) {
   const LiteTensor* w = u.input(1);
   return w != nullptr && w->type == Dtype::kInt4;
 }
+bool HasActivationFused(const OperatorUse& u) {
+  const Attr* a = u.op.options.Find("fused_activation_function");
+  return a != nullptr && *a->get<std::string>() != "NONE";
+}
+bool HasFourthInput(const OperatorUse& u) { return u.input(3) != nullptr; }
+bool HasSparseWeights(const OperatorUse& u) {
+  const LiteTensor* w = u.input(1);
+  return w != nullptr && w->sparsity != nullptr;
+}
 bool HasBlocks(const OperatorUse& u) {
   const LiteTensor* w = u.input(1);
   return w != nullptr && w->quantization.blockwise;
@@ -161,14 +170,15 @@ constexpr VersionRow kVersions[] = {
     {.op = "CONV_3D_TRANSPOSE", .version = 1, .runtime = "2.6.0"},
     {.op = "COS", .version = 1, .runtime = "1.14.0"},
     {.op = "CUMSUM", .version = 1, .runtime = "2.4.0"},
+    {.op = "DENSIFY", .version = 1, .runtime = "2.2.0"},
     {.op = "DEPTHWISE_CONV_2D", .version = 7, .runtime = "2.11.0", .when = HasInt4Weights},
     {.op = "DEPTHWISE_CONV_2D", .version = 6, .runtime = "2.3.0", .when = IsHybridPerChannel},
     {.op = "DEPTHWISE_CONV_2D", .version = 4, .runtime = "2.2.0", .when = IsHybrid},
-    {.op = "DEPTHWISE_CONV_2D", .version = 2, .runtime = "1.12.0", .when = IsDilated},
     {.op = "DEPTHWISE_CONV_2D",
      .version = 3,
      .runtime = "1.14.0",
      .types = Types(Dtype::kInt16, Dtype::kInt8, Dtype::kUint8)},
+    {.op = "DEPTHWISE_CONV_2D", .version = 2, .runtime = "1.12.0", .when = IsDilated},
     {.op = "DEPTHWISE_CONV_2D", .version = 1, .runtime = "1.5.0"},
     {.op = "DEPTH_TO_SPACE",
      .version = 2,
@@ -208,6 +218,7 @@ constexpr VersionRow kVersions[] = {
     {.op = "FULLY_CONNECTED", .version = 13, .runtime = "2.18.0", .when = HasBlocks},
     {.op = "FULLY_CONNECTED", .version = 12, .runtime = "2.17.0", .when = IsHybridPerChannel},
     {.op = "FULLY_CONNECTED", .version = 10, .runtime = "2.11.0", .when = HasInt4Weights},
+    {.op = "FULLY_CONNECTED", .version = 8, .runtime = "2.3.0", .when = HasSparseWeights},
     {.op = "FULLY_CONNECTED", .version = 9, .runtime = "2.3.0", .when = IsHybridAsymmetric},
     {.op = "FULLY_CONNECTED", .version = 3, .runtime = "1.14.0", .when = IsHybrid},
     {.op = "FULLY_CONNECTED",
@@ -456,6 +467,8 @@ constexpr VersionRow kVersions[] = {
      .runtime = "1.14.0",
      .types = Types(Dtype::kInt16, Dtype::kInt8, Dtype::kUint8)},
     {.op = "TRANSPOSE", .version = 1, .runtime = "1.6.0"},
+    {.op = "TRANSPOSE_CONV", .version = 4, .runtime = "2.13.0", .when = HasActivationFused},
+    {.op = "TRANSPOSE_CONV", .version = 3, .runtime = "2.3.0", .when = HasFourthInput},
     {.op = "TRANSPOSE_CONV", .version = 2, .runtime = "2.2.0", .when = IsHybridPerChannel},
     {.op = "TRANSPOSE_CONV",
      .version = 2,
@@ -479,10 +492,20 @@ constexpr VersionRow kVersions[] = {
     {.op = "ZEROS_LIKE", .version = 1, .runtime = "1.12.0"},
 };
 
+// Measured as well: kernels took uint8 from the first version on, but for these.
+bool IsOldUint8(const OperatorUse& u, const LiteTensor* input) {
+  constexpr absl::string_view kLater[] = {"ABS",  "CAST",   "GELU",
+                                          "RELU", "UNPACK", "TRANSPOSE_CONV"};
+  return input != nullptr && input->type == Dtype::kUint8 &&
+         std::ranges::find(kLater, u.op.op) == std::end(kLater);
+}
+
 const VersionRow* FindVersion(const OperatorUse& u) {
   for (const VersionRow& row : kVersions) {
     if (row.op != u.op.op) continue;
     const LiteTensor* input = u.input(row.input);
+    // Rows say int8 and uint8 together.
+    if (row.types != kAnyType && Has(row.types, Dtype::kInt8) && IsOldUint8(u, input)) continue;
     const bool typed = row.types == kAnyType || (input != nullptr && Has(row.types, input->type));
     if (typed && (row.when == nullptr || row.when(u))) return &row;
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Composite functions and recurrences in .tflite files: lite_composites_test.py SMELT. What TensorFlow's converter makes of a function smelt makes too,
 operator, options and weights; what it leaves a loop is one operator here, and answers in LiteRT as the model does, run after run and for any batch."""
+import json
 import os
 import pathlib
 import subprocess
@@ -278,4 +279,57 @@ for name, (make, lstms) in KERAS_3.items():
         near = [any(g.shape == w.shape and np.allclose(g, w, atol=2e-6) for g in got.values()) for w in map(np.asarray, want)]
         check(f"{name}: batch {batch}", all(near), (got, want))
 
+# ---- cells beyond what operators clip at: a function that says what it implements is clipped, as in TensorFlow's file, and says so; a loop is not
+
+
+def filling(inputs, units):
+    """Weights by which cells grow by one where the first two numbers are ones, and are halved where they are zeros."""
+    kernel = np.zeros((inputs, 4, units), np.float32)
+    kernel[0, 0], kernel[1, 1] = 20, 20
+    return [kernel.reshape(inputs, -1), np.zeros((units, 4 * units), np.float32), np.repeat(np.float32([-10, 0, 9, 9]), units)]
+
+
+def filled(inputs, grow, halve):
+    x = np.zeros((1, grow + halve, inputs), np.float32)
+    x[:, :grow, :2] = 1
+    return x
+
+
+rows = sequence(L.LSTM(4, return_sequences=True), shape=(30, 5))
+rows.layers[-1].set_weights(filling(5, 4))
+path = work / "full_loop"
+rows.export(str(path), verbose=False)
+code, out = call("lite", path, f"{path}.tflite", "--signature", "serving_default", "--explain")
+check("a loop that is an LSTM: nothing differs", code == 0 and "FuseLstm" in out and "differs" not in out, out)
+runner = Interpreter(model_path=f"{path}.tflite").get_signature_runner("serving_default")
+x = filled(5, 24, 6)
+(got,), want = runner(**{list(runner.get_input_details())[0]: x}).values(), np.asarray(rows(x))
+check("a loop that is an LSTM: answers with full cells", np.allclose(got, want, atol=1e-5), np.abs(got - want).max())
+
+values = filling(3, 4)
+layer = tf.function(lambda x, h, c, k, r, b: keras_2(x, h, c, k, r, b, False, False), experimental_attributes={"api_implements": "lstm_full", "time_major": False, "go_backwards": False})
+m, f = module(lambda m, x: {"all": layer(x, tf.zeros([1, 4]), tf.zeros([1, 4]), *map(tf.constant, values))[1]}, F(1, 30, 3))
+path = work / "full_function"
+tf.saved_model.save(m, str(path), signatures={"serving_default": f})
+code, out = call("lite", path, f"{path}.tflite", "--explain")
+check("a function that implements an LSTM says that it clips", code == 0 and "composite lstm_full, differs: cell states are clipped to -10 and 10" in out, out)
+runner = Interpreter(model_path=f"{path}.tflite").get_signature_runner("serving_default")
+x = filled(3, 24, 6)
+(got,), want = runner(**{list(runner.get_input_details())[0]: x}).values(), np.asarray(f(tf.constant(x))["all"])
+check("which it does", np.abs(got - want).max() > 0.05 and np.allclose(got[:, :10], want[:, :10], atol=1e-5), np.abs(got - want).max())
+code, out = call("lite", path, f"{path}.tflite", "--json")
+check("and --json says so", [d["fusion"] for d in json.loads(out)["differs"]] == ["composite lstm_full"], out)
+
+# ---- what is no LSTM says what it is
+
+for name, make in (("gru", lambda: sequence(L.GRU(4))), ("gru_sequences", lambda: sequence(L.GRU(4, return_sequences=True))), ("gru_reset_before", lambda: sequence(L.GRU(4, reset_after=False))),
+                   ("gru_both_ways", lambda: sequence(L.Bidirectional(L.GRU(4))))):
+    path = work / name
+    make().export(str(path), verbose=False)
+    code, out = call("lite", path, f"{path}.tflite", "--signature", "serving_default", "--explain")
+    check(f"{name} says why it is no operator", code == 0 and "FuseLstm: it computes a GRU, for which there is no builtin operator" in out, out)
+path = work / "simple"
+sequence(L.SimpleRNN(4)).export(str(path), verbose=False)
+code, out = call("lite", path, f"{path}.tflite", "--signature", "serving_default", "--explain")
+check("a plain recurrence is no GRU", code == 0 and "GRU" not in out and "it keeps 1 states, not two" in out, out)
 finish()

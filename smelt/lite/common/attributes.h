@@ -32,6 +32,17 @@ inline constexpr absl::string_view kQuantizedDim =
 // least and the greatest number that the model names, list(float).
 inline constexpr absl::string_view kDeclaresRange = "_declares_range";
 
+// Of a VAR_HANDLE: what its variable begins with, for runs of samples; a tensor.
+inline constexpr absl::string_view kVariableBegin = "_variable_begin";
+// Of a VAR_HANDLE whose variable holds integers: what they stand for, float and int.
+inline constexpr absl::string_view kVariableScale = "_variable_scale";
+inline constexpr absl::string_view kVariableZero = "_variable_zero_point";
+inline constexpr absl::string_view kVariableType = "_variable_type";
+
+// Of operators, arguments and variables: the least and the greatest number that samples showed,
+// list(float); with "_1" behind it as above, and of numbers in between as calibrate.h counts them.
+inline constexpr absl::string_view kSeenRange = "_seen_range";
+
 // Of constants whose scales are each for so many elements of a row, which has several, one row's
 // scales behind another's: int.
 inline constexpr absl::string_view kBlockSize = "_block_size";

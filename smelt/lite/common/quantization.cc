@@ -30,4 +30,14 @@ void SetQuantization(AttrMap& attrs, int port, const Quantization& q) {
   if (q.scales.size() > 1) attrs.Set(OfOutput(kQuantizedDim, port), q.dim);
 }
 
+void SetSeenRange(AttrMap& attrs, int port, float least, float greatest) {
+  attrs.Set(OfOutput(kSeenRange, port), std::vector<float>{least, greatest});
+}
+
+std::optional<std::pair<float, float>> SeenRangeOf(const Node& n, int port) {
+  const auto range = n.Get<std::vector<float>>(OfOutput(kSeenRange, port), {});
+  if (range.size() != 2) return std::nullopt;
+  return std::pair(range[0], range[1]);
+}
+
 }  // namespace smelt

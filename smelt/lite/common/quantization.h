@@ -3,6 +3,8 @@
 #define SMELT_LITE_COMMON_QUANTIZATION_H_
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "smelt/graph/graph.h"
@@ -21,6 +23,10 @@ Quantization QuantizationOf(const Node& n, int port);
 inline Quantization QuantizationOf(Endpoint e) { return QuantizationOf(*e.node, e.port); }
 // Of scales that are not of blocks.
 void SetQuantization(AttrMap& attrs, int port, const Quantization& q);
+
+// The least and the greatest of an output that samples showed, of a file that only states these.
+void SetSeenRange(AttrMap& attrs, int port, float least, float greatest);
+std::optional<std::pair<float, float>> SeenRangeOf(const Node& n, int port);
 
 }  // namespace smelt
 

@@ -113,7 +113,8 @@ StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>
     }
     if (notes != nullptr) {
       const std::string name = absl::StrCat("composite ", implements->name);
-      notes->push_back({name, n->name(), std::string(by.status().message())});
+      notes->push_back({name, n->name(), std::string(by.status().message()),
+                        std::string(by.ok() ? row->differs : "")});
     }
     if (by.ok()) continue;
     declined.insert(f->name());
@@ -125,6 +126,7 @@ StatusOr<bool> ChooseComposites(Graph& graph, std::set<std::string, std::less<>>
     const Function* f = CalledFunction(graph, *graph.Find(note.node));
     if (note.why_not.empty() && declined.contains(f->name())) {
       note.why_not = "another call of its function does not fit";
+      note.differs.clear();
     }
   }
   return any;

@@ -49,7 +49,8 @@ struct Composite {
   bool prefix = false;  // `name` is what the function's begins with
   // UNIMPLEMENTED says why the call stays what it was; other errors are the model's.
   LiteEndpoints (*convert)(const CompositeCall& call, Legalizer& l) = nullptr;
-  absl::string_view what = {};  // "LSTM(x)"
+  absl::string_view what = {};     // "LSTM(x)"
+  absl::string_view differs = {};  // where the operator is not what the function computes
 };
 
 // In the order in which they are looked through.

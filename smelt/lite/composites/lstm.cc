@@ -314,14 +314,18 @@ LiteEndpoints Independent(const CompositeCall& call, Legalizer& l) {
   return KerasLayer(call, true, l);
 }
 
+// As TensorFlow's converter has them (kCellClip); what functions of these names compute clips
+// nothing.
+constexpr absl::string_view kClips = "cell states are clipped to -10 and 10";
+
 constexpr Composite kLstmRows[] = {
-    {"LSTMCellSimple", ImplementsKind::kString, true, CellSimple, "a step of an LSTM"},
+    {"LSTMCellSimple", ImplementsKind::kString, true, CellSimple, "a step of an LSTM", kClips},
     {"LayerNormalizedLstmCellSimple", ImplementsKind::kString, false, NormalizedCell,
-     "a step of an LSTM with normalized gates"},
+     "a step of an LSTM with normalized gates", kClips},
 };
 constexpr Composite kKerasRows[] = {
-    {"lstm_", ImplementsKind::kApi, true, Keras, "Keras' LSTM"},
-    {"indy_lstm_", ImplementsKind::kApi, true, Independent, "an LSTM of independent cells"},
+    {"lstm_", ImplementsKind::kApi, true, Keras, "Keras' LSTM", kClips},
+    {"indy_lstm_", ImplementsKind::kApi, true, Independent, "an LSTM of independent cells", kClips},
 };
 
 }  // namespace

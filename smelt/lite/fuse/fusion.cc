@@ -241,10 +241,10 @@ const std::vector<Fusion>& AllFusions() {
       for (const RuleFusion& rules : *BuiltinRules()) out->push_back(RowOf(rules));
     }
     for (const auto family :
-         {UpscalingFusions(), TransposeFusions(), MatmulFusions(), ReshapeFusions(),
-          CommuteFusions(), ReductionFusions(), JoinFusions(), SelectionFusions(), SpreadFusions(),
-          IdentityFusions(), AffineFusions(), BeforeAffineFusions(), BidirectionalFusions(),
-          ActivationFusions()}) {
+         {UpscalingFusions(), TransposeFusions(), MatmulFusions(), UnfoldFusions(),
+          ReshapeFusions(), CommuteFusions(), ReductionFusions(), JoinFusions(), SelectionFusions(),
+          SpreadFusions(), IdentityFusions(), AffineFusions(), BeforeAffineFusions(),
+          BidirectionalFusions(), ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
     return out;

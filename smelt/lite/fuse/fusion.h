@@ -20,7 +20,8 @@ namespace smelt {
 // What a fusion did, or why it did not though it nearly matched.
 struct FusionNote {
   std::string fusion, node;
-  std::string why_not;  // empty: it fired
+  std::string why_not;       // empty: it fired
+  std::string differs = {};  // where the operator computes something else than the graph did
 };
 
 // What rows work with. Not thread safe.
@@ -121,6 +122,7 @@ std::span<const Fusion> BeforeAffineFusions();
 std::span<const Fusion> SelectionFusions();
 std::span<const Fusion> UpscalingFusions();
 std::span<const Fusion> MatmulFusions();
+std::span<const Fusion> UnfoldFusions();
 std::span<const Fusion> ReductionFusions();
 std::span<const Fusion> BidirectionalFusions();
 std::span<const Fusion> CommuteFusions();

@@ -88,14 +88,17 @@ Status NarrowResult(Graph& graph, Node* n, Dtype type) {
 
 }  // namespace
 
-Status NarrowBorders(Graph& graph, Dtype input, Dtype output) {
+Status NarrowBorders(Graph& graph, Dtype input, Dtype output, bool some) {
+  const auto narrowed = [&](const Status& s) {
+    return some && absl::IsFailedPrecondition(s) ? OkStatus() : s;
+  };
   for (Node* n : graph.Nodes()) {
     if (input != Dtype::kFloat && n->Is("_Arg") && n->output_types[0] == Dtype::kFloat) {
-      RETURN_IF_ERROR(NarrowArgument(graph, n, input));
+      RETURN_IF_ERROR(narrowed(NarrowArgument(graph, n, input)));
     } else if (output != Dtype::kFloat && n->Is("_Retval") &&
                n->input(0).node->output_types[static_cast<size_t>(n->input(0).port)] ==
                    Dtype::kFloat) {
-      RETURN_IF_ERROR(NarrowResult(graph, n, output));
+      RETURN_IF_ERROR(narrowed(NarrowResult(graph, n, output)));
     }
   }
   return OkStatus();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "smelt/lite/common/attributes.h"
+#include "smelt/lite/common/quantization.h"
 
 namespace smelt {
 namespace {
@@ -290,6 +291,25 @@ StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSam
     if (!added.ok()) return Prefix(added, absl::StrCat("sample ", s, ": "));
   }
   return calibration.Take();
+}
+
+void StateRanges(Graph& graph, const LiteRanges& ranges) {
+  constexpr int kCellState = 19;
+  for (Node* n : graph.Nodes()) {
+    for (int port = 0; port < n->num_outputs(); ++port) {
+      const auto range = ranges.find({n, port});
+      if (range == ranges.end()) continue;
+      SetSeenRange(n->AttrsToChange(), port, range->second.min, range->second.max);
+    }
+    for (int i = 0; i <= kLstmHidden; ++i) {
+      const auto range = ranges.find({n, kLstmRanges + i});
+      if (range == ranges.end()) continue;
+      SetSeenRange(n->AttrsToChange(), kLstmRanges + i, range->second.min, range->second.max);
+    }
+    const auto cell = ranges.find({n, kLstmRanges + kLstmCell});
+    if (cell == ranges.end()) continue;
+    SetSeenRange(n->input(kCellState).node->AttrsToChange(), 0, cell->second.min, cell->second.max);
+  }
 }
 
 }  // namespace smelt

@@ -26,6 +26,9 @@ using LiteRanges = absl::flat_hash_map<std::pair<const Node*, int>, LiteRange>;
 // does not fit, or where a tensor is not finite, with its name; errors of lowering and of running.
 StatusOr<LiteRanges> Calibrate(const LiteGraphs& graphs, std::span<const LiteSample> samples);
 
+// States them (SetSeenRange) where they are of, and those of an LSTM's states at these.
+void StateRanges(Graph& graph, const LiteRanges& ranges);
+
 }  // namespace smelt
 
 #endif  // SMELT_LITE_QUANTIZE_CALIBRATE_H_

@@ -29,14 +29,21 @@ bool OnlyStated(Endpoint e) {
 
 class ParamSpreader {
  public:
-  explicit ParamSpreader(DeclaredParams& params) : params_(params) {}
+  // `some`: where an operator keeps the scale of several, those that are known give it to all, as
+  // version 1 of TensorFlow's converter has it.
+  ParamSpreader(DeclaredParams& params, bool uint8, bool some, bool own)
+      : params_(params), uint8_(uint8), some_(some), own_(own) {}
+
+  // What is left takes `rest`.
+  void SetRest(const Declared& rest) { rest_ = rest; }
 
   // What stands before an operator that keeps the scale has that of its result.
   void Back(const Node& n) {
     if (!KeepsScale(n) || n.num_outputs() != 1 || !params_.contains({&n, 0})) return;
     const std::vector<Endpoint> from = Activations(n);
-    if (from.size() == 1 && OneReader(from[0])) {
-      params_.try_emplace(KeyOf(from[0]), params_.at({&n, 0}));
+    if (from.size() > 1 && !some_) return;
+    for (const Endpoint& e : from) {
+      if (OneReader(e)) params_.try_emplace(KeyOf(e), params_.at({&n, 0}));
     }
   }
 
@@ -46,10 +53,14 @@ class ParamSpreader {
     for (int i = 0; i < n.num_outputs(); ++i) {
       if (!IsFloat({const_cast<Node*>(&n), i})) continue;
       if (row->results == ResultRange::kFixed) {
+        if (!own_) continue;
         const Params p = {row->fixed_scale, row->fixed_zero};
         params_.try_emplace({&n, i}, Declared{p, RangeOf(p)});
       } else if (KeepsScale(n)) {
         if (const auto p = JoinedParams(n)) params_.try_emplace({&n, i}, *p);
+      } else if (rest_ && row->integer && !row->recurrent &&
+                 row->results == ResultRange::kCalibrated) {
+        params_.try_emplace({&n, i}, *rest_);
       }
     }
   }
@@ -73,18 +84,29 @@ class ParamSpreader {
   std::optional<Declared> JoinedParams(const Node& n) const {
     const std::vector<Endpoint> from = Activations(n);
     if (from.empty()) return std::nullopt;
-    LiteRange all;
+    std::vector<Declared> known;
     for (const Endpoint& e : from) {
       const auto p = params_.find(KeyOf(e));
+      if (p == params_.end() && some_) continue;
       if (p == params_.end()) return std::nullopt;
       if (from.size() == 1) return p->second;
-      const LiteRange& one = p->second.range;
-      all = {std::min(all.min, one.min), std::max(all.max, one.max)};
+      known.push_back(p->second);
     }
-    return Declared{ParamsOf(all, kInt8Format), all};
+    if (known.empty()) return std::nullopt;
+    if (some_ && known.size() == 1) return known[0];
+    LiteRange all;
+    for (const Declared& d : known) {
+      all = {std::min(all.min, d.range.min), std::max(all.max, d.range.max)};
+    }
+    if (!uint8_) return Declared{ParamsOf(all, kInt8Format), all};
+    Params p = ParamsOf(all, kUint8Format);
+    p.zero -= 128;
+    return Declared{p, all};
   }
 
   DeclaredParams& params_;
+  const bool uint8_, some_, own_;
+  std::optional<Declared> rest_;
 };
 
 }  // namespace
@@ -101,8 +123,10 @@ bool HasDeclaredRanges(const Graph& graph) {
   });
 }
 
-DeclaredParams FindDeclaredParams(std::span<Node* const> order) {
-  DeclaredParams out;
+DeclaredParams FindDeclaredParams(std::span<Node* const> order, DeclaredParams given,
+                                  const std::optional<Declared>& rest, bool uint8,
+                                  bool own_ranges) {
+  DeclaredParams out = std::move(given);
   for (Node* n : order) {
     const Node* q = DeclarationOf({n, 0});
     if (q == nullptr) continue;
@@ -113,9 +137,13 @@ DeclaredParams FindDeclaredParams(std::span<Node* const> order) {
     const Endpoint from = q->input(0);
     if (OnlyStated(from)) out.try_emplace(KeyOf(from), p);
   }
-  if (out.empty()) return out;
-  ParamSpreader spreader(out);
+  if (out.empty() && !rest) return out;
+  ParamSpreader spreader(out, uint8, rest.has_value(), own_ranges);
   for (auto n = order.rbegin(); n != order.rend(); ++n) spreader.Back(**n);
+  for (const Node* n : order) spreader.Forward(*n);
+  if (!rest) return out;
+  for (auto n = order.rbegin(); n != order.rend(); ++n) spreader.Back(**n);
+  spreader.SetRest(*rest);
   for (const Node* n : order) spreader.Forward(*n);
   return out;
 }

@@ -4,6 +4,7 @@
 #ifndef SMELT_LITE_QUANTIZE_DECLARED_RANGES_H_
 #define SMELT_LITE_QUANTIZE_DECLARED_RANGES_H_
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,8 +28,14 @@ using DeclaredParams = absl::flat_hash_map<std::pair<const Node*, int>, Declared
 
 // The params of values, in int8: those that are stated; of what is read by nothing
 // but such a statement; and of what follows from these because an operator keeps the scale, or has
-// a range of its own. Nothing where none is stated. REQUIRES: `order` is topological.
-DeclaredParams FindDeclaredParams(std::span<Node* const> order);
+// a range of its own. `given` comes before what the graph states. `rest`: the range of results of
+// operators with kernels for integers of which nothing else is known. Nothing where none is stated
+// or given. `uint8`: params of int8 that stand for the same numbers as those of uint8.
+// `own_ranges`: false where results of such operators are not taken for stated. REQUIRES: `order`
+// is topological.
+DeclaredParams FindDeclaredParams(std::span<Node* const> order, DeclaredParams given = {},
+                                  const std::optional<Declared>& rest = std::nullopt,
+                                  bool uint8 = false, bool own_ranges = true);
 
 }  // namespace smelt
 

@@ -15,6 +15,7 @@
 #include "smelt/lite/quantize/integer_lstm.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
+#include "smelt/lite/quantize/variables.h"
 #include "smelt/lite/quantize/weights.h"
 
 namespace smelt {
@@ -33,14 +34,17 @@ class IntegerQuantizer {
       : graph_(graph),
         ranges_(ranges),
         flags_(flags),
-        f_(flags.int16 ? kInt16Format : kInt8Format) {}
+        f_(flags.int16   ? kInt16Format
+           : flags.uint8 ? kUint8Format
+                         : kInt8Format) {}
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
-    if (!flags_.int16) declared_ = FindDeclaredParams(order);
+    if (!flags_.int16) RETURN_IF_ERROR(Declare(order));
     for (Node* n : order) {
       if (Wanted(*n)) chosen_.insert(n);
     }
+    if (flags_.variables) ChooseVariables(order);
     for (Node* n : order) {
       if (chosen_.contains(n)) RETURN_IF_ERROR(ChooseParams(*n));
     }
@@ -49,9 +53,11 @@ class IntegerQuantizer {
     for (auto n = order.rbegin(); n != order.rend(); ++n) {
       if (chosen_.contains(*n)) Agree(**n);
     }
+    for (const auto& [write, params] : writes_) AgreeAlone(write->input(1), params);
     for (Node* n : order) {
       if (chosen_.contains(n)) RETURN_IF_ERROR(Rewrite(n));
     }
+    RETURN_IF_ERROR(RewriteVariables());
     for (Node* n : order) {
       if (Node* q = DeclarationOf({n, 0})) RETURN_IF_ERROR(RewriteDeclaration(n, q));
     }
@@ -65,11 +71,51 @@ class IntegerQuantizer {
     return e.node->output_types[static_cast<size_t>(e.port)] == Dtype::kFloat;
   }
 
+  // Declared params are those of int8 until all are found.
+  int64_t Shift() const { return flags_.uint8 ? 128 : 0; }
+
+  Status Declare(const std::vector<Node*>& order) {
+    DeclaredParams given;
+    for (const Node* n : order) {
+      if (!n->Is("_Arg")) continue;
+      const auto params = flags_.input_params.find(n->Int("index"));
+      if (params == flags_.input_params.end()) continue;
+      Params p = params->second;
+      const LiteRange range = {p.scale * static_cast<float>(f_.low - p.zero),
+                               p.scale * static_cast<float>(f_.high - p.zero)};
+      p.zero -= Shift();
+      given[{n, 0}] = {p, range};
+    }
+    std::optional<Declared> rest;
+    if (flags_.default_range) {
+      rest = Declared{ParamsOf(*flags_.default_range, f_), *flags_.default_range};
+      rest->params.zero -= Shift();
+    }
+    declared_ =
+        FindDeclaredParams(order, std::move(given), rest, flags_.uint8, !flags_.only_stated);
+    if (!flags_.uint8) return OkStatus();
+    for (auto& [key, d] : declared_) d.params.zero += Shift();
+    for (Node* n : order) {
+      Node* q = DeclarationOf({n, 0});
+      if (q == nullptr) continue;
+      q->AttrsToChange().Set("Tout", DtypeVector{f_.type});
+      RETURN_IF_ERROR(graph_.ResolveTypes(q));
+      RETURN_IF_ERROR(UpdateInputTypes(graph_, n));
+    }
+    return OkStatus();
+  }
+
+  // Is it an argument that integers are given for?
+  bool IsGivenArgument(const Node& n) const {
+    return n.Is("_Arg") && flags_.input_params.contains(n.Int("index"));
+  }
+
   // Is the operator one whose kernels take integers, and is all known that they need?
   bool Wanted(const Node& n) const {
     const QuantizedOp* row = FindQuantizedOp(n.op_name());
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
     if (flags_.int16 && n.Is(kNoInt16)) return false;
+    if (flags_.uint8 && !TakesUint8(n.op_name())) return false;
     if (flags_.float_ops.contains(OperatorName(n)) || flags_.float_nodes.contains(n.name())) {
       return false;
     }
@@ -151,7 +197,8 @@ class IntegerQuantizer {
       if (!IsFloat({&n, i})) continue;
       Params p = row.recurrent ? CalibratedWithState(n) : Calibrated({&n, i});
       if (row.results == ResultRange::kFixed) {
-        p = flags_.int16 ? Params{1.0f / 32768, 0} : Params{row.fixed_scale, row.fixed_zero};
+        p = flags_.int16 ? Params{1.0f / 32768, 0}
+                         : Params{row.fixed_scale, row.fixed_zero + Shift()};
       } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 1) {
         p = ParamsAt(n.input(FirstActivation(n)));
       }
@@ -193,6 +240,66 @@ class IntegerQuantizer {
     }
   }
 
+  // A producer that nobody else reads, and that may choose, takes the params.
+  void AgreeAlone(Endpoint e, const Params& p) {
+    if (!chosen_.contains(e.node) || e.node->NumUses(e.port) != 1) return;
+    if (FindQuantizedOp(e.node->op_name())->results == ResultRange::kCalibrated) {
+      params_[KeyOf(e)] = p;
+    }
+  }
+
+  // Variables of which all is known that is read and written: one range for both.
+  void ChooseVariables(const std::vector<Node*>& order) {
+    for (const auto& [name, v] : FindVariables(order)) {
+      LiteRange all;
+      bool known = v.known && !v.reads.empty();
+      const auto add = [&](Key key) {
+        const auto range = ranges_.find(key);
+        known = known && range != ranges_.end();
+        if (!known) return;
+        all = {std::min(all.min, range->second.min), std::max(all.max, range->second.max)};
+      };
+      for (const Node* n : v.reads) add({n, 0});
+      for (const Node* n : v.writes) {
+        if (!n->input(1).node->Is("Const")) add(KeyOf(n->input(1)));
+      }
+      if (!known) continue;
+      const Params p = ParamsOf(all, f_);
+      for (Node* n : v.reads) {
+        reads_.push_back(n);
+        params_[{n, 0}] = p;
+      }
+      for (Node* n : v.writes) writes_.emplace_back(n, p);
+      for (Node* n : v.handles) StateVariable(*n, p, f_);
+    }
+  }
+
+  Status RewriteVariables() {
+    for (const auto& [n, p] : writes_) {
+      Endpoint value = n->input(1);
+      if (const auto constant = ConstantTensor(*value.node)) {
+        RETURN_IF_ERROR(CheckFinite(*n, *value.node, *constant));
+        ASSIGN_OR_RETURN(value, QuantizedConstant(*n, *constant, &p));
+      } else {
+        ASSIGN_OR_RETURN(value, InParams(value, p));
+      }
+      graph_.SetInput(n, 1, value);
+      RETURN_IF_ERROR(UpdateInputTypes(graph_, n));
+    }
+    for (Node* n : reads_) {
+      const Params p = params_.at({n, 0});
+      SetQuantization(n->AttrsToChange(), 0, {{p.scale}, {p.zero}});
+      n->AttrsToChange().Set("Tout", DtypeVector{f_.type});
+      RETURN_IF_ERROR(graph_.ResolveTypes(n));
+    }
+    return OkStatus();
+  }
+
+  // Does the node give integers by itself?
+  bool GivesIntegers(const Node* n) const {
+    return chosen_.contains(n) || std::ranges::find(reads_, n) != reads_.end();
+  }
+
   StatusOr<Endpoint> AddConstant(const Node& like, const Tensor& value,
                                  const std::vector<float>& scales,
                                  const std::vector<int64_t>& zeros, int dim) {
@@ -223,32 +330,21 @@ class IntegerQuantizer {
     } else {
       p = ParamsOf(RangeOfConstant(value), f_);
     }
-    ASSIGN_OR_RETURN(Tensor q, Tensor::Make(f_.type, value.shape()));
-    for (int64_t i = 0; i < value.num_elements(); ++i) {
-      const double real = static_cast<double>(value.data<float>()[i]);
-      const double at =
-          std::round(real / static_cast<double>(p.scale)) + static_cast<double>(p.zero);
-      const auto number = static_cast<int64_t>(
-          std::clamp(at, static_cast<double>(f_.low), static_cast<double>(f_.high)));
-      if (f_.type == Dtype::kInt8) {
-        q.data<int8_t>()[i] = static_cast<int8_t>(number);
-      } else {
-        q.data<int16_t>()[i] = static_cast<int16_t>(number);
-      }
-    }
+    ASSIGN_OR_RETURN(const Tensor q, QuantizedTo(value, p, f_));
     return AddConstant(n, q, {p.scale}, {p.zero}, 0);
   }
 
   StatusOr<Endpoint> QuantizedBias(const Node& n, const Tensor& bias, float input_scale,
                                    const std::vector<float>& weights) {
-    ASSIGN_OR_RETURN(Tensor q, Tensor::Make(f_.bias, bias.shape()));
+    const Dtype type = BiasType(n);
+    ASSIGN_OR_RETURN(Tensor q, Tensor::Make(type, bias.shape()));
     std::vector<float> scales;
     for (const float w : weights) scales.push_back(input_scale * w);
     for (int64_t i = 0; i < bias.num_elements(); ++i) {
       const double scale =
           static_cast<double>(scales[scales.size() == 1 ? 0 : static_cast<size_t>(i)]);
       const double at = std::round(static_cast<double>(bias.data<float>()[i]) / scale);
-      if (f_.bias == Dtype::kInt32) {
+      if (type == Dtype::kInt32) {
         q.data<int32_t>()[i] = static_cast<int32_t>(std::clamp<double>(at, INT32_MIN, INT32_MAX));
       } else {
         q.data<int64_t>()[i] = static_cast<int64_t>(std::clamp(at, -9.2e18, 9.2e18));
@@ -271,7 +367,7 @@ class IntegerQuantizer {
 
   // The integers that stand for `e`: its node's own, or those of a QUANTIZE behind it.
   Endpoint Given(Endpoint e) {
-    if (chosen_.contains(e.node)) return e;
+    if (GivesIntegers(e.node)) return e;
     if (Node* declaration = DeclarationOf(e)) return {declaration, 0};
     Endpoint& q = entered_[KeyOf(e)];
     if (q.node == nullptr) {
@@ -314,15 +410,15 @@ class IntegerQuantizer {
       const bool weights = i >= row.first_weights && i <= row.last_weights;
       if (const auto value = ConstantTensor(*e.node)) {
         if (weights) {
-          auto q = WeightsOf(*value, row);
+          auto q = WeightsOf(*value, row, LeastScales(*n, row, *value));
           if (!q.ok()) {
             return Prefix(q.status(), absl::StrCat("operator '", n->name(), "' (", OperatorName(*n),
                                                    "), constant '", e.node->name(), "': "));
           }
           weight_scales = q->scales;
-          ASSIGN_OR_RETURN(
-              to, AddConstant(*n, q->values, q->scales, std::vector<int64_t>(q->scales.size(), 0),
-                              row.ScaledDimension(flags_)));
+          ASSIGN_OR_RETURN(to, AddConstant(*n, q->values, q->scales,
+                                           std::vector<int64_t>(q->scales.size(), q->zero),
+                                           row.ScaledDimension(flags_)));
         } else {
           RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
           // Zeros alone have no scale of their own, and stand on any.
@@ -357,18 +453,47 @@ class IntegerQuantizer {
     }
     n->AttrsToChange().Set("Tout", types);
     if (flags_.int16 && row.bias >= 0 && n->Find("quantized_bias_type") != nullptr) {
-      n->AttrsToChange().Set("quantized_bias_type", Dtype::kInt64);
+      n->AttrsToChange().Set("quantized_bias_type", BiasType(*n));
     }
     return UpdateInputTypes(graph_, n);
   }
 
   // Where training rounded, weights keep what they were rounded to.
-  StatusOr<QuantizedWeights> WeightsOf(const Tensor& value, const QuantizedOp& row) const {
+  StatusOr<QuantizedWeights> WeightsOf(const Tensor& value, const QuantizedOp& row,
+                                       const std::vector<float>& least) const {
+    if (flags_.uint8) return QuantizeUint8(value, !declared_.empty());
     const int dim = row.ScaledDimension(flags_), bits = row.integer4 ? flags_.weight_bits : 8;
     if (!declared_.empty()) {
+      if (flags_.low_bits && row.integer4) {
+        if (auto q = OnGrid(value, dim, 4, true)) return *std::move(q);
+      }
       if (auto q = OnGrid(value, dim, bits)) return *std::move(q);
     }
-    return QuantizeWeights(value, dim, bits);
+    return QuantizeWeights(value, dim, bits, least);
+  }
+
+  // Are the operator's biases int32 beside int16? Kernels of DEPTHWISE_CONV_2D take int64 alone.
+  bool HasBias32(const Node& n) const {
+    return flags_.int16 && flags_.bias32 && n.Find("quantized_bias_type") != nullptr;
+  }
+
+  Dtype BiasType(const Node& n) const { return HasBias32(n) ? Dtype::kInt32 : f_.bias; }
+
+  // By which biases take half of an int32, as TensorFlow's quantizer has it; none: they may take
+  // what they will.
+  std::vector<float> LeastScales(const Node& n, const QuantizedOp& row, const Tensor& weights) {
+    if (!HasBias32(n) || row.bias >= n.num_inputs()) return {};
+    const auto bias = ConstantTensor(*n.input(row.bias).node);
+    if (!bias || bias->dtype() != Dtype::kFloat) return {};
+    const double input = static_cast<double>(ParamsAt(n.input(FirstActivation(n))).scale);
+    const int dim = row.ScaledDimension(flags_);
+    std::vector<float> out(static_cast<size_t>(dim < 0 ? 1 : weights.dim(dim)), 0.0f);
+    for (int64_t i = 0; i < bias->num_elements(); ++i) {
+      float& least = out[dim < 0 ? 0 : static_cast<size_t>(i)];
+      const double size = std::abs(static_cast<double>(bias->data<float>()[i]));
+      least = std::max(least, static_cast<float>(2 * size / (INT32_MAX * input)));
+    }
+    return out;
   }
 
   // A stated range whose value is integers on its scale by now states nothing more; others are
@@ -378,8 +503,13 @@ class IntegerQuantizer {
     if (dequantize->uses().empty()) graph_.Remove(dequantize);
     SetQuantization(q->AttrsToChange(), 0, {{p.scale}, {p.zero}});
     q->EraseAttr(kDeclaresRange);
-    const Endpoint from = q->input(0);
-    const bool same = chosen_.contains(from.node) && ParamsAt(from) == p;
+    Endpoint from = q->input(0);
+    const bool given = IsGivenArgument(*from.node);
+    const bool same = (given || chosen_.contains(from.node)) && ParamsAt(from) == p;
+    if (given) {
+      from = Given(from);
+      graph_.SetInput(q, 0, from);
+    }
     if (same) graph_.ReplaceAllUses({q, 0}, from);
     if (!q->uses().empty()) return UpdateInputTypes(graph_, q);
     graph_.ReplaceControlUses(q, nullptr);
@@ -393,13 +523,19 @@ class IntegerQuantizer {
   // Who still wants floats gets them, and arguments and results are integers where that is asked.
   Status Borders(const std::vector<Node*>& order) {
     for (Node* n : order) {
-      if (!chosen_.contains(n)) continue;
+      if (flags_.input_type == Dtype::kFloat || !IsGivenArgument(*n) || n->uses().empty()) continue;
+      Given({n, 0});
+    }
+    for (Node* n : order) {
+      if (!GivesIntegers(n)) continue;
       for (int port = 0; port < n->num_outputs(); ++port) {
         if (!params_.contains({n, port})) continue;
         std::vector<Use> floats;
         for (const Use& use : n->OrderedUses()) {
           if (use.is_control() || use.port() != port) continue;
-          if (!chosen_.contains(use.node) && !IsConversion(*use.node)) floats.push_back(use);
+          const bool takes = chosen_.contains(use.node) || IsConversion(*use.node) ||
+                             std::ranges::find(writes_, use.node, &Write::first) != writes_.end();
+          if (!takes) floats.push_back(use);
         }
         if (floats.empty()) continue;
         ASSIGN_OR_RETURN(const Endpoint back,
@@ -416,6 +552,9 @@ class IntegerQuantizer {
   const IntegerFormat& f_;
   DeclaredParams declared_;
   absl::flat_hash_set<const Node*> chosen_;
+  using Write = std::pair<Node*, Params>;
+  std::vector<Node*> reads_;   // of variables that hold integers
+  std::vector<Write> writes_;  // and what their numbers stand for
   absl::flat_hash_map<Key, Params> params_;
   absl::flat_hash_map<Key, Endpoint> entered_;
   std::map<std::tuple<Key, float, int64_t>, Endpoint> again_;
@@ -425,7 +564,7 @@ class IntegerQuantizer {
 
 Status QuantizeToInteger(Graph& graph, const LiteRanges& ranges, const IntegerFlags& flags) {
   RETURN_IF_ERROR(IntegerQuantizer(graph, ranges, flags).Run());
-  RETURN_IF_ERROR(NarrowBorders(graph, flags.input_type, flags.output_type));
+  RETURN_IF_ERROR(NarrowBorders(graph, flags.input_type, flags.output_type, flags.some_borders));
   if (!flags.only_integer) return OkStatus();
   std::string left;
   for (const Node* n : graph.Nodes()) {

@@ -25,6 +25,7 @@ struct IntegerFormat {
   Dtype bias;
 };
 inline constexpr IntegerFormat kInt8Format = {Dtype::kInt8, -128, 127, false, Dtype::kInt32};
+inline constexpr IntegerFormat kUint8Format = {Dtype::kUint8, 0, 255, false, Dtype::kInt32};
 inline constexpr IntegerFormat kInt16Format = {Dtype::kInt16, -32768, 32767, true, Dtype::kInt64};
 
 // A range is widened to have zero, so that padding is exact.

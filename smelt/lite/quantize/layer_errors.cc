@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -69,6 +70,7 @@ bool IsQuantizedLayer(const Node& n) {
 struct ResultPlaces {
   size_t plain, quantized, alone_plain, alone;
   Quantization scaled;
+  size_t statistics;  // in LayerError::results
 };
 struct Layer {
   LayerError error;
@@ -163,6 +165,7 @@ class LayerMeter {
     }
     for (Layer& l : layers_) {
       l.error.used = static_cast<int64_t>(l.used.count());
+      for (ResultStatistics& r : l.error.results) Average(static_cast<double>(samples.size()), r);
       out_.layers.push_back(std::move(l.error));
     }
     return std::move(out_);
@@ -249,10 +252,42 @@ class LayerMeter {
       if (twin.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
       const Quantization scaled = QuantizationOf(n, i);
       if (layer.results.empty()) StateResults(n, twin, i, ranges_, layer.error);
+      ResultStatistics& says = layer.error.results.emplace_back();
+      says.output = i;
+      if (!scaled.scales.empty()) {
+        says.scale = scaled.scales[0];
+        says.zero_point = scaled.zero_points.empty() ? 0 : scaled.zero_points[0];
+      }
       layer.results.push_back({Ask({plain_.Of(&twin), i}), Ask({quantized_.Of(&n), i}),
-                               Ask({plain, i}), Ask({alone, i}), scaled});
+                               Ask({plain, i}), Ask({alone, i}), scaled,
+                               layer.error.results.size() - 1});
     }
     return OkStatus();
+  }
+
+  // Sums for now.
+  static void AddStatistics(const Tensor& wanted, const Tensor& got, ResultStatistics& to) {
+    const auto a = wanted.flat<float>(), b = got.flat<float>();
+    if (a.empty()) return;
+    double sum = 0, squares = 0, largest = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double d = static_cast<double>(b[i]) - static_cast<double>(a[i]);
+      sum += d;
+      squares += d * d;
+      largest = std::max(largest, std::abs(d));
+    }
+    const auto count = static_cast<double>(a.size());
+    const double mean = sum / count;
+    to.elements += count;
+    to.stddev += std::sqrt(std::max(0.0, squares / count - mean * mean));
+    to.mean += mean;
+    to.largest += largest;
+    to.squared += squares / count;
+  }
+  static void Average(double samples, ResultStatistics& of) {
+    for (double* sum : {&of.elements, &of.stddev, &of.mean, &of.largest, &of.squared}) {
+      *sum /= samples;
+    }
   }
 
   Status Add(const std::vector<Tensor>& got) {
@@ -265,6 +300,7 @@ class LayerMeter {
         ASSIGN_OR_RETURN(const Tensor alone, Reals(got[p.alone], p.scaled));
         RETURN_IF_ERROR(layer.error.accumulated.Add(got[p.plain], real));
         RETURN_IF_ERROR(layer.error.alone.Add(got[p.alone_plain], alone));
+        AddStatistics(got[p.alone_plain], alone, layer.error.results[p.statistics]);
       }
       if (layer.error.steps == 0) continue;
       const Tensor& first = got[layer.results[0].quantized];
@@ -291,6 +327,11 @@ class LayerMeter {
 
 StatusOr<LayerErrors> MeasureLayers(const LiteGraphs& plain, const LiteGraphs& quantized,
                                     const LiteRanges& ranges, std::span<const LiteSample> samples) {
+  // Both graphs run at once, and would write the same variable.
+  if (std::ranges::any_of(plain.main->Nodes(),
+                          [](const Node* n) { return n->Is("tfl.var_handle"); })) {
+    return Unimplemented("layers of a signature that writes variables are not measured");
+  }
   constexpr char kQuantized[] = "_quantized";
   const auto library = LibraryFor(plain);
   RETURN_IF_ERROR(AddLowered(plain, "", library));

@@ -12,6 +12,16 @@
 
 namespace smelt {
 
+// What TensorFlow's quantization debugger says of a result: of what it has more than the float
+// operator, each number the mean of those of the samples.
+struct ResultStatistics {
+  int output = 0;
+  double elements = 0, stddev = 0, mean = 0, largest = 0, squared = 0;
+  float scale = 0;  // 0: it is float
+  int64_t zero_point = 0;
+  int32_t tensor = -1;  // of the file; -1: not known
+};
+
 // A quantized operator. Where it has several results, signal and noise are of all of them, and the
 // range is that of the first which is quantized.
 struct LayerError {
@@ -26,6 +36,7 @@ struct LayerError {
   LiteRange range;    // what was calibrated
   int64_t steps = 0;  // of the type of its first result; 0: its results are float
   int64_t used = 0;   // those of them that the samples gave
+  std::vector<ResultStatistics> results;  // the float operator's on the same, rounded, numbers
   // What the graph's worst result would be if this layer alone were left in float.
   std::optional<Noise> outputs_in_float;
 };

@@ -36,6 +36,7 @@ Status QuantizeAll(const LiteGraphs& graphs, const LiteRanges& ranges,
   RETURN_IF_ERROR(QuantizeOne(*graphs.main, ranges, flags));
   QuantizeGraphsFlags of_bodies = flags;
   of_bodies.integer.input_type = of_bodies.integer.output_type = Dtype::kFloat;
+  of_bodies.integer.input_params.clear();
   for (const LiteBody& body : graphs.bodies) {
     const Status done = QuantizeOne(*body.graph, ranges, of_bodies);
     if (!done.ok()) return Prefix(done, absl::StrCat("function '", body.function, "': "));
@@ -96,12 +97,20 @@ StatusOr<std::optional<FloatLayers>> QuantizeGraphs(LiteGraphs& graphs,
   const bool measures = layers.measure || layers.max_loss;
   const bool declares =
       std::ranges::any_of(graphs.All(), [](const Graph* g) { return HasDeclaredRanges(*g); });
+  if (flags.by_ranges) {
+    RETURN_IF_ERROR(QuantizeAll(graphs, {}, flags));
+    return std::nullopt;
+  }
   if (integers && samples.empty() && !declares) {
     return InvalidArgument("integers for activations need --representative, samples of inputs");
   }
   LiteRanges ranges;
   if (measures || (integers && !samples.empty())) {
     ASSIGN_OR_RETURN(ranges, Calibrate(graphs, samples));
+  }
+  if (flags.calibrate_only) {
+    for (Graph* graph : graphs.All()) StateRanges(*graph, ranges);
+    return std::nullopt;
   }
   std::optional<FloatLayers> out;
   if (measures || !layers.patterns.empty()) {

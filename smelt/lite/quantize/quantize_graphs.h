@@ -20,6 +20,9 @@ struct QuantizeGraphsFlags {
   IntegerFlags integer;  // of kInt8 and kInt16x8; types of inputs and outputs are the main graph's
   DynamicRangeFlags dynamic;
   FloatLayerFlags float_layers;
+  // Ranges are those that the model or `integer` states: no samples are wanted.
+  bool by_ranges = false;
+  bool calibrate_only = false;  // ranges are stated (StateRanges), numbers stay float
 };
 
 // What loops and branches pass stays float. `samples`: of the main graph's arguments, where numbers

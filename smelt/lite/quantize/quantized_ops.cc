@@ -165,4 +165,20 @@ const QuantizedOp* FindQuantizedOp(OpName op) {
   return row == std::end(kOps) || op.unknown() ? nullptr : row;
 }
 
+bool TakesUint8(OpName op) {
+  // Measured: LiteRT's kernels refuse it, or TensorFlow's converter leaves them float.
+  constexpr OpSet kNone = {"tfl.abs",
+                           "tfl.batch_matmul",
+                           "tfl.elu",
+                           "tfl.exp",
+                           "tfl.log",
+                           "tfl.lstm",
+                           "tfl.not_equal",
+                           "tfl.rsqrt",
+                           "tfl.relu_0_to_1",
+                           "tfl.squared_difference",
+                           "tfl.unidirectional_sequence_lstm"};
+  return !kNone.Contains(op);
+}
+
 }  // namespace smelt

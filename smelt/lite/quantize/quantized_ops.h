@@ -52,6 +52,8 @@ struct QuantizedOp {
 
 // nullptr: there is no quantized kernel.
 const QuantizedOp* FindQuantizedOp(OpName op);
+// Do the integer kernels of the operator take uint8 in place of int8?
+bool TakesUint8(OpName op);
 
 // "CONV_2D" of a node of op tfl.conv_2d.
 std::string OperatorName(const Node& n);

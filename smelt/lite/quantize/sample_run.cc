@@ -1,6 +1,7 @@
 #include "smelt/lite/quantize/sample_run.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/lite/common/attributes.h"
@@ -49,6 +50,41 @@ StatusOr<Node*> AddBegin(Graph& graph, const LiteResources::State& s) {
   return graph.Add("assign", "AssignVariableOp", {{variable, 0}, {value, 0}}, std::move(assign));
 }
 
+// By container and name.
+using VariableBegins = std::map<std::pair<std::string, std::string>, Tensor>;
+
+StatusOr<VariableBegins> BeginsOf(const Graph& graph) {
+  VariableBegins out;
+  for (const Node* n : graph.Nodes()) {
+    const Attr* begin = n->Is("tfl.var_handle") ? n->attrs().Find(kVariableBegin) : nullptr;
+    if (begin == nullptr) continue;
+    const auto* value = begin->get<std::shared_ptr<const TensorValue>>();
+    if (value == nullptr) return Internal("variable '", n->name(), "' begins with no tensor");
+    ASSIGN_OR_RETURN((out[{n->String("container"), n->String("shared_name")}]),
+                     (*value)->Materialize());
+  }
+  return out;
+}
+
+// Nodes of the lowered graph that fill its variables.
+StatusOr<std::vector<std::string>> FillVariables(Graph& graph, VariableBegins begins) {
+  std::vector<std::string> out;
+  for (Node* n : graph.Nodes()) {
+    if (!n->Is("VarHandleOp")) continue;
+    const auto at =
+        begins.find({std::string(n->String("container")), std::string(n->String("shared_name"))});
+    if (at == begins.end()) continue;
+    AttrMap attrs;
+    attrs.Set("dtype", at->second.dtype());
+    Node* value = graph.AddConst("begin", at->second);
+    ASSIGN_OR_RETURN(Node * assign, graph.Add("assign", "AssignVariableOp", {{n, 0}, {value, 0}},
+                                              std::move(attrs)));
+    out.push_back(assign->name());
+    begins.erase(at);
+  }
+  return out;
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<SampleRun>> SampleRun::Make(std::shared_ptr<Graph> graph,
@@ -64,12 +100,16 @@ StatusOr<std::unique_ptr<SampleRun>> SampleRun::Make(std::shared_ptr<Graph> grap
   }
   if (states == States::kBeginAnew) RETURN_IF_ERROR(FixStates(g));
   LiteResources resources;
+  FindVariableTypes(g, resources);
+  ASSIGN_OR_RETURN(const VariableBegins begins, BeginsOf(g));
   RETURN_IF_ERROR(Lower(g, "main", resources));
   if (states == States::kKept) {
     for (const Node* n : g.Nodes()) {
       if (n->Is("AssignVariableOp")) out->always_.push_back(n->name());
     }
   }
+  out->anew_ = states == States::kBeginAnew;
+  ASSIGN_OR_RETURN(out->first_, FillVariables(g, begins));
   for (const LiteResources::State& s : resources.states) {
     ASSIGN_OR_RETURN(Node * assign, AddBegin(g, s));
     out->first_.push_back(assign->name());
@@ -107,7 +147,7 @@ StatusOr<std::vector<Tensor>> SampleRun::Run(const LiteSample& sample) {
   for (size_t i = 0; i < feeds_.size(); ++i) feeds.emplace_back(feeds_[i], sample[i]);
   if (!first_.empty()) {
     RETURN_IF_ERROR(session_->Run({}, {}, first_).status());
-    first_.clear();
+    if (!anew_) first_.clear();
   }
   return session_->Run(feeds, fetches_, always_);
 }

@@ -22,8 +22,8 @@ class SampleRun {
   // What operators keep between runs: every run begins as the first, or where the last one ended.
   enum class States : uint8_t { kBeginAnew, kKept };
 
-  // `graph` becomes another; `asked` are what runs answer. Errors of lowering, which name the
-  // operator.
+  // Variables begin with what their handles say (kVariableBegin). `graph` becomes another; `asked`
+  // are what runs answer. Errors of lowering, which name the operator.
   static StatusOr<std::unique_ptr<SampleRun>> Make(std::shared_ptr<Graph> graph,
                                                    std::span<const Endpoint> asked,
                                                    States states = States::kBeginAnew);
@@ -41,6 +41,7 @@ class SampleRun {
   std::unique_ptr<Session> session_;
   std::vector<std::string> feeds_, fetches_;
   std::vector<std::string> first_, always_;  // targets of the first run before all, and of each
+  bool anew_ = false;                        // the first are those of each
 };
 
 }  // namespace smelt

@@ -22,17 +22,21 @@ void ForEachRun(const Shape& s, int dim, Visit visit) {
   }
 }
 
-// The largest step of which each number is a multiple, at most the `top`th; 0: there is none.
-float StepOf(std::span<const float> numbers, int top) {
+// The largest step of which each number is a multiple, at least the `low`th and at most the
+// `top`th; 0: there is none.
+float StepOf(std::span<const float> numbers, int top, int low) {
   // What float arithmetic moves a multiple by is far less, and a random number is seldom so near.
   constexpr float kNear = 1e-3f;
   float most = 0;
   for (const float v : numbers) most = std::max(most, std::abs(v));
   if (most == 0) return 1;
-  for (int k = 1; k <= top; ++k) {
+  for (int k = 1; k <= std::max(top, -low); ++k) {
     const float per = static_cast<float>(k) / most;
-    if (std::ranges::all_of(
-            numbers, [&](float v) { return std::abs(v * per - std::round(v * per)) <= kNear; })) {
+    if (std::ranges::all_of(numbers, [&](float v) {
+          const float at = std::round(v * per);
+          return std::abs(v * per - at) <= kNear && at <= static_cast<float>(top) &&
+                 at >= static_cast<float>(low);
+        })) {
       return most / static_cast<float>(k);
     }
   }
@@ -62,16 +66,17 @@ StatusOr<std::vector<float>> ScalesOf(const Tensor& weights, int dim, int bits) 
 }
 
 // The nearest steps of the scales.
-StatusOr<Tensor> StepsBy(std::span<const float> scales, const Tensor& weights, int dim, int bits) {
+StatusOr<Tensor> StepsBy(std::span<const float> scales, const Tensor& weights, int dim, int bits,
+                         bool whole = false) {
   ASSIGN_OR_RETURN(Tensor out,
                    Tensor::Make(bits <= 4 ? Dtype::kInt4 : Dtype::kInt8, weights.shape()));
   const float* from = weights.data<float>();
   auto* to = static_cast<int8_t*>(out.raw());
-  const auto top = static_cast<float>(TopOf(bits));
+  const auto top = static_cast<float>(TopOf(bits)), low = whole ? -top - 1 : -top;
   ForEachRun(weights.shape(), dim, [&](int64_t c, int64_t at, int64_t count) {
     const float scale = scales[static_cast<size_t>(c)];
     for (int64_t i = at; i < at + count; ++i) {
-      to[i] = static_cast<int8_t>(std::clamp(std::round(from[i] / scale), -top, top));
+      to[i] = static_cast<int8_t>(std::clamp(std::round(from[i] / scale), low, top));
     }
   });
   return out;
@@ -101,11 +106,11 @@ StatusOr<QuantizedWeights> QuantizeBlocks(const Tensor& weights, int64_t block, 
   return out;
 }
 
-std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits) {
-  const int top = TopOf(bits);
+std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits, bool whole) {
+  const int top = TopOf(bits), low = whole ? -top - 1 : -top;
   const auto all = weights.flat<float>();
   QuantizedWeights out;
-  if (const float step = StepOf(all, top); step > 0) {
+  if (const float step = StepOf(all, top, low); step > 0) {
     out.scales = {step};
     dim = -1;
   } else if (dim < 0) {
@@ -117,20 +122,54 @@ std::optional<QuantizedWeights> OnGrid(const Tensor& weights, int dim, int bits)
       to.insert(to.end(), all.begin() + at, all.begin() + at + count);
     });
     for (const auto& channel : channels) {
-      out.scales.push_back(StepOf(channel, top));
+      out.scales.push_back(StepOf(channel, top, low));
       if (out.scales.back() == 0) return std::nullopt;
     }
   }
-  auto values = StepsBy(out.scales, weights, dim, bits);
+  auto values = StepsBy(out.scales, weights, dim, bits, whole);
   if (!values.ok()) return std::nullopt;
   out.values = *std::move(values);
   return out;
 }
 
-StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits) {
+StatusOr<QuantizedWeights> QuantizeWeights(const Tensor& weights, int dim, int bits,
+                                           std::span<const float> least) {
   QuantizedWeights out;
   ASSIGN_OR_RETURN(out.scales, ScalesOf(weights, dim, bits));
+  for (size_t i = 0; i < least.size(); ++i) out.scales[i] = std::max(out.scales[i], least[i]);
   ASSIGN_OR_RETURN(out.values, StepsBy(out.scales, weights, dim, bits));
+  return out;
+}
+
+StatusOr<QuantizedWeights> QuantizeUint8(const Tensor& weights, bool on_grid) {
+  constexpr int kTop = 255;
+  float low = 0, high = 0;
+  const auto all = weights.flat<float>();
+  for (const float v : all) {
+    if (!std::isfinite(v)) return InvalidArgument("a weight is ", v);
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  QuantizedWeights out;
+  const float step = on_grid ? StepOf(all, kTop, -kTop) : 0;
+  const auto least = static_cast<int64_t>(step > 0 ? std::round(low / step) : 0);
+  const auto most = static_cast<int64_t>(step > 0 ? std::round(high / step) : 0);
+  if (step > 0 && most - least <= kTop) {
+    out.scales = {step};
+    out.zero = least >= -128 && most < 128 ? 128 : -least;
+  } else {
+    const double scale = low == high ? 1
+                                     : (static_cast<double>(high) - static_cast<double>(low)) /
+                                           static_cast<double>(kTop - 1);
+    out.scales = {static_cast<float>(scale)};
+    out.zero = static_cast<int64_t>(std::round(1 - static_cast<double>(low) / scale));
+  }
+  ASSIGN_OR_RETURN(out.values, Tensor::Make(Dtype::kUint8, weights.shape()));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const double at = std::round(static_cast<double>(all[i]) / static_cast<double>(out.scales[0])) +
+                      static_cast<double>(out.zero);
+    out.values.data<uint8_t>()[i] = static_cast<uint8_t>(std::clamp(at, 0.0, 255.0));
+  }
   return out;
 }
 

@@ -111,6 +111,7 @@ class LstmReader {
 
   // False, and why() says why, where the body is none.
   StatusOr<bool> Read() {
+    if (IsGru()) return No("it computes a GRU, for which there is no builtin operator");
     if (scan_.states != 2) return No("it keeps ", scan_.states, " states, not two");
     if (scan_.until()) return No("it ends when its states say so");
     for (const int h : {0, 1}) {
@@ -150,6 +151,19 @@ class LstmReader {
       }
     }
     return std::nullopt;
+  }
+
+  // h' = z * h + (1 - z) * tanh(candidate), where z is a sigmoid.
+  bool IsGru() const {
+    if (scan_.states != 1 || scan_.until()) return false;
+    const Endpoint next = Result(0), state = {scan_.args[0], 0};
+    if (!next.node->Is(kAdds)) return false;
+    for (const int i : {0, 1}) {
+      const auto kept = Factor(BehindIdentities(next.node->input(i)), "Sigmoid");
+      const auto added = Factor(BehindIdentities(next.node->input(1 - i)), "Tanh");
+      if (kept && added && kept->second == state && added->second.node->Is("Sub")) return true;
+    }
+    return false;
   }
 
   bool ReadCell(int h, int c) {

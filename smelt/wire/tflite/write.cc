@@ -225,7 +225,6 @@ class Writer {
   StatusOr<Offset<tflite::Tensor>> WriteTensor(const LiteTensor& tensor) {
     const std::optional<int8_t> type = LiteTypeOf(tensor.type);
     if (!type) return Unimplemented("a .tflite file has no type ", DtypeName(tensor.type));
-    if (tensor.sparsity != nullptr) return Unimplemented("sparse tensors are not written");
     const LiteQuantization& q = tensor.quantization;
     Offset<tflite::QuantizationParameters> quantization;
     if (!q.empty()) {
@@ -252,9 +251,12 @@ class Writer {
     const auto shape = b_.CreateVector(tensor.shape);
     const auto name = b_.CreateString(tensor.name);
     const auto signature = Maybe(tensor.shape_signature);
+    const auto sparsity = tensor.sparsity == nullptr ? Offset<tflite::SparsityParameters>()
+                                                     : WriteSparsity(*tensor.sparsity);
     Align();
     tflite::TensorBuilder table(b_);
     table.add_shape_signature(signature);
+    table.add_sparsity(sparsity);
     table.add_quantization(quantization);
     table.add_name(name);
     table.add_buffer(place_[tensor.buffer]);
@@ -264,6 +266,41 @@ class Writer {
     // Stated though it be the default: tensors of all types share a layout.
     b_.AddElement<int8_t>(tflite::Tensor::VT_TYPE, *type, -1);
     return table.Finish();
+  }
+
+  // As narrow as they are.
+  std::pair<tflite::SparseIndexVector, Offset<void>> WriteIndices(const std::vector<int32_t>& v) {
+    const int32_t most = v.empty() ? 0 : std::ranges::max(v);
+    if (most <= UINT8_MAX) {
+      const auto values = b_.CreateVector(std::vector<uint8_t>(v.begin(), v.end()));
+      return {tflite::SparseIndexVector_Uint8Vector, tflite::CreateUint8Vector(b_, values).Union()};
+    }
+    if (most <= UINT16_MAX) {
+      const auto values = b_.CreateVector(std::vector<uint16_t>(v.begin(), v.end()));
+      return {tflite::SparseIndexVector_Uint16Vector,
+              tflite::CreateUint16Vector(b_, values).Union()};
+    }
+    return {tflite::SparseIndexVector_Int32Vector,
+            tflite::CreateInt32Vector(b_, b_.CreateVector(v)).Union()};
+  }
+
+  Offset<tflite::SparsityParameters> WriteSparsity(const LiteSparsity& s) {
+    std::vector<Offset<tflite::DimensionMetadata>> dimensions;
+    for (const LiteSparseDimension& d : s.dimensions) {
+      if (!d.compressed) {
+        dimensions.push_back(
+            tflite::CreateDimensionMetadata(b_, tflite::DimensionType_DENSE, d.dense_size));
+        continue;
+      }
+      const auto segments = WriteIndices(d.segments);
+      const auto indices = WriteIndices(d.indices);
+      dimensions.push_back(tflite::CreateDimensionMetadata(
+          b_, tflite::DimensionType_SPARSE_CSR, d.dense_size, segments.first, segments.second,
+          indices.first, indices.second));
+    }
+    const auto order = b_.CreateVector(s.traversal_order);
+    const auto blocks = b_.CreateVector(s.block_map);
+    return tflite::CreateSparsityParameters(b_, order, blocks, b_.CreateVector(dimensions));
   }
 
   StatusOr<Offset<tflite::Operator>> WriteOperator(const LiteOperator& op) {
