@@ -209,6 +209,9 @@ void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted);
 Status FuseQuantized(Graph& graph, const PassContext& context);
 // The steps from float to int8 alone.
 Status FuseQuantizing(Graph& graph, const PassContext& context);
+// Pixels that only windows of one pixel with strides could read, and leave out, are not computed:
+// the strides move up to the convolutions before, past what is elementwise (early_strides.cc).
+Status MoveStridesUp(Graph& graph, const PassContext& context);
 
 // What is computed in bfloat16 is computed in float, from weights that are made float once. Nodes
 // of ops that have no row in widen_bfloat16.cc still get their inputs in bfloat16. In graphs for a

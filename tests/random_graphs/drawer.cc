@@ -365,8 +365,9 @@ DrawnGraph Drawer::Draw() {
   };
   std::vector<Choice> choices;
   int all = 0;
-  for (const auto rows : {ElementwiseProductions(), MovementProductions(), ProductProductions(),
-                          LayerProductions(), LoopProductions(), ViewProductions()}) {
+  for (const auto rows :
+       {ElementwiseProductions(), MovementProductions(), ProductProductions(), LayerProductions(),
+        StageProductions(), LoopProductions(), ViewProductions()}) {
     const int factor = Of<int>({0, 1, 1, 2, 6});
     for (const Production& row : rows) {
       if (row.weight * factor == 0) continue;

@@ -127,6 +127,7 @@ std::span<const Production> ElementwiseProductions();
 std::span<const Production> MovementProductions();
 std::span<const Production> ProductProductions();
 std::span<const Production> LayerProductions();
+std::span<const Production> StageProductions();
 std::span<const Production> LoopProductions();
 std::span<const Production> ViewProductions();
 

@@ -37,12 +37,27 @@ struct NnWindow {
   std::string padding;
 };
 
+// Is there a window for each place, whatever their number?
+bool KeepsSize(const NnWindow& w, int dim) {
+  if (PerDimension(w.strides, dim) != 1) return false;
+  if (w.padding == "SAME") return true;
+  const int64_t k = PerDimension(w.ksize, dim);
+  if (k <= 0) return false;
+  int64_t padded = 0;
+  for (size_t side = 0; side < 2 && w.padding == "EXPLICIT"; ++side) {
+    const size_t at = 2 * static_cast<size_t>(dim) + side;
+    if (at >= w.explicit_paddings.size()) return false;
+    padded = AddDims(padded, w.explicit_paddings[at]);
+  }
+  return padded == MulDims(k - 1, PerDimension(w.dilations, dim));
+}
+
 StatusOr<int64_t> WindowedSize(int64_t in, const NnWindow& w, int dim) {
   const int64_t stride = PerDimension(w.strides, dim), dilation = PerDimension(w.dilations, dim);
   const int64_t k = PerDimension(w.ksize, dim);
   if (stride <= 0) return InvalidArgument("Stride must be > 0, but got ", stride);
   if (dilation <= 0) return InvalidArgument("Dilation rate must be > 0, but got ", dilation);
-  if (in < 0) return kUnknownDim;
+  if (in < 0) return KeepsSize(w, dim) ? in : kUnknownDim;
   // Rounded up; in + stride - 1 could overflow.
   if (w.padding == "SAME") return in / stride + (in % stride != 0 ? 1 : 0);
   if (k <= 0) return kUnknownDim;

@@ -28,7 +28,8 @@ int64_t NumElements(const PartialShape& s);
 struct XlaWindow {
   int64_t stride = 1, base_dilation = 1, dilation = 1, low = 0, high = 0;
 };
-// The places of a window of `size` along `in`; unknown when either is, or no window is such.
+// The places of a window of `size` along `in`; `in`, known or not, where there is one for each.
+// Unknown when either is, or no window is such.
 int64_t XlaWindowedDim(int64_t in, int64_t size, const XlaWindow& window);
 
 // ---- shapes ----
