@@ -7,6 +7,7 @@
 
 #include "smelt/graph/op_facts.h"
 #include "smelt/kernels/run_op.h"
+#include "smelt/tensor/float16.h"
 
 namespace smelt {
 namespace {
@@ -52,26 +53,58 @@ constexpr Activation kKnown[] = {
     Activation::kGeluExact, Activation::kGeluApproximate, Activation::kSilu, Activation::kHardSwish,
 };
 
-std::optional<Activation> Recognize(const Tensor& y) {
+// How far an activation may be off that is spelled out in the type: bfloat16 rounds its constants,
+// which moves results by less than they are rounded by.
+double ToleranceOf(Dtype type) { return type == Dtype::kFloat ? 1e-5 : 0x1p-9; }
+
+// The nearest of those that are near enough: in bfloat16 both kinds of GELU may be.
+std::optional<Activation> Recognize(const Tensor& y, double tolerance) {
   const std::span<const float> x = Samples();
+  std::optional<Activation> found;
+  double nearest = tolerance;
   for (const Activation activation : kKnown) {
-    bool same = true;
-    for (size_t i = 0; same && i < x.size(); ++i) {
+    double off = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
       const double want = ValueOf(activation, static_cast<double>(x[i]));
       const double got = static_cast<double>(y.data<float>()[i]);
-      same = std::abs(got - want) <= 1e-5 * std::max(1.0, std::abs(want));
-      // A slope of 0 makes -0, by which something may be divided.
-      if (got == 0 && std::signbit(got) && !std::signbit(want)) same = false;
+      const double error = std::abs(got - want) / std::max(1.0, std::abs(want));
+      // NaN is far off, too. A slope of 0 makes -0, by which something may be divided.
+      if (!(error <= nearest) || (got == 0 && std::signbit(got) && !std::signbit(want))) {
+        off = INFINITY;
+        break;
+      }
+      off = std::max(off, error);
     }
-    if (same) return activation;
+    if (off > nearest || (found && off == nearest)) continue;
+    found = activation;
+    nearest = off;
   }
-  return std::nullopt;
+  return found;
+}
+
+// What the op would make of floats.
+StatusOr<std::vector<Tensor>> RunInFloat(const Node& n, std::vector<Tensor> inputs) {
+  Step step;
+  if (n.Type("T") == Dtype::kFloat) return RunOp(n, std::move(inputs), step);
+  Graph graph(std::make_shared<FunctionLibrary>());
+  std::vector<Endpoint> args;
+  for (const Tensor& t : inputs) args.push_back({graph.AddConst("x", t), 0});
+  AttrMap attrs = n.attrs();
+  attrs.Set("T", Dtype::kFloat);
+  ASSIGN_OR_RETURN(const Node* copy, graph.Add("y", n.op(), args, std::move(attrs)));
+  return RunOp(*copy, std::move(inputs), step);
+}
+
+// A constant of one element as a float.
+Tensor FloatNumber(const Tensor& t) {
+  if (t.dtype() == Dtype::kBfloat16) return Tensor::Scalar(static_cast<float>(*t.data<Bfloat16>()));
+  return t.WithShape(Shape());
 }
 
 class Spelling {
  public:
   Spelling(const Plan& plan, int value, const PlanReaders& readers)
-      : plan_(plan), shape_(ValueAt(value).shape), readers_(readers) {
+      : plan_(plan), type_(ValueAt(value).dtype), shape_(ValueAt(value).shape), readers_(readers) {
     samples_[plan_.Root(value)] = Tensor::Vector<float>(Samples());
     AddReaders(value);
   }
@@ -86,7 +119,7 @@ class Spelling {
       found.actions.push_back(next);
       // Where nothing else waits this value is all that is left.
       if (waiting_.empty()) {
-        if (const auto activation = Recognize(samples_.at(plan_.Root(made)))) {
+        if (const auto activation = Recognize(samples_.at(plan_.Root(made)), ToleranceOf(type_))) {
           found.activation = *activation;
           return found;
         }
@@ -110,7 +143,7 @@ class Spelling {
     const Node& n = *action.node;
     if (!n.Is(kElementwiseOps) || action.outputs.size() != 1 || !action.then.empty()) return -1;
     const PlanValue& out = ValueAt(action.outputs[0]);
-    if (out.dtype != Dtype::kFloat || !(out.shape == shape_)) return -1;
+    if (out.dtype != type_ || n.Type("T") != type_ || !(out.shape == shape_)) return -1;
     std::vector<Tensor> inputs;
     for (const int v : action.inputs) {
       const auto known = samples_.find(plan_.Root(v));
@@ -118,13 +151,12 @@ class Spelling {
       if (known != samples_.end() && in.shape == shape_) {
         inputs.push_back(known->second);
       } else if (in.place == PlanValue::Place::kConstant && in.shape.num_elements() == 1) {
-        inputs.push_back(plan_.constants[static_cast<size_t>(in.number)].WithShape(Shape()));
+        inputs.push_back(FloatNumber(plan_.constants[static_cast<size_t>(in.number)]));
       } else {
         return -1;
       }
     }
-    Step step;
-    auto results = RunOp(n, std::move(inputs), step);
+    auto results = RunInFloat(n, std::move(inputs));
     if (!results.ok() || results->size() != 1) return -1;
     const Tensor& y = (*results)[0];
     if (y.dtype() != Dtype::kFloat || y.num_elements() != std::ssize(Samples())) return -1;
@@ -133,6 +165,7 @@ class Spelling {
   }
 
   const Plan& plan_;
+  const Dtype type_;
   const Shape shape_;
   const PlanReaders& readers_;
   std::map<int, Tensor> samples_;  // by root
@@ -143,7 +176,8 @@ class Spelling {
 
 std::optional<SpelledActivation> FindActivation(const Plan& plan, int value,
                                                 const PlanReaders& readers) {
-  if (plan.values[static_cast<size_t>(value)].dtype != Dtype::kFloat) return std::nullopt;
+  const Dtype type = plan.values[static_cast<size_t>(value)].dtype;
+  if (type != Dtype::kFloat && type != Dtype::kBfloat16) return std::nullopt;
   return Spelling(plan, value, readers).Find();
 }
 

@@ -16,8 +16,9 @@ struct SpelledActivation {
 };
 
 // What is done to `value`, where all who read it, or what is computed of it in between, are actions
-// of one activation, which no shorter run of them is. The actions are run on numbers between -30
-// and 30, and have to give what the activation gives. `readers` are the plan's.
+// of one activation, which no shorter run of them is. The actions are run on floats between -30
+// and 30, whatever their type, and have to give what the activation gives. `readers` are the
+// plan's.
 std::optional<SpelledActivation> FindActivation(const Plan& plan, int value,
                                                 const PlanReaders& readers);
 

@@ -66,6 +66,25 @@ def followed(r):
         yield graph_case("Conv2D", build, name=f"then_{name}", tol=ROUNDED)
 
 
+def spelled(r):
+    """Activations in several ops behind a product: of what they are one, nothing is rounded in between."""
+    half, root = (lambda: tf.constant(0.5, B)), (lambda: tf.constant(np.sqrt(0.5), B))
+    spellings = {
+        "gelu": lambda x: x * half() * (tf.math.erf(x * root()) + tf.constant(1, B)),
+        "gelu_by_erfc": lambda x: half() * x * tf.math.erfc(-x * root()),
+        "gelu_by_tanh": lambda x: half() * x * (tf.constant(1, B) + tf.tanh(tf.constant(np.sqrt(2 / np.pi), B) * (x + tf.constant(0.044715, B) * x * x * x))),
+        "silu": lambda x: x * tf.sigmoid(x), "no_gelu": lambda x: x * half() * (tf.math.erf(x) + tf.constant(1, B)), "two_readers": lambda x: x * half() * (tf.math.erf(x * root()) + tf.constant(1, B)) + x,
+    }
+    for name, act in spellings.items():
+
+        def build(act=act):
+            x = narrow_ph([None, 8])
+            y = act(tf.matmul(x, many(r, 8, 33)) + many(r, 33))
+            return [Step(fetch=[y], feed={x: v}) for v in specials(halves(r, 4, 8))]
+
+        yield graph_case("Erf", build, name=f"spelled_{name}", tol=ROUNDED)
+
+
 def norms(r):
     for depth in (6, 48):
         for spell in ("difference", "root", "both"):
@@ -129,5 +148,5 @@ def beside_the_image(r):
 
 
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled):
         yield from family(r)
