@@ -20,6 +20,8 @@ constexpr absl::string_view kOutside = "outside flatbuffers";
 constexpr size_t kBufferAlignment = 16;
 // Room for the tables of most models.
 constexpr size_t kTables = 1 << 20;
+// Larger buffers are not copied into the flatbuffer before they are written.
+constexpr size_t kLeastLeft = 64 << 10;
 // A flatbuffer of 2 GiB is none.
 constexpr uint64_t kMostTables = (uint64_t{1} << 31) - (uint64_t{16} << 20);
 
@@ -58,7 +60,7 @@ class Writer {
       b_.Clear();
       RETURN_IF_ERROR(Build());
     }
-    RETURN_IF_ERROR(write({reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()}));
+    RETURN_IF_ERROR(WriteFlatbuffer(write));
     uint64_t at = b_.GetSize();
     for (const Piece& piece : pieces_) {
       RETURN_IF_ERROR(write(std::string(piece.offset - at, '\0')));
@@ -74,6 +76,26 @@ class Writer {
     absl::string_view bytes;
     uint64_t offset;
   };
+
+  // Bytes that have their place in the flatbuffer, where nothing is written: they go from where
+  // they lie into the file.
+  struct Left {
+    absl::string_view bytes;
+    uint64_t from_end;  // of the flatbuffer
+  };
+
+  Status WriteFlatbuffer(absl::FunctionRef<Status(absl::string_view)> write) const {
+    const absl::string_view all(reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize());
+    uint64_t at = 0;
+    // It grows from its end.
+    for (auto left = left_.rbegin(); left != left_.rend(); ++left) {
+      const uint64_t begin = all.size() - left->from_end;
+      RETURN_IF_ERROR(write(all.substr(at, begin - at)));
+      RETURN_IF_ERROR(write(left->bytes));
+      at = begin + left->bytes.size();
+    }
+    return write(all.substr(at));
+  }
 
   static uint64_t Aligned(uint64_t at) {
     return (at + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
@@ -109,6 +131,7 @@ class Writer {
 
   Status Build() {
     codes_.clear();
+    left_.clear();
     next_piece_ = 0;
     std::vector<Offset<tflite::SubGraph>> subgraphs;
     for (const LiteSubgraph& graph : model_.subgraphs) {
@@ -169,7 +192,13 @@ class Writer {
 
   Offset<tflite::Buffer> WriteInside(absl::string_view bytes) {
     b_.ForceVectorAlignment(bytes.size(), 1, kBufferAlignment);
-    const auto data = b_.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    if (bytes.size() < kLeastLeft) {
+      return tflite::CreateBuffer(
+          b_, b_.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+    }
+    uint8_t* place = nullptr;
+    const Vector<uint8_t> data = b_.CreateUninitializedVector(bytes.size(), &place);
+    left_.push_back({bytes, b_.GetSize() - sizeof(flatbuffers::uoffset_t)});
     return tflite::CreateBuffer(b_, data);
   }
 
@@ -348,6 +377,7 @@ class Writer {
   std::vector<size_t> kept_;     // the buffers that the file has
   std::vector<bool> inside_;     // by buffer: it lies in the flatbuffer, come what may
   std::vector<Piece> pieces_;
+  std::vector<Left> left_;  // in the order of building
   size_t next_piece_ = 0;
   // (op, custom, version) in the order of their first use.
   std::map<std::tuple<std::string, bool, int32_t>, uint32_t> codes_;
