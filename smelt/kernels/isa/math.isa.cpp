@@ -88,16 +88,19 @@ void SinRow(const float* x, float* y, int64_t n, float) {
     float* b = y + begin;
     int wide = 0;
     for (int64_t i = 0; i < count; ++i) wide |= AbsOf(a[i]) < kSinLimit ? 0 : 1;
+    // What a number becomes does not depend on its neighbors: `b` may be `a`, so those are kept.
+    float kept[kBlock];
     if (wide != 0) {
-      for (int64_t i = 0; i < count; ++i) {
-        b[i] = kQuarter == 0 ? __builtin_sinf(a[i]) : __builtin_cosf(a[i]);
-      }
-      continue;
+      for (int64_t i = 0; i < count; ++i) kept[i] = a[i];
     }
     SMELT_LOOP
     for (int64_t i = 0; i < count; ++i) {
       const float v = SinQuarter(a[i], kQuarter);
       b[i] = kQuarter == 0 && a[i] == 0.0f ? a[i] : v;
+    }
+    for (int64_t i = 0; wide != 0 && i < count; ++i) {
+      if (AbsOf(kept[i]) < kSinLimit) continue;
+      b[i] = kQuarter == 0 ? __builtin_sinf(kept[i]) : __builtin_cosf(kept[i]);
     }
   }
 }
