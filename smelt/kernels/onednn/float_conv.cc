@@ -30,6 +30,13 @@ bool WantsTiles(const nn::ConvProblem& p, const FusedOps& ops) {
     // Without AVX-512 the library's loops over many channels reach half of what they reach over few
     // (Zen 3, windows of 3x3 and 5x5 pixels).
     constexpr int64_t kLeastIn = 32, kLeastOut = 8;
+    // Of few windows that stand apart the library's loops are no faster, and made when first run.
+    constexpr int64_t kFewWindows = 1024;
+    const int64_t windows = p.output.num_elements() / p.out_depth;
+    const bool apart = std::ranges::any_of(p.strides, [](int64_t s) { return s != 1; });
+    if (apart && windows <= kFewWindows && p.in_depth >= kLeast && p.out_depth >= kLeast) {
+      return true;
+    }
     return Isa().level == IsaLevel::kAvx2 && p.in_depth >= kLeastIn && p.out_depth >= kLeastOut;
   }
   const int64_t pixels = p.output.num_elements() / p.out_depth;
