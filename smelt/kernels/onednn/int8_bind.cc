@@ -1,11 +1,14 @@
 // Int8 layers bound to their shapes: the library's primitive, or our depthwise loops, with what
-// follows the layer and the way to int8 in the same pass.
+// follows the layer and the way to int8 in the same pass. Where the processor multiplies no bytes,
+// products of pairs of 16 bits.
 #include <algorithm>
 #include <array>
 #include <bit>
 
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/decline_to_bind.h"
+#include "smelt/kernels/nn/isa_activation.h"
+#include "smelt/kernels/nn/pairs_int8.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/features.h"
@@ -188,6 +191,67 @@ StatusOr<std::unique_ptr<BoundKernel>> BindSwish(Int8State& s, const Int8Geometr
       });
 }
 
+// The steps behind the bias for nn::PairsInt8.
+nn::PairsInt8Steps PairsStepsOf(const Int8State& s, const Int8Steps& steps,
+                                const QuantizedResult* to) {
+  using Step = nn::PairsInt8Steps::Step;
+  nn::PairsInt8Steps out;
+  out.scales = s.scales;
+  out.alpha = steps.ops.leaky_alpha;
+  for (size_t i = 1; i < steps.ops.steps.size(); ++i) {
+    const FusedStep& step = steps.ops.steps[i];
+    Step& next = out.steps.emplace_back();
+    if (step.kind == FusedStep::Kind::kActivation) {
+      next.act = nn::IsaActivation(step.activation);
+      continue;
+    }
+    next.kind = step.kind == FusedStep::Kind::kBias  ? Step::Kind::kAddChannels
+                : static_cast<int>(i) == steps.whole ? Step::Kind::kAddInt8
+                                                     : Step::Kind::kAddFloats;
+    const LayerArgument& arg = steps.args[static_cast<size_t>(step.arg)];
+    next.constant = arg.constant;
+    next.input = arg.input;
+  }
+  if (to == nullptr) return out;
+  const auto flip_of = [](Dtype t) { return static_cast<uint8_t>(StoredMore(t)); };
+  out.to_int8 = true;
+  out.factor = 1 / to->scale;
+  out.numbers.zero = to->zero;
+  out.numbers.low = to->low;
+  out.numbers.high = to->high;
+  out.numbers.flip = flip_of(to->stored);
+  out.numbers.addend_scale = to->addend_scale;
+  out.numbers.addend_zero = static_cast<float>(to->addend_zero);
+  out.numbers.addend_flip = flip_of(steps.whole_type);
+  return out;
+}
+
+// Products of pairs of 16 bits; nullptr where floats are as good. `to` == nullptr: a float result.
+StatusOr<std::unique_ptr<BoundKernel>> BindPairs(Int8State& s, const Int8Geometry& g,
+                                                 const BindContext& context, const Int8Steps& steps,
+                                                 const QuantizedResult* to) {
+  if (context.inputs[2].constant == nullptr) return DeclineToBind("its bias is not constant");
+  if (context.inputs[0].dtype != Dtype::kInt8) return nullptr;
+  const nn::Int8Window window =
+      s.product ? nn::Int8Window::OfRows(g.matrices.problem.m, g.matrices.problem.k, g.depth)
+                : nn::Int8Window::Of(g.window);
+  if (const char* why = nn::WhyNoPairsInt8(window)) return DeclineToBind(why);
+  const auto make = [&]() -> StatusOr<std::shared_ptr<const nn::PairsInt8Weights>> {
+    return std::make_shared<const nn::PairsInt8Weights>(
+        window, context.inputs[1].constant->data<int8_t>(), s.product && s.transpose_b);
+  };
+  ASSIGN_OR_RETURN(const auto weights, s.pairs.FindOrMake([](const auto&) { return true; }, make));
+  nn::PairsInt8Steps all = PairsStepsOf(s, steps, to);
+  all.bias = context.inputs[2].constant->data<int32_t>();
+  auto layer = std::make_unique<const nn::PairsInt8>(*weights, window, s.x_zero, std::move(all));
+  const size_t scratch = layer->scratch_bytes();
+  return BindCall(
+      [layer = std::move(layer)](const void* const* inputs, void* const* outputs, void* scratch) {
+        layer->Run(inputs, outputs[0], scratch);
+      },
+      {}, scratch);
+}
+
 // May what is done to the sums' result be done to a multiple of it as well?
 bool StepsScale(const Int8Steps& steps) {
   for (size_t i = 1; i < steps.ops.steps.size(); ++i) {
@@ -275,8 +339,7 @@ StatusOr<Int8MatMulShapes> ShapesOfInt8MatMul(const Int8State& s, const Shape& x
 std::optional<Int8Geometry> Int8State::GeometryOf(const BindContext& context) const {
   const BoundTensor& x = context.inputs[0];
   const BoundTensor& w = context.inputs[1];
-  if (!Int8IsNative() || !constant_weights || w.constant == nullptr ||
-      x.shape.num_elements() == 0) {
+  if (!constant_weights || w.constant == nullptr || x.shape.num_elements() == 0) {
     return std::nullopt;
   }
   Int8Geometry g;
@@ -300,6 +363,8 @@ std::optional<Int8Geometry> Int8State::GeometryOf(const BindContext& context) co
 }
 
 bool Int8State::MayBeUnsigned(const BindContext& context) const {
+  // Bytes that count from 0 are easier for products of bytes alone.
+  if (!Int8IsNative()) return false;
   const auto g = GeometryOf(context);
   return g && StepsOfInt8(*this, context, {}, g->depth, g->output);
 }
@@ -312,6 +377,9 @@ StatusOr<std::unique_ptr<BoundKernel>> Int8State::BindLayer(const BindContext& c
   if (!g) return nullptr;
   const auto steps = StepsOfInt8(*this, context, then, g->depth, g->output);
   if (!steps || (steps->whole >= 0 && result == nullptr)) return nullptr;
+  const QuantizedResult own{1, zero, low, high, 1, 0, context.outputs[0].dtype};
+  const QuantizedResult* to = result != nullptr ? result : int8_result ? &own : nullptr;
+  if (!Int8IsNative()) return BindPairs(*this, *g, context, *steps, to);
   const bool depthwise =
       !product && context.inputs[2].constant != nullptr && nn::IsDepthwiseInt8(g->window);
   if (depthwise && int8_result) {
@@ -343,8 +411,6 @@ StatusOr<std::unique_ptr<BoundKernel>> Int8State::BindLayer(const BindContext& c
     l.dst = matrix(p.m, p.n);
   }
   l.src.dtype = x_type;
-  const QuantizedResult own{1, zero, low, high, 1, 0, context.outputs[0].dtype};
-  const QuantizedResult* to = result != nullptr ? result : int8_result ? &own : nullptr;
   l.dst.dtype = to != nullptr ? to->stored : Dtype::kFloat;
   float factor = 1;
   const std::vector<PostOp> post_ops = Int8PostOps(*steps, l.dst, to, &factor);

@@ -12,6 +12,7 @@
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/nn/depthwise_int8.h"
 #include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/nn/pairs_int8.h"
 #include "smelt/kernels/nn/swish_int8.h"
 #include "smelt/kernels/onednn/float_conv.h"
 #include "smelt/kernels/onednn/float_matmul.h"
@@ -57,6 +58,7 @@ struct Int8State final : FusibleState, UnsignedInt8 {
   PlanCache plans;
   SmallCache<nn::DepthwiseInt8, 1, 1> depthwise;
   SmallCache<nn::SwishInt8, 1, 1> swish;  // of rows that are stored unsigned
+  SmallCache<std::shared_ptr<const nn::PairsInt8Weights>, 1, 1> pairs;
   // The way through float.
   FloatConv float_conv;
   FloatMatMul float_matmul;

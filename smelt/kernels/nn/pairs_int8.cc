@@ -1,0 +1,458 @@
+#include "smelt/kernels/nn/pairs_int8.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "smelt/base/parallel.h"
+#include "smelt/kernels/nn/isa_activation.h"
+
+namespace smelt::nn {
+namespace {
+
+using PairsStep = PairsInt8Steps::Step;
+
+// Loops read whole vectors, so behind the image there are as many bytes as one may read too far.
+constexpr int64_t kBehindPairsImage = 64;
+// Numbers of a band for each thread: with a panel of weights they stay in the second cache.
+constexpr int64_t kNumbersOfBand = 128 << 10;
+// Rows that a panel of weights is multiplied by before the next; and those that are finished
+// together, a multiple of each tile's.
+constexpr int64_t kRowsOfPart = 384, kRowsOfSums = 96, kMostPairsPanel = 32;
+// Multiplications that are worth a thread, and numbers that are worth one to widen.
+constexpr int64_t kPairsWorkOfThread = 1 << 17, kWideningOfThread = 1 << 15;
+constexpr int64_t kLargestPairsStep = 1 << 15;  // so that products of sizes do not overflow
+constexpr int64_t kFewestUnitsOfGroup = 8;
+
+int64_t PartsOf(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+}  // namespace
+
+Int8Window Int8Window::Of(const ConvProblem& p) {
+  Int8Window w;
+  w.batch = p.batch;
+  w.in_h = p.in[0], w.in_w = p.in[1];
+  w.depth = p.in_depth, w.units = p.out_depth;
+  w.out_h = p.out[0], w.out_w = p.out[1];
+  w.kernel_h = p.kernel[0], w.kernel_w = p.kernel[1];
+  w.top = p.pad_before[0], w.left = p.pad_before[1];
+  w.stride_h = p.strides[0], w.stride_w = p.strides[1];
+  w.dilation_h = p.dilations[0], w.dilation_w = p.dilations[1];
+  w.depthwise = p.groups == p.in_depth && p.filter_in == 1 && p.groups > 1;
+  w.groups = w.depthwise ? 1 : p.groups;
+  // All pixels in one column: bands may end anywhere.
+  if (w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 && w.stride_w == 1 &&
+      w.out_h == w.in_h && w.out_w == w.in_w && w.top == 0 && w.left == 0) {
+    w.in_h = w.out_h = w.batch * w.in_h * w.in_w;
+    w.batch = w.in_w = w.out_w = 1;
+  }
+  return w;
+}
+
+Int8Window Int8Window::OfRows(int64_t rows, int64_t depth, int64_t units) {
+  Int8Window w;
+  w.in_h = w.out_h = rows;
+  w.depth = depth;
+  w.units = units;
+  return w;
+}
+
+const char* WhyNoPairsInt8(const Int8Window& w) {
+  if (PairSumLoops() == nullptr || IsaExactInt8().group != 2) {
+    return "the processor multiplies no pairs of 16 bits";
+  }
+  for (const int64_t n :
+       {w.stride_h, w.stride_w, w.dilation_h, w.dilation_w, w.top, w.left, w.kernel_h}) {
+    if (n > kLargestPairsStep) return "the window is too large";
+  }
+  const int64_t extent_w =
+      (w.out_w - 1) * (w.kernel_w == 1 ? 1 : w.stride_w) + (w.kernel_w - 1) * w.dilation_w + 1;
+  if (extent_w > 4 * w.in_w + 64) return "its image would be mostly padding";
+  // A panel has 16 columns.
+  if (w.groups > 1 && w.units / w.groups < kFewestUnitsOfGroup) {
+    return "there are few units in a group";
+  }
+  return nullptr;
+}
+
+PairsInt8Weights::PairsInt8Weights(const Int8Window& w, const int8_t* weights, bool transposed) {
+  if (w.depthwise) {
+    PackDepthwise(w, weights);
+  } else {
+    PackTiles(w, weights, transposed);
+  }
+}
+
+void PairsInt8Weights::PackTiles(const Int8Window& w, const int8_t* weights, bool transposed) {
+  const int64_t panel = IsaExactInt8().panel, group = IsaExactInt8().group;
+  const int64_t channels = w.depth / w.groups, per_group = w.units / w.groups;
+  lines_ = w.groups == 1 && w.dilation_w == 1;
+  const int64_t length = lines_ ? w.kernel_w * channels : channels;
+  const int64_t num_segments = lines_ ? w.kernel_h : w.kernel_h * w.kernel_w;
+  groups_ = PartsOf(length, group);
+  panels_ = PartsOf(per_group, panel);
+  const int64_t of_segment = groups_ * panel * group;
+  of_panel_ = num_segments * of_segment;
+  tiles_.resize(static_cast<size_t>(w.groups * panels_ * of_panel_));
+  const int64_t unit_step = transposed ? num_segments * length : 1;
+  const int64_t number_step = transposed ? 1 : w.units;
+  // Panel by panel, as those of a row lie side by side.
+  ParallelFor(w.groups * panels_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p % panels_ * panel, n = std::min(panel, per_group - first);
+      const int8_t* from = weights + (p / panels_ * per_group + first) * unit_step;
+      int8_t* to = tiles_.data() + p * of_panel_;
+      for (int64_t s = 0; s < num_segments; ++s, to += of_segment) {
+        for (int64_t i = 0; i < length; ++i, from += number_step) {
+          int8_t* at = to + i / group * panel * group + i % group;
+          for (int64_t u = 0; u < n; ++u) at[u * group] = from[u * unit_step];
+        }
+      }
+    }
+  });
+}
+
+void PairsInt8Weights::PackDepthwise(const Int8Window& w, const int8_t* weights) {
+  constexpr int64_t kBlock = kExactDepthwiseBlock;
+  const int64_t taps = w.kernel_h * w.kernel_w;
+  // A tap that is not there has weights of 0.
+  groups_ = PartsOf(taps, 2);
+  wide_.resize(static_cast<size_t>(PartsOf(w.units, kBlock) * kBlock * groups_ * 2));
+  for (int64_t t = 0; t < taps; ++t) {
+    for (int64_t c = 0; c < w.units; ++c) {
+      const int64_t in_block = c % kBlock;
+      const int64_t at = (c - in_block) * groups_ * 2 + t / 2 * kBlock * 2 +
+                         IsaExactInt8().depthwise_places[in_block] * 2 + t % 2;
+      wide_[static_cast<size_t>(at)] = weights[t * w.units + c];
+    }
+  }
+}
+
+PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8Window& window,
+                     int32_t x_zero, PairsInt8Steps steps)
+    : loops_(IsaExactInt8()),
+      sum_loops_(*PairSumLoops()),
+      weights_(std::move(weights)),
+      w_(window),
+      x_zero_(x_zero),
+      steps_(std::move(steps)) {
+  stride_h_ = w_.stride_h;
+  stride_w_ = w_.stride_w;
+  if (w_.kernel_h == 1 && w_.top == 0) std::swap(skip_h_, stride_h_);
+  if (w_.kernel_w == 1 && w_.left == 0) std::swap(skip_w_, stride_w_);
+  image_w_ = (w_.out_w - 1) * stride_w_ + (w_.kernel_w - 1) * w_.dilation_w + 1;
+  if (w_.depthwise) multiplier_ = w_.units / w_.depth;
+  image_depth_ = w_.depth * multiplier_;
+  const int64_t across = weights_->lines_ ? 1 : w_.kernel_w;
+  for (int64_t y = 0; y < w_.kernel_h; ++y) {
+    for (int64_t x = 0; x < across; ++x) {
+      segments_.push_back((y * w_.dilation_h * image_w_ + x * w_.dilation_w) * image_depth_);
+    }
+  }
+  if (w_.depthwise && segments_.size() % 2 != 0) segments_.push_back(segments_.back());
+
+  SimplifySteps();
+  // Where each unit's numbers stand: in panels of its group, or blocks whose order is the loop's.
+  const int64_t per_group = w_.units / w_.groups;
+  const int64_t padded = w_.depthwise
+                             ? PartsOf(w_.units, kExactDepthwiseBlock) * kExactDepthwiseBlock
+                             : w_.groups * weights_->panels_ * loops_.panel;
+  start_.resize(static_cast<size_t>(padded));
+  scales_.resize(static_cast<size_t>(padded));
+  factors_.assign(static_cast<size_t>(kMostPairsPanel), steps_.factor);
+  const bool direct = steps_.to_int8 && std::ranges::all_of(steps_.steps, [](const PairsStep& s) {
+                        return s.kind == PairsStep::Kind::kAddInt8;
+                      });
+  for (int64_t u = 0; u < w_.units; ++u) {
+    int64_t sum_at = u, start_at = u;
+    if (w_.depthwise) {
+      const int64_t in_block = u % kExactDepthwiseBlock;
+      start_at = u - in_block + loops_.depthwise_places[in_block];
+    } else {
+      sum_at = start_at = u / per_group * weights_->panels_ * loops_.panel + u % per_group;
+    }
+    const float scale = steps_.scales[steps_.scales.size() == 1 ? 0 : static_cast<size_t>(u)];
+    start_[static_cast<size_t>(start_at)] = steps_.bias[u];
+    scales_[static_cast<size_t>(sum_at)] = direct ? scale * steps_.factor : scale;
+  }
+  if (direct) steps_.numbers.addend_scale *= steps_.factor;
+  steps_.scales = {};
+  steps_.bias = nullptr;
+  ChooseBands();
+}
+
+// A last activation that bounds what becomes int8 bounds it there.
+void PairsInt8::SimplifySteps() {
+  if (!steps_.to_int8 || steps_.steps.empty()) return;
+  const PairsStep& last = steps_.steps.back();
+  if (last.kind != PairsStep::Kind::kActivation ||
+      (last.act != UnaryF32::kRelu && last.act != UnaryF32::kRelu6) || !(steps_.factor > 0)) {
+    return;
+  }
+  // What is not a number stays the least one.
+  for (const PairsStep& s : steps_.steps) {
+    if (s.kind != PairsStep::Kind::kAddInt8 && &s != &last) return;
+  }
+  Int8SumBlock& to = steps_.numbers;
+  to.low = std::max(to.low, std::min(to.zero, to.high));
+  if (last.act == UnaryF32::kRelu6) to.high = std::min(to.high, 6 * steps_.factor + to.zero);
+  steps_.steps.pop_back();
+}
+
+int64_t PairsInt8::LinesOf(int64_t lines) const {
+  return (lines - 1) * stride_h_ + (w_.kernel_h - 1) * w_.dilation_h + 1;
+}
+
+void PairsInt8::ChooseBands() {
+  const int64_t of_line = image_w_ * image_depth_, wanted = kNumbersOfBand * Threads();
+  const int64_t of_image = LinesOf(w_.out_h) * of_line;
+  band_lines_ = w_.out_h;
+  if (of_image <= wanted) {
+    band_images_ = std::min(w_.batch, wanted / of_image);
+    band_images_ = PartsOf(w_.batch, PartsOf(w_.batch, band_images_));
+    return;
+  }
+  // Lines that two bands read are widened twice.
+  const int64_t twice = LinesOf(1) - stride_h_;
+  const int64_t lines =
+      std::max((wanted / of_line - LinesOf(1)) / stride_h_ + 1, std::max<int64_t>(1, 4 * twice));
+  band_lines_ = PartsOf(w_.out_h, PartsOf(w_.out_h, std::min(lines, w_.out_h)));
+}
+
+size_t PairsInt8::scratch_bytes() const {
+  const int64_t numbers = band_images_ * LinesOf(band_lines_) * image_w_ * image_depth_;
+  return static_cast<size_t>(numbers) * sizeof(int16_t) + kBehindPairsImage;
+}
+
+void PairsInt8::FillPixels(const int8_t* x, int16_t* to, int64_t pixels) const {
+  if (multiplier_ == 1) return loops_.widen(x, to, pixels * w_.depth, x_zero_);
+  for (int64_t i = 0; i < pixels * w_.depth; ++i, to += multiplier_) {
+    std::fill_n(to, multiplier_, static_cast<int16_t>(x[i] - x_zero_));
+  }
+}
+
+void PairsInt8::Fill(const Band& band, const int8_t* x, int16_t* image) const {
+  const int64_t of_line = image_w_ * image_depth_, lines = LinesOf(band.lines);
+  // Pixels [first, last) of a line are the input's.
+  const int64_t first = std::min(w_.left, image_w_);
+  const int64_t last = std::min(image_w_, w_.left + PartsOf(w_.in_w, skip_w_));
+  const bool whole = first == 0 && last == image_w_ && image_w_ == w_.in_w && skip_h_ == 1;
+  const int64_t grain = std::max<int64_t>(1, kWideningOfThread / of_line);
+  ParallelFor(band.images * lines, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      int16_t* to = image + i * of_line;
+      const int64_t b = band.image + i / lines, in_image = i % lines;
+      const int64_t line = (band.line * stride_h_ + in_image) * skip_h_ - w_.top;
+      if (line < 0 || line >= w_.in_h) {
+        std::fill_n(to, of_line, int16_t{0});
+        ++i;
+        continue;
+      }
+      const int8_t* from = x + (b * w_.in_h + line) * w_.in_w * w_.depth;
+      if (whole) {
+        const int64_t n = std::min({end - i, lines - in_image, w_.in_h - line});
+        FillPixels(from, to, n * image_w_);
+        i += n;
+        continue;
+      }
+      std::fill_n(to, first * image_depth_, int16_t{0});
+      const int64_t at_once = skip_w_ == 1 ? std::max<int64_t>(1, last - first) : 1;
+      for (int64_t p = first; p < last; p += at_once) {
+        FillPixels(from + (p - first) * skip_w_ * w_.depth, to + p * image_depth_, at_once);
+      }
+      std::fill(to + std::max(first, last) * image_depth_, to + of_line, int16_t{0});
+      ++i;
+    }
+  });
+  // What is read behind the image counts for nothing, but is read.
+  std::memset(image + band.images * lines * of_line, 0, kBehindPairsImage);
+}
+
+// Where the window of an output of the band begins.
+int64_t PairsInt8::WindowAt(int64_t output, int64_t lines, int64_t image_lines) const {
+  const int64_t x = output % w_.out_w, line = output / w_.out_w;
+  const int64_t y = line % lines, b = line / lines;
+  return ((b * image_lines + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
+}
+
+void PairsInt8::FinishSums(const Sums& s, const void* const* inputs, void* y) const {
+  using Kind = PairsStep::Kind;
+  Int8SumBlock block = steps_.numbers;
+  block.rows = s.rows;
+  block.width = s.width;
+  block.columns = s.columns;
+  block.scales = s.scales;
+  const int64_t at = s.first * w_.units + s.unit;
+  block.y = static_cast<int8_t*>(y) + at;
+  block.y_step = block.addend_step = w_.units;
+  const auto operand = [&](const PairsStep& step) {
+    return step.constant != nullptr ? step.constant : inputs[step.input];
+  };
+  const bool direct =
+      steps_.to_int8 && (steps_.steps.empty() ||
+                         (steps_.steps.size() == 1 && steps_.steps[0].kind == Kind::kAddInt8));
+  if (direct) {
+    if (!steps_.steps.empty()) {
+      block.addend = static_cast<const int8_t*>(operand(steps_.steps[0])) + at;
+    }
+    return sum_loops_.to_int8(block, s.sums);
+  }
+  alignas(64) std::array<float, kRowsOfSums * kMostPairsPanel> v;
+  sum_loops_.to_floats(block, s.sums, v.data());
+  for (const PairsStep& step : steps_.steps) {
+    switch (step.kind) {
+      case Kind::kActivation:
+        Isa().unary[static_cast<int>(step.act)](v.data(), v.data(), s.rows * s.width, steps_.alpha);
+        break;
+      case Kind::kAddChannels:
+      case Kind::kAddFloats: {
+        const bool whole = step.kind == Kind::kAddFloats;
+        const float* from = static_cast<const float*>(operand(step)) + (whole ? at : s.unit);
+        float* to = v.data();
+        for (int64_t r = 0; r < s.rows; ++r, to += s.width, from += whole ? w_.units : 0) {
+          for (int64_t c = 0; c < s.columns; ++c) to[c] += from[c];
+        }
+        break;
+      }
+      case Kind::kAddInt8:
+        block.addend = static_cast<const int8_t*>(operand(step)) + at;
+        sum_loops_.add_int8(block, v.data());
+        block.addend = nullptr;
+        break;
+    }
+  }
+  if (steps_.to_int8) {
+    block.scales = factors_.data();
+    return sum_loops_.floats_to_int8(block, v.data());
+  }
+  float* to = static_cast<float*>(y) + at;
+  for (int64_t r = 0; r < s.rows; ++r, to += w_.units) {
+    std::memcpy(to, v.data() + r * s.width, static_cast<size_t>(s.columns) * sizeof(float));
+  }
+}
+
+void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from, int64_t to,
+                            int64_t first_panel, int64_t last_panel, const void* const* inputs,
+                            void* y) const {
+  const int64_t per_group = w_.units / w_.groups, channels = w_.depth / w_.groups;
+  const int64_t panel = loops_.panel, image_lines = LinesOf(band.lines);
+  const int64_t first = (band.image * w_.out_h + band.line) * w_.out_w;
+  std::array<int64_t, kRowsOfPart> windows;
+  for (int64_t r = from; r < to; ++r) {
+    windows[static_cast<size_t>(r - from)] = WindowAt(r, band.lines, image_lines);
+  }
+  alignas(64) std::array<int32_t, kRowsOfSums * kMostPairsPanel> sums;
+  std::array<const int16_t*, 8> rows;
+  const int64_t most = std::min<int64_t>(loops_.rows, rows.size());
+  ExactInt8Tile tile;
+  tile.rows = rows.data();
+  tile.segments = segments_.data();
+  tile.num_segments = static_cast<int64_t>(segments_.size());
+  tile.groups = weights_->groups_;
+  for (int64_t p = first_panel; p < last_panel; ++p) {
+    const int64_t g = p / weights_->panels_, column = p % weights_->panels_ * panel;
+    const int16_t* group_image = image + g * channels;
+    tile.weights = weights_->tiles_.data() + p * weights_->of_panel_;
+    tile.start = start_.data() + p * panel;
+    Sums block;
+    block.sums = sums.data();
+    block.width = panel;
+    block.columns = std::min(panel, per_group - column);
+    block.unit = g * per_group + column;
+    block.scales = scales_.data() + p * panel;
+    for (int64_t begin = from; begin < to; begin += kRowsOfSums) {
+      block.rows = std::min(kRowsOfSums, to - begin);
+      block.first = first + begin;
+      for (int64_t r = 0; r < block.rows; r += most) {
+        const int64_t n = std::min(most, block.rows - r);
+        for (int64_t i = 0; i < n; ++i) {
+          rows[static_cast<size_t>(i)] =
+              group_image + windows[static_cast<size_t>(begin - from + r + i)];
+        }
+        tile.sums = sums.data() + r * panel;
+        loops_.tile(tile, static_cast<int>(n));
+      }
+      FinishSums(block, inputs, y);
+    }
+  }
+}
+
+void PairsInt8::RunTiles(const Band& band, const int16_t* image, const void* const* inputs,
+                         void* y) const {
+  const int64_t outputs = band.images * band.lines * w_.out_w;
+  const int64_t panels = w_.groups * weights_->panels_;
+  // Several threads share out rows, or where there are few the panels.
+  const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};
+  const int64_t rows =
+      std::min(kRowsOfPart,
+               PartsOf(PartsOf(outputs, PartsOf(outputs, kRowsOfPart)), loops_.rows) * loops_.rows);
+  const int64_t row_parts = PartsOf(outputs, rows);
+  const int64_t panel_parts = std::clamp<int64_t>(PartsOf(wanted, row_parts), 1, panels);
+  const int64_t work = panels * weights_->of_panel_ * outputs / (row_parts * panel_parts);
+  SharedParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kPairsWorkOfThread / (work + 1)),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) {
+                        const int64_t part = i / panel_parts, p = i % panel_parts;
+                        RunTileRows(band, image, part * rows, std::min(outputs, (part + 1) * rows),
+                                    p * panels / panel_parts, (p + 1) * panels / panel_parts,
+                                    inputs, y);
+                      }
+                    });
+}
+
+void PairsInt8::RunDepthwise(const Band& band, const int16_t* image, const void* const* inputs,
+                             void* y) const {
+  constexpr int64_t kBlock = kExactDepthwiseBlock;
+  const int64_t pairs = weights_->groups_, image_lines = LinesOf(band.lines);
+  const int64_t first = (band.image * w_.out_h + band.line) * w_.out_w;
+  const int64_t work = w_.out_w * w_.units * pairs * 2;
+  SharedParallelFor(band.images * band.lines, std::max<int64_t>(1, kPairsWorkOfThread / 4 / work),
+                    [&](int64_t begin, int64_t end) {
+                      alignas(64) std::array<int32_t, kRowsOfSums * kBlock> sums;
+                      ExactInt8Depthwise run;
+                      run.taps = segments_.data();
+                      run.pairs = pairs;
+                      run.x_step = stride_w_ * image_depth_;
+                      run.sums = sums.data();
+                      Sums block;
+                      block.sums = sums.data();
+                      block.width = kBlock;
+                      for (int64_t line = begin; line < end; ++line) {
+                        const int16_t* x =
+                            image + WindowAt(line * w_.out_w, band.lines, image_lines);
+                        for (int64_t c = 0; c < w_.units; c += kBlock) {
+                          run.weights = weights_->wide_.data() + c * pairs * 2;
+                          run.start = start_.data() + c;
+                          run.channels = block.columns = std::min(kBlock, w_.units - c);
+                          block.unit = c;
+                          block.scales = scales_.data() + c;
+                          for (int64_t r = 0; r < w_.out_w; r += kRowsOfSums) {
+                            run.x = x + c + r * run.x_step;
+                            run.results = block.rows = std::min(kRowsOfSums, w_.out_w - r);
+                            loops_.depthwise(run);
+                            block.first = first + line * w_.out_w + r;
+                            FinishSums(block, inputs, y);
+                          }
+                        }
+                      }
+                    });
+}
+
+void PairsInt8::Run(const void* const* inputs, void* y, void* scratch) const {
+  auto* image = static_cast<int16_t*>(scratch);
+  const auto* x = static_cast<const int8_t*>(inputs[0]);
+  for (int64_t b = 0; b < w_.batch; b += band_images_) {
+    for (int64_t line = 0; line < w_.out_h; line += band_lines_) {
+      const Band band{b, std::min(band_images_, w_.batch - b), line,
+                      std::min(band_lines_, w_.out_h - line)};
+      Fill(band, x, image);
+      if (w_.depthwise) {
+        RunDepthwise(band, image, inputs, y);
+      } else {
+        RunTiles(band, image, inputs, y);
+      }
+    }
+  }
+}
+
+}  // namespace smelt::nn

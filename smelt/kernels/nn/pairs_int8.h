@@ -1,0 +1,137 @@
+// Convolutions, depthwise ones and products of int8 numbers where no instruction multiplies bytes
+// for sums of 32 bits: products of pairs of 16 bits (isa/exact_int8.h), whose sums are exact, and
+// what follows them in float while they are in the nearest cache.
+//
+// The input is widened to int16 less its zero point, a band of lines at a time with the padding
+// around it, so that each window is a few runs of numbers where they lie.
+#ifndef SMELT_KERNELS_NN_PAIRS_INT8_H_
+#define SMELT_KERNELS_NN_PAIRS_INT8_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/isa/exact_int8.h"
+#include "smelt/kernels/isa/int8_sums.h"
+#include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/nn/window.h"
+
+namespace smelt::nn {
+
+// A product of rows is a window of one pixel over an image of one pixel in a line.
+struct Int8Window {
+  int64_t batch = 1, in_h = 1, in_w = 1, depth = 1, units = 1;
+  int64_t out_h = 1, out_w = 1, kernel_h = 1, kernel_w = 1, top = 0, left = 0;
+  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t groups = 1;
+  bool depthwise = false;  // units / depth units for each channel
+  int64_t outputs() const { return batch * out_h * out_w; }
+
+  static Int8Window Of(const ConvProblem& p);
+  static Int8Window OfRows(int64_t rows, int64_t depth, int64_t units);
+};
+
+// Why a layer is not worth pairs of 16 bits, or they are not worth it on this processor; nullptr:
+// it is.
+const char* WhyNoPairsInt8(const Int8Window& w);
+
+// Weights laid out for the loops; for all windows that differ in the sizes of images only.
+// Immutable, so thread safe.
+class PairsInt8Weights {
+ public:
+  // weights: [kernel_h, kernel_w, depth / groups, units] as TensorFlow has them, or of a product
+  // [units, depth] where `transposed`. Nothing of it is kept. REQUIRES: !WhyNoPairsInt8(w).
+  PairsInt8Weights(const Int8Window& w, const int8_t* weights, bool transposed);
+
+ private:
+  friend class PairsInt8;
+  void PackTiles(const Int8Window& w, const int8_t* weights, bool transposed);
+  void PackDepthwise(const Int8Window& w, const int8_t* weights);
+
+  bool lines_ = false;    // is a line of a window one segment?
+  int64_t groups_ = 0;    // of numbers of a segment, or pairs of taps
+  int64_t panels_ = 0;    // of a group of units
+  int64_t of_panel_ = 0;  // weights
+  std::vector<int8_t> tiles_;
+  std::vector<int16_t> wide_;  // of depthwise layers
+};
+
+// What is done to the sums.
+struct PairsInt8Steps {
+  struct Step {
+    enum class Kind : uint8_t { kActivation, kAddChannels, kAddFloats, kAddInt8 };
+    Kind kind = Kind::kActivation;
+    UnaryF32 act = UnaryF32::kIdentity;
+    const void* constant = nullptr;  // what is added, or
+    int input = -1;                  // which of the inputs of a run
+  };
+  std::span<const float> scales;  // one, or one for each unit
+  const int32_t* bias = nullptr;  // one for each unit
+  std::vector<Step> steps;        // at most one kAddInt8
+  float alpha = 0;                // of activations
+  bool to_int8 = false;
+  float factor = 1;      // of what becomes int8
+  Int8SumBlock numbers;  // zero, low, high, flip and how int8 numbers are added
+};
+
+// A layer for known shapes. Immutable, so thread safe.
+class PairsInt8 {
+ public:
+  // Made for as many threads as the calling one has. Of `steps` only constants of steps are kept.
+  PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8Window& window,
+            int32_t x_zero, PairsInt8Steps steps);
+
+  size_t scratch_bytes() const;
+  // inputs[0] is [batch, in_h, in_w, depth], y [batch, out_h, out_w, units], int8 or float.
+  void Run(const void* const* inputs, void* y, void* scratch) const;
+
+ private:
+  // Output lines [line, line + lines) of images [image, image + images): all lines of several
+  // images, or some of one.
+  struct Band {
+    int64_t image = 0, images = 1, line = 0, lines = 1;
+  };
+  // Rows of sums that are finished together: outputs from `first` on, `columns` units of them from
+  // `unit` on.
+  struct Sums {
+    int32_t* sums;
+    int64_t rows, width, columns;
+    int64_t first, unit;
+    const float* scales;
+  };
+  int64_t LinesOf(int64_t lines) const;  // of the input that so many output lines read
+  void ChooseBands();
+  void SimplifySteps();
+  void Fill(const Band& band, const int8_t* x, int16_t* image) const;
+  void FillPixels(const int8_t* x, int16_t* to, int64_t pixels) const;
+  int64_t WindowAt(int64_t output, int64_t lines, int64_t image_lines) const;
+  void RunTiles(const Band& band, const int16_t* image, const void* const* inputs, void* y) const;
+  void RunTileRows(const Band& band, const int16_t* image, int64_t from, int64_t to,
+                   int64_t first_panel, int64_t last_panel, const void* const* inputs,
+                   void* y) const;
+  void RunDepthwise(const Band& band, const int16_t* image, const void* const* inputs,
+                    void* y) const;
+  void FinishSums(const Sums& s, const void* const* inputs, void* y) const;
+
+  const ExactInt8Loops& loops_;
+  const Int8SumLoops& sum_loops_;
+  const std::shared_ptr<const PairsInt8Weights> weights_;
+  const Int8Window w_;
+  const int32_t x_zero_;
+  PairsInt8Steps steps_;
+  int64_t multiplier_ = 1, image_depth_ = 0, image_w_ = 0;
+  // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
+  // with a stride need no others.
+  int64_t skip_h_ = 1, skip_w_ = 1, stride_h_ = 1, stride_w_ = 1;
+  std::vector<int64_t> segments_;  // from a window's begin, or taps, two and two
+  std::vector<int32_t> start_;     // as the loops have them
+  std::vector<float> scales_;      // as sums are written
+  std::vector<float> factors_;
+  int64_t band_images_ = 1, band_lines_ = 1;
+};
+
+}  // namespace smelt::nn
+
+#endif  // SMELT_KERNELS_NN_PAIRS_INT8_H_
