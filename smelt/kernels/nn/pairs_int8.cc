@@ -338,8 +338,18 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
   const int64_t panel = loops_.panel, image_lines = LinesOf(band.lines);
   const int64_t first = (band.image * w_.out_h + band.line) * w_.out_w;
   std::array<int64_t, kRowsOfPart> windows;
+  int64_t column_of = from % w_.out_w, line_of = from / w_.out_w % band.lines;
+  int64_t window = WindowAt(from, band.lines, image_lines);
   for (int64_t r = from; r < to; ++r) {
-    windows[static_cast<size_t>(r - from)] = WindowAt(r, band.lines, image_lines);
+    windows[static_cast<size_t>(r - from)] = window;
+    window += stride_w_ * image_depth_;
+    if (++column_of < w_.out_w) continue;
+    column_of = 0;
+    // To the next line, and behind the last one to the next image.
+    window += (stride_h_ * image_w_ - w_.out_w * stride_w_) * image_depth_;
+    if (++line_of < band.lines) continue;
+    line_of = 0;
+    window += (image_lines - band.lines * stride_h_) * image_w_ * image_depth_;
   }
   alignas(64) std::array<int32_t, kRowsOfSums * kMostPairsPanel> sums;
   std::array<const int16_t*, 8> rows;
