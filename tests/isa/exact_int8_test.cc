@@ -117,6 +117,9 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
             tile.num_segments = num_segments, tile.groups = groups, tile.weights = w.data();
             tile.start = factors.start.data(), tile.steps = factors.steps(any_left);
             tile.y_step = columns + 1, tile.columns = columns;
+            std::vector<int16_t> wide_w(w.data(), w.data() + num_segments * length * panel);
+            AtTheEdge<int16_t> wide(wide_w);
+            tile.wide_weights = wide.data();
             std::vector<int8_t> y(rows * (columns + 1), 77);
             tile.y = y.data();
             run(tile, rows);
@@ -149,6 +152,12 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
 }
 
 TEST(ExactInt8, Tiles) { CheckTiles<int16_t>(IsaExactInt8().group, IsaExactInt8().tile); }
+
+TEST(ExactInt8, TilesOfWideWeights) {
+  const ExactInt8Loops& loops = IsaExactInt8();
+  if (loops.wide_tile == nullptr) GTEST_SKIP() << "there is no such loop";
+  CheckTiles<int16_t>(loops.group, loops.wide_tile);
+}
 
 TEST(ExactInt8, TilesOfBytes) {
   const ExactInt8Loops& loops = IsaExactInt8();

@@ -28,10 +28,11 @@ struct ExactInt8Tile {
   const uint8_t* const* byte_rows = nullptr;  // in place of them, of byte_tile
   const int64_t* segments = nullptr;          // where each of them begins, from a row's begin on
   int64_t num_segments = 0;
-  int64_t groups = 0;               // of `group` numbers in each segment
-  const int8_t* weights = nullptr;  // [segments, groups, panel, group]
-  const int32_t* start = nullptr;   // what sums begin with, by column: `panel` of them
-  ExactInt8Steps steps;             // as many
+  int64_t groups = 0;                     // of `group` numbers in each segment
+  const int8_t* weights = nullptr;        // [segments, groups, panel, group]
+  const int16_t* wide_weights = nullptr;  // in place of them, of wide_tile
+  const int32_t* start = nullptr;         // what sums begin with, by column: `panel` of them
+  ExactInt8Steps steps;                   // as many
   int8_t* y = nullptr;
   int64_t y_step = 0;       // from row to row
   int64_t columns = 0;      // that are written, at most `panel`
@@ -58,6 +59,9 @@ struct ExactInt8Loops {
   int64_t panel = 0, group = 0;
   int rows = 0;  // the most of one tile
   void (*tile)(const ExactInt8Tile& tile, int rows) = nullptr;
+  // The same of weights that are widened already, which pays for many rows; nullptr where there is
+  // no such loop.
+  void (*wide_tile)(const ExactInt8Tile& tile, int rows) = nullptr;
   // The same of numbers that are bytes, with its own group; nullptr where the processor multiplies
   // none.
   int64_t byte_group = 0;

@@ -43,14 +43,17 @@ SMELT_AVX2_INLINE void FinishPlainTile2(const ExactInt8Tile& tile, const __m256i
   }
 }
 
-template <int P>
-SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
+// Weights of eight columns.
+SMELT_AVX2_INLINE __m256i Weights8(const int8_t* p) { return Widened(p); }
+SMELT_AVX2_INLINE __m256i Weights8(const int16_t* p) { return Load8(p); }
+
+template <int P, typename W>
+SMELT_AVX2_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
   __m256i sum[P][2];
   SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {
     const __m256i start = Load8(tile.start + v * 8);
     SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) sum[p][v] = start;
   }
-  const int8_t* w = tile.weights;
   const int64_t bytes = tile.groups * 4;
   for (int64_t s = 0; s < tile.num_segments; ++s) {
     const char* x[P];
@@ -58,7 +61,7 @@ SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
       x[p] = reinterpret_cast<const char*>(tile.rows[p] + tile.segments[s]);
     }
     for (int64_t at = 0; at < bytes; at += 4, w += 32) {
-      const __m256i w0 = Widened(w), w1 = Widened(w + 16);
+      const __m256i w0 = Weights8(w), w1 = Weights8(w + 16);
       SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
         const __m256i two =
             _mm256_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at)));
@@ -79,6 +82,15 @@ SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
   } else {
     FinishTile2<false, P>(tile, sum);
   }
+}
+
+template <int P>
+SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
+  MultiplyTile2<P>(tile, tile.weights);
+}
+template <int P>
+SMELT_AVX2 void WideTileAvx2(const ExactInt8Tile& tile) {
+  MultiplyTile2<P>(tile, tile.wide_weights);
 }
 
 // One block of channels: results [from, from + N) side by side.
@@ -270,6 +282,11 @@ void RunAvx2(const ExactInt8Tile& tile, int rows) {
                                       TileAvx2<4>, TileAvx2<5>, TileAvx2<6>};
   kTiles[rows - 1](tile);
 }
+void RunWideAvx2(const ExactInt8Tile& tile, int rows) {
+  static constexpr TileFn kTiles[] = {WideTileAvx2<1>, WideTileAvx2<2>, WideTileAvx2<3>,
+                                      WideTileAvx2<4>, WideTileAvx2<5>, WideTileAvx2<6>};
+  kTiles[rows - 1](tile);
+}
 void RunAvx512(const ExactInt8Tile& tile, int rows) {
   static constexpr TileFn kTiles[] = {TileAvx512<1>, TileAvx512<2>, TileAvx512<3>, TileAvx512<4>,
                                       TileAvx512<5>, TileAvx512<6>, TileAvx512<7>, TileAvx512<8>};
@@ -299,12 +316,14 @@ void FillOwnExactInt8(ExactInt8Loops& t) {
   t.panel = 16;
   t.rows = 6;
   t.tile = RunAvx2;
+  t.wide_tile = RunWideAvx2;
   t.depthwise_places = kCrossedPlaces;
   t.depthwise = DepthwiseAvx2Any;
   if (level != IsaLevel::kAvx512) return;
   t.panel = 32;
   t.rows = 8;
   t.tile = RunAvx512;
+  t.wide_tile = nullptr;
   if (!CpuHas(CpuFeature::kDotBytes)) return;
   t.tile = RunVnni;
   t.byte_group = 4;

@@ -23,6 +23,9 @@ constexpr int64_t kRowsOfPart = 384, kRowsOfSums = 96, kMostPairsPanel = 32;
 constexpr int64_t kPairsWorkOfThread = 1 << 17, kWideningOfThread = 1 << 15;
 constexpr int64_t kLargestPairsStep = 1 << 15;  // so that products of sizes do not overflow
 constexpr int64_t kFewestUnitsOfGroup = 8;
+// Rows from which on a panel of weights is widened once for all of them, and the most of it that
+// is.
+constexpr int64_t kRowsWorthWideWeights = 24, kMostWideWeights = 48 << 10;
 
 int64_t PartsOf(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
@@ -359,11 +362,17 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
   tile.segments = segments_.data();
   tile.num_segments = static_cast<int64_t>(segments_.size());
   tile.groups = weights_->groups_;
+  const bool widens = loops_.wide_tile != nullptr && to - from >= kRowsWorthWideWeights &&
+                      weights_->of_panel_ <= kMostWideWeights;
+  const auto run_tile = widens ? loops_.wide_tile : loops_.tile;
+  alignas(64) std::array<int16_t, kMostWideWeights> wide;
+  tile.wide_weights = wide.data();
   for (int64_t p = first_panel; p < last_panel; ++p) {
     const int64_t g = p / weights_->panels_, column = p % weights_->panels_ * panel;
     const int16_t* group_image = image + g * channels;
     tile.weights = weights_->tiles_.data() + p * weights_->of_panel_;
     tile.start = start_.data() + p * panel;
+    if (widens) loops_.widen(tile.weights, wide.data(), weights_->of_panel_, 0);
     Sums block;
     block.sums = sums.data();
     block.width = panel;
@@ -380,7 +389,7 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
               group_image + windows[static_cast<size_t>(begin - from + r + i)];
         }
         tile.sums = sums.data() + r * panel;
-        loops_.tile(tile, static_cast<int>(n));
+        run_tile(tile, static_cast<int>(n));
       }
       FinishSums(block, inputs, y);
     }

@@ -2,8 +2,9 @@
 // residual, an activation or the way back to int8. graph/ops/own_ops.txt says what they compute.
 //
 // Where the processor multiplies 8-bit numbers the library does it, but for depthwise layers
-// (nn/depthwise_int8.h). Elsewhere the products are made in float, whose sums are off by at most a
-// few units in 2^24.
+// (nn/depthwise_int8.h). Elsewhere programs multiply pairs of 16 bits (nn/pairs_int8.h, bound in
+// int8_bind.cc); what is not bound makes the products in float, whose sums are off by at most a few
+// units in 2^24.
 #include "smelt/kernels/isa/int8.h"
 
 #include <algorithm>

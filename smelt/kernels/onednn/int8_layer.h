@@ -64,8 +64,8 @@ struct Int8State final : FusibleState, UnsignedInt8 {
   FloatMatMul float_matmul;
   ConstantForms<std::monostate> wide_weights;
 
-  // In int8_bind.cc. nullptr where the library or nn::DepthwiseInt8 does not do it, or where the
-  // tensors do not fit, which a run words.
+  // In int8_bind.cc. nullptr where none of the library, nn::DepthwiseInt8 and nn::PairsInt8 does
+  // it, or where the tensors do not fit, which a run words.
   StatusOr<std::unique_ptr<BoundKernel>> BindThen(const BindContext& context,
                                                   const FusedOps& then) override {
     return BindLayer(context, then, nullptr);
