@@ -157,6 +157,43 @@ TEST(ExactInt8, TilesOfWideWeights) {
   const ExactInt8Loops& loops = IsaExactInt8();
   if (loops.wide_tile == nullptr) GTEST_SKIP() << "there is no such loop";
   CheckTiles<int16_t>(loops.group, loops.wide_tile);
+  // Sums that become int8 by way of floats, as those of a block do.
+  const int64_t panel = loops.panel, groups = 9, length = groups * loops.group, segment = 0;
+  const std::vector<int16_t> x = Numbers<int16_t>(length + loops.rows),
+                             w = Numbers<int16_t>(length * panel);
+  const std::vector<int32_t> start = [&] {
+    const std::vector<int16_t> some = Anything<int16_t>(panel);
+    return std::vector<int32_t>(some.begin(), some.end());
+  }();
+  const std::vector<float> scales = Floats(panel, 1e-4F, 1e-3F);
+  for (int rows = 1; rows <= loops.rows; ++rows) {
+    for (const int64_t columns : {int64_t{1}, panel - 1, panel}) {
+      for (const bool adds : {false, true}) {
+        std::vector<const int16_t*> at;
+        for (int r = 0; r < rows; ++r) at.push_back(x.data() + r);
+        std::vector<int32_t> sums(rows * panel);
+        std::vector<int8_t> y(rows * panel, 77), want(y);
+        const std::vector<int8_t> addend = Anything<int8_t>(rows * panel);
+        Int8SumBlock block;
+        block.rows = rows, block.width = panel, block.columns = columns;
+        block.scales = scales.data();
+        block.zero = -3, block.low = -120, block.flip = 0x80;
+        block.addend_zero = 4, block.addend_scale = 0.7F;
+        block.y = want.data(), block.y_step = block.addend_step = panel;
+        if (adds) block.addend = addend.data();
+        ExactInt8Tile tile;
+        tile.rows = at.data(), tile.segments = &segment, tile.num_segments = 1;
+        tile.groups = groups, tile.wide_weights = w.data(), tile.start = start.data();
+        tile.sums = sums.data();
+        loops.wide_tile(tile, rows);
+        PairSumLoops()->to_int8(block, sums.data());
+        block.y = y.data();
+        tile.block = &block;
+        loops.wide_tile(tile, rows);
+        ASSERT_EQ(y, want) << rows << " rows, " << columns << " columns";
+      }
+    }
+  }
 }
 
 TEST(ExactInt8, TilesOfBytes) {

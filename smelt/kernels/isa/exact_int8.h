@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "smelt/kernels/isa/int8_sums.h"
+
 namespace smelt {
 
 constexpr int32_t kPlainRight = 22, kPlainSum = 1 << 29;
@@ -37,6 +39,9 @@ struct ExactInt8Tile {
   int64_t y_step = 0;       // from row to row
   int64_t columns = 0;      // that are written, at most `panel`
   int32_t* sums = nullptr;  // where it is not: [rows, panel] sums are written, and no y
+  // Of wide_tile, in the place of both: what becomes of the sums in floats; its rows and width do
+  // not count.
+  const Int8SumBlock* block = nullptr;
 };
 
 constexpr int64_t kExactDepthwiseBlock = 16;  // channels

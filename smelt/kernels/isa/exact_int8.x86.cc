@@ -1,6 +1,9 @@
 #include "smelt/kernels/isa/exact_int8.x86.h"
 
+#include <type_traits>
+
 #include "smelt/base/processor.h"
+#include "smelt/kernels/isa/int8_sums.x86.h"
 #include "smelt/kernels/isa/isa.h"
 
 namespace smelt {
@@ -43,12 +46,23 @@ SMELT_AVX2_INLINE void FinishPlainTile2(const ExactInt8Tile& tile, const __m256i
   }
 }
 
+// In floats.
+template <bool kAdds, int P>
+SMELT_SUMS_INLINE void FinishBlock2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
+  const Int8SumBlock block = *tile.block;
+  const SumsToBytes<kAdds> end(block, 0);
+  for (int p = 0; p < P; ++p) {
+    end.Store(block, p, 0, block.columns, _mm256_cvtepi32_ps(sum[p][0]),
+              _mm256_cvtepi32_ps(sum[p][1]));
+  }
+}
+
 // Weights of eight columns.
 SMELT_AVX2_INLINE __m256i Weights8(const int8_t* p) { return Widened(p); }
 SMELT_AVX2_INLINE __m256i Weights8(const int16_t* p) { return Load8(p); }
 
 template <int P, typename W>
-SMELT_AVX2_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
+SMELT_SUMS_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
   __m256i sum[P][2];
   SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {
     const __m256i start = Load8(tile.start + v * 8);
@@ -70,7 +84,10 @@ SMELT_AVX2_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
       }
     }
   }
-  if (tile.sums != nullptr) {
+  if (std::is_same_v<W, int16_t> && tile.block != nullptr) {
+    tile.block->addend != nullptr ? FinishBlock2<true, P>(tile, sum)
+                                  : FinishBlock2<false, P>(tile, sum);
+  } else if (tile.sums != nullptr) {
     SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
       Store8(tile.sums + p * 16, sum[p][0]);
       Store8(tile.sums + p * 16 + 8, sum[p][1]);
@@ -85,11 +102,11 @@ SMELT_AVX2_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
 }
 
 template <int P>
-SMELT_AVX2 void TileAvx2(const ExactInt8Tile& tile) {
+SMELT_SUMS void TileAvx2(const ExactInt8Tile& tile) {
   MultiplyTile2<P>(tile, tile.weights);
 }
 template <int P>
-SMELT_AVX2 void WideTileAvx2(const ExactInt8Tile& tile) {
+SMELT_SUMS void WideTileAvx2(const ExactInt8Tile& tile) {
   MultiplyTile2<P>(tile, tile.wide_weights);
 }
 

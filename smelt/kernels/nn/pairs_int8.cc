@@ -29,6 +29,10 @@ constexpr int64_t kRowsWorthWideWeights = 24, kMostWideWeights = 48 << 10;
 
 int64_t PartsOf(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
+const void* OperandOf(const PairsStep& step, const void* const* inputs) {
+  return step.constant != nullptr ? step.constant : inputs[step.input];
+}
+
 }  // namespace
 
 Int8Window Int8Window::Of(const ConvProblem& p) {
@@ -163,9 +167,9 @@ PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8
   start_.resize(static_cast<size_t>(padded));
   scales_.resize(static_cast<size_t>(padded));
   factors_.assign(static_cast<size_t>(kMostPairsPanel), steps_.factor);
-  const bool direct = steps_.to_int8 && std::ranges::all_of(steps_.steps, [](const PairsStep& s) {
-                        return s.kind == PairsStep::Kind::kAddInt8;
-                      });
+  direct_ = steps_.to_int8 && std::ranges::all_of(steps_.steps, [](const PairsStep& s) {
+              return s.kind == PairsStep::Kind::kAddInt8;
+            });
   for (int64_t u = 0; u < w_.units; ++u) {
     int64_t sum_at = u, start_at = u;
     if (w_.depthwise) {
@@ -176,9 +180,9 @@ PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8
     }
     const float scale = steps_.scales[steps_.scales.size() == 1 ? 0 : static_cast<size_t>(u)];
     start_[static_cast<size_t>(start_at)] = steps_.bias[u];
-    scales_[static_cast<size_t>(sum_at)] = direct ? scale * steps_.factor : scale;
+    scales_[static_cast<size_t>(sum_at)] = direct_ ? scale * steps_.factor : scale;
   }
-  if (direct) steps_.numbers.addend_scale *= steps_.factor;
+  if (direct_) steps_.numbers.addend_scale *= steps_.factor;
   steps_.scales = {};
   steps_.bias = nullptr;
   ChooseBands();
@@ -278,28 +282,28 @@ int64_t PairsInt8::WindowAt(int64_t output, int64_t lines, int64_t image_lines) 
   return ((b * image_lines + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
 }
 
-void PairsInt8::FinishSums(const Sums& s, const void* const* inputs, void* y) const {
-  using Kind = PairsStep::Kind;
+// Where rows of results go from output `first` and a unit on, and what they become there.
+Int8SumBlock PairsInt8::BlockOf(int64_t first, int64_t unit, int64_t columns, const float* scales,
+                                const void* const* inputs, void* y) const {
   Int8SumBlock block = steps_.numbers;
-  block.rows = s.rows;
-  block.width = s.width;
-  block.columns = s.columns;
-  block.scales = s.scales;
-  const int64_t at = s.first * w_.units + s.unit;
+  block.columns = columns;
+  block.scales = scales;
+  const int64_t at = first * w_.units + unit;
   block.y = static_cast<int8_t*>(y) + at;
   block.y_step = block.addend_step = w_.units;
-  const auto operand = [&](const PairsStep& step) {
-    return step.constant != nullptr ? step.constant : inputs[step.input];
-  };
-  const bool direct =
-      steps_.to_int8 && (steps_.steps.empty() ||
-                         (steps_.steps.size() == 1 && steps_.steps[0].kind == Kind::kAddInt8));
-  if (direct) {
-    if (!steps_.steps.empty()) {
-      block.addend = static_cast<const int8_t*>(operand(steps_.steps[0])) + at;
-    }
-    return sum_loops_.to_int8(block, s.sums);
+  if (direct_ && !steps_.steps.empty()) {
+    block.addend = static_cast<const int8_t*>(OperandOf(steps_.steps[0], inputs)) + at;
   }
+  return block;
+}
+
+void PairsInt8::FinishSums(const Sums& s, const void* const* inputs, void* y) const {
+  using Kind = PairsStep::Kind;
+  Int8SumBlock block = BlockOf(s.first, s.unit, s.columns, s.scales, inputs, y);
+  block.rows = s.rows;
+  block.width = s.width;
+  if (direct_) return sum_loops_.to_int8(block, s.sums);
+  const int64_t at = s.first * w_.units + s.unit;
   alignas(64) std::array<float, kRowsOfSums * kMostPairsPanel> v;
   sum_loops_.to_floats(block, s.sums, v.data());
   for (const PairsStep& step : steps_.steps) {
@@ -310,7 +314,8 @@ void PairsInt8::FinishSums(const Sums& s, const void* const* inputs, void* y) co
       case Kind::kAddChannels:
       case Kind::kAddFloats: {
         const bool whole = step.kind == Kind::kAddFloats;
-        const float* from = static_cast<const float*>(operand(step)) + (whole ? at : s.unit);
+        const float* from =
+            static_cast<const float*>(OperandOf(step, inputs)) + (whole ? at : s.unit);
         float* to = v.data();
         for (int64_t r = 0; r < s.rows; ++r, to += s.width, from += whole ? w_.units : 0) {
           for (int64_t c = 0; c < s.columns; ++c) to[c] += from[c];
@@ -318,7 +323,7 @@ void PairsInt8::FinishSums(const Sums& s, const void* const* inputs, void* y) co
         break;
       }
       case Kind::kAddInt8:
-        block.addend = static_cast<const int8_t*>(operand(step)) + at;
+        block.addend = static_cast<const int8_t*>(OperandOf(step, inputs)) + at;
         sum_loops_.add_int8(block, v.data());
         block.addend = nullptr;
         break;
@@ -379,6 +384,11 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
     block.columns = std::min(panel, per_group - column);
     block.unit = g * per_group + column;
     block.scales = scales_.data() + p * panel;
+    Int8SumBlock direct;
+    if (widens && direct_) {
+      direct = BlockOf(first + from, block.unit, block.columns, block.scales, inputs, y);
+      tile.block = &direct;
+    }
     for (int64_t begin = from; begin < to; begin += kRowsOfSums) {
       block.rows = std::min(kRowsOfSums, to - begin);
       block.first = first + begin;
@@ -390,8 +400,11 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
         }
         tile.sums = sums.data() + r * panel;
         run_tile(tile, static_cast<int>(n));
+        if (tile.block == nullptr) continue;
+        direct.y += n * direct.y_step;
+        if (direct.addend != nullptr) direct.addend += n * direct.addend_step;
       }
-      FinishSums(block, inputs, y);
+      if (tile.block == nullptr) FinishSums(block, inputs, y);
     }
   }
 }

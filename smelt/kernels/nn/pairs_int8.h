@@ -113,6 +113,8 @@ class PairsInt8 {
                    void* y) const;
   void RunDepthwise(const Band& band, const int16_t* image, const void* const* inputs,
                     void* y) const;
+  Int8SumBlock BlockOf(int64_t first, int64_t unit, int64_t columns, const float* scales,
+                       const void* const* inputs, void* y) const;
   void FinishSums(const Sums& s, const void* const* inputs, void* y) const;
 
   const ExactInt8Loops& loops_;
@@ -121,6 +123,7 @@ class PairsInt8 {
   const Int8Window w_;
   const int32_t x_zero_;
   PairsInt8Steps steps_;
+  bool direct_ = false;  // does nothing stand between scales and int8, but a sum of int8?
   int64_t multiplier_ = 1, image_depth_ = 0, image_w_ = 0;
   // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
   // with a stride need no others.
