@@ -26,7 +26,7 @@ template <bool kLeft, int P>
 SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Factors8 first = LoadFactors8(tile.steps, 0), second = LoadFactors8(tile.steps, 8);
   const Bounds8 bounds = MakeBounds8(tile.steps);
-  for (int p = 0; p < P; ++p) {
+  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
     const __m256i a = Scale8<kLeft>(sum[p][0], first), b = Scale8<kLeft>(sum[p][1], second);
     // Columns 0 to 3 and 8 to 11, then the others.
     const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
@@ -38,7 +38,7 @@ SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&su
 template <int P>
 SMELT_AVX2_INLINE void FinishPlainTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Plain8 first = LoadPlain8(tile.steps, 0), second = LoadPlain8(tile.steps, 8);
-  for (int p = 0; p < P; ++p) {
+  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
     const __m256i a = ScalePlain8(sum[p][0], first), b = ScalePlain8(sum[p][1], second);
     const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
     const __m256i back = _mm256_permute2x128_si256(a, b, 0x31);
@@ -51,7 +51,7 @@ template <bool kAdds, int P>
 SMELT_SUMS_INLINE void FinishBlock2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Int8SumBlock block = *tile.block;
   const SumsToBytes<kAdds> end(block, 0);
-  for (int p = 0; p < P; ++p) {
+  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
     end.Store(block, p, 0, block.columns, _mm256_cvtepi32_ps(sum[p][0]),
               _mm256_cvtepi32_ps(sum[p][1]));
   }
