@@ -237,6 +237,22 @@ TEST(ExactInt8, Depthwise) {
           run.sums = sums.data();
           loops.depthwise(run);
           ASSERT_EQ(sums.back(), 77);
+          if (loops.depthwise_of_block != nullptr) {
+            // Sums that become int8 by way of floats, as those of a block do.
+            const std::vector<float> scales = Floats(kBlock, 1e-3F, 1e-2F);
+            const std::vector<int8_t> addend = Anything<int8_t>(results * channels);
+            std::vector<int8_t> want(results * channels + 1, 77), got(want);
+            Int8SumBlock block;
+            block.rows = results, block.width = kBlock, block.columns = channels;
+            block.scales = scales.data(), block.zero = 2, block.high = 99;
+            block.y = want.data(), block.y_step = block.addend_step = channels;
+            if (plain) block.addend = addend.data();
+            PairSumLoops()->to_int8(block, sums.data());
+            block.y = got.data();
+            run.block = &block;
+            loops.depthwise_of_block(run);
+            ASSERT_EQ(got, want);
+          }
           for (int64_t r = 0; r < results; ++r) {
             for (int64_t c = 0; c < channels; ++c) {
               const int64_t place = loops.depthwise_places[c];

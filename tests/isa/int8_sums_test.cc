@@ -87,6 +87,17 @@ TEST(Int8Sums, BecomeInt8AndFloats) {
               }
             }
 
+            const std::vector<float> floats = Floats(rows * columns, -9, 9);
+            for (const int64_t step : {int64_t{0}, columns}) {
+              more = v;
+              loops->add_floats(t.block, floats.data(), step, more.data());
+              for (int64_t r = 0; r < rows; ++r) {
+                for (int64_t c = 0; c < columns; ++c) {
+                  ASSERT_EQ(more[r * width + c], v[r * width + c] + floats[r * step + c]);
+                }
+              }
+            }
+
             t.block.addend = adds ? t.addend.data() : nullptr;
             v[0] = kNaN;
             if (v.size() > 40) v[33] = kInfinity, v[34] = -kInfinity;

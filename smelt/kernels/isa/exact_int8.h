@@ -58,6 +58,9 @@ struct ExactInt8Depthwise {
   int8_t* y = nullptr;
   int64_t channels = 0;     // that are written, at most a block
   int32_t* sums = nullptr;  // where it is not: [results, block] sums are written, and no y
+  // Of depthwise_of_block, in the place of steps and y: what becomes of the sums in floats; its
+  // rows and width do not count.
+  const Int8SumBlock* block = nullptr;
 };
 
 struct ExactInt8Loops {
@@ -89,6 +92,8 @@ struct ExactInt8Loops {
   void (*add_times)(const int32_t* w, int32_t times, int32_t* sums, int64_t n) = nullptr;
   const uint8_t* depthwise_places = nullptr;  // where each channel of a block stands
   void (*depthwise)(const ExactInt8Depthwise& run) = nullptr;
+  // nullptr where there is no such loop.
+  void (*depthwise_of_block)(const ExactInt8Depthwise& run) = nullptr;
 
   // Sums and products of int8 numbers. y[i] = the steps of a[i] + b[i], each (x - zero) << shift
   // times its factor before; of one factor, not of columns. b advances by 0 or 1.

@@ -136,10 +136,10 @@ struct DepthwiseFactors<SumsWay::kStay> {
   SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps&) {}
 };
 
-template <SumsWay kWay, int N>
-SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t from,
-                                        const DepthwiseFactors<kWay>& factors) {
-  __m256i sum[N][2];
+// The sums of N results, in the order in which interleaving leaves them.
+template <int N>
+SMELT_AVX2_INLINE void SumDepthwise(const ExactInt8Depthwise& run, int64_t from,
+                                    __m256i (&sum)[N][2]) {
   SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {
     const __m256i start = Load8(run.start + v * 8);
     SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) sum[i][v] = start;
@@ -157,6 +157,13 @@ SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t f
           _mm256_add_epi32(sum[i][1], _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), w_high));
     }
   }
+}
+
+template <SumsWay kWay, int N>
+SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t from,
+                                        const DepthwiseFactors<kWay>& factors) {
+  __m256i sum[N][2];
+  SumDepthwise<N>(run, from, sum);
   SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
     if constexpr (kWay == SumsWay::kStay) {
       int32_t* to = run.sums + (from + i) * 16;
@@ -176,6 +183,31 @@ SMELT_AVX2 void DepthwiseAvx2(const ExactInt8Depthwise& run) {
   int64_t i = 0;
   for (; i + 2 <= run.results; i += 2) DepthwiseResults<kWay, 2>(run, i, factors);
   if (i < run.results) DepthwiseResults<kWay, 1>(run, i, factors);
+}
+
+// In floats.
+template <bool kAdds, int N>
+SMELT_SUMS_INLINE void DepthwiseToBytes(const ExactInt8Depthwise& run, int64_t from,
+                                        const Int8SumBlock& block, const SumsToBytes<kAdds>& end) {
+  __m256i sum[N][2];
+  SumDepthwise<N>(run, from, sum);
+  SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
+    const __m256i first = _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x20);
+    const __m256i second = _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x31);
+    end.Store(block, from + i, 0, block.columns, _mm256_cvtepi32_ps(first),
+              _mm256_cvtepi32_ps(second));
+  }
+}
+template <bool kAdds>
+SMELT_SUMS void DepthwiseOfBlock(const ExactInt8Depthwise& run) {
+  const Int8SumBlock block = *run.block;
+  const SumsToBytes<kAdds> end(block, 0);
+  int64_t i = 0;
+  for (; i + 2 <= run.results; i += 2) DepthwiseToBytes<kAdds, 2>(run, i, block, end);
+  if (i < run.results) DepthwiseToBytes<kAdds, 1>(run, i, block, end);
+}
+void DepthwiseOfAnyBlock(const ExactInt8Depthwise& run) {
+  run.block->addend != nullptr ? DepthwiseOfBlock<true>(run) : DepthwiseOfBlock<false>(run);
 }
 
 void DepthwiseAvx2Any(const ExactInt8Depthwise& run) {
@@ -336,6 +368,7 @@ void FillOwnExactInt8(ExactInt8Loops& t) {
   t.wide_tile = RunWideAvx2;
   t.depthwise_places = kCrossedPlaces;
   t.depthwise = DepthwiseAvx2Any;
+  t.depthwise_of_block = DepthwiseOfAnyBlock;
   if (level != IsaLevel::kAvx512) return;
   t.panel = 32;
   t.rows = 8;

@@ -93,6 +93,7 @@ void VnniDepthwiseAny(const ExactInt8Depthwise& run) {
 void FillExactInt8Depthwise(ExactInt8Loops& t) {
   t.depthwise_places = kPlaces;
   t.depthwise = VnniDepthwiseAny;
+  t.depthwise_of_block = nullptr;  // AVX2's wants another order
 }
 
 }  // namespace smelt

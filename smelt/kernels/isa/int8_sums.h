@@ -36,6 +36,8 @@ struct Int8SumLoops {
   void (*to_floats)(const Int8SumBlock& block, const int32_t* sums, float* v) = nullptr;
   // v += the block's addend, `columns` of each row.
   void (*add_int8)(const Int8SumBlock& block, float* v) = nullptr;
+  // v += x, `columns` of each row, whose rows lie x_step apart.
+  void (*add_floats)(const Int8SumBlock& block, const float* x, int64_t x_step, float* v) = nullptr;
 };
 
 // nullptr where the processor has no products of pairs of 16 bits (ExactInt8Loops::group == 2).

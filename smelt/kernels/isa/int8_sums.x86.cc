@@ -54,10 +54,21 @@ SMELT_SUMS void AddInt8ToFloats(const Int8SumBlock& b, float* v) {
   }
 }
 
+SMELT_SUMS void AddFloats(const Int8SumBlock& b, const float* x, int64_t x_step, float* v) {
+  for (int64_t r = 0; r < b.rows; ++r, x += x_step, v += b.width) {
+    int64_t c = 0;
+    for (; c + 8 <= b.columns; c += 8) {
+      _mm256_storeu_ps(v + c, _mm256_add_ps(_mm256_loadu_ps(v + c), _mm256_loadu_ps(x + c)));
+    }
+    for (; c < b.columns; ++c) v[c] += x[c];
+  }
+}
+
 }  // namespace
 
 const Int8SumLoops* PairSumLoops() {
-  static constexpr Int8SumLoops kLoops = {SumsToInt8, FloatsToInt8, SumsToFloats, AddInt8ToFloats};
+  static constexpr Int8SumLoops kLoops = {SumsToInt8, FloatsToInt8, SumsToFloats, AddInt8ToFloats,
+                                          AddFloats};
   return Isa().level == IsaLevel::kBaseline ? nullptr : &kLoops;
 }
 

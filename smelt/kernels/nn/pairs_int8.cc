@@ -23,6 +23,9 @@ constexpr int64_t kRowsOfPart = 384, kRowsOfSums = 96, kMostPairsPanel = 32;
 constexpr int64_t kPairsWorkOfThread = 1 << 17, kWideningOfThread = 1 << 15;
 constexpr int64_t kLargestPairsStep = 1 << 15;  // so that products of sizes do not overflow
 constexpr int64_t kFewestUnitsOfGroup = 8;
+// Lines of a depthwise layer whose block of channels is done before the next: each reads most of
+// what the one before did.
+constexpr int64_t kLinesOfBlock = 4;
 // Rows from which on a panel of weights is widened once for all of them, and the most of it that
 // is.
 constexpr int64_t kRowsWorthWideWeights = 24, kMostWideWeights = 48 << 10;
@@ -316,10 +319,7 @@ void PairsInt8::FinishSums(const Sums& s, const void* const* inputs, void* y) co
         const bool whole = step.kind == Kind::kAddFloats;
         const float* from =
             static_cast<const float*>(OperandOf(step, inputs)) + (whole ? at : s.unit);
-        float* to = v.data();
-        for (int64_t r = 0; r < s.rows; ++r, to += s.width, from += whole ? w_.units : 0) {
-          for (int64_t c = 0; c < s.columns; ++c) to[c] += from[c];
-        }
+        sum_loops_.add_floats(block, from, whole ? w_.units : 0, v.data());
         break;
       }
       case Kind::kAddInt8:
@@ -449,21 +449,34 @@ void PairsInt8::RunDepthwise(const Band& band, const int16_t* image, const void*
                       Sums block;
                       block.sums = sums.data();
                       block.width = kBlock;
-                      for (int64_t line = begin; line < end; ++line) {
-                        const int16_t* x =
-                            image + WindowAt(line * w_.out_w, band.lines, image_lines);
+                      std::array<const int16_t*, kLinesOfBlock> lines;
+                      for (int64_t from = begin; from < end; from += kLinesOfBlock) {
+                        const int64_t count = std::min(kLinesOfBlock, end - from);
+                        for (int64_t i = 0; i < count; ++i) {
+                          lines[static_cast<size_t>(i)] =
+                              image + WindowAt((from + i) * w_.out_w, band.lines, image_lines);
+                        }
                         for (int64_t c = 0; c < w_.units; c += kBlock) {
                           run.weights = weights_->wide_.data() + c * pairs * 2;
                           run.start = start_.data() + c;
                           run.channels = block.columns = std::min(kBlock, w_.units - c);
                           block.unit = c;
                           block.scales = scales_.data() + c;
-                          for (int64_t r = 0; r < w_.out_w; r += kRowsOfSums) {
-                            run.x = x + c + r * run.x_step;
-                            run.results = block.rows = std::min(kRowsOfSums, w_.out_w - r);
-                            loops_.depthwise(run);
-                            block.first = first + line * w_.out_w + r;
-                            FinishSums(block, inputs, y);
+                          for (int64_t i = 0; i < count; ++i) {
+                            for (int64_t r = 0; r < w_.out_w; r += kRowsOfSums) {
+                              run.x = lines[static_cast<size_t>(i)] + c + r * run.x_step;
+                              run.results = block.rows = std::min(kRowsOfSums, w_.out_w - r);
+                              block.first = first + (from + i) * w_.out_w + r;
+                              if (direct_ && loops_.depthwise_of_block != nullptr) {
+                                const Int8SumBlock to =
+                                    BlockOf(block.first, c, block.columns, block.scales, inputs, y);
+                                run.block = &to;
+                                loops_.depthwise_of_block(run);
+                                continue;
+                              }
+                              loops_.depthwise(run);
+                              FinishSums(block, inputs, y);
+                            }
                           }
                         }
                       }
