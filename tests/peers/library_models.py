@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Models that other libraries build and export, through every command: library_models.py SMELT [NAME...] [--keep FOLDER] [--replay_only] [--seconds S]
+"""Models that other libraries build and export, through every command: library_models.py SMELT [NAME...] [--keep FOLDER] [--replay_only] [--seconds S] [--steps STEP...]
 
 One row (library_model_rows/*.py) saves a small model with random weights as its library's users do; what is not installed is skipped (each row says what it
-needs). TensorFlow answers requests in the process that built the model; smelt shows, replays, converts in every way, reverts and replays again.
+needs). TensorFlow answers requests in the process that built the model; smelt shows, replays, optimizes, exports to TensorFlow Lite (library_lite.py), converts in every way,
+reverts and replays again. --steps: of optimize, lite, convert those named; --tensorflow: TensorFlow's converter exports every model too, to compare sizes.
 Needs tensorflow, tensorflow-serving-api and whatever rows are to run; docs in library_model_rows/rows.py."""
 import argparse
 import importlib
@@ -16,9 +17,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import library_lite
 from library_model_rows.rows import ROWS
 
-FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models", "training", "layer_libraries", "keras_exports")
+FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models", "training", "layer_libraries", "keras_exports",
+            "vision", "sequences", "tabular", "generative", "pipelines")
 PLACE = 'tpu_functions { signature_name: "%s" } '
 PLAIN = "disable_default_optimizations: true "
 BATCH = "batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 8 } "
@@ -89,7 +92,16 @@ class Stranger:
             self.fail(step, text)
         return good, seconds
 
-    def check(self, replay_only):
+    def optimize(self):
+        out = self.path.with_name(self.name + ".optimized")
+        code, text, _ = call(300, self.smelt, "optimize", self.path, out, "--overwrite")
+        if code != 0:
+            self.fail("optimize", text)
+        else:
+            self.replay("optimized", out, EXACT)
+        shutil.rmtree(out, ignore_errors=True)
+
+    def check(self, replay_only, steps, tensorflow):
         code, text, _ = call(120, self.smelt, "show", self.path, "--all")
         if code != 0:
             self.fail("show", text)
@@ -97,6 +109,12 @@ class Stranger:
         if seconds > self.seconds:
             print(f"SLOW {self.name}: {seconds:.1f} s (TensorFlow loads and answers once in {self.facts['seconds']:.1f} s)", flush=True)
         if not good or replay_only or not self.facts["signatures"]:
+            return
+        if "optimize" in steps:
+            self.optimize()
+        if "lite" in steps:
+            library_lite.check(self, call, tensorflow)
+        if "convert" not in steps:
             return
         out, back = self.path.with_name(self.name + ".out"), self.path.with_name(self.name + ".back")
         for step, options, flags, closeness in variants(self.facts, self.log):
@@ -144,6 +162,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("smelt"), ap.add_argument("names", nargs="*"), ap.add_argument("--keep", type=pathlib.Path)
     ap.add_argument("--replay_only", action="store_true"), ap.add_argument("--seconds", type=float, default=2.0, help="a start slower than this is named")
+    ap.add_argument("--steps", nargs="+", default=["optimize", "lite", "convert"]), ap.add_argument("--tensorflow", action="store_true")
     a = ap.parse_args()
     work = a.keep or pathlib.Path(tempfile.mkdtemp(prefix="smelt_strangers_"))
     work.mkdir(exist_ok=True)
@@ -154,7 +173,7 @@ def main():
             (skipped if s.facts.get("skipped") else unmade).append(name)
             print(f"not made: {name}: {problem}" if name in unmade else f"skipped: {name}: {problem}", flush=True)
             continue
-        s.check(a.replay_only)
+        s.check(a.replay_only, a.steps, a.tensorflow)
         (bad if s.failures else good).append(name)
         print(f"{name}: {'FAILED ' + ', '.join(s.failures) if s.failures else 'good'}" + (f", refused {', '.join(s.refused)}" if s.refused else ""), flush=True)
         if not a.keep:
