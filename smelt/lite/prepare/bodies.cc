@@ -153,12 +153,20 @@ class Owner {
       any = any || n->Is({"TensorListReserve", "EmptyTensorList"});
     if (!any) return OkStatus();
     ASSIGN_OR_RETURN(const ModelShapes shapes, InferCalledShapes(graph_, {}, {}));
-    for (const Node* n : graph_.Nodes()) {
+    for (Node* n : graph_.Nodes()) {
       if (!n->Is({"TensorListReserve", "EmptyTensorList"})) continue;
-      for (const Use& use : n->uses()) {
+      for (const Use& use : n->OrderedUses()) {
         if (use.is_control() || !IsLoop(*use.node)) continue;
         const PartialShape element = Written(*use.node, use.input, shapes);
-        if (element.known_rank()) elements_[n->id()] = element;
+        if (!element.known_rank()) continue;
+        const auto [at, first] = elements_.try_emplace(n->id(), element);
+        if (first || at->second == element) continue;
+        // One node made several lists that start alike.
+        ASSIGN_OR_RETURN(Node * other, AddCopy(graph_, *n, n->name()));
+        const std::vector<Endpoint> inputs(n->inputs().begin(), n->inputs().end());
+        graph_.SetInputs(other, inputs);
+        graph_.SetInput(use.node, use.input, {other, 0});
+        elements_[other->id()] = element;
       }
     }
     return OkStatus();

@@ -81,7 +81,6 @@ LiteEndpoints TrainingBatchNorm(Node& n, Legalizer& l) {
   // A vector that lies along the channels, wherever these are.
   const auto along = [&](Endpoint v) -> StatusOr<Endpoint> {
     if (channel == rank - 1) return v;
-    if (channels[0] < 0) return Unimplemented("it is training, and its channels are not known");
     return l.Add("tfl.reshape", {v, l.Ints(kept_sizes)}, Options({{"new_shape", kept_sizes}}),
                  kept);
   };

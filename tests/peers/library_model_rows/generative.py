@@ -1,7 +1,7 @@
 """Generators and physics: modulated convolutions, autoencoders, flows, diffusion, radiance fields, implicit layers, filters."""
 import numpy as np
 
-from library_model_rows.keras_models import keras_model, named
+from library_model_rows.keras_models import keras_model
 from library_model_rows.modules import module, normal
 from library_model_rows.sequences import weights
 

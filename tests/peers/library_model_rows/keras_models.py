@@ -37,6 +37,14 @@ def named(keras, **inputs):
     return {k: keras.Input(shape, name=k, dtype=dtype) for k, (shape, dtype) in inputs.items()}
 
 
+def layer_of(keras, function):
+    """What a Lambda is, of functions that Keras 2 cannot copy."""
+    class Function(keras.layers.Layer):
+        def call(self, x):
+            return function(x)
+    return Function()
+
+
 @keras_model("structured_data")
 def structured(tf, keras):
     """The tutorial on structured data: every preprocessing layer, then a few dense ones."""

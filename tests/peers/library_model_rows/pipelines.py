@@ -1,14 +1,14 @@
 """How models come: graphs of version 1, policies of two precisions, examples and tables from files, several signatures with state, gradients, JAX."""
 import numpy as np
 
-from library_model_rows.keras_models import keras_model, named
+from library_model_rows.keras_models import keras_model, layer_of
 from library_model_rows.modules import module, normal, words
 from library_model_rows.rows import stranger
 from library_model_rows.sequences import weights
 from library_model_rows.version_one import graph
 
 
-@keras_model("mixed_float16")
+@keras_model("mixed_half_vision")
 def half(tf, keras):
     (keras.mixed_precision.set_global_policy if not hasattr(keras, "ops") else keras.config.set_dtype_policy)("mixed_float16")
     L = keras.layers
@@ -41,8 +41,8 @@ def nested(tf, keras):
     tower = keras.Sequential([keras.Input([8, 8, 1]), L.Conv2D(4, 3, activation="relu", kernel_regularizer="l2"), L.GaussianNoise(0.1), L.Flatten(), L.Dense(4, activity_regularizer="l2"), L.ActivityRegularization(l1=0.01)], name="tower")
     a, b = keras.Input([8, 8, 1], name="left"), keras.Input([8, 8, 1], name="right")
     x, y = tower(a), tower(b)
-    d = L.Lambda(lambda v: tf.sqrt(tf.maximum(tf.reduce_sum(tf.square(v[0] - v[1]), 1, keepdims=True), 1e-7)), output_shape=(1,))([x, y])
-    z = L.Lambda(clipped, output_shape=(4,))(L.Subtract()([x, y]))
+    d = layer_of(keras, lambda v: tf.sqrt(tf.maximum(tf.reduce_sum(tf.square(v[0] - v[1]), 1, keepdims=True), 1e-7)))([x, y])
+    z = layer_of(keras, clipped)(L.Subtract()([x, y]))
     return keras.Model([a, b], {"distance": d, "clipped": z, "cosine": L.Dot(1, normalize=True)([x, y])}), [{"left": normal(2, 8, 8, 1), "right": normal(2, 8, 8, 1, seed=1)}]
 
 

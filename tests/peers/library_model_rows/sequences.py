@@ -1,7 +1,7 @@
 """Text, speech and time series: classifiers, translators that decode in the graph, CTC, forecasters, caches that stream."""
 import numpy as np
 
-from library_model_rows.keras_models import keras_model, named
+from library_model_rows.keras_models import keras_model, layer_of, named
 from library_model_rows.modules import module, normal, words
 
 ids = lambda *shape, high=20, seed=0: np.random.default_rng(seed).integers(1, high, shape)
@@ -283,7 +283,7 @@ def beats(tf, keras):
             t = np.arange(16) / 16
             basis = np.stack([t ** i for i in range(3)]) if kind == "trend" else np.stack([np.cos(6.28 * i * t) for i in range(2)] + [np.sin(6.28 * i * t) for i in range(2)])
             theta = L.Dense(len(basis))(h)
-            both = L.Lambda(lambda v, basis=basis.astype(np.float32): tf.matmul(v, basis), output_shape=(16,))(theta)
+            both = layer_of(keras, lambda v, basis=basis.astype(np.float32): tf.matmul(v, basis))(theta)
             b, f = both[:, :12], both[:, 12:]
         back = L.Subtract()([back, b])
         total = f if total is None else L.Add()([total, f])
@@ -329,7 +329,7 @@ def wavenet(tf, keras):
         skips.append(L.Conv1D(4, 1)(h))
         x = L.Add()([x, skips[-1]])
     y = L.Conv1D(3, 1)(L.ReLU()(L.Add()(skips)))
-    return keras.Model(inputs, [y, L.Lambda(lambda v: v[:, -1], output_shape=(3,))(y)]), [{"series": normal(2, 9, 2)}, {"series": normal(1, 3, 2)}]
+    return keras.Model(inputs, [y, layer_of(keras, lambda v: v[:, -1])(y)]), [{"series": normal(2, 9, 2)}, {"series": normal(1, 3, 2)}]
 
 
 @module("informer_autoformer")

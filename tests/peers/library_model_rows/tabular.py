@@ -1,7 +1,7 @@
 """Recommenders, tables and graphs: lookups, hashes, crosses, ragged and sparse features, retrieval, TabNet, message passing, trees."""
 import numpy as np
 
-from library_model_rows.keras_models import keras_model, named
+from library_model_rows.keras_models import keras_model, layer_of, named
 from library_model_rows.modules import module, normal, words
 from library_model_rows.sequences import weights
 
@@ -42,7 +42,7 @@ def tabnet(tf, keras):
     for _ in range(2):
         score = L.BatchNormalization()(L.Dense(6)(at))
         mask = Sparsemax()(score if prior is None else L.Multiply()([score, prior]))
-        prior = L.Lambda(lambda v: 1.3 - v, output_shape=(6,))(mask)
+        prior = layer_of(keras, lambda v: 1.3 - v)(mask)
         h = L.Dense(16)(L.Multiply()([mask, x]))
         h = L.Multiply()([h[:, :8], L.Activation("sigmoid")(h[:, 8:])])
         d, at = L.ReLU()(h[:, :4]), h[:, 4:]

@@ -1,21 +1,10 @@
 """Vision models as repositories write them in Keras 3 and Keras 2: backbones, detectors, segmentation, keypoints, tracking, enhancement."""
 import numpy as np
 
-from library_model_rows.keras_models import keras_model, named
+from library_model_rows.keras_models import keras_model, layer_of
 from library_model_rows.modules import module, normal
-from library_model_rows.rows import stranger
 
 pixels = lambda *shape, seed=0: np.random.default_rng(seed).uniform(0, 1, shape).astype(np.float32)
-
-
-def ops(tf, keras):
-    """tf's functions as ops of either library."""
-    return keras.ops if hasattr(keras, "ops") else tf
-
-
-def wrapped(tf, keras, f, name=None, shape=None):
-    """A layer of a function of TensorFlow's."""
-    return keras.layers.Lambda(f, name=name, **({"output_shape": shape} if shape else {}))
 
 
 @keras_model("convnext")
@@ -170,7 +159,7 @@ def yolo(tf, keras):
             return {"boxes": kept.nmsed_boxes, "scores": kept.nmsed_scores, "classes": kept.nmsed_classes, "count": kept.valid_detections}
     inputs = keras.Input([64, 64, 3], name="image")
     swish = lambda v: L.Activation("swish")(v)
-    focus = L.Lambda(lambda v: tf.concat([v[:, ::2, ::2], v[:, 1::2, ::2], v[:, ::2, 1::2], v[:, 1::2, 1::2]], -1), output_shape=(32, 32, 12))(inputs)
+    focus = layer_of(keras, lambda v: tf.concat([v[:, ::2, ::2], v[:, 1::2, ::2], v[:, ::2, 1::2], v[:, 1::2, 1::2]], -1))(inputs)
     x = swish(L.BatchNormalization()(L.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(focus)))
     a = swish(L.BatchNormalization()(L.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(x)))
     pools = [a]
@@ -246,9 +235,9 @@ def enhance(tf, keras):
         gate = L.Dense(16, activation="sigmoid")(L.Dense(4, activation="relu")(L.GlobalAveragePooling2D(keepdims=True)(y)))
         x = L.Add()([x, L.Multiply()([y, gate])])
     x = L.Add()([x, first])
-    x = L.Lambda(lambda v: tf.nn.depth_to_space(v, 2), output_shape=lambda s: (s[0], None, None, 4))(x)
+    x = layer_of(keras, lambda v: tf.nn.depth_to_space(v, 2))(x)
     x = L.Conv2D(3, 3, padding="same", activation="tanh")(x)
-    x = L.Lambda(lambda v: tf.clip_by_value((v + 1) * 127.5, 0, 255), output_shape=lambda s: s)(x)
+    x = layer_of(keras, lambda v: tf.clip_by_value((v + 1) * 127.5, 0, 255))(x)
     return keras.Model(inputs, x), [{"small": pixels(1, 8, 8, 3)}, {"small": pixels(1, 6, 10, 3)}]
 
 
@@ -261,10 +250,10 @@ def mobile(tf, keras):
     x = hard(L.BatchNormalization()(L.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(L.ZeroPadding2D(((0, 1), (0, 1)))(inputs))))
     x = L.Concatenate()([x, L.DepthwiseConv2D(3, padding="same")(x)])
     x = L.Conv2D(16, 3, groups=4, padding="same")(x)
-    x = L.Lambda(lambda v: tf.reshape(tf.transpose(tf.reshape(v, [-1, v.shape[1], v.shape[2], 4, 4]), [0, 1, 2, 4, 3]), [-1, v.shape[1], v.shape[2], 16]), output_shape=lambda s: s)(x)
+    x = layer_of(keras, lambda v: tf.reshape(tf.transpose(tf.reshape(v, [-1, v.shape[1], v.shape[2], 4, 4]), [0, 1, 2, 4, 3]), [-1, v.shape[1], v.shape[2], 16]))(x)
     blur = (np.outer([1, 2, 1], [1, 2, 1]) / 16).astype(np.float32)[:, :, None, None].repeat(16, 2)
-    x = L.Lambda(lambda v: tf.nn.depthwise_conv2d(tf.pad(v, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT"), blur, [1, 2, 2, 1], "VALID"), output_shape=lambda s: (s[0], None, None, 16))(x)
-    a, b = L.Lambda(lambda v: tf.split(v, 2, -1), output_shape=lambda s: [(*s[:3], 8)] * 2)(x)
+    x = layer_of(keras, lambda v: tf.nn.depthwise_conv2d(tf.pad(v, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT"), blur, [1, 2, 2, 1], "VALID"))(x)
+    a, b = layer_of(keras, lambda v: tf.split(v, 2, -1))(x)
     x = L.Maximum()([a, b]) * L.Activation("softplus")(a) + L.Minimum()([a, b])
     x = L.AveragePooling2D(3, 2, padding="same")(x)
     return keras.Model(inputs, L.Dense(3)(L.GlobalMaxPooling2D()(x))), [{"image": pixels(2, 32, 32, 3)}]
