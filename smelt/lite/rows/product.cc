@@ -132,27 +132,47 @@ StatusOr<std::vector<EinsumLabels>> SpelledOut(const EinsumEquation& e, const No
   return out;
 }
 
+// What is in one operand alone, and not in the result, is summed before.
+StatusOr<Endpoint> SummedAlone(Endpoint e, EinsumLabels& labels, const EinsumLabels& other,
+                               const EinsumLabels& result, Legalizer& l) {
+  std::vector<int64_t> axes, dims;
+  EinsumLabels kept;
+  const PartialShape shape = l.shape(e);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (!Has(other, labels[i]) && !Has(result, labels[i])) {
+      axes.push_back(static_cast<int64_t>(i));
+      continue;
+    }
+    kept.push_back(labels[i]);
+    dims.push_back(std::max<int64_t>(shape[static_cast<int>(i)], -1));
+  }
+  if (axes.empty()) return e;
+  labels = kept;
+  return l.Add("tfl.sum", {e, l.Ints(axes)}, Options({{"keep_dims", false}}),
+               {l.type(e), PartialShape::Of(dims)});
+}
+
 }  // namespace
 
-LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const EinsumLabels& b,
-                         const EinsumLabels& result) {
+LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& first,
+                         const EinsumLabels& second, const EinsumLabels& result) {
   Contraction c;
-  for (const EinsumLabels& labels : {a, b, result}) {
+  for (const EinsumLabels& labels : {first, second, result}) {
     for (const int label : labels) {
       if (std::ranges::count(labels, label) > 1) return Unimplemented("it takes a diagonal");
     }
   }
+  EinsumLabels a = first, b = second;
+  ASSIGN_OR_RETURN(const Endpoint left, SummedAlone(n.input(0), a, second, result, l));
+  ASSIGN_OR_RETURN(const Endpoint right, SummedAlone(n.input(1), b, first, result, l));
   for (const int label : a) {
     const bool other = Has(b, label), out = Has(result, label);
-    if (!other && !out) return Unimplemented("it sums a dimension of one operand");
     (!other ? c.left : out ? c.batch : c.summed).push_back(label);
   }
   for (const int label : b) {
-    if (Has(a, label)) continue;
-    if (!Has(result, label)) return Unimplemented("it sums a dimension of one operand");
-    c.right.push_back(label);
+    if (!Has(a, label)) c.right.push_back(label);
   }
-  const PartialShape sa = l.shape(n.input(0)), sb = l.shape(n.input(1));
+  const PartialShape sa = l.shape(left), sb = l.shape(right);
   const auto size = [&](int label) -> int64_t {
     const auto at = std::ranges::find(a, label);
     if (at != a.end()) return sa[static_cast<int>(at - a.begin())];
@@ -184,9 +204,9 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
   };
   // The size of a dimension when it runs.
   const auto computed = [&](int label) -> StatusOr<Endpoint> {
-    const bool first = Has(a, label);
-    const EinsumLabels& labels = first ? a : b;
-    return SizeOf(n.input(first ? 0 : 1), std::ranges::find(labels, label) - labels.begin(), l);
+    const bool first_has = Has(a, label);
+    const EinsumLabels& labels = first_has ? a : b;
+    return SizeOf(first_has ? left : right, std::ranges::find(labels, label) - labels.begin(), l);
   };
   // One dimension for each group of labels that stand side by side.
   const auto grouped = [&](Endpoint e, const std::vector<EinsumLabels>& from,
@@ -259,15 +279,14 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
   const EinsumLabels made = joined({&c.batch, &c.left, &c.right});
   Endpoint out;
   std::vector<EinsumLabels> flat;  // what the dimensions of the product are
-  if (c.batch.empty() && l.Constant(n.input(1))) {
+  if (c.batch.empty() && l.Constant(right)) {
     // Rows times a matrix.
-    ASSIGN_OR_RETURN(Endpoint rows,
-                     Permuted(n.input(0), Places(joined({&c.left, &c.summed}), a), l));
+    ASSIGN_OR_RETURN(Endpoint rows, Permuted(left, Places(joined({&c.left, &c.summed}), a), l));
     flat = each(c.left);
     flat.push_back(c.summed);
     ASSIGN_OR_RETURN(rows, grouped(rows, each(joined({&c.left, &c.summed})), flat));
     ASSIGN_OR_RETURN(Endpoint weights,
-                     Permuted(n.input(1), Places(joined({&c.right, &c.summed}), b), l));
+                     Permuted(right, Places(joined({&c.right, &c.summed}), b), l));
     ASSIGN_OR_RETURN(weights, Reshaped(weights, {product(c.right), product(c.summed)}, l));
     flat.back() = c.right;
     std::vector<int64_t> dims = sizes(c.left);
@@ -287,11 +306,11 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
       groups.push_back(second);
       return grouped(moved, each(order), groups);
     };
-    ASSIGN_OR_RETURN(const Endpoint x, side(n.input(0), a, c.left, c.summed, apart));
+    ASSIGN_OR_RETURN(const Endpoint x, side(left, a, c.left, c.summed, apart));
     // The operator transposes by itself, where that saves a transposition.
     const bool transposed = IsIdentity(Places(joined({&c.batch, &c.right, &c.summed}), b));
-    ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(n.input(1), b, c.right, c.summed, false)
-                                                  : side(n.input(1), b, c.summed, c.right, false));
+    ASSIGN_OR_RETURN(const Endpoint y, transposed ? side(right, b, c.right, c.summed, false)
+                                                  : side(right, b, c.summed, c.right, false));
     flat = each(apart ? c.left : c.batch);
     std::vector<int64_t> dims = sizes(apart ? c.left : c.batch);
     if (!apart) {
@@ -309,26 +328,6 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& a, const Ein
 }
 
 namespace {
-
-// What is in one operand alone, and not in the result, is summed before.
-StatusOr<Endpoint> SummedAlone(Endpoint e, EinsumLabels& labels, const EinsumLabels& other,
-                               const EinsumLabels& result, Legalizer& l) {
-  std::vector<int64_t> axes, dims;
-  EinsumLabels kept;
-  const PartialShape shape = l.shape(e);
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (!Has(other, labels[i]) && !Has(result, labels[i])) {
-      axes.push_back(static_cast<int64_t>(i));
-      continue;
-    }
-    kept.push_back(labels[i]);
-    dims.push_back(std::max<int64_t>(shape[static_cast<int>(i)], -1));
-  }
-  if (axes.empty()) return e;
-  labels = kept;
-  return l.Add("tfl.sum", {e, l.Ints(axes)}, Options({{"keep_dims", false}}),
-               {l.type(e), PartialShape::Of(dims)});
-}
 
 LiteEndpoints Einsum(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
