@@ -22,6 +22,8 @@ constexpr DtypeSet kFloat = Types(Dtype::kFloat);
 constexpr DtypeSet kNumber = Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64);
 constexpr DtypeSet kMoved = Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8, Dtype::kInt16,
                                   Dtype::kInt32, Dtype::kInt64, Dtype::kBool);
+// What some operators move by its size alone.
+constexpr DtypeSet kOfBytes = Types(Dtype::kHalf, Dtype::kUint32);
 // Only what is computed of a float becomes one: an integer would lose digits.
 constexpr DtypeSet kHalves = Types(Dtype::kHalf, Dtype::kBfloat16);
 
@@ -63,6 +65,10 @@ constexpr TypeRow kTypeRows[] = {
       "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3"}},
     {kMoved & ~Types(Dtype::kBool, Dtype::kInt16), {"SpaceToDepth", "DepthToSpace"}},
     {(kMoved & ~Types(Dtype::kInt16)) | Types(Dtype::kUint32), {"Where"}},
+    {kMoved | kOfBytes,
+     {"Transpose", "Slice", "StridedSlice", "Reshape", "Squeeze", "ExpandDims", "BroadcastTo",
+      "Shape", "Size", "Rank"}},
+    {kNumber | Types(Dtype::kBool, Dtype::kInt8), {"XlaDynamicUpdateSlice"}},
 };
 
 // Of float alone.

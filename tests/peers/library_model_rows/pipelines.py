@@ -51,7 +51,7 @@ def activations(tf, keras):
     L = keras.layers
     inputs = keras.Input([6], name="x")
     names = ["elu", "exponential", "gelu", "hard_sigmoid", "linear", "relu", "selu", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh", "relu6", "leaky_relu", "log_softmax", "mish", "silu", "celu", "glu",
-             "hard_shrink", "hard_tanh", "log_sigmoid", "soft_shrink", "sparse_plus", "squareplus", "tanh_shrink", "threshold", "sparse_sigmoid", "sparsemax"]
+             "hard_shrink", "hard_tanh", "log_sigmoid", "soft_shrink", "sparse_plus", "squareplus", "tanh_shrink", "sparse_sigmoid", "sparsemax"]
     known = [n for n in names if hasattr(keras.activations, n)]
     outputs = {n: L.Activation(n)(inputs) for n in known}
     outputs |= {"ELU": L.ELU(0.5)(inputs), "LeakyReLU": L.LeakyReLU()(inputs), "PReLU": L.PReLU(alpha_initializer="ones")(inputs), "ReLU": L.ReLU(2.0, negative_slope=0.1, threshold=0.5)(inputs), "Softmax": L.Softmax()(inputs)}
