@@ -1,5 +1,6 @@
 // XLA's ops, of which JAX makes models, where they are something simpler.
 #include <algorithm>
+#include <limits>
 
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/rows/chain.h"
@@ -81,8 +82,18 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
       static_cast<int>(sizes->size()) != from.rank()) {
     return Unimplemented("the sizes of its slices are not known");
   }
-  if (!d.operand_batch.empty()) return Unimplemented("its operand has dimensions of a batch");
+  // Dimensions that the operand and the indices share come first in the indices.
+  const std::vector<int64_t> shared(d.operand_batch.begin(), d.operand_batch.end());
   const size_t count = d.index_map.size();
+  if (!shared.empty() && count != 1) {
+    return Unimplemented("its operand has dimensions of a batch, and indices name several others");
+  }
+  for (size_t i = 0; i < shared.size(); ++i) {
+    if (i >= d.indices_batch.size() || d.indices_batch[i] != static_cast<int64_t>(i) ||
+        d.index_vector < static_cast<int64_t>(shared.size())) {
+      return Unimplemented("the batch does not come first in its indices");
+    }
+  }
   std::vector<int64_t> mapped(d.index_map.begin(), d.index_map.end());
   std::vector<int64_t> collapsed(d.collapsed.begin(), d.collapsed.end());
   std::ranges::sort(collapsed);
@@ -93,7 +104,8 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   std::ranges::sort(sorted);
   if (sorted != collapsed) return Unimplemented("its slices begin in dimensions that stay");
   for (int i = 0; i < from.rank(); ++i) {
-    const bool taken = std::ranges::find(mapped, i) != mapped.end();
+    const bool taken = std::ranges::find(mapped, i) != mapped.end() ||
+                       std::ranges::find(shared, i) != shared.end();
     if ((*sizes)[static_cast<size_t>(i)] != (taken ? 1 : from[i])) {
       return Unimplemented("its slices are parts of what stays");
     }
@@ -107,7 +119,9 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   }
   std::vector<int64_t> vectors = batch;
   vectors.push_back(static_cast<int64_t>(count));
-  if (d.index_vector == at.rank()) {
+  if (!shared.empty()) {
+    if (d.index_vector < at.rank()) indices = c.Reshape(indices, batch);
+  } else if (d.index_vector == at.rank()) {
     indices = c.Make("tfl.expand_dims", {indices, l.Int(-1)}, {},
                      {Dtype::kInt32, PartialShape::Of(vectors)});
   } else if (d.index_vector != at.rank() - 1) {
@@ -123,17 +137,22 @@ LiteEndpoints XlaGatherRow(Node& n, Legalizer& l) {
   for (const int64_t m : mapped) last.push_back(from[static_cast<int>(m)] - 1);
   indices = c.Max(c.Min(indices, l.Ints(last)), 0);
   // The operand's dimensions in the order of the map.
-  std::vector<int64_t> order = mapped, rest;
+  std::vector<int64_t> order = shared, rest;
+  order.insert(order.end(), mapped.begin(), mapped.end());
   for (int64_t i = 0; i < from.rank(); ++i) {
-    if (std::ranges::find(mapped, i) == mapped.end()) rest.push_back(i);
+    if (std::ranges::find(order, i) == order.end()) rest.push_back(i);
   }
   order.insert(order.end(), rest.begin(), rest.end());
   Endpoint operand = n.input(0);
   if (!std::ranges::is_sorted(order)) operand = c.Transpose(operand, order);
   std::vector<int64_t> made = batch;
   for (const int64_t i : rest) made.push_back(from[static_cast<int>(i)]);
-  Endpoint rows =
-      c.Make("tfl.gather_nd", {operand, indices}, {}, {l.type(n.input(0)), PartialShape::Of(made)});
+  const LiteOutput gathered = {l.type(n.input(0)), PartialShape::Of(made)};
+  const auto axis = static_cast<int64_t>(shared.size());
+  Endpoint rows = shared.empty()
+                      ? c.Make("tfl.gather_nd", {operand, indices}, {}, gathered)
+                      : c.Make("tfl.gather", {operand, indices},
+                               Options({{"axis", axis}, {"batch_dims", axis}}), gathered);
   // The window's dimensions are where it says, those of the indices between them.
   std::vector<int64_t> places;
   size_t next_batch = 0, next_window = batch.size();
@@ -234,9 +253,108 @@ LiteEndpoints RunningSum(Node& n, Legalizer& l) {
                    l.OutputOf(n)));
 }
 
+// What a function of a few comparisons answers for numbers; nothing: it does something else.
+std::optional<double> Answered(Endpoint e, std::span<const double> arguments) {
+  const Node& n = *BehindIdentities(e).node;
+  if (n.Is("_Arg")) {
+    const auto index = static_cast<size_t>(n.Int("index"));
+    return index < arguments.size() ? std::optional<double>(arguments[index]) : std::nullopt;
+  }
+  std::vector<double> in;
+  for (const Endpoint& input : n.inputs()) {
+    const std::optional<double> value = Answered(input, arguments);
+    if (!value) return std::nullopt;
+    in.push_back(*value);
+  }
+  if (n.Is({"SelectV2", "Select"})) return in[0] != 0 ? in[1] : in[2];
+  if (n.Is("LogicalNot")) return in[0] == 0;
+  if (in.size() != 2) return std::nullopt;
+  if (n.Is("Greater")) return in[0] > in[1];
+  if (n.Is("GreaterEqual")) return in[0] >= in[1];
+  if (n.Is("Less")) return in[0] < in[1];
+  if (n.Is("LessEqual")) return in[0] <= in[1];
+  if (n.Is("Equal")) return in[0] == in[1];
+  if (n.Is("NotEqual")) return in[0] != in[1];
+  if (n.Is("LogicalOr")) return in[0] != 0 || in[1] != 0;
+  if (n.Is("LogicalAnd")) return in[0] != 0 && in[1] != 0;
+  if (n.Is("Maximum")) return std::max(in[0], in[1]);
+  if (n.Is("Minimum")) return std::min(in[0], in[1]);
+  return std::nullopt;
+}
+
+// Of two values with their places: that which is greater (sign 1) or less (-1), else the first?
+bool IsBest(const FunctionLibrary& library, const FuncAttr* f, int sign) {
+  const Function* function = f == nullptr ? nullptr : library.Find(f->name);
+  if (function == nullptr || function->body == nullptr || function->args.size() != 4) return false;
+  const std::vector<Endpoint> results = function->FlatResults();
+  if (results.size() != 2) return false;
+  for (const double a : {0., 1.}) {
+    for (const double b : {0., 1.}) {
+      const double arguments[] = {a, 5, b, 7};
+      const bool second = sign * b > sign * a;
+      if (Answered(results[0], arguments) != (second ? b : a)) return false;
+      if (Answered(results[1], arguments) != (second ? 7. : 5.)) return false;
+    }
+  }
+  return true;
+}
+
+// Does the value hold each element's place along the axis?
+bool HoldsPlaces(Endpoint e, int axis, const PartialShape& shape, const Legalizer& l) {
+  const auto value = l.Constant(e);
+  if (!value || PartialShape(value->shape()) != shape) return false;
+  int64_t behind = 1;
+  for (int i = axis + 1; i < shape.rank(); ++i) behind *= shape[i];
+  for (int64_t i = 0; i < value->num_elements(); ++i) {
+    if (IndexAt(*value, i) != i / behind % shape[axis]) return false;
+  }
+  return true;
+}
+
+// The greatest, or least, of a dimension and where it is, as JAX spells argmax. Which of several
+// NaN comes first no operator knows.
+LiteEndpoints BestPlace(Node& n, Legalizer& l) {
+  const auto axes = n.Get<std::vector<int64_t>>("dimensions_to_reduce", {});
+  if (n.num_inputs() != 4 || axes.size() != 1 || n.output_types[1] != Dtype::kInt32) {
+    return Unimplemented("it is not of values and their places in one dimension");
+  }
+  if (n.output_types[0] != Dtype::kFloat) return Unimplemented("its operator takes float alone");
+  const auto& library = *l.graph().library();
+  const bool most = IsBest(library, n.Func("reducer"), 1);
+  if (!most && !IsBest(library, n.Func("reducer"), -1)) {
+    return Unimplemented("its function does not choose the greatest or the least");
+  }
+  const PartialShape shape = l.shape(n.input(0));
+  const auto axis = static_cast<int>(axes[0]);
+  if (!shape.fully_known() || axis < 0 || axis >= shape.rank() ||
+      !HoldsPlaces(n.input(1), axis, shape, l)) {
+    return Unimplemented("what it chooses with is not known to be the places");
+  }
+  const auto first = l.Constant(n.input(2)), place = l.Constant(n.input(3));
+  const auto worst =
+      most ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+  if (!first || !place || *first->data<float>() != worst || IndexAt(*place, 0) != 0) {
+    return Unimplemented("it begins with something else than nothing");
+  }
+  OperatorChain c(l);
+  const LiteOutput values = {Dtype::kFloat, l.shape({&n, 0})};
+  std::vector<Endpoint> out;
+  const Endpoint best =
+      c.Make(most ? OpName("tfl.arg_max") : OpName("tfl.arg_min"), {n.input(0), l.Int(axis)},
+             Options({{"output_type", Dtype::kInt32}}), {Dtype::kInt32, l.shape({&n, 1})});
+  out.push_back(n.NumUses(0) == 0
+                    ? best
+                    : c.Make(most ? OpName("tfl.reduce_max") : OpName("tfl.reduce_min"),
+                             {n.input(0), l.Ints(std::vector<int64_t>{axis})},
+                             Options({{"keep_dims", false}}), values));
+  out.push_back(best);
+  return c.Done(std::move(out));
+}
+
 constexpr ExportRow kXlaRows[] = {
-    {"XlaDot", XlaDotRow},       {"XlaDotV2", XlaDotRow}, {"XlaDynamicSlice", XlaSliceRow},
-    {"XlaGather", XlaGatherRow}, {"XlaPad", XlaPadRow},   {"XlaReduceWindow", RunningSum},
+    {"XlaVariadicReduceV2", BestPlace}, {"XlaDot", XlaDotRow},       {"XlaDotV2", XlaDotRow},
+    {"XlaDynamicSlice", XlaSliceRow},   {"XlaGather", XlaGatherRow}, {"XlaPad", XlaPadRow},
+    {"XlaReduceWindow", RunningSum},
 };
 
 }  // namespace

@@ -35,6 +35,11 @@ class Builder {
   ModuleLowering& owner() { return owner_; }
   Graph& graph() { return graph_; }
   const TypeData& type(ValueId v) const { return module().type(v); }
+  // Has a node say its result's shape, for ops that shape inference has no rule for.
+  void StateShape(ValueId v, AttrMap* attrs) const {
+    attrs->Set("_output_shapes",
+               std::vector<PartialShape>{PartialShape::Of(std::span<const int64_t>(type(v).dims))});
+  }
 
   // ---- nodes ----
   // A node with a free name, attributes inferred from its inputs where `attrs` lacks them; Add

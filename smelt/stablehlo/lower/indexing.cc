@@ -34,6 +34,7 @@ Status AddGather(Builder& b, const Operation& op, Endpoint sizes) {
   AttrMap attrs;
   attrs.Set("dimension_numbers", SerializeGatherDimensions(d));
   attrs.Set("indices_are_sorted", b.IntOr(op, "indices_are_sorted", 0) != 0);
+  b.StateShape(op.results[0], &attrs);
   ASSIGN_OR_RETURN(const Endpoint y, b.Add("XlaGather", {x, indices, sizes}, std::move(attrs)));
   b.SetFull(op.results[0], y);
   return OkStatus();

@@ -79,6 +79,7 @@ Status LowerDotGeneral(Builder& b, const Operation& op) {
   attrs.Set("dimension_numbers", SerializeDotDimensions(d));
   attrs.Set("precision_config", "");
   attrs.Set("preferred_element_type", b.type(op.results[0]).dtype);
+  b.StateShape(op.results[0], &attrs);
   ASSIGN_OR_RETURN(const Endpoint y, b.Add("XlaDotV2", std::move(inputs), std::move(attrs)));
   b.SetFull(op.results[0], y);
   return OkStatus();
@@ -182,6 +183,7 @@ Status LowerXlaConv(Builder& b, const Operation& op, const ConvWindow& w, Endpoi
   attrs.Set("dimension_numbers", SerializeConvDimensions(w.numbers));
   attrs.Set("precision_config", "");
   attrs.Set("preferred_element_type", b.type(op.results[0]).dtype);
+  b.StateShape(op.results[0], &attrs);
   attrs.Set("batch_group_count", w.batch_groups);
   ASSIGN_OR_RETURN(const Endpoint y,
                    b.Add("XlaConvV2",

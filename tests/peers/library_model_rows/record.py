@@ -114,7 +114,7 @@ def record(path, requests):
     graph = first.session.graph.as_graph_def()
     nodes = [n for part in (graph.node, *(f.node_def for f in graph.library.function)) for n in part]
     functions = {f.signature.name for f in graph.library.function}
-    custom = sorted({n.op for n in nodes if not hasattr(tf.raw_ops, n.op) and n.op not in functions and not n.op.startswith("_")})
+    custom = sorted({n.op for n in nodes if not hasattr(tf.raw_ops, n.op) and n.op not in functions and not n.op.startswith(("_", "Xla"))})
     chooses = any("api_implements" in f.attr for f in graph.library.function)
     draws = any("Random" in n.op or "Multinomial" in n.op for n in nodes)
     narrow = any(a.type in (tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum) for n in nodes for a in n.attr.values())
