@@ -392,6 +392,10 @@ class Exporter {
     RETURN_IF_ERROR(Fuse(graph, flags_.fusions, &report_->fusions));
     ASSIGN_OR_RETURN(const bool late, LegalizeLate(graph, refused));
     if (late) RETURN_IF_ERROR(Fuse(graph, flags_.fusions, nullptr));
+    // A constant that states the shape it has anyway is the same as one that does not.
+    for (Node* n : graph.Nodes()) {
+      if (n->Is("Const")) n->EraseAttr(kOutputShapes);
+    }
     // Sizes, most of all: each row computes those that it needs.
     RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));
     DropFused(graph, refused);
