@@ -139,6 +139,11 @@ code, out, err, path = frozen(TWO, "--input_arrays", "x", "--input_arrays", "z",
 check("shapes in the order of --input_arrays", slots(path)["x"][1] == [5, 4] == slots(path)["z"][1], err)
 code, out, err, path = frozen(TWO, "--input_shapes", "x:0=5,4")
 check("a shape by the name of a tensor", slots(path)["x"][1] == [5, 4], err)
+# One of two equal constants states its shape, the other is folded and does not.
+STATED = placeholder("x", -1, 4) + int_const("one", 1) + node("stated", "Const", dtype="type: DT_INT32", value="tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 }", _output_shapes="list { shape { } }")
+STATED += node("folded", "Sub", "one", "one", T="type: DT_INT32") + "".join(node(f"cumsum_{c}", "Cumsum", "x", c, Tidx="type: DT_INT32", **FLOAT) for c in ("stated", "folded"))
+code, out, err, path = frozen(STATED + node("y", "Exp", "cumsum_stated", **FLOAT) + node("z", "Neg", "cumsum_folded", **FLOAT))
+check("a constant that states its shape is one that does not", code == 0 and sorted(ops(path)) == ["CUMSUM", "EXP", "NEG"], err + str(ops(path)))
 refused("no such tensor", frozen(TWO, "--output_arrays", "nothing"), "NOT_FOUND", "nothing")
 misused("signatures of a frozen graph", ["--graph_def_file", work / "1.pbtxt", work / "t.tflite", "--signature", "x"], "neither signatures nor tags")
 misused("two outputs of a frozen graph", ["--graph_def", work / "1.pbtxt", work / "t.tflite", work / "u.tflite"], "one output")
