@@ -43,4 +43,5 @@ lite_operators
 lite_hybrid
 lite_builtins
 lite_recurrent
+lite_loops
 END

@@ -55,48 +55,55 @@ void MakeVariable(AttrMap& options, Legalizer& l) {
   options.Set(kOwnOutputs, int64_t{l.graph().max_id()});
 }
 
-// Copies of the states in variables, by operators that are not computed ahead.
-StatusOr<std::array<Endpoint, 2>> States(const SequenceLstm& lstm, Legalizer& l) {
-  const auto a = l.Constant(lstm.hidden), b = l.Constant(lstm.cell);
-  if (a && b && a->shape() == b->shape()) {
-    AttrMap attrs;
-    attrs.Set("T", a->dtype());
-    attrs.Set("N", int64_t{2});
-    attrs.Set("axis", int64_t{0});
-    ASSIGN_OR_RETURN(const auto both, Evaluate("Pack", {*a, *b}, std::move(attrs)));
-    AttrMap options = Options({{"num", int64_t{2}}});
-    MakeVariable(options, l);
-    const LiteOutput one = {l.type(lstm.hidden), l.shape(lstm.hidden)};
-    const LiteOutput outputs[] = {one, one};
-    const Endpoint packed = l.Const(both[0]);
-    ASSIGN_OR_RETURN(Node * n, l.AddMany("tfl.unpack", {&packed, 1}, std::move(options), outputs));
-    return std::array<Endpoint, 2>{Endpoint{n, 0}, Endpoint{n, 1}};
+}  // namespace
+
+StatusOr<std::vector<Endpoint>> VariableStates(std::span<const Endpoint> states, Legalizer& l) {
+  std::vector<Tensor> constants;
+  for (const Endpoint& e : states) {
+    const auto value = l.Constant(e);
+    if (!value || !(value->shape() == l.Constant(states[0])->shape())) break;
+    constants.push_back(*value);
   }
-  std::array<Endpoint, 2> out;
-  const std::array<Endpoint, 2> from = {lstm.hidden, lstm.cell};
-  for (size_t i = 0; i < 2; ++i) {
+  if (constants.size() == states.size()) {
+    const auto count = static_cast<int64_t>(states.size());
+    AttrMap attrs;
+    attrs.Set("T", constants[0].dtype());
+    attrs.Set("N", count);
+    attrs.Set("axis", int64_t{0});
+    ASSIGN_OR_RETURN(const auto all, Evaluate("Pack", constants, std::move(attrs)));
+    AttrMap options = Options({{"num", count}});
+    MakeVariable(options, l);
+    const std::vector<LiteOutput> outputs(states.size(), {l.type(states[0]), l.shape(states[0])});
+    const Endpoint packed = l.Const(all[0]);
+    ASSIGN_OR_RETURN(Node * n, l.AddMany("tfl.unpack", {&packed, 1}, std::move(options), outputs));
+    std::vector<Endpoint> out;
+    for (int i = 0; i < count; ++i) out.push_back({n, i});
+    return out;
+  }
+  std::vector<Endpoint> out;
+  for (const Endpoint& from : states) {
     AttrMap options;
     MakeVariable(options, l);
-    const LiteOutput output = {l.type(from[i]), l.shape(from[i])};
+    const LiteOutput output = {l.type(from), l.shape(from)};
     if (output.shape.fully_known()) {
-      ASSIGN_OR_RETURN(out[i], l.Add("tfl.tile", {from[i], l.Ints(std::array<int64_t, 2>{1, 1})},
-                                     std::move(options), output));
+      ASSIGN_OR_RETURN(out.emplace_back(),
+                       l.Add("tfl.tile", {from, l.Ints(std::array<int64_t, 2>{1, 1})},
+                             std::move(options), output));
       continue;
     }
     // LiteRT books memory for a variable before it knows sizes that other operators tell, but an
     // operator that sizes its own output brings the memory.
-    const Node& fill = *BehindIdentities(from[i]).node;
+    const Node& fill = *BehindIdentities(from).node;
     if (!fill.Is("Fill")) return Unimplemented("its states have free sizes, and are not zeros");
-    ASSIGN_OR_RETURN(out[i],
+    ASSIGN_OR_RETURN(out.emplace_back(),
                      l.Add("tfl.fill", {fill.input(0), fill.input(1)}, std::move(options), output));
   }
   return out;
 }
 
-}  // namespace
-
 StatusOr<Endpoint> AddSequenceLstm(const SequenceLstm& lstm, Legalizer& l) {
-  ASSIGN_OR_RETURN(const auto states, States(lstm, l));
+  const std::array<Endpoint, 2> first = {lstm.hidden, lstm.cell};
+  ASSIGN_OR_RETURN(const auto states, VariableStates(first, l));
   const Endpoint none = l.NoValue();
   std::vector<Endpoint> inputs = {lstm.input};
   const auto add = [&](std::span<const Endpoint> list) {
@@ -109,7 +116,7 @@ StatusOr<Endpoint> AddSequenceLstm(const SequenceLstm& lstm, Legalizer& l) {
   inputs.insert(inputs.end(), 2, none);  // projection
   add(states);
   inputs.insert(inputs.end(), 4, none);  // layer normalization
-  AttrMap options = Options({{"fused_activation_function", "TANH"}});
+  AttrMap options = Options({{"fused_activation_function", std::string(lstm.activation)}});
   if (lstm.cell_clip != 0) options.Set("cell_clip", lstm.cell_clip);
   if (lstm.time_major) options.Set("time_major", true);
   if (lstm.diagonal) options.Set("diagonal_recurrent_tensors", true);

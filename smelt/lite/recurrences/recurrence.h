@@ -1,5 +1,5 @@
 // Loops over lists, for a file. Those that are scans (_Scan in own_ops.txt) run over arrays in
-// place of lists; one that computes an LSTM is its operator, whatever wrote it.
+// place of lists; one that computes an LSTM or a simple cell is its operator, whatever wrote it.
 #ifndef SMELT_LITE_RECURRENCES_RECURRENCE_H_
 #define SMELT_LITE_RECURRENCES_RECURRENCE_H_
 
@@ -18,7 +18,7 @@ namespace smelt {
 
 // Rewrites what loops of the graph are scans: all of them, or none where one of them cannot be a
 // loop over arrays. `context`: of the passes that ran before. `off`: names of fusions that are not
-// wanted ("FuseLstm"). Errors are those of passes.
+// wanted ("FuseLstm", "FuseRnn"). Errors are those of passes.
 Status TakeLoops(std::unique_ptr<Graph>& graph, const PassContext& context,
                  const std::set<std::string, std::less<>>& off, std::vector<FusionNote>* notes);
 
@@ -48,6 +48,8 @@ StatusOr<Endpoint> AddOp(Graph& graph, absl::string_view name, absl::string_view
 // Replaces the node by an LSTM; false, and `why` says why, where the body computes something else.
 // REQUIRES: shapes are those of `graph`.
 StatusOr<bool> TakeLstm(Graph& graph, const Scan& scan, const ShapeTable& shapes, std::string* why);
+// The same of a cell that is one sum and its activation.
+StatusOr<bool> TakeRnn(Graph& graph, const Scan& scan, const ShapeTable& shapes, std::string* why);
 // Replaces the node by a While, whose functions join the graph's library; false, and `why` says
 // why, where the shapes of what it gives are not known before it runs. The body is gone then.
 StatusOr<bool> TakeWhile(Graph& graph, const Scan& scan, std::string* why);

@@ -16,6 +16,12 @@ constexpr absl::string_view kLoopPasses[] = {
     "dependency_optimizer",  // and the identities that it left
 };
 
+struct Recurrence {
+  absl::string_view fusion;
+  StatusOr<bool> (*take)(Graph&, const Scan&, const ShapeTable&, std::string* why);
+};
+constexpr Recurrence kRecurrences[] = {{"FuseLstm", TakeLstm}, {"FuseRnn", TakeRnn}};
+
 StatusOr<Scan> ReadScan(Node* node, Bodies& bodies) {
   Scan s;
   s.node = node;
@@ -90,11 +96,17 @@ Status TakeLoops(std::unique_ptr<Graph>& graph, const PassContext& context,
     const std::string name = n->name();
     std::string why;
     bool taken = false;
-    if (!off.contains("FuseLstm")) {
+    // Of a loop that became an operator, nobody asks what other one it is not.
+    std::vector<FusionNote> tried;
+    for (const Recurrence& r : kRecurrences) {
+      if (taken || off.contains(r.fusion)) continue;
       ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(*rewritten, {}));
-      ASSIGN_OR_RETURN(taken, TakeLstm(*rewritten, scan, shapes, &why));
-      said.push_back({"FuseLstm", name, taken ? "" : why});
+      why.clear();
+      ASSIGN_OR_RETURN(taken, r.take(*rewritten, scan, shapes, &why));
+      if (taken) tried.clear();
+      if (taken || !why.empty()) tried.push_back({std::string(r.fusion), name, why});
     }
+    said.insert(said.end(), tried.begin(), tried.end());
     if (!taken) {
       ASSIGN_OR_RETURN(taken, TakeWhile(*rewritten, scan, &why));
       said.push_back({"LoopOverArrays", name, taken ? "" : why});
