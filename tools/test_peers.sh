@@ -16,6 +16,7 @@ run_all
 lite_files
 lite_composites_test
 lite_quantize_test
+lite_int16_test
 lite_fake_quant_test
 lite_int4_test
 lite_operands_test

@@ -21,10 +21,10 @@ from lite_process import difference, litert_answers, one_line, operators
 OPERATORS = ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "WHILE")
 # Of names, the operators that are to be found.
 WANTED = {
-    "keras._lstm_(last|sequences|free_time|one_batch|backwards|masked|words|unrolled|dropout|relu|time_major)": "1 UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "keras._lstm_(stacked|bidirectional|bidirectional_masked|cell_of_rnn)": "2 UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "keras._simplernn_(last|sequences|free_time|one_batch|states_out|backwards|masked|masked_sequences|words|unrolled|dropout|relu|time_major)": "1 UNIDIRECTIONAL_SEQUENCE_RNN",
-    "keras._simplernn_(stacked|bidirectional|bidirectional_masked|cell_of_rnn)": "2 UNIDIRECTIONAL_SEQUENCE_RNN",
+    "keras._lstm_(last|sequences|free_time|one_batch|backwards|masked|words|unrolled|relu|time_major)": "1 UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "keras._lstm_(stacked|bidirectional|bidirectional_masked)": "2 UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "keras._simplernn_(last|sequences|free_time|one_batch|states_out|backwards|masked|masked_sequences|words|unrolled|relu|time_major)": "1 UNIDIRECTIONAL_SEQUENCE_RNN",
+    "keras._simplernn_(stacked|bidirectional|bidirectional_masked)": "2 UNIDIRECTIONAL_SEQUENCE_RNN",
 }
 
 

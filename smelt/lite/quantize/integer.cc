@@ -13,6 +13,8 @@
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/integer_lstm.h"
+#include "smelt/lite/quantize/masked_ranges.h"
+#include "smelt/lite/quantize/pair_scales.h"
 #include "smelt/lite/quantize/quantize.h"
 #include "smelt/lite/quantize/quantized_ops.h"
 #include "smelt/lite/quantize/variables.h"
@@ -21,10 +23,6 @@
 namespace smelt {
 namespace {
 
-// LiteRT's kernels refuse int16, or compare steps of several scales as if they were of one.
-constexpr OpSet kNoInt16 = {
-    "tfl.equal",         "tfl.not_equal",         "tfl.less", "tfl.less_equal", "tfl.greater",
-    "tfl.greater_equal", "tfl.squared_difference"};
 constexpr OpSet kComparisons = {"tfl.equal",      "tfl.not_equal", "tfl.less",
                                 "tfl.less_equal", "tfl.greater",   "tfl.greater_equal"};
 
@@ -40,20 +38,26 @@ class IntegerQuantizer {
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
+    masked_ = NarrowMaskedRanges(order, flags_.int16, ranges_);
     if (!flags_.int16) RETURN_IF_ERROR(Declare(order));
     for (Node* n : order) {
       if (Wanted(*n)) chosen_.insert(n);
     }
     if (flags_.variables) ChooseVariables(order);
-    for (Node* n : order) {
-      if (chosen_.contains(n)) RETURN_IF_ERROR(ChooseParams(*n));
-    }
-    // Agreements of several inputs, from the last operator back: what a producer takes over comes
-    // before its own inputs are asked.
-    for (auto n = order.rbegin(); n != order.rend(); ++n) {
-      if (chosen_.contains(*n)) Agree(**n);
-    }
-    for (const auto& [write, params] : writes_) AgreeAlone(write->input(1), params);
+    const auto of_variables = params_;
+    do {
+      params_ = of_variables;
+      for (Node* n : order) {
+        if (chosen_.contains(n)) RETURN_IF_ERROR(ChooseParams(*n));
+      }
+      // Agreements of several inputs, from the last operator back: what a producer takes over comes
+      // before its own inputs are asked.
+      for (auto n = order.rbegin(); n != order.rend(); ++n) {
+        if (chosen_.contains(*n)) Agree(**n);
+      }
+      for (const auto& [write, params] : writes_) AgreeAlone(write->input(1), params);
+      // Those that stay float after all change what others agree on.
+    } while (absl::erase_if(chosen_, [&](const Node* n) { return !ScalesFit(*n); }) > 0);
     for (Node* n : order) {
       if (chosen_.contains(n)) RETURN_IF_ERROR(Rewrite(n));
     }
@@ -114,7 +118,7 @@ class IntegerQuantizer {
   bool Wanted(const Node& n) const {
     const QuantizedOp* row = FindQuantizedOp(n.op_name());
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
-    if (flags_.int16 && n.Is(kNoInt16)) return false;
+    if (flags_.int16 && !TakesInt16(n.op_name())) return false;
     if (flags_.uint8 && !TakesUint8(n.op_name())) return false;
     if (flags_.float_ops.contains(OperatorName(n)) || flags_.float_nodes.contains(n.name())) {
       return false;
@@ -148,13 +152,26 @@ class IntegerQuantizer {
       if (!IsFloat(e)) return true;
       const auto value = ConstantTensor(*e.node);
       if (!value) return Calibrated(KeyOf(e)).scale < 1;
-      const LiteRange range = RangeOfConstant(*value);
+      const LiteRange range = RangeOfConstant(e, *value);
       return range.min == range.max || ParamsOf(range, f_).scale < 1;
     });
   }
 
-  // With zero in it.
-  static LiteRange RangeOfConstant(const Tensor& value) {
+  float ScaleOf(Endpoint e) {
+    const auto value = ConstantTensor(*e.node);
+    return value ? ParamsOf(RangeOfConstant(e, *value), f_).scale : ParamsAt(e).scale;
+  }
+
+  bool ScalesFit(const Node& n) {
+    if (!IsScaledPair(n.op_name())) return true;
+    return PairScalesFit(n.op_name(), flags_.int16, ScaleOf(n.input(0)), ScaleOf(n.input(1)),
+                         params_.at({&n, 0}).scale);
+  }
+
+  // With zero in it. What is lower than a mask needs to be saturates.
+  LiteRange RangeOfConstant(Endpoint e, const Tensor& value) const {
+    const auto known = ranges_.find(KeyOf(e));
+    if (known != ranges_.end()) return known->second;
     LiteRange range;
     for (const float v : value.flat<float>()) {
       range.min = std::min(range.min, v);
@@ -199,7 +216,8 @@ class IntegerQuantizer {
       if (row.results == ResultRange::kFixed) {
         p = flags_.int16 ? Params{1.0f / 32768, 0}
                          : Params{row.fixed_scale, row.fixed_zero + Shift()};
-      } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 1) {
+      } else if (row.results == ResultRange::kAsInput && NumActivations(n) == 1 &&
+                 !masked_.contains(&n)) {
         p = ParamsAt(n.input(FirstActivation(n)));
       }
       params_[{&n, i}] = p;
@@ -207,16 +225,13 @@ class IntegerQuantizer {
     return OkStatus();
   }
 
-  static int NumActivations(const Node& n) {
-    int count = 0;
-    for (const Endpoint& e : n.inputs()) count += IsFloat(e) && !e.node->Is("Const") ? 1 : 0;
-    return count;
+  static bool IsActivation(Endpoint e) { return IsFloat(e) && !e.node->Is("Const"); }
+  static int64_t NumActivations(const Node& n) {
+    return std::ranges::count_if(n.inputs(), IsActivation);
   }
+  // REQUIRES: there is one.
   static int FirstActivation(const Node& n) {
-    for (int i = 0; i < n.num_inputs(); ++i) {
-      if (IsFloat(n.input(i)) && !n.input(i).node->Is("Const")) return i;
-    }
-    return -1;
+    return static_cast<int>(std::ranges::find_if(n.inputs(), IsActivation) - n.inputs().begin());
   }
 
   // Where several inputs must have the result's params: a producer that nobody else reads, and that
@@ -279,7 +294,7 @@ class IntegerQuantizer {
       Endpoint value = n->input(1);
       if (const auto constant = ConstantTensor(*value.node)) {
         RETURN_IF_ERROR(CheckFinite(*n, *value.node, *constant));
-        ASSIGN_OR_RETURN(value, QuantizedConstant(*n, *constant, &p));
+        ASSIGN_OR_RETURN(value, QuantizedConstant(*n, n->input(1), *constant, &p));
       } else {
         ASSIGN_OR_RETURN(value, InParams(value, p));
       }
@@ -323,12 +338,13 @@ class IntegerQuantizer {
   }
 
   // A constant operand by its own range, or by the params that it must have.
-  StatusOr<Endpoint> QuantizedConstant(const Node& n, const Tensor& value, const Params* forced) {
+  StatusOr<Endpoint> QuantizedConstant(const Node& n, Endpoint of, const Tensor& value,
+                                       const Params* forced) {
     Params p;
     if (forced != nullptr) {
       p = *forced;
     } else {
-      p = ParamsOf(RangeOfConstant(value), f_);
+      p = ParamsOf(RangeOfConstant(of, value), f_);
     }
     ASSIGN_OR_RETURN(const Tensor q, QuantizedTo(value, p, f_));
     return AddConstant(n, q, {p.scale}, {p.zero}, 0);
@@ -422,11 +438,11 @@ class IntegerQuantizer {
         } else {
           RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
           // Zeros alone have no scale of their own, and stand on any.
-          const LiteRange range = RangeOfConstant(*value);
+          const LiteRange range = RangeOfConstant(e, *value);
           const bool as_other = n->Is(kComparisons) && range.min == range.max;
           const Params* forced = agrees ? result : nullptr;
           if (as_other && !n->input(1 - i).node->Is("Const")) forced = &ParamsAt(n->input(1 - i));
-          ASSIGN_OR_RETURN(to, QuantizedConstant(*n, *value, forced));
+          ASSIGN_OR_RETURN(to, QuantizedConstant(*n, e, *value, forced));
         }
         continue;
       }
@@ -547,11 +563,11 @@ class IntegerQuantizer {
   }
 
   Graph& graph_;
-  const LiteRanges& ranges_;
+  LiteRanges ranges_;
   const IntegerFlags& flags_;
   const IntegerFormat& f_;
   DeclaredParams declared_;
-  absl::flat_hash_set<const Node*> chosen_;
+  absl::flat_hash_set<const Node*> chosen_, masked_;
   using Write = std::pair<Node*, Params>;
   std::vector<Node*> reads_;   // of variables that hold integers
   std::vector<Write> writes_;  // and what their numbers stand for

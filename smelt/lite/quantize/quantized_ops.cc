@@ -181,4 +181,16 @@ bool TakesUint8(OpName op) {
   return !kNone.Contains(op);
 }
 
+bool TakesInt16(OpName op) {
+  // Measured: LiteRT's kernels refuse it, or answer wrongly (PRELU), or compare steps of several
+  // scales as if they were of one.
+  constexpr OpSet kNone = {"tfl.arg_max",       "tfl.arg_min",        "tfl.depth_to_space",
+                           "tfl.elu",           "tfl.equal",          "tfl.greater",
+                           "tfl.greater_equal", "tfl.hard_swish",     "tfl.l2_normalization",
+                           "tfl.less",          "tfl.less_equal",     "tfl.log_softmax",
+                           "tfl.not_equal",     "tfl.prelu",          "tfl.relu_0_to_1",
+                           "tfl.relu_n1_to_1",  "tfl.space_to_depth", "tfl.squared_difference"};
+  return !kNone.Contains(op);
+}
+
 }  // namespace smelt

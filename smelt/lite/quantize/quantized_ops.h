@@ -54,6 +54,8 @@ struct QuantizedOp {
 const QuantizedOp* FindQuantizedOp(OpName op);
 // Do the integer kernels of the operator take uint8 in place of int8?
 bool TakesUint8(OpName op);
+// And int16?
+bool TakesInt16(OpName op);
 
 // "CONV_2D" of a node of op tfl.conv_2d.
 std::string OperatorName(const Node& n);

@@ -1,0 +1,22 @@
+// Masks of attention: numbers as -1e9 are added, or chosen, so that SOFTMAX gives nothing there.
+// A scale for them would leave none of what they do not mask.
+#ifndef SMELT_LITE_QUANTIZE_MASKED_RANGES_H_
+#define SMELT_LITE_QUANTIZE_MASKED_RANGES_H_
+
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "smelt/lite/quantize/quantize.h"
+
+namespace smelt {
+
+// Narrows the ranges of what only SOFTMAX reads, and of masks, to what is told apart there: lower
+// numbers saturate, and give nothing as before. A constant that is a mask gets a range. Returns
+// those that choose between numbers and a mask, which goes beyond the range of the numbers.
+// `int16`: results have as many steps, else 256.
+absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order, bool int16,
+                                                    LiteRanges& ranges);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_QUANTIZE_MASKED_RANGES_H_

@@ -1,0 +1,49 @@
+// Measured on LiteRT (tests/peers/lite_quantize_test.py).
+#include "smelt/lite/quantize/pair_scales.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace smelt {
+namespace {
+
+constexpr OpSet kSums = {"tfl.add", "tfl.sub"};
+constexpr OpSet kPairs = {"tfl.add", "tfl.sub", "tfl.mul", "tfl.squared_difference"};
+
+bool IsPower(double scale, int* log) {
+  const double power = std::log2(scale), rounded = std::round(power);
+  *log = static_cast<int>(rounded);
+  return std::abs(power - rounded) < 1e-3;
+}
+
+// Where all scales are powers of two, kernels of int16 shift operands to the right alone, and one
+// of them not at all.
+bool PowersFit(double a, double b, double result) {
+  int log_a = 0, log_b = 0, log_result = 0;
+  if (!IsPower(a, &log_a) || !IsPower(b, &log_b) || !IsPower(result, &log_result)) return true;
+  return std::max(log_a, log_b) == log_result;
+}
+
+}  // namespace
+
+bool IsScaledPair(OpName op) { return kPairs.Contains(op); }
+
+bool PairScalesFit(OpName op, bool int16, float a, float b, float result) {
+  const double wide = result;
+  if (op == "tfl.mul") {
+    // The product of any two integers, times this, is to go into 32 bits before it saturates.
+    const double most = int16 ? 2 : 32768;
+    return static_cast<double>(a) * static_cast<double>(b) < most * wide;
+  }
+  // Operands are brought to twice the coarser scale with some bits more, from which a result is to
+  // be scaled down.
+  const double twice = 2 * static_cast<double>(std::max(a, b));
+  // What is this close may be 1 when it is rounded.
+  constexpr double kBelowOne = 1 - 1e-6;
+  if (!kSums.Contains(op)) return twice * twice < kBelowOne * (1 << 14) * wide;
+  const double finer = int16 ? 1 << 15 : 1 << 20;
+  return twice < kBelowOne * finer * wide &&
+         (!int16 || PowersFit(static_cast<double>(a), static_cast<double>(b), wide));
+}
+
+}  // namespace smelt

@@ -1,0 +1,17 @@
+// Which scales operators of two operands take: LiteRT's kernels end the program at others, refuse
+// the file, or answer wrongly.
+#ifndef SMELT_LITE_QUANTIZE_PAIR_SCALES_H_
+#define SMELT_LITE_QUANTIZE_PAIR_SCALES_H_
+
+#include "smelt/graph/op_name.h"
+
+namespace smelt {
+
+// ADD, SUB, MUL, SQUARED_DIFFERENCE.
+bool IsScaledPair(OpName op);
+// REQUIRES: IsScaledPair(op). `int16`: operands and result are, else of 8 bits.
+bool PairScalesFit(OpName op, bool int16, float a, float b, float result);
+
+}  // namespace smelt
+
+#endif  // SMELT_LITE_QUANTIZE_PAIR_SCALES_H_
