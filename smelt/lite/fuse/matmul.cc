@@ -153,8 +153,9 @@ StatusOr<bool> FuseProductOfOne(Node& n, Fuser& f) {
       })) {
     return f.Declined(n, "what is added to it can be its bias");
   }
-  // Kernels broadcast no more dimensions; without keep_num_dims there are two.
-  if (x.rank() > 4 || (x.rank() != 2 && !n.Bool("keep_num_dims"))) return false;
+  // Without keep_num_dims there are two dimensions.
+  if (x.rank() > KernelRanksOf("tfl.mul").broadcast || (x.rank() != 2 && !n.Bool("keep_num_dims")))
+    return false;
   AttrMap options;
   options.Set("fused_activation_function", n.String("fused_activation_function", "NONE"));
   const Endpoint factors = f.Const(weights->WithShape(Shape({weights->dim(0)})), n);

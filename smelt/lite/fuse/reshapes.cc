@@ -1,6 +1,7 @@
 // Reshapes: those that change nothing or undo each other, and those that an operator does itself.
 #include <algorithm>
 
+#include "smelt/lite/common/kernel_ranks.h"
 #include "smelt/lite/fuse/fusion.h"
 
 namespace smelt {
@@ -75,8 +76,10 @@ const Node* ReshapeRead(const Node& n) {
   if (reshape == nullptr) return nullptr;
   const PartialShape from = Fuser::shape(reshape->input(0));
   const PartialShape to = Fuser::shape({const_cast<Node*>(&n), 0});
-  // Some kernels take no more dimensions.
-  if (from.rank() > std::max(4, to.rank())) return nullptr;
+  const KernelRanks& ranks = KernelRanksOf(n.op_name());
+  const bool spreads =
+      tensors == 2 && (n.input(0).node->Is("Const") || n.input(1).node->Is("Const"));
+  if (from.rank() > std::max(spreads ? ranks.broadcast : ranks.most, to.rank())) return nullptr;
   for (int i = 0; i < tensors; ++i) {
     const Endpoint e = n.input(i);
     if (e.node->Is(kReshapes)) {
@@ -133,8 +136,8 @@ StatusOr<bool> RemoveReshapeOfOperand(Node& n, Fuser& f) {
       in_front = in_front && (from < 0 ? to[d] == 1 : to[d] == x[from] && to[d] > 0);
     }
     if (!in_front) continue;
-    if (other.rank() > 4) {
-      f.Declined(n, "kernels broadcast no more than four dimensions");
+    if (const int most = KernelRanksOf(n.op_name()).broadcast; other.rank() > most) {
+      f.Declined(n, absl::StrCat("kernels broadcast no more than ", most, " dimensions"));
       continue;
     }
     f.SetInput(&n, i, e.node->input(0));

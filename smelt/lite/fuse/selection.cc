@@ -243,8 +243,7 @@ bool BroadcastTo(const PartialShape& x, const PartialShape& y, const PartialShap
 
 StatusOr<bool> RemoveBroadcastBefore(Node& n, Fuser& f) {
   const PartialShape to = Fuser::shape({&n, 0});
-  // Kernels broadcast no more dimensions.
-  if (!to.known_rank() || to.rank() > 4) return false;
+  if (!to.known_rank() || to.rank() > KernelRanksOf(n.op_name()).broadcast) return false;
   for (const int i : {0, 1}) {
     const Endpoint e = n.input(i);
     if (!e.node->Is({"tfl.tile", "tfl.broadcast_to"})) continue;

@@ -14,8 +14,6 @@ namespace smelt {
 namespace {
 
 constexpr OpSet kSpreads = {"tfl.tile", "tfl.broadcast_to", "tfl.fill"};
-// Operators that broadcast up to so many dimensions.
-constexpr int kMostSpread = 4;
 constexpr OpSet kSpreadBinary = {
     "tfl.add",         "tfl.sub",       "tfl.mul",        "tfl.div",
     "tfl.maximum",     "tfl.minimum",   "tfl.pow",        "tfl.squared_difference",
@@ -141,7 +139,9 @@ StatusOr<bool> RemoveSpreadOperand(Node& n, Fuser& f) {
   const PartialShape to = Fuser::shape({&n, 0});
   const bool select = n.Is(kSpreadSelects);
   const int operands = select ? 3 : 2;
-  if (!to.known_rank() || to.rank() > kMostSpread) return false;
+  // Of those that choose, select_v2 broadcasts.
+  const OpName broadcasts = select ? OpName("tfl.select_v2") : n.op_name();
+  if (!to.known_rank() || to.rank() > KernelRanksOf(broadcasts).broadcast) return false;
   if (n.Is("tfl.select") && Fuser::shape(n.input(0)).rank() != to.rank()) return false;
   for (int i = 0; i < operands; ++i) {
     const Endpoint e = n.input(i);

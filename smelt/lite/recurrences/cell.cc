@@ -117,14 +117,14 @@ Endpoint CellReader::MaskOf(Endpoint condition) const {
   return row >= 0 && row < scan_.rows ? scan_.row(row) : Endpoint{nullptr, 0};
 }
 
-bool CellReader::IsZeros(Endpoint e) const {
-  if (const auto value = Constant(e, true)) {
+bool CellReader::IsZeros(Endpoint e, bool in_body) const {
+  if (const auto value = Constant(e, in_body)) {
     return value->dtype() == Dtype::kFloat &&
            std::ranges::all_of(value->flat<float>(), [](float v) { return v == 0; });
   }
   e = BehindChecks(e);
   if (e.node->Is("ZerosLike")) return true;
-  return e.node->Is("Fill") && IsZeros(e.node->input(1));
+  return e.node->Is("Fill") && IsZeros(e.node->input(1), in_body);
 }
 
 bool CellReader::TakeMask() {
@@ -145,7 +145,7 @@ bool CellReader::TakeMask() {
     const auto at = static_cast<int>(state - scan_.args.begin());
     if (at < scan_.states && (i >= scan_.states || at == i)) {
       results_.back().instead = at;
-    } else if (i < scan_.states || !IsZeros(other)) {
+    } else if (i < scan_.states || !IsZeros(other, true)) {
       return No("where its mask says no, something else than a state stands: ", n.name());
     }
   }

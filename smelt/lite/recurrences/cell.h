@@ -62,6 +62,9 @@ class CellReader {
   // The old value of a state.
   Endpoint old(int state) const { return {scan_.args[static_cast<size_t>(state)], 0}; }
 
+  // Are all of it zeros? `in_body`: it is of the body's graph, else of the caller's.
+  bool IsZeros(Endpoint e, bool in_body) const;
+
   // Adds what `e` of the body sums to the gate's; false, and why() says why.
   StatusOr<bool> AddGate(Endpoint e, int hidden, GateSum& sum) {
     return Add(e, hidden, true, {}, sum);
@@ -88,7 +91,6 @@ class CellReader {
   static StatusOr<Tensor> Part(const Tensor& t, Columns c, bool transposed);
   std::optional<Tensor> Constant(Endpoint e, bool in_body) const;
   Endpoint MaskOf(Endpoint condition) const;
-  bool IsZeros(Endpoint e) const;
 
   const Scan& scan_;
   Endpoint mask_ = {nullptr, 0};

@@ -157,16 +157,28 @@ LiteOutput SequenceBuilder::OutputOf(Endpoint input, int64_t units) const {
   return {Dtype::kFloat, PartialShape::Of(std::vector<int64_t>{size(0), size(1), units})};
 }
 
+// What the state is at first. Zeros as many as a first step gives, which Keras runs for that alone,
+// are those of another state.
+Endpoint SequenceBuilder::FirstOf(int state) const {
+  const Endpoint e = BehindChecks(scan_.state(state));
+  if (!e.node->Is("ZerosLike")) return scan_.state(state);
+  for (int i = 0; i < scan_.states; ++i) {
+    const Endpoint other = BehindChecks(scan_.state(i));
+    if (other.node->Is({"Fill", "Const"}) && cell_.IsZeros(other, false)) return scan_.state(i);
+  }
+  return scan_.state(state);
+}
+
 // All outputs of closed up sequences, the state's first value before them.
 StatusOr<Endpoint> SequenceBuilder::WithFirst(int state) {
   const auto [it, added] = with_first_.try_emplace(state);
   if (added) {
     for (const auto& [other, e] : with_first_) {
-      if (other == state || !(scan_.state(other) == scan_.state(state))) continue;
+      if (other == state || !(FirstOf(other) == FirstOf(state))) continue;
       it->second = e;
       return e;
     }
-    ASSIGN_OR_RETURN(const Endpoint first, Op("ExpandDims", {scan_.state(state), l_.Int(1)}));
+    ASSIGN_OR_RETURN(const Endpoint first, Op("ExpandDims", {FirstOf(state), l_.Int(1)}));
     ASSIGN_OR_RETURN(it->second,
                      Op("ConcatV2", {first, all_, l_.Int(1)}, Options({{"N", int64_t{2}}})));
   }

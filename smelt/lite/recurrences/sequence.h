@@ -42,6 +42,7 @@ class SequenceBuilder {
   StatusOr<Endpoint> Turned(Endpoint e, int rank);
   StatusOr<Endpoint> Picked(Endpoint from, Endpoint at);
   Status TakeMask(Endpoint x);
+  Endpoint FirstOf(int state) const;
   StatusOr<Endpoint> WithFirst(int state);
   StatusOr<Endpoint> LastOf(int state, Endpoint all);
   StatusOr<Endpoint> AllOf(int state);
