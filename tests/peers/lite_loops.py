@@ -24,6 +24,8 @@ WANTED = {
     "keras._lstm_(last|sequences|free_time|one_batch|backwards|masked|words|unrolled|relu|time_major)": "1 UNIDIRECTIONAL_SEQUENCE_LSTM",
     "keras._lstm_(stacked|bidirectional|bidirectional_masked)": "2 UNIDIRECTIONAL_SEQUENCE_LSTM",
     "keras._simplernn_(last|sequences|free_time|one_batch|states_out|backwards|masked|masked_sequences|words|unrolled|relu|time_major)": "1 UNIDIRECTIONAL_SEQUENCE_RNN",
+    "v1_(basiclstm|lstm)_static": "1 UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "v1_basicrnn_(static|dynamic|dynamic_while)|written_(over_rows|scan)": "1 UNIDIRECTIONAL_SEQUENCE_RNN",
     "keras._simplernn_(stacked|bidirectional|bidirectional_masked)": "2 UNIDIRECTIONAL_SEQUENCE_RNN",
 }
 

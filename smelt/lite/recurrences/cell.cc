@@ -55,6 +55,20 @@ TimeSize OriginOfSize(TimeSize s) {
 
 }  // namespace
 
+namespace {
+
+// Is the number no less than that of the rows of x?
+bool IsRowsAtLeast(Endpoint number, Endpoint x, const ShapeTable& shapes) {
+  const Node& n = *BehindChecks(number).node;
+  if (n.Is("Maximum") &&
+      (IsRowsAtLeast(n.input(0), x, shapes) || IsRowsAtLeast(n.input(1), x, shapes))) {
+    return true;
+  }
+  return IsRowsOf(number, x, shapes);
+}
+
+}  // namespace
+
 bool IsRowsOf(Endpoint number, Endpoint x, const ShapeTable& shapes) {
   number = BehindChecks(number);
   const Node& n = *number.node;
@@ -71,7 +85,9 @@ bool IsRowsOf(Endpoint number, Endpoint x, const ShapeTable& shapes) {
     return false;
   }
   if (n.Is("Minimum")) {
-    return IsRowsOf(n.input(0), x, shapes) && IsRowsOf(n.input(1), x, shapes);
+    const Endpoint a = n.input(0), b = n.input(1);
+    return (IsRowsOf(a, x, shapes) && IsRowsAtLeast(b, x, shapes)) ||
+           (IsRowsOf(b, x, shapes) && IsRowsAtLeast(a, x, shapes));
   }
   if (!n.Is("StridedSlice") || n.Int("shrink_axis_mask") != 1 || n.Int("begin_mask") > 1) {
     return false;
@@ -85,7 +101,11 @@ bool IsRowsOf(Endpoint number, Endpoint x, const ShapeTable& shapes) {
 }
 
 std::string WhyNotAllRows(const Scan& scan, Endpoint x, const ShapeTable& shapes) {
-  if (!IsRowsOf(scan.steps(), x, shapes)) return "it is not known to read all of its input";
+  if (!IsRowsOf(scan.steps(), x, shapes)) {
+    return absl::StrCat("it is not known to read all of its input: how many steps there are says '",
+                        BehindChecks(scan.steps()).node->name(), "' (",
+                        BehindChecks(scan.steps()).node->op(), ")");
+  }
   for (int i = 0; i < scan.arrays; ++i) {
     const Endpoint length = scan.length(i);
     const bool fits = scan.last[static_cast<size_t>(i)]

@@ -112,7 +112,9 @@ Status TakeLoops(std::unique_ptr<Graph>& graph, const PassContext& context,
       said.push_back({"LoopOverArrays", name, taken ? "" : why});
     }
     if (!taken) {
-      if (notes != nullptr) notes->push_back(said.back());
+      // Nothing is as it was said to be but what was declined.
+      std::erase_if(said, [](const FusionNote& note) { return note.why_not.empty(); });
+      if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
       return OkStatus();
     }
     any = true;
