@@ -538,7 +538,8 @@ class IntegerQuantizer {
 
   // Who still wants floats gets them, and arguments and results are integers where that is asked.
   Status Borders(const std::vector<Node*>& order) {
-    for (Node* n : order) {
+    // Of `order` some are gone by now, which the next loop asks for no more than their address.
+    for (Node* n : graph_.Nodes()) {
       if (flags_.input_type == Dtype::kFloat || !IsGivenArgument(*n) || n->uses().empty()) continue;
       Given({n, 0});
     }
