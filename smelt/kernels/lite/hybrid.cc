@@ -11,7 +11,7 @@ namespace {
 
 // Convolutions with windows of one pixel, each of them, are products of pixels, which XNNPACK
 // quantizes pixel by pixel.
-bool IsProduct(const Int8Shape& s) {
+bool IsProduct(const nn::Int8Window& s) {
   return !s.depthwise && s.groups == 1 && s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 &&
          s.stride_w == 1;
 }

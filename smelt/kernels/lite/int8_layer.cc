@@ -27,7 +27,7 @@ int64_t RoundedUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 }  // namespace
 
-Int8Layer::Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const int8_t* weights)
+Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, const int8_t* weights)
     : loops_(IsaExactInt8()), s_(shape), in_zero_(numbers.in_zero) {
   SetShape();
   const std::vector<int64_t> places = PlacesOfUnits();
@@ -54,7 +54,8 @@ Int8Layer::Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const i
   Pack(weights);
 }
 
-Int8Layer::Int8Layer(const Int8Shape& shape, const HybridNumbers& numbers, const int8_t* weights)
+Int8Layer::Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers,
+                     const int8_t* weights)
     : loops_(IsaExactInt8()), s_(shape), hybrid_(true), by_row_(numbers.by_row) {
   SetShape();
   PlacesOfUnits();

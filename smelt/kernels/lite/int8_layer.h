@@ -15,18 +15,9 @@
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 #include "smelt/kernels/lite/hybrid_steps.h"
+#include "smelt/kernels/nn/int8_window.h"
 
 namespace smelt::lite {
-
-// A product of rows is a window of one pixel over an image of one line.
-struct Int8Shape {
-  int64_t batch = 1, in_h = 1, in_w = 1, depth = 1, units = 1;
-  int64_t out_h = 1, out_w = 1, kernel_h = 1, kernel_w = 1, top = 0, left = 0;
-  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  int64_t groups = 1;
-  bool depthwise = false;  // units / depth units for each channel
-  int64_t outputs() const { return batch * out_h * out_w; }
-};
 
 struct Int8Numbers {
   int32_t in_zero = 0, out_zero = 0;
@@ -52,8 +43,8 @@ class Int8Layer {
   // weights: [units, kernel_h, kernel_w, depth / groups], or [kernel_h, kernel_w, units] of a
   // depthwise layer. Nothing of the arguments is kept. REQUIRES: the shape is consistent, with no
   // dimension of 0.
-  Int8Layer(const Int8Shape& shape, const Int8Numbers& numbers, const int8_t* weights);
-  Int8Layer(const Int8Shape& shape, const HybridNumbers& numbers, const int8_t* weights);
+  Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, const int8_t* weights);
+  Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers, const int8_t* weights);
 
   // Bytes of scratch memory.
   size_t scratch_bytes() const;
@@ -104,7 +95,7 @@ class Int8Layer {
   ExactInt8Steps StepsAt(int64_t place) const;
 
   const ExactInt8Loops& loops_;
-  const Int8Shape s_;
+  const nn::Int8Window s_;
   int32_t in_zero_ = 0;
   bool hybrid_ = false, by_row_ = false;
   bool bytes_ = false;     // is the image of bytes?

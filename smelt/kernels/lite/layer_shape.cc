@@ -69,11 +69,12 @@ StatusOr<Shape> LayerOutput(const LayerWindow& s, const Shape& in, const Shape& 
   return Shape::Make(Dims{m.batch, m.out_h, m.out_w, weights[depthwise ? 3 : 0]});
 }
 
-std::optional<Int8Shape> Int8ShapeOf(const LayerWindow& s, const Shape& in, const Shape& weights) {
+std::optional<nn::Int8Window> Int8ShapeOf(const LayerWindow& s, const Shape& in,
+                                          const Shape& weights) {
   if (in.num_elements() == 0 || weights.num_elements() == 0) return std::nullopt;
   auto output = LayerOutput(s, in, weights);
   if (!output.ok() || output->num_elements() == 0) return std::nullopt;
-  Int8Shape shape;
+  nn::Int8Window shape;
   if (s.kind == LayerKind::kDense) {
     shape.depth = weights[1];
     shape.units = weights[0];

@@ -34,7 +34,8 @@ StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& 
 
 // nullopt where the tensors do not fit or have no elements, which a run words, or where Int8Layer
 // would have to make an image that is mostly padding.
-std::optional<Int8Shape> Int8ShapeOf(const LayerWindow& s, const Shape& in, const Shape& weights);
+std::optional<nn::Int8Window> Int8ShapeOf(const LayerWindow& s, const Shape& in,
+                                          const Shape& weights);
 // What the layer makes.
 StatusOr<Shape> LayerOutput(const LayerWindow& s, const Shape& in, const Shape& weights);
 
