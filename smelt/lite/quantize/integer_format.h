@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "smelt/lite/quantize/calibrate.h"
-#include "smelt/tensor/dtype.h"
+#include "smelt/tensor/tensor.h"
 
 namespace smelt {
 
@@ -40,6 +40,9 @@ inline Params ParamsOf(LiteRange range, const IntegerFormat& f) {
   return {static_cast<float>(scale),
           std::clamp(static_cast<int64_t>(std::round(zero)), f.low, f.high)};
 }
+
+// Finite floats as integers of the format, which saturate.
+StatusOr<Tensor> QuantizedTo(const Tensor& value, const Params& p, const IntegerFormat& f);
 
 }  // namespace smelt
 

@@ -22,9 +22,6 @@ struct VariableUses {
 using Variables = std::map<std::pair<std::string, std::string>, VariableUses>;
 Variables FindVariables(std::span<Node* const> order);
 
-// The value as integers of the format.
-StatusOr<Tensor> QuantizedTo(const Tensor& value, const Params& p, const IntegerFormat& f);
-
 // That a VAR_HANDLE says what its variable holds, for who fills it.
 void StateVariable(Node& handle, const Params& p, const IntegerFormat& f);
 // What a variable begins with, as integers where its handle says so.

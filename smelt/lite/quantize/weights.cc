@@ -6,6 +6,7 @@
 #include <span>
 
 #include "smelt/base/parallel.h"
+#include "smelt/lite/quantize/integer_format.h"
 #include "smelt/tensor/float16.h"
 
 namespace smelt {
@@ -164,12 +165,7 @@ StatusOr<QuantizedWeights> QuantizeUint8(const Tensor& weights, bool on_grid) {
     out.scales = {static_cast<float>(scale)};
     out.zero = static_cast<int64_t>(std::round(1 - static_cast<double>(low) / scale));
   }
-  ASSIGN_OR_RETURN(out.values, Tensor::Make(Dtype::kUint8, weights.shape()));
-  for (size_t i = 0; i < all.size(); ++i) {
-    const double at = std::round(static_cast<double>(all[i]) / static_cast<double>(out.scales[0])) +
-                      static_cast<double>(out.zero);
-    out.values.data<uint8_t>()[i] = static_cast<uint8_t>(std::clamp(at, 0.0, 255.0));
-  }
+  ASSIGN_OR_RETURN(out.values, QuantizedTo(weights, {out.scales[0], out.zero}, kUint8Format));
   return out;
 }
 
