@@ -147,6 +147,18 @@ def beside_the_image(r):
     yield graph_case("Conv2D", build((1, 2, 2, 19), [1, 3, 1, 1], 2, 0), name="first_rows_see_padding_alone", tol=ROUNDED)
 
 
+def padded_maxima(r):
+    for depth, pad in ((5, [[0, 0], [1, 1], [1, 1], [0, 0]]), (38, [[0, 0], [1, 0], [2, 1], [0, 0]]), (64, [[0, 0], [0, 0], [0, 2], [0, 0]])):
+
+        def build(depth=depth, pad=pad):
+            x = narrow_ph([None, 4, 4, 3])
+            deep = channels(tf.tile(x, [1, 6, 6, 1]) - tf.constant(halves(r, 3)), depth)
+            both = [tf.nn.max_pool2d(tf.pad(t, pad), 3, 2, "VALID") for t in (deep, deep - tf.constant(2.0, B))]
+            return [Step(fetch=[t[:, ::3, ::3, c] for t in both for c in (0, 3, -1)] + [t[:, -2:, -2:, -9:] for t in both], feed={x: v}) for v in (halves(r, 2, 4, 4, 3), halves(r, 0, 4, 4, 3))]
+
+        yield graph_case("MaxPool", build, name=f"of_padded_{depth}")
+
+
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image, spelled):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima):
         yield from family(r)

@@ -70,6 +70,10 @@ struct ConvLoops {
   // nothing. NaN counts nothing, and where nothing counts stands the lowest float.
   void (*max_pool)(const float* const* taps, int64_t count, int64_t pixels, int64_t step,
                    int64_t depth, float* y);
+  // The same of the bits of bfloat16, of at least 2 * lanes channels; its lowest number is float's,
+  // cut.
+  void (*narrow_max_pool)(const uint16_t* const* taps, int64_t count, int64_t pixels, int64_t step,
+                          int64_t depth, uint16_t* y);
 };
 
 // Those of the set that Isa() chose.

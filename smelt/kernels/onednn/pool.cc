@@ -1,4 +1,5 @@
-// Pools: maxima of floats by a loop of our own, others through oneDNN or in plain loops.
+// Pools: maxima of floats and bfloat16 by a loop of our own, others through oneDNN or in plain
+// loops.
 #include "smelt/kernels/nn/pool.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct PoolState final : KernelState, UnsignedInt8, PadsInput {
 
   nn::PoolAttrs attrs;
   bool batch_in_index = false;
-  bool may_pad = false;  // the node's window is its own, and its type float
+  bool may_pad = false;  // the node's window is its own, and its type float or bfloat16
   bool zeros = false;    // what is beside the image counts as zeros, not as nothing
   std::shared_ptr<onednn::PlanCache> plans = std::make_shared<onednn::PlanCache>();
 };
@@ -39,7 +40,7 @@ constexpr int64_t kSmallPool = 2048;
 
 // Few elements a nanosecond come out of the library's loop over maxima.
 bool IsOwn(nn::PoolKind kind, const nn::PoolProblem& p, Dtype dtype) {
-  return kind == nn::PoolKind::kMax && dtype == Dtype::kFloat && nn::MaxPool::Suits(p);
+  return kind == nn::PoolKind::kMax && nn::MaxPool::Suits(p, dtype);
 }
 
 // nullptr: the library has no code for it.
@@ -83,12 +84,26 @@ std::shared_ptr<KernelState> PoolState::Padded(std::span<const int64_t> paddings
   return state;
 }
 
+void RunOwn(const nn::MaxPool& pool, Dtype dtype, const void* x, void* y) {
+  if (dtype == Dtype::kFloat) {
+    pool.Run(static_cast<const float*>(x), static_cast<float*>(y));
+  } else {
+    pool.Run(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y));
+  }
+}
+
 // The results of windows that reach beside the image are at least 0. NaN stays.
 class ZeroBorders {
  public:
   explicit ZeroBorders(const nn::PoolProblem& p) : view_(p), batch_(p.batch), depth_(p.depth) {}
 
-  void Apply(float* y) const {
+  void Apply(Dtype dtype, void* y) const {
+    dtype == Dtype::kFloat ? Apply(static_cast<float*>(y)) : Apply(static_cast<Bfloat16*>(y));
+  }
+
+ private:
+  template <typename T>
+  void Apply(T* y) const {
     using Range = nn::PoolView::Range;
     const Range planes = view_.Whole(0), lines = view_.Whole(1), columns = view_.Whole(2);
     const auto among = [](const Range& r, int64_t at) { return at >= r.from && at < r.to; };
@@ -101,9 +116,9 @@ class ZeroBorders {
     }
   }
 
- private:
-  static void AtLeastZero(float* y, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0.0f ? 0.0f : y[i];
+  template <typename T>
+  static void AtLeastZero(T* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(y[i]) < 0.0f ? T(0.0f) : y[i];
   }
   const nn::PoolView view_;
   const int64_t batch_, depth_;
@@ -111,9 +126,12 @@ class ZeroBorders {
 
 std::optional<nn::PoolProblem> PoolState::ProblemOf(const BindContext& context) const {
   const BoundTensor& x = context.inputs[0];
-  if (!Has(Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8), x.dtype) ||
+  const bool narrow = x.dtype == Dtype::kBfloat16;
+  if (!(narrow ? attrs.kind == nn::PoolKind::kMax
+               : Has(Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8), x.dtype)) ||
       context.inputs.size() != 1 || context.outputs.size() != 1) {
-    DeclineToBind("no pool of floats or bytes whose window is the node's");
+    DeclineToBind(
+        "no pool of floats or bytes, nor maximum of bfloat16, whose window is the node's");
     return std::nullopt;
   }
   auto p = nn::MakePoolProblem(attrs, x.shape);
@@ -121,6 +139,10 @@ std::optional<nn::PoolProblem> PoolState::ProblemOf(const BindContext& context) 
   if (!p.ok() || !Fits(context, 1, p->output) || p->output.num_elements() < kSmallPool ||
       p->depth_window > 1) {
     DeclineToBind("results too few for the library, or a window over the depth");
+    return std::nullopt;
+  }
+  if (narrow && !IsOwn(attrs.kind, *p, x.dtype)) {
+    DeclineToBind("too few channels of bfloat16");
     return std::nullopt;
   }
   return *std::move(p);
@@ -132,25 +154,32 @@ StatusOr<std::unique_ptr<BoundKernel>> PoolState::Bind(const BindContext& contex
   if (!p || x.dtype != context.outputs[0].dtype) return nullptr;
   std::optional<ZeroBorders> borders;
   if (zeros) borders.emplace(*p);
-  if (IsOwn(attrs.kind, *p, x.dtype)) {
-    return BindCall([pool = nn::MaxPool(*p), borders](const void* const* inputs,
-                                                      void* const* outputs, void* /*scratch*/) {
-      auto* y = static_cast<float*>(outputs[0]);
-      pool.Run(static_cast<const float*>(inputs[0]), y);
-      if (borders) borders->Apply(y);
+  // What is bound calls compute(inputs, outputs, scratch).
+  const auto bind = [&](auto compute, size_t scratch_bytes) {
+    const auto run = [compute, borders, dtype = x.dtype](
+                         const void* const* inputs, void* const* outputs, void* scratch) -> Status {
+      RETURN_IF_ERROR(compute(inputs[0], outputs[0], scratch));
+      if (borders) borders->Apply(dtype, outputs[0]);
       return OkStatus();
-    });
+    };
+    return BindCall(run, {}, scratch_bytes);
+  };
+  if (IsOwn(attrs.kind, *p, x.dtype)) {
+    return bind(
+        [pool = nn::MaxPool(*p), dtype = x.dtype](const void* from, void* to, void* /*scratch*/) {
+          RunOwn(pool, dtype, from, to);
+          return OkStatus();
+        },
+        0);
   }
   ASSIGN_OR_RETURN(const onednn::Plan plan, PoolPlan(*this, attrs.kind, *p, x.dtype, x.shape));
   if (plan == nullptr) return DeclineToBind("oneDNN has no primitive for it");
-  const auto run = [plan, borders](const void* const* inputs, void* const* outputs,
-                                   void* scratch) -> Status {
-    const void* tensors[] = {inputs[0], outputs[0]};
-    RETURN_IF_ERROR(plan->Run(tensors, scratch));
-    if (borders) borders->Apply(static_cast<float*>(outputs[0]));
-    return OkStatus();
-  };
-  return BindCall(run, {}, plan->scratch_bytes());
+  return bind(
+      [plan](const void* from, void* to, void* scratch) {
+        const void* tensors[] = {from, to};
+        return plan->Run(tensors, scratch);
+      },
+      plan->scratch_bytes());
 }
 
 // Runs the pool in the library where that pays and the library has code. Else a float pool runs in
@@ -164,7 +193,7 @@ Status PoolFast(PoolState& state, nn::PoolKind kind, const nn::PoolProblem& p, c
   };
   if (out->num_elements() < kSmallPool || p.depth_window > 1) return plain();
   if (IsOwn(kind, p, x.dtype())) {
-    nn::MaxPool(p).Run(x.data<float>(), out->data<float>());
+    RunOwn(nn::MaxPool(p), x.dtype(), x.raw(), out->raw());
     return OkStatus();
   }
   if (!cacheable) return plain();
@@ -185,11 +214,11 @@ Status RunPoolOf(OpContext& ctx, const nn::PoolAttrs& attrs, bool cacheable) {
   const Dtype dtype = x.dtype();
   const auto fast = [&](const Tensor& from, Tensor* to) -> Status {
     RETURN_IF_ERROR(PoolFast(state, attrs.kind, p, from, cacheable, to, allocator));
-    if (state.zeros) ZeroBorders(p).Apply(to->data<float>());
+    if (state.zeros) ZeroBorders(p).Apply(to->dtype(), to->raw());
     return OkStatus();
   };
   const bool tries = dtype == Dtype::kBfloat16
-                         ? Bfloat16IsNative()
+                         ? IsOwn(attrs.kind, p, dtype) || Bfloat16IsNative()
                          : Has(Types(Dtype::kFloat, Dtype::kInt8, Dtype::kUint8), dtype);
   if (tries) {
     const Status s = fast(x, out);
@@ -241,7 +270,8 @@ StatusOr<std::unique_ptr<KernelState>> MakePoolState(const Node& node, nn::PoolK
   auto state = std::make_unique<PoolState>();
   ASSIGN_OR_RETURN(state->attrs, nn::ParsePoolAttrs(node, kind, spatial));
   state->batch_in_index = node.Bool("include_batch_in_index");
-  state->may_pad = (node.Is("MaxPool") || node.Is("MaxPool3D")) && node.Type("T") == Dtype::kFloat;
+  state->may_pad = (node.Is("MaxPool") || node.Is("MaxPool3D")) &&
+                   Has(Types(Dtype::kFloat, Dtype::kBfloat16), node.Type("T"));
   return state;
 }
 StatusOr<std::unique_ptr<KernelState>> PrepareMaxPool(const Node& node) {
