@@ -1,8 +1,8 @@
 // A plan: what a program will do, in terms of values and actions, before anything has an address.
 //
 // The steps of compile/ each take a plan and leave one, in this order: Lower (shapes are known,
-// what needs no run is done), FoldDilations, FoldPads and FoldScales (what a kernel does without a
-// pass of its own), BindActions (kernels are bound, and do
+// what needs no run is done), FoldDilations, FoldPads, FoldScales and FoldBiases (what a kernel
+// does without a pass of its own), BindActions (kernels are bound, and do
 // what follows them where they can), JoinElementwise (elementwise_chain.h), NameParts (copies of
 // whole runs of bytes become names of where they lie), PlanMemory (every value has a place).
 // Program (program.h) runs the plan. Not thread safe.
@@ -106,6 +106,9 @@ void FoldPads(Plan& plan);
 // A product by constants, one for each channel, of what only it reads is in the weights
 // (kernels/scales_weights.h).
 Status FoldScales(Plan& plan);
+// Constants, one for each channel, that are added to a product behind its bias, be it behind other
+// sums, are in the bias.
+Status FoldBiases(Plan& plan);
 
 // Binds every action whose kernel can be; actions that one kernel does in a pass become one.
 Status BindActions(Plan& plan, Reasons* reasons = nullptr);

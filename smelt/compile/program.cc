@@ -60,6 +60,7 @@ StatusOr<std::unique_ptr<Program>> Program::FromPlan(Plan plan, std::string func
   FoldDilations(plan);
   FoldPads(plan);
   RETURN_IF_ERROR(FoldScales(plan));
+  RETURN_IF_ERROR(FoldBiases(plan));
   RETURN_IF_ERROR(BindActions(plan, reasons));
   JoinElementwise(plan);
   NameParts(plan);

@@ -162,7 +162,27 @@ def narrow(r):
     yield graph_case("MatMul", slopes, name="of_two_slopes")
 
 
+def residuals(r):
+    """Batch normalization behind a convolution and a sum: constants are left behind the sum."""
+    makers = {"batch_norm": lambda y, rest: y * numbers(r, 20) + rest + numbers(r, 20), "constant_last": lambda y, rest: (tf.nn.bias_add(y, numbers(r, 20)) + rest) + numbers(r, 1, 1, 1, 20),
+              "constant_first": lambda y, rest: numbers(r, 20) + (rest + tf.nn.bias_add(y, numbers(r, 20))), "infinite": lambda y, rest: tf.nn.bias_add(y, numbers(r, 20)) + rest + np.array([np.inf] * 3 + [-np.inf] * 17, np.float32),
+              "two_sums": lambda y, rest: ((tf.nn.bias_add(y, numbers(r, 20)) + rest) + tf.square(rest)) + numbers(r, 20), "number": lambda y, rest: tf.nn.bias_add(y, numbers(r, 20)) + rest + 2.5}
+    for name, make in makers.items():
+
+        def build(make=make):
+            x, rest = ph([None, 3, 4, 12]), ph([None, 3, 4, 20])
+            y = tf.nn.conv2d(x, numbers(r, 1, 1, 12, 20) * 0.3, 1, "SAME")
+            flat = tf.reshape(make(tf.reshape(tf.matmul(tf.reshape(x, [-1, 12]), numbers(r, 12, 20) * 0.3), [-1, 3, 4, 20]), rest), [-1, 20])
+            value, others = numbers(r, 1, 3, 4, 12), numbers(r, 1, 3, 4, 20)
+            special = others.copy()
+            special.flat[0], special.flat[1], special.flat[25] = np.nan, np.inf, -np.inf
+            return [Step(fetch=[tf.nn.relu(make(y, rest)), flat], feed=f) for f in ({x: value, rest: others}, {x: value, rest: special}, {x: value[:0], rest: others[:0]})]
+
+        yield graph_case("Conv2D", build, name=f"then_sum_and_{name}")
+
+
 def cases(r):
     yield from products(r)
     yield from norms(r)
     yield from narrow(r)
+    yield from residuals(r)
