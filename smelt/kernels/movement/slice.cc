@@ -1,9 +1,11 @@
 // Slice, StridedSlice, StridedSliceGrad, TensorStridedSliceUpdate.
 #include <algorithm>
+#include <optional>
 
 #include "smelt/kernels/common/bound_call.h"
 #include "smelt/kernels/common/slice_spec.h"
 #include "smelt/kernels/common/transfers.h"
+#include "smelt/kernels/unsigned_int8.h"
 
 namespace smelt {
 namespace {
@@ -113,11 +115,23 @@ SliceLoops LoopsOfSlice(const Shape& input, const SliceSpec& spec) {
   return slice;
 }
 
+struct StridedSliceState final : KernelState, UnsignedInt8 {
+  StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
+  bool MayBeUnsigned(const BindContext& context) const override {
+    return context.inputs[0].dtype == Dtype::kInt8 && SpecOf(context);
+  }
+  bool passes_on() const override { return true; }
+  // nullopt: what is not bound.
+  std::optional<SliceSpec> SpecOf(const BindContext& context) const;
+
+  IntAttrs masks;
+};
+
 Status RunStridedSlice(OpContext& ctx) {
   const Tensor& input = ctx.input(0);
   SliceSpec spec;
   RETURN_IF_ERROR(ResolveSlice(input.shape(), ctx.input(1), ctx.input(2), ctx.input(3),
-                               ctx.state<IntAttrs>(), &spec));
+                               ctx.state<StridedSliceState>().masks, &spec));
   if (spec.whole) {
     ctx.set_output(0, ctx.TakeInput(0).WithShape(spec.shape));
     return OkStatus();
@@ -134,23 +148,30 @@ Status RunStridedSlice(OpContext& ctx) {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<BoundKernel>> BindStridedSlice(const IntAttrs& masks,
-                                                        const BindContext& context) {
+StatusOr<std::unique_ptr<BoundKernel>> StridedSliceState::Bind(const BindContext& context) {
+  const auto spec = SpecOf(context);
+  if (!spec) return nullptr;
+  if (spec->whole || spec->shape.num_elements() == 0) return BindWhole(0, context.outputs[0]);
+  return BindSliceLoops(context.inputs[0].dtype, LoopsOfSlice(context.inputs[0].shape, *spec));
+}
+
+std::optional<SliceSpec> StridedSliceState::SpecOf(const BindContext& context) const {
   const BoundTensor& input = context.inputs[0];
   const std::span<const BoundTensor> ends = context.inputs.subspan(1);
   const bool constant =
       std::ranges::all_of(ends, [](const BoundTensor& t) { return t.constant != nullptr; });
-  if (!constant || !IsPod(input.dtype)) return nullptr;
+  if (!constant || !IsPod(input.dtype)) return std::nullopt;
   SliceSpec spec;
   const Status resolved = ResolveSlice(input.shape, *ends[0].constant, *ends[1].constant,
                                        *ends[2].constant, masks, &spec);
-  if (!resolved.ok() || !Fits(context, 4, spec.shape)) return nullptr;
-  if (spec.whole || spec.shape.num_elements() == 0) return BindWhole(0, context.outputs[0]);
-  return BindSliceLoops(input.dtype, LoopsOfSlice(input.shape, spec));
+  if (!resolved.ok() || !Fits(context, 4, spec.shape)) return std::nullopt;
+  return spec;
 }
+
 StatusOr<std::unique_ptr<KernelState>> PrepareStridedSlice(const Node& node) {
-  ASSIGN_OR_RETURN(auto state, ReadSliceMasks(node));
-  static_cast<IntAttrs&>(*state).bind = BindStridedSlice;
+  ASSIGN_OR_RETURN(const auto masks, ReadSliceMasks(node));
+  auto state = std::make_unique<StridedSliceState>();
+  state->masks = static_cast<const IntAttrs&>(*masks);
   return state;
 }
 
