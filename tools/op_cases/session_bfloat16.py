@@ -147,6 +147,21 @@ def beside_the_image(r):
     yield graph_case("Conv2D", build((1, 2, 2, 19), [1, 3, 1, 1], 2, 0), name="first_rows_see_padding_alone", tol=ROUNDED)
 
 
+def pixels(r):
+    """Windows of one pixel: depths that come in pairs and not, channels that fill vectors and not, with and without what follows."""
+    acts = {"": lambda t: t, "relu6": tf.nn.relu6, "silu": lambda t: t * tf.sigmoid(t), "leaky": lambda t: tf.nn.leaky_relu(t, 0.25)}
+    for depth, wide, act, adds in ((16, 48, "relu6", False), (16, 24, "", True), (6, 18, "silu", False), (7, 24, "", True), (8, 17, "relu6", True), (24, 40, "leaky", True), (2, 2, "", False)):
+
+        def build(depth=depth, wide=wide, act=acts[act], adds=adds):
+            x, rest = narrow_ph([None, 3, 7, 3]), narrow_ph([None, 3, 7, 3])
+            y = tf.nn.bias_add(tf.nn.conv2d(channels(x, depth), many(r, 1, 1, depth, wide), 1, "SAME"), many(r, wide))
+            fetch = ends(act(y + channels(rest, wide) if adds else y))
+            other = halves(r, 1, 3, 7, 3)
+            return [Step(fetch=fetch, feed={x: v, rest: other[:len(v)]}) for v in specials(halves(r, 1, 3, 7, 3))]
+
+        yield graph_case("Conv2D", build, name=f"pixels_{depth}_{wide}_{act or 'plain'}", tol=ROUNDED)
+
+
 def padded_maxima(r):
     for depth, pad in ((5, [[0, 0], [1, 1], [1, 1], [0, 0]]), (38, [[0, 0], [1, 0], [2, 1], [0, 0]]), (64, [[0, 0], [0, 0], [0, 2], [0, 0]])):
 
@@ -160,5 +175,5 @@ def padded_maxima(r):
 
 
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels):
         yield from family(r)

@@ -5,6 +5,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/nn/narrow_product.h"
 #include "smelt/kernels/nn/streamed_conv.h"
 #include "smelt/kernels/nn/tiled_conv.h"
 #include "smelt/kernels/nn/window.h"
@@ -58,6 +59,7 @@ class FloatConv {
   NarrowLayer narrow_;
   nn::TiledConv tiled_;
   nn::StreamedConv streamed_;
+  nn::NarrowProduct narrow_product_;
   ConstantIsModest modest_filter_;
   FoldedOnce folded_;
 };
