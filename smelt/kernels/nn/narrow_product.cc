@@ -7,6 +7,7 @@
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/base/processor.h"
+#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/tile_bfloat16.h"
 #include "smelt/kernels/nn/tiled_steps.h"
@@ -161,8 +162,10 @@ StatusOr<std::unique_ptr<BoundKernel>> NarrowProduct::Bind(const ConvProblem& p,
     return nullptr;
   }
   const int64_t rows = p.output.num_elements() / p.out_depth;
-  const auto pack = [&](Allocator* a) {
-    return PackPairs(filter, p.in_depth, p.out_depth, factors, a);
+  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor packed, PackPairs(filter, p.in_depth, p.out_depth, factors, a));
+    DropOriginal(filter);
+    return packed;
   };
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
   std::vector<float> start(static_cast<size_t>(NarrowPanels(p.out_depth).vectors * kLanesOfTile),
