@@ -84,7 +84,7 @@ bool WantsOwnLoop(const nn::MatMulProblem& p, bool constant_b) {
 
 // Can weights be packed for loops of our own, once for all runs?
 bool Packs(const nn::MatMulProblem& p, bool constant_b) {
-  return constant_b && !p.transpose_b && p.n <= kMostPacked / p.k;
+  return constant_b && p.n <= kMostPacked / p.k;
 }
 bool IsFewRows(const nn::MatMulProblem& p) {
   return !p.transpose_a && p.batches() == 1 && p.m <= kFewRows;
@@ -206,7 +206,11 @@ class PackedLoop final : public BoundKernel {
     const int64_t panels = (p.n + isa.dense_panel - 1) / isa.dense_panel;
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{panels, p.k, isa.dense_panel}));
     ASSIGN_OR_RETURN(Tensor weights, Tensor::Make(Dtype::kFloat, shape));
-    isa.dense_pack(b, p.n, p.k, p.n, weights.data<float>());
+    if (p.transpose_b) {
+      isa.dense_pack_turned(b, p.k, p.k, p.n, weights.data<float>());
+    } else {
+      isa.dense_pack(b, p.n, p.k, p.n, weights.data<float>());
+    }
     return std::unique_ptr<BoundKernel>(new PackedLoop(p, steps, std::move(weights)));
   }
 
