@@ -285,39 +285,62 @@ SMELT_AVX512_INLINE void FinishColumns(const ExactInt8Tile& tile, const __m512i 
   }
 }
 
-#define SMELT_TILE_AVX512(Name, Products, target)                                           \
-  template <int P>                                                                          \
-  target void Name(const ExactInt8Tile& tile) {                                             \
-    __m512i sum[P][2];                                                                      \
-    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {                                        \
-      const __m512i start = _mm512_loadu_si512(tile.start + v * 16);                        \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) sum[p][v] = start;                     \
-    }                                                                                       \
-    const int8_t* w = tile.weights;                                                         \
-    const int64_t bytes = tile.groups * 4;                                                  \
-    for (int64_t s = 0; s < tile.num_segments; ++s) {                                       \
-      const char* x[P];                                                                     \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                      \
-        x[p] = Products::Row(tile, p, tile.segments[s]);                                    \
-      }                                                                                     \
-      for (int64_t at = 0; at < bytes; at += 4, w += 2 * Products::kVector) {               \
-        const __m512i w0 = Products::Load(w), w1 = Products::Load(w + Products::kVector);   \
-        SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                    \
-          const __m512i four =                                                              \
-              _mm512_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at))); \
-          sum[p][0] = Products::Add(sum[p][0], four, w0);                                   \
-          sum[p][1] = Products::Add(sum[p][1], four, w1);                                   \
-        }                                                                                   \
-      }                                                                                     \
-    }                                                                                       \
-    if (tile.sums != nullptr) {                                                             \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                      \
-        _mm512_storeu_si512(tile.sums + p * 32, sum[p][0]);                                 \
-        _mm512_storeu_si512(tile.sums + p * 32 + 16, sum[p][1]);                            \
-      }                                                                                     \
-      return;                                                                               \
-    }                                                                                       \
-    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) { FinishColumns<P>(tile, sum, v); }      \
+// Few rows would wait for one sum after the other: several groups have sums of their own.
+template <int P>
+constexpr int kSumsOfGroups = P == 1   ? 4
+                              : P == 2 ? 2
+                                       : 1;
+
+#define SMELT_TILE_AVX512(Name, Products, target)                                             \
+  template <int P>                                                                            \
+  target void Name(const ExactInt8Tile& tile) {                                               \
+    constexpr int kGroups = kSumsOfGroups<P>;                                                 \
+    __m512i sum[kGroups][P][2];                                                               \
+    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {                                          \
+      const __m512i start = _mm512_loadu_si512(tile.start + v * 16);                          \
+      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+        SMELT_EXACT_UNROLL for (int g = 0; g < kGroups; ++g) {                                \
+          sum[g][p][v] = g == 0 ? start : _mm512_setzero_si512();                             \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+    const int8_t* w = tile.weights;                                                           \
+    const int64_t bytes = tile.groups * 4;                                                    \
+    for (int64_t s = 0; s < tile.num_segments; ++s) {                                         \
+      const char* x[P];                                                                       \
+      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+        x[p] = Products::Row(tile, p, tile.segments[s]);                                      \
+      }                                                                                       \
+      for (int64_t at = 0; at < bytes;) {                                                     \
+        const int groups = bytes - at < 4 * kGroups ? 1 : kGroups;                            \
+        SMELT_EXACT_UNROLL for (int g = 0; g < kGroups; ++g) {                                \
+          if (g >= groups) break;                                                             \
+          const __m512i w0 = Products::Load(w), w1 = Products::Load(w + Products::kVector);   \
+          SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                    \
+            const __m512i four =                                                              \
+                _mm512_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at))); \
+            sum[g][p][0] = Products::Add(sum[g][p][0], four, w0);                             \
+            sum[g][p][1] = Products::Add(sum[g][p][1], four, w1);                             \
+          }                                                                                   \
+          w += 2 * Products::kVector;                                                         \
+          at += 4;                                                                            \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+    SMELT_EXACT_UNROLL for (int g = 1; g < kGroups; ++g) {                                    \
+      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+        sum[0][p][0] = _mm512_add_epi32(sum[0][p][0], sum[g][p][0]);                          \
+        sum[0][p][1] = _mm512_add_epi32(sum[0][p][1], sum[g][p][1]);                          \
+      }                                                                                       \
+    }                                                                                         \
+    if (tile.sums != nullptr) {                                                               \
+      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+        _mm512_storeu_si512(tile.sums + p * 32, sum[0][p][0]);                                \
+        _mm512_storeu_si512(tile.sums + p * 32 + 16, sum[0][p][1]);                           \
+      }                                                                                       \
+      return;                                                                                 \
+    }                                                                                         \
+    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) { FinishColumns<P>(tile, sum[0], v); }     \
   }
 SMELT_TILE_AVX512(TileAvx512, Madd, SMELT_AVX512)
 SMELT_TILE_AVX512(TileVnni, Vnni, SMELT_AVX512_VNNI)

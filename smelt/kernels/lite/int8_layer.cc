@@ -196,6 +196,8 @@ ExactInt8Steps Int8Layer::StepsAt(int64_t place) const {
 }
 
 int64_t Int8Layer::WindowAt(int64_t output) const {
+  // Divisions take as long as a row of few numbers.
+  if (s_.out_w == 1 && s_.out_h == 1) return output * image_h_ * image_w_ * image_depth_;
   const int64_t x = output % s_.out_w, line = output / s_.out_w;
   const int64_t y = line % s_.out_h, b = line / s_.out_h;
   return ((b * image_h_ + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
@@ -364,7 +366,7 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
       for (int i = 0; i < n; ++i, window += step) {
         if (r + i == line_ends) {
           window = WindowAt(r + i) + g * channels;
-          line_ends = (r + i) / s_.out_w * s_.out_w + s_.out_w;
+          line_ends = s_.out_w == 1 ? r + i + 1 : (r + i) / s_.out_w * s_.out_w + s_.out_w;
         }
         rows[static_cast<size_t>(i)] = image + window;
       }
