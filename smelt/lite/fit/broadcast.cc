@@ -258,32 +258,37 @@ LiteEndpoints FitNotEqual(Node& n, Legalizer& l) {
   return One(l.Add("tfl.logical_not", {fitted.empty() ? equal : fitted[0]}, {}, out));
 }
 
+// A difference takes more dimensions, and is often there beside it.
+LiteEndpoints FitSquaredDifference(Node& n, Legalizer& l) {
+  const PartialShape x = l.shape(n.input(0)), y = l.shape(n.input(1)), to = l.shape({&n, 0});
+  const int rank = std::max(x.rank(), y.rank());
+  const bool same = x == y && (x.fully_known() || n.Bool(kSameShapes));
+  const bool empty = std::ranges::find(to.dims(), 0) != to.dims().end();
+  if (same || empty || !x.known_rank() || !y.known_rank() ||
+      rank <= KernelRanksOf(n.op_name()).broadcast ||
+      rank > KernelRanksOf(OpName("tfl.sub")).broadcast || l.type(n.input(0)) != Dtype::kFloat) {
+    return FitBroadcast(n, l);
+  }
+  const LiteOutput out = l.OutputOf(n);
+  ASSIGN_OR_RETURN(const Endpoint difference, l.Add("tfl.sub", n.inputs(), {}, out));
+  return One(l.Add("tfl.square", {difference}, {}, out));
+}
+
 constexpr FitRow kBroadcastFit[] = {
+    {{"tfl.squared_difference"}, FitSquaredDifference},
     {{"tfl.not_equal"}, FitNotEqual},
     {{"tfl.batch_matmul"}, FitBatchMatMul},
-    {{"tfl.add",
-      "tfl.sub",
-      "tfl.mul",
-      "tfl.div",
-      "tfl.maximum",
-      "tfl.minimum",
-      "tfl.select_v2",
-      "tfl.equal",
-      "tfl.less",
-      "tfl.less_equal",
-      "tfl.greater",
-      "tfl.greater_equal",
-      "tfl.floor_div",
-      "tfl.floor_mod",
-      "tfl.pow",
-      "tfl.squared_difference",
-      "tfl.logical_and",
-      "tfl.logical_or",
-      "tfl.bitwise_xor",
-      "tfl.right_shift",
-      "tfl.atan2",
-      "tfl.stablehlo_and",
-      "tfl.stablehlo_shift_left"},
+    {{"tfl.add",           "tfl.sub",
+      "tfl.mul",           "tfl.div",
+      "tfl.maximum",       "tfl.minimum",
+      "tfl.select_v2",     "tfl.equal",
+      "tfl.less",          "tfl.less_equal",
+      "tfl.greater",       "tfl.greater_equal",
+      "tfl.floor_div",     "tfl.floor_mod",
+      "tfl.pow",           "tfl.logical_and",
+      "tfl.logical_or",    "tfl.bitwise_xor",
+      "tfl.right_shift",   "tfl.atan2",
+      "tfl.stablehlo_and", "tfl.stablehlo_shift_left"},
      FitBroadcast},
 };
 

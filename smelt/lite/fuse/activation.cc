@@ -23,13 +23,33 @@ const char* ActivationOf(const Node& n) {
   return n.Is("tfl.relu") ? "RELU" : n.Is("tfl.relu6") ? "RELU6" : "RELU_N1_TO_1";
 }
 
+// Of a difference others may read the square: squared_difference computes it from what it is of.
+StatusOr<bool> TakeSquaresAway(Endpoint e, const Node& reader, Fuser& f) {
+  if (!e.node->Is("tfl.sub")) return false;
+  std::vector<Node*> squares;
+  for (const Use& u : e.node->OrderedUses()) {
+    if (u.node == &reader) continue;
+    if (u.is_control() || !u.node->Is("tfl.square")) return false;
+    squares.push_back(u.node);
+  }
+  for (Node* square : squares) {
+    ASSIGN_OR_RETURN(const Endpoint by, f.Add("tfl.squared_difference",
+                                              {e.node->input(0), e.node->input(1)}, {}, *square));
+    f.Replace(square, by);
+  }
+  return true;
+}
+
 StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
   const Endpoint x = n.input(0);
   if (!x.node->Is(kTakesActivation) || Fuser::type(x) != Dtype::kFloat) return false;
   if (x.node->String("fused_activation_function", "NONE") != "NONE") {
     return f.Declined(n, "what it follows has an activation");
   }
-  if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
+  if (!Fuser::ReadOnce(x)) {
+    ASSIGN_OR_RETURN(const bool alone, TakeSquaresAway(x, n, f));
+    if (!alone) return f.Declined(n, "others read what it follows");
+  }
   x.node->AttrsToChange().Set("fused_activation_function", ActivationOf(n));
   f.Replace(&n, x);
   return true;

@@ -2,6 +2,7 @@
 // channels, zeros around an image, the blocks of a dilated convolution.
 #include <algorithm>
 
+#include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/evaluate.h"
 #include "smelt/lite/fuse/fusion.h"
 
@@ -22,44 +23,100 @@ Tensor Spread(const Tensor& value, int64_t count) {
   return out;
 }
 
-// The operator before: a constant of the input's channels and what is left.
+// The operator before: a constant of the input's channels and what is left. The constant may be
+// deep in a product of several, or a sum of several: `path` leads to it from the input of the
+// affine operator, to the operator that reads it.
 struct Before {
-  Endpoint x;
+  std::vector<Node*> path;
+  int constant = 1;  // which input of the last it is
   Tensor value;
   Tensor weights;
+  Endpoint rest() const { return path.back()->input(1 - constant); }
 };
+
+// Where a constant stands in a tree of one op, nothing where none does.
+bool FindConstant(Endpoint e, OpName op, bool left_too, bool deep, Before* out) {
+  if (!e.node->Is(op) || Fuser::type(e) != Dtype::kFloat) return false;
+  out->path.push_back(e.node);
+  for (const int c : {1, 0}) {
+    if (c == 0 && !left_too) break;
+    auto value = Fuser::Constant(e.node->input(c));
+    if (!value) continue;
+    out->constant = c;
+    out->value = *std::move(value);
+    return true;
+  }
+  for (const int c : {0, 1}) {
+    const Endpoint inner = e.node->input(c);
+    if (deep && Fuser::ReadOnce(inner) && !HasActivation(*inner.node) &&
+        FindConstant(inner, op, left_too, deep, out)) {
+      return true;
+    }
+  }
+  out->path.pop_back();
+  return false;
+}
+
+// Has every operator on the way its shape without the constant too? One that is broadcast to the
+// constant's shape would not.
+bool KeepsShapes(const Before& b) {
+  PartialShape without = Fuser::shape(b.rest());
+  for (size_t i = b.path.size(); i-- > 0;) {
+    const Node& n = *b.path[i];
+    if (i + 1 < b.path.size()) {
+      const bool first = n.input(0).node == b.path[i + 1];
+      without = BroadcastOf(without, Fuser::shape(n.input(first ? 1 : 0)));
+    }
+    if (i == 0) return without == Fuser::shape({const_cast<Node*>(&n), 0});
+  }
+  return false;
+}
 
 template <bool kLeftToo>
 StatusOr<std::optional<Before>> ConstantBefore(Node& n, OpName op, Fuser& f) {
   const Endpoint e = n.input(0);
-  if (!e.node->Is(op) || Fuser::type(e) != Dtype::kFloat) return std::nullopt;
-  for (const int c : {1, 0}) {
-    if (c == 0 && !kLeftToo) break;
-    const auto value = Fuser::Constant(e.node->input(c));
-    const Endpoint x = e.node->input(1 - c);
-    if (!value) continue;
-    const PartialShape shape = Fuser::shape(x);
-    if (!(shape == Fuser::shape(e)) || shape.rank() < 1) return std::nullopt;
-    const int64_t channels = shape[shape.rank() - 1];
-    if (channels <= 0) return std::nullopt;
-    if (!Fuser::ReadOnce(e) || HasActivation(*e.node)) {
-      f.Declined(n, absl::StrCat("others read '", e.node->name(), "', or it has an activation"));
-      return std::nullopt;
-    }
-    const auto weights = Fuser::Constant(n.input(1));
-    if (!weights) {
-      f.Declined(n, "the weights are no constant");
-      return std::nullopt;
-    }
-    ASSIGN_OR_RETURN(const auto all, PerChannel(*value, channels));
-    const int64_t count = weights->dim(InputChannels(n));
-    if (!all || count % channels != 0 || (!n.Is("tfl.depthwise_conv_2d") && count != channels)) {
-      f.Declined(n, "the constant before it is not one number for each channel");
-      return std::nullopt;
-    }
-    return Before{x, Spread(*all, count), *weights};
+  Before b;
+  // A quotient or a difference of several is another thing.
+  if (!FindConstant(e, op, kLeftToo, /*deep=*/kLeftToo, &b)) return std::nullopt;
+  if (!KeepsShapes(b)) return std::nullopt;
+  const PartialShape shape = Fuser::shape(e);
+  const int64_t channels = shape.rank() < 1 ? 0 : shape[shape.rank() - 1];
+  if (channels <= 0) return std::nullopt;
+  if (!Fuser::ReadOnce(e) || HasActivation(*e.node)) {
+    f.Declined(n, absl::StrCat("others read '", e.node->name(), "', or it has an activation"));
+    return std::nullopt;
   }
-  return std::nullopt;
+  const auto weights = Fuser::Constant(n.input(1));
+  if (!weights) {
+    f.Declined(n, "the weights are no constant");
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(const auto all, PerChannel(b.value, channels));
+  const int64_t count = weights->dim(InputChannels(n));
+  if (!all || count % channels != 0 || (!n.Is("tfl.depthwise_conv_2d") && count != channels)) {
+    f.Declined(n, "the constant before it is not one number for each channel");
+    return std::nullopt;
+  }
+  b.value = Spread(*all, count);
+  b.weights = *weights;
+  return b;
+}
+
+// The operator that read the constant goes.
+void TakeOut(const Before& b, Node& n, Fuser& f) {
+  const Endpoint rest = b.rest();
+  if (b.path.size() == 1) {
+    f.SetInput(&n, 0, rest);
+    return;
+  }
+  Node* outer = b.path[b.path.size() - 2];
+  f.SetInput(outer, outer->input(0).node == b.path.back() ? 0 : 1, rest);
+  for (size_t i = b.path.size() - 1; i-- > 0;) {
+    Node* on_the_way = b.path[i];
+    on_the_way->AttrsToChange().Set(
+        kOutputShapes, std::vector<PartialShape>{BroadcastOf(Fuser::shape(on_the_way->input(0)),
+                                                             Fuser::shape(on_the_way->input(1)))});
+  }
 }
 
 StatusOr<Tensor> Scaled(const Node& n, const Tensor& weights, const Tensor& by, OpName op) {
@@ -76,7 +133,7 @@ StatusOr<bool> FuseFactorBefore(Node& n, Fuser& f) {
   ASSIGN_OR_RETURN(const Tensor scaled, Scaled(n, before->weights, before->value,
                                                kDiv ? OpName("RealDiv") : OpName("Mul")));
   f.SetInput(&n, 1, f.Const(scaled, n));
-  f.SetInput(&n, 0, before->x);
+  TakeOut(*before, n, f);
   return true;
 }
 
@@ -93,6 +150,12 @@ StatusOr<bool> FuseSumBefore(Node& n, Fuser& f) {
   const int64_t made = before->weights.dim(parts.channels);
   ASSIGN_OR_RETURN(const Tensor bias, BiasOf(n, made));
   if (!bias.valid()) return f.Declined(n, "the bias is no constant");
+  const bool has_none =
+      n.Is("tfl.fully_connected") &&
+      (n.num_inputs() <= parts.bias || n.input(parts.bias).node->Is("tfl.no_value"));
+  if (has_none && made > before->value.num_elements()) {
+    return f.Declined(n, "its bias would be larger than the constant");
+  }
   ASSIGN_OR_RETURN(const Tensor moved, Scaled(n, before->weights, before->value, "Mul"));
   std::vector<int64_t> axes;
   for (int i = 0; i < moved.rank(); ++i) {
@@ -104,7 +167,7 @@ StatusOr<bool> FuseSumBefore(Node& n, Fuser& f) {
   ASSIGN_OR_RETURN(const auto sums,
                    Evaluate("Sum", {moved, Tensor::Vector(std::span<const int64_t>(axes))}, attrs));
   ASSIGN_OR_RETURN(const Tensor sum, Binary(kSub ? OpName("Sub") : OpName("AddV2"), bias, sums[0]));
-  f.SetInput(&n, 0, before->x);
+  TakeOut(*before, n, f);
   RETURN_IF_ERROR(SetBias(&n, sum, f));
   return true;
 }

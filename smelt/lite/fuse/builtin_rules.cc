@@ -63,6 +63,15 @@ let below_zero(x) = select_v2(above(x), 0, x) | select(above(x), 0, x) | minimum
 fusion FuseElu "select(x > 0, x, exp(min(x, 0)) - 1) -> elu(x)" {
   select_v2(above(x), x, sub(exp(below_zero(x)), 1) | add(exp(below_zero(x)), -1)) -> elu(x);
   select(above(x), x, sub(exp(below_zero(x)), 1) | add(exp(below_zero(x)), -1)) -> elu(x);
+  sub(exp(m@minimum(_, 0)), 1) -> elu(m);
+  add(exp(m@minimum(_, 0)), -1) -> elu(m);
+  add(relu(x), elu(minimum(x, 0))) -> elu(x);
+}
+# Below zero elu(x) is below zero, above it is x.
+fusion FuseScaledElu "select(x > 0, elu(x), a * elu(x)) -> leaky_relu(elu(x))" {
+  select_v2(above(x), e@elu(x), mul(e, a:number)) -> leaky_relu(e){alpha=a};
+  select(above(x), e@elu(x), mul(e, a:number)) -> leaky_relu(e){alpha=a};
+  add(relu(x), mul(a:number, elu(minimum(x, 0)))) -> leaky_relu(elu(x)){alpha=a};
 }
 # The ranges that training with FakeQuant puts in between say less than the whole does.
 let ranged(p) = dequantize(quantize(p));

@@ -156,6 +156,18 @@ bool SameWhenEqualElements(const PartialShape& a, const PartialShape& b) {
   return free <= 1;
 }
 
+PartialShape BroadcastOf(const PartialShape& a, const PartialShape& b) {
+  if (!a.known_rank() || !b.known_rank()) return {};
+  const int rank = std::max(a.rank(), b.rank());
+  std::vector<int64_t> dims;
+  for (int i = 0; i < rank; ++i) {
+    const int ia = i - rank + a.rank(), ib = i - rank + b.rank();
+    const int64_t x = ia < 0 ? 1 : a[ia], y = ib < 0 ? 1 : b[ib];
+    dims.push_back(x == 1 ? y : y == 1 ? x : std::max(x, y));
+  }
+  return PartialShape::Of(dims);
+}
+
 namespace {
 
 Fusion RowOf(const RuleFusion& rules) {

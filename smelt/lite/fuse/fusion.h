@@ -162,6 +162,8 @@ std::optional<std::vector<int64_t>> IntsOf(Endpoint e);
 std::vector<int64_t> StatedSizes(const PartialShape& s);
 // Can one reshape state them? Neither two free ones, nor one beside a size of 0, can be told.
 bool CanReshapeTo(std::span<const int64_t> sizes);
+// Of the result of operands that broadcast; no rank where either has none.
+PartialShape BroadcastOf(const PartialShape& a, const PartialShape& b);
 // Equal shapes, if they are of as many elements: one size may be free in both.
 bool SameWhenEqualElements(const PartialShape& a, const PartialShape& b);
 // Where an affine operator has its weights and its bias, and which dimension of the weights is that

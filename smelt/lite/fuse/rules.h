@@ -9,8 +9,9 @@
 //   }
 //
 // A rule is tried at every operator. Operands of commutative operators match in any order, sums
-// and products of three and more however they are nested. What the rule takes away must be read by
-// the rule alone, and have no activation but those that the rule states. Thread safe once parsed.
+// and products of three and more however they are nested. What the rule takes away must have no
+// activation but those that the rule states; what others read stays for them, and the rule is
+// applied then only where more operators go than come. Thread safe once parsed.
 #ifndef SMELT_LITE_FUSE_RULES_H_
 #define SMELT_LITE_FUSE_RULES_H_
 

@@ -114,20 +114,8 @@ class Evaluator {
       if (value != m_.values.end()) return StatedShape(value->second);
     }
     PartialShape out = PartialShape::Of({});
-    for (const RuleExpr& arg : e.args) out = Broadcast(out, ShapeOf(arg));
+    for (const RuleExpr& arg : e.args) out = BroadcastOf(out, ShapeOf(arg));
     return out;
-  }
-
-  static PartialShape Broadcast(const PartialShape& a, const PartialShape& b) {
-    if (!a.known_rank() || !b.known_rank()) return {};
-    const int rank = std::max(a.rank(), b.rank());
-    std::vector<int64_t> dims;
-    for (int i = 0; i < rank; ++i) {
-      const int ia = i - rank + a.rank(), ib = i - rank + b.rank();
-      const int64_t x = ia < 0 ? 1 : a[ia], y = ib < 0 ? 1 : b[ib];
-      dims.push_back(x == 1 ? y : y == 1 ? x : std::max(x, y));
-    }
-    return PartialShape::Of(dims);
   }
 
  private:
@@ -195,7 +183,7 @@ PartialShape ShapeOf(const RuleReplacement& r, const RuleMatch& m) {
   if (r.kind == RuleReplacement::kConstant) return Evaluator(m).ShapeOf(r.constant);
   if (!KeepsShape(r.op)) return {};
   PartialShape out = PartialShape::Of({});
-  for (const RuleReplacement& arg : r.args) out = Evaluator::Broadcast(out, ShapeOf(arg, m));
+  for (const RuleReplacement& arg : r.args) out = BroadcastOf(out, ShapeOf(arg, m));
   return out;
 }
 

@@ -38,28 +38,19 @@ class Matcher {
       : rule_(rule), root_(root), explain_(explain) {}
 
   bool Match() {
-    return Value(*rule_.pattern, {&root_, 0}, {}, [&]() { return Accept(); });
+    return Value(*rule_.pattern, {&root_, 0}, [&]() { return Accept(); });
   }
   const RuleMatch& match() const { return match_; }
   // Why the pattern that was found does not hold.
   const std::string& why_not() const { return why_not_; }
 
  private:
-  struct Place {
-    const Node* reader = nullptr;
-    int input = 0;
-    bool operator==(const Place&) const = default;
-  };
-
-  bool Value(const RulePattern& p, Endpoint e, Place place, Continue next) {
+  bool Value(const RulePattern& p, Endpoint e, Continue next) {
     if (++steps_ > kMostSteps) return false;
-    read_.emplace_back(place, e);
-    const bool ok = Kind(p, e, place, next);
-    read_.pop_back();
-    return ok;
+    return Kind(p, e, next);
   }
 
-  bool Kind(const RulePattern& p, Endpoint e, Place place, Continue next) {
+  bool Kind(const RulePattern& p, Endpoint e, Continue next) {
     switch (p.kind) {
       case RulePattern::kAnything:
         return next();
@@ -76,8 +67,8 @@ class Matcher {
         return Literal(p, e, next);
       case RulePattern::kOneOf:
         return Bind(p.name, e, [&]() {
-          return std::ranges::any_of(
-              p.args, [&](const PatternPtr& one) { return Kind(*one, e, place, next); });
+          return std::ranges::any_of(p.args,
+                                     [&](const PatternPtr& one) { return Kind(*one, e, next); });
         });
       case RulePattern::kOperator:
         return Operator(p, e, next);
@@ -199,8 +190,7 @@ class Matcher {
     if (i < p.args.size()) {
       const int input = static_cast<int>(i);
       if (input >= n.num_inputs()) return false;
-      return Value(*p.args[i], n.input(input), {&n, input},
-                   [&]() { return InOrder(p, n, i + 1, next); });
+      return Value(*p.args[i], n.input(input), [&]() { return InOrder(p, n, i + 1, next); });
     }
     // Inputs that are left out need not be named.
     for (int k = static_cast<int>(i); k < n.num_inputs(); ++k) {
@@ -232,25 +222,23 @@ class Matcher {
   bool Side(const RulePattern& p, const std::vector<PatternPtr>& args, const Node& n, int input,
             Continue next) {
     const Endpoint e = n.input(input);
-    if (args.size() == 1) return Value(*args[0], e, {&n, input}, next);
+    if (args.size() == 1) return Value(*args[0], e, next);
     if (++steps_ > kMostSteps) return false;
     Node& inner = *e.node;
     if (!inner.Is(p.op) || inner.num_inputs() != 2) return false;
-    read_.emplace_back(Place{&n, input}, e);
     inner_.push_back(&inner);
     const auto rest = [&]() { return Commutative(p, args, inner, next); };
     const bool ok = !HasActivation(inner)
                         ? rest()
                         : Miss(2, absl::StrCat("'", inner.name(), "' has an activation"), rest);
     inner_.pop_back();
-    read_.pop_back();
     return ok;
   }
 
   // Everything lies in place: does it hold?
   bool Accept() {
     std::string why = wrong_;
-    if (why.empty()) why = NotReadOnce();
+    if (why.empty()) why = NotWorthIt();
     if (why.empty()) {
       for (const RuleCondition& c : rule_.conditions) {
         if (Holds(c, match_)) continue;
@@ -272,20 +260,47 @@ class Matcher {
     return false;
   }
 
-  std::string NotReadOnce() const {
-    for (const Node* n : inner_) {
-      if (n == &root_) continue;
-      std::vector<Place> places;
-      for (const auto& [place, e] : read_) {
-        if (e.node == n && std::ranges::find(places, place) == places.end()) {
-          places.push_back(place);
+  // Others may read what the rule would take away: it stays for them, and the rule is worth it only
+  // where more operators go than come.
+  std::string NotWorthIt() const {
+    const std::vector<const Node*> alone = ReadBy({&root_}, /*with_values=*/true);
+    const auto stays = std::ranges::find_if(
+        inner_, [&](const Node* n) { return std::ranges::find(alone, n) == alone.end(); });
+    if (stays == inner_.end()) return "";
+    const size_t gone = ReadBy({&root_}, /*with_values=*/false).size();
+    return gone > OperatorsIn(rule_.replacement)
+               ? ""
+               : absl::StrCat("others read '", (*stays)->name(), "'");
+  }
+  // These, and operators of the pattern that only they read; with or without those that the
+  // replacement reads.
+  std::vector<const Node*> ReadBy(std::vector<const Node*> these, bool with_values) const {
+    for (size_t before = 0; before != these.size();) {
+      before = these.size();
+      for (const Node* n : inner_) {
+        const auto is_one = [&](const Node* one) {
+          return std::ranges::find(these, one) != these.end();
+        };
+        if (is_one(n) || (!with_values && Stands(rule_.replacement, n))) continue;
+        if (std::ranges::all_of(n->uses(), [&](const Use& u) { return is_one(u.node); })) {
+          these.push_back(n);
         }
       }
-      if (static_cast<int>(places.size()) < n->NumUses(0)) {
-        return absl::StrCat("others read '", n->name(), "'");
-      }
     }
-    return "";
+    return these;
+  }
+  static size_t OperatorsIn(const RuleReplacement& r) {
+    size_t out = r.kind == RuleReplacement::kOperator ? 1 : 0;
+    for (const RuleReplacement& arg : r.args) out += OperatorsIn(arg);
+    return out;
+  }
+  // Is it a value that the replacement reads?
+  bool Stands(const RuleReplacement& r, const Node* n) const {
+    if (r.kind == RuleReplacement::kValue) {
+      const auto it = match_.values.find(r.name);
+      if (it != match_.values.end() && it->second.node == n) return true;
+    }
+    return std::ranges::any_of(r.args, [&](const RuleReplacement& arg) { return Stands(arg, n); });
   }
 
   const FusionRule& rule_;
@@ -293,7 +308,6 @@ class Matcher {
   bool explain_;
   int steps_ = 0;
   RuleMatch match_;
-  std::vector<std::pair<Place, Endpoint>> read_;
   std::vector<Node*> inner_;  // nodes that operators of the pattern lie on
   std::string wrong_, why_not_;
   size_t least_ = 2;  // operators of a pattern that nearly matches

@@ -307,14 +307,11 @@ LiteEndpoints Selu(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
   constexpr float kScale = 1.0507009873554805F, kAlpha = 1.6732632423543772F;
   const LiteOutput out = l.OutputOf(n);
-  ASSIGN_OR_RETURN(const Endpoint positive, l.Add("tfl.relu", Inputs(n), {}, out));
-  ASSIGN_OR_RETURN(const Endpoint scaled, l.Add("tfl.mul", {positive, l.Floats(kScale)}, {}, out));
-  ASSIGN_OR_RETURN(const Endpoint negative,
-                   l.Add("tfl.minimum", {n.input(0), l.Floats(0)}, {}, out));
-  ASSIGN_OR_RETURN(const Endpoint elu, l.Add("tfl.elu", {negative}, {}, out));
-  ASSIGN_OR_RETURN(const Endpoint below,
-                   l.Add("tfl.mul", {elu, l.Floats(kScale * kAlpha)}, {}, out));
-  return One(l.Add("tfl.add", {scaled, below}, {}, out));
+  // Below zero elu(x) is below zero, above it is x: a leaky relu scales the one and not the other.
+  ASSIGN_OR_RETURN(const Endpoint elu, l.Add("tfl.elu", Inputs(n), {}, out));
+  ASSIGN_OR_RETURN(const Endpoint scaled,
+                   l.Add("tfl.leaky_relu", {elu}, Options({{"alpha", kAlpha}}), out));
+  return One(l.Add("tfl.mul", {scaled, l.Floats(kScale)}, {}, out));
 }
 
 LiteEndpoints ClipByValue(Node& n, Legalizer& l) {
