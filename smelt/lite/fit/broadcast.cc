@@ -258,6 +258,19 @@ LiteEndpoints FitNotEqual(Node& n, Legalizer& l) {
   return One(l.Add("tfl.logical_not", {fitted.empty() ? equal : fitted[0]}, {}, out));
 }
 
+// The difference of the same operands, in any order, that is there already; nothing where none is.
+Endpoint DifferenceBeside(const Node& n) {
+  for (const Use& u : n.input(0).node->uses()) {
+    const Node& d = *u.node;
+    if (u.is_control() || !d.Is("tfl.sub") || HasActivation(d)) continue;
+    if ((d.input(0) == n.input(0) && d.input(1) == n.input(1)) ||
+        (d.input(0) == n.input(1) && d.input(1) == n.input(0))) {
+      return {u.node, 0};
+    }
+  }
+  return {};
+}
+
 // A difference takes more dimensions, and is often there beside it.
 LiteEndpoints FitSquaredDifference(Node& n, Legalizer& l) {
   const PartialShape x = l.shape(n.input(0)), y = l.shape(n.input(1)), to = l.shape({&n, 0});
@@ -270,7 +283,10 @@ LiteEndpoints FitSquaredDifference(Node& n, Legalizer& l) {
     return FitBroadcast(n, l);
   }
   const LiteOutput out = l.OutputOf(n);
-  ASSIGN_OR_RETURN(const Endpoint difference, l.Add("tfl.sub", n.inputs(), {}, out));
+  Endpoint difference = DifferenceBeside(n);
+  if (difference.node == nullptr) {
+    ASSIGN_OR_RETURN(difference, l.Add("tfl.sub", n.inputs(), {}, out));
+  }
   return One(l.Add("tfl.square", {difference}, {}, out));
 }
 

@@ -21,8 +21,10 @@ fusion FuseHardSwish "x * relu6(x + 3) / 6 -> hard_swish(x)" {
   mul(x, div(hard(x), 6)) -> hard_swish(x);
   mul(div(x, 6), hard(x)) -> hard_swish(x);
   mul(x, unit(add(mul(x, sixth) | div(x, 6), 0.5))) -> hard_swish(x);
+  mul(x, hard(x), sixth, y) -> mul(hard_swish(x), y);
 }
 
+# Of a product that goes on, constants may have moved to another factor.
 let cube(x) = pow(x, 3) | mul(x, x, x) | mul(x, square(x));
 let gelu_sum(x) = add(x, mul(0.044715~1e-4, cube(x)) | mul(0.044715~1e-4, x, x, x)
                          | mul(0.044715~1e-4, x, square(x)));
@@ -37,10 +39,12 @@ let gelu(x, p) = half(x, add(1, p)) | mul(x, add(0.5, mul(0.5, p)));
 
 fusion FuseGeluApproximate "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) -> gelu(x)" {
   gelu(x, gelu_tanh(x)) -> gelu(x){approximate=true};
+  mul(x, 0.5, add(1, gelu_tanh(x)), y) -> mul(gelu(x){approximate=true}, y);
 }
 fusion FuseGelu "x / 2 * (1 + erf(x / sqrt(2))) -> gelu(x)" {
   gelu(x, gelu_erf(x)) -> gelu(x){approximate=false};
   half(x, gelu_erfc(x)) -> gelu(x){approximate=false};
+  mul(x, 0.5, add(1, gelu_erf(x)) | gelu_erfc(x), y) -> mul(gelu(x){approximate=false}, y);
 }
 
 let below(x) = relu(neg(x));
@@ -60,18 +64,21 @@ fusion FusePRelu "relu(x) - a * relu(-x) -> prelu(x, a)" {
 }
 let above(x) = greater(x, 0) | greater_equal(x, 0);
 let below_zero(x) = select_v2(above(x), 0, x) | select(above(x), 0, x) | minimum(x, 0) | x;
+let exp_less_one(p) = sub(exp(p), 1) | add(exp(p), -1);
+let lesser_elu(x) = exp_less_one(minimum(x, 0)) | elu(minimum(x, 0));
 fusion FuseElu "select(x > 0, x, exp(min(x, 0)) - 1) -> elu(x)" {
-  select_v2(above(x), x, sub(exp(below_zero(x)), 1) | add(exp(below_zero(x)), -1)) -> elu(x);
-  select(above(x), x, sub(exp(below_zero(x)), 1) | add(exp(below_zero(x)), -1)) -> elu(x);
-  sub(exp(m@minimum(_, 0)), 1) -> elu(m);
-  add(exp(m@minimum(_, 0)), -1) -> elu(m);
-  add(relu(x), elu(minimum(x, 0))) -> elu(x);
+  select_v2(above(x), x, exp_less_one(below_zero(x)) | elu(minimum(x, 0))) -> elu(x);
+  select(above(x), x, exp_less_one(below_zero(x)) | elu(minimum(x, 0))) -> elu(x);
+  add(relu(x), lesser_elu(x)) -> elu(x);
 }
 # Below zero elu(x) is below zero, above it is x.
 fusion FuseScaledElu "select(x > 0, elu(x), a * elu(x)) -> leaky_relu(elu(x))" {
   select_v2(above(x), e@elu(x), mul(e, a:number)) -> leaky_relu(e){alpha=a};
   select(above(x), e@elu(x), mul(e, a:number)) -> leaky_relu(e){alpha=a};
-  add(relu(x), mul(a:number, elu(minimum(x, 0)))) -> leaky_relu(elu(x)){alpha=a};
+  add(relu(x), mul(a:number, lesser_elu(x))) -> leaky_relu(elu(x)){alpha=a};
+}
+late fusion FuseEluOfLesser "exp(min(x, 0)) - 1 -> elu(min(x, 0))" {
+  exp_less_one(m@minimum(_, 0)) -> elu(m);
 }
 # The ranges that training with FakeQuant puts in between say less than the whole does.
 let ranged(p) = dequantize(quantize(p));

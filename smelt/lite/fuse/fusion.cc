@@ -256,7 +256,7 @@ const std::vector<Fusion>& AllFusions() {
          {UpscalingFusions(), TransposeFusions(), MatmulFusions(), UnfoldFusions(),
           ReshapeFusions(), CommuteFusions(), ReductionFusions(), JoinFusions(), SelectionFusions(),
           SpreadFusions(), IdentityFusions(), AffineFusions(), BeforeAffineFusions(),
-          BidirectionalFusions(), ActivationFusions()}) {
+          BidirectionalFusions(), VariableFusions(), ActivationFusions()}) {
       out->insert(out->end(), family.begin(), family.end());
     }
     return out;

@@ -128,6 +128,7 @@ std::span<const Fusion> BidirectionalFusions();
 std::span<const Fusion> CommuteFusions();
 std::span<const Fusion> SpreadFusions();
 std::span<const Fusion> IdentityFusions();
+std::span<const Fusion> VariableFusions();
 
 // ---- what they share
 // Operators of one element at a time, of one tensor and of two.

@@ -123,6 +123,12 @@ StatusOr<bool> MoveReshape(Node& n, Fuser& f) {
 constexpr OpSet kBroadcasting = {"tfl.add",     "tfl.sub",     "tfl.mul",
                                  "tfl.div",     "tfl.maximum", "tfl.minimum",
                                  "tfl.greater", "tfl.less",    "tfl.squared_difference"};
+// How many dimensions its kernels broadcast, or those of what stands for it then (lite/fit).
+int MostToBroadcast(const Node& n) {
+  const bool by_difference =
+      n.Is("tfl.squared_difference") && Fuser::type(n.input(0)) == Dtype::kFloat;
+  return KernelRanksOf(by_difference ? OpName("tfl.sub") : n.op_name()).broadcast;
+}
 StatusOr<bool> RemoveReshapeOfOperand(Node& n, Fuser& f) {
   for (const int i : {0, 1}) {
     const Endpoint e = n.input(i);
@@ -136,7 +142,7 @@ StatusOr<bool> RemoveReshapeOfOperand(Node& n, Fuser& f) {
       in_front = in_front && (from < 0 ? to[d] == 1 : to[d] == x[from] && to[d] > 0);
     }
     if (!in_front) continue;
-    if (const int most = KernelRanksOf(n.op_name()).broadcast; other.rank() > most) {
+    if (const int most = MostToBroadcast(n); other.rank() > most) {
       f.Declined(n, absl::StrCat("kernels broadcast no more than ", most, " dimensions"));
       continue;
     }
