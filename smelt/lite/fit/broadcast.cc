@@ -271,7 +271,8 @@ Endpoint DifferenceBeside(const Node& n) {
   return {};
 }
 
-// A difference takes more dimensions, and is often there beside it.
+// A difference takes more dimensions, and is often there beside it. Its square is a product, which
+// kernels compute of integers too.
 LiteEndpoints FitSquaredDifference(Node& n, Legalizer& l) {
   const PartialShape x = l.shape(n.input(0)), y = l.shape(n.input(1)), to = l.shape({&n, 0});
   const int rank = std::max(x.rank(), y.rank());
@@ -287,7 +288,7 @@ LiteEndpoints FitSquaredDifference(Node& n, Legalizer& l) {
   if (difference.node == nullptr) {
     ASSIGN_OR_RETURN(difference, l.Add("tfl.sub", n.inputs(), {}, out));
   }
-  return One(l.Add("tfl.square", {difference}, {}, out));
+  return One(l.Add("tfl.mul", {difference, difference}, {}, out));
 }
 
 constexpr FitRow kBroadcastFit[] = {

@@ -40,8 +40,16 @@ StatusOr<bool> TakeSquaresAway(Endpoint e, const Node& reader, Fuser& f) {
   return true;
 }
 
+// What gives some of its elements as they are, the greatest or the least among others: whether
+// these are clamped before or behind it is the same.
+constexpr OpSet kPassesClamps = {"tfl.reduce_max", "tfl.reduce_min",   "tfl.reshape",
+                                 "tfl.squeeze",    "tfl.expand_dims",  "tfl.transpose",
+                                 "tfl.slice",      "tfl.strided_slice"};
+
 StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
-  const Endpoint x = n.input(0);
+  const Endpoint behind = n.input(0);
+  Endpoint x = behind;
+  while (x.node->Is(kPassesClamps) && Fuser::ReadOnce(x)) x = x.node->input(0);
   if (!x.node->Is(kTakesActivation) || Fuser::type(x) != Dtype::kFloat) return false;
   if (x.node->String("fused_activation_function", "NONE") != "NONE") {
     return f.Declined(n, "what it follows has an activation");
@@ -51,7 +59,7 @@ StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
     if (!alone) return f.Declined(n, "others read what it follows");
   }
   x.node->AttrsToChange().Set("fused_activation_function", ActivationOf(n));
-  f.Replace(&n, x);
+  f.Replace(&n, behind);
   return true;
 }
 
@@ -109,7 +117,8 @@ constexpr Fusion kActivationFusions[] = {
     {"FuseActivation",
      {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
      FuseActivation,
-     "relu(conv_2d(x)) -> conv_2d(x) with an activation"},
+     "relu(conv_2d(x)) -> conv_2d(x) with an activation, with a reduce_max, a slice... between "
+     "too"},
     {"FuseActivationOfParts",
      {"tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1"},
      FuseActivationOfParts,
