@@ -46,10 +46,13 @@ constexpr OpSet kPassesClamps = {"tfl.reduce_max", "tfl.reduce_min",   "tfl.resh
                                  "tfl.squeeze",    "tfl.expand_dims",  "tfl.transpose",
                                  "tfl.slice",      "tfl.strided_slice"};
 
+Endpoint BeforePassing(Endpoint e) {
+  while (e.node->Is(kPassesClamps) && Fuser::ReadOnce(e)) e = e.node->input(0);
+  return e;
+}
+
 StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
-  const Endpoint behind = n.input(0);
-  Endpoint x = behind;
-  while (x.node->Is(kPassesClamps) && Fuser::ReadOnce(x)) x = x.node->input(0);
+  const Endpoint behind = n.input(0), x = BeforePassing(behind);
   if (!x.node->Is(kTakesActivation) || Fuser::type(x) != Dtype::kFloat) return false;
   if (x.node->String("fused_activation_function", "NONE") != "NONE") {
     return f.Declined(n, "what it follows has an activation");
@@ -67,15 +70,18 @@ StatusOr<bool> FuseActivation(Node& n, Fuser& f) {
 StatusOr<bool> FuseActivationOfParts(Node& n, Fuser& f) {
   const Endpoint x = n.input(0);
   if (!x.node->Is("tfl.concatenation")) return false;
-  const bool take = std::ranges::all_of(x.node->inputs(), [](const Endpoint& part) {
-    return part.node->Is(kTakesActivation) && Fuser::type(part) == Dtype::kFloat &&
-           part.node->String("fused_activation_function", "NONE") == "NONE" &&
-           Fuser::ReadOnce(part);
-  });
-  if (!take) return f.Declined(n, "not all that is joined takes it alone");
-  if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
+  std::vector<Node*> takers;
   for (const Endpoint& part : x.node->inputs()) {
-    part.node->AttrsToChange().Set("fused_activation_function", ActivationOf(n));
+    const Endpoint from = BeforePassing(part);
+    if (!from.node->Is(kTakesActivation) || Fuser::type(from) != Dtype::kFloat ||
+        HasActivation(*from.node) || !Fuser::ReadOnce(from)) {
+      return f.Declined(n, "not all that is joined takes it alone");
+    }
+    takers.push_back(from.node);
+  }
+  if (!Fuser::ReadOnce(x)) return f.Declined(n, "others read what it follows");
+  for (Node* taker : takers) {
+    taker->AttrsToChange().Set("fused_activation_function", ActivationOf(n));
   }
   f.Replace(&n, x);
   return true;

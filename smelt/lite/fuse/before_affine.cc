@@ -30,7 +30,6 @@ struct Before {
   std::vector<Node*> path;
   int constant = 1;  // which input of the last it is
   Tensor value;
-  Tensor weights;
   Endpoint rest() const { return path.back()->input(1 - constant); }
 };
 
@@ -72,41 +71,65 @@ bool KeepsShapes(const Before& b) {
   return false;
 }
 
+// Reads the operator before, and takes its constant: once for each index of the dimension of its
+// weights.
+struct Reader {
+  Node* n;
+  Tensor weights, value;
+};
+
+// Every operator that reads `e`; nothing, with the reason in `why`, where one cannot take the
+// constant.
+StatusOr<std::vector<Reader>> ReadersOf(Endpoint e, const Tensor& value, int64_t channels,
+                                        std::string* why) {
+  std::vector<Reader> out;
+  for (const Use& u : e.node->OrderedUses()) {
+    Node& n = *u.node;
+    if (u.input != 0 || !n.Is(kReaders)) {
+      *why = absl::StrCat("others read '", e.node->name(), "'");
+      return std::vector<Reader>();
+    }
+    const auto weights = Fuser::Constant(n.input(1));
+    if (!weights) {
+      *why = "the weights are no constant";
+      return std::vector<Reader>();
+    }
+    ASSIGN_OR_RETURN(const auto all, PerChannel(value, channels));
+    const int64_t count = weights->dim(InputChannels(n));
+    if (!all || count % channels != 0 || (!n.Is("tfl.depthwise_conv_2d") && count != channels)) {
+      *why = "the constant before it is not one number for each channel";
+      return std::vector<Reader>();
+    }
+    out.push_back({&n, *weights, Spread(*all, count)});
+  }
+  return out;
+}
+
+// Looks for the constant; without readers there is none.
 template <bool kLeftToo>
-StatusOr<std::optional<Before>> ConstantBefore(Node& n, OpName op, Fuser& f) {
+StatusOr<std::vector<Reader>> ConstantBefore(Node& n, OpName op, Before* b, Fuser& f) {
   const Endpoint e = n.input(0);
-  Before b;
   // A quotient or a difference of several is another thing.
-  if (!FindConstant(e, op, kLeftToo, /*deep=*/kLeftToo, &b)) return std::nullopt;
-  if (!KeepsShapes(b)) return std::nullopt;
+  if (!FindConstant(e, op, kLeftToo, /*deep=*/kLeftToo, b)) return std::vector<Reader>();
+  if (!KeepsShapes(*b)) return std::vector<Reader>();
   const PartialShape shape = Fuser::shape(e);
   const int64_t channels = shape.rank() < 1 ? 0 : shape[shape.rank() - 1];
-  if (channels <= 0) return std::nullopt;
-  if (!Fuser::ReadOnce(e) || HasActivation(*e.node)) {
-    f.Declined(n, absl::StrCat("others read '", e.node->name(), "', or it has an activation"));
-    return std::nullopt;
+  if (channels <= 0) return std::vector<Reader>();
+  std::string why;
+  if (HasActivation(*e.node)) why = absl::StrCat("'", e.node->name(), "' has an activation");
+  std::vector<Reader> out;
+  if (why.empty()) {
+    ASSIGN_OR_RETURN(out, ReadersOf(e, b->value, channels, &why));
   }
-  const auto weights = Fuser::Constant(n.input(1));
-  if (!weights) {
-    f.Declined(n, "the weights are no constant");
-    return std::nullopt;
-  }
-  ASSIGN_OR_RETURN(const auto all, PerChannel(b.value, channels));
-  const int64_t count = weights->dim(InputChannels(n));
-  if (!all || count % channels != 0 || (!n.Is("tfl.depthwise_conv_2d") && count != channels)) {
-    f.Declined(n, "the constant before it is not one number for each channel");
-    return std::nullopt;
-  }
-  b.value = Spread(*all, count);
-  b.weights = *weights;
-  return b;
+  if (!why.empty()) f.Declined(n, why);
+  return out;
 }
 
 // The operator that read the constant goes.
-void TakeOut(const Before& b, Node& n, Fuser& f) {
+void TakeOut(const Before& b, const std::vector<Reader>& readers, Fuser& f) {
   const Endpoint rest = b.rest();
   if (b.path.size() == 1) {
-    f.SetInput(&n, 0, rest);
+    for (const Reader& r : readers) f.SetInput(r.n, 0, rest);
     return;
   }
   Node* outer = b.path[b.path.size() - 2];
@@ -119,56 +142,72 @@ void TakeOut(const Before& b, Node& n, Fuser& f) {
   }
 }
 
-StatusOr<Tensor> Scaled(const Node& n, const Tensor& weights, const Tensor& by, OpName op) {
-  std::vector<int64_t> sizes(static_cast<size_t>(weights.rank()), 1);
-  sizes[static_cast<size_t>(InputChannels(n))] = by.num_elements();
-  return Binary(op, weights, by.WithShape(Shape(sizes)));
+StatusOr<Tensor> Scaled(const Reader& r, OpName op) {
+  std::vector<int64_t> sizes(static_cast<size_t>(r.weights.rank()), 1);
+  sizes[static_cast<size_t>(InputChannels(*r.n))] = r.value.num_elements();
+  return Binary(op, r.weights, r.value.WithShape(Shape(sizes)));
 }
 
 template <bool kDiv>
 StatusOr<bool> FuseFactorBefore(Node& n, Fuser& f) {
-  ASSIGN_OR_RETURN(const auto before,
-                   ConstantBefore<!kDiv>(n, kDiv ? OpName("tfl.div") : OpName("tfl.mul"), f));
-  if (!before) return false;
-  ASSIGN_OR_RETURN(const Tensor scaled, Scaled(n, before->weights, before->value,
-                                               kDiv ? OpName("RealDiv") : OpName("Mul")));
-  f.SetInput(&n, 1, f.Const(scaled, n));
-  TakeOut(*before, n, f);
-  return true;
+  Before b;
+  ASSIGN_OR_RETURN(const std::vector<Reader> readers,
+                   ConstantBefore<!kDiv>(n, kDiv ? OpName("tfl.div") : OpName("tfl.mul"), &b, f));
+  for (const Reader& r : readers) {
+    ASSIGN_OR_RETURN(const Tensor scaled, Scaled(r, kDiv ? OpName("RealDiv") : OpName("Mul")));
+    f.SetInput(r.n, 1, f.Const(scaled, *r.n));
+  }
+  if (!readers.empty()) TakeOut(b, readers, f);
+  return !readers.empty();
 }
 
-// Of a sum the border of an image has none: only where there is no border.
+// Why none of them can take a sum; empty: all can.
+StatusOr<std::string> WhyNoSum(const std::vector<Reader>& readers, const Before& b) {
+  int64_t more = 0;
+  for (const Reader& r : readers) {
+    const AffineParts parts = PartsOf(*r.n);
+    // Of a sum the border of an image has none: only where there is no border.
+    if (!r.n->Is("tfl.fully_connected") && r.n->String("padding", "SAME") != "VALID") {
+      return "it pads the sum with zeros";
+    }
+    const int64_t made = r.weights.dim(parts.channels);
+    ASSIGN_OR_RETURN(const Tensor bias, BiasOf(*r.n, made));
+    if (!bias.valid()) return "the bias is no constant";
+    const bool has_one =
+        parts.bias < r.n->num_inputs() && !r.n->input(parts.bias).node->Is("tfl.no_value");
+    if (!has_one && r.n->Is("tfl.fully_connected")) more += made;
+  }
+  if (more > b.value.num_elements()) return "its bias would be larger than the constant";
+  return "";
+}
+
 template <bool kSub>
 StatusOr<bool> FuseSumBefore(Node& n, Fuser& f) {
-  ASSIGN_OR_RETURN(const auto before,
-                   ConstantBefore<!kSub>(n, kSub ? OpName("tfl.sub") : OpName("tfl.add"), f));
-  if (!before) return false;
-  if (!n.Is("tfl.fully_connected") && n.String("padding", "SAME") != "VALID") {
-    return f.Declined(n, "it pads the sum with zeros");
+  Before b;
+  ASSIGN_OR_RETURN(const std::vector<Reader> readers,
+                   ConstantBefore<!kSub>(n, kSub ? OpName("tfl.sub") : OpName("tfl.add"), &b, f));
+  if (readers.empty()) return false;
+  ASSIGN_OR_RETURN(std::string why, WhyNoSum(readers, b));
+  if (!why.empty()) return f.Declined(n, std::move(why));
+  for (const Reader& r : readers) {
+    const AffineParts parts = PartsOf(*r.n);
+    ASSIGN_OR_RETURN(const Tensor bias, BiasOf(*r.n, r.weights.dim(parts.channels)));
+    ASSIGN_OR_RETURN(const Tensor moved, Scaled(r, "Mul"));
+    std::vector<int64_t> axes;
+    for (int i = 0; i < moved.rank(); ++i) {
+      if (i != parts.channels) axes.push_back(i);
+    }
+    AttrMap attrs;
+    attrs.Set("T", Dtype::kFloat);
+    attrs.Set("Tidx", Dtype::kInt64);
+    ASSIGN_OR_RETURN(
+        const auto sums,
+        Evaluate("Sum", {moved, Tensor::Vector(std::span<const int64_t>(axes))}, attrs));
+    ASSIGN_OR_RETURN(const Tensor sum,
+                     Binary(kSub ? OpName("Sub") : OpName("AddV2"), bias, sums[0]));
+    RETURN_IF_ERROR(SetBias(r.n, sum, f));
   }
-  const AffineParts parts = PartsOf(n);
-  const int64_t made = before->weights.dim(parts.channels);
-  ASSIGN_OR_RETURN(const Tensor bias, BiasOf(n, made));
-  if (!bias.valid()) return f.Declined(n, "the bias is no constant");
-  const bool has_none =
-      n.Is("tfl.fully_connected") &&
-      (n.num_inputs() <= parts.bias || n.input(parts.bias).node->Is("tfl.no_value"));
-  if (has_none && made > before->value.num_elements()) {
-    return f.Declined(n, "its bias would be larger than the constant");
-  }
-  ASSIGN_OR_RETURN(const Tensor moved, Scaled(n, before->weights, before->value, "Mul"));
-  std::vector<int64_t> axes;
-  for (int i = 0; i < moved.rank(); ++i) {
-    if (i != parts.channels) axes.push_back(i);
-  }
-  AttrMap attrs;
-  attrs.Set("T", Dtype::kFloat);
-  attrs.Set("Tidx", Dtype::kInt64);
-  ASSIGN_OR_RETURN(const auto sums,
-                   Evaluate("Sum", {moved, Tensor::Vector(std::span<const int64_t>(axes))}, attrs));
-  ASSIGN_OR_RETURN(const Tensor sum, Binary(kSub ? OpName("Sub") : OpName("AddV2"), bias, sums[0]));
-  TakeOut(*before, n, f);
-  RETURN_IF_ERROR(SetBias(&n, sum, f));
+  TakeOut(b, readers, f);
   return true;
 }
 

@@ -24,7 +24,7 @@ fusion FuseHardSwish "x * relu6(x + 3) / 6 -> hard_swish(x)" {
   mul(x, hard(x), sixth, y) -> mul(hard_swish(x), y);
 }
 
-# Of a product that goes on, constants may have moved to another factor.
+# Of a product that goes on, constants may have moved to another factor, or become one with it.
 let cube(x) = pow(x, 3) | mul(x, x, x) | mul(x, square(x));
 let gelu_sum(x) = add(x, mul(0.044715~1e-4, cube(x)) | mul(0.044715~1e-4, x, x, x)
                          | mul(0.044715~1e-4, x, square(x)));
@@ -40,11 +40,17 @@ let gelu(x, p) = half(x, add(1, p)) | mul(x, add(0.5, mul(0.5, p)));
 fusion FuseGeluApproximate "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) -> gelu(x)" {
   gelu(x, gelu_tanh(x)) -> gelu(x){approximate=true};
   mul(x, 0.5, add(1, gelu_tanh(x)), y) -> mul(gelu(x){approximate=true}, y);
+  mul(x, a:const, add(1, gelu_tanh(x))) -> mul(gelu(x){approximate=true}, {a * 2});
 }
 fusion FuseGelu "x / 2 * (1 + erf(x / sqrt(2))) -> gelu(x)" {
   gelu(x, gelu_erf(x)) -> gelu(x){approximate=false};
   half(x, gelu_erfc(x)) -> gelu(x){approximate=false};
   mul(x, 0.5, add(1, gelu_erf(x)) | gelu_erfc(x), y) -> mul(gelu(x){approximate=false}, y);
+  mul(x, a:const, add(1, gelu_erf(x)) | gelu_erfc(x)) -> mul(gelu(x){approximate=false}, {a * 2});
+}
+late fusion FuseGeluTwice "x * (1 + erf(x / sqrt(2))) -> 2 * gelu(x), and by tanh" {
+  mul(x, add(1, gelu_tanh(x))) -> mul(gelu(x){approximate=true}, 2);
+  mul(x, add(1, gelu_erf(x)) | gelu_erfc(x)) -> mul(gelu(x){approximate=false}, 2);
 }
 
 let below(x) = relu(neg(x));
