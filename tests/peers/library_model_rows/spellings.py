@@ -24,7 +24,7 @@ def activations(tf, m):
             "geglu": (a * tf.nn.gelu(b)) @ m.down, "geglu_tanh": (a * tf.nn.gelu(b, approximate=True)) @ m.down, "swiglu": (a * tf.nn.silu(b)) @ m.down,
             "gelu_scaled": tf.nn.gelu(x) * m.scale, "gelu_half": x + 0.5 * tf.nn.gelu(x), "gelu_twice": 2.0 * tf.nn.gelu(x @ m.up), "gelu_cdf": x * cdf,
             "gelu_erf": 0.5 * x * (1.0 + tf.math.erf(x / np.float32(np.sqrt(2)))), "hard_swish_gate": a * (b * tf.nn.relu6(b + 3) / 6), "hard_swish_shared": x * tf.nn.relu6(x + 3) / 6,
-            "hard_sigmoid": tf.nn.relu6(x + 3) / 6, "selu": tf.nn.selu(x), "celu": tf.maximum(x, 0.0) + 0.5 * tf.math.expm1(tf.minimum(x, 0.0) / 0.5), "celu_one": tf.nn.relu(x) + tf.math.expm1(tf.minimum(x, 0.0)),
+            "hard_sigmoid": tf.nn.relu6(x + 3) / 6, "selu": tf.nn.selu(x), "celu": tf.maximum(x, 0.0) + 0.5 * (tf.exp(tf.minimum(x, 0.0) / 0.5) - 1.0), "celu_one": tf.nn.relu(x) + (tf.exp(tf.minimum(x, 0.0)) - 1.0),
             "elu_alpha": tf.where(x > 0, tf.nn.elu(x), 0.3 * tf.nn.elu(x)), "prelu": tf.nn.relu(x) - m.slope * tf.nn.relu(negative), "snake": x + tf.square(tf.sin(m.slope * x)) / (m.slope + 1e-9),
             "mish": x * tf.tanh(tf.math.softplus(x)), "negative": negative, "relu_one": tf.clip_by_value(x @ m.narrow, 0.0, 1.0), "relu_n1": tf.clip_by_value(x @ m.narrow, -1.0, 1.0),
             "step": tf.clip_by_value(x - m.scale, -1.0, 1.0), "energy": tf.reduce_sum(tf.square(x - m.scale), -1),
@@ -55,7 +55,7 @@ def norms(tf, m):
         batch = tf.compat.v1.nn.fused_batch_norm(image, m.g, m.b, m.b, tf.abs(m.g), is_training=False)[0]
         return {"group": tf.nn.silu(group), "instance": instance, "batch": tf.nn.relu6(tf.nn.conv2d(batch, m.filter, 1, "SAME")), "layer": normalized(tf, video, [-1]) * m.g + m.b,
                 "video": tf.nn.relu(normalized(tf, tf.nn.conv3d(video, m.three, [1] * 5, "SAME"), [1, 2, 3]))}
-    return {"rows": rows, "images": images}, [("rows", {"x": normal(2, 4, 6), "style": normal(2, 6, seed=1)}), ("images", {"image": normal(2, 4, 4, 6), "video": normal(1, 2, 4, 4, 6, seed=2)})]
+    return {"rows": rows, "images": images}, {"rows": [{"x": normal(2, 4, 6), "style": normal(2, 6, seed=1)}], "images": [{"image": normal(2, 4, 4, 6), "video": normal(1, 2, 4, 4, 6, seed=2)}]}
 
 
 @module("attention_by_hand")
@@ -102,7 +102,7 @@ def blocks(tf, m):
         x = x * tf.sigmoid(tf.nn.conv2d(tf.stack([tf.reduce_mean(x, -1), tf.reduce_max(x, -1)], -1), m.s, 1, "SAME"))
         patches = tf.reshape(tf.nn.conv2d(x, m.p, 2, "VALID"), [-1, 16, 6])
         up = tf.nn.depth_to_space(tf.nn.conv2d(x, m.u, 1, "SAME"), 2)
-        window = tf.reshape(tf.transpose(tf.reshape(x, [-1, 2, 4, 2, 4, 8]), [0, 1, 3, 2, 4, 5]), [-1, 16, 8])
+        window = tf.reshape(tf.transpose(tf.reshape(x, [-1, 2, 4, 2, 4, 8]), [0, 1, 3, 2, 4, 5]), [-1, 4, 16, 8])
         return {"patches": tf.concat([tf.reduce_mean(patches, 1, keepdims=True), patches], 1), "up": up, "window": window, "focus": tf.concat([x[:, ::2, ::2], x[:, 1::2, ::2]], -1),
                 "resized": tf.image.resize(x, [16, 16]), "greatest": tf.nn.relu6(tf.reduce_max(tf.nn.conv2d(x, m.p, 2, "VALID"), [1, 2])), "pixels": x * tf.math.rsqrt(tf.reduce_mean(tf.square(x), -1, keepdims=True) + 1e-8)}
 
@@ -113,4 +113,4 @@ def blocks(tf, m):
         separable = tf.nn.relu(tf.nn.separable_conv2d(x[:, None], m.d, m.w, [1] * 4, "SAME")[:, 0] + m.b4)
         distance = tf.reduce_sum(tf.square(x[:, :, None] - x[:, None]), -1)
         return {"text": text, "gated": gated, "separable": separable, "distance": distance, "sum": tf.cumsum(x, 1), "first": x[:, 0], "unit": tf.nn.l2_normalize(x, -1)}
-    return {"images": images, "sequences": sequences}, [("images", {"image": normal(2, 8, 8, 6)}), ("sequences", {"x": normal(2, 9, 6)})]
+    return {"images": images, "sequences": sequences}, {"images": [{"image": normal(2, 8, 8, 6)}], "sequences": [{"x": normal(2, 9, 6)}]}
