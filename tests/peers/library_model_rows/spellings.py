@@ -19,10 +19,10 @@ def activations(tf, m):
     def serve(x):
         a, b = tf.split(x @ m.up + m.bias, 2, -1)
         cdf = 0.5 * (1.0 + tf.tanh(np.float32(np.sqrt(2 / np.pi)) * (x + 0.044715 * tf.pow(x, 3))))
-        negative, moved = -x, x + m.slope
+        negative, moved, below = -x, x + m.slope, x - m.slope  # TensorFlow's converter wants halves that one GELU reads
         out = {
-            "geglu": (a * tf.nn.gelu(b)) @ m.down, "geglu_tanh": (a * tf.nn.gelu(b, approximate=True)) @ m.down, "swiglu": (a * tf.nn.silu(b)) @ m.down,
-            "gelu_scaled": tf.nn.gelu(x) * m.scale, "gelu_half": a + 0.5 * tf.nn.gelu(a), "gelu_twice": 2.0 * tf.nn.gelu(x @ m.up), "gelu_cdf": x * cdf,
+            "geglu": (a * tf.nn.gelu(b)) @ m.down, "geglu_tanh": (b * tf.nn.gelu(a, approximate=True)) @ m.down, "swiglu": (a * tf.nn.silu(b)) @ m.down,
+            "gelu_scaled": tf.nn.gelu(x) * m.scale, "gelu_half": below + 0.5 * tf.nn.gelu(below), "gelu_twice": 2.0 * tf.nn.gelu(x @ m.up), "gelu_cdf": x * cdf,
             "gelu_erf": 0.5 * moved * (1.0 + tf.math.erf(moved / np.float32(np.sqrt(2)))), "hard_swish_gate": a * (b * tf.nn.relu6(b + 3) / 6), "hard_swish_shared": x * tf.nn.relu6(x + 3) / 6,
             "hard_sigmoid": tf.nn.relu6(x + 3) / 6, "selu": tf.nn.selu(x), "celu": tf.maximum(x, 0.0) + 0.5 * (tf.exp(tf.minimum(x, 0.0) / 0.5) - 1.0), "celu_one": tf.nn.relu(x) + (tf.exp(tf.minimum(x, 0.0)) - 1.0),
             "elu_alpha": tf.where(x > 0, tf.nn.elu(x), 0.3 * tf.nn.elu(x)), "prelu": tf.nn.relu(x) - m.slope * tf.nn.relu(negative), "snake": x + tf.square(tf.sin(m.slope * x)) / (m.slope + 1e-9),
