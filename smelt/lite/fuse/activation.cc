@@ -46,8 +46,22 @@ constexpr OpSet kPassesClamps = {"tfl.reduce_max", "tfl.reduce_min",   "tfl.resh
                                  "tfl.squeeze",    "tfl.expand_dims",  "tfl.transpose",
                                  "tfl.slice",      "tfl.strided_slice"};
 
+// The greatest of nothing is no element.
+bool PicksElements(const Node& n) {
+  if (!n.Is({"tfl.reduce_max", "tfl.reduce_min"})) return true;
+  const PartialShape shape = Fuser::shape(n.input(0));
+  const auto axes = Fuser::Constant(n.input(1));
+  if (!shape.known_rank() || !axes || axes->dtype() != Dtype::kInt32) return false;
+  return std::ranges::all_of(axes->flat<int32_t>(), [&](int32_t axis) {
+    const int64_t at = axis < 0 ? axis + shape.rank() : axis;
+    return at >= 0 && at < shape.rank() && shape[static_cast<int>(at)] > 0;
+  });
+}
+
 Endpoint BeforePassing(Endpoint e) {
-  while (e.node->Is(kPassesClamps) && Fuser::ReadOnce(e)) e = e.node->input(0);
+  while (e.node->Is(kPassesClamps) && Fuser::ReadOnce(e) && PicksElements(*e.node)) {
+    e = e.node->input(0);
+  }
   return e;
 }
 
