@@ -23,7 +23,8 @@
 // of fusions, which are tried first. `do explain`: as export, and `out` is what fired and what
 // nearly did: "FUSION NODE: fused". `do legalize`: ops become operators; `do fuse`, with the same
 // words behind it: operators that are one; `do fit`: operators of too many dimensions become
-// others; `do export`: all three; `do lists`: lists become tensors, then the same; `do composites`:
+// others; `do export`: all three; `do select`: the same, with select ops; `do lists`: lists become
+// tensors, then as export; `do composites`:
 // calls of composite functions become operators, or are the error "DECLINED NODE: WHY", one a line;
 // `do loops`: scans are rewritten, with notes in the same form behind them; `do functional`:
 // control flow of version 1 becomes branches and loops, whose functions print behind the graph; `do
@@ -44,6 +45,7 @@
 #include "smelt/graph/text.h"
 #include "smelt/lite/composites/composite.h"
 #include "smelt/lite/emit.h"
+#include "smelt/lite/flex/select_ops.h"
 #include "smelt/lite/fuse/fusion.h"
 #include "smelt/lite/import.h"
 #include "smelt/lite/legalizer.h"
@@ -221,7 +223,9 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   }
   ASSIGN_OR_RETURN(choice.own, ParseFusions(fusions));
   std::vector<FusionNote> notes;
-  const std::string step = words.at(0);
+  OperatorSets sets;
+  sets.select = words.at(0) == "select";
+  const std::string step = sets.select ? "export" : words.at(0);
   if (step == "layers") return LayersOf(std::move(graph), words);
   if (step == "quantize") return QuantizedText(std::move(graph), words);
   if (step == "composites") {
@@ -282,8 +286,11 @@ StatusOr<std::string> RunSteps(const std::string& what, const std::string& in,
   }
   ASSIGN_OR_RETURN(const bool late, LegalizeLate(*graph, refusals));
   if (late && step == "export") RETURN_IF_ERROR(Fuse(*graph, choice, nullptr));
+  if (sets.select) RETURN_IF_ERROR(ReplaceRefused(*graph, sets, refusals));
+  const size_t known = refusals.size();
   if (step == "fit" || step == "export" || step == "lists")
     RETURN_IF_ERROR(FitOperators(*graph, refusals).status());
+  RETURN_IF_ERROR(ReplaceUnfit(*graph, sets, known, refusals));
   std::string text;
   for (const Refusal& r : refusals) {
     absl::StrAppend(&text, "REFUSED ", r.node, ": ", r.op, ": ", r.why, "\n");

@@ -400,7 +400,9 @@ class Exporter {
     RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));
     DropFused(graph, refused);
     RETURN_IF_ERROR(ReplaceRefused(graph, flags_.operators, refused));
+    const size_t known = refused.size();
     ASSIGN_OR_RETURN(const bool fitted, FitOperators(graph, refused));
+    RETURN_IF_ERROR(ReplaceUnfit(graph, flags_.operators, known, refused));
     if (fitted) {
       PruneUnread(graph, effects);
       RETURN_IF_ERROR(EliminateCommonSubgraphs(graph, PassContext()));

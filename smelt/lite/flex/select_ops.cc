@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/lite/lower/lowering.h"
 #include "smelt/wire/graph_def/lone_node.h"
 #include "smelt/wire/tflite/flex.h"
 #include "smelt/wire/tflite/tflite.h"
@@ -207,6 +208,34 @@ bool IsSelectOp(OpName op) { return kSelectOps.Contains(op); }
 
 Status ReplaceRefused(Graph& graph, const OperatorSets& sets, std::vector<Refusal>& refusals) {
   return Replacement(graph, sets).Run(refusals);
+}
+
+Status ReplaceUnfit(Graph& graph, const OperatorSets& sets, size_t known,
+                    std::vector<Refusal>& refusals) {
+  std::vector<Refusal> made;
+  std::vector<Refusal> unfit(refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end());
+  refusals.resize(known);
+  for (Refusal& r : unfit) {
+    r.could_be_select = true;
+    if (!sets.select) {
+      refusals.push_back(std::move(r));
+      continue;
+    }
+    auto nodes = LowerAlone(graph, graph.Find(r.node));
+    if (absl::IsUnimplemented(nodes.status())) {
+      r.why = absl::StrCat(r.why, "; it is no select op: ", nodes.status().message());
+      r.could_be_select = false;
+      refusals.push_back(std::move(r));
+      continue;
+    }
+    RETURN_IF_ERROR(nodes.status());
+    for (const Node* n : *nodes) {
+      if (!n->Is("Const")) made.push_back({n->name(), std::string(n->op()), r.why, false, false});
+    }
+  }
+  RETURN_IF_ERROR(ReplaceRefused(graph, sets, made));
+  refusals.insert(refusals.end(), made.begin(), made.end());
+  return OkStatus();
 }
 
 }  // namespace smelt

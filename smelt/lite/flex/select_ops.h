@@ -19,6 +19,10 @@ bool IsSelectOp(OpName op);
 // ops. Those that stay refused say why, and what else could be done with them. Errors are those of
 // messages that are too large.
 Status ReplaceRefused(Graph& graph, const OperatorSets& sets, std::vector<Refusal>& refusals);
+// The same of operators that are there already, and that kernels do not take (FitOperators): select
+// ops that do the same. `refusals` behind the first `known`; the graph does not quantize anything.
+Status ReplaceUnfit(Graph& graph, const OperatorSets& sets, size_t known,
+                    std::vector<Refusal>& refusals);
 
 }  // namespace smelt
 

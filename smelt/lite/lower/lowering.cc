@@ -262,4 +262,29 @@ Status Lower(Graph& graph, absl::string_view function, LiteResources& resources)
   return Unimplemented("these operators are not known here:\n", missing);
 }
 
+StatusOr<std::vector<Node*>> LowerAlone(Graph& graph, Node* n) {
+  LiteResources resources;
+  Lowering l(graph, "", resources);
+  const LowerRow* row = FindRow(n->op_name(), false);
+  if (row == nullptr) return Unimplemented("the operator is not known here");
+  for (const Endpoint& e : n->inputs()) l.SetShape(e, StatedShape(e));
+  for (int i = 0; i < n->num_outputs(); ++i) l.SetShape({n, i}, StatedShape({n, i}));
+  ASSIGN_OR_RETURN(const std::vector<Endpoint> by, LowerOne(*n, *row, l));
+  for (int i = 0; i < n->num_outputs(); ++i) {
+    const Endpoint to = by[static_cast<size_t>(i)];
+    l.SetShape(to, l.shape({n, i}));
+    graph.ReplaceAllUses({n, i}, to);
+  }
+  KeepOrder(n, l.made(), graph);
+  const std::string name = n->name();
+  graph.Remove(n);
+  for (Node* made : l.made()) {
+    std::vector<PartialShape> shapes;
+    for (int i = 0; i < made->num_outputs(); ++i) shapes.push_back(l.shape({made, i}));
+    made->AttrsToChange().Set(kOutputShapes, std::move(shapes));
+  }
+  if (!l.made().empty()) RETURN_IF_ERROR(graph.Rename(l.made().back(), name));
+  return l.made();
+}
+
 }  // namespace smelt

@@ -135,6 +135,9 @@ std::span<const std::span<const LowerRow>> AllLowerRows();
 // Replaces the operators of the graph. UNIMPLEMENTED names those that no row lowers and no kernel
 // runs; errors of rows name the operator.
 Status Lower(Graph& graph, absl::string_view function, LiteResources& resources);
+// Replaces one operator, none of its operands quantized: the nodes that stand for it, of which the
+// last has its name. A node whose shape the operator does not state has none.
+StatusOr<std::vector<Node*>> LowerAlone(Graph& graph, Node* n);
 
 // Operators on quantized tensors: those that lowering.cc does not know to be the same on integers.
 std::span<const LowerRow> QuantizedLowering();
