@@ -254,6 +254,86 @@ for method in "bilinear", "nearest":
     case(f"crop_of_free_sizes_{method}", lambda x, b, i, m=method: tf.image.crop_and_resize(x, b, i, [4, 3], m, 0.25), [None, None, None, 2], [None, 4], spec([None], I),
          inputs=[value([2, 7, 8, 2], F), np.float32([[0.1, 0.2, 0.8, 0.9], [0.9, 0.7, 0.2, 0.1], [-0.2, 0, 1.3, 1]]), np.int32([0, 1, 1])])
 
+# ---- rows of their own lengths, sparse tensors, places that are computed: "computed_..."
+P = lambda *v, t=np.int32: np.array(v, t)
+S = tf.string
+SPLITS = P(0, 3, 3, 4, 8, t=np.int64)
+
+
+def dense_of(x, s, rows=None, default=-1.0, shape=None):
+    return tf.RaggedTensor.from_row_splits(x, s).to_tensor(default, shape=shape)
+
+
+case("computed_ragged_dense", dense_of, [None], spec([None], L), inputs=[value([8], F), SPLITS])
+case("computed_ragged_dense_rows", dense_of, [None, 3], spec([None], L), inputs=[value([8, 3], F), SPLITS])
+case("computed_ragged_dense_free", dense_of, [None, None], spec([None], L), inputs=[value([8, 3], F), SPLITS])
+case("computed_ragged_dense_shape", lambda x, s: dense_of(x, s, shape=[None, 2]), [None], spec([None], L), inputs=[value([8], F), SPLITS])
+case("computed_ragged_dense_wide", lambda x, s: dense_of(x, s, default=7, shape=[None, 6]), spec([None], I), spec([None], L), inputs=[value([8], I), SPLITS])
+case("computed_ragged_dense_nothing", dense_of, [None], spec([None], L), inputs=[np.zeros(0, np.float32), P(0, 0, 0, t=np.int64)])
+case("computed_ragged_dense_rowids", lambda x, r: tf.RaggedTensor.from_value_rowids(x, r, nrows=5).to_tensor(), [None], spec([None], L), inputs=[value([4], F), P(0, 0, 2, 3, t=np.int64)])
+case("computed_ragged_dense_twice", lambda x, a, b: tf.RaggedTensor.from_nested_row_splits(x, [a, b]).to_tensor(-1.0), [None, 2], spec([None], L), spec([None], L),
+     inputs=[value([8, 2], F), P(0, 2, 2, 4, t=np.int64), SPLITS])
+case("computed_ragged_gather", lambda x, s, i: (lambda r: {"v": r.values, "s": r.row_splits})(tf.gather(tf.RaggedTensor.from_row_splits(x, s), i)), [None, 2], spec([None], L), spec([None], I),
+     inputs=[value([8, 2], F), SPLITS, P(3, 1, 0, 3)])
+case("computed_ragged_gather_nothing", lambda x, s, i: (lambda r: {"v": r.values, "s": r.row_splits})(tf.gather(tf.RaggedTensor.from_row_splits(x, s), i)), [None], spec([None], L), spec([None], I),
+     inputs=[value([8], F), SPLITS, P(1, 1)])
+case("computed_ragged_gather_twice", lambda x, a, b, i: tf.gather(tf.RaggedTensor.from_nested_row_splits(x, [a, b]), i).flat_values, [None], spec([None], L), spec([None], L), spec([None], I),
+     inputs=[value([8], F), P(0, 2, 2, 4, t=np.int64), SPLITS, P(2, 0)])
+for t in (I, L):
+    case(f"computed_ragged_range_{t.name}", lambda a, b: (lambda r: {"v": r.values, "s": r.row_splits})(tf.ragged.range(a, b)), spec([None], t), spec([None], t), inputs=[P(3, 5, 0, t=t.as_numpy_dtype), P(5, 2, 4, t=t.as_numpy_dtype)])
+case("computed_ragged_range_first", lambda b: tf.ragged.range(b).values, spec([None], I), inputs=[P(3, 0, 2)])
+case("computed_ragged_concat", lambda x, s: dense_of(tf.concat([tf.RaggedTensor.from_row_splits(x, s)] * 2, 1).values, s * 2), [None], spec([None], L), inputs=[value([8], F), SPLITS])
+
+SPARSE = P([2, 1], [0, 3], [0, 1], [3, 0], t=np.int64)
+sparse_spec = (spec([None, 2], L), spec([None], F), spec([2], L))
+sparse_values = [SPARSE, value([4], F), P(5, 6, t=np.int64)]
+parts = lambda s: {"i": s.indices, "v": s.values, "n": s.dense_shape}
+sparse_of = lambda *a: tf.SparseTensor(*a)
+case("computed_sparse_reorder", lambda *a: parts(tf.sparse.reorder(sparse_of(*a))), *sparse_spec, inputs=sparse_values)
+for name, shape in {"row": [-1], "inferred": [3, -1], "three": [5, 2, 3], "same": [5, 6]}.items():
+    case(f"computed_sparse_reshape_{name}", lambda *a, s=shape: parts(tf.sparse.reshape(sparse_of(*a), s)), *sparse_spec, inputs=sparse_values)
+case("computed_sparse_reshape_given", lambda i, v, n, s: parts(tf.sparse.reshape(sparse_of(i, v, n), s)), *sparse_spec, spec([3], L), inputs=[*sparse_values, P(2, -1, 5, t=np.int64)])
+case("computed_sparse_reshape_large", lambda i, v, n: parts(tf.sparse.reshape(sparse_of(i, v, n), [-1, 1000])), *sparse_spec, inputs=[P([3, 7], [2, 2**39 + 1], t=np.int64), value([2], F), P(4, 2**40 * 1000, t=np.int64)])
+case("computed_sparse_fill", lambda *a: (lambda f: parts(f[0]) | {"e": f[1]})(tf.sparse.fill_empty_rows(sparse_of(*a), 9.0)), *sparse_spec, inputs=sparse_values)
+case("computed_sparse_fill_places", lambda i, v, n: raw.SparseFillEmptyRows(indices=i, values=v, dense_shape=n, default_value=5)[3], spec([None, 2], L), spec([None], I), spec([2], L), inputs=[SPARSE, value([4], I), P(5, 6, t=np.int64)])
+for axis in (0, 1, None):
+    for keep in (False, True):
+        case(f"computed_sparse_sum_{axis}_{keep}", lambda *a, axis=axis, keep=keep: tf.sparse.reduce_sum(sparse_of(*a), axis, keep), *sparse_spec, inputs=sparse_values)
+case("computed_sparse_embedding", lambda e, *a: tf.nn.safe_embedding_lookup_sparse(e, tf.SparseTensor(a[0], tf.cast(a[1] > 0, L), a[2]), combiner="mean"), [7, 3], *sparse_spec, inputs=[value([7, 3], F), *sparse_values])
+
+for depth, at in {1: P([4], [1], [4], [0]), 2: P([4, 0], [1, 1], [4, 0], [0, 2])}.items():
+    for free in (False, True):
+        case(f"computed_update_last_{depth}_{free}", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [None if free else 5, 3, 2], spec([None, depth], I), [None, *[3, 2][depth - 1:]],
+             inputs=[value([5, 3, 2], F), at, value([4, 3, 2][:1] + [3, 2][depth - 1:], F)])
+case("computed_update_last_inner_free", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [None, None, None], spec([None, 1], L), [None, None, None], inputs=[value([5, 3, 2], F), P([4], [1], [4], t=np.int64), value([3, 3, 2], F)])
+case("computed_update_nothing", lambda x, i, u: tf.tensor_scatter_nd_update(x, i, u), [5, 3], spec([None, 1], I), [None, 3], inputs=[value([5, 3], F), np.zeros((0, 1), np.int32), np.zeros((0, 3), np.float32)])
+case("computed_update_where", lambda x: tf.tensor_scatter_nd_update(x, tf.where(x > 0), tf.boolean_mask(x, x > 0) * 2), [None, 4])
+case("computed_stitch", lambda a, b, x, y: tf.dynamic_stitch([a, b], [x, y]), spec([None], I), spec([None], I), [None, 2], [None, 2], inputs=[P(3, 0), P(1, 2, 3), value([2, 2], F), value([3, 2], F)])
+case("computed_stitch_partition", lambda x, k: tf.dynamic_stitch(tf.dynamic_partition(tf.range(tf.size(k)), k, 2), [p * s for p, s in zip(tf.dynamic_partition(x, k, 2), (2.0, 3.0))]), [None, 2], spec([None], I),
+     inputs=[value([5, 2], F), P(0, 1, 1, 0, 1)])
+case("computed_bincount_size", lambda k, n: tf.math.bincount(k, minlength=n, maxlength=n), spec([None], I), spec([], I), inputs=[P(0, 3, 1, 1), np.int32(5)])
+
+BIG = P(0, 7, -7, 8, 2**40 + 13, -(2**62) - 5, 2**63 - 1, -(2**63), 10**18 + 7, t=np.int64)
+for d in (1, 3, 7, -7, 3600, 2**31 + 11, 2**61 - 1, 10**18):
+    case(f"computed_quotient_{d}", lambda x, d=d: x // d, spec([None], L), inputs=[BIG])
+case("computed_quotient_of_two", lambda x, y: x // y, spec([None], L), spec([None], L), inputs=[BIG, P(3, -2, 5, 8, 2**20, -3, 2**40, 2, -(10**9), t=np.int64)])
+case("computed_difference", lambda x, y: dict(zip("vi", raw.ListDiff(x=x, y=y))), spec([None], I), spec([None], I), inputs=[P(3, 1, 4, 1, 5, 3), P(1, 9)])
+for exclusive in (False, True):
+    for reverse in (False, True):
+        case(f"computed_logsum_{exclusive}_{reverse}", lambda x, e=exclusive, r=reverse: tf.maximum(tf.math.cumulative_logsumexp(x * 20, 1, exclusive=e, reverse=r), -1e3), [None, 5, 2])
+for padding in ("SAME", "VALID"):
+    for k in (2, 3):
+        case(f"computed_pool_int_{padding}_{k}", lambda x, p=padding, k=k: raw.MaxPool(input=x, ksize=[1, k, k, 1], strides=[1, 2, 2, 1], padding=p), spec([1, 7, 6, 2], I))
+    case(f"computed_pool_int_free_{padding}", lambda x, p=padding: raw.MaxPool(input=x, ksize=[1, 2, 1, 1], strides=[1, 2, 1, 1], padding=p), spec([None, None, None, 2], I), inputs=[value([2, 7, 3, 2], I)])
+case("computed_solve", lambda a, b: tf.linalg.solve(a, b), [None, 3, 3], [None, 3, 2], inputs=[value([2, 3, 3], F) + 3 * np.eye(3, dtype=np.float32), value([2, 3, 2], F)])
+case("computed_solve_adjoint", lambda a, b: tf.linalg.solve(a, b, adjoint=True), [2, 2], [2, 1], inputs=[value([2, 2], F) + 2 * np.eye(2, dtype=np.float32), value([2, 1], F)])
+NAMES = np.array(["ant", "bee", "cat", "dog"])
+case("computed_texts", lambda x: tf.where(x > 0, tf.gather(NAMES, tf.argmax(x, 1))[:, None], "none"), [None, 4])
+case("computed_texts_of_two", lambda c, i: tf.where(c, tf.gather(NAMES, i), tf.gather(NAMES[::-1].copy(), i)), spec([None], B), spec([None], I), inputs=[np.array([True, False, True]), P(3, 3, 0)])
+case("computed_double_table", lambda i: tf.cast(tf.gather(np.linspace(0, 1, 30).reshape(10, 3), i)[:, :2], F), spec([None], I), inputs=[P(1, 9, 4)])
+case("computed_einsum_free", lambda x: tf.einsum("td,dnh->tnh", x, np.arange(24, dtype=np.float32).reshape(4, 2, 3)), [None, None], inputs=[value([5, 4], F)])
+case("computed_einsum_rank", lambda x, c: tf.einsum("td,dnh->tnh", tf.cond(c, lambda: x * 2, lambda: x[0]), np.arange(24, dtype=np.float32).reshape(4, 2, 3)), [None, None], spec([], B), inputs=[value([5, 4], F), np.bool_(True)])
+
 # ---- control flow
 case("case_four", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(2), value([3], F)])
 case("case_beyond", lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 1, lambda: -x]), spec([], I), [3], inputs=[np.int32(7), value([3], F)])

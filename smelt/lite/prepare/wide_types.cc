@@ -213,6 +213,42 @@ class Widening {
     return narrow ? NarrowOutputs(n, attr, *narrow) : OkStatus();
   }
 
+  // A cast of doubles, for which there are no operators, goes before what only moves them. True: it
+  // did.
+  StatusOr<bool> CastEarlier(Node* cast) {
+    constexpr OpSet kMoves = {"GatherV2", "Gather",     "Slice",     "StridedSlice", "Reshape",
+                              "Squeeze",  "ExpandDims", "Transpose", "Tile",         "BroadcastTo",
+                              "Identity", "Pack",       "ConcatV2",  "ReverseV2",    "GatherNd"};
+    if (!cast->Is("Cast") || cast->Type("SrcT") != Dtype::kDouble || cast->Bool("Truncate")) {
+      return false;
+    }
+    Node* n = cast->input(0).node;
+    const Dtype to = cast->Type("DstT");
+    if (!Has(*n, kMoves)) return false;
+    std::vector<Node*> casts;
+    for (const Use& use : n->uses()) {
+      if (use.is_control() || !use.node->Is("Cast") || use.node->Type("DstT") != to ||
+          use.node->Bool("Truncate")) {
+        return false;
+      }
+      casts.push_back(use.node);
+    }
+    const std::string attr = n->def()->outputs[0].type_attr;
+    for (const int i : PlacesOf(*n, n->def()->inputs, attr)) {
+      ASSIGN_OR_RETURN(const Endpoint e, Cast(n->input(i), Dtype::kDouble, to, n->name()));
+      graph_.SetInput(n, i, e);
+    }
+    n->AttrsToChange().Set(attr, to);
+    n->EraseAttr(kOutputShapes);
+    RETURN_IF_ERROR(graph_.ResolveTypes(n));
+    for (Node* old : casts) {
+      graph_.ReplaceAllUses({old, 0}, {n, 0});
+      graph_.ReplaceControlUses(old, n);
+      graph_.Remove(old);
+    }
+    return true;
+  }
+
  private:
   // Whose first output has a type of its own.
   static constexpr OpSet kOtherOutputs = {"ArgMax", "ArgMin", "Where"};
@@ -285,6 +321,13 @@ class Widening {
 
 Status WidenTypes(Graph& graph) {
   Widening widening(graph);
+  for (bool again = true; again;) {
+    again = false;
+    for (Node* n : graph.Nodes()) {
+      ASSIGN_OR_RETURN(again, widening.CastEarlier(n));
+      if (again) break;
+    }
+  }
   for (Node* n : graph.Nodes()) {
     if (n->def() != nullptr && !n->def()->outputs.empty()) {
       RETURN_IF_ERROR(widening.Visit(n));

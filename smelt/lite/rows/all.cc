@@ -15,7 +15,7 @@ std::span<const std::span<const ExportRow>> AllExportRows() {
       XlaExport(),         BatchNormExport(),    LossExport(),    SpecialExport(),
       MatrixExport(),      PartitionExport(),    TextExport(),    WindowExport(),
       DetectionExport(),   ScatterExport(),      CellExport(),    CountingExport(),
-      FourierExport()};
+      FourierExport(),     RaggedExport(),       SparseExport()};
   return families;
 }
 

@@ -83,6 +83,10 @@ PartialShape Broadcast(const PartialShape& a, const PartialShape& b);
 // Of float numbers; `product` is (1 - x)(1 + x), however it is computed.
 Endpoint InverseErf(Endpoint x, Endpoint product, OperatorChain& c);
 
+// ---- sparse.cc
+// The floor of a / b, both of int64; `b` is not 0.
+Endpoint WholeQuotient(Endpoint a, Endpoint b, OperatorChain& c);
+
 }  // namespace smelt
 
 #endif  // SMELT_LITE_ROWS_CHAIN_H_

@@ -92,7 +92,7 @@ LiteEndpoints Cast(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Select(Node& n, Legalizer& l) {
-  if (n.output_types[0] == Dtype::kString) return Unimplemented("its operator does not take texts");
+  if (n.output_types[0] == Dtype::kString) return SelectedTexts(n, l);
   const PartialShape c = l.shape(n.input(0)), x = l.shape(n.input(1)), y = l.shape(n.input(2));
   const bool same = c.known_rank() && c.rank() == x.rank() && c.rank() == y.rank();
   const bool rows = c.rank() == 1 && x.known_rank() && n.Is("Select");
@@ -367,8 +367,6 @@ constexpr ExportRow kElementwiseRows[] = {
     {"Equal", SameOperator, "tfl.equal", kEqual},
     {"Exp", SameOperator, "tfl.exp", kFloat},
     {"Floor", SameOperator, "tfl.floor", kFloat},
-    {"FloorDiv", SameOperator, "tfl.floor_div",
-     Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt8, Dtype::kInt16)},
     {"FloorMod", SameOperator, "tfl.floor_mod", kNumbers | Types(Dtype::kInt8, Dtype::kInt16)},
     {"Greater", SameOperator, "tfl.greater", kOrdered},
     {"GreaterEqual", SameOperator, "tfl.greater_equal", kOrdered},

@@ -156,13 +156,10 @@ LiteEndpoints Determinant(Node& n, Legalizer& l) {
       c.Make("tfl.squeeze", {value}, Options({{"squeeze_dims", squeezed}}), l.OutputOf(n)));
 }
 
-LiteEndpoints Inverse(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
-  ASSIGN_OR_RETURN(const int64_t size, SquareSize(n.input(0), kMostCofactors, l));
-  OperatorChain c(l);
-  const Elements m = ElementsOf(n.input(0), size, c);
-  if (size == 1) return c.Done(c.Div(1, m[0][0]));
-  const bool adjoint = n.Bool("adjoint");
+StatusOr<Endpoint> InverseOf(Endpoint e, bool adjoint, OperatorChain& c) {
+  ASSIGN_OR_RETURN(const int64_t size, SquareSize(e, kMostCofactors, c.l()));
+  const Elements m = ElementsOf(e, size, c);
+  if (size == 1) return c.Div(1, m[0][0]);
   std::vector<Endpoint> rows;
   for (size_t i = 0; i < m.size(); ++i) {
     std::vector<Endpoint> row;
@@ -171,7 +168,21 @@ LiteEndpoints Inverse(Node& n, Legalizer& l) {
     }
     rows.push_back(Joined(row, 1, c));
   }
-  return c.Done(c.Div(Joined(rows, 2, c), DeterminantOf(m, c)));
+  return c.Div(Joined(rows, 2, c), DeterminantOf(m, c));
+}
+
+LiteEndpoints Inverse(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(const Endpoint inverse, InverseOf(n.input(0), n.Bool("adjoint"), c));
+  return c.Done(inverse);
+}
+
+LiteEndpoints Solved(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(const Endpoint inverse, InverseOf(n.input(0), n.Bool("adjoint"), c));
+  return c.Done(c.Make("tfl.batch_matmul", {inverse, n.input(1)}, {}, l.OutputOf(n)));
 }
 
 // Of vectors of three elements.
@@ -198,6 +209,8 @@ constexpr ExportRow kMatrixRows[] = {
     {"BatchMatrixDeterminant", Determinant},
     {"MatrixInverse", Inverse},
     {"BatchMatrixInverse", Inverse},
+    {"MatrixSolve", Solved},
+    {"BatchMatrixSolve", Solved},
     {"Cross", CrossProduct},
 };
 

@@ -227,6 +227,8 @@ LiteEndpoints TransposeConv3D(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints Pool(Node& n, Legalizer& l) {
+  constexpr DtypeSet kIntegers = Types(Dtype::kInt32, Dtype::kInt64);
+  if (n.Is("MaxPool") && Has(kIntegers, n.output_types[0])) return LargestIntegers(n, l);
   RETURN_IF_ERROR(CheckType(n, kFloatOnly));
   const ImageOp image(n);
   if (!image.known()) return Unimplemented("its data format is not known");

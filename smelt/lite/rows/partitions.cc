@@ -190,6 +190,82 @@ LiteEndpoints Cumprod(Node& n, Legalizer& l) {
   return c.Done(e);
 }
 
+// The logarithm of the running sum of exponentials, each row less its greatest.
+LiteEndpoints CumulativeLogSum(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const PartialShape shape = l.shape(n.input(0));
+  const auto given = l.Integers(n.input(1));
+  if (shape.rank() < 1 || !given || given->size() != 1) {
+    return Unimplemented("its axis is no constant, or the rank of its input not known");
+  }
+  const int64_t axis = (*given)[0] < 0 ? (*given)[0] + shape.rank() : (*given)[0];
+  const int64_t size = shape[static_cast<int>(axis)];
+  // All pairs are compared.
+  constexpr int64_t kMost = 4096;
+  if (size < 1 || size > kMost) return Unimplemented("it adds up ", size, " numbers");
+  const bool exclusive = n.Bool("exclusive"), reverse = n.Bool("reverse");
+  ASSIGN_OR_RETURN(Tensor mask, Tensor::Zeros(Dtype::kFloat, Shape({size, size})));
+  for (int64_t to = 0; to < size; ++to) {
+    for (int64_t from = 0; from < size; ++from) {
+      const int64_t before = reverse ? from - to : to - from;
+      const bool counts = exclusive ? before > 0 : before >= 0;
+      if (!counts) mask.data<float>()[to * size + from] = std::numeric_limits<float>::lowest();
+    }
+  }
+  OperatorChain c(l);
+  std::vector<int64_t> order;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  order.push_back(axis);
+  const bool moves = axis != shape.rank() - 1;
+  const Endpoint x = moves ? c.Transpose(n.input(0), order) : n.input(0);
+  std::vector<int64_t> dims = PartDims(c.shape(x));
+  dims.insert(dims.end() - 1, 1);
+  const Endpoint row =
+      c.Make("tfl.expand_dims", {x, l.Int(-2)}, {}, {Dtype::kFloat, PartialShape::Of(dims)});
+  // The least number stands for nothing, and for its logarithm.
+  const Endpoint all = c.Max(c.Add(row, l.Const(mask)), std::numeric_limits<float>::lowest());
+  const auto last = static_cast<int64_t>(dims.size()) - 1;
+  const Endpoint most = c.Reduce("tfl.reduce_max", all, {last}, true);
+  const Endpoint sum = c.Reduce("tfl.sum", c.Op("tfl.exp", {c.Sub(all, most)}), {last}, true);
+  dims.pop_back();
+  dims.back() = size;
+  Endpoint result = c.Make("tfl.squeeze", {c.Add(c.Op("tfl.log", {sum}), most)},
+                           Options({{"squeeze_dims", std::vector<int64_t>{last}}}),
+                           {Dtype::kFloat, PartialShape::Of(dims)});
+  if (moves) {
+    std::vector<int64_t> back(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    result = c.Transpose(result, back);
+  }
+  return c.Done(result);
+}
+
+// What none of the others equals, and where it stands.
+LiteEndpoints Difference(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kString)));
+  OperatorChain c(l);
+  const auto sized = [&](int i) {
+    const PartialShape s = l.shape(n.input(i));
+    return s.rank() == 1 ? std::max<int64_t>(s[0], -1) : -1;
+  };
+  const Dtype type = n.input_types[0];
+  const Endpoint column = c.Make("tfl.expand_dims", {n.input(0), l.Int(1)}, {},
+                                 {type, PartialShape::Of({sized(0), 1})});
+  const Endpoint row = c.Make("tfl.expand_dims", {n.input(1), l.Int(0)}, {},
+                              {type, PartialShape::Of({1, sized(1)})});
+  const Endpoint found = c.Make("tfl.reduce_any", {c.Equal(column, row), l.Int(1)}, {},
+                                {Dtype::kBool, PartialShape::Of({sized(0)})});
+  const Endpoint left = c.Op("tfl.logical_not", {found});
+  const Endpoint at = c.Make("tfl.where", {left}, {}, {Dtype::kInt64, PartialShape::Of({-1, 1})});
+  const Endpoint places = c.Cast(c.Reshape(at, {-1}), Dtype::kInt32);
+  const Endpoint values = c.Make("tfl.gather", {n.input(0), places},
+                                 Options({{"axis", int64_t{0}}}), {type, PartialShape::Of({-1})});
+  return c.Done({values, c.Cast(places, n.output_types[1])});
+}
+
 LiteEndpoints ShiftedLeft(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kInt8, Dtype::kInt16, Dtype::kInt32)));
   if (l.rank(n.input(0)) < 0 || l.rank(n.input(1)) < 0) {
@@ -219,6 +295,8 @@ constexpr ExportRow kPartitionRows[] = {
     {"Cumprod", Cumprod},
     {"LeftShift", ShiftedLeft},
     {"Diag", VectorDiagonal},
+    {"CumulativeLogsumexp", CumulativeLogSum},
+    {"ListDiff", Difference},
 };
 
 }  // namespace

@@ -180,7 +180,13 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
   const int rank = l.rank(values);
   if (rank < 1) return Unimplemented("the rank of its input is not known");
   const auto size = KnownSize(n.input(1), l);
-  if (!size || *size < 0) return Unimplemented("its size is no constant");
+  if (size && *size < 0) return InvalidArgument("its size is ", *size);
+  Endpoint depth;
+  if (size) {
+    depth = l.Int(*size);
+  } else {
+    ASSIGN_OR_RETURN(depth, AsInt32(n.input(1), l));
+  }
   const PartialShape weights = l.shape(n.input(2));
   const bool weighted = !(weights.rank() == 1 && weights[0] == 0);
   const bool present = n.Bool("binary_output");
@@ -194,7 +200,7 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
     in = c.Reshape(in, {-1});
     dims = {-1};
   }
-  dims.push_back(*size);
+  dims.push_back(size.value_or(-1));
   const auto number = [&](int64_t v) -> Endpoint {
     const auto made = UniformTensor(type, Shape(), static_cast<double>(v));
     if (!made.ok()) {
@@ -206,8 +212,8 @@ LiteEndpoints Bincounts(Node& n, Legalizer& l) {
     return value.ok() ? l.Const(*value) : Endpoint();
   };
   const Endpoint one = number(1), none = number(0);
-  Endpoint hot = c.Make("tfl.one_hot", {in, l.Int(*size), one, none},
-                        Options({{"axis", int64_t{-1}}}), {type, PartialShape::Of(dims)});
+  Endpoint hot = c.Make("tfl.one_hot", {in, depth, one, none}, Options({{"axis", int64_t{-1}}}),
+                        {type, PartialShape::Of(dims)});
   if (weighted && !present) {
     std::vector<int64_t> column(dims.begin(), dims.end() - 1);
     column.push_back(1);
@@ -251,9 +257,7 @@ LiteEndpoints Stitched(Node& n, Legalizer& l) {
     const auto places = l.Integers(n.input(i));
     const PartialShape value = l.shape(n.input(parts + i));
     const int rank = l.rank(n.input(i));
-    if (!places || rank < 0 || !value.known_rank()) {
-      return Unimplemented("its places are no constants");
-    }
+    if (!places || rank < 0 || !value.known_rank()) return StitchedAnywhere(n, l);
     for (const int64_t p : *places) {
       if (p < 0) return InvalidArgument("a place is negative");
       if (static_cast<size_t>(p) >= last.size()) last.resize(static_cast<size_t>(p) + 1, -1);

@@ -174,9 +174,10 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& first,
   }
   const PartialShape sa = l.shape(left), sb = l.shape(right);
   const auto size = [&](int label) -> int64_t {
-    const auto at = std::ranges::find(a, label);
-    if (at != a.end()) return sa[static_cast<int>(at - a.begin())];
-    return sb[static_cast<int>(std::ranges::find(b, label) - b.begin())];
+    // One operand may leave free what the other knows.
+    const auto at = std::ranges::find(a, label), in_b = std::ranges::find(b, label);
+    const int64_t known = at == a.end() ? -1 : sa[static_cast<int>(at - a.begin())];
+    return known >= 0 || in_b == b.end() ? known : sb[static_cast<int>(in_b - b.begin())];
   };
   for (const int label : a) {
     if (!Has(b, label)) continue;
@@ -329,9 +330,27 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& first,
 
 namespace {
 
+// An equation says how many dimensions its operands have.
+Status StateRanks(const EinsumEquation& e, Node& n, Legalizer& l) {
+  for (size_t i = 0; i < e.inputs.size(); ++i) {
+    const Endpoint in = n.input(static_cast<int>(i));
+    if (l.rank(in) >= 0 || Has(e.inputs[i], kEllipsis)) continue;
+    const auto rank = static_cast<int64_t>(e.inputs[i].size());
+    ASSIGN_OR_RETURN(const Endpoint shape,
+                     l.Add("tfl.shape", {in}, Options({{"out_type", Dtype::kInt32}}),
+                           {Dtype::kInt32, PartialShape::Of({rank})}));
+    const std::vector<int64_t> free(static_cast<size_t>(rank), -1);
+    ASSIGN_OR_RETURN(const Endpoint same,
+                     l.Add("tfl.reshape", {in, shape}, {}, {l.type(in), PartialShape::Of(free)}));
+    l.graph().SetInput(&n, static_cast<int>(i), same);
+  }
+  return OkStatus();
+}
+
 LiteEndpoints Einsum(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
   ASSIGN_OR_RETURN(const EinsumEquation e, ParseEinsum(n.String("equation")));
+  RETURN_IF_ERROR(StateRanks(e, n, l));
   if (n.num_inputs() > 2) return Unimplemented("it is of more than two operands");
   EinsumLabels result;
   ASSIGN_OR_RETURN(std::vector<EinsumLabels> in, SpelledOut(e, n, l, &result));

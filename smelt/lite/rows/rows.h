@@ -40,6 +40,8 @@ std::span<const ExportRow> ScatterExport();
 std::span<const ExportRow> CellExport();
 std::span<const ExportRow> CountingExport();
 std::span<const ExportRow> FourierExport();
+std::span<const ExportRow> RaggedExport();
+std::span<const ExportRow> SparseExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {
@@ -80,6 +82,18 @@ LiteEndpoints CastToComplex(Node& n, Legalizer& l);
 // ---- compound.cc
 // QuantizeAndDequantize: rounded to a grid of so many bits, of a range that is given.
 LiteEndpoints RoundedToGrid(Node& n, Legalizer& l);
+
+// ---- sparse.cc
+// DynamicStitch of places that are no constants.
+LiteEndpoints StitchedAnywhere(Node& n, Legalizer& l);
+
+// ---- windows.cc
+// MaxPool of integers, for which there is no kernel.
+LiteEndpoints LargestIntegers(Node& n, Legalizer& l);
+
+// ---- texts.cc
+// SelectV2 among texts that are known when a model is exported.
+LiteEndpoints SelectedTexts(Node& n, Legalizer& l);
 
 // ---- product.cc
 // The product of both inputs, whose dimensions have these labels, summed over those that the result

@@ -110,7 +110,7 @@ bool Counts(Endpoint e, const Legalizer& l) {
     const PartialShape s = l.shape(x);
     return s.rank() == 0 || (s.rank() == 1 && s[0] == 1);
   };
-  if (n.Is("tfl.range")) return true;
+  if (n.Is({"tfl.range", "tfl.where"})) return true;
   if (n.Is({"tfl.reshape", "tfl.expand_dims", "tfl.cast", "tfl.squeeze", "tfl.strided_slice",
             "tfl.slice"})) {
     return Counts(n.input(0), l);
@@ -137,8 +137,10 @@ bool RowsDiffer(Endpoint e, Legalizer& l) {
     }
     return true;
   }
-  // A column that counts tells rows apart.
   const Node& n = *e.node;
+  if (n.Is("tfl.where")) return true;
+  if (n.Is("tfl.cast")) return RowsDiffer(n.input(0), l);
+  // A column that counts tells rows apart.
   if (shape.rank() == 2 && shape[1] == 1 && Counts(e, l)) return true;
   const bool columns =
       shape.rank() == 2 && n.Is({"tfl.pack", "tfl.concatenation"}) && n.Int("axis") == 1;
@@ -169,13 +171,91 @@ LiteEndpoints ScatterSum(Node& n, Legalizer& l) {
   return One(l.Add(l.row().lite, {n.input(0), sums}, {}, l.OutputOf(n)));
 }
 
+PartialShape RowsShape(int64_t count, const std::vector<int64_t>& inner) {
+  std::vector<int64_t> dims = {count};
+  for (const int64_t d : inner) dims.push_back(std::max<int64_t>(d, -1));
+  return PartialShape::Of(dims);
+}
+
+// Rows of the last dimensions of another tensor.
+Endpoint AsRowsOf(Endpoint e, Endpoint of, const std::vector<int64_t>& inner, OperatorChain& c) {
+  Legalizer& l = c.l();
+  std::vector<int64_t> sizes = {-1};
+  sizes.insert(sizes.end(), inner.begin(), inner.end());
+  if (std::ranges::count_if(sizes, [](int64_t s) { return s < 0; }) == 1)
+    return c.Reshape(e, sizes);
+  const auto rank = static_cast<int64_t>(c.shape(of).rank());
+  const auto count = static_cast<int64_t>(inner.size());
+  const Endpoint whole = c.Make("tfl.shape", {of}, Options({{"out_type", Dtype::kInt32}}),
+                                {Dtype::kInt32, PartialShape::Of({rank})});
+  const std::vector<int64_t> begin = {rank - count}, size = {count}, free = {-1};
+  const Endpoint last = c.Make("tfl.slice", {whole, l.Ints(begin), l.Ints(size)}, {},
+                               {Dtype::kInt32, PartialShape::Of({count})});
+  const Endpoint shape =
+      c.Make("tfl.concatenation", {l.Ints(free), last}, Options({{"axis", int64_t{0}}}),
+             {Dtype::kInt32, PartialShape::Of({count + 1})});
+  return c.Make("tfl.reshape", {e, shape}, {}, {l.type(e), RowsShape(-1, inner)});
+}
+
+// What is written last to each place: the greatest number of the updates there, which are counted
+// behind the places themselves, picks it, or what was there.
+LiteEndpoints LastWritten(Node& n, Endpoint indices, Legalizer& l) {
+  const PartialShape to = l.shape(n.input(0)), at = l.shape(indices);
+  const int depth = at.rank() < 1 ? -1 : static_cast<int>(at[at.rank() - 1]);
+  if (depth < 1 || to.rank() < depth) return Unimplemented("the shape of its indices is not known");
+  const std::vector<int64_t> inner(to.dims().begin() + depth, to.dims().end());
+  OperatorChain c(l);
+  // From the last dimension on: how many places an index there reaches over.
+  std::vector<Endpoint> strides(static_cast<size_t>(depth));
+  Endpoint places = l.Int(1);
+  int64_t known = 1;
+  for (int i = depth - 1; i >= 0; --i) {
+    strides[static_cast<size_t>(i)] = places;
+    known = known < 0 || to[i] < 0 ? -1 : known * to[i];
+    if (known > INT32_MAX) return Unimplemented("it writes among too many places");
+    if (known >= 0) {
+      places = l.Int(known);
+    } else {
+      ASSIGN_OR_RETURN(const Endpoint size, SizeOf(n.input(0), i, l));
+      places = i == depth - 1 ? size : c.Mul(places, size);
+    }
+  }
+  Endpoint index = indices;
+  if (depth > 1) {
+    RETURN_IF_ERROR(c.Done(places).status());
+    ASSIGN_OR_RETURN(
+        const Endpoint each,
+        l.Add("tfl.pack", strides, Options({{"values_count", static_cast<int64_t>(depth)}}),
+              {Dtype::kInt32, PartialShape::Of({depth})}));
+    index = c.Reduce("tfl.sum", c.Mul(index, each), {at.rank() - 1}, false);
+  }
+  if (c.shape(index).rank() != 1) index = c.Reshape(index, {-1});
+  RETURN_IF_ERROR(c.Done(index).status());
+  ASSIGN_OR_RETURN(const Endpoint count, SizeOf(index, 0, l));
+  const LiteOutput numbers = {Dtype::kInt32, PartialShape::Of({-1})};
+  const LiteOutput each_place = {Dtype::kInt32, PartialShape::Of({known})};
+  const Endpoint order = c.Make("tfl.range", {places, c.Add(count, places), l.Int(1)}, {}, numbers);
+  const Endpoint last = c.Make("tfl.unsorted_segment_max", {order, index, places}, {}, each_place);
+  const Endpoint own = c.Make("tfl.range", {l.Int(0), places, l.Int(1)}, {}, each_place);
+  const Endpoint all = c.Make(
+      "tfl.concatenation",
+      {AsRowsOf(n.input(0), n.input(0), inner, c), AsRowsOf(n.input(2), n.input(0), inner, c)},
+      Options({{"axis", int64_t{0}}}), {n.input_types[0], RowsShape(-1, inner)});
+  const Endpoint rows =
+      c.Make("tfl.gather", {all, c.Max(last, own)}, Options({{"axis", int64_t{0}}}),
+             {n.input_types[0], RowsShape(known, inner)});
+  if (depth == 1) return c.Done(rows);
+  if (to.fully_known()) return c.Done(c.Reshape(rows, {to.dims().begin(), to.dims().end()}));
+  const Endpoint shape = c.Make("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
+                                {Dtype::kInt32, PartialShape::Of({to.rank()})});
+  return c.Done(c.Make("tfl.reshape", {rows, shape}, {}, l.OutputOf(n)));
+}
+
 // Where something is scattered, that, else what was there.
 LiteEndpoints ScatterUpdate(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kScattered));
   ASSIGN_OR_RETURN(const Endpoint indices, AsInt32(n.input(1), l));
-  if (!RowsDiffer(indices, l)) {
-    return Unimplemented("two of its indices may be the same: operators would add what is written");
-  }
+  if (!RowsDiffer(indices, l)) return LastWritten(n, indices, l);
   const PartialShape sizes = l.shape(n.input(2));
   ASSIGN_OR_RETURN(const Endpoint values, Scattered(n, l, indices, n.input(2)));
   // So many may stand in the file.

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "smelt/lite/common/evaluate.h"
-#include "smelt/lite/rows/rows.h"
+#include "smelt/lite/rows/chain.h"
 
 namespace smelt {
 namespace {
@@ -65,12 +65,71 @@ LiteEndpoints ReadFile(Node& n, Legalizer& l) {
   return std::vector<Endpoint>{l.Const((*read)[0])};
 }
 
+// Texts that are a constant table's, at computed places.
+struct TextTable {
+  std::vector<std::string> texts;
+  Endpoint at;  // int32
+};
+std::optional<TextTable> TableOf(Endpoint e, Legalizer& l) {
+  if (const auto value = l.Constant(e); value && value->dtype() == Dtype::kString) {
+    TextTable out;
+    const auto count = value->num_elements();
+    auto places = Tensor::Make(Dtype::kInt32, value->shape());
+    if (!places.ok()) return std::nullopt;
+    for (int64_t i = 0; i < count; ++i) {
+      out.texts.push_back(value->data<std::string>()[i]);
+      places->data<int32_t>()[i] = static_cast<int32_t>(i);
+    }
+    out.at = l.Const(*places);
+    return out;
+  }
+  const Node& n = *e.node;
+  if (n.Is("tfl.gather") && n.Int("axis") == 0 && n.Int("batch_dims") == 0) {
+    const auto table = l.Constant(n.input(0));
+    auto at = AsInt32(n.input(1), l);
+    if (!table || table->rank() != 1 || !at.ok()) return std::nullopt;
+    const auto texts = table->flat<std::string>();
+    return TextTable{{texts.begin(), texts.end()}, *at};
+  }
+  if (!n.Is({"tfl.reshape", "tfl.expand_dims", "tfl.squeeze", "tfl.slice", "tfl.strided_slice"})) {
+    return std::nullopt;
+  }
+  auto from = TableOf(n.input(0), l);
+  if (!from) return std::nullopt;
+  std::vector<Endpoint> inputs(n.inputs().begin(), n.inputs().end());
+  inputs[0] = from->at;
+  auto moved = l.Add(n.op_name(), inputs, n.attrs(), {Dtype::kInt32, l.shape(e)});
+  if (!moved.ok()) return std::nullopt;
+  from->at = *moved;
+  return from;
+}
+
 constexpr ExportRow kTextRows[] = {
     {"AsString", AsString},
     {"ReadFile", ReadFile},
 };
 
 }  // namespace
+
+LiteEndpoints SelectedTexts(Node& n, Legalizer& l) {
+  const PartialShape of = l.shape(n.input(0)), x = l.shape(n.input(1));
+  if (n.Is("Select") && (!of.known_rank() || of.rank() != x.rank())) {
+    return Unimplemented("its operator does not take texts");
+  }
+  const auto then = TableOf(n.input(1), l), otherwise = TableOf(n.input(2), l);
+  if (!then || !otherwise) {
+    return Unimplemented("its operator does not take texts");
+  }
+  OperatorChain c(l);
+  const Endpoint behind = c.Add(otherwise->at, static_cast<double>(then->texts.size()));
+  const Endpoint at = c.Select(n.input(0), then->at, behind);
+  const auto count = static_cast<int64_t>(then->texts.size() + otherwise->texts.size());
+  ASSIGN_OR_RETURN(Tensor texts, Tensor::Make(Dtype::kString, Shape({count})));
+  std::ranges::copy(then->texts, texts.data<std::string>());
+  std::ranges::copy(otherwise->texts, texts.data<std::string>() + then->texts.size());
+  return c.Done(
+      c.Make("tfl.gather", {l.Const(texts), at}, Options({{"axis", int64_t{0}}}), l.OutputOf(n)));
+}
 
 std::span<const ExportRow> TextExport() { return kTextRows; }
 

@@ -191,6 +191,65 @@ constexpr ExportRow kWindowRows[] = {
 
 }  // namespace
 
+// What is at each place of a window, over all windows, one place against the other.
+LiteEndpoints LargestIntegers(Node& n, Legalizer& l) {
+  constexpr int64_t kMostPlaces = 64;
+  const std::vector<int64_t> window = n.Ints("ksize"), strides = n.Ints("strides");
+  const std::string padding = n.String("padding");
+  const PartialShape in = l.shape(n.input(0));
+  if (n.String("data_format", "NHWC") != "NHWC" || window[0] != 1 || window[3] != 1 ||
+      strides[0] != 1 || strides[3] != 1 || window[1] * window[2] > kMostPlaces ||
+      padding == "EXPLICIT" || in.rank() != 4) {
+    return Unimplemented("of integers, its window is none of few rows and columns");
+  }
+  const Dtype type = n.output_types[0];
+  std::vector<int64_t> pads(8), dims(in.dims().begin(), in.dims().end());
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    if (padding == "VALID") continue;
+    // Behind there may be more than needed: windows begin at what is there.
+    int64_t all = window[i] - 1, before = 0;
+    if (dims[i] >= 0) {
+      const int64_t count = (dims[i] + strides[i] - 1) / strides[i];
+      all = std::max<int64_t>((count - 1) * strides[i] + window[i] - dims[i], 0);
+      before = all / 2;
+    } else if (window[i] > 2) {
+      return Unimplemented("how much is padded before its input is not known");
+    }
+    pads[2 * i] = before;
+    pads[2 * i + 1] = all - before;
+    if (dims[i] >= 0) dims[i] += all;
+  }
+  for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
+  OperatorChain c(l);
+  Endpoint e = n.input(0);
+  if (padding == "SAME") {
+    ASSIGN_OR_RETURN(const Attr least,
+                     UniformTensor(type, Shape(),
+                                   type == Dtype::kInt32
+                                       ? static_cast<double>(std::numeric_limits<int32_t>::min())
+                                       : static_cast<double>(std::numeric_limits<int64_t>::min())));
+    ASSIGN_OR_RETURN(const Tensor value,
+                     (*least.get<std::shared_ptr<const TensorValue>>())->Materialize());
+    e = c.Make("tfl.padv2", {e, l.IntPairs(pads), l.Const(value)}, {},
+               {type, PartialShape::Of(dims)});
+  }
+  Endpoint most;
+  for (int64_t y = 0; y < window[1]; ++y) {
+    for (int64_t x = 0; x < window[2]; ++x) {
+      // The last window ends so far before the end.
+      const int64_t left_y = window[1] - 1 - y, left_x = window[2] - 1 - x;
+      const std::vector<int64_t> begin = {0, y, x, 0}, end = {0, -left_y, -left_x, 0},
+                                 by = {1, strides[1], strides[2], 1};
+      const int64_t open = 9 | (left_y == 0 ? 2 : 0) | (left_x == 0 ? 4 : 0);
+      const Endpoint part =
+          c.Make("tfl.strided_slice", {e, l.Ints(begin), l.Ints(end), l.Ints(by)},
+                 Options({{"begin_mask", int64_t{9}}, {"end_mask", open}}), l.OutputOf(n));
+      most = y + x == 0 ? part : c.Max(most, part);
+    }
+  }
+  return c.Done(most);
+}
+
 std::span<const ExportRow> WindowExport() { return kWindowRows; }
 
 }  // namespace smelt
