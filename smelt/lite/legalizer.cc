@@ -9,6 +9,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/lite/prepare/wide_types.h"
+#include "smelt/lite/rows/rows.h"
 
 namespace smelt {
 
@@ -132,6 +133,14 @@ bool IsLite(const Node& n) {
 // A complex number in two parts, until something takes it apart again (rows/complex.cc).
 bool IsGlue(const Node& n) { return n.Is("Complex"); }
 
+// Does the op move numbers that are in two parts?
+bool MovesParts(const Node& n) {
+  constexpr OpSet kMoves = {"StridedSlice", "Slice",     "Reshape", "Squeeze",
+                            "ExpandDims",   "Transpose", "Gather",  "GatherV2",
+                            "Tile",         "ReverseV2", "Pad",     "BroadcastTo"};
+  return n.Is(kMoves) && n.num_inputs() > 0 && IsGlue(*n.input(0).node);
+}
+
 class Legalization {
  public:
   Legalization(Graph& graph, const ShapeTable& shapes, const ResourceManager* resources,
@@ -165,7 +174,7 @@ class Legalization {
   Status Replace(Node* n, const ExportRow* row) {
     l_.Begin(*n, *row);
     const int first_new = graph_.max_id();
-    LiteEndpoints by = row->convert(*n, l_);
+    LiteEndpoints by = MovesParts(*n) ? MovedInParts(*n, l_) : row->convert(*n, l_);
     if (absl::IsUnimplemented(by.status())) {
       Refuse(*n, n->String(kWhyNot, std::string(by.status().message())));
       return OkStatus();

@@ -116,6 +116,32 @@ constexpr ExportRow kComplexRows[] = {
 
 std::span<const ExportRow> ComplexExport() { return kComplexRows; }
 
+LiteEndpoints MovedInParts(Node& n, Legalizer& l) {
+  const Endpoint from = n.input(0);
+  ASSIGN_OR_RETURN(const ComplexParts z, PartsOfComplex(from, l));
+  const LiteOutput whole = l.OutputOf(n);
+  const std::string attr = n.def()->inputs[0].type_attr;
+  const Dtype type = n.Type(attr);
+  const auto set = [&](Endpoint e, Dtype as) -> Status {
+    l.graph().SetInput(&n, 0, e);
+    n.AttrsToChange().Set(attr, as);
+    return l.graph().ResolveTypes(&n);
+  };
+  std::vector<Endpoint> parts;
+  for (const Endpoint& part : {z.real, z.imaginary}) {
+    RETURN_IF_ERROR(set(part, Dtype::kFloat));
+    const LiteEndpoints by = l.row().convert(n, l);
+    if (by.ok() && !by->empty()) {
+      parts.push_back((*by)[0]);
+      continue;
+    }
+    RETURN_IF_ERROR(set(from, type));
+    RETURN_IF_ERROR(by.status());
+    return Unimplemented("no operator moves complex numbers so");
+  }
+  return TogetherComplex({parts[0], parts[1]}, whole, l);
+}
+
 LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckComplex64(n));
   const LiteOutput whole = l.OutputOf(n), out = {Dtype::kFloat, whole.shape};

@@ -76,6 +76,8 @@ LiteEndpoints TogetherComplex(const ComplexParts& parts, const LiteOutput& out, 
 Status CheckComplex64(const Node& n);
 // Exp, Neg, Add, Sub and Mul of complex numbers.
 LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l);
+// Of an op that moves what it takes: its row does so with each part.
+LiteEndpoints MovedInParts(Node& n, Legalizer& l);
 // A Cast from real numbers.
 LiteEndpoints CastToComplex(Node& n, Legalizer& l);
 
