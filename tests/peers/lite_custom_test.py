@@ -38,7 +38,7 @@ MODELS = {
     "rolled_int64": (lambda x: {"r": tf.roll(x, [1, -1], [0, 1])}, rng.integers(-9, 9, [3, 4]), {"Roll"}),
     "floats": (lambda x: {"g": raw.FakeQuantWithMinMaxArgsGradient(gradients=x, inputs=x * 2.0, min=-1.5, max=2.25)},
                rng.normal(size=[2, 3, 5]).astype(np.float32), {"FakeQuantWithMinMaxArgsGradient"}),
-    "lists_of_texts": (lambda x: {"d": raw.RaggedTensorToTensor(shape=[-1, 3], values=x, default_value=-1.0, row_partition_tensors=[[0, 2, 2, 5]],
+    "lists_of_texts": (lambda x: {"d": raw.RaggedTensorToTensor(shape=[3, 3], values=x, default_value=-1.0, row_partition_tensors=[[0, 2, 2, 5]],
                                                                 row_partition_types=["ROW_SPLITS"])},
                        rng.normal(size=[5]).astype(np.float32), {"RaggedTensorToTensor"}),
     "between_builtins": (lambda x: {"y": tf.nn.relu(tf.linalg.cholesky(x + 1.0) * 2.0)}, symmetric, {"Cholesky"}),
