@@ -216,16 +216,35 @@ class Lowering {
     });
   }
 
+  // May a run find its constants wrong, such as places that an argument of this shape does not
+  // have? What the other inputs hold does not matter, so a run on zeros tells.
+  bool FailsByConstants(const PlanAction& action) {
+    std::vector<Tensor> inputs;
+    bool any = false;
+    for (const int v : action.inputs) {
+      const PlanValue& value = At(v);
+      if (const Tensor* t = Constant(plan_.Root(v)); t != nullptr && IsIndexType(value.dtype)) {
+        any = true;
+        inputs.push_back(t->WithShape(value.shape));
+        continue;
+      }
+      auto zeros = Tensor::Zeros(value.dtype, value.shape);
+      if (!zeros.ok()) return true;
+      inputs.push_back(*std::move(zeros));
+    }
+    Step step;
+    return any && !RunOp(*action.node, std::move(inputs), step).ok();
+  }
+
   // Actions whose results only what was folded has read. One that may fail is run for its error.
   void DropUnread() {
     std::vector<bool> read(plan_.values.size(), false);
     for (const int v : plan_.results) read[static_cast<size_t>(plan_.Root(v))] = true;
     for (size_t i = plan_.actions.size(); i-- > 0;) {
       PlanAction& action = plan_.actions[i];
-      const bool needed = MayFail(action) || std::ranges::any_of(action.outputs, [&](int v) {
-                            return read[static_cast<size_t>(v)];
-                          });
-      if (!needed) {
+      const bool is_read =
+          std::ranges::any_of(action.outputs, [&](int v) { return read[static_cast<size_t>(v)]; });
+      if (!is_read && !MayFail(action) && !FailsByConstants(action)) {
         plan_.actions.erase(plan_.actions.begin() + static_cast<std::ptrdiff_t>(i));
         continue;
       }

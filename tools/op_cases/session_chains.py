@@ -283,6 +283,17 @@ def found(r):
 
     yield graph_case("BatchMatMulV2", slope_of_zero_alone, name="slope_of_zero_behind_a_batch")
 
+    def constant_places():
+        # Of what is taken only the shape is read, and the places are constants: some arguments have them.
+        x = ph(None)
+        y = tf.raw_ops.BroadcastTo(input=np.float32([[-2.5]]), shape=tf.shape(tf.gather(x, i32([1, 0, 1]), axis=0)))
+        z = tf.cast(tf.shape(tf.gather_nd(x, i32([[1, 2], [0, 0]])))[0], tf.float32) * x
+        return [Step(fetch=[y], feed={x: numbers(r, 2, 3)}), Step(fetch=[y], feed={x: numbers(r, 1, 3)}, error="is not in [0, 1)"),
+                Step(fetch=[z], feed={x: numbers(r, 2, 3)}), Step(fetch=[z], feed={x: numbers(r, 2, 1)}, error="does not index into"),
+                Step(fetch=[y], feed={x: numbers(r, 3, 1)})]
+
+    yield graph_case("GatherV2", constant_places, name="constant_places_of_what_only_the_shape_is_read")
+
 
 def cases(r):
     yield from chains(r)
