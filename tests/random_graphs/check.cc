@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -252,6 +253,33 @@ std::string CompareResults(const Results& got, const Results& want, const DrawnG
   return "";
 }
 
+// All requests by every client, each in an order of its own, in a session that no request has come
+// to: clients make programs while others run theirs.
+std::string CheckAtOnce(const DrawnGraph& graph, const std::vector<Results>& want,
+                        const std::vector<bool>& rounded, Noise& noise, size_t clients) {
+  const size_t requests = graph.requests.size();
+  Runner compiled(graph, TextOf(graph), {.threads = 2, .compile = true}, false);
+  std::vector<std::vector<Results>> got(clients, std::vector<Results>(3 * requests));
+  std::vector<std::thread> threads;
+  for (size_t c = 0; c < clients; ++c) {
+    threads.emplace_back([&, c] {
+      for (size_t i = 0; i < got[c].size(); ++i) got[c][i] = compiled.Run((i + c) % requests);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (size_t c = 0; c < clients; ++c) {
+    for (size_t i = 0; i < got[c].size(); ++i) {
+      const size_t r = (i + c) % requests;
+      const std::string why = CompareResults(got[c][i], want[r], graph, rounded, noise, r);
+      if (!why.empty()) {
+        return absl::StrCat("client ", c, " of ", clients, ", request ", r, ", its run ", i, ": ",
+                            why);
+      }
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<StatusOr<std::vector<Tensor>>> PlainResults(const DrawnGraph& graph) {
@@ -261,7 +289,7 @@ std::vector<StatusOr<std::vector<Tensor>>> PlainResults(const DrawnGraph& graph)
   return results;
 }
 
-std::string CheckGraph(const DrawnGraph& graph, CheckCounts* counts) {
+std::string CheckGraph(const DrawnGraph& graph, int64_t clients, CheckCounts* counts) {
   const std::vector<Results> want = PlainResults(graph);
   const std::vector<bool> rounded = Rounded(graph);
   Noise noise(graph);
@@ -302,8 +330,12 @@ std::string CheckGraph(const DrawnGraph& graph, CheckCounts* counts) {
       });
     }
   }
+  std::string at_once;
+  if (clients > 0) {
+    at_once = CheckAtOnce(graph, want, rounded, noise, static_cast<size_t>(clients));
+  }
   if (counts != nullptr) counts->far += noise.far;
-  return "";
+  return at_once;
 }
 
 }  // namespace smelt

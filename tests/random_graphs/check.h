@@ -20,9 +20,10 @@ struct CheckCounts {
 // Each request in turn, in sessions with compiled programs of one and of two threads, against one
 // without. Values that no rounding may tell apart are the same bits, but for NaNs, of which there
 // is one; others are as near as results are to each other when what programs may round otherwise is
-// disturbed by few units in the last place. Errors have one code and text. Returns what is wrong;
+// disturbed by few units in the last place. Errors have one code and text. `clients`: then so many
+// threads send all requests at once to a session that has made nothing yet. Returns what is wrong;
 // empty: nothing.
-std::string CheckGraph(const DrawnGraph& graph, CheckCounts* counts = nullptr);
+std::string CheckGraph(const DrawnGraph& graph, int64_t clients = 0, CheckCounts* counts = nullptr);
 
 // What the plain executor answers, by request.
 std::vector<StatusOr<std::vector<Tensor>>> PlainResults(const DrawnGraph& graph);

@@ -1,7 +1,7 @@
-// smelt_random_graphs [--first N] [--count N] [--show] [--keep_going] [--nan_before_relu]: draws
-// graphs, by number, and holds the programs that sessions compile to the plain executor. A graph
-// that fails is made smaller and printed as a case of tests/sessions, with what the executor
-// answered; exit code 1.
+// smelt_random_graphs [--first N] [--count N] [--clients N] [--show] [--keep_going]
+// [--nan_before_relu]: draws graphs, by number, and holds the programs that sessions compile to the
+// plain executor, in turn and for so many clients at once. A graph that fails is made smaller and
+// printed as a case of tests/sessions, with what the executor answered; exit code 1.
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -16,7 +16,7 @@ namespace smelt {
 namespace {
 
 struct Flags {
-  int64_t first = 0, count = 1000;
+  int64_t first = 0, count = 1000, clients = 0;
   bool show = false, keep_going = false, shrink = true;
   DrawOptions draw;
 };
@@ -45,6 +45,9 @@ bool ReadFlags(int argc, char** argv, Flags* flags) {
       ++i;
     } else if (flag == "--count" && i + 1 < argc && absl::SimpleAtoi(argv[i + 1], &flags->count)) {
       ++i;
+    } else if (flag == "--clients" && i + 1 < argc &&
+               absl::SimpleAtoi(argv[i + 1], &flags->clients)) {
+      ++i;
     } else {
       std::fprintf(stderr, "no such flag: %s\n", argv[i]);
       return false;
@@ -66,19 +69,19 @@ int Main(int argc, char** argv) {
     nodes += std::ssize(graph.nodes);
     if (flags.show)
       std::printf("%s", CaseOf(graph, absl::StrCat("graph_", seed), PlainResults(graph)).c_str());
-    const std::string why = CheckGraph(graph, &counts);
+    const std::string why = CheckGraph(graph, flags.clients, &counts);
     if (why.empty()) continue;
     ++failed;
     std::printf("FAILED graph %lld: %s\n", static_cast<long long>(seed), why.c_str());
     if (flags.shrink) {
       std::string last = why;
       const DrawnGraph small = Shrunk(graph, [&](const DrawnGraph& g) {
-        const std::string now = CheckGraph(g);
+        const std::string now = CheckGraph(g, flags.clients);
         if (now.empty() || KindOf(now) != KindOf(why)) return false;
         last = now;
         return true;
       });
-      std::printf("%s\n%s", CheckGraph(small).c_str(),
+      std::printf("%s\n%s", CheckGraph(small, flags.clients).c_str(),
                   CaseOf(small, absl::StrCat("graph_", seed), PlainResults(small)).c_str());
     }
     std::fflush(stdout);
