@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -21,6 +22,34 @@ StatusOr<Tensor> Answer(const std::string& text, std::vector<std::pair<std::stri
   Session session(std::shared_ptr<const Graph>(std::move(graph)), options);
   ASSIGN_OR_RETURN(auto out, session.Run(feeds, {"y"}, {}));
   return out[0];
+}
+
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+// Clients of one session, which makes its programs meanwhile, get the bits that sessions of one
+// request each do.
+void ExpectSameAtOnce(const std::string& text, const std::vector<Feeds>& requests) {
+  auto graph = ParseGraph(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Session session(std::shared_ptr<const Graph>(*std::move(graph)), {.threads = 2});
+  std::vector<Tensor> want;
+  for (const Feeds& feeds : requests) {
+    const auto answer = Answer(text, feeds, true);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    want.push_back(*answer);
+  }
+  std::vector<std::thread> clients;
+  for (size_t c = 0; c < 3; ++c) {
+    clients.emplace_back([&, c] {
+      for (size_t i = 0; i < 2 * requests.size(); ++i) {
+        const size_t at = (i + c) % requests.size();
+        const auto got = session.Run(requests[at], {"y"}, {});
+        ASSERT_TRUE(got.ok()) << got.status();
+        ASSERT_TRUE((*got)[0].Identical(want[at])) << "client " << c << ", request " << at;
+      }
+    });
+  }
+  for (std::thread& t : clients) t.join();
 }
 
 std::string Ints(std::mt19937& rng, int64_t n, int low, int high) {
@@ -337,6 +366,23 @@ TEST(Int8, FusedLayersComputeWhatTheirNodesDo) {
   }
 }
 
+TEST(Int8, ClientsAtOnce) {
+  std::mt19937 rng(12);
+  for (const size_t which : {0, 3, 6, 9, 13, 19}) {
+    const LayerCase& c = kLayerCases[which];
+    for (const LayerEnd end : {LayerEnd::kFloat, LayerEnd::kSiluToInt8}) {
+      SCOPED_TRACE(absl::StrCat("layer ", which, " end ", static_cast<int>(end)));
+      const std::string text = LayerText(rng, c, end, true);
+      std::vector<Feeds> requests;
+      for (const int64_t n : {1, 2, 5}) {
+        const Shape shape = c.dot ? Shape({n, c.in}) : Shape({n, c.size, c.size, c.in});
+        requests.push_back({{"x", RandomFloats(rng, shape)}, {"other", RandomFloats(rng, {1})}});
+      }
+      ExpectSameAtOnce(text, requests);
+    }
+  }
+}
+
 // ---- bfloat16 ----
 
 // A layer in type T between float borders.
@@ -407,6 +453,14 @@ TEST(Bfloat16, LayersAreNearFloat) {
         ASSERT_NEAR(want->flat<float>()[i], got->flat<float>()[i], 0.02F * top) << i;
       }
     }
+    // Clients that send other numbers of rows.
+    std::vector<Feeds> requests;
+    for (const int64_t rows : {c.shape.dims()[0], c.shape.dims()[0] + 1, int64_t{3}}) {
+      Shape shape = c.shape;
+      shape.Set(0, rows);
+      requests.push_back({{"x", RandomFloats(rng, shape)}});
+    }
+    ExpectSameAtOnce(NarrowText("bfloat16", c.layer), requests);
   }
 }
 
