@@ -12,8 +12,6 @@
 namespace smelt::lite {
 namespace {
 
-// Loops read whole vectors, so behind the image there are as many bytes as one may read too far.
-constexpr int64_t kBehindImage = 64;
 // Numbers of the image that rows of tiles share a panel of weights over: they stay in the second
 // cache beside it.
 constexpr int64_t kRowsOfCache = 96 << 10;
@@ -25,12 +23,25 @@ constexpr int64_t kWorthAMatrix = 3;
 
 int64_t RoundedUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+bool MultipliesBytes(const nn::Int8Window& s) {
+  return !s.depthwise && IsaExactInt8().byte_tile != nullptr;
+}
+bool MultipliesMatrices(const nn::Int8Window& s) {
+  return MultipliesBytes(s) && IsaExactInt8().matrix_tile != nullptr &&
+         s.outputs() >= kWorthAMatrix;
+}
+
 }  // namespace
 
 Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, const int8_t* weights)
-    : loops_(IsaExactInt8()), s_(shape), in_zero_(numbers.in_zero) {
+    : loops_(IsaExactInt8()),
+      s_(shape),
+      in_zero_(numbers.in_zero),
+      image_(shape),
+      bytes_(MultipliesBytes(shape)),
+      matrices_(MultipliesMatrices(shape)),
+      panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1) {
   SetShape();
-  const std::vector<int64_t> places = PlacesOfUnits();
   steps_.zero = numbers.out_zero;
   steps_.low = numbers.range.low;
   steps_.high = numbers.range.high;
@@ -39,9 +50,9 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
   const int64_t most = taps > kPlainSum ? kPlainSum : taps * 255 * 128;
   steps_.plain =
       numbers.out_zero >= -128 && numbers.out_zero <= 127 && in_zero_ >= -128 && in_zero_ <= 127;
-  for (size_t u = 0; u < places.size(); ++u) {
-    const auto at = static_cast<size_t>(places[u]);
-    const Factor& f = numbers.factors[numbers.factors.size() == 1 ? 0 : u];
+  for (int64_t u = 0; u < s_.units; ++u) {
+    const auto at = static_cast<size_t>(PlaceOf(u));
+    const Factor& f = numbers.factors[numbers.factors.size() == 1 ? 0 : static_cast<size_t>(u)];
     if (numbers.bias != nullptr) start_[at] = numbers.bias[u];
     fraction_[at] = f.fraction;
     left_[at] = std::clamp(f.shift, 0, 31);
@@ -56,9 +67,15 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
 
 Int8Layer::Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers,
                      const int8_t* weights)
-    : loops_(IsaExactInt8()), s_(shape), hybrid_(true), by_row_(numbers.by_row) {
+    : loops_(IsaExactInt8()),
+      s_(shape),
+      hybrid_(true),
+      by_row_(numbers.by_row),
+      image_(shape),
+      bytes_(MultipliesBytes(shape)),
+      matrices_(MultipliesMatrices(shape)),
+      panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1) {
   SetShape();
-  PlacesOfUnits();
   scales_.assign(static_cast<size_t>(s_.units), numbers.scales[0]);
   if (numbers.scales.size() != 1) scales_.assign(numbers.scales.begin(), numbers.scales.end());
   bias_.resize(static_cast<size_t>(s_.units));
@@ -68,84 +85,35 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers,
   Pack(weights);
 }
 
+// Every place has numbers.
 void Int8Layer::SetShape() {
-  stride_h_ = s_.stride_h;
-  stride_w_ = s_.stride_w;
-  if (s_.kernel_h == 1 && s_.top == 0) std::swap(skip_h_, stride_h_);
-  if (s_.kernel_w == 1 && s_.left == 0) std::swap(skip_w_, stride_w_);
-  image_h_ = (s_.out_h - 1) * stride_h_ + (s_.kernel_h - 1) * s_.dilation_h + 1;
-  image_w_ = (s_.out_w - 1) * stride_w_ + (s_.kernel_w - 1) * s_.dilation_w + 1;
-  if (s_.depthwise) multiplier_ = s_.units / s_.depth;
-  image_depth_ = s_.depth * multiplier_;
-  bytes_ = !s_.depthwise && loops_.byte_tile != nullptr;
-  matrices_ = bytes_ && loops_.matrix_tile != nullptr && s_.outputs() >= kWorthAMatrix;
-}
-
-// Where each unit's numbers stand; they get room.
-std::vector<int64_t> Int8Layer::PlacesOfUnits() {
-  std::vector<int64_t> places(static_cast<size_t>(s_.units));
-  const int64_t per_group = s_.units / s_.groups;
-  int64_t padded = 0;
-  if (s_.depthwise) {
-    padded = RoundedUp(s_.units, kExactDepthwiseBlock);
-    for (int64_t u = 0; u < s_.units; ++u) {
-      const int64_t in_block = u % kExactDepthwiseBlock;
-      places[static_cast<size_t>(u)] = u - in_block + loops_.depthwise_places[in_block];
-    }
-  } else {
-    panels_ = RoundedUp(per_group, loops_.panel) / loops_.panel;
-    padded = s_.groups * panels_ * loops_.panel;
-    for (int64_t u = 0; u < s_.units; ++u) {
-      places[static_cast<size_t>(u)] = u / per_group * panels_ * loops_.panel + u % per_group;
-    }
-  }
+  const int64_t padded =
+      s_.depthwise ? nn::DepthwisePlaces(s_.units) : panels_.num_panels() * panels_.panel;
   for (auto* v : {&start_, &fraction_, &left_, &right_}) v->resize(static_cast<size_t>(padded));
-  return places;
 }
 
 void Int8Layer::Pack(const int8_t* weights) {
   if (s_.depthwise) {
-    PackDepthwise(weights);
+    wide_weights_ = nn::PackDepthwiseInt8(s_, weights);
   } else {
     PackTiles(weights);
   }
 }
 
 void Int8Layer::PackTiles(const int8_t* weights) {
-  const int64_t channels = s_.depth / s_.groups, per_group = s_.units / s_.groups;
-  // Pixels that lie side by side are one segment.
-  const bool lines = s_.groups == 1 && s_.dilation_w == 1;
-  const int64_t across = lines ? 1 : s_.kernel_w,
-                length = lines ? s_.kernel_w * channels : channels;
-  for (int64_t y = 0; y < s_.kernel_h; ++y) {
-    for (int64_t x = 0; x < across; ++x) {
-      segments_.push_back((y * s_.dilation_h * image_w_ + x * s_.dilation_w) * image_depth_);
-    }
-  }
-  const int64_t group = this->group(), panel = loops_.panel;
-  const auto num_segments = static_cast<int64_t>(segments_.size());
-  groups_ = RoundedUp(length, group) / group;
-  // Numbers behind a segment are read, and count for nothing.
-  if (matrices_) groups_ = RoundedUp(groups_, loops_.matrix_groups);
-  const int64_t of_segment = groups_ * panel * group, of_panel = num_segments * of_segment;
-  weights_.resize(static_cast<size_t>(s_.groups * panels_ * of_panel));
-  if (bytes_) weight_sums_.resize(start_.size());
-  ParallelFor(s_.units, std::max<int64_t>(1, kWorthWidening / (num_segments * length)),
+  weights_.resize(static_cast<size_t>(panels_.size()));
+  panels_.Pack(weights, true, weights_.data());
+  if (!bytes_) return;
+  weight_sums_.resize(start_.size());
+  const int64_t of_unit = panels_.num_segments * panels_.length;
+  ParallelFor(s_.units, std::max<int64_t>(1, kWorthWidening / of_unit),
               [&](int64_t begin, int64_t end) {
                 for (int64_t u = begin; u < end; ++u) {
-                  const int64_t g = u / per_group, in_group = u % per_group;
-                  const int8_t* from = weights + u * num_segments * length;
-                  int8_t* to = weights_.data() + (g * panels_ + in_group / panel) * of_panel +
-                               in_group % panel * group;
                   uint32_t sum = 0;
-                  for (int64_t s = 0; s < num_segments; ++s, from += length, to += of_segment) {
-                    for (int64_t i = 0; i < length; ++i) {
-                      to[i / group * panel * group + i % group] = from[i];
-                      sum += static_cast<uint32_t>(int32_t{from[i]});
-                    }
+                  for (int64_t i = 0; i < of_unit; ++i) {
+                    sum += static_cast<uint32_t>(int32_t{weights[u * of_unit + i]});
                   }
-                  if (!bytes_) continue;
-                  const auto at = static_cast<size_t>(g * panels_ * panel + in_group);
+                  const auto at = static_cast<size_t>(PlaceOf(u));
                   weight_sums_[at] = static_cast<int32_t>(sum);
                   if (hybrid_) continue;
                   start_[at] = static_cast<int32_t>(static_cast<uint32_t>(start_[at]) -
@@ -154,31 +122,8 @@ void Int8Layer::PackTiles(const int8_t* weights) {
               });
 }
 
-void Int8Layer::PackDepthwise(const int8_t* weights) {
-  constexpr int64_t kBlock = kExactDepthwiseBlock;
-  for (int64_t y = 0; y < s_.kernel_h; ++y) {
-    for (int64_t x = 0; x < s_.kernel_w; ++x) {
-      segments_.push_back((y * s_.dilation_h * image_w_ + x * s_.dilation_w) * image_depth_);
-    }
-  }
-  const auto taps = static_cast<int64_t>(segments_.size());
-  // A tap that is not there has weights of 0.
-  if (taps % 2 != 0) segments_.push_back(segments_.back());
-  groups_ = static_cast<int64_t>(segments_.size()) / 2;
-  wide_weights_.resize(static_cast<size_t>(RoundedUp(s_.units, kBlock) * groups_ * 2));
-  for (int64_t t = 0; t < taps; ++t) {
-    for (int64_t c = 0; c < s_.units; ++c) {
-      const int64_t in_block = c % kBlock;
-      const int64_t at = (c - in_block) * groups_ * 2 + t / 2 * kBlock * 2 +
-                         loops_.depthwise_places[in_block] * 2 + t % 2;
-      wide_weights_[static_cast<size_t>(at)] = weights[t * s_.units + c];
-    }
-  }
-}
-
 size_t Int8Layer::scratch_bytes() const {
-  const int64_t numbers = s_.batch * image_h_ * image_w_ * image_depth_;
-  return static_cast<size_t>(numbers) * sizeof(int16_t) + kBehindImage +
+  return static_cast<size_t>(image_.SizeOf(AllOfIt())) * sizeof(int16_t) + nn::kBehindInt8Image +
          static_cast<size_t>(hybrid_ ? RoundedUp(num_scaled() * sizeof(Scaled), 64) : 0);
 }
 
@@ -195,23 +140,15 @@ ExactInt8Steps Int8Layer::StepsAt(int64_t place) const {
   return steps;
 }
 
-int64_t Int8Layer::WindowAt(int64_t output) const {
-  // Divisions take as long as a row of few numbers.
-  if (s_.out_w == 1 && s_.out_h == 1) return output * image_h_ * image_w_ * image_depth_;
-  const int64_t x = output % s_.out_w, line = output / s_.out_w;
-  const int64_t y = line % s_.out_h, b = line / s_.out_h;
-  return ((b * image_h_ + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
-}
-
 const Int8Layer::Scaled& Int8Layer::HowOf(const Scaled* scaled, int64_t output) const {
   if (by_row_) return scaled[output];
   return scaled[s_.batch == 1 ? 0 : output / (s_.out_h * s_.out_w)];
 }
 
 void Int8Layer::FillPixels(const int8_t* x, int16_t* to, int64_t pixels, const Scaled*) const {
-  if (multiplier_ == 1) return loops_.widen(x, to, pixels * s_.depth, in_zero_);
-  for (int64_t i = 0; i < pixels * s_.depth; ++i, to += multiplier_) {
-    std::fill_n(to, multiplier_, static_cast<int16_t>(x[i] - in_zero_));
+  if (image_.multiplier == 1) return loops_.widen(x, to, pixels * s_.depth, in_zero_);
+  for (int64_t i = 0; i < pixels * s_.depth; ++i, to += image_.multiplier) {
+    std::fill_n(to, image_.multiplier, static_cast<int16_t>(x[i] - in_zero_));
   }
 }
 
@@ -225,9 +162,10 @@ void Int8Layer::FillPixels(const float* x, int16_t* to, int64_t pixels,
   const int64_t n = pixels * s_.depth;
   const auto steps = s_.depthwise ? loops_.steps_away_of : loops_.steps_of;
   steps(x, to, n, scaled->inverse, scaled->low, scaled->high);
-  if (multiplier_ == 1) return;
+  if (image_.multiplier == 1) return;
   // From behind, where there is room.
-  for (int64_t i = n - 1; i >= 0; --i) std::fill_n(to + i * multiplier_, multiplier_, to[i]);
+  for (int64_t i = n - 1; i >= 0; --i)
+    std::fill_n(to + i * image_.multiplier, image_.multiplier, to[i]);
 }
 
 void Int8Layer::FillPixels(const int8_t* x, uint8_t* to, int64_t pixels, const Scaled*) const {
@@ -290,42 +228,21 @@ void Int8Layer::FindScales(const float* x, Scaled* scaled) const {
 
 template <typename T, typename N>
 void Int8Layer::FillImage(const T* x, N* image, const Scaled* scaled) const {
-  const int64_t line_numbers = image_w_ * image_depth_;
-  // Pixels [first, last) of a line are the input's.
-  const int64_t first = std::min(s_.left, image_w_);
-  const int64_t in_line = (s_.in_w + skip_w_ - 1) / skip_w_;
-  const int64_t last = std::min(image_w_, s_.left + in_line);
-  // A product has but one line, whose pixels are shared out.
-  if (image_h_ == 1 && s_.batch == 1 && first == 0 && last == image_w_ && skip_w_ == 1) {
-    ParallelFor(image_w_, std::max<int64_t>(1, kWorthWidening / image_depth_),
-                [&](int64_t begin, int64_t end) {
-                  FillPixels(x + begin * s_.depth, image + begin * image_depth_, end - begin,
-                             by_row_ ? scaled + begin : scaled);
-                });
-  } else {
-    const int64_t grain = std::max<int64_t>(1, kWorthWidening / line_numbers);
-    ParallelFor(s_.batch * image_h_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        N* to = image + i * line_numbers;
-        const int64_t b = i / image_h_, line = (i % image_h_) * skip_h_ - s_.top;
-        const Scaled* how = by_row_ || scaled == nullptr ? scaled : scaled + b;
-        const N zero = ZeroOfImage<N>(how);
-        if (line < 0 || line >= s_.in_h) {
-          std::fill_n(to, line_numbers, zero);
-          continue;
+  image_.Fill(
+      AllOfIt(),
+      [&](const nn::Int8Image::Pixels& p) {
+        const Scaled* how = scaled == nullptr ? nullptr : scaled + (by_row_ ? p.first : p.image);
+        const int64_t at_once = p.from_step == s_.depth ? p.count : 1;
+        for (int64_t i = 0; i < p.count; i += at_once) {
+          FillPixels(x + p.from + i * p.from_step, image + p.to + i * p.to_step, at_once, how);
         }
-        const T* from = x + (b * s_.in_h + line) * s_.in_w * s_.depth;
-        std::fill_n(to, first * image_depth_, zero);
-        const int64_t at_once = skip_w_ == 1 ? last - first : 1;
-        for (int64_t p = first; p < last; p += at_once) {
-          FillPixels(from + (p - first) * skip_w_ * s_.depth, to + p * image_depth_, at_once, how);
-        }
-        std::fill(to + last * image_depth_, to + line_numbers, zero);
-      }
-    });
-  }
+      },
+      [&](const nn::Int8Image::Zeros& z) {
+        std::fill_n(image + z.to, z.count,
+                    ZeroOfImage<N>(scaled == nullptr ? nullptr : scaled + z.image));
+      });
   // What is read behind the image counts for nothing, but is read.
-  std::memset(image + s_.batch * image_h_ * line_numbers, 0, kBehindImage);
+  std::memset(image + image_.SizeOf(AllOfIt()), 0, nn::kBehindInt8Image);
 }
 
 template <typename N, typename T>
@@ -333,14 +250,12 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
                             int64_t first_panel, int64_t last_panel, T* y) const {
   constexpr int kMostRows = 32, kMostPanel = 64;
   const int64_t per_group = s_.units / s_.groups, channels = s_.depth / s_.groups;
-  const auto num_segments = static_cast<int64_t>(segments_.size());
-  const int64_t of_panel = num_segments * groups_ * loops_.panel * group();
-  const int64_t step = stride_w_ * image_depth_;  // from window to window of a line
+  const int64_t step = image_.stride_w * image_.depth;  // from window to window of a line
   const auto run_tile = matrices_ ? loops_.matrix_tile : bytes_ ? loops_.byte_tile : loops_.tile;
   ExactInt8Tile tile;
-  tile.segments = segments_.data();
-  tile.num_segments = num_segments;
-  tile.groups = groups_;
+  tile.segments = image_.segments.data();
+  tile.num_segments = panels_.num_segments;
+  tile.groups = panels_.groups;
   tile.y_step = s_.units;
   std::array<const N*, kMostRows> rows;
   std::array<int32_t, kMostRows * kMostPanel> sums;
@@ -353,9 +268,9 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
   const int most = std::min(static_cast<int>(rows_of_tile()), kMostRows);
   if (matrices_) loops_.begin_matrices();
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-    const int64_t g = panel / panels_, column = panel % panels_ * loops_.panel;
+    const int64_t g = panel / panels_.panels, column = panel % panels_.panels * loops_.panel;
     const int64_t unit = g * per_group + column;
-    tile.weights = weights_.data() + panel * of_panel;
+    tile.weights = weights_.data() + panel * panels_.of_panel;
     tile.start = start_.data() + panel * loops_.panel;
     tile.steps = StepsAt(panel * loops_.panel);
     tile.columns = std::min(loops_.panel, per_group - column);
@@ -365,7 +280,7 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
       // Divisions only where a line begins.
       for (int i = 0; i < n; ++i, window += step) {
         if (r + i == line_ends) {
-          window = WindowAt(r + i) + g * channels;
+          window = image_.WindowAt(r + i, s_.out_h) + g * channels;
           line_ends = s_.out_w == 1 ? r + i + 1 : (r + i) / s_.out_w * s_.out_w + s_.out_w;
         }
         rows[static_cast<size_t>(i)] = image + window;
@@ -393,17 +308,17 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
 
 template <typename N, typename T>
 void Int8Layer::RunTiles(const N* image, const Scaled* scaled, T* y) const {
-  const int64_t outputs = s_.outputs(), panels = s_.groups * panels_;
+  const int64_t outputs = s_.outputs(), panels = panels_.num_panels();
   // A window's own numbers of the image, about.
-  const int64_t of_output = s_.depth * stride_h_ * stride_w_;
+  const int64_t of_output = s_.depth * image_.stride_h * image_.stride_w;
   int64_t rows = RoundedUp(std::max<int64_t>(1, kRowsOfCache / of_output), rows_of_tile());
   rows = std::min(rows, RoundedUp(outputs, rows_of_tile()));
   const int64_t row_parts = (outputs + rows - 1) / rows;
   // Several threads share out rows, or where there are few the panels.
   const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};
   const int64_t panel_parts = std::clamp<int64_t>((wanted + row_parts - 1) / row_parts, 1, panels);
-  const int64_t of_part = s_.units * outputs * static_cast<int64_t>(segments_.size()) * groups_ *
-                          group() / (row_parts * panel_parts);
+  const int64_t of_part = s_.units * outputs * panels_.num_segments * panels_.groups *
+                          panels_.group / (row_parts * panel_parts);
   SharedParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kWorthAThread / (of_part + 1)),
                     [&](int64_t begin, int64_t end) {
                       for (int64_t i = begin; i < end; ++i) {
@@ -418,20 +333,21 @@ void Int8Layer::RunTiles(const N* image, const Scaled* scaled, T* y) const {
 template <typename T>
 void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) const {
   constexpr int64_t kBlock = kExactDepthwiseBlock, kResults = 32;
-  const int64_t of_line = s_.out_w * s_.units * groups_ * 2;
+  const int64_t pairs = static_cast<int64_t>(image_.segments.size()) / 2;
+  const int64_t of_line = s_.out_w * s_.units * pairs * 2;
   SharedParallelFor(s_.batch * s_.out_h, std::max<int64_t>(1, kWorthAThread / 4 / of_line),
                     [&](int64_t begin, int64_t end) {
                       std::array<int32_t, kBlock * kResults> sums;
                       ExactInt8Depthwise run;
-                      run.taps = segments_.data();
-                      run.pairs = groups_;
-                      run.x_step = stride_w_ * image_depth_;
+                      run.taps = image_.segments.data();
+                      run.pairs = pairs;
+                      run.x_step = image_.stride_w * image_.depth;
                       run.y_step = s_.units;
                       if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
                       for (int64_t line = begin; line < end; ++line) {
-                        const int16_t* x = image + WindowAt(line * s_.out_w);
+                        const int16_t* x = image + image_.WindowAt(line * s_.out_w, s_.out_h);
                         for (int64_t c = 0; c < s_.units; c += kBlock) {
-                          run.weights = wide_weights_.data() + c * groups_ * 2;
+                          run.weights = wide_weights_.data() + c * pairs * 2;
                           run.start = start_.data() + c;
                           run.steps = StepsAt(c);
                           run.channels = std::min(kBlock, s_.units - c);

@@ -15,7 +15,7 @@
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 #include "smelt/kernels/lite/hybrid_steps.h"
-#include "smelt/kernels/nn/int8_window.h"
+#include "smelt/kernels/nn/int8_image.h"
 
 namespace smelt::lite {
 
@@ -59,10 +59,12 @@ class Int8Layer {
   using Scaled = HybridSteps;
 
   void SetShape();
-  std::vector<int64_t> PlacesOfUnits();
   void Pack(const int8_t* weights);
   void PackTiles(const int8_t* weights);
-  void PackDepthwise(const int8_t* weights);
+  // Where a unit's numbers stand.
+  int64_t PlaceOf(int64_t unit) const {
+    return s_.depthwise ? nn::DepthwisePlaceOf(unit) : panels_.PlaceOf(unit);
+  }
   // T: int8_t or float. N, numbers of the image: int16_t or uint8_t.
   template <typename T, typename N>
   void FillImage(const T* x, N* image, const Scaled* scaled) const;
@@ -89,8 +91,7 @@ class Int8Layer {
   int64_t num_scaled() const { return by_row_ ? s_.out_w : s_.batch; }
   const Scaled& HowOf(const Scaled* scaled, int64_t output) const;
   void* ImageIn(void* scratch) const;
-  int64_t WindowAt(int64_t output) const;  // in the image
-  int64_t group() const { return bytes_ ? loops_.byte_group : loops_.group; }
+  nn::Int8Band AllOfIt() const { return {.images = s_.batch, .lines = s_.out_h}; }
   int64_t rows_of_tile() const { return matrices_ ? loops_.matrix_rows : loops_.rows; }
   ExactInt8Steps StepsAt(int64_t place) const;
 
@@ -98,16 +99,10 @@ class Int8Layer {
   const nn::Int8Window s_;
   int32_t in_zero_ = 0;
   bool hybrid_ = false, by_row_ = false;
-  bool bytes_ = false;     // is the image of bytes?
-  bool matrices_ = false;  // are these multiplied as matrices?
-  int64_t multiplier_ = 1, image_depth_ = 0;
-  // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
-  // with a stride need no others.
-  int64_t skip_h_ = 1, skip_w_ = 1, stride_h_ = 1, stride_w_ = 1;
-  int64_t image_h_ = 0, image_w_ = 0;  // with padding
-  std::vector<int64_t> segments_;      // from a window's begin, or taps, two and two
-  int64_t groups_ = 0;                 // of numbers of a segment
-  int64_t panels_ = 0;                 // of a group of units
+  const nn::Int8Image image_;
+  const bool bytes_;             // is the image of bytes?
+  const bool matrices_;          // are these multiplied as matrices?
+  const nn::Int8Panels panels_;  // of a layer that is not depthwise
   std::vector<int8_t> weights_;
   std::vector<int16_t> wide_weights_;  // of depthwise layers
   std::vector<int32_t> start_, fraction_, left_, right_;

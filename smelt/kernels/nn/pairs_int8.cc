@@ -12,16 +12,13 @@ namespace {
 
 using PairsStep = PairsInt8Steps::Step;
 
-// Loops read whole vectors, so behind the image there are as many bytes as one may read too far.
-constexpr int64_t kBehindPairsImage = 64;
 // Numbers of a band for each thread: with a panel of weights they stay in the second cache.
 constexpr int64_t kNumbersOfBand = 128 << 10;
 // Rows that a panel of weights is multiplied by before the next; and those that are finished
 // together, a multiple of each tile's.
 constexpr int64_t kRowsOfPart = 384, kRowsOfSums = 96, kMostPairsPanel = 32;
-// Multiplications that are worth a thread, and numbers that are worth one to widen.
-constexpr int64_t kPairsWorkOfThread = 1 << 17, kWideningOfThread = 1 << 15;
-constexpr int64_t kLargestPairsStep = 1 << 15;  // so that products of sizes do not overflow
+constexpr int64_t kPairsWorkOfThread = 1 << 17;  // multiplications that are worth a thread
+constexpr int64_t kLargestPairsStep = 1 << 15;   // so that products of sizes do not overflow
 constexpr int64_t kFewestUnitsOfGroup = 8;
 // Lines of a depthwise layer whose block of channels is done before the next: each reads most of
 // what the one before did.
@@ -58,55 +55,12 @@ const char* WhyNoPairsInt8(const Int8Window& w) {
 
 PairsInt8Weights::PairsInt8Weights(const Int8Window& w, const int8_t* weights, bool transposed) {
   if (w.depthwise) {
-    PackDepthwise(w, weights);
-  } else {
-    PackTiles(w, weights, transposed);
+    wide_ = PackDepthwiseInt8(w, weights);
+    return;
   }
-}
-
-void PairsInt8Weights::PackTiles(const Int8Window& w, const int8_t* weights, bool transposed) {
-  const int64_t panel = IsaExactInt8().panel, group = IsaExactInt8().group;
-  const int64_t channels = w.depth / w.groups, per_group = w.units / w.groups;
-  lines_ = w.groups == 1 && w.dilation_w == 1;
-  const int64_t length = lines_ ? w.kernel_w * channels : channels;
-  const int64_t num_segments = lines_ ? w.kernel_h : w.kernel_h * w.kernel_w;
-  groups_ = PartsOf(length, group);
-  panels_ = PartsOf(per_group, panel);
-  const int64_t of_segment = groups_ * panel * group;
-  of_panel_ = num_segments * of_segment;
-  tiles_.resize(static_cast<size_t>(w.groups * panels_ * of_panel_));
-  const int64_t unit_step = transposed ? num_segments * length : 1;
-  const int64_t number_step = transposed ? 1 : w.units;
-  // Panel by panel, as those of a row lie side by side.
-  ParallelFor(w.groups * panels_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t first = p % panels_ * panel, n = std::min(panel, per_group - first);
-      const int8_t* from = weights + (p / panels_ * per_group + first) * unit_step;
-      int8_t* to = tiles_.data() + p * of_panel_;
-      for (int64_t s = 0; s < num_segments; ++s, to += of_segment) {
-        for (int64_t i = 0; i < length; ++i, from += number_step) {
-          int8_t* at = to + i / group * panel * group + i % group;
-          for (int64_t u = 0; u < n; ++u) at[u * group] = from[u * unit_step];
-        }
-      }
-    }
-  });
-}
-
-void PairsInt8Weights::PackDepthwise(const Int8Window& w, const int8_t* weights) {
-  constexpr int64_t kBlock = kExactDepthwiseBlock;
-  const int64_t taps = w.kernel_h * w.kernel_w;
-  // A tap that is not there has weights of 0.
-  groups_ = PartsOf(taps, 2);
-  wide_.resize(static_cast<size_t>(PartsOf(w.units, kBlock) * kBlock * groups_ * 2));
-  for (int64_t t = 0; t < taps; ++t) {
-    for (int64_t c = 0; c < w.units; ++c) {
-      const int64_t in_block = c % kBlock;
-      const int64_t at = (c - in_block) * groups_ * 2 + t / 2 * kBlock * 2 +
-                         IsaExactInt8().depthwise_places[in_block] * 2 + t % 2;
-      wide_[static_cast<size_t>(at)] = weights[t * w.units + c];
-    }
-  }
+  const Int8Panels panels(Int8Image(w), false, 1);
+  tiles_.resize(static_cast<size_t>(panels.size()));
+  panels.Pack(weights, transposed, tiles_.data());
 }
 
 PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8Window& window,
@@ -114,30 +68,15 @@ PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8
     : loops_(IsaExactInt8()),
       sum_loops_(*PairSumLoops()),
       weights_(std::move(weights)),
+      image_(window),
       w_(window),
+      panels_(image_, false, 1),
       x_zero_(x_zero),
       steps_(std::move(steps)) {
-  stride_h_ = w_.stride_h;
-  stride_w_ = w_.stride_w;
-  if (w_.kernel_h == 1 && w_.top == 0) std::swap(skip_h_, stride_h_);
-  if (w_.kernel_w == 1 && w_.left == 0) std::swap(skip_w_, stride_w_);
-  image_w_ = (w_.out_w - 1) * stride_w_ + (w_.kernel_w - 1) * w_.dilation_w + 1;
-  if (w_.depthwise) multiplier_ = w_.units / w_.depth;
-  image_depth_ = w_.depth * multiplier_;
-  const int64_t across = weights_->lines_ ? 1 : w_.kernel_w;
-  for (int64_t y = 0; y < w_.kernel_h; ++y) {
-    for (int64_t x = 0; x < across; ++x) {
-      segments_.push_back((y * w_.dilation_h * image_w_ + x * w_.dilation_w) * image_depth_);
-    }
-  }
-  if (w_.depthwise && segments_.size() % 2 != 0) segments_.push_back(segments_.back());
-
   SimplifySteps();
-  // Where each unit's numbers stand: in panels of its group, or blocks whose order is the loop's.
-  const int64_t per_group = w_.units / w_.groups;
-  const int64_t padded = w_.depthwise
-                             ? PartsOf(w_.units, kExactDepthwiseBlock) * kExactDepthwiseBlock
-                             : w_.groups * weights_->panels_ * loops_.panel;
+  // Room for whole panels, or blocks.
+  const int64_t padded =
+      w_.depthwise ? DepthwisePlaces(w_.units) : panels_.num_panels() * panels_.panel;
   start_.resize(static_cast<size_t>(padded));
   scales_.resize(static_cast<size_t>(padded));
   factors_.assign(static_cast<size_t>(kMostPairsPanel), steps_.factor);
@@ -145,13 +84,9 @@ PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8
               return s.kind == PairsStep::Kind::kAddInt8;
             });
   for (int64_t u = 0; u < w_.units; ++u) {
-    int64_t sum_at = u, start_at = u;
-    if (w_.depthwise) {
-      const int64_t in_block = u % kExactDepthwiseBlock;
-      start_at = u - in_block + loops_.depthwise_places[in_block];
-    } else {
-      sum_at = start_at = u / per_group * weights_->panels_ * loops_.panel + u % per_group;
-    }
+    // Sums of depthwise layers are written in the order of units.
+    const int64_t sum_at = w_.depthwise ? u : panels_.PlaceOf(u);
+    const int64_t start_at = w_.depthwise ? DepthwisePlaceOf(u) : sum_at;
     const float scale = steps_.scales[steps_.scales.size() == 1 ? 0 : static_cast<size_t>(u)];
     start_[static_cast<size_t>(start_at)] = steps_.bias[u];
     scales_[static_cast<size_t>(sum_at)] = direct_ ? scale * steps_.factor : scale;
@@ -180,13 +115,9 @@ void PairsInt8::SimplifySteps() {
   steps_.steps.pop_back();
 }
 
-int64_t PairsInt8::LinesOf(int64_t lines) const {
-  return (lines - 1) * stride_h_ + (w_.kernel_h - 1) * w_.dilation_h + 1;
-}
-
 void PairsInt8::ChooseBands() {
-  const int64_t of_line = image_w_ * image_depth_, wanted = kNumbersOfBand * Threads();
-  const int64_t of_image = LinesOf(w_.out_h) * of_line;
+  const int64_t of_line = image_.width * image_.depth, wanted = kNumbersOfBand * Threads();
+  const int64_t of_image = image_.LinesOf(w_.out_h) * of_line;
   band_lines_ = w_.out_h;
   if (of_image <= wanted) {
     band_images_ = std::min(w_.batch, wanted / of_image);
@@ -194,66 +125,37 @@ void PairsInt8::ChooseBands() {
     return;
   }
   // Lines that two bands read are widened twice.
-  const int64_t twice = LinesOf(1) - stride_h_;
-  const int64_t lines =
-      std::max((wanted / of_line - LinesOf(1)) / stride_h_ + 1, std::max<int64_t>(1, 4 * twice));
+  const int64_t twice = image_.LinesOf(1) - image_.stride_h;
+  const int64_t lines = std::max((wanted / of_line - image_.LinesOf(1)) / image_.stride_h + 1,
+                                 std::max<int64_t>(1, 4 * twice));
   band_lines_ = PartsOf(w_.out_h, PartsOf(w_.out_h, std::min(lines, w_.out_h)));
 }
 
 size_t PairsInt8::scratch_bytes() const {
-  const int64_t numbers = band_images_ * LinesOf(band_lines_) * image_w_ * image_depth_;
-  return static_cast<size_t>(numbers) * sizeof(int16_t) + kBehindPairsImage;
+  const int64_t numbers = image_.SizeOf({.images = band_images_, .lines = band_lines_});
+  return static_cast<size_t>(numbers) * sizeof(int16_t) + kBehindInt8Image;
 }
 
 void PairsInt8::FillPixels(const int8_t* x, int16_t* to, int64_t pixels) const {
-  if (multiplier_ == 1) return loops_.widen(x, to, pixels * w_.depth, x_zero_);
-  for (int64_t i = 0; i < pixels * w_.depth; ++i, to += multiplier_) {
-    std::fill_n(to, multiplier_, static_cast<int16_t>(x[i] - x_zero_));
+  const int64_t multiplier = image_.multiplier;
+  if (multiplier == 1) return loops_.widen(x, to, pixels * w_.depth, x_zero_);
+  for (int64_t i = 0; i < pixels * w_.depth; ++i, to += multiplier) {
+    std::fill_n(to, multiplier, static_cast<int16_t>(x[i] - x_zero_));
   }
 }
 
 void PairsInt8::Fill(const Band& band, const int8_t* x, int16_t* image) const {
-  const int64_t of_line = image_w_ * image_depth_, lines = LinesOf(band.lines);
-  // Pixels [first, last) of a line are the input's.
-  const int64_t first = std::min(w_.left, image_w_);
-  const int64_t last = std::min(image_w_, w_.left + PartsOf(w_.in_w, skip_w_));
-  const bool whole = first == 0 && last == image_w_ && image_w_ == w_.in_w && skip_h_ == 1;
-  const int64_t grain = std::max<int64_t>(1, kWideningOfThread / of_line);
-  ParallelFor(band.images * lines, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end;) {
-      int16_t* to = image + i * of_line;
-      const int64_t b = band.image + i / lines, in_image = i % lines;
-      const int64_t line = (band.line * stride_h_ + in_image) * skip_h_ - w_.top;
-      if (line < 0 || line >= w_.in_h) {
-        std::fill_n(to, of_line, int16_t{0});
-        ++i;
-        continue;
-      }
-      const int8_t* from = x + (b * w_.in_h + line) * w_.in_w * w_.depth;
-      if (whole) {
-        const int64_t n = std::min({end - i, lines - in_image, w_.in_h - line});
-        FillPixels(from, to, n * image_w_);
-        i += n;
-        continue;
-      }
-      std::fill_n(to, first * image_depth_, int16_t{0});
-      const int64_t at_once = skip_w_ == 1 ? std::max<int64_t>(1, last - first) : 1;
-      for (int64_t p = first; p < last; p += at_once) {
-        FillPixels(from + (p - first) * skip_w_ * w_.depth, to + p * image_depth_, at_once);
-      }
-      std::fill(to + std::max(first, last) * image_depth_, to + of_line, int16_t{0});
-      ++i;
-    }
-  });
+  image_.Fill(
+      band,
+      [&](const Int8Image::Pixels& p) {
+        const int64_t at_once = p.from_step == w_.depth ? p.count : 1;
+        for (int64_t i = 0; i < p.count; i += at_once) {
+          FillPixels(x + p.from + i * p.from_step, image + p.to + i * p.to_step, at_once);
+        }
+      },
+      [&](const Int8Image::Zeros& z) { std::fill_n(image + z.to, z.count, int16_t{0}); });
   // What is read behind the image counts for nothing, but is read.
-  std::memset(image + band.images * lines * of_line, 0, kBehindPairsImage);
-}
-
-// Where the window of an output of the band begins.
-int64_t PairsInt8::WindowAt(int64_t output, int64_t lines, int64_t image_lines) const {
-  const int64_t x = output % w_.out_w, line = output / w_.out_w;
-  const int64_t y = line % lines, b = line / lines;
-  return ((b * image_lines + y * stride_h_) * image_w_ + x * stride_w_) * image_depth_;
+  std::memset(image + image_.SizeOf(band), 0, kBehindInt8Image);
 }
 
 // Where rows of results go from output `first` and a unit on, and what they become there.
@@ -314,41 +216,41 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
                             int64_t first_panel, int64_t last_panel, const void* const* inputs,
                             void* y) const {
   const int64_t per_group = w_.units / w_.groups, channels = w_.depth / w_.groups;
-  const int64_t panel = loops_.panel, image_lines = LinesOf(band.lines);
+  const int64_t panel = loops_.panel, image_lines = image_.LinesOf(band.lines);
   const int64_t first = (band.image * w_.out_h + band.line) * w_.out_w;
   std::array<int64_t, kRowsOfPart> windows;
   int64_t column_of = from % w_.out_w, line_of = from / w_.out_w % band.lines;
-  int64_t window = WindowAt(from, band.lines, image_lines);
+  int64_t window = image_.WindowAt(from, band.lines);
   for (int64_t r = from; r < to; ++r) {
     windows[static_cast<size_t>(r - from)] = window;
-    window += stride_w_ * image_depth_;
+    window += image_.stride_w * image_.depth;
     if (++column_of < w_.out_w) continue;
     column_of = 0;
     // To the next line, and behind the last one to the next image.
-    window += (stride_h_ * image_w_ - w_.out_w * stride_w_) * image_depth_;
+    window += (image_.stride_h * image_.width - w_.out_w * image_.stride_w) * image_.depth;
     if (++line_of < band.lines) continue;
     line_of = 0;
-    window += (image_lines - band.lines * stride_h_) * image_w_ * image_depth_;
+    window += (image_lines - band.lines * image_.stride_h) * image_.width * image_.depth;
   }
   alignas(64) std::array<int32_t, kRowsOfSums * kMostPairsPanel> sums;
   std::array<const int16_t*, 8> rows;
   const int64_t most = std::min<int64_t>(loops_.rows, rows.size());
   ExactInt8Tile tile;
   tile.rows = rows.data();
-  tile.segments = segments_.data();
-  tile.num_segments = static_cast<int64_t>(segments_.size());
-  tile.groups = weights_->groups_;
+  tile.segments = image_.segments.data();
+  tile.num_segments = static_cast<int64_t>(image_.segments.size());
+  tile.groups = panels_.groups;
   const bool widens = loops_.wide_tile != nullptr && to - from >= kRowsWorthWideWeights &&
-                      weights_->of_panel_ <= kMostWideWeights;
+                      panels_.of_panel <= kMostWideWeights;
   const auto run_tile = widens ? loops_.wide_tile : loops_.tile;
   alignas(64) std::array<int16_t, kMostWideWeights> wide;
   tile.wide_weights = wide.data();
   for (int64_t p = first_panel; p < last_panel; ++p) {
-    const int64_t g = p / weights_->panels_, column = p % weights_->panels_ * panel;
+    const int64_t g = p / panels_.panels, column = p % panels_.panels * panel;
     const int16_t* group_image = image + g * channels;
-    tile.weights = weights_->tiles_.data() + p * weights_->of_panel_;
+    tile.weights = weights_->tiles_.data() + p * panels_.of_panel;
     tile.start = start_.data() + p * panel;
-    if (widens) loops_.widen(tile.weights, wide.data(), weights_->of_panel_, 0);
+    if (widens) loops_.widen(tile.weights, wide.data(), panels_.of_panel, 0);
     Sums block;
     block.sums = sums.data();
     block.width = panel;
@@ -383,7 +285,7 @@ void PairsInt8::RunTileRows(const Band& band, const int16_t* image, int64_t from
 void PairsInt8::RunTiles(const Band& band, const int16_t* image, const void* const* inputs,
                          void* y) const {
   const int64_t outputs = band.images * band.lines * w_.out_w;
-  const int64_t panels = w_.groups * weights_->panels_;
+  const int64_t panels = w_.groups * panels_.panels;
   // Several threads share out rows, or where there are few the panels.
   const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};
   const int64_t rows =
@@ -391,7 +293,7 @@ void PairsInt8::RunTiles(const Band& band, const int16_t* image, const void* con
                PartsOf(PartsOf(outputs, PartsOf(outputs, kRowsOfPart)), loops_.rows) * loops_.rows);
   const int64_t row_parts = PartsOf(outputs, rows);
   const int64_t panel_parts = std::clamp<int64_t>(PartsOf(wanted, row_parts), 1, panels);
-  const int64_t work = panels * weights_->of_panel_ * outputs / (row_parts * panel_parts);
+  const int64_t work = panels * panels_.of_panel * outputs / (row_parts * panel_parts);
   SharedParallelFor(row_parts * panel_parts, std::max<int64_t>(1, kPairsWorkOfThread / (work + 1)),
                     [&](int64_t begin, int64_t end) {
                       for (int64_t i = begin; i < end; ++i) {
@@ -406,16 +308,16 @@ void PairsInt8::RunTiles(const Band& band, const int16_t* image, const void* con
 void PairsInt8::RunDepthwise(const Band& band, const int16_t* image, const void* const* inputs,
                              void* y) const {
   constexpr int64_t kBlock = kExactDepthwiseBlock;
-  const int64_t pairs = weights_->groups_, image_lines = LinesOf(band.lines);
+  const int64_t pairs = static_cast<int64_t>(image_.segments.size()) / 2;
   const int64_t first = (band.image * w_.out_h + band.line) * w_.out_w;
   const int64_t work = w_.out_w * w_.units * pairs * 2;
   SharedParallelFor(band.images * band.lines, std::max<int64_t>(1, kPairsWorkOfThread / 4 / work),
                     [&](int64_t begin, int64_t end) {
                       alignas(64) std::array<int32_t, kRowsOfSums * kBlock> sums;
                       ExactInt8Depthwise run;
-                      run.taps = segments_.data();
+                      run.taps = image_.segments.data();
                       run.pairs = pairs;
-                      run.x_step = stride_w_ * image_depth_;
+                      run.x_step = image_.stride_w * image_.depth;
                       run.sums = sums.data();
                       Sums block;
                       block.sums = sums.data();
@@ -425,7 +327,7 @@ void PairsInt8::RunDepthwise(const Band& band, const int16_t* image, const void*
                         const int64_t count = std::min(kLinesOfBlock, end - from);
                         for (int64_t i = 0; i < count; ++i) {
                           lines[static_cast<size_t>(i)] =
-                              image + WindowAt((from + i) * w_.out_w, band.lines, image_lines);
+                              image + image_.WindowAt((from + i) * w_.out_w, band.lines);
                         }
                         for (int64_t c = 0; c < w_.units; c += kBlock) {
                           run.weights = weights_->wide_.data() + c * pairs * 2;

@@ -16,7 +16,7 @@
 #include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/isa/int8_sums.h"
 #include "smelt/kernels/isa/isa.h"
-#include "smelt/kernels/nn/int8_window.h"
+#include "smelt/kernels/nn/int8_image.h"
 
 namespace smelt::nn {
 
@@ -34,13 +34,7 @@ class PairsInt8Weights {
 
  private:
   friend class PairsInt8;
-  void PackTiles(const Int8Window& w, const int8_t* weights, bool transposed);
-  void PackDepthwise(const Int8Window& w, const int8_t* weights);
 
-  bool lines_ = false;    // is a line of a window one segment?
-  int64_t groups_ = 0;    // of numbers of a segment, or pairs of taps
-  int64_t panels_ = 0;    // of a group of units
-  int64_t of_panel_ = 0;  // weights
   std::vector<int8_t> tiles_;
   std::vector<int16_t> wide_;  // of depthwise layers
 };
@@ -75,11 +69,7 @@ class PairsInt8 {
   void Run(const void* const* inputs, void* y, void* scratch) const;
 
  private:
-  // Output lines [line, line + lines) of images [image, image + images): all lines of several
-  // images, or some of one.
-  struct Band {
-    int64_t image = 0, images = 1, line = 0, lines = 1;
-  };
+  using Band = Int8Band;
   // Rows of sums that are finished together: outputs from `first` on, `columns` units of them from
   // `unit` on.
   struct Sums {
@@ -88,12 +78,10 @@ class PairsInt8 {
     int64_t first, unit;
     const float* scales;
   };
-  int64_t LinesOf(int64_t lines) const;  // of the input that so many output lines read
   void ChooseBands();
   void SimplifySteps();
   void Fill(const Band& band, const int8_t* x, int16_t* image) const;
   void FillPixels(const int8_t* x, int16_t* to, int64_t pixels) const;
-  int64_t WindowAt(int64_t output, int64_t lines, int64_t image_lines) const;
   void RunTiles(const Band& band, const int16_t* image, const void* const* inputs, void* y) const;
   void RunTileRows(const Band& band, const int16_t* image, int64_t from, int64_t to,
                    int64_t first_panel, int64_t last_panel, const void* const* inputs,
@@ -107,17 +95,14 @@ class PairsInt8 {
   const ExactInt8Loops& loops_;
   const Int8SumLoops& sum_loops_;
   const std::shared_ptr<const PairsInt8Weights> weights_;
+  const Int8Image image_;
   const Int8Window w_;
+  const Int8Panels panels_;  // of a layer that is not depthwise
   const int32_t x_zero_;
   PairsInt8Steps steps_;
-  bool direct_ = false;  // does nothing stand between scales and int8, but a sum of int8?
-  int64_t multiplier_ = 1, image_depth_ = 0, image_w_ = 0;
-  // Every skip_h-th line and skip_w-th pixel of the input is in the image: windows of one pixel
-  // with a stride need no others.
-  int64_t skip_h_ = 1, skip_w_ = 1, stride_h_ = 1, stride_w_ = 1;
-  std::vector<int64_t> segments_;  // from a window's begin, or taps, two and two
-  std::vector<int32_t> start_;     // as the loops have them
-  std::vector<float> scales_;      // as sums are written
+  bool direct_ = false;         // does nothing stand between scales and int8, but a sum of int8?
+  std::vector<int32_t> start_;  // as the loops have them
+  std::vector<float> scales_;   // as sums are written
   std::vector<float> factors_;
   int64_t band_images_ = 1, band_lines_ = 1;
 };
