@@ -159,6 +159,36 @@ int64_t RowsOf(std::span<const Shape> args) {
   return largest == nullptr ? 0 : (*largest)[0];
 }
 
+// By state: may it be written where it is read?
+std::vector<bool> MayStay(const Plan& plan, size_t states) {
+  std::vector<bool> may_stay(states, false);
+  for (size_t i = 0; i < states; ++i) {
+    const int made = plan.Root(plan.results[i]);
+    const auto is_state = [&](int v) {
+      const PlanValue& root = plan.RootOf(v);
+      return root.place == PlanValue::Place::kArgument && root.number == static_cast<int>(i);
+    };
+    // What it was is given away, or what it is lies elsewhere, too.
+    const PlanValue& value = plan.values[static_cast<size_t>(made)];
+    if (std::ranges::any_of(plan.results, is_state) || value.place != PlanValue::Place::kResult ||
+        value.number != static_cast<int>(i)) {
+      continue;
+    }
+    bool after = false;
+    for (const PlanAction& a : plan.actions) {
+      const auto reads = std::ranges::count_if(a.inputs, is_state);
+      if (after && reads > 0) may_stay[i] = false;
+      if (std::ranges::find(a.outputs, made) == a.outputs.end()) continue;
+      after = true;
+      const auto at = std::ranges::find_if(a.inputs, is_state);
+      may_stay[i] = a.bound != nullptr && a.outputs[0] == made && reads == 1 &&
+                    plan.Within(*at) == 0 &&
+                    a.bound->may_overwrite(static_cast<int>(at - a.inputs.begin()));
+    }
+  }
+  return may_stay;
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
@@ -201,6 +231,7 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
   }
   if (made->part_ == 0) {
     ASSIGN_OR_RETURN(made->program_, Program::FromPlan(std::move(plan), function, reasons));
+    made->may_stay_ = MayStay(made->program_->plan(), wanted.states);
     return made;
   }
   // A thread runs a part alone.
@@ -211,8 +242,13 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
   // A part is lowered anew.
   if (reasons != nullptr) reasons->of_nodes.clear();
   ASSIGN_OR_RETURN(made->program_, compile(made->part_, reasons));
+  made->may_stay_ = MayStay(made->program_->plan(), wanted.states);
   if (const int64_t left = rows % made->part_; left > 0) {
     ASSIGN_OR_RETURN(made->tail_, compile(left, nullptr));
+    const std::vector<bool> of_tail = MayStay(made->tail_->plan(), wanted.states);
+    for (size_t i = 0; i < wanted.states; ++i) {
+      made->may_stay_[i] = made->may_stay_[i] && of_tail[i];
+    }
   }
   return made;
 }

@@ -27,7 +27,7 @@ struct PartsWanted {
     kOfLoop,
   };
   Kind kind = Kind::kNone;
-  // kOfLoop: so many arguments come first which results of the same numbers replace.
+  // A loop's: so many arguments come first which results of the same numbers replace.
   size_t states = 0;
 };
 
@@ -52,6 +52,9 @@ class PartedProgram {
   int64_t part_rows() const { return part_; }
   // Of the rows that are left behind the last whole part; nullptr: none are.
   const Program* tail() const { return tail_.get(); }
+  // May a turn write state i (PartsWanted::states) where it reads it? Where one action makes it of
+  // what it was, may write there, and nothing reads it later.
+  bool may_stay(size_t i) const { return may_stay_[i]; }
   // Result i of all rows.
   Shape ResultShape(size_t i) const;
   // Where a part's rows of all rows' `bytes` begin: those of a result, and of argument i.
@@ -68,8 +71,9 @@ class PartedProgram {
   std::unique_ptr<const Program> program_;
   std::unique_ptr<const Program> tail_;  // of the rows that are left; nullptr: none are
   int64_t rows_ = 0, part_ = 0;
-  int64_t least_turns_ = 1;  // that are worth waking threads for
-  std::vector<bool> split_;  // by argument: a part takes its rows, not all of it
+  int64_t least_turns_ = 1;     // that are worth waking threads for
+  std::vector<bool> split_;     // by argument: a part takes its rows, not all of it
+  std::vector<bool> may_stay_;  // by state
 };
 
 }  // namespace smelt

@@ -25,7 +25,7 @@ class CompiledScan final : public CompiledItem {
         rows_(node.Get<std::vector<Dtype>>("Trows", {}).size()),
         // A loop that says itself when it ends says so of all rows.
         body_(node, std::move(body), std::move(function),
-              until_ ? PartsWanted() : PartsWanted{PartsWanted::Kind::kOfLoop, states_}) {}
+              {until_ ? PartsWanted::Kind::kNone : PartsWanted::Kind::kOfLoop, states_}) {}
 
   Status Run(std::span<Tensor* const> inputs, std::span<Tensor> outputs, Step& step) override {
     Call call{.states = inputs.subspan(1, states_),
@@ -169,52 +169,15 @@ class CompiledScan final : public CompiledItem {
     return t.dim(0) == 0 ? 0 : t.bytes() / static_cast<size_t>(t.dim(0));
   }
 
-  // By state: is it written where it is read? Where one action makes it of what it was, may write
-  // there, and nothing reads it later.
-  std::vector<bool> InPlace(const Program& program) const {
-    const Plan& plan = program.plan();
-    std::vector<bool> in_place(states_, false);
-    for (size_t i = 0; i < states_; ++i) {
-      const int made = plan.Root(plan.results[i]);
-      const auto is_state = [&](int v) {
-        const PlanValue& root = plan.RootOf(v);
-        return root.place == PlanValue::Place::kArgument && root.number == static_cast<int>(i);
-      };
-      // What it was is given away, or what it is lies elsewhere, too.
-      const PlanValue& value = plan.values[static_cast<size_t>(made)];
-      if (std::ranges::any_of(plan.results, is_state) || value.place != PlanValue::Place::kResult ||
-          value.number != static_cast<int>(i)) {
-        continue;
-      }
-      bool after = false;
-      for (const PlanAction& a : plan.actions) {
-        const auto reads = std::ranges::count_if(a.inputs, is_state);
-        if (after && reads > 0) in_place[i] = false;
-        if (std::ranges::find(a.outputs, made) == a.outputs.end()) continue;
-        after = true;
-        const auto at = std::ranges::find_if(a.inputs, is_state);
-        in_place[i] = a.bound != nullptr && a.outputs[0] == made && reads == 1 &&
-                      plan.Within(*at) == 0 &&
-                      a.bound->may_overwrite(static_cast<int>(at - a.inputs.begin()));
-      }
-    }
-    return in_place;
-  }
-
   // The states as a turn reads and writes them: where the one before left them, and beside, or
   // there.
   using Written = std::array<std::vector<Tensor>, 2>;
   StatusOr<Written> MakeWritten(const PartedProgram& parted, const Call& call) const {
-    std::vector<bool> in_place = InPlace(parted.program());
-    if (parted.tail() != nullptr) {
-      const std::vector<bool> of_tail = InPlace(*parted.tail());
-      for (size_t i = 0; i < states_; ++i) in_place[i] = in_place[i] && of_tail[i];
-    }
     Written written;
     for (size_t i = 0; i < states_; ++i) {
       const Tensor& t = *call.states[i];
       for (size_t side = 0; side < 2 && static_cast<int64_t>(side) < call.steps; ++side) {
-        if (in_place[i] && side > 0) {
+        if (parted.may_stay(i) && side > 0) {
           written[1].push_back(written[0][i]);
           continue;
         }
