@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "smelt/base/stack.h"
 #include "smelt/graph/text.h"
+#include "smelt/kernels/run_op.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/runtime/session.h"
 
@@ -299,6 +300,23 @@ TEST(Deadlines, EndLongKernels) {
     const Status status = FailureInTime(graph, "out");
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status << graph;
     EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << graph;
+  }
+}
+
+// Between two matrices of a batch, each of which may take long.
+TEST(Deadlines, EndBatchesOfMatrices) {
+  Cancellation cancellation;
+  cancellation.Cancel();
+  Step step;
+  step.cancellation = &cancellation;
+  Tensor x = *Tensor::Make(Dtype::kFloat, Shape({3, 2, 2}));
+  for (int i = 0; i < 12; ++i) x.data<float>()[i] = i % 4 == 0 || i % 4 == 3 ? 2 : 0;
+  for (const char* op : {"Cholesky", "MatrixInverse", "MatrixExponential", "MatrixDeterminant"}) {
+    const auto graph = ParseGraph(absl::StrCat("x = Placeholder {dtype=float}\nout = ", op,
+                                               "(x) {T=float, adjoint=false}\n"));
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    const Status status = RunOp(*(*graph)->Find("out"), {x}, step).status();
+    EXPECT_TRUE(absl::IsCancelled(status)) << op << status;
   }
 }
 

@@ -6,6 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/cancellable.h"
 
 namespace smelt {
 namespace {
@@ -130,7 +131,9 @@ Status MatrixBatch::ForEach(double cost, absl::FunctionRef<Status(int64_t)> fn) 
   const auto grain = static_cast<int64_t>(std::clamp(2e4 / std::max(cost, 1.0), 1.0, 2e4));
   ParallelFor(size_, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      Status status = fn(b);
+      // Decompositions take long.
+      Status status = (b - begin) % grain == 0 ? CheckStep(ctx_->step()) : OkStatus();
+      if (status.ok()) status = fn(b);
       if (status.ok()) continue;
       absl::MutexLock lock(&mutex);
       if (b < first_index) {
