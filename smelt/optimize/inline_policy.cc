@@ -117,8 +117,8 @@ const InlinePolicy::Facts& InlinePolicy::FactsOf(const Function& f) {
   if (!first) return it->second;
   Facts& facts = it->second;
   facts.may_return_dead = smelt::MayReturnDead(f);
-  const std::vector<Node*> nodes = f.body->Nodes();
-  facts.has_effects = std::ranges::any_of(nodes, [](const Node* n) { return !MayBeLost(*n); });
+  facts.has_effects =
+      std::ranges::any_of(f.body->Nodes(), [](const Node* n) { return !MayBeLost(*n); });
   if (!facts.has_effects) return facts;
   const auto by_results = UnorderedEffects(f, true), by_controls = UnorderedEffects(f, false);
   if (!by_results.empty()) facts.lost_by_results = by_results[0];

@@ -39,8 +39,7 @@ void ReadLate(Graph& graph, absl::FunctionRef<bool(const Node&)> wanted) {
 }
 
 Status LateReads(Graph& graph, const PassContext&) {
-  const std::vector<Node*> nodes = graph.Nodes();
-  if (std::ranges::any_of(nodes, [](const Node* n) { return TakesReference(*n); })) {
+  if (std::ranges::any_of(graph.Nodes(), [](const Node* n) { return TakesReference(*n); })) {
     ReadLate(graph, [](const Node&) { return true; });
   }
   return OkStatus();

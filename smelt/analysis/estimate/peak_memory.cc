@@ -25,8 +25,7 @@ absl::flat_hash_set<int64_t> SwappedInputs(const Node& n) {
 std::vector<std::vector<LiveTensor>> LivesOf(const Graph& graph, const ShapeTable& shapes,
                                              const Schedule& schedule) {
   std::vector<std::vector<LiveTensor>> lives(static_cast<size_t>(graph.max_id()));
-  const std::vector<Node*> nodes = graph.Nodes();
-  for (Node* n : nodes) {
+  for (Node* n : graph.Nodes()) {
     if (schedule.of(*n).start < 0) continue;
     for (int port = 0; port < n->num_outputs(); ++port) {
       LiveTensor live = DuringRun(schedule.of(*n));
@@ -36,7 +35,7 @@ std::vector<std::vector<LiveTensor>> LivesOf(const Graph& graph, const ShapeTabl
       lives[static_cast<size_t>(n->id())].push_back(live);
     }
   }
-  for (const Node* n : nodes) {
+  for (const Node* n : graph.Nodes()) {
     if (schedule.of(*n).start < 0) continue;
     const int64_t end = DuringRun(schedule.of(*n)).freed;
     const auto swapped = SwappedInputs(*n);

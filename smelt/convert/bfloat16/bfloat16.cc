@@ -102,8 +102,7 @@ class Bfloat16Stage {
   void AddExisting(const TpuPlacement& p) {
     Function* body = c_.library().Find(p.body);
     served_.insert(p.body);
-    const std::vector<Node*> nodes = body->body->Nodes();
-    if (std::ranges::any_of(nodes, [](const Node* n) { return HasBfloat16(*n); })) {
+    if (std::ranges::any_of(body->body->Nodes(), [](const Node* n) { return HasBfloat16(*n); })) {
       c_.records.AddNote(kStageName,
                          absl::StrCat("'", p.label, "' was on the TPU before this conversion and ",
                                       "is bfloat16 already; it stays as it is"),

@@ -38,8 +38,7 @@ StatusOr<bool> WidenAttr(Attr& attr) {
 
 StatusOr<int> WidenGraph(Graph& g) {
   int changed = 0;
-  std::vector<Node*> nodes = g.Nodes();
-  for (Node* n : nodes) {
+  for (Node* n : g.Nodes()) {
     bool found = false;
     for (auto& [name, attr] : n->AttrsToChange().EntriesToChange()) {
       ASSIGN_OR_RETURN(const bool here, WidenAttr(attr));
@@ -48,7 +47,7 @@ StatusOr<int> WidenGraph(Graph& g) {
     changed += found;
   }
   // Types of calls follow the functions', which may be changed later than their callers.
-  for (Node* n : nodes) RETURN_IF_ERROR(g.ResolveTypes(n));
+  for (Node* n : g.Nodes()) RETURN_IF_ERROR(g.ResolveTypes(n));
   return changed;
 }
 

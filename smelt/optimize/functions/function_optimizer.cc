@@ -351,9 +351,8 @@ class FunctionOptimizer {
 }  // namespace
 
 Status OptimizeFunctions(Graph& graph, const PassContext& context) {
-  const std::vector<Node*> nodes = graph.Nodes();
   if (graph.library()->Functions().empty() &&
-      std::ranges::none_of(nodes, [](const Node* n) { return n->Is(kGradient); })) {
+      std::ranges::none_of(graph.Nodes(), [](const Node* n) { return n->Is(kGradient); })) {
     return OkStatus();
   }
   RETURN_IF_ERROR(FunctionOptimizer(graph, context).Run());

@@ -15,8 +15,8 @@ class Frames {
  public:
   static StatusOr<Frames> Of(const Graph& graph) {
     Frames frames;
-    const std::vector<Node*> nodes = graph.Nodes();
-    const bool any = std::ranges::any_of(nodes, [](const Node* n) { return n->Is(kEnters); });
+    const bool any =
+        std::ranges::any_of(graph.Nodes(), [](const Node* n) { return n->Is(kEnters); });
     if (!any) return frames;
     frames.depth_.resize(static_cast<size_t>(graph.max_id()), 0);
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());

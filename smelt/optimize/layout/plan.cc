@@ -47,9 +47,8 @@ LayoutPlan::LayoutPlan(const Conversion& conversion, Rewriter& r)
       follows_(static_cast<size_t>(r.graph().max_id()), 0) {}
 
 Status LayoutPlan::Make() {
-  const std::vector<Node*> nodes = r_.graph().Nodes();
-  const bool any =
-      std::ranges::any_of(nodes, [](Node* n) { return FindSensitiveRow(*n) != nullptr; });
+  const bool any = std::ranges::any_of(r_.graph().Nodes(),
+                                       [](Node* n) { return FindSensitiveRow(*n) != nullptr; });
   if (!any) return OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Node*> order, r_.graph().TopologicalOrder());
   for (Node* n : order) {

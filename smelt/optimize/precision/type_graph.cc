@@ -66,14 +66,13 @@ class NodePlaces {
 }  // namespace
 
 TypeGraph::TypeGraph(const Graph& graph) : nodes_(static_cast<size_t>(graph.max_id())) {
-  const std::vector<Node*> nodes = graph.Nodes();
-  for (Node* n : nodes) {
+  for (Node* n : graph.Nodes()) {
     const bool known = n->def() != nullptr && Fits(n->def()->inputs, *n, n->num_inputs()) &&
                        Fits(n->def()->outputs, *n, n->num_outputs());
     known ? AddNode(n) : AddOpaque(n);
   }
   std::vector<std::pair<int, int>> up, down;
-  for (const Node* n : nodes) {
+  for (const Node* n : graph.Nodes()) {
     for (int i = 0; i < n->num_inputs(); ++i) {
       const Endpoint from = n->input(i);
       const int reader = OfInput(*n, i), source = OfOutput(*from.node, from.port);

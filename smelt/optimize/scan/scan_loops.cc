@@ -227,7 +227,7 @@ class ScanBuilder {
       array_types_.push_back(results[i]->input_types[0]);
     }
     body().Prune(kept);
-    const std::vector<Node*> nodes = body().Nodes();
+    const auto nodes = body().Nodes();
     const absl::flat_hash_set<const Node*> live(nodes.begin(), nodes.end());
     const auto gone = [&](const ScanInput& in) { return !live.contains(in.arg); };
     std::erase_if(parts_.rows, gone);
@@ -513,8 +513,8 @@ class LoopScanner {
 
   // Loops of version 1 all become scans, or none does. False: control flow of version 1 stays.
   StatusOr<bool> ScanFrames() {
-    const std::vector<Node*> nodes = graph_.Nodes();
-    if (std::ranges::none_of(nodes, [](const Node* n) { return n->Is(kControlFlow); })) return true;
+    if (std::ranges::none_of(graph_.Nodes(), [](const Node* n) { return n->Is(kControlFlow); }))
+      return true;
     Node* where = nullptr;
     std::string why;
     ASSIGN_OR_RETURN(std::vector<RaisedLoop> frames, RaiseFrames(graph_, &where, &why));

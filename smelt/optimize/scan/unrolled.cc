@@ -266,8 +266,7 @@ StatusOr<RaisedLoop> RollUp(Graph& graph, Node** where, std::string* why) {
   const auto is_source = [](const Node& n) {
     return n.Is("Unpack") && n.num_outputs() >= kLeastTurns && !IsFed(n);
   };
-  const std::vector<Node*> nodes = graph.Nodes();
-  if (std::ranges::none_of(nodes, [&](const Node* n) { return is_source(*n); })) {
+  if (std::ranges::none_of(graph.Nodes(), [&](const Node* n) { return is_source(*n); })) {
     return RaisedLoop();
   }
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
