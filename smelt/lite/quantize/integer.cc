@@ -38,7 +38,7 @@ class IntegerQuantizer {
 
   Status Run() {
     ASSIGN_OR_RETURN(const std::vector<Node*> order, graph_.TopologicalOrder());
-    masked_ = NarrowMaskedRanges(order, flags_.int16, ranges_);
+    masked_ = NarrowMaskedRanges(order, ranges_);
     if (!flags_.int16) RETURN_IF_ERROR(Declare(order));
     for (Node* n : order) {
       if (Wanted(*n)) chosen_.insert(n);

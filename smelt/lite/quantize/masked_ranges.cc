@@ -10,17 +10,35 @@
 namespace smelt {
 namespace {
 
-// So far below another, a number's share in a SOFTMAX is less than any step.
-constexpr double kNothing = 10, kNothingOfInt16 = 20;
+// So far below another, a number's share in a SOFTMAX is less than any step; the kernel of int16
+// tells no lower numbers apart.
+constexpr double kNothing = 10;
 // What is lower than needed by this factor is a mask and no bias.
 constexpr double kFar = 4;
 
 using RangeKey = std::pair<const Node*, int>;
 constexpr OpSet kMovesScores = {"tfl.reshape", "tfl.transpose", "tfl.squeeze", "tfl.expand_dims"};
+constexpr OpSet kRepeats = {"tfl.broadcast_to", "tfl.tile", "tfl.slice", "tfl.strided_slice",
+                            "tfl.neg"};
+
+bool IsOneNumber(Endpoint e) {
+  const auto value = ConstantTensor(*e.node);
+  if (!value || value->dtype() != Dtype::kFloat || value->num_elements() == 0) return false;
+  const auto numbers = value->flat<float>();
+  const auto [low, high] = std::ranges::minmax(numbers);
+  return low == high;
+}
+
+bool AreTwoNumbers(const Tensor& value) {
+  if (value.dtype() != Dtype::kFloat || value.num_elements() == 0) return false;
+  const auto numbers = value.flat<float>();
+  const auto [low, high] = std::ranges::minmax(numbers);
+  return std::ranges::all_of(numbers, [&](float v) { return v == low || v == high; });
+}
 
 class MaskReader {
  public:
-  MaskReader(LiteRanges& ranges, double nothing) : ranges_(ranges), nothing_(nothing) {}
+  explicit MaskReader(LiteRanges& ranges) : ranges_(ranges) {}
 
   // `e`: what SOFTMAX reads.
   void Narrow(Endpoint e) {
@@ -73,18 +91,45 @@ class MaskReader {
     return LiteRange{low, high};
   }
 
+  // Is each number of it one of two, whatever comes? So no biases are among them.
+  bool HasTwoNumbers(Endpoint e) const {
+    const Node& n = *e.node;
+    if (const auto value = ConstantTensor(n)) return AreTwoNumbers(*value);
+    if (n.Is(kMovesScores) || n.Is(kRepeats)) return HasTwoNumbers(n.input(0));
+    if (n.Is({"tfl.select", "tfl.select_v2"}))
+      return IsOneNumber(n.input(1)) && IsOneNumber(n.input(2));
+    if (n.Is({"tfl.add", "tfl.sub", "tfl.mul"})) {
+      return (IsOneNumber(n.input(0)) && HasTwoNumbers(n.input(1))) ||
+             (IsOneNumber(n.input(1)) && HasTwoNumbers(n.input(0)));
+    }
+    if (!n.Is("tfl.cast")) return false;
+    const Endpoint of = n.input(0);
+    const Dtype from = of.node->output_types[static_cast<size_t>(of.port)];
+    if (from == Dtype::kBool) return true;
+    const auto range = RangeOf(e);
+    return (from == Dtype::kInt32 || from == Dtype::kInt64) && range &&
+           range->max - range->min <= 1;
+  }
+
+  // A mask of two numbers, so large that its sum with any of the scores is the mask again: where
+  // it hides a whole row, all scores of the row are one.
+  bool Hides(Endpoint mask, const LiteRange& m, const LiteRange& s) const {
+    return m.min + s.min == m.min && m.min + s.max == m.min && HasTwoNumbers(mask);
+  }
+
   // `sum` is of scores and a mask, which is nothing where it is greatest.
   bool NarrowSum(Endpoint sum, Endpoint scores, Endpoint mask) {
     const auto s = RangeOf(scores), m = RangeOf(mask);
     if (!s || !m) return false;
     const double width = static_cast<double>(s->max) - static_cast<double>(s->min);
-    const double high = m->max, low = high - width - nothing_;
+    const double high = m->max, low = high - width - kNothing;
     if (static_cast<double>(m->min) - high > kFar * (low - high)) return false;
     Mask& known = masks_[KeyOf(mask)];
     known.low = known.readers == 0 ? low : std::min(known.low, low);
     known.of = mask;
     ++known.readers;
-    Lift(sum, static_cast<double>(s->min) + low);
+    // What is hidden saturates with every score where it does in floats, else differs as there.
+    Lift(sum, static_cast<double>(s->min) + (Hides(mask, *m, *s) ? high - kNothing : low));
     return true;
   }
 
@@ -93,8 +138,8 @@ class MaskReader {
     const auto s = RangeOf(scores), m = RangeOf(mask);
     if (!s || !m || !mask.node->Is("Const") || m->min != m->max) return;
     const double width = static_cast<double>(s->max) - static_cast<double>(s->min);
-    const double low = static_cast<double>(s->min) - nothing_;
-    if (static_cast<double>(m->max) - static_cast<double>(s->max) > -kFar * (width + nothing_)) {
+    const double low = static_cast<double>(s->min) - kNothing;
+    if (static_cast<double>(m->max) - static_cast<double>(s->max) > -kFar * (width + kNothing)) {
       return;
     }
     Lift(choice, low);
@@ -107,16 +152,15 @@ class MaskReader {
   }
 
   LiteRanges& ranges_;
-  const double nothing_;
   absl::flat_hash_set<const Node*> choices_;
   std::map<RangeKey, Mask> masks_;
 };
 
 }  // namespace
 
-absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order, bool int16,
+absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order,
                                                     LiteRanges& ranges) {
-  MaskReader reader(ranges, int16 ? kNothingOfInt16 : kNothing);
+  MaskReader reader(ranges);
   for (const Node* n : order) {
     if (n->Is("tfl.softmax")) reader.Narrow(n->input(0));
   }

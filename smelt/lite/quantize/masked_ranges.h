@@ -13,8 +13,7 @@ namespace smelt {
 // Narrows the ranges of what only SOFTMAX reads, and of masks, to what is told apart there: lower
 // numbers saturate, and give nothing as before. A constant that is a mask gets a range. Returns
 // those that choose between numbers and a mask, which goes beyond the range of the numbers.
-// `int16`: results have as many steps, else 256.
-absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order, bool int16,
+absl::flat_hash_set<const Node*> NarrowMaskedRanges(const std::vector<Node*>& order,
                                                     LiteRanges& ranges);
 
 }  // namespace smelt
