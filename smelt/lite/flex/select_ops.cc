@@ -221,7 +221,8 @@ Status ReplaceUnfit(Graph& graph, const OperatorSets& sets, size_t known,
       refusals.push_back(std::move(r));
       continue;
     }
-    auto nodes = LowerAlone(graph, graph.Find(r.node));
+    Node* node = graph.Find(r.node);
+    auto nodes = node == nullptr ? Unimplemented("it is there no longer") : LowerAlone(graph, node);
     if (absl::IsUnimplemented(nodes.status())) {
       r.why = absl::StrCat(r.why, "; it is no select op: ", nodes.status().message());
       r.could_be_select = false;

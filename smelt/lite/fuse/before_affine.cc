@@ -33,8 +33,8 @@ struct Before {
   Endpoint rest() const { return path.back()->input(1 - constant); }
 };
 
-// Where a constant stands in a tree of one op, nothing where none does.
-bool FindConstant(Endpoint e, OpName op, bool left_too, bool deep, Before* out) {
+// Where a constant stands in a tree of one op, of so many levels at most.
+bool FindConstant(Endpoint e, OpName op, bool left_too, int levels, Before* out) {
   if (!e.node->Is(op) || Fuser::type(e) != Dtype::kFloat) return false;
   out->path.push_back(e.node);
   for (const int c : {1, 0}) {
@@ -47,8 +47,8 @@ bool FindConstant(Endpoint e, OpName op, bool left_too, bool deep, Before* out) 
   }
   for (const int c : {0, 1}) {
     const Endpoint inner = e.node->input(c);
-    if (deep && Fuser::ReadOnce(inner) && !HasActivation(*inner.node) &&
-        FindConstant(inner, op, left_too, deep, out)) {
+    if (levels > 1 && Fuser::ReadOnce(inner) && !HasActivation(*inner.node) &&
+        FindConstant(inner, op, left_too, levels - 1, out)) {
       return true;
     }
   }
@@ -110,7 +110,8 @@ template <bool kLeftToo>
 StatusOr<std::vector<Reader>> ConstantBefore(Node& n, OpName op, Before* b, Fuser& f) {
   const Endpoint e = n.input(0);
   // A quotient or a difference of several is another thing.
-  if (!FindConstant(e, op, kLeftToo, /*deep=*/kLeftToo, b)) return std::vector<Reader>();
+  constexpr int kMostLevels = 8;
+  if (!FindConstant(e, op, kLeftToo, kLeftToo ? kMostLevels : 1, b)) return std::vector<Reader>();
   if (!KeepsShapes(*b)) return std::vector<Reader>();
   const PartialShape shape = Fuser::shape(e);
   const int64_t channels = shape.rank() < 1 ? 0 : shape[shape.rank() - 1];

@@ -92,15 +92,16 @@ class MaskReader {
   }
 
   // Is each number of it one of two, whatever comes? So no biases are among them.
-  bool HasTwoNumbers(Endpoint e) const {
+  bool HasTwoNumbers(Endpoint e, int steps = 16) const {
     const Node& n = *e.node;
+    if (steps == 0) return false;
     if (const auto value = ConstantTensor(n)) return AreTwoNumbers(*value);
-    if (n.Is(kMovesScores) || n.Is(kRepeats)) return HasTwoNumbers(n.input(0));
+    if (n.Is(kMovesScores) || n.Is(kRepeats)) return HasTwoNumbers(n.input(0), steps - 1);
     if (n.Is({"tfl.select", "tfl.select_v2"}))
       return IsOneNumber(n.input(1)) && IsOneNumber(n.input(2));
     if (n.Is({"tfl.add", "tfl.sub", "tfl.mul"})) {
-      return (IsOneNumber(n.input(0)) && HasTwoNumbers(n.input(1))) ||
-             (IsOneNumber(n.input(1)) && HasTwoNumbers(n.input(0)));
+      return (IsOneNumber(n.input(0)) && HasTwoNumbers(n.input(1), steps - 1)) ||
+             (IsOneNumber(n.input(1)) && HasTwoNumbers(n.input(0), steps - 1));
     }
     if (!n.Is("tfl.cast")) return false;
     const Endpoint of = n.input(0);

@@ -199,6 +199,10 @@ LiteEndpoints CumulativeLogSum(Node& n, Legalizer& l) {
     return Unimplemented("its axis is no constant, or the rank of its input not known");
   }
   const int64_t axis = (*given)[0] < 0 ? (*given)[0] + shape.rank() : (*given)[0];
+  if (axis < 0 || axis >= shape.rank()) {
+    return InvalidArgument("Expected scan axis in the range [", -shape.rank(), ", ", shape.rank(),
+                           "), but got ", (*given)[0]);
+  }
   const int64_t size = shape[static_cast<int>(axis)];
   // All pairs are compared.
   constexpr int64_t kMost = 4096;

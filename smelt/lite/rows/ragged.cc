@@ -111,6 +111,10 @@ LiteEndpoints ToDense(Node& n, Legalizer& l) {
   if (kinds == nullptr || !wanted || shape.rank() < 1 || !fill.known_rank()) {
     return Unimplemented("its shape is no constant, or the rank of its values not known");
   }
+  if (static_cast<size_t>(n.num_inputs()) != 3 + kinds->size()) {
+    return InvalidArgument("Expected as many row_partition_tensors as row_partition_types, got ",
+                           n.num_inputs() - 3, " and ", kinds->size());
+  }
   const auto size_of = [&](size_t i) {  // -1: as many as there are
     return l.rank(n.input(0)) == 0 || i >= wanted->size() ? -1 : (*wanted)[i];
   };

@@ -139,7 +139,7 @@ bool RowsDiffer(Endpoint e, Legalizer& l) {
   }
   const Node& n = *e.node;
   if (n.Is("tfl.where")) return true;
-  if (n.Is("tfl.cast")) return RowsDiffer(n.input(0), l);
+  if (n.Is("tfl.cast") && !n.input(0).node->Is("tfl.cast")) return RowsDiffer(n.input(0), l);
   // A column that counts tells rows apart.
   if (shape.rank() == 2 && shape[1] == 1 && Counts(e, l)) return true;
   const bool columns =
@@ -211,6 +211,7 @@ LiteEndpoints LastWritten(Node& n, Endpoint indices, Legalizer& l) {
   int64_t known = 1;
   for (int i = depth - 1; i >= 0; --i) {
     strides[static_cast<size_t>(i)] = places;
+    if (to[i] > INT32_MAX) return Unimplemented("it writes among too many places");
     known = known < 0 || to[i] < 0 ? -1 : known * to[i];
     if (known > INT32_MAX) return Unimplemented("it writes among too many places");
     if (known >= 0) {

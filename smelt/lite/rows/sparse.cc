@@ -42,11 +42,19 @@ Endpoint Packed(const std::vector<Endpoint>& parts, int64_t axis, const PartialS
   return made.ok() ? *made : Endpoint();
 }
 
+// As many as TensorFlow's tensors have, each of which takes operators here.
+constexpr int64_t kMostDimensions = 254;
+
+StatusOr<int64_t> CheckDimensions(int64_t rank) {
+  if (rank <= kMostDimensions) return rank;
+  return Unimplemented("it has ", rank, " dimensions");
+}
+
 // How many dimensions a sparse tensor has, by its indices or its shape.
 StatusOr<int64_t> SparseRank(Endpoint indices, Endpoint shape, const Legalizer& l) {
   const PartialShape i = l.shape(indices), s = l.shape(shape);
-  if (i.rank() == 2 && i[1] > 0) return i[1];
-  if (s.rank() == 1 && s[0] > 0) return s[0];
+  if (i.rank() == 2 && i[1] > 0) return CheckDimensions(i[1]);
+  if (s.rank() == 1 && s[0] > 0) return CheckDimensions(s[0]);
   return Unimplemented("the number of its dimensions is not known");
 }
 
@@ -87,6 +95,7 @@ LiteEndpoints Reshaped(Node& n, Legalizer& l) {
   if (wanted.rank() != 1 || wanted[0] < 1) {
     return Unimplemented("the number of dimensions that it gives is not known");
   }
+  RETURN_IF_ERROR(CheckDimensions(wanted[0]).status());
   OperatorChain c(l);
   // A size of -1 is what is left of the elements.
   Endpoint all = NumberAt(n.input(1), 0, c), given = l.Const(Tensor::Scalar(int64_t{-1}));
@@ -173,7 +182,13 @@ LiteEndpoints SparseSum(Node& n, Legalizer& l) {
   const auto axes = l.Integers(n.input(3));
   if (!axes) return Unimplemented("its axes are no constants");
   std::vector<bool> summed(static_cast<size_t>(rank), axes->empty());
-  for (const int64_t a : *axes) summed[static_cast<size_t>(a < 0 ? a + rank : a)] = true;
+  for (const int64_t a : *axes) {
+    if (a < -rank || a >= rank) {
+      return InvalidArgument("Invalid reduction dimension ", a, ", for input with ", rank,
+                             " dimensions.");
+    }
+    summed[static_cast<size_t>(a < 0 ? a + rank : a)] = true;
+  }
   std::vector<int64_t> kept, sizes, dims;
   for (int64_t i = 0; i < rank; ++i) {
     if (!summed[static_cast<size_t>(i)]) kept.push_back(i);

@@ -70,7 +70,8 @@ struct TextTable {
   std::vector<std::string> texts;
   Endpoint at;  // int32
 };
-std::optional<TextTable> TableOf(Endpoint e, Legalizer& l) {
+// Nothing where more than `steps` operators move it.
+std::optional<TextTable> TableOf(Endpoint e, Legalizer& l, int steps = 16) {
   if (const auto value = l.Constant(e); value && value->dtype() == Dtype::kString) {
     TextTable out;
     const auto count = value->num_elements();
@@ -94,7 +95,8 @@ std::optional<TextTable> TableOf(Endpoint e, Legalizer& l) {
   if (!n.Is({"tfl.reshape", "tfl.expand_dims", "tfl.squeeze", "tfl.slice", "tfl.strided_slice"})) {
     return std::nullopt;
   }
-  auto from = TableOf(n.input(0), l);
+  if (steps == 0) return std::nullopt;
+  auto from = TableOf(n.input(0), l, steps - 1);
   if (!from) return std::nullopt;
   std::vector<Endpoint> inputs(n.inputs().begin(), n.inputs().end());
   inputs[0] = from->at;

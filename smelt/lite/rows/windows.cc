@@ -197,8 +197,10 @@ LiteEndpoints LargestIntegers(Node& n, Legalizer& l) {
   const std::vector<int64_t> window = n.Ints("ksize"), strides = n.Ints("strides");
   const std::string padding = n.String("padding");
   const PartialShape in = l.shape(n.input(0));
-  if (n.String("data_format", "NHWC") != "NHWC" || window[0] != 1 || window[3] != 1 ||
-      strides[0] != 1 || strides[3] != 1 || window[1] * window[2] > kMostPlaces ||
+  const auto few = [](int64_t size) { return size >= 1 && size <= kMostPlaces; };
+  if (n.String("data_format", "NHWC") != "NHWC" || window.size() != 4 || strides.size() != 4 ||
+      window[0] != 1 || window[3] != 1 || strides[0] != 1 || strides[3] != 1 || strides[1] < 1 ||
+      strides[2] < 1 || !few(window[1]) || !few(window[2]) || window[1] * window[2] > kMostPlaces ||
       padding == "EXPLICIT" || in.rank() != 4) {
     return Unimplemented("of integers, its window is none of few rows and columns");
   }
