@@ -53,7 +53,7 @@ bool StepsOfLoop(const nn::MatMulProblem& p, const FusedOps& fused, LoopSteps* l
 // vectors are wide. A weight that is read takes about as long as a multiplication, as weights
 // seldom lie in the nearest cache.
 int64_t LeastColumns(const nn::MatMulProblem& p) {
-  const int64_t least_per_thread = 8192 * Isa().dense_panel;
+  const int64_t least_per_thread = 4096 * Isa().dense_panel;
   return std::max<int64_t>(1, least_per_thread / ((p.m + 1) * p.k));
 }
 
