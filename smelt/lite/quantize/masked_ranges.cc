@@ -32,8 +32,8 @@ bool IsOneNumber(Endpoint e) {
 bool AreTwoNumbers(const Tensor& value) {
   if (value.dtype() != Dtype::kFloat || value.num_elements() == 0) return false;
   const auto numbers = value.flat<float>();
-  const auto [low, high] = std::ranges::minmax(numbers);
-  return std::ranges::all_of(numbers, [&](float v) { return v == low || v == high; });
+  const auto ends = std::ranges::minmax(numbers);
+  return std::ranges::all_of(numbers, [&](float v) { return v == ends.min || v == ends.max; });
 }
 
 class MaskReader {
