@@ -219,12 +219,16 @@ class Lowering {
   // May a run find its constants wrong, such as places that an argument of this shape does not
   // have? What the other inputs hold does not matter, so a run on zeros tells.
   bool FailsByConstants(const PlanAction& action) {
+    const auto places = [&](int v) {
+      return IsIndexType(At(v).dtype) ? Constant(plan_.Root(v)) : nullptr;
+    };
+    if (std::ranges::all_of(action.inputs, [&](int v) { return places(v) == nullptr; })) {
+      return false;
+    }
     std::vector<Tensor> inputs;
-    bool any = false;
     for (const int v : action.inputs) {
       const PlanValue& value = At(v);
-      if (const Tensor* t = Constant(plan_.Root(v)); t != nullptr && IsIndexType(value.dtype)) {
-        any = true;
+      if (const Tensor* t = places(v)) {
         inputs.push_back(t->WithShape(value.shape));
         continue;
       }
@@ -233,7 +237,7 @@ class Lowering {
       inputs.push_back(*std::move(zeros));
     }
     Step step;
-    return any && !RunOp(*action.node, std::move(inputs), step).ok();
+    return !RunOp(*action.node, std::move(inputs), step).ok();
   }
 
   // Actions whose results only what was folded has read. One that may fail is run for its error.
