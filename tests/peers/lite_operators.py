@@ -246,6 +246,17 @@ for source in "float32", "float64", "float16":
         y = m.op("CAST", [x], [m.tensor(odd.shape, to)], "CastOptions", version=3)
         run(f"cast_{source}_{to}", m, [y], [odd.astype(source)])
 
+# Types that TensorFlow's ops do not have.
+for dtype in "bool", "uint32":
+    m = Lite()
+    image = random.integers(0, 2 if dtype == "bool" else 2**32, (2, 4, 3, 2)).astype(dtype)
+    y = m.op("RESIZE_NEAREST_NEIGHBOR", [m.input(image.shape, dtype), m.const(np.array([7, 5], np.int32))], [m.tensor([2, 7, 5, 2], dtype)], "ResizeNearestNeighborOptions", version=3)
+    run(f"resize_nearest_{dtype}", m, [y], [image])
+m = Lite()
+places = [m.tensor([4, 3], "int16"), m.tensor([4, 3], "int16")]
+m.op("TOPK_V2", [m.input((4, 9), "int16"), m.const(np.int32(3))], places, "TopKV2Options", version=3)
+run("topk_places_int16", m, places, [random.integers(-9, 9, (4, 9)).astype(np.int16)])
+
 for u in unsupported:
     print("not in LiteRT:", u)
 check("LiteRT runs most", bool(only) or len(unsupported) < 60, len(unsupported))

@@ -80,6 +80,18 @@ LoweredEndpoints StablehloUpdateSlice(Node& n, Lowering& l) {
   return OneOf(l.Add("XlaDynamicUpdateSlice", {n.input(0), n.input(1), start}));
 }
 
+// Places are of any type that the output has.
+LoweredEndpoints TopK(Node& n, Lowering& l) {
+  ASSIGN_OR_RETURN(Node * made, l.AddNode(l.row().tensorflow, InputsOf(n)));
+  Endpoint places = {made, 1};
+  if (n.output_types[1] != Dtype::kInt32) {
+    AttrMap attrs;
+    attrs.Set("DstT", n.output_types[1]);
+    ASSIGN_OR_RETURN(places, l.Add("Cast", {places}, std::move(attrs)));
+  }
+  return std::vector<Endpoint>{{made, 0}, places};
+}
+
 LoweredEndpoints SparseToDense(Node& n, Lowering& l) {
   AttrMap attrs;
   attrs.Set("validate_indices", false);
@@ -207,7 +219,7 @@ constexpr LowerRow kMovementLowering[] = {
       {"shrink_axis_mask", "shrink_axis_mask"}}},
     {"tfl.sum", SameOp, "Sum", {{"keep_dims", "keep_dims"}}},
     {"tfl.tile", SameOp, "Tile"},
-    {"tfl.topk_v2", SameOp, "TopKV2"},
+    {"tfl.topk_v2", TopK, "TopKV2"},
     {"tfl.transpose", SameOp, "Transpose"},
     {"tfl.unique", SameOp, "Unique", {{"idx_out_type", "out_idx"}}},
     {"tfl.unpack", SameOp, "Unpack", {{"num", "num"}, {"axis", "axis"}}},

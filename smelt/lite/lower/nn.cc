@@ -186,6 +186,29 @@ LoweredEndpoints Resize(Node& n, Lowering& l) {
   return OneOf(l.Add(l.row().tensorflow, InputsOf(n), std::move(attrs)));
 }
 
+StatusOr<Endpoint> WithType(Endpoint e, OpName op, absl::string_view attr, Dtype type,
+                            Lowering& l) {
+  AttrMap attrs;
+  attrs.Set(attr, type);
+  return l.Add(op, {e}, std::move(attrs));
+}
+
+// Whatever has as many bytes is moved alike: TensorFlow's op takes neither bool nor uint32.
+LoweredEndpoints ResizeNearest(Node& n, Lowering& l) {
+  const Dtype type = l.type(n.input(0));
+  if (type != Dtype::kBool && type != Dtype::kUint32) return Resize(n, l);
+  const bool flags = type == Dtype::kBool;
+  const OpName op = flags ? OpName("Cast") : OpName("Bitcast");
+  const absl::string_view attr = flags ? "DstT" : "type";
+  ASSIGN_OR_RETURN(const Endpoint x,
+                   WithType(n.input(0), op, attr, flags ? Dtype::kUint8 : Dtype::kInt32, l));
+  AttrMap attrs;
+  attrs.Set("align_corners", n.Bool("align_corners"));
+  attrs.Set("half_pixel_centers", n.Bool("half_pixel_centers"));
+  ASSIGN_OR_RETURN(const Endpoint y, l.Add(l.row().tensorflow, {x, n.input(1)}, std::move(attrs)));
+  return OneOf(WithType(y, op, attr, type, l));
+}
+
 // 0.5 x (1 + erf(x / sqrt(2))), or by tanh of a cubic.
 LoweredEndpoints Gelu(Node& n, Lowering& l) {
   const Endpoint x = n.input(0);
@@ -247,7 +270,7 @@ constexpr LowerRow kNnLowering[] = {
     {"tfl.local_response_normalization", LocalResponse},
     {"tfl.l2_normalization", L2Normalization},
     {"tfl.resize_bilinear", Resize, "ResizeBilinear"},
-    {"tfl.resize_nearest_neighbor", Resize, "ResizeNearestNeighbor"},
+    {"tfl.resize_nearest_neighbor", ResizeNearest, "ResizeNearestNeighbor"},
     {"tfl.gelu", Gelu},
     {"tfl.l2_pool_2d", L2Pool},
     {"tfl.non_max_suppression_v4", Suppression, "NonMaxSuppressionV4"},
