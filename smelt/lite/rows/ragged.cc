@@ -159,8 +159,9 @@ LiteEndpoints ToDense(Node& n, Legalizer& l) {
       behind = c.Sub(size, 1);
     }
     RETURN_IF_ERROR(c.Done(behind).status());
-    at = c.Select(c.Less(column, as_column(rows.lengths)), c.Add(as_column(rows.starts), column),
-                  behind);
+    const Endpoint there = c.Less(column, as_column(rows.lengths));
+    const Endpoint place = c.Add(as_column(rows.starts), column);
+    at = c.Select(there, place, behind);
   }
   for (int64_t& d : row) d = std::max<int64_t>(d, -1);
   const LiteOutput one_row = {l.type(values), PartialShape::Of(row)};
