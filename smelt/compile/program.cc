@@ -12,13 +12,6 @@
 namespace smelt {
 namespace {
 
-// The same for one thread at any time.
-size_t OwnSlot() {
-  static std::atomic<size_t> threads{0};
-  thread_local const size_t own = threads.fetch_add(1, std::memory_order_relaxed);
-  return own;
-}
-
 void* Behind(void* at, int64_t bytes) { return static_cast<char*>(at) + bytes; }
 
 // The value that lies `within` bytes behind the beginning of t.
@@ -104,20 +97,12 @@ Program::Program(Plan plan, std::string function)
   }
 }
 
-Program::~Program() {
-  for (Slot& slot : slots_) delete slot.state.load(std::memory_order_acquire);
-}
+Program::~Program() = default;
 
 StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) const {
-  for (size_t i = 0; i < kSlots; ++i) {
-    std::atomic<State*>& slot = slots_[(OwnSlot() + i) % kSlots].state;
-    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
-    std::unique_ptr<State> state(slot.exchange(nullptr, std::memory_order_acquire));
-    if (state == nullptr) continue;
-    if (state->allocator == allocator) return state;
-    // Another core's, which will want it again.
-    Give(std::move(state));
-  }
+  // Another core's will be wanted there again.
+  auto resting = states_.Take([&](const State& s) { return s.allocator == allocator; });
+  if (resting != nullptr) return resting;
   auto state = std::make_unique<State>();
   state->allocator = allocator;
   // An arena of no bytes has an address, too.
@@ -167,23 +152,11 @@ StatusOr<std::unique_ptr<Program::State>> Program::Take(Allocator* allocator) co
   return state;
 }
 
-void Program::Give(std::unique_ptr<State> state) const {
-  for (size_t i = 0; i < kSlots; ++i) {
-    State* none = nullptr;
-    std::atomic<State*>& slot = slots_[(OwnSlot() + i) % kSlots].state;
-    if (slot.compare_exchange_strong(none, state.get(), std::memory_order_release,
-                                     std::memory_order_relaxed)) {
-      static_cast<void>(state.release());
-      return;
-    }
-  }
-}
-
 Status Program::Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step) const {
   ASSIGN_OR_RETURN(std::unique_ptr<State> state, Take(step.allocator));
   const Status status = RunIn(*state, args, results, step);
   DropTensors(*state);
-  Give(std::move(state));
+  states_.Rest(std::move(state));
   return status;
 }
 
@@ -304,7 +277,7 @@ Status ProgramRunner::Start() {
 ProgramRunner::~ProgramRunner() {
   if (state_ == nullptr) return;
   program_.DropTensors(*state_);
-  program_.Give(std::move(state_));
+  program_.states_.Rest(std::move(state_));
 }
 
 Status ProgramRunner::Run(std::span<const TensorBytes> args, std::span<const TensorBytes> results) {

@@ -4,13 +4,12 @@
 #ifndef SMELT_COMPILE_PROGRAM_H_
 #define SMELT_COMPILE_PROGRAM_H_
 
-#include <array>
-#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "smelt/base/resting.h"
 #include "smelt/compile/plan.h"
 #include "smelt/kernels/step_stats.h"
 
@@ -59,7 +58,6 @@ class Program {
   };
   explicit Program(Plan plan, std::string function);
   StatusOr<std::unique_ptr<State>> Take(Allocator* allocator) const;
-  void Give(std::unique_ptr<State> state) const;
   Status RunIn(State& state, std::span<Tensor* const> args, std::span<Tensor> results,
                Step& step) const;
   Status RunActions(State& state, Step& step) const;
@@ -75,12 +73,8 @@ class Program {
   std::vector<Patch> argument_tensors_, result_tensors_;
   std::vector<bool> as_tensor_;  // by value
 
-  // States between runs. A thread looks into a slot of its own first, so that clients do not meet.
-  static constexpr size_t kSlots = 16;
-  struct alignas(64) Slot {
-    std::atomic<State*> state{nullptr};
-  };
-  mutable std::array<Slot, kSlots> slots_;
+  // Between runs.
+  mutable Resting<State> states_;
 };
 
 // Runs a program time and again on parts of tensors: the iterations of a loop. One thread.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "smelt/base/denormals.h"
+#include "smelt/base/resting.h"
 
 namespace smelt {
 namespace {
@@ -24,7 +25,7 @@ class SequentialExecutable final : public Executable {
     std::unique_ptr<Frame> frame = TakeFrame();
     Status status = RunIn(*frame, args, results, step);
     if (!status.ok()) frame->Clear();
-    GiveFrame(std::move(frame));
+    frames_.Rest(std::move(frame));
     return status;
   }
 
@@ -149,14 +150,7 @@ class SequentialExecutable final : public Executable {
   }
 
   std::unique_ptr<Frame> TakeFrame() {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (!frames_.empty()) {
-        auto frame = std::move(frames_.back());
-        frames_.pop_back();
-        return frame;
-      }
-    }
+    if (auto resting = frames_.Take()) return resting;
     auto frame = std::make_unique<Frame>();
     frame->slots.resize(num_slots_);
     frame->values.resize(max_inputs_);
@@ -165,16 +159,10 @@ class SequentialExecutable final : public Executable {
     return frame;
   }
 
-  void GiveFrame(std::unique_ptr<Frame> frame) {
-    absl::MutexLock lock(&mutex_);
-    frames_.push_back(std::move(frame));
-  }
-
   std::vector<bool> kept_;                 // per item: its outputs stay in the frame
   std::vector<std::vector<int>> release_;  // per item: slots to empty after it
   std::vector<bool> unread_arg_;
-  absl::Mutex mutex_;
-  std::vector<std::unique_ptr<Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+  Resting<Frame> frames_;
 };
 
 }  // namespace

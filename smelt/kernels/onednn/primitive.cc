@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "smelt/base/parallel.h"
+#include "smelt/base/resting.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/library.h"
 
@@ -59,46 +60,6 @@ struct ArgSet {
   ~ArgSet() {
     for (const dnnl_exec_arg_t& a : args) dnnl_memory_destroy(a.memory);
   }
-};
-
-// Argument sets that no execution uses, kept for the next one. Executions that find none make their
-// own. Each thread looks first at another seat, and seats lie on cache lines of their own, so that
-// concurrent runs seldom contend.
-class ArgSets {
- public:
-  ~ArgSets() {
-    for (Seat& seat : seats_) delete seat.set.load(std::memory_order_acquire);
-  }
-  // nullptr: there is none.
-  std::unique_ptr<ArgSet> Take() {
-    for (size_t i = 0; i < kSeats; ++i) {
-      ArgSet* set = SeatOf(i).exchange(nullptr, std::memory_order_acq_rel);
-      if (set != nullptr) return std::unique_ptr<ArgSet>(set);
-    }
-    return nullptr;
-  }
-  void Rest(std::unique_ptr<ArgSet> set) {
-    for (size_t i = 0; i < kSeats; ++i) {
-      ArgSet* empty = nullptr;
-      if (SeatOf(i).compare_exchange_strong(empty, set.get(), std::memory_order_acq_rel)) {
-        set.release();
-        return;
-      }
-    }
-  }
-
- private:
-  static constexpr size_t kSeats = 4;
-  struct alignas(kAlignment) Seat {
-    std::atomic<ArgSet*> set{nullptr};
-  };
-  // The i-th that this thread looks at.
-  std::atomic<ArgSet*>& SeatOf(size_t i) {
-    static std::atomic<size_t> threads{0};
-    thread_local const size_t own = threads.fetch_add(1, std::memory_order_relaxed);
-    return seats_[(own + i) % kSeats].set;
-  }
-  std::array<Seat, kSeats> seats_;
 };
 
 struct Attributes {
@@ -171,7 +132,8 @@ struct Primitive::Impl {
   bool alone = false;  // compiled for the calling thread, without its team
   // Run first copies tensor number sum_from into tensor number sum_into, dst; -1: nothing.
   int sum_from = -1, sum_into = -1;
-  mutable ArgSets resting;
+  // Argument sets that no execution uses; executions that find none make their own.
+  mutable Resting<ArgSet> resting;
 
   ~Impl() {
     if (primitive != nullptr) dnnl_primitive_destroy(primitive);
