@@ -25,13 +25,28 @@ bool KnowsItsTypes(const smelt::Graph& graph) {
   return true;
 }
 
+// Of generic functions the calls say the types: are they sound with these?
+bool CallsAreSound(const smelt::Graph& graph) {
+  const smelt::FunctionLibrary& library = *graph.library();
+  std::vector<const smelt::Graph*> bodies = {&graph};
+  for (const smelt::Function* f : library.Functions()) bodies.push_back(f->body.get());
+  for (const smelt::Graph* body : bodies) {
+    for (const smelt::Node* n : body->Nodes()) {
+      const smelt::Function* f = library.Find(n->op());
+      if (f == nullptr || f->signature.attrs.empty()) continue;
+      const auto instance = smelt::Instantiate(*f, &n->attrs());
+      if (!instance.ok() || !smelt::Verify(**instance).ok()) return false;
+    }
+  }
+  return true;
+}
+
 bool IsSound(const smelt::Graph& graph) {
   if (!smelt::VerifyAll(graph).ok() || !KnowsItsTypes(graph)) return false;
   for (const smelt::Function* f : graph.library()->Functions()) {
-    // Of a generic function the calls say the types.
     if (f->signature.attrs.empty() && !KnowsItsTypes(*f->body)) return false;
   }
-  return true;
+  return CallsAreSound(graph);
 }
 
 }  // namespace
