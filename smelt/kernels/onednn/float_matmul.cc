@@ -122,14 +122,13 @@ void OwnLoop(const nn::MatMulProblem& p, const float* a, const float* b, const L
     // Slices of columns, in whole cache lines.
     constexpr int64_t kSlice = 64;
     const int64_t slices = (p.n + kSlice - 1) / kSlice;
-    ParallelFor(slices, std::max<int64_t>(1, LeastColumns(p) / kSlice),
-                [&](int64_t begin, int64_t end) {
-                  const int64_t from = begin * kSlice;
-                  const int64_t n = std::min(end * kSlice, p.n) - from;
-                  isa.dense(a, p.k, p.m, p.k, b + from, p.n, n, bias ? bias + from : nullptr,
-                            ActInside(steps), steps.alpha, y + from, p.n);
-                  if (steps.addend >= 0) AddMatrix(p, steps, addends.matrix, from, n, y);
-                });
+    ParallelFor(slices, (LeastColumns(p) + kSlice - 1) / kSlice, [&](int64_t begin, int64_t end) {
+      const int64_t from = begin * kSlice;
+      const int64_t n = std::min(end * kSlice, p.n) - from;
+      isa.dense(a, p.k, p.m, p.k, b + from, p.n, n, bias ? bias + from : nullptr, ActInside(steps),
+                steps.alpha, y + from, p.n);
+      if (steps.addend >= 0) AddMatrix(p, steps, addends.matrix, from, n, y);
+    });
     return;
   }
   const UnaryF32 act = ActInside(steps);
@@ -246,7 +245,7 @@ class PackedLoop final : public BoundKernel {
         steps_(steps),
         weights_(std::move(weights)),
         turns_(weights_.bytes() >= kLeastTurned),
-        panels_per_thread_(std::max<int64_t>(1, LeastColumns(p) / Isa().dense_panel)) {}
+        panels_per_thread_((LeastColumns(p) + Isa().dense_panel - 1) / Isa().dense_panel) {}
 
   const nn::MatMulProblem p_;
   const LoopSteps steps_;
