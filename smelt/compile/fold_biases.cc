@@ -11,6 +11,7 @@ namespace smelt {
 namespace {
 
 constexpr OpSet kBiasedProducts = {"_FusedConv2D", "_FusedMatMul", "_FusedDepthwiseConv2dNative"};
+constexpr OpSet kSums = {"AddV2", "Add", "AddN"};
 // Between the product and the constants.
 constexpr int kMostSums = 2;
 
@@ -29,8 +30,7 @@ class BiasFolder {
  private:
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
 
-  // Finite numbers, one for each of the result's last dimension; in float, so that their sum is not
-  // rounded anew.
+  // A constant of one number for each of the result's last dimension; nullptr: it is none.
   const Tensor* Vector(int value, Dtype dtype, int64_t channels) const {
     const Tensor* t = plan_.ConstantOf(value);
     if (t == nullptr || t->dtype() != dtype || t->rank() == 0 || t->num_elements() != channels ||
@@ -47,8 +47,7 @@ class BiasFolder {
     if (next == readers_.no_action()) return nullptr;
     PlanAction& sum = plan_.actions[next];
     if (sum.node == nullptr || sum.inputs.size() != 2 || sum.outputs.size() != 1 ||
-        !(sum.node->Is("AddV2") || sum.node->Is("Add") || sum.node->Is("AddN")) ||
-        At(sum.outputs[0]).shape != At(value).shape ||
+        !sum.node->Is(kSums) || At(sum.outputs[0]).shape != At(value).shape ||
         At(sum.outputs[0]).dtype != At(value).dtype) {
       return nullptr;
     }
@@ -66,6 +65,7 @@ class BiasFolder {
     const PlanValue& out = At(value);
     if (out.shape.rank() == 0) return OkStatus();
     const int64_t channels = out.shape.back();
+    // Of float alone, so that the sum is not rounded anew.
     const Tensor* bias = Vector(action.inputs[2], Dtype::kFloat, channels);
     if (bias == nullptr) return OkStatus();
     std::vector<int>* results = &action.outputs;
@@ -78,7 +78,7 @@ class BiasFolder {
       if (const Tensor* more = Vector(other, out.dtype, channels)) {
         ASSIGN_OR_RETURN(std::optional<Tensor> all, Total(*bias, *more));
         if (!all) return OkStatus();
-        action.inputs[2] = AddConstant(At(action.inputs[2]), std::move(*all));
+        action.inputs[2] = plan_.AddConstant(action.inputs[2], std::move(*all));
         *results = sum->outputs;
         action.then.push_back(sum->node);
         sum->node = nullptr;
@@ -99,14 +99,6 @@ class BiasFolder {
       if (!std::isfinite(all.data<float>()[i])) return std::optional<Tensor>();
     }
     return std::optional<Tensor>(std::move(all));
-  }
-
-  int AddConstant(PlanValue value, Tensor all) {
-    value.number = static_cast<int>(plan_.constants.size());
-    value.same_as = -1;
-    plan_.constants.push_back(std::move(all));
-    plan_.values.push_back(std::move(value));
-    return static_cast<int>(plan_.values.size()) - 1;
   }
 
   Plan& plan_;

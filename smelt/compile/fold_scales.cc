@@ -65,12 +65,7 @@ class ScaleFolder {
     const auto finite = [](float f) { return std::isfinite(f); };
     if (!std::ranges::all_of(factors->flat<float>(), finite)) return OkStatus();
     ASSIGN_OR_RETURN(Tensor all, scales->Scaled(*weights, *factors));
-    PlanValue value = At(action.inputs[1]);
-    value.number = static_cast<int>(plan_.constants.size());
-    value.same_as = -1;
-    plan_.constants.push_back(std::move(all));
-    action.inputs[1] = static_cast<int>(plan_.values.size());
-    plan_.values.push_back(std::move(value));
+    action.inputs[1] = plan_.AddConstant(action.inputs[1], std::move(all));
     action.then.push_back(product->node);
     action.outputs = product->outputs;
     product->node = nullptr;

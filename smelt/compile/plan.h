@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "smelt/compile/reasons.h"
@@ -84,6 +85,15 @@ struct Plan {
     const PlanValue& v = values[static_cast<size_t>(value)];
     return v.place == PlanValue::Place::kConstant ? &constants[static_cast<size_t>(v.number)]
                                                   : nullptr;
+  }
+  // A value like that constant, which is `t`.
+  int AddConstant(int like, Tensor t) {
+    PlanValue value = values[static_cast<size_t>(like)];
+    value.number = static_cast<int>(constants.size());
+    value.same_as = -1;
+    constants.push_back(std::move(t));
+    values.push_back(std::move(value));
+    return static_cast<int>(values.size()) - 1;
   }
 };
 

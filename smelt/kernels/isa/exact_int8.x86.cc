@@ -5,16 +5,10 @@
 #include "smelt/base/processor.h"
 #include "smelt/kernels/isa/int8_sums.x86.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/unroll.h"
 
 namespace smelt {
 namespace {
-
-// Sums stay in registers only where the loops over them are unrolled.
-#if defined(__clang__)
-#define SMELT_EXACT_UNROLL  // Clang unrolls them unasked.
-#else
-#define SMELT_EXACT_UNROLL _Pragma("GCC unroll 12")
-#endif
 
 // ---- AVX2
 
@@ -26,7 +20,7 @@ template <bool kLeft, int P>
 SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Factors8 first = LoadFactors8(tile.steps, 0), second = LoadFactors8(tile.steps, 8);
   const Bounds8 bounds = MakeBounds8(tile.steps);
-  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+  SMELT_UNROLL for (int p = 0; p < P; ++p) {
     const __m256i a = Scale8<kLeft>(sum[p][0], first), b = Scale8<kLeft>(sum[p][1], second);
     // Columns 0 to 3 and 8 to 11, then the others.
     const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
@@ -38,7 +32,7 @@ SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&su
 template <int P>
 SMELT_AVX2_INLINE void FinishPlainTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Plain8 first = LoadPlain8(tile.steps, 0), second = LoadPlain8(tile.steps, 8);
-  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+  SMELT_UNROLL for (int p = 0; p < P; ++p) {
     const __m256i a = ScalePlain8(sum[p][0], first), b = ScalePlain8(sum[p][1], second);
     const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
     const __m256i back = _mm256_permute2x128_si256(a, b, 0x31);
@@ -51,7 +45,7 @@ template <bool kAdds, int P>
 SMELT_SUMS_INLINE void FinishBlock2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
   const Int8SumBlock block = *tile.block;
   const SumsToBytes<kAdds> end(block, 0);
-  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+  SMELT_UNROLL for (int p = 0; p < P; ++p) {
     end.Store(block, p, 0, block.columns, _mm256_cvtepi32_ps(sum[p][0]),
               _mm256_cvtepi32_ps(sum[p][1]));
   }
@@ -64,19 +58,19 @@ SMELT_AVX2_INLINE __m256i Weights8(const int16_t* p) { return Load8(p); }
 template <int P, typename W>
 SMELT_SUMS_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
   __m256i sum[P][2];
-  SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {
+  SMELT_UNROLL for (int v = 0; v < 2; ++v) {
     const __m256i start = Load8(tile.start + v * 8);
-    SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) sum[p][v] = start;
+    SMELT_UNROLL for (int p = 0; p < P; ++p) sum[p][v] = start;
   }
   const int64_t bytes = tile.groups * 4;
   for (int64_t s = 0; s < tile.num_segments; ++s) {
     const char* x[P];
-    SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+    SMELT_UNROLL for (int p = 0; p < P; ++p) {
       x[p] = reinterpret_cast<const char*>(tile.rows[p] + tile.segments[s]);
     }
     for (int64_t at = 0; at < bytes; at += 4, w += 32) {
       const __m256i w0 = Weights8(w), w1 = Weights8(w + 16);
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+      SMELT_UNROLL for (int p = 0; p < P; ++p) {
         const __m256i two =
             _mm256_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at)));
         sum[p][0] = _mm256_add_epi32(sum[p][0], _mm256_madd_epi16(two, w0));
@@ -88,7 +82,7 @@ SMELT_SUMS_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
     tile.block->addend != nullptr ? FinishBlock2<true, P>(tile, sum)
                                   : FinishBlock2<false, P>(tile, sum);
   } else if (tile.sums != nullptr) {
-    SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+    SMELT_UNROLL for (int p = 0; p < P; ++p) {
       Store8(tile.sums + p * 16, sum[p][0]);
       Store8(tile.sums + p * 16 + 8, sum[p][1]);
     }
@@ -140,16 +134,16 @@ struct DepthwiseFactors<SumsWay::kStay> {
 template <int N>
 SMELT_AVX2_INLINE void SumDepthwise(const ExactInt8Depthwise& run, int64_t from,
                                     __m256i (&sum)[N][2]) {
-  SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {
+  SMELT_UNROLL for (int v = 0; v < 2; ++v) {
     const __m256i start = Load8(run.start + v * 8);
-    SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) sum[i][v] = start;
+    SMELT_UNROLL for (int i = 0; i < N; ++i) sum[i][v] = start;
   }
   const int16_t* x = run.x + from * run.x_step;
   const int16_t* w = run.weights;
   for (int64_t t = 0; t < 2 * run.pairs; t += 2, w += 32) {
     const int16_t *first = x + run.taps[t], *second = x + run.taps[t + 1];
     const __m256i w_low = Load8(w), w_high = Load8(w + 16);
-    SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
+    SMELT_UNROLL for (int i = 0; i < N; ++i) {
       const __m256i a = Load8(first + i * run.x_step), b = Load8(second + i * run.x_step);
       sum[i][0] =
           _mm256_add_epi32(sum[i][0], _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), w_low));
@@ -164,7 +158,7 @@ SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t f
                                         const DepthwiseFactors<kWay>& factors) {
   __m256i sum[N][2];
   SumDepthwise<N>(run, from, sum);
-  SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
+  SMELT_UNROLL for (int i = 0; i < N; ++i) {
     if constexpr (kWay == SumsWay::kStay) {
       int32_t* to = run.sums + (from + i) * 16;
       Store8(to, _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x20));
@@ -191,7 +185,7 @@ SMELT_SUMS_INLINE void DepthwiseToBytes(const ExactInt8Depthwise& run, int64_t f
                                         const Int8SumBlock& block, const SumsToBytes<kAdds>& end) {
   __m256i sum[N][2];
   SumDepthwise<N>(run, from, sum);
-  SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
+  SMELT_UNROLL for (int i = 0; i < N; ++i) {
     const __m256i first = _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x20);
     const __m256i second = _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x31);
     end.Store(block, from + i, 0, block.columns, _mm256_cvtepi32_ps(first),
@@ -273,14 +267,14 @@ SMELT_AVX512_INLINE void FinishColumns(const ExactInt8Tile& tile, const __m512i 
   int8_t* y = tile.y + v * 16;
   if (tile.steps.plain) {
     const Plain16 f = LoadPlain16(tile.steps, v * 16);
-    SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+    SMELT_UNROLL for (int p = 0; p < P; ++p) {
       _mm_mask_storeu_epi8(y + p * tile.y_step, mask, FinishPlain16(sum[p][v], f));
     }
     return;
   }
   const Factors16 f = LoadFactors16(tile.steps, v * 16);
   const Bounds16 bounds = MakeBounds16(tile.steps);
-  SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {
+  SMELT_UNROLL for (int p = 0; p < P; ++p) {
     _mm_mask_storeu_epi8(y + p * tile.y_step, mask, NarrowTo8(Scale16(sum[p][v], f), bounds));
   }
 }
@@ -296,10 +290,10 @@ constexpr int kSumsOfGroups = P == 1   ? 4
   target void Name(const ExactInt8Tile& tile) {                                               \
     constexpr int kGroups = kSumsOfGroups<P>;                                                 \
     __m512i sum[kGroups][P][2];                                                               \
-    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) {                                          \
+    SMELT_UNROLL for (int v = 0; v < 2; ++v) {                                                \
       const __m512i start = _mm512_loadu_si512(tile.start + v * 16);                          \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
-        SMELT_EXACT_UNROLL for (int g = 0; g < kGroups; ++g) {                                \
+      SMELT_UNROLL for (int p = 0; p < P; ++p) {                                              \
+        SMELT_UNROLL for (int g = 0; g < kGroups; ++g) {                                      \
           sum[g][p][v] = g == 0 ? start : _mm512_setzero_si512();                             \
         }                                                                                     \
       }                                                                                       \
@@ -308,15 +302,15 @@ constexpr int kSumsOfGroups = P == 1   ? 4
     const int64_t bytes = tile.groups * 4;                                                    \
     for (int64_t s = 0; s < tile.num_segments; ++s) {                                         \
       const char* x[P];                                                                       \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+      SMELT_UNROLL for (int p = 0; p < P; ++p) {                                              \
         x[p] = Products::Row(tile, p, tile.segments[s]);                                      \
       }                                                                                       \
       for (int64_t at = 0; at < bytes;) {                                                     \
         const int groups = bytes - at < 4 * kGroups ? 1 : kGroups;                            \
-        SMELT_EXACT_UNROLL for (int g = 0; g < kGroups; ++g) {                                \
+        SMELT_UNROLL for (int g = 0; g < kGroups; ++g) {                                      \
           if (g >= groups) break;                                                             \
           const __m512i w0 = Products::Load(w), w1 = Products::Load(w + Products::kVector);   \
-          SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                    \
+          SMELT_UNROLL for (int p = 0; p < P; ++p) {                                          \
             const __m512i four =                                                              \
                 _mm512_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at))); \
             sum[g][p][0] = Products::Add(sum[g][p][0], four, w0);                             \
@@ -327,20 +321,20 @@ constexpr int kSumsOfGroups = P == 1   ? 4
         }                                                                                     \
       }                                                                                       \
     }                                                                                         \
-    SMELT_EXACT_UNROLL for (int g = 1; g < kGroups; ++g) {                                    \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+    SMELT_UNROLL for (int g = 1; g < kGroups; ++g) {                                          \
+      SMELT_UNROLL for (int p = 0; p < P; ++p) {                                              \
         sum[0][p][0] = _mm512_add_epi32(sum[0][p][0], sum[g][p][0]);                          \
         sum[0][p][1] = _mm512_add_epi32(sum[0][p][1], sum[g][p][1]);                          \
       }                                                                                       \
     }                                                                                         \
     if (tile.sums != nullptr) {                                                               \
-      SMELT_EXACT_UNROLL for (int p = 0; p < P; ++p) {                                        \
+      SMELT_UNROLL for (int p = 0; p < P; ++p) {                                              \
         _mm512_storeu_si512(tile.sums + p * 32, sum[0][p][0]);                                \
         _mm512_storeu_si512(tile.sums + p * 32 + 16, sum[0][p][1]);                           \
       }                                                                                       \
       return;                                                                                 \
     }                                                                                         \
-    SMELT_EXACT_UNROLL for (int v = 0; v < 2; ++v) { FinishColumns<P>(tile, sum[0], v); }     \
+    SMELT_UNROLL for (int v = 0; v < 2; ++v) { FinishColumns<P>(tile, sum[0], v); }           \
   }
 SMELT_TILE_AVX512(TileAvx512, Madd, SMELT_AVX512)
 SMELT_TILE_AVX512(TileVnni, Vnni, SMELT_AVX512_VNNI)
@@ -375,8 +369,6 @@ void RunOfBytes(const ExactInt8Tile& tile, int rows) {
                                       TileOfBytes<7>, TileOfBytes<8>};
   kTiles[rows - 1](tile);
 }
-
-#undef SMELT_EXACT_UNROLL
 
 }  // namespace
 

@@ -1,15 +1,9 @@
 // Depthwise layers by AVX512-VNNI: 16 channels of two taps at once.
 #include "smelt/kernels/isa/exact_int8.x86.h"
+#include "smelt/kernels/isa/unroll.h"
 
 namespace smelt {
 namespace {
-
-// Sums stay in registers only where the loops over them are unrolled.
-#if defined(__clang__)
-#define SMELT_EXACT_UNROLL  // Clang unrolls them unasked.
-#else
-#define SMELT_EXACT_UNROLL _Pragma("GCC unroll 12")
-#endif
 
 #define SMELT_VNNI_INLINE SMELT_AVX512_VNNI __attribute__((always_inline)) inline
 
@@ -38,18 +32,18 @@ SMELT_VNNI_INLINE void VnniResults(const ExactInt8Depthwise& run, int64_t from,
                                    const VnniSteps& steps) {
   __m512i sum[N];
   const __m512i start = _mm512_loadu_si512(run.start);
-  SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) sum[i] = start;
+  SMELT_UNROLL for (int i = 0; i < N; ++i) sum[i] = start;
   const int16_t* x = run.x + from * run.x_step;
   const int16_t* w = run.weights;
   for (int64_t t = 0; t < 2 * run.pairs; t += 2, w += 2 * kExactDepthwiseBlock) {
     const int16_t *first = x + run.taps[t], *second = x + run.taps[t + 1];
     const __m512i two = _mm512_loadu_si512(w);
-    SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
+    SMELT_UNROLL for (int i = 0; i < N; ++i) {
       sum[i] =
           _mm512_dpwssd_epi32(sum[i], Woven(first + i * run.x_step, second + i * run.x_step), two);
     }
   }
-  SMELT_EXACT_UNROLL for (int i = 0; i < N; ++i) {
+  SMELT_UNROLL for (int i = 0; i < N; ++i) {
     if (kWay == SumsWay::kStay) {
       _mm512_storeu_si512(run.sums + (from + i) * kExactDepthwiseBlock, sum[i]);
     } else {
@@ -85,8 +79,6 @@ void VnniDepthwiseAny(const ExactInt8Depthwise& run) {
     VnniDepthwise<SumsWay::kAny>(run);
   }
 }
-
-#undef SMELT_EXACT_UNROLL
 
 }  // namespace
 

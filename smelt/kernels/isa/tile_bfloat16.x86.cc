@@ -6,15 +6,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "smelt/kernels/isa/unroll.h"
+
 namespace smelt {
 namespace {
-
-// The sums stay in registers only where the loops over them are unrolled.
-#if defined(__clang__)
-#define SMELT_TILE_UNROLL  // Clang unrolls them unasked.
-#else
-#define SMELT_TILE_UNROLL _Pragma("GCC unroll 8")
-#endif
 
 #define SMELT_TILE_BF16 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma")))
@@ -39,21 +34,21 @@ SMELT_TILE_BF16 __attribute__((always_inline)) inline void TileOfSums(const Narr
   uint16_t* const y = t.y;
   const int64_t step = t.y_step;
   __m512 sum[R][V];
-  SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+  SMELT_UNROLL for (int v = 0; v < V; ++v) {
     const __m512 bias = _mm512_loadu_ps(t.bias + v * kLanes);
-    SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) sum[r][v] = bias;
+    SMELT_UNROLL for (int r = 0; r < R; ++r) sum[r][v] = bias;
   }
   if (t.fetches) {
     const uint16_t* next = t.y + R * t.y_step;
-    SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) {
-      SMELT_TILE_UNROLL for (int v = 0; v < V; v += 2) {
+    SMELT_UNROLL for (int r = 0; r < R; ++r) {
+      SMELT_UNROLL for (int v = 0; v < V; v += 2) {
         __builtin_prefetch(next + r * t.y_step + v * kLanes, 1);
       }
     }
     if (kAdds && t.addend != t.y) {
       const uint16_t* other = t.addend + R * t.y_step;
-      SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) {
-        SMELT_TILE_UNROLL for (int v = 0; v < V; v += 2) {
+      SMELT_UNROLL for (int r = 0; r < R; ++r) {
+        SMELT_UNROLL for (int v = 0; v < V; v += 2) {
           __builtin_prefetch(other + r * t.y_step + v * kLanes);
         }
       }
@@ -61,21 +56,21 @@ SMELT_TILE_BF16 __attribute__((always_inline)) inline void TileOfSums(const Narr
   }
   const uint16_t* w = t.weights;
   const uint16_t* x[R];
-  SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) x[r] = t.x + r * t.x_step;
+  SMELT_UNROLL for (int r = 0; r < R; ++r) x[r] = t.x + r * t.x_step;
   for (int64_t at = 0; at < t.pairs * 2; at += 2, w += V * kLanes * 2) {
     __m512i weights[V];
-    SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+    SMELT_UNROLL for (int v = 0; v < V; ++v) {
       weights[v] = _mm512_loadu_si512(w + v * kLanes * 2);
     }
-    SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) {
+    SMELT_UNROLL for (int r = 0; r < R; ++r) {
       const __m512i two = _mm512_broadcastd_epi32(_mm_loadu_si32(x[r] + at));
-      SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) AddPairs(sum[r][v], two, weights[v]);
+      SMELT_UNROLL for (int v = 0; v < V; ++v) AddPairs(sum[r][v], two, weights[v]);
     }
   }
   // Before anything is written: a load waits for a masked store near it.
   if constexpr (kAdds) {
-    SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) {
-      SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+    SMELT_UNROLL for (int r = 0; r < R; ++r) {
+      SMELT_UNROLL for (int v = 0; v < V; ++v) {
         const uint16_t* from = t.addend + r * t.y_step + v * kLanes;
         const bool whole = v + 1 < V || !kCut;
         sum[r][v] = _mm512_add_ps(
@@ -85,9 +80,9 @@ SMELT_TILE_BF16 __attribute__((always_inline)) inline void TileOfSums(const Narr
   }
   const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
   const __mmask8 last = t.last;
-  SMELT_TILE_UNROLL for (int r = 0; r < R; ++r) {
+  SMELT_UNROLL for (int r = 0; r < R; ++r) {
     uint16_t* to = y + r * step;
-    SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+    SMELT_UNROLL for (int v = 0; v < V; ++v) {
       // Of a number and NaN the second is taken.
       const __m512 clamped = _mm512_min_ps(high, _mm512_max_ps(low, sum[r][v]));
       const __m256i narrow = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(clamped));
@@ -110,7 +105,6 @@ SMELT_TILE_BF16 void TileOf(const NarrowTile& tile) {
   }
 }
 
-#undef SMELT_TILE_UNROLL
 #undef SMELT_TILE_BF16
 
 template <int V, int... R>

@@ -3,16 +3,10 @@
 #include <immintrin.h>
 
 #include "smelt/kernels/isa/swish.x86.h"
+#include "smelt/kernels/isa/unroll.h"
 
 namespace smelt {
 namespace {
-
-// The sums stay in registers only where the loops over them are unrolled.
-#if defined(__clang__)
-#define SMELT_TILE_UNROLL  // Clang unrolls them unasked.
-#else
-#define SMELT_TILE_UNROLL _Pragma("GCC unroll 8")
-#endif
 
 #define SMELT_TILE_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 
@@ -27,30 +21,30 @@ template <int P, int V>
 SMELT_TILE_VNNI void SwishTile(const Int8Tile& tile) {
   constexpr int kLanes = kInt8TileLanes;
   __m512i sum[P][V];
-  SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+  SMELT_UNROLL for (int v = 0; v < V; ++v) {
     const __m512i start = _mm512_loadu_si512(tile.start + v * kLanes);
-    SMELT_TILE_UNROLL for (int p = 0; p < P; ++p) sum[p][v] = start;
+    SMELT_UNROLL for (int p = 0; p < P; ++p) sum[p][v] = start;
   }
   const int8_t* w = tile.weights;
   const uint8_t* x[P];
-  SMELT_TILE_UNROLL for (int p = 0; p < P; ++p) x[p] = tile.pixels[p];
+  SMELT_UNROLL for (int p = 0; p < P; ++p) x[p] = tile.pixels[p];
   for (int64_t at = 0; at < tile.groups * 4; at += 4, w += V * kLanes * 4) {
     __m512i weights[V];
-    SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+    SMELT_UNROLL for (int v = 0; v < V; ++v) {
       weights[v] = _mm512_loadu_si512(w + v * kLanes * 4);
     }
-    SMELT_TILE_UNROLL for (int p = 0; p < P; ++p) {
+    SMELT_UNROLL for (int p = 0; p < P; ++p) {
       const __m512i four =
           _mm512_broadcastd_epi32(_mm_loadu_si32(static_cast<const void*>(x[p] + at)));
-      SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) AddDots(sum[p][v], four, weights[v]);
+      SMELT_UNROLL for (int v = 0; v < V; ++v) AddDots(sum[p][v], four, weights[v]);
     }
   }
   const SwishInt8Steps& s = tile.steps;
   if (!s.bytes) {
-    SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+    SMELT_UNROLL for (int v = 0; v < V; ++v) {
       const __m512 scale = _mm512_loadu_ps(tile.scales + v * kLanes);
       const __mmask16 mask = v + 1 < V ? static_cast<__mmask16>(0xffff) : tile.last;
-      SMELT_TILE_UNROLL for (int p = 0; p < P; ++p) {
+      SMELT_UNROLL for (int p = 0; p < P; ++p) {
         const __m512 y = SwishAvx512(_mm512_mul_ps(_mm512_cvtepi32_ps(sum[p][v]), scale));
         _mm512_mask_storeu_ps(static_cast<float*>(tile.y) + p * tile.y_step + v * kLanes, mask, y);
       }
@@ -65,9 +59,9 @@ SMELT_TILE_VNNI void SwishTile(const Int8Tile& tile) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const uint64_t mask =
       (uint64_t{tile.last} << (V - 1) * kLanes) | ((uint64_t{1} << (V - 1) * kLanes) - 1);
-  SMELT_TILE_UNROLL for (int p = 0; p < P; ++p) {
+  SMELT_UNROLL for (int p = 0; p < P; ++p) {
     __m512i q[V];
-    SMELT_TILE_UNROLL for (int v = 0; v < V; ++v) {
+    SMELT_UNROLL for (int v = 0; v < V; ++v) {
       const __m512 scale = _mm512_loadu_ps(tile.scales + v * kLanes);
       const __m512 y = SwishAvx512(_mm512_mul_ps(_mm512_cvtepi32_ps(sum[p][v]), scale));
       // A minimum of a number and NaN is NaN here, which becomes the least integer.
@@ -82,7 +76,6 @@ SMELT_TILE_VNNI void SwishTile(const Int8Tile& tile) {
   }
 }
 
-#undef SMELT_TILE_UNROLL
 #undef SMELT_TILE_VNNI
 
 }  // namespace

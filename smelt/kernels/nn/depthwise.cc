@@ -78,11 +78,10 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
                                                      const float* bias, const FusedOps& fused) {
   TiledSteps steps;
   const bool narrow = filter.dtype() == Dtype::kBfloat16;
-  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
   if (!p.channels_last || p.spatial() != 2 || p.groups != p.in_depth || p.out_depth != p.in_depth ||
       p.in_depth < IsaConv().lanes * (narrow ? 2 : 1) ||
-      p.kernel[0] * p.kernel[1] > kMostDepthwiseTaps || (has_bias && bias == nullptr) ||
-      !TiledStepsOf(fused, &steps) || steps.adds) {
+      p.kernel[0] * p.kernel[1] > kMostDepthwiseTaps || !TiledStepsOf(fused, bias, &steps) ||
+      steps.adds) {
     return nullptr;
   }
   DepthwiseLoop loop;
@@ -107,7 +106,7 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
     weights[i] *= factors[i % factors.size()];
   }
   std::vector<float> biases(static_cast<size_t>(p.in_depth), 0.0f);
-  if (has_bias) std::copy_n(bias, p.in_depth, biases.begin());
+  if (steps.has_bias) std::copy_n(bias, p.in_depth, biases.begin());
   if (narrow) {
     weights = NarrowPieces(weights, p.in_depth);
     biases = NarrowPieces(biases, p.in_depth);

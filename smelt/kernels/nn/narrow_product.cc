@@ -156,9 +156,7 @@ StatusOr<std::unique_ptr<BoundKernel>> NarrowProduct::Bind(const ConvProblem& p,
                                                            const float* bias, int addend,
                                                            const FusedOps& fused) {
   TiledSteps steps;
-  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
-  if ((has_bias && bias == nullptr) || !TiledStepsOf(fused, &steps) || steps.act != nullptr ||
-      (steps.adds && addend < 0)) {
+  if (!TiledStepsOf(fused, bias, &steps) || steps.act != nullptr || (steps.adds && addend < 0)) {
     return nullptr;
   }
   const int64_t rows = p.output.num_elements() / p.out_depth;
@@ -170,7 +168,7 @@ StatusOr<std::unique_ptr<BoundKernel>> NarrowProduct::Bind(const ConvProblem& p,
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
   std::vector<float> start(static_cast<size_t>(NarrowPanels(p.out_depth).vectors * kLanesOfTile),
                            0.0f);
-  if (has_bias) std::copy_n(bias, p.out_depth, start.begin());
+  if (steps.has_bias) std::copy_n(bias, p.out_depth, start.begin());
   return std::make_unique<BoundNarrowProduct>(rows, p.in_depth, p.out_depth, steps, addend,
                                               std::move(weights), std::move(start));
 }

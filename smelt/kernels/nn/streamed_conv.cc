@@ -338,8 +338,7 @@ StatusOr<std::unique_ptr<BoundKernel>> StreamedConv::Bind(const ConvProblem& p,
                                                           const float* bias, int addend,
                                                           const FusedOps& fused) {
   TiledSteps steps;
-  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
-  if ((has_bias && bias == nullptr) || !TiledStepsOf(fused, &steps)) return nullptr;
+  if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
   const int64_t taps = ProductOf(p.kernel);
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed,
@@ -348,8 +347,9 @@ StatusOr<std::unique_ptr<BoundKernel>> StreamedConv::Bind(const ConvProblem& p,
     return packed;
   };
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
-  return std::make_unique<BoundStreamedConv>(p, steps, addend, std::move(weights),
-                                             PaddedBias(has_bias ? bias : nullptr, p.out_depth));
+  return std::make_unique<BoundStreamedConv>(
+      p, steps, addend, std::move(weights),
+      PaddedBias(steps.has_bias ? bias : nullptr, p.out_depth));
 }
 
 }  // namespace smelt::nn

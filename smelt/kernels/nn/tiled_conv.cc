@@ -281,9 +281,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
                                                        const float* bias, int addend,
                                                        const FusedOps& fused) {
   TiledSteps steps;
-  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
-  if (!p.channels_last || p.groups != 1 || p.spatial() > 3 || (has_bias && bias == nullptr) ||
-      !TiledStepsOf(fused, &steps)) {
+  if (!p.channels_last || p.groups != 1 || p.spatial() > 3 || !TiledStepsOf(fused, bias, &steps)) {
     return nullptr;
   }
   int64_t k = p.in_depth;
@@ -297,7 +295,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
   ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
   const float* floats = weights->data<float>();
   return BindTiled(p, steps, addend, std::shared_ptr<const float>(std::move(weights), floats),
-                   PaddedBias(has_bias ? bias : nullptr, p.out_depth), nullptr);
+                   PaddedBias(steps.has_bias ? bias : nullptr, p.out_depth), nullptr);
 }
 
 }  // namespace smelt::nn

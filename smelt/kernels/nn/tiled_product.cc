@@ -157,8 +157,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledProduct::Bind(const MatMulProblem& p
                                                           const Tensor& weights, const float* bias,
                                                           int addend, const FusedOps& fused) {
   TiledSteps steps;
-  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
-  if ((has_bias && bias == nullptr) || !TiledStepsOf(fused, &steps)) return nullptr;
+  if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed, PackTiled(weights, p.k, p.n, p.transpose_b, {}, a));
     DropOriginal(weights);
@@ -167,7 +166,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledProduct::Bind(const MatMulProblem& p
   ASSIGN_OR_RETURN(auto packed, packed_.Get(weights, {}, true, KeptAllocator(), pack));
   return std::make_unique<BoundTiledProduct>(p.batches() * p.m, p.k, p.n, steps, addend,
                                              std::move(packed),
-                                             PaddedBias(has_bias ? bias : nullptr, p.n));
+                                             PaddedBias(steps.has_bias ? bias : nullptr, p.n));
 }
 
 }  // namespace smelt::nn

@@ -6,8 +6,10 @@
 
 namespace smelt::nn {
 
-bool TiledStepsOf(const FusedOps& fused, TiledSteps* out) {
-  size_t i = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias ? 1 : 0;
+bool TiledStepsOf(const FusedOps& fused, const float* bias, TiledSteps* out) {
+  out->has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
+  if (out->has_bias && bias == nullptr) return false;
+  size_t i = out->has_bias ? 1 : 0;
   if (i < fused.steps.size() && fused.steps[i].kind == FusedStep::Kind::kAdd) {
     out->adds = true;
     ++i;

@@ -8,7 +8,8 @@
 namespace smelt::nn {
 
 struct TiledSteps {
-  bool adds = false;  // a tensor of the result's shape, in front of what follows
+  bool has_bias = false;  // comes first; the caller sees to it
+  bool adds = false;      // a tensor of the result's shape, in front of what follows
   // To [low, high], where NaN stays.
   bool clamps = false;
   float low = 0, high = 0;
@@ -16,8 +17,9 @@ struct TiledSteps {
   float alpha = 0;
 };
 
-// False where the steps are others than a bias, which the caller sees to, a sum and an activation.
-bool TiledStepsOf(const FusedOps& fused, TiledSteps* out);
+// False where the steps are others than a bias, a sum and an activation, or `bias`, the constants
+// of the first, is nullptr.
+bool TiledStepsOf(const FusedOps& fused, const float* bias, TiledSteps* out);
 
 }  // namespace smelt::nn
 

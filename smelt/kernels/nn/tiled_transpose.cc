@@ -135,8 +135,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledTranspose::Bind(const ConvProblem& p
                                                             const float* bias, int addend,
                                                             const FusedOps& fused) {
   TiledSteps steps;
-  const bool has_bias = !fused.empty() && fused.steps[0].kind == FusedStep::Kind::kBias;
-  if ((has_bias && bias == nullptr) || !TiledStepsOf(fused, &steps)) return nullptr;
+  if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
   ASSIGN_OR_RETURN(auto packed, packed_.Get(filter, {}, true, KeptAllocator(), [&](Allocator* a) {
     return PackPhases(p, filter, a);
   }));
@@ -173,7 +172,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledTranspose::Bind(const ConvProblem& p
     weights += TapsOf(of) * p.out_depth * panels.vectors * panels.lanes;
     if (empty) return OkStatus();
     phases.push_back(BindTiled(part, steps, 1, std::shared_ptr<const float>(packed, own),
-                               PaddedBias(has_bias ? bias : nullptr, p.in_depth), &places));
+                               PaddedBias(steps.has_bias ? bias : nullptr, p.in_depth), &places));
     bound = bound && phases.back() != nullptr;
     return OkStatus();
   }));

@@ -179,12 +179,13 @@ LoweredEndpoints L2Normalization(Node& n, Lowering& l) {
   return OneOf(l.Activated(e, n));
 }
 
-LoweredEndpoints Resize(Node& n, Lowering& l) {
+StatusOr<Endpoint> Resized(Node& n, Endpoint x, Lowering& l) {
   AttrMap attrs;
   attrs.Set("align_corners", n.Bool("align_corners"));
   attrs.Set("half_pixel_centers", n.Bool("half_pixel_centers"));
-  return OneOf(l.Add(l.row().tensorflow, InputsOf(n), std::move(attrs)));
+  return l.Add(l.row().tensorflow, {x, n.input(1)}, std::move(attrs));
 }
+LoweredEndpoints Resize(Node& n, Lowering& l) { return OneOf(Resized(n, n.input(0), l)); }
 
 StatusOr<Endpoint> WithType(Endpoint e, OpName op, absl::string_view attr, Dtype type,
                             Lowering& l) {
@@ -202,10 +203,7 @@ LoweredEndpoints ResizeNearest(Node& n, Lowering& l) {
   const absl::string_view attr = flags ? "DstT" : "type";
   ASSIGN_OR_RETURN(const Endpoint x,
                    WithType(n.input(0), op, attr, flags ? Dtype::kUint8 : Dtype::kInt32, l));
-  AttrMap attrs;
-  attrs.Set("align_corners", n.Bool("align_corners"));
-  attrs.Set("half_pixel_centers", n.Bool("half_pixel_centers"));
-  ASSIGN_OR_RETURN(const Endpoint y, l.Add(l.row().tensorflow, {x, n.input(1)}, std::move(attrs)));
+  ASSIGN_OR_RETURN(const Endpoint y, Resized(n, x, l));
   return OneOf(WithType(y, op, attr, type, l));
 }
 

@@ -116,6 +116,16 @@ Endpoint OperatorChain::Cast(Endpoint e, Dtype to) {
               {to, l_.shape(e)});
 }
 
+Endpoint OperatorChain::Rows(Endpoint from, Endpoint at) {
+  if (!ok()) return {};
+  const PartialShape of = shape(at), rows = shape(from);
+  std::vector<int64_t> dims(of.dims().begin(), of.dims().end());
+  for (int i = 1; i < rows.rank(); ++i) dims.push_back(rows[i]);
+  for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
+  return Make("tfl.gather", {from, at}, Options({{"axis", int64_t{0}}}),
+              {l_.type(from), PartialShape::Of(dims)});
+}
+
 Endpoint OperatorChain::Transpose(Endpoint e, const std::vector<int64_t>& order) {
   if (!status_.ok()) return {};
   const PartialShape from = l_.shape(e);

@@ -43,15 +43,6 @@ Endpoint JoinedVectors(Endpoint a, Endpoint b, OperatorChain& c) {
                 {c.l().type(a), PartialShape::Of({size})});
 }
 
-Endpoint PickedRows(Endpoint from, Endpoint at, OperatorChain& c) {
-  const PartialShape of = c.shape(at), rows = c.shape(from);
-  std::vector<int64_t> dims(of.dims().begin(), of.dims().end());
-  for (int i = 1; i < rows.rank(); ++i) dims.push_back(rows[i]);
-  for (int64_t& d : dims) d = std::max<int64_t>(d, -1);
-  return c.Make("tfl.gather", {from, at}, Options({{"axis", int64_t{0}}}),
-                {c.l().type(from), PartialShape::Of(dims)});
-}
-
 // Each value of rows of these lengths: which row it is in, and how far behind its first it stands.
 struct SpreadRows {
   Endpoint splits, row, within;
@@ -74,7 +65,7 @@ SpreadRows Spread(Endpoint lengths, OperatorChain& c) {
   out.row = WithoutEnd(RunningSum(marks, false, c), true, c);
   const Endpoint all =
       c.Make("tfl.range", {l.Int(0), total, l.Int(1)}, {}, {Dtype::kInt32, PartialShape::Of({-1})});
-  out.within = c.Sub(all, PickedRows(c.Sub(ends, lengths), out.row, c));
+  out.within = c.Sub(all, c.Rows(c.Sub(ends, lengths), out.row));
   return out;
 }
 
@@ -129,8 +120,8 @@ LiteEndpoints ToDense(Node& n, Legalizer& l) {
     RETURN_IF_ERROR(c.Done(rows.lengths).status());
     if (depth > 0) {  // behind the last is one of nothing
       const std::vector<int64_t> none = {0};
-      rows = {PickedRows(JoinedVectors(rows.starts, l.Ints(none), c), at, c),
-              PickedRows(JoinedVectors(rows.lengths, l.Ints(none), c), at, c)};
+      rows = {c.Rows(JoinedVectors(rows.starts, l.Ints(none), c), at),
+              c.Rows(JoinedVectors(rows.lengths, l.Ints(none), c), at)};
     }
     RETURN_IF_ERROR(c.Done(rows.lengths).status());
     const int64_t given = size_of(depth + 1);
@@ -183,7 +174,7 @@ LiteEndpoints ToDense(Node& n, Legalizer& l) {
   const Endpoint all =
       c.Make("tfl.concatenation", {values, default_row}, Options({{"axis", int64_t{0}}}),
              {l.type(values), PartialShape::Of(row)});
-  return c.Done(PickedRows(all, at, c));
+  return c.Done(c.Rows(all, at));
 }
 
 // Whole rows, in another order.
@@ -203,14 +194,14 @@ LiteEndpoints RaggedRowsPicked(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(const Endpoint splits, AsInt32(n.input(i), l));
     const RaggedRows rows = RowsOfSplits(splits, c);
     RETURN_IF_ERROR(c.Done(rows.lengths).status());
-    const Endpoint starts = PickedRows(rows.starts, at, c);
-    const SpreadRows spread = Spread(PickedRows(rows.lengths, at, c), c);
+    const Endpoint starts = c.Rows(rows.starts, at);
+    const SpreadRows spread = Spread(c.Rows(rows.lengths, at), c);
     RETURN_IF_ERROR(c.Done(spread.row).status());
-    at = c.Add(PickedRows(starts, spread.row, c), spread.within);
+    at = c.Add(c.Rows(starts, spread.row), spread.within);
     out.push_back(c.Cast(spread.splits, n.output_types[static_cast<size_t>(i)]));
   }
   RETURN_IF_ERROR(c.Done(at).status());
-  out.push_back(PickedRows(values, at, c));
+  out.push_back(c.Rows(values, at));
   return c.Done(out);
 }
 
@@ -230,7 +221,7 @@ LiteEndpoints Ranges(Node& n, Legalizer& l) {
   const SpreadRows spread = Spread(lengths, c);
   RETURN_IF_ERROR(c.Done(spread.row).status());
   const Endpoint within = c.Cast(spread.within, n.input_types[0]);
-  const Endpoint first = from == 0 ? n.input(0) : PickedRows(n.input(0), spread.row, c);
+  const Endpoint first = from == 0 ? n.input(0) : c.Rows(n.input(0), spread.row);
   return c.Done({c.Cast(spread.splits, n.output_types[0]), c.Add(first, within)});
 }
 

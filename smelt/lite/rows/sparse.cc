@@ -24,13 +24,6 @@ Endpoint ColumnAt(Endpoint matrix, int64_t i, OperatorChain& c) {
                 {l.type(matrix), PartialShape::Of({rows})});
 }
 
-Endpoint RowsAt(Endpoint e, Endpoint at, OperatorChain& c) {
-  std::vector<int64_t> dims = {-1};
-  for (int i = 1; i < c.shape(e).rank(); ++i) dims.push_back(std::max<int64_t>(c.shape(e)[i], -1));
-  return c.Make("tfl.gather", {e, at}, Options({{"axis", int64_t{0}}}),
-                {c.l().type(e), PartialShape::Of(dims)});
-}
-
 Endpoint Packed(const std::vector<Endpoint>& parts, int64_t axis, const PartialShape& shape,
                 OperatorChain& c) {
   if (!c.ok()) return {};
@@ -86,7 +79,7 @@ LiteEndpoints Reordered(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(const int64_t rank, SparseRank(n.input(0), n.input(2), l));
   OperatorChain c(l);
   const Endpoint order = Ascending(PlaceOf(n.input(0), n.input(2), rank, c), c);
-  return c.Done({RowsAt(n.input(0), order, c), RowsAt(n.input(1), order, c)});
+  return c.Done({c.Rows(n.input(0), order), c.Rows(n.input(1), order)});
 }
 
 LiteEndpoints Reshaped(Node& n, Legalizer& l) {
@@ -158,9 +151,8 @@ LiteEndpoints FilledRows(Node& n, Legalizer& l) {
       c.Make("tfl.fill", {shape_of_lost, n.input(3)}, {}, {l.type(values), many});
   const Endpoint order = Ascending(rows, c);
   RETURN_IF_ERROR(c.Done(order).status());
-  std::vector<Endpoint> out = {
-      RowsAt(joined(indices, filled, PartialShape::Of({-1, rank})), order, c),
-      RowsAt(joined(values, defaults, many), order, c), empty};
+  std::vector<Endpoint> out = {c.Rows(joined(indices, filled, PartialShape::Of({-1, rank})), order),
+                               c.Rows(joined(values, defaults, many), order), empty};
   // Where each of the elements that were there went: the order of the order.
   const Endpoint places = Ascending(order, c);
   const Endpoint own = c.Make("tfl.shape", {row}, Options({{"out_type", Dtype::kInt32}}),
@@ -293,7 +285,7 @@ LiteEndpoints StitchedAnywhere(Node& n, Legalizer& l) {
       c.Make("tfl.range", {l.Int(0), count, l.Int(1)}, {}, {Dtype::kInt32, many});
   const Endpoint last =
       c.Make("tfl.unsorted_segment_max", {order, index, size}, {}, {Dtype::kInt32, many});
-  return c.Done(RowsAt(all, c.Max(last, 0), c));
+  return c.Done(c.Rows(all, c.Max(last, 0)));
 }
 
 std::span<const ExportRow> SparseExport() { return kSparseRows; }
