@@ -3,10 +3,13 @@
 #include "smelt/base/team.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <new>
 #include <thread>
@@ -14,6 +17,7 @@
 
 #include "smelt/base/denormals.h"
 #include "smelt/base/parallel.h"
+#include "smelt/base/processor.h"
 
 #ifndef __has_feature  // Clang's
 #define __has_feature(x) 0
@@ -95,8 +99,50 @@ TEST(Team, CallersAreIndependentAndEnd) {
   EXPECT_EQ(sum, 3 * 4 * 50 * 90);
 }
 
-// The thread sanitizer has no threads after a fork.
+// The thread sanitizer puts signals off, and has no threads after a fork.
 #if !defined(__SANITIZE_THREAD__) && !__has_feature(thread_sanitizer)
+
+// A signal's handler stands for another process on the worker's core.
+std::atomic<bool> core_taken{false}, core_wanted{false};
+void TakeCore(int) {
+  core_taken = true;
+  while (core_wanted) CpuPause();
+  core_taken = false;
+}
+
+TEST(Team, NobodyWaitsForAMemberWhoseCoreIsTaken) {
+  struct sigaction take = {}, before = {};
+  take.sa_handler = TakeCore;
+  ASSERT_EQ(sigaction(SIGUSR1, &take, &before), 0);
+  pthread_t worker = pthread_self();
+  RunTeam(2, [&] {
+    if (TeamIndex() == 1) worker = pthread_self();
+    TeamBarrier();
+  });
+  ASSERT_FALSE(pthread_equal(worker, pthread_self()));
+  core_wanted = true;
+  ASSERT_EQ(pthread_kill(worker, SIGUSR1), 0);
+  while (!core_taken) CpuPause();
+  for (int round = 0; round < 100; ++round) {
+    std::array<int, 2> runs = {};
+    RunTeam(2, [&] {
+      EXPECT_TRUE(pthread_equal(pthread_self(), worker) == 0);
+      ++runs[static_cast<size_t>(TeamIndex())];
+    });
+    EXPECT_EQ(runs, (std::array<int, 2>{1, 1}));
+  }
+  core_wanted = false;
+  while (core_taken) CpuPause();
+  // It came for nothing, and works again.
+  std::atomic<bool> came{false};
+  RunTeam(2, [&] {
+    if (pthread_equal(pthread_self(), worker) != 0) came = true;
+    TeamBarrier();
+  });
+  EXPECT_TRUE(came);
+  ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+}
+
 TEST(Team, ForkedChildrenHaveWorkersOfTheirOwn) {
   const auto members = [] {
     std::atomic<int> runs{0};

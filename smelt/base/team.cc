@@ -82,7 +82,7 @@ class Crew {
   ~Crew() {
     ForgetLost();
     for (auto& w : workers_) {
-      w->stop = true;
+      w->stop.store(true, std::memory_order_relaxed);
       w->Call();
     }
     for (auto& w : workers_) pthread_join(w->thread, nullptr);
@@ -113,8 +113,19 @@ class Crew {
   void Start(Region& region) {
     working_.store(region.size - 1, std::memory_order_relaxed);
     for (int i = 0; i + 1 < region.size; ++i) {
-      workers_[i]->region = &region;
+      workers_[i]->region.store(&region, std::memory_order_release);
       workers_[i]->Call();
+    }
+  }
+  // Who has not come yet, as others use its core, comes for nothing: fn(index) is called in its
+  // place.
+  template <typename F>
+  void RunInPlaceOfTheLate(const Region& region, F fn) {
+    for (int i = 0; i + 1 < region.size; ++i) {
+      Worker& w = *workers_[i];
+      if (w.region.exchange(nullptr, std::memory_order_acq_rel) == nullptr) continue;
+      fn(w.index);
+      working_.fetch_sub(1, std::memory_order_acq_rel);
     }
   }
   void WaitForAll() {
@@ -128,8 +139,8 @@ class Crew {
  private:
   struct alignas(64) Worker {
     std::atomic<uint32_t> calls{0};
-    Region* region = nullptr;
-    bool stop = false;
+    std::atomic<Region*> region{nullptr};  // that it is to run, until somebody does
+    std::atomic<bool> stop{false};
     int index = 0;  // TeamIndex() in every region; the caller is 0
     Crew* crew = nullptr;
     pthread_t thread;
@@ -143,11 +154,12 @@ class Crew {
     auto& w = *static_cast<Worker*>(self);
     for (uint32_t seen = 0;; ++seen) {
       WaitUntilChanged(w.calls, seen);
-      if (w.stop) return nullptr;
-      Region& r = *w.region;
-      FlushDenormals::SetMode(r.mode);
-      me = {w.region, w.index, r.size, true, r.wanted};
-      r.Run();
+      if (w.stop.load(std::memory_order_relaxed)) return nullptr;
+      Region* r = w.region.exchange(nullptr, std::memory_order_acq_rel);
+      if (r == nullptr) continue;
+      FlushDenormals::SetMode(r->mode);
+      me = {r, w.index, r->size, true, r->wanted};
+      r->Run();
       me = {};
       if (w.crew->working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         w.crew->working_.notify_one();
@@ -193,8 +205,12 @@ void RunTeam(int size, absl::FunctionRef<void()> body) {
   Region region{body, workers + 1, Threads(), FlushDenormals::CurrentMode()};
   ++regions_started;
   crew->Start(region);
-  me = {&region, 0, region.size, true, region.wanted};
-  region.Run();
+  const auto run_as = [&](int index) {
+    me = {&region, index, region.size, true, region.wanted};
+    region.Run();
+  };
+  run_as(0);
+  crew->RunInPlaceOfTheLate(region, run_as);
   me = before;
   crew->WaitForAll();
   if (region.threw) std::rethrow_exception(region.thrown);

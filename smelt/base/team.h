@@ -15,7 +15,9 @@
 
 namespace smelt {
 
-// Calls body once in each of `size` threads, one of them the caller, and returns when all are done.
+// Calls body once as each of `size` members, of which the caller is one and other threads are the
+// rest, and returns when all are done. A member whose thread has not come when the caller is done
+// with its own part, as another process has the core, is the caller's part too.
 // Within a region of several threads body runs in the caller alone, and where threads cannot be
 // made in fewer: TeamSize() tells. Workers compute in the caller's floating-point mode
 // (denormals.h). What body throws, one of it, is thrown again in the caller once all are done; a
