@@ -1,272 +1,21 @@
 // Sum, Mean, Prod, Max, Min, EuclideanNorm, Any, All.
-// Long because the loops are templates that all of them share.
 //
-// The shape is collapsed: dimensions of size 1 vanish, neighbors that are both reduced or both
-// kept become one. What remains is loops over outer offsets around an inner run that is either
-// reduced (a row) or kept (columns, taken in strips that fit the first cache). Elements are read in
-// blocks as one of five accumulator types, so that the loops exist once per accumulator and not per
-// dtype.
+// Columns are taken in strips that fit the first cache. Elements are read in blocks as one of five
+// accumulator types, so that the loops exist once per accumulator and not per dtype.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/decline_to_bind.h"
-#include "smelt/kernels/isa/columns.h"
-#include "smelt/kernels/isa/isa.h"
-#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/reduce/reduce_numbers.h"
+#include "smelt/kernels/reduce/reduce_plan.h"
 
 namespace smelt {
 namespace {
-
-enum class Reduction : uint8_t { kSum, kMean, kProd, kMax, kMin, kNorm };
-
-using ReduceComplex = std::complex<double>;
 
 constexpr int64_t kReduceBlock = 1024;  // elements of a row that are read at a time
 constexpr int64_t kReduceStrip = 256;   // columns that are reduced together
 constexpr int64_t kReduceFlush = 256;   // rows that are added in the narrow type
 constexpr int64_t kReduceGrain = 32768;
-
-// ---- the plan ----
-
-struct ReduceLoop {
-  Dims sizes;
-  Dims strides;  // in elements
-  int64_t count = 1;
-  void Add(int64_t size, int64_t stride) {
-    sizes.push_back(size);
-    strides.push_back(stride);
-    count *= size;
-  }
-};
-
-struct ReducePlan {
-  ReduceLoop kept;     // around the inner run
-  ReduceLoop reduced;  // around the inner run
-  int64_t inner = 1;
-  bool inner_reduced = true;
-  int64_t reduced_elements = 1;
-};
-
-ReducePlan PlanReduction(const Shape& shape, const absl::InlinedVector<bool, 8>& reduce) {
-  absl::InlinedVector<std::pair<int64_t, bool>, 8> dims;
-  ReducePlan plan;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (reduce[i]) plan.reduced_elements *= shape[i];
-    if (shape[i] == 1) continue;
-    if (!dims.empty() && dims.back().second == reduce[i]) {
-      dims.back().first *= shape[i];
-    } else {
-      dims.emplace_back(shape[i], reduce[i]);
-    }
-  }
-  if (dims.empty()) return plan;
-  plan.inner = dims.back().first;
-  plan.inner_reduced = dims.back().second;
-  dims.pop_back();
-  Dims strides(dims.size());
-  int64_t stride = plan.inner;
-  for (size_t i = dims.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= dims[i].first;
-  }
-  for (size_t i = 0; i < dims.size(); ++i) {
-    (dims[i].second ? plan.reduced : plan.kept).Add(dims[i].first, strides[i]);
-  }
-  return plan;
-}
-
-// Calls fn(offset) for iterations [begin, end) of the loop nest.
-template <typename F>
-void ForOffsets(const ReduceLoop& loop, int64_t begin, int64_t end, F fn) {
-  const size_t n = loop.sizes.size();
-  if (n == 0) {
-    if (begin < end) fn(int64_t{0});
-    return;
-  }
-  if (n == 1) {
-    for (int64_t i = begin; i < end; ++i) fn(i * loop.strides[0]);
-    return;
-  }
-  Dims at(n);
-  int64_t rest = begin, offset = 0;
-  for (size_t d = n; d-- > 0;) {
-    at[d] = rest % loop.sizes[d];
-    rest /= loop.sizes[d];
-    offset += at[d] * loop.strides[d];
-  }
-  for (int64_t i = begin; i < end; ++i) {
-    fn(offset);
-    for (size_t d = n; d-- > 0;) {
-      offset += loop.strides[d];
-      if (++at[d] < loop.sizes[d]) break;
-      offset -= loop.sizes[d] * loop.strides[d];
-      at[d] = 0;
-    }
-  }
-}
-
-// ---- combining ----
-
-// `Add` combines an accumulator and an element, `Merge` two accumulators. Floats are added in float
-// within a block and in double between blocks.
-template <Reduction kOp, typename Acc>
-struct Combine {
-  static constexpr bool kOrdered = kOp == Reduction::kMax || kOp == Reduction::kMin;
-  using Wide = std::conditional_t<std::is_same_v<Acc, float> && !kOrdered, double, Acc>;
-
-  template <typename A>
-  static A Init() {
-    if constexpr (kOp == Reduction::kProd) {
-      return A(1);
-    } else if constexpr (kOrdered) {
-      using Limits = std::numeric_limits<A>;
-      if constexpr (Limits::has_infinity) {
-        return kOp == Reduction::kMax ? -Limits::infinity() : Limits::infinity();
-      } else {
-        return kOp == Reduction::kMax ? Limits::min() : Limits::max();
-      }
-    } else {
-      return A(0);
-    }
-  }
-  template <typename A>
-  static A Merge(A a, A b) {
-    if constexpr (kOp == Reduction::kProd) {
-      return a * b;
-    } else if constexpr (kOp == Reduction::kMax) {
-      return b > a || b != b ? b : a;  // NaN wins
-    } else if constexpr (kOp == Reduction::kMin) {
-      return b < a || b != b ? b : a;
-    } else {
-      return a + b;
-    }
-  }
-  static Acc Add(Acc a, Acc x) {
-    if constexpr (kOp == Reduction::kNorm) {
-      if constexpr (std::is_same_v<Acc, ReduceComplex>) {
-        return a + std::norm(x);
-      } else {
-        return a + x * x;
-      }
-    } else {
-      return Merge(a, x);
-    }
-  }
-
-  // A block of a row. Eight partial results hide the latency of the operation.
-  static Acc Block(const Acc* x, int64_t n) {
-    if constexpr (std::is_same_v<Acc, float>) {
-      if constexpr (kOp == Reduction::kSum) return Isa().sum(x, n);
-      if constexpr (kOp == Reduction::kMax) return Isa().max(x, n);
-      if constexpr (kOp == Reduction::kMin) return Isa().min(x, n);
-      if constexpr (kOp == Reduction::kNorm) return Isa().sum_squares(x, n, 0.0f);
-    }
-    constexpr int kLanes = 8;
-    Acc total = Init<Acc>();
-    int64_t i = 0;
-    if (n >= 2 * kLanes) {
-      Acc lanes[kLanes];
-      for (Acc& l : lanes) l = Init<Acc>();
-      for (; i + kLanes <= n; i += kLanes) {
-        for (int l = 0; l < kLanes; ++l) lanes[l] = Add(lanes[l], x[i + l]);
-      }
-      for (const Acc& l : lanes) total = Merge(total, l);
-    }
-    for (; i < n; ++i) total = Add(total, x[i]);
-    return total;
-  }
-  // One row of a strip: acc[j] takes x[j].
-  static void Columns(Acc* acc, const Acc* x, int64_t n) {
-    if constexpr (std::is_same_v<Acc, float> && kOp != Reduction::kNorm) {
-      if (n >= 8) {
-        constexpr IsaBinary op = kOp == Reduction::kSum    ? IsaBinary::kAdd
-                                 : kOp == Reduction::kProd ? IsaBinary::kMul
-                                 : kOp == Reduction::kMax  ? IsaBinary::kMaximum
-                                                           : IsaBinary::kMinimum;
-        Isa().binary[static_cast<int>(op)][static_cast<int>(IsaType::kF32)].vv(acc, x, acc, n);
-        return;
-      }
-    }
-    for (int64_t j = 0; j < n; ++j) acc[j] = Add(acc[j], x[j]);
-  }
-};
-
-// ---- reading and writing dtypes ----
-
-using ReduceLoad = void (*)(const void* from, int64_t begin, int64_t n, void* acc);
-using ReduceStore = void (*)(const void* wide, int64_t n, int64_t count, void* to, int64_t begin);
-
-template <typename T, typename Acc>
-void LoadAs(const void* from, int64_t begin, int64_t n, void* acc) {
-  const T* x = static_cast<const T*>(from) + begin;
-  Acc* a = static_cast<Acc*>(acc);
-  for (int64_t i = 0; i < n; ++i) a[i] = static_cast<Acc>(x[i]);
-}
-
-void LoadBfloat16(const void* from, int64_t begin, int64_t n, void* acc) {
-  Isa().bf16_to_f32(static_cast<const uint16_t*>(from) + begin, acc, n);
-}
-
-// 64-bit words: integers sign- or zero-extended.
-template <typename T>
-void LoadWord(const void* from, int64_t begin, int64_t n, void* acc) {
-  const T* x = static_cast<const T*>(from) + begin;
-  uint64_t* a = static_cast<uint64_t*>(acc);
-  for (int64_t i = 0; i < n; ++i) a[i] = static_cast<uint64_t>(static_cast<int64_t>(x[i]));
-}
-
-template <typename T, Reduction kOp, typename Wide>
-T FinishReduced(Wide w, int64_t count) {
-  if constexpr (std::is_same_v<Wide, ReduceComplex>) {
-    using Real = typename T::value_type;
-    if constexpr (kOp == Reduction::kNorm) return T(static_cast<Real>(std::sqrt(w.real())), 0);
-    if constexpr (kOp == Reduction::kMean) w /= static_cast<double>(count);
-    return T(static_cast<Real>(w.real()), static_cast<Real>(w.imag()));
-  } else if constexpr (std::is_integral_v<Wide> && !std::is_same_v<T, bool>) {
-    if constexpr (kOp == Reduction::kMean) {
-      if (std::is_unsigned_v<T>) return static_cast<T>(w / static_cast<uint64_t>(count));
-      return static_cast<T>(static_cast<int64_t>(w) / count);
-    }
-    if constexpr (kOp == Reduction::kNorm) {
-      // The sum of squares wraps, like every integer sum, and may thus be negative.
-      const T sum = static_cast<T>(w);
-      if (std::is_signed_v<T> && sum < 0) {
-        return sizeof(T) >= 4 ? std::numeric_limits<T>::min() : T{0};
-      }
-      return static_cast<T>(std::sqrt(static_cast<double>(sum)));
-    }
-    if constexpr (kOp == Reduction::kMax || kOp == Reduction::kMin) {
-      // Without elements the accumulator still holds the wide type's limit.
-      w = std::clamp<Wide>(w, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-    }
-    return static_cast<T>(w);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return w != 0;
-  } else {
-    if constexpr (kOp == Reduction::kMean) {
-      // The sum is rounded to half first, as in TensorFlow, and may overflow.
-      if constexpr (std::is_same_v<T, Half>) w = static_cast<float>(T(static_cast<float>(w)));
-      w /= static_cast<Wide>(count);
-    }
-    if constexpr (kOp == Reduction::kNorm) w = std::sqrt(w);
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>) {
-      return T(static_cast<float>(w));
-    } else {
-      return static_cast<T>(w);
-    }
-  }
-}
-
-template <typename T, Reduction kOp, typename Wide>
-void StoreReduced(const void* wide, int64_t n, int64_t count, void* to, int64_t begin) {
-  const Wide* w = static_cast<const Wide*>(wide);
-  T* out = static_cast<T*>(to) + begin;
-  for (int64_t i = 0; i < n; ++i) out[i] = FinishReduced<T, kOp>(w[i], count);
-}
-
-// ---- the loops ----
 
 struct ReduceJob {
   const ReducePlan& plan;
@@ -284,8 +33,8 @@ const Acc* ReadBlock(const ReduceJob& job, int64_t offset, int64_t n, Acc* buffe
 }
 
 template <Reduction kOp, typename Acc>
-typename Combine<kOp, Acc>::Wide ReduceRow(const ReduceJob& job, int64_t offset, int64_t n) {
-  using C = Combine<kOp, Acc>;
+typename ReduceCombine<kOp, Acc>::Wide ReduceRow(const ReduceJob& job, int64_t offset, int64_t n) {
+  using C = ReduceCombine<kOp, Acc>;
   using Wide = typename C::Wide;
   Acc buffer[kReduceBlock];
   Wide total = C::template Init<Wide>();
@@ -299,7 +48,7 @@ typename Combine<kOp, Acc>::Wide ReduceRow(const ReduceJob& job, int64_t offset,
 
 template <Reduction kOp, typename Acc>
 void ReduceRows(const ReduceJob& job) {
-  using C = Combine<kOp, Acc>;
+  using C = ReduceCombine<kOp, Acc>;
   using Wide = typename C::Wide;
   const ReducePlan& p = job.plan;
   if (p.kept.count == 1 && p.reduced.count == 1 && p.inner >= 2 * kReduceGrain) {
@@ -344,12 +93,12 @@ void ReduceRows(const ReduceJob& job) {
 template <Reduction kOp, typename Acc, typename Wide>
 void ReduceStrip(const ReduceJob& job, int64_t offset, int64_t n, int64_t begin, int64_t end,
                  Wide* total) {
-  using C = Combine<kOp, Acc>;
+  using C = ReduceCombine<kOp, Acc>;
   Acc buffer[kReduceStrip], acc[kReduceStrip];
   std::fill_n(total, n, C::template Init<Wide>());
   if constexpr (std::is_same_v<Acc, float> && kOp != Reduction::kProd && kOp != Reduction::kNorm) {
     const ReduceLoop& loop = job.plan.reduced;
-    const bool narrow = job.load == LoadBfloat16;
+    const bool narrow = job.load == LoadReducedBfloat16;
     if (loop.sizes.size() == 1 && (job.load == nullptr || narrow)) {
       const ColumnLoops& loops = IsaColumns();
       const ColumnsFn columns = kOp == Reduction::kMax   ? loops.max
@@ -389,7 +138,7 @@ void ReduceStrip(const ReduceJob& job, int64_t offset, int64_t n, int64_t begin,
 
 template <Reduction kOp, typename Acc>
 void ReduceColumns(const ReduceJob& job) {
-  using C = Combine<kOp, Acc>;
+  using C = ReduceCombine<kOp, Acc>;
   using Wide = typename C::Wide;
   const ReducePlan& p = job.plan;
   const int64_t strips = (p.inner + kReduceStrip - 1) / kReduceStrip;
@@ -462,13 +211,13 @@ void Choose(ReduceState* s, ReduceLoad load) {
   constexpr Reduction kLoop = LoopOf(kOp);
   s->run = ReduceAll<kLoop, Acc>;
   s->load = load;
-  s->store = StoreReduced<T, kOp, typename Combine<kLoop, Acc>::Wide>;
+  s->store = StoreReduced<T, kOp, typename ReduceCombine<kLoop, Acc>::Wide>;
 }
 
 template <Reduction kOp, typename T>
 void ChooseWord(ReduceState* s) {
   constexpr bool kOrdered = kOp == Reduction::kMax || kOp == Reduction::kMin;
-  constexpr ReduceLoad load = sizeof(T) == 8 ? nullptr : LoadWord<T>;
+  constexpr ReduceLoad load = sizeof(T) == 8 ? nullptr : LoadReducedWord<T>;
   if constexpr (kOrdered && std::is_signed_v<T>) {
     Choose<kOp, int64_t, T>(s, load);
   } else {
@@ -486,10 +235,10 @@ bool ChooseReduction(Dtype dtype, ReduceState* s) {
       Choose<kOp, double, double>(s, nullptr);
       return true;
     case Dtype::kHalf:
-      Choose<kOp, float, Half>(s, LoadAs<Half, float>);
+      Choose<kOp, float, Half>(s, LoadReduced<Half, float>);
       return true;
     case Dtype::kBfloat16:
-      Choose<kOp, float, Bfloat16>(s, LoadBfloat16);
+      Choose<kOp, float, Bfloat16>(s, LoadReducedBfloat16);
       return true;
     case Dtype::kInt8:
       ChooseWord<kOp, int8_t>(s);
@@ -520,8 +269,8 @@ bool ChooseReduction(Dtype dtype, ReduceState* s) {
   }
   if constexpr (kOp != Reduction::kMax && kOp != Reduction::kMin) {
     if (dtype == Dtype::kComplex64) {
-      Choose<kOp, ReduceComplex, std::complex<float>>(s,
-                                                      LoadAs<std::complex<float>, ReduceComplex>);
+      Choose<kOp, ReduceComplex, std::complex<float>>(
+          s, LoadReduced<std::complex<float>, ReduceComplex>);
       return true;
     }
     if (dtype == Dtype::kComplex128) {
@@ -549,28 +298,8 @@ StatusOr<std::unique_ptr<KernelState>> PrepareLogicalReduce(const Node& node) {
   auto state = std::make_unique<ReduceState>();
   state->keep_dims = node.Bool("keep_dims");
   state->identity = true;
-  Choose<kOp, uint64_t, bool>(state.get(), LoadWord<uint8_t>);
+  Choose<kOp, uint64_t, bool>(state.get(), LoadReducedWord<uint8_t>);
   return state;
-}
-
-// By dimension, whether it is reduced.
-StatusOr<absl::InlinedVector<bool, 8>> ReducedDimensions(const Shape& shape, const Tensor& axes) {
-  absl::InlinedVector<bool, 8> reduce(shape.rank(), false);
-  const int64_t num_axes = axes.num_elements();
-  for (int64_t i = 0; i < num_axes; ++i) {
-    int64_t axis = IndexAt(axes, i);
-    if (axis < -shape.rank() || axis >= shape.rank()) {
-      return InvalidArgument("Invalid reduction dimension (", axis, " for input with ",
-                             shape.rank(), " dimension(s)");
-    }
-    if (axis < 0) axis += shape.rank();
-    if (reduce[axis]) {
-      return InvalidArgument("Invalid reduction arguments: Axes contains duplicate dimension: ",
-                             axis);
-    }
-    reduce[axis] = true;
-  }
-  return reduce;
 }
 
 class BoundReduce final : public BoundKernel {
