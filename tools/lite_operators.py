@@ -71,7 +71,9 @@ def made_by(name, bodies, chain, seen):
         if other != name and re.search(rf"(?<![.>\w]){other}\b", body):
             out |= made_by(other, bodies, chain, seen)
     for receiver, method in re.findall(r"\b(\w+)\.(\w+)\(", body):
-        if method in chain and receiver not in ("l", "l_"):
+        if receiver in ("l", "l_"):
+            out |= {"shape"} if method == "ShapeOf" else set()
+        elif method in chain:
             out |= chain[method]
     return out
 

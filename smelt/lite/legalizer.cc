@@ -69,6 +69,11 @@ StatusOr<Endpoint> Legalizer::Add(OpName op, std::span<const Endpoint> inputs, A
   return Endpoint{n, 0};
 }
 
+StatusOr<Endpoint> Legalizer::ShapeOf(Endpoint e) {
+  return Add("tfl.shape", {e}, Options({{"out_type", Dtype::kInt32}}),
+             {Dtype::kInt32, PartialShape::Of({rank(e)})});
+}
+
 void Legalizer::StateShapes(Node& n) const {
   std::vector<PartialShape> shapes;
   for (int i = 0; i < n.num_outputs(); ++i) {

@@ -73,6 +73,8 @@ class Legalizer {
                          const LiteOutput& output);
   StatusOr<Node*> AddMany(OpName op, std::span<const Endpoint> inputs, AttrMap options,
                           std::span<const LiteOutput> outputs);
+  // What `e` is of, as int32 when the model runs.
+  StatusOr<Endpoint> ShapeOf(Endpoint e);
   Endpoint Const(const Tensor& value);
   // An int32 vector.
   Endpoint Ints(std::span<const int64_t> values);

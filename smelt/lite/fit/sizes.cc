@@ -58,8 +58,7 @@ StatusOr<Endpoint> SizesVector(const LiteSizes& sizes, Legalizer& l) {
   if (shape.fully_known()) return l.Ints(shape.dims());
   for (const LiteSize& s : sizes) {
     if (s.is_known() || !AreOf(sizes, s.free[0].first, l)) continue;
-    return l.Add("tfl.shape", {s.free[0].first}, Options({{"out_type", Dtype::kInt32}}),
-                 {Dtype::kInt32, PartialShape::Of({shape.rank()})});
+    return l.ShapeOf(s.free[0].first);
   }
   const LiteOutput number = {Dtype::kInt32, PartialShape::Of({})};
   std::vector<Endpoint> numbers;

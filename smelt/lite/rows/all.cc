@@ -84,9 +84,7 @@ StatusOr<Endpoint> SizeOf(Endpoint e, int64_t axis, Legalizer& l) {
       if (l.type(size) == Dtype::kInt32) return size;
     }
   }
-  ASSIGN_OR_RETURN(const Endpoint shape,
-                   l.Add("tfl.shape", {e}, Options({{"out_type", Dtype::kInt32}}),
-                         {Dtype::kInt32, PartialShape::Of({l.rank(e)})}));
+  ASSIGN_OR_RETURN(const Endpoint shape, l.ShapeOf(e));
   return l.Add("tfl.gather", {shape, l.Int(axis)}, {}, {Dtype::kInt32, PartialShape::Of({})});
 }
 

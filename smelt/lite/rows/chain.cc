@@ -89,6 +89,13 @@ std::vector<Endpoint> OperatorChain::MakeMany(OpName op, std::initializer_list<E
   return out;
 }
 
+Endpoint OperatorChain::ShapeOf(Endpoint e) {
+  if (!status_.ok()) return {};
+  const StatusOr<Endpoint> made = l_.ShapeOf(e);
+  status_.Update(made.status());
+  return made.ok() ? *made : Endpoint();
+}
+
 std::vector<Endpoint> OperatorChain::Split(Endpoint e, int64_t count, int64_t axis) {
   const auto parts = static_cast<size_t>(count);
   if (!status_.ok()) return std::vector<Endpoint>(parts);

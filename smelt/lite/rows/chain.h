@@ -48,6 +48,7 @@ class OperatorChain {
   std::vector<Endpoint> Split(Endpoint e, int64_t count, int64_t axis);
   std::vector<Endpoint> Unpack(Endpoint e, int64_t count, int64_t axis, const PartialShape& part);
   Endpoint Cast(Endpoint e, Dtype to);
+  Endpoint ShapeOf(Endpoint e);  // Legalizer::ShapeOf
   // Rows of `from` at the places that `at` says, which has a known rank.
   Endpoint Rows(Endpoint from, Endpoint at);
   Endpoint Transpose(Endpoint e, const std::vector<int64_t>& order);

@@ -286,10 +286,7 @@ LiteEndpoints ShapeOf(Node& n, Legalizer& l) {
 // The product of the shape.
 LiteEndpoints Size(Node& n, Legalizer& l) {
   if (n.output_types[0] != Dtype::kInt32) return Unimplemented("no operator multiplies int64");
-  const int rank = l.rank(n.input(0));
-  ASSIGN_OR_RETURN(const Endpoint shape,
-                   l.Add("tfl.shape", Inputs(n), Options({{"out_type", Dtype::kInt32}}),
-                         {Dtype::kInt32, PartialShape::Of({rank})}));
+  ASSIGN_OR_RETURN(const Endpoint shape, l.ShapeOf(n.input(0)));
   return One(l.Add("tfl.reduce_prod", {shape, l.Ints(std::vector<int64_t>{0})}, {}, l.OutputOf(n)));
 }
 

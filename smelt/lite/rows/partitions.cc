@@ -58,8 +58,7 @@ LiteEndpoints Uniques(Node& n, Legalizer& l) {
   OperatorChain c(l);
   ASSIGN_OR_RETURN(const Endpoint index, AsInt32(out[1], l));
   const Endpoint ones = c.Add(c.Op("tfl.zeros_like", {index}), 1);
-  const Endpoint size = c.Make("tfl.shape", {out[0]}, Options({{"out_type", Dtype::kInt32}}),
-                               {Dtype::kInt32, PartialShape::Of({1})});
+  const Endpoint size = c.ShapeOf(out[0]);
   const Endpoint count =
       c.Make("tfl.squeeze", {size}, Options({{"squeeze_dims", std::vector<int64_t>{0}}}),
              {Dtype::kInt32, PartialShape::Of({})});

@@ -436,8 +436,7 @@ LiteEndpoints InversePlaces(Node& n, Legalizer& l) {
   const PartialShape shape = l.shape(n.input(0));
   const int64_t size = shape.rank() == 1 ? std::max<int64_t>(shape[0], -1) : -1;
   OperatorChain c(l);
-  const Endpoint of = c.Make("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
-                             {Dtype::kInt32, PartialShape::Of({1})});
+  const Endpoint of = c.ShapeOf(n.input(0));
   const Endpoint count =
       c.Make("tfl.squeeze", {of}, Options({{"squeeze_dims", std::vector<int64_t>{0}}}),
              {Dtype::kInt32, PartialShape::Of({})});

@@ -232,9 +232,7 @@ LiteEndpoints Contracted(Node& n, Legalizer& l, const EinsumLabels& first,
         })) {
       // What stands side by side is multiplied, of all groups at once.
       const auto count = static_cast<int64_t>(groups.size());
-      const LiteOutput of_shape = {Dtype::kInt32, PartialShape::Of({l.rank(e)})};
-      ASSIGN_OR_RETURN(const Endpoint whole,
-                       l.Add("tfl.shape", {e}, Options({{"out_type", Dtype::kInt32}}), of_shape));
+      ASSIGN_OR_RETURN(const Endpoint whole, l.ShapeOf(e));
       ASSIGN_OR_RETURN(const Endpoint shape,
                        l.Add("tfl.unsorted_segment_prod", {whole, l.Ints(number_of), l.Int(count)},
                              {}, {Dtype::kInt32, PartialShape::Of({count})}));

@@ -162,9 +162,7 @@ LiteEndpoints ToDense(Node& n, Legalizer& l) {
   } else {
     Endpoint sizes = l.Ints(row);
     if (!one_row.shape.fully_known()) {
-      const auto rank = static_cast<int64_t>(row.size());
-      const Endpoint whole = c.Make("tfl.shape", {values}, Options({{"out_type", Dtype::kInt32}}),
-                                    {Dtype::kInt32, PartialShape::Of({rank})});
+      const Endpoint whole = c.ShapeOf(values);
       const std::vector<int64_t> one = {1};
       sizes = JoinedVectors(l.Ints(one), WithoutEnd(whole, false, c), c);
     }

@@ -156,8 +156,7 @@ StatusOr<Endpoint> Scattered(Node& n, Legalizer& l, Endpoint indices, Endpoint u
   if (to.fully_known()) {
     shape = l.Ints(std::vector<int64_t>(to.dims().begin(), to.dims().end()));
   } else {
-    ASSIGN_OR_RETURN(shape, l.Add("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
-                                  {Dtype::kInt32, PartialShape::Of({to.rank()})}));
+    ASSIGN_OR_RETURN(shape, l.ShapeOf(n.input(0)));
   }
   return l.Add("tfl.scatter_nd", {indices, updates, shape}, {}, {l.type(updates), to});
 }
@@ -186,8 +185,7 @@ Endpoint AsRowsOf(Endpoint e, Endpoint of, const std::vector<int64_t>& inner, Op
     return c.Reshape(e, sizes);
   const auto rank = static_cast<int64_t>(c.shape(of).rank());
   const auto count = static_cast<int64_t>(inner.size());
-  const Endpoint whole = c.Make("tfl.shape", {of}, Options({{"out_type", Dtype::kInt32}}),
-                                {Dtype::kInt32, PartialShape::Of({rank})});
+  const Endpoint whole = c.ShapeOf(of);
   const std::vector<int64_t> begin = {rank - count}, size = {count}, free = {-1};
   const Endpoint last = c.Make("tfl.slice", {whole, l.Ints(begin), l.Ints(size)}, {},
                                {Dtype::kInt32, PartialShape::Of({count})});
@@ -247,8 +245,7 @@ LiteEndpoints LastWritten(Node& n, Endpoint indices, Legalizer& l) {
              {n.input_types[0], RowsShape(known, inner)});
   if (depth == 1) return c.Done(rows);
   if (to.fully_known()) return c.Done(c.Reshape(rows, {to.dims().begin(), to.dims().end()}));
-  const Endpoint shape = c.Make("tfl.shape", {n.input(0)}, Options({{"out_type", Dtype::kInt32}}),
-                                {Dtype::kInt32, PartialShape::Of({to.rank()})});
+  const Endpoint shape = c.ShapeOf(n.input(0));
   return c.Done(c.Make("tfl.reshape", {rows, shape}, {}, l.OutputOf(n)));
 }
 

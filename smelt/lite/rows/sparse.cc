@@ -145,8 +145,7 @@ LiteEndpoints FilledRows(Node& n, Legalizer& l) {
   const Endpoint lost = c.Reshape(missing, {-1});
   const Endpoint rows = joined(row, c.Cast(lost, Dtype::kInt32), many);
   RETURN_IF_ERROR(c.Done(rows).status());
-  const Endpoint shape_of_lost = c.Make("tfl.shape", {lost}, Options({{"out_type", Dtype::kInt32}}),
-                                        {Dtype::kInt32, PartialShape::Of({1})});
+  const Endpoint shape_of_lost = c.ShapeOf(lost);
   const Endpoint defaults =
       c.Make("tfl.fill", {shape_of_lost, n.input(3)}, {}, {l.type(values), many});
   const Endpoint order = Ascending(rows, c);
@@ -155,8 +154,7 @@ LiteEndpoints FilledRows(Node& n, Legalizer& l) {
                                c.Rows(joined(values, defaults, many), order), empty};
   // Where each of the elements that were there went: the order of the order.
   const Endpoint places = Ascending(order, c);
-  const Endpoint own = c.Make("tfl.shape", {row}, Options({{"out_type", Dtype::kInt32}}),
-                              {Dtype::kInt32, PartialShape::Of({1})});
+  const Endpoint own = c.ShapeOf(row);
   const Endpoint kept = c.Make("tfl.slice", {places, l.Ints(std::vector<int64_t>{0}), own}, {},
                                {Dtype::kInt32, many});
   out.push_back(c.Cast(kept, Dtype::kInt64));
