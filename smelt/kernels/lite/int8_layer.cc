@@ -31,6 +31,12 @@ bool MultipliesMatrices(const nn::Int8Window& s) {
          s.outputs() >= kWorthAMatrix;
 }
 
+bool IsOneRow(const nn::Int8Window& s) {
+  return MultipliesBytes(s) && !MultipliesMatrices(s) && s.outputs() == 1 && s.groups == 1 &&
+         s.in_h == 1 && s.in_w == 1 && s.kernel_h == 1 && s.kernel_w == 1 && s.top == 0 &&
+         s.left == 0 && s.depth * s.units < kWorthAThread;
+}
+
 }  // namespace
 
 Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, const int8_t* weights)
@@ -40,7 +46,8 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
       image_(shape),
       bytes_(MultipliesBytes(shape)),
       matrices_(MultipliesMatrices(shape)),
-      panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1) {
+      panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1),
+      one_row_(IsOneRow(shape)) {
   SetShape();
   steps_.zero = numbers.out_zero;
   steps_.low = numbers.range.low;
@@ -74,7 +81,8 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers,
       image_(shape),
       bytes_(MultipliesBytes(shape)),
       matrices_(MultipliesMatrices(shape)),
-      panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1) {
+      panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1),
+      one_row_(false) {
   SetShape();
   scales_.assign(static_cast<size_t>(s_.units), numbers.scales[0]);
   if (numbers.scales.size() != 1) scales_.assign(numbers.scales.begin(), numbers.scales.end());
@@ -393,7 +401,28 @@ void Int8Layer::RunAny(const T* x, const Scaled* scaled, void* image, T* y) cons
   }
 }
 
+void Int8Layer::RunRow(const int8_t* x, uint8_t* image, int8_t* y) const {
+  loops_.to_bytes(x, image, s_.depth);
+  std::memset(image + s_.depth, 0, nn::kBehindInt8Image);
+  const uint8_t* row = image;
+  ExactInt8Tile tile;
+  tile.byte_rows = &row;
+  tile.segments = image_.segments.data();
+  tile.num_segments = 1;
+  tile.groups = panels_.groups;
+  tile.y_step = s_.units;
+  for (int64_t unit = 0, panel = 0; unit < s_.units; unit += loops_.panel, ++panel) {
+    tile.weights = weights_.data() + panel * panels_.of_panel;
+    tile.start = start_.data() + unit;
+    tile.steps = StepsAt(unit);
+    tile.columns = std::min(loops_.panel, s_.units - unit);
+    tile.y = y + unit;
+    loops_.byte_tile(tile, 1);
+  }
+}
+
 void Int8Layer::Run(const int8_t* x, int8_t* y, void* scratch) const {
+  if (one_row_) return RunRow(x, static_cast<uint8_t*>(ImageIn(scratch)), y);
   RunAny(x, nullptr, ImageIn(scratch), y);
 }
 

@@ -84,6 +84,8 @@ class Int8Layer {
   template <typename N, typename T>
   void RunTileRows(const N* image, const Scaled* scaled, int64_t from, int64_t to,
                    int64_t first_panel, int64_t last_panel, T* y) const;
+  // Of one_row_.
+  void RunRow(const int8_t* x, uint8_t* image, int8_t* y) const;
   template <typename T>
   void RunAny(const T* x, const Scaled* scaled, void* image, T* y) const;
   template <typename T>
@@ -103,6 +105,9 @@ class Int8Layer {
   const bool bytes_;             // is the image of bytes?
   const bool matrices_;          // are these multiplied as matrices?
   const nn::Int8Panels panels_;  // of a layer that is not depthwise
+  // Is it one row that one thread multiplies? It has no windows to find and no work to share out,
+  // which would take as long as its numbers.
+  const bool one_row_;
   std::vector<int8_t> weights_;
   std::vector<int16_t> wide_weights_;  // of depthwise layers
   std::vector<int32_t> start_, fraction_, left_, right_;
