@@ -104,7 +104,10 @@ Tensor FloatNumber(const Tensor& t) {
 class Spelling {
  public:
   Spelling(const Plan& plan, int value, const PlanReaders& readers)
-      : plan_(plan), type_(ValueAt(value).dtype), shape_(ValueAt(value).shape), readers_(readers) {
+      : plan_(plan),
+        type_(ValueAt(value).dtype),
+        elements_(ValueAt(value).shape.num_elements()),
+        readers_(readers) {
     samples_[plan_.Root(value)] = Tensor::Vector<float>(Samples());
     AddReaders(value);
   }
@@ -143,12 +146,15 @@ class Spelling {
     const Node& n = *action.node;
     if (!n.Is(kElementwiseOps) || action.outputs.size() != 1 || !action.then.empty()) return -1;
     const PlanValue& out = ValueAt(action.outputs[0]);
-    if (out.dtype != type_ || n.Type("T") != type_ || !(out.shape == shape_)) return -1;
+    if (out.dtype != type_ || n.Type("T") != type_ || out.shape.num_elements() != elements_) {
+      return -1;
+    }
     std::vector<Tensor> inputs;
     for (const int v : action.inputs) {
       const auto known = samples_.find(plan_.Root(v));
       const PlanValue& in = ValueAt(v);
-      if (known != samples_.end() && in.shape == shape_) {
+      // The value may have been read through a reshape.
+      if (known != samples_.end() && in.shape == out.shape) {
         inputs.push_back(known->second);
       } else if (in.place == PlanValue::Place::kConstant && in.shape.num_elements() == 1) {
         inputs.push_back(FloatNumber(plan_.constants[static_cast<size_t>(in.number)]));
@@ -166,7 +172,7 @@ class Spelling {
 
   const Plan& plan_;
   const Dtype type_;
-  const Shape shape_;
+  const int64_t elements_;
   const PlanReaders& readers_;
   std::map<int, Tensor> samples_;  // by root
   std::set<size_t> waiting_;       // actions that read them, in order

@@ -63,6 +63,7 @@ std::vector<Function> Functions() {
       {"log", U::kLog, [](double x) { return std::log(x); }, 0, 50},
       {"log1p", U::kLog1p, [](double x) { return std::log1p(x); }, -1, 50},
       {"erf", U::kErf, [](double x) { return std::erf(x); }, -4, 4},
+      {"erfc", U::kErfc, [](double x) { return std::erfc(x); }, -9, 9},
       {"asin", U::kAsin, [](double x) { return std::asin(x); }, -1, 1},
       {"acos", U::kAcos, [](double x) { return std::acos(x); }, -1, 1},
       {"atan", U::kAtan, [](double x) { return std::atan(x); }},

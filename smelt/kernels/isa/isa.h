@@ -45,6 +45,7 @@ enum class UnaryF32 : uint8_t {
   kLog,
   kLog1p,
   kErf,
+  kErfc,
   kAsin,
   kAcos,
   kAtan,
@@ -150,6 +151,10 @@ struct IsaTable {
   // nullptr (1 and 0). The biased variance, computed in a second pass.
   void (*layer_norm)(const float* x, const float* scale, const float* shift, float epsilon,
                      float* y, int64_t n);
+  // The same number as y = x * factor + (shift - mean * factor), factor = scale / sqrt(variance +
+  // epsilon): what users of tf.nn.batch_normalization spell, whose roundings differ.
+  void (*affine_norm)(const float* x, const float* scale, const float* shift, float epsilon,
+                      float* y, int64_t n);
 
   // y[m,n] = act(x[m,k] * w[k,n] + bias[n]), in this thread. Meant for few rows (m up to about 8);
   // right for any. Rows of x, w and y lie ldx, ldw and ldy elements apart. bias may be nullptr. y

@@ -46,6 +46,7 @@ SMELT_UNARY(Expm1, Expm1(x))
 SMELT_UNARY(Log, Log(x))
 SMELT_UNARY(Log1p, Log1p(x))
 SMELT_UNARY(Erf, Erf(x))
+SMELT_UNARY(Erfc, Erfc(x))
 SMELT_UNARY(Asin, Asin(x))
 SMELT_UNARY(Acos, Acos(x))
 SMELT_UNARY(Atan, Atan(x))
@@ -143,6 +144,7 @@ void FillMath(IsaTable& t) {
   SMELT_FILL(Log);
   SMELT_FILL(Log1p);
   SMELT_FILL(Erf);
+  SMELT_FILL(Erfc);
   SMELT_FILL(Asin);
   SMELT_FILL(Acos);
   SMELT_FILL(Atan);
