@@ -303,9 +303,15 @@ class Binder {
     if (!norm) return false;
     const int64_t depth = At(norm->x).shape.back();
     const int64_t rows = At(norm->x).shape.num_elements() / depth;
-    plan_.actions[i].bound = norm->narrow ? nn::BindNarrowLayerNorm(norm->epsilon, rows, depth)
-                                          : nn::BindLayerNorm(norm->epsilon, rows, depth);
-    Take(i, {norm->x, norm->scale, norm->offset}, std::span(norm->actions).subspan(1));
+    plan_.actions[i].bound = norm->affine   ? nn::BindAffineNorm(norm->epsilon, rows, depth,
+                                                                 norm->scale >= 0, norm->offset >= 0)
+                             : norm->narrow ? nn::BindNarrowLayerNorm(norm->epsilon, rows, depth)
+                                            : nn::BindLayerNorm(norm->epsilon, rows, depth);
+    std::vector<int> inputs = {norm->x};
+    for (const int row : {norm->scale, norm->offset}) {
+      if (row >= 0) inputs.push_back(row);
+    }
+    Take(i, std::move(inputs), std::span(norm->actions).subspan(1));
     return true;
   }
 

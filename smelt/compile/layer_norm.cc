@@ -30,19 +30,16 @@ class NormFinder {
     if (of_mean.size() != 2) return std::nullopt;
     size_t difference = of_mean[0], squares = of_mean[1];
     if (Is(difference, {"SquaredDifference"})) std::swap(difference, squares);
+    if (!found_.narrow && !Is(difference, {"Sub"})) return FindAffine(mean, difference, squares);
     int center = mean.outputs[0];
     if (found_.narrow && !Narrow(&difference, &center)) return std::nullopt;
     if (!IsElementwise(difference, {"Sub"}) || !Is(squares, {"SquaredDifference"}) ||
         !Reads(difference, {found_.x, center}) || !ReadsBoth(squares, wide, mean)) {
       return std::nullopt;
     }
-    const size_t variance = OnlyReader(squares);
-    if (!IsMeanOfLast(variance)) return std::nullopt;
-    const size_t sum = OnlyReader(variance);
-    if (!Is(sum, kSumOps) || !TakeEpsilon(sum, variance)) return std::nullopt;
-    size_t root = OnlyReader(sum);
-    if (!Is(root, {"Rsqrt"})) return std::nullopt;
-    for (const size_t i : {difference, squares, variance, sum, root}) found_.actions.push_back(i);
+    found_.actions.push_back(difference);
+    size_t root = TakeRoot(squares);
+    if (root == readers_.no_action()) return std::nullopt;
     if (found_.narrow) {
       root = OnlyReader(root);
       if (!IsCast(root, Dtype::kFloat, Dtype::kBfloat16)) return std::nullopt;
@@ -60,6 +57,69 @@ class NormFinder {
   }
 
  private:
+  // x * factor + (offset - mean * factor), where factor is root * scale, in all spellings of Keras
+  // and tf.nn.batch_normalization. `center` is who reads the mean beside the squares.
+  std::optional<SpelledLayerNorm> FindAffine(const PlanAction& mean, size_t center,
+                                             size_t squares) {
+    if (!Is(squares, {"SquaredDifference"}) || !ReadsBoth(squares, found_.x, mean)) {
+      return std::nullopt;
+    }
+    found_.affine = true;
+    const size_t root = TakeRoot(squares);
+    if (root == readers_.no_action()) return std::nullopt;
+    int factor = ValueOf(root);
+    if (const size_t scaled = OnlyReader(root); scaled != readers_.no_action()) {
+      if (!Is(scaled, {"Mul"}) || !TakeRow(scaled, factor, &found_.scale)) return std::nullopt;
+      found_.actions.push_back(scaled);
+      factor = ValueOf(scaled);
+    }
+    int moved = mean.outputs[0];
+    bool negative = Is(center, {"Neg"});
+    if (negative) {
+      found_.actions.push_back(center);
+      moved = ValueOf(center);
+      center = OnlyReader(center);
+    }
+    const auto& of_factor = readers_.Of(factor);
+    if (of_factor.size() != 2 || !IsProductOf(center, moved, factor)) return std::nullopt;
+    const size_t product = of_factor[0] == center ? of_factor[1] : of_factor[0];
+    if (!IsProductOf(product, found_.x, factor)) return std::nullopt;
+    found_.actions.push_back(center);
+    found_.actions.push_back(product);
+    const size_t last = OnlyReader(product);
+    // What is added to the product: the offset and the mean's part, or that alone.
+    size_t shift = center;
+    if (const size_t next = OnlyReader(center); next != last || !negative) {
+      shift = next;
+      const bool takes =
+          negative ? Is(shift, kSumOps) && TakeRow(shift, ValueOf(center), &found_.offset)
+          : Is(shift, {"Sub"}) ? Same(plan_.actions[shift].inputs[1], ValueOf(center)) &&
+                                     TakeRow(shift, ValueOf(center), &found_.offset)
+                               : Is(shift, {"Neg"});
+      if (!takes) return std::nullopt;
+      found_.actions.push_back(shift);
+      if (OnlyReader(shift) != last) return std::nullopt;
+    }
+    if (!Is(last, kSumOps) || !IsPairOf(last, ValueOf(product), ValueOf(shift)) ||
+        !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
+      return std::nullopt;
+    }
+    found_.actions.push_back(last);
+    return found_;
+  }
+
+  // From the squares to the root of their mean and a number, which it gives.
+  size_t TakeRoot(size_t squares) {
+    const size_t variance = OnlyReader(squares);
+    if (!IsMeanOfLast(variance)) return readers_.no_action();
+    const size_t sum = OnlyReader(variance);
+    if (!Is(sum, kSumOps) || !TakeEpsilon(sum, variance)) return readers_.no_action();
+    const size_t root = OnlyReader(sum);
+    if (!Is(root, {"Rsqrt"})) return readers_.no_action();
+    for (const size_t i : {squares, variance, sum, root}) found_.actions.push_back(i);
+    return root;
+  }
+
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   const Shape& ShapeOf(int value) const { return At(value).shape; }
   int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
@@ -141,8 +201,11 @@ class NormFinder {
     }
     return false;
   }
+  bool IsPairOf(size_t action, int a, int b) const {
+    return Reads(action, {a, b}) || Reads(action, {b, a});
+  }
   bool IsProductOf(size_t action, int a, int b) const {
-    return IsElementwise(action, {"Mul"}) && (Reads(action, {a, b}) || Reads(action, {b, a}));
+    return IsElementwise(action, {"Mul"}) && IsPairOf(action, a, b);
   }
 
   // The product of difference, root and scale, in any order.

@@ -10,8 +10,10 @@ namespace smelt {
 
 // (x - mean) * rsqrt(variance + epsilon) * scale + offset along the last dimension of x.
 struct SpelledLayerNorm {
-  int x = -1, scale = -1, offset = -1;  // values
+  int x = -1, scale = -1, offset = -1;  // values; -1, where `affine`: there is none
   float epsilon = 0;
+  // x * factor + (offset - mean * factor), with the same roundings; factor is rsqrt() * scale.
+  bool affine = false;
   // Of bfloat16, whose moments are computed in float: mean and factor are rounded, and used so.
   bool narrow = false;
   std::vector<size_t> actions;  // all, from the first to the last sum

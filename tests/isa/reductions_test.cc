@@ -115,13 +115,15 @@ TEST(IsaRows, LayerNorm) {
     for (const bool scales : {false, true}) {
       for (const bool shifts : {false, true}) {
         std::vector<float> y(n);
-        Isa().layer_norm(x.data(), scales ? scale.data() : nullptr, shifts ? shift.data() : nullptr,
-                         1e-3f, y.data(), n);
-        for (int64_t i = 0; i < n; ++i) {
-          const double wanted =
-              (x[i] - mean) / std::sqrt(variance + 1e-3) * (scales ? scale[i] : 1.0f) +
-              (shifts ? shift[i] : 0.0f);
-          ASSERT_TRUE(Near(y[i], wanted, 2e-6, 4)) << i << " of " << n;
+        for (const auto norm : {Isa().layer_norm, Isa().affine_norm}) {
+          norm(x.data(), scales ? scale.data() : nullptr, shifts ? shift.data() : nullptr, 1e-3f,
+               y.data(), n);
+          for (int64_t i = 0; i < n; ++i) {
+            const double wanted =
+                (x[i] - mean) / std::sqrt(variance + 1e-3) * (scales ? scale[i] : 1.0f) +
+                (shifts ? shift[i] : 0.0f);
+            ASSERT_TRUE(Near(y[i], wanted, 2e-6, 4)) << i << " of " << n;
+          }
         }
       }
     }

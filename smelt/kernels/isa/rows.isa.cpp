@@ -166,6 +166,31 @@ void LayerNorm(const float* x, const float* scale, const float* shift, float eps
   }
 }
 
+void AffineNorm(const float* x, const float* scale, const float* shift, float epsilon, float* y,
+                int64_t n) {
+  if (n <= 0) return;
+  const float mean = Sum(x, n) / static_cast<float>(n);
+  const float variance = SumSquares(x, n, mean) / static_cast<float>(n);
+  const float r = 1.0f / __builtin_sqrtf(variance + epsilon);
+  const auto run = [&](auto factor, auto offset) {
+    SMELT_LOOP
+    for (int64_t i = 0; i < n; ++i) {
+      const float f = factor(i);
+      y[i] = x[i] * f + (offset(i) - mean * f);
+    }
+  };
+  const auto scaled = [&](int64_t i) { return r * scale[i]; };
+  const auto plain = [&](int64_t) { return r; };
+  const auto shifted = [&](int64_t i) { return shift[i]; };
+  // Minus zero, of which a number less another is the negative of that.
+  const auto centered = [](int64_t) { return -0.0f; };
+  if (scale != nullptr) {
+    shift != nullptr ? run(scaled, shifted) : run(scaled, centered);
+  } else {
+    shift != nullptr ? run(plain, shifted) : run(plain, centered);
+  }
+}
+
 }  // namespace
 
 void FillRows(IsaTable& t) {
@@ -179,6 +204,7 @@ void FillRows(IsaTable& t) {
   t.masked_softmax = MaskedSoftmax;
   t.log_softmax = LogSoftmax;
   t.layer_norm = LayerNorm;
+  t.affine_norm = AffineNorm;
 }
 
 }  // namespace smelt::SMELT_ISA_NAMESPACE

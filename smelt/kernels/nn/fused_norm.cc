@@ -19,10 +19,11 @@ struct FusedNormState : KernelState {
 
 // Rows of `depth` elements, each by itself.
 void NormalizeRows(const float* x, const float* scale, const float* offset, float epsilon,
-                   int64_t rows, int64_t depth, float* y) {
+                   int64_t rows, int64_t depth, float* y, bool affine = false) {
+  const auto normalize = affine ? Isa().affine_norm : Isa().layer_norm;
   ParallelFor(rows, std::max<int64_t>(1, 16384 / depth), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      Isa().layer_norm(x + r * depth, scale, offset, epsilon, y + r * depth, depth);
+      normalize(x + r * depth, scale, offset, epsilon, y + r * depth, depth);
     }
   });
 }
@@ -41,6 +42,28 @@ class BoundLayerNorm final : public BoundKernel {
  private:
   const float epsilon_;
   const int64_t rows_, depth_;
+};
+
+class BoundAffineNorm final : public BoundKernel {
+ public:
+  BoundAffineNorm(float epsilon, int64_t rows, int64_t depth, bool has_scale, bool has_offset)
+      : epsilon_(epsilon),
+        rows_(rows),
+        depth_(depth),
+        scale_(has_scale ? 1 : 0),
+        offset_(has_offset ? 1 + scale_ : 0) {}
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    const auto row = [&](int i) { return i == 0 ? nullptr : static_cast<const float*>(inputs[i]); };
+    NormalizeRows(static_cast<const float*>(inputs[0]), row(scale_), row(offset_), epsilon_, rows_,
+                  depth_, static_cast<float*>(outputs[0]), true);
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return i == 0; }
+
+ private:
+  const float epsilon_;
+  const int64_t rows_, depth_;
+  const int scale_, offset_;  // inputs; 0: there is none
 };
 
 float ToBfloat16AndBack(float x) {
@@ -290,6 +313,11 @@ namespace nn {
 
 std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth) {
   return std::make_unique<BoundLayerNorm>(epsilon, rows, depth);
+}
+
+std::unique_ptr<BoundKernel> BindAffineNorm(float epsilon, int64_t rows, int64_t depth,
+                                            bool has_scale, bool has_offset) {
+  return std::make_unique<BoundAffineNorm>(epsilon, rows, depth, has_scale, has_offset);
 }
 
 std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth) {

@@ -11,7 +11,11 @@ namespace smelt::nn {
 // (x - mean) / sqrt(variance + epsilon) * scale + offset, for each of `rows` rows of `depth`
 // floats, whose biased variance it is. Inputs: x, scale and offset, of one row's elements each.
 std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth);
-// The same of bfloat16. Mean and factor are rounded to it, and the result.
+// x * factor + (offset - mean * factor), factor = scale / sqrt(variance + epsilon). Inputs: x, and
+// those of scale and offset that there are.
+std::unique_ptr<BoundKernel> BindAffineNorm(float epsilon, int64_t rows, int64_t depth,
+                                            bool has_scale, bool has_offset);
+// The first of bfloat16. Mean and factor are rounded to it, and the result.
 std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth);
 
 }  // namespace smelt::nn
