@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <cwchar>
+#include <type_traits>
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/copy.h"
@@ -53,6 +55,21 @@ struct ChainCode {
     }
   }
 };
+
+// n copies of the element at `from`. Those of known sizes are a few vectors, where calls for each
+// would take as long as the row.
+template <typename T>
+void Repeat(const char* from, char* to, int64_t n) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  auto* out = reinterpret_cast<T*>(to);
+  if constexpr (std::is_same_v<T, wchar_t>) {
+    static_assert(sizeof(wchar_t) == 4);
+    std::wmemset(out, value, static_cast<size_t>(n));
+  } else {
+    std::fill_n(out, n, value);
+  }
+}
 
 class BoundChain final : public BoundKernel {
  public:
@@ -133,7 +150,18 @@ class BoundChain final : public BoundKernel {
         std::memcpy(to, from, static_cast<size_t>(n) * bytes);
         return;
       }
-      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from, bytes);
+      switch (size) {
+        case 1:
+          return Repeat<uint8_t>(from, to, n);
+        case 2:
+          return Repeat<uint16_t>(from, to, n);
+        case 4:
+          return Repeat<wchar_t>(from, to, n);
+        case 8:
+          return Repeat<uint64_t>(from, to, n);
+        default:
+          for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * size, from, bytes);
+      }
     }
   };
   struct Output {
