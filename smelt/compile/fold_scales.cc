@@ -57,8 +57,8 @@ class ScaleFolder {
     const Tensor* factors = plan_.ConstantOf(by);
     const Shape& shape = At(product->outputs[0]).shape;
     if (factors == nullptr || factors->num_elements() != channels || factors->rank() == 0 ||
-        factors->shape().back() != channels || At(scaled).shape != At(out).shape ||
-        shape != At(out).shape) {
+        factors->shape().back() != channels || At(scaled).shape != shape ||
+        shape.num_elements() != At(out).shape.num_elements() || shape.back() != channels) {
       return OkStatus();
     }
     // A sum of infinities is another number than an infinite product of the sum.
@@ -67,7 +67,15 @@ class ScaleFolder {
     ASSIGN_OR_RETURN(Tensor all, scales->Scaled(*weights, *factors));
     action.inputs[1] = plan_.AddConstant(action.inputs[1], std::move(all));
     action.then.push_back(product->node);
-    action.outputs = product->outputs;
+    if (shape == At(out).shape) {
+      action.outputs = product->outputs;
+    } else {  // the product of a reshape: the same bytes in its shape
+      PlanValue& made = plan_.values[static_cast<size_t>(product->outputs[0])];
+      PlanValue& own = plan_.values[static_cast<size_t>(out)];
+      own.place = made.place;
+      own.number = made.number;
+      made.same_as = out;
+    }
     product->node = nullptr;
     return OkStatus();
   }

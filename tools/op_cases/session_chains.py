@@ -102,6 +102,43 @@ def found(r):
         for shown in ("read", "result"):
             yield graph_case("Mean", norm(spell, shown), name=f"norm_whose_{spell}_is_a_{shown}")
 
+    # x * factor + (offset - mean * factor): Keras' layers, and tf.nn.batch_normalization.
+    def affine(spell, scales, offsets, shown):
+        def build():
+            x = ph([None, None, 19])
+            mean = tf.reduce_mean(x, axis=-1, keepdims=True)
+            variance = tf.reduce_mean(tf.math.squared_difference(x, mean), axis=-1, keepdims=True)
+            scale, offset = numbers(r, 19) if scales else None, numbers(r, 19) if offsets else None
+            if spell == "keras":
+                factor = tf.math.rsqrt(variance + 1e-3)
+                factor = factor * tf.reshape(scale, [1, 1, 19]) if scales else factor
+                part = -mean * factor
+                y = x * factor + (part + tf.reshape(offset, [1, 1, 19]) if offsets else part)
+            else:
+                y = tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3)
+            more = [mean * 2.0] if shown else []
+            return [Step(fetch=[y, *more], feed={x: v}) for v in (numbers(r, 3, 5, 19), numbers(r, 1, 1, 19) + 2, specials(r, 2, 3, 19), numbers(r, 0, 2, 19))]
+        return build
+
+    for spell in ("keras", "batch_normalization"):
+        for scales, offsets, shown in ((True, True, False), (True, False, False), (False, True, False), (False, False, False), (True, True, True)):
+            name = "_".join(["norm_as", spell, *(["scaled"] * scales), *(["shifted"] * offsets), *(["whose_mean_is_read"] * shown)])
+            yield graph_case("Mean", affine(spell, scales, offsets, shown), name=name)
+
+    # Conv1D and Dense reshape what they made before it is scaled, shifted and activated.
+    def behind_a_reshape(follow):
+        def build():
+            x = ph([None, 5, 4])
+            y = tf.nn.conv1d(x, numbers(r, 1, 4, 7), 1, "SAME")
+            z = tf.reshape(tf.matmul(tf.reshape(x, [-1, 4]), numbers(r, 4, 7)), [-1, 5, 7])
+            return [Step(fetch=[follow(y), follow(z)], feed={x: v}) for v in (numbers(r, 1, 5, 4), numbers(r, 3, 5, 4) * 3, np.where(np.arange(40).reshape(2, 5, 4) % 11 == 3, np.float32(np.inf), numbers(r, 2, 5, 4)))]
+        return build
+
+    follows = {"scale": lambda y: y * numbers(r, 7), "norm_and_relu": lambda y: tf.nn.relu(y * numbers(r, 7) + numbers(r, 7)), "gelu": tf.nn.gelu,
+               "silu": lambda y: y * tf.sigmoid(y), "scale_of_rows": lambda y: y * numbers(r, 5, 1)}
+    for name, follow in follows.items():
+        yield graph_case("MatMul", behind_a_reshape(follow), name=f"behind_a_reshape_{name}")
+
     def leaks_then_relu():
         x = ph([None, 5])
         y = tf.matmul(x, numbers(r, 5, 7))
