@@ -26,7 +26,7 @@ namespace smelt {
 namespace {
 
 // What a layer normalization may begin with.
-constexpr OpSet kNormBegins = {"Mean", "Cast"};
+constexpr OpSet kNormBegins = {"Mean", "Cast", "FusedBatchNormV3"};
 constexpr OpSet kAdds = {"AddV2", "Add"};
 // A longer chain is no longer worth a look.
 constexpr size_t kMaxSteps = 4;

@@ -12,6 +12,7 @@ class NormFinder {
   NormFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
 
   std::optional<SpelledLayerNorm> Find(size_t first) {
+    if (plan_.actions[first].node->Is("FusedBatchNormV3")) return FindFused(first);
     size_t moments = first;
     found_.x = plan_.actions[first].inputs[0];
     found_.actions = {first};
@@ -106,6 +107,53 @@ class NormFinder {
     }
     found_.actions.push_back(last);
     return found_;
+  }
+
+  // Keras 2's: rows are channels of a batch normalization without scales of its own, behind which
+  // the layer's are.
+  std::optional<SpelledLayerNorm> FindFused(size_t first) {
+    const PlanAction& a = plan_.actions[first];
+    const Node& n = *a.node;
+    if (!a.then.empty() || !n.Bool("is_training") || n.String("data_format") != "NCHW" ||
+        a.inputs.size() < 3 || At(a.inputs[0]).dtype != Dtype::kFloat) {
+      return std::nullopt;
+    }
+    const Shape& rows = ShapeOf(a.inputs[0]);
+    if (rows.rank() != 4 || rows[0] != 1 || rows[3] != 1 || rows[2] < 2 || rows[1] < 1 ||
+        !IsAll(a.inputs[1], 1) || !IsAll(a.inputs[2], 0)) {
+      return std::nullopt;
+    }
+    for (size_t o = 1; o < a.outputs.size(); ++o) {
+      if (!readers_.Of(a.outputs[o]).empty()) return std::nullopt;
+    }
+    found_.x = plan_.Root(a.inputs[0]);
+    found_.epsilon = n.Float("epsilon");
+    found_.actions = {first};
+    const Shape& x = ShapeOf(found_.x);
+    if (x.rank() < 1 || x.back() != rows[2] || x.num_elements() != rows.num_elements()) {
+      return std::nullopt;
+    }
+    const size_t product = OnlyReader(first);
+    if (!Is(product, {"Mul"})) return std::nullopt;
+    const auto& factors = plan_.actions[product].inputs;
+    const bool left = plan_.Root(factors[0]) == plan_.Root(a.outputs[0]);
+    const int normal = factors[left ? 0 : 1];
+    const size_t last = OnlyReader(product);
+    if (!(ShapeOf(normal) == ShapeOf(ValueOf(product))) ||
+        !TakeRow(product, normal, &found_.scale) || !Is(last, kSumOps) ||
+        !TakeRow(last, ValueOf(product), &found_.offset) ||
+        ShapeOf(ValueOf(last)).num_elements() != x.num_elements() ||
+        ShapeOf(ValueOf(last)).back() != x.back()) {
+      return std::nullopt;
+    }
+    found_.actions.push_back(product);
+    found_.actions.push_back(last);
+    return found_;
+  }
+  bool IsAll(int value, float number) const {
+    const Tensor* t = plan_.ConstantOf(value);
+    return t != nullptr && t->dtype() == Dtype::kFloat &&
+           std::ranges::all_of(t->flat<float>(), [&](float f) { return f == number; });
   }
 
   // From the squares to the root of their mean and a number, which it gives.

@@ -149,6 +149,27 @@ class ShapeCopies {
   std::vector<Node*> added_;                        // each behind what it reads
 };
 
+bool HasDataUse(const Node& n) {
+  return std::ranges::any_of(n.uses(), [](const Use& use) { return !use.is_control(); });
+}
+
+// Constants that wait for what has no effect, as constant folding leaves them, wait for nothing:
+// one that a region waits for would end the region before. Where branches of version 1 may be
+// dead, waiting tells whether a constant is. What else nobody reads stays waited for, as it may
+// fail.
+void FreeConstants(Graph& graph) {
+  std::vector<Node*> nodes;
+  for (Node* n : graph.Nodes()) nodes.push_back(n);
+  if (std::ranges::any_of(nodes, [](const Node* n) { return n->Is(kControlFlow); })) return;
+  for (Node* n : nodes) {
+    if (!n->Is("Const") || n->control_inputs().empty()) continue;
+    const bool free = std::ranges::all_of(n->control_inputs(), [](const Node* w) {
+      return w->Is({"_Arg", "Const"}) || (IsCompilable(*w) && HasDataUse(*w));
+    });
+    if (free) graph.SetControlInputs(n, {});
+  }
+}
+
 class RegionCut {
  public:
   RegionCut(Graph& graph, const std::vector<Node*>& nodes) : graph_(graph), nodes_(nodes) {
@@ -272,6 +293,7 @@ absl::string_view WhyNotCompilable(const Node& n) {
 bool IsCompilable(const Node& n) { return WhyNotCompilable(n).empty(); }
 
 StatusOr<std::vector<Region>> CutRegions(Graph& graph, int least) {
+  FreeConstants(graph);
   ASSIGN_OR_RETURN(auto runs, Runs(graph));
   std::erase_if(runs, [&](const auto& nodes) { return static_cast<int>(nodes.size()) < least; });
   RETURN_IF_ERROR(ShapeCopies(graph, runs).Add());

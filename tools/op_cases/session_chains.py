@@ -125,6 +125,21 @@ def found(r):
             name = "_".join(["norm_as", spell, *(["scaled"] * scales), *(["shifted"] * offsets), *(["whose_mean_is_read"] * shown)])
             yield graph_case("Mean", affine(spell, scales, offsets, shown), name=name)
 
+    # Keras 2's: rows as channels of a batch normalization in training.
+    def fused(scaled, depth):
+        def build():
+            x = ph([None, 5, depth])
+            rows = tf.shape(x)[0] * 5
+            y = tf.raw_ops.FusedBatchNormV3(x=tf.reshape(x, [1, rows, depth, 1]), scale=tf.fill([rows], 1.0 if scaled == "after" else 2.0), offset=tf.zeros([rows]), mean=[], variance=[],
+                                            epsilon=1e-3, is_training=True, data_format="NCHW")
+            z = tf.reshape(y.y, tf.shape(x)) * numbers(r, depth) + numbers(r, depth)
+            more = [y.batch_mean] if scaled == "read" else []
+            return [Step(fetch=[z, *more], feed={x: v}) for v in (numbers(r, 3, 5, depth), numbers(r, 1, 5, depth) * 3)]
+        return build
+
+    for scaled in ("after", "before", "read"):
+        yield graph_case("Mean", fused(scaled, 19), name=f"norm_of_channels_scaled_{scaled}")
+
     # Conv1D and Dense reshape what they made before it is scaled, shifted and activated.
     def behind_a_reshape(follow):
         def build():
