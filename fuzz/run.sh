@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the fuzz targets and runs each for SECONDS_EACH (default 600), JOBS at a time: fuzz/run.sh [TARGET...]. With clang++ (Debian:
 # clang, libclang-rt-14-dev) they are libFuzzer's; without it g++ runs them on random bytes. BUILD may be the address sanitizer's build.
+# FILES is a folder of real files to start from, besides those that each target has: of tflite_fuzz that of bench/lite_many.py, for example.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build-fuzz}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One fuzz target of a build for some seconds: fuzz/run_one.sh BUILD SECONDS TARGET. It starts from fuzz/seeds/TARGET and from the files
-# that the tests have, with SEED where one is set; what it finds worth keeping lies in BUILD/corpus, its log in BUILD/corpus/TARGET.log.
+# that the tests have, with SEED where one is set, and from the files under the folder FILES, those of 100 kB and more left out; what it
+# finds worth keeping lies in BUILD/corpus, its log in BUILD/corpus/TARGET.log.
 set -eu
 build=$1 seconds=$2 target=$3
 corpus="$build/corpus/$target"
@@ -24,10 +25,12 @@ for path in pathlib.Path("tests/grappler").glob("*.graph"):
   graph_fuzz) python3 -c 'import random, sys
 for n in range(1, 65): open(f"{sys.argv[1]}/drawn_{n}", "wb").write(random.Random(n).randbytes(8 * n))' "$corpus" ;;
 esac
+[ -z "${FILES:-}" ] || find -L "$FILES" -type f -size -100k | paste -sd, >"$corpus.files"
 if grep -q "CMAKE_CXX_COMPILER:.*clang" "$build/CMakeCache.txt"; then
-  set -- "$corpus" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 ${SEED:+-seed=$SEED} -artifact_prefix="$build/corpus/$target."
+  set -- "$corpus" ${FILES:+"-seed_inputs=@$corpus.files"} -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 ${SEED:+-seed=$SEED} -artifact_prefix="$build/corpus/$target."
 else
-  set -- "$seconds" 1 "$corpus"/*
+  # shellcheck disable=SC2046 # a list of names
+  set -- "$seconds" 1 "$corpus"/* ${FILES:+$(tr , ' ' <"$corpus.files")}
 fi
 if "$build/fuzz/$target" "$@" >"$corpus.log" 2>&1; then
   echo "$target: $seconds s, ok"

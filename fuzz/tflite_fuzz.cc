@@ -1,6 +1,7 @@
 // TensorFlow Lite files: what can be read is lowered, loaded and run with zeros for each signature,
-// sizes that are free being 2 or, in a second run, 0. Whatever comes is an answer or an error that
-// is nobody's bug, in bounded memory and time; and what can be read is written and read again.
+// sizes that are free being 2 or, in a second run, 0; and with the file's own bytes for numbers and
+// texts. Whatever comes is an answer or an error that is nobody's bug, in bounded memory and time;
+// and what can be read is written and read again.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +23,26 @@ void MustNotBeInternal(const Status& s) {
   std::abort();
 }
 
-// Zeros for what the signature wants; false where that is too much, or no numbers and texts.
-bool Zeros(const Signature& signature, int64_t free, NamedTensors& to) {
+// `bytes` again and again. Types of less than a byte have bytes that mean nothing: they stay zeros.
+void Fill(absl::string_view bytes, Tensor& t) {
+  if (bytes.empty() || t.num_elements() == 0) return;
+  size_t at = 0;
+  const auto next = [&] { return bytes[at++ % bytes.size()]; };
+  if (t.dtype() == Dtype::kString) {
+    for (std::string& text : t.flat<std::string>()) {
+      for (int n = static_cast<uint8_t>(next()) % 64; n > 0; --n) text.push_back(next());
+    }
+  } else if (t.dtype() == Dtype::kBool) {
+    for (bool& flag : t.flat<bool>()) flag = (next() & 1) != 0;
+  } else if (IsPod(t.dtype()) && t.dtype() < Dtype::kInt4) {
+    auto* to = static_cast<char*>(t.raw());
+    for (size_t i = 0; i < t.bytes(); ++i) to[i] = next();
+  }
+}
+
+// Zeros for what the signature wants, or `bytes`; false where that is too much, or no numbers and
+// texts.
+bool Inputs(const Signature& signature, int64_t free, absl::string_view bytes, NamedTensors& to) {
   for (const auto& [key, slot] : LoadedModel::Slots(signature.inputs)) {
     if (slot.dtype == Dtype::kResource || slot.dtype == Dtype::kVariant) return false;
     Dims dims;
@@ -34,6 +53,7 @@ bool Zeros(const Signature& signature, int64_t free, NamedTensors& to) {
     if (!shape.ok() || shape->num_elements() > kMostElements) return false;
     auto zeros = Tensor::Zeros(slot.dtype, *shape);
     if (!zeros.ok()) return false;
+    Fill(bytes, *zeros);
     to[key] = *std::move(zeros);
   }
   return true;
@@ -78,9 +98,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RunOptions run;
   run.timeout = kTimeout;
   for (const auto& [name, signature] : (*model)->meta().signatures) {
-    for (const int64_t free : {2, 0}) {
+    for (const int64_t free : {2, 0, -2}) {
       NamedTensors inputs;
-      if (!Zeros(signature, free, inputs)) continue;
+      const bool filled = free < 0;
+      if (!Inputs(signature, std::abs(free), filled ? *bytes : absl::string_view(), inputs))
+        continue;
       MustNotBeInternal((*model)->RunSignature(name, inputs, run).status());
     }
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Files for fuzz/tflite_fuzz.cc to begin with: tflite_seeds.py FOLDER [SMELT]
 
-A file of one operator for each of many builtins, written by flatc, and with a smelt program what it exports of the models in tests/models."""
+A file of one operator for each of many builtins, written by flatc, and with a smelt program what it exports of the models in tests/models in every form."""
 import json
 import pathlib
 import re
@@ -298,8 +298,9 @@ def main(folder, smelt=None):
     for model in sorted((ROOT / "tests/models").iterdir()):
         if not (model / "saved_model.pb").exists():
             continue
-        for mode in ([], ["--optimize", "DEFAULT"]):
-            to = folder / "_".join([model.name, *mode[1:]])
+        samples = ["--representative", f"{model}.tfrecord"]
+        for mode in ([], ["--quantize", "float16"], ["--quantize", "dynamic"], ["--quantize", "int8", *samples], ["--quantize", "int16x8", *samples]):
+            to = folder / "_".join([model.name, *mode[1:2]])
             subprocess.run([smelt, "lite", model, to, *mode], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
             if to.exists() and to.stat().st_size > 1 << 16:
                 to.unlink()  # mutations of large files find little
