@@ -237,9 +237,9 @@ for dtype in "int8", "uint8", "int16":
         z = m.op("CONCATENATION", [a, b], [m.tensor((3, 6), dtype, scale=0.06, zero=100)], "ConcatenationOptions", version=2, axis=1)
         run("concatenation_scales_uint8", m, [z], [ints((3, 2), dtype), ints((3, 4), dtype)])
 
-# Real numbers as integers: what a type does not hold, and what is no number.
+# Real numbers as integers, and the real parts of others: what a type does not hold, and what is no number.
 odd = np.array([-1.5, -0.5, 300.7, 255.6, 7e4, -7e4, 5e9, -5e9, 1e20, -1e20, np.inf, -np.inf, np.nan, 2147483647.0, 4294967295.0], np.float32)
-for source in "float32", "float64", "float16":
+for source in "float32", "float64", "float16", "complex64":
     for to in "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool":
         m = Lite()
         x = m.input(odd.shape, source)

@@ -1,6 +1,8 @@
-// CAST of real numbers to integers: what the type does not hold becomes its nearest number, and
-// what is no number its largest, where TensorFlow leaves that to the processor.
+// CAST of real numbers, and of the real parts of complex ones, to integers: what the type does not
+// hold becomes its nearest number, and what is no number its largest, where TensorFlow leaves that
+// to the processor.
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +68,10 @@ Status RunSaturatingCast(OpContext& ctx) {
       each([x = in.data<double>()](int64_t i) { return x[i]; });
     } else if (in.dtype() == Dtype::kHalf) {
       each([x = in.data<Half>()](int64_t i) { return static_cast<float>(x[i]); });
+    } else if (in.dtype() == Dtype::kComplex64) {
+      each([x = in.data<std::complex<float>>()](int64_t i) { return x[i].real(); });
+    } else if (in.dtype() == Dtype::kComplex128) {
+      each([x = in.data<std::complex<double>>()](int64_t i) { return x[i].real(); });
     } else {
       each([x = in.data<float>()](int64_t i) { return x[i]; });
     }
@@ -76,7 +82,8 @@ Status RunSaturatingCast(OpContext& ctx) {
 std::string DeclineSaturatingCast(const Node& node) {
   if (node.num_inputs() != 1) return absl::StrCat("it has ", node.num_inputs(), " inputs");
   const Dtype from = node.input_types[0];
-  if (from != Dtype::kFloat && from != Dtype::kDouble && from != Dtype::kHalf) {
+  if (from != Dtype::kFloat && from != Dtype::kDouble && from != Dtype::kHalf &&
+      from != Dtype::kComplex64 && from != Dtype::kComplex128) {
     return absl::StrCat("its input is ", DtypeName(from));
   }
   return VisitInteger(node.output_types[0], []<typename T>() {})

@@ -26,7 +26,8 @@ LoweredEndpoints Prelu(Node& n, Lowering& l) {
 }
 
 LoweredEndpoints Cast(Node& n, Lowering& l) {
-  constexpr Dtype kReals[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf};
+  constexpr Dtype kReals[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf, Dtype::kComplex64,
+                              Dtype::kComplex128};
   constexpr Dtype kIntegers[] = {Dtype::kInt8,  Dtype::kUint8,  Dtype::kInt16, Dtype::kUint16,
                                  Dtype::kInt32, Dtype::kUint32, Dtype::kInt64, Dtype::kUint64};
   const auto among = [](Dtype type, std::span<const Dtype> types) {
