@@ -79,13 +79,12 @@ inline int32_t Times(int64_t x, Factor f) {
       f.fraction < 0x7fff0000 ? (int64_t{f.fraction} + (1 << 15)) >> 16 : 0x7fff;
   const int shift = 15 - f.shift;
   if (shift < 1 || shift > 62) return 0;
-  const auto product =
-      static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(fraction)) +
-      (int64_t{1} << (shift - 1));
+  const auto product = static_cast<int64_t>(
+      static_cast<uint64_t>(x) * static_cast<uint64_t>(fraction) + (uint64_t{1} << (shift - 1)));
   return static_cast<int32_t>(product >> shift);
 }
 
-// The same with all 31 bits of the fraction. REQUIRES: |x| < 2^47.
+// The same with all 31 bits of the fraction.
 inline int32_t TimesExactly(int64_t x, Factor f) {
   const int shift = 31 - f.shift;
   if (shift < 1 || shift > 77) return 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/kernels/common/cancellable.h"
+
 namespace smelt::lite {
 namespace {
 
@@ -263,11 +265,13 @@ void IntegerLstm::Step(const Row& row, std::vector<int16_t>* gates,
   }
 }
 
-void IntegerLstm::Run(const Sequence& s) const {
+Status IntegerLstm::Run(const Sequence& s, const smelt::Step& step) const {
+  if (s.batch == 0) return OkStatus();
   std::vector<int16_t> gates[4];
   for (auto& g : gates) g.resize(static_cast<size_t>(cells_));
   std::vector<int8_t> hidden(static_cast<size_t>(cells_));
   for (int64_t t = 0; t < s.steps; ++t) {
+    RETURN_IF_ERROR(CheckStep(step));
     for (int64_t b = 0; b < s.batch; ++b) {
       const int64_t at = t * s.step_rows + b * s.batch_rows;
       const Row row = {.number = s.together ? b : 0,
@@ -279,6 +283,7 @@ void IntegerLstm::Run(const Sequence& s) const {
       std::copy_n(row.state, outputs_, s.out + at * outputs_);
     }
   }
+  return OkStatus();
 }
 
 }  // namespace smelt::lite

@@ -33,7 +33,8 @@ class IntegerLstm {
     int8_t* state;  // [batch, outputs()], read and written
     int16_t* cell;  // [batch, cells()]
   };
-  void Run(const Sequence& s) const;
+  // CANCELLED or DEADLINE_EXCEEDED between two steps of the sequence, as `step` says.
+  Status Run(const Sequence& s, const smelt::Step& step) const;
 
  private:
   // Rows of int8 times a weight matrix, in steps of the gate.

@@ -26,6 +26,9 @@ StatusOr<Image> ImageOf(const LayerWindow& s, const Shape& in, const Shape& filt
     return InvalidArgument("an image of shape ", in.ToString(), " and a filter of shape ",
                            filter.ToString());
   }
+  if (filter[1] == 0 || filter[2] == 0) {
+    return InvalidArgument("a filter of shape ", filter.ToString(), " has no elements");
+  }
   Image m = {in[0], in[1], in[2], in[3], 0, 0, filter[1], filter[2], 0, 0};
   ASSIGN_OR_RETURN(const nn::WindowSpan h,
                    nn::SpanOf(m.in_h, m.kernel_h, s.dilation_h, s.stride_h, s.padding, 0, 0));

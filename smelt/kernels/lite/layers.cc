@@ -66,6 +66,12 @@ StatusOr<std::unique_ptr<KernelState>> PrepareDense(const Node& node) {
   return MakeLayer(node, kForward, LayerKind::kDense);
 }
 
+// Sums of 32 bits wrap around, and biases of 64 bits may be any.
+int32_t Plus(int32_t a, int32_t b) { return WrappedSum(a, b); }
+int64_t Plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 // Sums and biases of `channels`, as numbers of the output. `Sum` is int32 or int64.
 class Finish {
  public:
@@ -91,22 +97,20 @@ class Finish {
   }
   // Sums of numbers of 8 bits.
   int32_t operator()(int32_t sum, int64_t c) const {
-    if (bias32_ != nullptr) {
-      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(bias32_[c]));
-    }
+    if (bias32_ != nullptr) sum = Plus(sum, bias32_[c]);
     return s_.range.Clamp(Times(sum, s_.factor(c)), s_.output.zero());
   }
   // Of int16: as wide as the biases are.
   int32_t Wide(int64_t sum, int64_t c) const {
     if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
-    if (bias64_ != nullptr) sum += bias64_[c];
+    if (bias64_ != nullptr) sum = Plus(sum, bias64_[c]);
     return s_.range.Clamp(Times(sum, s_.factor(c)), s_.output.zero());
   }
 
   // Fully connected layers of int16 keep all bits of the factor, unlike convolutions.
   int32_t Exactly(int64_t sum, int64_t c) const {
     if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
-    if (bias64_ != nullptr) sum += bias64_[c];
+    if (bias64_ != nullptr) sum = Plus(sum, bias64_[c]);
     return s_.range.Clamp(TimesExactly(sum, s_.factor(c)), s_.output.zero());
   }
 
@@ -157,17 +161,14 @@ void FillWindow(const LayerState& s, const Image& m, const T* x, int64_t first, 
 Status RunConv(OpContext& ctx) {
   auto& s = ctx.state<LayerState>();
   const Tensor &in = ctx.input(0), &filter = ctx.input(1);
+  ASSIGN_OR_RETURN(const Shape shape, LayerOutput(s, in.shape(), filter.shape()));
   ASSIGN_OR_RETURN(const Image m, ImageOf(s, in.shape(), filter.shape()));
   const int64_t units = filter.dim(0), channels = filter.dim(3);
-  if (channels == 0 || m.depth % channels != 0 || units % (m.depth / channels) != 0) {
-    return InvalidArgument("a filter of shape ", filter.shape().ToString(), " over ", m.depth,
-                           " channels");
-  }
-  const int64_t groups = m.depth / channels, n = units / std::max<int64_t>(groups, 1);
-  const int64_t k = m.kernel_h * m.kernel_w * channels, rows = m.batch * m.out_h * m.out_w;
   ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 2, units));
-  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({m.batch, m.out_h, m.out_w, units})));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();
+  const int64_t groups = m.depth / channels, n = units / groups;
+  const int64_t k = m.kernel_h * m.kernel_w * channels, rows = m.batch * m.out_h * m.out_w;
   const auto* w = static_cast<const int8_t*>(filter.raw());
   if (in.dtype() == Dtype::kInt16) {
     const int16_t* x = in.data<int16_t>();
@@ -231,12 +232,13 @@ void Depthwise(const LayerState& s, const Image& m, const Finish& finish, const 
             Sum* sum = sums.data();
             if (s.multiplier == 1) {
               for (int64_t c = 0; c < units; ++c) {
-                sum[c] += Sum{(int32_t{p[c]} - zero)} * (int32_t{q[c]} - weight_zero);
+                sum[c] = Plus(sum[c], Sum{(int32_t{p[c]} - zero)} * (int32_t{q[c]} - weight_zero));
               }
               continue;
             }
             for (int64_t c = 0; c < units; ++c) {
-              sum[c] += Sum{(int32_t{p[c / s.multiplier]} - zero)} * (int32_t{q[c]} - weight_zero);
+              sum[c] = Plus(sum[c], Sum{(int32_t{p[c / s.multiplier]} - zero)} *
+                                        (int32_t{q[c]} - weight_zero));
             }
           }
         }
@@ -257,14 +259,11 @@ void Depthwise(const LayerState& s, const Image& m, const Finish& finish, const 
 Status RunDepthwise(OpContext& ctx) {
   auto& s = ctx.state<LayerState>();
   const Tensor &in = ctx.input(0), &filter = ctx.input(1);
+  ASSIGN_OR_RETURN(const Shape shape, LayerOutput(s, in.shape(), filter.shape()));
   ASSIGN_OR_RETURN(const Image m, ImageOf(s, in.shape(), filter.shape()));
-  if (filter.dim(0) != 1 || s.multiplier < 1 || m.depth * s.multiplier != filter.dim(3)) {
-    return InvalidArgument("a filter of shape ", filter.shape().ToString(), " over ", m.depth,
-                           " channels, each ", s.multiplier, " times");
-  }
   ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 2, filter.dim(3)));
-  ASSIGN_OR_RETURN(Tensor * out,
-                   ctx.Allocate(0, Shape({m.batch, m.out_h, m.out_w, filter.dim(3)})));
+  ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  if (out->num_elements() == 0) return OkStatus();
   if (in.dtype() == Dtype::kUint8) {
     Depthwise<uint8_t, uint8_t, int32_t>(s, m, finish, in.data<uint8_t>(), filter.data<uint8_t>(),
                                          out->data<uint8_t>());
@@ -298,9 +297,9 @@ void Transposed(const LayerState& s, const Image& m, const Finish& finish, int64
               const int32_t weight_zero = s.weight_zeros.empty() ? 0 : s.weight_zeros[0];
               Sum sum = 0;
               for (int64_t c = 0; c < m.depth; ++c) {
-                sum += Sum{int32_t{p[c]} - zero} * (int32_t{q[c]} - weight_zero);
+                sum = Plus(sum, Sum{int32_t{p[c]} - zero} * (int32_t{q[c]} - weight_zero));
               }
-              to[u] += sum;
+              to[u] = Plus(to[u], sum);
             }
           }
         }
@@ -333,6 +332,7 @@ Status RunTransposed(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 3, shape[3]));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
+  if (out->num_elements() == 0) return OkStatus();
   const bool wide = in.dtype() == Dtype::kInt16;
   ASSIGN_OR_RETURN(Tensor sums, Tensor::Zeros(wide ? Dtype::kInt64 : Dtype::kInt32, shape));
   if (in.dtype() == Dtype::kUint8) {

@@ -90,8 +90,7 @@ Status RunDirection(OpContext& ctx, const LstmCell& cell, const LstmPlaces& p,
                           .ranges = ranges};
   ASSIGN_OR_RETURN(s.state, TakeState<float>(ctx, p.state, d.batch, cell.outputs(), states));
   ASSIGN_OR_RETURN(s.cell, TakeState<float>(ctx, p.cell, d.batch, cell.cells(), states + 1));
-  cell.Run(s);
-  return OkStatus();
+  return cell.Run(s, ctx.step());
 }
 
 // One direction, whose rows are those of `d`.
@@ -210,8 +209,7 @@ Status RunIntegerLstm(OpContext& ctx) {
                    TakeState<int8_t>(ctx, kOneDirection.state, d.batch, cell->outputs(), 1));
   ASSIGN_OR_RETURN(run.cell,
                    TakeState<int16_t>(ctx, kOneDirection.cell, d.batch, cell->cells(), 2));
-  cell->Run(run);
-  return OkStatus();
+  return cell->Run(run, ctx.step());
 }
 
 std::string DeclineIntegerLstm(const Node& node) {

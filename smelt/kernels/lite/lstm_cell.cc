@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "smelt/kernels/common/cancellable.h"
+
 namespace smelt::lite {
 namespace {
 
@@ -166,9 +168,9 @@ void LstmCell::Step(float* gates, int64_t batch, float* state, float* cell,
   }
 }
 
-void LstmCell::Run(const Sequence& s) const {
+Status LstmCell::Run(const Sequence& s, const smelt::Step& step) const {
   const int64_t width = x_.columns();
-  if (s.steps == 0 || s.batch == 0) return;
+  if (s.steps == 0 || s.batch == 0) return OkStatus();
   const int64_t ahead =
       std::clamp<int64_t>(kAheadFloats / std::max<int64_t>(1, s.batch * width), 1, s.steps);
   std::vector<float> sums(static_cast<size_t>(ahead * s.batch * width));
@@ -204,6 +206,7 @@ void LstmCell::Run(const Sequence& s) const {
     add(x_, s.x, from, n);
     if (aux_ && s.aux != nullptr) add(*aux_, s.aux, from, n);
     for (int64_t t = 0; t < n; ++t) {
+      RETURN_IF_ERROR(CheckStep(step));
       float* gates = sums.data() + t * s.batch * width;
       h_.Add(s.state, s.batch, gates);
       Step(gates, s.batch, s.state, s.cell, s.ranges);
@@ -212,6 +215,7 @@ void LstmCell::Run(const Sequence& s) const {
       }
     }
   }
+  return OkStatus();
 }
 
 }  // namespace smelt::lite

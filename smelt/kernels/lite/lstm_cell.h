@@ -61,7 +61,8 @@ class LstmCell {
     float* cell;                   // [batch, cells()]
     LstmRanges* ranges = nullptr;  // to be widened
   };
-  void Run(const Sequence& s) const;
+  // CANCELLED or DEADLINE_EXCEEDED between two steps of the sequence, as `step` says.
+  Status Run(const Sequence& s, const smelt::Step& step) const;
 
  private:
   void Step(float* gates, int64_t batch, float* state, float* cell, LstmRanges* ranges) const;

@@ -48,6 +48,7 @@ struct Reduction {
 
   static StatusOr<Reduction> Of(const OpContext& ctx, bool keep_dims) {
     const Tensor& in = ctx.input(0);
+    const bool empty = in.num_elements() == 0;
     std::vector<bool> reduced(static_cast<size_t>(in.rank()));
     for (int64_t axis : IntsOf(ctx.input(1))) {
       if (axis < 0) axis += in.rank();
@@ -58,11 +59,16 @@ struct Reduction {
     Dims shape;
     for (int i = 0; i < in.rank(); ++i) {
       const bool gone = reduced[static_cast<size_t>(i)];
-      if (gone) out.count *= in.dim(i);
+      if (gone && !empty) out.count *= in.dim(i);
       if (!gone || keep_dims) shape.push_back(gone ? 1 : in.dim(i));
     }
-    out.shape = Shape(shape);
+    ASSIGN_OR_RETURN(out.shape, Shape::Make(shape));
     out.steps.resize(static_cast<size_t>(in.rank()));
+    if (empty) {
+      // Other sizes may multiply beyond all integers.
+      out.count = 0;
+      return out;
+    }
     int64_t step = 1;
     for (int i = in.rank() - 1; i >= 0; --i) {
       if (reduced[static_cast<size_t>(i)]) continue;

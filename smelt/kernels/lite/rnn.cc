@@ -1,6 +1,7 @@
 // RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN of TensorFlow Lite on floats:
 // h' = activation(x * W + h * R + b). Behind their own outputs they give the new states.
 #include "absl/strings/str_cat.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/lite/gate_product.h"
 #include "smelt/kernels/lite/recurrence.h"
 
@@ -69,8 +70,10 @@ StatusOr<std::shared_ptr<const RnnCell>> MakeRnn(const OpContext& ctx, const Rnn
 }
 
 // Rows of out have `width` floats.
-void RunSequence(const RnnCell& c, UnaryF32 activation, const SequenceShape& d, const float* x,
-                 const float* aux, bool backwards, float* state, float* out, int64_t width) {
+Status RunSequence(const Step& owner, const RnnCell& c, UnaryF32 activation, const SequenceShape& d,
+                   const float* x, const float* aux, bool backwards, float* state, float* out,
+                   int64_t width) {
+  if (d.batch == 0) return OkStatus();
   const int64_t units = c.x.columns();
   const auto copy = [&](const float* from, int64_t depth, int64_t t, std::vector<float>& rows) {
     rows.resize(static_cast<size_t>(d.batch * depth));
@@ -81,6 +84,7 @@ void RunSequence(const RnnCell& c, UnaryF32 activation, const SequenceShape& d, 
   };
   std::vector<float> rows, sums(static_cast<size_t>(d.batch * units));
   for (int64_t step = 0; step < d.steps; ++step) {
+    RETURN_IF_ERROR(CheckStep(owner));
     const int64_t t = backwards ? d.steps - 1 - step : step;
     for (int64_t b = 0; b < d.batch; ++b) {
       std::copy(c.bias.begin(), c.bias.end(), sums.begin() + b * units);
@@ -97,6 +101,7 @@ void RunSequence(const RnnCell& c, UnaryF32 activation, const SequenceShape& d, 
       std::copy_n(state + b * units, units, out + (t * d.step_rows + b * d.batch_rows) * width);
     }
   }
+  return OkStatus();
 }
 
 Status CheckDepth(int64_t depth, const GateProduct& weights) {
@@ -122,9 +127,8 @@ Status RunOneWay(OpContext& ctx) {
   ASSIGN_OR_RETURN(const Shape shape, WithWidth(x.shape(), units));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   ASSIGN_OR_RETURN(float* state, TakeState<float>(ctx, kRnnForward.state, d.batch, units, 1));
-  RunSequence(*cell, s.activation, d, x.data<float>(), nullptr, false, state, out->data<float>(),
-              units);
-  return OkStatus();
+  return RunSequence(ctx.step(), *cell, s.activation, d, x.data<float>(), nullptr, false, state,
+                     out->data<float>(), units);
 }
 
 Status RunBothWays(OpContext& ctx) {
@@ -164,11 +168,11 @@ Status RunBothWays(OpContext& ctx) {
   ASSIGN_OR_RETURN(float* h, TakeState<float>(ctx, kRnnForward.state, d.batch, first, states));
   ASSIGN_OR_RETURN(float* h_back,
                    TakeState<float>(ctx, kRnnBackward.state, d.batch, second, states + 1));
-  RunSequence(*forward, s.activation, d, x.data<float>(), aux.data<float>(), false, h,
-              out->data<float>(), s.merge ? first + second : first);
-  RunSequence(*backward, s.activation, d, x_back.data<float>(), aux.data<float>(), true, h_back,
-              to_back, s.merge ? first + second : second);
-  return OkStatus();
+  RETURN_IF_ERROR(RunSequence(ctx.step(), *forward, s.activation, d, x.data<float>(),
+                              aux.data<float>(), false, h, out->data<float>(),
+                              s.merge ? first + second : first));
+  return RunSequence(ctx.step(), *backward, s.activation, d, x_back.data<float>(),
+                     aux.data<float>(), true, h_back, to_back, s.merge ? first + second : second);
 }
 
 std::string DeclineRnn(const Node& node, int least, int outputs) {

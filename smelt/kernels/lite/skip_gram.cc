@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "smelt/kernels/common/cancellable.h"
 #include "smelt/kernels/kernel.h"
 
 namespace smelt::lite {
@@ -46,33 +47,58 @@ std::vector<absl::string_view> WordsOf(absl::string_view text) {
   return words;
 }
 
+// Sentences are as long as files and requests want: no group is begun that cannot be ended, and
+// none is a call in a call.
 class Grams {
  public:
-  Grams(const SkipGramState& s, std::span<const absl::string_view> words) : s_(s), words_(words) {}
+  Grams(const SkipGramState& s, std::span<const absl::string_view> words, const Step& step)
+      : s_(s), words_(words), step_(step) {}
 
   // Longer groups come before the shorter ones that they begin with.
   Status From(size_t first) {
-    gram_.push_back(words_[first]);
-    if (static_cast<int64_t>(gram_.size()) < s_.size) {
-      for (size_t next = first + 1;
-           next < words_.size() && static_cast<int64_t>(next - first) <= s_.skip + 1; ++next) {
-        RETURN_IF_ERROR(From(next));
+    gram_ = {{first, first + 1}};
+    while (!gram_.empty()) {
+      Word& last = gram_.back();
+      if (CanGoOn(last)) {
+        const size_t next = last.next++;
+        gram_.push_back({next, next + 1});
+        continue;
       }
+      if (s_.all || static_cast<int64_t>(gram_.size()) == s_.size) RETURN_IF_ERROR(Keep());
+      gram_.pop_back();
     }
-    if (s_.all || static_cast<int64_t>(gram_.size()) == s_.size) {
-      if (out.size() == kMostGrams) return ResourceExhausted("its groups are too many");
-      out.push_back(absl::StrJoin(gram_, " "));
-    }
-    gram_.pop_back();
     return OkStatus();
   }
 
   std::vector<std::string> out;
 
  private:
+  struct Word {
+    size_t at;
+    size_t next;  // which one is tried behind it
+  };
+
+  bool CanGoOn(const Word& last) const {
+    const auto length = static_cast<int64_t>(gram_.size());
+    const auto left = static_cast<int64_t>(words_.size() - last.next);
+    return length < s_.size && left > 0 &&
+           static_cast<int64_t>(last.next - last.at) <= s_.skip + 1 &&
+           (s_.all || length + left >= s_.size);
+  }
+
+  Status Keep() {
+    RETURN_IF_ERROR(CheckStep(step_));
+    if (out.size() == kMostGrams) return ResourceExhausted("its groups are too many");
+    out.push_back(absl::StrJoin(gram_, " ", [&](std::string* to, const Word& word) {
+      absl::StrAppend(to, words_[word.at]);
+    }));
+    return OkStatus();
+  }
+
   const SkipGramState& s_;
   std::span<const absl::string_view> words_;
-  std::vector<absl::string_view> gram_;
+  const Step& step_;
+  std::vector<Word> gram_;
 };
 
 Status RunSkipGram(OpContext& ctx) {
@@ -80,7 +106,7 @@ Status RunSkipGram(OpContext& ctx) {
   const Tensor& in = ctx.input(0);
   if (in.num_elements() == 0) return InvalidArgument("it has no sentence");
   const std::vector<absl::string_view> words = WordsOf(in.data<std::string>()[0]);
-  Grams grams(s, words);
+  Grams grams(s, words, ctx.step());
   if (static_cast<int64_t>(words.size()) >= s.size) {
     for (size_t first = 0; first < words.size(); ++first) RETURN_IF_ERROR(grams.From(first));
   }

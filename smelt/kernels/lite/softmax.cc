@@ -110,12 +110,15 @@ Status RunSoftmax16(OpContext& ctx) {
     for (int64_t r = begin; r < end; ++r) {
       const int16_t* from = x + r * depth;
       const int32_t most = *std::max_element(from, from + depth);
-      int32_t sum = 0;
+      int64_t wide = 0;
       for (int64_t i = 0; i < depth; ++i) {
         const int32_t below = Times(int32_t{from[i]} - most, s.factor);
         e[static_cast<size_t>(i)] = (*exponential)(Clamped16(int64_t{below} + 32767));
-        sum += e[static_cast<size_t>(i)];
+        wide += e[static_cast<size_t>(i)];
       }
+      // Of more numbers than 32 bits can sum, the most that they can.
+      const auto sum =
+          static_cast<int32_t>(std::min<int64_t>(wide, std::numeric_limits<int32_t>::max()));
       // The sum as 1 + f of a power of two, and 1 / (1 + f).
       const int headroom = std::countl_zero(static_cast<uint32_t>(std::max(sum, 1)));
       const int64_t shifted = ((static_cast<int64_t>(sum) << (headroom - 1)) + (1 << 13)) >> 14;

@@ -52,6 +52,7 @@ Status RunPool(OpContext& ctx) {
   ASSIGN_OR_RETURN(const nn::WindowSpan w,
                    nn::SpanOf(in_w, s.width, 1, s.stride_w, s.padding, 0, 0));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({in.dim(0), h.out, w.out, depth})));
+  if (out->num_elements() == 0) return OkStatus();
   VisitNarrow(in.dtype(), [&]<typename T>() {
     const T* x = in.data<T>();
     T* y = out->data<T>();
@@ -122,6 +123,7 @@ struct Tap {
   int32_t place;  // in units of 1 / kOne
 };
 
+// Steps are rounded: of thousands of them the last ones end behind the image, which goes on there.
 std::vector<Tap> TapsOf(const ResizeState& s, int64_t in, int64_t out) {
   std::vector<Tap> taps;
   auto step = static_cast<int32_t>((kOne * in + out / 2) / out);
@@ -130,9 +132,9 @@ std::vector<Tap> TapsOf(const ResizeState& s, int64_t in, int64_t out) {
   }
   for (int64_t i = 0; i < out; ++i) {
     const int64_t place = s.half_pixel_centers ? i * step + step / 2 - kOne / 2 : i * step;
-    const int64_t low = std::max<int64_t>(place / kOne, 0);
-    const int64_t high = std::min<int64_t>((place + kOne - 1) / kOne, in - 1);
-    taps.push_back({low, std::max<int64_t>(high, 0), static_cast<int32_t>(place)});
+    const int64_t low = std::clamp<int64_t>(place / kOne, 0, in - 1);
+    const int64_t high = std::clamp<int64_t>((place + kOne - 1) / kOne, 0, in - 1);
+    taps.push_back({low, high, static_cast<int32_t>(place)});
   }
   return taps;
 }
@@ -155,7 +157,7 @@ std::vector<RealTap> RealTapsOf(const ResizeState& s, int64_t in, int64_t out) {
     const auto low = static_cast<int64_t>(std::floor(place));
     const auto high = static_cast<int64_t>(std::ceil(place));
     taps.push_back(
-        {std::max<int64_t>(low, 0), std::min(std::max<int64_t>(high, 0), in - 1), place});
+        {std::clamp<int64_t>(low, 0, in - 1), std::clamp<int64_t>(high, 0, in - 1), place});
   }
   return taps;
 }
@@ -207,6 +209,7 @@ Status RunResize(OpContext& ctx) {
     return Unimplemented("images of ", std::max({in_h, in_w, out_h, out_w}), " rows");
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({in.dim(0), out_h, out_w, depth})));
+  if (out->num_elements() == 0) return OkStatus();
   if (in.dtype() == Dtype::kUint8) return RunResizeReal(ctx, s, out);
   const std::vector<Tap> rows = TapsOf(s, in_h, out_h), columns = TapsOf(s, in_w, out_w);
   VisitNarrow(in.dtype(), [&]<typename T>() {

@@ -96,6 +96,7 @@ LoweredEndpoints StablehloReduceWindow(Node& n, Lowering& l) {
   Endpoint x = n.input(0);
   Dims64 low, high;
   for (size_t i = 0; i < size.size(); ++i) {
+    if (gaps[i] < 1) return InvalidArgument("its base_dilations have ", gaps[i]);
     --gaps[i];
     low.push_back(padding[2 * i]);
     high.push_back(padding[2 * i + 1]);
