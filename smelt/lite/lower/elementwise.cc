@@ -8,8 +8,9 @@ namespace smelt {
 namespace {
 
 LoweredEndpoints HardSwish(Node& n, Lowering& l) {
-  ASSIGN_OR_RETURN(const Endpoint three, l.Number(3));
-  ASSIGN_OR_RETURN(const Endpoint sixth, l.Number(1.0f / 6));
+  const Dtype type = l.type(n.input(0));
+  ASSIGN_OR_RETURN(const Endpoint three, l.Number(3, type));
+  ASSIGN_OR_RETURN(const Endpoint sixth, l.Number(1.0f / 6, type));
   ASSIGN_OR_RETURN(const Endpoint sum, l.Add("AddV2", {n.input(0), three}));
   ASSIGN_OR_RETURN(const Endpoint clamped, l.Add("Relu6", {sum}));
   ASSIGN_OR_RETURN(const Endpoint product, l.Add("Mul", {n.input(0), clamped}));
@@ -18,7 +19,7 @@ LoweredEndpoints HardSwish(Node& n, Lowering& l) {
 
 // max(x, 0) + alpha * min(x, 0).
 LoweredEndpoints Prelu(Node& n, Lowering& l) {
-  ASSIGN_OR_RETURN(const Endpoint zero, l.Number(0));
+  ASSIGN_OR_RETURN(const Endpoint zero, l.Number(0, l.type(n.input(0))));
   ASSIGN_OR_RETURN(const Endpoint above, l.Add("Relu", {n.input(0)}));
   ASSIGN_OR_RETURN(const Endpoint below, l.Add("Minimum", {n.input(0), zero}));
   ASSIGN_OR_RETURN(const Endpoint scaled, l.Add("Mul", {below, n.input(1)}));
@@ -86,6 +87,20 @@ LoweredEndpoints CubeRoot(Node& n, Lowering& l) {
   ASSIGN_OR_RETURN(const Endpoint root, l.Add("Pow", {size, third}));
   ASSIGN_OR_RETURN(const Endpoint sign, l.Add("Sign", {n.input(0)}));
   return OneOf(l.Add("Mul", {sign, root}));
+}
+
+// Nothing is left of what is shifted by all bits of its type, where TensorFlow's op shifts by one
+// less.
+LoweredEndpoints ShiftLeft(Node& n, Lowering& l) {
+  const Dtype type = l.type(n.input(0));
+  const auto bits = static_cast<double>(8 * DtypeSize(type));
+  ASSIGN_OR_RETURN(const Endpoint shifted, l.Add("LeftShift", InputsOf(n)));
+  ASSIGN_OR_RETURN(const Endpoint least, l.Number(0, type));
+  ASSIGN_OR_RETURN(const Endpoint beyond, l.Number(bits, type));
+  ASSIGN_OR_RETURN(const Endpoint forward, l.Add("GreaterEqual", {n.input(1), least}));
+  ASSIGN_OR_RETURN(const Endpoint within, l.Add("Less", {n.input(1), beyond}));
+  ASSIGN_OR_RETURN(const Endpoint fits, l.Add("LogicalAnd", {forward, within}));
+  return OneOf(l.Add("SelectV2", {fits, shifted, least}));
 }
 
 constexpr LowerRow kElementwiseLowering[] = {
@@ -164,7 +179,7 @@ constexpr LowerRow kElementwiseLowering[] = {
     {"tfl.stablehlo_remainder", SameOp, "TruncateMod"},
     {"tfl.stablehlo_rsqrt", SameOp, "Rsqrt"},
     {"tfl.stablehlo_select", SameOp, "SelectV2"},
-    {"tfl.stablehlo_shift_left", SameOp, "LeftShift"},
+    {"tfl.stablehlo_shift_left", ShiftLeft},
     {"tfl.stablehlo_subtract", SameOp, "Sub"},
     {"tfl.stablehlo_tanh", SameOp, "Tanh"},
 };

@@ -146,7 +146,7 @@ LoweredEndpoints Softmax(Node& n, Lowering& l) {
   Endpoint x = n.input(0);
   const float beta = n.Float("beta");
   if (beta != 1) {
-    ASSIGN_OR_RETURN(const Endpoint factor, l.Number(beta));
+    ASSIGN_OR_RETURN(const Endpoint factor, l.Number(beta, l.type(x)));
     ASSIGN_OR_RETURN(x, l.Add("Mul", {x, factor}));
   }
   return OneOf(l.Add("Softmax", {x}));
@@ -172,7 +172,7 @@ LoweredEndpoints L2Normalization(Node& n, Lowering& l) {
   ASSIGN_OR_RETURN(const Endpoint square, l.Add("Square", {n.input(0)}));
   ASSIGN_OR_RETURN(const Endpoint sum,
                    l.Add("Sum", {square, l.Ints(std::vector<int64_t>{-1})}, std::move(keep)));
-  ASSIGN_OR_RETURN(const Endpoint least, l.Number(1e-6));
+  ASSIGN_OR_RETURN(const Endpoint least, l.Number(1e-6, l.type(n.input(0))));
   ASSIGN_OR_RETURN(const Endpoint above, l.Add("Maximum", {sum, least}));
   ASSIGN_OR_RETURN(const Endpoint root, l.Add("Sqrt", {above}));
   ASSIGN_OR_RETURN(const Endpoint e, l.Add("RealDiv", {n.input(0), root}));

@@ -84,11 +84,13 @@ LoweredEndpoints Dequantize(Node& n, Lowering& l) {
   return OneOf(l.Add("Cast", {n.input(0)}, std::move(attrs)));
 }
 
-// Kernels of StableHLO's operators there know no scales: they compute with the integers.
+// Kernels of StableHLO's operators there know no scales, and neither do those of NEG, BITWISE_XOR
+// and RIGHT_SHIFT: they compute with the integers.
 constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.arg_max", ByPlainRow},
     {"tfl.arg_min", ByPlainRow},
     {"tfl.batch_to_space_nd", ByPlainRow},
+    {"tfl.bitwise_xor", ByPlainRow},
     {"tfl.broadcast_to", ByPlainRow},
     {"tfl.call", ByPlainRow},
     {"tfl.cast", ByPlainRow},
@@ -118,6 +120,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.resize_nearest_neighbor", ByPlainRow},
     {"tfl.reverse_sequence", ByPlainRow},
     {"tfl.reverse_v2", ByPlainRow},
+    {"tfl.right_shift", ByPlainRow},
     {"tfl.scatter_nd", ByPlainRow},
     {"tfl.select", ByPlainRow},
     {"tfl.select_v2", ByPlainRow},
@@ -185,7 +188,7 @@ constexpr LowerRow kQuantizedLowering[] = {
     {"tfl.logistic", KeptForKernel},
     {"tfl.mean", KeptForKernel},
     {"tfl.mul", KeptForKernel},
-    {"tfl.neg", KeptForKernel},
+    {"tfl.neg", ByPlainRow},
     {"tfl.not_equal", KeptForKernel},
     {"tfl.prelu", KeptForKernel},
     {"tfl.reduce_prod", KeptForKernel},
