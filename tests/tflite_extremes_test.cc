@@ -209,6 +209,21 @@ TEST(TfliteExtremes, SharesOfManyNumbers) {
   for (const int16_t v : answers->begin()->second.flat<int16_t>()) ASSERT_LE(v, 1);
 }
 
+// As TensorFlow's converter writes layers that were trained with FakeQuant nodes.
+TEST(TfliteExtremes, RoundedWeightsWithoutAShape) {
+  TfliteText text;
+  const int x = text.Input("[1,2]"), w = text.Const<float>("[2,2]", "FLOAT32", {1, 2, 3, 4.2f}),
+            rounded = text.Tensor("[]", "INT8", kHalves), again = text.Tensor("[]"),
+            y = text.Tensor("[1,2]");
+  text.Op("QUANTIZE", {w}, {rounded});
+  text.Op("DEQUANTIZE", {rounded}, {again});
+  text.Op("FULLY_CONNECTED", {x, again}, {y}, "FullyConnectedOptions: {}");
+  const auto answers = RunTflite(text.Bytes({y}), {{"t0", Filled<float>(Shape({1, 2}), 1)}});
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_EQ(answers->begin()->second.flat<float>()[0], 3);
+  EXPECT_EQ(answers->begin()->second.flat<float>()[1], 7);
+}
+
 // What a layer has packed of weights is not taken for others that lie where they did.
 TEST(TfliteExtremes, WeightsThatAreComputedAnew) {
   TfliteText text;

@@ -40,6 +40,16 @@ bool ReadsBlocks(const Node& n, int input) {
          (n.op_name() == "tfl.fully_connected" || n.op_name() == "tfl.embedding_lookup");
 }
 
+// Converters state no shape of weights that they round in the graph, which reads as a scalar's: it
+// is that of what was rounded.
+void FollowInputShape(Node* n, Lowering& l) {
+  if (!n->Is({"tfl.quantize", "tfl.dequantize", "tfl.fake_quant"}) || n->num_inputs() != 1 ||
+      n->num_outputs() != 1 || l.shape({n, 0}).rank() > 0) {
+    return;
+  }
+  l.SetShape({n, 0}, PartialShape(l.shape(n->input(0))));
+}
+
 // How the outputs are quantized as the node says.
 void NoteQuantization(Node* n, Lowering& l) {
   for (int i = 0; i < n->num_outputs(); ++i) {
@@ -238,6 +248,7 @@ Status Lower(Graph& graph, absl::string_view function, LiteResources& resources)
   std::string missing;
   for (Node* n : order) {
     for (int i = 0; i < n->num_outputs(); ++i) l.SetShape({n, i}, StatedShape({n, i}));
+    FollowInputShape(n, l);
     NoteQuantization(n, l);
     if (!absl::StartsWith(n->op(), "tfl.") || n->Is("tfl.no_value")) continue;
     const LowerRow* row = FindRow(n->op_name(), IsQuantized(*n, l));
