@@ -224,6 +224,21 @@ TEST(TfliteExtremes, RoundedWeightsWithoutAShape) {
   EXPECT_EQ(answers->begin()->second.flat<float>()[1], 7);
 }
 
+// As `--quantize dynamic` writes transposed convolutions.
+TEST(TfliteExtremes, TransposedConvolutionsOfFloatsAndInt8) {
+  TfliteText text;
+  const int size = text.Ints({1, 1, 2, 1}),
+            w = text.Const<int8_t>("[1,1,2,1]", "INT8", {6, -4}, kHalves),
+            x = text.Input("[1,1,1,1]"), bias = text.Const<float>("[1]", "FLOAT32", {1}),
+            y = text.Tensor("[1,1,2,1]");
+  text.Op("TRANSPOSE_CONV", {size, w, x, bias}, {y},
+          "TransposeConvOptions: {padding: VALID, stride_h: 1, stride_w: 1}");
+  const auto answers = RunTflite(text.Bytes({y}), {{"t2", Filled<float>(Shape({1, 1, 1, 1}), 2)}});
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_NEAR(answers->begin()->second.flat<float>()[0], 7, 1e-5);
+  EXPECT_NEAR(answers->begin()->second.flat<float>()[1], -3, 1e-5);
+}
+
 // What a layer has packed of weights is not taken for others that lie where they did.
 TEST(TfliteExtremes, WeightsThatAreComputedAnew) {
   TfliteText text;

@@ -14,7 +14,7 @@ only = sys.argv[2] if len(sys.argv) > 2 else ""
 random = np.random.default_rng(23)
 
 
-def layer(name, op, options, in_shape, w_shape, out_shape, dim, per_channel, version, bias=True, low=-2.0, high=3.0, **fields):
+def layer(name, op, options, in_shape, w_shape, out_shape, dim, per_channel, version, bias=True, low=-2.0, high=3.0, sizes_first=False, **fields):
     if only not in name:
         return
     m = Lite()
@@ -24,9 +24,11 @@ def layer(name, op, options, in_shape, w_shape, out_shape, dim, per_channel, ver
     inputs = [x, m.const(random.integers(-127, 128, w_shape).astype(np.int8), scale=scales, zero=0, dim=dim)]
     if bias:
         inputs.append(m.const(random.standard_normal(n).astype(np.float32)))
+    if sizes_first:
+        inputs = [m.const(np.int32(out_shape)), inputs[1], x, *inputs[2:]]
     y = m.tensor(out_shape, "float32")
     m.op(op, inputs, [y], options, version=version, **fields)
-    compare(f"{name}_{'channels' if per_channel else 'tensor'}", m.bytes([y]), {"x0": random.uniform(low, high, in_shape).astype(np.float32)}, resolver="auto", tolerance=2e-6 if "dense" in name else 0)
+    compare(f"{name}_{'channels' if per_channel else 'tensor'}", m.bytes([y]), {"x0": random.uniform(low, high, in_shape).astype(np.float32)}, resolver="auto", tolerance=2e-6 if "dense" in name or "transposed" in name else 0)
 
 
 for per_channel in True, False:
@@ -46,6 +48,11 @@ for per_channel in True, False:
     layer("conv_1x1", "CONV_2D", "Conv2DOptions", (1, 5, 5, 40), (16, 1, 1, 40), (1, 5, 5, 16), 0, per_channel, 5, strideH=1, strideW=1)
     layer("conv_1x1_strided", "CONV_2D", "Conv2DOptions", (1, 7, 6, 40), (19, 1, 1, 40), (1, 4, 3, 19), 0, per_channel, 5, strideH=2, strideW=2)
     layer("conv_dilated", "CONV_2D", "Conv2DOptions", (1, 9, 9, 4), (5, 3, 3, 4), (1, 9, 9, 5), 0, per_channel, 5, strideH=1, strideW=1, dilationHFactor=2, dilationWFactor=3)
+    for pad, out in ((0, (2, 10, 8, 7)), (1, (2, 11, 9, 7))):
+        for strides in ((2, 2), (1, 1)):
+            size = out if strides == (2, 2) else (2, 5, 4, 7) if pad == 0 else (2, 7, 6, 7)
+            layer(f"transposed_{pad}_{strides[0]}", "TRANSPOSE_CONV", "TransposeConvOptions", (2, 5, 4, 6), (7, 3, 3, 6), size, 0, per_channel, 3, sizes_first=True, padding=pad, strideH=strides[0], strideW=strides[1])
+    layer("transposed_no_bias", "TRANSPOSE_CONV", "TransposeConvOptions", (1, 5, 4, 6), (7, 2, 2, 6), (1, 10, 8, 7), 0, per_channel, 3, bias=False, sizes_first=True, strideH=2, strideW=2)
 layer("depthwise_twice", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", (1, 8, 7, 3), (1, 3, 3, 6), (1, 8, 7, 6), 3, True, 6, strideH=1, strideW=1, depthMultiplier=2)
 layer("depthwise_wide", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", (1, 8, 50, 40), (1, 3, 3, 40), (1, 8, 50, 40), 3, True, 6, strideH=1, strideW=1, depthMultiplier=1)
 finish()
