@@ -45,6 +45,19 @@ WeightForm FormOf(const QuantizedOp& row, const DynamicRangeFlags& flags, const 
   return form;
 }
 
+// Kernels of recurrences take all their weights in one type: are all of them constants of floats,
+// and is one worth it?
+bool WeightsAreWorthIt(const Node& n, const QuantizedOp& row, const DynamicRangeFlags& flags) {
+  bool worth = false;
+  for (const int input : row.Weights()) {
+    if (input >= n.num_inputs() || n.input(input).node->Is("tfl.no_value")) continue;
+    const TensorValue* stated = StatedConstant(*n.input(input).node);
+    if (stated == nullptr || stated->dtype != Dtype::kFloat) return false;
+    worth = worth || stated->num_elements() >= flags.least_elements;
+  }
+  return worth;
+}
+
 // nullptr: the input is no constant of floats that is worth it.
 const TensorValue* WeightsAt(const Node& n, int input, const DynamicRangeFlags& flags) {
   const TensorValue* stated = StatedConstant(*n.input(input).node);
@@ -105,10 +118,15 @@ Status QuantizeDynamicRange(Graph& graph, const DynamicRangeFlags& flags) {
       RETURN_IF_ERROR(QuantizePicked(graph, n, row->picked, flags));
       continue;
     }
+    DynamicRangeFlags own = flags;
+    if (row->last_weights > row->first_weights) {
+      if (!WeightsAreWorthIt(*n, *row, flags)) continue;
+      own.least_elements = 1;
+    }
     bool any = false;
     for (const int input : row->Weights()) {
       if (input >= n->num_inputs()) continue;
-      const TensorValue* stated = WeightsAt(*n, input, flags);
+      const TensorValue* stated = WeightsAt(*n, input, own);
       if (stated == nullptr) continue;
       ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
       const WeightForm form = FormOf(*row, flags, value.shape());
