@@ -63,6 +63,25 @@ z = Fill(whole, zero_f)
             "[315,3]");
 }
 
+// With incompatible_shape_error = false the answer is a scalar where shapes do not fit.
+TEST(Shapes, EqualityOfFreeSizes) {
+  constexpr absl::string_view kText = R"(
+x = Placeholder {dtype=float, shape=[?,4]}
+y = Placeholder {dtype=float, shape=[?,4]}
+row = Placeholder {dtype=float, shape=[1,4]}
+three = Placeholder {dtype=float, shape=[2,3]}
+one = Const {value=float[]{1}}
+s = Equal(x, one) {incompatible_shape_error=false}
+r = NotEqual(row, x) {incompatible_shape_error=false}
+free = Equal(x, y) {incompatible_shape_error=false}
+unlike = Equal(three, x) {incompatible_shape_error=false}
+)";
+  EXPECT_EQ(Inferred(kText, "s"), "[?,4]");
+  EXPECT_EQ(Inferred(kText, "r"), "[?,4]");
+  EXPECT_EQ(Inferred(kText, "free"), PartialShape().ToString());
+  EXPECT_EQ(Inferred(kText, "unlike"), "[]");
+}
+
 TEST(Shapes, EntersCalls) {
   const absl::string_view text = R"(
 func f(a: float, shape: int32) -> (r: float, s: int32) {

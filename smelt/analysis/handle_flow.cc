@@ -30,6 +30,12 @@ class HandleFlow::Walk {
         flow_.Hold(item.handle, item.function, {edge.node, edge.input});
         continue;
       }
+      if (edge.input == 0 && edge.node->Is({"Enter", "Switch"})) {
+        for (int port = 0; port < edge.node->num_outputs(); ++port) {
+          flow_.Hold(item.handle, item.function, {edge.node, port});
+        }
+        continue;
+      }
       const HandleUse found{item.function, edge.node, edge.input};
       if (!EnterCall(item, found)) use(item.handle, found);
     }

@@ -1,5 +1,6 @@
 // Where resource handles go: through identities, calls, branches and loops, into the bodies of the
-// functions that are called with them, and out again as results.
+// functions that are called with them, and out again as results; into frames and branches of
+// version 1, which nobody takes a handle out of.
 //
 // A handle is a number that the caller chooses (a variable, a table). An endpoint may hold several:
 // a function that is called with different variables for one argument holds all of them. Reads
@@ -31,7 +32,8 @@ class HandleFlow {
   // `e`, of the function's body (nullptr: of the main graph), holds the handle.
   void Hold(int handle, Function* function, Endpoint e);
   // Follows what has been held since the last call, in no useful order, and calls `use` for every
-  // use but those that pass the handle on: identities, and calls of functions that the library has.
+  // use but those that pass the handle on: identities, Enter, Switch, and calls of functions that
+  // the library has.
   void Follow(absl::FunctionRef<void(int handle, const HandleUse&)> use);
 
   // What the endpoint may hold, ascending.

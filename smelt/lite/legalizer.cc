@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/lite/prepare/updates.h"
 #include "smelt/lite/prepare/wide_types.h"
 #include "smelt/lite/rows/rows.h"
 
@@ -143,7 +144,17 @@ bool MovesParts(const Node& n) {
   constexpr OpSet kMoves = {"StridedSlice", "Slice",     "Reshape", "Squeeze",
                             "ExpandDims",   "Transpose", "Gather",  "GatherV2",
                             "Tile",         "ReverseV2", "Pad",     "BroadcastTo"};
-  return n.Is(kMoves) && n.num_inputs() > 0 && IsGlue(*n.input(0).node);
+  // Whose operators take no complex numbers at all.
+  constexpr OpSet kOfParts = {"Pad", "Roll"};
+  if (n.num_inputs() == 0) return false;
+  return (n.Is(kMoves) && IsGlue(*n.input(0).node)) ||
+         (n.Is(kOfParts) && BaseType(n.input_types[0]) == Dtype::kComplex64);
+}
+
+bool MultipliesParts(const Node& n) {
+  constexpr OpSet kProducts = {"Einsum", "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"};
+  return n.Is(kProducts) && n.input_types[0] == Dtype::kComplex64 &&
+         n.input_types[n.input_types.size() - 1] == Dtype::kComplex64 && n.num_inputs() <= 2;
 }
 
 class Legalization {
@@ -179,7 +190,9 @@ class Legalization {
   Status Replace(Node* n, const ExportRow* row) {
     l_.Begin(*n, *row);
     const int first_new = graph_.max_id();
-    LiteEndpoints by = MovesParts(*n) ? MovedInParts(*n, l_) : row->convert(*n, l_);
+    LiteEndpoints by = MovesParts(*n)        ? MovedInParts(*n, l_)
+                       : MultipliesParts(*n) ? MultipliedInParts(*n, l_)
+                                             : row->convert(*n, l_);
     if (absl::IsUnimplemented(by.status())) {
       Refuse(*n, n->String(kWhyNot, std::string(by.status().message())));
       return OkStatus();
@@ -303,6 +316,22 @@ bool MayBeSameShapes(const Node& n, const ShapeTable& shapes) {
          std::ranges::all_of(n.inputs(), [&](Endpoint e) { return shapes.of(e) == first; });
 }
 
+// EQUAL and NOT_EQUAL broadcast, and what does not fit is an error: where TensorFlow's ops might
+// answer with a scalar, for all that is known of their operands, the shape is that of theirs.
+Status TakeAsBroadcast(Graph& graph) {
+  constexpr absl::string_view kFits = "incompatible_shape_error";
+  std::vector<Node*> open;
+  for (Node* n : graph.Nodes()) {
+    if (n->Is({"Equal", "NotEqual"}) && !n->Bool(kFits, true)) open.push_back(n);
+  }
+  if (open.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
+  for (Node* n : open) {
+    if (!shapes.of({n, 0}).known_rank()) n->AttrsToChange().Set(kFits, true);
+  }
+  return OkStatus();
+}
+
 // Says of nodes that their operands have the same shape, which decides what kernels take of those
 // whose operands might broadcast.
 void MarkSameShapes(Graph& graph, const ShapeTable& shapes) {
@@ -333,7 +362,11 @@ void MarkSameShapes(Graph& graph, const ShapeTable& shapes) {
 
 StatusOr<std::vector<Refusal>> Legalize(Graph& graph, const ResourceManager* resources,
                                         const LegalizeFlags& flags) {
-  if (flags.builtins) RETURN_IF_ERROR(WidenTypes(graph));
+  if (flags.builtins) {
+    RETURN_IF_ERROR(SpellUpdates(graph));
+    RETURN_IF_ERROR(WidenTypes(graph));
+    RETURN_IF_ERROR(TakeAsBroadcast(graph));
+  }
   ASSIGN_OR_RETURN(const ShapeTable shapes, InferShapes(graph, {}));
   ASSIGN_OR_RETURN(const std::vector<Node*> order, graph.TopologicalOrder());
   MarkSameShapes(graph, shapes);

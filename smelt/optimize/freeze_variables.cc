@@ -1,5 +1,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/analysis/handle_flow.h"
 #include "smelt/graph/constant.h"
@@ -17,8 +18,14 @@ bool LeavesVariable(const Node& n) {
   return n.Is(kReadsVariable) || n.Is("VarIsInitializedOp") || n.Is("_Retval");
 }
 
-// The variable node behind a handle, through identities.
-Node* HandleSource(Endpoint e) { return BehindIdentities(e).node; }
+// The variable node behind a handle, through what loops and branches of version 1 take in.
+Node* HandleSource(Endpoint e) {
+  e = BehindIdentities(e);
+  while (e.node->Is({"Enter", "Switch"})) e = BehindIdentities(e.node->input(0));
+  return e.node;
+}
+
+Dtype FrozenType(Endpoint e) { return e.node->output_types[static_cast<size_t>(e.port)]; }
 
 // The graph makes the handle here, or gets it as an argument.
 bool IsHandleSource(const Node& n) {
@@ -63,22 +70,61 @@ bool MayLookUp(const Node& n, int rank) {
 }
 
 // The lookup becomes one of a constant. The kernels refuse the same indices in the same words.
-Status LookUpConstant(Graph& graph, Node* lookup, Node* constant) {
+Status LookUpConstant(Graph& graph, Node* lookup, Endpoint constant) {
   const bool slices = lookup->Is("ResourceGather");
   AttrMap attrs;
-  attrs.Set("Tparams", constant->output_types[0]);
+  attrs.Set("Tparams", constant.node->output_types[static_cast<size_t>(constant.port)]);
   attrs.Set("Tindices", lookup->input_types[1]);
-  std::vector<Endpoint> inputs = {{constant, 0}, lookup->inputs()[1]};
+  std::vector<Endpoint> inputs = {constant, lookup->inputs()[1]};
   if (slices) {
     attrs.Set("Taxis", Dtype::kInt32);
     ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(Dtype::kInt32, Shape()));
-    inputs.push_back({graph.AddConst(absl::StrCat(lookup->name(), "/axis"), zero), 0});
+    Node* axis = graph.AddConst(absl::StrCat(lookup->name(), "/axis"), zero);
+    // In the frame, or the branch, that the constant was brought to.
+    if (constant.node->Is("Identity")) graph.SetControlInputs(axis, {constant.node});
+    inputs.push_back({axis, 0});
   }
   SetAttrsButMarks(lookup, std::move(attrs));
   graph.SetOp(lookup, slices ? "GatherV2" : "GatherNd");
   graph.SetInputs(lookup, inputs);
   return graph.ResolveTypes(lookup);
 }
+
+// What stands for handles that loops and branches of version 1 take in: the constants, taken in the
+// same way.
+class TakenIn {
+ public:
+  // `constant`: that of a variable, or nullptr.
+  TakenIn(Graph& graph, absl::FunctionRef<Node*(Node*)> constant)
+      : graph_(graph), constant_(constant) {}
+
+  // No node: what the handle names is not frozen.
+  StatusOr<Endpoint> Of(Endpoint handle) {
+    handle = BehindIdentities(handle);
+    Node* n = handle.node;
+    if (IsHandleSource(*n)) return Endpoint{constant_(n), 0};
+    if (!n->Is({"Enter", "Switch"})) return Endpoint{};
+    if (const auto at = made_.find(n); at != made_.end()) return Endpoint{at->second, handle.port};
+    ASSIGN_OR_RETURN(const Endpoint value, Of(n->input(0)));
+    if (value.node == nullptr) return Endpoint{};
+    std::vector<Endpoint> inputs(n->inputs().begin(), n->inputs().end());
+    inputs[0] = value;
+    AttrMap attrs;
+    attrs.Set("T", value.node->output_types[static_cast<size_t>(value.port)]);
+    for (const absl::string_view name : {"frame_name", "is_constant", "parallel_iterations"}) {
+      if (const Attr* attr = n->attrs().Find(name)) attrs.Set(name, *attr);
+    }
+    ASSIGN_OR_RETURN(Node * made, graph_.Add(absl::StrCat(n->name(), "/frozen"), n->op(),
+                                             std::move(inputs), std::move(attrs)));
+    made_[n] = made;
+    return Endpoint{made, handle.port};
+  }
+
+ private:
+  Graph& graph_;
+  absl::FunctionRef<Node*(Node*)> constant_;
+  absl::flat_hash_map<const Node*, Node*> made_;
+};
 
 }  // namespace
 
@@ -97,22 +143,27 @@ Status FreezeVariables(Graph& graph, const PassContext& context) {
     it->second = graph.AddConst(variable->name() + "/frozen", *value);
     return it->second;
   };
+  TakenIn taken_in(graph, constant);
   for (Node* n : graph.Nodes()) {
     if (n->Is("ReadVariableOp")) {
-      Node* variable = HandleSource(n->inputs()[0]);
-      if (!IsHandleSource(*variable)) continue;
-      Node* c = constant(variable);
-      if (c == nullptr || c->output_types[0] != n->output_types[0]) continue;
-      graph.ReplaceAllUses({n, 0}, {c, 0});
+      ASSIGN_OR_RETURN(const Endpoint c, taken_in.Of(n->input(0)));
+      if (c.node == nullptr || FrozenType(c) != n->output_types[0]) continue;
+      graph.ReplaceAllUses({n, 0}, c);
       graph.ReplaceControlUses(n, nullptr);
       graph.Remove(n);
     } else if (n->Is("ResourceGather") || n->Is("ResourceGatherNd")) {
-      Node* variable = HandleSource(n->inputs()[0]);
-      if (!IsHandleSource(*variable)) continue;
-      Node* c = constant(variable);
-      if (c == nullptr || c->output_types[0] != n->output_types[0]) continue;
-      const TensorValue* value = StatedConstant(*c);
+      Node* variable = HandleSource(n->input(0));
+      ASSIGN_OR_RETURN(Endpoint c, taken_in.Of(n->input(0)));
+      if (c.node == nullptr || FrozenType(c) != n->output_types[0]) continue;
+      const TensorValue* value = StatedConstant(*constant(variable));
       if (value == nullptr || !MayLookUp(*n, static_cast<int>(value->shape.rank()))) continue;
+      if (!c.node->Is("Const")) {
+        AttrMap attrs;
+        attrs.Set("T", FrozenType(c));
+        ASSIGN_OR_RETURN(Node * table, graph.Add(absl::StrCat(n->name(), "/table"), "Identity", {c},
+                                                 std::move(attrs)));
+        c = {table, 0};
+      }
       RETURN_IF_ERROR(LookUpConstant(graph, n, c));
     } else if (IsRefVariable(*n)) {
       Node* c = constant(n);

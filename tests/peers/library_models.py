@@ -21,7 +21,7 @@ import library_lite
 from library_model_rows.rows import ROWS
 
 FAMILIES = ("transformers_tf", "keras_libraries", "probability", "version_one", "modules", "task_libraries", "services", "keras_models", "training", "layer_libraries", "keras_exports",
-            "vision", "sequences", "tabular", "generative", "pipelines", "spellings", "inference")
+            "vision", "sequences", "tabular", "generative", "pipelines", "spellings", "inference", "sound", "sight", "language", "decisions", "science")
 PLACE = 'tpu_functions { signature_name: "%s" } '
 PLAIN = "disable_default_optimizations: true "
 BATCH = "batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 8 } "

@@ -205,6 +205,35 @@ for peephole in False, True:
         case(f"{n}_part", lambda x, c, h, f=lstm, op=op: f(op, seq_len_max=np.int64(3), x=x, cs_prev=c, h_prev=h).h, [5, 2, 3], [2, 4], [2, 4])
 case("gru_cell", lambda x, h: dict(zip("abcd", raw.GRUBlockCell(x=x, h_prev=h, w_ru=cell_w[:, :8], w_c=cell_w[:, 8:12], b_ru=cell_b[:8], b_c=cell_b[8:12]))), [None, 3], [None, 4])
 
+# ---- places and sizes
+case("unravel_index", lambda x: tf.unravel_index(tf.argmax(tf.reshape(x, [-1, 24]), 1, tf.int32), [2, 3, 4]), [3, 2, 3, 4])
+case("unravel_index_of_int64", lambda x: tf.unravel_index(tf.argmax(tf.reshape(x, [24])), tf.constant([4, 6], tf.int64)), [2, 3, 4])
+case("unravel_index_of_one", lambda x: tf.unravel_index(tf.argmax(x, output_type=tf.int32), [7]), [7])
+case("size_int64", lambda x: tf.size(x, tf.int64), [None, 4])
+case("equal_scalar_rank", lambda x: tf.matmul(tf.where(x == 0.0, 1.0, x)[:, None], tf.ones([4, 2])), [None, 4])
+case("equal_free_rank", lambda x: tf.matmul(tf.cast(x[:, 1:] == x[:, :-1], tf.float32)[:, None], tf.ones([3, 2])), [None, None], inputs=[value([3, 4], tf.float32)])
+
+
+
+# ---- parts of variables that are read and written
+class Written(tf.Module):
+    def __init__(self, by):
+        self.v, self.by = tf.Variable(np.arange(15, dtype=np.float32).reshape(5, 3)), by
+
+    def __call__(self, ids, values):
+        self.by(self.v, ids, values)
+        return {"all": self.v.read_value(), "rows": self.v.sparse_read(ids), "places": self.v.gather_nd([[0, 1], [4, 2]])}
+
+
+for n in ("update", "add", "sub", "max", "min"):
+    case(f"variable_scatter_{n}", Written(lambda v, i, x, n=n: getattr(v, "scatter_" + n)(tf.IndexedSlices(x, i))), spec([None], I), [None, 3], inputs=[np.int32([3, 1]), value([2, 3], F)])
+for n in ("update", "add", "sub", "max", "min"):
+    case(f"variable_scatter_nd_{n}", Written(lambda v, i, x, n=n: getattr(v, "scatter_nd_" + n)(tf.stack([i, i], 1), x[:, 0])), spec([None], I), [None, 3], inputs=[np.int32([2, 1]), value([2, 3], F)])
+case("variable_row", Written(lambda v, i, x: v[i[0]].assign(x[0])), spec([None], I), [None, 3], inputs=[np.int32([3]), value([1, 3], F)])
+case("variable_row_from_the_end", Written(lambda v, i, x: v[i[0] - 4].assign(x[0])), spec([None], I), [None, 3], inputs=[np.int32([3]), value([1, 3], F)])
+case("variable_place", Written(lambda v, i, x: v[i[0], i[1]].assign(x[0, 0])), spec([None], I), [None, 3], inputs=[np.int32([3, 1]), value([1, 3], F)])
+case("variable_part", Written(lambda v, i, x: v[1:3, :2].assign(tf.ones([2, 2]) * x[0, 0])), spec([None], I), [None, 3], inputs=[np.int32([3]), value([1, 3], F)])
+
 # ---- complex numbers
 for n in "fft2d", "ifft2d", "fft3d", "ifft3d":
     case(n, lambda x, y, f=getattr(tf.signal, n): parts(f(tf.complex(x, y))), [2, 4, 6, 5], [2, 4, 6, 5])
@@ -218,6 +247,14 @@ case("complex_product", lambda x, y: parts(tf.signal.rfft(x) * tf.signal.rfft(y)
 case("complex_product_real", lambda x, y: parts(tf.cast(y, tf.complex64) * tf.signal.rfft(x)), [3, 16], [3, 9])
 case("complex_product_constant", lambda x: parts(tf.constant(2 + 3j, tf.complex64) * tf.signal.rfft(x)), [3, 16])
 case("complex_cast", lambda x: tf.abs(tf.cast(x, tf.complex64)), [3, 16])
+case("complex_quotient", lambda x, y: parts(tf.signal.rfft(x) / (tf.signal.rfft(y) + 5.0)), [3, 16], [3, 16])
+case("complex_quotient_real", lambda x, y: parts(tf.signal.rfft(x) / tf.cast(y, tf.complex64)), [3, 16], [3, 9], inputs=[value([3, 16], tf.float32), *positive((3, 9))])
+case("complex_square", lambda x: parts(tf.square(tf.signal.rfft(x))), [3, 16])
+case("complex_pad", lambda x: parts(tf.pad(tf.signal.rfft(x), [[0, 0], [1, 2]])), [3, 16])
+case("complex_roll", lambda x: parts(tf.signal.fftshift(tf.signal.rfft(x), 1)), [3, 16])
+case("complex_einsum", lambda x, y: parts(tf.einsum("bix,iox->box", tf.signal.rfft(x), tf.complex(y, y * 0.5))), [2, 3, 8], [3, 4, 5])
+case("complex_matmul", lambda x, y: parts(tf.matmul(tf.complex(x, x * 0.5), tf.complex(y, -y))), [3, 4], [4, 2])
+case("complex_matmul_adjoint", lambda x, y: parts(tf.matmul(tf.complex(x, x * 0.5)[None], tf.complex(y, -y)[None], transpose_b=True)), [3, 4], [2, 4])
 case("filtered", lambda x, y: tf.signal.irfft(tf.signal.rfft(x) * tf.signal.rfft(y), [16]), [3, 16], [3, 16])
 
 # ---- numbers
@@ -287,14 +324,14 @@ case("computed_ragged_concat", lambda x, s: dense_of(tf.concat([tf.RaggedTensor.
 SPARSE = P([2, 1], [0, 3], [0, 1], [3, 0], t=np.int64)
 sparse_spec = (spec([None, 2], L), spec([None], F), spec([2], L))
 sparse_values = [SPARSE, value([4], F), P(5, 6, t=np.int64)]
-parts = lambda s: {"i": s.indices, "v": s.values, "n": s.dense_shape}
+sparse_parts = lambda s: {"i": s.indices, "v": s.values, "n": s.dense_shape}
 sparse_of = lambda *a: tf.SparseTensor(*a)
-case("computed_sparse_reorder", lambda *a: parts(tf.sparse.reorder(sparse_of(*a))), *sparse_spec, inputs=sparse_values)
+case("computed_sparse_reorder", lambda *a: sparse_parts(tf.sparse.reorder(sparse_of(*a))), *sparse_spec, inputs=sparse_values)
 for name, shape in {"row": [-1], "inferred": [3, -1], "three": [5, 2, 3], "same": [5, 6]}.items():
-    case(f"computed_sparse_reshape_{name}", lambda *a, s=shape: parts(tf.sparse.reshape(sparse_of(*a), s)), *sparse_spec, inputs=sparse_values)
-case("computed_sparse_reshape_given", lambda i, v, n, s: parts(tf.sparse.reshape(sparse_of(i, v, n), s)), *sparse_spec, spec([3], L), inputs=[*sparse_values, P(2, -1, 5, t=np.int64)])
-case("computed_sparse_reshape_large", lambda i, v, n: parts(tf.sparse.reshape(sparse_of(i, v, n), [-1, 1000])), *sparse_spec, inputs=[P([3, 7], [2, 2**39 + 1], t=np.int64), value([2], F), P(4, 2**40 * 1000, t=np.int64)])
-case("computed_sparse_fill", lambda *a: (lambda f: parts(f[0]) | {"e": f[1]})(tf.sparse.fill_empty_rows(sparse_of(*a), 9.0)), *sparse_spec, inputs=sparse_values)
+    case(f"computed_sparse_reshape_{name}", lambda *a, s=shape: sparse_parts(tf.sparse.reshape(sparse_of(*a), s)), *sparse_spec, inputs=sparse_values)
+case("computed_sparse_reshape_given", lambda i, v, n, s: sparse_parts(tf.sparse.reshape(sparse_of(i, v, n), s)), *sparse_spec, spec([3], L), inputs=[*sparse_values, P(2, -1, 5, t=np.int64)])
+case("computed_sparse_reshape_large", lambda i, v, n: sparse_parts(tf.sparse.reshape(sparse_of(i, v, n), [-1, 1000])), *sparse_spec, inputs=[P([3, 7], [2, 2**39 + 1], t=np.int64), value([2], F), P(4, 2**40 * 1000, t=np.int64)])
+case("computed_sparse_fill", lambda *a: (lambda f: sparse_parts(f[0]) | {"e": f[1]})(tf.sparse.fill_empty_rows(sparse_of(*a), 9.0)), *sparse_spec, inputs=sparse_values)
 case("computed_sparse_fill_places", lambda i, v, n: raw.SparseFillEmptyRows(indices=i, values=v, dense_shape=n, default_value=5)[3], spec([None, 2], L), spec([None], I), spec([2], L), inputs=[SPARSE, value([4], I), P(5, 6, t=np.int64)])
 for axis in (0, 1, None):
     for keep in (False, True):

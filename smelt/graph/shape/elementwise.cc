@@ -1,4 +1,5 @@
 // Shapes of ops that work element by element.
+#include <algorithm>
 #include <array>
 
 #include "smelt/graph/shape/rules.h"
@@ -7,12 +8,22 @@ namespace smelt {
 namespace {
 
 // With incompatible_shape_error = false, Equal and NotEqual answer with a scalar for shapes that do
-// not broadcast; whether they do is known only when all sizes are.
+// not broadcast. Dimensions of which one is 1 or missing, or that are the same, do.
 Status EqualityShape(ShapeContext& ctx) {
   if (ctx.node().Bool("incompatible_shape_error", true)) return BroadcastShape(ctx);
-  if (!ctx.input(0).fully_known() || !ctx.input(1).fully_known()) return OkStatus();
-  auto out = BroadcastShapes(ctx.input(0), ctx.input(1));
-  ctx.set_output(0, out.ok() ? *std::move(out) : PartialShape(Shape()));
+  const PartialShape &a = ctx.input(0), &b = ctx.input(1);
+  if (!a.known_rank() || !b.known_rank()) return OkStatus();
+  auto out = BroadcastShapes(a, b);
+  if (!out.ok()) {
+    ctx.set_output(0, PartialShape(Shape()));
+    return OkStatus();
+  }
+  for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
+    const int64_t x = a[a.rank() - i], y = b[b.rank() - i];
+    const bool same = x == y && x != kUnknownDim;
+    if (!same && x != 1 && y != 1) return OkStatus();
+  }
+  ctx.set_output(0, *std::move(out));
   return OkStatus();
 }
 

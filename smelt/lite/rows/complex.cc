@@ -142,6 +142,38 @@ LiteEndpoints MovedInParts(Node& n, Legalizer& l) {
   return TogetherComplex({parts[0], parts[1]}, whole, l);
 }
 
+LiteEndpoints MultipliedInParts(Node& n, Legalizer& l) {
+  if (n.num_inputs() == 1) return MovedInParts(n, l);
+  // Of real parts an adjoint is a transpose, which leaves the sign of the imaginary ones.
+  if (n.Bool("adj_x") || n.Bool("adj_y")) return Unimplemented("it takes a complex adjoint");
+  const Endpoint from[] = {n.input(0), n.input(1)};
+  ASSIGN_OR_RETURN(const ComplexParts x, PartsOfComplex(from[0], l));
+  ASSIGN_OR_RETURN(const ComplexParts y, PartsOfComplex(from[1], l));
+  const LiteOutput whole = l.OutputOf(n), out = {Dtype::kFloat, whole.shape};
+  const std::string attr = n.def()->inputs[0].type_attr;
+  const auto set = [&](Endpoint a, Endpoint b, Dtype type) -> Status {
+    l.graph().SetInput(&n, 0, a);
+    l.graph().SetInput(&n, 1, b);
+    n.AttrsToChange().Set(attr, type);
+    return l.graph().ResolveTypes(&n);
+  };
+  const auto product = [&](Endpoint a, Endpoint b) -> StatusOr<Endpoint> {
+    RETURN_IF_ERROR(set(a, b, Dtype::kFloat));
+    const LiteEndpoints by = l.row().convert(n, l);
+    RETURN_IF_ERROR(set(from[0], from[1], Dtype::kComplex64));
+    RETURN_IF_ERROR(by.status());
+    if (by->empty()) return Unimplemented("no operator multiplies complex numbers so");
+    return (*by)[0];
+  };
+  ASSIGN_OR_RETURN(const Endpoint rr, product(x.real, y.real));
+  ASSIGN_OR_RETURN(const Endpoint ii, product(x.imaginary, y.imaginary));
+  ASSIGN_OR_RETURN(const Endpoint ri, product(x.real, y.imaginary));
+  ASSIGN_OR_RETURN(const Endpoint ir, product(x.imaginary, y.real));
+  ASSIGN_OR_RETURN(const Endpoint real, l.Add("tfl.sub", {rr, ii}, {}, out));
+  ASSIGN_OR_RETURN(const Endpoint imaginary, l.Add("tfl.add", {ri, ir}, {}, out));
+  return TogetherComplex({real, imaginary}, whole, l);
+}
+
 LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckComplex64(n));
   const LiteOutput whole = l.OutputOf(n), out = {Dtype::kFloat, whole.shape};
@@ -164,11 +196,29 @@ LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(const Endpoint imaginary, add("tfl.mul", size, sin));
     return TogetherComplex({real, imaginary}, whole, l);
   }
-  if (!n.Is({"Add", "AddV2", "Sub", "Mul"})) {
+  if (!n.Is({"Add", "AddV2", "Sub", "Mul", "Square", "Div", "RealDiv"})) {
     return Unimplemented("its operator does not take complex64");
   }
-  ASSIGN_OR_RETURN(const ComplexParts y, PartsOfComplex(n.input(1), l));
-  if (!n.Is("Mul")) {
+  if (n.Is({"Div", "RealDiv"}) && IsCastOfReal(n.input(1))) {
+    ASSIGN_OR_RETURN(const Endpoint by, AsFloat(n.input(1).node->input(0), l));
+    ASSIGN_OR_RETURN(const Endpoint real, add("tfl.div", x.real, by));
+    ASSIGN_OR_RETURN(const Endpoint imaginary, add("tfl.div", x.imaginary, by));
+    return TogetherComplex({real, imaginary}, whole, l);
+  }
+  ASSIGN_OR_RETURN(ComplexParts y, PartsOfComplex(n.input(n.Is("Square") ? 0 : 1), l));
+  if (n.Is({"Div", "RealDiv"})) {
+    // x / y is x conj(y) / |y|^2; the quotient of y comes first.
+    const LiteOutput part = {Dtype::kFloat, l.shape(n.input(1))};
+    const auto op = [&](OpName name, Endpoint a, Endpoint b) {
+      return l.Add(name, {a, b}, {}, part);
+    };
+    ASSIGN_OR_RETURN(const Endpoint rr, op("tfl.mul", y.real, y.real));
+    ASSIGN_OR_RETURN(const Endpoint ii, op("tfl.mul", y.imaginary, y.imaginary));
+    ASSIGN_OR_RETURN(const Endpoint square, op("tfl.add", rr, ii));
+    ASSIGN_OR_RETURN(y.real, op("tfl.div", y.real, square));
+    ASSIGN_OR_RETURN(const Endpoint opposite, l.Add("tfl.neg", {y.imaginary}, {}, part));
+    ASSIGN_OR_RETURN(y.imaginary, op("tfl.div", opposite, square));
+  } else if (!n.Is({"Mul", "Square"})) {
     const OpName op = n.Is("Sub") ? OpName("tfl.sub") : OpName("tfl.add");
     ASSIGN_OR_RETURN(const Endpoint real, add(op, x.real, y.real));
     ASSIGN_OR_RETURN(const Endpoint imaginary, add(op, x.imaginary, y.imaginary));

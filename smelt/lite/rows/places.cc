@@ -447,6 +447,34 @@ LiteEndpoints InversePlaces(Node& n, Legalizer& l) {
   return c.Done(c.Make("tfl.scatter_nd", {places, all, of}, {}, l.OutputOf(n)));
 }
 
+// Places in a tensor of constant dims by their numbers in order: the last dimension runs fastest.
+LiteEndpoints Unraveled(Node& n, Legalizer& l) {
+  const auto dims = l.Integers(n.input(1));
+  const PartialShape numbers = l.shape(n.input(0));
+  if (!dims || dims->empty()) return Unimplemented("its dims are no constant");
+  if (!numbers.known_rank()) return Unimplemented("the rank of its indices is not known");
+  OperatorChain c(l);
+  std::vector<Endpoint> rows(dims->size());
+  Endpoint rest = n.input(0);
+  for (size_t i = dims->size(); i-- > 1;) {
+    const auto by = static_cast<double>((*dims)[i]);
+    rows[i] = c.Op("tfl.floor_mod", {rest, by});
+    if (l.type(rest) != Dtype::kInt64) {
+      rest = c.Op("tfl.floor_div", {rest, by});
+      continue;
+    }
+    ASSIGN_OR_RETURN(Tensor size, Tensor::Make(Dtype::kInt64, Shape()));
+    size.data<int64_t>()[0] = (*dims)[i];
+    rest = WholeQuotient(rest, l.Const(size), c);
+  }
+  rows[0] = rest;  // an index that is too large is an error in TensorFlow
+  RETURN_IF_ERROR(c.Done(rest).status());
+  return One(
+      l.Add("tfl.pack", rows,
+            Options({{"values_count", static_cast<int64_t>(rows.size())}, {"axis", int64_t{0}}}),
+            l.OutputOf(n)));
+}
+
 constexpr ExportRow kPlaceRows[] = {
     {"Roll", Roll},
     {"MatrixBandPart", BandPart},
@@ -477,6 +505,7 @@ constexpr ExportRow kPlaceRows[] = {
     {"ApproxTopK", ApproxTopK},
     {"ShapeN", ShapesOf},
     {"InvertPermutation", InversePlaces},
+    {"UnravelIndex", Unraveled},
 };
 
 }  // namespace

@@ -74,10 +74,12 @@ StatusOr<ComplexParts> PartsOfComplex(Endpoint e, Legalizer& l);
 LiteEndpoints TogetherComplex(const ComplexParts& parts, const LiteOutput& out, Legalizer& l);
 // Operators take complex64.
 Status CheckComplex64(const Node& n);
-// Exp, Neg, Add, Sub and Mul of complex numbers.
+// Exp, Neg, Add, Sub, Mul, Square and divisions of complex numbers.
 LiteEndpoints ComplexArithmetic(Node& n, Legalizer& l);
 // Of an op that moves what it takes: its row does so with each part.
 LiteEndpoints MovedInParts(Node& n, Legalizer& l);
+// Of an op that multiplies and sums what it takes: its row does so with each pair of parts.
+LiteEndpoints MultipliedInParts(Node& n, Legalizer& l);
 // A Cast from real numbers.
 LiteEndpoints CastToComplex(Node& n, Legalizer& l);
 

@@ -56,10 +56,40 @@ LiteEndpoints ScatterExtreme(Node& n, Legalizer& l) {
   return c.Done(c.Select(c.Less(0, count), value, n.input(0)));
 }
 
+// One place of the first dimensions, whose number is computed: as x[i] and x[i, j] are written.
+LiteEndpoints UpdatePlace(Node& n, Legalizer& l) {
+  const PartialShape to = l.shape(n.input(0)), value = l.shape(n.input(4)),
+                     at = l.shape(n.input(1));
+  const auto strides = l.Integers(n.input(3));
+  const int64_t depth = at.rank() == 1 ? at[0] : -1;
+  if (depth < 1 || !strides || std::ranges::any_of(*strides, [](int64_t s) { return s != 1; }) ||
+      n.Int("shrink_axis_mask") != (int64_t{1} << depth) - 1 || n.Int("ellipsis_mask") != 0 ||
+      n.Int("new_axis_mask") != 0 || !to.fully_known() || to.rank() < depth) {
+    return Unimplemented("the part that it writes is not known");
+  }
+  std::vector<int64_t> sizes(to.dims().begin(), to.dims().end());
+  const std::vector<int64_t> outer(sizes.begin(), sizes.begin() + depth);
+  if (value != PartialShape::Of({sizes.begin() + depth, sizes.end()})) {
+    return Unimplemented("what it writes is broadcast");
+  }
+  std::fill(sizes.begin(), sizes.begin() + depth, 1);
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(Endpoint first, AsInt32(n.input(1), l));
+  first = c.Select(c.Less(first, 0), c.Add(first, l.Ints(outer)), first);
+  if (to.rank() > depth) {
+    const std::vector<int64_t> rest(static_cast<size_t>(to.rank() - depth));
+    first = c.Make("tfl.concatenation", {first, l.Ints(rest)}, Options({{"axis", int64_t{0}}}),
+                   {Dtype::kInt32, PartialShape::Of({to.rank()})});
+  }
+  const Endpoint part = c.Reshape(n.input(4), sizes);
+  return c.Done(c.Make("tfl.dynamic_update_slice", {n.input(0), part, first}, {}, l.OutputOf(n)));
+}
+
 // A part by ones, at constant places.
 LiteEndpoints UpdatePart(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(
       CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool, Dtype::kInt8)));
+  if (!l.Integers(n.input(1))) return UpdatePlace(n, l);
   const PartialShape to = l.shape(n.input(0)), value = l.shape(n.input(4));
   const auto begin = l.Integers(n.input(1)), end = l.Integers(n.input(2)),
              strides = l.Integers(n.input(3));
