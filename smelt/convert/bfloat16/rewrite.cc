@@ -1,5 +1,6 @@
 // Puts a graph's choices into effect: type attributes, constants, and the casts between.
 #include <algorithm>
+#include <cmath>
 
 #include "smelt/convert/bfloat16/bfloat16.h"
 #include "smelt/graph/constant.h"
@@ -7,6 +8,19 @@
 
 namespace smelt {
 namespace {
+
+// In bfloat16. What is finite stays so: masks are the lowest float times 0 where nothing is left
+// out.
+StatusOr<Tensor> RoundedConstant(const Tensor& from) {
+  ASSIGN_OR_RETURN(Tensor to, FromFloat(from, Dtype::kBfloat16, HeapAllocator()));
+  constexpr uint16_t kMagnitude = 0x7fff, kInfinity = 0x7f80;
+  for (int64_t i = 0; i < from.num_elements(); ++i) {
+    uint16_t& bits = to.data<Bfloat16>()[i].bits;
+    const bool infinite = (bits & kMagnitude) == kInfinity;
+    if (infinite && std::isfinite(from.data<float>()[i])) --bits;
+  }
+  return to;
+}
 
 class PrecisionRewriter {
  public:
@@ -95,7 +109,7 @@ class PrecisionRewriter {
       if (!wanted[n].second) continue;
       const std::optional<Tensor> tensor = ConstantTensor(*n);
       if (!tensor) continue;  // whoever reads it fails as before, behind a cast
-      ASSIGN_OR_RETURN(const Tensor rounded, FromFloat(*tensor, Dtype::kBfloat16, HeapAllocator()));
+      ASSIGN_OR_RETURN(const Tensor rounded, RoundedConstant(*tensor));
       Node* to = n;
       const bool outside = g_.outside.contains(n);
       if (wanted[n].first || outside) {

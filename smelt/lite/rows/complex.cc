@@ -144,11 +144,17 @@ LiteEndpoints MovedInParts(Node& n, Legalizer& l) {
 
 LiteEndpoints MultipliedInParts(Node& n, Legalizer& l) {
   if (n.num_inputs() == 1) return MovedInParts(n, l);
-  // Of real parts an adjoint is a transpose, which leaves the sign of the imaginary ones.
-  if (n.Bool("adj_x") || n.Bool("adj_y")) return Unimplemented("it takes a complex adjoint");
   const Endpoint from[] = {n.input(0), n.input(1)};
-  ASSIGN_OR_RETURN(const ComplexParts x, PartsOfComplex(from[0], l));
-  ASSIGN_OR_RETURN(const ComplexParts y, PartsOfComplex(from[1], l));
+  // Of real parts an adjoint is a transpose: the imaginary ones change their sign before.
+  const auto parts = [&](int i, absl::string_view adjoint) -> StatusOr<ComplexParts> {
+    ASSIGN_OR_RETURN(ComplexParts z, PartsOfComplex(from[i], l));
+    if (!n.Bool(adjoint)) return z;
+    const LiteOutput part = {Dtype::kFloat, l.shape(from[i])};
+    ASSIGN_OR_RETURN(z.imaginary, l.Add("tfl.neg", {z.imaginary}, {}, part));
+    return z;
+  };
+  ASSIGN_OR_RETURN(const ComplexParts x, parts(0, "adj_x"));
+  ASSIGN_OR_RETURN(const ComplexParts y, parts(1, "adj_y"));
   const LiteOutput whole = l.OutputOf(n), out = {Dtype::kFloat, whole.shape};
   const std::string attr = n.def()->inputs[0].type_attr;
   const auto set = [&](Endpoint a, Endpoint b, Dtype type) -> Status {

@@ -144,7 +144,7 @@ def forecast(tf, m):
             z = tf.concat([z, value[:, None]], 1)
         paths = tf.reshape(tf.transpose(drawn.stack()), [b, samples, 4]) * scale[:, None]
         ordered = tf.sort(paths, 1)
-        return {"paths": paths, "median": (ordered[:, 4] + ordered[:, 5]) / 2, "low": ordered[:, 1], "high": ordered[:, -2], "above": tf.reduce_mean(tf.cast(paths > past[:, None, -1:], tf.float32), 1)}
+        return {"paths": paths, "median": (ordered[:, 4] + ordered[:, 5]) / 2, "low": ordered[:, 1], "high": ordered[:, -2]}
     return {"serving_default": serve}, [{"past": normal(2, 8) + 3, "covariates": normal(2, 12, 2), "seed": ints(3, 4)}, {"past": normal(1, 8) + 5, "covariates": normal(1, 12, 2, seed=4), "seed": ints(0, 1)}]
 
 

@@ -279,7 +279,7 @@ def odd(tf, m):
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, name="x"), tf.TensorSpec([None], tf.string, name="unused"), tf.TensorSpec([], tf.bool, name="flag"), tf.TensorSpec([None, 0], tf.float32, name="nothing")])
     def serve(x, unused, flag, nothing):
         y = x @ m.w
-        return {"x": x, "y": y, "again": y, "flag": flag, "constant": tf.constant([1.5, 2.5]), "weights": m.w.read_value(), "empty": x[:, :0], "none": nothing, "rows": tf.shape(x)[0], "version": tf.constant(3, tf.int64), "positive": tf.boolean_mask(y, y[:, 0] > 0),
+        return {"x": x, "y": y, "again": y, "flag": flag, "constant": tf.constant([1.5, 2.5]), "weights": m.w.read_value(), "none": nothing, "rows": tf.shape(x)[0], "version": tf.constant(3, tf.int64), "positive": tf.boolean_mask(y, y[:, 0] > 0),
                 "mean": tf.math.divide_no_nan(tf.reduce_sum(y), tf.cast(tf.size(y), tf.float32)), "either": tf.where(flag, y, -y), "first": tf.reduce_max(tf.concat([y, tf.zeros([1, 2])], 0), 0), "softmax": tf.nn.softmax(y), "sorted": tf.sort(y, 0)}
 
     @tf.function(input_signature=[tf.TensorSpec([2], tf.float64, name="double"), tf.TensorSpec([2], tf.float16, name="half"), tf.TensorSpec([2], tf.int8, name="byte"), tf.TensorSpec([2], tf.uint16, name="short"), tf.TensorSpec([2], tf.int16, name="signed"), tf.TensorSpec([2], tf.uint32, name="word"),
