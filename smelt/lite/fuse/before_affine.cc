@@ -271,7 +271,6 @@ StatusOr<bool> FusePadIntoConv(Node& n, Fuser& f) {
       return f.Declined(n, "it is padded otherwise than by SAME");
     }
   }
-  if (!Fuser::ReadOnce(e)) return f.Declined(n, "others read the padded image");
   n.AttrsToChange().Set("padding", "SAME");
   f.SetInput(&n, 0, e.node->input(0));
   return true;
