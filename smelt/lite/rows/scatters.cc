@@ -75,7 +75,8 @@ LiteEndpoints UpdatePlace(Node& n, Legalizer& l) {
   std::fill(sizes.begin(), sizes.begin() + depth, 1);
   OperatorChain c(l);
   ASSIGN_OR_RETURN(Endpoint first, AsInt32(n.input(1), l));
-  first = c.Select(c.Less(first, 0), c.Add(first, l.Ints(outer)), first);
+  const Endpoint from_end = c.Add(first, l.Ints(outer)), negative = c.Less(first, 0);
+  first = c.Select(negative, from_end, first);
   if (to.rank() > depth) {
     const std::vector<int64_t> rest(static_cast<size_t>(to.rank() - depth));
     first = c.Make("tfl.concatenation", {first, l.Ints(rest)}, Options({{"axis", int64_t{0}}}),
