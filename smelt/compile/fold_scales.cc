@@ -64,12 +64,13 @@ class ScaleFolder {
     // A sum of infinities is another number than an infinite product of the sum.
     const auto finite = [](float f) { return std::isfinite(f); };
     if (!std::ranges::all_of(factors->flat<float>(), finite)) return OkStatus();
+    const bool reshaped = shape != At(out).shape;
     ASSIGN_OR_RETURN(Tensor all, scales->Scaled(*weights, *factors));
     action.inputs[1] = plan_.AddConstant(action.inputs[1], std::move(all));
     action.then.push_back(product->node);
-    if (shape == At(out).shape) {
+    if (!reshaped) {
       action.outputs = product->outputs;
-    } else {  // the product of a reshape: the same bytes in its shape
+    } else {  // the same bytes in the reshape's shape
       PlanValue& made = plan_.values[static_cast<size_t>(product->outputs[0])];
       PlanValue& own = plan_.values[static_cast<size_t>(out)];
       own.place = made.place;
