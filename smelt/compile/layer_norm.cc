@@ -31,21 +31,16 @@ class NormFinder {
     if (of_mean.size() != 2) return std::nullopt;
     size_t difference = of_mean[0], squares = of_mean[1];
     if (Is(difference, {"SquaredDifference"})) std::swap(difference, squares);
-    if (!found_.narrow && !Is(difference, {"Sub"})) return FindAffine(mean, difference, squares);
     int center = mean.outputs[0];
     if (found_.narrow && !Narrow(&difference, &center)) return std::nullopt;
-    if (!IsElementwise(difference, {"Sub"}) || !Is(squares, {"SquaredDifference"}) ||
-        !Reads(difference, {found_.x, center}) || !ReadsBoth(squares, wide, mean)) {
+    if (!Is(squares, {"SquaredDifference"}) || !ReadsBoth(squares, wide, mean)) {
       return std::nullopt;
     }
+    if (!IsElementwise(difference, {"Sub"})) return FindAffine(difference, center, squares);
+    if (!Reads(difference, {found_.x, center})) return std::nullopt;
     found_.actions.push_back(difference);
-    size_t root = TakeRoot(squares);
+    const size_t root = TakeRoot(squares);
     if (root == readers_.no_action()) return std::nullopt;
-    if (found_.narrow) {
-      root = OnlyReader(root);
-      if (!IsCast(root, Dtype::kFloat, Dtype::kBfloat16)) return std::nullopt;
-      found_.actions.push_back(root);
-    }
     const size_t product = TakeProducts(difference, root);
     if (product == readers_.no_action()) return std::nullopt;
     const size_t last = OnlyReader(product);
@@ -59,23 +54,21 @@ class NormFinder {
 
  private:
   // x * factor + (offset - mean * factor), where factor is root * scale, in all spellings of Keras
-  // and tf.nn.batch_normalization. `center` is who reads the mean beside the squares.
-  std::optional<SpelledLayerNorm> FindAffine(const PlanAction& mean, size_t center,
-                                             size_t squares) {
-    if (!Is(squares, {"SquaredDifference"}) || !ReadsBoth(squares, found_.x, mean)) {
-      return std::nullopt;
-    }
-    found_.affine = true;
+  // and tf.nn.batch_normalization, and with sums as Grappler joins them. `center` is the action
+  // that reads the mean, as value `moved`, beside the squares.
+  std::optional<SpelledLayerNorm> FindAffine(size_t center, int moved, size_t squares) {
+    found_.affine = !found_.narrow;
     const size_t root = TakeRoot(squares);
     if (root == readers_.no_action()) return std::nullopt;
     int factor = ValueOf(root);
     if (const size_t scaled = OnlyReader(root); scaled != readers_.no_action()) {
-      if (!Is(scaled, {"Mul"}) || !TakeRow(scaled, factor, &found_.scale)) return std::nullopt;
+      if (!IsElementwise(scaled, {"Mul"}) || !TakeRow(scaled, factor, &found_.scale)) {
+        return std::nullopt;
+      }
       found_.actions.push_back(scaled);
       factor = ValueOf(scaled);
     }
-    int moved = mean.outputs[0];
-    bool negative = Is(center, {"Neg"});
+    const bool negative = IsElementwise(center, {"Neg"});
     if (negative) {
       found_.actions.push_back(center);
       moved = ValueOf(center);
@@ -87,26 +80,47 @@ class NormFinder {
     if (!IsProductOf(product, found_.x, factor)) return std::nullopt;
     found_.actions.push_back(center);
     found_.actions.push_back(product);
-    const size_t last = OnlyReader(product);
-    // What is added to the product: the offset and the mean's part, or that alone.
-    size_t shift = center;
-    if (const size_t next = OnlyReader(center); next != last || !negative) {
-      shift = next;
-      const bool takes =
-          negative ? Is(shift, kSumOps) && TakeRow(shift, ValueOf(center), &found_.offset)
-          : Is(shift, {"Sub"}) ? Same(plan_.actions[shift].inputs[1], ValueOf(center)) &&
-                                     TakeRow(shift, ValueOf(center), &found_.offset)
-                               : Is(shift, {"Neg"});
-      if (!takes) return std::nullopt;
-      found_.actions.push_back(shift);
-      if (OnlyReader(shift) != last) return std::nullopt;
-    }
-    if (!Is(last, kSumOps) || !IsPairOf(last, ValueOf(product), ValueOf(shift)) ||
-        !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
+    const size_t last = negative ? JoinNegative(product, center) : JoinPositive(product, center);
+    // The kernel for bfloat16 has all operands.
+    const bool whole = !found_.narrow || (found_.scale >= 0 && found_.offset >= 0);
+    if (last == readers_.no_action() || !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x)) || !whole) {
       return std::nullopt;
     }
-    found_.actions.push_back(last);
     return found_;
+  }
+  // product + (-mean * factor) + offset, in any order; without an offset, too. The last sum.
+  size_t JoinNegative(size_t product, size_t center) {
+    const size_t by_product = OnlyReader(product), by_center = OnlyReader(center);
+    if (by_product == by_center) {
+      if (!IsSumOf(by_product, ValueOf(product), ValueOf(center))) return readers_.no_action();
+      found_.actions.push_back(by_product);
+      const size_t next = OnlyReader(by_product);
+      if (!IsSum(next) || !TakeRow(next, ValueOf(by_product), &found_.offset)) return by_product;
+      found_.actions.push_back(next);
+      return next;
+    }
+    if (!IsSum(by_center) || OnlyReader(by_center) != by_product ||
+        !TakeRow(by_center, ValueOf(center), &found_.offset) ||
+        !IsSumOf(by_product, ValueOf(product), ValueOf(by_center))) {
+      return readers_.no_action();
+    }
+    found_.actions.push_back(by_center);
+    found_.actions.push_back(by_product);
+    return by_product;
+  }
+  // product + (offset - mean * factor), or product + -(mean * factor).
+  size_t JoinPositive(size_t product, size_t center) {
+    const size_t last = OnlyReader(product), shift = OnlyReader(center);
+    const bool shifts =
+        IsElementwise(shift, {"Neg"}) ||
+        (IsElementwise(shift, {"Sub"}) && Same(plan_.actions[shift].inputs[1], ValueOf(center)) &&
+         TakeRow(shift, ValueOf(center), &found_.offset));
+    if (!shifts || OnlyReader(shift) != last || !IsSumOf(last, ValueOf(product), ValueOf(shift))) {
+      return readers_.no_action();
+    }
+    found_.actions.push_back(shift);
+    found_.actions.push_back(last);
+    return last;
   }
 
   // Keras 2's: rows are channels of a batch normalization without scales of its own, behind which
@@ -156,7 +170,8 @@ class NormFinder {
            std::ranges::all_of(t->flat<float>(), [&](float f) { return f == number; });
   }
 
-  // From the squares to the root of their mean and a number, which it gives.
+  // From the squares to the root of their mean and a number, in the type of x; no_action(): it is
+  // something else.
   size_t TakeRoot(size_t squares) {
     const size_t variance = OnlyReader(squares);
     if (!IsMeanOfLast(variance)) return readers_.no_action();
@@ -165,7 +180,11 @@ class NormFinder {
     const size_t root = OnlyReader(sum);
     if (!Is(root, {"Rsqrt"})) return readers_.no_action();
     for (const size_t i : {squares, variance, sum, root}) found_.actions.push_back(i);
-    return root;
+    if (!found_.narrow) return root;
+    const size_t rounded = OnlyReader(root);
+    if (!IsCast(rounded, Dtype::kFloat, Dtype::kBfloat16)) return readers_.no_action();
+    found_.actions.push_back(rounded);
+    return rounded;
   }
 
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
@@ -248,6 +267,14 @@ class NormFinder {
       return true;
     }
     return false;
+  }
+  // Of two.
+  bool IsSum(size_t action) const {
+    return IsElementwise(action, {"AddV2", "Add", "AddN"}) &&
+           plan_.actions[action].inputs.size() == 2;
+  }
+  bool IsSumOf(size_t action, int a, int b) const {
+    return IsSum(action) && IsPairOf(action, a, b);
   }
   bool IsPairOf(size_t action, int a, int b) const {
     return Reads(action, {a, b}) || Reads(action, {b, a});

@@ -87,7 +87,7 @@ def spelled(r):
 
 def norms(r):
     for depth in (6, 48):
-        for spell in ("difference", "root", "both"):
+        for spell in ("difference", "root", "both", "affine", "affine_joined"):
 
             def build(depth=depth, spell=spell):
                 x = narrow_ph([None, depth])
@@ -96,8 +96,15 @@ def norms(r):
                 variance = tf.reduce_mean(tf.math.squared_difference(wide, mean), axis=-1, keepdims=True)
                 root = tf.cast(tf.math.rsqrt(variance + 1e-3), B)
                 scale, offset = tf.constant(halves(r, depth)), tf.constant(halves(r, depth))
-                difference = x - tf.cast(mean, B)
-                if spell == "both":
+                center = tf.cast(mean, B)
+                difference = x - center
+                if spell == "affine":
+                    factor = root * scale
+                    y = x * factor + (-center * factor + offset)
+                elif spell == "affine_joined":
+                    factor = root * scale
+                    y = tf.add_n([x * factor, -center * factor]) + offset
+                elif spell == "both":
                     y = difference * root * scale + offset
                 elif spell == "root":
                     y = offset + difference * (scale * root)
