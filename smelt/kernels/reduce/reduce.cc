@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/copy.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/reduce/reduce_numbers.h"
 #include "smelt/kernels/reduce/reduce_plan.h"
@@ -361,11 +362,8 @@ Status RunReduce(OpContext& ctx) {
     nothing.inner = 0;
     const bool floating = IsFloating(in.dtype());
     nothing.reduced_elements = floating ? 0 : 1;
-    for (int64_t i = 0; i < n; ++i) {
-      state.run({nothing, in.raw(),
-                 static_cast<char*>(out->raw()) + i * static_cast<int64_t>(DtypeSize(in.dtype())),
-                 state.load, state.store});
-    }
+    state.run({nothing, in.raw(), out->raw(), state.load, state.store});
+    FillRun(in.dtype(), At(in.dtype(), out->raw(), 1), out->raw(), n - 1);
     return OkStatus();
   }
   state.run({plan, in.raw(), out->raw(), state.load, state.store});
