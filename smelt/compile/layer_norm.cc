@@ -5,7 +5,7 @@
 namespace smelt {
 namespace {
 
-constexpr OpSet kSumOps = {"AddV2", "Add"};
+constexpr OpSet kSumOps = {"AddV2", "Add", "AddN"};
 
 class NormFinder {
  public:
@@ -44,7 +44,7 @@ class NormFinder {
     const size_t product = TakeProducts(difference, root);
     if (product == readers_.no_action()) return std::nullopt;
     const size_t last = OnlyReader(product);
-    if (!IsElementwise(last, kSumOps) || !TakeRow(last, ValueOf(product), &found_.offset) ||
+    if (!IsSum(last) || !TakeRow(last, ValueOf(product), &found_.offset) ||
         !(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) {
       return std::nullopt;
     }
@@ -154,7 +154,7 @@ class NormFinder {
     const int normal = factors[left ? 0 : 1];
     const size_t last = OnlyReader(product);
     if (!(ShapeOf(normal) == ShapeOf(ValueOf(product))) ||
-        !TakeRow(product, normal, &found_.scale) || !Is(last, kSumOps) ||
+        !TakeRow(product, normal, &found_.scale) || !IsSum(last) ||
         !TakeRow(last, ValueOf(product), &found_.offset) ||
         ShapeOf(ValueOf(last)).num_elements() != x.num_elements() ||
         ShapeOf(ValueOf(last)).back() != x.back()) {
@@ -176,7 +176,7 @@ class NormFinder {
     const size_t variance = OnlyReader(squares);
     if (!IsMeanOfLast(variance)) return readers_.no_action();
     const size_t sum = OnlyReader(variance);
-    if (!Is(sum, kSumOps) || !TakeEpsilon(sum, variance)) return readers_.no_action();
+    if (!IsSum(sum, Dtype::kFloat) || !TakeEpsilon(sum, variance)) return readers_.no_action();
     const size_t root = OnlyReader(sum);
     if (!Is(root, {"Rsqrt"})) return readers_.no_action();
     for (const size_t i : {squares, variance, sum, root}) found_.actions.push_back(i);
@@ -269,9 +269,11 @@ class NormFinder {
     return false;
   }
   // Of two.
+  bool IsSum(size_t action, Dtype dtype) const {
+    return Is(action, kSumOps, dtype) && plan_.actions[action].inputs.size() == 2;
+  }
   bool IsSum(size_t action) const {
-    return IsElementwise(action, {"AddV2", "Add", "AddN"}) &&
-           plan_.actions[action].inputs.size() == 2;
+    return IsSum(action, found_.narrow ? Dtype::kBfloat16 : Dtype::kFloat);
   }
   bool IsSumOf(size_t action, int a, int b) const {
     return IsSum(action) && IsPairOf(action, a, b);

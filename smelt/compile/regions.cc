@@ -158,8 +158,7 @@ bool HasDataUse(const Node& n) {
 // dead, waiting tells whether a constant is. What else nobody reads stays waited for, as it may
 // fail.
 void FreeConstants(Graph& graph) {
-  std::vector<Node*> nodes;
-  for (Node* n : graph.Nodes()) nodes.push_back(n);
+  const auto nodes = graph.Nodes();
   if (std::ranges::any_of(nodes, [](const Node* n) { return n->Is(kControlFlow); })) return;
   for (Node* n : nodes) {
     if (!n->Is("Const") || n->control_inputs().empty()) continue;

@@ -53,18 +53,10 @@ void SumsOfLine(const LayerWindow& s, const Image& m, int64_t units, const int16
 Status RunHybridTransposed(OpContext& ctx) {
   const auto& s = ctx.state<HybridTransposedState>();
   const Tensor &sizes = ctx.input(0), &filter = ctx.input(1), &in = ctx.input(2);
-  if (sizes.dtype() != Dtype::kInt32 || sizes.num_elements() != 4) {
-    return InvalidArgument("its output shape is no vector of 4 int32");
-  }
-  const auto given = sizes.flat<int32_t>();
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims(given.begin(), given.end())));
-  ASSIGN_OR_RETURN(Image m, ImageOf(s, shape, filter.shape()));
-  m.depth = filter.dim(3);
+  ASSIGN_OR_RETURN(const auto fitted, TransposedImageOf(s, sizes, in.shape(), filter.shape()));
+  const Shape& shape = fitted.output;
+  const Image& m = fitted.image;
   const int64_t units = shape[3];
-  if (!(in.shape() == Shape({m.batch, m.out_h, m.out_w, m.depth})) || filter.dim(0) != units) {
-    return InvalidArgument("an input of shape ", in.shape().ToString(), " and a filter of shape ",
-                           filter.shape().ToString(), " for an output of shape ", shape.ToString());
-  }
   if (s.scales.size() != 1 && static_cast<int64_t>(s.scales.size()) != units) {
     return InvalidArgument("there are ", s.scales.size(), " scales for ", units, " channels");
   }

@@ -41,6 +41,24 @@ StatusOr<Image> ImageOf(const LayerWindow& s, const Shape& in, const Shape& filt
   return m;
 }
 
+StatusOr<TransposedImage> TransposedImageOf(const LayerWindow& s, const Tensor& sizes,
+                                            const Shape& in, const Shape& filter) {
+  if (sizes.dtype() != Dtype::kInt32 || sizes.num_elements() != 4) {
+    return InvalidArgument("its output shape is no vector of 4 int32");
+  }
+  const auto given = sizes.flat<int32_t>();
+  TransposedImage t;
+  ASSIGN_OR_RETURN(t.output, Shape::Make(Dims(given.begin(), given.end())));
+  ASSIGN_OR_RETURN(t.image, ImageOf(s, t.output, filter));
+  Image& m = t.image;
+  m.depth = filter[3];
+  if (!(in == Shape({m.batch, m.out_h, m.out_w, m.depth})) || filter[0] != t.output[3]) {
+    return InvalidArgument("an input of shape ", in.ToString(), " and a filter of shape ",
+                           filter.ToString(), " for an output of shape ", t.output.ToString());
+  }
+  return t;
+}
+
 StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& weights) {
   if (weights.rank() != 2 || weights[1] == 0 || in.num_elements() % weights[1] != 0) {
     return InvalidArgument("weights of shape ", weights.ToString(), " for an input of shape ",

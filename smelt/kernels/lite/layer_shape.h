@@ -28,6 +28,15 @@ struct Image {
 // INVALID_ARGUMENT unless both are of rank 4 and fit.
 StatusOr<Image> ImageOf(const LayerWindow& s, const Shape& in, const Shape& filter);
 
+// The same of TRANSPOSE_CONV, which is a convolution backwards: in_* and out_* are sizes of
+// `output` (what input 0, `sizes`, says) and of `in`. INVALID_ARGUMENT unless all fit.
+struct TransposedImage {
+  Shape output;
+  Image image;
+};
+StatusOr<TransposedImage> TransposedImageOf(const LayerWindow& s, const Tensor& sizes,
+                                            const Shape& in, const Shape& filter);
+
 // The shape of what a fully connected layer makes: [rows, units], or the input's with units in the
 // place of its last dimension. INVALID_ARGUMENT where the two do not fit.
 StatusOr<Shape> DenseOutput(const LayerWindow& s, const Shape& in, const Shape& weights);

@@ -318,18 +318,9 @@ void Transposed(const LayerState& s, const Image& m, const Finish& finish, int64
 Status RunTransposed(OpContext& ctx) {
   auto& s = ctx.state<LayerState>();
   const Tensor &sizes = ctx.input(0), &filter = ctx.input(1), &in = ctx.input(2);
-  if (sizes.dtype() != Dtype::kInt32 || sizes.num_elements() != 4) {
-    return InvalidArgument("its output shape is no vector of 4 int32");
-  }
-  Dims dims;
-  for (int i = 0; i < 4; ++i) dims.push_back(sizes.data<int32_t>()[i]);
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-  ASSIGN_OR_RETURN(Image m, ImageOf(s, shape, filter.shape()));
-  m.depth = filter.dim(3);
-  if (!(in.shape() == Shape({m.batch, m.out_h, m.out_w, m.depth})) || filter.dim(0) != shape[3]) {
-    return InvalidArgument("an input of shape ", in.shape().ToString(), " and a filter of shape ",
-                           filter.shape().ToString(), " for an output of shape ", shape.ToString());
-  }
+  ASSIGN_OR_RETURN(const auto fitted, TransposedImageOf(s, sizes, in.shape(), filter.shape()));
+  const Shape& shape = fitted.output;
+  const Image& m = fitted.image;
   ASSIGN_OR_RETURN(const Finish finish, Finish::Of(ctx, s, 3, shape[3]));
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, shape));
   if (out->num_elements() == 0) return OkStatus();

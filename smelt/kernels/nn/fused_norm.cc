@@ -28,41 +28,30 @@ void NormalizeRows(const float* x, const float* scale, const float* offset, floa
   });
 }
 
-class BoundLayerNorm final : public BoundKernel {
+class BoundRowNorm final : public BoundKernel {
  public:
-  BoundLayerNorm(float epsilon, int64_t rows, int64_t depth)
-      : epsilon_(epsilon), rows_(rows), depth_(depth) {}
-  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
-    const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
-    NormalizeRows(input(0), input(1), input(2), epsilon_, rows_, depth_,
-                  static_cast<float*>(outputs[0]));
-    return OkStatus();
-  }
-
- private:
-  const float epsilon_;
-  const int64_t rows_, depth_;
-};
-
-class BoundAffineNorm final : public BoundKernel {
- public:
-  BoundAffineNorm(float epsilon, int64_t rows, int64_t depth, bool has_scale, bool has_offset)
+  // Inputs behind the first are the scale and the offset that there are; only x * factor + shift
+  // (`affine`) may lack one, and may lie where it writes.
+  BoundRowNorm(float epsilon, int64_t rows, int64_t depth, bool affine, bool has_scale,
+               bool has_offset)
       : epsilon_(epsilon),
         rows_(rows),
         depth_(depth),
+        affine_(affine),
         scale_(has_scale ? 1 : 0),
         offset_(has_offset ? 1 + scale_ : 0) {}
   Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
     const auto row = [&](int i) { return i == 0 ? nullptr : static_cast<const float*>(inputs[i]); };
     NormalizeRows(static_cast<const float*>(inputs[0]), row(scale_), row(offset_), epsilon_, rows_,
-                  depth_, static_cast<float*>(outputs[0]), true);
+                  depth_, static_cast<float*>(outputs[0]), affine_);
     return OkStatus();
   }
-  bool may_overwrite(int i) const override { return i == 0; }
+  bool may_overwrite(int i) const override { return affine_ && i == 0; }
 
  private:
   const float epsilon_;
   const int64_t rows_, depth_;
+  const bool affine_;
   const int scale_, offset_;  // inputs; 0: there is none
 };
 
@@ -312,12 +301,12 @@ extern constinit const std::span<const Kernel> kFusedNormKernels = kFusedNormTab
 namespace nn {
 
 std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t depth) {
-  return std::make_unique<BoundLayerNorm>(epsilon, rows, depth);
+  return std::make_unique<BoundRowNorm>(epsilon, rows, depth, false, true, true);
 }
 
 std::unique_ptr<BoundKernel> BindAffineNorm(float epsilon, int64_t rows, int64_t depth,
                                             bool has_scale, bool has_offset) {
-  return std::make_unique<BoundAffineNorm>(epsilon, rows, depth, has_scale, has_offset);
+  return std::make_unique<BoundRowNorm>(epsilon, rows, depth, true, has_scale, has_offset);
 }
 
 std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth) {
