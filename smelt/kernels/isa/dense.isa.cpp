@@ -128,18 +128,20 @@ template <int V>
 void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
            int64_t full_k, Start start, float* y, int64_t ldy, int64_t columns) {
   static_assert(V == 1 || V % 2 == 0);
-  int64_t r = 0;
-  const auto rows = [&]<int M>() __attribute__((always_inline)) {
-    const Start sums = {start.sums == nullptr ? nullptr : start.sums + r * start.step, start.step};
-    Rows<M, V>(x + r * ldx, ldx, k, w, ldw, full_k, sums, y + r * ldy, ldy, columns);
-    r += M;
-  };
-  while (m - r >= kTallRows) rows.template operator()<kTallRows>();
-  const int64_t left = m - r;
-  [&]<int... M>(std::integer_sequence<int, M...>) {
-    ((left == M + 1 ? rows.template operator()<M + 1>() : void()), ...);
+  // As few tiles as there can be, of as even heights: a low one is slower than its share.
+  const int64_t tiles = (m + kTallRows - 1) / kTallRows;
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t r = m * t / tiles, height = m * (t + 1) / tiles - r;
+    const auto rows = [&]<int M>() __attribute__((always_inline)) {
+      const Start sums = {start.sums == nullptr ? nullptr : start.sums + r * start.step,
+                          start.step};
+      Rows<M, V>(x + r * ldx, ldx, k, w, ldw, full_k, sums, y + r * ldy, ldy, columns);
+    };
+    [&]<int... M>(std::integer_sequence<int, M...>) {
+      ((height == M + 1 ? rows.template operator()<M + 1>() : void()), ...);
+    }
+    (std::make_integer_sequence<int, kTallRows>());
   }
-  (std::make_integer_sequence<int, kTallRows - 1>());
 }
 
 void Activate(float* y, int64_t ldy, int64_t m, int64_t n, UnaryF32 act, float alpha) {
