@@ -10,13 +10,16 @@ namespace smelt::SMELT_ISA_NAMESPACE {
 void FillDense(IsaTable& t);
 namespace {
 
-constexpr int kPanelVecs = 4;
+// Four rows of a panel at once: sums, a panel's vectors of weights and a value fill the 16
+// registers; of 32, values of each row have some, too.
+constexpr int kPanelVecs = kVecRegisters == 32 ? 4 : 3;
 constexpr int64_t kPanel = kPanelVecs * kLanes;
-// Rows at once: with kPanelVecs vectors each, a vector of weights and a value of each row, sums
-// fill the 32 or 16 registers.
-constexpr int kTileRows = kVecRegisters == 32 ? 4 : 3;
-// The same with two vectors each.
-constexpr int kTallRows = 2 * kTileRows;
+constexpr int kTileRows = 4;
+// The same with two vectors each, where registers are left for more values.
+constexpr int kTallRows = kVecRegisters == 32 ? 2 * kTileRows : kTileRows;
+
+// Floats; more come from farther than the second cache, one stream at a time.
+constexpr int64_t kNearWeights = int64_t{1} << 17;
 
 // The first `count` floats of p, zeros after them.
 inline Vec LoadPart(const float* p, int64_t count) {
@@ -40,11 +43,15 @@ struct Start {
 
 // M rows by V vectors, of which `columns` are stored. U sums run side by side: one row alone would
 // wait for each addition. From row full_k on, reading whole vectors of w would leave the matrix.
+// Of more than one panel, weights of the next lie `apart` floats behind.
 template <int M, int V, int U>
 inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int64_t k,
                                                 const float* w, int64_t ldw, int64_t full_k,
-                                                Start start, float* y, int64_t ldy,
-                                                int64_t columns) {
+                                                Start start, float* y, int64_t ldy, int64_t columns,
+                                                int64_t apart = kPanel) {
+  const auto weights = [&](const float* row, int v) __attribute__((always_inline)) {
+    return row + v / kPanelVecs * apart + v % kPanelVecs * kLanes;
+  };
   Vec acc[U][M][V];
   for (int u = 0; u < U; ++u) {
     for (int m = 0; m < M; ++m) {
@@ -65,18 +72,21 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
 #pragma GCC unroll 8
     for (int u = 0; u < U; ++u) {
       const float* row = w + (i + u) * ldw;
+      Vec b[V];
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) {
-        const Vec b = LoadVec(row + v * kLanes);
+      for (int v = 0; v < V; ++v) b[v] = LoadVec(weights(row, v));
 #pragma GCC unroll 8
-        for (int m = 0; m < M; ++m) acc[u][m][v] += b * x[m * ldx + i + u];
+      for (int m = 0; m < M; ++m) {
+        const float value = x[m * ldx + i + u];
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) acc[u][m][v] += b[v] * value;
       }
     }
   }
   for (; i < full_k; ++i) {
     const float* row = w + i * ldw;
     for (int v = 0; v < V; ++v) {
-      const Vec b = LoadVec(row + v * kLanes);
+      const Vec b = LoadVec(weights(row, v));
       for (int m = 0; m < M; ++m) acc[0][m][v] += b * x[m * ldx + i];
     }
   }
@@ -84,7 +94,7 @@ inline __attribute__((always_inline)) void Tile(const float* x, int64_t ldx, int
     const float* row = w + i * ldw;
     for (int v = 0; v < V; ++v) {
       const int64_t left = columns - v * kLanes;
-      const Vec b = LoadPart(row + v * kLanes, left < kLanes ? (left > 0 ? left : 0) : kLanes);
+      const Vec b = LoadPart(weights(row, v), left < kLanes ? (left > 0 ? left : 0) : kLanes);
       for (int m = 0; m < M; ++m) acc[0][m][v] += b * x[m * ldx + i];
     }
   }
@@ -113,7 +123,7 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
   constexpr int kVecs = M > kTileRows && V > 2 ? 2 : V;
   // So many sums hide how long an addition takes. From four rows on they are added in one order.
   constexpr int kSums = (M < 4 ? M : 4) * kVecs;
-  constexpr int kUnrolled = kSums < 8 ? 8 / kSums : 1;
+  constexpr int kUnrolled = (8 + kSums - 1) / kSums;
   for (int v = 0; v < V; v += kVecs) {
     const int64_t from = v * kLanes;
     const Start sums = {start.sums == nullptr ? nullptr : start.sums + from, start.step};
@@ -127,7 +137,7 @@ inline __attribute__((always_inline)) void Rows(const float* x, int64_t ldx, int
 template <int V>
 void Panel(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, int64_t ldw,
            int64_t full_k, Start start, float* y, int64_t ldy, int64_t columns) {
-  static_assert(V == 1 || V % 2 == 0);
+  static_assert(V <= 2 || V == kPanelVecs);
   // As few tiles as there can be, of as even heights: a low one is slower than its share.
   const int64_t tiles = (m + kTallRows - 1) / kTallRows;
   for (int64_t t = 0; t < tiles; ++t) {
@@ -197,8 +207,7 @@ void Dense(const float* x, int64_t ldx, int64_t m, int64_t k, const float* w, in
   int64_t j = 0;
   if (m == 1 && k > 0) {
     j = n - n % kLanes;
-    constexpr int64_t kNear = int64_t{1} << 17;  // floats
-    if (k * j > kNear) {
+    if (k * j > kNearWeights) {
       DenseRow<true>(x, k, w, ldw, j, bias, y);
     } else {
       DenseRow<false>(x, k, w, ldw, j, bias, y);
@@ -291,7 +300,17 @@ void DensePacked(const float* x, int64_t ldx, int64_t m, int64_t k, const float*
   // Rows that take several tiles go by while a part of a panel's weights is in the nearest cache.
   constexpr int64_t kNear = (int64_t{16} << 10) / (kPanel * int64_t{sizeof(float)});
   const int64_t most = m > kTallRows && k > 2 * kNear ? kNear : k;
-  for (int64_t j = 0; j < n; j += kPanel) {
+  int64_t j = 0;
+  if (m == 1 && k * n <= kNearWeights) {
+    // A value is read for two panels.
+    constexpr int kSums = kPanelVecs < 4 ? 2 : 1;
+    for (; j + 2 * kPanel <= n; j += 2 * kPanel) {
+      Tile<1, 2 * kPanelVecs, kSums>(x, 0, k, packed + j * k, kPanel, k,
+                                     {bias ? bias + j : nullptr, 0}, y + j, 0, 2 * kPanel,
+                                     k * kPanel);
+    }
+  }
+  for (; j < n; j += kPanel) {
     const int64_t columns = n - j < kPanel ? n - j : kPanel;
     const int64_t vectors = (columns + kLanes - 1) / kLanes;
     int64_t done = 0;
