@@ -11,15 +11,15 @@
 // The bits of leaf 7 that are newer than the level, by subleaf.
 static void Mask(unsigned subleaf, unsigned r[4]) {
   if (subleaf == 0) {
-    r[2] &= ~(BIT(11) | BIT(14));                                    // VNNI, VPOPCNTDQ
-    r[3] &= ~(BIT(8) | BIT(22) | BIT(23) | BIT(24) | BIT(25));       // VP2INTERSECT, FP16, AMX
+    r[2] &= ~(BIT(11) | BIT(14));                               // VNNI, VPOPCNTDQ
+    r[3] &= ~(BIT(8) | BIT(22) | BIT(23) | BIT(24) | BIT(25));  // VP2INTERSECT, FP16, AMX
     if (WITHOUT_AVX512) {
       r[1] &= ~(BIT(16) | BIT(17) | BIT(21) | BIT(28) | BIT(30) | BIT(31));  // F DQ IFMA CD BW VL
       r[2] &= ~(BIT(1) | BIT(6) | BIT(12));                                  // VBMI, VBMI2, BITALG
     }
   } else if (subleaf == 1) {
-    r[0] &= ~(BIT(4) | BIT(5) | BIT(21) | BIT(23));   // AVX-VNNI, BF16, AMX-FP16, AVX-IFMA
-    r[3] &= ~(BIT(4) | BIT(5) | BIT(10) | BIT(19));   // AVX-VNNI-INT8, NE-CONVERT, INT16, AVX10
+    r[0] &= ~(BIT(4) | BIT(5) | BIT(21) | BIT(23));  // AVX-VNNI, BF16, AMX-FP16, AVX-IFMA
+    r[3] &= ~(BIT(4) | BIT(5) | BIT(10) | BIT(19));  // AVX-VNNI-INT8, NE-CONVERT, INT16, AVX10
   }
 }
 
