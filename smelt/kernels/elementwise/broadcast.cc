@@ -3,13 +3,13 @@
 
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/elementwise/elementwise.h"
+#include "smelt/kernels/elementwise/short_rows.h"
 
 namespace smelt {
 namespace {
 
 // Elements of a block on the stack: conversions and short rows go through it.
 constexpr int64_t kBlock = kNarrowBlock;
-constexpr int kMaxElement = 16;
 // Rows shorter than this are joined before a row function is called.
 constexpr int64_t kShortRow = 64;
 
@@ -60,90 +60,17 @@ void BinaryRow(const BinaryState& s, const char* a, bool a_steps, const char* b,
   (a_steps ? (b_steps ? s.loops.vv : s.loops.vs) : s.loops.sv)(a, b, out, n);
 }
 
-template <typename W>
-void Repeat(const char* from, int64_t step, char* to, int64_t n) {
-  const W* x = reinterpret_cast<const W*>(from);
-  W* y = reinterpret_cast<W*>(to);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i * step];
-}
-struct Wide16 {
-  uint64_t a, b;
-};
-
-void CopyRow(const char* from, int64_t step, char* to, int64_t n, int size) {
-  switch (size) {
-    case 1:
-      return Repeat<uint8_t>(from, step, to, n);
-    case 2:
-      return Repeat<uint16_t>(from, step, to, n);
-    case 4:
-      return Repeat<uint32_t>(from, step, to, n);
-    case 8:
-      return Repeat<uint64_t>(from, step, to, n);
-    default:
-      return Repeat<Wide16>(from, step, to, n);
-  }
-}
-
-// Each of `rows` values n times.
-template <typename W>
-void SpreadColumn(const char* from, char* to, int64_t rows, int64_t n) {
-  const W* x = reinterpret_cast<const W*>(from);
-  W* y = reinterpret_cast<W*>(to);
-  for (int64_t i = 0; i < rows; ++i) {
-    const W v = x[i];
-    for (int64_t j = 0; j < n; ++j) *y++ = v;
-  }
-}
-
-// Fills `to` with an operand's part of rows [begin, begin + rows), each of n elements.
-void SpreadRows(const Broadcast& bc, int operand, const char* from, int64_t begin, int64_t rows,
-                int size, char* to) {
-  const int64_t n = bc.sizes.back();
-  const Dims& strides = bc.strides[operand];
-  if (strides.size() == 2 && strides[0] == 1 && strides[1] == 0) {
-    const char* at = from + begin * size;
-    switch (size) {
-      case 1:
-        return SpreadColumn<uint8_t>(at, to, rows, n);
-      case 2:
-        return SpreadColumn<uint16_t>(at, to, rows, n);
-      case 4:
-        return SpreadColumn<uint32_t>(at, to, rows, n);
-      case 8:
-        return SpreadColumn<uint64_t>(at, to, rows, n);
-      default:
-        return SpreadColumn<Wide16>(at, to, rows, n);
-    }
-  }
-  ForEachRow(bc, begin, begin + rows, [&](const int64_t* offsets, int64_t out, int64_t) {
-    CopyRow(from + offsets[operand] * size, strides.back(), to + (out - begin * n) * size, n, size);
-  });
-}
-
-// Rows [begin, end), each of n < kShortRow elements: operands are spread into blocks first, so that
-// one call serves many rows.
+// Rows [begin, end), each of n < kShortRow elements: one call serves many rows.
 void ShortRows(const BinaryState& s, const Broadcast& bc, const char* a, const char* b, char* out,
                int64_t begin, int64_t end) {
-  alignas(16) char x[kBlock * kMaxElement];
-  alignas(16) char y[kBlock * kMaxElement];
   const int64_t n = bc.sizes.back();
-  const int64_t per_block = kBlock / n;
-  // With two dimensions an operand is either contiguous, or the same row for every index.
-  const bool flat = bc.sizes.size() == 2;
-  const bool a_whole = flat && bc.strides[0][0] == n && bc.strides[0][1] == 1;
-  const bool b_whole = flat && bc.strides[1][0] == n && bc.strides[1][1] == 1;
-  const bool a_tile = flat && bc.strides[0][0] == 0;
-  const bool b_tile = flat && bc.strides[1][0] == 0;
-  const int size = s.in_size;
-  for (int64_t i = begin; i < end; i += per_block) {
-    const int64_t rows = std::min(per_block, end - i);
-    const bool fill_a = !a_whole && !(a_tile && i != begin);
-    const bool fill_b = !b_whole && !(b_tile && i != begin);
-    if (fill_a) SpreadRows(bc, 0, a, i, rows, size, x);
-    if (fill_b) SpreadRows(bc, 1, b, i, rows, size, y);
-    BinaryRow(s, a_whole ? a + i * n * size : x, true, b_whole ? b + i * n * size : y, true,
-              out + i * n * s.out_size, rows * n);
+  ShortOperand left(bc, 0, a, s.in_size), right(bc, 1, b, s.in_size);
+  while (begin < end) {
+    int64_t rows = std::min(kBlock / n, end - begin);
+    rows = right.Limit(begin, left.Limit(begin, rows));
+    BinaryRow(s, left.Rows(begin, rows), true, right.Rows(begin, rows), true,
+              out + begin * n * s.out_size, rows * n);
+    begin += rows;
   }
 }
 
