@@ -50,6 +50,20 @@ def reductions(r):
         yield case("Mean", array("int8", values), i32([0]), name="truncates_int8")
 
 
+def short_rows(r):
+    """Rows too short for a call each, one after the other or again and again."""
+    for op in ("Sum", "Mean", "Max", "Prod", "EuclideanNorm"):
+        for shape, axes in [((2, 5, 3, 8), [1, 3]), ((1, 4, 30, 2), [1, 3]), ((5, 2, 3), [0, 2]), ((4, 3, 2, 2, 5), [0, 2, 4]), ((6, 1, 12, 4), [0, 3]), ((14, 20), [1]), ((19, 15), [1])]:
+            value = 2 * r.ints(shape, 0, 2) - 1 if op == "Prod" else r.ints(shape, t="float")
+            yield case(op, np.array(value, np.float32), i32(axes), name="short_rows")
+    for t in ("bfloat16", "int8", "double"):
+        yield case("Sum", r.ints((2, 5, 3, 8), -3, 4, t), i32([1, 3]), name="short_rows_" + t)
+    specials = r.ints((17, 17), t="float")
+    specials[3, 16], specials[12, 0], specials[16, 5], specials[16, 6] = np.nan, np.inf, np.inf, -np.inf
+    for op in ("Sum", "Mean"):
+        yield case(op, specials, i32([1]), name="short_rows_specials")
+
+
 def arg_extremes(r):
     for op in ("ArgMax", "ArgMin"):
         for t in REALS + ["bool"]:
@@ -170,3 +184,4 @@ def cases(r):
     yield from top(r)
     yield from search(r)
     yield from wide(r)
+    yield from short_rows(r)

@@ -346,6 +346,20 @@ def found(r):
 
     yield graph_case("GatherV2", constant_places, name="constant_places_of_what_only_the_shape_is_read")
 
+    def repeated_short_rows():
+        # Rows of an operand come again within some of them, over more elements than a block has, which ends where nothing else does.
+        steps = []
+        for a, b in (((2, 60, 3, 4), (2, 1, 3, 1)), ((3, 1, 5, 1), (3, 47, 5, 3)), ((130, 7), (7,)), ((2, 1, 200, 3), (2, 2, 1, 3)), ((1, 3, 1, 2), (90, 1, 2, 2))):
+            start = ph([])
+            count = lambda shape: tf.reshape(tf.math.floormod((tf.range(float(np.prod(shape))) + start) * 37.0, 19.0), shape)
+            x, y = count(a), count(b)
+            for op in (tf.math.squared_difference, lambda x, y: tf.cast(tf.cast(x, tf.int16) - tf.cast(y, tf.int16), tf.float32)):
+                flat = tf.reshape(op(x, y), [-1])
+                steps.append(Step(fetch=[tf.reduce_sum(flat * tf.math.floormod(tf.range(tf.cast(tf.size(flat), tf.float32)), 23.0)), flat[-7:]], feed={start: np.float32(5)}))
+        return steps
+
+    yield graph_case("SquaredDifference", repeated_short_rows, name="repeated_short_rows")
+
 
 def cases(r):
     yield from chains(r)

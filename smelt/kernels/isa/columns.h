@@ -1,4 +1,4 @@
-// Columns of floats and of bfloat16 reduced to one row. Thread safe.
+// Columns of floats and of bfloat16 reduced to one row, and sums of short rows. Thread safe.
 #ifndef SMELT_KERNELS_ISA_COLUMNS_H_
 #define SMELT_KERNELS_ISA_COLUMNS_H_
 
@@ -16,6 +16,8 @@ using NarrowColumnsFn = void (*)(const uint16_t* x, int64_t step, int64_t rows, 
 struct ColumnLoops {
   ColumnsFn sum, max, min;  // max and min are NaN where any element is
   NarrowColumnsFn narrow_sum, narrow_max, narrow_min;
+  // y[r] is the sum of row r of n elements.
+  void (*row_sum)(const float* x, int64_t rows, int64_t n, float* y);
   // Is each |x| at most 2^32? NaN is not.
   bool (*modest)(const float* x, int64_t n);
   bool (*narrow_modest)(const uint16_t* x, int64_t n);

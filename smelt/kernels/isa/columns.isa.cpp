@@ -3,6 +3,7 @@
 #include "smelt/kernels/isa/columns.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "smelt/kernels/isa/loop.inc"
 #include "smelt/kernels/isa/vector.inc"
@@ -84,6 +85,48 @@ void ColumnsOf(const T* x, int64_t step, int64_t rows, int64_t n, float* y) {
   }
 }
 
+// Lane l: of a, or of b where l has the bit D, the sum of lanes l and l ^ D.
+template <int D, int... L>
+inline __attribute__((always_inline)) Vec AddPairs(Vec a, Vec b, std::integer_sequence<int, L...>) {
+  constexpr int kN = sizeof...(L);
+  return __builtin_shufflevector(a, b, ((L & D) != 0 ? L + kN : L)...) +
+         __builtin_shufflevector(a, b, ((L & D) != 0 ? (L ^ D) + kN : L ^ D)...);
+}
+// Of as many vectors as they have lanes: lane l is the sum of vector l.
+template <int D>
+inline __attribute__((always_inline)) Vec AddLanes(const Vec* v) {
+  using Lanes = std::make_integer_sequence<int, kLanes>;
+  if constexpr (D == 0) {
+    return *v;
+  } else {
+    return AddPairs<D>(AddLanes<D / 2>(v), AddLanes<D / 2>(v + D), Lanes());
+  }
+}
+
+void RowSum(const float* x, int64_t rows, int64_t n, float* y) {
+  int64_t r = 0;
+  for (; r + kLanes <= rows && n >= kLanes; r += kLanes) {
+    Vec sums[kLanes];
+    float more[kLanes];
+    for (int64_t l = 0; l < kLanes; ++l) {
+      const float* row = x + (r + l) * n;
+      Vec sum = LoadVec(row);
+      int64_t i = kLanes;
+      for (; i + kLanes <= n; i += kLanes) sum += LoadVec(row + i);
+      float rest = 0;
+      for (; i < n; ++i) rest += row[i];
+      sums[l] = sum;
+      more[l] = rest;
+    }
+    StoreVec(y + r, AddLanes<kLanes / 2>(sums) + LoadVec(more));
+  }
+  for (; r < rows; ++r) {
+    float sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += x[r * n + i];
+    y[r] = sum;
+  }
+}
+
 bool Modest(const float* x, int64_t n) {
   constexpr int32_t kLimit = (127 + 32) << 23;  // the bits of 2^32
   int32_t largest = 0;
@@ -113,6 +156,7 @@ void FillColumns(ColumnLoops& t) {
   t.narrow_sum = ColumnsOf<SumColumns>;
   t.narrow_max = ColumnsOf<MaxColumns>;
   t.narrow_min = ColumnsOf<MinColumns>;
+  t.row_sum = RowSum;
   t.modest = Modest;
   t.narrow_modest = NarrowModest;
 }

@@ -68,6 +68,25 @@ void ReduceRows(const ReduceJob& job) {
     return;
   }
   const int64_t cost = std::max<int64_t>(p.reduced_elements, 16);
+  if constexpr (std::is_same_v<Acc, float> && kOp == Reduction::kSum) {
+    // Many short rows that lie one after the other.
+    constexpr int64_t kShortSum = 256;
+    if (job.load == nullptr && p.reduced.count == 1 && p.inner <= kShortSum &&
+        p.kept.sizes.size() == 1) {
+      ParallelFor(p.kept.count, kReduceGrain / cost + 1, [&](int64_t begin, int64_t end) {
+        float sums[kReduceStrip];
+        Wide results[kReduceStrip];
+        for (int64_t r = begin; r < end; r += kReduceStrip) {
+          const int64_t rows = std::min(kReduceStrip, end - r);
+          IsaColumns().row_sum(static_cast<const float*>(job.in) + r * p.inner, rows, p.inner,
+                               sums);
+          std::copy_n(sums, rows, results);
+          job.store(results, rows, p.reduced_elements, job.out, r);
+        }
+      });
+      return;
+    }
+  }
   ParallelFor(p.kept.count, kReduceGrain / cost + 1, [&](int64_t begin, int64_t end) {
     constexpr int kGather = 32;
     Wide results[kGather];
@@ -137,13 +156,26 @@ void ReduceStrip(const ReduceJob& job, int64_t offset, int64_t n, int64_t begin,
   flush();
 }
 
+// Each `group` of n neighbors becomes one; how many there are then.
+template <typename C, typename Wide>
+int64_t MergeGroups(Wide* total, int64_t n, int64_t group) {
+  if (group == 1) return n;
+  for (int64_t j = 0; j < n / group; ++j) {
+    Wide all = total[j * group];
+    for (int64_t i = 1; i < group; ++i) all = C::Merge(all, total[j * group + i]);
+    total[j] = all;
+  }
+  return n / group;
+}
+
 template <Reduction kOp, typename Acc>
 void ReduceColumns(const ReduceJob& job) {
   using C = ReduceCombine<kOp, Acc>;
   using Wide = typename C::Wide;
   const ReducePlan& p = job.plan;
-  const int64_t strips = (p.inner + kReduceStrip - 1) / kReduceStrip;
-  const int64_t width = std::min(p.inner, kReduceStrip);
+  const int64_t strip = kReduceStrip / p.group * p.group;
+  const int64_t strips = (p.inner + strip - 1) / strip;
+  const int64_t width = std::min(p.inner, strip);
   if (p.kept.count * strips == 1 && p.reduced.count * width >= 2 * kReduceGrain) {
     // Few columns, many rows: the rows are split.
     constexpr int64_t kParts = 16;
@@ -161,7 +193,7 @@ void ReduceColumns(const ReduceJob& job) {
         partial[j] = C::Merge(partial[j], partial[i * kReduceStrip + j]);
       }
     }
-    job.store(partial, width, p.reduced_elements, job.out, 0);
+    job.store(partial, MergeGroups<C>(partial, width, p.group), p.reduced_elements, job.out, 0);
     return;
   }
   const int64_t cost = std::max<int64_t>(p.reduced.count * width, 16);
@@ -173,10 +205,11 @@ void ReduceColumns(const ReduceJob& job) {
       const int64_t last = std::min(end, (outer + 1) * strips);
       ForOffsets(p.kept, outer, outer + 1, [&](int64_t base) {
         for (; unit < last; ++unit) {
-          const int64_t column = (unit - outer * strips) * kReduceStrip;
-          const int64_t n = std::min(kReduceStrip, p.inner - column);
+          const int64_t column = (unit - outer * strips) * strip;
+          const int64_t n = std::min(strip, p.inner - column);
           ReduceStrip<kOp, Acc>(job, base + column, n, 0, p.reduced.count, total);
-          job.store(total, n, p.reduced_elements, job.out, outer * p.inner + column);
+          job.store(total, MergeGroups<C>(total, n, p.group), p.reduced_elements, job.out,
+                    (outer * p.inner + column) / p.group);
         }
       });
     }

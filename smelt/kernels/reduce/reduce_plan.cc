@@ -4,6 +4,25 @@
 
 namespace smelt {
 
+namespace {
+
+// Short rows that lie side by side, many times: columns all the way down, then rows of those.
+void GroupShortRows(ReducePlan* p) {
+  constexpr int64_t kShort = 64, kLeastRepeats = 4;
+  if (!p->inner_reduced || p->inner >= kShort || p->reduced.count < kLeastRepeats ||
+      p->kept.sizes.empty() || p->kept.strides.back() != p->inner) {
+    return;
+  }
+  p->group = p->inner;
+  p->inner *= p->kept.sizes.back();
+  p->inner_reduced = false;
+  p->kept.count /= p->kept.sizes.back();
+  p->kept.sizes.pop_back();
+  p->kept.strides.pop_back();
+}
+
+}  // namespace
+
 ReducePlan PlanReduction(const Shape& shape, const ReducedDims& reduce) {
   absl::InlinedVector<std::pair<int64_t, bool>, 8> dims;
   ReducePlan plan;
@@ -29,6 +48,7 @@ ReducePlan PlanReduction(const Shape& shape, const ReducedDims& reduce) {
   for (size_t i = 0; i < dims.size(); ++i) {
     (dims[i].second ? plan.reduced : plan.kept).Add(dims[i].first, strides[i]);
   }
+  GroupShortRows(&plan);
   return plan;
 }
 

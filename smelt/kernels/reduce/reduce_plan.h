@@ -28,6 +28,8 @@ struct ReducePlan {
   ReduceLoop reduced;  // around the inner run
   int64_t inner = 1;
   bool inner_reduced = true;
+  // Of an inner run that is kept: so many neighbors are one result in the end.
+  int64_t group = 1;
   int64_t reduced_elements = 1;
 };
 
