@@ -1,5 +1,6 @@
-// Convolutions and their transposes by tiles of our own beside plain loops: every place of a window
-// at a border, tiles that go on in the next line and image, channels that fill no vector.
+// Convolutions and their transposes by tiles and planes of our own beside plain loops: every place
+// of a window at a border, tiles that go on in the next line and image, channels that fill no
+// vector.
 #include "smelt/kernels/nn/tiled_conv.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 
 #include "smelt/base/team.h"
 #include "smelt/kernels/nn/conv_reference.h"
+#include "smelt/kernels/nn/planar_conv.h"
 #include "smelt/kernels/nn/tiled_transpose.h"
 
 namespace smelt::nn {
@@ -45,7 +47,8 @@ void ExpectSteps(const Tensor& plain, const BoundKernel& own, const Tensor& x, c
   Tensor got = *Tensor::Make(Dtype::kFloat, plain.shape());
   const void* inputs[] = {x.raw(), more.raw()};
   void* outputs[] = {got.raw()};
-  ASSERT_TRUE(own.Run(inputs, outputs, nullptr).ok());
+  std::vector<float> scratch(own.scratch_bytes() / sizeof(float), NAN);
+  ASSERT_TRUE(own.Run(inputs, outputs, scratch.data()).ok());
   for (int64_t n = 0; n < got.num_elements(); ++n) {
     const float sum =
         plain.data<float>()[n] + bias[static_cast<size_t>(n) % bias.size()] + more.data<float>()[n];
@@ -108,11 +111,39 @@ TEST(TiledConv, AsPlainLoops) {
   EXPECT_GT(compared, 300);
 }
 
+// Lines of one vector and of several tiles, with few channels of results.
+TEST(PlanarConv, AsPlainLoops) {
+  Draw draw;
+  int compared = 0;
+  for (int i = 0; i < 600; ++i) {
+    Drawn d = DrawConv(draw, i);
+    if (d.attrs.spatial != 2) continue;
+    d.in[2] = draw.Of({3, 9, 16, 31, 70, 140, 300});
+    d.kernel.back() = d.channels = draw.From(1, 4);
+    d.attrs.strides[1] = 1;
+    const auto p = MakeConvProblem(d.attrs, Shape(d.in), Shape(d.kernel));
+    if (!p.ok() || !PlanarConv::Suits(*p)) continue;
+    const Tensor x = draw.Filled(Shape(d.in)), w = draw.Filled(Shape(d.kernel));
+    Tensor plain = *Tensor::Zeros(Dtype::kFloat, p->output);
+    ConvReference(*p, x, w, &plain);
+    const std::vector<float> bias = draw.Floats(d.channels);
+    const ScopedThreads team(static_cast<int>(draw.From(1, 2)));
+    const auto bound = PlanarConv::Bind(*p, w, {}, bias.data(), 1, BiasSumRelu());
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    ASSERT_NE(*bound, nullptr);
+    ExpectSteps(plain, **bound, x, draw.Filled(p->output), bias, d.Text());
+    ++compared;
+  }
+  EXPECT_TRUE(compared > 150 || Isa().level == IsaLevel::kBaseline) << compared;
+}
+
 TEST(TiledTranspose, AsPlainLoops) {
   Draw draw;
   int compared = 0;
   for (int i = 0; i < 900; ++i) {
     Drawn d = DrawConv(draw, i);
+    if (i % 3 == 0) d.kernel[d.kernel.size() - 2] = d.in.back() = d.depth = draw.From(1, 4);
+    if (i % 9 == 0) d.in[d.in.size() - 2] = draw.Of({31, 40, 130});
     d.attrs.dilations.assign(d.attrs.dilations.size(), 1);
     const auto p = MakeConvProblem(d.attrs, Shape(d.in), Shape(d.kernel));
     if (!p.ok() || p->output.num_elements() == 0) continue;

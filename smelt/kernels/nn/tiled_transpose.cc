@@ -6,6 +6,7 @@
 
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/nn/planar_conv.h"
 #include "smelt/kernels/nn/tiled_conv.h"
 #include "smelt/kernels/nn/tiled_panels.h"
 
@@ -28,6 +29,35 @@ Phase PhaseOf(const ConvProblem& p, size_t d, int64_t rest) {
   return f;
 }
 
+// The convolution that a phase is, and where its results lie.
+ConvProblem PartOf(const ConvProblem& p, const std::vector<Phase>& phases, PixelPlaces* places) {
+  ConvProblem part;
+  part.batch = p.batch;
+  part.in_depth = part.filter_in = p.out_depth;
+  part.out_depth = p.in_depth;
+  int64_t step = p.in_depth;
+  for (size_t d = phases.size(); d-- > 0;) {
+    const size_t at = d + 3 - phases.size();
+    places->first += phases[d].first * step;
+    places->step[at] = p.strides[d] * step;
+    step *= p.in[d];
+  }
+  places->image = step;
+  for (size_t d = 0; d < phases.size(); ++d) {
+    part.in.push_back(p.out[d]);
+    part.out.push_back(phases[d].count);
+    part.kernel.push_back(phases[d].taps);
+    part.strides.push_back(1);
+    part.dilations.push_back(1);
+    part.pad_before.push_back(phases[d].taps - 1 - phases[d].shift);
+    part.pad_after.push_back(0);
+  }
+  return part;
+}
+bool IsEmpty(const ConvProblem& part) {
+  return std::ranges::any_of(part.out, [](int64_t size) { return size == 0; });
+}
+
 // One for each remainder of each dimension, the last dimension's first.
 template <typename Visit>
 Status ForEachPhase(const ConvProblem& p, const Visit& visit) {
@@ -40,6 +70,18 @@ Status ForEachPhase(const ConvProblem& p, const Visit& visit) {
     while (d > 0 && ++rest[d - 1] == p.strides[d - 1]) rest[--d] = 0;
     if (d == 0) return OkStatus();
   }
+}
+
+// Are all phases such that vectors of pixels are multiplied?
+bool FewChannels(const ConvProblem& p) {
+  bool few = true;
+  const Status visited = ForEachPhase(p, [&](const std::vector<Phase>& phases) {
+    PixelPlaces places;
+    const ConvProblem part = PartOf(p, phases, &places);
+    few = few && (IsEmpty(part) || PlanarConv::Suits(part));
+    return OkStatus();
+  });
+  return visited.ok() && few;
 }
 
 int64_t TapsOf(const std::vector<Phase>& phases) {
@@ -101,6 +143,11 @@ class BoundTiledTranspose final : public BoundKernel {
     for (const auto& phase : phases_) RETURN_IF_ERROR(phase->Run(own, outputs, scratch));
     return OkStatus();
   }
+  size_t scratch_bytes() const override {
+    size_t most = 0;
+    for (const auto& phase : phases_) most = std::max(most, phase->scratch_bytes());
+    return most;
+  }
   // Each pixel is read where it is written, before, and by one phase.
   bool may_overwrite(int i) const override { return addend_ >= 0 && i == addend_; }
 
@@ -112,22 +159,22 @@ class BoundTiledTranspose final : public BoundKernel {
 }  // namespace
 
 bool TiledTranspose::Suits(const ConvProblem& p) {
-  // Timed without AVX-512 (Zen 3). With it the library keeps windows larger than their stride;
-  // others are convolutions of one pixel, which tiles are faster at there too (Zen 5).
-  constexpr int64_t kLeastDepth = 32, kLeastChannels = 8, kMostStride = 8;
-  if (!p.channels_last || p.groups != 1 || p.out_depth < kLeastDepth ||
-      p.in_depth < kLeastChannels || Isa().level == IsaLevel::kBaseline) {
-    return false;
-  }
-  bool alone = true;
+  constexpr int64_t kMostStride = 8;
+  if (!p.channels_last || p.groups != 1 || Isa().level == IsaLevel::kBaseline) return false;
+  bool even = true;
   for (size_t d = 0; d < p.in.size(); ++d) {
     // A pixel without any tap would have to be zero.
     if (p.dilations[d] != 1 || p.kernel[d] < p.strides[d] || p.strides[d] > kMostStride) {
       return false;
     }
-    alone = alone && p.kernel[d] == p.strides[d];
+    even = even && p.kernel[d] % p.strides[d] == 0;
   }
-  return alone || Isa().level == IsaLevel::kAvx2;
+  if (FewChannels(p)) return true;
+  // Timed without AVX-512 (Zen 3). With it the library is faster where phases have few and
+  // different taps (Zen 5).
+  constexpr int64_t kLeastDepth = 32, kLeastChannels = 8;
+  return p.out_depth >= kLeastDepth && p.in_depth >= kLeastChannels &&
+         (even || Isa().level == IsaLevel::kAvx2);
 }
 
 StatusOr<std::unique_ptr<BoundKernel>> TiledTranspose::Bind(const ConvProblem& p,
@@ -136,48 +183,39 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledTranspose::Bind(const ConvProblem& p
                                                             const FusedOps& fused) {
   TiledSteps steps;
   if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
+  std::vector<std::unique_ptr<BoundKernel>> phases;
+  const int own_addend = steps.adds ? addend : -1;
+  if (FewChannels(p)) {
+    RETURN_IF_ERROR(ForEachPhase(p, [&](const std::vector<Phase>& of) -> Status {
+      PixelPlaces places;
+      const ConvProblem part = PartOf(p, of, &places);
+      if (IsEmpty(part)) return OkStatus();
+      ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(p, filter, of));
+      phases.push_back(BindPlanar(part, steps, 1, weights.flat<float>(),
+                                  steps.has_bias ? bias : nullptr, &places));
+      return OkStatus();
+    }));
+    return std::make_unique<BoundTiledTranspose>(std::move(phases), image, own_addend);
+  }
   ASSIGN_OR_RETURN(auto packed, packed_.Get(filter, {}, true, KeptAllocator(), [&](Allocator* a) {
     return PackPhases(p, filter, a);
   }));
   const float* weights = packed->data<float>();
   const TiledPanels panels(p.in_depth);
-  std::vector<std::unique_ptr<BoundKernel>> phases;
   bool bound = true;
   RETURN_IF_ERROR(ForEachPhase(p, [&](const std::vector<Phase>& of) {
-    ConvProblem part;
-    part.batch = p.batch;
-    part.in_depth = part.filter_in = p.out_depth;
-    part.out_depth = p.in_depth;
     PixelPlaces places;
-    bool empty = false;
-    int64_t step = p.in_depth;
-    for (size_t d = of.size(); d-- > 0;) {
-      const size_t at = d + 3 - of.size();
-      places.first += of[d].first * step;
-      places.step[at] = p.strides[d] * step;
-      step *= p.in[d];
-    }
-    places.image = step;
-    for (size_t d = 0; d < of.size(); ++d) {
-      empty = empty || of[d].count == 0;
-      part.in.push_back(p.out[d]);
-      part.out.push_back(of[d].count);
-      part.kernel.push_back(of[d].taps);
-      part.strides.push_back(1);
-      part.dilations.push_back(1);
-      part.pad_before.push_back(of[d].taps - 1 - of[d].shift);
-      part.pad_after.push_back(0);
-    }
+    const ConvProblem part = PartOf(p, of, &places);
     const float* own = weights;
     weights += TapsOf(of) * p.out_depth * panels.vectors * panels.lanes;
-    if (empty) return OkStatus();
+    if (IsEmpty(part)) return OkStatus();
     phases.push_back(BindTiled(part, steps, 1, std::shared_ptr<const float>(packed, own),
                                PaddedBias(steps.has_bias ? bias : nullptr, p.in_depth), &places));
     bound = bound && phases.back() != nullptr;
     return OkStatus();
   }));
   if (!bound) return nullptr;
-  return std::make_unique<BoundTiledTranspose>(std::move(phases), image, steps.adds ? addend : -1);
+  return std::make_unique<BoundTiledTranspose>(std::move(phases), image, own_addend);
 }
 
 }  // namespace smelt::nn

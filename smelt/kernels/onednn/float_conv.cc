@@ -8,6 +8,7 @@
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/depthwise.h"
+#include "smelt/kernels/nn/planar_conv.h"
 #include "smelt/kernels/onednn/activation_behind.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
@@ -167,6 +168,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     }
     if (own != nullptr) return own;
   }
+  const bool planar = dtype == Dtype::kFloat && nn::PlanarConv::Suits(p);
   const bool streams = dtype == Dtype::kFloat && nn::StreamedConv::Suits(p);
   const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
   // Loops of our own multiply the zeros beside an image, which others leave out.
@@ -174,8 +176,12 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     return !p.is_padded() || (modest_filter_(*w.constant) &&
                               AllModest(factors.data(), static_cast<int64_t>(factors.size())));
   };
-  if ((streams || tiles || p.groups > 1) && borders_stay()) {
+  if ((planar || streams || tiles || p.groups > 1) && borders_stay()) {
     const auto [bias, addend] = OperandsOfTiles(ops, args);
+    if (planar) {
+      ASSIGN_OR_RETURN(auto own, nn::PlanarConv::Bind(p, *w.constant, factors, bias, addend, ops));
+      if (own != nullptr) return own;
+    }
     if (p.groups > 1) {
       ASSIGN_OR_RETURN(auto own, nn::BindDepthwise(p, *w.constant, factors, bias, ops));
       if (own != nullptr) return own;
