@@ -16,16 +16,6 @@ constexpr int MostVectors(int channels) {
   return fit < kPlanarVecs ? fit : kPlanarVecs;
 }
 
-// Keeps a vector in a register: compilers would load it again for each product, and loads that are
-// not aligned are what a tile waits for.
-inline __attribute__((always_inline)) void KeepVec(Vec* v) {
-#if defined(__x86_64__)
-  asm("" : "+v"(*v));
-#elif defined(__aarch64__)
-  asm("" : "+w"(*v));
-#endif
-}
-
 template <int C, int V>
 void PlanarTileOf(const PlanarTile& t) {
   Vec sums[C][V];
@@ -50,6 +40,7 @@ void PlanarTileOf(const PlanarTile& t) {
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) {
           Vec pixels = LoadVec(x + v * kLanes);
+          // Loads that are not aligned are what a tile waits for.
           if constexpr (C > 1) KeepVec(&pixels);
 #pragma GCC unroll 4
           for (int c = 0; c < C; ++c) sums[c][v] += pixels * weights[c];
