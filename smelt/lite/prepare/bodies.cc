@@ -146,7 +146,7 @@ class Owner {
     return OkStatus();
   }
 
-  // What is written into the lists that the graph makes and loops fill.
+  // What is written into the lists that the graph makes, by loops or at once.
   Status FindElements() {
     bool any = false;
     for (const Node* n : graph_.Nodes())
@@ -156,8 +156,10 @@ class Owner {
     for (Node* n : graph_.Nodes()) {
       if (!n->Is({"TensorListReserve", "EmptyTensorList"})) continue;
       for (const Use& use : n->OrderedUses()) {
-        if (use.is_control() || !IsLoop(*use.node)) continue;
-        const PartialShape element = Written(*use.node, use.input, shapes);
+        if (use.is_control()) continue;
+        const PartialShape element = IsLoop(*use.node)
+                                         ? Written(*use.node, use.input, shapes)
+                                         : WrittenBy(*use.node, use.input, shapes.graph);
         if (!element.known_rank()) continue;
         const auto [at, first] = elements_.try_emplace(n->id(), element);
         if (first || at->second == element) continue;
@@ -172,6 +174,13 @@ class Owner {
     return OkStatus();
   }
 
+  // The shape of what a node writes into the list that it reads as input `list`.
+  static PartialShape WrittenBy(const Node& n, int list, const ShapeTable& shapes) {
+    if (list == 0 && n.Is("TensorListSetItem")) return shapes.of(n.input(2));
+    if (list == 0 && n.Is("TensorListPushBack")) return shapes.of(n.input(1));
+    return {};
+  }
+
   // The shape of what a loop writes into its variable `i`.
   PartialShape Written(const Node& loop, int i, const ModelShapes& shapes) const {
     const FuncAttr* body = loop.Func("body");
@@ -181,10 +190,8 @@ class Owner {
     const std::vector<Endpoint> results = f->FlatResults();
     if (static_cast<size_t>(i) >= results.size()) return {};
     const Endpoint e = BehindIdentities(results[static_cast<size_t>(i)]);
-    if (e.node->Is("TensorListSetItem")) return table->second.of(e.node->input(2));
-    if (e.node->Is("TensorListPushBack")) return table->second.of(e.node->input(1));
     if (IsLoop(*e.node)) return Written(*e.node, e.port, shapes);
-    return {};
+    return WrittenBy(*e.node, 0, table->second);
   }
 
   // Operands from input `first` on.
