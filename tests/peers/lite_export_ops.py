@@ -160,6 +160,7 @@ for method in ("bilinear", "nearest"):
 case("crop_to_one", lambda x, b, i: tf.image.crop_and_resize(x, b, i, [1, 1]), [None, 7, 8, 2], [None, 4], spec([None], I), inputs=[value([1, 7, 8, 2], F), np.float32([[0.1, 0.2, 0.8, 0.9]]), np.int32([0])])
 for padding in "SAME", "VALID":
     case(f"extract_patches_{padding}", lambda x, p=padding: tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 2, 1], p), [None, 7, 8, 2])
+    case(f"extract_large_patches_{padding}", lambda x, p=padding: tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 1, 1], [1, 1, 3, 1], p), [None, 7, 8, 400])
 
 # ---- windows, boxes, and what is written at places
 def parts(z):

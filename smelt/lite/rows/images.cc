@@ -10,6 +10,8 @@ namespace {
 constexpr DtypeSet kImageTypes = Types(Dtype::kFloat);
 // Matrices are of so many elements at most.
 constexpr int64_t kMostWeights = 1 << 22;
+// More operators than that are made of no single node.
+constexpr int64_t kMostSlices = 256;
 
 template <typename T>
 Tensor VectorOf(const std::vector<T>& values) {
@@ -226,7 +228,59 @@ LiteEndpoints Cropped(Node& n, Legalizer& l) {
   return c.Done(c.Select(c.Less(0, inside), e, outside));
 }
 
-// Each patch in the channels: a convolution whose filters each take one pixel's channel.
+// The image with the zeros around it that patches of padding SAME reach over.
+StatusOr<Endpoint> PaddedForPatches(const Node& n, Legalizer& l) {
+  if (n.String("padding") != "SAME") return n.input(0);
+  const PartialShape in = l.shape(n.input(0));
+  const std::vector<int64_t> window = n.Ints("ksizes"), strides = n.Ints("strides"),
+                             rates = n.Ints("rates");
+  std::vector<int64_t> pads(8), dims(in.dims().begin(), in.dims().end());
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    if (dims[i] < 0) return Unimplemented("how much is padded before its input is not known");
+    const int64_t count = (dims[i] + strides[i] - 1) / strides[i];
+    const int64_t reach = (count - 1) * strides[i] + (window[i] - 1) * rates[i] + 1;
+    const int64_t all = std::max<int64_t>(reach - dims[i], 0);
+    pads[2 * i] = all / 2;
+    pads[2 * i + 1] = all - all / 2;
+    dims[i] += all;
+  }
+  return l.Add("tfl.pad", {n.input(0), l.IntPairs(pads)}, {},
+               {l.type(n.input(0)), PartialShape::Of(dims)});
+}
+
+// A slice of the image for each place in a patch, side by side in the channels.
+LiteEndpoints PatchesOfSlices(Node& n, Legalizer& l) {
+  const std::vector<int64_t> window = n.Ints("ksizes"), strides = n.Ints("strides"),
+                             rates = n.Ints("rates");
+  if (window[1] * window[2] > kMostSlices) return Unimplemented("its patches are too large");
+  ASSIGN_OR_RETURN(const Endpoint image, PaddedForPatches(n, l));
+  LiteOutput part = l.OutputOf(n);
+  std::vector<int64_t> dims = {-1, -1, -1, l.shape(image)[3]};
+  for (int i = 0; i < 3 && part.shape.rank() == 4; ++i)
+    dims[static_cast<size_t>(i)] = part.shape[i];
+  part.shape = PartialShape::Of(dims);
+  std::vector<Endpoint> parts;
+  for (int64_t y = 0; y < window[1]; ++y) {
+    for (int64_t x = 0; x < window[2]; ++x) {
+      // The last patch ends so far before the end.
+      const int64_t left_y = (window[1] - 1 - y) * rates[1],
+                    left_x = (window[2] - 1 - x) * rates[2];
+      const std::vector<int64_t> begin = {0, y * rates[1], x * rates[2], 0},
+                                 end = {0, -left_y, -left_x, 0},
+                                 by = {1, strides[1], strides[2], 1};
+      const int64_t open = 9 | (left_y == 0 ? 2 : 0) | (left_x == 0 ? 4 : 0);
+      ASSIGN_OR_RETURN(const Endpoint e,
+                       l.Add("tfl.strided_slice", {image, l.Ints(begin), l.Ints(end), l.Ints(by)},
+                             Options({{"begin_mask", int64_t{9}}, {"end_mask", open}}), part));
+      parts.push_back(e);
+    }
+  }
+  if (parts.size() == 1) return One(parts[0]);
+  return One(l.Add("tfl.concatenation", parts, Options({{"axis", int64_t{3}}}), l.OutputOf(n)));
+}
+
+// Each patch in the channels: a convolution whose filters each take one pixel's channel, where
+// these are not too many.
 LiteEndpoints Patches(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kImageTypes));
   const PartialShape in = l.shape(n.input(0));
@@ -234,7 +288,7 @@ LiteEndpoints Patches(Node& n, Legalizer& l) {
   const std::vector<int64_t> window = n.Ints("ksizes"), strides = n.Ints("strides"),
                              rates = n.Ints("rates");
   const int64_t count = window[1] * window[2] * in[3];
-  if (count * count > kMostWeights) return Unimplemented("its patches are too large");
+  if (count * count > kMostWeights) return PatchesOfSlices(n, l);
   ASSIGN_OR_RETURN(Tensor filters,
                    Tensor::Zeros(Dtype::kFloat, Shape({count, window[1], window[2], in[3]})));
   for (int64_t i = 0; i < count; ++i) filters.data<float>()[i * count + i] = 1;
