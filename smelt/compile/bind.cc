@@ -26,7 +26,7 @@ namespace smelt {
 namespace {
 
 // What a layer normalization may begin with.
-constexpr OpSet kNormBegins = {"Mean", "Cast", "FusedBatchNormV3"};
+constexpr OpSet kNormBegins = {"Mean", "Square", "Cast", "FusedBatchNormV3"};
 constexpr OpSet kAdds = {"AddV2", "Add"};
 // A longer chain is no longer worth a look.
 constexpr size_t kMaxSteps = 4;
@@ -303,10 +303,12 @@ class Binder {
     if (!norm) return false;
     const int64_t depth = At(norm->x).shape.back();
     const int64_t rows = At(norm->x).shape.num_elements() / depth;
-    plan_.actions[i].bound = norm->affine   ? nn::BindAffineNorm(norm->epsilon, rows, depth,
-                                                                 norm->scale >= 0, norm->offset >= 0)
-                             : norm->narrow ? nn::BindNarrowLayerNorm(norm->epsilon, rows, depth)
-                                            : nn::BindLayerNorm(norm->epsilon, rows, depth);
+    plan_.actions[i].bound =
+        norm->of_squares ? nn::BindNormOfSquares(norm->epsilon, rows, depth, norm->scale >= 0)
+        : norm->affine
+            ? nn::BindAffineNorm(norm->epsilon, rows, depth, norm->scale >= 0, norm->offset >= 0)
+        : norm->narrow ? nn::BindNarrowLayerNorm(norm->epsilon, rows, depth)
+                       : nn::BindLayerNorm(norm->epsilon, rows, depth);
     std::vector<int> inputs = {norm->x};
     for (const int row : {norm->scale, norm->offset}) {
       if (row >= 0) inputs.push_back(row);

@@ -13,6 +13,7 @@ class NormFinder {
 
   std::optional<SpelledLayerNorm> Find(size_t first) {
     if (plan_.actions[first].node->Is("FusedBatchNormV3")) return FindFused(first);
+    if (plan_.actions[first].node->Is("Square")) return FindOfSquares(first);
     size_t moments = first;
     found_.x = plan_.actions[first].inputs[0];
     found_.actions = {first};
@@ -121,6 +122,39 @@ class NormFinder {
     found_.actions.push_back(shift);
     found_.actions.push_back(last);
     return last;
+  }
+
+  // By the root of the mean of squares alone; the scale may stand at the root or behind.
+  std::optional<SpelledLayerNorm> FindOfSquares(size_t squares) {
+    const size_t mean = OnlyReader(squares);
+    if (!Is(squares, {"Square"}) || !IsMeanOfLast(mean) ||
+        !Same(plan_.actions[mean].inputs[0], ValueOf(squares))) {
+      return std::nullopt;
+    }
+    found_.x = plan_.actions[squares].inputs[0];
+    found_.of_squares = true;
+    const size_t root = TakeRoot(squares);
+    if (root == readers_.no_action() || !(ShapeOf(ValueOf(root)) == ShapeOf(ValueOf(mean)))) {
+      return std::nullopt;
+    }
+    size_t last = OnlyReader(root);
+    if (!IsElementwise(last, {"Mul"})) return std::nullopt;
+    found_.actions.push_back(last);
+    if (IsProductOf(last, found_.x, ValueOf(root))) {
+      const size_t scaled = OnlyReader(last);
+      if (IsElementwise(scaled, {"Mul"}) && TakeRow(scaled, ValueOf(last), &found_.scale)) {
+        found_.actions.push_back(scaled);
+        last = scaled;
+      }
+    } else {
+      const int factor = ValueOf(last);
+      if (!TakeRow(last, ValueOf(root), &found_.scale)) return std::nullopt;
+      last = OnlyReader(last);
+      if (!IsProductOf(last, found_.x, factor)) return std::nullopt;
+      found_.actions.push_back(last);
+    }
+    if (!(ShapeOf(ValueOf(last)) == ShapeOf(found_.x))) return std::nullopt;
+    return found_;
   }
 
   // Keras 2's: rows are channels of a batch normalization without scales of its own, behind which

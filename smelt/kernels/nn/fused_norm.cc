@@ -55,6 +55,37 @@ class BoundRowNorm final : public BoundKernel {
   const int scale_, offset_;  // inputs; 0: there is none
 };
 
+class BoundNormOfSquares final : public BoundKernel {
+ public:
+  BoundNormOfSquares(float epsilon, int64_t rows, int64_t depth, bool has_scale)
+      : epsilon_(epsilon), rows_(rows), depth_(depth), has_scale_(has_scale) {}
+  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+    const auto* x = static_cast<const float*>(inputs[0]);
+    const auto* scale = has_scale_ ? static_cast<const float*>(inputs[1]) : nullptr;
+    auto* y = static_cast<float*>(outputs[0]);
+    ParallelFor(rows_, std::max<int64_t>(1, 16384 / depth_), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) Row(x + r * depth_, scale, y + r * depth_);
+    });
+    return OkStatus();
+  }
+  bool may_overwrite(int i) const override { return i == 0; }
+
+ private:
+  void Row(const float* x, const float* scale, float* y) const {
+    const IsaTable& isa = Isa();
+    const float mean = isa.sum_squares(x, depth_, 0.0F) / static_cast<float>(depth_);
+    const float factor = 1.0F / std::sqrt(mean + epsilon_);
+    const IsaBinaryLoops& multiply =
+        isa.binary[static_cast<int>(IsaBinary::kMul)][static_cast<int>(IsaType::kF32)];
+    multiply.vs(x, &factor, y, depth_);
+    if (scale != nullptr) multiply.vv(y, scale, y, depth_);
+  }
+
+  const float epsilon_;
+  const int64_t rows_, depth_;
+  const bool has_scale_;
+};
+
 float ToBfloat16AndBack(float x) {
   uint16_t bits;
   Isa().f32_to_bf16(&x, &bits, 1);
@@ -307,6 +338,11 @@ std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t 
 std::unique_ptr<BoundKernel> BindAffineNorm(float epsilon, int64_t rows, int64_t depth,
                                             bool has_scale, bool has_offset) {
   return std::make_unique<BoundRowNorm>(epsilon, rows, depth, true, has_scale, has_offset);
+}
+
+std::unique_ptr<BoundKernel> BindNormOfSquares(float epsilon, int64_t rows, int64_t depth,
+                                               bool has_scale) {
+  return std::make_unique<BoundNormOfSquares>(epsilon, rows, depth, has_scale);
 }
 
 std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth) {

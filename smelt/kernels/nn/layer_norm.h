@@ -15,6 +15,9 @@ std::unique_ptr<BoundKernel> BindLayerNorm(float epsilon, int64_t rows, int64_t 
 // those of scale and offset that there are.
 std::unique_ptr<BoundKernel> BindAffineNorm(float epsilon, int64_t rows, int64_t depth,
                                             bool has_scale, bool has_offset);
+// x / sqrt(mean of x^2 + epsilon) * scale. Inputs: x, and the scale if there is one.
+std::unique_ptr<BoundKernel> BindNormOfSquares(float epsilon, int64_t rows, int64_t depth,
+                                               bool has_scale);
 // The first of bfloat16. Mean and factor are rounded to it, and the result.
 std::unique_ptr<BoundKernel> BindNarrowLayerNorm(float epsilon, int64_t rows, int64_t depth);
 
