@@ -181,6 +181,23 @@ def padded_maxima(r):
         yield graph_case("MaxPool", build, name=f"of_padded_{depth}")
 
 
+def images(r):
+    """Last layers: few channels of results, and transposed windows, which are computed as floats."""
+    # (height, width), window, stride, channels of the result, of the image
+    for i, (h, w, kernel, stride, depth, of) in enumerate([(4, 9, 3, 1, 3, 36), (3, 18, 5, 1, 1, 33), (2, 9, 4, 2, 3, 33), (2, 5, 2, 2, 20, 40), (3, 17, 3, 1, 4, 5), (2, 10, 5, 2, 2, 36)]):
+
+        def build(h=h, w=w, kernel=kernel, stride=stride, depth=depth, of=of):
+            x = narrow_ph([None, h, w, 3])
+            deep, bias = channels(x, of), many(r, depth)
+            turned = tf.nn.conv2d_transpose(deep, many(r, kernel, kernel, depth, of), [1, h * stride, w * stride, depth], stride, "SAME")
+            fetch = [tf.nn.leaky_relu(tf.nn.bias_add(turned, bias), 0.25)]
+            if stride == 1:
+                fetch.append(tf.nn.relu6(tf.nn.bias_add(tf.nn.conv2d(deep, many(r, kernel, kernel, of, depth), 1, "SAME"), bias)))
+            return [Step(fetch=[t[:, -2:, -4:] for t in fetch], feed={x: v}) for v in specials(halves(r, 1, h, w, 3))[:2]]
+
+        yield graph_case("Conv2DBackpropInput", build, name=f"image_{i}", tol=ROUNDED)
+
+
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images):
         yield from family(r)

@@ -1,5 +1,6 @@
 // Functions of 16-bit floats that take several steps. TensorFlow rounds each step to the type,
-// which shows: elu of -0.0002 is 0 in half, as exp of it is 1.
+// which shows: elu of -0.0002 is 0 in half, as exp of it is 1. What a choice chooses from is
+// computed before, for all: signs come in no order that a processor could foresee.
 #include <array>
 #include <cmath>
 
@@ -43,7 +44,10 @@ class Narrow {
 
 void NarrowElu(Widen w, float* x, int64_t n, float) {
   const auto e = Narrow(w).Exp(x, n);
-  for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? e[i] - 1 : x[i];
+  for (int64_t i = 0; i < n; ++i) {
+    const float below = e[i] - 1;
+    x[i] = x[i] < 0 ? below : x[i];
+  }
 }
 
 void NarrowSelu(Widen w, float* x, int64_t n, float) {
@@ -52,12 +56,14 @@ void NarrowSelu(Widen w, float* x, int64_t n, float) {
   for (int64_t i = 0; i < n; ++i) e[i] -= 1;
   t.Round(e.data(), n);
   const float below = t.Of(1.7580993408473768F), above = t.Of(1.0507009873554805F);
-  for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? below * e[i] : above * x[i];
+  for (int64_t i = 0; i < n; ++i) {
+    const float low = below * e[i], high = above * x[i];
+    x[i] = x[i] < 0 ? low : high;
+  }
 }
 
 void NarrowLeakyRelu(Widen w, float* x, int64_t n, float alpha) {
-  const float slope = Narrow(w).Of(alpha);
-  for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0 ? x[i] : x[i] * slope;
+  Isa().unary[static_cast<int>(UnaryF32::kLeakyRelu)](x, x, n, Narrow(w).Of(alpha));
 }
 
 void NarrowSigmoid(Widen w, float* x, int64_t n, float) {
@@ -66,7 +72,10 @@ void NarrowSigmoid(Widen w, float* x, int64_t n, float) {
   std::array<float, kNarrowBlock> below;
   for (int64_t i = 0; i < n; ++i) below[i] = 1 + e[i];
   t.Round(below.data(), n);
-  for (int64_t i = 0; i < n; ++i) x[i] = std::isinf(e[i]) ? 1 : e[i] / below[i];
+  for (int64_t i = 0; i < n; ++i) {
+    const float share = e[i] / below[i];
+    x[i] = e[i] == INFINITY ? 1 : share;
+  }
 }
 
 void NarrowSoftplus(Widen w, float* x, int64_t n, float) {
@@ -76,8 +85,8 @@ void NarrowSoftplus(Widen w, float* x, int64_t n, float) {
   Isa().unary[static_cast<int>(UnaryF32::kLog1p)](e.data(), middle.data(), n, 0);
   const float edge = t.Of(t.Of(std::log(t.Epsilon())) + 2);
   for (int64_t i = 0; i < n; ++i) {
-    if (x[i] > -edge) continue;
-    x[i] = x[i] < edge ? e[i] : middle[i];
+    const float y = x[i] < edge ? e[i] : middle[i];
+    x[i] = x[i] > -edge ? x[i] : y;
   }
 }
 

@@ -3,12 +3,14 @@
 #include <span>
 
 #include "smelt/graph/fused_ops.h"
+#include "smelt/kernels/common/via_float.h"
 #include "smelt/kernels/decline_to_bind.h"
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/nn/conv_gradient.h"
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/tiled_transpose.h"
+#include "smelt/kernels/nn/via_floats.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
 #include "smelt/kernels/onednn/keep_nan.h"
@@ -30,6 +32,7 @@ struct ConvTransposeState final : FusibleState {
   onednn::PlanCache plans;
   onednn::NarrowLayer narrow;
   nn::TiledTranspose tiled;
+  onednn::FloatCopies wide_filter;
   onednn::ConstantIsModest modest_filter;
 };
 
@@ -87,8 +90,10 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvTransposeState::BindThen(const BindCo
   constexpr int kFilter = 1, kImage = 2, kInputs = 3;
   const BoundTensor &w = context.inputs[kFilter], &x = context.inputs[kImage];
   const Shape& result = context.outputs[0].shape;
-  const bool floats = w.dtype == Dtype::kFloat && x.dtype == Dtype::kFloat;
-  if (!constant_filter || w.constant == nullptr || !floats) {
+  const Dtype dtype = x.dtype;
+  const bool narrow = dtype == Dtype::kBfloat16;
+  if (!constant_filter || w.constant == nullptr || w.dtype != dtype ||
+      (dtype != Dtype::kFloat && !narrow)) {
     return DeclineToBind("the filter is no constant of floats");
   }
   // What the run will refuse is left to it.
@@ -98,22 +103,31 @@ StatusOr<std::unique_ptr<BoundKernel>> ConvTransposeState::BindThen(const BindCo
     return DeclineToBind("shapes that do not fit, or something is empty");
   }
   if (!nn::TiledTranspose::Suits(*p)) return DeclineToBind("the library does it");
-  if (!modest_filter(*w.constant)) {
+  ASSIGN_OR_RETURN(const Tensor filter, wide_filter.Get(*w.constant, true, HeapAllocator()));
+  if (!modest_filter(filter)) {
     return DeclineToBind("zeros beside the image would be multiplied by infinite weights");
   }
-  std::vector<onednn::LayerArgument> args;
-  for (int input = kInputs; input < kInputs + then.num_args; ++input) {
-    const Tensor* constant = context.inputs[static_cast<size_t>(input)].constant;
-    args.push_back({constant != nullptr ? constant->raw() : nullptr, input});
-  }
-  const auto is_float = [](const BoundTensor& t) { return t.dtype == Dtype::kFloat; };
+  const auto fits = [&](const BoundTensor& t) { return t.dtype == dtype; };
   const std::span<const BoundTensor> behind = context.inputs.subspan(kInputs);
-  if (!std::ranges::all_of(behind, is_float) ||
+  if (!std::ranges::all_of(behind, fits) ||
       !onednn::ArgumentsFit(then, behind, result, result.rank() - 1)) {
     return DeclineToBind("an operand of what follows has another shape");
   }
+  std::vector<onednn::LayerArgument> args;
+  std::vector<Tensor> constants;  // as floats
+  for (int input = kInputs; input < kInputs + then.num_args; ++input) {
+    args.push_back({nullptr, input});
+    if (const Tensor* constant = context.inputs[static_cast<size_t>(input)].constant) {
+      ASSIGN_OR_RETURN(Tensor wide, ToFloat(*constant, HeapAllocator()));
+      args.back().constant = constants.emplace_back(std::move(wide)).raw();
+    }
+  }
   const auto [bias, addend] = onednn::OperandsOfTiles(then, args);
-  return tiled.Bind(*p, *w.constant, kImage, bias, addend, then);
+  ASSIGN_OR_RETURN(auto own, tiled.Bind(*p, filter, kImage, bias, addend, then));
+  if (own == nullptr || !narrow) return own;
+  std::vector<nn::WidenedInput> wide = {{kImage, x.shape.num_elements()}};
+  if (addend >= 0) wide.push_back({addend, result.num_elements()});
+  return nn::ViaFloats(std::move(own), std::move(wide), result.num_elements());
 }
 
 // call.x is the gradient of the forward convolution's result.

@@ -9,6 +9,7 @@
 #include "smelt/kernels/nn/conv_reference.h"
 #include "smelt/kernels/nn/depthwise.h"
 #include "smelt/kernels/nn/planar_conv.h"
+#include "smelt/kernels/nn/via_floats.h"
 #include "smelt/kernels/onednn/activation_behind.h"
 #include "smelt/kernels/onednn/bound_layer.h"
 #include "smelt/kernels/onednn/conv_layout.h"
@@ -168,7 +169,7 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     }
     if (own != nullptr) return own;
   }
-  const bool planar = dtype == Dtype::kFloat && nn::PlanarConv::Suits(p);
+  const bool planar = nn::PlanarConv::Suits(p);
   const bool streams = dtype == Dtype::kFloat && nn::StreamedConv::Suits(p);
   const bool tiles = dtype == Dtype::kFloat && WantsTiles(p, ops);
   // Loops of our own multiply the zeros beside an image, which others leave out.
@@ -179,8 +180,15 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   if ((planar || streams || tiles || p.groups > 1) && borders_stay()) {
     const auto [bias, addend] = OperandsOfTiles(ops, args);
     if (planar) {
-      ASSIGN_OR_RETURN(auto own, nn::PlanarConv::Bind(p, *w.constant, factors, bias, addend, ops));
-      if (own != nullptr) return own;
+      ASSIGN_OR_RETURN(const Tensor filter, wide_filter_.Get(*w.constant, true, HeapAllocator()));
+      ASSIGN_OR_RETURN(auto own, nn::PlanarConv::Bind(p, filter, factors, bias, addend, ops));
+      if (own != nullptr && dtype == Dtype::kFloat) return own;
+      if (own != nullptr) {
+        const int64_t results = p.output.num_elements();
+        std::vector<nn::WidenedInput> wide = {{0, x.shape.num_elements()}};
+        if (addend >= 0) wide.push_back({addend, results});
+        return nn::ViaFloats(std::move(own), std::move(wide), results);
+      }
     }
     if (p.groups > 1) {
       ASSIGN_OR_RETURN(auto own, nn::BindDepthwise(p, *w.constant, factors, bias, ops));

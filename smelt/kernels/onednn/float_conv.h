@@ -61,6 +61,7 @@ class FloatConv {
   nn::StreamedConv streamed_;
   nn::NarrowProduct narrow_product_;
   ConstantIsModest modest_filter_;
+  FloatCopies wide_filter_;
   FoldedOnce folded_;
 };
 
