@@ -122,6 +122,12 @@ for size in (1, 2, 3):
     case(f"matrix_inverse_{size}", tf.linalg.inv, [None, size, size], inputs=[spd[:, :size, :size]])
     case(f"matrix_inverse_adjoint_{size}", lambda x: tf.linalg.inv(x, adjoint=True), [None, size, size], inputs=[value([2, size, size], F)])
     case(f"determinant_{size}", tf.linalg.det, [None, size, size])
+    case(f"log_determinant_{size}", lambda x: {"sign": tf.linalg.slogdet(x)[0], "log": tf.linalg.slogdet(x)[1]}, [None, size, size])
+    case(f"tridiagonal_product_{size}", lambda a, b, c, x: raw.TridiagonalMatMul(superdiag=a, maindiag=b, subdiag=c, rhs=x), *[[None, 1, size]] * 3, [None, size, 2])
+# The corners that the product does not reach.
+unread = [value([2, 1, 4], F) for _ in range(3)]
+unread[0][..., -1] = unread[2][..., 0] = np.nan
+case("tridiagonal_product_unread", lambda a, b, c, x: raw.TridiagonalMatMul(superdiag=a, maindiag=b, subdiag=c, rhs=x), *[[2, 1, 4]] * 3, [2, 4, 3], inputs=[*unread, value([2, 4, 3], F)])
 case("cross", tf.linalg.cross, [None, 3], [None, 3])
 for n in "fft", "ifft":
     case(n, lambda x, y, f=getattr(tf.signal, n): (lambda z: {"a": tf.math.real(z), "b": tf.math.imag(z)})(f(tf.complex(x, y))), [None, 12], [None, 12])

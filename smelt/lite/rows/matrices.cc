@@ -145,15 +145,28 @@ Endpoint DeterminantOf(const Elements& m, OperatorChain& c) {
   return sum;
 }
 
+// A number in place of each matrix (..., 1, 1).
+Endpoint WithoutMatrix(Endpoint e, const LiteOutput& out, OperatorChain& c) {
+  const int64_t rank = c.shape(e).rank();
+  const std::vector<int64_t> squeezed = {rank - 2, rank - 1};
+  return c.Make("tfl.squeeze", {e}, Options({{"squeeze_dims", squeezed}}), out);
+}
+
 LiteEndpoints Determinant(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
   ASSIGN_OR_RETURN(const int64_t size, SquareSize(n.input(0), kMostCofactors, l));
   OperatorChain c(l);
-  const Endpoint value = DeterminantOf(ElementsOf(n.input(0), size, c), c);
-  const int64_t rank = l.rank(n.input(0));
-  const std::vector<int64_t> squeezed = {rank - 2, rank - 1};
-  return c.Done(
-      c.Make("tfl.squeeze", {value}, Options({{"squeeze_dims", squeezed}}), l.OutputOf(n)));
+  return c.Done(WithoutMatrix(DeterminantOf(ElementsOf(n.input(0), size, c), c), l.OutputOf(n), c));
+}
+
+// Its sign, and the logarithm of its size: of a singular matrix 0 and -inf.
+LiteEndpoints LogDeterminant(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  ASSIGN_OR_RETURN(const int64_t size, SquareSize(n.input(0), kMostCofactors, l));
+  OperatorChain c(l);
+  const Endpoint value =
+      WithoutMatrix(DeterminantOf(ElementsOf(n.input(0), size, c), c), l.OutputOf(n), c);
+  return c.Done({c.Op("tfl.sign", {value}), c.Op("tfl.log", {c.Op("tfl.abs", {value})})});
 }
 
 StatusOr<Endpoint> InverseOf(Endpoint e, bool adjoint, OperatorChain& c) {
@@ -185,6 +198,44 @@ LiteEndpoints Solved(Node& n, Legalizer& l) {
   return c.Done(c.Make("tfl.batch_matmul", {inverse, n.input(1)}, {}, l.OutputOf(n)));
 }
 
+// Rows of zeros above and below the innermost matrices.
+Endpoint WithRows(Endpoint e, int64_t above, int64_t below, OperatorChain& c) {
+  if (!c.ok()) return {};
+  std::vector<int64_t> dims = MatrixDims(c.shape(e));
+  std::vector<int64_t> pads(2 * dims.size());
+  const size_t row = dims.size() - 2;
+  pads[2 * row] = above;
+  pads[2 * row + 1] = below;
+  dims[row] += above + below;
+  return c.Make("tfl.pad", {e, c.l().IntPairs(pads)}, {}, {c.l().type(e), PartialShape::Of(dims)});
+}
+
+// Each row by the diagonal, and its neighbours by the elements beside it: the unused corners are
+// cut off, for they may be no numbers.
+LiteEndpoints TridiagonalProduct(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const PartialShape right = l.shape(n.input(3));
+  const int rank = right.rank();
+  if (rank < 2 || right[rank - 2] < 1)
+    return Unimplemented("the size of its matrices is not known");
+  const int64_t size = right[rank - 2], columns = std::max<int64_t>(right[rank - 1], -1);
+  OperatorChain c(l);
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < rank; ++i) order.push_back(i);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  const auto diagonal = [&](int i, int64_t first, int64_t count) {
+    const Endpoint e = n.input(i);
+    return c.Transpose(count == size ? e : Block(e, 0, 1, first, count, c), order);
+  };
+  const auto rows = [&](int64_t first) {
+    return Block(n.input(3), first, size - 1, 0, columns, c);
+  };
+  Endpoint sum = c.Mul(diagonal(1, 0, size), n.input(3));
+  if (size == 1) return c.Done(sum);
+  sum = c.Add(sum, WithRows(c.Mul(diagonal(0, 0, size - 1), rows(1)), 0, 1, c));
+  return c.Done(c.Add(sum, WithRows(c.Mul(diagonal(2, 1, size - 1), rows(0)), 1, 0, c)));
+}
+
 // Of vectors of three elements.
 LiteEndpoints CrossProduct(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
@@ -207,6 +258,8 @@ constexpr ExportRow kMatrixRows[] = {
     {"BatchMatrixTriangularSolve", TriangularSolve},
     {"MatrixDeterminant", Determinant},
     {"BatchMatrixDeterminant", Determinant},
+    {"LogMatrixDeterminant", LogDeterminant},
+    {"TridiagonalMatMul", TridiagonalProduct},
     {"MatrixInverse", Inverse},
     {"BatchMatrixInverse", Inverse},
     {"MatrixSolve", Solved},
