@@ -84,6 +84,10 @@ for t in F, I:
 case("diag_part", tf.linalg.diag_part, [None, 4, 5])
 case("diag_part_above", lambda x: tf.linalg.diag_part(x, k=2), [None, 4, 5])
 case("diag_part_below", lambda x: tf.linalg.diag_part(x, k=-1), [None, 4, 5])
+for align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
+    case(f"diag_part_several_{align}", lambda x, a=align: tf.linalg.diag_part(x, k=(-2, 3), padding_value=9.0, align=a), [None, 4, 5])
+case("diag_part_several_even", lambda x: tf.linalg.diag_part(x, k=(0, 1)), [None, 4, 5])
+case("diag_part_several_below", lambda x: tf.linalg.diag_part(x, k=(-2, -1)), [None, 5, 3])
 case("bincount", lambda x: tf.math.bincount(x, minlength=5, maxlength=5), spec([7], I), inputs=[np.int32([0, 1, 4, 4, 9, 2, 1])])
 case("bincount_rows", lambda x: raw.DenseBincount(input=x, size=6, weights=tf.zeros([0], tf.float32)), spec([None, 7], I), inputs=[random.integers(0, 8, (3, 7)).astype(np.int32)])
 case("bincount_present", lambda x: raw.DenseBincount(input=x, size=6, weights=tf.zeros([0], tf.float32), binary_output=True), spec([None, 7], I), inputs=[random.integers(0, 8, (3, 7)).astype(np.int32)])

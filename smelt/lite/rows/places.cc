@@ -1,6 +1,7 @@
 // Ops that look up, count and move what stands at places known before.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "smelt/lite/common/evaluate.h"
 #include "smelt/lite/rows/chain.h"
 
@@ -125,6 +126,50 @@ LiteEndpoints AtPlaces(Node& n, Legalizer& l, const std::vector<int64_t>& places
                        Options({{"axis", static_cast<int64_t>(dims.size()) - 1}}), l.OutputOf(n)));
 }
 
+// Diagonals [lowest, highest] from the highest on, each a row: shorter ones are padded.
+LiteEndpoints Diagonals(Node& n, Legalizer& l, int64_t rows, int64_t columns, int64_t lowest,
+                        int64_t highest) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
+  const int64_t longest =
+      std::min(rows + std::min<int64_t>(highest, 0), columns - std::max<int64_t>(lowest, 0));
+  const std::string align =
+      n.Is("MatrixDiagPartV3") ? n.String("align", "RIGHT_LEFT") : "LEFT_LEFT";
+  const bool above_left = absl::StartsWith(align, "LEFT"),
+             below_left = absl::EndsWith(align, "LEFT");
+  const int64_t padding = rows * columns;  // one element behind the matrix
+  std::vector<int64_t> places;
+  for (int64_t k = highest; k >= lowest; --k) {
+    const int64_t row = std::max<int64_t>(-k, 0), column = std::max<int64_t>(k, 0);
+    const int64_t length = std::min(rows - row, columns - column);
+    const bool left = (k >= 0 && above_left) || (k <= 0 && below_left);
+    const int64_t first = left ? 0 : longest - length;
+    for (int64_t i = 0; i < longest; ++i) {
+      const int64_t at = i - first;
+      const bool outside = at < 0 || at >= length;
+      places.push_back(outside ? padding : (row + at) * columns + column + at);
+    }
+  }
+  OperatorChain c(l);
+  std::vector<int64_t> dims = DimsOf(l.shape(n.input(0)));
+  dims.pop_back();
+  dims.back() = padding;
+  Endpoint flat = c.Reshape(n.input(0), dims);
+  if (std::ranges::find(places, padding) != places.end()) {
+    std::vector<int64_t> pads(2 * dims.size());
+    pads.back() = 1;
+    dims.back() = padding + 1;
+    flat = c.Make("tfl.padv2", {flat, l.IntPairs(pads), n.input(2)}, {},
+                  {n.output_types[0], PartialShape::Of(dims)});
+  }
+  dims.back() = static_cast<int64_t>(places.size());
+  const Endpoint taken = c.Make("tfl.gather", {flat, l.Ints(places)},
+                                Options({{"axis", static_cast<int64_t>(dims.size()) - 1}}),
+                                {n.output_types[0], PartialShape::Of(dims)});
+  dims.back() = highest - lowest + 1;
+  dims.push_back(longest);
+  return c.Done(c.Reshape(taken, dims));
+}
+
 LiteEndpoints DiagonalOf(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kGathered));
   const PartialShape shape = l.shape(n.input(0));
@@ -137,8 +182,9 @@ LiteEndpoints DiagonalOf(Node& n, Legalizer& l) {
   int64_t k = 0;
   if (n.num_inputs() > 1) {
     const auto given = l.Integers(n.input(1));
-    if (!given || given->empty() || given->front() != given->back()) {
-      return Unimplemented("it takes more than one diagonal");
+    if (!given || given->empty()) return Unimplemented("its diagonals are no constants");
+    if (given->front() != given->back()) {
+      return Diagonals(n, l, rows, columns, given->front(), given->back());
     }
     k = given->front();
   }
