@@ -86,6 +86,8 @@ case("diag_part_above", lambda x: tf.linalg.diag_part(x, k=2), [None, 4, 5])
 case("diag_part_below", lambda x: tf.linalg.diag_part(x, k=-1), [None, 4, 5])
 for align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
     case(f"diag_part_several_{align}", lambda x, a=align: tf.linalg.diag_part(x, k=(-2, 3), padding_value=9.0, align=a), [None, 4, 5])
+for t in I, L:
+    case(f"diag_part_several_{t.name}", lambda x: tf.linalg.diag_part(x, k=(-1, 2), padding_value=7), spec([None, 4, 5], t))
 case("diag_part_several_even", lambda x: tf.linalg.diag_part(x, k=(0, 1)), [None, 4, 5])
 case("diag_part_several_below", lambda x: tf.linalg.diag_part(x, k=(-2, -1)), [None, 5, 3])
 case("bincount", lambda x: tf.math.bincount(x, minlength=5, maxlength=5), spec([7], I), inputs=[np.int32([0, 1, 4, 4, 9, 2, 1])])
