@@ -232,8 +232,10 @@ LiteEndpoints TridiagonalProduct(Node& n, Legalizer& l) {
   };
   Endpoint sum = c.Mul(diagonal(1, 0, size), n.input(3));
   if (size == 1) return c.Done(sum);
-  sum = c.Add(sum, WithRows(c.Mul(diagonal(0, 0, size - 1), rows(1)), 0, 1, c));
-  return c.Done(c.Add(sum, WithRows(c.Mul(diagonal(2, 1, size - 1), rows(0)), 1, 0, c)));
+  const Endpoint above = diagonal(0, 0, size - 1);
+  sum = c.Add(sum, WithRows(c.Mul(above, rows(1)), 0, 1, c));
+  const Endpoint below = diagonal(2, 1, size - 1);
+  return c.Done(c.Add(sum, WithRows(c.Mul(below, rows(0)), 1, 0, c)));
 }
 
 // Of vectors of three elements.

@@ -132,6 +132,10 @@ LiteEndpoints Diagonals(Node& n, Legalizer& l, int64_t rows, int64_t columns, in
   RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64)));
   const int64_t longest =
       std::min(rows + std::min<int64_t>(highest, 0), columns - std::max<int64_t>(lowest, 0));
+  constexpr int64_t kMostPlaces = int64_t{1} << 20;  // a constant that is still worth its bytes
+  if (longest > 0 && highest - lowest + 1 > kMostPlaces / longest) {
+    return Unimplemented("it takes more elements than a table of places should have");
+  }
   const std::string align =
       n.Is("MatrixDiagPartV3") ? n.String("align", "RIGHT_LEFT") : "LEFT_LEFT";
   const bool above_left = absl::StartsWith(align, "LEFT"),
