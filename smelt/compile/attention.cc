@@ -37,8 +37,9 @@ class AttentionFinder {
   std::optional<SpelledAttention> Find(size_t first) {
     first_ = first;
     Labeled scores;
-    if (!Label(first, &scores) || !FollowScores(first)) return std::nullopt;
+    if (!Label(first, &scores) || !FollowScores(first, &scores.out)) return std::nullopt;
     Labeled mixed;
+    TakeChoiceBehind();
     last_ = readers_.OnlyOf(probabilities_);
     if (!Label(last_, &mixed)) return std::nullopt;
     taken_.push_back(last_);
@@ -100,23 +101,38 @@ class AttentionFinder {
     }
   }
 
-  // From the product to the probabilities: a scale, a mask, the softmax.
-  bool FollowScores(size_t first) {
+  // From the product to the probabilities: an order of dimensions, a scale, a mask or a choice, the
+  // softmax. `labels` are the scores'.
+  bool FollowScores(size_t first, EinsumLabels* labels) {
     int value = ValueOf(first);
     scores_ = ShapeOf(value);
     if (!TakeFused(plan_.actions[first])) return false;
-    for (int steps = 0; steps < 4; ++steps) {
+    for (int steps = 0; steps < 5; ++steps) {
       const size_t reader = readers_.OnlyOf(value);
       if (reader == readers_.no_action()) return false;
       const PlanAction& a = plan_.actions[reader];
-      if (a.outputs.size() != 1 || !a.then.empty() || !(ShapeOf(a.outputs[0]) == scores_)) {
-        return false;
-      }
+      if (a.outputs.size() != 1 || !a.then.empty()) return false;
       taken_.push_back(reader);
+      if (const Dims order = TransposeOrder(plan_, a); !order.empty()) {
+        if (!Same(a.inputs[0], value) || mask_ >= 0) return false;
+        const EinsumLabels before = *labels;
+        for (size_t i = 0; i < order.size(); ++i) {
+          (*labels)[i] = before[static_cast<size_t>(order[i])];
+        }
+        value = a.outputs[0];
+        scores_ = ShapeOf(value);
+        continue;
+      }
+      if (!(ShapeOf(a.outputs[0]) == scores_)) return false;
       if (a.node->Is("Softmax")) {
         if (!Same(a.inputs[0], value)) return false;
         probabilities_ = a.outputs[0];
         return true;
+      }
+      if (a.node->Is("SelectV2")) {
+        if (!TakeChoice(a, value)) return false;
+        value = a.outputs[0];
+        continue;
       }
       if (a.inputs.size() != 2) return false;
       const size_t side = Same(a.inputs[0], value) ? 0 : 1;
@@ -145,10 +161,41 @@ class AttentionFinder {
     return product.inputs.size() == 3 ||
            (product.inputs.size() == 4 && TakeMask(product.inputs[3]));
   }
+  // Of the values or a number.
+  bool TakeChoice(const PlanAction& a, int value) {
+    nn::Attention& found = found_.attention;
+    found.keeps = Same(a.inputs[1], value);
+    const float* number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
+    if (number == nullptr || !Same(a.inputs[found.keeps ? 1 : 2], value) ||
+        !TakeMask(a.inputs[0], Dtype::kBool)) {
+      return false;
+    }
+    found.chooses = true;
+    found.hidden = *number;
+    return true;
+  }
+  // The same choice of the probabilities or a number, if only it reads them.
+  void TakeChoiceBehind() {
+    nn::Attention& found = found_.attention;
+    const size_t reader = readers_.OnlyOf(probabilities_);
+    if (!found.chooses || reader == readers_.no_action()) return;
+    const PlanAction& a = plan_.actions[reader];
+    if (!a.node->Is("SelectV2") || a.outputs.size() != 1 || !a.then.empty() ||
+        !Same(a.inputs[0], mask_) || !Same(a.inputs[found.keeps ? 1 : 2], probabilities_) ||
+        !(ShapeOf(a.outputs[0]) == scores_)) {
+      return;
+    }
+    const float* number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
+    if (number == nullptr) return;
+    found.hides_behind = true;
+    found.hidden_behind = *number;
+    taken_.push_back(reader);
+    probabilities_ = a.outputs[0];
+  }
   // One that is broadcast to the scores.
-  bool TakeMask(int mask) {
+  bool TakeMask(int mask, Dtype dtype = Dtype::kFloat) {
     const Shape& s = ShapeOf(mask);
-    if (mask_ >= 0 || s.rank() > scores_.rank() || At(mask).dtype != Dtype::kFloat) return false;
+    if (mask_ >= 0 || s.rank() > scores_.rank() || At(mask).dtype != dtype) return false;
     for (int i = 0; i < s.rank(); ++i) {
       const int64_t all = scores_[scores_.rank() - s.rank() + i];
       if (s[i] != all && s[i] != 1) return false;

@@ -142,5 +142,56 @@ def attention(r):
         yield case(bert, b, f, t, 2, d, None, f"empty_{b}{f}{t}{d}")
 
 
+def chosen(r):
+    """Keras 3's masks: a choice of scores, and of the probabilities of what may see nothing; keys by queries, turned."""
+
+    def keys_first(q, k):
+        return tf.transpose(tf.matmul(turned(k), tf.transpose(q, [0, 2, 3, 1])), [0, 1, 3, 2])
+
+    def queries_first(q, k):
+        return tf.matmul(turned(q), turned(k), transpose_b=True)
+
+    def both(m, s, v, low, behind):
+        p = tf.nn.softmax(tf.where(m, s, low))
+        return tf.matmul(p if behind is None else tf.where(m, p, behind), v)
+
+    def turned_choice(m, s, v, low, behind):
+        p = tf.nn.softmax(tf.where(m, low, s))
+        return tf.matmul(p if behind is None else tf.where(m, behind, p), v)
+
+    def other_behind(m, s, v, low, behind):
+        return tf.matmul(tf.where(tf.logical_not(m), tf.nn.softmax(tf.where(m, s, low)), 0.0), v)
+
+    def read_behind(m, s, v, low, behind):
+        p = tf.nn.softmax(tf.where(m, s, low))
+        return tf.matmul(tf.where(m, p, 0.0), v), p
+
+    def case(name, product, form, b, f, t, n, d, mask, low, behind, special=False):
+        def build():
+            q, k, v, m = ph([b, f, n, d]), ph([b, t, n, d]), ph([b, t, n, d]), tf.compat.v1.placeholder(tf.bool, mask)
+            y = form(m, product(q * np.float32(0.5), k), turned(v), np.float32(low), None if behind is None else np.float32(behind))
+            values = [numbers(r, b, f, n, d), numbers(r, b, t, n, d), numbers(r, b, t, n, d)]
+            if special:
+                values[0].flat[1], values[1].flat[2] = np.inf, np.nan
+            masks = [np.array(r.bools(mask)) for _ in range(2)] + [np.zeros(mask, bool), np.ones(mask, bool)]
+            return [Step(fetch=list(y) if isinstance(y, tuple) else [y], feed={q: values[0], k: values[1], v: values[2], m: x}) for x in masks]
+
+        return graph_case("Softmax", build, name=f"attention_chosen_{name}")
+
+    for product in (queries_first, keys_first):
+        for form in (both, turned_choice):
+            yield case(f"{product.__name__}_{form.__name__}", product, form, 2, 5, 7, 3, 4, [2, 1, 5, 7], -1e9, 0)
+    for i, mask in enumerate(([2, 1, 1, 7], [7], [1, 1, 5, 1], [2, 3, 5, 7], [])):
+        yield case(f"mask_{i}", queries_first, both, 2, 5, 7, 3, 4, mask, -3.4028235e38, 0)
+    yield case("few_queries", keys_first, both, 2, 1, 19, 1, 4, [2, 1, 1, 19], -1e9, 0)
+    yield case("numbers", queries_first, both, 2, 5, 7, 1, 4, [2, 1, 5, 7], 0.25, 0.5)
+    yield case("infinite", queries_first, both, 2, 5, 7, 1, 4, [2, 1, 5, 7], -np.inf, 0)
+    yield case("special", queries_first, both, 1, 5, 7, 1, 4, [1, 1, 5, 7], -1e9, 0, special=True)
+    yield case("none_behind", queries_first, both, 2, 5, 7, 1, 4, [2, 1, 5, 7], -1e9, None)
+    yield case("other_behind", queries_first, other_behind, 2, 5, 7, 1, 4, [2, 1, 5, 7], -1e9, 0)
+    yield case("read_behind", queries_first, read_behind, 2, 5, 7, 1, 4, [2, 1, 5, 7], -1e9, 0)
+
+
 def cases(r):
     yield from attention(r)
+    yield from chosen(r)

@@ -4,6 +4,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/choice.h"
 #include "smelt/kernels/isa/isa.h"
 
 namespace smelt::nn {
@@ -35,7 +36,7 @@ class BoundAttention final : public BoundKernel {
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
-    const Operands o = {input(0), input(1), input(2), a_.has_mask ? input(3) : nullptr,
+    const Operands o = {input(0), input(1), input(2), a_.has_mask ? inputs[3] : nullptr,
                         static_cast<float*>(outputs[0])};
     const int64_t items = std::ssize(a_.units) * blocks_;
     ParallelFor(slots_, 1, [&](int64_t begin, int64_t end) {
@@ -52,7 +53,8 @@ class BoundAttention final : public BoundKernel {
 
  private:
   struct Operands {
-    const float *q, *k, *v, *mask;
+    const float *q, *k, *v;
+    const void* mask;  // floats, or bytes that choose
     float* out;
   };
   int64_t SlotFloats() const { return scores_ + packed_keys_ + packed_values_; }
@@ -95,9 +97,14 @@ class BoundAttention final : public BoundKernel {
                 UnaryF32::kIdentity, 0, scores, a_.keys);
     }
     for (int64_t r = 0; r < count; ++r) {
-      const float* mask =
-          o.mask == nullptr ? nullptr : o.mask + unit.mask + (first + r) * a_.mask_row;
-      isa.masked_softmax(scores + r * a_.keys, a_.scale, mask, a_.mask_column, a_.keys);
+      const int64_t at = unit.mask + (first + r) * a_.mask_row;
+      float* row = scores + r * a_.keys;
+      if (a_.chooses) {
+        ChosenSoftmax(row, static_cast<const uint8_t*>(o.mask) + at);
+        continue;
+      }
+      const float* mask = o.mask == nullptr ? nullptr : static_cast<const float*>(o.mask) + at;
+      isa.masked_softmax(row, a_.scale, mask, a_.mask_column, a_.keys);
     }
     float* out = o.out + unit.out + first * a_.out_row;
     if (packs_) {
@@ -107,6 +114,21 @@ class BoundAttention final : public BoundKernel {
       isa.dense(scores, a_.keys, count, a_.keys, o.v + unit.v, a_.v_row, a_.width, nullptr,
                 UnaryF32::kIdentity, 0, out, a_.out_row);
     }
+  }
+
+  void ChosenSoftmax(float* row, const uint8_t* choice) const {
+    const auto choose = [&](float scale, float other) {
+      if (a_.mask_column != 0) {
+        IsaChoice().choose(row, choice, a_.keeps, scale, other, a_.keys);
+      } else if ((*choice != 0) != a_.keeps) {
+        std::fill_n(row, a_.keys, other);
+      } else if (scale != 1) {
+        Isa().scale_shift(row, row, a_.keys, scale, 0.0F);
+      }
+    };
+    choose(a_.scale, a_.hidden);
+    Isa().masked_softmax(row, 1.0F, nullptr, 0, a_.keys);
+    if (a_.hides_behind) choose(1.0F, a_.hidden_behind);
   }
 
   const Attention a_;

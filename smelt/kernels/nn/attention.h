@@ -9,12 +9,13 @@
 
 namespace smelt::nn {
 
-// softmax(q k^T * scale + mask) v for matrices that lie anywhere in their tensors. Places and steps
-// are counted in floats. All sizes are positive.
+// softmax(q k^T * scale + mask) v, or after(softmax(before(q k^T * scale))) v, where a choice of
+// bytes replaces numbers before and after, for matrices that lie anywhere in their tensors. Places
+// and steps are counted in floats. All sizes are positive.
 struct Attention {
   // One matrix of each: where its first element lies.
   struct Unit {
-    int64_t q = 0, k = 0, v = 0, mask = 0, out = 0;
+    int64_t q = 0, k = 0, v = 0, mask = 0, out = 0;  // or the choice in place of the mask
   };
   std::vector<Unit> units;
   int64_t queries = 0, keys = 0, depth = 0;  // of a query and a key
@@ -25,10 +26,14 @@ struct Attention {
   int64_t k_row = 0, k_column = 0;        // one of them is 1
   bool has_mask = false;                  // else there are three inputs
   int64_t mask_row = 0, mask_column = 0;  // the latter 0 or 1
+  // The mask is a choice: bytes that keep scores where they are, or are not, zero. Others become
+  // `hidden`, and their probabilities, where `hides_behind`, `hidden_behind`.
+  bool chooses = false, keeps = true, hides_behind = false;
+  float hidden = 0, hidden_behind = 0;
 };
 
-// Inputs: q, k, v and the mask. Threads take blocks of queries, whose scores stay in the nearest
-// caches.
+// Inputs: q, k, v and the mask or the choice. Threads take blocks of queries, whose scores stay in
+// the nearest caches.
 std::unique_ptr<BoundKernel> BindAttention(Attention attention);
 
 }  // namespace smelt::nn
