@@ -203,8 +203,8 @@ bool PlanarConv::Suits(const ConvProblem& p) {
   if (p.out[1] * 2 < lanes) return false;
   // The lines of a window stay in the core's cache.
   const PlanarLines lines(p);
-  return lines.rows * lines.pitch * p.in_depth * int64_t{sizeof(float)} <=
-         NearCacheBytes(int64_t{1} << 20) / 2;
+  const int64_t floats = NearCacheBytes(int64_t{1} << 20) / 2 / int64_t{sizeof(float)};
+  return p.in_depth <= floats && lines.pitch <= floats / (lines.rows * p.in_depth);
 }
 
 std::unique_ptr<BoundKernel> BindPlanar(const ConvProblem& p, const TiledSteps& steps, int addend,
