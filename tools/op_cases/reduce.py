@@ -56,6 +56,8 @@ def short_rows(r):
         for shape, axes in [((2, 5, 3, 8), [1, 3]), ((1, 4, 30, 2), [1, 3]), ((5, 2, 3), [0, 2]), ((4, 3, 2, 2, 5), [0, 2, 4]), ((6, 1, 12, 4), [0, 3]), ((14, 20), [1]), ((19, 15), [1])]:
             value = 2 * r.ints(shape, 0, 2) - 1 if op == "Prod" else r.ints(shape, t="float")
             yield case(op, np.array(value, np.float32), i32(axes), name="short_rows")
+        for shape in ((5, 0, 3), (5, 2, 0), (0, 2, 3), (5, 0, 2, 3)):
+            yield case(op, np.zeros(shape, np.float32), i32([0, len(shape) - 1]), name="short_rows_empty")
     for t in ("bfloat16", "int8", "double"):
         yield case("Sum", r.ints((2, 5, 3, 8), -3, 4, t), i32([1, 3]), name="short_rows_" + t)
     specials = r.ints((17, 17), t="float")

@@ -9,8 +9,9 @@ namespace {
 // Short rows that lie side by side, many times: columns all the way down, then rows of those.
 void GroupShortRows(ReducePlan* p) {
   constexpr int64_t kShort = 64, kLeastRepeats = 4;
-  if (!p->inner_reduced || p->inner >= kShort || p->reduced.count < kLeastRepeats ||
-      p->kept.sizes.empty() || p->kept.strides.back() != p->inner) {
+  if (!p->inner_reduced || p->inner == 0 || p->inner >= kShort ||
+      p->reduced.count < kLeastRepeats || p->kept.count == 0 || p->kept.sizes.empty() ||
+      p->kept.strides.back() != p->inner) {
     return;
   }
   p->group = p->inner;
