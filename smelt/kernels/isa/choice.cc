@@ -4,15 +4,6 @@
 
 namespace smelt {
 
-SMELT_FILL_FOR_ISA(FillChoice, ChoiceLoops)
-
-const ChoiceLoops& IsaChoice() {
-  static const ChoiceLoops table = [] {
-    ChoiceLoops t = {};
-    FillChoiceForIsa(t);
-    return t;
-  }();
-  return table;
-}
+SMELT_TABLE_FOR_ISA(IsaChoice, FillChoice, ChoiceLoops)
 
 }  // namespace smelt

@@ -4,15 +4,6 @@
 
 namespace smelt {
 
-SMELT_FILL_FOR_ISA(FillColumns, ColumnLoops)
-
-const ColumnLoops& IsaColumns() {
-  static const ColumnLoops table = [] {
-    ColumnLoops t = {};
-    FillColumnsForIsa(t);
-    return t;
-  }();
-  return table;
-}
+SMELT_TABLE_FOR_ISA(IsaColumns, FillColumns, ColumnLoops)
 
 }  // namespace smelt

@@ -17,6 +17,18 @@
         break;                                     \
     }                                              \
   }
+// SMELT_TABLE_FOR_ISA(Accessor, FillX, Table): that, and `const Table& Accessor()`, whose table is
+// filled at the first call. Thread safe.
+#define SMELT_TABLE_FOR_ISA(Accessor, Fill, Table) \
+  SMELT_FILL_FOR_ISA(Fill, Table)                  \
+  const Table& Accessor() {                        \
+    static const Table table = [] {                \
+      Table t = {};                                \
+      Fill##ForIsa(t);                             \
+      return t;                                    \
+    }();                                           \
+    return table;                                  \
+  }
 #define SMELT_ISA_DECLARE_(level, set, Fill, Table) \
   namespace isa_##set {                             \
     void Fill(Table& t);                            \

@@ -4,15 +4,6 @@
 
 namespace smelt {
 
-SMELT_FILL_FOR_ISA(FillInt8, Int8Loops)
-
-const Int8Loops& IsaInt8() {
-  static const Int8Loops loops = [] {
-    Int8Loops t;
-    FillInt8ForIsa(t);
-    return t;
-  }();
-  return loops;
-}
+SMELT_TABLE_FOR_ISA(IsaInt8, FillInt8, Int8Loops)
 
 }  // namespace smelt

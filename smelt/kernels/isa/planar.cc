@@ -4,15 +4,6 @@
 
 namespace smelt {
 
-SMELT_FILL_FOR_ISA(FillPlanar, PlanarLoops)
-
-const PlanarLoops& IsaPlanar() {
-  static const PlanarLoops table = [] {
-    PlanarLoops t = {};
-    FillPlanarForIsa(t);
-    return t;
-  }();
-  return table;
-}
+SMELT_TABLE_FOR_ISA(IsaPlanar, FillPlanar, PlanarLoops)
 
 }  // namespace smelt
