@@ -361,6 +361,23 @@ def found(r):
     yield graph_case("SquaredDifference", repeated_short_rows, name="repeated_short_rows")
 
 
+def constant_norms(r):
+    """Batch normalizations by constants behind which and before which no convolution stands that takes them."""
+    def alone(shape, before, after):
+        def build():
+            x = ph([None, *shape])
+            y = tf.raw_ops.FusedBatchNormV3(x=before(x), scale=numbers(r, shape[-1]), offset=numbers(r, shape[-1]), mean=numbers(r, shape[-1]), variance=numbers(r, shape[-1]) ** 2,
+                                            epsilon=1e-3, is_training=False).y
+            return [Step(fetch=[after(y)], feed={x: v}) for v in (numbers(r, 2, *shape), specials(r, 2, *shape), numbers(r, 0, *shape))]
+        return build
+
+    weights, filters = numbers(r, 11, 11), numbers(r, 1, 1, 19, 8)
+    yield graph_case("FusedBatchNormV3", alone((2, 3, 19), tf.nn.relu, tf.nn.relu), name="norm_between_activations")
+    yield graph_case("FusedBatchNormV3", alone((2, 2, 11), lambda x: tf.reshape(tf.matmul(tf.reshape(x, [-1, 11]), weights), tf.shape(x)), lambda y: y * 2.0), name="norm_of_a_product")
+    yield graph_case("FusedBatchNormV3", alone((2, 2, 19), tf.identity, lambda y: tf.nn.conv2d(tf.nn.relu(y), filters, 1, "SAME")), name="norm_before_a_convolution")
+
+
 def cases(r):
     yield from chains(r)
     yield from found(r)
+    yield from constant_norms(r)

@@ -1,6 +1,8 @@
 // A normalization by constant statistics is a product and a sum, once constants are folded.
 #include <algorithm>
+#include <optional>
 
+#include "smelt/kernels/nn/fused.h"
 #include "smelt/optimize/remap/contraction.h"
 #include "smelt/optimize/remap/rules.h"
 
@@ -82,7 +84,54 @@ StatusOr<Rewritten> BatchNormToPrimitives(Node& node, Rewriter& r) {
   return r.InPlace();
 }
 
+// In sessions its factors are numbers at once, so that what stands around it may take them.
+StatusOr<Rewritten> BatchNormToScaleAndShift(Node& node, Rewriter& r) {
+  if (node.Bool("is_training", true)) return r.No("it is trained");
+  if (node.Type("T") != Dtype::kFloat || node.Type("U", Dtype::kFloat) != Dtype::kFloat) {
+    return r.No("only floats are taken apart");
+  }
+  if (node.String("data_format", "NHWC") != "NHWC") return r.No("channels must come last");
+  if (node.NumUses(0) != NumDataUses(node)) return r.No("others read its statistics");
+  if (IsRoot(node)) return r.No("its statistics may be fetched");
+  const PartialShape& x = r.shape(node.input(0));
+  if (x.rank() != 4 || x[3] < 0) {
+    return r.No("the number of channels is not known");
+  }
+  const Shape channels({x[3]});
+  std::optional<Tensor> four[4];
+  const Tensor* args[4];
+  for (int i = 0; i < 4; ++i) {
+    four[i] = r.Constant(node.input(1 + i));
+    if (!four[i] || four[i]->dtype() != Dtype::kFloat || four[i]->shape() != channels) {
+      return r.No("its statistics are no constants");
+    }
+    args[i] = &*four[i];
+  }
+  ASSIGN_OR_RETURN(Tensor scale, Tensor::Make(Dtype::kFloat, channels, HeapAllocator()));
+  ASSIGN_OR_RETURN(Tensor shift, Tensor::Make(Dtype::kFloat, channels, HeapAllocator()));
+  FusedOps ops;
+  ops.epsilon = node.Float("epsilon", 1e-4F);
+  nn::FoldBatchNorm(ops, args, scale.data<float>(), shift.data<float>());
+  AttrMap attrs;
+  attrs.Set("T", Dtype::kFloat);
+  const auto name = [&](absl::string_view what) {
+    return r.graph().FreeName(absl::StrCat(node.name(), "/", what));
+  };
+  Node* const by = r.AddConst(name("scale"), scale, node);
+  Node* const and_by = r.AddConst(name("shift"), shift, node);
+  ASSIGN_OR_RETURN(Node * product,
+                   r.Add(name("Mul"), "Mul", {node.input(0), {by, 0}}, attrs, node));
+  r.CopyShape({&node, 0}, {product, 0});
+  r.graph().SetInputs(&node, {Endpoint{product, 0}, Endpoint{and_by, 0}});
+  RETURN_IF_ERROR(r.Become(&node, "AddV2", attrs));
+  return r.InPlace();
+}
+
 }  // namespace
+
+const Rule kBatchNormToScaleAndShift = {
+    "FusedBatchNormToScaleAndShift", kBatchNorms, BatchNormToScaleAndShift,
+    "FusedBatchNorm of constants, which no convolution took -> Mul and AddV2"};
 
 const Rule kBatchNormToPrimitives = {
     "FusedBatchNorm", kBatchNorms, BatchNormToPrimitives,

@@ -39,6 +39,8 @@ constexpr const Rule* kExecutionRules[] = {
     &kContractionChain,
     &kTensorToHashBucket,
 };
+// After those: a convolution takes the normalization behind it as it is.
+constexpr const Rule* kRulesForTheRest[] = {&kBatchNormToScaleAndShift};
 
 }  // namespace
 
@@ -46,6 +48,7 @@ Status RemapGraph(Graph& graph, const PassContext& context) {
   const Toggle toggle = context.config.remapping;
   if (!context.for_execution) return RunRules(kRemapRules, "Remapper", toggle, graph, context);
   RETURN_IF_ERROR(RunRules(kExecutionRules, "Remapper", toggle, graph, context));
+  RETURN_IF_ERROR(RunRules(kRulesForTheRest, "Remapper", toggle, graph, context));
   // Constants that became part of others.
   graph.Prune(Roots(graph));
   return OkStatus();

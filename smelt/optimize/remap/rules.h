@@ -38,6 +38,7 @@ extern const Rule kBatchNormWithRelu;
 extern const Rule kBatchNormGradWithReluGrad;
 // batch_norm.cc
 extern const Rule kBatchNormToPrimitives;
+extern const Rule kBatchNormToScaleAndShift;
 // text.cc
 extern const Rule kTensorToHashBucket;
 
