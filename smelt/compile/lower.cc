@@ -33,7 +33,13 @@ class Lowering {
 
   StatusOr<Plan> Run() {
     std::vector<PartialShape> shapes(args_.begin(), args_.end());
-    ASSIGN_OR_RETURN(shapes_, InferShapes(body_, XlaShapeRules(), shapes));
+    const auto run = [](const Node& n, std::vector<Tensor> inputs) {
+      Step step;
+      auto results = RunOp(n, std::move(inputs), step);
+      // Fold and the run itself say what is wrong with it.
+      return results.ok() ? *std::move(results) : std::vector<Tensor>();
+    };
+    ASSIGN_OR_RETURN(shapes_, InferShapes(body_, XlaShapeRules(), shapes, run));
     ASSIGN_OR_RETURN(const std::vector<Node*> order, body_.TopologicalOrder());
     for (const Node* n : order) {
       if (!n->Is("_Retval")) RETURN_IF_ERROR(Visit(*n));

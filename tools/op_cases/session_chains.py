@@ -377,7 +377,26 @@ def constant_norms(r):
     yield graph_case("FusedBatchNormV3", alone((2, 2, 19), tf.identity, lambda y: tf.nn.conv2d(tf.nn.relu(y), filters, 1, "SAME")), name="norm_before_a_convolution")
 
 
+def sizes_through_floats(r):
+    """Sizes and places that are computed of the request's shape in floats."""
+    def places():
+        x = ph([None, None, 4])
+        n = tf.cast(tf.shape(x)[1], tf.float32)
+        angles = tf.tensordot(tf.range(n) / 7.0, tf.constant([1.0, 0.5, 0.25, 2.0]), 0)
+        return [Step(fetch=[x * tf.cos(angles) + tf.reverse(x, [-1]) * tf.sin(angles), tf.zeros([tf.cast(tf.math.ceil(n / 2.0), tf.int32)]) + tf.reduce_sum(x)],
+                     feed={x: numbers(r, 2, k, 4)}) for k in (5, 1, 0)]
+
+    def scaled():
+        x = ph([1, None, None, 2])
+        size = tf.cast(tf.cast(tf.shape(x)[1:3], tf.float32) * 1.5, tf.int32)
+        return [Step(fetch=[tf.compat.v1.image.resize_bilinear(tf.nn.relu(x), size, half_pixel_centers=True) + 1.0], feed={x: numbers(r, 1, h, w, 2)}) for h, w in ((4, 6), (3, 5), (1, 1))]
+
+    yield graph_case("Range", places, name="as_long_as_a_float_says")
+    yield graph_case("ResizeBilinear", scaled, name="to_sizes_times_a_float")
+
+
 def cases(r):
     yield from chains(r)
     yield from found(r)
     yield from constant_norms(r)
+    yield from sizes_through_floats(r)

@@ -12,6 +12,7 @@
 #include "smelt/graph/shape/loop_merges.h"
 #include "smelt/graph/shape/rules.h"
 #include "smelt/graph/shape/values.h"
+#include "smelt/graph/shape/walks.h"
 
 namespace smelt {
 namespace {
@@ -27,45 +28,6 @@ constexpr int kMaxVariants = 12;
 constexpr int kMaxLoopRounds = 6;
 
 using PortKey = std::pair<int, int>;
-
-// What all walks of one inference share.
-class Walks {
- public:
-  Walks(const FunctionLibrary& functions, MoreShapeRules rules) : library(functions) {
-    for (const ShapeRule& rule : rules) more.try_emplace(rule.op.number(), &rule);
-  }
-
-  const FunctionLibrary& library;
-  absl::flat_hash_map<int, const ShapeRule*> more;  // by number of the op
-  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<FunctionWalk>>>
-      variants;
-  absl::flat_hash_set<std::string> in_progress;
-  bool symbolic = false;
-  bool into_functions = true;
-  // Nodes of the graph itself of which nothing is known; nullptr: none.
-  const absl::FunctionRef<bool(const Node&)>* from_outside = nullptr;
-
-  SymbolNames names;
-  void Name(PartialShape& shape) {
-    if (symbolic) names.Name(shape);
-  }
-
-  // The walk for these arguments, made when first asked for. nullptr for a function that is not
-  // there, is being walked (recursion) or is called too deep.
-  const FunctionWalk* Function(const std::string& name, std::vector<Fact> args, int depth);
-
-  const ShapeRule* Rule(const Node& n) const {
-    if (n.def() == nullptr) return nullptr;
-    auto it = more.find(n.op_name().number());
-    if (it == more.end()) it = more.find(FirstVersion(n.op_name()).number());
-    return it == more.end() ? FindShapeRule(n.op_name()) : it->second;
-  }
-};
-
-const std::vector<PartialShape>* ShapeListAttr(const AttrMap& attrs, absl::string_view name) {
-  const Attr* a = attrs.Find(name);
-  return a ? a->get<std::vector<PartialShape>>() : nullptr;
-}
 
 class Walk {
  public:
@@ -243,7 +205,34 @@ class Walk {
     RETURN_IF_ERROR(rule->infer(context));
     context.Commit(*this);
     Follow(n);
+    Compute(n);
     return OkStatus();
+  }
+
+  // What is made of small constants in a way that Follow does not know: sizes that went through
+  // floats, say.
+  void Compute(const Node& n) {
+    if (walks_.run_constants == nullptr || depth_ > 0 || n.num_inputs() == 0) return;
+    bool wanted = false;
+    for (int p = 0; p < n.num_outputs(); ++p) {
+      const PartialShape& shape = table.of({const_cast<Node*>(&n), p});
+      if (NumElements(shape) > kMaxConstant) return;
+      wanted |= !constants_.contains({n.id(), p});
+    }
+    if (!wanted) return;
+    std::vector<Tensor> inputs;
+    for (const Endpoint& e : n.inputs()) {
+      const auto it = constants_.find({e.node->id(), e.port});
+      if (it == constants_.end()) return;
+      inputs.push_back(it->second);
+    }
+    std::vector<Tensor> results = (*walks_.run_constants)(n, std::move(inputs));
+    for (size_t p = 0; p < results.size(); ++p) {
+      const auto port = static_cast<int>(p);
+      Tensor& t = results[p];
+      SetFact(n, port, {PartialShape(t.shape()), {}, IntVectorOf(t), {}});
+      if (t.num_elements() <= kMaxConstant) constants_[{n.id(), port}] = std::move(t);
+    }
   }
 
   void VisitConst(const Node& n) {
@@ -484,6 +473,8 @@ class Walk {
   LoopMerges loop_merges_;
 };
 
+}  // namespace
+
 const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> args, int depth) {
   const smelt::Function* f = library.Find(name);
   if (f == nullptr || f->body == nullptr || depth >= kMaxShapeDepth || StackIsShort()) {
@@ -518,11 +509,20 @@ const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> a
   return slot.get();
 }
 
-}  // namespace
-
 StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
                                  std::span<const PartialShape> arg_shapes) {
   Walks walks(*graph.library(), more);
+  Walk walk(walks, 0);
+  walk.Run(graph, arg_shapes, false);
+  RETURN_IF_ERROR(walk.first_error);
+  return std::move(walk.table);
+}
+
+StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
+                                 std::span<const PartialShape> arg_shapes,
+                                 ConstantRunner run_constants) {
+  Walks walks(*graph.library(), more);
+  walks.run_constants = &run_constants;
   Walk walk(walks, 0);
   walk.Run(graph, arg_shapes, false);
   RETURN_IF_ERROR(walk.first_error);

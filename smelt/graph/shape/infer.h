@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "smelt/graph/graph.h"
 
 namespace smelt {
@@ -85,6 +86,16 @@ using MoreShapeRules = std::span<const ShapeRule>;
 // branches and loop bodies are no error: these may never run.
 StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
                                  std::span<const PartialShape> arg_shapes = {});
+
+// What a node makes of constants, by output; empty: that is not known. It is asked of nodes of the
+// graph itself whose inputs are constants of few elements and whose results, as far as their shapes
+// are known, have few as well.
+using ConstantRunner =
+    absl::FunctionRef<std::vector<Tensor>(const Node& node, std::vector<Tensor> inputs)>;
+// The same, with shapes that follow from what is computed of constants in any type.
+StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
+                                 std::span<const PartialShape> arg_shapes,
+                                 ConstantRunner run_constants);
 
 // The same with symbols, and without errors: outputs of a node whose inputs contradict each other
 // are unknown. What flows over the back edges of version 1 loops is unknown.
