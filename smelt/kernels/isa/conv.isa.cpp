@@ -3,6 +3,7 @@
 #include "smelt/kernels/isa/conv.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "smelt/kernels/isa/vector.inc"
 

@@ -1,5 +1,6 @@
 // Reductions and normalizations of one row of floats.
 #include <cstdint>
+#include <utility>
 
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/loop.inc"
@@ -10,6 +11,24 @@ void FillRows(IsaTable& t);
 namespace {
 
 #include "smelt/kernels/isa/vector_math.inc"
+
+// Adds the lanes, and by `step` what is left of the row from i on, in pieces of half as many floats
+// each time.
+template <typename V, typename Step, typename Tail>
+SMELT_FN float Finish(V a, int64_t i, int64_t n, Step step, Tail tail) {
+  auto half = LowHalf(a) + HighHalf(a);
+  constexpr int64_t kHalf = kCountOf<V> / 2;
+  if (i + kHalf <= n) {
+    half = step(half, i);
+    i += kHalf;
+  }
+  if constexpr (kHalf > 2) {
+    return Finish(half, i, n, step, tail);
+  } else {
+    const float s = half[0] + half[1];
+    return i < n ? tail(s, i) : s;
+  }
+}
 
 // Four accumulators hide the latency of an addition.
 template <typename Step, typename Tail>
@@ -23,28 +42,29 @@ SMELT_FN float Accumulate(int64_t n, Step step, Tail tail) {
     d = step(d, i + 3 * kLanes);
   }
   for (; i + kLanes <= n; i += kLanes) a = step(a, i);
-  a = (a + b) + (c + d);
-  float s = 0;
-  for (int64_t l = 0; l < kLanes; ++l) s += a[l];
-  for (; i < n; ++i) s = tail(s, i);
-  return s;
+  return Finish((a + b) + (c + d), i, n, step, tail);
+}
+
+template <typename V>
+SMELT_FN V At(const float* x, const V& /*like*/) {
+  return LoadFloats<V>(x);
 }
 
 float Sum(const float* x, int64_t n) {
   return Accumulate(
-      n, [&](Vec v, int64_t i) { return v + LoadVec(x + i); },
+      n, [&](auto v, int64_t i) { return v + At(x + i, v); },
       [&](float s, int64_t i) { return s + x[i]; });
 }
 float Dot(const float* x, const float* y, int64_t n) {
   return Accumulate(
-      n, [&](Vec v, int64_t i) { return v + LoadVec(x + i) * LoadVec(y + i); },
+      n, [&](auto v, int64_t i) { return v + At(x + i, v) * At(y + i, v); },
       [&](float s, int64_t i) { return s + x[i] * y[i]; });
 }
 float SumSquares(const float* x, int64_t n, float center) {
   return Accumulate(
       n,
-      [&](Vec v, int64_t i) {
-        const Vec d = LoadVec(x + i) - center;
+      [&](auto v, int64_t i) {
+        const auto d = At(x + i, v) - center;
         return v + d * d;
       },
       [&](float s, int64_t i) { return s + (x[i] - center) * (x[i] - center); });
