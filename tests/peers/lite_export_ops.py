@@ -186,6 +186,24 @@ for padding in "SAME", "VALID":
     case(f"erosion_{padding}", lambda x, f, p=padding: tf.nn.erosion2d(x, f, [1, 1, 1, 1], p, "NHWC", [1, 1, 1, 1]), [None, 7, 8, 3], [3, 3, 3])
 case("max_pool_places_free", lambda x: dict(zip("ab", tf.nn.max_pool_with_argmax(x, 2, 2, "VALID"))), [None, 8, 8, 3])
 case("max_pool_padded", lambda x: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 0, 0, 0]), [2, 8, 8, 3])
+# ---- gradients
+for n, (shape, f) in {"part": ([None, 5, 6], lambda x: x[:, 1:4, 2]), "steps": ([2, 7, 9], lambda x: x[1, ::3, 1:8:2]), "back": ([None, 7, 9], lambda x: x[:, ::-1, 6:0:-2]), "one": ([5], lambda x: x[-2]),
+                      "new": ([4, None, 3], lambda x: x[1:, :, tf.newaxis, ..., :2]), "whole": ([None, 4], lambda x: x[:, :])}.items():
+    case(f"slice_grad_{n}", lambda x, f=f: tf.gradients(tf.square(f(x)), x)[0], shape)
+for padding in "SAME", "VALID":
+    for n, size, stride in (("apart", [2, 2], [2, 2]), ("over", [3, 2], [2, 1]), ("gaps", [1, 2], [2, 3]), ("all", [7, 8], [7, 8])):
+        window = {"ksize": [1, *size, 1], "strides": [1, *stride, 1], "padding": padding}
+        for batch in (None, 2):
+            case(f"avg_pool_grad_{n}_{padding}_{batch}", lambda x, w=window: tf.gradients(tf.square(raw.AvgPool(value=x, **w)), x)[0], [batch, 7, 8, 3])
+            case(f"max_pool_grad_{n}_{padding}_{batch}", lambda x, w=window: tf.gradients(tf.square(raw.MaxPool(input=x, **w)), x)[0], [batch, 7, 8, 3])
+    case(f"max_pool_grad_ties_{padding}", lambda x, p=padding: raw.MaxPoolGrad(orig_input=tf.round(x), orig_output=tf.nn.max_pool2d(tf.round(x), 3, 2, p), grad=tf.nn.max_pool2d(x, 3, 2, p), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding=p), [None, 7, 8, 3])
+    case(f"max_pool_grad_grad_{padding}", lambda x, g, p=padding: raw.MaxPoolGradGrad(orig_input=x, orig_output=tf.nn.max_pool2d(x, 3, 2, p), grad=g, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding=p), [None, 7, 8, 3], [None, 7, 8, 3])
+    for step, spread in (1, 1), (2, 1), (1, 2):
+        case(f"filter_grad_{padding}_{step}_{spread}", lambda x, p=padding, s=step, d=spread: (lambda f: tf.gradients(tf.square(tf.nn.conv2d(x, f, s, p, dilations=d)), f)[0])(tf.reshape(x[0, :3, :2, :1] * tf.constant(random.normal(0, 1, (1, 1, 12)), F), [3, 2, 3, 4])), [2, 7, 8, 3])
+    case(f"filter_grad_{padding}_free", lambda x, y, p=padding: raw.Conv2DBackpropFilter(input=x, filter_sizes=[2, 2, 3, 4], out_backprop=y, strides=[1, 2, 2, 1], padding=p), [None, 8, 8, 3], [None, 4, 4, 4])
+case("filter_grad_explicit", lambda x, y: raw.Conv2DBackpropFilter(input=x, filter_sizes=[3, 3, 3, 4], out_backprop=y, strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 2, 1, 0, 0]), [2, 7, 8, 3], [2, 4, 5, 4])
+for training in True, False:
+    case(f"norm_grad_{training}", lambda g, x, t=training: dict(zip("abc", raw.FusedBatchNormGradV3(y_backprop=g, x=x, scale=tf.constant([1.0, 2, 0.5]), reserve_space_1=tf.constant([0.1, -0.2, 0.3]), reserve_space_2=tf.constant([1.0, 0.5, 2.0]), reserve_space_3=tf.zeros([0]), epsilon=1e-3, is_training=t))), [2, 4, 5, 3], [2, 4, 5, 3])
 corner = random.uniform(0, 1, (2, 30, 4, 2))
 corners = np.concatenate([corner, np.minimum(corner + random.uniform(0.1, 0.5, corner.shape), 1.2)], -1).astype(np.float32)
 scores = (random.permutation(240).reshape(2, 30, 4) / 240).astype(np.float32)
