@@ -190,6 +190,13 @@ case("max_pool_padded", lambda x: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], strid
 for n, (shape, f) in {"part": ([None, 5, 6], lambda x: x[:, 1:4, 2]), "steps": ([2, 7, 9], lambda x: x[1, ::3, 1:8:2]), "back": ([None, 7, 9], lambda x: x[:, ::-1, 6:0:-2]), "one": ([5], lambda x: x[-2]),
                       "new": ([4, None, 3], lambda x: x[1:, :, tf.newaxis, ..., :2]), "whole": ([None, 4], lambda x: x[:, :])}.items():
     case(f"slice_grad_{n}", lambda x, f=f: tf.gradients(tf.square(f(x)), x)[0], shape)
+# Of free sizes, and from places that are computed.
+for n, f in {"behind": lambda x, i: x[:, 1:], "before": lambda x, i: x[:, :-1], "last": lambda x, i: x[:, -2:, 1], "both": lambda x, i: x[..., 3:4], "place": lambda x, i: x[:, i[0]], "places": lambda x, i: x[i[0], :, i[1]]}.items():
+    case(f"slice_grad_running_{n}", lambda x, i, f=f: tf.gradients(tf.square(f(x, i)), x)[0], [None, None, None], spec([2], I), inputs=[value([3, 4, 5], F), np.int32([2, -1])])
+case("slice_grad_running_rank", lambda s, y: raw.StridedSliceGrad(shape=s, begin=[1], end=[0], strides=[1], dy=y, end_mask=1), spec([2], I), [None, None], inputs=[np.int32([5, 3]), value([4, 3], F)])
+case("concat_grad", lambda x, y: dict(zip("ab", tf.gradients(tf.square(tf.concat([x, y, x], 1)), [x, y]))), [None, None, 3], [None, None, 3], inputs=[value([2, 3, 3], F), value([2, 5, 3], F)])
+case("concat_offset", lambda a, b: dict(zip("abc", raw.ConcatOffset(concat_dim=-2, shape=[a, b, a]))), spec([3], I), spec([3], I), inputs=[np.int32([2, 3, 4]), np.int32([2, 7, 4])])
+case("empty", lambda s: raw.Empty(shape=s, dtype=F, init=True), spec([2], I), inputs=[np.int32([2, 3])])
 for padding in "SAME", "VALID":
     for n, size, stride in (("apart", [2, 2], [2, 2]), ("over", [3, 2], [2, 1]), ("gaps", [1, 2], [2, 3]), ("all", [7, 8], [7, 8])):
         window = {"ksize": [1, *size, 1], "strides": [1, *stride, 1], "padding": padding}
@@ -202,6 +209,7 @@ for padding in "SAME", "VALID":
         case(f"filter_grad_{padding}_{step}_{spread}", lambda x, p=padding, s=step, d=spread: (lambda f: tf.gradients(tf.square(tf.nn.conv2d(x, f, s, p, dilations=d)), f)[0])(tf.reshape(x[0, :3, :2, :1] * tf.constant(random.normal(0, 1, (1, 1, 12)), F), [3, 2, 3, 4])), [2, 7, 8, 3])
     case(f"filter_grad_{padding}_free", lambda x, y, p=padding: raw.Conv2DBackpropFilter(input=x, filter_sizes=[2, 2, 3, 4], out_backprop=y, strides=[1, 2, 2, 1], padding=p), [None, 8, 8, 3], [None, 4, 4, 4])
 case("filter_grad_explicit", lambda x, y: raw.Conv2DBackpropFilter(input=x, filter_sizes=[3, 3, 3, 4], out_backprop=y, strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 2, 1, 0, 0]), [2, 7, 8, 3], [2, 4, 5, 4])
+case("local_response_grad", lambda x: tf.gradients(tf.square(tf.nn.local_response_normalization(x, 2, 0.7, 0.3, 0.6)), x)[0], [None, 3, 4, 7])
 for training in True, False:
     case(f"norm_grad_{training}", lambda g, x, t=training: dict(zip("abc", raw.FusedBatchNormGradV3(y_backprop=g, x=x, scale=tf.constant([1.0, 2, 0.5]), reserve_space_1=tf.constant([0.1, -0.2, 0.3]), reserve_space_2=tf.constant([1.0, 0.5, 2.0]), reserve_space_3=tf.zeros([0]), epsilon=1e-3, is_training=t))), [2, 4, 5, 3], [2, 4, 5, 3])
 corner = random.uniform(0, 1, (2, 30, 4, 2))

@@ -84,6 +84,21 @@ def optimizer(op, slots, scalars, attrs):
     return m
 
 
+def sparse(op, slots, scalars, attrs):
+    """Of the rows that indices name, each once, as optimizers make them of several gradients for one."""
+    m = optimizer(op, slots, scalars, attrs)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, name="g"), tf.TensorSpec([None], tf.int64, name="i")])
+    def step(g, i):
+        rows, at = tf.unique(i)
+        given = {k: number(v) for k, v in scalars.items()} | {k: v.handle for k, v in m.v.items()}
+        getattr(raw, "ResourceSparseApply" + op)(**given, **attrs, grad=tf.math.unsorted_segment_sum(g, at, tf.shape(rows)[0]), indices=rows)
+        return {k: v.read_value() for k, v in m.v.items()}
+
+    m.step = step
+    return m
+
+
 def all_choices(values):
     """Each way to choose one of those that are lists."""
     ways = [{}]
@@ -98,6 +113,12 @@ for op, (slots, scalars, attrs) in STEPS.items():
             name = "_".join([op, *(str(v) for v in a.values()), *(str(s[k]) for k in s if isinstance(scalars[k], list))])
             m = optimizer(op, slots, s, a)
             compared(name, m, m.step, [{"g": random.normal(0, 1, (2, 3)).astype(np.float32)} for _ in range(3)])
+
+
+for op in ("ProximalGradientDescent", "Momentum", "KerasMomentum", "Adagrad", "AdagradV2", "ProximalAdagrad", "Adadelta", "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2"):
+    slots, scalars, attrs = STEPS[op]
+    m = sparse(op, slots, {k: v[0] if isinstance(v, list) else v for k, v in scalars.items()}, {k: v[-1] for k, v in attrs.items()})
+    compared(f"rows_{op}", m, m.step, [{"g": random.normal(0, 1, (len(i), 3)).astype(np.float32), "i": np.int64(i)} for i in ([1, 0, 1], [1], [0, 0])])
 
 
 class Net(tf.Module):

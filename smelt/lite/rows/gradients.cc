@@ -1,5 +1,6 @@
 // Gradients of what takes parts, moves windows or broadcasts: each place gets what was made of it.
 #include <algorithm>
+#include <optional>
 
 #include "smelt/kernels/common/slice_spec.h"
 #include "smelt/lite/composites/lstm.h"
@@ -66,6 +67,84 @@ Endpoint Placed(Endpoint e, const std::vector<Place>& places, OperatorChain& c) 
   return c.Make("tfl.pad", {e, c.l().IntPairs(pads)}, {}, {c.l().type(e), PartialShape::Of(dims)});
 }
 
+// The dimension that each entry of a slice is of; nothing: it makes a new one, or stands for
+// several.
+std::vector<std::optional<int>> DimsOfEntries(const Node& n, int64_t entries, int rank) {
+  const int64_t ellipsis = n.Int("ellipsis_mask"), added = n.Int("new_axis_mask");
+  const auto has = [](int64_t mask, int64_t i) { return (mask >> i & 1) != 0; };
+  int64_t named = 0;
+  for (int64_t i = 0; i < entries; ++i) named += !has(ellipsis, i) && !has(added, i);
+  std::vector<std::optional<int>> dims;
+  int next = 0;
+  for (int64_t i = 0; i < entries; ++i) {
+    if (has(ellipsis, i)) next += rank - static_cast<int>(named);
+    const bool names = !has(ellipsis, i) && !has(added, i);
+    dims.push_back(names ? std::optional<int>(next++) : std::nullopt);
+  }
+  return dims;
+}
+
+// The shape of what a slice was taken of; where sizes alone are not known, its rank is.
+PartialShape SlicedShape(const Node& n, const Legalizer& l) {
+  const PartialShape out = l.shape({const_cast<Node*>(&n), 0}), sizes = l.shape(n.input(0));
+  if (out.known_rank() || sizes.rank() != 1 || sizes[0] < 0) return out;
+  return PartialShape::UnknownOfRank(static_cast<int>(sizes[0]));
+}
+
+// Of a slice by ones of sizes, or from places, that are known when it runs: zeros before it, and as
+// many behind as are left.
+LiteEndpoints RunningSliceGrad(Node& n, Legalizer& l) {
+  const PartialShape out = SlicedShape(n, l), entries = l.shape(n.input(1));
+  const auto begin = l.Integers(n.input(1)), strides = l.Integers(n.input(3));
+  const int rank = out.rank();
+  if (rank < 1 || entries.rank() != 1 || entries[0] < 1 || !strides ||
+      std::ranges::any_of(*strides, [](int64_t s) { return s != 1; })) {
+    return Unimplemented("the part that it writes is not known, or not by ones");
+  }
+  const auto dims = DimsOfEntries(n, entries[0], rank);
+  const auto all = static_cast<size_t>(rank);
+  std::vector<int64_t> said(all), first(all), places(all), removed;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const auto has = [&](absl::string_view mask) { return (n.Int(mask) >> i & 1) != 0; };
+    if (has("new_axis_mask")) return Unimplemented("its slice adds a dimension");
+    if (!dims[i]) continue;
+    if (*dims[i] < 0 || *dims[i] >= rank) return Unimplemented("its slice has too many parts");
+    const auto d = static_cast<size_t>(*dims[i]);
+    const bool shrinks = has("shrink_axis_mask");
+    if (shrinks) removed.push_back(*dims[i]);
+    if (has("begin_mask") && !shrinks) continue;
+    said[d] = 1;
+    places[d] = static_cast<int64_t>(i);
+    if (begin) first[d] = (*begin)[i];
+  }
+  OperatorChain c(l);
+  const LiteOutput vector = {Dtype::kInt32, PartialShape::Of({rank})};
+  ASSIGN_OR_RETURN(const Endpoint whole, AsInt32(n.input(0), l));
+  Endpoint before = l.Ints(first);
+  if (!begin) {
+    ASSIGN_OR_RETURN(const Endpoint given, AsInt32(n.input(1), l));
+    before = c.Make("tfl.gather", {given, l.Ints(places)}, Options({{"axis", int64_t{0}}}), vector);
+    before = c.Mul(before, l.Ints(said));
+  }
+  if (!begin || std::ranges::any_of(first, [](int64_t f) { return f < 0; })) {
+    before = c.Select(c.Less(before, 0), c.Add(before, whole), before);
+  }
+  before = c.Max(c.Min(before, whole), 0);
+  Endpoint part = n.input(4);
+  for (const int64_t axis : removed) {
+    std::vector<int64_t> sizes = DimsOf(c.shape(part));
+    if (axis > static_cast<int64_t>(sizes.size())) return Unimplemented("its rank is not known");
+    sizes.insert(sizes.begin() + static_cast<ptrdiff_t>(axis), 1);
+    part =
+        c.Make("tfl.expand_dims", {part, l.Int(axis)}, {}, {l.type(part), PartialShape::Of(sizes)});
+  }
+  const Endpoint behind = c.Sub(c.Sub(whole, before), c.ShapeOf(part));
+  const Endpoint pads = c.Make("tfl.pack", {before, behind},
+                               Options({{"values_count", int64_t{2}}, {"axis", int64_t{1}}}),
+                               {Dtype::kInt32, PartialShape::Of({rank, 2})});
+  return c.Done(c.Make("tfl.pad", {part, pads}, {}, {l.type(part), out}));
+}
+
 // Zeros but where the slice took from, along each dimension by itself.
 LiteEndpoints SliceGrad(Node& n, Legalizer& l) {
   const Dtype type = l.type(n.input(4));
@@ -74,12 +153,11 @@ LiteEndpoints SliceGrad(Node& n, Legalizer& l) {
   }
   // A size that stands for one that is free: all of it is taken, or nobody knows what.
   constexpr int64_t kAny = int64_t{1} << 40;
-  const PartialShape out = l.shape({&n, 0});
+  const PartialShape out = SlicedShape(n, l);
   const auto begin = l.Constant(n.input(1)), end = l.Constant(n.input(2)),
              strides = l.Constant(n.input(3));
-  if (!out.known_rank() || !begin || !end || !strides) {
-    return Unimplemented("the part that it writes is not known");
-  }
+  if (!out.known_rank()) return Unimplemented("the rank of what it writes a part of is not known");
+  if (!begin || !end || !strides) return RunningSliceGrad(n, l);
   Shape shape;
   for (int i = 0; i < out.rank(); ++i) shape.Add(out[i] < 0 ? kAny : out[i]);
   ASSIGN_OR_RETURN(const auto masks, ReadSliceMasks(n));
@@ -95,7 +173,7 @@ LiteEndpoints SliceGrad(Node& n, Legalizer& l) {
     const auto k = static_cast<size_t>(i);
     if (out[i] < 0) {
       if (spec.begin[k] != 0 || spec.size[k] != kAny || spec.stride[k] != 1) {
-        return Unimplemented("the size of what it writes a part of is not known");
+        return RunningSliceGrad(n, l);
       }
       sizes.push_back(-1);
       places.push_back({0, -1});
@@ -107,7 +185,10 @@ LiteEndpoints SliceGrad(Node& n, Legalizer& l) {
     places.push_back({std::min(spec.begin[k], last), out[i]});
   }
   Endpoint e = n.input(4);
-  if (DimsOf(l.shape(e)) != sizes) e = c.Reshape(e, sizes);
+  if (DimsOf(l.shape(e)) != sizes) {
+    if (std::ranges::count(sizes, -1) > 1) return RunningSliceGrad(n, l);
+    e = c.Reshape(e, sizes);
+  }
   for (int i = 0; i < out.rank(); ++i) {
     const int64_t stride = spec.stride[static_cast<size_t>(i)];
     if (stride < 0 && sizes[static_cast<size_t>(i)] != 1) {
@@ -357,7 +438,60 @@ LiteEndpoints BroadcastAxes(Node& n, Legalizer& l) {
   return c.Done(by);
 }
 
+// Where each of several shapes begins in one that joins them along an axis.
+LiteEndpoints OffsetsOfJoined(Node& n, Legalizer& l) {
+  const PartialShape of = l.shape(n.input(1));
+  if (of.rank() != 1 || of[0] < 1) return Unimplemented("how many sizes there are is not known");
+  const auto axis = l.Integers(n.input(0));
+  if (!axis || axis->size() != 1) return Unimplemented("its axis is no constant");
+  const int64_t at = axis->front() < 0 ? axis->front() + of[0] : axis->front();
+  if (at < 0 || at >= of[0]) return Unimplemented("its axis is none of theirs");
+  std::vector<int64_t> along(static_cast<size_t>(of[0]));
+  along[static_cast<size_t>(at)] = 1;
+  const Endpoint only = l.Ints(along), none = l.Ints(std::vector<int64_t>(along.size()));
+  OperatorChain c(l);
+  std::vector<Endpoint> by = {none};
+  for (int i = 1; i + 1 < n.num_inputs(); ++i) {
+    ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(i), l));
+    const Endpoint size = c.Mul(sizes, only);
+    by.push_back(i == 1 ? size : c.Add(by.back(), size));
+  }
+  for (Endpoint& e : by) e = c.Cast(e, n.output_types[0]);
+  return c.Done(by);
+}
+
+// Of y = x * norm^-beta, where norm is of the squares of channels around each: these are summed by
+// a convolution whose window is one pixel.
+LiteEndpoints LocalResponseGrad(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const Endpoint dy = n.input(0), x = n.input(1), y = n.input(2);
+  const PartialShape shape = l.shape(x);
+  if (shape.rank() != 4 || shape[3] < 1) return Unimplemented("its channels are not known");
+  const int64_t channels = shape[3], radius = n.Int("depth_radius", 5);
+  const float bias = n.Float("bias", 1), alpha = n.Float("alpha", 1), beta = n.Float("beta", 0.5f);
+  ASSIGN_OR_RETURN(Tensor band, Tensor::Zeros(Dtype::kFloat, Shape({channels, 1, 1, channels})));
+  for (int64_t i = 0; i < channels * channels; ++i) {
+    band.data<float>()[i] = std::abs(i / channels - i % channels) <= radius ? 1.0f : 0.0f;
+  }
+  ASSIGN_OR_RETURN(const Tensor zeros, Tensor::Zeros(Dtype::kFloat, Shape({channels})));
+  OperatorChain c(l);
+  const Endpoint weights = l.Const(band), none = l.Const(zeros);
+  const auto around = [&](Endpoint e) {
+    const AttrMap options = Options({{"padding", "VALID"},
+                                     {"stride_h", int64_t{1}},
+                                     {"stride_w", int64_t{1}},
+                                     {"dilation_h_factor", int64_t{1}},
+                                     {"dilation_w_factor", int64_t{1}}});
+    return c.Make("tfl.conv_2d", {e, weights, none}, options, {Dtype::kFloat, shape});
+  };
+  const Endpoint norm = c.Add(c.Mul(around(c.Op("tfl.square", {x})), alpha), bias);
+  const Endpoint shared = around(c.Div(c.Mul(dy, y), norm));
+  const Endpoint own = c.Mul(dy, c.Op("tfl.pow", {norm, -beta}));
+  return c.Done(c.Sub(own, c.Mul(c.Mul(x, 2.0f * alpha * beta), shared)));
+}
+
 constexpr ExportRow kGradientRows[] = {
+    {"LRNGrad", LocalResponseGrad},           {"ConcatOffset", OffsetsOfJoined},
     {"BroadcastGradientArgs", BroadcastAxes}, {"StridedSliceGrad", SliceGrad},
     {"AvgPoolGrad", AveragePoolGrad},         {"MaxPoolGrad", LargestPoolGrad},
     {"MaxPoolGradGrad", LargestPoolGradGrad}, {"Conv2DBackpropFilter", FilterGrad},

@@ -1,5 +1,9 @@
 // Steps of optimizers, by which a model goes on learning on a device: all variables are read, and
 // written once what was read is computed with. The formulas are those of kernels/train/rules.cc.
+#include <algorithm>
+
+#include "smelt/graph/op_facts.h"
+#include "smelt/lite/prepare/updates.h"
 #include "smelt/lite/rows/chain.h"
 
 namespace smelt {
@@ -7,10 +11,26 @@ namespace {
 
 using E = Endpoint;
 
-// A node's variables, read, and what else it takes, by the names of its arguments.
+// A node's variables, read, and what else it takes, by the names of its arguments. Of those that
+// write the rows that indices name, what is read are these rows, and what is written is put back.
 class Step {
  public:
-  Step(Node& n, Legalizer& l) : n_(n), c_(l) {}
+  Step(Node& n, Legalizer& l) : n_(n), c_(l) {
+    indices_ = Of("indices");
+    if (indices_.node == nullptr) return;
+    if (!AreDistinct()) {
+      c_.Fail(Unimplemented("a row that its indices name twice is written in two steps"));
+    }
+    const Attr* shape = n.attrs().Find(kVariableShape);
+    if (shape != nullptr) shape_ = *shape->get<PartialShape>();
+    if (!shape_.fully_known() || shape_.rank() < 1 || l.rank(indices_) != 1) {
+      c_.Fail(Unimplemented("the shape of its variable is not known"));
+    }
+    if (!c_.ok()) return;
+    const StatusOr<E> narrow = AsInt32(indices_, l);
+    c_.Fail(narrow.status());
+    if (narrow.ok()) indices_ = *narrow;
+  }
 
   OperatorChain& c() { return c_; }
   E Of(absl::string_view name) const {
@@ -20,13 +40,21 @@ class Step {
     }
     return {};
   }
+  E Gradient() const {
+    const E gradient = Of("grad");
+    return gradient.node == nullptr ? Of("delta") : gradient;
+  }
   // What a variable holds. It has the gradient's shape.
   E Read(absl::string_view name) {
-    E gradient = Of("grad");
-    if (gradient.node == nullptr) gradient = Of("delta");
-    return c_.Make("tfl.read_variable", {Of(name)}, {}, {Dtype::kFloat, c_.l().shape(gradient)});
+    if (!c_.ok()) return {};
+    const PartialShape shape = indices_.node == nullptr ? c_.l().shape(Gradient()) : shape_;
+    const E whole = c_.Make("tfl.read_variable", {Of(name)}, {}, {Dtype::kFloat, shape});
+    if (indices_.node == nullptr) return whole;
+    wholes_.emplace_back(name, whole);
+    return c_.Rows(whole, indices_);
   }
   void Write(absl::string_view name, E value) {
+    if (indices_.node != nullptr) value = PutBack(name, value);
     if (!c_.ok()) return;
     const std::vector<E> inputs = {Of(name), value};
     const StatusOr<Node*> made = c_.l().AddMany("tfl.assign_variable", inputs, {}, {});
@@ -43,8 +71,40 @@ class Step {
   }
 
  private:
+  // Optimizers sum the gradients of a row before: Unique gives the rows.
+  bool AreDistinct() {
+    const E of = BehindIdentities(indices_);
+    if (of.node->Is("tfl.unique") && of.port == 0) return true;
+    auto known = c_.l().Integers(indices_);
+    if (!known) return false;
+    std::ranges::sort(*known);
+    return std::ranges::adjacent_find(*known) == known->end();
+  }
+  // All rows, those of the indices from `rows`.
+  E PutBack(absl::string_view name, E rows) {
+    if (!c_.ok()) return {};
+    E whole;
+    for (const auto& [read, value] : wholes_) {
+      if (read == name) whole = value;
+    }
+    std::vector<int64_t> sizes(shape_.dims().begin(), shape_.dims().end());
+    const E places = c_.Reshape(indices_, {-1, 1});
+    const E put =
+        c_.Make("tfl.scatter_nd", {places, rows, c_.l().Ints(sizes)}, {}, {Dtype::kFloat, shape_});
+    const E ones = c_.Add(c_.Op("tfl.zeros_like", {indices_}), 1);
+    const std::vector<int64_t> count = {sizes[0]};
+    const E counts = c_.Make("tfl.scatter_nd", {places, ones, c_.l().Ints(count)}, {},
+                             {Dtype::kInt32, PartialShape::Of(count)});
+    std::vector<int64_t> column(sizes.size(), 1);
+    column[0] = sizes[0];
+    return c_.Select(c_.Less(0, c_.Reshape(counts, column)), put, whole);
+  }
+
   Node& n_;
   OperatorChain c_;
+  E indices_;
+  PartialShape shape_;  // of the variables, where there are indices
+  std::vector<std::pair<absl::string_view, E>> wholes_;
   std::vector<Node*> written_;
 };
 
@@ -73,7 +133,7 @@ LiteEndpoints Descent(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckFloats(n));
   Step s(n, l);
   OperatorChain& c = s.c();
-  const E g = s.Of("delta"), lr = s.Of("alpha"), var = s.Read("var");
+  const E g = s.Gradient(), lr = s.Of("alpha"), var = s.Read("var");
   s.Write("var", n.Is("ResourceApplyGradientDescent") ? c.Sub(var, c.Mul(g, lr))
                                                       : Proximal(var, g, lr, s, c));
   return s.Done();
@@ -86,7 +146,7 @@ LiteEndpoints Momentum(Node& n, Legalizer& l) {
   const E g = s.Of("grad"), lr = s.Of("lr"), momentum = s.Of("momentum"), var = s.Read("var");
   const E kept = c.Mul(s.Read("accum"), momentum), step = c.Mul(g, lr);
   const bool nesterov = n.Bool("use_nesterov");
-  if (n.Is("ResourceApplyKerasMomentum")) {
+  if (n.Is({"ResourceApplyKerasMomentum", "ResourceSparseApplyKerasMomentum"})) {
     const E accum = c.Sub(kept, step);
     s.Write("accum", accum);
     s.Write("var", c.Add(var, nesterov ? c.Sub(c.Mul(accum, momentum), step) : accum));
@@ -110,11 +170,12 @@ LiteEndpoints Adagrad(Node& n, Legalizer& l) {
     s.Write("accum", accum);
   }
   E root = RootOf(accum, c);
-  if (n.Is("ResourceApplyProximalAdagrad")) {
+  if (n.Is({"ResourceApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad"})) {
     s.Write("var", Proximal(var, g, c.Div(lr, root), s, c));
     return s.Done();
   }
-  if (n.Is("ResourceApplyAdagradV2")) root = c.Add(root, s.Of("epsilon"));
+  if (n.Is({"ResourceApplyAdagradV2", "ResourceSparseApplyAdagradV2"}))
+    root = c.Add(root, s.Of("epsilon"));
   s.Write("var", c.Sub(var, c.Div(c.Mul(g, lr), root)));
   return s.Done();
 }
@@ -175,7 +236,7 @@ LiteEndpoints RmsProp(Node& n, Legalizer& l) {
   const E g = s.Of("grad"), rho = s.Of("rho"), var = s.Read("var");
   const E squares = MovedTo(s.Read("ms"), SquareOf(g, c), rho, c);
   E spread = squares;
-  if (n.Is("ResourceApplyCenteredRMSProp")) {
+  if (n.Is({"ResourceApplyCenteredRMSProp", "ResourceSparseApplyCenteredRMSProp"})) {
     const E mean = MovedTo(s.Read("mg"), g, rho, c);
     s.Write("mg", mean);
     spread = c.Sub(squares, SquareOf(mean, c));
@@ -246,6 +307,17 @@ constexpr ExportRow kOptimizerRows[] = {
     {"ResourceApplyPowerSign", SignedStep},
     {"ResourceApplyFtrl", Ftrl},
     {"ResourceApplyFtrlV2", Ftrl},
+    {"ResourceSparseApplyProximalGradientDescent", Descent},
+    {"ResourceSparseApplyMomentum", Momentum},
+    {"ResourceSparseApplyKerasMomentum", Momentum},
+    {"ResourceSparseApplyAdagrad", Adagrad},
+    {"ResourceSparseApplyAdagradV2", Adagrad},
+    {"ResourceSparseApplyProximalAdagrad", Adagrad},
+    {"ResourceSparseApplyAdadelta", Adadelta},
+    {"ResourceSparseApplyRMSProp", RmsProp},
+    {"ResourceSparseApplyCenteredRMSProp", RmsProp},
+    {"ResourceSparseApplyFtrl", Ftrl},
+    {"ResourceSparseApplyFtrlV2", Ftrl},
 };
 
 }  // namespace
