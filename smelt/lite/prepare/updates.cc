@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
+#include "smelt/lite/common/attributes.h"
 
 namespace smelt {
 namespace {

@@ -6,9 +6,6 @@
 
 namespace smelt {
 
-// The shape of the variable that a ResourceSparseApply writes, where its handle says it.
-inline constexpr absl::string_view kVariableShape = "_variable_shape";
-
 // ResourceGather becomes a read and a Gather, ResourceScatterAdd a read, a TensorScatterAdd and a
 // write, and so on. Those for which there is no such op stay.
 Status SpellUpdates(Graph& graph);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "smelt/graph/op_facts.h"
-#include "smelt/lite/prepare/updates.h"
 #include "smelt/lite/rows/chain.h"
 
 namespace smelt {
