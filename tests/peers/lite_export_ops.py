@@ -186,6 +186,12 @@ for padding in "SAME", "VALID":
     case(f"erosion_{padding}", lambda x, f, p=padding: tf.nn.erosion2d(x, f, [1, 1, 1, 1], p, "NHWC", [1, 1, 1, 1]), [None, 7, 8, 3], [3, 3, 3])
 case("max_pool_places_free", lambda x: dict(zip("ab", tf.nn.max_pool_with_argmax(x, 2, 2, "VALID"))), [None, 8, 8, 3])
 case("max_pool_padded", lambda x: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 0, 0, 0]), [2, 8, 8, 3])
+# ---- products of int8, as layers that Keras quantized have them
+for adjoint in True, False:
+    whole = random.integers(-127, 128, (5, 40) if adjoint else (40, 5)).astype(np.int8)
+    case(f"int8_product_{adjoint}", lambda x, w=whole, a=adjoint: raw.BatchMatMulV3(x=x, y=tf.constant(w), Tout=I, adj_y=a), spec([None, 3, 40], tf.int8), inputs=[random.integers(-127, 128, (2, 3, 40)).astype(np.int8)])
+    case(f"int8_products_{adjoint}", lambda x, y, a=adjoint: raw.BatchMatMulV3(x=x, y=y, Tout=I, adj_y=a), spec([None, 3, 40], tf.int8), spec([2, *whole.shape], tf.int8), inputs=[random.integers(-127, 128, (2, 3, 40)).astype(np.int8), np.stack([whole, -whole])])
+
 # ---- gradients
 for n, (shape, f) in {"part": ([None, 5, 6], lambda x: x[:, 1:4, 2]), "steps": ([2, 7, 9], lambda x: x[1, ::3, 1:8:2]), "back": ([None, 7, 9], lambda x: x[:, ::-1, 6:0:-2]), "one": ([5], lambda x: x[-2]),
                       "new": ([4, None, 3], lambda x: x[1:, :, tf.newaxis, ..., :2]), "whole": ([None, 4], lambda x: x[:, :])}.items():
