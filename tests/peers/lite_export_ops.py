@@ -186,6 +186,13 @@ for padding in "SAME", "VALID":
     case(f"erosion_{padding}", lambda x, f, p=padding: tf.nn.erosion2d(x, f, [1, 1, 1, 1], p, "NHWC", [1, 1, 1, 1]), [None, 7, 8, 3], [3, 3, 3])
 case("max_pool_places_free", lambda x: dict(zip("ab", tf.nn.max_pool_with_argmax(x, 2, 2, "VALID"))), [None, 8, 8, 3])
 case("max_pool_padded", lambda x: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 0, 0, 0]), [2, 8, 8, 3])
+turns = np.float32([[1, 0, 0, 0, 1, 0, 0, 0], [0.7, -0.6, 2.5, 0.6, 0.8, -9, 0.01, -0.02], [-1, 0, 21, 0.3, -2, 30, 0, -0.25], [0.5, 0, -0.5, 0, 0.5, 0.5, 0, 0]])
+for mode in ("CONSTANT", "NEAREST", "REFLECT", "WRAP"):
+    for method in ("NEAREST", "BILINEAR"):
+        turned = lambda x, t, m=mode, i=method: raw.ImageProjectiveTransformV3(images=x, transforms=t, output_shape=[6, 9], fill_value=0.3, interpolation=i, fill_mode=m)
+        case(f"turned_{mode}_{method}", turned, [None, 5, 7, 2], [None, 8], inputs=[value([4, 5, 7, 2], F), turns])
+        case(f"turned_alike_{mode}_{method}", turned, [3, 5, 7, 2], [1, 8], inputs=[value([3, 5, 7, 2], F), turns[1:2]])
+
 # ---- products of int8, as layers that Keras quantized have them
 for adjoint in True, False:
     whole = random.integers(-127, 128, (5, 40) if adjoint else (40, 5)).astype(np.int8)

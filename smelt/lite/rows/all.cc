@@ -16,7 +16,7 @@ std::span<const std::span<const ExportRow>> AllExportRows() {
       MatrixExport(),      PartitionExport(),    TextExport(),    WindowExport(),
       DetectionExport(),   ScatterExport(),      CellExport(),    CountingExport(),
       FourierExport(),     RaggedExport(),       SparseExport(),  GradientExport(),
-      OptimizerExport()};
+      OptimizerExport(),   ProjectiveExport()};
   return families;
 }
 
