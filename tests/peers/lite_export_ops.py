@@ -81,6 +81,8 @@ for n, f in {"is_nan": tf.math.is_nan, "is_inf": tf.math.is_inf, "is_finite": tf
 case("roll", lambda x: tf.roll(x, [1, -2], [1, 2]), [None, 4, 5])
 for t in F, I:
     case(f"band_part_{t.name}", lambda x: tf.linalg.band_part(x, 1, 0), spec([None, 4, 5], t))
+for low, high in (1, 0), (-1, 1), (2, -1), (-1, -1):
+    case(f"band_part_computed_{low}_{high}", lambda x, i: tf.linalg.band_part(x, i[0], i[1]), [None, 4, 5], spec([2], L), inputs=[value([2, 4, 5], F), np.int64([low, high])])
 case("diag_part", tf.linalg.diag_part, [None, 4, 5])
 case("diag_part_above", lambda x: tf.linalg.diag_part(x, k=2), [None, 4, 5])
 case("diag_part_below", lambda x: tf.linalg.diag_part(x, k=-1), [None, 4, 5])
