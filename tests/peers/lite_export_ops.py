@@ -292,6 +292,8 @@ case("variable_part", Written(lambda v, i, x: v[1:3, :2].assign(tf.ones([2, 2]) 
 for n in "fft2d", "ifft2d", "fft3d", "ifft3d":
     case(n, lambda x, y, f=getattr(tf.signal, n): parts(f(tf.complex(x, y))), [2, 4, 6, 5], [2, 4, 6, 5])
 case("fft2d_free", lambda x, y: parts(tf.signal.fft2d(tf.complex(x, y))), [None, 6, 5], [None, 6, 5])
+for n, shape, size in (("fft2d", [None, None, 5], [2, 7, 5]), ("ifft2d", [None, None, None], [2, 6, 4]), ("fft", [None, None], [3, 9]), ("ifft", [2, None], [2, 5])):
+    case(f"{n}_open", lambda x, y, f=getattr(tf.signal, n): parts(f(tf.complex(x, y))), shape, shape, inputs=[value(size, F), value(size, F)])
 case("rfft2d", lambda x: parts(tf.signal.rfft2d(x)), [2, 12, 10])
 case("rfft2d_of_others", lambda x: parts(tf.signal.rfft2d(x, [15, 9])), [12, 10])
 case("rfft3d", lambda x: parts(tf.signal.rfft3d(x)), [2, 4, 6, 5])
