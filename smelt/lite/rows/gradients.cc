@@ -10,7 +10,7 @@
 namespace smelt {
 namespace {
 
-std::vector<int64_t> DimsOf(const PartialShape& shape) {
+std::vector<int64_t> SizesOrFree(const PartialShape& shape) {
   std::vector<int64_t> dims;
   for (int i = 0; i < shape.rank(); ++i) dims.push_back(std::max<int64_t>(shape[i], -1));
   return dims;
@@ -23,7 +23,7 @@ struct Place {
 
 // So many zeros behind each element along an axis, less one.
 Endpoint SpreadBy(Endpoint e, int axis, int64_t step, OperatorChain& c) {
-  std::vector<int64_t> dims = DimsOf(c.shape(e));
+  std::vector<int64_t> dims = SizesOrFree(c.shape(e));
   const auto at = static_cast<size_t>(axis);
   if (!c.ok() || step == 1 || dims[at] == 1) return e;
   int64_t inner = 1, outer = 1;
@@ -46,7 +46,7 @@ Endpoint SpreadBy(Endpoint e, int axis, int64_t step, OperatorChain& c) {
 // `e` with zeros around it, or less of it where it reaches beyond the whole.
 Endpoint Placed(Endpoint e, const std::vector<Place>& places, OperatorChain& c) {
   if (!c.ok()) return {};
-  std::vector<int64_t> dims = DimsOf(c.shape(e)), kept = dims, pads;
+  std::vector<int64_t> dims = SizesOrFree(c.shape(e)), kept = dims, pads;
   for (size_t i = 0; i < places.size(); ++i) {
     const auto [first, whole] = places[i];
     if (whole < 0) {
@@ -132,7 +132,7 @@ LiteEndpoints RunningSliceGrad(Node& n, Legalizer& l) {
   before = c.Max(c.Min(before, whole), 0);
   Endpoint part = n.input(4);
   for (const int64_t axis : removed) {
-    std::vector<int64_t> sizes = DimsOf(c.shape(part));
+    std::vector<int64_t> sizes = SizesOrFree(c.shape(part));
     if (axis > static_cast<int64_t>(sizes.size())) return Unimplemented("its rank is not known");
     sizes.insert(sizes.begin() + static_cast<ptrdiff_t>(axis), 1);
     part =
@@ -185,7 +185,7 @@ LiteEndpoints SliceGrad(Node& n, Legalizer& l) {
     places.push_back({std::min(spec.begin[k], last), out[i]});
   }
   Endpoint e = n.input(4);
-  if (DimsOf(l.shape(e)) != sizes) {
+  if (SizesOrFree(l.shape(e)) != sizes) {
     if (std::ranges::count(sizes, -1) > 1) return RunningSliceGrad(n, l);
     e = c.Reshape(e, sizes);
   }
@@ -197,7 +197,7 @@ LiteEndpoints SliceGrad(Node& n, Legalizer& l) {
     e = SpreadBy(e, i, std::abs(stride), c);
   }
   e = Placed(e, places, c);
-  if (c.ok() && e == n.input(4)) e = c.Reshape(e, DimsOf(out));
+  if (c.ok() && e == n.input(4)) e = c.Reshape(e, SizesOrFree(out));
   return c.Done(e);
 }
 
@@ -311,7 +311,7 @@ LiteEndpoints LargestPoolGrad(Node& n, Legalizer& l) {
   const Endpoint sums =
       c.Make("tfl.scatter_nd", {c.Reshape(place, {-1, 1}), c.Reshape(n.input(2), {-1}), shape}, {},
              {Dtype::kFloat, PartialShape::Of({whole})});
-  return c.Done(c.Reshape(sums, DimsOf(l.shape({&n, 0}))));
+  return c.Done(c.Reshape(sums, SizesOrFree(l.shape({&n, 0}))));
 }
 
 // What stands where the greatest of each window does.
