@@ -33,6 +33,7 @@ strip_test
 lite_layers_test
 lite_fusions_test
 lite_custom_test
+lite_training_test
 lite_command_test
 lite_converter_test
 lite_show_test

@@ -185,6 +185,10 @@ class RegionCut {
   }
 
  private:
+  // Of a variable by reference, what it holds.
+  static Dtype TakenType(Endpoint e) {
+    return BaseType(e.node->output_types[static_cast<size_t>(e.port)]);
+  }
   StatusOr<Endpoint> InBody(Endpoint e) {
     if (const auto it = copies_.find(e.node); it != copies_.end()) {
       return Endpoint{it->second, e.port};
@@ -197,7 +201,7 @@ class RegionCut {
     Endpoint& arg = args_[{e.node->id(), e.port}];
     if (arg.node == nullptr) {
       AttrMap attrs;
-      attrs.Set("T", e.node->output_types[static_cast<size_t>(e.port)]);
+      attrs.Set("T", TakenType(e));
       attrs.Set("index", static_cast<int64_t>(taken_.size()));
       const std::string name = body_->FreeName(absl::StrCat("_arg_", taken_.size()));
       ASSIGN_OR_RETURN(arg.node, body_->Add(name, "_Arg", {}, std::move(attrs)));
@@ -236,9 +240,7 @@ class RegionCut {
 
   StatusOr<Node*> Replace() {
     std::vector<Dtype> taken_types, given_types;
-    for (const Endpoint& e : taken_) {
-      taken_types.push_back(e.node->output_types[static_cast<size_t>(e.port)]);
-    }
+    for (const Endpoint& e : taken_) taken_types.push_back(TakenType(e));
     for (const Endpoint& e : given_) {
       given_types.push_back(e.node->output_types[static_cast<size_t>(e.port)]);
     }

@@ -81,6 +81,8 @@ for n, f in {"is_nan": tf.math.is_nan, "is_inf": tf.math.is_inf, "is_finite": tf
 case("roll", lambda x: tf.roll(x, [1, -2], [1, 2]), [None, 4, 5])
 for t in F, I:
     case(f"band_part_{t.name}", lambda x: tf.linalg.band_part(x, 1, 0), spec([None, 4, 5], t))
+for low, high in (1, 0), (-1, 1), (2, -1), (-1, -1):
+    case(f"band_part_computed_{low}_{high}", lambda x, i: tf.linalg.band_part(x, i[0], i[1]), [None, 4, 5], spec([2], L), inputs=[value([2, 4, 5], F), np.int64([low, high])])
 case("diag_part", tf.linalg.diag_part, [None, 4, 5])
 case("diag_part_above", lambda x: tf.linalg.diag_part(x, k=2), [None, 4, 5])
 case("diag_part_below", lambda x: tf.linalg.diag_part(x, k=-1), [None, 4, 5])
@@ -186,6 +188,45 @@ for padding in "SAME", "VALID":
     case(f"erosion_{padding}", lambda x, f, p=padding: tf.nn.erosion2d(x, f, [1, 1, 1, 1], p, "NHWC", [1, 1, 1, 1]), [None, 7, 8, 3], [3, 3, 3])
 case("max_pool_places_free", lambda x: dict(zip("ab", tf.nn.max_pool_with_argmax(x, 2, 2, "VALID"))), [None, 8, 8, 3])
 case("max_pool_padded", lambda x: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 1, 1, 0, 0, 0]), [2, 8, 8, 3])
+turns = np.float32([[1, 0, 0, 0, 1, 0, 0, 0], [0.7, -0.6, 2.5, 0.6, 0.8, -9, 0.01, -0.02], [-1, 0, 21, 0.3, -2, 30, 0, -0.25], [0.5, 0, -0.5, 0, 0.5, 0.5, 0, 0]])
+for mode in ("CONSTANT", "NEAREST", "REFLECT", "WRAP"):
+    for method in ("NEAREST", "BILINEAR"):
+        turned = lambda x, t, m=mode, i=method: raw.ImageProjectiveTransformV3(images=x, transforms=t, output_shape=[6, 9], fill_value=0.3, interpolation=i, fill_mode=m)
+        case(f"turned_{mode}_{method}", turned, [None, 5, 7, 2], [None, 8], inputs=[value([4, 5, 7, 2], F), turns])
+        case(f"turned_alike_{mode}_{method}", turned, [3, 5, 7, 2], [1, 8], inputs=[value([3, 5, 7, 2], F), turns[1:2]])
+
+# ---- products of int8, as layers that Keras quantized have them
+for adjoint in True, False:
+    whole = random.integers(-127, 128, (5, 40) if adjoint else (40, 5)).astype(np.int8)
+    case(f"int8_product_{adjoint}", lambda x, w=whole, a=adjoint: raw.BatchMatMulV3(x=x, y=tf.constant(w), Tout=I, adj_y=a), spec([None, 3, 40], tf.int8), inputs=[random.integers(-127, 128, (2, 3, 40)).astype(np.int8)])
+    case(f"int8_products_{adjoint}", lambda x, y, a=adjoint: raw.BatchMatMulV3(x=x, y=y, Tout=I, adj_y=a), spec([None, 3, 40], tf.int8), spec([2, *whole.shape], tf.int8), inputs=[random.integers(-127, 128, (2, 3, 40)).astype(np.int8), np.stack([whole, -whole])])
+
+# ---- gradients
+for n, (shape, f) in {"part": ([None, 5, 6], lambda x: x[:, 1:4, 2]), "steps": ([2, 7, 9], lambda x: x[1, ::3, 1:8:2]), "back": ([None, 7, 9], lambda x: x[:, ::-1, 6:0:-2]), "one": ([5], lambda x: x[-2]),
+                      "new": ([4, None, 3], lambda x: x[1:, :, tf.newaxis, ..., :2]), "whole": ([None, 4], lambda x: x[:, :])}.items():
+    case(f"slice_grad_{n}", lambda x, f=f: tf.gradients(tf.square(f(x)), x)[0], shape)
+# Of free sizes, and from places that are computed.
+for n, f in {"behind": lambda x, i: x[:, 1:], "before": lambda x, i: x[:, :-1], "last": lambda x, i: x[:, -2:, 1], "both": lambda x, i: x[..., 3:4], "place": lambda x, i: x[:, i[0]], "places": lambda x, i: x[i[0], :, i[1]]}.items():
+    case(f"slice_grad_running_{n}", lambda x, i, f=f: tf.gradients(tf.square(f(x, i)), x)[0], [None, None, None], spec([2], I), inputs=[value([3, 4, 5], F), np.int32([2, -1])])
+case("slice_grad_running_rank", lambda s, y: raw.StridedSliceGrad(shape=s, begin=[1], end=[0], strides=[1], dy=y, end_mask=1), spec([2], I), [None, None], inputs=[np.int32([5, 3]), value([4, 3], F)])
+case("concat_grad", lambda x, y: dict(zip("ab", tf.gradients(tf.square(tf.concat([x, y, x], 1)), [x, y]))), [None, None, 3], [None, None, 3], inputs=[value([2, 3, 3], F), value([2, 5, 3], F)])
+case("concat_offset", lambda a, b: dict(zip("abc", raw.ConcatOffset(concat_dim=-2, shape=[a, b, a]))), spec([3], I), spec([3], I), inputs=[np.int32([2, 3, 4]), np.int32([2, 7, 4])])
+case("empty", lambda s: raw.Empty(shape=s, dtype=F, init=True), spec([2], I), inputs=[np.int32([2, 3])])
+for padding in "SAME", "VALID":
+    for n, size, stride in (("apart", [2, 2], [2, 2]), ("over", [3, 2], [2, 1]), ("gaps", [1, 2], [2, 3]), ("all", [7, 8], [7, 8])):
+        window = {"ksize": [1, *size, 1], "strides": [1, *stride, 1], "padding": padding}
+        for batch in (None, 2):
+            case(f"avg_pool_grad_{n}_{padding}_{batch}", lambda x, w=window: tf.gradients(tf.square(raw.AvgPool(value=x, **w)), x)[0], [batch, 7, 8, 3])
+            case(f"max_pool_grad_{n}_{padding}_{batch}", lambda x, w=window: tf.gradients(tf.square(raw.MaxPool(input=x, **w)), x)[0], [batch, 7, 8, 3])
+    case(f"max_pool_grad_ties_{padding}", lambda x, p=padding: raw.MaxPoolGrad(orig_input=tf.round(x), orig_output=tf.nn.max_pool2d(tf.round(x), 3, 2, p), grad=tf.nn.max_pool2d(x, 3, 2, p), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding=p), [None, 7, 8, 3])
+    case(f"max_pool_grad_grad_{padding}", lambda x, g, p=padding: raw.MaxPoolGradGrad(orig_input=x, orig_output=tf.nn.max_pool2d(x, 3, 2, p), grad=g, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding=p), [None, 7, 8, 3], [None, 7, 8, 3])
+    for step, spread in (1, 1), (2, 1), (1, 2):
+        case(f"filter_grad_{padding}_{step}_{spread}", lambda x, p=padding, s=step, d=spread: (lambda f: tf.gradients(tf.square(tf.nn.conv2d(x, f, s, p, dilations=d)), f)[0])(tf.reshape(x[0, :3, :2, :1] * tf.constant(random.normal(0, 1, (1, 1, 12)), F), [3, 2, 3, 4])), [2, 7, 8, 3])
+    case(f"filter_grad_{padding}_free", lambda x, y, p=padding: raw.Conv2DBackpropFilter(input=x, filter_sizes=[2, 2, 3, 4], out_backprop=y, strides=[1, 2, 2, 1], padding=p), [None, 8, 8, 3], [None, 4, 4, 4])
+case("filter_grad_explicit", lambda x, y: raw.Conv2DBackpropFilter(input=x, filter_sizes=[3, 3, 3, 4], out_backprop=y, strides=[1, 2, 2, 1], padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 2, 1, 0, 0]), [2, 7, 8, 3], [2, 4, 5, 4])
+case("local_response_grad", lambda x: tf.gradients(tf.square(tf.nn.local_response_normalization(x, 2, 0.7, 0.3, 0.6)), x)[0], [None, 3, 4, 7])
+for training in True, False:
+    case(f"norm_grad_{training}", lambda g, x, t=training: dict(zip("abc", raw.FusedBatchNormGradV3(y_backprop=g, x=x, scale=tf.constant([1.0, 2, 0.5]), reserve_space_1=tf.constant([0.1, -0.2, 0.3]), reserve_space_2=tf.constant([1.0, 0.5, 2.0]), reserve_space_3=tf.zeros([0]), epsilon=1e-3, is_training=t))), [2, 4, 5, 3], [2, 4, 5, 3])
 corner = random.uniform(0, 1, (2, 30, 4, 2))
 corners = np.concatenate([corner, np.minimum(corner + random.uniform(0.1, 0.5, corner.shape), 1.2)], -1).astype(np.float32)
 scores = (random.permutation(240).reshape(2, 30, 4) / 240).astype(np.float32)
@@ -251,6 +292,8 @@ case("variable_part", Written(lambda v, i, x: v[1:3, :2].assign(tf.ones([2, 2]) 
 for n in "fft2d", "ifft2d", "fft3d", "ifft3d":
     case(n, lambda x, y, f=getattr(tf.signal, n): parts(f(tf.complex(x, y))), [2, 4, 6, 5], [2, 4, 6, 5])
 case("fft2d_free", lambda x, y: parts(tf.signal.fft2d(tf.complex(x, y))), [None, 6, 5], [None, 6, 5])
+for n, shape, size in (("fft2d", [None, None, 5], [2, 7, 5]), ("ifft2d", [None, None, None], [2, 6, 4]), ("fft", [None, None], [3, 9]), ("ifft", [2, None], [2, 5])):
+    case(f"{n}_open", lambda x, y, f=getattr(tf.signal, n): parts(f(tf.complex(x, y))), shape, shape, inputs=[value(size, F), value(size, F)])
 case("rfft2d", lambda x: parts(tf.signal.rfft2d(x)), [2, 12, 10])
 case("rfft2d_of_others", lambda x: parts(tf.signal.rfft2d(x, [15, 9])), [12, 10])
 case("rfft3d", lambda x: parts(tf.signal.rfft3d(x)), [2, 4, 6, 5])

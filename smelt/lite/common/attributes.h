@@ -21,6 +21,9 @@ inline constexpr absl::string_view kSameShapes = "_same_shapes";
 // Why a node cannot be exported, in words that go behind its op; of nodes that somebody gave up on.
 inline constexpr absl::string_view kWhyNot = "_why_not_lite";  // string
 
+// The shape of the variable that a ResourceSparseApply writes, where its handle says it.
+inline constexpr absl::string_view kVariableShape = "_variable_shape";
+
 // Of operators, arguments and constants whose outputs are quantized (docs/formats/tflite.md): for
 // output 0, and with "_1" behind them for output 1.
 inline constexpr absl::string_view kScales = "_scales";           // list(float)

@@ -139,6 +139,10 @@ LoweredEndpoints BatchMatMul(Node& n, Lowering& l) {
   AttrMap attrs;
   attrs.Set("adj_x", n.Bool("adj_x"));
   attrs.Set("adj_y", n.Bool("adj_y"));
+  if (n.output_types[0] == Dtype::kInt32 && l.type(n.input(0)) == Dtype::kInt8) {
+    attrs.Set("Tout", Dtype::kInt32);
+    return OneOf(l.Add("BatchMatMulV3", InputsOf(n), std::move(attrs)));
+  }
   return OneOf(l.Add("BatchMatMulV2", InputsOf(n), std::move(attrs)));
 }
 

@@ -1,7 +1,10 @@
 #include "smelt/lite/prepare/updates.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "smelt/graph/op_facts.h"
 #include "smelt/graph/shape/infer.h"
+#include "smelt/lite/common/attributes.h"
 
 namespace smelt {
 namespace {
@@ -10,7 +13,7 @@ namespace {
 struct UpdateRow {
   OpName op;
   absl::string_view by;
-  enum Kind { kReads, kScatters, kScattersRows, kWrites } kind;
+  enum Kind { kReads, kScatters, kScattersRows, kWrites, kShape } kind;
 };
 constexpr UpdateRow kUpdateRows[] = {
     {"ResourceGather", "GatherV2", UpdateRow::kReads},
@@ -26,6 +29,7 @@ constexpr UpdateRow kUpdateRows[] = {
     {"ResourceScatterMax", "TensorScatterMax", UpdateRow::kScattersRows},
     {"ResourceScatterMin", "TensorScatterMin", UpdateRow::kScattersRows},
     {"ResourceStridedSliceAssign", "TensorStridedSliceUpdate", UpdateRow::kWrites},
+    {"VariableShape", "Shape", UpdateRow::kShape},
 };
 
 const UpdateRow* FindUpdateRow(const Node& n) {
@@ -42,11 +46,34 @@ bool IsSpread(const Node& n, const ShapeTable& shapes) {
          updates.rank() == 0;
 }
 
+// As its handle says it, which becomes an operator that does not.
+void StateVariableShape(Node& n) {
+  const Node& handle = *BehindIdentities(n.input(0)).node;
+  const Attr* shape = handle.Is("VarHandleOp") ? handle.attrs().Find("shape") : nullptr;
+  if (shape != nullptr) n.AttrsToChange().Set(kVariableShape, *shape);
+}
+
 class UpdateSpelling {
  public:
   UpdateSpelling(Graph& graph, Node* n) : graph_(graph), n_(n) {}
 
+  // The shape of what is read; of what type that is, its handle alone says.
+  Status SpellShape() {
+    const Node& handle = *BehindIdentities(n_->input(0)).node;
+    if (!handle.Is("VarHandleOp")) return OkStatus();
+    const Dtype type = handle.Type("dtype");
+    ASSIGN_OR_RETURN(Node * read, Add("read", "ReadVariableOp", {n_->input(0)}, {{"dtype", type}}));
+    graph_.SetControlInputs(read, n_->control_inputs());
+    ASSIGN_OR_RETURN(Node * shape, Add("value", "Shape", {{read, 0}},
+                                       {{"T", type}, {"out_type", n_->output_types[0]}}));
+    graph_.ReplaceAllUses({n_, 0}, {shape, 0});
+    graph_.ReplaceControlUses(n_, shape);
+    graph_.Remove(n_);
+    return OkStatus();
+  }
+
   Status Spell(const UpdateRow& row) {
+    if (row.kind == UpdateRow::kShape) return SpellShape();
     const Dtype type = n_->Type(
         row.kind == UpdateRow::kReads || row.kind == UpdateRow::kScattersRows ? "dtype" : "T");
     ASSIGN_OR_RETURN(Node * read, Add("read", "ReadVariableOp", {n_->input(0)}, {{"dtype", type}}));
@@ -108,6 +135,7 @@ class UpdateSpelling {
 Status SpellUpdates(Graph& graph) {
   std::vector<std::pair<Node*, const UpdateRow*>> found;
   for (Node* n : graph.Nodes()) {
+    if (absl::StartsWith(n->op(), "ResourceSparseApply")) StateVariableShape(*n);
     if (const UpdateRow* row = FindUpdateRow(*n)) found.emplace_back(n, row);
   }
   if (found.empty()) return OkStatus();

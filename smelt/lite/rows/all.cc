@@ -15,7 +15,8 @@ std::span<const std::span<const ExportRow>> AllExportRows() {
       XlaExport(),         BatchNormExport(),    LossExport(),    SpecialExport(),
       MatrixExport(),      PartitionExport(),    TextExport(),    WindowExport(),
       DetectionExport(),   ScatterExport(),      CellExport(),    CountingExport(),
-      FourierExport(),     RaggedExport(),       SparseExport()};
+      FourierExport(),     RaggedExport(),       SparseExport(),  GradientExport(),
+      OptimizerExport(),   ProjectiveExport()};
   return families;
 }
 

@@ -2,7 +2,7 @@
 // the first version's by given ones.
 #include <algorithm>
 
-#include "smelt/lite/rows/rows.h"
+#include "smelt/lite/rows/chain.h"
 
 namespace smelt {
 namespace {
@@ -16,6 +16,20 @@ int64_t CountOf(const PartialShape& x, const std::vector<int64_t>& axes) {
     count *= size;
   }
   return count;
+}
+
+// Of so many numbers as there are along the axes when it runs, by one less; of one, 1.
+StatusOr<Endpoint> SampleFactor(Endpoint x, const std::vector<int64_t>& axes, Legalizer& l) {
+  OperatorChain c(l);
+  Endpoint count;
+  for (const int64_t a : axes) {
+    ASSIGN_OR_RETURN(const Endpoint size, SizeOf(x, a, l));
+    count = count.node == nullptr ? size : c.Mul(count, size);
+  }
+  const Endpoint of = c.Cast(count, Dtype::kFloat);
+  const Endpoint factor = c.Div(of, c.Max(c.Sub(of, 1), 1));
+  RETURN_IF_ERROR(c.Done(factor).status());
+  return factor;
 }
 
 // (1 - factor) * before + factor * now, of which TensorFlow gives `now` alone where factor is 1.
@@ -65,8 +79,11 @@ LiteEndpoints TrainingBatchNorm(Node& n, Legalizer& l) {
     if (i != channel) axes.push_back(i);
     kept_sizes.push_back(i == channel ? channels[0] : 1);
   }
-  for (int i = 3; i < n.num_outputs(); ++i) {
-    if (n.NumUses(i) > 0) return Unimplemented("it is training, and what gradients need is read");
+  // What FusedBatchNormGradV3 takes of the last is never looked at.
+  for (const Use& use : n.uses()) {
+    if (use.port() == 5 && !use.node->Is("FusedBatchNormGradV3")) {
+      return Unimplemented("it is training, and its last result is read, which is no number");
+    }
   }
   const LiteOutput out = l.OutputOf(n), vector = {Dtype::kFloat, channels};
   const LiteOutput kept = {Dtype::kFloat, PartialShape::Of(kept_sizes)};
@@ -100,15 +117,20 @@ LiteEndpoints TrainingBatchNorm(Node& n, Legalizer& l) {
     ASSIGN_OR_RETURN(const Endpoint now, flat(mean));
     ASSIGN_OR_RETURN(by[1], Averaged(now, n.input(3), factor, vector, l));
   }
+  // For the gradient, of the batch itself.
+  for (const int i : {3, 4}) {
+    if (i >= n.num_outputs() || n.NumUses(i) == 0) continue;
+    ASSIGN_OR_RETURN(by[static_cast<size_t>(i)], flat(i == 3 ? mean : variance));
+  }
   if (n.NumUses(2) > 0) {
     // That of all numbers there could be, of which the batch is a sample.
     const int64_t count = CountOf(from, axes);
-    if (count < 1) {
-      return Unimplemented("it is training, its variance is read, and its sizes are not known");
-    }
     ASSIGN_OR_RETURN(Endpoint now, flat(variance));
-    const auto of = static_cast<float>(count);
-    if (count > 1) {
+    if (count < 1) {
+      ASSIGN_OR_RETURN(const Endpoint of, SampleFactor(x, axes, l));
+      ASSIGN_OR_RETURN(now, l.Add("tfl.mul", {now, of}, {}, vector));
+    } else if (count > 1) {
+      const auto of = static_cast<float>(count);
       ASSIGN_OR_RETURN(now, l.Add("tfl.mul", {now, l.Floats(of / (of - 1.0f))}, {}, vector));
     }
     ASSIGN_OR_RETURN(by[2], Averaged(now, n.input(4), factor, vector, l));

@@ -140,6 +140,36 @@ StatusOr<ComplexParts> OfComplex(int64_t axis, int64_t length, bool back, const 
   return out;
 }
 
+// The same along one of the last two axes, of a size that is known when it runs: so are the sines.
+StatusOr<ComplexParts> OfFreeComplex(int64_t axis, bool back, const ComplexParts& z, Legalizer& l) {
+  const PartialShape shape = l.shape(z.real);
+  const bool last = axis == shape.rank() - 1;
+  if (shape.rank() < 2 || (!last && axis != shape.rank() - 2)) {
+    return Unimplemented("the size of its input is not known");
+  }
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(const Endpoint size, SizeOf(z.real, axis, l));
+  const Endpoint places =
+      c.Make("tfl.range", {l.Int(0), size, l.Int(1)}, {}, {Dtype::kInt32, PartialShape::Of({-1})});
+  const Endpoint steps = c.Mul(c.Reshape(places, {-1, 1}), c.Reshape(places, {1, -1}));
+  // Whole turns are left out while numbers are whole.
+  const Endpoint turn = c.Op("tfl.floor_mod", {steps, size}), count = c.Cast(size, Dtype::kFloat);
+  const Endpoint angle = c.Mul(c.Div(c.Cast(turn, Dtype::kFloat), count), 2 * std::numbers::pi);
+  const Endpoint cosines = c.Op("tfl.cos", {angle}), sines = c.Op("tfl.sin", {angle});
+  // The matrices are the same transposed.
+  const auto times = [&](Endpoint matrix, Endpoint e) {
+    return last ? c.Make("tfl.batch_matmul", {e, matrix}, {}, {Dtype::kFloat, shape})
+                : c.Make("tfl.batch_matmul", {matrix, e}, {}, {Dtype::kFloat, shape});
+  };
+  const Endpoint crossed = times(sines, z.imaginary), other = times(sines, z.real);
+  const Endpoint own = times(cosines, z.real), imaginary = times(cosines, z.imaginary);
+  ComplexParts out = {back ? c.Sub(own, crossed) : c.Add(own, crossed),
+                      back ? c.Add(imaginary, other) : c.Sub(imaginary, other)};
+  if (back) out = {c.Div(out.real, count), c.Div(out.imaginary, count)};
+  RETURN_IF_ERROR(c.Done(out.real).status());
+  return out;
+}
+
 // Real numbers of half of their frequencies: each but the first, and the last of an even length,
 // stands for two.
 StatusOr<Endpoint> BackToReal(int64_t axis, int64_t length, const ComplexParts& z, Legalizer& l) {
@@ -228,6 +258,10 @@ LiteEndpoints Fft(Node& n, Legalizer& l) {
   if (from.rank() < count) return Unimplemented("its rank is not known");
   ASSIGN_OR_RETURN(ComplexParts z, PartsOfComplex(n.input(0), l));
   for (int axis = from.rank() - 1; axis >= from.rank() - count; --axis) {
+    if (from[axis] < 0) {
+      ASSIGN_OR_RETURN(z, OfFreeComplex(axis, back, z, l));
+      continue;
+    }
     if (from[axis] < 1) return Unimplemented("the size of its input is not known");
     ASSIGN_OR_RETURN(z, OfComplex(axis, from[axis], back, z, l));
   }

@@ -1,5 +1,6 @@
 // Ops that look up, count and move what stands at places known before.
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/match.h"
 #include "smelt/lite/common/evaluate.h"
@@ -64,8 +65,8 @@ StatusOr<Endpoint> BandMask(const PartialShape& shape, Legalizer& l, F f) {
   return l.Const(mask);
 }
 
-// The same of matrices whose sizes are known when it runs; a side below zero is all of it.
-StatusOr<Endpoint> ComputedBand(Endpoint e, int64_t lower, int64_t upper, Legalizer& l) {
+// The same of sizes, or of a band, that are known when it runs; a side without a node has no end.
+StatusOr<Endpoint> ComputedBand(Endpoint e, Endpoint lower, Endpoint minus_upper, Legalizer& l) {
   const int rank = l.rank(e);
   const auto places = [&](int64_t axis) -> StatusOr<Endpoint> {
     ASSIGN_OR_RETURN(const Endpoint size, SizeOf(e, axis, l));
@@ -80,30 +81,44 @@ StatusOr<Endpoint> ComputedBand(Endpoint e, int64_t lower, int64_t upper, Legali
   ASSIGN_OR_RETURN(const Endpoint below,
                    l.Add("tfl.sub", {rows, columns}, {}, {Dtype::kInt32, shape}));
   Endpoint mask;
-  if (lower >= 0) {
-    ASSIGN_OR_RETURN(mask,
-                     l.Add("tfl.less_equal", {below, l.Int(lower)}, {}, {Dtype::kBool, shape}));
+  if (lower.node != nullptr) {
+    ASSIGN_OR_RETURN(mask, l.Add("tfl.less_equal", {below, lower}, {}, {Dtype::kBool, shape}));
   }
-  if (upper < 0) return mask;
+  if (minus_upper.node == nullptr) return mask;
   ASSIGN_OR_RETURN(const Endpoint other,
-                   l.Add("tfl.greater_equal", {below, l.Int(-upper)}, {}, {Dtype::kBool, shape}));
-  if (lower < 0) return other;
+                   l.Add("tfl.greater_equal", {below, minus_upper}, {}, {Dtype::kBool, shape}));
+  if (lower.node == nullptr) return other;
   return l.Add("tfl.logical_and", {mask, other}, {}, {Dtype::kBool, shape});
+}
+
+// How far a band reaches, of which a negative number says that there is no end.
+StatusOr<Endpoint> ReachOfBand(Endpoint e, bool negated, Legalizer& l) {
+  if (const auto known = l.Integers(e)) {
+    if (known->size() != 1) return Unimplemented("its band is not two numbers");
+    const int64_t reach = known->front();
+    return reach < 0 ? Endpoint() : l.Int(negated ? -reach : reach);
+  }
+  OperatorChain c(l);
+  ASSIGN_OR_RETURN(const Endpoint reach, AsInt32(e, l));
+  const Endpoint end = l.Int(std::numeric_limits<int32_t>::max());
+  const Endpoint bounded = c.Select(c.Less(reach, 0), end, reach);
+  const Endpoint out = negated ? c.Sub(0, bounded) : bounded;
+  RETURN_IF_ERROR(c.Done(out).status());
+  return out;
 }
 
 LiteEndpoints BandPart(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kGathered));
   const auto lower = l.Integers(n.input(1)), upper = l.Integers(n.input(2));
-  if (!lower || !upper || lower->size() != 1 || upper->size() != 1) {
-    return Unimplemented("its band is no constant");
-  }
   const PartialShape shape = l.shape(n.input(0));
   const int rank = shape.rank();
   if (rank < 2) return Unimplemented("the rank of its input is not known");
   Endpoint mask;
-  if (shape[rank - 1] < 0 || shape[rank - 2] < 0) {
-    if ((*lower)[0] < 0 && (*upper)[0] < 0) return std::vector<Endpoint>{n.input(0)};
-    ASSIGN_OR_RETURN(mask, ComputedBand(n.input(0), (*lower)[0], (*upper)[0], l));
+  if (!lower || !upper || shape[rank - 1] < 0 || shape[rank - 2] < 0) {
+    ASSIGN_OR_RETURN(const Endpoint below, ReachOfBand(n.input(1), false, l));
+    ASSIGN_OR_RETURN(const Endpoint above, ReachOfBand(n.input(2), true, l));
+    if (below.node == nullptr && above.node == nullptr) return std::vector<Endpoint>{n.input(0)};
+    ASSIGN_OR_RETURN(mask, ComputedBand(n.input(0), below, above, l));
   } else {
     ASSIGN_OR_RETURN(mask, BandMask(shape, l, [&](int64_t row, int64_t column) {
                        return ((*lower)[0] < 0 || row - column <= (*lower)[0]) &&

@@ -71,13 +71,16 @@ LiteEndpoints MatMul(Node& n, Legalizer& l) {
 }
 
 LiteEndpoints BatchMatMul(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  // Whose sums are int32: as they are, of numbers without scales. Keras' quantized layers.
+  const bool whole = n.input_types[0] == Dtype::kInt8 && n.input_types[1] == Dtype::kInt8 &&
+                     n.output_types[0] == Dtype::kInt32;
+  if (!whole) RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
   const Endpoint x = n.input(0);
   Endpoint y = n.input(1);
   const int rank_x = l.rank(x), rank_y = l.rank(y);
   if (rank_x < 2 || rank_y < 2) return Unimplemented("the ranks of its inputs are not known");
   const bool adj_x = n.Bool("adj_x"), adj_y = n.Bool("adj_y");
-  if (rank_y == 2 && !adj_x && l.Constant(y)) {
+  if (!whole && rank_y == 2 && !adj_x && l.Constant(y)) {
     if (!adj_y) {
       ASSIGN_OR_RETURN(y, Permuted(y, {1, 0}, l));
     }

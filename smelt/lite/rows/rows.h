@@ -42,6 +42,9 @@ std::span<const ExportRow> CountingExport();
 std::span<const ExportRow> FourierExport();
 std::span<const ExportRow> RaggedExport();
 std::span<const ExportRow> SparseExport();
+std::span<const ExportRow> GradientExport();
+std::span<const ExportRow> OptimizerExport();
+std::span<const ExportRow> ProjectiveExport();
 
 // One endpoint for a node of one output.
 inline LiteEndpoints One(StatusOr<Endpoint> e) {

@@ -126,7 +126,19 @@ LiteEndpoints UpdatePart(Node& n, Legalizer& l) {
       c.Make("tfl.dynamic_update_slice", {n.input(0), part, l.Ints(first)}, {}, l.OutputOf(n)));
 }
 
+// What others write into: zeros, where it may hold anything.
+LiteEndpoints Emptied(Node& n, Legalizer& l) {
+  const LiteOutput out = l.OutputOf(n);
+  if (!Has(Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool), out.type)) {
+    return Unimplemented("its operator does not fill ", DtypeName(out.type));
+  }
+  ASSIGN_OR_RETURN(const Endpoint sizes, AsInt32(n.input(0), l));
+  ASSIGN_OR_RETURN(const Tensor zero, Tensor::Zeros(out.type, Shape()));
+  return One(l.Add("tfl.fill", {sizes, l.Const(zero)}, {}, out));
+}
+
 constexpr ExportRow kScatterRows[] = {
+    {"Empty", Emptied},
     {"TensorScatterMax", ScatterExtreme},
     {"TensorScatterMin", ScatterExtreme},
     {"TensorStridedSliceUpdate", UpdatePart},

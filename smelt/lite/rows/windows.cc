@@ -1,4 +1,6 @@
 // Windows over images whose places are spelled out, a slice for each.
+#include "smelt/lite/rows/windows.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -11,10 +13,6 @@ namespace {
 // WindowGrid of so many places at most.
 constexpr int64_t kMostPlaces = 81;
 
-struct WindowDim {
-  int64_t in, out, size, stride, rate, before, behind;
-};
-
 WindowDim DimOf(int64_t in, int64_t size, int64_t stride, int64_t rate, bool same) {
   const int64_t reach = (size - 1) * rate + 1;
   WindowDim d = {in, 0, size, stride, rate, 0, 0};
@@ -25,36 +23,6 @@ WindowDim DimOf(int64_t in, int64_t size, int64_t stride, int64_t rate, bool sam
     d.behind = pads - d.before;
   }
   return d;
-}
-
-struct WindowGrid {
-  int64_t batch, channels;
-  WindowDim rows, columns;
-  int64_t places() const { return rows.size * columns.size; }
-  PartialShape shape() const { return PartialShape::Of({batch, rows.out, columns.out, channels}); }
-};
-
-StatusOr<WindowGrid> WindowGridOf(const Node& n, const std::vector<int64_t>& size,
-                                  const std::vector<int64_t>& rates, const Legalizer& l) {
-  const PartialShape in = l.shape(n.input(0));
-  const std::vector<int64_t> strides = n.Ints("strides");
-  if (in.rank() != 4 || in[1] < 0 || in[2] < 0 || in[3] < 0) {
-    return Unimplemented("the sizes of its images are not known");
-  }
-  for (const auto* four : {&size, &strides, &rates}) {
-    if (four->size() != 4 || four->front() != 1 || four->back() != 1) {
-      return Unimplemented("its window reaches over images or channels");
-    }
-  }
-  const bool same = n.String("padding") == "SAME";
-  const WindowGrid w = {std::max<int64_t>(in[0], -1), in[3],
-                        DimOf(in[1], size[1], strides[1], rates[1], same),
-                        DimOf(in[2], size[2], strides[2], rates[2], same)};
-  if (w.places() > kMostPlaces) {
-    return Unimplemented("its windows are of ", w.places(), " places, and more than ", kMostPlaces,
-                         " are not spelled out");
-  }
-  return w;
 }
 
 // The image with the lowest number around it, as SAME pads.
@@ -91,8 +59,8 @@ LiteEndpoints Dilation(Node& n, Legalizer& l) {
   if (!filter.fully_known() || filter.rank() != 3) {
     return Unimplemented("its filter's shape is not known");
   }
-  ASSIGN_OR_RETURN(const WindowGrid w,
-                   WindowGridOf(n, {1, filter[0], filter[1], 1}, n.Ints("rates"), l));
+  ASSIGN_OR_RETURN(const WindowGrid w, WindowGridOf(n, l.shape(n.input(0)),
+                                                    {1, filter[0], filter[1], 1}, n.Ints("rates")));
   OperatorChain c(l);
   const Endpoint padded = Around(n.input(0), w, c);
   Endpoint greatest;
@@ -118,10 +86,77 @@ StatusOr<Endpoint> IntTable(std::vector<int64_t> sizes, int64_t rows, int64_t co
   return l.Const(t);
 }
 
-// Where the greatest of each window stands: its number among all elements of its image.
-StatusOr<Endpoint> PlaceOfGreatest(const Node& n, const WindowGrid& w, Legalizer& l) {
+// Where the greatest of each window stands: its number among all elements.
+StatusOr<Endpoint> PlacesWanted(const Node& n, const WindowGrid& w, Legalizer& l) {
+  ASSIGN_OR_RETURN(Endpoint e, PlaceOfGreatest(n.input(0), w, l));
   OperatorChain c(l);
-  const Endpoint padded = Around(n.input(0), w, c);
+  if (n.Bool("include_batch_in_index") && w.batch != 1) {
+    if (w.batch < 0) return Unimplemented("its places count images, whose number is free");
+    ASSIGN_OR_RETURN(const Endpoint of_image,
+                     IntTable({w.batch, 1, 1, 1}, w.batch, 1, l, [&](int64_t b, int64_t) {
+                       return b * w.rows.in * w.columns.in * w.channels;
+                     }));
+    e = c.Add(e, of_image);
+  }
+  RETURN_IF_ERROR(c.Done(e).status());
+  return c.Cast(e, n.output_types[1]);
+}
+
+LiteEndpoints PoolWithPlaces(Node& n, Legalizer& l) {
+  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
+  const std::vector<int64_t> size = n.Ints("ksize"), strides = n.Ints("strides");
+  // Nobody reads it: a number stands for it.
+  Endpoint place = l.Int(0);
+  if (n.NumUses(1) > 0) {
+    ASSIGN_OR_RETURN(const WindowGrid w, WindowGridOf(n, l.shape(n.input(0)), size, {1, 1, 1, 1}));
+    ASSIGN_OR_RETURN(place, PlacesWanted(n, w, l));
+  }
+  if (size.front() != 1 || size.back() != 1 || strides.front() != 1 || strides.back() != 1) {
+    return Unimplemented("its window reaches over images or channels");
+  }
+  ASSIGN_OR_RETURN(const Endpoint pool, l.Add("tfl.max_pool_2d", {n.input(0)},
+                                              Options({{"padding", n.String("padding")},
+                                                       {"filter_height", size[1]},
+                                                       {"filter_width", size[2]},
+                                                       {"stride_h", strides[1]},
+                                                       {"stride_w", strides[2]}}),
+                                              l.OutputOf(n)));
+  return std::vector<Endpoint>{pool, place};
+}
+
+constexpr ExportRow kWindowRows[] = {
+    {"MaxPoolWithArgmax", PoolWithPlaces},
+    {"Dilation2D", Dilation},
+};
+
+}  // namespace
+
+StatusOr<WindowGrid> WindowGridOf(const Node& n, const PartialShape& in,
+                                  const std::vector<int64_t>& size,
+                                  const std::vector<int64_t>& rates, bool spelled) {
+  const std::vector<int64_t> strides = n.Ints("strides");
+  if (in.rank() != 4 || in[1] < 0 || in[2] < 0 || in[3] < 0) {
+    return Unimplemented("the sizes of its images are not known");
+  }
+  for (const auto* four : {&size, &strides, &rates}) {
+    if (four->size() != 4 || four->front() != 1 || four->back() != 1) {
+      return Unimplemented("its window reaches over images or channels");
+    }
+  }
+  const bool same = n.String("padding") == "SAME";
+  const WindowGrid w = {std::max<int64_t>(in[0], -1), in[3],
+                        DimOf(in[1], size[1], strides[1], rates[1], same),
+                        DimOf(in[2], size[2], strides[2], rates[2], same)};
+  if (spelled && w.places() > kMostPlaces) {
+    return Unimplemented("its windows are of ", w.places(), " places, and more than ", kMostPlaces,
+                         " are not spelled out");
+  }
+  return w;
+}
+
+StatusOr<Endpoint> PlaceOfGreatest(Endpoint image, const WindowGrid& w, Legalizer& l) {
+  OperatorChain c(l);
+  const Endpoint padded = Around(image, w, c);
   std::vector<Endpoint> all;
   for (int64_t i = 0; i < w.places(); ++i) {
     all.push_back(AtPlace(padded, w, i / w.columns.size, i % w.columns.size, c));
@@ -150,46 +185,9 @@ StatusOr<Endpoint> PlaceOfGreatest(const Node& n, const WindowGrid& w, Legalizer
                    IntTable({channels}, 1, channels, l, [](int64_t, int64_t k) { return k; }));
   Endpoint e = c.Make("tfl.gather", {in_window, place}, Options({{"axis", int64_t{0}}}), number);
   e = c.Add(c.Add(e, of_window), of_channel);
-  if (n.Bool("include_batch_in_index") && w.batch != 1) {
-    if (w.batch < 0) return Unimplemented("its places count images, whose number is free");
-    ASSIGN_OR_RETURN(const Endpoint of_image,
-                     IntTable({w.batch, 1, 1, 1}, w.batch, 1, l, [&](int64_t b, int64_t) {
-                       return b * w.rows.in * width * channels;
-                     }));
-    e = c.Add(e, of_image);
-  }
   RETURN_IF_ERROR(c.Done(e).status());
-  return c.Cast(e, n.output_types[1]);
+  return e;
 }
-
-LiteEndpoints PoolWithPlaces(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckType(n, Types(Dtype::kFloat)));
-  const std::vector<int64_t> size = n.Ints("ksize"), strides = n.Ints("strides");
-  // Nobody reads it: a number stands for it.
-  Endpoint place = l.Int(0);
-  if (n.NumUses(1) > 0) {
-    ASSIGN_OR_RETURN(const WindowGrid w, WindowGridOf(n, size, {1, 1, 1, 1}, l));
-    ASSIGN_OR_RETURN(place, PlaceOfGreatest(n, w, l));
-  }
-  if (size.front() != 1 || size.back() != 1 || strides.front() != 1 || strides.back() != 1) {
-    return Unimplemented("its window reaches over images or channels");
-  }
-  ASSIGN_OR_RETURN(const Endpoint pool, l.Add("tfl.max_pool_2d", {n.input(0)},
-                                              Options({{"padding", n.String("padding")},
-                                                       {"filter_height", size[1]},
-                                                       {"filter_width", size[2]},
-                                                       {"stride_h", strides[1]},
-                                                       {"stride_w", strides[2]}}),
-                                              l.OutputOf(n)));
-  return std::vector<Endpoint>{pool, place};
-}
-
-constexpr ExportRow kWindowRows[] = {
-    {"MaxPoolWithArgmax", PoolWithPlaces},
-    {"Dilation2D", Dilation},
-};
-
-}  // namespace
 
 // What is at each place of a window, over all windows, one place against the other.
 LiteEndpoints LargestIntegers(Node& n, Legalizer& l) {

@@ -161,6 +161,13 @@ class LoopReader {
     return true;
   }
 
+  // A function, which attributes or its op name: what is copied out of a loop no inliner sees.
+  bool Calls(const Node& n) const {
+    bool calls = n.op_name().unknown() && graph_.library()->Find(n.op()) != nullptr;
+    ForEachFunc(n.attrs(), [&](const FuncAttr&) { calls = true; });
+    return calls;
+  }
+
   bool CheckNodes() {
     for (const Node* n : loop_.body->Nodes()) {
       if (n->Is("_Arg") || n->Is("_Retval") || n->Is("NoOp")) continue;
@@ -171,10 +178,8 @@ class LoopReader {
       if (of_list || passes_on || reads) continue;
       const bool numbers = std::ranges::all_of(n->input_types, number) &&
                            std::ranges::all_of(n->output_types, number);
-      bool calls = n->Is("_Scan");
-      ForEachFunc(n->attrs(), [&](const FuncAttr&) { calls = true; });
-      if (n->def() == nullptr || n->def()->stateful || !numbers || calls || n->Is(kControlFlow) ||
-          n->Is("CheckNumerics")) {
+      if (n->def() == nullptr || n->def()->stateful || !numbers || Calls(*n) ||
+          n->Is(kControlFlow) || n->Is({"_Scan", "CheckNumerics"})) {
         return No(absl::StrCat("'", n->name(), "' (", n->op(), ") does more than compute numbers"));
       }
     }
@@ -289,9 +294,7 @@ class LoopReader {
         if (of_what_stays && At(static_cast<int>(i)).kind != Kind::kInvariant) return false;
         continue;
       }
-      bool calls = false;
-      ForEachFunc(n.attrs(), [&](const FuncAttr&) { calls = true; });
-      if (n.def() == nullptr || n.def()->stateful || calls || !n.control_inputs().empty() ||
+      if (n.def() == nullptr || n.def()->stateful || Calls(n) || !n.control_inputs().empty() ||
           n.Is(kControlFlow) ||
           !std::ranges::all_of(n.output_types, [](Dtype t) { return !IsRef(t) && IsPod(t); })) {
         return false;
