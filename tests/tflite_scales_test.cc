@@ -114,5 +114,28 @@ TEST(TfliteScales, ZeroScales) {
   }
 }
 
+// The second operand is made anew in each run, where that of the last run lay.
+TEST(TfliteScales, ProductsOfComputedNumbers) {
+  TfliteText text;
+  const absl::string_view one = "quantization: {scale: [1], zero_point: [0]}, ";
+  const int x = text.Input("[1,2]", "INT8", one);
+  const int w = text.Tensor("[1,2]", "INT8", one), y = text.Tensor("[1,1]", "INT8", one);
+  text.Op("ADD", {x, x}, {w}, "AddOptions: {}");
+  text.Op("FULLY_CONNECTED", {x, w}, {y}, "FullyConnectedOptions: {}");
+  auto lite = ReadTfliteBytes(text.Bytes({y}));
+  ASSERT_TRUE(lite.ok()) << lite.status();
+  auto meta = MetaGraphOfLite(*lite);
+  ASSERT_TRUE(meta.ok()) << meta.status();
+  auto model = LoadedModel::Load(*std::move(meta), "");
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const int8_t first : {1, 3, 5}) {
+    NamedTensors inputs = {{"t0", *Tensor::Zeros(Dtype::kInt8, Shape({1, 2}))}};
+    inputs["t0"].data<int8_t>()[0] = first;
+    const auto answers = (*model)->RunSignature("serving_default", inputs, RunOptions());
+    ASSERT_TRUE(answers.ok()) << answers.status();
+    EXPECT_EQ(answers->begin()->second.flat<int8_t>()[0], 2 * first * first);
+  }
+}
+
 }  // namespace
 }  // namespace smelt

@@ -55,4 +55,16 @@ for per_channel in True, False:
     layer("transposed_no_bias", "TRANSPOSE_CONV", "TransposeConvOptions", (1, 5, 4, 6), (7, 2, 2, 6), (1, 10, 8, 7), 0, per_channel, 3, bias=False, sizes_first=True, strideH=2, strideW=2)
 layer("depthwise_twice", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", (1, 8, 7, 3), (1, 3, 3, 6), (1, 8, 7, 6), 3, True, 6, strideH=1, strideW=1, depthMultiplier=2)
 layer("depthwise_wide", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", (1, 8, 50, 40), (1, 3, 3, 40), (1, 8, 50, 40), 3, True, 6, strideH=1, strideW=1, depthMultiplier=1)
+# XNNPACK takes matrices of one scale alone, and no others than constant ones: the kernel behind it quantizes about 0 unless asked.
+for name, x, w, y, adj, asymmetric, constant in (("products", (2, 3, 40), (2, 40, 10), (2, 3, 10), (False, False), False, True), ("turned", (2, 40, 3), (2, 10, 40), (2, 3, 10), (True, True), True, True),
+                                                 ("one_matrix", (4, 2, 3, 40), (40, 10), (4, 2, 3, 10), (False, False), True, True), ("many_matrices", (1, 3, 40), (5, 10, 40), (5, 3, 10), (False, True), False, True),
+                                                 ("row", (3, 1, 33), (3, 33, 17), (3, 1, 17), (False, False), True, True), ("computed", (2, 3, 40), (2, 40, 10), (2, 3, 10), (False, False), True, False)):
+    if only not in f"matrices_{name}":
+        continue
+    m = Lite()
+    values = random.integers(-127, 128, w).astype(np.int8)
+    inputs = [m.input(x, "float32"), m.const(values, scale=0.013, zero=0) if constant else m.input(w, "int8", scale=0.013, zero=0)]
+    m.op("BATCH_MATMUL", inputs, [m.tensor(y, "float32")], "BatchMatMulOptions", version=4, adjX=adj[0], adjY=adj[1], asymmetricQuantizeInputs=asymmetric)
+    given = {"x0": random.uniform(-2.0, 3.0, x).astype(np.float32)}
+    compare(f"matrices_{name}", m.bytes([len(m.graph.tensors) - 1]), given if constant else {**given, "x1": values}, resolver="auto" if constant else "ref", tolerance=2e-6)
 finish()

@@ -222,6 +222,26 @@ for dtype in "int8", "uint8", "int16":
             z = m.tensor((2, 3, 5), dtype, scale=0.5 / (256 if dtype == "int16" else 1), zero=zero(dtype))
             m.op("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", version=4, adjX=adj_x, adjY=adj_y)
             run(f"batch_matmul_{adj_x}_{adj_y}_{dtype}", m, [z], [ints((2, 4, 3) if adj_x else (2, 3, 4), dtype), ints((1, 5, 4) if adj_y else (1, 4, 5), dtype)])
+        if dtype == "int16":
+            # As constants of int8 are in int16x8.
+            m = Lite()
+            x = m.input((2, 3, 4), dtype, scale=scale(dtype), zero=0)
+            y = m.const(ints((1, 4, 5), "int8"), scale=0.02, zero=0)
+            z = m.op("BATCH_MATMUL", [x, y], [m.tensor((2, 3, 5), dtype, scale=0.002, zero=0)], "BatchMatMulOptions", version=4)
+            run("batch_matmul_by_int8_int16", m, [z], [ints((2, 3, 4), dtype)])
+    if dtype == "int8":
+        # Of two computed tensors, the second with a zero point.
+        m = Lite()
+        x, y = m.input((3, 40), dtype, scale=0.02, zero=-3), m.input((5, 40), dtype, scale=0.03, zero=7)
+        z = m.op("FULLY_CONNECTED", [x, y, -1], [m.tensor((3, 5), dtype, scale=0.2, zero=1)], "FullyConnectedOptions", version=4)
+        run("fully_connected_computed", m, [z], [ints((3, 40), dtype), ints((5, 40), dtype)], steps=1)
+        # Products of which the second operand is made anew in each run, where the last one lay.
+        m = Lite()
+        x = m.input((3, 40), dtype, scale=0.02, zero=-3)
+        y = m.op("ADD", [x, x], [m.tensor((3, 40), dtype, scale=0.04, zero=0)], "AddOptions", version=2)
+        w = m.op("ADD", [y, x], [m.tensor((3, 40), dtype, scale=0.06, zero=5)], "AddOptions", version=2)
+        z = m.op("FULLY_CONNECTED", [y, w, -1], [m.tensor((3, 3), dtype, scale=0.5, zero=1)], "FullyConnectedOptions", version=4)
+        run("fully_connected_computed_anew", m, [z], [ints((3, 40), dtype)], steps=1)
     if dtype == "int16":
         for op, o in (("EXP", None), ("LOG", None), ("GELU", "GeluOptions")):
             unary(op, dtype, options=o)

@@ -15,9 +15,9 @@ constexpr int64_t kTileElements = 1 << 19;
 }  // namespace
 
 StatusOr<std::shared_ptr<ExactProduct::Packed>> ExactProduct::PackedOf(
-    const Tensor& weights, int64_t n, int64_t k, const std::vector<int32_t>& zeros) {
+    const Tensor& weights, bool constant, int64_t n, int64_t k, const std::vector<int32_t>& zeros) {
   absl::MutexLock lock(&mutex_);
-  if (packed_ != nullptr && packed_->weights.raw() == weights.raw()) return packed_;
+  if (constant && packed_ != nullptr && packed_->weights.raw() == weights.raw()) return packed_;
   auto packed = std::make_shared<Packed>();
   packed->weights = weights;
   for (int64_t from = 0; from < k; from += BlockOf(weights.dtype())) {
@@ -42,16 +42,17 @@ StatusOr<std::shared_ptr<ExactProduct::Packed>> ExactProduct::PackedOf(
     }
     packed->blocks.push_back(std::move(block));
   }
-  return packed_ = packed;
+  if (constant) packed_ = packed;
+  return packed;
 }
 
-Status ExactProduct::Run(const Tensor& weights, int64_t n, int64_t k,
+Status ExactProduct::Run(const Tensor& weights, bool constant, int64_t n, int64_t k,
                          const std::vector<int32_t>& zeros, int64_t m, FillRow fill, int32_t* sums,
                          Allocator* allocator) {
   if (k >= int64_t{1} << 23) return Unimplemented("sums of ", k, " products");
   std::fill(sums, sums + m * n, 0);
   if (m * n == 0) return OkStatus();
-  ASSIGN_OR_RETURN(const std::shared_ptr<Packed> packed, PackedOf(weights, n, k, zeros));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Packed> packed, PackedOf(weights, constant, n, k, zeros));
   for (const auto& block : packed->blocks) {
     const int64_t depth = block->to - block->from;
     const int64_t rows = std::clamp<int64_t>(kTileElements / std::max(depth, n), 1, m);

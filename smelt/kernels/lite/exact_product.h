@@ -20,10 +20,12 @@ class ExactProduct {
   using FillRow = absl::FunctionRef<void(int64_t row, int64_t from, int64_t to, float* out)>;
 
   // sums[m, n] = rows * weights^T, where weights are [n, k] of int8 (or int4) or uint8 and row i of
-  // them has the zero point zeros[i], or zeros[0]. What is made of weights is kept while calls
-  // bring the same tensor. REQUIRES: zero points are within the type's range; k < 2^23.
-  Status Run(const Tensor& weights, int64_t n, int64_t k, const std::vector<int32_t>& zeros,
-             int64_t m, FillRow fill, int32_t* sums, Allocator* allocator);
+  // them has the zero point zeros[i], or zeros[0]. What is made of `constant` weights is kept while
+  // calls bring the same tensor; others may lie where those of another call did. REQUIRES: zero
+  // points are within the type's range; k < 2^23.
+  Status Run(const Tensor& weights, bool constant, int64_t n, int64_t k,
+             const std::vector<int32_t>& zeros, int64_t m, FillRow fill, int32_t* sums,
+             Allocator* allocator);
 
  private:
   struct Block {
@@ -35,8 +37,8 @@ class ExactProduct {
     Tensor weights;
     std::vector<std::unique_ptr<Block>> blocks;
   };
-  StatusOr<std::shared_ptr<Packed>> PackedOf(const Tensor& weights, int64_t n, int64_t k,
-                                             const std::vector<int32_t>& zeros);
+  StatusOr<std::shared_ptr<Packed>> PackedOf(const Tensor& weights, bool constant, int64_t n,
+                                             int64_t k, const std::vector<int32_t>& zeros);
 
   absl::Mutex mutex_;
   std::shared_ptr<Packed> packed_ ABSL_GUARDED_BY(mutex_);

@@ -191,6 +191,7 @@ Status RunConv(OpContext& ctx) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(Tensor sums, ctx.Temp(Dtype::kInt32, Shape({rows, n})));
+  const bool constant = ctx.node().input(1).node->Is("Const");
   Status status;
   VisitNarrow(in.dtype(), [&]<typename T>() {
     const T* x = in.data<T>();
@@ -198,7 +199,7 @@ Status RunConv(OpContext& ctx) {
       const Tensor part = groups == 1 ? filter : filter.Rows(g * n, (g + 1) * n);
       status = s.product(static_cast<size_t>(g))
                    .Run(
-                       part, n, k, s.weight_zeros, rows,
+                       part, constant, n, k, s.weight_zeros, rows,
                        [&](int64_t r, int64_t from, int64_t to, float* to_row) {
                          FillWindow(s, m, x, g * channels, channels, r, from, to, to_row);
                        },
@@ -369,7 +370,7 @@ Status RunDense(OpContext& ctx) {
     const T* x = in.data<T>();
     const int32_t zero = s.input.zero();
     status = s.product(0).Run(
-        weights, n, k, s.weight_zeros, rows,
+        weights, ctx.node().input(1).node->Is("Const"), n, k, s.weight_zeros, rows,
         [&](int64_t r, int64_t from, int64_t to, float* to_row) {
           const T* p = x + r * k;
           for (int64_t i = from; i < to; ++i) {
@@ -389,6 +390,9 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& conte
   if (kind == LayerKind::kTransposed) return DeclineToBind("it is transposed");
   if (inputs[0].dtype != Dtype::kInt8) return DeclineToBind("its numbers are not int8");
   if (inputs[1].constant == nullptr) return DeclineToBind("its weights are not constant");
+  if (std::ranges::any_of(weight_zeros, [](int32_t z) { return z != 0; })) {
+    return DeclineToBind("its weights have a zero point");
+  }
   const auto shape = Int8ShapeOf(*this, inputs[0].shape, inputs[1].shape);
   if (!shape || shape->outputs() * shape->units != context.outputs[0].shape.num_elements() ||
       (factors.size() != 1 && static_cast<int64_t>(factors.size()) != shape->units)) {
@@ -440,8 +444,12 @@ std::string DeclineLayer(const Node& node, Places p) {
   if (w.scales.empty() || w.zeros.size() != w.scales.size()) return "its weights have no scales";
   if (w.block != 0) return "its weights have scales of blocks";
   const Range of_weights = RangeOf(type == Dtype::kUint8 ? type : Dtype::kInt8);
+  // Products of two computed tensors have any zero points; int8 convolutions know none of weights.
+  const bool any_zero =
+      type == Dtype::kUint8 ||
+      (type == Dtype::kInt8 && node.Is("tfl.fully_connected") && w.zeros.size() == 1);
   for (const int64_t z : w.zeros) {
-    if (type != Dtype::kUint8 ? z != 0 : z < of_weights.low || z > of_weights.high) {
+    if (!any_zero ? z != 0 : z < of_weights.low || z > of_weights.high) {
       return "a zero point of the weights is out of range";
     }
   }
