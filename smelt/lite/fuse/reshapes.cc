@@ -36,12 +36,24 @@ StatusOr<bool> RemoveReshape(Node& n, Fuser& f) {
 
 constexpr OpSet kMoves = Union({kLiteUnary, kLiteBinary});
 
-// A constant operand that means the same before the reshape: a number, or one for each index of a
-// last dimension that stays.
-bool StaysConstant(const Tensor& value, const PartialShape& from, const PartialShape& to) {
-  if (value.num_elements() == 1) return value.rank() <= std::min(from.rank(), to.rank());
-  const int64_t last = from[from.rank() - 1];
-  return value.rank() == 1 && last > 0 && last == to[to.rank() - 1] && value.dim(0) == last;
+// The shape in which a constant operand means before the reshape what it means behind: a number, or
+// one for each index of a last dimension that stays, or that the reshape makes several of.
+std::optional<Shape> ConstantBefore(const Tensor& value, const PartialShape& from,
+                                    const PartialShape& to) {
+  const int64_t count = value.num_elements();
+  if (count == 1) {
+    if (value.rank() > std::min(from.rank(), to.rank())) return std::nullopt;
+    return value.shape();
+  }
+  if (from[from.rank() - 1] != count || value.rank() > to.rank()) return std::nullopt;
+  // The last sizes of the result, with none that the constant is broadcast along.
+  int64_t covered = 1;
+  for (int d = 1; covered < count && d <= value.rank(); ++d) {
+    const int64_t size = value.dim(value.rank() - d);
+    if (size != to[to.rank() - d]) return std::nullopt;
+    covered *= size;
+  }
+  return Shape({count});
 }
 
 // Do both drop, or add, the same dimensions of one?
@@ -87,7 +99,7 @@ const Node* ReshapeRead(const Node& n) {
       continue;
     }
     const auto value = Fuser::Constant(e);
-    if (!value || !StaysConstant(*value, from, to)) return nullptr;
+    if (!value || !ConstantBefore(*value, from, to)) return nullptr;
   }
   return reshape;
 }
@@ -97,10 +109,15 @@ StatusOr<bool> MoveReshape(Node& n, Fuser& f) {
   const Node* reshape = ReshapeRead(n);
   if (reshape == nullptr) return false;
   AttrMap options = OptionsOf(n);
+  const PartialShape from = Fuser::shape(reshape->input(0));
+  const PartialShape to = Fuser::shape({&n, 0});
   std::vector<Endpoint> inputs;
   for (const Endpoint& e : n.inputs()) {
     if (!e.node->Is(kReshapes)) {
-      inputs.push_back(e);
+      const auto value = Fuser::Constant(e);
+      const auto shape = value ? ConstantBefore(*value, from, to) : std::nullopt;
+      inputs.push_back(shape && !(*shape == value->shape()) ? f.Const(value->WithShape(*shape), n)
+                                                            : e);
       continue;
     }
     const bool needed = std::ranges::any_of(e.node->uses(), [](const Use& use) {
@@ -109,7 +126,6 @@ StatusOr<bool> MoveReshape(Node& n, Fuser& f) {
     if (needed) return f.Declined(n, absl::StrCat("others need '", e.node->name(), "'"));
     inputs.push_back(e.node->input(0));
   }
-  const PartialShape from = Fuser::shape(inputs[0].node->Is("Const") ? inputs[1] : inputs[0]);
   ASSIGN_OR_RETURN(const Endpoint moved, f.AddShaped(n.op_name(), inputs, std::move(options),
                                                      n.output_types[0], from, n));
   std::vector<Endpoint> around(reshape->inputs().begin(), reshape->inputs().end());

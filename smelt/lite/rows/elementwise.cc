@@ -63,9 +63,15 @@ LiteEndpoints LeakyRelu(Node& n, Legalizer& l) {
                    l.OutputOf(n)));
 }
 
+// Did the optimizer gather the model's own sums? They are ones again: ADD has kernels for integers
+// and takes activations, ADD_N neither.
+bool IsGathered(const Node& n) {
+  return n.Find("_grappler_ArithmeticOptimizer_AddOpsRewriteStage") != nullptr;
+}
+
 LiteEndpoints AddN(Node& n, Legalizer& l) {
   if (n.num_inputs() == 1) return LiteEndpoints({n.input(0)});
-  if (n.input_types[0] == Dtype::kInt64) {
+  if (n.input_types[0] == Dtype::kInt64 || IsGathered(n)) {
     OperatorChain c(l);
     Endpoint sum = n.input(0);
     for (int i = 1; i < n.num_inputs(); ++i) sum = c.Add(sum, n.input(i));
