@@ -76,6 +76,18 @@ StatusOr<Endpoint> Packed(Graph& g, absl::string_view name, const std::vector<En
   return Endpoint{n, 0};
 }
 
+// What is padded for maxima alone, by numbers below all others: any number of its scale that is no
+// greater does as well, so that the padding counts for no range.
+bool PadsBelowMaxima(const Node& n) {
+  if (!n.Is("tfl.padv2") || n.NumUses(0) == 0) return false;
+  const auto reads_maxima = [](const Use& use) { return use.node->Is("tfl.max_pool_2d"); };
+  if (!std::ranges::all_of(n.uses(), reads_maxima)) return false;
+  const TensorValue* stated = StatedConstant(*n.input(2).node);
+  if (stated == nullptr || stated->dtype != Dtype::kFloat) return false;
+  const StatusOr<Tensor> value = stated->Materialize();
+  return value.ok() && value->num_elements() == 1 && value->flat<float>()[0] < -1e30f;
+}
+
 // `g` is a copy of `from`, whose nodes have their names. `finite`: a vector more, which tells of
 // each tensor whether all of its elements are; the least of numbers and NaN may be a number.
 StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* finite) {
@@ -89,7 +101,8 @@ StatusOr<RangeVectors> AddRanges(Graph& g, const Graph& from, Endpoint* finite) 
       // Of a loop's variables conditions read few.
       const bool unread = finite != nullptr && n->NumUses(port) == 0;
       if (!IsMeasured(*n, port) || unread) continue;
-      const Endpoint e = {g.Find(n->name()), port};
+      Endpoint e = {g.Find(n->name()), port};
+      if (PadsBelowMaxima(*n)) e = e.node->input(0);
       ASSIGN_OR_RETURN(Node * row, AddNode(g, "measure/row", "Reshape", {e, flat}, attrs));
       ASSIGN_OR_RETURN(Node * low, AddNode(g, "measure/min", "Min", {{row, 0}, axis}, attrs));
       ASSIGN_OR_RETURN(Node * high, AddNode(g, "measure/max", "Max", {{row, 0}, axis}, attrs));

@@ -147,6 +147,10 @@ Status QuantizeToHalf(Graph& graph) {
   for (Node* n : graph.Nodes()) {
     const TensorValue* stated = StatedConstant(*n);
     if (stated == nullptr || stated->dtype != Dtype::kFloat) continue;
+    // XNNPACK, which reads halves in place of what a DEQUANTIZE makes of them, has no results that
+    // are: LiteRT then does not run the file.
+    const auto is_result = [](const Use& use) { return use.node->Is("_Retval"); };
+    if (std::ranges::any_of(n->uses(), is_result)) continue;
     ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
     ASSIGN_OR_RETURN(const Tensor half, HalfWeights(value));
     const std::string name = n->name();
