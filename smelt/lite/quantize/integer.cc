@@ -327,10 +327,10 @@ class IntegerQuantizer {
     return Endpoint{n, 0};
   }
 
-  // No scale has infinities and NaN beside other numbers.
+  // No scale has infinities and NaN beside others; padding by the least of all saturates.
   static Status CheckFinite(const Node& n, const Node& constant, const Tensor& value) {
     for (const float v : value.flat<float>()) {
-      if (std::isfinite(v)) continue;
+      if (std::isfinite(v) || (v < 0 && n.Is("tfl.padv2"))) continue;
       return InvalidArgument("constant '", constant.name(), "', which operator '", n.name(), "' (",
                              OperatorName(n), ") reads, holds ", v);
     }
@@ -436,10 +436,7 @@ class IntegerQuantizer {
                                            std::vector<int64_t>(q->scales.size(), q->zero),
                                            row.ScaledDimension(flags_)));
         } else {
-          // What pads by the least number of all saturates: calibration let it pass.
-          const bool pads = n->Is("tfl.padv2") && agrees && value->num_elements() == 1 &&
-                            value->flat<float>()[0] < 0;
-          if (!pads) RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
+          RETURN_IF_ERROR(CheckFinite(*n, *e.node, *value));
           // Zeros alone have no scale of their own, and stand on any.
           const LiteRange range = RangeOfConstant(e, *value);
           const bool as_other = n->Is(kComparisons) && range.min == range.max;
