@@ -60,6 +60,12 @@ for i in range(0, len(data), 3):
 
 WHOLE = ["--quantize", "int8", "--representative", REQUESTS]
 SAMPLES = npz(work / "four.npz", x=((3, 4), wave(12)))
+
+# A constant result is in integers of its own range, as TensorFlow's converter has it: 255 steps from -1 to 0.7.
+code, out, err, path = frozen(X + floats("k", (2,), -1.0, 0.7) + node("y", "Relu", "x", **FLOAT) + node("z", "Identity", "k", **FLOAT), "--output_arrays", "y,z", "--quantize", "int8", "--representative", SAMPLES, "--inference_output_type", "int8")
+check("a constant result in int8", code == 0, err)
+results = [shown(path)["subgraphs"][0]["tensors"][i] for i in shown(path)["subgraphs"][0]["outputs"]] if code == 0 else []
+check("its scale", len(results) == 2 and abs(results[1]["quantization"]["scale"][0] - 1.7 / 255) < 1e-8 and results[1]["dtype"] == "int8", results)
 code, out, err, path = lite(models / "listed", *WHOLE, "--calibrate_only", "--json")
 check("--calibrate_only", code == 0 and json.loads(out)["quantization"] == "calibrated" and dtypes(path) == {"float32"} and ops(path) == ["FULLY_CONNECTED", "FULLY_CONNECTED"], err + out)
 graph = shown(path)["subgraphs"][0]

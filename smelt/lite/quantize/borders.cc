@@ -1,6 +1,8 @@
 // Arguments and results of quantized graphs as integers.
+#include "smelt/graph/constant.h"
 #include "smelt/lite/common/quantization.h"
 #include "smelt/lite/quantize/conversion.h"
+#include "smelt/lite/quantize/integer_format.h"
 #include "smelt/lite/quantize/quantize.h"
 
 namespace smelt {
@@ -57,12 +59,43 @@ Status NarrowArgument(Graph& graph, Node* n, Dtype type) {
   return OkStatus();
 }
 
+// A constant result, by its own range.
+Status NarrowConstant(Graph& graph, Node* n, const Tensor& value, Dtype type) {
+  const IntegerFormat& format = type == Dtype::kInt8    ? kInt8Format
+                                : type == Dtype::kUint8 ? kUint8Format
+                                                        : kInt16Format;
+  LiteRange range;
+  for (const float v : value.flat<float>()) {
+    if (!std::isfinite(v)) return FailedPrecondition("output ", n->Int("index"), " holds ", v);
+    range.min = std::min(range.min, v);
+    range.max = std::max(range.max, v);
+  }
+  const Params p = ParamsOf(range, format);
+  ASSIGN_OR_RETURN(const Tensor q, QuantizedTo(value, p, format));
+  AttrMap attrs;
+  attrs.Set("dtype", type);
+  attrs.Set("value", q);
+  SetQuantization(attrs, 0, {{p.scale}, {p.zero}, 0});
+  Node* before = n->input(0).node;
+  ASSIGN_OR_RETURN(Node * made, graph.Add(absl::StrCat(before->name(), "/quantized"), "Const", {},
+                                          std::move(attrs)));
+  graph.SetInput(n, 0, {made, 0});
+  n->AttrsToChange().Set("T", type);
+  RETURN_IF_ERROR(graph.ResolveTypes(n));
+  if (before->uses().empty()) graph.Remove(before);
+  return OkStatus();
+}
+
 Status NarrowResult(Graph& graph, Node* n, Dtype type) {
   Node* d = n->input(0).node;
   // An argument that is passed on: as integers it is what its other readers have of it.
   Node* passed = nullptr;
   for (const Use& use : d->OrderedUses()) {
     if (d->Is("_Arg") && !use.is_control() && use.node->Is("tfl.quantize")) passed = use.node;
+  }
+  if (const TensorValue* stated = StatedConstant(*d)) {
+    ASSIGN_OR_RETURN(const Tensor value, stated->Materialize());
+    return NarrowConstant(graph, n, value, type);
   }
   if (passed == nullptr && !d->Is("tfl.dequantize")) {
     return FailedPrecondition("output ", n->Int("index"), " stays float: '", d->name(), "' (",
