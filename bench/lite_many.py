@@ -5,8 +5,8 @@ FOLDER keeps the files, which are made once: by TensorFlow's converter of the fu
 (float, float16, dynamic, int8 with int8 and with float inputs, int16x8); by `smelt lite` of those models; and by tests/peers/lite_builder.py, one operator in each type. Each file is run by every signature, with its
 shapes and with a batch of 3 where that is free, in LiteRT (the default resolver; where smelt answers otherwise, the reference kernels and those without delegates too) and in smelt.
 
-equal: integers of LiteRT's default or of its reference kernels, floats within 1e-5 of an output's range. one step: integers differ by one at most. spread: floats of quantized files differ less than those
-of LiteRT's resolvers among themselves. Ends with the counts, and fails where smelt answers otherwise or refuses what LiteRT runs."""
+equal: integers of LiteRT's default or of its reference kernels, floats within 1e-5 of an output's range. one step: integers differ by one at most. spread: floats of quantized files, and
+integers behind many layers, differ less than those of LiteRT's resolvers among themselves. Ends with the counts, and fails where smelt answers otherwise or refuses what LiteRT runs."""
 import argparse
 import os
 import pathlib
@@ -322,9 +322,11 @@ def main():
                         continue
                     spread = [distance(x, want) for x in theirs.values()]
                     least = min([steps if not odd else 99, *(s for s, _, o in apart.values() if not o)])
-                    if not odd and steps == 0 and part <= max([p for _, p, _ in spread] or [0]):
+                    own_steps, own_part = (max([x[at] for x in spread] or [0]) for at in (0, 1))
+                    # A layer's step that flips becomes several behind many layers, in integers as in floats.
+                    if not odd and (steps == 0 or (steps > 1 and steps <= own_steps)) and part <= max(own_part, TOLERANCE if steps else 0):
                         kind = "spread" if kind == "equal" else kind
-                        why += f" {part:.2g} of the range, LiteRT's own {max(p for _, p, _ in spread):.2g};"
+                        why += f" {steps} steps, {part:.2g} of the range, LiteRT's own {own_steps}, {own_part:.2g};"
                     elif not odd and least <= 1 and part <= TOLERANCE:
                         kind = "one step" if kind in ("equal", "spread") else kind
                     else:
