@@ -8,7 +8,7 @@
 namespace smelt::lite {
 namespace {
 
-struct TableState final : KernelState {
+struct TableState : KernelState {
   std::array<uint8_t, 256> bytes{};  // by the input's bits
 };
 
@@ -224,7 +224,8 @@ std::string DeclineSampled(const Node& node) {
 
 // ---- x * relu6(x + 3) / 6 in 16 bits
 
-struct SwishState final : KernelState {
+// Of 8 bits a table, of int16 computed one by one.
+struct SwishState final : TableState {
   int32_t zero_in = 0, zero_out = 0;
   int16_t out = 0, relu = 0;
   int out_shift = 0, relu_shift = 0;
@@ -235,6 +236,35 @@ struct SwishState final : KernelState {
 int16_t HighHalf(int32_t fraction) {
   const int64_t rounded = (int64_t{fraction} + (1 << 15)) >> 16;
   return static_cast<int16_t>(std::min<int64_t>(rounded, 32767));
+}
+
+int16_t Saturated(int32_t x) { return static_cast<int16_t>(std::clamp(x, -32768, 32767)); }
+int16_t DoublingHigh16(int16_t a, int16_t b, bool rounding) {
+  if (a == b && a == -32768) return 32767;
+  const int32_t ab = int32_t{a} * b;
+  const int32_t nudge = !rounding ? 0 : ab >= 0 ? 1 << 14 : 1 - (1 << 14);
+  return static_cast<int16_t>((ab + nudge) / (1 << 15));
+}
+
+int32_t SwishOf(const SwishState& s, int32_t q) {
+  const auto value = static_cast<int16_t>(q - s.zero_in);
+  const auto fine = static_cast<int16_t>(value * 128);
+  const int16_t in_steps = DoublingHigh16(fine, s.out, true);
+  // relu6(x + 3) / 6 as a number of [0, 1].
+  int16_t relu = fine;
+  if (s.relu_shift > 0) {
+    relu = Saturated(ShiftedLeft(relu, std::min(s.relu_shift - 1, 15)));
+  }
+  relu = DoublingHigh16(relu, s.relu, true);
+  if (s.relu_shift > 0) relu = Saturated(int32_t{relu} * 2);
+  if (s.relu_shift < 0) {
+    relu = static_cast<int16_t>(DividedByPower(relu, std::min(-s.relu_shift, 31)));
+  }
+  relu = static_cast<int16_t>((relu + (1 << 15)) >> 1);
+  const int16_t product = DoublingHigh16(relu, in_steps, false);
+  const int32_t steps = s.out_shift > 0 ? ShiftedLeft(product, s.out_shift)
+                                        : DividedByPower(product, std::min(-s.out_shift, 31));
+  return s.range.Clamp(Saturated(steps), s.zero_out);
 }
 
 StatusOr<std::unique_ptr<KernelState>> PrepareSwish(const Node& node) {
@@ -250,45 +280,19 @@ StatusOr<std::unique_ptr<KernelState>> PrepareSwish(const Node& node) {
   s->out_shift = f.shift;
   s->relu = HighHalf(r.fraction);
   s->relu_shift = r.shift;
+  const Dtype type = node.output_types[0];
+  if (type != Dtype::kInt16) FillTable(type, *s, [&](int32_t q) { return SwishOf(*s, q); });
   return s;
-}
-
-int16_t Saturated(int32_t x) { return static_cast<int16_t>(std::clamp(x, -32768, 32767)); }
-int16_t DoublingHigh16(int16_t a, int16_t b, bool rounding) {
-  if (a == b && a == -32768) return 32767;
-  const int32_t ab = int32_t{a} * b;
-  const int32_t nudge = !rounding ? 0 : ab >= 0 ? 1 << 14 : 1 - (1 << 14);
-  return static_cast<int16_t>((ab + nudge) / (1 << 15));
 }
 
 Status RunSwish(OpContext& ctx) {
   const auto& s = ctx.state<SwishState>();
   const Tensor& in = ctx.input(0);
+  if (in.dtype() != Dtype::kInt16) return RunTable(ctx);
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, in.shape()));
-  VisitNarrow(in.dtype(), [&]<typename T>() {
-    const T* x = in.data<T>();
-    T* y = out->data<T>();
-    for (int64_t i = 0; i < in.num_elements(); ++i) {
-      const auto value = static_cast<int16_t>(int32_t{x[i]} - s.zero_in);
-      const auto fine = static_cast<int16_t>(value * 128);
-      const int16_t in_steps = DoublingHigh16(fine, s.out, true);
-      // relu6(x + 3) / 6 as a number of [0, 1].
-      int16_t relu = fine;
-      if (s.relu_shift > 0) {
-        relu = Saturated(ShiftedLeft(relu, std::min(s.relu_shift - 1, 15)));
-      }
-      relu = DoublingHigh16(relu, s.relu, true);
-      if (s.relu_shift > 0) relu = Saturated(int32_t{relu} * 2);
-      if (s.relu_shift < 0) {
-        relu = static_cast<int16_t>(DividedByPower(relu, std::min(-s.relu_shift, 31)));
-      }
-      relu = static_cast<int16_t>((relu + (1 << 15)) >> 1);
-      const int16_t product = DoublingHigh16(relu, in_steps, false);
-      const int32_t steps = s.out_shift > 0 ? ShiftedLeft(product, s.out_shift)
-                                            : DividedByPower(product, std::min(-s.out_shift, 31));
-      y[i] = static_cast<T>(s.range.Clamp(Saturated(steps), s.zero_out));
-    }
-  });
+  const int16_t* x = in.data<int16_t>();
+  int16_t* y = out->data<int16_t>();
+  for (int64_t i = 0; i < in.num_elements(); ++i) y[i] = static_cast<int16_t>(SwishOf(s, x[i]));
   return OkStatus();
 }
 
