@@ -91,13 +91,16 @@ PartialShape SlicedShape(const Node& n, const Legalizer& l) {
   return PartialShape::UnknownOfRank(static_cast<int>(sizes[0]));
 }
 
+// Masks have a bit for each.
+constexpr int64_t kMaxEntries = 32;
+
 // Of a slice by ones of sizes, or from places, that are known when it runs: zeros before it, and as
 // many behind as are left.
 LiteEndpoints RunningSliceGrad(Node& n, Legalizer& l) {
   const PartialShape out = SlicedShape(n, l), entries = l.shape(n.input(1));
   const auto begin = l.Integers(n.input(1)), strides = l.Integers(n.input(3));
   const int rank = out.rank();
-  if (rank < 1 || entries.rank() != 1 || entries[0] < 1 || !strides ||
+  if (rank < 1 || entries.rank() != 1 || entries[0] < 1 || entries[0] > kMaxEntries || !strides ||
       std::ranges::any_of(*strides, [](int64_t s) { return s != 1; })) {
     return Unimplemented("the part that it writes is not known, or not by ones");
   }
