@@ -64,7 +64,7 @@ struct PassContext {
   // The kind of device that the graph is for; empty: not known, and of functions that stand for
   // each other the named one is taken.
   absl::string_view device_type = "CPU";
-  // Results larger than this are not folded. TensorFlow's own default.
+  // Results larger than this, and than what they are made of, are not folded.
   int64_t max_folded_bytes = 10 << 20;
   // false: nobody said what is fetched, so that no node may go.
   bool fetch_known = true;

@@ -161,12 +161,13 @@ StatusOr<bool> Folder::Fold(Node* node) {
   auto outputs = evaluator_.Evaluate(*node, std::move(inputs));
   if (!outputs.ok()) return false;
   const PassContext& context = r_.context();
-  const bool too_large =
-      context.for_execution ? !Dequantizes(*node) && TotalBytes(*outputs) > context.max_folded_bytes
-                            : std::ranges::any_of(*outputs, [&](const Tensor& t) {
-                                const auto bytes = static_cast<int64_t>(t.bytes());
-                                return bytes > bytes_before && bytes > kMaxConstantBytes;
-                              });
+  // What grows is computed anew rather than kept, unless it is small.
+  const int64_t limit = context.for_execution ? context.max_folded_bytes : kMaxConstantBytes;
+  const bool too_large = !(context.for_execution && Dequantizes(*node)) &&
+                         std::ranges::any_of(*outputs, [&](const Tensor& t) {
+                           const auto bytes = static_cast<int64_t>(t.bytes());
+                           return bytes > bytes_before && bytes > limit;
+                         });
   if (too_large || outputs->size() != node->output_types.size()) return false;
   return Replace(node, *std::move(outputs));
 }
