@@ -97,12 +97,20 @@ std::string Beside(const std::string& path) {
 }
 
 // Opens the file beside the place and locks it. What is in it belongs to a process that is gone.
+// `whole` lives from before the file is made.
 StatusOr<Descriptor> OpenBeside(const std::string& path, const std::string& beside,
-                                OtherWriter other) {
+                                OtherWriter other, std::optional<SignalsWait>* whole) {
   for (;;) {
+    whole->emplace();
     Descriptor fd(open(beside.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!fd.valid()) return FileError(beside, errno);
-    if (!LockDescriptor(fd.get(), other == OtherWriter::kWait)) {
+    bool locked = LockDescriptor(fd.get(), /*wait=*/false);
+    if (!locked && other == OtherWriter::kWait) {
+      whole->reset();  // the file is the other's
+      locked = LockDescriptor(fd.get(), /*wait=*/true);
+      whole->emplace();
+    }
+    if (!locked) {
       return absl::AbortedError(absl::StrCat(path, ": another process is writing this file"));
     }
     struct stat here, there;
@@ -144,7 +152,9 @@ StatusOr<std::unique_ptr<StagedFile>> StagedFile::Make(const std::string& path, 
   }
   if (place.empty()) return FileError(path, ENOENT);
   std::string beside = Beside(place);
-  auto fd = OpenBeside(path, beside, other);
+  // From its making on the file goes with the process.
+  std::optional<SignalsWait> whole;
+  auto fd = OpenBeside(path, beside, other, &whole);
   if (!fd.ok()) {
     // The folder may not be written, the file in it may be.
     const bool file_only = exists && access(FolderOf(place).c_str(), W_OK) != 0;

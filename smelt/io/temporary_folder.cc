@@ -12,6 +12,7 @@ namespace smelt {
 StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Make(const std::string& name) {
   const char* tmp = std::getenv("TMPDIR");
   std::string path = JoinPath(tmp != nullptr && *tmp != 0 ? tmp : "/tmp", name + "_XXXXXX");
+  const SignalsWait whole;  // from its making on the folder goes with the process
   if (mkdtemp(path.data()) == nullptr) {
     return Prefix(FileError(path, errno), "cannot make a temporary folder: ");
   }
