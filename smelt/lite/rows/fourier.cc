@@ -151,7 +151,8 @@ StatusOr<ComplexParts> OfFreeComplex(int64_t axis, bool back, const ComplexParts
   ASSIGN_OR_RETURN(const Endpoint size, SizeOf(z.real, axis, l));
   const Endpoint places =
       c.Make("tfl.range", {l.Int(0), size, l.Int(1)}, {}, {Dtype::kInt32, PartialShape::Of({-1})});
-  const Endpoint steps = c.Mul(c.Reshape(places, {-1, 1}), c.Reshape(places, {1, -1}));
+  const Endpoint across = c.Reshape(places, {1, -1}), down = c.Reshape(places, {-1, 1});
+  const Endpoint steps = c.Mul(down, across);
   // Whole turns are left out while numbers are whole.
   const Endpoint turn = c.Op("tfl.floor_mod", {steps, size}), count = c.Cast(size, Dtype::kFloat);
   const Endpoint angle = c.Mul(c.Div(c.Cast(turn, Dtype::kFloat), count), 2 * std::numbers::pi);

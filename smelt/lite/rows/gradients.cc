@@ -130,7 +130,8 @@ LiteEndpoints RunningSliceGrad(Node& n, Legalizer& l) {
     before = c.Mul(before, l.Ints(said));
   }
   if (!begin || std::ranges::any_of(first, [](int64_t f) { return f < 0; })) {
-    before = c.Select(c.Less(before, 0), c.Add(before, whole), before);
+    const Endpoint wrapped = c.Add(before, whole);
+    before = c.Select(c.Less(before, 0), wrapped, before);
   }
   before = c.Max(c.Min(before, whole), 0);
   Endpoint part = n.input(4);
@@ -141,7 +142,7 @@ LiteEndpoints RunningSliceGrad(Node& n, Legalizer& l) {
     part =
         c.Make("tfl.expand_dims", {part, l.Int(axis)}, {}, {l.type(part), PartialShape::Of(sizes)});
   }
-  const Endpoint behind = c.Sub(c.Sub(whole, before), c.ShapeOf(part));
+  const Endpoint size = c.ShapeOf(part), behind = c.Sub(c.Sub(whole, before), size);
   const Endpoint pads = c.Make("tfl.pack", {before, behind},
                                Options({{"values_count", int64_t{2}}, {"axis", int64_t{1}}}),
                                {Dtype::kInt32, PartialShape::Of({rank, 2})});

@@ -19,8 +19,9 @@ Endpoint OrOf(Endpoint a, Endpoint b, OperatorChain& c) { return c.Op("tfl.logic
 // As std::round does, of what may be inside: of -0.5 and more.
 Endpoint RoundedAway(Endpoint x, OperatorChain& c) {
   const Endpoint down = FloorOf(x, c), rest = c.Sub(x, down);
-  const Endpoint half = c.And(c.Equal(rest, 0.5), c.LessEqual(0, x));
-  return c.Select(OrOf(c.Less(0.5, rest), half, c), c.Add(down, 1), down);
+  const Endpoint inside = c.LessEqual(0, x), half = c.And(c.Equal(rest, 0.5), inside);
+  const Endpoint up = c.Add(down, 1);
+  return c.Select(OrOf(c.Less(0.5, rest), half, c), up, down);
 }
 
 // So many whole multiples of `size` are in x, which is not negative.
@@ -36,15 +37,18 @@ Endpoint Folded(Endpoint x, const std::string& mode, Side side, OperatorChain& c
       const double period = 2 * side.size;
       const Endpoint whole = c.Mul(Times(away, period, c), period);
       below = c.Add(whole, x);
-      below = c.Select(c.Less(below, -side.size), c.Add(below, period), c.Sub(c.Sub(0, below), 1));
+      const Endpoint turned = c.Sub(c.Sub(0, below), 1), moved = c.Add(below, period);
+      below = c.Select(c.Less(below, -side.size), moved, turned);
       above = c.Sub(x, whole);
-      above = c.Select(c.LessEqual(side.size, above), c.Sub(c.Sub(period, above), 1), above);
+      const Endpoint back = c.Sub(c.Sub(period, above), 1);
+      above = c.Select(c.LessEqual(side.size, above), back, above);
     } else {
       const Endpoint times = Times(away, side.last(), c);
       below = c.Add(x, c.Mul(c.Add(times, 1), side.size));
       above = c.Sub(x, c.Mul(times, side.size));
     }
-    x = c.Select(c.Less(x, 0), below, c.Select(c.Less(side.last(), x), above, x));
+    const Endpoint others = c.Select(c.Less(side.last(), x), above, x);
+    x = c.Select(c.Less(x, 0), below, others);
   }
   return c.Min(c.Max(x, 0), side.last());
 }
@@ -56,8 +60,9 @@ struct Pixels {
 
   // Those at places that are whole numbers, or the fill: [images, places, channels].
   Endpoint At(Endpoint y, Endpoint x, OperatorChain& c) const {
-    const Endpoint inside = c.And(c.And(c.LessEqual(0, y), c.LessEqual(0, x)),
-                                  c.And(c.Less(y, height.size), c.Less(x, width.size)));
+    const Endpoint left = c.Less(x, width.size), above = c.And(c.Less(y, height.size), left);
+    const Endpoint right = c.LessEqual(0, x), below = c.And(c.LessEqual(0, y), right);
+    const Endpoint inside = c.And(below, above);
     const Endpoint place = c.Select(inside, c.Add(c.Mul(y, width.size), x), 0);
     const Endpoint pixels = c.Rows(rows, c.Add(c.Cast(place, Dtype::kInt32), first));
     return c.Select(Column(inside, c), pixels, fill);
@@ -98,7 +103,8 @@ LiteEndpoints Projected(Node& n, Legalizer& l) {
                      LitePart(n.input(1), {0, i}, {of[0] < 0 ? -1 : of[0], 1}, l));
   }
   const auto plane = [&](Endpoint x, Endpoint y) {
-    return c.Add(c.Mul(x, columns), c.Mul(y, rows));
+    const Endpoint down = c.Mul(y, rows);
+    return c.Add(c.Mul(x, columns), down);
   };
   const Endpoint depth = c.Add(plane(m[6], m[7]), 1), nowhere = c.Equal(depth, 0);
   const auto coordinate = [&](size_t i, Side side) {
@@ -115,15 +121,18 @@ LiteEndpoints Projected(Node& n, Legalizer& l) {
   const Pixels pixels = {c.Reshape(n.input(0), {-1, in[3]}), first, fill, height, width};
   Endpoint e;
   if (n.String("interpolation") == "NEAREST") {
-    e = pixels.At(RoundedAway(y, c), RoundedAway(x, c), c);
+    const Endpoint column = RoundedAway(x, c), row = RoundedAway(y, c);
+    e = pixels.At(row, column, c);
   } else {
     const Endpoint y0 = FloorOf(y, c), x0 = FloorOf(x, c), y1 = c.Add(y0, 1), x1 = c.Add(x0, 1);
     const auto mixed = [&](Endpoint from, Endpoint to, Endpoint at, Endpoint a, Endpoint b) {
-      return c.Add(c.Mul(Pixels::Column(c.Sub(to, at), c), a),
-                   c.Mul(Pixels::Column(c.Sub(at, from), c), b));
+      const Endpoint second = c.Mul(Pixels::Column(c.Sub(at, from), c), b);
+      return c.Add(c.Mul(Pixels::Column(c.Sub(to, at), c), a), second);
     };
-    const Endpoint upper = mixed(x0, x1, x, pixels.At(y0, x0, c), pixels.At(y0, x1, c));
-    const Endpoint lower = mixed(x0, x1, x, pixels.At(y1, x0, c), pixels.At(y1, x1, c));
+    const Endpoint upper_right = pixels.At(y0, x1, c), upper_left = pixels.At(y0, x0, c);
+    const Endpoint upper = mixed(x0, x1, x, upper_left, upper_right);
+    const Endpoint lower_right = pixels.At(y1, x1, c), lower_left = pixels.At(y1, x0, c);
+    const Endpoint lower = mixed(x0, x1, x, lower_left, lower_right);
     e = mixed(y0, y1, y, upper, lower);
   }
   // Elsewhere what is nowhere was folded into the image.
