@@ -511,11 +511,8 @@ const FunctionWalk* Walks::Function(const std::string& name, std::vector<Fact> a
 
 StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
                                  std::span<const PartialShape> arg_shapes) {
-  Walks walks(*graph.library(), more);
-  Walk walk(walks, 0);
-  walk.Run(graph, arg_shapes, false);
-  RETURN_IF_ERROR(walk.first_error);
-  return std::move(walk.table);
+  return InferShapes(graph, more, arg_shapes,
+                     [](const Node&, std::vector<Tensor>) { return std::vector<Tensor>(); });
 }
 
 StatusOr<ShapeTable> InferShapes(const Graph& graph, MoreShapeRules more,
