@@ -3,7 +3,6 @@
 #include "smelt/kernels/isa/conv.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "smelt/kernels/isa/vector.inc"
 

@@ -4,7 +4,6 @@
 // weight of a row of the window once, and keeps its sums in registers. Where a window leaves the
 // image a tile reads zeros, by a table of where each of its pixels lies.
 #include <cstdint>
-#include <utility>
 
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/kernels/isa/vector.inc"

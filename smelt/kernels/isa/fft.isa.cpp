@@ -1,8 +1,6 @@
 // Butterflies over vectors: a lane is a transform of its own, so that nothing is ever shuffled.
 #include "smelt/kernels/isa/fft.h"
 
-#include <utility>
-
 #include "smelt/kernels/isa/loop.inc"
 #include "smelt/kernels/isa/vector.inc"
 

@@ -1,6 +1,5 @@
 // Maxima over windows whose pixels' channels lie side by side.
 #include <cstdint>
-#include <utility>
 
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/kernels/isa/vector.inc"

@@ -1,6 +1,5 @@
 // Reductions and normalizations of one row of floats.
 #include <cstdint>
-#include <utility>
 
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/loop.inc"
