@@ -1,9 +1,8 @@
 // A normalization by constant statistics is a product and a sum, once constants are folded.
 #include <algorithm>
-#include <optional>
 
-#include "smelt/kernels/nn/fused.h"
 #include "smelt/optimize/remap/contraction.h"
+#include "smelt/optimize/remap/fold_weights.h"
 #include "smelt/optimize/remap/rules.h"
 
 namespace smelt::remap {
@@ -97,26 +96,15 @@ StatusOr<Rewritten> BatchNormToScaleAndShift(Node& node, Rewriter& r) {
   if (x.rank() != 4 || x[3] < 0) {
     return r.No("the number of channels is not known");
   }
-  const Shape channels({x[3]});
-  std::optional<Tensor> four[4];
-  const Tensor* args[4];
-  for (int i = 0; i < 4; ++i) {
-    four[i] = r.Constant(node.input(1 + i));
-    if (!four[i] || four[i]->dtype() != Dtype::kFloat || four[i]->shape() != channels) {
-      return r.No("its statistics are no constants");
-    }
-    args[i] = &*four[i];
-  }
-  ASSIGN_OR_RETURN(Tensor scale, Tensor::Make(Dtype::kFloat, channels, HeapAllocator()));
-  ASSIGN_OR_RETURN(Tensor shift, Tensor::Make(Dtype::kFloat, channels, HeapAllocator()));
-  FusedOps ops;
-  ops.epsilon = node.Float("epsilon", 1e-4F);
-  nn::FoldBatchNorm(ops, args, scale.data<float>(), shift.data<float>());
+  const auto norm = ConstantNormOf(node, x[3], r);
+  if (!norm) return r.No("its statistics are no constants");
   AttrMap attrs;
   attrs.Set("T", Dtype::kFloat);
   const auto name = [&](absl::string_view what) {
     return r.graph().FreeName(absl::StrCat(node.name(), "/", what));
   };
+  const Tensor scale = Tensor::Vector<float>(norm->scale);
+  const Tensor shift = Tensor::Vector<float>(norm->shift);
   Node* const by = r.AddConst(name("scale"), scale, node);
   Node* const and_by = r.AddConst(name("shift"), shift, node);
   ASSIGN_OR_RETURN(Node * product,

@@ -89,24 +89,31 @@ void ScaleAndShift(Chain& chain, const std::vector<float>& scale, const std::vec
   }
 }
 
-bool FoldBatchNorm(Chain& chain, const Node& batch_norm, const Rewriter& r) {
-  if (!MayScale(chain, r)) return false;
-  const auto depth = static_cast<size_t>(Depth(*chain.root, r));
+std::optional<ConstantNorm> ConstantNormOf(const Node& batch_norm, int64_t channels,
+                                           const Rewriter& r) {
   std::optional<Tensor> four[4];
   const Tensor* args[4];
   for (int i = 0; i < 4; ++i) {
     four[i] = r.Constant(batch_norm.input(1 + i));
-    if (!four[i] || four[i]->dtype() != Dtype::kFloat ||
-        four[i]->num_elements() != static_cast<int64_t>(depth)) {
-      return false;
+    if (!four[i] || four[i]->dtype() != Dtype::kFloat || four[i]->num_elements() != channels) {
+      return std::nullopt;
     }
     args[i] = &*four[i];
   }
-  std::vector<float> scale(depth), shift(depth);
+  ConstantNorm norm;
+  norm.scale.resize(static_cast<size_t>(channels));
+  norm.shift.resize(static_cast<size_t>(channels));
   FusedOps ops;
   ops.epsilon = batch_norm.Float("epsilon", 1e-4F);
-  nn::FoldBatchNorm(ops, args, scale.data(), shift.data());
-  ScaleAndShift(chain, scale, shift, r);
+  nn::FoldBatchNorm(ops, args, norm.scale.data(), norm.shift.data());
+  return norm;
+}
+
+bool FoldBatchNorm(Chain& chain, const Node& batch_norm, const Rewriter& r) {
+  if (!MayScale(chain, r)) return false;
+  const auto norm = ConstantNormOf(batch_norm, Depth(*chain.root, r), r);
+  if (!norm) return false;
+  ScaleAndShift(chain, norm->scale, norm->shift, r);
   return true;
 }
 

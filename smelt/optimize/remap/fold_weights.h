@@ -37,6 +37,13 @@ void StartFolding(Chain& chain, const Rewriter& r);
 // y = y * scale + shift, folded into filter and bias. REQUIRES: MayScale.
 void ScaleAndShift(Chain& chain, const std::vector<float>& scale, const std::vector<float>& shift,
                    const Rewriter& r);
+// What a normalization of `channels` does by its constant statistics: y = x * scale + shift.
+// Nothing where they are no such constants.
+struct ConstantNorm {
+  std::vector<float> scale, shift;
+};
+std::optional<ConstantNorm> ConstantNormOf(const Node& batch_norm, int64_t channels,
+                                           const Rewriter& r);
 // The same of a normalization by constant statistics; false when it has no such.
 bool FoldBatchNorm(Chain& chain, const Node& batch_norm, const Rewriter& r);
 // Makes constants of what was folded: the filter to use in the root's place, chain.args.
