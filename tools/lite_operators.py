@@ -93,8 +93,10 @@ def exports():
         # A name that another file has in its anonymous namespace is that file's own.
         bodies = {name: "".join(b for f, b in places if f == file) or places[0][1] for name, places in shared.items()}
         for rows in re.findall(r"ExportRow k\w+\[\] = \{(.*?)\};\n", text, re.S):
-            for op, function, operator in re.findall(r'\{\s*"(\w+)",\s*(\w+)(?:,\s*"tfl\.(\w+)")?', rows):
-                out[op] = sorted(made_by(function, bodies, chain, set()) - {"no_value", "variable"}), operator
+            # FRAME<FUNCTION>: what both make.
+            for op, function, within, operator in re.findall(r'\{\s*"(\w+)",\s*(\w+)(?:<(\w+)>)?(?:,\s*"tfl\.(\w+)")?', rows):
+                made = made_by(function, bodies, chain, set()) | made_by(within, bodies, chain, set())
+                out[op] = sorted(made - {"no_value", "variable"}), operator
     return sorted(out.items())
 
 

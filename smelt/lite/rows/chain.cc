@@ -89,6 +89,11 @@ std::vector<Endpoint> OperatorChain::MakeMany(OpName op, std::initializer_list<E
   return out;
 }
 
+Endpoint OperatorChain::CountTo(Endpoint count, int64_t size) {
+  return Make("tfl.range", {l_.Int(0), count, l_.Int(1)}, {},
+              {Dtype::kInt32, PartialShape::Of({size})});
+}
+
 Endpoint OperatorChain::ShapeOf(Endpoint e) {
   if (!status_.ok()) return {};
   const StatusOr<Endpoint> made = l_.ShapeOf(e);

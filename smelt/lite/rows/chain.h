@@ -49,6 +49,8 @@ class OperatorChain {
   std::vector<Endpoint> Unpack(Endpoint e, int64_t count, int64_t axis, const PartialShape& part);
   Endpoint Cast(Endpoint e, Dtype to);
   Endpoint ShapeOf(Endpoint e);  // Legalizer::ShapeOf
+  // The numbers from 0 to below `count`, int32; `size`: how many they are, -1 not known.
+  Endpoint CountTo(Endpoint count, int64_t size);
   // Rows of `from` at the places that `at` says, which has a known rank.
   Endpoint Rows(Endpoint from, Endpoint at);
   Endpoint Transpose(Endpoint e, const std::vector<int64_t>& order);

@@ -149,8 +149,7 @@ StatusOr<ComplexParts> OfFreeComplex(int64_t axis, bool back, const ComplexParts
   }
   OperatorChain c(l);
   ASSIGN_OR_RETURN(const Endpoint size, SizeOf(z.real, axis, l));
-  const Endpoint places =
-      c.Make("tfl.range", {l.Int(0), size, l.Int(1)}, {}, {Dtype::kInt32, PartialShape::Of({-1})});
+  const Endpoint places = c.CountTo(size, -1);
   const Endpoint across = c.Reshape(places, {1, -1}), down = c.Reshape(places, {-1, 1});
   const Endpoint steps = c.Mul(down, across);
   // Whole turns are left out while numbers are whole.

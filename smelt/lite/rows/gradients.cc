@@ -284,8 +284,7 @@ StatusOr<Endpoint> GreatestOfAll(const Node& n, const WindowGrid& w, Legalizer& 
   OperatorChain c(l);
   const int64_t size = w.rows.in * w.columns.in * w.channels;
   ASSIGN_OR_RETURN(const Endpoint images, SizeOf(n.input(0), 0, l));
-  const Endpoint image = c.Make("tfl.range", {l.Int(0), images, l.Int(1)}, {},
-                                {Dtype::kInt32, PartialShape::Of({w.batch})});
+  const Endpoint image = c.CountTo(images, w.batch);
   const Endpoint first = c.Reshape(c.Mul(image, static_cast<double>(size)), {w.batch, 1, 1, 1});
   const Endpoint all = c.Add(place, first);
   RETURN_IF_ERROR(c.Done(all).status());

@@ -147,8 +147,7 @@ Sampling SampleAt(Endpoint low, Endpoint high, int64_t count, const ImageSide& s
     number = l.Const(VectorOf(numbers));
     last = l.Floats(static_cast<float>(side.size - 1));
   } else {
-    const Endpoint whole = c.Make("tfl.range", {l.Int(0), side.scalar, l.Int(1)}, {},
-                                  {Dtype::kInt32, PartialShape::Of({-1})});
+    const Endpoint whole = c.CountTo(side.scalar, -1);
     if (!c.ok()) return {};
     number = c.Cast(whole, Dtype::kFloat);
     last = c.Cast(c.Sub(side.scalar, 1), Dtype::kFloat);

@@ -123,25 +123,13 @@ E Proximal(E var, E g, E lr, const Step& s, OperatorChain& c) {
   return c.Div(Shrunk(moved, c.Mul(lr, s.Of("l1")), c), c.Add(c.Mul(s.Of("l2"), lr), 1));
 }
 
-Status CheckFloats(const Node& n) {
-  if (n.Type("T") == Dtype::kFloat) return OkStatus();
-  return Unimplemented("its operators do not take ", DtypeName(n.Type("T")));
-}
-
-LiteEndpoints Descent(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void Descent(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Gradient(), lr = s.Of("alpha"), var = s.Read("var");
   s.Write("var", n.Is("ResourceApplyGradientDescent") ? c.Sub(var, c.Mul(g, lr))
                                                       : Proximal(var, g, lr, s, c));
-  return s.Done();
 }
 
-LiteEndpoints Momentum(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void Momentum(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), lr = s.Of("lr"), momentum = s.Of("momentum"), var = s.Read("var");
   const E kept = c.Mul(s.Read("accum"), momentum), step = c.Mul(g, lr);
   const bool nesterov = n.Bool("use_nesterov");
@@ -149,19 +137,15 @@ LiteEndpoints Momentum(Node& n, Legalizer& l) {
     const E accum = c.Sub(kept, step);
     s.Write("accum", accum);
     s.Write("var", c.Add(var, nesterov ? c.Sub(c.Mul(accum, momentum), step) : accum));
-    return s.Done();
+    return;
   }
   const E accum = c.Add(kept, g);
   s.Write("accum", accum);
   s.Write("var",
           c.Sub(var, nesterov ? c.Add(step, c.Mul(c.Mul(accum, momentum), lr)) : c.Mul(accum, lr)));
-  return s.Done();
 }
 
-LiteEndpoints Adagrad(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void Adagrad(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), lr = s.Of("lr"), var = s.Read("var");
   E accum = s.Read("accum");
   if (n.Bool("update_slots", true)) {
@@ -171,18 +155,14 @@ LiteEndpoints Adagrad(Node& n, Legalizer& l) {
   E root = RootOf(accum, c);
   if (n.Is({"ResourceApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad"})) {
     s.Write("var", Proximal(var, g, c.Div(lr, root), s, c));
-    return s.Done();
+    return;
   }
   if (n.Is({"ResourceApplyAdagradV2", "ResourceSparseApplyAdagradV2"}))
     root = c.Add(root, s.Of("epsilon"));
   s.Write("var", c.Sub(var, c.Div(c.Mul(g, lr), root)));
-  return s.Done();
 }
 
-LiteEndpoints Adadelta(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void Adadelta(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), rho = s.Of("rho"), epsilon = s.Of("epsilon"), var = s.Read("var"),
           steps = s.Read("accum_update"), rest = c.Sub(1, rho);
   const E accum = c.Add(c.Mul(s.Read("accum"), rho), c.Mul(SquareOf(g, c), rest));
@@ -191,13 +171,9 @@ LiteEndpoints Adadelta(Node& n, Legalizer& l) {
   s.Write("accum", accum);
   s.Write("accum_update", c.Add(c.Mul(steps, rho), c.Mul(SquareOf(step, c), rest)));
   s.Write("var", c.Sub(var, c.Mul(step, s.Of("lr"))));
-  return s.Done();
 }
 
-LiteEndpoints Adam(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void Adam(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), beta1 = s.Of("beta1"), var = s.Read("var");
   const E rate = c.Div(c.Mul(s.Of("lr"), RootOf(c.Sub(1, s.Of("beta2_power")), c)),
                        c.Sub(1, s.Of("beta1_power")));
@@ -211,13 +187,9 @@ LiteEndpoints Adam(Node& n, Legalizer& l) {
   }
   if (n.Bool("use_nesterov")) m = c.Add(c.Mul(g, c.Sub(1, beta1)), c.Mul(m, beta1));
   s.Write("var", c.Sub(var, c.Div(c.Mul(m, rate), c.Add(RootOf(v, c), s.Of("epsilon")))));
-  return s.Done();
 }
 
-LiteEndpoints AdaMax(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void AdaMax(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), var = s.Read("var");
   const E rate = c.Div(s.Of("lr"), c.Sub(1, s.Of("beta1_power")));
   const E m = MovedTo(s.Read("m"), g, s.Of("beta1"), c);
@@ -225,13 +197,9 @@ LiteEndpoints AdaMax(Node& n, Legalizer& l) {
   s.Write("m", m);
   s.Write("v", v);
   s.Write("var", c.Sub(var, c.Mul(c.Div(m, c.Add(v, s.Of("epsilon"))), rate)));
-  return s.Done();
 }
 
-LiteEndpoints RmsProp(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void RmsProp(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), rho = s.Of("rho"), var = s.Read("var");
   const E squares = MovedTo(s.Read("ms"), SquareOf(g, c), rho, c);
   E spread = squares;
@@ -245,13 +213,9 @@ LiteEndpoints RmsProp(Node& n, Legalizer& l) {
   s.Write("ms", squares);
   s.Write("mom", moving);
   s.Write("var", c.Sub(var, moving));
-  return s.Done();
 }
 
-LiteEndpoints SignedStep(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
-  Step s(n, l);
-  OperatorChain& c = s.c();
+void SignedStep(const Node& n, Step& s, OperatorChain& c) {
   const E g = s.Of("grad"), beta = s.Of("beta"), var = s.Read("var");
   const E m = c.Add(c.Mul(s.Read("m"), beta), c.Mul(g, c.Sub(1, beta)));
   const E decay = c.Mul(c.Mul(SignOf(g, c), SignOf(m, c)), s.Of("sign_decay"));
@@ -259,21 +223,17 @@ LiteEndpoints SignedStep(Node& n, Legalizer& l) {
                                             : c.Op("tfl.exp", {c.Mul(decay, s.Of("logbase"))});
   s.Write("m", m);
   s.Write("var", c.Sub(var, c.Mul(c.Mul(by, g), s.Of("lr"))));
-  return s.Done();
 }
 
 // Follow the regularized leader. The variable is what the sums of gradients make of it.
-LiteEndpoints Ftrl(Node& n, Legalizer& l) {
-  RETURN_IF_ERROR(CheckFloats(n));
+void Ftrl(const Node& n, Step& s, OperatorChain& c) {
   if (n.Bool("multiply_linear_by_lr")) {
-    return Unimplemented("its sums of gradients are multiplied by its rate");
+    return c.Fail(Unimplemented("its sums of gradients are multiplied by its rate"));
   }
-  Step s(n, l);
-  OperatorChain& c = s.c();
   const E g = s.Of("grad"), lr = s.Of("lr"), l1 = s.Of("l1"), power = s.Of("lr_power"),
           shrinkage = s.Of("l2_shrinkage");
   const E var = s.Read("var"), before = s.Read("accum");
-  const auto known = l.Constant(power);
+  const auto known = c.l().Constant(power);
   const bool roots = known && known->num_elements() == 1 && known->scalar<float>() == -0.5f;
   const auto root = [&](E x) {
     return roots ? RootOf(x, c) : c.Op("tfl.pow", {x, c.Op("tfl.neg", {power})});
@@ -285,38 +245,47 @@ LiteEndpoints Ftrl(Node& n, Legalizer& l) {
   s.Write("accum", accum);
   s.Write("linear", linear);
   s.Write("var", c.Op("tfl.neg", {c.Div(Shrunk(linear, l1, c), slope)}));
+}
+
+template <void (*kWrite)(const Node& n, Step& s, OperatorChain& c)>
+LiteEndpoints Stepped(Node& n, Legalizer& l) {
+  if (n.Type("T") != Dtype::kFloat) {
+    return Unimplemented("its operators do not take ", DtypeName(n.Type("T")));
+  }
+  Step s(n, l);
+  kWrite(n, s, s.c());
   return s.Done();
 }
 
 constexpr ExportRow kOptimizerRows[] = {
-    {"ResourceApplyGradientDescent", Descent},
-    {"ResourceApplyProximalGradientDescent", Descent},
-    {"ResourceApplyMomentum", Momentum},
-    {"ResourceApplyKerasMomentum", Momentum},
-    {"ResourceApplyAdagrad", Adagrad},
-    {"ResourceApplyAdagradV2", Adagrad},
-    {"ResourceApplyProximalAdagrad", Adagrad},
-    {"ResourceApplyAdadelta", Adadelta},
-    {"ResourceApplyAdam", Adam},
-    {"ResourceApplyAdamWithAmsgrad", Adam},
-    {"ResourceApplyAdaMax", AdaMax},
-    {"ResourceApplyRMSProp", RmsProp},
-    {"ResourceApplyCenteredRMSProp", RmsProp},
-    {"ResourceApplyAddSign", SignedStep},
-    {"ResourceApplyPowerSign", SignedStep},
-    {"ResourceApplyFtrl", Ftrl},
-    {"ResourceApplyFtrlV2", Ftrl},
-    {"ResourceSparseApplyProximalGradientDescent", Descent},
-    {"ResourceSparseApplyMomentum", Momentum},
-    {"ResourceSparseApplyKerasMomentum", Momentum},
-    {"ResourceSparseApplyAdagrad", Adagrad},
-    {"ResourceSparseApplyAdagradV2", Adagrad},
-    {"ResourceSparseApplyProximalAdagrad", Adagrad},
-    {"ResourceSparseApplyAdadelta", Adadelta},
-    {"ResourceSparseApplyRMSProp", RmsProp},
-    {"ResourceSparseApplyCenteredRMSProp", RmsProp},
-    {"ResourceSparseApplyFtrl", Ftrl},
-    {"ResourceSparseApplyFtrlV2", Ftrl},
+    {"ResourceApplyGradientDescent", Stepped<Descent>},
+    {"ResourceApplyProximalGradientDescent", Stepped<Descent>},
+    {"ResourceApplyMomentum", Stepped<Momentum>},
+    {"ResourceApplyKerasMomentum", Stepped<Momentum>},
+    {"ResourceApplyAdagrad", Stepped<Adagrad>},
+    {"ResourceApplyAdagradV2", Stepped<Adagrad>},
+    {"ResourceApplyProximalAdagrad", Stepped<Adagrad>},
+    {"ResourceApplyAdadelta", Stepped<Adadelta>},
+    {"ResourceApplyAdam", Stepped<Adam>},
+    {"ResourceApplyAdamWithAmsgrad", Stepped<Adam>},
+    {"ResourceApplyAdaMax", Stepped<AdaMax>},
+    {"ResourceApplyRMSProp", Stepped<RmsProp>},
+    {"ResourceApplyCenteredRMSProp", Stepped<RmsProp>},
+    {"ResourceApplyAddSign", Stepped<SignedStep>},
+    {"ResourceApplyPowerSign", Stepped<SignedStep>},
+    {"ResourceApplyFtrl", Stepped<Ftrl>},
+    {"ResourceApplyFtrlV2", Stepped<Ftrl>},
+    {"ResourceSparseApplyProximalGradientDescent", Stepped<Descent>},
+    {"ResourceSparseApplyMomentum", Stepped<Momentum>},
+    {"ResourceSparseApplyKerasMomentum", Stepped<Momentum>},
+    {"ResourceSparseApplyAdagrad", Stepped<Adagrad>},
+    {"ResourceSparseApplyAdagradV2", Stepped<Adagrad>},
+    {"ResourceSparseApplyProximalAdagrad", Stepped<Adagrad>},
+    {"ResourceSparseApplyAdadelta", Stepped<Adadelta>},
+    {"ResourceSparseApplyRMSProp", Stepped<RmsProp>},
+    {"ResourceSparseApplyCenteredRMSProp", Stepped<RmsProp>},
+    {"ResourceSparseApplyFtrl", Stepped<Ftrl>},
+    {"ResourceSparseApplyFtrlV2", Stepped<Ftrl>},
 };
 
 }  // namespace

@@ -505,8 +505,7 @@ LiteEndpoints InversePlaces(Node& n, Legalizer& l) {
   const Endpoint count =
       c.Make("tfl.squeeze", {of}, Options({{"squeeze_dims", std::vector<int64_t>{0}}}),
              {Dtype::kInt32, PartialShape::Of({})});
-  const Endpoint all = c.Make("tfl.range", {l.Int(0), count, l.Int(1)}, {},
-                              {Dtype::kInt32, PartialShape::Of({size})});
+  const Endpoint all = c.CountTo(count, size);
   const Endpoint places = c.Make("tfl.expand_dims", {n.input(0), l.Int(1)}, {},
                                  {Dtype::kInt32, PartialShape::Of({size, 1})});
   return c.Done(c.Make("tfl.scatter_nd", {places, all, of}, {}, l.OutputOf(n)));

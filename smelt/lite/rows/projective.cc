@@ -114,8 +114,7 @@ LiteEndpoints Projected(Node& n, Legalizer& l) {
   const Endpoint x = coordinate(0, width), y = coordinate(3, height);
 
   ASSIGN_OR_RETURN(const Endpoint images, SizeOf(n.input(0), 0, l));
-  Endpoint first = c.Make("tfl.range", {l.Int(0), images, l.Int(1)}, {},
-                          {Dtype::kInt32, PartialShape::Of({std::max<int64_t>(in[0], -1)})});
+  Endpoint first = c.CountTo(images, std::max<int64_t>(in[0], -1));
   first = c.Reshape(c.Mul(first, static_cast<double>(in[1] * in[2])), {in[0], 1});
   const Endpoint fill = n.num_inputs() == 4 ? n.input(3) : l.Floats(0);
   const Pixels pixels = {c.Reshape(n.input(0), {-1, in[3]}), first, fill, height, width};

@@ -63,8 +63,7 @@ SpreadRows Spread(Endpoint lengths, OperatorChain& c) {
       c.Make("tfl.unsorted_segment_sum", {OnesLike(ends, c), ends, c.Add(total, 1)}, {},
              {Dtype::kInt32, PartialShape::Of({-1})});
   out.row = WithoutEnd(RunningSum(marks, false, c), true, c);
-  const Endpoint all =
-      c.Make("tfl.range", {l.Int(0), total, l.Int(1)}, {}, {Dtype::kInt32, PartialShape::Of({-1})});
+  const Endpoint all = c.CountTo(total, -1);
   out.within = c.Sub(all, c.Rows(c.Sub(ends, lengths), out.row));
   return out;
 }
@@ -131,8 +130,7 @@ LiteEndpoints ToDense(Node& n, Legalizer& l) {
       for (size_t i = 0; i <= depth; ++i) axes.push_back(static_cast<int64_t>(i));
       columns = c.Max(c.Reduce("tfl.reduce_max", rows.lengths, axes, false), 0);
     }
-    const Endpoint column = c.Make("tfl.range", {l.Int(0), columns, l.Int(1)}, {},
-                                   {Dtype::kInt32, PartialShape::Of({given})});
+    const Endpoint column = c.CountTo(columns, given);
     const auto as_column = [&](Endpoint e) {
       const PartialShape of = c.shape(e);
       std::vector<int64_t> dims(of.dims().begin(), of.dims().end());

@@ -235,7 +235,7 @@ LiteEndpoints LastWritten(Node& n, Endpoint indices, Legalizer& l) {
   const LiteOutput each_place = {Dtype::kInt32, PartialShape::Of({known})};
   const Endpoint order = c.Make("tfl.range", {places, c.Add(count, places), l.Int(1)}, {}, numbers);
   const Endpoint last = c.Make("tfl.unsorted_segment_max", {order, index, places}, {}, each_place);
-  const Endpoint own = c.Make("tfl.range", {l.Int(0), places, l.Int(1)}, {}, each_place);
+  const Endpoint own = c.CountTo(places, known);
   const Endpoint all = c.Make(
       "tfl.concatenation",
       {AsRowsOf(n.input(0), n.input(0), inner, c), AsRowsOf(n.input(2), n.input(0), inner, c)},

@@ -279,8 +279,7 @@ LiteEndpoints StitchedAnywhere(Node& n, Legalizer& l) {
   ASSIGN_OR_RETURN(const Endpoint count, SizeOf(index, 0, l));
   const PartialShape many = PartialShape::Of({-1});
   const Endpoint size = c.Add(c.Max(c.Reduce("tfl.reduce_max", index, {0}, false), -1), 1);
-  const Endpoint order =
-      c.Make("tfl.range", {l.Int(0), count, l.Int(1)}, {}, {Dtype::kInt32, many});
+  const Endpoint order = c.CountTo(count, -1);
   const Endpoint last =
       c.Make("tfl.unsorted_segment_max", {order, index, size}, {}, {Dtype::kInt32, many});
   return c.Done(c.Rows(all, c.Max(last, 0)));
