@@ -5,6 +5,7 @@
 
 #include "smelt/compile/strided_view.h"
 #include "smelt/graph/einsum_equation.h"
+#include "smelt/kernels/onednn/features.h"
 
 namespace smelt {
 namespace {
@@ -36,6 +37,9 @@ class AttentionFinder {
 
   std::optional<SpelledAttention> Find(size_t first) {
     first_ = first;
+    if (plan_.actions[first].inputs.empty()) return std::nullopt;
+    dtype_ = At(plan_.actions[first].inputs[0]).dtype;
+    if (dtype_ != Dtype::kFloat && dtype_ != Dtype::kBfloat16) return std::nullopt;
     Labeled scores;
     if (!Label(first, &scores) || !FollowScores(first, &scores.out)) return std::nullopt;
     Labeled mixed;
@@ -44,6 +48,11 @@ class AttentionFinder {
     if (!Label(last_, &mixed)) return std::nullopt;
     taken_.push_back(last_);
     if (!TakeScores(scores) || !TakeMixed(mixed)) return std::nullopt;
+    found_.attention.narrow = dtype_ == Dtype::kBfloat16;
+    if (found_.attention.narrow &&
+        (MultipliesTiles() || !nn::SuitsNarrowAttention(found_.attention))) {
+      return std::nullopt;
+    }
     ListUnits();
     ListActions();
     return std::move(found_);
@@ -57,13 +66,13 @@ class AttentionFinder {
     return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
   }
 
-  // A product of floats, none of it empty, that is bound to nothing else yet.
+  // A product of what the first is of, none of it empty, that is bound to nothing else yet.
   bool Label(size_t index, Labeled* l) const {
     if (index >= plan_.actions.size()) return false;
     const PlanAction& a = plan_.actions[index];
     if (a.inputs.size() < 2 || a.outputs.size() != 1 || !a.then.empty()) return false;
     for (const int v : {a.inputs[0], a.inputs[1], a.outputs[0]}) {
-      if (At(v).dtype != Dtype::kFloat || ShapeOf(v).num_elements() == 0) return false;
+      if (At(v).dtype != dtype_ || ShapeOf(v).num_elements() == 0) return false;
     }
     if (a.node->Is("Einsum")) {
       if (a.inputs.size() != 2) return false;
@@ -139,12 +148,12 @@ class AttentionFinder {
       if (!Same(a.inputs[side], value)) return false;
       const int other = a.inputs[1 - side];
       if (a.node->Is("Mul") || (a.node->Is("RealDiv") && side == 0)) {
-        const float* number = ConstantNumber(plan_, other);
-        if (number == nullptr || mask_ >= 0) return false;
+        const std::optional<float> number = ConstantNumber(plan_, other);
+        if (!number || mask_ >= 0) return false;
         float& scale = found_.attention.scale;
         scale = a.node->Is("Mul") ? scale * *number : scale / *number;
       } else if (a.node->Is({"AddV2", "Add"})) {
-        if (!TakeMask(other)) return false;
+        if (!TakeMask(other, dtype_)) return false;
       } else {
         return false;
       }
@@ -155,18 +164,18 @@ class AttentionFinder {
   // What the remapper has joined: a number to multiply by, then a sum's operand.
   bool TakeFused(const PlanAction& product) {
     if (product.inputs.size() == 2) return true;
-    const float* number = ConstantNumber(plan_, product.inputs[2]);
-    if (number == nullptr) return false;
+    const std::optional<float> number = ConstantNumber(plan_, product.inputs[2]);
+    if (!number) return false;
     found_.attention.scale *= *number;
     return product.inputs.size() == 3 ||
-           (product.inputs.size() == 4 && TakeMask(product.inputs[3]));
+           (product.inputs.size() == 4 && TakeMask(product.inputs[3], dtype_));
   }
   // Of the values or a number.
   bool TakeChoice(const PlanAction& a, int value) {
     nn::Attention& found = found_.attention;
     found.keeps = Same(a.inputs[1], value);
-    const float* number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
-    if (number == nullptr || !Same(a.inputs[found.keeps ? 1 : 2], value) ||
+    const std::optional<float> number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
+    if (!number || !Same(a.inputs[found.keeps ? 1 : 2], value) ||
         !TakeMask(a.inputs[0], Dtype::kBool)) {
       return false;
     }
@@ -185,15 +194,15 @@ class AttentionFinder {
         !(ShapeOf(a.outputs[0]) == scores_)) {
       return;
     }
-    const float* number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
-    if (number == nullptr) return;
+    const std::optional<float> number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
+    if (!number) return;
     found.hides_behind = true;
     found.hidden_behind = *number;
     taken_.push_back(reader);
     probabilities_ = a.outputs[0];
   }
   // One that is broadcast to the scores.
-  bool TakeMask(int mask, Dtype dtype = Dtype::kFloat) {
+  bool TakeMask(int mask, Dtype dtype) {
     const Shape& s = ShapeOf(mask);
     if (mask_ >= 0 || s.rank() > scores_.rank() || At(mask).dtype != dtype) return false;
     for (int i = 0; i < s.rank(); ++i) {
@@ -384,6 +393,7 @@ class AttentionFinder {
   const PlanReaders& readers_;
   SpelledAttention found_;
   size_t first_ = 0, last_ = 0;  // the products
+  Dtype dtype_ = Dtype::kInvalid;
   std::vector<size_t> taken_;
   Shape scores_;
   int probabilities_ = -1, mask_ = -1;

@@ -177,11 +177,13 @@ class Tracer {
   }
 
   std::optional<StridedView> Scaled(const PlanAction& action, int value) const {
-    if (At(value).dtype != Dtype::kFloat) return std::nullopt;
+    if (At(value).dtype != Dtype::kFloat && At(value).dtype != Dtype::kBfloat16) {
+      return std::nullopt;
+    }
     for (const size_t side : {1, 0}) {
-      const float* number = ConstantNumber(plan_, action.inputs[side]);
+      const std::optional<float> number = ConstantNumber(plan_, action.inputs[side]);
       const int other = action.inputs[1 - side];
-      if (number == nullptr || !(At(other).shape == At(value).shape)) continue;
+      if (!number || !(At(other).shape == At(value).shape)) continue;
       if (action.node->Is("RealDiv") && side == 0) return std::nullopt;
       StridedView view = View(other);
       view.scale = action.node->Is("Mul") ? view.scale * *number : view.scale / *number;
@@ -215,10 +217,12 @@ Dims TransposeOrder(const Plan& plan, const PlanAction& action) {
   return dims;
 }
 
-const float* ConstantNumber(const Plan& plan, int value) {
+std::optional<float> ConstantNumber(const Plan& plan, int value) {
   const Tensor* t = plan.ConstantOf(value);
-  if (t == nullptr || t->dtype() != Dtype::kFloat || t->num_elements() != 1) return nullptr;
-  return t->data<float>();
+  if (t == nullptr || t->num_elements() != 1) return std::nullopt;
+  if (t->dtype() == Dtype::kFloat) return *t->data<float>();
+  if (t->dtype() == Dtype::kBfloat16) return static_cast<float>(*t->data<Bfloat16>());
+  return std::nullopt;
 }
 
 }  // namespace smelt

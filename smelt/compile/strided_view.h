@@ -3,6 +3,7 @@
 #ifndef SMELT_COMPILE_STRIDED_VIEW_H_
 #define SMELT_COMPILE_STRIDED_VIEW_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,8 +25,8 @@ StridedView ViewOf(const Plan& plan, int value, size_t before, bool scales);
 
 // The order of a Transpose's dimensions, if it is constant. Empty: it is none.
 Dims TransposeOrder(const Plan& plan, const PlanAction& action);
-// The element of a float constant that has one.
-const float* ConstantNumber(const Plan& plan, int value);
+// The element of a constant of float or bfloat16 that has one.
+std::optional<float> ConstantNumber(const Plan& plan, int value);
 
 }  // namespace smelt
 

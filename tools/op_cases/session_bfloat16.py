@@ -198,6 +198,40 @@ def images(r):
         yield graph_case("Conv2DBackpropInput", build, name=f"image_{i}", tol=ROUNDED)
 
 
+def attention(r):
+    """Scores and what they weigh: keys that fill vectors and not, odd numbers of them, values in the place of scores, masks, parts of one product."""
+    # batch, queries, keys, heads, depth, the mask's shape
+    for i, (b, f, t, n, d, mask) in enumerate([(2, 5, 7, 2, 4, None), (1, 9, 33, 2, 6, [1, 1, 1, 33]), (1, 12, 18, 1, 34, [1, 1, 12, 18]), (2, 4, 3, 1, 2, [2, 1, 1, 3]), (1, 70, 5, 1, 2, [1, 1, 1, 1]), (1, 3, 6, 2, 4, None), (1, 5, 4, 2, 3, None)]):
+        for form in ("turned", "as_it_is", "joined") if f == t or i < 3 else ("turned",):
+
+            def build(b=b, f=f, t=t, n=n, d=d, mask=mask, form=form):
+                few, keys, bias = narrow_ph([None, f, 3]), narrow_ph([None, t, 3]), None if mask is None else narrow_ph(mask)
+                if form == "joined":
+                    keys = few
+                deep = [channels(x, n * d) * tf.constant(by, B) for x, by in ((few, 1.0), (keys, 0.5), (keys, -1.0))]
+                if form == "joined":
+                    deep = tf.split(tf.concat(deep, -1) + tf.constant(0.5, B), 3, axis=-1)
+                q, k, v = (tf.reshape(x, [b, -1, n, d]) for x in deep)
+                if form == "turned":
+                    q, k, v = (tf.transpose(x, [0, 2, 1, 3]) for x in (q, k, v))
+                    scores = tf.matmul(q, k, transpose_b=True)
+                else:
+                    scores = tf.einsum("bfnd,btnd->bnft", q, k)
+                scores *= tf.constant(0.5, B)
+                p = tf.nn.softmax(scores if bias is None or form == "joined" else scores + bias)
+                y = tf.transpose(tf.matmul(p, v), [0, 2, 1, 3]) if form == "turned" else tf.einsum("bnft,btnd->bfnd", p, v)
+                steps = []
+                other = halves(r, b, t, 3)
+                for value in specials(halves(r, b, f, 3))[:2]:
+                    feed = {few: value} if form == "joined" else {few: value, keys: other}
+                    if bias is not None and form != "joined":
+                        feed[bias] = halves(r, *mask)
+                    steps.append(Step(fetch=[y[:, :4, :, :3], y[:, -2:]], feed=feed))
+                return steps
+
+            yield graph_case("Softmax", build, name=f"attention_{i}_{form}", tol=ROUNDED)
+
+
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images, attention):
         yield from family(r)

@@ -2,34 +2,21 @@
 
 #include <algorithm>
 
-#include "smelt/base/cache_size.h"
-#include "smelt/base/parallel.h"
 #include "smelt/kernels/isa/choice.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/nn/attention_blocks.h"
 
 namespace smelt::nn {
 namespace {
-
-// Fewer queries do not pay for packed keys.
-constexpr int64_t kFewQueries = 4;
-constexpr int64_t kMaxBlock = 64;
-// Multiplications that a thread is worth.
-constexpr int64_t kAttentionGrain = 1 << 17;
 
 constexpr int64_t RoundedUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 class BoundAttention final : public BoundKernel {
  public:
-  explicit BoundAttention(Attention attention) : a_(std::move(attention)) {
+  explicit BoundAttention(Attention attention) : a_(std::move(attention)), blocks_(a_) {
     packs_ = a_.queries >= kFewQueries;
-    const int64_t fit = NearCacheBytes(int64_t{256} << 10) / 8 / (4 * a_.keys) / 8 * 8;
-    block_ = std::min(a_.queries, std::clamp<int64_t>(fit, 8, kMaxBlock));
-    blocks_ = (a_.queries + block_ - 1) / block_;
-    const int64_t items = std::ssize(a_.units) * blocks_;
-    const int64_t work = std::ssize(a_.units) * a_.queries * a_.keys * (a_.depth + a_.width);
-    slots_ = std::min<int64_t>({Threads(), items, std::max<int64_t>(1, work / kAttentionGrain)});
     const int64_t panel = Isa().dense_panel;
-    scores_ = RoundedUp(block_ * a_.keys, 16);
+    scores_ = RoundedUp(blocks_.block() * a_.keys, 16);
     packed_keys_ = packs_ ? RoundedUp(a_.keys, panel) * a_.depth : 0;
     packed_values_ = packs_ ? RoundedUp(a_.width, panel) * a_.keys : 0;
   }
@@ -38,17 +25,13 @@ class BoundAttention final : public BoundKernel {
     const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
     const Operands o = {input(0), input(1), input(2), a_.has_mask ? inputs[3] : nullptr,
                         static_cast<float*>(outputs[0])};
-    const int64_t items = std::ssize(a_.units) * blocks_;
-    ParallelFor(slots_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        RunItems(o, items * slot / slots_, items * (slot + 1) / slots_,
-                 static_cast<float*>(scratch) + slot * SlotFloats());
-      }
+    blocks_.Run([&](int64_t begin, int64_t end, int64_t slot) {
+      RunItems(o, begin, end, static_cast<float*>(scratch) + slot * SlotFloats());
     });
     return OkStatus();
   }
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(slots_ * SlotFloats()) * sizeof(float);
+    return static_cast<size_t>(blocks_.slots() * SlotFloats()) * sizeof(float);
   }
 
  private:
@@ -63,18 +46,17 @@ class BoundAttention final : public BoundKernel {
   void RunItems(const Operands& o, int64_t begin, int64_t end, float* scores) const {
     float* keys = scores + scores_;
     float* values = keys + packed_keys_;
-    int64_t packed = -1;
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t number = item / blocks_;
-      const Attention::Unit& unit = a_.units[static_cast<size_t>(number)];
-      if (packs_ && number != packed) {
+    const Attention::Unit* packed = nullptr;
+    for (int64_t i = begin; i < end; ++i) {
+      const AttentionBlocks::Item item = blocks_.At(i);
+      const Attention::Unit& unit = a_.units[item.unit];
+      if (packs_ && &unit != packed) {
         const auto pack = a_.k_column == 1 ? Isa().dense_pack_turned : Isa().dense_pack;
         pack(o.k + unit.k, a_.k_column == 1 ? a_.k_row : a_.k_column, a_.depth, a_.keys, keys);
         Isa().dense_pack(o.v + unit.v, a_.v_row, a_.keys, a_.width, values);
-        packed = number;
+        packed = &unit;
       }
-      const int64_t first = item % blocks_ * block_;
-      RunBlock(o, unit, first, std::min(block_, a_.queries - first), scores, keys, values);
+      RunBlock(o, unit, item.first, item.count, scores, keys, values);
     }
   }
 
@@ -132,15 +114,15 @@ class BoundAttention final : public BoundKernel {
   }
 
   const Attention a_;
+  const AttentionBlocks blocks_;
   bool packs_ = false;
-  int64_t block_ = 0, blocks_ = 0;                            // queries at once, and how often
-  int64_t slots_ = 0;                                         // threads
   int64_t scores_ = 0, packed_keys_ = 0, packed_values_ = 0;  // floats of a slot
 };
 
 }  // namespace
 
 std::unique_ptr<BoundKernel> BindAttention(Attention attention) {
+  if (attention.narrow) return BindNarrowAttention(std::move(attention));
   return std::make_unique<BoundAttention>(std::move(attention));
 }
 

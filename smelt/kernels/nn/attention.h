@@ -11,7 +11,7 @@ namespace smelt::nn {
 
 // softmax(q k^T * scale + mask) v, or after(softmax(before(q k^T * scale))) v, where a choice of
 // bytes replaces numbers before and after, for matrices that lie anywhere in their tensors. Places
-// and steps are counted in floats. All sizes are positive.
+// and steps are counted in elements. All sizes are positive.
 struct Attention {
   // One matrix of each: where its first element lies.
   struct Unit {
@@ -30,11 +30,17 @@ struct Attention {
   // `hidden`, and their probabilities, where `hides_behind`, `hidden_behind`.
   bool chooses = false, keeps = true, hides_behind = false;
   float hidden = 0, hidden_behind = 0;
+  // All tensors are bfloat16: products are rounded, what is in between is float.
+  bool narrow = false;
 };
 
+// Can a narrow attention be bound, on this processor, and is that faster than its parts?
+bool SuitsNarrowAttention(const Attention& attention);
+
 // Inputs: q, k, v and the mask or the choice. Threads take blocks of queries, whose scores stay in
-// the nearest caches.
+// the nearest caches. REQUIRES: SuitsNarrowAttention where it is narrow.
 std::unique_ptr<BoundKernel> BindAttention(Attention attention);
+std::unique_ptr<BoundKernel> BindNarrowAttention(Attention attention);
 
 }  // namespace smelt::nn
 

@@ -10,21 +10,13 @@
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/tile_bfloat16.h"
+#include "smelt/kernels/nn/narrow_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
 namespace {
 
 constexpr int64_t kLanesOfTile = kNarrowTileLanes, kRowsOfTile = kNarrowTileRows;
-
-// Columns in panels of at most kNarrowTileVecs vectors, as even as can be.
-struct NarrowPanels {
-  explicit NarrowPanels(int64_t columns)
-      : vectors((columns + kLanesOfTile - 1) / kLanesOfTile),
-        count((vectors + kNarrowTileVecs - 1) / kNarrowTileVecs) {}
-  int64_t First(int64_t i) const { return vectors * i / count; }
-  int64_t vectors, count;
-};
 
 class BoundNarrowProduct final : public BoundKernel {
  public:
@@ -106,32 +98,26 @@ class BoundNarrowProduct final : public BoundKernel {
   std::vector<Panel> panels_;
 };
 
-// [depth, columns] in panels, each [depth / 2, its vectors, lanes, 2], zeros behind the last
-// column. Those of column c times factors[c] where there are factors.
-StatusOr<Tensor> PackPairs(const Tensor& weights, int64_t depth, int64_t columns,
-                           std::span<const float> factors, Allocator* allocator) {
-  const NarrowPanels panels(columns);
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{depth, panels.vectors * kLanesOfTile}));
+// [depth, columns] as the tiles read them, those of column c times factors[c] where there are
+// factors.
+StatusOr<Tensor> PackedFilter(const Tensor& filter, int64_t depth, int64_t columns,
+                              std::span<const float> factors, Allocator* allocator) {
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{NarrowPanels(columns).Elements(depth / 2)}));
   ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kBfloat16, shape, allocator));
-  const auto* w = weights.data<Bfloat16>();
-  auto* to = packed.data<Bfloat16>();
-  for (int64_t i = 0; i < panels.count; ++i) {
-    const int64_t from = panels.First(i) * kLanesOfTile;
-    const int64_t behind = panels.First(i + 1) * kLanesOfTile;
-    for (int64_t k = 0; k < depth; k += 2) {
-      for (int64_t c = from; c < behind; ++c) {
-        for (int64_t half = 0; half < 2; ++half, ++to) {
-          if (c >= columns) {
-            *to = Bfloat16(0.0f);
-          } else if (const Bfloat16 v = w[(k + half) * columns + c]; factors.empty()) {
-            *to = v;
-          } else {
-            *to = Bfloat16(static_cast<float>(v) * factors[static_cast<size_t>(c)]);
-          }
-        }
-      }
+  auto* to = static_cast<uint16_t*>(packed.raw());
+  if (factors.empty()) {
+    PackPairs(static_cast<const uint16_t*>(filter.raw()), columns, depth, columns, to);
+    return packed;
+  }
+  ASSIGN_OR_RETURN(Tensor scaled, Tensor::Make(Dtype::kBfloat16, filter.shape(), HeapAllocator()));
+  const auto* w = filter.data<Bfloat16>();
+  auto* by = scaled.data<Bfloat16>();
+  for (int64_t k = 0; k < depth; ++k, w += columns, by += columns) {
+    for (int64_t c = 0; c < columns; ++c) {
+      by[c] = Bfloat16(static_cast<float>(w[c]) * factors[static_cast<size_t>(c)]);
     }
   }
+  PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, columns, to);
   return packed;
 }
 
@@ -161,7 +147,7 @@ StatusOr<std::unique_ptr<BoundKernel>> NarrowProduct::Bind(const ConvProblem& p,
   }
   const int64_t rows = p.output.num_elements() / p.out_depth;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, PackPairs(filter, p.in_depth, p.out_depth, factors, a));
+    ASSIGN_OR_RETURN(Tensor packed, PackedFilter(filter, p.in_depth, p.out_depth, factors, a));
     DropOriginal(filter);
     return packed;
   };
