@@ -232,6 +232,18 @@ def attention(r):
             yield graph_case("Softmax", build, name=f"attention_{i}_{form}", tol=ROUNDED)
 
 
+def repeated(r):
+    """Channels that give several results each."""
+    for i, ((h, w), (kh, kw), stride, depth, times) in enumerate([((3, 7), (3, 3), 1, 17, 2), ((4, 6), (2, 3), 2, 16, 3), ((3, 5), (3, 1), 1, 33, 2)]):
+
+        def build(h=h, w=w, kh=kh, kw=kw, stride=stride, depth=depth, times=times):
+            x = narrow_ph([None, h, w, 3])
+            y = tf.nn.depthwise_conv2d(channels(x, depth), many(r, kh, kw, depth, times), [1, stride, stride, 1], "SAME")
+            return [Step(fetch=ends(tf.nn.relu6(tf.nn.bias_add(y, many(r, depth * times)))), feed={x: v}) for v in specials(halves(r, 1, h, w, 3))]
+
+        yield graph_case("DepthwiseConv2dNative", build, name=f"repeats_{i}", tol=ROUNDED)
+
+
 def cases(r):
-    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images, attention):
+    for family in (windows, followed, norms, reductions, beside_the_image, spelled, padded_maxima, pixels, images, attention, repeated):
         yield from family(r)

@@ -310,6 +310,20 @@ def far_padded(r):
         yield graph_case("Conv3D" if len(size) == 3 else "Conv2D", build, name=f"far_padded_{len(size)}")
 
 
+def repeated(r):
+    # Channels that give several results each, as a depthwise layer and as groups.
+    for i, (size, depth, times, window, stride, padding) in enumerate([((3, 9), 9, 2, (3, 3), 1, "SAME"), ((4, 7), 16, 2, (2, 3), 2, "VALID"), ((5, 5), 7, 3, (3, 3), 2, "SAME"), ((6, 4), 3, 8, (5, 1), 1, "VALID"), ((2, 3), 5, 7, (1, 1), 1, "SAME"), ((2, 5), 3, 2, (3, 3), 1, "SAME")]):
+
+        def build(size=size, depth=depth, times=times, window=window, stride=stride, padding=padding):
+            x, corner, images = image(size, depth)
+            bias = waves([depth * times], 0.8)
+            y = tf.nn.relu6(tf.nn.bias_add(tf.nn.depthwise_conv2d(x, waves([*window, depth, times], 1.3), [1, stride, stride, 1], padding), bias))
+            z = tf.nn.tanh(tf.nn.bias_add(tf.nn.conv2d(x, waves([*window, 1, depth * times], 0.7), stride, padding), bias))
+            return [Step(fetch=told(y) + told(z), feed=f) for f in feeds(r, corner, images)]
+
+        yield graph_case("DepthwiseConv2dNative", build, name=f"repeats_{i}")
+
+
 def cases(r):
-    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded):
+    for family in (scaled, windows, tiles, followed, clamps, paddings, reductions, streamed, padded_maxima, dilated, far_padded, repeated):
         yield from family(r)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -33,13 +34,42 @@ std::vector<float> NarrowPieces(std::span<const float> rows, int64_t channels) {
 
 // Multiplications that are worth a thread.
 constexpr int64_t kDepthwisePerThread = 1 << 16;
+// Elements that are repeated.
+constexpr int64_t kRepeatedPerThread = 1 << 14;
+
+// Each of n elements `times` times.
+template <typename T>
+void Repeat(const T* x, int64_t n, int64_t times, T* y) {
+  int64_t i = 0;
+  if (times == 2) {
+    typedef T Block __attribute__((vector_size(16)));
+    constexpr int64_t kBlock = 16 / sizeof(T);
+    for (; i + kBlock <= n; i += kBlock) {
+      Block block, low, high;
+      std::memcpy(&block, x + i, sizeof(block));
+      if constexpr (kBlock == 4) {
+        low = __builtin_shufflevector(block, block, 0, 0, 1, 1);
+        high = __builtin_shufflevector(block, block, 2, 2, 3, 3);
+      } else {
+        low = __builtin_shufflevector(block, block, 0, 0, 1, 1, 2, 2, 3, 3);
+        high = __builtin_shufflevector(block, block, 4, 4, 5, 5, 6, 6, 7, 7);
+      }
+      std::memcpy(y + 2 * i, &low, sizeof(low));
+      std::memcpy(y + 2 * i + kBlock, &high, sizeof(high));
+    }
+  }
+  for (; i < n; ++i) std::fill_n(y + i * times, times, x[i]);
+}
 
 class BoundDepthwise final : public BoundKernel {
  public:
-  BoundDepthwise(const DepthwiseLoop& loop, bool narrow, int64_t batch, std::vector<float> weights,
-                 std::vector<float> bias)
+  // `times`: results of each channel, for which the channels are repeated.
+  BoundDepthwise(const DepthwiseLoop& loop, bool narrow, int64_t batch, int64_t times,
+                 std::vector<float> weights, std::vector<float> bias)
       : loop_(loop),
         narrow_(narrow),
+        times_(times),
+        values_(batch * loop.in_h * loop.in_w * loop.channels / times),
         rows_(batch * loop.out_h),
         grain_(std::max<int64_t>(1, kDepthwisePerThread / (loop.out_w * loop.channels) /
                                         (loop.kernel_h * loop.kernel_w))),
@@ -51,14 +81,29 @@ class BoundDepthwise final : public BoundKernel {
     loop_.zeros = zeros_.data();
   }
 
-  Status Run(const void* const* inputs, void* const* outputs, void* /*scratch*/) const override {
+  size_t scratch_bytes() const override {
+    if (times_ == 1) return 0;
+    return static_cast<size_t>(values_ * times_) * (narrow_ ? sizeof(uint16_t) : sizeof(float));
+  }
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    const void* x = inputs[0];
+    if (times_ > 1) {
+      SharedParallelFor(values_, kRepeatedPerThread, [&](int64_t begin, int64_t end) {
+        const auto repeat = [&]<typename T>(const T* from, T* to) {
+          Repeat(from + begin, end - begin, times_, to + begin * times_);
+        };
+        narrow_ ? repeat(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(scratch))
+                : repeat(static_cast<const float*>(x), static_cast<float*>(scratch));
+      });
+      x = scratch;
+    }
     SharedParallelFor(rows_, grain_, [&](int64_t begin, int64_t end) {
       if (narrow_) {
-        IsaConv().narrow_depthwise(loop_, static_cast<const uint16_t*>(inputs[0]),
+        IsaConv().narrow_depthwise(loop_, static_cast<const uint16_t*>(x),
                                    static_cast<uint16_t*>(outputs[0]), begin, end);
       } else {
-        IsaConv().depthwise(loop_, static_cast<const float*>(inputs[0]),
-                            static_cast<float*>(outputs[0]), begin, end);
+        IsaConv().depthwise(loop_, static_cast<const float*>(x), static_cast<float*>(outputs[0]),
+                            begin, end);
       }
     });
     return OkStatus();
@@ -66,7 +111,8 @@ class BoundDepthwise final : public BoundKernel {
 
  private:
   DepthwiseLoop loop_;
-  const bool narrow_;  // bfloat16
+  const bool narrow_;             // bfloat16
+  const int64_t times_, values_;  // of the input
   const int64_t rows_, grain_;
   const std::vector<float> weights_, bias_, zeros_;
 };
@@ -78,8 +124,8 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
                                                      const float* bias, const FusedOps& fused) {
   TiledSteps steps;
   const bool narrow = filter.dtype() == Dtype::kBfloat16;
-  if (!p.channels_last || p.spatial() != 2 || p.groups != p.in_depth || p.out_depth != p.in_depth ||
-      p.in_depth < IsaConv().lanes * (narrow ? 2 : 1) ||
+  if (!p.channels_last || p.spatial() != 2 || p.groups != p.in_depth ||
+      p.out_depth % p.in_depth != 0 || p.out_depth < IsaConv().lanes * (narrow ? 2 : 1) ||
       p.kernel[0] * p.kernel[1] > kMostDepthwiseTaps || !TiledStepsOf(fused, bias, &steps) ||
       steps.adds) {
     return nullptr;
@@ -89,7 +135,7 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
   loop.low = steps.low, loop.high = steps.high;
   loop.act = steps.act;
   loop.alpha = steps.alpha;
-  loop.channels = p.in_depth;
+  loop.channels = p.out_depth;
   loop.in_h = p.in[0], loop.in_w = p.in[1];
   loop.out_h = p.out[0], loop.out_w = p.out[1];
   loop.kernel_h = p.kernel[0], loop.kernel_w = p.kernel[1];
@@ -105,14 +151,14 @@ StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const
   for (size_t i = 0; !factors.empty() && i < weights.size(); ++i) {
     weights[i] *= factors[i % factors.size()];
   }
-  std::vector<float> biases(static_cast<size_t>(p.in_depth), 0.0f);
-  if (steps.has_bias) std::copy_n(bias, p.in_depth, biases.begin());
+  std::vector<float> biases(static_cast<size_t>(p.out_depth), 0.0f);
+  if (steps.has_bias) std::copy_n(bias, p.out_depth, biases.begin());
   if (narrow) {
-    weights = NarrowPieces(weights, p.in_depth);
-    biases = NarrowPieces(biases, p.in_depth);
+    weights = NarrowPieces(weights, p.out_depth);
+    biases = NarrowPieces(biases, p.out_depth);
   }
-  return std::make_unique<BoundDepthwise>(loop, narrow, p.batch, std::move(weights),
-                                          std::move(biases));
+  return std::make_unique<BoundDepthwise>(loop, narrow, p.batch, p.out_depth / p.in_depth,
+                                          std::move(weights), std::move(biases));
 }
 
 }  // namespace smelt::nn

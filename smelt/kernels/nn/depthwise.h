@@ -15,7 +15,7 @@ namespace smelt::nn {
 // float and rounded once. `filter`: its constant values, each of channel c
 // times factors[c] where there are factors. `bias`: what the first step adds where that is a bias;
 // nullptr where it is no constant. nullptr where these loops do not do it all: channels that lie
-// innermost, are at least a vector and give one result each, then a bias and an activation.
+// innermost and give results of a vector at least, then a bias and an activation.
 StatusOr<std::unique_ptr<BoundKernel>> BindDepthwise(const ConvProblem& p, const Tensor& filter,
                                                      std::span<const float> factors,
                                                      const float* bias, const FusedOps& fused);
