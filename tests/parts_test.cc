@@ -26,6 +26,25 @@ r = _Retval(y) {T=float, index=0}
 q = _Retval(b) {T=float, index=1}
 )";
 
+// Its last layer reads more weights than values, and what every part gets, too.
+constexpr char kWithHead[] = R"(
+x = _Arg {T=float, index=0}
+shift = _Arg {T=float, index=1}
+w = Const {dtype=float, value=float[3,3,32,32]{0.01, -0.02, 0.03, 0.005}}
+m = Const {dtype=float, value=float[4096,512]{0.001, -0.002, 0.003}}
+s = Const {dtype=int32, value=int32[2]{-1, 4096}}
+a = Conv2D(x, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+b = AddV2(a, shift) {T=float}
+f = Reshape(b, s) {T=float, Tshape=int32}
+d = MatMul(f, m) {T=float}
+e = Tanh(d) {T=float}
+g = Split(one, e) {T=float, num_split=16}
+one = Const {dtype=int32, value=int32[]{1}}
+h = AddV2(g:3, shift) {T=float}
+r = _Retval(h) {T=float, index=0}
+q = _Retval(e) {T=float, index=1}
+)";
+
 Tensor Waves(const Shape& shape) {
   Tensor t = *Tensor::Make(Dtype::kFloat, shape);
   for (int64_t i = 0; i < t.num_elements(); ++i) {
@@ -34,10 +53,12 @@ Tensor Waves(const Shape& shape) {
   return t;
 }
 
-TEST(Parts, AnswerAsAllRowsAtOnce) {
-  const auto graph = ParseGraph(kGraph);
+// From several threads at once, what the graph of two results gives without parts.
+void ExpectPartsAnswerAsWhole(const char* text, std::initializer_list<int64_t> all_rows,
+                              bool has_head) {
+  const auto graph = ParseGraph(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  for (const int64_t rows : {2, 3, 7, 8, 33}) {
+  for (const int64_t rows : all_rows) {
     const Shape shapes[] = {Shape({rows, 8, 16, 32}), Shape({32})};
     Tensor x = Waves(shapes[0]), shift = Waves(shapes[1]);
     Tensor* args[] = {&x, &shift};
@@ -49,6 +70,7 @@ TEST(Parts, AnswerAsAllRowsAtOnce) {
     ASSERT_TRUE(whole.ok() && parts.ok());
     EXPECT_EQ((*whole)->part_rows(), 0);
     EXPECT_GT((*parts)->part_rows(), 0);
+    EXPECT_EQ((*parts)->head() != nullptr, has_head);
     Step step;
     std::vector<Tensor> want(2);
     ASSERT_TRUE((*whole)->Run(args, std::span<Tensor>(want), step).ok());
@@ -73,6 +95,9 @@ TEST(Parts, AnswerAsAllRowsAtOnce) {
     for (std::thread& t : clients) t.join();
   }
 }
+
+TEST(Parts, AnswerAsAllRowsAtOnce) { ExpectPartsAnswerAsWhole(kGraph, {2, 3, 7, 8, 33}, false); }
+TEST(Parts, AreGoneOnWithByAllRows) { ExpectPartsAnswerAsWhole(kWithHead, {2, 3, 7, 8}, true); }
 
 TEST(Parts, StopWhereTheStepIsCancelled) {
   const auto graph = ParseGraph(kGraph);

@@ -107,9 +107,12 @@ StatusOr<std::string> Compiled(const ProgramCase& c) {
   if (!program.ok()) return absl::StrCat(program.status().message(), "\n");
   const int64_t rows = (*program)->part_rows();
   std::string text = rows > 0 ? absl::StrCat("parts of ", rows, " rows\n") : "";
-  if (!explained) return absl::StrCat(text, (*program)->program().Text());
   for (const std::string& why : reasons.of_program) absl::StrAppend(&text, why, "\n");
-  return absl::StrCat(text, PlanText((*program)->program().plan(), &reasons));
+  absl::StrAppend(&text, PlanText((*program)->program().plan(), &reasons));
+  if (const Program* head = (*program)->head()) {
+    absl::StrAppend(&text, "then, of all rows\n", PlanText(head->plan(), &reasons));
+  }
+  return text;
 }
 
 bool RunProgramCase(const ProgramCase& c) {

@@ -47,17 +47,21 @@ std::string MemorySvg(Session& session) {
   std::string plans;
   double top = 0;
   session.VisitPrograms([&](const VisitedProgram& p) {
-    const smelt::Plan& plan = p.program.program().plan();
-    if (plan.scratch_offset == 0) return;
-    std::string title =
-        absl::StrFormat("%s%s: %d actions, arena %d bytes, at least %d", p.node.name(),
-                        p.function.empty() ? "" : " of " + p.function, plan.actions.size(),
-                        plan.scratch_offset, LeastArena(plan));
-    if (p.program.part_rows() > 0) {
-      absl::StrAppendFormat(&title, ", %d rows at a time", p.program.part_rows());
+    for (const Program* program : {&p.program.program(), p.program.head()}) {
+      if (program == nullptr || program->plan().scratch_offset == 0) continue;
+      const smelt::Plan& plan = program->plan();
+      std::string title =
+          absl::StrFormat("%s%s: %d actions, arena %d bytes, at least %d", p.node.name(),
+                          p.function.empty() ? "" : " of " + p.function, plan.actions.size(),
+                          plan.scratch_offset, LeastArena(plan));
+      if (program == p.program.head()) {
+        absl::StrAppend(&title, ", behind the parts");
+      } else if (p.program.part_rows() > 0) {
+        absl::StrAppendFormat(&title, ", %d rows at a time", p.program.part_rows());
+      }
+      plans += OnePlan(plan, title, top);
+      top += kPictureHeight + 2 * kMargin;
     }
-    plans += OnePlan(plan, title, top);
-    top += kPictureHeight + 2 * kMargin;
   });
   if (plans.empty()) {
     plans = "<text x=\"30\" y=\"18\">No program has an arena.</text>\n";

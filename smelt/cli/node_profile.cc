@@ -82,6 +82,7 @@ class Profiler {
     session_.VisitPrograms([&](const VisitedProgram& p) {
       AddProgram(p, p.program.program());
       if (p.program.tail() != nullptr) AddProgram(p, *p.program.tail());
+      if (p.program.head() != nullptr) AddProgram(p, *p.program.head());
     });
     for (auto& run : events) AddRun(run);
     return Finish();

@@ -9,6 +9,7 @@
 #include "smelt/analysis/split_rows.h"
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
+#include "smelt/compile/head.h"
 
 namespace smelt {
 namespace {
@@ -77,8 +78,14 @@ Traffic TrafficOf(const Plan& plan) {
   return t;
 }
 
-// How many rows each part has; 0: all rows run at once. `work`: of all rows.
-int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
+// What runs in parts, and what behind them.
+struct Choice {
+  int64_t part = 0;  // rows of each; 0: all rows run at once
+  std::optional<PlanHead> head;
+};
+
+// `work`: of all rows.
+Choice ChooseParts(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
   const int threads = Threads();
   const int64_t arena = LeastArena(plan);
   const bool fits = arena <= OwnCacheBytes();
@@ -90,9 +97,14 @@ int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reason
       NoteReason(reasons, "threads take no rows: ", rows, " rows of ", work,
                  " multiply-adds in all are too few for ", threads);
     }
-    return 0;
+    return {};
   }
-  const Traffic traffic = TrafficOf(plan);
+  Choice choice;
+  // Its values move between actions, but no farther than a core's cache.
+  choice.head = FindHead(plan, rows, OwnCacheBytes() / 2);
+  Traffic traffic = TrafficOf(plan);
+  if (choice.head && CostOfWeight(traffic.weights) == 0) choice.head.reset();
+  if (choice.head) traffic.weights -= choice.head->weights;
   // The fewest parts that threads share evenly, or more where that costs less.
   const int64_t least = std::min<int64_t>(for_threads ? threads : 2, rows);
   int64_t part = CeilOfRatio(rows, least);
@@ -105,15 +117,20 @@ int64_t ChoosePart(const Plan& plan, int64_t rows, int64_t work, Reasons* reason
     NoteReason(reasons, "all rows at once: ", parts, " parts would read ", traffic.weights,
                " bytes of weights each, and values that need not move are ", traffic.values,
                " bytes");
-    return 0;
+    return {};
   }
   NoteReason(reasons, "in ", parts,
              " parts: ", for_threads ? absl::StrCat(threads, " threads take rows") : "one thread",
              "; ", arena, " bytes live at a time, where a core's cache has ", OwnCacheBytes());
-  return part;
+  if (choice.head) {
+    NoteReason(reasons, "all rows at once behind '", EndpointName(choice.head->cut),
+               "': parts would read ", choice.head->weights, " bytes of weights each");
+  }
+  choice.part = part;
+  return choice;
 }
 
-// The same of a loop's body.
+// Rows of each part of a loop's body.
 int64_t ChooseLoopPart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
   const int threads = Threads();
   if (threads == 1) return 0;
@@ -198,6 +215,7 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
   auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
   const bool loop = wanted.kind == PartsWanted::Kind::kOfLoop;
   const bool none = wanted.kind == PartsWanted::Kind::kNone;
+  std::optional<PlanHead> head;
   // A loop's parts are of its states' rows.
   const int64_t rows = none ? 0 : RowsOf(loop ? args.first(wanted.states) : args);
   if (rows > 1) {
@@ -212,7 +230,7 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
                        const Shape& s = plan.values[static_cast<size_t>(v)].shape;
                        return s.rank() > 0 && s[0] == rows;
                      });
-    int64_t part = 0;
+    Choice choice;
     if (!split.possible()) {
       NoteReason(reasons, "all rows at once: ", split.why_not);
     } else if (!all) {
@@ -220,11 +238,13 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
     } else if (!states) {
       NoteReason(reasons, "all rows at once: a state does not have a row for each of the ", rows);
     } else {
-      part = (loop ? ChooseLoopPart : ChoosePart)(plan, rows, split.work, reasons);
+      choice = loop ? Choice{ChooseLoopPart(plan, rows, split.work, reasons), std::nullopt}
+                    : ChooseParts(plan, rows, split.work, reasons);
     }
-    if (part > 0 && part < rows) {
+    if (choice.part > 0 && choice.part < rows) {
       made->rows_ = rows;
-      made->part_ = part;
+      made->part_ = choice.part;
+      head = std::move(choice.head);
       if (loop) made->least_turns_ = CeilOfRatio(kLeastWork * Threads(), split.work);
       made->split_ = split.args;
     }
@@ -234,13 +254,20 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
     made->may_stay_ = MayStay(made->program_->plan(), wanted.states);
     return made;
   }
-  // A thread runs a part alone.
-  const ScopedThreads alone(1);
-  const auto compile = [&](int64_t n, Reasons* why) {
-    return Program::Compile(body, WithRows(args, made->split_, n), states, function, why);
-  };
   // A part is lowered anew.
   if (reasons != nullptr) reasons->of_nodes.clear();
+  if (head && KeepHead(*head, static_cast<int>(args.size()), plan)) {
+    ASSIGN_OR_RETURN(made->head_, Program::FromPlan(std::move(plan), function, reasons));
+  }
+  // A thread runs a part alone.
+  const ScopedThreads alone(1);
+  const auto compile = [&](int64_t n, Reasons* why) -> StatusOr<std::unique_ptr<Program>> {
+    ASSIGN_OR_RETURN(Plan part, Lower(body, WithRows(args, made->split_, n), states, why));
+    if (made->head_ != nullptr && !DropHead(*head, part)) {
+      return Internal("no part makes '", EndpointName(head->cut), "', which all rows together do");
+    }
+    return Program::FromPlan(std::move(part), function, why);
+  };
   ASSIGN_OR_RETURN(made->program_, compile(made->part_, reasons));
   made->may_stay_ = MayStay(made->program_->plan(), wanted.states);
   if (const int64_t left = rows % made->part_; left > 0) {
@@ -294,17 +321,23 @@ Status PartedProgram::RunPart(int64_t part, ProgramRunner& runner, std::span<Ten
 Status PartedProgram::Run(std::span<Tensor* const> args, std::span<Tensor> results,
                           Step& step) const {
   if (part_ == 0) return program_->Run(args, results, step);
-  for (size_t i = 0; i < results.size(); ++i) {
-    ASSIGN_OR_RETURN(results[i],
+  Tensor cut;
+  const std::span<Tensor> made = head_ != nullptr ? std::span(&cut, 1) : results;
+  for (size_t i = 0; i < made.size(); ++i) {
+    ASSIGN_OR_RETURN(made[i],
                      Tensor::Make(program_->result(i).dtype, ResultShape(i), step.allocator));
   }
-  return ForParts(1, [&](const Program& program, int64_t begin, int64_t end) -> Status {
+  RETURN_IF_ERROR(ForParts(1, [&](const Program& program, int64_t begin, int64_t end) -> Status {
     Step own = step;
     ProgramRunner runner(program, own);
     RETURN_IF_ERROR(runner.Start());
-    for (int64_t i = begin; i < end; ++i) RETURN_IF_ERROR(RunPart(i, runner, args, results));
+    for (int64_t i = begin; i < end; ++i) RETURN_IF_ERROR(RunPart(i, runner, args, made));
     return OkStatus();
-  });
+  }));
+  if (head_ == nullptr) return OkStatus();
+  absl::InlinedVector<Tensor*, 8> all(args.begin(), args.end());
+  all.push_back(&cut);
+  return head_->Run(all, results, step);
 }
 
 }  // namespace smelt

@@ -52,10 +52,13 @@ class PartedProgram {
   int64_t part_rows() const { return part_; }
   // Of the rows that are left behind the last whole part; nullptr: none are.
   const Program* tail() const { return tail_.get(); }
+  // Of what runs behind the parts for all rows at once (compile/head.h), whose last argument is the
+  // parts' only result; nullptr: nothing does. Loops have none.
+  const Program* head() const { return head_.get(); }
   // May a turn write state i (PartsWanted::states) where it reads it? Where one action makes it of
   // what it was, may write there, and nothing reads it later.
   bool may_stay(size_t i) const { return may_stay_[i]; }
-  // Result i of all rows.
+  // Result i, of the parts where there are some, of all rows.
   Shape ResultShape(size_t i) const;
   // Where a part's rows of all rows' `bytes` begin: those of a result, and of argument i.
   size_t OffsetOf(int64_t part, size_t bytes) const;
@@ -69,7 +72,7 @@ class PartedProgram {
                  std::span<const Tensor> results) const;
 
   std::unique_ptr<const Program> program_;
-  std::unique_ptr<const Program> tail_;  // of the rows that are left; nullptr: none are
+  std::unique_ptr<const Program> tail_, head_;
   int64_t rows_ = 0, part_ = 0;
   int64_t least_turns_ = 1;     // that are worth waking threads for
   std::vector<bool> split_;     // by argument: a part takes its rows, not all of it

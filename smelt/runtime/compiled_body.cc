@@ -105,13 +105,12 @@ std::string CompiledBody::Text(bool reasons) {
     }
     const int64_t rows = entry.program->part_rows();
     absl::StrAppend(&text, rows > 0 ? absl::StrCat(", in parts of ", rows, " rows") : "", ":\n");
-    if (!reasons) {
-      text += entry.program->program().Text();
-      continue;
-    }
-    const Reasons why = ReasonsOf(entry);
+    const Reasons why = reasons ? ReasonsOf(entry) : Reasons();
     for (const std::string& line : why.of_program) absl::StrAppend(&text, "  ", line, "\n");
     text += PlanText(entry.program->program().plan(), &why);
+    if (const Program* head = entry.program->head()) {
+      absl::StrAppend(&text, "then, of all rows:\n", PlanText(head->plan(), &why));
+    }
   }
   return text;
 }

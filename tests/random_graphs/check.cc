@@ -319,6 +319,7 @@ std::string CheckGraph(const DrawnGraph& graph, int64_t clients, CheckCounts* co
       compiled.session().VisitPrograms([&](const VisitedProgram& p) {
         ++counts->programs;
         if (p.program.part_rows() > 0) ++counts->in_parts;
+        if (p.program.head() != nullptr) ++counts->heads;
         const Plan& plan = p.program.program().plan();
         for (const PlanValue& v : plan.values) {
           if (v.same_as >= 0 && v.bytes() < plan.RootOf(v.same_as).bytes()) ++counts->in_place;

@@ -10,7 +10,7 @@
 namespace smelt {
 
 struct CheckCounts {
-  int64_t requests = 0, errors = 0, values = 0, rounded = 0, programs = 0, in_parts = 0;
+  int64_t requests = 0, errors = 0, values = 0, rounded = 0, programs = 0, in_parts = 0, heads = 0;
   int64_t in_place = 0;  // values that lie within others
   int64_t chains = 0;    // actions that are several elementwise nodes
   int64_t followed = 0;  // actions that do what follows them

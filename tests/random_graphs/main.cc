@@ -99,6 +99,7 @@ int Main(int argc, char** argv) {
   say(counts.far, "elements far), ");
   say(counts.programs, "programs (");
   say(counts.in_parts, "in parts, ");
+  say(counts.heads, "with heads, ");
   say(counts.in_place, "values in place, ");
   say(counts.chains, "chains, ");
   say(counts.followed, "actions that do what follows): ");
