@@ -31,6 +31,12 @@ bool AreDistinct(const EinsumLabels& labels) {
   return true;
 }
 
+// What is added to the scores, or chooses among them, and their shape there.
+struct TakenMask {
+  int value = -1;
+  Shape shape;
+};
+
 class AttentionFinder {
  public:
   AttentionFinder(const Plan& plan, const PlanReaders& readers) : plan_(plan), readers_(readers) {}
@@ -49,11 +55,11 @@ class AttentionFinder {
     taken_.push_back(last_);
     if (!TakeScores(scores) || !TakeMixed(mixed)) return std::nullopt;
     found_.attention.narrow = dtype_ == Dtype::kBfloat16;
+    ListUnits();
     if (found_.attention.narrow &&
         (MultipliesTiles() || !nn::SuitsNarrowAttention(found_.attention))) {
       return std::nullopt;
     }
-    ListUnits();
     ListActions();
     return std::move(found_);
   }
@@ -110,20 +116,22 @@ class AttentionFinder {
     }
   }
 
-  // From the product to the probabilities: an order of dimensions, a scale, a mask or a choice, the
-  // softmax. `labels` are the scores'.
+  // From the product to the probabilities: an order of dimensions, a scale, masks or a choice, the
+  // softmax, with reshapes in between. `labels` are the scores'.
   bool FollowScores(size_t first, EinsumLabels* labels) {
     int value = ValueOf(first);
     scores_ = ShapeOf(value);
     if (!TakeFused(plan_.actions[first])) return false;
-    for (int steps = 0; steps < 5; ++steps) {
+    for (int steps = 0; steps < 6; ++steps) {
       const size_t reader = readers_.OnlyOf(value);
       if (reader == readers_.no_action()) return false;
       const PlanAction& a = plan_.actions[reader];
       if (a.outputs.size() != 1 || !a.then.empty()) return false;
       taken_.push_back(reader);
       if (const Dims order = TransposeOrder(plan_, a); !order.empty()) {
-        if (!Same(a.inputs[0], value) || mask_ >= 0) return false;
+        if (!Same(a.inputs[0], value) || !(ShapeOf(value) == scores_) || !masks_.empty()) {
+          return false;
+        }
         const EinsumLabels before = *labels;
         for (size_t i = 0; i < order.size(); ++i) {
           (*labels)[i] = before[static_cast<size_t>(order[i])];
@@ -132,28 +140,32 @@ class AttentionFinder {
         scores_ = ShapeOf(value);
         continue;
       }
-      if (!(ShapeOf(a.outputs[0]) == scores_)) return false;
+      const Shape& shape = ShapeOf(a.outputs[0]);
+      if (shape.num_elements() != scores_.num_elements() || shape.rank() < 2) return false;
+      const auto reads = [&](size_t i) {
+        return plan_.Root(a.inputs[i]) == plan_.Root(value) && ShapeOf(a.inputs[i]) == shape;
+      };
       if (a.node->Is("Softmax")) {
-        if (!Same(a.inputs[0], value)) return false;
+        if (!reads(0) || shape[shape.rank() - 1] != scores_.back()) return false;
         probabilities_ = a.outputs[0];
         return true;
       }
       if (a.node->Is("SelectV2")) {
-        if (!TakeChoice(a, value)) return false;
+        if (!(shape == scores_) || !TakeChoice(a, value)) return false;
         value = a.outputs[0];
         continue;
       }
       if (a.inputs.size() != 2) return false;
-      const size_t side = Same(a.inputs[0], value) ? 0 : 1;
-      if (!Same(a.inputs[side], value)) return false;
+      const size_t side = reads(0) ? 0 : 1;
+      if (!reads(side)) return false;
       const int other = a.inputs[1 - side];
       if (a.node->Is("Mul") || (a.node->Is("RealDiv") && side == 0)) {
         const std::optional<float> number = ConstantNumber(plan_, other);
-        if (!number || mask_ >= 0) return false;
+        if (!number || !masks_.empty()) return false;
         float& scale = found_.attention.scale;
         scale = a.node->Is("Mul") ? scale * *number : scale / *number;
       } else if (a.node->Is({"AddV2", "Add"})) {
-        if (!TakeMask(other, dtype_)) return false;
+        if (!TakeMask(other, dtype_, shape)) return false;
       } else {
         return false;
       }
@@ -168,15 +180,15 @@ class AttentionFinder {
     if (!number) return false;
     found_.attention.scale *= *number;
     return product.inputs.size() == 3 ||
-           (product.inputs.size() == 4 && TakeMask(product.inputs[3], dtype_));
+           (product.inputs.size() == 4 && TakeMask(product.inputs[3], dtype_, scores_));
   }
   // Of the values or a number.
   bool TakeChoice(const PlanAction& a, int value) {
     nn::Attention& found = found_.attention;
     found.keeps = Same(a.inputs[1], value);
     const std::optional<float> number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
-    if (!number || !Same(a.inputs[found.keeps ? 1 : 2], value) ||
-        !TakeMask(a.inputs[0], Dtype::kBool)) {
+    if (!number || !Same(a.inputs[found.keeps ? 1 : 2], value) || !masks_.empty() ||
+        !TakeMask(a.inputs[0], Dtype::kBool, scores_)) {
       return false;
     }
     found.chooses = true;
@@ -190,8 +202,9 @@ class AttentionFinder {
     if (!found.chooses || reader == readers_.no_action()) return;
     const PlanAction& a = plan_.actions[reader];
     if (!a.node->Is("SelectV2") || a.outputs.size() != 1 || !a.then.empty() ||
-        !Same(a.inputs[0], mask_) || !Same(a.inputs[found.keeps ? 1 : 2], probabilities_) ||
-        !(ShapeOf(a.outputs[0]) == scores_)) {
+        !Same(a.inputs[0], masks_[0].value) ||
+        !Same(a.inputs[found.keeps ? 1 : 2], probabilities_) ||
+        !(ShapeOf(a.outputs[0]) == ShapeOf(probabilities_))) {
       return;
     }
     const std::optional<float> number = ConstantNumber(plan_, a.inputs[found.keeps ? 2 : 1]);
@@ -201,15 +214,25 @@ class AttentionFinder {
     taken_.push_back(reader);
     probabilities_ = a.outputs[0];
   }
-  // One that is broadcast to the scores.
-  bool TakeMask(int mask, Dtype dtype) {
+  // One that is broadcast to the scores, which are under another shape there.
+  bool TakeMask(int mask, Dtype dtype, const Shape& shape) {
     const Shape& s = ShapeOf(mask);
-    if (mask_ >= 0 || s.rank() > scores_.rank() || At(mask).dtype != dtype) return false;
-    for (int i = 0; i < s.rank(); ++i) {
-      const int64_t all = scores_[scores_.rank() - s.rank() + i];
-      if (s[i] != all && s[i] != 1) return false;
+    if (masks_.size() == 2 || found_.attention.chooses || s.rank() > shape.rank() ||
+        At(mask).dtype != dtype) {
+      return false;
     }
-    mask_ = mask;
+    const int missing = shape.rank() - s.rank();
+    for (int i = 0; i < s.rank(); ++i) {
+      if (s[i] != shape[missing + i] && s[i] != 1) return false;
+    }
+    const int rank = shape.rank(), own = scores_.rank();
+    if (shape[rank - 1] == scores_[own - 1] && shape[rank - 2] == scores_[own - 2]) {
+      masks_.push_back({mask, shape});
+      return true;
+    }
+    // As many numbers lie as the scores do.
+    if (s.num_elements() != shape.num_elements()) return false;
+    masks_.push_back({mask, scores_});
     return true;
   }
 
@@ -296,8 +319,12 @@ class AttentionFinder {
     nn::Attention& a = found_.attention;
     const PlanAction& product = plan_.actions[last_];
     if (product.inputs.size() != 2) return false;
-    const size_t p_side = Same(product.inputs[0], probabilities_) ? 0 : 1, v_side = 1 - p_side;
-    if (!Same(product.inputs[p_side], probabilities_)) return false;
+    const auto reads = [&](size_t i) {
+      return plan_.Root(product.inputs[i]) == plan_.Root(probabilities_) &&
+             ShapeOf(product.inputs[i]) == scores_;
+    };
+    const size_t p_side = reads(0) ? 0 : 1, v_side = 1 - p_side;
+    if (!reads(p_side)) return false;
     const EinsumLabels &p_labels = l.in[p_side], &v_labels = l.in[v_side];
     const int key = p_labels.back(), query = p_labels[p_labels.size() - 2];
     if (key == kNoLabel || query == kNoLabel || HasLabel(l.out, key) || !HasLabel(v_labels, key) ||
@@ -342,32 +369,59 @@ class AttentionFinder {
   void ListUnits() {
     nn::Attention& a = found_.attention;
     const int batch_rank = scores_.rank() - 2;
-    Dims mask_steps(static_cast<size_t>(scores_.rank()), 0);
-    if (mask_ >= 0) {
-      const StridedView mask = AsItIs(mask_);
-      const size_t missing = mask_steps.size() - mask.dims.size();
-      for (size_t i = 0; i < mask.dims.size(); ++i) {
-        if (mask.dims[i] != 1) mask_steps[missing + i] = mask.steps[i];
-      }
-      a.has_mask = true;
-      a.mask_column = mask_steps.back();
-      a.mask_row = mask_steps[mask_steps.size() - 2];
-    }
     a.units.resize(1);
-    a.units[0] = {q_.first, k_.first, v_.first, 0, 0};
+    a.units[0] = {q_.first, k_.first, v_.first, 0, {}};
     for (int d = 0; d < batch_rank; ++d) {
       std::vector<nn::Attention::Unit> units;
       const auto at = static_cast<size_t>(d);
       for (const nn::Attention::Unit& u : a.units) {
         for (int64_t i = 0; i < scores_[d]; ++i) {
-          units.push_back({u.q + i * q_steps_[at], u.k + i * k_steps_[at], u.v + i * v_steps_[at],
-                           u.mask + i * mask_steps[at], u.out + i * out_steps_[at]});
+          units.push_back({u.q + i * q_steps_[at],
+                           u.k + i * k_steps_[at],
+                           u.v + i * v_steps_[at],
+                           u.out + i * out_steps_[at],
+                           {}});
         }
       }
       a.units = std::move(units);
     }
     found_.inputs = {q_.value, k_.value, v_.value};
-    if (mask_ >= 0) found_.inputs.push_back(mask_);
+    for (size_t m = 0; m < masks_.size(); ++m) {
+      found_.inputs.push_back(masks_[m].value);
+      ListMask(masks_[m], m);
+    }
+  }
+  // Units are in the order of rows of the scores, under whatever shape.
+  void ListMask(const TakenMask& mask, size_t number) {
+    nn::Attention& a = found_.attention;
+    const StridedView view = AsItIs(mask.value);
+    const int rank = mask.shape.rank();
+    // A mask of as many numbers lies as the scores, whatever its own shape.
+    const bool whole = ShapeOf(mask.value).num_elements() == mask.shape.num_elements();
+    Dims steps(static_cast<size_t>(rank), 0);
+    int64_t behind = 1;
+    for (int i = rank; i-- > 0;) {
+      const auto at = static_cast<size_t>(i);
+      const size_t missing = steps.size() - std::min(steps.size(), view.dims.size());
+      if (whole) {
+        steps[at] = mask.shape[i] == 1 ? 0 : behind;
+        behind *= mask.shape[i];
+      } else if (at >= missing && view.dims[at - missing] != 1) {
+        steps[at] = view.steps[at - missing];
+      }
+    }
+    a.masks.push_back({steps[steps.size() - 2], steps.back()});
+    std::vector<int64_t> places = {0};
+    for (int d = 0; d + 2 < rank; ++d) {
+      std::vector<int64_t> more;
+      for (const int64_t place : places) {
+        for (int64_t i = 0; i < mask.shape[d]; ++i) {
+          more.push_back(place + i * steps[static_cast<size_t>(d)]);
+        }
+      }
+      places = std::move(more);
+    }
+    for (size_t u = 0; u < a.units.size(); ++u) a.units[u].masks[number] = places[u];
   }
 
   // What was taken, and what was traced back through if nobody else reads it.
@@ -396,7 +450,8 @@ class AttentionFinder {
   Dtype dtype_ = Dtype::kInvalid;
   std::vector<size_t> taken_;
   Shape scores_;
-  int probabilities_ = -1, mask_ = -1;
+  int probabilities_ = -1;
+  std::vector<TakenMask> masks_;
   StridedView q_, k_, v_;
   Dims q_steps_, k_steps_, v_steps_, out_steps_;
 };

@@ -4,6 +4,7 @@
 
 #include "smelt/kernels/isa/columns.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/score_rows.h"
 #include "tests/isa/rows_of.h"
 
 namespace smelt {
@@ -90,6 +91,46 @@ TEST(IsaRows, Softmax) {
                            std::max(mask_step, 0), n);
       const std::vector<double> wanted = SoftmaxOf(sum.data(), n);
       for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(Near(masked[i], wanted[i], 6e-6)) << n;
+    }
+  }
+  for (int64_t n = 1; n <= IsaScores().most; ++n) {
+    constexpr int64_t kRows = 5;
+    const int64_t step = (n + IsaScores().lanes - 1) / IsaScores().lanes * IsaScores().lanes;
+    std::vector<float> scores = Floats(step * kRows, -20, 20);
+    for (int64_t i = 0; i < kRows * step; ++i) {
+      if (i % step >= n) scores[i] = kNaN;
+    }
+    // Exactly as many numbers as are read.
+    const std::vector<float> whole = Floats(n * kRows, -3, 3), few = Floats(kRows, -3, 3);
+    AtTheEdge<float> whole_edge(whole), few_edge(few);
+    for (const bool column : {false, true}) {
+      std::vector<float> x = scores;
+      const ScoreMask mask =
+          column ? ScoreMask{whole_edge.data(), n, 1} : ScoreMask{few_edge.data(), 1, 0};
+      const ScoreMask same = {whole_edge.data() + (kRows - 1) * n, 0, 1};
+      IsaScores().softmax({x.data(), step, kRows, n, 0.5f, {mask, column ? same : ScoreMask()}});
+      for (int64_t r = 0; r < kRows; ++r) {
+        std::vector<float> sum(n);
+        for (int64_t i = 0; i < n; ++i) {
+          sum[i] = scores[r * step + i] * 0.5f +
+                   (column ? whole[r * n + i] + whole[(kRows - 1) * n + i] : few[r]);
+        }
+        const std::vector<double> wanted = SoftmaxOf(sum.data(), n);
+        for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(Near(x[r * step + i], wanted[i], 6e-6)) << n;
+      }
+    }
+    // A row with NaN, one with an infinite number, one whose other numbers are hidden.
+    const float infinities[] = {kNaN, kInfinity, -kInfinity};
+    std::vector<float> x(3 * step, 1.0f);
+    for (int64_t r = 0; r < 3; ++r) x[r * step + n / 2] = infinities[r];
+    std::vector<float> want = x;
+    IsaScores().softmax({x.data(), step, 3, n, 1, {}});
+    for (int64_t r = 0; r < 3; ++r) {
+      Isa().softmax(want.data() + r * step, want.data() + r * step, n);
+      for (int64_t i = r * step; i < r * step + n; ++i) {
+        ASSERT_EQ(std::isnan(x[i]), std::isnan(want[i])) << n << " " << r;
+        ASSERT_TRUE(std::isnan(x[i]) || Near(x[i], want[i], 1e-6)) << n << " " << r;
+      }
     }
   }
   // What nobody can be told from NaN is NaN; what is masked out is nothing.

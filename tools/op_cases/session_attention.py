@@ -192,6 +192,45 @@ def chosen(r):
     yield case("read_behind", queries_first, read_behind, 2, 5, 7, 1, 4, [2, 1, 5, 7], -1e9, 0)
 
 
+def reshaped(r):
+    """Masks for windows and for places of an image, which are added under another shape of the scores."""
+
+    def windows(b, w, n, t, d, small, last):
+        """Of each window's mask, behind a bias of each head."""
+        q, k, v = (ph([b * w, n, t, d]) for _ in range(3))
+        bias, mask = ph([n, 1, 1] if small else [n, t, t]), ph([w, 1, 1, t] if small else [w, 1, t, t])
+        s = tf.reshape(tf.matmul(q, k, transpose_b=True) * np.float32(0.5) + bias, [b, w, n, t, t]) + mask
+        p = tf.nn.softmax(s) if last else tf.nn.softmax(tf.reshape(s, [b * w, n, t, t]))
+        return (q, k, v, bias, mask), tf.matmul(tf.reshape(p, [b * w, n, t, t]), v)
+
+    def places(b, h, w, d, whole, one):
+        """Of rows and columns of an image, for each of its pixels."""
+        q, k, v = (ph([b, h * w, d]) for _ in range(3))
+        down, along = ph([b, h, w, h, 1]), ph([b, h, w, 1, w])
+        s = tf.reshape(tf.matmul(q, k, transpose_b=True), [b, h, w, h, w])
+        s = s + (down + along) if whole else s + along if one else s + down + along
+        return (q, k, v, down, along), tf.matmul(tf.nn.softmax(tf.reshape(s, [b, h * w, h * w])), v)
+
+    def scaled_behind(b, w, t, d):
+        q, k, v = (ph([b * w, t, d]) for _ in range(3))
+        mask, other = ph([w, t, t]), ph([t])
+        s = (tf.reshape(tf.matmul(q, k, transpose_b=True), [b, w, t, t]) + mask) * np.float32(0.5)
+        return (q, k, v, mask, other), tf.matmul(tf.reshape(tf.nn.softmax(s + other), [b * w, t, t]), v)
+
+    makers = [("windows", windows, (2, 3, 2, 4, 3, False, False)), ("windows_small", windows, (1, 2, 2, 5, 2, True, False)), ("windows_last", windows, (2, 2, 1, 3, 4, False, True)), ("windows_long", windows, (1, 1, 1, 17, 2, False, False)),
+              ("places", places, (2, 2, 3, 4, True, False)), ("places_one", places, (1, 3, 2, 2, False, True)), ("places_each", places, (1, 2, 2, 3, False, False)), ("scaled_behind", scaled_behind, (2, 2, 4, 3))]
+    for name, maker, sizes in makers:
+
+        def build(maker=maker, sizes=sizes):
+            inputs, y = maker(*sizes)
+            feed = {x: numbers(r, *x.shape.as_list()) for x in inputs}
+            hidden = {**feed, inputs[3]: np.where(np.asarray(r.bools(inputs[3].shape.as_list())), feed[inputs[3]], np.float32(-1e9))}
+            return [Step(fetch=[y], feed=f) for f in (feed, hidden)]
+
+        yield graph_case("Softmax", build, name=f"attention_{name}")
+
+
 def cases(r):
     yield from attention(r)
     yield from chosen(r)
+    yield from reshaped(r)

@@ -4,6 +4,7 @@
 
 #include "smelt/kernels/isa/choice.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/score_rows.h"
 #include "smelt/kernels/nn/attention_blocks.h"
 
 namespace smelt::nn {
@@ -16,15 +17,16 @@ class BoundAttention final : public BoundKernel {
   explicit BoundAttention(Attention attention) : a_(std::move(attention)), blocks_(a_) {
     packs_ = a_.queries >= kFewQueries;
     const int64_t panel = Isa().dense_panel;
-    scores_ = RoundedUp(blocks_.block() * a_.keys, 16);
+    row_ = RoundedUp(a_.keys, IsaScores().lanes);
+    scores_ = blocks_.block() * row_;
     packed_keys_ = packs_ ? RoundedUp(a_.keys, panel) * a_.depth : 0;
     packed_values_ = packs_ ? RoundedUp(a_.width, panel) * a_.keys : 0;
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto input = [&](int i) { return static_cast<const float*>(inputs[i]); };
-    const Operands o = {input(0), input(1), input(2), a_.has_mask ? inputs[3] : nullptr,
-                        static_cast<float*>(outputs[0])};
+    Operands o = {input(0), input(1), input(2), {}, static_cast<float*>(outputs[0])};
+    std::copy_n(inputs + 3, a_.masks.size(), o.masks.begin());
     blocks_.Run([&](int64_t begin, int64_t end, int64_t slot) {
       RunItems(o, begin, end, static_cast<float*>(scratch) + slot * SlotFloats());
     });
@@ -37,7 +39,7 @@ class BoundAttention final : public BoundKernel {
  private:
   struct Operands {
     const float *q, *k, *v;
-    const void* mask;  // floats, or bytes that choose
+    std::array<const void*, 2> masks;  // floats, or bytes that choose
     float* out;
   };
   int64_t SlotFloats() const { return scores_ + packed_keys_ + packed_values_; }
@@ -65,57 +67,92 @@ class BoundAttention final : public BoundKernel {
     const IsaTable& isa = Isa();
     const float* q = o.q + unit.q + first * a_.q_row;
     if (packs_) {
-      isa.dense_packed(q, a_.q_row, count, a_.depth, keys, a_.keys, nullptr, UnaryF32::kIdentity, 0,
-                       scores, a_.keys);
+      // Whole vectors: what is behind the last key is zeros.
+      const int64_t columns = RoundedUp(a_.keys, IsaScores().lanes);
+      isa.dense_packed(q, a_.q_row, count, a_.depth, keys, columns, nullptr, UnaryF32::kIdentity, 0,
+                       scores, row_);
     } else if (a_.k_column == 1) {
       for (int64_t r = 0; r < count; ++r) {
         for (int64_t j = 0; j < a_.keys; ++j) {
-          scores[r * a_.keys + j] =
-              isa.dot(q + r * a_.q_row, o.k + unit.k + j * a_.k_row, a_.depth);
+          scores[r * row_ + j] = isa.dot(q + r * a_.q_row, o.k + unit.k + j * a_.k_row, a_.depth);
         }
       }
     } else {
       isa.dense(q, a_.q_row, count, a_.depth, o.k + unit.k, a_.k_column, a_.keys, nullptr,
-                UnaryF32::kIdentity, 0, scores, a_.keys);
+                UnaryF32::kIdentity, 0, scores, row_);
     }
-    for (int64_t r = 0; r < count; ++r) {
-      const int64_t at = unit.mask + (first + r) * a_.mask_row;
-      float* row = scores + r * a_.keys;
-      if (a_.chooses) {
-        ChosenSoftmax(row, static_cast<const uint8_t*>(o.mask) + at);
-        continue;
-      }
-      const float* mask = o.mask == nullptr ? nullptr : static_cast<const float*>(o.mask) + at;
-      isa.masked_softmax(row, a_.scale, mask, a_.mask_column, a_.keys);
+    if (a_.chooses) {
+      ChosenSoftmax(o, unit, first, count, scores);
+    } else {
+      MaskedSoftmax(o, unit, first, count, scores);
     }
     float* out = o.out + unit.out + first * a_.out_row;
     if (packs_) {
-      isa.dense_packed(scores, a_.keys, count, a_.keys, values, a_.width, nullptr,
-                       UnaryF32::kIdentity, 0, out, a_.out_row);
+      isa.dense_packed(scores, row_, count, a_.keys, values, a_.width, nullptr, UnaryF32::kIdentity,
+                       0, out, a_.out_row);
     } else {
-      isa.dense(scores, a_.keys, count, a_.keys, o.v + unit.v, a_.v_row, a_.width, nullptr,
+      isa.dense(scores, row_, count, a_.keys, o.v + unit.v, a_.v_row, a_.width, nullptr,
                 UnaryF32::kIdentity, 0, out, a_.out_row);
     }
   }
 
-  void ChosenSoftmax(float* row, const uint8_t* choice) const {
+  void MaskedSoftmax(const Operands& o, const Attention::Unit& unit, int64_t first, int64_t count,
+                     float* scores) const {
+    ScoreRows rows{scores, row_, count, a_.keys, a_.scale, {}};
+    for (size_t i = 0; i < a_.masks.size(); ++i) {
+      const auto* numbers = static_cast<const float*>(o.masks[i]) + unit.masks[i];
+      const Attention::Mask& steps = a_.masks[i];
+      rows.masks[i] = {numbers + first * steps.row, steps.row, steps.column};
+    }
+    if (a_.keys <= IsaScores().most) return IsaScores().softmax(rows);
+    const auto& [one, two] = rows.masks;
+    for (int64_t r = 0; r < count; ++r) {
+      float* row = scores + r * row_;
+      const auto of = [r](const ScoreMask& m) { return m.numbers + r * m.row; };
+      if (a_.masks.empty()) {
+        Isa().masked_softmax(row, a_.scale, nullptr, 0, a_.keys);
+      } else if (a_.masks.size() == 1) {
+        Isa().masked_softmax(row, a_.scale, of(one), one.column, a_.keys);
+      } else {
+        Isa().scale_shift(row, row, a_.keys, a_.scale, one.column == 0 ? *of(one) : 0.0F);
+        if (one.column != 0) Isa().axpy(of(one), row, a_.keys, 1.0F);
+        Isa().masked_softmax(row, 1.0F, of(two), two.column, a_.keys);
+      }
+    }
+  }
+
+  void ChosenSoftmax(const Operands& o, const Attention::Unit& unit, int64_t first, int64_t count,
+                     float* scores) const {
+    const Attention::Mask& steps = a_.masks[0];
+    const auto* choice =
+        static_cast<const uint8_t*>(o.masks[0]) + unit.masks[0] + first * steps.row;
     const auto choose = [&](float scale, float other) {
-      if (a_.mask_column != 0) {
-        IsaChoice().choose(row, choice, a_.keeps, scale, other, a_.keys);
-      } else if ((*choice != 0) != a_.keeps) {
-        std::fill_n(row, a_.keys, other);
-      } else if (scale != 1) {
-        Isa().scale_shift(row, row, a_.keys, scale, 0.0F);
+      for (int64_t r = 0; r < count; ++r) {
+        float* row = scores + r * row_;
+        const uint8_t* of_row = choice + r * steps.row;
+        if (steps.column != 0) {
+          IsaChoice().choose(row, of_row, a_.keeps, scale, other, a_.keys);
+        } else if ((*of_row != 0) != a_.keeps) {
+          std::fill_n(row, a_.keys, other);
+        } else if (scale != 1) {
+          Isa().scale_shift(row, row, a_.keys, scale, 0.0F);
+        }
       }
     };
     choose(a_.scale, a_.hidden);
-    Isa().masked_softmax(row, 1.0F, nullptr, 0, a_.keys);
+    if (a_.keys <= IsaScores().most) {
+      IsaScores().softmax({scores, row_, count, a_.keys, 1.0F, {}});
+    } else {
+      for (int64_t r = 0; r < count; ++r)
+        Isa().softmax(scores + r * row_, scores + r * row_, a_.keys);
+    }
     if (a_.hides_behind) choose(1.0F, a_.hidden_behind);
   }
 
   const Attention a_;
   const AttentionBlocks blocks_;
   bool packs_ = false;
+  int64_t row_ = 0;                                           // floats from a row of scores on
   int64_t scores_ = 0, packed_keys_ = 0, packed_values_ = 0;  // floats of a slot
 };
 

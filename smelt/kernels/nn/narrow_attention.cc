@@ -5,6 +5,7 @@
 
 #include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
+#include "smelt/kernels/isa/score_rows.h"
 #include "smelt/kernels/isa/tile_bfloat16.h"
 #include "smelt/kernels/nn/attention.h"
 #include "smelt/kernels/nn/attention_blocks.h"
@@ -63,7 +64,7 @@ class BoundNarrowAttention final : public BoundKernel {
       return at;
     };
     wide_ = place(row_ * int64_t{sizeof(float)});
-    mask_ = place(a_.has_mask ? row_ * int64_t{sizeof(float)} : 0);
+    mask_ = place(a_.masks.empty() ? 0 : row_ * int64_t{sizeof(float)});
     scores_ = place(blocks_.block() * row_ * int64_t{sizeof(uint16_t)});
     keys_ = place(NarrowPanels(a_.keys).Elements(a_.depth / 2) * int64_t{sizeof(uint16_t)});
     values_ = place(NarrowPanels(a_.width).Elements((a_.keys + 1) / 2) * int64_t{sizeof(uint16_t)});
@@ -71,7 +72,7 @@ class BoundNarrowAttention final : public BoundKernel {
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
     const auto input = [&](int i) { return static_cast<const uint16_t*>(inputs[i]); };
-    const Operands o = {input(0), input(1), input(2), a_.has_mask ? input(3) : nullptr,
+    const Operands o = {input(0), input(1), input(2), a_.masks.empty() ? nullptr : input(3),
                         static_cast<uint16_t*>(outputs[0])};
     blocks_.Run([&](int64_t begin, int64_t end, int64_t slot) {
       Items(o, begin, end, static_cast<char*>(scratch) + slot * slot_bytes_);
@@ -131,15 +132,20 @@ class BoundNarrowAttention final : public BoundKernel {
                char* slot) const {
     const IsaTable& isa = Isa();
     auto* wide = reinterpret_cast<float*>(slot + wide_);
-    auto* mask = a_.has_mask ? reinterpret_cast<float*>(slot + mask_) : nullptr;
+    const Attention::Mask steps = a_.masks.empty() ? Attention::Mask() : a_.masks[0];
+    auto* mask = a_.masks.empty() ? nullptr : reinterpret_cast<float*>(slot + mask_);
     for (int64_t r = 0; r < item.count; ++r) {
       auto* row = reinterpret_cast<uint16_t*>(slot + scores_) + r * row_;
-      if (mask != nullptr && (r == 0 || a_.mask_row != 0)) {
-        isa.bf16_to_f32(o.mask + unit.mask + (item.first + r) * a_.mask_row, mask,
-                        a_.mask_column == 0 ? 1 : a_.keys);
+      if (mask != nullptr && (r == 0 || steps.row != 0)) {
+        isa.bf16_to_f32(o.mask + unit.masks[0] + (item.first + r) * steps.row, mask,
+                        steps.column == 0 ? 1 : a_.keys);
       }
       isa.bf16_to_f32(row, wide, a_.keys);
-      isa.masked_softmax(wide, a_.scale, mask, a_.mask_column, a_.keys);
+      if (a_.keys <= IsaScores().most) {
+        IsaScores().softmax({wide, row_, 1, a_.keys, a_.scale, {{mask, 0, steps.column}, {}}});
+      } else {
+        isa.masked_softmax(wide, a_.scale, mask, steps.column, a_.keys);
+      }
       isa.f32_to_bf16(wide, row, a_.keys);
       // Its partner, times zero.
       if (a_.keys % 2 != 0) row[a_.keys] = 0;
@@ -159,8 +165,8 @@ class BoundNarrowAttention final : public BoundKernel {
 
 bool SuitsNarrowAttention(const Attention& a) {
   return NarrowTileOf(1, 1) != nullptr && CpuHas(CpuFeature::kDotBfloat16) &&
-         Isa().level == IsaLevel::kAvx512 && !a.chooses && a.queries >= kFewQueries &&
-         a.depth % 2 == 0 && a.width % 2 == 0;
+         Isa().level == IsaLevel::kAvx512 && !a.chooses && a.masks.size() < 2 &&
+         a.queries >= kFewQueries && a.depth % 2 == 0 && a.width % 2 == 0;
 }
 
 std::unique_ptr<BoundKernel> BindNarrowAttention(Attention attention) {
