@@ -1,6 +1,7 @@
 #include "smelt/kernels/elementwise/short_rows.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace smelt {
 namespace {
@@ -41,29 +42,29 @@ void SpreadColumn(const char* from, char* to, int64_t rows, int64_t n) {
   }
 }
 
-// Fills `to` with an operand's part of rows [begin, begin + rows), each of n elements.
-void SpreadRows(const Broadcast& bc, int operand, const char* from, int64_t begin, int64_t rows,
-                int size, char* to) {
-  const int64_t n = bc.sizes.back();
-  const Dims& strides = bc.strides[operand];
-  if (strides.size() == 2 && strides[0] == 1 && strides[1] == 0) {
-    const char* at = from + begin * size;
-    switch (size) {
-      case 1:
-        return SpreadColumn<uint8_t>(at, to, rows, n);
-      case 2:
-        return SpreadColumn<uint16_t>(at, to, rows, n);
-      case 4:
-        return SpreadColumn<uint32_t>(at, to, rows, n);
-      case 8:
-        return SpreadColumn<uint64_t>(at, to, rows, n);
-      default:
-        return SpreadColumn<ShortWide16>(at, to, rows, n);
-    }
+void SpreadValues(const char* from, char* to, int64_t rows, int64_t n, int size) {
+  switch (size) {
+    case 1:
+      return SpreadColumn<uint8_t>(from, to, rows, n);
+    case 2:
+      return SpreadColumn<uint16_t>(from, to, rows, n);
+    case 4:
+      return SpreadColumn<uint32_t>(from, to, rows, n);
+    case 8:
+      return SpreadColumn<uint64_t>(from, to, rows, n);
+    default:
+      return SpreadColumn<ShortWide16>(from, to, rows, n);
   }
-  ForEachRow(bc, begin, begin + rows, [&](const int64_t* offsets, int64_t out, int64_t) {
-    CopyRow(from + offsets[operand] * size, strides.back(), to + (out - begin * n) * size, n, size);
-  });
+}
+
+// `bytes` of a row, so many times.
+void RepeatRow(const char* from, int64_t bytes, int64_t times, char* to) {
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+  int64_t done = 1;
+  for (; 2 * done <= times; done *= 2) {
+    std::memcpy(to + done * bytes, to, static_cast<size_t>(done * bytes));
+  }
+  std::memcpy(to + done * bytes, to, static_cast<size_t>((times - done) * bytes));
 }
 
 }  // namespace
@@ -78,6 +79,44 @@ ShortOperand::ShortOperand(const Broadcast& bc, int operand, const char* from, i
     if (strides[d] == 0 && period_ == 0) period_ = rows, span_ = rows * bc.sizes[d];
     rows *= bc.sizes[d];
   }
+  // What lies in order, from the dimension before the last on, or before those that repeat rows.
+  size_t d = bc.sizes.size() - 1;
+  const int64_t inner = strides[d];
+  if (inner > 1) return;
+  int64_t times = 1;
+  for (; inner == 1 && d > 0 && strides[d - 1] == 0; --d) times *= bc.sizes[d - 1];
+  // Longer blocks serve again.
+  if (times * bc.sizes.back() > kElements / 4) return;
+  for (int64_t step = inner == 0 ? 1 : bc.sizes.back(); d > 0; --d) {
+    if (strides[d - 1] != step) return;
+    step *= bc.sizes[d - 1];
+  }
+  kind_ = inner == 0 ? Kind::kValues : Kind::kRepeated;
+  repeats_ = times;
+  period_ = 0;
+}
+
+// Fills the block with rows [begin, begin + rows).
+void ShortOperand::Spread(int64_t begin, int64_t rows) {
+  const int64_t n = bc_.sizes.back();
+  if (kind_ == Kind::kValues) {
+    return SpreadValues(from_ + begin * size_, block_, rows, n, size_);
+  }
+  if (kind_ == Kind::kRepeated) {
+    const int64_t bytes = n * size_;
+    char* to = block_;
+    for (int64_t row = begin; row < begin + rows;) {
+      const int64_t times = std::min(repeats_ - row % repeats_, begin + rows - row);
+      RepeatRow(from_ + row / repeats_ * bytes, bytes, times, to);
+      row += times;
+      to += times * bytes;
+    }
+    return;
+  }
+  const int64_t step = bc_.strides[operand_].back();
+  ForEachRow(bc_, begin, begin + rows, [&](const int64_t* offsets, int64_t out, int64_t) {
+    CopyRow(from_ + offsets[operand_] * size_, step, block_ + (out - begin * n) * size_, n, size_);
+  });
 }
 
 int64_t ShortOperand::Limit(int64_t begin, int64_t rows) const {
@@ -91,7 +130,7 @@ const char* ShortOperand::Rows(int64_t begin, int64_t rows) {
   const bool same = period_ != 0 && rows <= filled_ && begin / span_ == span_of_block_ &&
                     begin % period_ == phase_;
   if (same) return block_;
-  SpreadRows(bc_, operand_, from_, begin, rows, size_, block_);
+  Spread(begin, rows);
   filled_ = rows;
   if (period_ != 0) span_of_block_ = begin / span_, phase_ = begin % period_;
   return block_;

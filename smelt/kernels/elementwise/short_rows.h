@@ -25,10 +25,17 @@ class ShortOperand {
   const char* Rows(int64_t begin, int64_t rows);
 
  private:
+  void Spread(int64_t begin, int64_t rows);
+
   const Broadcast& bc_;
   const int operand_;
   const char* from_;
   const int size_;
+  // How rows are spread: each is one of the values that lie in their order, or is one of the rows
+  // that do, `repeats_` times; else they are looked for one by one.
+  enum class Kind { kAny, kValues, kRepeated };
+  Kind kind_ = Kind::kAny;
+  int64_t repeats_ = 1;
   bool whole_ = true;
   // Within `span_` rows each is as the one `period_` rows before; 0: they do not repeat.
   int64_t period_ = 0, span_ = 0;
