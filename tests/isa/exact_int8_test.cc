@@ -308,9 +308,10 @@ TEST(ExactInt8, Rows) {
     ASSERT_EQ(back[n], 77);
     std::vector<int8_t> y(n + 1, 77);
     for (const int32_t zero : {-3, 128, -65536}) {
-      loops.quantize(v.data(), y.data(), n, 0.25f, zero, -100, 127);
+      const float scale = 4;
+      loops.quantize(v.data(), y.data(), n, {&scale, zero, -100, 127});
       for (int64_t i = 0; i < n; ++i) {
-        const double q = std::isnan(v[i]) ? -1e9 : std::round(double{v[i] / 0.25f}) + zero;
+        const double q = std::isnan(v[i]) ? 1e9 : std::nearbyint(double{v[i] * 4}) + zero;
         ASSERT_EQ(y[i], std::clamp(q, -100.0, 127.0)) << v[i];
       }
       ASSERT_EQ(y[n], 77);

@@ -12,7 +12,7 @@ namespace smelt {
 
 // What becomes of a sum s of a column: y = clamp(rint(float(s) * scale) + zero, low, high), halves
 // to the even one. REQUIRES: low and high fit int8; |zero| <= 65536. A product that is no number
-// becomes low.
+// becomes high.
 struct ExactInt8Scales {
   const float* scale = nullptr;  // by column
   int32_t zero = 0, low = -128, high = 127;
@@ -114,10 +114,8 @@ struct ExactInt8Loops {
   void (*maximum)(const int8_t* x, int8_t* y, int64_t n) = nullptr;
   // sums += x.
   void (*accumulate)(const int8_t* x, int32_t* sums, int64_t n) = nullptr;
-  // y = clamp(round(x / scale) + zero, low, high), halves rounded away from 0; a NaN as low.
-  // REQUIRES: |zero| <= 65536.
-  void (*quantize)(const float* x, int8_t* y, int64_t n, float scale, int32_t zero, int32_t low,
-                   int32_t high) = nullptr;
+  // y = clamp(rint(x * scale) + zero, low, high), by the first scale; a NaN as high.
+  void (*quantize)(const float* x, int8_t* y, int64_t n, const ExactInt8Scales& scales) = nullptr;
 
   // Of layers whose input is float, and quantized on the way: y = clamp(rint(x * inverse), low,
   // high), a NaN as low.

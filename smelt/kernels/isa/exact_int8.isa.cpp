@@ -19,12 +19,15 @@ struct Ends {
 };
 // rint of numbers below 2^22 is what is left in the last bits of this sum, in any set.
 constexpr float kToLastBits = 12582912.0f;
-inline __attribute__((always_inline)) int8_t Scaled(int32_t sum, float scale, const Ends& ends) {
-  float v = static_cast<float>(sum) * scale;
-  v = v > ends.low ? v : ends.low;
+inline __attribute__((always_inline)) int8_t Rounded(float v, const Ends& ends) {
   v = v < ends.high ? v : ends.high;
+  v = v > ends.low ? v : ends.low;
   const auto bits = __builtin_bit_cast(int32_t, v + kToLastBits);
   return static_cast<int8_t>(bits - __builtin_bit_cast(int32_t, kToLastBits) + ends.zero);
+}
+
+inline __attribute__((always_inline)) int8_t Scaled(int32_t sum, float scale, const Ends& ends) {
+  return Rounded(static_cast<float>(sum) * scale, ends);
 }
 
 template <int P>
@@ -180,21 +183,10 @@ void Accumulate(const int8_t* x, int32_t* sums, int64_t n) {
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
 }
 
-void Quantize(const float* x, int8_t* y, int64_t n, float scale, int32_t zero, int32_t low,
-              int32_t high) {
-  // A step beyond the range, either way.
-  const float least = static_cast<float>(low - zero - 1);
-  const float most = static_cast<float>(high - zero + 1);
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
-    float v = x[i] / scale;
-    v = v > least ? v : least;
-    v = v < most ? v : most;
-    const auto whole = static_cast<int32_t>(v);
-    const float rest = v - static_cast<float>(whole);
-    int32_t q = whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) + zero;
-    q = q > low ? q : low;
-    y[i] = static_cast<int8_t>(q < high ? q : high);
-  }
+void Quantize(const float* x, int8_t* y, int64_t n, const ExactInt8Scales& scales) {
+  const Ends ends(scales);
+  const float scale = scales.scale[0];
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = Rounded(x[i] * scale, ends);
 }
 
 void StepsOf(const float* x, int16_t* y, int64_t n, float inverse, float low, float high) {

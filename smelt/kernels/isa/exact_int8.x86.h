@@ -36,10 +36,10 @@ SMELT_AVX2_INLINE Scales8 MakeScales8(__m256 scale, const ExactInt8Scales& s) {
 SMELT_AVX2_INLINE Scales8 LoadScales8(const ExactInt8Scales& s, int64_t at) {
   return MakeScales8(_mm256_loadu_ps(s.scale + at), s);
 }
-// Within the range of int8. Of a number and none, a maximum is its second operand.
+// Within the range of int8. Of a number and none, a minimum is its second operand.
 SMELT_AVX2_INLINE __m256i Scale8(__m256i sum, const Scales8& s) {
   const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), s.scale);
-  return _mm256_add_epi32(_mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(v, s.low), s.high)),
+  return _mm256_add_epi32(_mm256_cvtps_epi32(_mm256_max_ps(_mm256_min_ps(v, s.high), s.low)),
                           s.zero);
 }
 // 16 numbers within the range of int8, in the order in which the halves of the registers hold them:
@@ -77,7 +77,7 @@ SMELT_AVX512_INLINE Scales16 LoadScales16(const ExactInt8Scales& s, int64_t at) 
 // Masks of all lanes: GCC warns of what its plain forms leave undefined.
 SMELT_AVX512_INLINE __m128i Finish16(__m512i sum, const Scales16& s) {
   const __m512 v = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, sum), s.scale);
-  const __m512 within = _mm512_maskz_min_ps(0xffff, _mm512_maskz_max_ps(0xffff, v, s.low), s.high);
+  const __m512 within = _mm512_maskz_max_ps(0xffff, _mm512_maskz_min_ps(0xffff, v, s.high), s.low);
   return _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_maskz_cvtps_epi32(0xffff, within), s.zero));
 }
 

@@ -110,7 +110,7 @@ struct Range {
 Range RangeOf(Dtype type);
 
 // What XNNPACK, which runs most layers of 8 bits by default, makes of a sum: one float product,
-// halves to the even number. What is no number becomes the least.
+// halves to the even number. What is no number becomes the most.
 class FloatSteps {
  public:
   FloatSteps() = default;
@@ -118,10 +118,10 @@ class FloatSteps {
       : low_(static_cast<float>(range.low - zero)),
         high_(static_cast<float>(range.high - zero)),
         zero_(zero) {}
-  int32_t operator()(int32_t sum, float scale) const {
-    float v = static_cast<float>(sum) * scale;
-    v = v > low_ ? v : low_;
+  int32_t operator()(int32_t sum, float scale) const { return Of(static_cast<float>(sum) * scale); }
+  int32_t Of(float v) const {
     v = v < high_ ? v : high_;
+    v = v > low_ ? v : low_;
     return static_cast<int32_t>(std::nearbyint(v)) + zero_;
   }
 
