@@ -22,11 +22,12 @@ struct PairState final : KernelState {
   bool powers = false;
   int right_a = 0, right_b = 0;
 
-  // Is it of int8, and does XNNPACK run it by default, whose roundings the loops have?
-  bool by_loops = false;
+  // Is it of 8 bits, and does XNNPACK run it by default? The loops, which are int8's, round so.
+  bool by_xnnpack = false, by_loops = false;
   ExactInt8Sum sum;
   int32_t times_a = 0, times_b = 0;
   float scale = 0;  // of a product
+  FloatSteps float_steps;
 
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
@@ -128,10 +129,11 @@ bool SetSum(float a, float b, PairState& s) {
   return true;
 }
 
-bool SetLoops(const Node& node, float a, float b, float out, PairState& s) {
-  const auto is_int8 = [](int32_t zero) { return zero >= -128 && zero <= 127; };
-  if (node.output_types[0] != Dtype::kInt8 || s.kind == Kind::kSquaredDifference ||
-      !is_int8(s.zero_a) || !is_int8(s.zero_b) || !is_int8(s.zero_out)) {
+bool SetFactors(Dtype type, float a, float b, float out, PairState& s) {
+  const Range all = RangeOf(type);
+  const auto is_of_type = [&](int32_t zero) { return all.Clamp(zero) == zero; };
+  if (type == Dtype::kInt16 || s.kind == Kind::kSquaredDifference || !is_of_type(s.zero_a) ||
+      !is_of_type(s.zero_b) || !is_of_type(s.zero_out)) {
     return false;
   }
   if (s.kind != Kind::kMul) return SetSum(a / out, b / out, s);
@@ -148,7 +150,9 @@ StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
   s->zero_b = b.zero();
   s->zero_out = out.zero();
   s->range = ActivatedRange(node, out);
-  s->by_loops = SetLoops(node, a.scale(), b.scale(), out.scale(), *s);
+  s->by_xnnpack = SetFactors(node.output_types[0], a.scale(), b.scale(), out.scale(), *s);
+  s->by_loops = s->by_xnnpack && node.output_types[0] == Dtype::kInt8;
+  s->float_steps = FloatSteps(s->range, s->zero_out);
   if (kKind == Kind::kMul) {
     // The product of scales is a float's.
     s->out = FactorOf(static_cast<double>(a.scale() * b.scale() / out.scale()));
@@ -181,7 +185,16 @@ Status RunPair(OpContext& ctx) {
   }
   Status status;
   VisitNarrow(ctx.output_type(0), [&]<typename T>() {
-    if (kKind == Kind::kMul) {
+    if (kKind == Kind::kMul && s.by_xnnpack) {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        return s.float_steps((x - s.zero_a) * (y - s.zero_b), s.scale);
+      });
+    } else if (s.by_xnnpack) {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        const int32_t sum = s.sum.offset + x * s.times_a + y * s.times_b;
+        return s.range.Clamp(sum >> s.sum.right, s.zero_out);
+      });
+    } else if (kKind == Kind::kMul) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
         return s.range.Clamp(Times(WrappedProduct(x - s.zero_a, y - s.zero_b), s.out), s.zero_out);
       });

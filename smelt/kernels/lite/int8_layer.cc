@@ -47,7 +47,7 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
       bytes_(MultipliesBytes(shape)),
       matrices_(MultipliesMatrices(shape)),
       panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1),
-      one_row_(IsOneRow(shape)) {
+      one_row_(IsOneRow(shape) && numbers.factors.empty()) {
   SetShape();
   ends_.zero = numbers.out_zero;
   ends_.low = numbers.range.low;
@@ -55,7 +55,12 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
   for (int64_t u = 0; u < s_.units; ++u) {
     const auto at = static_cast<size_t>(PlaceOf(u));
     if (numbers.bias != nullptr) start_[at] = numbers.bias[u];
-    scale_of_sum_[at] = numbers.scales[numbers.scales.size() == 1 ? 0 : static_cast<size_t>(u)];
+    const auto by_unit = static_cast<size_t>(u);
+    if (numbers.factors.empty()) {
+      scale_of_sum_[at] = numbers.scales[numbers.scales.size() == 1 ? 0 : by_unit];
+    } else {
+      factors_.push_back(numbers.factors[numbers.factors.size() == 1 ? 0 : by_unit]);
+    }
   }
   Pack(weights);
 }
@@ -133,6 +138,15 @@ ExactInt8Scales Int8Layer::ScalesAt(int64_t place) const {
   ExactInt8Scales scales = ends_;
   scales.scale = scale_of_sum_.data() + place;
   return scales;
+}
+
+void Int8Layer::FinishByFactors(const int32_t* sums, int64_t unit, int64_t n, int8_t* y) const {
+  const Range range = {ends_.low, ends_.high};
+  for (int64_t c = 0; c < n; ++c) {
+    const Factor& f = factors_[static_cast<size_t>(unit + c)];
+    const int32_t steps = s_.depthwise ? Times(sums[c], f) : TimesUp(sums[c], f);
+    y[c] = static_cast<int8_t>(range.Clamp(steps, ends_.zero));
+  }
 }
 
 const Int8Layer::Scaled& Int8Layer::HowOf(const Scaled* scaled, int64_t output) const {
@@ -259,7 +273,7 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
   } else {
     tile.rows = rows.data();
   }
-  if constexpr (std::is_same_v<T, float>) tile.sums = sums.data();
+  if (std::is_same_v<T, float> || !factors_.empty()) tile.sums = sums.data();
   const int most = std::min(static_cast<int>(rows_of_tile()), kMostRows);
   if (matrices_) loops_.begin_matrices();
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
@@ -283,6 +297,10 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
       if constexpr (std::is_same_v<T, int8_t>) {
         tile.y = y + r * s_.units + unit;
         run_tile(tile, n);
+        for (int i = 0; tile.sums != nullptr && i < n; ++i) {
+          FinishByFactors(sums.data() + i * loops_.panel, unit, tile.columns,
+                          tile.y + i * s_.units);
+        }
       } else {
         run_tile(tile, n);
         for (int i = 0; i < n; ++i) {
@@ -338,7 +356,7 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                       run.pairs = pairs;
                       run.x_step = image_.stride_w * image_.depth;
                       run.y_step = s_.units;
-                      if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
+                      if (std::is_same_v<T, float> || !factors_.empty()) run.sums = sums.data();
                       for (int64_t line = begin; line < end; ++line) {
                         const int16_t* x = image + image_.WindowAt(line * s_.out_w, s_.out_h);
                         for (int64_t c = 0; c < s_.units; c += kBlock) {
@@ -348,9 +366,9 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                           run.channels = std::min(kBlock, s_.units - c);
                           run.x = x + c;
                           T* to = y + line * s_.out_w * s_.units + c;
-                          if constexpr (std::is_same_v<T, int8_t>) {
+                          if (std::is_same_v<T, int8_t> && factors_.empty()) {
                             run.results = s_.out_w;
-                            run.y = to;
+                            run.y = reinterpret_cast<int8_t*>(to);
                             loops_.depthwise(run);
                             continue;
                           }
@@ -364,6 +382,11 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                                     sums.data() + i * kBlock, HowOf(scaled, line * s_.out_w).scale,
                                     scales_.data() + c, bias_.data() + c, low_, high_,
                                     to + (r + i) * s_.units, run.channels);
+                              }
+                            } else {
+                              for (int64_t i = 0; i < run.results; ++i) {
+                                FinishByFactors(sums.data() + i * kBlock, c, run.channels,
+                                                to + (r + i) * s_.units);
                               }
                             }
                           }

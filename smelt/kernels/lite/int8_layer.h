@@ -21,7 +21,10 @@ namespace smelt::lite {
 
 struct Int8Numbers {
   int32_t in_zero = 0, out_zero = 0;
-  std::span<const float> scales;  // of sums: one, or one for each unit
+  // Of sums: one, or one for each unit. `factors` in their place where TensorFlow Lite's own
+  // kernels run the layer, not XNNPACK.
+  std::span<const float> scales;
+  std::span<const Factor> factors;
   Range range;
   const int32_t* bias = nullptr;  // nullptr: none
 };
@@ -96,6 +99,8 @@ class Int8Layer {
   nn::Int8Band AllOfIt() const { return {.images = s_.batch, .lines = s_.out_h}; }
   int64_t rows_of_tile() const { return matrices_ ? loops_.matrix_rows : loops_.rows; }
   ExactInt8Scales ScalesAt(int64_t place) const;
+  // Of layers with factors: what becomes of sums of units [unit, unit + n).
+  void FinishByFactors(const int32_t* sums, int64_t unit, int64_t n, int8_t* y) const;
 
   const ExactInt8Loops& loops_;
   const nn::Int8Window s_;
@@ -114,6 +119,7 @@ class Int8Layer {
   std::vector<int32_t> start_, weight_sums_;
   std::vector<float> scale_of_sum_;
   ExactInt8Scales ends_;
+  std::vector<Factor> factors_;  // by unit; empty: scales
   // By unit, of a hybrid layer.
   std::vector<float> scales_, bias_;
   float low_ = 0, high_ = 0;

@@ -19,6 +19,7 @@ struct LayerState final : KernelState, LayerWindow {
   std::vector<float> scales;    // as many, in the place of factors: of layers that XNNPACK runs
   FloatSteps float_steps;
   Range range;
+  Dtype type = Dtype::kInt8;                            // of the output
   std::vector<std::unique_ptr<ExactProduct>> products;  // by group
   absl::Mutex mutex;
 
@@ -39,9 +40,12 @@ struct Places {
 constexpr Places kForward = {0, 1, 2};
 constexpr Places kTransposed = {2, 1, 3};
 
-// XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0.
+// XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0; of those of 4 bits
+// products alone.
 bool RunsInFloat(const Node& node, const LayerState& s, Places p) {
   const Dtype type = node.output_types[0];
+  const Dtype weights = node.input_types[static_cast<size_t>(p.weights)];
+  if (weights == Dtype::kInt4 && s.kind != LayerKind::kDense) return false;
   return node.input(p.weights).node->Is("Const") &&
          (type == Dtype::kUint8 ||
           (type == Dtype::kInt8 &&
@@ -55,6 +59,7 @@ StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, Lay
   s->weights = InputAffine(node, p.weights);
   s->output = OutputAffine(node);
   s->range = ActivatedRange(node, s->output);
+  s->type = node.output_types[0];
   for (const int64_t z : s->weights.zeros) s->weight_zeros.push_back(static_cast<int32_t>(z));
   const bool in_float = RunsInFloat(node, *s, p);
   for (const float scale : s->weights.scales) {
@@ -112,9 +117,7 @@ class Finish {
   int32_t operator()(int32_t sum, int64_t c) const {
     if (bias32_ != nullptr) sum = Plus(sum, bias32_[c]);
     if (!s_.scales.empty()) return s_.float_steps(sum, s_.scales[s_.At(c)]);
-    const Factor& f = s_.factor(c);
-    return s_.range.Clamp(s_.kind == LayerKind::kDense ? TimesUp(sum, f) : Times(sum, f),
-                          s_.output.zero());
+    return s_.range.Clamp(Fixed(sum, s_.factor(c)), s_.output.zero());
   }
   // Of int16: as wide as the biases are.
   int32_t Wide(int64_t sum, int64_t c) const {
@@ -132,6 +135,12 @@ class Finish {
 
  private:
   explicit Finish(const LayerState& s) : s_(s) {}
+  // As TensorFlow Lite's own kernels: products of uint8 are rounded once.
+  int32_t Fixed(int32_t sum, const Factor& f) const {
+    if (s_.kind == LayerKind::kDepthwise || s_.kind == LayerKind::kTransposed) return Times(sum, f);
+    const bool once = s_.kind == LayerKind::kDense && s_.type == Dtype::kUint8;
+    return once ? TimesExactly(sum, f) : TimesUp(sum, f);
+  }
   // Of int16 with biases of int32.
   int32_t Narrow(int32_t sum, int64_t c) const {
     return s_.range.Clamp(Times(Plus(sum, bias32_[c]), s_.factor(c)), s_.output.zero());
@@ -415,7 +424,7 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& conte
   }
   const auto shape = Int8ShapeOf(*this, inputs[0].shape, inputs[1].shape);
   if (!shape || shape->outputs() * shape->units != context.outputs[0].shape.num_elements() ||
-      (scales.size() != 1 && static_cast<int64_t>(scales.size()) != shape->units)) {
+      (factors.size() != 1 && static_cast<int64_t>(factors.size()) != shape->units)) {
     return nullptr;
   }
   Int8Numbers numbers;
@@ -428,6 +437,7 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& conte
   numbers.in_zero = input.zero();
   numbers.out_zero = output.zero();
   numbers.scales = scales;
+  if (scales.empty()) numbers.factors = factors;
   numbers.range = range;
   auto layer = std::make_shared<const Int8Layer>(
       *shape, numbers, static_cast<const int8_t*>(inputs[1].constant->raw()));
