@@ -133,7 +133,10 @@ void Requantize(const ScaleState& s, const Tensor& in, Tensor* out) {
         y[i] = static_cast<To>(s.range.Clamp((value * s.in_256ths + 128) >> 8, s.out.zero()));
         continue;
       }
-      y[i] = static_cast<To>(s.range.Clamp(Times(value, s.factor), s.out.zero()));
+      // LiteRT's own kernel rounds what stays of 8 bits in vectors, halves up.
+      const bool up = sizeof(From) == 1 && sizeof(To) == 1;
+      y[i] = static_cast<To>(
+          s.range.Clamp(up ? TimesUp(value, s.factor) : Times(value, s.factor), s.out.zero()));
     }
   });
 }
