@@ -40,7 +40,7 @@ def layer(name, op, options, dtype, in_shape, w_shape, out_shape, dim=0, several
         scales = np.array([scale() for _ in range(n if several else 1)], np.float32)
         x = m.input(in_shape, dtype, scale=in_scale, zero=zero(dtype))
         about = zero(dtype) if dtype == "uint8" else 0
-        w = m.const(ints(w_shape, dtype) if dtype == "uint8" else random.integers(-127, 128, w_shape).astype(dtype), scale=scales.tolist(), zero=about, dim=dim)
+        w = m.const(ints(w_shape, dtype) if dtype == "uint8" else random.integers(-127, 128, w_shape).astype(dtype), scale=scales.tolist(), zero=about, dim=dim if several else 0)
         inputs = [m.const(np.array(out_shape, np.int32)), w, x] if sizes else [x, w]
         if bias:
             inputs.append(m.const(random.integers(-20000, 20000, n).astype(np.int32), scale=(scales * np.float32(in_scale)).tolist(), zero=0))

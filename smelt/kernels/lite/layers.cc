@@ -40,14 +40,14 @@ struct Places {
 constexpr Places kForward = {0, 1, 2};
 constexpr Places kTransposed = {2, 1, 3};
 
-// XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0, and uint8 ones that
-// have their scale from dimension 0; of those of 4 bits products alone.
+// XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0; of those of 4 bits
+// products alone.
 bool RunsInFloat(const Node& node, const LayerState& s, Places p) {
   const Dtype type = node.output_types[0];
   const Dtype weights = node.input_types[static_cast<size_t>(p.weights)];
   if (weights == Dtype::kInt4 && s.kind != LayerKind::kDense) return false;
   return node.input(p.weights).node->Is("Const") &&
-         ((type == Dtype::kUint8 && s.weights.dim == 0) ||
+         (type == Dtype::kUint8 ||
           (type == Dtype::kInt8 &&
            std::ranges::all_of(s.weight_zeros, [](int32_t z) { return z == 0; })));
 }
