@@ -42,6 +42,7 @@ lite_resolver_customs
 lite_export_ops
 lite_outside_test
 lite_operators
+lite_rounding_test
 lite_hybrid
 lite_builtins
 lite_recurrent

@@ -2,6 +2,7 @@
 #include "smelt/kernels/isa/exact_int8.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/isa/rows_of.h"
 
@@ -10,42 +11,30 @@ namespace {
 
 int32_t Wrapped(int64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x)); }
 
-// As TensorFlow Lite defines it: the high half of a doubled product, rounded, then a power of two
-// divided out, halves away from 0.
-int32_t Scaled(int32_t sum, int32_t fraction, int32_t left, int32_t right) {
-  const int64_t product = int64_t{Wrapped(int64_t{sum} << left)} * fraction;
-  const int64_t nudge = product >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
-  const int64_t high = (product + nudge) / (int64_t{1} << 31);
-  const int64_t unit = int64_t{1} << right, size = high < 0 ? -high : high;
-  const int64_t rounded = (size + (right > 0 ? unit / 2 : 0)) / unit;
-  return static_cast<int32_t>(high < 0 ? -rounded : rounded);
-}
-int Finished(int32_t sum, int64_t c, const ExactInt8Steps& s) {
-  const int64_t scaled = Scaled(sum, s.fraction[c], s.left[c], s.right[c]);
-  return static_cast<int>(std::clamp<int64_t>(scaled + s.zero, s.low, s.high));
+// As XNNPACK defines it: one float product, halves to the even number.
+int Finished(int32_t sum, float scale, const ExactInt8Scales& s) {
+  const volatile float product = static_cast<float>(sum) * scale;
+  const double q = std::nearbyint(static_cast<double>(product)) + s.zero;
+  return static_cast<int>(std::clamp<double>(q, s.low, s.high));
 }
 
-// Factors of columns: most lead sums of `size` into the range of int8, some anywhere.
-struct Factors {
-  std::vector<int32_t> start, fraction, left, right;
-  bool plain;
-  Factors(int64_t n, int size_bits, bool any_left, bool is_plain) : plain(is_plain) {
+// Of columns: most scales lead sums of `size` into the range of int8, some anywhere.
+struct Columns {
+  std::vector<int32_t> start;
+  std::vector<float> scale;
+  Columns(int64_t n, int size_bits) {
     for (int64_t i = 0; i < n; ++i) {
       start.push_back(static_cast<int32_t>(Random()() % 4000) - 2000);
-      fraction.push_back(static_cast<int32_t>((1u << 30) + Random()() % (1u << 30)));
-      if (i % 5 == 1) fraction.back() = 1 << 30;  // where halves are met
-      left.push_back(any_left && i % 3 == 0 ? static_cast<int32_t>(Random()() % 4) : 0);
-      right.push_back(std::max(0, size_bits - 7 + static_cast<int32_t>(Random()() % 3) - 1));
-      if (i % 7 == 2) right.back() = static_cast<int32_t>(Random()() % 32);
-      if (i % 11 == 3) fraction.back() = 0;
-      if (plain) left.back() = 0, right.back() = std::clamp(right.back(), 1, kPlainRight);
+      const float by = static_cast<float>(1 + Random()() % 1000) / 500;
+      scale.push_back(std::ldexp(by, 7 - size_bits));
+      if (i % 5 == 1) scale.back() = std::ldexp(1.0f, 6 - size_bits);  // where halves are met
+      if (i % 7 == 2) scale.back() = std::ldexp(by, static_cast<int>(Random()() % 40) - 32);
+      if (i % 11 == 3) scale.back() = 0;
     }
   }
-  ExactInt8Steps steps(bool any_left) const {
-    ExactInt8Steps s;
-    s.fraction = fraction.data(), s.left = left.data(), s.right = right.data();
-    s.shifts_left = any_left;
-    s.plain = plain;
+  ExactInt8Scales scales() const {
+    ExactInt8Scales s;
+    s.scale = scale.data();
     s.zero = static_cast<int32_t>(Random()() % 40) - 20;
     if (Random()() % 2 == 0) s.low = s.zero, s.high = 100;
     return s;
@@ -94,8 +83,7 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
     for (const int64_t groups : {unit, 2 * unit, 5 * unit, int64_t{64}}) {
       for (const int64_t num_segments : {1, 3}) {
         for (const int64_t columns : {int64_t{1}, panel / 2 + 1, panel - 1, panel}) {
-          for (const auto& [any_left, plain] :
-               {std::pair(false, false), {true, false}, {false, true}}) {
+          for (int turn = 0; turn < 2; ++turn) {
             const int64_t length = groups * group;
             // Segments of a row lie a number apart, rows overlap, some out of order.
             AtTheEdge<X> x(Numbers<X>(num_segments * (length + 1) + rows - 1 - 1));
@@ -106,7 +94,7 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
             std::vector<int64_t> segments;
             for (int64_t s = 0; s < num_segments; ++s) segments.push_back(s * (length + 1));
             AtTheEdge<int8_t> w(Anything<int8_t>(num_segments * length * panel));
-            const Factors factors(panel, 15, any_left, plain);
+            const Columns by(panel, 15);
             ExactInt8Tile tile;
             if constexpr (std::is_same_v<X, uint8_t>) {
               tile.byte_rows = at.data();
@@ -115,7 +103,7 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
             }
             tile.segments = segments.data();
             tile.num_segments = num_segments, tile.groups = groups, tile.weights = w.data();
-            tile.start = factors.start.data(), tile.steps = factors.steps(any_left);
+            tile.start = by.start.data(), tile.scales = by.scales();
             tile.y_step = columns + 1, tile.columns = columns;
             std::vector<int16_t> wide_w(w.data(), w.data() + num_segments * length * panel);
             AtTheEdge<int16_t> wide(wide_w);
@@ -129,7 +117,7 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
             ASSERT_EQ(sums.back(), 77);
             for (int r = 0; r < rows; ++r) {
               for (int64_t c = 0; c < columns; ++c) {
-                int64_t sum = factors.start[c];
+                int64_t sum = by.start[c];
                 for (int64_t s = 0; s < num_segments; ++s) {
                   for (int64_t k = 0; k < length; ++k) {
                     const int64_t place =
@@ -138,7 +126,8 @@ void CheckTiles(int64_t group, void (*run)(const ExactInt8Tile& tile, int rows),
                   }
                 }
                 ASSERT_EQ(sums[r * panel + c], Wrapped(sum));
-                ASSERT_EQ(y[r * (columns + 1) + c], Finished(Wrapped(sum), c, tile.steps))
+                ASSERT_EQ(y[r * (columns + 1) + c],
+                          Finished(Wrapped(sum), by.scale[c], tile.scales))
                     << sum << " in row " << r << " of " << rows << ", column " << c << " of "
                     << columns << ", " << groups << " groups";
               }
@@ -216,18 +205,17 @@ TEST(ExactInt8, Depthwise) {
   for (const int64_t channels : {1, 7, 15, 16}) {
     for (const int64_t pairs : {1, 5}) {
       for (const int64_t results : {1, 2, 3, 8}) {
-        for (const auto& [any_left, plain] :
-             {std::pair(false, false), {true, false}, {false, true}}) {
+        for (const bool adds : {false, true}) {
           const int64_t depth = kBlock, step = 2 * depth;
           AtTheEdge<int16_t> x(Numbers<int16_t>((results - 1) * step + 2 * pairs * depth));
           std::vector<int64_t> taps;
           for (int64_t t = 0; t < 2 * pairs; ++t) taps.push_back((t ^ 1) * depth);
           std::vector<int16_t> w;
           for (const int8_t v : Anything<int8_t>(2 * pairs * kBlock)) w.push_back(v);
-          const Factors factors(kBlock, 13, any_left, plain);
+          const Columns by(kBlock, 13);
           ExactInt8Depthwise run;
           run.x = x.data(), run.taps = taps.data(), run.pairs = pairs, run.weights = w.data();
-          run.start = factors.start.data(), run.steps = factors.steps(any_left);
+          run.start = by.start.data(), run.scales = by.scales();
           run.results = results, run.x_step = step, run.y_step = channels + 1;
           run.channels = channels;
           std::vector<int8_t> y(results * (channels + 1), 77);
@@ -246,7 +234,7 @@ TEST(ExactInt8, Depthwise) {
             block.rows = results, block.width = kBlock, block.columns = channels;
             block.scales = scales.data(), block.zero = 2, block.high = 99;
             block.y = want.data(), block.y_step = block.addend_step = channels;
-            if (plain) block.addend = addend.data();
+            if (adds) block.addend = addend.data();
             PairSumLoops()->to_int8(block, sums.data());
             block.y = got.data();
             run.block = &block;
@@ -256,13 +244,14 @@ TEST(ExactInt8, Depthwise) {
           for (int64_t r = 0; r < results; ++r) {
             for (int64_t c = 0; c < channels; ++c) {
               const int64_t place = loops.depthwise_places[c];
-              int64_t sum = factors.start[place];
+              int64_t sum = by.start[place];
               for (int64_t t = 0; t < 2 * pairs; ++t) {
                 sum += int64_t{x.data()[r * step + taps[t] + c]} *
                        w[(t / 2 * kBlock + place) * 2 + t % 2];
               }
               ASSERT_EQ(sums[r * kBlock + c], Wrapped(sum));
-              ASSERT_EQ(y[r * (channels + 1) + c], Finished(Wrapped(sum), place, run.steps))
+              ASSERT_EQ(y[r * (channels + 1) + c],
+                        Finished(Wrapped(sum), by.scale[place], run.scales))
                   << channels << " channels, " << pairs << " pairs, result " << r << ", " << c;
             }
             ASSERT_EQ(y[r * (channels + 1) + channels], 77);
@@ -319,9 +308,10 @@ TEST(ExactInt8, Rows) {
     ASSERT_EQ(back[n], 77);
     std::vector<int8_t> y(n + 1, 77);
     for (const int32_t zero : {-3, 128, -65536}) {
-      loops.quantize(v.data(), y.data(), n, 0.25f, zero, -100, 127);
+      const float scale = 4;
+      loops.quantize(v.data(), y.data(), n, {&scale, zero, -100, 127});
       for (int64_t i = 0; i < n; ++i) {
-        const double q = std::isnan(v[i]) ? -1e9 : std::round(double{v[i] / 0.25f}) + zero;
+        const double q = std::isnan(v[i]) ? 1e9 : std::nearbyint(double{v[i] * 4}) + zero;
         ASSERT_EQ(y[i], std::clamp(q, -100.0, 127.0)) << v[i];
       }
       ASSERT_EQ(y[n], 77);
@@ -335,35 +325,25 @@ TEST(ExactInt8, SumsAndProducts) {
     for (const int form : {0, 1, 2, 3}) {
       const std::vector<int8_t> a = Anything<int8_t>(n + 1), b = Anything<int8_t>(n + 1);
       ExactInt8Loops::Operand p, q;
-      p.x = a.data(), p.step = form & 1, p.zero = -7, p.fraction = 1518500250, p.right = 1;
-      q.x = b.data(), q.step = form >> 1, q.zero = 12, q.fraction = 1 << 30, q.right = 0;
-      const int32_t fraction = 1100000011, left = form == 3 ? 1 : 0, right = 17;
-      ExactInt8Steps s;
-      s.fraction = &fraction, s.left = &left, s.right = &right, s.shifts_left = left != 0;
-      s.zero = 5, s.low = -100, s.high = 120;
+      p.x = a.data(), p.step = form & 1, p.zero = -7, p.times = 1518500;
+      q.x = b.data(), q.step = form >> 1, q.zero = 12;
       std::vector<int8_t> y(n + 1, 77);
-      for (int kind = 0; kind < 16; ++kind) {
-        const int32_t sign = kind % 2 == 0 ? 1 : -1;
-        // Halves are shifts; a division by all that was shifted is none.
-        p.fraction = (kind & 2) != 0 ? 1 << 30 : 1518500250;
-        q.fraction = (kind & 4) != 0 ? 1518500250 : 1 << 30;
-        q.right = kind == 3 ? 20 : 0;
-        s.plain = left == 0 && kind >= 8;
-        loops.add(p, q, sign, 20, s, y.data(), n);
+      for (const int32_t times : {1 << 20, -(1 << 20), 3, 0}) {
+        q.times = times;
+        const ExactInt8Sum s = {1 << 20, 21, 5, -100, 120};
+        loops.add(p, q, s, y.data(), n);
         for (int64_t i = 0; i < n; ++i) {
-          const int32_t x = Scaled((a[i * p.step] + 7) * (1 << 20), p.fraction, p.left, p.right);
-          const int32_t z = Scaled((b[i * q.step] - 12) * (1 << 20), q.fraction, q.left, q.right);
-          ASSERT_EQ(y[i], Finished(x + sign * z, 0, s)) << i << " of " << n << ", form " << form;
+          const int32_t sum = s.offset + a[i * p.step] * p.times + b[i * q.step] * q.times;
+          ASSERT_EQ(y[i], std::clamp((sum >> s.right) + 5, -100, 120))
+              << i << " of " << n << ", form " << form;
         }
         ASSERT_EQ(y[n], 77);
       }
-      const int32_t smaller = 6;
-      s.right = &smaller;
-      for (const bool plain : {false, left == 0}) {
-        s.plain = plain;
+      for (const float scale : {0.0078125f, 0.00791f, 0.0f, 3e5f}) {
+        const ExactInt8Scales s = {&scale, 5, -100, 120};
         loops.multiply(p, q, s, y.data(), n);
         for (int64_t i = 0; i < n; ++i) {
-          ASSERT_EQ(y[i], Finished((a[i * p.step] + 7) * (b[i * q.step] - 12), 0, s));
+          ASSERT_EQ(y[i], Finished((a[i * p.step] + 7) * (b[i * q.step] - 12), scale, s));
         }
         ASSERT_EQ(y[n], 77);
       }

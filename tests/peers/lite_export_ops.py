@@ -205,6 +205,8 @@ for adjoint in True, False:
 for n, (shape, f) in {"part": ([None, 5, 6], lambda x: x[:, 1:4, 2]), "steps": ([2, 7, 9], lambda x: x[1, ::3, 1:8:2]), "back": ([None, 7, 9], lambda x: x[:, ::-1, 6:0:-2]), "one": ([5], lambda x: x[-2]),
                       "new": ([4, None, 3], lambda x: x[1:, :, tf.newaxis, ..., :2]), "whole": ([None, 4], lambda x: x[:, :])}.items():
     case(f"slice_grad_{n}", lambda x, f=f: tf.gradients(tf.square(f(x)), x)[0], shape)
+# Nothing of a dimension, which XNNPACK takes for all of it where it begins at 0.
+case("slice_nothing", lambda x: tf.concat([x[:, :0], x, x[:, 2:2]], 1), [None, 4])
 # Of free sizes, and from places that are computed.
 for n, f in {"behind": lambda x, i: x[:, 1:], "before": lambda x, i: x[:, :-1], "last": lambda x, i: x[:, -2:, 1], "both": lambda x, i: x[..., 3:4], "place": lambda x, i: x[:, i[0]], "places": lambda x, i: x[i[0], :, i[1]]}.items():
     case(f"slice_grad_running_{n}", lambda x, i, f=f: tf.gradients(tf.square(f(x, i)), x)[0], [None, None, None], spec([2], I), inputs=[value([3, 4, 5], F), np.int32([2, -1])])

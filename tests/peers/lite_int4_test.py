@@ -93,13 +93,12 @@ for units, depth, block in (16, 64, 32), (7, 128, 32), (8, 128, 64), (9, 512, 25
 # What files have that do not state zero points: 0, as if these were the first tensor.
 layer("blocks_zero", "FULLY_CONNECTED", "FullyConnectedOptions", (floats(3, 64), in_blocks(16, 64, 32, zeros=0), False), (3, 16), 13, 1e-5)
 # As of 8 bits, the kernels of LiteRT round sums in different ways.
-ROUNDINGS = {"ref": 0, "auto": 1}
 images = random.integers(-128, 128, (2, 6, 6, 4)).astype(np.int8)
 for size in 1, 3:
     layer(f"conv_{size}", "CONV_2D", "Conv2DOptions", (floats(2, 6, 6, 4), weights(6, size, size, 4), False), (2, 6, 6, 6), 7, 2e-6, strideH=1, strideW=1)
     layer(f"conv_odd_{size}", "CONV_2D", "Conv2DOptions", (floats(2, 6, 6, 3), weights(5, size, size, 3), False), (2, 6, 6, 5), 7, 2e-6, strideH=1, strideW=1)
-    layer(f"conv_int8_{size}", "CONV_2D", "Conv2DOptions", (images, integers(6, 6, size, size, 4), True), (2, 6, 6, 6), 7, 0, ROUNDINGS, strideH=1, strideW=1)
-    layer(f"conv_int8_odd_{size}", "CONV_2D", "Conv2DOptions", (images[..., :3], integers(5, 5, size, size, 3), True), (2, 6, 6, 5), 7, 0, ROUNDINGS, strideH=1, strideW=1)
+    layer(f"conv_int8_{size}", "CONV_2D", "Conv2DOptions", (images, integers(6, 6, size, size, 4), True), (2, 6, 6, 6), 7, 0, strideH=1, strideW=1)
+    layer(f"conv_int8_odd_{size}", "CONV_2D", "Conv2DOptions", (images[..., :3], integers(5, 5, size, size, 3), True), (2, 6, 6, 5), 7, 0, strideH=1, strideW=1)
     layer(f"depthwise_int8_{size}", "DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", (images, integers(4, 1, size, size, 4, dim=3), True), (2, 6, 6, 4), 7, 0, strideH=1, strideW=1, depthMultiplier=1)
 for units, depth in (16, 64), (3, 7):
     layer(f"dense_int8_{units}_{depth}", "FULLY_CONNECTED", "FullyConnectedOptions",

@@ -40,12 +40,12 @@ class Net(tf.Module):
         return {"y": tf.matmul(tf.reduce_mean(x, [1, 2]), self.dense, name="four")}
 
 
-# Quantized as they run, convolutions and products of int8 weights are XNNPACK's, LiteRT's default.
+# Convolutions and products of int8 weights are XNNPACK's, LiteRT's default.
 MODES = {"int8": ["int8"], "int16x8": ["int16x8"], "dynamic": ["dynamic"], "dynamic4": ["dynamic", "--weight_bits", "4"]}
 
 
 def answers(path, data, mode="int8"):
-    resolver = OpResolverType.BUILTIN if mode.startswith("dynamic") else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    resolver = OpResolverType.BUILTIN if mode.startswith(("dynamic", "int8")) else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     interpreter = Interpreter(model_path=str(path), experimental_op_resolver_type=resolver)
     out = []
     for row in data:

@@ -1,6 +1,6 @@
-// Layers of int8 numbers with int8 results, bit for bit as TensorFlow Lite computes them: sums of
-// 32 bits, times a factor of fixed point for each channel that is rounded twice. Numbers of the
-// input come as int16, less their zero point, so that all products are exact. Thread safe.
+// Layers of int8 numbers with int8 results, bit for bit as TensorFlow Lite computes them by default
+// (XNNPACK): sums of 32 bits, times a float factor for each channel. Numbers of the input come as
+// int16, less their zero point, so that all products are exact. Thread safe.
 #ifndef SMELT_KERNELS_ISA_EXACT_INT8_H_
 #define SMELT_KERNELS_ISA_EXACT_INT8_H_
 
@@ -10,17 +10,19 @@
 
 namespace smelt {
 
-constexpr int32_t kPlainRight = 22, kPlainSum = 1 << 29;
+// What becomes of a sum s of a column: y = clamp(rint(float(s) * scale) + zero, low, high), halves
+// to the even one. REQUIRES: low and high fit int8; |zero| <= 65536. A product that is no number
+// becomes high.
+struct ExactInt8Scales {
+  const float* scale = nullptr;  // by column
+  int32_t zero = 0, low = -128, high = 127;
+};
 
-// What becomes of a sum s of a column: with t = (s << left) * fraction / 2^31, halves rounded up,
-// y = clamp(t / 2^right + zero, low, high), halves rounded away from 0. Sums wrap around.
-// REQUIRES: fraction >= 0; left and right within [0, 31]; the others fit int8.
-struct ExactInt8Steps {
-  const int32_t *fraction = nullptr, *left = nullptr, *right = nullptr;  // by column
-  bool shifts_left = false;  // is any left other than 0?
-  // Is every left 0 and every right within [1, kPlainRight], and no sum beyond kPlainSum either
-  // way? Loops may take a shorter way then, to the same results.
-  bool plain = false;
+// What becomes of two numbers: y = clamp((offset + a times its factor + b times its factor) >>
+// right, low - zero, high - zero) + zero. REQUIRES: no sum is beyond int32; right within [1, 31];
+// low and high fit int8.
+struct ExactInt8Sum {
+  int32_t offset = 0, right = 1;
   int32_t zero = 0, low = -128, high = 127;
 };
 
@@ -34,7 +36,7 @@ struct ExactInt8Tile {
   const int8_t* weights = nullptr;        // [segments, groups, panel, group]
   const int16_t* wide_weights = nullptr;  // in place of them, of wide_tile
   const int32_t* start = nullptr;         // what sums begin with, by column: `panel` of them
-  ExactInt8Steps steps;                   // as many
+  ExactInt8Scales scales;                 // as many
   int8_t* y = nullptr;
   int64_t y_step = 0;       // from row to row
   int64_t columns = 0;      // that are written, at most `panel`
@@ -52,13 +54,13 @@ struct ExactInt8Depthwise {
   const int64_t* taps = nullptr;  // where each is, in pairs
   int64_t pairs = 0;
   const int16_t* weights = nullptr;  // [pairs, block, 2]
-  const int32_t* start = nullptr;    // as `steps`, in the order of depthwise_places; sums are not
-  ExactInt8Steps steps;
+  const int32_t* start = nullptr;    // as `scales`, in the order of depthwise_places; sums are not
+  ExactInt8Scales scales;
   int64_t results = 0, x_step = 0, y_step = 0;
   int8_t* y = nullptr;
   int64_t channels = 0;     // that are written, at most a block
   int32_t* sums = nullptr;  // where it is not: [results, block] sums are written, and no y
-  // Of depthwise_of_block, in the place of steps and y: what becomes of the sums in floats; its
+  // Of depthwise_of_block, in the place of scales and y: what becomes of the sums in floats; its
   // rows and width do not count.
   const Int8SumBlock* block = nullptr;
 };
@@ -95,28 +97,25 @@ struct ExactInt8Loops {
   // nullptr where there is no such loop.
   void (*depthwise_of_block)(const ExactInt8Depthwise& run) = nullptr;
 
-  // Sums and products of int8 numbers. y[i] = the steps of a[i] + b[i], each (x - zero) << shift
-  // times its factor before; of one factor, not of columns. b advances by 0 or 1.
+  // Sums and products of int8 numbers, of which each advances by 0 or 1.
   struct Operand {
     const int8_t* x = nullptr;
     int64_t step = 1;
-    int32_t zero = 0, fraction = 0, left = 0, right = 0;
+    int32_t zero = 0;   // of a product
+    int32_t times = 0;  // of a sum
   };
-  // `sign`: 1 for a sum, -1 for a difference.
-  void (*add)(const Operand& a, const Operand& b, int32_t sign, int shift,
-              const ExactInt8Steps& steps, int8_t* y, int64_t n) = nullptr;
-  // The steps of (a - zero) * (b - zero).
-  void (*multiply)(const Operand& a, const Operand& b, const ExactInt8Steps& steps, int8_t* y,
+  void (*add)(const Operand& a, const Operand& b, const ExactInt8Sum& sum, int8_t* y,
+              int64_t n) = nullptr;
+  // The scales of (a - zero) * (b - zero), all by the first.
+  void (*multiply)(const Operand& a, const Operand& b, const ExactInt8Scales& scales, int8_t* y,
                    int64_t n) = nullptr;
 
   // y = max(y, x).
   void (*maximum)(const int8_t* x, int8_t* y, int64_t n) = nullptr;
   // sums += x.
   void (*accumulate)(const int8_t* x, int32_t* sums, int64_t n) = nullptr;
-  // y = clamp(round(x / scale) + zero, low, high), halves rounded away from 0; a NaN as low.
-  // REQUIRES: |zero| <= 65536.
-  void (*quantize)(const float* x, int8_t* y, int64_t n, float scale, int32_t zero, int32_t low,
-                   int32_t high) = nullptr;
+  // y = clamp(rint(x * scale) + zero, low, high), by the first scale; a NaN as high.
+  void (*quantize)(const float* x, int8_t* y, int64_t n, const ExactInt8Scales& scales) = nullptr;
 
   // Of layers whose input is float, and quantized on the way: y = clamp(rint(x * inverse), low,
   // high), a NaN as low.

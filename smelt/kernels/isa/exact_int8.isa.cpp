@@ -8,22 +8,26 @@ namespace {
 constexpr int kPanel = 16, kRows = 4;
 constexpr int64_t kBlock = kExactDepthwiseBlock;
 
-// Rounded as ExactInt8Steps says; of unsigned numbers, which wrap around.
-inline __attribute__((always_inline)) int32_t Scaled(int32_t sum, int32_t fraction, int32_t left,
-                                                     int32_t right) {
-  const auto shifted = static_cast<int32_t>(static_cast<uint32_t>(sum) << left);
-  const int64_t product = int64_t{shifted} * fraction + (int64_t{1} << 30);
-  const auto t = static_cast<int32_t>(static_cast<uint64_t>(product) >> 31);
-  const int32_t mask = static_cast<int32_t>((1u << right) - 1);
-  const int32_t threshold = (mask >> 1) + (t < 0 ? 1 : 0);
-  return (t >> right) + ((t & mask) > threshold ? 1 : 0);
+// What ExactInt8Scales says, without its factors.
+struct Ends {
+  float low, high;
+  int32_t zero;
+  explicit Ends(const ExactInt8Scales& s)
+      : low(static_cast<float>(s.low - s.zero)),
+        high(static_cast<float>(s.high - s.zero)),
+        zero(s.zero) {}
+};
+// rint of numbers below 2^22 is what is left in the last bits of this sum, in any set.
+constexpr float kToLastBits = 12582912.0f;
+inline __attribute__((always_inline)) int8_t Rounded(float v, const Ends& ends) {
+  v = v < ends.high ? v : ends.high;
+  v = v > ends.low ? v : ends.low;
+  const auto bits = __builtin_bit_cast(int32_t, v + kToLastBits);
+  return static_cast<int8_t>(bits - __builtin_bit_cast(int32_t, kToLastBits) + ends.zero);
 }
-inline __attribute__((always_inline)) int8_t Clamped(int32_t t, const ExactInt8Steps& s) {
-  // t + zero, without a way out of int32.
-  const int32_t low = s.low - s.zero, high = s.high - s.zero;
-  t = t > low ? t : low;
-  t = t < high ? t : high;
-  return static_cast<int8_t>(t + s.zero);
+
+inline __attribute__((always_inline)) int8_t Scaled(int32_t sum, float scale, const Ends& ends) {
+  return Rounded(static_cast<float>(sum) * scale, ends);
 }
 
 template <int P>
@@ -52,12 +56,10 @@ void Tile(const ExactInt8Tile& tile) {
     }
     return;
   }
-  const ExactInt8Steps& steps = tile.steps;
+  const Ends ends(tile.scales);
   for (int p = 0; p < P; ++p) {
     int8_t y[kPanel];
-    for (int c = 0; c < kPanel; ++c) {
-      y[c] = Clamped(Scaled(sum[p][c], steps.fraction[c], steps.left[c], steps.right[c]), steps);
-    }
+    for (int c = 0; c < kPanel; ++c) y[c] = Scaled(sum[p][c], tile.scales.scale[c], ends);
     int8_t* to = tile.y + p * tile.y_step;
     for (int64_t c = 0; c < tile.columns; ++c) to[c] = y[c];
   }
@@ -99,7 +101,7 @@ void AddTimes(const int32_t* w, int32_t times, int32_t* sums, int64_t n) {
 }
 
 void Depthwise(const ExactInt8Depthwise& run) {
-  const ExactInt8Steps& steps = run.steps;
+  const Ends ends(run.scales);
   for (int64_t r = 0; r < run.results; ++r) {
     const int16_t* x = run.x + r * run.x_step;
     int32_t sum[kBlock];
@@ -117,9 +119,7 @@ void Depthwise(const ExactInt8Depthwise& run) {
       continue;
     }
     int8_t y[kBlock];
-    for (int64_t c = 0; c < kBlock; ++c) {
-      y[c] = Clamped(Scaled(sum[c], steps.fraction[c], steps.left[c], steps.right[c]), steps);
-    }
+    for (int64_t c = 0; c < kBlock; ++c) y[c] = Scaled(sum[c], run.scales.scale[c], ends);
     int8_t* to = run.y + r * run.y_step;
     for (int64_t c = 0; c < run.channels; ++c) to[c] = y[c];
   }
@@ -149,37 +149,29 @@ inline __attribute__((always_inline)) void ForBoth(const Operand& a, const Opera
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = fn(one, q[i]);
 }
 
-// Zero points may be any, so differences, sums and products wrap around.
-inline __attribute__((always_inline)) uint32_t From(int32_t x, int32_t zero) {
-  return static_cast<uint32_t>(x) - static_cast<uint32_t>(zero);
-}
-
-void Add(const Operand& a, const Operand& b, int32_t sign, int shift, const ExactInt8Steps& steps,
-         int8_t* y, int64_t n) {
-  const Operand first = a, second = b;
-  const ExactInt8Steps s = steps;
-  const int32_t fraction = s.fraction[0], left = s.left[0], right = s.right[0];
+void Add(const Operand& a, const Operand& b, const ExactInt8Sum& sum, int8_t* y, int64_t n) {
+  const int32_t first = a.times, second = b.times;
+  const ExactInt8Sum s = sum;
   ForBoth(
       a, b, y, n, [=](int32_t x, int32_t z) __attribute__((always_inline)) {
-        const int32_t p = Scaled(static_cast<int32_t>(From(x, first.zero) << shift), first.fraction,
-                                 first.left, first.right);
-        const int32_t q = Scaled(static_cast<int32_t>(From(z, second.zero) << shift),
-                                 second.fraction, second.left, second.right);
-        const uint32_t sum =
-            static_cast<uint32_t>(p) + static_cast<uint32_t>(q) * static_cast<uint32_t>(sign);
-        return Clamped(Scaled(static_cast<int32_t>(sum), fraction, left, right), s);
+        int32_t t = (s.offset + x * first + z * second) >> s.right;
+        t = t > s.low - s.zero ? t : s.low - s.zero;
+        t = t < s.high - s.zero ? t : s.high - s.zero;
+        return static_cast<int8_t>(t + s.zero);
       });
 }
 
-void Multiply(const Operand& a, const Operand& b, const ExactInt8Steps& steps, int8_t* y,
+void Multiply(const Operand& a, const Operand& b, const ExactInt8Scales& scales, int8_t* y,
               int64_t n) {
-  const Operand first = a, second = b;
-  const ExactInt8Steps s = steps;
-  const int32_t fraction = s.fraction[0], left = s.left[0], right = s.right[0];
+  const int32_t first = a.zero, second = b.zero;
+  const Ends ends(scales);
+  const float scale = scales.scale[0];
   ForBoth(
       a, b, y, n, [=](int32_t x, int32_t z) __attribute__((always_inline)) {
-        const auto product = static_cast<int32_t>(From(x, first.zero) * From(z, second.zero));
-        return Clamped(Scaled(product, fraction, left, right), s);
+        // Zero points may be any.
+        const uint32_t p = static_cast<uint32_t>(x) - static_cast<uint32_t>(first);
+        const uint32_t q = static_cast<uint32_t>(z) - static_cast<uint32_t>(second);
+        return Scaled(static_cast<int32_t>(p * q), scale, ends);
       });
 }
 
@@ -191,21 +183,10 @@ void Accumulate(const int8_t* x, int32_t* sums, int64_t n) {
   SMELT_LOOP for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
 }
 
-void Quantize(const float* x, int8_t* y, int64_t n, float scale, int32_t zero, int32_t low,
-              int32_t high) {
-  // A step beyond the range, either way.
-  const float least = static_cast<float>(low - zero - 1);
-  const float most = static_cast<float>(high - zero + 1);
-  SMELT_LOOP for (int64_t i = 0; i < n; ++i) {
-    float v = x[i] / scale;
-    v = v > least ? v : least;
-    v = v < most ? v : most;
-    const auto whole = static_cast<int32_t>(v);
-    const float rest = v - static_cast<float>(whole);
-    int32_t q = whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) + zero;
-    q = q > low ? q : low;
-    y[i] = static_cast<int8_t>(q < high ? q : high);
-  }
+void Quantize(const float* x, int8_t* y, int64_t n, const ExactInt8Scales& scales) {
+  const Ends ends(scales);
+  const float scale = scales.scale[0];
+  SMELT_LOOP for (int64_t i = 0; i < n; ++i) y[i] = Rounded(x[i] * scale, ends);
 }
 
 void StepsOf(const float* x, int16_t* y, int64_t n, float inverse, float low, float high) {

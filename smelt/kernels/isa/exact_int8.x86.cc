@@ -16,27 +16,12 @@ SMELT_AVX2_INLINE __m256i Widened(const int8_t* p) {
   return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 
-template <bool kLeft, int P>
-SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
-  const Factors8 first = LoadFactors8(tile.steps, 0), second = LoadFactors8(tile.steps, 8);
-  const Bounds8 bounds = MakeBounds8(tile.steps);
-  SMELT_UNROLL for (int p = 0; p < P; ++p) {
-    const __m256i a = Scale8<kLeft>(sum[p][0], first), b = Scale8<kLeft>(sum[p][1], second);
-    // Columns 0 to 3 and 8 to 11, then the others.
-    const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
-    const __m256i back = _mm256_permute2x128_si256(a, b, 0x31);
-    StorePart(tile.y + p * tile.y_step, Narrow16(front, back, bounds), tile.columns);
-  }
-}
-
 template <int P>
-SMELT_AVX2_INLINE void FinishPlainTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
-  const Plain8 first = LoadPlain8(tile.steps, 0), second = LoadPlain8(tile.steps, 8);
+SMELT_AVX2_INLINE void FinishTile2(const ExactInt8Tile& tile, const __m256i (&sum)[P][2]) {
+  const Scales8 first = LoadScales8(tile.scales, 0), second = LoadScales8(tile.scales, 8);
   SMELT_UNROLL for (int p = 0; p < P; ++p) {
-    const __m256i a = ScalePlain8(sum[p][0], first), b = ScalePlain8(sum[p][1], second);
-    const __m256i front = _mm256_permute2x128_si256(a, b, 0x20);
-    const __m256i back = _mm256_permute2x128_si256(a, b, 0x31);
-    StorePart(tile.y + p * tile.y_step, NarrowPlain16(front, back, first), tile.columns);
+    StorePart(tile.y + p * tile.y_step,
+              NarrowInOrder16(Scale8(sum[p][0], first), Scale8(sum[p][1], second)), tile.columns);
   }
 }
 
@@ -86,12 +71,8 @@ SMELT_SUMS_INLINE void MultiplyTile2(const ExactInt8Tile& tile, const W* w) {
       Store8(tile.sums + p * 16, sum[p][0]);
       Store8(tile.sums + p * 16 + 8, sum[p][1]);
     }
-  } else if (tile.steps.plain) {
-    FinishPlainTile2<P>(tile, sum);
-  } else if (tile.steps.shifts_left) {
-    FinishTile2<true, P>(tile, sum);
   } else {
-    FinishTile2<false, P>(tile, sum);
+    FinishTile2<P>(tile, sum);
   }
 }
 
@@ -103,32 +84,6 @@ template <int P>
 SMELT_SUMS void WideTileAvx2(const ExactInt8Tile& tile) {
   MultiplyTile2<P>(tile, tile.wide_weights);
 }
-
-// One block of channels: results [from, from + N) side by side.
-template <SumsWay kWay>
-struct DepthwiseFactors {
-  Factors8 low, high;
-  Bounds8 bounds;
-  SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps& s)
-      : low(LoadFactors8(s, 0)), high(LoadFactors8(s, 8)), bounds(MakeBounds8(s)) {}
-  SMELT_AVX2_INLINE __m128i Finish(__m256i a, __m256i b) const {
-    constexpr bool kLeft = kWay == SumsWay::kAnyLeft;
-    return Narrow16(Scale8<kLeft>(a, low), Scale8<kLeft>(b, high), bounds);
-  }
-};
-template <>
-struct DepthwiseFactors<SumsWay::kPlain> {
-  Plain8 low, high;
-  SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps& s)
-      : low(LoadPlain8(s, 0)), high(LoadPlain8(s, 8)) {}
-  SMELT_AVX2_INLINE __m128i Finish(__m256i a, __m256i b) const {
-    return NarrowPlain16(ScalePlain8(a, low), ScalePlain8(b, high), low);
-  }
-};
-template <>
-struct DepthwiseFactors<SumsWay::kStay> {
-  SMELT_AVX2_INLINE explicit DepthwiseFactors(const ExactInt8Steps&) {}
-};
 
 // The sums of N results, in the order in which interleaving leaves them.
 template <int N>
@@ -153,30 +108,35 @@ SMELT_AVX2_INLINE void SumDepthwise(const ExactInt8Depthwise& run, int64_t from,
   }
 }
 
-template <SumsWay kWay, int N>
+// One block of channels: results [from, from + N) side by side, or their sums.
+template <bool kSums, int N>
 SMELT_AVX2_INLINE void DepthwiseResults(const ExactInt8Depthwise& run, int64_t from,
-                                        const DepthwiseFactors<kWay>& factors) {
+                                        const Scales8& low, const Scales8& high) {
   __m256i sum[N][2];
   SumDepthwise<N>(run, from, sum);
   SMELT_UNROLL for (int i = 0; i < N; ++i) {
-    if constexpr (kWay == SumsWay::kStay) {
+    if constexpr (kSums) {
       int32_t* to = run.sums + (from + i) * 16;
       Store8(to, _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x20));
       Store8(to + 8, _mm256_permute2x128_si256(sum[i][0], sum[i][1], 0x31));
     } else {
       // Interleaving left lanes 0 to 3 and 8 to 11 in the first: narrowing sets them right.
-      StorePart(run.y + (from + i) * run.y_step, factors.Finish(sum[i][0], sum[i][1]),
-                run.channels);
+      StorePart(run.y + (from + i) * run.y_step,
+                Narrow16(Scale8(sum[i][0], low), Scale8(sum[i][1], high)), run.channels);
     }
   }
 }
 
-template <SumsWay kWay>
+template <bool kSums>
 SMELT_AVX2 void DepthwiseAvx2(const ExactInt8Depthwise& run) {
-  const DepthwiseFactors<kWay> factors(run.steps);
+  Scales8 low = {}, high = {};
+  if (!kSums) {
+    low = LoadScales8(run.scales, 0);
+    high = LoadScales8(run.scales, 8);
+  }
   int64_t i = 0;
-  for (; i + 2 <= run.results; i += 2) DepthwiseResults<kWay, 2>(run, i, factors);
-  if (i < run.results) DepthwiseResults<kWay, 1>(run, i, factors);
+  for (; i + 2 <= run.results; i += 2) DepthwiseResults<kSums, 2>(run, i, low, high);
+  if (i < run.results) DepthwiseResults<kSums, 1>(run, i, low, high);
 }
 
 // In floats.
@@ -205,15 +165,7 @@ void DepthwiseOfAnyBlock(const ExactInt8Depthwise& run) {
 }
 
 void DepthwiseAvx2Any(const ExactInt8Depthwise& run) {
-  if (run.sums != nullptr) {
-    DepthwiseAvx2<SumsWay::kStay>(run);
-  } else if (run.steps.plain) {
-    DepthwiseAvx2<SumsWay::kPlain>(run);
-  } else if (run.steps.shifts_left) {
-    DepthwiseAvx2<SumsWay::kAnyLeft>(run);
-  } else {
-    DepthwiseAvx2<SumsWay::kAny>(run);
-  }
+  run.sums != nullptr ? DepthwiseAvx2<true>(run) : DepthwiseAvx2<false>(run);
 }
 
 constexpr uint8_t kCrossedPlaces[kExactDepthwiseBlock] = {0, 1, 2, 3, 8,  9,  10, 11,
@@ -265,17 +217,9 @@ SMELT_AVX512_INLINE void FinishColumns(const ExactInt8Tile& tile, const __m512i 
   if (left <= 0) return;
   const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
   int8_t* y = tile.y + v * 16;
-  if (tile.steps.plain) {
-    const Plain16 f = LoadPlain16(tile.steps, v * 16);
-    SMELT_UNROLL for (int p = 0; p < P; ++p) {
-      _mm_mask_storeu_epi8(y + p * tile.y_step, mask, FinishPlain16(sum[p][v], f));
-    }
-    return;
-  }
-  const Factors16 f = LoadFactors16(tile.steps, v * 16);
-  const Bounds16 bounds = MakeBounds16(tile.steps);
+  const Scales16 scales = LoadScales16(tile.scales, v * 16);
   SMELT_UNROLL for (int p = 0; p < P; ++p) {
-    _mm_mask_storeu_epi8(y + p * tile.y_step, mask, NarrowTo8(Scale16(sum[p][v], f), bounds));
+    _mm_mask_storeu_epi8(y + p * tile.y_step, mask, Finish16(sum[p][v], scales));
   }
 }
 

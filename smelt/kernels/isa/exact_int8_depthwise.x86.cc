@@ -19,17 +19,10 @@ SMELT_VNNI_INLINE __m512i Woven(const int16_t* a, const int16_t* b) {
   return _mm512_permutex2var_epi16(Load16Words(a), weave, Load16Words(b));
 }
 
-struct VnniSteps {
-  Factors16 factors;
-  Bounds16 bounds;
-  Plain16 plain;
-  __mmask16 mask;
-};
-
-// Results [from, from + N) side by side.
-template <SumsWay kWay, int N>
+// Results [from, from + N) side by side, or their sums.
+template <bool kSums, int N>
 SMELT_VNNI_INLINE void VnniResults(const ExactInt8Depthwise& run, int64_t from,
-                                   const VnniSteps& steps) {
+                                   const Scales16& scales, __mmask16 mask) {
   __m512i sum[N];
   const __m512i start = _mm512_loadu_si512(run.start);
   SMELT_UNROLL for (int i = 0; i < N; ++i) sum[i] = start;
@@ -44,40 +37,26 @@ SMELT_VNNI_INLINE void VnniResults(const ExactInt8Depthwise& run, int64_t from,
     }
   }
   SMELT_UNROLL for (int i = 0; i < N; ++i) {
-    if (kWay == SumsWay::kStay) {
+    if (kSums) {
       _mm512_storeu_si512(run.sums + (from + i) * kExactDepthwiseBlock, sum[i]);
     } else {
-      _mm_mask_storeu_epi8(run.y + (from + i) * run.y_step, steps.mask,
-                           kWay == SumsWay::kPlain
-                               ? FinishPlain16(sum[i], steps.plain)
-                               : NarrowTo8(Scale16(sum[i], steps.factors), steps.bounds));
+      _mm_mask_storeu_epi8(run.y + (from + i) * run.y_step, mask, Finish16(sum[i], scales));
     }
   }
 }
 
-template <SumsWay kWay>
+template <bool kSums>
 SMELT_AVX512_VNNI void VnniDepthwise(const ExactInt8Depthwise& run) {
-  VnniSteps steps = {};
-  if (kWay == SumsWay::kPlain) {
-    steps.plain = LoadPlain16(run.steps, 0);
-  } else if (kWay == SumsWay::kAny) {
-    steps.factors = LoadFactors16(run.steps, 0);
-    steps.bounds = MakeBounds16(run.steps);
-  }
-  steps.mask = static_cast<__mmask16>(run.channels >= 16 ? 0xffff : (1 << run.channels) - 1);
+  Scales16 scales = {};
+  if (!kSums) scales = LoadScales16(run.scales, 0);
+  const auto mask = static_cast<__mmask16>(run.channels >= 16 ? 0xffff : (1 << run.channels) - 1);
   int64_t i = 0;
-  for (; i + 4 <= run.results; i += 4) VnniResults<kWay, 4>(run, i, steps);
-  for (; i < run.results; ++i) VnniResults<kWay, 1>(run, i, steps);
+  for (; i + 4 <= run.results; i += 4) VnniResults<kSums, 4>(run, i, scales, mask);
+  for (; i < run.results; ++i) VnniResults<kSums, 1>(run, i, scales, mask);
 }
 
 void VnniDepthwiseAny(const ExactInt8Depthwise& run) {
-  if (run.sums != nullptr) {
-    VnniDepthwise<SumsWay::kStay>(run);
-  } else if (run.steps.plain) {
-    VnniDepthwise<SumsWay::kPlain>(run);
-  } else {
-    VnniDepthwise<SumsWay::kAny>(run);
-  }
+  run.sums != nullptr ? VnniDepthwise<true>(run) : VnniDepthwise<false>(run);
 }
 
 }  // namespace

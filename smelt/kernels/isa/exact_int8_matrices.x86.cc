@@ -127,19 +127,10 @@ SMELT_AMX void MatrixTile(const ExactInt8Tile& tile, int rows) {
     const int64_t left = tile.columns - v * kTileSide;
     const auto mask = static_cast<__mmask16>(left >= kTileSide ? 0xffff : (1 << left) - 1);
     int8_t* y = tile.y + v * kTileSide;
-    if (tile.steps.plain) {
-      const Plain16 f = LoadPlain16(tile.steps, v * kTileSide);
-      for (int p = 0; p < rows; ++p) {
-        const __m512i sum = _mm512_add_epi32(_mm512_load_si512(sums[p] + v * kTileSide), start);
-        _mm_mask_storeu_epi8(y + p * tile.y_step, mask, FinishPlain16(sum, f));
-      }
-      continue;
-    }
-    const Factors16 f = LoadFactors16(tile.steps, v * kTileSide);
-    const Bounds16 bounds = MakeBounds16(tile.steps);
+    const Scales16 scales = LoadScales16(tile.scales, v * kTileSide);
     for (int p = 0; p < rows; ++p) {
       const __m512i sum = _mm512_add_epi32(_mm512_load_si512(sums[p] + v * kTileSide), start);
-      _mm_mask_storeu_epi8(y + p * tile.y_step, mask, NarrowTo8(Scale16(sum, f), bounds));
+      _mm_mask_storeu_epi8(y + p * tile.y_step, mask, Finish16(sum, scales));
     }
   }
 }

@@ -22,7 +22,13 @@ struct PairState final : KernelState {
   bool powers = false;
   int right_a = 0, right_b = 0;
 
-  bool HasInt8Loop() const { return kind != Kind::kSquaredDifference; }
+  // Is it of 8 bits, and does XNNPACK run it by default? The loops, which are int8's, round so.
+  bool by_xnnpack = false, by_loops = false;
+  ExactInt8Sum sum;
+  int32_t times_a = 0, times_b = 0;
+  float scale = 0;  // of a product
+  FloatSteps float_steps;
+
   StatusOr<std::unique_ptr<BoundKernel>> Bind(const BindContext& context) override;
 };
 
@@ -30,40 +36,23 @@ struct PairState final : KernelState {
 void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const int8_t* y,
                  int8_t* z) {
   constexpr int64_t kGrain = 1 << 14;
-  using Operand = ExactInt8Loops::Operand;
-  const auto operand = [](int32_t zero, const Factor& f, int64_t step) {
-    Operand o;
-    o.step = step;
-    o.zero = zero;
-    o.fraction = f.fraction;
-    o.left = std::clamp(f.shift, 0, 31);
-    o.right = std::clamp(-f.shift, 0, 31);
-    return o;
-  };
-  const Operand first = operand(s.zero_a, s.a, bc.strides[0].back());
-  const Operand second = operand(s.zero_b, s.b, bc.strides[1].back());
-  const Operand result = operand(s.zero_out, s.out, 1);
-  ExactInt8Steps steps;
-  steps.fraction = &result.fraction;
-  steps.left = &result.left;
-  steps.right = &result.right;
-  steps.zero = s.zero_out;
-  steps.low = s.range.low;
-  steps.high = s.range.high;
-  // Operands are of 8 bits and their factors less than 1: no term is beyond 2^8 and the shift.
-  const auto narrow = [](int32_t zero) { return zero >= -128 && zero <= 127; };
-  steps.plain = narrow(s.zero_a) && narrow(s.zero_b) && narrow(s.zero_out) && first.left == 0 &&
-                second.left == 0 && result.left == 0 && result.right >= 1 &&
-                result.right <= kPlainRight && (s.kind == Kind::kMul || s.left <= 20);
+  ExactInt8Loops::Operand first, second;
+  first.step = bc.strides[0].back();
+  first.zero = s.zero_a;
+  first.times = s.times_a;
+  second.step = bc.strides[1].back();
+  second.zero = s.zero_b;
+  second.times = s.times_b;
+  const ExactInt8Scales scales = {&s.scale, s.zero_out, s.range.low, s.range.high};
   const ExactInt8Loops& loops = IsaExactInt8();
   const auto row = [&](int64_t at_x, int64_t at_y, int64_t at_z, int64_t n) {
-    Operand a = first, b = second;
+    ExactInt8Loops::Operand a = first, b = second;
     a.x = x + at_x;
     b.x = y + at_y;
     if (s.kind == Kind::kMul) {
-      loops.multiply(a, b, steps, z + at_z, n);
+      loops.multiply(a, b, scales, z + at_z, n);
     } else {
-      loops.add(a, b, s.kind == Kind::kAdd ? 1 : -1, s.left, steps, z + at_z, n);
+      loops.add(a, b, s.sum, z + at_z, n);
     }
   };
   if (bc.sizes.size() == 1) {
@@ -81,8 +70,8 @@ void RunInt8Pair(const PairState& s, const Broadcast& bc, const int8_t* x, const
 }
 
 StatusOr<std::unique_ptr<BoundKernel>> PairState::Bind(const BindContext& context) {
-  if (!HasInt8Loop() || context.outputs[0].dtype != Dtype::kInt8) {
-    return DeclineToBind("it is no sum, difference or product of int8");
+  if (!by_loops) {
+    return DeclineToBind("it is no sum, difference or product of int8 that XNNPACK would run");
   }
   const Shape* shapes[] = {&context.inputs[0].shape, &context.inputs[1].shape};
   Broadcast bc;
@@ -120,6 +109,38 @@ bool ByPowers(const Node& node, const Affine& a, const Affine& b, const Affine& 
          s.right_b < 31;
 }
 
+bool IsWithin(float x, float least, float bound) { return x >= least && x < bound; }
+
+// A sum as XNNPACK has it: factors of 21 bits and one shift. False where XNNPACK runs none.
+bool SetSum(float a, float b, PairState& s) {
+  const float most = std::max(a, b);
+  if (!IsWithin(most, 0x1p-10f, 0x1p8f)) return false;
+  const int right = 20 - std::ilogb(most);
+  const auto times = [&](float x) {
+    return static_cast<int32_t>(std::lrint(std::ldexp(x, right)));
+  };
+  s.times_a = times(a);
+  s.times_b = s.kind == Kind::kSub ? -times(b) : times(b);
+  s.sum.right = right;
+  s.sum.offset = (1 << (right - 1)) - s.times_a * s.zero_a - s.times_b * s.zero_b;
+  s.sum.zero = s.zero_out;
+  s.sum.low = s.range.low;
+  s.sum.high = s.range.high;
+  return true;
+}
+
+bool SetFactors(Dtype type, float a, float b, float out, PairState& s) {
+  const Range all = RangeOf(type);
+  const auto is_of_type = [&](int32_t zero) { return all.Clamp(zero) == zero; };
+  if (type == Dtype::kInt16 || s.kind == Kind::kSquaredDifference || !is_of_type(s.zero_a) ||
+      !is_of_type(s.zero_b) || !is_of_type(s.zero_out)) {
+    return false;
+  }
+  if (s.kind != Kind::kMul) return SetSum(a / out, b / out, s);
+  s.scale = a * b / out;
+  return IsWithin(s.scale, 0x1p-16f, 0x1p8f);
+}
+
 template <Kind kKind>
 StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
   auto s = std::make_unique<PairState>();
@@ -129,6 +150,9 @@ StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
   s->zero_b = b.zero();
   s->zero_out = out.zero();
   s->range = ActivatedRange(node, out);
+  s->by_xnnpack = SetFactors(node.output_types[0], a.scale(), b.scale(), out.scale(), *s);
+  s->by_loops = s->by_xnnpack && node.output_types[0] == Dtype::kInt8;
+  s->float_steps = FloatSteps(s->range, s->zero_out);
   if (kKind == Kind::kMul) {
     // The product of scales is a float's.
     s->out = FactorOf(static_cast<double>(a.scale() * b.scale() / out.scale()));
@@ -149,7 +173,7 @@ StatusOr<std::unique_ptr<KernelState>> PreparePair(const Node& node) {
 template <Kind kKind>
 Status RunPair(OpContext& ctx) {
   const auto& s = ctx.state<PairState>();
-  if (s.HasInt8Loop() && ctx.output_type(0) == Dtype::kInt8) {
+  if (s.by_loops) {
     const Tensor &a = ctx.input(0), &b = ctx.input(1);
     const Shape* shapes[] = {&a.shape(), &b.shape()};
     Broadcast bc;
@@ -161,7 +185,16 @@ Status RunPair(OpContext& ctx) {
   }
   Status status;
   VisitNarrow(ctx.output_type(0), [&]<typename T>() {
-    if (kKind == Kind::kMul) {
+    if (kKind == Kind::kMul && s.by_xnnpack) {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        return s.float_steps((x - s.zero_a) * (y - s.zero_b), s.scale);
+      });
+    } else if (s.by_xnnpack) {
+      status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
+        const int32_t sum = s.sum.offset + x * s.times_a + y * s.times_b;
+        return s.range.Clamp(sum >> s.sum.right, s.zero_out);
+      });
+    } else if (kKind == Kind::kMul) {
       status = ForPairs<T, T>(ctx, [&](int32_t x, int32_t y) {
         return s.range.Clamp(Times(WrappedProduct(x - s.zero_a, y - s.zero_b), s.out), s.zero_out);
       });

@@ -57,6 +57,10 @@ void ForMatrices(const Broadcast& bc, F fn) {
 struct MatmulState final : KernelState {
   Affine a, b, out;
   Factor factor;
+  // Of int8 by a second operand about 0, which XNNPACK runs: in the place of the factor.
+  bool in_float = false;
+  float scale = 0;
+  FloatSteps float_steps;
   Range range;
   bool transpose_a = false, transpose_b = false;
 };
@@ -69,6 +73,9 @@ StatusOr<std::unique_ptr<KernelState>> PrepareMatmul(const Node& node) {
   s->factor = FactorOf(static_cast<double>(s->a.scale() * s->b.scale()) /
                        static_cast<double>(s->out.scale()));
   s->range = RangeOf(node.output_types[0]);
+  s->in_float = node.output_types[0] == Dtype::kInt8 && s->b.zero() == 0;
+  s->scale = s->a.scale() * s->b.scale() / s->out.scale();
+  s->float_steps = FloatSteps(s->range, s->out.zero());
   s->transpose_a = node.Bool("adj_x");
   s->transpose_b = node.Bool("adj_y");
   return s;
@@ -98,22 +105,24 @@ struct Matrices {
       for (int64_t r = begin; r < end; ++r) {
         for (int64_t c = 0; c < columns; ++c) {
           const int32_t *p = left.data() + r * depth, *q = right.data() + c * depth;
-          y[r * columns + c] = static_cast<T>(s.range.Clamp(Scaled(p, q, s.factor), s.out.zero()));
+          y[r * columns + c] = static_cast<T>(Scaled(p, q, s));
         }
       }
     });
   }
 
  private:
-  int32_t Scaled(const int32_t* p, const int32_t* q, const Factor& factor) const {
+  int32_t Scaled(const int32_t* p, const int32_t* q, const MatmulState& s) const {
     if constexpr (std::is_same_v<T, int16_t>) {
       int64_t sum = 0;
       for (int64_t i = 0; i < depth; ++i) sum += int64_t{p[i]} * q[i];
-      return Times(sum, factor);
+      return s.range.Clamp(Times(sum, s.factor), s.out.zero());
     } else {
       uint32_t sum = 0;  // wraps around
       for (int64_t i = 0; i < depth; ++i) sum += static_cast<uint32_t>(p[i] * q[i]);
-      return Times(static_cast<int32_t>(sum), factor);
+      const auto whole = static_cast<int32_t>(sum);
+      if (s.in_float) return s.float_steps(whole, s.scale);
+      return s.range.Clamp(Times(whole, s.factor), s.out.zero());
     }
   }
 };

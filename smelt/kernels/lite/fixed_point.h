@@ -73,6 +73,13 @@ inline int32_t Times(int32_t x, Factor f) {
   return DividedByPower(DoublingHigh(ShiftedLeft(x, std::min(left, 31)), f.fraction),
                         std::min(right, 31));
 }
+// Both halves rounded up, as products of matrices are without delegates.
+inline int32_t TimesUp(int32_t x, Factor f) {
+  const int left = std::clamp(f.shift, 0, 31), right = std::clamp(-f.shift, 0, 31);
+  const int64_t high = (int64_t{ShiftedLeft(x, left)} * f.fraction + (int64_t{1} << 30)) >> 31;
+  return static_cast<int32_t>((high + ((int64_t{1} << right) >> 1)) >> right);
+}
+
 // Of sums that are wider than 32 bits: the fraction has 15 bits, and halves are rounded up.
 inline int32_t Times(int64_t x, Factor f) {
   const int64_t fraction =
@@ -101,6 +108,27 @@ struct Range {
   }
 };
 Range RangeOf(Dtype type);
+
+// What XNNPACK, which runs most layers of 8 bits by default, makes of a sum: one float product,
+// halves to the even number. What is no number becomes the most.
+class FloatSteps {
+ public:
+  FloatSteps() = default;
+  FloatSteps(const Range& range, int32_t zero)
+      : low_(static_cast<float>(range.low - zero)),
+        high_(static_cast<float>(range.high - zero)),
+        zero_(zero) {}
+  int32_t operator()(int32_t sum, float scale) const { return Of(static_cast<float>(sum) * scale); }
+  int32_t Of(float v) const {
+    v = v < high_ ? v : high_;
+    v = v > low_ ? v : low_;
+    return static_cast<int32_t>(std::nearbyint(v)) + zero_;
+  }
+
+ private:
+  float low_ = 0, high_ = 0;
+  int32_t zero_ = 0;
+};
 // What the fused activation leaves of real numbers. REQUIRES: DeclineUnlessBounds has nothing to
 // say.
 struct RealRange {

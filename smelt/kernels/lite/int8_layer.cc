@@ -47,27 +47,20 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const Int8Numbers& numbers, co
       bytes_(MultipliesBytes(shape)),
       matrices_(MultipliesMatrices(shape)),
       panels_(image_, bytes_, matrices_ ? loops_.matrix_groups : 1),
-      one_row_(IsOneRow(shape)) {
+      one_row_(IsOneRow(shape) && numbers.factors.empty()) {
   SetShape();
-  steps_.zero = numbers.out_zero;
-  steps_.low = numbers.range.low;
-  steps_.high = numbers.range.high;
-  // A product is of a byte, or a difference of two, and a byte.
-  const int64_t taps = s_.kernel_h * s_.kernel_w * (s_.depthwise ? 1 : s_.depth / s_.groups);
-  const int64_t most = taps > kPlainSum ? kPlainSum : taps * 255 * 128;
-  steps_.plain =
-      numbers.out_zero >= -128 && numbers.out_zero <= 127 && in_zero_ >= -128 && in_zero_ <= 127;
+  ends_.zero = numbers.out_zero;
+  ends_.low = numbers.range.low;
+  ends_.high = numbers.range.high;
   for (int64_t u = 0; u < s_.units; ++u) {
     const auto at = static_cast<size_t>(PlaceOf(u));
-    const Factor& f = numbers.factors[numbers.factors.size() == 1 ? 0 : static_cast<size_t>(u)];
     if (numbers.bias != nullptr) start_[at] = numbers.bias[u];
-    fraction_[at] = f.fraction;
-    left_[at] = std::clamp(f.shift, 0, 31);
-    right_[at] = std::clamp(-f.shift, 0, 31);
-    steps_.shifts_left |= left_[at] != 0;
-    const int64_t sum = most + std::abs(int64_t{start_[at]});
-    steps_.plain &=
-        left_[at] == 0 && right_[at] >= 1 && right_[at] <= kPlainRight && sum <= kPlainSum;
+    const auto by_unit = static_cast<size_t>(u);
+    if (numbers.factors.empty()) {
+      scale_of_sum_[at] = numbers.scales[numbers.scales.size() == 1 ? 0 : by_unit];
+    } else {
+      factors_.push_back(numbers.factors[numbers.factors.size() == 1 ? 0 : by_unit]);
+    }
   }
   Pack(weights);
 }
@@ -97,7 +90,8 @@ Int8Layer::Int8Layer(const nn::Int8Window& shape, const HybridNumbers& numbers,
 void Int8Layer::SetShape() {
   const int64_t padded =
       s_.depthwise ? nn::DepthwisePlaces(s_.units) : panels_.num_panels() * panels_.panel;
-  for (auto* v : {&start_, &fraction_, &left_, &right_}) v->resize(static_cast<size_t>(padded));
+  start_.resize(static_cast<size_t>(padded));
+  scale_of_sum_.resize(static_cast<size_t>(padded));
 }
 
 void Int8Layer::Pack(const int8_t* weights) {
@@ -140,12 +134,19 @@ void* Int8Layer::ImageIn(void* scratch) const {
   return static_cast<char*>(scratch) + (hybrid_ ? RoundedUp(num_scaled() * sizeof(Scaled), 64) : 0);
 }
 
-ExactInt8Steps Int8Layer::StepsAt(int64_t place) const {
-  ExactInt8Steps steps = steps_;
-  steps.fraction = fraction_.data() + place;
-  steps.left = left_.data() + place;
-  steps.right = right_.data() + place;
-  return steps;
+ExactInt8Scales Int8Layer::ScalesAt(int64_t place) const {
+  ExactInt8Scales scales = ends_;
+  scales.scale = scale_of_sum_.data() + place;
+  return scales;
+}
+
+void Int8Layer::FinishByFactors(const int32_t* sums, int64_t unit, int64_t n, int8_t* y) const {
+  const Range range = {ends_.low, ends_.high};
+  for (int64_t c = 0; c < n; ++c) {
+    const Factor& f = factors_[static_cast<size_t>(unit + c)];
+    const int32_t steps = s_.depthwise ? Times(sums[c], f) : TimesUp(sums[c], f);
+    y[c] = static_cast<int8_t>(range.Clamp(steps, ends_.zero));
+  }
 }
 
 const Int8Layer::Scaled& Int8Layer::HowOf(const Scaled* scaled, int64_t output) const {
@@ -272,7 +273,7 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
   } else {
     tile.rows = rows.data();
   }
-  if constexpr (std::is_same_v<T, float>) tile.sums = sums.data();
+  if (std::is_same_v<T, float> || !factors_.empty()) tile.sums = sums.data();
   const int most = std::min(static_cast<int>(rows_of_tile()), kMostRows);
   if (matrices_) loops_.begin_matrices();
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
@@ -280,7 +281,7 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
     const int64_t unit = g * per_group + column;
     tile.weights = weights_.data() + panel * panels_.of_panel;
     tile.start = start_.data() + panel * loops_.panel;
-    tile.steps = StepsAt(panel * loops_.panel);
+    tile.scales = ScalesAt(panel * loops_.panel);
     tile.columns = std::min(loops_.panel, per_group - column);
     int64_t line_ends = from, window = 0;
     for (int64_t r = from; r < to; r += most) {
@@ -296,6 +297,10 @@ void Int8Layer::RunTileRows(const N* image, const Scaled* scaled, int64_t from, 
       if constexpr (std::is_same_v<T, int8_t>) {
         tile.y = y + r * s_.units + unit;
         run_tile(tile, n);
+        for (int i = 0; tile.sums != nullptr && i < n; ++i) {
+          FinishByFactors(sums.data() + i * loops_.panel, unit, tile.columns,
+                          tile.y + i * s_.units);
+        }
       } else {
         run_tile(tile, n);
         for (int i = 0; i < n; ++i) {
@@ -351,19 +356,19 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                       run.pairs = pairs;
                       run.x_step = image_.stride_w * image_.depth;
                       run.y_step = s_.units;
-                      if constexpr (std::is_same_v<T, float>) run.sums = sums.data();
+                      if (std::is_same_v<T, float> || !factors_.empty()) run.sums = sums.data();
                       for (int64_t line = begin; line < end; ++line) {
                         const int16_t* x = image + image_.WindowAt(line * s_.out_w, s_.out_h);
                         for (int64_t c = 0; c < s_.units; c += kBlock) {
                           run.weights = wide_weights_.data() + c * pairs * 2;
                           run.start = start_.data() + c;
-                          run.steps = StepsAt(c);
+                          run.scales = ScalesAt(c);
                           run.channels = std::min(kBlock, s_.units - c);
                           run.x = x + c;
                           T* to = y + line * s_.out_w * s_.units + c;
-                          if constexpr (std::is_same_v<T, int8_t>) {
+                          if (std::is_same_v<T, int8_t> && factors_.empty()) {
                             run.results = s_.out_w;
-                            run.y = to;
+                            run.y = reinterpret_cast<int8_t*>(to);
                             loops_.depthwise(run);
                             continue;
                           }
@@ -377,6 +382,11 @@ void Int8Layer::RunDepthwise(const int16_t* image, const Scaled* scaled, T* y) c
                                     sums.data() + i * kBlock, HowOf(scaled, line * s_.out_w).scale,
                                     scales_.data() + c, bias_.data() + c, low_, high_,
                                     to + (r + i) * s_.units, run.channels);
+                              }
+                            } else {
+                              for (int64_t i = 0; i < run.results; ++i) {
+                                FinishByFactors(sums.data() + i * kBlock, c, run.channels,
+                                                to + (r + i) * s_.units);
                               }
                             }
                           }
@@ -414,7 +424,7 @@ void Int8Layer::RunRow(const int8_t* x, uint8_t* image, int8_t* y) const {
   for (int64_t unit = 0, panel = 0; unit < s_.units; unit += loops_.panel, ++panel) {
     tile.weights = weights_.data() + panel * panels_.of_panel;
     tile.start = start_.data() + unit;
-    tile.steps = StepsAt(unit);
+    tile.scales = ScalesAt(unit);
     tile.columns = std::min(loops_.panel, s_.units - unit);
     tile.y = y + unit;
     loops_.byte_tile(tile, 1);

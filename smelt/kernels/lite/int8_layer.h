@@ -21,7 +21,10 @@ namespace smelt::lite {
 
 struct Int8Numbers {
   int32_t in_zero = 0, out_zero = 0;
-  std::span<const Factor> factors;  // one, or one for each unit
+  // Of sums: one, or one for each unit. `factors` in their place where TensorFlow Lite's own
+  // kernels run the layer, not XNNPACK.
+  std::span<const float> scales;
+  std::span<const Factor> factors;
   Range range;
   const int32_t* bias = nullptr;  // nullptr: none
 };
@@ -95,7 +98,9 @@ class Int8Layer {
   void* ImageIn(void* scratch) const;
   nn::Int8Band AllOfIt() const { return {.images = s_.batch, .lines = s_.out_h}; }
   int64_t rows_of_tile() const { return matrices_ ? loops_.matrix_rows : loops_.rows; }
-  ExactInt8Steps StepsAt(int64_t place) const;
+  ExactInt8Scales ScalesAt(int64_t place) const;
+  // Of layers with factors: what becomes of sums of units [unit, unit + n).
+  void FinishByFactors(const int32_t* sums, int64_t unit, int64_t n, int8_t* y) const;
 
   const ExactInt8Loops& loops_;
   const nn::Int8Window s_;
@@ -110,9 +115,11 @@ class Int8Layer {
   const bool one_row_;
   std::vector<int8_t> weights_;
   std::vector<int16_t> wide_weights_;  // of depthwise layers
-  std::vector<int32_t> start_, fraction_, left_, right_;
-  std::vector<int32_t> weight_sums_;  // by place, of an image of bytes
-  ExactInt8Steps steps_;
+  // By place; weight sums of an image of bytes.
+  std::vector<int32_t> start_, weight_sums_;
+  std::vector<float> scale_of_sum_;
+  ExactInt8Scales ends_;
+  std::vector<Factor> factors_;  // by unit; empty: scales
   // By unit, of a hybrid layer.
   std::vector<float> scales_, bias_;
   float low_ = 0, high_ = 0;

@@ -16,13 +16,15 @@ struct LayerState final : KernelState, LayerWindow {
   Affine input, weights, output;
   std::vector<int32_t> weight_zeros;
   std::vector<Factor> factors;  // one, or one for each channel
+  std::vector<float> scales;    // as many, in the place of factors: of layers that XNNPACK runs
+  FloatSteps float_steps;
   Range range;
+  Dtype type = Dtype::kInt8;                            // of the output
   std::vector<std::unique_ptr<ExactProduct>> products;  // by group
   absl::Mutex mutex;
 
-  const Factor& factor(int64_t c) const {
-    return factors[factors.size() == 1 ? 0 : static_cast<size_t>(c)];
-  }
+  size_t At(int64_t c) const { return factors.size() == 1 ? 0 : static_cast<size_t>(c); }
+  const Factor& factor(int64_t c) const { return factors[At(c)]; }
   ExactProduct& product(size_t group) {
     absl::MutexLock lock(&mutex);
     while (products.size() <= group) products.push_back(std::make_unique<ExactProduct>());
@@ -38,6 +40,18 @@ struct Places {
 constexpr Places kForward = {0, 1, 2};
 constexpr Places kTransposed = {2, 1, 3};
 
+// XNNPACK runs layers of 8 bits whose weights are constant, int8 ones about 0; of those of 4 bits
+// products alone.
+bool RunsInFloat(const Node& node, const LayerState& s, Places p) {
+  const Dtype type = node.output_types[0];
+  const Dtype weights = node.input_types[static_cast<size_t>(p.weights)];
+  if (weights == Dtype::kInt4 && s.kind != LayerKind::kDense) return false;
+  return node.input(p.weights).node->Is("Const") &&
+         (type == Dtype::kUint8 ||
+          (type == Dtype::kInt8 &&
+           std::ranges::all_of(s.weight_zeros, [](int32_t z) { return z == 0; })));
+}
+
 StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, LayerKind kind) {
   auto s = std::make_unique<LayerState>();
   ASSIGN_OR_RETURN(static_cast<LayerWindow&>(*s), LayerWindow::Of(node, kind));
@@ -45,11 +59,15 @@ StatusOr<std::unique_ptr<KernelState>> MakeLayer(const Node& node, Places p, Lay
   s->weights = InputAffine(node, p.weights);
   s->output = OutputAffine(node);
   s->range = ActivatedRange(node, s->output);
+  s->type = node.output_types[0];
   for (const int64_t z : s->weights.zeros) s->weight_zeros.push_back(static_cast<int32_t>(z));
+  const bool in_float = RunsInFloat(node, *s, p);
   for (const float scale : s->weights.scales) {
     const double product = static_cast<double>(s->input.scale()) * static_cast<double>(scale);
     s->factors.push_back(FactorOf(product / static_cast<double>(s->output.scale())));
+    if (in_float) s->scales.push_back(s->input.scale() * scale / s->output.scale());
   }
+  s->float_steps = FloatSteps(s->range, s->output.zero());
   return s;
 }
 
@@ -98,24 +116,35 @@ class Finish {
   // Sums of numbers of 8 bits.
   int32_t operator()(int32_t sum, int64_t c) const {
     if (bias32_ != nullptr) sum = Plus(sum, bias32_[c]);
-    return s_.range.Clamp(Times(sum, s_.factor(c)), s_.output.zero());
+    if (!s_.scales.empty()) return s_.float_steps(sum, s_.scales[s_.At(c)]);
+    return s_.range.Clamp(Fixed(sum, s_.factor(c)), s_.output.zero());
   }
   // Of int16: as wide as the biases are.
   int32_t Wide(int64_t sum, int64_t c) const {
-    if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
+    if (bias32_ != nullptr) return Narrow(static_cast<int32_t>(sum), c);
     if (bias64_ != nullptr) sum = Plus(sum, bias64_[c]);
     return s_.range.Clamp(Times(sum, s_.factor(c)), s_.output.zero());
   }
 
   // Fully connected layers of int16 keep all bits of the factor, unlike convolutions.
   int32_t Exactly(int64_t sum, int64_t c) const {
-    if (bias32_ != nullptr) return (*this)(static_cast<int32_t>(sum), c);
+    if (bias32_ != nullptr) return Narrow(static_cast<int32_t>(sum), c);
     if (bias64_ != nullptr) sum = Plus(sum, bias64_[c]);
     return s_.range.Clamp(TimesExactly(sum, s_.factor(c)), s_.output.zero());
   }
 
  private:
   explicit Finish(const LayerState& s) : s_(s) {}
+  // As TensorFlow Lite's own kernels: products of uint8 are rounded once.
+  int32_t Fixed(int32_t sum, const Factor& f) const {
+    if (s_.kind == LayerKind::kDepthwise || s_.kind == LayerKind::kTransposed) return Times(sum, f);
+    const bool once = s_.kind == LayerKind::kDense && s_.type == Dtype::kUint8;
+    return once ? TimesExactly(sum, f) : TimesUp(sum, f);
+  }
+  // Of int16 with biases of int32.
+  int32_t Narrow(int32_t sum, int64_t c) const {
+    return s_.range.Clamp(Times(Plus(sum, bias32_[c]), s_.factor(c)), s_.output.zero());
+  }
   const LayerState& s_;
   const int32_t* bias32_ = nullptr;
   const int64_t* bias64_ = nullptr;
@@ -407,7 +436,8 @@ StatusOr<std::unique_ptr<BoundKernel>> LayerState::Bind(const BindContext& conte
   }
   numbers.in_zero = input.zero();
   numbers.out_zero = output.zero();
-  numbers.factors = factors;
+  numbers.scales = scales;
+  if (scales.empty()) numbers.factors = factors;
   numbers.range = range;
   auto layer = std::make_shared<const Int8Layer>(
       *shape, numbers, static_cast<const int8_t*>(inputs[1].constant->raw()));

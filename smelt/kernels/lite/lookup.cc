@@ -95,6 +95,41 @@ StatusOr<std::unique_ptr<KernelState>> PrepareLeakyRelu(const Node& node) {
                    static_cast<double>(in * node.Float("alpha") / out));
 }
 
+// The slopes of XNNPACK, which runs those of 8 bits: factors of 256ths. False where it runs none.
+struct Slopes256 {
+  int32_t above = 0, below = 0;
+  static bool Of(const Node& node, Slopes256* s) {
+    const float above = InputAffine(node, 0).scale() / OutputAffine(node).scale();
+    const float below = above * node.Float("alpha");
+    const float size = std::abs(below);
+    if (!(above >= 0x1p-8f && above <= 0x1p7f && size >= 0x1p-8f && size < 0x1p7f)) return false;
+    s->above = static_cast<int32_t>(std::lrint(256 * above));
+    s->below = static_cast<int32_t>(std::lrint(256 * below));
+    return true;
+  }
+};
+
+StatusOr<std::unique_ptr<KernelState>> PrepareSlopes256(const Node& node) {
+  auto s = std::make_unique<TableState>();
+  const Affine in = InputAffine(node, 0), out = OutputAffine(node);
+  const Range range = RangeOf(node.output_types[0]);
+  Slopes256 slopes;
+  Slopes256::Of(node, &slopes);
+  FillTable(node.output_types[0], *s, [&](int32_t q) {
+    const int32_t value = q - in.zero();
+    const int32_t product = value * (value >= 0 ? slopes.above : slopes.below);
+    return range.Clamp((product + 128) >> 8, out.zero());
+  });
+  return s;
+}
+
+std::string DeclineSlopes256(const Node& node) {
+  std::string why = DeclineTable(node);
+  Slopes256 slopes;
+  if (why.empty() && !Slopes256::Of(node, &slopes)) why = "its slopes are no 256ths";
+  return why;
+}
+
 // The least and the most that stays are those of the function.
 template <int kLow, int kHigh>
 StatusOr<std::unique_ptr<KernelState>> PrepareRelu(const Node& node) {
@@ -306,6 +341,8 @@ constexpr Kernel kLiteLookupTable[] = {
     {"tfl.exp", "", kAnyType, "lite:table", RunTable, PrepareTable<Exp>, DeclineTable},
     {"tfl.log", "", kAnyType, "lite:table", RunTable, PrepareTable<Log>, DeclineTable},
     {"tfl.gelu", "", kAnyType, "lite:table", RunTable, PrepareTable<Gelu>, DeclineTable},
+    {"tfl.leaky_relu", "", kAnyType, "lite:slopes256", RunTable, PrepareSlopes256,
+     DeclineSlopes256},
     {"tfl.leaky_relu", "", kAnyType, "lite:slope", RunSlope, PrepareLeakyRelu, DeclineSlope},
     {"tfl.relu", "", kAnyType, "lite:slope", RunSlope, PrepareRelu<0, -1>, DeclineSlope},
     {"tfl.relu6", "", kAnyType, "lite:slope", RunSlope, PrepareRelu<0, 6>, DeclineSlope},

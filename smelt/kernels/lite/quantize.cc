@@ -14,6 +14,9 @@ struct ScaleState final : KernelState {
   Affine in, out;
   Range range;
   Factor factor;
+  FloatSteps float_steps;
+  float inverse = 0;      // of the output's scale
+  int32_t in_256ths = 0;  // the factor, where XNNPACK has no more bits of it; else 0
 
   bool QuantizesInt8() const { return out.scales.size() == 1 && std::abs(out.zero()) <= 65536; }
   // Products of so few bits are the same in float.
@@ -25,8 +28,8 @@ struct ScaleState final : KernelState {
 
 void ScaleState::QuantizeInt8(const float* x, int8_t* y, int64_t n) const {
   ParallelFor(n, 1 << 14, [&](int64_t begin, int64_t end) {
-    IsaExactInt8().quantize(x + begin, y + begin, end - begin, out.scale(), out.zero(), range.low,
-                            range.high);
+    IsaExactInt8().quantize(x + begin, y + begin, end - begin,
+                            {&inverse, out.zero(), range.low, range.high});
   });
 }
 
@@ -59,6 +62,14 @@ StatusOr<std::unique_ptr<KernelState>> PrepareScale(const Node& node) {
   s->out = OutputAffine(node);
   s->range = RangeOf(node.output_types[0]);
   s->factor = FactorOf(static_cast<double>(s->in.scale()) / static_cast<double>(s->out.scale()));
+  s->inverse = 1.0f / s->out.scale();
+  s->float_steps = FloatSteps(s->range, s->out.zero());
+  const float ratio = s->in.scale() / s->out.scale();
+  const Dtype type = node.output_types[0];
+  if (node.input_types[0] == type && (type == Dtype::kInt8 || type == Dtype::kUint8) &&
+      ratio >= 0x1p-8f && ratio <= 0x1p7f) {
+    s->in_256ths = static_cast<int32_t>(std::lrint(256 * ratio));
+  }
   return s;
 }
 
@@ -98,6 +109,11 @@ Status RunQuantize(OpContext& ctx) {
     ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const size_t c = index(i);
+        // One scale is a factor, in LiteRT's kernels and XNNPACK's.
+        if (index.count == 1) {
+          y[i] = static_cast<T>(s.float_steps.Of(x[i] * s.inverse));
+          continue;
+        }
         y[i] = static_cast<T>(
             Quantized(x[i], s.out.scales[c], static_cast<int32_t>(s.out.zeros[c]), s.range));
       }
@@ -113,7 +129,14 @@ void Requantize(const ScaleState& s, const Tensor& in, Tensor* out) {
   ParallelFor(in.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int32_t value = static_cast<int32_t>(x[i]) - s.in.zero();
-      y[i] = static_cast<To>(s.range.Clamp(Times(value, s.factor), s.out.zero()));
+      if (s.in_256ths != 0) {
+        y[i] = static_cast<To>(s.range.Clamp((value * s.in_256ths + 128) >> 8, s.out.zero()));
+        continue;
+      }
+      // LiteRT's own kernel rounds what stays of 8 bits in vectors, halves up.
+      const bool up = sizeof(From) == 1 && sizeof(To) == 1;
+      y[i] = static_cast<To>(
+          s.range.Clamp(up ? TimesUp(value, s.factor) : Times(value, s.factor), s.out.zero()));
     }
   });
 }

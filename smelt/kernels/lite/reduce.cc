@@ -1,5 +1,7 @@
 // Means, sums and products of quantized tensors.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/kernels/common/arguments.h"
@@ -15,7 +17,18 @@ struct ReduceState final : KernelState {
   Factor factor;
   Range range;
   bool keep_dims = false;
+  bool in_float = false;  // of 8 bits, whose means and sums XNNPACK makes
 };
+
+// XNNPACK's result of a sum of `count` numbers: a product and a sum that holds the zero points,
+// each rounded, halves to the even number.
+int32_t InFloat(const ReduceState& s, int64_t sum, int64_t count, float scale) {
+  const float product = static_cast<float>(sum) * scale;
+  const float zeros = static_cast<float>(s.zero_in * count) * scale;
+  const float at = product + (static_cast<float>(s.zero_out) - zeros);
+  return static_cast<int32_t>(std::nearbyint(
+      std::clamp(at, static_cast<float>(s.range.low), static_cast<float>(s.range.high))));
+}
 
 StatusOr<std::unique_ptr<KernelState>> PrepareReduce(const Node& node) {
   auto s = std::make_unique<ReduceState>();
@@ -28,6 +41,7 @@ StatusOr<std::unique_ptr<KernelState>> PrepareReduce(const Node& node) {
   s->factor = FactorOf(s->scale_in / s->scale_out);
   s->range = RangeOf(node.output_types[0]);
   s->keep_dims = node.Bool("keep_dims");
+  s->in_float = node.output_types[0] != Dtype::kInt16 && node.input(1).node->Is("Const");
   return s;
 }
 
@@ -121,7 +135,12 @@ Status RunReduce(OpContext& ctx) {
     // Sums are scaled as floats.
     const float bias = static_cast<float>(-s.zero_in) * s.scale * static_cast<float>(count);
     T* y = out->data<T>();
+    const float scale = kMean ? s.scale * (1.0f / static_cast<float>(count)) : s.scale;
     for (size_t i = 0; i < sums.size(); ++i) {
+      if (s.in_float && count > 0) {
+        y[i] = static_cast<T>(InFloat(s, sums[i], count, scale));
+        continue;
+      }
       if (!kMean) {
         y[i] = static_cast<T>(
             Quantized(static_cast<float>(sums[i]) * s.scale + bias, 1, s.zero_out, s.range));

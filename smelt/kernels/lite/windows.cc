@@ -103,16 +103,18 @@ std::string DeclinePool(const Node& node) {
   return "its input and output are of different scales";
 }
 
-// ---- bilinear resizing: weights have 10 bits
+// ---- bilinear resizing: weights have 10 bits, XNNPACK's 11
 
 struct ResizeState final : KernelState {
   bool align_corners = false, half_pixel_centers = false;
+  bool by_eleven_bits = false;  // of 8 bits, to a constant size
 };
 
 StatusOr<std::unique_ptr<KernelState>> PrepareResize(const Node& node) {
   auto s = std::make_unique<ResizeState>();
   s->align_corners = node.Bool("align_corners");
   s->half_pixel_centers = node.Bool("half_pixel_centers");
+  s->by_eleven_bits = node.output_types[0] != Dtype::kInt16 && node.input(1).node->Is("Const");
   return s;
 }
 
@@ -193,6 +195,58 @@ Status RunResizeReal(OpContext& ctx, const ResizeState& s, Tensor* out) {
   return OkStatus();
 }
 
+// The taps of XNNPACK, whose places are float: the share of `high` in units of 1 / 2^11.
+struct ElevenBitTap {
+  int64_t low, high;
+  int32_t share;
+};
+
+std::vector<ElevenBitTap> ElevenBitTapsOf(const ResizeState& s, int64_t in, int64_t out) {
+  std::vector<ElevenBitTap> taps;
+  const auto last = static_cast<float>(in - 1);
+  float step = static_cast<float>(in) / static_cast<float>(out);
+  if (s.align_corners && out > 1) step = last / static_cast<float>(out - 1);
+  for (int64_t i = 0; i < out; ++i) {
+    float place = static_cast<float>(i) * step;
+    if (s.half_pixel_centers) {
+      place = std::clamp((static_cast<float>(i) + 0.5f) * step - 0.5f, 0.0f, last);
+    }
+    const int64_t low = std::min<int64_t>(static_cast<int64_t>(place), in - 1);
+    const float share = place - static_cast<float>(low);
+    taps.push_back(
+        {low, std::min(low + 1, in - 1), static_cast<int32_t>(std::lrint(share * 2048))});
+  }
+  return taps;
+}
+
+template <typename T>
+void ResizeByElevenBits(const ResizeState& s, const Tensor& in, Tensor* out) {
+  const int64_t in_h = in.dim(1), in_w = in.dim(2), depth = in.dim(3);
+  const int64_t out_h = out->dim(1), out_w = out->dim(2);
+  const auto rows = ElevenBitTapsOf(s, in_h, out_h), columns = ElevenBitTapsOf(s, in_w, out_w);
+  const T* x = in.data<T>();
+  T* y = out->data<T>();
+  ParallelFor(in.dim(0) * out_h, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const ElevenBitTap& v = rows[static_cast<size_t>(line % out_h)];
+      const T* top = x + (line / out_h * in_h + v.low) * in_w * depth;
+      const T* bottom = x + (line / out_h * in_h + v.high) * in_w * depth;
+      for (int64_t ox = 0; ox < out_w; ++ox) {
+        const ElevenBitTap& h = columns[static_cast<size_t>(ox)];
+        const T *a = top + h.low * depth, *b = top + h.high * depth;
+        const T *c = bottom + h.low * depth, *d = bottom + h.high * depth;
+        T* to = y + (line * out_w + ox) * depth;
+        for (int64_t i = 0; i < depth; ++i) {
+          const int32_t above = a[i] * 2048 + h.share * (b[i] - a[i]);
+          const int32_t below = c[i] * 2048 + h.share * (d[i] - c[i]);
+          const int32_t sum = above * 2048 + v.share * (below - above);
+          to[i] = static_cast<T>((sum + (1 << 21)) >> 22);
+        }
+      }
+    }
+  });
+}
+
 Status RunResize(OpContext& ctx) {
   const auto& s = ctx.state<ResizeState>();
   const Tensor &in = ctx.input(0), &size = ctx.input(1);
@@ -210,6 +264,11 @@ Status RunResize(OpContext& ctx) {
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, Shape({in.dim(0), out_h, out_w, depth})));
   if (out->num_elements() == 0) return OkStatus();
+  if (s.by_eleven_bits) {
+    in.dtype() == Dtype::kUint8 ? ResizeByElevenBits<uint8_t>(s, in, out)
+                                : ResizeByElevenBits<int8_t>(s, in, out);
+    return OkStatus();
+  }
   if (in.dtype() == Dtype::kUint8) return RunResizeReal(ctx, s, out);
   const std::vector<Tap> rows = TapsOf(s, in_h, out_h), columns = TapsOf(s, in_w, out_w);
   VisitNarrow(in.dtype(), [&]<typename T>() {

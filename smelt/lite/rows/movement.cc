@@ -220,15 +220,42 @@ LiteEndpoints Unpack(Node& n, Legalizer& l) {
                         AllOutputs(n, l)));
 }
 
+// [0, 0) of a dimension is nothing, but XNNPACK takes all of it: bits of those that a slice says,
+// for which [1, 1) says the same.
+int64_t NothingFromFirst(const Node& n, const Legalizer& l) {
+  const auto begin = l.Integers(n.input(1)), end = l.Integers(n.input(2)),
+             strides = l.Integers(n.input(3));
+  if (!begin || !end || !strides) return 0;
+  const int64_t others = n.Int("end_mask") | n.Int("ellipsis_mask") | n.Int("new_axis_mask") |
+                         n.Int("shrink_axis_mask");
+  int64_t bits = 0;
+  for (size_t i = 0; i < begin->size() && i < 32; ++i) {
+    const bool from_first = (*begin)[i] == 0 || (n.Int("begin_mask") >> i & 1) != 0;
+    if (from_first && (*end)[i] == 0 && (*strides)[i] == 1 && (others >> i & 1) == 0) {
+      bits |= int64_t{1} << i;
+    }
+  }
+  return bits;
+}
+
 LiteEndpoints StridedSlice(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kMoved));
+  const int64_t nothing = NothingFromFirst(n, l);
   std::vector<Endpoint> inputs = {n.input(0)};
   for (int i = 1; i < 4; ++i) {
+    if (nothing != 0 && i < 3) {
+      std::vector<int64_t> places = *l.Integers(n.input(i));
+      for (size_t k = 0; k < places.size(); ++k) {
+        if ((nothing >> k & 1) != 0) places[k] = 1;
+      }
+      inputs.push_back(l.Ints(places));
+      continue;
+    }
     ASSIGN_OR_RETURN(const Endpoint e, AsInt32(n.input(i), l));
     inputs.push_back(e);
   }
   return One(l.Add("tfl.strided_slice", inputs,
-                   Options({{"begin_mask", n.Int("begin_mask")},
+                   Options({{"begin_mask", n.Int("begin_mask") & ~nothing},
                             {"end_mask", n.Int("end_mask")},
                             {"ellipsis_mask", n.Int("ellipsis_mask")},
                             {"new_axis_mask", n.Int("new_axis_mask")},
