@@ -164,6 +164,26 @@ def picked_elements():
         compare_operators(f"picked {name}", ours, theirs, "dynamic")
 
 
+def squares():
+    """Square is quantized as TensorFlow's converter quantizes x * x: it leaves Square itself float."""
+    data = [np.random.default_rng(7).standard_normal((4, 8)).astype(np.float32) for _ in range(8)]
+    run = tf.function(lambda x: {"y": tf.square(x)}, input_signature=[tf.TensorSpec((4, 8), name="x")])
+    holder = tf.Module()
+    holder.run = run
+    folder, samples, path = work / "square", work / "square.npz", work / "square.tflite"
+    tf.saved_model.save(holder, str(folder), signatures=run)
+    np.savez(samples, x=np.concatenate(data))
+    product = tf.function(lambda x: {"y": x * x}, input_signature=[tf.TensorSpec((4, 8), name="x")])
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([product.get_concrete_function()])
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: ([d] for d in data)
+    theirs = converter.convert()
+    code, text = call("lite", folder, path, "--quantize", "int8", "--only_integer", "--representative", samples)
+    check("square: export of integers alone", code == 0, text)
+    if code == 0:
+        compare_operators("square", path.read_bytes(), theirs, "int8")
+
+
 def bodies():
     """Loops and branches, whose bodies TensorFlow's converter quantizes as well: operators with their types, sizes, answers."""
     random = np.random.default_rng(8)
@@ -270,5 +290,6 @@ for model in "cnn", "mlp":
 
 keras_lstm()
 picked_elements()
+squares()
 bodies()
 finish()
