@@ -164,6 +164,23 @@ def picked_elements():
         compare_operators(f"picked {name}", ours, theirs, "dynamic")
 
 
+def squares():
+    """Square has no kernel of int8, and is a product there that LiteRT runs; TensorFlow's converter leaves it float."""
+    data = [np.random.default_rng(7).standard_normal((1, 4, 4, 3)).astype(np.float32) for _ in range(8)]
+    run = tf.function(lambda x: {"y": tf.square(x)}, input_signature=[tf.TensorSpec((1, 4, 4, 3), name="x")])
+    holder = tf.Module()
+    holder.run = run
+    folder, samples, path = work / "square", work / "square.npz", work / "square.tflite"
+    tf.saved_model.save(holder, str(folder), signatures=run)
+    np.savez(samples, x=np.concatenate(data))
+    code, text = call("lite", folder, path, "--quantize", "int8", "--only_integer", "--representative", samples)
+    check("square: export of integers alone", code == 0, text)
+    if code == 0:
+        got = np.stack([answers(path.read_bytes(), d[None])[0] for d in data])
+        step = max(np.max(d * d) for d in data) / 255
+        check("square: answers", np.abs(got - np.square(np.stack(data))).max() < 4 * step, f"{np.abs(got - np.square(np.stack(data))).max()} of {step}")
+
+
 def bodies():
     """Loops and branches, whose bodies TensorFlow's converter quantizes as well: operators with their types, sizes, answers."""
     random = np.random.default_rng(8)
@@ -270,5 +287,6 @@ for model in "cnn", "mlp":
 
 keras_lstm()
 picked_elements()
+squares()
 bodies()
 finish()

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/isa/byte_table.h"
 #include "smelt/kernels/lite/fixed_point.h"
 
 namespace smelt::lite {
@@ -46,7 +47,7 @@ Status RunTable(OpContext& ctx) {
   const auto* x = static_cast<const uint8_t*>(in.raw());
   auto* y = static_cast<uint8_t*>(out->raw());
   ParallelFor(in.num_elements(), 1 << 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y[i] = s.bytes[x[i]];
+    LookUpBytes(s.bytes.data(), x + begin, y + begin, end - begin);
   });
   return OkStatus();
 }

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/kernels/common/arguments.h"
+#include "smelt/kernels/isa/exact_int8.h"
 #include "smelt/kernels/lite/fixed_point.h"
 
 namespace smelt::lite {
@@ -121,16 +123,26 @@ Status RunReduce(OpContext& ctx) {
   const int64_t count = reduction.count;
   ASSIGN_OR_RETURN(Tensor * out, ctx.Allocate(0, reduction.shape));
   std::vector<int64_t> sums(static_cast<size_t>(out->num_elements()));
+  // So few int8 numbers fit sums of 32 bits, which have loops of their own.
+  std::vector<int32_t> narrow;
+  if (in.dtype() == Dtype::kInt8 && reduction.step_in_row() != 0 && count <= 1 << 24) {
+    narrow.resize(sums.size());
+  }
   VisitNarrow(in.dtype(), [&]<typename T>() {
     const T* x = in.data<T>();
     reduction.ForEachRow(in.shape(), [&](int64_t i, int64_t place, int64_t n) {
       int64_t* to = sums.data() + place;
       if (reduction.step_in_row() == 0) {
         for (int64_t c = 0; c < n; ++c) *to += x[i + c];
+      } else if (!narrow.empty()) {
+        if constexpr (std::is_same_v<T, int8_t>) {
+          IsaExactInt8().accumulate(x + i, narrow.data() + place, n);
+        }
       } else {
         for (int64_t c = 0; c < n; ++c) to[c] += x[i + c];
       }
     });
+    std::ranges::copy(narrow, sums.begin());
     const Factor f = count > 0 ? OfMean(s.factor, count) : s.factor;
     // Sums are scaled as floats.
     const float bias = static_cast<float>(-s.zero_in) * s.scale * static_cast<float>(count);

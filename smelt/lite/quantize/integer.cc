@@ -164,7 +164,7 @@ class IntegerQuantizer {
 
   bool ScalesFit(const Node& n) {
     if (!IsScaledPair(n.op_name())) return true;
-    return PairScalesFit(n.op_name(), flags_.int16, ScaleOf(n.input(0)), ScaleOf(n.input(1)),
+    return PairScalesFit(n.op_name(), flags_.int16, ScaleOf(n.input(0)), ScaleOf(n.inputs().back()),
                          params_.at({&n, 0}).scale);
   }
 
@@ -412,6 +412,7 @@ class IntegerQuantizer {
   Status Rewrite(Node* n) {
     const QuantizedOp& row = *FindQuantizedOp(n->op_name());
     if (row.recurrent) return RewriteLstm(n);
+    if (n->Is("tfl.square")) MakeProduct(graph_, n);
     const bool agrees = row.results == ResultRange::kAsInput;
     const Params* result = nullptr;
     if (n->num_outputs() > 0 && IsFloat({n, 0})) result = &params_.at({n, 0});

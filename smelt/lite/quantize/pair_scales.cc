@@ -8,7 +8,7 @@ namespace smelt {
 namespace {
 
 constexpr OpSet kSums = {"tfl.add", "tfl.sub"};
-constexpr OpSet kPairs = {"tfl.add", "tfl.sub", "tfl.mul", "tfl.squared_difference"};
+constexpr OpSet kPairs = {"tfl.add", "tfl.sub", "tfl.mul", "tfl.squared_difference", "tfl.square"};
 
 bool IsPower(double scale, int* log) {
   const double power = std::log2(scale), rounded = std::round(power);
@@ -30,7 +30,7 @@ bool IsScaledPair(OpName op) { return kPairs.Contains(op); }
 
 bool PairScalesFit(OpName op, bool int16, float a, float b, float result) {
   const double wide = result;
-  if (op == "tfl.mul") {
+  if (op == "tfl.mul" || op == "tfl.square") {
     // The product of any two integers, times this, is to go into 32 bits before it saturates.
     const double most = int16 ? 2 : 32768;
     return static_cast<double>(a) * static_cast<double>(b) < most * wide;
@@ -44,6 +44,11 @@ bool PairScalesFit(OpName op, bool int16, float a, float b, float result) {
   const double finer = int16 ? 1 << 15 : 1 << 20;
   return twice < kBelowOne * finer * wide &&
          (!int16 || PowersFit(static_cast<double>(a), static_cast<double>(b), wide));
+}
+
+void MakeProduct(Graph& graph, Node* square) {
+  graph.SetOp(square, "tfl.mul");
+  graph.AddInput(square, square->input(0));
 }
 
 }  // namespace smelt

@@ -3,14 +3,17 @@
 #ifndef SMELT_LITE_QUANTIZE_PAIR_SCALES_H_
 #define SMELT_LITE_QUANTIZE_PAIR_SCALES_H_
 
-#include "smelt/graph/op_name.h"
+#include "smelt/graph/graph.h"
 
 namespace smelt {
 
-// ADD, SUB, MUL, SQUARED_DIFFERENCE.
+// ADD, SUB, MUL, SQUARED_DIFFERENCE, and SQUARE, which is MUL of one operand.
 bool IsScaledPair(OpName op);
 // REQUIRES: IsScaledPair(op). `int16`: operands and result are, else of 8 bits.
 bool PairScalesFit(OpName op, bool int16, float a, float b, float result);
+
+// SQUARE becomes MUL of its operand by itself: it has kernels of floats alone.
+void MakeProduct(Graph& graph, Node* square);
 
 }  // namespace smelt
 

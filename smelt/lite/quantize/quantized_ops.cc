@@ -84,6 +84,7 @@ constexpr QuantizedOp kOps[] = {
     Measured("tfl.add"),
     Measured("tfl.sub"),
     Measured("tfl.mul"),
+    Measured("tfl.square"),
     Measured("tfl.squared_difference"),
     Measured("tfl.mean"),
     Measured("tfl.sum"),
