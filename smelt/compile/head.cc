@@ -46,18 +46,23 @@ std::optional<PlanHead> FindHead(const Plan& plan, int64_t rows, int64_t bytes) 
   PlanHead head;
   for (size_t i = plan.actions.size(); i-- > 1;) {
     const PlanAction& action = plan.actions[i];
+    int64_t around = 0;  // bytes of values that it reads and makes
     for (const int v : action.outputs) {
       read.erase(v);
       values += plan.values[static_cast<size_t>(v)].bytes();
+      around += plan.values[static_cast<size_t>(v)].bytes();
     }
-    if (values > bytes) break;
-    for (const int v : action.inputs) add(v);
+    for (const int v : action.inputs) {
+      add(v);
+      if (plan.ConstantOf(v) == nullptr) around += plan.values[static_cast<size_t>(v)].bytes();
+    }
+    if (around > bytes) break;
     const int64_t own = WeightsOf(plan, action);
     weights += own;
     if (2 * own < kLeastWeights || weights < kLeastWeights || read.size() != 1) continue;
     const PlanValue& cut = plan.values[static_cast<size_t>(*read.begin())];
     if (cut.place != PlanValue::Place::kArena || cut.shape.rank() == 0 || cut.shape[0] != rows ||
-        values + cut.bytes() > std::min(bytes, weights)) {
+        values + cut.bytes() > weights) {
       continue;
     }
     best = i;

@@ -18,9 +18,9 @@ struct PlanHead {
   int64_t weights = 0;          // bytes of constants that they read
 };
 
-// The one with the most weights whose values, at most `bytes` of them, are fewer bytes than its
-// weights; results are made in it. `rows` are dimension 0 of the value that it reads. nullopt:
-// there is none, or its weights are few.
+// The one with the most weights, which are more bytes than its values, and none of whose actions
+// reads and makes more than `bytes` of those; results are made in it. `rows` are dimension 0 of the
+// value that it reads. nullopt: there is none, or its weights are few.
 std::optional<PlanHead> FindHead(const Plan& plan, int64_t rows, int64_t bytes);
 
 // Leaves the plan of the same body, for any number of rows, without the head's actions: its only
