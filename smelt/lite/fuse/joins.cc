@@ -123,6 +123,83 @@ StatusOr<bool> RemoveSlice(Node& n, Fuser& f) {
   return true;
 }
 
+// Of a strided slice, what is taken of each dimension of what it reads.
+struct Taken {
+  int64_t begin = 0, end = 0, stride = 1;
+  bool from_first = true, to_last = true, one = false;  // one: the dimension goes
+  bool Whole() const { return from_first && to_last && stride == 1 && !one; }
+};
+
+// nullopt: its places are computed, or it adds dimensions.
+std::optional<std::vector<Taken>> TakenOf(const Node& n, int rank) {
+  const auto begin = IntsOf(n.input(1)), end = IntsOf(n.input(2)), strides = IntsOf(n.input(3));
+  if (!begin || !end || !strides || begin->size() != end->size() ||
+      begin->size() != strides->size() || n.Int("new_axis_mask") != 0 || n.Bool("offset")) {
+    return std::nullopt;
+  }
+  const int said = static_cast<int>(begin->size());
+  std::vector<Taken> taken;
+  for (int i = 0; i < said; ++i) {
+    const auto has = [&](absl::string_view mask) { return (n.Int(mask) >> i & 1) != 0; };
+    const auto k = static_cast<size_t>(i);
+    if (has("ellipsis_mask")) {
+      for (int more = rank - said + 1; more > 0; --more) taken.push_back({});
+      continue;
+    }
+    const bool one = has("shrink_axis_mask");
+    taken.push_back({(*begin)[k], (*end)[k], (*strides)[k], has("begin_mask") && !one,
+                     has("end_mask") && !one, one});
+  }
+  if (static_cast<int>(taken.size()) > rank) return std::nullopt;
+  taken.resize(static_cast<size_t>(rank));
+  return taken;
+}
+
+// One place along the axis of a pack: what was packed there.
+StatusOr<bool> TakeOfPack(Node& n, Fuser& f) {
+  const Node* pack = n.input(0).node;
+  if (!pack->Is("tfl.pack")) return false;
+  const PartialShape packed = Fuser::shape(n.input(0)), to = Fuser::shape({&n, 0});
+  const int64_t axis = AxisOf(pack->Int("axis"), packed);
+  if (axis < 0 || axis >= packed.rank()) return false;
+  auto taken = TakenOf(n, packed.rank());
+  if (!taken) return f.Declined(n, "its places are not known, or it adds dimensions");
+  const Taken at = (*taken)[static_cast<size_t>(axis)];
+  if (!at.one) return f.Declined(n, "it keeps the dimension along which was packed");
+  const int64_t place = at.begin < 0 ? at.begin + pack->num_inputs() : at.begin;
+  if (place < 0 || place >= pack->num_inputs()) return f.Declined(n, "nothing was packed there");
+  const Endpoint value = pack->input(static_cast<int>(place));
+  taken->erase(taken->begin() + axis);
+  if (std::ranges::all_of(*taken, &Taken::Whole)) {
+    f.Replace(&n, value);
+    return true;
+  }
+  std::vector<int32_t> begin, end, strides;
+  int64_t from_first = 0, to_last = 0, one = 0;
+  for (size_t i = 0; i < taken->size(); ++i) {
+    const Taken& t = (*taken)[i];
+    begin.push_back(static_cast<int32_t>(t.begin));
+    end.push_back(static_cast<int32_t>(t.end));
+    strides.push_back(static_cast<int32_t>(t.stride));
+    from_first |= static_cast<int64_t>(t.from_first) << i;
+    to_last |= static_cast<int64_t>(t.to_last) << i;
+    one |= static_cast<int64_t>(t.one) << i;
+  }
+  AttrMap options = OptionsOf(n);
+  options.Set("begin_mask", from_first);
+  options.Set("end_mask", to_last);
+  options.Set("shrink_axis_mask", one);
+  options.Set("ellipsis_mask", int64_t{0});
+  std::vector<Endpoint> inputs = {value};
+  for (const std::vector<int32_t>* part : {&begin, &end, &strides}) {
+    inputs.push_back(f.Const(Tensor::Vector<int32_t>(*part), n));
+  }
+  ASSIGN_OR_RETURN(const Endpoint by, f.AddShaped("tfl.strided_slice", inputs, std::move(options),
+                                                  Fuser::type(value), to, n));
+  f.Replace(&n, by);
+  return true;
+}
+
 constexpr Fusion kJoinFusions[] = {
     {"RemoveConcatenation",
      {"tfl.concatenation"},
@@ -141,6 +218,10 @@ constexpr Fusion kJoinFusions[] = {
      {"tfl.slice", "tfl.strided_slice"},
      RemoveSlice,
      "slice(x) of all that there is -> x"},
+    {"TakeOfPack",
+     {"tfl.strided_slice"},
+     TakeOfPack,
+     "strided_slice(pack(x, y)) at one place -> x, or a strided_slice of x"},
 };
 
 }  // namespace

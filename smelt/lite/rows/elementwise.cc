@@ -346,6 +346,12 @@ LiteEndpoints MulNoNan(Node& n, Legalizer& l) {
   return One(l.Add("tfl.select_v2", {zero, l.Floats(0), product}, {}, out));
 }
 
+// ZEROS_LIKE has no kernel for bool, and no bool differs from itself.
+LiteEndpoints ZerosLike(Node& n, Legalizer& l) {
+  if (n.input_types[0] != Dtype::kBool) return SameOperator(n, l);
+  return One(l.Add("tfl.not_equal", {n.input(0), n.input(0)}, {}, l.OutputOf(n)));
+}
+
 LiteEndpoints IsNan(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(CheckType(n, kFloat));
   return One(l.Add("tfl.not_equal", {n.input(0), n.input(0)}, {}, l.OutputOf(n)));
@@ -402,7 +408,7 @@ constexpr ExportRow kElementwiseRows[] = {
     {"SquaredDifference", SameOperator, "tfl.squared_difference",
      Types(Dtype::kFloat, Dtype::kInt32)},
     {"Tanh", SameOperator, "tfl.tanh", kFloat},
-    {"ZerosLike", SameOperator, "tfl.zeros_like", kNumbers},
+    {"ZerosLike", ZerosLike, "tfl.zeros_like", kNumbers | Types(Dtype::kBool)},
     {"Add", SameOperator, "tfl.add", kNumbers | Types(Dtype::kInt16)},
     {"AddV2", SameOperator, "tfl.add", kNumbers | Types(Dtype::kInt16)},
     {"Sub", SameOperator, "tfl.sub", kNumbers},
