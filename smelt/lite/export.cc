@@ -162,6 +162,7 @@ Status Quantize(const SignatureGraph& g, LiteGraphs& graphs, LiteFlags flags, Li
           "the model states no ranges (FakeQuant): --default_ranges_min and --default_ranges_max "
           "say what they are, --quantize int8 takes those of samples");
     }
+    flags.integer.stated_ranges = true;
     RETURN_IF_ERROR(ReadInputStats(g, *graphs.main, flags));
   }
   std::vector<LiteSample> samples;

@@ -118,9 +118,8 @@ class IntegerQuantizer {
   bool Wanted(const Node& n) const {
     const QuantizedOp* row = FindQuantizedOp(n.op_name());
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
-    if (flags_.int16 && !TakesInt16(n.op_name())) return false;
-    if (flags_.uint8 && !TakesUint8(n.op_name())) return false;
-    if (flags_.float_ops.contains(OperatorName(n)) || flags_.float_nodes.contains(n.name())) {
+    if (!TakesIntegers(n.op_name(), flags_) || flags_.float_ops.contains(OperatorName(n)) ||
+        flags_.float_nodes.contains(n.name())) {
       return false;
     }
     if (row->recurrent) {

@@ -46,6 +46,8 @@ struct IntegerFlags {
   bool some_borders = false;
   // Operators whose results have a range of their own are quantized where the model states it.
   bool only_stated = false;
+  // No range is of samples: SQUARE stays float, as TensorFlow's converter leaves it.
+  bool stated_ranges = false;
   // Weights that training rounded to integers of 4 bits are int4, where kernels take such weights.
   bool low_bits = false;
   bool variables = false;  // what variables hold is integers, too (kVariableScale)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "smelt/lite/quantize/quantize.h"
+
 namespace smelt {
 namespace {
 
@@ -152,20 +154,6 @@ constexpr QuantizedOp kOps[] = {
     NoNumbers("tfl.greater_equal"),
 };
 
-}  // namespace
-
-std::vector<int> QuantizedOp::Weights() const {
-  std::vector<int> out;
-  if (first_weights < 0) return out;
-  for (int i = first_weights; i <= last_weights; ++i) out.push_back(i);
-  return out;
-}
-
-const QuantizedOp* FindQuantizedOp(OpName op) {
-  const auto* row = std::ranges::find(kOps, op, &QuantizedOp::op);
-  return row == std::end(kOps) || op.unknown() ? nullptr : row;
-}
-
 bool TakesUint8(OpName op) {
   // Measured: LiteRT's kernels refuse it, or TensorFlow's converter leaves them float.
   constexpr OpSet kNone = {"tfl.abs",
@@ -177,6 +165,7 @@ bool TakesUint8(OpName op) {
                            "tfl.not_equal",
                            "tfl.rsqrt",
                            "tfl.relu_0_to_1",
+                           "tfl.square",
                            "tfl.squared_difference",
                            "tfl.unidirectional_sequence_lstm"};
   return !kNone.Contains(op);
@@ -192,6 +181,25 @@ bool TakesInt16(OpName op) {
                            "tfl.not_equal",     "tfl.prelu",          "tfl.relu_0_to_1",
                            "tfl.relu_n1_to_1",  "tfl.space_to_depth", "tfl.squared_difference"};
   return !kNone.Contains(op);
+}
+
+}  // namespace
+
+std::vector<int> QuantizedOp::Weights() const {
+  std::vector<int> out;
+  if (first_weights < 0) return out;
+  for (int i = first_weights; i <= last_weights; ++i) out.push_back(i);
+  return out;
+}
+
+const QuantizedOp* FindQuantizedOp(OpName op) {
+  const auto* row = std::ranges::find(kOps, op, &QuantizedOp::op);
+  return row == std::end(kOps) || op.unknown() ? nullptr : row;
+}
+
+bool TakesIntegers(OpName op, const IntegerFlags& flags) {
+  return (!flags.int16 || TakesInt16(op)) && (!flags.uint8 || TakesUint8(op)) &&
+         (!flags.stated_ranges || op != "tfl.square");
 }
 
 }  // namespace smelt

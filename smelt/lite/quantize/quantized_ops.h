@@ -52,10 +52,9 @@ struct QuantizedOp {
 
 // nullptr: there is no quantized kernel.
 const QuantizedOp* FindQuantizedOp(OpName op);
-// Do the integer kernels of the operator take uint8 in place of int8?
-bool TakesUint8(OpName op);
-// And int16?
-bool TakesInt16(OpName op);
+struct IntegerFlags;
+// Do the integer kernels of the operator take what the flags say, int8, uint8 or int16?
+bool TakesIntegers(OpName op, const IntegerFlags& flags);
 
 // "CONV_2D" of a node of op tfl.conv_2d.
 std::string OperatorName(const Node& n);
