@@ -68,8 +68,11 @@ class AttentionFinder {
   const PlanValue& At(int value) const { return plan_.values[static_cast<size_t>(value)]; }
   const Shape& ShapeOf(int value) const { return At(value).shape; }
   int ValueOf(size_t action) const { return plan_.actions[action].outputs[0]; }
-  bool Same(int a, int b) const {
-    return plan_.Root(a) == plan_.Root(b) && ShapeOf(a) == ShapeOf(b);
+  bool Same(int a, int b) const { return IsUnder(ShapeOf(b), a, b); }
+
+  // Has `a` the elements of `value`, under that shape?
+  bool IsUnder(const Shape& shape, int a, int value) const {
+    return plan_.Root(a) == plan_.Root(value) && ShapeOf(a) == shape;
   }
 
   // A product of what the first is of, none of it empty, that is bound to nothing else yet.
@@ -142,9 +145,7 @@ class AttentionFinder {
       }
       const Shape& shape = ShapeOf(a.outputs[0]);
       if (shape.num_elements() != scores_.num_elements() || shape.rank() < 2) return false;
-      const auto reads = [&](size_t i) {
-        return plan_.Root(a.inputs[i]) == plan_.Root(value) && ShapeOf(a.inputs[i]) == shape;
-      };
+      const auto reads = [&](size_t i) { return IsUnder(shape, a.inputs[i], value); };
       if (a.node->Is("Softmax")) {
         if (!reads(0) || shape[shape.rank() - 1] != scores_.back()) return false;
         probabilities_ = a.outputs[0];
@@ -320,8 +321,7 @@ class AttentionFinder {
     const PlanAction& product = plan_.actions[last_];
     if (product.inputs.size() != 2) return false;
     const auto reads = [&](size_t i) {
-      return plan_.Root(product.inputs[i]) == plan_.Root(probabilities_) &&
-             ShapeOf(product.inputs[i]) == scores_;
+      return IsUnder(scores_, product.inputs[i], probabilities_);
     };
     const size_t p_side = reads(0) ? 0 : 1, v_side = 1 - p_side;
     if (!reads(p_side)) return false;

@@ -215,7 +215,7 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
   auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
   const bool loop = wanted.kind == PartsWanted::Kind::kOfLoop;
   const bool none = wanted.kind == PartsWanted::Kind::kNone;
-  std::optional<PlanHead> head;
+  Choice choice;
   // A loop's parts are of its states' rows.
   const int64_t rows = none ? 0 : RowsOf(loop ? args.first(wanted.states) : args);
   if (rows > 1) {
@@ -230,7 +230,6 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
                        const Shape& s = plan.values[static_cast<size_t>(v)].shape;
                        return s.rank() > 0 && s[0] == rows;
                      });
-    Choice choice;
     if (!split.possible()) {
       NoteReason(reasons, "all rows at once: ", split.why_not);
     } else if (!all) {
@@ -244,7 +243,6 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
     if (choice.part > 0 && choice.part < rows) {
       made->rows_ = rows;
       made->part_ = choice.part;
-      head = std::move(choice.head);
       if (loop) made->least_turns_ = CeilOfRatio(kLeastWork * Threads(), split.work);
       made->split_ = split.args;
     }
@@ -256,15 +254,16 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
   }
   // A part is lowered anew.
   if (reasons != nullptr) reasons->of_nodes.clear();
-  if (head && KeepHead(*head, static_cast<int>(args.size()), plan)) {
+  if (choice.head && KeepHead(*choice.head, static_cast<int>(args.size()), plan)) {
     ASSIGN_OR_RETURN(made->head_, Program::FromPlan(std::move(plan), function, reasons));
   }
   // A thread runs a part alone.
   const ScopedThreads alone(1);
   const auto compile = [&](int64_t n, Reasons* why) -> StatusOr<std::unique_ptr<Program>> {
     ASSIGN_OR_RETURN(Plan part, Lower(body, WithRows(args, made->split_, n), states, why));
-    if (made->head_ != nullptr && !DropHead(*head, part)) {
-      return Internal("no part makes '", EndpointName(head->cut), "', which all rows together do");
+    if (made->head_ != nullptr && !DropHead(*choice.head, part)) {
+      return Internal("no part makes '", EndpointName(choice.head->cut),
+                      "', which all rows together do");
     }
     return Program::FromPlan(std::move(part), function, why);
   };

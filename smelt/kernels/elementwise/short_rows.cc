@@ -6,55 +6,44 @@
 namespace smelt {
 namespace {
 
-template <typename W>
-void RepeatShort(const char* from, int64_t step, char* to, int64_t n) {
-  const W* x = reinterpret_cast<const W*>(from);
-  W* y = reinterpret_cast<W*>(to);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i * step];
-}
 struct ShortWide16 {
   uint64_t a, b;
 };
-
-void CopyRow(const char* from, int64_t step, char* to, int64_t n, int size) {
+// Calls f with null of a type of so many bytes.
+template <typename F>
+void VisitWord(int size, F&& f) {
   switch (size) {
     case 1:
-      return RepeatShort<uint8_t>(from, step, to, n);
+      return f(static_cast<uint8_t*>(nullptr));
     case 2:
-      return RepeatShort<uint16_t>(from, step, to, n);
+      return f(static_cast<uint16_t*>(nullptr));
     case 4:
-      return RepeatShort<uint32_t>(from, step, to, n);
+      return f(static_cast<uint32_t*>(nullptr));
     case 8:
-      return RepeatShort<uint64_t>(from, step, to, n);
+      return f(static_cast<uint64_t*>(nullptr));
     default:
-      return RepeatShort<ShortWide16>(from, step, to, n);
+      return f(static_cast<ShortWide16*>(nullptr));
   }
+}
+
+void CopyRow(const char* from, int64_t step, char* to, int64_t n, int size) {
+  VisitWord(size, [&]<typename W>(W*) {
+    const W* x = reinterpret_cast<const W*>(from);
+    W* y = reinterpret_cast<W*>(to);
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i * step];
+  });
 }
 
 // Each of `rows` values n times.
-template <typename W>
-void SpreadColumn(const char* from, char* to, int64_t rows, int64_t n) {
-  const W* x = reinterpret_cast<const W*>(from);
-  W* y = reinterpret_cast<W*>(to);
-  for (int64_t i = 0; i < rows; ++i) {
-    const W v = x[i];
-    for (int64_t j = 0; j < n; ++j) *y++ = v;
-  }
-}
-
 void SpreadValues(const char* from, char* to, int64_t rows, int64_t n, int size) {
-  switch (size) {
-    case 1:
-      return SpreadColumn<uint8_t>(from, to, rows, n);
-    case 2:
-      return SpreadColumn<uint16_t>(from, to, rows, n);
-    case 4:
-      return SpreadColumn<uint32_t>(from, to, rows, n);
-    case 8:
-      return SpreadColumn<uint64_t>(from, to, rows, n);
-    default:
-      return SpreadColumn<ShortWide16>(from, to, rows, n);
-  }
+  VisitWord(size, [&]<typename W>(W*) {
+    const W* x = reinterpret_cast<const W*>(from);
+    W* y = reinterpret_cast<W*>(to);
+    for (int64_t i = 0; i < rows; ++i) {
+      const W v = x[i];
+      for (int64_t j = 0; j < n; ++j) *y++ = v;
+    }
+  });
 }
 
 // `bytes` of a row, so many times.

@@ -37,16 +37,14 @@ struct NarrowRows {
     tile.low = -std::numeric_limits<float>::infinity();
     tile.high = std::numeric_limits<float>::infinity();
     for (int64_t i = 0; i < panels.count; ++i) {
-      const int64_t column = panels.First(i) * kNarrowTileLanes;
-      const int64_t vectors = panels.First(i + 1) - panels.First(i);
-      const int64_t lanes = vectors * kNarrowTileLanes;
-      tile.weights = packed + column * pairs * 2;
-      tile.last = static_cast<uint8_t>(0xffu >> (lanes - std::min(lanes, columns - column)) / 2);
+      const NarrowPanels::Panel panel = panels.At(i);
+      tile.weights = packed + panel.column * pairs * 2;
+      tile.last = panel.last;
       for (int64_t r = 0; r < rows; r += kNarrowTileRows) {
         tile.x = x + r * x_step;
-        tile.y = y + r * y_step + column;
+        tile.y = y + r * y_step + panel.column;
         const int64_t height = std::min<int64_t>(kNarrowTileRows, rows - r);
-        NarrowTileOf(static_cast<int>(height), static_cast<int>(vectors))(tile);
+        NarrowTileOf(static_cast<int>(height), panel.vectors)(tile);
       }
     }
   }

@@ -39,9 +39,8 @@ template <typename F>
 void ForEachPanel(int64_t columns, F&& f) {
   const NarrowPanels panels(columns);
   for (int64_t i = 0; i < panels.count; ++i) {
-    const int64_t from = panels.First(i) * kNarrowTileLanes;
-    const int64_t behind = panels.First(i + 1) * kNarrowTileLanes;
-    f(from, std::min(behind, columns), behind - from);
+    const NarrowPanels::Panel panel = panels.At(i);
+    f(panel.column, std::min(panel.behind, columns), panel.behind - panel.column);
   }
 }
 

@@ -12,14 +12,26 @@ namespace smelt::nn {
 // [pairs of rows, its vectors, lanes, 2], one behind the other.
 struct NarrowPanels {
   explicit NarrowPanels(int64_t columns)
-      : vectors((columns + kNarrowTileLanes - 1) / kNarrowTileLanes),
+      : columns(columns),
+        vectors((columns + kNarrowTileLanes - 1) / kNarrowTileLanes),
         count((vectors + kNarrowTileVecs - 1) / kNarrowTileVecs) {}
-  // Vector of panel i, which 0 <= i <= count.
-  int64_t First(int64_t i) const { return vectors * i / count; }
+  struct Panel {
+    int64_t column, behind;  // its first, and the first behind its vectors, beyond the last or not
+    int vectors;
+    uint8_t last;  // NarrowTile::last
+  };
+  // 0 <= i < count.
+  Panel At(int64_t i) const {
+    const int64_t first = vectors * i / count, end = vectors * (i + 1) / count;
+    const int64_t behind = end * kNarrowTileLanes;
+    const int64_t missing = behind > columns ? behind - columns : 0;
+    return {first * kNarrowTileLanes, behind, static_cast<int>(end - first),
+            static_cast<uint8_t>(0xffu >> missing / 2)};
+  }
   // Elements of all panels of a matrix of so many pairs of rows.
   int64_t Elements(int64_t pairs) const { return vectors * kNarrowTileLanes * 2 * pairs; }
 
-  int64_t vectors, count;
+  int64_t columns, vectors, count;
 };
 
 // Bits of bfloat16, [rows, columns], whose rows lie `step` elements apart. Behind the last column,

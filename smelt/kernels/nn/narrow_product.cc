@@ -42,16 +42,13 @@ class BoundNarrowProduct final : public BoundKernel {
     tile.fetches = rows * columns * int64_t{sizeof(uint16_t)} > NearCacheBytes(1 << 20) / 2;
     const NarrowPanels panels(columns);
     for (int64_t i = 0; i < panels.count; ++i) {
-      const int64_t column = panels.First(i) * kLanesOfTile;
-      const int64_t vectors = panels.First(i + 1) - panels.First(i);
-      const int64_t left = std::min(vectors * kLanesOfTile, columns - column);
-      tile.weights = static_cast<const uint16_t*>(weights_->raw()) + column * depth;
-      tile.bias = bias_.data() + column;
-      tile.last = static_cast<uint8_t>(0xffu >> (vectors * kLanesOfTile - left) / 2);
-      panels_.push_back({tile, column,
-                         NarrowTileOf(static_cast<int>(block_), static_cast<int>(vectors)),
+      const NarrowPanels::Panel panel = panels.At(i);
+      tile.weights = static_cast<const uint16_t*>(weights_->raw()) + panel.column * depth;
+      tile.bias = bias_.data() + panel.column;
+      tile.last = panel.last;
+      panels_.push_back({tile, panel.column, NarrowTileOf(static_cast<int>(block_), panel.vectors),
                          longer_blocks_ > 0
-                             ? NarrowTileOf(static_cast<int>(block_) + 1, static_cast<int>(vectors))
+                             ? NarrowTileOf(static_cast<int>(block_) + 1, panel.vectors)
                              : nullptr});
     }
   }
