@@ -5,59 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "smelt/base/team.h"
+#include "tests/window_draw.h"
 
 namespace smelt::nn {
 namespace {
 
-class PairsDraw {
- public:
-  int64_t From(int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random_);
-  }
-  std::vector<int8_t> Bytes(int64_t n) {
-    std::vector<int8_t> some(static_cast<size_t>(n));
-    // The ends are what products of bytes get wrong.
-    for (int8_t& b : some) {
-      const int64_t kind = From(0, 3);
-      b = static_cast<int8_t>(kind == 0 ? -128 : kind == 1 ? 127 : From(-128, 127));
-    }
-    return some;
-  }
-
- private:
-  std::mt19937_64 random_{3};
-};
-
-// The sum of output (b, y, x) and unit u.
-int64_t PlainSum(const ConvProblem& p, const std::vector<int8_t>& x, const std::vector<int8_t>& w,
-                 int32_t zero, int64_t output, int64_t u) {
-  const int64_t column = output % p.out[1], line = output / p.out[1] % p.out[0];
-  const int64_t image = output / p.out[1] / p.out[0];
-  const int64_t first = u / (p.out_depth / p.groups) * p.filter_in;
-  int64_t sum = 0;
-  for (int64_t i = 0; i < p.kernel[0]; ++i) {
-    for (int64_t j = 0; j < p.kernel[1]; ++j) {
-      const int64_t y = line * p.strides[0] + i * p.dilations[0] - p.pad_before[0];
-      const int64_t z = column * p.strides[1] + j * p.dilations[1] - p.pad_before[1];
-      if (y < 0 || y >= p.in[0] || z < 0 || z >= p.in[1]) continue;
-      const int8_t* pixel = x.data() + ((image * p.in[0] + y) * p.in[1] + z) * p.in_depth + first;
-      const int8_t* tap = w.data() + (i * p.kernel[1] + j) * p.filter_in * p.out_depth + u;
-      for (int64_t c = 0; c < p.filter_in; ++c) {
-        sum += int64_t{pixel[c] - zero} * tap[c * p.out_depth];
-      }
-    }
-  }
-  return sum;
-}
-
 // Both results of a layer, the float one of scale 1, where no sum is too large for it.
-void CheckPairs(const ConvProblem& p, PairsDraw& draw) {
+void CheckPairs(const ConvProblem& p, WindowDraw& draw) {
   const Int8Window window = Int8Window::Of(p);
   if (WhyNoPairsInt8(window) != nullptr) return;
   const auto zero = static_cast<int32_t>(draw.From(-128, 127));
@@ -93,28 +51,11 @@ void CheckPairs(const ConvProblem& p, PairsDraw& draw) {
 
 TEST(PairsInt8, WindowsOfAllKinds) {
   if (WhyNoPairsInt8(Int8Window()) != nullptr) GTEST_SKIP() << WhyNoPairsInt8(Int8Window());
-  PairsDraw draw;
+  WindowDraw draw;
   for (int i = 0; i < 400; ++i) {
-    ConvAttrs attrs;
-    attrs.padding = Padding::kExplicit;
-    Dims in = {draw.From(1, 3)}, filter;
-    for (int s = 0; s < 2; ++s) {
-      in.push_back(draw.From(1, i % 7 == 0 ? 60 : 9));
-      filter.push_back(i % 5 == 0 ? 1 : draw.From(1, 4));
-      attrs.strides.push_back(i % 10 == 0 ? 1 : draw.From(1, 3));
-      attrs.dilations.push_back(i % 3 == 0 ? draw.From(1, 3) : 1);
-      attrs.pad_before.push_back(draw.From(0, 2) * (i % 2));
-      attrs.pad_after.push_back(draw.From(0, 2) * (i % 2));
-    }
-    const bool depthwise = i % 4 == 1;
-    const int64_t groups = depthwise ? draw.From(2, 40) : i % 4 == 2 ? draw.From(1, 3) : 1;
-    const int64_t of_group = depthwise ? 1 : draw.From(1, i % 11 == 0 ? 300 : 24);
-    in.push_back(groups * of_group);
-    filter.push_back(of_group);
-    filter.push_back(groups * (depthwise ? draw.From(1, 3) : draw.From(8, 50)));
-    const auto p = MakeConvProblem(attrs, Shape(in), Shape(filter));
+    const auto p = draw.Window(i);
     if (!p.ok() || p->output.num_elements() == 0) continue;
-    SCOPED_TRACE(absl::StrCat(i, ": ", Shape(in).ToString(), " by ", Shape(filter).ToString()));
+    SCOPED_TRACE(absl::StrCat(i, ": ", TextOf(*p)));
     SetThreads(i % 3 + 1);
     ASSERT_NO_FATAL_FAILURE(CheckPairs(*p, draw));
   }
@@ -124,7 +65,7 @@ TEST(PairsInt8, WindowsOfAllKinds) {
 // More numbers than a band has: lines of one image, and several images at once.
 TEST(PairsInt8, Bands) {
   if (WhyNoPairsInt8(Int8Window()) != nullptr) GTEST_SKIP() << WhyNoPairsInt8(Int8Window());
-  PairsDraw draw;
+  WindowDraw draw;
   for (const auto& [in, filter, stride] :
        {std::tuple(Dims{2, 40, 40, 150}, Dims{3, 3, 150, 5}, 1),
         std::tuple(Dims{1, 70, 70, 60}, Dims{3, 3, 1, 60}, 2),
@@ -147,7 +88,7 @@ TEST(PairsInt8, StepsBehindProducts) {
   if (WhyNoPairsInt8(Int8Window()) != nullptr) GTEST_SKIP() << WhyNoPairsInt8(Int8Window());
   using Step = PairsInt8Steps::Step;
   using Kind = Step::Kind;
-  PairsDraw draw;
+  WindowDraw draw;
   const Step relu{.act = UnaryF32::kRelu}, relu6{.act = UnaryF32::kRelu6};
   const Step channels{.kind = Kind::kAddChannels, .input = 1};
   const Step floats{.kind = Kind::kAddFloats, .input = 2};

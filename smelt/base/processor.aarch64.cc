@@ -15,6 +15,7 @@ bool CpuHas(CpuFeature feature) {
     case CpuFeature::kX86V4:
     case CpuFeature::kFastHalf:
     case CpuFeature::kTilesOfBytes:
+    case CpuFeature::kTilesOfBfloat16:
       break;
   }
   return false;

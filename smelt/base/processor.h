@@ -15,6 +15,7 @@ enum class CpuFeature : uint8_t {
   kDotBfloat16,   // dot products of two bfloat16: AVX512-BF16, Armv8.6's BF16
   kFastHalf,      // half as fast as float: AMX-FP16, AVX-NE-CONVERT
   kTilesOfBytes,  // products of matrices of bytes: AMX-INT8, which the system lets the process use
+  kTilesOfBfloat16,  // the same of bfloat16: AMX-BF16
 };
 // Does the processor have it, and the system save its registers?
 bool CpuHas(CpuFeature feature);

@@ -32,15 +32,15 @@ bool HasFastHalf() {
 }
 
 // Linux gives the registers to processes that ask for them.
-bool HasTilesOfBytes() {
-  static const bool has = [] {
-    constexpr unsigned kTile = 1u << 24, kTileBytes = 1u << 25;
+bool HasTilesOf(unsigned numbers) {
+  static const unsigned has = [] {
+    constexpr unsigned kTile = 1u << 24;
     const CpuidWords w = Cpuid(7, 0);
-    if ((w.d & kTile) == 0 || (w.d & kTileBytes) == 0) return false;
+    if ((w.d & kTile) == 0) return 0u;
     constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
-    return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+    return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0 ? w.d : 0u;
   }();
-  return has;
+  return (has & numbers) != 0;
 }
 
 }  // namespace
@@ -61,7 +61,9 @@ bool CpuHas(CpuFeature feature) {
     case CpuFeature::kFastHalf:
       return HasFastHalf();
     case CpuFeature::kTilesOfBytes:
-      return HasTilesOfBytes();
+      return HasTilesOf(1u << 25);
+    case CpuFeature::kTilesOfBfloat16:
+      return HasTilesOf(1u << 22);
   }
   return false;
 }

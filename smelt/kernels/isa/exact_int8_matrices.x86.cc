@@ -4,6 +4,7 @@
 #include <array>
 
 #include "smelt/kernels/isa/exact_int8.x86.h"
+#include "smelt/kernels/isa/tile_division.x86.h"
 
 #define SMELT_AMX \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-int8")))
@@ -12,27 +13,12 @@
 namespace smelt {
 namespace {
 
-constexpr int kTileSide = 16, kTileBytes = 64, kMatrixRows = 2 * kTileSide,
-              kMatrixPanel = 2 * kTileSide;
+constexpr int kTileSide = kMatrixTileSide, kTileBytes = kMatrixTileBytes,
+              kMatrixRows = 2 * kTileSide, kMatrixPanel = 2 * kTileSide;
 constexpr int64_t kTileGroup = 4, kTileGroups = kTileBytes / kTileGroup;
 constexpr int64_t kTileWeightStep = kMatrixPanel * kTileGroup;  // from group to group
 
-// How the registers are divided: as the processor reads it.
-struct alignas(64) TileDivision {
-  uint8_t palette = 1, start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-static_assert(sizeof(TileDivision) == 64);
-
-// A constant, as the compiler does not know that all of it is read.
-constexpr TileDivision kTileDivision = {.bytes = {kTileBytes, kTileBytes, kTileBytes, kTileBytes,
-                                                  kTileBytes, kTileBytes, kTileBytes, kTileBytes},
-                                        .rows = {kTileSide, kTileSide, kTileSide, kTileSide,
-                                                 kTileSide, kTileSide, kTileSide, kTileSide}};
-
-SMELT_AMX void BeginMatrices() { _tile_loadconfig(&kTileDivision); }
+SMELT_AMX void BeginMatrices() { _tile_loadconfig(&kMatrixDivision); }
 SMELT_AMX void EndMatrices() { _tile_release(); }
 
 // The compiler knows nothing of what the registers read and write.

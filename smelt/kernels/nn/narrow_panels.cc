@@ -97,4 +97,17 @@ void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t colu
   });
 }
 
+StatusOr<Tensor> ScaledColumns(const Tensor& matrix, std::span<const float> factors) {
+  ASSIGN_OR_RETURN(Tensor scaled, Tensor::Make(Dtype::kBfloat16, matrix.shape(), HeapAllocator()));
+  const auto* x = matrix.data<Bfloat16>();
+  auto* y = scaled.data<Bfloat16>();
+  const auto columns = static_cast<int64_t>(factors.size());
+  for (int64_t i = 0; i < matrix.num_elements(); i += columns) {
+    for (int64_t c = 0; c < columns; ++c) {
+      y[i + c] = Bfloat16(static_cast<float>(x[i + c]) * factors[static_cast<size_t>(c)]);
+    }
+  }
+  return scaled;
+}
+
 }  // namespace smelt::nn

@@ -3,8 +3,10 @@
 #define SMELT_KERNELS_NN_NARROW_PANELS_H_
 
 #include <cstdint>
+#include <span>
 
 #include "smelt/kernels/isa/tile_bfloat16.h"
+#include "smelt/tensor/tensor.h"
 
 namespace smelt::nn {
 
@@ -40,6 +42,9 @@ void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t columns, u
 // The same of [columns, rows]: columns lie `step` apart.
 void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t columns,
                      uint16_t* packed);
+
+// A matrix of bfloat16, whose columns are the last dimension's, column c times factors[c].
+StatusOr<Tensor> ScaledColumns(const Tensor& matrix, std::span<const float> factors);
 
 }  // namespace smelt::nn
 

@@ -106,14 +106,7 @@ StatusOr<Tensor> PackedFilter(const Tensor& filter, int64_t depth, int64_t colum
     PackPairs(static_cast<const uint16_t*>(filter.raw()), columns, depth, columns, to);
     return packed;
   }
-  ASSIGN_OR_RETURN(Tensor scaled, Tensor::Make(Dtype::kBfloat16, filter.shape(), HeapAllocator()));
-  const auto* w = filter.data<Bfloat16>();
-  auto* by = scaled.data<Bfloat16>();
-  for (int64_t k = 0; k < depth; ++k, w += columns, by += columns) {
-    for (int64_t c = 0; c < columns; ++c) {
-      by[c] = Bfloat16(static_cast<float>(w[c]) * factors[static_cast<size_t>(c)]);
-    }
-  }
+  ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(filter, factors));
   PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, columns, to);
   return packed;
 }

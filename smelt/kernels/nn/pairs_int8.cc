@@ -53,6 +53,29 @@ const char* WhyNoPairsInt8(const Int8Window& w) {
   return nullptr;
 }
 
+void PairsInt8Steps::Simplify() {
+  if (!to_int8 || steps.empty()) return;
+  const PairsStep& last = steps.back();
+  if (last.kind != PairsStep::Kind::kActivation ||
+      (last.act != UnaryF32::kRelu && last.act != UnaryF32::kRelu6) || !(factor > 0)) {
+    return;
+  }
+  // What is not a number stays the least one.
+  for (const PairsStep& s : steps) {
+    if (s.kind != PairsStep::Kind::kAddInt8 && &s != &last) return;
+  }
+  numbers.low = std::max(numbers.low, std::min(numbers.zero, numbers.high));
+  if (last.act == UnaryF32::kRelu6) {
+    numbers.high = std::min(numbers.high, 6 * factor + numbers.zero);
+  }
+  steps.pop_back();
+}
+
+bool PairsInt8Steps::IsDirect() const {
+  return to_int8 &&
+         std::ranges::all_of(steps, [](const Step& s) { return s.kind == Step::Kind::kAddInt8; });
+}
+
 PairsInt8Weights::PairsInt8Weights(const Int8Window& w, const int8_t* weights, bool transposed) {
   if (w.depthwise) {
     wide_ = PackDepthwiseInt8(w, weights);
@@ -73,16 +96,14 @@ PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8
       panels_(image_, false, 1),
       x_zero_(x_zero),
       steps_(std::move(steps)) {
-  SimplifySteps();
+  steps_.Simplify();
   // Room for whole panels, or blocks.
   const int64_t padded =
       w_.depthwise ? DepthwisePlaces(w_.units) : panels_.num_panels() * panels_.panel;
   start_.resize(static_cast<size_t>(padded));
   scales_.resize(static_cast<size_t>(padded));
   factors_.assign(static_cast<size_t>(kMostPairsPanel), steps_.factor);
-  direct_ = steps_.to_int8 && std::ranges::all_of(steps_.steps, [](const PairsStep& s) {
-              return s.kind == PairsStep::Kind::kAddInt8;
-            });
+  direct_ = steps_.IsDirect();
   for (int64_t u = 0; u < w_.units; ++u) {
     // Sums of depthwise layers are written in the order of units.
     const int64_t sum_at = w_.depthwise ? u : panels_.PlaceOf(u);
@@ -95,24 +116,6 @@ PairsInt8::PairsInt8(std::shared_ptr<const PairsInt8Weights> weights, const Int8
   steps_.scales = {};
   steps_.bias = nullptr;
   ChooseBands();
-}
-
-// A last activation that bounds what becomes int8 bounds it there.
-void PairsInt8::SimplifySteps() {
-  if (!steps_.to_int8 || steps_.steps.empty()) return;
-  const PairsStep& last = steps_.steps.back();
-  if (last.kind != PairsStep::Kind::kActivation ||
-      (last.act != UnaryF32::kRelu && last.act != UnaryF32::kRelu6) || !(steps_.factor > 0)) {
-    return;
-  }
-  // What is not a number stays the least one.
-  for (const PairsStep& s : steps_.steps) {
-    if (s.kind != PairsStep::Kind::kAddInt8 && &s != &last) return;
-  }
-  Int8SumBlock& to = steps_.numbers;
-  to.low = std::max(to.low, std::min(to.zero, to.high));
-  if (last.act == UnaryF32::kRelu6) to.high = std::min(to.high, 6 * steps_.factor + to.zero);
-  steps_.steps.pop_back();
 }
 
 void PairsInt8::ChooseBands() {

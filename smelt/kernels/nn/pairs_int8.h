@@ -55,6 +55,11 @@ struct PairsInt8Steps {
   bool to_int8 = false;
   float factor = 1;      // of what becomes int8
   Int8SumBlock numbers;  // zero, low, high, flip and how int8 numbers are added
+
+  // A last activation that bounds what becomes int8 bounds it there.
+  void Simplify();
+  // Does nothing stand between scales and int8, but a sum of int8?
+  bool IsDirect() const;
 };
 
 // A layer for known shapes. Immutable, so thread safe.
@@ -79,7 +84,6 @@ class PairsInt8 {
     const float* scales;
   };
   void ChooseBands();
-  void SimplifySteps();
   void Fill(const Band& band, const int8_t* x, int16_t* image) const;
   void FillPixels(const int8_t* x, int16_t* to, int64_t pixels) const;
   void RunTiles(const Band& band, const int16_t* image, const void* const* inputs, void* y) const;

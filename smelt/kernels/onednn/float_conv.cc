@@ -159,11 +159,14 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     args.erase(args.begin(), args.begin() + folded->skipped);
     args.insert(args.begin(), LayerArgument{folded->bias.raw(), -1});
   }
-  if (dtype == Dtype::kBfloat16 && !MultipliesTiles() && nn::NarrowProduct::Suits(p)) {
+  const bool matrices = nn::MatrixBfloat16::Suits(p);
+  if (dtype == Dtype::kBfloat16 && (matrices || nn::NarrowProduct::Suits(p))) {
     const auto [bias, addend] = OperandsOfTiles(ops, args);
     const bool behind = EndsInExponential(ops);
     const FusedOps steps = behind ? StepsBefore(ops, ops.steps.size() - 1) : ops;
-    ASSIGN_OR_RETURN(auto own, narrow_product_.Bind(p, *w.constant, factors, bias, addend, steps));
+    ASSIGN_OR_RETURN(auto own,
+                     matrices ? matrices_.Bind(p, *w.constant, factors, bias, addend, steps)
+                              : narrow_product_.Bind(p, *w.constant, factors, bias, addend, steps));
     if (own != nullptr && behind) {
       return ActivationBehind(std::move(own), ops, p.output.num_elements());
     }

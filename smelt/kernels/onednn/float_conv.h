@@ -5,6 +5,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/nn/matrix_bfloat16.h"
 #include "smelt/kernels/nn/narrow_product.h"
 #include "smelt/kernels/nn/streamed_conv.h"
 #include "smelt/kernels/nn/tiled_conv.h"
@@ -60,6 +61,7 @@ class FloatConv {
   nn::TiledConv tiled_;
   nn::StreamedConv streamed_;
   nn::NarrowProduct narrow_product_;
+  nn::MatrixBfloat16 matrices_;
   ConstantIsModest modest_filter_;
   FloatCopies wide_filter_;
   FoldedOnce folded_;

@@ -368,6 +368,16 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     ASSIGN_OR_RETURN(auto own, tiled_.Bind(p, *b.constant, bias, addend, fused));
     if (own != nullptr) return own;
   }
+  if (dtype == Dtype::kBfloat16 && constant_b && nn::MatrixBfloat16::Suits(p)) {
+    const auto [bias, addend] = OperandsOfTiles(fused, arguments->args);
+    const bool behind = EndsInExponential(fused);
+    const FusedOps steps = behind ? StepsBefore(fused, fused.steps.size() - 1) : fused;
+    ASSIGN_OR_RETURN(auto own, matrices_.Bind(p, *b.constant, bias, addend, steps));
+    if (own != nullptr && behind) {
+      return ActivationBehind(std::move(own), fused, p.output.num_elements());
+    }
+    if (own != nullptr) return own;
+  }
   const size_t clamp = FirstClamp(fused);
   if (clamp + 1 < fused.steps.size()) {
     return DeclineToBind("oneDNN's clamp, which makes 0 of NaN, would not be the last step");

@@ -5,6 +5,7 @@
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
 #include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/nn/matrix_bfloat16.h"
 #include "smelt/kernels/nn/tiled_product.h"
 #include "smelt/kernels/onednn/keep_nan.h"
 #include "smelt/kernels/onednn/narrow_layer.h"
@@ -37,6 +38,7 @@ class FloatMatMul {
 
   PlanCache plans_;
   nn::TiledProduct tiled_;
+  nn::MatrixBfloat16 matrices_;
   NarrowLayer narrow_;
   ConstantIsModest modest_b_;
 };

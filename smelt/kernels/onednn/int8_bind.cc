@@ -226,15 +226,18 @@ nn::PairsInt8Steps PairsStepsOf(const Int8State& s, const Int8Steps& steps,
   return out;
 }
 
+nn::Int8Window WindowOf(const Int8State& s, const Int8Geometry& g) {
+  return s.product ? nn::Int8Window::OfRows(g.matrices.problem.m, g.matrices.problem.k, g.depth)
+                   : nn::Int8Window::Of(g.window);
+}
+
 // Products of pairs of 16 bits; nullptr where floats are as good. `to` == nullptr: a float result.
 StatusOr<std::unique_ptr<BoundKernel>> BindPairs(Int8State& s, const Int8Geometry& g,
                                                  const BindContext& context, const Int8Steps& steps,
                                                  const QuantizedResult* to) {
   if (context.inputs[2].constant == nullptr) return DeclineToBind("its bias is not constant");
   if (context.inputs[0].dtype != Dtype::kInt8) return nullptr;
-  const nn::Int8Window window =
-      s.product ? nn::Int8Window::OfRows(g.matrices.problem.m, g.matrices.problem.k, g.depth)
-                : nn::Int8Window::Of(g.window);
+  const nn::Int8Window window = WindowOf(s, g);
   if (const char* why = nn::WhyNoPairsInt8(window)) return DeclineToBind(why);
   const auto make = [&]() -> StatusOr<std::shared_ptr<const nn::PairsInt8Weights>> {
     return std::make_shared<const nn::PairsInt8Weights>(
@@ -250,6 +253,22 @@ StatusOr<std::unique_ptr<BoundKernel>> BindPairs(Int8State& s, const Int8Geometr
         layer->Run(inputs, outputs[0], scratch);
       },
       {}, scratch);
+}
+
+// Products of matrices of bytes; nullptr where they are not the way.
+StatusOr<std::unique_ptr<BoundKernel>> BindMatrices(Int8State& s, const Int8Geometry& g,
+                                                    const BindContext& context,
+                                                    const Int8Steps& steps,
+                                                    const QuantizedResult* to) {
+  const bool flat = s.product || (g.window.channels_last && g.window.spatial() == 2);
+  if (context.inputs[2].constant == nullptr || to == nullptr || !flat) return nullptr;
+  const nn::Int8Window window = WindowOf(s, g);
+  if (!nn::MatrixInt8::Suits(window)) return nullptr;
+  nn::PairsInt8Steps all = PairsStepsOf(s, steps, to);
+  all.bias = context.inputs[2].constant->data<int32_t>();
+  const Dtype stored = context.inputs[0].dtype;
+  return s.matrices.Bind(window, *context.inputs[1].constant, s.product && s.transpose_b,
+                         s.x_zero + StoredMore(stored), stored == Dtype::kUint8, std::move(all));
 }
 
 // May what is done to the sums' result be done to a multiple of it as well?
@@ -395,6 +414,9 @@ StatusOr<std::unique_ptr<BoundKernel>> Int8State::BindLayer(const BindContext& c
                      BindSwish(*this, *g, context, SwishStepsOf(result, StoredMore(stored))));
     if (bound != nullptr) return bound;
   }
+
+  ASSIGN_OR_RETURN(auto matrices, BindMatrices(*this, *g, context, *steps, to));
+  if (matrices != nullptr) return matrices;
 
   const Dtype x_type = context.inputs[0].dtype;
   ConvLayouts l;

@@ -12,6 +12,7 @@
 #include "smelt/kernels/fusible.h"
 #include "smelt/kernels/nn/depthwise_int8.h"
 #include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/nn/matrix_int8.h"
 #include "smelt/kernels/nn/pairs_int8.h"
 #include "smelt/kernels/nn/swish_int8.h"
 #include "smelt/kernels/onednn/float_conv.h"
@@ -59,6 +60,7 @@ struct Int8State final : FusibleState, UnsignedInt8 {
   SmallCache<nn::DepthwiseInt8, 1, 1> depthwise;
   SmallCache<nn::SwishInt8, 1, 1> swish;  // of rows that are stored unsigned
   SmallCache<std::shared_ptr<const nn::PairsInt8Weights>, 1, 1> pairs;
+  nn::MatrixInt8 matrices;
   // The way through float.
   FloatConv float_conv;
   FloatMatMul float_matmul;

@@ -1,0 +1,134 @@
+#include "smelt/kernels/nn/matrix_int8.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "smelt/kernels/common/read_once.h"
+
+namespace smelt::nn {
+namespace {
+
+class BoundMatrixInt8 final : public BoundKernel {
+ public:
+  BoundMatrixInt8(MatrixRows rows, ConstantForms<int64_t>::Ref weights, std::vector<int32_t> start,
+                  std::vector<float> scales, const Int8MatrixRun& run, uint8_t zero,
+                  const PairsInt8Steps::Step* added)
+      : rows_(std::move(rows)),
+        weights_(std::move(weights)),
+        start_(std::move(start)),
+        scales_(std::move(scales)),
+        run_(run),
+        zero_(zero) {
+    if (added == nullptr) return;
+    addend_ = static_cast<const int8_t*>(added->constant);
+    addend_input_ = addend_ == nullptr ? added->input : -1;
+  }
+
+  Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
+    const auto* addend =
+        addend_input_ >= 0 ? static_cast<const int8_t*>(inputs[addend_input_]) : addend_;
+    rows_.Run(inputs[0], zero_, scratch, [&](const MatrixRun& part, int64_t first, int64_t last) {
+      Int8MatrixRun run = run_;
+      static_cast<MatrixRun&>(run) = part;
+      rows_.ForPanels(first, last, [&](const MatrixRows::Panels& p) {
+        run.weights = static_cast<const char*>(weights_->raw()) + p.weights;
+        run.start = start_.data() + p.column;
+        run.scales = scales_.data() + p.column;
+        run.columns = p.columns;
+        run.y = static_cast<int8_t*>(outputs[0]) + p.column;
+        run.addend = addend == nullptr ? nullptr : addend + p.column;
+        IsaMatrixTiles().run_int8(run);
+      });
+    });
+    return OkStatus();
+  }
+  size_t scratch_bytes() const override { return rows_.scratch_bytes(); }
+  // A pair of rows reads what is added where it writes, before.
+  bool may_overwrite(int i) const override { return i == addend_input_; }
+
+ private:
+  const MatrixRows rows_;
+  const ConstantForms<int64_t>::Ref weights_;
+  const std::vector<int32_t> start_;
+  const std::vector<float> scales_;
+  const Int8MatrixRun run_;
+  const uint8_t zero_;
+  const int8_t* addend_ = nullptr;
+  int addend_input_ = -1;
+};
+
+}  // namespace
+
+bool MatrixInt8::Suits(const Int8Window& w) {
+  return IsaMatrixTiles().run_int8 != nullptr && MatrixRows::Suits(w);
+}
+
+StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, const Tensor& weights,
+                                                        bool transposed, int32_t x_zero,
+                                                        bool x_unsigned, PairsInt8Steps steps) {
+  steps.Simplify();
+  if (!steps.IsDirect()) return nullptr;
+  MatrixRows rows(w, 1, false);
+  const int64_t k = w.kernel_h * w.kernel_w * w.depth;
+  const size_t padded = static_cast<size_t>(rows.num_panels() * kMatrixColumns);
+  std::vector<int32_t> start(padded);
+  std::vector<float> scales(padded);
+  const auto* values = weights.data<int8_t>();
+  const bool adds = !steps.steps.empty();
+  Int8MatrixRun run;
+  run.addend_scale = adds ? steps.numbers.addend_scale * steps.factor : 0;
+  run.offset = steps.numbers.zero;
+  if (adds) run.offset -= steps.numbers.addend_zero * run.addend_scale;
+  // Sums and results stay within int32 whatever the numbers are.
+  constexpr double kMost = 1 << 30;
+  double largest = 0;
+  std::vector<int64_t> sums(static_cast<size_t>(w.units)), sizes(sums.size());
+  for (int64_t u = 0; u < w.units; ++u) {
+    for (int64_t i = 0; transposed && i < k; ++i) {
+      sums[static_cast<size_t>(u)] += values[u * k + i];
+      sizes[static_cast<size_t>(u)] += std::abs(int{values[u * k + i]});
+    }
+  }
+  for (int64_t i = 0; !transposed && i < k; ++i, values += w.units) {
+    for (int64_t u = 0; u < w.units; ++u) {
+      sums[static_cast<size_t>(u)] += values[u];
+      sizes[static_cast<size_t>(u)] += std::abs(int{values[u]});
+    }
+  }
+  for (size_t u = 0; u < sums.size(); ++u) {
+    const int64_t first = steps.bias[u] - x_zero * sums[u];
+    const double most =
+        std::abs(static_cast<double>(first)) + 255.0 * static_cast<double>(sizes[u]);
+    if (!(most < kMost)) return nullptr;
+    start[u] = static_cast<int32_t>(first);
+    scales[u] = steps.scales[steps.scales.size() == 1 ? 0 : u] * steps.factor;
+    largest = std::max(largest, most * std::abs(static_cast<double>(scales[u])));
+    if (std::isnan(scales[u])) return nullptr;
+  }
+  largest += std::abs(run.offset) + 256.0 * std::abs(run.addend_scale);
+  if (!(largest < kMost)) return nullptr;
+  const auto bound = [](float f) {
+    return static_cast<int8_t>(std::clamp(std::nearbyint(f), -128.0f, 127.0f));
+  };
+  if (std::isnan(steps.numbers.low) || std::isnan(steps.numbers.high)) return nullptr;
+  run.low = bound(steps.numbers.low);
+  run.high = bound(steps.numbers.high);
+  run.flip = steps.numbers.flip;
+  run.addend_flip = steps.numbers.addend_flip;
+  run.x_unsigned = x_unsigned;
+
+  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor packed, rows.MakePacked(a));
+    rows.Pack(weights.raw(), transposed, packed.raw());
+    DropOriginal(weights);
+    return packed;
+  };
+  ASSIGN_OR_RETURN(auto packed,
+                   packed_.Get(weights, rows.num_segments(), true, KeptAllocator(), pack));
+  return std::make_unique<BoundMatrixInt8>(std::move(rows), std::move(packed), std::move(start),
+                                           std::move(scales), run, static_cast<uint8_t>(x_zero),
+                                           adds ? &steps.steps[0] : nullptr);
+}
+
+}  // namespace smelt::nn
