@@ -5,7 +5,6 @@
 
 #include "smelt/compile/strided_view.h"
 #include "smelt/graph/einsum_equation.h"
-#include "smelt/kernels/onednn/features.h"
 
 namespace smelt {
 namespace {
@@ -56,8 +55,7 @@ class AttentionFinder {
     if (!TakeScores(scores) || !TakeMixed(mixed)) return std::nullopt;
     found_.attention.narrow = dtype_ == Dtype::kBfloat16;
     ListUnits();
-    if (found_.attention.narrow &&
-        (MultipliesTiles() || !nn::SuitsNarrowAttention(found_.attention))) {
+    if (found_.attention.narrow && !nn::SuitsNarrowAttention(found_.attention)) {
       return std::nullopt;
     }
     ListActions();

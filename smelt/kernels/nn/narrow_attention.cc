@@ -1,15 +1,11 @@
-// Attention of bfloat16 by the tiles of its products.
+// Attention of bfloat16: both products and the softmax of a block of queries.
 #include <algorithm>
-#include <array>
-#include <limits>
 
-#include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/score_rows.h"
-#include "smelt/kernels/isa/tile_bfloat16.h"
 #include "smelt/kernels/nn/attention.h"
 #include "smelt/kernels/nn/attention_blocks.h"
-#include "smelt/kernels/nn/narrow_panels.h"
+#include "smelt/kernels/nn/narrow_factor.h"
 
 namespace smelt::nn {
 namespace {
@@ -18,54 +14,31 @@ constexpr int64_t kLineBytes = 64;
 
 int64_t WholeLines(int64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
-// y = x * packed, of `rows` rows, each of `pairs` pairs.
-struct NarrowRows {
-  const uint16_t* x;
-  int64_t x_step, rows, pairs;
-  const uint16_t* packed;
-  int64_t columns;  // that are written
-  uint16_t* y;
-  int64_t y_step;
-
-  void Run() const {
-    static constexpr std::array<float, kNarrowTileVecs* kNarrowTileLanes> kNoBias = {};
-    const NarrowPanels panels(columns);
-    NarrowTile tile;
-    tile.x_step = x_step, tile.y_step = y_step;
-    tile.pairs = pairs;
-    tile.bias = kNoBias.data();
-    tile.low = -std::numeric_limits<float>::infinity();
-    tile.high = std::numeric_limits<float>::infinity();
-    for (int64_t i = 0; i < panels.count; ++i) {
-      const NarrowPanels::Panel panel = panels.At(i);
-      tile.weights = packed + panel.column * pairs * 2;
-      tile.last = panel.last;
-      for (int64_t r = 0; r < rows; r += kNarrowTileRows) {
-        tile.x = x + r * x_step;
-        tile.y = y + r * y_step + panel.column;
-        const int64_t height = std::min<int64_t>(kNarrowTileRows, rows - r);
-        NarrowTileOf(static_cast<int>(height), panel.vectors)(tile);
-      }
-    }
-  }
-};
+// Vectors of scores begin where vectors may.
+int64_t RowOfScores(int64_t read, int64_t keys) {
+  constexpr int64_t kOfLine = kLineBytes / sizeof(uint16_t);
+  return std::max(read, (keys + kOfLine - 1) / kOfLine * kOfLine);
+}
 
 class BoundNarrowAttention final : public BoundKernel {
  public:
   explicit BoundNarrowAttention(Attention attention)
       : a_(std::move(attention)),
         blocks_(a_),
-        row_(NarrowPanels(a_.keys).vectors * kNarrowTileLanes) {
-    const auto place = [this](int64_t bytes) {
+        keys_(a_.depth, a_.keys),
+        values_(a_.keys, a_.width),
+        row_(RowOfScores(values_.row(), a_.keys)) {
+    const auto place = [this](int64_t count, size_t bytes) {
       const int64_t at = slot_bytes_;
-      slot_bytes_ += WholeLines(bytes);
+      slot_bytes_ += WholeLines(count * static_cast<int64_t>(bytes));
       return at;
     };
-    wide_ = place(row_ * int64_t{sizeof(float)});
-    mask_ = place(a_.masks.empty() ? 0 : row_ * int64_t{sizeof(float)});
-    scores_ = place(blocks_.block() * row_ * int64_t{sizeof(uint16_t)});
-    keys_ = place(NarrowPanels(a_.keys).Elements(a_.depth / 2) * int64_t{sizeof(uint16_t)});
-    values_ = place(NarrowPanels(a_.width).Elements((a_.keys + 1) / 2) * int64_t{sizeof(uint16_t)});
+    wide_at_ = place(row_, sizeof(float));
+    mask_at_ = place(a_.masks.empty() ? 0 : row_, sizeof(float));
+    queries_at_ = place(keys_.RowsRead(blocks_.block()) * a_.depth, sizeof(uint16_t));
+    scores_at_ = place(values_.RowsRead(blocks_.block()) * row_, sizeof(uint16_t));
+    keys_at_ = place(keys_.elements(), sizeof(uint16_t));
+    values_at_ = place(values_.elements(), sizeof(uint16_t));
   }
 
   Status Run(const void* const* inputs, void* const* outputs, void* scratch) const override {
@@ -88,52 +61,52 @@ class BoundNarrowAttention final : public BoundKernel {
   };
 
   void Items(const Operands& o, int64_t begin, int64_t end, char* slot) const {
-    auto* keys = reinterpret_cast<uint16_t*>(slot + keys_);
-    auto* values = reinterpret_cast<uint16_t*>(slot + values_);
+    auto* keys = reinterpret_cast<uint16_t*>(slot + keys_at_);
+    auto* values = reinterpret_cast<uint16_t*>(slot + values_at_);
+    auto* scores = reinterpret_cast<uint16_t*>(slot + scores_at_);
     const Attention::Unit* packed = nullptr;
     for (int64_t i = begin; i < end; ++i) {
       const AttentionBlocks::Item item = blocks_.At(i);
       const Attention::Unit& unit = a_.units[item.unit];
       if (&unit != packed) {
-        if (a_.k_column == 1) {
-          PackPairsTurned(o.k + unit.k, a_.k_row, a_.depth, a_.keys, keys);
-        } else {
-          PackPairs(o.k + unit.k, a_.k_column, a_.depth, a_.keys, keys);
-        }
-        PackPairs(o.v + unit.v, a_.v_row, a_.keys, a_.width, values);
+        const bool turned = a_.k_column == 1;
+        keys_.Pack(o.k + unit.k, turned ? a_.k_row : a_.k_column, turned, keys);
+        values_.Pack(o.v + unit.v, a_.v_row, false, values);
         packed = &unit;
       }
-      auto* scores = reinterpret_cast<uint16_t*>(slot + scores_);
-      NarrowRows{o.q + unit.q + item.first * a_.q_row,
-                 a_.q_row,
-                 item.count,
-                 a_.depth / 2,
-                 keys,
-                 row_,
-                 scores,
-                 row_}
-          .Run();
+      keys_.Run(keys, {Queries(o, unit, item, slot), QueryStep(item), item.count, scores, row_});
       Softmax(o, unit, item, slot);
-      NarrowRows{scores,
-                 row_,
-                 item.count,
-                 (a_.keys + 1) / 2,
-                 values,
-                 a_.width,
-                 o.out + unit.out + item.first * a_.out_row,
-                 a_.out_row}
-          .Run();
+      uint16_t* out = o.out + unit.out + item.first * a_.out_row;
+      values_.Run(values, {scores, row_, item.count, out, a_.out_row});
     }
+  }
+
+  // Queries are multiplied where they lie, but where rows behind the last would be read as well.
+  bool CopiesQueries(const AttentionBlocks::Item& item) const {
+    return keys_.RowsRead(item.count) != item.count;
+  }
+  int64_t QueryStep(const AttentionBlocks::Item& item) const {
+    return CopiesQueries(item) ? a_.depth : a_.q_row;
+  }
+  const uint16_t* Queries(const Operands& o, const Attention::Unit& unit,
+                          const AttentionBlocks::Item& item, char* slot) const {
+    const uint16_t* q = o.q + unit.q + item.first * a_.q_row;
+    if (!CopiesQueries(item)) return q;
+    auto* copy = reinterpret_cast<uint16_t*>(slot + queries_at_);
+    for (int64_t r = 0; r < item.count; ++r) {
+      std::copy_n(q + r * a_.q_row, a_.depth, copy + r * a_.depth);
+    }
+    return copy;
   }
 
   void Softmax(const Operands& o, const Attention::Unit& unit, const AttentionBlocks::Item& item,
                char* slot) const {
     const IsaTable& isa = Isa();
-    auto* wide = reinterpret_cast<float*>(slot + wide_);
+    auto* wide = reinterpret_cast<float*>(slot + wide_at_);
     const Attention::Mask steps = a_.masks.empty() ? Attention::Mask() : a_.masks[0];
-    auto* mask = a_.masks.empty() ? nullptr : reinterpret_cast<float*>(slot + mask_);
+    auto* mask = a_.masks.empty() ? nullptr : reinterpret_cast<float*>(slot + mask_at_);
     for (int64_t r = 0; r < item.count; ++r) {
-      auto* row = reinterpret_cast<uint16_t*>(slot + scores_) + r * row_;
+      auto* row = reinterpret_cast<uint16_t*>(slot + scores_at_) + r * row_;
       if (mask != nullptr && (r == 0 || steps.row != 0)) {
         isa.bf16_to_f32(o.mask + unit.masks[0] + (item.first + r) * steps.row, mask,
                         steps.column == 0 ? 1 : a_.keys);
@@ -145,26 +118,26 @@ class BoundNarrowAttention final : public BoundKernel {
         isa.masked_softmax(wide, a_.scale, mask, steps.column, a_.keys);
       }
       isa.f32_to_bf16(wide, row, a_.keys);
-      // Its partner, times zero.
-      if (a_.keys % 2 != 0) row[a_.keys] = 0;
+      // Their partners, times zero.
+      std::fill(row + a_.keys, row + values_.row(), uint16_t{0});
     }
   }
 
   const Attention a_;
   const AttentionBlocks blocks_;
+  const NarrowFactor keys_, values_;
   const int64_t row_;  // elements from a row of scores to the next
-  // Bytes of a slot, and where in it: a row of scores and its mask as floats, scores and then
-  // probabilities, packed keys and values.
+  // Bytes of a slot, and where in it: a row of scores and its mask as floats, queries, scores and
+  // then probabilities, packed keys and values.
   int64_t slot_bytes_ = 0;
-  int64_t wide_, mask_, scores_, keys_, values_;
+  int64_t wide_at_, mask_at_, queries_at_, scores_at_, keys_at_, values_at_;
 };
 
 }  // namespace
 
 bool SuitsNarrowAttention(const Attention& a) {
-  return NarrowTileOf(1, 1) != nullptr && CpuHas(CpuFeature::kDotBfloat16) &&
-         Isa().level == IsaLevel::kAvx512 && !a.chooses && a.masks.size() < 2 &&
-         a.queries >= kFewQueries && a.depth % 2 == 0 && a.width % 2 == 0;
+  return NarrowFactor::Suits(a.depth) && !a.chooses && a.masks.size() < 2 &&
+         a.queries >= kFewQueries && a.width % 2 == 0;
 }
 
 std::unique_ptr<BoundKernel> BindNarrowAttention(Attention attention) {

@@ -36,18 +36,18 @@ void TurnPairs(const uint16_t* x, int64_t x_step, uint16_t* y, int64_t y_step) {
 
 // Calls with each panel's first column, those behind its last, and how many lanes it has.
 template <typename F>
-void ForEachPanel(int64_t columns, F&& f) {
-  const NarrowPanels panels(columns);
+void ForEachPanel(const NarrowPanels& panels, F&& f) {
   for (int64_t i = 0; i < panels.count; ++i) {
     const NarrowPanels::Panel panel = panels.At(i);
-    f(panel.column, std::min(panel.behind, columns), panel.behind - panel.column);
+    f(panel.column, std::min(panel.behind, panels.columns), panel.behind - panel.column);
   }
 }
 
 }  // namespace
 
-void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t columns, uint16_t* packed) {
-  ForEachPanel(columns, [&](int64_t from, int64_t to, int64_t lanes) {
+void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t pairs,
+               const NarrowPanels& panels, uint16_t* packed) {
+  ForEachPanel(panels, [&](int64_t from, int64_t to, int64_t lanes) {
     for (int64_t r = 0; r < rows; r += 2, packed += 2 * lanes) {
       const uint16_t* first = x + r * step;
       const uint16_t* second = r + 1 < rows ? first + step : nullptr;
@@ -65,13 +65,14 @@ void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t columns, u
       }
       std::fill(out, packed + 2 * lanes, uint16_t{0});
     }
+    packed = std::fill_n(packed, (pairs - (rows + 1) / 2) * 2 * lanes, uint16_t{0});
   });
 }
 
-void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t columns,
-                     uint16_t* packed) {
-  const int64_t pairs = (rows + 1) / 2;
-  ForEachPanel(columns, [&](int64_t from, int64_t to, int64_t lanes) {
+void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t pairs,
+                     const NarrowPanels& panels, uint16_t* packed) {
+  const int64_t whole = (rows + 1) / 2;
+  ForEachPanel(panels, [&](int64_t from, int64_t to, int64_t lanes) {
     int64_t c = from;
     uint16_t* out = packed;
     const auto one = [&](int64_t column, int64_t pair, uint16_t* at) {
@@ -84,16 +85,17 @@ void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t colu
       for (; 2 * p + 8 <= rows; p += 4) {
         TurnPairs(x + c * step + 2 * p, step, out + p * 2 * lanes, 2 * lanes);
       }
-      for (; p < pairs; ++p) {
+      for (; p < whole; ++p) {
         for (int64_t i = 0; i < 4; ++i) one(c + i, p, out + p * 2 * lanes + 2 * i);
       }
     }
     for (; c < to; ++c, out += 2) {
-      for (int64_t p = 0; p < pairs; ++p) one(c, p, out + p * 2 * lanes);
+      for (int64_t p = 0; p < whole; ++p) one(c, p, out + p * 2 * lanes);
     }
     const int64_t left = packed + 2 * lanes - out;
-    for (int64_t p = 0; p < pairs; ++p) std::fill_n(out + p * 2 * lanes, left, uint16_t{0});
-    packed += 2 * lanes * pairs;
+    for (int64_t p = 0; p < whole; ++p) std::fill_n(out + p * 2 * lanes, left, uint16_t{0});
+    packed += 2 * lanes * whole;
+    packed = std::fill_n(packed, (pairs - whole) * 2 * lanes, uint16_t{0});
   });
 }
 

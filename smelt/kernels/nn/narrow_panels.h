@@ -10,13 +10,13 @@
 
 namespace smelt::nn {
 
-// Columns in panels of at most kNarrowTileVecs vectors, as even as can be. Each panel is
-// [pairs of rows, its vectors, lanes, 2], one behind the other.
+// Columns in panels of at most so many vectors, as even as can be. Each panel is [pairs of rows,
+// its vectors, lanes, 2], one behind the other.
 struct NarrowPanels {
-  explicit NarrowPanels(int64_t columns)
+  explicit NarrowPanels(int64_t columns, int64_t most_vectors = kNarrowTileVecs)
       : columns(columns),
         vectors((columns + kNarrowTileLanes - 1) / kNarrowTileLanes),
-        count((vectors + kNarrowTileVecs - 1) / kNarrowTileVecs) {}
+        count((vectors + most_vectors - 1) / most_vectors) {}
   struct Panel {
     int64_t column, behind;  // its first, and the first behind its vectors, beyond the last or not
     int vectors;
@@ -36,12 +36,13 @@ struct NarrowPanels {
   int64_t columns, vectors, count;
 };
 
-// Bits of bfloat16, [rows, columns], whose rows lie `step` elements apart. Behind the last column,
-// and behind the last row where there is an odd number of them, are zeros.
-void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t columns, uint16_t* packed);
+// Bits of bfloat16, [rows, columns of the panels], whose rows lie `step` elements apart. Behind the
+// last column, and behind the last row up to so many pairs, are zeros.
+void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t pairs,
+               const NarrowPanels& panels, uint16_t* packed);
 // The same of [columns, rows]: columns lie `step` apart.
-void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t columns,
-                     uint16_t* packed);
+void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t pairs,
+                     const NarrowPanels& panels, uint16_t* packed);
 
 // A matrix of bfloat16, whose columns are the last dimension's, column c times factors[c].
 StatusOr<Tensor> ScaledColumns(const Tensor& matrix, std::span<const float> factors);

@@ -103,11 +103,13 @@ StatusOr<Tensor> PackedFilter(const Tensor& filter, int64_t depth, int64_t colum
   ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kBfloat16, shape, allocator));
   auto* to = static_cast<uint16_t*>(packed.raw());
   if (factors.empty()) {
-    PackPairs(static_cast<const uint16_t*>(filter.raw()), columns, depth, columns, to);
+    PackPairs(static_cast<const uint16_t*>(filter.raw()), columns, depth, depth / 2,
+              NarrowPanels(columns), to);
     return packed;
   }
   ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(filter, factors));
-  PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, columns, to);
+  PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, depth / 2,
+            NarrowPanels(columns), to);
   return packed;
 }
 
