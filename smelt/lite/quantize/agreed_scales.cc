@@ -61,14 +61,21 @@ class Agreement {
 
   static bool IsReadOnce(Endpoint e) { return e.node->NumUses(e.port) == 1; }
 
-  // The value of which `e` is a part, or an arrangement. `alone`: nobody else reads any of it.
-  Endpoint Source(Endpoint e, bool* alone) const {
-    *alone = IsReadOnce(e);
-    while (Follows(*e.node)) {
-      e = e.node->input(FirstActivation(*e.node));
-      *alone = *alone && IsReadOnce(e);
+  struct Source {
+    Endpoint value;  // of which what is read is a part, an arrangement or a mean
+    bool alone;      // nobody else reads any of it
+    bool mixed;      // numbers that are not read themselves count
+  };
+  Source SourceOf(Endpoint e) const {
+    constexpr OpSet kMixes = {"tfl.average_pool_2d", "tfl.resize_bilinear"};
+    Source s{e, IsReadOnce(e), false};
+    while (Follows(*s.value.node)) {
+      s.mixed = s.mixed || s.value.node->Is(kMixes);
+      const int gives = s.value.node->num_outputs();
+      s.value = s.value.node->input(FirstActivation(*s.value.node));
+      s.alone = s.alone && IsReadOnce(s.value) && gives == 1;
     }
-    return e;
+    return s;
   }
 
   bool MayChoose(Endpoint e) const {
@@ -87,13 +94,12 @@ class Agreement {
         JoinStated(n, e);
         continue;
       }
-      bool alone = false;
-      const Endpoint source = Source(e, &alone);
-      if (!MayChoose(source)) continue;
-      if (alone && source == e) {
-        Take(e, GroupOf({&n, 0}));
+      const Source source = SourceOf(e);
+      if (!MayChoose(source.value)) continue;
+      if (source.alone && !source.mixed) {
+        Take(source.value, GroupOf({&n, 0}));
       } else {
-        Merge(GroupOf({&n, 0}), GroupOf(KeyOf(source)), !alone);
+        Merge(GroupOf({&n, 0}), GroupOf(KeyOf(source.value)), !source.alone);
       }
     }
   }
