@@ -9,6 +9,7 @@
 #include "smelt/graph/constant.h"
 #include "smelt/lite/common/attributes.h"
 #include "smelt/lite/common/quantization.h"
+#include "smelt/lite/quantize/agreed_scales.h"
 #include "smelt/lite/quantize/conversion.h"
 #include "smelt/lite/quantize/declared_ranges.h"
 #include "smelt/lite/quantize/integer_format.h"
@@ -41,7 +42,9 @@ class IntegerQuantizer {
     masked_ = NarrowMaskedRanges(order, ranges_);
     if (!flags_.int16) RETURN_IF_ERROR(Declare(order));
     for (Node* n : order) {
-      if (Wanted(*n)) chosen_.insert(n);
+      if (!Wanted(*n)) continue;
+      if (IsScaling(*n)) RETURN_IF_ERROR(MakeScaling(graph_, n));
+      chosen_.insert(n);
     }
     if (flags_.variables) ChooseVariables(order);
     const auto of_variables = params_;
@@ -50,11 +53,9 @@ class IntegerQuantizer {
       for (Node* n : order) {
         if (chosen_.contains(n)) RETURN_IF_ERROR(ChooseParams(*n));
       }
-      // Agreements of several inputs, from the last operator back: what a producer takes over comes
-      // before its own inputs are asked.
-      for (auto n = order.rbegin(); n != order.rend(); ++n) {
-        if (chosen_.contains(*n)) Agree(**n);
-      }
+      AgreeOnScales(
+          order, {f_, chosen_, masked_, !declared_.empty(), [&](Endpoint e) { return IsFixed(e); },
+                  [&](Endpoint e) { return Calibrated(KeyOf(e)); }, params_});
       for (const auto& [write, params] : writes_) AgreeAlone(write->input(1), params);
       // Those that stay float after all change what others agree on.
     } while (absl::erase_if(chosen_, [&](const Node* n) { return !ScalesFit(*n); }) > 0);
@@ -116,9 +117,11 @@ class IntegerQuantizer {
 
   // Is the operator one whose kernels take integers, and is all known that they need?
   bool Wanted(const Node& n) const {
-    const QuantizedOp* row = FindQuantizedOp(n.op_name());
+    const bool divides = n.Is("tfl.div");
+    const OpName op = divides && IsScaling(n) ? OpName("tfl.mul") : n.op_name();
+    const QuantizedOp* row = FindQuantizedOp(op);
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
-    if (!TakesIntegers(n.op_name(), flags_) || flags_.float_ops.contains(OperatorName(n)) ||
+    if (!TakesIntegers(op, flags_) || flags_.float_ops.contains(OperatorName(n)) ||
         flags_.float_nodes.contains(n.name())) {
       return false;
     }
@@ -142,15 +145,24 @@ class IntegerQuantizer {
       if (n.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
       if (!IsKnown({&n, i})) return false;
     }
-    return any && (!n.Is(kComparisons) || HasSmallScales(n));
+    return any && (!divides || IsScaling(n) || IsFarFromZero(n.input(1)));
+  }
+
+  // Steps of a divisor near zero are far apart for the quotient.
+  bool IsFarFromZero(Endpoint divisor) const {
+    constexpr float kMost = 16;
+    const auto known = ranges_.find(KeyOf(divisor));
+    if (known == ranges_.end()) return false;
+    const auto [min, max] = known->second;
+    return min > 0 ? max < kMost * min : max < 0 && min > kMost * max;
   }
 
   // Kernels of LiteRT that compare int8 end the program at a scale of 1, and are wrong beyond.
-  bool HasSmallScales(const Node& n) const {
+  bool HasSmallScales(const Node& n) {
     return std::ranges::all_of(n.inputs(), [&](const Endpoint& e) {
       if (!IsFloat(e)) return true;
       const auto value = ConstantTensor(*e.node);
-      if (!value) return Calibrated(KeyOf(e)).scale < 1;
+      if (!value) return ParamsAt(e).scale < 1;
       const LiteRange range = RangeOfConstant(e, *value);
       return range.min == range.max || ParamsOf(range, f_).scale < 1;
     });
@@ -162,6 +174,7 @@ class IntegerQuantizer {
   }
 
   bool ScalesFit(const Node& n) {
+    if (n.Is(kComparisons)) return HasSmallScales(n);
     if (!IsScaledPair(n.op_name())) return true;
     return PairScalesFit(n.op_name(), flags_.int16, ScaleOf(n.input(0)), ScaleOf(n.inputs().back()),
                          params_.at({&n, 0}).scale);
@@ -224,34 +237,10 @@ class IntegerQuantizer {
     return OkStatus();
   }
 
-  static bool IsActivation(Endpoint e) { return IsFloat(e) && !e.node->Is("Const"); }
-  static int64_t NumActivations(const Node& n) {
-    return std::ranges::count_if(n.inputs(), IsActivation);
-  }
-  // REQUIRES: there is one.
-  static int FirstActivation(const Node& n) {
-    return static_cast<int>(std::ranges::find_if(n.inputs(), IsActivation) - n.inputs().begin());
-  }
-
-  // Where several inputs must have the result's params: a producer that nobody else reads, and that
-  // may choose, takes them.
-  void Agree(Node& n) {
-    const QuantizedOp& row = *FindQuantizedOp(n.op_name());
-    if (row.results != ResultRange::kAsInput || NumActivations(n) < 2) return;
-    const Params p = params_.at({&n, 0});
-    for (const Endpoint& e : n.inputs()) {
-      if (!IsFloat(e) || e.node->Is("Const") || e.node->NumUses(e.port) != 1) continue;
-      // A statement in between goes with what it is of.
-      const Node* q = DeclarationOf(e);
-      const Endpoint from = q == nullptr ? e : q->input(0);
-      if (!chosen_.contains(from.node) || from.node->NumUses(from.port) != 1) continue;
-      if (q != nullptr && q->NumUses(0) != 1) continue;
-      const QuantizedOp& producer = *FindQuantizedOp(from.node->op_name());
-      const bool free =
-          producer.results == ResultRange::kCalibrated ||
-          (producer.results == ResultRange::kAsInput && NumActivations(*from.node) > 1);
-      if (free) params_[KeyOf(from)] = params_[KeyOf(e)] = p;
-    }
+  // Variables have one scale for all reads and writes, arguments what they are given in.
+  bool IsFixed(Endpoint e) const {
+    if (std::ranges::find(reads_, e.node) != reads_.end() || IsGivenArgument(*e.node)) return true;
+    return !IsFloat(e) || !IsKnown(KeyOf(e));
   }
 
   // A producer that nobody else reads, and that may choose, takes the params.

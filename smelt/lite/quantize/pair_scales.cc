@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "smelt/graph/constant.h"
+
 namespace smelt {
 namespace {
 
@@ -49,6 +51,28 @@ bool PairScalesFit(OpName op, bool int16, float a, float b, float result) {
 void MakeProduct(Graph& graph, Node* square) {
   graph.SetOp(square, "tfl.mul");
   graph.AddInput(square, square->input(0));
+}
+
+bool IsScaling(const Node& n) {
+  if (!n.Is("tfl.div")) return false;
+  const auto by = ConstantTensor(*n.input(1).node);
+  return by && by->dtype() == Dtype::kFloat && std::ranges::all_of(by->flat<float>(), [](float v) {
+           return std::abs(v) > 1e-30f && std::abs(v) < 1e30f;
+         });
+}
+
+Status MakeScaling(Graph& graph, Node* div) {
+  const Tensor by = *ConstantTensor(*div->input(1).node);
+  ASSIGN_OR_RETURN(Tensor factor, Tensor::Make(Dtype::kFloat, by.shape()));
+  std::ranges::transform(by.flat<float>(), factor.data<float>(), [](float v) { return 1 / v; });
+  AttrMap attrs;
+  attrs.Set("dtype", Dtype::kFloat);
+  attrs.Set("value", factor);
+  ASSIGN_OR_RETURN(Node * constant,
+                   graph.Add(absl::StrCat(div->name(), "/factor"), "Const", {}, std::move(attrs)));
+  graph.SetInput(div, 1, {constant, 0});
+  graph.SetOp(div, "tfl.mul");
+  return OkStatus();
 }
 
 }  // namespace smelt

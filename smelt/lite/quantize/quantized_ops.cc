@@ -86,6 +86,7 @@ constexpr QuantizedOp kOps[] = {
     Measured("tfl.add"),
     Measured("tfl.sub"),
     Measured("tfl.mul"),
+    Measured("tfl.div"),
     Measured("tfl.square"),
     Measured("tfl.squared_difference"),
     Measured("tfl.mean"),
@@ -158,6 +159,7 @@ bool TakesUint8(OpName op) {
   // Measured: LiteRT's kernels refuse it, or TensorFlow's converter leaves them float.
   constexpr OpSet kNone = {"tfl.abs",
                            "tfl.batch_matmul",
+                           "tfl.div",
                            "tfl.elu",
                            "tfl.exp",
                            "tfl.log",
@@ -174,12 +176,25 @@ bool TakesUint8(OpName op) {
 bool TakesInt16(OpName op) {
   // Measured: LiteRT's kernels refuse it, or answer wrongly (PRELU), or compare steps of several
   // scales as if they were of one.
-  constexpr OpSet kNone = {"tfl.arg_max",       "tfl.arg_min",        "tfl.depth_to_space",
-                           "tfl.elu",           "tfl.equal",          "tfl.greater",
-                           "tfl.greater_equal", "tfl.hard_swish",     "tfl.l2_normalization",
-                           "tfl.less",          "tfl.less_equal",     "tfl.log_softmax",
-                           "tfl.not_equal",     "tfl.prelu",          "tfl.relu_0_to_1",
-                           "tfl.relu_n1_to_1",  "tfl.space_to_depth", "tfl.squared_difference"};
+  constexpr OpSet kNone = {"tfl.arg_max",
+                           "tfl.arg_min",
+                           "tfl.depth_to_space",
+                           "tfl.div",
+                           "tfl.elu",
+                           "tfl.equal",
+                           "tfl.greater",
+                           "tfl.greater_equal",
+                           "tfl.hard_swish",
+                           "tfl.l2_normalization",
+                           "tfl.less",
+                           "tfl.less_equal",
+                           "tfl.log_softmax",
+                           "tfl.not_equal",
+                           "tfl.prelu",
+                           "tfl.relu_0_to_1",
+                           "tfl.relu_n1_to_1",
+                           "tfl.space_to_depth",
+                           "tfl.squared_difference"};
   return !kNone.Contains(op);
 }
 
