@@ -58,6 +58,12 @@ code, plan, text = planned(models / "bytes_only")
 check("a plan without a promise", code == 0 and plan["precision"].startswith("float32, not verified: signature 'serving_default': the original fails: INVALID_ARGUMENT: ")
       and plan["batching"].startswith("none: ") and "bfloat16_optimization: DISABLED" in plan["the same again"] and "batch_options" not in plan["the same again"], text)
 
+# A model that computes in bfloat16 itself is not made bfloat16, and converted all the same.
+code, plan, text = planned(models / "mixed")
+check("a model in bfloat16", code == 0 and plan["precision"].startswith("float32: answers differ by") and "bfloat16 is refused: node '" in plan["precision"], text)
+code, out, err = call("replay", work / "planned", "--log", models / "mixed.tfrecord")
+check("and it answers as before", code == 0, out + err)
+
 # With recorded requests it is compared.
 log = models / "bytes_only.tfrecord"
 code, rows, notes = converted(models / "bytes_only", "--verify_log", log)

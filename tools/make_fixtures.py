@@ -551,6 +551,27 @@ def bytes_only(path):
     return [("serving_default", {"raw": np.array([rng.normal(0, 1, 16).astype(np.float32).tobytes() for _ in range(b)], object)}) for b in (1, 3)]
 
 
+class Mixed(tf.Module):
+    """Variables and answers of float32, and products in bfloat16, as Keras's policy mixed_bfloat16 makes them."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(SEED)
+        self.w = [tf.Variable(rng.normal(0, 0.3, (16, n)).astype(np.float32)) for n in (16, 4)]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 16], tf.float32, name="x")])
+    def serve(self, x):
+        x = tf.nn.relu(tf.matmul(tf.cast(x, tf.bfloat16), tf.cast(self.w[0], tf.bfloat16)))
+        return {"y": tf.nn.softmax(tf.cast(tf.matmul(x, tf.cast(self.w[1], tf.bfloat16)), tf.float32))}
+
+
+def mixed(path):
+    model = Mixed()
+    tf.saved_model.save(model, path, signatures=model.serve)
+    rng = np.random.default_rng(6)
+    return [("serving_default", {"x": rng.normal(0, 1, (b, 16)).astype(np.float32)}) for b in (1, 3)]
+
+
 def fusable(name, **options):
     """A composite function that a custom operator of TensorFlow Lite replaces (tests/op_library/lite_ops.c)."""
     attrs = [f'name: "{name}"', 'attr {key: "tfl_fusable_op" value { b: true } }']
@@ -616,7 +637,7 @@ def custom_ops(path):
 
 
 MODELS = dict(custom_ops=custom_ops, slopes=slopes, trained=trained, listed=listed, keras_in_module=keras_in_module, plain_module=plain_module, language_model=language_model, functions=functions, counter=counter, loop=loop, cnn=cnn, wide_cnn=wide_cnn, half_plus_two_v1=half_plus_two_v1, debug_lines=debug_lines,
-              wishes=wishes, bytes_only=bytes_only)
+              wishes=wishes, bytes_only=bytes_only, mixed=mixed)
 
 
 def main():

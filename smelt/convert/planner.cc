@@ -92,7 +92,14 @@ class Planner {
       for (const bool bfloat16 : {true, false}) {
         if (bfloat16 && !precision) continue;
         const char* type = bfloat16 ? kBfloat16 : kFloat;
-        ASSIGN_OR_RETURN(Verification v, Verify(batching, type, kPlannedRequests));
+        StatusOr<Verification> verified = Verify(batching, type, kPlannedRequests);
+        // What fails in float32 too is told of there.
+        if (bfloat16 && !verified.ok()) {
+          no_bfloat16 =
+              absl::StrCat("bfloat16 is refused: ", FirstLine(verified.status().message()));
+          continue;
+        }
+        ASSIGN_OR_RETURN(Verification v, std::move(verified));
         if (v.ok && !flags_.verify.wanted() && Largest(v) > kCloseToLimit * v.tolerance) {
           ASSIGN_OR_RETURN(v, Verify(batching, type, kMorePlannedRequests));
         }
@@ -103,10 +110,14 @@ class Planner {
           if (!precision) return OkStatus();
           plan_.precision = type;
           Reason("precision: ", bfloat16 ? "bfloat16: " : "float32: ", WorstDifference(v),
-                 bfloat16 ? "" : "; bfloat16 does not answer alike: ", bfloat16 ? "" : no_bfloat16);
+                 bfloat16 ? "" : "; ", bfloat16 ? "" : no_bfloat16);
           return OkStatus();
         }
-        (bfloat16 ? no_bfloat16 : no_batches) = WorstDifference(v);
+        if (bfloat16) {
+          no_bfloat16 = absl::StrCat("bfloat16 does not answer alike: ", WorstDifference(v));
+        } else {
+          no_batches = WorstDifference(v);
+        }
       }
       if (!nothing.empty()) break;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "smelt/kernels/state/tables.h"
@@ -33,7 +34,8 @@ bool ReadsImages(const ValueUse& use) {
 
 }  // namespace
 
-MadeUpRequests::MadeUpRequests(LoadedModel& model, uint64_t seed) : model_(model), seed_(seed) {
+MadeUpRequests::MadeUpRequests(LoadedModel& model, uint64_t seed, absl::Duration patience)
+    : model_(model), seed_(seed), patience_(patience) {
   FindTableKeys();
 }
 
@@ -220,9 +222,14 @@ StatusOr<MadeUpRequests::Answered> MadeUpRequests::Ask(const std::string& signat
       Style style = state->styles[state->style];
       style.values.strange_words = i == 0;
       auto inputs = MakeIn(*state, style, batch);
-      auto outputs = inputs.ok() ? model_.RunSignature(signature, *inputs)
+      auto outputs = inputs.ok() ? model_.RunSignature(signature, *inputs, {.timeout = patience_})
                                  : StatusOr<NamedTensors>(inputs.status());
       if (outputs.ok()) return Answered{*std::move(inputs), *std::move(outputs)};
+      if (outputs.status().code() == absl::StatusCode::kDeadlineExceeded) {
+        return state->refused = absl::DeadlineExceededError(
+                   absl::StrCat("a request that was made up is not answered in ",
+                                absl::FormatDuration(patience_)));
+      }
       if (state->refused.ok()) state->refused = outputs.status();
       if (!Worth(outputs.status())) return state->refused;
     }

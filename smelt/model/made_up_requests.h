@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "smelt/analysis/value_uses.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/model/made_up_values.h"
@@ -19,8 +20,11 @@ namespace smelt {
 // safe.
 class MadeUpRequests {
  public:
+  // How long an answer may take: a loop may never end for values that nobody meant.
+  static constexpr absl::Duration kPatience = absl::Seconds(60);
+
   // REQUIRES: the model outlives this.
-  MadeUpRequests(LoadedModel& model, uint64_t seed);
+  MadeUpRequests(LoadedModel& model, uint64_t seed, absl::Duration patience = kPatience);
 
   struct Answered {
     NamedTensors inputs, outputs;
@@ -28,7 +32,8 @@ class MadeUpRequests {
   // One that the model answers; dimension 0 is `batch` where it is open (0: drawn from 1 to 3).
   // Several are tried, a bounded number for each signature; the error of the first one when the
   // model refuses them all. UNIMPLEMENTED for inputs of types without made-up values, and
-  // composite ones; RESOURCE_EXHAUSTED for very large ones; errors of LoadedModel::FindSignature.
+  // composite ones; RESOURCE_EXHAUSTED for very large ones; DEADLINE_EXCEEDED;
+  // errors of LoadedModel::FindSignature.
   StatusOr<Answered> Ask(const std::string& signature, int64_t batch);
   // As the one that Ask found last, not asked.
   StatusOr<NamedTensors> Make(const std::string& signature, int64_t batch);
@@ -60,6 +65,7 @@ class MadeUpRequests {
 
   LoadedModel& model_;
   const uint64_t seed_;
+  const absl::Duration patience_;
   MadeUpValues::TableKeys keys_;
   std::map<std::string, State> states_;
 };

@@ -289,6 +289,17 @@ case("variable_row", Written(lambda v, i, x: v[i[0]].assign(x[0])), spec([None],
 case("variable_row_from_the_end", Written(lambda v, i, x: v[i[0] - 4].assign(x[0])), spec([None], I), [None, 3], inputs=[np.int32([3]), value([1, 3], F)])
 case("variable_place", Written(lambda v, i, x: v[i[0], i[1]].assign(x[0, 0])), spec([None], I), [None, 3], inputs=[np.int32([3, 1]), value([1, 3], F)])
 case("variable_part", Written(lambda v, i, x: v[1:3, :2].assign(tf.ones([2, 2]) * x[0, 0])), spec([None], I), [None, 3], inputs=[np.int32([3]), value([1, 3], F)])
+# A range whose place is computed: clamped to the variable, nothing where it has another size, and from the end.
+for at in 0, 3, 5, 9, -1, -2, -5, -9:
+    shape, ids = (spec([None], I), [2, 3]), dict(inputs=[np.int32([2]), value([2, 3], F)])
+    case(f"variable_range_of_one_at_{at}", Written(lambda v, i, x, d=at - 2: v[i[0] + d:i[0] + d + 1].assign(x[:1])), *shape, **ids)
+    case(f"variable_range_of_two_at_{at}", Written(lambda v, i, x, d=at - 2: v[i[0] + d:i[0] + d + 2, 1:].assign(x[:, 1:])), *shape, **ids)
+case("variable_range_up_to", Written(lambda v, i, x: v[i[0] - 1:i[0]].assign(x[:1])), spec([None], I), [2, 3], inputs=[np.int32([3]), value([2, 3], F)])
+for at in 0, 2, -1:
+    case(f"variable_column_at_{at}", Written(lambda v, i, x: v[:, i[0] - 1].assign(x[0])), spec([None], I), [2, 5], inputs=[np.int32([at + 1]), value([2, 5], F)])
+case("variable_range_to_the_end", Written(lambda v, i, x: v[i[0] + 1:].assign(x)), spec([None], I), [2, 3], inputs=[np.int32([2]), value([2, 3], F)])
+case("variable_range_from_the_begin", Written(lambda v, i, x: v[:i[0] - 5].assign(x)), spec([None], I), [2, 3], inputs=[np.int32([2]), value([2, 3], F)])
+case("concat_nothing", lambda x, y: {"y": tf.concat([x, y], 0)}, [0, 3], [2, 3])
 
 # ---- complex numbers
 for n in "fft2d", "ifft2d", "fft3d", "ifft3d":

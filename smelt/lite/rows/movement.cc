@@ -101,6 +101,14 @@ LiteEndpoints Concat(Node& n, Legalizer& l) {
   const Endpoint at = last ? inputs.back() : inputs.front();
   inputs.erase(last ? inputs.end() - 1 : inputs.begin());
   ASSIGN_OR_RETURN(const int64_t axis, Axis(at, l.rank({&n, 0}), l));
+  // What has nothing along the axis adds nothing, but one of them is left.
+  const auto nothing = [&](Endpoint e) {
+    const PartialShape shape = l.shape(e);
+    return axis < shape.rank() && shape[static_cast<int>(axis)] == 0;
+  };
+  const Endpoint first = inputs.front();
+  std::erase_if(inputs, nothing);
+  if (inputs.empty()) inputs.push_back(first);
   if (inputs.size() == 1) return LiteEndpoints({inputs[0]});
   RETURN_IF_ERROR(CheckResult(n, kJoined));
   return One(l.Add("tfl.concatenation", inputs, Options({{"axis", axis}}), l.OutputOf(n)));

@@ -1,5 +1,7 @@
 // Ops that write into a tensor at places that are computed.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "smelt/lite/rows/chain.h"
 
@@ -86,15 +88,158 @@ LiteEndpoints UpdatePlace(Node& n, Legalizer& l) {
   return c.Done(c.Make("tfl.dynamic_update_slice", {n.input(0), part, first}, {}, l.OutputOf(n)));
 }
 
+// Where a part begins or ends along one dimension: a constant, or an int32 scalar.
+struct Bound {
+  std::optional<int64_t> known;
+  Endpoint number, given;  // as the model has it: of any type
+};
+
+// The number of a vector of one that was made of it.
+std::optional<Endpoint> OnlyNumber(Endpoint e, const Legalizer& l) {
+  const bool made = e.node->Is("tfl.reshape") || e.node->Is("tfl.expand_dims");
+  if (!made || l.rank(e.node->input(0)) != 0) return std::nullopt;
+  return e.node->input(0);
+}
+
+StatusOr<Bound> BoundAt(Endpoint e, int64_t at, OperatorChain& c) {
+  Legalizer& l = c.l();
+  if (const auto known = l.Integers(e)) return Bound{(*known)[static_cast<size_t>(at)], {}, {}};
+  std::optional<Endpoint> number = OnlyNumber(e, l);
+  if (e.node->Is("tfl.pack")) number = e.node->input(static_cast<int>(at));
+  if (!number) {
+    ASSIGN_OR_RETURN(const Endpoint all, AsInt32(e, l));
+    const Endpoint one =
+        c.Make("tfl.slice", {all, l.Ints(std::vector{at}), l.Ints(std::vector{int64_t{1}})}, {},
+               {Dtype::kInt32, PartialShape::Of({1})});
+    const Endpoint alone = c.Reshape(one, {});
+    return Bound{{}, alone, alone};
+  }
+  if (const auto known = l.Integers(*number)) return Bound{known->front(), {}, {}};
+  ASSIGN_OR_RETURN(const Endpoint narrow, AsInt32(*number, l));
+  return Bound{{}, narrow, *number};
+}
+
+// What a number is a constant more than, and that constant.
+std::pair<Endpoint, int64_t> Offset(Endpoint e, const Legalizer& l) {
+  int64_t more = 0;
+  while (e.node->Is("tfl.add") || e.node->Is("tfl.sub")) {
+    const bool adds = e.node->Is("tfl.add");
+    const auto first = l.Integers(e.node->input(0)), second = l.Integers(e.node->input(1));
+    if (second && second->size() == 1) {
+      more += adds ? second->front() : -second->front();
+      e = e.node->input(0);
+    } else if (adds && first && first->size() == 1) {
+      more += first->front();
+      e = e.node->input(1);
+    } else {
+      break;
+    }
+  }
+  return {e, more};
+}
+
+// Is `end` so much behind `begin`, wherever that is?
+bool EndsBehind(const Bound& begin, const Bound& end, int64_t size, const Legalizer& l) {
+  if (begin.known || end.known) return false;
+  const auto [from, before] = Offset(begin.given, l);
+  const auto [to, behind] = Offset(end.given, l);
+  return from == to && behind - before == size;
+}
+
+// As Python counts: from the end where it is negative, and not beyond it.
+OperatorChain::Arg Clamped(const Bound& b, int64_t size, OperatorChain& c) {
+  if (b.known) {
+    const int64_t at = *b.known < 0 ? *b.known + size : *b.known;
+    return static_cast<double>(std::clamp(at, int64_t{0}, size));
+  }
+  const auto n = static_cast<double>(size);
+  const Endpoint at = c.Select(c.Less(b.number, 0), c.Add(b.number, n), b.number);
+  return c.Min(c.Max(at, 0), n);
+}
+
+// A part whose begin or end is computed, of the value's size: what has another size once it runs
+// is nothing, behind the end, or an error.
+LiteEndpoints UpdateRange(Node& n, Legalizer& l) {
+  const PartialShape to = l.shape(n.input(0)), value = l.shape(n.input(4));
+  const int64_t said = l.rank(n.input(1)) == 1 ? l.shape(n.input(1))[0] : -1;
+  const auto strides = l.Integers(n.input(3));
+  if (said < 0 || said > to.rank() || !strides || !to.fully_known() || !value.fully_known()) {
+    return Unimplemented("the part that it writes is not known");
+  }
+  if (n.Int("ellipsis_mask") != 0 || n.Int("new_axis_mask") != 0 ||
+      std::ranges::any_of(*strides, [](int64_t s) { return s != 1; })) {
+    return Unimplemented("the part that it writes is not by ones");
+  }
+  OperatorChain c(l);
+  std::vector<Endpoint> first;
+  std::optional<Endpoint> fits;
+  std::vector<int64_t> sizes;
+  int left = 0;  // of the value's dimensions
+  for (int i = 0; i < to.rank(); ++i) {
+    const auto has = [&](absl::string_view mask) { return (n.Int(mask) >> i & 1) != 0; };
+    const bool one = i < said && has("shrink_axis_mask");
+    Bound begin{0, {}, {}}, end{to[i], {}, {}};
+    if (one || (i < said && !has("begin_mask"))) {
+      ASSIGN_OR_RETURN(begin, BoundAt(n.input(1), i, c));
+    }
+    if (!one && i < said && !has("end_mask")) {
+      ASSIGN_OR_RETURN(end, BoundAt(n.input(2), i, c));
+    }
+    const OperatorChain::Arg from = Clamped(begin, to[i], c);
+    const auto place = [&] { return l.Int(static_cast<int64_t>(from.number)); };
+    if (one) {
+      first.push_back(begin.known ? place() : from.value);
+      sizes.push_back(1);
+      continue;
+    }
+    if (left == value.rank()) return Unimplemented("what it writes is broadcast");
+    const int64_t size = value[left++];
+    const bool known = begin.known && end.known;
+    // A value of one is written to every place of a range, however many these are.
+    if (!known && size <= 1 && !EndsBehind(begin, end, size, l)) {
+      return Unimplemented("the size of the part that it writes is not known");
+    }
+    const OperatorChain::Arg behind = Clamped(end, to[i], c);
+    sizes.push_back(size);
+    if (known) {
+      if (behind.number - from.number != static_cast<double>(size) || size < 1) {
+        return Unimplemented("what it writes is broadcast, or nothing");
+      }
+      first.push_back(place());
+      continue;
+    }
+    const Endpoint right = c.Equal(c.Sub(behind, from), static_cast<double>(size));
+    fits = fits ? c.And(*fits, right) : right;
+    first.push_back(begin.known ? place() : c.Min(from, static_cast<double>(to[i] - size)));
+  }
+  if (left != value.rank()) return Unimplemented("what it writes is broadcast");
+  Endpoint part = value.rank() == to.rank() ? n.input(4) : c.Reshape(n.input(4), sizes);
+  RETURN_IF_ERROR(c.Done(part).status());
+  ASSIGN_OR_RETURN(const Endpoint at,
+                   l.Add("tfl.pack", first,
+                         Options({{"values_count", int64_t{to.rank()}}, {"axis", int64_t{0}}}),
+                         {Dtype::kInt32, PartialShape::Of({to.rank()})}));
+  if (fits) {
+    const Endpoint there = c.Make("tfl.slice", {n.input(0), at, l.Ints(sizes)}, {},
+                                  {l.type(n.input(0)), PartialShape::Of(sizes)});
+    part = c.Select(*fits, part, there);
+  }
+  return c.Done(c.Make("tfl.dynamic_update_slice", {n.input(0), part, at}, {}, l.OutputOf(n)));
+}
+
 // A part by ones, at constant places.
 LiteEndpoints UpdatePart(Node& n, Legalizer& l) {
   RETURN_IF_ERROR(
       CheckType(n, Types(Dtype::kFloat, Dtype::kInt32, Dtype::kInt64, Dtype::kBool, Dtype::kInt8)));
-  if (!l.Integers(n.input(1))) return UpdatePlace(n, l);
+  const PartialShape at = l.shape(n.input(1));
+  const bool places =
+      at.rank() == 1 && at[0] >= 1 && n.Int("shrink_axis_mask") == (int64_t{1} << at[0]) - 1;
+  if (places && !l.Integers(n.input(1))) return UpdatePlace(n, l);
+  if (!l.Integers(n.input(1)) || !l.Integers(n.input(2))) return UpdateRange(n, l);
   const PartialShape to = l.shape(n.input(0)), value = l.shape(n.input(4));
   const auto begin = l.Integers(n.input(1)), end = l.Integers(n.input(2)),
              strides = l.Integers(n.input(3));
-  if (!begin || !end || !strides || !to.fully_known() || !value.fully_known()) {
+  if (!strides || !to.fully_known() || !value.fully_known()) {
     return Unimplemented("the part that it writes is not known");
   }
   if (n.Int("ellipsis_mask") != 0 || n.Int("new_axis_mask") != 0 ||
