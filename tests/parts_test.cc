@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "smelt/base/team.h"
+#include "smelt/compile/stages.h"
 #include "smelt/graph/text.h"
 #include "smelt/runtime/compiled_item.h"
 
@@ -33,7 +34,10 @@ shift = _Arg {T=float, index=1}
 w = Const {dtype=float, value=float[3,3,32,32]{0.01, -0.02, 0.03, 0.005}}
 m = Const {dtype=float, value=float[4096,512]{0.001, -0.002, 0.003}}
 s = Const {dtype=int32, value=int32[2]{-1, 4096}}
-a = Conv2D(x, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a1 = Conv2D(x, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a2 = Conv2D(a1, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a3 = Conv2D(a2, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a = Conv2D(a3, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
 b = AddV2(a, shift) {T=float}
 f = Reshape(b, s) {T=float, Tshape=int32}
 d = MatMul(f, m) {T=float}
@@ -43,6 +47,36 @@ one = Const {dtype=int32, value=int32[]{1}}
 h = AddV2(g:3, shift) {T=float}
 r = _Retval(h) {T=float, index=0}
 q = _Retval(e) {T=float, index=1}
+)";
+
+// Few weights, many, and few again, which the first have read, too; so has the last stage an
+// argument.
+constexpr char kOfThreeStages[] = R"(
+x = _Arg {T=float, index=0}
+shift = _Arg {T=float, index=1}
+w = Const {dtype=float, value=float[3,3,32,32]{0.01, -0.02, 0.03, 0.005}}
+m = Const {dtype=float, value=float[4096,512]{0.001, -0.002, 0.003}}
+n = Const {dtype=float, value=float[512,4096]{0.002, -0.001, 0.003}}
+s = Const {dtype=int32, value=int32[2]{-1, 4096}}
+t = Const {dtype=int32, value=int32[4]{-1, 8, 16, 32}}
+a1 = Conv2D(x, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a2 = Conv2D(a1, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a3 = Conv2D(a2, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+a = Conv2D(a3, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+b = AddV2(a, shift) {T=float}
+f = Reshape(b, s) {T=float, Tshape=int32}
+d = MatMul(f, m) {T=float}
+e = Tanh(d) {T=float}
+g = MatMul(e, n) {T=float}
+h = Reshape(g, t) {T=float, Tshape=int32}
+i = Conv2D(h, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+j = Conv2D(i, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+k = Conv2D(j, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+l = Conv2D(k, w) {T=float, strides=list(1, 1, 1, 1), padding="SAME"}
+o = AddV2(l, shift) {T=float}
+p = Relu(o) {T=float}
+r = _Retval(p) {T=float, index=0}
+q = _Retval(l) {T=float, index=1}
 )";
 
 Tensor Waves(const Shape& shape) {
@@ -55,7 +89,7 @@ Tensor Waves(const Shape& shape) {
 
 // From several threads at once, what the graph of two results gives without parts.
 void ExpectPartsAnswerAsWhole(const char* text, std::initializer_list<int64_t> all_rows,
-                              bool has_head) {
+                              size_t stages) {
   const auto graph = ParseGraph(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   for (const int64_t rows : all_rows) {
@@ -68,9 +102,10 @@ void ExpectPartsAnswerAsWhole(const char* text, std::initializer_list<int64_t> a
     const auto parts =
         PartedProgram::Compile(**graph, shapes, states, "f", {PartsWanted::Kind::kOfRun});
     ASSERT_TRUE(whole.ok() && parts.ok());
-    EXPECT_EQ((*whole)->part_rows(), 0);
-    EXPECT_GT((*parts)->part_rows(), 0);
-    EXPECT_EQ((*parts)->head() != nullptr, has_head);
+    EXPECT_EQ((*whole)->stages().size(), 1);
+    EXPECT_EQ((*whole)->stages()[0].part, 0);
+    EXPECT_GT((*parts)->stages()[0].part, 0);
+    EXPECT_EQ((*parts)->stages().size(), stages);
     Step step;
     std::vector<Tensor> want(2);
     ASSERT_TRUE((*whole)->Run(args, std::span<Tensor>(want), step).ok());
@@ -96,8 +131,47 @@ void ExpectPartsAnswerAsWhole(const char* text, std::initializer_list<int64_t> a
   }
 }
 
-TEST(Parts, AnswerAsAllRowsAtOnce) { ExpectPartsAnswerAsWhole(kGraph, {2, 3, 7, 8, 33}, false); }
-TEST(Parts, AreGoneOnWithByAllRows) { ExpectPartsAnswerAsWhole(kWithHead, {2, 3, 7, 8}, true); }
+TEST(Parts, AnswerAsAllRowsAtOnce) { ExpectPartsAnswerAsWhole(kGraph, {2, 3, 7, 8, 33}, 1); }
+TEST(Parts, OfStagesInTurn) { ExpectPartsAnswerAsWhole(kOfThreeStages, {7, 8, 33}, 3); }
+TEST(Parts, AreGoneOnWithByAllRows) { ExpectPartsAnswerAsWhole(kWithHead, {2, 3, 7, 8}, 2); }
+
+// Whatever the cuts and parts.
+TEST(Parts, OfDrawnStagesAnswerAsAllRowsAtOnce) {
+  const auto graph = ParseGraph(kOfThreeStages);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  size_t most = 0;
+  for (const int64_t rows : {2, 5, 8}) {
+    const Shape shapes[] = {Shape({rows, 8, 16, 32}), Shape({32})};
+    Tensor x = Waves(shapes[0]), shift = Waves(shapes[1]);
+    Tensor* args[] = {&x, &shift};
+    const ScopedThreads team(2);
+    KernelStates states;
+    const auto whole = PartedProgram::Compile(**graph, shapes, states, "f", PartsWanted());
+    ASSERT_TRUE(whole.ok());
+    Step step;
+    std::vector<Tensor> want(2);
+    ASSERT_TRUE((*whole)->Run(args, std::span<Tensor>(want), step).ok());
+    for (uint64_t number = 1; number < 12; ++number) {
+      DrawStages(number);
+      const auto drawn =
+          PartedProgram::Compile(**graph, shapes, states, "f", {PartsWanted::Kind::kOfRun});
+      DrawStages(0);
+      ASSERT_TRUE(drawn.ok()) << drawn.status();
+      most = std::max(most, (*drawn)->stages().size());
+      std::vector<Tensor> got(2);
+      const Status status = (*drawn)->Run(args, std::span<Tensor>(got), step);
+      ASSERT_TRUE(status.ok()) << status;
+      for (size_t i = 0; i < 2; ++i) {
+        ASSERT_EQ(got[i].shape(), want[i].shape());
+        for (int64_t n = 0; n < got[i].num_elements(); ++n) {
+          ASSERT_NEAR(got[i].data<float>()[n], want[i].data<float>()[n], 1e-4)
+              << number << " " << n;
+        }
+      }
+    }
+  }
+  EXPECT_GE(most, 4);
+}
 
 TEST(Parts, StopWhereTheStepIsCancelled) {
   const auto graph = ParseGraph(kGraph);

@@ -105,12 +105,12 @@ StatusOr<std::string> Compiled(const ProgramCase& c) {
                              {threads > 0 ? PartsWanted::Kind::kOfRun : PartsWanted::Kind::kNone},
                              explained ? &reasons : nullptr);
   if (!program.ok()) return absl::StrCat(program.status().message(), "\n");
-  const int64_t rows = (*program)->part_rows();
-  std::string text = rows > 0 ? absl::StrCat("parts of ", rows, " rows\n") : "";
+  std::string text;
   for (const std::string& why : reasons.of_program) absl::StrAppend(&text, why, "\n");
-  absl::StrAppend(&text, PlanText((*program)->program().plan(), &reasons));
-  if (const Program* head = (*program)->head()) {
-    absl::StrAppend(&text, "then, of all rows\n", PlanText(head->plan(), &reasons));
+  for (const PartedProgram::Stage& stage : (*program)->stages()) {
+    if (&stage != &(*program)->stages()[0]) absl::StrAppend(&text, "then\n");
+    if (stage.part > 0) absl::StrAppend(&text, "parts of ", stage.part, " rows\n");
+    absl::StrAppend(&text, PlanText(stage.program->plan(), &reasons));
   }
   return text;
 }

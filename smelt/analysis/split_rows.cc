@@ -11,19 +11,28 @@ namespace {
 // into, and not to be met as any other dimension.
 constexpr int64_t kFewRows = 5040, kManyRows = 55440;
 
-RowSplit Answer(const RowQuestion& question) {
+bool LieInTurn(const RowState& s) {
+  return s.kind == RowKind::kRows && s.axis == 0 && s.outer == 1;
+}
+
+RowSplit Answer(RowQuestion question, std::span<const Endpoint> values = {}) {
   RowSplit out;
   out.args = question.rows;
+  const size_t results = question.results.size();
+  question.results.insert(question.results.end(), values.begin(), values.end());
   RowAnswer answer = FollowRows(question);
   out.why_not = std::move(answer.why_not);
   out.work = answer.work;
+  for (size_t i = results; i < answer.results.size(); ++i) {
+    out.values.push_back(LieInTurn(answer.results[i]));
+  }
+  answer.results.resize(std::min(results, answer.results.size()));
   for (size_t i = 0; i < answer.results.size() && out.possible(); ++i) {
     const RowState& s = answer.results[i];
-    const bool rows = s.kind == RowKind::kRows;
-    if (!(rows && s.axis == 0 && s.outer == 1) && s.kind != RowKind::kWhole) {
+    if (!LieInTurn(s) && s.kind != RowKind::kWhole) {
       out.why_not = absl::StrCat("result ", i, " holds ", RowStateText(s));
     }
-    out.results.push_back(rows);
+    out.results.push_back(s.kind == RowKind::kRows);
   }
   return out;
 }
@@ -31,7 +40,7 @@ RowSplit Answer(const RowQuestion& question) {
 }  // namespace
 
 RowSplit ProveRowSplit(const Graph& graph, std::span<const PartialShape> args, int64_t rows,
-                       int64_t part) {
+                       int64_t part, std::span<const Endpoint> values) {
   RowQuestion q{.graph = &graph, .shapes = {args.begin(), args.end()}, .few = part, .many = rows};
   q.args.resize(args.size());
   q.rows.resize(args.size());
@@ -50,7 +59,7 @@ RowSplit ProveRowSplit(const Graph& graph, std::span<const PartialShape> args, i
   if (split == q.rows.end() || rows <= part || part < 1) {
     return {.why_not = "there are too few rows", .args = q.rows};
   }
-  return Answer(q);
+  return Answer(std::move(q), values);
 }
 
 RowSplit ExpectRowSplit(const Function& function, const ShapeTable& shapes) {
@@ -67,7 +76,7 @@ RowSplit ExpectRowSplit(const Function& function, const ShapeTable& shapes) {
   if (std::ranges::find(q.rows, true) == q.rows.end()) {
     return {.why_not = "no argument has an unknown number of rows", .args = q.rows};
   }
-  return Answer(q);
+  return Answer(std::move(q));
 }
 
 }  // namespace smelt

@@ -47,18 +47,16 @@ std::string MemorySvg(Session& session) {
   std::string plans;
   double top = 0;
   session.VisitPrograms([&](const VisitedProgram& p) {
-    for (const Program* program : {&p.program.program(), p.program.head()}) {
-      if (program == nullptr || program->plan().scratch_offset == 0) continue;
-      const smelt::Plan& plan = program->plan();
+    const auto stages = p.program.stages();
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const smelt::Plan& plan = stages[i].program->plan();
+      if (plan.scratch_offset == 0) continue;
       std::string title =
           absl::StrFormat("%s%s: %d actions, arena %d bytes, at least %d", p.node.name(),
                           p.function.empty() ? "" : " of " + p.function, plan.actions.size(),
                           plan.scratch_offset, LeastArena(plan));
-      if (program == p.program.head()) {
-        absl::StrAppend(&title, ", behind the parts");
-      } else if (p.program.part_rows() > 0) {
-        absl::StrAppendFormat(&title, ", %d rows at a time", p.program.part_rows());
-      }
+      if (stages.size() > 1) absl::StrAppend(&title, ", stage ", i + 1, " of ", stages.size());
+      if (stages[i].part > 0) absl::StrAppend(&title, ", ", stages[i].part, " rows at a time");
       plans += OnePlan(plan, title, top);
       top += kPictureHeight + 2 * kMargin;
     }

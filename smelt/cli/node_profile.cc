@@ -80,9 +80,10 @@ class Profiler {
       events.push_back(stats.events());
     }
     session_.VisitPrograms([&](const VisitedProgram& p) {
-      AddProgram(p, p.program.program());
-      if (p.program.tail() != nullptr) AddProgram(p, *p.program.tail());
-      if (p.program.head() != nullptr) AddProgram(p, *p.program.head());
+      for (const PartedProgram::Stage& stage : p.program.stages()) {
+        AddProgram(p, *stage.program);
+        if (stage.tail != nullptr) AddProgram(p, *stage.tail);
+      }
     });
     for (auto& run : events) AddRun(run);
     return Finish();

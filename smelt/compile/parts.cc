@@ -1,134 +1,19 @@
 #include "smelt/compile/parts.h"
 
 #include <algorithm>
-#include <optional>
+#include <map>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/analysis/split_rows.h"
-#include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
-#include "smelt/compile/head.h"
+#include "smelt/compile/stages.h"
 
 namespace smelt {
 namespace {
 
-// A thread is worth waking for so many multiply-adds.
-constexpr int64_t kLeastWork = int64_t{1} << 20;
-
-// What a core has for itself, and the last cache before memory.
-int64_t OwnCacheBytes() { return NearCacheBytes(int64_t{1} << 20); }
-int64_t LastCacheBytes() { return FarCacheBytes(int64_t{32} << 20); }
-
 int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// What a byte costs that moves among so many: nothing in a core's own cache, and from memory about
-// three times what it costs from the last cache.
-int64_t CostOfByte(int64_t among) {
-  if (among <= OwnCacheBytes()) return 0;
-  return among <= LastCacheBytes() ? 1 : 3;
-}
-
-// The same of weights, which are read in turn, so that none of them stays where all do not fit
-// beside the values that live at a time.
-int64_t CostOfWeight(int64_t weights) {
-  if (2 * weights <= OwnCacheBytes()) return 0;
-  return weights <= LastCacheBytes() / 4 * 3 ? 1 : 3;
-}
-
-struct Traffic {
-  int64_t values = 0;         // bytes that actions leave for each other
-  int64_t weights = 0;        // bytes of constants
-  std::vector<int64_t> each;  // of `values`
-
-  // Of running the plan `part` rows at a time. Each part reads the weights, in order and ahead;
-  // what is written is fetched before, written back and read again, while little is computed of it.
-  int64_t CostOf(int64_t part, int64_t rows) const {
-    int64_t cost = CeilOfRatio(rows, part) * weights * CostOfWeight(weights);
-    for (const int64_t bytes : each) {
-      // Beside a value lies what it is made of.
-      cost += 4 * bytes * CostOfByte(2 * bytes / rows * part);
-    }
-    return cost;
-  }
-};
-
-// Floats on their way to or from int8 are not counted where a kernel does that step.
-Traffic TrafficOf(const Plan& plan) {
-  std::vector<int> readers(plan.values.size(), 0);
-  std::vector<bool> narrowed(plan.values.size(), false);
-  for (const PlanAction& action : plan.actions) {
-    for (const int v : action.inputs) ++readers[static_cast<size_t>(plan.Root(v))];
-    if (action.node->Is("_Int8Quantize")) {
-      narrowed[static_cast<size_t>(plan.Root(action.inputs[0]))] = true;
-    } else if (action.node->Is("_Int8Dequantize")) {
-      narrowed[static_cast<size_t>(plan.Root(action.outputs[0]))] = true;
-    }
-  }
-  Traffic t;
-  for (size_t i = 0; i < plan.values.size(); ++i) {
-    const PlanValue& v = plan.values[i];
-    if (v.same_as >= 0) continue;
-    if (v.place == PlanValue::Place::kConstant) t.weights += v.bytes();
-    if (v.place != PlanValue::Place::kArena || (narrowed[i] && readers[i] == 1)) continue;
-    t.values += v.bytes();
-    t.each.push_back(v.bytes());
-  }
-  return t;
-}
-
-// What runs in parts, and what behind them.
-struct Choice {
-  int64_t part = 0;  // rows of each; 0: all rows run at once
-  std::optional<PlanHead> head;
-};
-
-// `work`: of all rows.
-Choice ChooseParts(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
-  const int threads = Threads();
-  const int64_t arena = LeastArena(plan);
-  const bool fits = arena <= OwnCacheBytes();
-  const bool for_threads = threads > 1 && rows >= threads && work / threads >= kLeastWork;
-  if (!for_threads && fits) {
-    NoteReason(reasons, "all rows at once: what lives at a time, ", arena,
-               " bytes, fits a core's cache of ", OwnCacheBytes());
-    if (threads > 1) {
-      NoteReason(reasons, "threads take no rows: ", rows, " rows of ", work,
-                 " multiply-adds in all are too few for ", threads);
-    }
-    return {};
-  }
-  Choice choice;
-  // Its values move between actions, but no farther than a core's cache.
-  choice.head = FindHead(plan, rows, OwnCacheBytes() / 2);
-  Traffic traffic = TrafficOf(plan);
-  if (choice.head && CostOfWeight(traffic.weights) == 0) choice.head.reset();
-  if (choice.head) traffic.weights -= choice.head->weights;
-  // The fewest parts that threads share evenly, or more where that costs less.
-  const int64_t least = std::min<int64_t>(for_threads ? threads : 2, rows);
-  int64_t part = CeilOfRatio(rows, least);
-  for (int64_t smaller = part; smaller > 1;) {
-    smaller = CeilOfRatio(smaller, 2);
-    if (traffic.CostOf(smaller, rows) < traffic.CostOf(part, rows)) part = smaller;
-  }
-  const int64_t parts = CeilOfRatio(rows, part);
-  if (parts <= least && (parts - 1) * traffic.weights > 2 * traffic.values) {
-    NoteReason(reasons, "all rows at once: ", parts, " parts would read ", traffic.weights,
-               " bytes of weights each, and values that need not move are ", traffic.values,
-               " bytes");
-    return {};
-  }
-  NoteReason(reasons, "in ", parts,
-             " parts: ", for_threads ? absl::StrCat(threads, " threads take rows") : "one thread",
-             "; ", arena, " bytes live at a time, where a core's cache has ", OwnCacheBytes());
-  if (choice.head) {
-    NoteReason(reasons, "all rows at once behind '", EndpointName(choice.head->cut),
-               "': parts would read ", choice.head->weights, " bytes of weights each");
-  }
-  choice.part = part;
-  return choice;
-}
 
 // Rows of each part of a loop's body.
 int64_t ChooseLoopPart(const Plan& plan, int64_t rows, int64_t work, Reasons* reasons) {
@@ -144,7 +29,7 @@ int64_t ChooseLoopPart(const Plan& plan, int64_t rows, int64_t work, Reasons* re
   // So many rows take longer to compute than their weights take to come from another cache.
   constexpr int64_t kLeastRows = 3;
   const int64_t part = CeilOfRatio(rows, threads);
-  const int64_t weights = TrafficOf(plan).weights;
+  const int64_t weights = WeightsOf(plan);
   if (part < kLeastRows && 2 * weights > OwnCacheBytes()) {
     NoteReason(reasons, "threads take no rows: each would read ", weights,
                " bytes of weights a turn for ", part, " of them");
@@ -206,6 +91,77 @@ std::vector<bool> MayStay(const Plan& plan, size_t states) {
   return may_stay;
 }
 
+// How many rows a body's arguments and results have that may run in parts of them; 0: it may not.
+struct Rows {
+  int64_t number = 0;
+  RowSplit split;
+  std::vector<PlanCut> cuts;  // whose values have them
+};
+
+Rows FindRows(const Graph& body, const Plan& plan, std::span<const Shape> args,
+              const PartsWanted& wanted, Reasons* reasons) {
+  Rows found;
+  const bool loop = wanted.kind == PartsWanted::Kind::kOfLoop;
+  // A loop's parts are of its states' rows.
+  const int64_t rows = RowsOf(loop ? args.first(wanted.states) : args);
+  if (rows < 2) return found;
+  std::vector<PlanCut> cuts;
+  if (!loop) cuts = FindCuts(plan);
+  std::vector<Endpoint> values;
+  for (const PlanCut& c : cuts) values.push_back(plan.values[static_cast<size_t>(c.value)].of);
+  const std::vector<PartialShape> shapes(args.begin(), args.end());
+  found.split = ProveRowSplit(body, shapes, rows, 1, values);
+  const RowSplit& split = found.split;
+  if (!split.possible()) {
+    NoteReason(reasons, "all rows at once: ", split.why_not);
+    return found;
+  }
+  const auto have_rows = [](bool rows_too) { return rows_too; };
+  if (!std::ranges::all_of(split.results, have_rows) ||
+      !std::ranges::all_of(plan.results, [&](int v) {
+        const Shape& s = plan.values[static_cast<size_t>(v)].shape;
+        return s.rank() > 0 && s[0] == rows;
+      })) {
+    NoteReason(reasons, "all rows at once: a result does not have a row for each of the ", rows);
+    return found;
+  }
+  if (!std::all_of(split.args.begin(), split.args.begin() + static_cast<int64_t>(wanted.states),
+                   have_rows)) {
+    NoteReason(reasons, "all rows at once: a state does not have a row for each of the ", rows);
+    return found;
+  }
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    if (split.values[i]) found.cuts.push_back(cuts[i]);
+  }
+  found.number = rows;
+  return found;
+}
+
+// Plans of a body for different numbers of rows.
+class RowPlans {
+ public:
+  RowPlans(const Graph& body, std::span<const Shape> args, KernelStates& states, const Rows& rows,
+           Plan all)
+      : body_(body), args_(args), states_(states), split_(rows.split.args) {
+    plans_.emplace(rows.number, std::move(all));
+  }
+  StatusOr<Plan*> Of(int64_t rows, Reasons* reasons) {
+    auto it = plans_.find(rows);
+    if (it == plans_.end()) {
+      ASSIGN_OR_RETURN(Plan plan, Lower(body_, WithRows(args_, split_, rows), states_, reasons));
+      it = plans_.emplace(rows, std::move(plan)).first;
+    }
+    return &it->second;
+  }
+
+ private:
+  const Graph& body_;
+  const std::span<const Shape> args_;
+  KernelStates& states_;
+  const std::vector<bool>& split_;
+  std::map<int64_t, Plan> plans_;
+};
+
 }  // namespace
 
 StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
@@ -213,93 +169,85 @@ StatusOr<std::unique_ptr<PartedProgram>> PartedProgram::Compile(
     const std::string& function, const PartsWanted& wanted, Reasons* reasons) {
   ASSIGN_OR_RETURN(Plan plan, Lower(body, args, states, reasons));
   auto made = std::unique_ptr<PartedProgram>(new PartedProgram());
-  const bool loop = wanted.kind == PartsWanted::Kind::kOfLoop;
   const bool none = wanted.kind == PartsWanted::Kind::kNone;
-  Choice choice;
-  // A loop's parts are of its states' rows.
-  const int64_t rows = none ? 0 : RowsOf(loop ? args.first(wanted.states) : args);
-  if (rows > 1) {
-    const std::vector<PartialShape> shapes(args.begin(), args.end());
-    const RowSplit split = ProveRowSplit(body, shapes, rows, 1);
-    const bool states =
-        std::all_of(split.args.begin(), split.args.begin() + static_cast<int64_t>(wanted.states),
-                    [](bool rows_too) { return rows_too; });
-    const bool all = split.possible() &&
-                     std::ranges::all_of(split.results, [](bool rows_too) { return rows_too; }) &&
-                     std::ranges::all_of(plan.results, [&](int v) {
-                       const Shape& s = plan.values[static_cast<size_t>(v)].shape;
-                       return s.rank() > 0 && s[0] == rows;
-                     });
-    if (!split.possible()) {
-      NoteReason(reasons, "all rows at once: ", split.why_not);
-    } else if (!all) {
-      NoteReason(reasons, "all rows at once: a result does not have a row for each of the ", rows);
-    } else if (!states) {
-      NoteReason(reasons, "all rows at once: a state does not have a row for each of the ", rows);
-    } else {
-      choice = loop ? Choice{ChooseLoopPart(plan, rows, split.work, reasons), std::nullopt}
-                    : ChooseParts(plan, rows, split.work, reasons);
+  const Rows rows = none ? Rows() : FindRows(body, plan, args, wanted, reasons);
+  std::vector<PlanStage> chosen(1);
+  if (rows.number > 0 && wanted.kind == PartsWanted::Kind::kOfLoop) {
+    chosen[0].part = ChooseLoopPart(plan, rows.number, rows.split.work, reasons);
+    if (chosen[0].part > 0) {
+      made->least_turns_ = CeilOfRatio(kLeastWork * Threads(), rows.split.work);
     }
-    if (choice.part > 0 && choice.part < rows) {
-      made->rows_ = rows;
-      made->part_ = choice.part;
-      if (loop) made->least_turns_ = CeilOfRatio(kLeastWork * Threads(), split.work);
-      made->split_ = split.args;
-    }
+  } else if (rows.number > 0) {
+    chosen = ChooseStages(plan, rows.cuts, rows.number, rows.split.work, reasons);
   }
-  if (made->part_ == 0) {
-    ASSIGN_OR_RETURN(made->program_, Program::FromPlan(std::move(plan), function, reasons));
-    made->may_stay_ = MayStay(made->program_->plan(), wanted.states);
+  made->rows_ = rows.number;
+  made->split_ = none ? std::vector<bool>() : rows.split.args;
+  made->split_.resize(args.size(), false);
+  made->split_.push_back(true);
+  if (chosen.size() == 1 && chosen[0].part == 0) {
+    Stage& all = made->stages_.emplace_back();
+    ASSIGN_OR_RETURN(all.program, Program::FromPlan(std::move(plan), function, reasons));
+    made->may_stay_ = MayStay(all.program->plan(), wanted.states);
     return made;
   }
-  // A part is lowered anew.
-  if (reasons != nullptr) reasons->of_nodes.clear();
-  if (choice.head && KeepHead(*choice.head, static_cast<int>(args.size()), plan)) {
-    ASSIGN_OR_RETURN(made->head_, Program::FromPlan(std::move(plan), function, reasons));
-  }
-  // A thread runs a part alone.
-  const ScopedThreads alone(1);
-  const auto compile = [&](int64_t n, Reasons* why) -> StatusOr<std::unique_ptr<Program>> {
-    ASSIGN_OR_RETURN(Plan part, Lower(body, WithRows(args, made->split_, n), states, why));
-    if (made->head_ != nullptr && !DropHead(*choice.head, part)) {
-      return Internal("no part makes '", EndpointName(choice.head->cut),
-                      "', which all rows together do");
+  RowPlans plans(body, args, states, rows, std::move(plan));
+  // What was said of all rows is said of parts.
+  if (chosen[0].part > 0 && reasons != nullptr) reasons->of_nodes.clear();
+  made->may_stay_.assign(wanted.states, true);
+  const auto compile = [&](size_t stage, int64_t n,
+                           Reasons* why) -> StatusOr<std::unique_ptr<Program>> {
+    ASSIGN_OR_RETURN(Plan * of_rows, plans.Of(n, why));
+    Plan part;
+    if (chosen.size() == 1) {
+      part = std::move(*of_rows);
+    } else {
+      ASSIGN_OR_RETURN(part, PlanOfStage(*of_rows, chosen, stage, static_cast<int>(args.size())));
     }
-    return Program::FromPlan(std::move(part), function, why);
-  };
-  ASSIGN_OR_RETURN(made->program_, compile(made->part_, reasons));
-  made->may_stay_ = MayStay(made->program_->plan(), wanted.states);
-  if (const int64_t left = rows % made->part_; left > 0) {
-    ASSIGN_OR_RETURN(made->tail_, compile(left, nullptr));
-    const std::vector<bool> of_tail = MayStay(made->tail_->plan(), wanted.states);
+    ASSIGN_OR_RETURN(auto program, Program::FromPlan(std::move(part), function, why));
+    const std::vector<bool> may_stay = MayStay(program->plan(), wanted.states);
     for (size_t i = 0; i < wanted.states; ++i) {
-      made->may_stay_[i] = made->may_stay_[i] && of_tail[i];
+      made->may_stay_[i] = made->may_stay_[i] && may_stay[i];
     }
+    return program;
+  };
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    Stage stage;
+    stage.part = chosen[i].part;
+    stage.makes = chosen[i].shape;
+    // A thread runs a part alone.
+    const ScopedThreads team(stage.part > 0 ? 1 : Threads());
+    ASSIGN_OR_RETURN(stage.program, compile(i, stage.part > 0 ? stage.part : rows.number, reasons));
+    const int64_t left = stage.part > 0 ? rows.number % stage.part : 0;
+    if (left > 0) {
+      ASSIGN_OR_RETURN(stage.tail, compile(i, left, nullptr));
+    }
+    made->stages_.push_back(std::move(stage));
   }
   return made;
 }
 
 Shape PartedProgram::ResultShape(size_t i) const {
-  const Shape& shape = program_->result(i).shape;
-  if (part_ == 0) return shape;
+  const Stage& last = stages_.back();
+  const Shape& shape = last.program->result(i).shape;
+  if (last.part == 0) return shape;
   Dims dims(shape.dims().begin(), shape.dims().end());
   dims[0] = rows_;
   return Shape(std::span<const int64_t>(dims));
 }
 
-size_t PartedProgram::OffsetOf(int64_t part, size_t bytes) const {
-  return part_ == 0 ? 0 : static_cast<size_t>(part * part_) * (bytes / static_cast<size_t>(rows_));
+Status PartedProgram::ForParts(int64_t turns, RunParts run) const {
+  return ForPartsOf(stages_[0], turns, run);
 }
 
-Status PartedProgram::ForParts(int64_t turns, RunParts run) const {
-  if (part_ == 0) return run(*program_, 0, 1);
+Status PartedProgram::ForPartsOf(const Stage& stage, int64_t turns, RunParts run) const {
+  if (stage.part == 0) return run(*stage.program, 0, 1);
   absl::Mutex mutex;
   Status first;
-  const int64_t whole = rows_ / part_;
-  const int64_t parts = whole + (tail_ != nullptr ? 1 : 0);
+  const int64_t whole = rows_ / stage.part;
+  const int64_t parts = whole + (stage.tail != nullptr ? 1 : 0);
   SharedParallelFor(parts, turns >= least_turns_ ? 1 : parts, [&](int64_t begin, int64_t end) {
-    Status status = begin < whole ? run(*program_, begin, std::min(end, whole)) : OkStatus();
-    if (status.ok() && end > whole) status = run(*tail_, whole, end);
+    Status status = begin < whole ? run(*stage.program, begin, std::min(end, whole)) : OkStatus();
+    if (status.ok() && end > whole) status = run(*stage.tail, whole, end);
     if (status.ok()) return;
     absl::MutexLock lock(&mutex);
     if (first.ok()) first = std::move(status);
@@ -307,36 +255,46 @@ Status PartedProgram::ForParts(int64_t turns, RunParts run) const {
   return first;
 }
 
-Status PartedProgram::RunPart(int64_t part, ProgramRunner& runner, std::span<Tensor* const> args,
-                              std::span<const Tensor> results) const {
-  absl::InlinedVector<TensorBytes, 8> in, out;
-  for (size_t i = 0; i < args.size(); ++i) {
-    in.push_back({args[i], OffsetOfArgument(i, part, args[i]->bytes())});
+Status PartedProgram::RunStage(const Stage& stage, std::span<Tensor* const> args,
+                               std::span<Tensor> results, Step& step) const {
+  if (stage.part == 0) return stage.program->Run(args, results, step);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool last = &stage == &stages_.back();
+    ASSIGN_OR_RETURN(results[i], Tensor::Make(stage.program->result(i).dtype,
+                                              last ? ResultShape(i) : stage.makes, step.allocator));
   }
-  for (const Tensor& t : results) out.push_back({&t, OffsetOf(part, t.bytes())});
-  return runner.Run(in, out);
+  return ForPartsOf(stage, 1, [&](const Program& program, int64_t begin, int64_t end) -> Status {
+    Step own = step;
+    ProgramRunner runner(program, own);
+    RETURN_IF_ERROR(runner.Start());
+    absl::InlinedVector<TensorBytes, 8> in(args.size()), out(results.size());
+    for (int64_t part = begin; part < end; ++part) {
+      for (size_t i = 0; i < args.size(); ++i) {
+        in[i] = {args[i], split_[i] ? OffsetIn(stage, part, args[i]->bytes()) : 0};
+      }
+      for (size_t i = 0; i < results.size(); ++i) {
+        out[i] = {&results[i], OffsetIn(stage, part, results[i].bytes())};
+      }
+      RETURN_IF_ERROR(runner.Run(in, out));
+    }
+    return OkStatus();
+  });
 }
 
 Status PartedProgram::Run(std::span<Tensor* const> args, std::span<Tensor> results,
                           Step& step) const {
-  if (part_ == 0) return program_->Run(args, results, step);
-  Tensor cut;
-  const std::span<Tensor> made = head_ != nullptr ? std::span(&cut, 1) : results;
-  for (size_t i = 0; i < made.size(); ++i) {
-    ASSIGN_OR_RETURN(made[i],
-                     Tensor::Make(program_->result(i).dtype, ResultShape(i), step.allocator));
-  }
-  RETURN_IF_ERROR(ForParts(1, [&](const Program& program, int64_t begin, int64_t end) -> Status {
-    Step own = step;
-    ProgramRunner runner(program, own);
-    RETURN_IF_ERROR(runner.Start());
-    for (int64_t i = begin; i < end; ++i) RETURN_IF_ERROR(RunPart(i, runner, args, made));
-    return OkStatus();
-  }));
-  if (head_ == nullptr) return OkStatus();
+  if (stages_.size() == 1) return RunStage(stages_[0], args, results, step);
   absl::InlinedVector<Tensor*, 8> all(args.begin(), args.end());
-  all.push_back(&cut);
-  return head_->Run(all, results, step);
+  Tensor left;
+  for (const Stage& stage : stages_) {
+    if (&stage == &stages_.back()) return RunStage(stage, all, results, step);
+    Tensor made;
+    RETURN_IF_ERROR(RunStage(stage, all, std::span(&made, 1), step));
+    left = std::move(made);
+    all.resize(args.size());
+    all.push_back(&left);
+  }
+  return OkStatus();
 }
 
 }  // namespace smelt

@@ -1,7 +1,7 @@
 // Programs for part of the rows: where a body treats every row of its arguments by itself, few rows
 // at a time stay in the nearest caches from one action to the next, and threads take parts instead
 // of meeting at every action. Where the body is a loop's, a thread goes on with its rows from turn
-// to turn.
+// to turn. What is no loop's may be stages of different numbers of rows.
 #ifndef SMELT_COMPILE_PARTS_H_
 #define SMELT_COMPILE_PARTS_H_
 
@@ -19,8 +19,8 @@ namespace smelt {
 struct PartsWanted {
   enum class Kind {
     kNone,
-    // Chosen by the bytes that an execution of all rows at once moves to and from memory, and the
-    // weights that every part reads anew.
+    // Stages, chosen by the bytes of values that leave a core's cache, and of weights that every
+    // part reads anew.
     kOfRun,
     // One for each thread, which runs the body time and again: chosen where what meetings of
     // threads cost is more than what reading all weights in every thread does.
@@ -34,48 +34,59 @@ struct PartsWanted {
 // A body compiled for arguments of given shapes. Thread safe.
 class PartedProgram {
  public:
-  // As Program::Compile. Of the parts' programs `reasons` has those of the whole parts.
+  // As Program::Compile. Of parts `reasons` has what is said of whole ones.
   static StatusOr<std::unique_ptr<PartedProgram>> Compile(
       const Graph& body, std::span<const Shape> args, KernelStates& states,
       const std::string& function, const PartsWanted& wanted, Reasons* reasons = nullptr);
   // As Program::Run.
   Status Run(std::span<Tensor* const> args, std::span<Tensor> results, Step& step) const;
+
+  // Part of the body, for all rows or few of them (compile/stages.h).
+  struct Stage {
+    int64_t part = 0;  // rows at a time; 0: all at once
+    std::unique_ptr<const Program> program;
+    // Of the rows that are left behind the last whole part; nullptr: none are.
+    std::unique_ptr<const Program> tail;
+    Shape makes;  // what it leaves for the next stage, whose last argument that is, for all rows
+  };
+  // They run one after the other, each behind the first with one argument more; the last makes the
+  // results. Loops have one.
+  std::span<const Stage> stages() const { return stages_; }
+
+  // Of a body of one stage, which is a loop's:
+  //
   // Calls run(program, begin, end) on ranges of parts that the program is for, at the same time;
   // the first error of any. Without parts that is program(), 0 and 1. `turns`: how often each part
   // is to run; where that is too little work for the team the caller does all.
   using RunParts = absl::FunctionRef<Status(const Program&, int64_t, int64_t)>;
   Status ForParts(int64_t turns, RunParts run) const;
-
-  // The program of all rows, or of a part's.
-  const Program& program() const { return *program_; }
-  // Of a part; 0: there are no parts.
-  int64_t part_rows() const { return part_; }
-  // Of the rows that are left behind the last whole part; nullptr: none are.
-  const Program* tail() const { return tail_.get(); }
-  // Of what runs behind the parts for all rows at once (compile/head.h), whose last argument is the
-  // parts' only result; nullptr: nothing does. Loops have none.
-  const Program* head() const { return head_.get(); }
+  const Program& program() const { return *stages_[0].program; }
   // May a turn write state i (PartsWanted::states) where it reads it? Where one action makes it of
   // what it was, may write there, and nothing reads it later.
   bool may_stay(size_t i) const { return may_stay_[i]; }
   // Result i, of the parts where there are some, of all rows.
   Shape ResultShape(size_t i) const;
   // Where a part's rows of all rows' `bytes` begin: those of a result, and of argument i.
-  size_t OffsetOf(int64_t part, size_t bytes) const;
+  size_t OffsetOf(int64_t part, size_t bytes) const { return OffsetIn(stages_[0], part, bytes); }
   size_t OffsetOfArgument(size_t i, int64_t part, size_t bytes) const {
-    return part_ > 0 && split_[i] ? OffsetOf(part, bytes) : 0;
+    return split_[i] ? OffsetOf(part, bytes) : 0;
   }
 
  private:
   PartedProgram() = default;
-  Status RunPart(int64_t part, ProgramRunner& runner, std::span<Tensor* const> args,
-                 std::span<const Tensor> results) const;
+  size_t OffsetIn(const Stage& stage, int64_t part, size_t bytes) const {
+    if (stage.part == 0) return 0;
+    return static_cast<size_t>(part * stage.part) * (bytes / static_cast<size_t>(rows_));
+  }
+  Status ForPartsOf(const Stage& stage, int64_t turns, RunParts run) const;
+  Status RunStage(const Stage& stage, std::span<Tensor* const> args, std::span<Tensor> results,
+                  Step& step) const;
 
-  std::unique_ptr<const Program> program_;
-  std::unique_ptr<const Program> tail_, head_;
-  int64_t rows_ = 0, part_ = 0;
-  int64_t least_turns_ = 1;     // that are worth waking threads for
-  std::vector<bool> split_;     // by argument: a part takes its rows, not all of it
+  std::vector<Stage> stages_;
+  int64_t rows_ = 0;
+  int64_t least_turns_ = 1;  // that are worth waking threads for
+  // By argument, and of what a stage leaves: a part takes its rows, not all of it.
+  std::vector<bool> split_;
   std::vector<bool> may_stay_;  // by state
 };
 

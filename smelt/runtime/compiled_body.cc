@@ -103,13 +103,25 @@ std::string CompiledBody::Text(bool reasons) {
       absl::StrAppend(&text, ": node by node, as ", entry.why, "\n");
       continue;
     }
-    const int64_t rows = entry.program->part_rows();
-    absl::StrAppend(&text, rows > 0 ? absl::StrCat(", in parts of ", rows, " rows") : "", ":\n");
+    const auto parts_of = [](const PartedProgram::Stage& stage) {
+      return stage.part > 0 ? absl::StrCat("in parts of ", stage.part, " rows")
+                            : "all rows at once";
+    };
+    const auto stages = entry.program->stages();
+    const bool many = stages.size() > 1;
+    absl::StrAppend(&text,
+                    many                 ? absl::StrCat(", in ", stages.size(), " stages")
+                    : stages[0].part > 0 ? absl::StrCat(", ", parts_of(stages[0]))
+                                         : "",
+                    ":\n");
     const Reasons why = reasons ? ReasonsOf(entry) : Reasons();
     for (const std::string& line : why.of_program) absl::StrAppend(&text, "  ", line, "\n");
-    text += PlanText(entry.program->program().plan(), &why);
-    if (const Program* head = entry.program->head()) {
-      absl::StrAppend(&text, "then, of all rows:\n", PlanText(head->plan(), &why));
+    for (const PartedProgram::Stage& stage : stages) {
+      if (many) {
+        absl::StrAppend(&text, &stage == stages.data() ? "first, " : "then, ", parts_of(stage),
+                        ":\n");
+      }
+      text += PlanText(stage.program->plan(), &why);
     }
   }
   return text;

@@ -318,15 +318,20 @@ std::string CheckGraph(const DrawnGraph& graph, int64_t clients, CheckCounts* co
     if (counts != nullptr && compiled.ok()) {
       compiled.session().VisitPrograms([&](const VisitedProgram& p) {
         ++counts->programs;
-        if (p.program.part_rows() > 0) ++counts->in_parts;
-        if (p.program.head() != nullptr) ++counts->heads;
-        const Plan& plan = p.program.program().plan();
-        for (const PlanValue& v : plan.values) {
-          if (v.same_as >= 0 && v.bytes() < plan.RootOf(v.same_as).bytes()) ++counts->in_place;
+        const auto stages = p.program.stages();
+        if (stages.size() > 1) ++counts->in_stages;
+        if (std::ranges::any_of(stages, [](const auto& s) { return s.part > 0; })) {
+          ++counts->in_parts;
         }
-        for (const PlanAction& a : plan.actions) {
-          if (a.then.empty()) continue;
-          ++(a.kernel == &ChainKernel() ? counts->chains : counts->followed);
+        for (const PartedProgram::Stage& stage : stages) {
+          const Plan& plan = stage.program->plan();
+          for (const PlanValue& v : plan.values) {
+            if (v.same_as >= 0 && v.bytes() < plan.RootOf(v.same_as).bytes()) ++counts->in_place;
+          }
+          for (const PlanAction& a : plan.actions) {
+            if (a.then.empty()) continue;
+            ++(a.kernel == &ChainKernel() ? counts->chains : counts->followed);
+          }
         }
       });
     }

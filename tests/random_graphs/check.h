@@ -10,11 +10,12 @@
 namespace smelt {
 
 struct CheckCounts {
-  int64_t requests = 0, errors = 0, values = 0, rounded = 0, programs = 0, in_parts = 0, heads = 0;
-  int64_t in_place = 0;  // values that lie within others
-  int64_t chains = 0;    // actions that are several elementwise nodes
-  int64_t followed = 0;  // actions that do what follows them
-  int64_t far = 0;       // elements that only noise which is stronger explains
+  int64_t requests = 0, errors = 0, values = 0, rounded = 0, programs = 0, in_parts = 0;
+  int64_t in_stages = 0;  // of more than one
+  int64_t in_place = 0;   // values that lie within others
+  int64_t chains = 0;     // actions that are several elementwise nodes
+  int64_t followed = 0;   // actions that do what follows them
+  int64_t far = 0;        // elements that only noise which is stronger explains
 };
 
 // Each request in turn, in sessions with compiled programs of one and of two threads, against one

@@ -1,6 +1,7 @@
 // smelt_random_graphs [--first N] [--count N] [--clients N] [--show] [--keep_going]
-// [--nan_before_relu]: draws graphs, by number, and holds the programs that sessions compile to the
-// plain executor, in turn and for so many clients at once. A graph that fails is made smaller and
+// [--nan_before_relu] [--stages]: draws graphs, by number, and holds the programs that sessions
+// compile to the plain executor, in turn and for so many clients at once; with --stages those are
+// cut wherever they can be. A graph that fails is made smaller and
 // printed as a case of tests/sessions, with what the executor answered; exit code 1.
 #include <cstdio>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "smelt/compile/stages.h"
 #include "tests/random_graphs/check.h"
 #include "tests/random_graphs/drawer.h"
 #include "tests/random_graphs/shrink.h"
@@ -17,7 +19,7 @@ namespace {
 
 struct Flags {
   int64_t first = 0, count = 1000, clients = 0;
-  bool show = false, keep_going = false, shrink = true;
+  bool show = false, keep_going = false, shrink = true, stages = false;
   DrawOptions draw;
 };
 
@@ -39,6 +41,8 @@ bool ReadFlags(int argc, char** argv, Flags* flags) {
       flags->keep_going = true;
     } else if (flag == "--no_shrink") {
       flags->shrink = false;
+    } else if (flag == "--stages") {
+      flags->stages = true;
     } else if (flag == "--nan_before_relu") {
       flags->draw.no_nan_before_relu = false;
     } else if (flag == "--first" && i + 1 < argc && absl::SimpleAtoi(argv[i + 1], &flags->first)) {
@@ -64,6 +68,7 @@ int Main(int argc, char** argv) {
   for (int64_t seed = flags.first; seed < flags.first + flags.count; ++seed) {
     // Where a signal ends the process, it is known of which graph.
     if (flags.show) std::fprintf(stderr, "graph %lld\n", static_cast<long long>(seed));
+    if (flags.stages) DrawStages(static_cast<uint64_t>(seed) + 1);
     const DrawnGraph graph = Drawer(static_cast<uint64_t>(seed), flags.draw).Draw();
     if (graph.fetches.empty()) continue;
     nodes += std::ssize(graph.nodes);
@@ -99,7 +104,7 @@ int Main(int argc, char** argv) {
   say(counts.far, "elements far), ");
   say(counts.programs, "programs (");
   say(counts.in_parts, "in parts, ");
-  say(counts.heads, "with heads, ");
+  say(counts.in_stages, "in stages, ");
   say(counts.in_place, "values in place, ");
   say(counts.chains, "chains, ");
   say(counts.followed, "actions that do what follows): ");
