@@ -1,7 +1,6 @@
 #include "smelt/lite/quantize/agreed_scales.h"
 
 #include <algorithm>
-#include <ranges>
 #include <vector>
 
 #include "smelt/lite/quantize/declared_ranges.h"
@@ -25,8 +24,8 @@ class Agreement {
   void Run(std::span<Node* const> order) {
     // From the last operator back: what a producer takes over comes before its own inputs are
     // asked.
-    for (Node* n : std::views::reverse(order)) {
-      if (c_.chosen.contains(n) && KeepsScale(*n) && NumActivations(*n) > 1) Join(*n);
+    for (auto n = order.rbegin(); n != order.rend(); ++n) {
+      if (c_.chosen.contains(*n) && KeepsScale(**n) && NumActivations(**n) > 1) Join(**n);
     }
     for (const auto& [key, group] : group_of_) c_.params[key] = groups_[GroupOf(group)].params;
     if (c_.stated) return;
