@@ -198,11 +198,7 @@ TEST(MatrixLayers, Sizes) {
   all.emplace_back(Dims{1, 70, 60, 192}, Dims{3, 3, 192, 2}, 1);
   all.emplace_back(Dims{2, 50, 64, 64}, Dims{3, 3, 64, 5}, 2);
   for (const auto& [in, filter, stride] : all) {
-    ConvAttrs attrs;
-    attrs.padding = Padding::kSame;
-    attrs.strides = {stride, stride};
-    attrs.dilations = {1, 1};
-    const auto p = MakeConvProblem(attrs, Shape(in), Shape(filter));
+    const auto p = SameWindow(Shape(in), Shape(filter), stride);
     ASSERT_TRUE(p.ok()) << p.status();
     SCOPED_TRACE(TextOf(*p));
     SetThreads(static_cast<int>(in[1] % 3) + 1);
@@ -222,11 +218,7 @@ TEST(MatrixLayers, SizesOfOneNode) {
   const std::vector<int8_t> w = draw.Bytes(7 * 7 * 3 * 5);
   const Tensor weights = Constant(Dtype::kInt8, {7, 7, 3, 5}, w.data());
   for (const int64_t side : {96, 10, 96}) {
-    ConvAttrs attrs;
-    attrs.padding = Padding::kSame;
-    attrs.strides = {2, 2};
-    attrs.dilations = {1, 1};
-    const auto p = MakeConvProblem(attrs, Shape({1, side, side, 3}), weights.shape());
+    const auto p = SameWindow(Shape({1, side, side, 3}), weights.shape(), 2);
     ASSERT_TRUE(p.ok()) << p.status();
     ASSERT_NO_FATAL_FAILURE(CheckInt8Layer(kept, *p, Int8Window::Of(*p), weights, w, draw));
   }

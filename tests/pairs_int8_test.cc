@@ -72,11 +72,7 @@ TEST(PairsInt8, Bands) {
         std::tuple(Dims{7, 20, 20, 100}, Dims{2, 2, 100, 3}, 2),
         std::tuple(Dims{3, 30, 30, 100}, Dims{1, 1, 100, 9}, 1),
         std::tuple(Dims{3, 31, 31, 100}, Dims{1, 1, 100, 9}, 2)}) {
-    ConvAttrs attrs;
-    attrs.padding = Padding::kSame;
-    attrs.strides = {stride, stride};
-    attrs.dilations = {1, 1};
-    const auto p = MakeConvProblem(attrs, Shape(in), Shape(filter));
+    const auto p = SameWindow(Shape(in), Shape(filter), stride);
     ASSERT_TRUE(p.ok()) << p.status();
     SCOPED_TRACE(Shape(in).ToString());
     ASSERT_NO_FATAL_FAILURE(CheckPairs(*p, draw));

@@ -53,6 +53,15 @@ class WindowDraw {
   std::mt19937_64 random_{3};
 };
 
+// Windows beside each other over whole images.
+inline StatusOr<ConvProblem> SameWindow(const Shape& in, const Shape& filter, int64_t stride) {
+  ConvAttrs attrs;
+  attrs.padding = Padding::kSame;
+  attrs.strides = {stride, stride};
+  attrs.dilations = {1, 1};
+  return MakeConvProblem(attrs, in, filter);
+}
+
 inline std::string TextOf(const ConvProblem& p) {
   return absl::StrCat(p.batch, " images of ", p.in[0], "x", p.in[1], "x", p.in_depth, ", windows ",
                       p.kernel[0], "x", p.kernel[1], " by ", p.strides[0], "x", p.strides[1], ", ",

@@ -31,10 +31,10 @@ bool HasFastHalf() {
   return has;
 }
 
+constexpr unsigned kTileBfloat16 = 1u << 22, kTile = 1u << 24, kTileBytes = 1u << 25;
 // Linux gives the registers to processes that ask for them.
 bool HasTilesOf(unsigned numbers) {
   static const unsigned has = [] {
-    constexpr unsigned kTile = 1u << 24;
     const CpuidWords w = Cpuid(7, 0);
     if ((w.d & kTile) == 0) return 0u;
     constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
@@ -61,9 +61,9 @@ bool CpuHas(CpuFeature feature) {
     case CpuFeature::kFastHalf:
       return HasFastHalf();
     case CpuFeature::kTilesOfBytes:
-      return HasTilesOf(1u << 25);
+      return HasTilesOf(kTileBytes);
     case CpuFeature::kTilesOfBfloat16:
-      return HasTilesOf(1u << 22);
+      return HasTilesOf(kTileBfloat16);
   }
   return false;
 }

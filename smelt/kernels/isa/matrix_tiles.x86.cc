@@ -3,12 +3,10 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <type_traits>
 
 #include "smelt/base/processor.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/tile_division.x86.h"
-#include "smelt/kernels/isa/unroll.h"
 
 #define SMELT_MATRIX                                                            \
   __attribute__((                                                               \

@@ -89,9 +89,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixBfloat16::Bind(const Int8Window& w,
                                                             const float* bias, int addend,
                                                             const FusedOps& fused) {
   TiledSteps steps;
-  if (!TiledStepsOf(fused, bias, &steps) || steps.act != nullptr || (steps.adds && addend < 0)) {
-    return nullptr;
-  }
+  if (!ClampingStepsOf(fused, bias, addend, &steps)) return nullptr;
   MatrixRows rows(w, sizeof(uint16_t), /*alone=*/true);
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed, rows.MakePacked(a));

@@ -134,9 +134,7 @@ StatusOr<std::unique_ptr<BoundKernel>> NarrowProduct::Bind(const ConvProblem& p,
                                                            const float* bias, int addend,
                                                            const FusedOps& fused) {
   TiledSteps steps;
-  if (!TiledStepsOf(fused, bias, &steps) || steps.act != nullptr || (steps.adds && addend < 0)) {
-    return nullptr;
-  }
+  if (!ClampingStepsOf(fused, bias, addend, &steps)) return nullptr;
   const int64_t rows = p.output.num_elements() / p.out_depth;
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor packed, PackedFilter(filter, p.in_depth, p.out_depth, factors, a));

@@ -28,4 +28,8 @@ bool TiledStepsOf(const FusedOps& fused, const float* bias, TiledSteps* out) {
   return i == fused.steps.size();
 }
 
+bool ClampingStepsOf(const FusedOps& fused, const float* bias, int addend, TiledSteps* out) {
+  return TiledStepsOf(fused, bias, out) && out->act == nullptr && !(out->adds && addend < 0);
+}
+
 }  // namespace smelt::nn

@@ -20,6 +20,8 @@ struct TiledSteps {
 // False where the steps are others than a bias, a sum and an activation, or `bias`, the constants
 // of the first, is nullptr.
 bool TiledStepsOf(const FusedOps& fused, const float* bias, TiledSteps* out);
+// The same where the activation is a clamp or none, and what is added is input `addend`: not -1.
+bool ClampingStepsOf(const FusedOps& fused, const float* bias, int addend, TiledSteps* out);
 
 }  // namespace smelt::nn
 

@@ -7,6 +7,7 @@
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
+#include "smelt/kernels/onednn/keep_nan.h"
 
 namespace smelt::onednn {
 
@@ -18,6 +19,18 @@ bool EndsInExponential(const FusedOps& ops);
 // REQUIRES: EndsInExponential(ops).
 std::unique_ptr<BoundKernel> ActivationBehind(std::unique_ptr<BoundKernel> layer,
                                               const FusedOps& ops, int64_t results);
+
+// What bind(steps) makes of a layer of bfloat16, nullptr or not: of all steps, or of those before
+// an exponential, which comes behind it.
+template <typename Bind>
+StatusOr<std::unique_ptr<BoundKernel>> BindBeforeExponential(const FusedOps& ops, int64_t results,
+                                                             const Bind& bind) {
+  if (!EndsInExponential(ops)) return bind(ops);
+  ASSIGN_OR_RETURN(std::unique_ptr<BoundKernel> layer,
+                   bind(StepsBefore(ops, ops.steps.size() - 1)));
+  if (layer == nullptr) return layer;
+  return ActivationBehind(std::move(layer), ops, results);
+}
 
 }  // namespace smelt::onednn
 

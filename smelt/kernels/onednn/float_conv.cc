@@ -161,15 +161,14 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
   }
   const bool matrices = nn::MatrixBfloat16::Suits(p);
   if (dtype == Dtype::kBfloat16 && (matrices || nn::NarrowProduct::Suits(p))) {
-    const auto [bias, addend] = OperandsOfTiles(ops, args);
-    const bool behind = EndsInExponential(ops);
-    const FusedOps steps = behind ? StepsBefore(ops, ops.steps.size() - 1) : ops;
-    ASSIGN_OR_RETURN(auto own,
-                     matrices ? matrices_.Bind(p, *w.constant, factors, bias, addend, steps)
-                              : narrow_product_.Bind(p, *w.constant, factors, bias, addend, steps));
-    if (own != nullptr && behind) {
-      return ActivationBehind(std::move(own), ops, p.output.num_elements());
-    }
+    const TileOperands operands = OperandsOfTiles(ops, args);
+    const auto bind = [&](const FusedOps& steps) {
+      return matrices
+                 ? matrices_.Bind(p, *w.constant, factors, operands.bias, operands.addend, steps)
+                 : narrow_product_.Bind(p, *w.constant, factors, operands.bias, operands.addend,
+                                        steps);
+    };
+    ASSIGN_OR_RETURN(auto own, BindBeforeExponential(ops, p.output.num_elements(), bind));
     if (own != nullptr) return own;
   }
   const bool planar = nn::PlanarConv::Suits(p);
@@ -217,10 +216,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatConv::Bind(const nn::ConvProblem& p,
     ASSIGN_OR_RETURN(auto weights, plans_.Weights(plan, filter, true, HeapAllocator(), factors));
     return BindLayer(plan, std::move(weights), steps, args, kept);
   };
-  if (dtype == Dtype::kBfloat16 && clamp == ops.steps.size() && EndsInExponential(ops)) {
-    ASSIGN_OR_RETURN(auto layer, bind(StepsBefore(ops, ops.steps.size() - 1)));
-    if (layer == nullptr) return layer;
-    return ActivationBehind(std::move(layer), ops, p.output.num_elements());
+  if (dtype == Dtype::kBfloat16 && clamp == ops.steps.size()) {
+    return BindBeforeExponential(ops, p.output.num_elements(), bind);
   }
   if (clamp == ops.steps.size()) return bind(ops);
   // Weights are looked at before they are packed: their pages are given back then.

@@ -369,13 +369,11 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     if (own != nullptr) return own;
   }
   if (dtype == Dtype::kBfloat16 && constant_b && nn::MatrixBfloat16::Suits(p)) {
-    const auto [bias, addend] = OperandsOfTiles(fused, arguments->args);
-    const bool behind = EndsInExponential(fused);
-    const FusedOps steps = behind ? StepsBefore(fused, fused.steps.size() - 1) : fused;
-    ASSIGN_OR_RETURN(auto own, matrices_.Bind(p, *b.constant, bias, addend, steps));
-    if (own != nullptr && behind) {
-      return ActivationBehind(std::move(own), fused, p.output.num_elements());
-    }
+    const TileOperands operands = OperandsOfTiles(fused, arguments->args);
+    const auto bind = [&](const FusedOps& steps) {
+      return matrices_.Bind(p, *b.constant, operands.bias, operands.addend, steps);
+    };
+    ASSIGN_OR_RETURN(auto own, BindBeforeExponential(fused, p.output.num_elements(), bind));
     if (own != nullptr) return own;
   }
   const size_t clamp = FirstClamp(fused);
@@ -393,10 +391,8 @@ StatusOr<std::unique_ptr<BoundKernel>> FloatMatMul::Bind(const nn::MatMulProblem
     }
     return BindLayer(plan, std::move(weights), steps, arguments->args, arguments);
   };
-  if (dtype == Dtype::kBfloat16 && clamp == fused.steps.size() && EndsInExponential(fused)) {
-    ASSIGN_OR_RETURN(auto layer, bind(StepsBefore(fused, fused.steps.size() - 1)));
-    if (layer == nullptr) return layer;
-    return ActivationBehind(std::move(layer), fused, p.output.num_elements());
+  if (dtype == Dtype::kBfloat16 && clamp == fused.steps.size()) {
+    return BindBeforeExponential(fused, p.output.num_elements(), bind);
   }
   if (clamp == fused.steps.size()) return bind(fused);
   // Weights are looked at before they are packed: their pages are given back then.

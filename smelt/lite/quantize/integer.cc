@@ -117,8 +117,8 @@ class IntegerQuantizer {
 
   // Is the operator one whose kernels take integers, and is all known that they need?
   bool Wanted(const Node& n) const {
-    const bool divides = n.Is("tfl.div");
-    const OpName op = divides && IsScaling(n) ? OpName("tfl.mul") : n.op_name();
+    const bool scales = IsScaling(n);
+    const OpName op = scales ? OpName("tfl.mul") : n.op_name();
     const QuantizedOp* row = FindQuantizedOp(op);
     if (row == nullptr || !row->integer || n.Bool(kVariableOutputs)) return false;
     if (!TakesIntegers(op, flags_) || flags_.float_ops.contains(OperatorName(n)) ||
@@ -145,7 +145,7 @@ class IntegerQuantizer {
       if (n.output_types[static_cast<size_t>(i)] != Dtype::kFloat) continue;
       if (!IsKnown({&n, i})) return false;
     }
-    return any && (!divides || IsScaling(n) || IsFarFromZero(n.input(1)));
+    return any && (scales || !n.Is("tfl.div") || IsFarFromZero(n.input(1)));
   }
 
   // Steps of a divisor near zero are far apart for the quotient.
