@@ -153,8 +153,9 @@ OperatorChain::Arg Clamped(const Bound& b, int64_t size, OperatorChain& c) {
     return static_cast<double>(std::clamp(at, int64_t{0}, size));
   }
   const auto n = static_cast<double>(size);
-  const Endpoint at = c.Select(c.Less(b.number, 0), c.Add(b.number, n), b.number);
-  return c.Min(c.Max(at, 0), n);
+  const Endpoint behind = c.Add(b.number, n);
+  const Endpoint negative = c.Less(b.number, 0);
+  return c.Min(c.Max(c.Select(negative, behind, b.number), 0), n);
 }
 
 // A part whose begin or end is computed, of the value's size: what has another size once it runs
