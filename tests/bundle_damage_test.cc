@@ -1,6 +1,8 @@
 // Damaged and hostile bundles: missing files, flipped bits, entries and tables that lie.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "bundle_fixture.h"
 #include "smelt/wire/bundle/index_table.h"
 
@@ -47,6 +49,26 @@ TEST_F(BundleDamageTest, DamagedIndex) {
     EXPECT_GE(bit / 8, 209u);
     for (const auto& [name, value] : TfTensors()) ExpectReads(**reader, name, value);
   }
+}
+
+// What is verified before it is read fails when it is read, in the same words.
+TEST_F(BundleDamageTest, DamageFoundAhead) {
+  const std::string data = Hex("0000803f0000803f");
+  const auto entry = [&](int64_t at) { return EntryOf(Dtype::kFloat, Shape(), data, at, 4); };
+  std::string damaged = data;
+  damaged[5] = 'x';
+  const std::string prefix = Make({{"a", entry(0)}, {"b", entry(4)}}, damaged);
+  const Status alone = Open(prefix)->Read("b").status();
+  auto reader = Open(prefix);
+  const std::atomic<bool> never = false;
+  reader->VerifyAhead(never);
+  EXPECT_TRUE(reader->Read("a").ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(reader->Read("b").status(), alone);
+  ExpectStatus(alone, StatusCode::kDataLoss, "Checksum does not match");
+  std::filesystem::remove(Path("made.data-00000-of-00001"));
+  reader = Open(prefix);
+  reader->VerifyAhead(never);
+  ExpectStatus(reader->Read("a").status(), StatusCode::kNotFound, "made.data-00000-of-00001");
 }
 
 TEST_F(BundleDamageTest, DamagedData) {

@@ -1,8 +1,10 @@
 // Variable bundles: bytes as TensorFlow writes them, turns through disk, and merging.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "bundle_fixture.h"
 
 namespace smelt {
@@ -143,7 +145,36 @@ TEST_F(BundleTest, ManyThreadsRead) {
   for (auto& thread : threads) thread.join();
 }
 
-// Slices.
+// What is read while, before and after a thread verifies is the same; one that is stopped leaves
+// the rest to those who read.
+TEST_F(BundleTest, VerifiedAhead) {
+  std::map<std::string, Tensor> tensors;
+  for (int i = 0; i < 30; ++i) {
+    tensors[absl::StrCat("v", i)] = Random(Dtype::kFloat, Shape({i % 3 == 0 ? 700000 : 10 * i}));
+  }
+  tensors["words"] = Random(Dtype::kString, Shape({20}));
+  auto writer = *BundleWriter::Create(Path("ahead"), {2, 1});
+  for (const auto& [name, value] : tensors) ASSERT_TRUE(writer->Add(name, value).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  for (const int after_ms : {-1, 0, 2, 1000}) {
+    auto reader = Open(Path("ahead"));
+    std::atomic<bool> stop = after_ms < 0;
+    std::thread ahead([&] { reader->VerifyAhead(stop); });
+    std::thread other([&] {
+      for (const auto& [name, value] : tensors) ExpectReads(*reader, name, value);
+    });
+    for (auto it = tensors.rbegin(); it != tensors.rend(); ++it) {
+      ExpectReads(*reader, it->first, it->second);
+    }
+    if (after_ms < 1000) {
+      absl::SleepFor(absl::Milliseconds(after_ms));
+      stop = true;
+    }
+    ahead.join();
+    other.join();
+    for (const auto& [name, value] : tensors) ExpectReads(*reader, name, value);
+  }
+}
 
 TEST_F(BundleTest, WriterRefusals) {
   const Tensor t = Iota(Shape({4, 2}));

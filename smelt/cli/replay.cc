@@ -27,6 +27,7 @@
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/loaded_model.h"
 #include "smelt/model/model_folder.h"
+#include "smelt/model/variables_ahead.h"
 #include "smelt/wire/records/prediction_log.h"
 
 namespace smelt {
@@ -47,6 +48,11 @@ struct ReplayFlags {
 class Replay {
  public:
   explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
+  ~Replay() {
+    for (auto& [tags, model] : models_) {
+      if (model.ok()) LoadedModel::LeaveToSystem(*std::move(model));
+    }
+  }
 
   StatusOr<int> Run() {
     line_.Step("replay: request");
@@ -117,6 +123,12 @@ class Replay {
   }
 
   StatusOr<std::unique_ptr<LoadedModel>> LoadOne(const std::vector<std::string>& tags) {
+    SessionOptions options;
+    ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
+    options.compile = flags_.compile;
+    options.threads = flags_.threads;
+    options.files = flags_.resources.Files();
+    const VariablesAhead ahead(folder_->dir(), options);
     const ModelPart part = functions_ ? ModelPart::kWhole : ModelPart::kToRun;
     ASSIGN_OR_RETURN(SavedModel model, ReadAnyModel(folder_->dir(), part));
     MetaGraph* meta = nullptr;
@@ -131,11 +143,6 @@ class Replay {
       RETURN_IF_ERROR(AddFunctionSignatures(meta, &left_out));
       for (const std::string& why : left_out) std::fprintf(stderr, "note: %s\n", why.c_str());
     }
-    SessionOptions options;
-    ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
-    options.compile = flags_.compile;
-    options.threads = flags_.threads;
-    options.files = flags_.resources.Files();
     NamedRequests requests;
     if (flags_.precision.narrow()) {
       ASSIGN_OR_RETURN(requests, FirstRequests(flags_.log));

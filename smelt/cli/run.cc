@@ -23,6 +23,7 @@
 #include "smelt/model/function_signatures.h"
 #include "smelt/model/graph_file.h"
 #include "smelt/model/model_folder.h"
+#include "smelt/model/variables_ahead.h"
 #include "smelt/serve/rest_json.h"
 #include "smelt/wire/numpy/npy.h"
 #include "smelt/wire/saved_model/signature_keys.h"
@@ -58,6 +59,9 @@ class RunCommand {
     ASSIGN_OR_RETURN(const auto given, ReadInputs(flags_.input, &warnings));
     for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
     ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
+    ASSIGN_OR_RETURN(const SessionOptions options, Options());
+    ModelCache cache(flags_.cache, folder.dir());
+    const VariablesAhead ahead(folder.dir(), options);
     SavedModel model;
     if (flags_.graph_def.empty()) {
       // A body of JSON may ask for any function.
@@ -89,7 +93,9 @@ class RunCommand {
                          return FindRunSignature(*meta, name);
                        }));
     }
-    ASSIGN_OR_RETURN(const NamedTensors outputs, Answer(std::move(*meta), folder.dir(), request));
+    ASSIGN_OR_RETURN(const NamedTensors outputs,
+                     Answer(std::move(*meta), folder.dir(), options, request));
+    SaveCache(cache);
     if (!flags_.json.empty()) {
       ASSIGN_OR_RETURN(const std::string text, WriteRestPredict(outputs, request.rows));
       std::printf("%s\n", text.c_str());
@@ -154,21 +160,24 @@ class RunCommand {
     return flags_.json == "-" ? ReadStandardInput() : ReadInput(flags_.json);
   }
 
-  StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
-                                const RestPredictRequest& request) const {
-    if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
-    ProgressLine line;
-    line.Step("run: loading the model");
+  StatusOr<SessionOptions> Options() const {
     SessionOptions options;
     ASSIGN_OR_RETURN(options.passes, PassOptions(flags_.passes));
     ASSIGN_OR_RETURN(options.rewriter, RewriterOfFlag(flags_.optimize));
     options.compile = flags_.compile;
     options.threads = flags_.threads;
     options.files = flags_.resources.Files();
-    ModelCache cache(flags_.cache, dir);
-    ASSIGN_OR_RETURN(const auto loaded,
-                     LoadInPrecision(std::move(meta), dir, options, flags_.precision,
-                                     {{request.signature, request.inputs}}));
+    return options;
+  }
+
+  StatusOr<NamedTensors> Answer(MetaGraph meta, const std::string& dir,
+                                const SessionOptions& options,
+                                const RestPredictRequest& request) const {
+    if (flags_.init_tpu) std::printf("Initializing TPU System ...\n");
+    ProgressLine line;
+    line.Step("run: loading the model");
+    ASSIGN_OR_RETURN(auto loaded, LoadInPrecision(std::move(meta), dir, options, flags_.precision,
+                                                  {{request.signature, request.inputs}}));
     line.Step("run");
     RunOptions run;
     if (flags_.timeout_ms > 0) run.timeout = absl::Milliseconds(flags_.timeout_ms);
@@ -184,7 +193,7 @@ class RunCommand {
       const Status written = WriteFileAtomically(flags_.programs, loaded->session().ProgramsText());
       if (outputs.ok()) RETURN_IF_ERROR(written);
     }
-    SaveCache(cache);
+    LoadedModel::LeaveToSystem(std::move(loaded));
     return outputs;
   }
 

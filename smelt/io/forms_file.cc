@@ -26,7 +26,7 @@ namespace {
 constexpr char kFormsMagic[] = "smeltfrm";
 constexpr uint32_t kFormsVersion = 1;
 constexpr char kFormsSuffix[] = ".forms";
-constexpr size_t kHeadBytes = 128, kHeadCrcAt = 100, kFormsEntryBytes = 56, kFormsKeyBytes = 64;
+constexpr size_t kHeadBytes = 128, kFormsEntryBytes = 56;
 constexpr uint64_t kLine = 64, kFormsPage = 4096;
 // Each of them has a checksum of its own, so that several cores can check a form.
 constexpr size_t kFormsPiece = size_t{1} << 20;
@@ -391,6 +391,16 @@ std::optional<KeptPlace> FindKeptPlace(const void* data) {
   KeptPlace place{m.forms.lock(), m.name, static_cast<int64_t>(offset), m.state};
   if (place.forms == nullptr) return std::nullopt;
   return place;
+}
+
+std::optional<KeptFact> KeptFact::Of(absl::string_view what, const void* data, size_t size) {
+  constexpr size_t kWorthRemembering = size_t{16} << 10;
+  if (size < kWorthRemembering) return std::nullopt;
+  std::optional<KeptPlace> place = FindKeptPlace(data);
+  if (!place || place->state.empty()) return std::nullopt;
+  std::string name = absl::StrCat(what, " ", place->file, " at ", place->offset, " + ", size,
+                                  " of ", place->state);
+  return KeptFact(*std::move(place), std::move(name));
 }
 
 namespace {

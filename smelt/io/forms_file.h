@@ -111,6 +111,22 @@ struct KeptPlace {
 // Empty: in none.
 std::optional<KeptPlace> FindKeptPlace(const void* data);
 
+// That something is true of a mapped file's bytes, which takes a look at all of them to know, and
+// is kept with the file's forms: for as long as the file is in this state.
+class KeptFact {
+ public:
+  // Empty where there is nothing to keep it in, or it is known sooner than looked up.
+  static std::optional<KeptFact> Of(absl::string_view what, const void* data, size_t size);
+  // Did somebody keep it?
+  bool Known() const { return place_.forms->Find(name_, 0).has_value(); }
+  void Keep() const { place_.forms->Add(name_, {}); }
+
+ private:
+  KeptFact(KeptPlace place, std::string name) : place_(std::move(place)), name_(std::move(name)) {}
+  KeptPlace place_;
+  std::string name_;
+};
+
 // What tells this program and the libraries that it has loaded from others: their build ids, as the
 // linker wrote them. Empty where the program itself has none.
 std::string ProgramId();

@@ -9,8 +9,11 @@
 #include "absl/strings/strip.h"
 #include "smelt/base/parallel.h"
 #include "smelt/io/fs.h"
+#include "smelt/kernels/custom/op_library.h"
 #include "smelt/model/model_folder.h"
+#include "smelt/model/variables_ahead.h"
 #include "smelt/stablehlo/call_module.h"
+#include "smelt/wire/bundle/shared_bundle.h"
 #include "smelt/wire/saved_model/object_graph.h"
 #include "smelt/wire/saved_model/object_restore.h"
 #include "smelt/wire/saved_model/signature_keys.h"
@@ -81,6 +84,7 @@ std::map<std::string, LoadedModel::Slot> LoadedModel::Slots(
 StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string& dir,
                                                          const std::vector<std::string>& tags,
                                                          const SessionOptions& options) {
+  const VariablesAhead ahead(dir, options);
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(dir));
   ASSIGN_OR_RETURN(MetaGraph * meta, FindMetaGraph(model, tags));
   return Load(std::move(*meta), dir, options);
@@ -112,6 +116,15 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(MetaGraph meta, const s
   return model;
 }
 
+void LoadedModel::LeaveToSystem(std::unique_ptr<LoadedModel> model) {
+  if (OpLibraryLoaded()) return;
+  model->session_->End();
+  static absl::Mutex mutex;
+  static auto* const left = new std::vector<std::unique_ptr<LoadedModel>>;
+  absl::MutexLock lock(&mutex);
+  left->push_back(std::move(model));
+}
+
 Status LoadedModel::Restore(const std::string& dir) {
   if (!meta_.saver) return OkStatus();
   const std::string prefix = dir + "/variables/variables";
@@ -134,7 +147,7 @@ Status LoadedModel::RestoreByObjects(const std::string& prefix) {
     if (!found || !std::static_pointer_cast<Variable>(found)->initialized()) missing.push_back(n);
   }
   if (missing.empty()) return OkStatus();
-  ASSIGN_OR_RETURN(const auto bundle, BundleReader::Open(prefix, session_->options().files));
+  ASSIGN_OR_RETURN(const auto bundle, OpenSharedBundle(prefix, session_->options().files));
   ASSIGN_OR_RETURN(const std::string objects, CheckpointGraph(*bundle));
   ASSIGN_OR_RETURN(const auto keys, VariableKeys(meta_, session_->graph(), objects));
   std::erase_if(missing, [&](const Node* n) {

@@ -33,6 +33,10 @@ class LoadedModel {
   static StatusOr<std::unique_ptr<LoadedModel>> Load(MetaGraph meta, const std::string& dir,
                                                      const SessionOptions& options = {});
 
+  // For a process that is about to end: what the model's resources do at their end is done, its
+  // memory is for the system to take back. What people's own ops hold ends, too.
+  static void LeaveToSystem(std::unique_ptr<LoadedModel> model);
+
   // The MetaGraph; its `graph` is nullptr, the session owns it.
   const MetaGraph& meta() const { return meta_; }
   Session& session() { return *session_; }

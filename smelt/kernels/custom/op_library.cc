@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -301,7 +302,11 @@ Status RegisterSmeltOps(void* symbol) {
   return OkStatus();
 }
 
+std::atomic<bool> loaded = false;
+
 }  // namespace
+
+bool OpLibraryLoaded() { return loaded; }
 
 Status LoadOpLibrary(const std::string& path) {
   std::string named = path;
@@ -314,6 +319,7 @@ Status LoadOpLibrary(const std::string& path) {
     library = OpenLibrary(named);
   }
   if (library == nullptr) return NotFound("cannot load op library: ", dlerror());
+  loaded = true;
   const std::string where = absl::StrCat("op library ", named, ": ");
   void* symbol = symbols.empty() ? dlsym(library, "smelt_register_ops") : nullptr;
   if (symbol != nullptr) {

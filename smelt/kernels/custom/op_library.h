@@ -17,6 +17,8 @@ namespace smelt {
 // ALREADY_EXISTS for an op or operator that is known; INTERNAL when a function of it fails
 // otherwise. What was added before the error stays. Thread safe.
 Status LoadOpLibrary(const std::string& path);
+// Was a library loaded, whatever came of it?
+bool OpLibraryLoaded();
 
 }  // namespace smelt
 

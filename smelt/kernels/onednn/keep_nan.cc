@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "smelt/base/parallel.h"
+#include "smelt/io/forms_file.h"
 #include "smelt/kernels/isa/bfloat16.h"
 #include "smelt/kernels/isa/columns.h"
 #include "smelt/kernels/nn/isa_activation.h"
@@ -101,7 +102,12 @@ bool ConstantIsModest::operator()(const Tensor& w) {
   const auto is_it = [&](const Seen& s) { return s.w.raw() == w.raw(); };
   auto seen = seen_.Find(is_it);
   if (seen == nullptr) {
-    seen = seen_.Insert(is_it, {w, AllModest(w.raw(), w.num_elements(), w.dtype())});
+    const auto fact =
+        KeptFact::Of(absl::StrCat("modest ", DtypeName(w.dtype())), w.raw(), w.bytes());
+    const bool known = fact && fact->Known();
+    const bool modest = known || AllModest(w.raw(), w.num_elements(), w.dtype());
+    if (fact && modest && !known) fact->Keep();
+    seen = seen_.Insert(is_it, {w, modest});
   }
   return seen->modest;
 }

@@ -1,72 +1,13 @@
 // Saving and restoring tensors through variable bundles.
-#include <sys/stat.h>
-
-#include <map>
-#include <optional>
-#include <set>
-
-#include "absl/synchronization/mutex.h"
 #include "smelt/base/parallel.h"
+#include "smelt/io/fs.h"
 #include "smelt/kernels/kernel.h"
 #include "smelt/kernels/state/slice_tables.h"
 #include "smelt/wire/bundle/bundle.h"
+#include "smelt/wire/bundle/shared_bundle.h"
 
 namespace smelt {
 namespace {
-
-// What tells one version of a bundle from the next: its index is replaced by renaming.
-struct IndexStamp {
-  int64_t size = 0, seconds = 0, nanos = 0;
-  uint64_t inode = 0;
-  bool operator==(const IndexStamp&) const = default;
-};
-
-std::optional<IndexStamp> StampOf(const std::string& prefix) {
-  struct stat st;
-  if (stat(absl::StrCat(prefix, ".index").c_str(), &st) != 0) return std::nullopt;
-  return IndexStamp{st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_ino};
-}
-
-// Readers in use, by prefix, so that the many RestoreV2 of one model open its index once.
-class OpenBundles {
- public:
-  StatusOr<std::shared_ptr<BundleReader>> Open(const std::string& prefix, const FileSystem& files) {
-    // A reader that somebody else opened does not ask again.
-    RETURN_IF_ERROR(files.MayRead(absl::StrCat(prefix, ".index")));
-    const std::optional<IndexStamp> stamp = StampOf(prefix);
-    if (!stamp) {
-      return NotFound(
-          "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
-          "files for ",
-          prefix);
-    }
-    // Locked while opening: others that ask for this prefix want this reader.
-    absl::MutexLock lock(&mutex_);
-    Slot& slot = slots_[prefix];
-    if (auto reader = slot.reader.lock(); reader != nullptr && slot.stamp == *stamp) {
-      return reader;
-    }
-    auto reader = BundleReader::Open(prefix, files);
-    if (reader.ok()) {
-      slot = Slot{*stamp, *reader};
-    }
-    std::erase_if(slots_, [](const auto& s) { return s.second.reader.expired(); });
-    return reader;
-  }
-
- private:
-  struct Slot {
-    IndexStamp stamp;
-    std::weak_ptr<BundleReader> reader;
-  };
-  absl::Mutex mutex_;
-  std::map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
-};
-
-OpenBundles& Bundles() {
-  static auto* bundles = new OpenBundles;
-  return *bundles;
-}
 
 // Keeps a reader for the rest of the step.
 struct HeldBundle final : Resource {
@@ -78,7 +19,7 @@ struct HeldBundle final : Resource {
 
 StatusOr<std::shared_ptr<BundleReader>> OpenForStep(const OpContext& ctx,
                                                     const std::string& prefix) {
-  ASSIGN_OR_RETURN(std::shared_ptr<BundleReader> reader, Bundles().Open(prefix, ctx.files()));
+  ASSIGN_OR_RETURN(std::shared_ptr<BundleReader> reader, OpenSharedBundle(prefix, ctx.files()));
   ResourceManager* held = ctx.step().step_resources;
   if (held == nullptr) return reader;
   auto kept = held->FindOrCreate("", HeldBundle::kKind, prefix,
@@ -143,7 +84,7 @@ Status RunRestoreV2(OpContext& ctx) {
   const std::string& prefix = *ctx.input(0).data<std::string>();
   RETURN_IF_ERROR(ctx.files().MayRead(prefix));
   const int n = ctx.num_outputs();
-  if (!StampOf(prefix)) {
+  if (!Exists(absl::StrCat(prefix, ".index"))) {
     // No bundle: a checkpoint of version 1, whose files match the prefix.
     for (int i = 0; i < n; ++i) {
       ASSIGN_OR_RETURN(Tensor value, RestoreFromSliceTables(
@@ -224,7 +165,7 @@ Status RunMergeCheckpoints(OpContext& ctx) {
   // The parts go once they are merged.
   for (const std::string& prefix : from.flat<std::string>()) {
     RETURN_IF_ERROR(ctx.files().MayWrite(prefix));
-    if (StampOf(prefix)) {
+    if (Exists(absl::StrCat(prefix, ".index"))) {
       prefixes.push_back(prefix);
     } else if (!allow_missing) {
       return InvalidArgument("allow_missing_files was set to false and ", prefix,

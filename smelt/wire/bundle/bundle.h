@@ -5,13 +5,16 @@
 #ifndef SMELT_WIRE_BUNDLE_BUNDLE_H_
 #define SMELT_WIRE_BUNDLE_BUNDLE_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "smelt/io/file_system.h"
@@ -33,7 +36,7 @@ struct BundleEntry {
 };
 
 // Thread safe. The index is read whole; data files are mapped when first needed, and stay mapped
-// while the reader or a tensor from it lives.
+// while the reader or a tensor from it lives. Numbers are verified once.
 class BundleReader {
  public:
   // NOT_FOUND when PREFIX.index is not there; DATA_LOSS when it is not a table, a block fails its
@@ -58,14 +61,28 @@ class BundleReader {
   // INVALID_ARGUMENT when the stored parts do not cover it.
   StatusOr<Tensor> ReadSlice(absl::string_view name, const TensorSlice& slice) const;
 
+  // Verifies numbers, so that reading them does not: for a thread beside those that will read.
+  // Returns when all are verified, or soon after `stop`. What is wrong is for those who read it.
+  void VerifyAhead(const std::atomic<bool>& stop) const;
+
  private:
   struct Part;
+  struct Check {
+    enum class State { kUnknown, kBusy, kRight, kWrong };
+    State state = State::kUnknown;
+    uint32_t crc = 0;  // where it is wrong
+  };
 
   BundleReader() = default;
   const BundleEntry* Lookup(absl::string_view key) const;
   StatusOr<std::shared_ptr<const MappedFile>> Shard(int shard) const;
   Status CheckSize(absl::string_view name, const BundleEntry& entry) const;
+  StatusOr<absl::string_view> Bytes(absl::string_view name, const BundleEntry& entry,
+                                    const MappedFile& file) const;
   StatusOr<Tensor> ReadStored(absl::string_view name, const BundleEntry& entry) const;
+  // Nothing where it was told to stop.
+  std::optional<Check> Verify(const BundleEntry& entry, absl::string_view bytes,
+                              const std::atomic<bool>& stop) const;
   // REQUIRES: CheckSize(entry) is OK.
   StatusOr<Tensor> ReadStrings(absl::string_view name, const BundleEntry& entry,
                                absl::string_view bytes) const;
@@ -80,6 +97,8 @@ class BundleReader {
   std::vector<std::pair<std::string, BundleEntry>> entries_;  // by key, ascending
   mutable absl::Mutex mutex_;
   mutable std::map<int, std::shared_ptr<const MappedFile>> shards_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::Mutex checks_mutex_;
+  mutable absl::node_hash_map<const BundleEntry*, Check> checks_ ABSL_GUARDED_BY(checks_mutex_);
 };
 
 struct BundleWriterOptions {

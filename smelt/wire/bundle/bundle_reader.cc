@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "absl/strings/str_format.h"
 #include "smelt/base/little_endian.h"
@@ -18,11 +19,13 @@ namespace {
 constexpr size_t kDropPagesFrom = size_t{1} << 20;
 constexpr size_t kVerifyStep = size_t{4} << 20;
 
-uint32_t VerifyMapped(absl::string_view bytes) {
+// The checksum; nothing where it was told to stop.
+std::optional<uint32_t> VerifyMapped(absl::string_view bytes, const std::atomic<bool>& stop) {
   if (bytes.size() < kDropPagesFrom) return Crc32c(bytes);
   uint32_t crc = 0;
   // A page that two steps share is dropped by neither; it is one in a thousand.
   for (size_t at = 0; at < bytes.size(); at += kVerifyStep) {
+    if (stop) return std::nullopt;
     const absl::string_view piece = bytes.substr(at, kVerifyStep);
     crc = ExtendCrc32c(crc, piece);
     DropMappedPages(piece.data(), piece.size());
@@ -30,23 +33,18 @@ uint32_t VerifyMapped(absl::string_view bytes) {
   return crc;
 }
 
-// To remember that smaller tensors were verified takes about as long as to verify them.
-constexpr size_t kWorthRemembering = size_t{16} << 10;
-
 // Is the masked checksum of a mapped file's bytes this one? Those that an earlier process verified
 // in the state that the file is in are not read. `*crc`: what was computed where it is another.
-bool IsVerified(absl::string_view bytes, uint32_t masked, uint32_t* crc) {
-  std::optional<KeptPlace> place;
-  if (bytes.size() >= kWorthRemembering) place = FindKeptPlace(bytes.data());
-  std::string name;
-  if (place && !place->state.empty()) {
-    name = absl::StrCat("verified ", place->file, " at ", place->offset, " + ", bytes.size(), " ",
-                        masked, " of ", place->state);
-    if (place->forms->Find(name, 0)) return true;
-  }
-  *crc = VerifyMapped(bytes);
+// Nothing where it was told to stop.
+std::optional<bool> IsVerified(absl::string_view bytes, uint32_t masked,
+                               const std::atomic<bool>& stop, uint32_t* crc) {
+  const auto fact = KeptFact::Of(absl::StrCat("verified ", masked), bytes.data(), bytes.size());
+  if (fact && fact->Known()) return true;
+  const std::optional<uint32_t> computed = VerifyMapped(bytes, stop);
+  if (!computed) return std::nullopt;
+  *crc = *computed;
   if (MaskCrc32c(*crc) != masked) return false;
-  if (!name.empty()) place->forms->Add(name, {});
+  if (fact) fact->Keep();
   return true;
 }
 
@@ -177,18 +175,73 @@ Status BundleReader::CheckSize(absl::string_view name, const BundleEntry& entry)
   return OkStatus();
 }
 
+StatusOr<absl::string_view> BundleReader::Bytes(absl::string_view name, const BundleEntry& entry,
+                                                const MappedFile& file) const {
+  const auto offset = static_cast<size_t>(entry.offset), size = static_cast<size_t>(entry.size);
+  if (offset > file.size() || size > file.size() - offset) {
+    return DataLoss("the file ends at byte ", file.size(), ", the tensor at ", entry.offset, " + ",
+                    entry.size, " (", Where(name, entry), ")");
+  }
+  return file.bytes().substr(offset, size);
+}
+
+// Each entry is verified by the thread that asks first; the others wait for it.
+std::optional<BundleReader::Check> BundleReader::Verify(const BundleEntry& entry,
+                                                        absl::string_view bytes,
+                                                        const std::atomic<bool>& stop) const {
+  Check* check = nullptr;
+  {
+    absl::MutexLock hold(&checks_mutex_);
+    Check& found = checks_[&entry];
+    const auto free = [&found] { return found.state != Check::State::kBusy; };
+    checks_mutex_.Await(absl::Condition(&free));
+    if (found.state != Check::State::kUnknown) return found;
+    found.state = Check::State::kBusy;
+    check = &found;
+  }
+  uint32_t crc = 0;
+  const std::optional<bool> right = IsVerified(bytes, entry.masked_crc, stop, &crc);
+  absl::MutexLock hold(&checks_mutex_);
+  if (!right) {
+    check->state = Check::State::kUnknown;
+    return std::nullopt;
+  }
+  check->state = *right ? Check::State::kRight : Check::State::kWrong;
+  check->crc = crc;
+  return *check;
+}
+
+void BundleReader::VerifyAhead(const std::atomic<bool>& stop) const {
+  std::vector<const std::pair<std::string, BundleEntry>*> order;
+  for (const auto& stored : entries_) {
+    const BundleEntry& e = stored.second;
+    if (e.size > 0 && IsPod(e.dtype) && !e.partitioned()) order.push_back(&stored);
+  }
+  // The longest first, so that those who read the rest meanwhile need not wait for one at the end;
+  // what a page or two holds as it lies.
+  std::ranges::sort(order, {}, [](const auto* stored) {
+    const BundleEntry& e = stored->second;
+    const int64_t size = static_cast<size_t>(e.size) < kDropPagesFrom ? 0 : e.size;
+    return std::tuple(-size, e.shard, e.offset);
+  });
+  for (const auto* stored : order) {
+    const auto& [name, entry] = *stored;
+    const auto file = Shard(entry.shard);
+    if (!file.ok()) continue;
+    const auto bytes = Bytes(name, entry, **file);
+    if (bytes.ok() && !Verify(entry, *bytes, stop)) return;
+  }
+}
+
 StatusOr<Tensor> BundleReader::ReadStored(absl::string_view name, const BundleEntry& entry) const {
   RETURN_IF_ERROR(CheckSize(name, entry));
   ASSIGN_OR_RETURN(const auto file, Shard(entry.shard));
-  const auto offset = static_cast<size_t>(entry.offset), size = static_cast<size_t>(entry.size);
-  if (offset > file->size() || size > file->size() - offset) {
-    return DataLoss("the file ends at byte ", file->size(), ", the tensor at ", entry.offset, " + ",
-                    entry.size, " (", Where(name, entry), ")");
-  }
-  const absl::string_view bytes = file->bytes().substr(offset, size);
+  ASSIGN_OR_RETURN(const absl::string_view bytes, Bytes(name, entry, *file));
+  const size_t size = bytes.size();
   if (entry.dtype == Dtype::kString) return ReadStrings(name, entry, bytes);
-  uint32_t crc = 0;
-  if (!IsVerified(bytes, entry.masked_crc, &crc)) return ChecksumError(name, entry, crc);
+  static const std::atomic<bool> never = false;
+  const std::optional<Check> check = Verify(entry, bytes, never);
+  if (check->state != Check::State::kRight) return ChecksumError(name, entry, check->crc);
   // No type asks for more than the alignment of a double.
   const size_t align = std::min<size_t>(DtypeSize(entry.dtype), alignof(double));
   const bool proper = entry.dtype != Dtype::kBool || ProperBools(bytes);

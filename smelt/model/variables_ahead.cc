@@ -1,0 +1,25 @@
+#include "smelt/model/variables_ahead.h"
+
+#include "smelt/base/team.h"
+#include "smelt/base/thread.h"
+#include "smelt/model/model_folder.h"
+#include "smelt/wire/bundle/shared_bundle.h"
+
+namespace smelt {
+
+VariablesAhead::VariablesAhead(const std::string& dir, const SessionOptions& options) {
+  if (dir.empty() || options.threads == 1 || NumCores() == 1) return;
+  auto reader =
+      OpenSharedBundle(dir + "/variables/variables", options.files.With(FoldersOfModel(dir)));
+  if (!reader.ok()) return;
+  reader_ = *std::move(reader);
+  auto thread = StartThread([this] { reader_->VerifyAhead(stop_); });
+  if (thread.ok()) thread_ = *std::move(thread);
+}
+
+VariablesAhead::~VariablesAhead() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace smelt
