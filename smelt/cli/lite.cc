@@ -12,6 +12,7 @@
 #include "smelt/io/fs.h"
 #include "smelt/model/graph_file.h"
 #include "smelt/model/model_folder.h"
+#include "smelt/model/variables_ahead.h"
 
 namespace smelt {
 namespace {
@@ -47,6 +48,7 @@ StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
                            "model.export(FOLDER) there, and export the folder");
   }
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
+  const VariablesAhead ahead(folder.dir(), options);
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir(), ModelPart::kToRun));
   ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model, flags.tag_set));
   return LoadedModel::Load(std::move(*meta), folder.dir(), options);

@@ -57,7 +57,17 @@ class Renamed final : public StagedFile {
   ~Renamed() override {
     if (goes_) unlink(beside_.c_str());
   }
-  Status Write(absl::string_view bytes) override { return WriteAll(fd_.get(), bytes, beside_); }
+  Status Write(absl::string_view bytes) override {
+    RETURN_IF_ERROR(WriteAll(fd_.get(), bytes, beside_));
+    written_ += static_cast<off_t>(bytes.size());
+    if (written_ - begun_ >= kWriteBack) {
+      // The disk writes while the rest is made. Advice: Publish() waits for all and says what
+      // fails.
+      sync_file_range(fd_.get(), begun_, written_ - begun_, SYNC_FILE_RANGE_WRITE);
+      begun_ = written_;
+    }
+    return OkStatus();
+  }
 
   Status Publish() override {
     if (fsync(fd_.get()) != 0) return FileError(beside_, errno);
@@ -86,8 +96,11 @@ class Renamed final : public StagedFile {
     }
   }
 
+  static constexpr off_t kWriteBack = off_t{8} << 20;
+
   const std::string path_, beside_;
   Descriptor fd_;
+  off_t written_ = 0, begun_ = 0;        // bytes; those that the disk was told of
   std::optional<RemovedOnSignal> goes_;  // until it is renamed
 };
 
