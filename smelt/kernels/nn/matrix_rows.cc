@@ -23,6 +23,9 @@ constexpr int64_t kMatrixWorkOfThread = 1 << 20;
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t RatioUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
+// Bytes of rows, or of weights, that stay in a core's cache beside what else passes it.
+int64_t RowsNear() { return NearCacheBytes(1 << 20) / 4; }
+
 }  // namespace
 
 MatrixRows::MatrixRows(const Int8Window& window, int64_t element, bool alone)
@@ -67,7 +70,7 @@ MatrixRows::MatrixRows(const Int8Window& window, int64_t element, bool alone)
   // Rows meet all panels: as many bytes of them as of weights, of which those that are copied stay
   // in the nearest cache where they can.
   const int64_t read = kind_ == Kind::kCopied ? row_step_ : depth_bytes;
-  const int64_t near = NearCacheBytes(1 << 20) / 4;
+  const int64_t near = RowsNear();
   const int64_t part =
       kind_ == Kind::kCopied ? std::clamp(panels_ * bytes_of_panel(), kBytesOfPanels, near) : near;
   rows_of_part_ =
@@ -215,7 +218,7 @@ MatrixRun MatrixRows::RunOf(const char* x, int64_t step) const {
 }
 
 template <typename F>
-void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, F&& run) const {
+void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, int64_t row_bytes, F&& run) const {
   const int64_t wanted = Threads() == 1 ? 1 : 4 * int64_t{Threads()};
   int64_t rows = std::min(rows_of_part_, RoundUp(rows_of_image, kRowsOfBlock));
   if (images * RatioUp(rows_of_image, rows) < wanted) {
@@ -224,14 +227,23 @@ void MatrixRows::ForTasks(int64_t images, int64_t rows_of_image, F&& run) const 
   }
   // Rows that are too few for a part of their own go with the one before.
   const int64_t row_parts = std::max<int64_t>(1, RatioUp(rows_of_image - kMatrixRows, rows));
-  const int64_t panel_parts = std::clamp<int64_t>(RatioUp(wanted, images * row_parts), 1, panels_);
-  const int64_t tasks = images * row_parts * panel_parts;
+  const int64_t row_tasks = images * row_parts;
+  int64_t panel_parts = std::clamp<int64_t>(RatioUp(wanted, row_tasks), 1, panels_);
+  // What does not stay in the near cache is read again for each part of the other.
+  const int64_t near = RowsNear(), weights = panels_ * bytes_of_panel();
+  const int64_t all_rows = images * rows_of_image * row_bytes;
+  const int64_t chunks = std::clamp(RatioUp(weights, near), panel_parts, panels_);
+  const bool panels_first = weights + all_rows * (all_rows <= 2 * near ? 1 : chunks) <
+                            all_rows + weights * (weights <= near ? 1 : row_tasks);
+  if (panels_first) panel_parts = chunks;
+  const int64_t tasks = row_tasks * panel_parts;
   const int64_t work = images * rows_of_image * length_ * std::ssize(segments_) * image_.w.units;
   SharedParallelFor(tasks, std::max<int64_t>(1, kMatrixWorkOfThread / (work / tasks + 1)),
                     [&](int64_t begin, int64_t end) {
                       IsaMatrixTiles().begin(step_bytes_);
                       for (int64_t i = begin; i < end; ++i) {
-                        const int64_t part = i / panel_parts, p = i % panel_parts;
+                        const int64_t part = panels_first ? i % row_tasks : i / panel_parts;
+                        const int64_t p = panels_first ? i / row_tasks : i % panel_parts;
                         const int64_t in_image = part % row_parts, from = in_image * rows;
                         const int64_t to = in_image + 1 == row_parts ? rows_of_image : from + rows;
                         run(Task{part / row_parts, from, to, p * panels_ / panel_parts,
@@ -247,7 +259,7 @@ void MatrixRows::RunInPlace(const char* x, char* scratch, RunFn run) const {
   for (int64_t r = 0; r < tail_; ++r) {
     std::memcpy(scratch + r * row_step_, x + (whole + r) * step, static_cast<size_t>(step));
   }
-  ForTasks(1, rows, [&](const Task& t) {
+  ForTasks(1, rows, step, [&](const Task& t) {
     std::array<int64_t, kMostRowsOfPart + kMatrixRows> places;
     for (int64_t r = t.from; r < t.to; ++r) places[static_cast<size_t>(r - t.from)] = r * units;
     const int64_t end = std::min(t.to, whole);
@@ -298,7 +310,7 @@ void MatrixRows::RunFlat(const Int8Band& band, const char* image, RunFn run) con
   const Int8Window& w = image_.w;
   const int64_t pixel = image_.depth * element_;
   const int64_t of_image = image_.LinesOf(band.lines) * image_.width * pixel;
-  ForTasks(band.images, (band.lines - 1) * image_.width + w.out_w, [&](const Task& t) {
+  ForTasks(band.images, (band.lines - 1) * image_.width + w.out_w, pixel, [&](const Task& t) {
     std::array<int64_t, kMostRowsOfPart + kMatrixRows> places;
     int64_t y = t.from / image_.width, column = t.from % image_.width;
     for (int64_t r = 0; r < t.to - t.from; ++r) {
@@ -319,7 +331,7 @@ void MatrixRows::RunFlat(const Int8Band& band, const char* image, RunFn run) con
 void MatrixRows::RunLines(const Int8Band& band, const char* image, RunFn run) const {
   const Int8Window& w = image_.w;
   const int64_t step = image_.stride_w * image_.depth * element_;
-  ForTasks(band.images * band.lines, w.out_w, [&](const Task& t) {
+  ForTasks(band.images * band.lines, w.out_w, step, [&](const Task& t) {
     std::array<int64_t, kMostRowsOfPart + kMatrixRows> places;
     const int64_t line = (band.image * w.out_h + band.line + t.image) * w.out_w;
     for (int64_t r = t.from; r < t.to; ++r) {

@@ -69,8 +69,9 @@ class MatrixRows {
   template <typename T>
   void PackGroup(const T* weights, bool transposed, int64_t first, int64_t numbers, int64_t column,
                  int64_t columns, uint32_t* to) const;
+  // `row_bytes`: from a row's begin to the next one's.
   template <typename F>
-  void ForTasks(int64_t images, int64_t rows_of_image, F&& run) const;
+  void ForTasks(int64_t images, int64_t rows_of_image, int64_t row_bytes, F&& run) const;
   void RunInPlace(const char* x, char* scratch, RunFn run) const;
   void RunImage(const char* x, uint8_t zero, char* scratch, RunFn run) const;
   void RunFlat(const Int8Band& band, const char* image, RunFn run) const;
