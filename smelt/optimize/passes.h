@@ -181,6 +181,8 @@ void DropWrongOutputShapes(Graph& graph);
 // XlaCallModule becomes a call of what its module was lowered to (stablehlo/call_module.h). A
 // module that could not be lowered gives its error here.
 Status CallModules(Graph& graph, const PassContext& context);
+// SymbolicGradient, which no kernel computes, becomes the body of the gradient that it asks for.
+Status OpenGradients(Graph& graph, const PassContext& context);
 // Calls of functions become their bodies, except where functions call themselves or grow too large
 // (inline_plan.h). For a session all do, with the function for the device of those that stand for
 // each other (implementations.h). In a user's graph those where that loses nothing; there If, Case

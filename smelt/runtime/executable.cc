@@ -11,6 +11,7 @@
 #include "smelt/base/out_of_memory.h"
 #include "smelt/graph/constant.h"
 #include "smelt/graph/op_facts.h"
+#include "smelt/kernels/direct_call.h"
 #include "smelt/kernels/resource_types.h"
 #include "smelt/optimize/passes.h"
 #include "smelt/runtime/dataflow.h"
@@ -27,10 +28,12 @@ constexpr int kLeastRegion = 2;
 constexpr Kernel kProgramKernel = {.op = "_Program", .name = "compiled"};
 constexpr Kernel kScanKernel = {.op = "_Scan", .name = "scan"};
 
-StatusOr<const Kernel*> KernelOf(const Node& n) {
+StatusOr<const Kernel*> KernelOf(const Node& n, const FunctionLibrary& library) {
   if (n.Is("_Program")) return &kProgramKernel;
   if (n.Is("_Scan")) return &kScanKernel;
-  return FindKernel(n);
+  auto kernel = FindKernel(n);
+  if (!kernel.ok() && library.Find(n.op()) != nullptr) return DirectCallKernel();
+  return kernel;
 }
 
 int64_t ConstantBytes(const Graph& graph) {
@@ -125,7 +128,7 @@ Status Executable::Build(std::unique_ptr<Graph> graph, std::string function, boo
     // Left where a region took a copy: the bytes are there once.
     if (n->Is("Const") && inline_constants && n->uses().empty()) continue;
     const auto body = bodies.find(n);
-    auto kernel = KernelOf(*n);
+    auto kernel = KernelOf(*n, *graph_->library());
     if (!kernel.ok()) {
       missing[std::string(n->op())].push_back(n->name());
       if (first_missing.ok()) first_missing = kernel.status();

@@ -125,6 +125,40 @@ def order(r):
     yield graph_case("StatefulPartitionedCall", dead, name="of_a_side_of_a_switch")
 
 
+def direct(r):
+    """Nodes whose op is the function's name, as Defun of version 1 makes them."""
+    from tensorflow.python.framework.function import Defun
+
+    @Defun(tf.float32, func_name="Halve")
+    def halve(x):
+        return x / 2.0
+
+    @Defun(tf.float32, tf.float32, func_name="HalvesAndSum")
+    def halves(x, y):
+        return halve(x), halve(x) + halve(y)
+
+    def build():
+        x, y = ph("float"), ph("float")
+        a, b = halves(R.Sqrt(x=x), y)
+        return [Step(fetch=[a, b], feed={x: np.float32(16), y: np.float32(3)}), Step(fetch=[b], feed={x: np.float32(4), y: np.float32(-1)})]
+
+    yield graph_case("HalvesAndSum", build, name="by_its_name")
+
+    @Defun(tf.resource, tf.float32, func_name="AddToIt")
+    def add(h, x):
+        with tf.control_dependencies([R.AssignAddVariableOp(resource=h, value=x)]):
+            return R.ReadVariableOp(resource=h, dtype=tf.float32)
+
+    def stateful():
+        v, x = handle(), ph("float")
+        first = R.AssignVariableOp(resource=v, value=x)
+        out = add(v, x)
+        return [Step(run=[first], feed={x: np.float32(1)})] + [Step(fetch=[out], feed={x: np.float32(k)}) for k in (2, 3)]
+
+    yield graph_case("AddToIt", stateful, name="with_effects_by_its_name")
+
+
 def cases(r):
     tf.compat.v1.disable_eager_execution()
     yield from order(r)
+    yield from direct(r)

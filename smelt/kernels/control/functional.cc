@@ -1,7 +1,8 @@
 // Control flow of version 2: calls, branches and loops over functions of the library.
+#include "absl/strings/match.h"
 #include "smelt/graph/function_ops.h"
 #include "smelt/kernels/control/truth.h"
-#include "smelt/kernels/kernel.h"
+#include "smelt/kernels/direct_call.h"
 
 namespace smelt {
 namespace {
@@ -30,6 +31,12 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
   } else if (IsLoop(node) || node.Is("XlaWhile")) {
     RETURN_IF_ERROR(add("cond"));
     RETURN_IF_ERROR(add("body"));
+  } else if (!IsCase(node)) {  // the function itself, whose attributes are the call's
+    auto attrs = std::make_shared<AttrMap>();
+    for (const auto& [name, value] : node.attrs()) {
+      if (!absl::StartsWith(name, "_")) attrs->Set(name, value);
+    }
+    RETURN_IF_ERROR(push(FuncAttr{std::string(node.op()), std::move(attrs)}));
   } else {
     const Attr* attr = node.Find("branches");
     const auto* branches = attr ? attr->get<std::vector<FuncAttr>>() : nullptr;
@@ -183,7 +190,12 @@ constexpr Kernel kFunctionalTable[] = {
     {"XlaWhile", "", kAnyType, "function:while", RunWhile<true>, PrepareFunctional},
 };
 
+constexpr Kernel kDirectCall = {"PartitionedCall", "",      kAnyType,
+                                "function:call",   RunCall, PrepareFunctional};
+
 }  // namespace
+
+const Kernel* DirectCallKernel() { return &kDirectCall; }
 
 extern constinit const std::span<const Kernel> kFunctionalKernels = kFunctionalTable;
 

@@ -31,9 +31,11 @@ struct Call {
 
 class FunctionOptimizer {
  public:
-  FunctionOptimizer(Graph& graph, const PassContext& context)
+  // `gradients_alone`: other calls stay as they are.
+  FunctionOptimizer(Graph& graph, const PassContext& context, bool gradients_alone)
       : graph_(graph),
         context_(context),
+        gradients_alone_(gradients_alone),
         left_(context.inlinable_nodes),
         gradients_(*graph.library()),
         plan_([this](const Graph&, const Node& n, std::vector<const Function*>& callees) {
@@ -61,7 +63,7 @@ class FunctionOptimizer {
       const Pending next = todo.front();
       todo.pop_front();
       // A call that is kept must not change: where some are, only the bodies are chosen.
-      if (sessions && !context_.keep_call) {
+      if (sessions && !context_.keep_call && !gradients_alone_) {
         SelectImplementations(graph_, next.node, context_.device_type);
       }
       std::vector<Node*> added;
@@ -118,6 +120,7 @@ class FunctionOptimizer {
       if (!gradient.ok()) return std::nullopt;
       return Call{CallKind::kDirect, gradient->function, gradient->attrs};
     }
+    if (gradients_alone_) return std::nullopt;
     if (IsPartitionedCall(n)) {
       const FuncAttr* f = n.Func("f");
       if (f == nullptr) return std::nullopt;
@@ -211,8 +214,7 @@ class FunctionOptimizer {
     return body;
   }
 
-  // A call that stays: sessions have no kernel for a function that is used as an op, so that an op
-  // calls it.
+  // A call that stays: by an op that other passes know, too, where a function is used as an op.
   Status KeepCall(Node* call, const Function& f) {
     if (!context_.for_execution || IsPartitionedCall(*call) || context_.keep_call) {
       return OkStatus();
@@ -335,6 +337,7 @@ class FunctionOptimizer {
 
   Graph& graph_;
   const PassContext& context_;
+  const bool gradients_alone_;
   // Of users' graphs.
   std::optional<Frames> frames_;
   std::optional<DeadValues> dead_values_;
@@ -350,12 +353,19 @@ class FunctionOptimizer {
 
 }  // namespace
 
+Status OpenGradients(Graph& graph, const PassContext& context) {
+  if (std::ranges::none_of(graph.Nodes(), [](const Node* n) { return n->Is(kGradient); })) {
+    return OkStatus();
+  }
+  return FunctionOptimizer(graph, context, /*gradients_alone=*/true).Run();
+}
+
 Status OptimizeFunctions(Graph& graph, const PassContext& context) {
   if (graph.library()->Functions().empty() &&
       std::ranges::none_of(graph.Nodes(), [](const Node* n) { return n->Is(kGradient); })) {
     return OkStatus();
   }
-  RETURN_IF_ERROR(FunctionOptimizer(graph, context).Run());
+  RETURN_IF_ERROR(FunctionOptimizer(graph, context, /*gradients_alone=*/false).Run());
   return context.for_execution ? OkStatus() : SpecializeFunctions(graph, context);
 }
 
