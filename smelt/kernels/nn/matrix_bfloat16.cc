@@ -92,13 +92,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixBfloat16::Bind(const Int8Window& w,
   if (!ClampingStepsOf(fused, bias, addend, &steps)) return nullptr;
   MatrixRows rows(w, sizeof(uint16_t), /*alone=*/true);
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, rows.MakePacked(a));
-    if (factors.empty()) {
-      rows.Pack(weights.raw(), transposed, packed.raw());
-    } else {
-      ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(weights, factors));
-      rows.Pack(scaled.raw(), transposed, packed.raw());
-    }
+    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, factors, ScaledColumns, a));
     DropOriginal(weights);
     return packed;
   };

@@ -119,8 +119,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, con
   run.x_unsigned = x_unsigned;
 
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, rows.MakePacked(a));
-    rows.Pack(weights.raw(), transposed, packed.raw());
+    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, {}, nullptr, a));
     DropOriginal(weights);
     return packed;
   };

@@ -6,6 +6,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
+#include "smelt/kernels/common/kept_form.h"
 
 namespace smelt::nn {
 namespace {
@@ -121,11 +122,6 @@ bool MatrixRows::CopiesShortLines(const Int8Window& w, int64_t element) {
   return w.kernel_w * w.depth * element < kMatrixStepBytes && w.kernel_h > kFewLines;
 }
 
-StatusOr<Tensor> MatrixRows::MakePacked(Allocator* allocator) const {
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{panels_ * bytes_of_panel()}));
-  return Tensor::Make(Dtype::kInt8, shape, allocator);
-}
-
 // Numbers [first, first + 4 bytes of them) of `columns` columns, those of each side by side.
 template <typename T>
 void MatrixRows::PackGroup(const T* weights, bool transposed, int64_t first, int64_t numbers,
@@ -178,12 +174,30 @@ void MatrixRows::PackAs(const T* weights, bool transposed, char* to) const {
   });
 }
 
-void MatrixRows::Pack(const void* weights, bool transposed, void* to) const {
-  if (element_ == 1) {
-    PackAs(static_cast<const uint8_t*>(weights), transposed, static_cast<char*>(to));
-  } else {
-    PackAs(static_cast<const uint16_t*>(weights), transposed, static_cast<char*>(to));
+StatusOr<Tensor> MatrixRows::Packed(const Tensor& weights, bool transposed,
+                                    std::span<const float> factors, ScaleFn scale,
+                                    Allocator* allocator) const {
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{panels_ * bytes_of_panel()}));
+  const auto kept = KeptForm::Of(weights,
+                                 absl::StrCat("matrix ", std::ssize(segments_), " ", length_, " ",
+                                              image_.w.units, transposed ? " turned" : ""),
+                                 factors);
+  if (kept) {
+    if (auto found = kept->Find(Dtype::kInt8, shape)) return *std::move(found);
   }
+  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kInt8, shape, allocator));
+  Tensor scaled = weights;
+  if (!factors.empty()) {
+    ASSIGN_OR_RETURN(scaled, scale(weights, factors));
+  }
+  auto* const to = static_cast<char*>(packed.raw());
+  if (element_ == 1) {
+    PackAs(static_cast<const uint8_t*>(scaled.raw()), transposed, to);
+  } else {
+    PackAs(static_cast<const uint16_t*>(scaled.raw()), transposed, to);
+  }
+  if (kept) kept->Keep(packed);
+  return packed;
 }
 
 size_t MatrixRows::scratch_bytes() const {

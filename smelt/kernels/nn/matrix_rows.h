@@ -4,6 +4,7 @@
 #define SMELT_KERNELS_NN_MATRIX_ROWS_H_
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -33,10 +34,11 @@ class MatrixRows {
   // Two layers of the same weights that have as many read the same packed ones.
   int64_t num_segments() const { return std::ssize(segments_); }
   int64_t bytes_of_panel() const { return std::ssize(segments_) * steps_ * 2 * kMatrixStepWeights; }
-  // weights: [kernel_h, kernel_w, depth, units], or [units, depth] of a product where `transposed`;
-  // `to` is as MakePacked makes it.
-  StatusOr<Tensor> MakePacked(Allocator* allocator) const;
-  void Pack(const void* weights, bool transposed, void* to) const;
+  // weights: [kernel_h, kernel_w, depth, units], or [units, depth] of a product where `transposed`,
+  // each column times its factor where there are some, by `scale`. Forms are kept (KeptForm).
+  using ScaleFn = StatusOr<Tensor> (*)(const Tensor& weights, std::span<const float> factors);
+  StatusOr<Tensor> Packed(const Tensor& weights, bool transposed, std::span<const float> factors,
+                          ScaleFn scale, Allocator* allocator) const;
 
   size_t scratch_bytes() const;
   // Calls run(what it has of the input and the places, first panel, last panel) on threads, between

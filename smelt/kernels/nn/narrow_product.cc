@@ -7,6 +7,7 @@
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/base/processor.h"
+#include "smelt/kernels/common/kept_form.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/isa.h"
 #include "smelt/kernels/isa/tile_bfloat16.h"
@@ -100,16 +101,19 @@ class BoundNarrowProduct final : public BoundKernel {
 StatusOr<Tensor> PackedFilter(const Tensor& filter, int64_t depth, int64_t columns,
                               std::span<const float> factors, Allocator* allocator) {
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{NarrowPanels(columns).Elements(depth / 2)}));
-  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kBfloat16, shape, allocator));
-  auto* to = static_cast<uint16_t*>(packed.raw());
-  if (factors.empty()) {
-    PackPairs(static_cast<const uint16_t*>(filter.raw()), columns, depth, depth / 2,
-              NarrowPanels(columns), to);
-    return packed;
+  const auto kept =
+      KeptForm::Of(filter, absl::StrCat("panels of pairs ", depth, " ", columns), factors);
+  if (kept) {
+    if (auto found = kept->Find(Dtype::kBfloat16, shape)) return *std::move(found);
   }
-  ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(filter, factors));
+  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kBfloat16, shape, allocator));
+  Tensor scaled = filter;
+  if (!factors.empty()) {
+    ASSIGN_OR_RETURN(scaled, ScaledColumns(filter, factors));
+  }
   PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, depth / 2,
-            NarrowPanels(columns), to);
+            NarrowPanels(columns), static_cast<uint16_t*>(packed.raw()));
+  if (kept) kept->Keep(packed);
   return packed;
 }
 
