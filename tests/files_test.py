@@ -222,6 +222,15 @@ for op, body in writers.items():
         if n.startswith("written"):
             (shutil.rmtree if (work / n).is_dir() else os.unlink)(work / n)
 
+# What a writer of summaries holds back is written when the process ends.
+events = (string_const("path", str(written)) + string_const("suffix", "") + int_const("many", 100) + int_const("step", 3, dtype="DT_INT64")
+    + string_const("tag", "held back") + node("writer", "SummaryWriter") + node("made", "CreateSummaryFileWriter", "writer", "path", "many", "many", "suffix")
+    + node("value", "Const", dtype="type: DT_FLOAT", value="tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 }")
+    + node("out", "WriteScalarSummary", "writer", "step", "tag", "value", "^made", T="type: DT_FLOAT"))
+code, out, err = graph(events + after, "--fetches", "seen:0", "--allow_write", work)
+check("held back summaries", code == 0 and any(b"held back" in f.read_bytes() for f in written.iterdir()), err)
+shutil.rmtree(written)
+
 # ---- a model's own files: assets and variables, that do not lead out of its folder
 own = work / "own"
 shutil.copytree(models / "language_model", own)

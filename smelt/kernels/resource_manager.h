@@ -3,6 +3,7 @@
 #define SMELT_KERNELS_RESOURCE_MANAGER_H_
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,8 @@ class ResourceManager {
       const std::function<StatusOr<std::shared_ptr<Resource>>()>& make);
   // false when there was none.
   bool Remove(absl::string_view container, absl::string_view kind, absl::string_view name);
+  // Are all of these kinds?
+  bool HoldsOnly(std::initializer_list<absl::string_view> kinds) const;
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;

@@ -1,5 +1,7 @@
 #include "smelt/kernels/step.h"
 
+#include <algorithm>
+
 #include "absl/time/clock.h"
 #include "smelt/kernels/resource_manager.h"
 
@@ -48,6 +50,13 @@ bool ResourceManager::Remove(absl::string_view container, absl::string_view kind
                              absl::string_view name) {
   absl::MutexLock lock(&mutex_);
   return resources_.erase(Key(container, kind, name)) > 0;
+}
+
+bool ResourceManager::HoldsOnly(std::initializer_list<absl::string_view> kinds) const {
+  absl::MutexLock lock(&mutex_);
+  return std::ranges::all_of(resources_, [&](const auto& r) {
+    return std::ranges::find(kinds, r.second->kind()) != kinds.end();
+  });
 }
 
 Tensor Variable::Read() const {

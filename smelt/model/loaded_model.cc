@@ -10,6 +10,7 @@
 #include "smelt/base/parallel.h"
 #include "smelt/io/fs.h"
 #include "smelt/kernels/custom/op_library.h"
+#include "smelt/kernels/state/tables.h"
 #include "smelt/model/model_folder.h"
 #include "smelt/model/variables_ahead.h"
 #include "smelt/stablehlo/call_module.h"
@@ -117,8 +118,10 @@ StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(MetaGraph meta, const s
 }
 
 void LoadedModel::LeaveToSystem(std::unique_ptr<LoadedModel> model) {
-  if (OpLibraryLoaded()) return;
-  model->session_->End();
+  // What others do at their end, as a writer of summaries that has not written all, is done by who
+  // holds them last.
+  const bool plain = model->session_->resources().HoldsOnly({Variable::kKind, LookupTable::kKind});
+  if (!plain || OpLibraryLoaded()) return;
   static absl::Mutex mutex;
   static auto* const left = new std::vector<std::unique_ptr<LoadedModel>>;
   absl::MutexLock lock(&mutex);

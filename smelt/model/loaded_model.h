@@ -33,8 +33,9 @@ class LoadedModel {
   static StatusOr<std::unique_ptr<LoadedModel>> Load(MetaGraph meta, const std::string& dir,
                                                      const SessionOptions& options = {});
 
-  // For a process that is about to end: what the model's resources do at their end is done, its
-  // memory is for the system to take back. What people's own ops hold ends, too.
+  // For a process that is about to end: the memory of a model that holds but variables and tables
+  // is for the system to take back; any other model ends here, as its resources and people's own
+  // ops may do something then.
   static void LeaveToSystem(std::unique_ptr<LoadedModel> model);
 
   // The MetaGraph; its `graph` is nullptr, the session owns it.

@@ -84,16 +84,13 @@ Session::Session(std::shared_ptr<const Graph> graph, SessionOptions options)
   core_threads_ = std::make_unique<CoreThreads>(options_.tpu_cores);
 }
 
-Session::~Session() { End(); }
-
-void Session::End() {
+Session::~Session() {
   std::vector<std::function<void()>> at_end;
   {
     absl::MutexLock lock(&mutex_);
     at_end.swap(at_end_);
   }
   for (const auto& stop : at_end) stop();
-  resources_.reset();
 }
 
 void Session::AtEnd(std::function<void()> stop) {
@@ -113,7 +110,7 @@ StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
       return CutCallable(*graph_, spec.feeds, spec.fetches, spec.targets);
     };
     recipe.variable = [this](const Node& node) -> std::shared_ptr<Variable> {
-      return node.Is("_Arg") ? nullptr : FindVariable(*resources_, node);
+      return node.Is("_Arg") ? nullptr : FindVariable(resources_, node);
     };
     if (options_.optimize) recipe.rewriter = &options_.rewriter;
     recipe.passes = options_.passes;
@@ -126,7 +123,7 @@ StatusOr<std::shared_ptr<Callable>> Session::MakeCallable(const CallableSpec& sp
 void Session::FillStep(Step& step, ResourceManager* step_resources,
                        const Cancellation* cancellation) {
   step.id = next_step_.fetch_add(1, std::memory_order_relaxed);
-  step.resources = resources_.get();
+  step.resources = &resources_;
   step.step_resources = step_resources;
   step.functions = this;
   step.allocator = cpu_->allocator().get();
@@ -281,7 +278,7 @@ std::shared_ptr<FrozenExecutable> Session::Specialize(FunctionEntry& entry,
     return Instantiate(*function, callee.attrs());
   };
   recipe.variable = [this, held = std::move(held)](const Node& node) -> std::shared_ptr<Variable> {
-    if (!node.Is("_Arg")) return FindVariable(*resources_, node);
+    if (!node.Is("_Arg")) return FindVariable(resources_, node);
     const auto index = static_cast<size_t>(node.Int("index"));
     return index < held.size() ? AsVariable(held[index]) : nullptr;
   };

@@ -73,9 +73,6 @@ class Session final : public FunctionRunner {
  public:
   explicit Session(std::shared_ptr<const Graph> graph, SessionOptions options = {});
   ~Session() override;
-  // Stops what runs beside it and lets go of its resources, as the destructor does. REQUIRES: not
-  // used any more.
-  void End();
 
   // The callable of these names, made when first asked for. Nothing is looked up yet: what is wrong
   // with the names is an error of RunCallable. REQUIRES: not used once the session has ended.
@@ -108,7 +105,7 @@ class Session final : public FunctionRunner {
   // Every program that there is; requests that would make others wait meanwhile.
   void VisitPrograms(ProgramVisitor visit);
 
-  ResourceManager& resources() { return *resources_; }
+  ResourceManager& resources() { return resources_; }
   const Graph& graph() const { return *graph_; }
   const SessionOptions& options() const { return options_; }
   int num_tpu_cores() const { return static_cast<int>(cores_.size()); }
@@ -143,7 +140,7 @@ class Session final : public FunctionRunner {
 
   std::shared_ptr<const Graph> graph_;
   SessionOptions options_;
-  std::unique_ptr<ResourceManager> resources_ = std::make_unique<ResourceManager>();
+  ResourceManager resources_;
   std::unique_ptr<Device> cpu_;
   std::vector<std::unique_ptr<Device>> cores_;
   std::unique_ptr<CoreThreads> core_threads_;  // of cores_, by index
