@@ -61,6 +61,22 @@ class KeptForm {
   std::string name_;
 };
 
+// The form of constant `t` (KeptForm::Of): a kept one, or one that fill(Tensor& form), a Status,
+// makes in memory of `allocator` and that is kept where forms of `t` are.
+template <typename Fill>
+StatusOr<Tensor> KeptOrMade(const Tensor& t, absl::string_view how, std::span<const float> factors,
+                            Dtype dtype, const Shape& shape, Allocator* allocator,
+                            const Fill& fill) {
+  const auto kept = KeptForm::Of(t, how, factors);
+  if (kept) {
+    if (auto found = kept->Find(dtype, shape)) return *std::move(found);
+  }
+  ASSIGN_OR_RETURN(Tensor form, Tensor::Make(dtype, shape, allocator));
+  RETURN_IF_ERROR(fill(form));
+  if (kept) kept->Keep(form);
+  return form;
+}
+
 }  // namespace smelt
 
 #endif  // SMELT_KERNELS_COMMON_KEPT_FORM_H_

@@ -31,12 +31,6 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
   } else if (IsLoop(node) || node.Is("XlaWhile")) {
     RETURN_IF_ERROR(add("cond"));
     RETURN_IF_ERROR(add("body"));
-  } else if (!IsCase(node)) {  // the function itself, whose attributes are the call's
-    auto attrs = std::make_shared<AttrMap>();
-    for (const auto& [name, value] : node.attrs()) {
-      if (!absl::StartsWith(name, "_")) attrs->Set(name, value);
-    }
-    RETURN_IF_ERROR(push(FuncAttr{std::string(node.op()), std::move(attrs)}));
   } else {
     const Attr* attr = node.Find("branches");
     const auto* branches = attr ? attr->get<std::vector<FuncAttr>>() : nullptr;
@@ -45,6 +39,18 @@ StatusOr<std::unique_ptr<KernelState>> PrepareFunctional(const Node& node) {
     }
     for (const FuncAttr& f : *branches) RETURN_IF_ERROR(push(f));
   }
+  return state;
+}
+
+// The op is the function, the attributes are the function's.
+StatusOr<std::unique_ptr<KernelState>> PrepareDirectCall(const Node& node) {
+  auto attrs = std::make_shared<AttrMap>();
+  for (const auto& [name, value] : node.attrs()) {
+    if (!absl::StartsWith(name, "_")) attrs->Set(name, value);
+  }
+  ASSIGN_OR_RETURN(Callee callee, Callee::Of({std::string(node.op()), std::move(attrs)}));
+  auto state = std::make_unique<CallState>();
+  state->functions.push_back(std::move(callee));
   return state;
 }
 
@@ -191,7 +197,7 @@ constexpr Kernel kFunctionalTable[] = {
 };
 
 constexpr Kernel kDirectCall = {"PartitionedCall", "",      kAnyType,
-                                "function:call",   RunCall, PrepareFunctional};
+                                "function:call",   RunCall, PrepareDirectCall};
 
 }  // namespace
 

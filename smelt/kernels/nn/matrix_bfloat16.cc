@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "smelt/kernels/common/read_once.h"
-#include "smelt/kernels/nn/narrow_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -92,7 +91,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixBfloat16::Bind(const Int8Window& w,
   if (!ClampingStepsOf(fused, bias, addend, &steps)) return nullptr;
   MatrixRows rows(w, sizeof(uint16_t), /*alone=*/true);
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, factors, ScaledColumns, a));
+    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, factors, a));
     DropOriginal(weights);
     return packed;
   };

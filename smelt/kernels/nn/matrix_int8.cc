@@ -119,7 +119,7 @@ StatusOr<std::unique_ptr<BoundKernel>> MatrixInt8::Bind(const Int8Window& w, con
   run.x_unsigned = x_unsigned;
 
   const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, {}, nullptr, a));
+    ASSIGN_OR_RETURN(Tensor packed, rows.Packed(weights, transposed, {}, a));
     DropOriginal(weights);
     return packed;
   };

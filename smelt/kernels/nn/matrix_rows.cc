@@ -7,6 +7,7 @@
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/kept_form.h"
+#include "smelt/kernels/nn/narrow_panels.h"
 
 namespace smelt::nn {
 namespace {
@@ -175,29 +176,22 @@ void MatrixRows::PackAs(const T* weights, bool transposed, char* to) const {
 }
 
 StatusOr<Tensor> MatrixRows::Packed(const Tensor& weights, bool transposed,
-                                    std::span<const float> factors, ScaleFn scale,
-                                    Allocator* allocator) const {
+                                    std::span<const float> factors, Allocator* allocator) const {
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{panels_ * bytes_of_panel()}));
-  const auto kept = KeptForm::Of(weights,
-                                 absl::StrCat("matrix ", std::ssize(segments_), " ", length_, " ",
-                                              image_.w.units, transposed ? " turned" : ""),
-                                 factors);
-  if (kept) {
-    if (auto found = kept->Find(Dtype::kInt8, shape)) return *std::move(found);
-  }
-  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kInt8, shape, allocator));
-  Tensor scaled = weights;
-  if (!factors.empty()) {
-    ASSIGN_OR_RETURN(scaled, scale(weights, factors));
-  }
-  auto* const to = static_cast<char*>(packed.raw());
-  if (element_ == 1) {
-    PackAs(static_cast<const uint8_t*>(scaled.raw()), transposed, to);
-  } else {
+  const auto fill = [&](Tensor& packed) -> Status {
+    auto* const to = static_cast<char*>(packed.raw());
+    if (element_ == 1) {
+      PackAs(static_cast<const uint8_t*>(weights.raw()), transposed, to);
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(weights, factors));
     PackAs(static_cast<const uint16_t*>(scaled.raw()), transposed, to);
-  }
-  if (kept) kept->Keep(packed);
-  return packed;
+    return OkStatus();
+  };
+  return KeptOrMade(weights,
+                    absl::StrCat("matrix ", std::ssize(segments_), " ", length_, " ",
+                                 image_.w.units, transposed ? " turned" : ""),
+                    factors, Dtype::kInt8, shape, allocator, fill);
 }
 
 size_t MatrixRows::scratch_bytes() const {

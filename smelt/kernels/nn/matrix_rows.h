@@ -35,10 +35,9 @@ class MatrixRows {
   int64_t num_segments() const { return std::ssize(segments_); }
   int64_t bytes_of_panel() const { return std::ssize(segments_) * steps_ * 2 * kMatrixStepWeights; }
   // weights: [kernel_h, kernel_w, depth, units], or [units, depth] of a product where `transposed`,
-  // each column times its factor where there are some, by `scale`. Forms are kept (KeptForm).
-  using ScaleFn = StatusOr<Tensor> (*)(const Tensor& weights, std::span<const float> factors);
+  // each column times its factor where there are some (bfloat16). Forms are kept (KeptForm).
   StatusOr<Tensor> Packed(const Tensor& weights, bool transposed, std::span<const float> factors,
-                          ScaleFn scale, Allocator* allocator) const;
+                          Allocator* allocator) const;
 
   size_t scratch_bytes() const;
   // Calls run(what it has of the input and the places, first panel, last panel) on threads, between

@@ -100,6 +100,7 @@ void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t pair
 }
 
 StatusOr<Tensor> ScaledColumns(const Tensor& matrix, std::span<const float> factors) {
+  if (factors.empty()) return matrix;
   ASSIGN_OR_RETURN(Tensor scaled, Tensor::Make(Dtype::kBfloat16, matrix.shape(), HeapAllocator()));
   const auto* x = matrix.data<Bfloat16>();
   auto* y = scaled.data<Bfloat16>();

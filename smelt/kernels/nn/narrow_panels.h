@@ -44,7 +44,8 @@ void PackPairs(const uint16_t* x, int64_t step, int64_t rows, int64_t pairs,
 void PackPairsTurned(const uint16_t* x, int64_t step, int64_t rows, int64_t pairs,
                      const NarrowPanels& panels, uint16_t* packed);
 
-// A matrix of bfloat16, whose columns are the last dimension's, column c times factors[c].
+// A matrix of bfloat16, whose columns are the last dimension's, column c times factors[c]; itself
+// where there are no factors.
 StatusOr<Tensor> ScaledColumns(const Tensor& matrix, std::span<const float> factors);
 
 }  // namespace smelt::nn

@@ -101,20 +101,14 @@ class BoundNarrowProduct final : public BoundKernel {
 StatusOr<Tensor> PackedFilter(const Tensor& filter, int64_t depth, int64_t columns,
                               std::span<const float> factors, Allocator* allocator) {
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{NarrowPanels(columns).Elements(depth / 2)}));
-  const auto kept =
-      KeptForm::Of(filter, absl::StrCat("panels of pairs ", depth, " ", columns), factors);
-  if (kept) {
-    if (auto found = kept->Find(Dtype::kBfloat16, shape)) return *std::move(found);
-  }
-  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kBfloat16, shape, allocator));
-  Tensor scaled = filter;
-  if (!factors.empty()) {
-    ASSIGN_OR_RETURN(scaled, ScaledColumns(filter, factors));
-  }
-  PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, depth / 2,
-            NarrowPanels(columns), static_cast<uint16_t*>(packed.raw()));
-  if (kept) kept->Keep(packed);
-  return packed;
+  const auto fill = [&](Tensor& packed) -> Status {
+    ASSIGN_OR_RETURN(const Tensor scaled, ScaledColumns(filter, factors));
+    PackPairs(static_cast<const uint16_t*>(scaled.raw()), columns, depth, depth / 2,
+              NarrowPanels(columns), static_cast<uint16_t*>(packed.raw()));
+    return OkStatus();
+  };
+  return KeptOrMade(filter, absl::StrCat("panels of pairs ", depth, " ", columns), factors,
+                    Dtype::kBfloat16, shape, allocator, fill);
 }
 
 // Every tile of rows reads all weights: from the core's cache, or the library is as fast (Zen 5).

@@ -59,40 +59,37 @@ StatusOr<Tensor> PackStreamed(const Tensor& filter, int64_t taps, int64_t depth,
                               std::span<const float> factors, Allocator* allocator) {
   const StreamCut cut(taps, depth, channels);
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{taps * depth, cut.vectors * cut.lanes}));
-  const auto kept = KeptForm::Of(filter,
-                                 absl::StrCat("streams ", taps, " ", depth, " ", channels, " ",
-                                              cut.lanes, " ", cut.panels, " ", cut.block),
-                                 factors);
-  if (kept) {
-    if (auto found = kept->Find(Dtype::kFloat, shape)) return *std::move(found);
-  }
-  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kFloat, shape, allocator));
   const float* w = filter.data<float>();
-  float* const to = packed.data<float>();
-  ParallelFor(cut.panels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t from = cut.First(i) * cut.lanes;
-      const int64_t step = cut.First(i + 1) * cut.lanes - from;
-      const int64_t width = std::min(step, channels - from);
-      float* at = to + from * taps * depth;
-      for (int64_t block = 0; block < depth; block += cut.block) {
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          for (int64_t r = block; r < std::min(depth, block + cut.block); ++r, at += step) {
-            const float* row = w + (tap * depth + r) * channels + from;
-            if (factors.empty()) {
-              std::copy_n(row, width, at);
-            } else {
-              const float* f = factors.data() + from;
-              for (int64_t c = 0; c < width; ++c) at[c] = row[c] * f[c];
+  const auto fill = [&](Tensor& packed) {
+    float* const to = packed.data<float>();
+    ParallelFor(cut.panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t from = cut.First(i) * cut.lanes;
+        const int64_t step = cut.First(i + 1) * cut.lanes - from;
+        const int64_t width = std::min(step, channels - from);
+        float* at = to + from * taps * depth;
+        for (int64_t block = 0; block < depth; block += cut.block) {
+          for (int64_t tap = 0; tap < taps; ++tap) {
+            for (int64_t r = block; r < std::min(depth, block + cut.block); ++r, at += step) {
+              const float* row = w + (tap * depth + r) * channels + from;
+              if (factors.empty()) {
+                std::copy_n(row, width, at);
+              } else {
+                const float* f = factors.data() + from;
+                for (int64_t c = 0; c < width; ++c) at[c] = row[c] * f[c];
+              }
+              std::fill(at + width, at + step, 0.0f);
             }
-            std::fill(at + width, at + step, 0.0f);
           }
         }
       }
-    }
-  });
-  if (kept) kept->Keep(packed);
-  return packed;
+    });
+    return OkStatus();
+  };
+  return KeptOrMade(filter,
+                    absl::StrCat("streams ", taps, " ", depth, " ", channels, " ", cut.lanes, " ",
+                                 cut.panels, " ", cut.block),
+                    factors, Dtype::kFloat, shape, allocator, fill);
 }
 
 // The pixels of the result in tiles.

@@ -27,31 +27,28 @@ StatusOr<Tensor> PackTiled(const Tensor& weights, int64_t k, int64_t channels, b
   const TiledPanels panels(channels);
   const int64_t padded = panels.vectors * panels.lanes;
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{k, padded}));
-  const auto kept = KeptForm::Of(weights,
-                                 absl::StrCat("tiles ", k, " ", channels, " ", panels.lanes, " ",
-                                              panels.widest, turned ? " turned" : ""),
-                                 factors);
-  if (kept) {
-    if (auto found = kept->Find(Dtype::kFloat, shape)) return *std::move(found);
-  }
-  ASSIGN_OR_RETURN(Tensor packed, Tensor::Make(Dtype::kFloat, shape, allocator));
   const float* w = weights.data<float>();
-  float* to = packed.data<float>();
-  for (int64_t i = 0; i < panels.count; ++i) {
-    const int64_t from = panels.First(i) * panels.lanes;
-    const int64_t step = panels.First(i + 1) * panels.lanes - from;
-    const int64_t width = std::min(from + step, channels) - from;
-    if (turned) PackTurned(w + from * k, k, width, step, to);
-    for (int64_t r = 0; r < k; ++r, to += step) {
-      if (!turned) std::copy_n(w + r * channels + from, width, to);
-      if (!factors.empty()) {
-        for (int64_t c = 0; c < width; ++c) to[c] *= factors[static_cast<size_t>(from + c)];
+  const auto fill = [&](Tensor& packed) {
+    float* to = packed.data<float>();
+    for (int64_t i = 0; i < panels.count; ++i) {
+      const int64_t from = panels.First(i) * panels.lanes;
+      const int64_t step = panels.First(i + 1) * panels.lanes - from;
+      const int64_t width = std::min(from + step, channels) - from;
+      if (turned) PackTurned(w + from * k, k, width, step, to);
+      for (int64_t r = 0; r < k; ++r, to += step) {
+        if (!turned) std::copy_n(w + r * channels + from, width, to);
+        if (!factors.empty()) {
+          for (int64_t c = 0; c < width; ++c) to[c] *= factors[static_cast<size_t>(from + c)];
+        }
+        std::fill(to + width, to + step, 0.0f);
       }
-      std::fill(to + width, to + step, 0.0f);
     }
-  }
-  if (kept) kept->Keep(packed);
-  return packed;
+    return OkStatus();
+  };
+  return KeptOrMade(weights,
+                    absl::StrCat("tiles ", k, " ", channels, " ", panels.lanes, " ", panels.widest,
+                                 turned ? " turned" : ""),
+                    factors, Dtype::kFloat, shape, allocator, fill);
 }
 
 std::vector<float> PaddedBias(const float* bias, int64_t channels) {
