@@ -158,6 +158,7 @@ TEST_F(BundleTest, VerifiedAhead) {
   ASSERT_TRUE(writer->Finish().ok());
   for (const int after_ms : {-1, 0, 2, 1000}) {
     auto reader = Open(Path("ahead"));
+    reader->LeavePages(after_ms << 20);
     std::atomic<bool> stop = after_ms < 0;
     std::thread ahead([&] { reader->VerifyAhead(stop); });
     std::thread other([&] {
@@ -172,8 +173,15 @@ TEST_F(BundleTest, VerifiedAhead) {
     }
     ahead.join();
     other.join();
+    reader->DropUnread();
     for (const auto& [name, value] : tensors) ExpectReads(*reader, name, value);
   }
+  auto unread = Open(Path("ahead"));
+  const std::atomic<bool> never = false;
+  unread->LeavePages(int64_t{1} << 40);
+  unread->VerifyAhead(never);
+  unread->DropUnread();
+  for (const auto& [name, value] : tensors) ExpectReads(*unread, name, value);
 }
 
 TEST_F(BundleTest, WriterRefusals) {

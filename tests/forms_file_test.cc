@@ -75,6 +75,33 @@ TEST_F(FormsFileTest, BelievesNoByte) {
   }
 }
 
+// What is looked for while a thread checks, and behind it, is what was kept; what is damaged is
+// told once.
+TEST_F(FormsFileTest, CheckedAhead) {
+  const auto form = [](int i) { return std::string(static_cast<size_t>(i) * 50'000, 'a' + i % 7); };
+  const auto key = [](int i) { return absl::StrCat("form ", i); };
+  const auto forms = FormsFile::Open(dir_, "model");
+  for (int i = 0; i < 30; ++i) forms->Add(key(i), Bytes(form(i)));
+  EXPECT_TRUE(forms->Save().ok());
+  auto bytes = *ReadFile(forms->path());
+  bytes[bytes.find(form(29))] = 'x';
+  ASSERT_TRUE(WriteFileAtomically(forms->path(), bytes).ok());
+  for (const bool stopped : {true, false}) {
+    const auto again = FormsFile::Open(dir_, "model");
+    const std::atomic<bool> stop = stopped;
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] { again->CheckAhead(stop); });
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 29; ++i) EXPECT_EQ(Text(again->Find(key(i), form(i).size())), form(i));
+        EXPECT_EQ(Text(again->Find(key(29), form(29).size())), "none");
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(again->TakeWarnings().size(), 1U);
+  }
+}
+
 // Who can write the file can write checksums: places beyond its end are still none.
 TEST_F(FormsFileTest, HostileTables) {
   Write("model", "a", "abc");

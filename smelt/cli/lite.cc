@@ -48,7 +48,7 @@ StatusOr<std::unique_ptr<LoadedModel>> Load(const LiteCommandFlags& flags,
                            "model.export(FOLDER) there, and export the folder");
   }
   ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(path));
-  const VariablesAhead ahead(folder.dir(), options);
+  const VariablesAhead ahead(folder.dir(), options, /*soon=*/0);  // each is written once
   ASSIGN_OR_RETURN(SavedModel model, ReadSavedModel(folder.dir(), ModelPart::kToRun));
   ASSIGN_OR_RETURN(MetaGraph * meta, Choose(model, flags.tag_set));
   return LoadedModel::Load(std::move(*meta), folder.dir(), options);

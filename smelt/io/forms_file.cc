@@ -156,33 +156,61 @@ Status FormsFile::Read() {
 
 std::optional<KeptBytes> FormsFile::Find(absl::string_view what, size_t size) {
   const Name name = NameOf(what);
-  absl::string_view bytes;
-  Stored found;
+  Stored* found = nullptr;
   std::shared_ptr<const MappedFile> file;
+  bool known = false;
   {
     absl::MutexLock lock(&mutex_);
     auto it = stored_.find(name);
-    if (it == stored_.end() || it->second.size != size || it->second.state == State::kBad) {
-      return std::nullopt;
-    }
-    it->second.used = true;
-    found = it->second;
+    if (it == stored_.end() || it->second.size != size) return std::nullopt;
+    found = &it->second;
+    const auto free = [found] { return found->state != State::kBusy; };
+    mutex_.Await(absl::Condition(&free));
+    if (found->state == State::kBad) return std::nullopt;
+    known = found->state == State::kGood;
+    if (!known) found->state = State::kBusy;
+    found->used = true;
     file = file_;
-    bytes = file->bytes().substr(found.offset, found.size);
   }
-  // Unlocked: others verify theirs meanwhile.
-  if (found.state == State::kUnknown) {
-    const bool good = FormCrc(bytes) == found.crc;
+  // Unlocked: others check theirs meanwhile.
+  if (!known && !Check(*found, *file)) return std::nullopt;
+  return KeptBytes{file->data() + found->offset, size, std::move(file)};
+}
+
+bool FormsFile::Check(Stored& stored, const MappedFile& file) {
+  const bool good = FormCrc(file.bytes().substr(stored.offset, stored.size)) == stored.crc;
+  absl::MutexLock lock(&mutex_);
+  stored.state = good ? State::kGood : State::kBad;
+  if (!good) {
+    damaged_ = true;
+    warnings_.push_back(absl::StrCat(path_, ": the checksum of a form at byte ", stored.offset,
+                                     " does not match; it is made anew"));
+  }
+  return good;
+}
+
+void FormsFile::CheckAhead(const std::atomic<bool>& stop) {
+  std::vector<Stored*> all;
+  std::shared_ptr<const MappedFile> file;
+  {
     absl::MutexLock lock(&mutex_);
-    stored_[name].state = good ? State::kGood : State::kBad;
-    if (!good) {
-      damaged_ = true;
-      warnings_.push_back(absl::StrCat(path_, ": the checksum of a form at byte ", found.offset,
-                                       " does not match; it is made anew"));
-      return std::nullopt;
+    for (auto& [name, stored] : stored_) {
+      // What has no bytes is a fact, which is checked with the table.
+      if (stored.size > 0) all.push_back(&stored);
     }
+    file = file_;
   }
-  return KeptBytes{bytes.data(), bytes.size(), std::move(file)};
+  // The longest first: nobody waits long for one at the end.
+  std::ranges::sort(all, std::greater(), &Stored::size);
+  for (Stored* stored : all) {
+    if (stop) return;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stored->state != State::kUnknown) continue;
+      stored->state = State::kBusy;
+    }
+    Check(*stored, *file);
+  }
 }
 
 void FormsFile::Add(absl::string_view what, KeptBytes bytes) {

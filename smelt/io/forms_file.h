@@ -10,6 +10,7 @@
 #define SMELT_IO_FORMS_FILE_H_
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ class FormsFile {
   // that its making depends on, but not what the files hold, which the key says. Empty: there is
   // none.
   std::optional<KeptBytes> Find(absl::string_view what, size_t size);
+  // Checks the forms, so that finding them does not: for a thread beside those that will. Returns
+  // when all are checked, or soon after `stop`.
+  void CheckAhead(const std::atomic<bool>& stop);
   // Keeps the bytes, which nobody changes any more.
   void Add(absl::string_view what, KeptBytes bytes);
 
@@ -64,7 +68,7 @@ class FormsFile {
  private:
   // By what: SHA-256, so that the file need not hold texts.
   using Name = std::array<char, 32>;
-  enum class State : uint8_t { kUnknown, kGood, kBad };
+  enum class State : uint8_t { kUnknown, kBusy, kGood, kBad };
   struct Stored {
     uint64_t offset = 0, size = 0;
     uint32_t crc = 0;
@@ -74,6 +78,8 @@ class FormsFile {
 
   FormsFile(std::string folder, absl::string_view key, const FormsFileOptions& options);
   static Name NameOf(absl::string_view what);
+  // Checks a form that is busy by this thread.
+  bool Check(Stored& stored, const MappedFile& file);
   Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status MakeRoom(int64_t bytes) const;

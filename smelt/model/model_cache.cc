@@ -1,5 +1,7 @@
 #include "smelt/model/model_cache.h"
 
+#include "smelt/base/team.h"
+#include "smelt/base/thread.h"
 #include "smelt/io/sha256.h"
 
 namespace smelt {
@@ -19,12 +21,26 @@ ModelCache::ModelCache(const std::string& folder, const std::string& dir) {
   forms_ = FormsFile::Open(folder,
                            absl::StrCat("variables\n", program, Sha256((*index)->bytes()), "\n"));
   KeepFormsOf(prefix + ".data-", forms_);
+  if (NumCores() == 1) return;
+  auto thread = StartThread([this] {
+    const ScopedThreads alone(1);
+    forms_->CheckAhead(stop_);
+  });
+  if (thread.ok()) thread_ = *std::move(thread);
+}
+
+ModelCache::~ModelCache() { StopChecking(); }
+
+void ModelCache::StopChecking() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
 }
 
 std::vector<std::string> ModelCache::Save() {
   std::vector<std::string> out;
   if (!no_forms_.empty()) out.push_back(no_forms_);
   if (forms_ == nullptr) return out;
+  StopChecking();
   const Status saved = forms_->Save();
   out = forms_->TakeWarnings();
   if (!saved.ok()) out.push_back(absl::StrCat("nothing is cached: ", saved.message()));

@@ -7,12 +7,14 @@
 
 namespace smelt {
 
-VariablesAhead::VariablesAhead(const std::string& dir, const SessionOptions& options) {
+VariablesAhead::VariablesAhead(const std::string& dir, const SessionOptions& options,
+                               int64_t soon) {
   if (dir.empty() || options.threads == 1 || NumCores() == 1) return;
   auto reader =
       OpenSharedBundle(dir + "/variables/variables", options.files.With(FoldersOfModel(dir)));
   if (!reader.ok()) return;
   reader_ = *std::move(reader);
+  reader_->LeavePages(soon);
   auto thread = StartThread([this] { reader_->VerifyAhead(stop_); });
   if (thread.ok()) thread_ = *std::move(thread);
 }
@@ -20,6 +22,7 @@ VariablesAhead::VariablesAhead(const std::string& dir, const SessionOptions& opt
 VariablesAhead::~VariablesAhead() {
   stop_ = true;
   if (thread_.joinable()) thread_.join();
+  if (reader_ != nullptr) reader_->DropUnread();
 }
 
 }  // namespace smelt

@@ -12,13 +12,18 @@
 
 namespace smelt {
 
+// What is read as soon as the model is loaded: bytes of variables whose pages stay resident.
+inline constexpr int64_t kVariablesSoonRead = int64_t{128} << 20;
+
 // Exists from before the model's graph is read until the model is loaded: a thread verifies the
 // variables of the SavedModel in the folder `dir` meanwhile, and restoring them waits for it at
 // most. Without variables, with one thread, or where the system gives no thread, it does nothing;
 // what is wrong is for the restoring to say.
 class VariablesAhead {
  public:
-  VariablesAhead(const std::string& dir, const SessionOptions& options);
+  // `soon`: see BundleReader::LeavePages.
+  VariablesAhead(const std::string& dir, const SessionOptions& options,
+                 int64_t soon = kVariablesSoonRead);
   ~VariablesAhead();
   VariablesAhead(const VariablesAhead&) = delete;
 

@@ -27,10 +27,7 @@ class ConstantForms {
       ASSIGN_OR_RETURN(Tensor made, make(allocator));
       return std::make_shared<const Tensor>(std::move(made));
     }
-    const auto is_of = [&](const Form& f) {
-      return f.original.raw() == t.raw() && f.original.SharesBufferWith(t) &&
-             f.original.shape() == t.shape() && f.how == how;
-    };
+    const auto is_of = [&](const Form& f) { return f.Is(t, how); };
     ASSIGN_OR_RETURN(auto form, forms_.FindOrMake(is_of, [&]() -> StatusOr<Form> {
       ASSIGN_OR_RETURN(Tensor made, make(KeptAllocator()));
       return Form{t, how, std::move(made)};
@@ -38,12 +35,20 @@ class ConstantForms {
     const Tensor* made = &form->made;
     return Ref(std::move(form), made);
   }
+  // Would Get find the form of constant `t`?
+  bool Has(const Tensor& t, const How& how) {
+    return forms_.Find([&](const Form& f) { return f.Is(t, how); }) != nullptr;
+  }
 
  private:
   struct Form {
     Tensor original;  // keeps its buffer, so that no other one gets the same address
     How how;
     Tensor made;
+    bool Is(const Tensor& t, const How& as) const {
+      return original.raw() == t.raw() && original.SharesBufferWith(t) &&
+             original.shape() == t.shape() && how == as;
+    }
   };
   // A node has more than one form only when its runs want different ones (by shape, say).
   SmallCache<Form, 2, 2> forms_;

@@ -7,6 +7,7 @@
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
 #include "smelt/kernels/common/kept_form.h"
+#include "smelt/kernels/common/later_form.h"
 #include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
 #include "smelt/kernels/nn/tiled_panels.h"
@@ -54,36 +55,50 @@ struct StreamCut {
   int64_t block, blocks;
 };
 
-// Zeros stand behind the last channel.
+// Weights as they lie, [taps, depth, channels], and what those of a channel are multiplied by.
+struct PlainFilter {
+  const float* weights;
+  int64_t taps, depth, channels;
+  std::span<const float> factors;  // empty: nothing
+};
+
+// Block `block` of a panel, zeros behind the last channel. The end of it.
+float* PackBlock(const PlainFilter& f, const StreamCut& cut, int64_t panel, int64_t block,
+                 float* to) {
+  const int64_t from = cut.First(panel) * cut.lanes;
+  const int64_t step = cut.First(panel + 1) * cut.lanes - from;
+  const int64_t width = std::min(step, f.channels - from);
+  const int64_t first = block * cut.block, last = std::min(f.depth, first + cut.block);
+  for (int64_t tap = 0; tap < f.taps; ++tap) {
+    for (int64_t r = first; r < last; ++r, to += step) {
+      const float* row = f.weights + (tap * f.depth + r) * f.channels + from;
+      if (r + kRowsAhead < last) PrefetchRow(row + kRowsAhead * f.channels, width);
+      if (f.factors.empty()) {
+        std::copy_n(row, width, to);
+      } else {
+        const float* factors = f.factors.data() + from;
+        for (int64_t c = 0; c < width; ++c) to[c] = row[c] * factors[c];
+      }
+      std::fill(to + width, to + step, 0.0f);
+    }
+  }
+  return to;
+}
+
 StatusOr<Tensor> PackStreamed(const Tensor& filter, int64_t taps, int64_t depth, int64_t channels,
                               std::span<const float> factors, Allocator* allocator) {
   const StreamCut cut(taps, depth, channels);
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(Dims{taps * depth, cut.vectors * cut.lanes}));
-  const float* w = filter.data<float>();
+  const PlainFilter plain = {filter.data<float>(), taps, depth, channels, factors};
   const auto fill = [&](Tensor& packed) {
     float* const to = packed.data<float>();
     ParallelFor(cut.panels, 1, [&](int64_t begin, int64_t end) {
+      float* at = to + cut.First(begin) * cut.lanes * taps * depth;
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t from = cut.First(i) * cut.lanes;
-        const int64_t step = cut.First(i + 1) * cut.lanes - from;
-        const int64_t width = std::min(step, channels - from);
-        float* at = to + from * taps * depth;
-        for (int64_t block = 0; block < depth; block += cut.block) {
-          for (int64_t tap = 0; tap < taps; ++tap) {
-            for (int64_t r = block; r < std::min(depth, block + cut.block); ++r, at += step) {
-              const float* row = w + (tap * depth + r) * channels + from;
-              if (factors.empty()) {
-                std::copy_n(row, width, at);
-              } else {
-                const float* f = factors.data() + from;
-                for (int64_t c = 0; c < width; ++c) at[c] = row[c] * f[c];
-              }
-              std::fill(at + width, at + step, 0.0f);
-            }
-          }
-        }
+        for (int64_t b = 0; b < cut.blocks; ++b) at = PackBlock(plain, cut, i, b, at);
       }
     });
+    DropOriginal(filter);
     return OkStatus();
   };
   return KeptOrMade(filter,
@@ -181,7 +196,8 @@ StreamTiles MakeStreamTiles(const ConvProblem& p, int most_pixels) {
 class BoundStreamedConv final : public BoundKernel {
  public:
   BoundStreamedConv(const ConvProblem& p, const TiledSteps& steps, int addend,
-                    std::shared_ptr<const Tensor> weights, std::vector<float> bias)
+                    std::unique_ptr<const LaterForm> weights, const Tensor& filter,
+                    std::vector<float> factors, std::vector<float> bias)
       : steps_(steps),
         addend_(addend),
         taps_(ProductOf(p.kernel)),
@@ -190,6 +206,8 @@ class BoundStreamedConv final : public BoundKernel {
         cut_(taps_, depth_, channels_),
         tiles_(MakeStreamTiles(p, IsaConv().tile_pixels[cut_.widest - 1])),
         weights_(std::move(weights)),
+        filter_(filter),
+        factors_(std::move(factors)),
         bias_(std::move(bias)),
         zeros_(static_cast<size_t>(std::max(cut_.block, cut_.widest * cut_.lanes)), 0.0f) {
     Divide(Threads());
@@ -200,12 +218,19 @@ class BoundStreamedConv final : public BoundKernel {
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
     const auto tiles = static_cast<int64_t>(tiles_.tiles.size());
+    ASSIGN_OR_RETURN(const Tensor* form, weights_->ForRun());
+    if (form == nullptr) {
+      PackAndRun(x, addend, y);
+      return OkStatus();
+    }
+    const float* packed = form->data<float>();
     ParallelFor(chunks_ * cut_.panels, 1, [&](int64_t begin, int64_t end) {
-      FetchFirst(begin % cut_.panels);
+      FetchFirst(packed, begin % cut_.panels);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t chunk = i / cut_.panels, panel = i % cut_.panels;
         const bool more = i + 1 < end && panel + 1 < cut_.panels;
-        Panel(x, addend, y, panel, more, tiles * chunk / chunks_, tiles * (chunk + 1) / chunks_);
+        Panel(x, packed, addend, y, panel, more, tiles * chunk / chunks_,
+              tiles * (chunk + 1) / chunks_);
       }
     });
     return OkStatus();
@@ -226,35 +251,64 @@ class BoundStreamedConv final : public BoundKernel {
   }
 
   // Nobody has fetched the block that a thread begins with.
-  void FetchFirst(int64_t panel) const {
+  void FetchFirst(const float* packed, int64_t panel) const {
     const int64_t column = cut_.First(panel) * cut_.lanes;
     const int64_t width = cut_.First(panel + 1) * cut_.lanes - column;
-    const float* block = weights_->data<float>() + column * taps_ * depth_;
+    const float* block = packed + column * taps_ * depth_;
     constexpr int64_t kLine = 64 / sizeof(float);
     for (int64_t i = 0; i < taps_ * cut_.block * width; i += kLine) {
       __builtin_prefetch(block + i, 0, 2);
     }
   }
 
-  // Tiles [from, to) by a panel. `more`: the panel behind it comes next.
-  void Panel(const float* x, const float* addend, float* y, int64_t panel, bool more, int64_t from,
-             int64_t to) const {
+  // Each thread packs a block at a time, which its cache holds.
+  void PackAndRun(const float* x, const float* addend, float* y) const {
+    const PlainFilter plain = {filter_.data<float>(), taps_, depth_, channels_, factors_};
+    const auto tiles = static_cast<int64_t>(tiles_.tiles.size());
+    ParallelFor(cut_.panels, 1, [&](int64_t begin, int64_t end) {
+      const auto own = std::make_unique_for_overwrite<float[]>(
+          static_cast<size_t>(taps_ * cut_.block * cut_.widest * cut_.lanes));
+      for (int64_t panel = begin; panel < end; ++panel) {
+        for (int64_t b = 0; b < cut_.blocks; ++b) {
+          PackBlock(plain, cut_, panel, b, own.get());
+          ConvTile tile = TileOf(own.get(), addend, y, panel, b);
+          Block(x + b * cut_.block, 0, tiles, nullptr, 0, Vectors(panel), &tile);
+        }
+        Activate(y, panel, 0, tiles);
+      }
+    });
+  }
+
+  int64_t Vectors(int64_t panel) const { return cut_.First(panel + 1) - cut_.First(panel); }
+
+  // What tiles of a block of a panel have in common.
+  ConvTile TileOf(const float* weights, const float* addend, float* y, int64_t panel,
+                  int64_t b) const {
     const int64_t column = cut_.First(panel) * cut_.lanes;
-    const int64_t width = cut_.First(panel + 1) * cut_.lanes - column;
+    const bool first = b == 0, last = b + 1 == cut_.blocks;
     ConvTile tile;
-    tile.columns = std::min(width, channels_ - column);
-    tile.weights = weights_->data<float>() + column * taps_ * depth_;
+    tile.columns = std::min(Vectors(panel) * cut_.lanes, channels_ - column);
+    tile.weights = weights;
     tile.y = y + column;
+    tile.run = std::min(cut_.block, depth_ - b * cut_.block);
+    tile.bias = first ? bias_.data() + column : zeros_.data();
+    // Sums of the blocks before stand in y, with what was to be added.
+    tile.addend = !first ? tile.y : addend == nullptr ? nullptr : addend + column;
+    tile.fetches = first;
+    tile.clamps = last && steps_.clamps;
+    tile.low = steps_.low, tile.high = steps_.high;
+    return tile;
+  }
+
+  // Tiles [from, to) by a panel. `more`: the panel behind it comes next.
+  void Panel(const float* x, const float* packed, const float* addend, float* y, int64_t panel,
+             bool more, int64_t from, int64_t to) const {
+    const int64_t width = Vectors(panel) * cut_.lanes;
+    const float* weights = packed + cut_.First(panel) * cut_.lanes * taps_ * depth_;
     for (int64_t b = 0; b < cut_.blocks; ++b) {
-      const bool first = b == 0, last = b + 1 == cut_.blocks;
-      tile.run = std::min(cut_.block, depth_ - b * cut_.block);
-      tile.bias = first ? bias_.data() + column : zeros_.data();
-      // Sums of the blocks before stand in y, with what was to be added.
-      tile.addend = !first ? tile.y : addend == nullptr ? nullptr : addend + column;
-      tile.fetches = first;
-      tile.clamps = last && steps_.clamps;
-      tile.low = steps_.low, tile.high = steps_.high;
-      const float* next = tile.weights + taps_ * tile.run * width;
+      const bool last = b + 1 == cut_.blocks;
+      ConvTile tile = TileOf(weights, addend, y, panel, b);
+      const float* next = weights + taps_ * tile.run * width;
       const int64_t next_floats =
           last && !more ? 0
                         : taps_ *
@@ -262,14 +316,21 @@ class BoundStreamedConv final : public BoundKernel {
                                     : std::min(cut_.block, depth_ - (b + 1) * cut_.block)) *
                               width;
       Block(x + b * cut_.block, from, to, next, next_floats, width / cut_.lanes, &tile);
-      tile.weights = next;
+      weights = next;
     }
+    Activate(y, panel, from, to);
+  }
+
+  // What is left to do to a panel of the results of tiles [from, to).
+  void Activate(float* y, int64_t panel, int64_t from, int64_t to) const {
     if (steps_.act == nullptr) return;
+    const int64_t column = cut_.First(panel) * cut_.lanes;
+    const int64_t columns = std::min(Vectors(panel) * cut_.lanes, channels_ - column);
     for (int64_t t = from; t < to; ++t) {
       const StreamTiles::Tile& of = tiles_.tiles[static_cast<size_t>(t)];
       for (int m = 0; m < of.pixels; ++m) {
-        float* result = tile.y + tiles_.places[static_cast<size_t>(of.first + m)];
-        steps_.act(result, result, tile.columns, steps_.alpha);
+        float* result = y + column + tiles_.places[static_cast<size_t>(of.first + m)];
+        steps_.act(result, result, columns, steps_.alpha);
       }
     }
   }
@@ -304,9 +365,11 @@ class BoundStreamedConv final : public BoundKernel {
   const int64_t taps_, depth_, channels_;
   const StreamCut cut_;
   const StreamTiles tiles_;
-  const std::shared_ptr<const Tensor> weights_;
-  const std::vector<float> bias_;   // of all panels
-  const std::vector<float> zeros_;  // as long as a run, or a panel's vectors
+  const std::unique_ptr<const LaterForm> weights_;
+  const Tensor filter_;
+  const std::vector<float> factors_;  // by channel; empty: there are none
+  const std::vector<float> bias_;     // of all panels
+  const std::vector<float> zeros_;    // as long as a run, or a panel's vectors
   int64_t chunks_ = 1;
 };
 
@@ -337,15 +400,13 @@ StatusOr<std::unique_ptr<BoundKernel>> StreamedConv::Bind(const ConvProblem& p,
   TiledSteps steps;
   if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
   const int64_t taps = ProductOf(p.kernel);
-  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed,
-                     PackStreamed(filter, taps, p.in_depth, p.out_depth, factors, a));
-    DropOriginal(filter);
-    return packed;
+  std::vector<float> own(factors.begin(), factors.end());
+  const auto pack = [filter, taps, depth = p.in_depth, channels = p.out_depth, own](Allocator* a) {
+    return PackStreamed(filter, taps, depth, channels, own, a);
   };
-  ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
+  ASSIGN_OR_RETURN(auto weights, LaterForm::Of(packed_, filter, std::monostate(), pack));
   return std::make_unique<BoundStreamedConv>(
-      p, steps, addend, std::move(weights),
+      p, steps, addend, std::move(weights), filter, std::move(own),
       PaddedBias(steps.has_bias ? bias : nullptr, p.out_depth));
 }
 

@@ -30,7 +30,8 @@ class StreamedConv {
                                               int addend, const FusedOps& fused);
 
  private:
-  ConstantForms<std::monostate> packed_;
+  using Forms = ConstantForms<std::monostate>;
+  const std::shared_ptr<Forms> packed_ = std::make_shared<Forms>();
 };
 
 }  // namespace smelt::nn

@@ -7,9 +7,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
-#include "smelt/kernels/nn/tiled_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -56,7 +54,7 @@ struct TiledShape {
 class BoundTiledConv final : public BoundKernel {
  public:
   BoundTiledConv(const TiledShape& s, const TiledSteps& steps, int addend,
-                 std::shared_ptr<const float> weights, std::vector<float> bias,
+                 std::unique_ptr<const TiledWeights> weights, std::vector<float> bias,
                  const PixelPlaces* places)
       : s_(s),
         placed_(places != nullptr ? std::optional(*places) : std::nullopt),
@@ -92,8 +90,13 @@ class BoundTiledConv final : public BoundKernel {
     const auto* x = static_cast<const float*>(inputs[0]);
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
+    ASSIGN_OR_RETURN(const float* packed, weights_->ForRun());
+    if (packed == nullptr) {
+      PackAndRun(x, addend, y);
+      return OkStatus();
+    }
     SharedParallelFor(blocks_ * panels_.count, grain_,
-                      [&](int64_t begin, int64_t end) { Tiles(x, addend, y, begin, end); });
+                      [&](int64_t begin, int64_t end) { Tiles(x, packed, addend, y, begin, end); });
     return OkStatus();
   }
   // A tile reads what is added where it writes, before.
@@ -123,8 +126,31 @@ class BoundTiledConv final : public BoundKernel {
     return block * block_ + std::min(block, longer_blocks_);
   }
 
+  // Where the weights of a panel lie behind those of the first.
+  int64_t WeightsAt(int64_t panel) const {
+    return firsts_[static_cast<size_t>(panel)] * panels_.lanes * k_;
+  }
+
+  // Each thread packs a group of panels at a time, for all pixels.
+  void PackAndRun(const float* x, const float* addend, float* y) const {
+    const int64_t groups = GroupsOfPanels(panels_.count, group_);
+    ParallelFor(groups, 1, [&](int64_t begin, int64_t end) {
+      const auto own = std::make_unique_for_overwrite<float[]>(
+          static_cast<size_t>((panels_.count / groups + 1) * panels_.widest * panels_.lanes * k_));
+      for (int64_t g = begin; g < end; ++g) {
+        const int64_t first = panels_.count * g / groups, last = panels_.count * (g + 1) / groups;
+        weights_->Pack(first, last, 0, k_, own.get());
+        Place place = PlaceOf(0);
+        for (int64_t block = 0; block < blocks_; ++block) {
+          Block(x, own.get(), addend, y, block, &place, first, last);
+        }
+      }
+    });
+  }
+
   // Tiles [begin, end) of all, counted by group, block of pixels, panel.
-  void Tiles(const float* x, const float* addend, float* y, int64_t begin, int64_t end) const {
+  void Tiles(const float* x, const float* packed, const float* addend, float* y, int64_t begin,
+             int64_t end) const {
     while (begin < end) {
       const int64_t first = begin / (group_ * blocks_) * group_;
       const int64_t panels = std::min(group_, panels_.count - first);
@@ -134,16 +160,18 @@ class BoundTiledConv final : public BoundKernel {
       int64_t from = (begin - first * blocks_) % panels;
       while (begin < last) {
         const int64_t to = std::min(panels, from + (last - begin));
-        Block(x, addend, y, block++, &place, first + from, first + to);
+        Block(x, packed + WeightsAt(first + from), addend, y, block++, &place, first + from,
+              first + to);
         begin += to - from;
         from = 0;
       }
     }
   }
 
-  // Panels [from, to) of a block of pixels, the first of which is *place; moves that behind it.
-  void Block(const float* x, const float* addend, float* y, int64_t block, Place* place,
-             int64_t from, int64_t to) const {
+  // Panels [from, to), whose weights lie at `weights`, of a block of pixels, the first of which is
+  // *place; moves that behind it.
+  void Block(const float* x, const float* weights, const float* addend, float* y, int64_t block,
+             Place* place, int64_t from, int64_t to) const {
     const int64_t first = FirstPixel(block);
     const int64_t pixels = block_ + (block < longer_blocks_ ? 1 : 0);
     const float* where[kMostRuns * kConvTilePixels];
@@ -174,7 +202,7 @@ class BoundTiledConv final : public BoundKernel {
       const int64_t vector = firsts_[static_cast<size_t>(i)];
       const int64_t vectors = firsts_[static_cast<size_t>(i + 1)] - vector;
       const int64_t column = vector * panels_.lanes;
-      tile.weights = weights_.get() + column * k_;
+      tile.weights = weights + (WeightsAt(i) - WeightsAt(from));
       tile.bias = bias_.data() + column;
       tile.columns = std::min(vectors * panels_.lanes, s_.channels - column);
       tile.y = y + begin + column;
@@ -251,7 +279,7 @@ class BoundTiledConv final : public BoundKernel {
   const TiledSteps steps_;
   const int addend_;  // input of the node
   const TiledPanels panels_;
-  const std::shared_ptr<const float> weights_;
+  const std::unique_ptr<const TiledWeights> weights_;
   const std::vector<float> bias_;  // of all panels
   const int64_t k_;
   const int64_t blocks_;                 // of neighboring pixels, through lines and images
@@ -268,7 +296,7 @@ class BoundTiledConv final : public BoundKernel {
 }  // namespace
 
 std::unique_ptr<BoundKernel> BindTiled(const ConvProblem& p, const TiledSteps& steps, int addend,
-                                       std::shared_ptr<const float> weights,
+                                       std::unique_ptr<const TiledWeights> weights,
                                        std::vector<float> bias, const PixelPlaces* places) {
   const TiledShape shape(p, places != nullptr);
   if (shape.taps() > kMostRuns || shape.pixels() == 0) return nullptr;
@@ -287,14 +315,8 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledConv::Bind(const ConvProblem& p, con
   int64_t k = p.in_depth;
   for (const int64_t size : p.kernel) k *= size;
   if (k > kMostRuns * p.in_depth) return nullptr;
-  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, PackTiled(filter, k, p.out_depth, false, factors, a));
-    DropOriginal(filter);
-    return packed;
-  };
-  ASSIGN_OR_RETURN(auto weights, packed_.Get(filter, {}, true, KeptAllocator(), pack));
-  const float* floats = weights->data<float>();
-  return BindTiled(p, steps, addend, std::shared_ptr<const float>(std::move(weights), floats),
+  ASSIGN_OR_RETURN(auto weights, TiledWeights::Of(packed_, filter, k, p.out_depth, false, factors));
+  return BindTiled(p, steps, addend, std::move(weights),
                    PaddedBias(steps.has_bias ? bias : nullptr, p.out_depth), nullptr);
 }
 

@@ -6,12 +6,11 @@
 #include <array>
 #include <memory>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
-#include "smelt/kernels/common/constant_forms.h"
+#include "smelt/kernels/nn/tiled_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 #include "smelt/kernels/nn/window.h"
 
@@ -23,12 +22,12 @@ struct PixelPlaces {
   int64_t first = 0, image = 0;
   std::array<int64_t, 3> step = {0, 0, 0};
 };
-// A convolution by tiles. `weights`: as PackTiled makes them of [taps * in_depth, out_depth];
+// A convolution by tiles. `weights`: of [taps * in_depth, out_depth];
 // `bias`: as PaddedBias; `addend`: the input that a sum adds, which lies as the result does.
 // `places`: where the result is not one pixel behind the other. A window may begin behind the
 // image's first pixel: then pad_before is negative. nullptr: the window has too many taps.
 std::unique_ptr<BoundKernel> BindTiled(const ConvProblem& p, const TiledSteps& steps, int addend,
-                                       std::shared_ptr<const float> weights,
+                                       std::unique_ptr<const TiledWeights> weights,
                                        std::vector<float> bias, const PixelPlaces* places);
 
 // What a node keeps for its tiled convolutions: weights as the tiles read them. Thread safe.
@@ -44,7 +43,7 @@ class TiledConv {
                                               int addend, const FusedOps& fused);
 
  private:
-  ConstantForms<std::monostate> packed_;
+  const std::shared_ptr<TiledForms> packed_ = std::make_shared<TiledForms>();
 };
 
 }  // namespace smelt::nn

@@ -5,9 +5,7 @@
 
 #include "smelt/base/cache_size.h"
 #include "smelt/base/parallel.h"
-#include "smelt/kernels/common/read_once.h"
 #include "smelt/kernels/isa/conv.h"
-#include "smelt/kernels/nn/tiled_panels.h"
 #include "smelt/kernels/nn/tiled_steps.h"
 
 namespace smelt::nn {
@@ -23,7 +21,7 @@ constexpr int64_t kMostPart = 1024;
 class BoundTiledProduct final : public BoundKernel {
  public:
   BoundTiledProduct(int64_t rows, int64_t k, int64_t n, const TiledSteps& steps, int addend,
-                    std::shared_ptr<const Tensor> weights, std::vector<float> bias)
+                    std::unique_ptr<const TiledWeights> weights, std::vector<float> bias)
       : k_(k),
         n_(n),
         steps_(steps),
@@ -55,6 +53,14 @@ class BoundTiledProduct final : public BoundKernel {
     const auto* x = static_cast<const float*>(inputs[0]);
     const auto* addend = !steps_.adds ? nullptr : static_cast<const float*>(inputs[addend_]);
     auto* y = static_cast<float*>(outputs[0]);
+    ASSIGN_OR_RETURN(const float* packed, weights_->ForRun());
+    if (packed == nullptr) {
+      PackAndRun(x, addend, y);
+      return OkStatus();
+    }
+    const auto weights = [&](int64_t part, int64_t panel) {
+      return packed + panels_.First(panel) * panels_.lanes * k_ + Part(part) * Width(panel);
+    };
     SharedParallelFor(blocks_ * panels_.count, grain_, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t block = begin / panels_.count;
@@ -62,11 +68,11 @@ class BoundTiledProduct final : public BoundKernel {
         const int64_t to = std::min(panels_.count, from + end - begin);
         for (int64_t part = 0; part < parts_; ++part) {
           for (int64_t i = from; i < to; ++i) {
-            const float* next = i + 1 < to                ? Weights(part, i + 1)
-                                : part + 1 < parts_       ? Weights(part + 1, from)
-                                : begin + to - from < end ? Weights(0, 0)
+            const float* next = i + 1 < to                ? weights(part, i + 1)
+                                : part + 1 < parts_       ? weights(part + 1, from)
+                                : begin + to - from < end ? weights(0, 0)
                                                           : nullptr;
-            Panel(x, addend, y, block, part, i, next);
+            Panel(x, addend, y, block, part, i, weights(part, i), next);
           }
         }
         begin += to - from;
@@ -83,14 +89,34 @@ class BoundTiledProduct final : public BoundKernel {
   int64_t Width(int64_t panel) const {
     return (panels_.First(panel + 1) - panels_.First(panel)) * panels_.lanes;
   }
-  const float* Weights(int64_t part, int64_t panel) const {
-    return weights_->data<float>() + panels_.First(panel) * panels_.lanes * k_ +
-           Part(part) * Width(panel);
+
+  // Each thread packs a few panels at a time, which its cache holds beside a block of rows.
+  void PackAndRun(const float* x, const float* addend, float* y) const {
+    const int64_t row = panels_.widest * panels_.lanes, part_rows = k_ / parts_ + 1;
+    const int64_t most = NearCacheBytes(1 << 20) / 4 / (part_rows * row * int64_t{sizeof(float)});
+    const int64_t groups = GroupsOfPanels(panels_.count, std::max<int64_t>(1, most));
+    ParallelFor(groups, 1, [&](int64_t begin, int64_t end) {
+      const auto own = std::make_unique_for_overwrite<float[]>(
+          static_cast<size_t>((panels_.count / groups + 1) * part_rows * row));
+      for (int64_t g = begin; g < end; ++g) {
+        const int64_t first = panels_.count * g / groups, last = panels_.count * (g + 1) / groups;
+        for (int64_t part = 0; part < parts_; ++part) {
+          weights_->Pack(first, last, Part(part), Part(part + 1), own.get());
+          for (int64_t block = 0; block < blocks_; ++block) {
+            const float* weights = own.get();
+            for (int64_t i = first; i < last; ++i) {
+              Panel(x, addend, y, block, part, i, weights, nullptr);
+              weights += (Part(part + 1) - Part(part)) * Width(i);
+            }
+          }
+        }
+      }
+    });
   }
 
   // A block's rows of a panel. `next`: the weights that are read next, as many.
   void Panel(const float* x, const float* addend, float* y, int64_t block, int64_t part,
-             int64_t panel, const float* next) const {
+             int64_t panel, const float* weights, const float* next) const {
     const auto strips = static_cast<int64_t>(strips_.size()) - 1;
     const int64_t first = strips * block / blocks_, last = strips * (block + 1) / blocks_;
     const int64_t column = panels_.First(panel) * panels_.lanes, width = Width(panel);
@@ -100,7 +126,7 @@ class BoundTiledProduct final : public BoundKernel {
     tile.pixels = row;
     tile.runs = 1;
     tile.run = Part(part + 1) - Part(part);
-    tile.weights = Weights(part, panel);
+    tile.weights = weights;
     tile.bias = begins ? bias_.data() + column : zeros_.data();
     tile.places = places_;
     tile.columns = std::min(width, n_ - column);
@@ -134,7 +160,7 @@ class BoundTiledProduct final : public BoundKernel {
   const TiledSteps steps_;
   const int addend_;  // input of the node
   const TiledPanels panels_;
-  const std::shared_ptr<const Tensor> weights_;
+  const std::unique_ptr<const TiledWeights> weights_;
   const std::vector<float> bias_, zeros_;  // of all panels, of one
   const int64_t parts_;                    // of each sum
   std::vector<int64_t> strips_;            // by strip of rows, a tile's: the first
@@ -158,12 +184,7 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledProduct::Bind(const MatMulProblem& p
                                                           int addend, const FusedOps& fused) {
   TiledSteps steps;
   if (!TiledStepsOf(fused, bias, &steps)) return nullptr;
-  const auto pack = [&](Allocator* a) -> StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor packed, PackTiled(weights, p.k, p.n, p.transpose_b, {}, a));
-    DropOriginal(weights);
-    return packed;
-  };
-  ASSIGN_OR_RETURN(auto packed, packed_.Get(weights, {}, true, KeptAllocator(), pack));
+  ASSIGN_OR_RETURN(auto packed, TiledWeights::Of(packed_, weights, p.k, p.n, p.transpose_b, {}));
   return std::make_unique<BoundTiledProduct>(p.batches() * p.m, p.k, p.n, steps, addend,
                                              std::move(packed),
                                              PaddedBias(steps.has_bias ? bias : nullptr, p.n));

@@ -4,12 +4,11 @@
 #define SMELT_KERNELS_NN_TILED_PRODUCT_H_
 
 #include <memory>
-#include <variant>
 
 #include "smelt/graph/fused_ops.h"
 #include "smelt/kernels/bound_kernel.h"
-#include "smelt/kernels/common/constant_forms.h"
 #include "smelt/kernels/nn/matmul_reference.h"
+#include "smelt/kernels/nn/tiled_panels.h"
 
 namespace smelt::nn {
 
@@ -26,7 +25,7 @@ class TiledProduct {
                                               const float* bias, int addend, const FusedOps& fused);
 
  private:
-  ConstantForms<std::monostate> packed_;
+  const std::shared_ptr<TiledForms> packed_ = std::make_shared<TiledForms>();
 };
 
 }  // namespace smelt::nn

@@ -209,7 +209,8 @@ StatusOr<std::unique_ptr<BoundKernel>> TiledTranspose::Bind(const ConvProblem& p
     const float* own = weights;
     weights += TapsOf(of) * p.out_depth * panels.vectors * panels.lanes;
     if (IsEmpty(part)) return OkStatus();
-    phases.push_back(BindTiled(part, steps, 1, std::shared_ptr<const float>(packed, own),
+    auto owned = std::make_unique<const TiledWeights>(std::shared_ptr<const float>(packed, own));
+    phases.push_back(BindTiled(part, steps, 1, std::move(owned),
                                PaddedBias(steps.has_bias ? bias : nullptr, p.in_depth), &places));
     bound = bound && phases.back() != nullptr;
     return OkStatus();

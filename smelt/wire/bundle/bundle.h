@@ -64,13 +64,20 @@ class BundleReader {
   // Verifies numbers, so that reading them does not: for a thread beside those that will read.
   // Returns when all are verified, or soon after `stop`. What is wrong is for those who read it.
   void VerifyAhead(const std::atomic<bool>& stop) const;
+  // Pages of so many bytes of tensors that are verified from now on may stay resident, as they are
+  // read soon: to ask for them again takes as long as the checksum. At first: of none.
+  void LeavePages(int64_t bytes) { pages_left_ = bytes; }
+  // Gives back those of tensors that nobody has read.
+  void DropUnread() const;
 
  private:
+  using Stored = std::pair<std::string, BundleEntry>;
   struct Part;
   struct Check {
     enum class State { kUnknown, kBusy, kRight, kWrong };
     State state = State::kUnknown;
     uint32_t crc = 0;  // where it is wrong
+    bool keeps_pages = false, read = false;
   };
 
   BundleReader() = default;
@@ -80,9 +87,12 @@ class BundleReader {
   StatusOr<absl::string_view> Bytes(absl::string_view name, const BundleEntry& entry,
                                     const MappedFile& file) const;
   StatusOr<Tensor> ReadStored(absl::string_view name, const BundleEntry& entry) const;
-  // Nothing where it was told to stop.
-  std::optional<Check> Verify(const BundleEntry& entry, absl::string_view bytes,
-                              const std::atomic<bool>& stop) const;
+  Check Verify(const BundleEntry& entry, absl::string_view bytes) const;
+  // Of what is busy by this thread. Nothing where it was told to stop.
+  std::optional<Check> Compute(const BundleEntry& entry, absl::string_view bytes,
+                               const std::atomic<bool>& stop, Check* check) const;
+  // The next of what is to be verified ahead. False: nothing is left, or it was told to stop.
+  bool VerifyNext(const std::atomic<bool>& stop) const;
   // REQUIRES: CheckSize(entry) is OK.
   StatusOr<Tensor> ReadStrings(absl::string_view name, const BundleEntry& entry,
                                absl::string_view bytes) const;
@@ -94,11 +104,13 @@ class BundleReader {
   std::string prefix_;
   FileSystem files_;
   int num_shards_ = 0;
-  std::vector<std::pair<std::string, BundleEntry>> entries_;  // by key, ascending
+  std::vector<Stored> entries_;  // by key, ascending
   mutable absl::Mutex mutex_;
   mutable std::map<int, std::shared_ptr<const MappedFile>> shards_ ABSL_GUARDED_BY(mutex_);
+  mutable std::atomic<int64_t> pages_left_ = 0;
   mutable absl::Mutex checks_mutex_;
   mutable absl::node_hash_map<const BundleEntry*, Check> checks_ ABSL_GUARDED_BY(checks_mutex_);
+  mutable std::vector<const Stored*> ahead_ ABSL_GUARDED_BY(checks_mutex_);  // the next one is last
 };
 
 struct BundleWriterOptions {

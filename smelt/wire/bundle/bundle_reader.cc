@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <tuple>
 
 #include "absl/strings/str_format.h"
@@ -14,13 +15,16 @@
 namespace smelt {
 namespace {
 
-// Verifying a tensor at least this large leaves none of its pages resident: weights that are read
-// later (or never) do not count as memory of the process until then.
+// Verifying a tensor at least this large leaves none of its pages resident, unless they may stay
+// (LeavePages): weights that are read later (or never) do not count as memory of the process.
 constexpr size_t kDropPagesFrom = size_t{1} << 20;
+// Of larger ones, tables of embeddings most of all, a request reads little.
+constexpr size_t kLeavePagesUpTo = size_t{16} << 20;
 constexpr size_t kVerifyStep = size_t{4} << 20;
 
-// The checksum; nothing where it was told to stop.
-std::optional<uint32_t> VerifyMapped(absl::string_view bytes, const std::atomic<bool>& stop) {
+// The checksum; nothing where it was told to stop. `keep`: the pages stay.
+std::optional<uint32_t> VerifyMapped(absl::string_view bytes, bool keep,
+                                     const std::atomic<bool>& stop) {
   if (bytes.size() < kDropPagesFrom) return Crc32c(bytes);
   uint32_t crc = 0;
   // A page that two steps share is dropped by neither; it is one in a thousand.
@@ -28,19 +32,19 @@ std::optional<uint32_t> VerifyMapped(absl::string_view bytes, const std::atomic<
     if (stop) return std::nullopt;
     const absl::string_view piece = bytes.substr(at, kVerifyStep);
     crc = ExtendCrc32c(crc, piece);
-    DropMappedPages(piece.data(), piece.size());
+    if (!keep) DropMappedPages(piece.data(), piece.size());
   }
   return crc;
 }
 
 // Is the masked checksum of a mapped file's bytes this one? Those that an earlier process verified
 // in the state that the file is in are not read. `*crc`: what was computed where it is another.
-// Nothing where it was told to stop.
-std::optional<bool> IsVerified(absl::string_view bytes, uint32_t masked,
+// Nothing where it was told to stop. `keep`: as of VerifyMapped.
+std::optional<bool> IsVerified(absl::string_view bytes, uint32_t masked, bool keep,
                                const std::atomic<bool>& stop, uint32_t* crc) {
   const auto fact = KeptFact::Of(absl::StrCat("verified ", masked), bytes.data(), bytes.size());
   if (fact && fact->Known()) return true;
-  const std::optional<uint32_t> computed = VerifyMapped(bytes, stop);
+  const std::optional<uint32_t> computed = VerifyMapped(bytes, keep, stop);
   if (!computed) return std::nullopt;
   *crc = *computed;
   if (MaskCrc32c(*crc) != masked) return false;
@@ -185,23 +189,35 @@ StatusOr<absl::string_view> BundleReader::Bytes(absl::string_view name, const Bu
   return file.bytes().substr(offset, size);
 }
 
-// Each entry is verified by the thread that asks first; the others wait for it.
-std::optional<BundleReader::Check> BundleReader::Verify(const BundleEntry& entry,
-                                                        absl::string_view bytes,
-                                                        const std::atomic<bool>& stop) const {
+// Each entry is verified by the thread that asks first. The others verify what is to be verified
+// ahead until it is done, and wait for it when there is nothing left.
+BundleReader::Check BundleReader::Verify(const BundleEntry& entry, absl::string_view bytes) const {
+  static const std::atomic<bool> never = false;
   Check* check = nullptr;
-  {
+  for (bool more = true;; more = VerifyNext(never)) {
     absl::MutexLock hold(&checks_mutex_);
     Check& found = checks_[&entry];
     const auto free = [&found] { return found.state != Check::State::kBusy; };
-    checks_mutex_.Await(absl::Condition(&free));
+    if (!more) checks_mutex_.Await(absl::Condition(&free));
+    if (!free()) continue;
     if (found.state != Check::State::kUnknown) return found;
     found.state = Check::State::kBusy;
     check = &found;
+    break;
   }
+  return *Compute(entry, bytes, never, check);
+}
+
+std::optional<BundleReader::Check> BundleReader::Compute(const BundleEntry& entry,
+                                                         absl::string_view bytes,
+                                                         const std::atomic<bool>& stop,
+                                                         Check* check) const {
+  const auto size = static_cast<int64_t>(bytes.size());
+  const bool keep = bytes.size() <= kLeavePagesUpTo && pages_left_.fetch_sub(size) >= size;
   uint32_t crc = 0;
-  const std::optional<bool> right = IsVerified(bytes, entry.masked_crc, stop, &crc);
+  const std::optional<bool> right = IsVerified(bytes, entry.masked_crc, keep, stop, &crc);
   absl::MutexLock hold(&checks_mutex_);
+  check->keeps_pages = keep;
   if (!right) {
     check->state = Check::State::kUnknown;
     return std::nullopt;
@@ -211,25 +227,61 @@ std::optional<BundleReader::Check> BundleReader::Verify(const BundleEntry& entry
   return *check;
 }
 
+bool BundleReader::VerifyNext(const std::atomic<bool>& stop) const {
+  const Stored* stored = nullptr;
+  Check* check = nullptr;
+  {
+    absl::MutexLock hold(&checks_mutex_);
+    while (check == nullptr && !ahead_.empty()) {
+      stored = ahead_.back();
+      ahead_.pop_back();
+      Check& found = checks_[&stored->second];
+      if (found.state != Check::State::kUnknown) continue;
+      found.state = Check::State::kBusy;
+      check = &found;
+    }
+  }
+  if (check == nullptr) return false;
+  const auto& [name, entry] = *stored;
+  const auto file = Shard(entry.shard);
+  auto bytes = file.ok() ? Bytes(name, entry, **file) : file.status();
+  if (bytes.ok()) return Compute(entry, *bytes, stop, check).has_value();
+  absl::MutexLock hold(&checks_mutex_);
+  check->state = Check::State::kUnknown;
+  return true;
+}
+
 void BundleReader::VerifyAhead(const std::atomic<bool>& stop) const {
-  std::vector<const std::pair<std::string, BundleEntry>*> order;
-  for (const auto& stored : entries_) {
+  std::vector<const Stored*> order;
+  for (const Stored& stored : entries_) {
     const BundleEntry& e = stored.second;
     if (e.size > 0 && IsPod(e.dtype) && !e.partitioned()) order.push_back(&stored);
   }
-  // The longest first, so that those who read the rest meanwhile need not wait for one at the end;
-  // what a page or two holds as it lies.
-  std::ranges::sort(order, {}, [](const auto* stored) {
+  // From behind: the longest first, so that those who read the rest meanwhile need not wait for one
+  // at the end; what a page or two holds as it lies.
+  std::ranges::sort(order, std::greater(), [](const Stored* stored) {
     const BundleEntry& e = stored->second;
     const int64_t size = static_cast<size_t>(e.size) < kDropPagesFrom ? 0 : e.size;
     return std::tuple(-size, e.shard, e.offset);
   });
-  for (const auto* stored : order) {
-    const auto& [name, entry] = *stored;
-    const auto file = Shard(entry.shard);
+  {
+    absl::MutexLock hold(&checks_mutex_);
+    ahead_ = std::move(order);
+  }
+  while (VerifyNext(stop)) {
+  }
+}
+
+void BundleReader::DropUnread() const {
+  absl::MutexLock hold(&checks_mutex_);
+  for (auto& [entry, check] : checks_) {
+    if (!check.keeps_pages || check.read) continue;
+    const auto file = Shard(entry->shard);
     if (!file.ok()) continue;
-    const auto bytes = Bytes(name, entry, **file);
-    if (bytes.ok() && !Verify(entry, *bytes, stop)) return;
+    const absl::string_view bytes = (*file)->bytes().substr(static_cast<size_t>(entry->offset),
+                                                            static_cast<size_t>(entry->size));
+    DropMappedPages(bytes.data(), bytes.size());
+    check.keeps_pages = false;
   }
 }
 
@@ -239,9 +291,12 @@ StatusOr<Tensor> BundleReader::ReadStored(absl::string_view name, const BundleEn
   ASSIGN_OR_RETURN(const absl::string_view bytes, Bytes(name, entry, *file));
   const size_t size = bytes.size();
   if (entry.dtype == Dtype::kString) return ReadStrings(name, entry, bytes);
-  static const std::atomic<bool> never = false;
-  const std::optional<Check> check = Verify(entry, bytes, never);
-  if (check->state != Check::State::kRight) return ChecksumError(name, entry, check->crc);
+  const Check check = Verify(entry, bytes);
+  {
+    absl::MutexLock hold(&checks_mutex_);
+    checks_[&entry].read = true;
+  }
+  if (check.state != Check::State::kRight) return ChecksumError(name, entry, check.crc);
   // No type asks for more than the alignment of a double.
   const size_t align = std::min<size_t>(DtypeSize(entry.dtype), alignof(double));
   const bool proper = entry.dtype != Dtype::kBool || ProperBools(bytes);

@@ -1,7 +1,9 @@
 #include "smelt/wire/saved_model/object_restore.h"
 
+#include <memory>
 #include <vector>
 
+#include "google/protobuf/arena.h"
 #include "smelt/wire/proto/proto_internal.h"
 #include "smelt/wire/proto/saved_model.pb.h"
 
@@ -67,16 +69,25 @@ std::map<int, std::string> KeysByObject(const tensorflow::SavedObjectGraph& save
   return keys;
 }
 
-Status ParseBoth(const std::string& object_graph, const std::string& checkpoint_graph,
-                 tensorflow::SavedObjectGraph* saved,
-                 tensorflow::TrackableObjectGraph* checkpoint) {
-  if (!saved->ParseFromString(object_graph)) {
+// A model's object graph and that of its checkpoint, which go together.
+struct BothGraphs {
+  std::unique_ptr<google::protobuf::Arena> arena = std::make_unique<google::protobuf::Arena>();
+  tensorflow::SavedObjectGraph& saved =
+      *google::protobuf::Arena::CreateMessage<tensorflow::SavedObjectGraph>(arena.get());
+  tensorflow::TrackableObjectGraph& checkpoint =
+      *google::protobuf::Arena::CreateMessage<tensorflow::TrackableObjectGraph>(arena.get());
+};
+
+StatusOr<BothGraphs> ParseBoth(const std::string& object_graph,
+                               const std::string& checkpoint_graph) {
+  BothGraphs both;
+  if (!both.saved.ParseFromString(object_graph)) {
     return DataLoss("the model's object graph does not parse");
   }
-  if (!checkpoint->ParseFromString(checkpoint_graph)) {
+  if (!both.checkpoint.ParseFromString(checkpoint_graph)) {
     return DataLoss("the checkpoint's object graph does not parse");
   }
-  return OkStatus();
+  return both;
 }
 
 }  // namespace
@@ -84,9 +95,8 @@ Status ParseBoth(const std::string& object_graph, const std::string& checkpoint_
 StatusOr<std::map<int, std::string>> VariableObjectKeys(const std::string& object_graph,
                                                         const std::string& checkpoint_graph) {
   if (object_graph.empty() || checkpoint_graph.empty()) return std::map<int, std::string>();
-  tensorflow::SavedObjectGraph saved;
-  tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(object_graph, checkpoint_graph, &saved, &checkpoint));
+  ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(object_graph, checkpoint_graph));
+  auto& [arena, saved, checkpoint] = both;
   std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::erase_if(keys, [&](const auto& k) { return !saved.nodes(k.first).has_variable(); });
   return keys;
@@ -96,9 +106,8 @@ StatusOr<std::map<std::string, std::set<std::string>>> VariableSlots(
     const std::string& object_graph, const std::string& checkpoint_graph) {
   std::map<std::string, std::set<std::string>> out;
   if (object_graph.empty() || checkpoint_graph.empty()) return out;
-  tensorflow::SavedObjectGraph saved;
-  tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(object_graph, checkpoint_graph, &saved, &checkpoint));
+  ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(object_graph, checkpoint_graph));
+  auto& [arena, saved, checkpoint] = both;
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   for (const auto& node : saved.nodes()) {
     for (const auto& slot : node.slot_variables()) {
@@ -116,9 +125,8 @@ StatusOr<std::string> RetypeVariableObjects(const std::string& object_graph,
                                             const std::string& checkpoint_graph,
                                             const std::map<std::string, Dtype>& types) {
   if (checkpoint_graph.empty()) return object_graph;
-  tensorflow::SavedObjectGraph saved;
-  tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(object_graph, checkpoint_graph, &saved, &checkpoint));
+  ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(object_graph, checkpoint_graph));
+  auto& [arena, saved, checkpoint] = both;
   for (const auto& [id, key] : KeysByObject(saved, checkpoint)) {
     auto it = types.find(key);
     if (it == types.end() || !saved.nodes(id).has_variable()) continue;
@@ -132,9 +140,8 @@ StatusOr<std::map<std::string, std::string>> VariableKeys(const MetaGraph& meta,
                                                           const std::string& checkpoint_graph) {
   std::map<std::string, std::string> out;
   if (meta.object_graph.empty() || checkpoint_graph.empty()) return out;
-  tensorflow::SavedObjectGraph saved;
-  tensorflow::TrackableObjectGraph checkpoint;
-  RETURN_IF_ERROR(ParseBoth(meta.object_graph, checkpoint_graph, &saved, &checkpoint));
+  ASSIGN_OR_RETURN(const BothGraphs both, ParseBoth(meta.object_graph, checkpoint_graph));
+  auto& [arena, saved, checkpoint] = both;
   const std::map<int, std::string> keys = KeysByObject(saved, checkpoint);
   std::map<std::string, int> named;  // object by variable name; -1: several
   for (int i = 0; i < saved.nodes_size(); ++i) {

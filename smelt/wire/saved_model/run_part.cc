@@ -1,12 +1,16 @@
 #include "smelt/wire/saved_model/run_part.h"
 
+#include <algorithm>
+#include <atomic>
 #include <climits>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
+#include "smelt/base/team.h"
 #include "smelt/wire/example/example_reader.h"
 #include "smelt/wire/proto/proto_internal.h"
 #include "smelt/wire/proto/saved_model.pb.h"
@@ -209,16 +213,38 @@ class RunPart {
       gradients_[g.function_name()] = g.gradient_func();
     }
     if (!FindNodes(meta) || !FindFunctions()) return false;
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (needed_[i] && !ParseField(nodes_[i], out->add_node())) return false;
-    }
-    for (const FunctionFields& f : functions_) {
-      if (f.needed && !ParseField(f.bytes, out->mutable_library()->add_function())) return false;
-    }
-    return true;
+    return Parse(out);
   }
 
  private:
+  // What is needed, which is most of the message: functions and runs of nodes by all threads.
+  bool Parse(tensorflow::GraphDef* out) const {
+    struct Piece {
+      absl::string_view bytes;
+      tensorflow::NodeDef* node;
+      tensorflow::FunctionDef* function;
+    };
+    std::vector<Piece> pieces;
+    for (const FunctionFields& f : functions_) {
+      if (f.needed) pieces.push_back({f.bytes, nullptr, out->mutable_library()->add_function()});
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (needed_[i]) pieces.push_back({nodes_[i], out->add_node(), nullptr});
+    }
+    std::ranges::stable_sort(pieces, std::greater(), [](const Piece& p) { return p.bytes.size(); });
+    std::atomic<size_t> next = 0;
+    std::atomic<bool> ok = true;
+    RunTeam(Threads(), [&] {
+      for (size_t i; ok && (i = next++) < pieces.size();) {
+        const Piece& p = pieces[i];
+        if (!(p.node != nullptr ? ParseField(p.bytes, p.node) : ParseField(p.bytes, p.function))) {
+          ok = false;
+        }
+      }
+    });
+    return ok;
+  }
+
   // Sets needed_, and wants what the nodes call.
   bool FindNodes(const tensorflow::MetaGraphDef& meta) {
     std::vector<NodeFields> fields(nodes_.size());
